@@ -30,6 +30,7 @@ type kept struct {
 	blobs         tree.Store
 	fetched       tree.Store // of the store of what was fetched
 	graphs        graph.Cache
+	others        map[string]*graph.Cache // of other repositories that rules are in, by address
 	renderings    render.Cache
 	compiler      rules.Compiler
 }

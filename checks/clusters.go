@@ -9,6 +9,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/exceptions"
 	"github.com/lintel-bot/lintel/checks/preview"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/render/roots"
 )
@@ -139,8 +140,17 @@ func (o *outcome) tell(out *report.Report, seen map[string]bool) {
 func (o *outcome) tellExceptions(out *report.Report, change report.Change) {
 	out.Exceptions = addExceptions(out.Exceptions, exceptions.List(o.rules.decision, exceptions.Known{
 		Policies: o.rules.Policies, Reviews: change.Reviews, Findings: out.Findings, Beyond: o.answers.beyond,
-		Blob: o.repo.trees.Head.Blob, With: o.rules.brought.With}))
-	out.Exceptions = addExceptions(out.Exceptions, o.answers.lookups.list(out.Findings))
+		Blob: o.repo.trees.Head.Blob, With: o.rules.brought.With, Approvers: o.repo.approvers(o.rules.before)}))
+	relied := o.answers.lookups.list(out.Findings, nil)
+	if whom := o.repo.settings.WhomAbove(); whom != nil {
+		above := o.answers.lookups.list(out.Findings, o.repo.inherits)
+		for i := range relied {
+			if slices.ContainsFunc(above, func(e report.Exception) bool { return e.Path == relied[i].Path && e.Name == relied[i].Name }) {
+				relied[i].Approvers = whom
+			}
+		}
+	}
+	out.Exceptions = addExceptions(out.Exceptions, relied)
 }
 
 // active lists the merged exceptions that count, those of several clusters once.
@@ -167,6 +177,9 @@ func upkeep(outcomes []*outcome, whole bool, now time.Time) (list []report.Upkee
 	}
 	for _, o := range outcomes {
 		for _, x := range o.answers.usage.Upkeep(o.rules.decision, o.rules.Policies, whole, now) {
+			if rules.IsOutside(x.Path) {
+				continue // whose it is looks after it
+			}
 			x.Unused = x.Unused && !used(x)
 			known := slices.ContainsFunc(list, func(y report.Upkeep) bool { return y.Path == x.Path && y.Line == x.Line })
 			if !known && (x.Expired || x.Soon || x.Unused) {

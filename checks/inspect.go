@@ -29,6 +29,10 @@ func (c *Checker) Inspect(ctx context.Context, change report.Change) (*report.In
 
 func inspect(ctx context.Context, change report.Change, repo *repository) (*report.Inspection, error) {
 	out := &report.Inspection{Approvers: repo.settings.Whom(), Teams: repo.settings.Teams()}
+	wanted, err := repo.outside.Wanted(repo.settings.Sources.Allow)
+	if out.Wanted = wanted; wanted != nil || err != nil {
+		return out, err
+	}
 	for _, cluster := range append([]string{""}, repo.settings.ClusterNames()...) {
 		if err := inspectCluster(ctx, change, repo.in(cluster), out); err != nil {
 			return nil, err
@@ -66,8 +70,12 @@ func inspectCluster(ctx context.Context, change report.Change, repo *repository,
 	own := rules.Compile(&rules.Sources{Settings: repo.settings, Exceptions: by.Sources}, change.Now, nil)
 	var merged []*engine.Exception // they do not bear on what waits for approval
 	decision := decide(change, repo, merged, brought(own.Exceptions, by), tip, by)
+	above, err := rules.FindInherited(ctx, repo.trees.Rules, repo.settings)
+	if err != nil {
+		return err
+	}
 	out.Exceptions = addExceptions(out.Exceptions, exceptions.List(decision, exceptions.Known{
-		Blob: repo.trees.Head.Blob, With: by.With}))
+		Blob: repo.trees.Head.Blob, With: by.With, Approvers: repo.approvers(above)}))
 	return nil
 }
 

@@ -108,12 +108,12 @@ func (l *lookups) waiting(p *diff.Pair, object report.Resource) report.Exception
 	return out
 }
 
-// list describes those that findings which would block rely on.
-func (l *lookups) list(findings []report.Finding) (list []report.Exception) {
+// list describes those that findings which would block rely on, of those that a function takes; nil takes all.
+func (l *lookups) list(findings []report.Finding, takes func(report.Finding) bool) (list []report.Exception) {
 	for _, waits := range l.known {
 		for _, e := range waits {
 			for _, f := range findings {
-				if x := f.Exemption; x != nil && x.Path == e.Path && x.Exception == e.Name &&
+				if x := f.Exemption; x != nil && (takes == nil || takes(f)) && x.Path == e.Path && x.Exception == e.Name &&
 					(f.Blocks || f.Result == report.Skip) {
 					e.Lets++
 				}

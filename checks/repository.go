@@ -28,6 +28,7 @@ type repository struct {
 	names    []string // of the repository, see roots.Options; likewise of the branch
 	branches []string
 	graphs   *graph.Cache
+	advice   []report.Problem // what of the settings does not count since the organisation's do
 }
 
 // open opens the repository of a change: its trees, its settings, and what differs.
@@ -76,7 +77,11 @@ func (r *repository) read(change report.Change, k *kept) (err error) {
 			return err
 		}
 	}
+	r.elsewhere(change, k)
 	if r.settings, r.standing, err = settings.Read(t.Rules.Tree); err != nil {
+		return err
+	}
+	if r.settings, r.advice, err = r.inherit(t.Rules, r.settings); err != nil {
 		return err
 	}
 	r.objects.SetBlobLimit(r.settings.Limits.FileBytes)
@@ -91,11 +96,14 @@ func (r *repository) read(change report.Change, k *kept) (err error) {
 			return err
 		}
 		if len(problems) == 0 {
-			r.proposed = own
+			if r.proposed, _, err = r.inherit(t.Head, own); err != nil {
+				return err
+			}
 		}
 		r.problems = broughtProblems(r.standing, problems)
 		r.standing = stays(r.standing, problems, func(report.Problem) bool { return true })
 	}
+	r.seek()
 	return r.index(change, k)
 }
 

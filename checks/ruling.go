@@ -35,6 +35,7 @@ func rule(ctx context.Context, change report.Change, repo *repository, k *kept) 
 	out.Ruleset = rules.Compile(out.before, change.Now, &k.compiler)
 	out.missing = rules.Missing(t.Rules, repo.settings.PolicyGlobs())
 	out.standing = slices.Concat(out.before.Problems, out.Errors)
+	out.problems = out.Handed
 	var proposed []*engine.Exception
 	if t.ProposesRules() {
 		if err := out.propose(ctx, change, repo); err != nil {
@@ -187,7 +188,7 @@ func (out *ruling) compare(repo *repository, head *rules.Sources, own []report.P
 		return t.Changed(p.Path)
 	}
 	base := slices.Concat(out.standing, out.missing)
-	out.problems, out.standing = broughtProblems(base, own), stays(out.standing, own, gone)
+	out.problems, out.standing = append(out.problems, broughtProblems(base, own)...), stays(out.standing, own, gone)
 	named := repo.settings
 	if repo.proposed != nil {
 		named = repo.proposed

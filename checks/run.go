@@ -59,6 +59,7 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	out := &report.Report{All: change.All, Approvers: &whom, Teams: repo.settings.Teams(),
 		Annotations: repo.settings.Annotations.Max}
 	out.Fail(repo.problems...)
+	out.Warnings = append(out.Warnings, repo.advice...)
 	pairs.tell(out)
 	seen := map[string]bool{}
 	met := map[*render.Resource]bool{}
@@ -73,7 +74,7 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	repo.unmatched().tell(out)
 	out.Warnings = append(out.Warnings, bump.Changed(pairs.roots)...)
 	out.Sort(repo.trees.Changed)
-	out.Resolved = bump.Resolved(pairs.roots)
+	out.Resolved = slices.Concat(resolved(outcomes), bump.Resolved(pairs.roots))
 	if !change.All {
 		out.Bumps, out.MoreBumps = bump.Of(ctx, pairs.sides, pairs.roots, out.Findings)
 	}

@@ -95,21 +95,26 @@ func (e *Evaluator) WithValues(v Values) *Evaluator {
 }
 
 // Evaluate returns what the policies say about a request: mutate rules first, on whose outcome the others
-// look, as in a cluster; inherited policies look at that of the inherited ones alone. Results are in the order of policies and their rules; rules that are not about the
+// look, as in a cluster; inherited policies, which come first, look at that of the inherited ones alone. Results are in the order of policies and their rules; rules that are not about the
 // request give none. When ctx ends, what is left gives error results.
 func (e *Evaluator) Evaluate(ctx context.Context, r *admission.Request) []Result {
 	id := r.Identity()
 	v := e.newReview(ctx, r)
 	var all []placed
 	for i, l := range e.layers {
-		first := len(all)
+		var first []placed
 		if mutating := l.mutate.of(id.Kind); len(mutating) > 0 && r.Object != nil {
-			all = append(all, v.run(mutating)...)
+			first = v.run(mutating)
 		}
-		sorted := i == 0 && len(all) == first
-		all = append(all, v.run(l.validate.of(id.Kind))...)
-		if !sorted {
-			slices.SortStableFunc(all, func(a, b placed) int { return a.policy - b.policy })
+		then := v.run(l.validate.of(id.Kind))
+		if len(first) > 0 {
+			then = append(first, then...)
+			slices.SortStableFunc(then, func(a, b placed) int { return a.policy - b.policy })
+		}
+		if i == 0 {
+			all = then
+		} else {
+			all = append(all, then...)
 		}
 	}
 	out := make([]Result, len(all))

@@ -61,9 +61,15 @@ func (a *Approvals) Decide(ctx context.Context, repo github.Repo, pr *github.Pul
 	in *report.Inspection) ([]report.Review, error) {
 	var waiting []report.Exception
 	for _, e := range in.Exceptions {
-		if e.State == report.Pending && e.Path != "" && (e.Blob != "" || e.Object) &&
-			!slices.ContainsFunc(waiting, func(w report.Exception) bool { return sameSubject(w, e) }) {
+		if e.State != report.Pending || e.Path == "" || e.Blob == "" && !e.Object {
+			continue
+		}
+		i := slices.IndexFunc(waiting, func(w report.Exception) bool { return sameSubject(w, e) })
+		switch {
+		case i < 0:
 			waiting = append(waiting, e)
+		case e.Approvers != nil: // who decides about one of a file decides about all of it
+			waiting[i].Approvers = e.Approvers
 		}
 	}
 	if len(waiting) == 0 {
@@ -71,11 +77,17 @@ func (a *Approvals) Decide(ctx context.Context, repo github.Repo, pr *github.Pul
 	}
 	d := &decision{Approvals: a, repo: repo, pr: pr, gitDir: gitDir, rules: in.Approvers,
 		teams: map[string]bool{}, permissions: map[string]string{}}
-	if err := d.gather(ctx, rulesCommit); err != nil {
+	owners := in.Approvers.CodeOwners || slices.ContainsFunc(waiting, func(e report.Exception) bool {
+		return e.Approvers != nil && e.Approvers.CodeOwners
+	})
+	if err := d.gather(ctx, rulesCommit, owners); err != nil {
 		return nil, err
 	}
 	reviews := make([]report.Review, 0, len(waiting))
 	for _, e := range waiting {
+		if d.rules = in.Approvers; e.Approvers != nil {
+			d.rules = *e.Approvers
+		}
 		r, err := d.review(ctx, e)
 		if err != nil {
 			return nil, err

@@ -26,8 +26,8 @@ type decision struct {
 	permissions map[string]string // login -> permission
 }
 
-// gather finds out what bears on all exceptions.
-func (d *decision) gather(ctx context.Context, rulesCommit string) error {
+// gather finds out what bears on all exceptions; owners is whether CODEOWNERS bears on any.
+func (d *decision) gather(ctx context.Context, rulesCommit string, owners bool) error {
 	all, err := d.client.Reviews(ctx, d.repo, d.pr.Number)
 	if err != nil {
 		return err
@@ -40,7 +40,7 @@ func (d *decision) gather(ctx context.Context, rulesCommit string) error {
 		}
 	}
 	d.owners = &CodeOwners{}
-	if !d.rules.CodeOwners {
+	if !owners {
 		return nil
 	}
 	for _, path := range OwnersPaths() {
@@ -60,7 +60,10 @@ func (d *decision) gather(ctx context.Context, rulesCommit string) error {
 
 // review finds the reviews that bear on an exception.
 func (d *decision) review(ctx context.Context, e report.Exception) (report.Review, error) {
-	owners := d.owners.Owners(e.Path)
+	var owners []string
+	if d.rules.CodeOwners {
+		owners = d.owners.Owners(e.Path)
+	}
 	out := report.Review{Path: e.Path, Blob: e.Blob, With: e.With, Needed: max(d.rules.Count, 1), Who: d.who(owners)}
 	for _, r := range d.reviews {
 		vote := report.Vote{User: r.User, Commit: r.CommitSHA}

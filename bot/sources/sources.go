@@ -47,7 +47,8 @@ type Change struct {
 
 // Asking is what is known about what is to be fetched.
 type Asking struct {
-	// Allow narrows what may be fetched by patterns of addresses; nil does not.
+	// Allow narrows what may be fetched by patterns of addresses; nil does not. What the repository does not name itself
+	// is fetched all the same.
 	Allow []string
 	// Named are the addresses of all repositories that the base names, as it has them.
 	Named []string
@@ -130,7 +131,7 @@ func (s *Store) fetch(ctx context.Context, request remote.Request) (lock remote.
 	for _, e := range s.lock {
 		known[e.Want] = true
 	}
-	var base, head []remote.Want
+	var given, base, head []remote.Want
 	for _, a := range request.Wants {
 		if a.Base && a.Want.Kind == remote.Git {
 			s.named = append(s.named, a.Want.URL)
@@ -139,20 +140,35 @@ func (s *Store) fetch(ctx context.Context, request remote.Request) (lock remote.
 			continue
 		}
 		known[a.Want] = true
-		if a.Base {
+		switch {
+		case a.Given:
+			given = append(given, a.Want)
+		case a.Base:
 			base = append(base, a.Want)
-		} else {
+		default:
 			head = append(head, a.Want)
 		}
 	}
-	if len(base)+len(head) == 0 {
+	if len(given)+len(base)+len(head) == 0 {
 		return nil, nil
 	}
 	if s.Watch != nil {
 		done := s.Watch()
 		defer func() { done(lock) }()
 	}
-	ofBase, ofHead, end, err := s.Open(Asking{Allow: request.Allow, Named: s.named})
+	if lock, err = s.get(ctx, Asking{Named: s.named}, given, nil); err != nil {
+		return nil, err
+	}
+	more, err := s.get(ctx, Asking{Allow: request.Allow, Named: s.named}, base, head)
+	return append(lock, more...), err
+}
+
+// get fetches what the base names, and what only the change does.
+func (s *Store) get(ctx context.Context, asking Asking, base, head []remote.Want) (lock remote.Lock, _ error) {
+	if len(base)+len(head) == 0 {
+		return nil, nil
+	}
+	ofBase, ofHead, end, err := s.Open(asking)
 	if err != nil {
 		return nil, err
 	}

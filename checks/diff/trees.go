@@ -3,7 +3,14 @@
 package diff
 
 import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -15,6 +22,50 @@ type Commit struct {
 	Roots *roots.Set
 
 	Renderings *render.Cache // where what is rendered of it is remembered; nil: nowhere
+	Elsewhere  Elsewhere     // what it takes rules from besides its own tree
+}
+
+// Elsewhere is what a commit takes rules from besides its own tree. The zero value is nothing.
+type Elsewhere struct {
+	Sources  *remote.Sources // what was fetched; nil: nothing
+	Host     string          // see report.Change, likewise Policies, Files and Defaults
+	Policies []report.PolicySource
+	Files    []report.PolicyFile
+	Defaults string
+	// Graphs returns where what is read of a repository is remembered, by its address. Nil: nowhere.
+	Graphs func(address string) *graph.Cache
+}
+
+// Want is what a source of policies is in: a repository that is named "owner/name" is on the host, and the address of a
+// file is one file.
+func (e Elsewhere) Want(s report.PolicySource) remote.Want {
+	if s.Path == "" && s.Ref == "" && strings.HasPrefix(s.Repository, "https://") &&
+		slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(s.Repository)) {
+		return remote.Want{Kind: remote.File, URL: s.Repository}
+	}
+	w := remote.Want{Kind: remote.Git, URL: s.Repository, Ref: s.Ref}
+	if !strings.Contains(w.URL, ":") {
+		w.URL = strings.TrimSuffix(e.Host, "/") + "/" + w.URL
+	}
+	return w
+}
+
+// Open returns what a source is in, as a commit without roots of its own settings. The errors are those of
+// [remote.Sources.Get].
+func (e Elsewhere) Open(w remote.Want) (*remote.Source, Commit, error) {
+	src, err := e.Sources.Get(w)
+	if err != nil {
+		return nil, Commit{}, err
+	}
+	return src, Commit{ID: src.Revision, Tree: src.Tree, Elsewhere: Elsewhere{Sources: e.Sources, Host: e.Host, Graphs: e.Graphs}}, nil
+}
+
+// Graph is Graphs of an address.
+func (e Elsewhere) Graph(address string) *graph.Cache {
+	if e.Graphs == nil {
+		return &graph.Cache{}
+	}
+	return e.Graphs(address)
 }
 
 // Blob returns the object id of a file, "" where there is none.

@@ -16,6 +16,8 @@ type Known struct {
 	Beyond   map[*engine.Exception]*report.Beyond
 	Blob     func(path string) string // git object id of a file at the head
 	With     func(e *engine.Exception) []report.File
+	// Approvers are who decides about an exception in place of the repository's approvers; nil: nobody.
+	Approvers func(e *engine.Exception) *report.Approvers
 }
 
 // Active lists the merged exceptions that count, by place, with how many of the findings they cover.
@@ -47,6 +49,9 @@ func List(d *Decision, known Known) (list []report.Exception) {
 		}
 		if known.Policies != nil {
 			x.Broad = Breadth(e, known.Policies)
+		}
+		if known.Approvers != nil {
+			x.Approvers = known.Approvers(e)
 		}
 		i := slices.IndexFunc(known.Reviews, func(r report.Review) bool { return r.Of(x.Path, x.Blob, x.With) })
 		if i >= 0 {

@@ -83,6 +83,9 @@ func day(t time.Time) string { return t.UTC().Format("2 January 2006") }
 // decision says what the reviews came to, and what is missing.
 func decision(e *report.Exception, a *report.Approvers) (out []fact) {
 	r := e.Review
+	if e.Approvers != nil {
+		a = e.Approvers
+	}
 	if r == nil {
 		if len(e.By) > 0 {
 			out = append(out, fact{words: string(e.State) + " by", names: e.By})

@@ -60,7 +60,11 @@ func (m *markdown) resolved() section {
 		one: "line", many: "lines"}
 	for i := range m.report.Resolved {
 		r := &m.report.Resolved[i]
-		s.rows = append(s.rows, "- "+m.at(r.Path, r.Line, 0)+": "+prose(r.String())+"\n")
+		at := ""
+		if r.Path != "" {
+			at = m.at(r.Path, r.Line, 0) + ": "
+		}
+		s.rows = append(s.rows, "- "+at+prose(r.String())+"\n")
 	}
 	return s
 }

@@ -2,6 +2,7 @@ package output
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
@@ -76,7 +77,8 @@ func steps(r *report.Report, where string, button bool) (out []step) {
 		add("Ask for a review of ", inWords(names),
 			". Nothing else is to do: when enough approvers have approved "+it+", this check succeeds by itself.")
 	}
-	if r.Stats.Policies == 0 && len(r.Errors) == 0 {
+	rules := func(n report.NotChecked) bool { return n.Rules }
+	if r.Stats.Policies == 0 && len(r.Errors) == 0 && !slices.ContainsFunc(r.NotChecked, rules) {
 		add("Add policies to the base branch, anywhere in the repository, or name their files and folders under ",
 			"policies", " in .lintel.yaml.")
 	}

@@ -43,7 +43,11 @@ func (t *text) bumps() {
 	}
 	for i := range t.report.Resolved {
 		r := &t.report.Resolved[i]
-		t.rows("", line(place(r.Path, r.Line, 0)+": "+r.String()))
+		at := ""
+		if r.Path != "" {
+			at = place(r.Path, r.Line, 0) + ": "
+		}
+		t.rows("", line(at+r.String()))
 	}
 	if len(t.report.Resolved) > 0 {
 		t.blank()

@@ -2,6 +2,7 @@ package output
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -34,6 +35,7 @@ func ruleName(policy, rule string) string {
 
 // place is "path:line:column" with what is known.
 func place(path string, line, column int) string {
+	path = inShort(path)
 	switch {
 	case path == "":
 		return "(no place in the sources)"
@@ -44,6 +46,12 @@ func place(path string, line, column int) string {
 	}
 	return fmt.Sprintf("%s:%d:%d", path, line, column)
 }
+
+// revision is the commit in the address of a file of another git repository.
+var revision = regexp.MustCompile(`^([^@]*://[^@]*@[0-9a-f]{10})[0-9a-f]{30}//`)
+
+// inShort is a path with no more of such a commit than people need.
+func inShort(path string) string { return revision.ReplaceAllString(path, "$1//") }
 
 func placeOf(f *report.Finding) string {
 	if f.Origin == nil {
@@ -118,7 +126,7 @@ func work(r *report.Report) string {
 func exemptionWords(e *report.Exemption) string {
 	words := e.Exception
 	if e.Path != "" {
-		words += " (" + e.Path + ")"
+		words += " (" + inShort(e.Path) + ")"
 	}
 	words += ": " + string(e.State)
 	if e.By != "" {

@@ -83,7 +83,7 @@ func (o *Outside) Wanted(allow []string) (json.RawMessage, error) {
 	shared := o.base.Wanted()
 	list := make([]remote.Asked, 0, len(shared))
 	for _, w := range shared {
-		list = append(list, remote.Asked{Want: w, Base: true})
+		list = append(list, remote.Asked{Want: w, Base: true, Given: o.base.IsGiven(w)})
 	}
 	for _, w := range o.head.Wanted() {
 		if !slices.Contains(shared, w) {

@@ -79,6 +79,9 @@ func Run(ctx context.Context, in Input) (*report.Preview, []report.Problem, erro
 	}
 	p.SetNotices(func(path string) bool { return in.Trees.Head.Blob(path) != "" })
 	for i := range p.Notices {
+		if at, elsewhere := in.After.Named(p.Notices[i].Path); elsewhere {
+			p.Notices[i].Path, p.Notices[i].Line = at.Path, at.Line
+		}
 		p.Notices[i].Changed = in.Trees.Changed(p.Notices[i].Path)
 	}
 	return p, problems, nil

@@ -1,6 +1,9 @@
 package report
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // SettingsPath is where a repository keeps its settings.
 const SettingsPath = ".lintel.yaml"
@@ -26,6 +29,15 @@ type Change struct {
 	Branches []string `json:"branches,omitempty"`
 	// Sources is what was fetched from outside of the repository; nil: nothing is, and what comes from there is not checked.
 	Sources *Sources `json:"sources,omitempty"`
+
+	// Host is where repositories are that are named "owner/name": "https://github.com".
+	Host string `json:"host,omitempty"`
+	// Defaults is the address of the repository with the defaults of the organisation; empty: there are none. Its policies
+	// always apply.
+	Defaults string `json:"defaults,omitempty"`
+	// Policies and PolicyFiles are asked besides those of the repository.
+	Policies    []PolicySource `json:"policies,omitempty"`
+	PolicyFiles []PolicyFile   `json:"policyFiles,omitempty"`
 
 	// Owner is whose the repository is, for a sandbox that serves several: none sees what is another's. No check reads it.
 	Owner string `json:"-"`
@@ -58,4 +70,6 @@ type Inspection struct {
 	// the commit than the one in question.
 	Rules   string `json:"rules,omitempty"`
 	LooksUp bool   `json:"looksUp,omitempty"`
+
+	Wanted json.RawMessage `json:"wanted,omitempty"` // nothing else is there: see Report.Wanted
 }

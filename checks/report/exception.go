@@ -33,6 +33,8 @@ type Exception struct {
 	Broad   []string  `json:"broad,omitempty"`  // what it leaves open for no visible reason, in words
 	Beyond  *Beyond   `json:"beyond,omitempty"` // what it covers besides the findings of this change; nil: not looked at
 	Review  *Review   `json:"review,omitempty"` // nil: nobody was asked, as on a laptop
+	// Approvers decide about it in place of the repository's: it opens a policy of the organisation. Nil: the repository's do.
+	Approvers *Approvers `json:"approvers,omitempty"`
 }
 
 // Beyond is what an exception lets through besides the findings of the change, found by evaluating the head's

@@ -137,7 +137,7 @@ func (v View) Finding(a *Answer, res engine.Result, field string) report.Finding
 	if res.Line > 0 {
 		f.PolicyLine = res.Line
 	}
-	f.Origin = v.place(a, side, field, a.wrong(res, field), old)
+	f.Origin = v.place(a, side, field, a.wrong(res, field), res.Policy.Inherited, old)
 	switch {
 	case len(res.Exceptions) > 0:
 		f.Exemption = v.exemption(res.Exceptions)
@@ -267,12 +267,16 @@ func (v View) idle(a *Answer, res engine.Result) *report.Exemption {
 
 // place is where a finding's field, or the part of its text that is wrong, is written: in the sources, or in the mutate
 // rule that wrote it.
-func (v View) place(a *Answer, side *render.Resource, field string, wrong hint.Part, old bool) *report.Origin {
-	if a.Mutations == nil || old {
+func (v View) place(a *Answer, side *render.Resource, field string, wrong hint.Part, inherited, old bool) *report.Origin {
+	m := a.Mutations
+	if inherited {
+		m = a.above
+	}
+	if m == nil || old {
 		return v.origin(side.Origin(field).Within(wrong.From, wrong.To), old)
 	}
-	at := side.Origin(a.Mutations.rendered(field))
-	w, ok := a.Mutations.writer(field)
+	at := side.Origin(m.rendered(field))
+	w, ok := m.writer(field)
 	if !ok {
 		return v.origin(at.Within(wrong.From, wrong.To), old)
 	}

@@ -53,6 +53,7 @@ type Answer struct {
 	Before  []engine.Result   // what they say where these are as they were; asked only where there are any
 
 	advice, before []map[string]engine.Advice // of the results, and of what was said before
+	above          *Mutations                 // what inherited rules alone mutated; nil where nothing
 	versions       *diff.Versions             // of the object, as mutate rules leave it; nil where there was none before
 }
 
@@ -93,7 +94,9 @@ func (v *Reviewer) Review(ctx context.Context, p *diff.Pair) Answer {
 	if v.Bare != nil && slices.ContainsFunc(out.Results, func(r engine.Result) bool { return len(r.Exceptions) > 0 }) {
 		out.Bare = v.ask(ctx, v.Bare, p, request)
 	}
-	out.Mutations = mutationsOf(p, out.Results)
+	if out.Mutations = mutationsOf(p, out.Results); out.Mutations != nil {
+		out.above = mutationsOf(p, slices.DeleteFunc(slices.Clone(out.Results), func(r engine.Result) bool { return !r.Policy.Inherited }))
+	}
 	if !slices.ContainsFunc(out.Results, compared) && !slices.ContainsFunc(out.Before, compared) {
 		return out
 	}

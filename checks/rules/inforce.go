@@ -34,7 +34,7 @@ func (out *Sources) exceptions(ctx context.Context, c diff.Commit) error {
 		others: out.Settings.Others()}
 	named := out.Settings.Exceptions
 	if len(named) == 0 {
-		named = out.Settings.Policies // what lies among the rules that the settings name is a rule
+		named = out.Settings.Policies.Paths() // what lies among the rules that the settings name is a rule
 	}
 	var rendered []string
 	for _, n := range named {

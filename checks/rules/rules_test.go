@@ -165,7 +165,7 @@ func TestMissingAndLost(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			trees, _ := difftest.Trees(t, r, c.rules, c.base, c.head)
-			named := (&settings.Settings{Policies: c.named}).Globs()
+			named := (&settings.Settings{Policies: entries(c.named)}).Globs()
 			if got := rules.Missing(trees.Head, named); len(got) != c.missing {
 				t.Errorf("missing: %v, want %d", got, c.missing)
 			}
@@ -234,4 +234,11 @@ func TestCompiler(t *testing.T) {
 	if kept == nil || kept.List()[0].Line != 6 || again.List()[0].Line != 6 {
 		t.Error("what is kept has other lines")
 	}
+}
+
+func entries(paths []string) (list settings.Policies) {
+	for _, p := range paths {
+		list = append(list, settings.PolicyEntry{Path: p})
+	}
+	return list
 }

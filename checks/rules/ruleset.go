@@ -19,6 +19,7 @@ type Ruleset struct {
 	Exceptions []*engine.Exception
 
 	Errors   []report.Problem // what keeps a rule from being in effect
+	Handed   []report.Problem // likewise one that whoever asks for the check hands in
 	Warnings []report.Problem // what is said beside: policies that are not evaluated before merge, for one
 	// What still works, and is to be written otherwise; the message is the same wherever that is.
 	Deprecated []report.Problem
@@ -26,7 +27,7 @@ type Ruleset struct {
 
 // Compile compiles rules. A compiler that has seen the same policies before spares the work; nil is one that has not.
 func Compile(s *Sources, now time.Time, known *Compiler) *Ruleset {
-	set := &Ruleset{Settings: s.Settings, Warnings: slices.Clone(s.Warnings)}
+	set := &Ruleset{Settings: s.Settings, Warnings: slices.Clone(s.Warnings), Handed: s.Handed}
 	options := engine.Options{Now: now}
 	policies, problems := known.policies(bare(s.Policies), options)
 	exceptions, more := engine.CompileExceptions(manifest.Sources(bare(s.Exceptions)), options)
@@ -39,7 +40,39 @@ func Compile(s *Sources, now time.Time, known *Compiler) *Ruleset {
 		_, warnings = Problems(old)
 		set.Deprecated = append(set.Deprecated, warnings...)
 	}
+	set.settle(s)
 	return set
+}
+
+// settle puts what is wrong with the rules of other repositories where this one names them. What is to be said beside
+// them is said there, not here.
+func (set *Ruleset) settle(s *Sources) {
+	places := map[string]Source{}
+	for _, list := range [][]Source{s.Policies, s.Exceptions} {
+		for _, one := range list {
+			if one.outside || one.given {
+				places[one.Path] = one
+			}
+		}
+	}
+	if len(places) == 0 {
+		return
+	}
+	var own []report.Problem
+	for _, p := range set.Errors {
+		switch from := places[p.Path]; {
+		case from.given:
+			set.Handed = append(set.Handed, p)
+		case from.outside:
+			own = append(own, moved(p, "", from.at))
+		default:
+			own = append(own, p)
+		}
+	}
+	set.Errors = own
+	elsewhere := func(p report.Problem) bool { return IsOutside(p.Path) }
+	set.Warnings = slices.DeleteFunc(set.Warnings, elsewhere)
+	set.Deprecated = slices.DeleteFunc(set.Deprecated, elsewhere)
 }
 
 // Count adds the rules to the numbers of a report, but for those that were seen, which it notes: clusters may share

@@ -20,14 +20,20 @@ import (
 type Source struct {
 	manifest.File
 	Folder string // the folder that it is rendered from; "" for a file as it is
+
+	outside bool           // it is in another repository
+	at      report.Problem // where it is named that it counts: the place of what is wrong with it
+	given   bool           // whoever asked for the check handed it in
 }
 
 // Sources are where the rules of one commit are written, by its settings.
 type Sources struct {
 	Settings             *settings.Settings
 	Policies, Exceptions []Source
-	Problems             []report.Problem // why policies that the settings name are not in effect
-	Warnings             []report.Problem // why policies count as their files have them, or exceptions do not
+	Problems             []report.Problem  // why policies that the settings name are not in effect
+	Warnings             []report.Problem  // why policies count as their files have them, or exceptions do not
+	Handed               []report.Problem  // why policies that whoever asks for the check hands in are not in effect
+	Resolved             []report.Resolved // what references to other repositories came to
 
 	folders map[string]map[string]string // what the rendering of each folder of policies read
 	reads   map[string]map[string]string // that of each folder of exceptions
@@ -50,9 +56,17 @@ func FindExceptions(ctx context.Context, c diff.Commit, s *settings.Settings) (*
 	return out, out.exceptions(ctx, c)
 }
 
-func (out *Sources) policies(ctx context.Context, c diff.Commit) (err error) {
-	named := out.Settings.Policies
-	if len(named) == 0 {
+func (out *Sources) policies(ctx context.Context, c diff.Commit) error {
+	if err := out.own(ctx, c); err != nil {
+		return err
+	}
+	return out.elsewhere(ctx, c)
+}
+
+// own adds the policies of the repository itself.
+func (out *Sources) own(ctx context.Context, c diff.Commit) (err error) {
+	named := out.Settings.Policies.Paths()
+	if len(out.Settings.Policies) == 0 {
 		out.Policies, err = files(c, out.Settings, nil)
 		return err
 	}

@@ -1,7 +1,9 @@
 package settings
 
 import (
+	"cmp"
 	"reflect"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 
@@ -32,6 +34,21 @@ func (c Checks) Of(name string) Level {
 		}
 	}
 	return LevelWarn
+}
+
+// atLeast is each level, or the one that others ask for where it goes further.
+func (c Checks) atLeast(others Checks) Checks {
+	rank := func(level string) int {
+		return slices.Index([]Level{LevelOff, LevelWarn, LevelEnforce}, cmp.Or(Level(level), LevelWarn))
+	}
+	out := reflect.ValueOf(&c).Elem()
+	for i := range out.NumField() {
+		asked := reflect.ValueOf(others).Field(i).String()
+		if asked != "" && rank(asked) > rank(out.Field(i).String()) {
+			out.Field(i).SetString(asked)
+		}
+	}
+	return c
 }
 
 // CheckNames lists the checks that can be switched, in a fixed order.

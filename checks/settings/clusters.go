@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -20,7 +21,7 @@ type Cluster struct {
 	// Roots are globs over root paths, and over the files of the objects of Argo CD and Flux: what these deploy
 	// belongs to the cluster as well.
 	Roots      []string `yaml:"roots"`
-	Policies   []string `yaml:"policies"`
+	Policies   Policies `yaml:"policies"`
 	Exceptions []string `yaml:"exceptions"`
 	Context    []string `yaml:"context"`
 	// What charts are rendered for: the version of Kubernetes, and API versions ("group/version/Kind") that the cluster
@@ -39,13 +40,16 @@ func (s *Settings) In(cluster string) *Settings {
 	own.elsewhere, own.cluster, own.whole = nil, cluster, s
 	for name, other := range s.Clusters {
 		if name != cluster {
-			own.elsewhere = append(append(own.elsewhere, other.Policies...), other.Exceptions...)
+			own.elsewhere = append(append(own.elsewhere, other.Policies.Paths()...), other.Exceptions...)
 		}
+	}
+	if c.Policies != nil {
+		own.Policies = c.Policies
 	}
 	for _, list := range []struct {
 		of   *[]string
 		have []string
-	}{{&own.Policies, c.Policies}, {&own.Exceptions, c.Exceptions}, {&own.Context, c.Context}} {
+	}{{&own.Exceptions, c.Exceptions}, {&own.Context, c.Context}} {
 		if list.have != nil {
 			*list.of = list.have
 		}
@@ -172,10 +176,15 @@ func (s *Settings) clusterProblems(written *yaml.Node) (problems []report.Proble
 		if c.Kubernetes != "" && !kubernetesVersion.MatchString(c.Kubernetes) {
 			fail(c.Kubernetes, "kubernetes", "%q is not a version: write it like \"1.33\"", c.Kubernetes)
 		}
+		for _, e := range c.Policies {
+			if problem := PolicySourceProblem(report.PolicySource(e)); problem != "" {
+				fail(cmp.Or(e.Repository, e.Path), "policies", "%s", problem)
+			}
+		}
 		for _, list := range []struct {
 			field string
 			globs []string
-		}{{"roots", c.Roots}, {"policies", c.Policies}, {"exceptions", c.Exceptions}, {"context", c.Context}} {
+		}{{"roots", c.Roots}, {"exceptions", c.Exceptions}, {"context", c.Context}} {
 			for _, g := range list.globs {
 				if problem := globProblem(g); problem != "" {
 					fail(g, list.field, "%s", problem)

@@ -30,7 +30,7 @@ func TestClusterInPlaceOfTheTopLevel(t *testing.T) {
 		"b": {"common b", "exceptions", ""},
 	} {
 		own := s.In(cluster)
-		got := [3]string{strings.Join(own.Policies, " "), strings.Join(own.Exceptions, " "), strings.Join(own.Context, " ")}
+		got := [3]string{strings.Join(own.Policies.Paths(), " "), strings.Join(own.Exceptions, " "), strings.Join(own.Context, " ")}
 		if got != want {
 			t.Errorf("%q has %q, want %q", cluster, got, want)
 		}

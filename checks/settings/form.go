@@ -48,6 +48,10 @@ func (f *form) value(n *yaml.Node, t reflect.Type, where string) {
 		f.block(n, at, where)
 		return
 	}
+	if t == reflect.TypeFor[PolicyEntry]() && n.ShortTag() != "!!null" {
+		f.policy(n, at, where)
+		return
+	}
 	if reflect.PointerTo(t).Implements(reflect.TypeFor[yaml.Unmarshaler]()) || n.ShortTag() == "!!null" {
 		return
 	}
@@ -74,7 +78,7 @@ func (f *form) value(n *yaml.Node, t reflect.Type, where string) {
 			for _, item := range n.Content {
 				f.value(item, t.Elem(), where)
 			}
-		case scalar && t.Elem().Kind() == reflect.String:
+		case scalar && (t.Elem().Kind() == reflect.String || t.Elem() == reflect.TypeFor[PolicyEntry]()):
 			f.report(at, where, "must be a list: write [%s]", quoted(n.Value))
 		default:
 			f.report(at, where, "must be a list")
@@ -103,6 +107,17 @@ func (f *form) block(n, at *yaml.Node, where string) {
 	case n.Kind != yaml.ScalarNode || n.Value != blockNew && n.Value != blockAll:
 		f.report(at, where, "%q is not known: write new, all, or a map with the fields %s", n.Value,
 			strings.Join(slices.Sorted(slices.Values(fieldNames(reflect.TypeFor[Block]()))), ", "))
+	}
+}
+
+// policy checks the form of where policies are: text, or a map.
+func (f *form) policy(n, at *yaml.Node, where string) {
+	switch n.Kind {
+	case yaml.MappingNode:
+		f.fields(n, reflect.TypeFor[PolicyEntry](), where)
+	case yaml.ScalarNode:
+	default:
+		f.report(at, where, "must be text, or a map with the fields %s", strings.Join(fieldNames(reflect.TypeFor[PolicyEntry]()), ", "))
 	}
 }
 

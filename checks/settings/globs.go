@@ -57,7 +57,7 @@ func (s *Settings) eachGlob(visit func(g Glob, keys []string)) {
 	if s.whole != nil {
 		top = s.whole
 	}
-	add(NamesPolicies, top.Policies, "policies")
+	add(NamesPolicies, top.Policies.Paths(), "policies")
 	add(NamesExceptions, top.Exceptions, "exceptions")
 	add(NamesContext, top.Context, "context")
 	add(NamesRoots, top.Roots.Include, "roots", "include")
@@ -67,7 +67,7 @@ func (s *Settings) eachGlob(visit func(g Glob, keys []string)) {
 	}
 	for _, name := range s.ClusterNames() {
 		c := s.Clusters[name]
-		add(NamesPolicies, c.Policies, "clusters", name, "policies")
+		add(NamesPolicies, c.Policies.Paths(), "clusters", name, "policies")
 		add(NamesExceptions, c.Exceptions, "clusters", name, "exceptions")
 		add(NamesContext, c.Context, "clusters", name, "context")
 		add(NamesClusters, c.Roots, "clusters", name, "roots")
@@ -82,6 +82,13 @@ func (s *Settings) locate(written *yaml.Node) {
 		}
 	}
 	lines := map[[2]string]int{}
+	for key := range source.Fields(written) {
+		lines[[2]string{"", source.Key(key)}] = key.Line
+	}
 	s.eachGlob(func(g Glob, keys []string) { lines[[2]string{g.Field, g.Text}] = place(written, g.Text, keys...).Line })
+	locatePolicies(lines, "policies", s.Policies, written, "policies")
+	for _, name := range s.ClusterNames() {
+		locatePolicies(lines, "clusters."+name+".policies", s.Clusters[name].Policies, written, "clusters", name, "policies")
+	}
 	s.lines = lines
 }

@@ -3,6 +3,7 @@ package settings
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -28,7 +29,7 @@ const Path = report.SettingsPath
 // Settings are what a repository decides about its checks. They are read at the tip of the base branch, never
 // from the change itself. Every field has a default; an empty file or none works.
 type Settings struct {
-	Policies   []string   `yaml:"policies"`   // files and folders; default: by kind, anywhere
+	Policies   Policies   `yaml:"policies"`   // default: by kind, anywhere
 	Exceptions []string   `yaml:"exceptions"` // when set, an exception anywhere else does not count
 	Approvers  Approvers  `yaml:"approvers"`
 	Roots      Roots      `yaml:"roots"`
@@ -51,6 +52,7 @@ type Settings struct {
 	whole     *Settings         // those that these are one cluster's of
 	lines     map[[2]string]int // of what is named, by field and text
 	charts    []int             // the lines of Charts
+	inherits  *Settings         // those of the organisation, see Inherit
 }
 
 // Unrendered is what a check comes to by what cannot be checked, since only the cluster, the operator or another
@@ -216,12 +218,17 @@ func (s *Settings) judge(written *yaml.Node) (problems []report.Problem) {
 		globs []string
 	}{
 		{"roots.include", s.Roots.Include}, {"roots.exclude", s.Roots.Exclude},
-		{"policies", s.Policies}, {"exceptions", s.Exceptions}, {"context", s.Context},
+		{"exceptions", s.Exceptions}, {"context", s.Context},
 	} {
 		for _, g := range list.globs {
 			if problem := globProblem(g); problem != "" {
 				fail(g, list.field, "%s", problem)
 			}
+		}
+	}
+	for _, e := range s.Policies {
+		if problem := PolicySourceProblem(report.PolicySource(e)); problem != "" {
+			fail(cmp.Or(e.Repository, e.Path), "policies", "%s", problem)
 		}
 	}
 	for _, pattern := range s.Sources.Allow {

@@ -22,6 +22,7 @@ import (
 
 type checkOptions struct {
 	repo, base, head, user, color string
+	policies                      policyOptions
 	output                        forms
 	drafts                        string
 	worktree, all, noCache        bool
@@ -66,6 +67,7 @@ func newCheckCommand() *cobra.Command {
 	addFormsFlag[*report.Report](cmd, &o.output)
 	addColorFlag(cmd, &o.color, "color the text")
 	o.view.flags(cmd, &o.output)
+	o.policies.flags(cmd)
 	o.sources.flags(cmd)
 	f.DurationVar(&o.timeout, "timeout", sandbox.DefaultTimeout, "end the check after this time")
 	words := []string{failOnWarn, failOnNeutral}
@@ -83,8 +85,9 @@ func runCheck(cmd *cobra.Command, o checkOptions, names []string) error {
 		return err
 	}
 	change, rep, err := o.ask(cmd, repo, names, asking{doing: "checking", instead: "use --worktree or --all",
-		failed: "the check could not be run"}, func(c *report.Change) {
+		failed: "the check could not be run"}, func(c *report.Change) error {
 		c.Drafts, c.Differences = o.drafts != "", o.output.has("html")
+		return o.policies.apply(cmd, repo, c)
 	})
 	if err != nil {
 		return err
@@ -128,7 +131,7 @@ type asking struct{ doing, instead, failed string }
 
 // ask has a sandbox look at the change that the flags and names describe, for what prepare asks of it.
 func (o checkOptions) ask(cmd *cobra.Command, repo *repository, names []string, words asking,
-	prepare func(*report.Change),
+	prepare func(*report.Change) error,
 ) (*report.Change, *report.Report, error) {
 	ctx := cmd.Context()
 	change, cleanup, err := localChange(ctx, repo, o)
@@ -143,7 +146,9 @@ func (o checkOptions) ask(cmd *cobra.Command, repo *repository, names []string, 
 	if dir, err := os.UserCacheDir(); err == nil && !o.noCache {
 		change.Cache = filepath.Join(dir, "lintel")
 	}
-	prepare(&change)
+	if err := prepare(&change); err != nil {
+		return nil, nil, err
+	}
 	for _, name := range names {
 		change.Roots = append(change.Roots, report.RootName{Name: name, Paths: repo.paths(ctx, name)})
 	}

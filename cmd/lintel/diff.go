@@ -60,8 +60,9 @@ func runDiff(cmd *cobra.Command, o diffOptions, names []string) error {
 		return err
 	}
 	change, rep, err := o.change.ask(cmd, repo, names, asking{doing: "rendering", instead: "use --worktree",
-		failed: "the change could not be rendered"}, func(c *report.Change) {
+		failed: "the change could not be rendered"}, func(c *report.Change) error {
 		c.Differences, c.OnlyDifferences = true, true
+		return nil
 	})
 	if err != nil {
 		return err

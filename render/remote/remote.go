@@ -65,12 +65,15 @@ type Want struct {
 type Asked struct {
 	Want Want `json:"want"`
 	Base bool `json:"base,omitempty"` // the base names it, whatever the change does
+	// Given says that whoever asked for the rendering names it, and no file of the repository.
+	Given bool `json:"given,omitempty"`
 }
 
 // Request is what is to be fetched before a rendering can be whole.
 type Request struct {
 	Wants []Asked `json:"wants"`
-	// Allow narrows what may be fetched: one of these patterns of addresses must fit. Nil: nothing is narrowed.
+	// Allow narrows what may be fetched of what is not given: one of these patterns of addresses must fit. Nil: nothing is
+	// narrowed.
 	Allow []string `json:"allow"`
 }
 
@@ -154,11 +157,12 @@ type Sources struct {
 	known  map[Want]Entry
 	mu     sync.Mutex
 	wanted map[Want]bool
+	given  map[Want]bool
 }
 
 // New returns what a lock names. trees opens a tree of the store by its object id.
 func New(lock Lock, trees func(id string) (*tree.Tree, error)) *Sources {
-	s := &Sources{trees: trees, known: map[Want]Entry{}, wanted: map[Want]bool{}}
+	s := &Sources{trees: trees, known: map[Want]Entry{}, wanted: map[Want]bool{}, given: map[Want]bool{}}
 	for _, e := range lock {
 		s.known[e.Want] = e
 	}
@@ -186,6 +190,22 @@ func (s *Sources) Get(w Want) (*Source, error) {
 		return nil, fmt.Errorf("reading what was fetched of %s: %w", w, err)
 	}
 	return &Source{Entry: e, Tree: t}, nil
+}
+
+// Give says that whoever asked for the rendering names a want (see Asked).
+func (s *Sources) Give(w Want) {
+	if s != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.given[w] = true
+	}
+}
+
+// IsGiven reports whether Give was called.
+func (s *Sources) IsGiven(w Want) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.given[w]
 }
 
 // Digest tells what a want came to apart from anything else that it could have come to; it asks for nothing.

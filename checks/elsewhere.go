@@ -1,0 +1,133 @@
+package checks
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/builtin"
+	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/rules"
+	"github.com/lintel-bot/lintel/checks/settings"
+	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/engine/pattern"
+	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/remote"
+)
+
+// elsewhere says what the commits take rules from besides their own trees.
+func (r *repository) elsewhere(change report.Change, k *kept) {
+	e := diff.Elsewhere{Host: change.Host, Policies: change.Policies, Files: change.PolicyFiles, Defaults: change.Defaults,
+		Graphs: k.graphOf}
+	base, head := r.outside.Sources()
+	for _, c := range []*diff.Commit{&r.trees.Rules, &r.trees.Base, &r.trees.Head} {
+		c.Elsewhere = e
+		c.Elsewhere.Sources = base
+	}
+	r.trees.Head.Elsewhere.Sources = head
+}
+
+// inherit returns settings as those of the organisation leave them. Where these cannot be had or read, its policies
+// cannot be in effect: finding them says why.
+func (r *repository) inherit(c diff.Commit, own *settings.Settings) (*settings.Settings, []report.Problem, error) {
+	if c.Elsewhere.Defaults == "" {
+		return own, nil, nil
+	}
+	from := settings.Default()
+	want := remote.Want{Kind: remote.Git, URL: c.Elsewhere.Defaults}
+	c.Elsewhere.Sources.Give(want)
+	_, src, err := c.Elsewhere.Open(want)
+	var failure *remote.Failure
+	switch {
+	case err == nil:
+		if from, _, err = settings.Read(src.Tree); err != nil { // what is wrong with them is said where its policies are found
+			return nil, nil, err
+		}
+	case !errors.Is(err, remote.ErrWanted) && !errors.As(err, &failure):
+		return nil, nil, err
+	}
+	out, ignored := own.Inherit(from)
+	return out, ignored, nil
+}
+
+// seek asks for what the rules of both sides are in, so that it is fetched with everything else.
+func (r *repository) seek() {
+	ask := func(c diff.Commit, s *settings.Settings) {
+		if s == nil {
+			return
+		}
+		want := func(list []report.PolicySource, given bool) {
+			for _, source := range list {
+				w := c.Elsewhere.Want(source)
+				if given {
+					c.Elsewhere.Sources.Give(w)
+				}
+				_, _ = c.Elsewhere.Sources.Get(w) // what it came to is said where its policies are found
+			}
+		}
+		for _, cluster := range append([]string{""}, s.ClusterNames()...) {
+			want(s.In(cluster).Policies.Elsewhere(), false)
+		}
+		want(c.Elsewhere.Policies, true)
+		if from := s.Inherits(); from != nil {
+			want(from.Policies.Elsewhere(), true)
+		}
+	}
+	ask(r.trees.Rules, r.settings)
+	ask(r.trees.Head, r.proposed)
+}
+
+// maxGraphs is of how many other repositories what was read is kept.
+const maxGraphs = 8
+
+// graphOf returns where what is read of another repository is remembered.
+func (k *kept) graphOf(address string) *graph.Cache {
+	if k.others == nil || len(k.others) >= maxGraphs && k.others[address] == nil {
+		k.others = map[string]*graph.Cache{}
+	}
+	if k.others[address] == nil {
+		k.others[address] = &graph.Cache{Disk: k.graphs.Disk, Repository: address}
+	}
+	return k.others[address]
+}
+
+// approvers returns who decides about exceptions in place of the repository's approvers: about those that open what is
+// inherited. It is nil where nobody does.
+func (r *repository) approvers(found *rules.Sources) func(e *engine.Exception) *report.Approvers {
+	whom := r.settings.WhomAbove()
+	if whom == nil {
+		return nil
+	}
+	names := found.Inherited()
+	if r.settings.Demands() {
+		names = append(names, builtin.Policy)
+	}
+	return func(e *engine.Exception) *report.Approvers {
+		opens := func(name string) bool {
+			return slices.ContainsFunc(names, func(n string) bool { return name == n || pattern.Wildcard(name, n) })
+		}
+		if slices.ContainsFunc(e.Policies(), opens) {
+			return whom
+		}
+		return nil
+	}
+}
+
+// inherits reports whether a finding is of a policy of the organisation.
+func (r *repository) inherits(f report.Finding) bool {
+	from := r.trees.Rules.Elsewhere.Defaults
+	return from != "" && strings.HasPrefix(f.PolicyPath, rules.Address(from, ""))
+}
+
+// resolved is what references to repositories with policies came to, each once.
+func resolved(outcomes []*outcome) (list []report.Resolved) {
+	for _, o := range outcomes {
+		for _, r := range o.rules.before.Resolved {
+			if !slices.Contains(list, r) && r.Ref != r.Revision {
+				list = append(list, r)
+			}
+		}
+	}
+	return list
+}

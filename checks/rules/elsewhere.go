@@ -1,0 +1,210 @@
+package rules
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/manifest"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/settings"
+	"github.com/lintel-bot/lintel/render/remote"
+	"github.com/lintel-bot/lintel/render/roots"
+)
+
+// elsewhere adds the policies that are written outside of the repository: what its settings name, what whoever asks for
+// the check hands in, and what the organisation has for all. What cannot be had is a problem: it is not in effect.
+func (out *Sources) elsewhere(ctx context.Context, c diff.Commit) error {
+	from := c.Elsewhere
+	for _, s := range out.Settings.Policies.Elsewhere() {
+		at := report.Problem{Path: settings.Path, Line: out.Settings.PolicyLine(s)}
+		if err := out.fetched(ctx, from, s, at); err != nil {
+			return err
+		}
+	}
+	for _, s := range from.Policies {
+		problems := len(out.Problems)
+		if err := out.fetched(ctx, from, s, report.Problem{}); err != nil {
+			return err
+		}
+		out.Handed = append(out.Handed, out.Problems[problems:]...)
+		out.Problems = out.Problems[:problems]
+	}
+	for _, f := range from.Files {
+		known := slices.ContainsFunc(out.Policies, func(s Source) bool { return s.Path == f.Path && string(s.Data) == string(f.Data) })
+		if !known {
+			out.Policies = append(out.Policies, Source{File: manifest.File{Path: f.Path, Data: f.Data}, given: true})
+		}
+	}
+	if out.Settings.Inherits() == nil {
+		return nil
+	}
+	return out.inherited(ctx, from)
+}
+
+// fetched adds the policies of a source.
+func (out *Sources) fetched(ctx context.Context, from diff.Elsewhere, s report.PolicySource, at report.Problem) error {
+	set := &settings.Settings{Limits: out.Settings.Limits}
+	if s.Path != "" {
+		set.Policies = settings.Policies{{Path: s.Path}}
+	}
+	want := from.Want(s)
+	found, src, err := find(ctx, from, want, set, false)
+	if err != nil || src == nil {
+		return out.lacks(s.String(), at, err)
+	}
+	out.take(found, src, at, false)
+	out.Resolved = append(out.Resolved, resolved(src, at))
+	if len(found.Policies) == 0 && len(found.Problems) == 0 {
+		at.Message = "policies: there are no policies in " + s.String() + ": correct the path"
+		out.Problems = append(out.Problems, at)
+	}
+	return nil
+}
+
+// inherited adds the policies of the organisation and its exceptions.
+func (out *Sources) inherited(ctx context.Context, from diff.Elsewhere) error {
+	want := remote.Want{Kind: remote.Git, URL: from.Defaults}
+	found, src, err := find(ctx, from, want, out.Settings.Inherits(), true)
+	if err != nil || src == nil {
+		return out.lacks("the organisation ("+from.Defaults+")", report.Problem{}, err)
+	}
+	_, broken, err := settings.Read(src.Tree)
+	if err != nil {
+		return err
+	}
+	found.Problems = append(found.Problems, broken...)
+	out.take(found, src, report.Problem{}, true)
+	out.Resolved = append(out.Resolved, resolved(src, report.Problem{}))
+	return nil
+}
+
+// find finds the rules of what a want is: its policies, and its exceptions where these are asked for.
+func find(ctx context.Context, from diff.Elsewhere, w remote.Want, s *settings.Settings, exceptions bool) (*Sources,
+	*remote.Source, error) {
+	src, c, err := from.Open(w)
+	if err != nil {
+		return nil, nil, err
+	}
+	if w.Kind == remote.File {
+		data, _, err := c.Tree.ReadFile(remote.FileName)
+		return &Sources{Settings: s, Policies: []Source{{File: manifest.File{Path: remote.Redacted(w.URL), Data: data}}}}, src, err
+	}
+	if c.Roots, err = roots.Open(c.Tree, s.RootOptions(nil, nil), from.Graph(w.URL)); err != nil {
+		return nil, nil, err
+	}
+	out := &Sources{Settings: s, folders: map[string]map[string]string{}, reads: map[string]map[string]string{}}
+	if exceptions {
+		if err := out.exceptions(ctx, c); err != nil {
+			return nil, nil, err
+		}
+	}
+	return out, src, out.policies(ctx, c)
+}
+
+// lacks says that policies are not in effect since what they are in could not be had. Other errors are returned.
+func (out *Sources) lacks(name string, at report.Problem, err error) error {
+	var failure *remote.Failure
+	switch {
+	case errors.As(err, &failure):
+		at.Message = "the policies of " + name + " are not in effect: " + failure.Message
+	case errors.Is(err, remote.ErrWanted):
+		at.Message = "the policies of " + name + " are not in effect: they have not been fetched"
+	default:
+		return err
+	}
+	out.Problems = append(out.Problems, at)
+	return nil
+}
+
+// take adds the rules of another repository, whose places have its address.
+func (out *Sources) take(found *Sources, src *remote.Source, at report.Problem, inherited bool) {
+	address := Address(src.Want.URL, src.Revision) + "//"
+	placed := func(list []Source) (all []Source) {
+		for _, s := range list {
+			if !IsOutside(s.Path) { // it may take rules from others again
+				s.Path = address + s.Path
+				if s.Folder != "" {
+					s.Folder = address + s.Folder
+				}
+			}
+			s.Inherited, s.outside, s.at = inherited, true, at
+			all = append(all, s)
+		}
+		return all
+	}
+	out.Policies = append(out.Policies, placed(found.Policies)...)
+	out.Exceptions = append(out.Exceptions, placed(found.Exceptions)...)
+	for _, p := range found.Problems {
+		out.Problems = append(out.Problems, moved(p, address, at))
+	}
+}
+
+// Address is what the places of rules begin with that are in another repository, at a revision of it.
+func Address(repository, revision string) string {
+	return strings.TrimSuffix(remote.Redacted(repository), "/") + "@" + revision
+}
+
+// Named returns the place at which the settings name the repository that a file of rules is in; false for one of the
+// repository itself.
+func (out *Sources) Named(path string) (report.Problem, bool) {
+	if out != nil && IsOutside(path) {
+		for _, s := range slices.Concat(out.Policies, out.Exceptions) {
+			if s.Path == path {
+				return s.at, true
+			}
+		}
+	}
+	return report.Problem{}, false
+}
+
+// Inherited names the policies of the organisation, as exceptions do.
+func (out *Sources) Inherited() (names []string) {
+	for _, s := range out.Policies {
+		if s.Inherited {
+			for _, d := range Documents([]Source{s}, false) {
+				names = append(names, d.FullName())
+			}
+		}
+	}
+	return names
+}
+
+// FindInherited finds the policies of the organisation alone.
+func FindInherited(ctx context.Context, c diff.Commit, s *settings.Settings) (*Sources, error) {
+	out := &Sources{Settings: s}
+	if s.Inherits() == nil {
+		return out, nil
+	}
+	return out, out.inherited(ctx, c.Elsewhere)
+}
+
+// moved is a problem of another repository, said where this one names it.
+func moved(p report.Problem, address string, at report.Problem) report.Problem {
+	if p.Path != "" && !IsOutside(p.Path) {
+		p.Path = address + p.Path
+	}
+	repository, file, ok := strings.Cut(p.Path, "//")
+	if scheme := repository + "//"; ok {
+		repository, file, ok = strings.Cut(file, "//")
+		repository = scheme + repository
+	}
+	if i := strings.LastIndexByte(repository, '@'); ok && i > 0 {
+		repository = repository[:i]
+	}
+	p.Path = file
+	if at.Message = p.String(); ok {
+		at.Message = "the policies of " + repository + ": " + at.Message
+	}
+	return at
+}
+
+// IsOutside reports whether a path is one of another repository: an address (see origin.Link).
+func IsOutside(path string) bool { return strings.Contains(path, "://") }
+
+func resolved(src *remote.Source, at report.Problem) report.Resolved {
+	return report.Resolved{Name: remote.Redacted(src.Want.URL), Ref: src.Want.Ref, Revision: src.Revision, Path: at.Path,
+		Line: at.Line}
+}

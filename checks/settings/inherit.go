@@ -1,0 +1,59 @@
+package settings
+
+import (
+	"reflect"
+
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// Inherit returns the settings of a repository whose organisation has some as well. A repository adds to what the
+// organisation has and narrows it, and never loosens it:
+//
+//   - The policies and the exceptions of the organisation always apply, see [Settings.Inherits]; its approvers decide
+//     about exceptions to its policies.
+//   - What fails a check (block, unrendered, the levels of checks) is what either asks for.
+//   - How far checks go (mode), and who an account is in the cluster (identities), is the organisation's to say.
+//
+// Everything else is the repository's own. The problems are what of its settings does not count therefore, at their
+// lines; they are for reading.
+func (s *Settings) Inherit(from *Settings) (*Settings, []report.Problem) {
+	out := *s
+	out.inherits = from
+	var ignored []report.Problem
+	ignore := func(field, why string) {
+		ignored = append(ignored, report.Problem{Path: Path, Line: s.lines[[2]string{"", field}],
+			Message: field + ": does not count: " + why})
+	}
+	if s.Mode == ModeAdvisory && from.Mode != ModeAdvisory {
+		ignore("mode", "the organisation's settings do not say so")
+	}
+	if len(s.Identities.Users)+len(s.Identities.Teams) > 0 && !reflect.DeepEqual(s.Identities, from.Identities) {
+		ignore("identities", "those in the organisation's settings do")
+	}
+	out.Mode, out.Identities = from.Mode, from.Identities
+	out.Block = Block{Existing: s.Block.Existing || from.Block.Existing, Audit: s.Block.Audit || from.Block.Audit}
+	if from.Unrendered == UnrenderedFailure {
+		out.Unrendered = UnrenderedFailure
+	}
+	out.Checks = s.Checks.atLeast(from.Checks)
+	return &out, ignored
+}
+
+// Inherits returns the settings of the organisation, nil where it has none.
+func (s *Settings) Inherits() *Settings { return s.inherits }
+
+// WhomAbove returns who decides about exceptions to what is inherited: whom the organisation's settings name, else nil:
+// who decides about all others. The owners of the code are the repository's to name: they count only where the
+// organisation says so.
+func (s *Settings) WhomAbove() *report.Approvers {
+	from := s.inherits
+	if from == nil || len(from.Approvers.Users)+len(from.Approvers.Teams) == 0 {
+		return nil
+	}
+	whom := from.Whom()
+	whom.CodeOwners = from.Approvers.CodeOwners != nil && *from.Approvers.CodeOwners
+	return &whom
+}
+
+// Demands reports whether the organisation's settings ask for a level of a check that needs no policies.
+func (s *Settings) Demands() bool { return s.inherits != nil && s.inherits.Checks != Checks{} }

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/settings"
+	"github.com/lintel-bot/lintel/render/remote"
+)
+
+// policyOptions are the rules that a check asks besides those of the repository.
+type policyOptions struct {
+	policies []string
+	defaults string
+}
+
+func (o *policyOptions) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringArrayVarP(&o.policies, "policy", "p", nil, "policies to ask besides the repository's: a file, a folder, or an "+
+		"address (https://github.com/octo-org/policies//kyverno?ref=v1, or of one file) (may be repeated)")
+	f.StringVar(&o.defaults, "defaults", "", "the repository with the organisation's defaults, as the App reads it "+
+		"(octo-org/.lintel, or its address)")
+}
+
+// apply puts the rules into a change.
+func (o *policyOptions) apply(cmd *cobra.Command, repo *repository, change *report.Change) error {
+	ctx := cmd.Context()
+	change.Host = repo.host(ctx)
+	if o.defaults != "" {
+		s := report.PolicySource{Repository: o.defaults}
+		if problem := settings.PolicySourceProblem(s); problem != "" {
+			return fmt.Errorf("--defaults: %s", problem)
+		}
+		if change.Defaults = o.defaults; !strings.Contains(o.defaults, ":") {
+			change.Defaults = change.Host + "/" + o.defaults
+		}
+	}
+	reader := fileReader{ctx: ctx, stdin: cmd.InOrStdin()}
+	for _, p := range o.policies {
+		if strings.Contains(p, "://") {
+			s, err := policyAddress(p)
+			if err != nil {
+				return fmt.Errorf("--policy %s: %w", remote.Redacted(p), err)
+			}
+			change.Policies = append(change.Policies, s)
+			continue
+		}
+		files, err := reader.read(p)
+		if err != nil {
+			return fmt.Errorf("--policy: %w", err)
+		}
+		if len(files) == 0 {
+			return fmt.Errorf("--policy: there are no manifests in %s", p)
+		}
+		for _, f := range files {
+			change.PolicyFiles = append(change.PolicyFiles, report.PolicyFile{Path: repo.named(ctx, f.Path), Data: f.Data})
+		}
+	}
+	return nil
+}
+
+// policyAddress understands an address of policies: REPOSITORY[//PATH][?ref=REF], as kustomize has those of bases, that
+// of a folder or file on GitHub's pages, or that of one file.
+func policyAddress(written string) (s report.PolicySource, err error) {
+	u, err := url.Parse(written)
+	if err != nil || u.Host == "" {
+		return s, fmt.Errorf("is not an address")
+	}
+	s.Ref = u.Query().Get("ref")
+	u.RawQuery, u.Fragment = "", ""
+	repository, path, split := strings.Cut(u.Path, "//")
+	if parts := strings.SplitN(strings.Trim(u.Path, "/"), "/", 5); !split && len(parts) >= 4 && s.Ref == "" &&
+		(parts[2] == "tree" || parts[2] == "blob") {
+		repository, s.Ref = "/"+parts[0]+"/"+parts[1], parts[3]
+		if len(parts) == 5 {
+			path = parts[4]
+		}
+	}
+	u.Path, u.RawPath, s.Path = repository, "", strings.Trim(path, "/")
+	s.Repository = strings.TrimSuffix(u.String(), "/")
+	if problem := settings.PolicySourceProblem(s); problem != "" {
+		return s, fmt.Errorf("%s", problem)
+	}
+	return s, nil
+}
+
+// host is where the repositories are that are named "owner/name": where the remote "origin" is.
+func (r *repository) host(ctx context.Context) string {
+	const usual = "https://github.com"
+	remote, err := r.run(ctx, nil, "config", "--get", "remote.origin.url")
+	if err != nil {
+		return usual
+	}
+	if m := scpLike.FindStringSubmatch(remote); m != nil && !strings.Contains(remote, "://") {
+		return "https://" + strings.ToLower(m[1])
+	}
+	u, err := url.Parse(remote)
+	switch {
+	case err != nil || u.Hostname() == "":
+		return usual
+	case u.Scheme == "ssh" || u.Scheme == "git":
+		return "https://" + strings.ToLower(u.Hostname())
+	}
+	path := strings.TrimSuffix(strings.Trim(u.Path, "/"), ".git")
+	if parts := strings.Split(path, "/"); len(parts) > 2 { // a server below a folder
+		return u.Scheme + "://" + u.Host + "/" + strings.Join(parts[:len(parts)-2], "/")
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+// named is a file as findings name it: one of the repository from its top folder, as its own policies are, and others
+// as they were given.
+func (r *repository) named(ctx context.Context, file string) string {
+	top, err := r.run(ctx, nil, "rev-parse", "--show-toplevel")
+	if err != nil {
+		return file
+	}
+	full, err := filepath.Abs(file)
+	if err != nil {
+		return file
+	}
+	if real, err := filepath.EvalSymlinks(full); err == nil {
+		full = real
+	}
+	if in, err := filepath.Rel(top, full); err == nil && filepath.IsLocal(in) {
+		return filepath.ToSlash(in)
+	}
+	return file
+}
