@@ -16,7 +16,7 @@ type Change struct {
 	Git        string   `json:"git,omitempty"`        // the git binary, absolute; empty: in the usual places
 	Cache      string   `json:"cache,omitempty"`      // absolute; what is kept, to delete at any time; empty: none
 	Rules      string   `json:"rules"`                // commit whose rules apply: the tip of the base branch
-	Base       string   `json:"base"`                 // merge base; empty with All
+	Base       string   `json:"base"`                 // merge base; empty: there is none, with All and for a first commit
 	Head       string   `json:"head"`                 // commit (or tree) to check
 	All        bool     `json:"all,omitempty"`        // check every root of the head, not only what changed
 	// Roots are those that alone are looked at, of all that the change reaches; empty: all of these.

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -25,7 +22,8 @@ type checkOptions struct {
 	policies                      policyOptions
 	output                        forms
 	drafts                        string
-	worktree, all, noCache        bool
+	worktree, staged              bool
+	all, noCache                  bool
 	approve                       []string
 	failOn                        string
 	view                          viewOptions
@@ -45,6 +43,7 @@ func newCheckCommand() *cobra.Command {
 			"Exit code 0: nothing blocks. 1: something does. 2: the check could not be run.",
 		Example: "  lintel check                      # this branch against the default branch\n" +
 			"  lintel check --worktree           # what is not committed yet\n" +
+			"  lintel check --staged             # what would be committed now\n" +
 			"  lintel check --base v1 --head v2  # any two commits\n" +
 			"  lintel check --all -o sarif       # every root of the head\n" +
 			"  lintel check HelmRelease/web/shop # one root\n" +
@@ -57,6 +56,7 @@ func newCheckCommand() *cobra.Command {
 	f.StringVar(&o.base, "base", "", "the commit the change goes to (default: the default branch)")
 	f.StringVar(&o.head, "head", "HEAD", "the commit to check")
 	f.BoolVar(&o.worktree, "worktree", false, "check the work tree, with what is not committed yet, in place of --head")
+	f.BoolVar(&o.staged, "staged", false, "check what git would commit now, the index, against HEAD: for a pre-commit hook")
 	f.BoolVar(&o.all, "all", false, "check every root of the head, not only what changed")
 	f.StringVar(&o.user, "user", "", "the account that asks for the change; the settings map it to a user of the cluster")
 	f.BoolVar(&o.noCache, "no-cache", false, "neither use nor keep what other checks left in the user's cache folder")
@@ -74,7 +74,8 @@ func newCheckCommand() *cobra.Command {
 	f.Var(choice{&o.failOn, words}, "fail-on", "what ends with exit code 1 besides what fails the check: warn (new violations of rules that only audit, "+
 		"and rules that could not be evaluated) or neutral (whatever is not a success)")
 	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
-	cmd.MarkFlagsMutuallyExclusive("head", "worktree")
+	cmd.MarkFlagsMutuallyExclusive("head", "worktree", "staged")
+	cmd.MarkFlagsMutuallyExclusive("base", "staged")
 	return cmd
 }
 
@@ -96,7 +97,7 @@ func runCheck(cmd *cobra.Command, o checkOptions, names []string) error {
 	if o.drafts == "-" {
 		out = cmd.ErrOrStderr()
 	}
-	around := repo.pageOptions(ctx, change, o.worktree)
+	around := repo.pageOptions(ctx, change, o.looksAt())
 	bare := *rep // the other forms do not depend on whether there is a page
 	bare.Differences, bare.MoreDifferences, bare.Relabeled, bare.Images = nil, 0, 0, nil
 	err = writeForms(&o.output, out, func(form string) *report.Report {
@@ -139,7 +140,11 @@ func (o checkOptions) ask(cmd *cobra.Command, repo *repository, names []string, 
 		return nil, nil, err
 	}
 	defer cleanup()
-	if change.Base == change.Head {
+	switch {
+	case o.staged && !o.all && repo.same(ctx, &change):
+		fmt.Fprintln(cmd.ErrOrStderr(), "lintel: nothing is staged, so there is nothing to compare: git add what is to "+
+			"be committed, or "+words.instead)
+	case change.Base == change.Head:
 		fmt.Fprintln(cmd.ErrOrStderr(), "lintel: head and base are the same commit, so there is nothing to compare: "+
 			"name a --base, or "+words.instead)
 	}
@@ -225,84 +230,4 @@ func writeDraft(cmd *cobra.Command, folder string, d *report.Draft) error {
 	}
 	fmt.Fprintln(cmd.ErrOrStderr(), "lintel: wrote", strconv.Quote(name))
 	return nil
-}
-
-// localChange describes the change that the flags name. The caller runs the clean-up when the check is done.
-func localChange(ctx context.Context, repo *repository, o checkOptions) (report.Change, func(), error) {
-	nothing := func() {}
-	change := report.Change{GitDir: repo.gitDir, Git: repo.git, All: o.all, User: report.User{Login: o.user},
-		Now: time.Now().UTC()}
-	change.Repository, change.Branches = repo.names(ctx), repo.branches(ctx, o.base)
-	for _, file := range o.approve {
-		name, err := repo.inside(ctx, file)
-		if err != nil {
-			return report.Change{}, nothing, err
-		}
-		change.Approve = append(change.Approve, name)
-	}
-	head, err := repo.commit(ctx, o.head)
-	if err != nil {
-		return report.Change{}, nothing, err
-	}
-	change.Head = head
-	switch {
-	case o.base != "":
-		if change.Rules, err = repo.commit(ctx, o.base); err != nil {
-			return report.Change{}, nothing, err
-		}
-	case o.all:
-		change.Rules = head
-	default:
-		if change.Rules, err = repo.goesTo(ctx, &change); err != nil {
-			return report.Change{}, nothing, err
-		}
-	}
-	if !o.all {
-		if change.Base, err = repo.mergeBase(ctx, change.Rules, head); err != nil {
-			return report.Change{}, nothing, err
-		}
-	}
-	if !o.worktree {
-		return change, nothing, nil
-	}
-	tree, objects, err := repo.snapshot(ctx)
-	if err != nil {
-		return report.Change{}, nothing, err
-	}
-	if o.all && o.base == "" {
-		change.Rules = tree
-	}
-	change.Head, change.Alternates = tree, []string{objects}
-	return change, func() { _ = os.RemoveAll(filepath.Dir(objects)) }, nil
-}
-
-// goesTo finds the commit that the head of a change goes to where nobody names one: as the workflow says that runs, which
-// may know more of the change, or the default branch.
-func (r *repository) goesTo(ctx context.Context, change *report.Change) (string, error) {
-	p, err := readPipeline(os.Getenv)
-	if err != nil {
-		return "", err
-	}
-	if p == nil {
-		id, _, err := r.defaultBranch(ctx)
-		return id, err
-	}
-	if p.branch != "" {
-		change.Branches = []string{p.branch}
-	}
-	change.User.Login = cmp.Or(change.User.Login, p.author)
-	return p.base(ctx, r, change.Head)
-}
-
-// inside returns a file's path within the repository: as given from the folder the user named, or from the top.
-func (r *repository) inside(ctx context.Context, file string) (string, error) {
-	prefix, err := r.run(ctx, nil, "rev-parse", "--show-prefix")
-	if err != nil {
-		return "", err
-	}
-	name := path.Join(prefix, filepath.ToSlash(file))
-	if filepath.IsAbs(file) || name == ".." || strings.HasPrefix(name, "../") {
-		return "", errors.New("--approve " + file + ": name the file as it is called in the repository")
-	}
-	return name, nil
 }

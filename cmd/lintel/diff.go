@@ -68,7 +68,7 @@ func runDiff(cmd *cobra.Command, o diffOptions, names []string) error {
 		return err
 	}
 	differences := rep.Rendered()
-	around := repo.pageOptions(ctx, change, o.change.worktree)
+	around := repo.pageOptions(ctx, change, o.change.looksAt())
 	err = writeForms(&o.output, cmd.OutOrStdout(), func(string) *report.Differences { return differences }, func(color string) output.Options {
 		options := outputOptions(color)
 		options.HTML = around

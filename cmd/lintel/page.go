@@ -14,7 +14,7 @@ import (
 
 // pageOptions are what a page of a local check shows besides the report. Its links lead to GitHub, where the remote
 // "origin" is there and commits are checked: what is not committed is nowhere else.
-func (r *repository) pageOptions(ctx context.Context, change *report.Change, worktree bool) output.PageOptions {
+func (r *repository) pageOptions(ctx context.Context, change *report.Change, head files) output.PageOptions {
 	var o output.PageOptions
 	remote, _ := r.run(ctx, nil, "config", "--get", "remote.origin.url") // none: no links
 	web := webAddress(remote)
@@ -28,10 +28,10 @@ func (r *repository) pageOptions(ctx context.Context, change *report.Change, wor
 		}
 		o.Facts = append(o.Facts, page.Fact{Label: label, Items: []page.Link{link}, Code: true})
 	}
-	if worktree {
-		o.Facts = append(o.Facts, page.Fact{Label: "Head", Items: []page.Link{{Text: "the work tree"}}})
-	} else {
+	if head == committed {
 		commit("Head", change.Head)
+	} else {
+		o.Facts = append(o.Facts, page.Fact{Label: "Head", Items: []page.Link{{Text: head.String()}}})
 	}
 	commit("Base", change.Base)
 	if change.Rules != change.Head && !change.OnlyDifferences {
@@ -40,13 +40,13 @@ func (r *repository) pageOptions(ctx context.Context, change *report.Change, wor
 	if o.Name.Text = "a local repository"; web != "" {
 		u, _ := url.Parse(web) // which it was made of
 		o.Name = page.Link{Text: strings.TrimPrefix(u.Path, "/"), Address: web}
-		if !worktree {
+		if head == committed {
 			o.BlobURL = page.Blob(web, change.Head)
 		}
 		if change.Base != "" {
 			o.BaseURL = page.Blob(web, change.Base)
 		}
-		if !worktree || change.Rules != change.Head {
+		if head == committed || change.Rules != change.Head {
 			o.PolicyURL = page.Blob(web, change.Rules)
 		}
 	}

@@ -42,7 +42,7 @@ func TestSnapshotReadsRacyFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree, objects, err := repo.snapshot(t.Context())
+	tree, objects, err := repo.snapshot(t.Context(), inTree)
 	if err != nil {
 		t.Fatal(err)
 	}

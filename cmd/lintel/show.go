@@ -114,7 +114,7 @@ func (r *repository) ask(ctx context.Context, rev string, q *report.Query) (clea
 		q.Tree, err = r.commit(ctx, rev)
 		return func() {}, err
 	}
-	id, objects, err := r.snapshot(ctx)
+	id, objects, err := r.snapshot(ctx, inTree)
 	if err != nil {
 		return nil, err
 	}

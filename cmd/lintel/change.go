@@ -1,0 +1,137 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// looksAt says which files the flags name as the head.
+func (o checkOptions) looksAt() files {
+	switch {
+	case o.worktree:
+		return inTree
+	case o.staged:
+		return inIndex
+	}
+	return committed
+}
+
+// localChange describes the change that the flags name. The caller runs the clean-up when the check is done.
+func localChange(ctx context.Context, repo *repository, o checkOptions) (report.Change, func(), error) {
+	change, cleanup := report.Change{GitDir: repo.gitDir, Git: repo.git, All: o.all, User: report.User{Login: o.user},
+		Now: time.Now().UTC()}, func() {}
+	fail := func(err error) (report.Change, func(), error) {
+		cleanup()
+		return report.Change{}, func() {}, err
+	}
+	change.Repository, change.Branches = repo.names(ctx), repo.branches(ctx, o.base)
+	for _, file := range o.approve {
+		name, err := repo.inside(ctx, file)
+		if err != nil {
+			return fail(err)
+		}
+		change.Approve = append(change.Approve, name)
+	}
+	var tree string // what is looked at, where it is no commit
+	if of := o.looksAt(); of != committed {
+		var objects string
+		var err error
+		if tree, objects, err = repo.snapshot(ctx, of); err != nil {
+			return fail(err)
+		}
+		change.Alternates, cleanup = []string{objects}, func() { _ = os.RemoveAll(filepath.Dir(objects)) }
+	}
+	var err error
+	if o.staged {
+		change.Head = tree
+		err = repo.nextCommit(ctx, &change)
+	} else {
+		err = repo.branch(ctx, &change, o, tree)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	return change, cleanup, nil
+}
+
+// branch fills in the commits of a change that is a branch, and the work tree beside it where tree has it.
+func (r *repository) branch(ctx context.Context, change *report.Change, o checkOptions, tree string) (err error) {
+	head, err := r.commit(ctx, o.head)
+	if err != nil {
+		return err
+	}
+	change.Head = head
+	switch {
+	case o.base != "":
+		change.Rules, err = r.commit(ctx, o.base)
+	case o.all:
+		change.Rules = cmp.Or(tree, head)
+	default:
+		change.Rules, err = r.goesTo(ctx, change)
+	}
+	if err == nil && !o.all {
+		change.Base, err = r.mergeBase(ctx, change.Rules, head)
+	}
+	change.Head = cmp.Or(tree, head)
+	return err
+}
+
+// nextCommit fills in the commits of a change that is what git would commit now, change.Head. The first commit of a
+// repository brings its own rules: there are no others.
+func (r *repository) nextCommit(ctx context.Context, change *report.Change) (err error) {
+	change.Rules = change.Head
+	if _, err := r.run(ctx, nil, "rev-parse", "--verify", "--quiet", "HEAD"); err != nil || change.All {
+		return nil
+	}
+	change.Base, err = r.commit(ctx, "HEAD")
+	change.Rules = change.Base
+	return err
+}
+
+// same reports whether the head of a change has the files of its base.
+func (r *repository) same(ctx context.Context, change *report.Change) bool {
+	if change.Base == "" {
+		return false
+	}
+	tree, err := r.run(ctx, nil, "rev-parse", "--verify", "--quiet", change.Base+"^{tree}")
+	return err == nil && tree == change.Head
+}
+
+// goesTo finds the commit that the head of a change goes to where nobody names one: as the workflow says that runs, which
+// may know more of the change, or the default branch.
+func (r *repository) goesTo(ctx context.Context, change *report.Change) (string, error) {
+	p, err := readPipeline(os.Getenv)
+	if err != nil {
+		return "", err
+	}
+	if p == nil {
+		id, _, err := r.defaultBranch(ctx)
+		return id, err
+	}
+	if p.branch != "" {
+		change.Branches = []string{p.branch}
+	}
+	change.User.Login = cmp.Or(change.User.Login, p.author)
+	return p.base(ctx, r, change.Head)
+}
+
+// inside returns a file's path within the repository: as given from the folder the user named, or from the top.
+func (r *repository) inside(ctx context.Context, file string) (string, error) {
+	prefix, err := r.run(ctx, nil, "rev-parse", "--show-prefix")
+	if err != nil {
+		return "", err
+	}
+	name := path.Join(prefix, filepath.ToSlash(file))
+	if filepath.IsAbs(file) || name == ".." || strings.HasPrefix(name, "../") {
+		return "", errors.New("--approve " + file + ": name the file as it is called in the repository")
+	}
+	return name, nil
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// files are what a check looks at in place of a commit.
+type files int
+
+const (
+	committed files = iota // a commit, and nothing else
+	inTree                 // the work tree, with everything that git would add
+	inIndex                // the index: what git would commit
+)
+
+// String names them for people.
+func (f files) String() string {
+	return [...]string{"a commit", "the work tree", "the index"}[f]
+}
+
+// snapshot writes files that are no commit as a tree into an object folder of its own. Neither the repository nor its
+// index changes. The caller removes the folder above the objects.
+func (r *repository) snapshot(ctx context.Context, of files) (tree, objects string, err error) {
+	temp, err := os.MkdirTemp("", "lintel-snapshot-")
+	if err != nil {
+		return "", "", err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.RemoveAll(temp)
+		}
+	}()
+	objects = filepath.Join(temp, "objects")
+	if err := os.Mkdir(objects, 0o700); err != nil {
+		return "", "", err
+	}
+	own, err := r.run(ctx, nil, "rev-parse", "--path-format=absolute", "--git-path", "objects")
+	if err != nil {
+		return "", "", err
+	}
+	top, err := r.run(ctx, nil, "rev-parse", "--show-toplevel")
+	if err != nil {
+		return "", "", fmt.Errorf("this repository has no work tree: %w", err)
+	}
+	index := filepath.Join(temp, "index")
+	// The real index knows which files are unchanged, so that they are not read again. In a hook, it may be one that git
+	// made for this commit (GIT_INDEX_FILE), and it is locked then.
+	if path, err := r.run(ctx, nil, "rev-parse", "--path-format=absolute", "--git-path", "index"); err == nil {
+		if err := copyIndex(path, index); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return "", "", err
+		}
+	}
+	env := []string{"GIT_INDEX_FILE=" + index, "GIT_OBJECT_DIRECTORY=" + objects,
+		"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + own}
+	if of == inTree {
+		if _, err := r.run(ctx, env, "-C", top, "add", "--all"); err != nil {
+			return "", "", fmt.Errorf("read %s: %w", of, err)
+		}
+	} else if err := r.merged(ctx, env, top); err != nil {
+		return "", "", err
+	}
+	if tree, err = r.run(ctx, env, "write-tree"); err != nil {
+		return "", "", fmt.Errorf("read %s: %w", of, err)
+	}
+	return tree, objects, nil
+}
+
+// merged is an error where a file of the index has a conflict: it has nothing that could be committed.
+func (r *repository) merged(ctx context.Context, env []string, top string) error {
+	out, err := r.run(ctx, env, "-C", top, "ls-files", "--unmerged", "-z")
+	if err != nil {
+		return fmt.Errorf("read %s: %w", inIndex, err)
+	}
+	entry, _, _ := strings.Cut(out, "\x00") // mode, object, stage, and after a tab the name
+	if _, name, any := strings.Cut(entry, "\t"); any {
+		return fmt.Errorf("%q has a conflict: resolve it, and git add it", name)
+	}
+	return nil
+}
+
+// copyIndex copies an index with its time: git reads those files again that changed no earlier than their index, since
+// neither their times nor their sizes need to differ (https://git-scm.com/docs/racy-git).
+func copyIndex(from, to string) error {
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	if err := copyFile(from, to); err != nil {
+		return err
+	}
+	return os.Chtimes(to, info.ModTime(), info.ModTime())
+}
+
+func copyFile(from, to string) error {
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, data, 0o600)
+}
