@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 // Each script is a git repository and what the command line says about it.
 func TestScripts(t *testing.T) {
 	cache := t.TempDir()
-	repositories, err := filepath.Abs("testdata/repository")
+	project, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 			e.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 			e.Setenv("XDG_CACHE_HOME", cache)
-			e.Setenv("REPOSITORIES", repositories)
+			e.Setenv("PROJECT", project)
 			for _, who := range []string{"AUTHOR", "COMMITTER"} {
 				e.Setenv("GIT_"+who+"_NAME", "t")
 				e.Setenv("GIT_"+who+"_EMAIL", "t@example.com")
@@ -91,7 +91,7 @@ func unpack(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: unpack NAME")
 	}
-	archive, err := txtar.ParseFile(filepath.Join(ts.Getenv("REPOSITORIES"), args[0]+".txtar"))
+	archive, err := txtar.ParseFile(filepath.Join(ts.Getenv("PROJECT"), "cmd/lintel/testdata/repository", args[0]+".txtar"))
 	ts.Check(err)
 	for _, f := range archive.Files {
 		name := ts.MkAbs(f.Name)
