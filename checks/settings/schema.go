@@ -1,0 +1,132 @@
+package settings
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// SchemaURL is where the schema of the newest release is. Files of settings name it, for editors.
+const SchemaURL = "https://github.com/lintel-bot/lintel/releases/latest/download/lintel.schema.json"
+
+// draft is the version of JSON Schema that editors know best (https://json-schema.org/draft-07/schema).
+const draft = "http://json-schema.org/draft-07/schema#"
+
+// SchemaNode is a JSON Schema, or a part of one.
+type SchemaNode map[string]any
+
+// Shaped is a type that may be written in another way than its Go type says: as it reads YAML by itself, or takes certain
+// words only. Shape returns the schema of all that it takes, given that of its Go type, which it may change. It is called
+// for the zero value.
+type Shaped interface {
+	Shape(plain SchemaNode) SchemaNode
+}
+
+// Schema returns the JSON Schema of a file of settings, as JSON with a line break at the end. It is made of the type
+// Settings and of the texts of Fields, and says as much as a schema can: globs, addresses and what depends on other
+// fields are judged by Read alone.
+func Schema() ([]byte, error) {
+	s := schemaOf(reflect.TypeFor[Settings](), "")
+	s["$schema"], s["$id"] = draft, SchemaURL
+	s["title"], s["description"] = "Settings of Lintel", "How Lintel checks this repository. Every field has a default."
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(s)
+	return b.Bytes(), err
+}
+
+// schemaOf returns the schema of what stands at a path of fields: "clusters.*.roots".
+func schemaOf(t reflect.Type, path string) SchemaNode {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	var s SchemaNode
+	switch t.Kind() {
+	case reflect.Struct:
+		properties := SchemaNode{}
+		for name, of := range fieldTypes(t) {
+			properties[name] = schemaOf(of, strings.TrimPrefix(path+"."+name, "."))
+		}
+		s = SchemaNode{"type": "object", "properties": properties, "additionalProperties": false}
+	case reflect.Map:
+		s = SchemaNode{"type": "object", "additionalProperties": schemaOf(t.Elem(), path+".*")}
+	case reflect.Slice:
+		s = SchemaNode{"type": "array", "items": schemaOf(t.Elem(), path+"[]")}
+	case reflect.Bool:
+		s = SchemaNode{"type": "boolean"}
+	case reflect.Int, reflect.Int64:
+		s = SchemaNode{"type": "integer"}
+	case reflect.String:
+		s = SchemaNode{"type": "string"}
+	default:
+		panic(fmt.Sprintf("settings: no schema for %s at %s", t, path)) // a test asks for all of it
+	}
+	if shaped, ok := reflect.Zero(t).Interface().(Shaped); ok {
+		s = shaped.Shape(s)
+	}
+	for _, f := range Fields() {
+		if f.Path == path {
+			f.describe(s)
+		}
+	}
+	return s
+}
+
+// fieldTypes are the types of the fields of a struct by their names in YAML.
+func fieldTypes(t reflect.Type) map[string]reflect.Type {
+	known := map[string]reflect.Type{}
+	for i := range t.NumField() {
+		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ","); name != "" && name != "-" {
+			known[name] = t.Field(i).Type
+		}
+	}
+	return known
+}
+
+// describe adds to a schema what is known of a field besides its type.
+func (f Field) describe(s SchemaNode) {
+	s["description"] = f.Text
+	if f.Default != nil {
+		s["default"] = f.Default
+	}
+	if f.Least != nil {
+		s["minimum"] = *f.Least
+	}
+	if f.Most != nil {
+		s["maximum"] = *f.Most
+	}
+	each := s
+	if items, ok := s["items"].(SchemaNode); ok {
+		each = items
+	}
+	if f.Pattern != "" {
+		each["pattern"] = f.Pattern
+	}
+	if len(f.Needs) > 0 {
+		each["required"] = f.Needs
+	}
+	if f.NotEmpty {
+		s["minItems"] = 1
+	}
+}
+
+// words are the schema of a type that takes certain words.
+func words(s SchemaNode, list ...any) SchemaNode {
+	s["enum"] = list
+	return s
+}
+
+// Shape is that of Shaped.
+func (Mode) Shape(s SchemaNode) SchemaNode { return words(s, ModeEnforce, ModeAdvisory) }
+
+// Shape is that of Shaped.
+func (Unrendered) Shape(s SchemaNode) SchemaNode { return words(s, UnrenderedNeutral, UnrenderedFailure) }
+
+// Shape is that of Shaped: a map, or a short form of it.
+func (Block) Shape(plain SchemaNode) SchemaNode {
+	return SchemaNode{"anyOf": []SchemaNode{plain, words(SchemaNode{"type": "string"}, blockNew, blockAll)}}
+}
