@@ -124,7 +124,9 @@ func words(s SchemaNode, list ...any) SchemaNode {
 func (Mode) Shape(s SchemaNode) SchemaNode { return words(s, ModeEnforce, ModeAdvisory) }
 
 // Shape is that of Shaped.
-func (Unrendered) Shape(s SchemaNode) SchemaNode { return words(s, UnrenderedNeutral, UnrenderedFailure) }
+func (Unrendered) Shape(s SchemaNode) SchemaNode {
+	return words(s, UnrenderedNeutral, UnrenderedFailure)
+}
 
 // Shape is that of Shaped: a map, or a short form of it.
 func (Block) Shape(plain SchemaNode) SchemaNode {
