@@ -32,7 +32,7 @@ type Options struct {
 // Value is what a command has to say.
 type Value interface {
 	*report.Report | *report.Differences | *report.Evaluation | *report.TestRun | *report.Fixes |
-		[]report.BlamedResource | []report.ListedRoot | []report.Object | []report.Fetched | report.Build
+		[]report.BlamedResource | []report.ListedRoot | []report.Object | []report.Fetched | report.Build | *report.InitPlan
 }
 
 // format is a form by its name, with how it writes what each command has to say; nil where it does not suit.
@@ -48,6 +48,7 @@ type format struct {
 	show  writer[[]report.Object]
 	fetch writer[[]report.Fetched]
 	build writer[report.Build]
+	start writer[*report.InitPlan]
 }
 
 type writer[V Value] func(w io.Writer, v V, o Options) error
@@ -56,9 +57,9 @@ type writer[V Value] func(w io.Writer, v V, o Options) error
 func formats() []format {
 	return []format{
 		{name: "text", check: checkText, diff: diffText, eval: evalText, test: testText, fix: fixText, blame: blameText,
-			roots: rootsText, fetch: fetchedText, build: buildText},
+			roots: rootsText, fetch: fetchedText, build: buildText, start: initText},
 		{name: "json", check: checkJSON, diff: diffJSON, eval: evalJSON, test: testJSON, fix: fixJSON, blame: blameJSON,
-			roots: rootsJSON, show: objectsJSON, fetch: fetchedJSON},
+			roots: rootsJSON, show: objectsJSON, fetch: fetchedJSON, start: initJSON},
 		{name: "yaml", show: objectsYAML},
 		{name: "sarif", check: checkSARIF},
 		{name: "github", check: checkGitHub},
@@ -71,7 +72,7 @@ func formats() []format {
 
 // writerOf returns how a form writes values of a type, nil where it does not suit them.
 func writerOf[V Value](f format) writer[V] {
-	for _, w := range []any{f.check, f.diff, f.eval, f.test, f.fix, f.blame, f.roots, f.show, f.fetch, f.build} {
+	for _, w := range []any{f.check, f.diff, f.eval, f.test, f.fix, f.blame, f.roots, f.show, f.fetch, f.build, f.start} {
 		if w, ok := w.(writer[V]); ok {
 			return w
 		}

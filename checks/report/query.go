@@ -13,9 +13,10 @@ type Query struct {
 	Sources    *Sources `json:"sources,omitempty"`    // as in Change
 	Tree       string   `json:"tree"`                 // a commit or a tree
 
-	Show Show     `json:"show"`
-	Root RootName `json:"root,omitzero"`
-	As   string   `json:"as,omitempty"` // of the object that deploys it
+	Show   Show     `json:"show"`
+	Before string   `json:"before,omitempty"` // of ShowLayout: the tree that Layout.Reached compares with
+	Root   RootName `json:"root,omitzero"`
+	As     string   `json:"as,omitempty"` // of the object that deploys it
 
 	Output string `json:"output"` // the form of the answer
 	Chain  bool   `json:"chain,omitempty"`
@@ -38,6 +39,7 @@ const (
 	ShowNames   Show = "names"   // the roots of the tree
 	ShowObjects Show = "objects" // what a root deploys
 	ShowPlaces  Show = "places"  // what a root deploys, with where each line is written
+	ShowLayout  Show = "layout"  // a Layout, as JSON
 )
 
 // Showing is the answer to a Query.

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
@@ -49,11 +50,11 @@ func Answer(ctx context.Context, q report.Query, kept Kept) (*report.Showing, er
 	}
 	defer from.Close()
 	have, _ := from.Sources()
-	own, _, err := settings.Read(t) // what is wrong with them, a check tells
+	own, problems, err := settings.Read(t) // but for a layout, what is wrong with them a check tells
 	if err != nil {
 		return nil, err
 	}
-	s := &shower{Query: q, tree: t, settings: own, graphs: kept.Graphs,
+	s := &shower{Query: q, objects: objects, tree: t, settings: own, problems: problems, graphs: kept.Graphs,
 		config: render.Config{Namespaced: kinds.HasNamespace, Sources: have, Cache: kept.Renderings}}
 	out, err := s.show(ctx)
 	if err == nil {
@@ -74,8 +75,10 @@ func Answer(ctx context.Context, q report.Query, kept Kept) (*report.Showing, er
 // shower answers one query.
 type shower struct {
 	report.Query
+	objects  *tree.Objects
 	tree     *tree.Tree
 	settings *settings.Settings
+	problems []report.Problem // of the settings
 	graphs   *graph.Cache
 	config   render.Config
 	sorted   bool // what is printed is in the order of the program kustomize
@@ -83,6 +86,13 @@ type shower struct {
 
 func (s *shower) show(ctx context.Context) (*report.Showing, error) {
 	out := &report.Showing{}
+	if s.Show == report.ShowLayout {
+		layout, err := s.layout(ctx)
+		if err == nil {
+			out.Text, err = json.Marshal(layout)
+		}
+		return out, err
+	}
 	if s.Show == report.ShowRoots || s.Show == report.ShowNames {
 		list, err := s.roots(ctx)
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/policytest"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // The kinds of policies. Each policy is there in both, and both say the same of the same objects.
@@ -36,13 +37,35 @@ const (
 	Baseline      = "baseline"
 	Restricted    = "restricted"
 	BestPractices = "best-practices"
+	Namespaces    = "namespaces"
 )
 
 // Sets lists the sets of policies.
-func Sets() []string { return []string{Baseline, Restricted, BestPractices} }
+func Sets() []string { return []string{Baseline, Restricted, BestPractices, Namespaces} }
 
-// DefaultSets are those that most repositories can hold to.
-func DefaultSets() []string { return []string{Baseline, BestPractices} }
+// DefaultSets are those that a repository can hold to, and be judged by. What asks for namespaces is left out where
+// mostly nothing says where manifests without one are deployed: it could not be decided for these.
+func DefaultSets(l *report.Layout) []string {
+	if known, unknown := placed(l); unknown > known {
+		return []string{Baseline, BestPractices}
+	}
+	return []string{Baseline, BestPractices, Namespaces}
+}
+
+// placed counts the roots of which something says who deploys them, and the others.
+func placed(l *report.Layout) (known, unknown int) {
+	if l == nil {
+		return 0, 0
+	}
+	for _, r := range l.Roots {
+		if len(r.By) > 0 {
+			known++
+		} else {
+			unknown++
+		}
+	}
+	return known, unknown
+}
 
 // files has a folder for each set, and in it one for each policy: KIND.yaml, KIND.test.yaml, and the resources that the
 // tests of both kinds judge.

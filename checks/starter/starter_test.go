@@ -19,7 +19,7 @@ import (
 
 func policies(t *testing.T, kind, action string) []Policy {
 	t.Helper()
-	list, err := Choice{Kind: kind, Action: action, Sets: []string{Restricted, BestPractices}, Folder: "p"}.Policies()
+	list, err := Choice{Kind: kind, Action: action, Sets: []string{Restricted, BestPractices, Namespaces}, Folder: "p"}.Policies()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ func localChange(ctx context.Context, repo *repository, o checkOptions) (report.
 // branch fills in the commits of a change that is a branch, and the work tree beside it where tree has it.
 func (r *repository) branch(ctx context.Context, change *report.Change, o checkOptions, tree string) (err error) {
 	head, err := r.commit(ctx, o.head)
-	if err != nil {
+	if err != nil && (!o.all || tree == "") { // of the whole work tree no commit is a part, and there may be none yet
 		return err
 	}
 	change.Head = head
@@ -73,7 +73,7 @@ func (r *repository) branch(ctx context.Context, change *report.Change, o checkO
 	case o.base != "":
 		change.Rules, err = r.commit(ctx, o.base)
 	case o.all:
-		change.Rules = cmp.Or(tree, head)
+		change.Rules, err = cmp.Or(tree, head), nil
 	default:
 		change.Rules, err = r.goesTo(ctx, change)
 	}

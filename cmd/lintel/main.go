@@ -63,6 +63,6 @@ func newRootCommand() *cobra.Command {
 	}
 	root.AddCommand(newCheckCommand(), newDiffCommand(), newEvalCommand(), newTestCommand(), newFixCommand(), newBlameCommand(),
 		newRootsCommand(), newRenderCommand(), newFetchCommand(),
-		newServeCommand(), newVersionCommand(), newSchemaCommand(), newSandboxCommand(&checks.Checker{}))
+		newServeCommand(), newVersionCommand(), newSchemaCommand(), newInitCommand(), newSandboxCommand(&checks.Checker{}))
 	return root
 }

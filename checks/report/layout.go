@@ -1,0 +1,89 @@
+package report
+
+// Layout is what somebody who begins with Lintel has to know of a tree.
+type Layout struct {
+	Roots    []LaidRoot   `json:"roots"`
+	Policies []LaidPolicy `json:"policies,omitempty"` // that count by the settings, outside of clusters
+	Problems []Problem    `json:"problems,omitempty"` // what is wrong with the settings
+	// Reached are the names of the roots that deploy something else than those of Query.Before.
+	Reached []string `json:"reached,omitempty"`
+}
+
+// LaidRoot is a root of a tree.
+type LaidRoot struct {
+	Name string   `json:"name"`
+	Kind string   `json:"kind"` // as in ListedRoot
+	Path string   `json:"path"`
+	By   []string `json:"by,omitempty"` // files with the objects of Argo CD and Flux that deploy it
+	// Destination is the cluster that such an object names, empty where it names none, or its own.
+	Destination string   `json:"destination,omitempty"`
+	Clusters    []string `json:"clusters,omitempty"` // of the settings
+	Values      []string `json:"values,omitempty"`   // of a chart that nobody deploys: files of values beside its own
+}
+
+// LaidPolicy is a policy of a tree.
+type LaidPolicy struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+	Path string `json:"path"`
+}
+
+// InitPlan is what "lintel init" has done, or would do; the stable form of its -o json.
+type InitPlan struct {
+	DryRun   bool          `json:"dryRun"`
+	Found    []string      `json:"found"` // what the repository was found to have, for people
+	Files    []PlannedFile `json:"files"`
+	Policies []PlannedRule `json:"policies"`
+	Clusters []string      `json:"clusters"` // that the settings propose
+	Notes    []string      `json:"notes"`    // what to know besides, for people
+	Next     []PlannedStep `json:"next"`
+}
+
+// PlannedFile is a file of an InitPlan, by its path from the top of the repository.
+type PlannedFile struct {
+	Path   string     `json:"path"`
+	Action PlanAction `json:"action"`
+	Reason string     `json:"reason,omitempty"` // why it is left
+}
+
+// PlannedRule is a policy of an InitPlan.
+type PlannedRule struct {
+	Name   string     `json:"name"`
+	Title  string     `json:"title"`
+	Kind   string     `json:"kind"`
+	Set    string     `json:"set"`
+	Folder string     `json:"folder"`
+	Action PlanAction `json:"action"`
+	Reason string     `json:"reason,omitempty"`
+}
+
+// PlannedStep is a command that comes next, with what it is for.
+type PlannedStep struct {
+	Command string `json:"command"`
+	For     string `json:"for"`
+}
+
+// PlanAction is what becomes of a file or a policy.
+type PlanAction string
+
+// The actions.
+const (
+	PlanWrite PlanAction = "write" // it is written, or would be
+	PlanSame  PlanAction = "same"  // it is there as it would be written
+	PlanLeave PlanAction = "leave" // something else is there, which stays
+)
+
+// Left reports whether anything was in the way.
+func (p *InitPlan) Left() bool {
+	for _, f := range p.Files {
+		if f.Action == PlanLeave {
+			return true
+		}
+	}
+	for _, r := range p.Policies {
+		if r.Action == PlanLeave {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,147 @@
+package show
+
+import (
+	"cmp"
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/rules"
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// layout says what is where in the tree.
+func (s *shower) layout(ctx context.Context) (*report.Layout, error) {
+	head, err := s.side(s.tree)
+	if err != nil {
+		return nil, err
+	}
+	out := &report.Layout{Roots: []report.LaidRoot{}, Problems: s.problems}
+	of := s.settings.Of(head.Roots)
+	for _, r := range head.Roots.List() {
+		laid := report.LaidRoot{Name: r.Name, Kind: r.As.String(), Path: r.Path, By: head.Roots.DeployedBy(r.Root),
+			Clusters: slices.DeleteFunc(of(r.Root), func(name string) bool { return name == "" })}
+		if d := head.Roots.Deployment(r.Root); d != nil {
+			laid.Destination = destination(d.Cluster)
+		}
+		if r.Kind == roots.Chart && len(laid.By) == 0 {
+			laid.Values = s.values(r.Path)
+		}
+		out.Roots = append(out.Roots, laid)
+	}
+	found, err := rules.Find(ctx, head.Commit, s.settings)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range rules.Documents(found.Policies, false) {
+		out.Policies = append(out.Policies, report.LaidPolicy{Kind: d.Kind, Name: d.Name, Path: d.Path})
+	}
+	if s.Before == "" {
+		return out, nil
+	}
+	out.Reached, err = s.reached(ctx, head)
+	return out, err
+}
+
+// side is a tree with its roots, and what renders them.
+type side struct {
+	diff.Commit
+	renderer *render.Renderer
+}
+
+// side opens a tree with its roots and the files that may hold rules. Objects of Argo CD and Flux count as kustomizations
+// render them.
+func (s *shower) side(t *tree.Tree) (side, error) {
+	set, err := roots.Open(t, s.settings.RootOptions(s.Repository, s.Branches), s.graphs)
+	if err != nil {
+		return side{}, err
+	}
+	s.config.Clusters = s.settings.Rendered(s.settings.Of(set))
+	return side{diff.Commit{Tree: t, Roots: set, Renderings: s.config.Cache}, s.renderer(set)}, nil
+}
+
+// reached lists the roots that deploy something else than those of the tree before. Which roots are part of a difference is
+// known too widely, so they are rendered.
+func (s *shower) reached(ctx context.Context, head side) (names []string, err error) {
+	before, err := s.objects.Tree(s.Before)
+	if err != nil {
+		return nil, err
+	}
+	base, err := s.side(before)
+	if err != nil {
+		return nil, err
+	}
+	t := diff.Trees{Base: base.Commit, Head: head.Commit}
+	if err := t.Compare(); err != nil {
+		return nil, err
+	}
+	paths, links := t.Touched()
+	called := map[roots.Root]string{}
+	for _, set := range []*roots.Set{base.Roots, head.Roots} {
+		for _, r := range set.List() {
+			called[r.Root] = r.Name
+		}
+	}
+	for _, r := range roots.Between(base.Roots, head.Roots, paths, links) {
+		was, err := base.deploys(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		is, err := head.deploys(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		if was != is {
+			names = append(names, cmp.Or(called[r], r.Name()))
+		}
+	}
+	return names, nil
+}
+
+// deploys returns what a root deploys, as text; empty for a root that the tree does not have.
+func (d side) deploys(ctx context.Context, r roots.Root) (string, error) {
+	if !d.Roots.Has(r) {
+		return "", nil
+	}
+	rendering, _, err := d.renderer.Render(ctx, r)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for _, resource := range rendering.Resources {
+		data, err := resource.YAML()
+		if err != nil {
+			return "", err
+		}
+		b.WriteString("---\n")
+		b.Write(data)
+	}
+	return b.String(), nil
+}
+
+// destination is a cluster as an object of Argo CD or Flux names it, if that is another than the object's own.
+func destination(cluster string) string {
+	if cluster == "in-cluster" || strings.TrimSuffix(cluster, "/") == "https://kubernetes.default.svc" {
+		return ""
+	}
+	return cluster
+}
+
+// values lists the files of values in the folder of a chart, besides its own.
+func (s *shower) values(dir string) (names []string) {
+	roots.Walk(s.tree, path.Join(dir, "*"), func(p string, e tree.Entry) bool {
+		name := path.Base(p)
+		own := name == "values.yaml" || name == "values.yml"
+		if e.Kind == tree.File && strings.HasPrefix(name, "values") && !own && slices.Contains([]string{".yaml", ".yml"}, path.Ext(name)) {
+			names = append(names, name)
+		}
+		return false
+	})
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,296 @@
+package starter
+
+import (
+	"bytes"
+	_ "embed" // the form of the settings
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"text/template"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/settings"
+)
+
+//go:embed settings.yaml.tmpl
+var settingsForm string
+
+// Repository is what is known of the repository that a plan is for.
+type Repository struct {
+	// Layout is what it has; nil where it could not be looked at.
+	Layout *report.Layout
+	// Clusters are those to propose.
+	Clusters []Cluster
+	// Read returns a file as it lies there, or fs.ErrNotExist.
+	Read func(path string) ([]byte, error)
+}
+
+// Plan is what is to be done in a repository.
+type Plan struct {
+	report.InitPlan
+	Write  []File   // those that are to be written
+	Covers []string // the files of the policies that are to count: written, or there already
+}
+
+// Plan plans what to write. What is there stays: of a policy whose name another one has, or of whose files one is there
+// that says something else, nothing is written. Errors are those of Policies and Read.
+func (c Choice) Plan(r Repository) (*Plan, error) {
+	policies, err := c.Policies()
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{InitPlan: report.InitPlan{Found: r.found(), Files: []report.PlannedFile{}, Policies: []report.PlannedRule{},
+		Clusters: []string{}, Notes: []string{}}}
+	text, err := c.settings(r)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.settle(r, File{Path: settings.Path, Data: text}); err != nil {
+		return nil, err
+	}
+	for _, policy := range policies {
+		if err := p.add(r, c, policy); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// settle plans the settings.
+func (p *Plan) settle(r Repository, f File) error {
+	planned, err := r.planned(f)
+	if err != nil {
+		return err
+	}
+	p.Files = append(p.Files, planned)
+	switch planned.Action {
+	case report.PlanWrite:
+		p.Write = append(p.Write, f)
+		for _, c := range r.Clusters {
+			p.Clusters = append(p.Clusters, c.Name)
+		}
+	case report.PlanLeave:
+		if len(r.Clusters) > 0 {
+			p.Notes = append(p.Notes, fmt.Sprintf("The settings that are there could name the clusters %s.",
+				enumerated(r.Clusters)))
+		}
+	}
+	return nil
+}
+
+// add plans the files of a policy.
+func (p *Plan) add(r Repository, c Choice, policy Policy) error {
+	rule := report.PlannedRule{Name: policy.Name, Title: title(policy.Files[0].Data), Kind: c.Kind, Set: policy.Set,
+		Folder: path.Join(c.Folder, policy.Name), Action: report.PlanSame}
+	var own []report.PlannedFile
+	for _, f := range policy.Files {
+		planned, err := r.planned(f)
+		if err != nil {
+			return err
+		}
+		own = append(own, planned)
+		switch {
+		case planned.Action == report.PlanLeave && rule.Action != report.PlanLeave:
+			rule.Action, rule.Reason = report.PlanLeave, f.Path+" is there, and says something else"
+		case planned.Action == report.PlanWrite && rule.Action == report.PlanSame:
+			rule.Action = report.PlanWrite
+		}
+	}
+	if r.Layout != nil {
+		for _, there := range r.Layout.Policies {
+			if there.Name == policy.Name && there.Path != policy.Files[0].Path {
+				rule.Action, rule.Reason = report.PlanLeave, fmt.Sprintf("%s has a %s of this name", there.Path, there.Kind)
+			}
+		}
+	}
+	if rule.Action != report.PlanLeave {
+		p.Covers = append(p.Covers, policy.Files[0].Path)
+	}
+	for i, planned := range own {
+		if rule.Action == report.PlanLeave && planned.Action == report.PlanWrite {
+			continue // not planned any more
+		}
+		p.Files = append(p.Files, planned)
+		if planned.Action == report.PlanWrite {
+			p.Write = append(p.Write, policy.Files[i])
+		}
+	}
+	p.Policies = append(p.Policies, rule)
+	return nil
+}
+
+// planned says what becomes of a file.
+func (r Repository) planned(f File) (report.PlannedFile, error) {
+	there, err := r.Read(f.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return report.PlannedFile{Path: f.Path, Action: report.PlanWrite}, nil
+	case err != nil:
+		return report.PlannedFile{}, fmt.Errorf("%s cannot be read: %w", f.Path, err)
+	case bytes.Equal(there, f.Data):
+		return report.PlannedFile{Path: f.Path, Action: report.PlanSame}, nil
+	}
+	return report.PlannedFile{Path: f.Path, Action: report.PlanLeave, Reason: "it is there, and says something else"}, nil
+}
+
+// settings returns the text of the settings.
+func (c Choice) settings(r Repository) ([]byte, error) {
+	type chart struct{ Path, Values string }
+	in := struct {
+		Schema, Policies string
+		Clusters         []Cluster
+		Excluded         []string
+		Charts           []chart
+		Audit            bool
+	}{Schema: settings.SchemaURL, Clusters: r.Clusters, Audit: c.Action == Audit}
+	if r.others(c.Folder) == 0 {
+		in.Policies = c.Folder + "/"
+	}
+	if r.Layout != nil {
+		in.Excluded = undeployed(r.Layout)
+		for _, root := range r.Layout.Roots {
+			for _, v := range root.Values {
+				in.Charts = append(in.Charts, chart{root.Path, v})
+			}
+		}
+	}
+	form, err := template.New("settings").Funcs(template.FuncMap{"yaml": scalar}).Parse(settingsForm)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = form.Execute(&b, in)
+	return b.Bytes(), err
+}
+
+// scalar is a text as a value in YAML, on one line.
+func scalar(s string) (string, error) {
+	data, err := yaml.Marshal(&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s, Style: flowStyle(s)})
+	return strings.TrimSuffix(string(data), "\n"), err
+}
+
+// flowStyle has texts in quotes that would end a value in brackets, or a line.
+func flowStyle(s string) yaml.Style {
+	if strings.ContainsAny(s, ",[]{}\n") || len(s) > 60 {
+		return yaml.DoubleQuotedStyle
+	}
+	return 0
+}
+
+// others counts the policies outside of a folder.
+func (r Repository) others(folder string) (n int) {
+	if r.Layout == nil {
+		return 0
+	}
+	for _, p := range r.Layout.Policies {
+		if !strings.HasPrefix(p.Path, folder+"/") {
+			n++
+		}
+	}
+	return n
+}
+
+// KindOf returns the kind of most policies of a repository, the default where there are as many of others.
+func KindOf(l *report.Layout) string {
+	best, counts := Kinds()[0], map[string]int{}
+	if l != nil {
+		for _, p := range l.Policies {
+			counts[p.Kind]++
+		}
+	}
+	for _, k := range Kinds() {
+		if counts[k] > counts[best] {
+			best = k
+		}
+	}
+	return best
+}
+
+// undeployed lists globs of folders that seem not to be deployed: by their names, in a repository where objects of Argo
+// CD or Flux say what is.
+func undeployed(l *report.Layout) []string {
+	names := []string{"example", "examples", "sample", "samples", "test", "tests", "testdata", "e2e", "hack", "docs"}
+	found, deployed := map[string]bool{}, []string{}
+	for _, r := range l.Roots {
+		if len(r.By) > 0 {
+			deployed = append(deployed, r.Path)
+		}
+	}
+	if len(deployed) == 0 {
+		return nil
+	}
+	for _, r := range l.Roots {
+		parts := strings.Split(r.Path, "/")
+		if i := slices.IndexFunc(parts, func(p string) bool { return slices.Contains(names, p) }); len(r.By) == 0 && i >= 0 {
+			found[path.Join(parts[:i+1]...)] = true
+		}
+	}
+	var globs []string
+	for _, dir := range slices.Sorted(maps.Keys(found)) {
+		if !slices.ContainsFunc(deployed, func(p string) bool { return p == dir || strings.HasPrefix(p, dir+"/") }) {
+			globs = append(globs, dir+"/**")
+		}
+	}
+	return globs
+}
+
+// found says what a repository has.
+func (r Repository) found() []string {
+	if r.Layout == nil {
+		return []string{}
+	}
+	kinds, by := map[string]int{}, 0
+	for _, root := range r.Layout.Roots {
+		kinds[root.Kind]++
+		if len(root.By) > 0 {
+			by++
+		}
+	}
+	words := map[string][2]string{"Kustomization": {"kustomization", "kustomizations"},
+		"Folder": {"folder of manifests", "folders of manifests"}, "Chart": {"chart", "charts"},
+		"Application": {"Application of Argo CD", "Applications of Argo CD"}, "ApplicationSet": {"deployment by an " +
+			"ApplicationSet", "deployments by ApplicationSets"}, "FluxKustomization": {"Kustomization of Flux",
+			"Kustomizations of Flux"}, "HelmRelease": {"HelmRelease of Flux", "HelmReleases of Flux"}}
+	list := []string{"nothing that is deployed yet"}
+	if n := len(r.Layout.Roots); n > 0 {
+		var parts []string
+		for _, k := range slices.Sorted(maps.Keys(kinds)) {
+			parts = append(parts, report.Count(kinds[k], words[k][0], words[k][1]))
+		}
+		list[0] = report.Count(n, "root", "roots") + ": " + strings.Join(parts, ", ")
+	}
+	if by > 0 {
+		list = append(list, fmt.Sprintf("Argo CD or Flux deploys %d of them from here", by))
+	}
+	if len(r.Layout.Policies) > 0 {
+		list = append(list, report.Count(len(r.Layout.Policies), "policy", "policies"))
+	}
+	return list
+}
+
+// title is what a policy is called.
+func title(data []byte) string {
+	var doc struct {
+		Metadata struct{ Annotations map[string]string }
+	}
+	_ = yaml.Unmarshal(data, &doc) // it is ours, and tested
+	return doc.Metadata.Annotations["policies.kyverno.io/title"]
+}
+
+// enumerated are the names of clusters.
+func enumerated(list []Cluster) string {
+	names := make([]string, len(list))
+	for i, c := range list {
+		names[i] = c.Name
+	}
+	if n := len(names) - 1; n > 0 {
+		return strings.Join(names[:n], ", ") + " and " + names[n]
+	}
+	return strings.Join(names, "")
+}

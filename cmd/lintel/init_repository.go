@@ -1,0 +1,220 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/bot/sandbox"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/starter"
+)
+
+// beginning is a folder that somebody begins in with Lintel.
+type beginning struct {
+	dir string   // absolute, without links
+	top *os.Root // of it: whatever links are in it, nothing is read or written outside
+
+	repo    *repository // nil: it is in no git repository; likewise the others
+	layout  *report.Layout
+	child   *sandbox.Sandbox
+	query   report.Query
+	cleanup func()
+}
+
+// begin looks at the repository that a folder is in, or else at the folder. The caller closes it.
+func begin(ctx context.Context, dir string) (*beginning, error) {
+	b := &beginning{cleanup: func() {}}
+	abs, err := filepath.Abs(dir)
+	if err == nil {
+		abs, err = filepath.EvalSymlinks(abs)
+	}
+	if err != nil {
+		return nil, err
+	}
+	b.dir = abs
+	if inGit(abs) {
+		if err := b.look(ctx, dir); err != nil {
+			b.close()
+			return nil, err
+		}
+	}
+	if b.top, err = os.OpenRoot(b.dir); err != nil {
+		b.close()
+		return nil, err
+	}
+	return b, nil
+}
+
+// inGit reports whether a folder or one above it has an entry of git, or is one: what git then says of it counts.
+func inGit(dir string) bool {
+	for {
+		for _, name := range []string{".git", "HEAD"} {
+			if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+				return true
+			}
+		}
+		above := filepath.Dir(dir)
+		if above == dir {
+			return false
+		}
+		dir = above
+	}
+}
+
+// look finds out what the repository has.
+func (b *beginning) look(ctx context.Context, dir string) error {
+	repo, err := openRepository(ctx, dir)
+	if err != nil {
+		return err
+	}
+	top, err := repo.run(ctx, nil, "rev-parse", "--show-toplevel")
+	if err != nil {
+		return fmt.Errorf("this repository has no work tree: %w", err)
+	}
+	if b.dir, err = filepath.EvalSymlinks(top); err != nil {
+		return err
+	}
+	b.repo = repo
+	b.query = report.Query{Show: report.ShowLayout}
+	if b.cleanup, err = repo.ask(ctx, "", &b.query); err != nil {
+		return err
+	}
+	b.child = sandbox.New(sandbox.Config{Git: repo.git, Cache: b.query.Cache,
+		Repositories: slices.Concat(repo.folders(ctx), b.query.Alternates)})
+	b.layout, err = b.ask(ctx, b.query)
+	return err
+}
+
+// ask has the sandbox describe a tree.
+func (b *beginning) ask(ctx context.Context, q report.Query) (*report.Layout, error) {
+	out, err := b.child.Show(ctx, q)
+	if err != nil {
+		return nil, fmt.Errorf("the repository could not be looked at: %w", err)
+	}
+	layout := &report.Layout{}
+	if err := json.Unmarshal(out.Text, layout); err != nil {
+		return nil, fmt.Errorf("the repository could not be looked at: %w", err)
+	}
+	return layout, nil
+}
+
+// with describes the repository as it would be with the files of a plan.
+func (b *beginning) with(ctx context.Context, plan *starter.Plan) (*report.Layout, error) {
+	id, err := b.repo.treeWith(ctx, b.query.Tree, b.query.Alternates[0], plan.Write)
+	if err != nil {
+		return nil, err
+	}
+	q := b.query
+	q.Before, q.Tree = q.Tree, id
+	return b.ask(ctx, q)
+}
+
+// treeWith writes a tree with more files into an object folder.
+func (r *repository) treeWith(ctx context.Context, tree, objects string, files []starter.File) (string, error) {
+	temp, err := os.MkdirTemp("", "lintel-init-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(temp)
+	own, err := r.run(ctx, nil, "rev-parse", "--path-format=absolute", "--git-path", "objects")
+	if err != nil {
+		return "", err
+	}
+	work := filepath.Join(temp, "files")
+	env := []string{"GIT_DIR=" + r.gitDir, "GIT_WORK_TREE=" + work, "GIT_INDEX_FILE=" + filepath.Join(temp, "index"),
+		"GIT_OBJECT_DIRECTORY=" + objects, "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + own}
+	if _, err := r.run(ctx, env, "read-tree", tree); err != nil {
+		return "", err
+	}
+	args := []string{"-C", work, "add", "--force", "--"}
+	for _, f := range files {
+		name := filepath.Join(work, filepath.FromSlash(f.Path))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, f.Data, 0o600)); err != nil {
+			return "", err
+		}
+		args = append(args, f.Path)
+	}
+	if len(files) > 0 {
+		if _, err := r.run(ctx, env, args...); err != nil {
+			return "", err
+		}
+	}
+	return r.run(ctx, env, "write-tree")
+}
+
+// ignored lists files that git ignores.
+func (b *beginning) ignored(ctx context.Context, files []starter.File) (list []string, err error) {
+	for _, f := range files {
+		// It ends with 1 for a file that is not ignored (git-check-ignore(1)).
+		if out, err := b.repo.run(ctx, nil, "-C", b.dir, "check-ignore", "--", f.Path); err == nil && out != "" {
+			list = append(list, f.Path)
+		}
+	}
+	return list, ctx.Err()
+}
+
+// read returns a file as it lies there, or an error that is fs.ErrNotExist.
+func (b *beginning) read(name string) ([]byte, error) {
+	data, err := b.top.ReadFile(name)
+	return data, plainCause(err)
+}
+
+// write writes files, none of which may be there. An error says which were written before.
+func (b *beginning) write(files []starter.File) error {
+	for i, f := range files {
+		if err := b.writeFile(f); err != nil {
+			wrote := "nothing was written before"
+			if i > 0 {
+				wrote = report.Count(i, "file was", "files were") + " written before, the last " + files[i-1].Path
+			}
+			return fmt.Errorf("%s could not be written: %w; %s", f.Path, err, wrote)
+		}
+	}
+	return nil
+}
+
+func (b *beginning) writeFile(f starter.File) (err error) {
+	if err := b.top.MkdirAll(path.Dir(f.Path), 0o755); err != nil {
+		return plainCause(err)
+	}
+	file, err := b.top.OpenFile(f.Path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return plainCause(err)
+	}
+	_, err = file.Write(f.Data)
+	if err = errors.Join(err, file.Close()); err != nil {
+		_ = b.top.Remove(f.Path)
+	}
+	return err
+}
+
+// plainCause is an error of the system without the path, which the caller names.
+func plainCause(err error) error {
+	var of *fs.PathError
+	if !errors.As(err, &of) {
+		return err
+	}
+	if strings.Contains(of.Err.Error(), "escapes") { // package os has no name for it
+		return errOutside
+	}
+	return of.Err
+}
+
+// close ends what begin began.
+func (b *beginning) close() {
+	if b.child != nil {
+		b.child.Close()
+	}
+	if b.top != nil {
+		_ = b.top.Close()
+	}
+	b.cleanup()
+}
