@@ -59,6 +59,8 @@ func Fields() []Field {
 		{Path: "block.audit", Text: "Violations of rules that only audit, too.", Default: false},
 		{Path: "mode", Text: "advisory: nothing blocks, violations are warnings, and the check is neutral at most: to be rolled " +
 			"out.", Default: ModeEnforce},
+		{Path: "checks", Text: "What the checks that need no policies do with what they find: off (they do not look), warn, or " +
+			"enforce (it fails what is new)."},
 		{Path: "unrendered", Text: "What comes of what cannot be checked. failure: it fails what brings or edits it; with " +
 			"block.existing, whatever reaches it.", Default: UnrenderedNeutral},
 		{Path: "limits", Text: "What a check may cost."},
