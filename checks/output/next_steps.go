@@ -79,8 +79,9 @@ func steps(r *report.Report, where string, button bool) (out []step) {
 	}
 	rules := func(n report.NotChecked) bool { return n.Rules }
 	if r.Stats.Policies == 0 && len(r.Errors) == 0 && !slices.ContainsFunc(r.NotChecked, rules) {
-		add("Add policies to the base branch, anywhere in the repository, or name their files and folders under ",
-			"policies", " in .lintel.yaml.")
+		out = append(out, step{words: []string{"Add policies to the base branch, anywhere in the repository, or name their files " +
+			"and folders under ", "policies", " in .lintel.yaml. This writes some to start with, in a clone on your machine:"},
+			command: "lintel init"})
 	}
 	return out
 }
