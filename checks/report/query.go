@@ -48,6 +48,8 @@ type Showing struct {
 	Said   []string `json:"said,omitempty"`   // what is wrong with what was asked for, for people
 	Unable string   `json:"unable,omitempty"` // why there is no answer, for people
 
+	Roots []ListedRoot `json:"roots,omitempty"` // of ShowRoots and ShowNames: what Text lists, by name and kind
+
 	Wanted json.RawMessage `json:"wanted,omitempty"` // see Report.Wanted
 }
 

@@ -101,6 +101,9 @@ func (s *shower) show(ctx context.Context) (*report.Showing, error) {
 		var text bytes.Buffer
 		err = output.Write(s.Output, &text, list, output.Options{Color: s.Color, Width: s.Width})
 		out.Text = text.Bytes()
+		for _, r := range list {
+			out.Roots = append(out.Roots, report.ListedRoot{Name: r.Name, Kind: r.Kind})
+		}
 		return out, err
 	}
 	rendering, problems, err := s.render(ctx)

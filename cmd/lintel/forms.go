@@ -29,7 +29,7 @@ func addFormsFlag[V output.Value](cmd *cobra.Command, o *forms) {
 	names := output.Names[V]()
 	cmd.Flags().StringArrayVarP(&o.written, "output", "o", nil, "one of "+strings.Join(names, ", ")+
 		", on the standard output (default text); NAME=FILE writes a file besides (may be repeated)")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("output", completeForms(names))
 	cmd.PreRunE = func(*cobra.Command, []string) error { return o.read(names) }
 }
 

@@ -64,5 +64,6 @@ func newRootCommand() *cobra.Command {
 	root.AddCommand(newCheckCommand(), newDiffCommand(), newEvalCommand(), newTestCommand(), newFixCommand(), newBlameCommand(),
 		newRootsCommand(), newRenderCommand(), newFetchCommand(),
 		newServeCommand(), newVersionCommand(), newSchemaCommand(), newInitCommand(), newSandboxCommand(&checks.Checker{}))
+	addCompletions(root)
 	return root
 }

@@ -58,6 +58,9 @@ func runShow(cmd *cobra.Command, o showOptions, q report.Query) error {
 	if err != nil {
 		return err
 	}
+	if q.Alternates != nil && out.Roots != nil { // of the work tree
+		keepNames(repo.gitDir, names{Tree: q.Tree, Roots: out.Roots})
+	}
 	if _, err := cmd.OutOrStdout().Write(out.Text); err != nil {
 		return err
 	}

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/bot/sandbox"
+	"github.com/lintel-bot/lintel/checks/policytest"
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// completionTime is how long somebody who presses the tabulator waits at most: what takes longer is not completed.
+const completionTime = 120 * time.Millisecond
+
+// maxCompletions bounds how many files are looked at for a completion, and listed.
+const maxCompletions = 1000
+
+// addCompletions has the shell complete what only the repository knows: roots, and names in tests. What goes wrong is
+// nothing to complete: no word of it may get into the line that somebody types.
+func addCompletions(root *cobra.Command) {
+	for _, cmd := range root.Commands() {
+		switch cmd.Name() {
+		case "check", "diff", "fetch":
+			cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+				return completeRoots(cmd, args, word), cobra.ShellCompDirectiveNoFileComp
+			}
+		case "blame", "render":
+			cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+				if len(args) > 0 {
+					return nil, cobra.ShellCompDirectiveNoFileComp
+				}
+				return completeRoots(cmd, args, word), cobra.ShellCompDirectiveDefault // any folder can be asked for
+			}
+		case "test":
+			_ = cmd.RegisterFlagCompletionFunc("run", completeRun) // the flag exists
+		}
+	}
+}
+
+// completeRoots lists the roots of the repository that begin with a word and are not named already, each with its kind.
+func completeRoots(cmd *cobra.Command, args []string, word string) (list []string) {
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
+	defer cancel()
+	dir, rev := ".", "HEAD"
+	if f := cmd.Flag("repo"); f != nil {
+		dir = f.Value.String()
+	}
+	for _, name := range []string{"rev", "head"} {
+		if f := cmd.Flag(name); f != nil && f.Value.String() != "" {
+			rev = f.Value.String()
+		}
+	}
+	for _, r := range rootsFor(ctx, dir, rev) {
+		if strings.HasPrefix(r.Name, word) && !slices.Contains(args, r.Name) && typed(r.Name) {
+			list = append(list, r.Name+"\t"+r.Kind)
+		}
+	}
+	return list
+}
+
+// typed reports whether a name can stand in a line that somebody types.
+func typed(name string) bool {
+	return !strings.HasPrefix(name, "-") && !strings.ContainsFunc(name, func(r rune) bool {
+		return r == unicode.ReplacementChar || !unicode.IsPrint(r)
+	})
+}
+
+// rootsFor lists the roots of a commit: those that are remembered of it, or can be found in time, or else those that are
+// remembered of another one. What is not committed yet has no part in it: looking at that takes too long.
+func rootsFor(ctx context.Context, dir, rev string) []report.ListedRoot {
+	repo, err := openRepository(ctx, dir)
+	if err != nil {
+		return nil
+	}
+	tree, err := repo.run(ctx, nil, "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{tree}")
+	if err != nil {
+		return nil
+	}
+	kept := readNames(repo.gitDir)
+	if kept.Tree == tree {
+		return kept.Roots
+	}
+	if found := listRoots(ctx, repo, tree); found != nil {
+		keepNames(repo.gitDir, names{tree, found})
+		return found
+	}
+	return kept.Roots
+}
+
+// listRoots has a sandbox list the roots of a tree, nil where it cannot in time.
+func listRoots(ctx context.Context, repo *repository, tree string) (list []report.ListedRoot) {
+	q := report.Query{Show: report.ShowNames, Output: "json", GitDir: repo.gitDir, Git: repo.git, Tree: tree,
+		Repository: repo.names(ctx), Branches: repo.branches(ctx, "")}
+	child := sandbox.New(sandbox.Config{Git: repo.git, Repositories: repo.folders(ctx)})
+	defer child.Close()
+	if ctx.Err() != nil {
+		return nil
+	}
+	out, err := child.Show(ctx, q)
+	if err != nil || json.Unmarshal(out.Text, &list) != nil {
+		return nil
+	}
+	return list
+}
+
+// completeRun lists what --run of test may hold: the names of policies, rules and resources in the tests of the folders
+// that are named, behind what is typed already.
+func completeRun(_ *cobra.Command, dirs []string, word string) ([]string, cobra.ShellCompDirective) {
+	before, last := "", word
+	if i := strings.LastIndexByte(word, ','); i >= 0 {
+		before, last = word[:i+1], word[i+1:]
+	}
+	if len(dirs) == 0 {
+		dirs = []string{"."}
+	}
+	known := map[string]bool{}
+	key, _, named := strings.Cut(last, "=")
+	if !named {
+		return under([]string{"policy=", "resource=", "rule="}, before, last),
+			cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
+	}
+	deadline := time.Now().Add(completionTime)
+	for _, dir := range dirs {
+		tests, err := policytest.Find(os.DirFS(dir), ".")
+		if err != nil {
+			continue
+		}
+		for _, test := range tests[:min(len(tests), maxCompletions)] {
+			if time.Now().After(deadline) {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			namesIn(filepath.Join(dir, filepath.FromSlash(test)), key, known)
+		}
+	}
+	var list []string
+	for name := range known {
+		if typed(name) && !strings.ContainsAny(name, ",=") {
+			list = append(list, key+"="+name)
+		}
+	}
+	slices.Sort(list)
+	return under(list, before, last), cobra.ShellCompDirectiveNoFileComp
+}
+
+// under keeps the words that begin as the last one does, behind what stands before it.
+func under(words []string, before, last string) (list []string) {
+	for _, w := range words {
+		if strings.HasPrefix(w, last) {
+			list = append(list, before+w)
+		}
+	}
+	return list
+}
+
+// namesIn adds the names of one kind in a test.
+func namesIn(file, key string, known map[string]bool) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return
+	}
+	var test struct {
+		Results []struct {
+			Policy, Rule, Resource string
+			Resources              []any // names, or objects in other versions
+		}
+	}
+	_ = yaml.Unmarshal(data, &test) // what is of another form names nothing
+	for _, r := range test.Results {
+		switch key {
+		case "policy":
+			known[r.Policy] = true
+		case "rule":
+			known[r.Rule] = true
+		case "resource":
+			known[r.Resource] = true
+			for _, name := range r.Resources {
+				if s, ok := name.(string); ok {
+					known[s] = true
+				}
+			}
+		}
+	}
+	delete(known, "")
+}
+
+// completeForms completes the name of a form, and behind NAME= a file.
+func completeForms(names []string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
+		name, file, named := strings.Cut(word, "=")
+		if !named {
+			return names, cobra.ShellCompDirectiveNoFileComp
+		}
+		if !slices.Contains(names, name) {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		dir, part := filepath.Split(file)
+		entries, err := os.ReadDir(filepath.Clean("./" + dir))
+		if filepath.IsAbs(dir) {
+			entries, err = os.ReadDir(dir)
+		}
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var list []string
+		for _, e := range entries {
+			if !strings.HasPrefix(e.Name(), part) || !typed(e.Name()) || part == "" && strings.HasPrefix(e.Name(), ".") ||
+				len(list) == maxCompletions {
+				continue
+			}
+			found := name + "=" + dir + e.Name()
+			if e.IsDir() {
+				found += string(filepath.Separator)
+			}
+			list = append(list, found)
+		}
+		directive := cobra.ShellCompDirectiveNoFileComp
+		if slices.ContainsFunc(list, func(s string) bool { return strings.HasSuffix(s, string(filepath.Separator)) }) {
+			directive |= cobra.ShellCompDirectiveNoSpace
+		}
+		return list, directive
+	}
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path/filepath"
+
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// names are the roots of a tree, kept for completion. Nothing is decided by them.
+type names struct {
+	Tree  string              `json:"tree"`
+	Roots []report.ListedRoot `json:"roots"`
+}
+
+// maxNames bounds the file that names are kept in.
+const maxNames = 8 << 20
+
+// namesFile is where the names of a repository are kept, "" where there is no place. It is not in the cache, which
+// sandboxes write.
+func namesFile(gitDir string) string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(gitDir))
+	return filepath.Join(dir, "lintel-names", hex.EncodeToString(sum[:16])+".json")
+}
+
+// readNames returns what is kept of a repository; nothing where that cannot be read.
+func readNames(gitDir string) (n names) {
+	file := namesFile(gitDir)
+	info, err := os.Stat(file)
+	if err != nil || info.Size() > maxNames {
+		return names{}
+	}
+	data, err := os.ReadFile(file)
+	if err != nil || json.Unmarshal(data, &n) != nil {
+		return names{}
+	}
+	return n
+}
+
+// keepNames keeps the names of a repository. That it cannot is no error: they are found again.
+func keepNames(gitDir string, n names) {
+	file := namesFile(gitDir)
+	data, err := json.Marshal(n)
+	if err != nil || file == "" || len(data) > maxNames || os.MkdirAll(filepath.Dir(file), 0o700) != nil {
+		return
+	}
+	temp, err := os.CreateTemp(filepath.Dir(file), "new-")
+	if err != nil {
+		return
+	}
+	_, err = temp.Write(data)
+	if closed := temp.Close(); err != nil || closed != nil || os.Rename(temp.Name(), file) != nil {
+		_ = os.Remove(temp.Name())
+	}
+}
