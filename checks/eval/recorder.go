@@ -39,7 +39,8 @@ func (r *recorder) add(o admission.Object, path string, answers []engine.Result)
 			Policy: report.Name(a.Policy.Namespace, a.Policy.Name), Rule: a.Rule, Resource: resource,
 			Result: report.ResultOf(a.Outcome, a.Enforce), Action: report.ActionOf(a.Enforce), Warn: a.Warn,
 			Severity: a.Policy.Severity, Message: a.Message, Fields: []string{}, Old: a.Old, Tolerated: a.Tolerated,
-			Exceptions: engine.ExceptionNames(a.Exceptions), Combined: a.Combined, Path: path,
+			Exceptions: engine.ExceptionNames(a.Exceptions), Combined: a.Combined, Unscored: a.Policy.Unscored,
+			Path: path,
 		}
 		if a.Outcome == engine.Fail && len(a.Fields) > 0 {
 			out.Fields = a.Fields

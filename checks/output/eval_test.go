@@ -66,7 +66,7 @@ func TestTestRunForms(t *testing.T) {
 		Summary: report.TestSummary{Files: 1, Checked: 1, Failed: 1, Excluded: 1}}
 	for _, name := range Names[*report.TestRun]() {
 		var out strings.Builder
-		if err := Write(name, &out, r, Options{All: true}); err != nil {
+		if err := Write(name, &out, r, Options{Rows: AllRows}); err != nil {
 			t.Fatal(name, err)
 		}
 		safeText(t, out.String())

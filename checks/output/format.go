@@ -15,11 +15,15 @@ import (
 
 // Options are the options of all forms; each reads its own.
 type Options struct {
-	Color   bool   // text: use ANSI colors
-	Width   int    // text: columns of the terminal; 0 lets the form choose
-	All     bool   // text of tests: show the rows where nothing was compared, too
-	Chain   bool   // text of blame: show what each value replaced
-	Version string // sarif: the version of Lintel, may be empty
+	Color bool // text: use ANSI colors
+	Width int  // text: columns of the terminal; 0 lets the form choose
+	Rows  Rows // text of tests: which rows are shown
+	// Messages has tables of tests and evaluations show the message of each row.
+	Messages bool
+	Chain    bool   // text of blame: show what each value replaced
+	Version  string // sarif: the version of Lintel, may be empty
+	Counts   bool   // text of evaluations: end with counts in the form of the kyverno command
+	JSON     bool   // policyreport: JSON in place of YAML
 
 	GroupBy   Grouping    // text of checks: what stands together; "" lets the form choose
 	Severity  string      // text of checks: the least of the findings shown; "" is all of them
@@ -28,6 +32,16 @@ type Options struct {
 	Page      string      // markdown: the web address of a page with everything, may be empty
 	HTML      PageOptions // html: what it shows besides the report
 }
+
+// Rows says which rows of tests are shown. The zero value shows those where something was compared, and of many
+// only those that failed.
+type Rows string
+
+// The others.
+const (
+	AllRows    Rows = "all"
+	FailedRows Rows = "failed"
+)
 
 // Value is what a command has to say.
 type Value interface {
@@ -64,7 +78,8 @@ func formats() []format {
 		{name: "sarif", check: checkSARIF},
 		{name: "github", check: checkGitHub},
 		{name: "junit", check: checkJUnit, test: testJUnit},
-		{name: "policyreport", check: checkPolicyReport},
+		{name: "table", eval: evalTable},
+		{name: "policyreport", check: checkPolicyReport, eval: evalPolicyReport},
 		{name: "markdown", check: checkMarkdown, diff: diffMarkdown},
 		{name: "html", check: checkHTML, diff: diffHTML},
 	}

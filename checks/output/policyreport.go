@@ -2,6 +2,7 @@ package output
 
 import (
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/lintel-bot/lintel/checks/report"
@@ -39,48 +40,18 @@ type policyResult struct {
 // checkPolicyReport writes the findings as a ClusterPolicyReport of wgpolicyk8s.io/v1alpha2, which may speak
 // about resources of all namespaces (https://github.com/kubernetes-sigs/wg-policy-prototypes). What
 // needs the cluster is an error there: that kind knows no undecided result, and it is not a pass.
-func checkPolicyReport(w io.Writer, r *report.Report, _ Options) error {
-	out := policyReport{
-		APIVersion: "wgpolicyk8s.io/v1alpha2",
-		Kind:       "ClusterPolicyReport",
-		Metadata:   map[string]string{"name": "lintel"},
-		Summary:    policyReportSummary{Pass: r.Stats.Passed},
-		Results:    []policyResult{},
-	}
-	add := func(p policyResult) {
-		switch p.Result {
-		case report.Fail:
-			out.Summary.Fail++
-		case report.Warn:
-			out.Summary.Warn++
-		case report.Skip:
-			out.Summary.Skip++
-		default:
-			p.Result = report.Error
-			out.Summary.Error++
-		}
-		p.Source, p.Scored = "lintel", true
-		out.Results = append(out.Results, p)
-	}
-	for i := range r.Errors {
-		p := &r.Errors[i]
-		add(policyResult{Policy: "lintel", Result: report.Error, Message: yamlText(p.Message),
-			Properties: properties("path", p.Path, "line", number(p.Line))})
-	}
+func checkPolicyReport(w io.Writer, r *report.Report, o Options) error {
+	out := newPolicyReport(r.Errors)
+	out.Summary.Pass = r.Stats.Passed
 	for _, p := range notChecked(r) {
-		add(policyResult{Policy: "lintel", Result: report.Skip, Message: yamlText(p.Message),
+		out.add(policyResult{Scored: true, Policy: "lintel", Result: report.Skip, Message: yamlText(p.Message),
 			Properties: properties("path", p.Path, "line", number(p.Line), "undecided", "true")})
 	}
 	for _, f := range byPlace(r.Findings) {
-		p := policyResult{Policy: yamlText(f.Policy), Rule: yamlText(report.RuleName(f.Rule)), Result: f.Result,
-			Message: yamlText(f.Reason())}
-		switch f.Severity {
-		case "critical", "high", "medium", "low", "info":
-			p.Severity = f.Severity
-		}
+		p := policyResult{Policy: yamlText(f.Policy), Rule: yamlText(report.RuleName(f.Rule)), Result: f.Result, Scored: true,
+			Message: yamlText(f.Reason()), Severity: reportSeverity(f.Severity)}
 		for _, res := range append([]report.Resource{f.Resource}, f.Resources...) {
-			p.Resources = append(p.Resources, report.Resource{APIVersion: yamlText(res.APIVersion), Kind: yamlText(res.Kind),
-				Namespace: yamlText(res.Namespace), Name: yamlText(res.Name)})
+			p.Resources = append(p.Resources, reportResource(res))
 		}
 		path, at, exception, state := "", "", "", ""
 		if f.Origin != nil {
@@ -97,7 +68,58 @@ func checkPolicyReport(w io.Writer, r *report.Report, _ Options) error {
 			"action", string(f.Action), "operation", f.Operation,
 			"new", strconv.FormatBool(f.New), "blocks", strconv.FormatBool(f.Blocks),
 			"exception", exception, "exceptionState", state, "undecided", undecided)
-		add(p)
+		out.add(p)
+	}
+	return out.write(w, o)
+}
+
+// evalPolicyReport writes all results of an evaluation in that form, those that passed, too.
+func evalPolicyReport(w io.Writer, r *report.Evaluation, o Options) error {
+	out := newPolicyReport(r.Errors)
+	for i := range r.Results {
+		res := &r.Results[i]
+		out.add(policyResult{Policy: yamlText(res.Policy), Rule: yamlText(report.RuleName(res.Rule)), Result: res.Result,
+			Scored: !res.Unscored, Message: yamlText(report.Reason(res.Rule, res.Message)),
+			Severity: reportSeverity(res.Severity), Resources: []report.Resource{reportResource(res.Resource)},
+			Properties: properties("path", res.Path, "action", string(res.Action))})
+	}
+	return out.write(w, o)
+}
+
+// newPolicyReport begins a report with the errors of files.
+func newPolicyReport(errors []report.Problem) *policyReport {
+	out := &policyReport{APIVersion: "wgpolicyk8s.io/v1alpha2", Kind: "ClusterPolicyReport",
+		Metadata: map[string]string{"name": "lintel"}, Results: []policyResult{}}
+	for i := range errors {
+		p := &errors[i]
+		out.add(policyResult{Policy: "lintel", Result: report.Error, Scored: true, Message: yamlText(p.Message),
+			Properties: properties("path", p.Path, "line", number(p.Line))})
+	}
+	return out
+}
+
+// add adds a result and counts it.
+func (out *policyReport) add(p policyResult) {
+	switch p.Result {
+	case report.Pass:
+		out.Summary.Pass++
+	case report.Fail:
+		out.Summary.Fail++
+	case report.Warn:
+		out.Summary.Warn++
+	case report.Skip:
+		out.Summary.Skip++
+	default:
+		p.Result = report.Error
+		out.Summary.Error++
+	}
+	p.Source = "lintel"
+	out.Results = append(out.Results, p)
+}
+
+func (out *policyReport) write(w io.Writer, o Options) error {
+	if o.JSON {
+		return writeJSON(w, out)
 	}
 	data, err := yaml.Marshal(out)
 	if err != nil {
@@ -105,6 +127,19 @@ func checkPolicyReport(w io.Writer, r *report.Report, _ Options) error {
 	}
 	_, err = w.Write(data)
 	return err
+}
+
+// reportSeverity is a severity that the kind knows, "" for others.
+func reportSeverity(s string) string {
+	if slices.Contains(report.Severities(), s) {
+		return s
+	}
+	return ""
+}
+
+func reportResource(r report.Resource) report.Resource {
+	return report.Resource{APIVersion: yamlText(r.APIVersion), Kind: yamlText(r.Kind), Namespace: yamlText(r.Namespace),
+		Name: yamlText(r.Name)}
 }
 
 // yamlText is text on one line: the writer of YAML may break it at spaces.

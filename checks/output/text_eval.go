@@ -32,8 +32,52 @@ func evalText(w io.Writer, r *report.Evaluation, o Options) error {
 	for i := range r.Warnings {
 		t.problem("warning", yellow, &r.Warnings[i])
 	}
+	t.evalTotals(r)
+	_, err := io.WriteString(w, t.out.String())
+	return err
+}
+
+// evalTotals says what an evaluation comes to.
+func (t *text) evalTotals(r *report.Evaluation) {
+	if t.o.Counts {
+		t.painted("", evalWork(r.Stats), t.paint.dim)
+		s := r.Stats
+		t.line(fmt.Sprintf("pass: %d, fail: %d, warn: %d, error: %d, skip: %d", s.Pass, s.Fail, s.Warn, s.Error+len(r.Errors),
+			s.Skip))
+		return
+	}
 	t.painted("", evalCounts(r), t.paint.with(toneOf(r.Conclusion)).mark)
 	t.painted("", evalWork(r.Stats), t.paint.dim)
+}
+
+// evalTable writes all results as rows, as the kyverno command does with --table.
+func evalTable(w io.Writer, r *report.Evaluation, o Options) error {
+	t := newText(&report.Report{}, o)
+	for i := range r.Errors {
+		t.problem("error", red, &r.Errors[i])
+	}
+	rows := make([]tableRow, len(r.Results))
+	for i := range r.Results {
+		res := &r.Results[i]
+		tone := yellow
+		switch res.Result {
+		case report.Fail, report.Error:
+			tone = red
+		case report.Pass, report.Skip:
+			tone = green
+		}
+		rows[i] = tableRow{cells: []string{fmt.Sprint(i + 1), res.Policy, res.Rule, qualifiedName(res.Resource),
+			string(res.Result)}, tone: tone}
+		if o.Messages {
+			rows[i].note = res.Message
+		}
+	}
+	t.table([]string{"ID", "POLICY", "RULE", "RESOURCE", "RESULT"}, rows)
+	t.blank()
+	for i := range r.Warnings {
+		t.problem("warning", yellow, &r.Warnings[i])
+	}
+	t.evalTotals(r)
 	_, err := io.WriteString(w, t.out.String())
 	return err
 }

@@ -9,23 +9,30 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
+// manyRows is how many rows are shown where nobody says which: of more than these only those that failed.
+const manyRows = 20
+
 // testText writes the outcome of policy tests for people: a table for each file, like the one of the kyverno command,
-// then what kept tests from running, and what it comes to. Rows where nothing was compared are left out unless all are
-// asked for; they are counted.
+// then what kept tests from running, and what it comes to. Rows that are left out are counted.
 func testText(w io.Writer, r *report.TestRun, o Options) error {
 	t := newText(&report.Report{}, o)
-	t.width = max(o.Width, 80)
-	id := 0
+	if o.Rows == "" && r.Summary.Checked > manyRows {
+		o.Rows = FailedRows
+	}
+	id, hidden := 0, 0
 	for rows := r.Rows; len(rows) > 0; {
 		n := 1
 		for n < len(rows) && rows[n].File == rows[0].File {
 			n++
 		}
-		t.testTable(rows[:n], &id, o.All)
+		hidden += t.testTable(rows[:n], &id, o)
 		rows = rows[n:]
 	}
 	for i := range r.Errors {
 		t.problem("error", red, &r.Errors[i])
+	}
+	if hidden > 0 {
+		t.rows("", fmt.Sprintf("%s not shown; --all shows all", report.Count(hidden, "row that passed is", "rows that passed are")))
 	}
 	s := r.Summary
 	tone := green
@@ -36,66 +43,51 @@ func testText(w io.Writer, r *report.TestRun, o Options) error {
 	if n := len(r.Errors); n > 0 {
 		words += ", " + report.Count(n, "error", "errors")
 	}
-	t.line(t.paint.with(tone).mark(words))
+	t.painted("", words, t.paint.with(tone).mark)
 	t.line(t.paint.dim(report.Count(s.Files, "test file", "test files")))
 	_, err := io.WriteString(w, t.out.String())
 	return err
 }
 
-// testTable writes the rows of one file.
-func (t *text) testTable(rows []report.TestRow, id *int, all bool) {
-	header := []string{"ID", "POLICY", "RULE", "RESOURCE", "RESULT", "REASON"}
-	table := [][]string{header}
-	var shown []*report.TestRow
+// testTable writes the rows of one file, and says how many that passed it does not.
+func (t *text) testTable(rows []report.TestRow, id *int, o Options) (hidden int) {
+	var table []tableRow
 	for i := range rows {
 		row := &rows[i]
 		*id++
-		if row.Excluded && !all {
+		switch {
+		case row.Excluded && o.Rows != AllRows:
+			continue
+		case row.OK && o.Rows == FailedRows:
+			hidden++
 			continue
 		}
-		shown = append(shown, row)
 		result, why := rowResult(row)
-		table = append(table, []string{fmt.Sprint(*id), line(row.Policy), line(row.Rule),
-			line(qualifiedName(row.Resource)), result, line(why)})
+		out := tableRow{cells: []string{fmt.Sprint(*id), row.Policy, row.Rule, qualifiedName(row.Resource), result}}
+		switch {
+		case row.OK:
+			out.tone = green
+		case !row.Excluded:
+			out.tone = red
+		}
+		if !row.OK {
+			out.note = why
+		} else if o.Messages {
+			out.note = row.Reason
+		}
+		table = append(table, out)
+	}
+	if len(table) == 0 && o.Rows == FailedRows {
+		return hidden
 	}
 	t.line(t.paint.bold(line(rows[0].File)))
-	if len(shown) == 0 {
+	if len(table) == 0 {
 		t.line("  nothing was compared")
-		t.blank()
-		return
-	}
-	widths := make([]int, len(header))
-	for _, cells := range table {
-		for i, c := range cells {
-			widths[i] = max(widths[i], textWidth(c))
-		}
-	}
-	for n, cells := range table {
-		var b strings.Builder
-		for i, padded := range cells {
-			if i < len(cells)-1 {
-				padded += strings.Repeat(" ", widths[i]-textWidth(padded))
-			}
-			switch {
-			case n == 0:
-				padded = t.paint.bold(padded)
-			case i == 4 && shown[n-1].OK:
-				padded = t.paint.with(green).mark(padded)
-			case i == 4 && !shown[n-1].Excluded:
-				padded = t.paint.with(red).mark(padded)
-			}
-			b.WriteString("│ " + padded + " ")
-		}
-		t.line(b.String())
-		if n == 0 {
-			b.Reset()
-			for _, width := range widths {
-				b.WriteString("│" + strings.Repeat("─", width+2))
-			}
-			t.line(b.String())
-		}
+	} else {
+		t.table([]string{"ID", "POLICY", "RULE", "RESOURCE", "RESULT"}, table)
 	}
 	t.blank()
+	return hidden
 }
 
 // rowResult is the result of a row in the words of the table.
@@ -104,7 +96,7 @@ func rowResult(r *report.TestRow) (result, reason string) {
 	case r.Excluded:
 		return "Excluded", r.Reason
 	case r.OK:
-		return "Pass", "Ok"
+		return "Pass", ""
 	case r.Actual == "":
 		return "Fail", r.Reason
 	}

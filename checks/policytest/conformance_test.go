@@ -185,7 +185,7 @@ func TestConformanceRows(t *testing.T) {
 	rows, texts := newTally(), newTally()
 	in := Input{Files: os.DirFS(dir), Now: conformanceNow}
 	for _, part := range []string{"policies", "cli"} {
-		tests, err := Find(in.Files, part)
+		tests, err := Find(in.Files, part, FileName)
 		if err != nil {
 			t.Fatal(err)
 		}

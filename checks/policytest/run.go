@@ -35,11 +35,12 @@ type Input struct {
 	Match func(policy, rule, resource string) bool
 }
 
-// Find lists the test files in a folder of a file system and those below, in the order of their paths.
-func Find(files fs.FS, dir string) ([]string, error) {
+// Find lists the test files in a folder of a file system and those below, in the order of their paths. They have the
+// name, mostly FileName.
+func Find(files fs.FS, dir, name string) ([]string, error) {
 	var out []string
 	err := fs.WalkDir(files, dir, func(p string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && path.Base(p) == FileName {
+		if err == nil && !d.IsDir() && path.Base(p) == name {
 			out = append(out, p)
 		}
 		return err

@@ -52,7 +52,7 @@ func files(results string) fstest.MapFS {
 
 func run(t *testing.T, f fstest.MapFS, change func(*Input)) *report.TestRun {
 	t.Helper()
-	tests, err := Find(f, ".")
+	tests, err := Find(f, ".", FileName)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func TestWorkers(t *testing.T) {
 
 func TestCanceled(t *testing.T) {
 	f := files("results: []")
-	tests, _ := Find(f, ".")
+	tests, _ := Find(f, ".", FileName)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := Run(ctx, Input{Files: f, Tests: tests}); !errors.Is(err, context.Canceled) {

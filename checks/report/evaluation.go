@@ -29,7 +29,10 @@ type EvaluationResult struct {
 	Tolerated  bool     `json:"tolerated,omitempty"`
 	Exceptions []string `json:"exceptions,omitempty"` // the exceptions that decided, as namespace/name
 	// Combined means that more than one exception was needed, which together may allow what none allows alone.
-	Combined bool   `json:"combined,omitempty"`
+	Combined bool `json:"combined,omitempty"`
+	// Unscored means that the policy is annotated policies.kyverno.io/scored: "false": its failures are warnings where
+	// results are counted.
+	Unscored bool   `json:"unscored,omitempty"`
 	Path     string `json:"path,omitempty"` // the file of the object
 }
 
@@ -67,6 +70,28 @@ func (s *EvaluationStats) Count(r Result) {
 		s.Error++
 	default:
 		s.Unknown++
+	}
+}
+
+// Apply makes the results those that the kyverno command counts (its version 1.19): a rule that only audits fails, or with
+// auditWarn warns; failures of unscored policies warn; what needs the cluster is an error; what an update may go on
+// violating is skipped.
+func (e *Evaluation) Apply(auditWarn bool) {
+	s := &e.Stats
+	s.Pass, s.Fail, s.Warn, s.Skip, s.Error, s.Unknown = 0, 0, 0, 0, 0, 0
+	for i := range e.Results {
+		r := &e.Results[i]
+		switch failed := r.Result == Fail || r.Result == Warn; {
+		case r.Result == Unknown:
+			r.Result = Error
+		case failed && r.Tolerated && r.Action == Enforce:
+			r.Result = Skip
+		case failed && (r.Unscored || r.Action == Audit && auditWarn):
+			r.Result = Warn
+		case failed:
+			r.Result = Fail
+		}
+		s.Count(r.Result)
 	}
 }
 

@@ -15,6 +15,7 @@ func TestSpread(t *testing.T) {
 		{"eval -p a -- b c", "eval -p a -- b c"},
 		{"eval --cluster a b --values v", "eval --cluster a --cluster b --values v"},
 		{"test -p a b", "test -p a b"},
+		{"apply -r a b", "apply -r a b"}, // b is a policy
 		{"eval", "eval"},
 		{"", ""},
 	} {

@@ -130,7 +130,7 @@ func completeRun(_ *cobra.Command, dirs []string, word string) ([]string, cobra.
 	}
 	deadline := time.Now().Add(completionTime)
 	for _, dir := range dirs {
-		tests, err := policytest.Find(os.DirFS(dir), ".")
+		tests, err := policytest.Find(os.DirFS(dir), ".", policytest.FileName)
 		if err != nil {
 			continue
 		}

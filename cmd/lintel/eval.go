@@ -1,13 +1,8 @@
 package main
 
 import (
-	"context"
-	"errors"
+	"cmp"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -18,15 +13,22 @@ import (
 	"github.com/lintel-bot/lintel/checks/eval"
 	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/checks/output"
-	"github.com/lintel-bot/lintel/checks/policytest"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
+// evalOptions are what an evaluation of files depends on, in both of its spellings: eval and apply.
 type evalOptions struct {
 	policies, resources, exceptions, cluster, old []string
 	values, userInfo, operation, output, color    string
+	branch                                        string // of policies in git repositories
+	sources                                       sourcesOptions
+
+	spelled map[string]string // flags that the command calls by another name
+
+	set                     []string // variables as NAME=VALUE, in place of values
+	inResources, inPolicies bool     // exceptions are among these, too
 }
 
 func newEvalCommand() *cobra.Command {
@@ -36,7 +38,8 @@ func newEvalCommand() *cobra.Command {
 		Short: "Ask policies about resources in files, with no repository",
 		Long: "Review the resources of files as if each were sent to a cluster with these policies. " +
 			"Files and folders (with all\n" +
-			"YAML and JSON below them) may be named, \"-\" is the standard input.\n\n" +
+			"YAML and JSON below them) may be named, \"-\" is the standard input. Policies may be in a git repository, too:\n" +
+			"https://HOST/OWNER/REPOSITORY[/BRANCH], or https://HOST/OWNER/REPOSITORY/FOLDER with --git-branch.\n\n" +
 			"Exit code 0: nothing blocks. 1: an enforced rule failed, or a file is broken. " +
 			"2: the resources could not be reviewed.",
 		Example: "  kustomize build overlays/prod | lintel eval -p policies/ -r -\n" +
@@ -56,6 +59,8 @@ func newEvalCommand() *cobra.Command {
 	f.StringVar(&o.userInfo, "userinfo", "", "a file of kind UserInfo with who asks")
 	f.StringVar(&o.operation, "operation", "",
 		"CREATE, UPDATE, DELETE or CONNECT (default: UPDATE for what --old holds, else CREATE)")
+	f.StringVar(&o.branch, "git-branch", "", "the branch or tag of policies in git repositories")
+	o.sources.flags(cmd)
 	addOutputFlag[*report.Evaluation](cmd, &o.output)
 	addColorFlag(cmd, &o.color, "color the text")
 	_ = cmd.MarkFlagRequired("policy") // the flags exist
@@ -64,22 +69,9 @@ func newEvalCommand() *cobra.Command {
 }
 
 func runEval(cmd *cobra.Command, o evalOptions) error {
-	in, problems, err := o.input(cmd)
+	rep, err := o.evaluate(cmd)
 	if err != nil {
 		return err
-	}
-	if len(problems) > 0 {
-		for _, p := range problems {
-			fmt.Fprintln(cmd.ErrOrStderr(), "lintel:", visible(fmt.Sprint(p)))
-		}
-		return exitUnable
-	}
-	// One processor at a time: the work is done by one goroutine, and more of them only let the garbage collector take
-	// what is idle, a tenth of the CPU time and of the memory.
-	runtime.GOMAXPROCS(1)
-	rep, err := eval.Run(cmd.Context(), in)
-	if err != nil {
-		return fmt.Errorf("the resources could not be reviewed: %w", err)
 	}
 	if err := output.Write(o.output, cmd.OutOrStdout(), rep, outputOptions(o.color)); err != nil {
 		return err
@@ -90,6 +82,28 @@ func runEval(cmd *cobra.Command, o evalOptions) error {
 	return nil
 }
 
+// evaluate reads the files and asks the policies.
+func (o evalOptions) evaluate(cmd *cobra.Command) (*report.Evaluation, error) {
+	in, problems, err := o.input(cmd)
+	if err != nil {
+		return nil, err
+	}
+	if len(problems) > 0 {
+		for _, p := range problems {
+			fmt.Fprintln(cmd.ErrOrStderr(), "lintel:", visible(fmt.Sprint(p)))
+		}
+		return nil, exitUnable
+	}
+	// One processor at a time: the work is done by one goroutine, and more of them only let the garbage collector take
+	// what is idle, a tenth of the CPU time and of the memory.
+	runtime.GOMAXPROCS(1)
+	rep, err := eval.Run(cmd.Context(), in)
+	if err != nil {
+		return nil, fmt.Errorf("the resources could not be reviewed: %w", err)
+	}
+	return rep, nil
+}
+
 // input reads the files that the flags name. Problems are those of the files that only this command reads.
 func (o evalOptions) input(cmd *cobra.Command) (in eval.Input, problems []policy.Problem, err error) {
 	operation := admission.Operation(strings.ToUpper(o.operation))
@@ -98,7 +112,7 @@ func (o evalOptions) input(cmd *cobra.Command) (in eval.Input, problems []policy
 		return in, nil, fmt.Errorf("--operation: %q is none of CREATE, UPDATE, DELETE, CONNECT", o.operation)
 	}
 	in = eval.Input{Operation: operation, Now: time.Now().UTC()}
-	reader := fileReader{ctx: cmd.Context(), stdin: cmd.InOrStdin()}
+	reader := fileReader{ctx: cmd.Context(), stdin: cmd.InOrStdin(), elsewhere: addresses{o.sources}}
 	var values, users []manifest.File
 	for _, list := range []struct {
 		flag  string
@@ -109,13 +123,19 @@ func (o evalOptions) input(cmd *cobra.Command) (in eval.Input, problems []policy
 		{"--exception", o.exceptions, &in.Exceptions}, {"--cluster", o.cluster, &in.Cluster}, {"--old", o.old, &in.Old},
 		{"--values", given(o.values), &values}, {"--userinfo", given(o.userInfo), &users},
 	} {
-		for _, p := range list.paths {
-			sources, err := reader.read(p)
-			if err != nil {
-				return in, nil, fmt.Errorf("%s: %w", list.flag, err)
-			}
-			*list.into = append(*list.into, sources...)
+		branch := ""
+		if list.into == &in.Policies {
+			branch = o.branch
 		}
+		if *list.into, err = reader.all(list.paths, branch); err != nil {
+			return in, nil, fmt.Errorf("%s: %w", cmp.Or(o.spelled[list.flag], list.flag), err)
+		}
+	}
+	if o.inResources {
+		in.Exceptions = append(in.Exceptions, in.Resources...)
+	}
+	if o.inPolicies {
+		in.Exceptions = append(in.Exceptions, in.Policies...)
 	}
 	var bad []policy.Problem
 	for _, s := range values {
@@ -126,70 +146,31 @@ func (o evalOptions) input(cmd *cobra.Command) (in eval.Input, problems []policy
 		in.User, bad = eval.ParseUser(s)
 		problems = append(problems, bad...)
 	}
-	return in, problems, nil
+	if len(o.set) > 0 {
+		in.Values, err = variables(o.set)
+	}
+	return in, problems, err
+}
+
+// variables reads those that are written as NAME=VALUE.
+func variables(set []string) (*eval.Values, error) {
+	out := &eval.Values{GlobalValues: map[string]any{}}
+	for _, one := range set {
+		name, value, ok := strings.Cut(one, "=")
+		switch name = strings.TrimSpace(name); {
+		case !ok || name == "":
+			return nil, fmt.Errorf("--set: %q is not NAME=VALUE", one)
+		case out.GlobalValues[name] != nil:
+			return nil, fmt.Errorf("--set: %s is given twice", name)
+		case strings.HasPrefix(name, "request.object."):
+			return nil, fmt.Errorf("--set: %s is part of the resource: change it there", name)
+		}
+		out.GlobalValues[name] = strings.TrimSpace(value)
+	}
+	return out, nil
 }
 
 // given lists the value of a flag, if it has one.
 func given(value string) []string {
 	return slices.DeleteFunc([]string{value}, func(s string) bool { return s == "" })
-}
-
-// fileReader reads what flags name.
-type fileReader struct {
-	ctx   context.Context
-	stdin io.Reader
-	used  bool // the standard input
-}
-
-var errStdinTwice = errors.New("the standard input (-) can be read only once")
-
-// read reads a file, or the manifests of a folder and of those below it that are not hidden.
-func (r *fileReader) read(name string) ([]manifest.File, error) {
-	if name == "-" {
-		if r.used {
-			return nil, errStdinTwice
-		}
-		r.used = true
-		data, err := io.ReadAll(io.LimitReader(r.stdin, manifest.MaxBytes+1))
-		return []manifest.File{{Path: "-", Data: data}}, err
-	}
-	info, err := os.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !info.IsDir() {
-		source, err := readSource(name)
-		return []manifest.File{source}, err
-	}
-	var out []manifest.File
-	err = filepath.WalkDir(name, func(p string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case r.ctx.Err() != nil:
-			return r.ctx.Err()
-		case p != name && strings.HasPrefix(d.Name(), "."):
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		case d.IsDir() || !policytest.IsManifest(d.Name()):
-			return nil
-		}
-		source, err := readSource(p)
-		out = append(out, source)
-		return err
-	})
-	return out, err
-}
-
-// readSource reads one file, as far as it is of a size that is read at all; of a larger one enough to be refused.
-func readSource(name string) (manifest.File, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return manifest.File{}, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, manifest.MaxBytes+1))
-	return manifest.File{Path: filepath.ToSlash(name), Data: data}, err
 }

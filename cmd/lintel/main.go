@@ -21,6 +21,14 @@ type exitCode int
 
 func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
+// codedError is an error that ends the program with a code of its own.
+type codedError struct {
+	error
+	code exitCode
+}
+
+func (e codedError) Unwrap() error { return e.error }
+
 // The exit codes of all commands.
 const (
 	exitBlocked exitCode = 1 // findings that block, or failed tests
@@ -37,14 +45,22 @@ func run() int {
 	root.SetArgs(spread(os.Args[1:]))
 	err := root.ExecuteContext(ctx)
 	var code exitCode
+	var coded codedError
 	switch {
 	case err == nil:
 		return 0
+	case errors.As(err, &coded):
+		code = coded.code
+		if errors.As(coded.error, new(exitCode)) { // it was told already
+			return int(code)
+		}
 	case errors.As(err, &code):
 		return int(code)
+	default:
+		code = exitUnable
 	}
 	fmt.Fprintf(os.Stderr, "lintel: %s\n", visible(err.Error()))
-	return int(exitUnable)
+	return int(code)
 }
 
 func newRootCommand() *cobra.Command {
@@ -61,7 +77,7 @@ func newRootCommand() *cobra.Command {
 		root.Version = text.String() // cobra adds the flag
 		root.SetVersionTemplate("{{.Version}}")
 	}
-	root.AddCommand(newCheckCommand(), newDiffCommand(), newEvalCommand(), newTestCommand(), newFixCommand(), newBlameCommand(),
+	root.AddCommand(newCheckCommand(), newDiffCommand(), newEvalCommand(), newApplyCommand(), newTestCommand(), newFixCommand(), newBlameCommand(),
 		newRootsCommand(), newRenderCommand(), newFetchCommand(),
 		newServeCommand(), newVersionCommand(), newSchemaCommand(), newInitCommand(), newSandboxCommand(&checks.Checker{}))
 	addCompletions(root)

@@ -24,7 +24,7 @@ var elsewhere sync.Map
 
 // startOutside starts what a repository takes things from, and says so in LINTEL_SOURCES: the folders of
 // .outside/charts as a chart repository at https://charts.example.com/, those of .outside/git as repositories with a tag v1 at
-// https://git.example.com/NAME, with a slash for two underscores. "outside stop" ends it.
+// https://git.example.com/NAME (a plus sign in their names stands for a slash). "outside stop" ends it.
 func startOutside(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) > 1 || len(args) == 1 && args[0] != "stop" {
 		ts.Fatalf("usage: outside [stop]")
@@ -76,7 +76,7 @@ func startOutside(ts *testscript.TestScript, neg bool, args []string) {
 func serveGit(ts *testscript.TestScript, from, to string) {
 	entries, _ := os.ReadDir(from) // none is fine
 	for _, e := range entries {
-		dir := filepath.Join(to, strings.ReplaceAll(e.Name(), "__", "/"))
+		dir := filepath.Join(to, strings.ReplaceAll(e.Name(), "+", "/"))
 		ts.Check(os.MkdirAll(filepath.Dir(dir), 0o755))
 		ts.Check(os.CopyFS(dir, os.DirFS(filepath.Join(from, e.Name()))))
 		for _, args := range [][]string{{"init", "--quiet", "--initial-branch=main"}, {"add", "--all"},

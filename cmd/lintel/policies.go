@@ -44,14 +44,21 @@ func (o *policyOptions) apply(cmd *cobra.Command, repo *repository, change *repo
 	reader := fileReader{ctx: ctx, stdin: cmd.InOrStdin()}
 	for _, p := range o.policies {
 		if strings.Contains(p, "://") {
-			s, err := policyAddress(p)
+			a, err := parseAddress(p, "")
 			if err != nil {
 				return fmt.Errorf("--policy %s: %w", remote.Redacted(p), err)
+			}
+			s := report.PolicySource{Repository: a.want.URL, Ref: a.want.Ref, Path: a.dir}
+			if s.Path == "." {
+				s.Path = ""
+			}
+			if problem := settings.PolicySourceProblem(s); problem != "" {
+				return fmt.Errorf("--policy %s: %s", remote.Redacted(p), problem)
 			}
 			change.Policies = append(change.Policies, s)
 			continue
 		}
-		files, err := reader.read(p)
+		files, err := reader.read(p, "")
 		if err != nil {
 			return fmt.Errorf("--policy: %w", err)
 		}
@@ -63,31 +70,6 @@ func (o *policyOptions) apply(cmd *cobra.Command, repo *repository, change *repo
 		}
 	}
 	return nil
-}
-
-// policyAddress understands an address of policies: REPOSITORY[//PATH][?ref=REF], as kustomize has those of bases, that
-// of a folder or file on GitHub's pages, or that of one file.
-func policyAddress(written string) (s report.PolicySource, err error) {
-	u, err := url.Parse(written)
-	if err != nil || u.Host == "" {
-		return s, fmt.Errorf("is not an address")
-	}
-	s.Ref = u.Query().Get("ref")
-	u.RawQuery, u.Fragment = "", ""
-	repository, path, split := strings.Cut(u.Path, "//")
-	if parts := strings.SplitN(strings.Trim(u.Path, "/"), "/", 5); !split && len(parts) >= 4 && s.Ref == "" &&
-		(parts[2] == "tree" || parts[2] == "blob") {
-		repository, s.Ref = "/"+parts[0]+"/"+parts[1], parts[3]
-		if len(parts) == 5 {
-			path = parts[4]
-		}
-	}
-	u.Path, u.RawPath, s.Path = repository, "", strings.Trim(path, "/")
-	s.Repository = strings.TrimSuffix(u.String(), "/")
-	if problem := settings.PolicySourceProblem(s); problem != "" {
-		return s, fmt.Errorf("%s", problem)
-	}
-	return s, nil
 }
 
 // host is where the repositories are that are named "owner/name": where the remote "origin" is.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,9 +19,10 @@ import (
 )
 
 type testOptions struct {
-	output, color, run string
-	all                bool
-	workers            int
+	output, color, run, file string
+	all, failOnly, detailed  bool
+	noColor                  bool
+	workers                  int
 }
 
 func newTestCommand() *cobra.Command {
@@ -41,22 +43,37 @@ func newTestCommand() *cobra.Command {
 	f := cmd.Flags()
 	addOutputFlag[*report.TestRun](cmd, &o.output)
 	addColorFlag(cmd, &o.color, "color the text")
+	alias(f, "output", "output-format")
 	f.StringVarP(&o.run, "run", "t", "",
 		"only results of these names: policy=NAME,rule=NAME,resource=NAME, each may be left out or hold wildcards")
-	f.BoolVar(&o.all, "all", false, "show the rows where nothing was compared, too")
+	alias(f, "run", "test-case-selector")
+	f.StringVarP(&o.file, "file-name", "f", policytest.FileName, "how the files of tests are called")
+	f.BoolVar(&o.all, "all", false, "show all rows, also those where nothing was compared")
+	f.BoolVar(&o.failOnly, "fail-only", false, "show the rows that failed and no others")
+	f.BoolVar(&o.detailed, "detailed-results", false, "show the message of each row")
+	f.BoolVar(&o.noColor, "remove-color", false, "the same as --color never")
 	f.IntVar(&o.workers, "workers", 0, "test files to run at a time (default: one a processor)")
+	addForeignFlags(cmd, foreignTestFlags())
 	return cmd
 }
 
 func runTest(cmd *cobra.Command, o testOptions, dirs []string) error {
-	if o.workers < 0 {
+	if err := refused(cmd); err != nil {
+		return err
+	}
+	switch {
+	case o.workers < 0:
 		return errors.New("--workers cannot be negative")
+	case o.all && o.failOnly:
+		return errors.New("--all and --fail-only are both given: choose one")
+	case o.file == "" || o.file != path.Base(filepath.ToSlash(o.file)):
+		return fmt.Errorf("--file-name: %q is no name of a file", o.file)
 	}
 	match, err := resultFilter(o.run)
 	if err != nil {
 		return err
 	}
-	in, err := testInput(dirs)
+	in, err := testInput(dirs, o.file)
 	if err != nil {
 		return err
 	}
@@ -65,8 +82,11 @@ func runTest(cmd *cobra.Command, o testOptions, dirs []string) error {
 	if err != nil {
 		return fmt.Errorf("the tests could not be run: %w", err)
 	}
+	if o.noColor {
+		o.color = "never"
+	}
 	options := outputOptions(o.color)
-	options.All = o.all
+	options.Rows, options.Messages = o.rows(), o.detailed
 	if err := output.Write(o.output, cmd.OutOrStdout(), run, options); err != nil {
 		return err
 	}
@@ -76,9 +96,20 @@ func runTest(cmd *cobra.Command, o testOptions, dirs []string) error {
 	return nil
 }
 
+// rows is which of them the text shows.
+func (o *testOptions) rows() output.Rows {
+	switch {
+	case o.all:
+		return output.AllRows
+	case o.failOnly:
+		return output.FailedRows
+	}
+	return ""
+}
+
 // testInput finds the tests. What they refer to may lie outside the folders, so the file system is the whole of
 // this machine; reports name files as the user named the folders.
-func testInput(dirs []string) (policytest.Input, error) {
+func testInput(dirs []string, file string) (policytest.Input, error) {
 	here, err := filepath.Abs(".")
 	if err != nil {
 		return policytest.Input{}, err
@@ -105,6 +136,9 @@ func testInput(dirs []string) (policytest.Input, error) {
 	}
 	seen := map[string]bool{}
 	for _, dir := range dirs {
+		if strings.Contains(dir, "://") {
+			return in, errors.New(noClone)
+		}
 		abs, err := filepath.Abs(dir)
 		if err != nil {
 			return in, err
@@ -112,7 +146,7 @@ func testInput(dirs []string) (policytest.Input, error) {
 		if _, err := os.Stat(abs); err != nil {
 			return in, err
 		}
-		tests, err := policytest.Find(in.Files, inside(abs))
+		tests, err := policytest.Find(in.Files, inside(abs), file)
 		if err != nil {
 			return in, err
 		}
@@ -124,7 +158,7 @@ func testInput(dirs []string) (policytest.Input, error) {
 		}
 	}
 	if len(in.Tests) == 0 {
-		return in, fmt.Errorf("no %s in %s", policytest.FileName, strings.Join(dirs, ", "))
+		return in, fmt.Errorf("no %s in %s", file, strings.Join(dirs, ", "))
 	}
 	return in, nil
 }

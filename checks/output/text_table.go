@@ -1,0 +1,124 @@
+package output
+
+import (
+	"slices"
+	"strings"
+)
+
+// tableRow is a row of a table. The last cell has the tone, a note stands below over the whole width.
+type tableRow struct {
+	cells []string
+	tone  string // "": none
+	note  string
+}
+
+// minColumn is how narrow a column may become.
+const minColumn = 6
+
+// table writes rows that fit the width: the widest columns are made narrower and their cells broken.
+func (t *text) table(header []string, rows []tableRow) {
+	widths := make([]int, len(header))
+	for i, h := range header {
+		widths[i] = textWidth(h)
+	}
+	for r := range rows {
+		cells := make([]string, len(rows[r].cells))
+		for i, c := range rows[r].cells {
+			cells[i] = line(c)
+			widths[i] = max(widths[i], textWidth(cells[i]))
+		}
+		rows[r].cells = cells
+	}
+	narrow(widths, t.width-3*len(widths))
+	t.tableRow(header, widths, func(_ int, s string) string { return t.paint.bold(s) })
+	var rule strings.Builder
+	for _, width := range widths {
+		rule.WriteString("│" + strings.Repeat("─", width+2))
+	}
+	t.line(rule.String())
+	for _, row := range rows {
+		t.tableRow(row.cells, widths, func(i int, s string) string {
+			if i == len(widths)-1 && row.tone != "" {
+				return t.paint.with(row.tone).mark(s)
+			}
+			return s
+		})
+		if row.note != "" {
+			indent := "│" + strings.Repeat(" ", widths[0]+2) + "│ "
+			for _, part := range wrap(lines(row.note), t.width-textWidth(indent)) {
+				t.line(indent + part)
+			}
+		}
+	}
+}
+
+// narrow makes the widest columns narrower until all of them take no more than a width.
+func narrow(widths []int, room int) {
+	for {
+		sum, widest := 0, 0
+		for i, w := range widths {
+			sum += w
+			if w > widths[widest] {
+				widest = i
+			}
+		}
+		if sum <= room || widths[widest] <= minColumn {
+			return
+		}
+		widths[widest]--
+	}
+}
+
+// tableRow writes a row in as many lines as its cells need.
+func (t *text) tableRow(cells []string, widths []int, paint func(i int, s string) string) {
+	parts := make([][]string, len(cells))
+	height := 1
+	for i, c := range cells {
+		parts[i] = folded(c, widths[i])
+		height = max(height, len(parts[i]))
+	}
+	for n := range height {
+		var b strings.Builder
+		for i := range cells {
+			s := ""
+			if n < len(parts[i]) {
+				s = parts[i][n]
+			}
+			if pad := widths[i] - textWidth(s); pad > 0 && i < len(cells)-1 {
+				s += strings.Repeat(" ", pad)
+			}
+			b.WriteString("│ " + paint(i, s) + " ")
+		}
+		t.line(b.String())
+	}
+}
+
+// folded is a text in parts of at most width columns, broken behind a slash, dash, dot or space where there is one in
+// the second half.
+func folded(s string, width int) (out []string) {
+	runes := []rune(s)
+	for textWidth(string(runes)) > width {
+		n, columns := 0, 0
+		for n < len(runes) && columns+runeWidth(runes[n]) <= width {
+			columns += runeWidth(runes[n])
+			n++
+		}
+		n = max(n, 1)
+		if at := lastOf(runes[:n]); at > n/2 {
+			n = at
+		}
+		out = append(out, string(runes[:n]))
+		runes = runes[n:]
+	}
+	return append(out, string(runes))
+}
+
+// lastOf is behind the last place where a name may be broken, 0 where there is none.
+func lastOf(runes []rune) int {
+	for i := range slices.Backward(runes) {
+		if strings.ContainsRune("/-. _", runes[i]) {
+			return i + 1
+		}
+	}
+	return 0
+}

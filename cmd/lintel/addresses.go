@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/manifest"
+	"github.com/lintel-bot/lintel/checks/policytest"
+	"github.com/lintel-bot/lintel/render/remote"
+	"github.com/lintel-bot/lintel/render/remote/fetch"
+	"github.com/lintel-bot/lintel/render/tree"
+	"github.com/lintel-bot/lintel/render/tree/gitcmd"
+)
+
+// addresses reads manifests from addresses, by way of the store in which all that comes from outside is kept.
+type addresses struct{ sourcesOptions }
+
+// address is what an address stands for: a file, or the manifests in a folder of a git repository.
+type address struct {
+	want remote.Want
+	dir  string // "." for all of the repository
+}
+
+// parseAddress reads an address as the kyverno command does: https://HOST/OWNER/REPOSITORY/BRANCH without a branch of its
+// own, and https://HOST/OWNER/REPOSITORY/FOLDER with one. A repository of a longer name ends in ".git". An address
+// that ends as a manifest does, without a branch, is one file. It also reads those of kustomize,
+// https://HOST/OWNER/REPOSITORY//PATH?ref=REF, and those of GitHub's pages (/tree/REF/PATH, /blob/REF/PATH). Errors do not
+// quote it: it may hold a password.
+func parseAddress(text, branch string) (a address, err error) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return a, errors.New("an address cannot be understood: write https://HOST/OWNER/REPOSITORY")
+	case u.User != nil:
+		return a, errors.New("an address holds credentials: leave them to git's credential helpers, or to --sources")
+	case u.Scheme != "https":
+		return a, fmt.Errorf("%s:// is not read: use https, or clone the repository and name its folder", u.Scheme)
+	case branch == "" && u.Fragment == "" && (strings.Contains(u.Path, "//") || strings.HasPrefix(u.RawQuery, "ref=")):
+		return kustomizeAddress(u)
+	case branch == "" && u.Fragment == "" && u.RawQuery == "" && pageOfGitHub.MatchString(u.Path):
+		m := pageOfGitHub.FindStringSubmatch(u.Path)
+		u.Path, u.RawPath = m[1], ""
+		return address{want: remote.Want{Kind: remote.Git, URL: u.String(), Ref: m[2]}, dir: path.Clean("./" + m[3])}, nil
+	case u.RawQuery != "" || u.Fragment != "":
+		return a, errors.New("an address takes no ? and no #: name a branch with --git-branch")
+	case branch == "" && policytest.IsManifest(u.Path):
+		return address{want: remote.Want{Kind: remote.File, URL: u.String()}}, nil
+	}
+	parts := strings.Split(strings.Trim(u.Path, "/"), "/")
+	n := 2
+	for i, p := range parts {
+		if strings.HasSuffix(p, ".git") {
+			n = i + 1
+			break
+		}
+	}
+	if len(parts) < n {
+		return a, errors.New("an address of policies is a file (https://HOST/PATH/NAME.yaml) or a repository " +
+			"(https://HOST/OWNER/REPOSITORY)")
+	}
+	rest := strings.Join(parts[n:], "/")
+	u.Path, u.RawPath = "/"+strings.Join(parts[:n], "/"), ""
+	a = address{want: remote.Want{Kind: remote.Git, URL: u.String(), Ref: branch}, dir: path.Clean("./" + rest)}
+	if branch == "" {
+		a.want.Ref, a.dir = rest, "."
+	}
+	return a, nil
+}
+
+// pageOfGitHub is a folder or a file on GitHub's pages.
+var pageOfGitHub = regexp.MustCompile(`^(/[^/]+/[^/]+)/(?:tree|blob)/([^/]+)/?(.*)$`)
+
+// kustomizeAddress reads an address as kustomize has those of bases
+// (https://github.com/kubernetes-sigs/kustomize/blob/master/examples/remoteBuild.md).
+func kustomizeAddress(u *url.URL) (a address, err error) {
+	query := u.Query()
+	a.want = remote.Want{Kind: remote.Git, Ref: query.Get("ref")}
+	if query.Del("ref"); len(query) > 0 {
+		return a, errors.New("an address takes only ?ref=")
+	}
+	repository, dir, _ := strings.Cut(u.Path, "//")
+	u.Path, u.RawPath, u.RawQuery = strings.TrimSuffix(repository, "/"), "", ""
+	a.want.URL, a.dir = u.String(), path.Clean("./"+strings.Trim(dir, "/"))
+	return a, nil
+}
+
+// read returns the manifests at an address.
+func (e addresses) read(ctx context.Context, text, branch string) ([]manifest.File, error) {
+	a, err := parseAddress(text, branch)
+	if err != nil {
+		return nil, err
+	}
+	git, err := gitcmd.Find("")
+	if err != nil {
+		return nil, err
+	}
+	store, rules, err := e.openStore(ctx, git)
+	if err != nil {
+		return nil, err
+	}
+	if store == nil {
+		return nil, errors.New("there is no folder for what is fetched: name one with --store")
+	}
+	f, err := fetch.New(fetch.Options{Store: store, Policy: rules, UserGit: true, Offline: e.offline})
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	lock, err := f.Fetch(ctx, []remote.Want{a.want})
+	if err != nil {
+		return nil, err
+	}
+	if failure := lock[0].Failure; failure != nil {
+		return nil, fmt.Errorf("%s: %w", a.want, failure)
+	}
+	objects, err := tree.Open(ctx, tree.Config{GitDir: store.GitDir(), Git: git})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = objects.Close() }()
+	t, err := objects.Tree(lock[0].Tree)
+	if err != nil {
+		return nil, err
+	}
+	return a.files(t)
+}
+
+// files reads what the address names of a tree.
+func (a address) files(t *tree.Tree) (out []manifest.File, err error) {
+	if a.want.Kind == remote.File {
+		data, _, err := t.ReadFile(remote.FileName)
+		return []manifest.File{{Path: a.want.URL, Data: data}}, err
+	}
+	var ids []string
+	err = t.Walk(func(p string, e tree.Entry) error {
+		inside := a.dir == "." || p == a.dir || strings.HasPrefix(p, a.dir+"/")
+		if inside && e.Kind == tree.File && policytest.IsManifest(p) && !strings.Contains("/"+p, "/.") {
+			out = append(out, manifest.File{Path: a.want.URL + "/" + p})
+			ids = append(ids, e.ID)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%s holds no manifests in %q", a.want, a.dir)
+	}
+	for i, c := range t.Blobs(ids) {
+		if c.Err != nil {
+			return nil, fmt.Errorf("%s: %w", out[i].Path, c.Err)
+		}
+		out[i].Data = c.Data
+	}
+	return out, nil
+}

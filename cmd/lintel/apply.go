@@ -1,0 +1,161 @@
+package main
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lintel-bot/lintel/checks/output"
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// applyOptions are the flags that only the kyverno command has; all others lead to the same evaluation as eval.
+type applyOptions struct {
+	evalOptions
+	report, table, detailed, noColor bool
+	auditWarn, warnNoPass            bool
+	warnExitCode                     int
+	format                           string
+}
+
+func newApplyCommand() *cobra.Command {
+	var o applyOptions
+	cmd := &cobra.Command{
+		Use:   "apply POLICY... -r RESOURCE...",
+		Short: "Like \"lintel eval\", with the flags and exit codes of \"kyverno apply\"",
+		Long: "The same evaluation as \"lintel eval\", spelled as \"kyverno apply\" has it: policies are arguments, and what " +
+			"only audits fails,\n" +
+			"unless --audit-warn is given. Flags of that command that Lintel does not have say what to use instead.\n\n" +
+			"Exit code 1: a rule failed, could not be evaluated, or what was asked could not be done. --warn-exit-code: of\n" +
+			"warnings where nothing is worse, and with --warn-no-pass where nothing passed. Else 0.",
+		Example: "  lintel apply policies/ -r pod.yaml\n" +
+			"  kustomize build overlays/prod | lintel apply policies/ -r - -t\n" +
+			"  lintel apply https://github.com/kyverno/policies/pod-security -b main -r pod.yaml",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return codedError{errors.New("name the policies: lintel apply POLICY... -r RESOURCE..."), exitBlocked}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.policies = args
+			o.spelled = map[string]string{"--policy": "policies", "--cluster": "--context-file and the like",
+				"--values": "--values-file"}
+			err := runApply(cmd, o)
+			var code exitCode
+			if err == nil || errors.As(err, &code) && code != exitUnable {
+				return err
+			}
+			return codedError{err, exitBlocked}
+		},
+	}
+	o.flags(cmd)
+	// Whoever tells warnings from failures by the exit code must not take a mistake for a warning.
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return codedError{err, exitBlocked} })
+	return cmd
+}
+
+func (o *applyOptions) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	lists := func(into *[]string, usage, short string, names ...string) {
+		f.VarP(appended{into}, names[0], short, usage)
+		for _, name := range names[1:] {
+			alias(f, names[0], name)
+		}
+	}
+	lists(&o.resources, "files and folders of resources", "r", "resource", "resources")
+	lists(&o.exceptions, "files and folders of exceptions", "e", "exception", "exceptions")
+	f.BoolVar(&o.inResources, "exceptions-with-resources", false, "take exceptions from the files of the resources, too")
+	alias(f, "exceptions-with-resources", "exceptions-within-resources")
+	f.BoolVar(&o.inPolicies, "exceptions-within-policies", false, "take exceptions from the files of the policies, too")
+	lists(&o.cluster, "files and folders of objects that the cluster holds, for look-ups", "", "context-file",
+		"parameter-resource", "target-resource", "target-resources", "crd-paths")
+	lists(&o.set, "variables of policies, NAME=VALUE", "s", "set")
+	f.StringVarP(&o.values, "values-file", "f", "", "a file of kind Values with variables and namespace labels")
+	f.StringVarP(&o.userInfo, "userinfo", "u", "", "a file of kind UserInfo with who asks")
+	f.StringVarP(&o.branch, "git-branch", "b", "", "the branch or tag of policies in git repositories")
+	o.sources.flags(cmd)
+	f.BoolVarP(&o.table, "table", "t", false, "print a table")
+	f.BoolVar(&o.detailed, "detailed-results", false, "with the messages in the table")
+	f.BoolVarP(&o.report, "policy-report", "p", false, "print a policy report")
+	f.StringVar(&o.format, "output-format", "yaml", "of the policy report: yaml or json")
+	f.BoolVar(&o.auditWarn, "audit-warn", false, "what only audits warns")
+	f.IntVar(&o.warnExitCode, "warn-exit-code", 0, "exit code of warnings where nothing is worse")
+	f.BoolVar(&o.warnNoPass, "warn-no-pass", false, "--warn-exit-code is for \"nothing passed\", too")
+	f.BoolVar(&o.noColor, "remove-color", false, "no colors")
+	addForeignFlags(cmd, foreignApplyFlags())
+}
+
+// appended is a flag that adds to a list, whichever of its names it is given by: several values stand between commas.
+type appended struct{ into *[]string }
+
+func (a appended) String() string { return "" }
+func (a appended) Type() string   { return "strings" }
+
+// Set is called with what the user wrote.
+func (a appended) Set(s string) error {
+	values, err := csv.NewReader(strings.NewReader(s)).Read()
+	*a.into = append(*a.into, values...)
+	return err
+}
+
+func runApply(cmd *cobra.Command, o applyOptions) error {
+	if err := refused(cmd); err != nil {
+		return err
+	}
+	switch {
+	case len(o.resources) == 0:
+		return errors.New("name the resources: -r FILE, -r FOLDER, or -r - for the standard input")
+	case len(o.set) > 0 && o.values != "":
+		return errors.New("--set and --values-file are both given: put all variables into the file")
+	case o.table && o.report:
+		return errors.New("--table and --policy-report are both given: choose one")
+	case o.format != "yaml" && o.format != "json":
+		return fmt.Errorf("--output-format: %q is neither yaml nor json", o.format)
+	case o.warnExitCode < 0 || o.warnExitCode > 255:
+		return errors.New("--warn-exit-code is a number from 0 to 255")
+	}
+	rep, err := o.evaluate(cmd)
+	if err != nil {
+		return err
+	}
+	rep.Apply(o.auditWarn)
+	color := "auto"
+	if o.noColor {
+		color = "never"
+	}
+	options := outputOptions(color)
+	options.Counts, options.JSON, options.Messages = true, o.format == "json", o.detailed
+	if err := output.Write(o.form(), cmd.OutOrStdout(), rep, options); err != nil {
+		return err
+	}
+	return o.exit(rep)
+}
+
+// form is the name of the form that the flags ask for.
+func (o *applyOptions) form() string {
+	switch {
+	case o.report:
+		return "policyreport"
+	case o.table || o.detailed:
+		return "table"
+	}
+	return "text"
+}
+
+// exit is how the command ends: as the kyverno command does, where a file that cannot be used is an error, too.
+func (o *applyOptions) exit(rep *report.Evaluation) error {
+	s := rep.Stats
+	switch {
+	case s.Fail > 0 || s.Error > 0 || len(rep.Errors) > 0:
+		return exitBlocked
+	case s.Warn > 0 && o.warnExitCode != 0, s.Pass == 0 && o.warnNoPass:
+		if o.warnExitCode != 0 {
+			return exitCode(o.warnExitCode)
+		}
+	}
+	return nil
+}

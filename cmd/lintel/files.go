@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/manifest"
+	"github.com/lintel-bot/lintel/checks/policytest"
+)
+
+// fileReader reads what flags name: files, folders, patterns of both, the standard input, and what is at an address.
+type fileReader struct {
+	ctx       context.Context
+	stdin     io.Reader
+	used      bool // the standard input
+	elsewhere addresses
+}
+
+var errStdinTwice = errors.New("the standard input (-) can be read only once")
+
+// all reads several of them, one after the other. branch is that of git repositories, empty for what addresses say.
+func (r *fileReader) all(names []string, branch string) (out []manifest.File, err error) {
+	for _, name := range names {
+		files, err := r.read(name, branch)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, files...)
+	}
+	return out, nil
+}
+
+// read reads a file, or the manifests of a folder and of those below it that are not hidden. A name that no file has is
+// taken as a pattern, where it can be one: shells leave it alone in quotes.
+func (r *fileReader) read(name, branch string) ([]manifest.File, error) {
+	switch {
+	case name == "-":
+		if r.used {
+			return nil, errStdinTwice
+		}
+		r.used = true
+		data, err := io.ReadAll(io.LimitReader(r.stdin, manifest.MaxBytes+1))
+		return []manifest.File{{Path: "-", Data: data}}, err
+	case strings.Contains(name, "://"):
+		return r.elsewhere.read(r.ctx, name, branch)
+	}
+	info, err := os.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(name, "*?[") {
+		return r.matching(name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		source, err := readSource(name)
+		return []manifest.File{source}, err
+	}
+	return r.folder(name)
+}
+
+// matching reads what a pattern stands for.
+func (r *fileReader) matching(pattern string) (out []manifest.File, err error) {
+	names, err := filepath.Glob(pattern)
+	if err != nil {
+		return nil, fmt.Errorf("%q is no pattern of files: %w", pattern, err)
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("no file matches %q", pattern)
+	}
+	return r.all(names, "")
+}
+
+func (r *fileReader) folder(name string) (out []manifest.File, err error) {
+	err = filepath.WalkDir(name, func(p string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case r.ctx.Err() != nil:
+			return r.ctx.Err()
+		case p != name && strings.HasPrefix(d.Name(), "."):
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case d.IsDir() || !policytest.IsManifest(d.Name()):
+			return nil
+		}
+		source, err := readSource(p)
+		out = append(out, source)
+		return err
+	})
+	return out, err
+}
+
+// readSource reads one file, as far as it is of a size that is read at all; of a larger one enough to be refused.
+func readSource(name string) (manifest.File, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return manifest.File{}, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, manifest.MaxBytes+1))
+	return manifest.File{Path: filepath.ToSlash(name), Data: data}, err
+}
