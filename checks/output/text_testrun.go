@@ -34,6 +34,7 @@ func testText(w io.Writer, r *report.TestRun, o Options) error {
 	if hidden > 0 {
 		t.rows("", fmt.Sprintf("%s not shown; --all shows all", report.Count(hidden, "row that passed is", "rows that passed are")))
 	}
+	t.coverage(r.Coverage)
 	s := r.Summary
 	tone := green
 	if !r.OK() {
@@ -47,6 +48,31 @@ func testText(w io.Writer, r *report.TestRun, o Options) error {
 	t.line(t.paint.dim(report.Count(s.Files, "test file", "test files")))
 	_, err := io.WriteString(w, t.out.String())
 	return err
+}
+
+// coverage names the rules of which rows show less than they could, and counts the others.
+func (t *text) coverage(list []report.RuleCoverage) {
+	if len(list) == 0 {
+		return
+	}
+	reached, failing := 0, 0
+	for i := range list {
+		c := &list[i]
+		if c.Reached() {
+			reached++
+		}
+		if c.Fails() {
+			failing++
+		}
+		if gap := c.Gap(); gap != "" {
+			t.head(t.paint.with(yellow), line(place(c.Path, c.Line, 0)), line(gap), line(ruleName(c.Policy, c.Rule)))
+		}
+	}
+	if failing < len(list) {
+		t.blank()
+	}
+	t.rows("", fmt.Sprintf("coverage: rows reach %d of %s, %d in a row where it fails or changes something", reached,
+		report.Count(len(list), "rule", "rules"), failing))
 }
 
 // testTable writes the rows of one file, and says how many that passed it does not.

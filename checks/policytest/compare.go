@@ -32,11 +32,15 @@ func (c *loaded) compare(file string, line int, want *expectation) []report.Test
 			a := &c.answers[i]
 			if a.object == id && a.Policy.Name == name && sameRule(want.Rule, a.Rule) {
 				answered = true
-				rows = append(rows, c.judge(row, want, a))
+				judged := c.judge(row, want, a)
+				if !judged.Excluded {
+					c.cover(a)
+				}
+				rows = append(rows, c.strict(judged))
 			}
 		}
 		if !answered {
-			rows = append(rows, c.unanswered(row, name))
+			rows = append(rows, c.strict(c.unanswered(row, name)))
 		}
 	}
 	if len(c.objects) == 0 && (c.Match == nil || c.Match(want.Policy, want.Rule, "")) {
@@ -44,9 +48,15 @@ func (c *loaded) compare(file string, line int, want *expectation) []report.Test
 		if row = c.unanswered(row, name); row.Reason == noAnswer {
 			row.Reason = noObject
 		}
-		rows = append(rows, row)
+		rows = append(rows, c.strict(row))
 	}
 	return rows
+}
+
+// strict is a row that fails where nothing was compared, if that is asked for.
+func (c *loaded) strict(row report.TestRow) report.TestRow {
+	row.Excluded = row.Excluded && !c.Strict
+	return row
 }
 
 // about lists the objects that an expected result names. When no name fits, all are meant.

@@ -25,8 +25,11 @@ type file struct {
 	path   string
 	rows   []report.TestRow
 	errors []report.Problem
-	read   map[string][]manifest.File // what was read so far: the tests of a file share policies
-	visit  func(*loaded)              // sees every test with its answers; may be nil
+
+	coverage []report.RuleCoverage
+
+	read  map[string][]manifest.File // what was read so far: the tests of a file share policies
+	visit func(*loaded)              // sees every test with its answers; may be nil
 
 	secrets *mask.Values // takes those of the objects; nil: nobody does
 }
@@ -80,6 +83,14 @@ func (f *file) run(ctx context.Context) {
 		for i := range t.Results {
 			line, _ := d.Position(fmt.Sprintf("/results/%d", i))
 			f.rows = append(f.rows, c.compare(f.name(f.path), line, &t.Results[i])...)
+		}
+		if len(t.Results) == 0 && f.Strict {
+			f.problem(d.Problem("", "the test expects nothing: add results"))
+		}
+		if f.Coverage {
+			for i := range c.policies {
+				f.coverage = append(f.coverage, c.policies[i].coverage...)
+			}
 		}
 	}
 }

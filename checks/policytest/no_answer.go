@@ -26,6 +26,9 @@ type policyFile struct {
 	written   []string // the names of its rules in the file
 	evaluated []string // the names of the rules that are evaluated, generated ones included
 	inUse     bool
+
+	path, kind string
+	coverage   []report.RuleCoverage // of the rules that are evaluated
 }
 
 // policyGroups are the API groups of policies.
@@ -40,7 +43,7 @@ func policyFiles(sources []manifest.File, compiled *engine.Policies, problems []
 			if !slices.Contains(policyGroups, d.Group()) {
 				continue
 			}
-			p := policyFile{name: d.Name}
+			p := policyFile{name: d.Name, path: d.Path, kind: d.Kind}
 			p.broken = slices.ContainsFunc(problems, func(p policy.Problem) bool { return !p.Warning && p.Path == d.Path })
 			var rules []struct {
 				Name string `json:"name"`
@@ -54,6 +57,7 @@ func policyFiles(sources []manifest.File, compiled *engine.Policies, problems []
 					p.inUse, p.evaluated = true, info.Rules
 				}
 			}
+			p.uncovered(d)
 			out = append(out, p)
 		}
 	}

@@ -33,6 +33,10 @@ type Input struct {
 	Workers int // tests that run at a time; 0 means one a processor
 	// Match chooses results to check; nil for all.
 	Match func(policy, rule, resource string) bool
+	// Strict has rows fail where nothing is compared, and is an error where a test, or all of them, has none.
+	Strict bool
+	// Coverage asks which rules the rows reach.
+	Coverage bool
 }
 
 // Find lists the test files in a folder of a file system and those below, in the order of their paths. They have the
@@ -60,7 +64,8 @@ func Run(ctx context.Context, in Input) (*report.TestRun, error) {
 			if ctx.Err() == nil {
 				f := file{Input: &in, path: path, secrets: secrets}
 				f.run(ctx)
-				results[i] = report.TestRun{Rows: f.rows, Errors: f.errors} // and not what the file has read
+				// And not what the file has read.
+				results[i] = report.TestRun{Rows: f.rows, Errors: f.errors, Coverage: f.coverage}
 			}
 			return ctx.Err()
 		})
@@ -73,7 +78,12 @@ func Run(ctx context.Context, in Input) (*report.TestRun, error) {
 	for _, r := range results {
 		out.Rows = append(out.Rows, r.Rows...)
 		out.Errors = append(out.Errors, r.Errors...)
+		out.Coverage = append(out.Coverage, r.Coverage...)
 	}
+	if in.Strict && len(out.Rows)+len(out.Errors) == 0 {
+		out.Errors = append(out.Errors, report.Problem{Message: "nothing was compared"})
+	}
+	out.Coverage = merged(out.Coverage)
 	// Several tests often share a broken policy.
 	out.Errors = report.SortProblems(out.Errors)
 	for i := range out.Rows {

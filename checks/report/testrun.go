@@ -1,12 +1,51 @@
 package report
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // TestRun is the outcome of policy tests, and the stable form of "lintel test -o json".
 type TestRun struct {
 	Rows    []TestRow   `json:"rows"`   // in the order of the files and their results
 	Errors  []Problem   `json:"errors"` // what kept a test, or a part of it, from running
 	Summary TestSummary `json:"summary"`
+	// Coverage lists the rules of the policies that the tests name, in the order of their files; nil where it was not
+	// asked for.
+	Coverage []RuleCoverage `json:"coverage,omitempty"`
+}
+
+// RuleCoverage is what the rows of tests saw of a rule, its generated forms included.
+type RuleCoverage struct {
+	Policy  string   `json:"policy"` // name, or namespace/name of a namespaced policy
+	Rule    string   `json:"rule"`   // as it is written; empty for policies that have no rules
+	Path    string   `json:"path"`
+	Line    int      `json:"line"`
+	Results []Result `json:"results"`           // that rows compared, sorted, each once
+	Mutates bool     `json:"mutates,omitempty"` // it changes objects, and need not fail
+}
+
+// Reached reports whether a row compared a result of the rule.
+func (c *RuleCoverage) Reached() bool { return len(c.Results) > 0 }
+
+// Fails reports whether in a row the rule did what it is there for: it found a violation, or changed an object.
+func (c *RuleCoverage) Fails() bool {
+	return slices.ContainsFunc(c.Results, func(r Result) bool { return r == Fail || r == Warn || r == Pass && c.Mutates })
+}
+
+// Gap says what no row shows of the rule, "" where there is nothing to say.
+func (c *RuleCoverage) Gap() string {
+	switch {
+	case !c.Reached():
+		return "no row reaches it"
+	case c.Fails():
+		return ""
+	case c.Mutates:
+		return "it changes nothing in any row"
+	case slices.Equal(c.Results, []Result{Pass}):
+		return "it only ever passes"
+	}
+	return "it fails in no row"
 }
 
 // OK reports whether all tests could be run and none of their rows failed.

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -21,7 +22,8 @@ import (
 type testOptions struct {
 	output, color, run, file string
 	all, failOnly, detailed  bool
-	noColor                  bool
+	noColor, strict          bool
+	coverage, watch          bool
 	workers                  int
 }
 
@@ -32,10 +34,13 @@ func newTestCommand() *cobra.Command {
 		Short: "Run the policy tests (" + policytest.FileName + ") of folders",
 		Long: "Run every " + policytest.FileName +
 			" in the folders and below them, as the kyverno command does, several at a time.\n" +
-			"A row where nothing was compared is excluded, not passed; a broken file does not end the run.\n\n" +
+			"A row where nothing was compared is excluded, not passed, and with --strict fails; a broken file does not end the " +
+			"run.\nOf more than 20 rows only those that failed are shown.\n\n" +
 			"Exit code 0: all rows are as expected. 1: one is not, or a file is broken. 2: the tests could not be run.",
 		Example: "  lintel test policies/\n" +
 			"  lintel test policies/ --run policy=disallow-latest-tag,resource=badpod01\n" +
+			"  lintel test policies/ --strict --coverage\n" +
+			"  lintel test policies/ --watch\n" +
 			"  lintel test policies/ -o junit > report.xml",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return runTest(cmd, o, args) },
@@ -52,6 +57,9 @@ func newTestCommand() *cobra.Command {
 	f.BoolVar(&o.failOnly, "fail-only", false, "show the rows that failed and no others")
 	f.BoolVar(&o.detailed, "detailed-results", false, "show the message of each row")
 	f.BoolVar(&o.noColor, "remove-color", false, "the same as --color never")
+	f.BoolVar(&o.strict, "strict", false, "rows where nothing is compared fail")
+	f.BoolVar(&o.coverage, "coverage", false, "name the rules that no row reaches, and those that only ever pass")
+	f.BoolVar(&o.watch, "watch", false, "run again when a file that the tests read changes, until Ctrl-C")
 	f.IntVar(&o.workers, "workers", 0, "test files to run at a time (default: one a processor)")
 	addForeignFlags(cmd, foreignTestFlags())
 	return cmd
@@ -73,17 +81,34 @@ func runTest(cmd *cobra.Command, o testOptions, dirs []string) error {
 	if err != nil {
 		return err
 	}
-	in, err := testInput(dirs, o.file)
-	if err != nil {
-		return err
+	if o.noColor {
+		o.color = "never"
 	}
-	in.Match, in.Workers, in.Now = match, o.workers, time.Now().UTC()
+	once := func(files func(root string) fs.FS) error {
+		in, err := testInput(files, dirs, o.file)
+		if err != nil {
+			return err
+		}
+		in.Match, in.Workers, in.Now = match, o.workers, time.Now().UTC()
+		in.Strict, in.Coverage = o.strict, o.coverage
+		return o.write(cmd, in)
+	}
+	switch {
+	case !o.watch:
+		return once(os.DirFS)
+	case o.output != "text":
+		return fmt.Errorf("--watch is for text, which is written again and again: -o %s is one report", o.output)
+	}
+	ticker := time.NewTicker(watchInterval)
+	defer ticker.Stop()
+	return watch(cmd.Context(), ticker.C, cmd.ErrOrStderr(), once)
+}
+
+// write runs tests and writes what they come to.
+func (o *testOptions) write(cmd *cobra.Command, in policytest.Input) error {
 	run, err := policytest.Run(cmd.Context(), in)
 	if err != nil {
 		return fmt.Errorf("the tests could not be run: %w", err)
-	}
-	if o.noColor {
-		o.color = "never"
 	}
 	options := outputOptions(o.color)
 	options.Rows, options.Messages = o.rows(), o.detailed
@@ -109,13 +134,13 @@ func (o *testOptions) rows() output.Rows {
 
 // testInput finds the tests. What they refer to may lie outside the folders, so the file system is the whole of
 // this machine; reports name files as the user named the folders.
-func testInput(dirs []string, file string) (policytest.Input, error) {
+func testInput(files func(root string) fs.FS, dirs []string, file string) (policytest.Input, error) {
 	here, err := filepath.Abs(".")
 	if err != nil {
 		return policytest.Input{}, err
 	}
 	root := filepath.VolumeName(here) + string(filepath.Separator)
-	in := policytest.Input{Files: os.DirFS(root)}
+	in := policytest.Input{Files: files(root)}
 	inside := func(p string) string {
 		p = strings.TrimPrefix(filepath.ToSlash(p), filepath.ToSlash(root))
 		if p == "" {
