@@ -20,6 +20,10 @@ type step interface {
 	plurals() []string
 	// phase returns when it has its turn.
 	phase() phase
+	// called returns which rule it is, empty for a policy as a whole, and its line.
+	called() (rule string, line int)
+	// explainMatch logs why it is not about the request.
+	explainMatch(v *review)
 	// evaluate adds the results to those of the review; none where it is not about the request.
 	evaluate(v *review)
 }

@@ -2,11 +2,13 @@ package engine
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/condition"
 	"github.com/lintel-bot/lintel/engine/pattern"
+	"github.com/lintel-bot/lintel/engine/trace"
 )
 
 // body evaluates what stands in a validate block or in an entry of its foreach, preconditions aside.
@@ -36,6 +38,21 @@ func (f *frame) body(b *body) verdict {
 	return verdict{}
 }
 
+// logPattern notes what a pattern said, with the values of the fields that fail.
+func (f *frame) logPattern(part trace.Part, at string, out pattern.Outcome) {
+	step := trace.Step{Part: part, At: at, Holds: out.Verdict == pattern.Pass, Words: "the object fits"}
+	switch {
+	case out.Verdict == pattern.Skip:
+		step.Words = "it does not apply: a conditional or global anchor does not hold"
+	case !step.Holds && out.Path != "":
+		step.Words = "it fails at " + out.Path
+		step.Values = f.valuesAt(f.place(out.Fields))
+	case !step.Holds:
+		step.Words = "it cannot be compared"
+	}
+	f.log.Add(step)
+}
+
 func (f *frame) pattern(a *alternative, subject any) verdict {
 	p := a.fixed
 	if p == nil {
@@ -48,6 +65,9 @@ func (f *frame) pattern(a *alternative, subject any) verdict {
 		}
 	}
 	out := p.Match(subject)
+	if f.log.On() {
+		f.logPattern(trace.Pattern, "", out)
+	}
 	switch {
 	case out.Verdict == pattern.Pass:
 		return verdict{outcome: Pass, message: fmt.Sprintf("validation rule '%s' passed.", f.rule.name)}
@@ -101,6 +121,9 @@ func (f *frame) anyPattern(a *alternatives, subject any) verdict {
 	nearest := 0
 	for i, p := range patterns {
 		out := p.Match(subject)
+		if f.log.On() {
+			f.logPattern(trace.AnyPattern, fmt.Sprint("/", i), out)
+		}
 		switch {
 		case out.Verdict == pattern.Pass:
 			return verdict{outcome: Pass, message: fmt.Sprintf("validation rule '%s' anyPattern[%d] passed.", f.rule.name, i)}
@@ -144,6 +167,9 @@ func (f *frame) deny(b *body) verdict {
 	var reads []string
 	if d.conditions != nil {
 		met, _, err := d.conditions.Holds(f.scope)
+		if f.log.On() {
+			f.log.Add(d.conditions.Explain(f.scope, trace.Deny)...)
+		}
 		if err != nil {
 			return broken("failed to check deny conditions", err)
 		}
@@ -162,6 +188,7 @@ func (f *frame) deny(b *body) verdict {
 	}
 	fields := f.trace(reads)
 	if d.conditions == nil {
+		f.log.Add(trace.Step{Part: trace.Deny, Holds: true, Words: "there are no conditions: all is denied"})
 		f.denied(b, fields)
 	}
 	if b.preconditions != nil && len(fields) == 1 && fields[0] == "" {
@@ -190,8 +217,16 @@ func (f *frame) forEach(entries []*forEach) verdict {
 	applied := 0
 	var listError error
 	var first verdict
-	for _, e := range entries {
+	for i, e := range entries {
 		found, err := f.scope.Query(e.list)
+		if f.log.On() {
+			n := 1
+			if list, ok := found.([]any); ok {
+				n = len(list)
+			}
+			f.log.Add(trace.Step{Part: trace.ForEach, At: fmt.Sprint("/", i), Holds: err == nil && n > 0, Err: err,
+				Words: fmt.Sprintf("the list has %d elements", n)})
+		}
 		switch {
 		case condition.IsNotFound(err):
 			continue
@@ -247,7 +282,9 @@ func (f *frame) each(e *forEach, list []any) (verdict, int) {
 		if value == nil {
 			continue
 		}
+		end := f.log.Within("/element/" + strconv.Itoa(i))
 		d := f.element(e, list, i)
+		end()
 		switch {
 		case d.outcome == Pass:
 			applied++

@@ -6,7 +6,9 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/match"
+	"github.com/lintel-bot/lintel/engine/trace"
 	"github.com/lintel-bot/lintel/engine/variable"
 )
 
@@ -48,6 +50,9 @@ func (v *review) rule(s *ruleStep) (out Result, more []verdict, ok bool) {
 		}
 	}()
 	matched, undecided := match.Matches(r.match, r.exclude, v.target)
+	if v.log.On() {
+		v.log.Add(match.Explain(r.match, r.exclude, v.target)...)
+	}
 	if !matched && undecided == nil {
 		return Result{}, nil, false
 	}
@@ -73,6 +78,9 @@ func (v *review) rule(s *ruleStep) (out Result, more []verdict, ok bool) {
 	out = v.result(r, d)
 	if d.outcome == Fail && v.request.Operation == admission.Update && v.request.OldObject != nil && !v.prior {
 		out.PreExisting = v.violatedBefore(s)
+		if v.log.On() {
+			v.log.Add(trace.Step{Part: trace.Before, Holds: out.PreExisting, Words: "the old object violates the rule, too"})
+		}
 		out.Tolerated = out.PreExisting && r.tolerant && r.mutation == nil
 	}
 	if d.outcome != Fail {
@@ -162,7 +170,7 @@ func (f *frame) evaluate(excepted []*Exception) verdict {
 	case r.security != nil:
 		return f.security(excepted)
 	case r.cel != nil:
-		res := r.cel.Evaluate(f.ctx, f.request, f.celEnv)
+		res := r.cel.Evaluate(f.ctx, f.request, f.celLog())
 		return verdict{outcome: res.Outcome, message: res.Message, fields: res.Fields, line: res.Line}
 	}
 	return f.body(&r.body)
@@ -170,6 +178,17 @@ func (f *frame) evaluate(excepted []*Exception) verdict {
 
 func (f *frame) mutate() verdict {
 	patched, written, err := f.rule.mutation.Apply(f.scope, f.request.Object)
+	if f.log.On() {
+		step := trace.Step{Part: trace.Mutate, Holds: err == nil && len(written) > 0, Words: "writes nothing", Err: err}
+		if step.Holds {
+			step.Words = "writes"
+			for _, field := range written {
+				value, _ := jsonpointer.Lookup(patched, field)
+				step.Values = append(step.Values, trace.Value{Name: field, Value: value})
+			}
+		}
+		f.log.Add(step)
+	}
 	switch {
 	case err != nil:
 		return broken("failed to apply the mutation", err)
@@ -194,6 +213,10 @@ func (f *frame) security(excepted []*Exception) verdict {
 	}
 	check, subject := f.rule.security, f.request.Subject()
 	out := check.Explain(subject, nil, f.sheet)
+	if f.log.On() {
+		f.log.Add(trace.Step{Part: trace.PodSecurity, Holds: out.Allowed, Words: "the pod keeps to the level", Err: out.Err,
+			Values: f.valuesAt(out.Fields)})
+	}
 	if out.Err != nil {
 		return broken("Error while getting new resource", out.Err)
 	}
@@ -287,6 +310,9 @@ func (f *frame) preconditions(b *body) (verdict, bool) {
 		return verdict{}, true
 	}
 	met, why, err := b.preconditions.Holds(f.scope)
+	if f.log.On() {
+		f.log.Add(b.preconditions.Explain(f.scope, trace.Preconditions)...)
+	}
 	if err != nil {
 		d := broken("failed to evaluate preconditions", err)
 		d.unmet = d.outcome == Error

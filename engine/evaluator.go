@@ -12,6 +12,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/hint"
 	"github.com/lintel-bot/lintel/engine/jmespath"
 	"github.com/lintel-bot/lintel/engine/match"
+	"github.com/lintel-bot/lintel/engine/trace"
 	"github.com/lintel-bot/lintel/engine/variable"
 )
 
@@ -95,11 +96,16 @@ func (e *Evaluator) WithValues(v Values) *Evaluator {
 }
 
 // Evaluate returns what the policies say about a request: mutate rules first, on whose outcome the others
-// look, as in a cluster; inherited policies, which come first, look at that of the inherited ones alone. Results are in the order of policies and their rules; rules that are not about the
-// request give none. When ctx ends, what is left gives error results.
+// look, as in a cluster; inherited policies, which come first, look at that of the inherited ones alone. Results are in
+// the order of policies and their rules; rules that are not about the request give none. When ctx ends, what is left
+// gives error results.
 func (e *Evaluator) Evaluate(ctx context.Context, r *admission.Request) []Result {
+	return e.evaluate(e.newReview(ctx, r))
+}
+
+func (e *Evaluator) evaluate(v *review) []Result {
+	r := v.request
 	id := r.Identity()
-	v := e.newReview(ctx, r)
 	var all []placed
 	for i, l := range e.layers {
 		var first []placed
@@ -116,6 +122,9 @@ func (e *Evaluator) Evaluate(ctx context.Context, r *admission.Request) []Result
 		} else {
 			all = append(all, then...)
 		}
+	}
+	if v.log.On() {
+		v.leftOut()
 	}
 	out := make([]Result, len(all))
 	for i := range all {
@@ -142,6 +151,8 @@ type review struct {
 	prior   bool               // the old object is looked at, as if it were created
 	visited int                // elements of foreach so far
 	sheet   *hint.Sheet        // takes what is asked of the fields that fail, see Advise; nil mostly
+	log     *trace.Log         // takes what is looked at, see Trace; nil mostly
+	traces  []Trace            // by step, where there is a log
 
 	results []placed // so far
 	policy  int      // whose turn it is
@@ -159,7 +170,11 @@ func (v *review) run(steps []int) []placed {
 	v.results, v.gate = nil, gate{}
 	for _, i := range steps {
 		v.policy = v.steps[i].policy
+		n := len(v.results)
 		v.steps[i].evaluate(v)
+		if v.log.On() {
+			v.told(i, v.results[n:])
+		}
 	}
 	return v.results
 }

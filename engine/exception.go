@@ -17,6 +17,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/match"
 	"github.com/lintel-bot/lintel/engine/podsecurity"
 	"github.com/lintel-bot/lintel/engine/policy"
+	"github.com/lintel-bot/lintel/engine/trace"
 )
 
 // ttlLabel is the label by which Kyverno's clean-up removes an object at a time or after a while
@@ -209,6 +210,7 @@ func TimeToLive(value string) (time.Duration, bool) {
 func (v *review) excepted(f *frame, candidates []*Exception) (covering []*Exception, pending error) {
 	for _, x := range candidates {
 		ok, err := x.match.Covers(v.target)
+		v.logException(f, x)
 		if err == nil && ok && x.conditions != nil {
 			met, _, e := x.conditions.Holds(f.scope)
 			// Conditions that cannot be evaluated do not cover, as in Kyverno; those that need a cluster might.
@@ -228,6 +230,21 @@ func (v *review) excepted(f *frame, candidates []*Exception) (covering []*Except
 		}
 	}
 	return covering, pending
+}
+
+// logException notes which parts of an exception cover the request.
+func (v *review) logException(f *frame, x *Exception) {
+	if !v.log.On() {
+		return
+	}
+	steps := x.match.Explain(v.target)
+	if x.conditions != nil {
+		steps = append(steps, x.conditions.Explain(f.scope, trace.Exception)...)
+	}
+	for i := range steps {
+		steps[i].Words = strings.TrimSpace(x.FullName() + ": " + steps[i].Words)
+	}
+	v.log.Add(steps...)
 }
 
 // Covering returns the bound exceptions of kyverno.io that name a rule and cover a request. It is for rules that are

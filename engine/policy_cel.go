@@ -67,7 +67,7 @@ func (p *celPolicy) results(v *review) (out []Result) {
 			out = p.panicked(x, false)
 		}
 	}()
-	for _, r := range p.cel.Evaluate(v.ctx, v.request, v.celEnv) {
+	for _, r := range p.cel.Evaluate(v.ctx, v.request, v.celLog()) {
 		out = append(out, v.fromCEL(p.ref, r))
 	}
 	update := v.request.Operation == admission.Update && v.request.OldObject != nil

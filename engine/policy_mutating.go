@@ -62,7 +62,7 @@ func (p *mutatingPolicy) results(v *review) (out []Result) {
 			out = p.panicked(x, true)
 		}
 	}()
-	for _, m := range p.cel.Evaluate(v.ctx, v.request, v.celEnv) {
+	for _, m := range p.cel.Evaluate(v.ctx, v.request, v.celLog()) {
 		r := v.fromCEL(p.ref, m.Result)
 		r.Mutation, r.Patched = true, m.Patched
 		if (r.Outcome == Error || r.Outcome == Unknown) && len(r.Fields) == 0 {

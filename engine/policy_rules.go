@@ -8,6 +8,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/match"
 	"github.com/lintel-bot/lintel/engine/mutate"
 	"github.com/lintel-bot/lintel/engine/podsecurity"
+	"github.com/lintel-bot/lintel/engine/trace"
 )
 
 // rulePolicy is a policy of kyverno.io: rules, each with its own match.
@@ -102,7 +103,13 @@ func (s *ruleStep) evaluate(v *review) {
 		v.gate = gate{policy: s.policy}
 		var applies bool
 		applies, v.gate.undecided = s.policy.applies(v.request)
+		if !applies && v.log.On() {
+			v.log.Add(s.policy.elsewhere(v.request))
+		}
 		v.gate.shut = !applies || s.policy.conditions != nil && !v.conditions(s.policy)
+		v.gate.why = v.log.Steps()
+	} else {
+		v.log.Add(v.gate.why...)
 	}
 	if v.gate.shut {
 		return
@@ -118,6 +125,9 @@ func (s *ruleStep) evaluate(v *review) {
 		v.add(next)
 	}
 	v.gate.shut = s.policy.applyOne && r.Outcome != Skip && !v.gate.doubtful
+	if v.gate.shut && v.log.On() {
+		v.gate.why = []trace.Step{{Part: trace.Once, Words: "rule " + s.rule.name + " was enough"}}
+	}
 }
 
 // gate is shut while no rules of a policy are evaluated, whose turn it is: it is not about the request, or one rule
@@ -125,8 +135,9 @@ func (s *ruleStep) evaluate(v *review) {
 type gate struct {
 	policy    *rulePolicy
 	shut      bool
-	doubtful  bool  // whether the last rule is about the request is not known
-	undecided error // whether the policy is about the request is not known: why
+	doubtful  bool         // whether the last rule is about the request is not known
+	why       []trace.Step // where somebody wants to know
+	undecided error        // whether the policy is about the request is not known: why
 }
 
 // applies reports whether a namespaced policy is about a request, or may be, and then what would have to be known; the
@@ -160,7 +171,7 @@ func (v *review) conditions(p *rulePolicy) (met bool) {
 			met = false
 		}
 	}()
-	res := p.conditions.Evaluate(v.ctx, v.request, v.celEnv)
+	res := p.conditions.Evaluate(v.ctx, v.request, v.celLog())
 	switch res.Outcome {
 	case Pass:
 		return true

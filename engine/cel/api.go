@@ -11,6 +11,7 @@ import (
 
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/hint"
+	"github.com/lintel-bot/lintel/engine/trace"
 )
 
 // Result is what a policy says about a request.
@@ -42,5 +43,6 @@ type Env struct {
 	// Now, are left out.
 	Exceptions []*Exception
 	Now        time.Time
+	Log        *trace.Log  // takes what is looked at; likewise
 	Sheet      *hint.Sheet // takes what is asked of the fields that fail; nil where nobody wants to know
 }

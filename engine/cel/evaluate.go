@@ -39,10 +39,14 @@ func (p *program) evaluate(ctx context.Context, r *admission.Request, env Env, v
 	if out, done := p.conditionsHold(a); done {
 		return out
 	}
+	log := env.Log.On()
 	out := verdict{index: -1}
 	var undecided verdict // the first that could not be evaluated
 	for i, val := range p.validations {
 		ok, err := val.expr.truth(a)
+		if log {
+			a.logValidation(i, val, ok, err, v)
+		}
 		if ok {
 			continue
 		}
@@ -142,6 +146,9 @@ func (p *program) state(r *admission.Request, env Env, v view, params any, excep
 // conditionsHold evaluates the match conditions; the verdict is that where they do not hold.
 func (p *program) conditionsHold(a *activation) (out verdict, done bool) {
 	holds, err := hold(a, p.conditions)
+	if a.state.env.Log.On() {
+		a.logConditions(p.conditions)
+	}
 	return verdict{err: err, inCondition: err != nil, skipped: err == nil, index: -1}, !holds
 }
 

@@ -162,6 +162,7 @@ func (m *Mutating) Evaluate(ctx context.Context, r *admission.Request, env Env) 
 	t, err := m.about(ctx, r, env)
 	switch {
 	case t == nil:
+		m.ExplainMatch(ctx, r, env)
 		return nil
 	case err != nil:
 		return []Mutation{{Result: Result{Rule: m.rule, Outcome: admission.Unknown, Enforce: true, Message: err.Error()}}}
@@ -185,6 +186,7 @@ func (m *Mutating) excepted(ctx context.Context, r *admission.Request, env Env) 
 			continue
 		}
 		ok, err := e.Matches(ctx, r, env)
+		env.logException(e, ok, err)
 		var out Result
 		switch {
 		case errors.As(err, new(*admission.NeedsClusterError)):
@@ -244,6 +246,9 @@ func (m *Mutating) apply(ctx context.Context, r *admission.Request, env Env, v v
 			at = whole
 		}
 		next, err := m.patch(at, mu, object)
+		if env.Log.On() {
+			at.logMutation(mu, err)
+		}
 		if err != nil {
 			err = fmt.Errorf("mutation '%s' resulted in error: %w", firstLine(strings.TrimSpace(mu.expr.source)), err)
 			return Mutation{Result: m.judge(verdict{err: err, index: -1, line: mu.line}, true)}

@@ -13,6 +13,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/engine/policy"
+	"github.com/lintel-bot/lintel/engine/trace"
 )
 
 // validation is one expression that has to hold.
@@ -222,6 +223,7 @@ func (p *Policy) Evaluate(ctx context.Context, r *admission.Request, env Env) []
 	t, err := p.about(ctx, r, env)
 	switch {
 	case t == nil:
+		p.ExplainMatch(ctx, r, env)
 		return nil
 	case err != nil:
 		return []Result{{Rule: p.rule, Outcome: admission.Unknown, Enforce: p.enforce, Message: err.Error()}}
@@ -272,6 +274,7 @@ func (p *Policy) eachBinding(ctx context.Context, r *admission.Request, env Env,
 	for _, b := range p.bindings {
 		ok, err := b.match.matches(ctx, r, env.Cluster)
 		if err == nil && !ok {
+			env.Log.Add(trace.Step{Part: trace.Match, At: "/binding", Words: "a binding of the policy does not match"})
 			continue
 		}
 		var params []any
@@ -297,6 +300,7 @@ func (p *Policy) one(ctx context.Context, r *admission.Request, env Env, v view)
 			continue
 		}
 		ok, err := e.Matches(ctx, r, env)
+		env.logException(e, ok, err)
 		switch {
 		case errors.As(err, new(*admission.NeedsClusterError)):
 			undecided = err
@@ -312,6 +316,7 @@ func (p *Policy) one(ctx context.Context, r *admission.Request, env Env, v view)
 		return p.judge(p.program.evaluate(ctx, r, env, v, nil, exceptions), p.enforce)
 	}
 	result := run(nil)
+	env.Log = nil // what exceptions change is tried out
 	if len(matched) > 0 && result.Outcome != admission.Pass && result.Outcome != admission.Skip {
 		result = p.exempt(matched, result, run)
 	}

@@ -37,6 +37,9 @@ func TestParseKind(t *testing.T) {
 		if ok != tt.ok || ok && got != tt.want {
 			t.Errorf("%q: got %+v %v", tt.in, got, ok)
 		}
+		if again, _ := ParseKind(got.String()); ok && again != got {
+			t.Errorf("%q: written as %q it is %+v", tt.in, got, again)
+		}
 	}
 }
 

@@ -1,0 +1,47 @@
+package condition
+
+import (
+	"strings"
+
+	"github.com/lintel-bot/lintel/engine/trace"
+	"github.com/lintel-bot/lintel/engine/variable"
+)
+
+// Explain says of each condition whether it is met, with the values that both sides have. The variables were loaded when
+// the set was evaluated.
+func (s *Set) Explain(sc *variable.Scope, part trace.Part) (out []trace.Step) {
+	for i := range s.blocks {
+		b := &s.blocks[i]
+		for _, list := range [][]condition{b.any, b.all} {
+			for j := range list {
+				out = append(out, list[j].explain(sc, part))
+			}
+		}
+	}
+	return out
+}
+
+func (c *condition) explain(sc *variable.Scope, part trace.Part) trace.Step {
+	step := trace.Step{Part: part, At: placeIn(c.at), Words: strings.TrimSpace(c.source + " " + c.name)}
+	key, t, err := c.operands(sc)
+	if err != nil {
+		step.Err = err
+		return step
+	}
+	step.Holds = t(key)
+	step.Values = []trace.Value{{Name: "key", Value: key}}
+	if value, err := c.value.Resolve(sc); err == nil {
+		step.Values = append(step.Values, trace.Value{Name: "value", Value: value})
+	}
+	return step
+}
+
+// placeIn is the end of a pointer from the list that a condition is in: "/any/0".
+func placeIn(pointer string) string {
+	for _, list := range []string{"/any/", "/all/"} {
+		if i := strings.LastIndex(pointer, list); i >= 0 {
+			return pointer[i:]
+		}
+	}
+	return pointer[strings.LastIndexByte(pointer, '/'):]
+}

@@ -1,0 +1,107 @@
+// Package trace is why a rule came to its outcome, as data: what was looked at, whether it held, and the values that
+// decided.
+//
+// Whoever looks (blocks that match, conditions, patterns, expressions) writes steps into a log while it evaluates. There
+// is none mostly: all of them ask first whether anybody wants to know, and do nothing else then.
+package trace
+
+import "slices"
+
+// Part is what of a rule was looked at.
+type Part string
+
+// The parts.
+const (
+	Match         Part = "match"           // which requests the rule is about
+	Exclude       Part = "exclude"         // which of those it is not about
+	Namespace     Part = "namespace"       // the one that a namespaced policy is in
+	Conditions    Part = "matchConditions" // of the policy, in CEL; celPreconditions of a rule
+	Once          Part = "applyRules"      // another rule of the policy was enough
+	Preconditions Part = "preconditions"
+	Deny          Part = "deny"
+	Pattern       Part = "pattern"
+	AnyPattern    Part = "anyPattern"
+	ForEach       Part = "foreach"
+	Assert        Part = "assert"
+	PodSecurity   Part = "podSecurity"
+	Validation    Part = "validation" // an expression in CEL
+	Variable      Part = "variable"   // likewise
+	Mutate        Part = "mutate"
+	Exception     Part = "exception"
+	Before        Part = "oldObject" // whether an update violated the rule before
+)
+
+// Step is one thing that was looked at.
+type Step struct {
+	Part Part
+	// At is where it is written: a pointer (RFC 6901) into the rule, or an index, as far as the part has several.
+	At    string
+	Line  int    // likewise, in the file of the policy; 0 where only that of the rule is known
+	Holds bool   // for what denies: it does not
+	Words string // what is asked, and what was found, without the values
+	// Values are those that both sides had. They are not copied, and may be the object itself.
+	Values []Value
+	Err    error // what kept it from being decided
+}
+
+// Value is what something had when it was looked at.
+type Value struct {
+	Name  string
+	Value any // JSON
+}
+
+// maxSteps is how many steps of one rule are kept.
+const maxSteps = 200
+
+// Log collects the steps of one rule. The nil Log takes none.
+type Log struct {
+	steps  []Step
+	within string // what steps are a part of
+	more   int    // that were too many
+}
+
+// On reports whether anybody wants to know: else steps need not even be made.
+func (l *Log) On() bool { return l != nil }
+
+// Add writes steps down.
+func (l *Log) Add(steps ...Step) {
+	if l == nil {
+		return
+	}
+	for _, s := range steps {
+		if len(l.steps) >= maxSteps {
+			l.more++
+			continue
+		}
+		s.At = l.within + s.At
+		l.steps = append(l.steps, s)
+	}
+}
+
+// Within has the steps that follow stand in a part, until what it returns is called.
+func (l *Log) Within(at string) (end func()) {
+	if l == nil {
+		return func() {}
+	}
+	before := l.within
+	l.within += at
+	return func() { l.within = before }
+}
+
+// Steps are those so far.
+func (l *Log) Steps() []Step {
+	if l == nil {
+		return nil
+	}
+	return slices.Clone(l.steps)
+}
+
+// Take returns the steps since the last call, and how many were too many.
+func (l *Log) Take() (steps []Step, more int) {
+	if l == nil {
+		return nil, 0
+	}
+	steps, more = l.steps, l.more
+	l.steps, l.more, l.within = nil, 0, ""
+	return steps, more
+}

@@ -1,0 +1,103 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/cel"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
+	"github.com/lintel-bot/lintel/engine/match"
+	"github.com/lintel-bot/lintel/engine/trace"
+)
+
+// Trace is why a rule, or a policy that has none, said what it said about a request, or nothing.
+type Trace struct {
+	Policy  PolicyRef
+	Rule    string
+	Line    int
+	Outcome Outcome // "" where it is not about the request
+	Enforce bool
+	Steps   []trace.Step // in the order in which they were looked at
+	More    int          // how many steps were too many to be kept
+}
+
+// Trace is Evaluate, and says why of each policy and rule of the set, of those that are not about the request, too. It
+// takes several times as long. What it says holds values of the objects as they are.
+func (e *Evaluator) Trace(ctx context.Context, r *admission.Request) ([]Result, []Trace) {
+	v := e.newReview(ctx, r)
+	v.log = &trace.Log{}
+	v.traces = make([]Trace, len(e.steps))
+	return e.evaluate(v), v.traces
+}
+
+// told takes what was logged of a step.
+func (v *review) told(i int, results []placed) {
+	s := v.steps[i]
+	t := Trace{Policy: v.policies.list[s.policy].reference()}
+	t.Rule, t.Line = s.called()
+	for _, r := range results {
+		if t.Outcome == "" || t.Outcome == Pass || t.Outcome == Skip { // what comes later may be worse
+			t.Outcome, t.Enforce, t.Line = r.Outcome, r.Enforce, cmp.Or(r.Line, t.Line)
+		}
+	}
+	t.Steps, t.More = v.log.Take()
+	v.traces[i] = t
+}
+
+// leftOut says of the steps that the index did not choose why they are not about the request.
+func (v *review) leftOut() {
+	for i, s := range v.steps {
+		if len(v.traces[i].Steps) == 0 && v.traces[i].Outcome == "" {
+			s.explainMatch(v)
+			v.told(i, nil)
+		}
+	}
+}
+
+// celLog is what expressions are evaluated with, and a log of them where somebody wants to know.
+func (v *review) celLog() cel.Env {
+	env := v.celEnv
+	env.Log = v.log
+	return env
+}
+
+func (s *ruleStep) called() (string, int) { return s.rule.name, s.line }
+
+func (s *ruleStep) explainMatch(v *review) {
+	if applies, _ := s.policy.applies(v.request); !applies {
+		v.log.Add(s.policy.elsewhere(v.request))
+		return
+	}
+	v.log.Add(match.Explain(s.match, s.exclude, v.target)...)
+}
+
+// elsewhere is the step of a namespaced policy that is not about a request.
+func (p *rulePolicy) elsewhere(r *admission.Request) trace.Step {
+	return trace.Step{Part: trace.Namespace,
+		Words: fmt.Sprintf("the policy is about namespace %s, not %q", p.namespace, r.Identity().Namespace)}
+}
+
+func (p *celPolicy) called() (string, int)  { return "", p.ref.Line }
+func (p *celPolicy) explainMatch(v *review) { p.cel.ExplainMatch(v.ctx, v.request, v.celLog()) }
+
+func (p *mutatingPolicy) called() (string, int)  { return "", p.ref.Line }
+func (p *mutatingPolicy) explainMatch(v *review) { p.cel.ExplainMatch(v.ctx, v.request, v.celLog()) }
+
+// valuesAt are the values of fields of the object that the request is about.
+func (v *review) valuesAt(fields []string) (out []trace.Value) {
+	for _, field := range slices.Compact(slices.Sorted(slices.Values(fields))) {
+		value, found := any(v.request.Subject()), true
+		if field != "" {
+			value, found = jsonpointer.Lookup(value, field)
+		}
+		if found && field != "" {
+			out = append(out, trace.Value{Name: field, Value: value})
+		} else {
+			out = append(out, trace.Value{Name: cmp.Or(field, "/")})
+		}
+	}
+	return out
+}
