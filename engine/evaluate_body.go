@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/lintel-bot/lintel/engine/admission"
@@ -282,7 +281,7 @@ func (f *frame) each(e *forEach, list []any) (verdict, int) {
 		if value == nil {
 			continue
 		}
-		end := f.log.Within("/element/" + strconv.Itoa(i))
+		end := f.log.Within("/element/", i)
 		d := f.element(e, list, i)
 		end()
 		switch {

@@ -168,7 +168,7 @@ func TestTraceIsBounded(t *testing.T) {
 	}
 	var none *trace.Log
 	none.Add(trace.Step{})
-	none.Within("x")()
+	none.Within("x", 1)()
 	if steps, more := none.Take(); none.On() || steps != nil || more != 0 || none.Steps() != nil {
 		t.Error("the nil log took something")
 	}

@@ -31,6 +31,7 @@ type Input struct {
 	// the old object of an UPDATE is the one of Old, else the one of Cluster. DELETE removes the objects.
 	Operation admission.Operation
 	Now       time.Time // for expiry and the time functions of policies
+	Trace     bool      // say why, of each rule and object
 }
 
 // Run reviews all objects. What is wrong with the files is in the report; the error is that of the context.
@@ -56,7 +57,7 @@ func Run(ctx context.Context, in Input) (*report.Evaluation, error) {
 		Namespaces: namespacesOf(in.Resources),
 	})
 	for _, src := range in.Resources {
-		for o, problem := range manifest.Objects(src) {
+		for part, problem := range manifest.Parts(src) {
 			if problem != nil {
 				r.problems(*problem)
 				continue
@@ -64,6 +65,7 @@ func Run(ctx context.Context, in Input) (*report.Evaluation, error) {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
+			o := part.Object
 			if isInput(o) {
 				continue // the inputs of this command often lie in one folder
 			}
@@ -71,7 +73,13 @@ func Run(ctx context.Context, in Input) (*report.Evaluation, error) {
 			Default(o)
 			review := Review{Object: o, Operation: in.Operation}
 			review.find(old, declared)
-			r.add(o, src.Path, reviewer.Review(ctx, review))
+			if !in.Trace {
+				r.add(&part, src.Path, reviewer.Review(ctx, review))
+				continue
+			}
+			results, traces := reviewer.Trace(ctx, review)
+			r.add(&part, src.Path, results)
+			r.trace(&review, traces)
 		}
 	}
 	if err := ctx.Err(); err != nil {

@@ -3,12 +3,12 @@ package eval
 import (
 	"slices"
 
+	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/checks/mask"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/review"
 	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/engine"
-	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
@@ -16,6 +16,7 @@ import (
 type recorder struct {
 	report.Evaluation
 	secrets mask.Values // of all objects
+	shown   int         // results with an excerpt
 }
 
 // problems adds problems to the errors and the warnings.
@@ -25,7 +26,9 @@ func (r *recorder) problems(list ...policy.Problem) {
 }
 
 // add adds the answers about an object.
-func (r *recorder) add(o admission.Object, path string, answers []engine.Result) {
+func (r *recorder) add(part *manifest.Placed, path string, answers []engine.Result) {
+	o := part.Object
+	places := placing{part: part}
 	r.Stats.Resources++
 	if cap(r.Results)-len(r.Results) < len(answers) {
 		// Twofold: there is one result for each rule and object.
@@ -44,6 +47,11 @@ func (r *recorder) add(o admission.Object, path string, answers []engine.Result)
 		}
 		if a.Outcome == engine.Fail && len(a.Fields) > 0 {
 			out.Fields = a.Fields
+			out.Places = places.of(a.Fields)
+			r.excerpt(path, &places, out.Places)
+		}
+		if a.Outcome != engine.Pass {
+			out.PolicyPath, out.PolicyLine = a.Policy.Path, a.Line
 		}
 		r.Stats.Count(out.Result)
 		r.Results = append(r.Results, out)

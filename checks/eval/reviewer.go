@@ -71,8 +71,25 @@ type Review struct {
 // Review returns what the policies say about an object, which is not changed. Values can make the request differ
 // from policy to policy: each policy is then asked about its own.
 func (r *Reviewer) Review(ctx context.Context, v Review) []engine.Result {
+	out, _ := r.ask(v, func(e *engine.Evaluator, request *admission.Request) ([]engine.Result, []engine.Trace) {
+		return e.Evaluate(ctx, request), nil
+	})
+	return out
+}
+
+// Trace is Review, and says why of each policy and rule.
+func (r *Reviewer) Trace(ctx context.Context, v Review) ([]engine.Result, []engine.Trace) {
+	return r.ask(v, func(e *engine.Evaluator, request *admission.Request) ([]engine.Result, []engine.Trace) {
+		return e.Trace(ctx, request)
+	})
+}
+
+// asking is how an evaluator is asked about a request.
+type asking func(*engine.Evaluator, *admission.Request) ([]engine.Result, []engine.Trace)
+
+func (r *Reviewer) ask(v Review, ask asking) (out []engine.Result, traces []engine.Trace) {
 	if r.Values == nil {
-		return r.evaluator.Evaluate(ctx, r.request(v, nil))
+		return ask(r.evaluator, r.request(v, nil))
 	}
 	id := admission.IdentityOf(v.Object)
 	evaluator := r.evaluator.WithValues(func(policy, rule string) map[string]any {
@@ -82,24 +99,32 @@ func (r *Reviewer) Review(ctx context.Context, v Review) []engine.Result {
 		return values
 	})
 	if !r.split {
-		return evaluator.Evaluate(ctx, r.request(v, nil))
+		return ask(evaluator, r.request(v, nil))
 	}
 	groups := map[string][]string{}
 	for _, name := range r.names {
 		key, _ := json.Marshal(splitRequest(r.Values.of(name, id.Name))) // decoded JSON can be written again
 		groups[string(key)] = append(groups[string(key)], name)
 	}
-	var out []engine.Result
 	for _, key := range slices.Sorted(maps.Keys(groups)) {
 		req := r.request(v, splitRequest(r.Values.of(groups[key][0], id.Name)))
-		for _, res := range evaluator.Evaluate(ctx, req) {
+		results, why := ask(evaluator, req)
+		for _, res := range results {
 			if slices.Contains(groups[key], res.Policy.Name) {
 				out = append(out, res)
 			}
 		}
+		for _, t := range why {
+			if slices.Contains(groups[key], t.Policy.Name) {
+				traces = append(traces, t)
+			}
+		}
 	}
+	slices.SortStableFunc(traces, func(a, b engine.Trace) int {
+		return cmp.Compare(slices.Index(r.names, a.Policy.Name), slices.Index(r.names, b.Policy.Name))
+	})
 	slices.SortStableFunc(out, func(a, b engine.Result) int {
 		return cmp.Compare(slices.Index(r.names, a.Policy.Name), slices.Index(r.names, b.Policy.Name))
 	})
-	return out
+	return out, traces
 }

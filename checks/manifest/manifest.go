@@ -23,28 +23,36 @@ const MaxBytes = 256 << 20
 // read. Objects are the caller's.
 func Objects(src File) func(yield func(admission.Object, *policy.Problem) bool) {
 	return func(yield func(admission.Object, *policy.Problem) bool) {
-		if len(src.Data) > MaxBytes {
-			p := tooLarge(src.Path)
-			yield(nil, &p)
-			return
-		}
-		if !cuttable(src.Data) {
-			full(src, yield)
-			return
-		}
-		text := string(src.Data)
-		for line := 0; text != ""; {
-			var part string
-			part, text = cut(text)
-			if o, ok := quick(part); ok {
-				if o != nil && !expand(o, 0, yield) {
-					return
-				}
-			} else if !full(File{Path: src.Path, Data: []byte(strings.Repeat("\n", line) + part)}, yield) {
+		each(src, func(string, int) {}, yield)
+	}
+}
+
+// each yields the objects of a file and says, before those of a part of its text, which part comes, and how many lines
+// are before it.
+func each(src File, begin func(text string, line int), yield func(admission.Object, *policy.Problem) bool) {
+	if len(src.Data) > MaxBytes {
+		p := tooLarge(src.Path)
+		yield(nil, &p)
+		return
+	}
+	if !cuttable(src.Data) {
+		begin(string(src.Data), 0)
+		full(src, yield)
+		return
+	}
+	text := string(src.Data)
+	for line := 0; text != ""; {
+		var part string
+		part, text = cut(text)
+		begin(part, line)
+		if o, ok := quick(part); ok {
+			if o != nil && !expand(o, 0, yield) {
 				return
 			}
-			line += strings.Count(part, "\n")
+		} else if !full(File{Path: src.Path, Data: []byte(strings.Repeat("\n", line) + part)}, yield) {
+			return
 		}
+		line += strings.Count(part, "\n")
 	}
 }
 

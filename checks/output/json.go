@@ -126,23 +126,16 @@ func evalJSON(w io.Writer, r *report.Evaluation, _ Options) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	b.WriteString("{\n\"results\": [\n")
-	for i := range r.Results {
-		if err := e.Encode(&r.Results[i]); err != nil {
+	b.WriteString("{\n\"results\": ")
+	if err := writeLines(w, &b, e, r.Results); err != nil {
+		return err
+	}
+	if len(r.Trace) > 0 {
+		b.WriteString("\"trace\": ")
+		if err := writeLines(w, &b, e, r.Trace); err != nil {
 			return err
 		}
-		if i < len(r.Results)-1 {
-			b.Truncate(b.Len() - 1)
-			b.WriteString(",\n")
-		}
-		if b.Len() > 32<<10 {
-			if _, err := w.Write(safeJSON(b.Bytes())); err != nil {
-				return err
-			}
-			b.Reset()
-		}
 	}
-	b.WriteString("],\n")
 	for _, part := range []struct {
 		name  string
 		value any
@@ -162,6 +155,28 @@ func evalJSON(w io.Writer, r *report.Evaluation, _ Options) error {
 	b.WriteString("}\n")
 	_, err := w.Write(safeJSON(b.Bytes()))
 	return err
+}
+
+// writeLines writes a list with one line for each entry, and a comma behind it. What is in the buffer comes first.
+func writeLines[T any](w io.Writer, b *bytes.Buffer, e *json.Encoder, list []T) error {
+	b.WriteString("[\n")
+	for i := range list {
+		if err := e.Encode(&list[i]); err != nil {
+			return err
+		}
+		if i < len(list)-1 {
+			b.Truncate(b.Len() - 1)
+			b.WriteString(",\n")
+		}
+		if b.Len() > 32<<10 {
+			if _, err := w.Write(safeJSON(b.Bytes())); err != nil {
+				return err
+			}
+			b.Reset()
+		}
+	}
+	b.WriteString("],\n")
+	return nil
 }
 
 // testJSON writes the outcome of policy tests.

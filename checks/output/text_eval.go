@@ -11,7 +11,7 @@ import (
 // evalText writes what policies say about objects for people: what is wrong with the files, then what did not pass,
 // object by object, and what it comes to.
 func evalText(w io.Writer, r *report.Evaluation, o Options) error {
-	t := newText(&report.Report{}, o)
+	t := newText(&report.Report{Excerpts: r.Excerpts}, o)
 	for i := range r.Errors {
 		t.problem("error", red, &r.Errors[i])
 	}
@@ -29,6 +29,7 @@ func evalText(w io.Writer, r *report.Evaluation, o Options) error {
 		t.evalResult(res)
 	}
 	t.blank()
+	t.traces(r.Trace)
 	for i := range r.Warnings {
 		t.problem("warning", yellow, &r.Warnings[i])
 	}
@@ -93,17 +94,41 @@ func (t *text) evalResult(r *report.EvaluationResult) {
 	name := ruleName(r.Policy, r.Rule)
 	t.line("  " + paint.mark(string(r.Result)) + strings.Repeat(" ", max(1, 9-len(r.Result))) + line(name))
 	t.rows("           ", lines(report.Reason(r.Rule, r.Message)))
-	for _, f := range r.Fields {
-		if f != "" {
-			t.line("           " + t.paint.dim(line(report.FieldName(f))))
-		}
+	if r.PolicyPath != "" {
+		t.line("           " + t.paint.dim("rule: "+line(place(r.PolicyPath, r.PolicyLine, 0))))
 	}
+	t.evalPlaces(r, paint)
 	if r.Tolerated {
 		t.line("           " + t.paint.dim("the old object is in violation, too: such an update is let through"))
 	}
 	if r.Combined {
 		words := "only " + strings.Join(r.Exceptions, " and ") + " together allow it: none of them alone does"
 		t.line("           " + t.paint.dim(line(words)))
+	}
+}
+
+// evalPlaces says where the fields of a result are, with the lines of the first few results.
+func (t *text) evalPlaces(r *report.EvaluationResult, paint painter) {
+	const indent = "           "
+	if len(r.Places) == 0 {
+		for _, f := range r.Fields {
+			if f != "" {
+				t.line(indent + t.paint.dim(line(report.FieldName(f))))
+			}
+		}
+		return
+	}
+	for _, p := range r.Places {
+		words := place(r.Path, p.Line, p.Column)
+		if p.Field != "" {
+			words += "  " + report.FieldName(p.Field)
+		}
+		if p.Missing {
+			words += " (missing)"
+		}
+		t.line(indent + t.paint.dim(line(words)))
+		s := span{startLine: p.Line, endLine: p.Line, start: p.Column, end: p.EndColumn}
+		t.frame(r.Path, s, paint)
 	}
 }
 

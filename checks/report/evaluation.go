@@ -8,6 +8,10 @@ type Evaluation struct {
 	Warnings   []Problem       `json:"warnings,omitempty"`
 	Conclusion Conclusion      `json:"conclusion"`
 	Stats      EvaluationStats `json:"stats"`
+	// Trace is why each rule said what it said about each object, or nothing; nil where nobody asked.
+	Trace []EvaluationTrace `json:"trace,omitempty"`
+	// Excerpts are lines around the first places, by file and line. They are for text.
+	Excerpts map[string]map[int]string `json:"-"`
 }
 
 // EvaluationResult is what one rule said about one object. Rules that are not about the object give none.
@@ -32,8 +36,64 @@ type EvaluationResult struct {
 	Combined bool `json:"combined,omitempty"`
 	// Unscored means that the policy is annotated policies.kyverno.io/scored: "false": its failures are warnings where
 	// results are counted.
-	Unscored bool   `json:"unscored,omitempty"`
-	Path     string `json:"path,omitempty"` // the file of the object
+	Unscored bool `json:"unscored,omitempty"`
+	// Places are where the fields are written, in their order.
+	Places     []EvaluationPlace `json:"places,omitempty"`
+	PolicyPath string            `json:"policyPath,omitempty"` // of the rule, or what decided of it, unless it passed
+	PolicyLine int               `json:"policyLine,omitempty"`
+	Path       string            `json:"path,omitempty"` // the file of the object
+}
+
+// EvaluationPlace is where a field of an object is written, in the file of the object.
+type EvaluationPlace struct {
+	Field     string `json:"field"`
+	Line      int    `json:"line"`
+	Column    int    `json:"column"`              // in characters, from 1, of the value, or of the key where that takes several lines
+	EndColumn int    `json:"endColumn,omitempty"` // behind the last; 0 where it is not known
+	// Missing says that the field is not there; the place is that of the nearest one above it that is.
+	Missing bool `json:"missing,omitempty"`
+}
+
+// EvaluationTrace is why a rule said what it said about an object.
+type EvaluationTrace struct {
+	Policy     string      `json:"policy"`
+	Rule       string      `json:"rule"`
+	Resource   Resource    `json:"resource"`
+	Result     Result      `json:"result,omitempty"` // empty where the rule is not about the object
+	PolicyPath string      `json:"policyPath,omitempty"`
+	PolicyLine int         `json:"policyLine,omitempty"`
+	Steps      []TraceStep `json:"steps"`          // in the order in which they were looked at
+	More       int         `json:"more,omitempty"` // how many steps more there were
+}
+
+// TraceStep is one thing that a rule looked at.
+type TraceStep struct {
+	Part   TracePart    `json:"part"`           // match, exclude, preconditions, deny, pattern ...
+	At     string       `json:"at,omitempty"`   // which of them
+	Line   int          `json:"line,omitempty"` // in the file of the policy, where it is known
+	Holds  Held         `json:"holds"`
+	What   string       `json:"what,omitempty"` // what was asked, or found
+	Values []TraceValue `json:"values,omitempty"`
+	Error  string       `json:"error,omitempty"`
+}
+
+// TracePart is a part of a rule.
+type TracePart string
+
+// Held says whether something holds.
+type Held string
+
+// The answers. What a deny asks for and holds is what denies.
+const (
+	Holds     Held = "yes"
+	HoldsNot  Held = "no"
+	Undecided Held = "unknown"
+)
+
+// TraceValue is the value that something had, as JSON. Values of Secrets are hidden.
+type TraceValue struct {
+	Of string `json:"of"`
+	Is string `json:"is"`
 }
 
 // Blocks reports whether a cluster would refuse the object for this result.

@@ -78,6 +78,7 @@ func (o *applyOptions) flags(cmd *cobra.Command) {
 	f.StringVarP(&o.userInfo, "userinfo", "u", "", "a file of kind UserInfo with who asks")
 	f.StringVarP(&o.branch, "git-branch", "b", "", "the branch or tag of policies in git repositories")
 	o.sources.flags(cmd)
+	o.traceFlag(cmd)
 	f.BoolVarP(&o.table, "table", "t", false, "print a table")
 	f.BoolVar(&o.detailed, "detailed-results", false, "with the messages in the table")
 	f.BoolVarP(&o.report, "policy-report", "p", false, "print a policy report")

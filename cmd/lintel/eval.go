@@ -25,6 +25,7 @@ type evalOptions struct {
 	branch                                        string // of policies in git repositories
 	sources                                       sourcesOptions
 
+	trace   bool
 	spelled map[string]string // flags that the command calls by another name
 
 	set                     []string // variables as NAME=VALUE, in place of values
@@ -61,11 +62,17 @@ func newEvalCommand() *cobra.Command {
 		"CREATE, UPDATE, DELETE or CONNECT (default: UPDATE for what --old holds, else CREATE)")
 	f.StringVar(&o.branch, "git-branch", "", "the branch or tag of policies in git repositories")
 	o.sources.flags(cmd)
+	o.traceFlag(cmd)
 	addOutputFlag[*report.Evaluation](cmd, &o.output)
 	addColorFlag(cmd, &o.color, "color the text")
 	_ = cmd.MarkFlagRequired("policy") // the flags exist
 	_ = cmd.MarkFlagRequired("resource")
 	return cmd
+}
+
+func (o *evalOptions) traceFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&o.trace, "trace", false,
+		"say of each rule why it is about a resource or not, and what decided: in the text and the JSON")
 }
 
 func runEval(cmd *cobra.Command, o evalOptions) error {
@@ -111,7 +118,7 @@ func (o evalOptions) input(cmd *cobra.Command) (in eval.Input, problems []policy
 	if o.operation != "" && !slices.Contains(known, operation) {
 		return in, nil, fmt.Errorf("--operation: %q is none of CREATE, UPDATE, DELETE, CONNECT", o.operation)
 	}
-	in = eval.Input{Operation: operation, Now: time.Now().UTC()}
+	in = eval.Input{Operation: operation, Now: time.Now().UTC(), Trace: o.trace}
 	reader := fileReader{ctx: cmd.Context(), stdin: cmd.InOrStdin(), elsewhere: addresses{o.sources}}
 	var values, users []manifest.File
 	for _, list := range []struct {

@@ -5,7 +5,10 @@
 // is none mostly: all of them ask first whether anybody wants to know, and do nothing else then.
 package trace
 
-import "slices"
+import (
+	"slices"
+	"strconv"
+)
 
 // Part is what of a rule was looked at.
 type Part string
@@ -78,13 +81,13 @@ func (l *Log) Add(steps ...Step) {
 	}
 }
 
-// Within has the steps that follow stand in a part, until what it returns is called.
-func (l *Log) Within(at string) (end func()) {
+// Within has the steps that follow stand in one of several parts, until what it returns is called.
+func (l *Log) Within(at string, i int) (end func()) {
 	if l == nil {
 		return func() {}
 	}
 	before := l.within
-	l.within += at
+	l.within += at + strconv.Itoa(i)
 	return func() { l.within = before }
 }
 

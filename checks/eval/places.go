@@ -1,0 +1,148 @@
+package eval
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/checks/manifest"
+	"github.com/lintel-bot/lintel/checks/mask"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
+	"github.com/lintel-bot/lintel/engine/policy"
+)
+
+// placing finds where the fields of an object are written. The document is read again when something is to be found:
+// what reads objects fast knows no lines.
+type placing struct {
+	part  *manifest.Placed
+	doc   policy.Document
+	state int // 0: not read, 1: read, 2: it cannot be found
+	lines []string
+}
+
+// of returns the places of fields, nil where they cannot be found.
+func (p *placing) of(fields []string) []report.EvaluationPlace {
+	if p.state == 0 {
+		p.state = 2
+		if doc, ok := p.part.Document(); ok {
+			p.doc, p.state, p.lines = doc, 1, strings.Split(p.part.Text, "\n")
+		}
+	}
+	if p.state == 2 {
+		return nil
+	}
+	out := make([]report.EvaluationPlace, len(fields))
+	for i, field := range fields {
+		out[i] = p.place(field)
+	}
+	return out
+}
+
+// place finds one field: its value, the key where the value takes several lines, and the nearest parent where there is
+// none.
+func (p *placing) place(field string) report.EvaluationPlace {
+	out := report.EvaluationPlace{Field: field}
+	key, value := p.doc.Node, p.doc.Node
+	for token := range jsonpointer.Tokens(field) {
+		k, v := child(value, token)
+		if v == nil {
+			out.Missing = true
+			break
+		}
+		key, value = k, v
+	}
+	at, end := key, 0
+	switch {
+	case key == p.doc.Node: // the object as a whole: its kind says more than its first line
+		if k, v := child(value, "kind"); v != nil {
+			at, end = k, k.Column+utf8.RuneCountInString(k.Value)
+		}
+	case value.Kind == yaml.ScalarNode && !out.Missing:
+		if n := p.endOf(value); n > 0 {
+			at, end = value, n
+		}
+	}
+	if end == 0 && at.Kind == yaml.ScalarNode {
+		end = p.endOf(at)
+	}
+	out.Line, out.Column, out.EndColumn = p.part.Line+at.Line, at.Column, end
+	return out
+}
+
+// child is what a token leads to: the key, or the item itself of a list, and the value; nil where there is none.
+func child(n *yaml.Node, token string) (key, value *yaml.Node) {
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if n.Content[i].Value == token {
+				return n.Content[i], n.Content[i+1]
+			}
+		}
+	case yaml.SequenceNode:
+		if i, ok := jsonpointer.Index(token, len(n.Content)); ok {
+			return n.Content[i], n.Content[i]
+		}
+	}
+	return nil, nil
+}
+
+// endOf is the column behind a scalar that is written on one line, 0 for others.
+func (p *placing) endOf(n *yaml.Node) int {
+	if n.Line < 1 || n.Line > len(p.lines) || n.Column < 1 || n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
+		return 0
+	}
+	row := []rune(strings.TrimSuffix(p.lines[n.Line-1], "\r"))
+	if n.Column > len(row) {
+		return 0
+	}
+	rest := row[n.Column-1:]
+	switch quote := rest[0]; {
+	case n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) == 0:
+		if text := []rune(n.Value); len(text) > 0 && strings.HasPrefix(string(rest), n.Value) {
+			return n.Column + len(text)
+		}
+	case quote == '\'' || quote == '"':
+		for i := 1; i < len(rest); i++ {
+			switch {
+			case quote == '"' && rest[i] == '\\':
+				i++
+			case rest[i] == quote && quote == '\'' && i+1 < len(rest) && rest[i+1] == quote:
+				i++
+			case rest[i] == quote:
+				return n.Column + i + 1
+			}
+		}
+	}
+	return 0
+}
+
+// What text shows of files: the lines around the places of the first results.
+const (
+	maxExcerpts = 20
+	around      = 2
+)
+
+// excerpt keeps the lines around the places of a result, without values of Secrets.
+func (r *recorder) excerpt(path string, p *placing, places []report.EvaluationPlace) {
+	if r.shown >= maxExcerpts || len(places) == 0 {
+		return
+	}
+	r.shown++
+	rows := mask.Read(path, []byte(p.part.Text), mask.Plain).Lines()
+	if r.Excerpts == nil {
+		r.Excerpts = map[string]map[int]string{}
+	}
+	if r.Excerpts[path] == nil {
+		r.Excerpts[path] = map[int]string{}
+	}
+	for _, place := range places[:min(len(places), maxExcerpts)] {
+		at := place.Line - p.part.Line
+		for n := max(1, at-around); n <= min(len(rows), at+around); n++ {
+			if row := strings.TrimSuffix(rows[n-1], "\r"); n < len(rows) || row != "" {
+				r.Excerpts[path][p.part.Line+n] = row
+			}
+		}
+	}
+}

@@ -1,0 +1,168 @@
+package eval
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/mask"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/review"
+	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/trace"
+)
+
+// maxValue is how many bytes of a value a trace holds. It is never cut: half of a secret is not known to be one.
+const maxValue = 64 << 10
+
+// trace adds why rules said what they said about an object.
+func (r *recorder) trace(v *Review, traces []engine.Trace) {
+	secret := secretsOf(v.Object, v.Old)
+	resource := review.Named(v.Object)
+	for _, t := range traces {
+		out := report.EvaluationTrace{Policy: report.Name(t.Policy.Namespace, t.Policy.Name), Rule: t.Rule, Resource: resource,
+			PolicyPath: t.Policy.Path, PolicyLine: t.Line, Steps: make([]report.TraceStep, len(t.Steps)), More: t.More}
+		if t.Outcome != "" {
+			out.Result = report.ResultOf(t.Outcome, t.Enforce)
+		}
+		for i, s := range t.Steps {
+			step := report.TraceStep{Part: report.TracePart(s.Part), At: s.At, Line: s.Line, Holds: report.HoldsNot,
+				What: secret.hide(s.Words)}
+			switch {
+			case s.Err != nil:
+				step.Holds, step.Error = report.Undecided, secret.hide(s.Err.Error())
+			case s.Holds:
+				step.Holds = report.Holds
+			}
+			for _, one := range s.Values {
+				step.Values = append(step.Values, report.TraceValue{Of: one.Name, Is: secret.text(one)})
+			}
+			out.Steps[i] = step
+		}
+		r.Trace = append(r.Trace, out)
+	}
+}
+
+// hidden are the values of the Secrets that a review is about: they are hidden however short they are.
+type hidden struct {
+	is    bool // the review is about a Secret
+	exact map[string]bool
+	parts []string
+}
+
+// minPart is from how many bytes on a value is hidden as a part of a text, too.
+const minPart = 3
+
+func secretsOf(objects ...admission.Object) (h hidden) {
+	for _, o := range objects {
+		if !mask.IsSecret(o) {
+			continue
+		}
+		h.is = true
+		for field, v := range o {
+			if mask.InData("/" + field) {
+				h.take(v)
+			}
+		}
+	}
+	return h
+}
+
+// take takes all scalars of a value.
+func (h *hidden) take(v any) {
+	switch v := v.(type) {
+	case nil:
+	case map[string]any:
+		for _, e := range v {
+			h.take(e)
+		}
+	case []any:
+		for _, e := range v {
+			h.take(e)
+		}
+	default:
+		text := fmt.Sprint(v)
+		h.add(text)
+		if plain, err := base64.StdEncoding.DecodeString(text); err == nil {
+			h.add(string(plain))
+		}
+	}
+}
+
+func (h *hidden) add(text string) {
+	if h.exact == nil {
+		h.exact = map[string]bool{}
+	}
+	for _, spelled := range []string{text, strings.ToLower(text), strings.ToUpper(text)} { // policies change the case
+		if !h.exact[spelled] && len(spelled) >= minPart {
+			h.parts = append(h.parts, spelled)
+		}
+		h.exact[spelled] = true
+	}
+}
+
+// hide returns a text without them.
+func (h *hidden) hide(text string) string {
+	if h.exact[text] && text != "" {
+		return report.Hidden
+	}
+	for _, p := range h.parts {
+		text = strings.ReplaceAll(text, p, report.Hidden)
+	}
+	return text
+}
+
+// text is a value as JSON, without what is secret.
+func (h *hidden) text(v trace.Value) string {
+	if h.is && mask.InData(v.Name) {
+		return report.Hidden
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(h.without(v.Value)); err != nil {
+		return "(a value that is no JSON)"
+	}
+	text := strings.TrimSuffix(b.String(), "\n")
+	if len(text) > maxValue {
+		return fmt.Sprintf("(a value of %d bytes)", len(text))
+	}
+	return text
+}
+
+// without is a value in which no scalar is secret; of a Secret that it holds nothing is.
+func (h *hidden) without(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		secret := mask.IsSecret(v)
+		if !h.is && !secret {
+			return v
+		}
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			if secret && mask.InData("/"+k) {
+				out[k] = report.Hidden
+			} else {
+				out[k] = h.without(e)
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = h.without(e)
+		}
+		return out
+	case string:
+		return h.hide(v)
+	case nil, bool:
+		return v
+	}
+	if h.exact[fmt.Sprint(v)] {
+		return report.Hidden
+	}
+	return v
+}
