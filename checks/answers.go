@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/lintel-bot/lintel/checks/builtin"
+	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/exceptions"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/review"
@@ -23,7 +24,8 @@ type answers struct {
 	alone   []report.Finding // what kustomizations violate by themselves and those that include them mend
 }
 
-// ask asks the rules about all pairs. About objects that ask for deployments no policy is asked.
+// ask asks the rules about all pairs. About objects that ask for deployments, and about what does nothing, no policy is
+// asked.
 func ask(ctx context.Context, change report.Change, repo *repository, rules *ruling, pairs *pairs) (*answers, error) {
 	v := reviewer(change, rules, pairs)
 	out := &answers{usage: exceptions.NewUsage()}
@@ -31,11 +33,17 @@ func ask(ctx context.Context, change report.Change, repo *repository, rules *rul
 	if out.list, err = v.All(ctx, pairs.list); err != nil {
 		return nil, err
 	}
-	asking, err := v.WithoutPolicies(rules.decision.Counting).All(ctx, pairs.asking)
-	if err != nil {
-		return nil, err
+	facts, d := builtin.FactsOf(rules.Settings, pairs.declared), rules.decision
+	for _, more := range []struct {
+		pairs  []*diff.Pair
+		checks []builtin.Check
+	}{{pairs.asking, v.Checks}, {pairs.surveyed, builtin.ForSurveys(facts)}} {
+		list, err := v.WithoutPolicies(more.checks, d.Counting, d.Idle).All(ctx, more.pairs)
+		if err != nil {
+			return nil, err
+		}
+		out.list = append(out.list, list...)
 	}
-	out.list = append(out.list, asking...)
 	for _, a := range out.list {
 		for _, r := range a.Results {
 			pairs.secrets.Object(r.Patched)

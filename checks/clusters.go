@@ -72,6 +72,7 @@ func (p *pairs) in(has func(roots.Root) bool, named []string) *pairs {
 	}
 	own := *p
 	own.list, own.asking, own.alone = keep(p.list), keep(p.asking), keep(p.alone)
+	own.surveyed = keep(p.surveyed)
 	own.declared = p.objects(named, has)
 	for _, r := range p.roots {
 		if r.Known && has(r.Root) {

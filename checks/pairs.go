@@ -10,6 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/mask"
 	"github.com/lintel-bot/lintel/checks/parallel"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/kinds"
@@ -28,6 +29,7 @@ type pairs struct {
 	asking   []*diff.Pair // the objects that ask for deployments in vain, of which little is known
 	alone    []*diff.Pair // what the change does to kustomizations that others include, by themselves
 	bases    []*diff.Root // these
+	surveyed []*diff.Pair // what builtin.Look finds
 
 	clusters   func(roots.Root) []string // those of a root; nil: the settings know none
 	tip        *render.Renderer          // of the tip of the base branch
@@ -150,6 +152,16 @@ func (p *pairs) render(ctx context.Context) error {
 func (p *pairs) tookOver(from, to *diff.Pair) bool {
 	return p.sides.Trees.TookOver(from, to) &&
 		(p.clusters == nil || slices.Equal(p.clusters(from.Root), p.clusters(to.Root)))
+}
+
+// survey has the checks of whole roots look at those that are asked for.
+func (p *pairs) survey(ctx context.Context, levels settings.Checks) (err error) {
+	reached := &builtin.Reached{Sides: p.sides, Roots: p.roots, Clusters: p.clusters}
+	p.surveyed, err = builtin.Look(ctx, reached, levels)
+	for _, pair := range p.surveyed {
+		pair.Versions(p.secrets.Object)
+	}
+	return err
 }
 
 // tell puts what stood in the way into the report, and what was looked at.

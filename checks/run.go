@@ -47,6 +47,9 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	if change.OnlyDifferences {
 		return differences(ctx, repo, pairs)
 	}
+	if err := pairs.survey(ctx, repo.settings.Checks); err != nil {
+		return nil, err
+	}
 	var outcomes []*outcome
 	for _, s := range scopes(repo, pairs) {
 		one, err := c.judge(ctx, change, s, k)

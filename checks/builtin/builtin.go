@@ -64,8 +64,15 @@ func FactsOf(s *settings.Settings, cluster admission.Cluster) Facts {
 
 // For returns the checks of resources in one cluster: those that always look, and those that its settings leave on.
 func For(f Facts) []Check {
-	list := Always()
-	for _, s := range switched() {
+	return append(Always(), leave(f, switched())...)
+}
+
+// ForSurveys returns those of them that judge what Look finds.
+func ForSurveys(f Facts) []Check { return leave(f, surveyed()) }
+
+// leave returns the checks that the settings leave on.
+func leave(f Facts, switched []switchable) (list []Check) {
+	for _, s := range switched {
 		if level := f.Levels.Of(s.name); level != settings.LevelOff {
 			list = append(list, leveled{s.compile(f), level == settings.LevelEnforce})
 		}
@@ -94,7 +101,8 @@ type switchable struct {
 }
 
 func switched() []switchable {
-	return []switchable{}
+	list := []switchable{}
+	return append(list, surveyed()...)
 }
 
 // leveled is a check as the settings want it.

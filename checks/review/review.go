@@ -68,10 +68,15 @@ func (v *Reviewer) All(ctx context.Context, pairs []*diff.Pair) ([]Answer, error
 	return answers, nil
 }
 
-// WithoutPolicies returns a reviewer that runs the other checks alone, with the given exceptions.
-func (v *Reviewer) WithoutPolicies(counting []*engine.Exception) *Reviewer {
+// WithoutPolicies returns a reviewer that runs other checks alone, with the given exceptions: those that count, and
+// those that do not.
+func (v *Reviewer) WithoutPolicies(checks []builtin.Check, counting, idle []*engine.Exception) *Reviewer {
 	none, _ := engine.CompilePolicies(nil, engine.Options{})
-	return &Reviewer{User: v.User, Cluster: v.Cluster, Counting: none.Bind(counting, v.Cluster), Checks: v.Checks}
+	out := &Reviewer{User: v.User, Cluster: v.Cluster, Counting: none.Bind(counting, v.Cluster), Checks: checks}
+	if len(idle) > 0 {
+		out.Idle = none.Bind(slices.Concat(counting, idle), v.Cluster)
+	}
+	return out
 }
 
 // Review asks about one pair.

@@ -1,0 +1,49 @@
+package builtin
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/tree/treetest"
+)
+
+// area renders files as one root: the kustomization at the top, or the folder.
+func area(t *testing.T, files string) *Area {
+	t.Helper()
+	repo := treetest.New(t)
+	set, err := roots.Open(repo.Tree(repo.Commit(files)), roots.Options{}, &graph.Cache{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return areaOf(t, set, set.All()[0])
+}
+
+func areaOf(t *testing.T, set *roots.Set, root roots.Root) *Area {
+	t.Helper()
+	r := render.New(set, render.Config{})
+	out, problems, err := r.Render(context.Background(), root)
+	if err != nil || len(problems) > 0 {
+		t.Fatal(err, problems)
+	}
+	return &Area{Root: root, Renderer: r, Set: set, Resources: out.Resources, Head: true,
+		Reached: &Reached{Sides: &diff.Sides{}}}
+}
+
+// sights are what a survey says of an area: "pointer: message", sorted.
+func sights(t *testing.T, s Survey, a *Area) (list []string) {
+	t.Helper()
+	found, err := s.Of(t.Context(), a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range found {
+		list = append(list, f.Pointer+": "+f.Message)
+	}
+	slices.Sort(list)
+	return list
+}

@@ -1,0 +1,196 @@
+package builtin
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
+	"github.com/lintel-bot/lintel/render"
+)
+
+// missingKey finds keys of ConfigMaps and Secrets that a Pod asks for, must have to start, and that the object of that
+// name in the same root does not have. Objects that the root does not have, and those that a program fills, it does not
+// judge.
+type missingKey struct{}
+
+// Info implements Survey.
+func (missingKey) Info() Info { return warning("missing-key", "high") }
+
+// keeper is an object that has keys.
+type keeper struct{ kind, namespace, name string }
+
+// Of implements Survey.
+func (missingKey) Of(_ context.Context, a *Area) (list []Sight, _ error) {
+	kept := map[keeper]*render.Resource{}
+	for _, r := range a.Resources {
+		if id := admission.IdentityOf(r.Object); id.Group == "" && (id.Kind == "ConfigMap" || id.Kind == "Secret") {
+			at := keeper{id.Kind, id.Namespace, id.Name}
+			if _, twice := kept[at]; twice {
+				r = nil
+			}
+			kept[at] = r
+		}
+	}
+	written := map[keeper]bool{} // somebody else may write it
+	other := func(k keeper) bool {
+		known, ok := written[k]
+		if !ok {
+			known = filled(kept[k]) || namedByOthers(a.Resources, k)
+			written[k] = known
+		}
+		return known
+	}
+	for _, p := range podsOf(a.Resources) {
+		for _, want := range keysOf(p.template) {
+			at := keeper{want.kind, p.id.Namespace, want.name}
+			r := kept[at]
+			if r == nil || has(r, want.key) || strings.Contains(want.key+want.name, "$(") || other(at) {
+				continue
+			}
+			list = append(list, Sight{p.of, Violation{p.pointer + want.pointer, fmt.Sprintf(
+				"the %s %s of this root has no key %q, so the Pod does not start%s", want.kind, want.name, want.key,
+				having(r))}})
+		}
+	}
+	return list, nil
+}
+
+// wantedKey is a key that a Pod does not start without.
+type wantedKey struct{ kind, name, key, pointer string }
+
+// keysOf lists the keys that a Pod asks for by their names.
+func keysOf(template map[string]any) (list []wantedKey) {
+	add := func(o map[string]any, kind, name, key, pointer string) {
+		if name != "" && key != "" && o["optional"] != true {
+			list = append(list, wantedKey{kind, name, key, pointer})
+		}
+	}
+	for _, field := range []string{"initContainers", "containers"} {
+		for i, c := range listAt(template, "/spec/"+field) {
+			for j, env := range listAt(c, "/env") {
+				for _, ref := range []struct{ field, kind string }{{"configMapKeyRef", "ConfigMap"}, {"secretKeyRef", "Secret"}} {
+					o := mapAt(env, "/valueFrom/"+ref.field)
+					add(o, ref.kind, textAt(o, "/name"), textAt(o, "/key"),
+						jsonpointer.Join("spec", field, strconv.Itoa(i), "env", strconv.Itoa(j), "valueFrom", ref.field, "key"))
+				}
+			}
+		}
+	}
+	items := func(o map[string]any, kind, name, pointer string) {
+		for i, item := range listAt(o, "/items") {
+			add(o, kind, name, textAt(item, "/key"), pointer+jsonpointer.Join("items", strconv.Itoa(i), "key"))
+		}
+	}
+	for i, v := range listAt(template, "/spec/volumes") {
+		at := jsonpointer.Join("spec", "volumes", strconv.Itoa(i))
+		items(mapAt(v, "/configMap"), "ConfigMap", textAt(v, "/configMap/name"), at+"/configMap")
+		items(mapAt(v, "/secret"), "Secret", textAt(v, "/secret/secretName"), at+"/secret")
+		for j, s := range listAt(v, "/projected/sources") {
+			from := at + jsonpointer.Join("projected", "sources", strconv.Itoa(j))
+			items(mapAt(s, "/configMap"), "ConfigMap", textAt(s, "/configMap/name"), from+"/configMap")
+			items(mapAt(s, "/secret"), "Secret", textAt(s, "/secret/name"), from+"/secret")
+		}
+	}
+	return list
+}
+
+// keysIn lists where a ConfigMap or a Secret has its keys.
+var keysIn = []string{"data", "binaryData", "stringData"}
+
+func has(r *render.Resource, key string) bool {
+	return slices.ContainsFunc(keysIn, func(field string) bool {
+		keys, _ := r.Object[field].(map[string]any)
+		_, ok := keys[key]
+		return ok
+	})
+}
+
+// having says which keys an object has; of many, nothing.
+func having(r *render.Resource) string {
+	var keys []string
+	for _, field := range keysIn {
+		for key := range mapAt(r.Object, "/"+field) {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	if keys = slices.Compact(keys); len(keys) > 5 {
+		return ""
+	}
+	return ": it has " + strings.Join(keys, ", ")
+}
+
+// filling matches annotations and labels by which a program puts keys into an object.
+var filling = regexp.MustCompile(`(?i)inject|replicat|reflect|generat|managed|owner|sync|rotat|service-ca|\bca-`)
+
+// filled reports whether a program may put keys into an object: it has none, something on it says so, or its type does.
+func filled(r *render.Resource) bool {
+	if having(r) == ": it has " {
+		return true
+	}
+	if kind := textAt(r.Object, "/type"); kind != "" && kind != "Opaque" && kind != "kubernetes.io/basic-auth" {
+		return true
+	}
+	for _, field := range []string{"/metadata/annotations", "/metadata/labels"} {
+		for key, value := range mapAt(r.Object, field) {
+			if key != "app.kubernetes.io/managed-by" && filling.MatchString(key) || strings.Contains(fmt.Sprint(value), "${") {
+				return true
+			}
+		}
+	}
+	for _, field := range keysIn {
+		for key := range mapAt(r.Object, "/"+field) {
+			if strings.Contains(key, "${") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// namedByOthers reports whether another object than a workload names an object: a custom resource may be asked to write
+// it, or a role lets a program do so.
+func namedByOthers(resources []*render.Resource, k keeper) bool {
+	return slices.ContainsFunc(resources, func(r *render.Resource) bool {
+		id := admission.IdentityOf(r.Object)
+		if _, workload := templates[[2]string{id.Group, id.Kind}]; workload || id.Group == "" && id.Kind != "Pod" {
+			return false
+		}
+		return says(r.Object, k.name) || strings.HasSuffix(id.Kind, "Role") && lets(r, k)
+	})
+}
+
+// lets reports whether a role lets a program change any object of a kind.
+func lets(r *render.Resource, k keeper) bool {
+	return slices.ContainsFunc(listAt(r.Object, "/rules"), func(rule map[string]any) bool {
+		one := func(field string, words ...string) bool {
+			return slices.ContainsFunc(anyList(rule[field]), func(v any) bool {
+				return slices.Contains(words, fmt.Sprint(v))
+			})
+		}
+		return len(anyList(rule["resourceNames"])) == 0 && one("resources", "*", strings.ToLower(k.kind)+"s") &&
+			one("verbs", "*", "update", "patch")
+	})
+}
+
+// says reports whether a text is one of the values below a value.
+func says(v any, text string) bool {
+	switch v := v.(type) {
+	case string:
+		return v == text
+	case map[string]any:
+		for _, below := range v {
+			if says(below, text) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, func(below any) bool { return says(below, text) })
+	}
+	return false
+}

@@ -1,0 +1,73 @@
+package builtin
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestMissingKey(t *testing.T) {
+	pod := func(spec string) string {
+		return "\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: shop}\n" +
+			"spec: {template: {spec: {" + spec + "}}}\n"
+	}
+	env := func(ref string) string {
+		return pod("containers: [{name: c, env: [{name: E, valueFrom: {" + ref + "}}]}]")
+	}
+	object := func(kind, more string) string {
+		return "\n---\napiVersion: v1\nkind: " + kind + "\nmetadata: {name: conf, namespace: shop}\n" + more + "\n"
+	}
+	conf := object("ConfigMap", "data: {port: '1'}")
+	const at = "/spec/template/spec/containers/0/env/0/valueFrom/configMapKeyRef/key: the ConfigMap conf of this root has " +
+		`no key "prot", so the Pod does not start: it has port`
+	wrong := env("configMapKeyRef: {name: conf, key: prot}")
+	volume := func(v string) string { return pod("volumes: [{name: v, " + v + "}]") }
+	role := func(rule string) string {
+		return "\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: r, namespace: shop}\nrules: [{" +
+			rule + "}]\n"
+	}
+	for _, c := range []struct {
+		name, files, want string
+	}{
+		{"it is there", conf + env("configMapKeyRef: {name: conf, key: port}"), ""},
+		{"it is not", conf + wrong, at},
+		{"it may be missing", conf + env("configMapKeyRef: {name: conf, key: prot, optional: true}"), ""},
+		{"the object is not here", wrong, ""},
+		{"it is in another namespace", strings.ReplaceAll(conf, "shop", "else") + wrong, ""},
+		{"binary data", object("ConfigMap", "data: {port: '1'}\nbinaryData: {prot: AA==}") + wrong, ""},
+		{"a Secret", object("Secret", "stringData: {a: b}\ndata: {c: AA==}") +
+			env("secretKeyRef: {name: conf, key: b}"), "/spec/template/spec/containers/0/env/0/valueFrom/secretKeyRef/key: " +
+			`the Secret conf of this root has no key "b", so the Pod does not start: it has a, c`},
+		{"an empty one is for a program to fill", object("ConfigMap", "") + wrong, ""},
+		{"a program injects", strings.ReplaceAll(conf, "namespace: shop}", "namespace: shop, labels: {config.openshift.io/"+
+			"inject-trusted-cabundle: 'true'}}") + wrong, ""},
+		{"a Secret of a type that a controller fills", object("Secret", "type: kubernetes.io/service-account-token\n"+
+			"data: {a: AA==}") + env("secretKeyRef: {name: conf, key: token}"), ""},
+		{"a custom resource writes it", conf + wrong + "\n---\napiVersion: trust.cert-manager.io/v1\nkind: Bundle\n" +
+			"metadata: {name: conf}\nspec: {}\n", ""},
+		{"a role lets a program write it", conf + wrong + role("resources: [configmaps], resourceNames: [conf], verbs: [get]"),
+			""},
+		{"a role lets a program write any", conf + wrong + role("resources: [configmaps], verbs: [get, patch]"), ""},
+		{"a role lets a program read any", conf + wrong + role("resources: [configmaps], verbs: [get]"), at},
+		{"items of a volume", conf + volume("configMap: {name: conf, items: [{key: port, path: a}, {key: prot, path: b}]}"),
+			strings.ReplaceAll(at, "containers/0/env/0/valueFrom/configMapKeyRef/key",
+				"volumes/0/configMap/items/1/key")},
+		{"an optional volume", conf + volume("configMap: {name: conf, optional: true, items: [{key: prot, path: b}]}"), ""},
+		{"a projected volume", conf + volume("projected: {sources: [{configMap: {name: conf, items: [{key: prot, path: b}]}}]}"),
+			strings.ReplaceAll(at, "containers/0/env/0/valueFrom/configMapKeyRef/key",
+				"volumes/0/projected/sources/0/configMap/items/0/key")},
+		{"init containers", conf + pod("initContainers: [{name: c, env: [{name: E, valueFrom: {configMapKeyRef: "+
+			"{name: conf, key: prot}}}]}]"), strings.ReplaceAll(at, "containers", "initContainers")},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := sights(t, missingKey{}, area(t, "-- app/a.yaml --"+c.files))
+			want := []string(nil)
+			if c.want != "" {
+				want = []string{c.want}
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
+	}
+}

@@ -1,0 +1,185 @@
+package builtin
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
+	"github.com/lintel-bot/lintel/render"
+)
+
+// selector finds selectors of Services, NetworkPolicies, PodDisruptionBudgets and monitors that match nothing of their
+// root, though it has what they are for: something of the same namespace that belongs to them has all the labels that
+// they ask for, with other values. Pods that nobody shows here match what they like, so a selector of which no such
+// thing is known is not looked at: another root, an operator or a program may bring what it matches.
+type selector struct{}
+
+// Info implements Survey.
+func (selector) Info() Info { return warning("selector", "medium") }
+
+// selecting are the selectors that are looked at, by group and kind.
+var selecting = map[[2]string]struct {
+	pointer  string // of the selector
+	plain    bool   // it is a map of labels, not a LabelSelector
+	services bool   // it is for Services
+}{
+	{"", "Service"}:                             {pointer: "/spec/selector", plain: true},
+	{"networking.k8s.io", "NetworkPolicy"}:      {pointer: "/spec/podSelector"},
+	{"policy", "PodDisruptionBudget"}:           {pointer: "/spec/selector"},
+	{"monitoring.coreos.com", "PodMonitor"}:     {pointer: "/spec/selector"},
+	{"monitoring.coreos.com", "ServiceMonitor"}: {pointer: "/spec/selector", services: true},
+}
+
+// selected is something that selectors choose by its labels.
+type selected struct {
+	id     admission.Identity
+	labels labels.Set
+	words  string
+}
+
+// Of implements Survey.
+func (selector) Of(_ context.Context, a *Area) (list []Sight, _ error) {
+	var workloads, services []selected
+	for _, p := range podsOf(a.Resources) {
+		workloads = append(workloads, selected{p.id, p.labels, p.String()})
+	}
+	for _, r := range a.Resources {
+		id := admission.IdentityOf(r.Object)
+		if mayMakePods(id) {
+			return nil, nil
+		}
+		if id.Group == "" && id.Kind == "Service" {
+			services = append(services, selected{id, labelsAt(r.Object, "/metadata/labels"), "Service " + id.Name})
+		}
+	}
+	for _, r := range a.Resources {
+		id := admission.IdentityOf(r.Object)
+		how, ok := selecting[[2]string{id.Group, id.Kind}]
+		if !ok || textAt(r.Object, "/spec/type") == "ExternalName" || r.Object["spec"] == nil ||
+			jsonpointer.At(r.Object, "/spec/namespaceSelector") != nil {
+			continue
+		}
+		from, what := workloads, "Pod"
+		if how.services {
+			from, what = services, "Service"
+		}
+		matching := how.pointer
+		if !how.plain {
+			matching += "/matchLabels"
+		}
+		wanted := labelsAt(r.Object, matching)
+		if v, ok := missed(id, wanted, expressions(r, how.pointer), from); ok {
+			v.Pointer = matching + "/" + jsonpointer.Escape(v.Pointer)
+			v.Message = fmt.Sprintf("matches no %s of this root: %s", what, v.Message)
+			list = append(list, Sight{r, v})
+		}
+	}
+	return list, nil
+}
+
+// expressions are the requirements of a LabelSelector beyond its labels; nil where one cannot be read.
+func expressions(r *render.Resource, pointer string) []labels.Requirement {
+	list := []labels.Requirement{}
+	for _, e := range listAt(r.Object, pointer+"/matchExpressions") {
+		op := map[string]selection.Operator{"In": selection.In, "NotIn": selection.NotIn, "Exists": selection.Exists,
+			"DoesNotExist": selection.DoesNotExist}[textAt(e, "/operator")]
+		var values []string
+		for _, v := range anyList(e["values"]) {
+			values = append(values, fmt.Sprint(v))
+		}
+		one, err := labels.NewRequirement(textAt(e, "/key"), op, values)
+		if err != nil {
+			return nil
+		}
+		list = append(list, *one)
+	}
+	return list
+}
+
+func anyList(v any) []any {
+	list, _ := v.([]any)
+	return list
+}
+
+// missed says which label keeps a selector from what it is for; its pointer is the key. ok is false where it matches
+// something, and where nothing is known that it should match.
+func missed(of admission.Identity, wanted labels.Set, more []labels.Requirement, from []selected) (v Violation, ok bool) {
+	if len(wanted) == 0 || more == nil {
+		return v, false
+	}
+	var best []string
+	var by selected
+	for _, s := range from {
+		if s.id.Namespace != of.Namespace {
+			continue
+		}
+		if slices.ContainsFunc(more, func(r labels.Requirement) bool { return !r.Matches(s.labels) }) {
+			continue
+		}
+		other, complete := differing(wanted, s.labels)
+		if complete && len(other) == 0 {
+			return v, false
+		}
+		if complete && belongs(of, wanted, s) && (best == nil || len(other) < len(best)) {
+			best, by = other, s
+		}
+	}
+	if best == nil || slices.ContainsFunc(best, func(key string) bool { return changing(key, wanted[key], by.labels[key]) }) {
+		return v, false
+	}
+	key := best[0]
+	return Violation{key, fmt.Sprintf("%s has the label %s: %s, not %s", by.words, key, by.labels[key], wanted[key])}, true
+}
+
+// differing lists the labels that have another value, sorted; complete is false where one is not there at all: a program
+// may set it.
+func differing(wanted, has labels.Set) (keys []string, complete bool) {
+	for _, key := range slices.Sorted(maps.Keys(wanted)) {
+		value, ok := has[key]
+		if !ok {
+			return nil, false
+		}
+		if value != wanted[key] {
+			keys = append(keys, key)
+		}
+	}
+	return keys, true
+}
+
+// owned are the labels that what belongs together has in common, and nothing else.
+var owned = []string{"app.kubernetes.io/instance", "release"}
+
+// named are labels that what belongs together often has in common; a policy may be about others, too.
+var named = []string{"app", "app.kubernetes.io/name", "k8s-app", "name"}
+
+// belongs reports whether a selector's object is for something by its name, or by a label that they share.
+func belongs(of admission.Identity, wanted labels.Set, s selected) bool {
+	if of.Name == s.id.Name {
+		return true
+	}
+	if of.Group+"/"+of.Kind != "/Service" {
+		return false
+	}
+	return slices.ContainsFunc(slices.Concat(owned, named), func(key string) bool {
+		return wanted[key] != "" && wanted[key] == s.labels[key]
+	})
+}
+
+// running matches labels that programs change while they run: who leads, which of two is in use.
+var running = regexp.MustCompile(`(?i)role|leader|active|primary|master|standby|replica|slot|colou?r|state|mode`)
+
+// changing reports whether a label may have another value in the cluster than here: a program sets it, or Flux puts a
+// value in.
+func changing(key string, values ...string) bool {
+	return running.MatchString(key) || slices.ContainsFunc(values, func(v string) bool {
+		return running.MatchString(v) || strings.Contains(v, "${")
+	})
+}

@@ -1,0 +1,162 @@
+package builtin
+
+import (
+	"context"
+	"reflect"
+	"slices"
+
+	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/parallel"
+	"github.com/lintel-bot/lintel/checks/settings"
+	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/origin"
+	"github.com/lintel-bot/lintel/render/roots"
+)
+
+// Survey looks at a root as a whole, where Check looks at single resources. It is safe for concurrent use.
+//
+// To add one, write a type with these methods and list it in surveys: what it finds is a warning, and goes the way of a
+// policy's findings.
+type Survey interface {
+	// Info says what it is called. The name is a field of settings.Checks.
+	Info() Info
+	// Of lists what it finds in one side of a root that the change reaches. The error is about the repository or the
+	// context.
+	Of(ctx context.Context, a *Area) ([]Sight, error)
+}
+
+// Area is a root as it is on one side of a change. Nothing stands in the way of rendering it: all that it deploys is
+// there.
+type Area struct {
+	Root      roots.Root
+	Renderer  *render.Renderer
+	Set       *roots.Set
+	Resources []*render.Resource
+	Reached   *Reached
+	Head      bool // it is that of the head
+}
+
+// Reached is what a change reaches, for those who look beyond one root.
+type Reached struct {
+	Sides *diff.Sides
+	Roots []*diff.Root
+	// Clusters lists those of a root by name; nil: the settings know none.
+	Clusters func(roots.Root) []string
+}
+
+// Sight is one thing that a survey finds.
+type Sight struct {
+	Resource *render.Resource // that it is about, or that stands for what is no resource
+	Violation
+}
+
+// surveys are the checks that look at whole roots.
+func surveys() []Survey { return []Survey{selector{}, missingKey{}} }
+
+// surveyed are these as checks that can be switched: their results are the issues of the pairs that Look returns.
+func surveyed() (list []switchable) {
+	for _, s := range surveys() {
+		info := s.Info()
+		list = append(list, switchable{info.Name, func(Facts) Check { return resource{render.Check(info.Name), info} }})
+	}
+	return list
+}
+
+// warning is what a check that is called by a name finds: nothing that blocks by itself.
+func warning(name, severity string) Info {
+	return Info{Name: name, Severity: severity, Outcome: engine.Fail}
+}
+
+// Look lists what surveys find in what a change reaches: pairs of what they are about, with issues of their names. What
+// the base has in the same way, about something that does not change, is left out.
+func Look(ctx context.Context, reached *Reached, levels settings.Checks) ([]*diff.Pair, error) {
+	var asked []Survey
+	for _, s := range surveys() {
+		if levels.Of(s.Info().Name) != settings.LevelOff {
+			asked = append(asked, s)
+		}
+	}
+	lists, errs := make([][]*diff.Pair, len(reached.Roots)), make([]error, len(reached.Roots))
+	parallel.Each(len(reached.Roots), func(i int) {
+		lists[i], errs[i] = reached.look(ctx, asked, reached.Roots[i])
+	})
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return slices.Concat(lists...), nil
+}
+
+// look is Look for one root.
+func (reached *Reached) look(ctx context.Context, asked []Survey, r *diff.Root) ([]*diff.Pair, error) {
+	t := reached.Sides.Trees
+	inBase := !reached.Sides.All && t.Base.Roots.Has(r.Root)
+	if !r.Known || len(r.Head) > 0 || !t.Head.Roots.Has(r.Root) || inBase && same(r.Before(), r.Deployed) {
+		return nil, nil
+	}
+	now := &Area{Root: r.Root, Renderer: reached.Sides.Head, Set: t.Head.Roots, Resources: r.Deployed, Reached: reached,
+		Head: true}
+	before := &Area{Root: r.Root, Renderer: reached.Sides.Base, Set: t.Base.Roots, Resources: r.Before(), Reached: reached}
+	var pairs []*diff.Pair
+	for _, s := range asked {
+		found, err := s.Of(ctx, now)
+		if err != nil {
+			return nil, err
+		}
+		var known []Sight
+		if inBase && len(r.Base) == 0 && len(found) > 0 {
+			if known, err = s.Of(ctx, before); err != nil {
+				return nil, err
+			}
+		}
+		for _, sight := range found {
+			if inBase && len(r.Base) > 0 && !t.Changed(sight.Resource.Origin(sight.Pointer).Path) {
+				continue // the base could not be looked at, and this was written before
+			}
+			if p := paired(r.Root, s.Info().Name, sight, known, before.Resources); p != nil {
+				pairs = append(pairs, p)
+			}
+		}
+	}
+	return pairs, nil
+}
+
+// same reports whether a root deploys the same rendering on both sides: nothing that it reads changed.
+func same(before, now []*render.Resource) bool {
+	return len(before) == len(now) && len(now) > 0 && before[0] == now[0]
+}
+
+// paired is the pair that a finding is about, nil where the base has it, too, and what it is about is the same. before
+// are the resources of the base.
+func paired(root roots.Root, check string, now Sight, known []Sight, before []*render.Resource) *diff.Pair {
+	issued := func(s Sight) *render.Resource {
+		return render.NewResource(s.Resource.Object, placed{s.Resource},
+			render.Issue{Check: render.Check(check), Pointer: s.Pointer, Message: s.Message})
+	}
+	key := diff.KeyOf(now.Resource)
+	p := &diff.Pair{Root: root, Operation: admission.Create, New: issued(now)}
+	field := diff.StableField(now.Resource.Object, now.Pointer)
+	for _, old := range known {
+		if diff.KeyOf(old.Resource) != key || diff.StableField(old.Resource.Object, old.Pointer) != field {
+			continue
+		}
+		if reflect.DeepEqual(old.Resource.Object, now.Resource.Object) {
+			return nil
+		}
+		p.Operation, p.Old = admission.Update, issued(old)
+		return p
+	}
+	if i := slices.IndexFunc(before, func(r *render.Resource) bool { return diff.KeyOf(r) == key }); i >= 0 {
+		p.Operation, p.Old = admission.Update, render.NewResource(before[i].Object, placed{before[i]})
+	}
+	return p
+}
+
+// placed has the places of a resource.
+type placed struct{ of *render.Resource }
+
+// Locate implements render.Locator.
+func (p placed) Locate(pointer string) origin.Place { return p.of.Origin(pointer) }
