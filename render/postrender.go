@@ -40,46 +40,33 @@ func (s *release) postRender(list []*Resource) (out []*Resource, problems []sour
 			objects = append(objects, res)
 		}
 	}
-	idle := map[gitops.Position]int{} // entries that change nothing, by how often
-	runs := 1
-	objects, problems = s.postRendered(objects, idle)
+	var runs []postRun
+	objects, problems = s.postRendered(objects, &runs)
 	if s.spec.PostRenderHooks && s.spec.HooksApart && len(problems) == 0 {
-		runs++
-		hooks, problems = s.postRendered(hooks, idle)
+		hooks, problems = s.postRendered(hooks, &runs)
 	}
 	if len(problems) > 0 {
 		return nil, problems
 	}
-	for _, o := range s.spec.PostRender {
-		for _, key := range []string{"patches", "images"} {
-			for _, e := range o.Entries(key) {
-				if idle[e.Where] == runs {
-					problems = append(problems, s.idle(key, e))
-				}
-			}
-		}
-	}
-	return slices.Concat(crds, objects, hooks), problems
+	s.runs = runs
+	return slices.Concat(crds, objects, hooks), nil
 }
 
-// idle says that an entry of a post renderer matches nothing.
-func (s *release) idle(key string, e gitops.Entry) source.Error {
-	value, _ := e.Value.(map[string]any)
-	what := fmt.Sprintf("images: nothing that the chart prints has the image %.200q", value["name"])
-	if key == "patches" {
-		what = "patches: the target matches nothing that the chart prints"
-	}
-	return source.Error{Path: e.Where.Path, Line: e.Where.Line, Column: e.Where.Column, Message: "postRenderers: " + what,
-		Unknown: len(s.values.Unknown) > 0}
+// postRun is a run through all post renderers: what each of them was given.
+type postRun []postStep
+
+// postStep is one post renderer and what it was given; nil: nothing.
+type postStep struct {
+	of      gitops.Overrides
+	printed *printed
 }
 
-// postRendered sends resources through all post renderers, and counts the entries that match none of them.
-func (s *release) postRendered(list []*Resource, idle map[gitops.Position]int) ([]*Resource, []source.Error) {
+// postRendered sends resources through all post renderers.
+func (s *release) postRendered(list []*Resource, runs *[]postRun) ([]*Resource, []source.Error) {
+	var run postRun
 	for _, o := range s.spec.PostRender {
 		if len(list) == 0 {
-			for _, e := range slices.Concat(o.Entries("patches"), o.Entries("images")) {
-				idle[e.Where]++
-			}
+			run = append(run, postStep{of: o})
 			continue
 		}
 		p, err := newPrinted(list, s)
@@ -90,12 +77,25 @@ func (s *release) postRendered(list []*Resource, idle map[gitops.Position]int) (
 		if len(problems) > 0 {
 			return nil, problems
 		}
-		for _, at := range p.idle(s.renderer, o) {
-			idle[at]++
-		}
+		run = append(run, postStep{o, p})
 		list = out
 	}
+	*runs = append(*runs, run)
 	return list, nil
+}
+
+// idle lists the entries that match nothing in a run.
+func (run postRun) idle(r *Renderer) (list []gitops.Position) {
+	for _, step := range run {
+		if step.printed != nil {
+			list = append(list, step.printed.idle(r, step.of)...)
+			continue
+		}
+		for _, e := range slices.Concat(step.of.Entries("patches"), step.of.Entries("images")) {
+			list = append(list, e.Where)
+		}
+	}
+	return list
 }
 
 // printed are resources as a file that kustomize reads.

@@ -2,6 +2,7 @@ package render_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -126,6 +127,20 @@ func (r *releases) messages() string {
 	return strings.Join(list, "\n")
 }
 
+// idle lists what does nothing in the last one, with its places.
+func (r *releases) idle(t testing.TB) string { return idle(t, r.renderer, r.one) }
+
+func idle(t testing.TB, r *render.Renderer, one *render.Rendering) string {
+	var list []string
+	for _, res := range r.Idle(t.Context(), one.Root, one) {
+		for _, issue := range res.Issues {
+			at := res.Origin(issue.Pointer)
+			list = append(list, fmt.Sprintf("%s:%d: %s", at.Path, at.StartLine, issue.Message))
+		}
+	}
+	return strings.Join(list, "\n")
+}
+
 type postRenderCase struct{ name, spec string }
 
 var postRenderCases = []postRenderCase{
@@ -224,7 +239,7 @@ func TestPostRenderProblems(t *testing.T) {
 		"no such target": {`
       - target: {kind: StatefulSet}
         patch: '[{"op": "add", "path": "/spec/replicas", "value": 3}]'
-`, "flux/app.yaml:13: postRenderers: patches: the target matches nothing that the chart prints"},
+`, "flux/app.yaml:13: the target of this patch matches nothing that the chart prints"},
 		"no such object": {`
       - patch: |
           apiVersion: apps/v1
@@ -237,7 +252,7 @@ func TestPostRenderProblems(t *testing.T) {
       images:
       - name: registry.example.com/other
         newTag: "2"
-`, `flux/app.yaml:16: postRenderers: images: nothing that the chart prints has the image "registry.example.com/other"`},
+`, `flux/app.yaml:16: nothing that the chart prints has the image "registry.example.com/other"`},
 		"operation that fails": {`
       - target: {kind: Service}
         patch: |
@@ -256,7 +271,7 @@ func TestPostRenderProblems(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := renderReleases(t, fluxRepo+"  postRenderers:\n  - kustomize:\n      patches:"+c.patches, render.Config{})
-			if got := r.messages(); got != c.want {
+			if got := r.messages() + r.idle(t); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})
@@ -274,11 +289,11 @@ func TestPostRenderOfNothing(t *testing.T) {
       - target: {kind: StatefulSet}
         patch: '[{"op": "add", "path": "/spec/replicas", "value": 3}]'
 `
-	const want = "flux/app.yaml:15: postRenderers: patches: the target matches nothing that the chart prints"
+	const want = "flux/app.yaml:15: the target of this patch matches nothing that the chart prints"
 	for _, gone := range []string{"", "hook.yaml", "app.yaml"} {
 		archive := txtar.Parse([]byte(fluxRepo + spec))
 		archive.Files = slices.DeleteFunc(archive.Files, func(f txtar.File) bool { return f.Name == "chart/templates/"+gone })
-		if got := renderReleases(t, string(txtar.Format(archive)), render.Config{}).messages(); got != want {
+		if got := renderReleases(t, string(txtar.Format(archive)), render.Config{}).idle(t); got != want {
 			t.Errorf("without %q: got %q\nwant %q", gone, got, want)
 		}
 	}

@@ -34,6 +34,7 @@ type release struct {
 	defaults *gitops.Values // see gitops.Release.ChartValues
 	instead  []byte         // the same as a file, in place of the chart's values.yaml; nil: that counts
 	places   *chartPlaces
+	runs     []postRun // through the post renderers
 }
 
 // fetched returns what something from outside came to, and notes that a rendering depends on it, and where it is asked
@@ -77,6 +78,7 @@ func (r *Renderer) release(ctx context.Context, root roots.Root, spec *gitops.Re
 	out.Partial = len(problems) > 0 && out.Resources != nil
 	out.told = s.renderer.answers(slices.Concat(s.output.Found, s.output.Lookups)...)
 	s.noted(out)
+	out.idle = func() []*Resource { return s.idlePostRenderers(s.runs) }
 	return out, problems, nil
 }
 

@@ -56,9 +56,10 @@ type Rendering struct {
 	told      []told            // what the chart asked the cluster for
 	wants     wants             // what was asked for from outside
 	notes     func(context.Context) []source.Error
-	located   func() places // those that were remembered; nil: none
-	beside    *beside       // nil: it is not remembered
-	again     *again        // nil: it was not recalled
+	idle      func() []*Resource // the HelmRelease with its post renderers that match nothing; nil: it is no release
+	located   func() places      // those that were remembered; nil: none
+	beside    *beside            // nil: it is not remembered
+	again     *again             // nil: it was not recalled
 
 	// Rest finds what kustomize says against the rest of a root of which nothing is rendered because a part is missing. It
 	// may be only that the part is missing, so this is no problem by itself. nil: there is nothing to find.

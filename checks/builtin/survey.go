@@ -4,6 +4,7 @@ import (
 	"context"
 	"reflect"
 	"slices"
+	"sync"
 
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/parallel"
@@ -36,6 +37,16 @@ type Area struct {
 	Resources []*render.Resource
 	Reached   *Reached
 	Head      bool // it is that of the head
+
+	rendering *render.Rendering
+	once      sync.Once
+	idle      []*render.Resource
+}
+
+// Idle is render.Renderer.Idle.
+func (a *Area) Idle(ctx context.Context) []*render.Resource {
+	a.once.Do(func() { a.idle = a.Renderer.Idle(ctx, a.Root, a.rendering) })
+	return a.idle
 }
 
 // Reached is what a change reaches, for those who look beyond one root.
@@ -53,7 +64,10 @@ type Sight struct {
 }
 
 // surveys are the checks that look at whole roots.
-func surveys() []Survey { return []Survey{selector{}, missingKey{}} }
+func surveys() []Survey {
+	return []Survey{selector{}, missingKey{}, idleEntry(render.PatchTarget), idleEntry(render.ImageEntry),
+		idleEntry(render.PostRenderer)}
+}
 
 // surveyed are these as checks that can be switched: their results are the issues of the pairs that Look returns.
 func surveyed() (list []switchable) {
@@ -100,6 +114,7 @@ func (reached *Reached) look(ctx context.Context, asked []Survey, r *diff.Root) 
 	now := &Area{Root: r.Root, Renderer: reached.Sides.Head, Set: t.Head.Roots, Resources: r.Deployed, Reached: reached,
 		Head: true}
 	before := &Area{Root: r.Root, Renderer: reached.Sides.Base, Set: t.Base.Roots, Resources: r.Before(), Reached: reached}
+	before.rendering, now.rendering = r.Renderings()
 	var pairs []*diff.Pair
 	for _, s := range asked {
 		found, err := s.Of(ctx, now)
@@ -138,9 +153,12 @@ func paired(root roots.Root, check string, now Sight, known []Sight, before []*r
 	}
 	key := diff.KeyOf(now.Resource)
 	p := &diff.Pair{Root: root, Operation: admission.Create, New: issued(now)}
-	field := diff.StableField(now.Resource.Object, now.Pointer)
 	for _, old := range known {
-		if diff.KeyOf(old.Resource) != key || diff.StableField(old.Resource.Object, old.Pointer) != field {
+		if diff.KeyOf(old.Resource) != key {
+			continue
+		}
+		field, ok := diff.NewVersions(old.Resource.Object, now.Resource.Object).Earlier(now.Pointer)
+		if !ok || field != old.Pointer {
 			continue
 		}
 		if reflect.DeepEqual(old.Resource.Object, now.Resource.Object) {

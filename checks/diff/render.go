@@ -33,12 +33,16 @@ type Root struct {
 	Was, Now   []render.Use       // what either side takes from outside
 	From       []string           // the git repositories that either side has anything of: see render.Renderer.Repositories
 
-	before []*render.Resource    // what the base deploys from here
-	rest   func() []source.Error // see render.Rendering.Rest; of the base
+	was, now *render.Rendering     // nil where there is none
+	before   []*render.Resource    // what the base deploys from here
+	rest     func() []source.Error // see render.Rendering.Rest; of the base
 }
 
 // Before is what the base deploys from a root that is rendered on both sides.
 func (r *Root) Before() []*render.Resource { return r.before }
+
+// Renderings are what the root renders to at the base and at the head, nil where it is not rendered.
+func (r *Root) Renderings() (was, now *render.Rendering) { return r.was, r.now }
 
 // Reached lists the roots of either side that the change reaches; all of the head where everything counts.
 func (s Sides) Reached() []roots.Root {
@@ -102,7 +106,7 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 		if err != nil {
 			return nil, err
 		}
-		before, out.before = old.Resources, old.Resources
+		before, out.before, out.was = old.Resources, old.Resources, old
 		out.Was, out.From = s.Base.Uses(old), s.Base.Repositories(old)
 		out.Base, out.rest, out.Reads = problems, old.Rest, maps.Clone(old.Reads)
 		if len(problems) > 0 && !old.Partial {
@@ -120,6 +124,7 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 		if err != nil {
 			return nil, err
 		}
+		out.now = now
 		after, out.Head, out.Notes = now.Resources, problems, now.Notes(ctx)
 		out.Now, out.From = s.Head.Uses(now), append(out.From, s.Head.Repositories(now)...)
 		if out.Reads == nil {
