@@ -95,6 +95,9 @@ func (r *Renderer) idleEntries(root roots.Root, one *roots.Deployment) (list []*
 		return nil
 	}
 	t := &trial{Renderer: r.without(p.texts)}
+	if t.awaits(p.root) {
+		return nil
+	}
 	layers := t.layers(p.root)
 	idle := t.idle(root.Path, layers)
 	for _, l := range layers {
@@ -183,6 +186,24 @@ func (t *trial) layers(root *origin.Layer) (list []*layered) {
 	}
 	walk(root, nil)
 	return list
+}
+
+// awaits reports whether a file of resources has none: something is to put them there.
+func (t *trial) awaits(l *origin.Layer) bool {
+	for _, part := range l.Resources {
+		if part.Layer != nil {
+			if t.awaits(part.Layer) {
+				return true
+			}
+			continue
+		}
+		data, err := t.Read(part.Path)
+		if documents, failure := source.Parse(part.Path, data, t.limits.Source); err == nil && failure == nil &&
+			len(documents) == 0 {
+			return true
+		}
+	}
+	return slices.ContainsFunc(l.Components, t.awaits)
 }
 
 // choose finds the choices of a kustomization.

@@ -31,7 +31,7 @@ kind: ConfigMap
 metadata: {name: conf}
 data: {a: b}
 -- over/kustomization.yaml --
-resources: [../base]
+bases: [../base]
 OVER
 `
 	label := func(target string) string {
@@ -77,6 +77,8 @@ patches:` + label("kind: Job") + label("kind: Deployment"),
 			"kustomize.config.k8s.io/v1alpha1\npatches:" + label("kind: Job") +
 			"\n-- other/kustomization.yaml --\ncomponents: [../part]\nresources: [job.yaml]\n-- other/job.yaml --\n" +
 			"apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\n", ""},
+		{"a file that something is to fill", "", "patches:" + label("kind: Job") + "\nresources: [empty.yaml]",
+			"-- over/empty.yaml --\n# is generated\n", ""},
 		{"something is missing", "", "patches:" + label("kind: Job") + "\ncomponents: [../nowhere]", "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -55,6 +55,8 @@ type Reached struct {
 	Roots []*diff.Root
 	// Clusters lists those of a root by name; nil: the settings know none.
 	Clusters func(roots.Root) []string
+
+	before, now everywhere
 }
 
 // Sight is one thing that a survey finds.
@@ -65,7 +67,7 @@ type Sight struct {
 
 // surveys are the checks that look at whole roots.
 func surveys() []Survey {
-	return []Survey{selector{}, missingKey{}, idleEntry(render.PatchTarget), idleEntry(render.ImageEntry),
+	return []Survey{selector{}, missingKey{}, deployedTwice{}, idleEntry(render.PatchTarget), idleEntry(render.ImageEntry),
 		idleEntry(render.PostRenderer)}
 }
 

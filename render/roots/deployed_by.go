@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/kustomization"
 )
 
@@ -34,8 +35,29 @@ func (s *Set) DeployedBy(root Root) []string {
 	return list
 }
 
+// Deployers lists what the objects ask for that deploy a root, or the folder above that it is deployed with.
+func (s *Set) Deployers(root Root) (list []gitops.Deployment) {
+	for _, one := range s.deployed.deployers(root) {
+		list = append(list, one.Deployment)
+	}
+	return list
+}
+
 // filesOf lists the files of the objects that deploy a root.
 func (d *deployments) filesOf(root Root) (files []string) {
+	for _, one := range d.deployers(root) {
+		if one.From != "" {
+			from, _, _ := strings.Cut(one.From, by)
+			files = append(files, path.Join(from, kustomization.FileNames()[0]))
+			continue
+		}
+		files = append(files, one.Where.Path)
+	}
+	return files
+}
+
+// deployers lists what deploys a root, or the folder above that it is deployed with.
+func (d *deployments) deployers(root Root) (list []*Deployment) {
 	if !d.set.deploys {
 		return nil
 	}
@@ -44,13 +66,8 @@ func (d *deployments) filesOf(root Root) (files []string) {
 		own, is := d.root(one)
 		with := one.Bare() && !is // everything below the folder
 		if is && own == root || with && root.Object == "" || root.Object != "" && one.ID() == root.Object {
-			if one.From != "" {
-				from, _, _ := strings.Cut(one.From, by)
-				files = append(files, path.Join(from, kustomization.FileNames()[0]))
-				continue
-			}
-			files = append(files, one.Where.Path)
+			list = append(list, one)
 		}
 	}
-	return files
+	return list
 }

@@ -1,0 +1,187 @@
+package builtin
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/kinds"
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/gitops"
+	"github.com/lintel-bot/lintel/render/roots"
+)
+
+// deployedTwice finds objects that two roots deploy to the same cluster: each undoes what the other does. It is the
+// same cluster where the settings say so, or where one root, or one folder, has the objects of Argo CD or Flux that
+// deploy both, for the same destination. Looked at are the roots that the change reaches, and those that are made of
+// the same files as one of these that brings a new object.
+type deployedTwice struct{}
+
+// Info implements Survey.
+func (deployedTwice) Info() Info { return warning("deployed-twice", "medium") }
+
+// maxSharing is how many other roots are rendered, since they have files in common with one that brings something.
+const maxSharing = 16
+
+// deployedBy is a root that deploys an object.
+type deployedBy struct {
+	root roots.Root
+	was  bool // the base has it, too
+}
+
+// everywhere are the objects of one side by what identifies them.
+type everywhere struct {
+	once  sync.Once
+	by    map[diff.Key][]deployedBy
+	error error
+}
+
+// Of implements Survey.
+func (deployedTwice) Of(ctx context.Context, a *Area) (list []Sight, _ error) {
+	all := &a.Reached.before
+	if a.Head {
+		all = &a.Reached.now
+	}
+	all.once.Do(func() { all.error = a.Reached.collect(ctx, all, a) })
+	if all.error != nil {
+		return nil, all.error
+	}
+	for _, r := range a.Resources {
+		key := diff.KeyOf(r)
+		if len(all.by[key]) < 2 || !placedFor(key) || shared(r) {
+			continue
+		}
+		own := slices.IndexFunc(all.by[key], func(d deployedBy) bool { return d.root == a.Root })
+		for _, other := range all.by[key] {
+			if other.root == a.Root || own < 0 || !first(all.by[key][own], other) || !a.Reached.together(a.Set, a.Root, other.root) {
+				continue
+			}
+			list = append(list, Sight{r, Violation{"/metadata/name", fmt.Sprintf("%s deploys it, too: each undoes what the "+
+				"other does", other.root.Name())}})
+			break
+		}
+	}
+	return list, nil
+}
+
+// first reports whether it is said of an object in one root, and not in another, that both deploy it: where it is new,
+// else in the latter of the two.
+func first(here, there deployedBy) bool {
+	if here.was != there.was {
+		return !here.was
+	}
+	return roots.Compare(here.root, there.root) > 0
+}
+
+// placedFor reports whether it is known where an object goes: it has a namespace, or needs none.
+func placedFor(key diff.Key) bool {
+	return key.Name != "" && (key.Namespace != "" || kinds.ClusterScoped(key.Group, key.Kind)) &&
+		!strings.Contains(key.Namespace+key.Name, "${")
+}
+
+// shared reports whether an object says itself that it is one of several that make it, or that it comes and goes.
+func shared(r *render.Resource) bool {
+	for key, value := range mapAt(r.Object, "/metadata/annotations") {
+		text := fmt.Sprint(value)
+		switch key {
+		case "kustomize.toolkit.fluxcd.io/ssa", "helm.sh/hook", "argocd.argoproj.io/hook", "config.kubernetes.io/local-config":
+			return true
+		case "kustomize.toolkit.fluxcd.io/reconcile":
+			return text == "disabled"
+		case "argocd.argoproj.io/sync-options":
+			return strings.Contains(text, "ServerSideApply=true")
+		}
+	}
+	return false
+}
+
+// collect finds the objects of one side.
+func (reached *Reached) collect(ctx context.Context, all *everywhere, a *Area) error {
+	all.by = map[diff.Key][]deployedBy{}
+	add := func(root roots.Root, resources []*render.Resource, was func(diff.Key) bool) {
+		for _, r := range resources {
+			key := diff.KeyOf(r)
+			if !shared(r) && !slices.ContainsFunc(all.by[key], func(d deployedBy) bool { return d.root == root }) {
+				all.by[key] = append(all.by[key], deployedBy{root, was(key)})
+			}
+		}
+	}
+	yes := func(diff.Key) bool { return true }
+	known, bringing := map[roots.Root]bool{}, map[string]roots.Root{}
+	for _, r := range reached.Roots {
+		known[r.Root] = true
+		before := map[diff.Key]bool{}
+		for _, res := range r.Before() {
+			before[diff.KeyOf(res)] = true
+		}
+		switch {
+		case !a.Head && a.Set.Has(r.Root):
+			add(r.Root, r.Before(), yes)
+		case a.Head && a.Set.Has(r.Root):
+			add(r.Root, r.Deployed, func(key diff.Key) bool { return before[key] })
+		}
+		if slices.ContainsFunc(r.Pairs, func(p *diff.Pair) bool { return p.Operation == admission.Create }) {
+			for file, id := range r.Reads {
+				if id != "" {
+					bringing[file] = r.Root
+				}
+			}
+		}
+	}
+	if reached.Sides.All {
+		return nil
+	}
+	count := 0
+	for _, file := range slices.Sorted(maps.Keys(bringing)) {
+		for _, other := range a.Set.Reach([]string{file}, nil) {
+			if known[other] || !reached.together(a.Set, bringing[file], other) {
+				continue
+			}
+			known[other] = true
+			if count++; count > maxSharing {
+				return nil
+			}
+			out, problems, err := a.Renderer.Render(ctx, other)
+			if err != nil {
+				return err
+			}
+			if len(problems) == 0 {
+				add(other, out.Resources, yes)
+			}
+		}
+	}
+	return nil
+}
+
+// together reports whether two roots are certainly deployed to the same cluster.
+func (reached *Reached) together(set *roots.Set, a, b roots.Root) bool {
+	if reached.Clusters != nil {
+		theirs := reached.Clusters(b)
+		if slices.ContainsFunc(reached.Clusters(a), func(name string) bool {
+			return name != "" && slices.Contains(theirs, name)
+		}) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(set.Deployers(a), func(one gitops.Deployment) bool {
+		return slices.ContainsFunc(set.Deployers(b), func(other gitops.Deployment) bool { return sameCluster(one, other) })
+	})
+}
+
+// sameCluster reports whether two deployments go to the same cluster.
+func sameCluster(a, b gitops.Deployment) bool {
+	if a.Cluster != b.Cluster || a.Object.Kind == "ApplicationSet" && a.Cluster == "" || strings.Contains(a.Cluster, "{{") {
+		return false
+	}
+	if a.From != "" || b.From != "" {
+		return a.From == b.From
+	}
+	return path.Dir(cmp.Or(a.Where.Path, "a")) == path.Dir(cmp.Or(b.Where.Path, "b"))
+}

@@ -1,0 +1,102 @@
+package builtin
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/diff/difftest"
+	"github.com/lintel-bot/lintel/checks/settings"
+	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/tree/treetest"
+)
+
+// found are what Look finds in a change from one archive to another, "old" where the base has it; from nothing, all of
+// the head counts. only are the checks that look.
+func found(t *testing.T, base, head string, clusters func(roots.Root) []string, only settings.Checks) (list []string) {
+	t.Helper()
+	r := treetest.New(t)
+	from := ""
+	if base != "" {
+		from = r.Commit(base)
+	}
+	trees, _ := difftest.Trees(t, r, from, from, r.Commit(base+head))
+	sides := &diff.Sides{Trees: trees, Base: difftest.Renderer(trees.Base.Roots), Head: difftest.Renderer(trees.Head.Roots),
+		All: base == ""}
+	reached := &Reached{Sides: sides, Clusters: clusters}
+	for _, root := range sides.Reached() {
+		one, err := sides.Render(t.Context(), root)
+		if err != nil || len(one.Head) > 0 {
+			t.Fatal(err, one.Head)
+		}
+		reached.Roots = append(reached.Roots, one)
+	}
+	pairs, err := Look(t.Context(), reached, only)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range pairs {
+		for _, issue := range p.New.Issues {
+			at := p.New.Origin(issue.Pointer)
+			line := p.Root.Name() + " " + at.Path + " " + string(issue.Check) + ": " + issue.Message
+			if old := p.Earlier(); old != nil && len(old.Issues) > 0 {
+				line += " old"
+			}
+			list = append(list, line)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+func TestDeployedTwice(t *testing.T) {
+	flux := func(file, name, path, more string) string {
+		return "-- " + file + " --\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: " + name +
+			", namespace: flux-system}\nspec:\n  path: ./" + path + "\n  prune: true\n  interval: 1m\n" +
+			"  sourceRef: {kind: GitRepository, name: flux-system}\n" + more
+	}
+	object := func(file, kind, meta string) string {
+		return "-- " + file + " --\napiVersion: v1\nkind: " + kind + "\nmetadata: {" + meta + "}\n"
+	}
+	a := flux("cluster/a.yaml", "a", "apps/a", "") + object("apps/a/ns.yaml", "Namespace", "name: shop")
+	b := flux("cluster/b.yaml", "b", "apps/b", "") + object("apps/b/ns.yaml", "Namespace", "name: shop")
+	const says = "apps/b apps/b/ns.yaml deployed-twice: apps/a deploys it, " +
+		"too: each undoes what the other does"
+	none := func(roots.Root) []string { return []string{""} }
+	kustomized := strings.NewReplacer("-- apps/a/ns.yaml --", "-- apps/a/kustomization.yaml --\nresources: [../base]\n"+
+		"-- apps/base/kustomization.yaml --\nresources: [ns.yaml]\n-- apps/base/ns.yaml --")
+	for _, c := range []struct {
+		name, base, head string
+		clusters         func(roots.Root) []string
+		want             []string
+	}{
+		{"one of a folder, all", "", a + b, nil, []string{says}},
+		{"a second one that the change brings: the first is not reached", a, b, nil, nil},
+		{"both are brought", "-- readme --\n", a + b, nil, []string{says}},
+		{"other folders may be of other clusters", "", a + strings.ReplaceAll(b, "cluster/b", "other/b"), none, nil},
+		{"the settings say that they are of one", "", a + strings.ReplaceAll(b, "cluster/b", "other/b"),
+			func(roots.Root) []string { return []string{"prod"} }, []string{says}},
+		{"another cluster by its address", "", a + flux("cluster/b.yaml", "b", "apps/b", "  kubeConfig: {secretRef: {name: x}}\n") +
+			object("apps/b/ns.yaml", "Namespace", "name: shop"), nil, nil},
+		{"nobody deploys them", "", object("apps/a/ns.yaml", "Namespace", "name: shop") +
+			object("apps/b/ns.yaml", "Namespace", "name: shop"), nil, nil},
+		{"no namespace", "", strings.ReplaceAll(a+b, "kind: Namespace", "kind: ConfigMap"), nil, nil},
+		{"it is shared on purpose", "", a + flux("cluster/b.yaml", "b", "apps/b", "") + object("apps/b/ns.yaml", "Namespace",
+			"name: shop, annotations: {kustomize.toolkit.fluxcd.io/ssa: Merge}"), nil, nil},
+		{"a base that another root has, too", kustomized.Replace(a), flux("cluster/b.yaml", "b", "apps/b", "") +
+			"-- apps/b/kustomization.yaml --\nresources: [../base]\n", nil,
+			[]string{strings.ReplaceAll(says, "apps/b/ns.yaml", "apps/base/ns.yaml")}},
+		{"it was so before, and is edited", a + b, object("apps/b/ns.yaml", "Namespace", "name: shop, labels: {a: b}") +
+			object("apps/a/ns.yaml", "Namespace", "name: shop, labels: {a: b}"), nil, []string{says + " old"}},
+		{"it was so before, and something else is edited", a + b + object("apps/b/o.yaml", "ConfigMap", "name: o"),
+			object("apps/b/o.yaml", "ConfigMap", "name: other"), nil, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := found(t, c.base, c.head, c.clusters, settings.Checks{})
+			if !slices.Equal(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
