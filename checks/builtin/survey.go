@@ -67,7 +67,7 @@ type Sight struct {
 
 // surveys are the checks that look at whole roots.
 func surveys() []Survey {
-	return []Survey{selector{}, missingKey{}, deployedTwice{}, idleEntry(render.PatchTarget), idleEntry(render.ImageEntry),
+	return []Survey{selector{}, missingKey{}, deployedTwice{}, unusedValues{}, idleEntry(render.PatchTarget), idleEntry(render.ImageEntry),
 		idleEntry(render.PostRenderer)}
 }
 

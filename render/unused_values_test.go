@@ -1,0 +1,61 @@
+package render_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/lintel-bot/lintel/render"
+)
+
+// Values that no template reads are named, where that is certain.
+func TestUnusedValues(t *testing.T) {
+	chart := func(values, template string) string {
+		return "-- chart/values.yaml --\n" + values + "-- chart/templates/more.yaml --\napiVersion: v1\nkind: ConfigMap\n" +
+			"metadata: {name: more}\ndata:\n" + template
+	}
+	const (
+		port    = "service: {port: 1, type: a}\nimage: a\n"
+		reads   = "  a: '{{ .Values.service.port }} {{ .Values.service.type }}'\n"
+		at      = "flux/app.yaml:11: no template of the chart app reads the value "
+		ranging = "  a: '{{ range $k, $v := .Values.service }}{{ if $v.on }}{{ $k }}{{ end }}{{ end }}'\n"
+	)
+	for _, c := range []struct{ name, values, chart, want string }{
+		{"all are read", "    service: {port: 2}", chart(port, reads), ""},
+		{"a typo", "    servcie: {port: 2}", chart(port, reads), at + "servcie"},
+		{"a typo below", "    service: {prot: 2}", chart(port, reads), at + "service.prot"},
+		{"a default in a comment", "    extra: x", chart(port+"# extra: y\n", reads), ""},
+		{"it is read where something is turned on", "    extra: x", chart(port, reads+
+			"{{ if .Values.on }}  b: {{ .Values.extra }}{{ end }}\n"), ""},
+		{"keys that are ranged over", "    service: {prot: {on: false}}", chart("service: {port: {on: true}}\nimage: a\n",
+			ranging), ""},
+		{"a map that is printed whole", "    service: {prot: 2}", chart(port, reads+
+			"{{ if .Values.on }}  b: '{{ toJson .Values.service }}'{{ end }}\n"), ""},
+		{"all values are given away", "    servcie: 2", chart(port, reads+
+			"{{ if .Values.image }}{{ else }}  b: '{{ toJson .Values }}'{{ end }}\n"), ""},
+		{"by an index", "    service: {prot-x: 2}", chart(port, reads+"  b: '{{ index .Values \"service\" \"port\" }}'\n"), ""},
+		{"a map without defaults is for the user to name", "    service: {prot: 2}", chart("service: {}\nimage: a\n", reads),
+			""},
+		{"a schema knows it", "    servcie: 2", chart(port, reads) + "-- chart/values.schema.json --\n" +
+			`{"properties": {"servcie": {"type": "integer"}}}` + "\n", ""},
+		{"a text that is a template says it", "    host: x\n    image: 'a{{ .Values.host }}'", chart(port,
+			"  a: '{{ tpl .Values.image . }} {{ .Values.service.port }}'\n"), ""},
+		{"an anchor", "    common: &c {a: 1}\n    service: *c", chart(port, reads), ""},
+		{"what only the file uses", "    x-common: 1", chart(port, reads), ""},
+		{"a value that is not known", "    servcie: 2\n  valuesFrom: [{kind: Secret, name: s}]", chart(port, reads), ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := renderReleases(t, fluxRepo+"  values:\n"+c.values+"\n"+c.chart, render.Config{})
+			var list []string
+			if res := r.renderer.UnusedValues(t.Context(), r.one.Root); res != nil {
+				for _, issue := range res.Issues {
+					at := res.Origin(issue.Pointer)
+					list = append(list, fmt.Sprintf("%s:%d: %s", at.Path, at.StartLine, issue.Message))
+				}
+			}
+			if got := strings.Join(list, "\n"); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
