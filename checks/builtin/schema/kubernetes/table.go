@@ -1,0 +1,206 @@
+package kubernetes
+
+import (
+	_ "embed"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+//go:generate sh -c "go run ./generate 25 37 > table.txt"
+
+//go:embed table.txt
+var text string
+
+// table is what all versions of Kubernetes say. It is immutable: about 2 MB, read in some milliseconds when it is first
+// asked for.
+type table struct {
+	first, last int // minor versions
+	kinds       map[kind]variants[*object]
+	groups      map[string]bool
+}
+
+type kind struct{ apiVersion, kind string }
+
+// versions are the minor versions that have something, a bit for each from the first of the table on.
+type versions uint32
+
+// variants are what something is, each in versions of its own.
+type variants[T any] []struct {
+	in versions
+	is T
+}
+
+// object is a type with fields.
+type object struct {
+	name     string // as people call it: PodSpec
+	fields   map[string]variants[field]
+	required []string // those that some version wants, sorted
+}
+
+type field struct {
+	form     *form
+	required bool
+}
+
+// form says which values are allowed.
+type form struct {
+	is     base
+	of     *form    // the elements of a list or map
+	object *object  // the type of an object with fields
+	enum   []string // nil: any
+}
+
+type base byte
+
+const (
+	isAny base = iota
+	isString
+	isInt32
+	isInt64
+	isNumber
+	isBool
+	isQuantity
+	isIntOrString
+	isTime
+	isBytes
+	isMap    // of anything where there is no of
+	isList   // of of
+	isObject // of object
+)
+
+// The names of the bases in the table.
+var bases = map[string]base{"any": isAny, "string": isString, "int32": isInt32, "int64": isInt64, "number": isNumber,
+	"bool": isBool, "quantity": isQuantity, "intstr": isIntOrString, "time": isTime, "bytes": isBytes, "object": isMap}
+
+var all = sync.OnceValue(func() *table { return parse(text) })
+
+// parse reads the table. What it cannot read is a mistake of its generator, and ends the program: a test reads it.
+func parse(text string) *table {
+	t := &table{kinds: map[kind]variants[*object]{}, groups: map[string]bool{}}
+	objects, forms := map[string]*object{}, map[string]*form{}
+	objectOf := func(name string) *object {
+		if objects[name] == nil {
+			objects[name] = &object{name: name[strings.LastIndexByte(name, '.')+1:], fields: map[string]variants[field]{}}
+		}
+		return objects[name]
+	}
+	var formOf func(string) *form
+	formOf = func(s string) *form {
+		if f := forms[s]; f != nil {
+			return f
+		}
+		f := &form{}
+		forms[s] = f
+		if name, ok := strings.CutPrefix(s, "&"); ok {
+			f.is, f.object = isObject, objectOf(name)
+		} else if of, ok := strings.CutPrefix(s, "[]"); ok {
+			f.is, f.of = isList, formOf(of)
+		} else if of, ok := strings.CutPrefix(s, "{}"); ok {
+			f.is, f.of = isMap, formOf(of)
+		} else {
+			name, enum, some := strings.Cut(strings.TrimSuffix(s, ")"), "(")
+			if f.is, ok = bases[name]; !ok {
+				panic(fmt.Sprintf("the table has the type %q", s))
+			}
+			if some {
+				f.enum = strings.Split(strings.ReplaceAll(enum, "+", " "), "|")
+			}
+		}
+		return f
+	}
+	var into *object
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		words := strings.Fields(line)
+		switch {
+		case strings.HasPrefix(line, "#"):
+		case strings.HasPrefix(line, " "):
+			required := strings.HasPrefix(words[1], "!")
+			into.add(words[0], t.ranges(words[2:]), field{formOf(strings.TrimPrefix(words[1], "!")), required})
+		case words[0] == "type":
+			into = objectOf(words[1])
+		case words[0] == "kind":
+			k := kind{words[1], words[2]}
+			t.kinds[k] = append(t.kinds[k], struct {
+				in versions
+				is *object
+			}{t.ranges(words[4:]), objectOf(words[3])})
+			t.groups[groupOf(words[1])] = true
+		case words[0] == "versions":
+			t.first, t.last = number(words[1]), number(words[2])
+		default:
+			panic(fmt.Sprintf("the table has the line %q", line))
+		}
+	}
+	for _, o := range objects {
+		slices.Sort(o.required)
+	}
+	return t
+}
+
+func (o *object) add(name string, in versions, f field) {
+	o.fields[name] = append(o.fields[name], struct {
+		in versions
+		is field
+	}{in, f})
+	if f.required && !slices.Contains(o.required, name) {
+		o.required = append(o.required, name)
+	}
+}
+
+// ranges reads the versions at the end of a line: none are all.
+func (t *table) ranges(words []string) (in versions) {
+	if len(words) == 0 {
+		return t.every()
+	}
+	for r := range strings.SplitSeq(words[0], ",") {
+		from, to, _ := strings.Cut(r, "-")
+		for minor := number(from); minor <= number(to); minor++ {
+			in |= t.version(minor)
+		}
+	}
+	return in
+}
+
+func (t *table) version(minor int) versions { return 1 << (minor - t.first) }
+
+func (t *table) every() versions { return 1<<(t.last-t.first+1) - 1 }
+
+func number(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		panic(fmt.Sprintf("the table has the number %q", s))
+	}
+	return n
+}
+
+// groupOf returns the group of an API version, empty for the core's.
+func groupOf(apiVersion string) string {
+	group, _, ok := strings.Cut(apiVersion, "/")
+	if !ok {
+		return ""
+	}
+	return group
+}
+
+// names lists the fields that some of the versions have, sorted.
+func (o *object) names(in versions) (list []string) {
+	for _, name := range slices.Sorted(maps.Keys(o.fields)) {
+		if o.fields[name].all()&in != 0 {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// all are the versions that have any of the variants.
+func (v variants[T]) all() (in versions) {
+	for _, one := range v {
+		in |= one.in
+	}
+	return in
+}

@@ -1,0 +1,158 @@
+package kubernetes
+
+import (
+	"encoding/base64"
+	"fmt"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/lintel-bot/lintel/engine/policy"
+)
+
+// Dropped says what becomes of a field that is not known
+// (https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation; server-side apply has no place for it).
+const Dropped = "kubectl apply and server-side apply refuse it, others lose it with a warning"
+
+// refused says what becomes of an object that cannot be read, or that validation does not let in.
+const refused = "the API server refuses the object"
+
+func (w *walk) add(at *path, format string, args ...any) {
+	if len(w.found) < Most {
+		w.found = append(w.found, Violation{at.pointer(), fmt.Sprintf(format, args...)})
+	}
+}
+
+// unknown tells of a field that no type has.
+func (w *walk) unknown(of *object, name string, at *path) {
+	message := fmt.Sprintf("%q is no field of %s in %s", Clip(name), of.name, w.name)
+	if in := of.fields[name].all(); in != 0 {
+		first, last := w.table.first+bits.TrailingZeros32(uint32(in)), w.table.first+bits.Len32(uint32(in))-1
+		if in > w.in {
+			message += fmt.Sprintf(", but from 1.%d on", first)
+		} else {
+			message += fmt.Sprintf(", but up to 1.%d", last)
+		}
+	} else if near := policy.Nearest(name, of.names(w.in)); near != "" {
+		message += fmt.Sprintf(": did you mean %q?", near)
+		w.add(at, "%s (%s)", message, Dropped)
+		return
+	}
+	w.add(at, "%s: %s", message, Dropped)
+}
+
+// enumerated tells of a value that none of the versions takes.
+func (w *walk) enumerated(f *form, field variants[field], value string, at *path) {
+	for _, v := range field {
+		form := v.is.form
+		if form.is == isList {
+			form = form.of
+		}
+		if v.in&w.in != 0 && (form.enum == nil || slices.Contains(form.enum, value)) {
+			return
+		}
+	}
+	if placeholder(value) {
+		return
+	}
+	quoted := make([]string, len(f.enum))
+	for i, e := range f.enum {
+		quoted[i] = strconv.Quote(e)
+	}
+	message := fmt.Sprintf("%q is not one of %s", Clip(value), strings.Join(quoted, ", "))
+	if near := policy.Nearest(value, f.enum); near != "" {
+		message += fmt.Sprintf(": did you mean %q?", near)
+		w.add(at, "%s (%s)", message, refused)
+		return
+	}
+	w.add(at, "%s: %s", message, refused)
+}
+
+// The words for what a value must be.
+var wanted = map[base]string{isString: "a string", isInt32: "a whole number", isInt64: "a whole number", isNumber: "a number",
+	isBool: "true or false", isQuantity: "a quantity", isIntOrString: "a whole number or a string", isTime: "a time",
+	isBytes: "a string in base64", isMap: "a map", isList: "a list", isObject: "a map"}
+
+// mistyped tells of a value of a wrong type.
+func (w *walk) mistyped(f *form, value any, at *path) {
+	is, advice := "", ""
+	switch v := value.(type) {
+	case string:
+		if placeholder(v) {
+			return // of what is filled in by others nobody knows the type
+		}
+		is = "a string"
+		_, err := strconv.ParseFloat(v, 64)
+		if number := f.is == isInt32 || f.is == isInt64 || f.is == isNumber; number && err == nil ||
+			f.is == isBool && (v == "true" || v == "false") {
+			advice = ": write it without quotes"
+		}
+	case bool:
+		is = strconv.FormatBool(v)
+		if f.is == isString {
+			advice = ": write it in quotes"
+		}
+	case map[string]any:
+		is = "a map"
+	case []any:
+		is = "a list"
+	default:
+		is = "a number"
+		if f.is == isString {
+			advice = ": write it in quotes"
+		}
+	}
+	if advice == "" {
+		w.add(at, "must be %s, not %s: %s", wanted[f.is], is, refused)
+		return
+	}
+	w.add(at, "must be %s, not %s%s (%s)", wanted[f.is], is, advice, refused)
+}
+
+// formatted returns what is wrong with a string of a format.
+func formatted(is base, s string) string {
+	switch is {
+	case isQuantity:
+		if _, err := resource.ParseQuantity(s); err != nil {
+			return fmt.Sprintf("%q is no quantity: write it like 500m or 2Gi", Clip(s))
+		}
+	case isTime:
+		if _, err := time.Parse(time.RFC3339, s); err != nil {
+			return fmt.Sprintf("%q is no time: write it like 2006-01-02T15:04:05Z", Clip(s))
+		}
+	case isBytes:
+		if _, err := base64.StdEncoding.DecodeString(s); err != nil {
+			return "is not in base64"
+		}
+	}
+	return ""
+}
+
+// placeholder reports whether a string is made to be replaced before the cluster sees it, by a plugin of Argo CD, by
+// variables of Flux, by SOPS.
+func placeholder(s string) bool {
+	for _, mark := range []struct{ open, end string }{{"<", ">"}, {"${", "}"}, {"$(", ")"}, {"{{", "}}"}, {"ENC[", "]"}} {
+		if _, rest, ok := strings.Cut(s, mark.open); ok && strings.Contains(rest, mark.end) {
+			return true
+		}
+	}
+	return false
+}
+
+// Clip shortens what is quoted.
+func Clip(s string) string {
+	if len(s) > 60 {
+		return strings.ToValidUTF8(s[:60], "") + "..."
+	}
+	return s
+}
+
+// optional are fields that the descriptions hold for required and the API server does not: it sets them, or takes what is
+// empty. They are of the type's name and the field's.
+var optional = map[string]bool{
+	"StatefulSetSpec.serviceName": true, // required in the description up to 1.32
+}
