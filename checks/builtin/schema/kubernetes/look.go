@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
+	"github.com/lintel-bot/lintel/engine/policy"
 )
 
 // Violation is one thing that is wrong with an object.
@@ -69,6 +70,29 @@ func Versions(apiVersion, name string) (first, last int, ok bool) {
 		return 0, 0, false
 	}
 	return all().first + bits.TrailingZeros32(uint32(in)), all().first + bits.Len32(uint32(in)) - 1, true
+}
+
+// Served lists the API versions in which some known version of Kubernetes has a kind, sorted.
+func Served(name string) (list []string) {
+	for k := range all().kinds {
+		if k.kind == name {
+			list = append(list, k.apiVersion)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// NearestKind returns the kind that a misspelled one most likely stands for, of the same API version; empty when none is
+// near.
+func NearestKind(apiVersion, name string) string {
+	var names []string
+	for k := range all().kinds {
+		if k.apiVersion == apiVersion {
+			names = append(names, k.kind)
+		}
+	}
+	return policy.Nearest(name, names)
 }
 
 // Look returns what is wrong with an object of a kind that is served, nothing for any other. The object is JSON as
@@ -228,7 +252,7 @@ func (w *walk) scalar(f *form, field variants[field], value any, at *path) {
 	case mistyped:
 		w.mistyped(f, value, at)
 	default:
-		if s, ok := value.(string); ok && placeholder(s) {
+		if s, ok := value.(string); ok && Placeholder(s) {
 			return
 		}
 		w.add(at, "%s: the API server refuses the object", problem)

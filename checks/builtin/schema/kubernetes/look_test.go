@@ -75,6 +75,8 @@ func TestLook(t *testing.T) {
 		{"metadata", "1.33", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: s, annotations: {a: true}}",
 			"/metadata/annotations/a must be a string, not true: write it in quotes (the API server refuses the object)"},
 		{"service name", "1.30", "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: s}\nspec: {selector: {}, template: {metadata: {labels: {a: b}}, spec: {containers: []}}}", ""},
+		{"role", "1.30", "apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: s}\n" +
+			"roleRef: {kind: Role}", "/roleRef/name is missing: RoleRef needs it"},
 		{"not served", "1.33", "apiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata: {nam: s}", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -137,6 +137,10 @@ func parse(text string) *table {
 		}
 	}
 	for _, o := range objects {
+		o.required = slices.DeleteFunc(o.required, func(name string) bool {
+			last, _ := latest(o.fields[name], t.every())
+			return !last.required // newer descriptions are truer: the field was never asked for
+		})
 		slices.Sort(o.required)
 	}
 	return t

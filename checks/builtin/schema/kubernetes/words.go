@@ -14,8 +14,8 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// Dropped says what becomes of a field that is not known
-// (https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation; server-side apply has no place for it).
+// Dropped says what becomes of a field that is not known, see
+// https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation; server-side apply has no place for it.
 const Dropped = "kubectl apply and server-side apply refuse it, others lose it with a warning"
 
 // refused says what becomes of an object that cannot be read, or that validation does not let in.
@@ -56,7 +56,7 @@ func (w *walk) enumerated(f *form, field variants[field], value string, at *path
 			return
 		}
 	}
-	if placeholder(value) {
+	if Placeholder(value) {
 		return
 	}
 	quoted := make([]string, len(f.enum))
@@ -73,8 +73,8 @@ func (w *walk) enumerated(f *form, field variants[field], value string, at *path
 }
 
 // The words for what a value must be.
-var wanted = map[base]string{isString: "a string", isInt32: "a whole number", isInt64: "a whole number", isNumber: "a number",
-	isBool: "true or false", isQuantity: "a quantity", isIntOrString: "a whole number or a string", isTime: "a time",
+var wanted = map[base]string{isString: "a string", isInt32: "a whole number", isInt64: "a whole number",
+	isNumber: "a number", isBool: "true or false", isQuantity: "a quantity", isIntOrString: "a whole number or a string", isTime: "a time",
 	isBytes: "a string in base64", isMap: "a map", isList: "a list", isObject: "a map"}
 
 // mistyped tells of a value of a wrong type.
@@ -82,13 +82,13 @@ func (w *walk) mistyped(f *form, value any, at *path) {
 	is, advice := "", ""
 	switch v := value.(type) {
 	case string:
-		if placeholder(v) {
+		if Placeholder(v) {
 			return // of what is filled in by others nobody knows the type
 		}
 		is = "a string"
 		_, err := strconv.ParseFloat(v, 64)
-		if number := f.is == isInt32 || f.is == isInt64 || f.is == isNumber; number && err == nil ||
-			f.is == isBool && (v == "true" || v == "false") {
+		number := f.is == isInt32 || f.is == isInt64 || f.is == isNumber
+		if number && err == nil || f.is == isBool && (v == "true" || v == "false") {
 			advice = ": write it without quotes"
 		}
 	case bool:
@@ -132,9 +132,9 @@ func formatted(is base, s string) string {
 	return ""
 }
 
-// placeholder reports whether a string is made to be replaced before the cluster sees it, by a plugin of Argo CD, by
+// Placeholder reports whether a string is made to be replaced before the cluster sees it, by a plugin of Argo CD, by
 // variables of Flux, by SOPS.
-func placeholder(s string) bool {
+func Placeholder(s string) bool {
 	for _, mark := range []struct{ open, end string }{{"<", ">"}, {"${", "}"}, {"$(", ")"}, {"{{", "}}"}, {"ENC[", "]"}} {
 		if _, rest, ok := strings.Cut(s, mark.open); ok && strings.Contains(rest, mark.end) {
 			return true
@@ -151,8 +151,26 @@ func Clip(s string) string {
 	return s
 }
 
-// optional are fields that the descriptions hold for required and the API server does not: it sets them, or takes what is
-// empty. They are of the type's name and the field's.
+// optional are fields that the descriptions hold for required and the API server does not, or not everywhere: the name
+// of the type and of the field. They were found by asking the validation of k8s.io/kubernetes v1.37.0 about objects without each
+// required field.
 var optional = map[string]bool{
-	"StatefulSetSpec.serviceName": true, // required in the description up to 1.32
+	"CSIDriver.spec":                          true,
+	"HTTPHeader.value":                        true,
+	"ISCSIPersistentVolumeSource.lun":         true,
+	"ISCSIVolumeSource.lun":                   true,
+	"LimitRangeSpec.limits":                   true,
+	"OwnerReference.apiVersion":               true, // those of a template are not looked at
+	"OwnerReference.kind":                     true,
+	"OwnerReference.name":                     true,
+	"OwnerReference.uid":                      true,
+	"PodFailurePolicy.rules":                  true,
+	"PreferredSchedulingTerm.preference":      true,
+	"ScaleIOPersistentVolumeSource.secretRef": true,
+	"ScaleIOVolumeSource.secretRef":           true,
+	"SleepAction.seconds":                     true,
+	"SuccessPolicy.rules":                     true,
+	"Sysctl.value":                            true,
+	"Taint.effect":                            true,
+	"TokenRequest.audience":                   true,
 }

@@ -1,0 +1,176 @@
+package custom
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+)
+
+// The limits of a schema. Those of the largest definitions in use are a tenth of them; the API server holds no object of
+// more than 1.5 MB.
+const (
+	maxNodes     = 200_000 // values in the schema
+	maxDepth     = 100     // of the schema's maps and lists
+	maxRules     = 1_000   // CEL rules
+	maxRuleBytes = 512 << 10
+	maxWork      = 5_000_000 // values in defaults times values in the object
+)
+
+// schema is a compiled schema. It is immutable.
+type schema struct {
+	structural *structural.Structural
+	prunes     bool
+	validator  validation.SchemaValidator
+	rules      *cel.Validator // nil where there are none
+	defaults   int            // values in all defaults
+}
+
+// get compiles the schema when it is first asked for. It is nil where there is none.
+func (s *schemaOf) get() (*schema, error) {
+	s.once.Do(func() {
+		if s.source != nil {
+			s.schema, s.err = compile(s.source, !s.unknown)
+		}
+		s.source = nil
+	})
+	return s.schema, s.err
+}
+
+// Structural returns why a schema (openAPIV3Schema) is not taken by the API server, nil where nothing is known against
+// it. Its rules are not looked at.
+func Structural(source any) error {
+	_, _, err := parse(source)
+	return err
+}
+
+// compile compiles a schema. The code of the API server is made for schemas that its validation has let in; a panic of
+// it about one that is not is an error.
+func compile(source any, prunes bool) (out *schema, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			out, err = nil, errUnreadable
+		}
+	}()
+	props, s, err := parse(source)
+	if err != nil {
+		return nil, err
+	}
+	if err := defaulting.PruneDefaults(s); err != nil {
+		return nil, fmt.Errorf("the defaults of the schema do not fit it: %w", err)
+	}
+	validator, _, err := validation.NewSchemaValidator(props)
+	if err != nil {
+		return nil, fmt.Errorf("the schema cannot be read: %w", err)
+	}
+	return &schema{structural: s, prunes: prunes, validator: validator, defaults: defaults(source),
+		rules: cel.NewValidator(s, true, celconfig.PerCallLimit)}, nil
+}
+
+var errUnreadable = errors.New("the schema cannot be read")
+
+// parse reads a schema.
+func parse(source any) (props *apiextensions.JSONSchemaProps, s *structural.Structural, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = errUnreadable
+		}
+	}()
+	if err := (&count{}).walk(source, 0); err != nil {
+		return nil, nil, err
+	}
+	data, err := json.Marshal(source)
+	if err != nil {
+		return nil, nil, errUnreadable
+	}
+	var written apiextensionsv1.JSONSchemaProps
+	if err := json.Unmarshal(data, &written); err != nil {
+		return nil, nil, fmt.Errorf("the schema cannot be read: %w", err)
+	}
+	props = &apiextensions.JSONSchemaProps{}
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&written, props, nil); err != nil {
+		return nil, nil, fmt.Errorf("the schema cannot be read: %w", err)
+	}
+	if s, err = structural.NewStructural(props); err != nil {
+		return nil, nil, fmt.Errorf("the schema is not structural: %w", err)
+	}
+	if errs := structural.ValidateStructural(field.NewPath("openAPIV3Schema"), s); len(errs) > 0 {
+		return nil, nil, fmt.Errorf("the schema is not structural: %w", errs[0])
+	}
+	return props, s, nil
+}
+
+// count bounds a schema.
+type count struct{ nodes, rules, ruleBytes int }
+
+func (c *count) walk(v any, depth int) error {
+	if c.nodes++; c.nodes > maxNodes {
+		return fmt.Errorf("the schema has more than %d values", maxNodes)
+	}
+	if depth > maxDepth {
+		return fmt.Errorf("the schema is nested more than %d levels deep", maxDepth)
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		if rule, ok := v["rule"].(string); ok {
+			c.rules++
+			if c.ruleBytes += len(rule); c.rules > maxRules || c.ruleBytes > maxRuleBytes {
+				return fmt.Errorf("the schema has more than %d rules, or rules of more than %d bytes", maxRules, maxRuleBytes)
+			}
+		}
+		for _, child := range v {
+			if err := c.walk(child, depth+1); err != nil {
+				return err
+			}
+		}
+	case []any:
+		for _, child := range v {
+			if err := c.walk(child, depth+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// defaults counts the values in all defaults of a schema.
+func defaults(source any) (n int) {
+	switch v := source.(type) {
+	case map[string]any:
+		if d, ok := v["default"]; ok {
+			n += nodes(d)
+		}
+		for _, child := range v {
+			n += defaults(child)
+		}
+	case []any:
+		for _, child := range v {
+			n += defaults(child)
+		}
+	}
+	return n
+}
+
+// nodes counts the values in a value.
+func nodes(v any) int {
+	n := 1
+	switch v := v.(type) {
+	case map[string]any:
+		for _, child := range v {
+			n += nodes(child)
+		}
+	case []any:
+		for _, child := range v {
+			n += nodes(child)
+		}
+	}
+	return n
+}

@@ -1,0 +1,119 @@
+// Package custom looks at custom resources by their definitions, with the API server's own code
+// (k8s.io/apiextensions-apiserver): what is pruned, the schema, list types, embedded objects, and the CEL rules with the
+// old object.
+package custom
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// Definitions are the definitions of custom resources that a cluster has. They are safe for concurrent use. A schema is
+// compiled when an object of it is first looked at.
+type Definitions struct {
+	kinds map[kind]*declared
+}
+
+type kind struct{ group, name string }
+
+// declared is a kind by all definitions of it: several roots may bring several versions of one.
+type declared struct {
+	serves   map[string][]*schemaOf // by version; nil: it has no schema
+	versions []string               // sorted
+	legacy   bool                   // a definition is of a version that is not read
+}
+
+// schemaOf is the schema of one version of a kind.
+type schemaOf struct {
+	source  any  // openAPIV3Schema
+	unknown bool // fields that the schema does not name stay: spec.preserveUnknownFields
+	sum     [32]byte
+	once    sync.Once
+	schema  *schema
+	err     error
+}
+
+// New returns the definitions among some objects; others are left out.
+func New(objects []map[string]any) *Definitions {
+	d := &Definitions{kinds: map[kind]*declared{}}
+	for _, o := range objects {
+		d.add(o)
+	}
+	for _, k := range d.kinds {
+		slices.Sort(k.versions)
+	}
+	return d
+}
+
+func (d *Definitions) add(o map[string]any) {
+	if o["kind"] != "CustomResourceDefinition" {
+		return
+	}
+	spec, _ := o["spec"].(map[string]any)
+	names, _ := spec["names"].(map[string]any)
+	group, _ := spec["group"].(string)
+	name, _ := names["kind"].(string)
+	if group == "" || name == "" {
+		return
+	}
+	k := d.kinds[kind{group, name}]
+	if k == nil {
+		k = &declared{serves: map[string][]*schemaOf{}}
+		d.kinds[kind{group, name}] = k
+	}
+	if o["apiVersion"] != "apiextensions.k8s.io/v1" {
+		k.legacy = true // its schema need not be structural
+		return
+	}
+	versions, _ := spec["versions"].([]any)
+	for _, v := range versions {
+		version, _ := v.(map[string]any)
+		name, _ := version["name"].(string)
+		if name == "" || version["served"] == false {
+			continue
+		}
+		if !slices.Contains(k.versions, name) {
+			k.versions = append(k.versions, name)
+		}
+		holder, _ := version["schema"].(map[string]any)
+		k.add(name, &schemaOf{source: holder["openAPIV3Schema"], unknown: spec["preserveUnknownFields"] == true})
+	}
+}
+
+// maxVersions bounds how many definitions of one kind an object is looked at by.
+const maxVersions = 4
+
+func (k *declared) add(version string, s *schemaOf) {
+	data, err := json.Marshal(s.source) // the keys are sorted
+	if err != nil {
+		data = fmt.Appendf(nil, "%p", s)
+	}
+	s.sum = sha256.Sum256(fmt.Appendf(data, " %v", s.unknown))
+	list := k.serves[version]
+	if len(list) < maxVersions && !slices.ContainsFunc(list, func(o *schemaOf) bool { return o.sum == s.sum }) {
+		k.serves[version] = append(list, s)
+	}
+}
+
+// Has reports whether a kind is defined, and in which versions; none where the definition does not tell.
+func (d *Definitions) Has(group, name string) (versions []string, ok bool) {
+	k := d.kinds[kind{group, name}]
+	if k == nil || k.legacy {
+		return nil, k != nil
+	}
+	return k.versions, true
+}
+
+// Kinds lists the names of the kinds of a group that are defined, sorted.
+func (d *Definitions) Kinds(group string) (names []string) {
+	for k := range d.kinds {
+		if k.group == group {
+			names = append(names, k.name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,242 @@
+package custom
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+
+	"github.com/lintel-bot/lintel/checks/builtin/schema/kubernetes"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
+	"github.com/lintel-bot/lintel/engine/policy"
+)
+
+// Violation is one thing that is wrong with an object.
+type Violation = kubernetes.Violation
+
+// Look returns what is wrong with an object of a kind that is defined, but for its metadata; nothing where it has no
+// schema. old is what the object was before, nil where it is new: rules about transitions ask for it. Where there are
+// several definitions, the one counts that says least. The error says why the definition cannot be used.
+func (d *Definitions) Look(ctx context.Context, group, version string, object, old map[string]any) ([]Violation, error) {
+	name, _ := object["kind"].(string)
+	k := d.kinds[kind{group, name}]
+	if k == nil {
+		return nil, nil
+	}
+	list, ok := k.serves[version]
+	if !ok {
+		if k.legacy || len(k.versions) == 0 {
+			return nil, nil
+		}
+		return []Violation{{Pointer: "/apiVersion", Message: fmt.Sprintf(
+			"%s has no version %q by its definition, but %s: the API server does not take the object", name,
+			kubernetes.Clip(version), strings.Join(k.versions, ", "))}}, nil
+	}
+	if oldKind, _ := old["kind"].(string); oldKind != name || old["apiVersion"] != object["apiVersion"] {
+		old = nil // another version of it would have to be converted
+	}
+	var least []Violation
+	var failed error
+	looked := false
+	for _, s := range list {
+		schema, err := s.get()
+		if err != nil {
+			failed = err
+			continue
+		}
+		if schema == nil {
+			return nil, nil
+		}
+		found, err := schema.look(ctx, object, old)
+		if err != nil {
+			failed = err
+			continue
+		}
+		if !looked || len(found) < len(least) {
+			looked, least = true, found
+		}
+	}
+	if !looked {
+		return nil, failed
+	}
+	return least, nil
+}
+
+// look says what the API server has against an object, in the order of its steps
+// (k8s.io/apiextensions-apiserver/pkg/registry/customresource).
+func (s *schema) look(ctx context.Context, object, old map[string]any) (found []Violation, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			found, err = nil, errors.New("the object cannot be looked at by its definition")
+		}
+	}()
+	n := nodes(object)
+	if s.defaults*n > maxWork || n > maxNodes {
+		return nil, errors.New("the object and its definition are too large")
+	}
+	o, unknown := s.read(object)
+	var was any
+	if old != nil && s.defaults*nodes(old) <= maxWork {
+		was, _ = s.read(old)
+	}
+	for _, path := range unknown {
+		found = append(found, s.unknown(object, path))
+	}
+	errs := validation.ValidateCustomResource(nil, o, s.validator)
+	errs = append(errs, objectmeta.Validate(ctx, nil, o, s.structural, false)...)
+	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, s.structural, o)...)
+	if len(errs) == 0 && s.rules != nil { // rules may rely on the schema
+		ruled, _ := s.rules.Validate(ctx, nil, s.structural, o, was, celconfig.RuntimeCELCostBudget)
+		for _, e := range ruled {
+			if e.Type == field.ErrorTypeInternal || strings.HasPrefix(e.Detail, "rule compile error") {
+				return found, fmt.Errorf("a rule of the definition cannot be used: %s", firstLine(e.Detail))
+			}
+		}
+		errs = ruled
+	}
+	for _, e := range errs {
+		if v := violation(object, e); !slices.Contains(found, v) && !open(object, v.Pointer, e) {
+			found = append(found, v)
+		}
+	}
+	found = slices.DeleteFunc(found, func(v Violation) bool { _, ok := jsonpointer.Below(v.Pointer, "/status"); return ok })
+	slices.SortStableFunc(found, func(a, b Violation) int {
+		return cmp.Or(strings.Compare(a.Pointer, b.Pointer), strings.Compare(a.Message, b.Message))
+	})
+	return found[:min(len(found), kubernetes.Most)], nil
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+// read returns an object as the API server reads it: without what is not known, whose paths are returned, without nulls
+// that nothing allows, with defaults.
+func (s *schema) read(object map[string]any) (o map[string]any, unknown []string) {
+	o = clone(object).(map[string]any)
+	delete(o, "status") // where the status is a subresource, it is not taken; elsewhere nobody writes one by hand
+	if s.prunes {
+		unknown = pruning.PruneWithOptions(o, s.structural, true, structural.UnknownFieldPathOptions{
+			TrackUnknownFieldPaths: true})
+		defaulting.PruneNonNullableNullsWithoutDefaults(o, s.structural)
+	}
+	defaulting.Default(o, s.structural)
+	return o, unknown
+}
+
+// unknown tells of a field that is pruned.
+func (s *schema) unknown(object map[string]any, path string) Violation {
+	tokens := resolve(object, path)
+	in := s.structural
+	for _, token := range tokens[:len(tokens)-1] {
+		if in == nil {
+			break
+		}
+		if property, ok := in.Properties[token]; ok {
+			in = &property
+		} else if in.AdditionalProperties != nil {
+			in = in.AdditionalProperties.Structural
+		} else {
+			in = in.Items
+		}
+	}
+	name := tokens[len(tokens)-1]
+	message := fmt.Sprintf("%q is no field by the definition of %v", kubernetes.Clip(name), object["kind"])
+	if in != nil {
+		if near := policy.Nearest(name, slices.Sorted(maps.Keys(in.Properties))); near != "" {
+			return Violation{Pointer: pointer(tokens),
+				Message: fmt.Sprintf("%s: did you mean %q? (%s)", message, near, kubernetes.Dropped)}
+		}
+	}
+	return Violation{Pointer: pointer(tokens), Message: message + ": " + kubernetes.Dropped}
+}
+
+// open reports whether what is wrong depends on values that are filled in before the cluster sees the object.
+func open(object map[string]any, pointer string, e *field.Error) bool {
+	return e.Type != field.ErrorTypeRequired && replaced(jsonpointer.At(object, pointer))
+}
+
+// replaced reports whether a value has a string that is to be replaced.
+func replaced(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return kubernetes.Placeholder(v)
+	case map[string]any:
+		for _, child := range v {
+			if replaced(child) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, replaced)
+	}
+	return false
+}
+
+// violation puts an error of the API server in our words, where these are better.
+func violation(object map[string]any, e *field.Error) Violation {
+	v := Violation{Pointer: pointer(resolve(object, e.Field))}
+	detail := e.Detail
+	if path := strings.TrimPrefix(e.Field, "<nil>"); path != "" {
+		detail = strings.TrimPrefix(detail, path+" in body ")
+	}
+	switch e.Type {
+	case field.ErrorTypeRequired:
+		v.Message = fmt.Sprintf("is missing: the definition of %v needs it", object["kind"])
+		if detail != "" {
+			v.Message += ": " + detail
+		}
+		return v
+	case field.ErrorTypeNotSupported:
+		v.Message = "has a value that is none of the " + detail
+	case field.ErrorTypeTypeInvalid:
+		must, is, _ := strings.Cut(detail, ": ")
+		v.Message = must + ", not " + strings.Trim(is, `"`)
+	case field.ErrorTypeDuplicate:
+		v.Message = "is there twice"
+	default:
+		v.Message = detail
+	}
+	v.Message = strings.TrimSpace(v.Message) + ": the API server refuses the object"
+	return v
+}
+
+// clone copies an object, with its numbers as the API server reads them.
+func clone(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, child := range v {
+			out[k] = clone(child)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, child := range v {
+			out[i] = clone(child)
+		}
+		return out
+	case int:
+		return int64(v)
+	case uint64:
+		return int64(v)
+	case float64:
+		if whole := int64(v); float64(whole) == v && v > -1<<53 && v < 1<<53 {
+			return whole
+		}
+	}
+	return v
+}

@@ -1,0 +1,129 @@
+// Package schema looks at objects by what the API server knows of their kinds: the types of Kubernetes, and the
+// definitions of custom resources that a repository declares.
+package schema
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/lintel-bot/lintel/checks/builtin/schema/custom"
+	"github.com/lintel-bot/lintel/checks/builtin/schema/kubernetes"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
+)
+
+// Violation is one thing that is wrong with an object.
+type Violation = kubernetes.Violation
+
+// Schemas are those of one cluster. They are safe for concurrent use.
+type Schemas struct {
+	types *kubernetes.Types
+
+	mu          sync.Mutex
+	definitions func(context.Context) []map[string]any
+	custom      *custom.Definitions // nil until it is asked for
+}
+
+// Compile returns the schemas of a version of Kubernetes ("1.33"; empty: not known) and of the definitions of custom
+// resources, which are asked for when an object of a kind is looked at that is not of Kubernetes.
+func Compile(version string, definitions func(context.Context) []map[string]any) *Schemas {
+	return &Schemas{types: kubernetes.Of(version), definitions: definitions}
+}
+
+// State says how much is known of the kind of an object.
+type State int
+
+// The states of a kind.
+const (
+	Known      State = iota // it was looked at
+	Undeclared              // nobody declares the kind
+	Unusable                // its definition cannot be used: see the reason
+)
+
+// Answer is what a look found.
+type Answer struct {
+	Violations []Violation
+	State      State
+	Reason     string
+}
+
+// Look returns what is wrong with an object. old is what it was before; nil where it is new.
+func (s *Schemas) Look(ctx context.Context, object, old map[string]any) Answer {
+	apiVersion, _ := object["apiVersion"].(string)
+	kind, _ := object["kind"].(string)
+	if _, encrypted := object["sops"].(map[string]any); encrypted || apiVersion == "" || kind == "" {
+		return Answer{} // SOPS: who deploys it decrypts it first
+	}
+	if s.types.Serves(apiVersion, kind) {
+		return Answer{Violations: append(s.types.Look(object), definition(object)...)}
+	}
+	if _, _, known := kubernetes.Versions(apiVersion, kind); known {
+		return Answer{} // another version of Kubernetes has it: the lifecycle of kinds tells that
+	}
+	group, version, ok := strings.Cut(apiVersion, "/")
+	if !ok {
+		return s.nowhere(apiVersion, kind)
+	}
+	definitions, ok := s.defined(ctx)
+	if !ok {
+		return Answer{}
+	}
+	if _, ok := definitions.Has(group, kind); !ok {
+		if kubernetes.Group(apiVersion) {
+			return s.nowhere(apiVersion, kind)
+		}
+		return Answer{State: Undeclared}
+	}
+	found, err := definitions.Look(ctx, group, version, object, old)
+	if err != nil {
+		return Answer{State: Unusable, Reason: err.Error()}
+	}
+	return Answer{Violations: append(s.types.LookMetadata(object["metadata"]), found...)}
+}
+
+// nowhere tells of a kind that no known version of Kubernetes has in an API version of a group of its own. What was
+// removed earlier is told by who knows the lifecycle of kinds.
+func (s *Schemas) nowhere(apiVersion, kind string) Answer {
+	message := fmt.Sprintf("Kubernetes has no kind %q in %s", kubernetes.Clip(kind), kubernetes.Clip(apiVersion))
+	if at := kubernetes.Served(kind); len(at) > 0 {
+		message += fmt.Sprintf(": it is in %s", strings.Join(at, ", "))
+	} else if near := kubernetes.NearestKind(apiVersion, kind); near != "" {
+		message += fmt.Sprintf(": did you mean %q?", near)
+	}
+	return Answer{Violations: []Violation{{Pointer: "/kind", Message: message}}}
+}
+
+// definition tells of schemas in a definition of custom resources that the API server does not take.
+func definition(object map[string]any) (found []Violation) {
+	if object["kind"] != "CustomResourceDefinition" {
+		return nil
+	}
+	versions, _ := jsonpointer.At(object, "/spec/versions").([]any)
+	for i, v := range versions {
+		source := jsonpointer.At(v, "/schema/openAPIV3Schema")
+		if source == nil {
+			continue
+		}
+		if err := custom.Structural(source); err != nil {
+			found = append(found, Violation{Pointer: fmt.Sprintf("/spec/versions/%d/schema/openAPIV3Schema", i),
+				Message: err.Error()})
+		}
+	}
+	return found
+}
+
+// defined returns the definitions; ok is false where they could not be asked for.
+func (s *Schemas) defined(ctx context.Context) (*custom.Definitions, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.custom == nil {
+		list := s.definitions(ctx)
+		if ctx.Err() != nil {
+			return nil, false
+		}
+		s.custom = custom.New(slices.Clip(list))
+	}
+	return s.custom, true
+}

@@ -1,0 +1,272 @@
+package schema
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+)
+
+func read(t testing.TB, text string) (o map[string]any) {
+	t.Helper()
+	data, err := yaml.YAMLToJSON([]byte(text))
+	if err == nil {
+		err = kjson.UnmarshalCaseSensitivePreserveInts(data, &o)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+const definitionOf = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: things.example.com}
+spec:
+  group: example.com
+  names: {kind: Thing, plural: things}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        required: [spec]
+        properties:
+          status: {type: object, properties: {ready: {type: boolean}}}
+          spec:
+            type: object
+            required: [size]
+            x-kubernetes-validations:
+            - {rule: "self.size >= self.least", message: "is smaller than the least"}
+            - {rule: "self.size >= oldSelf.size", message: "cannot shrink"}
+            properties:
+              size: {type: integer, minimum: 1}
+              least: {type: integer, default: 0}
+              mode: {type: string, enum: [fast, slow]}
+              name: {type: string, pattern: "^[a-z]+$", maxLength: 8}
+              port: {x-kubernetes-int-or-string: true}
+              when: {type: string, format: date-time}
+              labels: {type: object, additionalProperties: {type: string}}
+              free: {type: object, x-kubernetes-preserve-unknown-fields: true}
+              maybe: {type: string, nullable: true}
+              list: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {type: object,
+                required: [name], properties: {name: {type: string}, value: {type: string}}}}
+              template: {type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}
+  - name: v1alpha1
+    served: false
+    storage: false
+    schema: {openAPIV3Schema: {type: object}}
+`
+
+func definitions(list ...map[string]any) func(context.Context) []map[string]any {
+	return func(context.Context) []map[string]any { return list }
+}
+
+func words(a Answer) string {
+	var lines []string
+	for _, v := range a.Violations {
+		lines = append(lines, v.Pointer+" "+v.Message)
+	}
+	if a.State != Known {
+		lines = append(lines, fmt.Sprint("state ", a.State, " ", a.Reason))
+	}
+	return strings.Join(lines, "\n")
+}
+
+const (
+	refused = ": the API server refuses the object"
+	dropped = "kubectl apply and server-side apply refuse it, others lose it with a warning"
+)
+
+func TestCustomResources(t *testing.T) {
+	thing := func(spec string) string {
+		return "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a}\nspec: {" + spec + "}\n"
+	}
+	s := Compile("1.33", definitions(read(t, definitionOf)))
+	for _, c := range []struct{ name, old, object, want string }{
+		{"right", "", thing("size: 2, mode: fast, name: a, port: http, when: '2020-01-01T00:00:00Z', labels: {a.b/c: d}, " +
+			"free: {a: {b: 1}}, maybe: null, list: [{name: a}, {name: b}]"), ""},
+		{"null is pruned", "", thing("size: 2, mode: null"), ""},
+		{"unknown", "", thing("size: 2, sise: 3"), `/spec/sise "sise" is no field by the definition of Thing: did you mean "size"? (` + dropped + ")"},
+		{"unknown in a list", "", thing("size: 2, list: [{name: a, valu: b}]"), `/spec/list/0/valu "valu" is no field by the definition of Thing: did you mean "value"? (` + dropped + ")"},
+		{"unknown at the root", "", thing("size: 2") + "specs: {}\n", `/specs "specs" is no field by the definition of Thing: did you mean "spec"? (` + dropped + ")"},
+		{"type", "", thing("size: '2'"), "/spec/size must be of type integer, not string" + refused},
+		{"key with dots", "", thing("size: 2, labels: {a.b/c: 1}"), "/spec/labels/a.b~1c must be of type string, not integer" + refused},
+		{"missing", "", thing("mode: fast"), "/spec/size is missing: the definition of Thing needs it"},
+		{"missing spec", "", "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a}\n", "/spec is missing: the definition of Thing needs it"},
+		{"enum", "", thing("size: 1, mode: quick"), `/spec/mode has a value that is none of the supported values: "fast", "slow"` + refused},
+		{"placeholder", "", thing("size: '${SIZE}', mode: '${MODE}'"), ""},
+		{"minimum", "", thing("size: 0"), "/spec/size should be greater than or equal to 1" + refused},
+		{"pattern", "", thing("size: 1, name: A"), "/spec/name should match '^[a-z]+$'" + refused},
+		{"format", "", thing("size: 1, when: now"), `/spec/when must be of type date-time, not now` + refused},
+		{"list keys", "", thing("size: 1, list: [{name: a}, {name: a}]"), "/spec/list/1 is there twice" + refused},
+		{"embedded", "", thing("size: 1, template: {metadata: {name: a}, spec: {b: c}}"),
+			"/spec/template/apiVersion is missing: the definition of Thing needs it\n" +
+				"/spec/template/kind is missing: the definition of Thing needs it"},
+		{"rule", "", thing("size: 1, least: 2"), "/spec is smaller than the least" + refused},
+		{"rule with the old object", thing("size: 3"), thing("size: 2"), "/spec cannot shrink" + refused},
+		{"old object of another kind", "apiVersion: v1\nkind: Thing\n", thing("size: 2"), ""},
+		{"status", "", thing("size: 2") + "status: {ready: maybe, other: 1}\n", ""},
+		{"metadata", "", "apiVersion: example.com/v1\nkind: Thing\nmetadata: {nam: a, labels: {a: 1}}\nspec: {size: 1}\n",
+			"/metadata/labels/a must be a string, not a number: write it in quotes (the API server refuses the object)\n" +
+				`/metadata/nam "nam" is no field of ObjectMeta in Kubernetes 1.33: did you mean "name"? (` + dropped + ")"},
+		{"encrypted", "", thing("size: ENC") + "sops: {mac: a}\n", ""},
+		{"version", "", strings.Replace(thing("size: 1"), "/v1", "/v2", 1),
+			`/apiVersion Thing has no version "v2" by its definition, but v1: the API server does not take the object`},
+		{"version that is not served", "", strings.Replace(thing("size: 1"), "/v1", "/v1alpha1", 1),
+			`/apiVersion Thing has no version "v1alpha1" by its definition, but v1: the API server does not take the object`},
+		{"undeclared", "", "apiVersion: example.com/v1\nkind: Other\n", "state 1 "},
+		{"undeclared of Kubernetes", "", "apiVersion: apps/v1\nkind: Deploymint\n",
+			`/kind Kubernetes has no kind "Deploymint" in apps/v1: did you mean "Deployment"?`},
+		{"elsewhere in Kubernetes", "", "apiVersion: v1\nkind: Deployment\n",
+			`/kind Kubernetes has no kind "Deployment" in v1: it is in apps/v1`},
+		{"of another version of Kubernetes", "", "apiVersion: autoscaling/v2beta2\nkind: HorizontalPodAutoscaler\nspec: {a: b}\n", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var old map[string]any
+			if c.old != "" {
+				old = read(t, c.old)
+			}
+			object := read(t, c.object)
+			before := fmt.Sprint(object)
+			if got := words(s.Look(t.Context(), object, old)); got != c.want {
+				t.Errorf("got\n%s\nwant\n%s", got, c.want)
+			}
+			if fmt.Sprint(object) != before {
+				t.Error("the object was changed")
+			}
+		})
+	}
+}
+
+// Of several definitions of a kind the one counts by which an object is right, and a definition that cannot be used is
+// said so.
+func TestDefinitions(t *testing.T) {
+	object := read(t, "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a}\nspec: {size: 1, surplus: 2}\n")
+	with := func(old, new string) map[string]any { return read(t, strings.Replace(definitionOf, old, new, 1)) }
+	for _, c := range []struct {
+		name string
+		list []map[string]any
+		want string
+	}{
+		{"none", nil, "state 1 "},
+		{"one", []map[string]any{read(t, definitionOf)}, `/spec/surplus "surplus" is no field by the definition of Thing: ` + dropped},
+		{"two", []map[string]any{read(t, definitionOf), with("mode: {", "other: {type: integer}\n              mode: {")},
+			`/spec/surplus "surplus" is no field by the definition of Thing: ` + dropped},
+		{"newer", []map[string]any{read(t, definitionOf), with("least: {type", "surplus: {type: integer}\n              least: {type")}, ""},
+		{"old", []map[string]any{with("apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1")}, ""},
+		{"not structural", []map[string]any{with("least: {type: integer,", "least: {")},
+			"state 2 the schema is not structural: openAPIV3Schema.properties[spec].properties[least].type: Required value: must not be empty for specified object fields"},
+		{"unusable rule", []map[string]any{with("self.size >= self.least", "self.nothing")}, "state 2"},
+		{"everything is known", []map[string]any{with("group:", "preserveUnknownFields: true\n  group:")}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := words(Compile("", definitions(c.list...)).Look(t.Context(), object, nil))
+			if got != c.want && !(c.want == "state 2" && strings.HasPrefix(got, c.want)) {
+				t.Errorf("got\n%s\nwant\n%s", got, c.want)
+			}
+		})
+	}
+	crd := with("least: {type: integer,", "least: {")
+	if got := words(Compile("1.33", definitions()).Look(t.Context(), crd, nil)); !strings.HasPrefix(got,
+		"/spec/versions/0/schema/openAPIV3Schema the schema is not structural") {
+		t.Errorf("of the definition itself: %s", got)
+	}
+}
+
+// Definitions are bounded, whatever they hold.
+func TestHostileDefinitions(t *testing.T) {
+	with := func(spec string) map[string]any {
+		return read(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: e.com, names: {kind: A},
+			versions: [{name: v1, schema: {openAPIV3Schema: {type: object, properties: {spec: `+spec+`}}}}]}}`)
+	}
+	object := func(spec string) map[string]any {
+		return read(t, "apiVersion: e.com/v1\nkind: A\nspec: "+spec)
+	}
+	for _, c := range []struct {
+		name       string
+		definition map[string]any
+		object     map[string]any
+		want       string
+	}{
+		{"deep", with(strings.Repeat("{type: array, items: ", 200) + "{}" + strings.Repeat("}", 200)), object("{}"), "levels deep"},
+		{"wide", with("{type: string, enum: [" + strings.Repeat("a,", 250_000) + "]}"), object("{}"), "values"},
+		{"rules", with("{type: object, x-kubernetes-validations: [" + strings.Repeat("{rule: 'true'},", 1001) + "]}"), object("{}"), "rules"},
+		{"long rule", with("{type: object, x-kubernetes-validations: [{rule: '" + strings.Repeat("true && ", 100_000) + "true'}]}"), object("{}"), "rules"},
+		{"cost", with(`{type: array, items: {type: string}, x-kubernetes-validations: [{rule: "self.all(a, self.all(b, self.all(c, ` +
+			`self.all(d, a + b + c + d != 'x'))))"}]}`), object("[" + strings.Repeat("a,", 2000) + "]"), "cost"},
+		{"defaults", with(`{type: array, items: {type: object, default: {}, properties: {a: {type: array, items: {type: string}, default: [` +
+			strings.Repeat("a,", 10_000) + `]}}}}`), object("[" + strings.Repeat("{},", 10_000) + "]"), "too large"},
+		{"pattern", with(`{type: string, pattern: "((a{1,1000}){1,1000}){1,1000}"}`), object(strings.Repeat("a", 1000)), ""},
+		{"strange pattern", with(`{type: string, pattern: "("}`), object("a"), ""},
+		{"reference", with(`{$ref: "#/definitions/a"}`), object("a"), "ref"},
+		{"no schema", with(`{type: 7}`), object("a"), "cannot be read"},
+		{"null", with(`null`), object("a"), ""},
+		{"all of itself", with(`{type: object, allOf: [{anyOf: [{not: {oneOf: [{}]}}]}]}`), object("{}"), ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := words(Compile("", definitions(c.definition)).Look(t.Context(), c.object, nil))
+			if !strings.Contains(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// Many may look at the same time.
+func TestConcurrent(t *testing.T) {
+	s := Compile("1.33", definitions(read(t, definitionOf)))
+	object := read(t, "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a}\nspec: {size: 1, least: 2}\n")
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			if a := s.Look(context.Background(), object, nil); len(a.Violations) != 1 {
+				t.Errorf("%+v", a)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func BenchmarkCustom(b *testing.B) {
+	s := Compile("1.33", definitions(read(b, definitionOf)))
+	object := read(b, "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a}\nspec: {size: 1, least: 0, mode: fast, list: [{name: a}]}\n")
+	s.Look(b.Context(), object, nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		s.Look(b.Context(), object, nil)
+	}
+}
+
+// Whatever a definition and an object are, a look ends without a panic.
+func FuzzDefinition(f *testing.F) {
+	f.Add("{type: object, properties: {a: {type: integer, default: 1}}, x-kubernetes-validations: [{rule: self.a > 0}]}", "{a: 0}")
+	f.Add("{type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [a], items: {type: object}}", "[{a: {}}, 1]")
+	f.Add("{x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}]}", "[1]")
+	f.Add("{type: object, x-kubernetes-embedded-resource: true}", "{metadata: [], kind: 1}")
+	f.Fuzz(func(t *testing.T, schema, spec string) {
+		text := "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: e.com, names: {kind: A}," +
+			"versions: [{name: v1, schema: {openAPIV3Schema: {type: object, properties: {spec: " + schema + "}}}}]}}"
+		var crd, object map[string]any
+		for _, p := range []struct {
+			text string
+			into *map[string]any
+		}{{text, &crd}, {"apiVersion: e.com/v1\nkind: A\nspec: " + spec, &object}} {
+			data, err := yaml.YAMLToJSON([]byte(p.text))
+			if err != nil || kjson.UnmarshalCaseSensitivePreserveInts(data, p.into) != nil {
+				return
+			}
+		}
+		s := Compile("1.33", definitions(crd))
+		s.Look(t.Context(), object, object)
+		s.Look(t.Context(), crd, nil)
+	})
+}
