@@ -20,6 +20,7 @@ type Violation = kubernetes.Violation
 // Schemas are those of one cluster. They are safe for concurrent use.
 type Schemas struct {
 	types *kubernetes.Types
+	minor int // of Kubernetes
 
 	mu          sync.Mutex
 	definitions func(context.Context) []map[string]any
@@ -29,7 +30,8 @@ type Schemas struct {
 // Compile returns the schemas of a version of Kubernetes ("1.33"; empty: not known) and of the definitions of custom
 // resources, which are asked for when an object of a kind is looked at that is not of Kubernetes.
 func Compile(version string, definitions func(context.Context) []map[string]any) *Schemas {
-	return &Schemas{types: kubernetes.Of(version), definitions: definitions}
+	minor, _ := kubernetes.Minor(version)
+	return &Schemas{types: kubernetes.Of(version), minor: minor, definitions: definitions}
 }
 
 // State says how much is known of the kind of an object.
@@ -59,8 +61,8 @@ func (s *Schemas) Look(ctx context.Context, object, old map[string]any) Answer {
 	if s.types.Serves(apiVersion, kind) {
 		return Answer{Violations: append(s.types.Look(object), definition(object)...)}
 	}
-	if _, _, known := kubernetes.Versions(apiVersion, kind); known {
-		return Answer{} // another version of Kubernetes has it: the lifecycle of kinds tells that
+	if first, _, known := kubernetes.Versions(apiVersion, kind); known {
+		return s.later(apiVersion, kind, first)
 	}
 	group, version, ok := strings.Cut(apiVersion, "/")
 	if !ok {
@@ -81,6 +83,16 @@ func (s *Schemas) Look(ctx context.Context, object, old map[string]any) Answer {
 		return Answer{State: Unusable, Reason: err.Error()}
 	}
 	return Answer{Violations: append(s.types.LookMetadata(object["metadata"]), found...)}
+}
+
+// later tells of a kind that only later versions of Kubernetes have. What was removed is told by who knows the lifecycle
+// of kinds.
+func (s *Schemas) later(apiVersion, kind string, first int) Answer {
+	if s.minor >= first {
+		return Answer{}
+	}
+	return Answer{Violations: []Violation{{Pointer: "/apiVersion", Message: fmt.Sprintf(
+		"%s in %s is there from Kubernetes 1.%d on, and the cluster has 1.%d", kind, apiVersion, first, s.minor)}}}
 }
 
 // nowhere tells of a kind that no known version of Kubernetes has in an API version of a group of its own. What was

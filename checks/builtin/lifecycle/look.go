@@ -1,0 +1,216 @@
+// Package lifecycle knows when kinds were deprecated and removed: those of Kubernetes by its versions, and some of those
+// that come with other projects by theirs.
+package lifecycle
+
+import (
+	"cmp"
+	_ "embed"
+	"fmt"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/lintel-bot/lintel/checks/builtin/schema/kubernetes"
+)
+
+//go:generate sh -c "go run ./generate 20 37 > kubernetes.txt"
+
+//go:embed kubernetes.txt
+var ofKubernetes string
+
+// others has the kinds of other projects, by hand.
+//
+//go:embed others.txt
+var others string
+
+// Violation is one thing that is wrong with an object.
+type Violation = kubernetes.Violation
+
+// Lifecycle is that of kinds as one cluster has them. It is immutable.
+type Lifecycle struct {
+	minor int // of Kubernetes; 0: not known
+}
+
+// Of returns the lifecycle for a version of Kubernetes ("1.33"); empty where none is known.
+func Of(version string) *Lifecycle {
+	minor, _ := kubernetes.Minor(version)
+	return &Lifecycle{minor}
+}
+
+type kind struct{ apiVersion, name string }
+
+// row is what is known of a kind. Versions are those of the project, "" where there is none.
+type row struct {
+	project             string
+	deprecated, removed string
+	instead             string // "apps/v1 Deployment", or words
+	source              string // where it is said; empty for Kubernetes itself
+}
+
+func (r row) kubernetes() bool { return r.project == "Kubernetes" }
+
+var rows = sync.OnceValue(func() map[kind]row {
+	out := map[kind]row{}
+	for line := range strings.Lines(ofKubernetes) {
+		if w := strings.Fields(line); len(w) > 0 && w[0] != "#" {
+			out[kind{w[0], w[1]}] = row{project: "Kubernetes", deprecated: dash(w[3]), removed: dash(w[4]),
+				instead: dash(strings.Join(w[5:], " "))}
+		}
+	}
+	for line := range strings.Lines(others) {
+		if strings.HasPrefix(line, "#") || strings.TrimSpace(line) == "" {
+			continue
+		}
+		w := strings.Split(strings.TrimSpace(line), "\t")
+		for name := range strings.SplitSeq(w[1], ",") {
+			out[kind{w[0], name}] = row{project: w[2], deprecated: dash(w[3]), removed: dash(w[4]), instead: dash(w[5]),
+				source: dash(w[6])}
+		}
+	}
+	return out
+})
+
+func dash(s string) string {
+	if s == "-" {
+		return ""
+	}
+	return s
+}
+
+// find returns what is known of a kind, by its name or of all kinds of its API version.
+func find(apiVersion, name string) (row, bool) {
+	r, ok := rows()[kind{apiVersion, name}]
+	if !ok {
+		r, ok = rows()[kind{apiVersion, "*"}]
+	}
+	return r, ok
+}
+
+// Known reports whether something is known of a kind that is not served any more, or will not be.
+func Known(apiVersion, name string) bool {
+	_, ok := find(apiVersion, name)
+	return ok
+}
+
+// Removed tells of an object of a kind that the cluster does not have any more. declared reports whether a definition in
+// the repository has the kind: then the cluster has it, whatever the project says.
+func (l *Lifecycle) Removed(object map[string]any, declared func(apiVersion, name string) bool) []Violation {
+	apiVersion, name := typeOf(object)
+	if r, ok := find(apiVersion, name); ok && !r.kubernetes() {
+		if r.removed == "" || declared(apiVersion, name) {
+			return nil
+		}
+		return tell("%s was removed in %s %s%s (%s)", of(apiVersion, name), r.project, r.removed, instead(r, apiVersion, name), r.source)
+	}
+	removed, ok := removedIn(apiVersion, name)
+	if !ok {
+		return nil
+	}
+	_, last := kubernetes.Known()
+	r, _ := find(apiVersion, name)
+	switch {
+	case l.minor == 0 && removed <= last:
+		return tell("%s was removed in Kubernetes 1.%d%s", of(apiVersion, name), removed, instead(r, apiVersion, name))
+	case l.minor >= removed:
+		return tell("%s was removed in Kubernetes 1.%d, and the cluster has 1.%d%s", of(apiVersion, name), removed, l.minor,
+			instead(r, apiVersion, name))
+	}
+	return nil
+}
+
+// Deprecated tells of an object of a kind that the cluster has, and that will be removed.
+func (l *Lifecycle) Deprecated(object map[string]any, declared func(apiVersion, name string) bool) []Violation {
+	apiVersion, name := typeOf(object)
+	r, ok := find(apiVersion, name)
+	if !ok || r.deprecated == "" || len(l.Removed(object, declared)) > 0 {
+		return nil
+	}
+	if !r.kubernetes() {
+		return tell("%s is deprecated since %s %s%s%s (%s)", of(apiVersion, name), r.project, r.deprecated, until(r),
+			instead(r, apiVersion, name), r.source)
+	}
+	_, last := kubernetes.Known()
+	since, _ := kubernetes.Minor(r.deprecated)
+	if since > cmp.Or(l.minor, last) {
+		return nil
+	}
+	return tell("%s is deprecated since Kubernetes %s%s%s", of(apiVersion, name), r.deprecated, until(r), instead(r, apiVersion, name))
+}
+
+// removedIn returns the minor version of Kubernetes that does not have a kind any more. What versions have is truer than
+// what was announced.
+func removedIn(apiVersion, name string) (minor int, ok bool) {
+	first, last := kubernetes.Known()
+	if _, until, served := kubernetes.Versions(apiVersion, name); served {
+		return until + 1, until < last
+	}
+	r, ok := find(apiVersion, name)
+	if !ok || r.removed == "" {
+		return 0, false
+	}
+	minor, ok = kubernetes.Minor(r.removed)
+	return minor, ok && minor <= first // else the versions would have it
+}
+
+func typeOf(object map[string]any) (apiVersion, name string) {
+	apiVersion, _ = object["apiVersion"].(string)
+	name, _ = object["kind"].(string)
+	return apiVersion, name
+}
+
+func of(apiVersion, name string) string { return name + " in " + apiVersion }
+
+// until says when a kind goes.
+func until(r row) string {
+	if r.removed == "" {
+		return ""
+	}
+	return ", and goes with " + r.removed
+}
+
+// instead says what comes in place of a kind.
+func instead(r row, apiVersion, name string) string {
+	words := r.instead
+	for range 3 { // what comes in place may be gone, too
+		at, kind, _ := strings.Cut(words, " ")
+		if _, gone := removedIn(at, kind); !gone {
+			break
+		}
+		next, _ := find(at, kind)
+		words = next.instead
+	}
+	if words == "" && r.kubernetes() {
+		words = newest(apiVersion, name)
+	}
+	at, kind, ok := strings.Cut(words, " ")
+	switch {
+	case words == "":
+		return ""
+	case ok && strings.Contains(at, "/"):
+		return fmt.Sprintf(": write %s in %s", kind, at)
+	}
+	return ": " + words
+}
+
+// newest returns the kind of the same name and group that the newest version of Kubernetes has, empty where there is
+// none.
+func newest(apiVersion, name string) string {
+	group, own, _ := strings.Cut(apiVersion, "/")
+	best := ""
+	for _, at := range kubernetes.Served(name) {
+		g, v, _ := strings.Cut(at, "/")
+		if _, gone := removedIn(at, name); g == group && !gone && version.CompareKubeAwareVersionStrings(v, own) > 0 &&
+			(best == "" || version.CompareKubeAwareVersionStrings(v, best) > 0) {
+			best = v
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return group + "/" + best + " " + name
+}
+
+func tell(format string, args ...any) []Violation {
+	return []Violation{{Pointer: "/apiVersion", Message: fmt.Sprintf(format, args...)}}
+}
