@@ -104,7 +104,7 @@ func draftObjects(random *rand.Rand) string {
 				namespace, pick("labels: {team: x}", "annotations: {owner: x}"), spec)
 		} else {
 			fmt.Fprintf(&b, "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: %s, namespace: %s}\nspec: "+
-				"{template: {metadata: {labels: {team: x}, annotations: {owner: x}}, spec: %s}}\n", name, namespace, spec)
+				"{selector: {matchLabels: {team: x}}, template: {metadata: {labels: {team: x}, annotations: {owner: x}}, spec: %s}}\n", name, namespace, spec)
 		}
 	}
 	if random.IntN(2) == 0 {

@@ -203,9 +203,9 @@ func TestBrokenSides(t *testing.T) {
 
 // Who mends one thing is not told off for another that was there before, and that nobody could see.
 func TestMendedInPart(t *testing.T) {
-	const outside = "-- shared/a.yaml --\n{kind: A, apiVersion: v1, metadata: {name: a}}\n"
+	const outside = "-- shared/a.yaml --\n{kind: A, apiVersion: e.com/v1, metadata: {name: a}}\n"
 	const app = "-- app/kustomization.yaml --\n"
-	const b = "{kind: B, apiVersion: v1, metadata: {name: b}}\n"
+	const b = "{kind: B, apiVersion: e.com/v1, metadata: {name: b}}\n"
 	for name, c := range map[string]struct{ base, head, want string }{
 		"outside of the folder": {outside + app + "resources: [../shared/a.yaml, b.yaml]\n", "-- app/b.yaml --\n" + b,
 			"neutral shared/a.yaml is not in or below"},

@@ -17,6 +17,7 @@ import (
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/roots"
 )
 
 // Check looks at single resources as they are deployed. It is safe for concurrent use.
@@ -30,7 +31,8 @@ type Check interface {
 // Subject is an object that is looked at.
 type Subject struct {
 	*render.Resource
-	Old *render.Resource // what it was before; nil where it is new
+	Old  *render.Resource // what it was before; nil where it is new
+	Root roots.Root       // what deploys it
 }
 
 // Info describes a check.
@@ -101,8 +103,7 @@ type switchable struct {
 }
 
 func switched() []switchable {
-	list := []switchable{}
-	return append(list, surveyed()...)
+	return append(apis(), surveyed()...)
 }
 
 // leveled is a check as the settings want it.

@@ -3,7 +3,9 @@ package declared
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/lintel-bot/lintel/checks/diff"
@@ -34,6 +36,7 @@ type Objects struct {
 	mu    sync.Mutex
 	kinds map[string][]entry                // by group/kind
 	roots map[roots.Root][]*render.Resource // without what their places are known by
+	given []roots.Root                      // of these, those that Rendered was told of
 	blind []source.Error                    // why roots that were looked into declare nothing
 	// unseen is blind by root.
 	unseen map[roots.Root][]source.Error
@@ -55,6 +58,24 @@ func (d *Objects) Rendered(root roots.Root, resources []*render.Resource) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.roots[root] = bare(resources)
+	d.given = append(d.given, root)
+}
+
+// Seen lists the objects of a kind among what Rendered was told, also where no file of the repository names the kind:
+// charts and bases that come from elsewhere have them. They are in the order of the roots.
+func (d *Objects) Seen(group, kind string) (list []admission.Object) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	given := slices.Clone(d.given)
+	slices.SortFunc(given, func(a, b roots.Root) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	for _, root := range given {
+		for _, r := range d.roots[root] {
+			if id := admission.IdentityOf(r.Object); id.Kind == kind && id.Group == group {
+				list = append(list, r.Object)
+			}
+		}
+	}
+	return list
 }
 
 // bare drops what the places of resources are known by, which takes more memory than they do.

@@ -113,7 +113,7 @@ func (v *Reviewer) Review(ctx context.Context, p *diff.Pair) Answer {
 		if len(out.Altered) == 0 {
 			before.Namespace = request.Namespace
 		}
-		out.Old = append(v.Evaluate(was, v.Counting, before), v.look(was, v.Counting, builtin.Subject{Resource: old, Old: old}, before)...)
+		out.Old = append(v.Evaluate(was, v.Counting, before), v.look(was, v.Counting, builtin.Subject{Resource: old, Old: old, Root: p.Root}, before)...)
 		out.versions = diff.NewVersions(patched(old.Object, out.Old), out.Object())
 		if as := served(old, p.New); !sameVersion(as, old.Object) {
 			before.Object, before.OldObject = as, as
@@ -150,7 +150,7 @@ func (v *Reviewer) Ask(ctx context.Context, rules *engine.Evaluator, p *diff.Pai
 func (v *Reviewer) ask(ctx context.Context, rules *engine.Evaluator, p *diff.Pair,
 	r *admission.Request) []engine.Result {
 	results := v.unsettled(ctx, rules, p.New, r, v.Evaluate(ctx, rules, r))
-	return append(results, v.look(ctx, rules, builtin.Subject{Resource: p.New, Old: p.Earlier()}, r)...)
+	return append(results, v.look(ctx, rules, builtin.Subject{Resource: p.New, Old: p.Earlier(), Root: p.Root}, r)...)
 }
 
 // Request returns the admission request that a pair is.

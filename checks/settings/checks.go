@@ -14,13 +14,16 @@ import (
 // Checks say what the checks that need no policies do with what they find: a level for each that can be switched. What
 // a repository says nothing of is LevelWarn.
 type Checks struct {
-	Selector      Level `yaml:"selector"`       // selectors that match no Pod
-	PatchTarget   Level `yaml:"patch-target"`   // patches and replacements of kustomizations that match nothing
-	ImageEntry    Level `yaml:"image-entry"`    // likewise of images
-	PostRenderer  Level `yaml:"post-renderer"`  // likewise of HelmReleases
-	DeployedTwice Level `yaml:"deployed-twice"` // objects of two roots
-	UnusedValues  Level `yaml:"unused-values"`  // values that no template reads
-	MissingKey    Level `yaml:"missing-key"`    // keys of ConfigMaps and Secrets that are not there
+	Schema        Level `yaml:"schema"`          // objects against the types of Kubernetes and of custom resource definitions
+	Removed       Level `yaml:"removed-apis"`    // versions of APIs that the cluster does not serve
+	Deprecated    Level `yaml:"deprecated-apis"` // versions of APIs that it will not serve
+	Selector      Level `yaml:"selector"`        // selectors that match no Pod
+	PatchTarget   Level `yaml:"patch-target"`    // patches and replacements of kustomizations that match nothing
+	ImageEntry    Level `yaml:"image-entry"`     // likewise of images
+	PostRenderer  Level `yaml:"post-renderer"`   // likewise of HelmReleases
+	DeployedTwice Level `yaml:"deployed-twice"`  // objects of two roots
+	UnusedValues  Level `yaml:"unused-values"`   // values that no template reads
+	MissingKey    Level `yaml:"missing-key"`     // keys of ConfigMaps and Secrets that are not there
 }
 
 // Level is what a check that needs no policy does with what it finds.

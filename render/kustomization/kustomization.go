@@ -106,7 +106,7 @@ func (f *File) collect() {
 		{"resources", Resource}, {"bases", Resource}, {"components", Component},
 		{"crds", Config}, {"configurations", Config},
 		{"generators", Plugin}, {"transformers", Plugin}, {"validators", Plugin},
-		{"patchesStrategicMerge", Patch},
+		{"patchesStrategicMerge", Patch}, {"patches", Patch}, // of texts only in the old form, which is the same
 	}
 	for _, l := range lists {
 		for _, item := range source.Items(f.Node, l.field) {

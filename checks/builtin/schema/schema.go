@@ -85,6 +85,16 @@ func (s *Schemas) Look(ctx context.Context, object, old map[string]any) Answer {
 	return Answer{Violations: append(s.types.LookMetadata(object["metadata"]), found...)}
 }
 
+// Declares reports whether a definition has a kind in a version.
+func (s *Schemas) Declares(ctx context.Context, group, version, name string) bool {
+	definitions, ok := s.defined(ctx)
+	if !ok {
+		return false
+	}
+	versions, _ := definitions.Has(group, name)
+	return slices.Contains(versions, version)
+}
+
 // later tells of a kind that only later versions of Kubernetes have. What was removed is told by who knows the lifecycle
 // of kinds.
 func (s *Schemas) later(apiVersion, kind string, first int) Answer {

@@ -195,7 +195,7 @@ func violation(object map[string]any, e *field.Error) Violation {
 	}
 	switch e.Type {
 	case field.ErrorTypeRequired:
-		v.Message = fmt.Sprintf("is missing: the definition of %v needs it", object["kind"])
+		v.Missing, v.Message = true, fmt.Sprintf("is missing: the definition of %v needs it", object["kind"])
 		if detail != "" {
 			v.Message += ": " + detail
 		}

@@ -18,6 +18,7 @@ import (
 type Violation struct {
 	Pointer string // RFC 6901; a field that is missing has the pointer it would have
 	Message string
+	Missing bool // the field is not there
 }
 
 // Most is how many violations of one object are told: what comes behind is most often of the same cause.
@@ -192,7 +193,7 @@ func (w *walk) fields(of *object, o map[string]any, at *path) {
 	}
 	for _, name := range of.required {
 		if o[name] == nil && w.required(of.fields[name]) && !optional[of.name+"."+name] && !at.status() {
-			w.add(&path{above: at, key: name, index: -1}, "is missing: %s needs it", of.name)
+			w.missing(of, &path{above: at, key: name, index: -1})
 		}
 	}
 }

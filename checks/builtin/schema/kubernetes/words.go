@@ -23,7 +23,14 @@ const refused = "the API server refuses the object"
 
 func (w *walk) add(at *path, format string, args ...any) {
 	if len(w.found) < Most {
-		w.found = append(w.found, Violation{at.pointer(), fmt.Sprintf(format, args...)})
+		w.found = append(w.found, Violation{Pointer: at.pointer(), Message: fmt.Sprintf(format, args...)})
+	}
+}
+
+// missing tells of a field that is not there.
+func (w *walk) missing(of *object, at *path) {
+	if w.add(at, "is missing: %s needs it", of.name); len(w.found) < Most {
+		w.found[len(w.found)-1].Missing = true
 	}
 }
 

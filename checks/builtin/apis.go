@@ -1,0 +1,154 @@
+package builtin
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/lintel-bot/lintel/checks/builtin/lifecycle"
+	"github.com/lintel-bot/lintel/checks/builtin/schema"
+	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/roots"
+)
+
+// apis are the checks of what the API server of a cluster has against an object.
+func apis() []switchable {
+	with := func(info Info, look lookFunc) switchable {
+		return switchable{info.Name, func(f Facts) Check { return &api{info, look, newAPIFacts(f)} }}
+	}
+	return []switchable{
+		with(Info{"schema", "medium", engine.Fail, false}, schemaOf),
+		with(Info{"removed-apis", "high", engine.Fail, false}, removed),
+		with(Info{"deprecated-apis", "low", engine.Fail, false}, deprecated),
+	}
+}
+
+// api is one of these checks.
+type api struct {
+	info  Info
+	look  lookFunc
+	facts apiFacts
+}
+
+type lookFunc func(context.Context, apiFacts, Subject) []schema.Violation
+
+// apiFacts are what these checks know of a cluster.
+type apiFacts struct {
+	*schema.Schemas
+	*lifecycle.Lifecycle
+}
+
+func newAPIFacts(f Facts) apiFacts {
+	return apiFacts{schema.Compile(f.Kubernetes, f.definitions), lifecycle.Of(f.Kubernetes)}
+}
+
+// seeing is a cluster that also knows what is rendered and not declared by a file of the repository.
+type seeing interface {
+	Seen(group, kind string) []admission.Object
+}
+
+// definitions are the definitions of custom resources that are declared. Which there are is a fact of the cluster, and
+// nothing that an answer about one object relies on: looking at them is not noted.
+func (f Facts) definitions(ctx context.Context) []map[string]any {
+	const group, kind = "apiextensions.k8s.io", "CustomResourceDefinition"
+	if f.Cluster == nil {
+		return nil
+	}
+	list := f.Cluster.List(unnoted{ctx}, group, kind, "")
+	if s, ok := f.Cluster.(seeing); ok {
+		list = slices.Concat(list, s.Seen(group, kind))
+	}
+	return list
+}
+
+// unnoted is a context without values.
+type unnoted struct{ context.Context }
+
+// Value implements context.Context.
+func (unnoted) Value(any) any { return nil }
+
+// Info implements Check.
+func (c *api) Info() Info { return c.info }
+
+// Look implements Check.
+func (c *api) Look(ctx context.Context, s Subject) (list []Violation) {
+	if slices.ContainsFunc(s.Issues, func(i render.Issue) bool { return i.Check == deploys }) {
+		return nil // no more is known of the object than its name
+	}
+	for _, v := range c.look(ctx, c.facts, s) {
+		// Of a value that is not known nothing is known, and what rendering told of is told.
+		if !slices.ContainsFunc(s.Issues, func(i render.Issue) bool {
+			return i.Value && related(i.Pointer, v.Pointer) || i.Pointer == v.Pointer
+		}) {
+			list = append(list, Violation{v.Pointer, v.Message})
+		}
+	}
+	return list
+}
+
+// related reports whether one of two pointers leads to the other's value.
+func related(a, b string) bool {
+	_, below := jsonpointer.Below(a, b)
+	_, above := jsonpointer.Below(b, a)
+	return below || above
+}
+
+func schemaOf(ctx context.Context, f apiFacts, s Subject) []schema.Violation {
+	var old map[string]any
+	if s.Old != nil {
+		old = s.Old.Object
+	}
+	found := f.Schemas.Look(ctx, s.Object, old).Violations
+	if fragment(s, found) {
+		found = slices.DeleteFunc(found, missing)
+	}
+	if len(f.Removed(s.Object, f.served(ctx))) > 0 {
+		found = slices.DeleteFunc(found, func(v schema.Violation) bool { // said of it already
+			return v.Pointer == "/apiVersion" || v.Pointer == "/kind"
+		})
+	}
+	return found
+}
+
+// fragment reports whether an object looks like a patch that no kustomization names any more, in a folder of which
+// nothing says that anybody deploys it: it has little of what it needs.
+func fragment(s Subject, found []schema.Violation) bool {
+	if s.Root.Kind != roots.Folder {
+		return false
+	}
+	if strings.Contains(s.Origin("").Path, "patch") {
+		return true
+	}
+	lacks := 0
+	for _, v := range found {
+		if missing(v) && !strings.ContainsFunc(v.Pointer, unicode.IsDigit) { // not what an element of a list lacks
+			lacks++
+		}
+		if missing(v) && v.Pointer == "/spec" {
+			return true
+		}
+	}
+	return lacks > 1
+}
+
+func missing(v schema.Violation) bool { return v.Missing }
+
+func removed(ctx context.Context, f apiFacts, s Subject) []schema.Violation {
+	return f.Removed(s.Object, f.served(ctx))
+}
+
+func deprecated(ctx context.Context, f apiFacts, s Subject) []schema.Violation {
+	return f.Deprecated(s.Object, f.served(ctx))
+}
+
+// served returns what tells whether a definition in the repository has a kind.
+func (f apiFacts) served(ctx context.Context) func(apiVersion, name string) bool {
+	return func(apiVersion, name string) bool {
+		group, version, _ := strings.Cut(apiVersion, "/")
+		return f.Declares(ctx, group, version, name)
+	}
+}
