@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 	sigsyaml "sigs.k8s.io/yaml"
@@ -28,7 +29,7 @@ const (
 	PostRenderer Check = "post-renderer" // an entry of a post renderer of a HelmRelease does
 )
 
-// maxConfirmed is how many entries of one root that seem to match nothing are built once more to be sure: of more,
+// maxConfirmed is how many entries of one kustomization that seem to match nothing are built once more to be sure: of more,
 // nothing is said.
 const maxConfirmed = 32
 
@@ -45,7 +46,7 @@ func (r *Renderer) Idle(ctx context.Context, root roots.Root, out *Rendering) []
 	case root.Object == "" && root.Kind == roots.Chart:
 		return nil
 	case root.Object == "" || one == nil:
-		return r.idleEntries(root, nil)
+		return r.idleEntries(root, nil, out)
 	case one.Elsewhere != nil || one.Kind == gitops.ArgoDirectory:
 		return nil
 	case one.Release != nil:
@@ -58,7 +59,7 @@ func (r *Renderer) Idle(ctx context.Context, root roots.Root, out *Rendering) []
 		}
 		return whole.idle()
 	}
-	return r.idleEntries(root, one)
+	return r.idleEntries(root, one, out)
 }
 
 // choice is an entry of a kustomization that chooses what it is for.
@@ -86,7 +87,7 @@ var steps = []string{"patchesStrategicMerge", "patches", "namespace", "namePrefi
 	"commonAnnotations", "patchesJson6902", "replicas", "images", "imageTags", "replacements", "transformers", "validators"}
 
 // idleEntries are those of the kustomizations of a root.
-func (r *Renderer) idleEntries(root roots.Root, one *roots.Deployment) (list []*Resource) {
+func (r *Renderer) idleEntries(root roots.Root, one *roots.Deployment, out *Rendering) (list []*Resource) {
 	if one != nil && one.Virtual != nil {
 		r = r.With(map[string][]byte{one.Virtual.Path: one.Virtual.Data})
 	}
@@ -99,7 +100,11 @@ func (r *Renderer) idleEntries(root roots.Root, one *roots.Deployment) (list []*
 		return nil
 	}
 	layers := t.layers(p.root)
-	idle := t.idle(root.Path, layers)
+	virtual := ""
+	if one != nil && one.Virtual != nil {
+		virtual = one.Virtual.Path
+	}
+	idle := t.idle(layers, out.Resources, p.root.File.Path, virtual)
 	for _, l := range layers {
 		if len(l.choices) == 0 {
 			continue
@@ -318,25 +323,106 @@ func (c *choice) marking() any {
 		"patch": fmt.Sprintf(`[{"op": "add", "path": "/%s", "value": ""}]`, c.sign)}
 }
 
-// idle finds the choices that match nothing.
-func (t *trial) idle(dir string, layers []*layered) map[*choice]bool {
+// idleLayers are the choices of kustomizations that match nothing, as far as they were looked at: what a kustomization
+// has does not depend on who includes it.
+type idleLayers struct{ byFile sync.Map }
+
+// idleLayer are the signs of those of one.
+type idleLayer struct {
+	once  sync.Once
+	signs map[string]bool
+}
+
+// idle finds the choices that match nothing. rendered is what the root comes to, top is its own kustomization;
+// virtual is the file of which others may see other contents.
+func (t *trial) idle(layers []*layered, rendered []*Resource, top, virtual string) map[*choice]bool {
 	out := map[*choice]bool{}
-	confirmed := 0
 	for _, l := range layers {
-		for _, one := range t.unmarked(l) {
-			if confirmed++; confirmed > maxConfirmed {
-				return nil
+		known, key, own := &idleLayer{}, "", false
+		for _, one := range append(slices.Clone(l.above), l) {
+			key += one.file.Path + " "
+			own = own || one.file.Path == virtual
+		}
+		if !own {
+			stored, _ := t.idles.byFile.LoadOrStore(key, known)
+			known = stored.(*idleLayer)
+		}
+		known.once.Do(func() {
+			known.signs = map[string]bool{}
+			unsure := t.unmarked(l, rendered, l.file.Path == top)
+			if len(unsure) > maxConfirmed {
+				return
 			}
-			if text, ok := t.built(l, one.field, one.before()); ok && !strings.Contains(text, one.sign) {
-				out[one] = true
+			for _, one := range unsure {
+				if text, ok := t.built(l, one.field, one.before()); ok && !strings.Contains(text, one.sign) {
+					known.signs[one.sign] = true
+				}
 			}
+		})
+		for _, c := range l.choices {
+			out[c] = known.signs[c.sign]
 		}
 	}
 	return out
 }
 
-// unmarked lists the choices of a kustomization that leave no mark where all are asked at once: most leave one.
-func (t *trial) unmarked(l *layered) (list []*choice) {
+// shown reports whether what a root comes to shows that a choice matches: there is the image that an entry writes, or
+// what a patch of the root's own kustomization is for.
+func (c *choice) shown(rendered []*Resource, top bool) bool {
+	entries, _ := c.layer.fields[c.field].([]any)
+	if c.index >= len(entries) {
+		return false
+	}
+	entry, _ := entries[c.index].(map[string]any)
+	text := func(m map[string]any, key string) string { t, _ := m[key].(string); return t }
+	if c.field == "images" {
+		image := cmp.Or(text(entry, "newName"), text(entry, "name"))
+		if tag := text(entry, "newTag"); tag != "" {
+			image += ":" + tag
+		}
+		if digest := text(entry, "digest"); digest != "" {
+			image += "@" + digest
+		}
+		return image != text(entry, "name") && slices.ContainsFunc(rendered, func(r *Resource) bool { return holdsText(r.Object, image) })
+	}
+	target, _ := entry["target"].(map[string]any)
+	for _, field := range []string{"labelSelector", "annotationSelector", "namespace", "group", "version"} {
+		top = top && text(target, field) == ""
+	}
+	for _, field := range []string{"namePrefix", "nameSuffix"} {
+		_, renamed := c.layer.fields[field]
+		top = top && !renamed
+	}
+	if !top || c.field == "replacements" || text(target, "kind") == "" {
+		return false
+	}
+	return slices.ContainsFunc(rendered, func(r *Resource) bool {
+		meta, _ := r.Object["metadata"].(map[string]any)
+		name := text(target, "name")
+		return text(r.Object, "kind") == text(target, "kind") && (name == "" || name == text(meta, "name"))
+	})
+}
+
+// holdsText reports whether a text is one of the values below a value.
+func holdsText(v any, text string) bool {
+	switch v := v.(type) {
+	case string:
+		return v == text
+	case map[string]any:
+		for _, below := range v {
+			if holdsText(below, text) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, func(below any) bool { return holdsText(below, text) })
+	}
+	return false
+}
+
+// unmarked lists the choices of a kustomization that leave no mark where all are asked at once: most leave one, or are
+// shown without that.
+func (t *trial) unmarked(l *layered, rendered []*Resource, top bool) (list []*choice) {
 	for _, field := range []string{"patches", "patchesJson6902", "images", "replacements"} {
 		var of []*choice
 		var marks []any
@@ -351,7 +437,7 @@ func (t *trial) unmarked(l *layered) (list []*choice) {
 			}
 			of, marks = append(of, c), append(marks, c.marking())
 		}
-		if len(of) == 0 {
+		if !slices.ContainsFunc(of, func(c *choice) bool { return !c.shown(rendered, top) }) {
 			continue
 		}
 		if len(of) == 1 && of[0].index == 0 {

@@ -97,6 +97,7 @@ type Renderer struct {
 	lookups    *lookups
 	held       *held
 	finds      *finds
+	idles      *idleLayers
 	steps      int               // see Config.AttemptSteps
 	outside    *outside          // what is brought in
 	overlay    map[string][]byte // by path, links resolved
@@ -109,6 +110,7 @@ func New(s *roots.Set, c Config) *Renderer {
 	r := &Renderer{tree: s.Tree(), set: s, limits: c.Limits.withDefaults(), namespaced: c.Namespaced, counts: &counts{},
 		failed: &sync.Map{}, mistakes: &mistake.Finder{Limits: c.Limits.withDefaults().Source},
 		outside: &outside{sources: c.Sources}, clusters: c.Clusters, lookups: &lookups{}, held: &held{}, finds: &finds{},
+		idles: &idleLayers{},
 		steps: cmp.Or(max(0, c.AttemptSteps), attemptSteps)}
 	r.declared = sync.OnceValue(r.findVersions)
 	if c.Cache != nil && c.Cache.Disk != nil {
