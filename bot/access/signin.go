@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/lintel-bot/lintel/bot/github"
 )
@@ -49,7 +50,7 @@ func (a *Access) login(w http.ResponseWriter, r *http.Request) {
 }
 
 // codeForm is what GitHub's codes look like, and more.
-var codeForm = regexp.MustCompile(`^[0-9A-Za-z_-]{1,255}$`)
+var codeForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9A-Za-z_-]{1,255}$`) })
 
 // callback is where GitHub sends the browser back.
 func (a *Access) callback(w http.ResponseWriter, r *http.Request) {
@@ -88,7 +89,7 @@ func (a *Access) callback(w http.ResponseWriter, r *http.Request) {
 		a.denied(w, t, github.SignInReason(reason))
 		return
 	}
-	if len(codes) == 0 || !codeForm.MatchString(codes[0]) {
+	if len(codes) == 0 || !codeForm().MatchString(codes[0]) {
 		a.refuse(w, t.Return)
 		return
 	}

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	gh "github.com/google/go-github/v62/github"
 )
@@ -196,15 +197,18 @@ func (a *Client) Pushers(ctx context.Context, repo Repo, number int) ([]string, 
 	return slices.Sorted(maps.Keys(logins)), nil
 }
 
-// loginPattern is what a GitHub account can be called; anything else is not sent.
-var loginPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}(\[bot\])?$`)
+// loginPattern is what a GitHub account can be called; anything else is not sent. A count makes a regular expression
+// large: those with one are made where they are asked for, which no start of the command line does.
+var loginPattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}(\[bot\])?$`)
+})
 
 // Permission returns none, read, write or admin: what the user may do with the repository, by whatever way
 // (triage counts as read, maintain as write;
 // https://docs.github.com/en/rest/collaborators/collaborators#get-repository-permissions-for-a-user).
 // An account that does not exist has none.
 func (a *Client) Permission(ctx context.Context, repo Repo, login string) (string, error) {
-	if !loginPattern.MatchString(login) {
+	if !loginPattern().MatchString(login) {
 		return "none", nil
 	}
 	level, _, err := a.of(repo).Repositories.GetPermissionLevel(ctx, repo.Owner, repo.Name, url.PathEscape(login))
@@ -221,14 +225,16 @@ func (a *Client) Permission(ctx context.Context, repo Repo, login string) (strin
 	return "none", nil
 }
 
-var teamPattern = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9_-]{0,99})/([A-Za-z0-9][A-Za-z0-9._-]{0,254})$`)
+var teamPattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9_-]{0,99})/([A-Za-z0-9][A-Za-z0-9._-]{0,254})$`)
+})
 
 // TeamMember reports whether the user is an active member of a team or of a team below it. team is org/slug.
 // A team that does not exist, or that the App may not see, as those of other organizations, has no members; a *Gone
 // means that the App lacks the permission to read members, which GitHub is not asked for in vain then.
 func (a *Client) TeamMember(ctx context.Context, repo Repo, team, login string) (bool, error) {
-	m := teamPattern.FindStringSubmatch(team)
-	if m == nil || !loginPattern.MatchString(login) {
+	m := teamPattern().FindStringSubmatch(team)
+	if m == nil || !loginPattern().MatchString(login) {
 		return false, nil
 	}
 	if !strings.EqualFold(m[1], repo.Owner) {

@@ -65,7 +65,7 @@ func (a *Client) MayRead(ctx context.Context, repo Repo, account Account) (bool,
 
 // mayRead is the id of the account that has a login, zero if there is none, and whether it may read.
 func (a *Client) mayRead(ctx context.Context, repo Repo, login string) (int64, bool, error) {
-	if !loginPattern.MatchString(login) {
+	if !loginPattern().MatchString(login) {
 		return 0, false, nil
 	}
 	var level *gh.RepositoryPermissionLevel

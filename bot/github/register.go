@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	gh "github.com/google/go-github/v62/github"
@@ -64,8 +65,8 @@ const (
 )
 
 var (
-	codeForm = regexp.MustCompile(`^[0-9A-Za-z_-]{1,255}$`)
-	slugForm = regexp.MustCompile(`^[0-9A-Za-z_-]{1,100}$`)
+	codeForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9A-Za-z_-]{1,255}$`) })
+	slugForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9A-Za-z_-]{1,100}$`) })
 )
 
 // Convert exchanges the code that GitHub added to its redirect for the App's credentials. A code is good for an hour
@@ -73,7 +74,7 @@ var (
 // answered beyond its message. (https://docs.github.com/en/rest/apps/apps#create-a-github-app-from-a-manifest)
 func (r *Registrar) Convert(ctx context.Context, code string) (*Registered, error) {
 	const what = "the code of the App's registration"
-	if !codeForm.MatchString(code) {
+	if !codeForm().MatchString(code) {
 		return nil, &Gone{What: what, Err: errors.New("malformed")}
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
@@ -92,11 +93,11 @@ func (r *Registrar) Convert(ctx context.Context, code string) (*Registered, erro
 	}
 	out := &Registered{ID: answer.GetID(), Slug: answer.GetSlug(), PrivateKey: []byte(answer.GetPEM()),
 		WebhookSecret: answer.GetWebhookSecret()}
-	if id, secret := answer.GetClientID(), answer.GetClientSecret(); clientIDForm.MatchString(id) && secret != "" &&
+	if id, secret := answer.GetClientID(), answer.GetClientSecret(); clientIDForm().MatchString(id) && secret != "" &&
 		len(secret) <= maxSecret {
 		out.ClientID, out.ClientSecret = id, secret
 	}
-	if out.ID <= 0 || !slugForm.MatchString(out.Slug) || out.WebhookSecret == "" || len(out.WebhookSecret) > maxSecret {
+	if out.ID <= 0 || !slugForm().MatchString(out.Slug) || out.WebhookSecret == "" || len(out.WebhookSecret) > maxSecret {
 		return nil, fmt.Errorf("%s: GitHub's answer lacks the App's id, its slug or its webhook secret", what)
 	}
 	if _, err := NewClient(Config{URL: r.web, AppID: out.ID, PrivateKey: out.PrivateKey}); err != nil {

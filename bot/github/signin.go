@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -40,7 +41,7 @@ type SignIn struct {
 	client     *Client      // without an identity: for its client and its judgment of errors
 }
 
-var clientIDForm = regexp.MustCompile(`^[0-9A-Za-z._-]{1,100}$`)
+var clientIDForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9A-Za-z._-]{1,100}$`) })
 
 // NewSignIn returns a SignIn. It makes no request; its errors never contain the secret.
 func NewSignIn(c SignInConfig) (*SignIn, error) {
@@ -48,7 +49,7 @@ func NewSignIn(c SignInConfig) (*SignIn, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case !clientIDForm.MatchString(c.ClientID):
+	case !clientIDForm().MatchString(c.ClientID):
 		return nil, errors.New("the GitHub App's client id is not one")
 	case c.ClientSecret == "" || len(c.ClientSecret) > maxSecret:
 		return nil, errors.New("the GitHub App's client secret is empty, or too long")
@@ -101,11 +102,11 @@ func (e *SignInRefused) Misconfigured() bool {
 // Unverified reports whether the person has no verified address at GitHub yet, without which nobody signs in.
 func (e *SignInRefused) Unverified() bool { return e.Reason == "unverified_user_email" }
 
-var reasonForm = regexp.MustCompile(`^[a-z_]{1,64}$`)
+var reasonForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z_]{1,64}$`) })
 
 // SignInReason is an error code of GitHub's, as it may be logged: what does not look like one is "unknown".
 func SignInReason(code string) string {
-	if !reasonForm.MatchString(code) {
+	if !reasonForm().MatchString(code) {
 		return "unknown"
 	}
 	return code
@@ -129,7 +130,7 @@ func (s *SignIn) Exchange(ctx context.Context, code, verifier, redirect string) 
 	if err != nil {
 		return Account{}, s.client.classify(what, err)
 	}
-	if user.GetID() <= 0 || !loginPattern.MatchString(user.GetLogin()) {
+	if user.GetID() <= 0 || !loginPattern().MatchString(user.GetLogin()) {
 		return Account{}, fmt.Errorf("%s: GitHub's answer has no id or no login", what)
 	}
 	return Account{ID: user.GetID(), Login: user.GetLogin()}, nil

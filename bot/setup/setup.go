@@ -179,7 +179,7 @@ func (s *Setup) address(r *http.Request) string {
 }
 
 // organizationForm is what GitHub allows, or a little more.
-var organizationForm = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_-]{0,99}$`)
+var organizationForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_-]{0,99}$`) })
 
 // offer is the second page: everything that is going to be sent to GitHub, and the button that does it.
 func (s *Setup) offer(w http.ResponseWriter, r *http.Request) {
@@ -197,7 +197,7 @@ func (s *Setup) offer(w http.ResponseWriter, r *http.Request) {
 		again.Address = strings.TrimSpace(r.PostForm.Get("address"))
 	}
 	address, err := ParseAddress(again.Address)
-	if err == nil && again.Organization != "" && !organizationForm.MatchString(again.Organization) {
+	if err == nil && again.Organization != "" && !organizationForm().MatchString(again.Organization) {
 		err = errors.New("this is not the name of an organization")
 	}
 	if err != nil {
