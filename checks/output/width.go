@@ -27,6 +27,9 @@ func wrap(s string, width int) []string {
 	return out
 }
 
+// Wrap breaks text of ours at spaces into lines of at most width columns; longer words stay whole, and so do commands.
+func Wrap(s string, width int) []string { return wrap(s, width) }
+
 // units are words, where "lintel", its command and the flags behind are one.
 func units(words []string) (out []string) {
 	command := 0 // words of it so far

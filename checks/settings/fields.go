@@ -1,5 +1,11 @@
 package settings
 
+import (
+	"fmt"
+	"reflect"
+	"strings"
+)
+
 // Field is what people are told about a field of the settings.
 type Field struct {
 	Path    string // "clusters.*.roots": the names of the fields, * for any name, [] for an entry of a list
@@ -90,4 +96,55 @@ func Fields() []Field {
 		{Path: "clusters.*.apiVersions", Text: "API versions (group/version/Kind) that the cluster has besides those of Kubernetes " +
 			"and of the custom resource definitions in the repository."},
 	}
+}
+
+// FormOf says in a word or a few what may be written in a field of Fields; it is empty for what is no field.
+func FormOf(path string) string {
+	at := schemaOf(reflect.TypeFor[Settings](), "")
+	for key := range strings.SplitSeq(strings.ReplaceAll(path, "[]", ".[]"), ".") {
+		if several, ok := at["anyOf"].([]SchemaNode); ok {
+			at = several[0]
+		}
+		switch {
+		case key == "*":
+			at, _ = at["additionalProperties"].(SchemaNode)
+		case key == "[]":
+			at, _ = at["items"].(SchemaNode)
+		default:
+			properties, _ := at["properties"].(SchemaNode)
+			at, _ = properties[key].(SchemaNode)
+		}
+	}
+	return wordsFor(at)
+}
+
+// wordsFor says what a schema takes.
+func wordsFor(s SchemaNode) string {
+	if several, ok := s["anyOf"].([]SchemaNode); ok {
+		var list []string
+		for _, one := range several {
+			list = append(list, wordsFor(one))
+		}
+		return strings.Join(list, ", or ")
+	}
+	if words, ok := s["enum"].([]any); ok {
+		var list []string
+		for _, w := range words {
+			list = append(list, fmt.Sprint(w))
+		}
+		return strings.Join(list, ", ")
+	}
+	switch s["type"] {
+	case "object":
+		return "map"
+	case "array":
+		return "list"
+	case "boolean":
+		return "true or false"
+	case "integer":
+		return "number"
+	case "string":
+		return "text"
+	}
+	return ""
 }

@@ -80,6 +80,8 @@ func newRootCommand() *cobra.Command {
 	root.AddCommand(newCheckCommand(), newDiffCommand(), newEvalCommand(), newApplyCommand(), newTestCommand(), newFixCommand(), newBlameCommand(),
 		newRootsCommand(), newRenderCommand(), newFetchCommand(),
 		newServeCommand(), newVersionCommand(), newSchemaCommand(), newInitCommand(), newSandboxCommand(&checks.Checker{}))
+	root.AddCommand(newHelpTopics()...)
+	root.AddCommand(newManCommand())
 	addCompletions(root)
 	return root
 }

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lintel-bot/lintel/checks/output"
+	"github.com/lintel-bot/lintel/checks/policytest"
+	"github.com/lintel-bot/lintel/checks/settings"
+	"github.com/lintel-bot/lintel/engine"
+)
+
+// helpWidth is how many columns topics take: the manual indents them.
+const helpWidth = 72
+
+// newHelpTopics are the topics of "lintel help" that are no commands. Their texts are made when they are asked for.
+func newHelpTopics() []*cobra.Command {
+	topic := func(name, short string, write func(w io.Writer, root *cobra.Command)) *cobra.Command {
+		cmd := &cobra.Command{Use: name, Short: short}
+		cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) { write(cmd.OutOrStdout(), cmd.Root()) })
+		return cmd
+	}
+	return []*cobra.Command{
+		topic("exit-codes", "What the exit codes mean", helpExitCodes),
+		topic("settings", "The fields of "+settings.Path, helpSettings),
+		topic("policies", "Which policies are evaluated, and where they are found", helpPolicies),
+	}
+}
+
+// para writes text in lines that fit, each behind an indent.
+func para(w io.Writer, indent int, text string) {
+	for _, line := range output.Wrap(text, helpWidth-indent) {
+		fmt.Fprintf(w, "%s%s\n", strings.Repeat(" ", indent), line)
+	}
+}
+
+// exitWords say what the exit codes of all commands mean.
+func exitWords() []string {
+	return []string{
+		"Nothing blocks: what was asked is done.",
+		"Something blocks, a test failed, something differs where that was asked for, or something was in the way.",
+		"What was asked could not be done. The reason is on the standard error.",
+	}
+}
+
+func helpExitCodes(w io.Writer, root *cobra.Command) {
+	for code, words := range exitWords() {
+		fmt.Fprintf(w, "  %d  ", code)
+		lines := output.Wrap(words, helpWidth-5)
+		fmt.Fprintln(w, strings.Join(lines, "\n     "))
+	}
+	for _, cmd := range root.Commands() {
+		for part := range strings.SplitSeq(cmd.Long, "\n\n") {
+			if strings.HasPrefix(part, "Exit code ") && !cmd.Hidden {
+				fmt.Fprintf(w, "\n%s:\n", cmd.CommandPath())
+				para(w, 2, strings.ReplaceAll(strings.TrimPrefix(part, "Exit code "), "\n", " "))
+			}
+		}
+	}
+	fmt.Fprintln(w)
+	para(w, 0, "What is only a warning ends lintel check with 0; --fail-on warn or neutral, or block: {audit: true} in the "+
+		"settings, change that.")
+}
+
+func helpSettings(w io.Writer, _ *cobra.Command) {
+	para(w, 0, settings.Path+" at the top of the repository, read from the base branch: a change cannot loosen its own check. "+
+		"Every field has a default; no file is needed. A * stands for any name, [] for each entry of a list.")
+	for _, f := range settings.Fields() {
+		fmt.Fprintf(w, "\n%s (%s)\n", f.Path, settings.FormOf(f.Path))
+		text := f.Text
+		if f.Default != nil {
+			text += fmt.Sprintf(" Default: %v.", f.Default)
+		}
+		if names := settings.CheckNames(); f.Path == "checks" && len(names) > 0 {
+			text += " There are " + strings.Join(names, ", ") + "."
+		}
+		if f.Most != nil {
+			text += fmt.Sprintf(" At most %d.", *f.Most)
+		}
+		para(w, 4, text)
+	}
+	fmt.Fprintln(w)
+	para(w, 0, "\"lintel schema\" prints the same for editors. \"lintel init\" writes settings to start with.")
+}
+
+func helpPolicies(w io.Writer, _ *cobra.Command) {
+	uses := []struct {
+		use   engine.Use
+		words string
+	}{
+		{engine.UseEvaluated, "Evaluated:"}, {engine.UseBinding, "Put policies into force:"}, {engine.UseException, "Exceptions:"},
+		{engine.UseElsewhere, "Evaluated in a cluster only, which a check says once:"},
+	}
+	for _, u := range uses {
+		fmt.Fprintln(w, u.words)
+		for _, k := range engine.KnownKinds() {
+			if k.Use == u.use {
+				fmt.Fprintf(w, "  %-32s  %s (%s)\n", k.Kind, k.Group, strings.Join(k.Versions, ", "))
+			}
+		}
+		fmt.Fprintln(w)
+	}
+	para(w, 0, "Policies are found by their kind, in every manifest of the repository that is neither hidden nor a patch, unless "+
+		"\"policies\" in "+settings.Path+" names files and folders. They are read from the base branch, so they count once they "+
+		"are merged; a change to them is previewed. \"lintel init\" writes some to start with.")
+	fmt.Fprintln(w)
+	para(w, 0, "Violations of rules that enforce block where they are new; those of rules that audit are warnings. An exception "+
+		"of a change counts once it is approved in review.")
+	fmt.Fprintln(w)
+	para(w, 0, "\"lintel test\" runs their tests ("+policytest.FileName+"), \"lintel eval\" asks them about files, \"lintel fix\" "+
+		"brings deprecated fields to their present place.")
+}

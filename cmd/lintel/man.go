@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// newManCommand returns the command that writes the pages of the manual, for whoever makes packages.
+func newManCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "man DIR",
+		Short:  "Write the pages of the manual into a folder",
+		Long:   "Write the pages of the manual (section 1), one for each command and topic, into a folder.",
+		Args:   cobra.ExactArgs(1),
+		Hidden: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := os.MkdirAll(args[0], 0o755); err != nil {
+				return err
+			}
+			for _, page := range manPages(cmd.Root()) {
+				if err := os.WriteFile(filepath.Join(args[0], page.name), page.text, 0o644); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// manPage is a page of the manual by the name of its file.
+type manPage struct {
+	name string
+	text []byte
+}
+
+// manPages are the pages of all commands that people are told of, and of the topics.
+func manPages(root *cobra.Command) []manPage {
+	root.InitDefaultHelpCmd()
+	pages := []manPage{{"lintel.1", man(root)}}
+	for _, cmd := range told(root) {
+		pages = append(pages, manPage{manName(cmd) + ".1", man(cmd)})
+	}
+	return pages
+}
+
+// told are the commands and topics that people are told of.
+func told(root *cobra.Command) []*cobra.Command {
+	return slices.DeleteFunc(slices.Clone(root.Commands()), func(cmd *cobra.Command) bool {
+		return cmd.Hidden || cmd.Name() == "help" || cmd.Name() == "completion"
+	})
+}
+
+func manName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
+
+// man is the page of a command, in the macros of man(7).
+func man(cmd *cobra.Command) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, ".TH %q 1 \"\" \"Lintel\" \"Lintel\"\n", strings.ToUpper(manName(cmd)))
+	section := func(title string) { fmt.Fprintf(&b, ".SH %s\n", title) }
+	section("NAME")
+	fmt.Fprintf(&b, "%s \\- %s\n", roff(manName(cmd)), roff(cmd.Short))
+	if topic := cmd.IsAdditionalHelpTopicCommand(); topic {
+		var text bytes.Buffer
+		cmd.SetOut(&text)
+		_ = cmd.Help() // a buffer takes all of it
+		section("DESCRIPTION")
+		verbatim(&b, text.String())
+		seeAlso(&b, cmd)
+		return b.Bytes()
+	}
+	section("SYNOPSIS")
+	use := cmd.UseLine()
+	if cmd.HasSubCommands() {
+		use = cmd.CommandPath() + " COMMAND [flags]"
+	}
+	fmt.Fprintf(&b, ".B %s\n", roff(use))
+	section("DESCRIPTION")
+	for i, part := range strings.Split(cmp.Or(cmd.Long, cmd.Short), "\n\n") {
+		switch {
+		case strings.HasPrefix(part, "  "):
+			verbatim(&b, part)
+		case i > 0:
+			fmt.Fprintf(&b, ".PP\n%s\n", roff(part))
+		default:
+			fmt.Fprintln(&b, roff(part))
+		}
+	}
+	if cmd.HasSubCommands() {
+		section("COMMANDS")
+		for _, c := range told(cmd) {
+			fmt.Fprintf(&b, ".TP\n.BR %s (1)\n%s\n", roff(manName(c)), roff(c.Short))
+		}
+	}
+	if cmd.NonInheritedFlags().HasAvailableFlags() {
+		section("OPTIONS")
+		cmd.NonInheritedFlags().VisitAll(func(f *pflag.Flag) { option(&b, f) })
+	}
+	if cmd.Example != "" {
+		section("EXAMPLES")
+		verbatim(&b, cmd.Example)
+	}
+	if !strings.Contains(cmd.Long, "Exit code ") {
+		section("EXIT STATUS")
+		for code, words := range exitWords() {
+			fmt.Fprintf(&b, ".TP\n%d\n%s\n", code, roff(words))
+		}
+	}
+	seeAlso(&b, cmd)
+	return b.Bytes()
+}
+
+// option writes a flag.
+func option(b *bytes.Buffer, f *pflag.Flag) {
+	if f.Hidden {
+		return
+	}
+	name := "--" + f.Name
+	if f.Shorthand != "" {
+		name = "-" + f.Shorthand + ", " + name
+	}
+	value, usage := pflag.UnquoteUsage(f)
+	if value != "" {
+		name += " " + strings.TrimSuffix(strings.TrimSuffix(value, "Array"), "s") // what one flag takes
+	}
+	if !slices.Contains([]string{"", "false", "0", "[]", "0s"}, f.DefValue) && !strings.Contains(usage, "(default") {
+		usage += fmt.Sprintf(" (default %s)", f.DefValue)
+	}
+	fmt.Fprintf(b, ".TP\n.B %s\n%s\n", roff(name), roff(usage))
+}
+
+// verbatim writes lines as they are.
+func verbatim(b *bytes.Buffer, text string) {
+	fmt.Fprintf(b, ".PP\n.nf\n%s\n.fi\n", roff(strings.TrimRight(text, "\n")))
+}
+
+// seeAlso names the other pages.
+func seeAlso(b *bytes.Buffer, cmd *cobra.Command) {
+	b.WriteString(".SH SEE ALSO\n")
+	var pages []string
+	for _, c := range append([]*cobra.Command{cmd.Root()}, told(cmd.Root())...) {
+		if c != cmd {
+			pages = append(pages, roff(manName(c))+"(1)")
+		}
+	}
+	fmt.Fprintln(b, strings.Join(pages, ", "))
+}
+
+// roff is text that troff prints as it is: backslashes and hyphens are themselves, and no line begins a request.
+func roff(text string) string {
+	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		if strings.HasPrefix(l, ".") || strings.HasPrefix(l, "'") {
+			lines[i] = `\&` + l
+		}
+	}
+	return strings.Join(lines, "\n")
+}
