@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"text/template"
+	"unicode"
 
 	"go.yaml.in/yaml/v3"
 
@@ -171,16 +172,12 @@ func (c Choice) settings(r Repository) ([]byte, error) {
 
 // scalar is a text as a value in YAML, on one line.
 func scalar(s string) (string, error) {
-	data, err := yaml.Marshal(&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s, Style: flowStyle(s)})
-	return strings.TrimSuffix(string(data), "\n"), err
-}
-
-// flowStyle has texts in quotes that would end a value in brackets, or a line.
-func flowStyle(s string) yaml.Style {
-	if strings.ContainsAny(s, ",[]{}\n") || len(s) > 60 {
-		return yaml.DoubleQuotedStyle
+	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
+	if strings.ContainsAny(s, ",[]{}") || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		n.Style = yaml.DoubleQuotedStyle // else it would end a value in brackets, or a line
 	}
-	return 0
+	data, err := yaml.Marshal(n)
+	return strings.TrimSuffix(string(data), "\n"), err
 }
 
 // others counts the policies outside of a folder.
