@@ -85,5 +85,8 @@ func (w *Worker) announce(ctx context.Context, t Task, tip string, log *slog.Log
 			return err
 		}
 	}
+	if err := w.tellUsers(ctx, t, seen, tip); err != nil {
+		return err
+	}
 	return t.Ledger.SetMark(ctx, tip)
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/lintel-bot/lintel/bot/github"
@@ -87,6 +88,9 @@ func (c *check) do(ctx context.Context) error {
 	if c.outside, err = c.sources(ctx, state); err != nil {
 		return c.fail(ctx, stageSources, err)
 	}
+	if change.Defaults, err = c.outside.Above(ctx); err != nil {
+		return c.fail(ctx, stageSources, err)
+	}
 	var in *report.Inspection
 	if c.reviewed() {
 		if in, err = c.inspect(ctx, change); err != nil {
@@ -119,6 +123,7 @@ func (c *check) describe(ctx context.Context, state mirror.State) (change report
 	change = c.change
 	change.GitDir, change.Head, change.Now = state.GitDir, c.head, c.Now()
 	change.Owner, change.Cache = c.owner(c.repo)
+	change.Host = strings.TrimSuffix(c.Client.CloneURL(github.Repo{Owner: "o", Name: "n"}), "/o/n.git")
 	change.Rules, change.Base = state.BaseTip, state.MergeBase
 	if change.All {
 		change.Rules, change.Base = c.head, ""
@@ -154,7 +159,7 @@ func (c *check) fetch(ctx context.Context) (mirror.State, error) {
 func (c *check) inspect(ctx context.Context, change report.Change) (*report.Inspection, error) {
 	begun := c.Now()
 	defer func() { c.Metrics.stage(stageInspect, c.Now().Sub(begun)) }()
-	in, err := c.Sandbox.Inspect(ctx, change)
+	in, err := c.outside.Inspect(ctx, c.Sandbox, change)
 	if err == nil && in == nil {
 		err = errors.New("the sandbox answered with nothing")
 	}

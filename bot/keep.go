@@ -120,11 +120,15 @@ func (c *check) stored(change report.Change, rep *report.Report, id runid.ID) *r
 
 // laptop is the command that shows the same in a clone: the rules are those of the base.
 func laptop(change report.Change) string {
+	above := ""
+	if change.Defaults != "" {
+		above = " --defaults " + change.Defaults
+	}
 	if change.All {
-		return "git fetch origin " + change.Head + " && lintel check --all --head " + change.Head
+		return "git fetch origin " + change.Head + " && lintel check --all --head " + change.Head + above
 	}
 	command := "git fetch origin " + change.Rules + " " + change.Head + " && lintel check --base " + change.Rules +
-		" --head " + change.Head
+		" --head " + change.Head + above
 	if change.User.Login != "" {
 		command += " --user '" + strings.ReplaceAll(change.User.Login, "'", "") + "'"
 	}

@@ -48,6 +48,12 @@ type Approvals interface {
 		in *report.Inspection) ([]report.Review, error)
 }
 
+// Users remembers which repositories take rules from others; queue.Queue is one.
+type Users interface {
+	AddUser(ctx context.Context, installation, from int64, u queue.User) error
+	Users(ctx context.Context, installation, from int64) ([]queue.User, error)
+}
+
 // Ledger is what the queue remembers about a job; queue.Job is one.
 type Ledger interface {
 	Superseded(ctx context.Context) (bool, error)

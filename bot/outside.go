@@ -19,6 +19,9 @@ func (c *check) sources(ctx context.Context, state mirror.State) (*sources.Store
 		return nil, nil
 	}
 	change := sources.Change{Repo: c.repo, Log: c.log, Fork: c.pr != nil && c.pr.Fork}
+	if c.task.Message.Rules {
+		change.Since = c.task.Message.At
+	}
 	if c.reviewed() {
 		change.Authors = func(ctx context.Context) ([]string, error) { return c.authors(ctx, state) }
 	}

@@ -30,6 +30,7 @@ func (c *check) post(ctx context.Context, change report.Change, rep *report.Repo
 			return c.abandon(ctx)
 		}
 	}
+	c.noteUse(ctx, rep)
 	shown := c.withhold(ctx, rep)
 	kept := c.keep(ctx, change, rep, id)
 	if kept != nil {

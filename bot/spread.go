@@ -2,6 +2,7 @@ package bot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 
@@ -47,7 +48,11 @@ func (w *Worker) ofCommit(ctx context.Context, t Task, log *slog.Logger) error {
 
 // everything asks for what is missing in a repository, or in all of an installation.
 func (w *Worker) everything(ctx context.Context, t Task, log *slog.Logger) error {
-	message := queue.Message{Delivery: t.Message.Delivery, Event: t.Message.Event, Missing: true, At: t.Message.At}
+	if wait := t.Message.After.Sub(w.Now()); wait > 0 {
+		return &queue.Later{After: wait, Err: errors.New("others whose rules changed are checked first")}
+	}
+	message := queue.Message{Delivery: t.Message.Delivery, Event: t.Message.Event, Missing: !t.Message.Rules, Rules: t.Message.Rules,
+		At: t.Message.At}
 	if t.Key.Repository == 0 {
 		repos, err := w.Client.Repositories(ctx, t.Key.Installation)
 		if github.IsGone(err) && !w.early(t) {

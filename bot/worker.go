@@ -31,7 +31,7 @@ type BlobURL func(path string, line int) string
 // too long for an address, and where there is no such branch.
 type NewFileURL func(path, content string) string
 
-// Worker turns jobs into check runs. All fields but Text, Drafts, Results, Cache, Alarm, Log and Metrics are required; it is
+// Worker turns jobs into check runs. All fields but Text, Drafts, Results, Users, Cache, Alarm, Log and Metrics are required; it is
 // safe for concurrent use.
 type Worker struct {
 	Client    Client
@@ -49,6 +49,8 @@ type Worker struct {
 	Sources func(ctx context.Context, change sources.Change) (*sources.Store, error)
 	// Results keeps what checks came to. Nil: nothing is kept, and check runs lead to no page.
 	Results Results
+	// Users remembers which repositories take rules from others. Nil: nothing does.
+	Users Users
 	// of the engine; part of what a result depends on
 	Version string
 	// folder that has one for the checks of each installation, absolute; empty: none

@@ -2,6 +2,7 @@ package checks
 
 import (
 	"errors"
+	"path"
 	"slices"
 	"strings"
 
@@ -41,6 +42,9 @@ func (r *repository) inherit(c diff.Commit, own *settings.Settings) (*settings.S
 	var failure *remote.Failure
 	switch {
 	case err == nil:
+		if _, err := src.Tree.Entry(settings.Path); err != nil && path.Base(c.Elsewhere.Defaults) == ".github" {
+			return own, nil, nil // it has other things for the organisation
+		}
 		if from, _, err = settings.Read(src.Tree); err != nil { // what is wrong with them is said where its policies are found
 			return nil, nil, err
 		}
@@ -130,4 +134,15 @@ func resolved(outcomes []*outcome) (list []report.Resolved) {
 		}
 	}
 	return list
+}
+
+// ruleSources are the addresses of other repositories that rules in effect come from.
+func ruleSources(outcomes []*outcome) (list []string) {
+	for _, o := range outcomes {
+		for _, r := range o.rules.before.Resolved {
+			list = append(list, r.Name)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }

@@ -77,6 +77,7 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	repo.unmatched().tell(out)
 	out.Warnings = append(out.Warnings, bump.Changed(pairs.roots)...)
 	out.Sort(repo.trees.Changed)
+	out.RuleSources = ruleSources(outcomes)
 	out.Resolved = slices.Concat(resolved(outcomes), bump.Resolved(pairs.roots))
 	if !change.All {
 		out.Bumps, out.MoreBumps = bump.Of(ctx, pairs.sides, pairs.roots, out.Findings)

@@ -157,11 +157,13 @@ type Message struct {
 	// with Fresh: what tells this wish from others; the delivery's id by default
 	Demand  string `json:"demand,omitempty"`
 	Missing bool   `json:"missing,omitempty"` // a check is wanted only if the head has no completed one
+	Rules   bool   `json:"rules,omitempty"`   // rules of another repository changed at At, whatever has been checked before
 	Head    string `json:"head,omitempty"`    // commit that the event is about
 	// when the pull request last changed, as the event saw it, by GitHub's clock
 	Updated time.Time `json:"updated,omitzero"`
 	Group   *Group    `json:"group,omitempty"` // with a key of a merge group
 	At      time.Time `json:"at"`              // when the event was accepted
+	After   time.Time `json:"after,omitzero"`  // with Rules: it is not begun before
 }
 
 // Group is what a merge queue wants to merge.

@@ -78,12 +78,14 @@ type Queue struct {
 	pushers  jetstream.KeyValue
 
 	leaseStream jetstream.Stream // of leases
+	users       *Bucket          // who takes rules from whom
 }
 
 // Open starts the embedded server, or connects to the one at the URL, and prepares the streams. The error
 // names neither folders nor credentials.
 func Open(ctx context.Context, config Config) (*Queue, error) {
 	q := &Queue{config: config.withDefaults()}
+	q.users = q.Bucket("RULE_USERS", userBytes, userTTL)
 	if err := q.connect(); err != nil {
 		q.Close()
 		return nil, err

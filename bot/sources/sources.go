@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"time"
 
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/checks/report"
@@ -32,6 +33,10 @@ type Store struct {
 	// that cannot be told, it is one without an id.
 	Private func(ctx context.Context, address string) (github.Repo, bool)
 
+	// Defaults returns the address of the repository with the organisation's defaults, empty where it has none; nil: none
+	// has any.
+	Defaults func(ctx context.Context) (string, error)
+
 	lock  remote.Lock
 	named []string
 }
@@ -42,7 +47,10 @@ type Change struct {
 	// Authors returns who wrote what only the change has. Nil: it is on a branch of the repository already.
 	Authors func(ctx context.Context) ([]string, error)
 	Fork    bool // the change comes from a fork
-	Log     *slog.Logger
+	// Since is when something outside is known to have moved: what was asked for before is asked for again. Zero: the
+	// fetcher's own patience decides.
+	Since time.Time
+	Log   *slog.Logger
 }
 
 // Asking is what is known about what is to be fetched.
@@ -193,6 +201,30 @@ func (s *Store) get(ctx context.Context, asking Asking, base, head []remote.Want
 type Sandbox interface {
 	Inspect(ctx context.Context, change report.Change) (*report.Inspection, error)
 	Run(ctx context.Context, change report.Change) (*report.Report, error)
+}
+
+// Above is Defaults, which may be nil.
+func (s *Store) Above(ctx context.Context) (string, error) {
+	if s == nil || s.Defaults == nil {
+		return "", nil
+	}
+	address, err := s.Defaults(ctx)
+	if err != nil {
+		return "", &Error{err}
+	}
+	return address, nil
+}
+
+// Inspect is Sandbox.Inspect with what is wanted from outside.
+func (s *Store) Inspect(ctx context.Context, in Sandbox, change report.Change) (out *report.Inspection, err error) {
+	err = s.Until(ctx, func(have *report.Sources) (json.RawMessage, error) {
+		change.Sources = have
+		if out, err = in.Inspect(ctx, change); err != nil || out == nil {
+			return nil, err
+		}
+		return out.Wanted, nil
+	})
+	return out, err
 }
 
 // Run is Sandbox.Run with what is wanted from outside.

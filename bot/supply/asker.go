@@ -54,6 +54,9 @@ func (a *asker) open(kept *store.Store, asking sources.Asking, left *time.Durati
 	}
 	begun := time.Now()
 	o.Deadline, o.Timeout = begun.Add(*left), a.c.Budget/2
+	if since := time.Since(a.change.Since); !a.change.Since.IsZero() && (o.Fresh == 0 || since < o.Fresh) {
+		o.Fresh = max(since, time.Nanosecond) // zero would be the default
+	}
 	o.Token, o.Recheck = a.token, cmp.Or(o.Recheck, recheck)
 	shared, err := fetch.New(o)
 	if err != nil {

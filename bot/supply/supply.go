@@ -31,6 +31,7 @@ import (
 type Client interface {
 	CloneURL(repo github.Repo) string
 	Repository(ctx context.Context, repo github.Repo) (*github.Settings, error)
+	Repositories(ctx context.Context, installation int64) ([]github.Repo, error)
 	GitToken(ctx context.Context, repo github.Repo) (string, error)
 	Permission(ctx context.Context, repo github.Repo, login string) (string, error)
 }
@@ -55,6 +56,7 @@ type Supply struct {
 	mu     sync.Mutex
 	stores map[int64]*store.Store
 	absent map[string]time.Time // repositories that an installation could not see, and when
+	above  map[int64]above      // by installation
 }
 
 // absentFor is for how long GitHub is not asked again about a repository that an installation cannot see: such answers
@@ -87,7 +89,7 @@ func New(c Config) (*Supply, error) {
 	c.Budget = cmp.Or(c.Budget, 5*time.Minute)
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return &Supply{c: c, home: home, stores: map[int64]*store.Store{},
-		absent: map[string]time.Time{}}, nil
+		absent: map[string]time.Time{}, above: map[int64]above{}}, nil
 }
 
 // Folder returns what the sandboxes of an installation may read of its store, made where there is none.
@@ -111,7 +113,7 @@ func (s *Supply) For(ctx context.Context, change sources.Change) (*sources.Store
 	return &sources.Store{GitDir: kept.GitDir(), Open: func(a sources.Asking) (sources.Fetcher, sources.Fetcher, func(),
 		error) {
 		return asker.open(kept, a, &left)
-	}, Private: asker.private}, nil
+	}, Private: asker.private, Defaults: asker.defaults}, nil
 }
 
 func (s *Supply) store(ctx context.Context, installation int64) (*store.Store, error) {

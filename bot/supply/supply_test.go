@@ -53,6 +53,8 @@ func (h *host) Repository(_ context.Context, r github.Repo) (*github.Settings, e
 	return nil, &github.Gone{What: r.String(), Err: errors.New("404")}
 }
 
+func (h *host) Repositories(context.Context, int64) ([]github.Repo, error) { return nil, nil }
+
 func (h *host) GitToken(_ context.Context, r github.Repo) (string, error) {
 	return "ghs_" + r.Name, h.call("token " + r.String())
 }

@@ -1,0 +1,74 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// userTTL is for how long it is remembered that a repository takes rules from another, after the last check that did.
+	userTTL = 180 * 24 * time.Hour
+	// userBytes bounds what is remembered: about a hundred thousand repositories.
+	userBytes = 32 << 20
+	// userFresh is how old an entry is at least before it is written anew.
+	userFresh = 24 * time.Hour
+)
+
+// User is a repository that takes rules from another one of its installation.
+type User struct {
+	ID    int64     `json:"-"`
+	Owner string    `json:"owner"`
+	Name  string    `json:"name"`
+	At    time.Time `json:"at"` // of the last check that is known to have done so, give or take a day
+}
+
+// AddUser remembers that a repository takes rules from another.
+func (q *Queue) AddUser(ctx context.Context, installation, from int64, u User) error {
+	key := fmt.Sprintf("%d.%d.%d", installation, from, u.ID)
+	data, _, err := q.users.Get(ctx, key)
+	if err != nil {
+		return err
+	}
+	var known User
+	if data != nil && json.Unmarshal(data, &known) == nil && known.Owner == u.Owner && known.Name == u.Name &&
+		u.At.Sub(known.At) < userFresh {
+		return nil
+	}
+	if data, err = json.Marshal(u); err != nil {
+		return fmt.Errorf("remembering who takes rules: %w", err)
+	}
+	return q.users.Put(ctx, key, data)
+}
+
+// Users returns the repositories that take rules from another one, those checked last first.
+func (q *Queue) Users(ctx context.Context, installation, from int64) (list []User, err error) {
+	keys, err := q.users.Keys(ctx, fmt.Sprintf("%d.%d.*", installation, from))
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range keys {
+		data, _, err := q.users.Get(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		var u User
+		id, bad := strconv.ParseInt(key[strings.LastIndexByte(key, '.')+1:], 10, 64)
+		if bad != nil || data == nil || json.Unmarshal(data, &u) != nil {
+			continue // it went meanwhile, or is of no use
+		}
+		u.ID = id
+		list = append(list, u)
+	}
+	slices.SortFunc(list, func(a, b User) int {
+		if c := b.At.Compare(a.At); c != 0 {
+			return c
+		}
+		return int(min(1, max(-1, a.ID-b.ID)))
+	})
+	return list, nil
+}

@@ -1,0 +1,62 @@
+package supply
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lintel-bot/lintel/bot/github"
+)
+
+// above is what an installation has above its other repositories, as it was when GitHub was asked.
+type above struct {
+	address string // of the repository with the organisation's defaults; empty: there is none
+	at      time.Time
+}
+
+// aboveFor is for how long GitHub is not asked again: it lists the repositories of an installation, a hundred a request.
+const aboveFor = 5 * time.Minute
+
+// aboveNames are what the repository with an organisation's defaults is called, the best first.
+func aboveNames() []string { return []string{".lintel", ".github"} }
+
+// defaults implements sources.Store.Defaults: the repository of the organisation of that name, if the App is installed
+// there. None of these has any above it.
+func (a *asker) defaults(ctx context.Context) (string, error) {
+	repo := a.change.Repo
+	if slices.Contains(aboveNames(), strings.ToLower(repo.Name)) {
+		return "", nil
+	}
+	a.Supply.mu.Lock()
+	known, ok := a.above[repo.Installation]
+	a.Supply.mu.Unlock()
+	if ok && time.Since(known.at) < aboveFor {
+		return known.address, nil
+	}
+	list, err := a.c.Client.Repositories(ctx, repo.Installation)
+	if err != nil {
+		return "", fmt.Errorf("asking for the organisation's defaults: %w", err)
+	}
+	known = above{at: time.Now()}
+	for _, name := range aboveNames() {
+		i := slices.IndexFunc(list, func(r github.Repo) bool {
+			return strings.EqualFold(r.Name, name) && strings.EqualFold(r.Owner, repo.Owner)
+		})
+		if i >= 0 {
+			known.address = strings.TrimSuffix(a.c.Client.CloneURL(list[i]), ".git")
+			break
+		}
+	}
+	a.Supply.mu.Lock()
+	defer a.Supply.mu.Unlock()
+	if len(a.above) > maxAbove {
+		clear(a.above)
+	}
+	a.above[repo.Installation] = known
+	return known.address, nil
+}
+
+// maxAbove bounds of how many installations it is remembered.
+const maxAbove = 10_000

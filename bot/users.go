@@ -1,0 +1,71 @@
+package bot
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"time"
+
+	"github.com/lintel-bot/lintel/bot/mirror"
+	"github.com/lintel-bot/lintel/bot/queue"
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// userPause is how long after a repository the next one begins to be checked again for rules that changed elsewhere.
+const userPause = 5 * time.Second
+
+// noteUse remembers from which repositories the check took rules. What cannot be remembered is not missed here: only
+// what changes there is seen later, by the next check.
+func (c *check) noteUse(ctx context.Context, rep *report.Report) {
+	if c.Users == nil || c.outside == nil || c.outside.Private == nil {
+		return
+	}
+	user := queue.User{ID: c.repo.ID, Owner: c.repo.Owner, Name: c.repo.Name, At: c.Now()}
+	for _, address := range rep.RuleSources {
+		from, _ := c.outside.Private(ctx, address)
+		if from.ID == 0 || from.ID == c.repo.ID {
+			continue // on another host, or out of sight
+		}
+		if err := c.Users.AddUser(ctx, c.repo.Installation, from.ID, user); err != nil {
+			c.log.Warn("it was not noted where rules come from", "repository", from.String(), "error", scrub(err.Error()))
+		}
+	}
+}
+
+// tellUsers stores a job for each repository that takes rules from one whose branch was pushed to, if these may have
+// changed. They begin one after the other, those that were checked last first, so that what people wait for finds room
+// between them.
+func (w *Worker) tellUsers(ctx context.Context, t Task, seen, tip string) error {
+	if w.Users == nil {
+		return nil
+	}
+	users, err := w.Users.Users(ctx, t.Key.Installation, t.Key.Repository)
+	if err != nil || len(users) == 0 {
+		return err
+	}
+	if seen != "" {
+		state, err := w.Mirror.Fetch(ctx, t.repo(), mirror.Want{BaseRef: t.Key.Branch, BaseSHA: tip, HeadSHA: tip})
+		if err != nil {
+			return fmt.Errorf("reading what changed of the rules: %w", err)
+		}
+		paths, err := w.Mirror.Changed(ctx, state.GitDir, seen, tip)
+		if err == nil && !slices.ContainsFunc(paths, mayHoldRules) {
+			return nil
+		}
+	}
+	for i, u := range users {
+		key := queue.Key{Installation: t.Key.Installation, Repository: u.ID, All: true}
+		message := queue.Message{Delivery: t.Message.Delivery, Event: t.Message.Event, Owner: u.Owner, Name: u.Name, Rules: true,
+			At: t.Message.At, After: w.Now().Add(time.Duration(i) * userPause)}
+		if err := w.Jobs.Publish(ctx, key, message, t.Message.Delivery+"-"+tip); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mayHoldRules reports whether a file may hold rules, or what they are built from.
+func mayHoldRules(p string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(p))
+}
