@@ -114,6 +114,24 @@ func clusterName(destination string) string {
 	return destination
 }
 
+// Deployer returns the name of a root that would deploy what is written to a folder, given the layout before and after;
+// empty for none. What stands in the folder alone, and is deployed by nobody, deploys nothing.
+func Deployer(folder string, before, after *report.Layout) string {
+	known := map[string]report.LaidRoot{}
+	for _, l := range []*report.Layout{before, after} {
+		for _, r := range l.Roots {
+			known[r.Name] = r
+		}
+	}
+	for _, name := range after.Reached {
+		r, ok := known[name]
+		if !ok || len(r.By) > 0 || r.Path != folder && !strings.HasPrefix(r.Path, folder+"/") {
+			return name
+		}
+	}
+	return ""
+}
+
 // Unclear says why clusters cannot be proposed, given the layout before, and that with the settings that name them; empty
 // where each root that somebody deploys is of a cluster, and those of a cluster are deployed to one.
 func Unclear(list []Cluster, before, after *report.Layout) string {

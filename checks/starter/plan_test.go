@@ -108,6 +108,21 @@ func TestUnclear(t *testing.T) {
 	}
 }
 
+func TestDeployer(t *testing.T) {
+	before := &report.Layout{Roots: []report.LaidRoot{{Name: "top", Path: "."}, {Name: "policies/old", Path: "policies/old"}}}
+	for want, after := range map[string]*report.Layout{
+		"":        {Reached: []string{"policies/old", "policies/new"}, Roots: []report.LaidRoot{{Name: "policies/new", Path: "policies/new"}}},
+		"top":     {Reached: []string{"top"}},
+		"app":     {Reached: []string{"app"}, Roots: []report.LaidRoot{{Name: "app", Path: "policies", By: []string{"app.yaml"}}}},
+		"similar": {Reached: []string{"similar"}, Roots: []report.LaidRoot{{Name: "similar", Path: "policies-old"}}},
+		"unknown": {Reached: []string{"unknown"}},
+	} {
+		if got := Deployer("policies", before, after); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func TestUndeployed(t *testing.T) {
 	l := &report.Layout{Roots: []report.LaidRoot{{Path: "apps", By: []string{"x"}}, {Path: "docs/live", By: []string{"x"}},
 		{Path: "docs/a"}, {Path: "examples"}, {Path: "charts/a/tests/b"}, {Path: "exampled"}}}

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -82,7 +80,7 @@ func runInit(cmd *cobra.Command, o initOptions) error {
 		return err
 	}
 	defer beginning.close()
-	plan, err := o.plan(ctx, beginning, folders)
+	plan, err := o.planner(beginning).plan(ctx, folders)
 	if err != nil {
 		return err
 	}
@@ -92,7 +90,7 @@ func runInit(cmd *cobra.Command, o initOptions) error {
 			return err
 		}
 	}
-	plan.Next = beginning.next(plan, o)
+	plan.Next = beginning.next(plan)
 	if err := output.Write(o.output, cmd.OutOrStdout(), &plan.InitPlan, outputOptions(o.color)); err != nil {
 		return err
 	}
@@ -114,92 +112,8 @@ func (o initOptions) folders() ([]string, error) {
 	return []string{p}, nil
 }
 
-// plan plans what to write, so that what is written is deployed by nobody, and that clusters are proposed only where each
-// root is then of its own.
-func (o initOptions) plan(ctx context.Context, b *beginning, folders []string) (*starter.Plan, error) {
-	choice := starter.Choice{Kind: o.kind, Action: o.action, Sets: o.sets}
-	repository := starter.Repository{Layout: b.layout, Read: b.read}
-	if choice.Kind == "" {
-		choice.Kind = starter.KindOf(b.layout)
-	}
-	var notes []string
-	if len(choice.Sets) == 0 {
-		choice.Sets = starter.DefaultSets(b.layout)
-		if !slices.Contains(choice.Sets, starter.Namespaces) {
-			notes = append(notes, "The set "+starter.Namespaces+" is left out: nothing here says in which namespace most "+
-				"manifests are deployed that name none. --set "+starter.Namespaces+" writes it.")
-		}
-	}
-	if b.layout == nil {
-		choice.Folder = folders[0]
-		return choice.Plan(repository)
-	}
-	return o.planAround(ctx, b, choice, repository, folders, notes)
-}
-
-// planAround is plan for a repository that was looked at.
-func (o initOptions) planAround(ctx context.Context, b *beginning, choice starter.Choice, repository starter.Repository,
-	folders, notes []string,
-) (*starter.Plan, error) {
-	var deployer string
-	for _, choice.Folder = range folders {
-		repository.Clusters = starter.Clusters(b.layout)
-		plan, err := choice.Plan(repository)
-		if err != nil {
-			return nil, err
-		}
-		after, err := b.with(ctx, plan)
-		if err != nil {
-			return nil, err
-		}
-		if deployer = deployedBy(b.layout, after); deployer != "" {
-			continue
-		}
-		if why := starter.Unclear(repository.Clusters, b.layout, after); why != "" && len(plan.Clusters) > 0 {
-			names := strings.Join(plan.Clusters, ", ")
-			repository.Clusters = nil
-			if plan, err = choice.Plan(repository); err != nil {
-				return nil, err
-			}
-			plan.Notes = append(plan.Notes, "The repository may be of several clusters ("+names+"), which the settings do "+
-				"not name: "+why+".")
-			if after, err = b.with(ctx, plan); err != nil {
-				return nil, err
-			}
-		}
-		if slices.ContainsFunc(plan.Covers, func(p string) bool {
-			return !slices.ContainsFunc(after.Policies, func(l report.LaidPolicy) bool { return l.Path == p })
-		}) {
-			plan.Notes = append(plan.Notes, fmt.Sprintf("By the settings that are there, the policies in %s do not count: add "+
-				"%s to \"policies\" in %s.", choice.Folder, choice.Folder+"/", settings.Path))
-		}
-		plan.Notes = append(plan.Notes, notes...)
-		ignored, err := b.ignored(ctx, plan.Write)
-		if len(ignored) > 0 {
-			plan.Notes = append(plan.Notes, "Git ignores "+ignored[0]+", so that it does not count: see .gitignore.")
-		}
-		return plan, err
-	}
-	return nil, fmt.Errorf("nothing was written: %s would deploy the policies and the resources of their tests from %s: "+
-		"name a folder that nothing deploys with --policies", deployer, strings.Join(folders, " and "))
-}
-
-// deployedBy returns a root of a tree that got files by which it changes, or that somebody deploys; "" for none.
-func deployedBy(before, after *report.Layout) string {
-	for _, name := range after.Reached {
-		is := func(r report.LaidRoot) bool { return r.Name == name }
-		if slices.ContainsFunc(before.Roots, is) {
-			return name
-		}
-		if i := slices.IndexFunc(after.Roots, is); i >= 0 && len(after.Roots[i].By) > 0 {
-			return name
-		}
-	}
-	return ""
-}
-
 // next are the commands that come next.
-func (b *beginning) next(plan *starter.Plan, o initOptions) []report.PlannedStep {
+func (b *beginning) next(plan *starter.Plan) []report.PlannedStep {
 	if plan.DryRun {
 		return []report.PlannedStep{{Command: "lintel init", For: "with the same flags, but without --dry-run, writes it"}}
 	}
@@ -235,5 +149,3 @@ func (b *beginning) fromHere(p string) string {
 	}
 	return filepath.ToSlash(rel)
 }
-
-var errOutside = errors.New("it leads out of the repository")

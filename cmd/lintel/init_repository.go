@@ -203,7 +203,7 @@ func plainCause(err error) error {
 		return err
 	}
 	if strings.Contains(of.Err.Error(), "escapes") { // package os has no name for it
-		return errOutside
+		return errors.New("it leads out of the repository")
 	}
 	return of.Err
 }

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/settings"
+	"github.com/lintel-bot/lintel/checks/starter"
+)
+
+// planner plans what "lintel init" writes: nothing that somebody would deploy, and clusters only where each root is then
+// of its own. Both are tried on the repository as it would be.
+type planner struct {
+	*beginning
+	choice     starter.Choice
+	repository starter.Repository
+	notes      []string
+}
+
+// planner returns what plans for the flags; what they leave open, the repository decides.
+func (o initOptions) planner(b *beginning) *planner {
+	p := &planner{beginning: b, choice: starter.Choice{Kind: o.kind, Action: o.action, Sets: o.sets},
+		repository: starter.Repository{Layout: b.layout, Read: b.read}}
+	if p.choice.Kind == "" {
+		p.choice.Kind = starter.KindOf(b.layout)
+	}
+	if len(p.choice.Sets) == 0 {
+		p.choice.Sets = starter.DefaultSets(b.layout)
+		if !slices.Contains(p.choice.Sets, starter.Namespaces) {
+			p.notes = append(p.notes, "The set "+starter.Namespaces+" is left out: nothing here says in which namespace most "+
+				"manifests are deployed that name none. --set "+starter.Namespaces+" writes it.")
+		}
+	}
+	if b.layout != nil && len(b.layout.Problems) > 0 {
+		wrong := b.layout.Problems[0]
+		p.notes = append(p.notes, fmt.Sprintf("The settings that are there do not count: %s:%d: %s.", wrong.Path, wrong.Line,
+			wrong.Message))
+	}
+	return p
+}
+
+// plan plans for the first of some folders that nothing deploys.
+func (p *planner) plan(ctx context.Context, folders []string) (*starter.Plan, error) {
+	if p.layout == nil {
+		p.choice.Folder = folders[0]
+		return p.choice.Plan(p.repository)
+	}
+	var deployer string
+	for _, p.choice.Folder = range folders {
+		plan, after, err := p.try(ctx, starter.Clusters(p.layout))
+		if err != nil {
+			return nil, err
+		}
+		if deployer = starter.Deployer(p.choice.Folder, p.layout, after); deployer != "" {
+			continue
+		}
+		if why := starter.Unclear(p.repository.Clusters, p.layout, after); why != "" && len(plan.Clusters) > 0 {
+			p.notes = append(p.notes, "The repository may be of several clusters ("+strings.Join(plan.Clusters, ", ")+"), which "+
+				"the settings do not name: "+why+".")
+			if plan, after, err = p.try(ctx, nil); err != nil {
+				return nil, err
+			}
+		}
+		return plan, p.note(ctx, plan, after)
+	}
+	return nil, fmt.Errorf("nothing was written: %s would deploy the policies and the resources of their tests from %s: "+
+		"name a folder that nothing deploys with --policies", deployer, strings.Join(folders, " and "))
+}
+
+// try plans with some clusters, and describes the repository as it would be.
+func (p *planner) try(ctx context.Context, clusters []starter.Cluster) (*starter.Plan, *report.Layout, error) {
+	p.repository.Clusters = clusters
+	plan, err := p.choice.Plan(p.repository)
+	if err != nil {
+		return nil, nil, err
+	}
+	after, err := p.with(ctx, plan)
+	return plan, after, err
+}
+
+// note adds to a plan what is to be known of it.
+func (p *planner) note(ctx context.Context, plan *starter.Plan, after *report.Layout) error {
+	plan.Notes = append(plan.Notes, p.notes...)
+	counts := func(path string) bool {
+		return slices.ContainsFunc(after.Policies, func(l report.LaidPolicy) bool { return l.Path == path })
+	}
+	if slices.ContainsFunc(plan.Covers, func(path string) bool { return !counts(path) }) {
+		plan.Notes = append(plan.Notes, fmt.Sprintf("By the settings that are there, the policies in %s do not count: add "+
+			"%[1]s/ to \"policies\" in %s.", p.choice.Folder, settings.Path))
+	}
+	ignored, err := p.ignored(ctx, plan.Write)
+	if len(ignored) > 0 {
+		plan.Notes = append(plan.Notes, "Git ignores "+ignored[0]+", so that it does not count: see .gitignore.")
+	}
+	return err
+}
