@@ -9,7 +9,6 @@ import (
 	"github.com/lintel-bot/lintel/engine/condition"
 	"github.com/lintel-bot/lintel/engine/jmespath"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
-	"github.com/lintel-bot/lintel/engine/trace"
 )
 
 func (c *ruleCompiler) assertion(tree any) *assert.Tree {
@@ -48,14 +47,7 @@ func (f *frame) assertion(t *assert.Tree) verdict {
 	if err != nil {
 		return broken("failed to apply assertion", err)
 	}
-	if f.log.On() {
-		if len(failures) == 0 {
-			f.log.Add(trace.Step{Part: trace.Assert, Holds: true, Words: "all assertions hold"})
-		}
-		for _, x := range failures {
-			f.log.Add(trace.Step{Part: trace.Assert, Words: "it does not hold", Values: f.valuesOf(x.Fields)})
-		}
-	}
+	f.logAssertion(failures)
 	if len(failures) == 0 {
 		return verdict{outcome: Pass, message: "Validation rule '" + f.rule.name + "' passed."}
 	}
@@ -90,16 +82,6 @@ func (f *frame) assertion(t *assert.Tree) verdict {
 	}
 	out[0].more = out[1:]
 	return out[0]
-}
-
-// valuesOf are the values of fields of what an assertion starts from.
-func (f *frame) valuesOf(pointers []string) (out []trace.Value) {
-	payload := f.payload()
-	for _, p := range pointers {
-		value, _ := jsonpointer.Lookup(payload, p)
-		out = append(out, trace.Value{Name: p, Value: value})
-	}
-	return out
 }
 
 // payload is what the tree of an assertion starts from.

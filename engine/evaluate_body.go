@@ -21,6 +21,7 @@ func (f *frame) body(b *body) verdict {
 		case f.scoped != nil:
 			subject = f.scoped
 		case f.request.Operation == admission.Delete:
+			f.logDeletion(trace.Pattern)
 			return verdict{} // patterns say how objects must be, not whether they may go
 		default:
 			subject = f.request.Object
@@ -37,21 +38,6 @@ func (f *frame) body(b *body) verdict {
 	return verdict{}
 }
 
-// logPattern notes what a pattern said, with the values of the fields that fail.
-func (f *frame) logPattern(part trace.Part, at string, out pattern.Outcome) {
-	step := trace.Step{Part: part, At: at, Holds: out.Verdict == pattern.Pass, Words: "the object fits"}
-	switch {
-	case out.Verdict == pattern.Skip:
-		step.Words = "it does not apply: a conditional or global anchor does not hold"
-	case !step.Holds && out.Path != "":
-		step.Words = "it fails at " + out.Path
-		step.Values = f.valuesAt(f.place(out.Fields))
-	case !step.Holds:
-		step.Words = "it cannot be compared"
-	}
-	f.log.Add(step)
-}
-
 func (f *frame) pattern(a *alternative, subject any) verdict {
 	p := a.fixed
 	if p == nil {
@@ -64,9 +50,7 @@ func (f *frame) pattern(a *alternative, subject any) verdict {
 		}
 	}
 	out := p.Match(subject)
-	if f.log.On() {
-		f.logPattern(trace.Pattern, "", out)
-	}
+	f.logPattern(trace.Pattern, "", out)
 	switch {
 	case out.Verdict == pattern.Pass:
 		return verdict{outcome: Pass, message: fmt.Sprintf("validation rule '%s' passed.", f.rule.name)}
@@ -218,14 +202,7 @@ func (f *frame) forEach(entries []*forEach) verdict {
 	var first verdict
 	for i, e := range entries {
 		found, err := f.scope.Query(e.list)
-		if f.log.On() {
-			n := 1
-			if list, ok := found.([]any); ok {
-				n = len(list)
-			}
-			f.log.Add(trace.Step{Part: trace.ForEach, At: fmt.Sprint("/", i), Holds: err == nil && n > 0, Err: err,
-				Words: fmt.Sprintf("the list has %d elements", n)})
-		}
+		f.logList(i, found, err)
 		switch {
 		case condition.IsNotFound(err):
 			continue

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/engine/admission"
-	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/match"
 	"github.com/lintel-bot/lintel/engine/trace"
 	"github.com/lintel-bot/lintel/engine/variable"
@@ -178,17 +177,7 @@ func (f *frame) evaluate(excepted []*Exception) verdict {
 
 func (f *frame) mutate() verdict {
 	patched, written, err := f.rule.mutation.Apply(f.scope, f.request.Object)
-	if f.log.On() {
-		step := trace.Step{Part: trace.Mutate, Holds: err == nil && len(written) > 0, Words: "writes nothing", Err: err}
-		if step.Holds {
-			step.Words = "writes"
-			for _, field := range written {
-				value, _ := jsonpointer.Lookup(patched, field)
-				step.Values = append(step.Values, trace.Value{Name: field, Value: value})
-			}
-		}
-		f.log.Add(step)
-	}
+	f.logMutation(patched, written, err)
 	switch {
 	case err != nil:
 		return broken("failed to apply the mutation", err)
@@ -209,6 +198,7 @@ func (f *frame) mutate() verdict {
 // security checks a pod against a Pod Security Standard. Exceptions exempt controls of it.
 func (f *frame) security(excepted []*Exception) verdict {
 	if f.request.Operation == admission.Delete {
+		f.logDeletion(trace.PodSecurity)
 		return verdict{}
 	}
 	check, subject := f.rule.security, f.request.Subject()

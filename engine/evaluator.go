@@ -152,7 +152,7 @@ type review struct {
 	visited int                // elements of foreach so far
 	sheet   *hint.Sheet        // takes what is asked of the fields that fail, see Advise; nil mostly
 	log     *trace.Log         // takes what is looked at, see Trace; nil mostly
-	traces  []Trace            // by step, where there is a log
+	traced  *traced            // where there is a log
 
 	results []placed // so far
 	policy  int      // whose turn it is

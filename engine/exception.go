@@ -17,7 +17,6 @@ import (
 	"github.com/lintel-bot/lintel/engine/match"
 	"github.com/lintel-bot/lintel/engine/podsecurity"
 	"github.com/lintel-bot/lintel/engine/policy"
-	"github.com/lintel-bot/lintel/engine/trace"
 )
 
 // ttlLabel is the label by which Kyverno's clean-up removes an object at a time or after a while
@@ -230,21 +229,6 @@ func (v *review) excepted(f *frame, candidates []*Exception) (covering []*Except
 		}
 	}
 	return covering, pending
-}
-
-// logException notes which parts of an exception cover the request.
-func (v *review) logException(f *frame, x *Exception) {
-	if !v.log.On() {
-		return
-	}
-	steps := x.match.Explain(v.target)
-	if x.conditions != nil {
-		steps = append(steps, x.conditions.Explain(f.scope, trace.Exception)...)
-	}
-	for i := range steps {
-		steps[i].Words = strings.TrimSpace(x.FullName() + ": " + steps[i].Words)
-	}
-	v.log.Add(steps...)
 }
 
 // Covering returns the bound exceptions of kyverno.io that name a rule and cover a request. It is for rules that are

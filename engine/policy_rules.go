@@ -107,9 +107,11 @@ func (s *ruleStep) evaluate(v *review) {
 			v.log.Add(s.policy.elsewhere(v.request))
 		}
 		v.gate.shut = !applies || s.policy.conditions != nil && !v.conditions(s.policy)
-		v.gate.why = v.log.Steps()
-	} else {
-		v.log.Add(v.gate.why...)
+		if v.log.On() {
+			v.traced.gate = v.log.Steps()
+		}
+	} else if v.log.On() {
+		v.log.Add(v.traced.gate...)
 	}
 	if v.gate.shut {
 		return
@@ -126,7 +128,7 @@ func (s *ruleStep) evaluate(v *review) {
 	}
 	v.gate.shut = s.policy.applyOne && r.Outcome != Skip && !v.gate.doubtful
 	if v.gate.shut && v.log.On() {
-		v.gate.why = []trace.Step{{Part: trace.Once, Words: "rule " + s.rule.name + " was enough"}}
+		v.traced.gate = []trace.Step{{Part: trace.Once, Words: "rule " + s.rule.name + " was enough"}}
 	}
 }
 
@@ -135,9 +137,8 @@ func (s *ruleStep) evaluate(v *review) {
 type gate struct {
 	policy    *rulePolicy
 	shut      bool
-	doubtful  bool         // whether the last rule is about the request is not known
-	why       []trace.Step // where somebody wants to know
-	undecided error        // whether the policy is about the request is not known: why
+	doubtful  bool  // whether the last rule is about the request is not known
+	undecided error // whether the policy is about the request is not known: why
 }
 
 // applies reports whether a namespaced policy is about a request, or may be, and then what would have to be known; the

@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/cel"
-	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/match"
 	"github.com/lintel-bot/lintel/engine/trace"
 )
@@ -29,8 +27,14 @@ type Trace struct {
 func (e *Evaluator) Trace(ctx context.Context, r *admission.Request) ([]Result, []Trace) {
 	v := e.newReview(ctx, r)
 	v.log = &trace.Log{}
-	v.traces = make([]Trace, len(e.steps))
-	return e.evaluate(v), v.traces
+	v.traced = &traced{rules: make([]Trace, len(e.steps))}
+	return e.evaluate(v), v.traced.rules
+}
+
+// traced is what was told of a review so far.
+type traced struct {
+	rules []Trace      // by step
+	gate  []trace.Step // of the policy whose turn it is: why it is shut or not
 }
 
 // told takes what was logged of a step.
@@ -44,13 +48,13 @@ func (v *review) told(i int, results []placed) {
 		}
 	}
 	t.Steps, t.More = v.log.Take()
-	v.traces[i] = t
+	v.traced.rules[i] = t
 }
 
 // leftOut says of the steps that the index did not choose why they are not about the request.
 func (v *review) leftOut() {
 	for i, s := range v.steps {
-		if len(v.traces[i].Steps) == 0 && v.traces[i].Outcome == "" {
+		if len(v.traced.rules[i].Steps) == 0 && v.traced.rules[i].Outcome == "" {
 			s.explainMatch(v)
 			v.told(i, nil)
 		}
@@ -72,6 +76,9 @@ func (s *ruleStep) explainMatch(v *review) {
 		return
 	}
 	v.log.Add(match.Explain(s.match, s.exclude, v.target)...)
+	if s.mutation != nil && v.request.Object == nil {
+		v.logDeletion(trace.Mutate)
+	}
 }
 
 // elsewhere is the step of a namespaced policy that is not about a request.
@@ -83,21 +90,10 @@ func (p *rulePolicy) elsewhere(r *admission.Request) trace.Step {
 func (p *celPolicy) called() (string, int)  { return "", p.ref.Line }
 func (p *celPolicy) explainMatch(v *review) { p.cel.ExplainMatch(v.ctx, v.request, v.celLog()) }
 
-func (p *mutatingPolicy) called() (string, int)  { return "", p.ref.Line }
-func (p *mutatingPolicy) explainMatch(v *review) { p.cel.ExplainMatch(v.ctx, v.request, v.celLog()) }
-
-// valuesAt are the values of fields of the object that the request is about.
-func (v *review) valuesAt(fields []string) (out []trace.Value) {
-	for _, field := range slices.Compact(slices.Sorted(slices.Values(fields))) {
-		value, found := any(v.request.Subject()), true
-		if field != "" {
-			value, found = jsonpointer.Lookup(value, field)
-		}
-		if found && field != "" {
-			out = append(out, trace.Value{Name: field, Value: value})
-		} else {
-			out = append(out, trace.Value{Name: cmp.Or(field, "/")})
-		}
+func (p *mutatingPolicy) called() (string, int) { return "", p.ref.Line }
+func (p *mutatingPolicy) explainMatch(v *review) {
+	p.cel.ExplainMatch(v.ctx, v.request, v.celLog())
+	if v.request.Object == nil {
+		v.logDeletion(trace.Mutate)
 	}
-	return out
 }

@@ -118,6 +118,15 @@ func (p *placing) endOf(n *yaml.Node) int {
 	return 0
 }
 
+// unmeasured has places not say how long the values of a Secret are.
+func unmeasured(places []report.EvaluationPlace) {
+	for i := range places {
+		if mask.InData(places[i].Field) {
+			places[i].EndColumn = 0
+		}
+	}
+}
+
 // What text shows of files: the lines around the places of the first results.
 const (
 	maxExcerpts = 20

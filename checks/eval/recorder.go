@@ -48,6 +48,9 @@ func (r *recorder) add(part *manifest.Placed, path string, answers []engine.Resu
 		if a.Outcome == engine.Fail && len(a.Fields) > 0 {
 			out.Fields = a.Fields
 			out.Places = places.of(a.Fields)
+			if mask.IsSecret(o) {
+				unmeasured(out.Places)
+			}
 			r.excerpt(path, &places, out.Places)
 		}
 		if a.Outcome != engine.Pass {

@@ -106,6 +106,23 @@ func compare(t testing.TB, text string) {
 	if !reflect.DeepEqual(got, want) || !reflect.DeepEqual(gotProblems, wantProblems) {
 		t.Errorf("%q\nread as  %v, problems %v\nthe parser says %v, problems %v", text, got, gotProblems, want, wantProblems)
 	}
+	var again []admission.Object
+	for part, problem := range Parts(src) {
+		if problem != nil {
+			continue
+		}
+		again = append(again, part.Object)
+		d, ok := part.Document()
+		if !ok || !reflect.DeepEqual(d.Value(), any(part.Object)) {
+			t.Errorf("%q\nthe part of %v holds %v", text, part.Object, d.Value())
+		}
+		if lines := strings.Split(text, "\n"); !strings.HasPrefix(strings.Join(lines[part.Line:], "\n"), part.Text) {
+			t.Errorf("%q: %q is not at line %d", text, part.Text, part.Line)
+		}
+	}
+	if !reflect.DeepEqual(again, want) {
+		t.Errorf("%q\nhas parts %v, want %v", text, again, want)
+	}
 }
 
 func TestStream(t *testing.T) {

@@ -32,7 +32,7 @@ func testText(w io.Writer, r *report.TestRun, o Options) error {
 		t.problem("error", red, &r.Errors[i])
 	}
 	if hidden > 0 {
-		t.rows("", fmt.Sprintf("%s not shown; --all shows all", report.Count(hidden, "row that passed is", "rows that passed are")))
+		t.rows("", report.Count(hidden, "row that passed is", "rows that passed are")+" not shown; --all shows all")
 	}
 	t.coverage(r.Coverage)
 	s := r.Summary

@@ -7,8 +7,8 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// traces say why each rule said what it said, object by object. Rules that are generated for pod controllers and not about
-// the object are left out.
+// traces say why each rule said what it said, object by object. Rules that are generated for pod controllers and not
+// about the object are left out.
 func (t *text) traces(list []report.EvaluationTrace) {
 	var last report.Resource
 	for i := range list {
@@ -30,7 +30,8 @@ func (t *text) traces(list []report.EvaluationTrace) {
 		if tr.PolicyPath != "" {
 			where = line(place(tr.PolicyPath, tr.PolicyLine, 0))
 		}
-		t.head(t.paint.with(toneOfTrace(tr.Result)), "  "+line(strings.TrimSuffix(tr.Policy+" / "+tr.Rule, " / ")), result, where)
+		name := strings.TrimSuffix(tr.Policy+" / "+tr.Rule, " / ")
+		t.head(t.paint.with(toneOfTrace(tr.Result)), "  "+line(name), result, where)
 		for j := range tr.Steps {
 			t.traceStep(&tr.Steps[j])
 		}

@@ -48,7 +48,7 @@ type EvaluationResult struct {
 type EvaluationPlace struct {
 	Field     string `json:"field"`
 	Line      int    `json:"line"`
-	Column    int    `json:"column"`              // in characters, from 1, of the value, or of the key where that takes several lines
+	Column    int    `json:"column"`              // in characters, from 1: of the value, or of the key of several lines
 	EndColumn int    `json:"endColumn,omitempty"` // behind the last; 0 where it is not known
 	// Missing says that the field is not there; the place is that of the nearest one above it that is.
 	Missing bool `json:"missing,omitempty"`
@@ -133,9 +133,9 @@ func (s *EvaluationStats) Count(r Result) {
 	}
 }
 
-// Apply makes the results those that the kyverno command counts (its version 1.19): a rule that only audits fails, or with
-// auditWarn warns; failures of unscored policies warn; what needs the cluster is an error; what an update may go on
-// violating is skipped.
+// Apply makes the results those that the kyverno command counts (its version 1.19): a rule that only audits fails, or
+// with auditWarn warns; failures of unscored policies warn; what needs the cluster is an error; what an update may go
+// on violating is skipped.
 func (e *Evaluation) Apply(auditWarn bool) {
 	s := &e.Stats
 	s.Pass, s.Fail, s.Warn, s.Skip, s.Error, s.Unknown = 0, 0, 0, 0, 0, 0

@@ -47,7 +47,7 @@ func parseAddress(text, branch string) (a address, err error) {
 		u.Path, u.RawPath = m[1], ""
 		return address{want: remote.Want{Kind: remote.Git, URL: u.String(), Ref: m[2]}, dir: path.Clean("./" + m[3])}, nil
 	case u.RawQuery != "" || u.Fragment != "":
-		return a, errors.New("an address takes no ? and no #: name a branch with --git-branch")
+		return a, errors.New("an address takes no ? but ?ref=BRANCH, and no #: name a branch with --git-branch")
 	case branch == "" && policytest.IsManifest(u.Path):
 		return address{want: remote.Want{Kind: remote.File, URL: u.String()}}, nil
 	}

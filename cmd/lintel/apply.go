@@ -26,8 +26,8 @@ func newApplyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply POLICY... -r RESOURCE...",
 		Short: "Like \"lintel eval\", with the flags and exit codes of \"kyverno apply\"",
-		Long: "The same evaluation as \"lintel eval\", spelled as \"kyverno apply\" has it: policies are arguments, and what " +
-			"only audits fails,\n" +
+		Long: "The same evaluation as \"lintel eval\", spelled as \"kyverno apply\" has it: policies are arguments, and " +
+			"what only audits fails,\n" +
 			"unless --audit-warn is given. Flags of that command that Lintel does not have say what to use instead.\n\n" +
 			"Exit code 1: a rule failed, could not be evaluated, or what was asked could not be done. --warn-exit-code: of\n" +
 			"warnings where nothing is worse, and with --warn-no-pass where nothing passed. Else 0.",

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// foreignFlag is a flag of the kyverno command that means nothing here. With instead, whoever uses it is told what to use
-// in its place; without, it asks for nothing that would differ, and is taken.
+// foreignFlag is a flag of the kyverno command that means nothing here. With instead, whoever uses it is told what to
+// use in its place; without, it asks for nothing that would differ, and is taken.
 type foreignFlag struct {
 	name, short string
 	takes       bool // it takes a value
@@ -25,10 +25,13 @@ func (v *foreignValue) Type() string     { return "string" }
 
 // foreignApplyFlags are those of "kyverno apply" 1.19.
 func foreignApplyFlags() []foreignFlag {
-	const noCluster = "Lintel asks no cluster: get the resources with kubectl (kubectl get pods -A -o yaml) and name them with -r"
-	const noPatches = "Lintel does not print what mutate rules make of a resource: \"lintel test\" compares it with patchedResources"
+	const noCluster = "Lintel asks no cluster: get the resources with kubectl (kubectl get pods -A -o yaml) and name " +
+		"them with -r"
+	const noPatches = "Lintel does not print what mutate rules make of a resource: \"lintel test\" compares it with " +
+		"patchedResources"
 	const noPayloads = "Lintel reviews Kubernetes objects only: use the kyverno command for other payloads"
-	const noPasswords = "a password does not belong into a command: use git's credential helpers, or credentials in --sources"
+	const noPasswords = "a password does not belong into a command: use git's credential helpers, or credentials in " +
+		"--sources"
 	return append([]foreignFlag{
 		{name: "cluster", short: "c", instead: noCluster},
 		{name: "cluster-wide-resources", instead: noCluster},
@@ -45,7 +48,8 @@ func foreignApplyFlags() []foreignFlag {
 			"--context-file"},
 		{name: "username", takes: true, instead: noPasswords},
 		{name: "password", takes: true, instead: noPasswords},
-		{name: "generate-exceptions", instead: "use \"lintel check --draft-exceptions DIR/\", which tries each exception out"},
+		{name: "generate-exceptions", instead: "use \"lintel check --draft-exceptions DIR/\", which tries each " +
+			"exception out"},
 		{name: "generated-exception-ttl", takes: true, instead: "use \"lintel check --draft-exceptions DIR/\", and set " +
 			"spec.expiresAt"},
 		{name: "show-performance", instead: "Lintel fetches nothing from a cluster: use \"time lintel apply\""},
@@ -61,7 +65,8 @@ func foreignLogFlags() []foreignFlag {
 	return []foreignFlag{
 		{name: "add_dir_header"}, {name: "alsologtostderr"}, {name: "alsologtostderrthreshold", takes: true},
 		{name: "legacy_stderr_threshold_behavior"}, {name: "log_backtrace_at", takes: true}, {name: "log_dir", takes: true},
-		{name: "log_file", takes: true}, {name: "log_file_max_size", takes: true}, {name: "logtostderr"}, {name: "one_output"},
+		{name: "log_file", takes: true}, {name: "log_file_max_size", takes: true}, {name: "logtostderr"},
+		{name: "one_output"},
 		{name: "skip_headers"}, {name: "skip_log_headers"}, {name: "stderrthreshold", takes: true},
 		{name: "v", short: "v", takes: true}, {name: "vmodule", takes: true},
 	}
@@ -86,9 +91,10 @@ func addForeignFlags(cmd *cobra.Command, list []foreignFlag) {
 func foreignTestFlags() []foreignFlag {
 	return append([]foreignFlag{
 		{name: "git-branch", short: "b", takes: true, instead: noClone},
-		{name: "registry", instead: "Lintel asks no registry: say what one would answer in a file of kind Context, which the test " +
-			"names as context"},
-		{name: "kubeconfig", takes: true, instead: "Lintel asks no cluster: say what it holds in clusterResources of the test"},
+		{name: "registry", instead: "Lintel asks no registry: say what one would answer in a file of kind Context, which " +
+			"the test names as context"},
+		{name: "kubeconfig", takes: true, instead: "Lintel asks no cluster: say what it holds in clusterResources of the " +
+			"test"},
 		{name: "require-tests"}, // as always
 	}, foreignLogFlags()...)
 }

@@ -34,8 +34,8 @@ func newTestCommand() *cobra.Command {
 		Short: "Run the policy tests (" + policytest.FileName + ") of folders",
 		Long: "Run every " + policytest.FileName +
 			" in the folders and below them, as the kyverno command does, several at a time.\n" +
-			"A row where nothing was compared is excluded, not passed, and with --strict fails; a broken file does not end the " +
-			"run.\nOf more than 20 rows only those that failed are shown.\n\n" +
+			"A row where nothing was compared is excluded, not passed, and with --strict fails; a broken file does not end " +
+			"the run.\nOf more than 20 rows only those that failed are shown.\n\n" +
 			"Exit code 0: all rows are as expected. 1: one is not, or a file is broken. 2: the tests could not be run.",
 		Example: "  lintel test policies/\n" +
 			"  lintel test policies/ --run policy=disallow-latest-tag,resource=badpod01\n" +

@@ -18,7 +18,8 @@ const watchInterval = 300 * time.Millisecond
 // watch runs something, and again whenever a file or folder that it read has changed and rests since the last tick. It
 // ends with the context, which is how a user ends it, and as the last run did. A first run that is an error, and tells
 // nothing by itself, ends it, too: there may be nothing to look at.
-func watch(ctx context.Context, tick <-chan time.Time, log io.Writer, run func(files func(root string) fs.FS) error) error {
+func watch(ctx context.Context, tick <-chan time.Time, log io.Writer,
+	run func(files func(root string) fs.FS) error) error {
 	var before *watchedFiles
 	for {
 		files := &watchedFiles{seen: map[string]stamp{}}

@@ -135,8 +135,8 @@ func (e Env) logException(x *Exception, applies bool, err error) {
 	}
 }
 
-// variablesOf are the values of the variables that an expression uses, by itself and through others, as far as they were
-// computed.
+// variablesOf are the values of the variables that an expression uses, by itself and through others, as far as they
+// were computed.
 func (a *activation) variablesOf(x *expression) (out []trace.Value) {
 	var names []string
 	var visit func(x *expression)

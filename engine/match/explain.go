@@ -116,7 +116,8 @@ func (f *filter) misses(t *Target, as role) (out []string) {
 		}
 		miss("operation %s is not %s", t.Operation, named(names))
 	}
-	if len(f.kinds) > 0 && !slices.ContainsFunc(f.kinds, func(k Kind) bool { return k.matches(t.Identity, t.SubResource) }) {
+	fits := func(k Kind) bool { return k.matches(t.Identity, t.SubResource) }
+	if len(f.kinds) > 0 && !slices.ContainsFunc(f.kinds, fits) {
 		var names []string
 		for _, k := range f.kinds {
 			names = append(names, k.String())

@@ -1,8 +1,8 @@
 // Package trace is why a rule came to its outcome, as data: what was looked at, whether it held, and the values that
 // decided.
 //
-// Whoever looks (blocks that match, conditions, patterns, expressions) writes steps into a log while it evaluates. There
-// is none mostly: all of them ask first whether anybody wants to know, and do nothing else then.
+// Whoever looks (blocks that match, conditions, patterns, expressions) writes steps into a log while it evaluates.
+// There is none mostly: all of them ask first whether anybody wants to know, and do nothing else then.
 package trace
 
 import (

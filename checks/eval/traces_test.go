@@ -1,0 +1,78 @@
+package eval
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/trace"
+)
+
+// Nothing that a Secret holds gets into the trace of a review of it: neither short values, nor decoded ones, nor parts
+// of longer texts, nor texts of errors.
+func TestTraceHidesSecrets(t *testing.T) {
+	secret := admission.Object{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "s", "namespace": "n"},
+		"data":       map[string]any{"password": "aHVudGVyMg==", "short": "YWI="},
+		"stringData": map[string]any{"pin": "1234", "text": "line one\nline two", "number": int64(77)}}
+	values := []any{"hunter2", "aHVudGVyMg==", "xx hunter2 yy", "HUNTER2", "ab", "1234", int64(77), secret,
+		map[string]any{"deep": []any{"pin 1234", "line one\nline two"}}, secret["data"]}
+	steps := []trace.Step{{Part: trace.Deny, Words: "it is hunter2", Err: errors.New("cannot read 1234")}}
+	for _, v := range values {
+		steps = append(steps, trace.Step{Part: trace.Deny, Values: []trace.Value{{Name: "key", Value: v}}})
+	}
+	steps = append(steps, trace.Step{Values: []trace.Value{{Name: "/data/password", Value: "anything"}}})
+	r := &recorder{}
+	r.trace(&Review{Object: secret}, []engine.Trace{{Outcome: engine.Fail, Steps: steps}})
+	r.trace(&Review{Object: admission.Object{"kind": "ConfigMap"}, Old: secret}, []engine.Trace{{Steps: steps}})
+	for _, tr := range r.Trace {
+		for i, s := range tr.Steps {
+			text := s.What + s.Error
+			for _, v := range s.Values {
+				text += v.Is
+			}
+			for _, hidden := range []string{"hunter", "HUNTER", "aHVu", `"ab"`, "1234", "77", "line one", "YWI", "anything"} {
+				if strings.Contains(text, hidden) {
+					t.Errorf("step %d holds %q: %s", i, hidden, text)
+				}
+			}
+		}
+	}
+	// What a look-up hands out is a Secret wherever it is.
+	r = &recorder{}
+	r.trace(&Review{Object: admission.Object{"kind": "ConfigMap"}}, []engine.Trace{{Steps: []trace.Step{
+		{Values: []trace.Value{{Name: "key", Value: secret}, {Name: "value", Value: "plain"}}}}}})
+	if got := r.Trace[0].Steps[0].Values; strings.Contains(got[0].Is, "1234") || got[1].Is != `"plain"` {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A value is never cut, since half of a secret is not known to be one; a large one is not shown.
+func TestTraceLargeValues(t *testing.T) {
+	h := hidden{}
+	if got := h.text(trace.Value{Value: strings.Repeat("a", maxValue)}); got != "(a value of 65538 bytes)" {
+		t.Errorf("%.60s", got)
+	}
+	if got := h.text(trace.Value{Value: strings.Repeat("a", 1000)}); len(got) != 1002 {
+		t.Errorf("%d", len(got))
+	}
+}
+
+// A trace says of every rule of the set whether it is about each object, with the variables of values files, too.
+func TestRunTraces(t *testing.T) {
+	in := Input{Policies: seen("request.operation"), Resources: file("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n"), Trace: true,
+		Values: &Values{GlobalValues: map[string]any{"request.operation": "UPDATE"}}}
+	r := run(t, in)
+	if len(r.Trace) != 1 || r.Trace[0].Result != r.Results[0].Result || r.Trace[0].Resource.Name != "p" || len(r.Trace[0].Steps) < 2 {
+		t.Errorf("%+v", r.Trace)
+	}
+	if got := r.Trace[0].Steps[0]; got.Holds != report.Holds || got.What != "kind *; operation UPDATE" {
+		t.Errorf("%+v", got)
+	}
+	in.Trace = false
+	if r := run(t, in); r.Trace != nil {
+		t.Errorf("a trace that nobody asked for: %+v", r.Trace)
+	}
+}

@@ -1,0 +1,122 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/assert"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
+	"github.com/lintel-bot/lintel/engine/pattern"
+	"github.com/lintel-bot/lintel/engine/trace"
+)
+
+// What stands here notes steps of an evaluation where somebody wants to know, and does nothing else.
+
+// logPattern notes what a pattern said, with the values of the fields that fail.
+func (f *frame) logPattern(part trace.Part, at string, out pattern.Outcome) {
+	if !f.log.On() {
+		return
+	}
+	step := trace.Step{Part: part, At: at, Holds: out.Verdict == pattern.Pass, Words: "the object fits"}
+	switch {
+	case out.Verdict == pattern.Skip:
+		step.Words = "it does not apply: a conditional or global anchor does not hold"
+	case !step.Holds && out.Path != "":
+		step.Words = "it fails at " + out.Path
+		step.Values = f.valuesAt(f.place(out.Fields))
+	case !step.Holds:
+		step.Words = "it cannot be compared"
+	}
+	f.log.Add(step)
+}
+
+// logDeletion notes that a part says how objects must be, and not whether they may go.
+func (v *review) logDeletion(part trace.Part) {
+	v.log.Add(trace.Step{Part: part, Words: "it is not about deletions"})
+}
+
+// logList notes how long the list of a foreach is.
+func (f *frame) logList(i int, found any, err error) {
+	if !f.log.On() {
+		return
+	}
+	n := 1
+	if list, ok := found.([]any); ok {
+		n = len(list)
+	}
+	f.log.Add(trace.Step{Part: trace.ForEach, At: fmt.Sprint("/", i), Holds: err == nil && n > 0, Err: err,
+		Words: fmt.Sprintf("the list has %d elements", n)})
+}
+
+// logMutation notes what a mutation writes.
+func (f *frame) logMutation(patched admission.Object, written []string, err error) {
+	if !f.log.On() {
+		return
+	}
+	step := trace.Step{Part: trace.Mutate, Holds: err == nil && len(written) > 0, Words: "writes nothing", Err: err}
+	if step.Holds {
+		step.Words = "writes"
+		for _, field := range written {
+			value, _ := jsonpointer.Lookup(patched, field)
+			step.Values = append(step.Values, trace.Value{Name: field, Value: value})
+		}
+	}
+	f.log.Add(step)
+}
+
+// logAssertion notes which assertions do not hold.
+func (f *frame) logAssertion(failures []assert.Failure) {
+	switch {
+	case !f.log.On():
+		return
+	case len(failures) == 0:
+		f.log.Add(trace.Step{Part: trace.Assert, Holds: true, Words: "all assertions hold"})
+	}
+	for _, x := range failures {
+		f.log.Add(trace.Step{Part: trace.Assert, Words: "it does not hold", Values: f.valuesOf(x.Fields)})
+	}
+}
+
+// valuesOf are the values of fields of what an assertion starts from.
+func (f *frame) valuesOf(pointers []string) (out []trace.Value) {
+	payload := f.payload()
+	for _, p := range pointers {
+		value, _ := jsonpointer.Lookup(payload, p)
+		out = append(out, trace.Value{Name: p, Value: value})
+	}
+	return out
+}
+
+// logException notes which parts of an exception cover the request.
+func (v *review) logException(f *frame, x *Exception) {
+	if !v.log.On() {
+		return
+	}
+	steps := x.match.Explain(v.target)
+	if x.conditions != nil {
+		steps = append(steps, x.conditions.Explain(f.scope, trace.Exception)...)
+	}
+	for i := range steps {
+		steps[i].Words = strings.TrimSpace(x.FullName() + ": " + steps[i].Words)
+	}
+	v.log.Add(steps...)
+}
+
+// valuesAt are the values of fields of the object that the request is about.
+func (v *review) valuesAt(fields []string) (out []trace.Value) {
+	for _, field := range slices.Compact(slices.Sorted(slices.Values(fields))) {
+		value, found := any(v.request.Subject()), true
+		if field != "" {
+			value, found = jsonpointer.Lookup(value, field)
+		}
+		if found && field != "" {
+			out = append(out, trace.Value{Name: field, Value: value})
+		} else {
+			out = append(out, trace.Value{Name: cmp.Or(field, "/")})
+		}
+	}
+	return out
+}
