@@ -57,7 +57,7 @@ func Run(ctx context.Context, in Input) (*report.Evaluation, error) {
 		Namespaces: namespacesOf(in.Resources),
 	})
 	for _, src := range in.Resources {
-		for part, problem := range manifest.Parts(src) {
+		for at, problem := range manifest.Parts(src) {
 			if problem != nil {
 				r.problems(*problem)
 				continue
@@ -65,7 +65,7 @@ func Run(ctx context.Context, in Input) (*report.Evaluation, error) {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			o := part.Object
+			o := at.Object
 			if isInput(o) {
 				continue // the inputs of this command often lie in one folder
 			}
@@ -74,11 +74,11 @@ func Run(ctx context.Context, in Input) (*report.Evaluation, error) {
 			review := Review{Object: o, Operation: in.Operation}
 			review.find(old, declared)
 			if !in.Trace {
-				r.add(&part, src.Path, reviewer.Review(ctx, review))
+				r.add(&at, src.Path, reviewer.Review(ctx, review))
 				continue
 			}
 			results, traces := reviewer.Trace(ctx, review)
-			r.add(&part, src.Path, results)
+			r.add(&at, src.Path, results)
 			r.trace(&review, traces)
 		}
 	}

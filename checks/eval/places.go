@@ -16,18 +16,17 @@ import (
 // placing finds where the fields of an object are written. The document is read again when something is to be found:
 // what reads objects fast knows no lines.
 type placing struct {
-	part  *manifest.Placed
+	at    *manifest.Placed
 	doc   policy.Document
 	state int // 0: not read, 1: read, 2: it cannot be found
-	lines []string
 }
 
 // of returns the places of fields, nil where they cannot be found.
 func (p *placing) of(fields []string) []report.EvaluationPlace {
 	if p.state == 0 {
 		p.state = 2
-		if doc, ok := p.part.Document(); ok {
-			p.doc, p.state, p.lines = doc, 1, strings.Split(p.part.Text, "\n")
+		if doc, ok := p.at.Document(); ok {
+			p.doc, p.state = doc, 1
 		}
 	}
 	if p.state == 2 {
@@ -67,7 +66,7 @@ func (p *placing) place(field string) report.EvaluationPlace {
 	if end == 0 && at.Kind == yaml.ScalarNode {
 		end = p.endOf(at)
 	}
-	out.Line, out.Column, out.EndColumn = p.part.Line+at.Line, at.Column, end
+	out.Line, out.Column, out.EndColumn = p.at.Part.Line+at.Line, at.Column, end
 	return out
 }
 
@@ -90,10 +89,11 @@ func child(n *yaml.Node, token string) (key, value *yaml.Node) {
 
 // endOf is the column behind a scalar that is written on one line, 0 for others.
 func (p *placing) endOf(n *yaml.Node) int {
-	if n.Line < 1 || n.Line > len(p.lines) || n.Column < 1 || n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
+	lines := p.at.Part.Lines()
+	if n.Line < 1 || n.Line > len(lines) || n.Column < 1 || n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
 		return 0
 	}
-	row := []rune(strings.TrimSuffix(p.lines[n.Line-1], "\r"))
+	row := []rune(strings.TrimSuffix(lines[n.Line-1], "\r"))
 	if n.Column > len(row) {
 		return 0
 	}
@@ -139,7 +139,11 @@ func (r *recorder) excerpt(path string, p *placing, places []report.EvaluationPl
 		return
 	}
 	r.shown++
-	rows := mask.Read(path, []byte(p.part.Text), mask.Plain).Lines()
+	part := p.at.Part
+	if r.masked.of != part { // a list can hold thousands of objects
+		r.masked.of, r.masked.rows = part, mask.Read(path, []byte(part.Text), mask.Plain).Lines()
+	}
+	rows := r.masked.rows
 	if r.Excerpts == nil {
 		r.Excerpts = map[string]map[int]string{}
 	}
@@ -147,10 +151,10 @@ func (r *recorder) excerpt(path string, p *placing, places []report.EvaluationPl
 		r.Excerpts[path] = map[int]string{}
 	}
 	for _, place := range places[:min(len(places), maxExcerpts)] {
-		at := place.Line - p.part.Line
+		at := place.Line - part.Line
 		for n := max(1, at-around); n <= min(len(rows), at+around); n++ {
 			if row := strings.TrimSuffix(rows[n-1], "\r"); n < len(rows) || row != "" {
-				r.Excerpts[path][p.part.Line+n] = row
+				r.Excerpts[path][part.Line+n] = row
 			}
 		}
 	}

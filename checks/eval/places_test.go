@@ -56,7 +56,7 @@ spec:
 				t.Fatal(problem)
 			}
 			if part.Object["kind"] == "Second" {
-				p := placing{part: &part}
+				p := placing{at: &part}
 				got = p.of([]string{field})[0]
 			}
 		}
@@ -98,5 +98,32 @@ func TestExcerpts(t *testing.T) {
 	places := []report.EvaluationPlace{{Field: "/data/a", EndColumn: 9}, {Field: "/metadata/name", EndColumn: 9}}
 	if unmeasured(places); places[0].EndColumn != 0 || places[1].EndColumn != 9 {
 		t.Errorf("%+v", places)
+	}
+}
+
+// A list is read once for all of its objects, however many fail: the time grows with the size of the file, not with its
+// square.
+func TestPlacesOfLongLists(t *testing.T) {
+	const n = 3000
+	var text strings.Builder
+	text.WriteString("apiVersion: v1\nkind: List\nitems:\n")
+	for i := range n {
+		fmt.Fprintf(&text, "- apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: c%d\n", i)
+	}
+	r := run(t, Input{Policies: seen("request.object.metadata.name"), Resources: file(text.String())})
+	if len(r.Results) != n {
+		t.Fatal(len(r.Results))
+	}
+	for i := range r.Results {
+		if p := r.Results[i].Places; len(p) != 1 || p[0].Line != 4*i+5 || p[0].Column != 3 {
+			t.Fatalf("%d: %+v", i, r.Results[i])
+		}
+	}
+	parts := map[*manifest.Part]bool{}
+	for at := range manifest.Parts(file(text.String())[0]) {
+		parts[at.Part] = true
+	}
+	if len(parts) != 1 {
+		t.Errorf("%d parts", len(parts))
 	}
 }

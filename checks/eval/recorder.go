@@ -17,6 +17,10 @@ type recorder struct {
 	report.Evaluation
 	secrets mask.Values // of all objects
 	shown   int         // results with an excerpt
+	masked  struct {    // the lines of the last part that had one
+		of   *manifest.Part
+		rows []string
+	}
 }
 
 // problems adds problems to the errors and the warnings.
@@ -26,9 +30,9 @@ func (r *recorder) problems(list ...policy.Problem) {
 }
 
 // add adds the answers about an object.
-func (r *recorder) add(part *manifest.Placed, path string, answers []engine.Result) {
-	o := part.Object
-	places := placing{part: part}
+func (r *recorder) add(at *manifest.Placed, path string, answers []engine.Result) {
+	o := at.Object
+	places := placing{at: at}
 	r.Stats.Resources++
 	if cap(r.Results)-len(r.Results) < len(answers) {
 		// Twofold: there is one result for each rule and object.

@@ -116,8 +116,8 @@ func compare(t testing.TB, text string) {
 		if !ok || !reflect.DeepEqual(d.Value(), any(part.Object)) {
 			t.Errorf("%q\nthe part of %v holds %v", text, part.Object, d.Value())
 		}
-		if lines := strings.Split(text, "\n"); !strings.HasPrefix(strings.Join(lines[part.Line:], "\n"), part.Text) {
-			t.Errorf("%q: %q is not at line %d", text, part.Text, part.Line)
+		if lines := strings.Split(text, "\n"); !strings.HasPrefix(strings.Join(lines[part.Part.Line:], "\n"), part.Part.Text) {
+			t.Errorf("%q: %q is not at line %d", text, part.Part.Text, part.Part.Line)
 		}
 	}
 	if !reflect.DeepEqual(again, want) {

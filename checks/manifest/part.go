@@ -1,6 +1,8 @@
 package manifest
 
 import (
+	"strings"
+
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
@@ -8,17 +10,25 @@ import (
 // Placed is an object with the part of its file that it stands in.
 type Placed struct {
 	Object admission.Object
-	Text   string // a document, or several with that of the object
-	Line   int    // how many lines of the file are before it
+	Part   *Part
+	index  int // of the object in the part
+}
 
-	index int // of the object in the part
+// Part is a document of a file, or all of them where they cannot be told apart. It is read again when somebody asks where
+// something is, and once for all of its objects: a list can hold thousands. It is not safe for concurrent use.
+type Part struct {
+	Text string
+	Line int // how many lines of the file are before it
+
+	docs  []policy.Document
+	lines []string
 }
 
 // Parts is Objects, with where each stands. Most parts nobody looks into.
 func Parts(src File) func(yield func(Placed, *policy.Problem) bool) {
 	return func(yield func(Placed, *policy.Problem) bool) {
 		var at Placed
-		begin := func(text string, line int) { at = Placed{Text: text, Line: line} }
+		begin := func(text string, line int) { at = Placed{Part: &Part{Text: text, Line: line}} }
 		each(src, begin, func(o admission.Object, p *policy.Problem) bool {
 			one := at
 			if p == nil {
@@ -30,11 +40,21 @@ func Parts(src File) func(yield func(Placed, *policy.Problem) bool) {
 	}
 }
 
+// Lines are those of the part.
+func (p *Part) Lines() []string {
+	if p.lines == nil {
+		p.lines = strings.Split(p.Text, "\n")
+	}
+	return p.lines
+}
+
 // Document returns the object with its lines, which count from the beginning of the part; false where there is none.
 func (p *Placed) Document() (policy.Document, bool) {
-	docs, _ := File{Data: []byte(p.Text)}.Documents() // what cannot be read was told
-	if p.index >= len(docs) {
+	if p.Part.docs == nil {
+		p.Part.docs, _ = File{Data: []byte(p.Part.Text)}.Documents() // what cannot be read was told
+	}
+	if p.index >= len(p.Part.docs) {
 		return policy.Document{}, false
 	}
-	return docs[p.index], true
+	return p.Part.docs[p.index], true
 }

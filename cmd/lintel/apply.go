@@ -104,7 +104,7 @@ func (a appended) Set(s string) error {
 }
 
 func runApply(cmd *cobra.Command, o applyOptions) error {
-	if err := refused(cmd); err != nil {
+	if err := errors.Join(refused(cmd), o.traceable(o.form())); err != nil {
 		return err
 	}
 	switch {

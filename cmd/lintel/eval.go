@@ -75,7 +75,18 @@ func (o *evalOptions) traceFlag(cmd *cobra.Command) {
 		"say of each rule why it is about a resource or not, and what decided: in the text and the JSON")
 }
 
+// traceable returns an error for a form that cannot say why.
+func (o *evalOptions) traceable(form string) error {
+	if o.trace && form != "text" && form != "json" {
+		return fmt.Errorf("--trace is for text and JSON: a %s has no place for it", form)
+	}
+	return nil
+}
+
 func runEval(cmd *cobra.Command, o evalOptions) error {
+	if err := o.traceable(o.output); err != nil {
+		return err
+	}
 	rep, err := o.evaluate(cmd)
 	if err != nil {
 		return err
