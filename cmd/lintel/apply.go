@@ -36,7 +36,7 @@ func newApplyCommand() *cobra.Command {
 			"  lintel apply https://github.com/kyverno/policies/pod-security -b main -r pod.yaml",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return codedError{errors.New("name the policies: lintel apply POLICY... -r RESOURCE..."), exitBlocked}
+				return codedError{errors.New("no policies are named: write lintel apply POLICY... -r RESOURCE"), exitBlocked}
 			}
 			return nil
 		},
@@ -104,7 +104,10 @@ func (a appended) Set(s string) error {
 }
 
 func runApply(cmd *cobra.Command, o applyOptions) error {
-	if err := errors.Join(refused(cmd), o.traceable(o.form())); err != nil {
+	if err := refused(cmd); err != nil {
+		return err
+	}
+	if err := o.traceable(o.form()); err != nil {
 		return err
 	}
 	switch {

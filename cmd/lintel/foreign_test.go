@@ -122,6 +122,9 @@ const kyvernoCommonFlags = `
 // Each flag of the kyverno command is known, with its short form, and takes a value where it does there; one that means
 // nothing here names what to use instead.
 func TestKyvernoFlags(t *testing.T) {
+	if release := strings.TrimSuffix(kyvernoVersion, ".0"); !strings.Contains(section(t), "`kyverno apply` "+release) {
+		t.Errorf("the README does not name release %s", release)
+	}
 	for _, c := range []struct {
 		cmd  *cobra.Command
 		list string
