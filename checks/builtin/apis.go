@@ -106,12 +106,10 @@ func schemaOf(ctx context.Context, f apiFacts, s Subject) []schema.Violation {
 	if fragment(s, found) {
 		found = slices.DeleteFunc(found, missing)
 	}
-	if len(f.Removed(s.Object, f.served(ctx))) > 0 {
-		found = slices.DeleteFunc(found, func(v schema.Violation) bool { // said of it already
-			return v.Pointer == "/apiVersion" || v.Pointer == "/kind"
-		})
-	}
-	return found
+	gone := len(f.Removed(s.Object, f.served(ctx))) > 0
+	return slices.DeleteFunc(found, func(v schema.Violation) bool { // who knows the lifecycle of kinds knows more
+		return gone && v.Pointer == "/apiVersion" || v.Pointer == "/kind" && lifecycle.Known(s.Object)
+	})
 }
 
 // fragment reports whether an object looks like a patch that no kustomization names any more, in a folder of which
@@ -125,11 +123,14 @@ func fragment(s Subject, found []schema.Violation) bool {
 	}
 	lacks := 0
 	for _, v := range found {
-		if missing(v) && !strings.ContainsFunc(v.Pointer, unicode.IsDigit) { // not what an element of a list lacks
-			lacks++
-		}
-		if missing(v) && v.Pointer == "/spec" {
+		switch {
+		case !missing(v) || strings.ContainsFunc(v.Pointer, unicode.IsDigit): // what an element of a list lacks does not count
+		case v.Pointer == "/spec":
 			return true
+		case v.Pointer == "/spec/selector" && jsonpointer.At(s.Object, "/spec/template/metadata/labels") == nil:
+			lacks += 2 // who writes a workload gives it labels to select
+		default:
+			lacks++
 		}
 	}
 	return lacks > 1

@@ -87,9 +87,9 @@ func find(apiVersion, name string) (row, bool) {
 	return r, ok
 }
 
-// Known reports whether something is known of a kind that is not served any more, or will not be.
-func Known(apiVersion, name string) bool {
-	_, ok := find(apiVersion, name)
+// Known reports whether something is known of the kind of an object: that it is not served any more, or will not be.
+func Known(object map[string]any) bool {
+	_, ok := find(typeOf(object))
 	return ok
 }
 

@@ -1,0 +1,115 @@
+package builtin
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/checks/settings"
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/origin"
+	"github.com/lintel-bot/lintel/render/roots"
+)
+
+// definitions is a cluster that has some definitions of custom resources.
+type definitions []admission.Object
+
+func (d definitions) Get(context.Context, string, string, string, string) (admission.Object, bool) {
+	return nil, false
+}
+
+func (d definitions) List(ctx context.Context, group, kind, _ string) []admission.Object {
+	if ctx.Value(noted{}) != nil || group != "apiextensions.k8s.io" || kind != "CustomResourceDefinition" {
+		return nil
+	}
+	return d
+}
+
+type noted struct{}
+
+// file is a place in a file, whatever field is asked for.
+type file string
+
+func (f file) Locate(string) origin.Place {
+	return origin.Place{Path: string(f), StartLine: 1, EndLine: 1}
+}
+
+func objectOf(t *testing.T, text string) (o map[string]any) {
+	t.Helper()
+	if err := yaml.Unmarshal([]byte(text), &o); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestAPIs(t *testing.T) {
+	const thing = "{apiVersion: e.com/v1, kind: Thing, metadata: {name: a}, spec: SPEC}"
+	const patch = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {template: {spec: {containers: [{name: a}]}}}}"
+	const labelled = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, " +
+		"spec: {template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a}]}}}}"
+	folder := roots.Root{Path: "a", Kind: roots.Folder}
+	crd := objectOf(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: things.e.com},
+		spec: {group: e.com, names: {kind: Thing}, versions: [{name: v1, served: true, schema: {openAPIV3Schema: {type: object,
+		properties: {spec: {type: object, properties: {size: {type: integer}},
+		x-kubernetes-validations: [{rule: 'self.size >= oldSelf.size', message: cannot shrink}]}}}}}]}}`)
+	for _, c := range []struct {
+		name, version, object, old, want string
+		root                             roots.Root
+		path                             string
+		issues                           []render.Issue
+	}{
+		{name: "right", object: "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {a: b}}"},
+		{name: "unknown field", object: "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, dat: {a: b}}", want: "schema /dat"},
+		{name: "of a value that is not known", object: "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {a: 1}}",
+			issues: []render.Issue{{Check: render.ControllerUnknown, Pointer: "/data/a", Value: true}}},
+		{name: "below a value that is not known", object: "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {a: 1}}",
+			issues: []render.Issue{{Check: render.ControllerUnknown, Pointer: "/data", Value: true}}},
+		{name: "next to it", object: "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {a: 1}}", want: "schema /data/a",
+			issues: []render.Issue{{Check: render.ControllerUnknown, Pointer: "/data/ab", Value: true}}},
+		{name: "told already", object: "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, items: []}",
+			issues: []render.Issue{{Check: render.EmbeddedItems, Pointer: "/items"}}},
+		{name: "only the name is known", object: "{apiVersion: v1, kind: Pod, metadata: {name: a}}",
+			issues: []render.Issue{{Check: deploys}}},
+		{name: "removed", version: "1.33", object: "{apiVersion: policy/v1beta1, kind: PodDisruptionBudget}",
+			want: "removed-apis /apiVersion"},
+		{name: "removed, of a group without other kinds", object: "{apiVersion: extensions/v1beta1, kind: Ingress}",
+			want: "removed-apis /apiVersion"},
+		{name: "deprecated", version: "1.24", object: "{apiVersion: policy/v1beta1, kind: PodDisruptionBudget}",
+			want: "deprecated-apis /apiVersion"},
+		{name: "not there yet", version: "1.29", object: "{apiVersion: admissionregistration.k8s.io/v1, " +
+			"kind: ValidatingAdmissionPolicy}", want: "schema /apiVersion"},
+		{name: "custom", object: strings.Replace(thing, "SPEC", "{size: a}", 1), want: "schema /spec/size"},
+		{name: "custom, shrinks", object: strings.Replace(thing, "SPEC", "{size: 1}", 1),
+			old: strings.Replace(thing, "SPEC", "{size: 2}", 1), want: "schema /spec"},
+		{name: "custom, of another version", object: "{apiVersion: e.com/v2, kind: Thing}", want: "schema /apiVersion"},
+		{name: "nobody declares it", object: "{apiVersion: e.com/v1, kind: Other, spec: {a: b}}"},
+		{name: "a workload without selector", object: labelled, root: folder, want: "schema /spec/selector"},
+		{name: "a patch in a kustomization", object: patch, want: "schema /spec/selector"},
+		{name: "a patch that nobody names", object: patch, root: folder},
+		{name: "another, by its name", object: labelled, root: folder, path: "a/patches/b.yaml"},
+		{name: "a patch without spec", object: "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, " +
+			"metadata: {name: a, labels: {b: 1}}}", root: folder, want: "schema /metadata/labels/b"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := Subject{Resource: render.NewResource(objectOf(t, c.object), file(c.path), c.issues...), Root: c.root}
+			if c.old != "" {
+				s.Old = render.NewResource(objectOf(t, c.old), file(""))
+			}
+			var got []string
+			for _, check := range For(Facts{Kubernetes: c.version, Cluster: definitions{crd}, Levels: settings.Checks{}}) {
+				if _, ok := check.(leveled); !ok {
+					continue
+				}
+				for _, v := range check.Look(context.WithValue(t.Context(), noted{}, true), s) {
+					got = append(got, check.Info().Name+" "+v.Pointer)
+				}
+			}
+			if s := strings.Join(got, "\n"); s != c.want {
+				t.Errorf("got %q, want %q", s, c.want)
+			}
+		})
+	}
+}
