@@ -66,7 +66,7 @@ func (s *Schemas) Look(ctx context.Context, object, old map[string]any) Answer {
 	}
 	group, version, ok := strings.Cut(apiVersion, "/")
 	if !ok {
-		return s.nowhere(apiVersion, kind)
+		return misspelled(apiVersion, kind)
 	}
 	definitions, ok := s.defined(ctx)
 	if !ok {
@@ -74,7 +74,7 @@ func (s *Schemas) Look(ctx context.Context, object, old map[string]any) Answer {
 	}
 	if _, ok := definitions.Has(group, kind); !ok {
 		if kubernetes.Group(apiVersion) {
-			return s.nowhere(apiVersion, kind)
+			return nowhere(apiVersion, kind)
 		}
 		return Answer{State: Undeclared}
 	}
@@ -105,9 +105,18 @@ func (s *Schemas) later(apiVersion, kind string, first int) Answer {
 		"%s in %s is there from Kubernetes 1.%d on, and the cluster has 1.%d", kind, apiVersion, first, s.minor)}}}
 }
 
+// misspelled tells of a kind of no group that Kubernetes does not have and that looks like one it has. Files of other
+// programs and old ones of OpenShift have kinds of no group, too.
+func misspelled(apiVersion, kind string) Answer {
+	if apiVersion != "v1" || len(kubernetes.Served(kind)) == 0 && kubernetes.NearestKind(apiVersion, kind) == "" {
+		return Answer{State: Undeclared}
+	}
+	return nowhere(apiVersion, kind)
+}
+
 // nowhere tells of a kind that no known version of Kubernetes has in an API version of a group of its own. What was
 // removed earlier is told by who knows the lifecycle of kinds.
-func (s *Schemas) nowhere(apiVersion, kind string) Answer {
+func nowhere(apiVersion, kind string) Answer {
 	message := fmt.Sprintf("Kubernetes has no kind %q in %s", kubernetes.Clip(kind), kubernetes.Clip(apiVersion))
 	if at := kubernetes.Served(kind); len(at) > 0 {
 		message += fmt.Sprintf(": it is in %s", strings.Join(at, ", "))

@@ -126,6 +126,11 @@ func TestCustomResources(t *testing.T) {
 		{"undeclared", "", "apiVersion: example.com/v1\nkind: Other\n", "state 1 "},
 		{"undeclared of Kubernetes", "", "apiVersion: apps/v1\nkind: Deploymint\n",
 			`/kind Kubernetes has no kind "Deploymint" in apps/v1: did you mean "Deployment"?`},
+		{"a list", "", "apiVersion: v1\nkind: ConfigMapList\nitems: null\n", ""},
+		{"of another program", "", "apiVersion: 0.1.0\nkind: example.com/app\n", "state 1 "},
+		{"of OpenShift", "", "apiVersion: v1\nkind: Template\n", "state 1 "},
+		{"key with a dot in front", "", thing("size: 2, name: {.a: {}}"), "/spec/name must be of type string, not object" +
+			refused + "\n" + `/spec/name/.a ".a" is no field by the definition of Thing: ` + dropped},
 		{"elsewhere in Kubernetes", "", "apiVersion: v1\nkind: Deployment\n",
 			`/kind Kubernetes has no kind "Deployment" in v1: it is in apps/v1`},
 		{"of another version of Kubernetes", "", "apiVersion: autoscaling/v2beta2\nkind: HorizontalPodAutoscaler\nspec: {a: b}\n", ""},

@@ -92,7 +92,9 @@ func (s *schema) look(ctx context.Context, object, old map[string]any) (found []
 		was, _ = s.read(old)
 	}
 	for _, path := range unknown {
-		found = append(found, s.unknown(object, path))
+		if v, ok := s.unknown(object, path); ok {
+			found = append(found, v)
+		}
 	}
 	errs := validation.ValidateCustomResource(nil, o, s.validator)
 	errs = append(errs, objectmeta.Validate(ctx, nil, o, s.structural, false)...)
@@ -137,8 +139,9 @@ func (s *schema) read(object map[string]any) (o map[string]any, unknown []string
 	return o, unknown
 }
 
-// unknown tells of a field that is pruned.
-func (s *schema) unknown(object map[string]any, path string) Violation {
+// unknown tells of a field that is pruned; ok is false where its path leads to a field that is not: its key is no key
+// that anybody would write.
+func (s *schema) unknown(object map[string]any, path string) (v Violation, ok bool) {
 	tokens := resolve(object, path)
 	in := s.structural
 	for _, token := range tokens[:len(tokens)-1] {
@@ -156,12 +159,15 @@ func (s *schema) unknown(object map[string]any, path string) Violation {
 	name := tokens[len(tokens)-1]
 	message := fmt.Sprintf("%q is no field by the definition of %v", kubernetes.Clip(name), object["kind"])
 	if in != nil {
+		if _, known := in.Properties[name]; known {
+			return v, false
+		}
 		if near := policy.Nearest(name, slices.Sorted(maps.Keys(in.Properties))); near != "" {
 			return Violation{Pointer: pointer(tokens),
-				Message: fmt.Sprintf("%s: did you mean %q? (%s)", message, near, kubernetes.Dropped)}
+				Message: fmt.Sprintf("%s: did you mean %q? (%s)", message, near, kubernetes.Dropped)}, true
 		}
 	}
-	return Violation{Pointer: pointer(tokens), Message: message + ": " + kubernetes.Dropped}
+	return Violation{Pointer: pointer(tokens), Message: message + ": " + kubernetes.Dropped}, true
 }
 
 // open reports whether what is wrong depends on values that are filled in before the cluster sees the object.

@@ -15,7 +15,7 @@ func resolve(object map[string]any, path string) (tokens []string) {
 		path = ""
 	}
 	var at any = object
-	for path = strings.TrimPrefix(path, "."); path != ""; path = strings.TrimPrefix(path, ".") {
+	for ; path != ""; path = strings.TrimPrefix(path, ".") { // keys may begin with a dot, too
 		switch v := at.(type) {
 		case map[string]any:
 			key, rest := keyOf(v, path)

@@ -102,11 +102,14 @@ func (t *Types) Look(o map[string]any) []Violation {
 	apiVersion, _ := o["apiVersion"].(string)
 	name, _ := o["kind"].(string)
 	of, ok := latest(t.table.kinds[kind{apiVersion, name}], t.in)
-	if !ok {
-		return nil
+	if !ok || of.list() {
+		return nil // a list is taken apart before anything is asked of the API server
 	}
 	return t.look(of, o, nil)
 }
+
+// list reports whether a type is a list of objects.
+func (o *object) list() bool { return strings.HasSuffix(o.name, "List") && o.fields["items"] != nil }
 
 // LookMetadata is like Look for the metadata of an object of any kind, which stands at some keys in another one.
 func (t *Types) LookMetadata(metadata any, at ...string) []Violation {
