@@ -103,7 +103,8 @@ type switchable struct {
 }
 
 func switched() []switchable {
-	return append(apis(), surveyed()...)
+	list := append(apis(), switchable{"idle-rule", func(Facts) Check { return idleRule{} }})
+	return append(list, surveyed()...)
 }
 
 // leveled is a check as the settings want it.

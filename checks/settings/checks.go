@@ -22,6 +22,7 @@ type Checks struct {
 	ImageEntry    Level `yaml:"image-entry"`     // likewise of images
 	PostRenderer  Level `yaml:"post-renderer"`   // likewise of HelmReleases
 	DeployedTwice Level `yaml:"deployed-twice"`  // objects of two roots
+	IdleRule      Level `yaml:"idle-rule"`       // policies and exceptions that can match nothing
 	UnusedValues  Level `yaml:"unused-values"`   // values that no template reads
 	MissingKey    Level `yaml:"missing-key"`     // keys of ConfigMaps and Secrets that are not there
 }

@@ -74,6 +74,11 @@ func Known(groups []string, plural string) bool {
 	})
 }
 
+// OfKubernetes reports whether a group is one of Kubernetes itself, in which nobody else has kinds.
+func OfKubernetes(group string) bool {
+	return slices.ContainsFunc(kubernetes, func(g apiGroup) bool { return g.name == group })
+}
+
 // name is that of a kind, or of its plural, in its group.
 type name struct{ group, name string }
 
