@@ -160,8 +160,26 @@ func (reached *Reached) collect(ctx context.Context, all *everywhere, a *Area) e
 	return nil
 }
 
-// together reports whether two roots are certainly deployed to the same cluster.
+// together is togetherIn, remembered: two roots often have many objects in common.
 func (reached *Reached) together(set *roots.Set, a, b roots.Root) bool {
+	if roots.Compare(a, b) > 0 {
+		a, b = b, a
+	}
+	type asked struct {
+		set  *roots.Set
+		a, b roots.Root
+	}
+	key := asked{set, a, b}
+	if known, ok := reached.known.Load(key); ok {
+		return known.(bool)
+	}
+	out := reached.togetherIn(set, a, b)
+	reached.known.Store(key, out)
+	return out
+}
+
+// togetherIn reports whether two roots are certainly deployed to the same cluster.
+func (reached *Reached) togetherIn(set *roots.Set, a, b roots.Root) bool {
 	if reached.Clusters != nil {
 		theirs := reached.Clusters(b)
 		if slices.ContainsFunc(reached.Clusters(a), func(name string) bool {

@@ -16,12 +16,22 @@ import (
 // the head counts. only are the checks that look.
 func found(t *testing.T, base, head string, clusters func(roots.Root) []string, only settings.Checks) (list []string) {
 	t.Helper()
+	return foundIn(t, base, nil, head, clusters, only)
+}
+
+// foundIn is found in a change that removes files, too.
+func foundIn(t *testing.T, base string, remove []string, head string, clusters func(roots.Root) []string,
+	only settings.Checks) (list []string) {
+	t.Helper()
 	r := treetest.New(t)
 	from := ""
 	if base != "" {
 		from = r.Commit(base)
 	}
-	trees, _ := difftest.Trees(t, r, from, from, r.Commit(base+head))
+	for _, p := range remove {
+		r.Git("rm", "-q", p)
+	}
+	trees, _ := difftest.Trees(t, r, from, from, r.Commit(head))
 	sides := &diff.Sides{Trees: trees, Base: difftest.Renderer(trees.Base.Roots), Head: difftest.Renderer(trees.Head.Roots),
 		All: base == ""}
 	reached := &Reached{Sides: sides, Clusters: clusters}

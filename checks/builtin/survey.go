@@ -57,6 +57,7 @@ type Reached struct {
 	Clusters func(roots.Root) []string
 
 	before, now everywhere
+	known       sync.Map // see together
 }
 
 // Sight is one thing that a survey finds.
@@ -123,22 +124,66 @@ func (reached *Reached) look(ctx context.Context, asked []Survey, r *diff.Root) 
 		if err != nil {
 			return nil, err
 		}
-		var known []Sight
-		if inBase && len(r.Base) == 0 && len(found) > 0 {
-			if known, err = s.Of(ctx, before); err != nil {
-				return nil, err
-			}
+		var known, gone []Sight
+		switch {
+		case len(found) == 0 || reached.Sides.All:
+		case !inBase:
+			gone, err = reached.gone(ctx, s)
+		case len(r.Base) == 0:
+			known, err = s.Of(ctx, before)
+		}
+		if err != nil {
+			return nil, err
 		}
 		for _, sight := range found {
 			if inBase && len(r.Base) > 0 && !t.Changed(sight.Resource.Origin(sight.Pointer).Path) {
 				continue // the base could not be looked at, and this was written before
 			}
-			if p := paired(r.Root, s.Info().Name, sight, known, before.Resources); p != nil {
-				pairs = append(pairs, p)
+			p := paired(r.Root, s.Info().Name, sight, known, before.Resources)
+			if p == nil {
+				continue
 			}
+			if i := slices.IndexFunc(gone, sight.same); i >= 0 {
+				p.Before = issued(s.Info().Name, gone[i])
+			}
+			pairs = append(pairs, p)
 		}
 	}
 	return pairs, nil
+}
+
+// gone lists what a survey finds in the roots of the base that the head has no more: one that moved takes it along.
+func (reached *Reached) gone(ctx context.Context, s Survey) (list []Sight, _ error) {
+	t := reached.Sides.Trees
+	for _, r := range reached.Roots {
+		was, _ := r.Renderings()
+		if !t.Base.Roots.Has(r.Root) || t.Head.Roots.Has(r.Root) || len(r.Base) > 0 || was == nil {
+			continue
+		}
+		found, err := s.Of(ctx, &Area{Root: r.Root, Renderer: reached.Sides.Base, Set: t.Base.Roots, Resources: r.Before(),
+			Reached: reached, rendering: was})
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, found...)
+	}
+	return list, nil
+}
+
+// same reports whether another finding says the same of what has the same name; a kustomization is called after its
+// folder, which may be another one.
+func (s Sight) same(other Sight) bool {
+	a, b := diff.KeyOf(s.Resource), diff.KeyOf(other.Resource)
+	if a.Group == "kustomize.config.k8s.io" {
+		a.Name, b.Name = "", ""
+	}
+	return a == b && s.Violation == other.Violation
+}
+
+// issued is what a finding is about, with the finding as its issue.
+func issued(check string, s Sight) *render.Resource {
+	return render.NewResource(s.Resource.Object, placed{s.Resource},
+		render.Issue{Check: render.Check(check), Pointer: s.Pointer, Message: s.Message})
 }
 
 // same reports whether a root deploys the same rendering on both sides: nothing that it reads changed.
@@ -149,12 +194,8 @@ func same(before, now []*render.Resource) bool {
 // paired is the pair that a finding is about, nil where the base has it, too, and what it is about is the same. before
 // are the resources of the base.
 func paired(root roots.Root, check string, now Sight, known []Sight, before []*render.Resource) *diff.Pair {
-	issued := func(s Sight) *render.Resource {
-		return render.NewResource(s.Resource.Object, placed{s.Resource},
-			render.Issue{Check: render.Check(check), Pointer: s.Pointer, Message: s.Message})
-	}
 	key := diff.KeyOf(now.Resource)
-	p := &diff.Pair{Root: root, Operation: admission.Create, New: issued(now)}
+	p := &diff.Pair{Root: root, Operation: admission.Create, New: issued(check, now)}
 	for _, old := range known {
 		if diff.KeyOf(old.Resource) != key {
 			continue
@@ -166,7 +207,7 @@ func paired(root roots.Root, check string, now Sight, known []Sight, before []*r
 		if reflect.DeepEqual(old.Resource.Object, now.Resource.Object) {
 			return nil
 		}
-		p.Operation, p.Old = admission.Update, issued(old)
+		p.Operation, p.Old = admission.Update, issued(check, old)
 		return p
 	}
 	if i := slices.IndexFunc(before, func(r *render.Resource) bool { return diff.KeyOf(r) == key }); i >= 0 {
