@@ -66,8 +66,10 @@ func (r *Renderer) Idle(ctx context.Context, root roots.Root, out *Rendering) []
 type choice struct {
 	layer  *layered
 	field  string
-	index  int // in the field
-	target int // of replacements, in the entry; else 0
+	index  int            // in the field
+	path   string         // of the file that at is in; empty: the kustomization's
+	doc    map[string]any // of transformers: the configuration
+	target int            // of replacements, in the entry; else 0
 	at     *yaml.Node
 	mark   map[string]any // what leaves the mark in its place
 	sign   string         // of the mark
@@ -124,6 +126,9 @@ func (r *Renderer) idleEntries(root roots.Root, one *roots.Deployment, out *Rend
 		for _, c := range l.choices {
 			pointer := c.pointer()
 			at, own := place(c.at)
+			if c.path != "" {
+				at, own = gitops.Position{Path: c.path, Line: c.at.Line, Column: c.at.Column}, true
+			}
 			places[pointer] = at
 			if idle[c] && own && !isOutside(at.Path) && r.onlyHere(l) {
 				check := PatchTarget
@@ -179,6 +184,7 @@ func (t *trial) layers(root *origin.Layer) (list []*layered) {
 			return
 		}
 		one.choose()
+		t.chooseTransformers(one, l)
 		list = append(list, one)
 		for _, part := range l.Resources {
 			if part.Layer != nil {
@@ -211,13 +217,44 @@ func (t *trial) awaits(l *origin.Layer) bool {
 	return slices.ContainsFunc(l.Components, t.awaits)
 }
 
+func (l *layered) add(c choice) {
+	c.layer = l
+	c.sign = fmt.Sprintf("lintel-mark-%s-%d-%d-", c.field, c.index, c.target)
+	l.choices = append(l.choices, &c)
+}
+
+// chooseTransformers finds the PatchTransformers with a target that a kustomization configures: those that are an entry,
+// or a file, for themselves.
+func (t *trial) chooseTransformers(l *layered, of *origin.Layer) {
+	for i, entry := range source.Items(l.file.Node, "transformers") {
+		data, file, line := []byte(entry.Value), "", entry
+		k := slices.IndexFunc(of.Plugins, func(p origin.Plugin) bool {
+			return p.Field == "transformers" && p.Entry == entry.Value && p.Layer == nil
+		})
+		if k >= 0 {
+			file, line = of.Plugins[k].Path, nil
+			var err error
+			if data, err = t.Read(file); err != nil || isOutside(file) {
+				continue
+			}
+		}
+		documents, err := source.Parse(l.file.Path, data, t.limits.Source)
+		if err != nil || len(documents) != 1 || source.Text(documents[0], "kind") != "PatchTransformer" {
+			continue
+		}
+		_, target := source.Field(documents[0], "target")
+		var doc map[string]any
+		if target == nil || target.Kind != yaml.MappingNode || sigsyaml.Unmarshal(data, &doc) != nil {
+			continue
+		}
+		l.add(choice{field: "transformers", index: i, at: cmp.Or(line, target), path: file, doc: doc,
+			words: "the target of this transformer matches nothing that the kustomization has: " + selectorWords(target)})
+	}
+}
+
 // choose finds the choices of a kustomization.
 func (l *layered) choose() {
-	add := func(c choice) {
-		c.layer = l
-		c.sign = fmt.Sprintf("lintel-mark-%s-%d-%d-", c.field, c.index, c.target)
-		l.choices = append(l.choices, &c)
-	}
+	add := l.add
 	for _, field := range []string{"patches", "patchesJson6902"} {
 		for i, entry := range source.Items(l.file.Node, field) {
 			if _, target := source.Field(entry, "target"); target != nil && target.Kind == yaml.MappingNode {
@@ -293,6 +330,18 @@ func (l *layered) object() map[string]any {
 			out[field] = list
 		}
 	}
+	if entries, _ := l.fields["transformers"].([]any); len(entries) > 0 {
+		list := make([]any, len(entries))
+		for i := range list {
+			list[i] = map[string]any{}
+		}
+		for _, c := range l.choices {
+			if c.field == "transformers" && c.index < len(list) {
+				list[c.index] = map[string]any{"target": c.doc["target"]}
+			}
+		}
+		out["transformers"] = list
+	}
 	return out
 }
 
@@ -304,6 +353,14 @@ func (c *choice) marking() any {
 	}
 	entry, _ := entries[c.index].(map[string]any)
 	switch c.field {
+	case "transformers":
+		data, err := json.Marshal(map[string]any{"apiVersion": "builtin", "kind": "PatchTransformer",
+			"metadata": map[string]any{"name": c.sign + "x"}, "target": c.doc["target"],
+			"patch": fmt.Sprintf(`[{"op": "add", "path": "/%s", "value": ""}]`, c.sign)})
+		if err != nil {
+			return nil
+		}
+		return string(data)
 	case "images":
 		return map[string]any{"name": entry["name"], "newName": "lintel.invalid/" + c.sign, "newTag": "x"}
 	case "replacements":
@@ -393,7 +450,7 @@ func (c *choice) shown(rendered []*Resource, top bool) bool {
 		_, renamed := c.layer.fields[field]
 		top = top && !renamed
 	}
-	if !top || c.field == "replacements" || text(target, "kind") == "" {
+	if !top || c.field == "replacements" || c.field == "transformers" || text(target, "kind") == "" {
 		return false
 	}
 	return slices.ContainsFunc(rendered, func(r *Resource) bool {
@@ -423,7 +480,7 @@ func holdsText(v any, text string) bool {
 // unmarked lists the choices of a kustomization that leave no mark where all are asked at once: most leave one, or are
 // shown without that.
 func (t *trial) unmarked(l *layered, rendered []*Resource, top bool) (list []*choice) {
-	for _, field := range []string{"patches", "patchesJson6902", "images", "replacements"} {
+	for _, field := range []string{"patches", "patchesJson6902", "images", "replacements", "transformers"} {
 		var of []*choice
 		var marks []any
 		at := 0 // entries that are there themselves; those of images would match the marks no more

@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,6 +38,10 @@ OVER
 	label := func(target string) string {
 		return "\n- target: {" + target + "}\n  patch: '- {op: add, path: /metadata/annotations, value: {a: b}}'"
 	}
+	transformer := func(file, kind string) string {
+		return "-- over/" + file + ".yaml --\napiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: " + file +
+			"}\ntarget: {kind: " + kind + "}\npatch: '- {op: add, path: /metadata/labels, value: {a: b}}'\n"
+	}
 	const what = " matches nothing that the kustomization has: "
 	for _, c := range []struct{ name, base, over, more, want string }{
 		{"all match", "patches:" + label("kind: Deployment"), "patches:" + label("name: my-web") + label("name: web") +
@@ -68,6 +73,10 @@ OVER
 				"over/kustomization.yaml:7: this target of the replacement" + what + "kind: Deployment, name: my-web"},
 		{"old JSON patches", "", "patchesJson6902:\n- target: {version: v1, kind: Service, name: a}\n  patch: '- {op: remove, path: /a}'", "",
 			"over/kustomization.yaml:3: the target of this patch" + what + "version: v1, kind: Service, name: a"},
+		{"transformers", "", "transformers:\n- fits.yaml\n- other.yaml\n- |\n  apiVersion: builtin\n  kind: PatchTransformer\n" +
+			"  metadata: {name: x}\n  target: {kind: Role}\n  patch: '- {op: add, path: /a, value: b}'", transformer("fits",
+			"ConfigMap") + transformer("other", "Job"), "over/kustomization.yaml:5: the target of this transformer" + what +
+			"kind: Role\nover/other.yaml:4: the target of this transformer" + what + "kind: Job"},
 		{"a component of one", "", "components: [../part]", `-- part/kustomization.yaml --
 apiVersion: kustomize.config.k8s.io/v1alpha1
 kind: Component
@@ -94,7 +103,9 @@ patches:` + label("kind: Job") + label("kind: Deployment"),
 			if err != nil || (len(problems) > 0) != (c.name == "something is missing") {
 				t.Fatal(err, problems)
 			}
-			if got := idle(t, r, out); got != c.want {
+			lines := strings.Split(idle(t, r, out), "\n")
+			slices.Sort(lines)
+			if got := strings.Join(lines, "\n"); got != c.want {
 				t.Errorf("got\n%s\nwant\n%s", got, c.want)
 			}
 		})
