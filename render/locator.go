@@ -26,8 +26,11 @@ func NewResource(object map[string]any, l Locator, issues ...Issue) *Resource {
 	return &Resource{Object: object, Issues: issues, locator: l}
 }
 
-// Origin returns the place of a field of the resource: see Locator.
+// Origin returns the place of a field of the resource: see Locator. What no rendering made has none.
 func (r *Resource) Origin(pointer string) origin.Place {
+	if r.locator == nil {
+		return origin.Place{How: origin.Enclosing, Missing: pointer}
+	}
 	if r.found != nil {
 		return r.found.place(pointer, r.locator.Locate)
 	}
