@@ -29,6 +29,9 @@ func Fields() []Field {
 	return []Field{
 		{Path: "policies", Text: "Files, folders or globs with policies. What a kustomization in them has counts as it renders. " +
 			"Default: every manifest that is a policy by its kind, anywhere."},
+		{Path: "policies[].repository", Text: "Another repository: owner/name, or its address with https://."},
+		{Path: "policies[].ref", Text: "A branch, a tag or a commit of it. Default: its default branch."},
+		{Path: "policies[].path", Text: "A file, a folder or a glob in it. Default: every manifest that is a policy, anywhere."},
 		{Path: "exceptions", Text: "Files, folders or globs with exceptions. When it is set, an exception anywhere else does not " +
 			"count. Default: those in files that a root is made of."},
 		{Path: "approvers", Text: "Whose review makes an exception of a change count."},

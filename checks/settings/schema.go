@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -68,12 +69,21 @@ func schemaOf(t reflect.Type, path string) SchemaNode {
 	if shaped, ok := reflect.Zero(t).Interface().(Shaped); ok {
 		s = shaped.Shape(s)
 	}
-	for _, f := range Fields() {
-		if f.Path == path {
-			f.describe(s)
-		}
+	if f, ok := fieldAt(path); ok {
+		f.describe(s)
 	}
 	return s
+}
+
+// fieldAt returns what is told of a field. Of one of a cluster of which nothing is told, that is what is told of the top
+// level's.
+func fieldAt(path string) (Field, bool) {
+	for _, p := range []string{path, strings.TrimPrefix(path, "clusters.*.")} {
+		if i := slices.IndexFunc(Fields(), func(f Field) bool { return f.Path == p }); i >= 0 {
+			return Fields()[i], true
+		}
+	}
+	return Field{}, false
 }
 
 // fieldTypes are the types of the fields of a struct by their names in YAML.
@@ -132,6 +142,12 @@ func (Level) Shape(s SchemaNode) SchemaNode {
 // Shape is that of Shaped.
 func (Unrendered) Shape(s SchemaNode) SchemaNode {
 	return words(s, UnrenderedNeutral, UnrenderedFailure)
+}
+
+// Shape is that of Shaped: a map, or the path of a file, a folder or a glob of the repository.
+func (PolicyEntry) Shape(plain SchemaNode) SchemaNode {
+	plain["minProperties"], plain["dependencies"] = 1, SchemaNode{"ref": []string{"repository"}}
+	return SchemaNode{"anyOf": []SchemaNode{plain, {"type": "string", "minLength": 1}}}
 }
 
 // Shape is that of Shaped: a map, or a short form of it.
