@@ -19,7 +19,7 @@ import (
 )
 
 // completionTime is how long somebody who presses the tabulator waits at most: what takes longer is not completed.
-const completionTime = 120 * time.Millisecond
+const completionTime = 100 * time.Millisecond
 
 // maxCompletions bounds how many files are looked at for a completion, and listed.
 const maxCompletions = 1000
