@@ -18,8 +18,12 @@ func evalReport() *report.Evaluation {
 	for range 300 {
 		r.Results = append(r.Results, report.EvaluationResult{Policy: evil, Rule: evil,
 			Resource: report.Resource{Kind: evil, Name: evil}, Result: report.Fail,
-			Action: report.Enforce, Message: evil, Fields: []string{"/" + evil}})
+			Action: report.Enforce, Message: evil, Fields: []string{"/" + evil}, PolicyPath: evil, PolicyLine: 1, Path: evil,
+			Places: []report.EvaluationPlace{{Field: "/" + evil, Line: 2, Column: 3, EndColumn: 5}}})
 	}
+	r.Trace = []report.EvaluationTrace{{Policy: evil, Rule: evil, Resource: report.Resource{Kind: evil}, Result: report.Fail,
+		PolicyPath: evil, PolicyLine: 2, More: 3, Steps: []report.TraceStep{{Part: "match", At: evil, Holds: report.Undecided,
+			What: evil, Error: evil, Values: []report.TraceValue{{Of: evil, Is: strings.Repeat(evil, 99)}}}}}}
 	return r
 }
 
@@ -48,7 +52,9 @@ func TestEvalJSON(t *testing.T) {
 
 func TestEvalText(t *testing.T) {
 	var out strings.Builder
-	if err := evalText(&out, evalReport(), Options{}); err != nil {
+	r := evalReport()
+	r.Excerpts = map[string]map[int]string{evil: {1: evil, 2: evil, 3: evil}}
+	if err := evalText(&out, r, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	safeText(t, out.String())
