@@ -55,5 +55,38 @@ func collect(n *yaml.Node, pointer string, plain bool, list *[]Field) {
 	}
 }
 
+// Twice lists the pointers of keys that a map of the resource has more than once. Of what was built or recalled it knows
+// none: kustomize refuses such a file.
+func (r *Resource) Twice() (pointers []string) {
+	twice(r.node, "", &pointers)
+	return pointers
+}
+
+func twice(n *yaml.Node, pointer string, list *[]string) {
+	n = source.Deref(n)
+	if n == nil {
+		return
+	}
+	seen := map[string]int{}
+	for i, c := range n.Content {
+		switch {
+		case n.Kind == yaml.DocumentNode:
+			twice(c, pointer, list)
+		case n.Kind == yaml.SequenceNode:
+			twice(c, pointer+"/"+strconv.Itoa(i), list)
+		case n.Kind == yaml.MappingNode && i%2 == 1:
+			key := source.Deref(n.Content[i-1])
+			if key.Kind != yaml.ScalarNode || key.ShortTag() == "!!merge" {
+				continue
+			}
+			p := pointer + "/" + jsonpointer.Escape(key.Value)
+			if seen[key.Value]++; seen[key.Value] == 2 {
+				*list = append(*list, p)
+			}
+			twice(c, p, list)
+		}
+	}
+}
+
 // Value is what the field holds as JSON, numbers as int64 where whole, else float64.
 func (f Field) Value() any { return source.Value(f.Node, f.plain) }

@@ -106,6 +106,12 @@ func schemaOf(ctx context.Context, f apiFacts, s Subject) []schema.Violation {
 	if fragment(s, found) {
 		found = slices.DeleteFunc(found, missing)
 	}
+	if s.Root.Kind == roots.Folder { // elsewhere kustomize refuses it, and a chart prints it once
+		for _, p := range s.Twice() {
+			found = append(found, schema.Violation{Pointer: p,
+				Message: "is set twice in a map: the last one counts, and kustomize and Flux refuse the file"})
+		}
+	}
 	gone := len(f.Removed(s.Object, f.served(ctx))) > 0
 	return slices.DeleteFunc(found, func(v schema.Violation) bool { // who knows the lifecycle of kinds knows more
 		return gone && v.Pointer == "/apiVersion" || v.Pointer == "/kind" && lifecycle.Known(s.Object)
