@@ -130,7 +130,7 @@ func fragment(s Subject, found []schema.Violation) bool {
 	lacks := 0
 	for _, v := range found {
 		switch {
-		case !missing(v) || strings.ContainsFunc(v.Pointer, unicode.IsDigit): // what an element of a list lacks does not count
+		case !missing(v) || strings.ContainsFunc(v.Pointer, unicode.IsDigit): // not what an element of a list lacks
 		case v.Pointer == "/spec":
 			return true
 		case v.Pointer == "/spec/selector" && jsonpointer.At(s.Object, "/spec/template/metadata/labels") == nil:

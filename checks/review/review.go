@@ -113,7 +113,8 @@ func (v *Reviewer) Review(ctx context.Context, p *diff.Pair) Answer {
 		if len(out.Altered) == 0 {
 			before.Namespace = request.Namespace
 		}
-		out.Old = append(v.Evaluate(was, v.Counting, before), v.look(was, v.Counting, builtin.Subject{Resource: old, Old: old, Root: p.Root}, before)...)
+		subject := builtin.Subject{Resource: old, Old: old, Root: p.Root}
+		out.Old = append(v.Evaluate(was, v.Counting, before), v.look(was, v.Counting, subject, before)...)
 		out.versions = diff.NewVersions(patched(old.Object, out.Old), out.Object())
 		if as := served(old, p.New); !sameVersion(as, old.Object) {
 			before.Object, before.OldObject = as, as

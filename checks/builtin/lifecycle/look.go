@@ -1,5 +1,5 @@
-// Package lifecycle knows when kinds were deprecated and removed: those of Kubernetes by its versions, and some of those
-// that come with other projects by theirs.
+// Package lifecycle knows when kinds were deprecated and removed: those of Kubernetes by its versions, and some that
+// come with other projects by theirs.
 package lifecycle
 
 import (
@@ -93,15 +93,16 @@ func Known(object map[string]any) bool {
 	return ok
 }
 
-// Removed tells of an object of a kind that the cluster does not have any more. declared reports whether a definition in
-// the repository has the kind: then the cluster has it, whatever the project says.
+// Removed tells of an object of a kind that the cluster does not have any more. declared reports whether a definition
+// in the repository has the kind: then the cluster has it, whatever the project says.
 func (l *Lifecycle) Removed(object map[string]any, declared func(apiVersion, name string) bool) []Violation {
 	apiVersion, name := typeOf(object)
 	if r, ok := find(apiVersion, name); ok && !r.kubernetes() {
 		if r.removed == "" || declared(apiVersion, name) {
 			return nil
 		}
-		return tell("%s was removed in %s %s%s (%s)", of(apiVersion, name), r.project, r.removed, instead(r, apiVersion, name), r.source)
+		return tell("%s was removed in %s %s%s (%s)", of(apiVersion, name), r.project, r.removed,
+			instead(r, apiVersion, name), r.source)
 	}
 	removed, ok := removedIn(apiVersion, name)
 	if !ok {
@@ -135,11 +136,12 @@ func (l *Lifecycle) Deprecated(object map[string]any, declared func(apiVersion, 
 	if since > cmp.Or(l.minor, last) {
 		return nil
 	}
-	return tell("%s is deprecated since Kubernetes %s%s%s", of(apiVersion, name), r.deprecated, until(r), instead(r, apiVersion, name))
+	return tell("%s is deprecated since Kubernetes %s%s%s", of(apiVersion, name), r.deprecated, until(r),
+		instead(r, apiVersion, name))
 }
 
-// removedIn returns the minor version of Kubernetes that does not have a kind any more. What versions have is truer than
-// what was announced.
+// removedIn returns the minor version of Kubernetes that does not have a kind any more. What versions have is truer
+// than what was announced.
 func removedIn(apiVersion, name string) (minor int, ok bool) {
 	first, last := kubernetes.Known()
 	if _, until, served := kubernetes.Versions(apiVersion, name); served {

@@ -95,8 +95,8 @@ func (s *Schemas) Declares(ctx context.Context, group, version, name string) boo
 	return slices.Contains(versions, version)
 }
 
-// later tells of a kind that only later versions of Kubernetes have. What was removed is told by who knows the lifecycle
-// of kinds.
+// later tells of a kind that only later versions of Kubernetes have. What was removed is told by who knows the
+// lifecycle of kinds.
 func (s *Schemas) later(apiVersion, kind string, first int) Answer {
 	if s.minor >= first {
 		return Answer{}

@@ -15,8 +15,7 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 )
 
-// The limits of a schema. Those of the largest definitions in use are a tenth of them; the API server holds no object of
-// more than 1.5 MB.
+// The limits of a schema: the API server holds no object of more than 1.5 MB, and what is below stays below seconds.
 const (
 	maxNodes     = 200_000 // values in the schema
 	maxDepth     = 100     // of the schema's maps and lists
@@ -96,7 +95,8 @@ func parse(source any) (props *apiextensions.JSONSchemaProps, s *structural.Stru
 		return nil, nil, fmt.Errorf("the schema cannot be read: %w", err)
 	}
 	props = &apiextensions.JSONSchemaProps{}
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&written, props, nil); err != nil {
+	convert := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps
+	if err := convert(&written, props, nil); err != nil {
 		return nil, nil, fmt.Errorf("the schema cannot be read: %w", err)
 	}
 	if s, err = structural.NewStructural(props); err != nil {

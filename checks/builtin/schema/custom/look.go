@@ -29,7 +29,9 @@ type Violation = kubernetes.Violation
 // Look returns what is wrong with an object of a kind that is defined, but for its metadata; nothing where it has no
 // schema. old is what the object was before, nil where it is new: rules about transitions ask for it. Where there are
 // several definitions, the one counts that says least. The error says why the definition cannot be used.
-func (d *Definitions) Look(ctx context.Context, group, version string, object, old map[string]any) ([]Violation, error) {
+func (d *Definitions) Look(ctx context.Context, group, version string, object, old map[string]any) (
+	[]Violation, error,
+) {
 	name, _ := object["kind"].(string)
 	k := d.kinds[kind{group, name}]
 	if k == nil {
@@ -113,7 +115,10 @@ func (s *schema) look(ctx context.Context, object, old map[string]any) (found []
 			found = append(found, v)
 		}
 	}
-	found = slices.DeleteFunc(found, func(v Violation) bool { _, ok := jsonpointer.Below(v.Pointer, "/status"); return ok })
+	found = slices.DeleteFunc(found, func(v Violation) bool {
+		_, set := jsonpointer.Below(v.Pointer, "/status")
+		return set // by the cluster
+	})
 	slices.SortStableFunc(found, func(a, b Violation) int {
 		return cmp.Or(strings.Compare(a.Pointer, b.Pointer), strings.Compare(a.Message, b.Message))
 	})

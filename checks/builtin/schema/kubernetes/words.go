@@ -81,8 +81,8 @@ func (w *walk) enumerated(f *form, field variants[field], value string, at *path
 
 // The words for what a value must be.
 var wanted = map[base]string{isString: "a string", isInt32: "a whole number", isInt64: "a whole number",
-	isNumber: "a number", isBool: "true or false", isQuantity: "a quantity", isIntOrString: "a whole number or a string", isTime: "a time",
-	isBytes: "a string in base64", isMap: "a map", isList: "a list", isObject: "a map"}
+	isNumber: "a number", isBool: "true or false", isQuantity: "a quantity", isIntOrString: "a whole number or a string",
+	isTime: "a time", isBytes: "a string in base64", isMap: "a map", isList: "a list", isObject: "a map"}
 
 // mistyped tells of a value of a wrong type.
 func (w *walk) mistyped(f *form, value any, at *path) {
@@ -159,8 +159,8 @@ func Clip(s string) string {
 }
 
 // optional are fields that the descriptions hold for required and the API server does not, or not everywhere: the name
-// of the type and of the field. They were found by asking the validation of k8s.io/kubernetes v1.37.0 about objects without each
-// required field.
+// of the type and of the field. They were found by asking the validation of k8s.io/kubernetes v1.37.0 about objects
+// without each required field.
 var optional = map[string]bool{
 	"CSIDriver.spec":                          true,
 	"HTTPHeader.value":                        true,

@@ -215,8 +215,8 @@ func (t *table) form(s *schema, enum []string) string {
 			return "time"
 		}
 		d := t.definitions[name]
-		if open := strings.HasPrefix(short(name), "meta.v1.") || strings.HasPrefix(short(name), "runtime."); d.Properties == nil &&
-			(open || d.Type != "object") {
+		open := strings.HasPrefix(short(name), "meta.v1.") || strings.HasPrefix(short(name), "runtime.")
+		if d.Properties == nil && (open || d.Type != "object") {
 			return t.form(d, enum)
 		}
 		t.add(name)
