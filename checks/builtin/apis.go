@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/lintel-bot/lintel/checks/builtin/lifecycle"
@@ -40,10 +41,11 @@ type lookFunc func(context.Context, apiFacts, Subject) []schema.Violation
 type apiFacts struct {
 	*schema.Schemas
 	*lifecycle.Lifecycle
+	locating *sync.Mutex // is held while a place is asked for: who answers that is not safe for concurrent use
 }
 
 func newAPIFacts(f Facts) apiFacts {
-	return apiFacts{schema.Compile(f.Kubernetes, f.definitions), lifecycle.Of(f.Kubernetes)}
+	return apiFacts{schema.Compile(f.Kubernetes, f.definitions), lifecycle.Of(f.Kubernetes), &sync.Mutex{}}
 }
 
 // seeing is a cluster that also knows what is rendered and not declared by a file of the repository.
@@ -103,7 +105,7 @@ func schemaOf(ctx context.Context, f apiFacts, s Subject) []schema.Violation {
 		old = s.Old.Object
 	}
 	found := f.Schemas.Look(ctx, s.Object, old).Violations
-	if fragment(s, found) {
+	if fragment(f, s, found) {
 		found = slices.DeleteFunc(found, missing)
 	}
 	if s.Root.Kind == roots.Folder { // elsewhere kustomize refuses it, and a chart prints it once
@@ -120,11 +122,14 @@ func schemaOf(ctx context.Context, f apiFacts, s Subject) []schema.Violation {
 
 // fragment reports whether an object looks like a patch that no kustomization names any more, in a folder of which
 // nothing says that anybody deploys it: it has little of what it needs.
-func fragment(s Subject, found []schema.Violation) bool {
+func fragment(f apiFacts, s Subject, found []schema.Violation) bool {
 	if s.Root.Kind != roots.Folder {
 		return false
 	}
-	if strings.Contains(s.Origin("").Path, "patch") {
+	f.locating.Lock()
+	file := s.Origin("").Path
+	f.locating.Unlock()
+	if strings.Contains(file, "patch") {
 		return true
 	}
 	lacks := 0
