@@ -64,6 +64,8 @@ func newOrigin(t *testing.T) *origin {
 		git(t, dir, "commit", "--quiet", "--allow-empty", "--message", message)
 		return git(t, dir, "rev-parse", "HEAD")
 	}
+	// The objects are no more than the policy needs.
+	writeFile(t, filepath.Join(dir, ".lintel.yaml"), "checks: {schema: \"off\"}\n")
 	o := &origin{}
 	commit("first")
 	o.old = commit("where the branch begins")
