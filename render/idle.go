@@ -71,8 +71,7 @@ type choice struct {
 	doc    map[string]any // of transformers: the configuration
 	target int            // of replacements, in the entry; else 0
 	at     *yaml.Node
-	mark   map[string]any // what leaves the mark in its place
-	sign   string         // of the mark
+	sign   string // of the mark
 	words  string
 }
 
