@@ -9,6 +9,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/builtin/lifecycle"
 	"github.com/lintel-bot/lintel/checks/builtin/schema"
+	"github.com/lintel-bot/lintel/checks/builtin/schema/kubernetes"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
@@ -22,11 +23,13 @@ func apis() []switchable {
 		return switchable{info.Name, func(f Facts) Check { return &api{info, look, newAPIFacts(f)} }}
 	}
 	return []switchable{
-		with(Info{"schema", "medium", engine.Fail, false}, schemaOf),
+		with(Info{schemaName, "medium", engine.Fail, false}, schemaOf),
 		with(Info{"removed-apis", "high", engine.Fail, false}, removed),
 		with(Info{"deprecated-apis", "low", engine.Fail, false}, deprecated),
 	}
 }
+
+const schemaName = "schema"
 
 // api is one of these checks.
 type api struct {
@@ -89,6 +92,34 @@ func (c *api) Look(ctx context.Context, s Subject) (list []Violation) {
 			list = append(list, Violation{v.Pointer, v.Message})
 		}
 	}
+	return list
+}
+
+// Unseen names the kinds of objects that checks would look at and of which nothing is known, each once, as "Certificate
+// (cert-manager.io/v1)". Policies and exceptions are not among them: whoever compiles them knows them.
+func Unseen(ctx context.Context, checks []Check, objects []admission.Object) (list []string) {
+	i := slices.IndexFunc(checks, func(c Check) bool { return c.Info().Name == schemaName })
+	if i < 0 {
+		return nil
+	}
+	l, _ := checks[i].(leveled)
+	of, ok := l.Check.(*api)
+	if !ok {
+		return nil
+	}
+	known := map[string]bool{}
+	for _, o := range objects {
+		id := admission.IdentityOf(o)
+		name := kubernetes.Clip(id.Kind) + " (" + kubernetes.Clip(id.APIVersion()) + ")"
+		if known[name] {
+			continue
+		}
+		known[name] = true
+		if id.Kind != "" && !engine.IsRule(id.Group, id.Kind) && of.facts.Schemas.Unseen(ctx, o) {
+			list = append(list, name)
+		}
+	}
+	slices.Sort(list)
 	return list
 }
 

@@ -213,7 +213,7 @@ func (t *text) closing() {
 			t.blank()
 		}
 	}
-	t.painted("", work(t.report), t.paint.dim)
+	t.painted("", line(work(t.report)), t.paint.dim)
 }
 
 func toneOf(c report.Conclusion) string {

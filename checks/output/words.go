@@ -116,6 +116,12 @@ func work(r *report.Report) string {
 	if s.Mutated > 0 {
 		rest += ", " + report.Count(s.Mutated, "resource", "resources") + " changed by mutate rules first"
 	}
+	if n := len(r.Undeclared); n > 0 {
+		rest += ", no definition of " + r.Undeclared[0]
+		if n > 1 {
+			rest += " and " + report.Count(n-1, "other kind", "other kinds")
+		}
+	}
 	return fmt.Sprintf("%s in %s, %s with %s, %s passed%s",
 		report.Count(s.Resources, "resource", "resources"), report.Count(s.Roots, "root", "roots"),
 		report.Count(s.Policies, "policy", "policies"), report.Count(s.Rules, "rule", "rules"),

@@ -25,6 +25,8 @@ type Report struct {
 	NotChecked []NotChecked `json:"notChecked,omitempty"` // what is deployed and was not looked at
 	Bumps      []Bump       `json:"bumps"`                // what other versions of things from outside change
 	MoreBumps  int          `json:"moreBumps,omitempty"`  // roots with another version that Bumps leaves out
+	// Undeclared are the kinds of objects that the change touches and whose fields nobody here declares.
+	Undeclared []string `json:"undeclared,omitempty"`
 	// RuleSources are the addresses of other repositories that rules in effect come from.
 	RuleSources []string    `json:"ruleSources,omitempty"`
 	Resolved    []Resolved  `json:"resolved,omitempty"`   // what references that move by themselves came to

@@ -85,6 +85,13 @@ func (s *Schemas) Look(ctx context.Context, object, old map[string]any) Answer {
 	return Answer{Violations: append(s.types.LookMetadata(object["metadata"]), found...)}
 }
 
+// Unseen reports whether nothing is known of the kind of an object: nobody declares it, or its definition cannot be used.
+func (s *Schemas) Unseen(ctx context.Context, object map[string]any) bool {
+	apiVersion, _ := object["apiVersion"].(string)
+	kind, _ := object["kind"].(string)
+	return !s.types.Serves(apiVersion, kind) && s.Look(ctx, object, nil).State != Known
+}
+
 // Declares reports whether a definition has a kind in a version.
 func (s *Schemas) Declares(ctx context.Context, group, version, name string) bool {
 	definitions, ok := s.defined(ctx)
