@@ -164,6 +164,13 @@ func (p *plain) note(what string) error {
 	return p.fails
 }
 
+// count is how many things were begun.
+func (p *plain) count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.made)
+}
+
 func (p *plain) Result(w io.Writer, r *Stored, v View) error {
 	title := "no report"
 	if r.Report != nil {

@@ -253,7 +253,7 @@ func TestTooManyAtATime(t *testing.T) {
 	at := "/r/Octo-Org/fleet.gitops/" + headA + "/"
 	first := make(chan *httptest.ResponseRecorder)
 	go func() { first <- h.ask(http.MethodGet, at+ID("a")) }()
-	for len(h.pages.places) == 0 {
+	for h.renderer.count() == 0 { // whoever counted has read how long to wait, which changes below
 		<-time.After(time.Millisecond)
 	}
 	w := h.ask(http.MethodGet, at+ID("b"))
