@@ -21,7 +21,6 @@ package access
 import (
 	"cmp"
 	"context"
-	"crypto/cipher"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -86,10 +85,9 @@ type Config struct {
 // Access decides who may see a page. It is safe for concurrent use.
 type Access struct {
 	config    Config
-	origin    string      // of PublicURL
-	base      string      // path of PublicURL, as it is written: "", or such as /lintel
-	secure    bool        // https
-	seal      cipher.AEAD // of cookies; nil: nobody can sign in
+	origin    string // of PublicURL
+	base      string // path of PublicURL, as it is written: "", or such as /lintel
+	secure    bool   // https
 	exchanges *bucket
 	presences *asker[place, presence]
 	rights    *asker[right, bool]
@@ -122,9 +120,6 @@ func New(c Config) (*Access, error) {
 		return nil, errors.New("access: no Store")
 	}
 	a.origin, a.base, a.secure = originOf(u), u.EscapedPath(), u.Scheme == "https"
-	if a.seal, err = newSeal(c.SignIn.Key("cookie of a sign-in")); err != nil {
-		return nil, err
-	}
 	return a, nil
 }
 
@@ -138,7 +133,7 @@ func originOf(u *url.URL) string {
 }
 
 // CanSignIn reports whether people can sign in here. Otherwise only public repositories have pages.
-func (a *Access) CanSignIn() bool { return a.seal != nil }
+func (a *Access) CanSignIn() bool { return a.origin != "" }
 
 // Routes adds the paths of the sign-in. Without a sign-in there are none.
 func (a *Access) Routes(mux *http.ServeMux) {

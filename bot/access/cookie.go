@@ -51,7 +51,9 @@ type attempt struct {
 	Begun    time.Time `json:"begun"`
 }
 
-func newSeal(key [32]byte) (cipher.AEAD, error) {
+// seal is of the client secret as it is now. A sign-in that is under way while the secret changes begins anew.
+func (a *Access) seal() (cipher.AEAD, error) {
+	key := a.config.SignIn.Key("cookie of a sign-in")
 	block, err := aes.NewCipher(key[:])
 	if err != nil {
 		return nil, fmt.Errorf("access: %w", err)
@@ -80,10 +82,14 @@ func (a *Access) start(w http.ResponseWriter, r *http.Request, t attempt) error 
 	if err != nil {
 		return err
 	}
-	nonce := make([]byte, a.seal.NonceSize())
+	seal, err := a.seal()
+	if err != nil {
+		return err
+	}
+	nonce := make([]byte, seal.NonceSize())
 	_, _ = rand.Read(nonce)
 	name := a.attemptCookie(t.State)
-	a.setCookie(w, name, base64.RawURLEncoding.EncodeToString(a.seal.Seal(nonce, nonce, data, []byte(name))), attemptLife)
+	a.setCookie(w, name, base64.RawURLEncoding.EncodeToString(seal.Seal(nonce, nonce, data, []byte(name))), attemptLife)
 	return nil
 }
 
@@ -99,12 +105,16 @@ func (a *Access) resume(w http.ResponseWriter, r *http.Request, state string) *a
 		return nil
 	}
 	a.setCookie(w, name, "", 0)
-	sealed, err := base64.RawURLEncoding.DecodeString(cookie.Value)
-	if err != nil || len(sealed) < a.seal.NonceSize() {
+	seal, err := a.seal()
+	if err != nil {
 		return nil
 	}
-	nonce, sealed := sealed[:a.seal.NonceSize()], sealed[a.seal.NonceSize():]
-	data, err := a.seal.Open(nil, nonce, sealed, []byte(name))
+	sealed, err := base64.RawURLEncoding.DecodeString(cookie.Value)
+	if err != nil || len(sealed) < seal.NonceSize() {
+		return nil
+	}
+	nonce, sealed := sealed[:seal.NonceSize()], sealed[seal.NonceSize():]
+	data, err := seal.Open(nil, nonce, sealed, []byte(name))
 	if err != nil {
 		return nil
 	}

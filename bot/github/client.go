@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/bradleyfalzon/ghinstallation/v2"
@@ -38,7 +39,7 @@ type Client struct {
 	web   string   // where people and git go, without a trailing slash
 	api   *url.URL // where the REST API is, with a trailing slash
 	id    int64
-	key   *rsa.PrivateKey
+	key   *atomic.Pointer[rsa.PrivateKey]
 	name  string
 	now   func() time.Time
 	after func(time.Duration) <-chan time.Time
@@ -66,12 +67,13 @@ func NewClient(c Config) (*Client, error) {
 	if c.AppID <= 0 {
 		return nil, errors.New("the GitHub App's id must be a positive number")
 	}
-	key, err := jwt.ParseRSAPrivateKeyFromPEM(c.PrivateKey)
+	key, err := parseKey(c.PrivateKey)
 	if err != nil {
-		return nil, errors.New("the GitHub App's private key is not an RSA key in PEM form")
+		return nil, err
 	}
-	a := &Client{web: web, api: api, id: c.AppID, key: key, name: cmp.Or(c.Name, "Lintel"), now: c.Now, after: c.After,
+	a := &Client{web: web, api: api, id: c.AppID, key: &atomic.Pointer[rsa.PrivateKey]{}, name: cmp.Or(c.Name, "Lintel"), now: c.Now, after: c.After,
 		installations: map[int64]*installation{}}
+	a.key.Store(key)
 	if a.now == nil {
 		a.now = time.Now
 	}
@@ -85,6 +87,24 @@ func NewClient(c Config) (*Client, error) {
 	a.asApp = a.client(&conn{gate: gate, skew: a.skew, after: a.after,
 		renew: func() (http.RoundTripper, error) { return a.appTransport(a.wire) }})
 	return a, nil
+}
+
+// SetPrivateKey replaces the App's key, PEM, for all tokens asked for from now on, and reports whether it is another
+// one than before. An error leaves the present one in force; it does not contain the key.
+func (a *Client) SetPrivateKey(pem []byte) (changed bool, err error) {
+	key, err := parseKey(pem)
+	if err != nil {
+		return false, err
+	}
+	return !a.key.Swap(key).Equal(key), nil
+}
+
+func parseKey(pem []byte) (*rsa.PrivateKey, error) {
+	key, err := jwt.ParseRSAPrivateKeyFromPEM(pem)
+	if err != nil {
+		return nil, errors.New("the GitHub App's private key is not an RSA key in PEM form")
+	}
+	return key, nil
 }
 
 // addresses derives the web address and the API's root from the configured URL

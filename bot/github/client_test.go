@@ -2,6 +2,10 @@ package github
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"net/http"
@@ -111,6 +115,42 @@ func TestRevokedToken(t *testing.T) {
 	}
 	if h.tokens != 2 {
 		t.Errorf("%d tokens", h.tokens)
+	}
+}
+
+// A key that was replaced signs from then on, also for installations that had a token; a broken one changes nothing.
+func TestSetPrivateKey(t *testing.T) {
+	h := newHub(t)
+	a := h.app()
+	if _, err := a.CheckRuns(t.Context(), testRepo, head); err != nil {
+		t.Fatal(err)
+	}
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
+	if changed, err := a.SetPrivateKey(fresh[:len(fresh)/2]); err == nil || changed {
+		t.Errorf("half a key: %v, %v", changed, err)
+	}
+	if changed, err := a.SetPrivateKey(h.pem); err != nil || changed {
+		t.Errorf("the same key: %v, %v", changed, err)
+	}
+	if _, err := a.GitToken(t.Context(), testRepo); err != nil {
+		t.Errorf("with the key before: %v", err)
+	}
+	h.set(func() { h.key, h.valid = key, "ghs_other" }) // GitHub knows the new one only
+	if _, err := a.GitToken(t.Context(), testRepo); err == nil {
+		t.Error("the key before still signs")
+	}
+	if changed, err := a.SetPrivateKey(fresh); err != nil || !changed {
+		t.Fatalf("%v, %v", changed, err)
+	}
+	if _, err := a.GitToken(t.Context(), testRepo); err != nil {
+		t.Error(err)
+	}
+	if _, err := a.CheckRuns(t.Context(), testRepo, head); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -42,9 +42,9 @@ func (s *skew) observe(resp *http.Response) {
 
 func (s *skew) value() time.Duration { return time.Duration(s.nanos.Load()) }
 
-// signer writes the App's tokens by GitHub's clock.
+// signer writes the App's tokens by GitHub's clock, with the key as it is then.
 type signer struct {
-	key  *rsa.PrivateKey
+	key  *atomic.Pointer[rsa.PrivateKey]
 	now  func() time.Time
 	skew *skew
 }
@@ -61,5 +61,5 @@ func (s *signer) Sign(claims jwt.Claims) (string, error) {
 		Issuer:    given.Issuer,
 		IssuedAt:  jwt.NewNumericDate(now.Add(-backdate)),
 		ExpiresAt: jwt.NewNumericDate(now.Add(lifetime)),
-	}).SignedString(s.key)
+	}).SignedString(s.key.Load())
 }

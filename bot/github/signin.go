@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -35,10 +36,11 @@ type SignInConfig struct {
 // (https://docs.github.com/en/apps/creating-github-apps/authenticating-with-a-github-app/generating-a-user-access-token-for-a-github-app#using-the-web-application-flow-to-generate-a-user-access-token).
 // It keeps no user token. It is safe for concurrent use.
 type SignIn struct {
-	web        string
-	id, secret string
-	http       *http.Client // to the web site
-	client     *Client      // without an identity: for its client and its judgment of errors
+	web    string
+	id     string
+	secret atomic.Pointer[string]
+	http   *http.Client // to the web site
+	client *Client      // without an identity: for its client and its judgment of errors
 }
 
 var clientIDForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9A-Za-z._-]{1,100}$`) })
@@ -51,18 +53,37 @@ func NewSignIn(c SignInConfig) (*SignIn, error) {
 		return nil, err
 	case !clientIDForm().MatchString(c.ClientID):
 		return nil, errors.New("the GitHub App's client id is not one")
-	case c.ClientSecret == "" || len(c.ClientSecret) > maxSecret:
-		return nil, errors.New("the GitHub App's client secret is empty, or too long")
+	}
+	if err := checkSecret(c.ClientSecret); err != nil {
+		return nil, err
 	}
 	transport := cmp.Or(c.HTTP, http.DefaultTransport)
 	clock := &skew{now: time.Now}
-	return &SignIn{
-		web: web, id: c.ClientID, secret: c.ClientSecret,
+	s := &SignIn{
+		web: web, id: c.ClientID,
 		http: &http.Client{Transport: transport, Timeout: callTimeout, // the secret goes nowhere else
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 		client: &Client{api: api, now: time.Now, skew: clock,
 			wire: &wire{host: api.Host, scheme: api.Scheme, base: &narrow{transport}, skew: clock}},
-	}, nil
+	}
+	s.secret.Store(&c.ClientSecret)
+	return s, nil
+}
+
+func checkSecret(secret string) error {
+	if secret == "" || len(secret) > maxSecret {
+		return errors.New("the GitHub App's client secret is empty, or too long")
+	}
+	return nil
+}
+
+// SetSecret replaces the App's client secret, and reports whether it is another one than before. An error leaves the
+// present one in force; it does not contain the secret.
+func (s *SignIn) SetSecret(secret string) (changed bool, err error) {
+	if err := checkSecret(secret); err != nil {
+		return false, err
+	}
+	return *s.secret.Swap(&secret) != secret, nil
 }
 
 // AuthorizeURL is where a browser goes to sign in. GitHub sends it back to redirect, with the state and a code that
@@ -78,9 +99,9 @@ func (s *SignIn) AuthorizeURL(redirect, state, challenge string, choose bool) st
 }
 
 // Key is a secret for a purpose that all servers of the App have in common, and that tells nothing about the client
-// secret it is made of.
+// secret it is made of. It is another one once the secret is.
 func (s *SignIn) Key(purpose string) [sha256.Size]byte {
-	mac := hmac.New(sha256.New, []byte(s.secret))
+	mac := hmac.New(sha256.New, []byte(*s.secret.Load()))
 	mac.Write([]byte("lintel: " + purpose))
 	return [sha256.Size]byte(mac.Sum(nil))
 }
@@ -139,7 +160,7 @@ func (s *SignIn) Exchange(ctx context.Context, code, verifier, redirect string) 
 // token exchanges the code.
 func (s *SignIn) token(ctx context.Context, code, verifier, redirect string) (string, error) {
 	const what = "exchanging the code of a sign-in"
-	form := url.Values{"client_id": {s.id}, "client_secret": {s.secret}, "code": {code}, "code_verifier": {verifier},
+	form := url.Values{"client_id": {s.id}, "client_secret": {*s.secret.Load()}, "code": {code}, "code_verifier": {verifier},
 		"redirect_uri": {redirect}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.web+"/login/oauth/access_token",
 		strings.NewReader(form.Encode()))

@@ -4,6 +4,7 @@
 package webhook
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/hmac"
@@ -17,6 +18,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/lintel-bot/lintel/bot/queue"
@@ -35,6 +37,9 @@ const (
 	bodyTimeout = 10 * time.Second
 	// publishTimeout leaves GitHub, which waits ten seconds, time to hear of the failure.
 	publishTimeout = 8 * time.Second
+	// retiredGrace is how long a secret counts that SetSecret replaced: file and GitHub cannot be changed at one moment.
+	// It is short since whoever took the old one can go on for as long; what a delivery says is asked of GitHub again.
+	retiredGrace = 5 * time.Minute
 	// goneTimeout bounds the removal of results, which is no reason to refuse a delivery.
 	goneTimeout = 2 * time.Second
 )
@@ -75,6 +80,11 @@ type Handler struct {
 	config Config
 	bodies chan struct{}
 	large  chan struct{}
+
+	mu      sync.Mutex
+	secret  []byte
+	retired []byte    // the one before
+	until   time.Time // when retired ends
 }
 
 // ErrNoSecret means that the handler would have to trust everyone.
@@ -89,7 +99,34 @@ func New(c Config) (*Handler, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Handler{config: c, bodies: make(chan struct{}, maxBodies), large: make(chan struct{}, maxLarge)}, nil
+	return &Handler{config: c, secret: c.Secret, bodies: make(chan struct{}, maxBodies),
+		large: make(chan struct{}, maxLarge)}, nil
+}
+
+// SetSecret replaces the secret, and reports whether it is another one than before. The one before counts for five
+// minutes more, any earlier one no longer. An error leaves the present one in force.
+func (h *Handler) SetSecret(secret []byte) (changed bool, err error) {
+	if len(secret) == 0 {
+		return false, ErrNoSecret
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if hmac.Equal(h.secret, secret) {
+		return false, nil
+	}
+	h.secret, h.retired, h.until = bytes.Clone(secret), h.secret, h.config.Now().Add(retiredGrace)
+	return true, nil
+}
+
+// secrets are those in force.
+func (h *Handler) secrets() [][]byte {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.retired != nil && h.config.Now().Before(h.until) {
+		return [][]byte{h.secret, h.retired}
+	}
+	h.retired = nil
+	return [][]byte{h.secret}
 }
 
 // ServeHTTP implements http.Handler.
@@ -169,9 +206,14 @@ func parseSignature(header string) ([]byte, bool) {
 // signed checks the body as it was sent, before anything parses it
 // (https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries).
 func (h *Handler) signed(body, signature []byte) bool {
-	mac := hmac.New(sha256.New, h.config.Secret)
-	mac.Write(body)
-	return hmac.Equal(mac.Sum(nil), signature)
+	for _, secret := range h.secrets() {
+		mac := hmac.New(sha256.New, secret)
+		mac.Write(body)
+		if hmac.Equal(mac.Sum(nil), signature) {
+			return true
+		}
+	}
+	return false
 }
 
 // deliveryID allows what GitHub sends (a UUID) and keeps log lines and publication ids tame.

@@ -9,9 +9,11 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -54,7 +56,9 @@ type serveOptions struct {
 	checkMemory                                                                                 int
 	pageAge                                                                                     time.Duration
 	pageBytes, pageResult                                                                       size
-	rules                                                                                       *policy.Policy // of sources
+
+	rules *policy.Policy   // of sources
+	again <-chan os.Signal // asks to read the credentials anew
 }
 
 func newServeCommand() *cobra.Command {
@@ -174,6 +178,10 @@ func serve(ctx context.Context, o serveOptions, out io.Writer, log *slog.Logger)
 	if err := o.validate(); err != nil {
 		return err
 	}
+	again := make(chan os.Signal, 1)
+	signal.Notify(again, syscall.SIGHUP)
+	defer signal.Stop(again)
+	o.again = again
 	app, err := o.app()
 	if err != nil {
 		return err
@@ -243,6 +251,7 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *queue.Qu
 	if err != nil {
 		return nil, nil, err
 	}
+	rotation := o.rotation(app, intake, log)
 	sandboxes := newSandboxPool(o.workers, sandbox.Config{
 		Executable: executable, Timeout: o.checkTimeout, MemoryLimit: int64(o.checkMemory) << 20, Log: log, Said: &sync.Map{},
 		Owned: kept.owned(log),
@@ -255,7 +264,7 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *queue.Qu
 	server = &bot.Server{
 		Webhook: intake, Metrics: metrics, Queue: jobs, Workers: o.workers, Log: log,
 		Routes: routes(guard),
-		Sweep:  func(ctx context.Context) { upkeep(ctx, kept, sweeper.Run, log) },
+		Sweep:  func(ctx context.Context) { upkeep(ctx, kept, log, sweeper.Run, rotation.run) },
 		Worker: &bot.Worker{
 			Client: app.client, Mirror: mirrors, Sandbox: sandboxes, Approvals: approvals.New(app.client, mirrors, jobs),
 			Jobs: jobs, Summary: summary, Text: details, Drafts: jobs.DraftsAsked, Cache: cache, Alarm: alarm,

@@ -55,12 +55,14 @@ const (
 	keepUnused = 14 * 24 * time.Hour
 )
 
-// upkeep sweeps, and keeps the copies of repositories, what was fetched and the caches from filling the disk, until ctx
-// ends.
-func upkeep(ctx context.Context, s stocks, sweep func(context.Context), log *slog.Logger) {
-	var sweeping sync.WaitGroup
-	defer sweeping.Wait()
-	sweeping.Go(func() { sweep(ctx) })
+// upkeep does what others do in the background, and keeps the copies of repositories, what was fetched and the caches
+// from filling the disk, until ctx ends.
+func upkeep(ctx context.Context, s stocks, log *slog.Logger, others ...func(context.Context)) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	for _, other := range others {
+		running.Go(func() { other(ctx) })
+	}
 	ticker := time.NewTicker(tidyEvery)
 	defer ticker.Stop()
 	for {

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/lintel-bot/lintel/bot/webhook"
+)
+
+// rotateEvery is between looks at the files with credentials. A look reads at most three small files; file systems do
+// not tell of changes everywhere, least of all of a Kubernetes secret's, which are changes of a symbolic link.
+const rotateEvery = 10 * time.Second
+
+// rotation brings credentials into force that were changed in their files.
+type rotation struct {
+	files []*rotated
+	again <-chan os.Signal // asks for a look at once
+	after func(time.Duration) <-chan time.Time
+	log   *slog.Logger
+}
+
+// rotated is one file with a credential.
+type rotated struct {
+	setting, name string
+	set           func([]byte) (changed bool, err error) // brings it into force, or leaves the present one
+	seen, judged  [sha256.Size]byte                      // the content at the last look, and that given to set last
+	said          string                                 // the problem that was logged last
+}
+
+// rotation has the files that the settings name. Credentials of an App that was registered here have none.
+func (o *serveOptions) rotation(app *identity, intake *webhook.Handler, log *slog.Logger) *rotation {
+	r := &rotation{again: o.again, after: time.After, log: log}
+	if o.keyFile != "" {
+		r.add("LINTEL_GITHUB_PRIVATE_KEY_FILE", o.keyFile, app.client.SetPrivateKey)
+	}
+	if o.secretFile != "" {
+		r.add("LINTEL_GITHUB_WEBHOOK_SECRET_FILE", o.secretFile, intake.SetSecret)
+	}
+	if o.clientSecretFile != "" && app.signIn != nil {
+		r.add("LINTEL_GITHUB_CLIENT_SECRET_FILE", o.clientSecretFile,
+			func(secret []byte) (bool, error) { return app.signIn.SetSecret(string(secret)) })
+	}
+	return r
+}
+
+func (r *rotation) add(setting, name string, set func([]byte) (bool, error)) {
+	r.files = append(r.files, &rotated{setting: setting, name: name, set: set})
+}
+
+// run looks until ctx ends.
+func (r *rotation) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.again:
+			r.look(true)
+		case <-r.after(rotateEvery):
+			r.look(false)
+		}
+	}
+}
+
+// look reads each file. New content counts once two looks in a row saw it, as a secret cannot be seen to be half
+// written; at once if the operator asks.
+func (r *rotation) look(asked bool) {
+	for _, f := range r.files {
+		problem := ""
+		changed, err := f.look(asked)
+		if err != nil {
+			problem = err.Error()
+		}
+		switch {
+		case changed:
+			r.log.Info("a credential changed; the new one is in force", "setting", f.setting)
+		case problem != "" && problem != f.said:
+			r.log.Error("a credential cannot be used; the one before stays in force", "setting", f.setting, "error", problem)
+		}
+		f.said = problem
+	}
+}
+
+func (f *rotated) look(asked bool) (changed bool, err error) {
+	data, err := readSecret(f.setting, f.name)
+	if err != nil {
+		return false, err
+	}
+	data = bytes.TrimSpace(data)
+	sum := sha256.Sum256(data)
+	settled := sum == f.seen
+	f.seen = sum
+	if sum == f.judged || !settled && !asked {
+		return false, nil
+	}
+	changed, err = f.set(data)
+	f.judged = sum
+	return changed, err
+}
