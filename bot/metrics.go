@@ -76,6 +76,16 @@ func NewMetrics(depth func(context.Context) (queue.Depth, error), restarts func(
 	return m
 }
 
+// SetBuild adds what the program was built from: a gauge of 1 with a label for each, as Prometheus' own programs have.
+// It may be called once.
+func (m *Metrics) SetBuild(b report.Build) {
+	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "lintel_build_info",
+		Help: "1, by the version of the program, its commit, and the version of Go that built it."},
+		[]string{"version", "commit", "goversion"})
+	build.WithLabelValues(b.Number, b.Commit, b.Go).Set(1)
+	m.registry.MustRegister(build)
+}
+
 // Handler answers scrapes.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry})

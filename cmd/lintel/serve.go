@@ -258,6 +258,7 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *queue.Qu
 	})
 	metrics := bot.NewMetrics(jobs.Depth, sandboxes.restarts)
 	metrics.WatchBudgets(app.client.Budgets)
+	metrics.SetBuild(version())
 	alarm := bot.NewAlarm(jobs, time.Now, time.After, log)
 	sweeper := sweep.New(sweep.Config{Client: app.client, Queue: jobs, Budget: app.client.Budget, Ends: alarm.Set,
 		Reached: shown.reached(), Interval: o.sweepInterval, Log: log})
