@@ -15,6 +15,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/pattern"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/remote"
+	"github.com/lintel-bot/lintel/render/tree"
 )
 
 // elsewhere says what the commits take rules from besides their own trees.
@@ -42,7 +43,7 @@ func (r *repository) inherit(c diff.Commit, own *settings.Settings) (*settings.S
 	var failure *remote.Failure
 	switch {
 	case err == nil:
-		if _, err := src.Tree.Entry(settings.Path); err != nil && path.Base(c.Elsewhere.Defaults) == ".github" {
+		if _, err := src.Tree.Entry(settings.Path); errors.Is(err, tree.ErrNotExist) && path.Base(c.Elsewhere.Defaults) == ".github" {
 			return own, nil, nil // it has other things for the organisation
 		}
 		if from, _, err = settings.Read(src.Tree); err != nil { // what is wrong with them is said where its policies are found

@@ -20,7 +20,12 @@ import (
 // apis are the checks of what the API server of a cluster has against an object.
 func apis() []switchable {
 	with := func(info Info, look lookFunc) switchable {
-		return switchable{info.Name, func(f Facts) Check { return &api{info, look, newAPIFacts(f)} }}
+		return switchable{info.Name, func(f Facts) Check {
+			if f.apis == nil {
+				return &api{info, look, newAPIFacts(f)}
+			}
+			return &api{info, look, f.apis()} // all of them compile the definitions of custom resources once
+		}}
 	}
 	return []switchable{
 		with(Info{schemaName, "medium", engine.Fail, false}, schemaOf),
