@@ -362,7 +362,11 @@ func TestActionInstalls(t *testing.T) {
 			} else if want && (len(got.path) != 1 || got.path[0] != filepath.Dir(installed)) {
 				t.Errorf("later steps find %q", got.path)
 			}
-			if c.code == 0 && got.outputs["conclusion"] != "success" {
+			want := "success"
+			if c.code != 0 {
+				want = "error"
+			}
+			if got.outputs["conclusion"] != want {
 				t.Errorf("the conclusion is %q:\n%s", got.outputs["conclusion"], got.log)
 			}
 			left, _ := filepath.Glob(filepath.Join(r.temp, "lintel", "*.tar.gz"))

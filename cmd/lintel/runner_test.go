@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"maps"
 	"os"
@@ -69,7 +70,8 @@ type ran struct {
 	path    []string
 }
 
-var expression = regexp.MustCompile(`\$\{\{\s*([A-Za-z_.-]+)\s*\}\}`)
+// expression is a value of a context, with a text in place of one that is empty, perhaps.
+var expression = regexp.MustCompile(`\$\{\{\s*([A-Za-z_.-]+)(?:\s*\|\|\s*'([^']*)')?\s*\}\}`)
 
 // run runs the steps as a runner does: each with bash, in the workspace, until one fails.
 func (r *runner) run(t *testing.T, a *action) ran {
@@ -78,7 +80,8 @@ func (r *runner) run(t *testing.T, a *action) ran {
 	steps := map[string]string{} // "id.output"
 	value := func(text string) string {
 		return expression.ReplaceAllStringFunc(text, func(m string) string {
-			context, name, _ := strings.Cut(expression.FindStringSubmatch(m)[1], ".")
+			parts := expression.FindStringSubmatch(m)
+			context, name, _ := strings.Cut(parts[1], ".")
 			switch context {
 			case "github":
 				return r.github[name]
@@ -92,7 +95,7 @@ func (r *runner) run(t *testing.T, a *action) ran {
 				}
 				return in.Default
 			case "steps":
-				return steps[strings.Replace(name, ".outputs.", ".", 1)]
+				return cmp.Or(steps[strings.Replace(name, ".outputs.", ".", 1)], parts[2])
 			}
 			t.Errorf("this runner does not know %s", m)
 			return ""
