@@ -53,7 +53,7 @@ func (c *check) post(ctx context.Context, change report.Change, rep *report.Repo
 		return err
 	}
 	c.published(ctx, kept)
-	return nil
+	return c.announceOutlook(ctx)
 }
 
 // result is the id of a result: equal for equal inputs and equal states of the exceptions, which

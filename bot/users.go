@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/queue"
 	"github.com/lintel-bot/lintel/checks/report"
@@ -21,12 +22,15 @@ func (c *check) noteUse(ctx context.Context, rep *report.Report) {
 	if c.Users == nil || c.outside == nil || c.outside.Private == nil {
 		return
 	}
-	user := queue.User{ID: c.repo.ID, Owner: c.repo.Owner, Name: c.repo.Name, At: c.Now()}
+	addresses := map[github.Repo][]string{}
 	for _, address := range rep.RuleSources {
 		from, _ := c.outside.Private(ctx, address)
-		if from.ID == 0 || from.ID == c.repo.ID {
-			continue // on another host, or out of sight
+		if from.ID != 0 && from.ID != c.repo.ID { // else it is on another host, or out of sight
+			addresses[from] = append(addresses[from], address)
 		}
+	}
+	for from, list := range addresses {
+		user := queue.User{ID: c.repo.ID, Owner: c.repo.Owner, Name: c.repo.Name, At: c.Now(), Addresses: list}
 		if err := c.Users.AddUser(ctx, c.repo.Installation, from.ID, user); err != nil {
 			c.log.Warn("it was not noted where rules come from", "repository", from.String(), "error", scrub(err.Error()))
 		}

@@ -25,6 +25,8 @@ type User struct {
 	Owner string    `json:"owner"`
 	Name  string    `json:"name"`
 	At    time.Time `json:"at"` // of the last check that is known to have done so, give or take a day
+	// Addresses are those by which it names the other repository.
+	Addresses []string `json:"addresses,omitempty"`
 }
 
 // AddUser remembers that a repository takes rules from another.
@@ -36,7 +38,7 @@ func (q *Queue) AddUser(ctx context.Context, installation, from int64, u User) e
 	}
 	var known User
 	if data != nil && json.Unmarshal(data, &known) == nil && known.Owner == u.Owner && known.Name == u.Name &&
-		u.At.Sub(known.At) < userFresh {
+		slices.Equal(known.Addresses, u.Addresses) && u.At.Sub(known.At) < userFresh {
 		return nil
 	}
 	if data, err = json.Marshal(u); err != nil {

@@ -27,6 +27,8 @@ type Report struct {
 	MoreBumps  int          `json:"moreBumps,omitempty"`  // roots with another version that Bumps leaves out
 	// Undeclared are the kinds of objects that the change touches and whose fields nobody here declares.
 	Undeclared []string `json:"undeclared,omitempty"`
+	// Concerned reports, with Change.Proposed, whether rules in effect come from the branch that the proposed change goes to.
+	Concerned bool `json:"concerned,omitempty"`
 	// RuleSources are the addresses of other repositories that rules in effect come from.
 	RuleSources []string    `json:"ruleSources,omitempty"`
 	Resolved    []Resolved  `json:"resolved,omitempty"`   // what references that move by themselves came to

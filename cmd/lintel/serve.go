@@ -269,7 +269,7 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *queue.Qu
 		Worker: &bot.Worker{
 			Client: app.client, Mirror: mirrors, Sandbox: sandboxes, Approvals: approvals.New(app.client, mirrors, jobs),
 			Jobs: jobs, Summary: summary, Text: details, Drafts: jobs.DraftsAsked, Cache: cache, Alarm: alarm,
-			Sources: outside.For, Users: jobs,
+			Sources: outside.For, Users: jobs, Outlooks: jobs, OutlookSummary: outlook, Budget: app.client.Budget,
 			Version: engineVersion(), Now: time.Now, Log: log, Metrics: metrics,
 		},
 		Ready: map[string]func(context.Context) error{"sandbox": func(context.Context) error { return runnable(executable) }},
@@ -284,6 +284,8 @@ func summary(rep *report.Report, head, rules bot.BlobURL, page string) string {
 	return output.Markdown(rep, output.MarkdownOptions{BlobURL: head, PolicyURL: rules, MaxBytes: maxSummary,
 		Button: true, Page: page})
 }
+
+func outlook(o *report.Outlook) string { return output.Outlook(o, maxSummary) }
 
 func details(rep *report.Report, head, rules bot.BlobURL, create bot.NewFileURL, page string) string {
 	return output.Details(rep, output.MarkdownOptions{BlobURL: head, PolicyURL: rules, NewFileURL: create,
