@@ -120,10 +120,7 @@ func (o *outlook) turn(ctx context.Context) error {
 		return err
 	}
 	o.private = settings.Private
-	proposed := &report.ProposedRules{Refs: []string{o.pr.BaseRef, "refs/heads/" + o.pr.BaseRef}, Base: o.state.MergeBase, Head: o.head}
-	if o.pr.BaseRef == settings.DefaultBranch {
-		proposed.Refs = append(proposed.Refs, "")
-	}
+	proposed := &report.ProposedRules{Refs: refsOf(o.pr.BaseRef, settings.DefaultBranch), Base: o.state.MergeBase, Head: o.head}
 	done, err := o.lookFor(ctx, proposed)
 	if err != nil {
 		return err

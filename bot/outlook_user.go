@@ -31,11 +31,11 @@ func (o *outlook) look(ctx context.Context, u queue.User, proposed report.Propos
 		into.Repository, into.URL = repo.String(), o.webURL(repo)
 	}
 	into.Private = settings.Private
-	if settings.Archived || settings.DefaultBranch == "" || into.Private && !o.private {
+	if !u.Takes(proposed.Refs) || settings.Archived || settings.DefaultBranch == "" || into.Private && !o.private {
 		into.State = report.OutlookApart
 		return false, nil
 	}
-	if proposed.Addresses = u.Addresses; len(proposed.Addresses) == 0 {
+	if proposed.Addresses = u.Addresses(); len(proposed.Addresses) == 0 {
 		address := o.webURL(o.repo)
 		proposed.Addresses = []string{address, address + ".git"}
 	}
@@ -48,11 +48,11 @@ func (o *outlook) look(ctx context.Context, u queue.User, proposed report.Propos
 	}
 	into.Head = c.head
 	into.See(rep)
-	if into.State == report.OutlookSeen {
+	if into.State == report.OutlookSeen && into.Tells() {
 		into.Page = o.keepOutlook(ctx, c, state, rep)
-		if into.Private {
-			into.Findings = nil // they are for those who may read its page
-		}
+	}
+	if into.Private {
+		into.Findings = nil // they are for those who may read its page
 	}
 	return false, nil
 }
@@ -123,7 +123,7 @@ func (o *outlook) unseen(ctx context.Context, into *report.UserOutlook, err erro
 // keepOutlook stores what would change in a repository for those who may read it, and returns the address of the page;
 // "" where there is none.
 func (o *outlook) keepOutlook(ctx context.Context, c *check, state mirror.State, rep *report.Report) string {
-	if o.Results == nil || rep.Preview == nil {
+	if o.Results == nil {
 		return ""
 	}
 	web := o.webURL(c.repo)

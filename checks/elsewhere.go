@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"cmp"
 	"errors"
 	"path"
 	"slices"
@@ -137,13 +138,15 @@ func resolved(outcomes []*outcome) (list []report.Resolved) {
 	return list
 }
 
-// ruleSources are the addresses of other repositories that rules in effect come from.
-func ruleSources(outcomes []*outcome) (list []string) {
+// ruleSources are the other repositories that rules in effect come from, each once.
+func ruleSources(outcomes []*outcome) (list []report.RuleSource) {
 	for _, o := range outcomes {
 		for _, r := range o.rules.before.Resolved {
-			list = append(list, r.Name)
+			list = append(list, report.RuleSource{Name: r.Name, Ref: r.Ref})
 		}
 	}
-	slices.Sort(list)
+	slices.SortFunc(list, func(a, b report.RuleSource) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Ref, b.Ref))
+	})
 	return slices.Compact(list)
 }

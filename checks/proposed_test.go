@@ -109,12 +109,12 @@ spec: {containers: [{name: c, image: "i:1"}]}
 	}{
 		"a branch that is named": {
 			repo: "-- .lintel.yaml --\npolicies: [{repository: o/policies, ref: main, path: kyverno}]\n" + team,
-			want: []string{"neutral: Once merged: 1 new failure", "o/policies@BASE base", "o/policies@HEAD head",
+			want: []string{"neutral: Once merged: 1 new failure", "o/policies@BASE base, given", "o/policies@HEAD head, given",
 				"policy team (Enforce) would newly fail for 1 resource of 2 in 1 root", "fails label a/pod.yaml:5 pass>fail 1"},
 		},
 		"the default branch": {
 			repo: "-- .lintel.yaml --\npolicies: [{repository: o/policies}]\n" + team,
-			want: []string{"neutral: Once merged: 1 new failure", "o/policies@BASE base", "o/policies@HEAD head",
+			want: []string{"neutral: Once merged: 1 new failure", "o/policies@BASE base, given", "o/policies@HEAD head, given",
 				"policy team (Enforce) would newly fail for 1 resource of 2 in 1 root", "fails label a/pod.yaml:5 pass>fail 1"},
 		},
 		"a branch that is not the default one": {
@@ -133,12 +133,12 @@ spec: {containers: [{name: c, image: "i:1"}]}
 		"only one cluster": {
 			repo: "-- .lintel.yaml --\nclusters: {one: {roots: [a], policies: [{repository: o/policies}]}, two: {roots: [b]}}\n" + team +
 				strings.ReplaceAll(team, "a/pod.yaml", "b/pod.yaml"),
-			want: []string{"neutral: Once merged: 1 new failure", "o/policies@BASE base", "o/policies@HEAD head",
+			want: []string{"neutral: Once merged: 1 new failure", "o/policies@BASE base, given", "o/policies@HEAD head, given",
 				"policy team (Enforce) would newly fail for 1 resource of 2 in 1 root", "fails label a/pod.yaml:5 pass>fail 1"},
 		},
 		"broken": {
 			repo: "-- .lintel.yaml --\npolicies: [{repository: o/policies}]\n" + team, head: broken,
-			want: []string{"neutral: What would change is not known: 2 errors", "o/policies@BASE base", "o/policies@HEAD head",
+			want: []string{"neutral: What would change is not known: 2 errors", "o/policies@BASE base, given", "o/policies@HEAD head, given",
 				"policy team has errors, so what it would do is not known"},
 		},
 		"what the change names is not given": {
@@ -148,7 +148,7 @@ spec: {containers: [{name: c, image: "i:1"}]}
 		},
 		"nothing of the rules": {
 			repo: "-- .lintel.yaml --\npolicies: [{repository: o/policies}]\n" + team, head: same,
-			want: []string{"success: Nothing would change", "o/policies@BASE base", "o/policies@HEAD head"},
+			want: []string{"success: Nothing would change", "o/policies@BASE base, given", "o/policies@HEAD head, given"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -85,10 +85,11 @@ func (e Elsewhere) Open(w remote.Want) (*remote.Source, Commit, error) {
 }
 
 // Seek asks for a source, so that it is fetched with everything else. given says that whoever asks for the check named
-// it, and not the repository; with Instead that is known of what it stands for alone.
+// it, and not the repository. With Instead that is so of what it stands for, and of nothing else: what the rules in it
+// name in turn, their author names.
 func (e Elsewhere) Seek(w remote.Want, given bool) {
 	w, met := e.Instead.of(w)
-	if given && (e.Instead == nil || met) {
+	if met || given && e.Instead == nil {
 		e.Sources.Give(w)
 	}
 	_, _ = e.Sources.Get(w) // what it came to is said where its policies are found

@@ -26,7 +26,12 @@ func Outlook(o *report.Outlook, limit int) string {
 	}
 	seen := section{head: "\n| Repository | Once merged | Looked at |\n| --- | --- | --- |\n", one: "repository", many: "repositories"}
 	var places []section
+	var quiet []report.UserOutlook
 	for _, u := range o.Of(report.OutlookSeen) {
+		if !u.Tells() {
+			quiet = append(quiet, u)
+			continue
+		}
 		seen.rows = append(seen.rows, outlookRow(&u))
 		places = append(places, outlookPlaces(&u))
 	}
@@ -35,6 +40,7 @@ func Outlook(o *report.Outlook, limit int) string {
 		failed.rows = append(failed.rows, "- "+outlookName(&u)+": "+prose(clip(u.Reason, messageRunes))+"\n")
 	}
 	first := []section{policies, seen, failed,
+		outlookNames("Nothing changes", quiet),
 		outlookNames("Still to be looked at", o.Of(report.OutlookWaits)),
 		outlookNames("Not concerned, since their rules come from another branch, a tag or a commit", o.Of(report.OutlookApart))}
 	return assemble(head, first, places, foot, limit, "")

@@ -60,7 +60,7 @@ type Change struct {
 
 // ProposedRules is a change of a repository that others take rules from.
 type ProposedRules struct {
-	Addresses []string `json:"addresses"` // of the repository, as Report.RuleSources has them
+	Addresses []string `json:"addresses"` // of the repository, as Report.RuleSources names it
 	Refs      []string `json:"refs"`      // by which others name the branch that it goes to; "": it is the default branch
 	Base      string   `json:"base"`      // merge base
 	Head      string   `json:"head"`      // commit

@@ -77,6 +77,11 @@ func (u *UserOutlook) See(r *Report) {
 	}
 }
 
+// Tells reports whether there is more to say of a repository that was looked at than that nothing changes.
+func (u *UserOutlook) Tells() bool {
+	return u.Foretold != (Foretold{}) || len(u.Settings) > 0 || u.Unseen+u.Unrendered > 0
+}
+
 // Sort puts the repositories that change most first.
 func (o *Outlook) Sort() {
 	rank := func(u UserOutlook) int {
