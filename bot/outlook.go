@@ -86,6 +86,11 @@ func (w *Worker) lookAhead(ctx context.Context, t Task, log *slog.Logger) error 
 		return err
 	}
 	log.Error("giving up", "error", scrub(err.Error()))
+	return o.giveUp(ctx)
+}
+
+// giveUp says that nothing could be found out.
+func (o *outlook) giveUp(ctx context.Context) error {
 	return o.tell(ctx, report.Neutral, "Not known: it could not be looked at", "What this pull request would change in other "+
 		"repositories could not be found out. The server's log has the details."+askAgain)
 }
@@ -106,6 +111,9 @@ func (o *outlook) turn(ctx context.Context) error {
 	}
 	if wanted, err := o.openOutlook(ctx); err != nil || !wanted {
 		return err
+	}
+	if o.task.exhausted() {
+		return o.giveUp(ctx)
 	}
 	if o.pr.Fork && demand == "" {
 		return o.tell(ctx, report.Neutral, "Not looked at, since this comes from a fork", "The rules of this pull request were not "+
@@ -260,7 +268,7 @@ func (o *outlook) tell(ctx context.Context, conclusion report.Conclusion, title,
 	}
 	o.run.Conclusion, o.run.Title, o.run.Summary = string(conclusion), title, summary
 	o.run.ExternalID = o.id(runid.ID{Digest: o.of}).String()
-	return o.finish(ctx)
+	return o.publishFinal(ctx)
 }
 
 // outlookNotes says at each policy of the pull request what becomes of it elsewhere.

@@ -48,11 +48,11 @@ func (o *outlook) look(ctx context.Context, u queue.User, proposed report.Propos
 	}
 	into.Head = c.head
 	into.See(rep)
-	if into.State == report.OutlookSeen && into.Tells() {
+	if into.State == report.OutlookFails || into.State == report.OutlookSeen && into.Tells() {
 		into.Page = o.keepOutlook(ctx, c, state, rep)
 	}
 	if into.Private {
-		into.Findings = nil // they are for those who may read its page
+		into.Discreet(proposed.Addresses)
 	}
 	return false, nil
 }
@@ -115,6 +115,9 @@ func (o *outlook) unseen(ctx context.Context, into *report.UserOutlook, err erro
 		into.Reason, again = "what it takes from outside could not be fetched", true
 	default:
 		into.Reason, again = "it could not be fetched from GitHub", true
+	}
+	if into.Private && (crash != nil || failed != nil) {
+		into.Reason = "the check could not be done; the server's log says why"
 	}
 	o.log.Warn("a repository could not be looked at", "user", into.Repository, "error", scrub(err.Error()))
 	return again, nil

@@ -77,6 +77,20 @@ func (u *UserOutlook) See(r *Report) {
 	}
 }
 
+// Discreet leaves out what only those should know who may read the repository: places, messages, and the names of its own
+// policies. What is left are numbers, and the policies of the repository that is at one of some addresses.
+func (u *UserOutlook) Discreet(addresses []string) {
+	u.Findings = nil
+	if u.State == OutlookFails {
+		u.Reason = "there are errors"
+	}
+	u.Policies = slices.DeleteFunc(u.Policies, func(p PolicyPreview) bool {
+		return !slices.ContainsFunc(addresses, func(a string) bool {
+			return strings.HasPrefix(p.Path, strings.TrimSuffix(a, "/")+"@")
+		})
+	})
+}
+
 // Tells reports whether there is more to say of a repository that was looked at than that nothing changes.
 func (u *UserOutlook) Tells() bool {
 	return u.Foretold != (Foretold{}) || len(u.Settings) > 0 || u.Unseen+u.Unrendered > 0
