@@ -91,7 +91,7 @@ func (w *Worker) lookAhead(ctx context.Context, t Task, log *slog.Logger) error 
 
 // giveUp says that nothing could be found out.
 func (o *outlook) giveUp(ctx context.Context) error {
-	return o.tell(ctx, report.Neutral, "Not known: it could not be looked at", "What this pull request would change in other "+
+	return o.say(ctx, report.Neutral, "Not known: it could not be looked at", "What this pull request would change in other "+
 		"repositories could not be found out. The server's log has the details."+askAgain)
 }
 
@@ -116,7 +116,7 @@ func (o *outlook) turn(ctx context.Context) error {
 		return o.giveUp(ctx)
 	}
 	if o.pr.Fork && demand == "" {
-		return o.tell(ctx, report.Neutral, "Not looked at, since this comes from a fork", "The rules of this pull request were not "+
+		return o.say(ctx, report.Neutral, "Not looked at, since this comes from a fork", "The rules of this pull request were not "+
 			"asked about other repositories, of which they could tell what its author may not see. Who may write to this one can "+
 			"have it done: use **Re-run** or **Check again**.")
 	}
@@ -153,22 +153,16 @@ func (o *outlook) concerns(ctx context.Context) (bool, error) {
 	return slices.ContainsFunc(paths, mayHoldRules), nil
 }
 
-// openOutlook finds or creates the check run; false where the one that stands says all.
+// openOutlook finds the check run to go on with; false where the one that stands says all.
 func (o *outlook) openOutlook(ctx context.Context) (wanted bool, _ error) {
 	if wanted, err := o.open(ctx); err != nil || !wanted {
 		return false, err
 	}
-	switch {
-	case o.run.ID != 0 && o.run.Status != github.Completed:
-		return true, nil
-	case o.known == (runid.ID{Digest: o.of}).Outcome():
+	if !o.owed && o.known == (runid.ID{Digest: o.of}).Outcome() {
 		return false, o.task.Ledger.SetNote(ctx, "")
 	}
-	o.run = github.CheckRun{Part: o.part, HeadSHA: o.head, Status: github.Queued, Title: "Waiting to look",
-		Summary: "The repositories that take rules from here are looked at one after the other."}
-	o.run.ExternalID = o.id(runid.ID{State: runid.Begun, Job: o.task.Sequence}).String()
-	if err := o.Client.Publish(ctx, o.repo, &o.run); err != nil {
-		return false, fmt.Errorf("creating the check run: %w", err)
+	if o.run.ID == 0 {
+		o.run.ExternalID = o.id(runid.ID{State: runid.Begun, Job: o.task.Sequence}).String()
 	}
 	return true, nil
 }
@@ -240,7 +234,7 @@ func (o *outlook) sayOutlook(ctx context.Context, done bool) error {
 		conclusion = report.Neutral
 	}
 	if done {
-		return o.tell(ctx, conclusion, out.Title(), o.OutlookSummary(out))
+		return o.say(ctx, conclusion, out.Title(), o.OutlookSummary(out))
 	}
 	later := &queue.Later{After: outlookPause, Err: errors.New("others have their turn")}
 	last, err := o.task.Ledger.Mark(ctx)
@@ -261,10 +255,10 @@ func (o *outlook) sayOutlook(ctx context.Context, done bool) error {
 	return cmp.Or(o.task.Ledger.SetMark(ctx, strconv.FormatInt(o.Now().Unix(), 10)), error(later))
 }
 
-// tell completes the check run.
-func (o *outlook) tell(ctx context.Context, conclusion report.Conclusion, title, summary string) error {
-	if o.run.ID == 0 {
-		return nil // it failed before there was one
+// say completes the check run.
+func (o *outlook) say(ctx context.Context, conclusion report.Conclusion, title, summary string) error {
+	if o.run.HeadSHA == "" {
+		return nil // nobody knows yet whether one is wanted
 	}
 	o.run.Conclusion, o.run.Title, o.run.Summary = string(conclusion), title, summary
 	o.run.ExternalID = o.id(runid.ID{Digest: o.of}).String()

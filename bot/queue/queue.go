@@ -80,6 +80,7 @@ type Queue struct {
 	leaseStream jetstream.Stream // of leases
 	users       *Bucket          // who takes rules from whom
 	outlooks    *Bucket          // what changes of rules would change there
+	peers       peers
 }
 
 // Open starts the embedded server, or connects to the one at the URL, and prepares the streams. The error
