@@ -174,6 +174,12 @@ func TestDashboard(t *testing.T) {
 			Title   string
 			Targets []struct{ Expr string }
 		}
+		Templating struct {
+			List []struct {
+				Name  string
+				Query any // the type of a data source, or an object
+			}
+		}
 	}
 	if err := json.Unmarshal(data, &dashboard); err != nil {
 		t.Fatal(err)
@@ -191,7 +197,21 @@ func TestDashboard(t *testing.T) {
 			}
 		}
 	}
-	if len(ids) == 0 {
-		t.Error("no panels were read")
+	asked := 0
+	for _, variable := range dashboard.Templating.List {
+		query, ok := variable.Query.(map[string]any)
+		if !ok {
+			continue
+		}
+		asked++
+		// label_values(METRIC, LABEL): the label is no metric.
+		expr, label, _ := strings.Cut(strings.TrimSuffix(query["query"].(string), ")"), ", ")
+		missing, used := unregistered(expr+"{"+label+`=""}`, metrics)
+		if len(missing) > 0 || used != 1 {
+			t.Errorf("the variable %s: the server has no %q", variable.Name, missing)
+		}
+	}
+	if len(ids) == 0 || asked == 0 {
+		t.Errorf("%d panels and %d variables were read", len(ids), asked)
 	}
 }

@@ -36,6 +36,8 @@ import (
 
 const (
 	maxWorkers = 64
+	// patience is how long a check may take before its check run says so; most are done before.
+	patience = 2 * time.Second
 	// One check needs about a tenth of the lower bound for the program itself, in MiB.
 	minCheckMemory, maxCheckMemory = 256, 64 << 10
 	openQueue                      = time.Minute
@@ -258,6 +260,7 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *queue.Qu
 	})
 	metrics := bot.NewMetrics(jobs.Depth, sandboxes.restarts)
 	metrics.WatchBudgets(app.client.Budgets)
+	app.client.ShareWith(jobs.Peers)
 	metrics.SetBuild(version())
 	intake, err := webhook.New(webhook.Config{Secret: app.secret, Publish: jobs.Publish, Pushed: jobs.AddPusher,
 		Tip: jobs.AddTip, Drafts: jobs.AskDrafts, Drop: jobs.Drop, Gone: shown.gone(), Revoked: guard.Revoke,
@@ -276,7 +279,8 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *queue.Qu
 		Worker: &bot.Worker{
 			Client: app.client, Mirror: mirrors, Sandbox: sandboxes, Approvals: approvals.New(app.client, mirrors, jobs),
 			Jobs: jobs, Summary: summary, Text: details, Drafts: jobs.DraftsAsked, Cache: cache, Alarm: alarm,
-			Sources: outside.For, Users: jobs,
+			Sources: outside.For, Users: jobs, Outlooks: jobs, OutlookSummary: outlook, Budget: app.client.Budget,
+			Pace: app.client, Patience: patience,
 			Version: engineVersion(), Now: time.Now, Log: log, Metrics: metrics,
 		},
 		Ready: map[string]func(context.Context) error{"sandbox": func(context.Context) error { return runnable(executable) }},
@@ -291,6 +295,8 @@ func summary(rep *report.Report, head, rules bot.BlobURL, page string) string {
 	return output.Markdown(rep, output.MarkdownOptions{BlobURL: head, PolicyURL: rules, MaxBytes: maxSummary,
 		Button: true, Page: page})
 }
+
+func outlook(o *report.Outlook) string { return output.Outlook(o, maxSummary) }
 
 func details(rep *report.Report, head, rules bot.BlobURL, create bot.NewFileURL, page string) string {
 	return output.Details(rep, output.MarkdownOptions{BlobURL: head, PolicyURL: rules, NewFileURL: create,
