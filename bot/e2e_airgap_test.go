@@ -2,6 +2,7 @@ package bot_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
@@ -41,7 +42,7 @@ func TestWithoutInternet(t *testing.T) {
 		}
 	}
 	var asked atomic.Int64
-	backend := &cgi.Handler{Path: git, Args: []string{"http-backend"}, Root: "/git",
+	backend := &cgi.Handler{Path: git, Args: []string{"http-backend"}, Root: "/git", Stderr: io.Discard,
 		Env: []string{"GIT_PROJECT_ROOT=" + served, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_GLOBAL=" + os.DevNull,
 			"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*"}}
 	mirror := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

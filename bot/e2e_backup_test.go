@@ -1,6 +1,7 @@
 package bot_test
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -27,7 +28,7 @@ func TestRestore(t *testing.T) {
 			t.Errorf("the data folder has no %s: %v", name, err)
 		}
 	}
-	head = s.push("later", map[string]string{patchPath: read(t, sampleChange, patchPath)})
+	head = s.push("later", map[string]string{patchPath: "# later\n" + read(t, sampleChange, patchPath)})
 	s.open("later")
 	backup := filepath.Join(t.TempDir(), "backup")
 	if out, err := exec.Command("cp", "-a", data, backup).CombinedOutput(); err != nil {
@@ -77,10 +78,9 @@ func TestRestore(t *testing.T) {
 		if run := s.completed(head); run.Conclusion != "failure" {
 			t.Errorf("%s: the run that was under way: %s", c.name, show(run))
 		}
-		head = s.push("again", map[string]string{patchPath: read(t, sampleChange, patchPath) + strings.Repeat("\n", i+1)})
-		if i == 0 {
-			s.open("again")
-		}
+		next := fmt.Sprintf("next-%d", i)
+		head = s.push(next, map[string]string{patchPath: read(t, sampleChange, patchPath) + strings.Repeat("\n", i+1)})
+		s.open(next)
 		if run := s.completed(head); run.Conclusion != "failure" {
 			t.Errorf("%s: a later run: %s", c.name, show(run))
 		}
