@@ -10,7 +10,8 @@ import (
 )
 
 // TestRestore copies the data folder of a server in work, kills it, and goes on with the copy: as the same App, with the
-// jobs, and whatever became of what the README calls a cache.
+// jobs, and whatever became of what the README calls a cache. Where LINTEL_OLDER names a program of an earlier version, that
+// goes on with it, too, and then this one again.
 func TestRestore(t *testing.T) {
 	binary := buildLintel(t)
 	hub, data := newHub(t), t.TempDir()
@@ -34,26 +35,40 @@ func TestRestore(t *testing.T) {
 	}
 	p.kill()
 
-	for i, c := range []struct {
-		name  string
-		harms func(t *testing.T, folder string) // each of the caches
-	}{
-		{"as it is", func(*testing.T, string) {}},
+	whole := func(*testing.T, string) {}
+	type restoration struct {
+		name    string
+		harms   func(t *testing.T, folder string) // each of the caches
+		program string
+		again   bool // what the last one left, in place of the backup
+	}
+	cases := []restoration{
+		{"as it is", whole, binary, false},
 		{"without caches", func(t *testing.T, folder string) {
 			if err := os.RemoveAll(folder); err != nil {
 				t.Fatal(err)
 			}
-		}},
-		{"with damaged caches", damage},
-	} {
-		restored := filepath.Join(t.TempDir(), "data")
-		if out, err := exec.Command("cp", "-a", backup, restored).CombinedOutput(); err != nil {
+		}, binary, false},
+		{"with damaged caches", damage, binary, false},
+	}
+	if older := os.Getenv("LINTEL_OLDER"); older != "" {
+		cases = append(cases, restoration{"by an older version", whole, older, false},
+			restoration{"by this version, after that", whole, binary, true})
+	}
+	restored := ""
+	for i, c := range cases {
+		before := backup
+		if c.again {
+			before = restored
+		}
+		restored = filepath.Join(t.TempDir(), "data")
+		if out, err := exec.Command("cp", "-a", before, restored).CombinedOutput(); err != nil {
 			t.Fatalf("cp -a: %v\n%s", err, out)
 		}
 		for _, name := range []string{"mirrors", "cache", "sources"} {
 			c.harms(t, filepath.Join(restored, name))
 		}
-		p := launch(t, binary, restored, env...)
+		p := launch(t, c.program, restored, env...)
 		p.awaitReady()
 		hub.SetHook(p.url + "/webhook")
 		if setupLink.MatchString(p.logs.String()) {
