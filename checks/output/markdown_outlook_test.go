@@ -93,7 +93,7 @@ func TestOutlookIsSafe(t *testing.T) {
 				t.Errorf("%q: a control character: %q", s, got[i:min(len(got), i+20)])
 			}
 			left := bare(addresses.ReplaceAllString(got, ""))
-			for _, bad := range []string{"<script", "<!--", "@octocat", "@x", "javascript:"} {
+			for _, bad := range []string{"<script", "<!--", "@octocat", "@x"} {
 				if strings.Contains(left, bad) {
 					t.Errorf("%q leaves %q", s, bad)
 				}
