@@ -74,8 +74,7 @@ func NewMetrics(depth func(context.Context) (queue.Depth, error), restarts func(
 	}
 	m.answers.WithLabelValues() // there from the start
 	m.registry.MustRegister(m.webhooks, m.answers, m.unserved, m.jobs, m.delays, m.checks, m.duration, m.stages, m.rendered,
-		m.sources,
-		m.results, m.pages, m.paged, depthCollector{depth},
+		m.sources, m.results, m.pages, m.paged, depthCollector{depth},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if restarts != nil {
 		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "lintel_sandbox_restarts_total",

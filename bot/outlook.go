@@ -181,7 +181,11 @@ func (o *outlook) lookFor(ctx context.Context, proposed *report.ProposedRules) (
 				return false, nil
 			}
 			if err := o.afford(); err != nil {
-				return false, errors.Join(o.sayOutlook(ctx, false), err)
+				var soon *queue.Later
+				if told := o.sayOutlook(ctx, false); !errors.As(told, &soon) {
+					return false, told
+				}
+				return false, err
 			}
 			again, err := o.look(ctx, u, *proposed, &seen.User)
 			if err != nil {

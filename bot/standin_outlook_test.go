@@ -85,7 +85,9 @@ spec:
 	}
 	s.control(http.MethodPut, "/repos/many-org/user-01/collaborators/bob", fields{"permission": "read"}, nil)
 	s.control(http.MethodPost, fmt.Sprintf("/installations/%d/repositories?wait=1", s.installation), fields{"add": add}, nil)
-	s.control(http.MethodGet, "/wait?idle=1&timeout=120", nil, nil)
+	for _, name := range add[1:] { // whose reports tell where their rules come from
+		s.control(http.MethodGet, "/wait?repo="+name+"&name="+url.QueryEscape("Lintel (branch)")+"&timeout=120", nil, nil)
+	}
 
 	// In the branch of a pull request another label is asked for.
 	var pushed struct{ SHA string }

@@ -86,8 +86,8 @@ func outlookPlaces(u *report.UserOutlook) section {
 	for i := range u.Findings {
 		f := &u.Findings[i]
 		where := code(f.Resource.String())
-		if f.Origin != nil {
-			where = link(place(f.Origin.Path, f.Origin.StartLine, 0), blob(f.Origin.Path, f.Origin.StartLine)) + ", " + where
+		if o := f.Origin; o != nil {
+			where = link(place(o.Path, o.StartLine, 0), blob(o.Path, o.StartLine)) + ", " + where
 		}
 		s.rows = append(s.rows, "- "+where+": "+code(strings.TrimSuffix(f.Policy+" / "+report.RuleName(f.Rule), " / "))+" "+
 			prose(becomes(f))+", "+prose(clip(report.Reason(f.Rule, f.Message), messageRunes))+"\n")
