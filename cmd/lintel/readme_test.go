@@ -63,7 +63,8 @@ func TestReadmeFromNothing(t *testing.T) {
 	}
 	install = strings.Replace(install, "/usr/local/bin/", n.bin+"/", 1)
 	n.program("sudo", `exec "$@"`)
-	n.program("cosign", `[ "$1" = verify-blob ] && for last; do :; done && [ "$last" = checksums.txt ] && [ -f "$3" ] && [ -f "$last" ] && echo "Verified OK"`)
+	n.program("cosign", `for last; do :; done
+[ "$1" = verify-blob ] && [ "$2" = --bundle ] && [ -f "$3" ] && [ "$last" = checksums.txt ] && [ -f "$last" ]`)
 
 	origin := filepath.Join(t.TempDir(), "fleet.git")
 	git(t, ".", "init", "--quiet", "--bare", "--initial-branch=main", origin)

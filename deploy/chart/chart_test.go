@@ -65,7 +65,7 @@ func (p packed) rendered(t *testing.T, values string) (map[string]object, error)
 	if err != nil {
 		return nil, err
 	}
-	texts, err := engine.Engine{Strict: true}.Render(c, top)
+	texts, err := engine.Engine{Strict: true}.RenderWithContext(t.Context(), c, top)
 	if err != nil {
 		return nil, err
 	}

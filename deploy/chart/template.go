@@ -11,8 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A mark stands in an object where a value goes; template puts the text of it there when all is YAML. One that stands for
-// whole lines is an entry of its own, whose text gets the indentation.
+// A mark stands in an object where a value goes; templateOf puts its text there when all is YAML. One that stands for whole
+// lines is an entry of its own, whose text gets the indentation.
 const mark = "LINTEL-CHART-"
 
 var (
@@ -20,7 +20,7 @@ var (
 	lineForm = regexp.MustCompile(`(?m)^( *)(?:- )?(` + mark + `lines-[a-z]+)(?:: "")?\n`)
 )
 
-// texts are what marks stand for. Each %d is the indentation of its line.
+// texts are what marks stand for. A %d is the indentation of the line, and %s that many blanks.
 var texts = map[string]string{
 	"namespace": `{{ .Release.Namespace }}`,
 	"instance":  `{{ .Release.Name | quote }}`,
@@ -69,7 +69,7 @@ func template(variant, when string, objects []*yaml.Node, defaults []setting) ([
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", kind, err)
 		}
-		text, err := print(object)
+		text, err := templateOf(object)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", kind, err)
 		}
@@ -90,8 +90,14 @@ func configTemplate(forced []setting) string {
 	for _, s := range forced {
 		fmt.Fprintf(&b, "{{- $_ := set $config %q %q }}\n", s.name, s.value)
 	}
-	b.WriteString("{{- range $name, $value := $config }}\n{{- if kindIs \"float64\" $value }}{{ $value = int64 $value }}{{ end }}\n" +
-		"{{- if not (kindIs \"invalid\" $value) }}\n{{ $name }}: {{ $value | toString | quote }}\n{{- end }}\n{{- end }}\n{{- end -}}\n")
+	b.WriteString(`{{- range $name, $value := $config }}
+{{- if kindIs "float64" $value }}{{ $value = int64 $value }}{{ end }}
+{{- if not (kindIs "invalid" $value) }}
+{{ $name }}: {{ $value | toString | quote }}
+{{- end }}
+{{- end }}
+{{- end -}}
+`)
 	return b.String()
 }
 
@@ -197,8 +203,8 @@ func appended(object *yaml.Node, name string, path ...string) error {
 	return nil
 }
 
-// print is an object as text of a template.
-func print(object *yaml.Node) (string, error) {
+// templateOf is an object as text of a template.
+func templateOf(object *yaml.Node) (string, error) {
 	var b bytes.Buffer
 	encoder := yaml.NewEncoder(&b)
 	encoder.SetIndent(2)
