@@ -1,5 +1,5 @@
-// Package mirror keeps a bare copy of each repository that is checked, fetched with the native git over
-// HTTP, and reads single files from it.
+// Package mirror keeps a bare, partial copy of each repository that is checked, fetched with the native git over
+// HTTP, and reads single files from it: all commits and folders, and the files of the commits that checks read.
 //
 // What it fetches was written by strangers: objects are verified as they arrive, nothing is ever checked
 // out, and no hook, filter, submodule or credential helper runs. The token for a fetch is in the environment
@@ -52,6 +52,7 @@ type Mirrors struct {
 
 	mu    sync.Mutex
 	locks map[int64]chan struct{} // held: one element
+	repos map[string]github.Repo  // by the git directory that Fetch returned
 }
 
 // New prepares the folder. Its errors name what is wrong with the configuration.
@@ -75,7 +76,7 @@ func New(c Config) (*Mirrors, error) {
 	}
 	m := &Mirrors{dir: dir, client: c.Client, git: runner{path: git, home: dir}, maxBytes: cmp.Or(c.MaxBytes, 4<<30),
 		timeout: cmp.Or(c.Timeout, 10*time.Minute), http: cmp.Or(c.HTTP, http.DefaultTransport),
-		locks: map[int64]chan struct{}{}}
+		locks: map[int64]chan struct{}{}, repos: map[string]github.Repo{}}
 	return m, nil
 }
 
@@ -149,8 +150,9 @@ func (m *Mirrors) formerDir(repo github.Repo) string {
 	return filepath.Join(m.dir, strconv.FormatInt(repo.ID, 10)+".git")
 }
 
-// Fetch makes sure that the mirror of a repository has the wanted commits and finds their merge base. If both are there
-// already, it does not use the network. A mirror that turns out to be corrupted is removed and cloned again, once.
+// Fetch makes sure that the mirror of a repository has the wanted commits, finds their merge base, and makes sure that
+// all files of the head, the merge base and the base's tip are there, so that reading them needs no network. If all of
+// that is there already, it does not use the network. A mirror that turns out to be corrupted is removed and cloned again, once.
 //
 // Its errors are *Vanished, *NoMergeBase, *TooLarge, *Denied, *github.RetryLater, those of the Client, or others that
 // a later try may cure.
@@ -166,14 +168,39 @@ func (m *Mirrors) Fetch(ctx context.Context, repo github.Repo, want Want) (State
 		return State{}, err
 	}
 	defer unlock()
-	state, err := m.fetch(ctx, repo, want)
-	if err == nil || ctx.Err() != nil || !m.corrupted(ctx, repo, err) {
+	state, err := m.fetch(ctx, repo, want, false)
+	if err == nil || ctx.Err() != nil {
 		return state, err
 	}
-	if err := os.RemoveAll(m.gitDir(repo)); err != nil {
-		return State{}, fmt.Errorf("removing a corrupted mirror of %s: %w", repo, datadir.WithoutPath(err))
+	// A server that does not give a part to somebody who has nothing yet is asked for all.
+	whole := m.refused(repo, err)
+	if !whole && !m.corrupted(ctx, repo, err) {
+		return state, err
 	}
-	return m.fetch(ctx, repo, want)
+	if err := m.remove(repo); err != nil {
+		return State{}, err
+	}
+	if state, again := m.fetch(ctx, repo, want, whole); again == nil || !whole {
+		return state, again
+	}
+	return State{}, errors.Join(err, m.remove(repo))
+}
+
+func (m *Mirrors) remove(repo github.Repo) error {
+	if err := os.RemoveAll(m.gitDir(repo)); err != nil {
+		return fmt.Errorf("removing the mirror of %s: %w", repo, datadir.WithoutPath(err))
+	}
+	return nil
+}
+
+// refused reports whether an error, which is none of the expected ones, kept a partial mirror from getting anything.
+func (m *Mirrors) refused(repo github.Repo, err error) bool {
+	var failed *Failed
+	if !errors.As(err, &failed) || !isPartial(m.gitDir(repo)) {
+		return false
+	}
+	packs, err := packsOf(m.gitDir(repo))
+	return err == nil && len(packs) == 0
 }
 
 // corrupted reports whether the mirror itself is the reason of an error that is none of the expected ones.
@@ -182,16 +209,20 @@ func (m *Mirrors) corrupted(ctx context.Context, repo github.Repo, err error) bo
 	if !errors.As(err, &failed) {
 		return false
 	}
-	if _, err := os.Stat(m.gitDir(repo)); err != nil {
+	dir := m.gitDir(repo)
+	if _, err := os.Stat(dir); err != nil {
 		return false
 	}
-	_, err = m.git.run(ctx, call{dir: m.gitDir(repo), args: []string{"fsck", "--connectivity-only", "--no-dangling",
-		"--no-progress"}})
+	look := []string{"fsck", "--connectivity-only", "--no-dangling", "--no-progress"}
+	if isPartial(dir) { // of which git takes anything that is absent for promised
+		look = []string{"rev-list", "--objects", "--filter=blob:none", "--quiet", "--all"}
+	}
+	_, err = m.git.run(ctx, call{dir: dir, args: look})
 	return err != nil && ctx.Err() == nil
 }
 
-func (m *Mirrors) fetch(ctx context.Context, repo github.Repo, want Want) (State, error) {
-	s := &session{m: m, repo: repo, dir: m.gitDir(repo), want: want}
+func (m *Mirrors) fetch(ctx context.Context, repo github.Repo, want Want, whole bool) (State, error) {
+	s := &session{m: m, repo: repo, dir: m.gitDir(repo), want: want, whole: whole}
 	if err := s.prepare(ctx); err != nil {
 		return State{}, err
 	}
@@ -203,11 +234,17 @@ func (m *Mirrors) fetch(ctx context.Context, repo github.Repo, want Want) (State
 	if err != nil {
 		return State{}, err
 	}
+	if err := s.complete(ctx, tip, base, want.HeadSHA); err != nil {
+		return State{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.repos[s.dir] = repo
 	return State{GitDir: s.dir, MergeBase: base, BaseTip: tip}, nil
 }
 
-// Ensure makes sure that one commit is in the mirror of a repository, for example one that was reviewed and
-// then pushed over. A *Vanished means that GitHub does not have it any more.
+// Ensure makes sure that one commit is in the mirror of a repository with its folders, but not the content of its files,
+// for example one that was reviewed and then pushed over. A *Vanished means that GitHub does not have it any more.
 func (m *Mirrors) Ensure(ctx context.Context, repo github.Repo, sha string) error {
 	if repo.ID <= 0 || !objectID.MatchString(sha) {
 		return &Vanished{SHA: sha}
@@ -231,10 +268,12 @@ func (m *Mirrors) Discard(ctx context.Context, repo github.Repo) error {
 		return err
 	}
 	defer unlock()
-	if err := os.RemoveAll(m.gitDir(repo)); err != nil {
-		return fmt.Errorf("removing the mirror of %s: %w", repo, datadir.WithoutPath(err))
-	}
-	return nil
+	return m.remove(repo)
+}
+
+// use notes that a mirror is used now.
+func (m *Mirrors) use(dir string) error {
+	return os.WriteFile(filepath.Join(dir, usedFile), nil, 0o600)
 }
 
 // packs is how many packs a mirror may have before Maintain joins them: each fetch adds one.
@@ -274,7 +313,7 @@ func (m *Mirrors) maintain(ctx context.Context, dir string, unusedSince time.Tim
 	if info, err := os.Stat(filepath.Join(dir, usedFile)); err != nil || info.ModTime().Before(unusedSince) {
 		return datadir.WithoutPath(os.RemoveAll(dir))
 	}
-	found, err := filepath.Glob(filepath.Join(dir, "objects", "pack", "*.pack"))
+	found, err := packsOf(dir)
 	if err != nil || len(found) <= packs {
 		return err
 	}
