@@ -25,10 +25,7 @@ func (c *Checker) Run(ctx context.Context, change report.Change) (*report.Report
 		return nil, err
 	}
 	out, err := c.check(ctx, change, repo, k)
-	if closed := repo.close(); err == nil {
-		err = closed
-	}
-	if err != nil {
+	if err = repo.close(err); err != nil {
 		return nil, err
 	}
 	return out, nil

@@ -86,6 +86,7 @@ type Want struct {
 	BaseRef string // name of the base branch; empty: BaseSHA alone
 	BaseSHA string // tip of the base branch as GitHub knows it; empty: whatever it is
 	HeadSHA string // required
+	Also    string // a further commit of which the files are read, if the mirror has it then; empty: none
 }
 
 // State is what the mirror has after a fetch.
@@ -104,6 +105,9 @@ func (w Want) validate() error {
 	}
 	if w.BaseSHA != "" && !objectID.MatchString(w.BaseSHA) {
 		return fmt.Errorf("the base %q is not a full commit id", w.BaseSHA)
+	}
+	if w.Also != "" && !objectID.MatchString(w.Also) {
+		return fmt.Errorf("%q is not a full commit id", w.Also)
 	}
 	if w.BaseSHA == "" && w.BaseRef == "" {
 		return errors.New("neither a base branch nor a base commit is given")
@@ -234,7 +238,17 @@ func (m *Mirrors) fetch(ctx context.Context, repo github.Repo, want Want, whole 
 	if err != nil {
 		return State{}, err
 	}
-	if err := s.complete(ctx, tip, base, want.HeadSHA); err != nil {
+	read := []string{tip, base, want.HeadSHA}
+	if want.Also != "" {
+		missing, err := s.missing(ctx, want.Also)
+		if err != nil {
+			return State{}, err
+		}
+		if len(missing) == 0 {
+			read = append(read, want.Also)
+		}
+	}
+	if err := s.complete(ctx, read...); err != nil {
 		return State{}, err
 	}
 	m.mu.Lock()

@@ -255,7 +255,7 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *queue.Qu
 	sandboxes := newSandboxPool(o.workers, sandbox.Config{
 		Executable: executable, Timeout: o.checkTimeout, MemoryLimit: int64(o.checkMemory) << 20, Log: log, Said: &sync.Map{},
 		Owned: kept.owned(log),
-	})
+	}, mirrors.Complete)
 	metrics := bot.NewMetrics(jobs.Depth, sandboxes.restarts)
 	metrics.WatchBudgets(app.client.Budgets)
 	metrics.SetBuild(version())
