@@ -23,6 +23,9 @@ import (
 // usedFile in a mirror has the time of its last use.
 const usedFile = "lintel-used"
 
+// What is made beside a mirror: one that is not ready yet, and one to try something with.
+const newSuffix, probeSuffix = ".new", ".probe"
+
 // session is one use of one mirror, under its lock.
 type session struct {
 	m       *Mirrors
@@ -31,7 +34,9 @@ type session struct {
 	want    Want
 	whole   bool // a mirror that is made is no partial one
 	partial bool // the mirror is
-	fresh   bool // the mirror was empty before, so that no file of a commit is there
+	made    bool // the mirror was not there before
+	fresh   bool // no file of a commit can be there
+	over    bool // all mirrors take too much now
 
 	fetched bool // something, so that the mirror may have grown
 
@@ -70,7 +75,7 @@ func (s *session) create(ctx context.Context) error {
 	if os.Rename(s.m.formerDir(s.repo), s.dir) == nil {
 		return s.sweep()
 	}
-	fresh := s.dir + ".new"
+	fresh := s.dir + newSuffix
 	if err := s.initRepo(ctx, fresh); err != nil {
 		return err
 	}
@@ -79,7 +84,7 @@ func (s *session) create(ctx context.Context) error {
 			return err
 		}
 	}
-	s.fresh = true
+	s.made, s.fresh = true, true
 	return os.Rename(fresh, s.dir)
 }
 
@@ -261,7 +266,7 @@ const servedTries = 2
 // served reports whether the server gives out a commit at all. It fetches nothing but that one object, into a
 // repository that is thrown away.
 func (s *session) served(ctx context.Context, sha string) (bool, error) {
-	scratch := s.dir + ".probe"
+	scratch := s.dir + probeSuffix
 	defer os.RemoveAll(scratch)
 	if err := s.initRepo(ctx, scratch); err != nil {
 		return false, datadir.WithoutPath(err)
@@ -363,10 +368,15 @@ func (s *session) download(ctx context.Context, r request) error {
 		// Nothing is said about what is there: who has a commit need not have its files.
 		c.config = append(c.config, "fetch.negotiationAlgorithm", "noop", "http.postBuffer", strconv.Itoa(postBuffer))
 	}
-	if _, err := s.m.git.run(ctx, c); err != nil {
-		return err
+	_, err := s.m.git.run(ctx, c)
+	if err == nil {
+		err = s.withinSize()
 	}
-	return s.withinSize()
+	if err != nil {
+		return errors.Join(err, s.sweep()) // what is not finished is of no use, and may be large
+	}
+	s.over = s.m.grown(s.dir, sizeOf(s.dir))
+	return nil
 }
 
 // network is a call that may use the network.
@@ -381,20 +391,7 @@ func (s *session) network(args []string) call {
 
 // withinSize returns a *TooLarge if the mirror, unfinished packs included, is over the limit.
 func (s *session) withinSize() error {
-	var size int64
-	err := filepath.WalkDir(filepath.Join(s.dir, "objects"), func(_ string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return nil // removed while we look
-		}
-		if info, err := d.Info(); err == nil {
-			size += info.Size()
-		}
-		return nil
-	})
-	if err != nil {
-		return datadir.WithoutPath(err)
-	}
-	if size > s.m.maxBytes {
+	if sizeOf(filepath.Join(s.dir, "objects")) > s.m.maxBytes {
 		return &TooLarge{Repo: s.repo.String(), Limit: s.m.maxBytes}
 	}
 	return nil

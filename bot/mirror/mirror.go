@@ -33,26 +33,33 @@ type Client interface {
 
 // Config is what New needs.
 type Config struct {
-	Dir      string            // where the mirrors are kept; made if absent, for this user only
-	Git      string            // absolute path of git; empty: as gitcmd.Find finds it
-	Client   Client            // required
-	MaxBytes int64             // size of one mirror on disk at which a fetch is stopped; 0: 4 GiB
-	Timeout  time.Duration     // of one git process that uses the network; 0: 10 minutes
-	HTTP     http.RoundTripper // for finding out why a fetch failed; nil: http.DefaultTransport
+	Dir      string // where the mirrors are kept; made if absent, for this user only
+	Git      string // absolute path of git; empty: as gitcmd.Find finds it
+	Client   Client // required
+	MaxBytes int64  // size of one mirror on disk at which a fetch is stopped; 0: 4 GiB
+	// TotalBytes is how much all mirrors may take; those that were used longest ago go first, and none that was used
+	// within the hour. 0: any amount.
+	TotalBytes int64
+	Timeout    time.Duration     // of one git process that uses the network; 0: 10 minutes
+	HTTP       http.RoundTripper // for finding out why a fetch failed; nil: http.DefaultTransport
+	Now        func() time.Time  // nil: time.Now
 }
 
 // Mirrors are the mirrors in one folder. They are safe for concurrent use, also by several processes.
 type Mirrors struct {
-	dir      string
-	client   Client
-	git      runner
-	maxBytes int64
-	timeout  time.Duration
-	http     http.RoundTripper
+	dir        string
+	client     Client
+	git        runner
+	maxBytes   int64
+	totalBytes int64
+	timeout    time.Duration
+	http       http.RoundTripper
+	now        func() time.Time
 
 	mu    sync.Mutex
 	locks map[int64]chan struct{} // held: one element
 	repos map[string]github.Repo  // by the git directory that Fetch returned
+	sizes map[string]int64        // in bytes, by the git directory, as far as they were measured
 }
 
 // New prepares the folder. Its errors name what is wrong with the configuration.
@@ -76,7 +83,10 @@ func New(c Config) (*Mirrors, error) {
 	}
 	m := &Mirrors{dir: dir, client: c.Client, git: runner{path: git, home: dir}, maxBytes: cmp.Or(c.MaxBytes, 4<<30),
 		timeout: cmp.Or(c.Timeout, 10*time.Minute), http: cmp.Or(c.HTTP, http.DefaultTransport),
-		locks: map[int64]chan struct{}{}, repos: map[string]github.Repo{}}
+		locks: map[int64]chan struct{}{}, repos: map[string]github.Repo{}, sizes: map[string]int64{}, totalBytes: c.TotalBytes, now: c.Now}
+	if m.now == nil {
+		m.now = time.Now
+	}
 	return m, nil
 }
 
@@ -167,30 +177,52 @@ func (m *Mirrors) Fetch(ctx context.Context, repo github.Repo, want Want) (State
 	if err := want.validate(); err != nil {
 		return State{}, err
 	}
+	state, over, err := m.fetchLocked(ctx, repo, want)
+	if over {
+		if problem := m.makeRoom(ctx); err == nil && ctx.Err() == nil {
+			err = problem
+		}
+	}
+	return state, err
+}
+
+// fetchLocked is Fetch under the lock of the mirror. Over is whether all mirrors take too much now.
+func (m *Mirrors) fetchLocked(ctx context.Context, repo github.Repo, want Want) (state State, over bool, err error) {
 	unlock, err := m.lock(ctx, repo.ID)
 	if err != nil {
-		return State{}, err
+		return State{}, false, err
 	}
 	defer unlock()
-	state, err := m.fetch(ctx, repo, want, false)
+	s := &session{m: m, repo: repo, dir: m.gitDir(repo), want: want}
+	defer func() { over = s.over }()
+	state, err = m.fetch(ctx, s)
 	if err == nil || ctx.Err() != nil {
-		return state, err
+		return state, false, err
 	}
 	// A server that does not give a part to somebody who has nothing yet is asked for all.
+	var large *TooLarge
 	whole := m.refused(repo, err)
-	if !whole && !m.corrupted(ctx, repo, err) {
-		return state, err
+	switch {
+	case errors.As(err, &large): // if anything was there before, it may be what is not needed any more
+	case !whole && !m.corrupted(ctx, repo, err):
+		return state, false, err
 	}
-	if err := m.remove(repo); err != nil {
-		return State{}, err
+	if problem := m.remove(repo); problem != nil {
+		return State{}, false, problem
 	}
-	if state, again := m.fetch(ctx, repo, want, whole); again == nil || !whole {
-		return state, again
+	if large != nil && s.made {
+		return State{}, false, err
 	}
-	return State{}, errors.Join(err, m.remove(repo))
+	s = &session{m: m, repo: repo, dir: s.dir, want: want, whole: whole}
+	state, again := m.fetch(ctx, s)
+	if again != nil && (whole || errors.As(again, &large)) {
+		return State{}, false, errors.Join(again, m.remove(repo))
+	}
+	return state, false, again
 }
 
 func (m *Mirrors) remove(repo github.Repo) error {
+	m.grown(m.gitDir(repo), 0)
 	if err := os.RemoveAll(m.gitDir(repo)); err != nil {
 		return fmt.Errorf("removing the mirror of %s: %w", repo, datadir.WithoutPath(err))
 	}
@@ -225,8 +257,8 @@ func (m *Mirrors) corrupted(ctx context.Context, repo github.Repo, err error) bo
 	return err != nil && ctx.Err() == nil
 }
 
-func (m *Mirrors) fetch(ctx context.Context, repo github.Repo, want Want, whole bool) (State, error) {
-	s := &session{m: m, repo: repo, dir: m.gitDir(repo), want: want, whole: whole}
+func (m *Mirrors) fetch(ctx context.Context, s *session) (State, error) {
+	want := s.want
 	if err := s.prepare(ctx); err != nil {
 		return State{}, err
 	}
@@ -253,7 +285,7 @@ func (m *Mirrors) fetch(ctx context.Context, repo github.Repo, want Want, whole 
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.repos[s.dir] = repo
+	m.repos[s.dir] = s.repo
 	return State{GitDir: s.dir, MergeBase: base, BaseTip: tip}, nil
 }
 
@@ -287,50 +319,9 @@ func (m *Mirrors) Discard(ctx context.Context, repo github.Repo) error {
 
 // use notes that a mirror is used now.
 func (m *Mirrors) use(dir string) error {
-	return os.WriteFile(filepath.Join(dir, usedFile), nil, 0o600)
-}
-
-// packs is how many packs a mirror may have before Maintain joins them: each fetch adds one.
-const packs = 30
-
-// Maintain removes the mirrors that were not used since a time and packs those that had many fetches. It skips a mirror
-// in use. Objects that nothing refers to stay for two weeks, so that a check that is running keeps what it reads.
-func (m *Mirrors) Maintain(ctx context.Context, unusedSince time.Time) error {
-	var all []string
-	for _, pattern := range []string{"*.git", filepath.Join("*", "*.git")} {
-		found, err := filepath.Glob(filepath.Join(m.dir, pattern))
-		if err != nil {
-			return fmt.Errorf("the folder for mirrors: %w", err)
-		}
-		all = append(all, found...)
-	}
-	var problems []error
-	for _, dir := range all {
-		id, err := strconv.ParseInt(strings.TrimSuffix(filepath.Base(dir), ".git"), 10, 64)
-		if err != nil {
-			continue
-		}
-		unlock, err := m.tryLock(id)
-		if err != nil {
-			continue
-		}
-		problems = append(problems, m.maintain(ctx, dir, unusedSince))
-		unlock()
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-	}
-	return errors.Join(problems...)
-}
-
-func (m *Mirrors) maintain(ctx context.Context, dir string, unusedSince time.Time) error {
-	if info, err := os.Stat(filepath.Join(dir, usedFile)); err != nil || info.ModTime().Before(unusedSince) {
-		return datadir.WithoutPath(os.RemoveAll(dir))
-	}
-	found, err := packsOf(dir)
-	if err != nil || len(found) <= packs {
+	file, now := filepath.Join(dir, usedFile), m.now()
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		return err
 	}
-	_, err = m.git.run(ctx, call{dir: dir, args: []string{"gc", "--quiet", "--prune=2.weeks.ago"}})
-	return err
+	return os.Chtimes(file, now, now)
 }

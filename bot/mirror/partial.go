@@ -58,7 +58,7 @@ func isPartial(dir string) bool {
 	return err == nil
 }
 
-// complete gets the files of commits that are in the mirror. A *Vanished means that GitHub does not have them any more.
+// complete gets commits, unless they are there, and their files. A *Vanished means that GitHub does not have them any more.
 func (s *session) complete(ctx context.Context, commits ...string) error {
 	if !s.partial {
 		return nil
@@ -75,6 +75,15 @@ func (s *session) complete(ctx context.Context, commits ...string) error {
 	}
 	if len(lack) == 0 {
 		return nil
+	}
+	missing, err := s.missing(ctx, lack...)
+	if err != nil {
+		return err
+	}
+	for _, c := range missing {
+		if err := s.exact(ctx, c); err != nil {
+			return err
+		}
 	}
 	if err := s.files(ctx, lack, known[max(0, len(known)-maxNear):]); err != nil {
 		return err
@@ -168,7 +177,7 @@ func vanished(sha string, gone bool) error {
 func (s *session) known() (commits []string, err error) {
 	data, err := os.ReadFile(filepath.Join(s.dir, completeFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("a mirror of %s: %w", s.repo, datadir.WithoutPath(err))
+		return nil, fmt.Errorf("a mirror: %w", datadir.WithoutPath(err))
 	}
 	packs, err := packsOf(s.dir)
 	if err != nil {
@@ -198,7 +207,7 @@ func (s *session) remember(known []string) error {
 		err = os.Rename(file+".lock", file)
 	}
 	if err != nil {
-		return fmt.Errorf("a mirror of %s: %w", s.repo, datadir.WithoutPath(err))
+		return fmt.Errorf("a mirror: %w", datadir.WithoutPath(err))
 	}
 	return nil
 }
@@ -244,7 +253,7 @@ func (m *Mirrors) Complete(ctx context.Context, gitDir string, commits, objects 
 	}
 	// What was taken for complete is not, or the check would not have found anything absent.
 	if err := os.Remove(filepath.Join(s.dir, completeFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("a mirror of %s: %w", repo, datadir.WithoutPath(err))
+		return fmt.Errorf("a mirror: %w", datadir.WithoutPath(err))
 	}
 	if err := s.complete(ctx, commits...); err != nil {
 		return err
