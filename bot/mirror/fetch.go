@@ -375,7 +375,7 @@ func (s *session) download(ctx context.Context, r request) error {
 	if err != nil {
 		return errors.Join(err, s.sweep()) // what is not finished is of no use, and may be large
 	}
-	s.over = s.m.grown(s.dir, sizeOf(s.dir))
+	s.over = s.m.grown(s.dir, datadir.Size(s.dir))
 	return nil
 }
 
@@ -391,7 +391,7 @@ func (s *session) network(args []string) call {
 
 // withinSize returns a *TooLarge if the mirror, unfinished packs included, is over the limit.
 func (s *session) withinSize() error {
-	if sizeOf(filepath.Join(s.dir, "objects")) > s.m.maxBytes {
+	if datadir.Size(filepath.Join(s.dir, "objects")) > s.m.maxBytes {
 		return &TooLarge{Repo: s.repo.String(), Limit: s.m.maxBytes}
 	}
 	return nil

@@ -103,7 +103,7 @@ func (m *Mirrors) makeRoom(ctx context.Context) error {
 	sizes := map[string]int64{}
 	var sum int64
 	for i, k := range all {
-		all[i].size = sizeOf(k.dir)
+		all[i].size = datadir.Size(k.dir)
 		sizes[k.dir] = all[i].size
 		sum += all[i].size
 	}
@@ -164,20 +164,6 @@ func (m *Mirrors) sum() (sum int64) {
 		sum += size
 	}
 	return sum
-}
-
-// sizeOf is how many bytes the files in a folder have; what is removed meanwhile does not count.
-func sizeOf(dir string) (size int64) {
-	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return nil
-		}
-		if info, err := d.Info(); err == nil {
-			size += info.Size()
-		}
-		return nil
-	})
-	return size
 }
 
 // maxPacked bounds the list of the objects that a mirror is packed from, in bytes: six million. Larger ones stay as they
