@@ -166,13 +166,13 @@ func (m *Mirrors) sum() (sum int64) {
 	return sum
 }
 
-// maxPacked bounds the list of the objects that a mirror is packed from, in bytes: six million. Larger ones stay as they
-// are, until they are evicted.
+// maxPacked bounds the list of the objects that a mirror is packed from, in bytes: six million. Larger ones stay as
+// they are, until they are evicted.
 const maxPacked = 256 << 20
 
 // pack puts into one pack all commits and folders of a partial mirror, and the files of the commits that were read
-// lately; what else was in the packs that are there goes. Git's own "gc" keeps every object that was ever fetched into a
-// partial clone (git-repack(1), promisor packs).
+// lately; what else was in the packs that are there goes. Git's own "gc" keeps every object that was ever fetched into
+// a partial clone (git-repack(1), promisor packs).
 func (s *session) pack(ctx context.Context, old []string) error {
 	known, err := s.known()
 	if err != nil {
@@ -201,7 +201,8 @@ func (s *session) pack(ctx context.Context, old []string) error {
 	}
 	into := filepath.Join(s.dir, "objects", "pack", "pack")
 	out, err := s.m.git.run(ctx, call{dir: s.dir, args: []string{"pack-objects", "--quiet", "--delta-base-offset", into},
-		stdin: ids + files, config: []string{"core.bigFileThreshold", "1m", "pack.windowMemory", "64m", "pack.threads", "1"}})
+		stdin:  ids + files,
+		config: []string{"core.bigFileThreshold", "1m", "pack.windowMemory", "64m", "pack.threads", "1"}})
 	if err != nil {
 		return err
 	}

@@ -49,8 +49,9 @@ func TestMakeRoom(t *testing.T) {
 		left    []int64
 		fetches int64 // this one, in place of upkeep
 	}{
-		"all fit":           {used: ages{1: 3 * time.Hour, 2: 2 * time.Hour}, room: 2, left: []int64{1, 2}},
-		"the oldest goes":   {used: ages{1: 2 * time.Hour, 2: 4 * time.Hour, 3: 3 * time.Hour}, room: 2, left: []int64{1, 3}},
+		"all fit": {used: ages{1: 3 * time.Hour, 2: 2 * time.Hour}, room: 2, left: []int64{1, 2}},
+		"the oldest goes": {used: ages{1: 2 * time.Hour, 2: 4 * time.Hour, 3: 3 * time.Hour}, room: 2,
+			left: []int64{1, 3}},
 		"two go":            {used: ages{1: 2 * time.Hour, 2: 4 * time.Hour, 3: 3 * time.Hour}, room: 1, left: []int64{1}},
 		"one is locked":     {used: ages{1: 2 * time.Hour, 2: 4 * time.Hour}, room: 1, locked: 2, left: []int64{2}},
 		"one was just read": {used: ages{1: 50 * time.Minute, 2: 55 * time.Minute, 3: 2 * time.Hour}, left: []int64{1, 2}},

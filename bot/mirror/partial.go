@@ -125,8 +125,9 @@ func (s *session) listed(ctx context.Context, commits, have []string) (ids []str
 	for _, c := range have {
 		ask.WriteString("^" + c + "^{tree}\n")
 	}
-	out, err := s.m.git.run(ctx, call{dir: s.dir, args: []string{"rev-list", "--objects", "--quiet", "--missing=print",
-		"--filter=blob:none", "--filter-print-omitted", "--ignore-missing", "--stdin"}, stdin: ask.String(), max: maxListed})
+	out, err := s.m.git.run(ctx, call{dir: s.dir, stdin: ask.String(), max: maxListed, args: []string{"rev-list",
+		"--objects", "--quiet", "--missing=print", "--filter=blob:none", "--filter-print-omitted", "--ignore-missing",
+		"--stdin"}})
 	if err != nil {
 		return nil, err
 	}

@@ -248,7 +248,8 @@ func TestAllFilesAreThere(t *testing.T) {
 				}
 				// Few names and contents, so that files come back, move and stand in several places.
 				for range 1 + random.Intn(3) {
-					s.commit(branch, ref, fmt.Sprintf("d%d/f%d", random.Intn(3), random.Intn(3)), fmt.Sprint(random.Intn(9)))
+					name := fmt.Sprintf("d%d/f%d", random.Intn(3), random.Intn(3))
+					s.commit(branch, ref, name, fmt.Sprint(random.Intn(9)))
 				}
 				if random.Intn(4) == 0 {
 					s.git(s.work, "merge", "-q", "-s", "ours", "-m", "merge", "main")
