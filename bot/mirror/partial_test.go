@@ -268,3 +268,26 @@ func TestAllFilesAreThere(t *testing.T) {
 		})
 	}
 }
+
+// Git looks into files of this name when it receives a folder that has one.
+func TestPartialWithSubmodules(t *testing.T) {
+	s := newServer(t)
+	s.commit("main", mainRef, ".gitmodules", "[submodule \"a\"]\n\tpath = a\n\turl = https://example.com/a\n")
+	old := s.commit("main", mainRef, ".gitmodules", "[submodule \"b\"]\n\tpath = b\n\turl = https://example.com/b\n")
+	base := s.commit("main", mainRef, ".gitmodules", "[submodule \"c\"]\n\tpath = c\n\turl = https://example.com/c\n")
+	head := s.commit("feat", pullRef, "b", "2")
+	m := s.mirrors()
+	got, err := m.Fetch(t.Context(), testRepo, wantOf(base, head))
+	if err != nil {
+		t.Fatal(err)
+	}
+	readable(t, got.GitDir, base, head)
+	next := s.commit("feat", pullRef, ".gitmodules", "[submodule \"d\"]\n\tpath = d\n\turl = https://example.com/d\n")
+	if _, err := m.Fetch(t.Context(), testRepo, wantOf(base, next)); err != nil {
+		t.Fatal(err)
+	}
+	readable(t, got.GitDir, next)
+	if !isPartial(got.GitDir) || has(t, m, got.GitDir, s.git(s.work, "rev-parse", old+":.gitmodules")) {
+		t.Error("all of the repository was fetched")
+	}
+}
