@@ -3,6 +3,7 @@ package bot_test
 import (
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -17,11 +18,12 @@ func exceptionWithHistory(t *testing.T, binary string) {
 	exception := "apiVersion: kyverno.io/v2\nkind: PolicyException\nmetadata: {name: a, namespace: ops, labels: " +
 		"{cleanup.kyverno.io/ttl: 9d}}\nspec:\n  exceptions: [{policyName: pods, ruleNames: [net]}]\n" +
 		"  match: {any: [{resources: {kinds: [Pod], names: [one]}}]}\n"
-	first := s.push("main", map[string]string{"e/a.yaml": exception, "notes.txt": "of no use", "policies/p.yaml": "" +
+	long := strings.Repeat("# what is small is there anyway\n", 4000)
+	first := s.push("main", map[string]string{"e/a.yaml": long + exception, "notes.txt": long + "of no use", "policies/p.yaml": "" +
 		"apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: pods}\nspec:\n  rules:\n  - name: net\n" +
 		"    match: {any: [{resources: {kinds: [Pod]}}]}\n    validate:\n      failureAction: Enforce\n      message: No.\n" +
 		"      pattern: {spec: {=(hostNetwork): false}}\n"})
-	s.push("main", map[string]string{"e/a.yaml": "# once more\n" + exception, "notes.txt": "other"})
+	s.push("main", map[string]string{"e/a.yaml": "# once more\n" + long + exception, "notes.txt": "other"})
 	head := s.push("change", map[string]string{"apps/a.yaml": "apiVersion: v1\nkind: Pod\nmetadata: {name: one}\n" +
 		"spec: {hostNetwork: true, containers: [{name: c, image: x}]}\n"})
 	hub.SetHook(p.url + "/webhook") // nobody looks at the branch before

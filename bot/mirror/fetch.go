@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/lintel-bot/lintel/bot/datadir"
 	"github.com/lintel-bot/lintel/bot/github"
@@ -29,11 +30,10 @@ type session struct {
 	repo    github.Repo
 	dir     string
 	want    Want
-	whole   bool // a mirror that is made is no partial one
-	partial bool // the mirror is
-	made    bool // the mirror was not there before
-	fresh   bool // no file of a commit can be there
-	over    bool // all mirrors take too much now
+	whole   bool      // a mirror that is made is no partial one
+	partial bool      // the mirror is
+	made    bool      // the mirror was not there before
+	room    time.Time // when others were last removed to make room for it
 
 	fetched bool // something, so that the mirror may have grown
 
@@ -81,7 +81,7 @@ func (s *session) create(ctx context.Context) error {
 			return err
 		}
 	}
-	s.made, s.fresh = true, true
+	s.made = true
 	return os.Rename(fresh, s.dir)
 }
 

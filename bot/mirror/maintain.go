@@ -143,7 +143,7 @@ func (m *Mirrors) evict(k kept) (gone bool, err error) {
 	return err == nil, datadir.WithoutPath(err)
 }
 
-// grown notes the size of a mirror after a fetch, and reports whether there is too much now.
+// grown notes the size of a mirror that is fetched into, and reports whether there is too much now.
 func (m *Mirrors) grown(dir string, size int64) (over bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

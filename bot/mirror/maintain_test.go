@@ -96,7 +96,7 @@ func TestMakeRoom(t *testing.T) {
 				}
 				sum += datadir.Size(m.gitDir(repo(id)))
 			}
-			if m.Bytes() != sum {
+			if m.Bytes() > sum || m.Bytes() < sum-1000 { // but for notes that are written later
 				t.Errorf("%d bytes, want %d", m.Bytes(), sum)
 			}
 		})

@@ -1,12 +1,12 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +20,8 @@ import (
 type request struct {
 	specs []string // refspecs
 	ids   []string // of objects
+
+	filter string // of a partial mirror; empty: smallFiles
 }
 
 // online fetches. If that fails, it finds out why with a request of its own: the repository was renamed (then it tries
@@ -38,6 +40,11 @@ func (s *session) online(ctx context.Context, r request) error {
 		return probeErr
 	}
 	if moved {
+		return s.download(ctx, r)
+	}
+	if s.partial && !s.made && len(r.ids) == 0 {
+		// The server may have written a file as its difference from a larger one that it takes to be here.
+		r.filter = noFiles
 		return s.download(ctx, r)
 	}
 	return err
@@ -78,9 +85,9 @@ func (s *session) download(ctx context.Context, r request) error {
 		fmt.Errorf("fetching %s took longer than %s", s.repo, s.m.timeout))
 	defer cancel()
 	c := s.network(slices.Concat(args, []string{"--end-of-options", from}, r.specs))
-	c.watch = s.withinSize
+	c.watch = func() error { return s.withinSize(ctx) }
 	if s.partial {
-		c.config = promisor(s.address)
+		c.config = promisor(s.address, cmp.Or(r.filter, smallFiles))
 	}
 	if len(r.ids) > 0 {
 		c.stdin = strings.Join(r.ids, "\n") + "\n"
@@ -89,12 +96,12 @@ func (s *session) download(ctx context.Context, r request) error {
 	}
 	_, err := s.m.git.run(ctx, c)
 	if err == nil {
-		err = s.withinSize()
+		s.room = time.Time{}
+		err = s.withinSize(ctx)
 	}
 	if err != nil {
 		return errors.Join(err, s.sweep()) // what is not finished is of no use, and may be large
 	}
-	s.over = s.m.grown(s.dir, datadir.Size(s.dir))
 	return nil
 }
 
@@ -108,10 +115,19 @@ func (s *session) network(args []string) call {
 		hide: []string{s.address, u.Scheme + "://" + u.Host}}
 }
 
-// withinSize returns a *TooLarge if the mirror, unfinished packs included, is over the limit.
-func (s *session) withinSize() error {
-	if datadir.Size(filepath.Join(s.dir, "objects")) > s.m.maxBytes {
+// roomEvery is between two looks for room while a mirror grows: each measures all mirrors.
+const roomEvery = 10 * time.Second
+
+// withinSize returns a *TooLarge if the mirror, unfinished packs included, is over the limit, and makes room for it among
+// the others.
+func (s *session) withinSize(ctx context.Context) error {
+	size := datadir.Size(s.dir)
+	if size > s.m.maxBytes {
 		return &TooLarge{Repo: s.repo.String(), Limit: s.m.maxBytes}
+	}
+	if s.m.grown(s.dir, size) && s.m.now().Sub(s.room) > roomEvery {
+		s.room = s.m.now()
+		_ = s.m.makeRoom(ctx) // no reason not to check; Maintain says what keeps it from being done
 	}
 	return nil
 }
