@@ -31,7 +31,7 @@ type kept struct {
 
 // Maintain removes the mirrors that were not used since a time, packs those that had many fetches, and then makes room
 // as Config.TotalBytes has it. It skips a mirror in use. Objects that nothing refers to stay for two weeks in a whole
-// mirror; from a partial one the files go of commits that were not read lately.
+// mirror; from a partial one the large files go of commits that were not read lately.
 func (m *Mirrors) Maintain(ctx context.Context, unusedSince time.Time) error {
 	var problems []error
 	for suffix, tidy := range map[string]func(dir string) error{
@@ -170,8 +170,8 @@ func (m *Mirrors) sum() (sum int64) {
 // they are, until they are evicted.
 const maxPacked = 256 << 20
 
-// pack puts into one pack all commits and folders of a partial mirror, and the files of the commits that were read
-// lately; what else was in the packs that are there goes. Git's own "gc" keeps every object that was ever fetched into
+// pack puts into one pack all commits, folders and small files of a partial mirror, and all files of the commits that
+// were read lately; what else was in the packs that are there goes. Git's own "gc" keeps every object that was ever fetched into
 // a partial clone (git-repack(1), promisor packs).
 func (s *session) pack(ctx context.Context, old []string) error {
 	known, err := s.known()
@@ -188,7 +188,7 @@ func (s *session) pack(ctx context.Context, old []string) error {
 			"--no-object-names", "--ignore-missing", "--stdin"}, args...)})
 		return string(out), err
 	}
-	ids, err := list(maxPacked, history.String(), "--filter=blob:none", "--all")
+	ids, err := list(maxPacked, history.String(), "--filter="+smallFiles, "--missing=allow-any", "--all")
 	if err != nil {
 		return err
 	}

@@ -106,6 +106,7 @@ func TestMakeRoom(t *testing.T) {
 // A partial mirror is packed to what is still read. What it lost can be had again, and it can be fetched into.
 func TestPack(t *testing.T) {
 	s := newServer(t)
+	small := s.commit("main", mainRef, "a", "0")
 	base := s.commit("main", mainRef, "a", "1")
 	former := s.commit("feat", pullRef, "b", noise(2, 100<<10))
 	m := s.mirrors()
@@ -135,7 +136,7 @@ func TestPack(t *testing.T) {
 	if after := datadir.Size(got.GitDir); after > before/2 {
 		t.Errorf("it takes %d bytes, and %d before", after, before)
 	}
-	readable(t, got.GitDir, base, head)
+	readable(t, got.GitDir, small, base, head)
 	requests := s.count()
 	if _, err := m.Fetch(t.Context(), testRepo, wantOf(base, head)); err != nil || s.count() != requests {
 		t.Errorf("what was kept is fetched again: %v", err)

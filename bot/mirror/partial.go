@@ -63,7 +63,8 @@ func isPartial(dir string) bool {
 	return err == nil
 }
 
-// complete gets commits, unless they are there, and their files. A *Vanished means that GitHub does not have them any more.
+// complete gets commits, unless they are there, and their files. A *Vanished means that GitHub does not have them any
+// more.
 func (s *session) complete(ctx context.Context, commits ...string) error {
 	if !s.partial {
 		return nil
@@ -94,8 +95,7 @@ func (s *session) complete(ctx context.Context, commits ...string) error {
 		return err
 	}
 	known = slices.DeleteFunc(known, func(c string) bool { return slices.Contains(commits, c) })
-	slices.Sort(commits)
-	return s.remember(append(known, slices.Compact(commits)...))
+	return s.remember(append(known, slices.Compact(slices.Sorted(slices.Values(commits)))...))
 }
 
 // files gets all objects of the trees of commits that the trees of other, complete ones do not have.
