@@ -61,7 +61,7 @@ func (c *check) tidy(ctx context.Context) error {
 	return c.task.Ledger.SetNote(ctx, "")
 }
 
-// open finds or creates the check run; false means that nothing is wanted. A head that has a completed one gets
+// open finds the check run to go on with; false means that nothing is wanted. A head that has a completed one gets
 // another only when the result turns out to be another, or when somebody asked for a fresh run. A completed run
 // without a result is opened again.
 func (c *check) open(ctx context.Context) (wanted bool, _ error) {
@@ -111,31 +111,11 @@ func (c *check) open(ctx context.Context) (wanted bool, _ error) {
 	if err := c.task.Ledger.SetNote(ctx, c.head); err != nil {
 		return false, err
 	}
-	if c.run.ID != 0 {
-		return true, nil
+	c.owed = true
+	if c.run.ID == 0 {
+		c.run.ExternalID = c.id(runid.ID{State: runid.Begun, Job: c.task.Sequence}).String()
 	}
-	c.run.Status = github.Queued
-	c.run.ExternalID = c.id(runid.ID{State: runid.Begun, Job: c.task.Sequence}).String()
-	c.run.Title, c.run.Summary = "Waiting to check", "The commits are being fetched."
-	if err := c.Client.Publish(ctx, c.repo, &c.run); err != nil {
-		return false, fmt.Errorf("creating the check run: %w", err)
-	}
-	c.log.Info("check run created", "check_run", c.run.ID)
 	return true, nil
-}
-
-// progress tells people that the check runs. Without an open run there is nothing to tell.
-func (c *check) progress(ctx context.Context) error {
-	if c.run.ID == 0 || c.run.Status == github.InProgress {
-		return nil
-	}
-	c.run.Status, c.run.StartedAt = github.InProgress, c.Now()
-	c.run.Conclusion, c.run.CompletedAt = "", time.Time{}
-	c.run.Title, c.run.Summary = "Checking", "The manifests are being rendered and evaluated."
-	if err := c.Client.Publish(ctx, c.repo, &c.run); err != nil {
-		return fmt.Errorf("updating the check run: %w", err)
-	}
-	return nil
 }
 
 // complete publishes the final state, unless it stands already, and forgets the note. Nobody else publishes one for the
@@ -151,7 +131,7 @@ func (c *check) complete(ctx context.Context, result runid.ID) error {
 		if err := c.share(ctx, shared); err != nil {
 			return err
 		}
-		if c.run.ID == 0 && c.known == result.Outcome() && shared.newest.Conclusion == c.run.Conclusion {
+		if !c.owed && c.run.ID == 0 && c.known == result.Outcome() && shared.newest.Conclusion == c.run.Conclusion {
 			c.log.Info("nothing changed since the last check", "conclusion", c.run.Conclusion)
 			c.setAlarm(result)
 			return c.task.Ledger.SetNote(ctx, "")
@@ -170,7 +150,18 @@ func (c *check) complete(ctx context.Context, result runid.ID) error {
 // setAlarm has the check done again when its result is over.
 func (c *check) setAlarm(result runid.ID) { c.Alarm.Set(c.task.Key, c.repo, result.Ends()) }
 
+// finish completes the run with what was found out.
 func (c *check) finish(ctx context.Context) error {
+	started := c.Now()
+	if err := c.publishFinal(ctx); err != nil {
+		return err
+	}
+	c.Metrics.stage(stageReport, c.Now().Sub(started))
+	c.Metrics.check(c.run.Conclusion, c.Now().Sub(c.task.Message.At))
+	return nil
+}
+
+func (c *check) publishFinal(ctx context.Context) error {
 	started := c.Now()
 	c.run.Status, c.run.CompletedAt = github.Completed, started
 	if c.run.StartedAt.IsZero() {
@@ -185,8 +176,6 @@ func (c *check) finish(ctx context.Context) error {
 	if err := c.Client.Publish(ctx, c.repo, &c.run); err != nil {
 		return fmt.Errorf("completing the check run: %w", err)
 	}
-	c.Metrics.stage(stageReport, c.Now().Sub(started))
-	c.Metrics.check(c.run.Conclusion, c.Now().Sub(c.task.Message.At))
 	c.log.Info("check run completed", "check_run", c.run.ID, "conclusion", c.run.Conclusion)
 	if err := c.task.Ledger.SetNote(ctx, ""); err != nil {
 		// The run is complete, which the next job sees; the note costs it one look.

@@ -21,7 +21,9 @@ type Metrics struct {
 	registry *prometheus.Registry
 	webhooks *prometheus.CounterVec
 	answers  *prometheus.HistogramVec
+	unserved prometheus.Counter
 	jobs     *prometheus.CounterVec
+	delays   *prometheus.CounterVec
 	checks   *prometheus.CounterVec
 	duration prometheus.Histogram
 	stages   *prometheus.HistogramVec
@@ -43,8 +45,13 @@ func NewMetrics(depth func(context.Context) (queue.Depth, error), restarts func(
 		answers: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "lintel_webhook_duration_seconds",
 			Help:    "Time until a webhook delivery was answered.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, 1, 5, 10}}, nil),
+		unserved: prometheus.NewCounter(prometheus.CounterOpts{Name: "lintel_webhooks_unserved_total",
+			Help: "Webhook deliveries of accounts that LINTEL_ACCOUNTS does not name: answered, and dropped."}),
 		jobs: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lintel_jobs_total", Help: "Deliveries of jobs to " +
 			"workers by outcome: done, postponed, failed (to be tried again), handed_back."}, []string{"outcome"}),
+		delays: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lintel_github_delays_total", Help: "Deliveries of " +
+			"jobs that had to wait for room below GitHub's limits: of people's changes, or in the background."},
+			[]string{"of"}),
 		checks: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lintel_checks_total",
 			Help: "Completed check runs by conclusion."}, []string{"conclusion"}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "lintel_check_duration_seconds",
@@ -66,8 +73,8 @@ func NewMetrics(depth func(context.Context) (queue.Depth, error), restarts func(
 			Buckets: slow}, []string{"stage"}),
 	}
 	m.answers.WithLabelValues() // there from the start
-	m.registry.MustRegister(m.webhooks, m.answers, m.jobs, m.checks, m.duration, m.stages, m.rendered, m.sources,
-		m.results, m.pages, m.paged, depthCollector{depth},
+	m.registry.MustRegister(m.webhooks, m.answers, m.unserved, m.jobs, m.delays, m.checks, m.duration, m.stages, m.rendered,
+		m.sources, m.results, m.pages, m.paged, depthCollector{depth},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if restarts != nil {
 		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "lintel_sandbox_restarts_total",
@@ -101,6 +108,9 @@ func (m *Metrics) countPages(h http.Handler) http.Handler {
 	return promhttp.InstrumentHandlerDuration(m.paged, promhttp.InstrumentHandlerCounter(m.pages, h))
 }
 
+// Unserved counts a delivery of an account that the server does not work for.
+func (m *Metrics) Unserved() { m.unserved.Inc() }
+
 func (m *Metrics) result(outcome string) {
 	if m != nil {
 		m.results.WithLabelValues(outcome).Inc()
@@ -110,6 +120,13 @@ func (m *Metrics) result(outcome string) {
 func (m *Metrics) job(outcome string) {
 	if m != nil {
 		m.jobs.WithLabelValues(outcome).Inc()
+	}
+}
+
+// delay counts a job that had to wait for room below GitHub's limits.
+func (m *Metrics) delay(background bool) {
+	if m != nil {
+		m.delays.WithLabelValues(map[bool]string{false: "people", true: "background"}[background]).Inc()
 	}
 }
 

@@ -26,6 +26,12 @@ type Client interface {
 	CloneURL(repo github.Repo) string
 }
 
+// Pace keeps below GitHub's limits; *github.Client does.
+type Pace interface {
+	// lets a job in until done, whose requests have the context that is returned; else *github.RetryLater
+	Admit(ctx context.Context, installation int64, background bool) (_ context.Context, done func(), err error)
+}
+
 // Sandbox inspects and checks changes; *sandbox.Sandbox is one. *sandbox.Crash and *sandbox.Failed are final, other
 // errors may pass.
 type Sandbox interface {
@@ -52,6 +58,12 @@ type Approvals interface {
 type Users interface {
 	AddUser(ctx context.Context, installation, from int64, u queue.User) error
 	Users(ctx context.Context, installation, from int64) ([]queue.User, error)
+}
+
+// Outlooks remembers what pull requests would change in the repositories that take their rules; queue.Queue is one.
+type Outlooks interface {
+	PutOutlook(ctx context.Context, key queue.Key, user int64, o queue.Outlook) error
+	Outlooks(ctx context.Context, key queue.Key, of string) (map[int64]queue.Outlook, error)
 }
 
 // Ledger is what the queue remembers about a job; queue.Job is one.

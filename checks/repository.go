@@ -81,11 +81,18 @@ func (r *repository) read(change report.Change, k *kept) (err error) {
 		}
 	}
 	r.elsewhere(change, k)
-	if r.settings, r.standing, err = settings.Read(t.Rules.Tree); err != nil {
+	own, standing, err := settings.Read(t.Rules.Tree)
+	if err != nil {
 		return err
 	}
-	if r.settings, r.advice, err = r.inherit(t.Rules, r.settings); err != nil {
+	r.standing = standing
+	if r.settings, r.advice, err = r.inherit(t.Rules, own); err != nil {
 		return err
+	}
+	if change.Proposed != nil {
+		if r.proposed, _, err = r.inherit(t.Head, own); err != nil {
+			return err
+		}
 	}
 	r.objects.SetBlobLimit(r.settings.Limits.FileBytes)
 	r.objects.SetFileLimit(r.settings.Limits.Files)

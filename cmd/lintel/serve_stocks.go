@@ -3,22 +3,24 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/lintel-bot/lintel/bot/datadir"
+	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/supply"
 )
 
-// stocks is what the server keeps on disk to do its work with. Each installation has folders of its own.
+// stocks is what the server keeps on disk to do its work with. Each installation has folders of its own, in which each
+// repository has a mirror; and each repository has a cache.
 type stocks struct {
 	mirrors *mirror.Mirrors
 	outside *supply.Supply
@@ -39,21 +41,21 @@ func (o *serveOptions) supply(dataDir string, app *identity, log *slog.Logger) (
 		Budget: o.checkTimeout, MaxBytes: int64(o.disk.sources), Log: log})
 }
 
-// owned returns the folders that the checks of an installation may use: sandbox.Config.Owned.
+// owned returns the folders that the checks of a repository may use, named as bot.Worker does: sandbox.Config.Owned. They
+// read its mirror and what its installation fetched, and write its cache.
 func (s *stocks) owned(log *slog.Logger) func(string) ([]string, string) {
 	return func(owner string) ([]string, string) {
-		installation, err := strconv.ParseInt(owner, 10, 64)
-		if err != nil {
+		var repo github.Repo
+		if _, err := fmt.Sscanf(owner, "%d.%d", &repo.Installation, &repo.ID); err != nil ||
+			owner != fmt.Sprintf("%d.%d", repo.Installation, repo.ID) {
 			return nil, ""
 		}
-		mirrors := s.mirrors.Folder(installation)
-		read := []string{mirrors}
-		fetched, err := s.outside.Folder(context.Background(), installation)
+		read := []string{s.mirrors.GitDir(repo)}
+		fetched, err := s.outside.Folder(context.Background(), repo.Installation)
 		if err == nil {
 			read = append(read, fetched)
-		}
-		if err = errors.Join(err, os.MkdirAll(mirrors, 0o700)); err != nil {
-			log.Warn("the folders of an installation could not be made", "installation", installation, "error", err)
+		} else {
+			log.Warn("the folder for what is fetched could not be made", "installation", repo.Installation, "error", err)
 		}
 		return read, filepath.Join(s.cache, owner)
 	}
@@ -117,7 +119,12 @@ func tidyCaches(dir string, unusedSince time.Time, limit int64) (sum int64, _ er
 	}
 	var all []entry
 	var folders []entry
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	root, err := os.OpenRoot(dir) // out of which no link leads that a check makes meanwhile
+	if err != nil {
+		return 0, ignoreGone(err)
+	}
+	defer root.Close()
+	err = fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // somebody makes room
 			return nil
@@ -143,11 +150,11 @@ func tidyCaches(dir string, unusedSince time.Time, limit int64) (sum int64, _ er
 			break
 		}
 		sum -= e.size
-		problems = append(problems, ignoreGone(os.Remove(e.path)))
+		problems = append(problems, ignoreGone(root.Remove(e.path)))
 	}
 	for _, f := range slices.Backward(folders[min(1, len(folders)):]) {
 		if f.used.Before(unusedSince) {
-			_ = os.Remove(f.path) // only an empty folder goes
+			_ = root.Remove(f.path) // only an empty folder goes
 		}
 	}
 	return sum, errors.Join(problems...)

@@ -45,6 +45,8 @@ func TestServeConfiguration(t *testing.T) {
 		{"LINTEL_GITHUB_WEBHOOK_SECRET_FILE", empty, "LINTEL_GITHUB_WEBHOOK_SECRET is not set"},
 		{"LINTEL_GITHUB_URL", "github.com", "LINTEL_GITHUB_URL is not"},
 		{"LINTEL_LISTEN", "8080", "LINTEL_LISTEN is not an address"},
+		{"LINTEL_ACCOUNTS", "octo-org other", "LINTEL_ACCOUNTS must be names"},
+		{"LINTEL_ACCOUNTS", "octo-org,", "LINTEL_ACCOUNTS must be names"},
 		{"LINTEL_WORKERS", "0", "LINTEL_WORKERS must be from 1 to 64"},
 		{"LINTEL_WORKERS", "many", "LINTEL_WORKERS is not a valid number"},
 		{"LINTEL_SWEEP_INTERVAL", "5", "LINTEL_SWEEP_INTERVAL is not a valid duration"},
@@ -124,6 +126,21 @@ func TestServeClient(t *testing.T) {
 			err != nil && !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%+v: %q, %q, %v", c, id, secret, err)
 		}
+	}
+}
+
+func TestParseAccounts(t *testing.T) {
+	serves, err := parseAccounts(" Octo-Org,other-org , a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for login, want := range map[string]bool{"octo-org": true, "OTHER-ORG": true, "a": true, "b": false, "": false, "octo-org,a": false} {
+		if got := serves(login); got != want {
+			t.Errorf("%q: %t", login, got)
+		}
+	}
+	if serves, err := parseAccounts(" "); serves != nil || err != nil {
+		t.Errorf("without a list not all accounts are served: %v", err)
 	}
 }
 
