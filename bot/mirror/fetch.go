@@ -35,8 +35,6 @@ type session struct {
 	made    bool      // the mirror was not there before
 	room    time.Time // when others were last removed to make room for it
 
-	fetched bool // something, so that the mirror may have grown
-
 	address string // where the repository is, after redirects; empty until the network is used
 	token   string
 }
