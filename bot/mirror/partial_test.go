@@ -94,6 +94,21 @@ func TestPartial(t *testing.T) {
 			t.Error("a folder was taken for a mirror")
 		}
 	})
+	t.Run("a further commit", func(t *testing.T) {
+		m, first := s.mirrors(), s.git(s.work, "rev-parse", fork+"~2")
+		got, err := m.Fetch(t.Context(), testRepo, Want{BaseRef: "main", BaseSHA: tip, HeadSHA: tip, Also: first})
+		if err != nil {
+			t.Fatal(err)
+		}
+		readable(t, got.GitDir, tip, first)
+		nowhere := strings.Repeat("ab", 20)
+		if _, err := m.Fetch(t.Context(), testRepo, Want{BaseSHA: tip, HeadSHA: tip, Also: nowhere}); err != nil {
+			t.Errorf("one that is nowhere: %v", err)
+		}
+		if _, err := m.Fetch(t.Context(), testRepo, Want{BaseSHA: tip, HeadSHA: tip, Also: "main"}); err == nil {
+			t.Error("a name was taken for a commit")
+		}
+	})
 	t.Run("an older commit", func(t *testing.T) {
 		first := s.git(s.work, "rev-parse", fork+"~2")
 		if _, err := m.Fetch(t.Context(), testRepo, Want{BaseSHA: first, HeadSHA: tip}); err != nil {
