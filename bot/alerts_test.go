@@ -38,6 +38,7 @@ func registered(t *testing.T) map[string][]string {
 	m := NewMetrics(func(context.Context) (queue.Depth, error) { return queue.Depth{}, nil },
 		func() float64 { return 0 })
 	m.WatchBudgets(func() map[int64]github.Budget { return nil })
+	m.WatchDisk(func() map[string]int64 { return nil })
 	m.SetBuild(report.Build{})
 	descs := make(chan *prometheus.Desc)
 	go func() { m.registry.Describe(descs); close(descs) }()

@@ -24,6 +24,7 @@ func TestServe(t *testing.T) {
 	binary := buildLintel(t)
 	t.Run("pull request", func(t *testing.T) { t.Parallel(); pullRequest(t, binary) })
 	t.Run("exceptions by review", func(t *testing.T) { t.Parallel(); exceptionsByReview(t, binary) })
+	t.Run("exception with history", func(t *testing.T) { t.Parallel(); exceptionWithHistory(t, binary) })
 	t.Run("planted exception", func(t *testing.T) { t.Parallel(); plantedException(t, binary) })
 	t.Run("bad input", func(t *testing.T) { t.Parallel(); badInput(t, binary) })
 	t.Run("head vanishes", func(t *testing.T) { t.Parallel(); headVanishes(t, binary) })

@@ -66,11 +66,13 @@ func TestPaths(t *testing.T) {
 		budgets[id+1] = github.Budget{Limit: 5000, Remaining: int(100 * id)}
 	}
 	s.Metrics.WatchBudgets(func() map[int64]github.Budget { return budgets })
+	s.Metrics.WatchDisk(func() map[string]int64 { return map[string]int64{"cache": 7} })
 	s.Metrics.SetBuild(report.Build{Number: "v1.2.3", Commit: "abc", Go: "go1.26.0"})
 	_, metrics = get(t, h, http.MethodGet, "/metrics")
 	for line, want := range map[string]bool{`lintel_renderings_total{source="built"} 2`: true,
 		`lintel_build_info{commit="abc",goversion="go1.26.0",version="v1.2.3"} 1`: true,
 		`lintel_renderings_total{source="cached"} 5`:                              true,
+		`lintel_disk_bytes{kind="cache"} 7`:                                       true,
 		`lintel_github_requests_remaining{installation="1"} 0`:                    true,
 		`lintel_github_requests_limit{installation="20"} 5000`:                    true,
 		`lintel_github_requests_remaining{installation="21"} 2000`:                false} {

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,13 +30,10 @@ type session struct {
 	repo    github.Repo
 	dir     string
 	want    Want
-	whole   bool // a mirror that is made is no partial one
-	partial bool // the mirror is
-	made    bool // the mirror was not there before
-	fresh   bool // no file of a commit can be there
-	over    bool // all mirrors take too much now
-
-	fetched bool // something, so that the mirror may have grown
+	whole   bool      // a mirror that is made is no partial one
+	partial bool      // the mirror is
+	made    bool      // the mirror was not there before
+	room    time.Time // when others were last removed to make room for it
 
 	address string // where the repository is, after redirects; empty until the network is used
 	token   string
@@ -84,7 +79,7 @@ func (s *session) create(ctx context.Context) error {
 			return err
 		}
 	}
-	s.made, s.fresh = true, true
+	s.made = true
 	return os.Rename(fresh, s.dir)
 }
 
@@ -295,143 +290,4 @@ func (s *session) mergeBase(ctx context.Context, tip string) (string, error) {
 		return "", &NoMergeBase{Base: tip, Head: s.want.HeadSHA}
 	}
 	return strings.TrimSpace(string(out)), err
-}
-
-// request is what is fetched at once: references, or objects.
-type request struct {
-	specs []string // refspecs
-	ids   []string // of objects
-}
-
-// online fetches. If that fails, it finds out why with a request of its own: the repository was renamed (then it tries
-// again there), is gone, or the server has trouble.
-func (s *session) online(ctx context.Context, r request) error {
-	if err := s.connect(ctx); err != nil {
-		return err
-	}
-	err := s.download(ctx, r)
-	var failed *Failed
-	if !errors.As(err, &failed) {
-		return err
-	}
-	moved, probeErr := s.probe(ctx)
-	if probeErr != nil {
-		return probeErr
-	}
-	if moved {
-		return s.download(ctx, r)
-	}
-	return err
-}
-
-// connect asks for address and token, once a session.
-func (s *session) connect(ctx context.Context) error {
-	if s.address != "" {
-		return nil
-	}
-	address := s.m.client.CloneURL(s.repo)
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.User != nil || (u.Scheme != "http" && u.Scheme != "https") {
-		return fmt.Errorf("the address of %s is not an http or https URL without credentials", s.repo)
-	}
-	token, err := s.m.client.GitToken(ctx, s.repo)
-	if err != nil {
-		return err
-	}
-	if token == "" {
-		return fmt.Errorf("there is no token to read %s", s.repo)
-	}
-	s.address, s.token = address, token
-	return nil
-}
-
-func (s *session) download(ctx context.Context, r request) error {
-	from := s.address
-	if s.partial {
-		from = origin
-	}
-	args := []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance",
-		"--no-recurse-submodules", "--force"}
-	if len(r.ids) > 0 {
-		args = append(args, "--stdin")
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, s.m.timeout,
-		fmt.Errorf("fetching %s took longer than %s", s.repo, s.m.timeout))
-	defer cancel()
-	c := s.network(slices.Concat(args, []string{"--end-of-options", from}, r.specs))
-	c.watch = s.withinSize
-	if s.partial {
-		c.config = promisor(s.address)
-	}
-	if len(r.ids) > 0 {
-		c.stdin = strings.Join(r.ids, "\n") + "\n"
-		// Nothing is said about what is there: who has a commit need not have its files.
-		c.config = append(c.config, "fetch.negotiationAlgorithm", "noop", "http.postBuffer", strconv.Itoa(postBuffer))
-	}
-	_, err := s.m.git.run(ctx, c)
-	if err == nil {
-		err = s.withinSize()
-	}
-	if err != nil {
-		return errors.Join(err, s.sweep()) // what is not finished is of no use, and may be large
-	}
-	s.over = s.m.grown(s.dir, sizeOf(s.dir))
-	return nil
-}
-
-// network is a call that may use the network.
-func (s *session) network(args []string) call {
-	u, err := url.Parse(s.address)
-	if err != nil { // connect has parsed it
-		u = &url.URL{}
-	}
-	return call{dir: s.dir, args: args, origin: u.Scheme + "://" + u.Host, token: s.token,
-		hide: []string{s.address, u.Scheme + "://" + u.Host}}
-}
-
-// withinSize returns a *TooLarge if the mirror, unfinished packs included, is over the limit.
-func (s *session) withinSize() error {
-	if sizeOf(filepath.Join(s.dir, "objects")) > s.m.maxBytes {
-		return &TooLarge{Repo: s.repo.String(), Limit: s.m.maxBytes}
-	}
-	return nil
-}
-
-// probe asks the server for the repository's refs. It returns true if the repository moved to another
-// address on the same server, which it has stored then.
-func (s *session) probe(ctx context.Context) (moved bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.address+"/info/refs?service=git-upload-pack", nil)
-	if err != nil {
-		return false, fmt.Errorf("the address of %s is not usable", s.repo)
-	}
-	req.Header.Set("Authorization", "Basic "+basic(s.token))
-	req.Header.Set("User-Agent", "git/lintel")
-	req.Header.Set("Git-Protocol", "version=2")
-	resp, err := s.m.http.RoundTrip(req)
-	if err != nil {
-		return false, fmt.Errorf("reaching the git server of %s: %w", s.repo, err)
-	}
-	resp.Body.Close()
-	if wait, why, ok := github.WaitOf(resp, time.Now()); ok {
-		return false, &github.RetryLater{After: wait, Reason: why}
-	}
-	switch code := resp.StatusCode; {
-	case code == http.StatusOK:
-		return false, nil
-	case code == http.StatusUnauthorized || code == http.StatusForbidden || code == http.StatusNotFound ||
-		code == http.StatusGone || code == http.StatusUnavailableForLegalReasons:
-		return false, &Denied{Repo: s.repo.String(), Status: code}
-	case code == http.StatusMovedPermanently || code == http.StatusFound || code == http.StatusTemporaryRedirect ||
-		code == http.StatusPermanentRedirect:
-		to, err := resp.Location()
-		if err != nil || to.Host != req.URL.Host || to.Scheme != req.URL.Scheme || !strings.HasSuffix(to.Path, "/info/refs") {
-			return false, fmt.Errorf("%s was redirected to another server, which is not followed", s.repo)
-		}
-		s.address = (&url.URL{Scheme: to.Scheme, Host: to.Host, Path: strings.TrimSuffix(to.Path, "/info/refs")}).String()
-		return true, nil
-	default:
-		return false, fmt.Errorf("the git server of %s answered %d %s", s.repo, code, http.StatusText(code))
-	}
 }

@@ -31,7 +31,7 @@ type kept struct {
 
 // Maintain removes the mirrors that were not used since a time, packs those that had many fetches, and then makes room
 // as Config.TotalBytes has it. It skips a mirror in use. Objects that nothing refers to stay for two weeks in a whole
-// mirror; from a partial one the files go of commits that were not read lately.
+// mirror; from a partial one the large files go of commits that were not read lately.
 func (m *Mirrors) Maintain(ctx context.Context, unusedSince time.Time) error {
 	var problems []error
 	for suffix, tidy := range map[string]func(dir string) error{
@@ -103,7 +103,7 @@ func (m *Mirrors) makeRoom(ctx context.Context) error {
 	sizes := map[string]int64{}
 	var sum int64
 	for i, k := range all {
-		all[i].size = sizeOf(k.dir)
+		all[i].size = datadir.Size(k.dir)
 		sizes[k.dir] = all[i].size
 		sum += all[i].size
 	}
@@ -143,7 +143,7 @@ func (m *Mirrors) evict(k kept) (gone bool, err error) {
 	return err == nil, datadir.WithoutPath(err)
 }
 
-// grown notes the size of a mirror after a fetch, and reports whether there is too much now.
+// grown notes the size of a mirror that is fetched into, and reports whether there is too much now.
 func (m *Mirrors) grown(dir string, size int64) (over bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -166,27 +166,13 @@ func (m *Mirrors) sum() (sum int64) {
 	return sum
 }
 
-// sizeOf is how many bytes the files in a folder have; what is removed meanwhile does not count.
-func sizeOf(dir string) (size int64) {
-	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return nil
-		}
-		if info, err := d.Info(); err == nil {
-			size += info.Size()
-		}
-		return nil
-	})
-	return size
-}
-
-// maxPacked bounds the list of the objects that a mirror is packed from, in bytes: six million. Larger ones stay as they
-// are, until they are evicted.
+// maxPacked bounds the list of the objects that a mirror is packed from, in bytes: six million. Larger ones stay as
+// they are, until they are evicted.
 const maxPacked = 256 << 20
 
-// pack puts into one pack all commits and folders of a partial mirror, and the files of the commits that were read
-// lately; what else was in the packs that are there goes. Git's own "gc" keeps every object that was ever fetched into a
-// partial clone (git-repack(1), promisor packs).
+// pack puts into one pack all commits, folders and small files of a partial mirror, and all files of the commits that
+// were read lately; what else was in the packs that are there goes. Git's own "gc" keeps every object that was ever fetched into
+// a partial clone (git-repack(1), promisor packs).
 func (s *session) pack(ctx context.Context, old []string) error {
 	known, err := s.known()
 	if err != nil {
@@ -202,7 +188,7 @@ func (s *session) pack(ctx context.Context, old []string) error {
 			"--no-object-names", "--ignore-missing", "--stdin"}, args...)})
 		return string(out), err
 	}
-	ids, err := list(maxPacked, history.String(), "--filter=blob:none", "--all")
+	ids, err := list(maxPacked, history.String(), "--filter="+smallFiles, "--missing=allow-any", "--all")
 	if err != nil {
 		return err
 	}
@@ -215,7 +201,8 @@ func (s *session) pack(ctx context.Context, old []string) error {
 	}
 	into := filepath.Join(s.dir, "objects", "pack", "pack")
 	out, err := s.m.git.run(ctx, call{dir: s.dir, args: []string{"pack-objects", "--quiet", "--delta-base-offset", into},
-		stdin: ids + files, config: []string{"core.bigFileThreshold", "1m", "pack.windowMemory", "64m", "pack.threads", "1"}})
+		stdin:  ids + files,
+		config: []string{"core.bigFileThreshold", "1m", "pack.windowMemory", "64m", "pack.threads", "1"}})
 	if err != nil {
 		return err
 	}

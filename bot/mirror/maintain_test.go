@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lintel-bot/lintel/bot/datadir"
 	"github.com/lintel-bot/lintel/bot/github"
 )
 
@@ -35,23 +36,26 @@ func there(t *testing.T, dir string) bool {
 func TestMakeRoom(t *testing.T) {
 	s := newServer(t)
 	base := s.commit("main", mainRef, "a", noise(1, 200<<10))
+	want := Want{BaseRef: "main", BaseSHA: base, HeadSHA: base}
 	day := time.Date(2024, 1, 2, 0, 0, 0, 0, time.UTC)
 	repo := func(id int64) github.Repo {
 		return github.Repo{Installation: id % 2, ID: id, Owner: "octo", Name: "svc"}
 	}
+	type ages map[int64]time.Duration
 	for name, c := range map[string]struct {
-		used    map[int64]time.Duration // by repository, before now
-		room    int64                   // for how many
+		used    ages  // by repository, before now
+		room    int64 // for how many
 		locked  int64
 		left    []int64
 		fetches int64 // this one, in place of upkeep
 	}{
-		"all fit":           {used: map[int64]time.Duration{1: 3 * time.Hour, 2: 2 * time.Hour}, room: 2, left: []int64{1, 2}},
-		"the oldest goes":   {used: map[int64]time.Duration{1: 2 * time.Hour, 2: 4 * time.Hour, 3: 3 * time.Hour}, room: 2, left: []int64{1, 3}},
-		"two go":            {used: map[int64]time.Duration{1: 2 * time.Hour, 2: 4 * time.Hour, 3: 3 * time.Hour}, room: 1, left: []int64{1}},
-		"one is locked":     {used: map[int64]time.Duration{1: 2 * time.Hour, 2: 4 * time.Hour}, room: 1, locked: 2, left: []int64{2}},
-		"one was just read": {used: map[int64]time.Duration{1: 50 * time.Minute, 2: 55 * time.Minute, 3: 2 * time.Hour}, left: []int64{1, 2}},
-		"after a fetch":     {used: map[int64]time.Duration{1: 3 * time.Hour, 2: 2 * time.Hour}, room: 2, fetches: 3, left: []int64{2, 3}},
+		"all fit": {used: ages{1: 3 * time.Hour, 2: 2 * time.Hour}, room: 2, left: []int64{1, 2}},
+		"the oldest goes": {used: ages{1: 2 * time.Hour, 2: 4 * time.Hour, 3: 3 * time.Hour}, room: 2,
+			left: []int64{1, 3}},
+		"two go":            {used: ages{1: 2 * time.Hour, 2: 4 * time.Hour, 3: 3 * time.Hour}, room: 1, left: []int64{1}},
+		"one is locked":     {used: ages{1: 2 * time.Hour, 2: 4 * time.Hour}, room: 1, locked: 2, left: []int64{2}},
+		"one was just read": {used: ages{1: 50 * time.Minute, 2: 55 * time.Minute, 3: 2 * time.Hour}, left: []int64{1, 2}},
+		"after a fetch":     {used: ages{1: 3 * time.Hour, 2: 2 * time.Hour}, room: 2, fetches: 3, left: []int64{2, 3}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := day
@@ -59,11 +63,11 @@ func TestMakeRoom(t *testing.T) {
 			var size int64
 			for id, ago := range c.used {
 				now = day.Add(-ago)
-				got, err := m.Fetch(t.Context(), repo(id), Want{BaseRef: "main", BaseSHA: base, HeadSHA: base})
+				got, err := m.Fetch(t.Context(), repo(id), want)
 				if err != nil {
 					t.Fatal(err)
 				}
-				size = sizeOf(got.GitDir)
+				size = datadir.Size(got.GitDir)
 			}
 			now = day
 			if c.locked > 0 {
@@ -75,7 +79,7 @@ func TestMakeRoom(t *testing.T) {
 			}
 			m.totalBytes = c.room*size + size/2
 			if c.fetches > 0 {
-				if _, err := m.Fetch(t.Context(), repo(c.fetches), Want{BaseRef: "main", BaseSHA: base, HeadSHA: base}); err != nil {
+				if _, err := m.Fetch(t.Context(), repo(c.fetches), want); err != nil {
 					t.Fatal(err)
 				}
 			} else if err := m.Maintain(t.Context(), day.AddDate(0, 0, -14)); err != nil {
@@ -90,9 +94,9 @@ func TestMakeRoom(t *testing.T) {
 				if is := there(t, m.gitDir(repo(id))); is != left[id] {
 					t.Errorf("the mirror of %d is there: %v", id, is)
 				}
-				sum += sizeOf(m.gitDir(repo(id)))
+				sum += datadir.Size(m.gitDir(repo(id)))
 			}
-			if m.Bytes() != sum {
+			if m.Bytes() > sum || m.Bytes() < sum-1000 { // but for notes that are written later
 				t.Errorf("%d bytes, want %d", m.Bytes(), sum)
 			}
 		})
@@ -102,6 +106,7 @@ func TestMakeRoom(t *testing.T) {
 // A partial mirror is packed to what is still read. What it lost can be had again, and it can be fetched into.
 func TestPack(t *testing.T) {
 	s := newServer(t)
+	small := s.commit("main", mainRef, "a", "0")
 	base := s.commit("main", mainRef, "a", "1")
 	former := s.commit("feat", pullRef, "b", noise(2, 100<<10))
 	m := s.mirrors()
@@ -121,17 +126,17 @@ func TestPack(t *testing.T) {
 	if err != nil || len(old) < 3 {
 		t.Fatalf("%q, %v", old, err)
 	}
-	before := sizeOf(got.GitDir)
+	before := datadir.Size(got.GitDir)
 	if err := ses.pack(t.Context(), old); err != nil {
 		t.Fatal(err)
 	}
 	if now, err := packsOf(got.GitDir); err != nil || len(now) != 1 {
 		t.Errorf("packs %q, %v", now, err)
 	}
-	if after := sizeOf(got.GitDir); after > before/2 {
+	if after := datadir.Size(got.GitDir); after > before/2 {
 		t.Errorf("it takes %d bytes, and %d before", after, before)
 	}
-	readable(t, got.GitDir, base, head)
+	readable(t, got.GitDir, small, base, head)
 	requests := s.count()
 	if _, err := m.Fetch(t.Context(), testRepo, wantOf(base, head)); err != nil || s.count() != requests {
 		t.Errorf("what was kept is fetched again: %v", err)
@@ -190,7 +195,10 @@ func TestLeftovers(t *testing.T) {
 	if err := m.Maintain(t.Context(), time.Now().Add(-time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	if there(t, filepath.Join(m.dir, "3", "9.git"+newSuffix)) || there(t, got.GitDir+newSuffix) || there(t, got.GitDir+probeSuffix) || !there(t, got.GitDir) {
-		t.Error("not what was left over went")
+	for dir, stays := range map[string]bool{got.GitDir: true, got.GitDir + newSuffix: false, got.GitDir + probeSuffix: false,
+		filepath.Join(m.dir, "3", "9.git"+newSuffix): false} {
+		if there(t, dir) != stays {
+			t.Errorf("%s stays: %v", filepath.Base(dir), !stays)
+		}
 	}
 }

@@ -1,5 +1,6 @@
 // Package mirror keeps a bare, partial copy of each repository that is checked, fetched with the native git over
-// HTTP, and reads single files from it: all commits and folders, and the files of the commits that checks read.
+// HTTP, and reads single files from it: all commits, folders and small files, and the large files of the commits that
+// checks read.
 //
 // What it fetches was written by strangers: objects are verified as they arrive, nothing is ever checked
 // out, and no hook, filter, submodule or credential helper runs. The token for a fetch is in the environment
@@ -37,8 +38,8 @@ type Config struct {
 	Git      string // absolute path of git; empty: as gitcmd.Find finds it
 	Client   Client // required
 	MaxBytes int64  // size of one mirror on disk at which a fetch is stopped; 0: 4 GiB
-	// TotalBytes is how much all mirrors may take; those that were used longest ago go first, and none that was used
-	// within the hour. 0: any amount.
+	// TotalBytes is how much all mirrors may take, also while one is fetched; those that were used longest ago go first,
+	// and none that was used within the hour. 0: any amount.
 	TotalBytes int64
 	Timeout    time.Duration     // of one git process that uses the network; 0: 10 minutes
 	HTTP       http.RoundTripper // for finding out why a fetch failed; nil: http.DefaultTransport
@@ -82,8 +83,8 @@ func New(c Config) (*Mirrors, error) {
 		return nil, fmt.Errorf("the folder for mirrors: %w", err)
 	}
 	m := &Mirrors{dir: dir, client: c.Client, git: runner{path: git, home: dir}, maxBytes: cmp.Or(c.MaxBytes, 4<<30),
-		timeout: cmp.Or(c.Timeout, 10*time.Minute), http: cmp.Or(c.HTTP, http.DefaultTransport),
-		locks: map[int64]chan struct{}{}, repos: map[string]github.Repo{}, sizes: map[string]int64{}, totalBytes: c.TotalBytes, now: c.Now}
+		totalBytes: c.TotalBytes, timeout: cmp.Or(c.Timeout, 10*time.Minute), http: cmp.Or(c.HTTP, http.DefaultTransport),
+		now: c.Now, locks: map[int64]chan struct{}{}, repos: map[string]github.Repo{}, sizes: map[string]int64{}}
 	if m.now == nil {
 		m.now = time.Now
 	}
@@ -166,7 +167,8 @@ func (m *Mirrors) formerDir(repo github.Repo) string {
 
 // Fetch makes sure that the mirror of a repository has the wanted commits, finds their merge base, and makes sure that
 // all files of the head, the merge base and the base's tip are there, so that reading them needs no network. If all of
-// that is there already, it does not use the network. A mirror that turns out to be corrupted is removed and cloned again, once.
+// that is there already, it does not use the network. A mirror that turns out to be corrupted, or too large with what
+// was read once, is removed and cloned again, once.
 //
 // Its errors are *Vanished, *NoMergeBase, *TooLarge, *Denied, *github.RetryLater, those of the Client, or others that
 // a later try may cure.
@@ -177,27 +179,15 @@ func (m *Mirrors) Fetch(ctx context.Context, repo github.Repo, want Want) (State
 	if err := want.validate(); err != nil {
 		return State{}, err
 	}
-	state, over, err := m.fetchLocked(ctx, repo, want)
-	if over {
-		if problem := m.makeRoom(ctx); err == nil && ctx.Err() == nil {
-			err = problem
-		}
-	}
-	return state, err
-}
-
-// fetchLocked is Fetch under the lock of the mirror. Over is whether all mirrors take too much now.
-func (m *Mirrors) fetchLocked(ctx context.Context, repo github.Repo, want Want) (state State, over bool, err error) {
 	unlock, err := m.lock(ctx, repo.ID)
 	if err != nil {
-		return State{}, false, err
+		return State{}, err
 	}
 	defer unlock()
 	s := &session{m: m, repo: repo, dir: m.gitDir(repo), want: want}
-	defer func() { over = s.over }()
-	state, err = m.fetch(ctx, s)
+	state, err := m.fetch(ctx, s)
 	if err == nil || ctx.Err() != nil {
-		return state, false, err
+		return state, err
 	}
 	// A server that does not give a part to somebody who has nothing yet is asked for all.
 	var large *TooLarge
@@ -205,20 +195,20 @@ func (m *Mirrors) fetchLocked(ctx context.Context, repo github.Repo, want Want) 
 	switch {
 	case errors.As(err, &large): // if anything was there before, it may be what is not needed any more
 	case !whole && !m.corrupted(ctx, repo, err):
-		return state, false, err
+		return state, err
 	}
 	if problem := m.remove(repo); problem != nil {
-		return State{}, false, problem
+		return State{}, problem
 	}
 	if large != nil && s.made {
-		return State{}, false, err
+		return State{}, err
 	}
 	s = &session{m: m, repo: repo, dir: s.dir, want: want, whole: whole}
 	state, again := m.fetch(ctx, s)
 	if again != nil && (whole || errors.As(again, &large)) {
-		return State{}, false, errors.Join(again, m.remove(repo))
+		return State{}, errors.Join(again, m.remove(repo))
 	}
-	return state, false, again
+	return state, again
 }
 
 func (m *Mirrors) remove(repo github.Repo) error {
@@ -289,8 +279,8 @@ func (m *Mirrors) fetch(ctx context.Context, s *session) (State, error) {
 	return State{GitDir: s.dir, MergeBase: base, BaseTip: tip}, nil
 }
 
-// Ensure makes sure that one commit is in the mirror of a repository with its folders, but not the content of its files,
-// for example one that was reviewed and then pushed over. A *Vanished means that GitHub does not have it any more.
+// Ensure makes sure that one commit is in the mirror of a repository with its folders, but not with all of its files, for
+// example one that was reviewed and then pushed over. A *Vanished means that GitHub does not have it any more.
 func (m *Mirrors) Ensure(ctx context.Context, repo github.Repo, sha string) error {
 	if repo.ID <= 0 || !objectID.MatchString(sha) {
 		return &Vanished{SHA: sha}

@@ -8,14 +8,15 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/lintel-bot/lintel/bot/datadir"
 )
 
-// A partial mirror has all commits and folders, but only the files of the commits that a check reads. Git is told so
-// (gitformat-pack(5), promisor packs) in the calls that fetch and in no other: for everybody else an absent object is
-// absent, and nothing is ever fetched behind the back of who reads.
+// A partial mirror has all commits, folders and small files, but of the larger files only those of the commits that a
+// check reads. Git is told so (gitformat-pack(5), promisor packs) in the calls that fetch and in no other: for everybody
+// else an absent object is absent, and nothing is ever fetched behind the back of who reads.
 const (
 	// partialFile in a mirror says that it is partial. Those that were made before there were any, and those of servers
 	// that cannot give a part, are whole.
@@ -32,6 +33,10 @@ const (
 	maxComplete = 64
 	// maxNear is from how many of these the files of another commit are told: the newest are most alike.
 	maxNear = 8
+	// smallFiles and noFiles are filters of a fetch (git-rev-list(1)). What checks read are mostly small texts: with those
+	// of the history there, a later check needs one request, not a further one for files by their ids, and git stores
+	// them as differences from each other. What makes a history large is larger.
+	smallFiles, noFiles = "blob:limit=64k", "blob:none"
 	// atOnce is how many objects are asked for in one request. Git's own work grows with the square of it: 100,000 take
 	// it five seconds, five times 20,000 half of that.
 	atOnce = 20_000
@@ -44,11 +49,11 @@ const (
 )
 
 // promisor is the configuration of a call that fetches into a partial mirror.
-func promisor(address string) []string {
+func promisor(address, filter string) []string {
 	return []string{
 		"remote." + origin + ".url", address,
 		"remote." + origin + ".promisor", "true",
-		"remote." + origin + ".partialCloneFilter", "blob:none",
+		"remote." + origin + ".partialCloneFilter", filter,
 	}
 }
 
@@ -58,7 +63,8 @@ func isPartial(dir string) bool {
 	return err == nil
 }
 
-// complete gets commits, unless they are there, and their files. A *Vanished means that GitHub does not have them any more.
+// complete gets commits, unless they are there, and their files. A *Vanished means that GitHub does not have them any
+// more.
 func (s *session) complete(ctx context.Context, commits ...string) error {
 	if !s.partial {
 		return nil
@@ -89,21 +95,19 @@ func (s *session) complete(ctx context.Context, commits ...string) error {
 		return err
 	}
 	known = slices.DeleteFunc(known, func(c string) bool { return slices.Contains(commits, c) })
-	slices.Sort(commits)
-	return s.remember(append(known, slices.Compact(commits)...))
+	return s.remember(append(known, slices.Compact(slices.Sorted(slices.Values(commits)))...))
 }
 
 // files gets all objects of the trees of commits that the trees of other, complete ones do not have.
 func (s *session) files(ctx context.Context, commits, have []string) error {
 	for range maxRounds {
 		absent, err := s.listed(ctx, commits, have)
-		if err == nil && !s.fresh { // git looks for each absent object on disk, twice
+		if err == nil {
 			absent, err = s.m.git.lacking(ctx, s.dir, absent)
 		}
 		if err != nil || len(absent) == 0 {
 			return err
 		}
-		s.fresh = false
 		if err := s.objects(ctx, absent); err != nil {
 			return s.whether(ctx, commits, err)
 		}
@@ -125,8 +129,9 @@ func (s *session) listed(ctx context.Context, commits, have []string) (ids []str
 	for _, c := range have {
 		ask.WriteString("^" + c + "^{tree}\n")
 	}
-	out, err := s.m.git.run(ctx, call{dir: s.dir, args: []string{"rev-list", "--objects", "--quiet", "--missing=print",
-		"--filter=blob:none", "--filter-print-omitted", "--ignore-missing", "--stdin"}, stdin: ask.String(), max: maxListed})
+	out, err := s.m.git.run(ctx, call{dir: s.dir, stdin: ask.String(), max: maxListed, args: []string{"rev-list",
+		"--objects", "--quiet", "--missing=print", "--filter=blob:none", "--filter-print-omitted", "--ignore-missing",
+		"--stdin"}})
 	if err != nil {
 		return nil, err
 	}
@@ -173,13 +178,13 @@ func vanished(sha string, gone bool) error {
 }
 
 // known lists the commits of which all files are there, those that were used last at the end. It is none where a pack
-// is gone that was there when that was noted, or the note is damaged: that costs a look at whole trees.
+// is gone, or has another size, that was there when that was noted: that costs a look at whole trees.
 func (s *session) known() (commits []string, err error) {
 	data, err := os.ReadFile(filepath.Join(s.dir, completeFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("a mirror: %w", datadir.WithoutPath(err))
 	}
-	packs, err := packsOf(s.dir)
+	packs, err := s.packs()
 	if err != nil {
 		return nil, err
 	}
@@ -196,7 +201,7 @@ func (s *session) known() (commits []string, err error) {
 
 // remember notes the complete commits of the mirror, and the packs in which they are.
 func (s *session) remember(known []string) error {
-	packs, err := packsOf(s.dir)
+	packs, err := s.packs()
 	if err != nil {
 		return err
 	}
@@ -210,6 +215,22 @@ func (s *session) remember(known []string) error {
 		return fmt.Errorf("a mirror: %w", datadir.WithoutPath(err))
 	}
 	return nil
+}
+
+// packs describes the packs of the mirror, a word for each.
+func (s *session) packs() (words []string, err error) {
+	names, err := packsOf(s.dir)
+	for _, name := range names {
+		word := name
+		for _, ext := range []string{".pack", ".idx"} {
+			path := filepath.Join(s.dir, "objects", "pack", strings.TrimSuffix(name, ".pack")+ext)
+			if info, err := os.Stat(path); err == nil { // what is not there is another word, too
+				word += ":" + strconv.FormatInt(info.Size(), 10)
+			}
+		}
+		words = append(words, word)
+	}
+	return words, err
 }
 
 // packsOf lists the packs of a mirror by their file names.

@@ -41,6 +41,9 @@ func readable(t *testing.T, gitDir string, commits ...string) {
 	}
 }
 
+// large is the size of a file of which a partial mirror has not all versions, in bytes.
+const large = 100 << 10
+
 // has reports whether a mirror has an object.
 func has(t *testing.T, m *Mirrors, gitDir, id string) bool {
 	t.Helper()
@@ -53,9 +56,9 @@ func has(t *testing.T, m *Mirrors, gitDir, id string) bool {
 
 func TestPartial(t *testing.T) {
 	s := newServer(t)
-	s.commit("main", mainRef, "big", strings.Repeat("old", 1000))
+	s.commit("main", mainRef, "big", noise(1, large))
 	s.commit("main", mainRef, "dir/a", "1")
-	fork := s.commit("main", mainRef, "big", "new")
+	fork := s.commit("main", mainRef, "big", noise(2, large))
 	head := s.commit("feat", pullRef, "b", "2")
 	tip := s.commit("main", mainRef, "c", "3")
 	old := s.git(s.work, "rev-parse", fork+"~2:big")
@@ -89,6 +92,21 @@ func TestPartial(t *testing.T) {
 		}
 		if err := m.Complete(t.Context(), t.TempDir(), []string{tip}, nil); err == nil {
 			t.Error("a folder was taken for a mirror")
+		}
+	})
+	t.Run("a further commit", func(t *testing.T) {
+		m, first := s.mirrors(), s.git(s.work, "rev-parse", fork+"~2")
+		got, err := m.Fetch(t.Context(), testRepo, Want{BaseRef: "main", BaseSHA: tip, HeadSHA: tip, Also: first})
+		if err != nil {
+			t.Fatal(err)
+		}
+		readable(t, got.GitDir, tip, first)
+		nowhere := strings.Repeat("ab", 20)
+		if _, err := m.Fetch(t.Context(), testRepo, Want{BaseSHA: tip, HeadSHA: tip, Also: nowhere}); err != nil {
+			t.Errorf("one that is nowhere: %v", err)
+		}
+		if _, err := m.Fetch(t.Context(), testRepo, Want{BaseSHA: tip, HeadSHA: tip, Also: "main"}); err == nil {
+			t.Error("a name was taken for a commit")
 		}
 	})
 	t.Run("an older commit", func(t *testing.T) {
@@ -149,7 +167,7 @@ func TestPartialFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t)
 			base := s.commit("main", mainRef, "a", "1")
-			head := s.commit("feat", pullRef, "b", "2")
+			head := s.commit("feat", pullRef, "b", noise(1, large))
 			m := s.mirrors()
 			s.set(func() { s.fault = at(s.git(s.work, "rev-parse", head+":b")) })
 			_, err := m.Fetch(t.Context(), testRepo, wantOf(base, head))
@@ -213,8 +231,8 @@ func TestWhole(t *testing.T) {
 // The commit is there from a later one's history, its files are not, and nobody has them any more.
 func TestFilesVanished(t *testing.T) {
 	s := newServer(t)
-	old := s.commit("main", mainRef, "a", "1")
-	tip := s.commit("main", mainRef, "a", "2")
+	old := s.commit("main", mainRef, "a", noise(1, large))
+	tip := s.commit("main", mainRef, "a", noise(2, large))
 	m := s.mirrors()
 	if _, err := m.Fetch(t.Context(), testRepo, wantOf(tip, tip)); err != nil {
 		t.Fatal(err)
@@ -248,7 +266,9 @@ func TestAllFilesAreThere(t *testing.T) {
 				}
 				// Few names and contents, so that files come back, move and stand in several places.
 				for range 1 + random.Intn(3) {
-					s.commit(branch, ref, fmt.Sprintf("d%d/f%d", random.Intn(3), random.Intn(3)), fmt.Sprint(random.Intn(9)))
+					name := fmt.Sprintf("d%d/f%d", random.Intn(3), random.Intn(3))
+					n := random.Int63n(6)
+					s.commit(branch, ref, name, noise(n, int(1+n%2*large)))
 				}
 				if random.Intn(4) == 0 {
 					s.git(s.work, "merge", "-q", "-s", "ours", "-m", "merge", "main")
@@ -266,4 +286,51 @@ func TestAllFilesAreThere(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Git looks into files of this name when it receives a folder that has one.
+func TestPartialWithSubmodules(t *testing.T) {
+	s := newServer(t)
+	modules := func(name string) string {
+		return "[submodule \"" + name + "\"]\n\tpath = a\n\turl = https://example.com/a\n# " + noise(1, large) + "\n"
+	}
+	s.commit("main", mainRef, ".gitmodules", modules("a"))
+	old := s.commit("main", mainRef, ".gitmodules", modules("b"))
+	base := s.commit("main", mainRef, ".gitmodules", modules("c"))
+	head := s.commit("feat", pullRef, "b", "2")
+	m := s.mirrors()
+	got, err := m.Fetch(t.Context(), testRepo, wantOf(base, head))
+	if err != nil {
+		t.Fatal(err)
+	}
+	readable(t, got.GitDir, base, head)
+	next := s.commit("feat", pullRef, ".gitmodules", modules("d"))
+	if _, err := m.Fetch(t.Context(), testRepo, wantOf(base, next)); err != nil {
+		t.Fatal(err)
+	}
+	readable(t, got.GitDir, next)
+	if !isPartial(got.GitDir) || has(t, m, got.GitDir, s.git(s.work, "rev-parse", old+":.gitmodules")) {
+		t.Error("all of the repository was fetched")
+	}
+}
+
+// A server may send a small file as its difference from a large one of a commit that is here, though the file is not.
+func TestDifferenceFromWhatIsAbsent(t *testing.T) {
+	s := newServer(t)
+	base := s.commit("main", mainRef, "a", "1")
+	text := noise(1, large)
+	reviewed := s.commit("feat", pullRef, "b", text)
+	m := s.mirrors()
+	if _, err := m.Fetch(t.Context(), testRepo, wantOf(base, base)); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Ensure(t.Context(), testRepo, reviewed); err != nil {
+		t.Fatal(err)
+	}
+	head := s.commit("feat", pullRef, "b", text[:large/2])
+	got, err := m.Fetch(t.Context(), testRepo, wantOf(base, head))
+	if err != nil {
+		t.Fatal(err)
+	}
+	readable(t, got.GitDir, head)
 }

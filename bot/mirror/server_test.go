@@ -22,7 +22,7 @@ var testRepo = github.Repo{Installation: 1, ID: 42, Owner: "octo", Name: "svc"}
 
 // server is a git server over HTTP with one repository, a token check and faults.
 type server struct {
-	t    *testing.T
+	t    testing.TB
 	http *httptest.Server
 	dir  string // the bare repository
 	work string
@@ -35,7 +35,7 @@ type server struct {
 	token    string
 }
 
-func newServer(t *testing.T) *server {
+func newServer(t testing.TB) *server {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not installed")

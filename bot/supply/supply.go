@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -38,9 +39,11 @@ type Client interface {
 
 // Config is what New needs.
 type Config struct {
-	Dir    string         // where the stores are
-	Client Client         // required
-	Policy *policy.Policy // the operator's; nil: policy.Default()
+	Dir string // where the stores are
+	// MaxBytes is how much all stores may take; what was not used for longest goes first. 0: each has a limit of its own.
+	MaxBytes int64
+	Client   Client         // required
+	Policy   *policy.Policy // the operator's; nil: policy.Default()
 	// Budget is for all that one check waits for, and half of it for one thing; 0: 5 minutes.
 	Budget time.Duration
 	Log    *slog.Logger // nil: none
@@ -57,6 +60,15 @@ type Supply struct {
 	stores map[int64]*store.Store
 	absent map[string]time.Time // repositories that an installation could not see, and when
 	above  map[int64]above      // by installation
+}
+
+// kept is the store of one installation.
+type kept struct {
+	*store.Store
+	dir  string
+	used time.Time // the last time of anything in it
+	size int64     // bytes
+	held int64     // bytes of content, as the notes have it
 }
 
 // absentFor is for how long GitHub is not asked again about a repository that an installation cannot see: such answers
@@ -139,29 +151,65 @@ func (s *Supply) dir(installation int64) string {
 	return filepath.Join(s.c.Dir, strconv.FormatInt(installation, 10))
 }
 
-// Maintain removes from all stores what was not used for long or does not fit any more. What a check reads stays.
-func (s *Supply) Maintain(ctx context.Context) error {
+// Maintain removes from all stores what was not used for long or does not fit any more, and returns how many bytes the
+// rest takes. What a check reads stays.
+func (s *Supply) Maintain(ctx context.Context) (int64, error) {
 	entries, err := os.ReadDir(s.c.Dir)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil
+		return 0, nil
 	}
 	if err != nil {
-		return fmt.Errorf("the folder of what was fetched: %w", datadir.WithoutPath(err))
+		return 0, fmt.Errorf("the folder of what was fetched: %w", datadir.WithoutPath(err))
 	}
 	var problems []error
+	var all []kept
 	for _, e := range entries {
 		installation, err := strconv.ParseInt(e.Name(), 10, 64)
 		if err != nil || !e.IsDir() || s.dir(installation) != filepath.Join(s.c.Dir, e.Name()) {
 			continue
 		}
-		kept, err := s.store(ctx, installation)
-		if err == nil {
-			err = kept.Maintain(ctx)
+		k := kept{dir: s.dir(installation)}
+		if k.Store, err = s.store(ctx, installation); err == nil {
+			err = k.Maintain(ctx)
 		}
 		problems = append(problems, err)
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return 0, ctx.Err()
+		}
+		all = append(all, k)
+	}
+	sum, err := s.makeRoom(ctx, all)
+	return sum, errors.Join(append(problems, err)...)
+}
+
+// makeRoom empties the stores that were used longest ago, apart from what a check may read, until all are within the
+// limit.
+func (s *Supply) makeRoom(ctx context.Context, all []kept) (sum int64, _ error) {
+	for i := range all {
+		k := &all[i]
+		k.size = datadir.Size(k.dir)
+		sum += k.size
+		if k.Store != nil {
+			_ = k.Notes(func(_ string, n store.Note, used time.Time) { // a store that cannot be read comes first
+				k.held += n.Bytes
+				if used.After(k.used) {
+					k.used = used
+				}
+			})
 		}
 	}
-	return errors.Join(problems...)
+	slices.SortFunc(all, func(a, b kept) int { return a.used.Compare(b.used) })
+	var problems []error
+	for _, k := range all {
+		over := sum - s.c.MaxBytes
+		if s.c.MaxBytes == 0 || over <= 0 || ctx.Err() != nil {
+			break
+		}
+		if k.Store == nil {
+			continue
+		}
+		problems = append(problems, k.MakeRoom(ctx, max(0, k.held-over)))
+		sum += datadir.Size(k.dir) - k.size
+	}
+	return sum, errors.Join(problems...)
 }

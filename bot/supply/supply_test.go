@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lintel-bot/lintel/bot/datadir"
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/sources"
 	"github.com/lintel-bot/lintel/checks/report"
@@ -311,8 +315,8 @@ func TestRestart(t *testing.T) {
 	if len(first) != 1 || len(again) != 1 || first[0] != again[0] || w.asked.Load() != 1 {
 		t.Errorf("%+v, then %+v, asked %d times", first, again, w.asked.Load())
 	}
-	if err := s.Maintain(t.Context()); err != nil {
-		t.Error(err)
+	if size, err := s.Maintain(t.Context()); err != nil || size == 0 {
+		t.Errorf("%d bytes, %v", size, err)
 	}
 	if err := os.RemoveAll(s.dir(7)); err != nil {
 		t.Fatal(err)
@@ -320,10 +324,50 @@ func TestRestart(t *testing.T) {
 	if lock := want(t, s, 7, w.URL+"/a"); len(lock) != 1 || lock[0].Tree != first[0].Tree {
 		t.Errorf("%+v", lock)
 	}
-	if err := newSupply(t, dir+"/none", p, time.Minute).Maintain(t.Context()); err != nil {
-		t.Error(err)
+	if size, err := newSupply(t, dir+"/none", p, time.Minute).Maintain(t.Context()); err != nil || size != 0 {
+		t.Errorf("%d bytes, %v", size, err)
 	}
 	if _, err := s.For(t.Context(), sources.Change{}); err == nil {
 		t.Error("something is fetched for nobody")
+	}
+}
+
+// Where all stores take too much, the one that was used longest ago is emptied first, of what no check can read.
+func TestMakeRoom(t *testing.T) {
+	large := make([]byte, 200<<10)
+	for i := range large {
+		large[i] = "0123456789abcdef"[rand.IntN(16)]
+	}
+	w, p := newWeb(t, func(rw http.ResponseWriter, _ *http.Request) { _, _ = rw.Write(large) })
+	s := newSupply(t, t.TempDir(), p, time.Minute)
+	ages := map[int64]time.Duration{7: 3 * time.Hour, 8: 5 * time.Hour, 9: time.Hour}
+	for installation, age := range ages {
+		want(t, s, installation, w.URL+"/a")
+		used := time.Now().Add(-age)
+		err := filepath.WalkDir(s.dir(installation), func(path string, d os.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			return os.Chtimes(path, used, used)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	size := datadir.Size(s.dir(7))
+	for _, c := range []struct {
+		room int64 // for how many
+		left []int64
+	}{{3, []int64{7, 8, 9}}, {2, []int64{7, 9}}, {0, []int64{9}}} {
+		s.c.MaxBytes = c.room*size + size/2
+		sum, err := s.Maintain(t.Context())
+		if err != nil || sum/size != int64(len(c.left)) {
+			t.Errorf("%d bytes of %d each, %v", sum, size, err)
+		}
+		for installation := range ages {
+			if is := datadir.Size(s.dir(installation)) > size/2; is != slices.Contains(c.left, installation) {
+				t.Errorf("with room for %d, what %d has is there: %v", c.room, installation, is)
+			}
+		}
 	}
 }

@@ -106,7 +106,7 @@ type house struct {
 	t     *testing.T
 	data  string
 	pool  *sandboxPool
-	kept  stocks
+	kept  *stocks
 	said  *sync.Map
 	repos map[string]github.Repo
 }
@@ -134,7 +134,7 @@ func newHouse(t *testing.T) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.kept = stocks{mirrors, outside, h.at("cache")}
+	h.kept = &stocks{mirrors: mirrors, outside: outside, cache: h.at("cache"), limits: newDiskLimits()}
 	h.pool = newSandboxPool(len(h.repos), sandbox.Config{Executable: os.Args[0], Args: []string{"act-as-intruder"},
 		Timeout: time.Minute, MemoryLimit: 512 << 20, Said: h.said, Owned: h.kept.owned(slog.New(slog.DiscardHandler))}, nil)
 	t.Cleanup(h.pool.close)
@@ -309,7 +309,7 @@ func TestTidyFollowsNoLinks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := tidyCaches(h.at("cache"), long.Add(time.Minute)); err != nil {
+	if _, err := tidyCaches(h.at("cache"), long.Add(time.Minute), maxDisk); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Lstat(h.cacheOf("ours")); err == nil {

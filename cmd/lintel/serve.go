@@ -58,6 +58,7 @@ type serveOptions struct {
 	checkMemory                                                                                 int
 	pageAge                                                                                     time.Duration
 	pageBytes, pageResult                                                                       size
+	disk                                                                                        diskLimits
 
 	rules  *policy.Policy          // of sources
 	serves func(login string) bool // of accounts; nil: all
@@ -113,6 +114,7 @@ func newServeCommand() *cobra.Command {
 	f.DurationVar(&o.pageAge, "page-max-age", results.DefaultAge, "how long results are kept for their pages")
 	f.Var(&o.pageBytes, "page-max-bytes", "how much all results may take; the oldest go first")
 	f.Var(&o.pageResult, "page-max-result", "how large one report may be; above it, differences are left out")
+	o.disk.flags(f)
 	f.DurationVar(&o.sweepInterval, "sweep-interval", sweep.DefaultInterval, "time between searches for lost webhooks")
 	return cmd
 }
@@ -155,6 +157,9 @@ func (o *serveOptions) validate() (err error) {
 		return errors.New("LINTEL_PAGE_MAX_RESULT must be from 64KiB to 256MiB")
 	case o.pageAccessTTL <= 0 || o.pageAccessTTL > access.MaxTTL:
 		return errors.New("LINTEL_PAGE_ACCESS_TTL must be more than 0s and at most 1h")
+	}
+	if err := o.disk.validate(); err != nil {
+		return err
 	}
 	if u, err := url.Parse(o.githubURL); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
 		return errors.New("LINTEL_GITHUB_URL is not an http or https address")
@@ -233,7 +238,8 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *queue.Qu
 		return nil, nil, fmt.Errorf("LINTEL_DATA_DIR cannot be used: %w", err)
 	}
 	repositories, cache := filepath.Join(dataDir, "mirrors"), filepath.Join(dataDir, "cache")
-	mirrors, err := mirror.New(mirror.Config{Dir: repositories, Client: app.client})
+	mirrors, err := mirror.New(mirror.Config{Dir: repositories, Client: app.client, MaxBytes: int64(o.disk.mirror),
+		TotalBytes: int64(o.disk.mirrors)})
 	if err != nil {
 		return nil, nil, fmt.Errorf("LINTEL_DATA_DIR cannot be used: %w", err)
 	}
@@ -245,7 +251,7 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *queue.Qu
 	if err != nil {
 		return nil, nil, err
 	}
-	kept := stocks{mirrors, outside, cache}
+	kept := &stocks{mirrors: mirrors, outside: outside, cache: cache, limits: o.disk}
 	shown, err := o.newPages(jobs, guard, log)
 	if err != nil {
 		return nil, nil, fmt.Errorf("the pages cannot be served: %w", err)
@@ -261,6 +267,7 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *queue.Qu
 	metrics := bot.NewMetrics(jobs.Depth, sandboxes.restarts)
 	metrics.WatchBudgets(app.client.Budgets)
 	app.client.ShareWith(jobs.Peers)
+	metrics.WatchDisk(kept.sizes)
 	metrics.SetBuild(version())
 	intake, err := webhook.New(webhook.Config{Secret: app.secret, Publish: jobs.Publish, Pushed: jobs.AddPusher,
 		Tip: jobs.AddTip, Drafts: jobs.AskDrafts, Drop: jobs.Drop, Gone: shown.gone(), Revoked: guard.Revoke,

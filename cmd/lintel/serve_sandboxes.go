@@ -58,7 +58,8 @@ func (p *sandboxPool) whole(ctx context.Context, change report.Change, do func(*
 		if !errors.As(err, &failed) || len(failed.Absent) == 0 || try == maxWhole {
 			return err
 		}
-		commits := slices.DeleteFunc([]string{change.Base, change.Head, change.Rules}, func(c string) bool { return c == "" })
+		commits := []string{change.Base, change.Head, change.Rules}
+		commits = slices.DeleteFunc(commits, func(c string) bool { return c == "" })
 		if err := p.complete(ctx, change.GitDir, commits, failed.Absent); err != nil {
 			return err
 		}

@@ -8,9 +8,12 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/lintel-bot/lintel/bot/datadir"
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/supply"
@@ -22,17 +25,25 @@ type stocks struct {
 	mirrors *mirror.Mirrors
 	outside *supply.Supply
 	cache   string // folder of the caches
+	limits  diskLimits
+
+	fetched, cached atomic.Int64 // bytes, as of the last look
+}
+
+// sizes is what each kind takes on disk; of all but the mirrors as of the last look.
+func (s *stocks) sizes() map[string]int64 {
+	return map[string]int64{"mirrors": s.mirrors.Bytes(), "sources": s.fetched.Load(), "cache": s.cached.Load()}
 }
 
 // supply is what gets things from outside, as LINTEL_SOURCES has it.
 func (o *serveOptions) supply(dataDir string, app *identity, log *slog.Logger) (*supply.Supply, error) {
 	return supply.New(supply.Config{Dir: filepath.Join(dataDir, "sources"), Client: app.client, Policy: o.rules,
-		Budget: o.checkTimeout, Log: log})
+		Budget: o.checkTimeout, MaxBytes: int64(o.disk.sources), Log: log})
 }
 
 // owned returns the folders that the checks of a repository may use, named as bot.Worker does: sandbox.Config.Owned. They
 // read its mirror and what its installation fetched, and write its cache.
-func (s stocks) owned(log *slog.Logger) func(string) ([]string, string) {
+func (s *stocks) owned(log *slog.Logger) func(string) ([]string, string) {
 	return func(owner string) ([]string, string) {
 		var repo github.Repo
 		if _, err := fmt.Sscanf(owner, "%d.%d", &repo.Installation, &repo.ID); err != nil ||
@@ -59,7 +70,7 @@ const (
 
 // upkeep does what others do in the background, and keeps the copies of repositories, what was fetched and the caches
 // from filling the disk, until ctx ends.
-func upkeep(ctx context.Context, s stocks, log *slog.Logger, others ...func(context.Context)) {
+func upkeep(ctx context.Context, s *stocks, log *slog.Logger, others ...func(context.Context)) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	for _, other := range others {
@@ -74,8 +85,16 @@ func upkeep(ctx context.Context, s stocks, log *slog.Logger, others ...func(cont
 			tidy func() error
 		}{
 			{"the copies of repositories", func() error { return s.mirrors.Maintain(ctx, unused) }},
-			{"what was fetched from outside", func() error { return s.outside.Maintain(ctx) }},
-			{"the caches of checks", func() error { return tidyCaches(s.cache, unused) }},
+			{"what was fetched from outside", func() error {
+				size, err := s.outside.Maintain(ctx)
+				s.fetched.Store(size)
+				return err
+			}},
+			{"the caches of checks", func() error {
+				size, err := tidyCaches(s.cache, unused, int64(s.limits.cache))
+				s.cached.Store(size)
+				return err
+			}},
 		} {
 			if err := stock.tidy(); err != nil && ctx.Err() == nil {
 				log.Warn(stock.name+" could not be tidied", "error", err)
@@ -89,32 +108,61 @@ func upkeep(ctx context.Context, s stocks, log *slog.Logger, others ...func(cont
 	}
 }
 
-// tidyCaches removes the folders in which no file was used since a time.
-func tidyCaches(dir string, unusedSince time.Time) error {
-	entries, err := os.ReadDir(dir)
+// tidyCaches removes the files of all caches that were not used since a time, and of the rest those that were used longest
+// ago until it is within a limit. It returns how many bytes are left. The cache of an installation has a limit of its
+// own, which its checks keep.
+func tidyCaches(dir string, unusedSince time.Time, limit int64) (sum int64, _ error) {
+	type entry struct {
+		path string
+		size int64
+		used time.Time
+	}
+	var all []entry
+	var folders []entry
+	root, err := os.OpenRoot(dir) // out of which no link leads that a check makes meanwhile
+	if err != nil {
+		return 0, ignoreGone(err)
+	}
+	defer root.Close()
+	err = fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // somebody makes room
+			return nil
+		case err != nil:
+			return err
+		case d.IsDir():
+			folders = append(folders, entry{path: path})
+		}
+		info, err := d.Info()
+		switch {
+		case err == nil && d.IsDir():
+			folders[len(folders)-1].used = info.ModTime()
+		case err == nil:
+			all = append(all, entry{path, info.Size(), info.ModTime()})
+			sum += info.Size()
+		}
+		return ignoreGone(err)
+	})
+	problems := []error{err}
+	slices.SortFunc(all, func(a, b entry) int { return a.used.Compare(b.used) })
+	for _, e := range all {
+		if sum <= limit && !e.used.Before(unusedSince) {
+			break
+		}
+		sum -= e.size
+		problems = append(problems, ignoreGone(root.Remove(e.path)))
+	}
+	for _, f := range slices.Backward(folders[min(1, len(folders)):]) {
+		if f.used.Before(unusedSince) {
+			_ = root.Remove(f.path) // only an empty folder goes
+		}
+	}
+	return sum, errors.Join(problems...)
+}
+
+func ignoreGone(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	problems := []error{err}
-	for _, e := range entries {
-		folder := filepath.Join(dir, e.Name())
-		used := false
-		err := filepath.WalkDir(folder, func(_ string, d fs.DirEntry, err error) error {
-			if err != nil {
-				return err
-			}
-			info, err := d.Info()
-			if used = err == nil && info.ModTime().After(unusedSince); used {
-				return filepath.SkipAll
-			}
-			return err
-		})
-		if err == nil && !used {
-			err = os.RemoveAll(folder)
-		}
-		if !errors.Is(err, fs.ErrNotExist) { // somebody makes room
-			problems = append(problems, err)
-		}
-	}
-	return errors.Join(problems...)
+	return datadir.WithoutPath(err)
 }

@@ -60,6 +60,11 @@ func TestServeConfiguration(t *testing.T) {
 		{"LINTEL_PAGE_MAX_AGE", "1m", "LINTEL_PAGE_MAX_AGE must be at least 1h"},
 		{"LINTEL_PAGE_MAX_BYTES", "2 GB", "LINTEL_PAGE_MAX_BYTES is not a valid size (such as 512MiB)"},
 		{"LINTEL_PAGE_MAX_BYTES", "1", "LINTEL_PAGE_MAX_BYTES must be from 64MiB to 1TiB"},
+		{"LINTEL_MIRROR_MAX_BYTES", "5 GB", "LINTEL_MIRROR_MAX_BYTES is not a valid size (such as 512MiB)"},
+		{"LINTEL_MIRROR_MAX_BYTES", "1MiB", "LINTEL_MIRROR_MAX_BYTES must be from 64MiB to 64TiB"},
+		{"LINTEL_MIRROR_MAX_REPOSITORY", "1MiB", "LINTEL_MIRROR_MAX_REPOSITORY must be from 64MiB to 64TiB"},
+		{"LINTEL_SOURCES_MAX_BYTES", "100TiB", "LINTEL_SOURCES_MAX_BYTES must be from 64MiB to 64TiB"},
+		{"LINTEL_CACHE_MAX_BYTES", "0", "LINTEL_CACHE_MAX_BYTES must be from 64MiB to 64TiB"},
 		{"LINTEL_PAGE_MAX_RESULT", "1KiB", "LINTEL_PAGE_MAX_RESULT must be from 64KiB to 256MiB"},
 	} {
 		t.Run(c.name+"="+c.value, func(t *testing.T) {
@@ -205,29 +210,55 @@ func TestSize(t *testing.T) {
 }
 
 func TestTidyCaches(t *testing.T) {
-	dir := t.TempDir()
-	old := time.Now().Add(-time.Hour)
-	for _, name := range []string{"7/scope/a.entry", "8/scope/a.entry"} {
-		file := filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, nil, 0o600)); err != nil {
-			t.Fatal(err)
-		}
-		for p := file; p != dir; p = filepath.Dir(p) {
-			if err := os.Chtimes(p, old, old); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
 	now := time.Now()
-	if err := os.Chtimes(filepath.Join(dir, "8/scope/a.entry"), now, now); err != nil {
-		t.Fatal(err)
+	for name, c := range map[string]struct {
+		files map[string]time.Duration // of 10 bytes each, before now
+		limit int64
+		left  []string
+	}{
+		"all are used": {map[string]time.Duration{"7/s/a": 1, "8/s/b": 2}, 20, []string{"7/s/a", "8/s/b"}},
+		"one is not used any more": {map[string]time.Duration{"7/s/a": 5 * time.Hour, "8/s/b": time.Hour, "8/s/c": 4 * time.Hour},
+			100, []string{"8/s/b"}},
+		"they are too many": {map[string]time.Duration{"7/s/a": 2 * time.Hour, "7/s/b": 1 * time.Hour, "8/s/a": 90 * time.Minute},
+			25, []string{"7/s/b", "8/s/a"}},
+		"nothing fits": {map[string]time.Duration{"7/s/a": 1}, 5, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			for file, ago := range c.files {
+				p := filepath.Join(dir, file)
+				if err := errors.Join(os.MkdirAll(filepath.Dir(p), 0o700), os.WriteFile(p, []byte("0123456789"), 0o600)); err != nil {
+					t.Fatal(err)
+				}
+				for at := p; at != dir; at = filepath.Dir(at) {
+					if err := os.Chtimes(at, now, now.Add(-ago)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			size, err := tidyCaches(dir, now.Add(-3*time.Hour), c.limit)
+			if err != nil || size != int64(10*len(c.left)) {
+				t.Errorf("%d bytes, %v", size, err)
+			}
+			var left, folders []string
+			err = filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
+				if name, _ := filepath.Rel(dir, p); !d.IsDir() {
+					left = append(left, name)
+				} else if len(name) == 1 && name != "." {
+					folders = append(folders, name)
+				}
+				return err
+			})
+			if err != nil || !slices.Equal(left, c.left) {
+				t.Errorf("left %q, want %q, %v", left, c.left, err)
+			}
+			if name == "one is not used any more" && !slices.Equal(folders, []string{"8"}) {
+				t.Errorf("folders %q", folders)
+			}
+		})
 	}
-	if err := errors.Join(tidyCaches(dir, old.Add(time.Minute)), tidyCaches(dir+"/none", old)); err != nil {
-		t.Fatal(err)
-	}
-	left, err := os.ReadDir(dir)
-	if err != nil || len(left) != 1 || left[0].Name() != "8" {
-		t.Errorf("%v, %v", left, err)
+	if size, err := tidyCaches(t.TempDir()+"/none", now, 1); size != 0 || err != nil {
+		t.Errorf("no folder: %d, %v", size, err)
 	}
 }
 

@@ -23,14 +23,17 @@ const (
 
 // Maintain removes what was not used for long or does not fit any more, and what killed processes left. It waits for
 // those who write, and they for it. Notes stay, so that a version that comes back with another content is found out.
-func (s *Store) Maintain(ctx context.Context) error {
+func (s *Store) Maintain(ctx context.Context) error { return s.MakeRoom(ctx, s.o.MaxBytes) }
+
+// MakeRoom is Maintain with another limit than the store's own, in bytes.
+func (s *Store) MakeRoom(ctx context.Context, limit int64) error {
 	unlock, err := s.wait(ctx, cleaning, false)
 	if err != nil {
 		return err
 	}
 	defer unlock()
 	s.sweep()
-	gone, err := s.evict()
+	gone, err := s.evict(limit)
 	if err != nil {
 		return err
 	}
@@ -52,7 +55,7 @@ func (s *Store) Maintain(ctx context.Context) error {
 func (s *Store) Due() bool {
 	found, err := filepath.Glob(filepath.Join(s.GitDir(), "objects", "pack", "*.pack"))
 	return err == nil && (len(found) > packs || size(filepath.Join(s.GitDir(), "objects")) > s.o.MaxBytes ||
-		size(filepath.Join(s.o.Dir, filesDir)) > s.maxFiles())
+		size(filepath.Join(s.o.Dir, filesDir)) > maxFiles(s.o.MaxBytes))
 }
 
 // sweep removes what killed processes left in the scratch folder, and locks of git that nobody can have now.
@@ -79,8 +82,8 @@ type held struct {
 	used time.Time
 }
 
-// evict removes references, and returns how many.
-func (s *Store) evict() (gone int, err error) {
+// evict removes references until the rest is within the limit, and returns how many.
+func (s *Store) evict(limit int64) (gone int, err error) {
 	var all []held
 	var sum int64
 	var old []string
@@ -101,7 +104,7 @@ func (s *Store) evict() (gone int, err error) {
 	var problems []error
 	for _, h := range all {
 		unused := now.Sub(h.used)
-		if unused < s.o.Keep || (unused < s.o.MaxAge && sum <= s.o.MaxBytes) {
+		if unused < s.o.Keep || (unused < s.o.MaxAge && sum <= limit) {
 			continue
 		}
 		sum -= h.note.Bytes
@@ -111,7 +114,7 @@ func (s *Store) evict() (gone int, err error) {
 	for _, key := range old {
 		problems = append(problems, ignoreGone(os.Remove(s.notePath(key))))
 	}
-	s.evictFiles(now)
+	s.evictFiles(now, limit)
 	return gone, errors.Join(problems...)
 }
 
@@ -133,17 +136,17 @@ func (s *Store) dereference(key string) error {
 }
 
 // maxFiles is how many bytes of indexes are kept: they are only there to be asked for less often.
-func (s *Store) maxFiles() int64 { return s.o.MaxBytes / 4 }
+func maxFiles(limit int64) int64 { return limit / 4 }
 
 // evictFiles removes kept files, oldest first as far as there are too many, and locks that nobody used for long.
-func (s *Store) evictFiles(now time.Time) {
+func (s *Store) evictFiles(now time.Time, limit int64) {
 	files := s.aged(filesDir)
 	var sum int64
 	for _, f := range files {
 		sum += f.size
 	}
 	for _, f := range files {
-		if sum > s.maxFiles() || now.Sub(f.at) > s.o.MaxAge {
+		if sum > maxFiles(limit) || now.Sub(f.at) > s.o.MaxAge {
 			_ = os.Remove(filepath.Join(s.o.Dir, filesDir, f.name))
 			sum -= f.size
 		}

@@ -1,0 +1,172 @@
+package mirror
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lintel-bot/lintel/bot/datadir"
+	"github.com/lintel-bot/lintel/bot/github"
+)
+
+// request is what is fetched at once: references, or objects.
+type request struct {
+	specs []string // refspecs
+	ids   []string // of objects
+
+	filter string // of a partial mirror; empty: smallFiles
+}
+
+// online fetches. If that fails, it finds out why with a request of its own: the repository was renamed (then it tries
+// again there), is gone, or the server has trouble.
+func (s *session) online(ctx context.Context, r request) error {
+	if err := s.connect(ctx); err != nil {
+		return err
+	}
+	err := s.download(ctx, r)
+	var failed *Failed
+	if !errors.As(err, &failed) {
+		return err
+	}
+	moved, probeErr := s.probe(ctx)
+	if probeErr != nil {
+		return probeErr
+	}
+	if moved {
+		return s.download(ctx, r)
+	}
+	if s.partial && !s.made && len(r.ids) == 0 {
+		// The server may have written a file as its difference from a larger one that it takes to be here.
+		r.filter = noFiles
+		return s.download(ctx, r)
+	}
+	return err
+}
+
+// connect asks for address and token, once a session.
+func (s *session) connect(ctx context.Context) error {
+	if s.address != "" {
+		return nil
+	}
+	address := s.m.client.CloneURL(s.repo)
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.User != nil || (u.Scheme != "http" && u.Scheme != "https") {
+		return fmt.Errorf("the address of %s is not an http or https URL without credentials", s.repo)
+	}
+	token, err := s.m.client.GitToken(ctx, s.repo)
+	if err != nil {
+		return err
+	}
+	if token == "" {
+		return fmt.Errorf("there is no token to read %s", s.repo)
+	}
+	s.address, s.token = address, token
+	return nil
+}
+
+func (s *session) download(ctx context.Context, r request) error {
+	from := s.address
+	if s.partial {
+		from = origin
+	}
+	args := []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance",
+		"--no-recurse-submodules", "--force"}
+	if len(r.ids) > 0 {
+		args = append(args, "--stdin")
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, s.m.timeout,
+		fmt.Errorf("fetching %s took longer than %s", s.repo, s.m.timeout))
+	defer cancel()
+	c := s.network(slices.Concat(args, []string{"--end-of-options", from}, r.specs))
+	c.watch = func() error { return s.withinSize(ctx) }
+	if s.partial {
+		c.config = promisor(s.address, cmp.Or(r.filter, smallFiles))
+	}
+	if len(r.ids) > 0 {
+		c.stdin = strings.Join(r.ids, "\n") + "\n"
+		// Nothing is said about what is there: who has a commit need not have its files.
+		c.config = append(c.config, "fetch.negotiationAlgorithm", "noop", "http.postBuffer", strconv.Itoa(postBuffer))
+	}
+	_, err := s.m.git.run(ctx, c)
+	if err == nil {
+		s.room = time.Time{}
+		err = s.withinSize(ctx)
+	}
+	if err != nil {
+		return errors.Join(err, s.sweep()) // what is not finished is of no use, and may be large
+	}
+	return nil
+}
+
+// network is a call that may use the network.
+func (s *session) network(args []string) call {
+	u, err := url.Parse(s.address)
+	if err != nil { // connect has parsed it
+		u = &url.URL{}
+	}
+	return call{dir: s.dir, args: args, origin: u.Scheme + "://" + u.Host, token: s.token,
+		hide: []string{s.address, u.Scheme + "://" + u.Host}}
+}
+
+// roomEvery is between two looks for room while a mirror grows: each measures all mirrors.
+const roomEvery = 10 * time.Second
+
+// withinSize returns a *TooLarge if the mirror, unfinished packs included, is over the limit, and makes room for it among
+// the others.
+func (s *session) withinSize(ctx context.Context) error {
+	size := datadir.Size(s.dir)
+	if size > s.m.maxBytes {
+		return &TooLarge{Repo: s.repo.String(), Limit: s.m.maxBytes}
+	}
+	if s.m.grown(s.dir, size) && s.m.now().Sub(s.room) > roomEvery {
+		s.room = s.m.now()
+		_ = s.m.makeRoom(ctx) // no reason not to check; Maintain says what keeps it from being done
+	}
+	return nil
+}
+
+// probe asks the server for the repository's refs. It returns true if the repository moved to another
+// address on the same server, which it has stored then.
+func (s *session) probe(ctx context.Context) (moved bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.address+"/info/refs?service=git-upload-pack", nil)
+	if err != nil {
+		return false, fmt.Errorf("the address of %s is not usable", s.repo)
+	}
+	req.Header.Set("Authorization", "Basic "+basic(s.token))
+	req.Header.Set("User-Agent", "git/lintel")
+	req.Header.Set("Git-Protocol", "version=2")
+	resp, err := s.m.http.RoundTrip(req)
+	if err != nil {
+		return false, fmt.Errorf("reaching the git server of %s: %w", s.repo, err)
+	}
+	resp.Body.Close()
+	if wait, why, ok := github.WaitOf(resp, time.Now()); ok {
+		return false, &github.RetryLater{After: wait, Reason: why}
+	}
+	switch code := resp.StatusCode; {
+	case code == http.StatusOK:
+		return false, nil
+	case code == http.StatusUnauthorized || code == http.StatusForbidden || code == http.StatusNotFound ||
+		code == http.StatusGone || code == http.StatusUnavailableForLegalReasons:
+		return false, &Denied{Repo: s.repo.String(), Status: code}
+	case code == http.StatusMovedPermanently || code == http.StatusFound || code == http.StatusTemporaryRedirect ||
+		code == http.StatusPermanentRedirect:
+		to, err := resp.Location()
+		if err != nil || to.Host != req.URL.Host || to.Scheme != req.URL.Scheme || !strings.HasSuffix(to.Path, "/info/refs") {
+			return false, fmt.Errorf("%s was redirected to another server, which is not followed", s.repo)
+		}
+		s.address = (&url.URL{Scheme: to.Scheme, Host: to.Host, Path: strings.TrimSuffix(to.Path, "/info/refs")}).String()
+		return true, nil
+	default:
+		return false, fmt.Errorf("the git server of %s answered %d %s", s.repo, code, http.StatusText(code))
+	}
+}
