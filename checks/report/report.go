@@ -166,6 +166,7 @@ type NotChecked struct {
 	Changed bool   `json:"changed,omitempty"` // whether the change touches this file
 	Before  bool   `json:"before,omitempty"`  // the base has it in the same way
 	Rules   bool   `json:"rules,omitempty"`   // it is about rules of the base branch that are not in effect
+	Kind    bool   `json:"kind,omitempty"`    // it is the fields of a kind
 	Fails   bool   `json:"fails,omitempty"`   // the settings let it fail the check
 	Quotes  bool   `json:"quotes,omitempty"`  // as of a Problem
 }
