@@ -16,8 +16,8 @@ import (
 
 // missingKey finds keys of ConfigMaps and Secrets that a Pod asks for, must have to start, and that the object of that
 // name in the same root does not have. Objects that the root does not have, and those that a program fills, it does not
-// judge: of the names of ConfigMaps and Secrets that 11 public repositories' workloads need, a third is declared nowhere in
-// them, most of these since an operator, a Job or a person makes the object in the cluster.
+// judge: of the names of ConfigMaps and Secrets that workloads of 7 public repositories need, a third is declared
+// nowhere in them, most of these since an operator, a Job or a person makes the object in the cluster.
 type missingKey struct{}
 
 // Info implements Survey.
