@@ -41,6 +41,8 @@ type Resource struct {
 	found   *foundAt   // nil: places are not kept
 	node    *yaml.Node // nil where the rendering was recalled
 	plain   bool       // read from a file as it is, not built: see source.Value
+
+	fragment func() bool // see Fragment; nil: it is none
 }
 
 // Rendering is what one root deploys.
@@ -363,6 +365,10 @@ func (r *Renderer) kustomize(root roots.Root, p *plan) (*Rendering, error) {
 func (r *Renderer) files(ctx context.Context, root roots.Root, names []string) (*Rendering, []source.Error, error) {
 	out := &Rendering{Root: root, Reads: map[string]string{}}
 	var problems []source.Error
+	var fragment func() bool
+	if root.Kind == roots.Folder && root.Object == "" {
+		fragment = r.fragments(root)
+	}
 	for _, name := range names {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
@@ -378,6 +384,9 @@ func (r *Renderer) files(ctx context.Context, root roots.Root, names []string) (
 		out.Reads[name] = id
 		if problem != nil {
 			problems = append(problems, *problem)
+		}
+		for _, resource := range list {
+			resource.fragment = fragment
 		}
 		out.Resources = append(out.Resources, list...)
 		if len(out.Resources) > r.limits.Resources {

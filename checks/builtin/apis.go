@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode"
 
 	"github.com/lintel-bot/lintel/checks/builtin/lifecycle"
 	"github.com/lintel-bot/lintel/checks/builtin/schema"
@@ -51,12 +50,11 @@ type lookFunc func(context.Context, apiFacts, Subject) []schema.Violation
 type apiFacts struct {
 	*schema.Schemas
 	*lifecycle.Lifecycle
-	unusable *sync.Map   // *render.Resource -> why not all of it was looked at
-	locating *sync.Mutex // is held while a place is asked for: who answers that is not safe for concurrent use
+	unusable *sync.Map // *render.Resource -> why not all of it was looked at
 }
 
 func newAPIFacts(f Facts) apiFacts {
-	return apiFacts{schema.Compile(f.Kubernetes, f.definitions), lifecycle.Of(f.Kubernetes), &sync.Map{}, &sync.Mutex{}}
+	return apiFacts{schema.Compile(f.Kubernetes, f.definitions), lifecycle.Of(f.Kubernetes), &sync.Map{}}
 }
 
 // seeing is a cluster that also knows what is rendered and not declared by a file of the repository.
@@ -104,8 +102,8 @@ func (c *api) Look(ctx context.Context, s Subject) (list []Violation) {
 }
 
 // Unseen names the kinds of what a change leaves behind and of which nobody declares the fields, each once, as
-// "Certificate (cert-manager.io/v1)". Policies and exceptions are not among them: whoever compiles them knows them. What
-// is declared by definitions that cannot be used is not checked, told once a kind and reason.
+// "Certificate (cert-manager.io/v1)". Policies and exceptions are not among them: whoever compiles them knows them.
+// What is declared by definitions that cannot be used is not checked, told once a kind and reason.
 func Unseen(ctx context.Context, checks []Check, pairs []*diff.Pair) (undeclared []string, not []report.NotChecked) {
 	i := slices.IndexFunc(checks, func(c Check) bool { return c.Info().Name == schemaName })
 	if i < 0 {
@@ -161,7 +159,7 @@ func schemaOf(ctx context.Context, f apiFacts, s Subject) []schema.Violation {
 		f.unusable.Store(s.Resource, answer.Reason)
 	}
 	found := answer.Violations
-	if fragment(f, s, found) {
+	if s.Fragment() {
 		found = slices.DeleteFunc(found, missing)
 	}
 	if s.Root.Kind == roots.Folder { // elsewhere kustomize refuses it, and a chart prints it once
@@ -174,33 +172,6 @@ func schemaOf(ctx context.Context, f apiFacts, s Subject) []schema.Violation {
 	return slices.DeleteFunc(found, func(v schema.Violation) bool { // who knows the lifecycle of kinds knows more
 		return gone && v.Pointer == "/apiVersion" || v.Pointer == "/kind" && lifecycle.Known(s.Object)
 	})
-}
-
-// fragment reports whether an object looks like a patch that no kustomization names any more, in a folder of which
-// nothing says that anybody deploys it: it has little of what it needs.
-func fragment(f apiFacts, s Subject, found []schema.Violation) bool {
-	if s.Root.Kind != roots.Folder {
-		return false
-	}
-	f.locating.Lock()
-	file := s.Origin("").Path
-	f.locating.Unlock()
-	if strings.Contains(file, "patch") {
-		return true
-	}
-	lacks := 0
-	for _, v := range found {
-		switch {
-		case !missing(v) || strings.ContainsFunc(v.Pointer, unicode.IsDigit): // not what an element of a list lacks
-		case v.Pointer == "/spec":
-			return true
-		case v.Pointer == "/spec/selector" && jsonpointer.At(s.Object, "/spec/template/metadata/labels") == nil:
-			lacks += 2 // who writes a workload gives it labels to select
-		default:
-			lacks++
-		}
-	}
-	return lacks > 1
 }
 
 func missing(v schema.Violation) bool { return v.Missing }

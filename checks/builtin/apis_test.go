@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,8 +11,10 @@ import (
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/origin"
 	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
 // definitions is a cluster that has some definitions of custom resources.
@@ -47,7 +50,6 @@ func objectOf(t *testing.T, text string) (o map[string]any) {
 
 func TestAPIs(t *testing.T) {
 	const thing = "{apiVersion: e.com/v1, kind: Thing, metadata: {name: a}, spec: SPEC}"
-	const patch = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {template: {spec: {containers: [{name: a}]}}}}"
 	const labelled = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, " +
 		"spec: {template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a}]}}}}"
 	folder := roots.Root{Path: "a", Kind: roots.Folder}
@@ -87,11 +89,6 @@ func TestAPIs(t *testing.T) {
 		{name: "custom, of another version", object: "{apiVersion: e.com/v2, kind: Thing}", want: "schema /apiVersion"},
 		{name: "nobody declares it", object: "{apiVersion: e.com/v1, kind: Other, spec: {a: b}}"},
 		{name: "a workload without selector", object: labelled, root: folder, want: "schema /spec/selector"},
-		{name: "a patch in a kustomization", object: patch, want: "schema /spec/selector"},
-		{name: "a patch that nobody names", object: patch, root: folder},
-		{name: "another, by its name", object: labelled, root: folder, path: "a/patches/b.yaml"},
-		{name: "a patch without spec", object: "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, " +
-			"metadata: {name: a, labels: {b: 1}}}", root: folder, want: "schema /metadata/labels/b"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := Subject{Resource: render.NewResource(objectOf(t, c.object), file(c.path), c.issues...), Root: c.root}
@@ -109,6 +106,56 @@ func TestAPIs(t *testing.T) {
 			}
 			if s := strings.Join(got, "\n"); s != c.want {
 				t.Errorf("got %q, want %q", s, c.want)
+			}
+		})
+	}
+}
+
+// What lacks fields beside the patches of a kustomization may be another patch, unless somebody deploys it.
+func TestFragments(t *testing.T) {
+	const (
+		object = "\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, labels: {b: 1}}\nspec: {template: {spec: {containers: [{name: a}]}}}\n"
+		kept   = "-- base/kustomization.yaml --\nresources: [a.yaml]\npatches: [{path: ../patch/a.yaml}]\n-- base/a.yaml --" +
+			object + "-- patch/a.yaml --" + object
+		flux = "-- flux.yaml --\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: b, namespace: " +
+			"flux-system}\nspec:\n  path: ./patch\n  prune: true\n  interval: 1m\n  sourceRef: {kind: GitRepository, name: flux-system}\n"
+		label, spec = "/metadata/labels/b", "/spec/selector"
+	)
+	for _, c := range []struct {
+		name, files string
+		want        []string
+	}{
+		{"beside a patch", kept + "-- patch/b.yaml --" + object, []string{label}},
+		{"nobody takes patches from there", "-- patch/b.yaml --" + object, []string{label, spec}},
+		{"somebody deploys the folder", kept + "-- patch/b.yaml --" + object + flux, []string{label, spec}},
+		{"of a kustomization that is no root", strings.ReplaceAll(kept, "base/", "excluded/") + "-- patch/b.yaml --" + object,
+			[]string{label}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			repo := treetest.New(t)
+			options := roots.Options{Exclude: []string{"excluded", "excluded/**"}}
+			set, err := roots.Open(repo.Tree(repo.Commit(c.files)), options, &graph.Cache{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, root := range set.All() {
+				if root.Path != "patch" {
+					continue
+				}
+				var got []string
+				for _, r := range areaOf(t, set, root).Resources {
+					if r.Origin("").Path != "patch/b.yaml" {
+						continue
+					}
+					for _, check := range For(Facts{}) {
+						for _, v := range check.Look(t.Context(), Subject{Resource: r, Root: root}) {
+							got = append(got, v.Pointer)
+						}
+					}
+				}
+				if !slices.Equal(got, c.want) {
+					t.Errorf("got %q, want %q", got, c.want)
+				}
 			}
 		})
 	}

@@ -16,19 +16,39 @@ import (
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/source"
 )
 
 // deployedTwice finds objects that two roots deploy to the same cluster: each undoes what the other does. It is the
 // same cluster where the settings say so, or where one root, or one folder, has the objects of Argo CD or Flux that
-// deploy both, for the same destination. Looked at are the roots that the change reaches, and those that are made of
-// the same files as one of these that brings a new object.
+// deploy both, for the same destination. Looked at are the roots that the change reaches, and the first maxSharing of
+// those that are made of the same files as one of these that brings a new object, and may put that into its namespace.
 type deployedTwice struct{}
 
 // Info implements Survey.
 func (deployedTwice) Info() Info { return warning("deployed-twice", "medium") }
 
 // maxSharing is how many other roots are rendered, since they have files in common with one that brings something.
-const maxSharing = 16
+const maxSharing = 64
+
+// bringer is a root that brings new objects.
+type bringer struct {
+	root       roots.Root
+	namespaces map[string]bool // that these are in; "" for those that need none
+}
+
+// meets reports whether another root may deploy what a root brings: it goes to the same cluster, and not all that it
+// has to another namespace.
+func (b bringer) meets(reached *Reached, set *roots.Set, other roots.Root) bool {
+	d := set.Deployment(other)
+	plain := other.Kind == roots.Kustomization && (d == nil || d.Virtual == nil && d.Elsewhere == nil && d.Release == nil)
+	if f, err := set.Kustomization(other.Path); plain && !b.namespaces[""] && f != nil && err == nil {
+		if namespace := source.Text(f.Node, "namespace"); namespace != "" && !b.namespaces[namespace] {
+			return false
+		}
+	}
+	return reached.together(set, b.root, other)
+}
 
 // deployedBy is a root that deploys an object.
 type deployedBy struct {
@@ -114,7 +134,7 @@ func (reached *Reached) collect(ctx context.Context, all *everywhere, a *Area) e
 		}
 	}
 	yes := func(diff.Key) bool { return true }
-	known, bringing := map[roots.Root]bool{}, map[string]roots.Root{}
+	known, bringing := map[roots.Root]bool{}, map[string][]bringer{}
 	for _, r := range reached.Roots {
 		known[r.Root] = true
 		before := map[diff.Key]bool{}
@@ -127,11 +147,18 @@ func (reached *Reached) collect(ctx context.Context, all *everywhere, a *Area) e
 		case a.Head && a.Set.Has(r.Root):
 			add(r.Root, r.Deployed, func(key diff.Key) bool { return before[key] })
 		}
-		if slices.ContainsFunc(r.Pairs, func(p *diff.Pair) bool { return p.Operation == admission.Create }) {
-			for file, id := range r.Reads {
-				if id != "" {
-					bringing[file] = r.Root
-				}
+		brings := bringer{r.Root, map[string]bool{}}
+		for _, p := range r.Pairs {
+			if p.Operation == admission.Create {
+				brings.namespaces[diff.KeyOf(p.New).Namespace] = true
+			}
+		}
+		if len(brings.namespaces) == 0 {
+			continue
+		}
+		for file, id := range r.Reads {
+			if id != "" {
+				bringing[file] = append(bringing[file], brings)
 			}
 		}
 	}
@@ -141,7 +168,7 @@ func (reached *Reached) collect(ctx context.Context, all *everywhere, a *Area) e
 	count := 0
 	for _, file := range slices.Sorted(maps.Keys(bringing)) {
 		for _, other := range a.Set.Reach([]string{file}, nil) {
-			if known[other] || !reached.together(a.Set, bringing[file], other) {
+			if known[other] || !slices.ContainsFunc(bringing[file], func(b bringer) bool { return b.meets(reached, a.Set, other) }) {
 				continue
 			}
 			known[other] = true

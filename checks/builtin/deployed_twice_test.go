@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -76,6 +77,16 @@ func TestDeployedTwice(t *testing.T) {
 	none := func(roots.Root) []string { return []string{""} }
 	kustomized := strings.NewReplacer("-- apps/a/ns.yaml --", "-- apps/a/kustomization.yaml --\nresources: [../base]\n"+
 		"-- apps/base/kustomization.yaml --\nresources: [ns.yaml]\n-- apps/base/ns.yaml --")
+	tenant := func(name, namespace string) string {
+		return flux("cluster/"+name+".yaml", name, "apps/"+name, "") + "-- apps/" + name +
+			"/kustomization.yaml --\nresources: [../base]\nnamespace: " + namespace + "\n"
+	}
+	var tenants strings.Builder
+	tenants.WriteString("-- apps/base/kustomization.yaml --\nresources: [o.yaml]\n" + object("apps/base/o.yaml", "ConfigMap", "name: o"))
+	for i := range maxSharing + 1 {
+		name := fmt.Sprintf("t%03d", i)
+		tenants.WriteString(tenant(name, name))
+	}
 	for _, c := range []struct {
 		name, base, head string
 		clusters         func(roots.Root) []string
@@ -97,6 +108,9 @@ func TestDeployedTwice(t *testing.T) {
 		{"a base that another root has, too", kustomized.Replace(a), flux("cluster/b.yaml", "b", "apps/b", "") +
 			"-- apps/b/kustomization.yaml --\nresources: [../base]\n", nil,
 			[]string{strings.ReplaceAll(says, "apps/b/ns.yaml", "apps/base/ns.yaml")}},
+		{"a base that many put into namespaces of their own, and one into the same", tenants.String() + tenant("z", "shop"),
+			tenant("b", "shop"), nil, []string{"apps/b apps/base/o.yaml deployed-twice: apps/z deploys it, too: each undoes " +
+				"what the other does"}},
 		{"it was so before, and is edited", a + b, object("apps/b/ns.yaml", "Namespace", "name: shop, labels: {a: b}") +
 			object("apps/a/ns.yaml", "Namespace", "name: shop, labels: {a: b}"), nil, []string{says + " old"}},
 		{"it was so before, and something else is edited", a + b + object("apps/b/o.yaml", "ConfigMap", "name: o"),

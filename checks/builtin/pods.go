@@ -8,6 +8,7 @@ import (
 
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
+	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render"
 )
 
@@ -20,12 +21,15 @@ type pods struct {
 	labels   labels.Set
 }
 
-// templates are the places of the Pod in the kinds of Kubernetes that make some, and in Argo's Rollout.
+// templates are the places of the Pod in the kinds of Kubernetes that make some, those it had once, too, and in Argo's
+// Rollout.
 var templates = map[[2]string]string{
 	{"", "Pod"}: "", {"", "ReplicationController"}: "/spec/template",
 	{"apps", "Deployment"}: "/spec/template", {"apps", "StatefulSet"}: "/spec/template",
 	{"apps", "DaemonSet"}: "/spec/template", {"apps", "ReplicaSet"}: "/spec/template",
-	{"batch", "Job"}: "/spec/template", {"batch", "CronJob"}: "/spec/jobTemplate/spec/template",
+	{"extensions", "Deployment"}: "/spec/template", {"extensions", "DaemonSet"}: "/spec/template",
+	{"extensions", "ReplicaSet"}: "/spec/template",
+	{"batch", "Job"}:             "/spec/template", {"batch", "CronJob"}: "/spec/jobTemplate/spec/template",
 	{"argoproj.io", "Rollout"}: "/spec/template",
 }
 
@@ -70,15 +74,19 @@ var idleKinds = map[string][]string{
 	"admissionregistration.k8s.io": {"*"},
 	"apiextensions.k8s.io":         {"*"},
 	"metrics.k8s.io":               {"*"},
+	"snapshot.storage.k8s.io":      {"*"},
 }
 
 // mayMakePods reports whether a resource may have Pods or Services made that the root does not show: a custom resource
-// of which nobody knows better.
-func mayMakePods(id admission.Identity) bool {
+// of which nobody knows better, or another kind that has a template of Pods.
+func mayMakePods(id admission.Identity, object map[string]any) bool {
 	if list, ok := idleKinds[id.Group]; ok {
 		return !slices.Contains(list, "*") && !slices.Contains(list, id.Kind)
 	}
-	return strings.Contains(id.Group, ".") && !strings.HasSuffix(id.Group, ".k8s.io") || id.Group == "serving.knative.dev"
+	if _, known := templates[[2]string{id.Group, id.Kind}]; !known && mapAt(object, "/spec/template/spec") != nil {
+		return true
+	}
+	return strings.Contains(id.Group, ".") && !kinds.OfKubernetes(id.Group)
 }
 
 // mapAt returns the map at a pointer, nil where there is none.

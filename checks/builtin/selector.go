@@ -53,7 +53,7 @@ func (selector) Of(_ context.Context, a *Area) (list []Sight, _ error) {
 	}
 	for _, r := range a.Resources {
 		id := admission.IdentityOf(r.Object)
-		if mayMakePods(id) {
+		if mayMakePods(id, r.Object) {
 			return nil, nil
 		}
 		if id.Group == "" && id.Kind == "Service" {
@@ -160,12 +160,14 @@ var owned = []string{"app.kubernetes.io/instance", "release"}
 // named are labels that what belongs together often has in common; a policy may be about others, too.
 var named = []string{"app", "app.kubernetes.io/name", "k8s-app", "name"}
 
-// belongs reports whether a selector's object is for something by its name, or by a label that they share.
+// belongs reports whether a selector's object is for something by its name, or by a label that they share. No Service is
+// for Pods that come to an end.
 func belongs(of admission.Identity, wanted labels.Set, s selected) bool {
+	service := of.Group+"/"+of.Kind == "/Service"
 	if of.Name == s.id.Name {
-		return true
+		return !service || s.id.Group != "batch"
 	}
-	if of.Group+"/"+of.Kind != "/Service" {
+	if !service || s.id.Group == "batch" {
 		return false
 	}
 	return slices.ContainsFunc(slices.Concat(owned, named), func(key string) bool {

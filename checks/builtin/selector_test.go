@@ -40,12 +40,23 @@ func TestSelector(t *testing.T) {
 		{"another namespace", strings.ReplaceAll(web, "shop", "else") + service("web", "app: wbe"), ""},
 		{"an operator may make Pods", web + service("web", "app: wbe") +
 			other("db.example.com/v1", "Database", "web", ""), ""},
+		{"an operator of a group that only looks like Kubernetes'", web + service("web", "app: wbe") +
+			other("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "web", ""), ""},
 		{"no operator does of these", web + service("web", "app: wbe") +
 			other("monitoring.coreos.com/v1", "PrometheusRule", "web", ""), typo},
 		{"a Pod of its own", "\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: shop, " +
 			"labels: {app: web}}\n" + service("web", "app: wbe"), strings.ReplaceAll(typo, "Deployment", "Pod")},
 		{"a CronJob", other("batch/v1", "CronJob", "web", "jobTemplate: {spec: {template: {metadata: {labels: {app: web}}}}}") +
-			service("web", "app: wbe"), strings.ReplaceAll(typo, "Deployment", "CronJob")},
+			other("networking.k8s.io/v1", "NetworkPolicy", "web", "podSelector: {matchLabels: {app: wbe}}"),
+			strings.ReplaceAll(strings.ReplaceAll(typo, "Deployment", "CronJob"), "/spec/selector", "/spec/podSelector/matchLabels")},
+		{"a Job beside what somebody else brings", other("batch/v1", "Job", "web",
+			"template: {metadata: {labels: {app: web, part: import}}}") + service("web", "app: web, part: core"), ""},
+		{"a kind that Kubernetes had once", strings.ReplaceAll(web, "apps/v1", "extensions/v1beta1") +
+			workload("other", "app: web, tier: back") + service("web", "app: web, tier: front"), ""},
+		{"a kind that Kubernetes had once misses it, too", strings.ReplaceAll(web, "apps/v1", "extensions/v1beta1") +
+			service("web", "app: wbe"), typo},
+		{"a template of Pods in a kind that nobody knows", web + service("web", "app: wbe") + other("v1", "DeploymentConfig",
+			"other", "template: {metadata: {labels: {app: wbe}}, spec: {containers: []}}"), ""},
 		{"a policy of the name", web + other("networking.k8s.io/v1", "NetworkPolicy", "web",
 			"podSelector: {matchLabels: {app: wbe}}"), strings.ReplaceAll(typo, "/spec/selector", "/spec/podSelector/matchLabels")},
 		{"a policy for all", web + other("networking.k8s.io/v1", "NetworkPolicy", "web", "podSelector: {}"), ""},

@@ -23,33 +23,32 @@ const MaxBytes = 256 << 20
 // read. Objects are the caller's.
 func Objects(src File) func(yield func(admission.Object, *policy.Problem) bool) {
 	return func(yield func(admission.Object, *policy.Problem) bool) {
-		each(src, func(string, int) {}, yield)
+		each(src, func(_ string, line int) *Part { return &Part{Line: line} }, yield)
 	}
 }
 
 // each yields the objects of a file and says, before those of a part of its text, which part comes, and how many lines
-// are before it.
-func each(src File, begin func(text string, line int), yield func(admission.Object, *policy.Problem) bool) {
+// are before it. What the parser reads of the part is kept in what begin returns.
+func each(src File, begin func(text string, line int) *Part, yield func(admission.Object, *policy.Problem) bool) {
 	if len(src.Data) > MaxBytes {
 		p := tooLarge(src.Path)
 		yield(nil, &p)
 		return
 	}
 	if !cuttable(src.Data) {
-		begin(string(src.Data), 0)
-		full(src, yield)
+		full(src, begin(string(src.Data), 0), yield)
 		return
 	}
 	text := string(src.Data)
 	for line := 0; text != ""; {
 		var part string
 		part, text = cut(text)
-		begin(part, line)
+		of := begin(part, line)
 		if o, ok := quick(part); ok {
 			if o != nil && !expand(o, 0, yield) {
 				return
 			}
-		} else if !full(File{Path: src.Path, Data: []byte(strings.Repeat("\n", line) + part)}, yield) {
+		} else if !full(File{Path: src.Path, Data: []byte(part)}, of, yield) {
 			return
 		}
 		line += strings.Count(part, "\n")
@@ -70,10 +69,14 @@ func All(sources ...File) (objects []admission.Object, problems []policy.Problem
 	return objects, problems
 }
 
-// full reads a file with the YAML parser.
-func full(src File, yield func(admission.Object, *policy.Problem) bool) bool {
+// full reads a part of a file with the YAML parser.
+func full(src File, part *Part, yield func(admission.Object, *policy.Problem) bool) bool {
 	docs, problems := src.Documents()
+	part.docs = docs
 	for i := range problems {
+		if problems[i].Line > 0 {
+			problems[i].Line += part.Line
+		}
 		if !yield(nil, &problems[i]) {
 			return false
 		}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -192,4 +193,20 @@ func FuzzObjects(f *testing.F) {
 			compare(t, text)
 		}
 	})
+}
+
+// The cost of a file that only the parser can read grows with its size, and lines are those of the file.
+func TestManyDocuments(t *testing.T) {
+	const n = 10_000
+	text := strings.Repeat("---\n{kind: A, b: {c: d}}\n", n) + "---\nkind: [\n"
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	objects, problems := All(File{Path: "a.yaml", Data: []byte(text)})
+	runtime.ReadMemStats(&after)
+	if len(objects) != n || len(problems) != 1 || problems[0].Line < 2*n+2 || problems[0].Line > 2*n+3 {
+		t.Errorf("%d objects, %v", len(objects), problems)
+	}
+	if each := (after.TotalAlloc - before.TotalAlloc) / n; each > 20_000 {
+		t.Errorf("%d bytes for each document of %d", each, len(text)/n)
+	}
 }

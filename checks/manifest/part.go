@@ -14,8 +14,9 @@ type Placed struct {
 	index  int // of the object in the part
 }
 
-// Part is a document of a file, or all of them where they cannot be told apart. It is read again when somebody asks where
-// something is, and once for all of its objects: a list can hold thousands. It is not safe for concurrent use.
+// Part is a document of a file, or all of them where they cannot be told apart. What the parser did not read is read again
+// when somebody asks where something is, and once for all of its objects: a list can hold thousands. It is not safe for
+// concurrent use.
 type Part struct {
 	Text string
 	Line int // how many lines of the file are before it
@@ -28,7 +29,10 @@ type Part struct {
 func Parts(src File) func(yield func(Placed, *policy.Problem) bool) {
 	return func(yield func(Placed, *policy.Problem) bool) {
 		var at Placed
-		begin := func(text string, line int) { at = Placed{Part: &Part{Text: text, Line: line}} }
+		begin := func(text string, line int) *Part {
+			at = Placed{Part: &Part{Text: text, Line: line}}
+			return at.Part
+		}
 		each(src, begin, func(o admission.Object, p *policy.Problem) bool {
 			one := at
 			if p == nil {

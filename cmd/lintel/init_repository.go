@@ -152,11 +152,13 @@ func (r *repository) treeWith(ctx context.Context, tree, objects string, files [
 
 // ignored lists files that git ignores.
 func (b *beginning) ignored(ctx context.Context, files []starter.File) (list []string, err error) {
+	args := []string{"-C", b.dir, "check-ignore", "--"}
 	for _, f := range files {
-		// It ends with 1 for a file that is not ignored (git-check-ignore(1)).
-		if out, err := b.repo.run(ctx, nil, "-C", b.dir, "check-ignore", "--", f.Path); err == nil && out != "" {
-			list = append(list, f.Path)
-		}
+		args = append(args, f.Path)
+	}
+	// It ends with 1 where none of them is ignored (git-check-ignore(1)).
+	if out, err := b.repo.run(ctx, nil, args...); err == nil && len(files) > 0 {
+		list = strings.Split(out, "\n")
 	}
 	return list, ctx.Err()
 }

@@ -6,17 +6,16 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"log"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/lintel-bot/lintel/checks/builtin/generating"
 )
 
 const header = `# When kinds of Kubernetes were introduced, deprecated and removed, and what comes in their place: made by generate from
@@ -29,22 +28,10 @@ type kind struct{ Introduced, Deprecated, Removed, Replacement string }
 
 func main() {
 	log.SetFlags(0)
-	if len(os.Args) != 3 {
-		log.Fatal("usage: generate FIRST LAST (minor versions)")
-	}
-	first, err := strconv.Atoi(os.Args[1])
-	if err != nil {
-		log.Fatal(err)
-	}
-	last, err := strconv.Atoi(os.Args[2])
-	if err != nil {
-		log.Fatal(err)
-	}
 	kinds := map[string]kind{}
-	for minor := first; minor <= last; minor++ {
-		if err := read(minor, kinds); err != nil {
-			log.Fatalf("0.%d: %v", minor, err)
-		}
+	first, last, err := generating.Minors("k8s.io/api@v0.%d.0", func(_ int, dir string) error { return read(dir, kinds) })
+	if err != nil {
+		log.Fatal(err)
 	}
 	fmt.Printf(header, first, last)
 	for _, name := range slices.Sorted(maps.Keys(kinds)) {
@@ -61,11 +48,7 @@ var (
 	gvk       = regexp.MustCompile(`Group: "(.*?)", Version: "(.*?)", Kind: "(.*?)"`)
 )
 
-func read(minor int, kinds map[string]kind) error {
-	dir, err := download(fmt.Sprintf("k8s.io/api@v0.%d.0", minor))
-	if err != nil {
-		return err
-	}
+func read(dir string, kinds map[string]kind) error {
 	files, err := filepath.Glob(filepath.Join(dir, "*/*/zz_generated.prerelease-lifecycle.go"))
 	if err != nil {
 		return err
@@ -121,16 +104,4 @@ func words(value string) string {
 	}
 	log.Fatalf("nothing is known of what %q is", value)
 	return ""
-}
-
-// download brings a module and returns its folder.
-func download(module string) (string, error) {
-	cmd := exec.Command("go", "mod", "download", "-json", module)
-	cmd.Dir, cmd.Stderr = os.TempDir(), os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return "", err
-	}
-	var at struct{ Dir string }
-	return at.Dir, json.Unmarshal(out, &at)
 }

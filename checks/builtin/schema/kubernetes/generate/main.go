@@ -14,12 +14,12 @@ import (
 	"log"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/lintel-bot/lintel/checks/builtin/generating"
 )
 
 const header = `# The types of Kubernetes 1.%d to 1.%d: made by generate from api/openapi-spec/swagger.json and
@@ -44,22 +44,12 @@ type lines map[string][]int
 
 func main() {
 	log.SetFlags(0)
-	if len(os.Args) != 3 {
-		log.Fatal("usage: generate FIRST LAST (minor versions)")
-	}
-	first, err := strconv.Atoi(os.Args[1])
-	if err != nil {
-		log.Fatal(err)
-	}
-	last, err := strconv.Atoi(os.Args[2])
-	if err != nil {
-		log.Fatal(err)
-	}
 	kinds, types := lines{}, map[string]lines{}
-	for minor := first; minor <= last; minor++ {
-		if err := read(minor, kinds, types); err != nil {
-			log.Fatalf("1.%d: %v", minor, err)
-		}
+	first, last, err := generating.Minors("k8s.io/kubernetes@v1.%d.0", func(minor int, dir string) error {
+		return read(minor, dir, kinds, types)
+	})
+	if err != nil {
+		log.Fatal(err)
 	}
 	fmt.Printf(header, first, last, first, last)
 	fmt.Printf("versions %d %d\n", first, last)
@@ -91,11 +81,7 @@ func (l lines) print(indent string, first, last int) {
 }
 
 // read adds what one version has.
-func read(minor int, kinds lines, types map[string]lines) error {
-	dir, err := download(fmt.Sprintf("k8s.io/kubernetes@v1.%d.0", minor))
-	if err != nil {
-		return err
-	}
+func read(minor int, dir string, kinds lines, types map[string]lines) error {
 	data, err := os.ReadFile(filepath.Join(dir, "api/openapi-spec/swagger.json"))
 	if err != nil {
 		return err
@@ -122,18 +108,6 @@ func read(minor int, kinds lines, types map[string]lines) error {
 		}
 	}
 	return nil
-}
-
-// download brings a module and returns its folder.
-func download(module string) (string, error) {
-	cmd := exec.Command("go", "mod", "download", "-json", module)
-	cmd.Dir, cmd.Stderr = os.TempDir(), os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return "", err
-	}
-	var at struct{ Dir string }
-	return at.Dir, json.Unmarshal(out, &at)
 }
 
 var (

@@ -1,0 +1,28 @@
+package render
+
+import (
+	"path"
+	"sync"
+
+	"github.com/lintel-bot/lintel/render/roots"
+)
+
+// Fragment reports whether the resource may be part of another one: it stands in a folder from which a kustomization, be
+// it part of a root or not, takes patches, and nothing says that anybody deploys the folder as it is.
+func (r *Resource) Fragment() bool { return r.fragment != nil && r.fragment() }
+
+// fragments returns what Fragment says of the resources of a folder.
+func (r *Renderer) fragments(root roots.Root) func() bool {
+	return sync.OnceValue(func() bool {
+		entries, err := r.set.Tree().ReadDir(root.Path)
+		if err != nil || len(r.set.Deployers(root)) > 0 {
+			return false
+		}
+		for _, e := range entries {
+			if len(r.set.Patching(path.Join(root.Path, e.Name))) > 0 {
+				return true
+			}
+		}
+		return false
+	})
+}
