@@ -45,6 +45,8 @@ type check struct {
 	draftable bool   // something blocks that exceptions can be drafted for
 
 	run   github.CheckRun // ID zero: none is open
+	owed  bool            // a run is wanted even if nothing changed
+	quiet func()          // see told; nil: nothing is being told
 	known string          // outcome of the completed run that stands, as its id has it; "" for none
 	gave  int             // how often this head was given up
 }
@@ -74,12 +76,16 @@ func (c *check) do(ctx context.Context) error {
 	if c.task.exhausted() {
 		return c.giveUp(ctx, verdictExhausted(c.task.Try-1))
 	}
+	if ready, ok := c.unsent.take(c.task, c.head, c.Now()); ok {
+		return c.send(ctx, ready)
+	}
+	if err := c.tell(ctx); err != nil {
+		return c.fail(ctx, stageReport, err)
+	}
+	defer c.told()
 	state, err := c.fetch(ctx)
 	if err != nil {
 		return c.fail(ctx, stageFetch, err)
-	}
-	if err := c.progress(ctx); err != nil {
-		return c.fail(ctx, stageReport, err)
 	}
 	change, err := c.describe(ctx, state)
 	if err != nil {

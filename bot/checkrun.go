@@ -61,7 +61,7 @@ func (c *check) tidy(ctx context.Context) error {
 	return c.task.Ledger.SetNote(ctx, "")
 }
 
-// open finds or creates the check run; false means that nothing is wanted. A head that has a completed one gets
+// open finds the check run to go on with; false means that nothing is wanted. A head that has a completed one gets
 // another only when the result turns out to be another, or when somebody asked for a fresh run. A completed run
 // without a result is opened again.
 func (c *check) open(ctx context.Context) (wanted bool, _ error) {
@@ -111,31 +111,11 @@ func (c *check) open(ctx context.Context) (wanted bool, _ error) {
 	if err := c.task.Ledger.SetNote(ctx, c.head); err != nil {
 		return false, err
 	}
-	if c.run.ID != 0 {
-		return true, nil
+	c.owed = true
+	if c.run.ID == 0 {
+		c.run.ExternalID = c.id(runid.ID{State: runid.Begun, Job: c.task.Sequence}).String()
 	}
-	c.run.Status = github.Queued
-	c.run.ExternalID = c.id(runid.ID{State: runid.Begun, Job: c.task.Sequence}).String()
-	c.run.Title, c.run.Summary = "Waiting to check", "The commits are being fetched."
-	if err := c.Client.Publish(ctx, c.repo, &c.run); err != nil {
-		return false, fmt.Errorf("creating the check run: %w", err)
-	}
-	c.log.Info("check run created", "check_run", c.run.ID)
 	return true, nil
-}
-
-// progress tells people that the check runs. Without an open run there is nothing to tell.
-func (c *check) progress(ctx context.Context) error {
-	if c.run.ID == 0 || c.run.Status == github.InProgress {
-		return nil
-	}
-	c.run.Status, c.run.StartedAt = github.InProgress, c.Now()
-	c.run.Conclusion, c.run.CompletedAt = "", time.Time{}
-	c.run.Title, c.run.Summary = "Checking", "The manifests are being rendered and evaluated."
-	if err := c.Client.Publish(ctx, c.repo, &c.run); err != nil {
-		return fmt.Errorf("updating the check run: %w", err)
-	}
-	return nil
 }
 
 // complete publishes the final state, unless it stands already, and forgets the note. Nobody else publishes one for the
@@ -151,7 +131,7 @@ func (c *check) complete(ctx context.Context, result runid.ID) error {
 		if err := c.share(ctx, shared); err != nil {
 			return err
 		}
-		if c.run.ID == 0 && c.known == result.Outcome() && shared.newest.Conclusion == c.run.Conclusion {
+		if !c.owed && c.run.ID == 0 && c.known == result.Outcome() && shared.newest.Conclusion == c.run.Conclusion {
 			c.log.Info("nothing changed since the last check", "conclusion", c.run.Conclusion)
 			c.setAlarm(result)
 			return c.task.Ledger.SetNote(ctx, "")

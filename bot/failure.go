@@ -15,6 +15,7 @@ import (
 
 // fail decides what an error in a stage means: to hand back, to wait, to stop, to try again, or to tell.
 func (c *check) fail(ctx context.Context, stage string, err error) error {
+	c.told()
 	var (
 		later     *github.RetryLater
 		vanished  *mirror.Vanished

@@ -22,6 +22,7 @@ type Metrics struct {
 	webhooks *prometheus.CounterVec
 	answers  *prometheus.HistogramVec
 	jobs     *prometheus.CounterVec
+	delays   *prometheus.CounterVec
 	checks   *prometheus.CounterVec
 	duration prometheus.Histogram
 	stages   *prometheus.HistogramVec
@@ -45,6 +46,9 @@ func NewMetrics(depth func(context.Context) (queue.Depth, error), restarts func(
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, 1, 5, 10}}, nil),
 		jobs: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lintel_jobs_total", Help: "Deliveries of jobs to " +
 			"workers by outcome: done, postponed, failed (to be tried again), handed_back."}, []string{"outcome"}),
+		delays: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lintel_github_delays_total", Help: "Deliveries of " +
+			"jobs that had to wait for room below GitHub's limits: of people's changes, or in the background."},
+			[]string{"of"}),
 		checks: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lintel_checks_total",
 			Help: "Completed check runs by conclusion."}, []string{"conclusion"}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "lintel_check_duration_seconds",
@@ -66,7 +70,7 @@ func NewMetrics(depth func(context.Context) (queue.Depth, error), restarts func(
 			Buckets: slow}, []string{"stage"}),
 	}
 	m.answers.WithLabelValues() // there from the start
-	m.registry.MustRegister(m.webhooks, m.answers, m.jobs, m.checks, m.duration, m.stages, m.rendered, m.sources,
+	m.registry.MustRegister(m.webhooks, m.answers, m.jobs, m.delays, m.checks, m.duration, m.stages, m.rendered, m.sources,
 		m.results, m.pages, m.paged, depthCollector{depth},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if restarts != nil {
@@ -110,6 +114,13 @@ func (m *Metrics) result(outcome string) {
 func (m *Metrics) job(outcome string) {
 	if m != nil {
 		m.jobs.WithLabelValues(outcome).Inc()
+	}
+}
+
+// delay counts a job that had to wait for room below GitHub's limits.
+func (m *Metrics) delay(background bool) {
+	if m != nil {
+		m.delays.WithLabelValues(map[bool]string{false: "people", true: "background"}[background]).Inc()
 	}
 }
 

@@ -26,6 +26,12 @@ type Client interface {
 	CloneURL(repo github.Repo) string
 }
 
+// Pace keeps below GitHub's limits; *github.Client does.
+type Pace interface {
+	// lets a job in until done, whose requests have the context that is returned; else *github.RetryLater
+	Admit(ctx context.Context, installation int64, background bool) (_ context.Context, done func(), err error)
+}
+
 // Sandbox inspects and checks changes; *sandbox.Sandbox is one. *sandbox.Crash and *sandbox.Failed are final, other
 // errors may pass.
 type Sandbox interface {

@@ -16,6 +16,7 @@ import (
 
 // post publishes the report, unless the head moved on or exactly this result stands already.
 func (c *check) post(ctx context.Context, change report.Change, rep *report.Report, id runid.ID) error {
+	c.told()
 	superseded, err := c.task.Ledger.Superseded(ctx)
 	if err != nil {
 		return err
@@ -49,11 +50,7 @@ func (c *check) post(ctx context.Context, change report.Change, rep *report.Repo
 	left := 0
 	c.run.Annotations, left = annotate(rep)
 	c.run.Summary += unannotated(len(c.run.Annotations), left, c.page)
-	if err := c.complete(ctx, id); err != nil {
-		return err
-	}
-	c.published(ctx, kept)
-	return nil
+	return c.send(ctx, result{id: id, run: c.run, kept: kept, draftable: c.draftable})
 }
 
 // result is the id of a result: equal for equal inputs and equal states of the exceptions, which

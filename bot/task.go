@@ -1,6 +1,9 @@
 package bot
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/queue"
 )
@@ -18,6 +21,16 @@ type Task struct {
 // TaskOf describes a job of the queue.
 func TaskOf(j *queue.Job) Task {
 	return Task{Key: j.Key, Message: j.Message, Sequence: j.Sequence(), Try: j.Try, Tries: j.Tries, Ledger: j}
+}
+
+// background reports whether nobody waits for the task: it is about a branch, or has something looked at again.
+func (t Task) background() bool {
+	if t.Message.Fresh {
+		return false
+	}
+	event, _, _ := strings.Cut(t.Message.Event, ".")
+	return t.Message.Missing || t.Message.Rules || t.Key.Branch != "" || t.Key.All ||
+		slices.Contains([]string{"push", "sweep", "alarm"}, event)
 }
 
 func (t Task) last() bool      { return t.Try >= t.Tries }

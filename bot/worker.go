@@ -22,6 +22,8 @@ const (
 	// lagPause is until GitHub is asked again when its answer is older than the event, and lagLimit how long that goes on.
 	lagPause = 2 * time.Second
 	lagLimit = time.Minute
+	// backgroundPause is until a job in the background is tried again that there was no room for.
+	backgroundPause = 15 * time.Second
 )
 
 // BlobURL is the web address of a line of a file at a commit; line 0 is the file.
@@ -31,7 +33,7 @@ type BlobURL func(path string, line int) string
 // too long for an address, and where there is no such branch.
 type NewFileURL func(path, content string) string
 
-// Worker turns jobs into check runs. All fields but Text, Drafts, Results, Users, Cache, Alarm, Log and Metrics are required; it is
+// Worker turns jobs into check runs. All fields but Text, Drafts, Results, Users, Cache, Alarm, Pace, Log and Metrics are required; it is
 // safe for concurrent use.
 type Worker struct {
 	Client    Client
@@ -54,11 +56,17 @@ type Worker struct {
 	// of the engine; part of what a result depends on
 	Version string
 	// folder that has one for the checks of each installation, absolute; empty: none
-	Cache   string
-	Alarm   *Alarm
-	Now     func() time.Time
-	Log     *slog.Logger
-	Metrics *Metrics
+	Cache string
+	Alarm *Alarm
+	// Pace lets jobs in where GitHub's limits have room for them. Nil: there are no limits.
+	Pace Pace
+	// Patience is how long a check may take before its check run says that it is under way. Zero: it says so at first.
+	Patience time.Duration
+	Now      func() time.Time
+	Log      *slog.Logger
+	Metrics  *Metrics
+
+	unsent unsent
 }
 
 // Do works on one task. Nil means that it is done, for good or with a failure that the check run tells;
@@ -67,7 +75,7 @@ func (w *Worker) Do(ctx context.Context, t Task) error {
 	log := cmp.Or(w.Log, slog.New(slog.DiscardHandler))
 	log = log.With("delivery", t.Message.Delivery, "event", t.Message.Event, "repository", t.repo().String(),
 		"job", t.Key.String(), "try", t.Try)
-	err := w.route(ctx, t, log)
+	err := w.paced(ctx, t, log)
 	var vanished *mirror.Vanished
 	if (github.IsGone(err) || errors.As(err, &vanished)) && w.early(t) {
 		err = &queue.Later{After: w.untilFound(t), Err: err}
@@ -80,13 +88,13 @@ func (w *Worker) Do(ctx context.Context, t Task) error {
 	case ctx.Err() != nil:
 		log.Info("job handed back")
 		w.Metrics.job("handed_back")
+	case errors.As(err, &later):
+		log.Info("job postponed", "after", later.After.String(), "reason", scrub(later.Err.Error()))
+		w.Metrics.job("postponed")
 	case errors.As(err, &limit):
 		log.Warn("job postponed", "after", limit.After.String(), "reason", scrub(limit.Reason))
 		w.Metrics.job("postponed")
 		return &queue.Later{After: limit.After, Pause: true, Err: err}
-	case errors.As(err, &later):
-		log.Info("job postponed", "after", later.After.String(), "reason", scrub(later.Err.Error()))
-		w.Metrics.job("postponed")
 	default:
 		log.Error("job failed", "error", scrub(err.Error()))
 		w.Metrics.job("failed")
@@ -109,6 +117,26 @@ func (w *Worker) untilFound(t Task) time.Duration {
 
 // early reports whether what GitHub does not find may be there a moment later.
 func (w *Worker) early(t Task) bool { return !t.exhausted() && w.untilFound(t) > 0 }
+
+// paced works on a task that GitHub's limits have room for.
+func (w *Worker) paced(ctx context.Context, t Task, log *slog.Logger) error {
+	if w.Pace == nil {
+		return w.route(ctx, t, log)
+	}
+	paced, done, err := w.Pace.Admit(ctx, t.Key.Installation, t.background())
+	var full *github.RetryLater
+	if errors.As(err, &full) {
+		w.Metrics.delay(t.background())
+		if t.background() { // the installation's other jobs need not wait
+			return &queue.Later{After: max(full.After, backgroundPause), Err: err}
+		}
+	}
+	if err != nil {
+		return err
+	}
+	defer done()
+	return w.route(paced, t, log)
+}
 
 func (w *Worker) route(ctx context.Context, t Task, log *slog.Logger) error {
 	switch {

@@ -25,7 +25,7 @@ func TestCheckIsPublished(t *testing.T) {
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"1 queued", "1 in_progress", "1 failure"}; !slices.Equal(b.hub.History(), want) {
+	if want := []string{"1 in_progress", "1 failure"}; !slices.Equal(b.hub.History(), want) {
 		t.Errorf("history %v, want %v", b.hub.History(), want)
 	}
 	run := b.last(t)
@@ -91,14 +91,6 @@ func TestFailures(t *testing.T) {
 			b.waits()
 			b.approvals.err = plain
 		}, 3, "reviews could not be read"},
-		"progress cannot be told": {func(b *bench) {
-			b.hub.Fail = func(_ string, about any) error {
-				if run, ok := about.(*github.CheckRun); ok && run.Status == "in_progress" {
-					return plain
-				}
-				return nil
-			}
-		}, 3, "could not be updated"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
@@ -268,7 +260,7 @@ func TestSupersededOnTheSameHead(t *testing.T) {
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
-	if len(b.hub.Runs) != 1 || b.last(t).Conclusion != "success" || len(b.hub.History()) != 3 {
+	if len(b.hub.Runs) != 1 || b.last(t).Conclusion != "success" || len(b.hub.History()) != 2 {
 		t.Errorf("history %v, want one run and no change after its success", b.hub.History())
 	}
 }

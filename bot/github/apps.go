@@ -107,13 +107,17 @@ func (a *Client) Redeliver(ctx context.Context, id int64) error {
 	return err
 }
 
-// GitToken returns a new installation token that can read the contents of this one repository and nothing
-// else. It lives an hour at most; each call asks for another, so that a token is known to one git process only.
+// GitToken returns an installation token that can read the contents of this one repository and nothing else, for at
+// least half an hour. It is known to git processes of this repository only, those of a few minutes: one for each would
+// be the larger part of what the App may ask of GitHub.
 func (a *Client) GitToken(ctx context.Context, repo Repo) (string, error) {
 	what := "contents of " + repo.String()
-	gate := a.installed(repo.Installation).conn.gate
-	if err := gate.check(); err != nil {
+	in := a.installed(repo.Installation)
+	if err := in.conn.gate.check(); err != nil {
 		return "", err
+	}
+	if token, ok := in.git.get(repo.ID, a.now()); ok {
+		return token, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -128,11 +132,12 @@ func (a *Client) GitToken(ctx context.Context, repo Repo) (string, error) {
 	for attempt := 0; ; attempt++ {
 		var t *ghinstallation.Transport
 		// What this token may do says nothing about the one for the API.
-		t, err := a.installationTransport(&tokens{a.wire, gate, a.skew, &grants{}}, repo.Installation, options)
+		t, err := a.installationTransport(a.tokens(in.conn.gate, &grants{}), repo.Installation, options)
 		if err == nil {
 			token, err = t.Token(ctx)
 		}
 		if err == nil {
+			in.git.put(repo.ID, token, a.now(), t)
 			return token, nil
 		}
 		if attempt == 0 && unauthorized(err) && a.skew.value() != before {

@@ -46,6 +46,8 @@ type Client struct {
 	skew  *skew
 	wire  http.RoundTripper
 	asApp *gh.Client // authenticated as the App itself
+	peers *atomic.Pointer[func() int]
+	pace  *pace // of the App itself
 
 	mu            sync.Mutex
 	installations map[int64]*installation // authenticated as one installation each
@@ -55,6 +57,7 @@ type Client struct {
 type installation struct {
 	client *gh.Client
 	conn   *conn
+	git    gitTokens
 }
 
 // NewClient returns a Client for the App of c. It makes no request; a wrong id or key shows at the first one.
@@ -72,7 +75,7 @@ func NewClient(c Config) (*Client, error) {
 		return nil, err
 	}
 	a := &Client{web: web, api: api, id: c.AppID, key: &atomic.Pointer[rsa.PrivateKey]{}, name: cmp.Or(c.Name, "Lintel"), now: c.Now, after: c.After,
-		installations: map[int64]*installation{}}
+		installations: map[int64]*installation{}, peers: &atomic.Pointer[func() int]{}}
 	a.key.Store(key)
 	if a.now == nil {
 		a.now = time.Now
@@ -84,7 +87,8 @@ func NewClient(c Config) (*Client, error) {
 	base := cmp.Or(c.HTTP, http.DefaultTransport)
 	a.wire = &wire{host: api.Host, scheme: api.Scheme, base: base, skew: a.skew}
 	gate := &gate{now: a.now}
-	a.asApp = a.client(&conn{gate: gate, skew: a.skew, after: a.after,
+	a.pace = newPace(a.now, a.count)
+	a.asApp = a.client(&conn{gate: gate, pace: a.pace, skew: a.skew, after: a.after,
 		renew: func() (http.RoundTripper, error) { return a.appTransport(a.wire) }})
 	return a, nil
 }
@@ -166,28 +170,35 @@ func (a *Client) installed(id int64) *installation {
 	if in, ok := a.installations[id]; ok {
 		return in
 	}
-	c := &conn{gate: &gate{now: a.now}, skew: a.skew, after: a.after, cache: newCache(), grants: &grants{}}
-	c.renew = func() (http.RoundTripper, error) {
-		return a.installationTransport(&tokens{a.wire, c.gate, a.skew, c.grants}, id, nil)
-	}
+	c := &conn{gate: &gate{now: a.now}, pace: newPace(a.now, a.count), limited: true, skew: a.skew, after: a.after,
+		cache: newCache(), grants: &grants{}}
 	in := &installation{conn: c, client: a.client(c)}
+	c.renew = func() (http.RoundTripper, error) {
+		in.git.forget() // what ended the token of the API ended those, too
+		return a.installationTransport(a.tokens(c.gate, c.grants), id, nil)
+	}
 	a.installations[id] = in
 	return in
 }
 
 func (a *Client) of(repo Repo) *gh.Client { return a.installed(repo.Installation).client }
 
-// Budget is what GitHub said about the hourly rate limit of an installation in its latest answer.
+// Budget is what GitHub said about the hourly rate limit of an installation in its latest answer, and what is left of
+// its limits that no answer tells of.
 type Budget struct {
 	Limit     int
 	Remaining int
-	Reset     time.Time // by GitHub's clock
+	Reset     time.Time     // by GitHub's clock
+	CheckRuns int           // that this process may still create within the hour
+	Wait      time.Duration // until a check may begin; zero: at once
 }
 
 // Budget returns the rate window of an installation as of its latest answer; false before the first one. One whose
 // window has ended since has its whole limit.
 func (a *Client) Budget(installation int64) (Budget, bool) {
-	b, known := a.installed(installation).conn.gate.budget()
+	c := a.installed(installation).conn
+	b, known := c.gate.budget()
+	b.CheckRuns, b.Wait = c.pace.left()
 	if !a.now().Add(a.skew.value()).Before(b.Reset) {
 		b.Remaining = b.Limit
 	}

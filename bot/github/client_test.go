@@ -54,22 +54,41 @@ func TestNewApp(t *testing.T) {
 
 func TestGitToken(t *testing.T) {
 	h := newHub(t)
-	a := h.app()
-	one, err := a.GitToken(t.Context(), testRepo)
-	if err != nil {
-		t.Fatal(err)
+	now := time.Now()
+	a := h.app(func(c *Config) { c.Now = func() time.Time { return now } })
+	token := func(repo Repo) string {
+		t.Helper()
+		token, err := a.GitToken(t.Context(), repo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return token
 	}
-	two, err := a.GitToken(t.Context(), testRepo)
-	if err != nil || one == two {
-		t.Errorf("%q, %q, %v", one, two, err)
-	}
+	one := token(testRepo)
 	if diff := cmp.Diff(`{"repository_ids":[42],"permissions":{"contents":"read"}}`,
 		strings.TrimSpace(h.bodies[0])); diff != "" {
 		t.Error(diff)
 	}
+	other := testRepo
+	other.ID++
+	if token(testRepo) != one || token(other) == one {
+		t.Error("a token is for one repository, for some minutes")
+	}
+	if now = now.Add(gitTokenAge); token(testRepo) == one {
+		t.Error("a token is given to git for too long")
+	}
+	if _, err := a.CheckRuns(t.Context(), testRepo, head); err != nil {
+		t.Fatal(err)
+	}
+	one = token(testRepo)
+	h.set(func() { h.valid = "ghs_other" }) // what the API refuses, git does, too
+	if _, err := a.CheckRuns(t.Context(), testRepo, head); err != nil || token(testRepo) == one {
+		t.Errorf("a token that was revoked is still given to git: %v", err)
+	}
 	for status, gone := range map[int]bool{404: true, 403: true, 422: true, 500: false, 401: false} {
 		h.answer("POST token", status, map[string]string{"message": "no"})
-		_, err := a.GitToken(t.Context(), testRepo)
+		other.ID++
+		_, err := a.GitToken(t.Context(), other)
 		if err == nil || IsGone(err) != gone {
 			t.Errorf("%d: %v", status, err)
 		}
@@ -140,13 +159,15 @@ func TestSetPrivateKey(t *testing.T) {
 		t.Errorf("with the key before: %v", err)
 	}
 	h.set(func() { h.key, h.valid = key, "ghs_other" }) // GitHub knows the new one only
-	if _, err := a.GitToken(t.Context(), testRepo); err == nil {
+	other := testRepo
+	other.ID++ // without a token yet
+	if _, err := a.GitToken(t.Context(), other); err == nil {
 		t.Error("the key before still signs")
 	}
 	if changed, err := a.SetPrivateKey(fresh); err != nil || !changed {
 		t.Fatalf("%v, %v", changed, err)
 	}
-	if _, err := a.GitToken(t.Context(), testRepo); err != nil {
+	if _, err := a.GitToken(t.Context(), other); err != nil {
 		t.Error(err)
 	}
 	if _, err := a.CheckRuns(t.Context(), testRepo, head); err != nil {

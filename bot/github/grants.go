@@ -86,15 +86,30 @@ func (c *conn) forbidden(resp *http.Response) bool {
 // wants to be left in peace.
 type tokens struct {
 	base   http.RoundTripper
+	pace   *pace // of the App, as which tokens are asked for
+	after  func(time.Duration) <-chan time.Time
 	gate   *gate
 	skew   *skew
 	grants *grants
 }
 
+// tokens returns the transport below that of an installation.
+func (a *Client) tokens(gate *gate, grants *grants) *tokens {
+	return &tokens{base: a.wire, pace: a.pace, after: a.after, gate: gate, skew: a.skew, grants: grants}
+}
+
 func (t *tokens) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Method != http.MethodPost || !strings.HasSuffix(req.URL.Path, "/access_tokens") {
+		return t.base.RoundTrip(req)
+	}
+	done, err := t.pace.await(req, t.after)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	resp, err := t.base.RoundTrip(req)
-	if err != nil || req.Method != http.MethodPost || !strings.HasSuffix(req.URL.Path, "/access_tokens") {
-		return resp, err
+	if err != nil {
+		return nil, err
 	}
 	if resp.StatusCode != http.StatusCreated {
 		t.gate.shut(resp, t.skew.value())

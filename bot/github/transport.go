@@ -115,7 +115,11 @@ func (g *gate) budget() (Budget, bool) {
 // conn carries the requests of one identity: it keeps the gate, renews credentials that GitHub stopped
 // accepting, and follows redirects of writes.
 type conn struct {
-	gate   *gate
+	gate *gate
+	pace *pace
+	// answers tell of GitHub's limits, as those to installations do
+	limited bool
+
 	skew   *skew
 	cache  *cache  // nil: none
 	grants *grants // nil: there are no permissions
@@ -143,6 +147,9 @@ func (c *conn) RoundTrip(req *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 		c.gate.observe(resp, c.skew.value())
+		if c.limited {
+			c.pace.observe(resp)
+		}
 		// net/http turns a redirected write into a GET on 301 and 302; GitHub answers so for a renamed repository.
 		if resp.StatusCode/100 != 3 || resp.StatusCode == http.StatusNotModified || req.Method == http.MethodGet ||
 			hop == maxHops {
@@ -261,7 +268,8 @@ func passing(resp *http.Response, err error) bool {
 	if errors.As(err, &token) && token.Response != nil {
 		return momentary(token.Response.StatusCode)
 	}
-	return !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
+	var later *RetryLater
+	return !errors.As(err, &later) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
 }
 
 // once sends a copy of the request: transports below change headers.
@@ -278,7 +286,12 @@ func (c *conn) once(t http.RoundTripper, req *http.Request) (*http.Response, err
 	if c.cache != nil && req.Method == http.MethodGet {
 		roundTrip = func(req *http.Request) (*http.Response, error) { return c.cache.roundTrip(t, req) }
 	}
+	done, err := c.pace.await(req, c.after)
+	if err != nil {
+		return nil, err
+	}
 	resp, err := roundTrip(copied)
+	done()
 	if err == nil {
 		err = stateWait(resp)
 	}

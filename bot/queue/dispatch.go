@@ -33,6 +33,11 @@ func (q *Queue) Work(ctx context.Context, workers int, handle Handler) error {
 		return fmt.Errorf("subscribing to the job queue: %w", err)
 	}
 	defer func() { _ = subscription.Unsubscribe() }()
+	leave, err := q.greet(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
 
 	type end struct {
 		key Key

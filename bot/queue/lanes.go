@@ -17,26 +17,39 @@ const (
 	lookShare = 20
 	// listRate is how long the server may take to list the jobs, for each of them: a hundred times what it does.
 	listRate = 100 * time.Microsecond
+	// gatherFor bounds what a lane that is short spends at a time on finding all of its jobs.
+	gatherFor = 100 * time.Millisecond
 )
 
 // lane is the queue of one installation as this process sees it: a worker that is free takes its next job from the
 // lane with the fewest jobs in work, so that a busy installation does not starve the others. Each job of the lane
 // is at or after next, in later, or in busy; a key is not in both of these.
+//
+// Jobs are begun in the order in which they came, but the newest first in a lane that is short: where GitHub's limits
+// let fewer through than come, all would wait longer and longer, and for results that nobody looks at any more.
 type lane struct {
 	id    int64
-	next  uint64            // sequence from which on nothing was looked at yet
-	awake bool              // there may be a job at or after next
-	later map[Key]time.Time // jobs that were looked at and have to wait: until when
-	busy  map[Key]bool      // in work here; true when another job of the key was found meanwhile
-	quiet time.Time         // begin nothing before
-	turn  uint64            // when it was served last
+	next  uint64         // sequence from which on nothing was looked at yet
+	awake bool           // there may be a job at or after next
+	later map[Key]wait   // jobs that were looked at and have to wait
+	busy  map[Key]uint64 // in work here; the sequence of another job of the key that was found meanwhile, or zero
+	quiet time.Time      // begin nothing before
+	short bool           // it had to be quiet, and has not caught up since
+	turn  uint64         // when it was served last
 }
 
-// due returns the job that waits longest of those that need not wait any more.
+// wait is what is known about a job that is not begun yet.
+type wait struct {
+	until time.Time
+	seq   uint64 // zero if not known
+}
+
+// due returns the job whose turn it is of those that need not wait any more.
 func (at *lane) due(now time.Time) (best Key, found bool) {
-	for key, until := range at.later {
-		if !now.Before(until) && (!found || until.Before(at.later[best])) {
-			best, found = key, true
+	var first wait
+	for key, w := range at.later {
+		if !now.Before(w.until) && (!found || at.short && w.seq > first.seq || !at.short && w.until.Before(first.until)) {
+			best, first, found = key, w, true
 		}
 	}
 	return best, found
@@ -52,13 +65,14 @@ type lanes struct {
 
 // outcome tells what became of a job.
 type outcome struct {
+	seq   uint64        // of the job, zero if not known
 	again time.Time     // the job, or another of its key, is there and to be looked at then; zero if not known to be
 	pause time.Duration // GitHub wants no requests of this installation for so long
 }
 
 func (l *lanes) lane(id int64) *lane {
 	if l.byID[id] == nil {
-		l.byID[id] = &lane{id: id, next: 1, awake: true, later: map[Key]time.Time{}, busy: map[Key]bool{}}
+		l.byID[id] = &lane{id: id, next: 1, awake: true, later: map[Key]wait{}, busy: map[Key]uint64{}}
 	}
 	return l.byID[id]
 }
@@ -69,13 +83,13 @@ func (l *lanes) settle(key Key, o outcome) {
 	another := at.busy[key]
 	delete(at.busy, key)
 	switch {
-	case another:
-		at.later[key] = time.Time{} // what the older one has to wait for is not the newer one's affair
+	case another != 0:
+		at.later[key] = wait{seq: another} // what the older one has to wait for is not the newer one's affair
 	case !o.again.IsZero():
-		at.later[key] = o.again
+		at.later[key] = wait{o.again, o.seq}
 	}
 	if until := time.Now().Add(o.pause); o.pause > 0 && until.After(at.quiet) {
-		at.quiet = until
+		at.quiet, at.short = until, true
 	}
 }
 
@@ -105,25 +119,44 @@ func (l *lanes) take(ctx context.Context) (Key, bool) {
 		}
 		l.turns++
 		at.turn = l.turns
+		var err error
+		if at.short {
+			err = l.gather(ctx, at)
+		}
 		key, found := at.due(now)
-		if !found {
-			var err error
-			if key, found, err = l.walk(ctx, at); err != nil && ctx.Err() == nil {
-				at.quiet = time.Now().Add(lookPause)
-				l.queue.config.Log.Warn("the job queue does not answer", "installation", at.id, "error", err)
-			}
+		if !found && err == nil {
+			at.short = false
+			key, _, found, err = l.walk(ctx, at)
+		}
+		if err != nil && ctx.Err() == nil {
+			at.quiet = time.Now().Add(lookPause)
+			l.queue.config.Log.Warn("the job queue does not answer", "installation", at.id, "error", err)
 		}
 		if found {
 			delete(at.later, key)
-			at.busy[key] = false
+			at.busy[key] = 0
 			return key, true
 		}
 	}
 	return Key{}, false
 }
 
-// walk finds the lane's next job, oldest first, that is not in work here; false at the end of the lane.
-func (l *lanes) walk(ctx context.Context, at *lane) (Key, bool, error) {
+// gather finds jobs of the lane, all if there is time.
+func (l *lanes) gather(ctx context.Context, at *lane) error {
+	for begun := time.Now(); at.awake && time.Since(begun) < gatherFor; {
+		key, seq, found, err := l.walk(ctx, at)
+		if err != nil {
+			return err
+		}
+		if found {
+			at.later[key] = wait{seq: seq}
+		}
+	}
+	return nil
+}
+
+// walk finds the lane's next job, oldest first, that is not in work here, and its sequence; false at the end of the lane.
+func (l *lanes) walk(ctx context.Context, at *lane) (Key, uint64, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTry)
 	defer cancel()
 	subject := prefix + strconv.FormatInt(at.id, 10) + ".>"
@@ -131,16 +164,16 @@ func (l *lanes) walk(ctx context.Context, at *lane) (Key, bool, error) {
 		msg, err := l.queue.stream.GetMsg(ctx, at.next, jetstream.WithGetMsgSubject(subject))
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			at.awake = false // until a job is announced or found by looking
-			return Key{}, false, nil
+			return Key{}, 0, false, nil
 		}
 		if err != nil {
-			return Key{}, false, fmt.Errorf("looking for the next job: %w", err)
+			return Key{}, 0, false, fmt.Errorf("looking for the next job: %w", err)
 		}
 		key, err := parseKey(msg.Subject)
 		if err != nil {
 			l.queue.config.Log.Error("a message in the job queue is no job", "error", err)
 			if err := remove(ctx, l.queue.stream, msg.Sequence); err != nil {
-				return Key{}, false, err
+				return Key{}, 0, false, err
 			}
 		}
 		at.next = msg.Sequence + 1
@@ -148,10 +181,10 @@ func (l *lanes) walk(ctx context.Context, at *lane) (Key, bool, error) {
 			continue
 		}
 		if _, busy := at.busy[key]; busy {
-			at.busy[key] = true
+			at.busy[key] = msg.Sequence
 			continue
 		}
-		return key, true, nil
+		return key, msg.Sequence, true, nil
 	}
 }
 
@@ -174,7 +207,7 @@ func (l *lanes) search(ctx context.Context) error {
 		_, busy := at.busy[key]
 		_, waits := at.later[key]
 		if !busy && !waits {
-			at.later[key] = time.Time{}
+			at.later[key] = wait{}
 		}
 	}
 	for id, at := range l.byID {
@@ -212,7 +245,8 @@ func (l *lanes) idle(now time.Time, free bool) time.Duration {
 	next := l.look
 	if free {
 		for _, at := range l.byID {
-			for _, until := range at.later {
+			for _, w := range at.later {
+				until := w.until
 				if until.Before(at.quiet) {
 					until = at.quiet
 				}

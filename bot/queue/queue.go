@@ -79,6 +79,7 @@ type Queue struct {
 
 	leaseStream jetstream.Stream // of leases
 	users       *Bucket          // who takes rules from whom
+	peers       peers
 }
 
 // Open starts the embedded server, or connects to the one at the URL, and prepares the streams. The error

@@ -68,7 +68,7 @@ func (q *Queue) work(ctx, keeping context.Context, key Key, handle Handler) (out
 		return outcome{}, err
 	}
 	if now := time.Now(); now.Before(c.Until) && c.Until.Before(now.Add(maxLater+time.Minute)) {
-		return outcome{again: c.Until}, nil
+		return outcome{seq: msg.Sequence, again: c.Until}, nil
 	}
 	c.Begun++ // on disk before the work begins: the process may die of it
 	if err := q.count(ctx, key, c); err != nil {
@@ -105,7 +105,7 @@ func (q *Queue) work(ctx, keeping context.Context, key Key, handle Handler) (out
 		after := min(max(later.After, minLater), maxLater)
 		c.Pardons++
 		c.Until = time.Now().Add(after)
-		o := outcome{again: c.Until}
+		o := outcome{seq: msg.Sequence, again: c.Until}
 		if later.Pause {
 			o.pause = after
 		}
@@ -113,7 +113,7 @@ func (q *Queue) work(ctx, keeping context.Context, key Key, handle Handler) (out
 	default:
 		c.Errors++
 		c.Until = time.Now().Add(q.config.Backoff[min(job.Try, len(q.config.Backoff))-1])
-		return outcome{again: c.Until}, q.count(keeping, key, c)
+		return outcome{seq: msg.Sequence, again: c.Until}, q.count(keeping, key, c)
 	}
 }
 

@@ -106,5 +106,6 @@ func (s *Sweeper) Run(ctx context.Context) {
 
 // Sweep does one round. Its error joins what went wrong; the rest of the round was done.
 func (s *Sweeper) Sweep(ctx context.Context) error {
+	ctx = github.Background(ctx)
 	return errors.Join(s.redeliver(ctx), s.unchecked(ctx))
 }

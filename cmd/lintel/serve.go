@@ -36,6 +36,8 @@ import (
 
 const (
 	maxWorkers = 64
+	// patience is how long a check may take before its check run says so; most are done before.
+	patience = 2 * time.Second
 	// One check needs about a tenth of the lower bound for the program itself, in MiB.
 	minCheckMemory, maxCheckMemory = 256, 64 << 10
 	openQueue                      = time.Minute
@@ -258,6 +260,7 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *queue.Qu
 	})
 	metrics := bot.NewMetrics(jobs.Depth, sandboxes.restarts)
 	metrics.WatchBudgets(app.client.Budgets)
+	app.client.ShareWith(jobs.Peers)
 	metrics.SetBuild(version())
 	alarm := bot.NewAlarm(jobs, time.Now, time.After, log)
 	sweeper := sweep.New(sweep.Config{Client: app.client, Queue: jobs, Budget: app.client.Budget, Ends: alarm.Set,
@@ -269,7 +272,7 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *queue.Qu
 		Worker: &bot.Worker{
 			Client: app.client, Mirror: mirrors, Sandbox: sandboxes, Approvals: approvals.New(app.client, mirrors, jobs),
 			Jobs: jobs, Summary: summary, Text: details, Drafts: jobs.DraftsAsked, Cache: cache, Alarm: alarm,
-			Sources: outside.For, Users: jobs,
+			Sources: outside.For, Users: jobs, Pace: app.client, Patience: patience,
 			Version: engineVersion(), Now: time.Now, Log: log, Metrics: metrics,
 		},
 		Ready: map[string]func(context.Context) error{"sandbox": func(context.Context) error { return runnable(executable) }},

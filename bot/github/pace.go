@@ -1,0 +1,297 @@
+package github
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// The secondary limits that GitHub documents for the requests of one installation
+// (https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api#about-secondary-rate-limits). GitHub
+// does not say which requests create content. Those of check runs are not among the ones that its API description marks
+// as such, but nothing says that they do not count either, so the creation of one does here and an update does not.
+const (
+	pointsPerMinute  = 900
+	createdPerMinute = 80
+	createdPerHour   = 500
+	maxConcurrent    = 100
+
+	readPoints  = 1
+	writePoints = 5
+
+	// A request is counted when it leaves, by GitHub when it arrives: windows are longer by what a request may travel.
+	paceMinute = time.Minute + 2*time.Second
+	paceHour   = time.Hour + 2*time.Second
+)
+
+const (
+	// checkPoints is what a check is expected to take: one with a short result takes 12, one that takes long or has many
+	// annotations some more.
+	checkPoints = 20
+	// When half of an hour's check runs are used, this part of the rest may go in a minute: so that who pushes now need
+	// not wait until an hour has passed since others did.
+	hourPart = 12
+)
+
+// urgency orders requests: each may use the limits up to a part of its own, so that there is room for those above it.
+type urgency int
+
+const (
+	inBackground urgency = iota // what nobody waits for
+	ordinary
+	begun // of a job that was let in: what is begun has to get to its end
+)
+
+// of is what requests may use of a limit, in percent of it.
+func (u urgency) of(limit int) int {
+	return limit * [...]int{inBackground: 50, ordinary: 85, begun: 95}[u] / 100
+}
+
+// patience is how long a request waits for room, before its job does.
+func (u urgency) patience() time.Duration {
+	return [...]time.Duration{inBackground: time.Second, ordinary: 2 * time.Second, begun: 10 * time.Second}[u]
+}
+
+type urgencyKey struct{}
+
+// Background marks requests as ones that nobody waits for: they leave half of the limits to the others.
+func Background(ctx context.Context) context.Context {
+	return context.WithValue(ctx, urgencyKey{}, inBackground)
+}
+
+func urgencyOf(ctx context.Context) urgency {
+	if u, ok := ctx.Value(urgencyKey{}).(urgency); ok {
+		return u
+	}
+	return ordinary
+}
+
+// window counts what was used within the last while.
+type window struct {
+	length time.Duration
+	used   []use // oldest first
+	sum    int
+}
+
+type use struct {
+	at time.Time
+	n  int
+}
+
+func (w *window) add(now time.Time, n int) {
+	w.used = append(w.used, use{now, n})
+	w.sum += n
+}
+
+// prune forgets what is older than the window.
+func (w *window) prune(now time.Time) {
+	for len(w.used) > 0 && now.Sub(w.used[0].at) >= w.length {
+		w.sum -= w.used[0].n
+		w.used = w.used[1:]
+	}
+}
+
+// full returns for how long there is no room for so many more below a limit; zero: there is. Some are held besides, for
+// nobody knows how long.
+func (w *window) full(now time.Time, want, held, limit int) time.Duration {
+	over := w.sum + held + want - max(limit, want) // a share too small for anything must not stop everything
+	if over <= 0 {
+		return 0
+	}
+	for _, u := range w.used {
+		if over -= u.n; over <= 0 {
+			return max(u.at.Add(w.length).Sub(now), time.Millisecond)
+		}
+	}
+	return heldPause
+}
+
+// pace keeps one identity's requests below GitHub's secondary limits. It knows what this process sent, and leaves as
+// much to each of its peers. Requests are let through while there is room; jobs are let in while there is room for all
+// that they will need, and those that are in work already.
+type pace struct {
+	now   func() time.Time
+	peers func() int // processes that share the limits, this one included; nil: one
+
+	mu     sync.Mutex
+	points window // of the last minute
+	minute window // creations in the last minute
+	hour   window // creations in the last hour
+	flying int    // requests without an answer
+	jobs   int    // let in and not done
+	none   bool   // GitHub has no limits, as an Enterprise Server by default
+}
+
+func newPace(now func() time.Time, peers func() int) *pace {
+	return &pace{now: now, peers: peers, points: window{length: paceMinute}, minute: window{length: paceMinute},
+		hour: window{length: paceHour}}
+}
+
+const (
+	heldPause   = time.Second
+	crowdPause  = 100 * time.Millisecond
+	fullMinute  = "the requests that GitHub allows in a minute are used up"
+	fullCreated = "the check runs that GitHub allows in a minute are used up"
+	fullHour    = "the check runs that GitHub allows in an hour are used up"
+	crowded     = "as many requests as GitHub allows are under way"
+)
+
+// full says what there is no room for, and for how long; nil: there is room for requests of so many points, and check
+// runs if created is not zero. Each is held besides for the jobs that are in work.
+func (p *pace) full(u urgency, points, created, held int) *RetryLater {
+	if p.none {
+		return nil
+	}
+	now, peers := p.now(), 1
+	if p.peers != nil {
+		peers = max(p.peers(), 1)
+	}
+	for _, w := range []*window{&p.points, &p.minute, &p.hour} {
+		w.prune(now)
+	}
+	limit := func(all int) int { return u.of(all) / peers }
+	if p.flying >= max(limit(maxConcurrent), 1) {
+		return &RetryLater{After: crowdPause, Reason: crowded}
+	}
+	if wait := p.points.full(now, points, held*checkPoints, limit(pointsPerMinute)); wait > 0 {
+		return &RetryLater{After: wait, Reason: fullMinute}
+	}
+	if created == 0 {
+		return nil
+	}
+	hourly, minutely := limit(createdPerHour), limit(createdPerMinute)
+	if wait := p.hour.full(now, created, held, hourly); wait > 0 {
+		return &RetryLater{After: wait, Reason: fullHour}
+	}
+	why := fullCreated
+	if left := hourly - p.hour.sum; u < begun && left < hourly/2 && left/hourPart < minutely {
+		minutely, why = max(left/hourPart, 1), fullHour
+	}
+	if wait := p.minute.full(now, created, held, minutely); wait > 0 {
+		return &RetryLater{After: wait, Reason: why}
+	}
+	return nil
+}
+
+// take counts a request that is sent now, until done is called, or says what there is no room for.
+func (p *pace) take(u urgency, points, created int) (done func(), _ *RetryLater) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if full := p.full(u, points, created, 0); full != nil {
+		return nil, full
+	}
+	now := p.now()
+	p.points.add(now, points)
+	if created > 0 {
+		p.minute.add(now, created)
+		p.hour.add(now, created)
+	}
+	p.flying++
+	return p.once(&p.flying), nil
+}
+
+// admit lets a job in until done is called, or says what there is no room for.
+func (p *pace) admit(u urgency) (done func(), _ *RetryLater) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if full := p.full(u, checkPoints, 1, p.jobs); full != nil {
+		return nil, full
+	}
+	p.jobs++
+	return p.once(&p.jobs), nil
+}
+
+// once gives back what was counted.
+func (p *pace) once(count *int) func() {
+	return sync.OnceFunc(func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		*count--
+	})
+}
+
+// observe learns from an answer whether GitHub has limits: without rate limits it sends no headers about them
+// (https://docs.github.com/en/enterprise-server/admin/configuring-settings/configuring-user-applications-for-your-enterprise/configuring-rate-limits).
+func (p *pace) observe(resp *http.Response) {
+	if resp.StatusCode/100 != 2 {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.none = resp.Header.Get("X-Ratelimit-Limit") == ""
+}
+
+// await is take for a request; it waits where the wait is short.
+func (p *pace) await(req *http.Request, after func(time.Duration) <-chan time.Time) (done func(), err error) {
+	points, created := readPoints, 0
+	switch req.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+	default:
+		points = writePoints
+		if req.Method == http.MethodPost && strings.HasSuffix(req.URL.Path, "/check-runs") {
+			created = 1
+		}
+	}
+	u := urgencyOf(req.Context())
+	for waited := time.Duration(0); ; {
+		done, full := p.take(u, points, created)
+		if full == nil {
+			return done, nil
+		}
+		if waited += full.After; waited > u.patience() {
+			return nil, full
+		}
+		select {
+		case <-after(full.After):
+		case <-req.Context().Done():
+			return nil, context.Cause(req.Context())
+		}
+	}
+}
+
+// left returns how many check runs may still be created within the hour, and how long the next check has to wait.
+func (p *pace) left() (created int, wait time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if full := p.full(ordinary, checkPoints, 1, p.jobs); full != nil && full.After > heldPause {
+		wait = full.After
+	}
+	peers := 1
+	if p.peers != nil {
+		peers = max(p.peers(), 1)
+	}
+	p.hour.prune(p.now())
+	return max(ordinary.of(createdPerHour)/peers-p.hour.sum, 0), wait
+}
+
+// ShareWith has this process leave as much of GitHub's limits to each of its peers: count returns how many processes
+// serve the App, this one included. Call it before the first request.
+func (a *Client) ShareWith(count func() int) { a.peers.Store(&count) }
+
+func (a *Client) count() int {
+	if count := a.peers.Load(); count != nil {
+		return (*count)()
+	}
+	return 1
+}
+
+// Admit lets a job of an installation begin that may create a check run. Its requests are to have the context that is
+// returned; done is to be called at its end. The error is a *RetryLater where GitHub's limits have no room for it: it
+// is better not begun than stopped before its result is posted. Background jobs leave half of the limits to others.
+func (a *Client) Admit(ctx context.Context, installation int64, background bool) (_ context.Context, done func(), err error) {
+	in := a.installed(installation)
+	if err := in.conn.gate.check(); err != nil {
+		return nil, nil, err
+	}
+	u := ordinary
+	if background {
+		u = inBackground
+	}
+	done, full := in.conn.pace.admit(u)
+	if full != nil {
+		return nil, nil, full
+	}
+	return context.WithValue(ctx, urgencyKey{}, begun), done, nil
+}

@@ -1,0 +1,89 @@
+package queue
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+const (
+	// alivePrefix starts the subject, followed by a name that a process gave itself, on which it says that it is there.
+	alivePrefix = "lintel.alive."
+	aliveEvery  = 5 * time.Second
+	// aliveFor is how long a process counts that says nothing any more.
+	aliveFor = 4 * aliveEvery
+)
+
+// peers are the processes that say that they work on this queue.
+type peers struct {
+	mu   sync.Mutex
+	seen map[string]time.Time
+}
+
+func (p *peers) hear(name string, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.seen == nil {
+		p.seen = map[string]time.Time{}
+	}
+	p.seen[name] = now
+}
+
+func (p *peers) count(now time.Time) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name, at := range p.seen {
+		if now.Sub(at) > aliveFor {
+			delete(p.seen, name)
+		}
+	}
+	return max(len(p.seen), 1)
+}
+
+// Peers is how many processes work on the queue now, this one included.
+func (q *Queue) Peers() int { return q.peers.count(time.Now()) }
+
+// greet tells the other processes that this one is there, and takes note of theirs, until stop is called. One that hears
+// of a process for the first time answers, so that this one knows of all before it begins.
+func (q *Queue) greet(ctx context.Context) (stop func(), err error) {
+	name := rand.Text()
+	q.peers.hear(name, time.Now())
+	say := func() { _ = q.conn.Publish(alivePrefix+name, nil) }
+	known := map[string]bool{name: true} // of the one goroutine that calls the handler
+	subscription, err := q.conn.Subscribe(alivePrefix+"*", func(m *nats.Msg) {
+		from := m.Subject[len(alivePrefix):]
+		q.peers.hear(from, time.Now())
+		if !known[from] {
+			known[from] = true
+			say()
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("subscribing to the other servers: %w", err)
+	}
+	say()
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() {
+		tick := time.NewTicker(aliveEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				q.peers.hear(name, time.Now())
+				say()
+			}
+		}
+	})
+	return func() {
+		cancel()
+		running.Wait()
+		_ = subscription.Unsubscribe()
+	}, nil
+}

@@ -1,0 +1,57 @@
+package bot
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/lintel-bot/lintel/bot/github"
+)
+
+// tell has the check run say that the check is under way, unless it already does or the check is done within the
+// worker's patience: then its result is the first and only thing that GitHub is told, for a third of the requests.
+// Without a run that is owed there is nothing to tell. To be followed by told.
+func (c *check) tell(ctx context.Context) error {
+	if !c.owed || c.run.Status == github.InProgress && c.run.ID != 0 {
+		return nil
+	}
+	c.run.Status, c.run.StartedAt = github.InProgress, c.Now()
+	c.run.Conclusion, c.run.CompletedAt = "", time.Time{}
+	c.run.Title, c.run.Summary = "Checking", "The manifests are being fetched, rendered and evaluated."
+	if c.Patience <= 0 {
+		if err := c.Client.Publish(ctx, c.repo, &c.run); err != nil {
+			return fmt.Errorf("creating the check run: %w", err)
+		}
+		return nil
+	}
+	timer := time.NewTimer(c.Patience)
+	run, done, over := c.run, make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(over)
+		defer timer.Stop()
+		select {
+		case <-done:
+			return
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		if err := c.Client.Publish(ctx, c.repo, &run); err != nil { // the result is told all the same
+			c.log.Info("the check run does not show that the check is under way", "error", scrub(err.Error()))
+		}
+	}()
+	c.quiet = sync.OnceFunc(func() {
+		close(done)
+		<-over
+		c.run.ID = run.ID
+	})
+	return nil
+}
+
+// told ends tell. Afterwards the run is at GitHub if it has an id.
+func (c *check) told() {
+	if c.quiet != nil {
+		c.quiet()
+	}
+}

@@ -1,0 +1,82 @@
+package bot
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/lintel-bot/lintel/bot/github"
+	"github.com/lintel-bot/lintel/bot/queue"
+	"github.com/lintel-bot/lintel/bot/results"
+	"github.com/lintel-bot/lintel/bot/runid"
+)
+
+const (
+	// maxUnsent bounds the results in memory: as many as workers, at most, meet a rate limit at once.
+	maxUnsent = 64
+	// unsentAge is longer than GitHub has ever anybody wait.
+	unsentAge = 2 * time.Hour
+)
+
+// result is what a check came to, ready to be sent.
+type result struct {
+	id        runid.ID
+	run       github.CheckRun // its prose
+	kept      *results.Stored
+	draftable bool
+
+	sequence uint64
+	head     string
+	at       time.Time
+}
+
+// unsent are results that GitHub did not take yet: the next delivery of the same job sends them, rather than check
+// again. A newer job of the key checks anew, as it knows of news. They are lost with the process, and checked again then.
+// The zero value has none; it is safe for concurrent use.
+type unsent struct {
+	mu    sync.Mutex
+	byKey map[queue.Key]result
+}
+
+func (u *unsent) put(t Task, head string, r result, now time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for key, old := range u.byKey {
+		if now.Sub(old.at) > unsentAge {
+			delete(u.byKey, key)
+		}
+	}
+	if u.byKey == nil {
+		u.byKey = map[queue.Key]result{}
+	}
+	if len(u.byKey) < maxUnsent {
+		r.sequence, r.head, r.at = t.Sequence, head, now
+		u.byKey[t.Key] = r
+	}
+}
+
+// take removes what is there of a key, and returns it if it is the result of the same job for the same head, and still
+// holds.
+func (u *unsent) take(t Task, head string, now time.Time) (result, bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	r, ok := u.byKey[t.Key]
+	delete(u.byKey, t.Key)
+	ends := r.id.Ends()
+	return r, ok && r.sequence == t.Sequence && r.head == head && now.Sub(r.at) <= unsentAge &&
+		(ends.IsZero() || now.Before(ends))
+}
+
+// send completes the check run with a result; where GitHub does not take it now, it is remembered.
+func (c *check) send(ctx context.Context, r result) error {
+	c.run.Conclusion, c.run.Title, c.run.Summary, c.run.Text = r.run.Conclusion, r.run.Title, r.run.Summary, r.run.Text
+	c.run.Annotations, c.run.DetailsURL, c.draftable = r.run.Annotations, r.run.DetailsURL, r.draftable
+	if err := c.complete(ctx, r.id); err != nil {
+		if ctx.Err() == nil && !github.IsGone(err) {
+			c.unsent.put(c.task, c.head, r, c.Now())
+		}
+		return err
+	}
+	c.published(ctx, r.kept)
+	return nil
+}
