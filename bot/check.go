@@ -3,9 +3,9 @@ package bot
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -142,9 +142,10 @@ func (c *check) describe(ctx context.Context, state mirror.State) (change report
 	return change, err
 }
 
-// owner is whose a repository is, and the folder of the owner's cache.
+// owner names a repository to the sandboxes, with the folder of its cache. What one repository's checks keep, no other's
+// believe, also of the same installation: who writes to one may not decide about all.
 func (w *Worker) owner(repo github.Repo) (name, cache string) {
-	name = strconv.FormatInt(repo.Installation, 10)
+	name = fmt.Sprintf("%d.%d", repo.Installation, repo.ID)
 	if w.Cache != "" {
 		cache = filepath.Join(w.Cache, name)
 	}

@@ -82,7 +82,7 @@ func TestResultDependsOnWhatWasFetched(t *testing.T) {
 	if authors, err := c.Authors(t.Context()); err != nil || !slices.Equal(authors, []string{"octocat"}) {
 		t.Errorf("%q, %v", authors, err)
 	}
-	if got := b.sandbox.changes[0]; got.Owner != "7" {
+	if got := b.sandbox.changes[0]; got.Owner != "7.11" {
 		t.Errorf("the change is %q's", got.Owner)
 	}
 	if !strings.Contains(b.log.String(), `"msg":"fetched from outside"`) {

@@ -20,6 +20,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == "sandbox" || os.Getenv("LINTEL_TEST_COMMAND") != "" {
 		os.Exit(run())
 	}
+	if len(os.Args) == 2 && os.Args[1] == "act-as-intruder" {
+		os.Exit(actAsIntruder())
+	}
 	testscript.Main(m, map[string]func(){"lintel": func() { os.Exit(run()) }})
 }
 

@@ -3,19 +3,21 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"time"
 
+	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/supply"
 )
 
-// stocks is what the server keeps on disk to do its work with. Each installation has folders of its own.
+// stocks is what the server keeps on disk to do its work with. Each installation has folders of its own, in which each
+// repository has a mirror; and each repository has a cache.
 type stocks struct {
 	mirrors *mirror.Mirrors
 	outside *supply.Supply
@@ -28,21 +30,21 @@ func (o *serveOptions) supply(dataDir string, app *identity, log *slog.Logger) (
 		Budget: o.checkTimeout, Log: log})
 }
 
-// owned returns the folders that the checks of an installation may use: sandbox.Config.Owned.
+// owned returns the folders that the checks of a repository may use, named as bot.Worker does: sandbox.Config.Owned. They
+// read its mirror and what its installation fetched, and write its cache.
 func (s stocks) owned(log *slog.Logger) func(string) ([]string, string) {
 	return func(owner string) ([]string, string) {
-		installation, err := strconv.ParseInt(owner, 10, 64)
-		if err != nil {
+		var repo github.Repo
+		if _, err := fmt.Sscanf(owner, "%d.%d", &repo.Installation, &repo.ID); err != nil ||
+			owner != fmt.Sprintf("%d.%d", repo.Installation, repo.ID) {
 			return nil, ""
 		}
-		mirrors := s.mirrors.Folder(installation)
-		read := []string{mirrors}
-		fetched, err := s.outside.Folder(context.Background(), installation)
+		read := []string{s.mirrors.GitDir(repo)}
+		fetched, err := s.outside.Folder(context.Background(), repo.Installation)
 		if err == nil {
 			read = append(read, fetched)
-		}
-		if err = errors.Join(err, os.MkdirAll(mirrors, 0o700)); err != nil {
-			log.Warn("the folders of an installation could not be made", "installation", installation, "error", err)
+		} else {
+			log.Warn("the folder for what is fetched could not be made", "installation", repo.Installation, "error", err)
 		}
 		return read, filepath.Join(s.cache, owner)
 	}
