@@ -57,10 +57,12 @@ func (at *lane) due(now time.Time) (best Key, found bool) {
 
 // lanes are the lanes that this process knows. Only the goroutine of Work uses them.
 type lanes struct {
-	queue *Queue
-	byID  map[int64]*lane
-	turns uint64
-	look  time.Time // when to look next
+	queue   *Queue
+	workers int
+	byID    map[int64]*lane
+	known   map[int64]bool // installations that had a job since the start
+	turns   uint64
+	look    time.Time // when to look next
 }
 
 // outcome tells what became of a job.
@@ -72,6 +74,7 @@ type outcome struct {
 
 func (l *lanes) lane(id int64) *lane {
 	if l.byID[id] == nil {
+		l.known[id] = true
 		l.byID[id] = &lane{id: id, next: 1, awake: true, later: map[Key]wait{}, busy: map[Key]uint64{}}
 	}
 	return l.byID[id]
@@ -93,10 +96,16 @@ func (l *lanes) settle(key Key, o outcome) {
 	}
 }
 
+// full reports whether a lane has as many workers as it may: where several installations are served, none gets the last
+// one, so that others do not wait for its longest jobs.
+func (l *lanes) full(at *lane) bool {
+	return l.workers > 1 && len(l.known) > 1 && len(at.busy) >= l.workers-1
+}
+
 // pick returns the lane whose turn it is, nil when none may have a job.
 func (l *lanes) pick(now time.Time) (best *lane) {
 	for _, at := range l.byID {
-		if now.Before(at.quiet) {
+		if now.Before(at.quiet) || l.full(at) {
 			continue
 		}
 		if _, due := at.due(now); !due && !at.awake {
@@ -245,6 +254,9 @@ func (l *lanes) idle(now time.Time, free bool) time.Duration {
 	next := l.look
 	if free {
 		for _, at := range l.byID {
+			if l.full(at) {
+				continue
+			}
 			for _, w := range at.later {
 				until := w.until
 				if until.Before(at.quiet) {

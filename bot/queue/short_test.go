@@ -68,3 +68,40 @@ func TestPeers(t *testing.T) {
 		}
 	}
 }
+
+// Jobs of one installation that do not end leave a worker to the others.
+func TestLastWorkerIsForOthers(t *testing.T) {
+	q := open(t, Config{})
+	key := func(installation int64, n int) Key { return Key{Installation: installation, Repository: 11, Number: n} }
+	got := make(chan Key, 20)
+	release := make(chan struct{})
+	publish(t, q, key(8, 1), "")
+	work(t, q, 3, func(ctx context.Context, j *Job) error {
+		got <- j.Key
+		if j.Key.Installation == 7 {
+			select {
+			case <-release:
+			case <-ctx.Done():
+			}
+		}
+		return nil
+	})
+	receive(t, got, "the first job of the other")
+	for n := 1; n <= 5; n++ {
+		publish(t, q, key(7, n), "")
+	}
+	receive(t, got, "a long job")
+	receive(t, got, "another long job")
+	for n := 2; n <= 4; n++ {
+		publish(t, q, key(8, n), "")
+		if k := receive(t, got, "a job of the other"); k.Installation != 8 {
+			t.Errorf("%v took the last worker", k)
+		}
+	}
+	close(release)
+	for range 3 {
+		if k := receive(t, got, "the rest"); k.Installation != 7 {
+			t.Errorf("%v is done twice", k)
+		}
+	}
+}

@@ -61,7 +61,7 @@ func TestUnannouncedJobIsFound(t *testing.T) {
 	}
 	quiet := open(t, Config{}) // where nobody works
 	publish(t, quiet, one, "")
-	l := &lanes{queue: quiet, byID: map[int64]*lane{}}
+	l := &lanes{queue: quiet, byID: map[int64]*lane{}, known: map[int64]bool{}}
 	l.lane(one.Installation).next = 1_000_000
 	l.lane(one.Installation).awake = false
 	l.lane(99).awake = false
