@@ -16,7 +16,9 @@ import (
 type crowd struct {
 	*standin
 	server *process
+	data   string   // the server's folder
 	repos  []string // owner/name, of all installations
+	ids    []int64  // of the installations
 }
 
 // crowdPolicy and crowdRoot are as little as a check needs.
@@ -48,7 +50,8 @@ func newCrowd(ctx context.Context, t *testing.T, installations, repositories int
 	s := startStandin(ctx, t)
 	s.control(http.MethodPatch, "/settings", fields{"secondary": "enforce"}, nil)
 	app := s.register()
-	c := &crowd{standin: s, server: serve(t, binary, hosting{s.base, app.ID, []byte(app.PEM), app.Secret}, t.TempDir(), env...)}
+	c := &crowd{standin: s, data: t.TempDir()}
+	c.server = serve(t, binary, hosting{s.base, app.ID, []byte(app.PEM), app.Secret}, c.data, env...)
 	s.control(http.MethodPatch, fmt.Sprintf("/apps/%d", app.ID), fields{"hook_url": c.server.url + "/webhook"}, nil)
 	for i := range installations {
 		org := fmt.Sprintf("org-%d", i)
@@ -59,7 +62,9 @@ func newCrowd(ctx context.Context, t *testing.T, installations, repositories int
 				"app/kustomization.yaml": crowdRoot, "app/config.yaml": crowdConfig("me", "")}}, nil)
 			c.repos = append(c.repos, repo)
 		}
-		s.control(http.MethodPost, "/installations?wait=1", fields{"account": org}, nil)
+		var installed struct{ ID int64 }
+		s.control(http.MethodPost, "/installations?wait=1", fields{"account": org}, &installed)
+		c.ids = append(c.ids, installed.ID)
 	}
 	s.control(http.MethodGet, "/wait?idle=1&timeout=120", nil, nil)
 	return c
@@ -183,7 +188,7 @@ func (c *crowd) took(all []pushed, want map[string]string) (took []time.Duration
 			c.t.Errorf("%s: %s is %s, want %s", p.repo, p.head, r.Conclusion, want[p.head])
 		}
 		if r.Conclusion != "cancelled" {
-			took = append(took, r.History[len(r.History)-1].At.Sub(p.at))
+			took = append(took, r.History[len(r.History)-1].At.Sub(p.at.Truncate(time.Second)))
 		}
 	}
 	return took
@@ -212,7 +217,10 @@ func TestStandinPace(t *testing.T) {
 		newest = map[string]int{} // index in all, by branch
 		want   = map[string]string{}
 	)
+	slots := make(chan struct{}, 16)
 	push := func(repo, branch string, n int, first bool) {
+		slots <- struct{}{}
+		defer func() { <-slots }()
 		at := time.Now()
 		fine := n%2 == 0
 		head := c.push(repo, branch, fmt.Sprintf("%s %d", branch, n), fine)
@@ -245,18 +253,27 @@ func TestStandinPace(t *testing.T) {
 	// The pushes of a minute, one after the other.
 	tick := time.NewTicker(time.Minute / time.Duration(len(c.repos)*branches))
 	defer tick.Stop()
+	begun := time.Now()
 	for n := range minutes + 1 {
+		var pushing sync.WaitGroup
 		for b := range branches {
 			for _, repo := range c.repos {
 				if n > 0 {
 					<-tick.C
 				}
-				push(repo, fmt.Sprintf("change-%d", b), n, n == 0)
+				pushing.Go(func() { push(repo, fmt.Sprintf("change-%d", b), n, n == 0) })
 			}
 		}
+		pushing.Wait() // of one branch in order
+		if n == 0 {
+			begun = time.Now()
+		}
+	}
+	if minutes > 0 {
+		t.Logf("%.0f pushes a minute", float64(len(c.repos)*branches*minutes)/time.Since(begun).Minutes())
 	}
 	n := settle()
-	if minutes > 0 {
+	if minutes > 0 { // by the stand-in's clock, which has whole seconds
 		t.Logf("opened at once: %s", spread(c.took(all[:len(c.repos)*branches], want)))
 	}
 	t.Logf("pushed one after the other: %s", spread(c.took(all[len(c.repos)*branches*min(minutes, 1):n], want)))
