@@ -109,7 +109,8 @@ func (w *window) full(now time.Time, want, held, limit int) time.Duration {
 }
 
 // pace keeps one identity's requests below GitHub's secondary limits. It knows what this process sent, and leaves as
-// much to each of its peers. Requests are let through while there is room; jobs are let in while there is room for all
+// much to each of its peers; what the server sent before a restart it does not know, so that GitHub may have to say that
+// it was too much, which closes the gate. Requests are let through while there is room; jobs are let in while there is room for all
 // that they will need, and those that are in work already.
 type pace struct {
 	now   func() time.Time
@@ -122,6 +123,7 @@ type pace struct {
 	flying int    // requests without an answer
 	jobs   int    // let in and not done
 	none   bool   // GitHub has no limits, as an Enterprise Server by default
+	some   bool   // it told of limits once
 }
 
 func newPace(now func() time.Time, peers func() int) *pace {
@@ -220,7 +222,8 @@ func (p *pace) observe(resp *http.Response) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.none = resp.Header.Get("X-Ratelimit-Limit") == ""
+	p.some = p.some || resp.Header.Get("X-Ratelimit-Limit") != ""
+	p.none = !p.some
 }
 
 // await is take for a request; it waits where the wait is short.

@@ -268,6 +268,10 @@ func TestPaceWithoutLimits(t *testing.T) {
 	}
 	answer.Header.Set("X-RateLimit-Limit", "5000")
 	if p.observe(answer); !func() bool { _, full := p.admit(inBackground); return full != nil }() {
-		t.Error("with limits again, jobs are let in without end")
+		t.Error("with limits, jobs are let in without end")
+	}
+	answer.Header.Del("X-RateLimit-Limit")
+	if p.observe(answer); p.none {
+		t.Error("one answer without words about limits ends them")
 	}
 }
