@@ -16,7 +16,7 @@ GORELEASER_VERSION ?= v2.16.0
 # in a module can set that for "go install". The race detector alone needs C.
 export CGO_ENABLED ?= 0
 
-.PHONY: all build test race soak demo picture deploy-check bench blame-proof replay lint fmt vet staticcheck fuzz-smoke image release-check clean
+.PHONY: all build test race soak demo picture deploy-check bench blame-proof replay lint fmt vet staticcheck fuzz-smoke image chart release-check clean
 
 all: build
 
@@ -93,6 +93,11 @@ fuzz-smoke:
 ## image: the container image
 image:
 	docker build -f deploy/Dockerfile -t $(IMAGE) .
+
+## chart: the Helm chart of the App, made from deploy/, as dist/lintel-VERSION.tgz (CHART_VERSION)
+CHART_VERSION ?= $(shell git describe --tags --match 'v[0-9]*' 2>/dev/null || echo 0.0.0-untagged)
+chart:
+	@$(GO) run ./cmd/chart -version '$(CHART_VERSION)' -modified "$$(git log -1 --format=%ct 2>/dev/null || echo 0)"
 
 ## release-check: the release of HEAD as far as one machine can make it, into dist/; it says what it leaves out
 release-check:

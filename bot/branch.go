@@ -30,7 +30,7 @@ func (w *Worker) branch(ctx context.Context, t Task, log *slog.Logger) error {
 	}
 	log = log.With("branch", name, "head", tip)
 	if !t.Message.Missing {
-		if err := w.announce(ctx, t, tip, log); err != nil {
+		if err := w.announce(ctx, t, settings.DefaultBranch, tip, log); err != nil {
 			return err
 		}
 	}
@@ -57,7 +57,7 @@ func (w *Worker) branch(ctx context.Context, t Task, log *slog.Logger) error {
 
 // announce stores jobs for the open pull requests into a branch whose rules may have changed since it was
 // last looked at. The mark is how far that was; without one the rules count as changed.
-func (w *Worker) announce(ctx context.Context, t Task, tip string, log *slog.Logger) error {
+func (w *Worker) announce(ctx context.Context, t Task, defaultBranch, tip string, log *slog.Logger) error {
 	seen, err := t.Ledger.Mark(ctx)
 	if err != nil || seen == tip {
 		return err
@@ -85,7 +85,7 @@ func (w *Worker) announce(ctx context.Context, t Task, tip string, log *slog.Log
 			return err
 		}
 	}
-	if err := w.tellUsers(ctx, t, seen, tip); err != nil {
+	if err := w.tellUsers(ctx, t, refsOf(t.Key.Branch, defaultBranch), seen, tip); err != nil {
 		return err
 	}
 	return t.Ledger.SetMark(ctx, tip)

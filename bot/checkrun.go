@@ -150,7 +150,18 @@ func (c *check) complete(ctx context.Context, result runid.ID) error {
 // setAlarm has the check done again when its result is over.
 func (c *check) setAlarm(result runid.ID) { c.Alarm.Set(c.task.Key, c.repo, result.Ends()) }
 
+// finish completes the run with what was found out.
 func (c *check) finish(ctx context.Context) error {
+	started := c.Now()
+	if err := c.publishFinal(ctx); err != nil {
+		return err
+	}
+	c.Metrics.stage(stageReport, c.Now().Sub(started))
+	c.Metrics.check(c.run.Conclusion, c.Now().Sub(c.task.Message.At))
+	return nil
+}
+
+func (c *check) publishFinal(ctx context.Context) error {
 	started := c.Now()
 	c.run.Status, c.run.CompletedAt = github.Completed, started
 	if c.run.StartedAt.IsZero() {
@@ -165,8 +176,6 @@ func (c *check) finish(ctx context.Context) error {
 	if err := c.Client.Publish(ctx, c.repo, &c.run); err != nil {
 		return fmt.Errorf("completing the check run: %w", err)
 	}
-	c.Metrics.stage(stageReport, c.Now().Sub(started))
-	c.Metrics.check(c.run.Conclusion, c.Now().Sub(c.task.Message.At))
 	c.log.Info("check run completed", "check_run", c.run.ID, "conclusion", c.run.Conclusion)
 	if err := c.task.Ledger.SetNote(ctx, ""); err != nil {
 		// The run is complete, which the next job sees; the note costs it one look.

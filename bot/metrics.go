@@ -21,6 +21,7 @@ type Metrics struct {
 	registry *prometheus.Registry
 	webhooks *prometheus.CounterVec
 	answers  *prometheus.HistogramVec
+	unserved prometheus.Counter
 	jobs     *prometheus.CounterVec
 	delays   *prometheus.CounterVec
 	checks   *prometheus.CounterVec
@@ -44,6 +45,8 @@ func NewMetrics(depth func(context.Context) (queue.Depth, error), restarts func(
 		answers: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "lintel_webhook_duration_seconds",
 			Help:    "Time until a webhook delivery was answered.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, 1, 5, 10}}, nil),
+		unserved: prometheus.NewCounter(prometheus.CounterOpts{Name: "lintel_webhooks_unserved_total",
+			Help: "Webhook deliveries of accounts that LINTEL_ACCOUNTS does not name: answered, and dropped."}),
 		jobs: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lintel_jobs_total", Help: "Deliveries of jobs to " +
 			"workers by outcome: done, postponed, failed (to be tried again), handed_back."}, []string{"outcome"}),
 		delays: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lintel_github_delays_total", Help: "Deliveries of " +
@@ -70,8 +73,8 @@ func NewMetrics(depth func(context.Context) (queue.Depth, error), restarts func(
 			Buckets: slow}, []string{"stage"}),
 	}
 	m.answers.WithLabelValues() // there from the start
-	m.registry.MustRegister(m.webhooks, m.answers, m.jobs, m.delays, m.checks, m.duration, m.stages, m.rendered, m.sources,
-		m.results, m.pages, m.paged, depthCollector{depth},
+	m.registry.MustRegister(m.webhooks, m.answers, m.unserved, m.jobs, m.delays, m.checks, m.duration, m.stages, m.rendered,
+		m.sources, m.results, m.pages, m.paged, depthCollector{depth},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if restarts != nil {
 		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "lintel_sandbox_restarts_total",
@@ -104,6 +107,9 @@ func (m *Metrics) countAnswers(h http.Handler) http.Handler {
 func (m *Metrics) countPages(h http.Handler) http.Handler {
 	return promhttp.InstrumentHandlerDuration(m.paged, promhttp.InstrumentHandlerCounter(m.pages, h))
 }
+
+// Unserved counts a delivery of an account that the server does not work for.
+func (m *Metrics) Unserved() { m.unserved.Inc() }
 
 func (m *Metrics) result(outcome string) {
 	if m != nil {

@@ -60,6 +60,12 @@ type Users interface {
 	Users(ctx context.Context, installation, from int64) ([]queue.User, error)
 }
 
+// Outlooks remembers what pull requests would change in the repositories that take their rules; queue.Queue is one.
+type Outlooks interface {
+	PutOutlook(ctx context.Context, key queue.Key, user int64, o queue.Outlook) error
+	Outlooks(ctx context.Context, key queue.Key, of string) (map[int64]queue.Outlook, error)
+}
+
 // Ledger is what the queue remembers about a job; queue.Job is one.
 type Ledger interface {
 	Superseded(ctx context.Context) (bool, error)

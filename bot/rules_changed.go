@@ -18,7 +18,8 @@ func (w *Worker) rulesChanged(ctx context.Context, t Task, seen, tip string) (bo
 	if seen == "" {
 		return true, nil
 	}
-	state, err := w.Mirror.Fetch(ctx, t.repo(), mirror.Want{BaseRef: t.Key.Branch, BaseSHA: tip, HeadSHA: tip})
+	state, err := w.Mirror.Fetch(ctx, t.repo(), mirror.Want{BaseRef: t.Key.Branch, BaseSHA: tip, HeadSHA: tip,
+		Also: seen})
 	if err != nil {
 		return unknown(ctx, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"html"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -33,16 +34,18 @@ func (p *process) awaitLink() (link, token string) {
 }
 
 // register opens the link and goes through the pages as a browser does. It returns the last one.
-func (p *process) register(organization string) string {
+func (p *process) register(organization string, more ...url.Values) string {
 	p.t.Helper()
 	link, token := p.awaitLink()
 	page := read200(p.t, func() (*http.Response, error) { return http.Get(link) })
 	if !strings.Contains(page, `value="`+p.url+`"`) {
 		p.t.Errorf("the first page does not propose the server's address:\n%s", page)
 	}
-	page = read200(p.t, func() (*http.Response, error) {
-		return http.PostForm(p.url+"/setup", url.Values{"token": {token}, "address": {p.url}, "organization": {organization}})
-	})
+	answers := url.Values{"token": {token}, "address": {p.url}, "organization": {organization}}
+	for _, m := range more {
+		maps.Copy(answers, m)
+	}
+	page = read200(p.t, func() (*http.Response, error) { return http.PostForm(p.url+"/setup", answers) })
 	form := manifestForm.FindStringSubmatch(page)
 	if form == nil {
 		p.t.Fatalf("no manifest:\n%s", page)
@@ -129,24 +132,29 @@ func TestSetup(t *testing.T) {
 	clean(t, hub)
 }
 
-// The stand-in checks the manifest and the exchange against GitHub's own description.
+// The stand-in checks the manifest and the exchange against GitHub's own description, of each Enterprise Server that is
+// still supported, too.
 func TestStandinSetup(t *testing.T) {
-	skipWithoutStandin(t)
-	t.Parallel()
-	binary := buildLintel(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	t.Cleanup(cancel)
-	s := startStandin(ctx, t)
-	p := launch(t, binary, t.TempDir(), append([]string{"LINTEL_GITHUB_URL=" + s.base}, unconfigured...)...)
-	if last := p.register("octo-org"); !strings.Contains(last, s.base+"/apps/lintel/installations/new") {
-		t.Errorf("no link to install the App:\n%s", last)
+	for _, spec := range []string{"api.github.com", "ghes-3.17", "ghes-3.18", "ghes-3.19"} {
+		t.Run(spec, func(t *testing.T) {
+			skipWithoutStandin(t)
+			t.Parallel()
+			binary := buildLintel(t)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+			t.Cleanup(cancel)
+			s := startStandin(ctx, t, "--spec", spec)
+			p := launch(t, binary, t.TempDir(), append([]string{"LINTEL_GITHUB_URL=" + s.base}, unconfigured...)...)
+			if last := p.register("octo-org"); !strings.Contains(last, s.base+"/apps/lintel/installations/new") {
+				t.Errorf("no link to install the App:\n%s", last)
+			}
+			s.populate()
+			head := s.commit(s.repo, folderFiles(t, sampleChange))
+			s.control(http.MethodPost, "/repos/"+s.repo+"/pulls?wait=1",
+				fields{"head": "change", "title": "Change", "user": "alice"}, nil)
+			if run := s.completed(s.repo, head, 1); run.Conclusion != "failure" {
+				t.Errorf("the run of the broken change: %+v", run)
+			}
+			s.clean()
+		})
 	}
-	s.populate()
-	head := s.commit(s.repo, folderFiles(t, sampleChange))
-	s.control(http.MethodPost, "/repos/"+s.repo+"/pulls?wait=1",
-		fields{"head": "change", "title": "Change", "user": "alice"}, nil)
-	if run := s.completed(s.repo, head, 1); run.Conclusion != "failure" {
-		t.Errorf("the run of the broken change: %+v", run)
-	}
-	s.clean()
 }

@@ -23,13 +23,14 @@ func TaskOf(j *queue.Job) Task {
 	return Task{Key: j.Key, Message: j.Message, Sequence: j.Sequence(), Try: j.Try, Tries: j.Tries, Ledger: j}
 }
 
-// background reports whether nobody waits for the task: it is about a branch, or has something looked at again.
+// background reports whether nobody waits for the task: it is about a branch or other repositories,
+// or has something looked at again.
 func (t Task) background() bool {
 	if t.Message.Fresh {
 		return false
 	}
 	event, _, _ := strings.Cut(t.Message.Event, ".")
-	return t.Message.Missing || t.Message.Rules || t.Key.Branch != "" || t.Key.All ||
+	return t.Message.Missing || t.Message.Rules || t.Key.Branch != "" || t.Key.All || t.Key.Outlook != 0 ||
 		slices.Contains([]string{"push", "sweep", "alarm"}, event)
 }
 

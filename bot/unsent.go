@@ -78,5 +78,5 @@ func (c *check) send(ctx context.Context, r result) error {
 		return err
 	}
 	c.published(ctx, r.kept)
-	return nil
+	return c.announceOutlook(ctx)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/queue"
 	"github.com/lintel-bot/lintel/checks/report"
@@ -21,12 +22,15 @@ func (c *check) noteUse(ctx context.Context, rep *report.Report) {
 	if c.Users == nil || c.outside == nil || c.outside.Private == nil {
 		return
 	}
-	user := queue.User{ID: c.repo.ID, Owner: c.repo.Owner, Name: c.repo.Name, At: c.Now()}
-	for _, address := range rep.RuleSources {
-		from, _ := c.outside.Private(ctx, address)
-		if from.ID == 0 || from.ID == c.repo.ID {
-			continue // on another host, or out of sight
+	sources := map[github.Repo][]report.RuleSource{}
+	for _, s := range rep.RuleSources {
+		from, _ := c.outside.Private(ctx, s.Name)
+		if from.ID != 0 && from.ID != c.repo.ID { // else it is on another host, or out of sight
+			sources[from] = append(sources[from], s)
 		}
+	}
+	for from, list := range sources {
+		user := queue.User{ID: c.repo.ID, Owner: c.repo.Owner, Name: c.repo.Name, At: c.Now(), Sources: list}
 		if err := c.Users.AddUser(ctx, c.repo.Installation, from.ID, user); err != nil {
 			c.log.Warn("it was not noted where rules come from", "repository", from.String(), "error", scrub(err.Error()))
 		}
@@ -34,13 +38,14 @@ func (c *check) noteUse(ctx context.Context, rep *report.Report) {
 }
 
 // tellUsers stores a job for each repository that takes rules from one whose branch was pushed to, if these may have
-// changed. They begin one after the other, those that were checked last first, so that what people wait for finds room
+// changed; refs are by what names it would. They begin one after the other, those that were checked last first, so that what people wait for finds room
 // between them.
-func (w *Worker) tellUsers(ctx context.Context, t Task, seen, tip string) error {
+func (w *Worker) tellUsers(ctx context.Context, t Task, refs []string, seen, tip string) error {
 	if w.Users == nil {
 		return nil
 	}
 	users, err := w.Users.Users(ctx, t.Key.Installation, t.Key.Repository)
+	users = slices.DeleteFunc(users, func(u queue.User) bool { return !u.Takes(refs) })
 	if err != nil || len(users) == 0 {
 		return err
 	}
@@ -63,6 +68,15 @@ func (w *Worker) tellUsers(ctx context.Context, t Task, seen, tip string) error 
 		}
 	}
 	return nil
+}
+
+// refsOf are the names by which settings name a branch.
+func refsOf(branch, defaultBranch string) []string {
+	refs := []string{branch, "refs/heads/" + branch}
+	if branch == defaultBranch {
+		refs = append(refs, "")
+	}
+	return refs
 }
 
 // mayHoldRules reports whether a file may hold rules, or what they are built from.

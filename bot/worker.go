@@ -33,7 +33,8 @@ type BlobURL func(path string, line int) string
 // too long for an address, and where there is no such branch.
 type NewFileURL func(path, content string) string
 
-// Worker turns jobs into check runs. All fields but Text, Drafts, Results, Users, Cache, Alarm, Pace, Log and Metrics are required; it is
+// Worker turns jobs into check runs. All fields but Text, Drafts, Results, Users, Outlooks, Budget, Cache, Alarm, Pace, Log
+// and Metrics are required; it is
 // safe for concurrent use.
 type Worker struct {
 	Client    Client
@@ -53,6 +54,11 @@ type Worker struct {
 	Results Results
 	// Users remembers which repositories take rules from others. Nil: nothing does.
 	Users Users
+	// Outlooks remembers what pull requests would change there, and OutlookSummary is the markdown that says it. Nil: nobody
+	// looks. Budget is what an installation has left of its hourly limit, see github.Client.Budget; nil: it is not known.
+	Outlooks       Outlooks
+	OutlookSummary func(o *report.Outlook) string
+	Budget         func(installation int64) (github.Budget, bool)
 	// of the engine; part of what a result depends on
 	Version string
 	// folder that has one for the checks of each installation, absolute; empty: none
@@ -148,6 +154,8 @@ func (w *Worker) route(ctx context.Context, t Task, log *slog.Logger) error {
 		return w.branch(ctx, t, log)
 	case t.Key.Group != "":
 		return w.group(ctx, t, log)
+	case t.Key.Outlook != 0:
+		return w.lookAhead(ctx, t, log)
 	}
 	return w.pull(ctx, t, log)
 }

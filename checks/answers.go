@@ -10,7 +10,6 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/review"
 	"github.com/lintel-bot/lintel/engine"
-	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render"
 )
 
@@ -22,8 +21,10 @@ type answers struct {
 	beyond  map[*engine.Exception]*report.Beyond // of the proposed ones
 	drafts  []report.Draft
 	lookups *lookups
-	unseen  []string         // kinds of which nothing is known that checks without policies would look at
 	alone   []report.Finding // what kustomizations violate by themselves and those that include them mend
+
+	undeclared []string // kinds whose fields nobody declares, which checks without policies would look at
+	notChecked []report.NotChecked
 }
 
 // ask asks the rules about all pairs. About objects that ask for deployments, and about what does nothing, no policy is
@@ -46,7 +47,7 @@ func ask(ctx context.Context, change report.Change, repo *repository, rules *rul
 		}
 		out.list = append(out.list, list...)
 	}
-	out.unseen = builtin.Unseen(ctx, v.Checks, news(pairs.list))
+	out.undeclared, out.notChecked = builtin.Unseen(ctx, v.Checks, pairs.list)
 	for _, a := range out.list {
 		for _, r := range a.Results {
 			pairs.secrets.Object(r.Patched)
@@ -115,7 +116,12 @@ func (a *answers) why(out map[string]report.About, policies *engine.Policies) ma
 func (a *answers) tell(out *report.Report) {
 	out.Findings = append(append(out.Findings, a.findings()...), a.alone...)
 	out.Drafts = append(out.Drafts, a.drafts...)
-	for _, kind := range a.unseen {
+	for _, n := range a.notChecked {
+		if !slices.Contains(out.NotChecked, n) { // other clusters may have it, too
+			out.NotChecked = append(out.NotChecked, n)
+		}
+	}
+	for _, kind := range a.undeclared {
 		if !slices.Contains(out.Undeclared, kind) {
 			out.Undeclared = append(out.Undeclared, kind)
 		}
@@ -125,16 +131,6 @@ func (a *answers) tell(out *report.Report) {
 		out.Mutations = append(out.Mutations, a.list[i].Mutated()...)
 		out.Warnings = append(out.Warnings, a.list[i].Combined()...)
 	}
-}
-
-// news are the objects that the head has.
-func news(pairs []*diff.Pair) (list []admission.Object) {
-	for _, p := range pairs {
-		if p.New != nil {
-			list = append(list, p.New.Object)
-		}
-	}
-	return list
 }
 
 // met adds the resources that a policy's rule was about.

@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"cmp"
 	"errors"
 	"path"
 	"slices"
@@ -28,6 +29,10 @@ func (r *repository) elsewhere(change report.Change, k *kept) {
 		c.Elsewhere.Sources = base
 	}
 	r.trees.Head.Elsewhere.Sources = head
+	if p := change.Proposed; p != nil {
+		r.trees.Rules.Elsewhere.Instead = &diff.Instead{Addresses: p.Addresses, Refs: p.Refs, Revision: p.Base}
+		r.trees.Head.Elsewhere.Instead = &diff.Instead{Addresses: p.Addresses, Refs: p.Refs, Revision: p.Head}
+	}
 }
 
 // inherit returns settings as those of the organisation leave them. Where these cannot be had or read, its policies
@@ -38,7 +43,7 @@ func (r *repository) inherit(c diff.Commit, own *settings.Settings) (*settings.S
 	}
 	from := settings.Default()
 	want := remote.Want{Kind: remote.Git, URL: c.Elsewhere.Defaults}
-	c.Elsewhere.Sources.Give(want)
+	c.Elsewhere.Seek(want, true)
 	_, src, err := c.Elsewhere.Open(want)
 	var failure *remote.Failure
 	switch {
@@ -64,11 +69,7 @@ func (r *repository) seek() {
 		}
 		want := func(list []report.PolicySource, given bool) {
 			for _, source := range list {
-				w := c.Elsewhere.Want(source)
-				if given {
-					c.Elsewhere.Sources.Give(w)
-				}
-				_, _ = c.Elsewhere.Sources.Get(w) // what it came to is said where its policies are found
+				c.Elsewhere.Seek(c.Elsewhere.Want(source), given)
 			}
 		}
 		for _, cluster := range append([]string{""}, s.ClusterNames()...) {
@@ -137,13 +138,15 @@ func resolved(outcomes []*outcome) (list []report.Resolved) {
 	return list
 }
 
-// ruleSources are the addresses of other repositories that rules in effect come from.
-func ruleSources(outcomes []*outcome) (list []string) {
+// ruleSources are the other repositories that rules in effect come from, each once.
+func ruleSources(outcomes []*outcome) (list []report.RuleSource) {
 	for _, o := range outcomes {
 		for _, r := range o.rules.before.Resolved {
-			list = append(list, r.Name)
+			list = append(list, report.RuleSource{Name: r.Name, Ref: r.Ref})
 		}
 	}
-	slices.Sort(list)
+	slices.SortFunc(list, func(a, b report.RuleSource) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Ref, b.Ref))
+	})
 	return slices.Compact(list)
 }

@@ -21,10 +21,7 @@ func (c *Checker) Inspect(ctx context.Context, change report.Change) (*report.In
 		return nil, err
 	}
 	out, err := inspect(ctx, change, repo)
-	if closed := repo.close(); err == nil {
-		err = closed
-	}
-	return out, err
+	return out, repo.close(err)
 }
 
 func inspect(ctx context.Context, change report.Change, repo *repository) (*report.Inspection, error) {

@@ -43,21 +43,24 @@ func open(ctx context.Context, change report.Change, k *kept) (*repository, erro
 		err = r.read(change, k)
 	}
 	if err != nil {
-		_ = objects.Close()
-		r.outside.Close()
-		return nil, err
+		return nil, r.close(err)
 	}
 	return r, nil
 }
 
-// close ends the reading. Its error says that not everything could be read that was asked for: no answer counts then.
-func (r *repository) close() error {
+// close ends the reading, and returns the error that there is already, or that not everything could be read that was
+// asked for: no answer counts then. That files are absent comes first, as somebody may fetch them.
+func (r *repository) close(err error) error {
 	defer r.objects.Close()
 	defer r.outside.Close()
-	if err := r.objects.Err(); err != nil {
-		return fmt.Errorf("the repository cannot be read whole: %w", err)
+	unread := r.objects.Err()
+	if unread != nil && (err == nil || r.objects.Absent()) {
+		return fmt.Errorf("the repository cannot be read whole: %w", unread)
 	}
-	return r.outside.Err()
+	if err == nil {
+		err = r.outside.Err()
+	}
+	return err
 }
 
 func (r *repository) read(change report.Change, k *kept) (err error) {
@@ -78,11 +81,18 @@ func (r *repository) read(change report.Change, k *kept) (err error) {
 		}
 	}
 	r.elsewhere(change, k)
-	if r.settings, r.standing, err = settings.Read(t.Rules.Tree); err != nil {
+	own, standing, err := settings.Read(t.Rules.Tree)
+	if err != nil {
 		return err
 	}
-	if r.settings, r.advice, err = r.inherit(t.Rules, r.settings); err != nil {
+	r.standing = standing
+	if r.settings, r.advice, err = r.inherit(t.Rules, own); err != nil {
 		return err
+	}
+	if change.Proposed != nil {
+		if r.proposed, _, err = r.inherit(t.Head, own); err != nil {
+			return err
+		}
 	}
 	r.objects.SetBlobLimit(r.settings.Limits.FileBytes)
 	r.objects.SetFileLimit(r.settings.Limits.Files)

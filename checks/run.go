@@ -25,10 +25,7 @@ func (c *Checker) Run(ctx context.Context, change report.Change) (*report.Report
 		return nil, err
 	}
 	out, err := c.check(ctx, change, repo, k)
-	if closed := repo.close(); err == nil {
-		err = closed
-	}
-	if err != nil {
+	if err = repo.close(err); err != nil {
 		return nil, err
 	}
 	return out, nil
@@ -37,6 +34,9 @@ func (c *Checker) Run(ctx context.Context, change report.Change) (*report.Report
 // check is the way of a change through the rooms: the pairs, and in each cluster the rules, the answers and the
 // preview; then the report.
 func (c *Checker) check(ctx context.Context, change report.Change, repo *repository, k *kept) (*report.Report, error) {
+	if change.Proposed != nil {
+		return c.proposed(ctx, change, repo, k)
+	}
 	pairs, err := pair(ctx, change, repo, k)
 	if err != nil {
 		return nil, err

@@ -131,6 +131,12 @@ func addresses(raw string) (web string, api *url.URL, err error) {
 	return web, api, nil
 }
 
+// IsEnterpriseServer reports whether the GitHub at an address, see Config.URL, is one that somebody runs themselves.
+func IsEnterpriseServer(address string) bool {
+	_, api, err := addresses(address)
+	return err == nil && strings.HasSuffix(api.Path, "/api/v3/")
+}
+
 // client wraps a transport in go-github.
 func (a *Client) client(t http.RoundTripper) *gh.Client {
 	c := gh.NewClient(&http.Client{Transport: t, Timeout: callTimeout})

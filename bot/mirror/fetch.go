@@ -23,12 +23,22 @@ import (
 // usedFile in a mirror has the time of its last use.
 const usedFile = "lintel-used"
 
+// What is made beside a mirror: one that is not ready yet, and one to try something with.
+const newSuffix, probeSuffix = ".new", ".probe"
+
 // session is one use of one mirror, under its lock.
 type session struct {
-	m    *Mirrors
-	repo github.Repo
-	dir  string
-	want Want
+	m       *Mirrors
+	repo    github.Repo
+	dir     string
+	want    Want
+	whole   bool // a mirror that is made is no partial one
+	partial bool // the mirror is
+	made    bool // the mirror was not there before
+	fresh   bool // no file of a commit can be there
+	over    bool // all mirrors take too much now
+
+	fetched bool // something, so that the mirror may have grown
 
 	address string // where the repository is, after redirects; empty until the network is used
 	token   string
@@ -44,7 +54,8 @@ func (s *session) prepare(ctx context.Context) error {
 		err = s.sweep()
 	}
 	if err == nil {
-		err = os.WriteFile(filepath.Join(s.dir, usedFile), nil, 0o600)
+		s.partial = isPartial(s.dir)
+		err = s.m.use(s.dir)
 	}
 	var failed *Failed
 	if err == nil || errors.As(err, &failed) {
@@ -64,10 +75,16 @@ func (s *session) create(ctx context.Context) error {
 	if os.Rename(s.m.formerDir(s.repo), s.dir) == nil {
 		return s.sweep()
 	}
-	fresh := s.dir + ".new"
+	fresh := s.dir + newSuffix
 	if err := s.initRepo(ctx, fresh); err != nil {
 		return err
 	}
+	if !s.whole {
+		if err := os.WriteFile(filepath.Join(fresh, partialFile), nil, 0o600); err != nil {
+			return err
+		}
+	}
+	s.made, s.fresh = true, true
 	return os.Rename(fresh, s.dir)
 }
 
@@ -160,7 +177,7 @@ func (s *session) refs(ctx context.Context) (baseRef string, err error) {
 	if len(remote) == 0 {
 		return "", nil
 	}
-	err = s.online(ctx, specs(remote)...)
+	err = s.online(ctx, request{specs: specs(remote)})
 	var failed *Failed
 	if errors.As(err, &failed) {
 		// One of the two may be gone, which fails the whole: fetch those that exist.
@@ -171,7 +188,7 @@ func (s *session) refs(ctx context.Context) (baseRef string, err error) {
 		if remote = there; len(remote) == 0 {
 			return "", nil
 		}
-		err = s.online(ctx, specs(remote)...)
+		err = s.online(ctx, request{specs: specs(remote)})
 	}
 	return remote[base], err
 }
@@ -207,7 +224,7 @@ func (s *session) exact(ctx context.Context, sha string) error {
 	if err != nil || len(missing) == 0 {
 		return err
 	}
-	err = s.online(ctx, "+"+sha+":refs/lintel/commits/"+sha)
+	err = s.online(ctx, request{specs: []string{"+" + sha + ":refs/lintel/commits/" + sha}})
 	if err == nil {
 		return nil
 	}
@@ -215,24 +232,31 @@ func (s *session) exact(ctx context.Context, sha string) error {
 	if !errors.As(err, &failed) {
 		return err
 	}
-	// The server answers and the address is right (online has found out): can it be read otherwise?
-	if _, listErr := s.m.git.run(ctx, s.network([]string{"ls-remote", "--quiet", "--end-of-options", s.address,
-		"HEAD"})); listErr != nil {
-		return listErr
-	}
 	if missing, checkErr := s.missing(ctx, sha); checkErr != nil || len(missing) == 0 {
 		return errors.Join(err, checkErr)
 	}
+	switch gone, probeErr := s.gone(ctx, sha); {
+	case probeErr != nil:
+		return probeErr
+	case gone:
+		return &Vanished{SHA: sha}
+	}
+	return err // the commit exists, the transfer had another problem
+}
+
+// gone reports whether a server that answers, at an address that is right (online has found out), does not give out a
+// commit.
+func (s *session) gone(ctx context.Context, sha string) (bool, error) {
+	if _, err := s.m.git.run(ctx, s.network([]string{"ls-remote", "--quiet", "--end-of-options", s.address,
+		"HEAD"})); err != nil {
+		return false, err
+	}
 	for range servedTries {
-		served, probeErr := s.served(ctx, sha)
-		if probeErr != nil {
-			return probeErr
-		}
-		if served {
-			return err // the commit exists, the transfer had another problem
+		if served, err := s.served(ctx, sha); err != nil || served {
+			return false, err
 		}
 	}
-	return &Vanished{SHA: sha}
+	return true, nil
 }
 
 // servedTries is how often the server has to refuse a commit before it counts as gone: one refusal could be
@@ -242,7 +266,7 @@ const servedTries = 2
 // served reports whether the server gives out a commit at all. It fetches nothing but that one object, into a
 // repository that is thrown away.
 func (s *session) served(ctx context.Context, sha string) (bool, error) {
-	scratch := s.dir + ".probe"
+	scratch := s.dir + probeSuffix
 	defer os.RemoveAll(scratch)
 	if err := s.initRepo(ctx, scratch); err != nil {
 		return false, datadir.WithoutPath(err)
@@ -273,13 +297,19 @@ func (s *session) mergeBase(ctx context.Context, tip string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// online fetches refspecs. If that fails, it finds out why with a request of its own: the repository was
-// renamed (then it tries again there), is gone, or the server has trouble.
-func (s *session) online(ctx context.Context, specs ...string) error {
+// request is what is fetched at once: references, or objects.
+type request struct {
+	specs []string // refspecs
+	ids   []string // of objects
+}
+
+// online fetches. If that fails, it finds out why with a request of its own: the repository was renamed (then it tries
+// again there), is gone, or the server has trouble.
+func (s *session) online(ctx context.Context, r request) error {
 	if err := s.connect(ctx); err != nil {
 		return err
 	}
-	err := s.download(ctx, specs)
+	err := s.download(ctx, r)
 	var failed *Failed
 	if !errors.As(err, &failed) {
 		return err
@@ -289,7 +319,7 @@ func (s *session) online(ctx context.Context, specs ...string) error {
 		return probeErr
 	}
 	if moved {
-		return s.download(ctx, specs)
+		return s.download(ctx, r)
 	}
 	return err
 }
@@ -315,19 +345,38 @@ func (s *session) connect(ctx context.Context) error {
 	return nil
 }
 
-func (s *session) download(ctx context.Context, specs []string) error {
-	args := append([]string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance",
-		"--no-recurse-submodules",
-		"--force", "--end-of-options", s.address}, specs...)
+func (s *session) download(ctx context.Context, r request) error {
+	from := s.address
+	if s.partial {
+		from = origin
+	}
+	args := []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance",
+		"--no-recurse-submodules", "--force"}
+	if len(r.ids) > 0 {
+		args = append(args, "--stdin")
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, s.m.timeout,
 		fmt.Errorf("fetching %s took longer than %s", s.repo, s.m.timeout))
 	defer cancel()
-	c := s.network(args)
+	c := s.network(slices.Concat(args, []string{"--end-of-options", from}, r.specs))
 	c.watch = s.withinSize
-	if _, err := s.m.git.run(ctx, c); err != nil {
-		return err
+	if s.partial {
+		c.config = promisor(s.address)
 	}
-	return s.withinSize()
+	if len(r.ids) > 0 {
+		c.stdin = strings.Join(r.ids, "\n") + "\n"
+		// Nothing is said about what is there: who has a commit need not have its files.
+		c.config = append(c.config, "fetch.negotiationAlgorithm", "noop", "http.postBuffer", strconv.Itoa(postBuffer))
+	}
+	_, err := s.m.git.run(ctx, c)
+	if err == nil {
+		err = s.withinSize()
+	}
+	if err != nil {
+		return errors.Join(err, s.sweep()) // what is not finished is of no use, and may be large
+	}
+	s.over = s.m.grown(s.dir, sizeOf(s.dir))
+	return nil
 }
 
 // network is a call that may use the network.
@@ -342,20 +391,7 @@ func (s *session) network(args []string) call {
 
 // withinSize returns a *TooLarge if the mirror, unfinished packs included, is over the limit.
 func (s *session) withinSize() error {
-	var size int64
-	err := filepath.WalkDir(filepath.Join(s.dir, "objects"), func(_ string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return nil // removed while we look
-		}
-		if info, err := d.Info(); err == nil {
-			size += info.Size()
-		}
-		return nil
-	})
-	if err != nil {
-		return datadir.WithoutPath(err)
-	}
-	if size > s.m.maxBytes {
+	if sizeOf(filepath.Join(s.dir, "objects")) > s.m.maxBytes {
 		return &TooLarge{Repo: s.repo.String(), Limit: s.m.maxBytes}
 	}
 	return nil

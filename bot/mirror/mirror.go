@@ -1,5 +1,5 @@
-// Package mirror keeps a bare copy of each repository that is checked, fetched with the native git over
-// HTTP, and reads single files from it.
+// Package mirror keeps a bare, partial copy of each repository that is checked, fetched with the native git over
+// HTTP, and reads single files from it: all commits and folders, and the files of the commits that checks read.
 //
 // What it fetches was written by strangers: objects are verified as they arrive, nothing is ever checked
 // out, and no hook, filter, submodule or credential helper runs. The token for a fetch is in the environment
@@ -33,25 +33,33 @@ type Client interface {
 
 // Config is what New needs.
 type Config struct {
-	Dir      string            // where the mirrors are kept; made if absent, for this user only
-	Git      string            // absolute path of git; empty: as gitcmd.Find finds it
-	Client   Client            // required
-	MaxBytes int64             // size of one mirror on disk at which a fetch is stopped; 0: 4 GiB
-	Timeout  time.Duration     // of one git process that uses the network; 0: 10 minutes
-	HTTP     http.RoundTripper // for finding out why a fetch failed; nil: http.DefaultTransport
+	Dir      string // where the mirrors are kept; made if absent, for this user only
+	Git      string // absolute path of git; empty: as gitcmd.Find finds it
+	Client   Client // required
+	MaxBytes int64  // size of one mirror on disk at which a fetch is stopped; 0: 4 GiB
+	// TotalBytes is how much all mirrors may take; those that were used longest ago go first, and none that was used
+	// within the hour. 0: any amount.
+	TotalBytes int64
+	Timeout    time.Duration     // of one git process that uses the network; 0: 10 minutes
+	HTTP       http.RoundTripper // for finding out why a fetch failed; nil: http.DefaultTransport
+	Now        func() time.Time  // nil: time.Now
 }
 
 // Mirrors are the mirrors in one folder. They are safe for concurrent use, also by several processes.
 type Mirrors struct {
-	dir      string
-	client   Client
-	git      runner
-	maxBytes int64
-	timeout  time.Duration
-	http     http.RoundTripper
+	dir        string
+	client     Client
+	git        runner
+	maxBytes   int64
+	totalBytes int64
+	timeout    time.Duration
+	http       http.RoundTripper
+	now        func() time.Time
 
 	mu    sync.Mutex
 	locks map[int64]chan struct{} // held: one element
+	repos map[string]github.Repo  // by the git directory that Fetch returned
+	sizes map[string]int64        // in bytes, by the git directory, as far as they were measured
 }
 
 // New prepares the folder. Its errors name what is wrong with the configuration.
@@ -75,7 +83,10 @@ func New(c Config) (*Mirrors, error) {
 	}
 	m := &Mirrors{dir: dir, client: c.Client, git: runner{path: git, home: dir}, maxBytes: cmp.Or(c.MaxBytes, 4<<30),
 		timeout: cmp.Or(c.Timeout, 10*time.Minute), http: cmp.Or(c.HTTP, http.DefaultTransport),
-		locks: map[int64]chan struct{}{}}
+		locks: map[int64]chan struct{}{}, repos: map[string]github.Repo{}, sizes: map[string]int64{}, totalBytes: c.TotalBytes, now: c.Now}
+	if m.now == nil {
+		m.now = time.Now
+	}
 	return m, nil
 }
 
@@ -85,6 +96,7 @@ type Want struct {
 	BaseRef string // name of the base branch; empty: BaseSHA alone
 	BaseSHA string // tip of the base branch as GitHub knows it; empty: whatever it is
 	HeadSHA string // required
+	Also    string // a further commit of which the files are read, if the mirror has it then; empty: none
 }
 
 // State is what the mirror has after a fetch.
@@ -103,6 +115,9 @@ func (w Want) validate() error {
 	}
 	if w.BaseSHA != "" && !objectID.MatchString(w.BaseSHA) {
 		return fmt.Errorf("the base %q is not a full commit id", w.BaseSHA)
+	}
+	if w.Also != "" && !objectID.MatchString(w.Also) {
+		return fmt.Errorf("%q is not a full commit id", w.Also)
 	}
 	if w.BaseSHA == "" && w.BaseRef == "" {
 		return errors.New("neither a base branch nor a base commit is given")
@@ -149,8 +164,9 @@ func (m *Mirrors) formerDir(repo github.Repo) string {
 	return filepath.Join(m.dir, strconv.FormatInt(repo.ID, 10)+".git")
 }
 
-// Fetch makes sure that the mirror of a repository has the wanted commits and finds their merge base. If both are there
-// already, it does not use the network. A mirror that turns out to be corrupted is removed and cloned again, once.
+// Fetch makes sure that the mirror of a repository has the wanted commits, finds their merge base, and makes sure that
+// all files of the head, the merge base and the base's tip are there, so that reading them needs no network. If all of
+// that is there already, it does not use the network. A mirror that turns out to be corrupted is removed and cloned again, once.
 //
 // Its errors are *Vanished, *NoMergeBase, *TooLarge, *Denied, *github.RetryLater, those of the Client, or others that
 // a later try may cure.
@@ -161,19 +177,66 @@ func (m *Mirrors) Fetch(ctx context.Context, repo github.Repo, want Want) (State
 	if err := want.validate(); err != nil {
 		return State{}, err
 	}
+	state, over, err := m.fetchLocked(ctx, repo, want)
+	if over {
+		if problem := m.makeRoom(ctx); err == nil && ctx.Err() == nil {
+			err = problem
+		}
+	}
+	return state, err
+}
+
+// fetchLocked is Fetch under the lock of the mirror. Over is whether all mirrors take too much now.
+func (m *Mirrors) fetchLocked(ctx context.Context, repo github.Repo, want Want) (state State, over bool, err error) {
 	unlock, err := m.lock(ctx, repo.ID)
 	if err != nil {
-		return State{}, err
+		return State{}, false, err
 	}
 	defer unlock()
-	state, err := m.fetch(ctx, repo, want)
-	if err == nil || ctx.Err() != nil || !m.corrupted(ctx, repo, err) {
-		return state, err
+	s := &session{m: m, repo: repo, dir: m.gitDir(repo), want: want}
+	defer func() { over = s.over }()
+	state, err = m.fetch(ctx, s)
+	if err == nil || ctx.Err() != nil {
+		return state, false, err
 	}
+	// A server that does not give a part to somebody who has nothing yet is asked for all.
+	var large *TooLarge
+	whole := m.refused(repo, err)
+	switch {
+	case errors.As(err, &large): // if anything was there before, it may be what is not needed any more
+	case !whole && !m.corrupted(ctx, repo, err):
+		return state, false, err
+	}
+	if problem := m.remove(repo); problem != nil {
+		return State{}, false, problem
+	}
+	if large != nil && s.made {
+		return State{}, false, err
+	}
+	s = &session{m: m, repo: repo, dir: s.dir, want: want, whole: whole}
+	state, again := m.fetch(ctx, s)
+	if again != nil && (whole || errors.As(again, &large)) {
+		return State{}, false, errors.Join(again, m.remove(repo))
+	}
+	return state, false, again
+}
+
+func (m *Mirrors) remove(repo github.Repo) error {
+	m.grown(m.gitDir(repo), 0)
 	if err := os.RemoveAll(m.gitDir(repo)); err != nil {
-		return State{}, fmt.Errorf("removing a corrupted mirror of %s: %w", repo, datadir.WithoutPath(err))
+		return fmt.Errorf("removing the mirror of %s: %w", repo, datadir.WithoutPath(err))
 	}
-	return m.fetch(ctx, repo, want)
+	return nil
+}
+
+// refused reports whether an error, which is none of the expected ones, kept a partial mirror from getting anything.
+func (m *Mirrors) refused(repo github.Repo, err error) bool {
+	var failed *Failed
+	if !errors.As(err, &failed) || !isPartial(m.gitDir(repo)) {
+		return false
+	}
+	packs, err := packsOf(m.gitDir(repo))
+	return err == nil && len(packs) == 0
 }
 
 // corrupted reports whether the mirror itself is the reason of an error that is none of the expected ones.
@@ -182,16 +245,20 @@ func (m *Mirrors) corrupted(ctx context.Context, repo github.Repo, err error) bo
 	if !errors.As(err, &failed) {
 		return false
 	}
-	if _, err := os.Stat(m.gitDir(repo)); err != nil {
+	dir := m.gitDir(repo)
+	if _, err := os.Stat(dir); err != nil {
 		return false
 	}
-	_, err = m.git.run(ctx, call{dir: m.gitDir(repo), args: []string{"fsck", "--connectivity-only", "--no-dangling",
-		"--no-progress"}})
+	look := []string{"fsck", "--connectivity-only", "--no-dangling", "--no-progress"}
+	if isPartial(dir) { // of which git takes anything that is absent for promised
+		look = []string{"rev-list", "--objects", "--filter=blob:none", "--quiet", "--all"}
+	}
+	_, err = m.git.run(ctx, call{dir: dir, args: look})
 	return err != nil && ctx.Err() == nil
 }
 
-func (m *Mirrors) fetch(ctx context.Context, repo github.Repo, want Want) (State, error) {
-	s := &session{m: m, repo: repo, dir: m.gitDir(repo), want: want}
+func (m *Mirrors) fetch(ctx context.Context, s *session) (State, error) {
+	want := s.want
 	if err := s.prepare(ctx); err != nil {
 		return State{}, err
 	}
@@ -203,11 +270,27 @@ func (m *Mirrors) fetch(ctx context.Context, repo github.Repo, want Want) (State
 	if err != nil {
 		return State{}, err
 	}
+	read := []string{tip, base, want.HeadSHA}
+	if want.Also != "" {
+		missing, err := s.missing(ctx, want.Also)
+		if err != nil {
+			return State{}, err
+		}
+		if len(missing) == 0 {
+			read = append(read, want.Also)
+		}
+	}
+	if err := s.complete(ctx, read...); err != nil {
+		return State{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.repos[s.dir] = s.repo
 	return State{GitDir: s.dir, MergeBase: base, BaseTip: tip}, nil
 }
 
-// Ensure makes sure that one commit is in the mirror of a repository, for example one that was reviewed and
-// then pushed over. A *Vanished means that GitHub does not have it any more.
+// Ensure makes sure that one commit is in the mirror of a repository with its folders, but not the content of its files,
+// for example one that was reviewed and then pushed over. A *Vanished means that GitHub does not have it any more.
 func (m *Mirrors) Ensure(ctx context.Context, repo github.Repo, sha string) error {
 	if repo.ID <= 0 || !objectID.MatchString(sha) {
 		return &Vanished{SHA: sha}
@@ -231,53 +314,14 @@ func (m *Mirrors) Discard(ctx context.Context, repo github.Repo) error {
 		return err
 	}
 	defer unlock()
-	if err := os.RemoveAll(m.gitDir(repo)); err != nil {
-		return fmt.Errorf("removing the mirror of %s: %w", repo, datadir.WithoutPath(err))
-	}
-	return nil
+	return m.remove(repo)
 }
 
-// packs is how many packs a mirror may have before Maintain joins them: each fetch adds one.
-const packs = 30
-
-// Maintain removes the mirrors that were not used since a time and packs those that had many fetches. It skips a mirror
-// in use. Objects that nothing refers to stay for two weeks, so that a check that is running keeps what it reads.
-func (m *Mirrors) Maintain(ctx context.Context, unusedSince time.Time) error {
-	var all []string
-	for _, pattern := range []string{"*.git", filepath.Join("*", "*.git")} {
-		found, err := filepath.Glob(filepath.Join(m.dir, pattern))
-		if err != nil {
-			return fmt.Errorf("the folder for mirrors: %w", err)
-		}
-		all = append(all, found...)
-	}
-	var problems []error
-	for _, dir := range all {
-		id, err := strconv.ParseInt(strings.TrimSuffix(filepath.Base(dir), ".git"), 10, 64)
-		if err != nil {
-			continue
-		}
-		unlock, err := m.tryLock(id)
-		if err != nil {
-			continue
-		}
-		problems = append(problems, m.maintain(ctx, dir, unusedSince))
-		unlock()
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-	}
-	return errors.Join(problems...)
-}
-
-func (m *Mirrors) maintain(ctx context.Context, dir string, unusedSince time.Time) error {
-	if info, err := os.Stat(filepath.Join(dir, usedFile)); err != nil || info.ModTime().Before(unusedSince) {
-		return datadir.WithoutPath(os.RemoveAll(dir))
-	}
-	found, err := filepath.Glob(filepath.Join(dir, "objects", "pack", "*.pack"))
-	if err != nil || len(found) <= packs {
+// use notes that a mirror is used now.
+func (m *Mirrors) use(dir string) error {
+	file, now := filepath.Join(dir, usedFile), m.now()
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		return err
 	}
-	_, err = m.git.run(ctx, call{dir: dir, args: []string{"gc", "--quiet", "--prune=2.weeks.ago"}})
-	return err
+	return os.Chtimes(file, now, now)
 }

@@ -13,28 +13,52 @@ import (
 // maxBlob bounds a file that Blob reads; the files it is for are far smaller.
 const maxBlob = 16 << 20
 
-// missing returns those of the commits that a repository does not have, by git's machine-readable answer.
+// maxAnswer bounds what git says about one object, in bytes.
+const maxAnswer = 128
+
+// missing returns those of the commits that a repository does not have.
 func (r runner) missing(ctx context.Context, gitDir string, shas ...string) ([]string, error) {
+	kinds, err := r.kinds(ctx, gitDir, shas, "^{commit}")
+	return pick(shas, func(i int) bool { return kinds[i] != "commit" }), err
+}
+
+// lacking returns those of the objects that a repository does not have.
+func (r runner) lacking(ctx context.Context, gitDir string, ids []string) ([]string, error) {
+	kinds, err := r.kinds(ctx, gitDir, ids, "")
+	return pick(ids, func(i int) bool { return isMissing(kinds[i]) }), err
+}
+
+func isMissing(kind string) bool { return strings.HasSuffix(kind, " missing") }
+
+// kinds returns what each of the objects is, by git's machine-readable answer, which ends with " missing" for what is
+// not there. Suffix says what each is taken for. On an error there are none.
+func (r runner) kinds(ctx context.Context, gitDir string, ids []string, suffix string) ([]string, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
 	var ask strings.Builder
-	for _, sha := range shas {
-		ask.WriteString(sha + "^{commit}\n")
+	for _, id := range ids {
+		ask.WriteString(id + suffix + "\n")
 	}
 	out, err := r.run(ctx, call{dir: gitDir, args: []string{"cat-file", "--batch-check=%(objecttype)"},
-		stdin: ask.String()})
+		stdin: ask.String(), max: int64(len(ids)) * maxAnswer})
 	if err != nil {
-		return nil, err
+		return make([]string, len(ids)), err
 	}
 	answers := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
-	if len(answers) != len(shas) {
-		return nil, &Failed{Command: "cat-file", Reason: "unexpected answer"}
+	if len(answers) != len(ids) {
+		return make([]string, len(ids)), &Failed{Command: "cat-file", Reason: "unexpected answer"}
 	}
-	var missing []string
-	for i, answer := range answers {
-		if answer != "commit" {
-			missing = append(missing, shas[i])
+	return answers, nil
+}
+
+func pick(list []string, want func(i int) bool) (out []string) {
+	for i, s := range list {
+		if want(i) {
+			out = append(out, s)
 		}
 	}
-	return missing, nil
+	return out
 }
 
 // BlobID returns the object id of the regular file at a path of a commit. Symbolic links do not count: their

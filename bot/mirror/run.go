@@ -27,6 +27,7 @@ type call struct {
 
 	origin, token string       // set: this call may use the network, with this token, at this server only
 	hide          []string     // further texts to keep out of errors
+	config        []string     // further configuration, names and values
 	watch         func() error // called now and then while git runs; an error stops it
 }
 
@@ -116,6 +117,7 @@ func (r runner) environment(c call) []string {
 		// Limited to the server's address: git sends it to no other.
 		config = append(config, "http."+c.origin+"/.extraHeader", "Authorization: Basic "+basic(c.token))
 	}
+	config = append(config, c.config...)
 	for i := 0; i+1 < len(config); i += 2 {
 		n := strconv.Itoa(i / 2)
 		env = append(env, "GIT_CONFIG_KEY_"+n+"="+config[i], "GIT_CONFIG_VALUE_"+n+"="+config[i+1])

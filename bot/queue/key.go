@@ -27,7 +27,7 @@ import (
 // prefix is the first token of all subjects of jobs.
 const prefix = "check."
 
-// Key is what is to be checked or looked at. Exactly one of Number, Commit, Branch, Group and All is set.
+// Key is what is to be checked or looked at. Exactly one of Number, Commit, Branch, Group, Outlook and All is set.
 type Key struct {
 	Installation int64
 	Repository   int64  // zero only with All: every repository of the installation
@@ -35,6 +35,7 @@ type Key struct {
 	Commit       string // full hexadecimal object id, lower case: all open pull requests that have it as their head
 	Branch       string // name: the report of a branch, and the open pull requests that go into it
 	Group        string // object id of the head of a merge group
+	Outlook      int    // number of a pull request: what its rules would change in the repositories that take them
 	All          bool   // everything open in the repository, as far as it has not been checked
 }
 
@@ -48,6 +49,8 @@ func (k Key) String() string {
 		last = branchMark + hex.EncodeToString([]byte(k.Branch)) // names hold dots, slashes and stars
 	case k.Group != "":
 		last = groupMark + k.Group
+	case k.Outlook != 0:
+		last = outlookMark + strconv.Itoa(k.Outlook)
 	case k.All:
 		last = allMark
 	}
@@ -56,10 +59,11 @@ func (k Key) String() string {
 
 // What the last token of a subject begins with; a number stands for a pull request.
 const (
-	commitMark = "sha-"
-	branchMark = "branch-"
-	groupMark  = "group-"
-	allMark    = "all"
+	commitMark  = "sha-"
+	branchMark  = "branch-"
+	groupMark   = "group-"
+	outlookMark = "outlook-"
+	allMark     = "all"
 )
 
 // maxBranch is GitHub's limit for the name of a branch, in bytes.
@@ -68,7 +72,7 @@ const maxBranch = 255
 // Validate returns what is wrong with a key that cannot be published.
 func (k Key) Validate() error {
 	kinds := 0
-	for _, set := range []bool{k.Number != 0, k.Commit != "", k.Branch != "", k.Group != "", k.All} {
+	for _, set := range []bool{k.Number != 0, k.Commit != "", k.Branch != "", k.Group != "", k.Outlook != 0, k.All} {
 		if set {
 			kinds++
 		}
@@ -78,10 +82,10 @@ func (k Key) Validate() error {
 		return fmt.Errorf("installation id %d is not positive", k.Installation)
 	case k.Repository < 0 || k.Repository == 0 && !k.All:
 		return fmt.Errorf("repository id %d is not positive", k.Repository)
-	case kinds == 0 || k.Number < 0:
-		return fmt.Errorf("pull request number %d is not positive", k.Number)
+	case kinds == 0 || k.Number < 0 || k.Outlook < 0:
+		return fmt.Errorf("pull request number %d is not positive", min(k.Number, k.Outlook))
 	case kinds > 1:
-		return fmt.Errorf("a key has one of pull request, commit, branch, group and all")
+		return fmt.Errorf("a key has one of pull request, commit, branch, group, outlook and all")
 	case k.Commit != "" && !IsObjectID(k.Commit):
 		return fmt.Errorf("%q is not an object id", k.Commit)
 	case k.Group != "" && !IsObjectID(k.Group):
@@ -94,12 +98,13 @@ func (k Key) Validate() error {
 
 // Subject is what check runs for the key are about.
 func (k Key) Subject() runid.Subject {
-	return runid.Subject{Number: k.Number, Branch: k.Branch, Group: k.Group}
+	return runid.Subject{Number: k.Number, Branch: k.Branch, Group: k.Group, Outlook: k.Outlook}
 }
 
 // Of returns the key of what a check run is about, in the repository of k. The error says that nothing can be about it.
 func (k Key) Of(s runid.Subject) (Key, error) {
-	key := Key{Installation: k.Installation, Repository: k.Repository, Number: s.Number, Branch: s.Branch, Group: s.Group}
+	key := Key{Installation: k.Installation, Repository: k.Repository, Number: s.Number, Branch: s.Branch, Group: s.Group,
+		Outlook: s.Outlook}
 	return key, key.Validate()
 }
 
@@ -130,6 +135,10 @@ func parseKey(subject string) (Key, error) {
 			return Key{}, fmt.Errorf("branch in subject %q: %w", subject, err)
 		}
 		k.Branch = string(data)
+	} else if number, ok := strings.CutPrefix(last, outlookMark); ok {
+		if k.Outlook, err = strconv.Atoi(number); err != nil {
+			return Key{}, fmt.Errorf("pull request in subject %q: %w", subject, err)
+		}
 	} else if last == allMark {
 		k.All = true
 	} else if k.Number, err = strconv.Atoi(last); err != nil {

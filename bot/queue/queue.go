@@ -79,6 +79,7 @@ type Queue struct {
 
 	leaseStream jetstream.Stream // of leases
 	users       *Bucket          // who takes rules from whom
+	outlooks    *Bucket          // what changes of rules would change there
 	peers       peers
 }
 
@@ -87,6 +88,7 @@ type Queue struct {
 func Open(ctx context.Context, config Config) (*Queue, error) {
 	q := &Queue{config: config.withDefaults()}
 	q.users = q.Bucket("RULE_USERS", userBytes, userTTL)
+	q.outlooks = q.Bucket("OUTLOOKS", outlookBytes, outlookTTL)
 	if err := q.connect(); err != nil {
 		q.Close()
 		return nil, err

@@ -76,7 +76,7 @@ func TestKeys(t *testing.T) {
 	sha := strings.Repeat("0a", 20)
 	for _, key := range []Key{one, {Installation: 1, Repository: 2, Commit: sha},
 		{Installation: 1, Repository: 2, Group: sha}, {Installation: 1, Repository: 2, All: true},
-		{Installation: 1, All: true}, {Installation: 1, Repository: 2, Branch: "release/1.0 *>"},
+		{Installation: 1, Repository: 2, Outlook: 12}, {Installation: 1, All: true}, {Installation: 1, Repository: 2, Branch: "release/1.0 *>"},
 		{Installation: 1, Repository: 2, Branch: strings.Repeat("é", 127)}} {
 		got, err := parseKey(key.natsSubject())
 		if err != nil || got != key {
@@ -89,14 +89,15 @@ func TestKeys(t *testing.T) {
 		{Installation: 1, Repository: 2, Commit: "a.b"}, {Installation: 1, Repository: 2, Commit: strings.ToUpper(sha)},
 		{Installation: 1, Repository: 2, Group: "x"}, {Installation: 1, Branch: "main"},
 		{Installation: 1, Repository: 2, Branch: strings.Repeat("b", 256)},
-		{Installation: 1, Repository: 2, Branch: "b", All: true},
+		{Installation: 1, Repository: 2, Branch: "b", All: true}, {Installation: 1, Repository: 2, Outlook: -1},
+		{Installation: 1, Repository: 2, Outlook: 3, Number: 3}, {Installation: 1, Outlook: 3},
 	} {
 		if key.Validate() == nil {
 			t.Errorf("%+v is valid", key)
 		}
 	}
 	for _, subject := range []string{"", "check.1.2", "check.1.2.3.4", "other.1.2.3", "check.x.2.3", "check.1.x.3",
-		"check.1.2.x", "check.1.2.0", "check.1.2.branch-zz", "check.1.2.branch-", "check.1.2.group-1", "check.1.0.1"} {
+		"check.1.2.x", "check.1.2.0", "check.1.2.branch-zz", "check.1.2.branch-", "check.1.2.group-1", "check.1.0.1", "check.1.2.outlook-0", "check.1.2.outlook-x"} {
 		if key, err := parseKey(subject); err == nil {
 			t.Errorf("parseKey(%q) = %v", subject, key)
 		}

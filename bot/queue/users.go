@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 const (
@@ -25,6 +27,22 @@ type User struct {
 	Owner string    `json:"owner"`
 	Name  string    `json:"name"`
 	At    time.Time `json:"at"` // of the last check that is known to have done so, give or take a day
+	// Sources are what it takes of the other repository; none where that was not noted yet.
+	Sources []report.RuleSource `json:"sources,omitempty"`
+}
+
+// Takes reports whether the user may take rules from a branch; refs are the names by which it would.
+func (u User) Takes(refs []string) bool {
+	return len(u.Sources) == 0 ||
+		slices.ContainsFunc(u.Sources, func(s report.RuleSource) bool { return slices.Contains(refs, s.Ref) })
+}
+
+// Addresses are those by which the user names the other repository.
+func (u User) Addresses() (list []string) {
+	for _, s := range u.Sources {
+		list = append(list, s.Name)
+	}
+	return list
 }
 
 // AddUser remembers that a repository takes rules from another.
@@ -36,7 +54,7 @@ func (q *Queue) AddUser(ctx context.Context, installation, from int64, u User) e
 	}
 	var known User
 	if data != nil && json.Unmarshal(data, &known) == nil && known.Owner == u.Owner && known.Name == u.Name &&
-		u.At.Sub(known.At) < userFresh {
+		slices.Equal(known.Sources, u.Sources) && u.At.Sub(known.At) < userFresh {
 		return nil
 	}
 	if data, err = json.Marshal(u); err != nil {

@@ -183,14 +183,16 @@ func (h *Handler) result(r *http.Request, repository Repository, path []string, 
 	if err != nil {
 		return nil, false, err
 	}
-	if len(others) == 0 {
-		return nil, false, ErrNone
-	}
-	m := &others[0]
-	if len(path) > 1 {
+	var m *Meta
+	switch {
+	case len(path) > 1:
 		if m, err = h.meta(ctx, repository, head, path[1], others); err != nil {
 			return nil, false, err
 		}
+	case len(others) == 0:
+		return nil, false, ErrNone
+	default:
+		m = &others[0]
 	}
 	shown := *m
 	shown.Repository = repository // as it is called now

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/lintel-bot/lintel/checks/report"
 )
@@ -68,5 +69,34 @@ func TestManyForeign(t *testing.T) {
 	put(t, h.store, r)
 	if w := h.ask(http.MethodGet, "/r/octo-org/fleet.gitops/"+headA); !strings.Contains(w.Body.String(), "without [u20 u21 u22 u23 u24]") {
 		t.Error(w.Body)
+	}
+}
+
+// What only a change of another repository would bring has a page, and is in no list: the newest result of a commit is
+// that of its check.
+func TestOutlookIsInNoList(t *testing.T) {
+	h := newHouse(t, Config{})
+	h.guard.seen = map[int64]Access{11: Public}
+	outlook := resultOf("outlook", headA, clock.Add(time.Hour))
+	outlook.Pull, outlook.Outlook, outlook.Title = nil, "octo-org/policies#1", "Once merged"
+	put(t, h.store, outlook)
+	if w := h.ask(http.MethodGet, "/r/octo-org/fleet.gitops/"+headA); w.Code != http.StatusNotFound {
+		t.Errorf("there is no other result: %d", w.Code)
+	}
+	own := resultOf("own", headA, clock)
+	put(t, h.store, own)
+	put(t, h.store, outlook)
+	list, err := h.store.OfHead(t.Context(), 11, headA)
+	if err != nil || len(list) != 1 || list[0].ID != own.ID {
+		t.Errorf("%v %+v", err, list)
+	}
+	for _, r := range []*Stored{own, outlook} {
+		if w := h.ask(http.MethodGet, r.Path()); w.Code != http.StatusOK {
+			t.Errorf("%s: %d", r.Title, w.Code)
+		}
+	}
+	overview, err := h.store.Overview(t.Context(), 11)
+	if err != nil || len(overview.Pulls) != 1 || overview.Pulls[0].ID != own.ID || len(overview.Branch) != 0 {
+		t.Errorf("%v %+v", err, overview)
 	}
 }

@@ -242,7 +242,8 @@ func (s *Store) Meta(ctx context.Context, repository int64, head, id string) (*M
 	return s.meta(ctx, resultKey(repository, head, id))
 }
 
-// OfHead returns the results of a commit, the one that was stored last first: no clock has a say.
+// OfHead returns the results of a commit, the one that was stored last first: no clock has a say. What only changes
+// elsewhere would bring is not among them.
 func (s *Store) OfHead(ctx context.Context, repository int64, head string) ([]Meta, error) {
 	if !headForm.MatchString(head) {
 		return nil, nil
@@ -269,7 +270,7 @@ func (s *Store) OfHead(ctx context.Context, repository int64, head string) ([]Me
 	slices.SortFunc(all, func(a, b written) int { return cmp.Compare(b.revision, a.revision) })
 	var list []Meta
 	for _, w := range all {
-		if w.meta != nil && len(list) < maxOthers {
+		if w.meta != nil && w.meta.Outlook == "" && len(list) < maxOthers {
 			list = append(list, *w.meta)
 		}
 	}

@@ -7,6 +7,7 @@
 //	pr-12/<digest>~success         likewise; the run itself shows the worse result of another subject of its commit
 //	pr-12/<digest>!1767225600      likewise; the result is good until that second of Unix time
 //	group-<commit>/failed-7-<sum>  ended by job 7 as a failure that another try does not change
+//	outlook-12/<digest>            a result about what pull request 12 would change in other repositories
 //	branch-<hex>/gave-up-2-7       ended by job 7 without a result, by no fault of the change, for the second time
 package runid
 
@@ -18,11 +19,13 @@ import (
 	"time"
 )
 
-// Subject is what a check run is about, within its repository: one of a pull request, a branch and a merge group.
+// Subject is what a check run is about, within its repository: one of a pull request, a branch, a merge group, and what
+// a pull request would change elsewhere.
 type Subject struct {
-	Number int    // of the pull request
-	Branch string // name
-	Group  string // head commit of the merge group
+	Number  int    // of the pull request
+	Branch  string // name
+	Group   string // head commit of the merge group
+	Outlook int    // number of the pull request whose rules other repositories take
 }
 
 // String is the subject as an id has it.
@@ -32,6 +35,8 @@ func (s Subject) String() string {
 		return "branch-" + hex.EncodeToString([]byte(s.Branch)) // its name may hold the signs that end a subject
 	case s.Group != "":
 		return "group-" + s.Group
+	case s.Outlook != 0:
+		return "outlook-" + strconv.Itoa(s.Outlook)
 	}
 	return "pr-" + strconv.Itoa(s.Number)
 }
@@ -120,13 +125,15 @@ func Parse(text string) (ID, error) {
 		id.Subject.Branch = string(branch)
 	case "group":
 		id.Subject.Group = name
+	case "outlook":
+		id.Subject.Outlook, _ = strconv.Atoi(name)
 	}
 	outcome, until, _ := strings.Cut(outcome, "!")
 	id.Until, _ = strconv.ParseInt(until, 10, 64)
 	outcome, id.Own, _ = strings.Cut(outcome, "~")
 	id.readOutcome(outcome)
 	switch {
-	case id.Subject == (Subject{}), id.Subject.Number < 0, id.State == GaveUp && id.Times < 1,
+	case id.Subject == (Subject{}), id.Subject.Number < 0, id.Subject.Outlook < 0, id.State == GaveUp && id.Times < 1,
 		id.Until < 0, id.State != Result && (id.Own != "" || id.Until != 0), strings.Contains(outcome, "/"),
 		id.String() != text:
 		return ID{}, fmt.Errorf("%q is not the external id of a check run of Lintel", text)

@@ -21,6 +21,7 @@ func TestParse(t *testing.T) {
 		"pr-1/00ff!1767225600":         {Subject: Subject{Number: 1}, Digest: "00ff", Until: 1767225600},
 		"pr-1/failed-9-00ff":           {Subject: Subject{Number: 1}, State: Failed, Job: 9, Digest: "00ff"},
 		"pr-1/gave-up-2-9":             {Subject: Subject{Number: 1}, State: GaveUp, Job: 9, Times: 2},
+		"outlook-12+d/abc":             {Subject: Subject{Outlook: 12}, Demand: "d", Digest: "abc"},
 		"branch-612f622b63/abc":        {Subject: Subject{Branch: "a/b+c"}, Digest: "abc"},
 		"group-" + commit + "/begun-1": {Subject: Subject{Group: commit}, State: Begun, Job: 1},
 	} {
@@ -36,7 +37,7 @@ func TestParse(t *testing.T) {
 func TestForeignIDs(t *testing.T) {
 	for _, text := range []string{
 		"", "/", "x", "x/", "pr-12", "pr/x", "pr-0/x", "pr-012/x", "pr--1/x", "pr-+1/x", "pr-x/x", "pr-1+/x", "pr-1/x/y",
-		"branch-/x", "branch-6/x",
+		"branch-/x", "branch-6/x", "outlook-/x", "outlook-0/x", "outlook--1/x",
 		"branch-6G/x", "branch-6A/x", "group-/x", "tag-1/x", "pr-1/begun-", "pr-1/begun-x", "pr-1/begun-07", "pr-1/failed-1",
 		"pr-1/gave-up-9", "pr-1/gave-up-0-9", "pr-1/gave-up-x-1", "pr-1/gave-up-1-1-1",
 		"pr-1/00ff~", "pr-1/00ff!", "pr-1/00ff!0", "pr-1/00ff!x", "pr-1/00ff!-1", "pr-1/00ff!1~success", "pr-1/begun-1~success",

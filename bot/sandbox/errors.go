@@ -23,6 +23,8 @@ func (e *Crash) Unwrap() error { return e.Err }
 type Failed struct {
 	Message  string `json:"message"`
 	Panicked bool   `json:"panicked,omitempty"` // it was a recovered panic: a defect of the program
+	// Absent are the ids of objects that the repository of the change lacks: with them, the same job can be done.
+	Absent []string `json:"absent,omitempty"`
 }
 
 func (e *Failed) Error() string { return e.Message }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/render/tree"
 )
 
 // TestMain makes the test binary its own child: the first argument says which part it plays.
@@ -91,6 +92,8 @@ func act(ctx context.Context, c report.Change) (*report.Report, error) {
 		title = strconv.Itoa(os.Getpid())
 	case "error":
 		return nil, errors.New("the head commit is not there")
+	case "absent":
+		return nil, fmt.Errorf("reading: %w", &tree.AbsentError{GitDir: c.Base, IDs: []string{"x", "y"}})
 	case "nothing":
 		return nil, nil
 	case "panic":
@@ -456,6 +459,18 @@ func BenchmarkWarmJob(b *testing.B) {
 	for b.Loop() {
 		if _, err := x.Run(b.Context(), report.Change{Head: "pid"}); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// What the repository of a change lacks is said, and what another one lacks is not taken for it.
+func TestAbsent(t *testing.T) {
+	b := testSandbox(t, nil)
+	for of, want := range map[string][]string{"/mirror": {"x", "y"}, "/another": nil} {
+		var failed *Failed
+		_, err := b.Run(t.Context(), report.Change{Head: "absent", GitDir: "/mirror", Base: of})
+		if !errors.As(err, &failed) || !slices.Equal(failed.Absent, want) {
+			t.Errorf("%s: %#v", of, err)
 		}
 	}
 }

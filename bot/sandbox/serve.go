@@ -15,6 +15,7 @@ import (
 	"runtime/metrics"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/render/tree"
 )
 
 // ErrNetwork is the answer to everything in the child that asks for the network.
@@ -114,11 +115,20 @@ func work(ctx context.Context, q request, checker Checker) (a answer) {
 	}
 	switch {
 	case err != nil:
-		return answer{Failed: &Failed{Message: err.Error()}}
+		return answer{Failed: failed(q, err)}
 	case a.Report == nil && a.Inspection == nil && a.Showing == nil:
 		return answer{Failed: &Failed{Message: "the check ended without a report"}}
 	}
 	return a
+}
+
+func failed(q request, err error) *Failed {
+	f := &Failed{Message: err.Error()}
+	var absent *tree.AbsentError
+	if errors.As(err, &absent) && q.Change != nil && absent.GitDir == q.Change.GitDir {
+		f.Absent = absent.IDs
+	}
+	return f
 }
 
 // held is how much memory the process holds, in bytes. Garbage is not counted where it matters: over the

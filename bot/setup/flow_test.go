@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -445,5 +446,40 @@ func TestConfiguredAddress(t *testing.T) {
 	fields.Set("address", "https://evil.example.com")
 	if page := s.post(action, fields); page.code != http.StatusOK || strings.Contains(page.body, "evil") {
 		t.Errorf("%d\n%s", page.code, page.body)
+	}
+}
+
+// The manifest is public where somebody asks for that only, and asks an Enterprise Server for no event that it lacks.
+func TestManifestFits(t *testing.T) {
+	for _, c := range []struct {
+		github, public string
+		isPublic       bool
+		queues         bool
+	}{
+		{"https://github.com", "", false, true},
+		{"https://github.com", "yes", true, true},
+		{"https://octo.ghe.com", "", false, true},
+		{"https://github.example.com", "", false, false},
+	} {
+		s := newScene(t, func(conf *Config) { conf.GitHubURL = c.github })
+		answers := url.Values{"token": {s.setup.token}, "address": {"https://lintel.example.com"}}
+		if c.public != "" {
+			answers.Set("public", c.public)
+		}
+		_, fields := s.form(s.post(s.url+"/setup", answers))
+		var m Manifest
+		if err := json.Unmarshal([]byte(fields.Get("manifest")), &m); err != nil {
+			t.Fatal(err)
+		}
+		event, permission := slices.Contains(m.Events, mergeGroup), m.Permissions[mergeQueues] != ""
+		if m.Public != c.isPublic || event != c.queues || permission != c.queues || len(m.Events) < 6 || len(m.Permissions) < 5 {
+			t.Errorf("%+v: %+v", c, m)
+		}
+	}
+	// What was ticked stays so when something else is wrong.
+	s := newScene(t, nil)
+	wrong := s.post(s.url+"/setup", url.Values{"token": {s.setup.token}, "address": {"x"}, "public": {"yes"}})
+	if !strings.Contains(wrong.body, `value="yes" checked`) {
+		t.Errorf("not ticked any more:\n%s", wrong.body)
 	}
 }

@@ -1,6 +1,11 @@
 package setup
 
-import "github.com/lintel-bot/lintel/bot/access"
+import (
+	"maps"
+	"slices"
+
+	"github.com/lintel-bot/lintel/bot/access"
+)
 
 // Manifest describes the App to GitHub
 // (https://docs.github.com/en/apps/sharing-github-apps/registering-a-github-app-from-a-manifest#github-app-manifest-parameters).
@@ -8,7 +13,7 @@ type Manifest struct {
 	Name        string `json:"name"` // a proposal: the person can change it on GitHub's page
 	URL         string `json:"url"`
 	Description string `json:"description"`
-	Public      bool   `json:"public"` // false: only the account that owns the App can install it
+	Public      bool   `json:"public"` // false: only the account that owns the App can install it; true: every account
 	Hook        Hook   `json:"hook_attributes"`
 	RedirectURL string `json:"redirect_url"`
 	// where GitHub may send people who sign in to read a private repository's results
@@ -38,11 +43,24 @@ func NewManifest(address string) Manifest {
 			"checks":        "write",
 			"contents":      "read",
 			"members":       "read",
-			"merge_queues":  "read",
+			mergeQueues:     "read",
 			"metadata":      "read",
 			"pull_requests": "read",
 		},
-		Events: []string{"check_run", "check_suite", "merge_group", "pull_request", "pull_request_review", "push",
+		Events: []string{"check_run", "check_suite", mergeGroup, "pull_request", "pull_request_review", "push",
 			"repository"},
 	}
+}
+
+// The event of merge queues, and the permission that it needs.
+const mergeGroup, mergeQueues = "merge_group", "merge_queues"
+
+// withoutMergeQueues is a manifest for an Enterprise Server: what GitHub publishes of 3.17 to 3.19 has no such event
+// (https://docs.github.com/en/enterprise-server@3.19/webhooks/webhook-events-and-payloads), and a manifest with an event
+// that the server does not know is refused as a whole.
+func (m Manifest) withoutMergeQueues() Manifest {
+	m.Permissions = maps.Clone(m.Permissions)
+	delete(m.Permissions, mergeQueues)
+	m.Events = slices.DeleteFunc(slices.Clone(m.Events), func(e string) bool { return e == mergeGroup })
+	return m
 }

@@ -23,12 +23,14 @@ type page struct {
 type askPage struct {
 	Token, Address, Organization, Problem string
 	Fixed                                 bool // the address is configured
+	Public                                bool // other accounts may install the App
 }
 
 type offerPage struct {
-	Action       string // GitHub's form
-	Organization string
-	Manifest     Manifest
+	Action           string // GitHub's form
+	Organization     string
+	Manifest         Manifest
+	EnterpriseServer bool
 }
 
 // JSON is the manifest as it is posted.

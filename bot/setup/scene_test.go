@@ -109,6 +109,9 @@ func (s *scene) form(page response) (string, url.Values) {
 	}
 	fields := url.Values{}
 	for _, input := range inputs.FindAllStringSubmatch(page.body, -1) {
+		if strings.Contains(input[1], `type="checkbox"`) && !strings.HasSuffix(input[1], " checked") {
+			continue
+		}
 		var name, value string
 		for _, a := range attribute.FindAllStringSubmatch(input[1], -1) {
 			switch a[1] {

@@ -192,7 +192,7 @@ func (s *Setup) offer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	again := askPage{Token: s.token, Address: s.config.PublicURL, Fixed: s.config.PublicURL != "",
-		Organization: strings.TrimSpace(r.PostForm.Get("organization"))}
+		Organization: strings.TrimSpace(r.PostForm.Get("organization")), Public: r.PostForm.Get("public") != ""}
 	if !again.Fixed {
 		again.Address = strings.TrimSpace(r.PostForm.Get("address"))
 	}
@@ -205,12 +205,17 @@ func (s *Setup) offer(w http.ResponseWriter, r *http.Request) {
 		s.show(w, http.StatusUnprocessableEntity, page{Title: "Register Lintel at GitHub", Ask: &again})
 		return
 	}
+	manifest, enterprise := NewManifest(address), github.IsEnterpriseServer(s.config.GitHubURL)
+	manifest.Public = again.Public
+	if enterprise {
+		manifest = manifest.withoutMergeQueues()
+	}
 	s.mu.Lock()
 	s.until = s.config.Now().Add(stateLife)
 	s.mu.Unlock()
 	s.show(w, http.StatusOK, page{Title: "Register Lintel at GitHub", Offer: &offerPage{
 		Action: s.config.Registrar.FormURL(again.Organization, s.state), Organization: again.Organization,
-		Manifest: NewManifest(address)}})
+		Manifest: manifest, EnterpriseServer: enterprise}})
 }
 
 // callback exchanges the code. GitHub gives the credentials out once, so neither a browser that leaves nor a

@@ -47,6 +47,10 @@ type Config struct {
 	Queue  Queue
 	// Budget is what an installation has left of its hourly limit; false if unknown. Default: unknown.
 	Budget func(installation int64) (github.Budget, bool)
+	// Serves reports whether the App works for an account, by its login. Another installation is as if it were not there,
+	// and its jobs go to Drop. Nil: for every account.
+	Serves func(account string) bool
+	Drop   func(ctx context.Context, installation, repository int64) error
 	// Ends is told when a result that stands may become another by itself. Nil: nobody wants to know.
 	Ends func(key queue.Key, repo github.Repo, at time.Time)
 	// Reached is called in each round that saw all installations and repositories. Nil: nobody wants to know.

@@ -376,3 +376,43 @@ func TestWhatIsReached(t *testing.T) {
 		}
 	}
 }
+
+// An installation that is not served is as if it were not there: nothing is asked about it, its jobs go, and its results
+// are not reached.
+func TestServes(t *testing.T) {
+	h := &memory.GitHub{Installed: []github.Installation{{ID: 7, Account: "o"}, {ID: 8, Account: "mallory"}},
+		Repos: []github.Repo{{Installation: 7, ID: 11, Owner: "o", Name: "a"}, {Installation: 8, ID: 12, Owner: "mallory", Name: "b"}}}
+	h.Fail = func(_ string, about any) error {
+		if repo, ok := about.(github.Repo); ok && repo.Installation == 8 {
+			t.Errorf("asked about %v", repo)
+		}
+		return nil
+	}
+	s, _, _ := newSweeper(h)
+	var dropped []int64
+	s.config.Serves = func(login string) bool { return login == "o" }
+	s.config.Drop = func(_ context.Context, installation, repository int64) error {
+		if repository != 0 {
+			t.Errorf("repository %d", repository)
+		}
+		dropped = append(dropped, installation)
+		return nil
+	}
+	told := false
+	s.config.Reached = func(_ context.Context, reached Reached) error {
+		told = true
+		_, ours, _ := reached(7, 11)
+		_, theirs, known := reached(8, 12)
+		if !ours || theirs || !known {
+			t.Errorf("reached: ours %t, theirs %t (known: %t)", ours, theirs, known)
+		}
+		return nil
+	}
+	if err := s.Sweep(t.Context()); err != nil || !told || !slices.Equal(dropped, []int64{8}) {
+		t.Errorf("%v, told %t, dropped %v", err, told, dropped)
+	}
+	s.config.Drop = func(context.Context, int64, int64) error { return errors.New("no") }
+	if err := s.Sweep(t.Context()); err == nil {
+		t.Error("that jobs could not be dropped is not said")
+	}
+}

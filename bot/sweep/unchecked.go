@@ -27,6 +27,12 @@ func (s *Sweeper) unchecked(ctx context.Context) error {
 	var errs []error
 	s.reached, s.suspended, s.incomplete = map[int64]github.Repo{}, map[int64]bool{}, false
 	for _, i := range installations {
+		if s.config.Serves != nil && !s.config.Serves(i.Account) {
+			if err := s.config.Drop(ctx, i.ID, 0); err != nil { // from before it was so
+				errs = append(errs, fmt.Errorf("installation %d: %w", i.ID, err))
+			}
+			continue
+		}
 		if i.Suspended {
 			s.suspended[i.ID] = true
 			continue

@@ -28,6 +28,8 @@ type Work struct {
 	Pusher *Pusher // to be remembered before the jobs are stored
 	Tip    *Tip    // likewise
 	Drafts *Drafts // likewise
+	// Account is the login of whose installation it is; empty where the event does not say.
+	Account string
 	// Revoked is the account of a person who took back what the App was allowed at the sign-in; zero: nobody did.
 	Revoked int64
 }
@@ -94,7 +96,18 @@ func Jobs(event string, data []byte) (Work, error) {
 	if foreign {
 		return Work{Revoked: w.Revoked}, nil // that is between a person and the App
 	}
+	// The owner of a repository is where the App is installed; most events say no more of the installation than its id.
+	if w.Account = from.installation.GetAccount().GetLogin(); from.repo != nil {
+		w.Account, _ = address(from.repo)
+	} else if w.Account == "" && len(w.Jobs) > 0 {
+		w.Account = w.Jobs[0].Message.Owner
+	}
 	return w, nil
+}
+
+// ending is the part of the work that is done for every account: what it ends.
+func (w Work) ending() Work {
+	return Work{Drop: w.Drop, Gone: w.Gone, Account: w.Account, Revoked: w.Revoked}
 }
 
 // decode fills in a payload. What is of another type than go-github expects is as if it were missing: most of a payload

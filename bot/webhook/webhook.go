@@ -61,13 +61,17 @@ type Config struct {
 	Gone func(ctx context.Context, installation, repository int64) error
 	// ends the sessions of a person
 	Revoked func(ctx context.Context, account int64) error
-	Log     *slog.Logger     // default: discard
-	Now     func() time.Time // default: time.Now
+	// reports whether the App works for an account, by its login. What others ask for is dropped, and Unserved is called;
+	// what they end, ends. Nil: for every account
+	Serves   func(account string) bool
+	Unserved func()
+	Log      *slog.Logger     // default: discard
+	Now      func() time.Time // default: time.Now
 }
 
 // Handler answers webhook deliveries:
 //
-//	202  the jobs of the event are stored, or what it ends has ended
+//	202  the jobs of the event are stored, or what it ends has ended, or the App does not work for the account
 //	204  a valid delivery that asks for nothing
 //	400  unparsable, or headers are missing
 //	401  no signature, or a wrong one
@@ -244,6 +248,13 @@ func (h *Handler) accept(w http.ResponseWriter, r *http.Request, body []byte) {
 	ctx, cancel := context.WithTimeout(r.Context(), publishTimeout)
 	defer cancel()
 	log := h.config.Log.With("delivery", delivery, "event", event)
+	if h.config.Serves != nil && work.Revoked == 0 && !h.config.Serves(work.Account) {
+		log.Info("webhook dropped: LINTEL_ACCOUNTS does not name the account", "account", work.Account)
+		if h.config.Unserved != nil {
+			h.config.Unserved()
+		}
+		work = work.ending()
+	}
 	if err := h.store(ctx, work, delivery, log); err != nil {
 		log.Error("webhook not stored", "error", err)
 		http.Error(w, "the job queue does not take the job", http.StatusServiceUnavailable)

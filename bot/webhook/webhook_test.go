@@ -196,6 +196,51 @@ func TestRevokedAuthorization(t *testing.T) {
 	}
 }
 
+// Who is not served has 202, and nothing but what the event ends.
+func TestServes(t *testing.T) {
+	const account = `"installation":{"id":7,"account":{"login":"Mallory"}}`
+	stranger := strings.Replace(where, "octo-org", "mallory", 1)
+	for name, c := range map[string]struct {
+		event, body            string
+		jobs, dropped, refused int
+	}{
+		"served":         {"pull_request", opened, 1, 0, 0},
+		"served, case":   {"pull_request", strings.Replace(opened, "octo-org", "Octo-Org", 1), 1, 0, 0},
+		"pull request":   {"pull_request", strings.Replace(opened, "octo-org", "mallory", 1), 0, 0, 1},
+		"installation":   {"installation", `{"action":"created",` + account + `}`, 0, 0, 1},
+		"taken away":     {"installation", `{"action":"deleted",` + account + `}`, 0, 1, 1},
+		"archived":       {"repository", `{"action":"archived",` + stranger + `}`, 0, 1, 1},
+		"repositories":   {"installation_repositories", `{"action":"added",` + account + `,"repositories_added":[{"id":21,"full_name":"mallory/a"}]}`, 0, 0, 1},
+		"no account":     {"installation", `{"action":"created","installation":{"id":7}}`, 0, 0, 1},
+		"nothing to do":  {"pull_request", `{"action":"labeled",` + stranger + `}`, 0, 0, 0},
+		"signs off":      {"github_app_authorization", `{"action":"revoked","sender":{"id":1,"login":"mallory"}}`, 0, 0, 0},
+		"added to ours":  {"installation_repositories", `{"action":"added","installation":{"id":7},"repositories_added":[{"id":21,"full_name":"octo-org/a"}]}`, 1, 0, 0},
+		"someone pushed": {"push", `{"ref":"refs/heads/x","after":"` + sha + `","sender":{"login":"m"},` + stranger + `}`, 0, 0, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			refused, dropped := 0, 0
+			f.config.Serves = func(login string) bool { return strings.EqualFold(login, "octo-org") }
+			f.config.Unserved = func() { refused++ }
+			f.config.Drop = func(context.Context, int64, int64) error { dropped++; return nil }
+			f.config.Tip = func(context.Context, int64, string, string) error {
+				if c.refused > 0 {
+					t.Error("it is remembered who pushed")
+				}
+				return nil
+			}
+			r := request(c.body)
+			r.Header.Set("X-GitHub-Event", c.event)
+			w := httptest.NewRecorder()
+			f.ServeHTTP(w, r)
+			if code := w.Code; code != 202 && (name != "nothing to do" || code != 204) || len(f.jobs) != c.jobs || dropped != c.dropped ||
+				refused != c.refused {
+				t.Errorf("code %d, jobs %v, dropped %d, refused %d; want %+v", w.Code, f.jobs, dropped, refused, c)
+			}
+		})
+	}
+}
+
 func TestWhoPushed(t *testing.T) {
 	for event, want := range map[string]bool{"pull_request.opened": true, "pull_request.synchronize": true,
 		"pull_request.reopened": false,

@@ -10,6 +10,8 @@ import (
 	"github.com/lintel-bot/lintel/checks/builtin/lifecycle"
 	"github.com/lintel-bot/lintel/checks/builtin/schema"
 	"github.com/lintel-bot/lintel/checks/builtin/schema/kubernetes"
+	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
@@ -49,11 +51,12 @@ type lookFunc func(context.Context, apiFacts, Subject) []schema.Violation
 type apiFacts struct {
 	*schema.Schemas
 	*lifecycle.Lifecycle
+	unusable *sync.Map   // *render.Resource -> why not all of it was looked at
 	locating *sync.Mutex // is held while a place is asked for: who answers that is not safe for concurrent use
 }
 
 func newAPIFacts(f Facts) apiFacts {
-	return apiFacts{schema.Compile(f.Kubernetes, f.definitions), lifecycle.Of(f.Kubernetes), &sync.Mutex{}}
+	return apiFacts{schema.Compile(f.Kubernetes, f.definitions), lifecycle.Of(f.Kubernetes), &sync.Map{}, &sync.Mutex{}}
 }
 
 // seeing is a cluster that also knows what is rendered and not declared by a file of the repository.
@@ -100,32 +103,45 @@ func (c *api) Look(ctx context.Context, s Subject) (list []Violation) {
 	return list
 }
 
-// Unseen names the kinds of objects that checks would look at and of which nothing is known, each once, as "Certificate
-// (cert-manager.io/v1)". Policies and exceptions are not among them: whoever compiles them knows them.
-func Unseen(ctx context.Context, checks []Check, objects []admission.Object) (list []string) {
+// Unseen names the kinds of what a change leaves behind and of which nobody declares the fields, each once, as
+// "Certificate (cert-manager.io/v1)". Policies and exceptions are not among them: whoever compiles them knows them. What
+// is declared by definitions that cannot be used is not checked, told once a kind and reason.
+func Unseen(ctx context.Context, checks []Check, pairs []*diff.Pair) (undeclared []string, not []report.NotChecked) {
 	i := slices.IndexFunc(checks, func(c Check) bool { return c.Info().Name == schemaName })
 	if i < 0 {
-		return nil
+		return nil, nil
 	}
 	l, _ := checks[i].(leveled)
 	of, ok := l.Check.(*api)
 	if !ok {
-		return nil
+		return nil, nil
 	}
-	known := map[string]bool{}
-	for _, o := range objects {
-		id := admission.IdentityOf(o)
+	type cause struct{ kind, reason string }
+	known, told := map[string]bool{}, map[cause]bool{}
+	for _, p := range pairs {
+		if p.New == nil {
+			continue
+		}
+		id := admission.IdentityOf(p.New.Object)
 		name := kubernetes.Clip(id.Kind) + " (" + kubernetes.Clip(id.APIVersion()) + ")"
+		if reason, ok := of.facts.unusable.Load(p.New); ok {
+			if c := (cause{name, reason.(string)}); !told[c] {
+				told[c] = true
+				at := p.New.Origin("/kind")
+				not = append(not, report.NotChecked{Kind: true, Root: "schema of " + name, Path: at.Path, Line: at.StartLine,
+					Reason: "its definition cannot be used: " + c.reason})
+			}
+		}
 		if known[name] {
 			continue
 		}
 		known[name] = true
-		if id.Kind != "" && !engine.IsRule(id.Group, id.Kind) && of.facts.Schemas.Unseen(ctx, o) {
-			list = append(list, name)
+		if id.Kind != "" && !engine.IsRule(id.Group, id.Kind) && of.facts.Schemas.Undeclared(ctx, p.New.Object) {
+			undeclared = append(undeclared, name)
 		}
 	}
-	slices.Sort(list)
-	return list
+	slices.Sort(undeclared)
+	return undeclared, not
 }
 
 // related reports whether one of two pointers leads to the other's value.
@@ -140,7 +156,11 @@ func schemaOf(ctx context.Context, f apiFacts, s Subject) []schema.Violation {
 	if s.Old != nil {
 		old = s.Old.Object
 	}
-	found := f.Schemas.Look(ctx, s.Object, old).Violations
+	answer := f.Schemas.Look(ctx, s.Object, old)
+	if answer.State == schema.Unusable {
+		f.unusable.Store(s.Resource, answer.Reason)
+	}
+	found := answer.Violations
 	if fragment(f, s, found) {
 		found = slices.DeleteFunc(found, missing)
 	}

@@ -34,6 +34,28 @@ type Elsewhere struct {
 	Defaults string
 	// Graphs returns where what is read of a repository is remembered, by its address. Nil: nowhere.
 	Graphs func(address string) *graph.Cache
+	// Instead is what counts of one of the repositories in place of what is asked for; nil: nothing.
+	Instead *Instead
+}
+
+// Instead has one revision of a repository read wherever rules come from a branch of it.
+type Instead struct {
+	Addresses []string // of the repository
+	Refs      []string // by which the branch is asked for; "" for the default branch
+	Revision  string   // commit
+
+	Met bool // whether anything was asked for that it stands for
+}
+
+// of returns what is read in place of a want, and whether that is another one.
+func (i *Instead) of(w remote.Want) (remote.Want, bool) {
+	if i == nil || w.Kind != remote.Git || !slices.Contains(i.Refs, w.Ref) ||
+		!slices.Contains(i.Addresses, remote.Redacted(w.URL)) {
+		return w, false
+	}
+	i.Met = true
+	w.Ref = i.Revision
+	return w, true
 }
 
 // Want is what a source of policies is in: a repository that is named "owner/name" is on the host, and the address of a
@@ -53,11 +75,24 @@ func (e Elsewhere) Want(s report.PolicySource) remote.Want {
 // Open returns what a source is in, as a commit without roots of its own settings. The errors are those of
 // [remote.Sources.Get].
 func (e Elsewhere) Open(w remote.Want) (*remote.Source, Commit, error) {
+	w, _ = e.Instead.of(w)
 	src, err := e.Sources.Get(w)
 	if err != nil {
 		return nil, Commit{}, err
 	}
-	return src, Commit{ID: src.Revision, Tree: src.Tree, Elsewhere: Elsewhere{Sources: e.Sources, Host: e.Host, Graphs: e.Graphs}}, nil
+	return src, Commit{ID: src.Revision, Tree: src.Tree, Elsewhere: Elsewhere{Sources: e.Sources, Host: e.Host, Graphs: e.Graphs,
+		Instead: e.Instead}}, nil
+}
+
+// Seek asks for a source, so that it is fetched with everything else. given says that whoever asks for the check named
+// it, and not the repository. With Instead that is so of what it stands for, and of nothing else: what the rules in it
+// name in turn, their author names.
+func (e Elsewhere) Seek(w remote.Want, given bool) {
+	w, met := e.Instead.of(w)
+	if met || given && e.Instead == nil {
+		e.Sources.Give(w)
+	}
+	_, _ = e.Sources.Get(w) // what it came to is said where its policies are found
 }
 
 // Graph is Graphs of an address.

@@ -17,7 +17,7 @@ var names = map[string]bool{
 	"Clusters": true, "Folders": true, "Field": true, "Fields": true, "Path": true, "Blob": true, "Commit": true,
 	"Revision": true, "Ref": true, "Teams": true, "Users": true, "User": true, "Who": true, "By": true, "Exception": true,
 	"Settings": true, "Container": true, "Files": true, "File": true, "Missing": true, "Set": true, "Role": true,
-	"How": true, "Category": true, "Rules": true, "Undeclared": true, "RuleSources": true,
+	"How": true, "Category": true, "Rules": true, "Undeclared": true,
 }
 
 // Report hides values in a report. What is suggested in place of a value, and exceptions that would have to name one,

@@ -197,7 +197,7 @@ func hostileReport(s string) *report.Report {
 				Review: &report.Review{Needed: 9, Who: []string{s}, Approved: []report.Vote{{User: s, Commit: s}},
 					Refused: []report.Vote{{User: s}}, Ignored: []report.Vote{{User: s, Why: s}}}}},
 		Bumps:      hostileBumps(s, path),
-		Undeclared: []string{s}, RuleSources: []string{s},
+		Undeclared: []string{s}, RuleSources: []report.RuleSource{{Name: s, Ref: s}},
 		Resolved: []report.Resolved{{Name: s, Ref: s, Revision: s, Path: path, Line: 1}},
 		Upkeep:   []report.Upkeep{{Name: s, Path: path, Line: 1, Unused: true}},
 		Drafts: []report.Draft{{Path: path, Covers: []report.Covered{{Policy: s}}, Resource: resource, YAML: s},

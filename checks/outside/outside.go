@@ -87,7 +87,7 @@ func (o *Outside) Wanted(allow []string) (json.RawMessage, error) {
 	}
 	for _, w := range o.head.Wanted() {
 		if !slices.Contains(shared, w) {
-			list = append(list, remote.Asked{Want: w})
+			list = append(list, remote.Asked{Want: w, Given: o.head.IsGiven(w)})
 		}
 	}
 	if len(list) == 0 {

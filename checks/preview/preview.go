@@ -21,6 +21,7 @@ import (
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -47,9 +48,10 @@ type Input struct {
 	Has           func(roots.Root) bool // the roots to look at; nil: all
 	Graphs        *graph.Cache
 	Renderings    *render.Cache
-	Limit         time.Duration // how long it may look at resources; 0: 90 s, negative: not at all
-	Objects       *tree.Objects // of the repository
-	Secrets       *mask.Values  // takes the values of the Secrets that are looked at; nil: nobody does
+	Limit         time.Duration   // how long it may look at resources; 0: 90 s, negative: not at all
+	Objects       *tree.Objects   // of the repository
+	Sources       *remote.Sources // what was fetched from outside for the head; nil: what comes from there is not looked at
+	Secrets       *mask.Values    // takes the values of the Secrets that are looked at; nil: nobody does
 }
 
 // Run previews the change of the rules; nil where it changes nothing. The problems are those of the check: proposed

@@ -97,10 +97,7 @@ func decide(in Input, list []*engine.Exception, proposed func(path string) bool,
 // can be said about the others.
 func documentStates(in Input, after *rules.Ruleset) (states map[string]report.PolicyState, blind string) {
 	states = map[string]report.PolicyState{}
-	broken := map[string]bool{}
-	for _, p := range after.Errors {
-		broken[p.Path] = true
-	}
+	broken := after.Broken
 	used := map[string]bool{}
 	for _, info := range after.Policies.List() {
 		used[info.FullName()] = true

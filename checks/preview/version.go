@@ -47,7 +47,7 @@ func newSide(in Input, set *rules.Ruleset, decision *exceptions.Decision, like *
 			}
 		}
 		config := render.Config{Limits: set.Settings.Limits.Render(), Namespaced: kinds.HasNamespace, Cache: in.Renderings,
-			Clusters: set.Settings.Rendered(set.Settings.Of(head.Roots))}
+			Sources: in.Sources, Clusters: set.Settings.Rendered(set.Settings.Of(head.Roots))}
 		s.sides = &diff.Sides{Trees: &diff.Trees{Head: head}, Head: render.New(head.Roots, config), All: true}
 	}
 	if like != nil && s.sides == like.sides && slices.Equal(set.Settings.Context, like.rules.Settings.Context) {

@@ -39,6 +39,10 @@ type Change struct {
 	Policies    []PolicySource `json:"policies,omitempty"`
 	PolicyFiles []PolicyFile   `json:"policyFiles,omitempty"`
 
+	// Proposed is a change of a repository that rules come from. With it the report has what its merge would change for all
+	// that Head deploys (Report.Preview), and nothing else: what is deployed is not judged. It goes with All.
+	Proposed *ProposedRules `json:"proposed,omitempty"`
+
 	// Owner is whose the repository is, for a sandbox that serves several: none sees what is another's. No check reads it.
 	Owner string `json:"-"`
 
@@ -52,6 +56,14 @@ type Change struct {
 	OnlyDifferences bool `json:"onlyDifferences,omitempty"`
 
 	Now time.Time `json:"now"` // the clock of the check; no part of it reads another
+}
+
+// ProposedRules is a change of a repository that others take rules from.
+type ProposedRules struct {
+	Addresses []string `json:"addresses"` // of the repository, as Report.RuleSources names it
+	Refs      []string `json:"refs"`      // by which others name the branch that it goes to; "": it is the default branch
+	Base      string   `json:"base"`      // merge base
+	Head      string   `json:"head"`      // commit
 }
 
 // User is the author of the change on the hosting side.

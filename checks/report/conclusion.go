@@ -83,8 +83,11 @@ func (r *Report) conclusion() Conclusion {
 func (r *Report) title() string {
 	var old, warnings, unknown int
 	var places []string
-	blocking, rules, standing := 0, 0, 0
+	blocking, rules, standing, kinds := 0, 0, 0, 0
 	for _, n := range r.NotChecked {
+		if n.Kind {
+			kinds++
+		}
 		if n.Rules {
 			rules++
 			if !n.Changed {
@@ -134,7 +137,8 @@ func (r *Report) title() string {
 	add(refused, "exception was refused", "exceptions were refused", "")
 	add(warnings, "warning", "warnings", "")
 	add(r.Stats.Unchecked, "Helm chart is not checked", "Helm charts are not checked", "")
-	add(len(r.NotChecked)-r.Stats.Unchecked-rules, "deployment is not checked", "deployments are not checked", "")
+	add(len(r.NotChecked)-r.Stats.Unchecked-rules-kinds, "deployment is not checked", "deployments are not checked", "")
+	add(kinds, "kind is not checked by its definition", "kinds are not checked by their definitions", "")
 	if standing > 0 {
 		parts = append(parts, "the policies or settings of the base branch have errors")
 	} else if rules > 0 {

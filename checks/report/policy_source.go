@@ -20,6 +20,12 @@ func (s PolicySource) String() string {
 	return out
 }
 
+// RuleSource is a repository that rules come from.
+type RuleSource struct {
+	Name string `json:"name"`          // its address
+	Ref  string `json:"ref,omitempty"` // empty: the default branch
+}
+
 // PolicyFile is a file of policies that whoever asks for a check hands in.
 type PolicyFile struct {
 	Path string `json:"path"` // as findings name it

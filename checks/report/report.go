@@ -27,21 +27,23 @@ type Report struct {
 	MoreBumps  int          `json:"moreBumps,omitempty"`  // roots with another version that Bumps leaves out
 	// Undeclared are the kinds of objects that the change touches and whose fields nobody here declares.
 	Undeclared []string `json:"undeclared,omitempty"`
-	// RuleSources are the addresses of other repositories that rules in effect come from.
-	RuleSources []string    `json:"ruleSources,omitempty"`
-	Resolved    []Resolved  `json:"resolved,omitempty"`   // what references that move by themselves came to
-	Exceptions  []Exception `json:"exceptions,omitempty"` // the exceptions that the change itself adds or edits
-	Mutations   []Mutation  `json:"mutations,omitempty"`  // what mutate rules write before the others look
-	Approvers   *Approvers  `json:"approvers,omitempty"`  // who may approve them, from the settings at the base
-	Teams       []string    `json:"teams,omitempty"`      // "org/team": those that the settings map to users
-	Upkeep      []Upkeep    `json:"upkeep,omitempty"`     // with Change.All: merged exceptions to remove or renew
-	Active      []Active    `json:"active,omitempty"`     // with Change.All: merged exceptions that count
-	Drafts      []Draft     `json:"drafts,omitempty"`     // with Change.Drafts: exceptions for what blocks
-	Folders     []string    `json:"folders,omitempty"`    // the findings' roots that have no kustomization
-	Preview     *Preview    `json:"preview,omitempty"`    // what the change does to the rules themselves, once merged
-	Until       time.Time   `json:"until,omitzero"`       // when the result may change by itself: an exception ends
-	Clusters    []string    `json:"clusters,omitempty"`   // those that the change touches, where the settings know any
-	Stats       Stats       `json:"stats"`
+	// Concerned reports, with Change.Proposed, whether rules in effect come from the branch that the proposed change goes to.
+	Concerned bool `json:"concerned,omitempty"`
+	// RuleSources are the other repositories that rules in effect come from.
+	RuleSources []RuleSource `json:"ruleSources,omitempty"`
+	Resolved    []Resolved   `json:"resolved,omitempty"`   // what references that move by themselves came to
+	Exceptions  []Exception  `json:"exceptions,omitempty"` // the exceptions that the change itself adds or edits
+	Mutations   []Mutation   `json:"mutations,omitempty"`  // what mutate rules write before the others look
+	Approvers   *Approvers   `json:"approvers,omitempty"`  // who may approve them, from the settings at the base
+	Teams       []string     `json:"teams,omitempty"`      // "org/team": those that the settings map to users
+	Upkeep      []Upkeep     `json:"upkeep,omitempty"`     // with Change.All: merged exceptions to remove or renew
+	Active      []Active     `json:"active,omitempty"`     // with Change.All: merged exceptions that count
+	Drafts      []Draft      `json:"drafts,omitempty"`     // with Change.Drafts: exceptions for what blocks
+	Folders     []string     `json:"folders,omitempty"`    // the findings' roots that have no kustomization
+	Preview     *Preview     `json:"preview,omitempty"`    // what the change does to the rules themselves, once merged
+	Until       time.Time    `json:"until,omitzero"`       // when the result may change by itself: an exception ends
+	Clusters    []string     `json:"clusters,omitempty"`   // those that the change touches, where the settings know any
+	Stats       Stats        `json:"stats"`
 
 	// WouldBlock counts the findings that would block if the report were not Advisory.
 	WouldBlock int `json:"wouldBlock,omitempty"`
@@ -166,6 +168,7 @@ type NotChecked struct {
 	Changed bool   `json:"changed,omitempty"` // whether the change touches this file
 	Before  bool   `json:"before,omitempty"`  // the base has it in the same way
 	Rules   bool   `json:"rules,omitempty"`   // it is about rules of the base branch that are not in effect
+	Kind    bool   `json:"kind,omitempty"`    // it is the fields of a kind
 	Fails   bool   `json:"fails,omitempty"`   // the settings let it fail the check
 	Quotes  bool   `json:"quotes,omitempty"`  // as of a Problem
 }

@@ -77,7 +77,8 @@ func Compare(before, after *Sources) *Edits {
 		}
 	}
 	a, b := before.Settings, after.Settings
-	e.all = e.all || !reflect.DeepEqual(a.Roots, b.Roots) || a.Limits != b.Limits || !slices.Equal(a.Context, b.Context)
+	e.all = e.all || !reflect.DeepEqual(a.Roots, b.Roots) || a.Limits != b.Limits || !slices.Equal(a.Context, b.Context) ||
+		a.Checks != b.Checks
 	return e
 }
 

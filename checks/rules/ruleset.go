@@ -19,6 +19,7 @@ type Ruleset struct {
 	Exceptions []*engine.Exception
 
 	Errors   []report.Problem // what keeps a rule from being in effect
+	Broken   map[string]bool  // the files that these are about, wherever they are told
 	Handed   []report.Problem // likewise one that whoever asks for the check hands in
 	Warnings []report.Problem // what is said beside: policies that are not evaluated before merge, for one
 	// What still works, and is to be written otherwise; the message is the same wherever that is.
@@ -39,6 +40,10 @@ func Compile(s *Sources, now time.Time, known *Compiler) *Ruleset {
 		set.Errors, set.Warnings = append(set.Errors, errs...), append(set.Warnings, warnings...)
 		_, warnings = Problems(old)
 		set.Deprecated = append(set.Deprecated, warnings...)
+	}
+	set.Broken = map[string]bool{}
+	for _, p := range set.Errors {
+		set.Broken[p.Path] = true
 	}
 	set.settle(s)
 	return set

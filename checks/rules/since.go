@@ -14,7 +14,8 @@ import (
 // Since returns the time of the commit in which an exception got its present terms, in the history of a commit: a
 // comment, its formatting and what else is in its file do not count, and neither does a narrower version of it. Of one
 // that a kustomization changes, what its own file says counts, and its duration from where that is written; with are
-// the files that it is rendered from. It returns false where that is not known (see [tree.Objects.LastChange]).
+// the files that it is rendered from. It returns false where that is not known (see [tree.Objects.LastChange]), and where
+// the repository lacks files of its history, which [tree.Objects.Err] says then.
 func Since(objects *tree.Objects, rev string, e *engine.Exception, with []string) (time.Time, bool) {
 	at, err := objects.Tree(rev)
 	if err != nil {
@@ -33,7 +34,7 @@ func Since(objects *tree.Objects, rev string, e *engine.Exception, with []string
 		}
 	}
 	known := map[string]bool{} // by object id
-	return objects.LastChange(rev, func(t *tree.Tree) bool {
+	last, ok := objects.LastChange(rev, func(t *tree.Tree) bool {
 		entry, err := t.Entry(e.Path)
 		if err != nil {
 			return false
@@ -46,6 +47,18 @@ func Since(objects *tree.Objects, rev string, e *engine.Exception, with []string
 		return same && (len(timed) == 0 ||
 			slices.ContainsFunc(timed, func(p string) bool { return saysHowLong(t, p, e.TTL) }))
 	})
+	if objects.Absent() {
+		// Nothing that was found out counts. All that this may ask for is asked for now, so that it is fetched at once.
+		objects.LastChange(rev, func(t *tree.Tree) bool {
+			for _, p := range append(timed, e.Path) {
+				_, _, _ = t.ReadFile(p)
+			}
+			_, err := t.Entry(e.Path)
+			return err == nil
+		})
+		return time.Time{}, false
+	}
+	return last, ok
 }
 
 // saysHowLong reports whether a file sets the label for how long something lives to a duration or a longer one, as far

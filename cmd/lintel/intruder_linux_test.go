@@ -136,7 +136,7 @@ func newHouse(t *testing.T) *house {
 	}
 	h.kept = stocks{mirrors, outside, h.at("cache")}
 	h.pool = newSandboxPool(len(h.repos), sandbox.Config{Executable: os.Args[0], Args: []string{"act-as-intruder"},
-		Timeout: time.Minute, MemoryLimit: 512 << 20, Said: h.said, Owned: h.kept.owned(slog.New(slog.DiscardHandler))})
+		Timeout: time.Minute, MemoryLimit: 512 << 20, Said: h.said, Owned: h.kept.owned(slog.New(slog.DiscardHandler))}, nil)
 	t.Cleanup(h.pool.close)
 	for name := range h.repos {
 		h.plant(h.mirrorOf(name), "HEAD", name)

@@ -104,19 +104,7 @@ func TestBehindProxy(t *testing.T) {
 			http.Error(w, "no", http.StatusForbidden)
 			return
 		}
-		to, err := net.Dial("tcp", hub.Listener.Addr().String())
-		if err != nil {
-			http.Error(w, "no", http.StatusBadGateway)
-			return
-		}
-		from, buffered, err := http.NewResponseController(w).Hijack()
-		if err != nil {
-			to.Close()
-			return
-		}
-		_, _ = io.WriteString(from, "HTTP/1.1 200 OK\r\n\r\n")
-		go func() { defer to.Close(); _, _ = io.Copy(to, buffered) }()
-		go func() { defer from.Close(); _, _ = io.Copy(from, to) }()
+		tunnel(w, hub.Listener.Addr().String())
 	}))
 	t.Cleanup(proxy.Close)
 	authority := filepath.Join(t.TempDir(), "ca.pem")
@@ -162,4 +150,21 @@ func TestBehindProxy(t *testing.T) {
 			}
 		})
 	}
+}
+
+// tunnel is a proxy's answer to CONNECT: what comes goes to an address, and back.
+func tunnel(w http.ResponseWriter, address string) {
+	to, err := net.Dial("tcp", address)
+	if err != nil {
+		http.Error(w, "no", http.StatusBadGateway)
+		return
+	}
+	from, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		to.Close()
+		return
+	}
+	_, _ = io.WriteString(from, "HTTP/1.1 200 OK\r\n\r\n")
+	go func() { defer to.Close(); _, _ = io.Copy(to, buffered) }()
+	go func() { defer from.Close(); _, _ = io.Copy(from, to) }()
 }

@@ -1,8 +1,13 @@
 package main
 
 import (
+	"maps"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -82,5 +87,77 @@ func TestReleaseNames(t *testing.T) {
 		if !regexp.MustCompile(`@[0-9a-f]{40}$`).MatchString(m[1]) || !regexp.MustCompile(`^ # v\d+\.\d+\.\d+$`).MatchString(m[2]) {
 			t.Errorf("%s is not pinned by its commit, with the version beside it", m[1])
 		}
+	}
+}
+
+// The archives have the manual and the completions, and the cask installs each of them.
+func TestReleaseFiles(t *testing.T) {
+	program, err := exec.LookPath("lintel")
+	if err != nil {
+		t.Fatal(err)
+	}
+	script, err := filepath.Abs(filepath.Join("..", "..", "deploy", "release-files"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(target string) string {
+		t.Helper()
+		dir := t.TempDir()
+		cmd := exec.CommandContext(t.Context(), "bash", script, program, target)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return filepath.Join(dir, "bin", "release")
+	}
+	dir := write(runtime.GOOS + "_" + runtime.GOARCH)
+	if entries, err := os.ReadDir(write("plan9_mips")); err == nil {
+		t.Errorf("a program of another machine wrote %v", entries)
+	}
+	written := map[string]bool{}
+	for _, pattern := range []string{"man/*", "completions/*"} {
+		names, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			short, _ := filepath.Rel(dir, name)
+			if written[filepath.ToSlash(short)] = true; len(readFile(t, name)) < 100 {
+				t.Errorf("%s is empty", short)
+			}
+		}
+	}
+	var release struct {
+		Archives []struct {
+			Files []struct{ Src, Dst string }
+		}
+		Casks []struct {
+			Manpages    []string
+			Completions map[string]string
+		} `yaml:"homebrew_casks"`
+	}
+	if err := yaml.Unmarshal([]byte(readFile(t, filepath.Join("..", "..", ".goreleaser.yaml"))), &release); err != nil {
+		t.Fatal(err)
+	}
+	packed := map[string]bool{}
+	for _, f := range release.Archives[0].Files {
+		packed[f.Src+" "+f.Dst] = true
+	}
+	for _, want := range []string{"bin/release/man/* man", "bin/release/completions/* completions"} {
+		if !packed[want] {
+			t.Errorf("the archives do not have %q: %v", want, packed)
+		}
+	}
+	cask := release.Casks[0]
+	installed := slices.Concat(cask.Manpages, slices.Collect(maps.Values(cask.Completions)))
+	for _, name := range installed {
+		if !written[name] {
+			t.Errorf("the cask has %s, which no archive has", name)
+		}
+		delete(written, name)
+	}
+	delete(written, "completions/lintel.ps1") // casks know no PowerShell
+	if len(written) > 0 {
+		t.Errorf("the cask lacks %v", slices.Sorted(maps.Keys(written)))
 	}
 }

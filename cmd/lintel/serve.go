@@ -50,7 +50,7 @@ const (
 // serveOptions is what "lintel serve" was told, by flags or the environment.
 type serveOptions struct {
 	listen, dataDir, publicURL, githubURL, appID, keyFile, secret, secretFile, natsURL, sources string
-	clientID, clientSecretFile                                                                  string
+	clientID, clientSecretFile, accounts                                                        string
 	pageAccessTTL                                                                               time.Duration
 	workers                                                                                     int
 	sweepInterval                                                                               time.Duration
@@ -59,8 +59,9 @@ type serveOptions struct {
 	pageAge                                                                                     time.Duration
 	pageBytes, pageResult                                                                       size
 
-	rules *policy.Policy   // of sources
-	again <-chan os.Signal // asks to read the credentials anew
+	rules  *policy.Policy          // of sources
+	serves func(login string) bool // of accounts; nil: all
+	again  <-chan os.Signal        // asks to read the credentials anew
 }
 
 func newServeCommand() *cobra.Command {
@@ -100,6 +101,8 @@ func newServeCommand() *cobra.Command {
 	f.StringVar(&o.clientSecretFile, "github-client-secret-file", "", "file with the App's client secret")
 	f.DurationVar(&o.pageAccessTTL, "page-access-ttl", access.DefaultTTL, "how long it is remembered what GitHub says "+
 		"about who may see a result")
+	f.StringVar(&o.accounts, "accounts", "", "organizations and users that the App works for, separated by commas; empty: all "+
+		"that installed it")
 	f.StringVar(&o.natsURL, "nats-url", "", "NATS server or cluster that keeps the jobs; empty: embedded")
 	f.StringVar(&o.sources, "sources", "", "file that says what may be fetched from outside of the repositories, and how; "+
 		"empty: everything public")
@@ -163,6 +166,9 @@ func (o *serveOptions) validate() (err error) {
 		if !setup.Confidential(o.publicURL) {
 			return errors.New("LINTEL_PUBLIC_URL is not usable: the address must begin with https, unless it is of this machine")
 		}
+	}
+	if o.serves, err = parseAccounts(o.accounts); err != nil {
+		return err
 	}
 	if _, _, err := net.SplitHostPort(o.listen); err != nil {
 		return errors.New("LINTEL_LISTEN is not an address such as :8080")
@@ -248,23 +254,24 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *queue.Qu
 	if err != nil {
 		return nil, nil, fmt.Errorf("the running program cannot be found: %w", err)
 	}
-	intake, err := webhook.New(webhook.Config{Secret: app.secret, Publish: jobs.Publish, Pushed: jobs.AddPusher,
-		Tip: jobs.AddTip, Drafts: jobs.AskDrafts, Drop: jobs.Drop, Gone: shown.gone(), Revoked: guard.Revoke, Log: log})
-	if err != nil {
-		return nil, nil, err
-	}
-	rotation := o.rotation(app, intake, log)
 	sandboxes := newSandboxPool(o.workers, sandbox.Config{
 		Executable: executable, Timeout: o.checkTimeout, MemoryLimit: int64(o.checkMemory) << 20, Log: log, Said: &sync.Map{},
 		Owned: kept.owned(log),
-	})
+	}, mirrors.Complete)
 	metrics := bot.NewMetrics(jobs.Depth, sandboxes.restarts)
 	metrics.WatchBudgets(app.client.Budgets)
 	app.client.ShareWith(jobs.Peers)
 	metrics.SetBuild(version())
+	intake, err := webhook.New(webhook.Config{Secret: app.secret, Publish: jobs.Publish, Pushed: jobs.AddPusher,
+		Tip: jobs.AddTip, Drafts: jobs.AskDrafts, Drop: jobs.Drop, Gone: shown.gone(), Revoked: guard.Revoke,
+		Serves: o.serves, Unserved: metrics.Unserved, Log: log})
+	if err != nil {
+		return nil, nil, err
+	}
+	rotation := o.rotation(app, intake, log)
 	alarm := bot.NewAlarm(jobs, time.Now, time.After, log)
 	sweeper := sweep.New(sweep.Config{Client: app.client, Queue: jobs, Budget: app.client.Budget, Ends: alarm.Set,
-		Reached: shown.reached(), Interval: o.sweepInterval, Log: log})
+		Serves: o.serves, Drop: jobs.Drop, Reached: shown.reached(), Interval: o.sweepInterval, Log: log})
 	server = &bot.Server{
 		Webhook: intake, Metrics: metrics, Queue: jobs, Workers: o.workers, Log: log,
 		Routes: routes(guard),
@@ -272,7 +279,8 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *queue.Qu
 		Worker: &bot.Worker{
 			Client: app.client, Mirror: mirrors, Sandbox: sandboxes, Approvals: approvals.New(app.client, mirrors, jobs),
 			Jobs: jobs, Summary: summary, Text: details, Drafts: jobs.DraftsAsked, Cache: cache, Alarm: alarm,
-			Sources: outside.For, Users: jobs, Pace: app.client, Patience: patience,
+			Sources: outside.For, Users: jobs, Outlooks: jobs, OutlookSummary: outlook, Budget: app.client.Budget,
+			Pace: app.client, Patience: patience,
 			Version: engineVersion(), Now: time.Now, Log: log, Metrics: metrics,
 		},
 		Ready: map[string]func(context.Context) error{"sandbox": func(context.Context) error { return runnable(executable) }},
@@ -287,6 +295,8 @@ func summary(rep *report.Report, head, rules bot.BlobURL, page string) string {
 	return output.Markdown(rep, output.MarkdownOptions{BlobURL: head, PolicyURL: rules, MaxBytes: maxSummary,
 		Button: true, Page: page})
 }
+
+func outlook(o *report.Outlook) string { return output.Outlook(o, maxSummary) }
 
 func details(rep *report.Report, head, rules bot.BlobURL, create bot.NewFileURL, page string) string {
 	return output.Details(rep, output.MarkdownOptions{BlobURL: head, PolicyURL: rules, NewFileURL: create,

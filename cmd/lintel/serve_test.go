@@ -2,15 +2,18 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/lintel-bot/lintel/bot/sandbox"
 	"github.com/lintel-bot/lintel/bot/setup"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // Each mistake in the configuration ends the start with one sentence that names what to set.
@@ -42,6 +45,8 @@ func TestServeConfiguration(t *testing.T) {
 		{"LINTEL_GITHUB_WEBHOOK_SECRET_FILE", empty, "LINTEL_GITHUB_WEBHOOK_SECRET is not set"},
 		{"LINTEL_GITHUB_URL", "github.com", "LINTEL_GITHUB_URL is not"},
 		{"LINTEL_LISTEN", "8080", "LINTEL_LISTEN is not an address"},
+		{"LINTEL_ACCOUNTS", "octo-org other", "LINTEL_ACCOUNTS must be names"},
+		{"LINTEL_ACCOUNTS", "octo-org,", "LINTEL_ACCOUNTS must be names"},
 		{"LINTEL_WORKERS", "0", "LINTEL_WORKERS must be from 1 to 64"},
 		{"LINTEL_WORKERS", "many", "LINTEL_WORKERS is not a valid number"},
 		{"LINTEL_SWEEP_INTERVAL", "5", "LINTEL_SWEEP_INTERVAL is not a valid duration"},
@@ -119,6 +124,21 @@ func TestServeClient(t *testing.T) {
 	}
 }
 
+func TestParseAccounts(t *testing.T) {
+	serves, err := parseAccounts(" Octo-Org,other-org , a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for login, want := range map[string]bool{"octo-org": true, "OTHER-ORG": true, "a": true, "b": false, "": false, "octo-org,a": false} {
+		if got := serves(login); got != want {
+			t.Errorf("%q: %t", login, got)
+		}
+	}
+	if serves, err := parseAccounts(" "); serves != nil || err != nil {
+		t.Errorf("without a list not all accounts are served: %v", err)
+	}
+}
+
 func TestServeFlagWinsOverEnvironment(t *testing.T) {
 	cmd := newServeCommand()
 	if err := cmd.Flags().Parse([]string{"--workers", "5"}); err != nil {
@@ -141,7 +161,7 @@ func TestServeFlagWinsOverEnvironment(t *testing.T) {
 
 // A sandbox is lent to whom it served last; others get one that is new, or has been idle for longest.
 func TestSandboxPoolByOwner(t *testing.T) {
-	p := newSandboxPool(2, sandbox.Config{})
+	p := newSandboxPool(2, sandbox.Config{}, nil)
 	lend := func(owner string) *sandbox.Sandbox {
 		t.Helper()
 		var lent *sandbox.Sandbox
@@ -208,5 +228,44 @@ func TestTidyCaches(t *testing.T) {
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) != 1 || left[0].Name() != "8" {
 		t.Errorf("%v, %v", left, err)
+	}
+}
+
+// A check that finds something absent from a partial mirror is done again when that was fetched, and not for ever.
+func TestSandboxPoolFetchesWhatIsAbsent(t *testing.T) {
+	trouble := errors.New("no network")
+	change := report.Change{GitDir: "/g", Base: "b", Head: "h"}
+	lacks := &sandbox.Failed{Message: "lacks", Absent: []string{"x"}}
+	for name, c := range map[string]struct {
+		answers []error // of the sandbox, one after the other; the last stays
+		fetch   error
+		want    error
+		fetches int
+	}{
+		"nothing is absent": {answers: []error{nil}},
+		"another failure":   {answers: []error{&sandbox.Failed{Message: "no"}}, want: &sandbox.Failed{}},
+		"once":              {answers: []error{lacks, nil}, fetches: 1},
+		"cannot be had":     {answers: []error{lacks}, fetch: trouble, want: trouble, fetches: 1},
+		"for ever":          {answers: []error{lacks}, want: lacks, fetches: maxWhole - 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fetches, tries := 0, 0
+			p := newSandboxPool(1, sandbox.Config{}, func(_ context.Context, dir string, commits, objects []string) error {
+				fetches++
+				if dir != "/g" || !slices.Equal(commits, []string{"b", "h"}) || !slices.Equal(objects, []string{"x"}) {
+					t.Errorf("it was asked for %s %q %q", dir, commits, objects)
+				}
+				return c.fetch
+			})
+			err := p.whole(t.Context(), change, func(*sandbox.Sandbox) error {
+				tries++
+				return c.answers[min(tries, len(c.answers))-1]
+			})
+			var failed *sandbox.Failed
+			if (err == nil) != (c.want == nil) || errors.Is(c.want, trouble) != errors.Is(err, trouble) ||
+				errors.As(c.want, &failed) != errors.As(err, &failed) || fetches != c.fetches {
+				t.Errorf("got %v after %d fetches, want %v after %d", err, fetches, c.want, c.fetches)
+			}
+		})
 	}
 }

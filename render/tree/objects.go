@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -40,6 +41,19 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("is %d bytes large, more than the limit of %d", e.Size, e.Limit)
 }
 
+// AbsentError says that a repository does not have files that its own folders name: it is a partial clone or damaged.
+type AbsentError struct {
+	GitDir string   // as it was opened; not part of the message
+	IDs    []string // object ids, sorted; the first of them where there are very many
+}
+
+func (e *AbsentError) Error() string {
+	return fmt.Sprintf("the repository lacks %d files that its commits name (object %s)", len(e.IDs), e.IDs[0])
+}
+
+// Is makes it an ErrNoObject, too.
+func (e *AbsentError) Is(target error) bool { return target == ErrNoObject }
+
 // Config says which repository to read and how.
 type Config struct {
 	GitDir     string   // absolute path of the git directory
@@ -52,6 +66,7 @@ type Config struct {
 const (
 	defaultBlobLimit = 16 << 20
 	maxFolder        = 64 << 20 // bytes of a folder's or a commit's object: over a million entries
+	maxAbsent        = 50_000   // files that an AbsentError names
 )
 
 // Objects reads objects of one repository. It is safe for concurrent use.
@@ -65,6 +80,8 @@ type Objects struct {
 	broken error // the process is of no more use
 	first  error // what a look at a tree met first, apart from paths that do not exist
 	store  *Store
+	dir    string
+	absent map[string]bool // files that are not there, by object id
 }
 
 // Open starts reading a repository. The context ends the process; Close does, too.
@@ -75,7 +92,8 @@ func Open(ctx context.Context, c Config) (*Objects, error) {
 	}
 	cmd := exec.CommandContext(ctx, git, "--git-dir="+c.GitDir, "cat-file", "--batch")
 	// Nothing of the caller's environment reaches git: no credentials, no configuration but the repository's.
-	cmd.Env = append(gitcmd.Isolated(os.DevNull), "GIT_NO_REPLACE_OBJECTS=1")
+	// Nothing is fetched, also by a git that does not know GIT_NO_LAZY_FETCH.
+	cmd.Env = append(gitcmd.Isolated(os.DevNull), "GIT_NO_REPLACE_OBJECTS=1", "GIT_ALLOW_PROTOCOL=none")
 	if len(c.Alternates) > 0 {
 		cmd.Env = append(cmd.Env,
 			"GIT_ALTERNATE_OBJECT_DIRECTORIES="+strings.Join(c.Alternates, string(os.PathListSeparator)))
@@ -91,7 +109,8 @@ func Open(ctx context.Context, c Config) (*Objects, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start git: %w", err)
 	}
-	o := &Objects{cmd: cmd, in: in, out: bufio.NewReaderSize(out, 64<<10), store: cmp.Or(c.Store, &Store{})}
+	o := &Objects{cmd: cmd, in: in, out: bufio.NewReaderSize(out, 64<<10), store: cmp.Or(c.Store, &Store{}),
+		dir: c.GitDir, absent: map[string]bool{}}
 	o.SetBlobLimit(c.BlobLimit)
 	return o, nil
 }
@@ -171,14 +190,38 @@ func (o *Objects) fail(err error) error {
 }
 
 // Err returns what kept this repository from being read whole, nil where nothing did. Whoever takes "does not
-// exist" from a Tree for true asks it at the end: an object that cannot be read looks the same.
+// exist" from a Tree for true asks it at the end: an object that cannot be read looks the same. Where files are absent
+// it is an *AbsentError with all that were asked for.
 func (o *Objects) Err() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if len(o.absent) > 0 {
+		return o.absentError(slices.Sorted(maps.Keys(o.absent))...)
+	}
 	if o.first != nil {
 		return o.first
 	}
 	return o.broken
+}
+
+// Absent reports whether a file was asked for that is not there.
+func (o *Objects) Absent() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.absent) > 0
+}
+
+func (o *Objects) absentError(ids ...string) error { return &AbsentError{GitDir: o.dir, IDs: ids} }
+
+// lack notes that a file is absent. The lock is held.
+func (o *Objects) lack(id string, err error) error {
+	if o.broken != nil || !errors.Is(err, ErrNoObject) {
+		return err
+	}
+	if len(o.absent) < maxAbsent {
+		o.absent[id] = true
+	}
+	return o.absentError(id)
 }
 
 func (o *Objects) remember(err error) error {
@@ -239,6 +282,7 @@ func (o *Objects) blobs(ids []string, part []int, out []Content) {
 			continue
 		}
 		_, kind, data, err := o.answer(ids[i])
+		err = o.lack(ids[i], err)
 		if err == nil && kind != "blob" {
 			err = fmt.Errorf("object %s is a %s, not a file", ids[i], kind)
 		}
@@ -263,7 +307,9 @@ func (o *Objects) Blob(id string) ([]byte, error) {
 	}
 	_, kind, data, err := o.object(id)
 	if err != nil {
-		return nil, err
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		return nil, o.lack(id, err)
 	}
 	if kind != "blob" {
 		return nil, fmt.Errorf("object %s is a %s, not a file", id, kind)

@@ -3,6 +3,8 @@ package tree_test
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -188,4 +190,39 @@ func abs(n int) int {
 		return -(n + 1)
 	}
 	return n
+}
+
+// What a partial clone does not have is said once for all files that were asked for.
+func TestAbsent(t *testing.T) {
+	r := treetest.New(t)
+	rev := r.Commit("-- a --\n1\n-- b --\n2\n-- c --\n3\n-- d --\n4\n")
+	var ids []string
+	for _, name := range []string{"a", "b", "c"} {
+		id := r.Git("rev-parse", rev+":"+name)
+		ids = append(ids, id)
+		if err := os.Remove(filepath.Join(r.GitDir, "objects", id[:2], id[2:])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := r.Objects()
+	tr, err := o.Tree(rev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tr.Sibling(ids[0]); !errors.Is(err, tree.ErrNoObject) || o.Absent() {
+		t.Errorf("a tree that may be gone: %v, %v", err, o.Err())
+	}
+	var absent *tree.AbsentError
+	if _, _, err := tr.ReadFile("a"); !errors.As(err, &absent) || !slices.Equal(absent.IDs, ids[:1]) ||
+		!errors.Is(err, tree.ErrNoObject) || strings.Contains(err.Error(), r.Dir) {
+		t.Errorf("ReadFile: %v", err)
+	}
+	got := o.Blobs([]string{ids[1], r.Git("rev-parse", rev+":d"), ids[2]})
+	if !errors.As(got[0].Err, &absent) || string(got[1].Data) != "4\n" || !errors.As(got[2].Err, &absent) {
+		t.Errorf("Blobs: %+v", got)
+	}
+	slices.Sort(ids)
+	if !errors.As(o.Err(), &absent) || absent.GitDir != r.GitDir || !slices.Equal(absent.IDs, ids) || !o.Absent() {
+		t.Errorf("Err: %v", o.Err())
+	}
 }

@@ -17,6 +17,7 @@ type GitHub struct {
 	Installed  []github.Installation
 	Repos      []github.Repo                   // of all installations
 	Archived   bool                            // every repository is
+	Private    map[int64]bool                  // repositories that are, by id
 	Tips       map[string]string               // commits of branches, in every repository
 	Pulls      map[int64][]*github.PullRequest // by repository; open unless they are closed
 	Said       []github.Review                 // of every pull request, oldest first
@@ -80,7 +81,7 @@ func (g *GitHub) Repositories(_ context.Context, installation int64) (list []git
 
 // Repository is as github.Client has it.
 func (g *GitHub) Repository(_ context.Context, repo github.Repo) (*github.Settings, error) {
-	return &github.Settings{DefaultBranch: "main", Archived: g.Archived}, g.call("Repository", repo)
+	return &github.Settings{DefaultBranch: "main", Archived: g.Archived, Private: g.Private[repo.ID]}, g.call("Repository", repo)
 }
 
 // Branch is as github.Client has it.

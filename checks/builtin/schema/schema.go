@@ -41,7 +41,7 @@ type State int
 const (
 	Known      State = iota // it was looked at
 	Undeclared              // nobody declares the kind
-	Unusable                // its definition cannot be used: see the reason
+	Unusable                // not all was looked at: its definition cannot be used, see the reason
 )
 
 // Answer is what a look found.
@@ -72,24 +72,29 @@ func (s *Schemas) Look(ctx context.Context, object, old map[string]any) Answer {
 	if !ok {
 		return Answer{}
 	}
-	if _, ok := definitions.Has(group, kind); !ok {
+	if !definitions.Has(group, kind) {
 		if kubernetes.Group(apiVersion) {
 			return nowhere(apiVersion, kind)
 		}
 		return Answer{State: Undeclared}
 	}
 	found, err := definitions.Look(ctx, group, version, object, old)
+	out := Answer{Violations: append(s.types.LookMetadata(object["metadata"]), found...)}
 	if err != nil {
-		return Answer{State: Unusable, Reason: err.Error()}
+		out.State, out.Reason = Unusable, err.Error()
 	}
-	return Answer{Violations: append(s.types.LookMetadata(object["metadata"]), found...)}
+	return out
 }
 
-// Unseen reports whether nothing is known of the kind of an object: nobody declares it, or its definition cannot be used.
-func (s *Schemas) Unseen(ctx context.Context, object map[string]any) bool {
+// Undeclared reports whether nobody declares the kind of an object.
+func (s *Schemas) Undeclared(ctx context.Context, object map[string]any) bool {
 	apiVersion, _ := object["apiVersion"].(string)
 	kind, _ := object["kind"].(string)
-	return !s.types.Serves(apiVersion, kind) && s.Look(ctx, object, nil).State != Known
+	if group, _, ok := strings.Cut(apiVersion, "/"); ok && !kubernetes.Group(apiVersion) {
+		definitions, asked := s.defined(ctx)
+		return asked && !definitions.Has(group, kind)
+	}
+	return s.Look(ctx, object, nil).State == Undeclared
 }
 
 // Declares reports whether a definition has a kind in a version.
@@ -98,8 +103,7 @@ func (s *Schemas) Declares(ctx context.Context, group, version, name string) boo
 	if !ok {
 		return false
 	}
-	versions, _ := definitions.Has(group, name)
-	return slices.Contains(versions, version)
+	return slices.Contains(definitions.Versions(group, name), version)
 }
 
 // later tells of a kind that only later versions of Kubernetes have. What was removed is told by who knows the

@@ -157,6 +157,10 @@ func TestCustomResources(t *testing.T) {
 func TestDefinitions(t *testing.T) {
 	object := read(t, "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a}\nspec: {size: 1, surplus: 2}\n")
 	with := func(old, new string) map[string]any { return read(t, strings.Replace(definitionOf, old, new, 1)) }
+	var many []map[string]any
+	for i := range 9 {
+		many = append(many, with("minimum: 1", fmt.Sprintf("minimum: 1, maximum: %d", 10+i)))
+	}
 	for _, c := range []struct {
 		name string
 		list []map[string]any
@@ -167,10 +171,17 @@ func TestDefinitions(t *testing.T) {
 		{"two", []map[string]any{read(t, definitionOf), with("mode: {", "other: {type: integer}\n              mode: {")},
 			`/spec/surplus "surplus" is no field by the definition of Thing: ` + dropped},
 		{"newer", []map[string]any{read(t, definitionOf), with("least: {type", "surplus: {type: integer}\n              least: {type")}, ""},
-		{"old", []map[string]any{with("apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1")}, ""},
+		{"old", []map[string]any{with("apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1")},
+			"state 2 it is of apiextensions.k8s.io/v1beta1, which no known version of Kubernetes reads"},
+		{"one cannot be used", []map[string]any{read(t, definitionOf), with("least: {type: integer,", "least: {")}, "state 2"},
+		{"one cannot be used, another takes it", []map[string]any{with("least: {type: integer,", "least: {"),
+			with("least: {type", "surplus: {type: integer}\n              least: {type")}, ""},
+		{"too many", many, "state 2 there are more than 8 that differ"},
 		{"not structural", []map[string]any{with("least: {type: integer,", "least: {")},
 			"state 2 the schema is not structural: openAPIV3Schema.properties[spec].properties[least].type: Required value: must not be empty for specified object fields"},
-		{"unusable rule", []map[string]any{with("self.size >= self.least", "self.nothing")}, "state 2"},
+		{"unusable rule", []map[string]any{with("self.size >= self.least", "self.nothing")},
+			`/spec/surplus "surplus" is no field by the definition of Thing: ` + dropped + "\nstate 2 a rule of it cannot be used: " +
+				"rule compile error: compilation failed: ERROR: <input>:1:5: undefined field 'nothing'"},
 		{"everything is known", []map[string]any{with("group:", "preserveUnknownFields: true\n  group:")}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -196,6 +207,12 @@ func TestHostileDefinitions(t *testing.T) {
 	object := func(spec string) map[string]any {
 		return read(t, "apiVersion: e.com/v1\nkind: A\nspec: "+spec)
 	}
+	var patterns strings.Builder
+	for i := range 10 {
+		fmt.Fprintf(&patterns, "p%d: {type: string, pattern: '%s%[1]d'},", i, strings.Repeat("(abc){1000}", 50))
+	}
+	long := object("[" + strings.Repeat("1,", 10_000) + "]")
+	long["spec"] = map[string]any{strings.Repeat("k", 1<<20): long["spec"]}
 	for _, c := range []struct {
 		name       string
 		definition map[string]any
@@ -210,19 +227,55 @@ func TestHostileDefinitions(t *testing.T) {
 			`self.all(d, a + b + c + d != 'x'))))"}]}`), object("[" + strings.Repeat("a,", 2000) + "]"), "cost"},
 		{"defaults", with(`{type: array, items: {type: object, default: {}, properties: {a: {type: array, items: {type: string}, default: [` +
 			strings.Repeat("a,", 10_000) + `]}}}}`), object("[" + strings.Repeat("{},", 10_000) + "]"), "too large"},
-		{"pattern", with(`{type: string, pattern: "((a{1,1000}){1,1000}){1,1000}"}`), object(strings.Repeat("a", 1000)), ""},
-		{"strange pattern", with(`{type: string, pattern: "("}`), object("a"), ""},
+		{"pattern", with(`{type: string, pattern: "((a{1,1000}){1,1000}){1,1000}"}`), object(strings.Repeat("a", 1000)),
+			"valid regular expression"},
+		{"strange pattern", with(`{type: string, pattern: "("}`), object("a"), "valid regular expression"},
+		{"large pattern", with(`{type: string, pattern: "` + strings.Repeat("(abc){1000}", 300) + `"}`), object("a"), "steps"},
+		{"large patterns", with(`{type: object, properties: {` + patterns.String() + `}}`), object("{}"), "steps"},
+		{"wrong values", with("{type: array, items: {type: string}}"), object("[" + strings.Repeat("1,", 20_000) + "]"), "too large"},
+		{"long paths", with("{type: object, additionalProperties: {type: array, items: {type: string}}}"),
+			long, "too large"},
+		{"choices", with(`{type: array, items: {type: string, anyOf: [` + strings.Repeat("{enum: [b]},", 5000) + "]}}"),
+			object("[" + strings.Repeat("a,", 2000) + "]"), "too large"},
+		{"long words", with(`{type: string, enum: [` + strings.Repeat("abcdefgh,", 1000) + "]}"), object("a"), "...: the API server"},
 		{"reference", with(`{$ref: "#/definitions/a"}`), object("a"), "ref"},
 		{"no schema", with(`{type: 7}`), object("a"), "cannot be read"},
-		{"null", with(`null`), object("a"), ""},
-		{"all of itself", with(`{type: object, allOf: [{anyOf: [{not: {oneOf: [{}]}}]}]}`), object("{}"), ""},
+		{"null", with(`null`), object("a"), "must not be empty"},
+		{"all of itself", with(`{type: object, allOf: [{anyOf: [{not: {oneOf: [{}]}}]}]}`), object("{}"), "must not validate"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := words(Compile("", definitions(c.definition)).Look(t.Context(), c.object, nil))
-			if !strings.Contains(got, c.want) {
-				t.Errorf("got %q, want %q", got, c.want)
+			if !strings.Contains(got, c.want) || len(got) > 1000 {
+				t.Errorf("got %.1000q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// Of an object that is wrong all over the same is told each time.
+func TestMany(t *testing.T) {
+	var fields strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&fields, "f%03d: {}, ", i)
+	}
+	for _, text := range []string{
+		"{apiVersion: example.com/v1, kind: Thing, metadata: {name: a}, spec: {size: 1, " + fields.String() + "}}",
+		"{apiVersion: example.com/v1, kind: Thing, metadata: {name: a}, spec: {size: 1, labels: {" + fields.String() + "}}}",
+		"{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [], " + fields.String() + "}}",
+		"{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {" + fields.String() + "}}",
+	} {
+		object := read(t, text)
+		a := Compile("1.33", definitions(read(t, definitionOf))).Look(t.Context(), object, nil)
+		if n := len(a.Violations); n != 50 || !strings.HasSuffix(a.Violations[0].Pointer, "/f000") ||
+			!strings.HasSuffix(a.Violations[49].Pointer, "/f049") {
+			t.Errorf("%.80s: %d, from %s to %s", text, n, a.Violations[0].Pointer, a.Violations[n-1].Pointer)
+		}
+	}
+	lacking := read(t, "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: ["+strings.Repeat("{},", 60)+"]}}")
+	for _, v := range Compile("1.33", definitions()).Look(t.Context(), lacking, nil).Violations {
+		if !v.Missing {
+			t.Errorf("%s is not missing", v.Pointer)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp/syntax"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -21,7 +22,13 @@ const (
 	maxDepth     = 100     // of the schema's maps and lists
 	maxRules     = 1_000   // CEL rules
 	maxRuleBytes = 512 << 10
+	maxPatterns  = 1_000_000 // steps in all patterns
 	maxWork      = 5_000_000 // values in defaults times values in the object
+	maxChoices   = 2_000_000 // values in one anyOf, oneOf or allOf, likewise
+	// An object may be wrong in all of its values, and the API server's code compares each error, which has the path of
+	// a value, with all others.
+	maxValues   = 20_000  // values in the object
+	maxCompared = 1 << 36 // values times the bytes of all paths
 )
 
 // schema is a compiled schema. It is immutable.
@@ -31,6 +38,7 @@ type schema struct {
 	validator  validation.SchemaValidator
 	rules      *cel.Validator // nil where there are none
 	defaults   int            // values in all defaults
+	choices    int            // values in the largest of anyOf, oneOf and allOf
 }
 
 // get compiles the schema when it is first asked for. It is nil where there is none.
@@ -47,7 +55,7 @@ func (s *schemaOf) get() (*schema, error) {
 // Structural returns why a schema (openAPIV3Schema) is not taken by the API server, nil where nothing is known against
 // it. Its rules are not looked at.
 func Structural(source any) error {
-	_, _, err := parse(source)
+	_, _, err := parse(source, newCount())
 	return err
 }
 
@@ -59,7 +67,8 @@ func compile(source any, prunes bool) (out *schema, err error) {
 			out, err = nil, errUnreadable
 		}
 	}()
-	props, s, err := parse(source)
+	counted := newCount()
+	props, s, err := parse(source, counted)
 	if err != nil {
 		return nil, err
 	}
@@ -70,20 +79,20 @@ func compile(source any, prunes bool) (out *schema, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("the schema cannot be read: %w", err)
 	}
-	return &schema{structural: s, prunes: prunes, validator: validator, defaults: defaults(source),
+	return &schema{structural: s, prunes: prunes, validator: validator, defaults: defaults(source), choices: counted.choices,
 		rules: cel.NewValidator(s, true, celconfig.PerCallLimit)}, nil
 }
 
 var errUnreadable = errors.New("the schema cannot be read")
 
-// parse reads a schema.
-func parse(source any) (props *apiextensions.JSONSchemaProps, s *structural.Structural, err error) {
+// parse reads a schema, which it counts.
+func parse(source any, counted *count) (props *apiextensions.JSONSchemaProps, s *structural.Structural, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = errUnreadable
 		}
 	}()
-	if err := (&count{}).walk(source, 0); err != nil {
+	if err := counted.walk(source, 0); err != nil {
 		return nil, nil, err
 	}
 	data, err := json.Marshal(source)
@@ -109,7 +118,13 @@ func parse(source any) (props *apiextensions.JSONSchemaProps, s *structural.Stru
 }
 
 // count bounds a schema.
-type count struct{ nodes, rules, ruleBytes int }
+type count struct {
+	nodes, rules, ruleBytes, steps int
+	choices                        int             // values in the largest of anyOf, oneOf and allOf
+	patterns                       map[string]bool // those that were counted: each is compiled once
+}
+
+func newCount() *count { return &count{patterns: map[string]bool{}} }
 
 func (c *count) walk(v any, depth int) error {
 	if c.nodes++; c.nodes > maxNodes {
@@ -126,6 +141,20 @@ func (c *count) walk(v any, depth int) error {
 				return fmt.Errorf("the schema has more than %d rules, or rules of more than %d bytes", maxRules, maxRuleBytes)
 			}
 		}
+		if pattern, ok := v["pattern"].(string); ok && !c.patterns[pattern] {
+			c.patterns[pattern] = true
+			if re, err := syntax.Parse(pattern, syntax.Perl); err == nil { // else the schema is refused for it
+				c.steps += steps(re)
+			}
+			if c.steps > maxPatterns {
+				return fmt.Errorf("the patterns of the schema have more than %d steps", maxPatterns)
+			}
+		}
+		for _, of := range []string{"anyOf", "oneOf", "allOf"} {
+			if list, ok := v[of].([]any); ok && len(list) > 1 {
+				c.choices = max(c.choices, nodes(list))
+			}
+		}
 		for _, child := range v {
 			if err := c.walk(child, depth+1); err != nil {
 				return err
@@ -139,6 +168,18 @@ func (c *count) walk(v any, depth int) error {
 		}
 	}
 	return nil
+}
+
+// steps is about how large the program of a pattern is, which repeats what is repeated.
+func steps(re *syntax.Regexp) int {
+	n := 1 + len(re.Rune)
+	for _, part := range re.Sub {
+		n += steps(part)
+	}
+	if re.Op == syntax.OpRepeat {
+		n *= max(1, re.Min, re.Max)
+	}
+	return n
 }
 
 // defaults counts the values in all defaults of a schema.
@@ -161,16 +202,26 @@ func defaults(source any) (n int) {
 
 // nodes counts the values in a value.
 func nodes(v any) int {
-	n := 1
+	n, _ := size(v, 0)
+	return n
+}
+
+// size counts the values in a value, and the bytes of all of their paths. at is how long that of the value itself is.
+func size(v any, at int) (n, paths int) {
+	n, paths = 1, at
+	add := func(child any, key int) {
+		more, bytes := size(child, at+key)
+		n, paths = n+more, paths+bytes
+	}
 	switch v := v.(type) {
 	case map[string]any:
-		for _, child := range v {
-			n += nodes(child)
+		for key, child := range v {
+			add(child, len(key)+1)
 		}
 	case []any:
 		for _, child := range v {
-			n += nodes(child)
+			add(child, 8)
 		}
 	}
-	return n
+	return n, paths
 }

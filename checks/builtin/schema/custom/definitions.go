@@ -4,9 +4,7 @@
 package custom
 
 import (
-	"crypto/sha256"
-	"encoding/json"
-	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 )
@@ -30,7 +28,6 @@ type declared struct {
 type schemaOf struct {
 	source  any  // openAPIV3Schema
 	unknown bool // fields that the schema does not name stay: spec.preserveUnknownFields
-	sum     [32]byte
 	once    sync.Once
 	schema  *schema
 	err     error
@@ -83,37 +80,26 @@ func (d *Definitions) add(o map[string]any) {
 	}
 }
 
-// maxVersions bounds how many definitions of one kind an object is looked at by.
-const maxVersions = 4
+// maxVersions bounds how many definitions of one version of a kind are kept. More than these are not known to say what
+// an object may be.
+const maxVersions = 8
 
 func (k *declared) add(version string, s *schemaOf) {
-	data, err := json.Marshal(s.source) // the keys are sorted
-	if err != nil {
-		data = fmt.Appendf(nil, "%p", s)
-	}
-	s.sum = sha256.Sum256(fmt.Appendf(data, " %v", s.unknown))
 	list := k.serves[version]
-	if len(list) < maxVersions && !slices.ContainsFunc(list, func(o *schemaOf) bool { return o.sum == s.sum }) {
+	if len(list) <= maxVersions && !slices.ContainsFunc(list, func(o *schemaOf) bool {
+		return o.unknown == s.unknown && reflect.DeepEqual(o.source, s.source)
+	}) {
 		k.serves[version] = append(list, s)
 	}
 }
 
-// Has reports whether a kind is defined, and in which versions; none where the definition does not tell.
-func (d *Definitions) Has(group, name string) (versions []string, ok bool) {
-	k := d.kinds[kind{group, name}]
-	if k == nil || k.legacy {
-		return nil, k != nil
-	}
-	return k.versions, true
-}
+// Has reports whether a kind is defined.
+func (d *Definitions) Has(group, name string) bool { return d.kinds[kind{group, name}] != nil }
 
-// Kinds lists the names of the kinds of a group that are defined, sorted.
-func (d *Definitions) Kinds(group string) (names []string) {
-	for k := range d.kinds {
-		if k.group == group {
-			names = append(names, k.name)
-		}
+// Versions lists the versions of a kind that are served; none where its definition does not tell.
+func (d *Definitions) Versions(group, name string) []string {
+	if k := d.kinds[kind{group, name}]; k != nil && !k.legacy {
+		return k.versions
 	}
-	slices.Sort(names)
-	return names
+	return nil
 }

@@ -28,7 +28,8 @@ type Violation = kubernetes.Violation
 
 // Look returns what is wrong with an object of a kind that is defined, but for its metadata; nothing where it has no
 // schema. old is what the object was before, nil where it is new: rules about transitions ask for it. Where there are
-// several definitions, the one counts that says least. The error says why the definition cannot be used.
+// several definitions, the one counts that says least. The error says why not all was looked at: what is found beside it
+// is wrong all the same.
 func (d *Definitions) Look(ctx context.Context, group, version string, object, old map[string]any) (
 	[]Violation, error,
 ) {
@@ -39,41 +40,47 @@ func (d *Definitions) Look(ctx context.Context, group, version string, object, o
 	}
 	list, ok := k.serves[version]
 	if !ok {
-		if k.legacy || len(k.versions) == 0 {
-			return nil, nil
+		switch {
+		case k.legacy:
+			return nil, errors.New("it is of apiextensions.k8s.io/v1beta1, which no known version of Kubernetes reads")
+		case len(k.versions) == 0:
+			return nil, errors.New("it has no versions")
 		}
 		return []Violation{{Pointer: "/apiVersion", Message: fmt.Sprintf(
 			"%s has no version %q by its definition, but %s: the API server does not take the object", name,
 			kubernetes.Clip(version), strings.Join(k.versions, ", "))}}, nil
+	}
+	if len(list) > maxVersions {
+		return nil, fmt.Errorf("there are more than %d that differ", maxVersions)
 	}
 	if oldKind, _ := old["kind"].(string); oldKind != name || old["apiVersion"] != object["apiVersion"] {
 		old = nil // another version of it would have to be converted
 	}
 	var least []Violation
 	var failed error
-	looked := false
-	for _, s := range list {
+	for i, s := range list {
 		schema, err := s.get()
-		if err != nil {
-			failed = err
-			continue
+		var found []Violation
+		if err == nil {
+			if schema == nil {
+				return nil, nil
+			}
+			found, err = schema.look(ctx, object, old)
 		}
-		if schema == nil {
+		switch {
+		case err != nil && len(list) > 1:
+			found = nil // it may be the one that the cluster has, and might take the object
+			failed = err
+		case err != nil:
+			failed = err
+		case len(found) == 0:
 			return nil, nil
 		}
-		found, err := schema.look(ctx, object, old)
-		if err != nil {
-			failed = err
-			continue
-		}
-		if !looked || len(found) < len(least) {
-			looked, least = true, found
+		if i == 0 || len(found) < len(least) {
+			least = found
 		}
 	}
-	if !looked {
-		return nil, failed
-	}
-	return least, nil
+	return least, failed
 }
 
 // look says what the API server has against an object, in the order of its steps
@@ -84,16 +91,16 @@ func (s *schema) look(ctx context.Context, object, old map[string]any) (found []
 			found, err = nil, errors.New("the object cannot be looked at by its definition")
 		}
 	}()
-	n := nodes(object)
-	if s.defaults*n > maxWork || n > maxNodes {
-		return nil, errors.New("the object and its definition are too large")
+	if n, paths := size(object, 0); s.defaults*n > maxWork || s.choices*n > maxChoices || n > maxValues ||
+		n*paths > maxCompared {
+		return nil, errors.New("it and the object are too large")
 	}
 	o, unknown := s.read(object)
 	var was any
 	if old != nil && s.defaults*nodes(old) <= maxWork {
 		was, _ = s.read(old)
 	}
-	for _, path := range unknown {
+	for _, path := range unknown[:min(len(unknown), maxLooked)] {
 		if v, ok := s.unknown(object, path); ok {
 			found = append(found, v)
 		}
@@ -102,15 +109,19 @@ func (s *schema) look(ctx context.Context, object, old map[string]any) (found []
 	errs = append(errs, objectmeta.Validate(ctx, nil, o, s.structural, false)...)
 	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, s.structural, o)...)
 	if len(errs) == 0 && s.rules != nil { // rules may rely on the schema
-		ruled, _ := s.rules.Validate(ctx, nil, s.structural, o, was, celconfig.RuntimeCELCostBudget)
-		for _, e := range ruled {
-			if e.Type == field.ErrorTypeInternal || strings.HasPrefix(e.Detail, "rule compile error") {
-				return found, fmt.Errorf("a rule of the definition cannot be used: %s", firstLine(e.Detail))
+		errs, _ = s.rules.Validate(ctx, nil, s.structural, o, was, celconfig.RuntimeCELCostBudget)
+		errs = slices.DeleteFunc(errs, func(e *field.Error) bool {
+			unusable := e.Type == field.ErrorTypeInternal || strings.HasPrefix(e.Detail, "rule compile error")
+			if unusable && err == nil {
+				err = fmt.Errorf("a rule of it cannot be used: %s", kubernetes.ClipTo(maxWords, firstLine(e.Detail)))
 			}
-		}
-		errs = ruled
+			return unusable
+		})
 	}
-	for _, e := range errs {
+	slices.SortFunc(errs, func(a, b *field.Error) int {
+		return cmp.Or(strings.Compare(a.Field, b.Field), strings.Compare(a.Detail, b.Detail))
+	})
+	for _, e := range errs[:min(len(errs), maxLooked)] {
 		if v := violation(object, e); !slices.Contains(found, v) && !open(object, v.Pointer, e) {
 			found = append(found, v)
 		}
@@ -122,8 +133,15 @@ func (s *schema) look(ctx context.Context, object, old map[string]any) (found []
 	slices.SortStableFunc(found, func(a, b Violation) int {
 		return cmp.Or(strings.Compare(a.Pointer, b.Pointer), strings.Compare(a.Message, b.Message))
 	})
-	return found[:min(len(found), kubernetes.Most)], nil
+	return found[:min(len(found), kubernetes.Most)], err
 }
+
+// maxLooked is how many of the errors of one object are looked at, in the order of their fields, and maxWords how many
+// bytes of one's words are told.
+const (
+	maxLooked = 4 * kubernetes.Most
+	maxWords  = 300
+)
 
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
@@ -138,6 +156,7 @@ func (s *schema) read(object map[string]any) (o map[string]any, unknown []string
 	if s.prunes {
 		unknown = pruning.PruneWithOptions(o, s.structural, true, structural.UnknownFieldPathOptions{
 			TrackUnknownFieldPaths: true})
+		slices.Sort(unknown)
 		defaulting.PruneNonNullableNullsWithoutDefaults(o, s.structural)
 	}
 	defaulting.Default(o, s.structural)
@@ -208,7 +227,7 @@ func violation(object map[string]any, e *field.Error) Violation {
 	case field.ErrorTypeRequired:
 		v.Missing, v.Message = true, fmt.Sprintf("is missing: the definition of %v needs it", object["kind"])
 		if detail != "" {
-			v.Message += ": " + detail
+			v.Message += ": " + kubernetes.ClipTo(maxWords, detail)
 		}
 		return v
 	case field.ErrorTypeNotSupported:
@@ -221,7 +240,7 @@ func violation(object map[string]any, e *field.Error) Violation {
 	default:
 		v.Message = detail
 	}
-	v.Message = strings.TrimSpace(v.Message) + ": the API server refuses the object"
+	v.Message = kubernetes.ClipTo(maxWords, strings.TrimSpace(v.Message)) + ": the API server refuses the object"
 	return v
 }
 

@@ -4,6 +4,8 @@ package kubernetes
 
 import (
 	"fmt"
+	"iter"
+	"maps"
 	"math"
 	"math/bits"
 	"slices"
@@ -21,7 +23,8 @@ type Violation struct {
 	Missing bool // the field is not there
 }
 
-// Most is how many violations of one object are told: what comes behind is most often of the same cause.
+// Most is how many violations of one object are told, in the order of its keys: what comes behind is most often of the
+// same cause.
 const Most = 50
 
 // Types are those of one version of Kubernetes. They are immutable.
@@ -127,15 +130,39 @@ func (t *Types) LookMetadata(metadata any, at ...string) []Violation {
 
 func (t *Types) look(of *object, o map[string]any, at *path) []Violation {
 	w := walk{Types: t}
-	w.fields(of, o, at)
+	if w.fields(of, o, at); len(w.found) > Most { // those of another walk would be others
+		w = walk{Types: t, inOrder: true}
+		w.fields(of, o, at)
+		w.found = w.found[:Most]
+	}
 	slices.SortFunc(w.found, func(a, b Violation) int { return strings.Compare(a.Pointer, b.Pointer) })
 	return w.found
 }
 
-// walk is one look at an object.
+// walk is one look at an object. It ends when it has found more than is told.
 type walk struct {
 	*Types
-	found []Violation
+	inOrder bool // of the keys, which takes longer
+	found   []Violation
+}
+
+// of are the keys and values of a map that are still to be looked at.
+func (w *walk) of(o map[string]any) iter.Seq2[string, any] {
+	return func(yield func(string, any) bool) {
+		if !w.inOrder {
+			for key, value := range o {
+				if len(w.found) > Most || !yield(key, value) {
+					return
+				}
+			}
+			return
+		}
+		for _, key := range slices.Sorted(maps.Keys(o)) {
+			if len(w.found) > Most || !yield(key, o[key]) {
+				return
+			}
+		}
+	}
 }
 
 // path is where the walk is. It becomes a pointer only where something is wrong.
@@ -183,7 +210,7 @@ func latest[T any](list variants[T], in versions) (is T, ok bool) {
 
 // fields walks an object.
 func (w *walk) fields(of *object, o map[string]any, at *path) {
-	for name, value := range o {
+	for name, value := range w.of(o) {
 		here := path{above: at, key: name, index: -1}
 		if f, ok := latest(of.fields[name], w.in); ok {
 			w.value(f.form, of.fields[name], value, &here)
@@ -227,7 +254,7 @@ func (w *walk) value(f *form, field variants[field], value any, at *path) {
 	case isMap:
 		if o, ok := value.(map[string]any); ok {
 			if f.of != nil {
-				for key, v := range o {
+				for key, v := range w.of(o) {
 					w.value(f.of, nil, v, &path{above: at, key: key, index: -1})
 				}
 			}
@@ -236,6 +263,9 @@ func (w *walk) value(f *form, field variants[field], value any, at *path) {
 	case isList:
 		if list, ok := value.([]any); ok {
 			for i, v := range list {
+				if len(w.found) > Most {
+					break
+				}
 				w.value(f.of, field, v, &path{above: at, index: i})
 			}
 			return

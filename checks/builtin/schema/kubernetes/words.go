@@ -22,16 +22,13 @@ const Dropped = "kubectl apply and server-side apply refuse it, others lose it w
 const refused = "the API server refuses the object"
 
 func (w *walk) add(at *path, format string, args ...any) {
-	if len(w.found) < Most {
-		w.found = append(w.found, Violation{Pointer: at.pointer(), Message: fmt.Sprintf(format, args...)})
-	}
+	w.found = append(w.found, Violation{Pointer: at.pointer(), Message: fmt.Sprintf(format, args...)})
 }
 
 // missing tells of a field that is not there.
 func (w *walk) missing(of *object, at *path) {
-	if w.add(at, "is missing: %s needs it", of.name); len(w.found) < Most {
-		w.found[len(w.found)-1].Missing = true
-	}
+	w.add(at, "is missing: %s needs it", of.name)
+	w.found[len(w.found)-1].Missing = true
 }
 
 // unknown tells of a field that no type has.
@@ -151,9 +148,12 @@ func Placeholder(s string) bool {
 }
 
 // Clip shortens what is quoted.
-func Clip(s string) string {
-	if len(s) > 60 {
-		return strings.ToValidUTF8(s[:60], "") + "..."
+func Clip(s string) string { return ClipTo(60, s) }
+
+// ClipTo shortens a text to some bytes.
+func ClipTo(n int, s string) string {
+	if len(s) > n {
+		return strings.ToValidUTF8(s[:n], "") + "..."
 	}
 	return s
 }

@@ -1,0 +1,240 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lintel-bot/lintel/bot/datadir"
+)
+
+const (
+	// packs is how many packs a mirror may have before Maintain joins them: each fetch adds one or two.
+	packs = 30
+	// busy is for how long after its last use a mirror is not removed to make room: a check may read it.
+	busy = time.Hour
+)
+
+// kept is a mirror on disk.
+type kept struct {
+	dir  string
+	id   int64 // of the repository
+	used time.Time
+	size int64 // bytes
+}
+
+// Maintain removes the mirrors that were not used since a time, packs those that had many fetches, and then makes room
+// as Config.TotalBytes has it. It skips a mirror in use. Objects that nothing refers to stay for two weeks in a whole
+// mirror; from a partial one the files go of commits that were not read lately.
+func (m *Mirrors) Maintain(ctx context.Context, unusedSince time.Time) error {
+	var problems []error
+	for suffix, tidy := range map[string]func(dir string) error{
+		"": func(dir string) error { return m.maintain(ctx, dir, unusedSince) },
+		// What a killed process left.
+		newSuffix: os.RemoveAll, probeSuffix: os.RemoveAll,
+	} {
+		all, err := m.list(suffix)
+		problems = append(problems, err)
+		for _, k := range all {
+			unlock, err := m.tryLock(k.id)
+			if err != nil {
+				continue
+			}
+			problems = append(problems, datadir.WithoutPath(tidy(k.dir)))
+			unlock()
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+		}
+	}
+	return errors.Join(append(problems, m.makeRoom(ctx))...)
+}
+
+// list finds the mirrors, or what is made beside them, without their sizes.
+func (m *Mirrors) list(suffix string) (all []kept, err error) {
+	for _, pattern := range []string{"*.git" + suffix, filepath.Join("*", "*.git"+suffix)} {
+		found, err := filepath.Glob(filepath.Join(m.dir, pattern))
+		if err != nil {
+			return nil, err
+		}
+		for _, dir := range found {
+			id, err := strconv.ParseInt(strings.TrimSuffix(filepath.Base(dir), ".git"+suffix), 10, 64)
+			if err != nil {
+				continue
+			}
+			k := kept{dir: dir, id: id}
+			if info, err := os.Stat(filepath.Join(dir, usedFile)); err == nil {
+				k.used = info.ModTime()
+			}
+			all = append(all, k)
+		}
+	}
+	return all, nil
+}
+
+func (m *Mirrors) maintain(ctx context.Context, dir string, unusedSince time.Time) error {
+	if info, err := os.Stat(filepath.Join(dir, usedFile)); err != nil || info.ModTime().Before(unusedSince) {
+		return os.RemoveAll(dir)
+	}
+	found, err := packsOf(dir)
+	if err != nil || len(found) <= packs {
+		return err
+	}
+	if isPartial(dir) {
+		return (&session{m: m, dir: dir, partial: true}).pack(ctx, found)
+	}
+	_, err = m.git.run(ctx, call{dir: dir, args: []string{"gc", "--quiet", "--prune=2.weeks.ago"}})
+	return err
+}
+
+// makeRoom measures all mirrors, and removes those that were used longest ago until the rest is within the limit. Those
+// that a check may read stay, whatever the limit.
+func (m *Mirrors) makeRoom(ctx context.Context) error {
+	all, err := m.list("")
+	if err != nil {
+		return err
+	}
+	sizes := map[string]int64{}
+	var sum int64
+	for i, k := range all {
+		all[i].size = sizeOf(k.dir)
+		sizes[k.dir] = all[i].size
+		sum += all[i].size
+	}
+	slices.SortFunc(all, func(a, b kept) int { return a.used.Compare(b.used) })
+	var problems []error
+	for _, k := range all {
+		if m.totalBytes == 0 || sum <= m.totalBytes || ctx.Err() != nil {
+			break
+		}
+		gone, err := m.evict(k)
+		problems = append(problems, err)
+		if gone {
+			sum -= k.size
+			delete(sizes, k.dir)
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sizes = sizes
+	return errors.Join(problems...)
+}
+
+// evict removes a mirror that nobody uses.
+func (m *Mirrors) evict(k kept) (gone bool, err error) {
+	unlock, err := m.tryLock(k.id)
+	if errors.Is(err, datadir.ErrLocked) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer unlock()
+	if info, err := os.Stat(filepath.Join(k.dir, usedFile)); err == nil && info.ModTime().After(m.now().Add(-busy)) {
+		return false, nil
+	}
+	err = os.RemoveAll(k.dir)
+	return err == nil, datadir.WithoutPath(err)
+}
+
+// grown notes the size of a mirror after a fetch, and reports whether there is too much now.
+func (m *Mirrors) grown(dir string, size int64) (over bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sizes[dir] = size
+	return m.totalBytes > 0 && m.sum() > m.totalBytes
+}
+
+// Bytes is how much all mirrors take on disk, as of the last Maintain and the fetches since.
+func (m *Mirrors) Bytes() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.sum()
+}
+
+// sum adds the sizes up. The lock is held.
+func (m *Mirrors) sum() (sum int64) {
+	for _, size := range m.sizes {
+		sum += size
+	}
+	return sum
+}
+
+// sizeOf is how many bytes the files in a folder have; what is removed meanwhile does not count.
+func sizeOf(dir string) (size int64) {
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return nil
+		}
+		if info, err := d.Info(); err == nil {
+			size += info.Size()
+		}
+		return nil
+	})
+	return size
+}
+
+// maxPacked bounds the list of the objects that a mirror is packed from, in bytes: six million. Larger ones stay as they
+// are, until they are evicted.
+const maxPacked = 256 << 20
+
+// pack puts into one pack all commits and folders of a partial mirror, and the files of the commits that were read
+// lately; what else was in the packs that are there goes. Git's own "gc" keeps every object that was ever fetched into a
+// partial clone (git-repack(1), promisor packs).
+func (s *session) pack(ctx context.Context, old []string) error {
+	known, err := s.known()
+	if err != nil {
+		return err
+	}
+	var history, trees strings.Builder
+	for _, c := range known {
+		history.WriteString(c + "\n")
+		trees.WriteString(c + "^{tree}\n")
+	}
+	list := func(max int64, stdin string, args ...string) (string, error) {
+		out, err := s.m.git.run(ctx, call{dir: s.dir, stdin: stdin, max: max, args: append([]string{"rev-list", "--objects",
+			"--no-object-names", "--ignore-missing", "--stdin"}, args...)})
+		return string(out), err
+	}
+	ids, err := list(maxPacked, history.String(), "--filter=blob:none", "--all")
+	if err != nil {
+		return err
+	}
+	files, err := list(maxPacked, trees.String(), "--missing=print")
+	if err != nil {
+		return err
+	}
+	if strings.Contains(files, "?") { // what is noted is wrong: it is found out again, and nothing is lost meanwhile
+		return datadir.WithoutPath(os.Remove(filepath.Join(s.dir, completeFile)))
+	}
+	into := filepath.Join(s.dir, "objects", "pack", "pack")
+	out, err := s.m.git.run(ctx, call{dir: s.dir, args: []string{"pack-objects", "--quiet", "--delta-base-offset", into},
+		stdin: ids + files, config: []string{"core.bigFileThreshold", "1m", "pack.windowMemory", "64m", "pack.threads", "1"}})
+	if err != nil {
+		return err
+	}
+	name := "pack-" + strings.TrimSpace(string(out))
+	at := func(base, ext string) string { return filepath.Join(s.dir, "objects", "pack", base+ext) }
+	if err := os.WriteFile(at(name, ".promisor"), nil, 0o600); err != nil {
+		return datadir.WithoutPath(err)
+	}
+	var problems []error
+	for _, o := range old {
+		base := strings.TrimSuffix(o, ".pack")
+		if base == name {
+			continue
+		}
+		for _, ext := range []string{".idx", ".rev", ".promisor", ".pack"} { // without the index it is no pack any more
+			if err := os.Remove(at(base, ext)); !errors.Is(err, fs.ErrNotExist) {
+				problems = append(problems, datadir.WithoutPath(err))
+			}
+		}
+	}
+	return errors.Join(append(problems, s.remember(known))...)
+}

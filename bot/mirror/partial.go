@@ -1,0 +1,265 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/bot/datadir"
+)
+
+// A partial mirror has all commits and folders, but only the files of the commits that a check reads. Git is told so
+// (gitformat-pack(5), promisor packs) in the calls that fetch and in no other: for everybody else an absent object is
+// absent, and nothing is ever fetched behind the back of who reads.
+const (
+	// partialFile in a mirror says that it is partial. Those that were made before there were any, and those of servers
+	// that cannot give a part, are whole.
+	partialFile = "lintel-partial"
+	// completeFile in a partial mirror has the commits of which all files are there, one a line, oldest first, and before
+	// them the packs that were there when that was found out.
+	completeFile = "lintel-complete"
+	// origin is the name under which git knows the server of a partial mirror while it fetches.
+	origin = "lintel"
+)
+
+const (
+	// maxComplete bounds what is remembered of complete commits; files of others may go when a mirror is packed.
+	maxComplete = 64
+	// maxNear is from how many of these the files of another commit are told: the newest are most alike.
+	maxNear = 8
+	// atOnce is how many objects are asked for in one request. Git's own work grows with the square of it: 100,000 take
+	// it five seconds, five times 20,000 half of that.
+	atOnce = 20_000
+	// postBuffer holds such a request whole: servers and proxies need not take one in pieces of an unknown number.
+	postBuffer = 2 << 20
+	// maxListed bounds the list of the files of a commit, in bytes: three million.
+	maxListed = 128 << 20
+	// maxRounds is how often a server is asked for what a commit consists of. Once is enough, unless it keeps folders back.
+	maxRounds = 3
+)
+
+// promisor is the configuration of a call that fetches into a partial mirror.
+func promisor(address string) []string {
+	return []string{
+		"remote." + origin + ".url", address,
+		"remote." + origin + ".promisor", "true",
+		"remote." + origin + ".partialCloneFilter", "blob:none",
+	}
+}
+
+// isPartial reports whether a mirror is a partial one.
+func isPartial(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, partialFile))
+	return err == nil
+}
+
+// complete gets commits, unless they are there, and their files. A *Vanished means that GitHub does not have them any more.
+func (s *session) complete(ctx context.Context, commits ...string) error {
+	if !s.partial {
+		return nil
+	}
+	known, err := s.known()
+	if err != nil {
+		return err
+	}
+	var lack []string
+	for _, c := range commits {
+		if !slices.Contains(known, c) && !slices.Contains(lack, c) {
+			lack = append(lack, c)
+		}
+	}
+	if len(lack) == 0 {
+		return nil
+	}
+	missing, err := s.missing(ctx, lack...)
+	if err != nil {
+		return err
+	}
+	for _, c := range missing {
+		if err := s.exact(ctx, c); err != nil {
+			return err
+		}
+	}
+	if err := s.files(ctx, lack, known[max(0, len(known)-maxNear):]); err != nil {
+		return err
+	}
+	known = slices.DeleteFunc(known, func(c string) bool { return slices.Contains(commits, c) })
+	slices.Sort(commits)
+	return s.remember(append(known, slices.Compact(commits)...))
+}
+
+// files gets all objects of the trees of commits that the trees of other, complete ones do not have.
+func (s *session) files(ctx context.Context, commits, have []string) error {
+	for range maxRounds {
+		absent, err := s.listed(ctx, commits, have)
+		if err == nil && !s.fresh { // git looks for each absent object on disk, twice
+			absent, err = s.m.git.lacking(ctx, s.dir, absent)
+		}
+		if err != nil || len(absent) == 0 {
+			return err
+		}
+		s.fresh = false
+		if err := s.objects(ctx, absent); err != nil {
+			return s.whether(ctx, commits, err)
+		}
+		kinds, err := s.m.git.kinds(ctx, s.dir, absent, "")
+		if err != nil || !slices.Contains(kinds, "tree") && !slices.ContainsFunc(kinds, isMissing) {
+			return err
+		}
+	}
+	return &Failed{Command: "fetch", Reason: "the server does not send all files of a commit"}
+}
+
+// listed lists the files in the trees of commits, apart from those that the trees of others have, too, and the folders
+// that are not there. Each folder is looked at once, however often it stands in a tree.
+func (s *session) listed(ctx context.Context, commits, have []string) (ids []string, err error) {
+	var ask strings.Builder
+	for _, c := range commits {
+		ask.WriteString(c + "^{tree}\n")
+	}
+	for _, c := range have {
+		ask.WriteString("^" + c + "^{tree}\n")
+	}
+	out, err := s.m.git.run(ctx, call{dir: s.dir, args: []string{"rev-list", "--objects", "--quiet", "--missing=print",
+		"--filter=blob:none", "--filter-print-omitted", "--ignore-missing", "--stdin"}, stdin: ask.String(), max: maxListed})
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(string(out)) {
+		line = strings.TrimSpace(line)
+		if len(line) == 0 || !strings.Contains("~?", line[:1]) || !objectID.MatchString(line[1:]) {
+			return nil, &Failed{Command: "rev-list", Reason: "unexpected answer"}
+		}
+		ids = append(ids, line[1:])
+	}
+	return ids, nil
+}
+
+// objects fetches objects by their ids, and nothing else.
+func (s *session) objects(ctx context.Context, ids []string) error {
+	for part := range slices.Chunk(ids, atOnce) {
+		err := s.online(ctx, request{ids: part})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// whether finds out if an error means that the server does not have one of the commits any more.
+func (s *session) whether(ctx context.Context, commits []string, err error) error {
+	var failed *Failed
+	if !errors.As(err, &failed) {
+		return err
+	}
+	for _, sha := range commits {
+		if gone, probeErr := s.gone(ctx, sha); probeErr != nil || gone {
+			return errors.Join(probeErr, vanished(sha, gone))
+		}
+	}
+	return err
+}
+
+func vanished(sha string, gone bool) error {
+	if !gone {
+		return nil
+	}
+	return &Vanished{SHA: sha}
+}
+
+// known lists the commits of which all files are there, those that were used last at the end. It is none where a pack
+// is gone that was there when that was noted, or the note is damaged: that costs a look at whole trees.
+func (s *session) known() (commits []string, err error) {
+	data, err := os.ReadFile(filepath.Join(s.dir, completeFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("a mirror: %w", datadir.WithoutPath(err))
+	}
+	packs, err := packsOf(s.dir)
+	if err != nil {
+		return nil, err
+	}
+	for word := range strings.FieldsSeq(string(data)) {
+		switch {
+		case objectID.MatchString(word):
+			commits = append(commits, word)
+		case !slices.Contains(packs, word):
+			return nil, nil
+		}
+	}
+	return commits, nil
+}
+
+// remember notes the complete commits of the mirror, and the packs in which they are.
+func (s *session) remember(known []string) error {
+	packs, err := packsOf(s.dir)
+	if err != nil {
+		return err
+	}
+	lines := slices.Concat(packs, known[max(0, len(known)-maxComplete):])
+	file := filepath.Join(s.dir, completeFile)
+	err = os.WriteFile(file+".lock", []byte(strings.Join(lines, "\n")+"\n"), 0o600)
+	if err == nil {
+		err = os.Rename(file+".lock", file)
+	}
+	if err != nil {
+		return fmt.Errorf("a mirror: %w", datadir.WithoutPath(err))
+	}
+	return nil
+}
+
+// packsOf lists the packs of a mirror by their file names.
+func packsOf(dir string) (names []string, err error) {
+	found, err := filepath.Glob(filepath.Join(dir, "objects", "pack", "*.pack"))
+	for _, path := range found {
+		names = append(names, filepath.Base(path))
+	}
+	return names, err
+}
+
+// Complete gets what a check found to be absent from a mirror that Fetch has returned: all files of the commits that it
+// reads, and objects of others. Its errors are those of Fetch.
+func (m *Mirrors) Complete(ctx context.Context, gitDir string, commits, objects []string) error {
+	for _, id := range slices.Concat(commits, objects) {
+		if !objectID.MatchString(id) {
+			return fmt.Errorf("%q is not a full object id", id)
+		}
+	}
+	m.mu.Lock()
+	repo, ok := m.repos[gitDir]
+	m.mu.Unlock()
+	if !ok {
+		return errors.New("nothing is fetched into a repository that is no mirror")
+	}
+	unlock, err := m.lock(ctx, repo.ID)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	s := &session{m: m, repo: repo, dir: m.gitDir(repo)}
+	if err := s.prepare(ctx); err != nil {
+		return err
+	}
+	if !s.partial {
+		err := &Failed{Command: "fetch", Reason: "a mirror that has everything lacks something"}
+		if m.corrupted(ctx, repo, err) {
+			return errors.Join(err, datadir.WithoutPath(os.RemoveAll(s.dir)))
+		}
+		return err
+	}
+	// What was taken for complete is not, or the check would not have found anything absent.
+	if err := os.Remove(filepath.Join(s.dir, completeFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("a mirror: %w", datadir.WithoutPath(err))
+	}
+	if err := s.complete(ctx, commits...); err != nil {
+		return err
+	}
+	if objects, err = s.m.git.lacking(ctx, s.dir, objects); err != nil {
+		return err
+	}
+	return s.objects(ctx, objects)
+}

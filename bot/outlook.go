@@ -1,0 +1,289 @@
+package bot
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lintel-bot/lintel/bot/github"
+	"github.com/lintel-bot/lintel/bot/mirror"
+	"github.com/lintel-bot/lintel/bot/queue"
+	"github.com/lintel-bot/lintel/bot/runid"
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+const (
+	// outlookPart is the part of the name of the check run.
+	outlookPart = "other repositories"
+	// outlookTurn is for how long repositories are looked at before other jobs have their turn, and outlookPause until
+	// it goes on then.
+	outlookTurn  = 10 * time.Second
+	outlookPause = 2 * time.Second
+	// outlookTold is after what time people are told how far it is.
+	outlookTold = 30 * time.Second
+	// outlookTries is how often a repository is looked at that GitHub or the network keeps from being looked at.
+	outlookTries = 2
+	// outlookShare is what part of GitHub's hourly limit is left to others.
+	outlookShare = 4
+)
+
+// announceOutlook has it found out what a pull request would change in the repositories that take rules from here.
+func (c *check) announceOutlook(ctx context.Context) error {
+	if c.pr == nil || c.Users == nil || c.Outlooks == nil {
+		return nil
+	}
+	users, err := c.Users.Users(ctx, c.repo.Installation, c.repo.ID)
+	if err != nil || len(users) == 0 {
+		return err
+	}
+	key := queue.Key{Installation: c.repo.Installation, Repository: c.repo.ID, Outlook: c.pr.Number}
+	m := c.task.Message
+	return c.Jobs.Publish(ctx, key, queue.Message{Delivery: m.Delivery, Event: m.Event, Owner: m.Owner, Name: m.Name, At: c.Now()}, "")
+}
+
+// outlook is the work on what a pull request would change in the repositories that take rules from here, told by a check
+// run of its own that never keeps anybody from merging. It is done in turns, between which others have theirs.
+type outlook struct {
+	*check
+	state   mirror.State
+	users   []queue.User
+	private bool // the repository of the pull request
+	of      string
+	found   map[int64]queue.Outlook // by repository
+}
+
+// lookAhead works on an outlook for one turn.
+func (w *Worker) lookAhead(ctx context.Context, t Task, log *slog.Logger) error {
+	if w.Users == nil || w.Outlooks == nil {
+		return nil
+	}
+	pr, err := w.Client.PullRequest(ctx, t.repo(), t.Key.Outlook)
+	switch {
+	case github.IsGone(err) && !w.early(t):
+		log.Warn("the pull request is out of reach; nothing to do")
+		return t.Ledger.SetNote(ctx, "")
+	case err != nil:
+		return fmt.Errorf("reading the pull request: %w", err)
+	}
+	o := &outlook{check: w.check(t, log.With("pull_request", pr.Number, "head", pr.HeadSHA, "outlook", true))}
+	o.pr, o.head, o.part, o.closed = pr, pr.HeadSHA, outlookPart, pr.State != "open"
+	o.run.Part = o.part
+	if err := o.tidy(ctx); err != nil || o.closed {
+		return err
+	}
+	err = o.turn(ctx)
+	var later *github.RetryLater
+	var soon *queue.Later
+	if err == nil || ctx.Err() != nil || errors.As(err, &later) || errors.As(err, &soon) || !t.last() {
+		return err
+	}
+	log.Error("giving up", "error", scrub(err.Error()))
+	return o.giveUp(ctx)
+}
+
+// giveUp says that nothing could be found out.
+func (o *outlook) giveUp(ctx context.Context) error {
+	return o.say(ctx, report.Neutral, "Not known: it could not be looked at", "What this pull request would change in other "+
+		"repositories could not be found out. The server's log has the details."+askAgain)
+}
+
+// turn looks at repositories for a while and says how far it is.
+func (o *outlook) turn(ctx context.Context) error {
+	concerned, err := o.concerns(ctx)
+	if err != nil || !concerned {
+		return err
+	}
+	demand := o.id(runid.ID{}).Demand
+	digest := func(of ...any) string {
+		sum := sha256.Sum256([]byte(fmt.Sprintf("%q", of)))
+		return hex.EncodeToString(sum[:])
+	}
+	if o.of = digest(o.Version, o.state.MergeBase, o.head, demand); o.pr.Fork && demand == "" {
+		o.of = digest(o.of, "fork")
+	}
+	if wanted, err := o.openOutlook(ctx); err != nil || !wanted {
+		return err
+	}
+	if o.task.exhausted() {
+		return o.giveUp(ctx)
+	}
+	if o.pr.Fork && demand == "" {
+		return o.say(ctx, report.Neutral, "Not looked at, since this comes from a fork", "The rules of this pull request were not "+
+			"asked about other repositories, of which they could tell what its author may not see. Who may write to this one can "+
+			"have it done: use **Re-run** or **Check again**.")
+	}
+	if o.found, err = o.Outlooks.Outlooks(ctx, o.task.Key, o.of); err != nil {
+		return err
+	}
+	settings, err := o.settingsNow(ctx)
+	if err != nil {
+		return err
+	}
+	o.private = settings.Private
+	proposed := &report.ProposedRules{Refs: refsOf(o.pr.BaseRef, settings.DefaultBranch), Base: o.state.MergeBase, Head: o.head}
+	done, err := o.lookFor(ctx, proposed)
+	if err != nil {
+		return err
+	}
+	return o.sayOutlook(ctx, done)
+}
+
+// concerns reports whether the pull request may change rules that others take, and finds out who these are.
+func (o *outlook) concerns(ctx context.Context) (bool, error) {
+	var err error
+	if o.users, err = o.Users.Users(ctx, o.repo.Installation, o.repo.ID); err != nil || len(o.users) == 0 {
+		return false, err
+	}
+	want := mirror.Want{Number: o.pr.Number, BaseRef: o.pr.BaseRef, BaseSHA: o.pr.BaseSHA, HeadSHA: o.head}
+	if o.state, err = o.Mirror.Fetch(ctx, o.repo, want); err != nil {
+		return false, fmt.Errorf("fetching the proposed rules: %w", err)
+	}
+	paths, err := o.Mirror.Changed(ctx, o.state.GitDir, o.state.MergeBase, o.head)
+	if err != nil {
+		return false, fmt.Errorf("reading what changes of the rules: %w", err)
+	}
+	return slices.ContainsFunc(paths, mayHoldRules), nil
+}
+
+// openOutlook finds the check run to go on with; false where the one that stands says all.
+func (o *outlook) openOutlook(ctx context.Context) (wanted bool, _ error) {
+	if wanted, err := o.open(ctx); err != nil || !wanted {
+		return false, err
+	}
+	if !o.owed && o.known == (runid.ID{Digest: o.of}).Outcome() {
+		return false, o.task.Ledger.SetNote(ctx, "")
+	}
+	if o.run.ID == 0 {
+		o.run.ExternalID = o.id(runid.ID{State: runid.Begun, Job: o.task.Sequence}).String()
+	}
+	return true, nil
+}
+
+// lookFor looks at repositories until the turn is over; true when none is left.
+func (o *outlook) lookFor(ctx context.Context, proposed *report.ProposedRules) (done bool, err error) {
+	begun := o.Now()
+	for tries := range outlookTries {
+		for _, u := range o.users {
+			seen := o.found[u.ID]
+			waits := seen.User.State == report.OutlookWaits || seen.User.State == report.OutlookFails
+			if !waits || seen.Tries > tries {
+				continue
+			}
+			if o.Now().Sub(begun) >= outlookTurn {
+				return false, nil
+			}
+			if err := o.afford(); err != nil {
+				var soon *queue.Later
+				if told := o.sayOutlook(ctx, false); !errors.As(told, &soon) {
+					return false, told
+				}
+				return false, err
+			}
+			again, err := o.look(ctx, u, *proposed, &seen.User)
+			if err != nil {
+				return false, err
+			}
+			seen.Of, seen.Tries = o.of, seen.Tries+1
+			if !again {
+				seen.Tries = outlookTries
+			}
+			o.found[u.ID] = seen
+			if err := o.Outlooks.PutOutlook(ctx, o.task.Key, u.ID, seen); err != nil {
+				return false, err
+			}
+		}
+	}
+	return true, nil
+}
+
+// afford asks to come back when GitHub's hourly limit has room for what nobody waits for.
+func (o *outlook) afford() error {
+	if o.Budget == nil {
+		return nil
+	}
+	b, known := o.Budget(o.repo.Installation)
+	if !known || b.Remaining >= b.Limit/outlookShare || !b.Reset.After(o.Now()) {
+		return nil
+	}
+	return &queue.Later{After: b.Reset.Sub(o.Now()), Err: errors.New("what is left of GitHub's hourly limit is for checks")}
+}
+
+// sayOutlook tells people what is known so far; done says that this is all.
+func (o *outlook) sayOutlook(ctx context.Context, done bool) error {
+	out := &report.Outlook{}
+	for _, u := range o.users {
+		seen, known := o.found[u.ID]
+		if !known {
+			seen.User = report.UserOutlook{Repository: u.Owner + "/" + u.Name, Private: true}
+			seen.User.URL = o.webURL(github.Repo{Owner: u.Owner, Name: u.Name})
+		}
+		if !o.private && seen.User.Private {
+			out.Hidden++
+			continue
+		}
+		out.Users = append(out.Users, seen.User)
+	}
+	out.Sort()
+	o.run.Annotations = o.outlookNotes(out)
+	conclusion := report.Success
+	if out.Sum().Louder() || !out.Whole() || out.Hidden > 0 {
+		conclusion = report.Neutral
+	}
+	if done {
+		return o.say(ctx, conclusion, out.Title(), o.OutlookSummary(out))
+	}
+	later := &queue.Later{After: outlookPause, Err: errors.New("others have their turn")}
+	last, err := o.task.Ledger.Mark(ctx)
+	if err != nil {
+		return err
+	}
+	if at, err := strconv.ParseInt(last, 10, 64); err == nil && o.Now().Sub(time.Unix(at, 0)) < outlookTold {
+		return later
+	}
+	if o.run.StartedAt.IsZero() {
+		o.run.StartedAt = o.Now()
+	}
+	o.run.Status, o.run.Conclusion, o.run.CompletedAt = github.InProgress, "", time.Time{}
+	o.run.Title, o.run.Summary, o.run.Annotations = out.Title(), o.OutlookSummary(out), nil
+	if err := o.Client.Publish(ctx, o.repo, &o.run); err != nil {
+		return fmt.Errorf("updating the check run: %w", err)
+	}
+	return cmp.Or(o.task.Ledger.SetMark(ctx, strconv.FormatInt(o.Now().Unix(), 10)), error(later))
+}
+
+// say completes the check run.
+func (o *outlook) say(ctx context.Context, conclusion report.Conclusion, title, summary string) error {
+	if o.run.HeadSHA == "" {
+		return nil // nobody knows yet whether one is wanted
+	}
+	o.run.Conclusion, o.run.Title, o.run.Summary = string(conclusion), title, summary
+	o.run.ExternalID = o.id(runid.ID{Digest: o.of}).String()
+	return o.publishFinal(ctx)
+}
+
+// outlookNotes says at each policy of the pull request what becomes of it elsewhere.
+func (o *outlook) outlookNotes(out *report.Outlook) (list []github.Annotation) {
+	for _, p := range out.Policies() {
+		_, path, ok := strings.Cut(p.Path, "@"+o.head+"//") // as package rules has files of other repositories
+		if !ok || p.Foretold() == (report.Foretold{}) {
+			continue
+		}
+		a := problem(report.Problem{Path: path, Line: p.Line, Message: "Once this is merged: policy " + p.Policy + ": " +
+			p.Foretold().Words() + " in " + report.Count(p.Roots, "other repository", "other repositories")})
+		a.Level, a.Title = github.LevelNotice, "Other repositories"
+		list = append(list, a)
+	}
+	return list
+}
+
+func (o *outlook) webURL(repo github.Repo) string {
+	return strings.TrimSuffix(o.Client.CloneURL(repo), ".git")
+}

@@ -1,0 +1,108 @@
+package output
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// outlooked is an outlook of which every text is s, with n repositories that change.
+func outlooked(s string, n int) *report.Outlook {
+	o := &report.Outlook{Hidden: 2}
+	for i := range n {
+		o.Users = append(o.Users, report.UserOutlook{Repository: fmt.Sprintf("octo-org/%d", i), URL: "https://github.com/octo-org/x",
+			Head: "abc", State: report.OutlookSeen, Foretold: report.Foretold{Fails: 1, Passes: 2}, Resources: 3, Unseen: 1, Unrendered: 2,
+			Settings: []string{s}, Policies: []report.PolicyPreview{{Policy: s, Path: s, Line: i, Fails: 1, Passes: 2}},
+			Findings: []report.PreviewFinding{{Policy: s, Rule: s, Message: s, After: report.Fail, Resource: report.Resource{Kind: s, Name: s},
+				Origin: &report.Origin{Path: s, StartLine: 4}}, {Policy: s, Message: s}}})
+	}
+	for _, state := range []report.OutlookState{report.OutlookSeen, report.OutlookFails, report.OutlookWaits, report.OutlookApart} {
+		o.Users = append(o.Users, report.UserOutlook{Repository: "octo-org/p", URL: "https://github.com/octo-org/p", State: state,
+			Reason: s, Page: "https://pages/p"})
+	}
+	o.Sort()
+	return o
+}
+
+func TestOutlook(t *testing.T) {
+	got := Outlook(outlooked("p", 1), 0)
+	want := `What merging this pull request changes in the repositories that take their rules from here, by what their default branches deploy. It has no say in whether this pull request may be merged.
+
+| Policy | Once merged | Repositories |
+| --- | --- | ---: |
+| ` + "`p`" + ` | 1 new failure, 2 no longer reported | 1 |
+
+| Repository | Once merged | Looked at |
+| --- | --- | --- |
+| ` + "[`octo-org/0`](https://github.com/octo-org/x)" + ` | 1 new failure, 2 no longer reported; settings: p | 3 resources; no time for 1 root; 2 roots do not render |
+
+#### Could not be looked at
+
+- ` + "[`octo-org/p`](https://pages/p)" + `: p
+
+<details><summary>Nothing changes: 1</summary>
+
+- ` + "[`octo-org/p`](https://pages/p)" + `
+
+</details>
+
+<details><summary>Still to be looked at: 1</summary>
+
+- ` + "[`octo-org/p`](https://pages/p)" + `
+
+</details>
+
+<details><summary>Not concerned, since their rules come from another branch, a tag or a commit: 1</summary>
+
+- ` + "[`octo-org/p`](https://pages/p)" + `
+
+</details>
+
+<details><summary>octo-org/0: 1 new failure, 2 no longer reported</summary>
+
+- ` + "[`p:4`](https://github.com/octo-org/x/blob/abc/p#L4), `p p`: `p / p` no rule → fail, p" + `
+- ` + ": `p` no rule → no rule, p" + `
+
+</details>
+
+2 private repositories that take rules from here are not named, since everybody may read this one.
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// addresses are those of links to GitHub, in which nothing is markup.
+var addresses = regexp.MustCompile(`\(https://github\.com/[^()\s]*\)|href="https://github\.com/[^"]*"`)
+
+// What stands in repositories becomes no markup, and whatever there is fits into a check run, markup closed.
+func TestOutlookIsSafe(t *testing.T) {
+	for _, s := range attacks() {
+		for _, n := range []int{1, 60} {
+			got := Outlook(outlooked(s, n), 30_000)
+			if len(got) > 30_000 || !utf8.ValidString(got) || strings.Count(got, "<details>") != strings.Count(got, "</details>") {
+				t.Errorf("%q, %d repositories: %d bytes", s, n, len(got))
+			}
+			if i := strings.IndexFunc(got, func(r rune) bool { return r != '\n' && hostile(r) }); i >= 0 {
+				t.Errorf("%q: a control character: %q", s, got[i:min(len(got), i+20)])
+			}
+			left := bare(addresses.ReplaceAllString(got, ""))
+			for _, bad := range []string{"<script", "<!--", "@octocat", "@x"} {
+				if strings.Contains(left, bad) {
+					t.Errorf("%q leaves %q", s, bad)
+				}
+			}
+			for row := range strings.SplitSeq(got, "\n") {
+				if strings.HasPrefix(row, "|") && strings.Count(bare(row), "|") != 4 {
+					t.Errorf("%q breaks a row: %s", s, row)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package checks
+
+import (
+	"context"
+	"slices"
+
+	"github.com/lintel-bot/lintel/checks/mask"
+	"github.com/lintel-bot/lintel/checks/preview"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/rules"
+	"github.com/lintel-bot/lintel/render/roots"
+)
+
+// proposed says what would be said of all that the head deploys once a change of another repository is merged that rules
+// come from, see report.Change.Proposed. Both sides have one tree; what differs is what the rules from elsewhere are.
+func (c *Checker) proposed(ctx context.Context, change report.Change, repo *repository, k *kept) (*report.Report, error) {
+	out := &report.Report{All: true}
+	if wanted, err := repo.outside.Wanted(repo.settings.Sources.Allow); wanted != nil || err != nil {
+		return &report.Report{Wanted: wanted}, err
+	}
+	_, sources := repo.outside.Sources()
+	secrets := &mask.Values{}
+	clusters := repo.clusters()
+	for _, cluster := range append([]string{""}, repo.settings.ClusterNames()...) {
+		own, has := repo.in(cluster), func(roots.Root) bool { return true }
+		if len(repo.settings.Clusters) > 0 {
+			has = func(r roots.Root) bool { return slices.Contains(clusters(r), cluster) }
+		}
+		before, err := rules.Find(ctx, repo.trees.Rules, own.settings)
+		if err != nil {
+			return nil, err
+		}
+		after, err := rules.Find(ctx, repo.trees.Head, own.proposed)
+		if err != nil {
+			return nil, err
+		}
+		if !repo.trees.Head.Elsewhere.Instead.Met && !repo.trees.Rules.Elsewhere.Instead.Met {
+			continue
+		}
+		out.Concerned = true
+		p, problems, err := preview.Run(ctx, preview.Input{
+			Trees: repo.trees, Before: before, After: after, Now: change.Now, Repository: change.Repository,
+			Branches: change.Branches, Has: has, Graphs: &k.graphs, Renderings: &k.renderings,
+			Limit: c.PreviewTime, Objects: repo.objects, Sources: sources, Secrets: secrets,
+		})
+		if err != nil {
+			return nil, err
+		}
+		out.Preview = out.Preview.With(p)
+		out.Fail(broughtProblems(before.Problems, slices.Concat(after.Problems, problems))...)
+		out.Fail(unread(before, change.Proposed.Base)...)
+		out.Fail(unread(after, change.Proposed.Head)...)
+	}
+	if wanted, err := repo.outside.Wanted(repo.settings.Sources.Allow); wanted != nil || err != nil {
+		return &report.Report{Wanted: wanted}, err
+	}
+	out.Foretell()
+	mask.Report(out, secrets)
+	return out, nil
+}
+
+// unread is what is wrong with rules that come from elsewhere where nothing of them comes from a revision.
+func unread(found *rules.Sources, revision string) []report.Problem {
+	if slices.ContainsFunc(found.Resolved, func(r report.Resolved) bool { return r.Ref == revision }) {
+		return nil
+	}
+	return found.Problems
+}

@@ -1,0 +1,176 @@
+package checks_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/render/remote"
+	"github.com/lintel-bot/lintel/render/tree/treetest"
+)
+
+// foretell asks what a repository would see of a change of the repository with its policies, of which everything is there
+// that is asked for. It returns the report and what was fetched: the URLs, with the revisions.
+func foretell(t *testing.T, change report.Change, store *treetest.Repo) (*report.Report, []string) {
+	t.Helper()
+	change.All, change.Rules, change.Host, change.Now = true, change.Head, "https://host.example", time.Unix(1_700_000_000, 0)
+	var lock remote.Lock
+	var fetched []string
+	var checker checks.Checker
+	for range 6 {
+		data, err := json.Marshal(lock)
+		if err != nil {
+			t.Fatal(err)
+		}
+		change.Sources = &report.Sources{GitDir: store.GitDir, Lock: data}
+		rep, err := checker.Run(t.Context(), change)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rep.Wanted == nil {
+			slices.Sort(fetched)
+			return rep, fetched
+		}
+		var request remote.Request
+		if err := json.Unmarshal(rep.Wanted, &request); err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range request.Wants {
+			e := remote.Entry{Want: a.Want}
+			revision := a.Want.Ref
+			if revision == "" {
+				revision = "main"
+			}
+			if !strings.HasPrefix(a.Want.URL, "https://host.example/o/policies") {
+				e.Failure = &remote.Failure{Message: "there is nothing"}
+			} else {
+				e.Revision, e.Tree = store.Git("rev-parse", revision), store.Git("rev-parse", revision+"^{tree}")
+			}
+			side := "head"
+			if a.Base {
+				side = "base"
+			}
+			if a.Given {
+				side += ", given"
+			}
+			fetched = append(fetched, strings.TrimPrefix(a.Want.URL, "https://host.example/")+"@"+revision[:4]+" "+side)
+			lock = append(lock, e)
+		}
+	}
+	t.Fatal("something is wanted again and again")
+	return nil, nil
+}
+
+// What a change of policies would change in a repository that takes them from there is what the checks before and after
+// the merge say differently.
+func TestProposed(t *testing.T) {
+	policies := treetest.New(t)
+	policy := func(label string) string {
+		return "-- kyverno/team.yaml --\n" + strings.ReplaceAll(teamPolicy, "team: ", label+": ")
+	}
+	base := policies.Commit("-- .lintel.yaml --\npolicies: [kyverno]\n" + policy("team"))
+	policies.Git("checkout", "--quiet", "-b", "other")
+	head := policies.Commit(policy("owner"))
+	policies.Git("checkout", "--quiet", "-b", "broken", base)
+	broken := policies.Commit("-- kyverno/team.yaml --\n" + strings.ReplaceAll(teamPolicy, "pattern:", "patern:"))
+	policies.Git("checkout", "--quiet", "-b", "greedy", base)
+	greedy := policies.Commit("-- .lintel.yaml --\npolicies: [kyverno, {repository: o/secret}]\n")
+	policies.Git("checkout", "--quiet", "-b", "same", base)
+	same := policies.Commit("-- README.md --\nread me\n")
+	policies.Git("checkout", "--quiet", "main")
+
+	const address = "https://host.example/o/policies"
+	const team = `
+-- a/pod.yaml --
+apiVersion: v1
+kind: Pod
+metadata:
+  name: has
+  labels: {team: us}
+spec: {containers: [{name: c, image: "i:1"}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: lacks}
+spec: {containers: [{name: c, image: "i:1"}]}
+`
+	for name, tt := range map[string]struct {
+		repo     string
+		defaults string
+		refs     []string
+		head     string
+		want     []string // the title, what is fetched, the words of the preview
+	}{
+		"a branch that is named": {
+			repo: "-- .lintel.yaml --\npolicies: [{repository: o/policies, ref: main, path: kyverno}]\n" + team,
+			want: []string{"neutral: Once merged: 1 new failure", "o/policies@BASE base, given", "o/policies@HEAD head, given",
+				"policy team (Enforce) would newly fail for 1 resource of 2 in 1 root", "fails label a/pod.yaml:5 pass>fail 1"},
+		},
+		"the default branch": {
+			repo: "-- .lintel.yaml --\npolicies: [{repository: o/policies}]\n" + team,
+			want: []string{"neutral: Once merged: 1 new failure", "o/policies@BASE base, given", "o/policies@HEAD head, given",
+				"policy team (Enforce) would newly fail for 1 resource of 2 in 1 root", "fails label a/pod.yaml:5 pass>fail 1"},
+		},
+		"a branch that is not the default one": {
+			repo: "-- .lintel.yaml --\npolicies: [{repository: o/policies}]\n" + team, refs: []string{"next", "refs/heads/next"},
+			want: []string{"success: No rules come from the branch that would change", "o/policies@main base"},
+		},
+		"a commit": {
+			repo: "-- .lintel.yaml --\npolicies: [{repository: o/policies, ref: " + base + "}]\n" + team,
+			want: []string{"success: No rules come from the branch that would change", "o/policies@BASE base"},
+		},
+		"the organisation's": {
+			repo: "-- .lintel.yaml --\nsources: {allow: []}\n" + team, defaults: address,
+			want: []string{"neutral: Once merged: 1 new failure", "o/policies@BASE base, given", "o/policies@HEAD head, given",
+				"policy team (Enforce) would newly fail for 1 resource of 2 in 1 root", "fails label a/pod.yaml:5 pass>fail 1"},
+		},
+		"only one cluster": {
+			repo: "-- .lintel.yaml --\nclusters: {one: {roots: [a], policies: [{repository: o/policies}]}, two: {roots: [b]}}\n" + team +
+				strings.ReplaceAll(team, "a/pod.yaml", "b/pod.yaml"),
+			want: []string{"neutral: Once merged: 1 new failure", "o/policies@BASE base, given", "o/policies@HEAD head, given",
+				"policy team (Enforce) would newly fail for 1 resource of 2 in 1 root", "fails label a/pod.yaml:5 pass>fail 1"},
+		},
+		"broken": {
+			repo: "-- .lintel.yaml --\npolicies: [{repository: o/policies}]\n" + team, head: broken,
+			want: []string{"neutral: What would change is not known: 2 errors", "o/policies@BASE base, given", "o/policies@HEAD head, given",
+				"policy team has errors, so what it would do is not known"},
+		},
+		"what the change names is not given": {
+			repo: "-- .lintel.yaml --\n" + team, defaults: address, head: greedy,
+			want: []string{"neutral: What would change is not known: 1 error", "o/policies@BASE base, given", "o/policies@HEAD head, given",
+				"o/secret@main head"},
+		},
+		"nothing of the rules": {
+			repo: "-- .lintel.yaml --\npolicies: [{repository: o/policies}]\n" + team, head: same,
+			want: []string{"success: Nothing would change", "o/policies@BASE base, given", "o/policies@HEAD head, given"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			own := treetest.New(t)
+			change := report.Change{GitDir: own.GitDir, Head: own.Commit(tt.repo), Defaults: tt.defaults, Proposed: &report.ProposedRules{
+				Addresses: []string{address}, Refs: tt.refs, Base: base, Head: tt.head}}
+			if tt.refs == nil {
+				change.Proposed.Refs = []string{"main", "refs/heads/main", ""}
+			}
+			if tt.head == "" {
+				change.Proposed.Head = head
+			}
+			rep, fetched := foretell(t, change, policies)
+			got := append([]string{string(rep.Conclusion) + ": " + rep.Title}, fetched...)
+			for i := range got {
+				got[i] = strings.NewReplacer("@"+base[:4]+" ", "@BASE ", "@"+change.Proposed.Head[:4]+" ", "@HEAD ").Replace(got[i])
+			}
+			got = append(got, words(rep.Preview)...)
+			slices.Sort(got[1 : 1+len(fetched)])
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("(-want +got)\n%s%v", diff, rep.Errors)
+			}
+		})
+	}
+}

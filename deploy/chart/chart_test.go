@@ -1,0 +1,294 @@
+package chart
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	yamlv3 "go.yaml.in/yaml/v3"
+	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/chart/common/util"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"helm.sh/helm/v4/pkg/engine"
+	"sigs.k8s.io/yaml"
+)
+
+// version is the image's in the kustomizations, so that both deploy the same.
+const version = "0.1.0"
+
+type object = map[string]any
+
+func made(t *testing.T) map[string][]byte {
+	t.Helper()
+	files, err := Build("..", version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// packed is the chart as "helm push" takes it.
+type packed []byte
+
+func pack(t *testing.T) packed {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Pack(&b, made(t), time.Unix(0, 0)); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// rendered are the objects that Helm makes of the package with values, by kind and name.
+func (p packed) rendered(t *testing.T, values string) (map[string]object, error) {
+	t.Helper()
+	c, err := loader.LoadArchive(bytes.NewReader(p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	var given map[string]any
+	if err := yaml.Unmarshal([]byte(values), &given); err != nil { // numbers become floating point, as Helm has them
+		t.Fatal(err)
+	}
+	top, err := util.ToRenderValues(c, given, common.ReleaseOptions{Name: "123", Namespace: "lintel", IsInstall: true},
+		common.DefaultCapabilities)
+	if err != nil {
+		return nil, err
+	}
+	texts, err := engine.Engine{Strict: true}.Render(c, top)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]object{}
+	for name, text := range texts {
+		if strings.HasSuffix(name, "NOTES.txt") {
+			continue
+		}
+		add(t, all, text)
+	}
+	return all, nil
+}
+
+func add(t *testing.T, all map[string]object, text string) {
+	t.Helper()
+	for _, document := range strings.Split(text, "\n---\n") {
+		document = strings.TrimPrefix(strings.TrimSpace(document), "---\n")
+		if document == "" {
+			continue
+		}
+		var o object
+		if err := yaml.UnmarshalStrict([]byte(document), &o); err != nil {
+			t.Fatalf("%v\n%s", err, document)
+		}
+		name := fmt.Sprint(o["kind"], " ", o["metadata"].(object)["name"])
+		if all[name] != nil {
+			t.Errorf("%s is there twice", name)
+		}
+		all[name] = o
+	}
+}
+
+// built are the objects that kustomize makes of parts of deploy/.
+func built(t *testing.T, resource, component string) map[string]object {
+	t.Helper()
+	nodes, err := build("..", resource, component)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]object{}
+	for _, n := range nodes {
+		text, err := yamlv3.Marshal(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		add(t, all, string(text))
+	}
+	return all
+}
+
+var hashed = regexp.MustCompile(`-[a-z0-9]{10}$`)
+
+// same takes away what differs by design: the namespace, which Helm makes or not; the hash in the name of the settings,
+// which is a checksum in the pods' annotations; Helm's labels; and that the volume stays.
+func same(t *testing.T, all map[string]object, helm bool) map[string]object {
+	t.Helper()
+	out := map[string]object{}
+	for name, o := range all {
+		kind, short, _ := strings.Cut(name, " ")
+		if kind == "Namespace" {
+			continue
+		}
+		metadata := o["metadata"].(object)
+		labels, _ := metadata["labels"].(object)
+		if helm {
+			if labels["app.kubernetes.io/managed-by"] != "Helm" || labels["app.kubernetes.io/instance"] != "123" ||
+				labels["helm.sh/chart"] != "lintel-"+version {
+				t.Errorf("%s has the labels %v", name, labels)
+			}
+			for _, label := range []string{"app.kubernetes.io/managed-by", "app.kubernetes.io/instance", "helm.sh/chart"} {
+				delete(labels, label)
+			}
+		}
+		switch kind {
+		case "PersistentVolumeClaim":
+			delete(metadata, "annotations")
+		case "ConfigMap":
+			short = hashed.ReplaceAllString(short, "")
+			metadata["name"] = short
+		case "Deployment":
+			pod := o["spec"].(object)["template"].(object)
+			annotations, _ := pod["metadata"].(object)["annotations"].(object)
+			if sum, _ := annotations["checksum/config"].(string); helm && len(sum) != 64 {
+				t.Errorf("the pods have the checksum %q", sum)
+			}
+			delete(pod["metadata"].(object), "annotations")
+			from := pod["spec"].(object)["containers"].([]any)[0].(object)["envFrom"].([]any)[0].(object)["configMapRef"].(object)
+			from["name"] = hashed.ReplaceAllString(from["name"].(string), "")
+		}
+		out[kind+" "+short] = o
+	}
+	return out
+}
+
+// With the values that select a mode, the chart is what kustomize builds of deploy/.
+func TestSameAsKustomize(t *testing.T) {
+	p := pack(t)
+	for values, want := range map[string]map[string]object{
+		"":                 built(t, "overlays/single", ""),
+		"register: true":   built(t, "overlays/single", "components/register"),
+		"mode: replicated": built(t, "overlays/replicated", ""),
+		"monitoring: true": built(t, "overlays/single", "components/monitoring"),
+	} {
+		got, err := p.rendered(t, values)
+		if err != nil {
+			t.Errorf("%q: %v", values, err)
+			continue
+		}
+		if diff := cmp.Diff(same(t, want, false), same(t, got, true)); diff != "" || len(got) < 6 {
+			t.Errorf("%q: %d objects (-kustomize +chart):\n%s", values, len(got), diff)
+		}
+	}
+}
+
+// Each value arrives where it should.
+func TestValues(t *testing.T) {
+	const pod = "Deployment lintel/spec/template/spec/"
+	p := pack(t)
+	for values, want := range map[string]string{
+		"publicURL: https://lintel.example.com":                                  "ConfigMap lintel/data/LINTEL_PUBLIC_URL=https://lintel.example.com",
+		"config: {LINTEL_GITHUB_APP_ID: 1234567}":                                "ConfigMap lintel/data/LINTEL_GITHUB_APP_ID=1234567",
+		"config: {LINTEL_SWEEP_INTERVAL: 1m}":                                    "ConfigMap lintel/data/LINTEL_SWEEP_INTERVAL=1m",
+		"config: {LINTEL_WORKERS: null}":                                         "ConfigMap lintel/data/LINTEL_WORKERS=<nil>",
+		"{register: true, config: {LINTEL_GITHUB_APP_ID: 7}}":                    "ConfigMap lintel/data/LINTEL_GITHUB_APP_ID=",
+		"image: {repository: registry.example/lintel, tag: v9}":                  pod + "containers/0/image=registry.example/lintel:v9",
+		"secretName: other":                                                      pod + "volumes/2/secret/secretName=other",
+		"{mode: replicated, secretName: other}":                                  pod + "containers/0/env/0/valueFrom/secretKeyRef/name=other",
+		"{mode: replicated, replicas: 5}":                                        "Deployment lintel/spec/replicas=5",
+		"replicas: 5":                                                            "Deployment lintel/spec/replicas=1",
+		"resources: {limits: {memory: 9Gi}}":                                     pod + "containers/0/resources=map[limits:map[memory:9Gi]]",
+		"storage: {size: 20Gi}":                                                  "PersistentVolumeClaim lintel-data/spec/resources/requests/storage=20Gi",
+		"storage: {className: fast}":                                             "PersistentVolumeClaim lintel-data/spec/storageClassName=fast",
+		"volumes: [{name: sources, emptyDir: {}}]":                               pod + "volumes/3/name=sources",
+		"{register: true, volumes: [{name: sources, emptyDir: {}}]}":             pod + "volumes/2/name=sources",
+		"volumeMounts: [{name: sources, mountPath: /etc/sources}]":               pod + "containers/0/volumeMounts/3/mountPath=/etc/sources",
+		"egress: [{to: [{ipBlock: {cidr: 10.0.0.1/32}}], ports: [{port: 443}]}]": "NetworkPolicy lintel/spec/egress/2/to/0/ipBlock/cidr=10.0.0.1/32",
+	} {
+		all, err := p.rendered(t, values)
+		if err != nil {
+			t.Errorf("%q: %v", values, err)
+			continue
+		}
+		path, value, _ := strings.Cut(want, "=")
+		parts := strings.Split(path, "/")
+		var at any = all[parts[0]]
+		for _, part := range parts[1:] {
+			switch v := at.(type) {
+			case object:
+				at = v[part]
+			case []any:
+				i := int(part[0] - '0')
+				if at = nil; i < len(v) {
+					at = v[i]
+				}
+			}
+		}
+		if got := fmt.Sprint(at); got != value {
+			t.Errorf("%q: %s is %q, want %q", values, path, got, value)
+		}
+	}
+	// A changed setting restarts the pods, and nothing else does.
+	sum := func(values string) any {
+		all, err := p.rendered(t, values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all["Deployment lintel"]["spec"].(object)["template"].(object)["metadata"].(object)["annotations"].(object)["checksum/config"]
+	}
+	if sum("") == sum("config: {LINTEL_WORKERS: 3}") || sum("") != sum("monitoring: true") {
+		t.Error("the checksum of the settings is not theirs")
+	}
+}
+
+func TestSchemaOfValues(t *testing.T) {
+	p := pack(t)
+	for _, values := range []string{"mode: both", "{mode: replicated, register: true}", "replica: 2", "image: {name: x}",
+		"config: {LINTEL_GITHUB_WEBHOOK_SECRET: s}", "config: {LINTEL_NATS_URL: nats://u:p@n}", "config: {lintel: x}", "config: {LINTEL_X: [a]}",
+		"secretName: ''", "publicURL: lintel.example.com", "replicas: 0"} {
+		if _, err := p.rendered(t, values); err == nil {
+			t.Errorf("%q is taken", values)
+		}
+	}
+}
+
+func TestPackIsReproducible(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	var one, again bytes.Buffer
+	if err := errors.Join(Pack(&one, made(t), at), Pack(&again, made(t), at.In(time.FixedZone("", 3600)))); err != nil {
+		t.Fatal(err)
+	}
+	if one.Len() == 0 || !bytes.Equal(one.Bytes(), again.Bytes()) {
+		t.Errorf("%d bytes, and others the second time", one.Len())
+	}
+}
+
+// A kustomization that is not as the generator knows it is an error, and no chart that lacks something.
+func TestStrangeKustomizations(t *testing.T) {
+	for file, change := range map[string][2]string{
+		"base/deployment.yaml":                     {"      volumes:\n", "        - name: other\n      volumes:\n"},
+		"base/config.env":                          {"LINTEL_WORKERS=2", "LINTEL_WORKERS"},
+		"base/network-policy.yaml":                 {"  egress:\n", "  egress2:\n"},
+		"components/monitoring/kustomization.yaml": {"resources:\n", "labels: [{pairs: {a: b}}]\nresources:\n"},
+	} {
+		dir := filepath.Join(t.TempDir(), "deploy")
+		for _, folder := range []string{"base", "overlays", "components"} {
+			if err := os.CopyFS(filepath.Join(dir, folder), os.DirFS(filepath.Join("..", folder))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		path := filepath.Join(dir, file)
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := strings.Replace(string(data), change[0], change[1], 1)
+		if changed == string(data) {
+			t.Fatalf("%s has no %q", file, change[0])
+		}
+		if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Build(dir, version); err == nil {
+			t.Errorf("%s: a chart is made all the same", file)
+		}
+	}
+}
