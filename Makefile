@@ -16,7 +16,7 @@ GORELEASER_VERSION ?= v2.16.0
 # in a module can set that for "go install". The race detector alone needs C.
 export CGO_ENABLED ?= 0
 
-.PHONY: all build test race demo picture deploy-check bench blame-proof replay lint fmt vet staticcheck fuzz-smoke image chart release-check clean
+.PHONY: all build test race soak demo picture deploy-check bench blame-proof replay lint fmt vet staticcheck fuzz-smoke image chart release-check clean
 
 all: build
 
@@ -31,6 +31,10 @@ test:
 ## race: all tests with the race detector (needs a C compiler)
 race:
 	CGO_ENABLED=1 $(MAKE) test TESTFLAGS='-race $(TESTFLAGS)'
+
+## soak: 300 checks a minute over 20 installations, and a hostile one beside 25 repositories (half an hour; needs node)
+soak:
+	$(GO) test ./bot -run 'TestStandinPace$$|TestStandinIsolation' -soak -v -timeout 90m
 
 ## demo: a pull request is checked, end to end, on this machine
 demo: build

@@ -33,9 +33,21 @@ func trouble(t *testing.T, binary string) {
 			hub.ClearFaults()
 			s := newScene(t, hub, fmt.Sprintf("octo-org/trouble-%d", i), sampleRepo)
 			hub.Inject(tc.fault)
+			begun := make(chan struct{})
+			updates := tc.fault.Method == http.MethodPatch
+			if updates { // a check run is updated only if it was there before the result
+				hub.Inject(githubtest.Fault{Git: true, Hang: true, Release: begun})
+			}
 			head := s.push("change", map[string]string{patchPath: read(t, sampleChange, patchPath)})
 			s.open("change")
+			if updates {
+				s.await(head, func(r githubtest.Run) bool { return r.Status == "in_progress" })
+			}
+			close(begun)
 			run := s.completed(head)
+			if n := hub.Pending(); n > 0 {
+				t.Errorf("%d faults did not happen", n)
+			}
 			if runs := hub.Runs(s.repo); len(runs) != 1 || run.Conclusion != "failure" || len(run.Annotations) != 2 {
 				t.Errorf("%d check runs, the last one:\n%s", len(runs), show(run))
 			}

@@ -21,7 +21,8 @@ import (
 )
 
 var soak = flag.Bool("soak", false, "run what takes minutes: TestSoak at its full size (200 pull requests, 2,000 "+
-	"webhooks), TestReplicas, TestClusterOfQueuesDiesHard, TestStandinScenes, TestStandinDays")
+	"webhooks), TestReplicas, TestClusterOfQueuesDiesHard, TestStandinScenes, TestStandinDays, TestStandinPace, "+
+	"TestStandinIsolation")
 
 // relay stands between GitHub and the servers and delivers webhooks as badly as a network can: in random order,
 // some twice, some never.

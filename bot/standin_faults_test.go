@@ -78,6 +78,10 @@ func faulty(s *standin, match, fault fields) {
 	}
 	s.push("change", with(s.excepted(), manyFindings()))
 	s.fault(match, fault)
+	if match["op"] == "checks/update" || match["method"] == "PATCH" {
+		// A check run is updated only if it was there before the result: of a check that takes a while.
+		s.fault(fields{"scope": "git"}, fields{"do": "slow", "delay_ms": 2500, "times": nil})
+	}
 	n := s.pull("change")
 	s.review(n, "carol", "APPROVE")
 	s.ends(2, map[int]string{n: "failure"})

@@ -279,13 +279,33 @@ func TestStandinPace(t *testing.T) {
 	t.Logf("pushed one after the other: %s", spread(c.took(all[len(c.repos)*branches*min(minutes, 1):n], want)))
 	c.unlimited()
 
-	// One pushes a lot at once, the others go on.
+	// One opens a lot at once, the others go on.
+	heads := make([]string, burst)
 	var pushing sync.WaitGroup
-	pushing.Go(func() {
-		for i := range burst {
-			push(c.repos[i%3], fmt.Sprintf("burst-%d", i), i, true)
-		}
-	})
+	for i := range burst {
+		pushing.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			heads[i] = c.push(c.repos[i%3], fmt.Sprintf("burst-%d", i), fmt.Sprint(i), i%2 == 0)
+		})
+	}
+	pushing.Wait()
+	c.control(http.MethodGet, "/wait?idle=1&timeout=120", nil, nil)
+	begun = time.Now()
+	for i := range burst {
+		pushing.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			branch := fmt.Sprintf("burst-%d", i)
+			at := time.Now()
+			c.pull(c.repos[i%3], branch)
+			mu.Lock()
+			defer mu.Unlock()
+			newest[c.repos[i%3]+branch] = len(all)
+			all = append(all, pushed{c.repos[i%3], heads[i], true, at})
+			want[heads[i]] = map[bool]string{true: "success", false: "failure"}[i%2 == 0]
+		})
+	}
 	for i := range burst / 4 {
 		if *soak {
 			<-tick.C
@@ -294,6 +314,7 @@ func TestStandinPace(t *testing.T) {
 	}
 	pushing.Wait()
 	settle()
+	t.Logf("%d opened at once are done after %s", burst, time.Since(begun).Round(time.Second))
 	var of [2][]pushed
 	for _, p := range all[n:] {
 		which := 1

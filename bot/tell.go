@@ -10,7 +10,8 @@ import (
 )
 
 // tell has the check run say that the check is under way, unless it already does or the check is done within the
-// worker's patience: then its result is the first and only thing that GitHub is told, for a third of the requests.
+// worker's patience: then its result is the first and only thing that GitHub is told, for half of the requests. Until then
+// GitHub shows of a required check that it is expected.
 // Without a run that is owed there is nothing to tell. To be followed by told.
 func (c *check) tell(ctx context.Context) error {
 	if !c.owed || c.run.Status == github.InProgress && c.run.ID != 0 {
@@ -37,7 +38,8 @@ func (c *check) tell(ctx context.Context) error {
 			return
 		case <-timer.C:
 		}
-		if err := c.Client.Publish(ctx, c.repo, &run); err != nil { // the result is told all the same
+		// Where GitHub's limits are half used, results come first, and are told all the same.
+		if err := c.Client.Publish(github.Background(ctx), c.repo, &run); err != nil {
 			c.log.Info("the check run does not show that the check is under way", "error", scrub(err.Error()))
 		}
 	}()

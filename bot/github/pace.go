@@ -81,6 +81,9 @@ type use struct {
 }
 
 func (w *window) add(now time.Time, n int) {
+	if n == 0 {
+		return
+	}
 	w.used = append(w.used, use{now, n})
 	w.sum += n
 }
@@ -93,10 +96,10 @@ func (w *window) prune(now time.Time) {
 	}
 }
 
-// full returns for how long there is no room for so many more below a limit; zero: there is. Some are held besides, for
-// nobody knows how long.
+// full returns for how long there is no room for so many more below a limit, which is never less than they are; zero:
+// there is. Some are held besides, for nobody knows how long.
 func (w *window) full(now time.Time, want, held, limit int) time.Duration {
-	over := w.sum + held + want - max(limit, want) // a share too small for anything must not stop everything
+	over := w.sum + held + want - max(limit, want)
 	if over <= 0 {
 		return 0
 	}
@@ -108,10 +111,11 @@ func (w *window) full(now time.Time, want, held, limit int) time.Duration {
 	return heldPause
 }
 
-// pace keeps one identity's requests below GitHub's secondary limits. It knows what this process sent, and leaves as
-// much to each of its peers; what the server sent before a restart it does not know, so that GitHub may have to say that
-// it was too much, which closes the gate. Requests are let through while there is room; jobs are let in while there is room for all
-// that they will need, and those that are in work already.
+// pace keeps one identity's requests below GitHub's secondary limits. Requests are let through while there is room; jobs
+// are let in while there is room for all that they will need, and those that are in work already.
+//
+// It knows what this process sent, and leaves as much to each of its peers. What the server sent before a restart it does
+// not know: GitHub may have to say that it was too much, which closes the gate.
 type pace struct {
 	now   func() time.Time
 	peers func() int // processes that share the limits, this one included; nil: one
@@ -157,7 +161,8 @@ func (p *pace) full(u urgency, points, created, held int) *RetryLater {
 	if p.flying >= max(limit(maxConcurrent), 1) {
 		return &RetryLater{After: crowdPause, Reason: crowded}
 	}
-	if wait := p.points.full(now, points, held*checkPoints, limit(pointsPerMinute)); wait > 0 {
+	// However many the peers are, one check gets through.
+	if wait := p.points.full(now, points, held*checkPoints, max(limit(pointsPerMinute), 2*checkPoints)); wait > 0 {
 		return &RetryLater{After: wait, Reason: fullMinute}
 	}
 	if created == 0 {
@@ -184,13 +189,12 @@ func (p *pace) take(u urgency, points, created int) (done func(), _ *RetryLater)
 	if full := p.full(u, points, created, 0); full != nil {
 		return nil, full
 	}
-	now := p.now()
-	p.points.add(now, points)
-	if created > 0 {
+	p.flying++
+	if now := p.now(); !p.none {
+		p.points.add(now, points)
 		p.minute.add(now, created)
 		p.hour.add(now, created)
 	}
-	p.flying++
 	return p.once(&p.flying), nil
 }
 

@@ -148,7 +148,7 @@ func TestPaceOrder(t *testing.T) {
 
 // Processes that share the limits leave each other their part; however many they are, one check gets through.
 func TestPaceIsShared(t *testing.T) {
-	for peers, want := range map[int]int{1: 855, 3: 285, 1000: 1} {
+	for peers, want := range map[int]int{1: 855, 3: 285, 1000: 2 * checkPoints} {
 		now := clock0
 		p := newPace(func() time.Time { return now }, func() int { return peers })
 		n := 0
@@ -264,6 +264,11 @@ func TestPaceWithoutLimits(t *testing.T) {
 	for range 2 * pointsPerMinute {
 		if _, full := p.admit(inBackground); full != nil {
 			t.Fatal(full)
+		}
+	}
+	for range 10 {
+		if _, full := p.take(ordinary, writePoints, 1); full != nil || len(p.points.used)+len(p.hour.used) > 0 {
+			t.Fatalf("%v; %d requests are remembered for nothing", full, len(p.points.used))
 		}
 	}
 	answer.Header.Set("X-RateLimit-Limit", "5000")

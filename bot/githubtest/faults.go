@@ -55,6 +55,18 @@ func (s *Server) Inject(f Fault) {
 	s.faults = append(s.faults, &f)
 }
 
+// Pending returns how many faults have not happened as often as they were to; those that happen always do not count.
+func (s *Server) Pending() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range s.faults {
+		if f.Times > 0 {
+			n++
+		}
+	}
+	return n
+}
+
 // ClearFaults removes all faults, also those of webhooks.
 func (s *Server) ClearFaults() {
 	s.mu.Lock()
