@@ -168,3 +168,29 @@ func TestPageAssets(t *testing.T) {
 		t.Errorf("%q %v", files, err)
 	}
 }
+
+// A page about what another repository's change would bring says that, and gives no advice for this one.
+func TestOutlookPage(t *testing.T) {
+	rep := &report.Report{All: true, Concerned: true, Preview: &report.Preview{Policies: []report.PolicyPreview{{Policy: "owned",
+		Path: "https://github.com/octo-org/policies@" + strings.Repeat("a", 40) + "//kyverno/owned.yaml", Line: 3, Edit: report.Changed,
+		Fails: 1, Applies: 2, Roots: 1, Action: report.Enforce}}, Stats: report.PreviewStats{Resources: 2, Roots: 1}}}
+	rep.Foretell()
+	r := &results.Stored{Report: rep, Meta: results.Meta{Repository: results.Repository{Owner: "octo-org", Name: "user"},
+		Outlook: "octo-org/policies#12", Head: strings.Repeat("b", 40), GitHub: "https://github.com"}}
+	var b bytes.Buffer
+	if err := (Renderer{}).Result(&b, r, results.View{}); err != nil {
+		t.Fatal(err)
+	}
+	body := b.String()
+	for _, want := range []string{"what octo-org/policies#12 would change here", "Once merged: 1 new failure",
+		"would newly fail for 1 resource of 2", "https://github.com/octo-org/policies/blob/" + strings.Repeat("a", 40) + "/kyverno/owned.yaml#L3"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	for _, not := range []string{"lintel init", "The check", "0 policies"} {
+		if strings.Contains(body, not) {
+			t.Errorf("the page has %q", not)
+		}
+	}
+}

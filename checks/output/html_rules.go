@@ -54,10 +54,13 @@ func (b *pageOf) preview() *page.Preview {
 	if p == nil {
 		return nil
 	}
-	out := &page.Preview{Intro: shown(previewIntro(p)), Warnings: b.notes(p.Warnings)}
+	out := &page.Preview{Intro: shown(previewIntro(b.report)), Warnings: b.notes(p.Warnings)}
 	for _, i := range previewItems(p) {
 		where := b.at(i.path, i.line)
-		if i.gone {
+		switch {
+		case strings.Contains(i.path, "://"):
+			where = b.rule(i.path, i.line)
+		case i.gone:
 			where.Address = b.base(i.path, i.line)
 		}
 		out.Items = append(out.Items, page.Note{Where: where, Text: shown(i.words)})

@@ -13,7 +13,7 @@ func (m *markdown) preview() section {
 	if p == nil {
 		return section{}
 	}
-	s := section{head: "\n#### " + previewTitle + "\n\n" + prose(previewIntro(p)) + "\n\n", one: "line", many: "lines"}
+	s := section{head: "\n#### " + previewTitle + "\n\n" + prose(previewIntro(m.report)) + "\n\n", one: "line", many: "lines"}
 	for _, item := range previewItems(p) {
 		row := "- " + prose(item.words)
 		switch {

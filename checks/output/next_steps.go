@@ -39,6 +39,9 @@ type step struct {
 // steps says what has to be done for the check to succeed, the first thing first. where is where the findings stand;
 // button says that the reader has the button that drafts exceptions.
 func steps(r *report.Report, where string, button bool) (out []step) {
+	if r.Concerned { // what is to be done, if anything, is to be done elsewhere
+		return nil
+	}
 	var n [excepted + 1]int
 	for i := range r.Findings {
 		n[standingOf(&r.Findings[i])]++

@@ -37,8 +37,11 @@ func previewItems(p *report.Preview) []previewItem {
 }
 
 // previewIntro says what a preview is of.
-func previewIntro(p *report.Preview) string {
-	intro := "This check used the rules of the base branch."
+func previewIntro(r *report.Report) string {
+	p, intro := r.Preview, "This check used the rules of the base branch."
+	if r.Concerned {
+		intro = "The change is one of another repository that rules come from."
+	}
 	if p.Stats.Roots > 0 {
 		intro += " Once merged, for " + p.Scope() + ":"
 	}

@@ -17,7 +17,7 @@ func (t *text) preview() {
 	}
 	t.blank()
 	t.line(t.paint.bold(previewTitle))
-	t.rows("", line(previewIntro(p)))
+	t.rows("", line(previewIntro(t.report)))
 	t.blank()
 	for _, item := range previewItems(p) {
 		for i, row := range wrap(line(item.words), t.width-4) {

@@ -86,6 +86,9 @@ func counts(r *report.Report) string {
 
 // verdict is the conclusion in plain words, with the report's title.
 func verdict(r *report.Report) string {
+	if r.Concerned { // nothing of the repository was judged
+		return r.Title
+	}
 	words := "The check fails"
 	switch r.Conclusion {
 	case report.ActionRequired:
@@ -103,6 +106,12 @@ func verdict(r *report.Report) string {
 
 // work is one line about what was looked at.
 func work(r *report.Report) string {
+	if r.Concerned {
+		if r.Preview == nil {
+			return ""
+		}
+		return r.Preview.Scope()
+	}
 	s, rest := r.Stats, ""
 	if len(r.Clusters) > 0 {
 		rest = ", in " + inWords(r.Clusters)

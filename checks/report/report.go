@@ -28,6 +28,7 @@ type Report struct {
 	// Undeclared are the kinds of objects that the change touches and whose fields nobody here declares.
 	Undeclared []string `json:"undeclared,omitempty"`
 	// Concerned reports, with Change.Proposed, whether rules in effect come from the branch that the proposed change goes to.
+	// The report says then what it would change, and nothing else.
 	Concerned bool `json:"concerned,omitempty"`
 	// RuleSources are the other repositories that rules in effect come from.
 	RuleSources []RuleSource `json:"ruleSources,omitempty"`
