@@ -100,7 +100,7 @@ spec:
 	if want := fmt.Sprintf("Once merged: %d new failure", failing); run.Conclusion != "neutral" || !strings.HasPrefix(text, want) {
 		t.Errorf("want %q, got %s %s", want, run.Conclusion, text)
 	}
-	for _, want := range []string{"many-org/user-01", "many-org/user-05: ", "app/settings.yml", "Not concerned"} {
+	for _, want := range []string{"many-org/user-01", "many-org/user-05: ", "app/settings.yml", "Take no rules"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the check run lacks %q:\n%s", want, text)
 		}

@@ -42,7 +42,7 @@ func Outlook(o *report.Outlook, limit int) string {
 	first := []section{policies, seen, failed,
 		outlookNames("Nothing changes", quiet),
 		outlookNames("Still to be looked at", o.Of(report.OutlookWaits)),
-		outlookNames("Not concerned, since their rules come from another branch, a tag or a commit", o.Of(report.OutlookApart))}
+		outlookNames("Take no rules from this branch", o.Of(report.OutlookApart))}
 	return assemble(head, first, places, foot, limit, "")
 }
 

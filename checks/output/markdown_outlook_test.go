@@ -58,7 +58,7 @@ func TestOutlook(t *testing.T) {
 
 </details>
 
-<details><summary>Not concerned, since their rules come from another branch, a tag or a commit: 1</summary>
+<details><summary>Take no rules from this branch: 1</summary>
 
 - ` + "[`octo-org/p`](https://pages/p)" + `
 
