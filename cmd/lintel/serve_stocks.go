@@ -109,7 +109,7 @@ func upkeep(ctx context.Context, s *stocks, log *slog.Logger, others ...func(con
 }
 
 // tidyCaches removes the files of all caches that were not used since a time, and of the rest those that were used longest
-// ago until it is within a limit. It returns how many bytes are left. The cache of an installation has a limit of its
+// ago until it is within a limit. It returns how many bytes are left. The cache of a repository has a limit of its
 // own, which its checks keep.
 func tidyCaches(dir string, unusedSince time.Time, limit int64) (sum int64, _ error) {
 	type entry struct {
