@@ -161,6 +161,7 @@ func (c *check) finish(ctx context.Context) error {
 	return nil
 }
 
+// publishFinal is finish without the figures of checks.
 func (c *check) publishFinal(ctx context.Context) error {
 	started := c.Now()
 	c.run.Status, c.run.CompletedAt = github.Completed, started

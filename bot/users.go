@@ -38,8 +38,8 @@ func (c *check) noteUse(ctx context.Context, rep *report.Report) {
 }
 
 // tellUsers stores a job for each repository that takes rules from one whose branch was pushed to, if these may have
-// changed; refs are by what names it would. They begin one after the other, those that were checked last first, so that what people wait for finds room
-// between them.
+// changed; refs are the names by which it would. They begin one after the other, those that were checked last first, so
+// that what people wait for finds room between them.
 func (w *Worker) tellUsers(ctx context.Context, t Task, refs []string, seen, tip string) error {
 	if w.Users == nil {
 		return nil

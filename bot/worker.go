@@ -33,9 +33,8 @@ type BlobURL func(path string, line int) string
 // too long for an address, and where there is no such branch.
 type NewFileURL func(path, content string) string
 
-// Worker turns jobs into check runs. All fields but Text, Drafts, Results, Users, Outlooks, Budget, Cache, Alarm, Pace, Log
-// and Metrics are required; it is
-// safe for concurrent use.
+// Worker turns jobs into check runs. All fields but Text, Drafts, Results, Users, Outlooks, Budget, Cache, Alarm, Pace,
+// Patience, Log and Metrics are required, OutlookSummary with Outlooks; it is safe for concurrent use.
 type Worker struct {
 	Client    Client
 	Mirror    Mirror

@@ -21,8 +21,8 @@ func (q *Queue) wake(installation int64) {
 }
 
 // Work hands jobs to the handler, up to workers at a time and never two of one key, until ctx ends.
-// Installations take turns, and of several none gets the last worker. It returns when all handlers have returned and their jobs are settled: done, or
-// handed back. An error means that the connection was closed.
+// Installations take turns, and of several none gets the last worker. It returns when all handlers have returned and
+// their jobs are settled: done, or handed back. An error means that the connection was closed.
 func (q *Queue) Work(ctx context.Context, workers int, handle Handler) error {
 	workers = max(workers, 1)
 	l := &lanes{queue: q, workers: workers, byID: map[int64]*lane{}, known: map[int64]bool{}}

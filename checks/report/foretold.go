@@ -70,8 +70,12 @@ func (r *Report) Foretell() {
 		r.Conclusion, r.Title = Success, "Nothing would change"
 	default:
 		f := p.Foretold()
-		if r.Conclusion, r.Title = Success, "Once merged: "+f.Words(); f.Louder() || p.Stats.Unseen+p.Stats.Unrendered > 0 {
+		if r.Conclusion, r.Title = Success, "Once merged: "+f.Words(); f.Louder() {
 			r.Conclusion = Neutral
+		}
+		if n := p.Stats.Unseen + p.Stats.Unrendered; n > 0 {
+			r.Conclusion = Neutral
+			r.Title += "; " + Count(n, "root was", "roots were") + " not looked at"
 		}
 	}
 }

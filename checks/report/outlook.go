@@ -168,10 +168,13 @@ func (o *Outlook) Policies() []PolicyPreview {
 // Title is the outlook in one line.
 func (o *Outlook) Title() string {
 	seen, sum := o.Of(OutlookSeen), o.Sum()
-	touched := 0
+	touched, partly := 0, 0
 	for _, u := range seen {
 		if u.Foretold != (Foretold{}) {
 			touched++
+		}
+		if u.Unseen+u.Unrendered > 0 {
+			partly++
 		}
 	}
 	of := Count(len(o.Users)-len(o.Of(OutlookApart)), "repository", "repositories")
@@ -182,9 +185,15 @@ func (o *Outlook) Title() string {
 	}
 	if len(seen) == 0 {
 		title = "Not known for any of " + of
-		if of == "0 repositories" {
+		switch {
+		case of == "0 repositories" && o.Hidden == 0:
 			title = "No repository takes rules from this branch"
+		case of == "0 repositories":
+			title = "Nothing can be told"
 		}
+	}
+	if partly > 0 {
+		title += "; " + Count(partly, "repository", "repositories") + " looked at in part"
 	}
 	if n := len(o.Of(OutlookFails)); n > 0 && len(seen) > 0 {
 		title += "; " + Count(n, "repository", "repositories") + " not looked at"
