@@ -201,6 +201,52 @@ func TestOutlookTurns(t *testing.T) {
 	}
 }
 
+// fewPace has room for some, and counts those that are not done.
+type fewPace struct{ room, open int }
+
+func (p *fewPace) Admit(ctx context.Context, _ int64, background bool) (context.Context, func(), error) {
+	if p.room == 0 || !background {
+		return nil, nil, &github.RetryLater{After: 40 * time.Second, Reason: "full"}
+	}
+	p.room--
+	p.open++
+	return ctx, func() { p.open-- }, nil
+}
+
+// Each repository is looked at when there is room for what nobody waits for, and the checks of people need not wait.
+func TestOutlookIsPaced(t *testing.T) {
+	b := newOutlookBench(t)
+	pace := &fewPace{room: 3} // for the turn, and two
+	b.Pace = pace
+	var later *queue.Later
+	if err := b.Do(t.Context(), b.task); !errors.As(err, &later) || later.Pause || later.After != 40*time.Second {
+		t.Errorf("%v, %+v", err, later)
+	}
+	if diff := cmp.Diff([]string{"a seen", "b seen", "c waits"}, b.states()); diff != "" || pace.open != 0 {
+		t.Errorf("%d are under way (-want +got)\n%s", pace.open, diff)
+	}
+	pace.room = 2
+	if err := b.Do(t.Context(), b.task); err != nil || len(b.sandbox.changes) != 3 || pace.open != 0 {
+		t.Errorf("%v, %d looks, %d are under way", err, len(b.sandbox.changes), pace.open)
+	}
+}
+
+// What turns out to concern nobody any more leaves no check run open.
+func TestOutlookEndsEarly(t *testing.T) {
+	b := newOutlookBench(t)
+	b.sandbox.run = func(context.Context, report.Change) (*report.Report, error) {
+		b.now = b.now.Add(outlookTurn)
+		return b.failing(), nil
+	}
+	if err := b.Do(t.Context(), b.task); err == nil || b.last(t).Status != github.InProgress {
+		t.Fatalf("%v %+v", err, b.last(t))
+	}
+	b.mirror.changed = nil // the base has it by now
+	if err := b.Do(t.Context(), b.task); err != nil || b.last(t).Conclusion != github.Cancelled || b.ledger.note != "" {
+		t.Errorf("%v %+v, note %q", err, b.last(t), b.ledger.note)
+	}
+}
+
 // Another head makes the outlook on the one before void, and a closed pull request needs none.
 func TestOutlookMovesOn(t *testing.T) {
 	b := newOutlookBench(t)
@@ -283,8 +329,14 @@ func TestOutlookOfAFork(t *testing.T) {
 		t.Fatalf("%v, %d looks, %+v", err, len(b.sandbox.changes), b.last(t))
 	}
 	b.demand("d-2")
+	b.task.Message.Head = headA
 	if err := b.Do(t.Context(), b.task); err != nil || len(b.sandbox.changes) != 3 {
 		t.Errorf("asked for: %v, %d looks", err, len(b.sandbox.changes))
+	}
+	b.demand("d-3")
+	b.pr.HeadSHA = headB // pushed after somebody looked at the one before
+	if err := b.Do(t.Context(), b.task); err != nil || len(b.sandbox.changes) != 3 {
+		t.Errorf("another head: %v, %d looks", err, len(b.sandbox.changes))
 	}
 }
 
