@@ -17,6 +17,9 @@ const (
 	maxLater      = 2 * time.Hour
 )
 
+// errYielded ends the work on a job whose worker is for another installation.
+var errYielded = errors.New("the worker was given to another installation")
+
 // process works on the newest job of a key, if there is one and nobody else works on it.
 func (q *Queue) process(ctx context.Context, key Key, owner string, handle Handler) outcome {
 	soon := outcome{again: time.Now().Add(q.config.Occupied)}
@@ -100,7 +103,7 @@ func (q *Queue) work(ctx, keeping context.Context, key Key, handle Handler) (out
 		return outcome{}, nil
 	case ctx.Err() != nil:
 		c.Pardons++
-		return outcome{}, q.count(keeping, key, c)
+		return outcome{seq: msg.Sequence, again: time.Now()}, q.count(keeping, key, c)
 	case errors.As(err, &later):
 		after := min(max(later.After, minLater), maxLater)
 		c.Pardons++

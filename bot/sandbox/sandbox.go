@@ -162,8 +162,7 @@ func (s *Sandbox) job(ctx context.Context, q request) (*answer, error) {
 		owner = q.Change.Owner
 	}
 	if s.child != nil && s.owner != owner {
-		s.child.stop()
-		s.child, s.started = nil, false // which is no failure
+		s.dismiss()
 	}
 	if s.child == nil {
 		if err := s.start(job, owner); err != nil {
@@ -179,7 +178,11 @@ func (s *Sandbox) job(ctx context.Context, q request) (*answer, error) {
 	var a answer
 	if err := s.exchange(job, c, q, &a); err != nil {
 		err = s.explain(ctx, s.diagnose(c, err))
-		s.retire(err.Error())
+		if ctx.Err() != nil {
+			s.dismiss()
+		} else {
+			s.retire(err.Error())
+		}
 		return nil, err
 	}
 	c.tidy()
@@ -317,6 +320,12 @@ func (s *Sandbox) exchange(ctx context.Context, c *child, send, receive any) err
 	c.kill()
 	<-result // the pipes end with the process group
 	return err
+}
+
+// dismiss ends the present child, which did not fail: it is for another owner, or nobody waits for its answer any more.
+func (s *Sandbox) dismiss() {
+	s.child.stop()
+	s.child, s.started = nil, false
 }
 
 // retire ends the present child, if any.
