@@ -161,12 +161,12 @@ func (s *Sandbox) job(ctx context.Context, q request) (*answer, error) {
 	if q.Change != nil && s.cfg.Owned != nil {
 		owner = q.Change.Owner
 	}
-	if s.child != nil && s.owner != owner {
+	if s.owner != owner {
 		s.dismiss()
 	}
 	if s.child == nil {
 		if err := s.start(job, owner); err != nil {
-			s.retire("it could not be started")
+			s.end(ctx, "it could not be started")
 			return nil, s.explain(ctx, err)
 		}
 	}
@@ -178,11 +178,7 @@ func (s *Sandbox) job(ctx context.Context, q request) (*answer, error) {
 	var a answer
 	if err := s.exchange(job, c, q, &a); err != nil {
 		err = s.explain(ctx, s.diagnose(c, err))
-		if ctx.Err() != nil {
-			s.dismiss()
-		} else {
-			s.retire(err.Error())
-		}
+		s.end(ctx, err.Error())
 		return nil, err
 	}
 	c.tidy()
@@ -322,9 +318,20 @@ func (s *Sandbox) exchange(ctx context.Context, c *child, send, receive any) err
 	return err
 }
 
-// dismiss ends the present child, which did not fail: it is for another owner, or nobody waits for its answer any more.
+// end ends the present child after an error; it did not fail where the caller gave up.
+func (s *Sandbox) end(ctx context.Context, why string) {
+	if ctx.Err() != nil {
+		s.dismiss()
+	} else {
+		s.retire(why)
+	}
+}
+
+// dismiss ends the present child, if any, which did not fail.
 func (s *Sandbox) dismiss() {
-	s.child.stop()
+	if s.child != nil {
+		s.child.stop()
+	}
 	s.child, s.started = nil, false
 }
 
