@@ -15,7 +15,8 @@ import (
 type Client interface {
 	PullRequest(ctx context.Context, repo github.Repo, number int) (*github.PullRequest, error)
 	PullRequestsOfCommit(ctx context.Context, repo github.Repo, sha string) ([]int, error) // open ones
-	OpenPullRequests(ctx context.Context, repo github.Repo) ([]github.PullRequest, error)
+	// into a branch; "": all
+	OpenPullRequests(ctx context.Context, repo github.Repo, base string) ([]github.PullRequest, error)
 	Repository(ctx context.Context, repo github.Repo) (*github.Settings, error)
 	Repositories(ctx context.Context, installation int64) ([]github.Repo, error)
 	Branch(ctx context.Context, repo github.Repo, name string) (string, error) // its tip
