@@ -126,7 +126,7 @@ func TestOutlook(t *testing.T) {
 		}
 	}
 	for id, r := range b.pages {
-		if r.Outlook != "octo-org/fleet#12" || len(r.Report.Preview.Findings) != 1 || r.Head != headB || r.Pull != nil {
+		if r.Of.String() != "octo-org/fleet#12" || len(r.Report.Preview.Findings) != 1 || r.Head != headB || r.Pull != nil {
 			t.Errorf("page of %d: %+v", id, r.Meta)
 		}
 	}
@@ -318,6 +318,39 @@ func TestOutlookTrouble(t *testing.T) {
 				t.Errorf("%+v", run)
 			}
 		})
+	}
+}
+
+// A repository that everybody may read can be made of one that not everybody may: what that says is told to its readers.
+func TestOutlookOfPrivateBases(t *testing.T) {
+	b := newOutlookBench(t)
+	base := github.Repo{Installation: 7, ID: 31, Owner: "octo-org", Name: "base"}
+	b.Sources = func(context.Context, sources.Change) (*sources.Store, error) {
+		return &sources.Store{Private: func(_ context.Context, address string) (github.Repo, bool) {
+			return base, address == "https://github.com/octo-org/base"
+		}}, nil
+	}
+	b.sandbox.run = func(context.Context, report.Change) (*report.Report, error) {
+		r := &report.Report{Concerned: true, Outside: []report.Outside{{URL: "https://github.com/octo-org/base"}},
+			Errors: []report.Problem{{Path: "x", Message: "hush", Quotes: true}}}
+		r.Foretell()
+		return r, nil
+	}
+	if err := b.Do(t.Context(), b.task); err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range b.said.Users {
+		if strings.Contains(u.Reason, "hush") || u.State != report.OutlookFails {
+			t.Errorf("%s: %s %q", u.Repository, u.State, u.Reason)
+		}
+	}
+	for id, r := range b.pages {
+		if len(r.Foreign) != 1 || r.Foreign[0].Repository.ID != base.ID || r.Report.Errors[0].Message != "hush" {
+			t.Errorf("page of %d: %+v", id, r.Foreign)
+		}
+	}
+	if len(b.pages) != 3 {
+		t.Errorf("%d pages", len(b.pages))
 	}
 }
 
