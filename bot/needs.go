@@ -83,6 +83,8 @@ type Results interface {
 	// stores a result and returns the address of its page; "": it has none, and is not stored
 	Keep(ctx context.Context, r *results.Stored) (address string, err error)
 	Published(ctx context.Context, r *results.Stored, checkRun int64) error
+	// returns the address of the page of a repository; "": it has none
+	Overview(r results.Repository) string
 }
 
 // Publisher stores a job; queue.Queue is one.

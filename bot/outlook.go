@@ -16,6 +16,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/queue"
+	"github.com/lintel-bot/lintel/bot/results"
 	"github.com/lintel-bot/lintel/bot/runid"
 	"github.com/lintel-bot/lintel/checks/report"
 )
@@ -228,6 +229,9 @@ func (o *outlook) afford(ctx context.Context) (_ context.Context, done func(), _
 // sayOutlook tells people what is known so far; done says that this is all.
 func (o *outlook) sayOutlook(ctx context.Context, done bool) error {
 	out := &report.Outlook{}
+	if o.Results != nil {
+		out.Page = o.Results.Overview(o.stands())
+	}
 	for _, u := range o.users {
 		seen, known := o.found[u.ID]
 		if !known {
@@ -237,6 +241,9 @@ func (o *outlook) sayOutlook(ctx context.Context, done bool) error {
 		if !o.private && seen.User.Private {
 			out.Hidden++
 			continue
+		}
+		if seen.User.Private { // who may read the rules need not know of all who take them
+			seen.User.Unnamed()
 		}
 		out.Users = append(out.Users, seen.User)
 	}
@@ -291,6 +298,12 @@ func (o *outlook) outlookNotes(out *report.Outlook) (list []github.Annotation) {
 		list = append(list, a)
 	}
 	return list
+}
+
+// stands is the repository of the pull request.
+func (o *outlook) stands() results.Repository {
+	return results.Repository{ID: o.repo.ID, Installation: o.repo.Installation, Owner: o.repo.Owner, Name: o.repo.Name,
+		Private: o.private}
 }
 
 func (o *outlook) webURL(repo github.Repo) string {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lintel-bot/lintel/bot/github"
+	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/queue"
 	"github.com/lintel-bot/lintel/bot/results"
 	"github.com/lintel-bot/lintel/bot/runid"
@@ -48,6 +49,8 @@ func (k keeperDouble) Keep(_ context.Context, r *results.Stored) (string, error)
 	k[r.Repository.ID] = r
 	return fmt.Sprint("https://pages/", r.Repository.ID), nil
 }
+
+func (keeperDouble) Overview(r results.Repository) string { return "https://pages/" + r.String() }
 
 func (keeperDouble) Published(context.Context, *results.Stored, int64) error { return nil }
 
@@ -103,14 +106,14 @@ func (b *outlookBench) states() (list []string) {
 	return list
 }
 
-// A pull request of a private repository names all that take its rules. Of the private ones it tells numbers, and of
-// policies only its own; the rest is on pages of theirs.
+// A pull request of a private repository tells of the private ones that take its rules numbers, and of policies only its
+// own; the rest, and which they are, is on pages for their readers.
 func TestOutlook(t *testing.T) {
 	b := newOutlookBench(t)
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"a seen", "b seen", "c seen"}, b.states()); diff != "" {
+	if diff := cmp.Diff([]string{"seen", "seen", "c seen"}, b.states()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	for _, u := range b.said.Users {
@@ -121,9 +124,12 @@ func TestOutlook(t *testing.T) {
 		if got := len(u.Policies) == 2; got != open {
 			t.Errorf("%s: its own policies are shown: %t", u.Repository, got)
 		}
-		if u.Page == "" || u.Fails != 2 {
-			t.Errorf("%s: page %q, %d fail", u.Repository, u.Page, u.Fails)
+		if open != (u.Page != "") || open != (u.URL != "") || open != (u.Head != "") || u.Fails != 2 {
+			t.Errorf("%s: page %q, %q at %q, %d fail", u.Repository, u.Page, u.URL, u.Head, u.Fails)
 		}
+	}
+	if b.said.Page != "https://pages/octo-org/fleet" {
+		t.Errorf("readers find them on %q", b.said.Page)
 	}
 	for id, r := range b.pages {
 		if r.Of.String() != "octo-org/fleet#12" || len(r.Report.Preview.Findings) != 1 || r.Head != headB || r.Pull != nil {
@@ -186,7 +192,7 @@ func TestOutlookTurns(t *testing.T) {
 		b.now = b.now.Add(outlookTurn)
 		return b.failing(), nil
 	}
-	for turn, want := range [][]string{{"a seen", "b waits", "c waits"}, {"a seen", "b waits", "c waits"}, {"a seen", "b seen", "c seen"}} {
+	for turn, want := range [][]string{{"seen", "waits", "waits"}, {"seen", "waits", "waits"}, {"seen", "seen", "c seen"}} {
 		err := b.Do(t.Context(), b.task)
 		var later *queue.Later
 		if last := turn == 2; last != (err == nil) || !last && (!errors.As(err, &later) || later.After != outlookPause || later.Pause) {
@@ -222,7 +228,7 @@ func TestOutlookIsPaced(t *testing.T) {
 	if err := b.Do(t.Context(), b.task); !errors.As(err, &later) || later.Pause || later.After != 40*time.Second {
 		t.Errorf("%v, %+v", err, later)
 	}
-	if diff := cmp.Diff([]string{"a seen", "b seen", "c waits"}, b.states()); diff != "" || pace.open != 0 {
+	if diff := cmp.Diff([]string{"seen", "seen", "waits"}, b.states()); diff != "" || pace.open != 0 {
 		t.Errorf("%d are under way (-want +got)\n%s", pace.open, diff)
 	}
 	pace.room = 2
@@ -279,13 +285,14 @@ func TestOutlookTrouble(t *testing.T) {
 		want  string // of a
 		looks int
 	}{
-		"may pass":   {errors.New("connection reset"), "a fails it could not be fetched from GitHub", 4},
-		"crash":      {&sandbox.Crash{Reason: "took longer than 5m"}, "a fails the check could not be done; the server's log says why", 3},
-		"failed":     {&sandbox.Failed{Message: "hush"}, "a fails the check could not be done; the server's log says why", 3},
-		"gone":       {&github.Gone{What: "the commit"}, "a fails it is out of the App's reach", 3},
+		"may pass":   {errors.New("connection reset"), "fails it could not be fetched from GitHub", 4},
+		"crash":      {&sandbox.Crash{Reason: "took longer than 5m"}, "fails the check could not be done; the server's log says why", 3},
+		"failed":     {&sandbox.Failed{Message: "hush"}, "fails the check could not be done; the server's log says why", 3},
+		"too large":  {&mirror.TooLarge{Repo: "octo-org/a", Limit: 64 << 20}, "fails it is larger than the limit of 64 MB for a mirror", 3},
+		"gone":       {&github.Gone{What: "the commit"}, "fails it is out of the App's reach", 3},
 		"GitHub's":   {limit, "", 1},
-		"fetching":   {&sources.Error{Err: errors.New("store")}, "a fails what it takes from outside could not be fetched", 4},
-		"with error": {nil, "a fails there are errors", 3},
+		"fetching":   {&sources.Error{Err: errors.New("store")}, "fails what it takes from outside could not be fetched", 4},
+		"with error": {nil, "fails there are errors", 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newOutlookBench(t)
@@ -311,7 +318,7 @@ func TestOutlookTrouble(t *testing.T) {
 			if err != nil || len(b.sandbox.changes) != tt.looks {
 				t.Fatalf("%v, %d looks", err, len(b.sandbox.changes))
 			}
-			if diff := cmp.Diff([]string{"b seen", "c seen", tt.want}, b.states()); diff != "" {
+			if diff := cmp.Diff([]string{"seen", "c seen", tt.want}, b.states()); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 			if run := b.last(t); run.Conclusion != "neutral" || !strings.Contains(run.Title, "1 repository not looked at") {

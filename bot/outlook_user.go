@@ -3,6 +3,7 @@ package bot
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/lintel-bot/lintel/bot/github"
@@ -103,7 +104,7 @@ func (o *outlook) unseen(ctx context.Context, into *report.UserOutlook, err erro
 	case github.IsGone(err):
 		into.Reason = "it is out of the App's reach"
 	case errors.As(err, &large):
-		into.Reason = scrub(large.Error())
+		into.Reason = fmt.Sprintf("it is larger than the limit of %d MB for a mirror", large.Limit>>20)
 	case errors.As(err, &crash):
 		into.Reason = "the check " + scrub(crash.Reason)
 	case errors.As(err, &failed):
@@ -132,8 +133,7 @@ func (o *outlook) keepOutlook(ctx context.Context, c *check, state mirror.State,
 	stored := &results.Stored{Report: rep, Meta: results.Meta{Foreign: c.foreign, ID: results.ID("outlook/" + o.of),
 		Repository: results.Repository{ID: c.repo.ID, Installation: c.repo.Installation, Owner: c.repo.Owner, Name: c.repo.Name,
 			Private: c.settings.Private},
-		Of: &results.Pulled{Number: o.pr.Number, Repository: results.Repository{ID: o.repo.ID, Installation: o.repo.Installation,
-			Owner: o.repo.Owner, Name: o.repo.Name, Private: o.private}}, Head: c.head, Rules: state.BaseTip, Conclusion: rep.Conclusion,
+		Of: &results.Pulled{Number: o.pr.Number, Repository: o.stands()}, Head: c.head, Rules: state.BaseTip, Conclusion: rep.Conclusion,
 		Title: rep.Title, Asked: o.task.Message.At, Completed: o.Now(), GitHub: strings.TrimSuffix(web, "/"+c.repo.String()),
 		Engine: o.Version}}
 	address, err := o.Results.Keep(ctx, stored)
