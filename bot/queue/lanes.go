@@ -178,6 +178,7 @@ func (l *lanes) relieve(ctx context.Context, now time.Time, free bool) {
 		case at.lacks.IsZero():
 			at.lacks = now
 		case l.yielding == nil && now.Sub(at.lacks) >= l.queue.config.Courtesy:
+			at.lacks = now // where nothing can be done, it is looked again after as long
 			if job := l.spare(); job != nil && l.free(ctx, at, now) {
 				l.yielding = job
 				job.yield()
@@ -199,20 +200,26 @@ func (l *lanes) spare() (last *running) {
 	return last
 }
 
-// free reports whether a lane has a job that no other process works on.
+// maxLooks is of how many jobs relieve finds out at a time whether they could be begun.
+const maxLooks = 10
+
+// free reports whether a lane has a job that could be begun now.
 func (l *lanes) free(ctx context.Context, at *lane, now time.Time) bool {
-	for ctx.Err() == nil {
+	for range maxLooks {
 		key, found := l.first(ctx, at, now)
 		if !found {
 			return false
 		}
 		brief, cancel := context.WithTimeout(ctx, requestTry)
-		holder, err := get(brief, l.queue.leases, key.String())
+		until, err := l.queue.waits(brief, key, now)
 		cancel()
-		if err == nil && holder == nil {
+		switch {
+		case err != nil:
+			return false
+		case !until.After(now):
 			return true
 		}
-		at.later[key] = wait{until: now.Add(l.queue.config.Occupied), seq: at.later[key].seq}
+		at.later[key] = wait{until: until, seq: at.later[key].seq}
 	}
 	return false
 }

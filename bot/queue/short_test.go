@@ -123,8 +123,8 @@ func TestWorkersAreShared(t *testing.T) {
 	}
 }
 
-// A worker is taken from nobody for a job that another process does, for one that has not waited, nor the only one of an
-// installation.
+// A worker is taken from nobody for a job that another process does or has postponed, for one that has not waited, nor the
+// only one of an installation.
 func TestRelieve(t *testing.T) {
 	q := open(t, Config{})
 	theirs := Key{Installation: 8, Repository: 11, Number: 1}
@@ -151,14 +151,21 @@ func TestRelieve(t *testing.T) {
 	}{
 		{name: "the only one", do: func() { begin(1) }},
 		{name: "after a while", after: time.Hour},
-		{name: "one of two, for a job in work", do: func() { begin(2) }},
-		{name: "which has ended", do: func() { held.release(t.Context()) }, after: q.config.Occupied, want: []int{2}},
+		{name: "one of two, for a job in work", do: func() { begin(2) }, after: q.config.Courtesy},
+		{name: "which was postponed", do: func() {
+			held.release(t.Context())
+			seq, err := q.newest(t.Context(), theirs)
+			if err = errors.Join(err, q.count(t.Context(), theirs, counts{Seq: seq, Until: now.Add(time.Hour)})); err != nil {
+				t.Fatal(err)
+			}
+		}, after: q.config.Courtesy},
+		{name: "until then", after: time.Hour, want: []int{2}},
 		{name: "once", want: []int{2}},
 		{name: "it has ended", do: func() { l.settle(Key{Installation: 7, Repository: 11, Number: 2}, outcome{}) }, want: []int{2}},
 		{name: "a worker was free", do: func() { begin(3) }, free: true, want: []int{2}},
 		{name: "the wait begins anew", want: []int{2}},
-		{name: "not yet over", after: q.config.Courtesy - 1, want: []int{2}},
-		{name: "over", after: 1, want: []int{2, 3}},
+		{name: "not yet over", after: q.config.Courtesy - time.Second, want: []int{2}},
+		{name: "over", after: time.Second, want: []int{2, 3}},
 	} {
 		if step.do != nil {
 			step.do()
@@ -166,6 +173,10 @@ func TestRelieve(t *testing.T) {
 		now = now.Add(step.after)
 		if l.relieve(t.Context(), now, step.free); !slices.Equal(yielded, step.want) {
 			t.Errorf("%s: %v yielded, want %v", step.name, yielded, step.want)
+		}
+		l.look = now.Add(time.Hour)
+		if idle := l.idle(now, step.free); idle <= time.Millisecond && !step.free { // or it would never rest
+			t.Errorf("%s: it looks again after %s", step.name, idle)
 		}
 	}
 }

@@ -70,8 +70,8 @@ func (q *Queue) work(ctx, keeping context.Context, key Key, handle Handler) (out
 	if err != nil {
 		return outcome{}, err
 	}
-	if now := time.Now(); now.Before(c.Until) && c.Until.Before(now.Add(maxLater+time.Minute)) {
-		return outcome{seq: msg.Sequence, again: c.Until}, nil
+	if until := c.waits(time.Now()); !until.IsZero() {
+		return outcome{seq: msg.Sequence, again: until}, nil
 	}
 	c.Begun++ // on disk before the work begins: the process may die of it
 	if err := q.count(ctx, key, c); err != nil {
@@ -118,6 +118,21 @@ func (q *Queue) work(ctx, keeping context.Context, key Key, handle Handler) (out
 		c.Until = time.Now().Add(q.config.Backoff[min(job.Try, len(q.config.Backoff))-1])
 		return outcome{seq: msg.Sequence, again: c.Until}, q.count(keeping, key, c)
 	}
+}
+
+// waits returns until when a job is not to be begun: it was postponed, is gone, or another process works on it. The zero
+// time: it could be begun.
+func (q *Queue) waits(ctx context.Context, key Key, now time.Time) (time.Time, error) {
+	occupied := now.Add(q.config.Occupied)
+	if holder, err := get(ctx, q.leases, key.String()); err != nil || holder != nil {
+		return occupied, err
+	}
+	seq, err := q.newest(ctx, key)
+	if err != nil || seq == 0 {
+		return occupied, err
+	}
+	c, err := q.counted(ctx, key, seq)
+	return c.waits(now), err
 }
 
 // heartbeat keeps the lease, and calls lost when it is.
