@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
+	"sync"
 
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/queue"
@@ -14,6 +14,12 @@ import (
 // into it are checked again; and the default branch gets a report of its own.
 func (w *Worker) branch(ctx context.Context, t Task, log *slog.Logger) error {
 	repo, name := t.repo(), t.Key.Branch
+	open := sync.OnceValues(func() ([]github.PullRequest, error) { return w.Client.OpenPullRequests(ctx, repo, name) })
+	if told := t.Message.Default; told != "" && told != name {
+		if idle, err := w.nobodys(ctx, t, refsOf(name, told), open); err != nil || idle {
+			return err
+		}
+	}
 	settings, err := w.Client.Repository(ctx, repo)
 	var tip string
 	if err == nil {
@@ -30,7 +36,7 @@ func (w *Worker) branch(ctx context.Context, t Task, log *slog.Logger) error {
 	}
 	log = log.With("branch", name, "head", tip)
 	if !t.Message.Missing {
-		if err := w.announce(ctx, t, settings.DefaultBranch, tip, log); err != nil {
+		if err := w.announce(ctx, t, settings.DefaultBranch, tip, open, log); err != nil {
 			return err
 		}
 	}
@@ -55,29 +61,52 @@ func (w *Worker) branch(ctx context.Context, t Task, log *slog.Logger) error {
 	return c.see(ctx)
 }
 
+// nobodys reports whether nothing depends on a branch that is not the default one: no open pull request goes into it, and
+// nobody takes rules from it. Most pushes are to such branches, and cost one request. The mark goes: what comes into the
+// branch later is checked with rules that nobody compared with those before.
+func (w *Worker) nobodys(ctx context.Context, t Task, refs []string,
+	open func() ([]github.PullRequest, error)) (bool, error) {
+	pulls, err := open()
+	if github.IsGone(err) || len(pulls) > 0 {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("asking for open pull requests: %w", err)
+	}
+	users, err := w.takers(ctx, t, refs)
+	if err != nil || len(users) > 0 {
+		return false, err
+	}
+	mark, err := t.Ledger.Mark(ctx)
+	if err == nil && mark != "" {
+		err = t.Ledger.SetMark(ctx, "")
+	}
+	return err == nil, err
+}
+
 // announce stores jobs for the open pull requests into a branch whose rules may have changed since it was
 // last looked at. The mark is how far that was; without one the rules count as changed.
-func (w *Worker) announce(ctx context.Context, t Task, defaultBranch, tip string, log *slog.Logger) error {
+func (w *Worker) announce(ctx context.Context, t Task, defaultBranch, tip string,
+	open func() ([]github.PullRequest, error), log *slog.Logger) error {
 	seen, err := t.Ledger.Mark(ctx)
 	if err != nil || seen == tip {
 		return err
 	}
-	open, err := w.Client.OpenPullRequests(ctx, t.repo())
+	pulls, err := open()
 	if err != nil {
 		return fmt.Errorf("asking for open pull requests: %w", err)
 	}
-	open = slices.DeleteFunc(open, func(pr github.PullRequest) bool { return pr.BaseRef != t.Key.Branch })
-	if len(open) > 0 {
+	if len(pulls) > 0 {
 		changed, err := w.rulesChanged(ctx, t, seen, tip)
 		if err != nil {
 			return err
 		}
-		log.Info("branch pushed", "rules_changed", changed, "pull_requests", len(open))
+		log.Info("branch pushed", "rules_changed", changed, "pull_requests", len(pulls))
 		if !changed {
-			open = nil
+			pulls = nil
 		}
 	}
-	for _, pr := range open {
+	for _, pr := range pulls {
 		key := queue.Key{Installation: t.Key.Installation, Repository: t.Key.Repository, Number: pr.Number}
 		message := queue.Message{Delivery: t.Message.Delivery, Event: t.Message.Event, Owner: t.Message.Owner,
 			Name: t.Message.Name, At: t.Message.At}

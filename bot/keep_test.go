@@ -29,6 +29,8 @@ func (r *resultsDouble) Keep(_ context.Context, s *results.Stored) (string, erro
 	return r.address, nil
 }
 
+func (r *resultsDouble) Overview(results.Repository) string { return r.address }
+
 func (r *resultsDouble) Published(_ context.Context, s *results.Stored, checkRun int64) error {
 	if r.published == nil {
 		r.published = map[string]int64{}

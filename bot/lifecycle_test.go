@@ -201,6 +201,45 @@ func TestPushToBase(t *testing.T) {
 	}
 }
 
+// A push to a branch that is nobody's base costs one request, and its rules are compared with none of before.
+func TestPushToNobodysBase(t *testing.T) {
+	users := func(ref string) *usersDouble {
+		return &usersDouble{list: []queue.User{{ID: 21, Owner: "octo-org", Name: "a", Sources: []report.RuleSource{{Ref: ref}}}}}
+	}
+	for name, tc := range map[string]struct {
+		told  string // the default branch, as the event has it
+		pulls []*github.PullRequest
+		users *usersDouble
+		idle  bool
+	}{
+		"nobody's":              {told: "main", pulls: []*github.PullRequest{{Number: 1, BaseRef: "main", HeadRef: "feature"}}, idle: true},
+		"somebody's":            {told: "main", pulls: []*github.PullRequest{{Number: 1, BaseRef: "feature"}}},
+		"with rules for others": {told: "main", users: users("feature")},
+		"others take another":   {told: "main", users: users(""), idle: true},
+		"the default one":       {told: "feature"},
+		"an event without it":   {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.ofBranch("feature")
+			b.hub.Pulls[11], b.task.Message.Default, b.ledger.mark = tc.pulls, tc.told, headA
+			if tc.users != nil {
+				b.Users = tc.users
+			}
+			if err := b.Do(t.Context(), b.task); err != nil {
+				t.Fatal(err)
+			}
+			mark, others := headB, b.hub.Calls("Repository")+b.hub.Calls("Branch")
+			if tc.idle {
+				mark = ""
+			}
+			if b.ledger.mark != mark || b.hub.Calls("OpenPullRequests") != 1 || others > 0 == tc.idle {
+				t.Errorf("mark %q, %d lists and %d other requests", b.ledger.mark, b.hub.Calls("OpenPullRequests"), others)
+			}
+		})
+	}
+}
+
 func TestMergeGroup(t *testing.T) {
 	b := newBench(t)
 	b.task.Key.Number, b.task.Key.Group = 0, headB

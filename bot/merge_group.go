@@ -53,7 +53,7 @@ func (c *check) grouped(ctx context.Context, state mirror.State, about *queue.Gr
 	if err != nil {
 		return nil, err
 	}
-	open, err := c.Client.OpenPullRequests(ctx, c.repo)
+	open, err := c.Client.OpenPullRequests(ctx, c.repo, "")
 	if err != nil {
 		return nil, fmt.Errorf("asking for open pull requests: %w", err)
 	}

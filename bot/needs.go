@@ -15,7 +15,8 @@ import (
 type Client interface {
 	PullRequest(ctx context.Context, repo github.Repo, number int) (*github.PullRequest, error)
 	PullRequestsOfCommit(ctx context.Context, repo github.Repo, sha string) ([]int, error) // open ones
-	OpenPullRequests(ctx context.Context, repo github.Repo) ([]github.PullRequest, error)
+	// into a branch; "": all
+	OpenPullRequests(ctx context.Context, repo github.Repo, base string) ([]github.PullRequest, error)
 	Repository(ctx context.Context, repo github.Repo) (*github.Settings, error)
 	Repositories(ctx context.Context, installation int64) ([]github.Repo, error)
 	Branch(ctx context.Context, repo github.Repo, name string) (string, error) // its tip
@@ -82,6 +83,8 @@ type Results interface {
 	// stores a result and returns the address of its page; "": it has none, and is not stored
 	Keep(ctx context.Context, r *results.Stored) (address string, err error)
 	Published(ctx context.Context, r *results.Stored, checkRun int64) error
+	// returns the address of the page of a repository; "": it has none
+	Overview(r results.Repository) string
 }
 
 // Publisher stores a job; queue.Queue is one.

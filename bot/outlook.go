@@ -16,6 +16,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/queue"
+	"github.com/lintel-bot/lintel/bot/results"
 	"github.com/lintel-bot/lintel/bot/runid"
 	"github.com/lintel-bot/lintel/checks/report"
 )
@@ -98,15 +99,21 @@ func (o *outlook) giveUp(ctx context.Context) error {
 // turn looks at repositories for a while and says how far it is.
 func (o *outlook) turn(ctx context.Context) error {
 	concerned, err := o.concerns(ctx)
-	if err != nil || !concerned {
+	if err != nil {
 		return err
 	}
+	if !concerned { // any more, perhaps
+		o.closed = true
+		return o.tidy(ctx)
+	}
 	demand := o.id(runid.ID{}).Demand
+	// Who asks for strangers' rules to be looked at has seen this head, and no later one.
+	strange := o.pr.Fork && (demand == "" || o.task.Message.Head != o.head)
 	digest := func(of ...any) string {
 		sum := sha256.Sum256([]byte(fmt.Sprintf("%q", of)))
 		return hex.EncodeToString(sum[:])
 	}
-	if o.of = digest(o.Version, o.state.MergeBase, o.head, demand); o.pr.Fork && demand == "" {
+	if o.of = digest(o.Version, o.state.MergeBase, o.head, demand); strange {
 		o.of = digest(o.of, "fork")
 	}
 	if wanted, err := o.openOutlook(ctx); err != nil || !wanted {
@@ -115,7 +122,7 @@ func (o *outlook) turn(ctx context.Context) error {
 	if o.task.exhausted() {
 		return o.giveUp(ctx)
 	}
-	if o.pr.Fork && demand == "" {
+	if strange {
 		return o.say(ctx, report.Neutral, "Not looked at, since this comes from a fork", "The rules of this pull request were not "+
 			"asked about other repositories, of which they could tell what its author may not see. Who may write to this one can "+
 			"have it done: use **Re-run** or **Check again**.")
@@ -180,14 +187,16 @@ func (o *outlook) lookFor(ctx context.Context, proposed *report.ProposedRules) (
 			if o.Now().Sub(begun) >= outlookTurn {
 				return false, nil
 			}
-			if err := o.afford(); err != nil {
+			paced, looked, err := o.afford(ctx)
+			if err != nil {
 				var soon *queue.Later
 				if told := o.sayOutlook(ctx, false); !errors.As(told, &soon) {
 					return false, told
 				}
 				return false, err
 			}
-			again, err := o.look(ctx, u, *proposed, &seen.User)
+			again, err := o.look(paced, u, *proposed, &seen.User)
+			looked()
 			if err != nil {
 				return false, err
 			}
@@ -204,21 +213,25 @@ func (o *outlook) lookFor(ctx context.Context, proposed *report.ProposedRules) (
 	return true, nil
 }
 
-// afford asks to come back when GitHub's hourly limit has room for what nobody waits for.
-func (o *outlook) afford() error {
-	if o.Budget == nil {
-		return nil
+// afford lets one repository be looked at until done is called. It asks to come back when GitHub's limits have room for
+// what nobody waits for: a turn is let in as one check, and needs the requests of many.
+func (o *outlook) afford(ctx context.Context) (_ context.Context, done func(), _ error) {
+	if o.Budget != nil {
+		b, known := o.Budget(o.repo.Installation)
+		if known && b.Remaining < b.Limit/outlookShare && b.Reset.After(o.Now()) {
+			return nil, nil, &queue.Later{After: b.Reset.Sub(o.Now()),
+				Err: errors.New("what is left of GitHub's hourly limit is for checks")}
+		}
 	}
-	b, known := o.Budget(o.repo.Installation)
-	if !known || b.Remaining >= b.Limit/outlookShare || !b.Reset.After(o.Now()) {
-		return nil
-	}
-	return &queue.Later{After: b.Reset.Sub(o.Now()), Err: errors.New("what is left of GitHub's hourly limit is for checks")}
+	return o.admit(ctx, o.task)
 }
 
 // sayOutlook tells people what is known so far; done says that this is all.
 func (o *outlook) sayOutlook(ctx context.Context, done bool) error {
 	out := &report.Outlook{}
+	if o.Results != nil {
+		out.Page = o.Results.Overview(o.stands())
+	}
 	for _, u := range o.users {
 		seen, known := o.found[u.ID]
 		if !known {
@@ -228,6 +241,9 @@ func (o *outlook) sayOutlook(ctx context.Context, done bool) error {
 		if !o.private && seen.User.Private {
 			out.Hidden++
 			continue
+		}
+		if seen.User.Private { // who may read the rules need not know of all who take them
+			seen.User.Unnamed()
 		}
 		out.Users = append(out.Users, seen.User)
 	}
@@ -282,6 +298,12 @@ func (o *outlook) outlookNotes(out *report.Outlook) (list []github.Annotation) {
 		list = append(list, a)
 	}
 	return list
+}
+
+// stands is the repository of the pull request.
+func (o *outlook) stands() results.Repository {
+	return results.Repository{ID: o.repo.ID, Installation: o.repo.Installation, Owner: o.repo.Owner, Name: o.repo.Name,
+		Private: o.private}
 }
 
 func (o *outlook) webURL(repo github.Repo) string {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lintel-bot/lintel/bot/github"
+	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/queue"
 	"github.com/lintel-bot/lintel/bot/results"
 	"github.com/lintel-bot/lintel/bot/runid"
@@ -48,6 +49,8 @@ func (k keeperDouble) Keep(_ context.Context, r *results.Stored) (string, error)
 	k[r.Repository.ID] = r
 	return fmt.Sprint("https://pages/", r.Repository.ID), nil
 }
+
+func (keeperDouble) Overview(r results.Repository) string { return "https://pages/" + r.String() }
 
 func (keeperDouble) Published(context.Context, *results.Stored, int64) error { return nil }
 
@@ -103,14 +106,14 @@ func (b *outlookBench) states() (list []string) {
 	return list
 }
 
-// A pull request of a private repository names all that take its rules. Of the private ones it tells numbers, and of
-// policies only its own; the rest is on pages of theirs.
+// A pull request of a private repository tells of the private ones that take its rules numbers, and of policies only its
+// own; the rest, and which they are, is on pages for their readers.
 func TestOutlook(t *testing.T) {
 	b := newOutlookBench(t)
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"a seen", "b seen", "c seen"}, b.states()); diff != "" {
+	if diff := cmp.Diff([]string{"seen", "seen", "c seen"}, b.states()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	for _, u := range b.said.Users {
@@ -121,12 +124,15 @@ func TestOutlook(t *testing.T) {
 		if got := len(u.Policies) == 2; got != open {
 			t.Errorf("%s: its own policies are shown: %t", u.Repository, got)
 		}
-		if u.Page == "" || u.Fails != 2 {
-			t.Errorf("%s: page %q, %d fail", u.Repository, u.Page, u.Fails)
+		if open != (u.Page != "") || open != (u.URL != "") || open != (u.Head != "") || u.Fails != 2 {
+			t.Errorf("%s: page %q, %q at %q, %d fail", u.Repository, u.Page, u.URL, u.Head, u.Fails)
 		}
 	}
+	if b.said.Page != "https://pages/octo-org/fleet" {
+		t.Errorf("readers find them on %q", b.said.Page)
+	}
 	for id, r := range b.pages {
-		if r.Outlook != "octo-org/fleet#12" || len(r.Report.Preview.Findings) != 1 || r.Head != headB || r.Pull != nil {
+		if r.Of.String() != "octo-org/fleet#12" || len(r.Report.Preview.Findings) != 1 || r.Head != headB || r.Pull != nil {
 			t.Errorf("page of %d: %+v", id, r.Meta)
 		}
 	}
@@ -186,7 +192,7 @@ func TestOutlookTurns(t *testing.T) {
 		b.now = b.now.Add(outlookTurn)
 		return b.failing(), nil
 	}
-	for turn, want := range [][]string{{"a seen", "b waits", "c waits"}, {"a seen", "b waits", "c waits"}, {"a seen", "b seen", "c seen"}} {
+	for turn, want := range [][]string{{"seen", "waits", "waits"}, {"seen", "waits", "waits"}, {"seen", "seen", "c seen"}} {
 		err := b.Do(t.Context(), b.task)
 		var later *queue.Later
 		if last := turn == 2; last != (err == nil) || !last && (!errors.As(err, &later) || later.After != outlookPause || later.Pause) {
@@ -198,6 +204,52 @@ func TestOutlookTurns(t *testing.T) {
 	}
 	if want := []string{"1 in_progress", "1 neutral"}; !cmp.Equal(b.hub.History(), want) || len(b.sandbox.changes) != 3 {
 		t.Errorf("%v, %d looks", b.hub.History(), len(b.sandbox.changes))
+	}
+}
+
+// fewPace has room for some, and counts those that are not done.
+type fewPace struct{ room, open int }
+
+func (p *fewPace) Admit(ctx context.Context, _ int64, background bool) (context.Context, func(), error) {
+	if p.room == 0 || !background {
+		return nil, nil, &github.RetryLater{After: 40 * time.Second, Reason: "full"}
+	}
+	p.room--
+	p.open++
+	return ctx, func() { p.open-- }, nil
+}
+
+// Each repository is looked at when there is room for what nobody waits for, and the checks of people need not wait.
+func TestOutlookIsPaced(t *testing.T) {
+	b := newOutlookBench(t)
+	pace := &fewPace{room: 3} // for the turn, and two
+	b.Pace = pace
+	var later *queue.Later
+	if err := b.Do(t.Context(), b.task); !errors.As(err, &later) || later.Pause || later.After != 40*time.Second {
+		t.Errorf("%v, %+v", err, later)
+	}
+	if diff := cmp.Diff([]string{"seen", "seen", "waits"}, b.states()); diff != "" || pace.open != 0 {
+		t.Errorf("%d are under way (-want +got)\n%s", pace.open, diff)
+	}
+	pace.room = 2
+	if err := b.Do(t.Context(), b.task); err != nil || len(b.sandbox.changes) != 3 || pace.open != 0 {
+		t.Errorf("%v, %d looks, %d are under way", err, len(b.sandbox.changes), pace.open)
+	}
+}
+
+// What turns out to concern nobody any more leaves no check run open.
+func TestOutlookEndsEarly(t *testing.T) {
+	b := newOutlookBench(t)
+	b.sandbox.run = func(context.Context, report.Change) (*report.Report, error) {
+		b.now = b.now.Add(outlookTurn)
+		return b.failing(), nil
+	}
+	if err := b.Do(t.Context(), b.task); err == nil || b.last(t).Status != github.InProgress {
+		t.Fatalf("%v %+v", err, b.last(t))
+	}
+	b.mirror.changed = nil // the base has it by now
+	if err := b.Do(t.Context(), b.task); err != nil || b.last(t).Conclusion != github.Cancelled || b.ledger.note != "" {
+		t.Errorf("%v %+v, note %q", err, b.last(t), b.ledger.note)
 	}
 }
 
@@ -233,13 +285,14 @@ func TestOutlookTrouble(t *testing.T) {
 		want  string // of a
 		looks int
 	}{
-		"may pass":   {errors.New("connection reset"), "a fails it could not be fetched from GitHub", 4},
-		"crash":      {&sandbox.Crash{Reason: "took longer than 5m"}, "a fails the check could not be done; the server's log says why", 3},
-		"failed":     {&sandbox.Failed{Message: "hush"}, "a fails the check could not be done; the server's log says why", 3},
-		"gone":       {&github.Gone{What: "the commit"}, "a fails it is out of the App's reach", 3},
+		"may pass":   {errors.New("connection reset"), "fails it could not be fetched from GitHub", 4},
+		"crash":      {&sandbox.Crash{Reason: "took longer than 5m"}, "fails the check could not be done; the server's log says why", 3},
+		"failed":     {&sandbox.Failed{Message: "hush"}, "fails the check could not be done; the server's log says why", 3},
+		"too large":  {&mirror.TooLarge{Repo: "octo-org/a", Limit: 64 << 20}, "fails it is larger than the limit of 64 MB for a mirror", 3},
+		"gone":       {&github.Gone{What: "the commit"}, "fails it is out of the App's reach", 3},
 		"GitHub's":   {limit, "", 1},
-		"fetching":   {&sources.Error{Err: errors.New("store")}, "a fails what it takes from outside could not be fetched", 4},
-		"with error": {nil, "a fails there are errors", 3},
+		"fetching":   {&sources.Error{Err: errors.New("store")}, "fails what it takes from outside could not be fetched", 4},
+		"with error": {nil, "fails there are errors", 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newOutlookBench(t)
@@ -265,13 +318,46 @@ func TestOutlookTrouble(t *testing.T) {
 			if err != nil || len(b.sandbox.changes) != tt.looks {
 				t.Fatalf("%v, %d looks", err, len(b.sandbox.changes))
 			}
-			if diff := cmp.Diff([]string{"b seen", "c seen", tt.want}, b.states()); diff != "" {
+			if diff := cmp.Diff([]string{"seen", "c seen", tt.want}, b.states()); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 			if run := b.last(t); run.Conclusion != "neutral" || !strings.Contains(run.Title, "1 repository not looked at") {
 				t.Errorf("%+v", run)
 			}
 		})
+	}
+}
+
+// A repository that everybody may read can be made of one that not everybody may: what that says is told to its readers.
+func TestOutlookOfPrivateBases(t *testing.T) {
+	b := newOutlookBench(t)
+	base := github.Repo{Installation: 7, ID: 31, Owner: "octo-org", Name: "base"}
+	b.Sources = func(context.Context, sources.Change) (*sources.Store, error) {
+		return &sources.Store{Private: func(_ context.Context, address string) (github.Repo, bool) {
+			return base, address == "https://github.com/octo-org/base"
+		}}, nil
+	}
+	b.sandbox.run = func(context.Context, report.Change) (*report.Report, error) {
+		r := &report.Report{Concerned: true, Outside: []report.Outside{{URL: "https://github.com/octo-org/base"}},
+			Errors: []report.Problem{{Path: "x", Message: "hush", Quotes: true}}}
+		r.Foretell()
+		return r, nil
+	}
+	if err := b.Do(t.Context(), b.task); err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range b.said.Users {
+		if strings.Contains(u.Reason, "hush") || u.State != report.OutlookFails {
+			t.Errorf("%s: %s %q", u.Repository, u.State, u.Reason)
+		}
+	}
+	for id, r := range b.pages {
+		if len(r.Foreign) != 1 || r.Foreign[0].Repository.ID != base.ID || r.Report.Errors[0].Message != "hush" {
+			t.Errorf("page of %d: %+v", id, r.Foreign)
+		}
+	}
+	if len(b.pages) != 3 {
+		t.Errorf("%d pages", len(b.pages))
 	}
 }
 
@@ -283,8 +369,14 @@ func TestOutlookOfAFork(t *testing.T) {
 		t.Fatalf("%v, %d looks, %+v", err, len(b.sandbox.changes), b.last(t))
 	}
 	b.demand("d-2")
+	b.task.Message.Head = headA
 	if err := b.Do(t.Context(), b.task); err != nil || len(b.sandbox.changes) != 3 {
 		t.Errorf("asked for: %v, %d looks", err, len(b.sandbox.changes))
+	}
+	b.demand("d-3")
+	b.pr.HeadSHA = headB // pushed after somebody looked at the one before
+	if err := b.Do(t.Context(), b.task); err != nil || len(b.sandbox.changes) != 3 {
+		t.Errorf("another head: %v, %d looks", err, len(b.sandbox.changes))
 	}
 }
 

@@ -47,7 +47,7 @@ func (o *outlook) look(ctx context.Context, u queue.User, proposed report.Propos
 		return o.unseen(ctx, into, err)
 	}
 	into.Head = c.head
-	into.See(rep)
+	into.See(c.withhold(ctx, rep)) // who reads the check run may read this repository, and need not what it is made of
 	if into.State == report.OutlookFails || into.State == report.OutlookSeen && into.Tells() {
 		into.Page = o.keepOutlook(ctx, c, state, rep)
 	}
@@ -104,7 +104,7 @@ func (o *outlook) unseen(ctx context.Context, into *report.UserOutlook, err erro
 	case github.IsGone(err):
 		into.Reason = "it is out of the App's reach"
 	case errors.As(err, &large):
-		into.Reason = scrub(large.Error())
+		into.Reason = fmt.Sprintf("it is larger than the limit of %d MB for a mirror", large.Limit>>20)
 	case errors.As(err, &crash):
 		into.Reason = "the check " + scrub(crash.Reason)
 	case errors.As(err, &failed):
@@ -130,10 +130,10 @@ func (o *outlook) keepOutlook(ctx context.Context, c *check, state mirror.State,
 		return ""
 	}
 	web := o.webURL(c.repo)
-	stored := &results.Stored{Report: rep, Meta: results.Meta{ID: results.ID("outlook/" + o.of),
+	stored := &results.Stored{Report: rep, Meta: results.Meta{Foreign: c.foreign, ID: results.ID("outlook/" + o.of),
 		Repository: results.Repository{ID: c.repo.ID, Installation: c.repo.Installation, Owner: c.repo.Owner, Name: c.repo.Name,
 			Private: c.settings.Private},
-		Outlook: fmt.Sprintf("%s#%d", o.repo, o.pr.Number), Head: c.head, Rules: state.BaseTip, Conclusion: rep.Conclusion,
+		Of: &results.Pulled{Number: o.pr.Number, Repository: o.stands()}, Head: c.head, Rules: state.BaseTip, Conclusion: rep.Conclusion,
 		Title: rep.Title, Asked: o.task.Message.At, Completed: o.Now(), GitHub: strings.TrimSuffix(web, "/"+c.repo.String()),
 		Engine: o.Version}}
 	address, err := o.Results.Keep(ctx, stored)

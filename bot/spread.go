@@ -83,7 +83,7 @@ func (w *Worker) everything(ctx context.Context, t Task, log *slog.Logger) error
 	if settings.Archived {
 		return nil
 	}
-	pulls, err := w.Client.OpenPullRequests(ctx, t.repo())
+	pulls, err := w.Client.OpenPullRequests(ctx, t.repo(), "")
 	if err != nil {
 		return fmt.Errorf("asking for open pull requests: %w", err)
 	}

@@ -100,13 +100,13 @@ spec:
 	if want := fmt.Sprintf("Once merged: %d new failure", failing); run.Conclusion != "neutral" || !strings.HasPrefix(text, want) {
 		t.Errorf("want %q, got %s %s", want, run.Conclusion, text)
 	}
-	for _, want := range []string{"many-org/user-01", "many-org/user-05: ", "app/settings.yml", "Take no rules"} {
+	for _, want := range []string{"many-org/user-05: ", "app/settings.yml", "Take no rules", "a private repository"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the check run lacks %q:\n%s", want, text)
 		}
 	}
-	if strings.Contains(text, "many-org/user-03") {
-		t.Errorf("it names a repository that takes nothing from there:\n%s", text)
+	if strings.Count(text, "many-org/user-") != strings.Count(text, "many-org/user-05") {
+		t.Errorf("it names another repository than the one that everybody may read:\n%s", text)
 	}
 	// Where each private repository would fail stands on a page for its readers.
 	if strings.Count(text, "`app/settings.yml") != 1 {
@@ -115,10 +115,21 @@ spec:
 	if !strings.Contains(string(run.Annotations), "kyverno/owned.yaml") {
 		t.Errorf("no annotation at the policy: %s", run.Annotations)
 	}
-	page := regexp.MustCompile(`many-org/user-01.{0,3}\]\((http[^)]+)\)`).FindStringSubmatch(text)
-	if page == nil {
-		t.Fatalf("no page of a repository:\n%s", text)
+	// Who may read the rules finds there those of the others that this reader may read.
+	list := regexp.MustCompile(`\((http[^)]+/o/many-org/policies)\)`).FindStringSubmatch(text)
+	if list == nil {
+		t.Fatalf("no page of the repository:\n%s", text)
 	}
+	if res, body := browse(t, h.browser(t, "alice"), list[1]); res.StatusCode != http.StatusOK || strings.Contains(body, "user-01") ||
+		!strings.Contains(body, "in many-org/user-05") {
+		t.Errorf("the list of alice: %d\n%s", res.StatusCode, body)
+	}
+	_, body := browse(t, h.browser(t, "olga"), list[1])
+	page := regexp.MustCompile(`href="(/r/many-org/user-01/[^"]+)"`).FindStringSubmatch(body)
+	if page == nil {
+		t.Fatalf("the list of olga lacks a repository:\n%s", body)
+	}
+	page[1] = strings.TrimSuffix(list[1], "/o/many-org/policies") + page[1]
 	if res, body := browse(t, h.browser(t, "bob"), page[1]); res.StatusCode != http.StatusOK ||
 		!strings.Contains(body, "app/settings.yml") || !strings.Contains(body, "many-org/policies#1") {
 		t.Errorf("bob: %d\n%s", res.StatusCode, body)

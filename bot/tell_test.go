@@ -96,6 +96,43 @@ func TestUnsentResult(t *testing.T) {
 	}
 }
 
+// A result that was ready when its worker was wanted elsewhere is sent without another check.
+func TestUnsentWhenHandedBack(t *testing.T) {
+	b := newBench(t)
+	b.Patience = time.Hour
+	ctx, yield := context.WithCancel(t.Context())
+	b.hub.Fail = func(call string, _ any) error {
+		if call == "Publish" && ctx.Err() == nil {
+			yield()
+			return ctx.Err()
+		}
+		return nil
+	}
+	if err := b.Do(ctx, b.task); err == nil || len(b.hub.Runs) != 0 {
+		t.Fatalf("%v, %v", err, b.hub.History())
+	}
+	if err := b.Do(t.Context(), b.task); err != nil || len(b.sandbox.changes) != 1 || len(b.hub.Runs) != 1 {
+		t.Errorf("%v, %d checks, %v", err, len(b.sandbox.changes), b.hub.History())
+	}
+}
+
+// A result gets no younger by being refused again and again.
+func TestUnsentGrowsOld(t *testing.T) {
+	var u unsent
+	task := Task{Key: queue.Key{Installation: 7, Repository: 11, Number: 12}, Sequence: 1}
+	u.put(task, headA, result{}, clock)
+	for now := clock.Add(time.Hour); ; now = now.Add(time.Hour) {
+		r, ok := u.take(task, headA, now)
+		if age := now.Sub(clock); ok != (age <= unsentAge) {
+			t.Fatalf("after %s: %t", age, ok)
+		}
+		if !ok {
+			break
+		}
+		u.put(task, headA, r, now)
+	}
+}
+
 // full is a Pace without room.
 type full struct{}
 

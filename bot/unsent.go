@@ -50,7 +50,9 @@ func (u *unsent) put(t Task, head string, r result, now time.Time) {
 		u.byKey = map[queue.Key]result{}
 	}
 	if len(u.byKey) < maxUnsent {
-		r.sequence, r.head, r.at = t.Sequence, head, now
+		if r.sequence, r.head = t.Sequence, head; r.at.IsZero() { // it gets no younger by being refused again
+			r.at = now
+		}
 		u.byKey[t.Key] = r
 	}
 }
@@ -67,12 +69,13 @@ func (u *unsent) take(t Task, head string, now time.Time) (result, bool) {
 		(ends.IsZero() || now.Before(ends))
 }
 
-// send completes the check run with a result; where GitHub does not take it now, it is remembered.
+// send completes the check run with a result; where GitHub does not take it now, or the job is handed back, it is
+// remembered.
 func (c *check) send(ctx context.Context, r result) error {
 	c.run.Conclusion, c.run.Title, c.run.Summary, c.run.Text = r.run.Conclusion, r.run.Title, r.run.Summary, r.run.Text
 	c.run.Annotations, c.run.DetailsURL, c.draftable = r.run.Annotations, r.run.DetailsURL, r.draftable
 	if err := c.complete(ctx, r.id); err != nil {
-		if ctx.Err() == nil && !github.IsGone(err) {
+		if !github.IsGone(err) {
 			c.unsent.put(c.task, c.head, r, c.Now())
 		}
 		return err

@@ -41,11 +41,7 @@ func (c *check) noteUse(ctx context.Context, rep *report.Report) {
 // changed; refs are the names by which it would. They begin one after the other, those that were checked last first, so
 // that what people wait for finds room between them.
 func (w *Worker) tellUsers(ctx context.Context, t Task, refs []string, seen, tip string) error {
-	if w.Users == nil {
-		return nil
-	}
-	users, err := w.Users.Users(ctx, t.Key.Installation, t.Key.Repository)
-	users = slices.DeleteFunc(users, func(u queue.User) bool { return !u.Takes(refs) })
+	users, err := w.takers(ctx, t, refs)
 	if err != nil || len(users) == 0 {
 		return err
 	}
@@ -68,6 +64,15 @@ func (w *Worker) tellUsers(ctx context.Context, t Task, refs []string, seen, tip
 		}
 	}
 	return nil
+}
+
+// takers are the repositories that may take rules from a branch of the task's repository; refs are its names.
+func (w *Worker) takers(ctx context.Context, t Task, refs []string) ([]queue.User, error) {
+	if w.Users == nil {
+		return nil, nil
+	}
+	users, err := w.Users.Users(ctx, t.Key.Installation, t.Key.Repository)
+	return slices.DeleteFunc(users, func(u queue.User) bool { return !u.Takes(refs) }), err
 }
 
 // refsOf are the names by which settings name a branch.

@@ -125,22 +125,29 @@ func (w *Worker) early(t Task) bool { return !t.exhausted() && w.untilFound(t) >
 
 // paced works on a task that GitHub's limits have room for.
 func (w *Worker) paced(ctx context.Context, t Task, log *slog.Logger) error {
+	ctx, done, err := w.admit(ctx, t)
+	if err != nil {
+		return err
+	}
+	defer done()
+	return w.route(ctx, t, log)
+}
+
+// admit lets a task begin, or a part of it, until done is called; a *queue.Later says that a task in the background has
+// to wait, for which the installation's other jobs need not.
+func (w *Worker) admit(ctx context.Context, t Task) (_ context.Context, done func(), err error) {
 	if w.Pace == nil {
-		return w.route(ctx, t, log)
+		return ctx, func() {}, nil
 	}
 	paced, done, err := w.Pace.Admit(ctx, t.Key.Installation, t.background())
 	var full *github.RetryLater
 	if errors.As(err, &full) {
 		w.Metrics.delay(t.background())
-		if t.background() { // the installation's other jobs need not wait
-			return &queue.Later{After: max(full.After, backgroundPause), Err: err}
+		if t.background() {
+			err = &queue.Later{After: max(full.After, backgroundPause), Err: err}
 		}
 	}
-	if err != nil {
-		return err
-	}
-	defer done()
-	return w.route(paced, t, log)
+	return paced, done, err
 }
 
 func (w *Worker) route(ctx context.Context, t Task, log *slog.Logger) error {

@@ -103,7 +103,7 @@ func TestStandIn(t *testing.T) {
 		!slices.Equal(numbers, []int{pull.Number}) {
 		t.Errorf("%v, %v", numbers, err)
 	}
-	if open, err := client.OpenPullRequests(ctx, repo); err != nil || len(open) != 1 || open[0].HeadSHA != pr.HeadSHA {
+	if open, err := client.OpenPullRequests(ctx, repo, ""); err != nil || len(open) != 1 || open[0].HeadSHA != pr.HeadSHA {
 		t.Errorf("%+v, %v", open, err)
 	}
 

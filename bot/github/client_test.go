@@ -206,6 +206,14 @@ func TestErrorsByStatus(t *testing.T) {
 		{name: "secondary, nothing said", status: 403, header: map[string]string{"X-Ratelimit-Remaining": "10",
 			"X-Ratelimit-Reset": reset(time.Hour)}, body: secondary, min: time.Minute, max: 62 * time.Second},
 		{name: "429, nothing said", status: 429, min: time.Minute, max: time.Minute},
+		{name: "for years", status: 429, header: map[string]string{"Retry-After": "Fri, 31 Dec 2100 23:59:59 GMT"},
+			min: maxWait, max: maxWait + time.Second},
+		{name: "for centuries", status: 403, header: map[string]string{"Retry-After": "9223372036"}, body: secondary,
+			min: maxWait, max: maxWait + time.Second},
+		{name: "for ever", status: 403, header: map[string]string{"X-Ratelimit-Limit": "5000", "X-Ratelimit-Remaining": "0",
+			"X-Ratelimit-Reset": "9223372036854775807"}, min: maxWait - time.Second, max: maxWait + 2*time.Second},
+		{name: "more than a number", status: 403, header: map[string]string{"X-Ratelimit-Remaining": "0",
+			"X-Ratelimit-Reset": "92233720368547758070"}, min: time.Minute, max: time.Minute},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h := newHub(t)
@@ -260,6 +268,20 @@ func TestGateOpensAgain(t *testing.T) {
 	mu.Unlock()
 	if _, err := a.Reviews(t.Context(), testRepo, 1); err != nil {
 		t.Errorf("after the wait: %v", err)
+	}
+}
+
+// Whatever an answer asks for, requests are sent again after a day.
+func TestWaitsEnd(t *testing.T) {
+	for _, name := range []string{"Retry-After", "X-Ratelimit-Reset"} {
+		resp := &http.Response{Header: http.Header{}}
+		resp.Header.Set(name, "9223372036854775807")
+		now := time.Unix(1_700_000_000, 0)
+		bound(resp, now)
+		n, err := strconv.ParseInt(resp.Header.Get(name), 10, 64)
+		if limit := now.Add(maxWait).Unix(); err != nil || n > limit {
+			t.Errorf("%s: %d, %v", name, n, err)
+		}
 	}
 }
 

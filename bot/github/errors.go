@@ -93,16 +93,20 @@ func (a *Client) classify(what string, err error) error {
 		return later
 	}
 	now := a.now().Add(a.skew.value())
+	// The library has errors of its own for some of the answers that ask to wait, also where it sent nothing.
 	var primary *gh.RateLimitError
 	if errors.As(err, &primary) {
-		return &RetryLater{After: max(primary.Rate.Reset.Sub(now), 0) + time.Second,
-			Reason: "the hourly rate limit is used up", Err: err}
+		after, _, told := WaitOf(primary.Response, now)
+		if !told {
+			after = until(primary.Rate.Reset.Time, now)
+		}
+		return &RetryLater{After: after, Reason: "the hourly rate limit is used up", Err: err}
 	}
 	var secondary *gh.AbuseRateLimitError
 	if errors.As(err, &secondary) {
-		after := unknownWait
-		if secondary.RetryAfter != nil {
-			after = max(*secondary.RetryAfter, 0) + time.Second
+		after, _, told := WaitOf(secondary.Response, now)
+		if !told && secondary.RetryAfter != nil {
+			after = until(now.Add(*secondary.RetryAfter), now)
 		}
 		return &RetryLater{After: after, Reason: "a secondary rate limit was hit", Err: err}
 	}
@@ -207,6 +211,13 @@ func messageOf(r *gh.ErrorResponse) string {
 // (https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api#exceeding-the-rate-limit).
 const unknownWait = time.Minute
 
+// maxWait bounds what an answer can ask for: an hour is GitHub's longest window, and a clock or a proxy that errs must not
+// stop an installation for ever.
+const maxWait = 24 * time.Hour
+
+// until is how long to wait for a moment of GitHub's clock, and a second more, since that has no fractions.
+func until(at, now time.Time) time.Duration { return min(max(at.Sub(now), 0), maxWait) + time.Second }
+
 // WaitOf reports whether an answer asks to wait, how long from now (by GitHub's clock), and why.
 func WaitOf(resp *http.Response, now time.Time) (time.Duration, string, bool) {
 	if resp.StatusCode != http.StatusForbidden && resp.StatusCode != http.StatusTooManyRequests &&
@@ -219,10 +230,10 @@ func WaitOf(resp *http.Response, now time.Time) (time.Duration, string, bool) {
 			reason = "the service is unavailable"
 		}
 		if seconds, err := strconv.Atoi(after); err == nil && seconds >= 0 {
-			return time.Duration(min(seconds, 86400))*time.Second + time.Second, reason, true
+			return min(time.Duration(min(seconds, 1e9))*time.Second, maxWait) + time.Second, reason, true
 		}
 		if at, err := http.ParseTime(after); err == nil {
-			return max(at.Sub(now), 0) + time.Second, reason, true
+			return until(at, now), reason, true
 		}
 	}
 	if resp.StatusCode == http.StatusServiceUnavailable {
@@ -230,7 +241,7 @@ func WaitOf(resp *http.Response, now time.Time) (time.Duration, string, bool) {
 	}
 	if resp.Header.Get("X-Ratelimit-Remaining") == "0" {
 		if at, err := strconv.ParseInt(resp.Header.Get("X-Ratelimit-Reset"), 10, 64); err == nil {
-			return max(time.Unix(at, 0).Sub(now), 0) + time.Second, "the hourly rate limit is used up", true
+			return until(time.Unix(at, 0), now), "the hourly rate limit is used up", true
 		}
 		return unknownWait, "the rate limit is used up", true
 	}

@@ -150,14 +150,11 @@ func (p *pace) full(u urgency, points, created, held int) *RetryLater {
 	if p.none {
 		return nil
 	}
-	now, peers := p.now(), 1
-	if p.peers != nil {
-		peers = max(p.peers(), 1)
-	}
+	now := p.now()
 	for _, w := range []*window{&p.points, &p.minute, &p.hour} {
 		w.prune(now)
 	}
-	limit := func(all int) int { return u.of(all) / peers }
+	limit := func(all int) int { return p.share(u.of(all)) }
 	if p.flying >= max(limit(maxConcurrent), 1) {
 		return &RetryLater{After: crowdPause, Reason: crowded}
 	}
@@ -180,6 +177,14 @@ func (p *pace) full(u urgency, points, created, held int) *RetryLater {
 		return &RetryLater{After: wait, Reason: why}
 	}
 	return nil
+}
+
+// share is the part of a limit that this process may use.
+func (p *pace) share(limit int) int {
+	if p.peers == nil {
+		return limit
+	}
+	return limit / max(p.peers(), 1)
 }
 
 // take counts a request that is sent now, until done is called, or says what there is no room for.
@@ -265,12 +270,8 @@ func (p *pace) left() (created int, wait time.Duration) {
 	if full := p.full(ordinary, checkPoints, 1, p.jobs); full != nil && full.After > heldPause {
 		wait = full.After
 	}
-	peers := 1
-	if p.peers != nil {
-		peers = max(p.peers(), 1)
-	}
 	p.hour.prune(p.now())
-	return max(ordinary.of(createdPerHour)/peers-p.hour.sum, 0), wait
+	return max(p.share(ordinary.of(createdPerHour))-p.hour.sum, 0), wait
 }
 
 // ShareWith has this process leave as much of GitHub's limits to each of its peers: count returns how many processes

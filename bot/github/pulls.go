@@ -103,7 +103,7 @@ func pullRequest(p *gh.PullRequest) *PullRequest {
 // PullRequestsOfCommit returns the numbers of the open pull requests whose head is sha, ascending. It looks
 // through the open ones, because GitHub's list by commit does not reliably have those from forks.
 func (a *Client) PullRequestsOfCommit(ctx context.Context, repo Repo, sha string) ([]int, error) {
-	open, err := a.OpenPullRequests(ctx, repo)
+	open, err := a.OpenPullRequests(ctx, repo, "")
 	if err != nil {
 		return nil, err
 	}
@@ -117,14 +117,14 @@ func (a *Client) PullRequestsOfCommit(ctx context.Context, repo Repo, sha string
 	return numbers, nil
 }
 
-// OpenPullRequests returns all open pull requests, oldest first. BaseSHA is what GitHub's list says, which
-// may be older than the tip of the base branch.
-func (a *Client) OpenPullRequests(ctx context.Context, repo Repo) ([]PullRequest, error) {
+// OpenPullRequests returns the open pull requests into a branch, or all if that is empty, oldest first. BaseSHA is what
+// GitHub's list says, which may be older than the tip of the base branch.
+func (a *Client) OpenPullRequests(ctx context.Context, repo Repo, base string) ([]PullRequest, error) {
 	var all []PullRequest
 	err := a.pages(ctx, "open pull requests of "+repo.String(),
 		func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
 			list, resp, err := a.of(repo).PullRequests.List(ctx, repo.Owner, repo.Name,
-				&gh.PullRequestListOptions{State: "open", Sort: "created", Direction: "asc", ListOptions: o})
+				&gh.PullRequestListOptions{State: "open", Base: base, Sort: "created", Direction: "asc", ListOptions: o})
 			for _, p := range list {
 				all = append(all, *pullRequest(p))
 			}

@@ -40,8 +40,19 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	w.skew.observe(resp)
+	bound(resp, w.skew.now().Add(w.skew.value()))
 	resp.Body = &limited{ReadCloser: resp.Body, left: maxAnswer}
 	return resp, nil
+}
+
+// bound brings nearer what an answer asks to wait for longer than maxWait: the library sends nothing before.
+func bound(resp *http.Response, now time.Time) {
+	for name, most := range map[string]int64{"X-Ratelimit-Reset": now.Add(maxWait).Unix(),
+		"Retry-After": int64(maxWait / time.Second)} {
+		if n, err := strconv.ParseInt(resp.Header.Get(name), 10, 64); err == nil && n > most {
+			resp.Header.Set(name, strconv.FormatInt(most, 10))
+		}
+	}
 }
 
 // limited fails a body that is longer than allowed, rather than cutting it.

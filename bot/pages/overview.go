@@ -60,6 +60,14 @@ func (of Renderer) Repository(w io.Writer, o *results.Overview, v results.View) 
 		}
 		out.Results = append(out.Results, row)
 	}
+	for i := range v.Outlooks {
+		e := &v.Outlooks[i]
+		out.Elsewhere = append(out.Elsewhere, page.ResultRow{State: string(e.Conclusion), When: minute(e.Completed),
+			Name:   page.Link{Text: fmt.Sprintf("#%d", e.Number), Address: fmt.Sprintf("%s/pull/%d", address, e.Number)},
+			Detail: "in " + e.Repository.String(),
+			Page:   page.Link{Text: output.Visible(e.Title), Address: v.Base + e.Path()}})
+	}
+	out.MoreRepositories = v.More
 	return page.WriteOverview(w, out)
 }
 

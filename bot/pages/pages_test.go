@@ -169,6 +169,24 @@ func TestPageAssets(t *testing.T) {
 	}
 }
 
+// The page of a repository with rules leads to what its pull requests would change elsewhere.
+func TestOutlooksOfARepository(t *testing.T) {
+	o := overview("Words")
+	v := results.View{Base: "/lintel", More: true, Outlooks: []results.Outlook{{Number: 12, Repository: results.Repository{Owner: "octo",
+		Name: "user"}, ID: "1d", Head: "c0ffee", Conclusion: report.Neutral, Title: "Once merged: <1> new failure"}}}
+	var b bytes.Buffer
+	if err := (Renderer{}).Repository(&b, o, v); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`<h2 id="elsewhere">Pull requests in other repositories</h2>`, "There are more than are shown here.",
+		`<a href="https://github.example/octo/fleet/pull/12">#12</a> <small>in octo/user</small>`,
+		`<a href="/lintel/r/octo/user/c0ffee/1d">Once merged: &lt;1&gt; new failure</a>`} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+}
+
 // A page about what another repository's change would bring says that, and gives no advice for this one.
 func TestOutlookPage(t *testing.T) {
 	rep := &report.Report{All: true, Concerned: true, Preview: &report.Preview{Policies: []report.PolicyPreview{{Policy: "owned",
@@ -176,7 +194,7 @@ func TestOutlookPage(t *testing.T) {
 		Fails: 1, Applies: 2, Roots: 1, Action: report.Enforce}}, Stats: report.PreviewStats{Resources: 2, Roots: 1}}}
 	rep.Foretell()
 	r := &results.Stored{Report: rep, Meta: results.Meta{Repository: results.Repository{Owner: "octo-org", Name: "user"},
-		Outlook: "octo-org/policies#12", Head: strings.Repeat("b", 40), GitHub: "https://github.com"}}
+		Of: &results.Pulled{Repository: results.Repository{Owner: "octo-org", Name: "policies"}, Number: 12}, Head: strings.Repeat("b", 40), GitHub: "https://github.com"}}
 	var b bytes.Buffer
 	if err := (Renderer{}).Result(&b, r, results.View{}); err != nil {
 		t.Fatal(err)

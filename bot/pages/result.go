@@ -53,8 +53,8 @@ func titles(r *results.Stored) (name page.Link, detail string) {
 	case r.Pull != nil:
 		name = page.Link{Text: fmt.Sprintf("%s #%d", r.Repository, r.Pull.Number), Address: r.PullURL()}
 		detail = r.Pull.Title + " · by " + r.Pull.Author
-	case r.Outlook != "":
-		detail = "what " + r.Outlook + " would change here"
+	case r.Of != nil:
+		detail = "what " + r.Of.String() + " would change here"
 	case r.Group != "":
 		detail = "a merge queue's group for " + r.Group
 	}

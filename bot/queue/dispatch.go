@@ -20,12 +20,13 @@ func (q *Queue) wake(installation int64) {
 	_ = q.conn.Publish(wakePrefix+strconv.FormatInt(installation, 10), nil)
 }
 
-// Work hands jobs to the handler, up to workers at a time and never two of one key, until ctx ends.
-// Installations take turns, and of several none gets the last worker. It returns when all handlers have returned and
-// their jobs are settled: done, or handed back. An error means that the connection was closed.
+// Work hands jobs to the handler, up to workers at a time and never two of one key, until ctx ends. Installations take
+// turns. One that is alone has all workers; once another waits for longer than Config.Courtesy and has none, the context
+// of a job ends whose installation has several, and the job is begun again later. Work returns when all handlers have
+// returned and their jobs are settled: done, or handed back. An error means that the connection was closed.
 func (q *Queue) Work(ctx context.Context, workers int, handle Handler) error {
 	workers = max(workers, 1)
-	l := &lanes{queue: q, workers: workers, byID: map[int64]*lane{}, known: map[int64]bool{}}
+	l := &lanes{queue: q, byID: map[int64]*lane{}}
 	owner := rand.Text()
 	announced := make(chan *nats.Msg, 1024)
 	subscription, err := q.conn.ChanSubscribe(wakePrefix+"*", announced)
@@ -62,13 +63,19 @@ func (q *Queue) Work(ctx context.Context, workers int, handle Handler) error {
 			}
 		}
 		for running < workers {
-			key, found := l.take(ctx)
+			working, yield := context.WithCancelCause(ctx)
+			key, found := l.take(ctx, func() { yield(errYielded) })
 			if !found {
+				yield(nil)
 				break
 			}
 			running++
-			go func() { ended <- end{key, q.process(ctx, key, owner, handle)} }()
+			go func() {
+				defer yield(nil)
+				ended <- end{key, q.process(working, key, owner, handle)}
+			}()
 		}
+		l.relieve(ctx, time.Now(), running < workers)
 		timer.Reset(l.idle(time.Now(), running < workers))
 		select {
 		case <-ctx.Done():

@@ -168,6 +168,8 @@ type Message struct {
 	Missing bool   `json:"missing,omitempty"` // a check is wanted only if the head has no completed one
 	Rules   bool   `json:"rules,omitempty"`   // rules of another repository changed at At, whatever has been checked before
 	Head    string `json:"head,omitempty"`    // commit that the event is about
+	// name of the repository's default branch, with a push to another one
+	Default string `json:"default,omitempty"`
 	// when the pull request last changed, as the event saw it, by GitHub's clock
 	Updated time.Time `json:"updated,omitzero"`
 	Group   *Group    `json:"group,omitempty"` // with a key of a merge group

@@ -22,20 +22,29 @@ const (
 )
 
 // lane is the queue of one installation as this process sees it: a worker that is free takes its next job from the
-// lane with the fewest jobs in work, so that a busy installation does not starve the others. Each job of the lane
-// is at or after next, in later, or in busy; a key is not in both of these.
+// lane with the fewest jobs in work, so that a busy installation does not starve the others. No worker idles to be there
+// for an installation that may come: one that comes and finds none gets one of another's, see relieve. Each job of the
+// lane is at or after next, in later, or in busy; a key is not in both of these.
 //
 // Jobs are begun in the order in which they came, but the newest first in a lane that is short: where GitHub's limits
 // let fewer through than come, all would wait longer and longer, and for results that nobody looks at any more.
 type lane struct {
 	id    int64
-	next  uint64         // sequence from which on nothing was looked at yet
-	awake bool           // there may be a job at or after next
-	later map[Key]wait   // jobs that were looked at and have to wait
-	busy  map[Key]uint64 // in work here; the sequence of another job of the key that was found meanwhile, or zero
-	quiet time.Time      // begin nothing before
-	short bool           // it had to be quiet, and has not caught up since
-	turn  uint64         // when it was served last
+	next  uint64           // sequence from which on nothing was looked at yet
+	awake bool             // there may be a job at or after next
+	later map[Key]wait     // jobs that were looked at and have to wait
+	busy  map[Key]*running // in work here
+	quiet time.Time        // begin nothing before
+	short bool             // it had to be quiet, and has not caught up since
+	turn  uint64           // when it was served last
+	lacks time.Time        // since when it has waited for a worker while it has none; zero: it has not
+}
+
+// running is a job in work.
+type running struct {
+	newer uint64 // sequence of another job of the key that was found meanwhile; zero: none was
+	turn  uint64 // when it was begun
+	yield func() // has it handed back
 }
 
 // wait is what is known about a job that is not begun yet.
@@ -57,12 +66,11 @@ func (at *lane) due(now time.Time) (best Key, found bool) {
 
 // lanes are the lanes that this process knows. Only the goroutine of Work uses them.
 type lanes struct {
-	queue   *Queue
-	workers int
-	byID    map[int64]*lane
-	known   map[int64]bool // installations that had a job since the start
-	turns   uint64
-	look    time.Time // when to look next
+	queue    *Queue
+	byID     map[int64]*lane
+	turns    uint64
+	look     time.Time // when to look next
+	yielding *running  // was asked to hand its job back and has not yet; nil: none was
 }
 
 // outcome tells what became of a job.
@@ -74,8 +82,7 @@ type outcome struct {
 
 func (l *lanes) lane(id int64) *lane {
 	if l.byID[id] == nil {
-		l.known[id] = true
-		l.byID[id] = &lane{id: id, next: 1, awake: true, later: map[Key]wait{}, busy: map[Key]uint64{}}
+		l.byID[id] = &lane{id: id, next: 1, awake: true, later: map[Key]wait{}, busy: map[Key]*running{}}
 	}
 	return l.byID[id]
 }
@@ -83,11 +90,14 @@ func (l *lanes) lane(id int64) *lane {
 // settle takes note of the end of a job.
 func (l *lanes) settle(key Key, o outcome) {
 	at := l.lane(key.Installation)
-	another := at.busy[key]
+	job := at.busy[key]
 	delete(at.busy, key)
+	if l.yielding == job {
+		l.yielding = nil
+	}
 	switch {
-	case another != 0:
-		at.later[key] = wait{seq: another} // what the older one has to wait for is not the newer one's affair
+	case job.newer != 0:
+		at.later[key] = wait{seq: job.newer} // what the older one has to wait for is not the newer one's affair
 	case !o.again.IsZero():
 		at.later[key] = wait{o.again, o.seq}
 	}
@@ -96,30 +106,28 @@ func (l *lanes) settle(key Key, o outcome) {
 	}
 }
 
-// full reports whether a lane has as many workers as it may: where several installations are served, none gets the last
-// one, so that others do not wait for its longest jobs.
-func (l *lanes) full(at *lane) bool {
-	return l.workers > 1 && len(l.known) > 1 && len(at.busy) >= l.workers-1
+// wants reports whether a lane may have a job to begin.
+func (at *lane) wants(now time.Time) bool {
+	if now.Before(at.quiet) {
+		return false
+	}
+	_, due := at.due(now)
+	return due || at.awake
 }
 
 // pick returns the lane whose turn it is, nil when none may have a job.
 func (l *lanes) pick(now time.Time) (best *lane) {
 	for _, at := range l.byID {
-		if now.Before(at.quiet) || l.full(at) {
-			continue
-		}
-		if _, due := at.due(now); !due && !at.awake {
-			continue
-		}
-		if best == nil || len(at.busy) < len(best.busy) || len(at.busy) == len(best.busy) && at.turn < best.turn {
+		if at.wants(now) && (best == nil || len(at.busy) < len(best.busy) ||
+			len(at.busy) == len(best.busy) && at.turn < best.turn) {
 			best = at
 		}
 	}
 	return best
 }
 
-// take finds a key to work on, and marks it as busy; false when there is none now.
-func (l *lanes) take(ctx context.Context) (Key, bool) {
+// take finds a key to work on, and marks it as busy, with yield to end the work early; false when there is none now.
+func (l *lanes) take(ctx context.Context, yield func()) (Key, bool) {
 	for ctx.Err() == nil {
 		now := time.Now()
 		at := l.pick(now)
@@ -128,26 +136,92 @@ func (l *lanes) take(ctx context.Context) (Key, bool) {
 		}
 		l.turns++
 		at.turn = l.turns
-		var err error
-		if at.short {
-			err = l.gather(ctx, at)
-		}
-		key, found := at.due(now)
-		if !found && err == nil {
-			at.short = false
-			key, _, found, err = l.walk(ctx, at)
-		}
-		if err != nil && ctx.Err() == nil {
-			at.quiet = time.Now().Add(lookPause)
-			l.queue.config.Log.Warn("the job queue does not answer", "installation", at.id, "error", err)
-		}
-		if found {
+		if key, found := l.first(ctx, at, now); found {
 			delete(at.later, key)
-			at.busy[key] = 0
+			at.busy[key] = &running{turn: l.turns, yield: yield}
+			at.lacks = time.Time{}
 			return key, true
 		}
 	}
 	return Key{}, false
+}
+
+// first finds the job of a lane whose turn it is, and has it in later; false when there is none now.
+func (l *lanes) first(ctx context.Context, at *lane, now time.Time) (Key, bool) {
+	var err error
+	if at.short {
+		err = l.gather(ctx, at)
+	}
+	key, found := at.due(now)
+	if !found && err == nil {
+		at.short = false
+		var seq uint64
+		if key, seq, found, err = l.walk(ctx, at); found {
+			at.later[key] = wait{seq: seq}
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		at.quiet = time.Now().Add(lookPause)
+		l.queue.config.Log.Warn("the job queue does not answer", "installation", at.id, "error", err)
+	}
+	return key, found
+}
+
+// relieve is for when all that could be begun was. Where no worker is free and an installation has waited for its turn
+// while it has none, the one with the most, if these are several, hands back the job that was begun last: it loses the
+// least, and the others of its jobs go on, so that each comes to its end.
+func (l *lanes) relieve(ctx context.Context, now time.Time, free bool) {
+	for _, at := range l.byID {
+		switch {
+		case free || len(at.busy) > 0 || !at.wants(now):
+			at.lacks = time.Time{}
+		case at.lacks.IsZero():
+			at.lacks = now
+		case l.yielding == nil && now.Sub(at.lacks) >= l.queue.config.Courtesy:
+			at.lacks = now // where nothing can be done, it is looked again after as long
+			if job := l.spare(); job != nil && l.free(ctx, at, now) {
+				l.yielding = job
+				job.yield()
+			}
+		}
+	}
+}
+
+// spare is the job that was begun last of the lane with the most; nil where none has several.
+func (l *lanes) spare() (last *running) {
+	most := 1
+	for _, at := range l.byID {
+		for _, job := range at.busy {
+			if n := len(at.busy); n > most || n == most && last != nil && job.turn > last.turn {
+				most, last = n, job
+			}
+		}
+	}
+	return last
+}
+
+// maxLooks is of how many jobs relieve finds out at a time whether they could be begun.
+const maxLooks = 10
+
+// free reports whether a lane has a job that could be begun now.
+func (l *lanes) free(ctx context.Context, at *lane, now time.Time) bool {
+	for range maxLooks {
+		key, found := l.first(ctx, at, now)
+		if !found {
+			return false
+		}
+		brief, cancel := context.WithTimeout(ctx, requestTry)
+		until, err := l.queue.waits(brief, key, now)
+		cancel()
+		switch {
+		case err != nil:
+			return false
+		case !until.After(now):
+			return true
+		}
+		at.later[key] = wait{until: until, seq: at.later[key].seq}
+	}
+	return false
 }
 
 // gather finds jobs of the lane, all if there is time.
@@ -189,8 +263,8 @@ func (l *lanes) walk(ctx context.Context, at *lane) (Key, uint64, bool, error) {
 		if err != nil {
 			continue
 		}
-		if _, busy := at.busy[key]; busy {
-			at.busy[key] = msg.Sequence
+		if job := at.busy[key]; job != nil {
+			job.newer = msg.Sequence
 			continue
 		}
 		return key, msg.Sequence, true, nil
@@ -252,24 +326,30 @@ func (q *Queue) list(ctx context.Context) ([]Key, error) {
 // idle is for how long there is nothing to do unless something is announced or ends. Free reports whether a worker is.
 func (l *lanes) idle(now time.Time, free bool) time.Duration {
 	next := l.look
-	if free {
-		for _, at := range l.byID {
-			if l.full(at) {
-				continue
-			}
+	sooner := func(t time.Time) {
+		if t.Before(next) {
+			next = t
+		}
+	}
+	for _, at := range l.byID {
+		switch {
+		case free:
 			for _, w := range at.later {
-				until := w.until
-				if until.Before(at.quiet) {
-					until = at.quiet
-				}
-				if until.Before(next) {
-					next = until
-				}
+				sooner(later(w.until, at.quiet))
 			}
-			if at.awake && at.quiet.Before(next) {
-				next = at.quiet
+			if at.awake {
+				sooner(at.quiet)
 			}
+		case !at.lacks.IsZero() && l.yielding == nil:
+			sooner(at.lacks.Add(l.queue.config.Courtesy))
 		}
 	}
 	return max(next.Sub(now), time.Millisecond)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
 }

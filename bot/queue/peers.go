@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -24,23 +25,22 @@ type peers struct {
 	seen map[string]time.Time
 }
 
-func (p *peers) hear(name string, now time.Time) {
+// hear takes note of a process, and reports whether it is new.
+func (p *peers) hear(name string, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.seen == nil {
 		p.seen = map[string]time.Time{}
 	}
+	_, known := p.seen[name]
 	p.seen[name] = now
+	return !known
 }
 
 func (p *peers) count(now time.Time) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for name, at := range p.seen {
-		if now.Sub(at) > aliveFor {
-			delete(p.seen, name)
-		}
-	}
+	maps.DeleteFunc(p.seen, func(_ string, at time.Time) bool { return now.Sub(at) > aliveFor })
 	return max(len(p.seen), 1)
 }
 
@@ -53,12 +53,8 @@ func (q *Queue) greet(ctx context.Context) (stop func(), err error) {
 	name := rand.Text()
 	q.peers.hear(name, time.Now())
 	say := func() { _ = q.conn.Publish(alivePrefix+name, nil) }
-	known := map[string]bool{name: true} // of the one goroutine that calls the handler
 	subscription, err := q.conn.Subscribe(alivePrefix+"*", func(m *nats.Msg) {
-		from := m.Subject[len(alivePrefix):]
-		q.peers.hear(from, time.Now())
-		if !known[from] {
-			known[from] = true
+		if q.peers.hear(m.Subject[len(alivePrefix):], time.Now()) {
 			say()
 		}
 	})

@@ -45,6 +45,7 @@ type Config struct {
 	Tries    int             // deliveries of one job that count, the last one included; 3
 	Backoff  []time.Duration // pauses after the first, second ... failed try; 5 s, 30 s, 2 min
 	Occupied time.Duration   // pause before a job is offered again whose key another process works on; 2 s
+	Courtesy time.Duration   // how long one installation waits for a worker before one is taken from another; 3 s
 
 	Log *slog.Logger // default: discard
 }
@@ -61,6 +62,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Occupied <= 0 {
 		c.Occupied = 2 * time.Second
+	}
+	if c.Courtesy <= 0 {
+		c.Courtesy = 3 * time.Second
 	}
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return c

@@ -49,6 +49,14 @@ type counts struct {
 	Until   time.Time `json:"until"`   // postponed
 }
 
+// waits returns until when a job is postponed, the zero time if it is not. What a wrong clock wrote does not count.
+func (c counts) waits(now time.Time) time.Time {
+	if now.Before(c.Until) && c.Until.Before(now.Add(maxLater+time.Minute)) {
+		return c.Until
+	}
+	return time.Time{}
+}
+
 // forgiven is how many deaths of the process, on top of the tries, a job survives: mostly it is not to blame.
 const forgiven = 2
 

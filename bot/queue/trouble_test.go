@@ -61,14 +61,14 @@ func TestUnannouncedJobIsFound(t *testing.T) {
 	}
 	quiet := open(t, Config{}) // where nobody works
 	publish(t, quiet, one, "")
-	l := &lanes{queue: quiet, byID: map[int64]*lane{}, known: map[int64]bool{}}
+	l := &lanes{queue: quiet, byID: map[int64]*lane{}}
 	l.lane(one.Installation).next = 1_000_000
 	l.lane(one.Installation).awake = false
 	l.lane(99).awake = false
 	if err := l.search(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if key, found := l.take(t.Context()); !found || key != one {
+	if key, found := l.take(t.Context(), func() {}); !found || key != one {
 		t.Errorf("%v, %v of a lane that was walked too far", key, found)
 	}
 	if l.byID[99] != nil {

@@ -17,6 +17,9 @@ const (
 	maxLater      = 2 * time.Hour
 )
 
+// errYielded ends the work on a job whose worker is for another installation.
+var errYielded = errors.New("the worker was given to another installation")
+
 // process works on the newest job of a key, if there is one and nobody else works on it.
 func (q *Queue) process(ctx context.Context, key Key, owner string, handle Handler) outcome {
 	soon := outcome{again: time.Now().Add(q.config.Occupied)}
@@ -67,8 +70,8 @@ func (q *Queue) work(ctx, keeping context.Context, key Key, handle Handler) (out
 	if err != nil {
 		return outcome{}, err
 	}
-	if now := time.Now(); now.Before(c.Until) && c.Until.Before(now.Add(maxLater+time.Minute)) {
-		return outcome{seq: msg.Sequence, again: c.Until}, nil
+	if until := c.waits(time.Now()); !until.IsZero() {
+		return outcome{seq: msg.Sequence, again: until}, nil
 	}
 	c.Begun++ // on disk before the work begins: the process may die of it
 	if err := q.count(ctx, key, c); err != nil {
@@ -100,7 +103,7 @@ func (q *Queue) work(ctx, keeping context.Context, key Key, handle Handler) (out
 		return outcome{}, nil
 	case ctx.Err() != nil:
 		c.Pardons++
-		return outcome{}, q.count(keeping, key, c)
+		return outcome{seq: msg.Sequence, again: time.Now()}, q.count(keeping, key, c)
 	case errors.As(err, &later):
 		after := min(max(later.After, minLater), maxLater)
 		c.Pardons++
@@ -115,6 +118,21 @@ func (q *Queue) work(ctx, keeping context.Context, key Key, handle Handler) (out
 		c.Until = time.Now().Add(q.config.Backoff[min(job.Try, len(q.config.Backoff))-1])
 		return outcome{seq: msg.Sequence, again: c.Until}, q.count(keeping, key, c)
 	}
+}
+
+// waits returns until when a job is not to be begun: it was postponed, is gone, or another process works on it. The zero
+// time: it could be begun.
+func (q *Queue) waits(ctx context.Context, key Key, now time.Time) (time.Time, error) {
+	occupied := now.Add(q.config.Occupied)
+	if holder, err := get(ctx, q.leases, key.String()); err != nil || holder != nil {
+		return occupied, err
+	}
+	seq, err := q.newest(ctx, key)
+	if err != nil || seq == 0 {
+		return occupied, err
+	}
+	c, err := q.counted(ctx, key, seq)
+	return c.waits(now), err
 }
 
 // heartbeat keeps the lease, and calls lost when it is.

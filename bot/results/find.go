@@ -28,8 +28,8 @@ func (h *Handler) find(r *http.Request, path []string, ok bool) (p *page, privat
 		if err != nil {
 			return nil, false, err
 		}
-		p, err := h.repository(r.Context(), o.Repository, view)
-		return p, o.Repository.Private, hiddenIfNone(err)
+		p, private, err := h.repository(r, o.Repository, view)
+		return p, private, hiddenIfNone(err)
 	case path[0] == "r" && len(path) >= 4:
 		o, err := h.allowed(r, path[1], path[2])
 		if err != nil {
@@ -76,10 +76,14 @@ func (h *Handler) access(r *http.Request, repository Repository) Access {
 	return access
 }
 
-// repository is the page of a repository.
-func (h *Handler) repository(ctx context.Context, repository Repository, view View) (*page, error) {
+// repository is the page of a repository. It is private, too, where it names another one that is.
+func (h *Handler) repository(r *http.Request, repository Repository, view View) (p *page, private bool, err error) {
 	view.Here = view.Base + RepositoryPath(repository)
-	return h.page(ctx, key("o", fmt.Sprintf("%+v", repository), view), overviewLife,
+	which, private, err := h.outlooks(r, repository, &view)
+	if err != nil {
+		return nil, false, err
+	}
+	p, err = h.page(r.Context(), key("o", fmt.Sprintf("%+v/%s/%t", repository, which, view.More), view), overviewLife,
 		func(ctx context.Context, b *bytes.Buffer) error {
 			o, err := h.config.Store.Overview(ctx, repository.ID)
 			if err != nil {
@@ -88,6 +92,7 @@ func (h *Handler) repository(ctx context.Context, repository Repository, view Vi
 			o.Repository = repository // as it is called now
 			return h.config.Renderer.Repository(b, o, view)
 		})
+	return p, private || repository.Private, err
 }
 
 const (
@@ -206,6 +211,13 @@ func (h *Handler) result(r *http.Request, repository Repository, path []string, 
 		if access == Hidden {
 			view.Withheld = append(view.Withheld, f.URL)
 		}
+	}
+	if !repository.Private && shown.Of != nil { // what everybody may see must not tell of rules that not everybody may
+		access := h.access(r, shown.Of.Repository)
+		if access == Hidden {
+			return nil, false, ErrNone
+		}
+		private = private || access == Private
 	}
 	part := ""
 	if len(path) > 2 {

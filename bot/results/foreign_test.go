@@ -72,13 +72,14 @@ func TestManyForeign(t *testing.T) {
 	}
 }
 
-// What only a change of another repository would bring has a page, and is in no list: the newest result of a commit is
-// that of its check.
+// What only a change of another repository would bring has a page, and is in no list of this one: the newest result of a
+// commit is that of its check.
 func TestOutlookIsInNoList(t *testing.T) {
 	h := newHouse(t, Config{})
 	h.guard.seen = map[int64]Access{11: Public}
 	outlook := resultOf("outlook", headA, clock.Add(time.Hour))
-	outlook.Pull, outlook.Outlook, outlook.Title = nil, "octo-org/policies#1", "Once merged"
+	outlook.Pull, outlook.Of, outlook.Title = nil, &Pulled{Repository{ID: 50, Owner: "octo-org", Name: "policies"}, 1}, "Once merged"
+	h.guard.seen[50] = Public
 	put(t, h.store, outlook)
 	if w := h.ask(http.MethodGet, "/r/octo-org/fleet.gitops/"+headA); w.Code != http.StatusNotFound {
 		t.Errorf("there is no other result: %d", w.Code)

@@ -70,6 +70,14 @@ func (k *Keeper) Keep(ctx context.Context, r *Stored) (address string, err error
 	return k.publicURL + r.Path(), nil
 }
 
+// Overview is the absolute address of the page of a repository; "" if nobody could open it.
+func (k *Keeper) Overview(r Repository) string {
+	if !k.Wants(r.Private) {
+		return ""
+	}
+	return k.publicURL + RepositoryPath(r)
+}
+
 // Published remembers the check run that shows a result.
 func (k *Keeper) Published(ctx context.Context, r *Stored, checkRun int64) error {
 	if k.paused() {

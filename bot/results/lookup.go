@@ -23,6 +23,8 @@ func (l looked) size() int64 {
 			n += s.size()
 		}
 		return n
+	case []*Outlook:
+		return int64(baseSize * (1 + len(v)))
 	case []Meta:
 		return int64(baseSize * (1 + len(v)))
 	case *Summary:

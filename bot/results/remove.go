@@ -127,7 +127,8 @@ func (s *Store) drop(ctx context.Context, r *Summary) error {
 		err = s.index.Remove(ctx, name)
 	}
 	all := []error{err}
-	for _, filter := range []string{overviewKey(r.Repository.ID), fmt.Sprintf("result.%d.>", r.Repository.ID)} {
+	for _, filter := range []string{overviewKey(r.Repository.ID), fmt.Sprintf("result.%d.>", r.Repository.ID),
+		fmt.Sprintf("outlook.%d.>", r.Repository.ID), fmt.Sprintf("outlook.*.*.%d", r.Repository.ID)} {
 		all = append(all, s.index.Remove(ctx, filter))
 	}
 	all = append(all, s.data.Remove(ctx, fmt.Sprintf("%d.>", r.Repository.ID)))

@@ -26,11 +26,13 @@ type Renderer interface {
 
 // View is what a page has to know of where it stands. A page is kept for all readers for whom it is the same.
 type View struct {
-	Base     string   // begins the addresses of all pages: "", or a path such as /lintel
-	Here     string   // path of this page, with Base
-	SignedIn bool     // the reader could sign out
-	Others   []Meta   // all results of the same commit, newest first
-	More     bool     // the account has more repositories that the reader may see
+	Base     string // begins the addresses of all pages: "", or a path such as /lintel
+	Here     string // path of this page, with Base
+	SignedIn bool   // the reader could sign out
+	Others   []Meta // all results of the same commit, newest first
+	More     bool   // the account, or Outlooks, has more repositories that the reader may see
+	// what pull requests of the repository would change in others that the reader may see, the newest first
+	Outlooks []Outlook
 	Withheld []string // URLs of what of Meta.Foreign the reader may not read
 }
 

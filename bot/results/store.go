@@ -64,6 +64,7 @@ type Bucket interface {
 //	result.<repository id>.<head>.<id>   Meta
 //	repo.<repository id>                 Summary
 //	overview.<repository id>             Overview, compressed
+//	outlook.<repository id>.<pull request>.<id of another repository>   Outlook
 //	name.<owner>.<name>                  id of the repository that had the name last; hexadecimal, in lower case
 //
 // and the data <repository id>.<parts.Name>.<n>. It is safe for concurrent use, by several processes, too.
@@ -142,6 +143,9 @@ func (s *Store) Put(ctx context.Context, r *Stored) error {
 		return err
 	}
 	if err := s.enter(ctx, r); err != nil {
+		return err
+	}
+	if err := s.foresee(ctx, m); err != nil {
 		return err
 	}
 	if before != nil && before.Parts.Name != "" {
@@ -270,7 +274,7 @@ func (s *Store) OfHead(ctx context.Context, repository int64, head string) ([]Me
 	slices.SortFunc(all, func(a, b written) int { return cmp.Compare(b.revision, a.revision) })
 	var list []Meta
 	for _, w := range all {
-		if w.meta != nil && w.meta.Outlook == "" && len(list) < maxOthers {
+		if w.meta != nil && w.meta.Of == nil && len(list) < maxOthers {
 			list = append(list, *w.meta)
 		}
 	}

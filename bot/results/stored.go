@@ -53,9 +53,9 @@ type Meta struct {
 	Pull   *Pull  `json:"pull,omitempty"`   // nil for a branch and a merge group
 	Branch string `json:"branch,omitempty"` // the default branch, which was checked as a whole
 	Group  string `json:"group,omitempty"`  // branch that a merge group goes into
-	// Outlook is the pull request of another repository ("owner/name#1") of which it says what it would change here. Such a
-	// result is in no list.
-	Outlook string `json:"outlook,omitempty"`
+	// Of is the pull request of another repository of which it says what it would change here. Such a result is in no list
+	// but that of the other repository.
+	Of *Pulled `json:"of,omitempty"`
 
 	Head  string `json:"head"`           // commit that was checked
 	Base  string `json:"base,omitempty"` // merge base that it was compared with; empty for a branch

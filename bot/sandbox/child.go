@@ -2,6 +2,8 @@ package sandbox
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,7 +19,8 @@ import (
 type child struct {
 	pid     int
 	process *os.Process
-	home    string // empty folder: its working directory, HOME and TMPDIR
+	home    string   // empty folder: its working directory, HOME and TMPDIR
+	lock    *os.File // of home: who holds it uses the folder
 	in      *os.File
 	out     *os.File
 	stderr  *lastWords
@@ -56,19 +59,38 @@ func environment(home string, cfg Config) []string {
 	}
 }
 
+// homePrefix begins the names of the folders of children.
+const homePrefix = "lintel-sandbox-"
+
+// newHome makes a folder for a child. One that a server sweeps which starts now, before it is locked, is made again; where
+// the file system has no locks, nobody sweeps it, and lock is nil.
+func newHome() (home string, lock *os.File, err error) {
+	for range 3 {
+		if home, err = os.MkdirTemp("", homePrefix); err != nil {
+			return "", nil, err
+		}
+		lock, err = lockFolder(home)
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.EWOULDBLOCK) {
+			return home, lock, nil
+		}
+		os.RemoveAll(home)
+	}
+	return "", nil, err
+}
+
 // launch starts the process, without namespaces when plain. The caller stops it.
 func launch(exe string, cfg Config, plain bool) (_ *child, err error) {
-	home, err := os.MkdirTemp("", "lintel-sandbox-")
+	home, lock, err := newHome()
 	if err != nil {
 		return nil, err
 	}
-	var files []*os.File
+	files := []*os.File{lock}
 	defer func() {
 		if err != nil {
+			os.RemoveAll(home)
 			for _, f := range files {
 				f.Close()
 			}
-			os.RemoveAll(home)
 		}
 	}()
 	pipe := func() (r, w *os.File) {
@@ -84,7 +106,7 @@ func launch(exe string, cfg Config, plain bool) (_ *child, err error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &child{home: home, in: in, out: out, stderr: &lastWords{}, exited: make(chan struct{})}
+	c := &child{home: home, lock: lock, in: in, out: out, stderr: &lastWords{}, exited: make(chan struct{})}
 	cmd := exec.Command(exe, cfg.Args...)
 	cmd.Dir = home
 	cmd.Env = environment(home, cfg)
@@ -174,6 +196,7 @@ func (c *child) stop() {
 	c.in.Close()
 	c.out.Close()
 	os.RemoveAll(c.home)
+	c.lock.Close()
 }
 
 // tidy empties the child's folder, so that no job finds what another left.

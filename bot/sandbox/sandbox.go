@@ -161,13 +161,12 @@ func (s *Sandbox) job(ctx context.Context, q request) (*answer, error) {
 	if q.Change != nil && s.cfg.Owned != nil {
 		owner = q.Change.Owner
 	}
-	if s.child != nil && s.owner != owner {
-		s.child.stop()
-		s.child, s.started = nil, false // which is no failure
+	if s.owner != owner {
+		s.dismiss()
 	}
 	if s.child == nil {
 		if err := s.start(job, owner); err != nil {
-			s.retire("it could not be started")
+			s.end(ctx, "it could not be started")
 			return nil, s.explain(ctx, err)
 		}
 	}
@@ -179,7 +178,7 @@ func (s *Sandbox) job(ctx context.Context, q request) (*answer, error) {
 	var a answer
 	if err := s.exchange(job, c, q, &a); err != nil {
 		err = s.explain(ctx, s.diagnose(c, err))
-		s.retire(err.Error())
+		s.end(ctx, err.Error())
 		return nil, err
 	}
 	c.tidy()
@@ -317,6 +316,23 @@ func (s *Sandbox) exchange(ctx context.Context, c *child, send, receive any) err
 	c.kill()
 	<-result // the pipes end with the process group
 	return err
+}
+
+// end ends the present child after an error; it did not fail where the caller gave up.
+func (s *Sandbox) end(ctx context.Context, why string) {
+	if ctx.Err() != nil {
+		s.dismiss()
+	} else {
+		s.retire(why)
+	}
+}
+
+// dismiss ends the present child, if any, which did not fail.
+func (s *Sandbox) dismiss() {
+	if s.child != nil {
+		s.child.stop()
+	}
+	s.child, s.started = nil, false
 }
 
 // retire ends the present child, if any.

@@ -325,6 +325,9 @@ func TestCancel(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	title(t, b, "pid")
+	if b.Restarts() != 0 {
+		t.Errorf("%d restarts, but nothing failed", b.Restarts())
+	}
 }
 
 func TestCloseEndsTheJob(t *testing.T) {

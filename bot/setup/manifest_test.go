@@ -121,7 +121,7 @@ func callAll(t *testing.T, client *github.Client, head string, number int) {
 	calls := map[string]func(ctx context.Context){
 		"PullRequest":          func(ctx context.Context) { _, _ = client.PullRequest(ctx, repo, number) },
 		"PullRequestsOfCommit": func(ctx context.Context) { _, _ = client.PullRequestsOfCommit(ctx, repo, head) },
-		"OpenPullRequests":     func(ctx context.Context) { _, _ = client.OpenPullRequests(ctx, repo) },
+		"OpenPullRequests":     func(ctx context.Context) { _, _ = client.OpenPullRequests(ctx, repo, "") },
 		"Repository":           func(ctx context.Context) { _, _ = client.Repository(ctx, repo) },
 		"Branch":               func(ctx context.Context) { _, _ = client.Branch(ctx, repo, "main") },
 		"Reviews":              func(ctx context.Context) { _, _ = client.Reviews(ctx, repo, number) },

@@ -64,11 +64,20 @@ type Supply struct {
 
 // kept is the store of one installation.
 type kept struct {
-	*store.Store
-	dir  string
-	used time.Time // the last time of anything in it
-	size int64     // bytes
-	held int64     // bytes of content, as the notes have it
+	*store.Store // nil: it cannot be opened
+	dir          string
+	used         time.Time // the last time of anything in it
+	held         int64     // bytes of content, as the notes have it
+}
+
+// size is how many bytes the store takes, and how many of them stay unless something in it is let go.
+func (k *kept) size() (all, stays int64) {
+	if k.Store == nil {
+		all = datadir.Size(k.dir)
+		return all, all
+	}
+	all, garbage := k.Size()
+	return all, all - garbage
 }
 
 // absentFor is for how long GitHub is not asked again about a repository that an installation cannot see: such answers
@@ -183,12 +192,13 @@ func (s *Supply) Maintain(ctx context.Context) (int64, error) {
 }
 
 // makeRoom empties the stores that were used longest ago, apart from what a check may read, until all are within the
-// limit.
+// limit but for what goes by itself.
 func (s *Supply) makeRoom(ctx context.Context, all []kept) (sum int64, _ error) {
+	var stay int64
 	for i := range all {
 		k := &all[i]
-		k.size = datadir.Size(k.dir)
-		sum += k.size
+		size, stays := k.size()
+		sum, stay = sum+size, stay+stays
 		if k.Store != nil {
 			_ = k.Notes(func(_ string, n store.Note, used time.Time) { // a store that cannot be read comes first
 				k.held += n.Bytes
@@ -201,15 +211,17 @@ func (s *Supply) makeRoom(ctx context.Context, all []kept) (sum int64, _ error) 
 	slices.SortFunc(all, func(a, b kept) int { return a.used.Compare(b.used) })
 	var problems []error
 	for _, k := range all {
-		over := sum - s.c.MaxBytes
+		over := stay - s.c.MaxBytes
 		if s.c.MaxBytes == 0 || over <= 0 || ctx.Err() != nil {
 			break
 		}
 		if k.Store == nil {
 			continue
 		}
+		size, stays := k.size()
 		problems = append(problems, k.MakeRoom(ctx, max(0, k.held-over)))
-		sum += datadir.Size(k.dir) - k.size
+		now, staysNow := k.size()
+		sum, stay = sum+now-size, stay+staysNow-stays
 	}
 	return sum, errors.Join(problems...)
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/remote/fetch/policy"
+	"github.com/lintel-bot/lintel/render/remote/fetch/store"
 )
 
 // host is the double of GitHub: octo/base is private and installed, octo/open public, octo/other another's.
@@ -332,15 +333,16 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// Where all stores take too much, the one that was used longest ago is emptied first, of what no check can read.
-func TestMakeRoom(t *testing.T) {
+// threeStores are of different ages, with the same amount in each.
+func threeStores(t *testing.T) (s *Supply, ages map[int64]time.Duration) {
+	t.Helper()
 	large := make([]byte, 200<<10)
 	for i := range large {
 		large[i] = "0123456789abcdef"[rand.IntN(16)]
 	}
 	w, p := newWeb(t, func(rw http.ResponseWriter, _ *http.Request) { _, _ = rw.Write(large) })
-	s := newSupply(t, t.TempDir(), p, time.Minute)
-	ages := map[int64]time.Duration{7: 3 * time.Hour, 8: 5 * time.Hour, 9: time.Hour}
+	s = newSupply(t, t.TempDir(), p, time.Minute)
+	ages = map[int64]time.Duration{7: 3 * time.Hour, 8: 5 * time.Hour, 9: time.Hour}
 	for installation, age := range ages {
 		want(t, s, installation, w.URL+"/a")
 		used := time.Now().Add(-age)
@@ -354,6 +356,61 @@ func TestMakeRoom(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	return s, ages
+}
+
+// What was packed anew a moment ago stays on the disk for a while when it is let go. That is no reason to let go of more.
+func TestMakeRoomOnce(t *testing.T) {
+	s, ages := threeStores(t)
+	size := datadir.Size(s.dir(7))
+	packs := func(installation int64, age time.Duration) {
+		t.Helper()
+		for _, pattern := range []string{"objects.git/objects/pack/*", "objects.git/objects/??/*"} {
+			files, err := filepath.Glob(filepath.Join(s.dir(installation), pattern))
+			for _, file := range files {
+				err = errors.Join(err, os.Chtimes(file, time.Now().Add(-age), time.Now().Add(-age)))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for installation := range ages {
+		packs(installation, 0)
+	}
+	held := func() (list []int64) {
+		for installation := range ages {
+			kept, err := s.store(t.Context(), installation)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = kept.Notes(func(_ string, n store.Note, _ time.Time) {
+				if n.Tree != "" {
+					list = append(list, installation)
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		slices.Sort(list)
+		return list
+	}
+	s.c.MaxBytes = 2*size + size/2
+	for range 2 {
+		if sum, err := s.Maintain(t.Context()); err != nil || !slices.Equal(held(), []int64{7, 9}) || sum/size < 3 {
+			t.Errorf("%d bytes of %d each, %v are left, %v", sum, size, held(), err)
+		}
+	}
+	packs(8, 3*time.Hour)
+	if sum, err := s.Maintain(t.Context()); err != nil || !slices.Equal(held(), []int64{7, 9}) || sum/size != 2 {
+		t.Errorf("after a while: %d bytes of %d each, %v are left, %v", sum, size, held(), err)
+	}
+}
+
+// Where all stores take too much, the one that was used longest ago is emptied first, of what no check can read.
+func TestMakeRoom(t *testing.T) {
+	s, ages := threeStores(t)
 	size := datadir.Size(s.dir(7))
 	for _, c := range []struct {
 		room int64 // for how many

@@ -37,7 +37,7 @@ type Client interface {
 	Redeliver(ctx context.Context, id int64) error
 	Installations(ctx context.Context) ([]github.Installation, error)
 	Repositories(ctx context.Context, installation int64) ([]github.Repo, error)
-	OpenPullRequests(ctx context.Context, repo github.Repo) ([]github.PullRequest, error)
+	OpenPullRequests(ctx context.Context, repo github.Repo, base string) ([]github.PullRequest, error)
 	CheckRuns(ctx context.Context, repo github.Repo, headSHA string) ([]github.CheckRun, error)
 }
 

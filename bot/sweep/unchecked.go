@@ -109,7 +109,7 @@ func (s *Sweeper) spent(installation int64) bool {
 }
 
 func (s *Sweeper) repository(ctx context.Context, repo github.Repo) error {
-	pulls, err := s.config.Client.OpenPullRequests(ctx, repo)
+	pulls, err := s.config.Client.OpenPullRequests(ctx, repo, "")
 	if err != nil {
 		return fmt.Errorf("asking for open pull requests: %w", err)
 	}

@@ -42,7 +42,11 @@ func push(from origin, e *gh.PushEvent) (Work, error) {
 	}
 	if !e.GetCreated() || branch == from.repo.GetDefaultBranch() {
 		key.Branch = branch
-		w.Jobs = append(w.Jobs, Job{key, queue.Message{Head: objectID(e.GetAfter())}})
+		message := queue.Message{Head: objectID(e.GetAfter())}
+		if other := from.repo.GetDefaultBranch(); other != branch {
+			message.Default = other
+		}
+		w.Jobs = append(w.Jobs, Job{key, message})
 	}
 	return w, nil
 }

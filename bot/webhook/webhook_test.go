@@ -415,6 +415,17 @@ func TestFieldsOfOtherTypes(t *testing.T) {
 	}
 }
 
+// A push to another branch tells which one is the default, so that nobody need be asked.
+func TestPushTellsTheDefaultBranch(t *testing.T) {
+	repo := strings.Replace(where, `"id":11,`, `"id":11,"default_branch":"main",`, 1)
+	for branch, want := range map[string]string{"main": "", "feature": "main"} {
+		w, err := Jobs("push", []byte(`{"ref":"refs/heads/`+branch+`",`+repo+`}`))
+		if err != nil || len(w.Jobs) != 1 || w.Jobs[0].Message.Default != want {
+			t.Errorf("%s: %+v, %v", branch, w, err)
+		}
+	}
+}
+
 type published struct {
 	key queue.Key
 	m   queue.Message

@@ -19,6 +19,13 @@ func Outlook(o *report.Outlook, limit int) string {
 		foot = "\n" + report.Count(o.Hidden, "private repository that takes rules from here is not named", "private repositories "+
 			"that take rules from here are not named") + ", since everybody may read this one.\n"
 	}
+	if unnamed := o.Unnamed(); unnamed > 0 {
+		foot += "\nPrivate repositories are not named here"
+		if o.Page != "" {
+			foot += ": " + link("a page", o.Page) + " names to each reader those that the reader may see"
+		}
+		foot += ".\n"
+	}
 	policies := section{head: "\n| Policy | Once merged | Repositories |\n| --- | --- | ---: |\n", one: "policy", many: "policies"}
 	for _, p := range o.Policies() {
 		policies.rows = append(policies.rows, fmt.Sprintf("| %s | %s | %d |\n", breakable(p.Policy, ""),
@@ -26,14 +33,21 @@ func Outlook(o *report.Outlook, limit int) string {
 	}
 	seen := section{head: "\n| Repository | Once merged | Looked at |\n| --- | --- | --- |\n", one: "repository", many: "repositories"}
 	var places []section
-	var quiet []report.UserOutlook
+	var quiet, unnamed []report.UserOutlook
 	for _, u := range o.Of(report.OutlookSeen) {
-		if !u.Tells() {
+		switch {
+		case !u.Tells():
 			quiet = append(quiet, u)
+			continue
+		case u.Repository == "":
+			unnamed = append(unnamed, u)
 			continue
 		}
 		seen.rows = append(seen.rows, outlookRow(&u))
 		places = append(places, outlookPlaces(&u))
+	}
+	if len(unnamed) > 0 {
+		seen.rows = append(seen.rows, unnamedRow(unnamed))
 	}
 	failed := section{head: "\n#### Could not be looked at\n\n", one: "repository", many: "repositories"}
 	for _, u := range o.Of(report.OutlookFails) {
@@ -50,17 +64,54 @@ func Outlook(o *report.Outlook, limit int) string {
 func outlookNames(what string, list []report.UserOutlook) section {
 	s := section{head: "\n<details><summary>" + what + ": " + strconv.Itoa(len(list)) + "</summary>\n\n",
 		foot: "\n</details>\n", one: "repository", many: "repositories"}
+	unnamed := 0
 	for i := range list {
+		if list[i].Repository == "" {
+			unnamed++
+			continue
+		}
 		s.rows = append(s.rows, "- "+outlookName(&list[i])+"\n")
+	}
+	if unnamed > 0 {
+		s.rows = append(s.rows, "- "+privateOnes(unnamed)+"\n")
 	}
 	return s
 }
 
 func outlookName(u *report.UserOutlook) string {
-	if u.Page != "" {
+	switch {
+	case u.Repository == "":
+		return "a private repository"
+	case u.Page != "":
 		return link(u.Repository, u.Page)
 	}
 	return link(u.Repository, u.URL)
+}
+
+func privateOnes(n int) string {
+	if n == 1 {
+		return "a private repository"
+	}
+	return report.Count(n, "private repository", "private repositories")
+}
+
+// unnamedRow sums up repositories that are not named.
+func unnamedRow(list []report.UserOutlook) string {
+	all := report.Outlook{Users: list}
+	resources, settings, partly := 0, 0, 0
+	for _, u := range list {
+		resources += u.Resources
+		settings += min(1, len(u.Settings))
+		partly += min(1, u.Unseen+u.Unrendered)
+	}
+	becomes, looked := all.Sum().Words(), report.Count(resources, "resource", "resources")
+	if settings > 0 {
+		becomes += "; settings of " + strconv.Itoa(settings)
+	}
+	if partly > 0 {
+		looked += "; in part in " + strconv.Itoa(partly)
+	}
+	return "| " + privateOnes(len(list)) + " | " + cellProse(becomes) + " | " + cellProse(looked) + " |\n"
 }
 
 func outlookRow(u *report.UserOutlook) string {

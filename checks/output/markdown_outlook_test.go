@@ -78,6 +78,45 @@ func TestOutlook(t *testing.T) {
 	}
 }
 
+// Repositories that are not named are summed up.
+func TestOutlookWithoutNames(t *testing.T) {
+	o := &report.Outlook{Page: "https://pages/o/octo-org/policies"}
+	for range 2 {
+		o.Users = append(o.Users,
+			report.UserOutlook{State: report.OutlookSeen, Foretold: report.Foretold{Fails: 3}, Resources: 4, Settings: []string{"block"}, Unseen: 7},
+			report.UserOutlook{State: report.OutlookFails, Reason: "it is out of the App's reach"}, report.UserOutlook{})
+	}
+	o.Users = append(o.Users, report.UserOutlook{State: report.OutlookApart})
+	want := `
+| Repository | Once merged | Looked at |
+| --- | --- | --- |
+| 2 private repositories | 6 new failures; settings of 2 | 8 resources; in part in 2 |
+
+#### Could not be looked at
+
+- a private repository: it is out of the App's reach
+- a private repository: it is out of the App's reach
+
+<details><summary>Still to be looked at: 2</summary>
+
+- 2 private repositories
+
+</details>
+
+<details><summary>Take no rules from this branch: 1</summary>
+
+- a private repository
+
+</details>
+
+Private repositories are not named here: ` + "[`a page`](https://pages/o/octo-org/policies)" + ` names to each reader those that the reader may see.
+`
+	_, got, _ := strings.Cut(Outlook(o, 0), "\n")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
 // addresses are those of links to GitHub, in which nothing is markup.
 var addresses = regexp.MustCompile(`\(https://github\.com/[^()\s]*\)|href="https://github\.com/[^"]*"`)
 

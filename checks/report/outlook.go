@@ -11,6 +11,7 @@ import (
 type Outlook struct {
 	Users  []UserOutlook `json:"users"`
 	Hidden int           `json:"hidden,omitempty"` // further repositories, of which who reads this must not know
+	Page   string        `json:"page,omitempty"`   // web address where readers find those that they may read; "" for none
 }
 
 // OutlookState says how far looking at a repository has come.
@@ -26,7 +27,7 @@ const (
 
 // UserOutlook is what the change changes in one repository, at the tip of its default branch.
 type UserOutlook struct {
-	Repository string       `json:"repository"` // owner/name
+	Repository string       `json:"repository"` // owner/name; "": who reads this must not know which it is
 	Private    bool         `json:"private,omitempty"`
 	State      OutlookState `json:"state,omitempty"`
 	Reason     string       `json:"reason,omitempty"` // with OutlookFails
@@ -91,6 +92,9 @@ func (u *UserOutlook) Discreet(addresses []string) {
 	})
 }
 
+// Unnamed leaves out which repository it is.
+func (u *UserOutlook) Unnamed() { u.Repository, u.URL, u.Page, u.Head = "", "", "", "" }
+
 // Tells reports whether there is more to say of a repository that was looked at than that nothing changes.
 func (u *UserOutlook) Tells() bool {
 	return u.Foretold != (Foretold{}) || len(u.Settings) > 0 || u.Unseen+u.Unrendered > 0
@@ -116,6 +120,16 @@ func (o *Outlook) Of(state OutlookState) (list []UserOutlook) {
 		}
 	}
 	return list
+}
+
+// Unnamed is how many of the repositories are not named.
+func (o *Outlook) Unnamed() (n int) {
+	for _, u := range o.Users {
+		if u.Repository == "" {
+			n++
+		}
+	}
+	return n
 }
 
 // Sum is what changes in all repositories.

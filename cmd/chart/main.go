@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
@@ -29,22 +30,19 @@ func main() {
 }
 
 func run(deploy, version, out string, modified time.Time) error {
-	if _, err := semver.StrictNewVersion(version); err != nil {
+	if v, err := semver.StrictNewVersion(version); err != nil || v.Metadata() != "" { // which no tag of an image has
 		return fmt.Errorf("-version %q is no version such as 1.2.3", version)
 	}
 	files, err := chart.Build(deploy, version)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(out, 0o755); err != nil {
+	var packed bytes.Buffer
+	if err := errors.Join(chart.Pack(&packed, files, modified), os.MkdirAll(out, 0o755)); err != nil {
 		return err
 	}
 	name := filepath.Join(out, chart.Name+"-"+version+".tgz")
-	file, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(chart.Pack(file, files, modified), file.Close()); err != nil {
+	if err := os.WriteFile(name, packed.Bytes(), 0o644); err != nil {
 		return err
 	}
 	fmt.Println(name)

@@ -22,6 +22,7 @@ import (
 	"github.com/lintel-bot/lintel/bot"
 	"github.com/lintel-bot/lintel/bot/access"
 	"github.com/lintel-bot/lintel/bot/approvals"
+	"github.com/lintel-bot/lintel/bot/datadir"
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/queue"
 	"github.com/lintel-bot/lintel/bot/results"
@@ -259,6 +260,9 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *queue.Qu
 	executable, err := os.Executable()
 	if err != nil {
 		return nil, nil, fmt.Errorf("the running program cannot be found: %w", err)
+	}
+	if err := sandbox.Sweep(); err != nil {
+		log.Warn("what killed servers left in TMPDIR could not be removed", "error", datadir.WithoutPath(err))
 	}
 	sandboxes := newSandboxPool(o.workers, sandbox.Config{
 		Executable: executable, Timeout: o.checkTimeout, MemoryLimit: int64(o.checkMemory) << 20, Log: log, Said: &sync.Map{},

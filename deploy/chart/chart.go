@@ -50,10 +50,10 @@ version: %s
 appVersion: %[2]q
 home: https://github.com/lintel-bot/lintel
 sources: [https://github.com/lintel-bot/lintel]
-kubeVersion: ">=1.25.0-0"
+kubeVersion: ">=1.26.0-0"
 `, Name, version)}
 	for name, to := range map[string]string{"values.yaml": "values.yaml", "values.schema.json": "values.schema.json",
-		"NOTES.txt": "templates/NOTES.txt"} {
+		"NOTES.txt": "templates/NOTES.txt", "ingress.yaml": "templates/ingress.yaml"} {
 		if chart[to], err = files.ReadFile("files/" + name); err != nil {
 			return nil, err
 		}

@@ -46,8 +46,13 @@ func pack(t *testing.T) packed {
 	return b.Bytes()
 }
 
-// rendered are the objects that Helm makes of the package with values, by kind and name.
+// rendered are the objects that Helm makes of the package with values, by kind and name; nothing that is missing is used.
 func (p packed) rendered(t *testing.T, values string) (map[string]object, error) {
+	t.Helper()
+	return p.renderedBy(t, engine.Engine{Strict: true}, values, "lintel")
+}
+
+func (p packed) renderedBy(t *testing.T, by engine.Engine, values, namespace string) (map[string]object, error) {
 	t.Helper()
 	c, err := loader.LoadArchive(bytes.NewReader(p))
 	if err != nil {
@@ -60,12 +65,12 @@ func (p packed) rendered(t *testing.T, values string) (map[string]object, error)
 	if err := yaml.Unmarshal([]byte(values), &given); err != nil { // numbers become floating point, as Helm has them
 		t.Fatal(err)
 	}
-	top, err := util.ToRenderValues(c, given, common.ReleaseOptions{Name: "123", Namespace: "lintel", IsInstall: true},
+	top, err := util.ToRenderValues(c, given, common.ReleaseOptions{Name: "123", Namespace: namespace, IsInstall: true},
 		common.DefaultCapabilities)
 	if err != nil {
 		return nil, err
 	}
-	texts, err := engine.Engine{Strict: true}.RenderWithContext(t.Context(), c, top)
+	texts, err := by.RenderWithContext(t.Context(), c, top)
 	if err != nil {
 		return nil, err
 	}
@@ -183,6 +188,7 @@ func TestSameAsKustomize(t *testing.T) {
 // Each value arrives where it should.
 func TestValues(t *testing.T) {
 	const pod = "Deployment lintel/spec/template/spec/"
+	const routed = "{publicURL: 'https://lintel.example.com:8443/'"
 	p := pack(t)
 	for values, want := range map[string]string{
 		"publicURL: https://lintel.example.com":                                  "ConfigMap lintel/data/LINTEL_PUBLIC_URL=https://lintel.example.com",
@@ -201,6 +207,27 @@ func TestValues(t *testing.T) {
 		"volumes: [{name: sources, emptyDir: {}}]":                               pod + "volumes/3/name=sources",
 		"{register: true, volumes: [{name: sources, emptyDir: {}}]}":             pod + "volumes/2/name=sources",
 		"volumeMounts: [{name: sources, mountPath: /etc/sources}]":               pod + "containers/0/volumeMounts/3/mountPath=/etc/sources",
+		"secretName: '0123'":                                                     pod + "volumes/2/secret/secretName=0123",
+		"image: {digest: 'sha256:" + strings.Repeat("0a", 32) + "'}":             pod + "containers/0/image=ghcr.io/lintel-bot/lintel@sha256:" + strings.Repeat("0a", 32),
+		"image: {pullPolicy: Always}":                                            pod + "containers/0/imagePullPolicy=Always",
+		"imagePullSecrets: [{name: registry}]":                                   pod + "imagePullSecrets/0/name=registry",
+		"nodeSelector: {disk: 'true'}":                                           pod + "nodeSelector/disk=true",
+		"{mode: replicated, tolerations: [{key: a, operator: Exists}]}":          pod + "tolerations/0/key=a",
+		"affinity: {nodeAffinity: {}}":                                           pod + "affinity/nodeAffinity=map[]",
+		"priorityClassName: high":                                                pod + "priorityClassName=high",
+		"env: [{name: HTTPS_PROXY, value: 'http://proxy:3128'}]":                 pod + "containers/0/env/3/name=HTTPS_PROXY",
+		"{register: true, env: [{name: NO_PROXY, value: a}]}":                    pod + "containers/0/env/1/name=NO_PROXY",
+		"podAnnotations: {a.example/b: '1234567', c: '{{ x }}'}":                 "Deployment lintel/spec/template/metadata/annotations/c={{ x }}",
+		"podLabels: {team: 'yes'}":                                               "Deployment lintel/spec/template/metadata/labels/team=yes",
+		"service: {type: NodePort}":                                              "Service lintel/spec/type=NodePort",
+		"service: {annotations: {a: 'b: c'}}":                                    "Service lintel/metadata/annotations/a=b: c",
+		"{monitoring: true, monitoringLabels: {release: prometheus}}":            "ServiceMonitor lintel/metadata/labels/release=prometheus",
+		routed + ", ingress: {enabled: true}}":                                   "Ingress lintel/spec/rules/0/host=lintel.example.com",
+		routed + "}":                                                             "Ingress lintel=map[]",
+		routed + ", ingress: {enabled: true}, register: true}":                   "Ingress lintel/spec/rules/0/http/paths/5/path=/setup",
+		routed + ", ingress: {enabled: true, tlsSecretName: cert}}":              "Ingress lintel/spec/tls/0/hosts/0=lintel.example.com",
+		routed + ", ingress: {enabled: true, className: nginx}}":                 "Ingress lintel/spec/ingressClassName=nginx",
+		routed + ", ingress: {enabled: true, annotations: {a: 'true'}}}":         "Ingress lintel/metadata/annotations/a=true",
 		"egress: [{to: [{ipBlock: {cidr: 10.0.0.1/32}}], ports: [{port: 443}]}]": "NetworkPolicy lintel/spec/egress/2/to/0/ipBlock/cidr=10.0.0.1/32",
 	} {
 		all, err := p.rendered(t, values)
@@ -243,10 +270,32 @@ func TestSchemaOfValues(t *testing.T) {
 	p := pack(t)
 	for _, values := range []string{"mode: both", "{mode: replicated, register: true}", "replica: 2", "image: {name: x}",
 		"config: {LINTEL_GITHUB_WEBHOOK_SECRET: s}", "config: {LINTEL_NATS_URL: nats://u:p@n}", "config: {lintel: x}", "config: {LINTEL_X: [a]}",
-		"secretName: ''", "publicURL: lintel.example.com", "replicas: 0"} {
+		"secretName: ''", "publicURL: lintel.example.com", "replicas: 0", "image: {digest: abc}", "env: [{value: x}]", "podLabels: {app.kubernetes.io/name: x}",
+		"podAnnotations: {a: 1}", "podAnnotations: {checksum/config: x}", "service: {type: ExternalName}", "ingress: {host: x}", "ingress: {enabled: true}",
+		"{ingress: {enabled: true}, publicURL: 'https://example.com/lintel'}"} {
 		if _, err := p.rendered(t, values); err == nil {
 			t.Errorf("%q is taken", values)
 		}
+	}
+}
+
+// Names that YAML takes for something else stay names, and the values of a chart from before do (helm upgrade
+// --reuse-values).
+func TestOddReleases(t *testing.T) {
+	p := pack(t)
+	all, err := p.renderedBy(t, engine.Engine{}, "{ingress: null, service: null, env: null, podLabels: null, podAnnotations: null, "+
+		"image: {digest: null, pullPolicy: null}, monitoring: true, monitoringLabels: null, register: true}", "123")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, o := range all {
+		if got := o["metadata"].(object)["namespace"]; got != nil && got != "123" {
+			t.Errorf("%s is in %v", name, got)
+		}
+	}
+	now, err := p.renderedBy(t, engine.Engine{}, "{register: true, monitoring: true}", "123")
+	if diff := cmp.Diff(now, all); err != nil || diff != "" {
+		t.Errorf("%v (-with all values +without):\n%s", err, diff)
 	}
 }
 

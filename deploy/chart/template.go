@@ -2,6 +2,7 @@ package chart
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -22,15 +23,16 @@ var (
 
 // texts are what marks stand for. A %d is the indentation of the line, and %s that many blanks.
 var texts = map[string]string{
-	"namespace": `{{ .Release.Namespace }}`,
+	"namespace": `{{ .Release.Namespace | quote }}`,
 	"instance":  `{{ .Release.Name | quote }}`,
 	"managedby": `{{ .Release.Service }}`,
 	"chart":     `{{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}`,
-	"image":     `{{ printf "%s:%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) | quote }}`,
-	"secret":    `{{ .Values.secretName }}`,
-	"replicas":  `{{ .Values.replicas }}`,
-	"checksum":  `{{ include "lintel.config" . | sha256sum }}`,
-	"size":      `{{ .Values.storage.size | quote }}`,
+	"image": `{{ with .Values.image.digest }}{{ printf "%s@%s" $.Values.image.repository . | quote }}{{ else }}` +
+		`{{ printf "%s:%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) | quote }}{{ end }}`,
+	"secret":   `{{ .Values.secretName | quote }}`,
+	"replicas": `{{ .Values.replicas }}`,
+	"checksum": `{{ include "lintel.config" . | sha256sum | quote }}`,
+	"size":     `{{ .Values.storage.size | quote }}`,
 
 	"lines-config":  "{{- include \"lintel.config\" . | trim | nindent %d }}\n",
 	"lines-class":   "{{- with .Values.storage.className }}\n%sstorageClassName: {{ . | quote }}\n{{- end }}\n",
@@ -39,6 +41,33 @@ var texts = map[string]string{
 	"lines-egress":  "{{- with .Values.egress }}\n{{- toYaml . | nindent %d }}\n{{- end }}\n",
 	"lines-given":   "{{- if .Values.resources }}\n{{- toYaml .Values.resources | nindent %d }}\n{{- else }}\n",
 	"lines-own":     "{{- end }}\n",
+	"lines-env":     "{{- with .Values.env }}\n{{- toYaml . | nindent %d }}\n{{- end }}\n",
+	"lines-pull":    "{{- with .Values.image.pullPolicy }}\n%simagePullPolicy: {{ . }}\n{{- end }}\n",
+	"lines-pod":     optional(podFields(), ".Values"),
+	"lines-type":    optional([]string{"type"}, "(.Values.service)"),
+	"lines-service": optional([]string{"annotations"}, "(.Values.service)"),
+	"lines-noted":   entries("podAnnotations"),
+	"lines-labels":  entries("podLabels"),
+	"lines-watched": entries("monitoringLabels"),
+}
+
+// podFields are what pods may have besides.
+func podFields() []string {
+	return []string{"imagePullSecrets", "nodeSelector", "tolerations", "affinity", "priorityClassName"}
+}
+
+// optional are lines of fields that are there if a map of values has them. JSON is YAML, wherever it stands. The map may
+// be missing where somebody upgrades with the values of an earlier chart.
+func optional(fields []string, values string) (text string) {
+	for _, field := range fields {
+		text += "{{- with " + values + "." + field + " }}\n%s" + field + ": {{ toJson . }}\n{{- end }}\n"
+	}
+	return text
+}
+
+// entries are lines with what a map of the values has.
+func entries(name string) string {
+	return "{{- range $name, $value := .Values." + name + " }}\n%s{{ $name | quote }}: {{ $value | quote }}\n{{- end }}\n"
 }
 
 // template is a template of objects for when a condition holds. What of their settings is not among the defaults is so in
@@ -63,6 +92,11 @@ func template(variant, when string, objects []*yaml.Node, defaults []setting) ([
 			err = deployment(object)
 		case "PersistentVolumeClaim":
 			err = claim(object)
+		case "Service":
+			more(at(object, "metadata"), "service")
+			more(at(object, "spec"), "type")
+		case "ServiceMonitor", "PrometheusRule":
+			more(at(object, "metadata", "labels"), "watched")
 		case "NetworkPolicy":
 			err = appended(object, "egress", "spec", "egress")
 		}
@@ -146,12 +180,21 @@ func deployment(object *yaml.Node) error {
 	}
 	metadata.Content = append(metadata.Content, scalar("annotations"), &yaml.Node{Kind: yaml.MappingNode})
 	set(at(metadata, "annotations"), "checksum/config", mark+"checksum")
+	more(at(metadata, "annotations"), "noted")
+	more(at(metadata, "labels"), "labels")
+	for _, field := range podFields() {
+		if at(pod, "spec", field) != nil {
+			return fmt.Errorf("its pods have their own %s", field)
+		}
+	}
+	more(at(pod, "spec"), "pod")
 	containers := at(pod, "spec", "containers").Content
 	if len(containers) != 1 {
 		return fmt.Errorf("%d containers", len(containers))
 	}
 	c := containers[0]
 	set(c, "image", mark+"image")
+	more(c, "pull")
 	set(at(c, "envFrom").Content[0].Content[1], "name", Name)
 	for _, variable := range at(c, "env").Content {
 		if key := at(variable, "valueFrom", "secretKeyRef"); key != nil {
@@ -169,7 +212,7 @@ func deployment(object *yaml.Node) error {
 	resources := at(c, "resources")
 	resources.Content = slices.Concat([]*yaml.Node{scalar(mark + "lines-given"), text("")}, resources.Content,
 		[]*yaml.Node{scalar(mark + "lines-own"), text("")})
-	if err := appended(c, "mounts", "volumeMounts"); err != nil {
+	if err := errors.Join(appended(c, "mounts", "volumeMounts"), appended(c, "env", "env")); err != nil {
 		return err
 	}
 	return appended(pod, "volumes", "spec", "volumes")
@@ -188,9 +231,13 @@ func claim(object *yaml.Node) error {
 		return fmt.Errorf("it asks for no storage")
 	}
 	set(requests, "storage", mark+"size")
-	spec := at(object, "spec")
-	spec.Content = append(spec.Content, scalar(mark+"lines-class"), text(""))
+	more(at(object, "spec"), "class")
 	return nil
+}
+
+// more adds lines of a value to a map.
+func more(object *yaml.Node, name string) {
+	object.Content = append(object.Content, scalar(mark+"lines-"+name), text(""))
 }
 
 // appended adds lines of a value to a list.

@@ -110,9 +110,9 @@ func (g *GitHub) PullRequest(_ context.Context, repo github.Repo, number int) (*
 }
 
 // OpenPullRequests is as github.Client has it.
-func (g *GitHub) OpenPullRequests(_ context.Context, repo github.Repo) (list []github.PullRequest, _ error) {
+func (g *GitHub) OpenPullRequests(_ context.Context, repo github.Repo, base string) (list []github.PullRequest, _ error) {
 	for _, pr := range g.Pulls[repo.ID] {
-		if pr.State != "closed" {
+		if pr.State != "closed" && (base == "" || pr.BaseRef == base) {
 			list = append(list, *pr)
 		}
 	}
@@ -121,7 +121,7 @@ func (g *GitHub) OpenPullRequests(_ context.Context, repo github.Repo) (list []g
 
 // PullRequestsOfCommit is as github.Client has it.
 func (g *GitHub) PullRequestsOfCommit(ctx context.Context, repo github.Repo, sha string) (numbers []int, _ error) {
-	open, err := g.OpenPullRequests(ctx, repo)
+	open, err := g.OpenPullRequests(ctx, repo, "")
 	for _, pr := range open {
 		if pr.HeadSHA == sha {
 			numbers = append(numbers, pr.Number)

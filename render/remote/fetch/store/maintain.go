@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lintel-bot/lintel/render/tree/gitcmd"
@@ -38,7 +40,7 @@ func (s *Store) MakeRoom(ctx context.Context, limit int64) error {
 		return err
 	}
 	found, err := filepath.Glob(filepath.Join(s.GitDir(), "objects", "pack", "*.pack"))
-	if err != nil || (gone == 0 && len(found) <= packs) {
+	if err != nil || (gone == 0 && len(found) <= packs && !s.stale()) {
 		return err
 	}
 	// What nothing holds any more stays for a while: a check that runs may read it.
@@ -49,6 +51,37 @@ func (s *Store) MakeRoom(ctx context.Context, limit int64) error {
 		return fmt.Errorf("cleaning the store up: %w", err)
 	}
 	return nil
+}
+
+// Size is how many bytes the store takes, and how many of them are of what nothing holds any more. It goes when no check
+// can read it, whatever else is removed.
+func (s *Store) Size() (all, garbage int64) {
+	for _, f := range s.garbage() {
+		garbage += f.Size()
+	}
+	return size(s.o.Dir), garbage
+}
+
+// garbage are the files with objects that nothing holds any more. Git keeps them apart from the others, loose or in cruft
+// packs (git-gc(1)); all that arrives is in packs, but for a few folders until they are joined.
+func (s *Store) garbage() (list []fs.FileInfo) {
+	objects := filepath.Join(s.GitDir(), "objects")
+	loose, _ := filepath.Glob(filepath.Join(objects, "??", "*")) // the pattern is not malformed
+	cruft, _ := filepath.Glob(filepath.Join(objects, "pack", "*.mtimes"))
+	for i, path := range cruft {
+		cruft[i] = strings.TrimSuffix(path, ".mtimes") + ".pack"
+	}
+	for _, path := range append(loose, cruft...) {
+		if info, err := os.Stat(path); err == nil {
+			list = append(list, info)
+		}
+	}
+	return list
+}
+
+// stale reports whether git would remove some of the garbage.
+func (s *Store) stale() bool {
+	return slices.ContainsFunc(s.garbage(), func(f fs.FileInfo) bool { return time.Since(f.ModTime()) > s.o.Keep })
 }
 
 // Due reports whether Maintain has something to do.
@@ -107,15 +140,33 @@ func (s *Store) evict(limit int64) (gone int, err error) {
 		if unused < s.o.Keep || (unused < s.o.MaxAge && sum <= limit) {
 			continue
 		}
-		sum -= h.note.Bytes
-		gone++
-		problems = append(problems, s.Forget(h.key, h.note))
+		went, err := s.letGo(h)
+		if problems = append(problems, err); went {
+			sum -= h.note.Bytes
+			gone++
+		}
 	}
 	for _, key := range old {
 		problems = append(problems, ignoreGone(os.Remove(s.notePath(key))))
 	}
 	s.evictFiles(now, limit)
 	return gone, errors.Join(problems...)
+}
+
+// letGo forgets a thing, unless somebody gets it or has used it meanwhile, and reports whether it did.
+func (s *Store) letGo(h held) (bool, error) {
+	unlock, err := s.tryLock(h.key, false)
+	if errors.Is(err, errLocked) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer unlock()
+	if info, err := os.Stat(s.notePath(h.key)); err != nil || !info.ModTime().Equal(h.used) {
+		return false, ignoreGone(withoutPath(err))
+	}
+	return true, s.Forget(h.key, h.note)
 }
 
 // Forget removes the tree of a thing, and leaves what it was.

@@ -257,6 +257,43 @@ func TestMaintainWhileWriting(t *testing.T) {
 	all.Wait()
 }
 
+// What somebody gets at this moment, or used since the store was looked through, is not let go.
+func TestUsedMeanwhile(t *testing.T) {
+	c := newClock()
+	s := open(t, t.TempDir(), c, func(o *Options) { o.Keep = time.Hour })
+	key := Key("a")
+	keep(t, s, key, "x: 1")
+	seen := held{key: key, used: c.read()}
+	var err error
+	if seen.note, err = s.Note(key); err != nil {
+		t.Fatal(err)
+	}
+	c.pass(2 * time.Hour)
+	there := func() bool {
+		n, err := s.Note(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n.Tree != ""
+	}
+	unlock, err := s.Lock(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.MakeRoom(t.Context(), 0); err != nil || !there() {
+		t.Errorf("while it is fetched: %v, there %t", err, there())
+	}
+	unlock()
+	s.Used(key)
+	if went, err := s.letGo(seen); went || err != nil || !there() {
+		t.Errorf("used meanwhile: %t, %v, there %t", went, err, there())
+	}
+	c.pass(2 * time.Hour)
+	if err := s.MakeRoom(t.Context(), 0); err != nil || there() {
+		t.Errorf("unused: %v, there %t", err, there())
+	}
+}
+
 // What killed processes left is no hindrance, and goes in time.
 func TestLeftovers(t *testing.T) {
 	c, dir := newClock(), t.TempDir()
