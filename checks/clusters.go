@@ -117,6 +117,13 @@ func (o *outcome) tell(out *report.Report, seen map[string]bool) {
 	before := len(out.Findings)
 	o.rules.tell(out, seen)
 	o.answers.tell(out)
+	if whom := o.repo.settings.WhomAbove(); whom != nil {
+		for i, f := range out.Findings[before:] {
+			if o.repo.opensAbove(f) {
+				out.Findings[before+i].Approvers = whom
+			}
+		}
+	}
 	out.About = o.answers.why(out.About, o.rules.Policies)
 	if o.cluster != "" {
 		for i := range out.Findings[before:] {

@@ -147,6 +147,11 @@ func (r *repository) approvers(found *rules.Sources) func(e *engine.Exception) *
 	}
 }
 
+// opensAbove reports whether an exception to what a finding is of opens what is inherited.
+func (r *repository) opensAbove(f report.Finding) bool {
+	return r.inherits(f) || f.Policy == builtin.Policy && r.settings.Demands()
+}
+
 // inherits reports whether a finding is of a policy of the organisation.
 func (r *repository) inherits(f report.Finding) bool {
 	from := r.trees.Rules.Elsewhere.Defaults

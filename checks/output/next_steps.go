@@ -36,6 +36,22 @@ type step struct {
 	command string   // that helps, ours; may be empty
 }
 
+// deciding are those who decide about exceptions for what blocks: the repository's, then the organisation's.
+func deciding(r *report.Report) []*report.Approvers {
+	var own, above *report.Approvers
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		switch {
+		case standingOf(f) != blocking:
+		case f.Approvers != nil:
+			above = f.Approvers
+		default:
+			own = r.Approvers
+		}
+	}
+	return slices.DeleteFunc([]*report.Approvers{own, above}, func(a *report.Approvers) bool { return a == nil })
+}
+
 // steps says what has to be done for the check to succeed, the first thing first. where is where the findings stand;
 // button says that the reader has the button that drafts exceptions.
 func steps(r *report.Report, where string, button bool) (out []step) {
@@ -58,9 +74,15 @@ func steps(r *report.Report, where string, button bool) (out []step) {
 			next.words = append(next.words, "Draft exceptions", " writes a draft)")
 		}
 		next.words[len(next.words)-1] += " and have it approved"
-		if need := approverWords(r.Approvers); need != nil {
-			next.words[len(next.words)-1] += ": " + need[0]
-			next.words = append(next.words, need[1:]...)
+		for i, a := range deciding(r) {
+			between := ": "
+			if i > 0 {
+				between = ", for the organisation's policies "
+			}
+			if need := approverWords(a); need != nil {
+				next.words[len(next.words)-1] += between + need[0]
+				next.words = append(next.words, need[1:]...)
+			}
 		}
 		next.words[len(next.words)-1] += "."
 		if !button {

@@ -88,6 +88,9 @@ type Finding struct {
 	PolicyPath string     `json:"policyPath"`         // where the policy is written
 	PolicyLine int        `json:"policyLine"`         // of the rule, where it has one
 	Expected   string     `json:"expected,omitempty"` // what the rule asks of the field, as people say it
+	// Approvers decide about exceptions to the policy in place of the repository's: it is one of the organisation. Nil:
+	// the repository's do.
+	Approvers *Approvers `json:"approvers,omitempty"`
 
 	Suggestion *Suggestion `json:"suggestion,omitempty"` // what to write, where that is known
 }
