@@ -107,7 +107,7 @@ func (c *Checker) judge(ctx context.Context, change report.Change, s scope, k *k
 		Trees: s.repo.trees, Before: out.rules.before, After: out.rules.after, Now: change.Now,
 		Repository: change.Repository, Branches: change.Branches, Has: s.has, Graphs: &k.graphs, Renderings: &k.renderings,
 		Limit:   c.PreviewTime,
-		Objects: s.repo.objects, Secrets: s.pairs.secrets,
+		Objects: s.repo.objects, Secrets: s.pairs.secrets, Above: s.pairs.above, AboveAfter: s.pairs.above,
 	})
 	return out, err
 }

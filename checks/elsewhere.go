@@ -8,14 +8,18 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/builtin"
+	"github.com/lintel-bot/lintel/checks/declared"
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/engine/pattern"
+	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/remote"
+	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -59,6 +63,29 @@ func (r *repository) inherit(c diff.Commit, own *settings.Settings) (*settings.S
 	}
 	out, ignored := own.Inherit(from)
 	return out, ignored, nil
+}
+
+// above returns what the organisation's settings name as context, as a commit has it; nil where they name nothing, and
+// where they cannot be had, which is said where its policies are found.
+func (r *repository) above(c diff.Commit, s *settings.Settings, renderings *render.Cache) (*declared.Above, error) {
+	from := s.Inherits()
+	if from == nil || len(from.Context) == 0 {
+		return nil, nil
+	}
+	_, c, err := c.Elsewhere.Open(remote.Want{Kind: remote.Git, URL: c.Elsewhere.Defaults})
+	var failure *remote.Failure
+	if errors.Is(err, remote.ErrWanted) || errors.As(err, &failure) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	set, err := roots.Open(c.Tree, from.RootOptions(nil, nil), c.Elsewhere.Graph(r.trees.Rules.Elsewhere.Defaults))
+	if err != nil {
+		return nil, err
+	}
+	config := render.Config{Limits: from.Limits.Render(), Namespaced: kinds.HasNamespace, Cache: renderings}
+	return declared.NewAbove(set, render.New(set, config), from.Context), nil
 }
 
 // seek asks for what the rules of both sides are in, so that it is fetched with everything else.

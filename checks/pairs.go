@@ -34,6 +34,7 @@ type pairs struct {
 	clusters   func(roots.Root) []string // those of a root; nil: the settings know none
 	tip        *render.Renderer          // of the tip of the base branch
 	context    []string                  // files and folders that the settings name
+	above      *declared.Above           // what the organisation's settings name
 	notChecked []report.NotChecked
 	charts     int // how many of these are Helm charts
 	others     int // how many roots the change reaches that are not asked for
@@ -61,6 +62,10 @@ func pair(ctx context.Context, change report.Change, repo *repository, k *kept) 
 	}
 	if len(repo.settings.Clusters) > 0 {
 		out.clusters = clusters
+	}
+	var err error
+	if out.above, err = repo.above(t.Rules, repo.settings, &k.renderings); err != nil {
+		return nil, err
 	}
 	out.declared = out.objects(repo.settings.Context, nil)
 	chosen, err := only(t, change.Roots)
@@ -91,7 +96,7 @@ func pair(ctx context.Context, change report.Change, repo *repository, k *kept) 
 func (p *pairs) objects(named []string, in func(roots.Root) bool) *declared.Objects {
 	t := p.sides.Trees
 	d := declared.New(t.Head.Roots, p.sides.Head, named)
-	d.In, d.Secrets = in, p.secrets
+	d.In, d.Secrets, d.Above = in, p.secrets, p.above
 	if !p.sides.All && t.ProposesRules() {
 		d.Since(declared.New(t.Rules.Roots, p.tip, named), p.reached())
 	}

@@ -34,6 +34,14 @@ func (c *Checker) proposed(ctx context.Context, change report.Change, repo *repo
 		if err != nil {
 			return nil, err
 		}
+		above, err := repo.above(repo.trees.Rules, own.settings, &k.renderings)
+		if err != nil {
+			return nil, err
+		}
+		aboveAfter, err := repo.above(repo.trees.Head, own.proposed, &k.renderings)
+		if err != nil {
+			return nil, err
+		}
 		if !repo.trees.Head.Elsewhere.Instead.Met && !repo.trees.Rules.Elsewhere.Instead.Met {
 			continue
 		}
@@ -42,6 +50,7 @@ func (c *Checker) proposed(ctx context.Context, change report.Change, repo *repo
 			Trees: repo.trees, Before: before, After: after, Now: change.Now, Repository: change.Repository,
 			Branches: change.Branches, Has: has, Graphs: &k.graphs, Renderings: &k.renderings,
 			Limit: c.PreviewTime, Objects: repo.objects, Sources: sources, Secrets: secrets,
+			Above: above, AboveAfter: aboveAfter,
 		})
 		if err != nil {
 			return nil, err

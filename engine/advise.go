@@ -169,6 +169,7 @@ func (a *advisor) ask(object admission.Object, sheet *hint.Sheet) (fields []stri
 	with := *a.Evaluator
 	with.celEnv.Sheet = sheet
 	v := with.newReview(a.ctx, &request)
+	v.see(a.at.policy.Inherited)
 	v.sheet, v.prior = sheet, true // whether the old object violates it, too, is known
 	for _, p := range v.run(a.steps) {
 		if p.Outcome == Pass || p.Outcome == Skip || p.Mutation {

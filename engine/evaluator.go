@@ -32,7 +32,10 @@ type Evaluator struct {
 
 // layer is those of the steps that see each other's mutations: of the inherited policies, or of all others, which see
 // those of the inherited ones as well.
-type layer struct{ mutate, validate index }
+type layer struct {
+	inherited        bool
+	mutate, validate index
+}
 
 // boundStep is a step with the place of its policy in the set.
 type boundStep struct {
@@ -67,15 +70,18 @@ func (p *Policies) Bind(exceptions []*Exception, cluster admission.Cluster) *Eva
 			e.steps = append(e.steps, boundStep{part, i})
 		}
 	}
-	for _, steps := range [][]int{inherited, own} {
+	for i, steps := range [][]int{inherited, own} {
 		if len(steps) > 0 {
-			e.layers = append(e.layers, e.layer(steps))
+			e.layers = append(e.layers, e.layer(i == 0, steps))
 		}
 	}
 	return e
 }
 
-func (e *Evaluator) layer(steps []int) layer {
+// Inherits reports whether any of the policies is inherited.
+func (e *Evaluator) Inherits() bool { return len(e.layers) > 0 && e.layers[0].inherited }
+
+func (e *Evaluator) layer(inherited bool, steps []int) layer {
 	var validate, mutate []int
 	for _, i := range steps {
 		if e.steps[i].phase() == validates {
@@ -85,7 +91,7 @@ func (e *Evaluator) layer(steps []int) layer {
 		}
 	}
 	slices.SortStableFunc(mutate, func(a, b int) int { return int(e.steps[a].phase() - e.steps[b].phase()) })
-	return layer{newIndex(e.steps, mutate), newIndex(e.steps, validate)}
+	return layer{inherited, newIndex(e.steps, mutate), newIndex(e.steps, validate)}
 }
 
 // WithValues is the evaluator with variables that stand in for what a cluster would answer.
@@ -108,6 +114,7 @@ func (e *Evaluator) evaluate(v *review) []Result {
 	id := r.Identity()
 	var all []placed
 	for i, l := range e.layers {
+		v.see(l.inherited)
 		var first []placed
 		if mutating := l.mutate.of(id.Kind); len(mutating) > 0 && r.Object != nil {
 			first = v.run(mutating)
@@ -154,6 +161,10 @@ type review struct {
 	log     *trace.Log         // takes what is looked at, see Trace; nil mostly
 	traced  *traced            // where there is a log
 
+	inherited bool            // the cluster is looked at as inherited policies may
+	own       context.Context // while it is: the context of the others
+	ownPlace  admission.Place // likewise
+
 	results []placed // so far
 	policy  int      // whose turn it is
 	gate    gate
@@ -187,6 +198,25 @@ func (v *review) add(r Result) {
 	}
 }
 
+// see has what follows look at the cluster as inherited policies may, or as all others do.
+func (v *review) see(inherited bool) {
+	if inherited == v.inherited {
+		return
+	}
+	v.inherited = inherited
+	request := *v.request
+	if inherited {
+		v.own, v.ownPlace = v.ctx, request.Place
+		v.ctx = admission.InheritedView(v.ctx)
+		if request.Inherited != nil {
+			request.Place = *request.Inherited
+		}
+	} else {
+		v.ctx, request.Place = v.own, v.ownPlace
+	}
+	v.look(&request)
+}
+
 // same reports whether two objects are one.
 func same(a, b admission.Object) bool {
 	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
@@ -196,8 +226,12 @@ func same(a, b admission.Object) bool {
 func (v *review) after(patched admission.Object) {
 	request := *v.request
 	request.Object = patched
-	v.request = &request
-	v.target = match.NewTarget(v.request)
+	v.look(&request)
+}
+
+// look makes the review go on with another request.
+func (v *review) look(r *admission.Request) {
+	v.request, v.target = r, match.NewTarget(r)
 	v.vars, v.scope, v.places = nil, nil, nil
 }
 

@@ -365,7 +365,7 @@ func TestEnvironmentIsClean(t *testing.T) {
 			t.Errorf("%s leaks", name)
 		}
 	}
-	if want := []string{"GOMEMLIMIT", "GOTRACEBACK", "HOME", "LC_ALL", "TMPDIR", "TZ"}; !slices.Equal(names, want) {
+	if want := []string{"GOGC", "GOMEMLIMIT", "GOTRACEBACK", "HOME", "LC_ALL", "TMPDIR", "TZ"}; !slices.Equal(names, want) {
 		t.Errorf("environment %v, want %v", names, want)
 	}
 }

@@ -179,6 +179,7 @@ func goMemory(limit int64) int64 { return limit - limit/10 }
 // confine puts this process under its limits.
 func confine(s setup) error {
 	debug.SetMemoryLimit(goMemory(s.Memory))
+	// From here on garbage is collected; see environment.
 	debug.SetGCPercent(200) // a third of the time went into it; the limit has it done more often where memory is short
 	// A stack that grows is copied, so an eighth leaves room for both copies and what is on the heap; a
 	// runaway recursion then ends as what it is and not as lack of memory.

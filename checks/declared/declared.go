@@ -28,6 +28,8 @@ type Objects struct {
 	In func(roots.Root) bool
 	// Secrets takes the values of the Secrets that are looked up; nil: nobody does.
 	Secrets *mask.Values
+	// Above answers look-ups, too: in place of the settings' files those of inherited policies.
+	Above *Above
 
 	set      *roots.Set
 	renderer *render.Renderer
@@ -121,6 +123,12 @@ func (d *Objects) all(ctx context.Context, group, kind string) []entry {
 		return list
 	}
 	list := d.find(ctx, group, kind)
+	if above := d.Above.find(ctx, group, kind); d.tip == nil && len(above) > 0 {
+		list = slices.Concat(list, above)
+	}
+	if ctx.Err() == nil {
+		d.kinds[group+"/"+kind] = list
+	}
 	for _, e := range list {
 		d.Secrets.Object(e.object)
 	}
@@ -143,7 +151,6 @@ func (d *Objects) find(ctx context.Context, group, kind string) []entry {
 	name := d.keptAt(group, kind, reached)
 	if d.keeps {
 		if list, blind, ok := d.recall(name); ok {
-			d.kinds[group+"/"+kind] = list
 			for _, e := range blind {
 				if !slices.Contains(d.blind, e) {
 					d.blind = append(d.blind, e)
@@ -182,9 +189,6 @@ func (d *Objects) find(ctx context.Context, group, kind string) []entry {
 			blind = append(blind, d.unseen[root]...)
 		}
 		d.keep(name, keep, blind)
-	}
-	if ctx.Err() == nil {
-		d.kinds[group+"/"+kind] = list
 	}
 	return list
 }

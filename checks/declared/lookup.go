@@ -19,6 +19,7 @@ type entry struct {
 	object admission.Object
 	root   roots.Root
 	named  bool // by the settings' files, and not by a root
+	above  bool // by those of the organisation's settings
 }
 
 // view is what is declared of one kind, before the change or with it.
@@ -32,7 +33,7 @@ type view struct {
 // branch, and what it touches is answered as it was, too. touched are the roots that it reaches.
 func (d *Objects) Since(tip *Objects, touched []roots.Root) {
 	d.tip, d.touched = tip, map[roots.Root]bool{}
-	tip.In, tip.keeps, tip.Secrets = d.In, true, d.Secrets
+	tip.In, tip.keeps, tip.Secrets, tip.Above = d.In, true, d.Secrets, d.Above
 	for _, root := range touched {
 		d.touched[root] = true
 	}
@@ -50,7 +51,8 @@ type Lookups struct {
 
 type asking struct {
 	*Lookups
-	before bool // the change does not count
+	before    bool // the change does not count
+	inherited bool // an inherited policy asks
 }
 
 type askingKey struct{}
@@ -58,12 +60,12 @@ type askingKey struct{}
 // For returns a context in which look-ups are those of an object of a root, and what was looked up in it.
 func For(ctx context.Context, root roots.Root) (context.Context, *Lookups) {
 	l := &Lookups{root: root, altered: map[report.Resource]bool{}, differ: map[string]string{}}
-	return context.WithValue(ctx, askingKey{}, asking{l, false}), l
+	return context.WithValue(ctx, askingKey{}, asking{Lookups: l}), l
 }
 
 // Before returns a context in which the same look-ups are answered as before the change.
 func (l *Lookups) Before(ctx context.Context) context.Context {
-	return context.WithValue(ctx, askingKey{}, asking{l, true})
+	return context.WithValue(ctx, askingKey{}, asking{Lookups: l, before: true})
 }
 
 // Altered lists what was asked for and is another by the change, sorted.
@@ -94,11 +96,14 @@ func askingOf(ctx context.Context) asking {
 	if !ok {
 		a.Lookups = &Lookups{altered: map[report.Resource]bool{}, differ: map[string]string{}}
 	}
+	a.inherited = admission.IsInheritedView(ctx)
 	return a
 }
 
 // Get implements admission.Cluster. The root of the object that is judged answers first, then the files of the
-// settings, then other roots; where several of these differ, nobody knows.
+// settings, then other roots, then the files of the organisation's settings; where several of these differ, nobody
+// knows. For inherited policies those of the organisation answer first, and those of the repository's settings never:
+// what they say no cluster has to confirm.
 func (d *Objects) Get(ctx context.Context, group, kind, namespace, name string) (admission.Object, bool) {
 	a := askingOf(ctx)
 	was, now := d.seen(ctx, group, kind)
@@ -164,11 +169,15 @@ func (d *Objects) List(ctx context.Context, group, kind, namespace string) []adm
 
 // choose returns the object that answers, false where there is none or several differ.
 func (a asking) choose(candidates []entry) (admission.Object, bool) {
-	for _, mine := range []func(entry) bool{
-		func(e entry) bool { return !e.named && e.root == a.root },
-		func(e entry) bool { return e.named },
-		func(e entry) bool { return !e.named },
-	} {
+	own := func(e entry) bool { return !e.named && e.root == a.root }
+	named := func(e entry) bool { return e.named && !e.above }
+	other := func(e entry) bool { return !e.named }
+	above := func(e entry) bool { return e.above }
+	order := []func(entry) bool{own, named, other, above}
+	if a.inherited {
+		order = []func(entry) bool{above, own, other}
+	}
+	for _, mine := range order {
 		var found []entry
 		for _, e := range candidates {
 			if mine(e) && !slices.ContainsFunc(found, func(f entry) bool { return reflect.DeepEqual(f.object, e.object) }) {

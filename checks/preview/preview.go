@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lintel-bot/lintel/checks/builtin"
+	"github.com/lintel-bot/lintel/checks/declared"
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/mask"
 	"github.com/lintel-bot/lintel/checks/parallel"
@@ -52,6 +53,8 @@ type Input struct {
 	Objects       *tree.Objects   // of the repository
 	Sources       *remote.Sources // what was fetched from outside for the head; nil: what comes from there is not looked at
 	Secrets       *mask.Values    // takes the values of the Secrets that are looked at; nil: nobody does
+	Above         *declared.Above // what the organisation's settings name as context
+	AboveAfter    *declared.Above // as the merge leaves it
 }
 
 // Run previews the change of the rules; nil where it changes nothing. The problems are those of the check: proposed
@@ -63,6 +66,11 @@ func Run(ctx context.Context, in Input) (*report.Preview, []report.Problem, erro
 	if in.After != nil {
 		edits = rules.Compare(in.Before, in.After)
 		p.Settings = settings.Edits(in.Before.Settings, in.After.Settings)
+		if same, err := in.Above.Same(in.AboveAfter); err != nil {
+			return nil, nil, err
+		} else if !same {
+			edits.Everything()
+		}
 		if edits.Any() {
 			bad, err := previewRules(ctx, in, p, edits)
 			if err != nil {

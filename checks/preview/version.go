@@ -50,11 +50,16 @@ func newSide(in Input, set *rules.Ruleset, decision *exceptions.Decision, like *
 			Sources: in.Sources, Clusters: set.Settings.Rendered(set.Settings.Of(head.Roots))}
 		s.sides = &diff.Sides{Trees: &diff.Trees{Head: head}, Head: render.New(head.Roots, config), All: true}
 	}
-	if like != nil && s.sides == like.sides && slices.Equal(set.Settings.Context, like.rules.Settings.Context) {
+	above := in.Above
+	if like != nil {
+		above = in.AboveAfter
+	}
+	if like != nil && s.sides == like.sides && slices.Equal(set.Settings.Context, like.rules.Settings.Context) &&
+		above == in.Above {
 		s.declared = like.declared
 	} else {
 		s.declared = declared.New(s.sides.Trees.Head.Roots, s.sides.Head, set.Settings.Context)
-		s.declared.Secrets = in.Secrets
+		s.declared.Secrets, s.declared.Above = in.Secrets, above
 	}
 	s.checks = builtin.For(builtin.FactsOf(set.Settings, s.declared))
 	s.reviewer = s.reviewerWith(decision.Counting)

@@ -111,7 +111,7 @@ func (v *Reviewer) Review(ctx context.Context, p *diff.Pair) Answer {
 		before := v.User.Request(admission.Update)
 		before.Object, before.OldObject = old.Object, old.Object
 		if len(out.Altered) == 0 {
-			before.Namespace = request.Namespace
+			before.Place, before.Inherited = request.Place, request.Inherited
 		}
 		subject := builtin.Subject{Resource: old, Old: old, Root: p.Root}
 		out.Old = append(v.Evaluate(was, v.Counting, before), v.look(was, v.Counting, subject, before)...)
@@ -170,23 +170,32 @@ func (v *Reviewer) Request(p *diff.Pair) *admission.Request {
 // the repository, are looked up only for one that cannot be decided without; the request then has it.
 func (v *Reviewer) Evaluate(ctx context.Context, rules *engine.Evaluator, r *admission.Request) []engine.Result {
 	results := rules.Evaluate(ctx, r)
-	if r.Namespace != nil || !slices.ContainsFunc(results, Undecided) {
+	if r.Namespace != nil || r.Inherited != nil || !slices.ContainsFunc(results, Undecided) {
 		return results
 	}
+	place := v.place(ctx, r)
+	inherited := place
+	if rules.Inherits() {
+		inherited = v.place(admission.InheritedView(ctx), r)
+	}
+	if !place.Known() && !inherited.Known() {
+		return results
+	}
+	r.Place, r.Inherited = place, &inherited
+	return rules.Evaluate(ctx, r)
+}
+
+// place looks up what is declared about where the object of a request is.
+func (v *Reviewer) place(ctx context.Context, r *admission.Request) (p admission.Place) {
 	id := admission.IdentityOf(r.Subject())
 	if id.Namespace == "" {
-		if r.Unplaced(id) && kinds.DefinedClusterScoped(ctx, v.Cluster, id.Group, id.Kind) {
-			r.ClusterScoped = true
-			return rules.Evaluate(ctx, r)
-		}
-		return results
+		p.ClusterScoped = r.Unplaced(id) && kinds.DefinedClusterScoped(ctx, v.Cluster, id.Group, id.Kind)
+		return p
 	}
-	namespace, ok := v.Cluster.Get(ctx, "", "Namespace", "", id.Namespace)
-	if !ok {
-		return results
+	if namespace, ok := v.Cluster.Get(ctx, "", "Namespace", "", id.Namespace); ok {
+		p.Namespace = namespace
 	}
-	r.Namespace = namespace
-	return rules.Evaluate(ctx, r)
+	return p
 }
 
 // Undecided reports whether a result depends on what only the cluster has.

@@ -82,6 +82,9 @@ func Compare(before, after *Sources) *Edits {
 	return e
 }
 
+// Everything has all resources looked at: something else that rules read was edited.
+func (e *Edits) Everything() { e.all = true }
+
 // Any reports whether the resources have to be looked at.
 func (e *Edits) Any() bool { return e.all || len(e.names) > 0 }
 

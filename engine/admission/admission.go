@@ -52,12 +52,22 @@ type Request struct {
 	Roles        []string // "namespace:name", as Kyverno writes them
 	ClusterRoles []string
 
+	Place
+	// Inherited is Place as inherited policies may know it (see InheritedView); nil: there is no difference.
+	Inherited *Place
+}
+
+// Place is what the cluster knows of where the object of a request is.
+type Place struct {
 	// Namespace is the Namespace object the request is in, nil where the repository declares none.
 	Namespace Object
 	// ClusterScoped is set where the objects are known to be in no namespace, though little is known of their kind: a
 	// CustomResourceDefinition says so.
 	ClusterScoped bool
 }
+
+// Known reports whether anything is known.
+func (p Place) Known() bool { return p.Namespace != nil || p.ClusterScoped }
 
 // Unplaced reports whether an object of the request, which names no namespace, is in one that is not known.
 func (r *Request) Unplaced(id Identity) bool {
@@ -140,6 +150,17 @@ type Cluster interface {
 	// List returns the declared objects of a kind, of all namespaces where namespace is empty, in a fixed order.
 	List(ctx context.Context, group, kind, namespace string) []Object
 }
+
+type inheritedView struct{}
+
+// InheritedView returns a context in which a Cluster is asked for an inherited policy (see policy.Source). What counts
+// there is up to the Cluster: who must not loosen a policy must not answer for it either.
+func InheritedView(ctx context.Context) context.Context {
+	return context.WithValue(ctx, inheritedView{}, true)
+}
+
+// IsInheritedView reports whether a context is one of InheritedView.
+func IsInheritedView(ctx context.Context) bool { return ctx.Value(inheritedView{}) != nil }
 
 // NeedsNamespace says that a decision needs the namespace that an object comes to be in: nothing names it.
 func NeedsNamespace(id Identity) *NeedsClusterError {

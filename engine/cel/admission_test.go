@@ -178,7 +178,7 @@ func TestMatching(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := &admission.Request{Operation: admission.Create, Object: object(t, tt.object), SubResource: tt.sub,
-				Namespace: object(t, tt.namespace)}
+				Place: admission.Place{Namespace: object(t, tt.namespace)}}
 			if tt.operation == admission.Delete {
 				r.Operation, r.Object, r.OldObject = tt.operation, nil, r.Object
 			}

@@ -35,7 +35,7 @@ func TestExplainAgrees(t *testing.T) {
 	var targets []*Target
 	for _, r := range []*admission.Request{
 		{Operation: admission.Create, Object: pod("prod")},
-		{Operation: admission.Update, Object: pod("prod"), Namespace: namespace, UserInfo: devs},
+		{Operation: admission.Update, Object: pod("prod"), Place: admission.Place{Namespace: namespace}, UserInfo: devs},
 		{Operation: admission.Create, Object: pod("other"), UserInfo: admission.UserInfo{Username: "joe"}},
 		{Operation: admission.Create, Object: pod("other"), ClusterRoles: []string{"admin"}, Roles: []string{"prod:admin"}},
 		{Operation: admission.Create, Object: admission.Object{"apiVersion": "v1", "kind": "Namespace",

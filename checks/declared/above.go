@@ -1,0 +1,76 @@
+package declared
+
+import (
+	"context"
+	"maps"
+
+	"github.com/lintel-bot/lintel/checks/settings"
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/defaults"
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// Above are the manifests that the settings of an organisation name as context: they answer look-ups in each of its
+// repositories. A nil one has none. It is safe for concurrent use.
+type Above struct {
+	set      *roots.Set
+	renderer *render.Renderer
+	context  []string
+}
+
+// NewAbove returns the manifests in files and folders of the organisation's repository.
+func NewAbove(set *roots.Set, renderer *render.Renderer, named []string) *Above {
+	return &Above{set, renderer, named}
+}
+
+// Same reports whether two have the same files.
+func (a *Above) Same(b *Above) (bool, error) {
+	if a == b {
+		return true, nil
+	}
+	files, err := a.files()
+	if err != nil {
+		return false, err
+	}
+	others, err := b.files()
+	return maps.Equal(files, others), err
+}
+
+// files are the ids of all files, by path.
+func (a *Above) files() (map[string]string, error) {
+	files := map[string]string{}
+	if a == nil {
+		return files, nil
+	}
+	err := a.set.Tree().Walk(func(p string, e tree.Entry) error {
+		if settings.Under(p, a.context) {
+			files[p] = e.ID
+		}
+		return nil
+	})
+	return files, err
+}
+
+// find returns the objects of a kind.
+func (a *Above) find(ctx context.Context, group, kind string) (list []entry) {
+	if a == nil {
+		return nil
+	}
+	for _, p := range a.set.Mentions(kind) {
+		if ctx.Err() != nil || !settings.Under(p, a.context) {
+			continue
+		}
+		resources, _, _, err := a.renderer.Manifest(p)
+		if err != nil {
+			continue // who checks the organisation's repository says why
+		}
+		for _, r := range resources {
+			if id := admission.IdentityOf(r.Object); id.Kind == kind && id.Group == group {
+				list = append(list, entry{id: id, object: defaults.Apply(r.Object), named: true, above: true})
+			}
+		}
+	}
+	return list
+}
