@@ -85,8 +85,9 @@ func New(c Config) (*Mirrors, error) {
 		return nil, fmt.Errorf("the folder for mirrors: %w", err)
 	}
 	m := &Mirrors{dir: dir, client: c.Client, git: runner{path: git, home: dir}, maxBytes: cmp.Or(c.MaxBytes, 4<<30),
-		totalBytes: c.TotalBytes, busy: cmp.Or(c.Busy, time.Hour), timeout: cmp.Or(c.Timeout, 10*time.Minute), http: cmp.Or(c.HTTP, http.DefaultTransport),
-		now: c.Now, locks: map[int64]chan struct{}{}, repos: map[string]github.Repo{}, sizes: map[string]int64{}}
+		totalBytes: c.TotalBytes, busy: cmp.Or(c.Busy, time.Hour), timeout: cmp.Or(c.Timeout, 10*time.Minute),
+		http: cmp.Or(c.HTTP, http.DefaultTransport),
+		now:  c.Now, locks: map[int64]chan struct{}{}, repos: map[string]github.Repo{}, sizes: map[string]int64{}}
 	if m.now == nil {
 		m.now = time.Now
 	}
