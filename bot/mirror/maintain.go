@@ -14,12 +14,8 @@ import (
 	"github.com/lintel-bot/lintel/bot/datadir"
 )
 
-const (
-	// packs is how many packs a mirror may have before Maintain joins them: each fetch adds one or two.
-	packs = 30
-	// busy is for how long after its last use a mirror is not removed to make room: a check may read it.
-	busy = time.Hour
-)
+// packs is how many packs a mirror may have before Maintain joins them: each fetch adds one or two.
+const packs = 30
 
 // kept is a mirror on disk.
 type kept struct {
@@ -136,7 +132,7 @@ func (m *Mirrors) evict(k kept) (gone bool, err error) {
 		return false, err
 	}
 	defer unlock()
-	if info, err := os.Stat(filepath.Join(k.dir, usedFile)); err == nil && info.ModTime().After(m.now().Add(-busy)) {
+	if info, err := os.Stat(filepath.Join(k.dir, usedFile)); err == nil && info.ModTime().After(m.now().Add(-m.busy)) {
 		return false, nil
 	}
 	err = os.RemoveAll(k.dir)

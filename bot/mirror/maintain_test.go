@@ -48,18 +48,22 @@ func TestMakeRoom(t *testing.T) {
 		locked  int64
 		left    []int64
 		fetches int64 // this one, in place of upkeep
+		busy    time.Duration
 	}{
 		"all fit": {used: ages{1: 3 * time.Hour, 2: 2 * time.Hour}, room: 2, left: []int64{1, 2}},
 		"the oldest goes": {used: ages{1: 2 * time.Hour, 2: 4 * time.Hour, 3: 3 * time.Hour}, room: 2,
 			left: []int64{1, 3}},
-		"two go":            {used: ages{1: 2 * time.Hour, 2: 4 * time.Hour, 3: 3 * time.Hour}, room: 1, left: []int64{1}},
-		"one is locked":     {used: ages{1: 2 * time.Hour, 2: 4 * time.Hour}, room: 1, locked: 2, left: []int64{2}},
-		"one was just read": {used: ages{1: 50 * time.Minute, 2: 55 * time.Minute, 3: 2 * time.Hour}, left: []int64{1, 2}},
-		"after a fetch":     {used: ages{1: 3 * time.Hour, 2: 2 * time.Hour}, room: 2, fetches: 3, left: []int64{2, 3}},
+		"two go":             {used: ages{1: 2 * time.Hour, 2: 4 * time.Hour, 3: 3 * time.Hour}, room: 1, left: []int64{1}},
+		"one is locked":      {used: ages{1: 2 * time.Hour, 2: 4 * time.Hour}, room: 1, locked: 2, left: []int64{2}},
+		"one was just read":  {used: ages{1: 50 * time.Minute, 2: 55 * time.Minute, 3: 2 * time.Hour}, left: []int64{1, 2}},
+		"a check takes long": {used: ages{1: 3 * time.Hour, 2: 5 * time.Hour}, busy: 4 * time.Hour, left: []int64{1}},
+		"after a fetch":      {used: ages{1: 3 * time.Hour, 2: 2 * time.Hour}, room: 2, fetches: 3, left: []int64{2, 3}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := day
-			m := s.mirrors(func(c *Config) { c.Now = func() time.Time { return now } })
+			m := s.mirrors(func(config *Config) {
+				config.Now, config.Busy = func() time.Time { return now }, c.busy
+			})
 			var size int64
 			for id, ago := range c.used {
 				now = day.Add(-ago)

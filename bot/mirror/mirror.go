@@ -39,8 +39,9 @@ type Config struct {
 	Client   Client // required
 	MaxBytes int64  // size of one mirror on disk at which a fetch is stopped; 0: 4 GiB
 	// TotalBytes is how much all mirrors may take, also while one is fetched; those that were used longest ago go first,
-	// and none that was used within the hour. 0: any amount.
+	// and none that was used within Busy. 0: any amount.
 	TotalBytes int64
+	Busy       time.Duration     // what a check takes at most that reads a mirror; 0: an hour
 	Timeout    time.Duration     // of one git process that uses the network; 0: 10 minutes
 	HTTP       http.RoundTripper // for finding out why a fetch failed; nil: http.DefaultTransport
 	Now        func() time.Time  // nil: time.Now
@@ -53,6 +54,7 @@ type Mirrors struct {
 	git        runner
 	maxBytes   int64
 	totalBytes int64
+	busy       time.Duration
 	timeout    time.Duration
 	http       http.RoundTripper
 	now        func() time.Time
@@ -83,8 +85,9 @@ func New(c Config) (*Mirrors, error) {
 		return nil, fmt.Errorf("the folder for mirrors: %w", err)
 	}
 	m := &Mirrors{dir: dir, client: c.Client, git: runner{path: git, home: dir}, maxBytes: cmp.Or(c.MaxBytes, 4<<30),
-		totalBytes: c.TotalBytes, timeout: cmp.Or(c.Timeout, 10*time.Minute), http: cmp.Or(c.HTTP, http.DefaultTransport),
-		now: c.Now, locks: map[int64]chan struct{}{}, repos: map[string]github.Repo{}, sizes: map[string]int64{}}
+		totalBytes: c.TotalBytes, busy: cmp.Or(c.Busy, time.Hour), timeout: cmp.Or(c.Timeout, 10*time.Minute),
+		http: cmp.Or(c.HTTP, http.DefaultTransport),
+		now:  c.Now, locks: map[int64]chan struct{}{}, repos: map[string]github.Repo{}, sizes: map[string]int64{}}
 	if m.now == nil {
 		m.now = time.Now
 	}

@@ -42,6 +42,7 @@ type Config struct {
 	Dir string // where the stores are
 	// MaxBytes is how much all stores may take; what was not used for longest goes first. 0: each has a limit of its own.
 	MaxBytes int64
+	Keep     time.Duration  // what was used since then stays whatever the limit: a check may read it. 0: 2 hours
 	Client   Client         // required
 	Policy   *policy.Policy // the operator's; nil: policy.Default()
 	// Budget is for all that one check waits for, and half of it for one thing; 0: 5 minutes.
@@ -148,7 +149,7 @@ func (s *Supply) store(ctx context.Context, installation int64) (*store.Store, e
 			return kept, nil
 		}
 	}
-	kept, err := store.Open(ctx, store.Options{Dir: s.dir(installation)})
+	kept, err := store.Open(ctx, store.Options{Dir: s.dir(installation), Keep: s.c.Keep})
 	if err != nil {
 		return nil, datadir.WithoutPath(err)
 	}

@@ -240,7 +240,7 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *queue.Qu
 	}
 	repositories, cache := filepath.Join(dataDir, "mirrors"), filepath.Join(dataDir, "cache")
 	mirrors, err := mirror.New(mirror.Config{Dir: repositories, Client: app.client, MaxBytes: int64(o.disk.mirror),
-		TotalBytes: int64(o.disk.mirrors)})
+		TotalBytes: int64(o.disk.mirrors), Busy: max(time.Hour, o.reading())})
 	if err != nil {
 		return nil, nil, fmt.Errorf("LINTEL_DATA_DIR cannot be used: %w", err)
 	}

@@ -38,8 +38,12 @@ func (s *stocks) sizes() map[string]int64 {
 // supply is what gets things from outside, as LINTEL_SOURCES has it.
 func (o *serveOptions) supply(dataDir string, app *identity, log *slog.Logger) (*supply.Supply, error) {
 	return supply.New(supply.Config{Dir: filepath.Join(dataDir, "sources"), Client: app.client, Policy: o.rules,
-		Budget: o.checkTimeout, MaxBytes: int64(o.disk.sources), Log: log})
+		Budget: o.checkTimeout, MaxBytes: int64(o.disk.sources), Keep: max(2*time.Hour, o.reading()), Log: log})
 }
+
+// reading is what a check takes at most that reads what is kept: it is inspected, fetched for, done twice, and goes on when
+// something was absent.
+func (o *serveOptions) reading() time.Duration { return 6 * o.checkTimeout }
 
 // owned returns the folders that the checks of a repository may use, named as bot.Worker does: sandbox.Config.Owned. They
 // read its mirror and what its installation fetched, and write its cache.

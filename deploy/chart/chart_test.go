@@ -54,6 +54,23 @@ func (p packed) rendered(t *testing.T, values string) (map[string]object, error)
 
 func (p packed) renderedBy(t *testing.T, by engine.Engine, values, namespace string) (map[string]object, error) {
 	t.Helper()
+	texts, err := p.texts(t, by, values, namespace)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]object{}
+	for name, text := range texts {
+		if strings.HasSuffix(name, "NOTES.txt") {
+			continue
+		}
+		add(t, all, text)
+	}
+	return all, nil
+}
+
+// texts are what Helm makes of each file.
+func (p packed) texts(t *testing.T, by engine.Engine, values, namespace string) (map[string]string, error) {
+	t.Helper()
 	c, err := loader.LoadArchive(bytes.NewReader(p))
 	if err != nil {
 		t.Fatal(err)
@@ -70,18 +87,7 @@ func (p packed) renderedBy(t *testing.T, by engine.Engine, values, namespace str
 	if err != nil {
 		return nil, err
 	}
-	texts, err := by.RenderWithContext(t.Context(), c, top)
-	if err != nil {
-		return nil, err
-	}
-	all := map[string]object{}
-	for name, text := range texts {
-		if strings.HasSuffix(name, "NOTES.txt") {
-			continue
-		}
-		add(t, all, text)
-	}
-	return all, nil
+	return by.RenderWithContext(t.Context(), c, top)
 }
 
 func add(t *testing.T, all map[string]object, text string) {
@@ -275,6 +281,24 @@ func TestSchemaOfValues(t *testing.T) {
 		"{ingress: {enabled: true}, publicURL: 'https://example.com/lintel'}"} {
 		if _, err := p.rendered(t, values); err == nil {
 			t.Errorf("%q is taken", values)
+		}
+	}
+}
+
+// Who installs the chart is told what is still to be done, and nothing else.
+func TestNotes(t *testing.T) {
+	p := pack(t)
+	for values, want := range map[string]string{
+		"": "Lintel needs the secret lintel in the namespace ns, and config.LINTEL_GITHUB_APP_ID.\nRoute /webhook to the service lintel.",
+		"{publicURL: 'https://a.example'}": "Lintel needs the secret lintel in the namespace ns, and config.LINTEL_GITHUB_APP_ID.\n" +
+			"Route /webhook, and for pages /r/, /o/, /static/ and /auth/, to the service lintel.",
+		"register: true": "The link that registers the App: kubectl -n ns logs deploy/lintel\n" +
+			"Route /webhook to the service lintel, and /setup until the App exists.",
+		"{register: true, publicURL: 'https://a.example', ingress: {enabled: true}}": "The link that registers the App: kubectl -n ns logs deploy/lintel",
+	} {
+		texts, err := p.texts(t, engine.Engine{Strict: true}, values, "ns")
+		if got := strings.TrimSpace(texts["lintel/templates/NOTES.txt"]); err != nil || got != want {
+			t.Errorf("%q: %v\n%s", values, err, got)
 		}
 	}
 }

@@ -18,6 +18,12 @@ type File struct {
 // WriteFiles writes files as a tree that key holds, and returns its object id. A later file replaces an earlier one of
 // the same name.
 func (s *Store) WriteFiles(ctx context.Context, key string, files []File) (tree string, err error) {
+	// Git writes no object that the store has: it must not go before it is held.
+	unlock, err := s.using(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
 	scratch, err := s.Scratch()
 	if err != nil {
 		return "", err

@@ -257,6 +257,35 @@ func TestMaintainWhileWriting(t *testing.T) {
 	all.Wait()
 }
 
+// While somebody cleans up nothing is written that may rest on what goes at that moment, such as the same files again.
+func TestNothingIsWrittenWhileCleaning(t *testing.T) {
+	s := open(t, t.TempDir(), newClock())
+	ran, git := filepath.Join(t.TempDir(), "ran"), s.git
+	script := fmt.Sprintf("#!/bin/sh\n: > %q\nexec %q \"$@\"\n", ran, git)
+	s.git = filepath.Join(t.TempDir(), "git")
+	if err := os.WriteFile(s.git, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	unlock, err := s.wait(t.Context(), cleaning, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	brief, cancel := context.WithTimeout(t.Context(), 2*lockPoll)
+	defer cancel()
+	write := func(ctx context.Context) (wrote bool, err error) {
+		_, err = s.WriteFiles(ctx, Key("a"), []File{{Name: "a", Data: []byte("x")}})
+		_, missing := os.Stat(ran)
+		return missing == nil, err
+	}
+	if wrote, err := write(brief); wrote || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("written: %t, %v", wrote, err)
+	}
+	unlock()
+	if wrote, err := write(t.Context()); !wrote || err != nil {
+		t.Errorf("afterwards: %t, %v", wrote, err)
+	}
+}
+
 // What somebody gets at this moment, or used since the store was looked through, is not let go.
 func TestUsedMeanwhile(t *testing.T) {
 	c := newClock()
