@@ -53,4 +53,6 @@ func (t trial) Read(name string) ([]byte, error) {
 
 func (t trial) Kustomization(dir string) (*kustomization.File, error) { return t.kustomization(dir) }
 
+func (t trial) Unrestricted() bool { return t.set.Unrestricted() }
+
 func (t trial) Lookup(name string) (string, tree.Entry, error) { return t.lookup(name) }

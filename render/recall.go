@@ -79,7 +79,8 @@ func (v *version) parts() []*[]byte { return []*[]byte{&v.head, &v.objects, &v.p
 // rememberedAt returns under which names the renderings of a root are remembered: those of all objects of Argo CD and
 // Flux that deploy a folder in the same way are one.
 func (r *Renderer) rememberedAt(root roots.Root) (scope, name string) {
-	scope = r.cache.Disk.Scope("render", r.cache.Repository, fmt.Sprint(r.limits, r.tree.BlobLimit(), r.outside.sources != nil))
+	scope = r.cache.Disk.Scope("render", r.cache.Repository, fmt.Sprint(r.limits, r.tree.BlobLimit(), r.outside.sources != nil,
+		r.set.Unrestricted()))
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %v %t %q", root.Path, root.Kind, root.Object != "", r.set.Digest(root)))
 	return scope, hex.EncodeToString(sum[:16])
 }

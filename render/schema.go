@@ -5,6 +5,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/types"
 
 	"github.com/lintel-bot/lintel/render/kubeschema"
 )
@@ -34,7 +35,11 @@ func build(fsys *fileSystem, dir string) (nodes []*yaml.Node, err error) {
 			nodes, err = nil, errCrashed
 		}
 	}()
-	result, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(fsys, place(dir))
+	options := krusty.MakeDefaultOptions()
+	if fsys.renderer.set.Unrestricted() {
+		options.LoadRestrictions = types.LoadRestrictionsNone
+	}
+	result, err := krusty.MakeKustomizer(options).Run(fsys, place(dir))
 	if err != nil {
 		return nil, err
 	}

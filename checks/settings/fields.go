@@ -49,6 +49,10 @@ func Fields() []Field {
 			"front from the top of the repository."},
 		{Path: "charts[].name", Text: "Name of the release. Default: that of the folder.", Pattern: releaseName.String()},
 		{Path: "charts[].namespace", Text: "Namespace that it is installed in."},
+		{Path: "kustomize", Text: "What whoever deploys kustomizations tells kustomize."},
+		{Path: "kustomize.loadRestrictor", Text: "Which files a kustomization may name besides those below its folder: none, or with " +
+			"LoadRestrictionsNone all of the repository, as in a repository with objects of Flux, which builds so.",
+			Default: LoadRestrictionsRootOnly},
 		{Path: "context", Text: "Files, folders or globs with manifests that policies may look up though they are not deployed " +
 			"from here. They are read from the base branch."},
 		{Path: "identities", Text: "Accounts of GitHub as users of the cluster, each in system:authenticated besides."},

@@ -133,6 +133,11 @@ func words(s SchemaNode, list ...any) SchemaNode {
 // Shape is that of Shaped.
 func (Mode) Shape(s SchemaNode) SchemaNode { return words(s, ModeEnforce, ModeAdvisory) }
 
+// Shape is that of Shaped.
+func (LoadRestrictor) Shape(s SchemaNode) SchemaNode {
+	return words(s, LoadRestrictionsRootOnly, LoadRestrictionsNone)
+}
+
 // Shape is that of Shaped. Fields may say more of a single check.
 func (Level) Shape(s SchemaNode) SchemaNode {
 	s["description"], s["default"] = "What the check does with what it finds.", LevelWarn

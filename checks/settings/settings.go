@@ -34,6 +34,7 @@ type Settings struct {
 	Approvers  Approvers  `yaml:"approvers"`
 	Roots      Roots      `yaml:"roots"`
 	Charts     []Chart    `yaml:"charts"`
+	Kustomize  Kustomize  `yaml:"kustomize"`
 	Context    []string   `yaml:"context"` // files with objects that policies may look up beyond what is deployed
 	Identities Identities `yaml:"identities"`
 	Block      Block      `yaml:"block"`
@@ -66,7 +67,8 @@ const (
 )
 
 // Default returns the settings of a repository that has none.
-func Default() *Settings { return &Settings{Unrendered: UnrenderedNeutral, Mode: ModeEnforce} }
+func Default() *Settings { return &Settings{Unrendered: UnrenderedNeutral, Mode: ModeEnforce,
+	Kustomize: Kustomize{LoadRestrictionsRootOnly}} }
 
 // Approvers say whose review makes an exception count.
 type Approvers struct {
@@ -81,6 +83,21 @@ type Roots struct {
 	Include []string `yaml:"include"`
 	Exclude []string `yaml:"exclude"`
 }
+
+// Kustomize is what whoever deploys kustomizations tells kustomize.
+type Kustomize struct {
+	LoadRestrictor LoadRestrictor `yaml:"loadRestrictor"`
+}
+
+// LoadRestrictor says which files a kustomization may name, as kustomize's flag of this name does
+// (https://kubectl.docs.kubernetes.io/references/kustomize/cmd/build/).
+type LoadRestrictor string
+
+// The restrictions. What Flux builds has none, whatever the settings say.
+const (
+	LoadRestrictionsRootOnly LoadRestrictor = "LoadRestrictionsRootOnly" // those below its folder; the default
+	LoadRestrictionsNone     LoadRestrictor = "LoadRestrictionsNone"     // all of the repository
+)
 
 // Identities map accounts of the hosting side to users of the cluster.
 type Identities struct {
@@ -110,12 +127,14 @@ func (s *Settings) RootOptions(repository, branches []string) roots.Options {
 	return roots.Options{
 		Include: s.Roots.Include, Exclude: s.Roots.Exclude, Limits: s.Limits.Render().Source,
 		Marks: engine.RuleMarks(), Charts: s.ChartEntries(), Repository: repository, Branches: branches,
+		Unrestricted: s.Kustomize.LoadRestrictor == LoadRestrictionsNone,
 	}
 }
 
 // SameRoots reports whether other settings give the same roots.
 func (s *Settings) SameRoots(other *Settings) bool {
-	return reflect.DeepEqual(s.Roots, other.Roots) && reflect.DeepEqual(s.Charts, other.Charts) && s.Limits == other.Limits
+	return reflect.DeepEqual(s.Roots, other.Roots) && reflect.DeepEqual(s.Charts, other.Charts) && s.Limits == other.Limits &&
+		s.Kustomize == other.Kustomize
 }
 
 // Whom returns who may approve exceptions, defaults filled in.
@@ -194,6 +213,14 @@ func (s *Settings) judge(written *yaml.Node) (problems []report.Problem) {
 	case ModeEnforce, ModeAdvisory:
 	default:
 		fail(string(s.Mode), "mode", "%q is not known: write enforce or advisory", s.Mode)
+	}
+	switch r := &s.Kustomize.LoadRestrictor; *r {
+	case "":
+		*r = LoadRestrictionsRootOnly
+	case LoadRestrictionsRootOnly, LoadRestrictionsNone:
+	default:
+		fail(string(*r), "kustomize.loadRestrictor", "%q is not known: write %s or %s", *r, LoadRestrictionsRootOnly,
+			LoadRestrictionsNone)
 	}
 	switch s.Unrendered {
 	case "":

@@ -62,13 +62,15 @@ func said(file string, at *yaml.Node, message string) []source.Error {
 	return []source.Error{{Path: file, Line: at.Line, Column: at.Column, Message: message}}
 }
 
-// outside refuses a file that is not below the folder of the kustomization: kustomize reads no other.
+// outside refuses a file that is not below the folder of the kustomization: kustomize reads no other, unless it is told
+// to.
 func (c culprit) outside(at *yaml.Node, real string) []source.Error {
-	if c.file.Dir == "." || strings.HasPrefix(real, c.file.Dir+"/") {
+	if c.unrestricted || c.file.Dir == "." || strings.HasPrefix(real, c.file.Dir+"/") {
 		return nil
 	}
 	return c.says(at, "%s is not in or below the folder of this kustomization, and kustomize reads no files elsewhere: "+
-		"move it here, or give its folder a kustomization and list that folder", real)
+		"move it here, give its folder a kustomization and list that folder, or allow it (kustomize.loadRestrictor in "+
+		".lintel.yaml)", real)
 }
 
 // replicas says why a count reaches nothing.

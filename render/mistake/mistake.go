@@ -34,6 +34,8 @@ type Repository interface {
 	Kustomization(dir string) (*kustomization.File, error)
 	// Lookup resolves the links of a path and returns what is there.
 	Lookup(name string) (real string, _ tree.Entry, _ error)
+	// Unrestricted reports whether kustomizations may read files that are not below their folders.
+	Unrestricted() bool
 }
 
 // Finder finds the mistakes of the kustomizations of one tree. It is safe for concurrent use, and remembers what it

@@ -78,12 +78,14 @@ var broken = []struct{ name, archive, want string }{
 	{"file of another folder", "-- app/kustomization.yaml --\nresources:\n- web.yaml\n- ../shared/a.yaml\n" +
 		"-- shared/a.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n" + web,
 		"app/kustomization.yaml:3: resources: shared/a.yaml is not in or below the folder of this kustomization, and " +
-			"kustomize reads no files elsewhere: move it here, or give its folder a kustomization and list that folder"},
+			"kustomize reads no files elsewhere: move it here, give its folder a kustomization and list that folder, or allow it " +
+			"(kustomize.loadRestrictor in .lintel.yaml)"},
 	{"patch of another folder", "-- app/kustomization.yaml --\nresources: [web.yaml]\npatches:\n- path: " +
 		"../shared/p.yaml\n" +
 		"-- shared/p.yaml --\n" + webPatch + web,
 		"app/kustomization.yaml:3: patches: shared/p.yaml is not in or below the folder of this kustomization, and " +
-			"kustomize reads no files elsewhere: move it here, or give its folder a kustomization and list that folder"},
+			"kustomize reads no files elsewhere: move it here, give its folder a kustomization and list that folder, or allow it " +
+			"(kustomize.loadRestrictor in .lintel.yaml)"},
 	{"a kustomization as a file", "-- app/kustomization.yaml --\nresources:\n- ../base/kustomization.yaml\n" +
 		"-- base/kustomization.yaml --\nresources: [a.yaml]\n-- base/a.yaml --\napiVersion: v1\nkind: ConfigMap\n" +
 		"metadata: {name: a}\n",

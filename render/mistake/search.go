@@ -120,6 +120,8 @@ type culprit struct {
 	before  []entry      // those that come before it
 	objects []*yaml.Node // what is built without it and what comes later
 	failure error        // with it
+
+	unrestricted bool // files may be anywhere
 }
 
 // culprit finds the first entry with which the build fails, all that come later left out.
@@ -135,7 +137,7 @@ func (s *search) culprit(f *kustomization.File, list []entry) (culprit, bool) {
 	if !ok {
 		return culprit{}, false
 	}
-	return culprit{list[n-1], f, list[:n-1], objects[n-1], failures[n]}, true
+	return culprit{list[n-1], f, list[:n-1], objects[n-1], failures[n], s.repo.Unrestricted()}, true
 }
 
 // first returns the smallest n from 1 to most with which a build fails. It is not ok where it fails with none or

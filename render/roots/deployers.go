@@ -21,6 +21,7 @@ const deployers = "deployer"
 const (
 	anyFolder   = "\x00any"         // all such files
 	anywhere    = "\x00anywhere"    // which folders the file's objects deploy cannot be told from its text
+	ofFlux      = "\x00flux"        // there are objects of Flux among them
 	substituted = "\x00substituted" // the file's objects replace variables by what others hold
 	naming      = "\x00naming "     // and a name: the file's objects read an object of this name; without one: of any
 )
@@ -53,6 +54,7 @@ func noteDeployer(file string, n *yaml.Node, note func(string)) {
 	switch {
 	case group == "argoproj.io" && (kind == "Application" || kind == "ApplicationSet"):
 	case group == "kustomize.toolkit.fluxcd.io" && kind == "Kustomization":
+		note(ofFlux)
 		_, spec := source.Field(n, "spec")
 		_, ref := source.Field(spec, "sourceRef")
 		unclear = source.Text(ref, "kind") == "ExternalArtifact" // it says which folder of it is one of the repository
@@ -109,6 +111,7 @@ func noteDeployer(file string, n *yaml.Node, note func(string)) {
 // its values, or what says where it comes from.
 func noteRelease(n *yaml.Node, note func(string)) {
 	note(anyFolder)
+	note(ofFlux)
 	_, spec := source.Field(n, "spec")
 	_, template := source.Field(spec, "chart")
 	_, chart := source.Field(template, "spec")

@@ -39,6 +39,8 @@ type Options struct {
 	Repository []string
 	// Branches are the names of the branch that the tree is a state of; see gitops.RepoHint.
 	Branches []string
+	// Unrestricted has kustomizations read files that are not below their folders, see Set.Unrestricted.
+	Unrestricted bool
 }
 
 // Set is the roots of one tree, with the index of what its files refer to. It is safe for concurrent use, and good for
@@ -49,6 +51,8 @@ type Set struct {
 	filter   *filter
 	limits   source.Limits
 	deploys  bool // there are objects of Argo CD or Flux
+	// unrestricted: see Unrestricted.
+	unrestricted bool
 	contents contents
 	builds   builds
 	unnoted  unnoted
@@ -88,12 +92,18 @@ func newSet(g *graph.Graph, o Options) (*Set, error) {
 	s := &Set{Graph: g, options: describe(o), filter: f, limits: o.Limits}
 	s.deploys = len(o.Charts) > 0 || len(g.Noted(deployers, anyFolder)) > 0 || len(g.Odd()) > 0 ||
 		len(s.linkedDeployers()) > 0
+	s.unrestricted = o.Unrestricted || len(g.Noted(deployers, ofFlux)) > 0
 	s.deployed = &deployments{set: s, repo: gitops.RepoHint{URLs: o.Repository, Branches: o.Branches},
 		limits: gitops.Limits{Source: o.Limits},
 		read:   map[string]bool{}, rendered: map[string]rendered{}, added: map[Root]bool{}, followed: map[string]bool{},
 		byPath: map[string][]*Deployment{}, byID: map[string]*Deployment{}}
 	return s, nil
 }
+
+// Unrestricted reports whether kustomizations of the tree are built with LoadRestrictionsNone: they may read files of
+// the repository that are not below their folders. Flux builds so, whatever it builds
+// (https://fluxcd.io/flux/components/kustomize/kustomizations/); kustomize itself and Argo CD do when they are told to.
+func (s *Set) Unrestricted() bool { return s.unrestricted }
 
 // Options tells sets that were opened with different options apart, in text.
 func (s *Set) Options() string { return s.options }
