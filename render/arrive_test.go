@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -47,6 +48,17 @@ spec:
   values: {replicas: "${REPLICAS:=1}"}
 `
 
+const cluster = `
+-- flux/cluster.yaml --
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: cluster, namespace: flux-system}
+spec:
+  path: ./flux
+  sourceRef: {kind: GitRepository, name: fleet}
+  postBuild: {substitute: {SITE: home}}
+`
+
 const webChart = `apiVersion: v1
 kind: ConfigMap
 metadata: {name: web, namespace: {{ .Release.Namespace }}}
@@ -80,6 +92,23 @@ func TestObjectsAsTheyArrive(t *testing.T) {
 			options: roots.Options{Exclude: []string{"old", "old/**"}},
 			want: "FluxKustomization/flux-system/apps; HelmRelease/prod/web web prod 3; HelmRelease/web web default " +
 				"${REPLICAS:=1}; apps; flux"},
+		"the first object is among what it deploys": {archive: fluxSource + cluster + strings.Replace(fluxApps, "FILE",
+			"flux/apps.yaml", 1) + chartOf("web", webChart),
+			want: "FluxKustomization/flux-system/apps; FluxKustomization/flux-system/cluster; HelmRelease/prod/web web prod 3"},
+		"the first object is among what it deploys, and patched": {archive: fluxSource + cluster + `  patches: [{target: {kind: Kustomization},
+    patch: '[{"op": "add", "path": "/spec/postBuild", "value": {"substitute": {"REPLICAS": "5"}}}]'}]` +
+			strings.Replace(fluxApps, "FILE", "flux/apps.yaml", 1) + chartOf("web", webChart),
+			want: "FluxKustomization/flux-system/apps; FluxKustomization/flux-system/cluster; HelmRelease/prod/web web prod 5"},
+		"a source that comes along into another namespace": {archive: fluxSource + strings.NewReplacer("FILE", "flux/apps.yaml",
+			"[web.yaml]", "[web.yaml, own.yaml]", "name: fleet, namespace: flux-system}}}", "name: own}}}").Replace(fluxApps) +
+			strings.NewReplacer("flux/source.yaml", "apps/own.yaml", "name: fleet", "name: own", "com/fleet", "com/other").Replace(fluxSource) +
+			chartOf("web", webChart),
+			want: "FluxKustomization/flux-system/apps; HelmRelease/prod/web: https://git.example.com/other has not been fetched; " +
+				"flux; web web default <nil>"},
+		"two that deploy each other": {archive: fluxSource + cluster + "-- flux/b.yaml --" +
+			strings.NewReplacer("-- flux/cluster.yaml --", "", "name: cluster", "name: b", "./flux", "./b").Replace(cluster) +
+			strings.Replace(cluster, "flux/cluster.yaml", "b/a.yaml", 1),
+			want: "FluxKustomization/flux-system/b; FluxKustomization/flux-system/cluster"},
 		"applications of applications": {archive: "-- root.yaml --\n" + app("one", "one", "") +
 			chartOf("one", app("two", "two", `valuesObject: {next: three}`)) +
 			chartOf("two", app("{{ .Values.next }}", "web", `parameters: [{name: replicas, value: "7"}]`)) + chartOf("web", webChart),
@@ -104,15 +133,16 @@ func TestObjectsAsTheyArrive(t *testing.T) {
 			for _, root := range set.List() {
 				line := root.Name
 				out, problems, err := renderer.Render(t.Context(), root.Root)
-				if err != nil || len(problems) > 0 {
-					t.Errorf("%s: %v, %v", root.Name, problems, err)
-					continue
+				if err != nil {
+					t.Fatal(root.Name, err)
+				}
+				for _, p := range problems {
+					line += ": " + p.Message
 				}
 				for _, res := range out.Resources {
 					if res.Object["kind"] == "ConfigMap" {
 						metadata, data := res.Object["metadata"].(map[string]any), res.Object["data"].(map[string]any)
-						line += " " + metadata["name"].(string) + " " + metadata["namespace"].(string) + " " +
-							data["replicas"].(string)
+						line += fmt.Sprint(" ", metadata["name"], " ", metadata["namespace"], " ", data["replicas"])
 					}
 				}
 				got = append(got, line)

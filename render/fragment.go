@@ -8,7 +8,8 @@ import (
 )
 
 // Fragment reports whether the resource may be part of another one: it stands in a folder from which a kustomization, be
-// it part of a root or not, takes patches, and nothing says that anybody deploys the folder as it is.
+// it part of a root or not, takes patches, or in one right below a kustomization, which may have taken some once, or in a
+// comment, and nothing says that anybody deploys the folder as it is.
 func (r *Resource) Fragment() bool { return r.fragment != nil && r.fragment() }
 
 // fragments returns what Fragment says of the resources of a folder.
@@ -17,6 +18,9 @@ func (r *Renderer) fragments(root roots.Root) func() bool {
 		entries, err := r.set.Tree().ReadDir(root.Path)
 		if err != nil || len(r.set.Deployers(root)) > 0 {
 			return false
+		}
+		if f, err := r.set.Kustomization(path.Dir(root.Path)); f != nil && err == nil && root.Path != "." {
+			return true
 		}
 		for _, e := range entries {
 			if len(r.set.Patching(path.Join(root.Path, e.Name))) > 0 {

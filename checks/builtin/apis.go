@@ -51,10 +51,30 @@ type apiFacts struct {
 	*schema.Schemas
 	*lifecycle.Lifecycle
 	unusable *sync.Map // *render.Resource -> why not all of it was looked at
+	flux     func(context.Context) string
 }
 
 func newAPIFacts(f Facts) apiFacts {
-	return apiFacts{schema.Compile(f.Kubernetes, f.definitions), lifecycle.Of(f.Kubernetes), &sync.Map{}}
+	return apiFacts{schema.Compile(f.Kubernetes, f.definitions), lifecycle.Of(f.Kubernetes), &sync.Map{}, f.flux()}
+}
+
+// flux returns the version of Flux that is installed, see lifecycle.FluxVersion. It is looked for once.
+func (f Facts) flux() func(context.Context) string {
+	var mu sync.Mutex
+	var version string
+	known := false
+	return func(ctx context.Context) string {
+		mu.Lock()
+		defer mu.Unlock()
+		if !known {
+			var objects []map[string]any
+			for _, kind := range lifecycle.InstallsFlux {
+				objects = append(objects, f.all(ctx, kind[0], kind[1])...)
+			}
+			version, known = lifecycle.FluxVersion(objects), ctx.Err() == nil
+		}
+		return version
+	}
 }
 
 // seeing is a cluster that also knows what is rendered and not declared by a file of the repository.
@@ -62,10 +82,14 @@ type seeing interface {
 	Seen(group, kind string) []admission.Object
 }
 
-// definitions are the definitions of custom resources that are declared. Which there are is a fact of the cluster, and
-// nothing that an answer about one object relies on: looking at them is not noted.
+// definitions are the definitions of custom resources that are declared.
 func (f Facts) definitions(ctx context.Context) []map[string]any {
-	const group, kind = "apiextensions.k8s.io", "CustomResourceDefinition"
+	return f.all(ctx, "apiextensions.k8s.io", "CustomResourceDefinition")
+}
+
+// all are the objects of a kind that are declared. Which there are is a fact of the cluster, and nothing that an answer
+// about one object relies on: looking at them is not noted.
+func (f Facts) all(ctx context.Context, group, kind string) []map[string]any {
 	if f.Cluster == nil {
 		return nil
 	}
@@ -168,7 +192,7 @@ func schemaOf(ctx context.Context, f apiFacts, s Subject) []schema.Violation {
 				Message: "is set twice in a map: the last one counts, and kustomize and Flux refuse the file"})
 		}
 	}
-	gone := len(f.Removed(s.Object, f.served(ctx))) > 0
+	gone := len(f.Removed(s.Object, served{ctx, f})) > 0
 	return slices.DeleteFunc(found, func(v schema.Violation) bool { // who knows the lifecycle of kinds knows more
 		return gone && v.Pointer == "/apiVersion" || v.Pointer == "/kind" && lifecycle.Known(s.Object)
 	})
@@ -177,17 +201,29 @@ func schemaOf(ctx context.Context, f apiFacts, s Subject) []schema.Violation {
 func missing(v schema.Violation) bool { return v.Missing }
 
 func removed(ctx context.Context, f apiFacts, s Subject) []schema.Violation {
-	return f.Removed(s.Object, f.served(ctx))
+	return f.Removed(s.Object, served{ctx, f})
 }
 
 func deprecated(ctx context.Context, f apiFacts, s Subject) []schema.Violation {
-	return f.Deprecated(s.Object, f.served(ctx))
+	return f.Deprecated(s.Object, served{ctx, f})
 }
 
-// served returns what tells whether a definition in the repository has a kind.
-func (f apiFacts) served(ctx context.Context) func(apiVersion, name string) bool {
-	return func(apiVersion, name string) bool {
-		group, version, _ := strings.Cut(apiVersion, "/")
-		return f.Declares(ctx, group, version, name)
+// served is what a repository says of its cluster.
+type served struct {
+	ctx context.Context
+	apiFacts
+}
+
+// Declares implements lifecycle.Cluster.
+func (s served) Declares(apiVersion, name string) bool {
+	group, version, _ := strings.Cut(apiVersion, "/")
+	return s.Schemas.Declares(s.ctx, group, version, name)
+}
+
+// Installed implements lifecycle.Cluster.
+func (s served) Installed(project string) string {
+	if project != "Flux" {
+		return ""
 	}
+	return s.flux(s.ctx)
 }

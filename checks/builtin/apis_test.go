@@ -127,6 +127,8 @@ func TestFragments(t *testing.T) {
 	}{
 		{"beside a patch", kept + "-- patch/b.yaml --" + object, []string{label}},
 		{"nobody takes patches from there", "-- patch/b.yaml --" + object, []string{label, spec}},
+		{"below a kustomization that takes nothing from there", "-- kustomization.yaml --\nresources: [base]\n" +
+			strings.Replace(kept, "patches: [{path: ../patch/a.yaml}]\n", "", 1) + "-- patch/b.yaml --" + object, []string{label}},
 		{"somebody deploys the folder", kept + "-- patch/b.yaml --" + object + flux, []string{label, spec}},
 		{"of a kustomization that is no root", strings.ReplaceAll(kept, "base/", "excluded/") + "-- patch/b.yaml --" + object,
 			[]string{label}},

@@ -187,46 +187,55 @@ func (reached *Reached) collect(ctx context.Context, all *everywhere, a *Area) e
 	return nil
 }
 
-// together is togetherIn, remembered: two roots often have many objects in common.
+// cluster is what tells that two roots go to the same cluster: they have one in common.
+type cluster struct {
+	settings string // its name in the settings; all else is empty then
+	name     string // its name for Argo CD, or the kubeconfig for Flux
+	from     string // what has the objects that deploy the root: another root,
+	folder   string // or the folder of their file
+}
+
+// together reports whether two roots are certainly deployed to the same cluster.
 func (reached *Reached) together(set *roots.Set, a, b roots.Root) bool {
-	if roots.Compare(a, b) > 0 {
-		a, b = b, a
-	}
+	theirs := reached.clustersOf(set, b)
+	return slices.ContainsFunc(reached.clustersOf(set, a), func(c cluster) bool { return slices.Contains(theirs, c) })
+}
+
+// clustersOf lists the clusters that a root is certainly deployed to. It is remembered: a root often has many objects
+// that others have, too.
+func (reached *Reached) clustersOf(set *roots.Set, root roots.Root) (list []cluster) {
 	type asked struct {
 		set  *roots.Set
-		a, b roots.Root
+		root roots.Root
 	}
-	key := asked{set, a, b}
+	key := asked{set, root}
 	if known, ok := reached.known.Load(key); ok {
-		return known.(bool)
+		return known.([]cluster)
 	}
-	out := reached.togetherIn(set, a, b)
-	reached.known.Store(key, out)
-	return out
-}
-
-// togetherIn reports whether two roots are certainly deployed to the same cluster.
-func (reached *Reached) togetherIn(set *roots.Set, a, b roots.Root) bool {
 	if reached.Clusters != nil {
-		theirs := reached.Clusters(b)
-		if slices.ContainsFunc(reached.Clusters(a), func(name string) bool {
-			return name != "" && slices.Contains(theirs, name)
-		}) {
-			return true
+		for _, name := range reached.Clusters(root) {
+			if name != "" {
+				list = append(list, cluster{settings: name})
+			}
 		}
 	}
-	return slices.ContainsFunc(set.Deployers(a), func(one gitops.Deployment) bool {
-		return slices.ContainsFunc(set.Deployers(b), func(other gitops.Deployment) bool { return sameCluster(one, other) })
-	})
+	for _, one := range set.Deployers(root) {
+		if c, ok := clusterOf(one); ok && !slices.Contains(list, c) {
+			list = append(list, c)
+		}
+	}
+	reached.known.Store(key, list)
+	return list
 }
 
-// sameCluster reports whether two deployments go to the same cluster.
-func sameCluster(a, b gitops.Deployment) bool {
-	if a.Cluster != b.Cluster || a.Object.Kind == "ApplicationSet" && a.Cluster == "" || strings.Contains(a.Cluster, "{{") {
-		return false
+// clusterOf tells to which cluster a deployment goes; ok is false where only a generator knows.
+func clusterOf(d gitops.Deployment) (c cluster, ok bool) {
+	if d.Object.Kind == "ApplicationSet" && d.Cluster == "" || strings.Contains(d.Cluster, "{{") {
+		return c, false
 	}
-	if a.From != "" || b.From != "" {
-		return a.From == b.From
+	c = cluster{name: d.Cluster, from: d.From}
+	if d.From == "" {
+		c.folder = path.Dir(cmp.Or(d.Where.Path, "a"))
 	}
-	return path.Dir(cmp.Or(a.Where.Path, "a")) == path.Dir(cmp.Or(b.Where.Path, "b"))
+	return c, true
 }

@@ -70,6 +70,11 @@ func TestDeployedTwice(t *testing.T) {
 	object := func(file, kind, meta string) string {
 		return "-- " + file + " --\napiVersion: v1\nkind: " + kind + "\nmetadata: {" + meta + "}\n"
 	}
+	argo := func(name, kind, around string) string {
+		return "-- argo/" + name + ".yaml --\napiVersion: argoproj.io/v1alpha1\nkind: " + kind + "\nmetadata: {name: " + name +
+			"}\nspec: " + around + "{destination: {namespace: x}, source: {repoURL: https://example.com/r, path: apps/" + name +
+			"}}" + strings.Repeat("}", strings.Count(around, "{")-strings.Count(around, "}")) + "\n"
+	}
 	a := flux("cluster/a.yaml", "a", "apps/a", "") + object("apps/a/ns.yaml", "Namespace", "name: shop")
 	b := flux("cluster/b.yaml", "b", "apps/b", "") + object("apps/b/ns.yaml", "Namespace", "name: shop")
 	const says = "apps/b apps/b/ns.yaml deployed-twice: apps/a deploys it, " +
@@ -100,6 +105,12 @@ func TestDeployedTwice(t *testing.T) {
 			func(roots.Root) []string { return []string{"prod"} }, []string{says}},
 		{"another cluster by its address", "", a + flux("cluster/b.yaml", "b", "apps/b", "  kubeConfig: {secretRef: {name: x}}\n") +
 			object("apps/b/ns.yaml", "Namespace", "name: shop"), nil, nil},
+		{"a generator knows the cluster of one", "", object("apps/a/ns.yaml", "Namespace", "name: shop") +
+			object("apps/b/ns.yaml", "Namespace", "name: shop") + argo("a", "Application", "") +
+			argo("b", "ApplicationSet", "{generators: [{list: {elements: [{}]}}], template: {metadata: {name: b}, spec: "), nil, nil},
+		{"Argo CD deploys both", "", object("apps/a/ns.yaml", "Namespace", "name: shop") +
+			object("apps/b/ns.yaml", "Namespace", "name: shop") + argo("a", "Application", "") + argo("b", "Application", ""), nil,
+			[]string{"Application/b apps/b/ns.yaml deployed-twice: Application/a deploys it, too: each undoes what the other does"}},
 		{"nobody deploys them", "", object("apps/a/ns.yaml", "Namespace", "name: shop") +
 			object("apps/b/ns.yaml", "Namespace", "name: shop"), nil, nil},
 		{"no namespace", "", strings.ReplaceAll(a+b, "kind: Namespace", "kind: ConfigMap"), nil, nil},

@@ -17,8 +17,8 @@ import (
 )
 
 // selector finds selectors of Services, NetworkPolicies, PodDisruptionBudgets and monitors that match nothing of their
-// root, though it has what they are for: something of the same namespace that belongs to them has all the labels that
-// they ask for, with other values. Pods that nobody shows here match what they like, so a selector of which no such
+// root, though it has what they are for: something of the same namespace that belongs to them has the labels that they ask
+// for with other values, or lacks one that people write. Pods that nobody shows here match what they like, so a selector of which no such
 // thing is known is not looked at: another root, an operator or a program may bring what it matches.
 type selector struct{}
 
@@ -135,23 +135,32 @@ func missed(of admission.Identity, wanted labels.Set, more []labels.Requirement,
 	if best == nil || slices.ContainsFunc(best, func(key string) bool { return changing(key, wanted[key], by.labels[key]) }) {
 		return v, false
 	}
-	key := best[0]
-	return Violation{key, fmt.Sprintf("%s has the label %s: %s, not %s", by.words, key, by.labels[key], wanted[key])}, true
+	key, is := best[0], "has no label "+best[0]
+	if value, ok := by.labels[key]; ok {
+		is = fmt.Sprintf("has the label %s: %s, not %s", key, value, wanted[key])
+	}
+	return Violation{key, fmt.Sprintf("%s %s", by.words, is)}, true
 }
 
-// differing lists the labels that have another value, sorted; complete is false where one is not there at all: a program
-// may set it.
+// differing lists the labels that are not there or have another value, sorted; complete is false where one is not there
+// that a program may set.
 func differing(wanted, has labels.Set) (keys []string, complete bool) {
 	for _, key := range slices.Sorted(maps.Keys(wanted)) {
 		value, ok := has[key]
-		if !ok {
+		if !ok && !written(key) {
 			return nil, false
 		}
-		if value != wanted[key] {
+		if !ok || value != wanted[key] {
 			keys = append(keys, key)
 		}
 	}
 	return keys, true
+}
+
+// written reports whether a label is one that people and charts write, and no program sets on Pods that others make.
+func written(key string) bool {
+	return strings.HasPrefix(key, "app.kubernetes.io/") ||
+		slices.Contains([]string{"app", "k8s-app", "name", "component", "tier", "release", "chart", "heritage"}, key)
 }
 
 // owned are the labels that what belongs together has in common, and nothing else.

@@ -32,6 +32,13 @@ func TestSelector(t *testing.T) {
 			"/spec/selector/tier: matches no Pod of this root: Deployment web has the label tier: front, not frnt"},
 		{"nothing in common: it may be for another root", web + service("api", "app: api"), ""},
 		{"a label that no Pod here has", web + service("web", "app: web, vault-active: 'true'"), ""},
+		{"a label that people write and the Pods lack", workload("web", "app.kubernetes.io/name: web") + service("web", "app: web"),
+			"/spec/selector/app: matches no Pod of this root: Deployment web has no label app"},
+		{"a part that the Pods do not name", workload("web-front", "app.kubernetes.io/name: web, app.kubernetes.io/instance: a") +
+			service("web", "app.kubernetes.io/name: web, app.kubernetes.io/instance: a, app.kubernetes.io/component: front"),
+			"/spec/selector/app.kubernetes.io~1component: matches no Pod of this root: Deployment web-front has no label " +
+				"app.kubernetes.io/component"},
+		{"no label at all, of other Pods", workload("other", "") + service("web", "app: web"), ""},
 		{"a label that a program changes", workload("web", "app: web, role: replica") +
 			service("web", "app: web, role: primary"), ""},
 		{"a value that Flux puts in", web + service("web", "app: '${APP}'"), ""},

@@ -57,7 +57,7 @@ type Reached struct {
 	Clusters func(roots.Root) []string
 
 	before, now everywhere
-	known       sync.Map // see together
+	known       sync.Map // see clustersOf
 }
 
 // Sight is one thing that a survey finds.

@@ -20,6 +20,7 @@ type entry struct {
 	root   roots.Root
 	named  bool // by the settings' files, and not by a root
 	above  bool // by those of the organisation's settings
+	same   int  // of one view: the number of its object, which others that are equal have, too
 }
 
 // view is what is declared of one kind, before the change or with it.
@@ -180,7 +181,7 @@ func (a asking) choose(candidates []entry) (admission.Object, bool) {
 	for _, mine := range order {
 		var found []entry
 		for _, e := range candidates {
-			if mine(e) && !slices.ContainsFunc(found, func(f entry) bool { return reflect.DeepEqual(f.object, e.object) }) {
+			if mine(e) && !slices.ContainsFunc(found, func(f entry) bool { return f.same == e.same }) {
 				found = append(found, e)
 			}
 		}
@@ -277,7 +278,7 @@ func (d *Objects) seen(ctx context.Context, group, kind string) (was, now *view)
 	return was, d.viewed(ctx, side, group, kind, after)
 }
 
-// viewed indexes what is declared, once for each side.
+// viewed indexes what is declared, once for each side: rules ask for the same objects over and over.
 func (d *Objects) viewed(ctx context.Context, side, group, kind string, list []entry) *view {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -286,9 +287,13 @@ func (d *Objects) viewed(ctx context.Context, side, group, kind string, list []e
 		return v
 	}
 	v := &view{by: map[admission.Identity][]entry{}, names: map[string][]admission.Identity{}}
-	for _, e := range list {
+	for i, e := range list {
 		id := e.id
 		id.Version = ""
+		e.same = i
+		if k := slices.IndexFunc(v.by[id], func(f entry) bool { return reflect.DeepEqual(f.object, e.object) }); k >= 0 {
+			e.same = v.by[id][k].same
+		}
 		if len(v.by[id]) == 0 {
 			v.order = append(v.order, id)
 			v.names[id.Name] = append(v.names[id.Name], id)

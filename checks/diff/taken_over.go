@@ -58,24 +58,28 @@ func takenOver(created, deleted map[Key][]*Pair, tookOver func(from, to *Pair) b
 }
 
 // Keep tells objects what they were before where a root gave up what deploys them, and has others of the same names
-// now.
+// now. Of several such roots the first of known counts.
 func Keep(list []*Pair, known []*Root, tookOver func(from, to *Pair) bool) {
+	created := map[Key][]*Pair{}
+	for _, to := range list {
+		if to.Operation == admission.Create && to.Before == nil && hasName(to.New) {
+			k := KeyOf(to.New)
+			created[k] = append(created[k], to)
+		}
+	}
 	for _, r := range known {
-		var before map[Key]*render.Resource
-		for _, to := range list {
-			from := &Pair{Root: r.Root, Operation: admission.Delete}
-			if to.Operation != admission.Create || to.Before != nil || !hasName(to.New) || r.Root == to.Root {
-				continue
+		before := map[Key]*render.Resource{}
+		for _, was := range r.before {
+			if k := KeyOf(was); created[k] != nil {
+				before[k] = was
 			}
-			if before == nil {
-				before = map[Key]*render.Resource{}
-				for _, was := range r.before {
-					before[KeyOf(was)] = was
+		}
+		for k, was := range before {
+			from := &Pair{Root: r.Root, Operation: admission.Delete, Old: was}
+			for _, to := range created[k] {
+				if to.Before == nil && to.Root != r.Root && was.Origin("").Path == to.New.Origin("").Path && tookOver(from, to) {
+					to.Before, to.From = admitted(was), r.Root
 				}
-			}
-			from.Old = before[KeyOf(to.New)]
-			if from.Old != nil && from.Old.Origin("").Path == to.New.Origin("").Path && tookOver(from, to) {
-				to.Before, to.From = admitted(from.Old), r.Root
 			}
 		}
 	}

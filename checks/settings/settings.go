@@ -67,8 +67,10 @@ const (
 )
 
 // Default returns the settings of a repository that has none.
-func Default() *Settings { return &Settings{Unrendered: UnrenderedNeutral, Mode: ModeEnforce,
-	Kustomize: Kustomize{LoadRestrictionsRootOnly}} }
+func Default() *Settings {
+	return &Settings{Unrendered: UnrenderedNeutral, Mode: ModeEnforce,
+		Kustomize: Kustomize{LoadRestrictionsRootOnly}}
+}
 
 // Approvers say whose review makes an exception count.
 type Approvers struct {

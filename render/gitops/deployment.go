@@ -268,6 +268,7 @@ type reader struct {
 	problems []Problem
 	said     map[source.Error]int // the problems -> index
 	object   Reference            // the one at hand
+	where    Position             // of that
 	from     string               // what it is rendered from
 	asked    []any                // what it asks for and reads, see ask
 	unknown  *need                // what the Application at hand depends on and only the cluster has; nil: nothing
@@ -289,7 +290,7 @@ func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 		first := len(r.found)
 		r.from = object.from
 		r.object = Reference{kind, root.text("metadata", "namespace"), root.text("metadata", "name")}
-		r.unknown, r.guess = nil, false
+		r.where, r.unknown, r.guess = root.position("metadata", "name"), nil, false
 		switch {
 		case group == argoGroup && kind == "Application":
 			r.application(root)

@@ -64,6 +64,9 @@ func unknown(format string, args ...any) error { return &unknowable{fmt.Sprintf(
 // problem adds a problem of what is asked at the moment. What several ask in the same words is one problem.
 func (r *reader) problem(p Problem) {
 	p = p.of(r.object)
+	if p.Path == "" { // of what is missing with all that it would be in
+		p.Path, p.Line, p.Column = r.where.Path, r.where.Line, r.where.Column
+	}
 	p.State, p.From = r.state(), r.from
 	if i, ok := r.said[p.Error]; ok {
 		r.problems[i].State = digest(r.problems[i].State, p.State)

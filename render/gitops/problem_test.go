@@ -49,6 +49,8 @@ func TestProblems(t *testing.T) {
 			"the pattern is malformed"},
 		"no generators": {"-- s.yaml --\napiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: " +
 			"set}\nspec: {template: {}}\n", Broken, "has no generators"},
+		"no spec": {"-- s.yaml --\napiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: set}\n", Broken,
+			"s.yaml:3: this ApplicationSet has no generators"},
 		"unknown generator": {goSet("  - cluster: {}\n", plain), Broken,
 			`set.yaml:7: this ApplicationSet cannot be expanded: there is no generator of the name "cluster"`},
 		"null generator": {goSet("  - clusters:\n", plain), Broken, "no generator is named"},

@@ -3,7 +3,6 @@ package roots
 import (
 	"path"
 	"slices"
-	"strings"
 )
 
 // live reports whether the objects in a file are themselves deployed: as part of a root, or by another object that is.
@@ -28,23 +27,10 @@ func (d *deployments) alive(p string, passed map[string]bool) bool {
 
 // isLive is live for the object of a deployment: what is deployed brings it, too, where that renders it.
 func (d *deployments) isLive(one *Deployment) bool {
-	for range maxFollowed {
-		_, id, brought := strings.Cut(one.From, by)
-		if one.Object.Kind == chartEntry {
-			return true
-		}
-		if !brought {
-			return d.live(one.Where.Path)
-		}
-		d.mu.Lock()
-		next := d.byID[id]
-		d.mu.Unlock()
-		if next == nil {
-			return false
-		}
-		one = next
+	for one.from != nil {
+		one = one.from
 	}
-	return false
+	return one.Object.Kind == chartEntry || d.live(one.Where.Path)
 }
 
 // Deploys reports whether an object of Argo CD or Flux deploys a file by its folder, whatever else names it.

@@ -40,6 +40,7 @@ type Deployment struct {
 	Files    []string         // the manifests of an ArgoDirectory
 	Virtual  *gitops.Virtual  // the kustomization that is built in place of the folder's; nil: the folder's own
 	Problems []gitops.Problem // see also Set.Problems
+	from     *Deployment      // the one that brings the object; nil: a file has it
 	once     sync.Once
 }
 
@@ -106,7 +107,8 @@ func (d *deployments) readFiles(files []string) []*Deployment {
 	if len(objects) == 0 {
 		return nil
 	}
-	return d.add(objects, nil)
+	added, _ := d.add(nil, objects, nil)
+	return added
 }
 
 // lookUp reads the objects of some kinds that others of Flux read: those of the wanted names, by kind. What an

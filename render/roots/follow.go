@@ -40,11 +40,13 @@ func (d *deployments) follow(found []*Deployment, charts bool) {
 	}
 }
 
-// isFollowed reports whether the objects of a deployment are known, as far as it has any.
+// isFollowed reports whether the objects of a deployment are known, as far as it has any, or do not count: another one
+// brings it otherwise.
 func (d *deployments) isFollowed(one *Deployment) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.followed[one.ID()]
+	id := one.ID()
+	return d.followed[id] || d.byID[id] != one
 }
 
 // followOne reads the objects that one deployment brings, once.
@@ -68,39 +70,61 @@ func (d *deployments) followOne(one *Deployment, charts bool) []*Deployment {
 	if seen || !holds {
 		return nil
 	}
-	objects, values := d.brought(build, root)
+	objects, read := d.brought(build, root)
 	if len(objects) == 0 {
 		return nil
 	}
 	takesOver := d.isLive(one) // what nobody deploys does not
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	added, again := d.add(one, objects, read)
 	if !takesOver {
-		return d.add(objects, values)
+		return added
 	}
 	arrived := func(o gitops.Reference, file, from string) bool {
 		return (from == "" || !strings.Contains(from, by)) && slices.ContainsFunc(objects, func(as gitops.Object) bool {
 			return as.Kind() == o.Kind && as.Name() == o.Name && as.File() == file
 		})
 	}
-	for id, raw := range d.byID {
-		if raw != one && arrived(raw.Object, raw.Where.Path, raw.From) {
-			delete(d.byID, id)
-			d.byPath[raw.Path] = slices.DeleteFunc(d.byPath[raw.Path], func(other *Deployment) bool { return other == raw })
-		}
+	raw := map[*Deployment]bool{}
+	for _, other := range d.byID {
+		raw[other] = other != one && !again[other] && arrived(other.Object, other.Where.Path, other.From)
 	}
-	d.problems = slices.DeleteFunc(d.problems, func(p gitops.Problem) bool { return arrived(p.Object, p.Path, p.From) })
-	return d.add(objects, values)
+	without := d.drop(raw, one)
+	d.problems = slices.DeleteFunc(d.problems, func(p gitops.Problem) bool {
+		return without[p.From] || arrived(p.Object, p.Path, p.From)
+	})
+	return added
 }
 
-// brought returns the objects that deploy in what a root renders to, and the values for them that come with them.
-func (d *deployments) brought(build Builder, root Root) (deploying, values []gitops.Object) {
-	kinds, context := gitops.Kinds()
-	context = slices.DeleteFunc(context, func(kind string) bool { return !isValues(kind) })
-	if deploying, _ = build(root, kinds); len(deploying) > 0 {
-		values, _ = build(root, context)
+// drop takes out deployments and what they brought, but for one of these; the lock is held. It returns the roots that
+// they were, as gitops.Deployment.From names them.
+func (d *deployments) drop(raw map[*Deployment]bool, but *Deployment) map[string]bool {
+	roots := map[string]bool{}
+	for id, one := range d.byID {
+		up := one
+		for up != nil && up != but && !raw[up] {
+			up = up.from
+		}
+		if up == nil || up == but {
+			continue
+		}
+		if root, ok := d.root(one); ok && root.Object != "" {
+			roots[From(root)] = true
+		}
+		delete(d.byID, id)
+		d.byPath[one.Path] = slices.DeleteFunc(d.byPath[one.Path], func(other *Deployment) bool { return other == one })
 	}
-	return deploying, values
+	return roots
+}
+
+// brought returns the objects that deploy in what a root renders to, and those that these read and that come with them.
+func (d *deployments) brought(build Builder, root Root) (deploying, read []gitops.Object) {
+	kinds, context := gitops.Kinds()
+	if deploying, _ = build(root, kinds); len(deploying) > 0 {
+		read, _ = build(root, context)
+	}
+	return deploying, read
 }
 
 // holdsDeployers reports whether what a deployment renders may hold objects that deploy.
@@ -155,9 +179,11 @@ func (d *deployments) chartHolds(dir string, seen map[string]bool) bool {
 	})
 }
 
-// add adds what objects deploy; the lock is held. It returns what is new. Values that came with the objects count, and
-// not what they were made of.
-func (d *deployments) add(objects, values []gitops.Object) (added []*Deployment) {
+// add adds what objects deploy that one deployment brings, nil where files have them; the lock is held. It returns what is
+// new, and of what brought them what they are again. What they read and that came with them counts, and not what it was
+// made of.
+func (d *deployments) add(from *Deployment, objects, read []gitops.Object) (added []*Deployment, again map[*Deployment]bool) {
+	again = map[*Deployment]bool{}
 	_, context := gitops.Kinds()
 	wanted := map[string][]string{} // by kind, the names of what these read
 	flux := false
@@ -168,8 +194,8 @@ func (d *deployments) add(objects, values []gitops.Object) (added []*Deployment)
 		flux = flux || o.Kind() == "Kustomization" || o.Kind() == "HelmRelease"
 	}
 	if flux {
-		objects = slices.Concat(objects, values, slices.DeleteFunc(d.lookUp(context, wanted), func(o gitops.Object) bool {
-			return slices.ContainsFunc(values, o.Same)
+		objects = slices.Concat(objects, read, slices.DeleteFunc(d.lookUp(context, wanted), func(o gitops.Object) bool {
+			return slices.ContainsFunc(read, o.Same)
 		}))
 	}
 	found, problems := gitops.Deployments(objects, gitops.Options{Tree: d.set.Tree(), Repo: d.repo, Limits: d.limits,
@@ -178,7 +204,11 @@ func (d *deployments) add(objects, values []gitops.Object) (added []*Deployment)
 		if one.Release != nil && !one.Release.Chart.Here() || one.Elsewhere != nil {
 			one.Path = path.Dir(one.Path) // it is that of a file
 		}
-		next := &Deployment{Deployment: one}
+		if up := from.repeated(&one); up != nil {
+			again[up] = true
+			continue
+		}
+		next := &Deployment{Deployment: one, from: from}
 		if d.byID[one.ID()] == nil {
 			d.byID[one.ID()] = next
 			d.byPath[one.Path] = append(d.byPath[one.Path], next)
@@ -186,5 +216,16 @@ func (d *deployments) add(objects, values []gitops.Object) (added []*Deployment)
 		}
 	}
 	d.problems = append(d.problems, problems...)
-	return added
+	return added, again
+}
+
+// repeated returns the deployment that another one is again which this one brings: this one, or one that brings it in
+// turn; nil where there is none. The first object of a cluster often is among what it deploys, and comes to what is known.
+func (d *Deployment) repeated(one *gitops.Deployment) *Deployment {
+	for ; d != nil; d = d.from {
+		if d.Object == one.Object && d.Name == one.Name && d.Source == one.Source && d.Deployment.Digest() == one.Digest() {
+			return d
+		}
+	}
+	return nil
 }

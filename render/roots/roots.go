@@ -47,17 +47,17 @@ type Options struct {
 // as long as its tree can be read: when what it returns counts, ask tree.Objects.Err whether they are whole.
 type Set struct {
 	*graph.Graph
-	options  string
-	filter   *filter
-	limits   source.Limits
-	deploys  bool // there are objects of Argo CD or Flux
+	options string
+	filter  *filter
+	limits  source.Limits
+	deploys bool // there are objects of Argo CD or Flux
 	// unrestricted: see Unrestricted.
 	unrestricted bool
-	contents contents
-	builds   builds
-	unnoted  unnoted
-	printing printers
-	deployed *deployments
+	contents     contents
+	builds       builds
+	unnoted      unnoted
+	printing     printers
+	deployed     *deployments
 }
 
 // Open returns the roots of a tree. It reads what graph.Build does, which the cache makes cheap; objects of Argo CD and

@@ -93,15 +93,21 @@ func Known(object map[string]any) bool {
 	return ok
 }
 
-// Removed tells of an object of a kind that the cluster does not have any more. declared reports whether a definition
-// in the repository has the kind: then the cluster has it, whatever the project says.
-func (l *Lifecycle) Removed(object map[string]any, declared func(apiVersion, name string) bool) []Violation {
+// Removed tells of an object of a kind that the cluster does not have any more.
+func (l *Lifecycle) Removed(object map[string]any, c Cluster) []Violation {
 	apiVersion, name := typeOf(object)
 	if r, ok := find(apiVersion, name); ok && !r.kubernetes() {
-		if r.removed == "" || declared(apiVersion, name) {
+		if r.removed == "" || c.Declares(apiVersion, name) {
 			return nil
 		}
-		return tell("%s was removed in %s %s%s (%s)", of(apiVersion, name), r.project, r.removed,
+		has := c.Installed(r.project)
+		switch {
+		case before(has, r.removed):
+			return nil
+		case has != "":
+			has = ", and this repository installs " + has
+		}
+		return tell("%s was removed in %s %s%s%s (%s)", of(apiVersion, name), r.project, r.removed, has,
 			instead(r, apiVersion, name), r.source)
 	}
 	removed, ok := removedIn(apiVersion, name)
@@ -121,10 +127,10 @@ func (l *Lifecycle) Removed(object map[string]any, declared func(apiVersion, nam
 }
 
 // Deprecated tells of an object of a kind that the cluster has, and that will be removed.
-func (l *Lifecycle) Deprecated(object map[string]any, declared func(apiVersion, name string) bool) []Violation {
+func (l *Lifecycle) Deprecated(object map[string]any, c Cluster) []Violation {
 	apiVersion, name := typeOf(object)
 	r, ok := find(apiVersion, name)
-	if !ok || r.deprecated == "" || len(l.Removed(object, declared)) > 0 {
+	if !ok || r.deprecated == "" || len(l.Removed(object, c)) > 0 {
 		return nil
 	}
 	if !r.kubernetes() {

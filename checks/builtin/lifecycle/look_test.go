@@ -47,13 +47,73 @@ func TestLook(t *testing.T) {
 		{"", "", "", "", ""},
 	} {
 		object := map[string]any{"apiVersion": c.apiVersion, "kind": c.kind}
-		nobody := func(string, string) bool { return false }
 		l := Of(c.version)
-		if got := words(l.Removed(object, nobody)); got != c.removed {
+		if got := words(l.Removed(object, cluster{})); got != c.removed {
 			t.Errorf("%s %s %s: removed\n%s\nwant\n%s", c.version, c.apiVersion, c.kind, got, c.removed)
 		}
-		if got := words(l.Deprecated(object, nobody)); got != c.deprecated {
+		if got := words(l.Deprecated(object, cluster{})); got != c.deprecated {
 			t.Errorf("%s %s %s: deprecated\n%s\nwant\n%s", c.version, c.apiVersion, c.kind, got, c.deprecated)
+		}
+	}
+}
+
+// cluster is one with a kind, and with a version of Flux.
+type cluster struct{ has, flux string }
+
+func (c cluster) Declares(apiVersion, name string) bool { return c.has == apiVersion+" "+name }
+
+func (c cluster) Installed(project string) string {
+	if project != "Flux" {
+		return ""
+	}
+	return c.flux
+}
+
+// What the version of Flux has that a repository installs is not removed.
+func TestFlux(t *testing.T) {
+	tagged := func(kind, url, tag string) map[string]any {
+		return map[string]any{"kind": kind, "spec": map[string]any{"url": url, "ref": map[string]any{"tag": tag}}}
+	}
+	printed := func(labels map[string]any) map[string]any {
+		return map[string]any{"kind": "CustomResourceDefinition", "metadata": map[string]any{"labels": labels}}
+	}
+	instance := func(version string) map[string]any {
+		return map[string]any{"kind": "FluxInstance", "spec": map[string]any{"distribution": map[string]any{"version": version}}}
+	}
+	old := tagged("GitRepository", "https://github.com/fluxcd/flux2", "v0.31.4")
+	for _, c := range []struct {
+		name    string
+		objects []map[string]any
+		want    string
+		removed bool // a kind that 2.7 removed
+	}{
+		{"nothing", nil, "", true},
+		{"the manifests in git", []map[string]any{old}, "v0.31.4", false},
+		{"the manifests in git, with its ending", []map[string]any{tagged("GitRepository", "https://github.com/fluxcd/flux2.git",
+			"v2.7.0")}, "v2.7.0", true},
+		{"the manifests as an artifact", []map[string]any{tagged("OCIRepository", "oci://ghcr.io/fluxcd/flux-manifests", "v2.6.4")},
+			"v2.6.4", false},
+		{"a later release", []map[string]any{tagged("OCIRepository", "oci://ghcr.io/fluxcd/flux-manifests", "v2.10.0")},
+			"v2.10.0", true},
+		{"others", []map[string]any{tagged("GitRepository", "https://github.com/fluxcd/flux2-monitoring-example", "v0.1.0"),
+			tagged("OCIRepository", "oci://example.com/app", "1.0.0"), {"kind": "GitRepository"}, {}}, "", true},
+		{"a tag that moves", []map[string]any{tagged("OCIRepository", "oci://ghcr.io/fluxcd/flux-manifests", "latest")}, "", true},
+		{"what is installed is printed", []map[string]any{printed(map[string]any{"app.kubernetes.io/part-of": "flux",
+			"app.kubernetes.io/version": "v2.2.3"})}, "v2.2.3", false},
+		{"of another project", []map[string]any{printed(map[string]any{"app.kubernetes.io/part-of": "cert-manager",
+			"app.kubernetes.io/version": "v1.2.3"})}, "", true},
+		{"the operator's object", []map[string]any{instance("2.6.x")}, "2.6.x", false},
+		{"the newest by the operator", []map[string]any{instance("2.x")}, "", true},
+		{"several", []map[string]any{instance("2.8.x"), old, instance("2.9.1")}, "v0.31.4", false},
+	} {
+		got := FluxVersion(c.objects)
+		if got != c.want {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+		object := map[string]any{"apiVersion": "helm.toolkit.fluxcd.io/v2beta1", "kind": "HelmRelease"}
+		said := words(Of("").Removed(object, cluster{flux: got}))
+		if (said != "") != c.removed || got != "" && c.removed && !strings.Contains(said, ", and this repository installs "+got) {
+			t.Errorf("%s: %s", c.name, said)
 		}
 	}
 }
@@ -61,7 +121,7 @@ func TestLook(t *testing.T) {
 // What the repository defines the cluster has, and it is told that it goes.
 func TestDeclared(t *testing.T) {
 	object := map[string]any{"apiVersion": "cert-manager.io/v1beta1", "kind": "Issuer"}
-	has := func(apiVersion, name string) bool { return apiVersion == "cert-manager.io/v1beta1" && name == "Issuer" }
+	has := cluster{has: "cert-manager.io/v1beta1 Issuer"}
 	l := Of("1.33")
 	if got := words(l.Removed(object, has)); got != "" {
 		t.Errorf("removed: %s", got)

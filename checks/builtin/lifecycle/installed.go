@@ -1,0 +1,78 @@
+package lifecycle
+
+import (
+	"cmp"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
+)
+
+// Cluster is what a repository says of the cluster that it is for.
+type Cluster interface {
+	// Declares reports whether a definition in the repository has a kind: then the cluster has it, whatever its project
+	// says.
+	Declares(apiVersion, name string) bool
+	// Installed returns the version of a project ("Flux") that the repository installs, the lowest of several; empty where
+	// nothing says it.
+	Installed(project string) string
+}
+
+// InstallsFlux lists the groups and kinds that FluxVersion reads.
+var InstallsFlux = [][2]string{
+	{"apiextensions.k8s.io", "CustomResourceDefinition"},
+	{"source.toolkit.fluxcd.io", "GitRepository"}, {"source.toolkit.fluxcd.io", "OCIRepository"},
+	{"fluxcd.controlplane.io", "FluxInstance"},
+}
+
+// FluxVersion returns the lowest version of Flux that some objects install, empty where none tells one: what flux install
+// prints, a repository of its manifests (https://fluxcd.io/flux/installation/configuration/) with a tag, and the
+// operator's object (https://fluxcd.control-plane.io/operator/fluxinstance/#distribution-version).
+func FluxVersion(objects []map[string]any) (lowest string) {
+	for _, o := range objects {
+		found := fluxVersion(o)
+		if _, ok := release(found); ok && (lowest == "" || before(found, lowest)) {
+			lowest = found
+		}
+	}
+	return lowest
+}
+
+func fluxVersion(o map[string]any) string {
+	text := func(pointer string) string {
+		s, _ := jsonpointer.At(o, pointer).(string)
+		return s
+	}
+	url := strings.TrimSuffix(strings.TrimSuffix(text("/spec/url"), "/"), ".git")
+	switch kind := o["kind"]; {
+	case kind == "CustomResourceDefinition" && text("/metadata/labels/app.kubernetes.io~1part-of") == "flux":
+		return text("/metadata/labels/app.kubernetes.io~1version")
+	case kind == "GitRepository" && strings.HasSuffix(url, "github.com/fluxcd/flux2"),
+		kind == "OCIRepository" && strings.HasSuffix(url, "/fluxcd/flux-manifests"):
+		return text("/spec/ref/tag")
+	case kind == "FluxInstance":
+		return text("/spec/distribution/version")
+	}
+	return ""
+}
+
+var releases = regexp.MustCompile(`^v?(\d{1,6})\.(\d{1,6})($|[.+-])`)
+
+// release reads the major and the minor number of a version; ok is false where it is a range of several, or none.
+func release(version string) (numbers [2]int, ok bool) {
+	m := releases.FindStringSubmatch(version)
+	if m == nil {
+		return numbers, false
+	}
+	numbers[0], _ = strconv.Atoi(m[1])
+	numbers[1], _ = strconv.Atoi(m[2])
+	return numbers, true
+}
+
+// before reports whether a version is certainly of an earlier release than another one.
+func before(version, other string) bool {
+	a, ok := release(version)
+	b, known := release(other)
+	return ok && known && cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) < 0
+}
