@@ -187,7 +187,7 @@ func (reached *Reached) collect(ctx context.Context, all *everywhere, a *Area) e
 	return nil
 }
 
-// cluster is what tells that two roots go to the same cluster: they have one in common.
+// cluster is one that a root is deployed to, as far as it can be told from others.
 type cluster struct {
 	settings string // its name in the settings; all else is empty then
 	name     string // its name for Argo CD, or the kubeconfig for Flux
@@ -195,33 +195,45 @@ type cluster struct {
 	folder   string // or the folder of their file
 }
 
-// together reports whether two roots are certainly deployed to the same cluster.
+// reaching is a cluster and what deploys to it.
+type reaching struct {
+	cluster
+	object gitops.Reference
+	name   string // of what an ApplicationSet makes
+}
+
+// together reports whether two roots are certainly deployed to the same cluster. What one object deploys that is written
+// twice is not: the cluster has it once.
 func (reached *Reached) together(set *roots.Set, a, b roots.Root) bool {
 	theirs := reached.clustersOf(set, b)
-	return slices.ContainsFunc(reached.clustersOf(set, a), func(c cluster) bool { return slices.Contains(theirs, c) })
+	return slices.ContainsFunc(reached.clustersOf(set, a), func(one reaching) bool {
+		return slices.ContainsFunc(theirs, func(other reaching) bool {
+			return one.cluster == other.cluster && (one.settings != "" || one != other)
+		})
+	})
 }
 
 // clustersOf lists the clusters that a root is certainly deployed to. It is remembered: a root often has many objects
 // that others have, too.
-func (reached *Reached) clustersOf(set *roots.Set, root roots.Root) (list []cluster) {
+func (reached *Reached) clustersOf(set *roots.Set, root roots.Root) (list []reaching) {
 	type asked struct {
 		set  *roots.Set
 		root roots.Root
 	}
 	key := asked{set, root}
 	if known, ok := reached.known.Load(key); ok {
-		return known.([]cluster)
+		return known.([]reaching)
 	}
 	if reached.Clusters != nil {
 		for _, name := range reached.Clusters(root) {
 			if name != "" {
-				list = append(list, cluster{settings: name})
+				list = append(list, reaching{cluster: cluster{settings: name}})
 			}
 		}
 	}
 	for _, one := range set.Deployers(root) {
-		if c, ok := clusterOf(one); ok && !slices.Contains(list, c) {
-			list = append(list, c)
+		if c, ok := clusterOf(one); ok {
+			list = append(list, reaching{c, one.Object, one.Name})
 		}
 	}
 	reached.known.Store(key, list)

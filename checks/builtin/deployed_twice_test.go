@@ -111,6 +111,9 @@ func TestDeployedTwice(t *testing.T) {
 		{"Argo CD deploys both", "", object("apps/a/ns.yaml", "Namespace", "name: shop") +
 			object("apps/b/ns.yaml", "Namespace", "name: shop") + argo("a", "Application", "") + argo("b", "Application", ""), nil,
 			[]string{"Application/b apps/b/ns.yaml deployed-twice: Application/a deploys it, too: each undoes what the other does"}},
+		{"one Application that two files have", "", object("apps/a/ns.yaml", "Namespace", "name: shop") +
+			object("apps/b/ns.yaml", "Namespace", "name: shop") + argo("a", "Application", "") +
+			strings.Replace(argo("b", "Application", ""), "{name: b}", "{name: a}", 1), nil, nil},
 		{"nobody deploys them", "", object("apps/a/ns.yaml", "Namespace", "name: shop") +
 			object("apps/b/ns.yaml", "Namespace", "name: shop"), nil, nil},
 		{"no namespace", "", strings.ReplaceAll(a+b, "kind: Namespace", "kind: ConfigMap"), nil, nil},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
+	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render"
 )
 
@@ -149,7 +150,7 @@ func filled(r *render.Resource) bool {
 
 // writers are who may write ConfigMaps and Secrets besides their files.
 type writers struct {
-	words map[string]bool // that objects name which are no workloads: a custom resource may be asked to write it
+	words map[string]bool // that objects have of which some may ask to write one of that name
 	any   map[string]bool // kinds of which a role lets a program write any
 }
 
@@ -157,7 +158,7 @@ func writersOf(resources []*render.Resource) *writers {
 	w := &writers{map[string]bool{}, map[string]bool{}}
 	for _, r := range resources {
 		id := admission.IdentityOf(r.Object)
-		if _, workload := templates[[2]string{id.Group, id.Kind}]; workload || id.Group == "" {
+		if !mayWrite(id) {
 			continue
 		}
 		w.read(r.Object)
@@ -166,6 +167,23 @@ func writersOf(resources []*render.Resource) *writers {
 		}
 	}
 	return w
+}
+
+// keeping are the groups of idleKinds of which controllers write Secrets or ConfigMaps.
+var keeping = []string{"cert-manager.io", "external-secrets.io", "bitnami.com", "secrets-store.csi.x-k8s.io", "kyverno.io",
+	"policies.kyverno.io"}
+
+// mayWrite reports whether an object may have ConfigMaps or Secrets written: a role lets somebody, of a custom resource
+// nobody knows better. Other kinds of Kubernetes often have the name of the application, as its ConfigMap has.
+func mayWrite(id admission.Identity) bool {
+	if _, workload := templates[[2]string{id.Group, id.Kind}]; workload {
+		return false
+	}
+	if kinds.OfKubernetes(id.Group) {
+		return strings.HasSuffix(id.Kind, "Role")
+	}
+	list := idleKinds[id.Group]
+	return slices.Contains(keeping, id.Group) || !slices.Contains(list, "*") && !slices.Contains(list, id.Kind)
 }
 
 func (w *writers) of(k keeper) bool { return w.words[k.name] || w.any[k.kind] }

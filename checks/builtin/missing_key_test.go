@@ -45,6 +45,12 @@ func TestMissingKey(t *testing.T) {
 			"data: {a: AA==}") + env("secretKeyRef: {name: conf, key: token}"), ""},
 		{"a custom resource writes it", conf + wrong + "\n---\napiVersion: trust.cert-manager.io/v1\nkind: Bundle\n" +
 			"metadata: {name: conf}\nspec: {}\n", ""},
+		{"an Ingress of the name", conf + wrong + "\n---\napiVersion: networking.k8s.io/v1\nkind: Ingress\n" +
+			"metadata: {name: conf}\nspec: {}\n", at},
+		{"a monitor of the name", conf + wrong + "\n---\napiVersion: monitoring.coreos.com/v1\nkind: ServiceMonitor\n" +
+			"metadata: {name: conf}\nspec: {}\n", at},
+		{"a certificate is kept in it", object("Secret", "data: {a: AA==}") + env("secretKeyRef: {name: conf, key: tls.crt}") +
+			"\n---\napiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {name: c}\nspec: {secretName: conf}\n", ""},
 		{"a role lets a program write it", conf + wrong + role("resources: [configmaps], resourceNames: [conf], verbs: [get]"),
 			""},
 		{"a role lets a program write any", conf + wrong + role("resources: [configmaps], verbs: [get, patch]"), ""},

@@ -176,6 +176,9 @@ func belongs(of admission.Identity, wanted labels.Set, s selected) bool {
 	if of.Name == s.id.Name {
 		return !service || s.id.Group != "batch"
 	}
+	if of.Kind == "ServiceMonitor" { // of web: web-metrics
+		return strings.HasPrefix(of.Name, s.id.Name+"-")
+	}
 	if !service || s.id.Group == "batch" {
 		return false
 	}

@@ -79,6 +79,9 @@ func TestSelector(t *testing.T) {
 		{"a monitor", web + service("web", "app: web") + other("monitoring.coreos.com/v1", "ServiceMonitor", "web",
 			"selector: {matchLabels: {app: wbe}}"), "/spec/selector/matchLabels/app: matches no Service of this root: " +
 			"Service web has the label app: web, not wbe"},
+		{"a monitor that is called after what it watches", web + service("web", "app: web") + other("monitoring.coreos.com/v1",
+			"ServiceMonitor", "web-metrics", "selector: {matchLabels: {app: web-metrics}}"), "/spec/selector/matchLabels/app: " +
+			"matches no Service of this root: Service web has the label app: web, not web-metrics"},
 		{"a monitor of other namespaces", web + service("web", "app: web") + other("monitoring.coreos.com/v1",
 			"ServiceMonitor", "web", "selector: {matchLabels: {app: wbe}}, namespaceSelector: {any: true}"), ""},
 	} {

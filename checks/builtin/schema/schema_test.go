@@ -211,6 +211,8 @@ func TestHostileDefinitions(t *testing.T) {
 	for i := range 10 {
 		fmt.Fprintf(&patterns, "p%d: {type: string, pattern: '%s%[1]d'},", i, strings.Repeat("(abc){1000}", 50))
 	}
+	beyond := map[string]bool{"deep": true, "wide": true, "rules": true, "long rule": true, "large pattern": true,
+		"large patterns": true}
 	long := object("[" + strings.Repeat("1,", 10_000) + "]")
 	long["spec"] = map[string]any{strings.Repeat("k", 1<<20): long["spec"]}
 	for _, c := range []struct {
@@ -247,6 +249,10 @@ func TestHostileDefinitions(t *testing.T) {
 			got := words(Compile("", definitions(c.definition)).Look(t.Context(), c.object, nil))
 			if !strings.Contains(got, c.want) || len(got) > 1000 {
 				t.Errorf("got %.1000q, want %q", got, c.want)
+			}
+			said := words(Compile("1.33", definitions()).Look(t.Context(), c.definition, nil))
+			if beyond[c.name] && strings.Contains(said, "/openAPIV3Schema") {
+				t.Errorf("the API server may take what is beyond our limits: %.1000q", said)
 			}
 		})
 	}

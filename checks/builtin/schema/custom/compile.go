@@ -53,11 +53,21 @@ func (s *schemaOf) get() (*schema, error) {
 }
 
 // Structural returns why a schema (openAPIV3Schema) is not taken by the API server, nil where nothing is known against
-// it. Its rules are not looked at.
+// it: of one that is beyond our limits nothing is. Its rules are not looked at.
 func Structural(source any) error {
 	_, _, err := parse(source, newCount())
+	var large tooLarge
+	if errors.As(err, &large) {
+		return nil
+	}
 	return err
 }
+
+// tooLarge is an error about a schema that is beyond one of our limits.
+type tooLarge string
+
+// Error implements error.
+func (e tooLarge) Error() string { return "the schema " + string(e) }
 
 // compile compiles a schema. The code of the API server is made for schemas that its validation has let in; a panic of
 // it about one that is not is an error.
@@ -128,17 +138,17 @@ func newCount() *count { return &count{patterns: map[string]bool{}} }
 
 func (c *count) walk(v any, depth int) error {
 	if c.nodes++; c.nodes > maxNodes {
-		return fmt.Errorf("the schema has more than %d values", maxNodes)
+		return tooLarge(fmt.Sprintf("has more than %d values", maxNodes))
 	}
 	if depth > maxDepth {
-		return fmt.Errorf("the schema is nested more than %d levels deep", maxDepth)
+		return tooLarge(fmt.Sprintf("is nested more than %d levels deep", maxDepth))
 	}
 	switch v := v.(type) {
 	case map[string]any:
 		if rule, ok := v["rule"].(string); ok {
 			c.rules++
 			if c.ruleBytes += len(rule); c.rules > maxRules || c.ruleBytes > maxRuleBytes {
-				return fmt.Errorf("the schema has more than %d rules, or rules of more than %d bytes", maxRules, maxRuleBytes)
+				return tooLarge(fmt.Sprintf("has more than %d rules, or rules of more than %d bytes", maxRules, maxRuleBytes))
 			}
 		}
 		if pattern, ok := v["pattern"].(string); ok && !c.patterns[pattern] {
@@ -147,7 +157,7 @@ func (c *count) walk(v any, depth int) error {
 				c.steps += steps(re)
 			}
 			if c.steps > maxPatterns {
-				return fmt.Errorf("the patterns of the schema have more than %d steps", maxPatterns)
+				return tooLarge(fmt.Sprintf("has patterns of more than %d steps", maxPatterns))
 			}
 		}
 		for _, of := range []string{"anyOf", "oneOf", "allOf"} {
