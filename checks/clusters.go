@@ -76,7 +76,7 @@ func (p *pairs) in(has func(roots.Root) bool, named []string) *pairs {
 	own.declared = p.objects(named, has)
 	for _, r := range p.roots {
 		if r.Known && has(r.Root) {
-			own.declared.Rendered(r.Root, r.Deployed)
+			own.declared.Rendered(r.Root, r.Deployed, r.Head...)
 		}
 	}
 	return &own
@@ -93,7 +93,8 @@ type outcome struct {
 	problems []report.Problem // of the preview
 }
 
-// judge is the way through the rooms in one cluster: the rules, the answers, the preview.
+// judge is the way through the rooms in one cluster: the rules, the answers, the preview. Where look-ups want something
+// that is to be fetched, there is no preview yet: all of it is done again.
 func (c *Checker) judge(ctx context.Context, change report.Change, s scope, k *kept) (*outcome, error) {
 	out := &outcome{scope: s}
 	var err error
@@ -102,6 +103,9 @@ func (c *Checker) judge(ctx context.Context, change report.Change, s scope, k *k
 	}
 	if out.answers, err = ask(ctx, change, s.repo, out.rules, s.pairs); err != nil {
 		return nil, err
+	}
+	if s.repo.outside.Wants() {
+		return out, nil
 	}
 	out.preview, out.problems, err = preview.Run(ctx, preview.Input{
 		Trees: s.repo.trees, Before: out.rules.before, After: out.rules.after, Now: change.Now,

@@ -123,7 +123,7 @@ func (p *pairs) render(ctx context.Context) error {
 	parallel.Each(len(reached), func(i int) {
 		p.roots[i], errs[i] = p.sides.Render(ctx, reached[i])
 		if r := p.roots[i]; r != nil && r.Known {
-			p.declared.Rendered(r.Root, r.Deployed)
+			p.declared.Rendered(r.Root, r.Deployed, r.Head...)
 		}
 	})
 	var list, moved []*diff.Pair

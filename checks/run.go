@@ -58,6 +58,9 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 		}
 		outcomes = append(outcomes, one)
 	}
+	if wanted, err := repo.outside.Wanted(repo.settings.Sources.Allow); wanted != nil || err != nil {
+		return &report.Report{Wanted: wanted}, err // by look-ups
+	}
 	whom := repo.settings.Whom()
 	out := &report.Report{All: change.All, Approvers: &whom, Teams: repo.settings.Teams(),
 		Annotations: repo.settings.Annotations.Max}

@@ -97,6 +97,7 @@ type Renderer struct {
 	declared   func() []string // see findVersions
 	counts     *counts
 	lookups    *lookups
+	texts      *texts // see MayBring
 	held       *held
 	finds      *finds
 	idles      *idleLayers
@@ -111,8 +112,8 @@ type Renderer struct {
 func New(s *roots.Set, c Config) *Renderer {
 	r := &Renderer{tree: s.Tree(), set: s, limits: c.Limits.withDefaults(), namespaced: c.Namespaced, counts: &counts{},
 		failed: &sync.Map{}, mistakes: &mistake.Finder{Limits: c.Limits.withDefaults().Source},
-		outside: &outside{sources: c.Sources}, clusters: c.Clusters, lookups: &lookups{}, held: &held{}, finds: &finds{},
-		idles: &idleLayers{},
+		outside: &outside{sources: c.Sources}, clusters: c.Clusters, lookups: &lookups{}, texts: &texts{}, held: &held{},
+		finds: &finds{}, idles: &idleLayers{},
 		steps: cmp.Or(max(0, c.AttemptSteps), attemptSteps)}
 	r.declared = sync.OnceValue(r.findVersions)
 	if c.Cache != nil && c.Cache.Disk != nil {
@@ -144,7 +145,7 @@ func (r *Renderer) Counts() (built, recalled int) {
 func (r *Renderer) With(files map[string][]byte) *Renderer {
 	other := *r
 	other.overlay, other.failed, other.mistakes = files, &sync.Map{}, &mistake.Finder{Limits: r.limits.Source}
-	other.lookups, other.held = &lookups{}, nil
+	other.lookups, other.texts, other.held = &lookups{}, &texts{}, nil
 	return &other
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/mask"
@@ -14,7 +15,6 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine/admission"
-	"github.com/lintel-bot/lintel/engine/defaults"
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -41,6 +41,11 @@ type Objects struct {
 	// unseen is blind by root.
 	unseen map[roots.Root][]source.Error
 
+	isBrought sync.Map // by root: bool, see roots.Set.Brought
+
+	answers map[query]*released // what releases have
+	until   time.Time           // when they are not rendered any more; the zero time: none was yet
+
 	tip     *Objects // of the tip of the base branch; nil: there is but one tree
 	touched map[roots.Root]bool
 	keeps   bool             // what is found is kept on disk: this is the tip
@@ -49,15 +54,16 @@ type Objects struct {
 
 // New returns the objects that the roots of a tree declare. named are the files and folders of the settings.
 func New(set *roots.Set, renderer *render.Renderer, named []string) *Objects {
-	return &Objects{set: set, renderer: renderer, context: named,
-		unseen: map[roots.Root][]source.Error{}, kinds: map[string][]entry{}, views: map[string]*view{}, roots: map[roots.Root][]*render.Resource{}}
+	return &Objects{set: set, renderer: renderer, context: named, unseen: map[roots.Root][]source.Error{},
+		kinds: map[string][]entry{}, views: map[string]*view{}, answers: map[query]*released{},
+		roots: map[roots.Root][]*render.Resource{}}
 }
 
-// Rendered notes what a root renders to, so that it is not rendered again.
-func (d *Objects) Rendered(root roots.Root, resources []*render.Resource) {
+// Rendered notes what a root renders to, so that it is not rendered again, and what stood in the way.
+func (d *Objects) Rendered(root roots.Root, resources []*render.Resource, problems ...source.Error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.roots[root] = bare(resources)
+	d.roots[root], d.unseen[root] = bare(resources), problems[:min(len(problems), 1)]
 	d.given = append(d.given, root)
 }
 
@@ -142,9 +148,13 @@ func (d *Objects) find(ctx context.Context, group, kind string) []entry {
 	}
 	name := d.keptAt(group, kind, reached)
 	if d.keeps {
-		if list, blind, ok := d.recall(name); ok {
+		if k, ok := d.recall(name); ok {
+			var list []entry
+			for _, e := range k.Entries {
+				list = append(list, e.entry())
+			}
 			d.kinds[group+"/"+kind] = list
-			for _, e := range blind {
+			for _, e := range k.Blind {
 				if !slices.Contains(d.blind, e) {
 					d.blind = append(d.blind, e)
 				}
@@ -160,8 +170,8 @@ func (d *Objects) find(ctx context.Context, group, kind string) []entry {
 	add := func(resources []*render.Resource, root roots.Root, named bool) {
 		for _, r := range resources {
 			if id := admission.IdentityOf(r.Object); id.Kind == kind && id.Group == group {
-				list = append(list, entry{id: id, object: defaults.Apply(r.Object), root: root, named: named})
-				keep = append(keep, keptEntry{root, named, r.Object})
+				e := keptEntry{Root: root, Named: named, Object: r.Object}
+				list, keep = append(list, e.entry()), append(keep, e)
 			}
 		}
 	}
@@ -181,7 +191,7 @@ func (d *Objects) find(ctx context.Context, group, kind string) []entry {
 		for _, root := range reached {
 			blind = append(blind, d.unseen[root]...)
 		}
-		d.keep(name, keep, blind)
+		d.keep(name, kept{Entries: keep, Blind: blind})
 	}
 	if ctx.Err() == nil {
 		d.kinds[group+"/"+kind] = list
@@ -190,7 +200,7 @@ func (d *Objects) find(ctx context.Context, group, kind string) []entry {
 }
 
 // render renders those of the roots that nobody rendered yet. The lock is held. A root that does not render declares
-// nothing, which is remembered. It returns false where the repository could not be read.
+// nothing, which is remembered. It returns false where the repository could not be read, or where time was up.
 func (d *Objects) render(ctx context.Context, list []roots.Root) bool {
 	whole := true
 	list = slices.DeleteFunc(slices.Clone(list), func(r roots.Root) bool { _, ok := d.roots[r]; return ok })
@@ -202,14 +212,15 @@ func (d *Objects) render(ctx context.Context, list []roots.Root) bool {
 			found[i], blind[i] = bare(out.Resources), append(problems, out.Broken()...)
 		}
 	})
-	if ctx.Err() != nil {
-		return false
-	}
 	for i, root := range list {
-		whole = whole && errs[i] == nil
+		if whole = whole && errs[i] == nil; errs[i] != nil && ctx.Err() != nil {
+			continue
+		}
 		d.roots[root] = found[i]
 		d.unseen[root] = blind[i][:min(len(blind[i]), 1)]
-		d.blind = append(d.blind, d.unseen[root]...)
+		if !d.set.IsBrought(root) { // else see warn
+			d.blind = append(d.blind, d.unseen[root]...)
+		}
 	}
 	return whole
 }

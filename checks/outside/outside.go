@@ -74,10 +74,15 @@ func (o *Outside) Sources() (base, head *remote.Sources) {
 	return o.base, o.head
 }
 
+// Wants reports whether Wanted has something.
+func (o *Outside) Wants() bool {
+	return o != nil && !o.last && len(o.base.Wanted())+len(o.head.Wanted()) > 0
+}
+
 // Wanted is a remote.Request for what is to be fetched before there can be a result, nil where nothing is. allow is that
 // of the settings.
 func (o *Outside) Wanted(allow []string) (json.RawMessage, error) {
-	if o == nil || o.last {
+	if !o.Wants() {
 		return nil, nil
 	}
 	shared := o.base.Wanted()
@@ -89,9 +94,6 @@ func (o *Outside) Wanted(allow []string) (json.RawMessage, error) {
 		if !slices.Contains(shared, w) {
 			list = append(list, remote.Asked{Want: w, Given: o.head.IsGiven(w)})
 		}
-	}
-	if len(list) == 0 {
-		return nil, nil
 	}
 	return json.Marshal(remote.Request{Wants: list, Allow: allow})
 }

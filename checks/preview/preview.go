@@ -236,7 +236,7 @@ func (p *comparison) render(ctx context.Context, root roots.Root) (before, after
 		return before, after, err
 	}
 	if a.declared != b.declared && before.Known {
-		b.declared.Rendered(root, before.Deployed)
+		b.declared.Rendered(root, before.Deployed, before.Head...)
 	}
 	return before, before, nil
 }

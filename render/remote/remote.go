@@ -192,6 +192,15 @@ func (s *Sources) Get(w Want) (*Source, error) {
 	return &Source{Entry: e, Tree: t}, nil
 }
 
+// Aside returns sources that have the same and note what they lack apart from these: for whoever only looks what is
+// there.
+func (s *Sources) Aside() *Sources {
+	if s == nil {
+		return nil
+	}
+	return &Sources{trees: s.trees, known: s.known, wanted: map[Want]bool{}, given: map[Want]bool{}}
+}
+
 // Give says that whoever asked for the rendering names a want (see Asked).
 func (s *Sources) Give(w Want) {
 	if s != nil {

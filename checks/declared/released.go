@@ -1,0 +1,296 @@
+package declared
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lintel-bot/lintel/checks/parallel"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/defaults"
+	"github.com/lintel-bot/lintel/engine/kinds"
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/source"
+)
+
+// What a chart prints, and what comes from other repositories, no file here says: to look there takes rendering, and what
+// is not here has to be fetched. So these roots answer last, and of them only those that may have what is looked up. The
+// root of the object that is judged still answers first: it is rendered anyway.
+
+// releaseTime is how long look-ups of one side of a check may render such roots; where the check has a deadline, it is
+// at most half of what is left.
+const releaseTime = time.Minute
+
+// query is what is looked up in such roots.
+type query struct {
+	render.Sought
+	only roots.Root // the root that is looked into; the zero root: all
+}
+
+// released is what they deploy of it.
+type released struct {
+	list  []entry
+	blind []blindRoot
+}
+
+// blindRoot is a root that may deploy it, and why that is not known.
+type blindRoot struct {
+	Root roots.Root   `json:"root"`
+	Why  source.Error `json:"why"`
+}
+
+// released returns what releases deploy of what is looked up.
+func (d *Objects) released(ctx context.Context, q query) *released {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if known := d.answers[q]; known != nil {
+		return known
+	}
+	out := d.look(ctx, q)
+	for _, e := range out.list {
+		d.Secrets.Object(e.object)
+	}
+	if ctx.Err() == nil {
+		d.answers[q] = out
+	}
+	return out
+}
+
+// look finds what was not asked for before. The lock is held.
+func (d *Objects) look(ctx context.Context, q query) *released {
+	var may []roots.Root
+	if d.In != nil || !d.keeps {
+		may = d.mayBring(q)
+	}
+	keeps := d.keeps && q.only == (roots.Root{})
+	name := d.keptAt("released", fmt.Sprintf("%q", q.Sought), may)
+	if keeps {
+		if k, ok := d.recall(name); ok {
+			out := &released{blind: k.Unseen}
+			for _, e := range k.Entries {
+				out.list = append(out.list, e.entry())
+			}
+			d.warn(out.blind)
+			return out
+		}
+	}
+	if d.In == nil && d.keeps {
+		may = d.mayBring(q)
+	}
+	limited, cancel := d.withinTime(ctx)
+	whole := d.render(limited, may)
+	cancel()
+	out, keep := &released{}, []keptEntry(nil)
+	for _, root := range may {
+		resources, rendered := d.roots[root]
+		why := ""
+		switch unseen := d.unseen[root]; {
+		case !rendered:
+			out.blind = append(out.blind, blindRoot{root, d.late(root)})
+		case len(unseen) > 0:
+			out.blind = append(out.blind, blindRoot{root, unseen[0]})
+			why = wordsOf(unseen[0])
+		}
+		for _, r := range resources {
+			if id := admission.IdentityOf(r.Object); !q.asksFor(id) {
+				continue
+			}
+			e := keptEntry{Root: root, Object: r.Object, Unsure: why}
+			if i := slices.IndexFunc(r.Issues, func(i render.Issue) bool { return i.Value }); i >= 0 {
+				e.Unsure = cmp.Or(e.Unsure, r.Issues[i].Message)
+			}
+			keep = append(keep, e)
+			out.list = append(out.list, e.entry())
+		}
+	}
+	if keeps && whole && ctx.Err() == nil {
+		d.keep(name, kept{Entries: keep, Unseen: out.blind})
+	}
+	if ctx.Err() == nil {
+		d.warn(out.blind)
+	}
+	return out
+}
+
+// asksFor reports whether an object is one of those that are looked up.
+func (q query) asksFor(id admission.Identity) bool {
+	switch {
+	case id.Group != q.Group || id.Kind != q.Kind:
+		return false
+	case q.Name == "":
+		return q.Namespace == "" || id.Namespace == q.Namespace
+	}
+	return is(id, q.Namespace, q.Name)
+}
+
+// entry is what was kept, with the defaults of the API server.
+func (e keptEntry) entry() entry {
+	return entry{id: admission.IdentityOf(e.Object), object: defaults.Apply(e.Object), root: e.Root, named: e.Named,
+		unsure: e.Unsure}
+}
+
+// mayBring lists the roots that may deploy what is looked up. The lock is held.
+func (d *Objects) mayBring(q query) []roots.Root {
+	list := []roots.Root{q.only}
+	switch {
+	case q.only != (roots.Root{}):
+	case d.tip != nil: // of the others the tip tells
+		list = nil
+		for root := range d.touched {
+			list = append(list, root)
+		}
+		slices.SortFunc(list, roots.Compare)
+	default:
+		list = d.set.Brought()
+	}
+	list = slices.DeleteFunc(slices.Clone(list), func(r roots.Root) bool {
+		return d.In != nil && !d.In(r) || d.tip != nil && !d.touched[r] || !d.set.IsBrought(r)
+	})
+	may := make([]bool, len(list))
+	parallel.Each(len(list), func(i int) { may[i] = d.renderer.MayBring(list[i], q.Sought) })
+	out := list[:0]
+	for i, root := range list {
+		if may[i] {
+			out = append(out, root)
+		}
+	}
+	return out
+}
+
+// withinTime returns a context for what is left of the time for rendering. The lock is held.
+func (d *Objects) withinTime(ctx context.Context) (context.Context, context.CancelFunc) {
+	if d.until.IsZero() {
+		now := time.Now()
+		d.until = now.Add(releaseTime)
+		if end, ok := ctx.Deadline(); ok {
+			d.until = now.Add(min(releaseTime, end.Sub(now)/2))
+		}
+	}
+	return context.WithDeadline(ctx, d.until)
+}
+
+// late says that there was no time for a root.
+func (d *Objects) late(root roots.Root) source.Error {
+	out := source.Error{Path: root.Path, Unknown: true, Message: "there was no time to render " + root.Name()}
+	if one := d.set.Deployment(root); one != nil {
+		out.Path, out.Line = one.Where.Path, one.Where.Line
+	}
+	return out
+}
+
+// warn notes what is not seen and was not said of the root itself. The lock is held.
+func (d *Objects) warn(blind []blindRoot) {
+	for _, b := range blind {
+		if !slices.Contains(d.given, b.Root) && !slices.Contains(d.blind, b.Why) {
+			d.blind = append(d.blind, b.Why)
+		}
+	}
+}
+
+// wordsOf says in a few words where something stands in the way, and what, unless that may quote a file.
+func wordsOf(e source.Error) string {
+	at := e.Path
+	if e.Line > 0 {
+		at = fmt.Sprintf("%s:%d", e.Path, e.Line)
+	}
+	if e.Quotes {
+		return at + " cannot be rendered"
+	}
+	return at + ": " + e.Message
+}
+
+// brought is released as the change has it, or as it was before. What other roots have that the change adds as a whole
+// answers nobody but themselves.
+func (d *Objects) brought(ctx context.Context, a asking, q query, after bool) *released {
+	if d.tip == nil {
+		return d.released(ctx, q)
+	}
+	was := d.tip.released(ctx, q)
+	if !after {
+		return was
+	}
+	own := d.released(ctx, q)
+	out := &released{}
+	counts := func(root roots.Root) bool { return root == a.root || d.tip.set.Has(root) }
+	for _, e := range own.list {
+		if counts(e.root) {
+			out.list = append(out.list, e)
+		}
+	}
+	for _, b := range own.blind {
+		if counts(b.Root) {
+			out.blind = append(out.blind, b)
+		}
+	}
+	for _, e := range was.list {
+		if !d.touched[e.root] {
+			out.list = append(out.list, e)
+		}
+	}
+	for _, b := range was.blind {
+		if !d.touched[b.Root] {
+			out.blind = append(out.blind, b)
+		}
+	}
+	return out
+}
+
+// ownRelease returns what the root of the object that is judged deploys of what is looked up, where that is a release;
+// nil where it is none.
+func (d *Objects) ownRelease(ctx context.Context, a asking, q query, after bool) *released {
+	if a.root.Object == "" {
+		return nil
+	}
+	is, known := d.isBrought.Load(a.root)
+	if !known {
+		is = d.set.IsBrought(a.root)
+		d.isBrought.Store(a.root, is)
+	}
+	if is == false {
+		return nil
+	}
+	q.only = a.root
+	return d.brought(ctx, a, q, after)
+}
+
+// notLooked notes why something is not known, by a word that is in what asks for it.
+func (a asking) notLooked(word string, blind []blindRoot) {
+	if len(blind) == 0 {
+		return
+	}
+	const most = 3
+	var list []string
+	for _, b := range blind[:min(len(blind), most)] {
+		list = append(list, fmt.Sprintf("what %s deploys is not known, %s", b.Root.Name(), wordsOf(b.Why)))
+	}
+	if n := len(blind) - most; n > 0 {
+		list = append(list, "and so of "+report.Count(n, "other", "others"))
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.differ[word] = strings.Join(list, "; ")
+}
+
+// hides notes that the change keeps roots from being known that were known before.
+func (d *Objects) hides(a asking, was, now []blindRoot) {
+	for _, b := range now {
+		if slices.ContainsFunc(was, func(w blindRoot) bool { return w.Root == b.Root }) {
+			continue
+		}
+		if one := d.set.Deployment(b.Root); one != nil {
+			group, _ := admission.SplitVersion(one.Object.APIVersion())
+			a.alter(admission.Identity{Group: group, Kind: one.Object.Kind, Namespace: one.Object.Namespace,
+				Name: one.Object.Name})
+		}
+	}
+}
+
+// inReleases reports whether a look-up is one of a policy, and not one that only asks what kinds there are.
+func inReleases(ctx context.Context) bool {
+	return ctx.Value(askingKey{}) != nil && !kinds.AskedFor(ctx)
+}
