@@ -132,6 +132,14 @@ func (r *Renderer) Fresh() *Renderer {
 	return &other
 }
 
+// WithSources returns a renderer that takes what comes from outside from other sources, which have the same and note what
+// it lacks.
+func (r *Renderer) WithSources(s *remote.Sources) *Renderer {
+	other := *r
+	other.outside, other.held = &outside{sources: s}, nil // what is held was asked for by another
+	return &other
+}
+
 // counts is how much a renderer, and those made from it, did.
 type counts struct{ built, recalled atomic.Int64 }
 

@@ -170,9 +170,7 @@ type searching func(is func(text []byte) bool) bool
 
 // textOf returns the texts that a deployment is made of, nil where not all of them can be had. It wants nothing.
 func (r *Renderer) textOf(one *roots.Deployment, own []byte) searching {
-	aside := *r
-	aside.outside = &outside{sources: r.outside.sources.Aside()}
-	sources := aside.outside.sources
+	sources := r.outside.sources.Aside()
 	release := one.Release
 	if e := one.Elsewhere; e != nil {
 		src, err := sources.Get(e.Want)
@@ -193,7 +191,7 @@ func (r *Renderer) textOf(one *roots.Deployment, own []byte) searching {
 		from = fetchedChart(release.Chart, src)
 	}
 	nowhere := &Rendering{Reads: map[string]string{}, links: map[string]string{}, wants: wants{}}
-	reader := &chartReader{renderer: &aside, out: nowhere}
+	reader := &chartReader{renderer: r.WithSources(sources), out: nowhere}
 	chart, err := reader.chart(from, nil)
 	if err != nil {
 		return nil
