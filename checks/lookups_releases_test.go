@@ -165,7 +165,7 @@ func TestLookupsOfReleases(t *testing.T) {
 			report.Neutral, "depends on a value that only the cluster has", "", 0},
 		{"a template that fails", chart(map[string]string{
 			"charts/settings/templates/x.yaml": `{{ fail "secret words" }}`}), pod("blue"), report.Neutral,
-			"what HelmRelease/ops/settings deploys is not known, charts/settings/templates/x.yaml:1 cannot be rendered", "", 0},
+			"what HelmRelease/ops/settings deploys is not known, charts/settings/templates/x.yaml:1: cannot be rendered", "", 0},
 		{"a chart that prints without end", chart(map[string]string{
 			"charts/settings/templates/x.yaml": `{{ range until 9999 }}{{ repeat 99999 "x" }}{{ end }}`}), pod("blue"),
 			report.Neutral, "what HelmRelease/ops/settings deploys is not known", "", 0},
@@ -173,13 +173,18 @@ func TestLookupsOfReleases(t *testing.T) {
 			"what HelmRelease/ops/settings deploys is not known", "", 0},
 		{"a template that the change breaks", chart(nil), with(pod("blue"), "charts/settings/templates/x.yaml",
 			`{{ fail "x" }}`), report.Failure, "relies on ConfigMap ops/allowed", "", 0},
+		{"a chart of a kustomization", map[string]string{"ops/charts/settings/Chart.yaml": chartFile,
+			"ops/charts/settings/values.yaml":       "team: red\n",
+			"ops/charts/settings/templates/cm.yaml": strings.Replace(printsAllowed, "allowed", "allowed, namespace: ops", 1),
+			"ops/kustomization.yaml":                "helmCharts: [{name: settings, releaseName: x}]\n"}, pod("blue"), report.Failure,
+			"Not allowed", "", 0},
 		{"a host of a release is taken", hosts("a.example.com"), map[string]string{"apps/i.yaml": ingressOf("mine",
 			"a.example.com")}, report.Failure, "The host is taken", "", 0},
 		{"a host is free", hosts("a.example.com"), map[string]string{"apps/i.yaml": ingressOf("mine", "b.example.com")},
 			report.Success, "", "", 0},
 		{"a list lacks a release", with(hosts("a.example.com"), "charts/web/templates/x.yaml", `{{ fail "x" }}`),
 			map[string]string{"apps/i.yaml": ingressOf("mine", "b.example.com"), "apps/j.yaml": ingressOf("other", "c.example.com")},
-			report.Neutral, "what HelmRelease/shop/web deploys is not known, charts/web/templates/x.yaml:1 cannot be rendered", "", 0},
+			report.Neutral, "what HelmRelease/shop/web deploys is not known, charts/web/templates/x.yaml:1: cannot be rendered", "", 0},
 		{"a release that becomes one of a chart from elsewhere", hosts("a.example.com"), map[string]string{
 			"apps/i.yaml": ingressOf("mine", "a.example.com"), "ops/web.yaml": fetchedRelease("1.0.0")}, report.ActionRequired,
 			"Ingress shop/web, which this change brings or alters", "", 0},
@@ -205,10 +210,26 @@ func TestLookupsOfFetchedReleases(t *testing.T) {
 	gone := refused
 	gone.Want.Ref = "2.0.0"
 	there := remote.Entry{Want: want, Tree: tree, Revision: "1.0.0"}
+	store.Git("rm", "-rqf", ".")
+	store.Write("kustomization.yaml", "resources: [cm.yaml]\n")
+	store.Write("cm.yaml", configMap("red"))
+	plain := strings.TrimSpace(store.Git("rev-parse", store.Snapshot()+"^{tree}"))
+	git := remote.Want{Kind: remote.Git, URL: "https://git.example.com/base.git", Ref: "v1", Submodules: true}
+	fromGit := remote.Lock{{Want: git, Tree: plain, Revision: "0123"}}
+	bases := map[string]string{"remote/kustomization.yaml": "resources: ['https://git.example.com/base.git?ref=v1']\n"}
 	for _, c := range []struct {
 		lookupCase
 		lock remote.Lock
 	}{
+		{lookupCase{"a remote base", bases, pod("blue"), report.Failure, "Not allowed", "", 0}, fromGit},
+		{lookupCase{"a remote base that cannot be had", bases, pod("blue"), report.Neutral, "what remote deploys is not known, " +
+			"remote/kustomization.yaml:1: resources: ", "", 0}, remote.Lock{{Want: git, Failure: refused.Failure}}},
+		{lookupCase{"a folder of another repository", map[string]string{"flux/other.yaml": "apiVersion: " +
+			"source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: other, namespace: ops}\nspec: {url: " +
+			"'https://git.example.com/base.git', ref: {tag: v1}}\n---\napiVersion: kustomize.toolkit.fluxcd.io/v1\n" +
+			"kind: Kustomization\nmetadata: {name: other, namespace: ops}\nspec: {path: ., sourceRef: {kind: GitRepository, name: " +
+			"other}}\n"}, pod("blue"), report.Failure, "Not allowed", "", 0}, remote.Lock{{Want: remote.Want{Kind: remote.Git,
+			URL: git.URL, Ref: "refs/tags/v1"}, Tree: plain, Revision: "0123"}}},
 		{lookupCase{"allowed", base, pod("red"), report.Success, "", "", 0}, remote.Lock{there}},
 		{lookupCase{"not allowed", base, pod("blue"), report.Failure, "Not allowed", "", 0}, remote.Lock{there}},
 		{lookupCase{"refused", base, pod("blue"), report.Neutral, "needs the cluster: ConfigMap ops/allowed (what " +
@@ -228,7 +249,7 @@ func TestLookupsOfFetchedReleases(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				change.Sources = &report.Sources{GitDir: store.GitDir, Lock: lock}
+				change.Sources = &report.Sources{GitDir: store.GitDir, Lock: lock, Last: true}
 			}
 			c.run(t, change)
 		})

@@ -29,11 +29,11 @@ type Sought struct {
 
 // MayBring reports whether a root of [roots.Set.Brought] may deploy what is sought, as far as the text of its chart, of
 // its values and of the object that deploys it tell; where not all of that can be had, as far as the object tells. It
-// wants nothing. A name is missed that a chart puts together of parts of words.
+// wants nothing. A name is missed that a chart puts together of parts of words. A kustomization may bring anything.
 func (r *Renderer) MayBring(root roots.Root, s Sought) bool {
 	one := r.set.Deployment(root)
-	if one == nil {
-		return false
+	if one == nil || one.Release == nil && one.Elsewhere == nil {
+		return true // what a kustomization makes of what it takes in, no text tells
 	}
 	namespaces, names := namespacesOf(one), namesOf(one)
 	inside := s.Namespace == "" || slices.Contains(namespaces, s.Namespace)

@@ -178,6 +178,9 @@ func (d *Objects) find(ctx context.Context, group, kind string) []entry {
 	whole := d.render(ctx, reached)
 	for _, root := range reached {
 		add(d.roots[root], root, false)
+		for _, e := range d.unseen[root] {
+			d.warn(root, e)
+		}
 	}
 	for _, p := range files {
 		if d.tip == nil && settings.Under(p, d.context) {
@@ -218,9 +221,6 @@ func (d *Objects) render(ctx context.Context, list []roots.Root) bool {
 		}
 		d.roots[root] = found[i]
 		d.unseen[root] = blind[i][:min(len(blind[i]), 1)]
-		if !d.set.IsBrought(root) { // else see warn
-			d.blind = append(d.blind, d.unseen[root]...)
-		}
 	}
 	return whole
 }

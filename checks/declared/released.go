@@ -75,7 +75,9 @@ func (d *Objects) look(ctx context.Context, q query) *released {
 			for _, e := range k.Entries {
 				out.list = append(out.list, e.entry())
 			}
-			d.warn(out.blind)
+			for _, b := range out.blind {
+				d.warn(b.Root, b.Why)
+			}
 			return out
 		}
 	}
@@ -93,8 +95,12 @@ func (d *Objects) look(ctx context.Context, q query) *released {
 		case !rendered:
 			out.blind = append(out.blind, blindRoot{root, d.late(root)})
 		case len(unseen) > 0:
-			out.blind = append(out.blind, blindRoot{root, unseen[0]})
-			why = wordsOf(unseen[0])
+			e := unseen[0]
+			if e.Quotes { // from where not everybody may read
+				e.Message, e.Quotes = "cannot be rendered", false
+			}
+			out.blind = append(out.blind, blindRoot{root, e})
+			why = wordsOf(e)
 		}
 		for _, r := range resources {
 			if id := admission.IdentityOf(r.Object); !q.asksFor(id) {
@@ -111,8 +117,8 @@ func (d *Objects) look(ctx context.Context, q query) *released {
 	if keeps && whole && ctx.Err() == nil {
 		d.keep(name, kept{Entries: keep, Unseen: out.blind})
 	}
-	if ctx.Err() == nil {
-		d.warn(out.blind)
+	for _, b := range out.blind {
+		d.warn(b.Root, b.Why)
 	}
 	return out
 }
@@ -183,23 +189,18 @@ func (d *Objects) late(root roots.Root) source.Error {
 	return out
 }
 
-// warn notes what is not seen and was not said of the root itself. The lock is held.
-func (d *Objects) warn(blind []blindRoot) {
-	for _, b := range blind {
-		if !slices.Contains(d.given, b.Root) && !slices.Contains(d.blind, b.Why) {
-			d.blind = append(d.blind, b.Why)
-		}
+// warn notes what is not seen of a root, if that is not said of the root itself. The lock is held.
+func (d *Objects) warn(root roots.Root, why source.Error) {
+	if !slices.Contains(d.given, root) && !slices.Contains(d.blind, why) {
+		d.blind = append(d.blind, why)
 	}
 }
 
-// wordsOf says in a few words where something stands in the way, and what, unless that may quote a file.
+// wordsOf says where something stands in the way, and what.
 func wordsOf(e source.Error) string {
 	at := e.Path
 	if e.Line > 0 {
 		at = fmt.Sprintf("%s:%d", e.Path, e.Line)
-	}
-	if e.Quotes {
-		return at + " cannot be rendered"
 	}
 	return at + ": " + e.Message
 }
@@ -243,9 +244,6 @@ func (d *Objects) brought(ctx context.Context, a asking, q query, after bool) *r
 // ownRelease returns what the root of the object that is judged deploys of what is looked up, where that is a release;
 // nil where it is none.
 func (d *Objects) ownRelease(ctx context.Context, a asking, q query, after bool) *released {
-	if a.root.Object == "" {
-		return nil
-	}
 	is, known := d.isBrought.Load(a.root)
 	if !known {
 		is = d.set.IsBrought(a.root)
