@@ -44,7 +44,7 @@ type Objects struct {
 	isBrought sync.Map // by root: bool, see roots.Set.Brought
 
 	answers map[query]*released // what releases have
-	until   time.Time           // when they are not rendered any more; the zero time: none was yet
+	spent   time.Duration       // on rendering them
 
 	tip     *Objects // of the tip of the base branch; nil: there is but one tree
 	touched map[roots.Root]bool

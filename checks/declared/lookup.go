@@ -12,7 +12,6 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/kinds"
-	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
@@ -105,7 +104,7 @@ func askingOf(ctx context.Context) asking {
 // settings, then other roots, then what releases of charts and other repositories bring; where several of these differ,
 // nobody knows.
 func (d *Objects) Get(ctx context.Context, group, kind, namespace, name string) (admission.Object, bool) {
-	a, asked := askingOf(ctx), query{Sought: render.Sought{Group: group, Kind: kind, Namespace: namespace, Name: name}}
+	a, asked := askingOf(ctx), ask(group, kind, namespace, name)
 	was, now := d.seen(ctx, group, kind)
 	releases := inReleases(ctx)
 	// find also reports whether it looked into releases.
@@ -130,7 +129,7 @@ func (d *Objects) Get(ctx context.Context, group, kind, namespace, name string) 
 	current, blind, looked := find(now, true)
 	after, ok := a.choose(current)
 	if len(current) == 0 {
-		a.notLooked(name, blind)
+		a.notLooked(blind, name)
 	}
 	if d.tip == nil || was == now && !looked {
 		return after, ok
@@ -151,7 +150,7 @@ func (d *Objects) Get(ctx context.Context, group, kind, namespace, name string) 
 // List implements admission.Cluster. Where one of the objects is not known, the list is not, nor is it where a release
 // may have more of them than are known.
 func (d *Objects) List(ctx context.Context, group, kind, namespace string) []admission.Object {
-	a, asked := askingOf(ctx), query{Sought: render.Sought{Group: group, Kind: kind, Namespace: namespace}}
+	a, asked := askingOf(ctx), ask(group, kind, namespace, "")
 	was, now := d.seen(ctx, group, kind)
 	releases := inReleases(ctx)
 	with := func(v *view, after bool) (*view, []blindRoot) {
@@ -163,7 +162,7 @@ func (d *Objects) List(ctx context.Context, group, kind, namespace string) []adm
 	}
 	find := func(v *view, blind []blindRoot) (list []admission.Object) {
 		if len(blind) > 0 {
-			a.notLooked(kinds.PluralOf(group, kind), blind)
+			a.notLooked(blind, kinds.PluralOf(group, kind), kind+" for the parameters")
 			return nil
 		}
 		for _, id := range v.order {

@@ -65,7 +65,7 @@ func (d *Objects) released(ctx context.Context, q query) *released {
 func (d *Objects) look(ctx context.Context, q query) *released {
 	var may []roots.Root
 	if d.In != nil || !d.keeps {
-		may = d.mayBring(q)
+		may = d.mayBring(ctx, q)
 	}
 	keeps := d.keeps && q.only == (roots.Root{})
 	name := d.keptAt("released", fmt.Sprintf("%q", q.Sought), may)
@@ -82,11 +82,9 @@ func (d *Objects) look(ctx context.Context, q query) *released {
 		}
 	}
 	if d.In == nil && d.keeps {
-		may = d.mayBring(q)
+		may = d.mayBring(ctx, q)
 	}
-	limited, cancel := d.withinTime(ctx)
-	whole := d.render(limited, may)
-	cancel()
+	whole := d.renderInTime(ctx, may)
 	out, keep := &released{}, []keptEntry(nil)
 	for _, root := range may {
 		resources, rendered := d.roots[root]
@@ -123,6 +121,14 @@ func (d *Objects) look(ctx context.Context, q query) *released {
 	return out
 }
 
+// ask returns the query for an object, or for all of a kind where there is no name.
+func ask(group, kind, namespace, name string) query {
+	if kinds.ClusterScoped(group, kind) {
+		namespace = ""
+	}
+	return query{Sought: render.Sought{Group: group, Kind: kind, Namespace: namespace, Name: name}}
+}
+
 // asksFor reports whether an object is one of those that are looked up.
 func (q query) asksFor(id admission.Identity) bool {
 	switch {
@@ -141,7 +147,7 @@ func (e keptEntry) entry() entry {
 }
 
 // mayBring lists the roots that may deploy what is looked up. The lock is held.
-func (d *Objects) mayBring(q query) []roots.Root {
+func (d *Objects) mayBring(ctx context.Context, q query) []roots.Root {
 	list := []roots.Root{q.only}
 	switch {
 	case q.only != (roots.Root{}):
@@ -158,7 +164,7 @@ func (d *Objects) mayBring(q query) []roots.Root {
 		return d.In != nil && !d.In(r) || d.tip != nil && !d.touched[r] || !d.set.IsBrought(r)
 	})
 	may := make([]bool, len(list))
-	parallel.Each(len(list), func(i int) { may[i] = d.renderer.MayBring(list[i], q.Sought) })
+	parallel.Each(len(list), func(i int) { may[i] = ctx.Err() == nil && d.renderer.MayBring(list[i], q.Sought) })
 	out := list[:0]
 	for i, root := range list {
 		if may[i] {
@@ -168,16 +174,17 @@ func (d *Objects) mayBring(q query) []roots.Root {
 	return out
 }
 
-// withinTime returns a context for what is left of the time for rendering. The lock is held.
-func (d *Objects) withinTime(ctx context.Context) (context.Context, context.CancelFunc) {
-	if d.until.IsZero() {
-		now := time.Now()
-		d.until = now.Add(releaseTime)
-		if end, ok := ctx.Deadline(); ok {
-			d.until = now.Add(min(releaseTime, end.Sub(now)/2))
-		}
+// renderInTime is render for what is left of the time for it. The lock is held.
+func (d *Objects) renderInTime(ctx context.Context, list []roots.Root) (whole bool) {
+	begun, left := time.Now(), releaseTime-d.spent
+	if end, ok := ctx.Deadline(); ok {
+		left = min(left, end.Sub(begun)/2)
 	}
-	return context.WithDeadline(ctx, d.until)
+	limited, cancel := context.WithTimeout(ctx, left)
+	defer cancel()
+	whole = d.render(limited, list)
+	d.spent += time.Since(begun)
+	return whole
 }
 
 // late says that there was no time for a root.
@@ -256,8 +263,8 @@ func (d *Objects) ownRelease(ctx context.Context, a asking, q query, after bool)
 	return d.brought(ctx, a, q, after)
 }
 
-// notLooked notes why something is not known, by a word that is in what asks for it.
-func (a asking) notLooked(word string, blind []blindRoot) {
+// notLooked notes why something is not known, by words one of which is in what asks for it.
+func (a asking) notLooked(blind []blindRoot, words ...string) {
 	if len(blind) == 0 {
 		return
 	}
@@ -271,7 +278,9 @@ func (a asking) notLooked(word string, blind []blindRoot) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.differ[word] = strings.Join(list, "; ")
+	for _, word := range words {
+		a.differ[word] = strings.Join(list, "; ")
+	}
 }
 
 // hides notes that the change keeps roots from being known that were known before.
@@ -280,11 +289,12 @@ func (d *Objects) hides(a asking, was, now []blindRoot) {
 		if slices.ContainsFunc(was, func(w blindRoot) bool { return w.Root == b.Root }) {
 			continue
 		}
+		id := admission.Identity{Kind: b.Root.Kind.String(), Name: b.Root.Path}
 		if one := d.set.Deployment(b.Root); one != nil {
 			group, _ := admission.SplitVersion(one.Object.APIVersion())
-			a.alter(admission.Identity{Group: group, Kind: one.Object.Kind, Namespace: one.Object.Namespace,
-				Name: one.Object.Name})
+			id = admission.Identity{Group: group, Kind: one.Object.Kind, Namespace: one.Object.Namespace, Name: one.Object.Name}
 		}
+		a.alter(id)
 	}
 }
 
