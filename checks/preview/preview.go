@@ -50,8 +50,8 @@ type Input struct {
 	Renderings    *render.Cache
 	Limit         time.Duration   // how long it may look at resources; 0: 90 s, negative: not at all
 	Objects       *tree.Objects   // of the repository
-	Sources       *remote.Sources // what was fetched from outside for the head; nil: what comes from there is not looked at
-	Wants         func() bool     // whether something is to be fetched first: nobody is asked about anything then; nil: nothing is
+	Sources       *remote.Sources // what was fetched for the head; nil: what comes from outside is not looked at
+	Wants         func() bool     // whether something is to be fetched first: nothing is asked then; nil: nothing is
 	Secrets       *mask.Values    // takes the values of the Secrets that are looked at; nil: nobody does
 }
 
