@@ -173,6 +173,14 @@ func TestLookupsOfReleases(t *testing.T) {
 			"what HelmRelease/ops/settings deploys is not known", "", 0},
 		{"a template that the change breaks", chart(nil), with(pod("blue"), "charts/settings/templates/x.yaml",
 			`{{ fail "x" }}`), report.Failure, "relies on ConfigMap ops/allowed", "", 0},
+		{"the release of another cluster", chart(map[string]string{
+			".lintel.yaml":   "clusters: {a: {roots: ['a/**']}, b: {roots: ['ops/**']}}\n",
+			"a/release.yaml": releaseOf("settings", "ops", "charts/settings", "team: blue")}),
+			map[string]string{"ops/pod.yaml": podOf("shop", "blue", "")}, report.Failure, "Not allowed", "", 0},
+		{"the release of its cluster", chart(map[string]string{
+			".lintel.yaml":   "clusters: {a: {roots: ['a/**']}, b: {roots: ['ops/**']}}\n",
+			"a/release.yaml": releaseOf("settings", "ops", "charts/settings", "team: blue")}),
+			map[string]string{"a/pod.yaml": podOf("shop", "blue", "")}, report.Success, "", "", 0},
 		{"a chart of a kustomization", map[string]string{"ops/charts/settings/Chart.yaml": chartFile,
 			"ops/charts/settings/values.yaml":       "team: red\n",
 			"ops/charts/settings/templates/cm.yaml": strings.Replace(printsAllowed, "allowed", "allowed, namespace: ops", 1),
@@ -284,5 +292,30 @@ func TestLookupsOfFetchedReleases(t *testing.T) {
 				t.Errorf("wants %v", request.Wants)
 			}
 		})
+	}
+}
+
+// What the base branch has moved on with answers, and is wanted, where the change leaves it alone.
+func TestLookupsOfReleasesAtTheTip(t *testing.T) {
+	r := treetest.New(t)
+	base := r.Commit(allowed + "-- flux/source.yaml --\n" + fleet + "-- charts/settings/Chart.yaml --\n" + chartFile +
+		"-- charts/settings/templates/cm.yaml --\n" + printsAllowed + "-- ops/release.yaml --\n" +
+		releaseOf("settings", "ops", "charts/settings", "team: red"))
+	r.Write("ops/release.yaml", releaseOf("settings", "ops", "charts/settings", "team: blue"))
+	changed := r.Snapshot()
+	r.Write("ops/release.yaml", fetchedRelease("1.0.0"))
+	fetched := r.Snapshot()
+	r.Git("checkout", "-q", "-f", base)
+	r.Write("apps/pod.yaml", podOf("shop", "red", ""))
+	change := report.Change{Base: base, Rules: changed, Head: r.Snapshot(), Repository: []string{"https://git.example.com/fleet"}}
+	if rep := check(t, r, change); rep.Conclusion != report.Failure {
+		t.Errorf("%s %q", rep.Conclusion, lines(rep))
+	}
+	change.Rules, change.Sources = fetched, &report.Sources{Lock: []byte("[]")}
+	rep := check(t, r, change)
+	var request remote.Request
+	if err := json.Unmarshal(rep.Wanted, &request); err != nil || len(request.Wants) != 1 || !request.Wants[0].Base ||
+		request.Wants[0].Want.Name != "settings" {
+		t.Errorf("%v %s", err, rep.Wanted)
 	}
 }

@@ -38,7 +38,9 @@ func (r *Renderer) MayBring(root roots.Root, s Sought) bool {
 	namespaces, names := namespacesOf(one), namesOf(one)
 	inside := s.Namespace == "" || slices.Contains(namespaces, s.Namespace)
 	words := strings.FieldsFunc(s.Name, func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) })
-	words = append(words, s.Group)
+	if s.Group != "" {
+		words = append(words, s.Group)
+	}
 	if !inside {
 		words = append(words, s.Namespace)
 	}
@@ -217,30 +219,29 @@ func (r *Renderer) textOf(one *roots.Deployment, own []byte) searching {
 	return func(is func([]byte) bool) bool { return slices.ContainsFunc(list, is) || chart.Contains(is) }
 }
 
-// maxSearched is how many files of a folder of another repository are searched; more of them may have anything in them.
-const maxSearched = 2000
-
-var errTooManyFiles = errors.New("too many files")
+// maxSearched and maxSearchedBytes are how much of another repository is searched; more may have anything in it.
+const (
+	maxSearched      = 2000 // files
+	maxSearchedBytes = 16 << 20
+)
 
 // textOfTree is textOf for a folder of another repository, which may take what it deploys from any other there.
 func textOfTree(t *tree.Tree, own []byte) searching {
-	var files []string
+	texts, bytes := [][]byte{own}, 0
 	err := t.Walk(func(p string, e tree.Entry) error {
-		if e.Kind != tree.Dir && path.Ext(p) != ".md" {
-			files = append(files, p)
+		if e.Kind == tree.Dir || path.Ext(p) == ".md" {
+			return nil
 		}
-		if len(files) > maxSearched {
-			return errTooManyFiles
+		data, _, err := t.ReadFile(p)
+		if texts, bytes = append(texts, data), bytes+len(data); len(texts) > maxSearched || bytes > maxSearchedBytes {
+			return errTooMuch
 		}
-		return nil
+		return err
 	})
 	if err != nil {
 		return nil
 	}
-	return func(is func([]byte) bool) bool {
-		return is(own) || slices.ContainsFunc(files, func(p string) bool {
-			data, _, err := t.ReadFile(p)
-			return err != nil || is(data)
-		})
-	}
+	return func(is func([]byte) bool) bool { return slices.ContainsFunc(texts, is) }
 }
+
+var errTooMuch = errors.New("too much to search")
