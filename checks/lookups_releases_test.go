@@ -184,7 +184,7 @@ func TestLookupsOfReleases(t *testing.T) {
 		{"a chart of a kustomization", map[string]string{"ops/charts/settings/Chart.yaml": chartFile,
 			"ops/charts/settings/values.yaml":       "team: red\n",
 			"ops/charts/settings/templates/cm.yaml": strings.Replace(printsAllowed, "allowed", "allowed, namespace: ops", 1),
-			"ops/kustomization.yaml":                "helmCharts: [{name: settings, releaseName: x}]\n"}, pod("blue"), report.Failure,
+			"ops/kustomization.yaml":                "helmCharts: [{name: settings, releaseName: x, namespace: ops}]\n"}, pod("blue"), report.Failure,
 			"Not allowed", "", 0},
 		{"a host of a release is taken", hosts("a.example.com"), map[string]string{"apps/i.yaml": ingressOf("mine",
 			"a.example.com")}, report.Failure, "The host is taken", "", 0},
@@ -224,14 +224,14 @@ func TestLookupsOfFetchedReleases(t *testing.T) {
 	plain := strings.TrimSpace(store.Git("rev-parse", store.Snapshot()+"^{tree}"))
 	git := remote.Want{Kind: remote.Git, URL: "https://git.example.com/base.git", Ref: "v1", Submodules: true}
 	fromGit := remote.Lock{{Want: git, Tree: plain, Revision: "0123"}}
-	bases := map[string]string{"remote/kustomization.yaml": "resources: ['https://git.example.com/base.git?ref=v1']\n"}
+	bases := map[string]string{"remote/kustomization.yaml": "namespace: ops\nresources: ['https://git.example.com/base.git?ref=v1']\n"}
 	for _, c := range []struct {
 		lookupCase
 		lock remote.Lock
 	}{
 		{lookupCase{"a remote base", bases, pod("blue"), report.Failure, "Not allowed", "", 0}, fromGit},
 		{lookupCase{"a remote base that cannot be had", bases, pod("blue"), report.Neutral, "what remote deploys is not known, " +
-			"remote/kustomization.yaml:1: resources: ", "", 0}, remote.Lock{{Want: git, Failure: refused.Failure}}},
+			"remote/kustomization.yaml:2: resources: ", "", 0}, remote.Lock{{Want: git, Failure: refused.Failure}}},
 		{lookupCase{"a folder of another repository", map[string]string{"flux/other.yaml": "apiVersion: " +
 			"source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: other, namespace: ops}\nspec: {url: " +
 			"'https://git.example.com/base.git', ref: {tag: v1}}\n---\napiVersion: kustomize.toolkit.fluxcd.io/v1\n" +

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -29,11 +30,12 @@ type Sought struct {
 
 // MayBring reports whether a root of [roots.Set.Brought] may deploy what is sought, as far as the text of its chart, of
 // its values and of the object that deploys it tell; where not all of that can be had, as far as the object tells. It
-// wants nothing. A name is missed that a chart puts together of parts of words. A kustomization may bring anything.
+// wants nothing. A name is missed that a chart puts together of parts of words. Of kustomizations, the
+// namespace that they put everything into counts, and what their own text names.
 func (r *Renderer) MayBring(root roots.Root, s Sought) bool {
 	one := r.set.Deployment(root)
 	if one == nil || one.Release == nil && one.Elsewhere == nil {
-		return true // what a kustomization makes of what it takes in, no text tells
+		return r.kustomizationMayBring(root, s)
 	}
 	namespaces, names := namespacesOf(one), namesOf(one)
 	inside := s.Namespace == "" || slices.Contains(namespaces, s.Namespace)
@@ -56,6 +58,29 @@ func (r *Renderer) MayBring(root roots.Root, s Sought) bool {
 	// Whose it is that has no namespace, its name tells best.
 	return slices.Contains(namespaces, s.Name) || t.says(s.Name) ||
 		slices.ContainsFunc(names, func(name string) bool { return name != "" && strings.Contains(s.Name, name) })
+}
+
+// kustomizationMayBring is MayBring for a kustomization that takes something from outside or from a chart.
+func (r *Renderer) kustomizationMayBring(root roots.Root, s Sought) bool {
+	if s.Namespace == "" && s.Name == "" {
+		return true
+	}
+	for i, dir := range append([]string{root.Path}, r.set.Below(root.Path)...) {
+		f, err := r.set.Kustomization(dir)
+		if f == nil || err != nil {
+			continue
+		}
+		if i == 0 && s.Namespace != "" && source.Text(f.Node, "namespace") == s.Namespace {
+			return true
+		}
+		data, _, err := r.tree.ReadFile(f.Path)
+		if err != nil || s.Namespace != "" && bytes.Contains(data, []byte(s.Namespace)) ||
+			s.Name != "" && bytes.Contains(data, []byte(s.Name)) {
+			return true
+		}
+	}
+	one := r.set.Deployment(root)
+	return one != nil && s.Namespace != "" && bytes.Contains(one.Text(), []byte(s.Namespace))
 }
 
 // namespacesOf lists where a deployment puts what names no namespace; "" where that is not known.

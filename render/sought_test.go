@@ -48,6 +48,9 @@ apiVersion: kustomize.toolkit.fluxcd.io/v1
 kind: Kustomization
 metadata: {name: elsewhere, namespace: shop}
 spec: {path: apps, sourceRef: {kind: GitRepository, name: other}}
+-- remote/kustomization.yaml --
+namespace: far
+resources: ["https://git.example.com/base.git?ref=v1"]
 -- charts/app/Chart.yaml --
 apiVersion: v2
 name: app
@@ -103,7 +106,9 @@ func TestMayBring(t *testing.T) {
 	}{
 		{render.Sought{Kind: "ConfigMap", Namespace: "shop", Name: "here-settings"}, []string{here}, every},
 		{render.Sought{Kind: "ConfigMap", Namespace: "shop"}, []string{here}, every},
-		{render.Sought{Kind: "ConfigMap"}, []string{here}, every},
+		{render.Sought{Kind: "ConfigMap"}, []string{here, "remote"}, append(every, "remote")},
+		{render.Sought{Kind: "ConfigMap", Namespace: "far", Name: "x"}, []string{"remote"}, []string{elsewhere, "remote"}},
+		{render.Sought{Kind: "ConfigMap", Namespace: "far"}, []string{"remote"}, []string{elsewhere, "remote"}},
 		{render.Sought{Kind: "ConfigMap", Namespace: "shop", Name: "there-settings"}, nil, absent},
 		{render.Sought{Kind: "ConfigMap", Namespace: "nowhere", Name: "here-settings"}, nil, []string{elsewhere}},
 		{render.Sought{Kind: "Secret", Namespace: "vault", Name: "key"}, []string{here}, []string{here, elsewhere}},
@@ -126,7 +131,7 @@ func TestMayBring(t *testing.T) {
 			}
 			set, r, sources := open(have)
 			brought := set.Brought()
-			if len(brought) != 3 || !set.IsBrought(brought[0]) || set.IsBrought(roots.Root{Path: "flux", Kind: roots.Folder}) {
+			if len(brought) != 4 || !set.IsBrought(brought[0]) || set.IsBrought(roots.Root{Path: "flux", Kind: roots.Folder}) {
 				t.Fatalf("%v", brought)
 			}
 			var got []string
