@@ -122,7 +122,7 @@ func TestMayBring(t *testing.T) {
 		{render.Sought{Kind: "Namespace", Name: "shop"}, nil, []string{fetched}},
 		{render.Sought{Kind: "StorageClass", Group: storage, Name: "fast"}, nil, nil},
 		{render.Sought{Kind: "StorageClass", Group: storage, Name: "web-fast"}, nil, []string{fetched}},
-		{render.Sought{Kind: "StorageClass", Group: "storage.k8s.io"}, nil, absent},
+		{render.Sought{Kind: "StorageClass", Group: storage}, []string{"remote"}, append(absent, "remote")},
 	} {
 		for i, want := range [][]string{c.there, c.absent} {
 			have := lock
