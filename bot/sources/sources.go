@@ -44,6 +44,7 @@ type Store struct {
 	lock    remote.Lock
 	named   []string
 	preview time.Duration // that was spent on previews
+	rounds  int           // in which something was fetched for them
 }
 
 // Change is on whose behalf things are fetched.
@@ -106,8 +107,12 @@ func (s *Store) ID() string {
 // maxRounds is how often a job is done. Charts depend on charts and bases on bases; nobody nests them as deep.
 const maxRounds = 24
 
-// defaultPreviewTime is how long all fetching for previews may take, unless the store is told otherwise.
-const defaultPreviewTime = 90 * time.Second
+// defaultPreviewTime is how long all fetching for previews may take, unless the store is told otherwise, and
+// maxPreviewRounds how often a job is done once more for one: it looks at everything each time.
+const (
+	defaultPreviewTime = 90 * time.Second
+	maxPreviewRounds   = 4
+)
 
 // maxWants is how many things one check or command gets. Repositories with a thousand releases want a few thousand.
 const maxWants = 10_000
@@ -170,7 +175,7 @@ func (s *Store) fetch(ctx context.Context, request remote.Request) (lock remote.
 		}
 	}
 	within := cmp.Or(s.PreviewTime, defaultPreviewTime) - s.preview
-	if within <= 0 {
+	if within <= 0 || s.rounds == maxPreviewRounds {
 		preview = nil
 	}
 	if len(given)+len(base)+len(head)+len(preview) == 0 {
@@ -189,7 +194,7 @@ func (s *Store) fetch(ctx context.Context, request remote.Request) (lock remote.
 	}
 	begun := time.Now()
 	more, err = s.get(ctx, Asking{Allow: request.Allow, Named: s.named, Within: within}, nil, preview)
-	s.preview += time.Since(begun)
+	s.preview, s.rounds = s.preview+time.Since(begun), s.rounds+1
 	for i, e := range more {
 		if e.Failure != nil { // for it alone, no check is done once more
 			failure := *e.Failure

@@ -162,6 +162,18 @@ func TestPreviewWants(t *testing.T) {
 	}
 }
 
+// A preview that wants more and more is done with what there is after a few rounds.
+func TestPreviewWantsMore(t *testing.T) {
+	s, _, head, _ := newStore()
+	var rounds []*report.Sources
+	err := s.Until(t.Context(), wanting(t, &rounds, func(round int) []remote.Asked {
+		return []remote.Asked{{Want: remote.Want{Kind: remote.Git, URL: fmt.Sprint(round)}, Preview: true}}
+	}))
+	if n := len(rounds); err != nil || n != maxPreviewRounds+2 || !rounds[n-1].Last || len(head.got) != maxPreviewRounds {
+		t.Errorf("%d rounds, %d fetched, %v", n, len(head.got), err)
+	}
+}
+
 // failing is a fetcher whose sources do not answer.
 type failing struct{ *side }
 
