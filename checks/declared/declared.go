@@ -45,6 +45,7 @@ type Objects struct {
 
 	answers map[query]*released // what releases have
 	spent   time.Duration       // on rendering them
+	held    int                 // how many were
 
 	tip     *Objects // of the tip of the base branch; nil: there is but one tree
 	touched map[roots.Root]bool

@@ -26,6 +26,13 @@ import (
 // at most half of what is left.
 const releaseTime = time.Minute
 
+// releaseChunk is how many of them are rendered before what is not looked up is let go, and maxReleases of how many
+// all is kept in memory: other look-ups may be about it.
+const (
+	releaseChunk = 32
+	maxReleases  = 64
+)
+
 // query is what is looked up in such roots.
 type query struct {
 	render.Sought
@@ -84,33 +91,22 @@ func (d *Objects) look(ctx context.Context, q query) *released {
 	if d.In == nil && d.keeps {
 		may = d.mayBring(ctx, q)
 	}
-	whole := d.renderInTime(ctx, may)
-	out, keep := &released{}, []keptEntry(nil)
-	for _, root := range may {
-		resources, rendered := d.roots[root]
-		why := ""
-		switch unseen := d.unseen[root]; {
-		case !rendered:
-			out.blind = append(out.blind, blindRoot{root, d.late(root)})
-		case len(unseen) > 0:
-			e := unseen[0]
-			if e.Quotes { // from where not everybody may read
-				e.Message, e.Quotes = "cannot be rendered", false
-			}
-			out.blind = append(out.blind, blindRoot{root, e})
-			why = wordsOf(e)
+	out, keep, whole := &released{}, []keptEntry(nil), true
+	for chunk := range slices.Chunk(may, releaseChunk) {
+		fresh := slices.DeleteFunc(slices.Clone(chunk), func(r roots.Root) bool { _, ok := d.roots[r]; return ok })
+		whole = d.renderInTime(ctx, fresh) && whole
+		for _, root := range chunk {
+			list, blind := d.deploys(root, q)
+			keep, out.blind = append(keep, list...), append(out.blind, blind...)
 		}
-		for _, r := range resources {
-			if id := admission.IdentityOf(r.Object); !q.asksFor(id) {
-				continue
+		for _, root := range fresh {
+			if d.held++; d.held > maxReleases {
+				delete(d.roots, root)
 			}
-			e := keptEntry{Root: root, Object: r.Object, Unsure: why}
-			if i := slices.IndexFunc(r.Issues, func(i render.Issue) bool { return i.Value }); i >= 0 {
-				e.Unsure = cmp.Or(e.Unsure, r.Issues[i].Message)
-			}
-			keep = append(keep, e)
-			out.list = append(out.list, e.entry())
 		}
+	}
+	for _, e := range keep {
+		out.list = append(out.list, e.entry())
 	}
 	if keeps && whole && ctx.Err() == nil {
 		d.keep(name, kept{Entries: keep, Unseen: out.blind})
@@ -119,6 +115,34 @@ func (d *Objects) look(ctx context.Context, q query) *released {
 		d.warn(b.Root, b.Why)
 	}
 	return out
+}
+
+// deploys returns what a root deploys of what is looked up, as far as it was rendered. The lock is held.
+func (d *Objects) deploys(root roots.Root, q query) (list []keptEntry, blind []blindRoot) {
+	resources, rendered := d.roots[root]
+	why := ""
+	switch unseen := d.unseen[root]; {
+	case !rendered:
+		return nil, []blindRoot{{root, d.late(root)}}
+	case len(unseen) > 0:
+		e := unseen[0]
+		if e.Quotes { // from where not everybody may read
+			e.Message, e.Quotes = "cannot be rendered", false
+		}
+		blind = []blindRoot{{root, e}}
+		why = wordsOf(e)
+	}
+	for _, r := range resources {
+		if !q.asksFor(admission.IdentityOf(r.Object)) {
+			continue
+		}
+		e := keptEntry{Root: root, Object: r.Object, Unsure: why}
+		if i := slices.IndexFunc(r.Issues, func(i render.Issue) bool { return i.Value }); i >= 0 {
+			e.Unsure = cmp.Or(e.Unsure, r.Issues[i].Message)
+		}
+		list = append(list, e)
+	}
+	return list, blind
 }
 
 // ask returns the query for an object, or for all of a kind where there is no name.

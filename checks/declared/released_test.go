@@ -1,6 +1,7 @@
 package declared
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -142,5 +143,35 @@ func TestReleasedLate(t *testing.T) {
 		if warned != late {
 			t.Errorf("late %t: %v", late, d.Warnings())
 		}
+	}
+}
+
+// Of many releases, what nobody asked for is not kept in memory; what is asked for next is found all the same.
+func TestReleasedMany(t *testing.T) {
+	r := treetest.New(t)
+	archive := releases
+	for i := range maxReleases + 10 {
+		archive += fmt.Sprintf("-- more/%d.yaml --\napiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: r%d, "+
+			"namespace: ops}\nspec: {chart: {spec: {chart: charts/web, sourceRef: {kind: GitRepository, name: fleet}}}}\n", i, i)
+	}
+	set, err := roots.Open(r.Tree(r.Commit(archive)), roots.Options{Repository: []string{"https://git.example.com/fleet"}},
+		&graph.Cache{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := New(set, render.New(set, render.Config{Namespaced: kinds.HasNamespace}), nil)
+	ctx, _ := For(t.Context(), roots.Root{Path: "apps", Kind: roots.Folder})
+	for range 2 {
+		if list := d.List(ctx, "", "ConfigMap", "ops"); len(list) != maxReleases+12 {
+			t.Errorf("%d ConfigMaps", len(list))
+		}
+		for i := range maxReleases + 10 {
+			if _, ok := d.Get(ctx, "", "ConfigMap", "ops", fmt.Sprintf("r%d-settings", i)); !ok {
+				t.Errorf("release %d has none", i)
+			}
+		}
+	}
+	if n := len(d.roots); n > maxReleases+1 {
+		t.Errorf("%d roots are kept", n)
 	}
 }
