@@ -76,7 +76,7 @@ func (p *pairs) in(has func(roots.Root) bool, named []string) *pairs {
 	own.declared = p.objects(named, has)
 	for _, r := range p.roots {
 		if r.Known && has(r.Root) {
-			own.declared.Rendered(r.Root, r.Deployed)
+			own.declared.Rendered(r.Root, r.Deployed, r.Head...)
 		}
 	}
 	return &own
@@ -93,23 +93,26 @@ type outcome struct {
 	problems []report.Problem // of the preview
 }
 
-// judge is the way through the rooms in one cluster: the rules, the answers, the preview.
-func (c *Checker) judge(ctx context.Context, change report.Change, s scope, k *kept) (*outcome, error) {
+// judge is the way through the rooms in one cluster: the rules and the answers.
+func judge(ctx context.Context, change report.Change, s scope, k *kept) (*outcome, error) {
 	out := &outcome{scope: s}
 	var err error
 	if out.rules, err = rule(ctx, change, s.repo, k); err != nil {
 		return nil, err
 	}
-	if out.answers, err = ask(ctx, change, s.repo, out.rules, s.pairs); err != nil {
-		return nil, err
-	}
-	out.preview, out.problems, err = preview.Run(ctx, preview.Input{
-		Trees: s.repo.trees, Before: out.rules.before, After: out.rules.after, Now: change.Now,
-		Repository: change.Repository, Branches: change.Branches, Has: s.has, Graphs: &k.graphs, Renderings: &k.renderings,
-		Limit:   c.PreviewTime,
-		Objects: s.repo.objects, Secrets: s.pairs.secrets, Above: s.pairs.above, AboveAfter: s.pairs.above,
-	})
+	out.answers, err = ask(ctx, change, s.repo, out.rules, s.pairs)
 	return out, err
+}
+
+// foretell previews what the change does to the rules of one cluster.
+func (c *Checker) foretell(ctx context.Context, change report.Change, o *outcome, k *kept) (err error) {
+	o.preview, o.problems, err = preview.Run(ctx, preview.Input{
+		Trees: o.repo.trees, Before: o.rules.before, After: o.rules.after, Now: change.Now,
+		Repository: change.Repository, Branches: change.Branches, Has: o.has, Graphs: &k.graphs, Renderings: &k.renderings,
+		Limit: c.PreviewTime, Objects: o.repo.objects, Sources: o.repo.outside.Preview(), Wants: o.repo.outside.PreviewWants,
+		Secrets: o.pairs.secrets, Above: o.pairs.above, AboveAfter: o.pairs.above,
+	})
+	return err
 }
 
 // tell puts the outcome of one cluster into the report. Rules that were seen were counted before.

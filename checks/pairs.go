@@ -32,7 +32,7 @@ type pairs struct {
 	surveyed []*diff.Pair // what builtin.Look finds
 
 	clusters   func(roots.Root) []string // those of a root; nil: the settings know none
-	tip        *render.Renderer          // of the tip of the base branch
+	lookups    [2]*render.Renderer       // of the tip of the base branch and of the head, for what policies look up
 	context    []string                  // files and folders that the settings name
 	above      *declared.Above           // what the organisation's settings name
 	notChecked []report.NotChecked
@@ -56,10 +56,12 @@ func pair(ctx context.Context, change report.Change, repo *repository, k *kept) 
 	out := &pairs{context: repo.settings.Context, secrets: &mask.Values{}, sides: &diff.Sides{
 		Trees: t, All: change.All, Base: render.New(t.Base.Roots, base), Head: render.New(t.Head.Roots, head),
 	}}
-	out.tip = out.sides.Base
+	tip := out.sides.Base
 	if t.Rules.Tree.ID() != t.Base.Tree.ID() {
-		out.tip = render.New(t.Rules.Roots, base)
+		tip = render.New(t.Rules.Roots, base)
 	}
+	ofTip, ofHead := repo.outside.Lookups()
+	out.lookups = [2]*render.Renderer{tip.WithSources(ofTip), out.sides.Head.WithSources(ofHead)}
 	if len(repo.settings.Clusters) > 0 {
 		out.clusters = clusters
 	}
@@ -95,10 +97,10 @@ func pair(ctx context.Context, change report.Change, repo *repository, k *kept) 
 // objects are what is declared: by the files that the settings name, and by roots; nil: by all.
 func (p *pairs) objects(named []string, in func(roots.Root) bool) *declared.Objects {
 	t := p.sides.Trees
-	d := declared.New(t.Head.Roots, p.sides.Head, named)
+	d := declared.New(t.Head.Roots, p.lookups[1], named)
 	d.In, d.Secrets, d.Above = in, p.secrets, p.above
 	if !p.sides.All && t.ProposesRules() {
-		d.Since(declared.New(t.Rules.Roots, p.tip, named), p.reached())
+		d.Since(declared.New(t.Rules.Roots, p.lookups[0], named), p.reached())
 	}
 	return d
 }
@@ -128,7 +130,7 @@ func (p *pairs) render(ctx context.Context) error {
 	parallel.Each(len(reached), func(i int) {
 		p.roots[i], errs[i] = p.sides.Render(ctx, reached[i])
 		if r := p.roots[i]; r != nil && r.Known {
-			p.declared.Rendered(r.Root, r.Deployed)
+			p.declared.Rendered(r.Root, r.Deployed, r.Head...)
 		}
 	})
 	var list, moved []*diff.Pair

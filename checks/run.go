@@ -52,11 +52,22 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	}
 	var outcomes []*outcome
 	for _, s := range scopes(repo, pairs) {
-		one, err := c.judge(ctx, change, s, k)
+		one, err := judge(ctx, change, s, k)
 		if err != nil {
 			return nil, err
 		}
 		outcomes = append(outcomes, one)
+	}
+	if wanted, err := repo.outside.LookupsWanted(repo.settings.Sources.Allow); wanted != nil || err != nil {
+		return &report.Report{Wanted: wanted}, err
+	}
+	for _, one := range outcomes {
+		if err := c.foretell(ctx, change, one, k); err != nil {
+			return nil, err
+		}
+	}
+	if wanted, err := repo.outside.PreviewWanted(repo.settings.Sources.Allow); wanted != nil || err != nil {
+		return &report.Report{Wanted: wanted}, err
 	}
 	whom := repo.settings.Whom()
 	out := &report.Report{All: change.All, Approvers: &whom, Teams: repo.settings.Teams(),
@@ -110,10 +121,15 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	out.Excerpts, widths = excerpts(repo.trees, files, out)
 	suggestLines(repo.trees.Head.Tree, files, out.Findings)
 	files.tell(pairs.secrets)
+	// Addresses by which others decide: a Secret must not hide one.
+	from := bump.Outside(slices.Concat(pairs.every, pairs.bases))
+	if out.Preview != nil {
+		from = report.JoinOutside(from, out.Preview.Outside)
+	}
 	mask.Report(out, pairs.secrets) // the last step: what comes behind it may say what is secret
 	files.shorten(out)
 	cutExcerpts(out.Excerpts, widths)
-	out.Outside = bump.Outside(slices.Concat(pairs.every, pairs.bases)) // addresses by which others decide: a Secret must not hide one
+	out.Outside = from
 	return out, nil
 }
 

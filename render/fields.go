@@ -19,10 +19,18 @@ type Field struct {
 // Scalar reports whether the field holds neither a map nor a list.
 func (f Field) Scalar() bool { return f.Node.Kind == yaml.ScalarNode }
 
-// Fields lists every field of the resource in the order it is printed, a map or list before what it holds.
+// Fields lists every field of the resource in the order it is printed, a map or list before what it holds. Of what was
+// recalled, maps are in the order of their keys.
 func (r *Resource) Fields() []Field {
+	n := r.node
+	if n == nil {
+		n = &yaml.Node{}
+		if n.Encode(r.Object) != nil {
+			return nil // it is JSON
+		}
+	}
 	var list []Field
-	collect(r.node, "", r.plain, &list)
+	collect(n, "", r.plain, &list)
 	return list
 }
 

@@ -216,3 +216,31 @@ func TestReleaseIsRecalledAtItsLines(t *testing.T) {
 		}
 	}
 }
+
+// A resource that is recalled has the fields that it had when it was built.
+func TestRecalledFields(t *testing.T) {
+	repo := treetest.New(t)
+	at := repo.Tree(repo.Commit(deployedTwice))
+	disk, err := cache.Open(t.TempDir(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got [2][]string
+	for i := range got {
+		_, r := cached(t, at, disk)
+		out, _, err := r.Render(t.Context(), roots.Root{Path: "app"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range out.Resources[0].Fields() {
+			got[i] = append(got[i], f.Pointer+" "+f.Node.Value)
+		}
+		slices.Sort(got[i])
+		if built, recalled := r.Counts(); built != 1-i || recalled != i {
+			t.Fatalf("%d built, %d recalled", built, recalled)
+		}
+	}
+	if len(got[0]) == 0 || !slices.Equal(got[0], got[1]) {
+		t.Errorf("built %q, recalled %q", got[0], got[1])
+	}
+}

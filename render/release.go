@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -141,11 +142,7 @@ func (s *release) load(out *Rendering) (err error) {
 		if err != nil {
 			return &outsideError{want: s.spec.Chart.Want, err: err}
 		}
-		from = chartFolder{tree: src.Tree, dir: s.spec.Chart.Folder, packed: s.spec.Chart.Want.Kind == remote.Chart,
-			from: src}
-		if from.dir == "" {
-			from.dir = "."
-		}
+		from = fetchedChart(s.spec.Chart, src)
 	}
 	for _, l := range append(s.spec.Layers[:len(s.spec.Layers):len(s.spec.Layers)], s.spec.Defaults...) {
 		if l.Want.Kind != "" {
@@ -174,6 +171,11 @@ func (s *release) load(out *Rendering) (err error) {
 	}
 	s.options.Kubernetes, s.options.APIVersions = s.versions(r.clustersOf(s.root)[0])
 	return nil
+}
+
+// fetchedChart is where the files of a chart are that came from outside.
+func fetchedChart(c gitops.Chart, src *remote.Source) chartFolder {
+	return chartFolder{tree: src.Tree, dir: cmp.Or(c.Folder, "."), packed: c.Want.Kind == remote.Chart, from: src}
 }
 
 // resources turns Helm's output into resources.

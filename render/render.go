@@ -97,6 +97,7 @@ type Renderer struct {
 	declared   func() []string // see findVersions
 	counts     *counts
 	lookups    *lookups
+	texts      *texts // see MayBring
 	held       *held
 	finds      *finds
 	idles      *idleLayers
@@ -111,8 +112,8 @@ type Renderer struct {
 func New(s *roots.Set, c Config) *Renderer {
 	r := &Renderer{tree: s.Tree(), set: s, limits: c.Limits.withDefaults(), namespaced: c.Namespaced, counts: &counts{},
 		failed: &sync.Map{}, mistakes: &mistake.Finder{Limits: c.Limits.withDefaults().Source},
-		outside: &outside{sources: c.Sources}, clusters: c.Clusters, lookups: &lookups{}, held: &held{}, finds: &finds{},
-		idles: &idleLayers{},
+		outside: &outside{sources: c.Sources}, clusters: c.Clusters, lookups: &lookups{}, texts: &texts{}, held: &held{},
+		finds: &finds{}, idles: &idleLayers{},
 		steps: cmp.Or(max(0, c.AttemptSteps), attemptSteps)}
 	r.declared = sync.OnceValue(r.findVersions)
 	if c.Cache != nil && c.Cache.Disk != nil {
@@ -131,6 +132,14 @@ func (r *Renderer) Fresh() *Renderer {
 	return &other
 }
 
+// WithSources returns a renderer that takes what comes from outside from other sources, which have the same and note what
+// it lacks.
+func (r *Renderer) WithSources(s *remote.Sources) *Renderer {
+	other := *r
+	other.outside, other.held = &outside{sources: s}, nil // what is held was asked for by another
+	return &other
+}
+
 // counts is how much a renderer, and those made from it, did.
 type counts struct{ built, recalled atomic.Int64 }
 
@@ -144,7 +153,7 @@ func (r *Renderer) Counts() (built, recalled int) {
 func (r *Renderer) With(files map[string][]byte) *Renderer {
 	other := *r
 	other.overlay, other.failed, other.mistakes = files, &sync.Map{}, &mistake.Finder{Limits: r.limits.Source}
-	other.lookups, other.held = &lookups{}, nil
+	other.lookups, other.texts, other.held = &lookups{}, &texts{}, nil
 	return &other
 }
 

@@ -3,6 +3,7 @@
 package sources
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -37,8 +38,13 @@ type Store struct {
 	// has any.
 	Defaults func(ctx context.Context) (string, error)
 
-	lock  remote.Lock
-	named []string
+	// PreviewTime is how long all fetching for previews may take; 0: 90 s, negative: nothing is fetched for them.
+	PreviewTime time.Duration
+
+	lock    remote.Lock
+	named   []string
+	preview time.Duration // that was spent on previews
+	rounds  int           // in which something was fetched for them
 }
 
 // Change is on whose behalf things are fetched.
@@ -60,6 +66,8 @@ type Asking struct {
 	Allow []string
 	// Named are the addresses of all repositories that the base names, as it has them.
 	Named []string
+	// Within is how long it may take; 0: no shorter than other fetching.
+	Within time.Duration
 }
 
 // Error is one of fetching: of the store, or of whoever decides what may be fetched. It says nothing about what was
@@ -98,6 +106,13 @@ func (s *Store) ID() string {
 
 // maxRounds is how often a job is done. Charts depend on charts and bases on bases; nobody nests them as deep.
 const maxRounds = 24
+
+// defaultPreviewTime is how long all fetching for previews may take, unless the store is told otherwise, and
+// maxPreviewRounds how often a job is done once more for one: it looks at everything each time.
+const (
+	defaultPreviewTime = 90 * time.Second
+	maxPreviewRounds   = 4
+)
 
 // maxWants is how many things one check or command gets. Repositories with a thousand releases want a few thousand.
 const maxWants = 10_000
@@ -139,7 +154,7 @@ func (s *Store) fetch(ctx context.Context, request remote.Request) (lock remote.
 	for _, e := range s.lock {
 		known[e.Want] = true
 	}
-	var given, base, head []remote.Want
+	var given, base, head, preview []remote.Want
 	for _, a := range request.Wants {
 		if a.Base && a.Want.Kind == remote.Git {
 			s.named = append(s.named, a.Want.URL)
@@ -153,11 +168,17 @@ func (s *Store) fetch(ctx context.Context, request remote.Request) (lock remote.
 			given = append(given, a.Want)
 		case a.Base:
 			base = append(base, a.Want)
+		case a.Preview:
+			preview = append(preview, a.Want)
 		default:
 			head = append(head, a.Want)
 		}
 	}
-	if len(given)+len(base)+len(head) == 0 {
+	within := cmp.Or(s.PreviewTime, defaultPreviewTime) - s.preview
+	if within <= 0 || s.rounds == maxPreviewRounds {
+		preview = nil
+	}
+	if len(given)+len(base)+len(head)+len(preview) == 0 {
 		return nil, nil
 	}
 	if s.Watch != nil {
@@ -168,6 +189,18 @@ func (s *Store) fetch(ctx context.Context, request remote.Request) (lock remote.
 		return nil, err
 	}
 	more, err := s.get(ctx, Asking{Allow: request.Allow, Named: s.named}, base, head)
+	if lock = append(lock, more...); err != nil || len(preview) == 0 {
+		return lock, err
+	}
+	begun := time.Now()
+	more, err = s.get(ctx, Asking{Allow: request.Allow, Named: s.named, Within: within}, nil, preview)
+	s.preview, s.rounds = s.preview+time.Since(begun), s.rounds+1
+	for i, e := range more {
+		if e.Failure != nil { // for it alone, no check is done once more
+			failure := *e.Failure
+			failure.Passing, more[i].Failure = false, &failure
+		}
+	}
 	return append(lock, more...), err
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render/remote"
@@ -116,4 +117,70 @@ func TestFetchingFails(t *testing.T) {
 	}); err != nil {
 		t.Error(err)
 	}
+}
+
+// What only a preview wants is got last, within a time of its own, and nothing of it has a check done once more. When
+// the time is over, the job is done with what there is.
+func TestPreviewWants(t *testing.T) {
+	preview := func(name string) remote.Asked {
+		return remote.Asked{Want: remote.Want{Kind: remote.Git, URL: name}, Preview: true}
+	}
+	for _, c := range []struct {
+		name string
+		time time.Duration
+		want string
+	}{{"time enough", 0, "[b a]"}, {"none", -1, "[b]"}} {
+		var askings []Asking
+		s, _, head, _ := newStore()
+		s.PreviewTime = c.time
+		open := s.Open
+		s.Open = func(a Asking) (Fetcher, Fetcher, func(), error) {
+			askings = append(askings, a)
+			base, _, end, err := open(a)
+			return base, failing{head}, end, err
+		}
+		var rounds []*report.Sources
+		err := s.Until(t.Context(), wanting(t, &rounds, func(round int) []remote.Asked {
+			return []remote.Asked{preview("a"), asked("b", false)}
+		}))
+		if got := fmt.Sprint(head.got); err != nil || got != c.want {
+			t.Errorf("%s: got %s, %v", c.name, got, err)
+		}
+		if n := len(rounds); n != 3 || !rounds[n-1].Last || rounds[n-2].Last {
+			t.Errorf("%s: %d rounds", c.name, n)
+		}
+		for _, e := range s.Lock() {
+			if e.Failure == nil || e.Failure.Passing != (e.Want.URL == "b") {
+				t.Errorf("%s: %+v", c.name, e)
+			}
+		}
+		for i, a := range askings {
+			if limited := a.Within > 0 && a.Within <= defaultPreviewTime; limited != (i == 1) {
+				t.Errorf("%s: %d: within %s", c.name, i, a.Within)
+			}
+		}
+	}
+}
+
+// A preview that wants more and more is done with what there is after a few rounds.
+func TestPreviewWantsMore(t *testing.T) {
+	s, _, head, _ := newStore()
+	var rounds []*report.Sources
+	err := s.Until(t.Context(), wanting(t, &rounds, func(round int) []remote.Asked {
+		return []remote.Asked{{Want: remote.Want{Kind: remote.Git, URL: fmt.Sprint(round)}, Preview: true}}
+	}))
+	if n := len(rounds); err != nil || n != maxPreviewRounds+2 || !rounds[n-1].Last || len(head.got) != maxPreviewRounds {
+		t.Errorf("%d rounds, %d fetched, %v", n, len(head.got), err)
+	}
+}
+
+// failing is a fetcher whose sources do not answer.
+type failing struct{ *side }
+
+func (f failing) Fetch(ctx context.Context, wants []remote.Want) (remote.Lock, error) {
+	lock, err := f.side.Fetch(ctx, wants)
+	for i := range lock {
+		lock[i].Failure = &remote.Failure{Passing: true}
+	}
+	return lock, err
 }

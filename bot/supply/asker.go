@@ -53,7 +53,11 @@ func (a *asker) open(kept *store.Store, asking sources.Asking, left *time.Durati
 		return nil, nil, nil, err
 	}
 	begun := time.Now()
-	o.Deadline, o.Timeout = begun.Add(*left), a.c.Budget/2
+	within := *left
+	if asking.Within > 0 {
+		within = min(within, asking.Within)
+	}
+	o.Deadline, o.Timeout = begun.Add(within), a.c.Budget/2
 	if since := time.Since(a.change.Since); !a.change.Since.IsZero() && (o.Fresh == 0 || since < o.Fresh) {
 		o.Fresh = max(since, time.Nanosecond) // zero would be the default
 	}

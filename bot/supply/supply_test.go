@@ -279,6 +279,35 @@ func TestSlowSource(t *testing.T) {
 	}
 }
 
+// What only a preview wants is waited for no longer than its own time, however much there is for a check.
+func TestSlowSourceOfPreview(t *testing.T) {
+	ended := make(chan struct{})
+	w, p := newWeb(t, func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-r.Context().Done():
+		case <-ended:
+		}
+	})
+	t.Cleanup(func() { close(ended) })
+	kept, err := newSupply(t, t.TempDir(), p, time.Hour).For(t.Context(), sources.Change{Repo: github.Repo{Installation: 7}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept.PreviewTime = 300 * time.Millisecond
+	begun, rounds := time.Now(), 0
+	err = kept.Until(t.Context(), func(have *report.Sources) (json.RawMessage, error) {
+		rounds++
+		list := []remote.Asked{{Want: remote.Want{Kind: remote.File, URL: w.URL + "/" + strconv.Itoa(rounds)}, Preview: true}}
+		return json.Marshal(remote.Request{Wants: list})
+	})
+	if took := time.Since(begun); err != nil || took > 5*time.Second || rounds != 3 {
+		t.Errorf("%d rounds took %s, %v", rounds, took, err)
+	}
+	if lock := kept.Lock(); len(lock) != 1 || lock[0].Failure == nil || lock[0].Failure.Passing || lock[0].Failure.Broken {
+		t.Errorf("%+v", lock)
+	}
+}
+
 // Workers that want the same at the same time have it fetched once.
 func TestTwoWorkers(t *testing.T) {
 	w, p := newWeb(t, func(rw http.ResponseWriter, _ *http.Request) {

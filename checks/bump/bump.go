@@ -141,21 +141,12 @@ func Resolved(roots []*diff.Root) (list []report.Resolved) {
 
 // Outside lists the git repositories that what roots deploy on either side is written in, besides their own.
 func Outside(roots []*diff.Root) (list []report.Outside) {
-	at := map[string]int{}
 	for _, r := range roots {
 		for _, address := range r.From {
-			i, ok := at[address]
-			if !ok {
-				i = len(list)
-				at[address], list = i, append(list, report.Outside{URL: address})
-			}
-			if name := r.Name(); !slices.Contains(list[i].Roots, name) {
-				list[i].Roots = append(list[i].Roots, name)
-			}
+			list = append(list, report.Outside{URL: address, Roots: []string{r.Name()}})
 		}
 	}
-	slices.SortFunc(list, func(a, b report.Outside) int { return strings.Compare(a.URL, b.URL) })
-	return list
+	return report.JoinOutside(list, nil)
 }
 
 // key tells uses apart by what they are of and by their lines.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/mask"
@@ -14,7 +15,6 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine/admission"
-	"github.com/lintel-bot/lintel/engine/defaults"
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -43,6 +43,12 @@ type Objects struct {
 	// unseen is blind by root.
 	unseen map[roots.Root][]source.Error
 
+	isBrought sync.Map // by root: bool, see roots.Set.Brought
+
+	answers map[query]*released // what releases have
+	spent   time.Duration       // on rendering them
+	held    int                 // how many were
+
 	tip     *Objects // of the tip of the base branch; nil: there is but one tree
 	touched map[roots.Root]bool
 	keeps   bool             // what is found is kept on disk: this is the tip
@@ -51,15 +57,16 @@ type Objects struct {
 
 // New returns the objects that the roots of a tree declare. named are the files and folders of the settings.
 func New(set *roots.Set, renderer *render.Renderer, named []string) *Objects {
-	return &Objects{set: set, renderer: renderer, context: named,
-		unseen: map[roots.Root][]source.Error{}, kinds: map[string][]entry{}, views: map[string]*view{}, roots: map[roots.Root][]*render.Resource{}}
+	return &Objects{set: set, renderer: renderer, context: named, unseen: map[roots.Root][]source.Error{},
+		kinds: map[string][]entry{}, views: map[string]*view{}, answers: map[query]*released{},
+		roots: map[roots.Root][]*render.Resource{}}
 }
 
-// Rendered notes what a root renders to, so that it is not rendered again.
-func (d *Objects) Rendered(root roots.Root, resources []*render.Resource) {
+// Rendered notes what a root renders to, so that it is not rendered again, and what stood in the way.
+func (d *Objects) Rendered(root roots.Root, resources []*render.Resource, problems ...source.Error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.roots[root] = bare(resources)
+	d.roots[root], d.unseen[root] = bare(resources), problems[:min(len(problems), 1)]
 	d.given = append(d.given, root)
 }
 
@@ -123,8 +130,8 @@ func (d *Objects) all(ctx context.Context, group, kind string) []entry {
 		return list
 	}
 	list := d.find(ctx, group, kind)
-	if above := d.Above.find(ctx, group, kind); d.tip == nil && len(above) > 0 {
-		list = slices.Concat(list, above)
+	if d.tip == nil { // else the tip has them
+		list = slices.Concat(list, d.Above.find(ctx, group, kind))
 	}
 	if ctx.Err() == nil {
 		d.kinds[group+"/"+kind] = list
@@ -150,8 +157,12 @@ func (d *Objects) find(ctx context.Context, group, kind string) []entry {
 	}
 	name := d.keptAt(group, kind, reached)
 	if d.keeps {
-		if list, blind, ok := d.recall(name); ok {
-			for _, e := range blind {
+		if k, ok := d.recall(name); ok {
+			var list []entry
+			for _, e := range k.Entries {
+				list = append(list, e.entry())
+			}
+			for _, e := range k.Blind {
 				if !slices.Contains(d.blind, e) {
 					d.blind = append(d.blind, e)
 				}
@@ -167,14 +178,17 @@ func (d *Objects) find(ctx context.Context, group, kind string) []entry {
 	add := func(resources []*render.Resource, root roots.Root, named bool) {
 		for _, r := range resources {
 			if id := admission.IdentityOf(r.Object); id.Kind == kind && id.Group == group {
-				list = append(list, entry{id: id, object: defaults.Apply(r.Object), root: root, named: named})
-				keep = append(keep, keptEntry{root, named, r.Object})
+				e := keptEntry{Root: root, Named: named, Object: r.Object}
+				list, keep = append(list, e.entry()), append(keep, e)
 			}
 		}
 	}
 	whole := d.render(ctx, reached)
 	for _, root := range reached {
 		add(d.roots[root], root, false)
+		for _, e := range d.unseen[root] {
+			d.warn(root, e)
+		}
 	}
 	for _, p := range files {
 		if d.tip == nil && settings.Under(p, d.context) {
@@ -188,13 +202,13 @@ func (d *Objects) find(ctx context.Context, group, kind string) []entry {
 		for _, root := range reached {
 			blind = append(blind, d.unseen[root]...)
 		}
-		d.keep(name, keep, blind)
+		d.keep(name, kept{Entries: keep, Blind: blind})
 	}
 	return list
 }
 
 // render renders those of the roots that nobody rendered yet. The lock is held. A root that does not render declares
-// nothing, which is remembered. It returns false where the repository could not be read.
+// nothing, which is remembered. It returns false where the repository could not be read, or where time was up.
 func (d *Objects) render(ctx context.Context, list []roots.Root) bool {
 	whole := true
 	list = slices.DeleteFunc(slices.Clone(list), func(r roots.Root) bool { _, ok := d.roots[r]; return ok })
@@ -206,14 +220,12 @@ func (d *Objects) render(ctx context.Context, list []roots.Root) bool {
 			found[i], blind[i] = bare(out.Resources), append(problems, out.Broken()...)
 		}
 	})
-	if ctx.Err() != nil {
-		return false
-	}
 	for i, root := range list {
-		whole = whole && errs[i] == nil
+		if whole = whole && errs[i] == nil; errs[i] != nil && ctx.Err() != nil {
+			continue
+		}
 		d.roots[root] = found[i]
 		d.unseen[root] = blind[i][:min(len(blind[i]), 1)]
-		d.blind = append(d.blind, d.unseen[root]...)
 	}
 	return whole
 }

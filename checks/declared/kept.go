@@ -9,8 +9,6 @@ import (
 
 	kjson "sigs.k8s.io/json"
 
-	"github.com/lintel-bot/lintel/engine/admission"
-	"github.com/lintel-bot/lintel/engine/defaults"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/source"
 )
@@ -21,16 +19,18 @@ import (
 // maxKept is the size in bytes up to which what is declared of a kind is worth keeping.
 const maxKept = 8 << 20
 
-// kept is what a tree declares of one kind.
+// kept is what a tree declares of one kind, or what releases have of what was looked up.
 type kept struct {
 	Entries []keptEntry    `json:"entries"`
 	Blind   []source.Error `json:"blind,omitempty"`
+	Unseen  []blindRoot    `json:"unseen,omitempty"`
 }
 
 type keptEntry struct {
 	Root   roots.Root     `json:"root"`
 	Named  bool           `json:"named,omitempty"`
-	Object map[string]any `json:"object"`
+	Object map[string]any `json:"object"` // as it was before the defaults of the API server
+	Unsure string         `json:"unsure,omitempty"`
 }
 
 // keptAt returns the name under which what some roots declare of a kind is kept.
@@ -40,25 +40,14 @@ func (d *Objects) keptAt(group, kind string, reached []roots.Root) string {
 }
 
 // recall returns what is kept.
-func (d *Objects) recall(name string) (list []entry, blind []source.Error, ok bool) {
+func (d *Objects) recall(name string) (k kept, ok bool) {
 	data, ok := d.renderer.Kept(name)
-	if !ok {
-		return nil, nil, false
-	}
-	var k kept
-	if kjson.UnmarshalCaseSensitivePreserveInts(data, &k) != nil {
-		return nil, nil, false
-	}
-	for _, e := range k.Entries {
-		list = append(list, entry{id: admission.IdentityOf(e.Object), object: defaults.Apply(e.Object), root: e.Root,
-			named: e.Named})
-	}
-	return list, k.Blind, true
+	return k, ok && kjson.UnmarshalCaseSensitivePreserveInts(data, &k) == nil
 }
 
-// keep keeps what was found, as it was before the defaults of the API server.
-func (d *Objects) keep(name string, list []keptEntry, blind []source.Error) {
-	data, err := json.Marshal(kept{list, blind})
+// keep keeps what was found.
+func (d *Objects) keep(name string, k kept) {
+	data, err := json.Marshal(k)
 	// A text that is not UTF-8 would not come back as it was.
 	if err == nil && len(data) <= maxKept && !bytes.Contains(data, []byte(`\ufffd`)) {
 		d.renderer.Keep(name, data)

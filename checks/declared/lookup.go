@@ -3,6 +3,7 @@ package declared
 import (
 	"context"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
@@ -18,9 +20,18 @@ type entry struct {
 	id     admission.Identity
 	object admission.Object
 	root   roots.Root
-	named  bool // by the settings' files, and not by a root
-	above  bool // by those of the organisation's settings
-	same   int  // of one view: the number of its object, which others that are equal have, too
+	named  bool   // by the settings' files, and not by a root
+	above  bool   // by those of the organisation's settings
+	unsure string // why not all of it is known; empty: it is
+	same   int    // of one view: the number of its object, which others that are equal have, too; zero: not numbered
+}
+
+// equals reports whether two entries, of one view where they are of any, have the same object.
+func (e entry) equals(f entry) bool {
+	if e.same != 0 && f.same != 0 {
+		return e.same == f.same
+	}
+	return reflect.DeepEqual(e.object, f.object)
 }
 
 // view is what is declared of one kind, before the change or with it.
@@ -102,31 +113,45 @@ func askingOf(ctx context.Context) asking {
 }
 
 // Get implements admission.Cluster. The root of the object that is judged answers first, then the files of the
-// settings, then other roots, then the files of the organisation's settings; where several of these differ, nobody
-// knows. For inherited policies those of the organisation answer first, and those of the repository's settings never:
-// what they say no cluster has to confirm.
+// settings, then other roots, then the files of the organisation's settings, then what releases of charts and other
+// repositories bring; where several of these differ, nobody knows. For inherited policies the files of the organisation
+// answer first, and those of the repository's settings never: what they say no cluster has to confirm.
 func (d *Objects) Get(ctx context.Context, group, kind, namespace, name string) (admission.Object, bool) {
-	a := askingOf(ctx)
+	a, asked := askingOf(ctx), ask(group, kind, namespace, name)
 	was, now := d.seen(ctx, group, kind)
-	find := func(v *view) (admission.Object, bool) {
-		var candidates []entry
+	releases := inReleases(ctx)
+	// find also reports whether it looked into releases.
+	find := func(v *view, after bool) (found []entry, blind []blindRoot, looked bool) {
 		for _, id := range v.names[name] {
 			if is(id, namespace, name) {
-				candidates = append(candidates, v.by[id]...)
+				found = append(found, a.heard(v.by[id])...)
 			}
 		}
-		return a.choose(candidates)
+		if !releases {
+			return found, nil, false
+		}
+		if own := d.ownRelease(ctx, a, asked, after); own != nil {
+			found, looked = append(found, own.list...), true
+		}
+		if len(found) > 0 {
+			return found, nil, looked
+		}
+		all := d.brought(ctx, a, asked, after)
+		return all.list, all.blind, true
 	}
-	after, ok := find(now)
-	if was == now {
+	current, blind, looked := find(now, true)
+	after, ok := a.choose(current)
+	if len(current) == 0 {
+		a.notLooked(blind, name)
+	}
+	if d.tip == nil || was == now && !looked {
 		return after, ok
 	}
-	before, had := find(was)
+	earlier, _, _ := find(was, false)
+	before, had := a.choose(earlier)
 	if ok != had || !reflect.DeepEqual(before, after) {
-		for _, id := range slices.Concat(was.names[name], now.names[name]) {
-			if is(id, namespace, name) {
-				a.alter(id)
-			}
+		for _, e := range slices.Concat(earlier, current) {
+			a.alter(e.id)
 		}
 	}
 	if a.before {
@@ -135,11 +160,24 @@ func (d *Objects) Get(ctx context.Context, group, kind, namespace, name string) 
 	return after, ok
 }
 
-// List implements admission.Cluster. Where one of the objects is not known, the list is not.
+// List implements admission.Cluster. Where one of the objects is not known, the list is not, nor is it where a release
+// may have more of them than are known.
 func (d *Objects) List(ctx context.Context, group, kind, namespace string) []admission.Object {
-	a := askingOf(ctx)
+	a, asked := askingOf(ctx), ask(group, kind, namespace, "")
 	was, now := d.seen(ctx, group, kind)
-	find := func(v *view) (list []admission.Object) {
+	releases := inReleases(ctx)
+	with := func(v *view, after bool) (*view, []blindRoot) {
+		if !releases {
+			return v, nil
+		}
+		all := d.brought(ctx, a, asked, after)
+		return v.with(a, all.list), all.blind
+	}
+	find := func(v *view, blind []blindRoot) (list []admission.Object) {
+		if len(blind) > 0 {
+			a.notLooked(blind, kinds.PluralOf(group, kind), kind+" for the parameters")
+			return nil
+		}
 		for _, id := range v.order {
 			if namespace != "" && id.Namespace != namespace {
 				continue
@@ -154,18 +192,32 @@ func (d *Objects) List(ctx context.Context, group, kind, namespace string) []adm
 		}
 		return list
 	}
-	after := find(now)
-	if was == now {
+	current, blind := with(now, true)
+	after := find(current, blind)
+	if d.tip == nil {
 		return after
 	}
-	before := find(was)
-	if !reflect.DeepEqual(before, after) {
-		a.listed(was, now, namespace)
+	earlier, blindBefore := with(was, false)
+	if earlier == current && len(blindBefore) == 0 && len(blind) == 0 {
+		return after
 	}
+	before := find(earlier, blindBefore)
+	if !reflect.DeepEqual(before, after) {
+		a.listed(earlier, current, namespace)
+	}
+	d.hides(a, blindBefore, blind)
 	if a.before {
 		return before
 	}
 	return after
+}
+
+// heard are those of some entries that may answer.
+func (a asking) heard(list []entry) []entry {
+	if !a.inherited {
+		return list
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(e entry) bool { return e.named && !e.above })
 }
 
 // choose returns the object that answers, false where there is none or several differ.
@@ -181,7 +233,7 @@ func (a asking) choose(candidates []entry) (admission.Object, bool) {
 	for _, mine := range order {
 		var found []entry
 		for _, e := range candidates {
-			if mine(e) && !slices.ContainsFunc(found, func(f entry) bool { return f.same == e.same }) {
+			if mine(e) && !slices.ContainsFunc(found, e.equals) {
 				found = append(found, e)
 			}
 		}
@@ -189,6 +241,10 @@ func (a asking) choose(candidates []entry) (admission.Object, bool) {
 		case 0:
 			continue
 		case 1:
+			if found[0].unsure != "" {
+				a.unsure(found[0])
+				return nil, false
+			}
 			return found[0].object, true
 		}
 		a.unclear(found)
@@ -203,12 +259,18 @@ func (a asking) uncertain(candidates []entry) bool {
 	return a.differ[candidates[0].id.Name] != ""
 }
 
+func (a asking) unsure(e entry) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.differ[e.id.Name] = fmt.Sprintf("%s deploys it, and not all of it is known, %s", e.root.Name(), e.unsure)
+}
+
 func (a asking) unclear(found []entry) {
 	id := found[0].id
 	var places []string
 	for _, e := range found {
 		if !e.named {
-			places = append(places, e.root.Path)
+			places = append(places, e.root.Name())
 		}
 	}
 	a.mu.Lock()
@@ -278,6 +340,26 @@ func (d *Objects) seen(ctx context.Context, group, kind string) (was, now *view)
 	return was, d.viewed(ctx, side, group, kind, after)
 }
 
+// with returns a view in which releases answer, too: about what nobody else declares, and the root of the object that is
+// judged about all that it has.
+func (v *view) with(a asking, released []entry) *view {
+	if len(released) == 0 {
+		return v
+	}
+	out := &view{order: slices.Clone(v.order), by: maps.Clone(v.by)}
+	for _, e := range released {
+		id := e.id
+		id.Version = ""
+		if len(out.by[id]) == 0 {
+			out.order = append(out.order, id)
+		} else if len(a.heard(v.by[id])) > 0 && e.root != a.root {
+			continue
+		}
+		out.by[id] = append(slices.Clip(out.by[id]), e)
+	}
+	return out
+}
+
 // viewed indexes what is declared, once for each side: rules ask for the same objects over and over.
 func (d *Objects) viewed(ctx context.Context, side, group, kind string, list []entry) *view {
 	d.mu.Lock()
@@ -290,7 +372,7 @@ func (d *Objects) viewed(ctx context.Context, side, group, kind string, list []e
 	for i, e := range list {
 		id := e.id
 		id.Version = ""
-		e.same = i
+		e.same = i + 1
 		if k := slices.IndexFunc(v.by[id], func(f entry) bool { return reflect.DeepEqual(f.object, e.object) }); k >= 0 {
 			e.same = v.by[id][k].same
 		}

@@ -18,6 +18,8 @@ import (
 type Outside struct {
 	objects    *tree.Objects // nil: nothing was fetched
 	base, head *remote.Sources
+	lookups    [2]*remote.Sources
+	preview    *remote.Sources
 	last       bool
 }
 
@@ -40,6 +42,7 @@ func Open(ctx context.Context, s *report.Sources, git string, held *tree.Store) 
 		trees = o.objects.Tree
 	}
 	o.base, o.head = remote.New(lock, trees), remote.New(lock, trees)
+	o.lookups, o.preview = [2]*remote.Sources{o.base.Aside(), o.head.Aside()}, o.head.Aside()
 	return o, nil
 }
 
@@ -74,20 +77,61 @@ func (o *Outside) Sources() (base, head *remote.Sources) {
 	return o.base, o.head
 }
 
+// Lookups is what Sources returns, for rendering what policies look up: they have wants of their own.
+func (o *Outside) Lookups() (base, head *remote.Sources) {
+	if o == nil {
+		return nil, nil
+	}
+	return o.lookups[0], o.lookups[1]
+}
+
+// Preview is what Sources returns for the head, for rendering what the change does not touch: it has wants of its own.
+func (o *Outside) Preview() *remote.Sources {
+	if o == nil {
+		return nil
+	}
+	return o.preview
+}
+
 // Wanted is a remote.Request for what is to be fetched before there can be a result, nil where nothing is. allow is that
 // of the settings.
 func (o *Outside) Wanted(allow []string) (json.RawMessage, error) {
+	return o.request(allow, o.Sources)
+}
+
+// LookupsWanted is Wanted for what policies look up.
+func (o *Outside) LookupsWanted(allow []string) (json.RawMessage, error) {
+	return o.request(allow, o.Lookups)
+}
+
+// PreviewWants reports whether PreviewWanted has something.
+func (o *Outside) PreviewWants() bool { return o != nil && !o.last && len(o.preview.Wanted()) > 0 }
+
+// PreviewWanted is Wanted for what a preview looks at.
+func (o *Outside) PreviewWanted(allow []string) (json.RawMessage, error) {
+	if !o.PreviewWants() {
+		return nil, nil
+	}
+	var list []remote.Asked
+	for _, w := range o.preview.Wanted() {
+		list = append(list, remote.Asked{Want: w, Preview: true})
+	}
+	return json.Marshal(remote.Request{Wants: list, Allow: allow})
+}
+
+func (o *Outside) request(allow []string, of func() (base, head *remote.Sources)) (json.RawMessage, error) {
 	if o == nil || o.last {
 		return nil, nil
 	}
-	shared := o.base.Wanted()
+	base, head := of()
+	shared := base.Wanted()
 	list := make([]remote.Asked, 0, len(shared))
 	for _, w := range shared {
-		list = append(list, remote.Asked{Want: w, Base: true, Given: o.base.IsGiven(w)})
+		list = append(list, remote.Asked{Want: w, Base: true, Given: base.IsGiven(w)})
 	}
-	for _, w := range o.head.Wanted() {
+	for _, w := range head.Wanted() {
 		if !slices.Contains(shared, w) {
-			list = append(list, remote.Asked{Want: w, Given: o.head.IsGiven(w)})
+			list = append(list, remote.Asked{Want: w, Given: head.IsGiven(w)})
 		}
 	}
 	if len(list) == 0 {

@@ -282,6 +282,7 @@ func (a actions) action() report.Action {
 // rootPreview is what is said differently about the resources of one root.
 type rootPreview struct {
 	resources   int
+	from        []string // see diff.Root.From
 	unrendered  bool
 	problems    []report.Problem // what keeps it from being rendered after the merge only
 	tallies     tallies

@@ -51,7 +51,8 @@ type Input struct {
 	Renderings    *render.Cache
 	Limit         time.Duration   // how long it may look at resources; 0: 90 s, negative: not at all
 	Objects       *tree.Objects   // of the repository
-	Sources       *remote.Sources // what was fetched from outside for the head; nil: what comes from there is not looked at
+	Sources       *remote.Sources // what was fetched for the head; nil: what comes from outside is not looked at
+	Wants         func() bool     // whether something is to be fetched first: nothing is asked then; nil: nothing is
 	Secrets       *mask.Values    // takes the values of the Secrets that are looked at; nil: nobody does
 	Above         *declared.Above // what the organisation's settings name as context
 	AboveAfter    *declared.Above // as the merge leaves it
@@ -104,8 +105,9 @@ type comparison struct {
 	policies [2]map[string]*engine.PolicyInfo // by name; the first of a name
 	rules    map[ruleKey]bool                 // those that both versions have
 	states   map[string]report.PolicyState    // of the policies that cannot be compared
-	secrets  *mask.Values                     // see Input
-	without  [2]*review.Reviewer              // without the exceptions that change; nil where none do
+	secrets  *mask.Values                     // see Input; likewise wants
+	wants    func() bool
+	without  [2]*review.Reviewer // without the exceptions that change; nil where none do
 	edited   map[*engine.Exception]report.Edit
 }
 
@@ -174,7 +176,7 @@ func (p *comparison) run(ctx context.Context, into *report.Preview, chosen []roo
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("the check was stopped: %w", errors.Join(err, context.Cause(ctx)))
 		}
-		for _, one := range list {
+		for i, one := range list {
 			switch {
 			case one == nil:
 				into.Stats.Unseen++
@@ -187,8 +189,14 @@ func (p *comparison) run(ctx context.Context, into *report.Preview, chosen []roo
 			into.Stats.Resources += one.resources
 			into.Warnings = append(into.Warnings, one.problems...)
 			all.add(one)
+			if len(one.differences)+len(one.problems) > 0 {
+				for _, address := range one.from {
+					into.Outside = append(into.Outside, report.Outside{URL: address, Roots: []string{chunk[i].Name()}})
+				}
+			}
 		}
 	}
+	into.Outside = report.JoinOutside(into.Outside, nil)
 	return all, nil
 }
 
@@ -204,6 +212,12 @@ func (p *comparison) root(ctx context.Context, root roots.Root) *rootPreview {
 	}
 	if out.err = err; err != nil {
 		return out
+	}
+	for _, one := range []*diff.Root{before, after} {
+		out.from = append(out.from, one.From...)
+	}
+	if p.wants != nil && p.wants() {
+		return out // what else is wanted is to be known
 	}
 	if out.unrendered = len(before.Head)+len(after.Head) > 0; out.unrendered && len(before.Head) == 0 {
 		out.problems = diff.Problems("after the merge, "+root.Path+" cannot be rendered: ", after.Head...)
@@ -244,7 +258,7 @@ func (p *comparison) render(ctx context.Context, root roots.Root) (before, after
 		return before, after, err
 	}
 	if a.declared != b.declared && before.Known {
-		b.declared.Rendered(root, before.Deployed)
+		b.declared.Rendered(root, before.Deployed, before.Head...)
 	}
 	return before, before, nil
 }

@@ -38,7 +38,7 @@ func previewRules(ctx context.Context, in Input, p *report.Preview, e *rules.Edi
 		return nil, err
 	}
 	pr := newComparison(a, b, states)
-	pr.has, pr.secrets = in.Has, in.Secrets
+	pr.has, pr.secrets, pr.wants = in.Has, in.Secrets, in.Wants
 	pr.edited = map[*engine.Exception]report.Edit{}
 	for _, x := range slices.Concat(old.Exceptions, now.Exceptions) {
 		if edit, ok := e.Exceptions[x.ID()]; ok {

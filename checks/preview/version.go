@@ -74,7 +74,7 @@ func (s *side) reviewerWith(counting []*engine.Exception) *review.Reviewer {
 func (s *side) render(ctx context.Context, root roots.Root) (*diff.Root, error) {
 	out, err := s.sides.Render(ctx, root)
 	if err == nil && out.Known {
-		s.declared.Rendered(root, out.Deployed)
+		s.declared.Rendered(root, out.Deployed, out.Head...)
 	}
 	return out, err
 }

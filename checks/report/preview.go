@@ -17,6 +17,9 @@ type Preview struct {
 	Warnings   []Problem          `json:"warnings,omitempty"` // and what the preview does not show
 	Notices    []Problem          `json:"notices,omitempty"`  // its sentences, at the lines of the change they are about
 	Stats      PreviewStats       `json:"stats"`
+
+	// Outside are the git repositories that roots with differences are rendered from: Report.Outside has them, too.
+	Outside []Outside `json:"-"`
 }
 
 // With returns a preview of two, of clusters with rules of their own; nil where both are. What both say is said once.
@@ -37,6 +40,7 @@ func (p *Preview) With(q *Preview) *Preview {
 	both.LeftOut += q.LeftOut
 	both.Warnings = joined(p.Warnings, q.Warnings, Problem.String)
 	both.Notices = joined(p.Notices, q.Notices, Problem.String)
+	both.Outside = JoinOutside(p.Outside, q.Outside)
 	both.Stats.Roots += q.Stats.Roots
 	both.Stats.Resources += q.Stats.Resources
 	both.Stats.Unseen += q.Stats.Unseen

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -10,6 +11,20 @@ import (
 type Outside struct {
 	URL   string   `json:"url"` // as it is asked for, without who asks
 	Roots []string `json:"roots"`
+}
+
+// JoinOutside joins two lists, sorted by URL.
+func JoinOutside(a, b []Outside) (list []Outside) {
+	roots := map[string][]string{}
+	for _, o := range slices.Concat(a, b) {
+		roots[o.URL] = append(roots[o.URL], o.Roots...)
+	}
+	for _, url := range slices.Sorted(maps.Keys(roots)) {
+		names := roots[url]
+		slices.Sort(names)
+		list = append(list, Outside{URL: url, Roots: slices.Compact(names)})
+	}
+	return list
 }
 
 // Withhold returns the report as those may see it who may not read some of the repositories in Outside, by their URLs:
@@ -55,6 +70,10 @@ func (r *Report) Withhold(urls []string) *Report {
 	if r.Preview != nil {
 		preview := *r.Preview
 		preview.Warnings, preview.Notices = unquoted(preview.Warnings, from), unquoted(preview.Notices, from)
+		preview.Findings = slices.Clone(preview.Findings)
+		for i := range preview.Findings { // of their roots, some are not named
+			preview.Findings[i].Origin = preview.Findings[i].Origin.withhold()
+		}
 		out.Preview = &preview
 	}
 	said := map[Resource]bool{}
@@ -122,11 +141,17 @@ func (f *Finding) withhold() {
 		kept.Was = ""
 		f.Suggestion = &kept
 	}
-	if f.Origin != nil {
-		o := *f.Origin
-		o.Chain = slices.DeleteFunc(slices.Clone(o.Chain), func(p Place) bool { return elsewhere(p.Path) })
-		f.Origin = &o
+	f.Origin = f.Origin.withhold()
+}
+
+// withhold returns an origin without the places that are not in the repository that was checked.
+func (o *Origin) withhold() *Origin {
+	if o == nil || o.own() {
+		return o
 	}
+	out := *o
+	out.Chain = slices.DeleteFunc(slices.Clone(o.Chain), func(p Place) bool { return elsewhere(p.Path) })
+	return &out
 }
 
 // withhold takes away the lines that are not written in the repository that was checked.

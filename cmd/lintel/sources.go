@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -53,7 +54,11 @@ func (o *sourcesOptions) open(ctx context.Context, git string) (*sources.Store, 
 		if err != nil {
 			return nil, nil, nil, fmt.Errorf("sources.allow in the settings: %w", err)
 		}
-		f, err := fetch.New(fetch.Options{Store: kept, Policy: narrowed, UserGit: true, Offline: o.offline})
+		options := fetch.Options{Store: kept, Policy: narrowed, UserGit: true, Offline: o.offline}
+		if a.Within > 0 {
+			options.Deadline = time.Now().Add(a.Within)
+		}
+		f, err := fetch.New(options)
 		if err != nil {
 			return nil, nil, nil, err
 		}

@@ -11,6 +11,14 @@ type Cluster interface {
 	List(ctx context.Context, group, kind, namespace string) []map[string]any
 }
 
+type kindsKey struct{}
+
+// AskedFor reports whether an object is looked up in a context only to know which kinds there are: no answer about an
+// object relies on it, and it is worth less effort.
+func AskedFor(ctx context.Context) bool { return ctx.Value(kindsKey{}) != nil }
+
+func askFor(ctx context.Context) context.Context { return context.WithValue(ctx, kindsKey{}, true) }
+
 // In returns the kind behind a plural name: one of Kubernetes, or one that the cluster knows, or that a
 // CustomResourceDefinition in it defines, or a kind of one word of which it has objects: how others are capitalized a
 // plural does not tell. It is empty where nothing says; cluster may be nil.
@@ -25,6 +33,7 @@ func In(ctx context.Context, cluster Cluster, group, plural string) string {
 	if kind := Kind(group, plural); kind != "" || cluster == nil {
 		return kind
 	}
+	ctx = askFor(ctx)
 	if kind := defined(ctx, cluster, group, plural); kind != "" {
 		return kind
 	}
@@ -42,7 +51,7 @@ func In(ctx context.Context, cluster Cluster, group, plural string) string {
 
 // defined returns the kind with a plural name that a CustomResourceDefinition defines.
 func defined(ctx context.Context, cluster Cluster, group, plural string) string {
-	for _, d := range cluster.List(ctx, "apiextensions.k8s.io", "CustomResourceDefinition", "") {
+	for _, d := range cluster.List(askFor(ctx), "apiextensions.k8s.io", "CustomResourceDefinition", "") {
 		spec, _ := d["spec"].(map[string]any)
 		names, _ := spec["names"].(map[string]any)
 		if spec["group"] == group && names["plural"] == plural {
@@ -67,6 +76,7 @@ func DefinedClusterScoped(ctx context.Context, cluster interface {
 		names, _ := spec["names"].(map[string]any)
 		return spec["scope"] == "Cluster", spec["group"] == group && names["kind"] == kind
 	}
+	ctx = askFor(ctx)
 	const apiextensions, definition = "apiextensions.k8s.io", "CustomResourceDefinition"
 	if d, ok := cluster.Get(ctx, apiextensions, definition, "", Plural(kind)+"."+group); ok {
 		if is, says := scoped(d); says {

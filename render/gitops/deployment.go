@@ -239,8 +239,7 @@ func (d *Deployment) Bare() bool {
 
 // Digest differs between two deployments that may render differently from the same files. Places do not count.
 func (d *Deployment) Digest() string {
-	parts := []any{d.Kind, d.Path, d.Namespace, d.Directory, d.Overrides.shape(), texts(d.Metadata.Labels),
-		texts(d.Metadata.Annotations), texts(d.Substitute.Variables), d.Substitute.Always, len(d.Substitute.Unread)}
+	parts := append(d.parts(), d.Path)
 	if d.Release != nil {
 		parts = append(parts, d.Release.tell())
 	}
@@ -250,6 +249,29 @@ func (d *Deployment) Digest() string {
 	data, _ := json.Marshal(parts)
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
+}
+
+// Text is what the object says of what it deploys, as one text to search in: names, values, patches. What files say that
+// it names is not in it.
+func (d *Deployment) Text() []byte {
+	parts := d.parts()
+	if d.Release != nil {
+		parts = append(parts, d.Release.shape())
+	}
+	if e := d.Elsewhere; e != nil {
+		parts = append(parts, e.Want, e.Folder)
+		if e.Release != nil {
+			parts = append(parts, e.Release.shape())
+		}
+	}
+	data, _ := json.Marshal(parts)
+	return data
+}
+
+// parts is what a deployment depends on beside its folder, release and source.
+func (d *Deployment) parts() []any {
+	return []any{d.Kind, d.Namespace, d.Directory, d.Overrides.shape(), texts(d.Metadata.Labels),
+		texts(d.Metadata.Annotations), texts(d.Substitute.Variables), d.Substitute.Always, len(d.Substitute.Unread)}
 }
 
 func texts(m map[string]Value) map[string]string {

@@ -82,6 +82,10 @@ func (g *Graph) IsResource(p string) bool { return len(g.values(parents, p)) > 0
 // Odd lists the folders whose kustomization has objects of kinds that no manifest says: patches change them.
 func (g *Graph) Odd() []string { return g.sorted(folders, odd) }
 
+// Bringing lists the folders whose kustomization takes something from outside of the tree, or the output of a chart: what
+// that has no file of the tree says. Charts of configurations of plugins are not known.
+func (g *Graph) Bringing() []string { return g.sorted(folders, bringing) }
+
 // Marked lists the files that hold one of the marks of the options and can be manifests by their name, sorted;
 // kustomizations are not among them.
 func (g *Graph) Marked() []string {

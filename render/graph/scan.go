@@ -126,9 +126,10 @@ func (s *scanner) one(j job, c tree.Content, out *facts) error {
 // link records what a kustomization names. What does not exist is recorded under the name as written, so that a
 // change which adds it reaches the kustomization.
 func (s *scanner) link(f *kustomization.File, out *facts) error {
-	traits := map[string]bool{component: f.Component, odd: changesKinds(f)}
+	traits := map[string]bool{component: f.Component, odd: changesKinds(f), bringing: len(f.Helm) > 0}
 	for _, ref := range f.Refs {
 		if kustomization.Remote(ref.Value) {
+			traits[bringing] = true
 			continue
 		}
 		named, ok := tree.Clean(path.Join(f.Dir, ref.Value))

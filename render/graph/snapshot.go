@@ -31,6 +31,7 @@ const (
 	plugin    = "plugin"    // has plugin configurations, which may name further files
 	linked    = "linked"    // what it names depends on symlinks
 	odd       = "odd"       // patches change the kinds of its objects
+	bringing  = "bringing"  // it takes something from outside of the tree, or a chart
 
 	marked = "\x00marked" // the file holds one of Options.Marks
 	link   = "\x00link"   // a symlink with the name of a manifest or kustomization

@@ -67,6 +67,8 @@ type Asked struct {
 	Base bool `json:"base,omitempty"` // the base names it, whatever the change does
 	// Given says that whoever asked for the rendering names it, and no file of the repository.
 	Given bool `json:"given,omitempty"`
+	// Preview says that only an outlook wants it, at what the change does not touch: it is not waited for long.
+	Preview bool `json:"preview,omitempty"`
 }
 
 // Request is what is to be fetched before a rendering can be whole.
@@ -190,6 +192,15 @@ func (s *Sources) Get(w Want) (*Source, error) {
 		return nil, fmt.Errorf("reading what was fetched of %s: %w", w, err)
 	}
 	return &Source{Entry: e, Tree: t}, nil
+}
+
+// Aside returns sources that have the same and note what they lack apart from these: for whoever only looks what is
+// there.
+func (s *Sources) Aside() *Sources {
+	if s == nil {
+		return nil
+	}
+	return &Sources{trees: s.trees, known: s.known, wanted: map[Want]bool{}, given: map[Want]bool{}}
 }
 
 // Give says that whoever asked for the rendering names a want (see Asked).

@@ -57,6 +57,7 @@ type Set struct {
 	builds       builds
 	unnoted      unnoted
 	printing     printers
+	brings       brings
 	deployed     *deployments
 }
 

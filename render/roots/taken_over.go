@@ -72,6 +72,12 @@ func (s *Set) below(dir string) (dirs, files []string) {
 	return dirs, files
 }
 
+// Below lists the folders whose kustomizations that of a folder takes over, directly or not.
+func (s *Set) Below(dir string) []string {
+	dirs, _ := s.below(dir)
+	return dirs
+}
+
 // TakesOver reports whether a root has another, of the same tree or of an earlier or later one, as a part: it takes
 // over the kustomization of its folder.
 func (s *Set) TakesOver(root, part Root) bool {

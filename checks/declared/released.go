@@ -1,0 +1,328 @@
+package declared
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lintel-bot/lintel/checks/parallel"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/defaults"
+	"github.com/lintel-bot/lintel/engine/kinds"
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/source"
+)
+
+// What a chart prints, and what comes from other repositories, no file here says: to look there takes rendering, and what
+// is not here has to be fetched. So these roots answer last, and of them only those that may have what is looked up. The
+// root of the object that is judged still answers first: it is rendered anyway.
+
+// releaseTime is how long look-ups of one side of a check may render such roots; where the check has a deadline, it is
+// at most half of what is left.
+const releaseTime = time.Minute
+
+// releaseChunk is how many of them are rendered before what is not looked up is let go, and maxReleases of how many
+// all is kept in memory: other look-ups may be about it.
+const (
+	releaseChunk = 32
+	maxReleases  = 64
+)
+
+// query is what is looked up in such roots.
+type query struct {
+	render.Sought
+	only roots.Root // the root that is looked into; the zero root: all
+}
+
+// released is what they deploy of it.
+type released struct {
+	list  []entry
+	blind []blindRoot
+}
+
+// blindRoot is a root that may deploy it, and why that is not known.
+type blindRoot struct {
+	Root roots.Root   `json:"root"`
+	Why  source.Error `json:"why"`
+}
+
+// released returns what releases deploy of what is looked up.
+func (d *Objects) released(ctx context.Context, q query) *released {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if known := d.answers[q]; known != nil {
+		return known
+	}
+	out := d.look(ctx, q)
+	for _, e := range out.list {
+		d.Secrets.Object(e.object)
+	}
+	if ctx.Err() == nil {
+		d.answers[q] = out
+	}
+	return out
+}
+
+// look finds what was not asked for before. The lock is held.
+func (d *Objects) look(ctx context.Context, q query) *released {
+	var may []roots.Root
+	if d.In != nil || !d.keeps {
+		may = d.mayBring(ctx, q)
+	}
+	keeps := d.keeps && q.only == (roots.Root{})
+	name := d.keptAt("released", fmt.Sprintf("%q", q.Sought), may)
+	if keeps {
+		if k, ok := d.recall(name); ok {
+			out := &released{blind: k.Unseen}
+			for _, e := range k.Entries {
+				out.list = append(out.list, e.entry())
+			}
+			for _, b := range out.blind {
+				d.warn(b.Root, b.Why)
+			}
+			return out
+		}
+	}
+	if d.In == nil && d.keeps {
+		may = d.mayBring(ctx, q)
+	}
+	out, keep, whole := &released{}, []keptEntry(nil), true
+	for chunk := range slices.Chunk(may, releaseChunk) {
+		fresh := slices.DeleteFunc(slices.Clone(chunk), func(r roots.Root) bool { _, ok := d.roots[r]; return ok })
+		whole = d.renderInTime(ctx, fresh) && whole
+		for _, root := range chunk {
+			list, blind := d.deploys(root, q)
+			keep, out.blind = append(keep, list...), append(out.blind, blind...)
+		}
+		for _, root := range fresh {
+			if d.held++; d.held > maxReleases {
+				delete(d.roots, root)
+			}
+		}
+	}
+	for _, e := range keep {
+		out.list = append(out.list, e.entry())
+	}
+	if keeps && whole && ctx.Err() == nil {
+		d.keep(name, kept{Entries: keep, Unseen: out.blind})
+	}
+	for _, b := range out.blind {
+		d.warn(b.Root, b.Why)
+	}
+	return out
+}
+
+// deploys returns what a root deploys of what is looked up, as far as it was rendered. The lock is held.
+func (d *Objects) deploys(root roots.Root, q query) (list []keptEntry, blind []blindRoot) {
+	resources, rendered := d.roots[root]
+	why := ""
+	switch unseen := d.unseen[root]; {
+	case !rendered:
+		return nil, []blindRoot{{root, d.late(root)}}
+	case len(unseen) > 0:
+		e := unseen[0]
+		if e.Quotes { // from where not everybody may read
+			e.Message, e.Quotes = "cannot be rendered", false
+		}
+		blind = []blindRoot{{root, e}}
+		why = wordsOf(e)
+	}
+	for _, r := range resources {
+		if !q.asksFor(admission.IdentityOf(r.Object)) {
+			continue
+		}
+		e := keptEntry{Root: root, Object: r.Object, Unsure: why}
+		if i := slices.IndexFunc(r.Issues, func(i render.Issue) bool { return i.Value }); i >= 0 {
+			e.Unsure = cmp.Or(e.Unsure, r.Issues[i].Message)
+		}
+		list = append(list, e)
+	}
+	return list, blind
+}
+
+// ask returns the query for an object, or for all of a kind where there is no name.
+func ask(group, kind, namespace, name string) query {
+	if kinds.ClusterScoped(group, kind) {
+		namespace = ""
+	}
+	return query{Sought: render.Sought{Group: group, Kind: kind, Namespace: namespace, Name: name}}
+}
+
+// asksFor reports whether an object is one of those that are looked up.
+func (q query) asksFor(id admission.Identity) bool {
+	switch {
+	case id.Group != q.Group || id.Kind != q.Kind:
+		return false
+	case q.Name == "":
+		return q.Namespace == "" || id.Namespace == q.Namespace
+	}
+	return is(id, q.Namespace, q.Name)
+}
+
+// entry is what was kept, with the defaults of the API server.
+func (e keptEntry) entry() entry {
+	return entry{id: admission.IdentityOf(e.Object), object: defaults.Apply(e.Object), root: e.Root, named: e.Named,
+		unsure: e.Unsure}
+}
+
+// mayBring lists the roots that may deploy what is looked up. The lock is held.
+func (d *Objects) mayBring(ctx context.Context, q query) []roots.Root {
+	list := []roots.Root{q.only}
+	switch {
+	case q.only != (roots.Root{}):
+	case d.tip != nil: // of the others the tip tells
+		list = nil
+		for root := range d.touched {
+			list = append(list, root)
+		}
+		slices.SortFunc(list, roots.Compare)
+	default:
+		list = d.set.Brought()
+	}
+	list = slices.DeleteFunc(slices.Clone(list), func(r roots.Root) bool {
+		return d.In != nil && !d.In(r) || d.tip != nil && !d.touched[r] || !d.set.IsBrought(r)
+	})
+	may := make([]bool, len(list))
+	parallel.Each(len(list), func(i int) { may[i] = ctx.Err() == nil && d.renderer.MayBring(list[i], q.Sought) })
+	out := list[:0]
+	for i, root := range list {
+		if may[i] {
+			out = append(out, root)
+		}
+	}
+	return out
+}
+
+// renderInTime is render for what is left of the time for it. The lock is held.
+func (d *Objects) renderInTime(ctx context.Context, list []roots.Root) (whole bool) {
+	begun, left := time.Now(), releaseTime-d.spent
+	if end, ok := ctx.Deadline(); ok {
+		left = min(left, end.Sub(begun)/2)
+	}
+	limited, cancel := context.WithTimeout(ctx, left)
+	defer cancel()
+	whole = d.render(limited, list)
+	d.spent += time.Since(begun)
+	return whole
+}
+
+// late says that there was no time for a root.
+func (d *Objects) late(root roots.Root) source.Error {
+	out := source.Error{Path: root.Path, Unknown: true, Message: "there was no time to render " + root.Name()}
+	if one := d.set.Deployment(root); one != nil {
+		out.Path, out.Line = one.Where.Path, one.Where.Line
+	}
+	return out
+}
+
+// warn notes what is not seen of a root, if that is not said of the root itself. The lock is held.
+func (d *Objects) warn(root roots.Root, why source.Error) {
+	if !slices.Contains(d.given, root) && !slices.Contains(d.blind, why) {
+		d.blind = append(d.blind, why)
+	}
+}
+
+// wordsOf says where something stands in the way, and what.
+func wordsOf(e source.Error) string {
+	at := e.Path
+	if e.Line > 0 {
+		at = fmt.Sprintf("%s:%d", e.Path, e.Line)
+	}
+	return at + ": " + e.Message
+}
+
+// brought is released as the change has it, or as it was before. What other roots have that the change adds as a whole
+// answers nobody but themselves.
+func (d *Objects) brought(ctx context.Context, a asking, q query, after bool) *released {
+	if d.tip == nil {
+		return d.released(ctx, q)
+	}
+	was := d.tip.released(ctx, q)
+	if !after {
+		return was
+	}
+	own := d.released(ctx, q)
+	out := &released{}
+	counts := func(root roots.Root) bool { return root == a.root || d.tip.set.Has(root) }
+	for _, e := range own.list {
+		if counts(e.root) {
+			out.list = append(out.list, e)
+		}
+	}
+	for _, b := range own.blind {
+		if counts(b.Root) {
+			out.blind = append(out.blind, b)
+		}
+	}
+	for _, e := range was.list {
+		if !d.touched[e.root] {
+			out.list = append(out.list, e)
+		}
+	}
+	for _, b := range was.blind {
+		if !d.touched[b.Root] {
+			out.blind = append(out.blind, b)
+		}
+	}
+	return out
+}
+
+// ownRelease returns what the root of the object that is judged deploys of what is looked up, where that is a release;
+// nil where it is none.
+func (d *Objects) ownRelease(ctx context.Context, a asking, q query, after bool) *released {
+	is, known := d.isBrought.Load(a.root)
+	if !known {
+		is = d.set.IsBrought(a.root)
+		d.isBrought.Store(a.root, is)
+	}
+	if is == false {
+		return nil
+	}
+	q.only = a.root
+	return d.brought(ctx, a, q, after)
+}
+
+// notLooked notes why something is not known, by words one of which is in what asks for it.
+func (a asking) notLooked(blind []blindRoot, words ...string) {
+	if len(blind) == 0 {
+		return
+	}
+	const most = 3
+	var list []string
+	for _, b := range blind[:min(len(blind), most)] {
+		list = append(list, fmt.Sprintf("what %s deploys is not known, %s", b.Root.Name(), wordsOf(b.Why)))
+	}
+	if n := len(blind) - most; n > 0 {
+		list = append(list, "and so of "+report.Count(n, "other", "others"))
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, word := range words {
+		a.differ[word] = strings.Join(list, "; ")
+	}
+}
+
+// hides notes that the change keeps roots from being known that were known before.
+func (d *Objects) hides(a asking, was, now []blindRoot) {
+	for _, b := range now {
+		if slices.ContainsFunc(was, func(w blindRoot) bool { return w.Root == b.Root }) {
+			continue
+		}
+		id := admission.Identity{Kind: b.Root.Kind.String(), Name: b.Root.Path}
+		if one := d.set.Deployment(b.Root); one != nil {
+			group, _ := admission.SplitVersion(one.Object.APIVersion())
+			id = admission.Identity{Group: group, Kind: one.Object.Kind, Namespace: one.Object.Namespace, Name: one.Object.Name}
+		}
+		a.alter(id)
+	}
+}
+
+// inReleases reports whether a look-up is one of a policy, and not one that only asks what kinds there are.
+func inReleases(ctx context.Context) bool {
+	return ctx.Value(askingKey{}) != nil && !kinds.AskedFor(ctx)
+}

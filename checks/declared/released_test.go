@@ -1,0 +1,177 @@
+package declared
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/lintel-bot/lintel/engine/kinds"
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/cache"
+	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/tree/treetest"
+)
+
+const releases = `
+-- deploy/source.yaml --
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: fleet, namespace: ops}
+spec: {url: "https://git.example.com/fleet"}
+-- deploy/web.yaml --
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: web, namespace: ops}
+spec: {chart: {spec: {chart: charts/web, sourceRef: {kind: GitRepository, name: fleet}}}}
+-- deploy/api.yaml --
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: api, namespace: ops}
+spec: {chart: {spec: {chart: charts/api, sourceRef: {kind: GitRepository, name: fleet}}}}
+-- charts/web/Chart.yaml --
+{apiVersion: v2, name: web, version: 1.0.0}
+-- charts/web/templates/all.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: "{{ .Release.Name }}-settings"}
+data: {mode: fast}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+-- charts/api/Chart.yaml --
+{apiVersion: v2, name: api, version: 1.0.0}
+-- charts/api/templates/all.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: "{{ .Release.Name }}-settings", namespace: other}
+-- apps/cm.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: plain, namespace: ops}
+`
+
+// Only releases that may have what a policy looks up are rendered, once, and of the tip of the base branch not again for
+// the next check. Who asks what kinds there are asks files alone.
+func TestReleased(t *testing.T) {
+	r := treetest.New(t)
+	at := r.Tree(r.Commit(releases))
+	disk, err := cache.Open(t.TempDir(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func() (*Objects, *render.Renderer) {
+		set, err := roots.Open(at, roots.Options{Repository: []string{"https://git.example.com/fleet"}}, &graph.Cache{Disk: disk})
+		if err != nil {
+			t.Fatal(err)
+		}
+		renderer := render.New(set, render.Config{Namespaced: kinds.HasNamespace, Cache: &render.Cache{Disk: disk}})
+		d := New(set, renderer, nil)
+		d.Since(New(set, renderer, nil), nil)
+		return d, renderer
+	}
+	for round, kept := range []bool{false, true} {
+		d, renderer := open()
+		ctx, lookups := For(t.Context(), roots.Root{Path: "apps", Kind: roots.Folder})
+		for i, c := range []struct {
+			kind, namespace, name string
+			found                 bool
+			rendered              int // so far
+		}{
+			{"ConfigMap", "ops", "plain", true, 0},
+			{"ConfigMap", "ops", "db-settings", false, 0},
+			{"ConfigMap", "far", "web-settings", false, 0},
+			{"CustomResourceDefinition", "", "x", false, 0},
+			{"ConfigMap", "ops", "web-settings", true, 1},
+			{"ConfigMap", "ops", "web-settings", true, 1},
+			{"Namespace", "ops", "shop", true, 1},
+			{"ConfigMap", "other", "api-settings", true, 2},
+		} {
+			_, ok := d.Get(ctx, "", c.kind, c.namespace, c.name)
+			built, recalled := renderer.Counts()
+			if ok != c.found || !kept && built+recalled != c.rendered || kept && built+recalled > 0 {
+				t.Errorf("round %d, %d %+v: %t, %d rendered, %d recalled", round, i, c, ok, built, recalled)
+			}
+		}
+		if list := d.List(ctx, "", "ConfigMap", ""); len(list) != 3 {
+			t.Errorf("%d ConfigMaps", len(list))
+		}
+		if list := d.List(ctx, "", "ConfigMap", "ops"); len(list) != 2 {
+			t.Errorf("%d ConfigMaps in a namespace", len(list))
+		}
+		if list := d.List(t.Context(), "", "ConfigMap", ""); len(list) != 1 {
+			t.Errorf("%d ConfigMaps for nobody", len(list))
+		}
+		if kind := kinds.In(ctx, d, "example.com", "configmaps"); kind != "" {
+			t.Errorf("kind %s", kind)
+		}
+		if len(lookups.Altered()) > 0 || len(d.Warnings()) > 0 {
+			t.Errorf("%v %v", lookups.Altered(), d.Warnings())
+		}
+	}
+}
+
+// Where there is no time to render a release, nobody knows what it has, and that is not kept.
+func TestReleasedLate(t *testing.T) {
+	r := treetest.New(t)
+	at := r.Tree(r.Commit(releases))
+	disk, err := cache.Open(t.TempDir(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, late := range []bool{true, false} {
+		set, err := roots.Open(at, roots.Options{Repository: []string{"https://git.example.com/fleet"}}, &graph.Cache{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tip := New(set, render.New(set, render.Config{Namespaced: kinds.HasNamespace, Cache: &render.Cache{Disk: disk}}), nil)
+		if late {
+			tip.spent = releaseTime
+		}
+		d := New(set, tip.renderer, nil)
+		d.Since(tip, nil)
+		ctx, lookups := For(t.Context(), roots.Root{Path: "apps", Kind: roots.Folder})
+		_, ok := d.Get(ctx, "", "ConfigMap", "ops", "web-settings")
+		list := d.List(ctx, "", "ConfigMap", "ops")
+		why := lookups.Why("needs the cluster: ConfigMap ops/web-settings")
+		said := strings.Contains(why, "deploy/web.yaml:3: there was no time to render HelmRelease/ops/web")
+		if ok == late || (list == nil) != late || said != late {
+			t.Errorf("late %t: %t, %d, %q", late, ok, len(list), why)
+		}
+		warned := len(d.Warnings()) > 0 && strings.Contains(d.Warnings()[0].Message, "there was no time")
+		if warned != late {
+			t.Errorf("late %t: %v", late, d.Warnings())
+		}
+	}
+}
+
+// Of many releases, what nobody asked for is not kept in memory; what is asked for next is found all the same.
+func TestReleasedMany(t *testing.T) {
+	r := treetest.New(t)
+	archive := releases
+	for i := range maxReleases + 10 {
+		archive += fmt.Sprintf("-- more/%d.yaml --\napiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: r%d, "+
+			"namespace: ops}\nspec: {chart: {spec: {chart: charts/web, sourceRef: {kind: GitRepository, name: fleet}}}}\n", i, i)
+	}
+	set, err := roots.Open(r.Tree(r.Commit(archive)), roots.Options{Repository: []string{"https://git.example.com/fleet"}},
+		&graph.Cache{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := New(set, render.New(set, render.Config{Namespaced: kinds.HasNamespace}), nil)
+	ctx, _ := For(t.Context(), roots.Root{Path: "apps", Kind: roots.Folder})
+	for range 2 {
+		if list := d.List(ctx, "", "ConfigMap", "ops"); len(list) != maxReleases+12 {
+			t.Errorf("%d ConfigMaps", len(list))
+		}
+		for i := range maxReleases + 10 {
+			if _, ok := d.Get(ctx, "", "ConfigMap", "ops", fmt.Sprintf("r%d-settings", i)); !ok {
+				t.Errorf("release %d has none", i)
+			}
+		}
+	}
+	if n := len(d.roots); n > maxReleases+1 {
+		t.Errorf("%d roots are kept", n)
+	}
+}
