@@ -129,9 +129,12 @@ func (s *Settings) RootOptions(repository, branches []string) roots.Options {
 	return roots.Options{
 		Include: s.Roots.Include, Exclude: s.Roots.Exclude, Limits: s.Limits.Render().Source,
 		Marks: engine.RuleMarks(), Charts: s.ChartEntries(), Repository: repository, Branches: branches,
-		Unrestricted: s.Kustomize.LoadRestrictor == LoadRestrictionsNone,
+		Unrestricted: s.Unrestricted(),
 	}
 }
+
+// Unrestricted reports whether kustomizations may name files that are not below their folders.
+func (s *Settings) Unrestricted() bool { return s.Kustomize.LoadRestrictor == LoadRestrictionsNone }
 
 // SameRoots reports whether other settings give the same roots.
 func (s *Settings) SameRoots(other *Settings) bool {

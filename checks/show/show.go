@@ -168,7 +168,7 @@ func unable(format string, args ...any) error { return &unableError{fmt.Errorf(f
 // open finds the roots of the tree.
 func (s *shower) open() (*roots.Set, *render.Renderer, error) {
 	set, err := roots.Open(s.tree, roots.Options{Repository: s.Repository, Branches: s.Branches,
-		Charts: s.settings.ChartEntries()}, s.graphs)
+		Charts: s.settings.ChartEntries(), Unrestricted: s.settings.Unrestricted()}, s.graphs)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -229,7 +229,7 @@ func (s *shower) render(ctx context.Context) (*render.Rendering, []source.Error,
 		for _, p := range s.Root.Paths {
 			if f, broken := set.Kustomization(p); f != nil || broken != nil {
 				s.sorted = f != nil && s.Show == report.ShowObjects && !f.Sorts()
-				return s.renderer(set).Render(ctx, roots.Root{Path: p})
+				return s.kustomization(ctx, set, roots.Root{Path: p})
 			}
 			if _, e, err := s.tree.Lookup(p); err == nil && (e.Kind == tree.File || e.Kind == tree.Dir) {
 				break
@@ -244,6 +244,19 @@ func (s *shower) render(ctx context.Context) (*render.Rendering, []source.Error,
 		return s.deployed(ctx, set, renderer)
 	}
 	return s.plain(ctx, set, renderer)
+}
+
+// kustomization renders a kustomization. What is wrong with it may be right where the repository is deployed by Flux, or
+// its settings say so.
+func (s *shower) kustomization(ctx context.Context, set *roots.Set, root roots.Root) (*render.Rendering, []source.Error, error) {
+	out, problems, err := s.renderer(set).Render(ctx, root)
+	if err != nil || len(problems) == 0 {
+		return out, problems, err
+	}
+	if whole, renderer, err := s.open(); err == nil && whole.Unrestricted() {
+		return renderer.Render(ctx, root)
+	}
+	return out, problems, nil
 }
 
 // plain renders the first of the paths that is a folder of manifests or a manifest, or what is called as the user wrote.
