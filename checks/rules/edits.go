@@ -2,7 +2,6 @@ package rules
 
 import (
 	"bytes"
-	"reflect"
 	"slices"
 
 	"github.com/lintel-bot/lintel/checks/manifest"
@@ -77,7 +76,7 @@ func Compare(before, after *Sources) *Edits {
 		}
 	}
 	a, b := before.Settings, after.Settings
-	e.all = e.all || !reflect.DeepEqual(a.Roots, b.Roots) || a.Limits != b.Limits || !slices.Equal(a.Context, b.Context) ||
+	e.all = e.all || !a.SameRoots(b) || !slices.Equal(a.Context, b.Context) ||
 		a.Checks != b.Checks
 	return e
 }

@@ -94,6 +94,9 @@ func TestCompare(t *testing.T) {
 			edits: "kyverno.io PolicyException ops/e changed", any: true, concerned: []string{"a.yaml", "mut.yaml"}},
 		{name: "roots", settings: settings.Settings{Roots: settings.Roots{Exclude: []string{"x"}}}, any: true,
 			concerned: everything},
+		{name: "charts", settings: settings.Settings{Charts: []settings.Chart{{Path: "charts/a"}}}, any: true, concerned: everything},
+		{name: "load restrictor", settings: settings.Settings{Kustomize: settings.Kustomize{
+			LoadRestrictor: settings.LoadRestrictionsNone}}, any: true, concerned: everything},
 		{name: "limits", settings: settings.Settings{Limits: settings.Limits{Files: 3}}, any: true, concerned: everything},
 		{name: "context", settings: settings.Settings{Context: []string{"c"}}, any: true, concerned: everything},
 		{name: "who approves", settings: settings.Settings{Approvers: settings.Approvers{Count: 2}},
