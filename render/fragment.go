@@ -9,7 +9,8 @@ import (
 
 // Fragment reports whether the resource may be part of another one: it stands in a folder from which a kustomization, be
 // it part of a root or not, takes patches, or in one right below a kustomization, which may have taken some once, or in a
-// comment, and nothing says that anybody deploys the folder as it is.
+// comment, and nothing says that anybody deploys the folder as it is. Or it is of a kustomization that an object deploys
+// which is not known, and which may patch it.
 func (r *Resource) Fragment() bool { return r.fragment != nil && r.fragment() }
 
 // fragments returns what Fragment says of the resources of a folder.
@@ -29,4 +30,9 @@ func (r *Renderer) fragments(root roots.Root) func() bool {
 		}
 		return false
 	})
+}
+
+// unclear returns whether an object that is not known may deploy a kustomization, and no other does.
+func (r *Renderer) unclear(root roots.Root) func() bool {
+	return sync.OnceValue(func() bool { return r.set.MayBeDeployed(root) && len(r.set.Deployers(root)) == 0 })
 }

@@ -231,6 +231,18 @@ func (r *Renderer) Render(ctx context.Context, root roots.Root) (*Rendering, []s
 	if root.Kind == roots.Folder {
 		return r.files(ctx, root, r.set.Files(root))
 	}
+	out, problems, err := r.asDeployed(ctx, root)
+	if out != nil && root.Object == "" {
+		fragment := r.unclear(root)
+		for _, res := range out.Resources {
+			res.fragment = fragment
+		}
+	}
+	return out, problems, err
+}
+
+// asDeployed renders a root that is no folder of manifests.
+func (r *Renderer) asDeployed(ctx context.Context, root roots.Root) (*Rendering, []source.Error, error) {
 	r.askClusters(root)
 	if r.cache != nil {
 		_, name := r.rememberedAt(root)

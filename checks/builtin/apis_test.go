@@ -120,7 +120,9 @@ func TestFragments(t *testing.T) {
 		flux = "-- flux.yaml --\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: b, namespace: " +
 			"flux-system}\nspec:\n  path: ./patch\n  prune: true\n  interval: 1m\n  sourceRef: {kind: GitRepository, name: flux-system}\n"
 		label, spec = "/metadata/labels/b", "/spec/selector"
+		layer       = "-- patch/kustomization.yaml --\nresources: [b.yaml]\n-- patch/b.yaml --" + object
 	)
+	varies := strings.Replace(flux, "./patch", "./${ENVIRONMENT}", 1)
 	for _, c := range []struct {
 		name, files string
 		want        []string
@@ -130,6 +132,11 @@ func TestFragments(t *testing.T) {
 		{"below a kustomization that takes nothing from there", "-- kustomization.yaml --\nresources: [base]\n" +
 			strings.Replace(kept, "patches: [{path: ../patch/a.yaml}]\n", "", 1) + "-- patch/b.yaml --" + object, []string{label}},
 		{"somebody deploys the folder", kept + "-- patch/b.yaml --" + object + flux, []string{label, spec}},
+		{"of a kustomization", layer, []string{label, spec}},
+		{"of a kustomization that somebody deploys somehow", layer + varies, []string{label}},
+		{"of a kustomization that somebody deploys", layer + flux + strings.Replace(varies, "flux.yaml", "also.yaml", 1),
+			[]string{label, spec}},
+		{"of a kustomization that nobody can mean", layer + strings.Replace(varies, "./${", "./other/${", 1), []string{label, spec}},
 		{"of a kustomization that is no root", strings.ReplaceAll(kept, "base/", "excluded/") + "-- patch/b.yaml --" + object,
 			[]string{label}},
 	} {

@@ -58,6 +58,7 @@ type Set struct {
 	unnoted      unnoted
 	printing     printers
 	brings       brings
+	variable     variablePaths
 	deployed     *deployments
 }
 
