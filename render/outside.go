@@ -1,6 +1,7 @@
 package render
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"path"
@@ -23,7 +24,8 @@ import (
 // while those of the repository are relative to it. Nobody else sees such a path: what is said about it is said about
 // the entry of the repository that brings it in.
 
-// outsideRoot is where the mounts are.
+// outsideRoot is where the mounts are, each with a name that nobody can guess: what one entry may bring in, no other
+// file may name, also where kustomizations read files that are not below their folders.
 const outsideRoot = "/outside"
 
 // besideName is the folder that single files from outside seem to stand in, below the folder of the kustomization that
@@ -81,7 +83,7 @@ func (o *outside) mount(key mountKey, fill func(*mount)) *mount {
 	if m := o.known[key]; m != nil {
 		return m
 	}
-	m := &mount{at: key.at, prefix: outsideRoot + "/" + strconv.Itoa(len(o.mounts))}
+	m := &mount{at: key.at, prefix: outsideRoot + "/" + strconv.Itoa(len(o.mounts)) + "-" + rand.Text()}
 	m.above, _, _ = o.numbered(key.at.file)
 	fill(m)
 	if o.known == nil {
@@ -104,9 +106,10 @@ func (o *outside) numbered(name string) (*mount, string, bool) {
 	if !ok {
 		return nil, "", false
 	}
-	number, in, _ := strings.Cut(in, "/")
+	top, in, _ := strings.Cut(in, "/")
+	number, _, _ := strings.Cut(top, "-")
 	n, err := strconv.Atoi(number)
-	if err != nil || n < 0 || n >= len(o.mounts) {
+	if err != nil || n < 0 || n >= len(o.mounts) || o.mounts[n].prefix != outsideRoot+"/"+top {
 		return nil, "", false
 	}
 	if in == "" {
@@ -358,7 +361,7 @@ func (o *outside) links(list []origin.Link) []origin.Link {
 }
 
 // mountedPath matches the paths of files from outside in what kustomize says.
-var mountedPath = regexp.MustCompile(outsideRoot + `/[0-9]+(/[^\s'":;,]*)?`)
+var mountedPath = regexp.MustCompile(outsideRoot + `/[0-9]+-[A-Z2-7]+(/[^\s'":;,]*)?`)
 
 // shown is a path as a person knows it.
 func (o *outside) shown(name string) string {

@@ -3,6 +3,7 @@ package render
 import (
 	"encoding/json"
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,8 +19,11 @@ import (
 	"github.com/lintel-bot/lintel/render/source"
 )
 
-// printedFile is the file that a post renderer finds the objects of a release in.
-const printedFile = "helm-output.yaml"
+// printedFile is the file that a post renderer finds the objects of a release in, printedKustomization its own.
+const (
+	printedFile          = "helm-output.yaml"
+	printedKustomization = "kustomization.yaml"
+)
 
 // postRender sends resources through the post renderers of a release, in their order. Flux has what is in crds/ applied
 // without them, and hooks as postRenderStrategy says (https://fluxcd.io/flux/components/helm/helmreleases/). Of what
@@ -143,23 +147,25 @@ func newPrinted(list []*Resource, s *release) (*printed, *source.Error) {
 	return p, nil
 }
 
-// kustomizing returns a renderer that sees nothing but the resources and a kustomization of them.
-func (p *printed) kustomizing(r *Renderer, kustomization []byte) (*Renderer, *mount) {
+// kustomizing returns a renderer that sees nothing but the resources and a kustomization of them, which the mount is to
+// be given.
+func (p *printed) kustomizing(r *Renderer) (*Renderer, *mount) {
 	own := &Renderer{tree: r.tree, set: r.set, limits: r.limits, counts: &counts{}, failed: &sync.Map{},
 		mistakes: &mistake.Finder{Limits: r.limits.Source}, outside: &outside{plain: true}}
 	m := own.outside.mount(mountKey{}, func(m *mount) { m.inflated = &inflated{} })
-	m.texts = map[string][]byte{"kustomization.yaml": kustomization, printedFile: []byte(p.text.String())}
+	m.texts = map[string][]byte{printedFile: []byte(p.text.String())}
 	return own, m
 }
 
 // through sends the resources through one post renderer.
 func (p *printed) through(r *Renderer, o gitops.Overrides) ([]*Resource, []source.Error) {
 	p.at = o.Where()
-	virtual, err := o.Kustomization(outsideRoot+"/0/kustomization.yaml", printedFile)
+	own, m := p.kustomizing(r)
+	virtual, err := o.Kustomization(path.Join(m.prefix, printedKustomization), printedFile)
 	if err != nil {
 		return nil, []source.Error{p.problem(source.Error{Message: "cannot be written as a kustomization"})}
 	}
-	own, m := p.kustomizing(r, virtual.Data)
+	m.texts[printedKustomization] = virtual.Data
 	out, problems := own.build(roots.Root{Path: m.prefix})
 	for i, e := range problems {
 		if e.Path != virtual.Path {
@@ -248,7 +254,8 @@ func (p *printed) marked(r *Renderer, fields map[string]any) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	own, m := p.kustomizing(r, data)
+	own, m := p.kustomizing(r)
+	m.texts[printedKustomization] = data
 	nodes, err := own.alone(roots.Root{Path: m.prefix}, false)
 	if err != nil {
 		return "", false
