@@ -25,6 +25,7 @@ type fileSystem struct {
 	renderer  *Renderer                          // where paths lead, and what is there
 	transform func(p string, data []byte) []byte // p: path in the repository, links resolved
 	reads     map[string]string                  // path -> object id; "" for paths that were probed and do not exist
+	may       func(p string) bool                // whether a file may be read; nil: all may
 	links     map[string]string                  // path -> where it led, for paths that met a symlink; nil: not recorded
 }
 
@@ -114,6 +115,9 @@ func (f *fileSystem) ReadFile(p string) ([]byte, error) {
 	}
 	if e.Kind != tree.File {
 		return nil, fmt.Errorf("%s is not a file", real)
+	}
+	if f.may != nil && !f.may(real) {
+		return nil, fmt.Errorf("%s is not below the folder of a kustomization, and none names it", real)
 	}
 	data, id, err := f.renderer.read(real)
 	if err != nil {

@@ -22,6 +22,7 @@ type plan struct {
 	root           *origin.Layer
 	kustomizations map[string]*kustomization.File // by the file's path
 	manifests      map[string]bool                // files whose lines are to be told apart
+	files          map[string]bool                // what they name, wherever it is
 	reads          map[string]string
 	openAPI        bool
 	problems       []source.Error
@@ -58,13 +59,34 @@ func entryAt(f *kustomization.File, n *yaml.Node) entry {
 }
 
 func (r *Renderer) plan(dir string) *plan {
-	p := &plan{kustomizations: map[string]*kustomization.File{}, manifests: map[string]bool{}, reads: map[string]string{},
-		reported: map[string]bool{}, left: map[string][]kustomization.Position{}, named: map[string][]entry{},
+	p := &plan{kustomizations: map[string]*kustomization.File{}, manifests: map[string]bool{}, files: map[string]bool{},
+		reads: map[string]string{}, reported: map[string]bool{}, left: map[string][]kustomization.Position{}, named: map[string][]entry{},
 		broken: map[string]*source.Error{}, values: map[string]map[kustomization.Position]kustomization.Value{},
 		charts: map[string][]inflatedEntry{}, inflated: map[inflationKey]*mount{}, links: map[string]string{},
 		wants: wants{}}
 	p.root = r.layer(p, dir, nil, source.Error{Path: dir, Message: "has no kustomization file"}, p.problem)
 	return p
+}
+
+// reaching returns what reports whether a change of a file is known to reach the root: a kustomization names it, or it is
+// in or below the folder of one. Configurations of plugins may name others where kustomize reads all files, see
+// roots.Set.Unrestricted; it is nil where kustomize itself refuses these.
+func (r *Renderer) reaching(p *plan) func(name string) bool {
+	if !r.set.Unrestricted() {
+		return nil
+	}
+	var folders []string
+	for _, f := range p.kustomizations {
+		folders = append(folders, f.Dir)
+		if real, _, err := r.lookup(f.Dir); err == nil && real != f.Dir {
+			folders = append(folders, real)
+		}
+	}
+	return func(name string) bool {
+		return isOutside(name) || p.files[name] || slices.ContainsFunc(folders, func(dir string) bool {
+			return dir == "." || strings.HasPrefix(name, dir+"/")
+		})
+	}
 }
 
 // problem adds what stands in the way of the root as a whole.
@@ -188,6 +210,7 @@ func (r *Renderer) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, abov
 		fail("%s: %q cannot be read", ref.Field, ref.Value)
 		return
 	}
+	p.files[real] = true
 	if named != path.Join(f.Dir, ref.Value) {
 		named = path.Join(f.Dir, ref.Value) // what the entry itself seems to say
 	}

@@ -335,7 +335,7 @@ func (r *Renderer) build(root roots.Root) (*Rendering, []source.Error) {
 
 func (r *Renderer) kustomize(root roots.Root, p *plan) (*Rendering, error) {
 	files := origin.NewFileSet()
-	fsys := &fileSystem{renderer: r, reads: p.reads, links: maps.Clone(p.links),
+	fsys := &fileSystem{renderer: r, reads: p.reads, may: r.reaching(p), links: maps.Clone(p.links),
 		transform: func(name string, data []byte) []byte {
 			if text, ok := p.texts[name]; ok {
 				data = text
