@@ -65,6 +65,9 @@ func (c *Checker) proposed(ctx context.Context, change report.Change, repo *repo
 	}
 	out.Foretell()
 	mask.Report(out, secrets)
+	if out.Preview != nil { // addresses by which others decide: a Secret must not hide one
+		out.Outside = out.Preview.Outside
+	}
 	return out, nil
 }
 

@@ -15,6 +15,9 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
+// proposedBase is a repository that others are made of.
+const proposedBase = "https://host.example/o/base"
+
 // foretell asks what a repository would see of a change of the repository with its policies, of which everything is there
 // that is asked for. It returns the report and what was fetched: the URLs, with the revisions.
 func foretell(t *testing.T, change report.Change, store *treetest.Repo) (*report.Report, []string) {
@@ -47,7 +50,7 @@ func foretell(t *testing.T, change report.Change, store *treetest.Repo) (*report
 			if revision == "" {
 				revision = "main"
 			}
-			if !strings.HasPrefix(a.Want.URL, "https://host.example/o/policies") {
+			if !slices.Contains([]string{"https://host.example/o/policies", proposedBase}, a.Want.URL) {
 				e.Failure = &remote.Failure{Message: "there is nothing"}
 			} else {
 				e.Revision, e.Tree = store.Git("rev-parse", revision), store.Git("rev-parse", revision+"^{tree}")
@@ -172,5 +175,75 @@ spec: {containers: [{name: c, image: "i:1"}]}
 				t.Errorf("(-want +got)\n%s%v", diff, rep.Errors)
 			}
 		})
+	}
+}
+
+// What an organisation's policies look up is what it says as the change leaves it; a repository's own policies look there
+// last.
+func TestProposedContext(t *testing.T) {
+	policies := treetest.New(t)
+	said := func(team string) string {
+		return "-- cluster/teams.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: teams, namespace: policies}\ndata: {team: " + team + "}\n"
+	}
+	base := policies.Commit("-- .lintel.yaml --\npolicies: [kyverno]\ncontext: [cluster]\n" + said("us") + `-- kyverno/team.yaml --
+apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: team}
+spec:
+  rules:
+  - name: known
+    match: {any: [{resources: {kinds: [Pod]}}]}
+    context: [{name: teams, configMap: {name: teams, namespace: policies}}]
+    validate:
+      failureAction: Enforce
+      message: "the team is {{ teams.data.team }}"
+      deny: {conditions: {any: [{key: "{{ request.object.metadata.labels.team }}", operator: NotEquals, value: "{{ teams.data.team }}"}]}}
+`)
+	policies.Git("checkout", "--quiet", "-b", "other")
+	head := policies.Commit(said("them"))
+	policies.Git("checkout", "--quiet", "main")
+	own := treetest.New(t)
+	rep, _ := foretell(t, report.Change{GitDir: own.GitDir, Head: own.Commit("-- a/pod.yaml --\n" + podOf("shop", "us", "")),
+		Defaults: "https://host.example/o/policies", Proposed: &report.ProposedRules{
+			Addresses: []string{"https://host.example/o/policies"}, Refs: []string{"main", "refs/heads/main", ""}, Base: base, Head: head}}, policies)
+	if rep.Title != "Once merged: 1 new failure" || len(rep.Preview.Findings) != 1 || rep.Preview.Findings[0].Message != "the team is them" {
+		t.Errorf("%s, %+v", rep.Title, rep.Preview)
+	}
+}
+
+// Which repositories the places of a preview are in is told, for those who may not read them.
+func TestProposedOutside(t *testing.T) {
+	store := treetest.New(t)
+	base := store.Commit("-- kyverno/other.yaml --\n" + strings.ReplaceAll(teamPolicy, "team: ", "other: "))
+	store.Git("checkout", "--quiet", "-b", "other")
+	head := store.Commit("-- kyverno/other.yaml --\n" + strings.ReplaceAll(teamPolicy, "team: ", "owner: "))
+	store.Git("checkout", "--quiet", "--orphan", "private")
+	store.Git("rm", "-rqf", "--ignore-unmatch", ".")
+	store.Commit("-- kustomization.yaml --\nresources: [pod.yaml]\n-- pod.yaml --\n" +
+		strings.Replace(podOf("base", "us", ""), "team: us", "other: us", 1))
+	own := treetest.New(t)
+	rep, fetched := foretell(t, report.Change{GitDir: own.GitDir, Proposed: &report.ProposedRules{
+		Addresses: []string{"https://host.example/o/policies"}, Refs: []string{"main", "refs/heads/main", ""}, Base: base, Head: head},
+		Head: own.Commit("-- .lintel.yaml --\npolicies: [{repository: o/policies}]\n-- remote/kustomization.yaml --\nresources:\n" +
+			"- " + proposedBase + "?ref=private\n")}, store)
+	if rep.Title != "Once merged: 1 new failure" {
+		t.Fatalf("%s, %v, %+v", rep.Title, fetched, rep.Preview)
+	}
+	if diff := cmp.Diff([]report.Outside{{URL: proposedBase, Roots: []string{"remote"}}}, rep.Outside); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	data, err := json.Marshal(rep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var there report.Report // beyond the sandbox
+	if err := json.Unmarshal(data, &there); err != nil {
+		t.Fatal(err)
+	}
+	shown := func(r *report.Report) bool {
+		return slices.ContainsFunc(r.Preview.Findings[0].Origin.Chain, func(p report.Place) bool { return strings.HasPrefix(p.Path, proposedBase) })
+	}
+	if hidden := there.Withhold([]string{proposedBase}); !shown(&there) || shown(hidden) {
+		t.Errorf("%+v, withheld %+v", there.Preview.Findings[0].Origin, hidden.Preview.Findings[0].Origin)
 	}
 }

@@ -18,8 +18,8 @@ import (
 
 // selector finds selectors of Services, NetworkPolicies, PodDisruptionBudgets and monitors that match nothing of their
 // root, though it has what they are for: something of the same namespace that belongs to them has the labels that they ask
-// for with other values, or lacks one that people write. Pods that nobody shows here match what they like, so a selector of which no such
-// thing is known is not looked at: another root, an operator or a program may bring what it matches.
+// for with other values, or lacks one that people write. Pods that nobody shows here match what they like, so a selector
+// of which no such thing is known is not looked at: another root, an operator or a program may bring what it matches.
 type selector struct{}
 
 // Info implements Survey.

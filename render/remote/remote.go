@@ -67,7 +67,7 @@ type Asked struct {
 	Base bool `json:"base,omitempty"` // the base names it, whatever the change does
 	// Given says that whoever asked for the rendering names it, and no file of the repository.
 	Given bool `json:"given,omitempty"`
-	// Preview says that only an outlook wants it, at what the change does not touch: it is not waited for long.
+	// Preview says that only a preview wants it, of what the change does not touch: it is not waited for long.
 	Preview bool `json:"preview,omitempty"`
 }
 
