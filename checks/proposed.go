@@ -64,10 +64,12 @@ func (c *Checker) proposed(ctx context.Context, change report.Change, repo *repo
 		return &report.Report{Wanted: wanted}, err
 	}
 	out.Foretell()
-	mask.Report(out, secrets)
-	if out.Preview != nil { // addresses by which others decide: a Secret must not hide one
-		out.Outside = out.Preview.Outside
+	var from []report.Outside // addresses by which others decide: a Secret must not hide one
+	if out.Preview != nil {
+		from = out.Preview.Outside
 	}
+	mask.Report(out, secrets)
+	out.Outside = from
 	return out, nil
 }
 

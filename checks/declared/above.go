@@ -3,6 +3,7 @@ package declared
 import (
 	"context"
 	"maps"
+	"sync"
 
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine/admission"
@@ -18,11 +19,12 @@ type Above struct {
 	set      *roots.Set
 	renderer *render.Renderer
 	context  []string
+	known    sync.Map // by group and kind: *namedObjects
 }
 
 // NewAbove returns the manifests in files and folders of the organisation's repository.
 func NewAbove(set *roots.Set, renderer *render.Renderer, named []string) *Above {
-	return &Above{set, renderer, named}
+	return &Above{set: set, renderer: renderer, context: named}
 }
 
 // Same reports whether two have the same files.
@@ -53,24 +55,39 @@ func (a *Above) files() (map[string]string, error) {
 	return files, err
 }
 
-// find returns the objects of a kind.
-func (a *Above) find(ctx context.Context, group, kind string) (list []entry) {
+// namedObjects are those of a kind.
+type namedObjects struct {
+	list   []entry
+	unread string // why not all of them are known: a file that may have more cannot be read; empty: all are
+}
+
+// find returns the objects of a kind, each time the same.
+func (a *Above) find(ctx context.Context, group, kind string) *namedObjects {
 	if a == nil {
-		return nil
+		return &namedObjects{}
 	}
+	key := [2]string{group, kind}
+	if known, ok := a.known.Load(key); ok {
+		return known.(*namedObjects)
+	}
+	out := &namedObjects{}
 	for _, p := range a.set.Mentions(kind) {
-		if ctx.Err() != nil || !settings.Under(p, a.context) {
+		if !settings.Under(p, a.context) {
 			continue
 		}
-		resources, _, _, err := a.renderer.Manifest(p)
-		if err != nil {
-			continue // who checks the organisation's repository says why
+		resources, _, problem, err := a.renderer.Manifest(p)
+		if err != nil || problem != nil || ctx.Err() != nil {
+			out.unread = "of what the organisation's settings name as context, " + p + " cannot be read"
+			continue
 		}
 		for _, r := range resources {
 			if id := admission.IdentityOf(r.Object); id.Kind == kind && id.Group == group {
-				list = append(list, entry{id: id, object: defaults.Apply(r.Object), named: true, above: true})
+				out.list = append(out.list, entry{id: id, object: defaults.Apply(r.Object), named: true, above: true})
 			}
 		}
 	}
-	return list
+	if ctx.Err() == nil {
+		a.known.Store(key, out)
+	}
+	return out
 }

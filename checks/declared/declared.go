@@ -131,7 +131,7 @@ func (d *Objects) all(ctx context.Context, group, kind string) []entry {
 	}
 	list := d.find(ctx, group, kind)
 	if d.tip == nil { // else the tip has them
-		list = slices.Concat(list, d.Above.find(ctx, group, kind))
+		list = slices.Concat(list, d.Above.find(ctx, group, kind).list)
 	}
 	if ctx.Err() == nil {
 		d.kinds[group+"/"+kind] = list

@@ -118,6 +118,9 @@ func askingOf(ctx context.Context) asking {
 // answer first, and those of the repository's settings never: what they say no cluster has to confirm.
 func (d *Objects) Get(ctx context.Context, group, kind, namespace, name string) (admission.Object, bool) {
 	a, asked := askingOf(ctx), ask(group, kind, namespace, name)
+	if d.unread(ctx, a, group, kind, name) {
+		return nil, false
+	}
 	was, now := d.seen(ctx, group, kind)
 	releases := inReleases(ctx)
 	// find also reports whether it looked into releases.
@@ -164,6 +167,9 @@ func (d *Objects) Get(ctx context.Context, group, kind, namespace, name string) 
 // may have more of them than are known.
 func (d *Objects) List(ctx context.Context, group, kind, namespace string) []admission.Object {
 	a, asked := askingOf(ctx), ask(group, kind, namespace, "")
+	if d.unread(ctx, a, group, kind, kinds.PluralOf(group, kind), kind+" for the parameters") {
+		return nil
+	}
 	was, now := d.seen(ctx, group, kind)
 	releases := inReleases(ctx)
 	with := func(v *view, after bool) (*view, []blindRoot) {
@@ -218,6 +224,24 @@ func (a asking) heard(list []entry) []entry {
 		return list
 	}
 	return slices.DeleteFunc(slices.Clone(list), func(e entry) bool { return e.named && !e.above })
+}
+
+// unread reports whether what inherited policies ask for is not known, since the organisation may say it where it cannot
+// be read: nobody answers in its place. Words are those of notLooked.
+func (d *Objects) unread(ctx context.Context, a asking, group, kind string, words ...string) bool {
+	if !a.inherited {
+		return false
+	}
+	why := d.Above.find(ctx, group, kind).unread
+	if why == "" {
+		return false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, word := range words {
+		a.differ[word] = why
+	}
+	return true
 }
 
 // choose returns the object that answers, false where there is none or several differ.
