@@ -11,7 +11,7 @@ import (
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // Dependencies returns what a chart declares.
@@ -144,7 +144,7 @@ func (c *Chart) locked(d *chart.Dependency) string {
 }
 
 func dependencyLines(file string, data []byte) []int {
-	documents, err := source.Parse(file, data, source.Limits{})
+	documents, err := doc.Parse(file, data, doc.Limits{})
 	if err != nil || len(documents) == 0 || documents[0].Kind != yaml.MappingNode {
 		return nil
 	}

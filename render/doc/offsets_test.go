@@ -1,4 +1,4 @@
-package source_test
+package doc_test
 
 import (
 	"strings"
@@ -6,7 +6,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 func TestOffsets(t *testing.T) {
@@ -15,7 +15,7 @@ func TestOffsets(t *testing.T) {
 	if err := yaml.Unmarshal([]byte(text), &document); err != nil {
 		t.Fatal(err)
 	}
-	offsets := source.NewOffsets(text)
+	offsets := doc.NewOffsets(text)
 	top := document.Content[0]
 	list := top.Content[3].Content
 	for n, want := range map[*yaml.Node]string{top.Content[1]: "ä\n", top.Content[2]: "ßb:",
@@ -30,7 +30,7 @@ func TestOffsets(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]int{"": 0, "'": 0, "'a": 0, "''": 2, "'a''b' c": 6, `"a\"b" c`: 6, `"a\`: 0} {
-		if got := source.QuotedLength(text); got != want {
+		if got := doc.QuotedLength(text); got != want {
 			t.Errorf("%s: %d, want %d", text, got, want)
 		}
 	}

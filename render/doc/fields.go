@@ -1,4 +1,4 @@
-package source
+package doc
 
 import (
 	"encoding/base64"

@@ -1,11 +1,11 @@
-package source_test
+package doc_test
 
 import (
 	"errors"
 	"strings"
 	"testing"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 func TestParse(t *testing.T) {
@@ -34,7 +34,7 @@ func TestParse(t *testing.T) {
 		{"long", "a: " + strings.Repeat("x", 100_000), 1, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			documents, err := source.Parse("f", []byte(c.data), source.Limits{})
+			documents, err := doc.Parse("f", []byte(c.data), doc.Limits{})
 			if c.name == "template" { // a flow map with a map as its key: valid YAML, whatever was meant
 				return
 			}
@@ -44,7 +44,7 @@ func TestParse(t *testing.T) {
 				}
 				return
 			}
-			var e *source.Error
+			var e *doc.Error
 			if !errors.As(err, &e) || !strings.Contains(e.Error(), c.want) {
 				t.Errorf("got %v, want %s", err, c.want)
 			}
@@ -61,16 +61,16 @@ func blocks(n int) string {
 }
 
 func TestField(t *testing.T) {
-	documents, err := source.Parse("f",
-		[]byte("base: &b {x: 1, y: 2}\nuse:\n  <<: *b\n  x: 3\nmany:\n  <<: [*b, {z: 4}]\n"), source.Limits{})
+	documents, err := doc.Parse("f",
+		[]byte("base: &b {x: 1, y: 2}\nuse:\n  <<: *b\n  x: 3\nmany:\n  <<: [*b, {z: 4}]\n"), doc.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, use := source.Field(documents[0], "use")
-	_, many := source.Field(documents[0], "many")
+	_, use := doc.Field(documents[0], "use")
+	_, many := doc.Field(documents[0], "many")
 	for _, c := range []struct{ got, want string }{
-		{source.Text(use, "x"), "3"}, {source.Text(use, "y"), "2"}, {source.Text(use, "z"), ""},
-		{source.Text(many, "z"), "4"}, {source.Text(many, "y"), "2"},
+		{doc.Text(use, "x"), "3"}, {doc.Text(use, "y"), "2"}, {doc.Text(use, "z"), ""},
+		{doc.Text(many, "z"), "4"}, {doc.Text(many, "y"), "2"},
 	} {
 		if c.got != c.want {
 			t.Errorf("got %q, want %q", c.got, c.want)
@@ -85,16 +85,16 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		documents, err := source.Parse("f", data, source.Limits{Nodes: 10_000, Depth: 50})
-		var e *source.Error
+		documents, err := doc.Parse("f", data, doc.Limits{Nodes: 10_000, Depth: 50})
+		var e *doc.Error
 		if err != nil && !errors.As(err, &e) {
 			t.Fatalf("%T is not an *Error", err)
 		}
 		for _, d := range documents {
-			source.Text(d, "kind")
-			source.Items(d, "items")
+			doc.Text(d, "kind")
+			doc.Items(d, "items")
 		}
-		if err := source.Vet("f", data, source.Limits{}); err != nil && !errors.As(err, &e) {
+		if err := doc.Vet("f", data, doc.Limits{}); err != nil && !errors.As(err, &e) {
 			t.Fatalf("%T is not an *Error", err)
 		}
 	})

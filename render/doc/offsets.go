@@ -1,4 +1,4 @@
-package source
+package doc
 
 import "go.yaml.in/yaml/v3"
 

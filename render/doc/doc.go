@@ -1,9 +1,9 @@
-// Package source parses the YAML and JSON files of a repository into nodes that know their lines, and
+// Package doc parses the YAML and JSON files of a repository into nodes that know their lines, and
 // refuses what would cost more to read than it says.
 //
 // It is the first thing that touches foreign input: aliases that multiply, anchors that hold themselves,
 // deep nesting, NUL bytes and invalid UTF-8 end here, with a file and a line.
-package source
+package doc
 
 import (
 	"bytes"

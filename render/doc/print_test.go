@@ -1,4 +1,4 @@
-package source_test
+package doc_test
 
 import (
 	"bytes"
@@ -8,7 +8,7 @@ import (
 	kjson "sigs.k8s.io/json"
 	sigsyaml "sigs.k8s.io/yaml"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 func samePrint(t *testing.T, object any) {
@@ -17,7 +17,7 @@ func samePrint(t *testing.T, object any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := source.Print(object); err != nil || !bytes.Equal(got, want) {
+	if got, err := doc.Print(object); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("got %s, %v, want %s", got, err, want)
 	}
 }
@@ -28,7 +28,7 @@ func TestPrint(t *testing.T) {
 		false, nil, []any{}, map[string]any{}, []any{nil, []any{int64(1)}}} {
 		samePrint(t, map[string]any{"a": v, "10": v, "9": []any{v, map[string]any{"x": v}}, "true": "k", "A": "b", "a1": "", "a10": ""})
 	}
-	if _, err := source.Print(make(chan int)); err == nil {
+	if _, err := doc.Print(make(chan int)); err == nil {
 		t.Error("a channel was printed")
 	}
 }
