@@ -16,7 +16,7 @@ GORELEASER_VERSION ?= v2.16.0
 # in a module can set that for "go install". The race detector alone needs C.
 export CGO_ENABLED ?= 0
 
-.PHONY: all build test race soak demo picture deploy-check bench blame-proof replay lint fmt vet staticcheck fuzz-smoke image chart release-check clean
+.PHONY: all build test race soak demo picture deploy-check bench blame-proof replay same lint fmt vet staticcheck fuzz-smoke image chart release-check clean
 
 all: build
 
@@ -69,6 +69,10 @@ blame-proof:
 ## replay: check the last N commits of a repository and print what that costs (REPO=path, POLICIES=folder, FLAGS for more)
 replay:
 	$(GO) run ./cmd/replay -repo '$(REPO)' -n '$(N)' -policies '$(POLICIES)' $(FLAGS)
+
+## same: compare what two programs print over clones of public repositories (OLD=program, NEW=bin/lintel, SAME_REPOS=folder)
+same: build
+	@OLD='$(OLD)' NEW='$(or $(NEW),bin/lintel)' SAME_REPOS='$(SAME_REPOS)' .ci/same
 
 ## lint: formatting, vet and staticcheck
 lint: fmt vet staticcheck
