@@ -38,7 +38,7 @@ soak:
 
 ## demo: a pull request is checked, end to end, on this machine
 demo: build
-	$(GO) run ./cmd/demo -lintel bin/lintel
+	$(GO) run ./bot/githubtest/demo -lintel bin/lintel
 
 ## picture: the picture of the page in the README, as testdata/page.png (needs chromium)
 picture: build
@@ -64,11 +64,11 @@ bench: build
 
 ## blame-proof: try the origins of a repository's fields (REPO=path, FLAGS for more)
 blame-proof:
-	$(GO) run ./render/proof/blame-proof -repo '$(REPO)' $(FLAGS)
+	$(GO) run ./render/rendertest/blame-proof -repo '$(REPO)' $(FLAGS)
 
 ## replay: check the last N commits of a repository and print what that costs (REPO=path, POLICIES=folder, FLAGS for more)
 replay:
-	$(GO) run ./cmd/replay -repo '$(REPO)' -n '$(N)' -policies '$(POLICIES)' $(FLAGS)
+	$(GO) run ./checks/checkstest/replay -repo '$(REPO)' -n '$(N)' -policies '$(POLICIES)' $(FLAGS)
 
 ## same: compare what two programs print over clones of public repositories (OLD=program, NEW=bin/lintel, SAME_REPOS=folder)
 same: build

@@ -1,6 +1,6 @@
-// Package memory is GitHub in memory, for unit tests: it does for a caller of github.Client what GitHub would, without
+// Package forgetest is GitHub in memory, for unit tests: it does for a caller of github.Client what GitHub would, without
 // HTTP. Package githubtest is the imitation for what has to be seen on the wire.
-package memory
+package forgetest
 
 import (
 	"context"

@@ -1,8 +1,3 @@
-// Command generate writes when the kinds of Kubernetes were introduced, deprecated and removed, from the methods that
-// k8s.io/api has for that. A version of it has the kinds of its time and some of earlier ones; the newest that has a kind
-// counts:
-//
-//	go run ./generate 20 37 > kubernetes.txt
 package main
 
 import (
@@ -14,11 +9,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/lintel-bot/lintel/checks/builtin/generating"
 )
 
-const header = `# When kinds of Kubernetes were introduced, deprecated and removed, and what comes in their place: made by generate from
+const lifecycleHeader = `# When kinds of Kubernetes were introduced, deprecated and removed, and what comes in their place: made by generate from
 # the files zz_generated.prerelease-lifecycle.go of k8s.io/api v0.%d.0 to v0.%d.0, Copyright The Kubernetes Authors, Apache
 # License 2.0 (https://www.apache.org/licenses/LICENSE-2.0). Do not edit.
 `
@@ -26,19 +19,21 @@ const header = `# When kinds of Kubernetes were introduced, deprecated and remov
 // kind is what the methods of one say.
 type kind struct{ Introduced, Deprecated, Removed, Replacement string }
 
-func main() {
-	log.SetFlags(0)
+// lifecycle writes when the kinds of Kubernetes were introduced, deprecated and removed, from the methods that k8s.io/api
+// has for that. A version of it has the kinds of its time and some of earlier ones; the newest that has a kind counts.
+func lifecycle(first, last int) error {
 	kinds := map[string]kind{}
-	first, last, err := generating.Minors("k8s.io/api@v0.%d.0", func(_ int, dir string) error { return read(dir, kinds) })
+	err := minors("k8s.io/api@v0.%d.0", first, last, func(_ int, dir string) error { return readLifecycles(dir, kinds) })
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
-	fmt.Printf(header, first, last)
+	fmt.Printf(lifecycleHeader, first, last)
 	for _, name := range slices.Sorted(maps.Keys(kinds)) {
 		if k := kinds[name]; k.Deprecated != "-" || k.Removed != "-" {
 			fmt.Println(name, k.Introduced, k.Deprecated, k.Removed, k.Replacement)
 		}
 	}
+	return nil
 }
 
 var (
@@ -48,7 +43,7 @@ var (
 	gvk       = regexp.MustCompile(`Group: "(.*?)", Version: "(.*?)", Kind: "(.*?)"`)
 )
 
-func read(dir string, kinds map[string]kind) error {
+func readLifecycles(dir string, kinds map[string]kind) error {
 	files, err := filepath.Glob(filepath.Join(dir, "*/*/zz_generated.prerelease-lifecycle.go"))
 	if err != nil {
 		return err

@@ -1,10 +1,3 @@
-// Command generate writes the table of Kubernetes' own types from the OpenAPI descriptions in the module
-// k8s.io/kubernetes, one version of it for each version of Kubernetes, as the Go module proxy has them:
-//
-//	go run ./generate 25 37 > table.txt
-//
-// The enumerations are left out of the published descriptions; they are read from the Go code of the same module that
-// makes them (pkg/generated/openapi).
 package main
 
 import (
@@ -18,11 +11,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/lintel-bot/lintel/checks/builtin/generating"
 )
 
-const header = `# The types of Kubernetes 1.%d to 1.%d: made by generate from api/openapi-spec/swagger.json and
+const typesHeader = `# The types of Kubernetes 1.%d to 1.%d: made by generate from api/openapi-spec/swagger.json and
 # pkg/generated/openapi/zz_generated.openapi.go of k8s.io/kubernetes v1.%d.0 to v1.%d.0, Copyright The Kubernetes Authors,
 # Apache License 2.0 (https://www.apache.org/licenses/LICENSE-2.0). Do not edit.
 `
@@ -42,22 +33,25 @@ type schema struct {
 // lines are those of the table below one type, or the kinds, with the minor versions that have each.
 type lines map[string][]int
 
-func main() {
-	log.SetFlags(0)
-	kinds, types := lines{}, map[string]lines{}
-	first, last, err := generating.Minors("k8s.io/kubernetes@v1.%d.0", func(minor int, dir string) error {
-		return read(minor, dir, kinds, types)
+// types writes the table of Kubernetes' own types from the OpenAPI descriptions in the module k8s.io/kubernetes. The
+// enumerations are left out of the published descriptions; they are read from the Go code of the same module that makes
+// them (pkg/generated/openapi).
+func types(first, last int) error {
+	kinds, all := lines{}, map[string]lines{}
+	err := minors("k8s.io/kubernetes@v1.%d.0", first, last, func(minor int, dir string) error {
+		return readTypes(minor, dir, kinds, all)
 	})
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
-	fmt.Printf(header, first, last, first, last)
+	fmt.Printf(typesHeader, first, last, first, last)
 	fmt.Printf("versions %d %d\n", first, last)
 	kinds.print("kind ", first, last)
-	for _, name := range slices.Sorted(maps.Keys(types)) {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		fmt.Println("type " + name)
-		types[name].print(" ", first, last)
+		all[name].print(" ", first, last)
 	}
+	return nil
 }
 
 // print writes lines, with the ranges of versions where not all have one.
@@ -80,8 +74,8 @@ func (l lines) print(indent string, first, last int) {
 	}
 }
 
-// read adds what one version has.
-func read(minor int, dir string, kinds lines, types map[string]lines) error {
+// readTypes adds what one version has.
+func readTypes(minor int, dir string, kinds lines, types map[string]lines) error {
 	data, err := os.ReadFile(filepath.Join(dir, "api/openapi-spec/swagger.json"))
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/lintel-bot/lintel/render/proof"
+	"github.com/lintel-bot/lintel/render/rendertest"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -26,7 +26,7 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	var o proof.Options
+	var o rendertest.Options
 	repo := flag.String("repo", ".", "a git directory, or a folder of a work tree")
 	rev := flag.String("rev", "HEAD", "the commit to try")
 	flag.IntVar(&o.Fields, "fields", 100, "fields of one root, rare classes first; 0: all")
@@ -76,7 +76,7 @@ func run(ctx context.Context) error {
 			return err
 		}
 	}
-	report, err := proof.Prove(ctx, t, o)
+	report, err := rendertest.Prove(ctx, t, o)
 	if report == nil || err != nil && ctx.Err() == nil {
 		return err
 	}

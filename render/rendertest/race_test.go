@@ -1,5 +1,5 @@
 //go:build race
 
-package proof_test
+package rendertest_test
 
 const raceDetector = true

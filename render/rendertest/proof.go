@@ -1,6 +1,6 @@
-// Package proof tries whether the places that origins name are the right ones: it changes the text at the
+// Package rendertest tries whether the places that origins name are the right ones: it changes the text at the
 // place, renders again, and looks whether the field changed.
-package proof
+package rendertest
 
 import (
 	"context"

@@ -1,5 +1,5 @@
-// Package difftest makes the trees of a change from a git repository of a test.
-package difftest
+// Package checkstest makes the trees of a change from a git repository of a test.
+package checkstest
 
 import (
 	"testing"

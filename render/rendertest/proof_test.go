@@ -1,4 +1,4 @@
-package proof_test
+package rendertest_test
 
 import (
 	"io/fs"
@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/lintel-bot/lintel/render/origin"
-	"github.com/lintel-bot/lintel/render/proof"
+	"github.com/lintel-bot/lintel/render/rendertest"
 	"github.com/lintel-bot/lintel/render/tree"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
@@ -47,7 +47,7 @@ func TestSamples(t *testing.T) {
 	if raceDetector {
 		t.Skip("one goroutine, ten times slower with the race detector: .ci/run and make test run it without")
 	}
-	report, err := proof.Prove(t.Context(), samples(t), proof.Options{Fields: 60})
+	report, err := rendertest.Prove(t.Context(), samples(t), rendertest.Options{Fields: 60})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,11 +60,11 @@ func TestSamples(t *testing.T) {
 	folders, roles := map[string]int{}, map[string]int{}
 	for _, f := range report.Fields {
 		switch {
-		case f.Outcome == proof.Refuted:
+		case f.Outcome == rendertest.Refuted:
 			t.Errorf("refuted: %s", f)
 		case f.Place.How == origin.Enclosing && !strings.HasSuffix(f.Class.Role, " missing"):
 			t.Errorf("has no place of its own: %s", f)
-		case f.Outcome == proof.Confirmed:
+		case f.Outcome == rendertest.Confirmed:
 			folders[strings.Split(f.Root, "/")[0]]++
 			roles[f.Class.Role]++
 		}
@@ -104,7 +104,7 @@ func TestSamples(t *testing.T) {
 
 // Only the roots of the folder are tried, and no more fields of each than asked for.
 func TestOnly(t *testing.T) {
-	report, err := proof.Prove(t.Context(), samples(t), proof.Options{Only: "images", Fields: 12})
+	report, err := rendertest.Prove(t.Context(), samples(t), rendertest.Options{Only: "images", Fields: 12})
 	if err != nil {
 		t.Fatal(err)
 	}
