@@ -98,10 +98,10 @@ fuzz-smoke:
 image:
 	docker build -f deploy/Dockerfile -t $(IMAGE) .
 
-## chart: the Helm chart of the App, made from deploy/, as dist/lintel-VERSION.tgz (CHART_VERSION)
+## chart: the Helm chart of the App, deploy/chart, as dist/lintel-VERSION.tgz (CHART_VERSION)
 CHART_VERSION ?= $(shell git describe --tags --match 'v[0-9]*' 2>/dev/null || echo 0.0.0-untagged)
 chart:
-	@$(GO) run ./cmd/chart -version '$(CHART_VERSION)' -modified "$$(git log -1 --format=%ct 2>/dev/null || echo 0)"
+	@deploy/pack-chart '$(CHART_VERSION)' dist "$$(git log -1 --format=%ct 2>/dev/null || echo 0)"
 
 ## release-check: the release of HEAD as far as one machine can make it, into dist/; it says what it leaves out
 release-check:

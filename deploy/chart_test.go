@@ -1,22 +1,23 @@
-package chart
+// Package deploy_test holds the chart to the kustomizations beside it.
+package deploy_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	yamlv3 "go.yaml.in/yaml/v3"
 	"helm.sh/helm/v4/pkg/chart/common"
 	"helm.sh/helm/v4/pkg/chart/common/util"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/engine"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
 )
 
@@ -25,25 +26,30 @@ const version = "0.1.0"
 
 type object = map[string]any
 
-func made(t *testing.T) map[string][]byte {
-	t.Helper()
-	files, err := Build("..", version)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
-}
-
 // packed is the chart as "helm push" takes it.
 type packed []byte
 
-func pack(t *testing.T) packed {
+// pack runs pack-chart.
+func pack(t *testing.T, version string) (packed, error) {
 	t.Helper()
-	var b bytes.Buffer
-	if err := Pack(&b, made(t), time.Unix(0, 0)); err != nil {
+	out := filepath.Join(t.TempDir(), "dist")
+	printed, err := exec.CommandContext(t.Context(), "./pack-chart", version, out, "1767323045").CombinedOutput()
+	if err != nil {
+		if made, _ := filepath.Glob(filepath.Join(out, "*")); len(made) > 0 {
+			t.Errorf("%s fails, and leaves %q", version, made)
+		}
+		return nil, fmt.Errorf("%w: %s", err, printed)
+	}
+	return os.ReadFile(filepath.Join(out, "lintel-"+strings.TrimPrefix(version, "v")+".tgz"))
+}
+
+func chart(t *testing.T) packed {
+	t.Helper()
+	p, err := pack(t, version)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return b.Bytes()
+	return p
 }
 
 // rendered are the objects that Helm makes of the package with values, by kind and name; nothing that is missing is used.
@@ -112,18 +118,35 @@ func add(t *testing.T, all map[string]object, text string) {
 // built are the objects that kustomize makes of parts of deploy/.
 func built(t *testing.T, resource, component string) map[string]object {
 	t.Helper()
-	nodes, err := build("..", resource, component)
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	up, err := filepath.Rel(dir, here) // kustomize takes no absolute paths
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprintf("resources: [%q]\n", filepath.Join(up, resource))
+	if component != "" {
+		text += fmt.Sprintf("components: [%q]\n", filepath.Join(up, component))
+	}
+	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	made, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	written, err := made.AsYaml()
 	if err != nil {
 		t.Fatal(err)
 	}
 	all := map[string]object{}
-	for _, n := range nodes {
-		text, err := yamlv3.Marshal(n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		add(t, all, string(text))
-	}
+	add(t, all, string(written))
 	return all
 }
 
@@ -173,7 +196,7 @@ func same(t *testing.T, all map[string]object, helm bool) map[string]object {
 
 // With the values that select a mode, the chart is what kustomize builds of deploy/.
 func TestSameAsKustomize(t *testing.T) {
-	p := pack(t)
+	p := chart(t)
 	for values, want := range map[string]map[string]object{
 		"":                 built(t, "overlays/single", ""),
 		"register: true":   built(t, "overlays/single", "components/register"),
@@ -195,7 +218,7 @@ func TestSameAsKustomize(t *testing.T) {
 func TestValues(t *testing.T) {
 	const pod = "Deployment lintel/spec/template/spec/"
 	const routed = "{publicURL: 'https://lintel.example.com:8443/'"
-	p := pack(t)
+	p := chart(t)
 	for values, want := range map[string]string{
 		"publicURL: https://lintel.example.com":                                  "ConfigMap lintel/data/LINTEL_PUBLIC_URL=https://lintel.example.com",
 		"config: {LINTEL_GITHUB_APP_ID: 1234567}":                                "ConfigMap lintel/data/LINTEL_GITHUB_APP_ID=1234567",
@@ -273,7 +296,7 @@ func TestValues(t *testing.T) {
 }
 
 func TestSchemaOfValues(t *testing.T) {
-	p := pack(t)
+	p := chart(t)
 	for _, values := range []string{"mode: both", "{mode: replicated, register: true}", "replica: 2", "image: {name: x}",
 		"config: {LINTEL_GITHUB_WEBHOOK_SECRET: s}", "config: {LINTEL_NATS_URL: nats://u:p@n}", "config: {lintel: x}", "config: {LINTEL_X: [a]}",
 		"secretName: ''", "publicURL: lintel.example.com", "replicas: 0", "image: {digest: abc}", "env: [{value: x}]", "podLabels: {app.kubernetes.io/name: x}",
@@ -287,7 +310,7 @@ func TestSchemaOfValues(t *testing.T) {
 
 // Who installs the chart is told what is still to be done, and nothing else.
 func TestNotes(t *testing.T) {
-	p := pack(t)
+	p := chart(t)
 	for values, want := range map[string]string{
 		"": "Lintel needs the secret lintel in the namespace ns, and config.LINTEL_GITHUB_APP_ID.\nRoute /webhook to the service lintel.",
 		"{publicURL: 'https://a.example'}": "Lintel needs the secret lintel in the namespace ns, and config.LINTEL_GITHUB_APP_ID.\n" +
@@ -306,7 +329,7 @@ func TestNotes(t *testing.T) {
 // Names that YAML takes for something else stay names, and the values of a chart from before do (helm upgrade
 // --reuse-values).
 func TestOddReleases(t *testing.T) {
-	p := pack(t)
+	p := chart(t)
 	all, err := p.renderedBy(t, engine.Engine{}, "{ingress: null, service: null, env: null, podLabels: null, podAnnotations: null, "+
 		"image: {digest: null, pullPolicy: null}, monitoring: true, monitoringLabels: null, register: true}", "123")
 	if err != nil {
@@ -323,45 +346,27 @@ func TestOddReleases(t *testing.T) {
 	}
 }
 
-func TestPackIsReproducible(t *testing.T) {
-	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	var one, again bytes.Buffer
-	if err := errors.Join(Pack(&one, made(t), at), Pack(&again, made(t), at.In(time.FixedZone("", 3600)))); err != nil {
-		t.Fatal(err)
-	}
-	if one.Len() == 0 || !bytes.Equal(one.Bytes(), again.Bytes()) {
-		t.Errorf("%d bytes, and others the second time", one.Len())
-	}
-}
-
-// A kustomization that is not as the generator knows it is an error, and no chart that lacks something.
-func TestStrangeKustomizations(t *testing.T) {
-	for file, change := range map[string][2]string{
-		"base/deployment.yaml":                     {"      volumes:\n", "        - name: other\n      volumes:\n"},
-		"base/config.env":                          {"LINTEL_WORKERS=2", "LINTEL_WORKERS"},
-		"base/network-policy.yaml":                 {"  egress:\n", "  egress2:\n"},
-		"components/monitoring/kustomization.yaml": {"resources:\n", "labels: [{pairs: {a: b}}]\nresources:\n"},
-	} {
-		dir := filepath.Join(t.TempDir(), "deploy")
-		for _, folder := range []string{"base", "overlays", "components"} {
-			if err := os.CopyFS(filepath.Join(dir, folder), os.DirFS(filepath.Join("..", folder))); err != nil {
-				t.Fatal(err)
-			}
+// A chart has a version that can be the tag of an image; whatever is wrong leaves no package. The same version and time
+// give the same bytes.
+func TestPack(t *testing.T) {
+	for version, good := range map[string]bool{"1.2.3": true, "v1.2.3": true, "1.2.3-rc.1": true, "1.2.3-4-gabc": true,
+		"1.2.3+build": false, "1.2": false, "": false, "../1.2.3": false, "1.2.3-01": false, "1.2.3\nversion: 9": false} {
+		p, err := pack(t, version)
+		if (err == nil) != good {
+			t.Errorf("%q: %v", version, err)
 		}
-		path := filepath.Join(dir, file)
-		data, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		c, err := loader.LoadArchive(bytes.NewReader(p))
 		if err != nil {
 			t.Fatal(err)
 		}
-		changed := strings.Replace(string(data), change[0], change[1], 1)
-		if changed == string(data) {
-			t.Fatalf("%s has no %q", file, change[0])
+		if want := strings.TrimPrefix(version, "v"); c.Metadata.Version != want || c.Metadata.AppVersion != want {
+			t.Errorf("%q: the chart has %s, the image %s", version, c.Metadata.Version, c.Metadata.AppVersion)
 		}
-		if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := Build(dir, version); err == nil {
-			t.Errorf("%s: a chart is made all the same", file)
+		if again, err := pack(t, version); err != nil || !bytes.Equal(p, again) {
+			t.Errorf("%q: other bytes the second time: %v", version, err)
 		}
 	}
 }
