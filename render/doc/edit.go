@@ -111,6 +111,9 @@ type meaning struct {
 	do     func(any) any
 }
 
+// Document is the value of one of the documents that can be read.
+func (e *Editor) Document(i int) Spot { return Spot{Document: i, Node: e.documents[i]} }
+
 // Edit begins an edit; its pointers count from a value of the file.
 func (e *Editor) Edit(s Spot) *Edit {
 	return &Edit{editor: e, document: s.Document, root: s.Node, base: tokens(s.Pointer)}
