@@ -111,6 +111,9 @@ type meaning struct {
 	do     func(any) any
 }
 
+// Len is how many documents can be read.
+func (e *Editor) Len() int { return len(e.documents) }
+
 // Document is the value of one of the documents that can be read.
 func (e *Editor) Document(i int) Spot { return Spot{Document: i, Node: e.documents[i]} }
 
@@ -394,9 +397,9 @@ func seq(n int) []int {
 
 // dash is where the line of an element's dash begins; false where there is more on that line before the element.
 func (c *Edit) dash(item *yaml.Node) (int, bool) {
-	at := c.editor.Of(item)
-	start := c.editor.lineStart(at)
-	return start, strings.Trim(c.editor.Text[start:at], " ") == "-"
+	before := strings.TrimRight(c.editor.Text[:c.editor.Of(item)], " \r\n")
+	at := len(before) - 1
+	return c.editor.lineStart(len(before)), at >= 0 && before[at] == '-' && c.editor.isFirst(at)
 }
 
 // comments are those that belong to a field: the lines before it, and the one behind it.
