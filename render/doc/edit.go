@@ -279,6 +279,9 @@ func (c *Edit) entry(pointer string) (in *yaml.Node, index int, flow, ok bool) {
 		}
 		n = in.Content[index]
 	}
+	if in == nil {
+		c.fail("it is a whole document")
+	}
 	return in, index, flow, in != nil
 }
 
@@ -349,6 +352,10 @@ func (c *Edit) RemoveItems(pointer string, indexes ...int) {
 		return
 	}
 	list := Deref(in.Content[i])
+	if list.Kind != yaml.SequenceNode {
+		c.fail("it is no list")
+		return
+	}
 	kept := slices.DeleteFunc(seq(len(list.Content)), func(i int) bool { return slices.Contains(indexes, i) })
 	if len(kept) == 0 || list != in.Content[i] {
 		c.Set(pointer, []any{})
@@ -356,7 +363,8 @@ func (c *Edit) RemoveItems(pointer string, indexes ...int) {
 	}
 	c.mean(pointer, func(v any) any {
 		var out []any
-		for i, item := range v.([]any) {
+		items, _ := v.([]any)
+		for i, item := range items {
 			if !slices.Contains(indexes, i) {
 				out = append(out, item)
 			}
