@@ -32,6 +32,9 @@ type deployments struct {
 	byPath   map[string][]*Deployment
 	byID     map[string]*Deployment
 	problems []gitops.Problem
+
+	aboveOnce      sync.Once
+	aboveDeployers map[string]bool // see findAbove
 }
 
 // Deployment is what an object of Argo CD or Flux makes of a folder.
