@@ -6,9 +6,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/roots"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 // Declared are the objects of one kind, whatever its group, that a root deploys.
@@ -16,7 +16,7 @@ type Declared struct {
 	Objects []map[string]any `json:"objects"` // do not change them
 	Digests []string         `json:"digests"` // of each: equal ones have the same
 	// Problem is what stood first in the way of rendering all of the root; nil: nothing did.
-	Problem *source.Error `json:"problem,omitempty"`
+	Problem *doc.Error `json:"problem,omitempty"`
 }
 
 // OfKind returns the objects of a kind that a root deploys. The root is rendered only if that is not known. The error is
