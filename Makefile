@@ -16,7 +16,7 @@ GORELEASER_VERSION ?= v2.16.0
 # in a module can set that for "go install". The race detector alone needs C.
 export CGO_ENABLED ?= 0
 
-.PHONY: all build test race soak demo picture deploy-check bench blame-proof replay lint fmt vet staticcheck fuzz-smoke image chart release-check clean
+.PHONY: all build test race soak demo picture deploy-check bench blame-proof replay same lint fmt vet staticcheck fuzz-smoke image chart release-check clean
 
 all: build
 
@@ -38,7 +38,7 @@ soak:
 
 ## demo: a pull request is checked, end to end, on this machine
 demo: build
-	$(GO) run ./cmd/demo -lintel bin/lintel
+	$(GO) run ./bot/githubtest/demo -lintel bin/lintel
 
 ## picture: the picture of the page in the README, as testdata/page.png (needs chromium)
 picture: build
@@ -64,11 +64,15 @@ bench: build
 
 ## blame-proof: try the origins of a repository's fields (REPO=path, FLAGS for more)
 blame-proof:
-	$(GO) run ./render/proof/blame-proof -repo '$(REPO)' $(FLAGS)
+	$(GO) run ./render/rendertest/blame-proof -repo '$(REPO)' $(FLAGS)
 
 ## replay: check the last N commits of a repository and print what that costs (REPO=path, POLICIES=folder, FLAGS for more)
 replay:
-	$(GO) run ./cmd/replay -repo '$(REPO)' -n '$(N)' -policies '$(POLICIES)' $(FLAGS)
+	$(GO) run ./checks/checkstest/replay -repo '$(REPO)' -n '$(N)' -policies '$(POLICIES)' $(FLAGS)
+
+## same: compare what two programs print over clones of public repositories (OLD=program, NEW=bin/lintel, SAME_REPOS=folder)
+same: build
+	@OLD='$(OLD)' NEW='$(or $(NEW),bin/lintel)' SAME_REPOS='$(SAME_REPOS)' .ci/same
 
 ## lint: formatting, vet and staticcheck
 lint: fmt vet staticcheck
@@ -94,10 +98,10 @@ fuzz-smoke:
 image:
 	docker build -f deploy/Dockerfile -t $(IMAGE) .
 
-## chart: the Helm chart of the App, made from deploy/, as dist/lintel-VERSION.tgz (CHART_VERSION)
+## chart: the Helm chart of the App, deploy/chart, as dist/lintel-VERSION.tgz (CHART_VERSION)
 CHART_VERSION ?= $(shell git describe --tags --match 'v[0-9]*' 2>/dev/null || echo 0.0.0-untagged)
 chart:
-	@$(GO) run ./cmd/chart -version '$(CHART_VERSION)' -modified "$$(git log -1 --format=%ct 2>/dev/null || echo 0)"
+	@deploy/pack-chart '$(CHART_VERSION)' dist "$$(git log -1 --format=%ct 2>/dev/null || echo 0)"
 
 ## release-check: the release of HEAD as far as one machine can make it, into dist/; it says what it leaves out
 release-check:

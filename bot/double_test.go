@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lintel-bot/lintel/bot/forgetest"
 	"github.com/lintel-bot/lintel/bot/github"
-	"github.com/lintel-bot/lintel/bot/githubtest/memory"
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/queue"
 	"github.com/lintel-bot/lintel/bot/runid"
@@ -110,7 +110,7 @@ func (p *publisher) Publish(_ context.Context, key queue.Key, m queue.Message, _
 // bench is a worker among doubles: an open pull request at headA that checks out well.
 type bench struct {
 	*Worker
-	hub       *memory.GitHub
+	hub       *forgetest.GitHub
 	pr        *github.PullRequest // the open one
 	mirror    *mirrorDouble
 	sandbox   *sandboxDouble
@@ -132,7 +132,7 @@ func newBench(t *testing.T) *bench {
 				return &report.Report{Conclusion: report.Success, Title: "No violations"}, nil
 			}},
 	}
-	b.hub = &memory.GitHub{Pulls: map[int64][]*github.PullRequest{11: {b.pr}}}
+	b.hub = &forgetest.GitHub{Pulls: map[int64][]*github.PullRequest{11: {b.pr}}}
 	b.task = Task{Key: queue.Key{Installation: 7, Repository: 11, Number: 12}, Sequence: 1, Try: 1, Tries: 3,
 		Ledger:  b.ledger,
 		Message: queue.Message{Delivery: "d-1", Event: "pull_request.opened", Owner: "octo-org", Name: "fleet", At: clock}}

@@ -8,11 +8,11 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/helm"
 	"github.com/lintel-bot/lintel/render/helm/trace"
 	"github.com/lintel-bot/lintel/render/origin"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 // chartPlaces knows where the fields are written that a chart printed. What that takes is done when the first place is
@@ -97,7 +97,7 @@ func (c *chartPlaces) locate(manifest int, object *yaml.Node, pointer string) or
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.prepare()
-	s := spot{manifest: c.output.Manifests[manifest], object: object, pointer: pointer, value: source.Deref(object)}
+	s := spot{manifest: c.output.Manifests[manifest], object: object, pointer: pointer, value: doc.Deref(object)}
 	s.text = c.text(manifest)
 	s.follow(pointer)
 	c.brings = c.bringer(s.manifest)
@@ -115,7 +115,7 @@ func (c *chartPlaces) locate(manifest int, object *yaml.Node, pointer string) or
 func (c *chartPlaces) text(manifest int) manifestText {
 	t, ok := c.texts[manifest]
 	if !ok {
-		t = manifestText{source.NewOffsets(c.output.Manifests[manifest].Text)}
+		t = manifestText{doc.NewOffsets(c.output.Manifests[manifest].Text)}
 		if c.texts == nil {
 			c.texts = map[int]manifestText{}
 		}
@@ -132,7 +132,7 @@ func (c *chartPlaces) printed(manifest, line, column int, missing string) (origi
 		m := c.output.Manifests[manifest]
 		documents, _ := manifestDocuments(m, c.renderer.limits.Source)
 		for _, d := range documents {
-			objects = append(objects, source.Unlist(d)...)
+			objects = append(objects, doc.Unlist(d)...)
 		}
 		if c.objects == nil {
 			c.objects = map[int][]*yaml.Node{}

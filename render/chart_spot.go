@@ -7,8 +7,8 @@ import (
 	"github.com/go-openapi/jsonpointer"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/helm"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 // spot is a field of a manifest, found as far as it exists.
@@ -31,13 +31,13 @@ func (s *spot) follow(pointer string) {
 		var key, value *yaml.Node
 		switch s.value.Kind {
 		case yaml.MappingNode:
-			key, value = source.Field(s.value, token)
+			key, value = doc.Field(s.value, token)
 		case yaml.SequenceNode:
 			if k, err := strconv.Atoi(token); err == nil && k >= 0 && k < len(s.value.Content) {
 				value = s.value.Content[k]
 			}
 		}
-		if value = source.Deref(value); value == nil {
+		if value = doc.Deref(value); value == nil {
 			s.missing = "/" + strings.Join(parts[i:], "/")
 			for _, part := range parts[i:] {
 				s.keys = append(s.keys, jsonpointer.Unescape(part))

@@ -15,8 +15,8 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/lintel-bot/lintel/render/cache"
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/roots"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 // Cache is where renderings are remembered from one check to the next. One is recalled only while every file that the
@@ -63,8 +63,8 @@ type remembered struct {
 	Wants    []rememberedWant  `json:"wants,omitempty"`
 	Told     []told            `json:"told,omitempty"`
 
-	Partial  bool           `json:"partial,omitempty"`
-	Problems []source.Error `json:"problems,omitempty"` // of a partial one
+	Partial  bool        `json:"partial,omitempty"`
+	Problems []doc.Error `json:"problems,omitempty"` // of a partial one
 }
 
 // version is one remembered rendering. Its parts are read one by one: of most, the head says that they are out of
@@ -134,7 +134,7 @@ func (r *Renderer) versions(root roots.Root) []version {
 }
 
 // recall returns a remembered rendering of a root that is what rendering it would give; nil where there is none.
-func (r *Renderer) recall(ctx context.Context, root roots.Root) (*Rendering, []source.Error) {
+func (r *Renderer) recall(ctx context.Context, root roots.Root) (*Rendering, []doc.Error) {
 	if r.cache == nil {
 		return nil, nil
 	}
@@ -191,7 +191,7 @@ func (r *Renderer) recall(ctx context.Context, root roots.Root) (*Rendering, []s
 }
 
 // remember remembers a rendering. Of a partial one, no problem may go away without a change of what it read.
-func (r *Renderer) remember(out *Rendering, problems []source.Error) {
+func (r *Renderer) remember(out *Rendering, problems []doc.Error) {
 	if r.cache == nil || out == nil || out.links == nil || len(r.overlay) > 0 {
 		return
 	}

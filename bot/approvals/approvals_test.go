@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/lintel-bot/lintel/bot/forgetest"
 	"github.com/lintel-bot/lintel/bot/github"
-	"github.com/lintel-bot/lintel/bot/githubtest/memory"
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/checks/report"
 )
@@ -147,7 +147,7 @@ func TestApprovals(t *testing.T) {
 			rules: report.Approvers{Users: []string{"robot[bot]"}}, by: []string{"robot[bot]"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			hub := &memory.GitHub{Said: tt.reviews, Committers: []string{"Pusher"},
+			hub := &forgetest.GitHub{Said: tt.reviews, Committers: []string{"Pusher"},
 				Teams: map[string][]string{"org/security": {"wendy"}},
 				Rights: map[string]string{"wendy": "write", "adam": "admin", "rita": "read", "author": "admin", "pusher": "admin",
 					"robot[bot]": "write", "Mallory": "admin"}}
@@ -193,7 +193,7 @@ func TestApprovals(t *testing.T) {
 }
 
 func TestApprovalsAsksNothingWithoutNeed(t *testing.T) {
-	hub := &memory.GitHub{}
+	hub := &forgetest.GitHub{}
 	got, err := New(hub, &fakeGit{}, nil).Decide(t.Context(), github.Repo{}, &github.PullRequest{}, "", "rules",
 		&report.Inspection{
 			Exceptions: []report.Exception{{Path: "a", Blob: "b", State: "approved"}}})
@@ -206,7 +206,7 @@ func TestApprovalsTeamErrors(t *testing.T) {
 	in := &report.Inspection{Approvers: report.Approvers{Teams: []string{"org/security"}},
 		Exceptions: []report.Exception{{Path: "a", Blob: "b", State: "pending"}}}
 	git := &fakeGit{commits: map[string]map[string]string{"c": {"a": "b"}}}
-	hub := &memory.GitHub{Said: []github.Review{{User: "wendy", State: "APPROVED", CommitSHA: "c"}}}
+	hub := &forgetest.GitHub{Said: []github.Review{{User: "wendy", State: "APPROVED", CommitSHA: "c"}}}
 	trouble := error(&github.Gone{What: "members"})
 	hub.Fail = func(call string, _ any) error {
 		if call == "TeamMember" {
@@ -258,7 +258,7 @@ func TestWhoPushedCommitsCannotApprove(t *testing.T) {
 	for head, want := range map[string]int{"planted": 0, "honest": 1} {
 		git := &fakeGit{commits: map[string]map[string]string{"rules": {}},
 			remote: map[string]map[string]string{head: {"a": "b"}}}
-		hub := &memory.GitHub{Said: []github.Review{{User: "Mallory", State: "APPROVED", CommitSHA: head}},
+		hub := &forgetest.GitHub{Said: []github.Review{{User: "Mallory", State: "APPROVED", CommitSHA: head}},
 			Rights: map[string]string{"Mallory": "write"}}
 		reviews, err := New(hub, git, pushLog{1: {}}).Decide(t.Context(), github.Repo{},
 			&github.PullRequest{Number: 1, HeadSHA: head}, "", "rules", in)
@@ -267,7 +267,7 @@ func TestWhoPushedCommitsCannotApprove(t *testing.T) {
 		}
 	}
 	git := &fakeGit{commits: map[string]map[string]string{"rules": {}}}
-	hub := &memory.GitHub{Said: []github.Review{{User: "wendy", State: "APPROVED", CommitSHA: "x"}}}
+	hub := &forgetest.GitHub{Said: []github.Review{{User: "wendy", State: "APPROVED", CommitSHA: "x"}}}
 	if _, err := New(hub, git, pushLog{1: {}}).Decide(t.Context(), github.Repo{},
 		&github.PullRequest{Number: 1, HeadSHA: "gone"}, "", "rules", in); err == nil {
 		t.Error("commits that cannot be had were taken for none")
@@ -277,7 +277,7 @@ func TestWhoPushedCommitsCannotApprove(t *testing.T) {
 func TestWhoPushedIsUnknown(t *testing.T) {
 	in := &report.Inspection{Exceptions: []report.Exception{{Path: "a", Blob: "b", State: "pending"}}}
 	git := &fakeGit{commits: map[string]map[string]string{"c": {"a": "b"}}}
-	hub := &memory.GitHub{Said: []github.Review{{User: "wendy", State: "APPROVED", CommitSHA: "c"}},
+	hub := &forgetest.GitHub{Said: []github.Review{{User: "wendy", State: "APPROVED", CommitSHA: "c"}},
 		Rights: map[string]string{"wendy": "write"}}
 	decider := New(hub, git, pushLog{1: {}, 2: {"*"}})
 	for number, want := range map[int]int{1: 1, 2: 0} {
@@ -307,7 +307,7 @@ func TestApprovalsWithOtherFiles(t *testing.T) {
 		{"the exception changed since", map[string]string{exceptionPath: "old", "k/patch.yaml": "p2"}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			hub := &memory.GitHub{Rights: map[string]string{"wendy": "write"},
+			hub := &forgetest.GitHub{Rights: map[string]string{"wendy": "write"},
 				Said: []github.Review{{User: "wendy", State: "APPROVED", CommitSHA: "now"}}}
 			git := &fakeGit{commits: map[string]map[string]string{"now": c.files, "rules": {}}}
 			in := &report.Inspection{Exceptions: []report.Exception{

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lintel-bot/lintel/bot/forgetest"
 	"github.com/lintel-bot/lintel/bot/github"
-	"github.com/lintel-bot/lintel/bot/githubtest/memory"
 	"github.com/lintel-bot/lintel/bot/queue"
 	"github.com/lintel-bot/lintel/bot/runid"
 )
@@ -47,7 +47,7 @@ func (j *jobs) Forget(_ context.Context, name string) error {
 	return nil
 }
 
-func newSweeper(h *memory.GitHub) (*Sweeper, *jobs, *time.Time) {
+func newSweeper(h *forgetest.GitHub) (*Sweeper, *jobs, *time.Time) {
 	j, now := &jobs{claims: map[string]bool{}}, start
 	return New(Config{Client: h, Queue: j, Now: func() time.Time { return now }}), j, &now
 }
@@ -63,7 +63,7 @@ func refuse(call string, repository int64, err error) func(string, any) error {
 }
 
 func TestFailedDeliveriesAreRequestedOnce(t *testing.T) {
-	h := &memory.GitHub{Lost: []github.Delivery{
+	h := &forgetest.GitHub{Lost: []github.Delivery{
 		{ID: 1, GUID: "a", Event: "pull_request", StatusCode: 503},
 		{ID: 2, GUID: "b", Event: "star", StatusCode: 503},
 		{ID: 4, GUID: "c", Event: "check_run"},
@@ -90,7 +90,7 @@ func TestFailedDeliveriesAreRequestedOnce(t *testing.T) {
 // An attempt that was asked for can fail like the first one. It is asked for again, after longer and longer pauses, and
 // not for ever.
 func TestFailedRedeliveries(t *testing.T) {
-	h := &memory.GitHub{}
+	h := &forgetest.GitHub{}
 	s, _, now := newSweeper(h)
 	fail := func() {
 		h.Lost = []github.Delivery{{ID: int64(len(h.Redelivered()) + 1), GUID: "a", Event: "push", StatusCode: 502, At: *now}}
@@ -118,7 +118,7 @@ func TestFailedRedeliveries(t *testing.T) {
 }
 
 func TestFailedRequestIsRepeated(t *testing.T) {
-	h := &memory.GitHub{Lost: []github.Delivery{{ID: 1, GUID: "a", Event: "pull_request"}}}
+	h := &forgetest.GitHub{Lost: []github.Delivery{{ID: 1, GUID: "a", Event: "pull_request"}}}
 	h.Fail = refuse("Redeliver", 0, &github.RetryLater{Reason: "rate limit"})
 	s, _, _ := newSweeper(h)
 	if err := s.Sweep(t.Context()); err == nil {
@@ -133,11 +133,11 @@ func TestFailedRequestIsRepeated(t *testing.T) {
 	}
 }
 
-func fleet() *memory.GitHub {
+func fleet() *forgetest.GitHub {
 	repo := func(installation, id int64) github.Repo {
 		return github.Repo{Installation: installation, ID: id, Owner: "o", Name: "r"}
 	}
-	return &memory.GitHub{
+	return &forgetest.GitHub{
 		Installed: []github.Installation{{ID: 1}, {ID: 2, Suspended: true}, {ID: 3}},
 		Repos:     []github.Repo{repo(1, 10), repo(1, 11), repo(2, 20), repo(3, 30)},
 		Pulls: map[int64][]*github.PullRequest{
@@ -175,7 +175,7 @@ func TestUncheckedHeadsAreEnqueued(t *testing.T) {
 }
 
 func TestCheckedHeadIsNotAskedForAgain(t *testing.T) {
-	h := &memory.GitHub{Installed: []github.Installation{{ID: 1}},
+	h := &forgetest.GitHub{Installed: []github.Installation{{ID: 1}},
 		Repos: []github.Repo{{Installation: 1, ID: 10, Owner: "o"}},
 		Pulls: map[int64][]*github.PullRequest{10: {{Number: 2, HeadSHA: "done"}}}, Runs: fleet().Runs}
 	s, j, _ := newSweeper(h)
@@ -198,7 +198,7 @@ func TestResultsThatDoNotLast(t *testing.T) {
 	run := func(id int64, external string) github.CheckRun {
 		return github.CheckRun{ID: id, HeadSHA: "shared", Status: "completed", Conclusion: "failure", ExternalID: external}
 	}
-	h := &memory.GitHub{Installed: []github.Installation{{ID: 1}},
+	h := &forgetest.GitHub{Installed: []github.Installation{{ID: 1}},
 		Repos: []github.Repo{{Installation: 1, ID: 10, Owner: "o"}},
 		Pulls: map[int64][]*github.PullRequest{10: {{Number: 2, HeadSHA: "shared"}, {Number: 3, HeadSHA: "shared"}}},
 		Runs:  []github.CheckRun{run(1, "pr-2/00!1767225600"), run(2, "pr-3/00~success")}}
@@ -247,7 +247,7 @@ func TestTroubleStaysWhereItIs(t *testing.T) {
 }
 
 func TestRunSweepsAtOnceAndAtTheInterval(t *testing.T) {
-	h := &memory.GitHub{}
+	h := &forgetest.GitHub{}
 	ctx, cancel := context.WithCancel(t.Context())
 	tick := make(chan time.Time)
 	waits := make(chan time.Duration)
@@ -271,7 +271,7 @@ func TestRunSweepsAtOnceAndAtTheInterval(t *testing.T) {
 
 // A head that was given up is looked at again and again, until its time has come.
 func TestGivenUpHeadsAreTriedAgain(t *testing.T) {
-	h := &memory.GitHub{Installed: []github.Installation{{ID: 1}},
+	h := &forgetest.GitHub{Installed: []github.Installation{{ID: 1}},
 		Repos: []github.Repo{{Installation: 1, ID: 5, Owner: "o", Name: "r"}},
 		Pulls: map[int64][]*github.PullRequest{5: {{Number: 1, HeadSHA: "h"}}},
 		Runs: []github.CheckRun{{HeadSHA: "h", ExternalID: "pr-1/d", Status: "completed"},
@@ -305,7 +305,7 @@ func TestSettled(t *testing.T) {
 
 // With half of the rate limit gone, the sweep leaves the rest to the checks and goes on where it stopped.
 func TestSweepLeavesBudget(t *testing.T) {
-	h := &memory.GitHub{Installed: []github.Installation{{ID: 1}}, Pulls: map[int64][]*github.PullRequest{}}
+	h := &forgetest.GitHub{Installed: []github.Installation{{ID: 1}}, Pulls: map[int64][]*github.PullRequest{}}
 	for id := int64(1); id <= 4; id++ {
 		h.Repos = append(h.Repos, github.Repo{Installation: 1, ID: id, Owner: "o", Name: "r"})
 		h.Pulls[id] = []*github.PullRequest{{Number: int(id), HeadSHA: "h"}}
@@ -338,7 +338,7 @@ func TestSweepLeavesBudget(t *testing.T) {
 // Only in a round that saw all repositories is it told where they are; what of pull requests was not seen is nothing to
 // it.
 func TestWhatIsReached(t *testing.T) {
-	h := &memory.GitHub{Installed: []github.Installation{{ID: 7}, {ID: 8, Suspended: true}},
+	h := &forgetest.GitHub{Installed: []github.Installation{{ID: 7}, {ID: 8, Suspended: true}},
 		Repos: []github.Repo{{Installation: 7, ID: 11, Owner: "o", Name: "a"}}}
 	s, _, _ := newSweeper(h)
 	told := 0
@@ -380,7 +380,7 @@ func TestWhatIsReached(t *testing.T) {
 // An installation that is not served is as if it were not there: nothing is asked about it, its jobs go, and its results
 // are not reached.
 func TestServes(t *testing.T) {
-	h := &memory.GitHub{Installed: []github.Installation{{ID: 7, Account: "o"}, {ID: 8, Account: "mallory"}},
+	h := &forgetest.GitHub{Installed: []github.Installation{{ID: 7, Account: "o"}, {ID: 8, Account: "mallory"}},
 		Repos: []github.Repo{{Installation: 7, ID: 11, Owner: "o", Name: "a"}, {Installation: 8, ID: 12, Owner: "mallory", Name: "b"}}}
 	h.Fail = func(_ string, about any) error {
 		if repo, ok := about.(github.Repo); ok && repo.Installation == 8 {

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lintel-bot/lintel/checks/checkstest"
 	"github.com/lintel-bot/lintel/checks/diff"
-	"github.com/lintel-bot/lintel/checks/diff/difftest"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
@@ -32,8 +32,8 @@ func foundIn(t *testing.T, base string, remove []string, head string, clusters f
 	for _, p := range remove {
 		r.Git("rm", "-q", p)
 	}
-	trees, _ := difftest.Trees(t, r, from, from, r.Commit(head))
-	sides := &diff.Sides{Trees: trees, Base: difftest.Renderer(trees.Base.Roots), Head: difftest.Renderer(trees.Head.Roots),
+	trees, _ := checkstest.Trees(t, r, from, from, r.Commit(head))
+	sides := &diff.Sides{Trees: trees, Base: checkstest.Renderer(trees.Base.Roots), Head: checkstest.Renderer(trees.Head.Roots),
 		All: base == ""}
 	reached := &Reached{Sides: sides, Clusters: clusters}
 	for _, root := range sides.Reached() {

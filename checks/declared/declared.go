@@ -17,8 +17,8 @@ import (
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/roots"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 // Objects are what one tree declares, and the files that the settings name. Only the roots that can hold an object of
@@ -39,9 +39,9 @@ type Objects struct {
 	kinds map[string][]entry                // by group/kind
 	roots map[roots.Root][]*render.Resource // without what their places are known by
 	given []roots.Root                      // of these, those that Rendered was told of
-	blind []source.Error                    // why roots that were looked into declare nothing
+	blind []doc.Error                       // why roots that were looked into declare nothing
 	// unseen is blind by root.
-	unseen map[roots.Root][]source.Error
+	unseen map[roots.Root][]doc.Error
 
 	isBrought sync.Map // by root: bool, see roots.Set.Brought
 
@@ -57,13 +57,13 @@ type Objects struct {
 
 // New returns the objects that the roots of a tree declare. named are the files and folders of the settings.
 func New(set *roots.Set, renderer *render.Renderer, named []string) *Objects {
-	return &Objects{set: set, renderer: renderer, context: named, unseen: map[roots.Root][]source.Error{},
+	return &Objects{set: set, renderer: renderer, context: named, unseen: map[roots.Root][]doc.Error{},
 		kinds: map[string][]entry{}, views: map[string]*view{}, answers: map[query]*released{},
 		roots: map[roots.Root][]*render.Resource{}}
 }
 
 // Rendered notes what a root renders to, so that it is not rendered again, and what stood in the way.
-func (d *Objects) Rendered(root roots.Root, resources []*render.Resource, problems ...source.Error) {
+func (d *Objects) Rendered(root roots.Root, resources []*render.Resource, problems ...doc.Error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.roots[root], d.unseen[root] = bare(resources), problems[:min(len(problems), 1)]
@@ -198,7 +198,7 @@ func (d *Objects) find(ctx context.Context, group, kind string) []entry {
 		}
 	}
 	if d.keeps && whole && ctx.Err() == nil {
-		var blind []source.Error
+		var blind []doc.Error
 		for _, root := range reached {
 			blind = append(blind, d.unseen[root]...)
 		}
@@ -212,7 +212,7 @@ func (d *Objects) find(ctx context.Context, group, kind string) []entry {
 func (d *Objects) render(ctx context.Context, list []roots.Root) bool {
 	whole := true
 	list = slices.DeleteFunc(slices.Clone(list), func(r roots.Root) bool { _, ok := d.roots[r]; return ok })
-	found, blind := make([][]*render.Resource, len(list)), make([][]source.Error, len(list))
+	found, blind := make([][]*render.Resource, len(list)), make([][]doc.Error, len(list))
 	errs := make([]error, len(list))
 	parallel.Each(len(list), func(i int) {
 		out, problems, err := d.renderer.Render(ctx, list[i])

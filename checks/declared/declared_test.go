@@ -6,8 +6,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/lintel-bot/lintel/checks/checkstest"
 	"github.com/lintel-bot/lintel/checks/declared"
-	"github.com/lintel-bot/lintel/checks/diff/difftest"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -53,8 +53,8 @@ func objects(t *testing.T, archive string, context ...string) (*declared.Objects
 	t.Helper()
 	r := treetest.New(t)
 	head := r.Commit(archive)
-	trees, _ := difftest.Trees(t, r, head, "", head)
-	renderer := difftest.Renderer(trees.Head.Roots)
+	trees, _ := checkstest.Trees(t, r, head, "", head)
+	renderer := checkstest.Renderer(trees.Head.Roots)
 	return declared.New(trees.Head.Roots, renderer, context), renderer
 }
 

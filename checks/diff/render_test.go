@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/lintel-bot/lintel/checks/checkstest"
 	"github.com/lintel-bot/lintel/checks/diff"
-	"github.com/lintel-bot/lintel/checks/diff/difftest"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
@@ -30,8 +30,8 @@ func sides(t *testing.T, base string, remove []string, head string) *diff.Sides 
 	for _, p := range remove {
 		r.Git("rm", "-q", p)
 	}
-	trees, _ := difftest.Trees(t, r, from, from, r.Commit(head))
-	return &diff.Sides{Trees: trees, Base: difftest.Renderer(trees.Base.Roots), Head: difftest.Renderer(trees.Head.Roots)}
+	trees, _ := checkstest.Trees(t, r, from, from, r.Commit(head))
+	return &diff.Sides{Trees: trees, Base: checkstest.Renderer(trees.Base.Roots), Head: checkstest.Renderer(trees.Head.Roots)}
 }
 
 // words are pairs in short.

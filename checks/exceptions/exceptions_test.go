@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/lintel-bot/lintel/checks/builtin"
+	"github.com/lintel-bot/lintel/checks/checkstest"
 	"github.com/lintel-bot/lintel/checks/declared"
 	"github.com/lintel-bot/lintel/checks/diff"
-	"github.com/lintel-bot/lintel/checks/diff/difftest"
 	"github.com/lintel-bot/lintel/checks/exceptions"
 	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/checks/report"
@@ -218,8 +218,8 @@ func context(t *testing.T, p *engine.Policies, d *exceptions.Decision,
 	t.Helper()
 	r := treetest.New(t)
 	head := r.Commit("-- app/a.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
-	trees, _ := difftest.Trees(t, r, head, "", head)
-	objects := declared.New(trees.Head.Roots, difftest.Renderer(trees.Head.Roots), nil)
+	trees, _ := checkstest.Trees(t, r, head, "", head)
+	objects := declared.New(trees.Head.Roots, checkstest.Renderer(trees.Head.Roots), nil)
 	if len(declares) > 0 {
 		objects.Rendered(roots.Root{Path: "app", Kind: roots.Folder}, declares)
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lintel-bot/lintel/checks/diff/difftest"
+	"github.com/lintel-bot/lintel/checks/checkstest"
 	"github.com/lintel-bot/lintel/checks/preview"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/rules"
@@ -54,8 +54,8 @@ func run(t *testing.T, limit time.Duration, before, after string, was, will sett
 	t.Helper()
 	r := treetest.New(t)
 	head := r.Commit(repository)
-	trees, _ := difftest.Trees(t, r, head, "", head)
-	trees.Head.Roots = difftest.Roots(t, trees.Head.Tree, &was)
+	trees, _ := checkstest.Trees(t, r, head, "", head)
+	trees.Head.Roots = checkstest.Roots(t, trees.Head.Tree, &was)
 	of := func(s *settings.Settings, data string) *rules.Sources {
 		out := &rules.Sources{Settings: s}
 		for i, one := range strings.SplitAfter(data, "---\n") {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lintel-bot/lintel/checks/diff/difftest"
+	"github.com/lintel-bot/lintel/checks/checkstest"
 	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
@@ -98,7 +98,7 @@ func TestProposal(t *testing.T) {
 				r.Git("checkout", "-q", base)
 				tip = r.Commit(c.moved)
 			}
-			trees, own := difftest.Trees(t, r, tip, base, head)
+			trees, own := checkstest.Trees(t, r, tip, base, head)
 			before, after := findIn(t, trees.Rules, own), findIn(t, trees.Head, own)
 			proposal := rules.NewProposal(trees, before, after)
 			if got := proposal.Any(); got != c.any {

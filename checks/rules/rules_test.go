@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lintel-bot/lintel/checks/checkstest"
 	"github.com/lintel-bot/lintel/checks/diff"
-	"github.com/lintel-bot/lintel/checks/diff/difftest"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/checks/settings"
@@ -50,7 +50,7 @@ func find(t *testing.T, archive string) (*rules.Sources, *diff.Trees) {
 	t.Helper()
 	r := treetest.New(t)
 	head := r.Commit(archive)
-	trees, own := difftest.Trees(t, r, head, "", head)
+	trees, own := checkstest.Trees(t, r, head, "", head)
 	return findIn(t, trees.Head, own), trees
 }
 
@@ -164,7 +164,7 @@ func TestMissingAndLost(t *testing.T) {
 		{"no merge base", with, "", without, []string{"policies/"}, 1, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			trees, _ := difftest.Trees(t, r, c.rules, c.base, c.head)
+			trees, _ := checkstest.Trees(t, r, c.rules, c.base, c.head)
 			named := (&settings.Settings{Policies: entries(c.named)}).Globs()
 			if got := rules.Missing(trees.Head, named); len(got) != c.missing {
 				t.Errorf("missing: %v, want %d", got, c.missing)

@@ -10,14 +10,14 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/kustomization"
-	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
 // Options say what is read.
 type Options struct {
-	Limits source.Limits
+	Limits doc.Limits
 	Marks  []string // texts; Marked lists the manifests that hold one, however it is written
 	Notes  []Notes
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/builtin/schema/kubernetes"
 )
 
-//go:generate sh -c "go run ./generate 20 37 > kubernetes.txt"
+//go:generate sh -c "go run github.com/lintel-bot/lintel/checks/checkstest/generate lifecycle 20 37 > kubernetes.txt"
 
 //go:embed kubernetes.txt
 var ofKubernetes string

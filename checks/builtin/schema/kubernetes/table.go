@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-//go:generate sh -c "go run ./generate 25 37 > table.txt"
+//go:generate sh -c "go run github.com/lintel-bot/lintel/checks/checkstest/generate types 25 37 > table.txt"
 
 //go:embed table.txt
 var text string

@@ -1,0 +1,207 @@
+// Package forgetest is GitHub in memory, for unit tests: it does for a caller of github.Client what GitHub would, without
+// HTTP. Package githubtest is the imitation for what has to be seen on the wire.
+package forgetest
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/lintel-bot/lintel/bot/github"
+)
+
+// GitHub has the methods of github.Client. Its fields are what it holds; a test sets them between calls. It is not safe
+// for concurrent use.
+type GitHub struct {
+	Installed  []github.Installation
+	Repos      []github.Repo                   // of all installations
+	Archived   bool                            // every repository is
+	Private    map[int64]bool                  // repositories that are, by id
+	Tips       map[string]string               // commits of branches, in every repository
+	Pulls      map[int64][]*github.PullRequest // by repository; open unless they are closed
+	Said       []github.Review                 // of every pull request, oldest first
+	Committers []string                        // of every pull request
+	Rights     map[string]string               // by login; "none" by default
+	Teams      map[string][]string             // members by team, as org/slug
+	Lost       []github.Delivery               // deliveries that failed
+	Runs       []github.CheckRun               // oldest first; those that are published have their place by ID
+
+	// Fail is asked before each call for an error to end it with: by the name of the method, with the repository, the
+	// check run or whatever else the call is about. Nil: none.
+	Fail func(call string, about any) error
+	// Published is called after each check run that was published. Nil: nothing.
+	Published func()
+
+	calls       map[string]int
+	history     []string
+	since       []time.Time
+	redelivered []int64
+}
+
+// Calls returns how often a method was called.
+func (g *GitHub) Calls(method string) int {
+	return g.calls[method]
+}
+
+// History is the id and the status, or conclusion, of each check run that was published.
+func (g *GitHub) History() []string { return g.history }
+
+// Since are the times from which failed deliveries were asked for.
+func (g *GitHub) Since() []time.Time { return g.since }
+
+// Redelivered are the deliveries that were asked for again.
+func (g *GitHub) Redelivered() []int64 { return g.redelivered }
+
+func (g *GitHub) call(name string, about any) error {
+	if g.calls == nil {
+		g.calls = map[string]int{}
+	}
+	g.calls[name]++
+	if g.Fail == nil {
+		return nil
+	}
+	return g.Fail(name, about)
+}
+
+// Installations is as github.Client has it.
+func (g *GitHub) Installations(context.Context) ([]github.Installation, error) {
+	return g.Installed, g.call("Installations", nil)
+}
+
+// Repositories is as github.Client has it.
+func (g *GitHub) Repositories(_ context.Context, installation int64) (list []github.Repo, _ error) {
+	for _, repo := range g.Repos {
+		if repo.Installation == installation {
+			list = append(list, repo)
+		}
+	}
+	return list, g.call("Repositories", installation)
+}
+
+// Repository is as github.Client has it.
+func (g *GitHub) Repository(_ context.Context, repo github.Repo) (*github.Settings, error) {
+	return &github.Settings{DefaultBranch: "main", Archived: g.Archived, Private: g.Private[repo.ID]}, g.call("Repository", repo)
+}
+
+// Branch is as github.Client has it.
+func (g *GitHub) Branch(_ context.Context, repo github.Repo, name string) (string, error) {
+	if err := g.call("Branch", repo); err != nil {
+		return "", err
+	}
+	if g.Tips[name] == "" {
+		return "", &github.Gone{What: "branch " + name}
+	}
+	return g.Tips[name], nil
+}
+
+// PullRequest is as github.Client has it.
+func (g *GitHub) PullRequest(_ context.Context, repo github.Repo, number int) (*github.PullRequest, error) {
+	if err := g.call("PullRequest", repo); err != nil {
+		return nil, err
+	}
+	for _, pr := range g.Pulls[repo.ID] {
+		if pr.Number == number {
+			found := *pr
+			return &found, nil
+		}
+	}
+	return nil, &github.Gone{What: "pull request " + strconv.Itoa(number)}
+}
+
+// OpenPullRequests is as github.Client has it.
+func (g *GitHub) OpenPullRequests(_ context.Context, repo github.Repo, base string) (list []github.PullRequest, _ error) {
+	for _, pr := range g.Pulls[repo.ID] {
+		if pr.State != "closed" && (base == "" || pr.BaseRef == base) {
+			list = append(list, *pr)
+		}
+	}
+	return list, g.call("OpenPullRequests", repo)
+}
+
+// PullRequestsOfCommit is as github.Client has it.
+func (g *GitHub) PullRequestsOfCommit(ctx context.Context, repo github.Repo, sha string) (numbers []int, _ error) {
+	open, err := g.OpenPullRequests(ctx, repo, "")
+	for _, pr := range open {
+		if pr.HeadSHA == sha {
+			numbers = append(numbers, pr.Number)
+		}
+	}
+	slices.Sort(numbers)
+	return numbers, err
+}
+
+// Reviews is as github.Client has it.
+func (g *GitHub) Reviews(_ context.Context, repo github.Repo, _ int) ([]github.Review, error) {
+	return g.Said, g.call("Reviews", repo)
+}
+
+// Pushers is as github.Client has it.
+func (g *GitHub) Pushers(_ context.Context, repo github.Repo, _ int) ([]string, error) {
+	return g.Committers, g.call("Pushers", repo)
+}
+
+// Permission is as github.Client has it.
+func (g *GitHub) Permission(_ context.Context, _ github.Repo, login string) (string, error) {
+	err := g.call("Permission", login)
+	if right, ok := g.Rights[login]; ok {
+		return right, err
+	}
+	return "none", err
+}
+
+// TeamMember is as github.Client has it.
+func (g *GitHub) TeamMember(_ context.Context, _ github.Repo, team, login string) (bool, error) {
+	return slices.Contains(g.Teams[team], login), g.call("TeamMember", team)
+}
+
+// CheckRuns is as github.Client has it.
+func (g *GitHub) CheckRuns(_ context.Context, repo github.Repo, headSHA string) (found []github.CheckRun, _ error) {
+	for _, run := range slices.Backward(g.Runs) {
+		if run.HeadSHA == headSHA {
+			found = append(found, run)
+		}
+	}
+	return found, g.call("CheckRuns", repo)
+}
+
+// Publish is as github.Client has it, except that only a run with its ID is found again.
+func (g *GitHub) Publish(_ context.Context, _ github.Repo, run *github.CheckRun) error {
+	if err := g.call("Publish", run); err != nil {
+		return err
+	}
+	if run.ID == 0 {
+		run.ID = int64(len(g.Runs) + 1)
+		g.Runs = append(g.Runs, github.CheckRun{})
+	}
+	g.Runs[run.ID-1] = *run
+	state := run.Status
+	if state == github.Completed {
+		state = run.Conclusion
+	}
+	g.history = append(g.history, strconv.FormatInt(run.ID, 10)+" "+state)
+	if g.Published != nil {
+		g.Published()
+	}
+	return nil
+}
+
+// CloneURL is as github.Client has it.
+func (g *GitHub) CloneURL(repo github.Repo) string {
+	return "https://github.com/" + repo.String() + ".git"
+}
+
+// FailedDeliveries is as github.Client has it; what has failed before since is there, too.
+func (g *GitHub) FailedDeliveries(_ context.Context, since time.Time) ([]github.Delivery, error) {
+	g.since = append(g.since, since)
+	return g.Lost, g.call("FailedDeliveries", since)
+}
+
+// Redeliver is as github.Client has it.
+func (g *GitHub) Redeliver(_ context.Context, id int64) error {
+	if err := g.call("Redeliver", id); err != nil {
+		return err
+	}
+	g.redelivered = append(g.redelivered, id)
+	return nil
+}
