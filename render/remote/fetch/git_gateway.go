@@ -1,4 +1,4 @@
-package git
+package fetch
 
 import (
 	"context"
@@ -12,9 +12,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/lintel-bot/lintel/render/remote/fetch/fault"
-	"github.com/lintel-bot/lintel/render/remote/fetch/web"
 )
 
 const (
@@ -26,9 +23,9 @@ const (
 // gateway is what git talks to in place of a server: it listens on loopback for the time of one session, and passes the
 // two requests of a fetch on to one repository. So git neither resolves nor dials nor follows anything, knows no
 // credentials, and why something failed is known from the answer itself and not from git's words.
-type gateway struct {
-	trip   *web.Trip
-	client *web.Client
+type gitGateway struct {
+	trip   *trip
+	client *webClient
 	ctx    context.Context
 	secret string
 	server *http.Server
@@ -43,7 +40,7 @@ type gateway struct {
 }
 
 // open starts a gateway to a repository.
-func (c *Client) open(ctx context.Context, src Source) (*gateway, error) {
+func (c *gitClient) open(ctx context.Context, src gitSource) (*gitGateway, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, errors.New("git cannot be given a way out: nothing can listen on 127.0.0.1")
@@ -52,7 +49,7 @@ func (c *Client) open(ctx context.Context, src Source) (*gateway, error) {
 	trip.Authorization = src.Authorization
 	u := *src.URL
 	u.Path, u.RawPath = strings.TrimSuffix(u.Path, "/"), ""
-	g := &gateway{trip: trip, client: c.Web, ctx: ctx, secret: rand.Text(), listen: listener, upstream: &u,
+	g := &gitGateway{trip: trip, client: c.Web, ctx: ctx, secret: rand.Text(), listen: listener, upstream: &u,
 		max: c.maxBytes(), unsure: src.Unsure, left: c.maxBytes()}
 	g.server = &http.Server{Handler: g, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx }}
@@ -60,24 +57,24 @@ func (c *Client) open(ctx context.Context, src Source) (*gateway, error) {
 	return g, nil
 }
 
-func (g *gateway) close() { _ = g.server.Close() }
+func (g *gitGateway) close() { _ = g.server.Close() }
 
 // address is what git is told, and config what makes it show that it is the one that was told.
-func (g *gateway) address() string { return "http://" + g.listen.Addr().String() + gatewayPath }
+func (g *gitGateway) address() string { return "http://" + g.listen.Addr().String() + gatewayPath }
 
-func (g *gateway) config() []string {
+func (g *gitGateway) config() []string {
 	return []string{"protocol.http.allow", "always", "http.extraHeader", secretHeader + ": " + g.secret,
 		"http.followRedirects", "false", "http.proxy", ""}
 }
 
 // err is why the session failed, nil where the server answered everything.
-func (g *gateway) err() error {
+func (g *gitGateway) err() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.failure
 }
 
-func (g *gateway) fail(w http.ResponseWriter, err error) {
+func (g *gitGateway) fail(w http.ResponseWriter, err error) {
 	g.mu.Lock()
 	if g.failure == nil {
 		g.failure = err
@@ -87,7 +84,7 @@ func (g *gateway) fail(w http.ResponseWriter, err error) {
 }
 
 // ServeHTTP implements http.Handler.
-func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (g *gitGateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if subtle.ConstantTimeCompare([]byte(r.Header.Get(secretHeader)), []byte(g.secret)) != 1 {
 		http.Error(w, "", http.StatusNotFound)
 		return
@@ -104,19 +101,19 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // refs passes the question for references on. Where it is redirected to is where the rest of the session goes.
-func (g *gateway) refs(w http.ResponseWriter, r *http.Request) {
+func (g *gitGateway) refs(w http.ResponseWriter, r *http.Request) {
 	var resp *http.Response
 	err := g.client.Again(r.Context(), func() (err error) {
 		if resp, err = g.ask(r, "/info/refs", nil); err != nil {
-			return web.Retry(r.Context(), err)
+			return retry(r.Context(), err)
 		}
-		if err = web.Status(resp.StatusCode); err != nil {
+		if err = statusFailure(resp.StatusCode); err != nil {
 			resp.Body.Close()
 		}
 		return err
 	})
-	if f := fault.Of(err); f != nil && f.Broken && g.unsure {
-		err = fault.Unknown("it does not exist, or can only be read with a key for ssh")
+	if f := failureOf(err); f != nil && f.Broken && g.unsure {
+		err = undecided("it does not exist, or can only be read with a key for ssh")
 	}
 	if err != nil {
 		g.fail(w, err)
@@ -124,7 +121,7 @@ func (g *gateway) refs(w http.ResponseWriter, r *http.Request) {
 	}
 	defer resp.Body.Close()
 	if resp.Header.Get("Content-Type") != advertisement {
-		g.fail(w, fault.Broken("it is not a git repository"))
+		g.fail(w, broken("it is not a git repository"))
 		return
 	}
 	to := *resp.Request.URL
@@ -138,21 +135,21 @@ func (g *gateway) refs(w http.ResponseWriter, r *http.Request) {
 }
 
 // pack passes a request for objects on.
-func (g *gateway) pack(w http.ResponseWriter, r *http.Request) {
+func (g *gitGateway) pack(w http.ResponseWriter, r *http.Request) {
 	resp, err := g.ask(r, "/git-upload-pack", r.Body)
 	if err != nil {
-		g.fail(w, web.Failure(r.Context(), err))
+		g.fail(w, webFailure(r.Context(), err))
 		return
 	}
 	defer resp.Body.Close()
-	if err := web.Status(resp.StatusCode); err != nil {
+	if err := statusFailure(resp.StatusCode); err != nil {
 		g.fail(w, err)
 		return
 	}
 	g.pass(w, resp)
 }
 
-func (g *gateway) ask(r *http.Request, path string, body io.Reader) (*http.Response, error) {
+func (g *gitGateway) ask(r *http.Request, path string, body io.Reader) (*http.Response, error) {
 	g.mu.Lock()
 	to := *g.upstream
 	g.mu.Unlock()
@@ -162,7 +159,7 @@ func (g *gateway) ask(r *http.Request, path string, body io.Reader) (*http.Respo
 	}
 	up, err := http.NewRequestWithContext(r.Context(), r.Method, to.String(), body)
 	if err != nil {
-		return nil, fault.Unknown("the address is not one that can be fetched")
+		return nil, undecided("the address is not one that can be fetched")
 	}
 	if body != nil {
 		up.ContentLength = r.ContentLength
@@ -177,9 +174,9 @@ func (g *gateway) ask(r *http.Request, path string, body io.Reader) (*http.Respo
 }
 
 // pass gives an answer to git, as far as it may be large.
-func (g *gateway) pass(w http.ResponseWriter, resp *http.Response) {
+func (g *gitGateway) pass(w http.ResponseWriter, resp *http.Response) {
 	if e := resp.Header.Get("Content-Encoding"); e != "" && e != "identity" {
-		g.fail(w, fault.Unknown("its host packs answers in a way that was not asked for"))
+		g.fail(w, undecided("its host packs answers in a way that was not asked for"))
 		return
 	}
 	w.Header().Set("Content-Type", resp.Header.Get("Content-Type"))
@@ -191,7 +188,7 @@ func (g *gateway) pass(w http.ResponseWriter, resp *http.Response) {
 		n, err := resp.Body.Read(buf)
 		if n > 0 {
 			if !g.within(int64(n)) {
-				g.broke(fault.Unknown("the repository is larger than %d MiB", g.max>>20))
+				g.broke(undecided("the repository is larger than %d MiB", g.max>>20))
 				panic(http.ErrAbortHandler)
 			}
 			if _, err := w.Write(buf[:n]); err != nil {
@@ -203,13 +200,13 @@ func (g *gateway) pass(w http.ResponseWriter, resp *http.Response) {
 		case errors.Is(err, io.EOF):
 			return
 		case err != nil:
-			g.broke(web.Failure(g.ctx, err))
+			g.broke(webFailure(g.ctx, err))
 			panic(http.ErrAbortHandler) // git must not take a part for the whole
 		}
 	}
 }
 
-func (g *gateway) broke(err error) {
+func (g *gitGateway) broke(err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.failure == nil {
@@ -217,7 +214,7 @@ func (g *gateway) broke(err error) {
 	}
 }
 
-func (g *gateway) within(n int64) bool {
+func (g *gitGateway) within(n int64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.left -= n

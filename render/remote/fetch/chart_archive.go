@@ -1,4 +1,4 @@
-package chart
+package fetch
 
 import (
 	"archive/tar"
@@ -12,18 +12,19 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/remote/fetch/fault"
 	"github.com/lintel-bot/lintel/render/remote/fetch/store"
 )
 
 // Limits are what a packed chart may be.
-type Limits struct {
+type ChartLimits struct {
 	Packed, Unpacked int64 // bytes
 	Files            int
 }
 
 // DefaultLimits are Helm's own where it has one.
-func DefaultLimits() Limits { return Limits{Packed: 10 << 20, Unpacked: 100 << 20, Files: 10_000} }
+func DefaultChartLimits() ChartLimits {
+	return ChartLimits{Packed: 10 << 20, Unpacked: 100 << 20, Files: 10_000}
+}
 
 const (
 	maxName  = 1024
@@ -31,15 +32,15 @@ const (
 )
 
 var (
-	errNotPacked = fault.Broken("it is not a packed chart")
-	drive        = regexp.MustCompile(`^[a-zA-Z]:/`)
+	errNotPacked = broken("it is not a packed chart")
+	driveForm    = regexp.MustCompile(`^[a-zA-Z]:/`)
 )
 
 // Unpack returns the files of a packed chart without the folder that they are in, and the version in its Chart.yaml.
 // Names are those that Helm's loader gives them. Failures are *remote.Failure.
-func Unpack(packed []byte, l Limits) (files []store.File, version string, err error) {
+func unpack(packed []byte, l ChartLimits) (files []store.File, version string, err error) {
 	if int64(len(packed)) > l.Packed {
-		return nil, "", fault.Unknown("the packed chart is larger than %d MiB", l.Packed>>20)
+		return nil, "", undecided("the packed chart is larger than %d MiB", l.Packed>>20)
 	}
 	unzipped, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
@@ -56,7 +57,7 @@ func Unpack(packed []byte, l Limits) (files []store.File, version string, err er
 			err = u.entry(h, archive)
 		}
 		switch {
-		case fault.Of(err) != nil:
+		case failureOf(err) != nil:
 			return nil, "", err
 		case err != nil:
 			return nil, "", errNotPacked
@@ -80,10 +81,10 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-var errUnpacked = fault.Unknown("the chart is too large when it is unpacked")
+var errUnpacked = undecided("the chart is too large when it is unpacked")
 
 type unpacker struct {
-	limits  Limits
+	limits  ChartLimits
 	left    int64
 	count   int
 	files   []store.File
@@ -93,18 +94,18 @@ type unpacker struct {
 
 func (u *unpacker) entry(h *tar.Header, content io.Reader) error {
 	if u.count++; u.count > u.limits.Files {
-		return fault.Unknown("the chart has more than %d files", u.limits.Files)
+		return undecided("the chart has more than %d files", u.limits.Files)
 	}
 	switch h.Typeflag {
 	case tar.TypeReg:
 	case tar.TypeDir, tar.TypeXGlobalHeader, tar.TypeXHeader:
 		return nil
 	case tar.TypeSymlink, tar.TypeLink:
-		return fault.Unknown("the chart holds a link (%s), which is not followed", Quote(h.Name))
+		return undecided("the chart holds a link (%s), which is not followed", quote(h.Name))
 	default:
-		return fault.Broken("the chart holds %s, which is no file", Quote(h.Name))
+		return broken("the chart holds %s, which is no file", quote(h.Name))
 	}
-	name, err := inner(h.Name)
+	name, err := innerName(h.Name)
 	if err != nil {
 		return err
 	}
@@ -126,11 +127,11 @@ func (u *unpacker) keep(name string, data []byte) error {
 		}
 	}
 	if u.folders[name] {
-		return fault.Broken("the chart has %s as a file and as a folder", Quote(name))
+		return broken("the chart has %s as a file and as a folder", quote(name))
 	}
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		if _, ok := u.at[dir]; ok {
-			return fault.Broken("the chart has %s as a file and as a folder", Quote(dir))
+			return broken("the chart has %s as a file and as a folder", quote(dir))
 		}
 		u.folders[dir] = true
 	}
@@ -144,18 +145,18 @@ func (u *unpacker) keep(name string, data []byte) error {
 }
 
 // inner is a name without the first folder, with the checks of Helm's loader.
-func inner(name string) (string, error) {
-	illegal := fault.Broken("the chart holds a file with a name that leads elsewhere (%s)", Quote(name))
+func innerName(name string) (string, error) {
+	illegal := broken("the chart holds a file with a name that leads elsewhere (%s)", quote(name))
 	slashed := name
 	if strings.Contains(name, `\`) {
 		slashed = strings.ReplaceAll(name, `\`, "/")
 	}
 	first, rest, ok := strings.Cut(slashed, "/")
 	if first == "Chart.yaml" {
-		return "", fault.Broken("the packed chart has no folder that its files are in")
+		return "", broken("the packed chart has no folder that its files are in")
 	}
 	clean := path.Clean(rest)
-	if !ok || path.IsAbs(rest) || clean == "." || strings.HasPrefix(clean, "..") || drive.MatchString(clean) ||
+	if !ok || path.IsAbs(rest) || clean == "." || strings.HasPrefix(clean, "..") || driveForm.MatchString(clean) ||
 		strings.ContainsRune(clean, 0) || len(clean) > maxName || strings.Count(clean, "/") > maxDepth {
 		return "", illegal
 	}
@@ -166,7 +167,7 @@ func inner(name string) (string, error) {
 func (u *unpacker) end() ([]store.File, string, error) {
 	n, ok := u.at["Chart.yaml"]
 	if !ok {
-		return nil, "", fault.Broken("it is not a chart: it has no Chart.yaml")
+		return nil, "", broken("it is not a chart: it has no Chart.yaml")
 	}
 	return u.files, versionIn(u.files[n].Data), nil
 }
@@ -180,7 +181,7 @@ func versionIn(data []byte) string {
 	if err := yaml.Unmarshal(data, &n); err != nil || n.Kind != yaml.DocumentNode {
 		return ""
 	}
-	if v := field(n.Content[0], "version"); v != nil && parses(v.Value) {
+	if v := yamlField(n.Content[0], "version"); v != nil && parses(v.Value) {
 		return v.Value
 	}
 	return ""

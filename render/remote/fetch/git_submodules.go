@@ -1,4 +1,4 @@
-package git
+package fetch
 
 import (
 	"context"
@@ -6,56 +6,52 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/lintel-bot/lintel/render/remote/fetch/fault"
 	"github.com/lintel-bot/lintel/render/remote/fetch/store"
 	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
-// maxModules is how many submodules one repository may have.
-const maxModules = 100
-
 // Submodule is a folder of a tree that is the tree of another repository.
-type Submodule struct {
+type submodule struct {
 	Path   string
 	URL    string // as .gitmodules has it, possibly relative to the repository ("../other")
 	Commit string
 }
 
 // Submodules lists those of a tree of the store that "git submodule update --init" would get.
-func (c *Client) Submodules(ctx context.Context, tree string) ([]Submodule, error) {
+func (c *gitClient) Submodules(ctx context.Context, tree string) ([]submodule, error) {
 	s, err := c.Store.Scratch()
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
-	out, err := local(ctx, s, "ls-tree", "-r", "-z", tree)
+	out, err := localGit(ctx, s, "ls-tree", "-r", "-z", tree)
 	if err != nil {
-		return nil, had(err, "git could not read the files of the repository")
+		return nil, gitFailure(err, "git could not read the files of the repository")
 	}
-	var list []Submodule
+	var list []submodule
 	has := false
 	for line := range strings.SplitSeq(string(out), "\x00") {
 		head, path, _ := strings.Cut(line, "\t")
 		fields := strings.Fields(head)
 		has = has || (path == ".gitmodules" && strings.HasPrefix(head, "100"))
 		if len(fields) == 3 && fields[0] == "160000" {
-			list = append(list, Submodule{Path: path, Commit: fields[2]})
+			list = append(list, submodule{Path: path, Commit: fields[2]})
 		}
 	}
 	if len(list) == 0 || !has {
 		return nil, nil
 	}
 	if len(list) > maxModules {
-		return nil, fault.Unknown("the repository has more than %d submodules", maxModules)
+		return nil, undecided("the repository has more than %d submodules", maxModules)
 	}
-	return addresses(ctx, s, tree, list)
+	return submoduleAddresses(ctx, s, tree, list)
 }
 
 // addresses reads .gitmodules with git's own parser.
-func addresses(ctx context.Context, s *store.Scratch, tree string, list []Submodule) ([]Submodule, error) {
-	out, err := local(ctx, s, "config", "--blob", tree+":.gitmodules", "--no-includes", "-z", "--list")
+func submoduleAddresses(ctx context.Context, s *store.Scratch, tree string, list []submodule) ([]submodule, error) {
+	out, err := localGit(ctx, s, "config", "--blob", tree+":.gitmodules", "--no-includes", "-z", "--list")
 	if err != nil {
-		return nil, had(err, "git could not read .gitmodules of the repository")
+		return nil, gitFailure(err, "git could not read .gitmodules of the repository")
 	}
 	path, url, off := map[string]string{}, map[string]string{}, map[string]bool{}
 	for setting := range strings.SplitSeq(string(out), "\x00") {
@@ -74,7 +70,7 @@ func addresses(ctx context.Context, s *store.Scratch, tree string, list []Submod
 			off[name] = value == "none"
 		}
 	}
-	var found []Submodule
+	var found []submodule
 	for _, m := range list {
 		name, ok := path[m.Path]
 		if ok && url[name] != "" && !off[name] {
@@ -86,7 +82,7 @@ func addresses(ctx context.Context, s *store.Scratch, tree string, list []Submod
 }
 
 // Compose returns the tree in which submodules stand for the trees that they came to; key holds it.
-func (c *Client) Compose(ctx context.Context, tree string, modules map[string]string, key string) (string, error) {
+func (c *gitClient) Compose(ctx context.Context, tree string, modules map[string]string, key string) (string, error) {
 	scratch, err := c.Store.Scratch()
 	if err != nil {
 		return "", err

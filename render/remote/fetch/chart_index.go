@@ -1,6 +1,4 @@
-// Package chart reads what chart repositories serve: their index, versions as Helm reads them, and packed charts.
-// Nothing here uses the network, and everything is bounded: what is read was written by strangers.
-package chart
+package fetch
 
 import (
 	"bytes"
@@ -12,13 +10,11 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-
-	"github.com/lintel-bot/lintel/render/remote/fetch/fault"
 )
 
 const (
 	// MaxIndex is how large an index may be.
-	MaxIndex = 50 << 20
+	maxIndex = 50 << 20
 	// maxEntry is how large what an index says of one version may be.
 	maxEntry = 1 << 20
 	// maxOdd is how large an index may be that is not laid out as Helm lays it out: it is parsed as a whole, which takes
@@ -27,14 +23,14 @@ const (
 )
 
 // Version is what an index says of one version of a chart.
-type Version struct {
+type indexVersion struct {
 	Version string
 	URL     string // possibly relative to the repository
 	Digest  string // of the packed chart: "sha256:" and hex; empty: the index has none
 }
 
 // entry is one version in an index: the fields that decide something.
-type entry struct {
+type indexEntry struct {
 	Name       string   `json:"name"`
 	Version    string   `json:"version"`
 	APIVersion string   `json:"apiVersion"`
@@ -44,33 +40,33 @@ type entry struct {
 }
 
 // valid reports whether Helm takes an entry; it leaves others out.
-func (e entry) valid() bool {
+func (e indexEntry) valid() bool {
 	return e.Name != "" && e.Name != "." && e.Name != ".." && e.Name == path.Base(e.Name) && parses(e.Version) &&
 		(e.Type == "" || e.Type == "application" || e.Type == "library")
 }
 
 // Find returns the version of a chart that Helm takes for a reference: an exact version, a range, or "" for the newest
 // one. Failures are *remote.Failure.
-func Find(index []byte, name, ref string) (*Version, error) {
+func findVersion(index []byte, name, ref string) (*indexVersion, error) {
 	entries, err := entriesOf(index, name)
 	if err != nil {
 		return nil, err
 	}
-	entries = slices.DeleteFunc(entries, func(e entry) bool { return !e.valid() })
-	newestFirst(entries, func(e entry) string { return e.Version })
+	entries = slices.DeleteFunc(entries, func(e indexEntry) bool { return !e.valid() })
+	newestFirst(entries, func(e indexEntry) string { return e.Version })
 	versions := make([]string, len(entries))
 	for i, e := range entries {
 		versions[i] = e.Version
 	}
-	n, err := Pick(versions, ref)
+	n, err := pickVersion(versions, ref)
 	if err != nil {
 		return nil, err
 	}
 	e := entries[n]
 	if len(e.URLs) == 0 || e.URLs[0] == "" {
-		return nil, fault.Broken("the index of the chart repository has no address for version %s", Quote(e.Version))
+		return nil, broken("the index of the chart repository has no address for version %s", quote(e.Version))
 	}
-	v := &Version{Version: e.Version, URL: e.URLs[0]}
+	v := &indexVersion{Version: e.Version, URL: e.URLs[0]}
 	if d := strings.ToLower(strings.TrimPrefix(e.Digest, "sha256:")); len(d) == 64 {
 		v.Digest = "sha256:" + d
 	}
@@ -78,12 +74,12 @@ func Find(index []byte, name, ref string) (*Version, error) {
 }
 
 var (
-	errNoIndex = fault.Broken("what the chart repository has as index.yaml is not an index of charts")
+	errNoIndex = broken("what the chart repository has as index.yaml is not an index of charts")
 	// errLayout means that an index is not laid out as Helm does it, so that the cheap way cannot read it.
 	errLayout = errors.New("the index has another layout")
 )
 
-func entriesOf(index []byte, name string) ([]entry, error) {
+func entriesOf(index []byte, name string) ([]indexEntry, error) {
 	index = bytes.TrimPrefix(index, []byte("\xef\xbb\xbf"))
 	if trimmed := bytes.TrimLeft(index, " \t\r\n"); len(trimmed) == 0 {
 		return nil, errNoIndex
@@ -102,27 +98,27 @@ func entriesOf(index []byte, name string) ([]entry, error) {
 }
 
 func noChart(name string) error {
-	return fault.Broken("the chart repository has no chart %s", Quote(name))
+	return broken("the chart repository has no chart %s", quote(name))
 }
 
 // jsonEntries reads an index that is JSON token by token.
-func jsonEntries(index []byte, name string) (found []entry, err error) {
+func jsonEntries(index []byte, name string) (found []indexEntry, err error) {
 	d := json.NewDecoder(bytes.NewReader(index))
 	has, api := false, false
-	err = members(d, func(key string) error {
+	err = jsonMembers(d, func(key string) error {
 		switch key {
 		case "apiVersion":
 			api = true
 		case "entries":
-			return members(d, func(key string) error {
+			return jsonMembers(d, func(key string) error {
 				if key != name {
-					return skip(d)
+					return skipJSON(d)
 				}
 				has = true
 				return d.Decode(&found)
 			})
 		}
-		return skip(d)
+		return skipJSON(d)
 	})
 	switch {
 	case err != nil:
@@ -136,7 +132,7 @@ func jsonEntries(index []byte, name string) (found []entry, err error) {
 }
 
 // members calls do with each key of the object that comes next; do has to read the value.
-func members(d *json.Decoder, do func(key string) error) error {
+func jsonMembers(d *json.Decoder, do func(key string) error) error {
 	t, err := d.Token()
 	if err != nil || t != json.Delim('{') {
 		return errLayout
@@ -155,22 +151,22 @@ func members(d *json.Decoder, do func(key string) error) error {
 	return err
 }
 
-func skip(d *json.Decoder) error {
+func skipJSON(d *json.Decoder) error {
 	var raw json.RawMessage
 	return d.Decode(&raw)
 }
 
 // yamlEntries reads an index laid out as Helm and everybody else does: block style, a line for each key. Only what it
 // says of one chart is parsed, version by version.
-func yamlEntries(index []byte, name string) ([]entry, error) {
-	items, err := cut(index, name)
+func yamlEntries(index []byte, name string) ([]indexEntry, error) {
+	items, err := cutIndex(index, name)
 	if err != nil {
 		return nil, err
 	}
-	var entries []entry
+	var entries []indexEntry
 	for _, item := range items {
 		if len(item) > maxEntry {
-			return nil, fault.Unknown("the index of the chart repository says too much of one version of %s", Quote(name))
+			return nil, undecided("the index of the chart repository says too much of one version of %s", quote(name))
 		}
 		var n yaml.Node
 		if err := yaml.Unmarshal(item, &n); err != nil {
@@ -191,26 +187,26 @@ func yamlEntries(index []byte, name string) ([]entry, error) {
 }
 
 // oddEntries reads any YAML, as long as it is small.
-func oddEntries(index []byte, name string) ([]entry, error) {
+func oddEntries(index []byte, name string) ([]indexEntry, error) {
 	if len(index) > maxOdd {
-		return nil, fault.Unknown("the index of the chart repository has an unusual layout and is larger than %d MiB",
+		return nil, undecided("the index of the chart repository has an unusual layout and is larger than %d MiB",
 			maxOdd>>20)
 	}
 	var top yaml.Node
 	if err := yaml.Unmarshal(index, &top); err != nil || top.Kind != yaml.DocumentNode {
 		return nil, errNoIndex
 	}
-	if field(top.Content[0], "apiVersion") == nil {
+	if yamlField(top.Content[0], "apiVersion") == nil {
 		return nil, errNoIndex
 	}
-	list := field(field(top.Content[0], "entries"), name)
+	list := yamlField(yamlField(top.Content[0], "entries"), name)
 	if list == nil {
 		return nil, noChart(name)
 	}
 	if list.Kind == yaml.AliasNode {
 		return nil, errAlias
 	}
-	var entries []entry
+	var entries []indexEntry
 	for _, n := range list.Content {
 		e, err := readEntry(n)
 		if err != nil {
@@ -221,20 +217,20 @@ func oddEntries(index []byte, name string) ([]entry, error) {
 	return entries, nil
 }
 
-var errAlias = fault.Unknown("the index of the chart repository uses YAML aliases, which are not followed")
+var errAlias = undecided("the index of the chart repository uses YAML aliases, which are not followed")
 
 // readEntry reads one version. Aliases are not followed: a few lines of them can stand for gigabytes.
-func readEntry(n *yaml.Node) (e entry, err error) {
+func readEntry(n *yaml.Node) (e indexEntry, err error) {
 	for name, to := range map[string]*string{"name": &e.Name, "version": &e.Version, "apiVersion": &e.APIVersion,
 		"type": &e.Type, "digest": &e.Digest} {
-		if v := field(n, name); v != nil {
+		if v := yamlField(n, name); v != nil {
 			if v.Kind == yaml.AliasNode {
 				return e, errAlias
 			}
 			*to = v.Value
 		}
 	}
-	urls := field(n, "urls")
+	urls := yamlField(n, "urls")
 	if n.Kind == yaml.AliasNode || (urls != nil && urls.Kind == yaml.AliasNode) {
 		return e, errAlias
 	}
@@ -247,7 +243,7 @@ func readEntry(n *yaml.Node) (e entry, err error) {
 	return e, nil
 }
 
-func field(n *yaml.Node, name string) *yaml.Node {
+func yamlField(n *yaml.Node, name string) *yaml.Node {
 	if n == nil || n.Kind != yaml.MappingNode {
 		return nil
 	}
@@ -260,7 +256,7 @@ func field(n *yaml.Node, name string) *yaml.Node {
 }
 
 // Quote is a name or a version in a sentence: short, and printable.
-func Quote(s string) string {
+func quote(s string) string {
 	if len(s) > 100 {
 		s = s[:100] + "…"
 	}

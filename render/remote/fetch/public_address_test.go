@@ -1,4 +1,4 @@
-package web
+package fetch
 
 import (
 	"net/netip"
@@ -20,11 +20,11 @@ func TestPublic(t *testing.T) {
 		"2001::1":       false,
 		"2002:7f00:1::": false, "fec0::1": false, "100::1": false, "5f00::1": false,
 	} {
-		if got := Public(netip.MustParseAddr(a)); got != want {
+		if got := publicAddress(netip.MustParseAddr(a)); got != want {
 			t.Errorf("%s: %v", a, got)
 		}
 	}
-	if Public(netip.Addr{}) || Public(netip.MustParseAddr("2606::1%eth0")) {
+	if publicAddress(netip.Addr{}) || publicAddress(netip.MustParseAddr("2606::1%eth0")) {
 		t.Error("an address that is none")
 	}
 }

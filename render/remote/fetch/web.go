@@ -1,10 +1,4 @@
-// Package web gets what is asked for by strangers over HTTP, and reaches nothing else: https only, addresses checked as
-// they are dialled, redirects followed where the first address could have led as well, credentials for one host,
-// bounded answers and time.
-//
-// Where HTTPS_PROXY names a proxy it is the proxy that resolves and dials; what it lets through is up to it. Only
-// addresses that are written as numbers are refused before.
-package web
+package fetch
 
 import (
 	"cmp"
@@ -20,7 +14,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lintel-bot/lintel/render/remote/fetch/fault"
 	"github.com/lintel-bot/lintel/render/remote/fetch/policy"
 )
 
@@ -31,7 +24,7 @@ const (
 )
 
 // Options are what New needs. All but the policy have defaults.
-type Options struct {
+type WebOptions struct {
 	Policy  *policy.Policy
 	Resolve Resolver                                         // nil: the system's
 	Dial    Dialer                                           // nil: net.Dialer
@@ -41,7 +34,7 @@ type Options struct {
 }
 
 // Client makes requests. It is safe for concurrent use.
-type Client struct {
+type webClient struct {
 	policy  *policy.Policy
 	resolve Resolver
 	connect Dialer
@@ -52,8 +45,8 @@ type Client struct {
 }
 
 // New returns a client; Close ends its connections.
-func New(o Options) *Client {
-	c := &Client{policy: o.Policy, resolve: o.Resolve, connect: o.Dial, proxy: o.Proxy, sleep: o.Sleep}
+func newWeb(o WebOptions) *webClient {
+	c := &webClient{policy: o.Policy, resolve: o.Resolve, connect: o.Dial, proxy: o.Proxy, sleep: o.Sleep}
 	if c.resolve == nil {
 		c.resolve = resolve
 	}
@@ -64,7 +57,7 @@ func New(o Options) *Client {
 		c.proxy = http.ProxyFromEnvironment
 	}
 	if c.sleep == nil {
-		c.sleep = wait
+		c.sleep = sleep
 	}
 	c.direct = &http.Transport{
 		DialContext:           c.dial,
@@ -84,12 +77,12 @@ func New(o Options) *Client {
 }
 
 // Close ends the connections that are kept.
-func (c *Client) Close() {
+func (c *webClient) Close() {
 	c.direct.CloseIdleConnections()
 	c.proxied.CloseIdleConnections()
 }
 
-func wait(ctx context.Context, d time.Duration) error {
+func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -101,8 +94,8 @@ func wait(ctx context.Context, d time.Duration) error {
 }
 
 // Trip is one thing that is got, by however many requests. It is the only way to make requests.
-type Trip struct {
-	client *Client
+type trip struct {
+	client *webClient
 	// Authorization is shown where the first request goes only, whatever requests follow.
 	Authorization string
 	// Pinned says that the digest of what comes is known: redirects may then lead to hosts that the allow-list does not
@@ -115,22 +108,22 @@ type Trip struct {
 }
 
 // Trip begins a trip.
-func (c *Client) Trip() *Trip { return &Trip{client: c} }
+func (c *webClient) Trip() *trip { return &trip{client: c} }
 
 // Hosts are the addresses on other hosts that redirects led to and that the allow-list has.
-func (t *Trip) Hosts() []string {
+func (t *trip) Hosts() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Clone(t.hosts)
 }
 
 // HTTP returns a client of the standard library that is as careful.
-func (t *Trip) HTTP() *http.Client {
+func (t *trip) HTTP() *http.Client {
 	return &http.Client{Transport: t, CheckRedirect: t.redirect}
 }
 
 // RoundTrip implements http.RoundTripper for one request of a chain of redirects.
-func (t *Trip) RoundTrip(r *http.Request) (*http.Response, error) {
+func (t *trip) RoundTrip(r *http.Request) (*http.Response, error) {
 	c := t.client
 	if err := c.scheme(r.URL); err != nil {
 		return nil, err
@@ -143,7 +136,7 @@ func (t *Trip) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	by, err := c.proxy(r)
 	if err != nil {
-		return nil, fault.Unknown("the proxy that is configured has no valid address")
+		return nil, undecided("the proxy that is configured has no valid address")
 	}
 	if by == nil {
 		return c.direct.RoundTrip(r)
@@ -158,7 +151,7 @@ func (t *Trip) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // began reports whether an address is where the trip began, and notes the first one. Git goes on by itself behind a
 // redirect.
-func (t *Trip) began(u *url.URL) bool {
+func (t *trip) began(u *url.URL) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.first == nil {
@@ -171,17 +164,17 @@ func sameOrigin(a, b *url.URL) bool {
 	return a.Scheme == b.Scheme && strings.EqualFold(a.Host, b.Host)
 }
 
-func (c *Client) scheme(u *url.URL) error {
+func (c *webClient) scheme(u *url.URL) error {
 	address, err := policy.Address(u.Scheme + "://" + u.Host + "/")
 	switch {
 	case err != nil:
-		return fault.Unknown("%v", err)
+		return undecided("%v", err)
 	case u.Scheme == "https":
 		return nil
 	case u.Scheme == "http" && c.policy.PlainHTTP(withPath(address, u.Path)):
 		return nil
 	}
-	return fault.Unknown("only https is used, unless the operator's plainHTTP has the address")
+	return undecided("only https is used, unless the operator's plainHTTP has the address")
 }
 
 func withPath(u *url.URL, path string) *url.URL {
@@ -191,12 +184,12 @@ func withPath(u *url.URL, path string) *url.URL {
 }
 
 // redirect decides about one redirect. Nothing that was shown to the first host goes to another one.
-func (t *Trip) redirect(r *http.Request, via []*http.Request) error {
+func (t *trip) redirect(r *http.Request, via []*http.Request) error {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return http.ErrUseLastResponse
 	}
 	if len(via) > maxRedirects {
-		return fault.Unknown("it redirects more than %d times", maxRedirects)
+		return undecided("it redirects more than %d times", maxRedirects)
 	}
 	first := via[0].URL
 	if sameOrigin(first, r.URL) {
@@ -207,16 +200,16 @@ func (t *Trip) redirect(r *http.Request, via []*http.Request) error {
 	r.Header.Del("Referer")
 	to, err := policy.Address(policy.Bare(r.URL))
 	if err != nil {
-		return fault.Unknown("it redirects to an address that cannot be used: %v", err)
+		return undecided("it redirects to an address that cannot be used: %v", err)
 	}
 	if first.Scheme == "https" && r.URL.Scheme != "https" {
-		return fault.Unknown("it redirects from https to %s", to.Scheme)
+		return undecided("it redirects from https to %s", to.Scheme)
 	}
 	if t.Pinned {
 		return nil
 	}
 	if !t.client.policy.Allows(to) {
-		return fault.Refused("it redirects to the host %s, which the list of allowed sources does not have", to.Host)
+		return denied("it redirects to the host %s, which the list of allowed sources does not have", to.Host)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -225,8 +218,8 @@ func (t *Trip) redirect(r *http.Request, via []*http.Request) error {
 }
 
 // Failure says in one sentence why a request failed, without addresses. The end of ctx stays what it is.
-func Failure(ctx context.Context, err error) error {
-	if err == nil || fault.Of(err) != nil {
+func webFailure(ctx context.Context, err error) error {
+	if err == nil || failureOf(err) != nil {
 		return err
 	}
 	if cause := context.Cause(ctx); cause != nil {
@@ -237,11 +230,11 @@ func Failure(ctx context.Context, err error) error {
 	var certificate *tls.CertificateVerificationError
 	switch {
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return fault.Passing("its host did not answer in time")
+		return transient("its host did not answer in time")
 	case errors.As(err, &dns):
-		return fault.Passing("the name of its host could not be resolved")
+		return transient("the name of its host could not be resolved")
 	case errors.As(err, &certificate):
-		return fault.Unknown("the certificate of its host is not trusted")
+		return undecided("the certificate of its host is not trusted")
 	}
-	return fault.Passing("its host cannot be reached, or broke the connection")
+	return transient("its host cannot be reached, or broke the connection")
 }

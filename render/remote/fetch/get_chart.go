@@ -10,9 +10,6 @@ import (
 	"time"
 
 	"github.com/lintel-bot/lintel/render/remote"
-	"github.com/lintel-bot/lintel/render/remote/fetch/chart"
-	"github.com/lintel-bot/lintel/render/remote/fetch/fault"
-	"github.com/lintel-bot/lintel/render/remote/fetch/oci"
 	"github.com/lintel-bot/lintel/render/remote/fetch/policy"
 	"github.com/lintel-bot/lintel/render/remote/fetch/store"
 )
@@ -41,24 +38,24 @@ func (f *Fetcher) getRepository(ctx context.Context, j job) (store.Note, error) 
 	if err != nil {
 		return store.Note{}, err
 	}
-	v, err := chart.Find(index, j.want.Name, j.want.Ref)
+	v, err := findVersion(index, j.want.Name, j.want.Ref)
 	if err != nil { // it may be newer than what was asked for a while ago
 		if index, hosts, err = f.index(ctx, j.url, justNow); err != nil {
 			return store.Note{}, err
 		}
-		v, err = chart.Find(index, j.want.Name, j.want.Ref)
+		v, err = findVersion(index, j.want.Name, j.want.Ref)
 	}
 	if err != nil {
 		return store.Note{}, err
 	}
 	from, err := beside(j.url, v.URL)
 	if err != nil {
-		return store.Note{}, fault.Unknown("the address that the index has for version %s cannot be used: %v",
-			chart.Quote(v.Version), err)
+		return store.Note{}, undecided("the address that the index has for version %s cannot be used: %v",
+			quote(v.Version), err)
 	}
 	if from.Host != j.url.Host || from.Scheme != j.url.Scheme {
 		if !f.o.Policy.Allows(from) {
-			return store.Note{}, fault.Refused("the index leads to the host %s, which the list of allowed sources does "+
+			return store.Note{}, denied("the index leads to the host %s, which the list of allowed sources does "+
 				"not have", from.Host)
 		}
 		hosts = append(hosts, policy.Bare(from))
@@ -69,7 +66,7 @@ func (f *Fetcher) getRepository(ctx context.Context, j job) (store.Note, error) 
 	if from.Scheme == "oci" {
 		at := strings.LastIndexByte(from.Path, ':')
 		if at < 0 {
-			return store.Note{}, fault.Broken("the index leads to a registry without saying to which tag")
+			return store.Note{}, broken("the index leads to a registry without saying to which tag")
 		}
 		tag := from.Path[at+1:]
 		from.Path, from.RawPath = from.Path[:at], ""
@@ -97,7 +94,7 @@ func (f *Fetcher) getRepository(ctx context.Context, j job) (store.Note, error) 
 func beside(repository *url.URL, address string) (*url.URL, error) {
 	to, err := url.Parse(address)
 	if err != nil {
-		return nil, fault.Broken("it is not an address")
+		return nil, broken("it is not an address")
 	}
 	if to.IsAbs() {
 		return policy.Address(address)
@@ -135,7 +132,7 @@ func (f *Fetcher) index(ctx context.Context, repository *url.URL, fresh time.Dur
 	}
 	from, err := beside(repository, "index.yaml")
 	if err != nil {
-		return nil, nil, fault.Unknown("%v", err)
+		return nil, nil, undecided("%v", err)
 	}
 	at, trip, err := f.trip(from)
 	if err != nil {
@@ -145,7 +142,7 @@ func (f *Fetcher) index(ctx context.Context, repository *url.URL, fresh time.Dur
 	if data == nil {
 		etag = ""
 	}
-	got, err := trip.Get(ctx, at, etag, chart.MaxIndex)
+	got, err := trip.Get(ctx, at, etag, maxIndex)
 	if err != nil {
 		return nil, nil, inIndex(err)
 	}
@@ -162,10 +159,10 @@ func (f *Fetcher) index(ctx context.Context, repository *url.URL, fresh time.Dur
 
 // inIndex says that it is the index that could not be had.
 func inIndex(err error) error {
-	if fault.Of(err) == nil {
+	if failureOf(err) == nil {
 		return err
 	}
-	failure := *fault.Of(err)
+	failure := *failureOf(err)
 	failure.Message = "the index of the chart repository: " + failure.Message
 	return &failure
 }
@@ -177,9 +174,9 @@ func (f *Fetcher) getRegistry(ctx context.Context, u *url.URL, w remote.Want) (s
 		return store.Note{}, err
 	}
 	if at.Scheme != "oci" {
-		return store.Note{}, fault.Unknown("its mirror is not a registry")
+		return store.Note{}, undecided("its mirror is not a registry")
 	}
-	repo, err := oci.New(f.web, at, f.o.Policy.PlainHTTP(at), c)
+	repo, err := newOCIRepository(f.web, at, f.o.Policy.PlainHTTP(at), c)
 	if err != nil {
 		return store.Note{}, err
 	}
@@ -189,14 +186,14 @@ func (f *Fetcher) getRegistry(ctx context.Context, u *url.URL, w remote.Want) (s
 		if version, err = resolveTag(ctx, repo, w); err != nil {
 			return store.Note{}, err
 		}
-		reference = chart.Tag(version)
+		reference = tagOf(version)
 	}
 	manifest, err := repo.Chart(ctx, reference)
 	if err != nil {
 		return store.Note{}, err
 	}
 	name := manifest.Manifest
-	if exactly == "" && chart.Exact(version) {
+	if exactly == "" && exactVersion(version) {
 		name = version // what is first seen of a version is remembered
 	}
 	p := parcel{key: store.Key("oci", u.String(), name), digest: manifest.Layer, version: version,
@@ -206,9 +203,9 @@ func (f *Fetcher) getRegistry(ctx context.Context, u *url.URL, w remote.Want) (s
 
 // resolveTag returns the tag that stands for a reference. A whole version is taken for a tag as it is. Short ones such
 // as "1.2" are tags for Helm and ranges for Flux: they are a tag where there is one.
-func resolveTag(ctx context.Context, repo *oci.Repository, w remote.Want) (string, error) {
+func resolveTag(ctx context.Context, repo *ociRepository, w remote.Want) (string, error) {
 	ref := w.Ref
-	if w.Tag && ref != "" || chart.Exact(ref) {
+	if w.Tag && ref != "" || exactVersion(ref) {
 		return ref, nil
 	}
 	tags, err := repo.Tags(ctx)
@@ -218,16 +215,16 @@ func resolveTag(ctx context.Context, repo *oci.Repository, w remote.Want) (strin
 	if versions, ok := strings.CutPrefix(ref, remote.Versions); ok {
 		fits, err := regexp.Compile(w.Filter)
 		if err != nil {
-			return "", fault.Broken("the filter of tags is not a regular expression")
+			return "", broken("the filter of tags is not a regular expression")
 		}
 		tags = slices.DeleteFunc(tags, func(tag string) bool { return !fits.MatchString(tag) })
-		return chart.NewestTag(tags, versions, false)
+		return newestTag(tags, versions, false)
 	}
-	if ref != "" && slices.Contains(tags, chart.Tag(ref)) {
+	if ref != "" && slices.Contains(tags, tagOf(ref)) {
 		return ref, nil
 	}
-	versions := chart.FromTags(tags)
-	n, err := chart.Pick(versions, ref)
+	versions := versionsOfTags(tags)
+	n, err := pickVersion(versions, ref)
 	if err != nil {
 		return "", err
 	}
@@ -268,7 +265,7 @@ func (f *Fetcher) unpacked(ctx context.Context, p parcel, get func(*parcel) ([]b
 	}
 	got := digest(packed)
 	if p.digest != "" && p.digest != got {
-		return store.Note{}, fault.Broken("the packed chart has another digest than its repository says")
+		return store.Note{}, broken("the packed chart has another digest than its repository says")
 	}
 	// Unpacked charts are large: few at a time.
 	select {
@@ -277,7 +274,7 @@ func (f *Fetcher) unpacked(ctx context.Context, p parcel, get func(*parcel) ([]b
 	case <-ctx.Done():
 		return store.Note{}, context.Cause(ctx)
 	}
-	files, version, err := chart.Unpack(packed, f.o.Charts)
+	files, version, err := unpack(packed, f.o.Charts)
 	if err != nil {
 		return store.Note{}, err
 	}

@@ -8,24 +8,22 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/render/remote"
-	"github.com/lintel-bot/lintel/render/remote/fetch/fault"
-	"github.com/lintel-bot/lintel/render/remote/fetch/git"
 	"github.com/lintel-bot/lintel/render/remote/fetch/policy"
 	"github.com/lintel-bot/lintel/render/remote/fetch/store"
 )
 
 const (
 	maxNested  = 5   // submodules of submodules
-	maxModules = 100 // all submodules of one want
+	maxModules = 100 // of one repository, and of all repositories of one want
 )
 
 // source is where git reads the repository of a job.
-func (f *Fetcher) source(j job) (git.Source, error) {
+func (f *Fetcher) source(j job) (gitSource, error) {
 	at, c, err := f.way(j.url)
 	if err != nil {
-		return git.Source{}, err
+		return gitSource{}, err
 	}
-	s := git.Source{URL: at, Unsure: j.ssh && j.token == "" && c == nil}
+	s := gitSource{URL: at, Unsure: j.ssh && j.token == "" && c == nil}
 	switch {
 	case f.o.UserGit && at == j.url && j.url.Scheme == "ssh":
 		s.Raw = j.want.URL // the user's insteadOf may stand for its beginning
@@ -43,7 +41,7 @@ func (f *Fetcher) getGit(ctx context.Context, j job) (store.Note, error) {
 	if err != nil {
 		return store.Note{}, err
 	}
-	at := git.Commit{ID: j.want.Ref}
+	at := gitCommit{ID: j.want.Ref}
 	if !j.fixed {
 		if at, err = f.git.Resolve(ctx, src, j.want.Ref); err != nil {
 			return store.Note{}, err
@@ -65,7 +63,7 @@ func (f *Fetcher) getGit(ctx context.Context, j job) (store.Note, error) {
 }
 
 // moved returns the commit that a tag was first seen at, empty where it still is.
-func (f *Fetcher) moved(j job, at git.Commit) (string, error) {
+func (f *Fetcher) moved(j job, at gitCommit) (string, error) {
 	key := store.Key("tag", j.scope, j.url.String(), at.Ref)
 	n, err := f.store.Note(key)
 	switch {
@@ -89,7 +87,7 @@ type walk struct {
 }
 
 // tree gets a commit's tree, submodules in place.
-func (w *walk) tree(ctx context.Context, j job, src git.Source, at git.Commit, nested int) (store.Note, error) {
+func (w *walk) tree(ctx context.Context, j job, src gitSource, at gitCommit, nested int) (store.Note, error) {
 	if j.token != "" {
 		w.private = append(w.private, j.url.String())
 	}
@@ -98,16 +96,16 @@ func (w *walk) tree(ctx context.Context, j job, src git.Source, at git.Commit, n
 		return n, err
 	}
 	if nested == 0 {
-		return n, fault.Unknown("its submodules have submodules, more than %d deep", maxNested)
+		return n, undecided("its submodules have submodules, more than %d deep", maxNested)
 	}
 	trees := map[string]string{}
 	var parts []string
 	for _, m := range modules {
 		if w.modules--; w.modules < 0 {
-			return n, fault.Unknown("it has more than %d submodules", maxModules)
+			return n, undecided("it has more than %d submodules", maxModules)
 		}
 		sub, err := w.submodule(ctx, j, m, nested-1)
-		if failure := fault.Of(err); failure != nil {
+		if failure := failureOf(err); failure != nil {
 			of := *failure
 			of.Message = "its submodule " + m.Path + " cannot be had: " + failure.Message
 			return n, &of
@@ -127,7 +125,7 @@ func (w *walk) tree(ctx context.Context, j job, src git.Source, at git.Commit, n
 }
 
 // submodule gets the tree of one submodule.
-func (w *walk) submodule(ctx context.Context, parent job, m git.Submodule, nested int) (string, error) {
+func (w *walk) submodule(ctx context.Context, parent job, m submodule, nested int) (string, error) {
 	above := *parent.url
 	if above.Scheme == "ssh" {
 		above.User = sshUser(parent.want.URL)
@@ -144,14 +142,14 @@ func (w *walk) submodule(ctx context.Context, parent job, m git.Submodule, neste
 		return "", err
 	}
 	if !j.fixed {
-		return "", fault.Unknown("it is at no commit that can be fetched")
+		return "", undecided("it is at no commit that can be fetched")
 	}
 	src, err := w.f.source(j)
 	if err != nil {
 		return "", err
 	}
 	w.hosts = append(w.hosts, policy.Bare(j.url))
-	n, err := w.tree(ctx, j, src, git.Commit{ID: m.Commit}, nested)
+	n, err := w.tree(ctx, j, src, gitCommit{ID: m.Commit}, nested)
 	return n.Tree, err
 }
 
@@ -181,7 +179,7 @@ func moduleURL(parent *url.URL, address string) (string, error) {
 		if rest, ok := strings.CutPrefix(address, "../"); ok {
 			n := strings.LastIndexByte(folder, '/')
 			if n < 0 {
-				return "", fault.Broken("its address in .gitmodules leads nowhere")
+				return "", broken("its address in .gitmodules leads nowhere")
 			}
 			address, folder = rest, folder[:n]
 		} else if rest, ok := strings.CutPrefix(address, "./"); ok {
@@ -195,7 +193,7 @@ func moduleURL(parent *url.URL, address string) (string, error) {
 }
 
 // plain gets a commit's tree as it is, from the store where that has it, and its submodules where they are wanted.
-func (w *walk) plain(ctx context.Context, j job, src git.Source, at git.Commit) (store.Note, []git.Submodule, error) {
+func (w *walk) plain(ctx context.Context, j job, src gitSource, at gitCommit) (store.Note, []submodule, error) {
 	s := w.f.store
 	key := store.Key("git", j.scope, j.url.String(), at.ID)
 	unlock, err := s.Lock(ctx, key)
@@ -215,7 +213,7 @@ func (w *walk) plain(ctx context.Context, j job, src git.Source, at git.Commit) 
 	if err != nil {
 		return store.Note{}, nil, err
 	}
-	var modules []git.Submodule
+	var modules []submodule
 	if n.Tree == "" || missing[n.Tree] {
 		got, err := w.f.git.Fetch(ctx, src, at, key)
 		if err != nil {

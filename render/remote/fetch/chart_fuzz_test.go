@@ -1,4 +1,4 @@
-package chart
+package fetch
 
 import (
 	"archive/tar"
@@ -7,8 +7,6 @@ import (
 	"path"
 	"strings"
 	"testing"
-
-	"github.com/lintel-bot/lintel/render/remote/fetch/fault"
 )
 
 // Whatever an index is, it is read or refused, and the cheap way reads what the whole parse reads.
@@ -27,9 +25,9 @@ func FuzzFind(f *testing.F) {
 		f.Add([]byte(seed), "a", "1.x")
 	}
 	f.Fuzz(func(t *testing.T, index []byte, name, ref string) {
-		v, err := Find(index, name, ref)
+		v, err := findVersion(index, name, ref)
 		if err != nil {
-			if fault.Of(err) == nil {
+			if failureOf(err) == nil {
 				t.Fatalf("an error that is no failure: %v", err)
 			}
 			return
@@ -54,11 +52,11 @@ func FuzzUnpack(f *testing.F) {
 		z := gzip.NewWriter(&packed)
 		_, _ = z.Write(archive)
 		_ = z.Close()
-		l := Limits{Packed: 1 << 20, Unpacked: 1 << 16, Files: 50}
+		l := ChartLimits{Packed: 1 << 20, Unpacked: 1 << 16, Files: 50}
 		for _, data := range [][]byte{packed.Bytes(), archive} {
-			files, _, err := Unpack(data, l)
+			files, _, err := unpack(data, l)
 			if err != nil {
-				if fault.Of(err) == nil {
+				if failureOf(err) == nil {
 					t.Fatalf("an error that is no failure: %v", err)
 				}
 				continue

@@ -1,15 +1,13 @@
-package chart
+package fetch
 
 import (
 	"bytes"
 	"slices"
-
-	"github.com/lintel-bot/lintel/render/remote/fetch/fault"
 )
 
 // cut returns the lines about each version of a chart.
-func cut(index []byte, name string) (items [][]byte, err error) {
-	c := cutter{name: name, at: -1}
+func cutIndex(index []byte, name string) (items [][]byte, err error) {
+	c := indexCutter{name: name, at: -1}
 	for len(index) > 0 && !c.done {
 		end := bytes.IndexByte(index, '\n') + 1
 		if end == 0 {
@@ -28,13 +26,13 @@ func cut(index []byte, name string) (items [][]byte, err error) {
 	case c.found == 0:
 		return nil, noChart(name)
 	case c.found > 1:
-		return nil, fault.Broken("the index of the chart repository has the chart %s twice", Quote(name))
+		return nil, broken("the index of the chart repository has the chart %s twice", quote(name))
 	}
 	return c.items, nil
 }
 
 // cutter looks at an index line by line.
-type cutter struct {
+type indexCutter struct {
 	name              string
 	seen, api, inside bool // "entries:" was there; "apiVersion:" was; we are below the former
 	at                int  // how far keys below entries are indented, -1: not known yet
@@ -45,7 +43,7 @@ type cutter struct {
 	done              bool
 }
 
-func (c *cutter) line(line []byte) error {
+func (c *indexCutter) line(line []byte) error {
 	text := bytes.TrimLeft(line, " ")
 	indent := len(line) - len(text)
 	text = bytes.TrimRight(text, " \t\r\n")
@@ -81,7 +79,7 @@ func (c *cutter) line(line []byte) error {
 }
 
 // top reads a line that is not indented.
-func (c *cutter) top(text []byte) error {
+func (c *indexCutter) top(text []byte) error {
 	if bytes.HasPrefix(text, []byte("---")) || bytes.HasPrefix(text, []byte("%")) {
 		c.done = c.seen
 		return nil
@@ -94,7 +92,7 @@ func (c *cutter) top(text []byte) error {
 	case string(key) == "apiVersion":
 		c.api = true
 	case string(key) == "entries":
-		if c.seen || !nothing(value) {
+		if c.seen || !hasNoValue(value) {
 			return errLayout
 		}
 		c.seen, c.inside = true, true
@@ -103,7 +101,7 @@ func (c *cutter) top(text []byte) error {
 }
 
 // key reads the name of a chart.
-func (c *cutter) key(text []byte) error {
+func (c *indexCutter) key(text []byte) error {
 	key, value, ok := bytes.Cut(text, []byte(":"))
 	if !ok || len(key) == 0 {
 		return errLayout
@@ -113,7 +111,7 @@ func (c *cutter) key(text []byte) error {
 		name = name[1 : len(name)-1]
 	}
 	if c.mine = name == c.name; c.mine {
-		if !nothing(value) {
+		if !hasNoValue(value) {
 			return errLayout
 		}
 		c.found++
@@ -122,12 +120,12 @@ func (c *cutter) key(text []byte) error {
 }
 
 // nothing reports whether there is no value on the line of a key.
-func nothing(value []byte) bool {
+func hasNoValue(value []byte) bool {
 	value = bytes.TrimSpace(value)
 	return len(value) == 0 || value[0] == '#'
 }
 
-func (c *cutter) add(line []byte) {
+func (c *indexCutter) add(line []byte) {
 	if n := len(c.items); c.mine && n > 0 {
 		c.items[n-1] = append(c.items[n-1], line...)
 	}

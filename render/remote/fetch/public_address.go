@@ -1,4 +1,4 @@
-package web
+package fetch
 
 import (
 	"net/netip"
@@ -26,14 +26,14 @@ func prefixes(texts ...string) []netip.Prefix {
 }
 
 // Public reports whether an address is one of the internet. An IPv4 address within an IPv6 one counts as itself.
-func Public(a netip.Addr) bool {
+func publicAddress(a netip.Addr) bool {
 	a = a.Unmap()
 	if !a.IsValid() || a.Zone() != "" {
 		return false
 	}
 	if nat64.Contains(a) {
 		b := a.As16()
-		return Public(netip.AddrFrom4([4]byte(b[12:])))
+		return publicAddress(netip.AddrFrom4([4]byte(b[12:])))
 	}
 	if a.Is6() && !globalV6.Contains(a) {
 		return false

@@ -1,4 +1,4 @@
-package web
+package fetch
 
 import (
 	"bytes"
@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"time"
-
-	"github.com/lintel-bot/lintel/render/remote/fetch/fault"
 )
 
 const (
@@ -19,21 +17,21 @@ const (
 )
 
 // Answer is what a GET came to.
-type Answer struct {
+type webAnswer struct {
 	Body       []byte
 	ETag       string
 	NotChanged bool // the ETag that was sent is still that of the content; there is no Body
 }
 
 // errAgain is a failure that another try may cure.
-type errAgain struct{ error }
+type retryable struct{ error }
 
 // Unwrap returns the failure.
-func (e errAgain) Unwrap() error { return e.error }
+func (e retryable) Unwrap() error { return e.error }
 
 // Get gets an address, at most max bytes of it. No answer, 429 and 5xx are tried again.
-func (t *Trip) Get(ctx context.Context, u *url.URL, etag string, max int64) (*Answer, error) {
-	var answer *Answer
+func (t *trip) Get(ctx context.Context, u *url.URL, etag string, max int64) (*webAnswer, error) {
+	var answer *webAnswer
 	err := t.client.Again(ctx, func() (err error) {
 		answer, err = t.get(ctx, u, etag, max)
 		return err
@@ -42,11 +40,11 @@ func (t *Trip) Get(ctx context.Context, u *url.URL, etag string, max int64) (*An
 }
 
 // Again calls do until it works, fails for good, or failed three times.
-func (c *Client) Again(ctx context.Context, do func() error) error {
+func (c *webClient) Again(ctx context.Context, do func() error) error {
 	pause := firstWait
 	for n := 1; ; n++ {
 		err := do()
-		var again errAgain
+		var again retryable
 		if !errors.As(err, &again) {
 			return err
 		}
@@ -60,47 +58,47 @@ func (c *Client) Again(ctx context.Context, do func() error) error {
 	}
 }
 
-func (t *Trip) get(ctx context.Context, u *url.URL, etag string, max int64) (*Answer, error) {
+func (t *trip) get(ctx context.Context, u *url.URL, etag string, max int64) (*webAnswer, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
-		return nil, fault.Unknown("the address is not one that can be fetched")
+		return nil, undecided("the address is not one that can be fetched")
 	}
 	if etag != "" {
 		r.Header.Set("If-None-Match", etag)
 	}
 	resp, err := t.HTTP().Do(r)
 	if err != nil {
-		return nil, Retry(ctx, err)
+		return nil, retry(ctx, err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode == http.StatusNotModified && etag != "" {
-		return &Answer{ETag: etag, NotChanged: true}, nil
+		return &webAnswer{ETag: etag, NotChanged: true}, nil
 	}
-	if err := Status(resp.StatusCode); err != nil {
+	if err := statusFailure(resp.StatusCode); err != nil {
 		return nil, err
 	}
-	body, err := Read(resp.Body, resp.ContentLength, max)
+	body, err := readBounded(resp.Body, resp.ContentLength, max)
 	if err == nil && ctx.Err() != nil {
 		err = ctx.Err() // a server that sees the end of the connection can end its answer as if it were whole
 	}
 	if err != nil {
-		return nil, Retry(ctx, err)
+		return nil, retry(ctx, err)
 	}
-	return &Answer{Body: body, ETag: resp.Header.Get("ETag")}, nil
+	return &webAnswer{Body: body, ETag: resp.Header.Get("ETag")}, nil
 }
 
 // Retry has a failure of the network tried again. What was refused here stays refused.
-func Retry(ctx context.Context, err error) error {
+func retry(ctx context.Context, err error) error {
 	var certificate *tls.CertificateVerificationError
-	if fault.Of(err) != nil || ctx.Err() != nil || errors.As(err, &certificate) {
-		return Failure(ctx, err)
+	if failureOf(err) != nil || ctx.Err() != nil || errors.As(err, &certificate) {
+		return webFailure(ctx, err)
 	}
-	return errAgain{Failure(ctx, err)}
+	return retryable{webFailure(ctx, err)}
 }
 
 // Read reads a body of at most max bytes; length is what was announced, -1 for nothing.
-func Read(r io.Reader, length, max int64) ([]byte, error) {
-	tooLarge := fault.Unknown("it is larger than %d MiB", max>>20)
+func readBounded(r io.Reader, length, max int64) ([]byte, error) {
+	tooLarge := undecided("it is larger than %d MiB", max>>20)
 	if length > max {
 		return nil, tooLarge
 	}
@@ -119,16 +117,16 @@ func Read(r io.Reader, length, max int64) ([]byte, error) {
 }
 
 // Status is the failure that a status stands for, nil for success.
-func Status(code int) error {
+func statusFailure(code int) error {
 	switch {
 	case code == http.StatusOK:
 		return nil
 	case code == http.StatusNotFound || code == http.StatusGone:
-		return fault.Broken("it does not exist (HTTP %d)", code)
+		return broken("it does not exist (HTTP %d)", code)
 	case code == http.StatusUnauthorized || code == http.StatusForbidden || code == http.StatusProxyAuthRequired:
-		return fault.Unknown("it needs credentials that are not there, or refuses them (HTTP %d)", code)
+		return undecided("it needs credentials that are not there, or refuses them (HTTP %d)", code)
 	case code == http.StatusTooManyRequests || code >= 500:
-		return errAgain{fault.Passing("its host has trouble (HTTP %d)", code)}
+		return retryable{transient("its host has trouble (HTTP %d)", code)}
 	}
-	return fault.Unknown("its host gave an answer that is of no use (HTTP %d)", code)
+	return undecided("its host gave an answer that is of no use (HTTP %d)", code)
 }

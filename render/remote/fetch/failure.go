@@ -1,6 +1,4 @@
-// Package fault makes the failures that a want can end in. Everything below package fetch returns those, the end of the
-// context, or an error of the store.
-package fault
+package fetch
 
 import (
 	"errors"
@@ -10,27 +8,27 @@ import (
 )
 
 // Broken is a failure of what was asked for: it does not exist, or is not what it has to be.
-func Broken(format string, args ...any) error {
+func broken(format string, args ...any) error {
 	return &remote.Failure{Message: fmt.Sprintf(format, args...), Broken: true}
 }
 
 // Unknown is a failure that says nothing about what was asked for: credentials, the allow-list, no answer, limits.
-func Unknown(format string, args ...any) error {
+func undecided(format string, args ...any) error {
 	return &remote.Failure{Message: fmt.Sprintf(format, args...)}
 }
 
 // Passing is a failure that may be over a while later: the source does not answer, or says that it has trouble.
-func Passing(format string, args ...any) error {
+func transient(format string, args ...any) error {
 	return &remote.Failure{Message: fmt.Sprintf(format, args...), Passing: true}
 }
 
 // Refused is a failure that is about who asks: what they may have.
-func Refused(format string, args ...any) error {
+func denied(format string, args ...any) error {
 	return &remote.Failure{Message: fmt.Sprintf(format, args...), Own: true}
 }
 
 // Of returns the failure in an error, nil where there is none.
-func Of(err error) *remote.Failure {
+func failureOf(err error) *remote.Failure {
 	var f *remote.Failure
 	if errors.As(err, &f) {
 		return f

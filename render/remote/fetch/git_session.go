@@ -1,4 +1,4 @@
-package git
+package fetch
 
 import (
 	"cmp"
@@ -8,27 +8,26 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lintel-bot/lintel/render/remote/fetch/fault"
 	"github.com/lintel-bot/lintel/render/remote/fetch/store"
 	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
 // session is one use of one repository.
-type session struct {
-	client  *Client
+type gitSession struct {
+	client  *gitClient
 	scratch *store.Scratch
-	gateway *gateway // nil: git goes its own way
+	gateway *gitGateway // nil: git goes its own way
 	address string
 	env     []string
 	options []string
 }
 
-func (c *Client) session(ctx context.Context, src Source) (*session, error) {
+func (c *gitClient) session(ctx context.Context, src gitSource) (*gitSession, error) {
 	scratch, err := c.Store.Scratch()
 	if err != nil {
 		return nil, err
 	}
-	s := &session{client: c, scratch: scratch}
+	s := &gitSession{client: c, scratch: scratch}
 	if c.User {
 		s.address = cmp.Or(src.Raw, src.URL.String())
 		s.env, s.options = c.userEnvironment(ctx), userOptions()
@@ -39,11 +38,11 @@ func (c *Client) session(ctx context.Context, src Source) (*session, error) {
 		return nil, err
 	}
 	s.address = s.gateway.address()
-	s.env = c.Store.Isolated(slices.Concat(careful, s.gateway.config())...)
+	s.env = c.Store.Isolated(slices.Concat(carefulOptions, s.gateway.config())...)
 	return s, nil
 }
 
-func (s *session) close() {
+func (s *gitSession) close() {
 	if s.gateway != nil {
 		s.gateway.close()
 	}
@@ -51,7 +50,7 @@ func (s *session) close() {
 }
 
 // hosts are further addresses that redirects led to; where git goes its own way nobody knows them.
-func (s *session) hosts() []string {
+func (s *gitSession) hosts() []string {
 	if s.gateway == nil {
 		return nil
 	}
@@ -60,16 +59,16 @@ func (s *session) hosts() []string {
 
 // careful is the configuration of every git that uses the network. Defects that old but honest histories have are
 // allowed; everything else that git-fsck finds refuses the fetch.
-var careful = append([]string{
+var carefulOptions = append([]string{
 	"http.lowSpeedLimit", "1000", "http.lowSpeedTime", "60", "transfer.fsckObjects", "true", "fetch.fsckObjects", "true",
 	"fetch.unpackLimit", "1", "fetch.writeCommitGraph", "false", "fetch.recurseSubmodules", "false",
 	"fetch.showForcedUpdates", "false", "gc.auto", "0", "maintenance.auto", "false", "core.hooksPath", os.DevNull,
 	"protocol.ext.allow", "never",
-}, ignored("zeroPaddedFilemode", "badTimezone", "badDate", "badDateOverflow", "badEmail", "badName", "missingEmail",
+}, ignoredChecks("zeroPaddedFilemode", "badTimezone", "badDate", "badDateOverflow", "badEmail", "badName", "missingEmail",
 	"missingNameBeforeEmail", "missingSpaceBeforeDate", "missingSpaceBeforeEmail", "multipleAuthors", "zeroPaddedDate",
 	"badFilemode")...)
 
-func ignored(checks ...string) (pairs []string) {
+func ignoredChecks(checks ...string) (pairs []string) {
 	for _, c := range checks {
 		pairs = append(pairs, "fetch.fsck."+c, "ignore")
 	}
@@ -78,22 +77,22 @@ func ignored(checks ...string) (pairs []string) {
 
 // userOptions are careful as arguments: the user's environment may configure git itself.
 func userOptions() (options []string) {
-	for i := 0; i+1 < len(careful); i += 2 {
-		options = append(options, "-c", careful[i]+"="+careful[i+1])
+	for i := 0; i+1 < len(carefulOptions); i += 2 {
+		options = append(options, "-c", carefulOptions[i]+"="+carefulOptions[i+1])
 	}
 	return options
 }
 
 // about are variables that say which repository git works on: those of a hook that runs this program.
-var about = []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY",
+var gitErrorLines = []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY",
 	"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_NAMESPACE", "GIT_COMMON_DIR", "GIT_PREFIX", "GIT_SHALLOW_FILE",
 	"GIT_SSH_COMMAND", "GIT_TERMINAL_PROMPT", "LC_ALL"}
 
 // userEnvironment is that of this process, with nobody to be asked.
-func (c *Client) userEnvironment(ctx context.Context) []string {
+func (c *gitClient) userEnvironment(ctx context.Context) []string {
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
-		return slices.Contains(about, name)
+		return slices.Contains(gitErrorLines, name)
 	})
 	env = append(env, "GIT_TERMINAL_PROMPT=0", "GCM_INTERACTIVE=never", "SSH_ASKPASS_REQUIRE=never", "LC_ALL=C",
 		"GIT_LFS_SKIP_SMUDGE=1")
@@ -111,7 +110,7 @@ func (c *Client) userEnvironment(ctx context.Context) []string {
 }
 
 // run runs git with the network. Its failures are those of the server where there is one.
-func (s *session) run(ctx context.Context, args ...string) ([]byte, error) {
+func (s *gitSession) run(ctx context.Context, args ...string) ([]byte, error) {
 	out, err := s.scratch.Run(ctx, gitcmd.Call{Options: s.options, Args: args, Env: s.env, Max: 64 << 20, Watch: s.small})
 	var failed *gitcmd.Error
 	switch {
@@ -122,28 +121,28 @@ func (s *session) run(ctx context.Context, args ...string) ([]byte, error) {
 	case s.gateway != nil && s.gateway.err() != nil:
 		return nil, s.gateway.err()
 	case errors.As(err, &failed) && failed.Err == nil:
-		return nil, &refused{failed.Code}
+		return nil, &refusedRequest{failed.Code}
 	}
 	return nil, err
 }
 
-func (s *session) small() error {
+func (s *gitSession) small() error {
 	if limit := s.client.maxBytes(); s.scratch.Size() > limit {
-		return fault.Unknown("the repository is larger than %d MiB", limit>>20)
+		return undecided("the repository is larger than %d MiB", limit>>20)
 	}
 	return nil
 }
 
 // refused is a git that failed though the server answered.
-type refused struct{ code int }
+type refusedRequest struct{ code int }
 
-func (*refused) Error() string { return "git could not fetch it" }
+func (*refusedRequest) Error() string { return "git could not fetch it" }
 
 // had makes a failure of a refusal.
-func had(err error, format string, args ...any) error {
-	var r *refused
+func gitFailure(err error, format string, args ...any) error {
+	var r *refusedRequest
 	if errors.As(err, &r) {
-		return fault.Unknown(format, args...)
+		return undecided(format, args...)
 	}
 	return err
 }

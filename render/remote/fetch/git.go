@@ -1,6 +1,4 @@
-// Package git gets the files of git repositories at one revision: with the native git, into a repository of its own
-// that is moved into the store when it is whole.
-package git
+package fetch
 
 import (
 	"cmp"
@@ -13,27 +11,24 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/render/remote"
-	"github.com/lintel-bot/lintel/render/remote/fetch/chart"
-	"github.com/lintel-bot/lintel/render/remote/fetch/fault"
 	"github.com/lintel-bot/lintel/render/remote/fetch/store"
-	"github.com/lintel-bot/lintel/render/remote/fetch/web"
 	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
 // Client fetches repositories. It is safe for concurrent use.
-type Client struct {
+type gitClient struct {
 	Store *store.Store
-	Web   *web.Client
+	Web   *webClient
 	// User has git run with the configuration of whoever runs this program: address rewriting, credential helpers,
 	// proxies, ssh. Git then dials itself, and no address is checked.
 	User bool
 	Max  int64 // bytes of one fetch; 0: 1 GiB
 }
 
-func (c *Client) maxBytes() int64 { return cmp.Or(c.Max, 1<<30) }
+func (c *gitClient) maxBytes() int64 { return cmp.Or(c.Max, 1<<30) }
 
 // Source is one repository.
-type Source struct {
+type gitSource struct {
 	URL           *url.URL // canonical
 	Raw           string   // the address as it was written, for a git of the user's; empty: URL
 	Authorization string   // the header, empty: none
@@ -42,7 +37,7 @@ type Source struct {
 }
 
 // Commit is what a reference stands for.
-type Commit struct {
+type gitCommit struct {
 	ID  string
 	Ref string // its full name, "HEAD" for the default branch
 	Tag bool
@@ -53,7 +48,7 @@ type Commit struct {
 var commitID = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
 // IsCommit reports whether a reference is the whole id of a commit, which never stands for anything else.
-func IsCommit(ref string) bool { return commitID.MatchString(ref) }
+func isCommit(ref string) bool { return commitID.MatchString(ref) }
 
 // safeRef keeps names out that git-check-ref-format(1) refuses, or that would be an option or a pattern.
 func safeRef(name string) bool {
@@ -69,12 +64,12 @@ func safeRef(name string) bool {
 
 // Resolve asks what a reference stands for now: "" the default branch, a tag before a branch of the same name, the
 // newest tag in a range of versions.
-func (c *Client) Resolve(ctx context.Context, src Source, ref string) (Commit, error) {
+func (c *gitClient) Resolve(ctx context.Context, src gitSource, ref string) (gitCommit, error) {
 	versions, whole := strings.CutPrefix(ref, remote.Versions)
 	versions, short := strings.CutPrefix(versions, remote.ShortVersions)
 	ranged := whole || short
 	if ref != "" && !ranged && !safeRef(ref) {
-		return Commit{}, fault.Broken("the revision is not one that git can have")
+		return gitCommit{}, broken("the revision is not one that git can have")
 	}
 	names := []string{"HEAD"}
 	switch {
@@ -87,7 +82,7 @@ func (c *Client) Resolve(ctx context.Context, src Source, ref string) (Commit, e
 	}
 	s, err := c.session(ctx, src)
 	if err != nil {
-		return Commit{}, err
+		return gitCommit{}, err
 	}
 	defer s.close()
 	args := []string{"ls-remote", "--quiet", "--end-of-options", s.address}
@@ -99,11 +94,11 @@ func (c *Client) Resolve(ctx context.Context, src Source, ref string) (Commit, e
 	}
 	out, err := s.run(ctx, args...)
 	if err != nil {
-		return Commit{}, had(err, "git could not read the references of the repository")
+		return gitCommit{}, gitFailure(err, "git could not read the references of the repository")
 	}
 	there := map[string]string{}
 	for line := range strings.Lines(string(out)) {
-		if id, name, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && IsCommit(id) {
+		if id, name, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && isCommit(id) {
 			there[name] = id
 		}
 	}
@@ -114,32 +109,32 @@ func (c *Client) Resolve(ctx context.Context, src Source, ref string) (Commit, e
 				tags = append(tags, tag)
 			}
 		}
-		tag, err := chart.NewestTag(tags, versions, short)
+		tag, err := newestTag(tags, versions, short)
 		if err != nil {
-			return Commit{}, err
+			return gitCommit{}, err
 		}
 		names = []string{"refs/tags/" + tag}
 	}
 	for _, n := range names {
 		if id := cmp.Or(there[n+"^{}"], there[n]); id != "" {
-			return Commit{ID: id, Ref: n, Tag: strings.HasPrefix(n, "refs/tags/"), Hosts: s.hosts()}, nil
+			return gitCommit{ID: id, Ref: n, Tag: strings.HasPrefix(n, "refs/tags/"), Hosts: s.hosts()}, nil
 		}
 	}
 	if ref == "" {
-		return Commit{}, fault.Broken("the repository has no default branch")
+		return gitCommit{}, broken("the repository has no default branch")
 	}
-	return Commit{}, fault.Broken("the repository has no branch or tag of that name")
+	return gitCommit{}, broken("the repository has no branch or tag of that name")
 }
 
 // Fetched is a tree that the store has.
-type Fetched struct {
+type gitFetched struct {
 	Tree  string
 	Bytes int64    // that came
 	Hosts []string // as Commit has them
 }
 
 // Fetch gets the tree of a commit into the store, where key holds it. Submodules are left as they are.
-func (c *Client) Fetch(ctx context.Context, src Source, at Commit, key string) (*Fetched, error) {
+func (c *gitClient) Fetch(ctx context.Context, src gitSource, at gitCommit, key string) (*gitFetched, error) {
 	s, err := c.session(ctx, src)
 	if err != nil {
 		return nil, err
@@ -148,17 +143,17 @@ func (c *Client) Fetch(ctx context.Context, src Source, at Commit, key string) (
 	if err := s.fetch(ctx, at); err != nil {
 		return nil, err
 	}
-	out, err := local(ctx, s.scratch, "rev-parse", "--verify", "--quiet", "--end-of-options", at.ID+"^{commit}^{tree}")
+	out, err := localGit(ctx, s.scratch, "rev-parse", "--verify", "--quiet", "--end-of-options", at.ID+"^{commit}^{tree}")
 	if err != nil {
-		return nil, had(err, "what the repository has there is not a commit")
+		return nil, gitFailure(err, "what the repository has there is not a commit")
 	}
-	f := &Fetched{Tree: strings.TrimSpace(string(out)), Bytes: s.scratch.Size(), Hosts: s.hosts()}
+	f := &gitFetched{Tree: strings.TrimSpace(string(out)), Bytes: s.scratch.Size(), Hosts: s.hosts()}
 	return f, s.scratch.Keep(ctx, key, f.Tree)
 }
 
 // fetch gets one commit: by its id, or by the reference that it was found by, or with all that the server has, since
 // not every server gives out any commit.
-func (s *session) fetch(ctx context.Context, at Commit) error {
+func (s *gitSession) fetch(ctx context.Context, at gitCommit) error {
 	tries := [][]string{{"--depth=1", "--", at.ID + ":refs/heads/wanted"}}
 	if at.Ref != "" {
 		tries = append(tries, []string{"--depth=1", "--", "+" + at.Ref + ":refs/heads/wanted"})
@@ -183,7 +178,7 @@ func (s *session) fetch(ctx context.Context, at Commit) error {
 	}
 	there, err := s.try(ctx, at, "--", everyHead, everyTag)
 	if err == nil && !there {
-		err = fault.Unknown("git does not accept what the repository has there")
+		err = undecided("git does not accept what the repository has there")
 	}
 	return err
 }
@@ -194,17 +189,17 @@ const (
 )
 
 // try runs one fetch and reports whether the commit is there then. What is before "--" are options.
-func (s *session) try(ctx context.Context, at Commit, what ...string) (bool, error) {
+func (s *gitSession) try(ctx context.Context, at gitCommit, what ...string) (bool, error) {
 	args := []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance",
 		"--no-recurse-submodules", "--force"}
 	split := slices.Index(what, "--")
 	args = append(append(args, what[:split]...), "--end-of-options", s.address)
 	_, err := s.run(ctx, append(args, what[split+1:]...)...)
-	var r *refused
+	var r *refusedRequest
 	if err != nil && !errors.As(err, &r) {
 		return false, err
 	}
-	_, err = local(ctx, s.scratch, "cat-file", "-e", at.ID+"^{commit}")
+	_, err = localGit(ctx, s.scratch, "cat-file", "-e", at.ID+"^{commit}")
 	if errors.As(err, &r) {
 		return false, nil
 	}
@@ -212,26 +207,26 @@ func (s *session) try(ctx context.Context, at Commit, what ...string) (bool, err
 }
 
 // whyNot tells a commit that is not there from a repository that cannot be read: it has references that came.
-func (s *session) whyNot(ctx context.Context) error {
+func (s *gitSession) whyNot(ctx context.Context) error {
 	theirs, err := s.run(ctx, "ls-remote", "--quiet", "--refs", "--heads", "--end-of-options", s.address)
 	if err != nil {
-		return had(err, "git could not read the repository")
+		return gitFailure(err, "git could not read the repository")
 	}
 	for line := range strings.Lines(string(theirs)) {
 		id, _, _ := strings.Cut(line, "\t")
-		if _, err := local(ctx, s.scratch, "cat-file", "-e", id+"^{commit}"); err != nil {
-			return had(err, "git does not accept what the repository has")
+		if _, err := localGit(ctx, s.scratch, "cat-file", "-e", id+"^{commit}"); err != nil {
+			return gitFailure(err, "git does not accept what the repository has")
 		}
 	}
-	return fault.Broken("the repository has no such commit")
+	return broken("the repository has no such commit")
 }
 
 // local runs git without the network.
-func local(ctx context.Context, s *store.Scratch, args ...string) ([]byte, error) {
+func localGit(ctx context.Context, s *store.Scratch, args ...string) ([]byte, error) {
 	out, err := s.Run(ctx, gitcmd.Call{Args: args, Max: 256 << 20})
 	var failed *gitcmd.Error
 	if errors.As(err, &failed) && failed.Err == nil {
-		return nil, &refused{failed.Code}
+		return nil, &refusedRequest{failed.Code}
 	}
 	return out, err
 }

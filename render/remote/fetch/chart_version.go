@@ -1,4 +1,4 @@
-package chart
+package fetch
 
 import (
 	"regexp"
@@ -7,14 +7,12 @@ import (
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
-
-	"github.com/lintel-bot/lintel/render/remote/fetch/fault"
 )
 
-var exact = regexp.MustCompile(`^v?[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.+_-]+)?$`)
+var exactForm = regexp.MustCompile(`^v?[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.+_-]+)?$`)
 
 // Exact reports whether a reference is one version and no range: what it comes to does not change.
-func Exact(ref string) bool { return exact.MatchString(ref) }
+func exactVersion(ref string) bool { return exactForm.MatchString(ref) }
 
 func parses(version string) bool {
 	_, err := semver.NewVersion(version)
@@ -49,10 +47,10 @@ func (c byVersion[T]) Swap(i, j int) {
 
 // Pick returns which of the versions, newest first, Helm takes for a reference: the one of exactly that text, else the
 // first in the range. No reference takes the newest that is no prerelease.
-func Pick(versions []string, ref string) (int, error) {
+func pickVersion(versions []string, ref string) (int, error) {
 	constraint, err := semver.NewConstraint(orAny(ref))
 	if err != nil {
-		return 0, fault.Broken("%s is neither a version nor a range of versions", Quote(ref))
+		return 0, broken("%s is neither a version nor a range of versions", quote(ref))
 	}
 	if ref != "" {
 		if n := slices.Index(versions, ref); n >= 0 {
@@ -65,9 +63,9 @@ func Pick(versions []string, ref string) (int, error) {
 		}
 	}
 	if ref == "" {
-		return 0, fault.Broken("there is no version of the chart that is no prerelease")
+		return 0, broken("there is no version of the chart that is no prerelease")
 	}
-	return 0, fault.Broken("there is no version of the chart that %s fits", Quote(ref))
+	return 0, broken("there is no version of the chart that %s fits", quote(ref))
 }
 
 func orAny(ref string) string {
@@ -79,7 +77,7 @@ func orAny(ref string) string {
 
 // FromTags returns the versions that tags of a registry stand for, newest first: a tag has "_" for "+". Tags that are
 // no whole versions are left out, as Helm does.
-func FromTags(tags []string) []string {
+func versionsOfTags(tags []string) []string {
 	var versions []string
 	for _, tag := range tags {
 		if v, err := semver.StrictNewVersion(strings.ReplaceAll(tag, "_", "+")); err == nil {
@@ -92,10 +90,10 @@ func FromTags(tags []string) []string {
 
 // NewestTag returns the tag with the newest version in a range. A "v" may stand before a version; short says that one of
 // fewer than three numbers counts, too.
-func NewestTag(tags []string, ref string, short bool) (string, error) {
+func newestTag(tags []string, ref string, short bool) (string, error) {
 	constraint, err := semver.NewConstraint(ref)
 	if err != nil {
-		return "", fault.Broken("%s is not a range of versions", Quote(ref))
+		return "", broken("%s is not a range of versions", quote(ref))
 	}
 	newest, found := -1, (*semver.Version)(nil)
 	for n, tag := range tags {
@@ -108,10 +106,10 @@ func NewestTag(tags []string, ref string, short bool) (string, error) {
 		}
 	}
 	if newest < 0 {
-		return "", fault.Broken("no tag is a version that %s fits", Quote(ref))
+		return "", broken("no tag is a version that %s fits", quote(ref))
 	}
 	return tags[newest], nil
 }
 
 // Tag returns the tag that stands for a version.
-func Tag(version string) string { return strings.ReplaceAll(version, "+", "_") }
+func tagOf(version string) string { return strings.ReplaceAll(version, "+", "_") }

@@ -1,4 +1,4 @@
-package chart
+package fetch
 
 import (
 	"fmt"
@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
-
-	"github.com/lintel-bot/lintel/render/remote/fetch/fault"
 )
 
 func TestFind(t *testing.T) {
@@ -35,14 +33,14 @@ func TestFind(t *testing.T) {
 			{"a", "", "1.1.0", "a-2.tgz"}, {"a", "1.0.0", "1.0.0", "a-1.tgz"}, {"a", "~1.0", "1.0.0", "a-1.tgz"},
 			{"b", "2", "v2.0.0", "b.tgz"}, {"b", "v2.0.0", "v2.0.0", "b.tgz"}, {"b", "2.0.0", "v2.0.0", "b.tgz"},
 		} {
-			v, err := Find([]byte(index), c.name, c.ref)
+			v, err := findVersion([]byte(index), c.name, c.ref)
 			if err != nil || v.Version != c.version || v.URL != c.url ||
 				(c.version == "1.0.0") != (v.Digest == "sha256:"+digest) {
 				t.Errorf("%s: %s %q: %+v, %v", form, c.name, c.ref, v, err)
 			}
 		}
 		for _, c := range [][2]string{{"absent", ""}, {"a", "3.x"}, {"a", "none"}, {"a", "6.0.0"}, {"entries", ""}} {
-			if v, err := Find([]byte(index), c[0], c[1]); err == nil || !fault.Of(err).Broken {
+			if v, err := findVersion([]byte(index), c[0], c[1]); err == nil || !failureOf(err).Broken {
 				t.Errorf("%s: %v: %+v, %v", form, c, v, err)
 			}
 		}
@@ -71,8 +69,8 @@ func TestNoIndex(t *testing.T) {
 		"deep":     {"apiVersion: v1\nentries:\n  a:\n  - " + strings.Repeat("[", 100_000) + "\n", true},
 		"bad json": {`{"apiVersion":"v1","entries":{"a":`, true},
 	} {
-		v, err := Find([]byte(c.index), "a", "")
-		if f := fault.Of(err); f == nil || f.Broken != c.broken {
+		v, err := findVersion([]byte(c.index), "a", "")
+		if f := failureOf(err); f == nil || f.Broken != c.broken {
 			t.Errorf("%s: %+v, %v", name, v, err)
 		}
 	}
@@ -94,7 +92,7 @@ func BenchmarkFind(b *testing.B) {
 	b.SetBytes(int64(len(index)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Find(index, "chart100", "1.0.x"); err != nil {
+		if _, err := findVersion(index, "chart100", "1.0.x"); err != nil {
 			b.Fatal(err)
 		}
 	}

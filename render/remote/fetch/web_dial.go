@@ -1,4 +1,4 @@
-package web
+package fetch
 
 import (
 	"context"
@@ -6,8 +6,6 @@ import (
 	"net"
 	"net/netip"
 	"time"
-
-	"github.com/lintel-bot/lintel/render/remote/fetch/fault"
 )
 
 const (
@@ -26,10 +24,10 @@ func resolve(ctx context.Context, host string) ([]netip.Addr, error) {
 }
 
 // dial resolves a host once and connects to what was checked: an answer of DNS that changes in between is of no use.
-func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, error) {
+func (c *webClient) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, fault.Unknown("the address has no valid port")
+		return nil, undecided("the address has no valid port")
 	}
 	addresses, err := c.lookup(ctx, host)
 	if err != nil {
@@ -55,7 +53,7 @@ func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, e
 	return nil, err
 }
 
-func (c *Client) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
+func (c *webClient) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{a}, nil
 	}
@@ -63,17 +61,17 @@ func (c *Client) lookup(ctx context.Context, host string) ([]netip.Addr, error) 
 	var unknown *net.DNSError
 	switch {
 	case errors.As(err, &unknown) && unknown.IsNotFound, err == nil && len(addresses) == 0:
-		return nil, fault.Unknown("the name of its host is not known")
+		return nil, undecided("the name of its host is not known")
 	case err != nil:
 		return nil, err
 	}
 	return addresses, nil
 }
 
-func (c *Client) mayDial(a netip.Addr) bool {
-	return Public(a) || c.policy.Private(a.Unmap()) || c.policy.Private(a)
+func (c *webClient) mayDial(a netip.Addr) bool {
+	return publicAddress(a) || c.policy.Private(a.Unmap()) || c.policy.Private(a)
 }
 
 func notPublic() error {
-	return fault.Unknown("its host has no public address, and the operator's list of private ones does not have it")
+	return undecided("its host has no public address, and the operator's list of private ones does not have it")
 }
