@@ -185,7 +185,7 @@ func (s *readers) start() string {
 	}
 	s.control(http.MethodPost, "/apps", fields{"name": "Lintel", "owner": "octo-org",
 		"hook_url": "http://127.0.0.1:9/webhook", "hook_active": false,
-		"callback_urls": []string{s.url + access.CallbackPath},
+		"callback_urls": []string{s.url + github.CallbackPath},
 		"permissions":   fields{"metadata": "read", "contents": "read"}, "events": []string{}}, &app)
 	s.control(http.MethodPut, "/orgs/octo-org", fields{"members": []string{"alice", "bob"}, "owners": []string{"olga"},
 		"default_repository_permission": "read"}, nil)

@@ -36,8 +36,6 @@ import (
 const (
 	homePath  = "/auth/"
 	loginPath = "/auth/login"
-	// CallbackPath is below the public address, and registered at GitHub as where people come back to.
-	CallbackPath = "/auth/callback"
 	// SignOutPath takes the empty form of a button.
 	SignOutPath = "/auth/sign-out"
 	// DefaultTTL is how long GitHub's word on who may see what is remembered.
@@ -143,7 +141,7 @@ func (a *Access) Routes(mux *http.ServeMux) {
 	for _, base := range slices.Compact([]string{"", a.base}) {
 		mux.HandleFunc("GET "+base+homePath+"{$}", a.home)
 		mux.HandleFunc("GET "+base+loginPath, a.login)
-		mux.HandleFunc("GET "+base+CallbackPath, a.callback)
+		mux.HandleFunc("GET "+base+github.CallbackPath, a.callback)
 		mux.HandleFunc("POST "+base+SignOutPath, a.signOut)
 	}
 }

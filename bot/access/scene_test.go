@@ -96,7 +96,7 @@ func newScene(t *testing.T, change func(*Config)) *scene {
 	}))
 	t.Cleanup(server.Close)
 	s.url = server.URL
-	s.hub.SetCallbackURLs(s.url + CallbackPath)
+	s.hub.SetCallbackURLs(s.url + github.CallbackPath)
 	s.open()
 	t.Cleanup(func() { s.jobs.Close() })
 	s.access, s.pages = s.serve(change)

@@ -189,16 +189,6 @@ func (a *Client) installed(id int64) *installation {
 
 func (a *Client) of(repo Repo) *gh.Client { return a.installed(repo.Installation).client }
 
-// Budget is what GitHub said about the hourly rate limit of an installation in its latest answer, and what is left of
-// its limits that no answer tells of.
-type Budget struct {
-	Limit     int
-	Remaining int
-	Reset     time.Time     // by GitHub's clock
-	CheckRuns int           // that this process may still create within the hour
-	Wait      time.Duration // until a check may begin; zero: at once
-}
-
 // Budget returns the rate window of an installation as of its latest answer; false before the first one. One whose
 // window has ended since has its whole limit.
 func (a *Client) Budget(installation int64) (Budget, bool) {

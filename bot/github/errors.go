@@ -15,44 +15,6 @@ import (
 	gh "github.com/google/go-github/v62/github"
 )
 
-// RetryLater is the answer while GitHub asks us to wait (rate limits) or cannot serve: the job is to be
-// put back until then, not slept on.
-type RetryLater struct {
-	After  time.Duration
-	Reason string
-	Err    error
-}
-
-func (e *RetryLater) Error() string {
-	return fmt.Sprintf("github asks to wait %s: %s", e.After.Round(time.Second), e.Reason)
-}
-func (e *RetryLater) Unwrap() error { return e.Err }
-
-// Gone means that the thing asked for does not exist (any more) or the App has no access to it: trying
-// again does not help.
-type Gone struct {
-	What string
-	Err  error
-}
-
-func (e *Gone) Error() string { return e.What + " is not there or the App has no access to it" }
-func (e *Gone) Unwrap() error { return e.Err }
-
-// IsGone reports whether an error is a *Gone.
-func IsGone(err error) bool {
-	var gone *Gone
-	return errors.As(err, &gone)
-}
-
-// TooMany is returned in place of a list that is longer than anything a check can work with. A list is
-// never cut silently, because what is missing could be the one entry that matters.
-type TooMany struct {
-	What  string
-	Limit int
-}
-
-func (e *TooMany) Error() string { return fmt.Sprintf("%s: more than %d", e.What, e.Limit) }
-
 // refused is an answer with a status that neither waiting nor another address explains.
 type refused struct {
 	what    string

@@ -9,12 +9,6 @@ import (
 	gh "github.com/google/go-github/v62/github"
 )
 
-// Present is a repository as GitHub has it now.
-type Present struct {
-	Repo         // with its owner and name of today
-	Private bool // not everybody may read it; so is an internal one
-}
-
 // Present finds a repository by its id, also where it was renamed or moved, and where another one has its old name by
 // now. A *Gone means that it does not exist, that the installation does not (any more), or does not have it.
 func (a *Client) Present(ctx context.Context, repo Repo) (*Present, error) {

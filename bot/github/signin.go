@@ -18,11 +18,8 @@ import (
 	"time"
 )
 
-// Account is a person's account. The login can change, the id stays.
-type Account struct {
-	ID    int64  `json:"id"`
-	Login string `json:"login"`
-}
+// CallbackPath is where GitHub sends people back to after a sign-in, below the public address; it is registered there.
+const CallbackPath = "/auth/callback"
 
 // SignInConfig is what NewSignIn needs. ClientID and ClientSecret are the App's.
 type SignInConfig struct {

@@ -1,10 +1,9 @@
 package setup
 
 import (
+	"github.com/lintel-bot/lintel/bot/github"
 	"maps"
 	"slices"
-
-	"github.com/lintel-bot/lintel/bot/access"
 )
 
 // Manifest describes the App to GitHub
@@ -38,7 +37,7 @@ func NewManifest(address string) Manifest {
 		Description:  "Checks pull requests of GitOps repositories against your cluster's policies before they merge.",
 		Hook:         Hook{URL: address + "/webhook", Active: true},
 		RedirectURL:  address + callbackPath,
-		CallbackURLs: []string{address + access.CallbackPath},
+		CallbackURLs: []string{address + github.CallbackPath},
 		Permissions: map[string]string{
 			"checks":        "write",
 			"contents":      "read",

@@ -44,10 +44,10 @@ func (o *offerPage) Host() string {
 	return strings.TrimPrefix(strings.TrimPrefix(origin(o.Action), "https://"), "http://")
 }
 
-//go:embed page.css
+//go:embed setup.css
 var style string
 
-//go:embed page.html
+//go:embed setup.html
 var markup string
 
 var pages = template.Must(template.New("page").Funcs(template.FuncMap{
