@@ -30,6 +30,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/github"
 )
 
@@ -46,15 +47,15 @@ const (
 
 // Hub is GitHub, asked with the token of an installation; *github.Client is one.
 type Hub interface {
-	Present(ctx context.Context, repo github.Repo) (*github.Present, error)
-	MayRead(ctx context.Context, repo github.Repo, account github.Account) (bool, error)
-	Budget(installation int64) (github.Budget, bool)
+	Present(ctx context.Context, repo forge.Repo) (*forge.Present, error)
+	MayRead(ctx context.Context, repo forge.Repo, account forge.Account) (bool, error)
+	Budget(installation int64) (forge.Budget, bool)
 }
 
 // Provider is GitHub's sign-in for people; *github.SignIn is one.
 type Provider interface {
 	AuthorizeURL(redirect, state, challenge string, choose bool) string
-	Exchange(ctx context.Context, code, verifier, redirect string) (github.Account, error)
+	Exchange(ctx context.Context, code, verifier, redirect string) (forge.Account, error)
 	Key(purpose string) [32]byte
 }
 

@@ -19,7 +19,7 @@ var ErrPaused = errors.New("the store of results failed a moment ago")
 
 // Keeper stores the results that have a page which their readers can open, and knows its address. It is safe for
 // concurrent use.
-type Keeper struct {
+type Recorder struct {
 	// Room says why there is no room for results, which share a disk with the jobs. Nil: there always is.
 	Room func() error
 
@@ -34,20 +34,20 @@ type Keeper struct {
 
 // NewKeeper makes a keeper of pages below a public address. Those of private repositories have readers only where
 // somebody can find out who they are: where private is true. A nil now is time.Now.
-func NewKeeper(store *Store, publicURL string, private bool, now func() time.Time) *Keeper {
+func NewRecorder(store *Store, publicURL string, private bool, now func() time.Time) *Recorder {
 	if now == nil {
 		now = time.Now
 	}
-	return &Keeper{store: store, publicURL: publicURL, private: private, now: now}
+	return &Recorder{store: store, publicURL: publicURL, private: private, now: now}
 }
 
 // Wants reports whether results of a repository have a page that somebody can open.
-func (k *Keeper) Wants(private bool) bool { return k.private || !private }
+func (k *Recorder) Records(private bool) bool { return k.private || !private }
 
 // Keep stores a result and returns the absolute address of its page; "" if nobody could open it, which is not stored
 // then. It takes at most five seconds, and no time for a minute after it failed.
-func (k *Keeper) Keep(ctx context.Context, r *Stored) (address string, err error) {
-	if !k.Wants(r.Repository.Private) {
+func (k *Recorder) Record(ctx context.Context, r *Stored) (address string, err error) {
+	if !k.Records(r.Repository.Private) {
 		return "", nil
 	}
 	if k.paused() {
@@ -71,15 +71,15 @@ func (k *Keeper) Keep(ctx context.Context, r *Stored) (address string, err error
 }
 
 // Overview is the absolute address of the page of a repository; "" if nobody could open it.
-func (k *Keeper) Overview(r Repository) string {
-	if !k.Wants(r.Private) {
+func (k *Recorder) Overview(r Repository) string {
+	if !k.Records(r.Private) {
 		return ""
 	}
 	return k.publicURL + RepositoryPath(r)
 }
 
 // Published remembers the check run that shows a result.
-func (k *Keeper) Published(ctx context.Context, r *Stored, checkRun int64) error {
+func (k *Recorder) Published(ctx context.Context, r *Stored, checkRun int64) error {
 	if k.paused() {
 		return ErrPaused
 	}
@@ -88,13 +88,13 @@ func (k *Keeper) Published(ctx context.Context, r *Stored, checkRun int64) error
 	return k.store.Published(ctx, r.Repository.ID, r.Head, r.ID, checkRun)
 }
 
-func (k *Keeper) paused() bool {
+func (k *Recorder) paused() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.now().Before(k.after)
 }
 
-func (k *Keeper) pause() {
+func (k *Recorder) pause() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.after = k.now().Add(storePause)

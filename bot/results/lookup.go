@@ -7,7 +7,7 @@ import (
 )
 
 // looked is what the store said: a T of lookup, or nil where there is none.
-type looked struct{ value any }
+type lookupResult struct{ value any }
 
 // The sizes of what is kept, about; more than it is rather than less.
 const (
@@ -15,7 +15,7 @@ const (
 	pointSize = 64
 )
 
-func (l looked) size() int64 {
+func (l lookupResult) size() int64 {
 	switch v := l.value.(type) {
 	case []*Summary:
 		n := int64(baseSize)
@@ -23,7 +23,7 @@ func (l looked) size() int64 {
 			n += s.size()
 		}
 		return n
-	case []*Outlook:
+	case []*PreviewResult:
 		return int64(baseSize * (1 + len(v)))
 	case []Meta:
 		return int64(baseSize * (1 + len(v)))
@@ -41,14 +41,14 @@ func (s *Summary) size() int64 {
 }
 
 // lookup asks the store, or remembers what it said a moment ago; ErrNone is remembered, too.
-func lookup[T any](ctx context.Context, h *Handler, key string, life time.Duration,
+func cachedLookup[T any](ctx context.Context, h *Handler, key string, life time.Duration,
 	ask func(context.Context) (T, error)) (T, error) {
-	got, err := h.looks.get(ctx, key, life, func(ctx context.Context) (looked, error) {
+	got, err := h.looks.get(ctx, key, life, func(ctx context.Context) (lookupResult, error) {
 		value, err := ask(ctx)
 		if errors.Is(err, ErrNone) {
-			return looked{}, nil
+			return lookupResult{}, nil
 		}
-		return looked{value}, err
+		return lookupResult{value}, err
 	})
 	value, ok := got.value.(T)
 	if err == nil && !ok {

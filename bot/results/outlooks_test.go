@@ -12,7 +12,7 @@ import (
 func (h *house) outlookOn(t *testing.T, n int, id int64, name, external string) string {
 	t.Helper()
 	r := resultOf(external, headB, clock.Add(time.Duration(n)*time.Minute))
-	r.Pull, r.Of, r.Title = nil, &Pulled{shop(), n}, external
+	r.Pull, r.Of, r.Title = nil, &PreviewOf{shop(), n}, external
 	r.Repository = Repository{ID: id, Installation: 7, Owner: "Octo-Org", Name: name, Private: h.guard.seen[id] == Private}
 	put(t, h.store, r)
 	return r.Path()
@@ -58,14 +58,14 @@ func TestOutlooks(t *testing.T) {
 		if err := h.store.drop(t.Context(), summary); err != nil {
 			t.Fatal(err)
 		}
-		left, err := h.store.Outlooks(t.Context(), 11)
+		left, err := h.store.Previews(t.Context(), 11)
 		if want := map[int64]int{21: 2, 11: 0}[id]; err != nil || len(left) != want {
 			t.Errorf("%d are left without %d, want %d: %v", len(left), id, want, err)
 		}
 	}
 	h.index.values["outlook.11.x.y"] = []byte("{}")
 	h.index.values[fmt.Sprintf("outlook.11.%d.23", 7)] = []byte("not JSON")
-	if list, err := h.store.Outlooks(t.Context(), 11); err != nil || len(list) != 0 {
+	if list, err := h.store.Previews(t.Context(), 11); err != nil || len(list) != 0 {
 		t.Errorf("%v, %v", list, err)
 	}
 }

@@ -13,7 +13,7 @@ var errBusy = errors.New("too many pages are made at this moment")
 
 // shelf keeps values that are expensive to make, those used last, up to a number of bytes. One key is made by one
 // goroutine at a time, which the others wait for.
-type shelf[T any] struct {
+type pageCache[T any] struct {
 	limit  int64
 	size   func(T) int64
 	places chan struct{} // for those who make something
@@ -40,15 +40,15 @@ type attempt[T any] struct {
 	err   error
 }
 
-func newShelf[T any](limit int64, places, waiting int, wait time.Duration, now func() time.Time,
-	size func(T) int64) *shelf[T] {
-	return &shelf[T]{limit: limit, size: size, places: make(chan struct{}, places), most: places + waiting, wait: wait, now: now,
+func newPageCache[T any](limit int64, places, waiting int, wait time.Duration, now func() time.Time,
+	size func(T) int64) *pageCache[T] {
+	return &pageCache[T]{limit: limit, size: size, places: make(chan struct{}, places), most: places + waiting, wait: wait, now: now,
 		order: list.New(), items: map[string]*list.Element{}, making: map[string]*attempt[T]{}}
 }
 
 // get returns what is kept, or makes it; life is how long it is right, zero for good. What others make is not ended
 // with ctx, which is the reader's.
-func (s *shelf[T]) get(ctx context.Context, key string, life time.Duration,
+func (s *pageCache[T]) get(ctx context.Context, key string, life time.Duration,
 	produce func(context.Context) (T, error)) (T, error) {
 	s.mu.Lock()
 	if e := s.items[key]; e != nil {
@@ -84,7 +84,7 @@ func (s *shelf[T]) get(ctx context.Context, key string, life time.Duration,
 // makeTimeout bounds the making of one thing, requests to the store included.
 const makeTimeout = 20 * time.Second
 
-func (s *shelf[T]) produce(ctx context.Context, key string, life time.Duration, a *attempt[T],
+func (s *pageCache[T]) produce(ctx context.Context, key string, life time.Duration, a *attempt[T],
 	produce func(context.Context) (T, error)) {
 	ctx, cancel := context.WithTimeout(ctx, makeTimeout)
 	defer cancel()
@@ -114,7 +114,7 @@ func (s *shelf[T]) produce(ctx context.Context, key string, life time.Duration, 
 }
 
 // add keeps a value that is not larger than a quarter of everything.
-func (s *shelf[T]) add(key string, value T, life time.Duration) {
+func (s *pageCache[T]) add(key string, value T, life time.Duration) {
 	if e := s.items[key]; e != nil {
 		s.remove(e)
 	}
@@ -132,7 +132,7 @@ func (s *shelf[T]) add(key string, value T, life time.Duration) {
 	}
 }
 
-func (s *shelf[T]) remove(e *list.Element) {
+func (s *pageCache[T]) remove(e *list.Element) {
 	it := s.order.Remove(e).(*item[T])
 	delete(s.items, it.key)
 	s.bytes -= s.size(it.value)

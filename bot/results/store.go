@@ -145,7 +145,7 @@ func (s *Store) Put(ctx context.Context, r *Stored) error {
 	if err := s.enter(ctx, r); err != nil {
 		return err
 	}
-	if err := s.foresee(ctx, m); err != nil {
+	if err := s.listPreview(ctx, m); err != nil {
 		return err
 	}
 	if before != nil && before.Parts.Name != "" {

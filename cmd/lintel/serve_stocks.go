@@ -13,17 +13,17 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/lintel-bot/lintel/bot/datadir"
-	"github.com/lintel-bot/lintel/bot/github"
+	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/mirror"
-	"github.com/lintel-bot/lintel/bot/supply"
+	"github.com/lintel-bot/lintel/bot/remotes"
+	"github.com/lintel-bot/lintel/bot/store"
 )
 
 // stocks is what the server keeps on disk to do its work with. Each installation has folders of its own, in which each
 // repository has a mirror; and each repository has a cache.
 type stocks struct {
 	mirrors *mirror.Mirrors
-	outside *supply.Supply
+	outside *remotes.Cache
 	cache   string // folder of the caches
 	limits  diskLimits
 
@@ -36,8 +36,8 @@ func (s *stocks) sizes() map[string]int64 {
 }
 
 // supply is what gets things from outside, as LINTEL_SOURCES has it.
-func (o *serveOptions) supply(dataDir string, app *identity, log *slog.Logger) (*supply.Supply, error) {
-	return supply.New(supply.Config{Dir: filepath.Join(dataDir, "sources"), Client: app.client, Policy: o.rules,
+func (o *serveOptions) supply(dataDir string, app *identity, log *slog.Logger) (*remotes.Cache, error) {
+	return remotes.NewCache(remotes.CacheConfig{Dir: filepath.Join(dataDir, "sources"), Client: app.client, Policy: o.rules,
 		Budget: o.checkTimeout, MaxBytes: int64(o.disk.sources), Keep: max(2*time.Hour, o.reading()), Log: log})
 }
 
@@ -49,7 +49,7 @@ func (o *serveOptions) reading() time.Duration { return 6 * o.checkTimeout }
 // read its mirror and what its installation fetched, and write its cache.
 func (s *stocks) owned(log *slog.Logger) func(string) ([]string, string) {
 	return func(owner string) ([]string, string) {
-		var repo github.Repo
+		var repo forge.Repo
 		if _, err := fmt.Sscanf(owner, "%d.%d", &repo.Installation, &repo.ID); err != nil ||
 			owner != fmt.Sprintf("%d.%d", repo.Installation, repo.ID) {
 			return nil, ""
@@ -168,5 +168,5 @@ func ignoreGone(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return datadir.WithoutPath(err)
+	return store.WithoutPath(err)
 }

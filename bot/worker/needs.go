@@ -1,0 +1,93 @@
+package worker
+
+import (
+	"context"
+
+	"github.com/lintel-bot/lintel/bot/forge"
+	"github.com/lintel-bot/lintel/bot/mirror"
+	"github.com/lintel-bot/lintel/bot/results"
+	"github.com/lintel-bot/lintel/bot/store"
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// Client asks GitHub and tells it; *github.Client is one. *github.RetryLater and *github.Gone say what another try is
+// good for.
+type Client interface {
+	PullRequest(ctx context.Context, repo forge.Repo, number int) (*forge.PullRequest, error)
+	PullRequestsOfCommit(ctx context.Context, repo forge.Repo, sha string) ([]int, error) // open ones
+	// into a branch; "": all
+	OpenPullRequests(ctx context.Context, repo forge.Repo, base string) ([]forge.PullRequest, error)
+	Repository(ctx context.Context, repo forge.Repo) (*forge.Settings, error)
+	Repositories(ctx context.Context, installation int64) ([]forge.Repo, error)
+	Branch(ctx context.Context, repo forge.Repo, name string) (string, error) // its tip
+	TeamMember(ctx context.Context, repo forge.Repo, team, login string) (bool, error)
+	CheckRuns(ctx context.Context, repo forge.Repo, headSHA string) ([]forge.CheckRun, error) // ours, newest first
+	// creates or updates; sets run.ID
+	Publish(ctx context.Context, repo forge.Repo, run *forge.CheckRun) error
+	CloneURL(repo forge.Repo) string
+}
+
+// Pace keeps below GitHub's limits; *github.Client does.
+type Pace interface {
+	// lets a job in until done, whose requests have the context that is returned; else *github.RetryLater
+	Admit(ctx context.Context, installation int64, background bool) (_ context.Context, done func(), err error)
+}
+
+// Sandbox inspects and checks changes; *sandbox.Sandbox is one. *sandbox.Crash and *sandbox.Failed are final, other
+// errors may pass.
+type Sandbox interface {
+	Inspect(ctx context.Context, change report.Change) (*report.Inspection, error)
+	Run(ctx context.Context, change report.Change) (*report.Report, error)
+}
+
+// Mirror brings the commits of a pull request onto this machine; mirror.Mirrors is one. *mirror.Vanished
+// says that GitHub no longer has a commit.
+type Mirror interface {
+	Fetch(ctx context.Context, repo forge.Repo, want mirror.Want) (mirror.State, error)
+	Changed(ctx context.Context, gitDir, old, now string) ([]string, error)
+	Commits(ctx context.Context, gitDir, old, now string) ([]string, error)
+}
+
+// Approvals finds the reviews of a pull request that bear on the exceptions that wait for approval;
+// *approvals.Approvals is one.
+type ReviewFinder interface {
+	Decide(ctx context.Context, repo forge.Repo, pr *forge.PullRequest, gitDir, rulesCommit string,
+		in *report.Inspection) ([]report.Review, error)
+}
+
+// Users remembers which repositories take rules from others; queue.Queue is one.
+type Dependents interface {
+	AddDependent(ctx context.Context, installation, from int64, u store.Dependent) error
+	Dependents(ctx context.Context, installation, from int64) ([]store.Dependent, error)
+}
+
+// Outlooks remembers what pull requests would change in the repositories that take their rules; queue.Queue is one.
+type Previews interface {
+	PutPreview(ctx context.Context, key store.Key, user int64, o store.Preview) error
+	Previews(ctx context.Context, key store.Key, of string) (map[int64]store.Preview, error)
+}
+
+// Ledger is what the queue remembers about a job; queue.Job is one.
+type Ledger interface {
+	Superseded(ctx context.Context) (bool, error)
+	Note(ctx context.Context) (string, error)
+	SetNote(ctx context.Context, text string) error
+	Mark(ctx context.Context) (string, error)
+	SetMark(ctx context.Context, text string) error
+	// calls do while nobody else is alone with the key
+	Exclusively(ctx context.Context, key store.Key, do func(ctx context.Context) error) error
+}
+
+// Results keeps results and knows their pages; *results.Keeper is one.
+type Results interface {
+	// stores a result and returns the address of its page; "": it has none, and is not stored
+	Record(ctx context.Context, r *results.Stored) (address string, err error)
+	Published(ctx context.Context, r *results.Stored, checkRun int64) error
+	// returns the address of the page of a repository; "": it has none
+	Overview(r results.Repository) string
+}
+
+// Publisher stores a job; queue.Queue is one.
+type Publisher interface {
+	Publish(ctx context.Context, key store.Key, m store.Message, id string) error
+}
