@@ -59,7 +59,7 @@ type Provider interface {
 	Key(purpose string) [32]byte
 }
 
-// Store keeps sessions for all servers; *queue.Sessions is one, and says what names are.
+// Store keeps sessions for all servers; *store.Sessions is one, and says what names are.
 type Store interface {
 	Set(ctx context.Context, name string, data []byte) error
 	Get(ctx context.Context, name string) ([]byte, error)
@@ -72,7 +72,7 @@ type Store interface {
 // repositories have no pages.
 type Config struct {
 	Hub       Hub
-	PublicURL string   // where people reach this server, without a trailing slash; see setup.ParseAddress
+	PublicURL string   // where people reach this server, without a trailing slash; see github.ParseAddress
 	SignIn    Provider // nil: the App has no client secret
 	Store     Store    // required with SignIn
 	// TTL is how long GitHub's answers are remembered; zero is DefaultTTL.

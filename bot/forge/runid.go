@@ -1,14 +1,3 @@
-// Package runid is the external id of a check run: what the run is about, who asked for it, and what it came to. GitHub
-// keeps it with the run and hands it back, so it is all that is known about the runs of earlier jobs and other servers:
-//
-//	pr-12/begun-7                  opened by job 7, without a result yet
-//	pr-12+<delivery>/begun-7       likewise, because somebody asked for a fresh one
-//	pr-12/<digest>                 a result: the digest is equal for equal inputs
-//	pr-12/<digest>~success         likewise; the run itself shows the worse result of another subject of its commit
-//	pr-12/<digest>!1767225600      likewise; the result is good until that second of Unix time
-//	group-<commit>/failed-7-<sum>  ended by job 7 as a failure that another try does not change
-//	outlook-12/<digest>            a result about what pull request 12 would change in other repositories
-//	branch-<hex>/gave-up-2-7       ended by job 7 without a result, by no fault of the change, for the second time
 package forge
 
 import (
@@ -52,7 +41,17 @@ const (
 	GaveUp                 // it ended without a result by no fault of the change, see Retry
 )
 
-// ID is the external id of a check run.
+// RunID is the external id of a check run: what the run is about, who asked for it, and what it came to. GitHub
+// keeps it with the run and hands it back, so it is all that is known about the runs of earlier jobs and other servers:
+//
+//	pr-12/begun-7                  opened by job 7, without a result yet
+//	pr-12+<delivery>/begun-7       likewise, because somebody asked for a fresh one
+//	pr-12/<digest>                 a result: the digest is equal for equal inputs
+//	pr-12/<digest>~success         likewise; the run itself shows the worse result of another subject of its commit
+//	pr-12/<digest>!1767225600      likewise; the result is good until that second of Unix time
+//	group-<commit>/failed-7-<sum>  ended by job 7 as a failure that another try does not change
+//	outlook-12/<digest>            a result about what pull request 12 would change in other repositories
+//	branch-<hex>/gave-up-2-7       ended by job 7 without a result, by no fault of the change, for the second time
 type RunID struct {
 	Subject Subject
 	Demand  string // tells the wish for a fresh run from others; "" for none. It holds no slash

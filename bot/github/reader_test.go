@@ -62,7 +62,7 @@ func TestPresentAndMayRead(t *testing.T) {
 		account forge.Account
 		may     bool
 	}{
-		{alice, true}, {mallory, false}, {forge.Account{alice.ID, "../mallory"}, false}, {forge.Account{1, "alice"}, false},
+		{alice, true}, {mallory, false}, {forge.Account{ID: alice.ID, Login: "../mallory"}, false}, {forge.Account{ID: 1, Login: "alice"}, false},
 	} {
 		if may, err := client.MayRead(t.Context(), repo, c.account); may != c.may || err != nil {
 			t.Errorf("%+v: %t, %v", c.account, may, err)

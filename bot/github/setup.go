@@ -1,13 +1,3 @@
-// Package setup registers the GitHub App of a server that has none: it serves one page, guarded by a token, that
-// takes the operator through GitHub's manifest flow, and keeps the credentials GitHub hands out.
-//
-//	GET  /setup?token=T           asks for the address of this server and the owner of the App
-//	POST /setup                   shows the manifest; its button posts it to GitHub
-//	GET  /setup/callback          where GitHub sends the browser back, with a code and our state
-//
-// The token comes with every request but the last, in the address or a hidden field, so no cookie is needed and
-// nobody else's page can post the forms. The callback is guarded by the state, which only the holder of the token
-// is given; it can therefore arrive at another address of this server than the page was opened at.
 package github
 
 import (
@@ -60,7 +50,18 @@ type SetupConfig struct {
 	Now       func() time.Time // nil: time.Now
 }
 
-// Setup answers HTTP until the App is registered. It is safe for concurrent use.
+// Setup registers the GitHub App of a server that has none: it serves one page, guarded by a token, that
+// takes the operator through GitHub's manifest flow, and keeps the credentials GitHub hands out.
+//
+//	GET  /setup?token=T           asks for the address of this server and the owner of the App
+//	POST /setup                   shows the manifest; its button posts it to GitHub
+//	GET  /setup/callback          where GitHub sends the browser back, with a code and our state
+//
+// The token comes with every request but the last, in the address or a hidden field, so no cookie is needed and
+// nobody else's page can post the forms. The callback is guarded by the state, which only the holder of the token
+// is given; it can therefore arrive at another address of this server than the page was opened at.
+//
+// It answers HTTP until the App is registered. It is safe for concurrent use.
 type Setup struct {
 	config     SetupConfig
 	mux        *http.ServeMux

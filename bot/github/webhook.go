@@ -1,6 +1,3 @@
-// Package webhook takes GitHub's signed webhook deliveries in: it verifies the signature, works out which
-// jobs an event stands for, stores them in the queue, and answers. It does nothing else, so that GitHub
-// has its answer within milliseconds.
 package github
 
 import (

@@ -173,7 +173,7 @@ func (m *Mirrors) formerDir(repo forge.Repo) string {
 // that is there already, it does not use the network. A mirror that turns out to be corrupted, or too large with what
 // was read once, is removed and cloned again, once.
 //
-// Its errors are *Vanished, *NoMergeBase, *TooLarge, *Denied, *github.RetryLater, those of the Client, or others that
+// Its errors are *Vanished, *NoMergeBase, *TooLarge, *Denied, *forge.RetryLater, those of the Client, or others that
 // a later try may cure.
 func (m *Mirrors) Fetch(ctx context.Context, repo forge.Repo, want Want) (State, error) {
 	if repo.ID <= 0 {

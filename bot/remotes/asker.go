@@ -136,7 +136,7 @@ func (a *asker) find(ctx context.Context, address string) (*hosted, error) {
 	return found, nil
 }
 
-// private implements sources.Store.Private. What the installation does not see on the App's host is not public, though
+// private implements Resolver.Private. What the installation does not see on the App's host is not public, though
 // the store may have it from before.
 func (a *asker) private(ctx context.Context, address string) (forge.Repo, bool) {
 	u, err := policy.Address(address)

@@ -22,7 +22,7 @@ const defaultsFor = 5 * time.Minute
 // aboveNames are what the repository with an organisation's defaults is called, the best first.
 func defaultsNames() []string { return []string{".lintel", ".github"} }
 
-// defaults implements sources.Store.Defaults: the repository of the organisation of that name, if the App is installed
+// defaults implements Resolver.Defaults: the repository of the organisation of that name, if the App is installed
 // there. None of these has any above it.
 func (a *asker) defaults(ctx context.Context) (string, error) {
 	repo := a.change.Repo

@@ -1,4 +1,3 @@
-// Package pages shows stored results as web pages: it says what of a result stands where on them.
 package results
 
 import (

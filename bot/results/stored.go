@@ -1,5 +1,5 @@
 // Package results keeps what checks came to and serves the pages about it: of one result, of a repository, of an
-// organisation. It knows neither HTML nor who may see what: a Renderer and a Guard do.
+// organisation. A Guard says who may see what.
 package results
 
 import (

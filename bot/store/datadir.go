@@ -1,5 +1,3 @@
-// Package datadir has what those need who keep files in a server's data directory: locks that end with their process,
-// and errors that do not name the folder.
 package store
 
 import (

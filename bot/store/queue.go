@@ -1,3 +1,21 @@
+// Package store keeps what the App remembers: jobs, leases, sessions, who pushed, which repositories take rules from
+// others, and results, in the streams and key-value buckets of a NATS server, embedded in the process or in a cluster that
+// several servers share. It also has the locks of files in the data directory.
+//
+// Jobs are durable, one for each pull request, and the newest wins.
+//
+// A job is only a key (installation, repository, pull request); whoever works on it looks at the present
+// state. The jobs are the messages of a NATS JetStream stream, embedded in the process or in a cluster that
+// several servers share. The stream has no consumers: a process reads it to find a job, takes the lease of its
+// key, and deletes this one message when it is done. So there is no state of delivery that could be lost or
+// stuck with a server, and an installation costs the cluster nothing. What the package guarantees:
+//
+//   - Publish returns after the job is on disk. It survives a kill of this process at any later moment, and of
+//     all servers of a cluster.
+//   - Of several jobs of one key that nobody has begun, only the newest is left.
+//   - A job published while an older one of its key is in work is begun afterwards, never beside it: in one
+//     process by a table of keys, across processes by a lease that its holder keeps renewing.
+//   - A job whose worker dies is begun again when its lease has ended, and says how often that happened.
 package store
 
 import (

@@ -1,7 +1,3 @@
-// Package approvals finds out which exceptions of a pull request were approved in review, by whom, and what is
-// missing for the others.
-//
-// An approval is for a content, not for a commit: it counts as long as the file has exactly what the approver saw.
 package worker
 
 import (
@@ -21,7 +17,7 @@ type Git interface {
 	Commits(ctx context.Context, gitDir, old, now string) ([]string, error)
 }
 
-// Client asks GitHub; *github.Client is one. A *github.Gone about a team or a permission means that there is none.
+// Client asks GitHub; *github.Client is one. A *forge.Gone about a team or a permission means that there is none.
 type ApprovalsClient interface {
 	Reviews(ctx context.Context, repo forge.Repo, number int) ([]forge.Review, error)
 	Pushers(ctx context.Context, repo forge.Repo, number int) ([]string, error)
@@ -30,14 +26,16 @@ type ApprovalsClient interface {
 }
 
 // Pushes remembers who pushed to the heads of pull requests, and who pushed commits to any branch before or while there
-// was no open pull request, in any case of letters; queue.Queue does. Commits say who made them, but whoever pushes can
+// was no open pull request, in any case of letters; store.Queue does. Commits say who made them, but whoever pushes can
 // write any name into them.
 type Pushes interface {
 	Pushers(ctx context.Context, repository int64, number int) ([]string, error)
 	TipPushers(ctx context.Context, repository int64, commits []string) ([]string, error)
 }
 
-// Approvals decides which exceptions are approved. It is immutable and safe for concurrent use.
+// Approvals decides which exceptions of a pull request were approved in review, by whom, and what is missing for the
+// others. An approval is for a content, not for a commit: it counts as long as the file has exactly what the approver saw.
+// It is immutable and safe for concurrent use.
 type Approvals struct {
 	client ApprovalsClient
 	git    Git

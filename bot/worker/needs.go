@@ -10,7 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// Client asks GitHub and tells it; *github.Client is one. *github.RetryLater and *github.Gone say what another try is
+// Client asks GitHub and tells it; *github.Client is one. *forge.RetryLater and *forge.Gone say what another try is
 // good for.
 type Client interface {
 	PullRequest(ctx context.Context, repo forge.Repo, number int) (*forge.PullRequest, error)
@@ -29,7 +29,7 @@ type Client interface {
 
 // Pace keeps below GitHub's limits; *github.Client does.
 type Pace interface {
-	// lets a job in until done, whose requests have the context that is returned; else *github.RetryLater
+	// lets a job in until done, whose requests have the context that is returned; else *forge.RetryLater
 	Admit(ctx context.Context, installation int64, background bool) (_ context.Context, done func(), err error)
 }
 
@@ -49,25 +49,25 @@ type Mirror interface {
 }
 
 // Approvals finds the reviews of a pull request that bear on the exceptions that wait for approval;
-// *approvals.Approvals is one.
+// *Approvals is one.
 type ReviewFinder interface {
 	Decide(ctx context.Context, repo forge.Repo, pr *forge.PullRequest, gitDir, rulesCommit string,
 		in *report.Inspection) ([]report.Review, error)
 }
 
-// Users remembers which repositories take rules from others; queue.Queue is one.
+// Users remembers which repositories take rules from others; store.Queue is one.
 type Dependents interface {
 	AddDependent(ctx context.Context, installation, from int64, u store.Dependent) error
 	Dependents(ctx context.Context, installation, from int64) ([]store.Dependent, error)
 }
 
-// Outlooks remembers what pull requests would change in the repositories that take their rules; queue.Queue is one.
+// Outlooks remembers what pull requests would change in the repositories that take their rules; store.Queue is one.
 type Previews interface {
 	PutPreview(ctx context.Context, key store.Key, user int64, o store.Preview) error
 	Previews(ctx context.Context, key store.Key, of string) (map[int64]store.Preview, error)
 }
 
-// Ledger is what the queue remembers about a job; queue.Job is one.
+// Ledger is what the queue remembers about a job; store.Job is one.
 type Ledger interface {
 	Superseded(ctx context.Context) (bool, error)
 	Note(ctx context.Context) (string, error)
@@ -78,7 +78,7 @@ type Ledger interface {
 	Exclusively(ctx context.Context, key store.Key, do func(ctx context.Context) error) error
 }
 
-// Results keeps results and knows their pages; *results.Keeper is one.
+// Results keeps results and knows their pages; *results.Recorder is one.
 type Results interface {
 	// stores a result and returns the address of its page; "": it has none, and is not stored
 	Record(ctx context.Context, r *results.Stored) (address string, err error)
@@ -87,7 +87,7 @@ type Results interface {
 	Overview(r results.Repository) string
 }
 
-// Publisher stores a job; queue.Queue is one.
+// Publisher stores a job; store.Queue is one.
 type Publisher interface {
 	Publish(ctx context.Context, key store.Key, m store.Message, id string) error
 }

@@ -1,5 +1,3 @@
-// Package sweep finds what webhooks did not bring: deliveries that failed, and open pull requests whose
-// head has no completed check run of ours. It runs at the start and at an interval.
 package worker
 
 import (
@@ -24,7 +22,7 @@ const (
 	redeliveryOverlap = 10 * time.Minute
 )
 
-// Queue is where lost jobs go; queue.Queue is one.
+// Queue is where lost jobs go; store.Queue is one.
 type SweepQueue interface {
 	Publish(ctx context.Context, key store.Key, m store.Message, id string) error
 	Has(ctx context.Context, key store.Key) (bool, error)
@@ -66,7 +64,8 @@ type SweepConfig struct {
 // that it was in is suspended and does not tell.
 type Reached func(installation, repository int64) (now forge.Repo, reached, known bool)
 
-// Sweeper sweeps. Use it from one goroutine.
+// Sweeper finds what webhooks did not bring: deliveries that failed, and open pull requests whose head has no completed
+// check run of ours. Use it from one goroutine.
 type Sweeper struct {
 	config SweepConfig
 	since  time.Time            // failed deliveries before this are dealt with

@@ -75,7 +75,7 @@ type Worker struct {
 }
 
 // Do works on one task. Nil means that it is done, for good or with a failure that the check run tells;
-// *queue.Later asks to come back; any other error asks for the next try.
+// *store.Later asks to come back; any other error asks for the next try.
 func (w *Worker) Do(ctx context.Context, t Task) error {
 	log := cmp.Or(w.Log, slog.New(slog.DiscardHandler))
 	log = log.With("delivery", t.Message.Delivery, "event", t.Message.Event, "repository", t.repo().String(),
@@ -133,7 +133,7 @@ func (w *Worker) paced(ctx context.Context, t Task, log *slog.Logger) error {
 	return w.route(ctx, t, log)
 }
 
-// admit lets a task begin, or a part of it, until done is called; a *queue.Later says that a task in the background has
+// admit lets a task begin, or a part of it, until done is called; a *store.Later says that a task in the background has
 // to wait, for which the installation's other jobs need not.
 func (w *Worker) admit(ctx context.Context, t Task) (_ context.Context, done func(), err error) {
 	if w.Pace == nil {

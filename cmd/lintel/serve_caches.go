@@ -45,7 +45,7 @@ func (o *serveOptions) supply(dataDir string, app *identity, log *slog.Logger) (
 // something was absent.
 func (o *serveOptions) reading() time.Duration { return 6 * o.checkTimeout }
 
-// owned returns the folders that the checks of a repository may use, named as bot.Worker does: sandbox.Config.Owned. They
+// owned returns the folders that the checks of a repository may use, named as worker.Worker does: sandbox.Config.Owned. They
 // read its mirror and what its installation fetched, and write its cache.
 func (s *stocks) owned(log *slog.Logger) func(string) ([]string, string) {
 	return func(owner string) ([]string, string) {

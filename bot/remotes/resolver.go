@@ -1,5 +1,3 @@
-// Package sources has a job of the sandbox done again until all that it takes from outside of the repository was asked
-// for: the sandbox says what it wants, somebody out here fetches it, and both sides of a change see the same.
 package remotes
 
 import (

@@ -1,3 +1,5 @@
+// Package forge is what a forge such as GitHub has, in the nouns of the App: repositories, pull requests, reviews, check
+// runs with their external ids, and the errors that say whether another try helps. Package github is the implementation.
 package forge
 
 import "time"

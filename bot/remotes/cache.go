@@ -1,5 +1,7 @@
-// Package supply gets what checks take from outside of their repositories. Each installation of the App has a store of
-// its own: what one of them may read is not there for another.
+// Package remotes gets what checks take from outside of their repositories. Each installation of the App has a cache of
+// its own: what one of them may read is not there for another. A Resolver has a job of the sandbox done again until all
+// that it takes was asked for: the sandbox says what it wants, this process fetches it, and both sides of a change see
+// the same.
 //
 // Git on the App's own host is read with the installation's token where that is needed, everything else with what the
 // operator's LINTEL_SOURCES has. What a change alone names is fetched only if its authors may read it; what the base
