@@ -45,13 +45,6 @@ const (
 	MaxTTL = time.Hour
 )
 
-// Hub is GitHub, asked with the token of an installation; *github.Client is one.
-type Hub interface {
-	Present(ctx context.Context, repo forge.Repo) (*forge.Present, error)
-	MayRead(ctx context.Context, repo forge.Repo, account forge.Account) (bool, error)
-	Budget(installation int64) (forge.Budget, bool)
-}
-
 // Provider is GitHub's sign-in for people; *github.SignIn is one.
 type Provider interface {
 	AuthorizeURL(redirect, state, challenge string, choose bool) string
@@ -71,7 +64,7 @@ type Store interface {
 // Config is what an Access needs. Hub is required. Without PublicURL or SignIn nobody can sign in, and private
 // repositories have no pages.
 type Config struct {
-	Hub       Hub
+	Hub       forge.Client
 	PublicURL string   // where people reach this server, without a trailing slash; see github.ParseAddress
 	SignIn    Provider // nil: the App has no client secret
 	Store     Store    // required with SignIn

@@ -225,7 +225,7 @@ func TestFlood(t *testing.T) {
 
 // poor is a GitHub that has little left for an installation.
 type poor struct {
-	Hub
+	forge.Client
 	asked int
 }
 

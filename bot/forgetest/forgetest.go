@@ -14,6 +14,8 @@ import (
 // GitHub has the methods of github.Client. Its fields are what it holds; a test sets them between calls. It is not safe
 // for concurrent use.
 type GitHub struct {
+	forge.Client // nil: what is not implemented below is not asked for
+
 	Installed  []forge.Installation
 	Repos      []forge.Repo                   // of all installations
 	Archived   bool                           // every repository is

@@ -26,18 +26,12 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
-// Client says where a repository is and how to get in; *github.Client does.
-type Client interface {
-	CloneURL(repo forge.Repo) string                               // http or https, without credentials
-	GitToken(ctx context.Context, repo forge.Repo) (string, error) // may read the contents of this repository
-}
-
 // Config is what New needs.
 type Config struct {
-	Dir      string // where the mirrors are kept; made if absent, for this user only
-	Git      string // absolute path of git; empty: as gitcmd.Find finds it
-	Client   Client // required
-	MaxBytes int64  // size of one mirror on disk at which a fetch is stopped; 0: 4 GiB
+	Dir      string       // where the mirrors are kept; made if absent, for this user only
+	Git      string       // absolute path of git; empty: as gitcmd.Find finds it
+	Client   forge.Client // required
+	MaxBytes int64        // size of one mirror on disk at which a fetch is stopped; 0: 4 GiB
 	// TotalBytes is how much all mirrors may take, also while one is fetched; those that were used longest ago go first,
 	// and none that was used within Busy. 0: any amount.
 	TotalBytes int64
@@ -50,7 +44,7 @@ type Config struct {
 // Mirrors are the mirrors in one folder. They are safe for concurrent use, also by several processes.
 type Mirrors struct {
 	dir        string
-	client     Client
+	client     forge.Client
 	git        runner
 	maxBytes   int64
 	totalBytes int64

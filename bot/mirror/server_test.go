@@ -22,6 +22,8 @@ var testRepo = forge.Repo{Installation: 1, ID: 42, Owner: "octo", Name: "svc"}
 
 // server is a git server over HTTP with one repository, a token check and faults.
 type server struct {
+	forge.Client // nil: what is not implemented below is not asked for
+
 	t    testing.TB
 	http *httptest.Server
 	dir  string // the bare repository

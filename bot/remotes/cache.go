@@ -29,22 +29,13 @@ import (
 	"github.com/lintel-bot/lintel/render/remote/fetch/store"
 )
 
-// Client knows the repositories of the App's host; *github.Client is one.
-type Client interface {
-	CloneURL(repo forge.Repo) string
-	Repository(ctx context.Context, repo forge.Repo) (*forge.Settings, error)
-	Repositories(ctx context.Context, installation int64) ([]forge.Repo, error)
-	GitToken(ctx context.Context, repo forge.Repo) (string, error)
-	Permission(ctx context.Context, repo forge.Repo, login string) (string, error)
-}
-
 // Config is what New needs.
 type CacheConfig struct {
 	Dir string // where the stores are
 	// MaxBytes is how much all stores may take; what was not used for longest goes first. 0: each has a limit of its own.
 	MaxBytes int64
 	Keep     time.Duration  // what was used since then stays whatever the limit: a check may read it. 0: 2 hours
-	Client   Client         // required
+	Client   forge.Client   // required
 	Policy   *policy.Policy // the operator's; nil: policy.Default()
 	// Budget is for all that one check waits for, and half of it for one thing; 0: 5 minutes.
 	Budget time.Duration

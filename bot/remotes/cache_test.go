@@ -28,6 +28,8 @@ import (
 
 // host is the double of GitHub: octo/base is private and installed, octo/open public, octo/other another's.
 type host struct {
+	forge.Client // nil: what is not implemented below is not asked for
+
 	url     string
 	mu      sync.Mutex
 	calls   []string

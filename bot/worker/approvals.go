@@ -17,14 +17,6 @@ type Git interface {
 	Commits(ctx context.Context, gitDir, old, now string) ([]string, error)
 }
 
-// Client asks GitHub; *github.Client is one. A *forge.Gone about a team or a permission means that there is none.
-type ApprovalsClient interface {
-	Reviews(ctx context.Context, repo forge.Repo, number int) ([]forge.Review, error)
-	Pushers(ctx context.Context, repo forge.Repo, number int) ([]string, error)
-	TeamMember(ctx context.Context, repo forge.Repo, team, login string) (bool, error)
-	Permission(ctx context.Context, repo forge.Repo, login string) (string, error)
-}
-
 // Pushes remembers who pushed to the heads of pull requests, and who pushed commits to any branch before or while there
 // was no open pull request, in any case of letters; store.Queue does. Commits say who made them, but whoever pushes can
 // write any name into them.
@@ -37,14 +29,14 @@ type Pushes interface {
 // others. An approval is for a content, not for a commit: it counts as long as the file has exactly what the approver saw.
 // It is immutable and safe for concurrent use.
 type Approvals struct {
-	client ApprovalsClient
+	client forge.Client
 	git    Git
 	pushes Pushes
 }
 
 // New returns an Approvals that asks GitHub through the client and reads files with git. Without pushes it has to
 // believe the commits.
-func NewApprovals(client ApprovalsClient, git Git, pushes Pushes) *Approvals {
+func NewApprovals(client forge.Client, git Git, pushes Pushes) *Approvals {
 	return &Approvals{client: client, git: git, pushes: pushes}
 }
 

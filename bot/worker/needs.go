@@ -10,23 +10,6 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// Client asks GitHub and tells it; *github.Client is one. *forge.RetryLater and *forge.Gone say what another try is
-// good for.
-type Client interface {
-	PullRequest(ctx context.Context, repo forge.Repo, number int) (*forge.PullRequest, error)
-	PullRequestsOfCommit(ctx context.Context, repo forge.Repo, sha string) ([]int, error) // open ones
-	// into a branch; "": all
-	OpenPullRequests(ctx context.Context, repo forge.Repo, base string) ([]forge.PullRequest, error)
-	Repository(ctx context.Context, repo forge.Repo) (*forge.Settings, error)
-	Repositories(ctx context.Context, installation int64) ([]forge.Repo, error)
-	Branch(ctx context.Context, repo forge.Repo, name string) (string, error) // its tip
-	TeamMember(ctx context.Context, repo forge.Repo, team, login string) (bool, error)
-	CheckRuns(ctx context.Context, repo forge.Repo, headSHA string) ([]forge.CheckRun, error) // ours, newest first
-	// creates or updates; sets run.ID
-	Publish(ctx context.Context, repo forge.Repo, run *forge.CheckRun) error
-	CloneURL(repo forge.Repo) string
-}
-
 // Pace keeps below GitHub's limits; *github.Client does.
 type Pace interface {
 	// lets a job in until done, whose requests have the context that is returned; else *forge.RetryLater

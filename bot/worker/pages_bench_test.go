@@ -87,7 +87,7 @@ func newStage(b *testing.B, private bool) *stage {
 	if err != nil {
 		b.Fatal(err)
 	}
-	readers, err := access.New(access.Config{Hub: quietHub{private}, PublicURL: s.url, SignIn: quietSignIn{s.url}, Store: sessions})
+	readers, err := access.New(access.Config{Hub: quietHub{private: private}, PublicURL: s.url, SignIn: quietSignIn{s.url}, Store: sessions})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -264,7 +264,10 @@ func delivery(url string, n int) *http.Request {
 }
 
 // quietHub is a GitHub that knows every repository, and lets everybody read who is signed in.
-type quietHub struct{ private bool }
+type quietHub struct {
+	forge.Client
+	private bool
+}
 
 func (h quietHub) Present(_ context.Context, repo forge.Repo) (*forge.Present, error) {
 	return &forge.Present{Repo: repo, Private: h.private}, nil

@@ -30,19 +30,9 @@ type SweepQueue interface {
 	Forget(ctx context.Context, name string) error
 }
 
-// Client asks GitHub; *github.Client is one.
-type SweepClient interface {
-	FailedDeliveries(ctx context.Context, since time.Time) ([]forge.Delivery, error)
-	Redeliver(ctx context.Context, id int64) error
-	Installations(ctx context.Context) ([]forge.Installation, error)
-	Repositories(ctx context.Context, installation int64) ([]forge.Repo, error)
-	OpenPullRequests(ctx context.Context, repo forge.Repo, base string) ([]forge.PullRequest, error)
-	CheckRuns(ctx context.Context, repo forge.Repo, headSHA string) ([]forge.CheckRun, error)
-}
-
 // Config is what a sweeper needs. Client and Queue are required.
 type SweepConfig struct {
-	Client SweepClient
+	Client forge.Client
 	Queue  SweepQueue
 	// Budget is what an installation has left of its hourly limit; false if unknown. Default: unknown.
 	Budget func(installation int64) (forge.Budget, bool)

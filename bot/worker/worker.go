@@ -36,7 +36,7 @@ type NewFileURL func(path, content string) string
 // Worker turns jobs into check runs. All fields but Text, Drafts, Results, Users, Outlooks, Budget, Cache, Alarm, Pace,
 // Patience, Log and Metrics are required, OutlookSummary with Outlooks; it is safe for concurrent use.
 type Worker struct {
-	Client    Client
+	Client    forge.Client
 	Mirror    Mirror
 	Sandbox   Sandbox
 	Approvals ReviewFinder
