@@ -13,8 +13,8 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/roots"
-	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -174,9 +174,9 @@ func (p *pairs) mayBeValues(file string) bool {
 	if err != nil {
 		return true
 	}
-	documents, err := source.Parse(file, data, source.Limits{})
+	documents, err := doc.Parse(file, data, doc.Limits{})
 	return err != nil || slices.ContainsFunc(documents, func(d *yaml.Node) bool {
-		return d.Kind == yaml.MappingNode && source.Text(d, "kind") == ""
+		return d.Kind == yaml.MappingNode && doc.Text(d, "kind") == ""
 	})
 }
 

@@ -8,17 +8,17 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/origin"
 	"github.com/lintel-bot/lintel/render/remote"
-	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
 // bring returns the path of what an entry of a kustomization names. What is outside of the repository is brought in,
 // and the entry is to be read by kustomize as the path of that.
-func (r *Renderer) bring(p *plan, layer *origin.Layer, ref kustomization.Ref, report func(source.Error),
-	errorOf func(string, ...any) source.Error) (string, bool) {
+func (r *Renderer) bring(p *plan, layer *origin.Layer, ref kustomization.Ref, report func(doc.Error),
+	errorOf func(string, ...any) doc.Error) (string, bool) {
 	address := remote.Redacted(ref.Value)
 	unknown := func(format string, args ...any) (string, bool) {
 		e := errorOf(format, args...)
@@ -213,11 +213,11 @@ func (b *bringing) readable(found *remote.Source) error {
 	if err != nil {
 		return err
 	}
-	documents, err := source.Parse("", data, b.renderer.limits.Source)
-	if err == nil && !slices.ContainsFunc(documents, func(d *yaml.Node) bool { return source.Text(d, "kind") == "" }) {
+	documents, err := doc.Parse("", data, b.renderer.limits.Source)
+	if err == nil && !slices.ContainsFunc(documents, func(d *yaml.Node) bool { return doc.Text(d, "kind") == "" }) {
 		return nil
 	}
-	var e *source.Error
+	var e *doc.Error
 	if errors.As(err, &e) && !e.Syntax {
 		return nil // likewise
 	}
@@ -248,7 +248,7 @@ func (b *bringing) end() int {
 	if err != nil || n == nil || n.Line > len(lines) {
 		return 0
 	}
-	_, end := source.Columns([]rune(lines[n.Line-1]), n.Column, n)
+	_, end := doc.Columns([]rune(lines[n.Line-1]), n.Column, n)
 	return end
 }
 

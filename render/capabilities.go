@@ -11,9 +11,9 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/helm"
 	"github.com/lintel-bot/lintel/render/roots"
-	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -189,15 +189,15 @@ func crdVersions(data []byte) (list []string) {
 	if !bytes.Contains(data, []byte("CustomResourceDefinition")) {
 		return nil
 	}
-	documents, err := source.Parse("", shallow(data), source.Limits{})
+	documents, err := doc.Parse("", shallow(data), doc.Limits{})
 	if err != nil {
-		if documents, err = source.Parse("", data, source.Limits{}); err != nil {
+		if documents, err = doc.Parse("", data, doc.Limits{}); err != nil {
 			return nil
 		}
 	}
 	for _, d := range documents {
-		for _, n := range source.Unlist(d) {
-			if source.Text(n, "kind") == "CustomResourceDefinition" {
+		for _, n := range doc.Unlist(d) {
+			if doc.Text(n, "kind") == "CustomResourceDefinition" {
 				list = append(list, definedVersions(n)...)
 			}
 		}
@@ -219,16 +219,16 @@ func shallow(data []byte) []byte {
 }
 
 func definedVersions(crd *yaml.Node) (list []string) {
-	_, spec := source.Field(crd, "spec")
-	_, names := source.Field(spec, "names")
-	group, kind := source.Text(spec, "group"), source.Text(names, "kind")
+	_, spec := doc.Field(crd, "spec")
+	_, names := doc.Field(spec, "names")
+	group, kind := doc.Text(spec, "group"), doc.Text(names, "kind")
 	if group == "" || kind == "" {
 		return nil
 	}
-	versions := []string{source.Text(spec, "version")} // as it was before apiextensions.k8s.io/v1
-	for _, v := range source.Items(spec, "versions") {
-		if source.Text(v, "served") != "false" {
-			versions = append(versions, source.Text(v, "name"))
+	versions := []string{doc.Text(spec, "version")} // as it was before apiextensions.k8s.io/v1
+	for _, v := range doc.Items(spec, "versions") {
+		if doc.Text(v, "served") != "false" {
+			versions = append(versions, doc.Text(v, "name"))
 		}
 	}
 	for _, v := range versions {

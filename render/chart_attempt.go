@@ -10,9 +10,9 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/helm"
 	"github.com/lintel-bot/lintel/render/helm/trace"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 // attempts are renderings of a chart with other values. Each is made once, and what is known of a field does not depend
@@ -155,19 +155,16 @@ func (c *chartPlaces) objectsOf(out *helm.Output, of func(helm.Manifest) bool) m
 		if !of(m) {
 			continue
 		}
-		documents, _ := manifestDocuments(m, c.renderer.limits.Source)
-		for _, d := range documents {
-			for _, object := range source.Unlist(d) {
-				objects[objectName(object)] = object
-			}
+		for _, object := range c.objects(m) {
+			objects[objectName(object)] = object
 		}
 	}
 	return objects
 }
 
 func objectName(n *yaml.Node) string {
-	_, meta := source.Field(n, "metadata")
-	return source.Text(n, "kind") + " " + source.Text(meta, "namespace") + " " + source.Text(meta, "name")
+	_, meta := doc.Field(n, "metadata")
+	return doc.Text(n, "kind") + " " + doc.Text(meta, "namespace") + " " + doc.Text(meta, "name")
 }
 
 // with returns values with another one at a path, in copies of what is on the way. What stands in its way goes.

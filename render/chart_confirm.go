@@ -10,8 +10,8 @@ import (
 	"github.com/go-openapi/jsonpointer"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/helm/trace"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 // maxTries is how often a chart is rendered again to find out which value prints a field that is not there, and
@@ -107,7 +107,7 @@ func (t *attempt) find(s spot) *spot {
 		return nil
 	}
 	again := &spot{value: object}
-	again.follow(s.pointer)
+	again.follow(s.pointer, nil)
 	return again
 }
 
@@ -150,7 +150,7 @@ func leavesOf(object *yaml.Node) map[string]string {
 	out := map[string]string{}
 	var walk func(n *yaml.Node, at string, depth int)
 	walk = func(n *yaml.Node, at string, depth int) {
-		n = source.Deref(n)
+		n = doc.Deref(n)
 		switch {
 		case n == nil || depth > 100:
 		case n.Kind == yaml.MappingNode:

@@ -8,8 +8,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/helm"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 // joint is one of several values that were set at once, each to a word of its own: where the word appears the value is
@@ -87,11 +87,11 @@ func word(i int) string { return fmt.Sprintf("lintel-%d-lintel", i) }
 
 // prints reports whether a field of the object at an index has the value's word in it.
 func (j joint) prints(s spot, index int) bool {
-	if index < 0 || index >= len(j.objects) || source.Text(j.objects[index], "kind") != source.Text(s.object, "kind") {
+	if index < 0 || index >= len(j.objects) || doc.Text(j.objects[index], "kind") != doc.Text(s.object, "kind") {
 		return false
 	}
 	again := spot{value: j.objects[index]}
-	again.follow(s.pointer)
+	again.follow(s.pointer, nil)
 	return again.missing == "" && strings.Contains(again.value.Value, j.word)
 }
 
@@ -121,10 +121,7 @@ func (c *chartPlaces) inOrder(out *helm.Output, template string) (objects []*yam
 	}
 	slices.SortStableFunc(list, func(a, b helm.Manifest) int { return a.Offset - b.Offset })
 	for _, m := range list {
-		documents, _ := manifestDocuments(m, c.renderer.limits.Source)
-		for _, d := range documents {
-			objects = append(objects, source.Unlist(d)...)
-		}
+		objects = append(objects, c.objects(m)...)
 	}
 	return objects
 }

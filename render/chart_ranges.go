@@ -7,11 +7,11 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // manifestText is the text of a manifest with where its lines begin.
-type manifestText struct{ source.Offsets }
+type manifestText struct{ doc.Offsets }
 
 // extent returns the bytes that tell where a field is from: a scalar, or the key in front of a map or a list.
 func (t manifestText) extent(s spot) (at, length int) {
@@ -59,7 +59,7 @@ func (t manifestText) scalar(n *yaml.Node) (at, length int) {
 		trimmed := strings.TrimLeft(inner, " ")
 		return begin + len(inner) - len(trimmed), len(strings.TrimRight(trimmed, "\n"))
 	case n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0:
-		length = cmp.Or(source.QuotedLength(rest), len(rest))
+		length = cmp.Or(doc.QuotedLength(rest), len(rest))
 		if length > 2 {
 			return at + 1, length - 2 // without the quotes, which templates spell
 		}

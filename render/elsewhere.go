@@ -9,18 +9,18 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/roots"
-	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
 // elsewhere renders a root that is a folder of another repository, or of another state of this one, as its controller
 // does. It returns the deployment by which the resources are to be finished, too.
 func (r *Renderer) elsewhere(ctx context.Context, root roots.Root, one *roots.Deployment) (
-	*Rendering, []source.Error, *roots.Deployment, error,
+	*Rendering, []doc.Error, *roots.Deployment, error,
 ) {
 	e := one.Elsewhere
 	out := &Rendering{Root: root, Reads: map[string]string{}, links: map[string]string{}, wants: wants{}}
@@ -30,9 +30,9 @@ func (r *Renderer) elsewhere(ctx context.Context, root roots.Root, one *roots.De
 		return out, problem, one, err
 	}
 	refused := func(at gitops.Position, unknown bool, format string, args ...any) (
-		*Rendering, []source.Error, *roots.Deployment, error,
+		*Rendering, []doc.Error, *roots.Deployment, error,
 	) {
-		return out, []source.Error{{Path: at.Path, Line: at.Line, Column: at.Column, Unknown: unknown,
+		return out, []doc.Error{{Path: at.Path, Line: at.Line, Column: at.Column, Unknown: unknown,
 			Message: fmt.Sprintf(format, args...)}}, one, nil
 	}
 	at := entry{e.Where.Path, kustomization.Position{Line: e.Where.Line, Column: e.Where.Column}}
@@ -58,7 +58,7 @@ func (r *Renderer) elsewhere(ctx context.Context, root roots.Root, one *roots.De
 		local.Kind = gitops.Detect(found.Tree, local.Path)
 	}
 	limits := gitops.Limits{Source: r.limits.Source}
-	var problems []source.Error
+	var problems []doc.Error
 	switch local.Kind {
 	case gitops.ArgoHelm:
 		local.Release = e.Release
@@ -69,7 +69,7 @@ func (r *Renderer) elsewhere(ctx context.Context, root roots.Root, one *roots.De
 		for i := range names {
 			names[i] = path.Join(m.prefix, names[i])
 		}
-		var more []source.Error
+		var more []doc.Error
 		if out, more, err = r.files(ctx, root, names); err != nil {
 			return nil, nil, local, err
 		}
@@ -96,7 +96,7 @@ func (r *Renderer) elsewhere(ctx context.Context, root roots.Root, one *roots.De
 
 // builtElsewhere builds the kustomization of a folder of a mount as a controller does.
 func (r *Renderer) builtElsewhere(m *mount, dir string, one *roots.Deployment, limits gitops.Limits) (
-	*Rendering, []source.Error,
+	*Rendering, []doc.Error,
 ) {
 	v, said := gitops.Edit(m.source.Tree, &one.Deployment, limits)
 	others := r.outside.problems(m.said(said, one))
@@ -118,7 +118,7 @@ func (r *Renderer) builtElsewhere(m *mount, dir string, one *roots.Deployment, l
 }
 
 // said turns what is said about a deployment into problems: those of files of the mount are told as such.
-func (m *mount) said(list []gitops.Problem, one *roots.Deployment) (problems []source.Error) {
+func (m *mount) said(list []gitops.Problem, one *roots.Deployment) (problems []doc.Error) {
 	for _, p := range list {
 		if p.Cause == gitops.Advice {
 			continue
@@ -133,8 +133,8 @@ func (m *mount) said(list []gitops.Problem, one *roots.Deployment) (problems []s
 }
 
 // missing says why a source is not there. The error is of the repository.
-func missing(e *gitops.Elsewhere, err error) ([]source.Error, error) {
-	out := source.Error{Path: e.Asked.Path, Line: e.Asked.Line, Column: e.Asked.Column, Unknown: true, Message: e.Says}
+func missing(e *gitops.Elsewhere, err error) ([]doc.Error, error) {
+	out := doc.Error{Path: e.Asked.Path, Line: e.Asked.Line, Column: e.Asked.Column, Unknown: true, Message: e.Says}
 	var failure *remote.Failure
 	switch {
 	case errors.As(err, &failure) && failure.Broken:
@@ -145,5 +145,5 @@ func missing(e *gitops.Elsewhere, err error) ([]source.Error, error) {
 	case !errors.Is(err, remote.ErrWanted):
 		return nil, err
 	}
-	return []source.Error{out}, nil
+	return []doc.Error{out}, nil
 }

@@ -9,14 +9,14 @@ import (
 	"testing"
 
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/roots"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 // named renders the root that people call so, and fetches what that wants.
-func (w *world) named(name string) (*render.Rendering, []source.Error) {
+func (w *world) named(name string) (*render.Rendering, []doc.Error) {
 	w.t.Helper()
 	for range 10 {
 		s := w.sources()
@@ -141,7 +141,7 @@ func TestElsewhereMissing(t *testing.T) {
 			w.fails["o/base"] = &remote.Failure{Message: c.fails, Broken: c.fails == "gone"}
 		}
 		out, problems := w.named("Application/argocd/a")
-		unknown := slices.ContainsFunc(problems, func(e source.Error) bool { return e.Unknown })
+		unknown := slices.ContainsFunc(problems, func(e doc.Error) bool { return e.Unknown })
 		if len(problems) != 1 || len(out.Resources) > 0 || unknown != strings.Contains(c.want, "not checked") ||
 			!strings.HasPrefix(fmt.Sprintf("%s:%d: %s", problems[0].Path, problems[0].Line, problems[0].Message), c.want) {
 			t.Errorf("%s: %+v", c.path, problems)

@@ -5,14 +5,14 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/roots"
-	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
 // explain turns kustomize's error into problems with lines and words for people.
-func (r *Renderer) explain(root roots.Root, p *plan, failure error) []source.Error {
+func (r *Renderer) explain(root roots.Root, p *plan, failure error) []doc.Error {
 	list := r.mistakes.Find(trial{r, p.openAPI}, root.Path, p.kustomizations, p.manifests, failure)
 	for i := range list {
 		list[i].Quotes = len(p.wants) > 0 || isOutside(root.Path)

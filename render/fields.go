@@ -6,14 +6,14 @@ import (
 	"github.com/go-openapi/jsonpointer"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // Field is one field of a rendered resource: a map's entry or a list's element.
 type Field struct {
 	Pointer string     // RFC 6901, into the resource
 	Node    *yaml.Node // the value, aliases replaced by what they stand for. Do not change it.
-	plain   bool       // see source.Value
+	plain   bool       // see doc.Value
 }
 
 // Scalar reports whether the field holds neither a map nor a list.
@@ -36,22 +36,22 @@ func (r *Resource) Fields() []Field {
 
 func collect(n *yaml.Node, pointer string, plain bool, list *[]Field) {
 	add := func(token string, value *yaml.Node) {
-		value = source.Deref(value)
+		value = doc.Deref(value)
 		p := pointer + "/" + jsonpointer.Escape(token)
 		*list = append(*list, Field{Pointer: p, Node: value, plain: plain})
 		collect(value, p, plain, list)
 	}
-	switch n = source.Deref(n); n.Kind {
+	switch n = doc.Deref(n); n.Kind {
 	case yaml.DocumentNode:
 		for _, c := range n.Content {
 			collect(c, pointer, plain, list)
 		}
 	case yaml.MappingNode:
 		seen := map[string]bool{}
-		for _, key := range source.Keys(n) {
+		for _, key := range doc.Keys(n) {
 			if !seen[key] {
 				seen[key] = true
-				if _, value := source.Field(n, key); value != nil {
+				if _, value := doc.Field(n, key); value != nil {
 					add(key, value)
 				}
 			}
@@ -71,7 +71,7 @@ func (r *Resource) Twice() (pointers []string) {
 }
 
 func twice(n *yaml.Node, pointer string, list *[]string) {
-	n = source.Deref(n)
+	n = doc.Deref(n)
 	if n == nil {
 		return
 	}
@@ -83,7 +83,7 @@ func twice(n *yaml.Node, pointer string, list *[]string) {
 		case n.Kind == yaml.SequenceNode:
 			twice(c, pointer+"/"+strconv.Itoa(i), list)
 		case n.Kind == yaml.MappingNode && i%2 == 1:
-			key := source.Deref(n.Content[i-1])
+			key := doc.Deref(n.Content[i-1])
 			if key.Kind != yaml.ScalarNode || key.ShortTag() == "!!merge" {
 				continue
 			}
@@ -97,4 +97,4 @@ func twice(n *yaml.Node, pointer string, list *[]string) {
 }
 
 // Value is what the field holds as JSON, numbers as int64 where whole, else float64.
-func (f Field) Value() any { return source.Value(f.Node, f.plain) }
+func (f Field) Value() any { return doc.Value(f.Node, f.plain) }

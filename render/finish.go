@@ -5,20 +5,20 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/roots"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 // deployed renders a root as an object of Argo CD or Flux deploys it.
-func (r *Renderer) deployed(ctx context.Context, root roots.Root) (*Rendering, []source.Error, error) {
+func (r *Renderer) deployed(ctx context.Context, root roots.Root) (*Rendering, []doc.Error, error) {
 	one := r.set.Deployment(root)
 	if one == nil {
-		return &Rendering{Root: root, Reads: map[string]string{}}, []source.Error{
+		return &Rendering{Root: root, Reads: map[string]string{}}, []doc.Error{
 			{Path: root.Path, Message: "no object of Argo CD or Flux deploys this folder as " + root.Object}}, nil
 	}
 	var out *Rendering
-	var problems []source.Error
+	var problems []doc.Error
 	for _, p := range one.Problems {
 		if p.Cause == gitops.Broken {
 			problems = append(problems, p.Error)
@@ -71,7 +71,7 @@ func (r *Renderer) finish(res *Resource, one *roots.Deployment) {
 			printed := res.Object
 			res.made = func() map[string]any { return printed }
 		}
-		if object, ok := source.Value(node, res.plain).(map[string]any); ok {
+		if object, ok := doc.Value(node, res.plain).(map[string]any); ok {
 			res.Object = object
 		}
 	}

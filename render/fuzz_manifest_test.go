@@ -16,9 +16,9 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/roots"
-	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
@@ -61,7 +61,7 @@ func FuzzManifest(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	base := render.New(g, render.Config{Limits: render.Limits{Source: source.Limits{Nodes: 20_000}, Resources: 1000}})
+	base := render.New(g, render.Config{Limits: render.Limits{Source: doc.Limits{Nodes: 20_000}, Resources: 1000}})
 	f.Fuzz(func(t *testing.T, data, program []byte) {
 		if len(program) > 0 {
 			data = mutate(data, program)
@@ -131,7 +131,7 @@ func created(data []byte) (objects []any, ok bool) {
 func plainKeys(n *yaml.Node) bool {
 	for i, c := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 0 {
-			key := source.Deref(c)
+			key := doc.Deref(c)
 			var word any
 			if key.Kind != yaml.ScalarNode || sigsyaml.Unmarshal([]byte(key.Value), &word) != nil ||
 				key.ShortTag() != "!!str" && key.ShortTag() != "!!merge" && key.ShortTag() != "!!binary" {

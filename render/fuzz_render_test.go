@@ -19,10 +19,10 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/roots"
-	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
@@ -162,7 +162,7 @@ func newFuzzSandbox(f *testing.F) *fuzzSandbox {
 		f.Fatal(err)
 	}
 	s.base = render.New(s.graph,
-		render.Config{Limits: render.Limits{Source: source.Limits{Nodes: 20_000}, Layers: 200, Resources: 1000}})
+		render.Config{Limits: render.Limits{Source: doc.Limits{Nodes: 20_000}, Layers: 200, Resources: 1000}})
 	err = s.tree.Walk(func(p string, e tree.Entry) error {
 		if e.Kind == tree.File && graph.IsManifestName(p) && !strings.Contains(p, ":") &&
 			!strings.Contains(p, "github.com/") && path.Base(p) != "secret.yaml" {
@@ -264,7 +264,7 @@ func judged(t *testing.T, rendering *render.Rendering) {
 }
 
 // harmless looks at what is said, and at what was done besides.
-func (s *fuzzSandbox) harmless(t *testing.T, problems []source.Error) {
+func (s *fuzzSandbox) harmless(t *testing.T, problems []doc.Error) {
 	for _, p := range problems {
 		if _, err := s.tree.Entry(p.Path); err != nil {
 			t.Fatalf("%q names no file of the repository", p.Error())

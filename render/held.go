@@ -3,8 +3,8 @@ package render
 import (
 	"sync"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/roots"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 // held are renderings that were made to find out what a root's objects deploy: whoever asks for the root next gets them,
@@ -16,13 +16,13 @@ type held struct {
 
 type heldRendering struct {
 	rendering *Rendering
-	problems  []source.Error
+	problems  []doc.Error
 }
 
 // maxHeld is how many are held: with their nodes they take much room.
 const maxHeld = 32
 
-func (h *held) put(root roots.Root, out *Rendering, problems []source.Error) {
+func (h *held) put(root roots.Root, out *Rendering, problems []doc.Error) {
 	if h == nil || out == nil {
 		return
 	}
@@ -37,7 +37,7 @@ func (h *held) put(root roots.Root, out *Rendering, problems []source.Error) {
 }
 
 // take returns what is held of a root; the rendering is nil where nothing is.
-func (h *held) take(root roots.Root) (*Rendering, []source.Error) {
+func (h *held) take(root roots.Root) (*Rendering, []doc.Error) {
 	if h == nil {
 		return nil, nil
 	}

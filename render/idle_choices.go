@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/origin"
-	"github.com/lintel-bot/lintel/render/source"
 	"go.yaml.in/yaml/v3"
 	sigsyaml "sigs.k8s.io/yaml"
 )
@@ -80,7 +80,7 @@ func (t *trial) awaits(l *origin.Layer) bool {
 			continue
 		}
 		data, err := t.Read(part.Path)
-		if documents, failure := source.Parse(part.Path, data, t.limits.Source); err == nil && failure == nil &&
+		if documents, failure := doc.Parse(part.Path, data, t.limits.Source); err == nil && failure == nil &&
 			len(documents) == 0 {
 			return true
 		}
@@ -97,7 +97,7 @@ func (l *layered) add(c choice) {
 // chooseTransformers finds the PatchTransformers with a target that a kustomization configures: those that are an entry,
 // or a file, for themselves.
 func (t *trial) chooseTransformers(l *layered, of *origin.Layer) {
-	for i, entry := range source.Items(l.file.Node, "transformers") {
+	for i, entry := range doc.Items(l.file.Node, "transformers") {
 		data, file, line := []byte(entry.Value), "", entry
 		k := slices.IndexFunc(of.Plugins, func(p origin.Plugin) bool {
 			return p.Field == "transformers" && p.Entry == entry.Value && p.Layer == nil
@@ -109,11 +109,11 @@ func (t *trial) chooseTransformers(l *layered, of *origin.Layer) {
 				continue
 			}
 		}
-		documents, err := source.Parse(l.file.Path, data, t.limits.Source)
-		if err != nil || len(documents) != 1 || source.Text(documents[0], "kind") != "PatchTransformer" {
+		documents, err := doc.Parse(l.file.Path, data, t.limits.Source)
+		if err != nil || len(documents) != 1 || doc.Text(documents[0], "kind") != "PatchTransformer" {
 			continue
 		}
-		_, target := source.Field(documents[0], "target")
+		_, target := doc.Field(documents[0], "target")
 		var doc map[string]any
 		if target == nil || target.Kind != yaml.MappingNode || sigsyaml.Unmarshal(data, &doc) != nil {
 			continue
@@ -127,23 +127,23 @@ func (t *trial) chooseTransformers(l *layered, of *origin.Layer) {
 func (l *layered) choose() {
 	add := l.add
 	for _, field := range []string{"patches", "patchesJson6902"} {
-		for i, entry := range source.Items(l.file.Node, field) {
-			if _, target := source.Field(entry, "target"); target != nil && target.Kind == yaml.MappingNode {
+		for i, entry := range doc.Items(l.file.Node, field) {
+			if _, target := doc.Field(entry, "target"); target != nil && target.Kind == yaml.MappingNode {
 				add(choice{field: field, index: i, at: target, words: "the target of this patch matches nothing that " +
 					"the kustomization has: " + selectorWords(target)})
 			}
 		}
 	}
-	for i, entry := range source.Items(l.file.Node, "replacements") {
-		for j, target := range source.Items(entry, "targets") {
-			if _, chosen := source.Field(target, "select"); chosen != nil && chosen.Kind == yaml.MappingNode {
+	for i, entry := range doc.Items(l.file.Node, "replacements") {
+		for j, target := range doc.Items(entry, "targets") {
+			if _, chosen := doc.Field(target, "select"); chosen != nil && chosen.Kind == yaml.MappingNode {
 				add(choice{field: "replacements", index: i, target: j, at: chosen, words: "this target of the replacement " +
 					"matches nothing that the kustomization has: " + selectorWords(chosen)})
 			}
 		}
 	}
-	for i, entry := range source.Items(l.file.Node, "images") {
-		if _, name := source.Field(entry, "name"); name != nil && name.Value != "" {
+	for i, entry := range doc.Items(l.file.Node, "images") {
+		if _, name := doc.Field(entry, "name"); name != nil && name.Value != "" {
 			add(choice{field: "images", index: i, at: name, words: fmt.Sprintf("nothing that the kustomization has uses the "+
 				"image %.200q", name.Value)})
 		}
@@ -153,8 +153,8 @@ func (l *layered) choose() {
 // selectorWords writes a selector on one line.
 func selectorWords(n *yaml.Node) string {
 	var words []string
-	for key, value := range source.Fields(n) {
-		words = append(words, source.Key(key)+": "+source.Key(source.Deref(value)))
+	for key, value := range doc.Fields(n) {
+		words = append(words, doc.Key(key)+": "+doc.Key(doc.Deref(value)))
 	}
 	return fmt.Sprintf("%.200s", strings.Join(words, ", "))
 }

@@ -16,11 +16,11 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 	sigsyaml "sigs.k8s.io/yaml"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/helm"
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/origin"
 	"github.com/lintel-bot/lintel/render/remote"
-	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -78,7 +78,7 @@ func (r *Renderer) inflate(p *plan, layer *origin.Layer, i *inflation, above []s
 	i.reads = &Rendering{Reads: map[string]string{}, links: map[string]string{}, wants: wants{}}
 	if r.outside.sources == nil && !i.local() {
 		maps.Copy(p.reads, i.reads.Reads) // it may come there
-		p.without(i.at, source.Error{Path: i.shown.file, Line: i.shown.at.Line, Column: i.shown.at.Column, Unknown: true,
+		p.without(i.at, doc.Error{Path: i.shown.file, Line: i.shown.at.Line, Column: i.shown.at.Column, Unknown: true,
 			Message: "helmCharts: the chart is not in this repository, and Lintel does not fetch anything"})
 		return
 	}
@@ -95,7 +95,7 @@ func (r *Renderer) inflate(p *plan, layer *origin.Layer, i *inflation, above []s
 	}
 	other, twice := p.inflated[i.inflationKey]
 	if twice && other != m {
-		p.without(i.at, source.Error{Path: i.shown.file, Line: i.shown.at.Line, Column: i.shown.at.Column, Unknown: true,
+		p.without(i.at, doc.Error{Path: i.shown.file, Line: i.shown.at.Line, Column: i.shown.at.Column, Unknown: true,
 			Message: "the chart is brought into one root with several namespaces, which Lintel does not tell apart"})
 		return
 	}
@@ -103,7 +103,7 @@ func (r *Renderer) inflate(p *plan, layer *origin.Layer, i *inflation, above []s
 		p.inflated[i.inflationKey] = m
 		p.charts[i.at.file] = append(p.charts[i.at.file], inflatedEntry{i.at.at, m, relative(place(i.file.Dir), m.prefix)})
 	}
-	child := r.layer(p, m.prefix, above, source.Error{}, func(e source.Error) { p.without(i.at, e) })
+	child := r.layer(p, m.prefix, above, doc.Error{}, func(e doc.Error) { p.without(i.at, e) })
 	if child != nil {
 		layer.Components = append(layer.Components, child)
 	}
@@ -274,8 +274,8 @@ func (i *inflation) release() (string, error) {
 }
 
 // problem says why a chart is not there. It is fleeting where it may go away without a change of anything.
-func (i *inflation) problem(err error) (source.Error, bool) {
-	e := source.Error{Path: i.shown.file, Line: i.shown.at.Line, Column: i.shown.at.Column}
+func (i *inflation) problem(err error) (doc.Error, bool) {
+	e := doc.Error{Path: i.shown.file, Line: i.shown.at.Line, Column: i.shown.at.Column}
 	var outside *outsideError
 	var failure *remote.Failure
 	var refused *refusedError

@@ -7,11 +7,11 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/origin"
 	"github.com/lintel-bot/lintel/render/remote"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 // places completes what knows the places of what the chart prints.
@@ -27,7 +27,7 @@ func (i *inflation) places(c *chartPlaces) *chartPlaces {
 // field returns the position of the first of some fields of the entry that there is.
 func (i *inflation) field(names ...string) gitops.Position {
 	for _, name := range names {
-		if _, n := source.Field(i.node, name); n != nil && n.Kind == yaml.ScalarNode {
+		if _, n := doc.Field(i.node, name); n != nil && n.Kind == yaml.ScalarNode {
 			return gitops.Position{Path: i.shown.file, Line: n.Line, Column: n.Column}
 		}
 	}
@@ -58,7 +58,7 @@ func (i *inflation) layers(c *chartPlaces) *gitops.Values {
 		e.File = gitops.FileLayer("values.yaml", where, c.top.from.Want, path.Join(c.top.dir, "values.yaml"))
 	}
 	for _, name := range []string{"valuesInline", "valuesLocal"} {
-		if _, n := source.Field(i.node, name); n != nil {
+		if _, n := doc.Field(i.node, name); n != nil {
 			e.Inline = gitops.NodeLayer(name, n, func(n *yaml.Node) gitops.Position {
 				return gitops.Position{Path: i.shown.file, Line: n.Line, Column: n.Column}
 			})

@@ -5,19 +5,19 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 	sigsyaml "sigs.k8s.io/yaml"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/kustomization"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 // charts lists what the kustomization inflates by its own fields.
 func (r *Renderer) charts(f *kustomization.File) ([]*inflation, error) {
 	var list []*inflation
 	var globals types.HelmGlobals
-	_, n := source.Field(f.Node, "helmGlobals")
+	_, n := doc.Field(f.Node, "helmGlobals")
 	if err := decode(n, &globals); err != nil {
 		return nil, err
 	}
-	for _, n := range source.Items(f.Node, "helmCharts") {
+	for _, n := range doc.Items(f.Node, "helmCharts") {
 		i := r.inflation(f, entryAt(f, n), f.Path, n)
 		i.HelmGlobals = globals
 		if err := decode(n, &i.HelmChart); err != nil {
@@ -26,7 +26,7 @@ func (r *Renderer) charts(f *kustomization.File) ([]*inflation, error) {
 		list = append(list, i)
 	}
 	var old []types.HelmChartArgs
-	items := source.Items(f.Node, "helmChartInflationGenerator")
+	items := doc.Items(f.Node, "helmChartInflationGenerator")
 	for _, n := range items {
 		var args types.HelmChartArgs
 		if err := decode(n, &args); err != nil {
@@ -49,7 +49,7 @@ func (r *Renderer) charts(f *kustomization.File) ([]*inflation, error) {
 func (r *Renderer) generators(f *kustomization.File, at entry, file string, documents []*yaml.Node,
 ) (list []*inflation) {
 	for k, d := range documents {
-		if source.Text(d, "apiVersion") != "builtin" || source.Text(d, "kind") != "HelmChartInflationGenerator" {
+		if doc.Text(d, "apiVersion") != "builtin" || doc.Text(d, "kind") != "HelmChartInflationGenerator" {
 			return nil
 		}
 		i := r.inflation(f, at, file, d)
@@ -78,7 +78,7 @@ func decode(n *yaml.Node, into any) error {
 
 // spelled is a node without aliases.
 func spelled(n *yaml.Node) *yaml.Node {
-	n = source.Deref(n)
+	n = doc.Deref(n)
 	out := *n
 	out.Anchor, out.Content = "", make([]*yaml.Node, len(n.Content))
 	for i, c := range n.Content {
@@ -90,7 +90,7 @@ func spelled(n *yaml.Node) *yaml.Node {
 func (r *Renderer) inflation(f *kustomization.File, at entry, file string, n *yaml.Node) *inflation {
 	shown := entry{file, kustomization.Position{Line: n.Line, Column: n.Column}}
 	for _, key := range []string{"name", "chartName", "version", "chartVersion"} {
-		if _, value := source.Field(n, key); value != nil {
+		if _, value := doc.Field(n, key); value != nil {
 			shown.at = kustomization.Position{Line: value.Line, Column: value.Column}
 		}
 	}

@@ -9,16 +9,16 @@ import (
 
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/cache"
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/roots"
-	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
 // What a chart was not rendered for is not remembered longer than it holds.
 func TestInflateRecalled(t *testing.T) {
-	render := func(w *world, s *remote.Sources, disk *cache.Disk) []source.Error {
+	render := func(w *world, s *remote.Sources, disk *cache.Disk) []doc.Error {
 		set, err := roots.Open(w.repo.Tree("HEAD"), roots.Options{}, &graph.Cache{})
 		if err != nil {
 			t.Fatal(err)

@@ -10,10 +10,10 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml/merge2"
 	sigsyaml "sigs.k8s.io/yaml"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/helm"
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/remote"
-	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -71,7 +71,7 @@ func (i *inflation) inlined(read func() ([]byte, error)) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := source.Vet("", data, i.renderer.limits.Source); err != nil {
+		if err := doc.Vet("", data, i.renderer.limits.Source); err != nil {
 			return nil, refusal("the values file cannot be read: %s", message(err))
 		}
 		file, err := kyaml.Parse(string(data))
@@ -100,7 +100,7 @@ func (i *inflation) inlined(read func() ([]byte, error)) ([]byte, error) {
 
 // message is the words of an error about a file, without the file.
 func message(err error) string {
-	var e *source.Error
+	var e *doc.Error
 	if errors.As(err, &e) {
 		return e.Message
 	}

@@ -1,6 +1,6 @@
 package render
 
-import "github.com/lintel-bot/lintel/render/source"
+import "github.com/lintel-bot/lintel/render/doc"
 
 // Check names what an issue is about.
 type Check string
@@ -32,13 +32,13 @@ func (r *Resource) issue(check Check, pointer, message string) {
 
 // Broken lists the resources that cannot be deployed at all, as problems with their places: for whoever needs a
 // rendering as a whole.
-func (r *Rendering) Broken() []source.Error {
-	var list []source.Error
+func (r *Rendering) Broken() []doc.Error {
+	var list []doc.Error
 	for _, res := range r.Resources {
 		for _, issue := range res.Issues {
 			if issue.Breaks() {
 				at := res.Origin(issue.Pointer)
-				list = append(list, source.Error{Path: at.Path, Line: at.StartLine, Message: issue.Message})
+				list = append(list, doc.Error{Path: at.Path, Line: at.StartLine, Message: issue.Message})
 			}
 		}
 	}

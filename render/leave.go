@@ -8,10 +8,10 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/origin"
 	"github.com/lintel-bot/lintel/render/roots"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 // leave leaves out of a plan the entries that stand in the way, and what depends on them: patches and the like of what
@@ -48,7 +48,7 @@ func (r *Renderer) leave(p *plan) bool {
 		}
 		f, text, ok := f.Edit(data, edits)
 		if !ok {
-			p.report(source.Error{Path: file, Line: 1, Unknown: true, Message: "has aliases (*), and something that is not " +
+			p.report(doc.Error{Path: file, Line: 1, Unknown: true, Message: "has aliases (*), and something that is not " +
 				"in this repository: write out what the aliases stand for to have the rest checked"})
 			return false
 		}
@@ -88,7 +88,7 @@ func (p *plan) prune(l *origin.Layer, without map[string]*kustomization.File) {
 // returns false where it found nothing new that could be left out.
 func (r *Renderer) culprits(p *plan) bool {
 	found := false
-	blame := func(name string, list ...source.Error) {
+	blame := func(name string, list ...doc.Error) {
 		if p.broken[name] != nil || len(p.named[name]) == 0 || len(list) == 0 {
 			return
 		}
@@ -104,8 +104,8 @@ func (r *Renderer) culprits(p *plan) bool {
 		if err != nil {
 			continue
 		}
-		var e *source.Error
-		if _, err := source.Parse(name, data, r.limits.Source); errors.As(err, &e) {
+		var e *doc.Error
+		if _, err := doc.Parse(name, data, r.limits.Source); errors.As(err, &e) {
 			blame(name, *e)
 		}
 	}
@@ -133,9 +133,9 @@ func (r *Renderer) culprits(p *plan) bool {
 
 // obstacles returns what keeps a folder that others include from being built, nil where nothing does. Often many
 // include one, so it is built once.
-func (r *Renderer) obstacles(dir string) (list []source.Error) {
+func (r *Renderer) obstacles(dir string) (list []doc.Error) {
 	if known, ok := r.failed.Load(dir); ok {
-		return known.([]source.Error)
+		return known.([]doc.Error)
 	}
 	if out, problems := r.build(roots.Root{Path: dir}); !out.Partial {
 		list = problems
@@ -170,9 +170,9 @@ func (d *dependants) layer(l *origin.Layer, around []object, lacks bool) (own []
 		own, missing = append(own, below...), missing || lacking
 	}
 	for field, kind := range generated {
-		for _, item := range source.Items(l.File.Node, field) {
-			if behavior := source.Text(item, "behavior"); behavior == "" || behavior == "create" {
-				own = append(own, object{kind, source.Text(item, "name")})
+		for _, item := range doc.Items(l.File.Node, field) {
+			if behavior := doc.Text(item, "behavior"); behavior == "" || behavior == "create" {
+				own = append(own, object{kind, doc.Text(item, "name")})
 			}
 		}
 	}
@@ -207,40 +207,40 @@ func (d *dependants) entries(l *origin.Layer, known []object) {
 		}
 	}
 	n := l.File.Node
-	for _, item := range source.Items(n, "patchesStrategicMerge") {
+	for _, item := range doc.Items(n, "patchesStrategicMerge") {
 		judge(item, d.patched(l, item)...)
 	}
-	for _, item := range source.Items(n, "patches") {
-		if _, target := source.Field(item, "target"); target == nil {
-			_, patch := source.Field(item, "patch")
-			if _, file := source.Field(item, "path"); file != nil {
+	for _, item := range doc.Items(n, "patches") {
+		if _, target := doc.Field(item, "target"); target == nil {
+			_, patch := doc.Field(item, "patch")
+			if _, file := doc.Field(item, "path"); file != nil {
 				patch = file
 			}
 			judge(item, d.patched(l, patch)...)
 		}
 	}
-	for _, item := range source.Items(n, "patchesJson6902") {
-		_, target := source.Field(item, "target")
+	for _, item := range doc.Items(n, "patchesJson6902") {
+		_, target := doc.Field(item, "target")
 		judge(item, nameOf(target))
 	}
-	for _, item := range source.Items(n, "replicas") {
-		judge(item, object{"", source.Text(item, "name")})
+	for _, item := range doc.Items(n, "replicas") {
+		judge(item, object{"", doc.Text(item, "name")})
 	}
 	for field, kind := range generated {
-		for _, item := range source.Items(n, field) {
-			if behavior := source.Text(item, "behavior"); behavior == "merge" || behavior == "replace" {
-				judge(item, object{kind, source.Text(item, "name")})
+		for _, item := range doc.Items(n, field) {
+			if behavior := doc.Text(item, "behavior"); behavior == "merge" || behavior == "replace" {
+				judge(item, object{kind, doc.Text(item, "name")})
 			}
 		}
 	}
-	for _, item := range source.Items(n, "replacements") {
-		if _, from := source.Field(item, "source"); from != nil && !has(known, nameOf(from)) {
+	for _, item := range doc.Items(n, "replacements") {
+		if _, from := doc.Field(item, "source"); from != nil && !has(known, nameOf(from)) {
 			d.unclear = true // what it would have written is not known
 		}
 	}
 }
 
-func nameOf(n *yaml.Node) object { return object{source.Text(n, "kind"), source.Text(n, "name")} }
+func nameOf(n *yaml.Node) object { return object{doc.Text(n, "kind"), doc.Text(n, "name")} }
 
 // has reports whether there may be an object of a name: a prefix or suffix may have come to what is written.
 func has(known []object, o object) bool {
@@ -259,7 +259,7 @@ func (d *dependants) patched(l *origin.Layer, patch *yaml.Node) []object {
 			return d.written(l.File.Dir + "/" + in.Value)
 		}
 	}
-	documents, _ := source.Parse(l.File.Path, []byte(patch.Value), d.renderer.limits.Source)
+	documents, _ := doc.Parse(l.File.Path, []byte(patch.Value), d.renderer.limits.Source)
 	return objectsOf(documents)
 }
 
@@ -269,16 +269,16 @@ func (d *dependants) written(name string) []object {
 	if err != nil {
 		return nil
 	}
-	documents, _ := source.Parse(name, data, d.renderer.limits.Source)
+	documents, _ := doc.Parse(name, data, d.renderer.limits.Source)
 	return objectsOf(documents)
 }
 
 func objectsOf(documents []*yaml.Node) (list []object) {
 	for _, document := range documents {
-		for _, n := range source.Unlist(document) {
-			_, metadata := source.Field(n, "metadata")
-			if kind := source.Text(n, "kind"); kind != "" {
-				list = append(list, object{kind, source.Text(metadata, "name")})
+		for _, n := range doc.Unlist(document) {
+			_, metadata := doc.Field(n, "metadata")
+			if kind := doc.Text(n, "kind"); kind != "" {
+				list = append(list, object{kind, doc.Text(metadata, "name")})
 			}
 		}
 	}

@@ -3,15 +3,15 @@ package render
 import (
 	"cmp"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // Limits bound what one root may cost. The zero value means the defaults; real repositories stay far below.
 type Limits struct {
-	Source    source.Limits // of one file
-	Layers    int           // kustomizations that one root includes, counted each time; default 2,000
-	Depth     int           // bases of bases; default 32
-	Resources int           // resources of one root; default 20,000
+	Source    doc.Limits // of one file
+	Layers    int        // kustomizations that one root includes, counted each time; default 2,000
+	Depth     int        // bases of bases; default 32
+	Resources int        // resources of one root; default 20,000
 }
 
 func (l Limits) withDefaults() Limits {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // embeds reports whether an object that is not a list has items that are objects: kubectl takes whatever has items for
@@ -21,8 +21,8 @@ const embedded = "has items that are objects, which kubectl creates in its place
 	"themselves"
 
 // tooMany is the problem of a root with more resources than the limit.
-func tooMany(path string, limit int) source.Error {
-	return source.Error{Path: path,
+func tooMany(path string, limit int) doc.Error {
+	return doc.Error{Path: path,
 		Message: fmt.Sprintf("brings its root to more than %d resources: split the root, or raise limits.resources in "+
 			".lintel.yaml on the base branch", limit)}
 }

@@ -7,10 +7,10 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/origin"
 	"github.com/lintel-bot/lintel/render/roots"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 // Locator knows where the fields of one resource are written: in the sources that it was built from, in what a
@@ -99,7 +99,7 @@ func (r *Rendering) Whole() (*Rendering, error) {
 	return r.again.rendering, err
 }
 
-func (a *again) notes(ctx context.Context) []source.Error {
+func (a *again) notes(ctx context.Context) []doc.Error {
 	if a.whole() != nil {
 		return nil
 	}
@@ -112,7 +112,7 @@ func (a *again) resource(index int) (*Resource, error) {
 		return nil, err
 	}
 	if index >= len(a.rendering.Resources) {
-		return nil, &source.Error{Path: a.root.Path, Message: "renders fewer resources than before"}
+		return nil, &doc.Error{Path: a.root.Path, Message: "renders fewer resources than before"}
 	}
 	return a.rendering.Resources[index], nil
 }

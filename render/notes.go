@@ -7,15 +7,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/helm"
 	"github.com/lintel-bot/lintel/render/roots"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 // Notes lists what a rendering of a release assumes of the cluster and whoever reads it should know: resources that are
 // left out for an API version that nothing declares, what the chart asked the cluster for and nobody could say, schemas
 // that were not asked. It may render again, so it is for those whom somebody looks at.
-func (r *Rendering) Notes(ctx context.Context) []source.Error {
+func (r *Rendering) Notes(ctx context.Context) []doc.Error {
 	if r == nil || r.notes == nil {
 		return nil
 	}
@@ -28,7 +28,7 @@ func keepNotes(out *Rendering) {
 	if find == nil {
 		return
 	}
-	out.notes = func(ctx context.Context) (list []source.Error) {
+	out.notes = func(ctx context.Context) (list []doc.Error) {
 		if data, ok := out.Beside("notes"); ok && json.Unmarshal(data, &list) == nil {
 			return list
 		}
@@ -47,10 +47,10 @@ func (s *release) noted(out *Rendering) {
 	}
 }
 
-func (s *release) notes(ctx context.Context) (list []source.Error) {
+func (s *release) notes(ctx context.Context) (list []doc.Error) {
 	at := s.spec.Chart.Where
 	add := func(format string, args ...any) {
-		list = append(list, source.Error{Path: at.Path, Line: at.Line, Column: at.Column,
+		list = append(list, doc.Error{Path: at.Path, Line: at.Line, Column: at.Column,
 			Message: fmt.Sprintf(format, args...)})
 	}
 	for _, left := range s.leftOut(ctx) {
@@ -203,15 +203,15 @@ type printedObject struct{ apiVersion, kind, name string } // name: "ServiceMoni
 
 // printedObjects names the objects in a manifest, in their order.
 func printedObjects(m helm.Manifest) (list []printedObject) {
-	documents, err := source.Parse(m.Template, []byte(m.Text), source.Limits{})
+	documents, err := doc.Parse(m.Template, []byte(m.Text), doc.Limits{})
 	if err != nil {
 		return nil
 	}
 	for _, d := range documents {
-		for _, n := range source.Unlist(d) {
-			_, meta := source.Field(n, "metadata")
-			if kind := source.Text(n, "kind"); kind != "" {
-				list = append(list, printedObject{source.Text(n, "apiVersion"), kind, kind + " " + source.Text(meta, "name")})
+		for _, n := range doc.Unlist(d) {
+			_, meta := doc.Field(n, "metadata")
+			if kind := doc.Text(n, "kind"); kind != "" {
+				list = append(list, printedObject{doc.Text(n, "apiVersion"), kind, kind + " " + doc.Text(meta, "name")})
 			}
 		}
 	}

@@ -6,10 +6,10 @@ import (
 	"testing"
 
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/origin"
 	"github.com/lintel-bot/lintel/render/roots"
-	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
@@ -346,7 +346,7 @@ func renderRoot(t testing.TB, r *treetest.Repo, rev, root string) *render.Render
 	return rendering
 }
 
-func tryRoot(t testing.TB, r *treetest.Repo, rev, root string) (*render.Rendering, []source.Error) {
+func tryRoot(t testing.TB, r *treetest.Repo, rev, root string) (*render.Rendering, []doc.Error) {
 	t.Helper()
 	tr := r.Tree(rev)
 	g, err := roots.Open(tr, roots.Options{}, &graph.Cache{})

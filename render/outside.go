@@ -11,11 +11,11 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/origin"
 	"github.com/lintel-bot/lintel/render/remote"
-	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -193,7 +193,7 @@ func (m *mount) read(in string) ([]byte, string, error) {
 }
 
 // kustomization returns the parsed file of a folder, nil where it has none.
-func (m *mount) kustomization(in string, limits source.Limits) (*kustomization.File, error) {
+func (m *mount) kustomization(in string, limits doc.Limits) (*kustomization.File, error) {
 	if m.file != "" {
 		return nil, nil
 	}
@@ -206,7 +206,7 @@ func (m *mount) kustomization(in string, limits source.Limits) (*kustomization.F
 	return f, err
 }
 
-func (m *mount) parse(in string, limits source.Limits) (f *kustomization.File, err error) {
+func (m *mount) parse(in string, limits doc.Limits) (f *kustomization.File, err error) {
 	for _, base := range kustomization.FileNames() {
 		name := path.Join(m.prefix, in, base)
 		data, _, err := m.read(path.Join(in, base))
@@ -215,11 +215,11 @@ func (m *mount) parse(in string, limits source.Limits) (f *kustomization.File, e
 		case errors.Is(err, tree.ErrNotExist):
 			continue
 		case errors.As(err, &large):
-			return nil, &source.Error{Path: name, Message: large.Error()}
+			return nil, &doc.Error{Path: name, Message: large.Error()}
 		case err != nil:
 			return nil, err
 		case f != nil:
-			return nil, &source.Error{Path: name, Message: "stands beside another kustomization file: keep one"}
+			return nil, &doc.Error{Path: name, Message: "stands beside another kustomization file: keep one"}
 		}
 		if f, err = kustomization.Parse(name, data, limits); err != nil {
 			return nil, err
@@ -376,7 +376,7 @@ func (o *outside) shown(name string) string {
 }
 
 // problems turns what is said about files from outside into what the entries that bring them in bring with them.
-func (o *outside) problems(list []source.Error) (out []source.Error) {
+func (o *outside) problems(list []doc.Error) (out []doc.Error) {
 	seen := map[string]bool{}
 	for _, e := range list {
 		e.Message = mountedPath.ReplaceAllStringFunc(e.Message, o.shown)
@@ -391,7 +391,7 @@ func (o *outside) problems(list []source.Error) (out []source.Error) {
 			}
 			top := m.local()
 			line := top.here()
-			e = source.Error{Path: line.file, Line: line.at.Line, Column: line.at.Column, Unknown: e.Unknown, Quotes: true,
+			e = doc.Error{Path: line.file, Line: line.at.Line, Column: line.at.Column, Unknown: e.Unknown, Quotes: true,
 				Message: fmt.Sprintf("%s: what it brings in has a mistake (%s): %s", top.field, at, e.Message)}
 		}
 		if key := e.Error(); !seen[key] {

@@ -8,15 +8,15 @@ import (
 	"sigs.k8s.io/kustomize/api/resource"
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/kustomization"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 // annotated turns what kustomize noted about where the resources came from, as buildMetadata asks for, into what it
 // would have noted without mounts (resource.Origin.Append).
 func (r *Renderer) annotated(p *plan, resources []*yaml.Node) {
 	f := p.root.File
-	asked := slices.ContainsFunc(source.Items(f.Node, "buildMetadata"), func(n *yaml.Node) bool {
+	asked := slices.ContainsFunc(doc.Items(f.Node, "buildMetadata"), func(n *yaml.Node) bool {
 		return n.Value == "originAnnotations" || n.Value == "transformerAnnotations"
 	})
 	if !asked || len(p.values) == 0 {
@@ -24,9 +24,9 @@ func (r *Renderer) annotated(p *plan, resources []*yaml.Node) {
 	}
 	at := place(f.Dir)
 	for _, n := range resources {
-		_, metadata := source.Field(n, "metadata")
-		_, annotations := source.Field(metadata, "annotations")
-		if _, value := source.Field(annotations, "config.kubernetes.io/origin"); value != nil {
+		_, metadata := doc.Field(n, "metadata")
+		_, annotations := doc.Field(metadata, "annotations")
+		if _, value := doc.Field(annotations, "config.kubernetes.io/origin"); value != nil {
 			var o resource.Origin
 			if kyaml.Unmarshal([]byte(value.Value), &o) == nil {
 				r.outside.origin(at, &o)
@@ -35,7 +35,7 @@ func (r *Renderer) annotated(p *plan, resources []*yaml.Node) {
 				}
 			}
 		}
-		if _, value := source.Field(annotations, "alpha.config.kubernetes.io/transformations"); value != nil {
+		if _, value := doc.Field(annotations, "alpha.config.kubernetes.io/transformations"); value != nil {
 			var list resource.Transformations
 			if kyaml.Unmarshal([]byte(value.Value), &list) == nil {
 				for _, o := range list {

@@ -18,10 +18,10 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/roots"
-	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
@@ -130,7 +130,7 @@ func (w *world) renderer(s *remote.Sources) *render.Renderer {
 }
 
 // render renders a folder, and fetches what that wants until there is nothing new.
-func (w *world) render(dir string) (*render.Renderer, *render.Rendering, []source.Error) {
+func (w *world) render(dir string) (*render.Renderer, *render.Rendering, []doc.Error) {
 	w.t.Helper()
 	for range 10 {
 		s := w.sources()

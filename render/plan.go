@@ -10,9 +10,9 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/origin"
-	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -25,14 +25,14 @@ type plan struct {
 	files          map[string]bool                // what they name, wherever it is
 	reads          map[string]string
 	openAPI        bool
-	problems       []source.Error
+	problems       []doc.Error
 	layers         int
 	reported       map[string]bool
 
 	whole  bool                                // a problem is of the root as a whole: none of it can be rendered
 	left   map[string][]kustomization.Position // the entries to leave out, by the file of the kustomization
 	named  map[string][]entry                  // the entries that name a manifest, a patch or a folder
-	broken map[string]*source.Error            // the manifests and patches that were looked at, with what is wrong
+	broken map[string]*doc.Error               // the manifests and patches that were looked at, with what is wrong
 	texts  map[string][]byte                   // of the kustomizations as kustomize sees them, where it is not as they are
 
 	values    map[string]map[kustomization.Position]kustomization.Value // what their entries are there, by their file
@@ -61,10 +61,10 @@ func entryAt(f *kustomization.File, n *yaml.Node) entry {
 func (r *Renderer) plan(dir string) *plan {
 	p := &plan{kustomizations: map[string]*kustomization.File{}, manifests: map[string]bool{}, files: map[string]bool{},
 		reads: map[string]string{}, reported: map[string]bool{}, left: map[string][]kustomization.Position{}, named: map[string][]entry{},
-		broken: map[string]*source.Error{}, values: map[string]map[kustomization.Position]kustomization.Value{},
+		broken: map[string]*doc.Error{}, values: map[string]map[kustomization.Position]kustomization.Value{},
 		charts: map[string][]inflatedEntry{}, inflated: map[inflationKey]*mount{}, links: map[string]string{},
 		wants: wants{}}
-	p.root = r.layer(p, dir, nil, source.Error{Path: dir, Message: "has no kustomization file"}, p.problem)
+	p.root = r.layer(p, dir, nil, doc.Error{Path: dir, Message: "has no kustomization file"}, p.problem)
 	return p
 }
 
@@ -90,20 +90,20 @@ func (r *Renderer) reaching(p *plan) func(name string) bool {
 }
 
 // problem adds what stands in the way of the root as a whole.
-func (p *plan) problem(e source.Error) {
+func (p *plan) problem(e doc.Error) {
 	p.whole = true
 	p.report(e)
 }
 
 // without adds what stands in the way of an entry: the rest can be rendered without it.
-func (p *plan) without(at entry, e source.Error) {
+func (p *plan) without(at entry, e doc.Error) {
 	if !slices.Contains(p.left[at.file], at.at) {
 		p.left[at.file] = append(p.left[at.file], at.at)
 	}
 	p.report(e)
 }
 
-func (p *plan) report(e source.Error) {
+func (p *plan) report(e doc.Error) {
 	key := e.Error()
 	if !p.reported[key] {
 		p.reported[key] = true
@@ -113,13 +113,13 @@ func (p *plan) report(e source.Error) {
 
 // layer walks one kustomization and what it includes. missing is the problem to report where the folder has
 // no kustomization; fail reports what keeps all of the layer from being rendered.
-func (r *Renderer) layer(p *plan, dir string, above []string, missing source.Error,
-	fail func(source.Error)) *origin.Layer {
+func (r *Renderer) layer(p *plan, dir string, above []string, missing doc.Error,
+	fail func(doc.Error)) *origin.Layer {
 	f, err := r.kustomization(dir)
 	if err != nil {
-		var e *source.Error
+		var e *doc.Error
 		if !errors.As(err, &e) {
-			e = &source.Error{Path: dir, Message: err.Error()}
+			e = &doc.Error{Path: dir, Message: err.Error()}
 		}
 		fail(*e)
 		return nil
@@ -129,7 +129,7 @@ func (r *Renderer) layer(p *plan, dir string, above []string, missing source.Err
 		return nil
 	}
 	if p.layers++; p.layers > r.limits.Layers {
-		p.problem(source.Error{Path: f.Path,
+		p.problem(doc.Error{Path: f.Path,
 			Message: fmt.Sprintf("is one of more than %d kustomizations that this root includes, counted each time: bases "+
 				"that include each other's multiples grow without end", r.limits.Layers)})
 		return nil
@@ -137,13 +137,13 @@ func (r *Renderer) layer(p *plan, dir string, above []string, missing source.Err
 	p.kustomizations[f.Path] = f
 	p.openAPI = p.openAPI || f.OpenAPI
 	refuse := func(at *yaml.Node, unknown bool, format string, args ...any) {
-		p.without(entryAt(f, at), source.Error{Path: f.Path, Line: at.Line, Column: at.Column,
+		p.without(entryAt(f, at), doc.Error{Path: f.Path, Line: at.Line, Column: at.Column,
 			Message: fmt.Sprintf(format, args...), Unknown: unknown})
 	}
 	var inline []*inflation
 	for _, in := range f.Inline {
-		documents, err := source.Parse(f.Path, []byte(in.Node.Value), r.limits.Source)
-		var e *source.Error
+		documents, err := doc.Parse(f.Path, []byte(in.Node.Value), r.limits.Source)
+		var e *doc.Error
 		if errors.As(err, &e) {
 			refuse(in.Node, false, "%s: %s", in.Field, e.Message)
 		}
@@ -161,12 +161,12 @@ func (r *Renderer) layer(p *plan, dir string, above []string, missing source.Err
 	above = append(above, dir)
 	around := p.namespace
 	defer func() { p.namespace = around }()
-	if own := source.Text(f.Node, "namespace"); own != "" {
+	if own := doc.Text(f.Node, "namespace"); own != "" {
 		p.namespace = own
 	}
 	charts, err := r.charts(f)
 	if err != nil {
-		fail(source.Error{Path: f.Path, Line: f.Helm[0].Line, Message: "helmCharts: is not what kustomize expects there"})
+		fail(doc.Error{Path: f.Path, Line: f.Helm[0].Line, Message: "helmCharts: is not what kustomize expects there"})
 		return nil
 	}
 	for _, chart := range slices.Concat(charts, inline) {
@@ -188,10 +188,10 @@ func (r *Renderer) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, abov
 	f := layer.File
 	report := p.problem
 	if ref.Role != kustomization.Config {
-		report = func(e source.Error) { p.without(entryOf(f, ref), e) }
+		report = func(e doc.Error) { p.without(entryOf(f, ref), e) }
 	}
-	errorOf := func(format string, args ...any) source.Error {
-		return source.Error{Path: f.Path, Line: ref.Line, Column: ref.Column, Message: fmt.Sprintf(format, args...)}
+	errorOf := func(format string, args ...any) doc.Error {
+		return doc.Error{Path: f.Path, Line: ref.Line, Column: ref.Column, Message: fmt.Sprintf(format, args...)}
 	}
 	fail := func(format string, args ...any) { report(errorOf(format, args...)) }
 	named, ok := r.bring(p, layer, ref, report, errorOf)
@@ -259,7 +259,7 @@ func (r *Renderer) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, abov
 		r.manifest(p, layer, ref, real, errorOf)
 	case ref.Role == kustomization.Plugin:
 		if data, id, err := r.read(real); err == nil && ref.Field == "generators" {
-			documents, err := source.Parse(real, data, r.limits.Source)
+			documents, err := doc.Parse(real, data, r.limits.Source)
 			if list := r.generators(f, entryOf(f, ref), real, documents); err == nil && len(list) > 0 {
 				if !isOutside(real) {
 					p.reads[real] = id // kustomize does not see it
@@ -278,19 +278,19 @@ func (r *Renderer) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, abov
 
 // plugin refuses configurations of plugins that are programs: only kustomize's own are run
 // (https://kubectl.docs.kubernetes.io/references/kustomize/glossary/#plugin).
-func (r *Renderer) plugin(p *plan, name string, report func(source.Error), errorOf func(string, ...any) source.Error) {
+func (r *Renderer) plugin(p *plan, name string, report func(doc.Error), errorOf func(string, ...any) doc.Error) {
 	data, _, err := r.read(name)
 	if err != nil {
 		report(errorOf("%s cannot be read", name))
 		return
 	}
-	documents, err := source.Parse(name, data, r.limits.Source)
-	var e *source.Error
+	documents, err := doc.Parse(name, data, r.limits.Source)
+	var e *doc.Error
 	if errors.As(err, &e) {
 		report(*e)
 	}
 	p.plugins(documents, "path", func(at *yaml.Node, unknown bool, format string, args ...any) {
-		report(source.Error{Path: name, Line: at.Line, Column: at.Column, Message: fmt.Sprintf(format, args...),
+		report(doc.Error{Path: name, Line: at.Line, Column: at.Column, Message: fmt.Sprintf(format, args...),
 			Unknown: unknown})
 	})
 }
@@ -301,10 +301,10 @@ func (p *plan) plugins(documents []*yaml.Node, field string, refuse func(*yaml.N
 		if at := fetched(d, false); at != nil {
 			refuse(at, true, notFetched, field, at.Value)
 		}
-		if kind := source.Text(d, "kind"); strings.HasPrefix(kind, "HelmChart") {
+		if kind := doc.Text(d, "kind"); strings.HasPrefix(kind, "HelmChart") {
 			refuse(d, true, "the generator %s needs the helm program: Lintel does not run it, so what it brings is not "+
 				"checked; render the chart into a file", kind)
-		} else if source.Text(d, "apiVersion") != "builtin" {
+		} else if doc.Text(d, "apiVersion") != "builtin" {
 			refuse(d, true, "configures the plugin %q, which is a program: Lintel does not run it, so what it does is not "+
 				"checked", kind)
 		}
@@ -321,9 +321,9 @@ var loaded = []string{"path", "paths", "files", "envs", "env"}
 // fetched returns a scalar of a plugin's configuration that kustomize would fetch, nil where there is none. A field
 // around the node names files, or it does not.
 func fetched(n *yaml.Node, named bool) *yaml.Node {
-	n = source.Deref(n)
+	n = doc.Deref(n)
 	if n.Kind == yaml.ScalarNode {
-		value := source.Key(n)
+		value := doc.Key(n)
 		_, after, _ := strings.Cut(value, "=")
 		if named && (kustomization.Address(after) || kustomization.Address(value)) {
 			return n
@@ -336,7 +336,7 @@ func fetched(n *yaml.Node, named bool) *yaml.Node {
 			if i%2 == 0 {
 				continue
 			}
-			name := source.Key(n.Content[i-1])
+			name := doc.Key(n.Content[i-1])
 			below = named || slices.ContainsFunc(loaded, func(l string) bool { return strings.EqualFold(l, name) })
 		}
 		if at := fetched(c, below); at != nil {
@@ -348,7 +348,7 @@ func fetched(n *yaml.Node, named bool) *yaml.Node {
 
 // manifest vets a file that kustomize will parse: what multiplies or cannot be parsed must not reach it.
 func (r *Renderer) manifest(p *plan, layer *origin.Layer, ref kustomization.Ref, name string,
-	errorOf func(string, ...any) source.Error) {
+	errorOf func(string, ...any) doc.Error) {
 	at := entryOf(layer.File, ref)
 	p.named[name] = append(p.named[name], at)
 	p.manifests[name] = true
@@ -366,23 +366,23 @@ func (r *Renderer) manifest(p *plan, layer *origin.Layer, ref kustomization.Ref,
 }
 
 // vet returns what keeps kustomize from reading a manifest or a patch.
-func (r *Renderer) vet(name string, ref kustomization.Ref, errorOf func(string, ...any) source.Error) *source.Error {
+func (r *Renderer) vet(name string, ref kustomization.Ref, errorOf func(string, ...any) doc.Error) *doc.Error {
 	data, _, err := r.read(name)
 	var large *tree.TooLargeError
 	switch {
 	case errors.As(err, &large):
-		return &source.Error{Path: name, Message: large.Error()}
+		return &doc.Error{Path: name, Message: large.Error()}
 	case err != nil:
 		e := errorOf("%s: %q cannot be read", ref.Field, ref.Value)
 		return &e
 	}
-	var e *source.Error
-	if err := source.Vet(name, data, r.limits.Source); errors.As(err, &e) {
+	var e *doc.Error
+	if err := doc.Vet(name, data, r.limits.Source); errors.As(err, &e) {
 		return e
 	}
 	// Kustomize takes for JSON what starts with a bracket, and does not see it behind our blank lines.
 	if ref.Role == kustomization.Patch && len(data) > 0 && data[0] == '[' && !json.Valid(data) {
-		return &source.Error{Path: name, Line: 1, Message: "starts like JSON and is none: put quotes around names and " +
+		return &doc.Error{Path: name, Line: 1, Message: "starts like JSON and is none: put quotes around names and " +
 			"texts, or write it as YAML"}
 	}
 	return nil

@@ -12,11 +12,11 @@ import (
 	"github.com/go-openapi/jsonpointer"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/mistake"
 	"github.com/lintel-bot/lintel/render/origin"
 	"github.com/lintel-bot/lintel/render/roots"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 // printedFile is the file that a post renderer finds the objects of a release in, printedKustomization its own.
@@ -28,7 +28,7 @@ const (
 // postRender sends resources through the post renderers of a release, in their order. Flux has what is in crds/ applied
 // without them, and hooks as postRenderStrategy says (https://fluxcd.io/flux/components/helm/helmreleases/). Of what
 // cannot be built nothing is left.
-func (s *release) postRender(list []*Resource) (out []*Resource, problems []source.Error) {
+func (s *release) postRender(list []*Resource) (out []*Resource, problems []doc.Error) {
 	if len(s.spec.PostRender) == 0 {
 		return list, nil
 	}
@@ -66,7 +66,7 @@ type postStep struct {
 }
 
 // postRendered sends resources through all post renderers.
-func (s *release) postRendered(list []*Resource, runs *[]postRun) ([]*Resource, []source.Error) {
+func (s *release) postRendered(list []*Resource, runs *[]postRun) ([]*Resource, []doc.Error) {
 	var run postRun
 	for _, o := range s.spec.PostRender {
 		if len(list) == 0 {
@@ -75,7 +75,7 @@ func (s *release) postRendered(list []*Resource, runs *[]postRun) ([]*Resource, 
 		}
 		p, err := newPrinted(list, s)
 		if err != nil {
-			return nil, []source.Error{*err}
+			return nil, []doc.Error{*err}
 		}
 		out, problems := p.through(s.renderer, o)
 		if len(problems) > 0 {
@@ -113,7 +113,7 @@ type printed struct {
 }
 
 // newPrinted writes resources down: what Helm printed as it is, what a post renderer made as kustomize prints it.
-func newPrinted(list []*Resource, s *release) (*printed, *source.Error) {
+func newPrinted(list []*Resource, s *release) (*printed, *doc.Error) {
 	p := &printed{before: list}
 	line, last := 1, -1
 	add := func(text string) {
@@ -133,11 +133,11 @@ func newPrinted(list []*Resource, s *release) (*printed, *source.Error) {
 			data, err := nodeYAML(res.node)
 			var documents []*yaml.Node
 			if err == nil {
-				documents, err = source.Parse(printedFile, data, s.renderer.limits.Source)
+				documents, err = doc.Parse(printedFile, data, s.renderer.limits.Source)
 			}
 			if err != nil || len(documents) != 1 {
 				at := s.spec.PostRender[0].Where()
-				return nil, &source.Error{Path: at.Path, Line: at.Line, Message: "postRenderers: what comes out cannot be printed"}
+				return nil, &doc.Error{Path: at.Path, Line: at.Line, Message: "postRenderers: what comes out cannot be printed"}
 			}
 			node = documents[0]
 			add(string(data))
@@ -158,12 +158,12 @@ func (p *printed) kustomizing(r *Renderer) (*Renderer, *mount) {
 }
 
 // through sends the resources through one post renderer.
-func (p *printed) through(r *Renderer, o gitops.Overrides) ([]*Resource, []source.Error) {
+func (p *printed) through(r *Renderer, o gitops.Overrides) ([]*Resource, []doc.Error) {
 	p.at = o.Where()
 	own, m := p.kustomizing(r)
 	virtual, err := o.Kustomization(path.Join(m.prefix, printedKustomization), printedFile)
 	if err != nil {
-		return nil, []source.Error{p.problem(source.Error{Message: "cannot be written as a kustomization"})}
+		return nil, []doc.Error{p.problem(doc.Error{Message: "cannot be written as a kustomization"})}
 	}
 	m.texts[printedKustomization] = virtual.Data
 	out, problems := own.build(roots.Root{Path: m.prefix})
@@ -174,7 +174,7 @@ func (p *printed) through(r *Renderer, o gitops.Overrides) ([]*Resource, []sourc
 			continue
 		}
 		at := virtual.Place(e.Line, e.Column)
-		problems[i] = source.Error{Path: at.Path, Line: at.Line, Column: at.Column, Unknown: e.Unknown, Quotes: true,
+		problems[i] = doc.Error{Path: at.Path, Line: at.Line, Column: at.Column, Unknown: e.Unknown, Quotes: true,
 			Message: "postRenderers: " + e.Message}
 	}
 	if len(problems) > 0 {
@@ -188,8 +188,8 @@ func (p *printed) through(r *Renderer, o gitops.Overrides) ([]*Resource, []sourc
 }
 
 // problem is an error that stands on the post renderer as a whole.
-func (p *printed) problem(e source.Error) source.Error {
-	return source.Error{Path: p.at.Path, Line: p.at.Line, Column: p.at.Column, Unknown: e.Unknown, Quotes: true,
+func (p *printed) problem(e doc.Error) doc.Error {
+	return doc.Error{Path: p.at.Path, Line: p.at.Line, Column: p.at.Column, Unknown: e.Unknown, Quotes: true,
 		Message: "postRenderers: " + e.Message}
 }
 

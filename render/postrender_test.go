@@ -15,9 +15,9 @@ import (
 	"github.com/lintel-bot/lintel/render"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/roots"
-	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
@@ -88,7 +88,7 @@ type releases struct {
 	renderer *render.Renderer
 	set      *roots.Set
 	one      *render.Rendering // the last
-	problems []source.Error
+	problems []doc.Error
 }
 
 func renderReleases(t testing.TB, archive string, c render.Config) *releases {

@@ -5,13 +5,13 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // unprintable returns what keeps a built resource, or what is in one, from being printed, empty where nothing does:
 // kustomize builds it and fails when it writes the result.
 func unprintable(n *yaml.Node, top bool) (why string) {
-	n = source.Deref(n)
+	n = doc.Deref(n)
 	switch n.Kind {
 	case yaml.MappingNode:
 		why = badKey(n, top)
@@ -37,14 +37,14 @@ func badKey(n *yaml.Node, top bool) (why string) {
 		seen = make(map[string]bool, len(n.Content)/2)
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		key := source.Deref(n.Content[i])
+		key := doc.Deref(n.Content[i])
 		// Below the top, keys are not turned into text (kyaml, RNode.MarshalJSON).
-		if key.Kind != yaml.ScalarNode || key.ShortTag() != "!!str" && !top && !source.IsMerge(n.Content[i]) {
+		if key.Kind != yaml.ScalarNode || key.ShortTag() != "!!str" && !top && !doc.IsMerge(n.Content[i]) {
 			return "has a key that is no text: put it in quotes"
 		}
 		twice := seen[key.Value]
 		for j := 0; seen == nil && j < i; j += 2 {
-			twice = twice || source.Deref(n.Content[j]).Value == key.Value
+			twice = twice || doc.Deref(n.Content[j]).Value == key.Value
 		}
 		if twice {
 			return fmt.Sprintf("sets %q twice: keep one", key.Value)
@@ -60,17 +60,17 @@ func badKey(n *yaml.Node, top bool) (why string) {
 // kustomize (YAML's rule) and the merged one for kubectl and Argo CD, which read with an older parser.
 func ambiguous(n *yaml.Node) *yaml.Node {
 	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
-		if !source.IsMerge(n.Content[i]) {
+		if !doc.IsMerge(n.Content[i]) {
 			continue
 		}
 		brought := map[string]bool{}
-		for _, merged := range source.Merged(n.Content[i+1]) {
-			for _, key := range source.Keys(merged) {
+		for _, merged := range doc.Merged(n.Content[i+1]) {
+			for _, key := range doc.Keys(merged) {
 				brought[key] = true
 			}
 		}
 		for j := 0; j < i; j += 2 {
-			if !source.IsMerge(n.Content[j]) && brought[source.Key(n.Content[j])] {
+			if !doc.IsMerge(n.Content[j]) && brought[doc.Key(n.Content[j])] {
 				return n.Content[j]
 			}
 		}

@@ -12,11 +12,11 @@ import (
 	"go.yaml.in/yaml/v3"
 	sigsyaml "sigs.k8s.io/yaml"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/helm"
 	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/roots"
-	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -46,7 +46,7 @@ func (r *Renderer) fetched(out *Rendering, w remote.Want, at gitops.Position) (*
 }
 
 // release renders a release of a chart: the bytes are Helm's.
-func (r *Renderer) release(ctx context.Context, root roots.Root, spec *gitops.Release) (*Rendering, []source.Error, error) {
+func (r *Renderer) release(ctx context.Context, root roots.Root, spec *gitops.Release) (*Rendering, []doc.Error, error) {
 	out := &Rendering{Root: root, Reads: map[string]string{}, links: map[string]string{}, wants: wants{}}
 	s := &release{renderer: r, root: root, spec: spec}
 	s.reads(out)
@@ -57,7 +57,7 @@ func (r *Renderer) release(ctx context.Context, root roots.Root, spec *gitops.Re
 	if ctx.Err() != nil {
 		return nil, nil, ctx.Err()
 	}
-	var problems []source.Error
+	var problems []doc.Error
 	if err == nil {
 		s.places = s.locator(ctx)
 		problems, err = s.resources(out)
@@ -71,7 +71,7 @@ func (r *Renderer) release(ctx context.Context, root roots.Root, spec *gitops.Re
 		if err != nil {
 			return nil, nil, err
 		}
-		return nothing, []source.Error{problem}, nil
+		return nothing, []doc.Error{problem}, nil
 	}
 	out.asked.add(s.output)
 	problems = slices.Concat(problems, s.unknown(), s.unsure(ctx, out.Resources), s.elsewhere(ctx, out))
@@ -84,7 +84,7 @@ func (r *Renderer) release(ctx context.Context, root roots.Root, spec *gitops.Re
 }
 
 // elsewhere says where the clusters that have the release get different things. It is rendered for the first.
-func (s *release) elsewhere(ctx context.Context, rendering *Rendering) []source.Error {
+func (s *release) elsewhere(ctx context.Context, rendering *Rendering) []doc.Error {
 	clusters := s.renderer.clustersOf(s.root)
 	for _, other := range clusters[1:] {
 		options := s.options
@@ -106,7 +106,7 @@ func (s *release) elsewhere(ctx context.Context, rendering *Rendering) []source.
 				"does for %q: only the latter is checked"
 		}
 		at := s.spec.Chart.Where
-		return []source.Error{{Path: at.Path, Line: at.Line, Column: at.Column, Unknown: true,
+		return []doc.Error{{Path: at.Path, Line: at.Line, Column: at.Column, Unknown: true,
 			Message: fmt.Sprintf(words, other.Name, clusters[0].Name)}}
 	}
 	return nil
@@ -179,10 +179,10 @@ func fetchedChart(c gitops.Chart, src *remote.Source) chartFolder {
 }
 
 // resources turns Helm's output into resources.
-func (s *release) resources(out *Rendering) (problems []source.Error, err error) {
+func (s *release) resources(out *Rendering) (problems []doc.Error, err error) {
 	for i, m := range s.output.Manifests {
 		documents, err := manifestDocuments(m, s.renderer.limits.Source)
-		var e *source.Error
+		var e *doc.Error
 		if errors.As(err, &e) {
 			message := fmt.Sprintf("prints what cannot be read: line %d %s", e.Line, e.Message)
 			if why, ok := strings.CutPrefix(e.Message, "is not valid YAML: "); ok {
@@ -194,8 +194,8 @@ func (s *release) resources(out *Rendering) (problems []source.Error, err error)
 			return nil, err
 		}
 		for _, document := range documents {
-			for _, node := range source.Unlist(document) {
-				object, ok := source.Value(node, true).(map[string]any)
+			for _, node := range doc.Unlist(document) {
+				object, ok := doc.Value(node, true).(map[string]any)
 				if !ok || !deployable(object) {
 					continue
 				}
@@ -219,17 +219,17 @@ func (s *release) resources(out *Rendering) (problems []source.Error, err error)
 
 // manifestDocuments reads a manifest as it stands in the release: Helm ends each with a line break, without which a
 // block scalar at the end would lack its own.
-func manifestDocuments(m helm.Manifest, l source.Limits) ([]*yaml.Node, error) {
-	return source.Parse(m.Template, []byte(m.Text+"\n"), l)
+func manifestDocuments(m helm.Manifest, l doc.Limits) ([]*yaml.Node, error) {
+	return doc.Parse(m.Template, []byte(m.Text+"\n"), l)
 }
 
 // unknown says which values are not known, each once.
-func (s *release) unknown() (problems []source.Error) {
+func (s *release) unknown() (problems []doc.Error) {
 	seen := map[gitops.Position]bool{}
 	for _, u := range s.values.Unknown {
 		if u.Path == nil && !seen[u.Where] {
 			seen[u.Where] = true
-			problems = append(problems, source.Error{Path: u.Where.Path, Line: u.Where.Line, Column: u.Where.Column, Unknown: true,
+			problems = append(problems, doc.Error{Path: u.Where.Path, Line: u.Where.Line, Column: u.Where.Column, Unknown: true,
 				Message: u.Reason + ", so what its values change is not checked"})
 		}
 	}
@@ -238,12 +238,12 @@ func (s *release) unknown() (problems []source.Error) {
 
 // problem says what stood in the way of rendering, at the line of this repository that a person must edit. The error is
 // of the repository.
-func (s *release) problem(err error) (source.Error, error) {
+func (s *release) problem(err error) (doc.Error, error) {
 	at := s.spec.Chart.Where
-	out := source.Error{Path: at.Path, Line: at.Line, Column: at.Column}
+	out := doc.Error{Path: at.Path, Line: at.Line, Column: at.Column}
 	var outside *outsideError
 	var failure *remote.Failure
-	var written *source.Error
+	var written *doc.Error
 	var failed *helm.Error
 	switch {
 	case errors.As(err, &outside):
@@ -273,7 +273,7 @@ func (s *release) problem(err error) (source.Error, error) {
 }
 
 // failed says why Helm did not render the chart.
-func (s *release) failed(out *source.Error, e *helm.Error) {
+func (s *release) failed(out *doc.Error, e *helm.Error) {
 	out.Message = chartWords("the chart", e)
 	for path := valueRead(e); len(path) > 0 && s.values != nil; path = path[:len(path)-1] {
 		if at, exact := s.values.Origin(path); exact && at.Path != "" {

@@ -19,12 +19,12 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/mistake"
 	"github.com/lintel-bot/lintel/render/origin"
 	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/roots"
-	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -40,7 +40,7 @@ type Resource struct {
 	locator Locator
 	found   *foundAt   // nil: places are not kept
 	node    *yaml.Node // nil where the rendering was recalled
-	plain   bool       // read from a file as it is, not built: see source.Value
+	plain   bool       // read from a file as it is, not built: see doc.Value
 
 	fragment func() bool // see Fragment; nil: it is none
 }
@@ -57,15 +57,14 @@ type Rendering struct {
 	asked     askedVersions     // of that
 	told      []told            // what the chart asked the cluster for
 	wants     wants             // what was asked for from outside
-	notes     func(context.Context) []source.Error
+	notes     func(context.Context) []doc.Error
 	idle      func() []*Resource // the HelmRelease with its post renderers that match nothing; nil: it is no release
-	located   func() places      // those that were remembered; nil: none
 	beside    *beside            // nil: it is not remembered
 	again     *again             // nil: it was not recalled
 
 	// Rest finds what kustomize says against the rest of a root of which nothing is rendered because a part is missing. It
 	// may be only that the part is missing, so this is no problem by itself. nil: there is nothing to find.
-	Rest func() []source.Error
+	Rest func() []doc.Error
 }
 
 // Config says how a renderer works. The zero value means the defaults.
@@ -105,7 +104,7 @@ type Renderer struct {
 	outside    *outside          // what is brought in
 	overlay    map[string][]byte // by path, links resolved
 	mistakes   *mistake.Finder   // for the files as this renderer sees them
-	failed     *sync.Map         // likewise, by folder: []source.Error, see obstacles
+	failed     *sync.Map         // likewise, by folder: []doc.Error, see obstacles
 }
 
 // New returns a renderer of the roots of one tree.
@@ -224,7 +223,7 @@ func (r *Renderer) kustomization(dir string) (*kustomization.File, error) {
 // Render renders one root. The problems are what stands in the way of rendering all of it; where they are about parts
 // of it, the rest is rendered (see Rendering.Partial). What is wrong with single resources is not among them: see
 // Resource.Issues. The error is about the repository or the context, not about what is written in it.
-func (r *Renderer) Render(ctx context.Context, root roots.Root) (*Rendering, []source.Error, error) {
+func (r *Renderer) Render(ctx context.Context, root roots.Root) (*Rendering, []doc.Error, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
@@ -242,7 +241,7 @@ func (r *Renderer) Render(ctx context.Context, root roots.Root) (*Rendering, []s
 }
 
 // asDeployed renders a root that is no folder of manifests.
-func (r *Renderer) asDeployed(ctx context.Context, root roots.Root) (*Rendering, []source.Error, error) {
+func (r *Renderer) asDeployed(ctx context.Context, root roots.Root) (*Rendering, []doc.Error, error) {
 	r.askClusters(root)
 	if r.cache != nil {
 		_, name := r.rememberedAt(root)
@@ -260,18 +259,18 @@ func (r *Renderer) asDeployed(ctx context.Context, root roots.Root) (*Rendering,
 
 // once renders a root that is not a plain folder, perhaps at the same time as somebody else does. The set of roots calls
 // it while it is locked (see objects), and whoever holds the lock of Cache.alone asks the set: so it takes no such lock.
-func (r *Renderer) once(ctx context.Context, root roots.Root) (*Rendering, []source.Error, error) {
+func (r *Renderer) once(ctx context.Context, root roots.Root) (*Rendering, []doc.Error, error) {
 	if out, problems := r.recall(ctx, root); out != nil {
 		r.counts.recalled.Add(1)
 		return out, problems, nil
 	}
 	r.counts.built.Add(1)
-	render := func() (*Rendering, []source.Error, error) { return r.built(root) }
+	render := func() (*Rendering, []doc.Error, error) { return r.built(root) }
 	if root.Kind == roots.Chart && root.Object == "" {
-		render = func() (*Rendering, []source.Error, error) { return r.release(ctx, root, r.asRoot(root)) }
+		render = func() (*Rendering, []doc.Error, error) { return r.release(ctx, root, r.asRoot(root)) }
 	}
 	if root.Object != "" {
-		render = func() (*Rendering, []source.Error, error) { return r.deployed(ctx, root) }
+		render = func() (*Rendering, []doc.Error, error) { return r.deployed(ctx, root) }
 	}
 	out, problems, err := render()
 	if err == nil && (len(problems) == 0 || out.Partial) {
@@ -283,7 +282,7 @@ func (r *Renderer) once(ctx context.Context, root roots.Root) (*Rendering, []sou
 // RenderRemains renders what was a root of an earlier tree with all that it had and that is still there. See
 // roots.Set.Remains and Render.
 func (r *Renderer) RenderRemains(ctx context.Context, before *roots.Set, root roots.Root) (
-	*Rendering, []source.Error, error,
+	*Rendering, []doc.Error, error,
 ) {
 	if root.Kind == roots.Folder {
 		return r.files(ctx, root, r.set.RemainingFiles(before, root))
@@ -296,13 +295,13 @@ func (r *Renderer) RenderRemains(ctx context.Context, before *roots.Set, root ro
 }
 
 // built renders a kustomization: all of it, or what can be rendered without the entries that stand in the way.
-func (r *Renderer) built(root roots.Root) (*Rendering, []source.Error, error) {
+func (r *Renderer) built(root roots.Root) (*Rendering, []doc.Error, error) {
 	out, problems := r.build(root)
 	return out, problems, nil
 }
 
 // build is built without what kept kustomize from the folders that it includes: these are built by themselves.
-func (r *Renderer) build(root roots.Root) (*Rendering, []source.Error) {
+func (r *Renderer) build(root roots.Root) (*Rendering, []doc.Error) {
 	p := r.plan(root.Path)
 	for name := range p.manifests {
 		if _, id, err := r.read(name); err == nil && !isOutside(name) {
@@ -315,7 +314,7 @@ func (r *Renderer) build(root roots.Root) (*Rendering, []source.Error) {
 		switch {
 		case failure == nil:
 			out.Partial = len(p.left) > 0
-			if p.fleeting || slices.ContainsFunc(p.problems, func(e source.Error) bool { return !e.Unknown }) {
+			if p.fleeting || slices.ContainsFunc(p.problems, func(e doc.Error) bool { return !e.Unknown }) {
 				out.links = nil // what it lacks may come without a change of what it read
 			}
 			return out, r.outside.problems(p.problems)
@@ -323,10 +322,10 @@ func (r *Renderer) build(root roots.Root) (*Rendering, []source.Error) {
 		case len(p.problems) == 0:
 			return nothing, r.outside.problems(r.without(p.texts).explain(root, p, failure))
 		default: // perhaps it is only for what is left out
-			nothing.Rest = func() []source.Error {
+			nothing.Rest = func() []doc.Error {
 				return r.outside.problems(r.without(p.texts).explain(root, p, failure))
 			}
-			return nothing, r.outside.problems(append(p.problems, source.Error{Path: p.root.File.Path, Line: 1, Unknown: true,
+			return nothing, r.outside.problems(append(p.problems, doc.Error{Path: p.root.File.Path, Line: 1, Unknown: true,
 				Message: "kustomize cannot build the rest without what is missing, so none of it is checked"}))
 		}
 	}
@@ -363,7 +362,7 @@ func (r *Renderer) kustomize(root roots.Root, p *plan) (*Rendering, error) {
 	})
 	out := &Rendering{Root: root, Reads: p.reads, links: fsys.links, wants: p.wants}
 	for _, node := range result {
-		object, ok := source.Value(node, false).(map[string]any)
+		object, ok := doc.Value(node, false).(map[string]any)
 		if !ok {
 			continue
 		}
@@ -383,9 +382,9 @@ func (r *Renderer) kustomize(root roots.Root, p *plan) (*Rendering, error) {
 }
 
 // files reads manifests as they are.
-func (r *Renderer) files(ctx context.Context, root roots.Root, names []string) (*Rendering, []source.Error, error) {
+func (r *Renderer) files(ctx context.Context, root roots.Root, names []string) (*Rendering, []doc.Error, error) {
 	out := &Rendering{Root: root, Reads: map[string]string{}}
-	var problems []source.Error
+	var problems []doc.Error
 	var fragment func() bool
 	if root.Kind == roots.Folder && root.Object == "" {
 		fragment = r.fragments(root)
@@ -420,19 +419,19 @@ func (r *Renderer) files(ctx context.Context, root roots.Root, names []string) (
 
 // Manifest reads the resources of one plain file and its object id. Documents without apiVersion and kind are
 // left out, and so are kustomizations and files that are not YAML but templates of it.
-func (r *Renderer) Manifest(name string) ([]*Resource, string, *source.Error, error) {
+func (r *Renderer) Manifest(name string) ([]*Resource, string, *doc.Error, error) {
 	data, id, err := r.read(name)
 	var large *tree.TooLargeError
 	switch {
 	case errors.As(err, &large):
-		return nil, id, &source.Error{Path: name, Message: large.Error()}, nil
+		return nil, id, &doc.Error{Path: name, Message: large.Error()}, nil
 	case errors.Is(err, tree.ErrNotExist):
 		return nil, "", nil, nil
 	case err != nil:
 		return nil, "", nil, err
 	}
-	documents, err := source.Parse(name, data, r.limits.Source)
-	var e *source.Error
+	documents, err := doc.Parse(name, data, r.limits.Source)
+	var e *doc.Error
 	switch {
 	case errors.As(err, &e):
 		return nil, id, r.refused(name, data), nil
@@ -443,11 +442,11 @@ func (r *Renderer) Manifest(name string) ([]*Resource, string, *source.Error, er
 	var list []*Resource
 	for _, document := range documents {
 		if at := ambiguous(document); at != nil {
-			return nil, id, &source.Error{Path: name, Line: at.Line, Column: at.Column, Message: "stands above a merge key " +
+			return nil, id, &doc.Error{Path: name, Line: at.Line, Column: at.Column, Message: "stands above a merge key " +
 				"(<<) that sets it, too, and programs disagree which one counts: put the merge key first"}, nil
 		}
-		for _, node := range source.Unlist(document) {
-			object, ok := source.Value(node, true).(map[string]any)
+		for _, node := range doc.Unlist(document) {
+			object, ok := doc.Value(node, true).(map[string]any)
 			if !ok || !deployable(object) {
 				continue
 			}

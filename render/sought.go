@@ -11,9 +11,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/roots"
-	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -70,7 +70,7 @@ func (r *Renderer) kustomizationMayBring(root roots.Root, s Sought) bool {
 		if f == nil || err != nil {
 			continue
 		}
-		if i == 0 && s.Namespace != "" && source.Text(f.Node, "namespace") == s.Namespace {
+		if i == 0 && s.Namespace != "" && doc.Text(f.Node, "namespace") == s.Namespace {
 			return true
 		}
 		data, _, err := r.tree.ReadFile(f.Path)

@@ -6,7 +6,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 var (
@@ -18,11 +18,11 @@ var (
 
 // refused returns what is wrong with a file that cannot be read, nil where it was not meant to be deployed: it looks
 // like no manifest, or it is a template (Helm, Jinja), which no cluster takes as it is.
-func (r *Renderer) refused(name string, data []byte) *source.Error {
-	if text, _ := source.Narrow(data); len(manifestLine.FindAll(text, 2)) < 2 {
+func (r *Renderer) refused(name string, data []byte) *doc.Error {
+	if text, _ := doc.Narrow(data); len(manifestLine.FindAll(text, 2)) < 2 {
 		return nil
 	}
-	_, problems := source.Documents(name, data, r.limits.Source)
+	_, problems := doc.Documents(name, data, r.limits.Source)
 	for _, p := range problems {
 		if !templated(data, p) {
 			return &p
@@ -33,11 +33,11 @@ func (r *Renderer) refused(name string, data []byte) *source.Error {
 
 // templated reports whether a document cannot be read since it is a template: what Lintel alone refuses, and what only
 // its comments say, does not count.
-func templated(data []byte, problem source.Error) bool {
+func templated(data []byte, problem doc.Error) bool {
 	if !problem.Syntax {
 		return false
 	}
-	text := comment.ReplaceAll(source.DocumentAt(data, problem.Line), nil)
+	text := comment.ReplaceAll(doc.DocumentAt(data, problem.Line), nil)
 	return bytes.Contains(text, []byte("{{")) || bytes.Contains(text, []byte("{%"))
 }
 
@@ -48,7 +48,7 @@ func (r *Renderer) Template(name string) int {
 	if err != nil || r.refused(name, data) != nil {
 		return 0
 	}
-	documents, problems := source.Documents(name, data, r.limits.Source)
+	documents, problems := doc.Documents(name, data, r.limits.Source)
 	for _, d := range documents {
 		if object, ok := plainObject(d); ok && len(problems) > 0 && deployable(object) {
 			return max(1, problems[0].Line)
@@ -58,6 +58,6 @@ func (r *Renderer) Template(name string) int {
 }
 
 func plainObject(n *yaml.Node) (map[string]any, bool) {
-	object, ok := source.Value(n, true).(map[string]any)
+	object, ok := doc.Value(n, true).(map[string]any)
 	return object, ok
 }

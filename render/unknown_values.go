@@ -10,8 +10,8 @@ import (
 
 	"github.com/go-openapi/jsonpointer"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/gitops"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 // otherTexts stand in a second rendering where the first has the placeholder of a value that nobody knows: a number, so
@@ -21,7 +21,7 @@ var otherTexts = []string{"30711", "another", "another-text-that-is-as-long-as-p
 
 // unsure marks the fields that depend on values that nobody knows before merge: those that hold a placeholder, and those
 // that are something else when another text stands in its place, as encoded texts, checksums and numbers are.
-func (s *release) unsure(ctx context.Context, list []*Resource) []source.Error {
+func (s *release) unsure(ctx context.Context, list []*Resource) []doc.Error {
 	if !slices.ContainsFunc(s.values.Unknown, func(u gitops.Unknown) bool { return u.Path != nil }) {
 		return nil
 	}
@@ -50,8 +50,8 @@ func (s *release) unsure(ctx context.Context, list []*Resource) []source.Error {
 		}
 	}
 	at := s.spec.Chart.Where
-	said := func(message string) []source.Error {
-		return []source.Error{{Path: at.Path, Line: at.Line, Column: at.Column, Unknown: true, Message: message}}
+	said := func(message string) []doc.Error {
+		return []doc.Error{{Path: at.Path, Line: at.Line, Column: at.Column, Unknown: true, Message: message}}
 	}
 	switch {
 	case again == nil && len(list) == 0:

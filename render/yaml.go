@@ -10,14 +10,14 @@ import (
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 	sigsyaml "sigs.k8s.io/yaml"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/roots"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 // YAML returns the resource as "kustomize build" prints it.
 func (r *Resource) YAML() ([]byte, error) {
 	if r.plain || r.node == nil {
-		return source.Print(r.Object)
+		return doc.Print(r.Object)
 	}
 	return nodeYAML(r.node)
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/roots"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 // deployedTwice finds objects that two roots deploy to the same cluster: each undoes what the other does. It is the
@@ -43,7 +43,7 @@ func (b bringer) meets(reached *Reached, set *roots.Set, other roots.Root) bool 
 	d := set.Deployment(other)
 	plain := other.Kind == roots.Kustomization && (d == nil || d.Virtual == nil && d.Elsewhere == nil && d.Release == nil)
 	if f, err := set.Kustomization(other.Path); plain && !b.namespaces[""] && f != nil && err == nil {
-		if namespace := source.Text(f.Node, "namespace"); namespace != "" && !b.namespaces[namespace] {
+		if namespace := doc.Text(f.Node, "namespace"); namespace != "" && !b.namespaces[namespace] {
 			return false
 		}
 	}

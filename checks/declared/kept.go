@@ -9,8 +9,8 @@ import (
 
 	kjson "sigs.k8s.io/json"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/roots"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 // What the tip of the base branch declares of a kind is the same for every change that is judged against it, and finding
@@ -21,15 +21,16 @@ const maxKept = 8 << 20
 
 // kept is what a tree declares of one kind, or what releases have of what was looked up.
 type kept struct {
-	Entries []keptEntry    `json:"entries"`
-	Blind   []source.Error `json:"blind,omitempty"`
-	Unseen  []blindRoot    `json:"unseen,omitempty"`
+	Entries []keptEntry `json:"entries"`
+	Blind   []doc.Error `json:"blind,omitempty"`
+	Unseen  []blindRoot `json:"unseen,omitempty"`
 }
 
 type keptEntry struct {
 	Root   roots.Root     `json:"root"`
 	Named  bool           `json:"named,omitempty"`
-	Object map[string]any `json:"object"` // as it was before the defaults of the API server
+	Object map[string]any `json:"object"`           // as it was before the defaults of the API server
+	Digest string         `json:"digest,omitempty"` // equal objects have the same; empty: it is not known
 	Unsure string         `json:"unsure,omitempty"`
 }
 

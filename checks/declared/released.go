@@ -14,8 +14,8 @@ import (
 	"github.com/lintel-bot/lintel/engine/defaults"
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/roots"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 // What a chart prints, and what comes from other repositories, no file here says: to look there takes rendering, and what
@@ -47,8 +47,8 @@ type released struct {
 
 // blindRoot is a root that may deploy it, and why that is not known.
 type blindRoot struct {
-	Root roots.Root   `json:"root"`
-	Why  source.Error `json:"why"`
+	Root roots.Root `json:"root"`
+	Why  doc.Error  `json:"why"`
 }
 
 // released returns what releases deploy of what is looked up.
@@ -167,7 +167,7 @@ func (q query) asksFor(id admission.Identity) bool {
 // entry is what was kept, with the defaults of the API server.
 func (e keptEntry) entry() entry {
 	return entry{id: admission.IdentityOf(e.Object), object: defaults.Apply(e.Object), root: e.Root, named: e.Named,
-		unsure: e.Unsure}
+		unsure: e.Unsure, digest: e.Digest}
 }
 
 // mayBring lists the roots that may deploy what is looked up. The lock is held.
@@ -212,8 +212,8 @@ func (d *Objects) renderInTime(ctx context.Context, list []roots.Root) (whole bo
 }
 
 // late says that there was no time for a root.
-func (d *Objects) late(root roots.Root) source.Error {
-	out := source.Error{Path: root.Path, Unknown: true, Message: "there was no time to render " + root.Name()}
+func (d *Objects) late(root roots.Root) doc.Error {
+	out := doc.Error{Path: root.Path, Unknown: true, Message: "there was no time to render " + root.Name()}
 	if one := d.set.Deployment(root); one != nil {
 		out.Path, out.Line = one.Where.Path, one.Where.Line
 	}
@@ -221,14 +221,14 @@ func (d *Objects) late(root roots.Root) source.Error {
 }
 
 // warn notes what is not seen of a root, if that is not said of the root itself. The lock is held.
-func (d *Objects) warn(root roots.Root, why source.Error) {
+func (d *Objects) warn(root roots.Root, why doc.Error) {
 	if !slices.Contains(d.given, root) && !slices.Contains(d.blind, why) {
 		d.blind = append(d.blind, why)
 	}
 }
 
 // wordsOf says where something stands in the way, and what.
-func wordsOf(e source.Error) string {
+func wordsOf(e doc.Error) string {
 	at := e.Path
 	if e.Line > 0 {
 		at = fmt.Sprintf("%s:%d", e.Path, e.Line)

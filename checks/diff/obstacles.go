@@ -5,12 +5,12 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // Obstacle is what stands in the way of rendering a root of the head, or a part of it.
 type Obstacle struct {
-	source.Error
+	doc.Error
 	Before bool // the base has it in the same way
 }
 
@@ -42,7 +42,7 @@ func (s Sides) Gone(list []*Root) (gone []Wrong) {
 	return gone
 }
 
-func wrongs(root string, list []source.Error) []Wrong {
+func wrongs(root string, list []doc.Error) []Wrong {
 	out := make([]Wrong, len(list))
 	for i, e := range list {
 		out[i] = wrong(root, e)
@@ -52,7 +52,7 @@ func wrongs(root string, list []source.Error) []Wrong {
 
 var numbered = regexp.MustCompile(`\b(line|column) \d+`)
 
-func wrong(root string, e source.Error) Wrong {
+func wrong(root string, e doc.Error) Wrong {
 	file, err := filepath.Rel(root, e.Path)
 	if err != nil {
 		file = e.Path

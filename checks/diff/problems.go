@@ -6,11 +6,11 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // Problems returns what rendering says as problems of a report, with words before each message.
-func Problems(words string, list ...source.Error) (problems []report.Problem) {
+func Problems(words string, list ...doc.Error) (problems []report.Problem) {
 	for _, e := range list {
 		problems = append(problems, report.Problem{Path: e.Path, Line: e.Line, Column: e.Column, Message: words + e.Message,
 			Quotes: e.Quotes})

@@ -7,18 +7,18 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/roots"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 // A mistake in a base is one problem, however many roots include it.
 func TestFailures(t *testing.T) {
 	var list []*diff.Root
-	shared := source.Error{Path: "base/p.yaml", Line: 3, Message: "is wrong"}
+	shared := doc.Error{Path: "base/p.yaml", Line: 3, Message: "is wrong"}
 	for i := range 7 {
-		list = append(list, &diff.Root{Root: roots.Root{Path: fmt.Sprint("r", i)}, Head: []source.Error{shared}})
+		list = append(list, &diff.Root{Root: roots.Root{Path: fmt.Sprint("r", i)}, Head: []doc.Error{shared}})
 	}
-	list[1].Head = append(list[1].Head, source.Error{Path: "r1/x.yaml", Message: "is missing"})
+	list[1].Head = append(list[1].Head, doc.Error{Path: "r1/x.yaml", Message: "is missing"})
 	want := []report.Problem{
 		{Path: "base/p.yaml", Line: 3, Message: "is wrong (this stops 7 roots: r0, r1, r2, r3, r4 and 2 more)"},
 		{Path: "r1/x.yaml", Message: "is missing"},

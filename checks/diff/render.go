@@ -8,8 +8,8 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/defaults"
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/roots"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 // Sides render both sides of a change. They are safe for concurrent use.
@@ -24,18 +24,18 @@ type Root struct {
 	roots.Root
 	Pairs      []*Pair
 	Moved      []*Pair            // removals that count only where another root has the object now
-	Base, Head []source.Error     // what stands in the way of rendering either side, or parts of it
+	Base, Head []doc.Error        // what stands in the way of rendering either side, or parts of it
 	Unseen     map[string]string  // what the base's rendering would have read, by object id, where it has no result
 	Deployed   []*render.Resource // what the head deploys from here
 	Known      bool               // Deployed is all of it
-	Notes      []source.Error     // see render.Rendering.Notes; of a head that differs from the base
+	Notes      []doc.Error        // see render.Rendering.Notes; of a head that differs from the base
 	Reads      map[string]string  // what was read for either side, "" for what is not there
 	Was, Now   []render.Use       // what either side takes from outside
 	From       []string           // the git repositories that either side has anything of: see render.Renderer.Repositories
 
-	was, now *render.Rendering     // nil where there is none
-	before   []*render.Resource    // what the base deploys from here
-	rest     func() []source.Error // see render.Rendering.Rest; of the base
+	was, now *render.Rendering  // nil where there is none
+	before   []*render.Resource // what the base deploys from here
+	rest     func() []doc.Error // see render.Rendering.Rest; of the base
 }
 
 // Before is what the base deploys from a root that is rendered on both sides.
@@ -165,7 +165,7 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 	return out, nil
 }
 
-func (s Sides) now(ctx context.Context, root roots.Root, remains bool) (*render.Rendering, []source.Error, error) {
+func (s Sides) now(ctx context.Context, root roots.Root, remains bool) (*render.Rendering, []doc.Error, error) {
 	if remains {
 		return s.Head.RenderRemains(ctx, s.Trees.Base.Roots, root)
 	}
@@ -173,9 +173,9 @@ func (s Sides) now(ctx context.Context, root roots.Root, remains bool) (*render.
 }
 
 // in reports whether a resource is written in a file that cannot be read.
-func in(problems []source.Error, r *render.Resource) bool {
+func in(problems []doc.Error, r *render.Resource) bool {
 	file := r.Origin("").Path
-	return slices.ContainsFunc(problems, func(e source.Error) bool { return e.Path == file })
+	return slices.ContainsFunc(problems, func(e doc.Error) bool { return e.Path == file })
 }
 
 // outside lists the resources that are written in none of some files.

@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/engine/policy"
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // planner finds what to change in one document.
@@ -86,7 +86,7 @@ func (p *planner) policy(root *yaml.Node) {
 	}
 	var rules []rule
 	for i, n := range items(valueOf(spec, "rules")) {
-		if n = source.Deref(n); isMapping(n) {
+		if n = doc.Deref(n); isMapping(n) {
 			rules = append(rules, rule{fmt.Sprintf("/spec/rules/%d", i), n})
 		}
 	}
@@ -119,7 +119,7 @@ func (p *planner) rule(r rule) {
 	p.rename(at, v, "validationFailureActionOverrides", "failureActionOverrides")
 	p.spelling(at, v, "failureAction")
 	for i, o := range items(valueOf(v, "failureActionOverrides")) {
-		p.spelling(fmt.Sprintf("%s/failureActionOverrides/%d", at, i), source.Deref(o), "action")
+		p.spelling(fmt.Sprintf("%s/failureActionOverrides/%d", at, i), doc.Deref(o), "action")
 	}
 	p.conditions(at+"/deny/conditions", valueOf(v, "deny"), "conditions")
 	p.forEach(at, v, 0)
@@ -131,7 +131,7 @@ const maxForEach = 100
 func (p *planner) forEach(at string, n *yaml.Node, depth int) {
 	for i, f := range items(valueOf(n, "foreach")) {
 		here := fmt.Sprintf("%s/foreach/%d", at, i)
-		f = source.Deref(f)
+		f = doc.Deref(f)
 		p.conditions(here+"/preconditions", f, "preconditions")
 		p.conditions(here+"/deny/conditions", valueOf(f, "deny"), "conditions")
 		if depth < maxForEach {
@@ -205,7 +205,7 @@ var operators = map[string]string{"Equal": "Equals", "NotEqual": "NotEquals", "I
 // conditions changes deprecated operators, and the list of conditions into one under all.
 func (p *planner) conditions(at string, parent *yaml.Node, field string) {
 	key, raw := entry(parent, field)
-	n := source.Deref(raw)
+	n := doc.Deref(raw)
 	if n == nil {
 		return
 	}
@@ -252,7 +252,7 @@ func (p *planner) conditions(at string, parent *yaml.Node, field string) {
 // filter puts a filter that is written directly under match or exclude into a list.
 func (p *planner) filter(at string, rule *yaml.Node, block string) {
 	key, raw := entry(rule, block)
-	n := source.Deref(raw)
+	n := doc.Deref(raw)
 	if !isMapping(n) || has(n, "any", "all") {
 		return
 	}
@@ -272,7 +272,7 @@ func (p *planner) failureAction(spec *yaml.Node, rules []rule) {
 	shadowed := false // a rule has overrides and no action, which the policy's overrides follow
 	for _, r := range rules {
 		key, raw := entry(r.node, "validate")
-		if v := source.Deref(raw); isMapping(v) {
+		if v := doc.Deref(raw); isMapping(v) {
 			own := has(v, "failureAction", "validationFailureAction")
 			ownOverrides := has(v, "failureActionOverrides", "validationFailureActionOverrides")
 			if !own {
@@ -282,7 +282,7 @@ func (p *planner) failureAction(spec *yaml.Node, rules []rule) {
 			}
 		}
 		for i, image := range items(valueOf(r.node, "verifyImages")) {
-			if image = source.Deref(image); isMapping(image) && !has(image, "failureAction", "validationFailureAction") {
+			if image = doc.Deref(image); isMapping(image) && !has(image, "failureAction", "validationFailureAction") {
 				toAction = append(toAction, target{fmt.Sprintf("%s/verifyImages/%d", r.pointer, i), nil, image})
 			}
 		}
@@ -327,7 +327,7 @@ func (p *planner) moveFlag(spec *yaml.Node, rules []rule, old, body, now string)
 	var to []target
 	for _, r := range rules {
 		k, raw := entry(r.node, body)
-		n := source.Deref(raw)
+		n := doc.Deref(raw)
 		if isMapping(n) && !has(n, now) && (body != "mutate" || has(n, "targets")) {
 			to = append(to, target{r.pointer + "/" + body, k, n})
 		}

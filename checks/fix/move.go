@@ -6,7 +6,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // target is a mapping that gets a field: a value of key, or an item of a list.
@@ -87,7 +87,7 @@ func presentValue(n *yaml.Node) any {
 		}
 		return v
 	}
-	value := source.Value(n, true)
+	value := doc.Value(n, true)
 	list, _ := value.([]any)
 	for _, o := range list {
 		if m, ok := o.(map[string]any); ok && m["action"] != nil {

@@ -7,12 +7,12 @@ import (
 
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/policy"
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // written returns documents with their nodes as the text has them, with aliases and merge keys.
 func written(data []byte, docs []policy.Document) []policy.Document {
-	roots, _ := source.Documents("", data, source.Limits{})
+	roots, _ := doc.Documents("", data, doc.Limits{})
 	docs = slices.Clone(docs)
 	for i, d := range docs {
 		for _, root := range roots {
@@ -39,7 +39,7 @@ func mappingAt(n *yaml.Node, line, column int) *yaml.Node {
 
 // entry finds a key that is written in a mapping itself; those of merge keys belong elsewhere.
 func entry(n *yaml.Node, name string) (key, value *yaml.Node) {
-	n = source.Deref(n)
+	n = doc.Deref(n)
 	if n == nil || n.Kind != yaml.MappingNode {
 		return nil, nil
 	}
@@ -53,11 +53,11 @@ func entry(n *yaml.Node, name string) (key, value *yaml.Node) {
 
 func valueOf(n *yaml.Node, name string) *yaml.Node {
 	_, v := entry(n, name)
-	return source.Deref(v)
+	return doc.Deref(v)
 }
 
 func items(n *yaml.Node) []*yaml.Node {
-	if n = source.Deref(n); n == nil || n.Kind != yaml.SequenceNode {
+	if n = doc.Deref(n); n == nil || n.Kind != yaml.SequenceNode {
 		return nil
 	}
 	return n.Content

@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/engine/policy"
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // File is a file of policies, exceptions or other objects as it is written.
@@ -32,7 +32,7 @@ func (f File) Source() policy.Source {
 	}
 	sum := sha256.Sum256(f.Data)
 	out.Digest = hex.EncodeToString(sum[:])
-	documents, problems := source.Documents(f.Path, f.Data, source.Limits{})
+	documents, problems := doc.Documents(f.Path, f.Data, doc.Limits{})
 	if f.Line != nil {
 		done := map[*yaml.Node]bool{}
 		for _, d := range documents {
@@ -40,7 +40,7 @@ func (f File) Source() policy.Source {
 		}
 	}
 	for _, d := range documents {
-		if d, problem := source.Plain(f.Path, d); problem != nil {
+		if d, problem := doc.Plain(f.Path, d); problem != nil {
 			problems = append(problems, *problem)
 		} else {
 			out.Documents = append(out.Documents, d)

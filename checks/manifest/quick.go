@@ -7,7 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/engine/policy"
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // Limits of the quick reader; what is beyond them is for the parser, which has limits of its own.
@@ -342,7 +342,7 @@ func notNumeric(c rune) bool { return !strings.ContainsRune("0123456789eE_.+-:",
 
 // resolved asks the YAML parser what a scalar is.
 func resolved(text string) (any, bool) {
-	documents, err := source.Parse("", []byte(text), source.Limits{})
+	documents, err := doc.Parse("", []byte(text), doc.Limits{})
 	if err != nil || len(documents) != 1 {
 		return nil, false
 	}
@@ -350,6 +350,6 @@ func resolved(text string) (any, bool) {
 	if n.Kind != yaml.ScalarNode || n.Value != text || n.Style != 0 {
 		return nil, false
 	}
-	scalar, problem := source.Plain("", n)
+	scalar, problem := doc.Plain("", n)
 	return policy.Value(scalar), problem == nil
 }

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lintel-bot/lintel/checks/report"
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // Role is what a kustomization makes of a file.
@@ -45,7 +45,7 @@ type value struct {
 func Read(name string, data []byte, role Role) *File { return read(name, data, role, 0) }
 
 func read(name string, data []byte, role Role, depth int) *File {
-	data, _ = source.Narrow(data)
+	data, _ = doc.Narrow(data)
 	text := strings.TrimPrefix(strings.ReplaceAll(string(data), "\r\n", "\n"), "\ufeff")
 	f := &File{lines: strings.Split(text, "\n"), depth: depth}
 	f.hidden = slices.Clone(f.lines)
@@ -154,12 +154,12 @@ func (f *File) whole(role Role) {
 }
 
 // limits are those of what is read. It was read before, or is no YAML.
-var limits = source.Limits{}
+var limits = doc.Limits{}
 
 func (f *File) read(name, text string, role Role) {
 	f.documents(func(from, to int) {
 		part := strings.Join(f.lines[from:to], "\n")
-		nodes, problems := source.Documents(name, []byte(part), limits)
+		nodes, problems := doc.Documents(name, []byte(part), limits)
 		switch {
 		case len(problems) > 0 || strings.ContainsAny(part, "\r\u0085\u2028\u2029\ufeff"):
 			// YAML has more line breaks than excerpts, so that it is not known which line a value is on.

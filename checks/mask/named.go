@@ -5,7 +5,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // Named is what a kustomization makes of the files that it names, as it names them.
@@ -17,17 +17,17 @@ type Named struct {
 // Names reads a kustomization, or the configuration of a generator.
 func Names(name string, data []byte) Named {
 	out := Named{Roles: map[string]Role{}}
-	documents, _ := source.Documents(name, data, limits)
+	documents, _ := doc.Documents(name, data, limits)
 	for _, d := range documents {
-		for key, v := range source.Fields(d) {
+		for key, v := range doc.Fields(d) {
 			if v == nil || v.Kind != yaml.SequenceNode {
 				continue
 			}
 			for _, item := range v.Content {
-				out.item(source.Key(key), source.Deref(item))
+				out.item(doc.Key(key), doc.Deref(item))
 			}
 		}
-		if source.Text(d, "kind") == kind+"Generator" {
+		if doc.Text(d, "kind") == kind+"Generator" {
 			out.generator(d)
 		}
 	}
@@ -39,10 +39,10 @@ func (out *Named) item(field string, item *yaml.Node) {
 	case strings.EqualFold(field, "secretGenerator"):
 		out.generator(item)
 	case strings.EqualFold(field, "generators") && item.Kind == yaml.ScalarNode:
-		out.Generators = append(out.Generators, source.Key(item))
+		out.Generators = append(out.Generators, doc.Key(item))
 	case strings.EqualFold(field, "patches"), strings.EqualFold(field, "patchesJson6902"):
-		_, target := source.Field(item, "target")
-		if _, file := source.Field(item, "path"); target != nil && Targeted(target) {
+		_, target := doc.Field(item, "target")
+		if _, file := doc.Field(item, "path"); target != nil && Targeted(target) {
 			out.add(file, Patch)
 		}
 	}
@@ -50,8 +50,8 @@ func (out *Named) item(field string, item *yaml.Node) {
 
 // generator adds the files that a generator of Secrets reads.
 func (out *Named) generator(n *yaml.Node) {
-	for key, v := range source.Fields(n) {
-		field := source.Key(key)
+	for key, v := range doc.Fields(n) {
+		field := doc.Key(key)
 		if v == nil {
 			continue
 		}
@@ -70,10 +70,10 @@ func (out *Named) generator(n *yaml.Node) {
 }
 
 func (out *Named) add(n *yaml.Node, role Role) {
-	if n = source.Deref(n); n == nil || n.Kind != yaml.ScalarNode {
+	if n = doc.Deref(n); n == nil || n.Kind != yaml.ScalarNode {
 		return
 	}
-	file := source.Key(n)
+	file := doc.Key(n)
 	if _, after, ok := strings.Cut(file, "="); ok && role == Confidential {
 		file = after
 	}

@@ -7,7 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // search finds the values of Secrets in one document of a file.
@@ -46,7 +46,7 @@ func (s *search) document(name string, role Role) {
 		s.patch(root)
 	}
 	if root.Kind == yaml.MappingNode && strings.Contains(strings.ToLower(name), "values") &&
-		source.Text(root, "apiVersion") == "" && source.Text(root, "kind") == "" {
+		doc.Text(root, "apiVersion") == "" && doc.Text(root, "kind") == "" {
 		s.telling(root)
 	}
 	s.walk(root)
@@ -75,15 +75,15 @@ func (s *search) walk(n *yaml.Node) {
 // object hides what a map holds that is a Secret, or a list of them.
 func (s *search) object(n *yaml.Node) {
 	is := false
-	for key, v := range source.Fields(n) {
-		if v == nil || source.Key(key) != "kind" || v.Kind != yaml.ScalarNode {
+	for key, v := range doc.Fields(n) {
+		if v == nil || doc.Key(key) != "kind" || v.Kind != yaml.ScalarNode {
 			continue
 		}
-		switch source.Key(v) {
+		switch doc.Key(v) {
 		case kind:
 			is = true
 		case kind + "List":
-			for _, item := range source.Items(n, "items") {
+			for _, item := range doc.Items(n, "items") {
 				s.secret(item)
 			}
 		case kind + "Generator":
@@ -97,14 +97,14 @@ func (s *search) object(n *yaml.Node) {
 
 // secret hides what a Secret holds.
 func (s *search) secret(n *yaml.Node) {
-	for key, v := range source.Fields(n) {
-		switch name := source.Key(key); {
+	for key, v := range doc.Fields(n) {
+		switch name := doc.Key(key); {
 		case strings.EqualFold(name, "data"), strings.EqualFold(name, "stringData"):
 			s.data(v, strings.EqualFold(name, "data"))
 		case name == "metadata":
-			_, annotations := source.Field(v, "annotations")
-			for key, v := range source.Fields(annotations) {
-				if v != nil && copyOf(source.Key(key), source.Key(v)) != nil {
+			_, annotations := doc.Field(v, "annotations")
+			for key, v := range doc.Fields(annotations) {
+				if v != nil && copyOf(doc.Key(key), doc.Key(v)) != nil {
 					s.values(v, false)
 				}
 			}
@@ -114,16 +114,16 @@ func (s *search) secret(n *yaml.Node) {
 
 // data hides the values of a map, also of those that it is merged with.
 func (s *search) data(n *yaml.Node, encoded bool) {
-	if n = source.Deref(n); n == nil || n.Kind != yaml.MappingNode {
+	if n = doc.Deref(n); n == nil || n.Kind != yaml.MappingNode {
 		s.values(n, encoded)
 		return
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		if !source.IsMerge(n.Content[i]) {
+		if !doc.IsMerge(n.Content[i]) {
 			s.values(n.Content[i+1], encoded)
 			continue
 		}
-		for _, one := range source.Merged(n.Content[i+1]) {
+		for _, one := range doc.Merged(n.Content[i+1]) {
 			s.data(one, encoded)
 		}
 	}
@@ -145,35 +145,35 @@ func (s *search) values(n *yaml.Node, encoded bool) {
 }
 
 func (s *search) scalar(n *yaml.Node, encoded bool) {
-	if isEncrypted(source.Key(n)) {
+	if isEncrypted(doc.Key(n)) {
 		return
 	}
 	if _, known := s.found[n]; !known {
-		s.file.values = append(s.file.values, value{source.Key(n), encoded})
+		s.file.values = append(s.file.values, value{doc.Key(n), encoded})
 	}
 	s.found[n] = -1
 }
 
 // generators hides the literals of a kustomization's generators of Secrets.
 func (s *search) generators(n *yaml.Node) {
-	for key, v := range source.Fields(n) {
-		if v == nil || !strings.EqualFold(source.Key(key), "secretGenerator") {
+	for key, v := range doc.Fields(n) {
+		if v == nil || !strings.EqualFold(doc.Key(key), "secretGenerator") {
 			continue
 		}
 		for _, item := range v.Content {
-			s.generator(source.Deref(item))
+			s.generator(doc.Deref(item))
 		}
 	}
 }
 
 func (s *search) generator(n *yaml.Node) {
-	for key, v := range source.Fields(n) {
-		if v == nil || !strings.EqualFold(source.Key(key), "literals") {
+	for key, v := range doc.Fields(n) {
+		if v == nil || !strings.EqualFold(doc.Key(key), "literals") {
 			continue
 		}
 		for _, item := range v.Content {
-			literal := source.Deref(item)
-			name, text, ok := strings.Cut(source.Key(literal), "=")
+			literal := doc.Deref(item)
+			name, text, ok := strings.Cut(doc.Key(literal), "=")
 			if literal.Kind != yaml.ScalarNode || !ok {
 				s.values(literal, false)
 				continue
@@ -186,11 +186,11 @@ func (s *search) generator(n *yaml.Node) {
 
 // patches hides the values in patches of Secrets, as kustomizations and the objects of Argo CD and Flux have them.
 func (s *search) patches(n *yaml.Node) {
-	_, patch := source.Field(n, "patch")
+	_, patch := doc.Field(n, "patch")
 	if patch == nil || patch.Kind != yaml.ScalarNode {
 		return
 	}
-	if _, target := source.Field(n, "target"); target != nil && Targeted(target) {
+	if _, target := doc.Field(n, "target"); target != nil && Targeted(target) {
 		s.text(patch, "", Patch)
 		s.seen[patch] = true
 	}
@@ -199,7 +199,7 @@ func (s *search) patches(n *yaml.Node) {
 // Targeted reports whether the target of a patch may be a Secret. Its kind is a regular expression for the whole name
 // (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/patches/).
 func Targeted(target *yaml.Node) bool {
-	pattern := source.Text(target, "kind")
+	pattern := doc.Text(target, "kind")
 	if pattern == "" {
 		return true
 	}
@@ -214,12 +214,12 @@ func (s *search) patch(n *yaml.Node) {
 		s.secret(n) // whatever kind it says: the target counts
 	case yaml.SequenceNode:
 		for _, operation := range n.Content {
-			operation = source.Deref(operation)
+			operation = doc.Deref(operation)
 			if operation.Kind != yaml.MappingNode {
 				continue
 			}
-			_, v := source.Field(operation, "value")
-			s.written(source.Text(operation, "path"), v)
+			_, v := doc.Field(operation, "value")
+			s.written(doc.Text(operation, "path"), v)
 		}
 	}
 }
@@ -248,8 +248,8 @@ func (s *search) written(pointer string, v *yaml.Node) {
 
 // given hides what charts and substitutions are given under the name of a password.
 func (s *search) given(n *yaml.Node) {
-	for key, v := range source.Fields(n) {
-		switch source.Key(key) {
+	for key, v := range doc.Fields(n) {
+		switch doc.Key(key) {
 		case "values", "valuesObject", "valuesInline", "substitute":
 			switch {
 			case v == nil:
@@ -261,8 +261,8 @@ func (s *search) given(n *yaml.Node) {
 			}
 		}
 	}
-	if name := source.Text(n, "name"); telling(name) {
-		if _, v := source.Field(n, "value"); v != nil && source.Text(n, "kind") == "" {
+	if name := doc.Text(n, "name"); telling(name) {
+		if _, v := doc.Field(n, "value"); v != nil && doc.Text(n, "kind") == "" {
 			if v.ShortTag() == "!!str" && v.Value != "" {
 				s.found[v] = -1
 			}
@@ -272,18 +272,18 @@ func (s *search) given(n *yaml.Node) {
 
 // telling hides the texts that stand under the name of a password.
 func (s *search) telling(n *yaml.Node) {
-	for key, v := range source.Fields(n) {
+	for key, v := range doc.Fields(n) {
 		switch {
 		case v == nil:
 		case v.Kind == yaml.MappingNode:
 			s.telling(v)
 		case v.Kind == yaml.SequenceNode:
 			for _, c := range v.Content {
-				if c = source.Deref(c); c.Kind == yaml.MappingNode {
+				if c = doc.Deref(c); c.Kind == yaml.MappingNode {
 					s.telling(c)
 				}
 			}
-		case v.ShortTag() == "!!str" && v.Value != "" && telling(source.Key(key)):
+		case v.ShortTag() == "!!str" && v.Value != "" && telling(doc.Key(key)):
 			s.found[v] = -1
 		}
 	}
@@ -291,7 +291,7 @@ func (s *search) telling(n *yaml.Node) {
 
 // text looks for documents in a text.
 func (s *search) text(n *yaml.Node, name string, role Role) {
-	text := source.Key(n)
+	text := doc.Key(n)
 	if n == s.order[0] {
 		return // a text is no manifest
 	}

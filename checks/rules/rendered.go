@@ -14,8 +14,8 @@ import (
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/roots"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 // render renders a folder of policies. What stands in the way is a problem: its policies are not in effect.
@@ -29,7 +29,7 @@ func (out *Sources) render(ctx context.Context, c diff.Commit, dir string) ([]So
 
 // renderRoot renders the rules of a root; none where problems stand in the way.
 func (out *Sources) renderRoot(ctx context.Context, c diff.Commit, root roots.Root) (list []Source,
-	problems []source.Error, _ error) {
+	problems []doc.Error, _ error) {
 	config := render.Config{Limits: out.Settings.Limits.Render(), Namespaced: kinds.HasNamespace, Cache: c.Renderings}
 	rendering, problems, err := render.New(c.Roots, config).Render(ctx, root)
 	if err != nil {
@@ -71,7 +71,7 @@ const placedDepth = 4
 
 // renderedLines returns where the lines of a rendered policy stand in the file that it is mostly from.
 func renderedLines(res *render.Resource, data []byte, file string, start int) func(int) int {
-	documents, err := source.Parse(file, data, source.Limits{Nodes: 1 << 30, Depth: 1 << 20})
+	documents, err := doc.Parse(file, data, doc.Limits{Nodes: 1 << 30, Depth: 1 << 20})
 	if err != nil || len(documents) != 1 {
 		return func(int) int { return start }
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // Source is a file of rules, or what a folder with a kustomization renders to.
@@ -194,11 +194,11 @@ func ownPatch(c diff.Commit, named []string, p string) bool {
 
 // whole reports whether a file says all that a policy needs to, as a patch seldom does.
 func whole(p string, data []byte) bool {
-	documents, err := source.Parse(p, data, source.Limits{})
+	documents, err := doc.Parse(p, data, doc.Limits{})
 	return err != nil || slices.ContainsFunc(documents, func(d *yaml.Node) bool {
-		_, spec := source.Field(d, "spec")
+		_, spec := doc.Field(d, "spec")
 		return slices.ContainsFunc([]string{"rules", "validations", "mutations", "matchConstraints", "policyName"},
-			func(name string) bool { _, v := source.Field(spec, name); return v != nil })
+			func(name string) bool { _, v := doc.Field(spec, name); return v != nil })
 	})
 }
 

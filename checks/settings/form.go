@@ -11,7 +11,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/policy"
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // form compares a settings file with the type it is decoded into: it says of each field that is not known, not of its
@@ -40,7 +40,7 @@ func (f *form) report(n *yaml.Node, where, format string, args ...any) {
 // value compares a value with a type. where is the path of its fields.
 func (f *form) value(n *yaml.Node, t reflect.Type, where string) {
 	at := n
-	n = source.Deref(n)
+	n = doc.Deref(n)
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -69,8 +69,8 @@ func (f *form) value(n *yaml.Node, t reflect.Type, where string) {
 			return
 		}
 		f.twice(n, where)
-		for key, value := range source.Fields(n) {
-			f.value(value, t.Elem(), where+"."+source.Key(key))
+		for key, value := range doc.Fields(n) {
+			f.value(value, t.Elem(), where+"."+doc.Key(key))
 		}
 	case reflect.Slice:
 		switch {
@@ -130,8 +130,8 @@ func (f *form) fields(n *yaml.Node, t reflect.Type, where string) {
 			known[name] = t.Field(i).Type
 		}
 	}
-	for key, value := range source.Fields(n) {
-		name := source.Key(key)
+	for key, value := range doc.Fields(n) {
+		name := doc.Key(key)
 		if of, ok := known[name]; ok {
 			f.value(value, of, strings.TrimPrefix(where+"."+name, "."))
 			continue
@@ -152,8 +152,8 @@ func unknownField(name string, names []string) string {
 func (f *form) twice(n *yaml.Node, where string) {
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		name := source.Key(n.Content[i])
-		if seen[name] && !source.IsMerge(n.Content[i]) {
+		name := doc.Key(n.Content[i])
+		if seen[name] && !doc.IsMerge(n.Content[i]) {
 			f.report(n.Content[i], where, "%q is written twice: keep one", name)
 		}
 		seen[name] = true
@@ -182,7 +182,7 @@ func quoted(s string) string {
 func place(settings *yaml.Node, value string, fields ...string) *yaml.Node {
 	at, below := settings, settings
 	for _, field := range fields {
-		key, v := source.Field(below, field)
+		key, v := doc.Field(below, field)
 		if key == nil {
 			break
 		}
@@ -195,7 +195,7 @@ func place(settings *yaml.Node, value string, fields ...string) *yaml.Node {
 }
 
 func scalarWith(n *yaml.Node, value string) *yaml.Node {
-	n = source.Deref(n)
+	n = doc.Deref(n)
 	if n == nil || n.Kind == yaml.ScalarNode {
 		if n != nil && n.Value == value {
 			return n

@@ -6,7 +6,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // Names is what a glob of the settings chooses among.
@@ -76,14 +76,14 @@ func (s *Settings) eachGlob(visit func(g Glob, keys []string)) {
 
 // locate notes on which lines the globs are written.
 func (s *Settings) locate(written *yaml.Node) {
-	if _, charts := source.Field(written, "charts"); charts != nil {
-		for _, entry := range source.Deref(charts).Content {
+	if _, charts := doc.Field(written, "charts"); charts != nil {
+		for _, entry := range doc.Deref(charts).Content {
 			s.charts = append(s.charts, entry.Line)
 		}
 	}
 	lines := map[[2]string]int{}
-	for key := range source.Fields(written) {
-		lines[[2]string{"", source.Key(key)}] = key.Line
+	for key := range doc.Fields(written) {
+		lines[[2]string{"", doc.Key(key)}] = key.Line
 	}
 	s.eachGlob(func(g Glob, keys []string) { lines[[2]string{g.Field, g.Text}] = place(written, g.Text, keys...).Line })
 	locatePolicies(lines, "policies", s.Policies, written, "policies")

@@ -7,7 +7,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render"
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // Limits bound what a check may cost; zero means the default. Time and memory of a whole check are not among
@@ -37,20 +37,20 @@ func most() map[string]int64 {
 
 // Render returns the limits of rendering.
 func (l Limits) Render() render.Limits {
-	return render.Limits{Source: source.Limits{Nodes: l.Nodes, Depth: l.Depth}, Layers: l.Layers, Depth: l.Bases,
+	return render.Limits{Source: doc.Limits{Nodes: l.Nodes, Depth: l.Depth}, Layers: l.Layers, Depth: l.Bases,
 		Resources: l.Resources}
 }
 
 // limitProblems judges the limits of a settings file: each is a number that makes sense.
 func limitProblems(settings *yaml.Node) []report.Problem {
-	_, limits := source.Field(settings, "limits")
+	_, limits := doc.Field(settings, "limits")
 	if limits == nil || limits.Kind != yaml.MappingNode {
 		return nil // what is not a map is for the decoder
 	}
 	var problems []report.Problem
 	known := most()
 	for i := 0; i+1 < len(limits.Content); i += 2 {
-		key, value := limits.Content[i], source.Deref(limits.Content[i+1])
+		key, value := limits.Content[i], doc.Deref(limits.Content[i+1])
 		limit, ok := known[key.Value]
 		if !ok {
 			continue // the form says so

@@ -8,8 +8,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/remote/fetch/policy"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 // Policies are where policies are written: files, folders and globs of the repository, and of other repositories.
@@ -60,9 +60,9 @@ func (s *Settings) PolicyLine(of report.PolicySource) int {
 // locatePolicies notes on which lines the entries of other repositories are written.
 func locatePolicies(lines map[[2]string]int, field string, list Policies, written *yaml.Node, keys ...string) {
 	for _, key := range keys {
-		_, written = source.Field(written, key)
+		_, written = doc.Field(written, key)
 	}
-	if written = source.Deref(written); written == nil || len(written.Content) != len(list) {
+	if written = doc.Deref(written); written == nil || len(written.Content) != len(list) {
 		return
 	}
 	for i, e := range list {

@@ -17,9 +17,9 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/remote/fetch/policy"
 	"github.com/lintel-bot/lintel/render/roots"
-	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -180,8 +180,8 @@ func Read(t *tree.Tree) (*Settings, []report.Problem, error) {
 
 // parseSettings decodes a settings file into s, which holds the defaults.
 func parseSettings(data []byte, s *Settings) []report.Problem {
-	documents, err := source.Parse(Path, data, source.Limits{Nodes: 20_000, Depth: 20})
-	var e *source.Error
+	documents, err := doc.Parse(Path, data, doc.Limits{Nodes: 20_000, Depth: 20})
+	var e *doc.Error
 	if errors.As(err, &e) {
 		return []report.Problem{{Path: Path, Line: e.Line, Column: e.Column, Message: e.Message}}
 	}

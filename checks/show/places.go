@@ -10,8 +10,8 @@ import (
 	"github.com/lintel-bot/lintel/checks/mask"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/origin"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 // blamed finds the place of every scalar and of every printed line of some resources.
@@ -82,7 +82,7 @@ func blameLines(res *render.Resource, originOf func(pointer string) origin.Place
 	if secret {
 		text = mask.Read("", data, mask.Plain).Lines()[:len(text)]
 	}
-	documents, err := source.Parse("the rendered resource", data, source.Limits{Nodes: 1 << 30, Depth: 1 << 20})
+	documents, err := doc.Parse("the rendered resource", data, doc.Limits{Nodes: 1 << 30, Depth: 1 << 20})
 	if err != nil {
 		return nil, err
 	}

@@ -19,9 +19,9 @@ import (
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/roots"
-	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -220,7 +220,7 @@ func (s *shower) roots(ctx context.Context) ([]report.ListedRoot, error) {
 
 // render renders the root that was asked for: as it is, or as an object of a name deploys it. The repository as a whole
 // is looked at only where the root is not a kustomization.
-func (s *shower) render(ctx context.Context) (*render.Rendering, []source.Error, error) {
+func (s *shower) render(ctx context.Context) (*render.Rendering, []doc.Error, error) {
 	if s.As == "" {
 		set, err := roots.Unindexed(s.tree, roots.Options{})
 		if err != nil {
@@ -248,7 +248,7 @@ func (s *shower) render(ctx context.Context) (*render.Rendering, []source.Error,
 
 // kustomization renders a kustomization. What is wrong with it may be right where the repository is deployed by Flux, or
 // its settings say so.
-func (s *shower) kustomization(ctx context.Context, set *roots.Set, root roots.Root) (*render.Rendering, []source.Error, error) {
+func (s *shower) kustomization(ctx context.Context, set *roots.Set, root roots.Root) (*render.Rendering, []doc.Error, error) {
 	out, problems, err := s.renderer(set).Render(ctx, root)
 	if err != nil || len(problems) == 0 {
 		return out, problems, err
@@ -261,7 +261,7 @@ func (s *shower) kustomization(ctx context.Context, set *roots.Set, root roots.R
 
 // plain renders the first of the paths that is a folder of manifests or a manifest, or what is called as the user wrote.
 func (s *shower) plain(ctx context.Context, set *roots.Set, renderer *render.Renderer) (
-	*render.Rendering, []source.Error, error,
+	*render.Rendering, []doc.Error, error,
 ) {
 	for _, p := range s.Root.Paths {
 		folder := roots.Root{Path: p, Kind: roots.Folder}
@@ -278,7 +278,7 @@ func (s *shower) plain(ctx context.Context, set *roots.Set, renderer *render.Ren
 			case err != nil:
 				return nil, nil, err
 			case problem != nil:
-				return out, []source.Error{*problem}, nil
+				return out, []doc.Error{*problem}, nil
 			case len(list) > 0:
 				return out, nil, nil
 			}
@@ -306,7 +306,7 @@ func (s *shower) plain(ctx context.Context, set *roots.Set, renderer *render.Ren
 
 // deployed renders a folder as the object of a name deploys it.
 func (s *shower) deployed(ctx context.Context, set *roots.Set, renderer *render.Renderer) (
-	*render.Rendering, []source.Error, error,
+	*render.Rendering, []doc.Error, error,
 ) {
 	var names []string
 	for _, p := range slices.Compact(slices.Clone(s.Root.Paths)) {

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // set is one set of parameters that a generator gives.
@@ -85,7 +85,7 @@ func (e *expander) patch(app, patch *field, s set) (*field, error) {
 		e.needed()
 		return app, nil
 	}
-	documents, err := source.Parse("", []byte(text.text()), e.Limits.Source)
+	documents, err := doc.Parse("", []byte(text.text()), e.Limits.Source)
 	if err != nil {
 		return nil, located(patch, errors.New("the templatePatch is not valid YAML once it is filled in"))
 	}

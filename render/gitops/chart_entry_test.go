@@ -7,8 +7,8 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/remote"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 func TestChartEntry(t *testing.T) {
@@ -34,7 +34,7 @@ func TestChartEntry(t *testing.T) {
 			e := ChartEntry{File: FileLayer("values.yaml", here, remote.Want{}, "values.yaml"), Merge: test.merge,
 				More: []Layer{FileLayer("more.yaml", here, remote.Want{}, "more.yaml")}}
 			if test.inline != "" {
-				documents, err := source.Parse("k.yaml", []byte(test.inline), source.Limits{})
+				documents, err := doc.Parse("k.yaml", []byte(test.inline), doc.Limits{})
 				if err != nil {
 					t.Fatal(err)
 				}

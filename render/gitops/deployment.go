@@ -11,7 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -93,11 +93,11 @@ type RepoHint struct {
 
 // Limits bound what reading the objects may cost. The zero value means the defaults.
 type Limits struct {
-	Source    source.Limits // of one file that a generator reads
-	Sets      int           // parameter sets of one ApplicationSet; default 5,000
-	Files     int           // entries of folders that one generator or folder source looks at; default 100,000
-	Steps     int           // work of one ApplicationSet's templates, in values touched; default 2,000,000
-	TextBytes int           // of one text that a template or a substitution makes; default 1 MiB
+	Source    doc.Limits // of one file that a generator reads
+	Sets      int        // parameter sets of one ApplicationSet; default 5,000
+	Files     int        // entries of folders that one generator or folder source looks at; default 100,000
+	Steps     int        // work of one ApplicationSet's templates, in values touched; default 2,000,000
+	TextBytes int        // of one text that a template or a substitution makes; default 1 MiB
 }
 
 func (l Limits) withDefaults() Limits {
@@ -288,14 +288,14 @@ type reader struct {
 	byKind   map[string][]*field // all objects
 	found    []Deployment
 	problems []Problem
-	said     map[source.Error]int // the problems -> index
-	object   Reference            // the one at hand
-	where    Position             // of that
-	from     string               // what it is rendered from
-	asked    []any                // what it asks for and reads, see ask
-	unknown  *need                // what the Application at hand depends on and only the cluster has; nil: nothing
-	guess    bool                 // whether it is made at all only the cluster knows
-	needs    map[need]bool        // those that folders or namespaces of the ApplicationSet at hand depend on
+	said     map[doc.Error]int // the problems -> index
+	object   Reference         // the one at hand
+	where    Position          // of that
+	from     string            // what it is rendered from
+	asked    []any             // what it asks for and reads, see ask
+	unknown  *need             // what the Application at hand depends on and only the cluster has; nil: nothing
+	guess    bool              // whether it is made at all only the cluster knows
+	needs    map[need]bool     // those that folders or namespaces of the ApplicationSet at hand depend on
 }
 
 // Deployments returns what the Argo CD and Flux objects among the given ones deploy from this repository, sorted
@@ -303,7 +303,7 @@ type reader struct {
 // GitRepository objects that say which repository a Kustomization reads.
 func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 	o.Limits = o.Limits.withDefaults()
-	r := &reader{Options: o, byKind: map[string][]*field{}, said: map[source.Error]int{}}
+	r := &reader{Options: o, byKind: map[string][]*field{}, said: map[doc.Error]int{}}
 	for _, object := range objects {
 		r.byKind[object.Kind()] = append(r.byKind[object.Kind()], object.root)
 	}

@@ -8,8 +8,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/kustomization"
-	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -87,12 +87,12 @@ func Edit(t Tree, d *Deployment, limits Limits) (*Virtual, []Problem) {
 func documents(t Tree, file string, limits Limits) (data []byte, list []*yaml.Node, _ *Problem) {
 	data, _, err := t.ReadFile(file)
 	if err == nil {
-		list, err = source.Parse(file, data, limits.Source)
+		list, err = doc.Parse(file, data, limits.Source)
 	}
 	if err == nil {
 		return data, list, nil
 	}
-	e := &source.Error{Path: file, Message: "cannot be read"}
+	e := &doc.Error{Path: file, Message: "cannot be read"}
 	errors.As(err, &e)
 	return nil, nil, &Problem{Error: *e, Cause: Broken}
 }

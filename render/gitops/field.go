@@ -9,7 +9,7 @@ import (
 	"github.com/go-openapi/jsonpointer"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // field is a JSON value that knows where it is written. It is not changed once made.
@@ -46,9 +46,9 @@ func made(v any, where func() Position) *field {
 	return f
 }
 
-// fieldOfNode converts a node whose aliases are known to end (source.Parse).
+// fieldOfNode converts a node whose aliases are known to end (doc.Parse).
 func fieldOfNode(path string, n *yaml.Node, depth int) *field {
-	n = source.Deref(n)
+	n = doc.Deref(n)
 	if n == nil || depth > MaxDepth {
 		return &field{where: func() Position { return Position{Path: path} }}
 	}
@@ -60,8 +60,8 @@ func fieldOfNode(path string, n *yaml.Node, depth int) *field {
 		}
 	case yaml.MappingNode:
 		f.fields = map[string]*field{}
-		for key, value := range source.Fields(n) {
-			f.put(source.Key(key), fieldOfNode(path, value, depth+1))
+		for key, value := range doc.Fields(n) {
+			f.put(doc.Key(key), fieldOfNode(path, value, depth+1))
 		}
 	case yaml.SequenceNode:
 		f.list = true
@@ -69,7 +69,7 @@ func fieldOfNode(path string, n *yaml.Node, depth int) *field {
 			f.items = append(f.items, fieldOfNode(path, c, depth+1))
 		}
 	default:
-		f.scalar = source.Value(n, true)
+		f.scalar = doc.Value(n, true)
 	}
 	return f
 }

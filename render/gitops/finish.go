@@ -12,8 +12,8 @@ import (
 	"go.yaml.in/yaml/v3"
 	sigsyaml "sigs.k8s.io/yaml"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/kubeschema"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 // Write says that a controller wrote a field of a resource after the build.
@@ -52,7 +52,7 @@ func (d *Deployment) Finish(resource *yaml.Node, o FinishOptions) ([]Write, []Is
 	for resource != nil && resource.Kind == yaml.DocumentNode && len(resource.Content) > 0 {
 		resource = resource.Content[0]
 	}
-	if resource = source.Deref(resource); resource == nil || resource.Kind != yaml.MappingNode {
+	if resource = doc.Deref(resource); resource == nil || resource.Kind != yaml.MappingNode {
 		return nil, nil
 	}
 	f := &finisher{Deployment: d, options: o, limits: o.Limits.withDefaults(), done: map[*yaml.Node]bool{}}
@@ -66,10 +66,10 @@ func (d *Deployment) Finish(resource *yaml.Node, o FinishOptions) ([]Write, []Is
 }
 
 func substitutionDisabled(resource *yaml.Node) bool {
-	_, metadata := source.Field(resource, "metadata")
+	_, metadata := doc.Field(resource, "metadata")
 	return slices.ContainsFunc([]string{"labels", "annotations"}, func(key string) bool {
-		_, m := source.Field(metadata, key)
-		return source.Text(m, substituteKey) == substituteDisabled
+		_, m := doc.Field(metadata, key)
+		return doc.Text(m, substituteKey) == substituteDisabled
 	})
 }
 
@@ -152,7 +152,7 @@ func (f *finisher) scalar(n *yaml.Node, pointer string) {
 	}
 	useNumber := func(d *json.Decoder) *json.Decoder { d.UseNumber(); return d }
 	var outer map[string]any
-	if source.Vet("", []byte(text), f.limits.Source) != nil ||
+	if doc.Vet("", []byte(text), f.limits.Source) != nil ||
 		sigsyaml.Unmarshal([]byte(text), &outer, useNumber) != nil || len(outer) != 1 || !has(outer, "v") {
 		f.issues = append(f.issues, Issue{Pointer: pointer, Cause: Broken,
 			Message: "is not valid YAML once its variables are replaced: quote the value"})
@@ -201,7 +201,7 @@ func become(n *yaml.Node, v any) {
 
 // child returns the map at a key, made where it is missing, nil where something else is there.
 func child(n *yaml.Node, key string) *yaml.Node {
-	_, v := source.Field(n, key)
+	_, v := doc.Field(n, key)
 	if v == nil || v.Kind == yaml.ScalarNode && v.ShortTag() == "!!null" {
 		v = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 		put(n, key, v)
@@ -260,8 +260,8 @@ func (f *finisher) namespace(resource *yaml.Node) {
 		namespaced = func(apiVersion, kind string) bool { return !kubeschema.ClusterScoped(apiVersion, kind) }
 	}
 	metadata := child(resource, "metadata")
-	if metadata == nil || source.Text(metadata, "namespace") != "" ||
-		!namespaced(source.Text(resource, "apiVersion"), source.Text(resource, "kind")) {
+	if metadata == nil || doc.Text(metadata, "namespace") != "" ||
+		!namespaced(doc.Text(resource, "apiVersion"), doc.Text(resource, "kind")) {
 		return
 	}
 	f.set(metadata, "namespace", f.Namespace, Write{Pointer: "/metadata/namespace", Role: "destination",

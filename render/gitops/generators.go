@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -47,7 +47,7 @@ func (e *expander) list(g *field, needs *need) ([]set, error) {
 		if g.get("elementsYaml").unknown {
 			return append(sets, set{values: map[string]any{}, needs: needs}), nil
 		}
-		documents, err := source.Parse("", []byte(text), e.Limits.Source)
+		documents, err := doc.Parse("", []byte(text), e.Limits.Source)
 		if err != nil || len(documents) == 0 {
 			return nil, located(g.get("elementsYaml"), errors.New("elementsYaml is not valid YAML once it is filled in"))
 		}

@@ -7,7 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 func TestGeneratorExplosion(t *testing.T) {
@@ -36,7 +36,7 @@ func TestFileLimit(t *testing.T) {
 	}
 	set := unpack(appSet("", "  - git: {files: [{path: '**/config.yaml'}]}\n",
 		"x}\n    spec: {source: {path: '{{path}}'}}"))["set.yaml"]
-	documents, err := source.Parse("set.yaml", []byte(set), source.Limits{})
+	documents, err := doc.Parse("set.yaml", []byte(set), doc.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestWrongTypes(t *testing.T) {
 		"sources: [{path: apps/a, kustomize: {images: [a=b], replicas: [{name: a, count: 1}], patches: [{patch: x}], " +
 		"commonLabels: {a: b}, components: [x], commonAnnotations: {a: b}}, directory: {include: x}}]}\n"
 	f := unpack(apps)
-	documents, err := source.Parse("x.yaml", []byte(valid), source.Limits{})
+	documents, err := doc.Parse("x.yaml", []byte(valid), doc.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,8 +15,8 @@ import (
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 	sigsyaml "sigs.k8s.io/yaml"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/remote"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 // loader reads layers.
@@ -90,7 +90,7 @@ func (l *loader) spend(layer Layer, path string, texts ...string) error {
 		}
 	}
 	if l.bytes > maxValuesBytes || l.cells > maxValuesCells {
-		return &source.Error{Path: layer.Where.Path, Line: layer.Where.Line, Column: layer.Where.Column, Unknown: true,
+		return &doc.Error{Path: layer.Where.Path, Line: layer.Where.Line, Column: layer.Where.Column, Unknown: true,
 			Message: "the values are larger than the limit"}
 	}
 	return nil
@@ -140,9 +140,9 @@ func (l Layer) json(document []byte) ([]byte, error) {
 
 // text reads values that are written as a text.
 func (l *loader) text(layer Layer, text string, where func(line, column int) Position) error {
-	documents, err := source.Parse("", []byte(text), l.limits.Source)
+	documents, err := doc.Parse("", []byte(text), l.limits.Source)
 	if err != nil {
-		e := &source.Error{Message: "cannot be read"}
+		e := &doc.Error{Message: "cannot be read"}
 		errors.As(err, &e)
 		at := where(e.Line, 0)
 		if layer.Want.Kind != "" {

@@ -8,7 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // place is where a value and what is in it are written.
@@ -164,19 +164,19 @@ func variableIn(text string) string {
 
 // placeOfNode is the place of a node of a text; where says of a node where it stands in the repository.
 func placeOfNode(n *yaml.Node, where func(*yaml.Node) Position, variables bool) *place {
-	if n = source.Deref(n); n == nil {
+	if n = doc.Deref(n); n == nil {
 		return nil
 	}
 	out := &place{where: func() Position { return where(n) }}
 	switch n.Kind {
 	case yaml.MappingNode:
 		out.keys = map[string]*place{}
-		for key, value := range source.Fields(n) {
+		for key, value := range doc.Fields(n) {
 			below := placeOfNode(value, where, variables)
-			if truth, ok := source.Bool(key); ok {
+			if truth, ok := doc.Bool(key); ok {
 				out.keys[strconv.FormatBool(truth)] = below // as Helm reads it
 			}
-			out.keys[source.Key(key)] = below
+			out.keys[doc.Key(key)] = below
 		}
 	case yaml.SequenceNode:
 		for _, c := range n.Content {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // Cause says what a Problem or an Issue comes from, and so what it means for a check.
@@ -25,7 +25,7 @@ const (
 
 // Problem says why something is not known, or not as a controller would have it. Its place is the field that asks.
 type Problem struct {
-	source.Error
+	doc.Error
 	Cause  Cause
 	Object Reference // the object that asks
 	From   string    // as in Deployment
@@ -34,7 +34,7 @@ type Problem struct {
 
 func problemAt(p Position, cause Cause, format string, args ...any) Problem {
 	message := fmt.Sprintf(format, args...)
-	return Problem{Error: source.Error{Path: p.Path, Line: p.Line, Column: p.Column, Message: message}, Cause: cause}
+	return Problem{Error: doc.Error{Path: p.Path, Line: p.Line, Column: p.Column, Message: message}, Cause: cause}
 }
 
 // of names the object that asks, in words too.

@@ -7,7 +7,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -60,7 +60,7 @@ func (r *reader) readsChart(dir string) (folders []string) {
 			if err != nil {
 				continue
 			}
-			documents, err := source.Parse(file, data, r.Limits.Source)
+			documents, err := doc.Parse(file, data, r.Limits.Source)
 			if err != nil || len(documents) == 0 {
 				continue
 			}

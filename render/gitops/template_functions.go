@@ -14,7 +14,7 @@ import (
 	"github.com/Masterminds/sprig/v3"
 	sigsyaml "sigs.k8s.io/yaml"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // Why Lintel does not call some of the functions that Argo CD has.
@@ -223,7 +223,7 @@ func toYAML(v any) (string, error) {
 
 func fromYAML[T any](text string) (T, error) {
 	var v T
-	if err := source.Vet("", []byte(text), source.Limits{Nodes: maxValueNodes}); err != nil {
+	if err := doc.Vet("", []byte(text), doc.Limits{Nodes: maxValueNodes}); err != nil {
 		return v, errors.New("the text is not valid YAML or JSON")
 	}
 	if err := sigsyaml.Unmarshal([]byte(text), &v); err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -81,7 +81,7 @@ func objectsOf(t testing.TB, f files) []Object {
 		if ext := path.Ext(name); ext != ".yaml" {
 			continue
 		}
-		documents, err := source.Parse(name, []byte(f[name]), source.Limits{})
+		documents, err := doc.Parse(name, []byte(f[name]), doc.Limits{})
 		if err != nil {
 			t.Fatal(err)
 		}

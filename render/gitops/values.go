@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/remote"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 // Unknown is something in the values that nobody knows before merge.
@@ -35,7 +35,7 @@ type leaf struct {
 	null  bool
 }
 
-// Values merges the layers as the release's controller does. t is this repository. An error is a *source.Error, or what
+// Values merges the layers as the release's controller does. t is this repository. An error is a *doc.Error, or what
 // a source gives for a want (see remote.Sources.Get).
 func (r *Release) Values(t Tree, sources *remote.Sources) (*Values, error) {
 	return r.compose(r.Layers, t, sources)
@@ -303,5 +303,5 @@ func (v *Values) Unsure(path []string) (Unknown, bool) {
 
 // brokenAt is an error of a layer.
 func brokenAt(at Position, message string) error {
-	return &source.Error{Path: at.Path, Line: at.Line, Column: at.Column, Message: message}
+	return &doc.Error{Path: at.Path, Line: at.Line, Column: at.Column, Message: message}
 }

@@ -10,8 +10,8 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/remote"
-	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
@@ -278,7 +278,7 @@ func TestBrokenValues(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f, d := oneRelease(t, test.archive)
 			_, err := d.Release.Values(f, nil)
-			var at *source.Error
+			var at *doc.Error
 			if !errors.As(err, &at) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}

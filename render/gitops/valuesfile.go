@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -72,7 +72,7 @@ func (l *loader) files(layer Layer) error {
 
 func brokenOr(layer Layer, err error) error {
 	if limit := (*unknowable)(nil); errors.As(err, &limit) {
-		e := source.Error{Path: layer.Where.Path, Line: layer.Where.Line, Column: layer.Where.Column, Unknown: true}
+		e := doc.Error{Path: layer.Where.Path, Line: layer.Where.Line, Column: layer.Where.Column, Unknown: true}
 		e.Message = fmt.Sprintf("the values files %.200q: %s", layer.File, limit.reason)
 		return &e
 	}

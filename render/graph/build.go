@@ -10,8 +10,8 @@ import (
 	"sync"
 
 	"github.com/lintel-bot/lintel/render/cache"
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/kustomization"
-	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -187,7 +187,7 @@ func (c *Cache) parse(t *tree.Tree, dir string, o Options) (*kustomization.File,
 	if err != nil {
 		var large *tree.TooLargeError
 		if errors.As(err, &large) {
-			return nil, &source.Error{Path: p, Message: large.Error()}
+			return nil, &doc.Error{Path: p, Message: large.Error()}
 		}
 		return nil, err
 	}

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/roots"
-	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -52,7 +52,7 @@ func newNaive(t *testing.T, tr *tree.Tree) *naive {
 				delete(n.files, dir)
 				break
 			}
-			f, parseErr := kustomization.Parse(p, data, source.Limits{})
+			f, parseErr := kustomization.Parse(p, data, doc.Limits{})
 			if err != nil || parseErr != nil {
 				n.broken[dir] = true
 			} else {

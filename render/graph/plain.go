@@ -5,7 +5,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // escapes reports whether a text may have a letter, digit or slash written as an escape in a double-quoted scalar, or a
@@ -28,12 +28,12 @@ func encodes(data []byte) bool {
 
 // Plain returns the text of a file in which each of its scalars can be found: where some of them may be written with
 // escapes or in base64, or the file is not UTF-8, with all of them behind it, each on a line of its own.
-func Plain(p string, data []byte, limits source.Limits) []byte {
+func Plain(p string, data []byte, limits doc.Limits) []byte {
 	wide := bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff"))
 	if !wide && !escapes(data) && !encodes(data) {
 		return data
 	}
-	documents, err := source.Parse(p, data, limits)
+	documents, err := doc.Parse(p, data, limits)
 	if err != nil {
 		return data // nothing else can be read from it, either
 	}
@@ -41,7 +41,7 @@ func Plain(p string, data []byte, limits source.Limits) []byte {
 	var walk func(n *yaml.Node)
 	walk = func(n *yaml.Node) {
 		if n.Kind == yaml.ScalarNode {
-			text = append(append(text, '\n'), source.Key(n)...)
+			text = append(append(text, '\n'), doc.Key(n)...)
 		}
 		for _, c := range n.Content { // what an alias leads to stands elsewhere
 			walk(c)

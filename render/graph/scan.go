@@ -11,8 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/kustomization"
-	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -38,7 +38,7 @@ func (s *scanner) scan(dirs, files []string) (*facts, error) {
 	var jobs []job
 	for _, dir := range dirs {
 		p, e, err := locate(s.tree, dir)
-		var twice *source.Error
+		var twice *doc.Error
 		switch {
 		case errors.As(err, &twice):
 			out.add(folders, broken, dir)
@@ -170,9 +170,9 @@ func (s *scanner) link(f *kustomization.File, out *facts) error {
 
 // changesKinds reports whether a kustomization allows a patch to change the kind of an object.
 func changesKinds(f *kustomization.File) bool {
-	return slices.ContainsFunc(source.Items(f.Node, "patches"), func(item *yaml.Node) bool {
-		_, options := source.Field(item, "options")
-		_, allowed := source.Field(options, "allowKindChange")
+	return slices.ContainsFunc(doc.Items(f.Node, "patches"), func(item *yaml.Node) bool {
+		_, options := doc.Field(item, "options")
+		_, allowed := doc.Field(options, "allowKindChange")
 		return allowed != nil
 	})
 }
@@ -267,7 +267,7 @@ func afterKind(data []byte) bool {
 	return ok && bytes.HasSuffix(bytes.TrimRight(data, " \t\"'\\"), []byte("kind"))
 }
 
-// locate returns the kustomization file of a folder, an empty path where it has none, and a *source.Error where
+// locate returns the kustomization file of a folder, an empty path where it has none, and a *doc.Error where
 // it has several.
 func locate(t *tree.Tree, dir string) (p string, at tree.Entry, err error) {
 	count := 0
@@ -285,7 +285,7 @@ func locate(t *tree.Tree, dir string) (p string, at tree.Entry, err error) {
 		}
 	}
 	if count > 1 {
-		return p, at, &source.Error{Path: p, Message: "stands beside another kustomization file: kustomize accepts one a " +
+		return p, at, &doc.Error{Path: p, Message: "stands beside another kustomization file: kustomize accepts one a " +
 			"folder"}
 	}
 	return p, at, nil

@@ -11,11 +11,22 @@ import (
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// Dependencies returns what a chart declares.
+// Dependencies returns what a chart declares. The list is shared: do not change it.
 func (c *Chart) Dependencies() []Dependency {
+	c.declared.once.Do(func() { c.declared.list = c.dependencies() })
+	return c.declared.list
+}
+
+// declarations are the dependencies of a chart. Their lines take reading Chart.yaml again, so they are found once.
+type declarations struct {
+	once sync.Once
+	list []Dependency
+}
+
+func (c *Chart) dependencies() []Dependency {
 	file := "Chart.yaml"
 	if c.chart.Metadata.APIVersion == chart.APIVersionV1 && c.files["requirements.yaml"] != nil {
 		file = "requirements.yaml"
@@ -40,7 +51,7 @@ func (c *Chart) Missing() []Dependency {
 	for _, d := range c.chart.Dependencies() {
 		there[d.Name()] = true
 	}
-	return slices.DeleteFunc(c.Dependencies(), func(d Dependency) bool { return there[d.Name] })
+	return slices.DeleteFunc(slices.Clone(c.Dependencies()), func(d Dependency) bool { return there[d.Name] })
 }
 
 // With returns a chart that has more dependencies, by their keys (alias, or else name), as if they were vendored; for the
@@ -144,7 +155,7 @@ func (c *Chart) locked(d *chart.Dependency) string {
 }
 
 func dependencyLines(file string, data []byte) []int {
-	documents, err := source.Parse(file, data, source.Limits{})
+	documents, err := doc.Parse(file, data, doc.Limits{})
 	if err != nil || len(documents) == 0 || documents[0].Kind != yaml.MappingNode {
 		return nil
 	}

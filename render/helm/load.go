@@ -18,7 +18,7 @@ import (
 	"helm.sh/helm/v4/pkg/ignore"
 	sigsyaml "sigs.k8s.io/yaml"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // Load reads a chart from its files. Vendored charts in charts/ belong to it, as folders and packed; .helmignore is
@@ -84,8 +84,8 @@ func vet(name string, data []byte) error {
 	if !vetted(name) {
 		return nil
 	}
-	err := source.Vet(name, data, source.Limits{})
-	if e, ok := err.(*source.Error); ok && !e.Syntax {
+	err := doc.Vet(name, data, doc.Limits{})
+	if e, ok := err.(*doc.Error); ok && !e.Syntax {
 		return &Error{Cause: CauseLimit, File: name, Line: e.Line, Message: e.Message}
 	}
 	return nil
@@ -109,8 +109,8 @@ func (c *Chart) refused(err error) error {
 	}
 	for _, name := range []string{"Chart.yaml", "values.yaml", "Chart.lock", "requirements.yaml", "requirements.lock"} {
 		if data, ok := c.files[name]; ok {
-			if _, bad := source.Parse(name, data, source.Limits{}); bad != nil {
-				if s, ok := bad.(*source.Error); ok {
+			if _, bad := doc.Parse(name, data, doc.Limits{}); bad != nil {
+				if s, ok := bad.(*doc.Error); ok {
 					e.File, e.Line, e.Message = name, s.Line, s.Message
 					return e
 				}
@@ -142,9 +142,9 @@ func (c *Chart) invalid(said chart.ValidationError) error {
 			continue
 		}
 		e.File, e.Line = name, 1
-		documents, err := source.Parse(name, c.files[name], source.Limits{})
+		documents, err := doc.Parse(name, c.files[name], doc.Limits{})
 		if err == nil && field != nil && len(documents) > 0 {
-			if key, _ := source.Field(documents[0], field[1]); key != nil {
+			if key, _ := doc.Field(documents[0], field[1]); key != nil {
 				e.Line = key.Line
 			}
 		}

@@ -12,7 +12,7 @@ import (
 	release "helm.sh/helm/v4/pkg/release/v1"
 	releaseutil "helm.sh/helm/v4/pkg/release/v1/util"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // manifests sorts what the templates printed as Helm does: crds/, then manifests and hooks by kind.
@@ -94,8 +94,8 @@ func (in *Input) sound(name, text string) error {
 	if !multiplies(text) {
 		return nil
 	}
-	err := source.Vet(name, []byte(text), source.Limits{})
-	if e, ok := err.(*source.Error); ok && !e.Syntax && !e.Unknown {
+	err := doc.Vet(name, []byte(text), doc.Limits{})
+	if e, ok := err.(*doc.Error); ok && !e.Syntax && !e.Unknown {
 		return in.at(&Error{Cause: CauseLimit, Message: "prints YAML that " + e.Message}, name, 0)
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // Position is where something stands in a file; both count from 1.
@@ -150,7 +150,7 @@ func (e *editing) inPlace(n *yaml.Node) bool {
 			return false
 		}
 		line := []rune(string(e.text[n.Line-1]))
-		start, end := source.Columns(line, n.Column, n)
+		start, end := doc.Columns(line, n.Column, n)
 		quoted := n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0
 		if start == 0 || quoted && start != n.Column || quoted && line[start-1] != '"' && line[start-1] != '\'' ||
 			!quoted && string(line[start-1:end-1]) != n.Value {

@@ -3,8 +3,8 @@ package kustomization_test
 import (
 	"testing"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/kustomization"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 // What is edited in place keeps all lines; what cannot be is written anew behind everything, and its lines are blank.
@@ -45,7 +45,7 @@ func TestEdit(t *testing.T) {
 			want: "namePrefix: &a x-\n\n\n\n\n\nresources:\n    - >-\n      new\n    - *a\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f, err := kustomization.Parse("k", []byte(c.data), source.Limits{})
+			f, err := kustomization.Parse("k", []byte(c.data), doc.Limits{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -67,7 +67,7 @@ func TestEdit(t *testing.T) {
 		"resources:\n- &a >-\n  " + url + "\nnamePrefix: *a\n",                        // would stand in front of its anchor
 		"namePrefix: &a x\nresources:\n- >-\n  " + url + "\n- *a\nnameSuffix: &a y\n", // would stand behind another anchor
 	} {
-		f, err := kustomization.Parse("k", []byte(data), source.Limits{})
+		f, err := kustomization.Parse("k", []byte(data), doc.Limits{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 var fileNames = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
@@ -66,34 +66,34 @@ type Inline struct {
 
 // Sorts reports whether the file has sortOptions, which decide on the order of what is printed.
 func (f *File) Sorts() bool {
-	_, options := source.Field(f.Node, "sortOptions")
+	_, options := doc.Field(f.Node, "sortOptions")
 	return options != nil && options.ShortTag() != "!!null"
 }
 
-// Parse reads a kustomization file. An error is a *source.Error.
-func Parse(p string, data []byte, limits source.Limits) (*File, error) {
-	documents, err := source.Parse(p, data, limits)
+// Parse reads a kustomization file. An error is a *doc.Error.
+func Parse(p string, data []byte, limits doc.Limits) (*File, error) {
+	documents, err := doc.Parse(p, data, limits)
 	if err != nil {
 		return nil, err
 	}
 	f := &File{Path: p, Dir: path.Dir(p)}
 	switch len(documents) {
 	case 0:
-		return nil, &source.Error{Path: p,
+		return nil, &doc.Error{Path: p,
 			Message: "is an empty kustomization: list at least one resource or remove the file"}
 	case 1:
 	default:
-		return nil, &source.Error{Path: p, Line: documents[1].Line, Message: "holds more than one document: a " +
+		return nil, &doc.Error{Path: p, Line: documents[1].Line, Message: "holds more than one document: a " +
 			"kustomization file has one"}
 	}
 	f.Node = documents[0]
 	if f.Node.Kind != yaml.MappingNode {
-		return nil, &source.Error{Path: p, Line: f.Node.Line, Message: "is not a kustomization: expected a map of fields"}
+		return nil, &doc.Error{Path: p, Line: f.Node.Line, Message: "is not a kustomization: expected a map of fields"}
 	}
 	if err := f.spell(); err != nil {
 		return nil, err
 	}
-	f.Component = source.Text(f.Node, "kind") == "Component"
+	f.Component = doc.Text(f.Node, "kind") == "Component"
 	f.collect()
 	return f, nil
 }
@@ -109,7 +109,7 @@ func (f *File) collect() {
 		{"patchesStrategicMerge", Patch}, {"patches", Patch}, // of texts only in the old form, which is the same
 	}
 	for _, l := range lists {
-		for _, item := range source.Items(f.Node, l.field) {
+		for _, item := range doc.Items(f.Node, l.field) {
 			if item.Kind != yaml.ScalarNode {
 				continue
 			}
@@ -125,43 +125,43 @@ func (f *File) collect() {
 		if field == "replacements" {
 			role = Config
 		}
-		for _, item := range source.Items(f.Node, field) {
-			if _, p := source.Field(item, "path"); p != nil && p.Kind == yaml.ScalarNode {
+		for _, item := range doc.Items(f.Node, field) {
+			if _, p := doc.Field(item, "path"); p != nil && p.Kind == yaml.ScalarNode {
 				f.add(field+".path", p, p.Value, role)
 			}
 		}
 	}
 	for _, field := range []string{"configMapGenerator", "secretGenerator"} {
-		for _, item := range source.Items(f.Node, field) {
-			for _, file := range source.Items(item, "files") {
+		for _, item := range doc.Items(f.Node, field) {
+			for _, file := range doc.Items(item, "files") {
 				value := file.Value
 				if _, after, ok := strings.Cut(value, "="); ok {
 					value = after
 				}
 				f.add(field+".files", file, value, Data)
 			}
-			for _, env := range source.Items(item, "envs") {
+			for _, env := range doc.Items(item, "envs") {
 				f.add(field+".envs", env, env.Value, Data)
 			}
-			if _, env := source.Field(item, "env"); env != nil && env.Value != "" {
+			if _, env := doc.Field(item, "env"); env != nil && env.Value != "" {
 				f.add(field+".env", env, env.Value, Data)
 			}
 		}
 	}
-	_, api := source.Field(f.Node, "openapi")
+	_, api := doc.Field(f.Node, "openapi")
 	f.OpenAPI = api != nil
-	if _, p := source.Field(api, "path"); p != nil {
+	if _, p := doc.Field(api, "path"); p != nil {
 		f.add("openapi.path", p, p.Value, Config)
 	}
-	for _, item := range source.Items(f.Node, "helmCharts") {
-		if _, p := source.Field(item, "valuesFile"); p != nil {
+	for _, item := range doc.Items(f.Node, "helmCharts") {
+		if _, p := doc.Field(item, "valuesFile"); p != nil {
 			f.add("helmCharts.valuesFile", p, p.Value, Data)
 		}
-		for _, p := range source.Items(item, "additionalValuesFiles") {
+		for _, p := range doc.Items(item, "additionalValuesFiles") {
 			f.add("helmCharts.additionalValuesFiles", p, p.Value, Data)
 		}
 	}
-	f.Helm = append(source.Items(f.Node, "helmCharts"), source.Items(f.Node, "helmChartInflationGenerator")...)
+	f.Helm = append(doc.Items(f.Node, "helmCharts"), doc.Items(f.Node, "helmChartInflationGenerator")...)
 }
 
 func (f *File) add(field string, at *yaml.Node, value string, role Role) {

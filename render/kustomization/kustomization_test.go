@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/kustomization"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 func TestRefs(t *testing.T) {
@@ -43,7 +43,7 @@ configMapGenerator:
 secretGenerator:
 - name: s
   files: [s.txt]
-`), source.Limits{})
+`), doc.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,8 +86,8 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("resources: [a]\npatches: [{path: b}]\n"))
 	f.Add([]byte("configMapGenerator: [{files: [{}]}]\nopenapi: x\nhelmCharts: {a: b}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		file, err := kustomization.Parse("k", data, source.Limits{Nodes: 10_000, Depth: 50})
-		var e *source.Error
+		file, err := kustomization.Parse("k", data, doc.Limits{Nodes: 10_000, Depth: 50})
+		var e *doc.Error
 		if err != nil && !errors.As(err, &e) {
 			t.Fatalf("%T", err)
 		}

@@ -7,7 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // Kustomize reads a kustomization by way of JSON (types.Kustomization.Unmarshal): letter case does not count in the
@@ -36,7 +36,7 @@ var (
 // spell brings the file to one spelling.
 func (f *File) spell() error {
 	if n := encoded(f.Node); n != nil {
-		return &source.Error{Path: f.Path, Line: n.Line, Column: n.Column,
+		return &doc.Error{Path: f.Path, Line: n.Line, Column: n.Column,
 			Message: "has text in base64 (!!binary): write it as it is"}
 	}
 	if err := f.canonical(f.Node, topFields); err != nil {
@@ -51,13 +51,13 @@ func (f *File) spell() error {
 		{"configMapGenerator", generatedFields}, {"secretGenerator", generatedFields}, {"replicas", replicaFields},
 		{"helmCharts", chartFields},
 	} {
-		for _, item := range source.Items(f.Node, list.field) {
+		for _, item := range doc.Items(f.Node, list.field) {
 			if err := f.canonical(item, list.names); err != nil {
 				return err
 			}
 		}
 	}
-	_, schema := source.Field(f.Node, "openapi")
+	_, schema := doc.Field(f.Node, "openapi")
 	return f.canonical(schema, schemaFields)
 }
 
@@ -78,26 +78,26 @@ func encoded(n *yaml.Node) *yaml.Node {
 // canonical renames the keys of a map to the names that kustomize takes them for, and keeps the last of those that are
 // written twice.
 func (f *File) canonical(n *yaml.Node, names []string) error {
-	if n = source.Deref(n); n == nil || n.Kind != yaml.MappingNode {
+	if n = doc.Deref(n); n == nil || n.Kind != yaml.MappingNode {
 		return nil
 	}
 	fail := func(at *yaml.Node, format string, args ...any) error {
-		return &source.Error{Path: f.Path, Line: at.Line, Column: at.Column, Message: fmt.Sprintf(format, args...)}
+		return &doc.Error{Path: f.Path, Line: at.Line, Column: at.Column, Message: fmt.Sprintf(format, args...)}
 	}
 	var content []*yaml.Node
 	own, written := map[string]int{}, map[string]string{}
 	merges := 0
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, value := source.Deref(n.Content[i]), n.Content[i+1]
-		if source.IsMerge(n.Content[i]) {
+		key, value := doc.Deref(n.Content[i]), n.Content[i+1]
+		if doc.IsMerge(n.Content[i]) {
 			if merges++; merges > 1 {
 				return fail(key, "has two merge keys (<<): write one, with a list of what to merge")
 			}
-			for _, merged := range source.Merged(n.Content[i+1]) {
+			for _, merged := range doc.Merged(n.Content[i+1]) {
 				if other := misspelled(merged, names); other != "" {
 					return fail(key, "merges in the field %q, which kustomize takes for another: use its exact spelling", other)
 				}
-				for _, name := range source.Keys(merged) {
+				for _, name := range doc.Keys(merged) {
 					if _, above := own[name]; above {
 						return fail(key, "sets %q above a merge key (<<) that sets it, too, and programs disagree which one counts: "+
 							"put the merge key first", name)
@@ -118,10 +118,10 @@ func (f *File) canonical(n *yaml.Node, names []string) error {
 			key = &named
 		}
 		at, twice := own[name]
-		if twice && written[name] != source.Deref(n.Content[i]).Value {
+		if twice && written[name] != doc.Deref(n.Content[i]).Value {
 			return fail(key, "sets %q twice, in two spellings: keep one", name)
 		}
-		written[name] = source.Deref(n.Content[i]).Value
+		written[name] = doc.Deref(n.Content[i]).Value
 		if twice {
 			content[at], content[at+1] = key, value
 			continue
@@ -143,8 +143,8 @@ func canonicalName(key string, names []string) string {
 
 // misspelled returns a key of a map that is to be merged, or of what that merges, that is not spelled as its name is.
 func misspelled(n *yaml.Node, names []string) string {
-	for key := range source.Fields(n) {
-		if name := source.Deref(key).Value; canonicalName(name, names) != name {
+	for key := range doc.Fields(n) {
+		if name := doc.Deref(key).Value; canonicalName(name, names) != name {
 			return name
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/kustomization"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 // However a field is spelled, it is found as the one that kustomize takes it for, or the file is refused.
@@ -34,8 +34,8 @@ func TestSpelling(t *testing.T) {
 			"2 resources a: b, 1 transformers http://h/x: y"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f, err := kustomization.Parse("f/kustomization.yaml", []byte(c.data), source.Limits{})
-			var e *source.Error
+			f, err := kustomization.Parse("f/kustomization.yaml", []byte(c.data), doc.Limits{})
+			var e *doc.Error
 			if errors.As(err, &e) {
 				if !strings.HasPrefix(e.Error(), c.want) || c.want == "" {
 					t.Errorf("got %q, want %q", e.Error(), c.want)
@@ -55,13 +55,13 @@ func TestSpelling(t *testing.T) {
 		})
 	}
 	for _, data := range []string{"openapi: {path: x}", "OpenAPI: {path: x}", "openap\u0130: {path: x}"} {
-		f, err := kustomization.Parse("f/kustomization.yaml", []byte("resources: [a]\n"+data+"\n"), source.Limits{})
+		f, err := kustomization.Parse("f/kustomization.yaml", []byte("resources: [a]\n"+data+"\n"), doc.Limits{})
 		if err != nil || f.OpenAPI != !strings.Contains(data, "\u0130") { // a dotted I folds to itself
 			t.Errorf("%s: %v", data, err)
 		}
 	}
 	for _, text := range []string{"kind: COMPONENT", "Kind: Component", "kind: Kustomization\nkind: Component"} {
-		f, err := kustomization.Parse("f/kustomization.yaml", []byte(text+"\n"), source.Limits{})
+		f, err := kustomization.Parse("f/kustomization.yaml", []byte(text+"\n"), doc.Limits{})
 		if err != nil || f.Component != strings.Contains(text, "Component") {
 			t.Errorf("%s: %+v, %v", text, f, err)
 		}

@@ -8,13 +8,13 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
 // explain says why the build fails with an entry.
-func (s *search) explain(c culprit) []source.Error {
-	var list []source.Error
+func (s *search) explain(c culprit) []doc.Error {
+	var list []doc.Error
 	switch c.field {
 	case "resources", "bases":
 		list = s.resource(c)
@@ -27,7 +27,7 @@ func (s *search) explain(c culprit) []source.Error {
 	case "replacements":
 		list = s.replacement(c)
 	case "images", "imageTags":
-		if name := source.Text(c.node, "name"); name == "" {
+		if name := doc.Text(c.node, "name"); name == "" {
 			list = c.says(c.node, "has no name: write the name of the image as it stands in the manifests, without its tag")
 		}
 	case "replicas":
@@ -48,7 +48,7 @@ func (s *search) explain(c culprit) []source.Error {
 }
 
 // says is a mistake at a node of the kustomization.
-func (c culprit) says(at *yaml.Node, format string, args ...any) []source.Error {
+func (c culprit) says(at *yaml.Node, format string, args ...any) []doc.Error {
 	if at == nil {
 		at = c.node
 	}
@@ -58,13 +58,13 @@ func (c culprit) says(at *yaml.Node, format string, args ...any) []source.Error 
 	return said(c.file.Path, at, c.field+": "+fmt.Sprintf(format, args...))
 }
 
-func said(file string, at *yaml.Node, message string) []source.Error {
-	return []source.Error{{Path: file, Line: at.Line, Column: at.Column, Message: message}}
+func said(file string, at *yaml.Node, message string) []doc.Error {
+	return []doc.Error{{Path: file, Line: at.Line, Column: at.Column, Message: message}}
 }
 
 // outside refuses a file that is not below the folder of the kustomization: kustomize reads no other, unless it is told
 // to.
-func (c culprit) outside(at *yaml.Node, real string) []source.Error {
+func (c culprit) outside(at *yaml.Node, real string) []doc.Error {
 	if c.unrestricted || c.file.Dir == "." || strings.HasPrefix(real, c.file.Dir+"/") {
 		return nil
 	}
@@ -74,9 +74,9 @@ func (c culprit) outside(at *yaml.Node, real string) []source.Error {
 }
 
 // replicas says why a count reaches nothing.
-func (s *search) replicas(c culprit) []source.Error {
-	name := source.Text(c.node, "name")
-	_, at := source.Field(c.node, "name")
+func (s *search) replicas(c culprit) []doc.Error {
+	name := doc.Text(c.node, "name")
+	_, at := doc.Field(c.node, "name")
 	if name == "" {
 		return c.says(at, "has no name: write the name of what is to have count replicas")
 	}
@@ -99,7 +99,7 @@ func (s *search) replicas(c culprit) []source.Error {
 }
 
 // renamed says which resources become one by a namespace.
-func (s *search) renamed(c culprit) []source.Error {
+func (s *search) renamed(c culprit) []doc.Error {
 	if c.field != "namespace" {
 		return nil
 	}
@@ -118,15 +118,15 @@ func (s *search) renamed(c culprit) []source.Error {
 }
 
 // variable says what a var refers to in vain.
-func (s *search) variable(c culprit) []source.Error {
-	_, ref := source.Field(c.node, "objref")
-	want := id{source.Text(ref, "apiVersion"), source.Text(ref, "kind"), source.Text(ref, "namespace"),
-		source.Text(ref, "name")}
+func (s *search) variable(c culprit) []doc.Error {
+	_, ref := doc.Field(c.node, "objref")
+	want := id{doc.Text(ref, "apiVersion"), doc.Text(ref, "kind"), doc.Text(ref, "namespace"),
+		doc.Text(ref, "name")}
 	if ref == nil || len(matching(want, c.objects)) > 0 {
 		return nil
 	}
-	_, at := source.Field(ref, "name")
-	return c.says(at, "%s: %s", source.Text(c.node, "name"), absent(want, c.objects))
+	_, at := doc.Field(ref, "name")
+	return c.says(at, "%s: %s", doc.Text(c.node, "name"), absent(want, c.objects))
 }
 
 var (

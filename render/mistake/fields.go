@@ -11,13 +11,13 @@ import (
 	"go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kustomize/api/types"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/kustomization"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 // misread lists what keeps kustomize from reading a kustomization at all. It is asked first whether it reads it.
-func misread(f *kustomization.File) []source.Error {
-	data, err := json.Marshal(source.Value(f.Node, true))
+func misread(f *kustomization.File) []doc.Error {
+	data, err := json.Marshal(doc.Value(f.Node, true))
 	if err != nil {
 		return nil
 	}
@@ -35,7 +35,7 @@ func misread(f *kustomization.File) []source.Error {
 		r.report(f.Node, "is an empty kustomization: list what it deploys under resources, or remove the file")
 		return r.found
 	}
-	kind, at := source.Field(f.Node, "kind")
+	kind, at := doc.Field(f.Node, "kind")
 	if k.Kind != types.KustomizationKind && k.Kind != types.ComponentKind {
 		r.report(at, "the kind of a kustomization file is %s or %s, not %q%s", types.KustomizationKind, types.ComponentKind,
 			k.Kind, meant(k.Kind, []string{types.KustomizationKind, types.ComponentKind}))
@@ -48,7 +48,7 @@ func misread(f *kustomization.File) []source.Error {
 	if k.Kind == types.ComponentKind {
 		want = types.ComponentVersion
 	}
-	if _, at = source.Field(f.Node, "apiVersion"); at == nil {
+	if _, at = doc.Field(f.Node, "apiVersion"); at == nil {
 		at = kind
 	}
 	r.report(at, "the apiVersion of a %s is %s: write that, or leave the field out", k.Kind, want)
@@ -58,18 +58,18 @@ func misread(f *kustomization.File) []source.Error {
 // reader compares a kustomization with the type that kustomize decodes it into.
 type reader struct {
 	path  string
-	found []source.Error
+	found []doc.Error
 }
 
 func (r *reader) report(at *yaml.Node, format string, args ...any) {
-	r.found = append(r.found, source.Error{Path: r.path, Line: at.Line, Column: at.Column,
+	r.found = append(r.found, doc.Error{Path: r.path, Line: at.Line, Column: at.Column,
 		Message: fmt.Sprintf(format, args...)})
 }
 
 // value compares a value with a type. where is its path: patches[].target.
 func (r *reader) value(n *yaml.Node, t reflect.Type, where string) {
-	n = source.Deref(n)
-	value := source.Value(n, true)
+	n = doc.Deref(n)
+	value := doc.Value(n, true)
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -91,8 +91,8 @@ func (r *reader) value(n *yaml.Node, t reflect.Type, where string) {
 			wrong("a map (name: value)")
 			return
 		}
-		for key, v := range source.Fields(n) {
-			r.value(v, t.Elem(), join(where, source.Key(key)))
+		for key, v := range doc.Fields(n) {
+			r.value(v, t.Elem(), join(where, doc.Key(key)))
 		}
 	case reflect.Slice:
 		if n.Kind != yaml.SequenceNode {
@@ -129,8 +129,8 @@ func (r *reader) fields(n *yaml.Node, t reflect.Type, where string) {
 	known := map[string]reflect.Type{}
 	jsonFields(t, known)
 	names := slices.Sorted(maps.Keys(known))
-	for key, value := range source.Fields(n) {
-		name := source.Key(key)
+	for key, value := range doc.Fields(n) {
+		name := doc.Key(key)
 		i := slices.IndexFunc(names, func(k string) bool { return strings.EqualFold(k, name) })
 		if i >= 0 {
 			r.value(value, known[names[i]], join(where, names[i]))

@@ -7,14 +7,14 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
 // generator says what is wrong with an entry of configMapGenerator or secretGenerator.
-func (s *search) generator(c culprit) []source.Error {
-	n := source.Deref(c.node)
-	name, behavior := source.Text(n, "name"), source.Text(n, "behavior")
+func (s *search) generator(c culprit) []doc.Error {
+	n := doc.Deref(c.node)
+	name, behavior := doc.Text(n, "name"), doc.Text(n, "behavior")
 	if name == "" {
 		return c.says(n, "has no name: write name: and the name of what it generates")
 	}
@@ -24,31 +24,31 @@ func (s *search) generator(c culprit) []source.Error {
 	}
 	for _, field := range []string{"literals", "files", "envs"} {
 		if item, ok := s.item(c, field); ok {
-			return s.generated(c, field, source.Deref(item))
+			return s.generated(c, field, doc.Deref(item))
 		}
 	}
-	want := id{"v1", kind, source.Text(n, "namespace"), name}
+	want := id{"v1", kind, doc.Text(n, "namespace"), name}
 	has := slices.ContainsFunc(idsOf(c.objects), func(i id) bool {
 		return i.kind == kind && (i.name == name || strings.HasPrefix(i.name, name+"-"))
 	})
 	switch {
 	case (behavior == "merge" || behavior == "replace") && !has:
-		_, at := source.Field(n, "behavior")
+		_, at := doc.Field(n, "behavior")
 		return c.says(at, "behavior %s changes a %s that a base generates, and %s", behavior, kind, absent(want, c.objects))
 	case (behavior == "" || behavior == "create") && has:
-		_, at := source.Field(n, "name")
+		_, at := doc.Field(n, "name")
 		return c.says(at, "%s is already part of this kustomization: write behavior: merge to add to it, or give it another "+
 			"name", want)
 	}
-	if env := source.Text(n, "env"); env != "" {
-		_, at := source.Field(n, "env")
+	if env := doc.Text(n, "env"); env != "" {
+		_, at := doc.Field(n, "env")
 		return s.generated(c, "env", at)
 	}
 	return nil
 }
 
 // generated says what is wrong with one source of a generator's data.
-func (s *search) generated(c culprit, field string, item *yaml.Node) []source.Error {
+func (s *search) generated(c culprit, field string, item *yaml.Node) []doc.Error {
 	value := item.Value
 	if field == "literals" {
 		if key, _, ok := strings.Cut(value, "="); !ok || key == "" {
@@ -82,14 +82,14 @@ func (s *search) generated(c culprit, field string, item *yaml.Node) []source.Er
 	}
 	for i, line := range strings.Split(string(data), "\n") {
 		if !utf8.ValidString(line) {
-			return []source.Error{{Path: real, Line: i + 1, Message: "is not valid UTF-8: save the file in that encoding"}}
+			return []doc.Error{{Path: real, Line: i + 1, Message: "is not valid UTF-8: save the file in that encoding"}}
 		}
 	}
 	return nil
 }
 
 // sameKey says that an item gives a key that another gives, too.
-func (s *search) sameKey(c culprit, item *yaml.Node, value string) []source.Error {
+func (s *search) sameKey(c culprit, item *yaml.Node, value string) []doc.Error {
 	keyOf := func(field, value string) string {
 		key, _, ok := strings.Cut(value, "=")
 		if !ok && field == "files" {
@@ -98,12 +98,12 @@ func (s *search) sameKey(c culprit, item *yaml.Node, value string) []source.Erro
 		return key
 	}
 	for _, field := range []string{"literals", "files"} {
-		for _, other := range source.Items(c.node, field) {
+		for _, other := range doc.Items(c.node, field) {
 			if other == item {
 				break
 			}
 			for _, own := range []string{"literals", "files"} {
-				if slices.Contains(source.Items(c.node, own), item) && keyOf(own, value) == keyOf(field, other.Value) {
+				if slices.Contains(doc.Items(c.node, own), item) && keyOf(own, value) == keyOf(field, other.Value) {
 					return c.says(item, "the key %q is given twice: remove one", keyOf(own, value))
 				}
 			}

@@ -10,8 +10,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/kustomization"
-	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -41,10 +41,10 @@ type Repository interface {
 // Finder finds the mistakes of the kustomizations of one tree. It is safe for concurrent use, and remembers what it
 // found, so that a mistake in a base is not searched again for each overlay.
 type Finder struct {
-	Limits source.Limits
+	Limits doc.Limits
 
 	mu    sync.Mutex
-	known map[string][]source.Error // by folder; nil: it builds
+	known map[string][]doc.Error // by folder; nil: it builds
 }
 
 // Find returns the mistakes that keep the kustomization of a folder from being built. files are the kustomizations that
@@ -52,7 +52,7 @@ type Finder struct {
 // one.
 func (f *Finder) Find(repo Repository, dir string, files map[string]*kustomization.File, manifests map[string]bool,
 	failure error,
-) []source.Error {
+) []doc.Error {
 	if list := f.unreadable(repo, files, manifests); len(list) > 0 {
 		return list
 	}
@@ -60,23 +60,23 @@ func (f *Finder) Find(repo Repository, dir string, files map[string]*kustomizati
 	if list := s.folder(dir, failure); len(list) > 0 {
 		return list
 	}
-	at := source.Error{Path: dir, Message: "kustomize cannot build this: " + Clean(failure)}
+	at := doc.Error{Path: dir, Message: "kustomize cannot build this: " + Clean(failure)}
 	if own, err := repo.Kustomization(dir); err == nil && own != nil {
 		at.Path, at.Line = own.Path, 1
 	}
-	return []source.Error{at}
+	return []doc.Error{at}
 }
 
 // unreadable are the mistakes that keep files from being read at all: those of all of them.
 func (f *Finder) unreadable(repo Repository, files map[string]*kustomization.File, manifests map[string]bool,
-) (list []source.Error) {
+) (list []doc.Error) {
 	for _, name := range slices.Sorted(maps.Keys(manifests)) {
 		data, err := repo.Read(name)
 		if err != nil {
 			continue
 		}
-		var e *source.Error
-		if _, err := source.Parse(name, data, f.Limits); errors.As(err, &e) {
+		var e *doc.Error
+		if _, err := doc.Parse(name, data, f.Limits); errors.As(err, &e) {
 			list = append(list, *e)
 		}
 	}
@@ -87,18 +87,18 @@ func (f *Finder) unreadable(repo Repository, files map[string]*kustomization.Fil
 }
 
 // remembered returns what was found in a folder before.
-func (f *Finder) remembered(dir string) ([]source.Error, bool) {
+func (f *Finder) remembered(dir string) ([]doc.Error, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	list, ok := f.known[dir]
 	return list, ok
 }
 
-func (f *Finder) remember(dir string, list []source.Error) []source.Error {
+func (f *Finder) remember(dir string, list []doc.Error) []doc.Error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.known == nil {
-		f.known = map[string][]source.Error{}
+		f.known = map[string][]doc.Error{}
 	}
 	f.known[dir] = list
 	return list

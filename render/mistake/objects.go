@@ -8,16 +8,16 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // id is what identifies a resource.
 type id struct{ apiVersion, kind, namespace, name string }
 
 func idOf(n *yaml.Node) id {
-	_, meta := source.Field(n, "metadata")
-	return id{source.Text(n, "apiVersion"), source.Text(n, "kind"), source.Text(meta, "namespace"),
-		source.Text(meta, "name")}
+	_, meta := doc.Field(n, "metadata")
+	return id{doc.Text(n, "apiVersion"), doc.Text(n, "kind"), doc.Text(meta, "namespace"),
+		doc.Text(meta, "name")}
 }
 
 func (i id) String() string {
@@ -125,7 +125,7 @@ func oneOf(names []string) string {
 // missing says which part of a path leads nowhere in an object; "" where all of it leads somewhere. where is how the
 // path of a part is written.
 func missing(object *yaml.Node, path []string, where func([]string) string) string {
-	at := source.Deref(object)
+	at := doc.Deref(object)
 	for i, token := range path {
 		holder := "the resource"
 		if i > 0 {
@@ -133,9 +133,9 @@ func missing(object *yaml.Node, path []string, where func([]string) string) stri
 		}
 		switch at.Kind {
 		case yaml.MappingNode:
-			_, value := source.Field(at, token)
+			_, value := doc.Field(at, token)
 			if value == nil {
-				names := source.Keys(at)
+				names := doc.Keys(at)
 				slices.Sort(names)
 				if near := meant(token, names); near != "" {
 					return fmt.Sprintf("%s has no field %q%s", holder, token, near)
@@ -152,7 +152,7 @@ func missing(object *yaml.Node, path []string, where func([]string) string) stri
 				return fmt.Sprintf("%s is a list of %d, whose elements are counted from 0: it has no %q", holder,
 					len(at.Content), token)
 			}
-			at = source.Deref(at.Content[n])
+			at = doc.Deref(at.Content[n])
 		default:
 			return fmt.Sprintf("%s is a single value and has no field %q", holder, token)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/go-openapi/jsonpointer"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -22,7 +22,7 @@ type patchText struct {
 }
 
 // at is a mistake in a patch.
-func (p patchText) at(n *yaml.Node, message string) []source.Error {
+func (p patchText) at(n *yaml.Node, message string) []doc.Error {
 	if p.inline == nil {
 		return said(p.path, n, message)
 	}
@@ -34,15 +34,15 @@ func (p patchText) at(n *yaml.Node, message string) []source.Error {
 }
 
 // patch says what is wrong with an entry of one of the three lists of patches.
-func (s *search) patch(c culprit) []source.Error {
-	n := source.Deref(c.node)
+func (s *search) patch(c culprit) []doc.Error {
+	n := doc.Deref(c.node)
 	var inline, file, target *yaml.Node
 	if n.Kind == yaml.ScalarNode {
 		inline, file = n, n
 	} else {
-		_, inline = source.Field(n, "patch")
-		_, file = source.Field(n, "path")
-		_, target = source.Field(n, "target")
+		_, inline = doc.Field(n, "patch")
+		_, file = doc.Field(n, "path")
+		_, target = doc.Field(n, "target")
 		switch {
 		case inline == nil && file == nil:
 			return c.says(n, "has neither patch nor path: write the patch, or the path of its file")
@@ -70,8 +70,8 @@ func (s *search) patch(c culprit) []source.Error {
 	if p.inline != nil {
 		data = p.inline.Value
 	}
-	documents, err := source.Parse(p.path, []byte(data), s.finder.Limits)
-	if e, ok := err.(*source.Error); ok && p.inline != nil {
+	documents, err := doc.Parse(p.path, []byte(data), s.finder.Limits)
+	if e, ok := err.(*doc.Error); ok && p.inline != nil {
 		return p.at(&yaml.Node{Line: e.Line}, "this patch "+e.Message)
 	}
 	if err != nil {
@@ -100,10 +100,10 @@ func (s *search) patch(c culprit) []source.Error {
 }
 
 // merge says what is wrong with a strategic merge patch.
-func (s *search) merge(c culprit, p patchText, d, target *yaml.Node) []source.Error {
+func (s *search) merge(c culprit, p patchText, d, target *yaml.Node) []doc.Error {
 	if d.Kind != yaml.MappingNode {
 		return p.at(d, fmt.Sprintf("is %s, and a patch is a map, or a list of operations (op, path, value)",
-			shape(source.Value(d, true))))
+			shape(doc.Value(d, true))))
 	}
 	i := idOf(d)
 	free := ""
@@ -120,8 +120,8 @@ func (s *search) merge(c culprit, p patchText, d, target *yaml.Node) []source.Er
 	var chosen []*yaml.Node
 	if target != nil {
 		for _, field := range []string{"group", "version", "kind", "name", "namespace"} {
-			_, value := source.Field(target, field)
-			if _, err := regexp.Compile(source.Text(target, field)); err != nil {
+			_, value := doc.Field(target, field)
+			if _, err := regexp.Compile(doc.Text(target, field)); err != nil {
 				return c.says(value, "%s of the target is no valid regular expression: put a backslash before each sign that "+
 					"stands for itself", field)
 			}
@@ -155,11 +155,11 @@ func (s *search) merge(c culprit, p patchText, d, target *yaml.Node) []source.Er
 
 // unlike returns the first place where a patch has another form than what it changes.
 func unlike(patch, object *yaml.Node, where string) (*yaml.Node, string) {
-	patch, object = source.Deref(patch), source.Deref(object)
+	patch, object = doc.Deref(patch), doc.Deref(object)
 	if patch.Kind == yaml.MappingNode && object.Kind == yaml.MappingNode {
-		for key, value := range source.Fields(patch) {
-			if _, other := source.Field(object, source.Key(key)); other != nil {
-				if at, words := unlike(value, other, join(where, source.Key(key))); at != nil {
+		for key, value := range doc.Fields(patch) {
+			if _, other := doc.Field(object, doc.Key(key)); other != nil {
+				if at, words := unlike(value, other, join(where, doc.Key(key))); at != nil {
 					return at, words
 				}
 			}
@@ -170,28 +170,28 @@ func unlike(patch, object *yaml.Node, where string) (*yaml.Node, string) {
 	if patch.Kind == object.Kind || null(patch) || null(object) {
 		return nil, ""
 	}
-	return patch, fmt.Sprintf("%s is %s in this patch and %s", where, shape(source.Value(patch, true)),
-		shape(source.Value(object, true)))
+	return patch, fmt.Sprintf("%s is %s in this patch and %s", where, shape(doc.Value(patch, true)),
+		shape(doc.Value(object, true)))
 }
 
 // operationNames are those of RFC 6902.
 var operationNames = []string{"add", "remove", "replace", "move", "copy", "test"}
 
 // operations says what is wrong with a JSON patch.
-func (s *search) operations(c culprit, p patchText, target *yaml.Node) []source.Error {
+func (s *search) operations(c culprit, p patchText, target *yaml.Node) []doc.Error {
 	if target == nil {
 		return c.says(c.node, "a patch of operations needs a target: write target: with kind and name of what it changes")
 	}
 	list := p.documents[0]
 	for _, op := range list.Content {
-		if words := malformed(source.Deref(op)); words != "" {
+		if words := malformed(doc.Deref(op)); words != "" {
 			return p.at(op, words)
 		}
 	}
 	if c.field == "patchesJson6902" {
-		want := id{kind: source.Text(target, "kind"), name: source.Text(target, "name"),
-			namespace: source.Text(target, "namespace")}
-		want.apiVersion = strings.TrimPrefix(source.Text(target, "group")+"/"+source.Text(target, "version"), "/")
+		want := id{kind: doc.Text(target, "kind"), name: doc.Text(target, "name"),
+			namespace: doc.Text(target, "namespace")}
+		want.apiVersion = strings.TrimPrefix(doc.Text(target, "group")+"/"+doc.Text(target, "version"), "/")
 		if len(selected(target, c.objects)) == 0 {
 			return c.says(target, "this patch changes nothing: %s", absent(want, c.objects))
 		}
@@ -211,13 +211,13 @@ func (s *search) operations(c culprit, p patchText, target *yaml.Node) []source.
 	if !ok {
 		return nil
 	}
-	op := source.Deref(list.Content[n-1])
+	op := doc.Deref(list.Content[n-1])
 	before, ok := objects[n-1]
 	if !ok {
 		before = c.objects
 	}
-	_, at := source.Field(op, "path")
-	words := source.Text(op, "op") + " " + source.Text(op, "path")
+	_, at := doc.Field(op, "path")
+	words := doc.Text(op, "op") + " " + doc.Text(op, "path")
 	for _, object := range selected(target, before) {
 		if why := refused(op, object); why != "" {
 			return p.at(at, fmt.Sprintf("%s: in %s, %s", words, idOf(object), why))
@@ -231,9 +231,9 @@ func malformed(op *yaml.Node) string {
 	if op.Kind != yaml.MappingNode {
 		return "this is no operation: write op, path and value"
 	}
-	name := source.Text(op, "op")
-	_, value := source.Field(op, "value")
-	_, to := source.Field(op, "path")
+	name := doc.Text(op, "op")
+	_, value := doc.Field(op, "value")
+	_, to := doc.Field(op, "path")
 	switch {
 	case name == "":
 		return "this operation has no op: write one of " + strings.Join(operationNames, ", ")
@@ -248,7 +248,7 @@ func malformed(op *yaml.Node) string {
 	case value == nil && (name == "add" || name == "replace" || name == "test"):
 		return "this operation has no value"
 	}
-	if _, from := source.Field(op, "from"); from == nil && (name == "move" || name == "copy") {
+	if _, from := doc.Field(op, "from"); from == nil && (name == "move" || name == "copy") {
 		return "this operation has no from"
 	}
 	return ""
@@ -263,13 +263,13 @@ func refused(op, object *yaml.Node) string {
 		}
 		return "/" + strings.Join(escaped, "/")
 	}
-	name := source.Text(op, "op")
-	if from := source.Text(op, "from"); name == "move" || name == "copy" {
+	name := doc.Text(op, "op")
+	if from := doc.Text(op, "from"); name == "move" || name == "copy" {
 		if why := missing(object, parts(from), show); why != "" {
 			return why
 		}
 	}
-	to := parts(source.Text(op, "path"))
+	to := parts(doc.Text(op, "path"))
 	if len(to) == 0 {
 		return ""
 	}
@@ -283,10 +283,10 @@ func refused(op, object *yaml.Node) string {
 	// What holds the new value is made where it is missing, but no element of a list.
 	holder := object
 	for i, token := range to {
-		if source.Deref(holder).Kind == yaml.SequenceNode && token != "-" && i == len(to)-1 {
+		if doc.Deref(holder).Kind == yaml.SequenceNode && token != "-" && i == len(to)-1 {
 			if missing(holder, to[i:], show) != "" {
 				return fmt.Sprintf("%s is a list of %d: write - in place of %q for its end", show(to[:i]),
-					len(source.Deref(holder).Content), token)
+					len(doc.Deref(holder).Content), token)
 			}
 			return ""
 		}
@@ -300,11 +300,11 @@ func refused(op, object *yaml.Node) string {
 
 // child returns what a token of a path that is there leads to.
 func child(n *yaml.Node, token string) *yaml.Node {
-	n = source.Deref(n)
+	n = doc.Deref(n)
 	if i, err := strconv.Atoi(token); n.Kind == yaml.SequenceNode && err == nil {
-		return source.Deref(n.Content[i])
+		return doc.Deref(n.Content[i])
 	}
-	_, value := source.Field(n, token)
+	_, value := doc.Field(n, token)
 	return value
 }
 
@@ -322,7 +322,7 @@ func parts(pointer string) []string {
 // selected are the objects that a target may mean, labels and annotations aside.
 func selected(target *yaml.Node, objects []*yaml.Node) (list []*yaml.Node) {
 	fits := func(field, value string) bool {
-		pattern := source.Text(target, field)
+		pattern := doc.Text(target, field)
 		if pattern == "" {
 			return true
 		}

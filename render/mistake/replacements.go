@@ -6,14 +6,14 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
 // replacement says what is wrong with an entry of replacements.
-func (s *search) replacement(c culprit) []source.Error {
-	n := source.Deref(c.node)
-	_, file := source.Field(n, "path")
+func (s *search) replacement(c culprit) []doc.Error {
+	n := doc.Deref(c.node)
+	_, file := doc.Field(n, "path")
 	if file == nil {
 		return s.replaced(c, c.file.Path, n)
 	}
@@ -28,7 +28,7 @@ func (s *search) replacement(c culprit) []source.Error {
 	if err != nil {
 		return nil
 	}
-	documents, err := source.Parse(real, data, s.finder.Limits)
+	documents, err := doc.Parse(real, data, s.finder.Limits)
 	if err != nil || len(documents) == 0 {
 		return nil
 	}
@@ -37,7 +37,7 @@ func (s *search) replacement(c culprit) []source.Error {
 		list = documents[0].Content
 	}
 	for _, one := range list {
-		if found := s.replaced(c, real, source.Deref(one)); found != nil {
+		if found := s.replaced(c, real, doc.Deref(one)); found != nil {
 			return found
 		}
 	}
@@ -45,11 +45,11 @@ func (s *search) replacement(c culprit) []source.Error {
 }
 
 // sayer makes a mistake of a node and words.
-type sayer func(at *yaml.Node, format string, args ...any) []source.Error
+type sayer func(at *yaml.Node, format string, args ...any) []doc.Error
 
 // replaced says what is wrong with one replacement, in the kustomization or a file of its own.
-func (s *search) replaced(c culprit, file string, n *yaml.Node) []source.Error {
-	var say sayer = func(at *yaml.Node, format string, args ...any) []source.Error {
+func (s *search) replaced(c culprit, file string, n *yaml.Node) []doc.Error {
+	var say sayer = func(at *yaml.Node, format string, args ...any) []doc.Error {
 		if at == nil {
 			at = n
 		}
@@ -58,9 +58,9 @@ func (s *search) replaced(c culprit, file string, n *yaml.Node) []source.Error {
 	if n.Kind != yaml.MappingNode {
 		return say(n, "this must be a map with source and targets")
 	}
-	_, from := source.Field(n, "source")
-	_, value := source.Field(n, "sourceValue")
-	targets := source.Items(n, "targets")
+	_, from := doc.Field(n, "source")
+	_, value := doc.Field(n, "sourceValue")
+	targets := doc.Items(n, "targets")
 	switch {
 	case from == nil && value == nil:
 		return say(n, "this has no source: write source: with kind, name and fieldPath of the value, or sourceValue")
@@ -75,15 +75,15 @@ func (s *search) replaced(c culprit, file string, n *yaml.Node) []source.Error {
 		}
 	}
 	for _, target := range targets {
-		_, selects := source.Field(target, "select")
+		_, selects := doc.Field(target, "select")
 		if target.Kind != yaml.MappingNode || selects == nil {
 			return say(target, "this target selects nothing: write select: with kind and name of what is to change")
 		}
-		_, options := source.Field(target, "options")
+		_, options := doc.Field(target, "options")
 		for _, object := range selected(selects, c.objects) {
-			for _, field := range source.Items(target, "fieldPaths") {
+			for _, field := range doc.Items(target, "fieldPaths") {
 				path := dotted(field.Value)
-				if source.Text(options, "create") == "true" || strings.ContainsAny(field.Value, "*[") {
+				if doc.Text(options, "create") == "true" || strings.ContainsAny(field.Value, "*[") {
 					continue
 				}
 				if why := missing(object, path, showDotted); why != "" {
@@ -96,19 +96,19 @@ func (s *search) replaced(c culprit, file string, n *yaml.Node) []source.Error {
 		return nil
 	}
 	if target, ok := s.item(c, "targets"); ok {
-		return say(source.Deref(target), "%s", Clean(c.failure))
+		return say(doc.Deref(target), "%s", Clean(c.failure))
 	}
 	return nil
 }
 
 // source says why there is no value to replace others with.
-func (s *search) source(c culprit, from *yaml.Node, say sayer) []source.Error {
+func (s *search) source(c culprit, from *yaml.Node, say sayer) []doc.Error {
 	if from.Kind != yaml.MappingNode {
 		return nil
 	}
-	want := id{kind: source.Text(from, "kind"), name: source.Text(from, "name"), namespace: source.Text(from, "namespace")}
+	want := id{kind: doc.Text(from, "kind"), name: doc.Text(from, "name"), namespace: doc.Text(from, "namespace")}
 	list := matching(want, c.objects)
-	if _, at := source.Field(from, "name"); len(list) == 0 {
+	if _, at := doc.Field(from, "name"); len(list) == 0 {
 		if want.kind == "" || want.name == "" {
 			return say(at, "the source fits no resource here: write its kind and name")
 		}
@@ -118,7 +118,7 @@ func (s *search) source(c culprit, from *yaml.Node, say sayer) []source.Error {
 		return say(from, "the source fits %d resources, %s and %s among them: say which, by kind, name and namespace",
 			len(list), idOf(list[0]), idOf(list[1]))
 	}
-	_, at := source.Field(from, "fieldPath")
+	_, at := doc.Field(from, "fieldPath")
 	if at == nil || strings.ContainsAny(at.Value, "[") {
 		return nil
 	}

@@ -7,13 +7,13 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/kustomization"
-	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
 // resource says what is wrong with a file or a base.
-func (s *search) resource(c culprit) []source.Error {
+func (s *search) resource(c culprit) []doc.Error {
 	real, e, ok := named(s.repo, c.file, c.node.Value)
 	if !ok {
 		return nil
@@ -47,7 +47,7 @@ func (s *search) resource(c culprit) []source.Error {
 	if err != nil {
 		return nil
 	}
-	documents, err := source.Parse(real, data, s.finder.Limits)
+	documents, err := doc.Parse(real, data, s.finder.Limits)
 	if err != nil || len(documents) == 0 {
 		return nil
 	}
@@ -60,7 +60,7 @@ func (s *search) resource(c culprit) []source.Error {
 	}
 	var seen []id
 	for i, d := range documents {
-		for _, object := range source.Unlist(d) {
+		for _, object := range doc.Unlist(d) {
 			if !ok || i == n-1 {
 				if list := s.object(c, real, object, seen); list != nil {
 					return list
@@ -76,7 +76,7 @@ func (s *search) resource(c culprit) []source.Error {
 }
 
 // component says what is wrong with an entry of components.
-func (s *search) component(c culprit) []source.Error {
+func (s *search) component(c culprit) []doc.Error {
 	real, _, ok := named(s.repo, c.file, c.node.Value)
 	if f, err := s.repo.Kustomization(real); ok && err == nil && f != nil && !f.Component {
 		return c.says(c.node, "%q is not a component: list it under resources, or write kind: Component in it", c.node.Value)
@@ -85,23 +85,23 @@ func (s *search) component(c culprit) []source.Error {
 }
 
 // object says what is wrong with one resource of a file. seen are those above it.
-func (s *search) object(c culprit, file string, n *yaml.Node, seen []id) []source.Error {
-	n = source.Deref(n)
+func (s *search) object(c culprit, file string, n *yaml.Node, seen []id) []doc.Error {
+	n = doc.Deref(n)
 	if n.Kind != yaml.MappingNode {
 		return said(file, n, fmt.Sprintf("is %s, and a resource is a map with apiVersion, kind and metadata",
-			shape(source.Value(n, true))))
+			shape(doc.Value(n, true))))
 	}
 	i := idOf(n)
 	what := i.kind
 	if i.kind == "" {
 		what = "resource"
 	}
-	_, meta := source.Field(n, "metadata")
+	_, meta := doc.Field(n, "metadata")
 	switch {
 	case i.kind == "":
-		for _, key := range source.Keys(n) {
+		for _, key := range doc.Keys(n) {
 			if nearest(key, []string{"kind"}) != "" {
-				at, _ := source.Field(n, key)
+				at, _ := doc.Field(n, key)
 				return said(file, at, fmt.Sprintf("this has no kind, so it is not a resource: write kind in place of %s", key))
 			}
 		}
@@ -111,17 +111,17 @@ func (s *search) object(c culprit, file string, n *yaml.Node, seen []id) []sourc
 		return said(file, n, fmt.Sprintf("this %s has no apiVersion: write it above kind", what))
 	case meta != nil && meta.Kind != yaml.MappingNode:
 		return said(file, meta, fmt.Sprintf("metadata of this %s is %s and must be a map with name", what,
-			shape(source.Value(meta, true))))
+			shape(doc.Value(meta, true))))
 	case i.name == "":
-		key, at := source.Field(meta, "generateName")
+		key, at := doc.Field(meta, "generateName")
 		if at != nil {
 			return said(file, key, fmt.Sprintf("this %s has generateName in place of a name, and kustomize needs a name: write "+
 				"metadata.name", what))
 		}
-		if key, _ = source.Field(n, "metadata"); key == nil {
+		if key, _ = doc.Field(n, "metadata"); key == nil {
 			key = n
 		}
-		if other, value := source.Field(meta, "name"); value != nil {
+		if other, value := doc.Field(meta, "name"); value != nil {
 			key = other
 		}
 		return said(file, key, fmt.Sprintf("this %s has no name: write metadata.name", what))
@@ -137,29 +137,29 @@ func (s *search) object(c culprit, file string, n *yaml.Node, seen []id) []sourc
 
 // nameOf is where the name of a resource stands.
 func nameOf(n *yaml.Node) *yaml.Node {
-	_, meta := source.Field(n, "metadata")
-	if key, _ := source.Field(meta, "name"); key != nil {
+	_, meta := doc.Field(n, "metadata")
+	if key, _ := doc.Field(meta, "name"); key != nil {
 		return key
 	}
 	return n
 }
 
 // oddMaps says where labels or annotations are no map of texts, which kustomize does not take.
-func oddMaps(file string, n *yaml.Node) []source.Error {
-	_, meta := source.Field(n, "metadata")
+func oddMaps(file string, n *yaml.Node) []doc.Error {
+	_, meta := doc.Field(n, "metadata")
 	for _, field := range []string{"labels", "annotations"} {
-		_, value := source.Field(meta, field)
+		_, value := doc.Field(meta, field)
 		if value == nil || value.ShortTag() == "!!null" {
 			continue
 		}
 		if value.Kind != yaml.MappingNode {
 			return said(file, value, fmt.Sprintf("metadata.%s is %s and must be a map (name: value)", field,
-				shape(source.Value(value, true))))
+				shape(doc.Value(value, true))))
 		}
-		for key, v := range source.Fields(value) {
-			if _, ok := source.Value(v, true).(string); !ok {
+		for key, v := range doc.Fields(value) {
+			if _, ok := doc.Value(v, true).(string); !ok {
 				return said(file, v, fmt.Sprintf("metadata.%s: %s is %s and must be text: put it in quotes", field,
-					source.Key(key), shape(source.Value(v, true))))
+					doc.Key(key), shape(doc.Value(v, true))))
 			}
 		}
 	}
@@ -167,7 +167,7 @@ func oddMaps(file string, n *yaml.Node) []source.Error {
 }
 
 // twice says that a resource is there already, and who brings it; nil where it is not.
-func (s *search) twice(c culprit, file string, at *yaml.Node, i id, what string) []source.Error {
+func (s *search) twice(c culprit, file string, at *yaml.Node, i id, what string) []doc.Error {
 	if !slices.ContainsFunc(idsOf(c.objects), i.same) {
 		return nil
 	}
@@ -204,8 +204,8 @@ func (s *search) brings(real string, e tree.Entry, i id) bool {
 	if err != nil {
 		return false
 	}
-	documents, _ := source.Documents(real, data, s.finder.Limits)
+	documents, _ := doc.Documents(real, data, s.finder.Limits)
 	return slices.ContainsFunc(documents, func(d *yaml.Node) bool {
-		return slices.ContainsFunc(source.Unlist(d), func(n *yaml.Node) bool { return idOf(n).same(i) })
+		return slices.ContainsFunc(doc.Unlist(d), func(n *yaml.Node) bool { return idOf(n).same(i) })
 	})
 }

@@ -9,8 +9,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/kustomization"
-	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -50,7 +50,7 @@ func (s *search) build(name string, content []byte) ([]*yaml.Node, error) {
 }
 
 // folder finds the mistakes of a folder that is built by itself.
-func (s *search) folder(dir string, failure error) []source.Error {
+func (s *search) folder(dir string, failure error) []doc.Error {
 	if list, ok := s.finder.remembered(dir); ok {
 		return list
 	}
@@ -75,7 +75,7 @@ type entry struct {
 // entries lists the entries of a kustomization in the order in which kustomize works them off.
 func entries(f *kustomization.File) (list []entry) {
 	for _, field := range order {
-		key, value := source.Field(f.Node, field)
+		key, value := doc.Field(f.Node, field)
 		if value == nil {
 			continue
 		}
@@ -91,7 +91,7 @@ func entries(f *kustomization.File) (list []entry) {
 }
 
 // layer finds the mistakes of one kustomization, nil where none of its entries makes the build fail.
-func (s *search) layer(f *kustomization.File, failure error) (found []source.Error) {
+func (s *search) layer(f *kustomization.File, failure error) (found []doc.Error) {
 	list := entries(f)
 	for len(found) < maxMistakes {
 		c, ok := s.culprit(f, list)
@@ -165,7 +165,7 @@ func (s *search) least(least, most int, build func(n int) error) (int, bool) {
 func written(f *kustomization.File, list []entry) []byte {
 	out := &yaml.Node{Kind: yaml.MappingNode}
 	for _, name := range []string{"apiVersion", "kind"} {
-		if _, value := source.Field(f.Node, name); value != nil {
+		if _, value := doc.Field(f.Node, name); value != nil {
 			out.Content = append(out.Content, text(name), clone(value))
 		}
 	}
@@ -209,10 +209,10 @@ func text(value string) *yaml.Node {
 
 // clone copies a node without its comments; what aliases stand for takes their place.
 func clone(n *yaml.Node) *yaml.Node {
-	c := *source.Deref(n)
+	c := *doc.Deref(n)
 	c.Anchor, c.HeadComment, c.LineComment, c.FootComment = "", "", "", ""
 	c.Content = make([]*yaml.Node, len(c.Content))
-	for i, child := range source.Deref(n).Content {
+	for i, child := range doc.Deref(n).Content {
 		c.Content[i] = clone(child)
 	}
 	return &c
@@ -247,7 +247,7 @@ func (s *search) attemptFile(c culprit, name string, documents []*yaml.Node) ([]
 
 // item finds the first item of a list in the entry with which the build fails.
 func (s *search) item(c culprit, field string) (*yaml.Node, bool) {
-	_, list := source.Field(c.node, field)
+	_, list := doc.Field(c.node, field)
 	if list == nil || list.Kind != yaml.SequenceNode {
 		return nil, false
 	}
@@ -265,7 +265,7 @@ func (s *search) item(c culprit, field string) (*yaml.Node, bool) {
 
 // below finds the mistakes in what an entry includes: a base builds by itself, a component in what includes it. Nil
 // where they are not in there.
-func (s *search) below(c culprit) []source.Error {
+func (s *search) below(c culprit) []doc.Error {
 	real, e, ok := named(s.repo, c.file, c.node.Value)
 	if !ok || e.Kind != tree.Dir {
 		return nil

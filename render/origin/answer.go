@@ -7,7 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // place makes a place of a mark and of what it replaced.
@@ -113,9 +113,9 @@ func (b *Build) holder(i *item, steps []step, v *value, carried Place, ok bool) 
 	var next step
 	switch {
 	case n.Kind == yaml.MappingNode && len(n.Content) > 1:
-		next = step{token: n.Content[0].Value, key: n.Content[0], value: source.Deref(n.Content[1]), index: -1}
+		next = step{token: n.Content[0].Value, key: n.Content[0], value: doc.Deref(n.Content[1]), index: -1}
 	case n.Kind == yaml.SequenceNode && len(n.Content) > 0:
-		next = step{token: "0", value: source.Deref(n.Content[0])}
+		next = step{token: "0", value: doc.Deref(n.Content[0])}
 		next.name, next.by = elementName(next.value)
 	default:
 		return Place{}, false
@@ -173,8 +173,8 @@ func (b *Build) reference(steps []step, v *value, text string) (Place, bool) {
 	}
 	if last := steps[len(steps)-1]; last.token == "namespace" && len(steps) > 1 {
 		beside := steps[len(steps)-2].value
-		kind := cmp.Or(source.Text(beside, "kind"), "Service")
-		for _, other := range b.items[source.Text(beside, "name")] {
+		kind := cmp.Or(doc.Text(beside, "kind"), "Service")
+		for _, other := range b.items[doc.Text(beside, "name")] {
 			namespace := other.root.at("metadata", "namespace")
 			if namespace != nil && namespace.text == text && other.root.str("kind") == kind {
 				return b.place(namespace.by, slices.Concat(namespace.chain, chain)), true

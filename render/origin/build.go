@@ -5,7 +5,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // Build returns the places of one root's resources. What it needs of the sources it reads at the first
@@ -67,8 +67,8 @@ func (b *Build) owner(resource *yaml.Node) *item {
 func (b *Build) parsed(path string) []*yaml.Node {
 	var nodes []*yaml.Node
 	for _, d := range b.text(path).docs {
-		if strings.HasSuffix(source.Text(d, "kind"), "List") {
-			if items := source.Items(d, "items"); len(items) > 0 {
+		if strings.HasSuffix(doc.Text(d, "kind"), "List") {
+			if items := doc.Items(d, "items"); len(items) > 0 {
 				nodes = append(nodes, items...)
 				continue
 			}

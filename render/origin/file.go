@@ -6,7 +6,7 @@ import (
 	"github.com/go-openapi/jsonpointer"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // File knows the places of the resources of one manifest that is deployed as it is: every node has its line. It is
@@ -151,7 +151,7 @@ func (f *File) FindKey(path []string) (p Place, depth int) {
 	n := content(f.text(f.path).docs[0])
 	var key *yaml.Node
 	for _, name := range path {
-		if key, n = source.Field(n, name); n == nil {
+		if key, n = doc.Field(n, name); n == nil {
 			return p, depth
 		}
 	}

@@ -16,8 +16,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/kustomization"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 // firstLine is the lowest line number that padding gives: what is lower came from no padded document.
@@ -119,9 +119,9 @@ func (s *FileSet) PadInline(f *kustomization.File, data []byte) []byte {
 	if padded, ok := s.done[f.Path]; ok {
 		return padded
 	}
-	scalars := source.Items(f.Node, "patchesStrategicMerge")
-	for _, item := range source.Items(f.Node, "patches") {
-		if _, patch := source.Field(item, "patch"); patch != nil {
+	scalars := doc.Items(f.Node, "patchesStrategicMerge")
+	for _, item := range doc.Items(f.Node, "patches") {
+		if _, patch := doc.Field(item, "patch"); patch != nil {
 			scalars = append(scalars, patch)
 		}
 	}

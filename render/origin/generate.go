@@ -7,14 +7,14 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // generators runs configMapGenerator and secretGenerator, then the generator plugins.
 func (s *simulation) generators(l *Layer, items []*item) []*item {
-	_, options := source.Field(l.File.Node, "generatorOptions")
+	_, options := doc.Field(l.File.Node, "generatorOptions")
 	for _, role := range []string{"configMapGenerator", "secretGenerator"} {
-		for _, n := range source.Items(l.File.Node, role) {
+		for _, n := range doc.Items(l.File.Node, role) {
 			s.step++
 			items = s.generate(config{layer: l, path: l.File.Path, node: n, role: role}, options, items)
 		}
@@ -22,7 +22,7 @@ func (s *simulation) generators(l *Layer, items []*item) []*item {
 	for _, d := range s.plugins(l, "generators") {
 		s.step++
 		c := config{layer: l, path: d.path, node: d.node, role: "generators"}
-		switch source.Text(d.node, "kind") {
+		switch doc.Text(d.node, "kind") {
 		case "ConfigMapGenerator", "SecretGenerator":
 			items = s.generate(c, nil, items)
 		case "IAMPolicyGenerator":
@@ -35,18 +35,18 @@ func (s *simulation) generators(l *Layer, items []*item) []*item {
 // policy makes the ServiceAccount of an IAMPolicyGenerator
 // (https://github.com/kubernetes-sigs/kustomize/tree/master/plugin/builtin).
 func (s *simulation) policy(c config) *item {
-	_, account := source.Field(c.node, "kubernetesService")
-	_, cloud := source.Field(c.node, "serviceAccount")
+	_, account := doc.Field(c.node, "kubernetesService")
+	_, cloud := doc.Field(c.node, "serviceAccount")
 	whole := s.whole(c)
 	root := mapValue(whole)
 	root.put("apiVersion", scalarValue("v1", whole))
 	root.put("kind", scalarValue("ServiceAccount", whole))
 	for _, name := range []string{"name", "namespace"} {
-		if _, n := source.Field(account, name); n != nil {
+		if _, n := doc.Field(account, name); n != nil {
 			root.ensure(whole, "metadata").put(name, scalarValue(n.Value, s.mark(c, n)))
 		}
 	}
-	if _, n := source.Field(cloud, "name"); n != nil {
+	if _, n := doc.Field(cloud, "name"); n != nil {
 		v := scalarValue("", s.mark(c, n))
 		v.loose = true
 		root.ensure(whole, "metadata", "annotations").put("iam.gke.io/gcp-service-account", v)
@@ -58,7 +58,7 @@ func (s *simulation) policy(c config) *item {
 // (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/configmapgenerator/).
 func (s *simulation) generate(c config, global *yaml.Node, items []*item) []*item {
 	kind := "ConfigMap"
-	if c.role == "secretGenerator" || source.Text(c.node, "kind") == "SecretGenerator" {
+	if c.role == "secretGenerator" || doc.Text(c.node, "kind") == "SecretGenerator" {
 		kind = "Secret"
 	}
 	whole := s.whole(c)
@@ -66,27 +66,27 @@ func (s *simulation) generate(c config, global *yaml.Node, items []*item) []*ite
 	root.put("apiVersion", scalarValue("v1", whole))
 	root.put("kind", scalarValue(kind, whole))
 	names := c.node
-	if _, meta := source.Field(c.node, "metadata"); meta != nil {
+	if _, meta := doc.Field(c.node, "metadata"); meta != nil {
 		names = meta
 	}
 	meta := root.ensure(whole, "metadata")
 	for _, name := range []string{"name", "namespace"} {
-		if _, n := source.Field(names, name); n != nil && n.Value != "" {
+		if _, n := doc.Field(names, name); n != nil && n.Value != "" {
 			meta.put(name, scalarValue(n.Value, s.mark(c, n)))
 		}
 	}
 	if kind == "Secret" {
 		root.put("type", scalarValue("Opaque", whole))
-		if _, n := source.Field(c.node, "type"); n != nil && n.Value != "" {
+		if _, n := doc.Field(c.node, "type"); n != nil && n.Value != "" {
 			root.put("type", scalarValue(n.Value, s.mark(c, n)))
 		}
 	}
-	_, own := source.Field(c.node, "options")
+	_, own := doc.Field(c.node, "options")
 	s.generatorOptions(c, global, "generatorOptions", c.layer.File.Path, root)
 	s.generatorOptions(c, own, "options", c.path, root)
 	s.generatorData(c, root, kind)
 	made := newItem(root, nil)
-	behavior := source.Text(c.node, "behavior")
+	behavior := doc.Text(c.node, "behavior")
 	if behavior != "merge" && behavior != "replace" {
 		return append(items, made)
 	}
@@ -155,7 +155,7 @@ func mergeData(old, made *value) {
 
 func (s *simulation) generatorOptions(c config, options *yaml.Node, role, file string, root *value) {
 	for _, holder := range []string{"labels", "annotations"} {
-		key, pairs := source.Field(options, holder)
+		key, pairs := doc.Field(options, holder)
 		if pairs == nil || pairs.Kind != yaml.MappingNode {
 			continue
 		}
@@ -164,7 +164,7 @@ func (s *simulation) generatorOptions(c config, options *yaml.Node, role, file s
 			root.ensure(w.mark(key), "metadata", holder).set(f.key, f.value)
 		}
 	}
-	if _, n := source.Field(options, "immutable"); n != nil {
+	if _, n := doc.Field(options, "immutable"); n != nil {
 		root.put("immutable", scalarValue(n.Value, mark{path: file, node: n, how: Writer, role: role, step: s.step}))
 	}
 }
@@ -179,8 +179,8 @@ func (s *simulation) generatorData(c config, root *value, kind string) {
 		}
 		root.ensure(s.whole(c), holder).put(key, v)
 	}
-	envs := source.Items(c.node, "envs")
-	if _, env := source.Field(c.node, "env"); env != nil && env.Value != "" {
+	envs := doc.Items(c.node, "envs")
+	if _, env := doc.Field(c.node, "env"); env != nil && env.Value != "" {
 		envs = append(envs, env)
 	}
 	for _, env := range envs {
@@ -193,12 +193,12 @@ func (s *simulation) generatorData(c config, root *value, kind string) {
 			}
 		}
 	}
-	for _, literal := range source.Items(c.node, "literals") {
+	for _, literal := range doc.Items(c.node, "literals") {
 		if key, text, ok := strings.Cut(literal.Value, "="); ok {
 			add("data", key, strings.Trim(text, `"'`), s.mark(c, literal))
 		}
 	}
-	for _, f := range source.Items(c.node, "files") {
+	for _, f := range doc.Items(c.node, "files") {
 		key, name, renamed := strings.Cut(f.Value, "=")
 		if !renamed {
 			key, name = path.Base(f.Value), f.Value

@@ -5,7 +5,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // inner parses a scalar's content as YAML with the positions it has in the file. In folded scalars and in those
@@ -19,7 +19,7 @@ func (t *text) inner(n *yaml.Node) *text {
 		t.inlay = map[*yaml.Node]*text{}
 	}
 	t.inlay[n] = in
-	docs, err := source.Parse("", []byte(n.Value), source.Limits{})
+	docs, err := doc.Parse("", []byte(n.Value), doc.Limits{})
 	if err != nil {
 		return in
 	}

@@ -5,8 +5,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/kustomization"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 // Layer is one kustomization in the tree of those that a root is made of. A base that two overlays include
@@ -85,7 +85,7 @@ func keepsName(id identity) bool {
 // textAt is the value of a scalar field at a path of keys.
 func textAt(n *yaml.Node, keys ...string) string {
 	for _, key := range keys[:len(keys)-1] {
-		_, n = source.Field(n, key)
+		_, n = doc.Field(n, key)
 	}
-	return source.Text(n, keys[len(keys)-1])
+	return doc.Text(n, keys[len(keys)-1])
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/go-openapi/jsonpointer"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // step is one element of a pointer, resolved in the rendered resource.
@@ -75,15 +75,15 @@ func resolve(n *yaml.Node, pointer string) (steps []step, missing string) {
 			token = jsonpointer.Unescape(part)
 		}
 		next := step{token: token, index: -1}
-		n = source.Deref(n)
+		n = doc.Deref(n)
 		switch {
 		case n == nil:
 		case n.Kind == yaml.MappingNode:
-			next.key, next.value = source.Field(n, token)
+			next.key, next.value = doc.Field(n, token)
 		case n.Kind == yaml.SequenceNode:
 			if k, err := strconv.Atoi(token); err == nil && k >= 0 && k < len(n.Content) {
 				next.index = k
-				next.value = source.Deref(n.Content[k])
+				next.value = doc.Deref(n.Content[k])
 				next.name, next.by = elementName(next.value)
 			}
 		}
@@ -104,7 +104,7 @@ func elementName(n *yaml.Node) (name, by string) {
 	}
 	for _, key := range []string{"name", "mountPath", "devicePath", "containerPort", "port", "key", "ip", "topologyKey",
 		"type", "host", "path"} {
-		if v := source.Text(n, key); v != "" {
+		if v := doc.Text(n, key); v != "" {
 			return v, key
 		}
 	}

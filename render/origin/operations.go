@@ -7,30 +7,30 @@ import (
 	"github.com/go-openapi/jsonpointer"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // operations runs a JSON patch (RFC 6902) on a resource.
 func (s *simulation) operations(w writer, patch *yaml.Node, i *item) {
 	for _, op := range patch.Content {
-		op = source.Deref(op)
-		to := pointer(source.Text(op, "path"))
+		op = doc.Deref(op)
+		to := pointer(doc.Text(op, "path"))
 		if len(to) == 0 || !s.room() {
 			continue
 		}
-		switch name := source.Text(op, "op"); name {
+		switch name := doc.Text(op, "op"); name {
 		case "add", "replace":
-			if key, n := source.Field(op, "value"); n != nil {
+			if key, n := doc.Field(op, "value"); n != nil {
 				insert(i.root, to, s.made(w.value(n, key)), name == "replace")
 			}
 		case "remove":
 			remove(i.root, to)
 		case "move":
-			if v := remove(i.root, pointer(source.Text(op, "from"))); v != nil {
+			if v := remove(i.root, pointer(doc.Text(op, "from"))); v != nil {
 				insert(i.root, to, v, false)
 			}
 		case "copy":
-			if v := lookup(i.root, pointer(source.Text(op, "from"))); v != nil {
+			if v := lookup(i.root, pointer(doc.Text(op, "from"))); v != nil {
 				if v = s.copyOf(v); v != nil {
 					insert(i.root, to, v, false)
 				}

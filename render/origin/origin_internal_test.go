@@ -7,12 +7,12 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 func parse(t *testing.T, text string) *value {
 	t.Helper()
-	docs, err := source.Parse("test.yaml", []byte(text), source.Limits{})
+	docs, err := doc.Parse("test.yaml", []byte(text), doc.Limits{})
 	if err != nil || len(docs) != 1 {
 		t.Fatalf("%q: %v", text, err)
 	}
@@ -101,7 +101,7 @@ func TestOperations(t *testing.T) {
 			"{path: x}]", base},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			docs, err := source.Parse("patch.yaml", []byte(c.patch), source.Limits{})
+			docs, err := doc.Parse("patch.yaml", []byte(c.patch), doc.Limits{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -166,11 +166,11 @@ func TestFlowColumns(t *testing.T) {
 		{`k: "a\nb"`, []int{5, 6, 8}},
 		{`k: "a\x41"`, nil},
 	} {
-		docs, err := source.Parse("test.yaml", []byte(c.line), source.Limits{})
+		docs, err := doc.Parse("test.yaml", []byte(c.line), doc.Limits{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, n := source.Field(docs[0], "k")
+		_, n := doc.Field(docs[0], "k")
 		if got := flowColumns([]rune(c.line), n); !slices.Equal(got, c.want) {
 			t.Errorf("%s: got %v, want %v", c.line, got, c.want)
 		}
@@ -237,7 +237,7 @@ func TestSelected(t *testing.T) {
 		"{version: v1, kind: Name.*}": {cluster},
 		"{labelSelector: a=b}":        {placed}, "{name: '['}": nil,
 	} {
-		docs, err := source.Parse("t.yaml", []byte(target), source.Limits{})
+		docs, err := doc.Parse("t.yaml", []byte(target), doc.Limits{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // patchStrategic runs an entry of patchesStrategicMerge: a path or a document.
@@ -19,9 +19,9 @@ func (s *simulation) patchStrategic(c config, items []*item) []*item {
 
 // patch runs an entry of patches or patchesJson6902.
 func (s *simulation) patch(c config, items []*item) []*item {
-	_, inline := source.Field(c.node, "patch")
-	_, target := source.Field(c.node, "target")
-	return s.patchWith(c, inline, source.Text(c.node, "path"), target, items)
+	_, inline := doc.Field(c.node, "patch")
+	_, target := doc.Field(c.node, "target")
+	return s.patchWith(c, inline, doc.Text(c.node, "path"), target, items)
 }
 
 func (s *simulation) patchWith(c config, inline *yaml.Node, file string, target *yaml.Node, items []*item) []*item {
@@ -64,8 +64,8 @@ func (s *simulation) merge(c config, d document, target *yaml.Node, items []*ite
 		chosen = named(d.node, items)
 	}
 	options := func(name string) bool {
-		_, o := source.Field(c.node, "options")
-		return source.Text(o, name) == "true"
+		_, o := doc.Field(c.node, "options")
+		return doc.Text(o, name) == "true"
 	}
 	for _, i := range chosen {
 		if !s.room() {
@@ -99,7 +99,7 @@ func (s *simulation) merge(c config, d document, target *yaml.Node, items []*ite
 
 // named lists the items that a patch without a target is for: those that it identifies, now or before.
 func named(patch *yaml.Node, items []*item) (list []*item) {
-	id := identity{source.Text(patch, "apiVersion"), source.Text(patch, "kind"), textAt(patch, "metadata", "name"),
+	id := identity{doc.Text(patch, "apiVersion"), doc.Text(patch, "kind"), textAt(patch, "metadata", "name"),
 		textAt(patch, "metadata", "namespace")}
 	for _, i := range items {
 		if i.was(id) {

@@ -6,7 +6,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // plugins lists the configurations of a layer's generators or transformers: documents in the kustomization, in
@@ -18,7 +18,7 @@ func (s *simulation) plugins(l *Layer, field string) (list []document) {
 			byEntry[p.Entry] = p.Part
 		}
 	}
-	for _, entry := range source.Items(l.File.Node, field) {
+	for _, entry := range doc.Items(l.File.Node, field) {
 		part, listed := byEntry[entry.Value]
 		switch {
 		case listed && part.Layer != nil:
@@ -35,9 +35,9 @@ func (s *simulation) plugins(l *Layer, field string) (list []document) {
 // transformer runs the configuration of one of kustomize's own transformers
 // (https://github.com/kubernetes-sigs/kustomize/tree/master/plugin/builtin).
 func (s *simulation) transformer(c config, items []*item) []*item {
-	get := func(name string) *yaml.Node { _, n := source.Field(c.node, name); return n }
-	specs := specsOf(source.Items(c.node, "fieldSpecs"))
-	switch source.Text(c.node, "kind") {
+	get := func(name string) *yaml.Node { _, n := doc.Field(c.node, name); return n }
+	specs := specsOf(doc.Items(c.node, "fieldSpecs"))
+	switch doc.Text(c.node, "kind") {
 	case "PrefixTransformer":
 		if n := get("prefix"); n != nil {
 			s.affix(c.with(n), specs, true, items)
@@ -51,25 +51,25 @@ func (s *simulation) transformer(c config, items []*item) []*item {
 	case "AnnotationsTransformer":
 		s.pairs(c.field("annotations"), specs, items)
 	case "NamespaceTransformer":
-		if _, n := source.Field(get("metadata"), "namespace"); n != nil {
-			s.namespace(c.with(n), namespacing{specs: specs, subjects: source.Text(c.node, "setRoleBindingSubjects"),
-				unsetOnly: source.Text(c.node, "unsetOnly") == "true"}, items)
+		if _, n := doc.Field(get("metadata"), "namespace"); n != nil {
+			s.namespace(c.with(n), namespacing{specs: specs, subjects: doc.Text(c.node, "setRoleBindingSubjects"),
+				unsetOnly: doc.Text(c.node, "unsetOnly") == "true"}, items)
 		}
 	case "ImageTagTransformer":
 		s.images(c.with(get("imageTag")), specs, items)
 	case "ReplicaCountTransformer":
 		s.replicas(c.with(get("replica")), specs, items)
 	case "PatchTransformer":
-		return s.patchWith(c, get("patch"), source.Text(c.node, "path"), get("target"), items)
+		return s.patchWith(c, get("patch"), doc.Text(c.node, "path"), get("target"), items)
 	case "PatchJson6902Transformer":
-		return s.patchWith(c, get("jsonOp"), source.Text(c.node, "path"), get("target"), items)
+		return s.patchWith(c, get("jsonOp"), doc.Text(c.node, "path"), get("target"), items)
 	case "PatchStrategicMergeTransformer":
-		for _, p := range source.Items(c.node, "paths") {
+		for _, p := range doc.Items(c.node, "paths") {
 			items = s.patchStrategic(c.with(p), items)
 		}
 		return s.patchWith(c, get("patches"), "", nil, items)
 	case "ReplacementTransformer":
-		for _, n := range source.Items(c.node, "replacements") {
+		for _, n := range doc.Items(c.node, "replacements") {
 			s.replacement(c.with(n), items)
 		}
 	case "ValueAddTransformer":
@@ -83,16 +83,16 @@ func (s *simulation) valueAdd(c config, n *yaml.Node, items []*item) {
 	if n == nil {
 		return
 	}
-	targets := source.Items(c.node, "targets")
-	if file := source.Text(c.node, "targetFilePath"); file != "" {
+	targets := doc.Items(c.node, "targets")
+	if file := doc.Text(c.node, "targetFilePath"); file != "" {
 		for _, d := range s.b.text(c.layer.beside(file)).docs {
-			targets = append(targets, source.Items(d, "targets")...)
+			targets = append(targets, doc.Items(d, "targets")...)
 		}
 	}
 	by := s.mark(c, n)
 	for _, target := range targets {
-		_, chosen := source.Field(target, "selector")
-		path := splitSlashes(strings.Trim(source.Text(target, "fieldPath"), "/"))
+		_, chosen := doc.Field(target, "selector")
+		path := splitSlashes(strings.Trim(doc.Text(target, "fieldPath"), "/"))
 		for _, i := range selected(chosen, items) {
 			if slices.Equal(path, []string{"metadata", "namespace"}) {
 				s.namespace(c.with(n), namespacing{}, []*item{i})
@@ -100,7 +100,7 @@ func (s *simulation) valueAdd(c config, n *yaml.Node, items []*item) {
 			}
 			(fieldSpec{create: true}).walk(i.root, path, yaml.ScalarNode, by, func(v *value) {
 				v.write(n.Value, by)
-				v.loose = source.Text(target, "filePathPosition") != ""
+				v.loose = doc.Text(target, "filePathPosition") != ""
 			})
 		}
 	}

@@ -7,13 +7,13 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // replacement runs an entry of replacements: itself, or those in the file it names
 // (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/replacements/).
 func (s *simulation) replacement(c config, items []*item) {
-	file := source.Text(c.node, "path")
+	file := doc.Text(c.node, "path")
 	if file == "" {
 		s.replaceOne(c, items)
 		return
@@ -25,7 +25,7 @@ func (s *simulation) replacement(c config, items []*item) {
 			list = d.Content
 		}
 		for _, n := range list {
-			s.replaceOne(config{layer: c.layer, path: name, node: source.Deref(n), role: c.role}, items)
+			s.replaceOne(config{layer: c.layer, path: name, node: doc.Deref(n), role: c.role}, items)
 		}
 	}
 }
@@ -35,18 +35,18 @@ func (s *simulation) replaceOne(c config, items []*item) {
 	if from == nil {
 		return
 	}
-	for _, target := range source.Items(c.node, "targets") {
-		_, chosen := source.Field(target, "select")
+	for _, target := range doc.Items(c.node, "targets") {
+		_, chosen := doc.Field(target, "select")
 		if chosen == nil {
 			continue
 		}
-		_, options := source.Field(target, "options")
-		paths := source.Items(target, "fieldPaths")
+		_, options := doc.Field(target, "options")
+		paths := doc.Items(target, "fieldPaths")
 		if len(paths) == 0 {
 			paths = []*yaml.Node{{Kind: yaml.ScalarNode, Value: "metadata.name", Line: c.node.Line, Column: c.node.Column}}
 		}
 		var rejected []*item
-		for _, reject := range source.Items(target, "reject") {
+		for _, reject := range doc.Items(target, "reject") {
 			rejected = append(rejected, targeted(reject, items)...)
 		}
 		for _, i := range targeted(chosen, items) {
@@ -64,10 +64,10 @@ func (s *simulation) replaceOne(c config, items []*item) {
 
 // replacementSource returns the value that a replacement copies, marked as the replacement's.
 func (s *simulation) replacementSource(c config, items []*item) *value {
-	if _, literal := source.Field(c.node, "sourceValue"); literal != nil {
+	if _, literal := doc.Field(c.node, "sourceValue"); literal != nil {
 		return scalarValue(literal.Value, s.mark(c, literal))
 	}
-	_, from := source.Field(c.node, "source")
+	_, from := doc.Field(c.node, "source")
 	if from == nil {
 		return nil
 	}
@@ -75,7 +75,7 @@ func (s *simulation) replacementSource(c config, items []*item) *value {
 	if chosen == nil {
 		return nil
 	}
-	field := cmp.Or(source.Text(from, "fieldPath"), "metadata.name")
+	field := cmp.Or(doc.Text(from, "fieldPath"), "metadata.name")
 	found := matches(chosen.root, splitPath(field))
 	if len(found) == 0 {
 		return nil
@@ -84,9 +84,9 @@ func (s *simulation) replacementSource(c config, items []*item) *value {
 	if v == nil {
 		return nil
 	}
-	if _, options := source.Field(from, "options"); options != nil {
-		if delimiter := source.Text(options, "delimiter"); delimiter != "" {
-			k := index(cmp.Or(source.Text(options, "index"), "0"))
+	if _, options := doc.Field(from, "options"); options != nil {
+		if delimiter := doc.Text(options, "delimiter"); delimiter != "" {
+			k := index(cmp.Or(doc.Text(options, "index"), "0"))
 			if start, end, ok := elementIn(v.text, delimiter, k); ok {
 				v.text, v.pieces = v.text[start:end], cut(v.parts(), start, end)
 			}
@@ -109,8 +109,8 @@ func (s *simulation) read(c config, by *mark) { by.how, by.role, by.step = Write
 
 // selectedExactly returns the one item that a replacement's source names: no regular expressions.
 func selectedExactly(from *yaml.Node, items []*item) *item {
-	fits := func(field, have string) bool { want := source.Text(from, field); return want == "" || want == have }
-	within := identity{namespace: source.Text(from, "namespace")}
+	fits := func(field, have string) bool { want := doc.Text(from, field); return want == "" || want == have }
+	within := identity{namespace: doc.Text(from, "namespace")}
 	for _, i := range items {
 		for _, id := range append([]identity{i.id()}, i.ids...) {
 			group, version := splitVersion(id.apiVersion)
@@ -132,11 +132,11 @@ func (s *simulation) assign(root *value, path []string, from *value, options *ya
 		return
 	}
 	walk := fieldPath{by: by}
-	if source.Text(options, "create") == "true" {
+	if doc.Text(options, "create") == "true" {
 		walk.create = from.kind
 	}
 	found := walk.find(root, path)
-	delimiter := source.Text(options, "delimiter")
+	delimiter := doc.Text(options, "delimiter")
 	for _, to := range found {
 		if to.kind != yaml.ScalarNode || from.kind != yaml.ScalarNode {
 			if c := s.copyOf(from); c != nil {
@@ -146,7 +146,7 @@ func (s *simulation) assign(root *value, path []string, from *value, options *ya
 		}
 		pieces := from.parts()
 		if delimiter != "" {
-			pieces = spliced(to, pieces, delimiter, cmp.Or(source.Text(options, "index"), "0"))
+			pieces = spliced(to, pieces, delimiter, cmp.Or(doc.Text(options, "index"), "0"))
 		}
 		old := to.by
 		to.compose(pieces, from.by)

@@ -7,7 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // selected lists the items that a patch's target chooses: by their present kind, and by the name and the namespace that
@@ -44,10 +44,10 @@ type target struct {
 }
 
 func newTarget(n *yaml.Node) target {
-	field := func(name string) func(string) bool { return matcher(source.Text(n, name)) }
+	field := func(name string) func(string) bool { return matcher(doc.Text(n, name)) }
 	return target{group: field("group"), version: field("version"), kind: field("kind"), name: field("name"),
 		namespace: field("namespace"),
-		labels:    source.Text(n, "labelSelector"), annotations: source.Text(n, "annotationSelector")}
+		labels:    doc.Text(n, "labelSelector"), annotations: doc.Text(n, "annotationSelector")}
 }
 
 func (t target) ofKind(id identity) bool {

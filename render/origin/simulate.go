@@ -7,8 +7,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/kubeschema"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 // maxValues bounds what a simulation holds: aliases and replacements can make much of little. What does not fit is
@@ -125,7 +125,7 @@ func (c config) with(n *yaml.Node) config { c.key, c.node = nil, n; return c }
 func (c config) file(name string) string { return c.layer.real(path.Join(path.Dir(c.path), name)) }
 
 // field is the configuration that stands in a field; its node is nil where there is none.
-func (c config) field(name string) config { c.key, c.node = source.Field(c.node, name); return c }
+func (c config) field(name string) config { c.key, c.node = doc.Field(c.node, name); return c }
 
 func (s *simulation) mark(c config, n *yaml.Node) mark {
 	return mark{path: c.path, node: n, how: Writer, role: c.role, step: s.step}
@@ -150,13 +150,13 @@ func (s *simulation) transform(l *Layer, items []*item, custom specs) []*item {
 	c := config{layer: l, path: l.File.Path, node: l.File.Node}
 	specs := func(step string) []fieldSpec { return union(s.defaults[step], custom[step]) }
 	each := func(name, role string, do func(config)) {
-		for _, n := range source.Items(c.node, name) {
+		for _, n := range doc.Items(c.node, name) {
 			s.step++
 			do(config{layer: l, path: c.path, node: n, role: role})
 		}
 	}
 	one := func(name string, do func(config)) {
-		if key, n := source.Field(c.node, name); n != nil {
+		if key, n := doc.Field(c.node, name); n != nil {
 			s.step++
 			do(config{layer: l, path: c.path, key: key, node: n, role: name})
 		}
@@ -218,7 +218,7 @@ func (s *simulation) resolve(items []*item, rendered []*yaml.Node) map[*yaml.Nod
 	}
 	for pass := range 2 {
 		for _, n := range rendered {
-			kind, name := source.Text(n, "kind"), textAt(n, "metadata", "name")
+			kind, name := doc.Text(n, "kind"), textAt(n, "metadata", "name")
 			if pass == 1 {
 				cut := strings.LastIndexByte(name, '-')
 				if cut < 0 || len(name)-cut != 11 {
@@ -227,7 +227,7 @@ func (s *simulation) resolve(items []*item, rendered []*yaml.Node) map[*yaml.Nod
 				name = name[:cut]
 			}
 			if owner[n] == nil {
-				claim(n, byName[[3]string{source.Text(n, "apiVersion"), kind, name}])
+				claim(n, byName[[3]string{doc.Text(n, "apiVersion"), kind, name}])
 			}
 		}
 	}
@@ -238,7 +238,7 @@ func (s *simulation) resolve(items []*item, rendered []*yaml.Node) map[*yaml.Nod
 		}
 	}
 	for _, n := range rendered {
-		kind := source.Text(n, "kind")
+		kind := doc.Text(n, "kind")
 		if list := left[kind]; owner[n] == nil && len(list) > 0 {
 			owner[n], left[kind] = list[0], list[1:]
 		}

@@ -6,7 +6,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // fieldSpec names a field of some resources that a step writes
@@ -133,10 +133,10 @@ func (f fieldSpec) equal(other fieldSpec) bool {
 // specsOf reads a list of field specs.
 func specsOf(list []*yaml.Node) (out []fieldSpec) {
 	for _, n := range list {
-		if path := strings.Trim(source.Text(n, "path"), "/"); path != "" {
-			out = append(out, fieldSpec{group: source.Text(n, "group"), version: source.Text(n, "version"),
-				kind: source.Text(n, "kind"),
-				path: splitSlashes(path), create: source.Text(n, "create") == "true"})
+		if path := strings.Trim(doc.Text(n, "path"), "/"); path != "" {
+			out = append(out, fieldSpec{group: doc.Text(n, "group"), version: doc.Text(n, "version"),
+				kind: doc.Text(n, "kind"),
+				path: splitSlashes(path), create: doc.Text(n, "create") == "true"})
 		}
 	}
 	return out
@@ -154,11 +154,11 @@ func splitSlashes(path string) []string {
 // configurations reads the files of a kustomization's field of that name.
 func (s *simulation) configurations(l *Layer) specs {
 	out := specs{}
-	for _, entry := range source.Items(l.File.Node, "configurations") {
+	for _, entry := range doc.Items(l.File.Node, "configurations") {
 		for _, d := range s.b.text(l.beside(entry.Value)).docs {
 			for _, step := range []string{"namePrefix", "nameSuffix", "namespace", "commonLabels", "labels", "templateLabels",
 				"volumeClaimTemplateLabels", "commonAnnotations", "images", "replicas", "varReference"} {
-				out[step] = append(out[step], specsOf(source.Items(d, step))...)
+				out[step] = append(out[step], specsOf(doc.Items(d, step))...)
 			}
 		}
 	}

@@ -7,8 +7,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/kubeschema"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 // namespacing says how a namespace is set: what besides metadata holds it, and which subjects of role bindings.
@@ -90,15 +90,15 @@ func (s *simulation) affix(c config, specs []fieldSpec, prefix bool, items []*it
 
 // labels runs an entry of labels (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/labels/).
 func (s *simulation) labels(c config, specs func(step string) []fieldSpec, items []*item) {
-	list := union(specsOf(source.Items(c.node, "fields")), specs("labels"))
-	if source.Text(c.node, "includeSelectors") == "true" {
+	list := union(specsOf(doc.Items(c.node, "fields")), specs("labels"))
+	if doc.Text(c.node, "includeSelectors") == "true" {
 		list = union(list, specs("commonLabels"))
 	} else {
 		list = union(list, at("metadata/labels", true, everyKind))
-		if source.Text(c.node, "includeTemplates") == "true" {
+		if doc.Text(c.node, "includeTemplates") == "true" {
 			list = union(list, specs("templateLabels"))
 		}
-		if source.Text(c.node, "includeVolumeClaimTemplates") == "true" {
+		if doc.Text(c.node, "includeVolumeClaimTemplates") == "true" {
 			list = union(list, specs("volumeClaimTemplateLabels"))
 		}
 	}
@@ -107,12 +107,12 @@ func (s *simulation) labels(c config, specs func(step string) []fieldSpec, items
 
 // pairs adds labels or annotations to maps.
 func (s *simulation) pairs(c config, specs []fieldSpec, items []*item) {
-	n := source.Deref(c.node)
+	n := doc.Deref(c.node)
 	if n == nil || n.Kind != yaml.MappingNode {
 		return
 	}
 	for k := 0; k+1 < len(n.Content); k += 2 {
-		key, to := n.Content[k].Value, source.Deref(n.Content[k+1])
+		key, to := n.Content[k].Value, doc.Deref(n.Content[k+1])
 		by, made := s.mark(c, to), s.mark(c, c.key)
 		for _, i := range items {
 			written := map[*value]bool{} // specs overlap
@@ -132,7 +132,7 @@ func (s *simulation) pairs(c config, specs []fieldSpec, items []*item) {
 // (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/buildmetadata/).
 func (s *simulation) metadata(items []*item) {
 	l := s.b.root
-	for _, entry := range source.Items(l.File.Node, "buildMetadata") {
+	for _, entry := range doc.Items(l.File.Node, "buildMetadata") {
 		s.step++
 		by := s.mark(config{layer: l, path: l.File.Path, role: "buildMetadata"}, entry)
 		path, ok := map[string][]string{
@@ -151,11 +151,11 @@ func (s *simulation) metadata(items []*item) {
 }
 
 func (s *simulation) replicas(c config, specs []fieldSpec, items []*item) {
-	_, n := source.Field(c.node, "count")
+	_, n := doc.Field(c.node, "count")
 	if n == nil {
 		return
 	}
-	by, name := s.mark(c, n), source.Text(c.node, "name")
+	by, name := s.mark(c, n), doc.Text(c.node, "name")
 	for _, f := range specs {
 		for _, i := range items {
 			if i.id().name == name && f.selects(i.id()) ||
@@ -169,7 +169,7 @@ func (s *simulation) replicas(c config, specs []fieldSpec, items []*item) {
 // images replaces the name, the tag or the digest of the images that an entry names
 // (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/images/).
 func (s *simulation) images(c config, specs []fieldSpec, items []*item) {
-	name := source.Text(c.node, "name")
+	name := doc.Text(c.node, "name")
 	// Kustomize takes the name for a regular expression.
 	re, err := regexp.Compile("^" + name +
 		`(:[a-zA-Z0-9_.{}-]*)?(@[A-Za-z][A-Za-z0-9]*([+._-][A-Za-z][A-Za-z0-9]*)*:[a-zA-Z0-9_.{}-]*)?$`)
@@ -225,7 +225,7 @@ func (s *simulation) image(c config, v *value) (pieces []piece, by mark) {
 		ofDigest = cut(old, len(v.text)-len("@"+digest), len(v.text))
 	}
 	entry := func(field, sign string) []piece {
-		if _, n := source.Field(c.node, field); n != nil && n.Value != "" {
+		if _, n := doc.Field(c.node, field); n != nil && n.Value != "" {
 			by = s.mark(c, n)
 			return []piece{{sign + n.Value, by}}
 		}

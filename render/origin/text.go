@@ -6,7 +6,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // texts are source files, read at the first question.
@@ -43,7 +43,7 @@ func (x *texts) text(path string) *text {
 	}
 	t.binary = !utf8.Valid(data)
 	t.lines = strings.Split(strings.ReplaceAll(strings.TrimPrefix(string(data), byteOrderMark), "\r\n", "\n"), "\n")
-	t.docs, _ = source.Parse(path, data, source.Limits{})
+	t.docs, _ = doc.Parse(path, data, doc.Limits{})
 	for _, d := range t.docs {
 		t.add(d)
 	}
@@ -108,7 +108,7 @@ func (x *texts) span(path string, line, column int, n *yaml.Node) Place {
 	if below := blockLines(n); below > 0 {
 		p.EndLine = min(len(t.lines), line+below)
 	} else {
-		p.StartColumn, p.EndColumn = source.Columns([]rune(t.lines[line-1]), column, n)
+		p.StartColumn, p.EndColumn = doc.Columns([]rune(t.lines[line-1]), column, n)
 	}
 	return p
 }

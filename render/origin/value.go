@@ -6,7 +6,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // mark is who wrote a value: a node of a file, or whole lines of it.
@@ -80,7 +80,7 @@ func (w writer) mark(n *yaml.Node) mark {
 // value copies a node, aliases and merge keys resolved. at is the node that stands for it: the key of a map or a
 // list, else the node itself.
 func (w writer) value(n, at *yaml.Node) *value {
-	n = source.Deref(n)
+	n = doc.Deref(n)
 	if at == nil || n.Kind == yaml.ScalarNode {
 		at = n
 	}
@@ -96,8 +96,8 @@ func (w writer) value(n, at *yaml.Node) *value {
 		if at == n && len(n.Content) > 0 && n.Style&yaml.FlowStyle == 0 {
 			v.by = w.mark(n.Content[0])
 		}
-		for key, content := range source.Fields(n) {
-			v.put(source.Key(key), w.value(content, key))
+		for key, content := range doc.Fields(n) {
+			v.put(doc.Key(key), w.value(content, key))
 		}
 	}
 	return v

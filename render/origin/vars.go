@@ -8,7 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // variable is an entry of vars, with the item it reads.
@@ -19,13 +19,13 @@ type variable struct {
 
 // collectVars reads the vars of a layer (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/vars/).
 func (s *simulation) collectVars(l *Layer, items []*item) {
-	for _, n := range source.Items(l.File.Node, "vars") {
-		_, ref := source.Field(n, "objref")
-		v := variable{name: source.Text(n, "name"),
+	for _, n := range doc.Items(l.File.Node, "vars") {
+		_, ref := doc.Field(n, "objref")
+		v := variable{name: doc.Text(n, "name"),
 			field: cmp.Or(textAt(n, "fieldref", "fieldpath"), textAt(n, "fieldref", "fieldPath"), "metadata.name")}
 		for _, i := range items {
-			if namespace := source.Text(ref, "namespace"); i.id().kind == source.Text(ref, "kind") &&
-				i.known(source.Text(ref, "name")) &&
+			if namespace := doc.Text(ref, "namespace"); i.id().kind == doc.Text(ref, "kind") &&
+				i.known(doc.Text(ref, "name")) &&
 				(namespace == "" || slices.ContainsFunc(append(i.ids, i.id()),
 					func(id identity) bool { return id.effective() == namespace })) {
 				v.item = i

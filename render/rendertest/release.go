@@ -9,9 +9,9 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/origin"
 	"github.com/lintel-bot/lintel/render/roots"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 // The questions about the fields of releases, besides value, span and missing.
@@ -147,12 +147,12 @@ const maxIdle = 25
 func (p *prover) idles(ctx context.Context, list []*attempt, files map[string]bool) error {
 	var edits []edit
 	for name := range files {
-		documents, _ := source.Parse(name, []byte(strings.Join(p.text(name), "\n")), source.Limits{})
+		documents, _ := doc.Parse(name, []byte(strings.Join(p.text(name), "\n")), doc.Limits{})
 		for _, d := range documents {
 			for _, n := range valuesOf(d) {
 				leaves(n, func(n *yaml.Node) {
 					place := origin.Place{Path: name, StartLine: n.Line, EndLine: n.Line}
-					place.StartColumn, place.EndColumn = source.Columns([]rune(p.text(name)[n.Line-1]), n.Column, n)
+					place.StartColumn, place.EndColumn = doc.Columns([]rune(p.text(name)[n.Line-1]), n.Column, n)
 					if e, ok := newEdit(p.text(name), place, len(edits)); ok && place.StartColumn > 0 {
 						edits = append(edits, e)
 					}
@@ -193,12 +193,12 @@ func (p *prover) idles(ctx context.Context, list []*attempt, files map[string]bo
 
 // valuesOf returns the values in a document: those in an object, or all of a file that holds none.
 func valuesOf(d *yaml.Node) (list []*yaml.Node) {
-	if source.Text(d, "kind") == "" {
+	if doc.Text(d, "kind") == "" {
 		return []*yaml.Node{d}
 	}
 	var walk func(n *yaml.Node)
 	walk = func(n *yaml.Node) {
-		for key, value := range source.Fields(n) {
+		for key, value := range doc.Fields(n) {
 			switch key.Value {
 			case "values", "valuesObject", "valuesInline":
 				list = append(list, value)

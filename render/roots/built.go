@@ -10,9 +10,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/kustomization"
-	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -80,9 +80,9 @@ func (s *Set) shapesBelow(key shapeKey) bool {
 		return false
 	}
 	shapes := slices.Contains(s.Odd(), dir) || slices.ContainsFunc(shaping, func(name string) bool {
-		_, v := source.Field(f.Node, name)
+		_, v := doc.Field(f.Node, name)
 		return v != nil
-	}) || key.namespace && source.Text(f.Node, "namespace") != ""
+	}) || key.namespace && doc.Text(f.Node, "namespace") != ""
 	for _, ref := range f.Refs {
 		if shapes {
 			break
@@ -190,9 +190,9 @@ func (s *Set) generating(kind string, names []string) []Root {
 		if f == nil || err != nil {
 			continue
 		}
-		for _, item := range source.Items(f.Node, generator(kind)) {
+		for _, item := range doc.Items(f.Node, generator(kind)) {
 			// The name that is asked for may end with a hash, or have what an overlay writes around it.
-			own := source.Text(item, "name")
+			own := doc.Text(item, "name")
 			if slices.ContainsFunc(names, func(name string) bool { return strings.Contains(name, own) }) {
 				dirs[dir] = true
 			}
@@ -246,8 +246,8 @@ func (s *Set) generated(changed []string) (names []string, values bool) {
 		}
 		for _, kind := range []string{"ConfigMap", "Secret"} {
 			values = values || s.Holds(f.Path, kind)
-			for _, item := range source.Items(f.Node, generator(kind)) {
-				names = append(names, source.Text(item, "name"))
+			for _, item := range doc.Items(f.Node, generator(kind)) {
+				names = append(names, doc.Text(item, "name"))
 			}
 		}
 	}

@@ -6,7 +6,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -63,8 +63,8 @@ func (s *Set) isLibrary(dir string) bool {
 	if err != nil {
 		return false
 	}
-	documents, err := source.Parse(p, data, s.deployed.limits.Source)
-	return err == nil && len(documents) > 0 && source.Text(documents[0], "type") == "library"
+	documents, err := doc.Parse(p, data, s.deployed.limits.Source)
+	return err == nil && len(documents) > 0 && doc.Text(documents[0], "type") == "library"
 }
 
 // ownFolders are the folders of a chart whose files are its own (https://helm.sh/docs/topics/charts/): templates, custom
@@ -95,9 +95,9 @@ func (s *Set) holdsObjects(p string) bool {
 	if err != nil {
 		return true
 	}
-	documents, err := source.Parse(p, data, s.deployed.limits.Source)
+	documents, err := doc.Parse(p, data, s.deployed.limits.Source)
 	return err != nil || slices.ContainsFunc(documents, func(d *yaml.Node) bool {
-		return source.Text(d, "apiVersion") != "" && source.Text(d, "kind") != ""
+		return doc.Text(d, "apiVersion") != "" && doc.Text(d, "kind") != ""
 	})
 }
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/graph"
-	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -24,7 +24,7 @@ type printers struct {
 	files []string
 }
 
-func chartNotes(limits source.Limits) graph.Notes {
+func chartNotes(limits doc.Limits) graph.Notes {
 	return graph.Notes{Of: chartFiles, Marks: append(deploymentMarks(), fileRepository), Read: func(p string, data []byte,
 		note func(string)) {
 		if slices.Contains(dependencyFiles, path.Base(p)) {
@@ -41,13 +41,13 @@ const fileRepository = "file://"
 // dependencyFiles are the files of a chart that list what it depends on.
 var dependencyFiles = []string{"Chart.yaml", "requirements.yaml"}
 
-func noteDependencies(p string, data []byte, limits source.Limits, note func(string)) {
-	documents, err := source.Parse(p, data, limits)
+func noteDependencies(p string, data []byte, limits doc.Limits, note func(string)) {
+	documents, err := doc.Parse(p, data, limits)
 	if err != nil || len(documents) == 0 {
 		return // the chart does not load
 	}
-	for _, d := range source.Items(documents[0], "dependencies") {
-		if beside, ok := strings.CutPrefix(source.Text(source.Deref(d), "repository"), fileRepository); ok {
+	for _, d := range doc.Items(documents[0], "dependencies") {
+		if beside, ok := strings.CutPrefix(doc.Text(doc.Deref(d), "repository"), fileRepository); ok {
 			if dir, ok := tree.Clean(path.Join(path.Dir(p), beside)); ok {
 				note(dir)
 			}

@@ -10,10 +10,10 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/kustomization"
-	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -32,6 +32,10 @@ type deployments struct {
 	byPath   map[string][]*Deployment
 	byID     map[string]*Deployment
 	problems []gitops.Problem
+
+	ensured        sync.Map // folders of which all files were read that may deploy them
+	aboveOnce      sync.Once
+	aboveDeployers map[string]bool // see findAbove
 }
 
 // Deployment is what an object of Argo CD or Flux makes of a folder.
@@ -162,14 +166,14 @@ func holdsAny(data []byte, names []string) bool {
 
 // objects parses the documents of some kinds in a file.
 func (d *deployments) objects(p string, data []byte, kinds ...string) []gitops.Object {
-	documents, err := source.Parse(p, data, d.limits.Source)
+	documents, err := doc.Parse(p, data, d.limits.Source)
 	if err != nil {
 		return nil // the file is a root's, which says so
 	}
 	var list []gitops.Object
 	for _, document := range documents {
-		for _, node := range source.Unlist(document) {
-			if slices.Contains(kinds, source.Text(node, "kind")) && !d.set.dropped(p, node) {
+		for _, node := range doc.Unlist(document) {
+			if slices.Contains(kinds, doc.Text(node, "kind")) && !d.set.dropped(p, node) {
 				list = append(list, gitops.FromNode(p, node))
 			}
 		}
@@ -257,7 +261,10 @@ func (d *deployments) of(root Root) *Deployment {
 	if root.Object == "" {
 		return nil
 	}
-	d.ensure(d.set.deployersOf(root.Path))
+	if _, known := d.ensured.Load(root.Path); !known {
+		d.ensure(d.set.deployersOf(root.Path))
+		d.ensured.Store(root.Path, true)
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.byID[root.Object]

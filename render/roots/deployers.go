@@ -8,9 +8,9 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/kustomization"
-	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -33,14 +33,14 @@ func deploymentMarks() []string {
 
 // deployerNotes records which folders the objects of Argo CD and Flux in a file may deploy, and errs on the side of too
 // many: every value of a field called path counts, whatever it is the path of.
-func deployerNotes(limits source.Limits) graph.Notes {
+func deployerNotes(limits doc.Limits) graph.Notes {
 	return graph.Notes{Of: deployers, Marks: deploymentMarks(), Read: func(p string, data []byte, note func(string)) {
-		documents, err := source.Parse(p, data, limits)
+		documents, err := doc.Parse(p, data, limits)
 		if err != nil {
 			return // nothing can be read from it later, either
 		}
 		for _, document := range documents {
-			for _, node := range source.Unlist(document) {
+			for _, node := range doc.Unlist(document) {
 				noteDeployer(p, node, note)
 			}
 		}
@@ -48,16 +48,16 @@ func deployerNotes(limits source.Limits) graph.Notes {
 }
 
 func noteDeployer(file string, n *yaml.Node, note func(string)) {
-	kind := source.Text(n, "kind")
-	group, _, _ := strings.Cut(source.Text(n, "apiVersion"), "/")
+	kind := doc.Text(n, "kind")
+	group, _, _ := strings.Cut(doc.Text(n, "apiVersion"), "/")
 	found, unclear := 0, kind == "ApplicationSet"
 	switch {
 	case group == "argoproj.io" && (kind == "Application" || kind == "ApplicationSet"):
 	case group == "kustomize.toolkit.fluxcd.io" && kind == "Kustomization":
 		note(ofFlux)
-		_, spec := source.Field(n, "spec")
-		_, ref := source.Field(spec, "sourceRef")
-		unclear = source.Text(ref, "kind") == "ExternalArtifact" // it says which folder of it is one of the repository
+		_, spec := doc.Field(n, "spec")
+		_, ref := doc.Field(spec, "sourceRef")
+		unclear = doc.Text(ref, "kind") == "ExternalArtifact" // it says which folder of it is one of the repository
 	case group == "helm.toolkit.fluxcd.io" && kind == "HelmRelease":
 		noteRelease(n, note)
 		note(path.Dir(file))
@@ -69,7 +69,7 @@ func noteDeployer(file string, n *yaml.Node, note func(string)) {
 	steps := 0
 	var walk func(n *yaml.Node)
 	walk = func(n *yaml.Node) {
-		if n = source.Deref(n); n == nil {
+		if n = doc.Deref(n); n == nil {
 			return
 		}
 		if steps++; steps > maxDeployerNodes {
@@ -78,10 +78,10 @@ func noteDeployer(file string, n *yaml.Node, note func(string)) {
 		}
 		for i, c := range n.Content {
 			if n.Kind == yaml.MappingNode && i%2 == 1 {
-				switch source.Key(n.Content[i-1]) {
+				switch doc.Key(n.Content[i-1]) {
 				case "path":
 					found++
-					folder, ok := folderOf(source.Deref(c))
+					folder, ok := folderOf(doc.Deref(c))
 					if ok {
 						note(folder)
 					}
@@ -112,23 +112,23 @@ func noteDeployer(file string, n *yaml.Node, note func(string)) {
 func noteRelease(n *yaml.Node, note func(string)) {
 	note(anyFolder)
 	note(ofFlux)
-	_, spec := source.Field(n, "spec")
-	_, template := source.Field(spec, "chart")
-	_, chart := source.Field(template, "spec")
-	_, from := source.Field(chart, "sourceRef")
-	_, ref := source.Field(spec, "chartRef")
-	_, values := source.Field(spec, "valuesFrom")
+	_, spec := doc.Field(n, "spec")
+	_, template := doc.Field(spec, "chart")
+	_, chart := doc.Field(template, "spec")
+	_, from := doc.Field(chart, "sourceRef")
+	_, ref := doc.Field(spec, "chartRef")
+	_, values := doc.Field(spec, "valuesFrom")
 	noteName(from, note)
 	noteName(ref, note)
 	noteNames(values, note)
-	if source.Text(ref, "kind") == "HelmChart" {
+	if doc.Text(ref, "kind") == "HelmChart" {
 		note(anywhere) // it says where the chart is
 	}
-	if kind := source.Text(from, "kind"); kind == "" || kind == "GitRepository" {
-		if folder, ok := folderOf(&yaml.Node{Kind: yaml.ScalarNode, Value: source.Text(chart, "chart")}); ok {
+	if kind := doc.Text(from, "kind"); kind == "" || kind == "GitRepository" {
+		if folder, ok := folderOf(&yaml.Node{Kind: yaml.ScalarNode, Value: doc.Text(chart, "chart")}); ok {
 			note(folder)
 		}
-		for _, file := range append(source.Items(chart, "valuesFiles"), fieldOf(chart, "valuesFile")) {
+		for _, file := range append(doc.Items(chart, "valuesFiles"), fieldOf(chart, "valuesFile")) {
 			if folder, ok := folderOf(file); ok {
 				note(path.Dir(folder))
 			}
@@ -137,13 +137,13 @@ func noteRelease(n *yaml.Node, note func(string)) {
 }
 
 func fieldOf(n *yaml.Node, name string) *yaml.Node {
-	_, v := source.Field(n, name)
+	_, v := doc.Field(n, name)
 	return v
 }
 
 // noteName records the name of an object that is referred to.
 func noteName(ref *yaml.Node, note func(string)) {
-	if name := source.Text(ref, "name"); name != "" {
+	if name := doc.Text(ref, "name"); name != "" {
 		note(naming)
 		note(naming + name)
 	}
@@ -151,30 +151,30 @@ func noteName(ref *yaml.Node, note func(string)) {
 
 // noteNames is noteName for a list.
 func noteNames(list *yaml.Node, note func(string)) {
-	if list = source.Deref(list); list == nil || list.Kind != yaml.SequenceNode {
+	if list = doc.Deref(list); list == nil || list.Kind != yaml.SequenceNode {
 		return
 	}
 	for _, ref := range list.Content {
-		noteName(source.Deref(ref), note)
+		noteName(doc.Deref(ref), note)
 	}
 }
 
 // noteValues records the folders of the files of values that a source of Argo CD reads.
 func noteValues(n, helm *yaml.Node, note func(string)) {
-	helm = source.Deref(helm)
-	files := source.Items(helm, "valueFiles")
-	for _, parameter := range source.Items(helm, "fileParameters") {
-		files = append(files, fieldOf(source.Deref(parameter), "path"))
+	helm = doc.Deref(helm)
+	files := doc.Items(helm, "valueFiles")
+	for _, parameter := range doc.Items(helm, "fileParameters") {
+		files = append(files, fieldOf(doc.Deref(parameter), "path"))
 	}
 	for _, file := range files {
-		if file = source.Deref(file); file == nil || file.Kind != yaml.ScalarNode {
+		if file = doc.Deref(file); file == nil || file.Kind != yaml.ScalarNode {
 			continue
 		}
 		name := file.Value
 		if _, inside, ok := strings.Cut(name, "/"); ok && strings.HasPrefix(name, "$") {
 			name = inside
 		} else if !strings.HasPrefix(name, "/") {
-			name = path.Join(source.Text(n, "path"), name)
+			name = path.Join(doc.Text(n, "path"), name)
 		}
 		folder, wild, _ := strings.Cut(name, "*")
 		if wild != "" {
@@ -192,18 +192,18 @@ func noteValues(n, helm *yaml.Node, note func(string)) {
 // too, and these are many.
 const fluxSources = "source"
 
-func sourceNotes(limits source.Limits) graph.Notes {
+func sourceNotes(limits doc.Limits) graph.Notes {
 	return graph.Notes{Of: fluxSources, Marks: []string{"fluxcd.io/"}, Read: func(p string, data []byte,
 		note func(string)) {
-		documents, err := source.Parse(p, data, limits)
+		documents, err := doc.Parse(p, data, limits)
 		if err != nil {
 			return // nothing can be read from it later, either
 		}
 		for _, document := range documents {
-			for _, node := range source.Unlist(document) {
-				if group, _, ok := strings.Cut(source.Text(node, "apiVersion"), "/"); ok &&
+			for _, node := range doc.Unlist(document) {
+				if group, _, ok := strings.Cut(doc.Text(node, "apiVersion"), "/"); ok &&
 					strings.HasSuffix(group, "fluxcd.io") {
-					note(source.Text(node, "kind"))
+					note(doc.Text(node, "kind"))
 				}
 			}
 		}

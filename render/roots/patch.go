@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/resid"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/kustomization"
-	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -32,18 +32,18 @@ func (s *Set) aimed(dir, p string) bool {
 		return false // it is not built, either
 	}
 	has := s.content(dir)
-	for _, item := range source.Items(f.Node, "patchesStrategicMerge") {
+	for _, item := range doc.Items(f.Node, "patchesStrategicMerge") {
 		if s.names(f, item, p) && has.any(s.identities(p)) {
 			return true
 		}
 	}
 	for _, field := range []string{"patches", "patchesJson6902"} {
-		for _, item := range source.Items(f.Node, field) {
-			_, named := source.Field(item, "path")
+		for _, item := range doc.Items(f.Node, field) {
+			_, named := doc.Field(item, "path")
 			if !s.names(f, named, p) {
 				continue
 			}
-			if _, target := source.Field(item, "target"); target != nil && has.selected(target) ||
+			if _, target := doc.Field(item, "target"); target != nil && has.selected(target) ||
 				target == nil && has.any(s.identities(p)) {
 				return true
 			}
@@ -111,9 +111,9 @@ func (s *Set) contentOf(dir string, above map[string]bool) *content {
 		out.open = out.open || ref.Role == kustomization.Plugin
 	}
 	for field, kind := range map[string]string{"configMapGenerator": "ConfigMap", "secretGenerator": "Secret"} {
-		for _, item := range source.Items(f.Node, field) {
-			out.list = append(out.list, identity{gvk: resid.Gvk{Version: "v1", Kind: kind}, name: source.Text(item, "name"),
-				namespace: source.Text(item, "namespace"), labeled: true})
+		for _, item := range doc.Items(f.Node, field) {
+			out.list = append(out.list, identity{gvk: resid.Gvk{Version: "v1", Kind: kind}, name: doc.Text(item, "name"),
+				namespace: doc.Text(item, "namespace"), labeled: true})
 		}
 	}
 	out.open = out.open || len(f.Helm) > 0 || len(f.Inline) > 0
@@ -143,7 +143,7 @@ func (s *Set) addRef(out *content, f *kustomization.File, ref kustomization.Ref,
 		changed := func(fields ...string) bool {
 			k, err := s.Kustomization(real)
 			return k != nil && err == nil && slices.ContainsFunc(fields, func(name string) bool {
-				_, v := source.Field(k.Node, name)
+				_, v := doc.Field(k.Node, name)
 				return v != nil
 			})
 		}
@@ -162,16 +162,16 @@ func (s *Set) identities(p string) (list []identity) {
 	if err != nil {
 		return nil
 	}
-	documents, err := source.Parse(p, data, s.deployed.limits.Source)
+	documents, err := doc.Parse(p, data, s.deployed.limits.Source)
 	if err != nil {
 		return nil
 	}
 	for _, document := range documents {
-		for _, node := range source.Unlist(document) {
-			_, metadata := source.Field(node, "metadata")
-			group, version := resid.ParseGroupVersion(source.Text(node, "apiVersion"))
-			list = append(list, identity{gvk: resid.Gvk{Group: group, Version: version, Kind: source.Text(node, "kind")},
-				name: source.Text(metadata, "name"), namespace: source.Text(metadata, "namespace"),
+		for _, node := range doc.Unlist(document) {
+			_, metadata := doc.Field(node, "metadata")
+			group, version := resid.ParseGroupVersion(doc.Text(node, "apiVersion"))
+			list = append(list, identity{gvk: resid.Gvk{Group: group, Version: version, Kind: doc.Text(node, "kind")},
+				name: doc.Text(metadata, "name"), namespace: doc.Text(metadata, "namespace"),
 				labels: texts(metadata, "labels"), annotations: texts(metadata, "annotations")})
 		}
 	}
@@ -180,9 +180,9 @@ func (s *Set) identities(p string) (list []identity) {
 
 func texts(n *yaml.Node, field string) map[string]string {
 	out := map[string]string{}
-	_, m := source.Field(n, field)
-	for key, value := range source.Fields(m) {
-		out[source.Key(key)] = source.Deref(value).Value
+	_, m := doc.Field(n, field)
+	for key, value := range doc.Fields(m) {
+		out[doc.Key(key)] = doc.Deref(value).Value
 	}
 	return out
 }
@@ -199,7 +199,7 @@ func (c *content) any(patches []identity) bool {
 // selected reports whether a patch's target can match something
 // (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/patches/).
 func (c *content) selected(target *yaml.Node) bool {
-	text := func(name string) string { return strings.TrimSpace(source.Text(target, name)) }
+	text := func(name string) string { return strings.TrimSpace(doc.Text(target, name)) }
 	selector := types.Selector{
 		ResId: resid.ResId{Gvk: resid.Gvk{Group: text("group"), Version: text("version"), Kind: text("kind")},
 			Name: text("name"), Namespace: text("namespace")},

@@ -7,9 +7,9 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/kustomization"
-	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -41,7 +41,7 @@ func fixtureFields(p string) []string {
 
 // policyTestNotes reads policy tests, and those of clusters. The resources that lie beside or below a test are there
 // for it; of those elsewhere it does not decide what they are.
-func policyTestNotes(limits source.Limits) graph.Notes {
+func policyTestNotes(limits doc.Limits) graph.Notes {
 	return graph.Notes{Of: policyTests, Read: func(p string, data []byte, note func(string)) {
 		eachNamed(p, data, limits, func(at string, resource bool) {
 			if resource {
@@ -54,12 +54,12 @@ func policyTestNotes(limits source.Limits) graph.Notes {
 }
 
 // eachNamed visits what a test names beside or below it: its resources, and all that has the name of a manifest.
-func eachNamed(p string, data []byte, limits source.Limits, visit func(at string, resource bool)) {
+func eachNamed(p string, data []byte, limits doc.Limits, visit func(at string, resource bool)) {
 	fields := fixtureFields(p)
 	if fields == nil {
 		return
 	}
-	documents, err := source.Parse(p, data, limits)
+	documents, err := doc.Parse(p, data, limits)
 	if err != nil {
 		return
 	}

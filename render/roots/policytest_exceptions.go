@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/graph"
-	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -14,18 +14,18 @@ import (
 const policyTestExceptions = "policy test exceptions"
 
 // exceptionNotes reads which exceptions policy tests have.
-func exceptionNotes(limits source.Limits) graph.Notes {
+func exceptionNotes(limits doc.Limits) graph.Notes {
 	return graph.Notes{Of: policyTestExceptions, Read: func(p string, data []byte, note func(string)) {
 		if path.Base(p) != PolicyTestName {
 			return
 		}
-		documents, err := source.Parse(p, data, limits)
+		documents, err := doc.Parse(p, data, limits)
 		if err != nil {
 			return
 		}
 		dir := path.Dir(p)
 		for _, document := range documents {
-			for _, item := range source.Items(document, "exceptions") {
+			for _, item := range doc.Items(document, "exceptions") {
 				named, ok := tree.Clean(path.Join(dir, item.Value))
 				if ok && named != dir && (dir == "." || strings.HasPrefix(named, dir+"/")) {
 					note(named)

@@ -20,9 +20,9 @@ import (
 	"path"
 	"slices"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/graph"
-	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -30,9 +30,9 @@ import (
 type Options struct {
 	Include []string // globs over root paths, "**" crosses folders; empty: all
 	Exclude []string
-	Limits  source.Limits // of one file
-	Marks   []string      // texts; Marked lists the manifests that hold one
-	Charts  []ChartEntry  // how charts are deployed that no object here deploys
+	Limits  doc.Limits   // of one file
+	Marks   []string     // texts; Marked lists the manifests that hold one
+	Charts  []ChartEntry // how charts are deployed that no object here deploys
 
 	// Repository is its clone URLs, "owner/name" or name. They tell its own folders from those of others where
 	// objects of Argo CD and Flux name them; without any, a folder counts that exists.
@@ -49,7 +49,7 @@ type Set struct {
 	*graph.Graph
 	options string
 	filter  *filter
-	limits  source.Limits
+	limits  doc.Limits
 	deploys bool // there are objects of Argo CD or Flux
 	// unrestricted: see Unrestricted.
 	unrestricted bool

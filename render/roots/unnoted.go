@@ -7,8 +7,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/graph"
-	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -81,7 +81,7 @@ func (s *Set) oddRoots() []Root {
 // dropped reports whether an object of a file is none that the kustomizations which take the file over have: kustomize
 // leaves out what has this annotation, whatever it says (https://kubectl.docs.kubernetes.io/references/kustomize).
 func (s *Set) dropped(p string, object *yaml.Node) bool {
-	_, metadata := source.Field(object, "metadata")
+	_, metadata := doc.Field(object, "metadata")
 	_, has := texts(metadata, "annotations")["config.kubernetes.io/local-config"]
 	return has && slices.ContainsFunc(s.Taking(p), s.Lives)
 }

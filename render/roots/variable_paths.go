@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // variablePaths are the folders that Kustomizations of Flux deploy whose paths have variables which only the cluster
@@ -28,18 +28,18 @@ func (s *Set) MayBeDeployed(root Root) bool {
 			if err != nil || !strings.Contains(string(data), "${") {
 				continue
 			}
-			documents, err := source.Parse(p, data, s.limits)
+			documents, err := doc.Parse(p, data, s.limits)
 			if err != nil {
 				continue
 			}
 			for _, document := range documents {
-				for _, node := range source.Unlist(document) {
-					group, _, _ := strings.Cut(source.Text(node, "apiVersion"), "/")
-					_, spec := source.Field(node, "spec")
+				for _, node := range doc.Unlist(document) {
+					group, _, _ := strings.Cut(doc.Text(node, "apiVersion"), "/")
+					_, spec := doc.Field(node, "spec")
 					if group != "kustomize.toolkit.fluxcd.io" {
 						continue
 					}
-					if folder := variableFolder(source.Text(spec, "path")); folder != nil {
+					if folder := variableFolder(doc.Text(spec, "path")); folder != nil {
 						s.variable.list = append(s.variable.list, folder)
 					}
 				}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	yamlsource "github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -48,7 +48,7 @@ func (g gap) path() string { return "/" + strings.Join(append(slices.Clone(g.abo
 
 func gapsIn(name, text string) []gap {
 	var out []gap
-	d := yamlsource.NewOffsets(text)
+	d := doc.NewOffsets(text)
 	dec := yaml.NewDecoder(strings.NewReader(text))
 	for {
 		var doc yaml.Node
@@ -93,7 +93,7 @@ func gapsIn(name, text string) []gap {
 }
 
 // end returns where the last scalar below a node ends, roughly: at the end of its line.
-func end(d yamlsource.Offsets, n *yaml.Node) int {
+func end(d doc.Offsets, n *yaml.Node) int {
 	at := d.Of(n)
 	for _, c := range n.Content {
 		at = max(at, end(d, c))

@@ -6,7 +6,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	yamlsource "github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // fromText gives the values of a decoded text the places of their tokens in it.
@@ -18,7 +18,7 @@ func (c *call) fromText() shade {
 
 // decoded records the origins of a decoded document.
 func (c *call) decoded(s string, sh shade) {
-	d := &decoder{call: c, Offsets: yamlsource.NewOffsets(s), segs: sh.of(len(s)), cond: sh.cond, org: sh.mix()}
+	d := &decoder{call: c, Offsets: doc.NewOffsets(s), segs: sh.of(len(s)), cond: sh.cond, org: sh.mix()}
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(s), &doc); err == nil && len(doc.Content) == 1 {
 		d.node(doc.Content[0], c.out, 0)
@@ -51,7 +51,7 @@ func (d *decoder) feeds(col int) {
 
 type decoder struct {
 	*call
-	yamlsource.Offsets
+	doc.Offsets
 	segs []seg
 	cond *cond
 	org  *node
@@ -128,7 +128,7 @@ func (d *decoder) scalar(n *yaml.Node) shade {
 		if strings.HasPrefix(rest[1:], n.Value) && len(n.Value) > 0 {
 			return d.cut(at+1, at+1+len(n.Value))
 		}
-		return d.mixed(at, at+max(1, yamlsource.QuotedLength(rest)))
+		return d.mixed(at, at+max(1, doc.QuotedLength(rest)))
 	}
 	if n.Style&yaml.LiteralStyle != 0 {
 		return d.literal(n, at)

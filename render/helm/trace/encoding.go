@@ -6,7 +6,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	yamlsource "github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // toYAML finds the tokens of what toYaml printed in the value that it printed.
@@ -187,7 +187,7 @@ func (p *scan) key() (int, string) {
 		return 0, ""
 	}
 	if s[0] == '"' || s[0] == '\'' {
-		n := yamlsource.QuotedLength(s)
+		n := doc.QuotedLength(s)
 		if n == 0 || n >= len(s) || s[n] != ':' {
 			return 0, ""
 		}

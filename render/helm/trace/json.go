@@ -6,7 +6,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	yamlsource "github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // toJSON finds the tokens of what toJson printed in the value that it printed.
@@ -41,7 +41,7 @@ func (p *scan) json(v value, depth int) {
 	switch s := p.rest(); {
 	case s[0] == '{' && rv.Kind() == reflect.Map:
 		p.items('}', func(int) {
-			n := yamlsource.QuotedLength(p.rest())
+			n := doc.QuotedLength(p.rest())
 			if n < 2 {
 				p.bad = true
 				return
@@ -66,7 +66,7 @@ func (p *scan) json(v value, depth int) {
 			}
 		})
 	case s[0] == '"':
-		if n := yamlsource.QuotedLength(s); n > 0 {
+		if n := doc.QuotedLength(s); n > 0 {
 			p.token(n, v)
 		} else {
 			p.bad = true

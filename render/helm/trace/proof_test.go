@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	yamlsource "github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/doc"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -43,23 +43,23 @@ func leavesOf(out map[string]string) []leaf {
 
 func leavesIn(name, text string) []leaf {
 	var all []leaf
-	d := yamlsource.NewOffsets(text)
+	d := doc.NewOffsets(text)
 	objects, number := map[string]int{}, 0
 	dec := yaml.NewDecoder(strings.NewReader(text))
 	for {
-		var doc yaml.Node
-		if err := dec.Decode(&doc); err != nil {
+		var root yaml.Node
+		if err := dec.Decode(&root); err != nil {
 			break
 		}
-		if len(doc.Content) == 0 {
+		if len(root.Content) == 0 {
 			continue
 		}
-		object := field(doc.Content[0], "kind") + "/" + field(doc.Content[0], "metadata", "name")
+		object := field(root.Content[0], "kind") + "/" + field(root.Content[0], "metadata", "name")
 		if objects[object]++; objects[object] > 1 {
 			object += fmt.Sprint("#", objects[object])
 		}
 		number++
-		walkLeaves(doc.Content[0], "", "", func(p, index string, n *yaml.Node) {
+		walkLeaves(root.Content[0], "", "", func(p, index string, n *yaml.Node) {
 			at := d.Of(n)
 			if at >= len(text) || n.Anchor != "" {
 				return
@@ -68,7 +68,7 @@ func leavesIn(name, text string) []leaf {
 			rest := text[at:]
 			switch {
 			case n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0:
-				l.n = yamlsource.QuotedLength(rest)
+				l.n = doc.QuotedLength(rest)
 			case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
 				end := min(n.Line+max(1, strings.Count(strings.TrimRight(n.Value, "\n"), "\n")+1), len(d.Lines)-1)
 				l.at = min(len(text), d.Lines[min(n.Line, len(d.Lines)-1)])

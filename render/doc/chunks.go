@@ -1,0 +1,102 @@
+package doc
+
+import (
+	"bytes"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+type chunk struct {
+	text []byte
+	line int // lines of the file before it
+}
+
+var lineInError = regexp.MustCompile(`\bline (\d+)\b`)
+
+// syntaxError rewrites a parser's error: the line becomes a field, the prefix goes.
+func (c chunk) syntaxError(path string, err error) *Error {
+	text, line := strings.TrimPrefix(err.Error(), "yaml: "), 1
+	if m := lineInError.FindStringSubmatch(text); m != nil {
+		line, _ = strconv.Atoi(m[1])
+		text = strings.TrimPrefix(text, m[0]+": ")
+	}
+	last := 1 + bytes.Count(bytes.TrimRight(c.text, "\n"), []byte("\n")) // the parser may mean the end of the file
+	return &Error{Path: path, Line: min(max(line, 1), last) + c.line, Message: "is not valid YAML: " + text,
+		Syntax: true}
+}
+
+// DocumentAt returns the text of the document that a line of a file is in.
+func DocumentAt(data []byte, line int) []byte {
+	var found []byte
+	for _, c := range chunks(data) {
+		if found == nil || c.line < line {
+			found = c.text
+		}
+	}
+	return found
+}
+
+// chunks cuts a stream at its document markers, so that a broken document does not hide the problems of the
+// next one. A line that starts with "---" is a marker even inside a block or quoted scalar
+// (https://yaml.org/spec/1.2.2/#912-document-markers).
+func chunks(data []byte) []chunk {
+	var out []chunk
+	start, startLine, line := 0, 0, 0
+	content := false   // whether the chunk has more than comments and directives
+	directive := false // whether it begins with a directive, which is for the document behind its marker
+	for at := 0; at < len(data); line++ {
+		end := bytes.IndexByte(data[at:], '\n')
+		if end < 0 {
+			end = len(data)
+		} else {
+			end += at + 1
+		}
+		l := data[at:end]
+		switch {
+		case isMarker(l, "---"):
+			if content {
+				out = append(out, chunk{data[start:at], startLine})
+			}
+			if content || !directive {
+				// What came before was a document of its own, if an empty one: a chunk has only one.
+				start, startLine = at, line
+			}
+			directive = false
+			content = !blank(l[3:])
+		case isMarker(l, "...") && blank(l[3:]): // else the parser is to say what is wrong
+			if content {
+				out = append(out, chunk{data[start:at], startLine})
+			}
+			start, startLine, content, directive = end, line+1, false, false
+		case !content:
+			directive = directive || l[0] == '%'
+			content = !blank(l) && l[0] != '%'
+		}
+		at = end
+	}
+	if content {
+		out = append(out, chunk{data[start:], startLine})
+	}
+	return out
+}
+
+func isMarker(line []byte, marker string) bool {
+	return bytes.HasPrefix(line, []byte(marker)) && (len(line) == 3 || strings.IndexByte(" \t\r\n", line[3]) >= 0)
+}
+
+// blank reports whether there is nothing but spaces and a comment.
+func blank(text []byte) bool {
+	text = bytes.TrimSpace(text)
+	return len(text) == 0 || text[0] == '#'
+}
+
+// shift adds the lines before the chunk to every position, so that they count from the start of the file.
+func shift(n *yaml.Node, lines int) {
+	n.Line += lines
+	for _, c := range n.Content {
+		shift(c, lines)
+	}
+}

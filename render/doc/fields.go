@@ -1,0 +1,140 @@
+package doc
+
+import (
+	"encoding/base64"
+	"iter"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Deref follows aliases to the value they stand for.
+func Deref(n *yaml.Node) *yaml.Node {
+	for n != nil && n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	return n
+}
+
+// IsMerge reports whether a key is the merge key ("<<", https://yaml.org/type/merge.html); a tag alone makes none.
+func IsMerge(key *yaml.Node) bool {
+	return key.Kind == yaml.ScalarNode && key.Value == "<<" &&
+		(key.Tag == "" || key.Tag == "!" || key.ShortTag() == "!!merge")
+}
+
+// Merged lists what the value of a merge key merges in, the first of which wins.
+func Merged(value *yaml.Node) []*yaml.Node {
+	value = Deref(value)
+	if value == nil || value.Kind != yaml.SequenceNode {
+		return []*yaml.Node{value}
+	}
+	return derefAll(value.Content)
+}
+
+func derefAll(list []*yaml.Node) []*yaml.Node {
+	values := make([]*yaml.Node, len(list))
+	for i, n := range list {
+		values[i] = Deref(n)
+	}
+	return values
+}
+
+// Key is the text of a key or another scalar as the readers of Kubernetes see it: aliases are followed and !!binary
+// (https://yaml.org/type/binary.html) is decoded.
+func Key(n *yaml.Node) string {
+	n = Deref(n)
+	if n.ShortTag() == "!!binary" {
+		if data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(n.Value), "")); err == nil {
+			return string(data)
+		}
+	}
+	return n.Value
+}
+
+// Fields yields the keys and values of a map: its own as they are written, then those that its merge keys bring and it
+// does not have itself. Of several merge keys the last wins, as for kubectl; of the maps of one merge key the first. Of
+// a key that is written twice the last counts.
+func Fields(n *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
+	return func(yield func(key, value *yaml.Node) bool) {
+		n := Deref(n)
+		if n == nil || n.Kind != yaml.MappingNode {
+			return
+		}
+		merges := false
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if IsMerge(n.Content[i]) {
+				merges = true
+			} else if !yield(n.Content[i], Deref(n.Content[i+1])) {
+				return
+			}
+		}
+		if merges {
+			mergedFields(n, yield)
+		}
+	}
+}
+
+func mergedFields(n *yaml.Node, yield func(key, value *yaml.Node) bool) {
+	has := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if !IsMerge(n.Content[i]) {
+			has[Key(n.Content[i])] = true
+		}
+	}
+	for i := len(n.Content)&^1 - 2; i >= 0; i -= 2 {
+		if !IsMerge(n.Content[i]) {
+			continue
+		}
+		for _, merged := range Merged(n.Content[i+1]) {
+			var brought []string
+			for key, value := range Fields(merged) {
+				if name := Key(key); !has[name] {
+					brought = append(brought, name)
+					if !yield(key, value) {
+						return
+					}
+				}
+			}
+			for _, name := range brought {
+				has[name] = true
+			}
+		}
+	}
+}
+
+// Keys lists the keys of a map and of what it merges in, those twice that are written twice.
+func Keys(n *yaml.Node) []string {
+	var list []string
+	for key := range Fields(n) {
+		list = append(list, Key(key))
+	}
+	return list
+}
+
+// Field returns the key and the value of a field of a map, nil where it has none (see [Fields]).
+func Field(n *yaml.Node, name string) (key, value *yaml.Node) {
+	for k, v := range Fields(n) {
+		if Deref(k).Kind == yaml.ScalarNode && Key(k) == name {
+			key, value = k, v
+		}
+	}
+	return key, value
+}
+
+// Text is the value of a scalar field of a map, empty where it has none.
+func Text(n *yaml.Node, name string) string {
+	_, v := Field(n, name)
+	if v == nil || v.Kind != yaml.ScalarNode {
+		return ""
+	}
+	return Key(v)
+}
+
+// Items lists the elements of a list field of a map.
+func Items(n *yaml.Node, name string) []*yaml.Node {
+	_, v := Field(n, name)
+	if v == nil || v.Kind != yaml.SequenceNode {
+		return nil
+	}
+	return derefAll(v.Content)
+}

@@ -1,0 +1,134 @@
+package doc
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Plain returns a document of [Parse] or [Documents] in the form in which JSON could be written down, as the API
+// server's clients read it: aliases are followed, merge keys applied (see [Fields]), keys are text and YAML 1.1
+// booleans have the tag !!bool, whatever their spelling. All nodes keep their places, and those that are plain already
+// are the document's own; nothing is changed in it. What has no form in JSON is an error.
+func Plain(path string, document *yaml.Node) (*yaml.Node, *Error) {
+	n, err := plain{}.node(document)
+	if err != nil {
+		err.Path = path
+	}
+	return n, err
+}
+
+// plain holds what anchors stand for.
+type plain map[*yaml.Node]*yaml.Node
+
+func (p plain) node(n *yaml.Node) (*yaml.Node, *Error) {
+	n = Deref(n)
+	if done := p[n]; done != nil {
+		return done, nil
+	}
+	if n.Kind == yaml.ScalarNode {
+		return plainScalar(n)
+	}
+	out := flat(n)
+	isMap := n.Kind == yaml.MappingNode
+	if isMap {
+		if err := distinct(out); err != nil {
+			return nil, err
+		}
+	}
+	for i := range out.Content {
+		var c *yaml.Node
+		var err *Error
+		if isMap && i%2 == 0 {
+			c = plainKey(out.Content[i])
+		} else if c, err = p.node(out.Content[i]); err != nil {
+			return nil, err
+		}
+		if c != out.Content[i] && out == n {
+			out = withContent(n, slices.Clone(n.Content))
+		}
+		out.Content[i] = c
+	}
+	if n.Anchor != "" {
+		p[n] = out
+	}
+	return out, nil
+}
+
+func withContent(n *yaml.Node, content []*yaml.Node) *yaml.Node {
+	copied := *n
+	copied.Content = content
+	return &copied
+}
+
+// flat returns a map without merge keys, what they bring last.
+func flat(n *yaml.Node) *yaml.Node {
+	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+		if !IsMerge(n.Content[i]) {
+			continue
+		}
+		var content []*yaml.Node
+		for key, value := range Fields(n) {
+			content = append(content, key, value)
+		}
+		return withContent(n, content)
+	}
+	return n
+}
+
+// distinct refuses keys that are not scalars, and those that are written twice with different values.
+func distinct(n *yaml.Node) *Error {
+	seen := make(map[string]*yaml.Node, len(n.Content)/2)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], Deref(n.Content[i+1])
+		if Deref(key).Kind != yaml.ScalarNode {
+			return &Error{Line: key.Line, Column: key.Column, Message: "a key must be a string: JSON has no other keys " +
+				"(a variable in {{ }} that starts a value needs quotes)"}
+		}
+		name := keyName(key)
+		if first := seen[name]; first != nil && (value.Kind != yaml.ScalarNode || first.Kind != yaml.ScalarNode ||
+			first.Tag != value.Tag || first.Value != value.Value) {
+			return &Error{Line: key.Line, Column: key.Column,
+				Message: fmt.Sprintf("the key %q is written twice: keep one", name)}
+		}
+		seen[name] = value
+	}
+	return nil
+}
+
+func plainKey(key *yaml.Node) *yaml.Node {
+	if name := keyName(key); key.Kind != yaml.ScalarNode || key.Value != name {
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: name, Line: key.Line, Column: key.Column}
+	}
+	return key
+}
+
+// keyName is a key as JSON spells it: numbers and booleans become their text.
+func keyName(key *yaml.Node) string {
+	key = Deref(key)
+	switch v := scalar(key, true).(type) {
+	case string:
+		return v
+	case bool:
+		return strconv.FormatBool(v)
+	case int64:
+		return strconv.FormatInt(v, 10)
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	return key.Value
+}
+
+func plainScalar(n *yaml.Node) (*yaml.Node, *Error) {
+	tag := n.ShortTag()
+	if _, isText := scalar(n, true).(string); tag == "!!float" && isText {
+		return nil, &Error{Line: n.Line, Column: n.Column, Message: n.Value + " is not a number that JSON can hold"}
+	}
+	if _, ok := Bool(n); ok && tag != "!!bool" {
+		n = withContent(n, nil)
+		n.Tag = "!!bool"
+	}
+	return n, nil
+}

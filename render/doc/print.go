@@ -1,0 +1,47 @@
+package doc
+
+import (
+	"fmt"
+	"math"
+
+	yaml2 "go.yaml.in/yaml/v2"
+	sigsyaml "sigs.k8s.io/yaml"
+)
+
+// Print writes an object of JSON values down as YAML (numbers are int64 where they are whole, else float64), byte for
+// byte as sigs.k8s.io/yaml does. That goes by way of JSON and reads it back, which costs more than the rest.
+func Print(object any) (data []byte, err error) {
+	if hasWholeFloat(object) {
+		return sigsyaml.Marshal(object)
+	}
+	defer func() {
+		if p := recover(); p != nil { // the library panics for what is no value
+			err = fmt.Errorf("print as YAML: %v", p)
+		}
+	}()
+	if data, err = yaml2.Marshal(object); err != nil {
+		return nil, fmt.Errorf("print as YAML: %w", err)
+	}
+	return data, nil
+}
+
+// hasWholeFloat reports whether there is a number in an object that JSON writes in another way than YAML: 2e3.
+func hasWholeFloat(object any) bool {
+	switch v := object.(type) {
+	case float64:
+		return v == math.Trunc(v)
+	case map[string]any:
+		for _, item := range v {
+			if hasWholeFloat(item) {
+				return true
+			}
+		}
+	case []any:
+		for _, item := range v {
+			if hasWholeFloat(item) {
+				return true
+			}
+		}
+	}
+	return false
+}

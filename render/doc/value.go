@@ -1,0 +1,93 @@
+package doc
+
+import (
+	"math"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Value converts a node to JSON values: whole numbers are int64, aliases and merge keys are resolved, of a key that is
+// written twice the last counts. A file that is deployed as it is is read the way the API server's clients read it
+// (plain): YAML 1.1 booleans are booleans, dates are text. What kustomize built is read the way kustomize prints it.
+func Value(n *yaml.Node, plain bool) any {
+	n = Deref(n)
+	if n == nil {
+		return nil
+	}
+	switch n.Kind {
+	case yaml.DocumentNode:
+		if len(n.Content) == 0 {
+			return nil
+		}
+		return Value(n.Content[0], plain)
+	case yaml.MappingNode:
+		m := make(map[string]any, len(n.Content)/2)
+		for key, value := range Fields(n) {
+			m[Key(key)] = Value(value, plain)
+		}
+		return m
+	case yaml.SequenceNode:
+		list := make([]any, len(n.Content))
+		for i, c := range n.Content {
+			list[i] = Value(c, plain)
+		}
+		return list
+	}
+	return scalar(n, plain)
+}
+
+func scalar(n *yaml.Node, plain bool) any {
+	if value, ok := Bool(n); ok && (plain || n.ShortTag() == "!!bool") {
+		return value
+	}
+	switch n.ShortTag() {
+	case "!!binary":
+		return Key(n)
+	case "!!null":
+		return nil
+	case "!!int":
+		var v int64
+		if err := n.Decode(&v); err == nil {
+			return v
+		}
+		return floatOf(n)
+	case "!!float":
+		return floatOf(n)
+	case "!!timestamp":
+		var at time.Time
+		if err := n.Decode(&at); err == nil && !plain {
+			return at.Format(time.RFC3339Nano) // kustomize prints by way of JSON
+		}
+	}
+	return n.Value
+}
+
+func floatOf(n *yaml.Node) any {
+	var f float64
+	if err := n.Decode(&f); err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
+		return n.Value // JSON has no such number
+	}
+	if f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+		return int64(f) // JSON prints 1.0 as 1, and so the API machinery reads a whole number
+	}
+	return f
+}
+
+// Bool reads a scalar that kubectl and the GitOps controllers take for a boolean: one that is tagged so, or one of the
+// words of YAML 1.1 without quotes (https://yaml.org/type/bool.html).
+func Bool(n *yaml.Node) (value, ok bool) {
+	const marked = yaml.DoubleQuotedStyle | yaml.SingleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle |
+		yaml.TaggedStyle
+	tagged := n.ShortTag() == "!!bool"
+	if n.Kind != yaml.ScalarNode || !tagged && (len(n.Value) > 3 || n.Style&marked != 0 || n.ShortTag() != "!!str") {
+		return false, false
+	}
+	switch n.Value {
+	case "true", "True", "TRUE", "y", "Y", "yes", "Yes", "YES", "on", "On", "ON":
+		return true, true
+	case "n", "N", "no", "No", "NO", "off", "Off", "OFF":
+		return false, true
+	}
+	return false, tagged
+}
