@@ -12,5 +12,6 @@ func (c *Checker) Show(ctx context.Context, q report.Query) (*report.Showing, er
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k := c.of(q.GitDir, q.Cache)
+	defer k.renderings.Save()
 	return show.Answer(ctx, q, show.Kept{Blobs: &k.blobs, Fetched: &k.fetched, Graphs: &k.graphs, Renderings: &k.renderings})
 }

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,7 +18,7 @@ func (c *chartPlaces) verbatim(s spot) origin.Place {
 	if s.key != nil && n.Kind != yaml.ScalarNode {
 		n = s.key
 	}
-	if s.manifest.File != "" && c.top.here && c.fileIsOfTop(s.manifest) {
+	if c.top.here && s.part.own {
 		name := ""
 		if s.key != nil {
 			name = s.key.Value
@@ -40,23 +39,16 @@ func (c *chartPlaces) verbatim(s spot) origin.Place {
 	return p
 }
 
-// fileIsOfTop reports whether a manifest's file is in the folder of the chart itself, not in that of one that it was
-// completed with.
-func (c *chartPlaces) fileIsOfTop(m helm.Manifest) bool {
-	_, e, err := c.top.tree.Lookup(path.Join(c.top.dir, m.File))
-	return err == nil && e.ID != ""
-}
-
 // nearest is the place of a field of which nothing more is known: the template, or what brings the chart in.
-func (c *chartPlaces) nearest(m helm.Manifest) origin.Place {
+func (c *chartPlaces) nearest(s spot) origin.Place {
 	at, here := "", false
 	if c.trace != nil {
-		owner, file := c.trace.Source(m.Template)
+		owner, file := c.trace.Source(s.manifest.Template)
 		if home, ok := c.homes[owner]; ok && file != "" {
 			at, here = home.file(file), home.here
 		}
-	} else if m.File != "" && c.fileIsOfTop(m) {
-		at, here = c.top.file(m.File), c.top.here
+	} else if s.part.own {
+		at, here = c.top.file(s.manifest.File), c.top.here
 	}
 	if here {
 		return origin.Place{Path: at, StartLine: 1, EndLine: 1, How: origin.Enclosing, Role: "template"}
@@ -148,7 +140,7 @@ func (c *chartPlaces) link(p *origin.Place, s spot, found []trace.Origin) {
 		}
 	}
 	for _, key := range slices.Backward(s.above) {
-		at, length := s.text.scalar(key)
+		at, length := s.part.text.scalar(key)
 		for _, o := range c.at(s, at, length) {
 			if c.linkText(p, o) {
 				return

@@ -155,11 +155,8 @@ func (c *chartPlaces) objectsOf(out *helm.Output, of func(helm.Manifest) bool) m
 		if !of(m) {
 			continue
 		}
-		documents, _ := manifestDocuments(m, c.renderer.limits.Source)
-		for _, d := range documents {
-			for _, object := range doc.Unlist(d) {
-				objects[objectName(object)] = object
-			}
+		for _, object := range c.objects(m) {
+			objects[objectName(object)] = object
 		}
 	}
 	return objects

@@ -107,7 +107,7 @@ func (t *attempt) find(s spot) *spot {
 		return nil
 	}
 	again := &spot{value: object}
-	again.follow(s.pointer)
+	again.follow(s.pointer, nil)
 	return again
 }
 

@@ -15,7 +15,7 @@ func (c *chartPlaces) field(s spot) origin.Place {
 	if s.manifest.CRD {
 		return c.verbatim(s)
 	}
-	near := c.nearest(s.manifest)
+	near := c.nearest(s)
 	if c.trace == nil || s.manifest.Offset < 0 || !c.trace.Accepted(s.manifest.Template) {
 		return near
 	}
@@ -29,9 +29,9 @@ func (c *chartPlaces) field(s spot) origin.Place {
 			tried = byNoTried
 		}
 	}
-	at, length := s.text.extent(s)
+	at, length := s.part.text.extent(s)
 	found := c.at(s, at, length)
-	p, ok := c.decide(s, wordsFirst(found, s.text.Text[at:at+length]))
+	p, ok := c.decide(s, wordsFirst(found, s.part.text.Text[at:at+length]))
 	if !ok {
 		return near
 	}

@@ -91,7 +91,7 @@ func (j joint) prints(s spot, index int) bool {
 		return false
 	}
 	again := spot{value: j.objects[index]}
-	again.follow(s.pointer)
+	again.follow(s.pointer, nil)
 	return again.missing == "" && strings.Contains(again.value.Value, j.word)
 }
 
@@ -121,10 +121,7 @@ func (c *chartPlaces) inOrder(out *helm.Output, template string) (objects []*yam
 	}
 	slices.SortStableFunc(list, func(a, b helm.Manifest) int { return a.Offset - b.Offset })
 	for _, m := range list {
-		documents, _ := manifestDocuments(m, c.renderer.limits.Source)
-		for _, d := range documents {
-			objects = append(objects, doc.Unlist(d)...)
-		}
+		objects = append(objects, c.objects(m)...)
 	}
 	return objects
 }

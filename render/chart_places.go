@@ -34,15 +34,23 @@ type chartPlaces struct {
 	advice   string          // what helps against what a chart from elsewhere prints
 	brings   origin.Place    // what brings in the chart that printed what is asked for now
 
-	mu     sync.Mutex
-	ready  bool
-	trace  *trace.Trace            // nil: there is none
-	layers *helm.Layers            // likewise
-	files  map[string]*origin.File // by path, or address: see chartFolder.file
-	// objects are those of a manifest, by its index, for those who ask by positions.
-	objects  map[int][]*yaml.Node
-	texts    map[int]manifestText // by the same index
+	mu       sync.Mutex
+	ready    bool
+	trace    *trace.Trace            // nil: there is none
+	layers   *helm.Layers            // likewise
+	files    map[string]*origin.File // by path, or address: see chartFolder.file
+	parts    map[int]*manifestPart   // by the index of the manifest
 	attempts attempts
+}
+
+// manifestPart is what all places in one manifest have in common.
+type manifestPart struct {
+	text    manifestText
+	brings  origin.Place // see chartPlaces.brings
+	own     bool         // its file is in the folder of the chart itself, not in that of one that it was completed with
+	objects []*yaml.Node // for those who ask by positions
+	parsed  bool         // objects are known
+	last    spot         // that was asked for; most are beside the one before
 }
 
 // maxTraceTime ends the shadow of a chart whose functions take very long. What else it does is bounded by its steps.
@@ -97,10 +105,11 @@ func (c *chartPlaces) locate(manifest int, object *yaml.Node, pointer string) or
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.prepare()
-	s := spot{manifest: c.output.Manifests[manifest], object: object, pointer: pointer, value: doc.Deref(object)}
-	s.text = c.text(manifest)
-	s.follow(pointer)
-	c.brings = c.bringer(s.manifest)
+	part := c.part(manifest)
+	s := spot{manifest: c.output.Manifests[manifest], part: part, object: object, pointer: pointer, value: doc.Deref(object)}
+	s.follow(pointer, &part.last)
+	c.brings = part.brings
+	part.last = s
 	p := c.field(s)
 	if s.missing != "" {
 		if p.How = origin.Enclosing; p.Set == nil {
@@ -110,35 +119,33 @@ func (c *chartPlaces) locate(manifest int, object *yaml.Node, pointer string) or
 	return p
 }
 
-// text returns where the lines of a manifest begin. They are counted once: a place is asked for on each. It is called
-// with the lock held.
-func (c *chartPlaces) text(manifest int) manifestText {
-	t, ok := c.texts[manifest]
-	if !ok {
-		t = manifestText{doc.NewOffsets(c.output.Manifests[manifest].Text)}
-		if c.texts == nil {
-			c.texts = map[int]manifestText{}
+// part returns what is known of a manifest, found out once. It is called with the lock held, after prepare.
+func (c *chartPlaces) part(manifest int) *manifestPart {
+	p := c.parts[manifest]
+	if p == nil {
+		m := c.output.Manifests[manifest]
+		p = &manifestPart{text: manifestText{doc.NewOffsets(m.Text)}, brings: c.bringer(m)}
+		if m.File != "" {
+			_, e, err := c.top.tree.Lookup(path.Join(c.top.dir, m.File))
+			p.own = err == nil && e.ID != ""
 		}
-		c.texts[manifest] = t
+		if c.parts == nil {
+			c.parts = map[int]*manifestPart{}
+		}
+		c.parts[manifest] = p
 	}
-	return t
+	return p
 }
 
 // printed is locate for what begins at a position of a manifest. It returns false where nothing does.
 func (c *chartPlaces) printed(manifest, line, column int, missing string) (origin.Place, bool) {
 	c.mu.Lock()
-	objects, ok := c.objects[manifest]
-	if !ok {
-		m := c.output.Manifests[manifest]
-		documents, _ := manifestDocuments(m, c.renderer.limits.Source)
-		for _, d := range documents {
-			objects = append(objects, doc.Unlist(d)...)
-		}
-		if c.objects == nil {
-			c.objects = map[int][]*yaml.Node{}
-		}
-		c.objects[manifest] = objects
+	c.prepare()
+	part := c.part(manifest)
+	if !part.parsed {
+		part.objects, part.parsed = c.objects(c.output.Manifests[manifest]), true
 	}
+	objects := part.objects
 	c.mu.Unlock()
 	for _, object := range objects {
 		if pointer, ok := pointerAt(object, line, column, missing != ""); ok {
@@ -146,4 +153,13 @@ func (c *chartPlaces) printed(manifest, line, column int, missing string) (origi
 		}
 	}
 	return origin.Place{}, false
+}
+
+// objects reads the objects of a manifest.
+func (c *chartPlaces) objects(m helm.Manifest) (objects []*yaml.Node) {
+	documents, _ := manifestDocuments(m, c.renderer.limits.Source)
+	for _, d := range documents {
+		objects = append(objects, doc.Unlist(d)...)
+	}
+	return objects
 }

@@ -16,17 +16,35 @@ type spot struct {
 	object     *yaml.Node
 	pointer    string
 	manifest   helm.Manifest
-	text       manifestText
+	part       *manifestPart
 	key, value *yaml.Node   // key is nil for the element of a list and for the whole
 	above      []*yaml.Node // the keys that lead there, the outermost first
 	keys       []string     // that are missing below
 	missing    string       // the same as a JSON Pointer
+	steps      []step       // that lead there
 }
 
-// follow goes down a pointer as far as it leads.
-func (s *spot) follow(pointer string) {
+// step is one part of a pointer with what it leads to.
+type step struct {
+	part       string
+	key, value *yaml.Node
+}
+
+// follow goes down a pointer as far as it leads: from where it leaves that of another field of the object, if one is given.
+func (s *spot) follow(pointer string, last *spot) {
 	parts := strings.Split(strings.TrimSuffix(pointer, "/"), "/")[1:]
+	from := 0
+	if last != nil && last.object == s.object {
+		for from < len(parts)-1 && from < len(last.steps) && last.steps[from].part == parts[from] {
+			from++
+		}
+		s.steps = append(make([]step, 0, len(parts)), last.steps[:from]...)
+	}
 	for i, part := range parts {
+		if i < from {
+			s.enter(s.steps[i])
+			continue
+		}
 		token := jsonpointer.Unescape(part)
 		var key, value *yaml.Node
 		switch s.value.Kind {
@@ -44,9 +62,14 @@ func (s *spot) follow(pointer string) {
 			}
 			return
 		}
-		if s.key, s.value = key, value; key != nil {
-			s.above = append(s.above, key)
-		}
+		s.steps = append(s.steps, step{part, key, value})
+		s.enter(s.steps[i])
+	}
+}
+
+func (s *spot) enter(to step) {
+	if s.key, s.value = to.key, to.value; to.key != nil {
+		s.above = append(s.above, to.key)
 	}
 }
 

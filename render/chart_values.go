@@ -174,7 +174,7 @@ func (c *chartPlaces) inValues(at []string) (origin.Place, int, bool) {
 // absent returns the place of a field that is not there: of the value that would print it. all reports whether every
 // value was tried that may.
 func (c *chartPlaces) absent(s spot) (p origin.Place, ok, all bool) {
-	at, length := s.text.mapping(s.value)
+	at, length := s.part.text.mapping(s.value)
 	if length == 0 {
 		return origin.Place{}, false, true
 	}
@@ -203,7 +203,7 @@ func (c *chartPlaces) absent(s spot) (p origin.Place, ok, all bool) {
 
 // spans returns the places of the parts of a text that several origins made.
 func (c *chartPlaces) spans(s spot, found []trace.Origin, at, length int) (spans []origin.Span) {
-	text := s.text.Text[at : at+length]
+	text := s.part.text.Text[at : at+length]
 	from := strings.Index(text, s.value.Value)
 	if from < 0 || s.value.Value == "" {
 		return nil

@@ -76,9 +76,12 @@ func (a *foundAt) place(pointer string, find func(string) origin.Place) origin.P
 	return place
 }
 
-// KeepPlaces keeps where the fields are written that resources of this renderer were asked for. It is for the end of a
+// KeepPlaces writes to disk what was worked out about the renderings (see Cache.Save), and keeps where the fields are written that resources of this renderer were asked for. It is for the end of a
 // check; of one that was canceled, nothing is kept.
 func (r *Renderer) KeepPlaces(ctx context.Context) {
+	if r.memory != nil && ctx.Err() == nil {
+		r.memory.Save()
+	}
 	r.finds.mu.Lock()
 	defer r.finds.mu.Unlock()
 	for _, f := range r.finds.list {

@@ -55,6 +55,7 @@ func (r *Renderer) Idle(ctx context.Context, root roots.Root, out *Rendering) []
 
 // idleEntries are those of the kustomizations of a root.
 func (r *Renderer) idleEntries(root roots.Root, one *roots.Deployment, out *Rendering) (list []*Resource) {
+	known := idleKnown{r, root, out}
 	if one != nil && one.Virtual != nil {
 		r = r.With(map[string][]byte{one.Virtual.Path: one.Virtual.Data})
 	}
@@ -71,7 +72,7 @@ func (r *Renderer) idleEntries(root roots.Root, one *roots.Deployment, out *Rend
 	if one != nil && one.Virtual != nil {
 		virtual = one.Virtual.Path
 	}
-	idle := t.idle(layers, out.Resources, p.root.File.Path, virtual)
+	idle := t.idle(layers, known, p.root.File.Path, virtual)
 	for _, l := range layers {
 		if len(l.choices) == 0 {
 			continue

@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/lintel-bot/lintel/render/env"
+	"github.com/lintel-bot/lintel/render/roots"
 )
 
 // idleLayers are the choices of kustomizations that match nothing, as far as they were looked at: what a kustomization
@@ -20,9 +23,37 @@ type idleLayer struct {
 	signs map[string]bool
 }
 
-// idle finds the choices that match nothing. rendered is what the root comes to, top is its own kustomization;
-// virtual is the file of which others may see other contents.
-func (t *trial) idle(layers []*layered, rendered []*Resource, top, virtual string) map[*choice]bool {
+// idleKnown is where what is found of the kustomizations of a root is kept: it rests on what the rendering rests on, since
+// each of them is part of that.
+type idleKnown struct {
+	renderer *Renderer // as it was given; that of a trial sees other contents of some files
+	root     roots.Root
+	out      *Rendering
+}
+
+// signs returns those of the choices of a kustomization that match nothing. An own one is seen by this root alone.
+func (k idleKnown) signs(layer string, own bool, find func() map[string]bool) map[string]bool {
+	root := roots.Root{}
+	if own {
+		root = k.root
+	}
+	key := k.renderer.memoryKey(root, layer)
+	if signs, ok := env.Find[map[string]bool](k.renderer.answersKept(), "idle", key, k.renderer); ok {
+		return signs
+	}
+	signs := find()
+	if asked, ok := k.renderer.asked(k.out); ok {
+		if !own { // whoever deploys it
+			maps.DeleteFunc(asked, func(q env.Question, _ string) bool { return q.Kind == env.Deployed })
+		}
+		env.Keep(k.renderer.answersKept(), "idle", key, asked, signs)
+	}
+	return signs
+}
+
+// idle finds the choices that match nothing. kept has what the root comes to, top is its own kustomization; virtual is the
+// file of which others may see other contents.
+func (t *trial) idle(layers []*layered, kept idleKnown, top, virtual string) map[*choice]bool {
 	out := map[*choice]bool{}
 	for _, l := range layers {
 		known, key, own := &idleLayer{}, "", false
@@ -35,16 +66,19 @@ func (t *trial) idle(layers []*layered, rendered []*Resource, top, virtual strin
 			known = stored.(*idleLayer)
 		}
 		known.once.Do(func() {
-			known.signs = map[string]bool{}
-			unsure := t.unmarked(l, rendered, l.file.Path == top)
-			if len(unsure) > maxConfirmed {
-				return
-			}
-			for _, one := range unsure {
-				if text, ok := t.built(l, one.field, one.before()); ok && !strings.Contains(text, one.sign) {
-					known.signs[one.sign] = true
+			known.signs = kept.signs(key, own, func() map[string]bool {
+				signs := map[string]bool{}
+				unsure := t.unmarked(l, kept.out.Resources, l.file.Path == top)
+				if len(unsure) > maxConfirmed {
+					return signs
 				}
-			}
+				for _, one := range unsure {
+					if text, ok := t.built(l, one.field, one.before()); ok && !strings.Contains(text, one.sign) {
+						signs[one.sign] = true
+					}
+				}
+				return signs
+			})
 		})
 		for _, c := range l.choices {
 			out[c] = known.signs[c.sign]

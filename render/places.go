@@ -1,7 +1,6 @@
 package render
 
 import (
-	"slices"
 	"strconv"
 
 	"github.com/go-openapi/jsonpointer"
@@ -9,36 +8,10 @@ import (
 	"github.com/lintel-bot/lintel/render/gitops"
 )
 
-// places are where the fields of resources are written that Argo CD and Flux look at: by the index of the resource
-// among those of a rendering, and by JSON Pointer (RFC 6901). What these objects deploy is asked for in every check,
-// so a rendering that is remembered knows them.
-type places map[int]map[string]gitops.Position
-
-// places returns the places of a resource.
-func (out *Rendering) places(i int) map[string]gitops.Position {
-	if out.located != nil {
-		if known, ok := out.located()[i]; ok {
-			return known
-		}
-	}
+// places returns where the fields of a resource are written, by JSON Pointer (RFC 6901).
+func places(res *Resource) map[string]gitops.Position {
 	found := map[string]gitops.Position{}
-	locateAll(out.Resources[i], out.Resources[i].Object, "", found, 0)
-	return found
-}
-
-// placesToRemember returns the places that somebody may ask for. Most repositories have many ConfigMaps, and none that
-// Flux takes variables from.
-func (r *Renderer) placesToRemember(out *Rendering) places {
-	kinds := slices.Concat(gitops.Kinds())
-	if !r.set.Substitutes() {
-		kinds = slices.DeleteFunc(kinds, func(kind string) bool { return kind == "ConfigMap" })
-	}
-	found := places{}
-	for i, res := range out.Resources {
-		if kind, _ := res.Object["kind"].(string); slices.Contains(kinds, kind) {
-			found[i] = out.places(i)
-		}
-	}
+	locateAll(res, res.Object, "", found, 0)
 	return found
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/lintel-bot/lintel/render/cache"
 	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
@@ -30,10 +31,20 @@ type Cache struct {
 	charts charts
 
 	definitions definitions
+	busy        [64]sync.Mutex // see alone
 
-	built map[builtKey]*builtObjects // in memory: what Argo CD and Flux look at, of each check
-	busy  [64]sync.Mutex             // see alone
+	once   sync.Once
+	memory *env.Memory
 }
+
+// answers returns the memory of what was worked out about the renderings.
+func (c *Cache) answers() *env.Memory {
+	c.once.Do(func() { c.memory = &env.Memory{Disk: c.Disk, Scope: c.Repository} })
+	return c.memory
+}
+
+// Save writes to disk what was worked out about the renderings. It is for the end of a check.
+func (c *Cache) Save() { c.answers().Save() }
 
 // alone returns what to lock while something of a name is rendered and remembered, so that it is not rendered twice at
 // the same time. Others may wait, too.
@@ -56,7 +67,6 @@ type remembered struct {
 	Rendered string            `json:"for,omitempty"`
 	Asked    askedVersions     `json:"asked,omitzero"`
 	Noted    bool              `json:"noted,omitempty"`  // there is something to say: see Rendering.Notes
-	Object   string            `json:"object,omitempty"` // of the root: the places are those of its rendering
 	Written  string            `json:"written"`          // see writtenIn; the problems stand there
 	Issues   map[int][]Issue   `json:"issues,omitempty"` // by the index of the resource
 	Made     map[int]int       `json:"made,omitempty"`   // by that index, where its object as Helm printed it is in the last part
@@ -70,11 +80,11 @@ type remembered struct {
 // version is one remembered rendering. Its parts are read one by one: of most, the head says that they are out of
 // date, and hardly any is asked for places.
 type version struct {
-	head, objects, places, made []byte // JSON
+	head, objects, made []byte // JSON
 }
 
 // parts lists the parts in their order.
-func (v *version) parts() []*[]byte { return []*[]byte{&v.head, &v.objects, &v.places, &v.made} }
+func (v *version) parts() []*[]byte { return []*[]byte{&v.head, &v.objects, &v.made} }
 
 // rememberedAt returns under which names the renderings of a root are remembered: those of all objects of Argo CD and
 // Flux that deploy a folder in the same way are one.
@@ -178,13 +188,6 @@ func (r *Renderer) recall(ctx context.Context, root roots.Root) (*Rendering, []d
 			out.notes = again.notes
 			keepNotes(out)
 		}
-		if k.Object != root.Object {
-			return out, nil
-		}
-		out.located = sync.OnceValue(func() (known places) {
-			_ = json.Unmarshal(v.places, &known) // what is not known is found by rendering
-			return known
-		})
 		return out, k.Problems
 	}
 	return nil, nil
@@ -196,7 +199,7 @@ func (r *Renderer) remember(out *Rendering, problems []doc.Error) {
 		return
 	}
 	k := remembered{Reads: out.Reads, Links: out.links, Digest: out.digest, Rendered: out.rendered, Asked: out.asked,
-		Object: out.Root.Object, Written: r.writtenIn(out.Root), Noted: out.notes != nil,
+		Written: r.writtenIn(out.Root), Noted: out.notes != nil,
 		Issues: map[int][]Issue{}, Made: map[int]int{}, Wants: out.wants.list(), Told: out.told, Partial: out.Partial,
 		Problems: problems}
 	objects := make([]map[string]any, len(out.Resources))
@@ -226,13 +229,9 @@ func (r *Renderer) remember(out *Rendering, problems []doc.Error) {
 	if err != nil || bytes.Contains(printed, []byte(`\ufffd`)) {
 		return
 	}
-	where, err := json.Marshal(r.placesToRemember(out))
-	if err != nil {
-		return
-	}
 	var data []byte
-	for i, v := range slices.Insert(r.versions(out.Root), 0, version{head, body, where, printed}) {
-		if i == maxVersions || len(data)+len(v.head)+len(v.objects)+len(v.places)+len(v.made) > maxRemembered {
+	for i, v := range slices.Insert(r.versions(out.Root), 0, version{head, body, printed}) {
+		if i == maxVersions || len(data)+len(v.head)+len(v.objects)+len(v.made) > maxRemembered {
 			break
 		}
 		for _, part := range v.parts() {

@@ -59,7 +59,6 @@ type Rendering struct {
 	wants     wants             // what was asked for from outside
 	notes     func(context.Context) []doc.Error
 	idle      func() []*Resource // the HelmRelease with its post renderers that match nothing; nil: it is no release
-	located   func() places      // those that were remembered; nil: none
 	beside    *beside            // nil: it is not remembered
 	again     *again             // nil: it was not recalled
 

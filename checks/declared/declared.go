@@ -39,7 +39,9 @@ type Objects struct {
 	kinds map[string][]entry                // by group/kind
 	roots map[roots.Root][]*render.Resource // without what their places are known by
 	given []roots.Root                      // of these, those that Rendered was told of
-	blind []doc.Error                       // why roots that were looked into declare nothing
+	// looked are those that were looked into for a kind, and not rendered for anything else.
+	looked map[roots.Root]bool
+	blind  []doc.Error // why roots that were looked into declare nothing
 	// unseen is blind by root.
 	unseen map[roots.Root][]doc.Error
 
@@ -59,7 +61,7 @@ type Objects struct {
 func New(set *roots.Set, renderer *render.Renderer, named []string) *Objects {
 	return &Objects{set: set, renderer: renderer, context: named, unseen: map[roots.Root][]doc.Error{},
 		kinds: map[string][]entry{}, views: map[string]*view{}, answers: map[query]*released{},
-		roots: map[roots.Root][]*render.Resource{}}
+		roots: map[roots.Root][]*render.Resource{}, looked: map[roots.Root]bool{}}
 }
 
 // Rendered notes what a root renders to, so that it is not rendered again, and what stood in the way.
@@ -175,17 +177,18 @@ func (d *Objects) find(ctx context.Context, group, kind string) []entry {
 	}
 	var list []entry
 	var keep []keptEntry
-	add := func(resources []*render.Resource, root roots.Root, named bool) {
-		for _, r := range resources {
-			if id := admission.IdentityOf(r.Object); id.Kind == kind && id.Group == group {
-				e := keptEntry{Root: root, Named: named, Object: r.Object}
-				list, keep = append(list, e.entry()), append(keep, e)
-			}
+	add := func(object map[string]any, digest string, root roots.Root, named bool) {
+		if id := admission.IdentityOf(object); id.Kind == kind && id.Group == group {
+			e := keptEntry{Root: root, Named: named, Object: object, Digest: digest}
+			list, keep = append(list, e.entry()), append(keep, e)
 		}
 	}
-	whole := d.render(ctx, reached)
+	whole := d.ofKind(ctx, reached, kind, func(root roots.Root, found render.Declared) {
+		for i, o := range found.Objects {
+			add(o, found.Digests[i], root, false)
+		}
+	})
 	for _, root := range reached {
-		add(d.roots[root], root, false)
 		for _, e := range d.unseen[root] {
 			d.warn(root, e)
 		}
@@ -193,7 +196,9 @@ func (d *Objects) find(ctx context.Context, group, kind string) []entry {
 	for _, p := range files {
 		if d.tip == nil && settings.Under(p, d.context) {
 			if resources, _, _, err := d.renderer.Manifest(p); err == nil {
-				add(resources, roots.Root{}, true)
+				for _, r := range resources {
+					add(r.Object, "", roots.Root{}, true)
+				}
 			}
 		}
 	}
@@ -205,6 +210,37 @@ func (d *Objects) find(ctx context.Context, group, kind string) []entry {
 		d.keep(name, kept{Entries: keep, Blind: blind})
 	}
 	return list
+}
+
+// ofKind calls add with the objects of a kind of each of some roots, in their order. It reports whether all could be
+// asked; the lock is held.
+func (d *Objects) ofKind(ctx context.Context, list []roots.Root, kind string, add func(roots.Root, render.Declared)) bool {
+	found, errs := make([]render.Declared, len(list)), make([]error, len(list))
+	parallel.Each(len(list), func(i int) {
+		if resources, ok := d.roots[list[i]]; ok {
+			for _, r := range resources {
+				if r.Object["kind"] == kind {
+					found[i].Add(r.Object)
+				}
+			}
+			return
+		}
+		found[i], errs[i] = d.renderer.OfKind(ctx, list[i], kind)
+	})
+	whole := true
+	for i, root := range list {
+		if whole = whole && errs[i] == nil; errs[i] != nil && ctx.Err() != nil {
+			continue
+		}
+		if _, rendered := d.roots[root]; !rendered {
+			d.looked[root], d.unseen[root] = true, nil
+			if p := found[i].Problem; p != nil {
+				d.unseen[root] = []doc.Error{*p}
+			}
+		}
+		add(root, found[i])
+	}
+	return whole
 }
 
 // render renders those of the roots that nobody rendered yet. The lock is held. A root that does not render declares

@@ -29,7 +29,8 @@ type kept struct {
 type keptEntry struct {
 	Root   roots.Root     `json:"root"`
 	Named  bool           `json:"named,omitempty"`
-	Object map[string]any `json:"object"` // as it was before the defaults of the API server
+	Object map[string]any `json:"object"`           // as it was before the defaults of the API server
+	Digest string         `json:"digest,omitempty"` // equal objects have the same; empty: it is not known
 	Unsure string         `json:"unsure,omitempty"`
 }
 

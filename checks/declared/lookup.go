@@ -22,6 +22,7 @@ type entry struct {
 	root   roots.Root
 	named  bool   // by the settings' files, and not by a root
 	above  bool   // by those of the organisation's settings
+	digest string // equal objects have the same; empty: it is not known
 	unsure string // why not all of it is known; empty: it is
 	same   int    // of one view: the number of its object, which others that are equal have, too; zero: not numbered
 }
@@ -397,7 +398,9 @@ func (d *Objects) viewed(ctx context.Context, side, group, kind string, list []e
 		id := e.id
 		id.Version = ""
 		e.same = i + 1
-		if k := slices.IndexFunc(v.by[id], func(f entry) bool { return reflect.DeepEqual(f.object, e.object) }); k >= 0 {
+		if k := slices.IndexFunc(v.by[id], func(f entry) bool {
+			return f.digest != "" && f.digest == e.digest || reflect.DeepEqual(f.object, e.object)
+		}); k >= 0 {
 			e.same = v.by[id][k].same
 		}
 		if len(v.by[id]) == 0 {

@@ -167,7 +167,7 @@ func (q query) asksFor(id admission.Identity) bool {
 // entry is what was kept, with the defaults of the API server.
 func (e keptEntry) entry() entry {
 	return entry{id: admission.IdentityOf(e.Object), object: defaults.Apply(e.Object), root: e.Root, named: e.Named,
-		unsure: e.Unsure}
+		unsure: e.Unsure, digest: e.Digest}
 }
 
 // mayBring lists the roots that may deploy what is looked up. The lock is held.

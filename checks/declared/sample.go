@@ -14,7 +14,7 @@ import (
 // sampleBatch is how many roots are rendered before the bounds are looked at again.
 const sampleBatch = 8
 
-// Sample returns resources with the defaults of the API server: those of the roots that are rendered already, and of
+// Sample returns resources with the defaults of the API server: those of the roots that were looked into already, and of
 // others in their order as long as neither bound is met; and how many roots that were, of how many.
 func (d *Objects) Sample(ctx context.Context, maxRoots, maxObjects int) (list []*render.Resource, looked, all int) {
 	every := d.set.All()
@@ -23,8 +23,10 @@ func (d *Objects) Sample(ctx context.Context, maxRoots, maxObjects int) (list []
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	chosen := slices.SortedFunc(maps.Keys(d.roots), roots.Compare)
-	others := slices.DeleteFunc(slices.Clone(every), func(root roots.Root) bool { _, ok := d.roots[root]; return ok })
+	chosen := slices.Concat(slices.Collect(maps.Keys(d.roots)), slices.Collect(maps.Keys(d.looked)))
+	slices.SortFunc(chosen, roots.Compare)
+	chosen = slices.Compact(chosen)
+	others := slices.DeleteFunc(slices.Clone(every), func(root roots.Root) bool { return slices.Contains(chosen, root) })
 	all = len(chosen) + len(others)
 	chosen = append(chosen, others[:min(len(others), maxRoots)]...)
 	seen := map[admission.Identity]bool{}

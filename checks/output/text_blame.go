@@ -215,10 +215,23 @@ func shorten(path string, room, letters int) string {
 
 // Visible replaces what a terminal would obey: control characters and characters without a shape.
 func Visible(s string) string {
+	if plain(s) {
+		return s
+	}
 	return strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
 			return '\ufffd'
 		}
 		return r
 	}, s)
+}
+
+// plain reports whether a text has no other characters than those of ASCII that are seen.
+func plain(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
 }

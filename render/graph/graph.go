@@ -42,6 +42,7 @@ type Graph struct {
 	added                      *facts          // and what is true in its place
 
 	located sync.Map // by folder, what HasKustomization found
+	parsed  sync.Map // by folder, what Kustomization found
 }
 
 // Tree returns the tree of the graph.
@@ -61,7 +62,12 @@ func (g *Graph) HasKustomization(dir string) bool {
 // Kustomization returns the parsed file of a folder, or why it could not be read. Both are nil where the
 // folder has none. Do not change the file: others share it.
 func (g *Graph) Kustomization(dir string) (*kustomization.File, error) {
-	return g.cache.parse(g.tree, dir, g.options)
+	if known, ok := g.parsed.Load(dir); ok {
+		return known.(parsed).file, known.(parsed).err
+	}
+	f, err := g.cache.parse(g.tree, dir, g.options)
+	g.parsed.Store(dir, parsed{f, err})
+	return f, err
 }
 
 // Named reports whether a kustomization names a file or folder.

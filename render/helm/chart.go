@@ -44,6 +44,8 @@ type Chart struct {
 	sets    *sets
 	schemas *schemas
 	joined  joins
+
+	declared declarations
 }
 
 // origin is the file that a template is.

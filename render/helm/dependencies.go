@@ -14,8 +14,19 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// Dependencies returns what a chart declares.
+// Dependencies returns what a chart declares. The list is shared: do not change it.
 func (c *Chart) Dependencies() []Dependency {
+	c.declared.once.Do(func() { c.declared.list = c.dependencies() })
+	return c.declared.list
+}
+
+// declarations are the dependencies of a chart. Their lines take reading Chart.yaml again, so they are found once.
+type declarations struct {
+	once sync.Once
+	list []Dependency
+}
+
+func (c *Chart) dependencies() []Dependency {
 	file := "Chart.yaml"
 	if c.chart.Metadata.APIVersion == chart.APIVersionV1 && c.files["requirements.yaml"] != nil {
 		file = "requirements.yaml"
@@ -40,7 +51,7 @@ func (c *Chart) Missing() []Dependency {
 	for _, d := range c.chart.Dependencies() {
 		there[d.Name()] = true
 	}
-	return slices.DeleteFunc(c.Dependencies(), func(d Dependency) bool { return there[d.Name] })
+	return slices.DeleteFunc(slices.Clone(c.Dependencies()), func(d Dependency) bool { return there[d.Name] })
 }
 
 // With returns a chart that has more dependencies, by their keys (alias, or else name), as if they were vendored; for the

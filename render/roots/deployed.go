@@ -32,6 +32,10 @@ type deployments struct {
 	byPath   map[string][]*Deployment
 	byID     map[string]*Deployment
 	problems []gitops.Problem
+
+	ensured        sync.Map // folders of which all files were read that may deploy them
+	aboveOnce      sync.Once
+	aboveDeployers map[string]bool // see findAbove
 }
 
 // Deployment is what an object of Argo CD or Flux makes of a folder.
@@ -257,7 +261,10 @@ func (d *deployments) of(root Root) *Deployment {
 	if root.Object == "" {
 		return nil
 	}
-	d.ensure(d.set.deployersOf(root.Path))
+	if _, known := d.ensured.Load(root.Path); !known {
+		d.ensure(d.set.deployersOf(root.Path))
+		d.ensured.Store(root.Path, true)
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.byID[root.Object]

@@ -142,20 +142,25 @@ func (d *deployments) holdsDeployers(one *Deployment, charts bool) bool {
 		return false // its files are read as they are
 	}
 	d.resolve(one)
+	d.aboveOnce.Do(d.findAbove)
 	generated := one.Virtual != nil && one.Virtual.Generated
+	return d.aboveDeployers[one.Path] || generated && slices.ContainsFunc(d.set.Noted(deployers, anyFolder), func(p string) bool {
+		return one.Path == "." || strings.HasPrefix(p, one.Path+"/")
+	})
+}
+
+// findAbove finds the folders whose kustomization includes a file with objects that deploy, directly or not.
+func (d *deployments) findAbove() {
+	taking := map[string]bool{}
 	for _, p := range d.set.Noted(deployers, anyFolder) {
-		if generated && (one.Path == "." || strings.HasPrefix(p, one.Path+"/")) {
-			return true
-		}
-		taking := map[string]bool{}
 		for _, dir := range d.set.Taking(p) {
 			taking[dir] = true
 		}
-		if len(taking) > 0 && slices.Contains(d.set.Above(taking), one.Path) {
-			return true
-		}
 	}
-	return false
+	d.aboveDeployers = map[string]bool{}
+	for _, dir := range d.set.Above(taking) {
+		d.aboveDeployers[dir] = true
+	}
 }
 
 // chartHolds reports whether a file that a release reads, or one of a folder of it, names a group of objects that deploy.

@@ -24,7 +24,7 @@ const asks = "asks"
 
 func askNotes() graph.Notes {
 	return graph.Notes{Of: asks, Marks: []string{"lookup"}, Read: func(p string, data []byte, note func(string)) {
-		if asking.Match(data) && slices.Contains(strings.Split(path.Dir(p), "/"), "templates") {
+		if kinds, any := asked(data); (any || kinds != nil) && slices.Contains(strings.Split(path.Dir(p), "/"), "templates") {
 			note("")
 		}
 	}}
@@ -47,8 +47,34 @@ func (s *Set) deployersOfAsking() []string {
 	return s.deployersOf(dirs...)
 }
 
-// asking finds what templates ask for; the kind is the second argument.
-var asking = regexp.MustCompile(`\blookup\b(?:\s+"[^"]*"\s+"([A-Za-z]+)")?`)
+// asking matches what a template asks for; the kind is the second argument.
+var asking = regexp.MustCompile(`^lookup\b(?:\s+"[^"]*"\s+"([A-Za-z]+)")?`)
+
+// asked lists the kinds that a file asks for; any says that it does not name one. The word is looked for first: an
+// expression takes long, of large files.
+func asked(data []byte) (kinds []string, any bool) {
+	word := []byte("lookup")
+	for from := 0; ; {
+		i := bytes.Index(data[from:], word)
+		if i < 0 {
+			return kinds, any
+		}
+		at := from + i
+		from = at + len(word)
+		if at > 0 && isWord(data[at-1]) {
+			continue
+		}
+		if m := asking.FindSubmatch(data[at:]); m != nil && m[1] != nil {
+			kinds = append(kinds, string(m[1]))
+		} else if m != nil {
+			any = true
+		}
+	}
+}
+
+func isWord(b byte) bool {
+	return b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
+}
 
 // askedFor writes down what the files come to that may declare what a chart asks the cluster for.
 func (d *deployments) askedFor(to io.Writer, dir string) {
@@ -99,15 +125,10 @@ func (d *deployments) chartAsks(dir string, seen map[string]bool) (kinds []strin
 	seen[real] = true
 	if e.Kind != tree.Dir {
 		data, _, err := t.ReadFile(real)
-		if err != nil || !bytes.Contains(data, []byte("lookup")) {
+		if err != nil {
 			return nil, false
 		}
-		for _, m := range asking.FindAllSubmatch(data, -1) {
-			if any = any || m[1] == nil; m[1] != nil {
-				kinds = append(kinds, string(m[1]))
-			}
-		}
-		return kinds, any
+		return asked(data)
 	}
 	list, err := t.ReadDir(real)
 	if err != nil {

@@ -117,9 +117,12 @@ func (t *Tree) lookup(p string, follow bool, links *int) (string, Entry, error) 
 	if clean == "." {
 		return ".", at, nil
 	}
-	parts := strings.Split(clean, "/")
-	here := "."
-	for i, name := range parts {
+	for from := 0; from < len(clean); {
+		end, last := len(clean), true
+		if i := strings.IndexByte(clean[from:], '/'); i >= 0 {
+			end, last = from+i, false
+		}
+		name, here := clean[from:end], clean[:max(0, from-1)]
 		if at.Kind != Dir {
 			return "", Entry{}, fmt.Errorf("%s: %w", clean, ErrNotExist)
 		}
@@ -131,9 +134,8 @@ func (t *Tree) lookup(p string, follow bool, links *int) (string, Entry, error) 
 		if !found {
 			return "", Entry{}, fmt.Errorf("%s: %w", clean, ErrNotExist)
 		}
-		at = list[k]
-		if at.Kind != Symlink || (i == len(parts)-1 && !follow) {
-			here = path.Join(here, name)
+		at, from = list[k], end+1
+		if at.Kind != Symlink || last && !follow {
 			continue
 		}
 		if *links++; *links > maxLinks {
@@ -150,9 +152,9 @@ func (t *Tree) lookup(p string, follow bool, links *int) (string, Entry, error) 
 		if strings.HasPrefix(string(target), "/") {
 			return "", Entry{}, fmt.Errorf("%s is a symlink out of the repository: %w", path.Join(here, name), ErrNotExist)
 		}
-		return t.lookup(strings.Join(append([]string{here, string(target)}, parts[i+1:]...), "/"), follow, links)
+		return t.lookup(path.Join(here, string(target), clean[min(from, len(clean)):]), follow, links)
 	}
-	return here, at, nil
+	return clean, at, nil
 }
 
 // ReadFile reads the file at a path, following symlinks, and returns its object id, too. The content is

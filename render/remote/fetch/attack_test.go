@@ -550,10 +550,10 @@ func TestArchives(t *testing.T) {
 	r.mu.Unlock()
 	f := n.fetcher("")
 	e := had(t, f, chartWant("1.2.3"))
-	if got := content(t, f, e, "Chart.yaml"); got != good.data {
+	if got := contentOf(t, f, e, "Chart.yaml"); got != good.data {
 		t.Errorf("got %q", got)
 	}
-	if got := content(t, f, e, "a \"b\"/x\n.yaml"); got != "odd" {
+	if got := contentOf(t, f, e, "a \"b\"/x\n.yaml"); got != "odd" {
 		t.Errorf("got %q", got)
 	}
 }

@@ -80,7 +80,7 @@ func TestChartRepository(t *testing.T) {
 		{"~1.2", "1.2.3", "one"}, {">=2.0.0-0", "2.0.0-rc.1", "next"}, {"2.0.0-rc.1", "2.0.0-rc.1", "next"},
 	} {
 		e := had(t, f, chartWant(c.ref))
-		if got := content(t, f, e, "templates/cm.yaml"); got != c.says || e.Revision != c.version || e.Changed != "" {
+		if got := contentOf(t, f, e, "templates/cm.yaml"); got != c.says || e.Revision != c.version || e.Changed != "" {
 			t.Errorf("%q: %q, %+v", c.ref, got, e)
 		}
 		if c.ref == "1.2.3" && e.Digest != sum(data) {
@@ -165,7 +165,7 @@ func TestDigestChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := had(t, f, chartWant("1.2.3"))
-	if e.Changed != sum(first) || content(t, f, e, "templates/cm.yaml") != "another" {
+	if e.Changed != sum(first) || contentOf(t, f, e, "templates/cm.yaml") != "another" {
 		t.Errorf("got %+v", e)
 	}
 	r.mu.Lock()

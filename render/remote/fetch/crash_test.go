@@ -165,7 +165,7 @@ func TestObjectsLost(t *testing.T) {
 		for _, w := range []remote.Want{gitWant(commit), chartWant("1.2.3"), chartWant("1.x"),
 			{Kind: remote.File, URL: "https://charts.example.com/charts/index.yaml"}} {
 			path := map[remote.Kind]string{remote.Git: "a.yaml", remote.Chart: "Chart.yaml", remote.File: remote.FileName}
-			content(t, f, had(t, f, w), path[w.Kind])
+			contentOf(t, f, had(t, f, w), path[w.Kind])
 		}
 		if err := os.RemoveAll(s.GitDir()); err != nil {
 			t.Fatal(err)

@@ -9,7 +9,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lintel-bot/lintel/render/remote"
-	"github.com/lintel-bot/lintel/render/remote/fetch/fault"
 	"github.com/lintel-bot/lintel/render/remote/fetch/store"
 )
 
@@ -93,7 +92,7 @@ func (f *Fetcher) gone(ctx context.Context, lock remote.Lock) (wants []remote.Wa
 // one gets one want. Every failure is in the entry.
 func (f *Fetcher) one(ctx context.Context, w remote.Want) (remote.Entry, error) {
 	outer := ctx
-	ctx, cancel := context.WithTimeoutCause(ctx, f.o.Timeout, fault.Passing("it took longer than %s", f.o.Timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, f.o.Timeout, transient("it took longer than %s", f.o.Timeout))
 	defer cancel()
 	if !f.o.Deadline.IsZero() {
 		ctx, cancel = context.WithDeadlineCause(ctx, f.o.Deadline, &remote.Failure{Own: true, Passing: true,
@@ -101,13 +100,13 @@ func (f *Fetcher) one(ctx context.Context, w remote.Want) (remote.Entry, error) 
 		defer cancel()
 	}
 	n, err := f.note(ctx, w)
-	switch failure := fault.Of(err); {
+	switch failure := failureOf(err); {
 	case err == nil:
 		return remote.Entry{Want: w, Tree: n.Tree, Revision: n.Revision, Digest: n.Digest, Changed: n.Changed}, nil
 	case outer.Err() != nil:
 		return remote.Entry{}, context.Cause(outer)
 	case failure == nil && ctx.Err() != nil:
-		return remote.Entry{Want: w, Failure: fault.Of(context.Cause(ctx))}, nil
+		return remote.Entry{Want: w, Failure: failureOf(context.Cause(ctx))}, nil
 	case failure != nil:
 		return remote.Entry{Want: w, Failure: failure}, nil
 	}
@@ -186,7 +185,7 @@ func (f *Fetcher) get(ctx context.Context, j job) (store.Note, error) {
 		// Parts of it can have been in the store, from where this policy does not lead.
 		return n, errors.Join(f.mayUse(ctx, n), f.store.Put(j.key, n))
 	}
-	failure := fault.Of(err)
+	failure := failureOf(err)
 	if failure == nil {
 		return store.Note{}, err
 	}

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/lintel-bot/lintel/render/remote"
-	"github.com/lintel-bot/lintel/render/remote/fetch/git"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -122,7 +121,7 @@ func TestGit(t *testing.T) {
 		{"heads/main", second, "two"}, {"refs/pull/7/head", hidden, "four"}, {"HEAD", second, "two"},
 	} {
 		e := had(t, f, gitWant(c.ref))
-		if got := content(t, f, e, "a.yaml"); got != c.says || e.Revision != c.commit || e.Changed != "" {
+		if got := contentOf(t, f, e, "a.yaml"); got != c.says || e.Revision != c.commit || e.Changed != "" {
 			t.Errorf("%q: %q, %+v", c.ref, got, e)
 		}
 	}
@@ -143,7 +142,7 @@ func TestGit(t *testing.T) {
 	}
 	n.pass(time.Hour)
 	third := g.commit("o/base.git", "refs/heads/main", "a.yaml", "five")
-	if e := had(t, f, gitWant("main")); e.Revision != third || content(t, f, e, "a.yaml") != "five" {
+	if e := had(t, f, gitWant("main")); e.Revision != third || contentOf(t, f, e, "a.yaml") != "five" {
 		t.Errorf("a branch that moved: %+v", e)
 	}
 	n.asked()
@@ -168,15 +167,15 @@ func TestVersionsOfTags(t *testing.T) {
 		remote.Versions + "*":             "v2.0.0", remote.Versions + ">= 1.0.0, < 3": "v2.0.0",
 		remote.ShortVersions + "1.*": "1.99", remote.ShortVersions + "*": "20240101",
 	} {
-		if e := had(t, f, gitWant(ref)); content(t, f, e, "a.yaml") != want || !git.IsCommit(e.Revision) {
-			t.Errorf("%s: %s, want %s", ref, content(t, f, e, "a.yaml"), want)
+		if e := had(t, f, gitWant(ref)); contentOf(t, f, e, "a.yaml") != want || !isCommit(e.Revision) {
+			t.Errorf("%s: %s, want %s", ref, contentOf(t, f, e, "a.yaml"), want)
 		}
 	}
 	refused(t, f, gitWant(remote.Versions+"^3"), true, `no tag is a version that "^3" fits`)
 	refused(t, f, gitWant(remote.Versions+"main"), true, "not a range of versions")
 	n.pass(time.Hour)
 	g.commit("o/base.git", "refs/tags/v1.12.0", "a.yaml", "v1.12.0")
-	if e := had(t, f, gitWant(remote.Versions+"1.x")); content(t, f, e, "a.yaml") != "v1.12.0" {
+	if e := had(t, f, gitWant(remote.Versions+"1.x")); contentOf(t, f, e, "a.yaml") != "v1.12.0" {
 		t.Errorf("a newer tag: %+v", e)
 	}
 }
@@ -213,7 +212,7 @@ func TestCommitRefused(t *testing.T) {
 		g.ServeHTTP(w, r)
 	}))
 	f := n.fetcher("")
-	if e := had(t, f, gitWant(first)); content(t, f, e, "a.yaml") != "one" {
+	if e := had(t, f, gitWant(first)); contentOf(t, f, e, "a.yaml") != "one" {
 		t.Errorf("got %+v", e)
 	}
 	refused(t, f, gitWant(strings.Repeat("1", 40)), true, "no such commit")
@@ -241,7 +240,7 @@ func TestSubmodules(t *testing.T) {
 	w := gitWant("main")
 	w.Submodules = true
 	for range 2 {
-		if e := had(t, f, w); content(t, f, e, "vendor/sub/d/d.yaml") != "deep" {
+		if e := had(t, f, w); contentOf(t, f, e, "vendor/sub/d/d.yaml") != "deep" {
 			t.Errorf("got %+v", e)
 		}
 	}
@@ -392,7 +391,7 @@ func TestRepositoryMoved(t *testing.T) {
 	w := gitWant("main")
 	w.URL = "https://git.example.com/old/base.git"
 	f := n.fetcher("")
-	if e := had(t, f, w); content(t, f, e, "a.yaml") != "one" {
+	if e := had(t, f, w); contentOf(t, f, e, "a.yaml") != "one" {
 		t.Errorf("got %+v", e)
 	}
 }
@@ -462,7 +461,7 @@ func TestUserGit(t *testing.T) {
 	for _, url := range []string{"git@git.example.com:o/base.git", "https://git.example.com/o/base.git"} {
 		for _, ref := range []string{"", "main", commit} {
 			w := remote.Want{Kind: remote.Git, URL: url, Ref: ref}
-			if e := had(t, f, w); e.Revision != commit || content(t, f, e, "a.yaml") != "one" {
+			if e := had(t, f, w); e.Revision != commit || contentOf(t, f, e, "a.yaml") != "one" {
 				t.Errorf("%s: %+v", w, e)
 			}
 		}
@@ -475,11 +474,11 @@ func TestUserGit(t *testing.T) {
 	g.push("o/base.git", "refs/heads/nested")
 	for _, url := range []string{"git@git.example.com:o/base.git", "ssh://git@git.example.com/o/base.git"} {
 		w := remote.Want{Kind: remote.Git, URL: url, Ref: "nested", Submodules: true}
-		if e := had(t, f, w); content(t, f, e, "sub/b.yaml") != "two" {
+		if e := had(t, f, w); contentOf(t, f, e, "sub/b.yaml") != "two" {
 			t.Errorf("%s: %+v", w, e)
 		}
 	}
-	if !git.IsCommit(commit) {
+	if !isCommit(commit) {
 		t.Error(commit)
 	}
 	refused(t, f, remote.Want{Kind: remote.Git, URL: "https://git.example.com/o/base.git", Ref: "absent"}, true,

@@ -209,7 +209,7 @@ func refused(t *testing.T, f *Fetcher, w remote.Want, broken bool, words string)
 }
 
 // content reads a file of what was fetched, as the renderer does.
-func content(t *testing.T, f *Fetcher, e remote.Entry, path string) string {
+func contentOf(t *testing.T, f *Fetcher, e remote.Entry, path string) string {
 	t.Helper()
 	objects, err := tree.Open(t.Context(), tree.Config{GitDir: f.o.Store.GitDir()})
 	if err != nil {

@@ -10,12 +10,8 @@ import (
 	"time"
 
 	"github.com/lintel-bot/lintel/render/remote"
-	"github.com/lintel-bot/lintel/render/remote/fetch/chart"
-	"github.com/lintel-bot/lintel/render/remote/fetch/fault"
-	"github.com/lintel-bot/lintel/render/remote/fetch/git"
 	"github.com/lintel-bot/lintel/render/remote/fetch/policy"
 	"github.com/lintel-bot/lintel/render/remote/fetch/store"
-	"github.com/lintel-bot/lintel/render/remote/fetch/web"
 )
 
 // job is a want that may be asked for.
@@ -53,7 +49,7 @@ var schemes = map[remote.Kind][]string{
 func (f *Fetcher) job(ctx context.Context, w remote.Want) (job, error) {
 	u, err := policy.Address(w.URL)
 	if err != nil {
-		return job{}, fault.Unknown("%v", err)
+		return job{}, undecided("%v", err)
 	}
 	u.Path, u.RawPath = strings.TrimSuffix(u.Path, "/"), ""
 	plainName := w.Name == path.Base(w.Name) && w.Name != "." && w.Name != ".."
@@ -63,23 +59,23 @@ func (f *Fetcher) job(ctx context.Context, w remote.Want) (job, error) {
 	j := job{want: w, url: u}
 	switch {
 	case !slices.Contains(schemes[w.Kind], u.Scheme):
-		return job{}, fault.Unknown("addresses that begin with %s:// are not fetched for this", u.Scheme)
+		return job{}, undecided("addresses that begin with %s:// are not fetched for this", u.Scheme)
 	case u.Scheme == "http" && !f.o.Policy.PlainHTTP(u):
-		return job{}, fault.Unknown("only https is used, unless the operator's plainHTTP has the address")
+		return job{}, undecided("only https is used, unless the operator's plainHTTP has the address")
 	case !f.o.Policy.Allows(u):
-		return job{}, fault.Refused("the list of allowed sources does not have it")
+		return job{}, denied("the list of allowed sources does not have it")
 	case w.Kind == remote.Chart && !plainName && (w.Name != "" || u.Scheme != "oci"):
-		return job{}, fault.Broken("%s cannot be the name of a chart", chart.Quote(w.Name))
+		return job{}, broken("%s cannot be the name of a chart", quote(w.Name))
 	case strings.ContainsFunc(w.Ref, func(r rune) bool { return r < ' ' || r == 0x7f }) || len(w.Ref) > 1024 ||
 		len(w.Filter) > 1024:
-		return job{}, fault.Broken("the version or revision is not one that can exist")
+		return job{}, broken("the version or revision is not one that can exist")
 	}
 	switch w.Kind {
 	case remote.Git:
 		return f.gitJob(ctx, j)
 	case remote.Chart:
 		_, digest := pinned(w.Ref)
-		j.fixed, j.exact = digest != "", chart.Exact(w.Ref)
+		j.fixed, j.exact = digest != "", exactVersion(w.Ref)
 	}
 	j.key = store.Key("want", string(w.Kind), u.String(), w.Name, w.Ref, fmt.Sprint(w.Tag), w.Filter)
 	return j, nil
@@ -102,7 +98,7 @@ func (f *Fetcher) gitJob(ctx context.Context, j job) (job, error) {
 			}
 		}
 	}
-	j.fixed = git.IsCommit(j.want.Ref)
+	j.fixed = isCommit(j.want.Ref)
 	// A submodule may be one that only a token can read.
 	scope := j.scope
 	if j.want.Submodules {
@@ -119,7 +115,7 @@ func (f *Fetcher) mayRead(ctx context.Context, address string) error {
 	}
 	may, err := f.o.MayRead(ctx, address)
 	if err == nil && !may {
-		err = fault.Refused("it is a private repository that the author of this change may not read")
+		err = denied("it is a private repository that the author of this change may not read")
 	}
 	return err
 }
@@ -129,7 +125,7 @@ func (f *Fetcher) mayRead(ctx context.Context, address string) error {
 func (f *Fetcher) mayUse(ctx context.Context, n store.Note) error {
 	for _, host := range n.Hosts {
 		if u, err := policy.Address(host); err != nil || !f.o.Policy.Allows(u) {
-			return fault.Refused("it comes from a further host, which the list of allowed sources does not have")
+			return denied("it comes from a further host, which the list of allowed sources does not have")
 		}
 	}
 	for _, repository := range n.Private {
@@ -147,9 +143,9 @@ func (f *Fetcher) onlyKnown(j job) bool { return f.o.Fork && !f.o.Policy.AllowsF
 func (f *Fetcher) mayAsk(u *url.URL) error {
 	switch {
 	case f.o.Offline:
-		return fault.Refused("the store does not have it, and the network is not used")
+		return denied("the store does not have it, and the network is not used")
 	case f.o.Fork && !f.o.Policy.AllowsFork(u):
-		return fault.Refused("it is not fetched for a fork's change, and the store does not have it")
+		return denied("it is not fetched for a fork's change, and the store does not have it")
 	}
 	return nil
 }
@@ -158,17 +154,17 @@ func (f *Fetcher) mayAsk(u *url.URL) error {
 func (f *Fetcher) way(u *url.URL) (*url.URL, *policy.Credential, error) {
 	at, err := f.o.Policy.Mirror(u)
 	if err != nil {
-		return nil, nil, fault.Unknown("its mirror's address cannot be used: %v", err)
+		return nil, nil, undecided("its mirror's address cannot be used: %v", err)
 	}
 	c, err := f.o.Policy.Credential(at)
 	if err != nil {
-		return nil, nil, fault.Unknown("%v", err)
+		return nil, nil, undecided("%v", err)
 	}
 	return at, c, nil
 }
 
 // trip is a way to an address over HTTP.
-func (f *Fetcher) trip(u *url.URL) (*url.URL, *web.Trip, error) {
+func (f *Fetcher) trip(u *url.URL) (*url.URL, *trip, error) {
 	at, c, err := f.way(u)
 	if err != nil {
 		return nil, nil, err

@@ -6,11 +6,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/lintel-bot/lintel/render/remote/fetch/chart"
-	"github.com/lintel-bot/lintel/render/remote/fetch/git"
 	"github.com/lintel-bot/lintel/render/remote/fetch/policy"
 	"github.com/lintel-bot/lintel/render/remote/fetch/store"
-	"github.com/lintel-bot/lintel/render/remote/fetch/web"
 )
 
 // Options are what New needs. Only Store is required.
@@ -48,9 +45,9 @@ type Options struct {
 	// Parallel is how many things are got at once; 0: 6.
 	Parallel int
 
-	Charts chart.Limits // the zero value: chart.DefaultLimits()
-	MaxGit int64        // bytes of one fetch of git; 0: 1 GiB
-	Web    web.Options  // Policy is not used
+	Charts ChartLimits // the zero value: chart.DefaultLimits()
+	MaxGit int64       // bytes of one fetch of git; 0: 1 GiB
+	Web    WebOptions  // Policy is not used
 }
 
 // defaults of Options.
@@ -67,8 +64,8 @@ const (
 type Fetcher struct {
 	o     Options
 	store *store.Store
-	web   *web.Client
-	git   *git.Client
+	web   *webClient
+	git   *gitClient
 	// unpacking is full while as many charts are unpacked as may be at once.
 	unpacking chan struct{}
 }
@@ -83,13 +80,13 @@ func New(o Options) (*Fetcher, error) {
 	}
 	o.Fresh, o.Timeout = cmp.Or(o.Fresh, defaultFresh), cmp.Or(o.Timeout, defaultTimeout)
 	o.Parallel = cmp.Or(o.Parallel, defaultParallel)
-	if o.Charts == (chart.Limits{}) {
-		o.Charts = chart.DefaultLimits()
+	if o.Charts == (ChartLimits{}) {
+		o.Charts = DefaultChartLimits()
 	}
 	o.Web.Policy = o.Policy
-	f := &Fetcher{o: o, store: o.Store, web: web.New(o.Web),
+	f := &Fetcher{o: o, store: o.Store, web: newWeb(o.Web),
 		unpacking: make(chan struct{}, 2)}
-	f.git = &git.Client{Store: o.Store, Web: f.web, User: o.UserGit, Max: o.MaxGit}
+	f.git = &gitClient{Store: o.Store, Web: f.web, User: o.UserGit, Max: o.MaxGit}
 	return f, nil
 }
 

@@ -150,7 +150,7 @@ func TestRegistry(t *testing.T) {
 		w := ociWant(c.ref)
 		w.Tag = c.tag
 		e := had(t, f, w)
-		if got := content(t, f, e, "templates/cm.yaml"); got != c.says || e.Revision != c.version || e.Changed != "" {
+		if got := contentOf(t, f, e, "templates/cm.yaml"); got != c.says || e.Revision != c.version || e.Changed != "" {
 			t.Errorf("%q: %q, %+v", c.ref, got, e)
 		}
 	}
@@ -199,7 +199,7 @@ func TestRegistryTagsOfFlux(t *testing.T) {
 	} {
 		w := ociWant(remote.Versions + c.versions)
 		w.Filter = c.filter
-		if e := had(t, f, w); content(t, f, e, "templates/cm.yaml") != c.tag || e.Revision != c.tag {
+		if e := had(t, f, w); contentOf(t, f, e, "templates/cm.yaml") != c.tag || e.Revision != c.tag {
 			t.Errorf("%+v: %+v", c, e)
 		}
 	}
@@ -274,7 +274,7 @@ func TestIndexLeadsToRegistry(t *testing.T) {
 	n.serve("registry.example.com", r)
 	n.serve("charts.example.com", c)
 	f := n.fetcher("")
-	if e := had(t, f, chartWant("1.2.3")); content(t, f, e, "templates/cm.yaml") != "one" {
+	if e := had(t, f, chartWant("1.2.3")); contentOf(t, f, e, "templates/cm.yaml") != "one" {
 		t.Errorf("got %+v", e)
 	}
 	narrow, err := f.o.Policy.Narrow([]string{"https://charts.example.com/**"})

@@ -1,0 +1,167 @@
+// Package env says what an answer about a repository rests on, and keeps answers for as long as that stays the same.
+//
+// Whatever is dear to work out is a value with the questions that were asked on the way and a digest of each answer: this
+// file, this link, no such file, this source at this revision, this object. It is good if and only if each question has
+// the same answer now. This is the verifying trace of build systems (Mokhov, Mitchell, Peyton Jones: Build Systems à la
+// Carte, 2018, section 4.2.2).
+package env
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// Kind is what a question is about.
+type Kind byte
+
+// The kinds.
+const (
+	Content  Kind = 'c' // what is at a path: the object id of a file, that of a folder behind a slash; empty: nothing is
+	Link     Kind = 'l' // where a path leads
+	Entry    Kind = 'e' // both
+	Source   Kind = 's' // what a want came to (remote.Sources.Digest), by the want as JSON
+	Object   Kind = 'o' // the object that a look-up finds, by the look-up as JSON
+	Versions Kind = 'v' // the API versions of the clusters of a root, by what is asked of them as JSON
+	Deployed Kind = 'd' // how a root is deployed
+)
+
+// Question is one thing that was asked.
+type Question struct {
+	Kind Kind
+	Name string
+}
+
+// Asked is what was asked, with a digest of each answer.
+type Asked map[Question]string
+
+// Answerer answers questions.
+type Answerer interface {
+	// Answer returns the digest of the answer to a question as it is now.
+	Answer(q Question) string
+}
+
+// Same reports whether each question has the same answer now.
+func (a Asked) Same(now Answerer) bool {
+	for q, digest := range a {
+		if now.Answer(q) != digest {
+			return false
+		}
+	}
+	return true
+}
+
+// encode writes what was asked, sorted: what is cheap to ask first.
+func (a Asked) encode() (out []byte) {
+	for _, q := range slices.SortedFunc(maps.Keys(a), func(p, q Question) int {
+		if p.Kind != q.Kind {
+			return int(p.Kind) - int(q.Kind)
+		}
+		return strings.Compare(p.Name, q.Name)
+	}) {
+		out = append(out, byte(q.Kind))
+		out = appendText(out, q.Name)
+		out = appendText(out, a[q])
+	}
+	return out
+}
+
+// same is Asked.Same of what encode wrote; it is false of what it did not write.
+func same(encoded []byte, now Answerer) bool {
+	for len(encoded) > 0 {
+		q := Question{Kind: Kind(encoded[0])}
+		name, rest, ok := cutText(encoded[1:])
+		digest, rest, whole := cutText(rest)
+		if q.Name = string(name); !ok || !whole || now.Answer(q) != string(digest) || bytes.HasPrefix(digest, unanswered) {
+			return false
+		}
+		encoded = rest
+	}
+	return true
+}
+
+func appendText[T string | []byte](out []byte, text T) []byte {
+	return append(binary.AppendUvarint(out, uint64(len(text))), text...)
+}
+
+// cutText returns the text that appendText wrote first, and what is behind it.
+func cutText(data []byte) (text, rest []byte, ok bool) {
+	n, used := binary.Uvarint(data)
+	if used <= 0 || n > uint64(len(data)-used) {
+		return nil, nil, false
+	}
+	return data[used : used+int(n)], data[used+int(n):], true
+}
+
+// unanswered is what a question comes to that cannot be answered: what rests on it is not kept for long.
+var unanswered = []byte("!")
+
+// Of answers a question about a path of a tree.
+func Of(t tree.Reader, q Question) string {
+	real, e, err := t.Lookup(q.Name)
+	if err != nil {
+		if errors.Is(err, tree.ErrNotExist) {
+			return ""
+		}
+		return string(unanswered)
+	}
+	if q.Kind == Link {
+		return real
+	}
+	content := e.ID
+	if e.Kind == tree.Dir {
+		content = "/" + content
+	}
+	if q.Kind == Entry {
+		content += " " + real
+	}
+	return content
+}
+
+// Tree is what is read of a repository; *tree.Tree is one.
+type Tree interface {
+	tree.Reader
+	ReadFile(path string) ([]byte, string, error)
+}
+
+// Recorder reads a tree and notes what was asked of it. It is not safe for concurrent use.
+type Recorder struct {
+	Tree
+	Asked Asked
+}
+
+// Lookup is that of the tree.
+func (r Recorder) Lookup(p string) (string, tree.Entry, error) {
+	r.note(p)
+	return r.Tree.Lookup(p)
+}
+
+// ReadFile is that of the tree.
+func (r Recorder) ReadFile(p string) ([]byte, string, error) {
+	r.note(p)
+	return r.Tree.ReadFile(p)
+}
+
+// ReadDir is that of the tree.
+func (r Recorder) ReadDir(p string) ([]tree.Entry, error) {
+	r.note(p)
+	return r.Tree.ReadDir(p)
+}
+
+func (r Recorder) note(p string) {
+	q := Question{Entry, p}
+	if _, known := r.Asked[q]; !known {
+		r.Asked[q] = Of(r.Tree, q)
+	}
+}
+
+// InTree answers questions about the paths of a tree, and no others.
+type InTree struct{ tree.Reader }
+
+// Answer implements Answerer.
+func (t InTree) Answer(q Question) string { return Of(t.Reader, q) }

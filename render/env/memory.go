@@ -1,0 +1,185 @@
+package env
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	kjson "sigs.k8s.io/json"
+
+	"github.com/lintel-bot/lintel/render/cache"
+)
+
+// Memory keeps answers in the process and, with a Disk, from one process to the next: in tables, by key, each with what it
+// rests on. What is on disk is read table by table and checked by its seal; every answer is checked by its questions
+// before it counts. The nil Memory keeps nothing. It is safe for concurrent use.
+type Memory struct {
+	Disk  *cache.Disk // nil: only in the process
+	Scope string      // tells memories in one Disk apart
+
+	mu     sync.Mutex
+	tables map[string]*table
+}
+
+const (
+	maxVersions = 4        // answers of one key: those of some pull requests and of their base
+	maxTable    = 16 << 20 // bytes of one table on disk
+	maxRecords  = 20_000   // keys of one table
+)
+
+type table struct {
+	mu      sync.Mutex
+	records map[string][]*record // the newest first
+	changed bool
+}
+
+// record is one answer.
+type record struct {
+	asked, data []byte // data is nil for what stays in the process
+	value       any    // data as it was read; nil: nobody has
+	used        bool   // in this process
+}
+
+func (m *Memory) table(name string) *table {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.tables == nil {
+		m.tables = map[string]*table{}
+	}
+	t := m.tables[name]
+	if t == nil {
+		t = &table{records: map[string][]*record{}}
+		m.tables[name] = t
+		if m.Disk != nil {
+			data, _ := m.Disk.Get(m.Disk.Scope("memory", m.Scope), name)
+			t.read(data)
+		}
+	}
+	return t
+}
+
+// read takes in what save wrote.
+func (t *table) read(data []byte) {
+	for len(data) > 0 {
+		key, rest, ok := cutText(data)
+		asked, rest, okAsked := cutText(rest)
+		value, rest, okValue := cutText(rest)
+		if !ok || !okAsked || !okValue {
+			return
+		}
+		data = rest
+		t.records[string(key)] = append(t.records[string(key)], &record{asked: asked, data: value})
+	}
+}
+
+// Find returns the answer that is kept under a key and rests on what is so now; false where there is none. Do not change
+// it. Its type is that which it was kept with.
+func Find[T any](m *Memory, name, key string, now Answerer) (value T, ok bool) {
+	if m == nil {
+		return value, false
+	}
+	t := m.table(name)
+	t.mu.Lock()
+	list := slices.Clone(t.records[key])
+	t.mu.Unlock()
+	for _, r := range list {
+		if !same(r.asked, now) {
+			continue
+		}
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if r.value == nil {
+			var read T
+			if kjson.UnmarshalCaseSensitivePreserveInts(r.data, &read) != nil {
+				return value, false
+			}
+			r.value = read
+		}
+		r.used = true
+		value, ok = r.value.(T)
+		return value, ok
+	}
+	return value, false
+}
+
+// Keep keeps an answer under a key, from now on and on disk.
+func Keep[T any](m *Memory, name, key string, asked Asked, value T) {
+	if m == nil {
+		return
+	}
+	data, err := json.Marshal(value)
+	// A text that is not UTF-8 would not come back as it was.
+	if err != nil || bytes.Contains(data, []byte(`\ufffd`)) || m.Disk == nil {
+		data = nil
+	}
+	m.keep(name, key, &record{asked: asked.encode(), data: data, value: value, used: true})
+}
+
+// KeepHere keeps an answer under a key for as long as the process lives.
+func KeepHere[T any](m *Memory, name, key string, asked Asked, value T) {
+	if m != nil {
+		m.keep(name, key, &record{asked: asked.encode(), value: value, used: true})
+	}
+}
+
+func (m *Memory) keep(name, key string, r *record) {
+	t := m.table(name)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.records) >= maxRecords {
+		maps.DeleteFunc(t.records, func(_ string, list []*record) bool { return !list[0].used })
+		if len(t.records) >= maxRecords {
+			clear(t.records)
+		}
+	}
+	list := slices.DeleteFunc(t.records[key], func(old *record) bool { return bytes.Equal(old.asked, r.asked) })
+	list = slices.Insert(list, 0, r)
+	t.records[key] = list[:min(len(list), maxVersions)]
+	t.changed = t.changed || r.data != nil
+}
+
+// Save writes the tables that have something new to disk: what was used in this process first, and of the rest what there
+// is room for.
+func (m *Memory) Save() {
+	if m == nil || m.Disk == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for name, t := range m.tables {
+		if data := t.save(); data != nil {
+			_ = m.Disk.Put(m.Disk.Scope("memory", m.Scope), name, data) // without it, it is worked out again
+		}
+	}
+}
+
+// save returns what read takes in, nil where nothing changed.
+func (t *table) save() (out []byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.changed {
+		return nil
+	}
+	t.changed = false
+	used := func(list []*record) bool { return slices.ContainsFunc(list, func(r *record) bool { return r.used }) }
+	keys := slices.SortedFunc(maps.Keys(t.records), func(a, b string) int {
+		if first := used(t.records[a]); first != used(t.records[b]) {
+			if first {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a, b)
+	})
+	for _, key := range keys {
+		for _, r := range t.records[key] {
+			if r.data != nil && len(out)+len(key)+len(r.asked)+len(r.data) < maxTable {
+				out = appendText(appendText(appendText(out, key), r.asked), r.data)
+			}
+		}
+	}
+	return out
+}

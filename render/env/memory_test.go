@@ -1,0 +1,133 @@
+package env
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/lintel-bot/lintel/render/cache"
+)
+
+// world answers questions from a map.
+type world map[Question]string
+
+func (w world) Answer(q Question) string { return w[q] }
+
+func TestAnswersRestOnTheirQuestions(t *testing.T) {
+	now := world{{Content, "a"}: "1", {Source, "b"}: "2"}
+	for _, disk := range []bool{false, true} {
+		dir := t.TempDir()
+		open := func() *Memory {
+			m := &Memory{Scope: "s"}
+			if disk {
+				d, err := cache.Open(dir, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				m.Disk = d
+			}
+			return m
+		}
+		m := open()
+		Keep(m, "t", "k", Asked(maps.Clone(now)), []string{"value"})
+		if disk {
+			m.Save()
+			m = open()
+		}
+		if got, ok := Find[[]string](m, "t", "k", now); !ok || len(got) != 1 || got[0] != "value" {
+			t.Errorf("disk %t: got %v, %t", disk, got, ok)
+		}
+		for q := range now {
+			other := maps.Clone(now)
+			other[q] += "x"
+			if _, ok := Find[[]string](m, "t", "k", other); ok {
+				t.Errorf("disk %t: %v has another answer, and the value counts", disk, q)
+			}
+		}
+		if _, ok := Find[[]string](m, "t", "other", now); ok {
+			t.Error("another key has the value")
+		}
+	}
+}
+
+func TestUnansweredQuestionsAreAskedAgain(t *testing.T) {
+	now := world{{Content, "a"}: string(unanswered)}
+	m := &Memory{}
+	Keep(m, "t", "k", Asked(now), 1)
+	if _, ok := Find[int](m, "t", "k", now); ok {
+		t.Error("a value counts that rests on what could not be read")
+	}
+}
+
+func TestNewestVersionsStay(t *testing.T) {
+	m := &Memory{}
+	for i := range maxVersions + 1 {
+		Keep(m, "t", "k", Asked{{Content, "a"}: string(rune('0' + i))}, i)
+	}
+	for i := range maxVersions + 1 {
+		got, ok := Find[int](m, "t", "k", world{{Content, "a"}: string(rune('0' + i))})
+		if ok != (i > 0) || ok && got != i {
+			t.Errorf("version %d: got %d, %t", i, got, ok)
+		}
+	}
+}
+
+func TestWhatStaysInTheProcessIsNotWritten(t *testing.T) {
+	dir := t.TempDir()
+	d, err := cache.Open(dir, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &Memory{Disk: d}
+	KeepHere(m, "t", "k", nil, 1)
+	m.Save()
+	if entries, _ := os.ReadDir(dir); len(entries) > 0 {
+		t.Errorf("%d files were written", len(entries))
+	}
+}
+
+// A damaged table is as good as none: whatever is cut off or flipped, no wrong value comes back.
+func TestDamagedTableIsNotBelieved(t *testing.T) {
+	dir := t.TempDir()
+	d, err := cache.Open(dir, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := world{{Content, "a"}: "1"}
+	m := &Memory{Disk: d}
+	Keep(m, "t", "k", Asked(now), "value")
+	m.Save()
+	files, err := filepath.Glob(filepath.Join(dir, "*", "*"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	whole, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range whole {
+		for _, damaged := range [][]byte{whole[:i], append(append(append([]byte{}, whole[:i]...), whole[i]^1), whole[i+1:]...)} {
+			if err := os.WriteFile(files[0], damaged, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if got, ok := Find[string](&Memory{Disk: d}, "t", "k", now); ok {
+				t.Fatalf("byte %d: %q comes from a damaged table", i, got)
+			}
+		}
+	}
+}
+
+// Whatever bytes a table has, reading it ends and no value is made up of them without its questions.
+func FuzzTable(f *testing.F) {
+	f.Add(appendText(appendText(appendText(nil, "k"), Asked{{Content, "a"}: "1"}.encode()), `"v"`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		one := &table{records: map[string][]*record{}}
+		one.read(data)
+		for _, list := range one.records {
+			for _, r := range list {
+				same(r.asked, world{})
+			}
+		}
+	})
+}

@@ -1,0 +1,188 @@
+package fetch
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"path"
+	"regexp"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/render/remote/fetch/store"
+)
+
+// Limits are what a packed chart may be.
+type ChartLimits struct {
+	Packed, Unpacked int64 // bytes
+	Files            int
+}
+
+// DefaultLimits are Helm's own where it has one.
+func DefaultChartLimits() ChartLimits {
+	return ChartLimits{Packed: 10 << 20, Unpacked: 100 << 20, Files: 10_000}
+}
+
+const (
+	maxName  = 1024
+	maxDepth = 64
+)
+
+var (
+	errNotPacked = broken("it is not a packed chart")
+	driveForm    = regexp.MustCompile(`^[a-zA-Z]:/`)
+)
+
+// Unpack returns the files of a packed chart without the folder that they are in, and the version in its Chart.yaml.
+// Names are those that Helm's loader gives them. Failures are *remote.Failure.
+func unpack(packed []byte, l ChartLimits) (files []store.File, version string, err error) {
+	if int64(len(packed)) > l.Packed {
+		return nil, "", undecided("the packed chart is larger than %d MiB", l.Packed>>20)
+	}
+	unzipped, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, "", errNotPacked
+	}
+	u := unpacker{limits: l, left: l.Unpacked, at: map[string]int{}, folders: map[string]bool{}}
+	archive := tar.NewReader(&bounded{from: unzipped, left: l.Unpacked + int64(l.Files+1)*4096})
+	for {
+		h, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
+			err = u.entry(h, archive)
+		}
+		switch {
+		case failureOf(err) != nil:
+			return nil, "", err
+		case err != nil:
+			return nil, "", errNotPacked
+		}
+	}
+	return u.end()
+}
+
+// bounded fails beyond a number of bytes: headers count as well, which may be as large as they like.
+type bounded struct {
+	from io.Reader
+	left int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errUnpacked
+	}
+	n, err := b.from.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
+}
+
+var errUnpacked = undecided("the chart is too large when it is unpacked")
+
+type unpacker struct {
+	limits  ChartLimits
+	left    int64
+	count   int
+	files   []store.File
+	at      map[string]int // where in files a name is
+	folders map[string]bool
+}
+
+func (u *unpacker) entry(h *tar.Header, content io.Reader) error {
+	if u.count++; u.count > u.limits.Files {
+		return undecided("the chart has more than %d files", u.limits.Files)
+	}
+	switch h.Typeflag {
+	case tar.TypeReg:
+	case tar.TypeDir, tar.TypeXGlobalHeader, tar.TypeXHeader:
+		return nil
+	case tar.TypeSymlink, tar.TypeLink:
+		return undecided("the chart holds a link (%s), which is not followed", quote(h.Name))
+	default:
+		return broken("the chart holds %s, which is no file", quote(h.Name))
+	}
+	name, err := innerName(h.Name)
+	if err != nil {
+		return err
+	}
+	if h.Size > u.left {
+		return errUnpacked
+	}
+	data := make([]byte, h.Size)
+	if _, err := io.ReadFull(content, data); err != nil {
+		return err
+	}
+	u.left -= h.Size
+	return u.keep(name, data)
+}
+
+func (u *unpacker) keep(name string, data []byte) error {
+	for part := range strings.SplitSeq(name, "/") {
+		if strings.EqualFold(part, ".git") {
+			return nil // git takes no such name, and no chart means it
+		}
+	}
+	if u.folders[name] {
+		return broken("the chart has %s as a file and as a folder", quote(name))
+	}
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if _, ok := u.at[dir]; ok {
+			return broken("the chart has %s as a file and as a folder", quote(dir))
+		}
+		u.folders[dir] = true
+	}
+	if n, ok := u.at[name]; ok {
+		u.files[n].Data = data
+		return nil
+	}
+	u.at[name] = len(u.files)
+	u.files = append(u.files, store.File{Name: name, Data: data})
+	return nil
+}
+
+// inner is a name without the first folder, with the checks of Helm's loader.
+func innerName(name string) (string, error) {
+	illegal := broken("the chart holds a file with a name that leads elsewhere (%s)", quote(name))
+	slashed := name
+	if strings.Contains(name, `\`) {
+		slashed = strings.ReplaceAll(name, `\`, "/")
+	}
+	first, rest, ok := strings.Cut(slashed, "/")
+	if first == "Chart.yaml" {
+		return "", broken("the packed chart has no folder that its files are in")
+	}
+	clean := path.Clean(rest)
+	if !ok || path.IsAbs(rest) || clean == "." || strings.HasPrefix(clean, "..") || driveForm.MatchString(clean) ||
+		strings.ContainsRune(clean, 0) || len(clean) > maxName || strings.Count(clean, "/") > maxDepth {
+		return "", illegal
+	}
+	return clean, nil
+}
+
+// end looks at the whole.
+func (u *unpacker) end() ([]store.File, string, error) {
+	n, ok := u.at["Chart.yaml"]
+	if !ok {
+		return nil, "", broken("it is not a chart: it has no Chart.yaml")
+	}
+	return u.files, versionIn(u.files[n].Data), nil
+}
+
+// versionIn returns the version that a Chart.yaml has; what is wrong with the rest of it is for Helm to say.
+func versionIn(data []byte) string {
+	if len(data) > maxEntry {
+		return ""
+	}
+	var n yaml.Node
+	if err := yaml.Unmarshal(data, &n); err != nil || n.Kind != yaml.DocumentNode {
+		return ""
+	}
+	if v := yamlField(n.Content[0], "version"); v != nil && parses(v.Value) {
+		return v.Value
+	}
+	return ""
+}

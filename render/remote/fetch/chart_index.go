@@ -1,0 +1,264 @@
+package fetch
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+const (
+	// MaxIndex is how large an index may be.
+	maxIndex = 50 << 20
+	// maxEntry is how large what an index says of one version may be.
+	maxEntry = 1 << 20
+	// maxOdd is how large an index may be that is not laid out as Helm lays it out: it is parsed as a whole, which takes
+	// many times its size.
+	maxOdd = 2 << 20
+)
+
+// Version is what an index says of one version of a chart.
+type indexVersion struct {
+	Version string
+	URL     string // possibly relative to the repository
+	Digest  string // of the packed chart: "sha256:" and hex; empty: the index has none
+}
+
+// entry is one version in an index: the fields that decide something.
+type indexEntry struct {
+	Name       string   `json:"name"`
+	Version    string   `json:"version"`
+	APIVersion string   `json:"apiVersion"`
+	Type       string   `json:"type"`
+	Digest     string   `json:"digest"`
+	URLs       []string `json:"urls"`
+}
+
+// valid reports whether Helm takes an entry; it leaves others out.
+func (e indexEntry) valid() bool {
+	return e.Name != "" && e.Name != "." && e.Name != ".." && e.Name == path.Base(e.Name) && parses(e.Version) &&
+		(e.Type == "" || e.Type == "application" || e.Type == "library")
+}
+
+// Find returns the version of a chart that Helm takes for a reference: an exact version, a range, or "" for the newest
+// one. Failures are *remote.Failure.
+func findVersion(index []byte, name, ref string) (*indexVersion, error) {
+	entries, err := entriesOf(index, name)
+	if err != nil {
+		return nil, err
+	}
+	entries = slices.DeleteFunc(entries, func(e indexEntry) bool { return !e.valid() })
+	newestFirst(entries, func(e indexEntry) string { return e.Version })
+	versions := make([]string, len(entries))
+	for i, e := range entries {
+		versions[i] = e.Version
+	}
+	n, err := pickVersion(versions, ref)
+	if err != nil {
+		return nil, err
+	}
+	e := entries[n]
+	if len(e.URLs) == 0 || e.URLs[0] == "" {
+		return nil, broken("the index of the chart repository has no address for version %s", quote(e.Version))
+	}
+	v := &indexVersion{Version: e.Version, URL: e.URLs[0]}
+	if d := strings.ToLower(strings.TrimPrefix(e.Digest, "sha256:")); len(d) == 64 {
+		v.Digest = "sha256:" + d
+	}
+	return v, nil
+}
+
+var (
+	errNoIndex = broken("what the chart repository has as index.yaml is not an index of charts")
+	// errLayout means that an index is not laid out as Helm does it, so that the cheap way cannot read it.
+	errLayout = errors.New("the index has another layout")
+)
+
+func entriesOf(index []byte, name string) ([]indexEntry, error) {
+	index = bytes.TrimPrefix(index, []byte("\xef\xbb\xbf"))
+	if trimmed := bytes.TrimLeft(index, " \t\r\n"); len(trimmed) == 0 {
+		return nil, errNoIndex
+	} else if trimmed[0] == '{' {
+		entries, err := jsonEntries(trimmed, name)
+		if !errors.Is(err, errLayout) {
+			return entries, err
+		}
+	} else {
+		entries, err := yamlEntries(index, name)
+		if !errors.Is(err, errLayout) {
+			return entries, err
+		}
+	}
+	return oddEntries(index, name)
+}
+
+func noChart(name string) error {
+	return broken("the chart repository has no chart %s", quote(name))
+}
+
+// jsonEntries reads an index that is JSON token by token.
+func jsonEntries(index []byte, name string) (found []indexEntry, err error) {
+	d := json.NewDecoder(bytes.NewReader(index))
+	has, api := false, false
+	err = jsonMembers(d, func(key string) error {
+		switch key {
+		case "apiVersion":
+			api = true
+		case "entries":
+			return jsonMembers(d, func(key string) error {
+				if key != name {
+					return skipJSON(d)
+				}
+				has = true
+				return d.Decode(&found)
+			})
+		}
+		return skipJSON(d)
+	})
+	switch {
+	case err != nil:
+		return nil, errLayout
+	case !api:
+		return nil, errNoIndex
+	case !has:
+		return nil, noChart(name)
+	}
+	return found, nil
+}
+
+// members calls do with each key of the object that comes next; do has to read the value.
+func jsonMembers(d *json.Decoder, do func(key string) error) error {
+	t, err := d.Token()
+	if err != nil || t != json.Delim('{') {
+		return errLayout
+	}
+	for d.More() {
+		t, err := d.Token()
+		if err != nil {
+			return err
+		}
+		key, _ := t.(string)
+		if err := do(key); err != nil {
+			return err
+		}
+	}
+	_, err = d.Token()
+	return err
+}
+
+func skipJSON(d *json.Decoder) error {
+	var raw json.RawMessage
+	return d.Decode(&raw)
+}
+
+// yamlEntries reads an index laid out as Helm and everybody else does: block style, a line for each key. Only what it
+// says of one chart is parsed, version by version.
+func yamlEntries(index []byte, name string) ([]indexEntry, error) {
+	items, err := cutIndex(index, name)
+	if err != nil {
+		return nil, err
+	}
+	var entries []indexEntry
+	for _, item := range items {
+		if len(item) > maxEntry {
+			return nil, undecided("the index of the chart repository says too much of one version of %s", quote(name))
+		}
+		var n yaml.Node
+		if err := yaml.Unmarshal(item, &n); err != nil {
+			return nil, errLayout
+		}
+		if n.Kind != yaml.DocumentNode || n.Content[0].Kind != yaml.SequenceNode {
+			return nil, errLayout
+		}
+		for _, e := range n.Content[0].Content {
+			got, err := readEntry(e)
+			if err != nil {
+				return nil, err
+			}
+			entries = append(entries, got)
+		}
+	}
+	return entries, nil
+}
+
+// oddEntries reads any YAML, as long as it is small.
+func oddEntries(index []byte, name string) ([]indexEntry, error) {
+	if len(index) > maxOdd {
+		return nil, undecided("the index of the chart repository has an unusual layout and is larger than %d MiB",
+			maxOdd>>20)
+	}
+	var top yaml.Node
+	if err := yaml.Unmarshal(index, &top); err != nil || top.Kind != yaml.DocumentNode {
+		return nil, errNoIndex
+	}
+	if yamlField(top.Content[0], "apiVersion") == nil {
+		return nil, errNoIndex
+	}
+	list := yamlField(yamlField(top.Content[0], "entries"), name)
+	if list == nil {
+		return nil, noChart(name)
+	}
+	if list.Kind == yaml.AliasNode {
+		return nil, errAlias
+	}
+	var entries []indexEntry
+	for _, n := range list.Content {
+		e, err := readEntry(n)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
+var errAlias = undecided("the index of the chart repository uses YAML aliases, which are not followed")
+
+// readEntry reads one version. Aliases are not followed: a few lines of them can stand for gigabytes.
+func readEntry(n *yaml.Node) (e indexEntry, err error) {
+	for name, to := range map[string]*string{"name": &e.Name, "version": &e.Version, "apiVersion": &e.APIVersion,
+		"type": &e.Type, "digest": &e.Digest} {
+		if v := yamlField(n, name); v != nil {
+			if v.Kind == yaml.AliasNode {
+				return e, errAlias
+			}
+			*to = v.Value
+		}
+	}
+	urls := yamlField(n, "urls")
+	if n.Kind == yaml.AliasNode || (urls != nil && urls.Kind == yaml.AliasNode) {
+		return e, errAlias
+	}
+	if urls != nil && len(urls.Content) > 0 {
+		if urls.Content[0].Kind == yaml.AliasNode {
+			return e, errAlias
+		}
+		e.URLs = []string{urls.Content[0].Value}
+	}
+	return e, nil
+}
+
+func yamlField(n *yaml.Node, name string) *yaml.Node {
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == name {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}
+
+// Quote is a name or a version in a sentence: short, and printable.
+func quote(s string) string {
+	if len(s) > 100 {
+		s = s[:100] + "…"
+	}
+	return fmt.Sprintf("%q", s)
+}

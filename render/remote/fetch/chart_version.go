@@ -1,0 +1,115 @@
+package fetch
+
+import (
+	"regexp"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+)
+
+var exactForm = regexp.MustCompile(`^v?[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.+_-]+)?$`)
+
+// Exact reports whether a reference is one version and no range: what it comes to does not change.
+func exactVersion(ref string) bool { return exactForm.MatchString(ref) }
+
+func parses(version string) bool {
+	_, err := semver.NewVersion(version)
+	return err == nil
+}
+
+// newestFirst sorts versions, all of which parse. It is the very call that Helm makes: among versions that differ in
+// their build metadata alone the algorithm decides which is first.
+func newestFirst[T any](list []T, version func(T) string) {
+	c := byVersion[T]{list: list, parsed: make([]*semver.Version, len(list))}
+	for i, e := range list {
+		v, err := semver.NewVersion(version(e))
+		if err != nil {
+			v = &semver.Version{}
+		}
+		c.parsed[i] = v
+	}
+	sort.Sort(sort.Reverse(c))
+}
+
+type byVersion[T any] struct {
+	list   []T
+	parsed []*semver.Version
+}
+
+func (c byVersion[T]) Len() int           { return len(c.list) }
+func (c byVersion[T]) Less(i, j int) bool { return c.parsed[i].LessThan(c.parsed[j]) }
+func (c byVersion[T]) Swap(i, j int) {
+	c.list[i], c.list[j] = c.list[j], c.list[i]
+	c.parsed[i], c.parsed[j] = c.parsed[j], c.parsed[i]
+}
+
+// Pick returns which of the versions, newest first, Helm takes for a reference: the one of exactly that text, else the
+// first in the range. No reference takes the newest that is no prerelease.
+func pickVersion(versions []string, ref string) (int, error) {
+	constraint, err := semver.NewConstraint(orAny(ref))
+	if err != nil {
+		return 0, broken("%s is neither a version nor a range of versions", quote(ref))
+	}
+	if ref != "" {
+		if n := slices.Index(versions, ref); n >= 0 {
+			return n, nil
+		}
+	}
+	for n, version := range versions {
+		if v, err := semver.NewVersion(version); err == nil && constraint.Check(v) {
+			return n, nil
+		}
+	}
+	if ref == "" {
+		return 0, broken("there is no version of the chart that is no prerelease")
+	}
+	return 0, broken("there is no version of the chart that %s fits", quote(ref))
+}
+
+func orAny(ref string) string {
+	if ref == "" {
+		return "*"
+	}
+	return ref
+}
+
+// FromTags returns the versions that tags of a registry stand for, newest first: a tag has "_" for "+". Tags that are
+// no whole versions are left out, as Helm does.
+func versionsOfTags(tags []string) []string {
+	var versions []string
+	for _, tag := range tags {
+		if v, err := semver.StrictNewVersion(strings.ReplaceAll(tag, "_", "+")); err == nil {
+			versions = append(versions, v.String())
+		}
+	}
+	newestFirst(versions, func(v string) string { return v })
+	return versions
+}
+
+// NewestTag returns the tag with the newest version in a range. A "v" may stand before a version; short says that one of
+// fewer than three numbers counts, too.
+func newestTag(tags []string, ref string, short bool) (string, error) {
+	constraint, err := semver.NewConstraint(ref)
+	if err != nil {
+		return "", broken("%s is not a range of versions", quote(ref))
+	}
+	newest, found := -1, (*semver.Version)(nil)
+	for n, tag := range tags {
+		v, err := semver.StrictNewVersion(strings.TrimPrefix(tag, "v"))
+		if short {
+			v, err = semver.NewVersion(tag)
+		}
+		if err == nil && constraint.Check(v) && (newest < 0 || v.GreaterThan(found)) {
+			newest, found = n, v
+		}
+	}
+	if newest < 0 {
+		return "", broken("no tag is a version that %s fits", quote(ref))
+	}
+	return tags[newest], nil
+}
+
+// Tag returns the tag that stands for a version.
+func tagOf(version string) string { return strings.ReplaceAll(version, "+", "_") }

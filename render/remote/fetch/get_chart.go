@@ -1,0 +1,303 @@
+package fetch
+
+import (
+	"context"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lintel-bot/lintel/render/remote"
+	"github.com/lintel-bot/lintel/render/remote/fetch/policy"
+	"github.com/lintel-bot/lintel/render/remote/fetch/store"
+)
+
+// pinned splits a reference of a registry into a version and a digest.
+func pinned(ref string) (version, digest string) {
+	if strings.HasPrefix(ref, "sha256:") {
+		return "", ref
+	}
+	if version, hex, ok := strings.Cut(ref, "@sha256:"); ok {
+		return version, "sha256:" + hex
+	}
+	return ref, ""
+}
+
+func (f *Fetcher) getChart(ctx context.Context, j job) (store.Note, error) {
+	if j.url.Scheme == "oci" {
+		return f.getRegistry(ctx, j.url, j.want)
+	}
+	return f.getRepository(ctx, j)
+}
+
+// getRepository gets a chart of a chart repository.
+func (f *Fetcher) getRepository(ctx context.Context, j job) (store.Note, error) {
+	index, hosts, err := f.index(ctx, j.url, f.o.Fresh)
+	if err != nil {
+		return store.Note{}, err
+	}
+	v, err := findVersion(index, j.want.Name, j.want.Ref)
+	if err != nil { // it may be newer than what was asked for a while ago
+		if index, hosts, err = f.index(ctx, j.url, justNow); err != nil {
+			return store.Note{}, err
+		}
+		v, err = findVersion(index, j.want.Name, j.want.Ref)
+	}
+	if err != nil {
+		return store.Note{}, err
+	}
+	from, err := beside(j.url, v.URL)
+	if err != nil {
+		return store.Note{}, undecided("the address that the index has for version %s cannot be used: %v",
+			quote(v.Version), err)
+	}
+	if from.Host != j.url.Host || from.Scheme != j.url.Scheme {
+		if !f.o.Policy.Allows(from) {
+			return store.Note{}, denied("the index leads to the host %s, which the list of allowed sources does "+
+				"not have", from.Host)
+		}
+		hosts = append(hosts, policy.Bare(from))
+	}
+	if err := f.mayAsk(from); err != nil {
+		return store.Note{}, err
+	}
+	if from.Scheme == "oci" {
+		at := strings.LastIndexByte(from.Path, ':')
+		if at < 0 {
+			return store.Note{}, broken("the index leads to a registry without saying to which tag")
+		}
+		tag := from.Path[at+1:]
+		from.Path, from.RawPath = from.Path[:at], ""
+		n, err := f.getRegistry(ctx, from, remote.Want{Ref: tag, Tag: true})
+		n.Hosts = append(n.Hosts, hosts...)
+		return n, err
+	}
+	p := parcel{key: store.Key("chart", j.url.String(), j.want.Name, v.Version), digest: v.Digest, version: v.Version,
+		what: "chart " + j.want.Name + " " + v.Version + " of " + policy.Bare(j.url), hosts: hosts}
+	return f.unpacked(ctx, p, func(p *parcel) ([]byte, error) {
+		at, trip, err := f.trip(from)
+		if err != nil {
+			return nil, err
+		}
+		got, err := trip.Get(ctx, at, "", f.o.Charts.Packed)
+		if err != nil {
+			return nil, err
+		}
+		p.hosts = append(p.hosts, trip.Hosts()...)
+		return got.Body, nil
+	})
+}
+
+// beside resolves an address of an index as Helm does: what is relative is below the repository, and has its query.
+func beside(repository *url.URL, address string) (*url.URL, error) {
+	to, err := url.Parse(address)
+	if err != nil {
+		return nil, broken("it is not an address")
+	}
+	if to.IsAbs() {
+		return policy.Address(address)
+	}
+	base := *repository
+	base.RawPath = ""
+	base.Path = strings.TrimSuffix(base.Path, "/") + "/"
+	to = base.ResolveReference(to)
+	to.RawQuery = repository.RawQuery
+	return policy.Address(to.String())
+}
+
+// justNow is how old an index may be that does not have what is asked for: several may ask in one check.
+const justNow = 5 * time.Second
+
+// index returns the index of a chart repository, and the further hosts that it came from. One that is fresh is not asked
+// for again.
+func (f *Fetcher) index(ctx context.Context, repository *url.URL, fresh time.Duration) ([]byte, []string, error) {
+	key := store.Key("index", repository.String())
+	unlock, err := f.store.Lock(ctx, key)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer unlock()
+	n, err := f.store.Note(key)
+	if err != nil {
+		return nil, nil, err
+	}
+	data, err := f.store.File(key)
+	if err != nil {
+		return nil, nil, err
+	}
+	if data != nil && f.store.Now().Sub(n.Asked) < fresh {
+		return data, n.Hosts, f.mayUse(ctx, n)
+	}
+	from, err := beside(repository, "index.yaml")
+	if err != nil {
+		return nil, nil, undecided("%v", err)
+	}
+	at, trip, err := f.trip(from)
+	if err != nil {
+		return nil, nil, err
+	}
+	etag := n.ETag
+	if data == nil {
+		etag = ""
+	}
+	got, err := trip.Get(ctx, at, etag, maxIndex)
+	if err != nil {
+		return nil, nil, inIndex(err)
+	}
+	if !got.NotChanged {
+		data = got.Body
+		if err := f.store.PutFile(key, data); err != nil {
+			return nil, nil, err
+		}
+	}
+	n = store.Note{What: "the index of " + policy.Bare(repository), ETag: got.ETag, Asked: f.store.Now(),
+		Hosts: trip.Hosts()}
+	return data, n.Hosts, f.store.Put(key, n)
+}
+
+// inIndex says that it is the index that could not be had.
+func inIndex(err error) error {
+	if failureOf(err) == nil {
+		return err
+	}
+	failure := *failureOf(err)
+	failure.Message = "the index of the chart repository: " + failure.Message
+	return &failure
+}
+
+// getRegistry gets a chart of a registry. Only what a want says of a version counts.
+func (f *Fetcher) getRegistry(ctx context.Context, u *url.URL, w remote.Want) (store.Note, error) {
+	at, c, err := f.way(u)
+	if err != nil {
+		return store.Note{}, err
+	}
+	if at.Scheme != "oci" {
+		return store.Note{}, undecided("its mirror is not a registry")
+	}
+	repo, err := newOCIRepository(f.web, at, f.o.Policy.PlainHTTP(at), c)
+	if err != nil {
+		return store.Note{}, err
+	}
+	version, exactly := pinned(w.Ref)
+	reference := exactly
+	if reference == "" {
+		if version, err = resolveTag(ctx, repo, w); err != nil {
+			return store.Note{}, err
+		}
+		reference = tagOf(version)
+	}
+	manifest, err := repo.Chart(ctx, reference)
+	if err != nil {
+		return store.Note{}, err
+	}
+	name := manifest.Manifest
+	if exactly == "" && exactVersion(version) {
+		name = version // what is first seen of a version is remembered
+	}
+	p := parcel{key: store.Key("oci", u.String(), name), digest: manifest.Layer, version: version,
+		what: "chart " + path.Base(u.Path) + " " + reference + " of " + policy.Bare(u), hosts: repo.Hosts()}
+	return f.unpacked(ctx, p, func(*parcel) ([]byte, error) { return repo.Pull(ctx, manifest, f.o.Charts.Packed) })
+}
+
+// resolveTag returns the tag that stands for a reference. A whole version is taken for a tag as it is. Short ones such
+// as "1.2" are tags for Helm and ranges for Flux: they are a tag where there is one.
+func resolveTag(ctx context.Context, repo *ociRepository, w remote.Want) (string, error) {
+	ref := w.Ref
+	if w.Tag && ref != "" || exactVersion(ref) {
+		return ref, nil
+	}
+	tags, err := repo.Tags(ctx)
+	if err != nil {
+		return "", err
+	}
+	if versions, ok := strings.CutPrefix(ref, remote.Versions); ok {
+		fits, err := regexp.Compile(w.Filter)
+		if err != nil {
+			return "", broken("the filter of tags is not a regular expression")
+		}
+		tags = slices.DeleteFunc(tags, func(tag string) bool { return !fits.MatchString(tag) })
+		return newestTag(tags, versions, false)
+	}
+	if ref != "" && slices.Contains(tags, tagOf(ref)) {
+		return ref, nil
+	}
+	versions := versionsOfTags(tags)
+	n, err := pickVersion(versions, ref)
+	if err != nil {
+		return "", err
+	}
+	return versions[n], nil
+}
+
+// parcel is a packed chart of which it is known what it should be.
+type parcel struct {
+	key     string // of the note that has its tree
+	digest  string // that it has to have; empty: not known before
+	version string // empty: that of its Chart.yaml
+	what    string
+	hosts   []string
+}
+
+// unpacked returns what a packed chart has, which is got only where the store does not have it.
+func (f *Fetcher) unpacked(ctx context.Context, p parcel, get func(*parcel) ([]byte, error)) (store.Note, error) {
+	unlock, err := f.store.Lock(ctx, p.key)
+	if err != nil {
+		return store.Note{}, err
+	}
+	defer unlock()
+	n, err := f.store.Note(p.key)
+	if err != nil {
+		return store.Note{}, err
+	}
+	unchanged := p.digest == n.Digest
+	if p.digest == "" {
+		unchanged = f.o.Recheck == 0 || f.store.Now().Sub(n.Asked) < f.o.Recheck
+	}
+	if n.Tree != "" && unchanged {
+		f.store.Used(p.key)
+		return p.note(n), nil
+	}
+	packed, err := get(&p)
+	if err != nil {
+		return store.Note{}, err
+	}
+	got := digest(packed)
+	if p.digest != "" && p.digest != got {
+		return store.Note{}, broken("the packed chart has another digest than its repository says")
+	}
+	// Unpacked charts are large: few at a time.
+	select {
+	case f.unpacking <- struct{}{}:
+		defer func() { <-f.unpacking }()
+	case <-ctx.Done():
+		return store.Note{}, context.Cause(ctx)
+	}
+	files, version, err := unpack(packed, f.o.Charts)
+	if err != nil {
+		return store.Note{}, err
+	}
+	if p.version == "" {
+		p.version = version
+	}
+	first := n.First
+	n = store.Note{What: p.what, Revision: p.version, Digest: got, First: first, Hosts: p.hosts, Asked: f.store.Now(),
+		Bytes: int64(len(packed))}
+	if first == "" {
+		n.First = got
+	}
+	if n.Tree, err = f.store.WriteFiles(ctx, p.key, files); err != nil {
+		return store.Note{}, err
+	}
+	return p.note(n), f.store.Put(p.key, n)
+}
+
+// note is what a want has of a parcel.
+func (p parcel) note(n store.Note) store.Note {
+	w := store.Note{Tree: n.Tree, Revision: n.Revision, Digest: n.Digest, Content: p.key, Hosts: n.Hosts}
+	if n.First != n.Digest {
+		w.Changed = n.First
+	}
+	return w
+}

@@ -1,0 +1,238 @@
+package fetch
+
+import (
+	"context"
+	"encoding/base64"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/render/remote"
+	"github.com/lintel-bot/lintel/render/remote/fetch/policy"
+	"github.com/lintel-bot/lintel/render/remote/fetch/store"
+)
+
+const (
+	maxNested  = 5   // submodules of submodules
+	maxModules = 100 // of one repository, and of all repositories of one want
+)
+
+// source is where git reads the repository of a job.
+func (f *Fetcher) source(j job) (gitSource, error) {
+	at, c, err := f.way(j.url)
+	if err != nil {
+		return gitSource{}, err
+	}
+	s := gitSource{URL: at, Unsure: j.ssh && j.token == "" && c == nil}
+	switch {
+	case f.o.UserGit && at == j.url && j.url.Scheme == "ssh":
+		s.Raw = j.want.URL // the user's insteadOf may stand for its beginning
+	case j.token != "" && at == j.url: // a mirror is not what the token is for
+		s.Authorization = "Basic " + base64.StdEncoding.EncodeToString([]byte("x-access-token:"+j.token))
+	case c != nil:
+		s.Authorization = c.Header()
+	}
+	return s, nil
+}
+
+// getGit gets the files of a repository.
+func (f *Fetcher) getGit(ctx context.Context, j job) (store.Note, error) {
+	src, err := f.source(j)
+	if err != nil {
+		return store.Note{}, err
+	}
+	at := gitCommit{ID: j.want.Ref}
+	if !j.fixed {
+		if at, err = f.git.Resolve(ctx, src, j.want.Ref); err != nil {
+			return store.Note{}, err
+		}
+	}
+	n := store.Note{Revision: at.ID}
+	if at.Tag {
+		if n.Changed, err = f.moved(j, at); err != nil {
+			return store.Note{}, err
+		}
+	}
+	w := walk{f: f, modules: maxModules, hosts: at.Hosts}
+	got, err := w.tree(ctx, j, src, at, maxNested)
+	if err != nil {
+		return store.Note{}, err
+	}
+	n.Tree, n.Content, n.Private, n.Hosts = got.Tree, got.Content, w.private, w.hosts
+	return n, nil
+}
+
+// moved returns the commit that a tag was first seen at, empty where it still is.
+func (f *Fetcher) moved(j job, at gitCommit) (string, error) {
+	key := store.Key("tag", j.scope, j.url.String(), at.Ref)
+	n, err := f.store.Note(key)
+	switch {
+	case err != nil:
+		return "", err
+	case n.First == "":
+		return "", f.store.Put(key, store.Note{What: "a tag of " + policy.Bare(j.url), First: at.ID})
+	case n.First != at.ID:
+		return n.First, nil
+	}
+	f.store.Used(key)
+	return "", nil
+}
+
+// walk gets a repository and its submodules.
+type walk struct {
+	f       *Fetcher
+	modules int      // that may still come
+	private []string // repositories that a token read
+	hosts   []string // addresses of submodules, and those that redirects led to
+}
+
+// tree gets a commit's tree, submodules in place.
+func (w *walk) tree(ctx context.Context, j job, src gitSource, at gitCommit, nested int) (store.Note, error) {
+	if j.token != "" {
+		w.private = append(w.private, j.url.String())
+	}
+	n, modules, err := w.plain(ctx, j, src, at)
+	if err != nil || !j.want.Submodules || len(modules) == 0 {
+		return n, err
+	}
+	if nested == 0 {
+		return n, undecided("its submodules have submodules, more than %d deep", maxNested)
+	}
+	trees := map[string]string{}
+	var parts []string
+	for _, m := range modules {
+		if w.modules--; w.modules < 0 {
+			return n, undecided("it has more than %d submodules", maxModules)
+		}
+		sub, err := w.submodule(ctx, j, m, nested-1)
+		if failure := failureOf(err); failure != nil {
+			of := *failure
+			of.Message = "its submodule " + m.Path + " cannot be had: " + failure.Message
+			return n, &of
+		} else if err != nil {
+			return n, err
+		}
+		trees[m.Path] = sub
+		parts = append(parts, m.Path, sub)
+	}
+	key := store.Key(append([]string{"composed", n.Tree}, parts...)...)
+	tree, err := w.f.git.Compose(ctx, n.Tree, trees, key)
+	if err != nil {
+		return n, err
+	}
+	composed := store.Note{What: "a repository with its submodules", Tree: tree}
+	return store.Note{Tree: tree, Content: key}, w.f.store.Put(key, composed)
+}
+
+// submodule gets the tree of one submodule.
+func (w *walk) submodule(ctx context.Context, parent job, m submodule, nested int) (string, error) {
+	above := *parent.url
+	if above.Scheme == "ssh" {
+		above.User = sshUser(parent.want.URL)
+	}
+	address, err := moduleURL(&above, m.URL)
+	if err != nil {
+		return "", err
+	}
+	j, err := w.f.job(ctx, remote.Want{Kind: remote.Git, URL: address, Ref: m.Commit, Submodules: true})
+	if err != nil {
+		return "", err
+	}
+	if err := w.f.mayAsk(j.url); err != nil {
+		return "", err
+	}
+	if !j.fixed {
+		return "", undecided("it is at no commit that can be fetched")
+	}
+	src, err := w.f.source(j)
+	if err != nil {
+		return "", err
+	}
+	w.hosts = append(w.hosts, policy.Bare(j.url))
+	n, err := w.tree(ctx, j, src, gitCommit{ID: m.Commit}, nested)
+	return n.Tree, err
+}
+
+// sshUser returns whom an ssh address, which may be scp-like, logs in as; nil where it does not say.
+func sshUser(address string) *url.Userinfo {
+	_, rest, ok := strings.Cut(address, "://")
+	if !ok {
+		rest = address
+	}
+	host, _, _ := strings.Cut(rest, "/")
+	user, _, ok := strings.Cut(host, "@")
+	if !ok {
+		return nil
+	}
+	user, _, _ = strings.Cut(user, ":")
+	return url.User(user)
+}
+
+// moduleURL resolves an address relative to that of a repository, as git-submodule(1) says.
+func moduleURL(parent *url.URL, address string) (string, error) {
+	if !strings.HasPrefix(address, "./") && !strings.HasPrefix(address, "../") {
+		return address, nil
+	}
+	u := *parent
+	folder := strings.TrimSuffix(u.Path, "/")
+	for {
+		if rest, ok := strings.CutPrefix(address, "../"); ok {
+			n := strings.LastIndexByte(folder, '/')
+			if n < 0 {
+				return "", broken("its address in .gitmodules leads nowhere")
+			}
+			address, folder = rest, folder[:n]
+		} else if rest, ok := strings.CutPrefix(address, "./"); ok {
+			address = rest
+		} else {
+			break
+		}
+	}
+	u.Path, u.RawPath = folder+"/"+strings.TrimSuffix(address, "/"), ""
+	return u.String(), nil
+}
+
+// plain gets a commit's tree as it is, from the store where that has it, and its submodules where they are wanted.
+func (w *walk) plain(ctx context.Context, j job, src gitSource, at gitCommit) (store.Note, []submodule, error) {
+	s := w.f.store
+	key := store.Key("git", j.scope, j.url.String(), at.ID)
+	unlock, err := s.Lock(ctx, key)
+	if err != nil {
+		return store.Note{}, nil, err
+	}
+	defer unlock()
+	n, err := s.Note(key)
+	if err != nil {
+		return store.Note{}, nil, err
+	}
+	known := []string{n.Tree}
+	if n.Tree == "" {
+		known = nil
+	}
+	missing, err := s.Missing(ctx, known)
+	if err != nil {
+		return store.Note{}, nil, err
+	}
+	var modules []submodule
+	if n.Tree == "" || missing[n.Tree] {
+		got, err := w.f.git.Fetch(ctx, src, at, key)
+		if err != nil {
+			return store.Note{}, nil, err
+		}
+		n = store.Note{What: "a commit of " + policy.Bare(j.url), Tree: got.Tree, Revision: at.ID, Bytes: got.Bytes,
+			Hosts: got.Hosts, Asked: s.Now()}
+		if err := s.Put(key, n); err != nil {
+			return store.Note{}, nil, err
+		}
+	} else {
+		s.Used(key)
+	}
+	w.hosts = append(w.hosts, n.Hosts...)
+	if j.want.Submodules {
+		if modules, err = w.f.git.Submodules(ctx, n.Tree); err != nil {
+			return store.Note{}, nil, err
+		}
+	}
+	n.Content = key
+	return n, slices.Clip(modules), nil
+}

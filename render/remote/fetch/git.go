@@ -1,0 +1,232 @@
+package fetch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/render/remote"
+	"github.com/lintel-bot/lintel/render/remote/fetch/store"
+	"github.com/lintel-bot/lintel/render/tree/gitcmd"
+)
+
+// Client fetches repositories. It is safe for concurrent use.
+type gitClient struct {
+	Store *store.Store
+	Web   *webClient
+	// User has git run with the configuration of whoever runs this program: address rewriting, credential helpers,
+	// proxies, ssh. Git then dials itself, and no address is checked.
+	User bool
+	Max  int64 // bytes of one fetch; 0: 1 GiB
+}
+
+func (c *gitClient) maxBytes() int64 { return cmp.Or(c.Max, 1<<30) }
+
+// Source is one repository.
+type gitSource struct {
+	URL           *url.URL // canonical
+	Raw           string   // the address as it was written, for a git of the user's; empty: URL
+	Authorization string   // the header, empty: none
+	// Unsure says that a server that does not have it may have it for others: its asker meant it to be read with a key.
+	Unsure bool
+}
+
+// Commit is what a reference stands for.
+type gitCommit struct {
+	ID  string
+	Ref string // its full name, "HEAD" for the default branch
+	Tag bool
+	// Hosts are further addresses that redirects led to.
+	Hosts []string
+}
+
+var commitID = regexp.MustCompile(`^[0-9a-f]{40}$`)
+
+// IsCommit reports whether a reference is the whole id of a commit, which never stands for anything else.
+func isCommit(ref string) bool { return commitID.MatchString(ref) }
+
+// safeRef keeps names out that git-check-ref-format(1) refuses, or that would be an option or a pattern.
+func safeRef(name string) bool {
+	if name == "" || len(name) > 1024 || strings.HasPrefix(name, "-") || strings.HasPrefix(name, "/") ||
+		strings.HasSuffix(name, "/") || strings.HasSuffix(name, ".") || strings.Contains(name, "..") ||
+		strings.Contains(name, "//") || strings.Contains(name, "@{") {
+		return false
+	}
+	return !strings.ContainsFunc(name, func(r rune) bool {
+		return r <= ' ' || r == 0x7f || strings.ContainsRune("~^:?*[\\", r)
+	})
+}
+
+// Resolve asks what a reference stands for now: "" the default branch, a tag before a branch of the same name, the
+// newest tag in a range of versions.
+func (c *gitClient) Resolve(ctx context.Context, src gitSource, ref string) (gitCommit, error) {
+	versions, whole := strings.CutPrefix(ref, remote.Versions)
+	versions, short := strings.CutPrefix(versions, remote.ShortVersions)
+	ranged := whole || short
+	if ref != "" && !ranged && !safeRef(ref) {
+		return gitCommit{}, broken("the revision is not one that git can have")
+	}
+	names := []string{"HEAD"}
+	switch {
+	case ranged:
+		names = nil
+	case strings.HasPrefix(ref, "refs/"):
+		names = []string{ref}
+	case ref != "" && ref != "HEAD":
+		names = []string{"refs/tags/" + ref, "refs/heads/" + ref, "refs/" + ref}
+	}
+	s, err := c.session(ctx, src)
+	if err != nil {
+		return gitCommit{}, err
+	}
+	defer s.close()
+	args := []string{"ls-remote", "--quiet", "--end-of-options", s.address}
+	if ranged {
+		args = append(args, "refs/tags/*")
+	}
+	for _, n := range names {
+		args = append(args, n, n+"^{}")
+	}
+	out, err := s.run(ctx, args...)
+	if err != nil {
+		return gitCommit{}, gitFailure(err, "git could not read the references of the repository")
+	}
+	there := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		if id, name, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && isCommit(id) {
+			there[name] = id
+		}
+	}
+	if ranged {
+		var tags []string
+		for _, name := range slices.Sorted(maps.Keys(there)) {
+			if tag := strings.TrimPrefix(name, "refs/tags/"); !strings.HasSuffix(tag, "^{}") {
+				tags = append(tags, tag)
+			}
+		}
+		tag, err := newestTag(tags, versions, short)
+		if err != nil {
+			return gitCommit{}, err
+		}
+		names = []string{"refs/tags/" + tag}
+	}
+	for _, n := range names {
+		if id := cmp.Or(there[n+"^{}"], there[n]); id != "" {
+			return gitCommit{ID: id, Ref: n, Tag: strings.HasPrefix(n, "refs/tags/"), Hosts: s.hosts()}, nil
+		}
+	}
+	if ref == "" {
+		return gitCommit{}, broken("the repository has no default branch")
+	}
+	return gitCommit{}, broken("the repository has no branch or tag of that name")
+}
+
+// Fetched is a tree that the store has.
+type gitFetched struct {
+	Tree  string
+	Bytes int64    // that came
+	Hosts []string // as Commit has them
+}
+
+// Fetch gets the tree of a commit into the store, where key holds it. Submodules are left as they are.
+func (c *gitClient) Fetch(ctx context.Context, src gitSource, at gitCommit, key string) (*gitFetched, error) {
+	s, err := c.session(ctx, src)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	if err := s.fetch(ctx, at); err != nil {
+		return nil, err
+	}
+	out, err := localGit(ctx, s.scratch, "rev-parse", "--verify", "--quiet", "--end-of-options", at.ID+"^{commit}^{tree}")
+	if err != nil {
+		return nil, gitFailure(err, "what the repository has there is not a commit")
+	}
+	f := &gitFetched{Tree: strings.TrimSpace(string(out)), Bytes: s.scratch.Size(), Hosts: s.hosts()}
+	return f, s.scratch.Keep(ctx, key, f.Tree)
+}
+
+// fetch gets one commit: by its id, or by the reference that it was found by, or with all that the server has, since
+// not every server gives out any commit.
+func (s *gitSession) fetch(ctx context.Context, at gitCommit) error {
+	tries := [][]string{{"--depth=1", "--", at.ID + ":refs/heads/wanted"}}
+	if at.Ref != "" {
+		tries = append(tries, []string{"--depth=1", "--", "+" + at.Ref + ":refs/heads/wanted"})
+	}
+	for _, t := range tries {
+		if there, err := s.try(ctx, at, t...); there || err != nil {
+			return err
+		}
+	}
+	// Without files this is cheap, also where the commit turns out to be made up.
+	probe := *s
+	var err error
+	if probe.scratch, err = s.client.Store.Scratch(); err != nil {
+		return err
+	}
+	defer probe.scratch.Close()
+	switch there, err := probe.try(ctx, at, "--filter=tree:0", "--", everyHead, everyTag); {
+	case err != nil:
+		return err
+	case !there:
+		return probe.whyNot(ctx)
+	}
+	there, err := s.try(ctx, at, "--", everyHead, everyTag)
+	if err == nil && !there {
+		err = undecided("git does not accept what the repository has there")
+	}
+	return err
+}
+
+const (
+	everyHead = "+refs/heads/*:refs/all/heads/*"
+	everyTag  = "+refs/tags/*:refs/all/tags/*"
+)
+
+// try runs one fetch and reports whether the commit is there then. What is before "--" are options.
+func (s *gitSession) try(ctx context.Context, at gitCommit, what ...string) (bool, error) {
+	args := []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance",
+		"--no-recurse-submodules", "--force"}
+	split := slices.Index(what, "--")
+	args = append(append(args, what[:split]...), "--end-of-options", s.address)
+	_, err := s.run(ctx, append(args, what[split+1:]...)...)
+	var r *refusedRequest
+	if err != nil && !errors.As(err, &r) {
+		return false, err
+	}
+	_, err = localGit(ctx, s.scratch, "cat-file", "-e", at.ID+"^{commit}")
+	if errors.As(err, &r) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// whyNot tells a commit that is not there from a repository that cannot be read: it has references that came.
+func (s *gitSession) whyNot(ctx context.Context) error {
+	theirs, err := s.run(ctx, "ls-remote", "--quiet", "--refs", "--heads", "--end-of-options", s.address)
+	if err != nil {
+		return gitFailure(err, "git could not read the repository")
+	}
+	for line := range strings.Lines(string(theirs)) {
+		id, _, _ := strings.Cut(line, "\t")
+		if _, err := localGit(ctx, s.scratch, "cat-file", "-e", id+"^{commit}"); err != nil {
+			return gitFailure(err, "git does not accept what the repository has")
+		}
+	}
+	return broken("the repository has no such commit")
+}
+
+// local runs git without the network.
+func localGit(ctx context.Context, s *store.Scratch, args ...string) ([]byte, error) {
+	out, err := s.Run(ctx, gitcmd.Call{Args: args, Max: 256 << 20})
+	var failed *gitcmd.Error
+	if errors.As(err, &failed) && failed.Err == nil {
+		return nil, &refusedRequest{failed.Code}
+	}
+	return out, err
+}

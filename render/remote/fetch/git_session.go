@@ -1,0 +1,148 @@
+package fetch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/render/remote/fetch/store"
+	"github.com/lintel-bot/lintel/render/tree/gitcmd"
+)
+
+// session is one use of one repository.
+type gitSession struct {
+	client  *gitClient
+	scratch *store.Scratch
+	gateway *gitGateway // nil: git goes its own way
+	address string
+	env     []string
+	options []string
+}
+
+func (c *gitClient) session(ctx context.Context, src gitSource) (*gitSession, error) {
+	scratch, err := c.Store.Scratch()
+	if err != nil {
+		return nil, err
+	}
+	s := &gitSession{client: c, scratch: scratch}
+	if c.User {
+		s.address = cmp.Or(src.Raw, src.URL.String())
+		s.env, s.options = c.userEnvironment(ctx), userOptions()
+		return s, nil
+	}
+	if s.gateway, err = c.open(ctx, src); err != nil {
+		scratch.Close()
+		return nil, err
+	}
+	s.address = s.gateway.address()
+	s.env = c.Store.Isolated(slices.Concat(carefulOptions, s.gateway.config())...)
+	return s, nil
+}
+
+func (s *gitSession) close() {
+	if s.gateway != nil {
+		s.gateway.close()
+	}
+	s.scratch.Close()
+}
+
+// hosts are further addresses that redirects led to; where git goes its own way nobody knows them.
+func (s *gitSession) hosts() []string {
+	if s.gateway == nil {
+		return nil
+	}
+	return s.gateway.trip.Hosts()
+}
+
+// careful is the configuration of every git that uses the network. Defects that old but honest histories have are
+// allowed; everything else that git-fsck finds refuses the fetch.
+var carefulOptions = append([]string{
+	"http.lowSpeedLimit", "1000", "http.lowSpeedTime", "60", "transfer.fsckObjects", "true", "fetch.fsckObjects", "true",
+	"fetch.unpackLimit", "1", "fetch.writeCommitGraph", "false", "fetch.recurseSubmodules", "false",
+	"fetch.showForcedUpdates", "false", "gc.auto", "0", "maintenance.auto", "false", "core.hooksPath", os.DevNull,
+	"protocol.ext.allow", "never",
+}, ignoredChecks("zeroPaddedFilemode", "badTimezone", "badDate", "badDateOverflow", "badEmail", "badName", "missingEmail",
+	"missingNameBeforeEmail", "missingSpaceBeforeDate", "missingSpaceBeforeEmail", "multipleAuthors", "zeroPaddedDate",
+	"badFilemode")...)
+
+func ignoredChecks(checks ...string) (pairs []string) {
+	for _, c := range checks {
+		pairs = append(pairs, "fetch.fsck."+c, "ignore")
+	}
+	return pairs
+}
+
+// userOptions are careful as arguments: the user's environment may configure git itself.
+func userOptions() (options []string) {
+	for i := 0; i+1 < len(carefulOptions); i += 2 {
+		options = append(options, "-c", carefulOptions[i]+"="+carefulOptions[i+1])
+	}
+	return options
+}
+
+// about are variables that say which repository git works on: those of a hook that runs this program.
+var gitErrorLines = []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY",
+	"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_NAMESPACE", "GIT_COMMON_DIR", "GIT_PREFIX", "GIT_SHALLOW_FILE",
+	"GIT_SSH_COMMAND", "GIT_TERMINAL_PROMPT", "LC_ALL"}
+
+// userEnvironment is that of this process, with nobody to be asked.
+func (c *gitClient) userEnvironment(ctx context.Context) []string {
+	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.Contains(gitErrorLines, name)
+	})
+	env = append(env, "GIT_TERMINAL_PROMPT=0", "GCM_INTERACTIVE=never", "SSH_ASKPASS_REQUIRE=never", "LC_ALL=C",
+		"GIT_LFS_SKIP_SMUDGE=1")
+	ssh := os.Getenv("GIT_SSH_COMMAND")
+	if ssh == "" && os.Getenv("GIT_SSH") == "" {
+		out, err := gitcmd.Call{Git: c.Store.Git(), Args: []string{"config", "--get", "core.sshCommand"}, Env: env}.Run(ctx)
+		if ssh = strings.TrimSpace(string(out)); err != nil || ssh == "" {
+			ssh = "ssh"
+		}
+	}
+	if ssh != "" {
+		env = append(env, "GIT_SSH_COMMAND="+ssh+" -o BatchMode=yes")
+	}
+	return env
+}
+
+// run runs git with the network. Its failures are those of the server where there is one.
+func (s *gitSession) run(ctx context.Context, args ...string) ([]byte, error) {
+	out, err := s.scratch.Run(ctx, gitcmd.Call{Options: s.options, Args: args, Env: s.env, Max: 64 << 20, Watch: s.small})
+	var failed *gitcmd.Error
+	switch {
+	case err == nil:
+		return out, nil
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case s.gateway != nil && s.gateway.err() != nil:
+		return nil, s.gateway.err()
+	case errors.As(err, &failed) && failed.Err == nil:
+		return nil, &refusedRequest{failed.Code}
+	}
+	return nil, err
+}
+
+func (s *gitSession) small() error {
+	if limit := s.client.maxBytes(); s.scratch.Size() > limit {
+		return undecided("the repository is larger than %d MiB", limit>>20)
+	}
+	return nil
+}
+
+// refused is a git that failed though the server answered.
+type refusedRequest struct{ code int }
+
+func (*refusedRequest) Error() string { return "git could not fetch it" }
+
+// had makes a failure of a refusal.
+func gitFailure(err error, format string, args ...any) error {
+	var r *refusedRequest
+	if errors.As(err, &r) {
+		return undecided(format, args...)
+	}
+	return err
+}

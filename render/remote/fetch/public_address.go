@@ -1,0 +1,42 @@
+package fetch
+
+import (
+	"net/netip"
+	"slices"
+)
+
+// reserved are networks that lead to this machine, to the operator's network, or nowhere: RFC 6890 and what came after
+// it (https://www.iana.org/assignments/iana-ipv4-special-registry, and the same for IPv6).
+var reserved = prefixes("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
+	"192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24",
+	"203.0.113.0/24", "224.0.0.0/3",
+	"2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
+
+var (
+	globalV6 = netip.MustParsePrefix("2000::/3")
+	nat64    = netip.MustParsePrefix("64:ff9b::/96") // the last four bytes are an IPv4 address that is dialled
+)
+
+func prefixes(texts ...string) []netip.Prefix {
+	var list []netip.Prefix
+	for _, t := range texts {
+		list = append(list, netip.MustParsePrefix(t))
+	}
+	return list
+}
+
+// Public reports whether an address is one of the internet. An IPv4 address within an IPv6 one counts as itself.
+func publicAddress(a netip.Addr) bool {
+	a = a.Unmap()
+	if !a.IsValid() || a.Zone() != "" {
+		return false
+	}
+	if nat64.Contains(a) {
+		b := a.As16()
+		return publicAddress(netip.AddrFrom4([4]byte(b[12:])))
+	}
+	if a.Is6() && !globalV6.Contains(a) {
+		return false
+	}
+	return !slices.ContainsFunc(reserved, func(n netip.Prefix) bool { return n.Contains(a) })
+}

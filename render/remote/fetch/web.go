@@ -1,0 +1,240 @@
+package fetch
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/lintel-bot/lintel/render/remote/fetch/policy"
+)
+
+const (
+	maxRedirects = 5
+	maxHeader    = 64 << 10
+	agent        = "lintel"
+)
+
+// Options are what New needs. All but the policy have defaults.
+type WebOptions struct {
+	Policy  *policy.Policy
+	Resolve Resolver                                         // nil: the system's
+	Dial    Dialer                                           // nil: net.Dialer
+	Proxy   func(*http.Request) (*url.URL, error)            // nil: http.ProxyFromEnvironment
+	Sleep   func(ctx context.Context, d time.Duration) error // between tries; nil: a timer
+	Header  time.Duration                                    // how long the header of an answer may take; 0: 30 s
+}
+
+// Client makes requests. It is safe for concurrent use.
+type webClient struct {
+	policy  *policy.Policy
+	resolve Resolver
+	connect Dialer
+	proxy   func(*http.Request) (*url.URL, error)
+	sleep   func(context.Context, time.Duration) error
+	direct  *http.Transport
+	proxied *http.Transport
+}
+
+// New returns a client; Close ends its connections.
+func newWeb(o WebOptions) *webClient {
+	c := &webClient{policy: o.Policy, resolve: o.Resolve, connect: o.Dial, proxy: o.Proxy, sleep: o.Sleep}
+	if c.resolve == nil {
+		c.resolve = resolve
+	}
+	if c.connect == nil {
+		c.connect = (&net.Dialer{Timeout: dialTimeout}).DialContext
+	}
+	if c.proxy == nil {
+		c.proxy = http.ProxyFromEnvironment
+	}
+	if c.sleep == nil {
+		c.sleep = sleep
+	}
+	c.direct = &http.Transport{
+		DialContext:           c.dial,
+		TLSClientConfig:       &tls.Config{RootCAs: o.Policy.Roots(), MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout:   dialTimeout,
+		ResponseHeaderTimeout: cmp.Or(o.Header, 30*time.Second),
+		IdleConnTimeout:       30 * time.Second,
+		MaxIdleConnsPerHost:   4,
+		// What is packed stays packed: nothing is unpacked here without a bound.
+		DisableCompression:     true,
+		MaxResponseHeaderBytes: maxHeader,
+		ForceAttemptHTTP2:      true,
+	}
+	c.proxied = c.direct.Clone()
+	c.proxied.DialContext, c.proxied.Proxy = (&net.Dialer{Timeout: dialTimeout}).DialContext, c.proxy
+	return c
+}
+
+// Close ends the connections that are kept.
+func (c *webClient) Close() {
+	c.direct.CloseIdleConnections()
+	c.proxied.CloseIdleConnections()
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Trip is one thing that is got, by however many requests. It is the only way to make requests.
+type trip struct {
+	client *webClient
+	// Authorization is shown where the first request goes only, whatever requests follow.
+	Authorization string
+	// Pinned says that the digest of what comes is known: redirects may then lead to hosts that the allow-list does not
+	// have, such as those where registries keep their content. Addresses are checked all the same.
+	Pinned bool
+
+	mu    sync.Mutex
+	first *url.URL // where the first request went
+	hosts []string // that redirects led to
+}
+
+// Trip begins a trip.
+func (c *webClient) Trip() *trip { return &trip{client: c} }
+
+// Hosts are the addresses on other hosts that redirects led to and that the allow-list has.
+func (t *trip) Hosts() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.hosts)
+}
+
+// HTTP returns a client of the standard library that is as careful.
+func (t *trip) HTTP() *http.Client {
+	return &http.Client{Transport: t, CheckRedirect: t.redirect}
+}
+
+// RoundTrip implements http.RoundTripper for one request of a chain of redirects.
+func (t *trip) RoundTrip(r *http.Request) (*http.Response, error) {
+	c := t.client
+	if err := c.scheme(r.URL); err != nil {
+		return nil, err
+	}
+	r = r.Clone(r.Context())
+	r.Header.Set("User-Agent", cmp.Or(r.Header.Get("User-Agent"), agent))
+	r.Header.Set("Accept-Encoding", "identity")
+	if began := t.began(r.URL); began && t.Authorization != "" && r.Header.Get("Authorization") == "" {
+		r.Header.Set("Authorization", t.Authorization)
+	}
+	by, err := c.proxy(r)
+	if err != nil {
+		return nil, undecided("the proxy that is configured has no valid address")
+	}
+	if by == nil {
+		return c.direct.RoundTrip(r)
+	}
+	host := r.URL.Hostname()
+	a, err := netip.ParseAddr(host)
+	if ((err == nil && !c.mayDial(a)) || host == "localhost") && !c.policy.Own(net.JoinHostPort(host, r.URL.Port())) {
+		return nil, notPublic()
+	}
+	return c.proxied.RoundTrip(r)
+}
+
+// began reports whether an address is where the trip began, and notes the first one. Git goes on by itself behind a
+// redirect.
+func (t *trip) began(u *url.URL) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.first == nil {
+		t.first = u
+	}
+	return sameOrigin(t.first, u)
+}
+
+func sameOrigin(a, b *url.URL) bool {
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Host, b.Host)
+}
+
+func (c *webClient) scheme(u *url.URL) error {
+	address, err := policy.Address(u.Scheme + "://" + u.Host + "/")
+	switch {
+	case err != nil:
+		return undecided("%v", err)
+	case u.Scheme == "https":
+		return nil
+	case u.Scheme == "http" && c.policy.PlainHTTP(withPath(address, u.Path)):
+		return nil
+	}
+	return undecided("only https is used, unless the operator's plainHTTP has the address")
+}
+
+func withPath(u *url.URL, path string) *url.URL {
+	c := *u
+	c.Path, c.RawPath = path, ""
+	return &c
+}
+
+// redirect decides about one redirect. Nothing that was shown to the first host goes to another one.
+func (t *trip) redirect(r *http.Request, via []*http.Request) error {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return http.ErrUseLastResponse
+	}
+	if len(via) > maxRedirects {
+		return undecided("it redirects more than %d times", maxRedirects)
+	}
+	first := via[0].URL
+	if sameOrigin(first, r.URL) {
+		return nil
+	}
+	r.Header.Del("Authorization")
+	r.Header.Del("Cookie")
+	r.Header.Del("Referer")
+	to, err := policy.Address(policy.Bare(r.URL))
+	if err != nil {
+		return undecided("it redirects to an address that cannot be used: %v", err)
+	}
+	if first.Scheme == "https" && r.URL.Scheme != "https" {
+		return undecided("it redirects from https to %s", to.Scheme)
+	}
+	if t.Pinned {
+		return nil
+	}
+	if !t.client.policy.Allows(to) {
+		return denied("it redirects to the host %s, which the list of allowed sources does not have", to.Host)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.hosts = append(t.hosts, policy.Bare(to))
+	return nil
+}
+
+// Failure says in one sentence why a request failed, without addresses. The end of ctx stays what it is.
+func webFailure(ctx context.Context, err error) error {
+	if err == nil || failureOf(err) != nil {
+		return err
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	var timeout net.Error
+	var dns *net.DNSError
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return transient("its host did not answer in time")
+	case errors.As(err, &dns):
+		return transient("the name of its host could not be resolved")
+	case errors.As(err, &certificate):
+		return undecided("the certificate of its host is not trusted")
+	}
+	return transient("its host cannot be reached, or broke the connection")
+}

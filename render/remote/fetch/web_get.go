@@ -1,0 +1,132 @@
+package fetch
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+const (
+	tries     = 3
+	firstWait = time.Second
+)
+
+// Answer is what a GET came to.
+type webAnswer struct {
+	Body       []byte
+	ETag       string
+	NotChanged bool // the ETag that was sent is still that of the content; there is no Body
+}
+
+// errAgain is a failure that another try may cure.
+type retryable struct{ error }
+
+// Unwrap returns the failure.
+func (e retryable) Unwrap() error { return e.error }
+
+// Get gets an address, at most max bytes of it. No answer, 429 and 5xx are tried again.
+func (t *trip) Get(ctx context.Context, u *url.URL, etag string, max int64) (*webAnswer, error) {
+	var answer *webAnswer
+	err := t.client.Again(ctx, func() (err error) {
+		answer, err = t.get(ctx, u, etag, max)
+		return err
+	})
+	return answer, err
+}
+
+// Again calls do until it works, fails for good, or failed three times.
+func (c *webClient) Again(ctx context.Context, do func() error) error {
+	pause := firstWait
+	for n := 1; ; n++ {
+		err := do()
+		var again retryable
+		if !errors.As(err, &again) {
+			return err
+		}
+		if n == tries {
+			return again.error
+		}
+		if err := c.sleep(ctx, pause); err != nil {
+			return err
+		}
+		pause *= 2
+	}
+}
+
+func (t *trip) get(ctx context.Context, u *url.URL, etag string, max int64) (*webAnswer, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, undecided("the address is not one that can be fetched")
+	}
+	if etag != "" {
+		r.Header.Set("If-None-Match", etag)
+	}
+	resp, err := t.HTTP().Do(r)
+	if err != nil {
+		return nil, retry(ctx, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusNotModified && etag != "" {
+		return &webAnswer{ETag: etag, NotChanged: true}, nil
+	}
+	if err := statusFailure(resp.StatusCode); err != nil {
+		return nil, err
+	}
+	body, err := readBounded(resp.Body, resp.ContentLength, max)
+	if err == nil && ctx.Err() != nil {
+		err = ctx.Err() // a server that sees the end of the connection can end its answer as if it were whole
+	}
+	if err != nil {
+		return nil, retry(ctx, err)
+	}
+	return &webAnswer{Body: body, ETag: resp.Header.Get("ETag")}, nil
+}
+
+// Retry has a failure of the network tried again. What was refused here stays refused.
+func retry(ctx context.Context, err error) error {
+	var certificate *tls.CertificateVerificationError
+	if failureOf(err) != nil || ctx.Err() != nil || errors.As(err, &certificate) {
+		return webFailure(ctx, err)
+	}
+	return retryable{webFailure(ctx, err)}
+}
+
+// Read reads a body of at most max bytes; length is what was announced, -1 for nothing.
+func readBounded(r io.Reader, length, max int64) ([]byte, error) {
+	tooLarge := undecided("it is larger than %d MiB", max>>20)
+	if length > max {
+		return nil, tooLarge
+	}
+	var b bytes.Buffer
+	if length > 0 {
+		b.Grow(int(min(length, 1<<20)))
+	}
+	n, err := io.Copy(&b, io.LimitReader(r, max+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case n > max:
+		return nil, tooLarge
+	}
+	return b.Bytes(), nil
+}
+
+// Status is the failure that a status stands for, nil for success.
+func statusFailure(code int) error {
+	switch {
+	case code == http.StatusOK:
+		return nil
+	case code == http.StatusNotFound || code == http.StatusGone:
+		return broken("it does not exist (HTTP %d)", code)
+	case code == http.StatusUnauthorized || code == http.StatusForbidden || code == http.StatusProxyAuthRequired:
+		return undecided("it needs credentials that are not there, or refuses them (HTTP %d)", code)
+	case code == http.StatusTooManyRequests || code >= 500:
+		return retryable{transient("its host has trouble (HTTP %d)", code)}
+	}
+	return undecided("its host gave an answer that is of no use (HTTP %d)", code)
+}
