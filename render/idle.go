@@ -63,7 +63,7 @@ func (r *Renderer) idleEntries(root roots.Root, one *roots.Deployment, out *Rend
 	if len(p.problems) > 0 || !r.leave(p) || p.openAPI {
 		return nil
 	}
-	t := &trial{Renderer: r.without(p.texts)}
+	t := &rebuilder{Renderer: r.without(p.texts)}
 	if t.awaits(p.root) {
 		return nil
 	}

@@ -53,7 +53,7 @@ func (k idleKnown) signs(layer string, own bool, find func() map[string]bool) ma
 
 // idle finds the choices that match nothing. kept has what the root comes to, top is its own kustomization; virtual is the
 // file of which others may see other contents.
-func (t *trial) idle(layers []*layered, kept idleKnown, top, virtual string) map[*choice]bool {
+func (t *rebuilder) idle(layers []*layered, kept idleKnown, top, virtual string) map[*choice]bool {
 	out := map[*choice]bool{}
 	for _, l := range layers {
 		known, key, own := &idleLayer{}, "", false
@@ -143,7 +143,7 @@ func holdsText(v any, text string) bool {
 
 // unmarked lists the choices of a kustomization that leave no mark where all are asked at once: most leave one, or are
 // shown without that.
-func (t *trial) unmarked(l *layered, rendered []*Resource, top bool) (list []*choice) {
+func (t *rebuilder) unmarked(l *layered, rendered []*Resource, top bool) (list []*choice) {
 	for _, field := range []string{"patches", "patchesJson6902", "images", "replacements", "transformers"} {
 		var of []*choice
 		var marks []any
@@ -191,7 +191,7 @@ func (c *choice) before() []any {
 
 // built builds a kustomization up to one of its fields, with other entries in that. ok is false where it does not
 // build.
-func (t *trial) built(l *layered, field string, entries []any) (text string, ok bool) {
+func (t *rebuilder) built(l *layered, field string, entries []any) (text string, ok bool) {
 	files := map[string][]byte{}
 	write := func(l *layered, fields map[string]any) bool {
 		data, err := json.Marshal(fields)
@@ -232,7 +232,7 @@ func (t *trial) built(l *layered, field string, entries []any) (text string, ok 
 }
 
 // until is a kustomization with what it has by the time one of its components runs.
-func (l *layered) until(t *trial, component *layered) map[string]any {
+func (l *layered) until(t *rebuilder, component *layered) map[string]any {
 	fields := maps.Clone(l.fields)
 	for _, step := range steps {
 		delete(fields, step)

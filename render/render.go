@@ -26,6 +26,7 @@ import (
 	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
+	"github.com/lintel-bot/lintel/render/trial"
 )
 
 // Resource is one rendered object.
@@ -113,7 +114,7 @@ func New(s *roots.Set, c Config) *Renderer {
 		failed: &sync.Map{}, mistakes: &mistake.Finder{Limits: c.Limits.withDefaults().Source},
 		outside: &outside{sources: c.Sources}, clusters: c.Clusters, lookups: &lookups{}, texts: &texts{}, held: &held{},
 		finds: &finds{}, idles: &idleLayers{},
-		steps: cmp.Or(max(0, c.AttemptSteps), attemptSteps)}
+		steps: cmp.Or(max(0, c.AttemptSteps), trial.Steps)}
 	r.declared = sync.OnceValue(r.findVersions)
 	if c.Cache != nil && c.Cache.Disk != nil {
 		r.cache = c.Cache
