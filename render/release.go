@@ -80,7 +80,7 @@ func (r *Renderer) release(ctx context.Context, root roots.Root, spec *gitops.Re
 	out.Partial = len(problems) > 0 && out.Resources != nil
 	out.told = s.renderer.answers(slices.Concat(s.output.Found, s.output.Lookups)...)
 	s.noted(out)
-	out.idle = func() []*Resource { return s.idlePostRenderers(s.runs) }
+	out.inactive = func() []*Resource { return s.inactivePostRenderers(s.runs) }
 	return out, problems, nil
 }
 
