@@ -34,7 +34,7 @@ race:
 
 ## soak: 300 checks a minute over 20 installations, and a hostile one beside 25 repositories (half an hour; needs node)
 soak:
-	$(GO) test ./bot -run 'TestStandinPace$$|TestStandinIsolation' -soak -v -timeout 90m
+	$(GO) test ./bot/worker -run 'TestStandinPace$$|TestStandinIsolation' -soak -v -timeout 90m
 
 ## demo: a pull request is checked, end to end, on this machine
 demo: build

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/lintel-bot/lintel/bot/forge"
 )
 
 // The secondary limits that GitHub documents for the requests of one installation
@@ -146,7 +148,7 @@ const (
 
 // full says what there is no room for, and for how long; nil: there is room for requests of so many points, and check
 // runs if created is not zero. Each is held besides for the jobs that are in work.
-func (p *pace) full(u urgency, points, created, held int) *RetryLater {
+func (p *pace) full(u urgency, points, created, held int) *forge.RetryLater {
 	if p.none {
 		return nil
 	}
@@ -156,25 +158,25 @@ func (p *pace) full(u urgency, points, created, held int) *RetryLater {
 	}
 	limit := func(all int) int { return p.share(u.of(all)) }
 	if p.flying >= max(limit(maxConcurrent), 1) {
-		return &RetryLater{After: crowdPause, Reason: crowded}
+		return &forge.RetryLater{After: crowdPause, Reason: crowded}
 	}
 	// However many the peers are, one check gets through.
 	if wait := p.points.full(now, points, held*checkPoints, max(limit(pointsPerMinute), 2*checkPoints)); wait > 0 {
-		return &RetryLater{After: wait, Reason: fullMinute}
+		return &forge.RetryLater{After: wait, Reason: fullMinute}
 	}
 	if created == 0 {
 		return nil
 	}
 	hourly, minutely := limit(createdPerHour), limit(createdPerMinute)
 	if wait := p.hour.full(now, created, held, hourly); wait > 0 {
-		return &RetryLater{After: wait, Reason: fullHour}
+		return &forge.RetryLater{After: wait, Reason: fullHour}
 	}
 	why := fullCreated
 	if left := hourly - p.hour.sum; u < begun && left < hourly/2 && left/hourPart < minutely {
 		minutely, why = max(left/hourPart, 1), fullHour
 	}
 	if wait := p.minute.full(now, created, held, minutely); wait > 0 {
-		return &RetryLater{After: wait, Reason: why}
+		return &forge.RetryLater{After: wait, Reason: why}
 	}
 	return nil
 }
@@ -188,7 +190,7 @@ func (p *pace) share(limit int) int {
 }
 
 // take counts a request that is sent now, until done is called, or says what there is no room for.
-func (p *pace) take(u urgency, points, created int) (done func(), _ *RetryLater) {
+func (p *pace) take(u urgency, points, created int) (done func(), _ *forge.RetryLater) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if full := p.full(u, points, created, 0); full != nil {
@@ -204,7 +206,7 @@ func (p *pace) take(u urgency, points, created int) (done func(), _ *RetryLater)
 }
 
 // admit lets a job in until done is called, or says what there is no room for.
-func (p *pace) admit(u urgency) (done func(), _ *RetryLater) {
+func (p *pace) admit(u urgency) (done func(), _ *forge.RetryLater) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if full := p.full(u, checkPoints, 1, p.jobs); full != nil {

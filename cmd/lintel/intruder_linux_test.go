@@ -21,10 +21,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/mirror"
+	"github.com/lintel-bot/lintel/bot/remotes"
 	"github.com/lintel-bot/lintel/bot/sandbox"
-	"github.com/lintel-bot/lintel/bot/supply"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
@@ -108,7 +109,7 @@ type house struct {
 	pool  *sandboxPool
 	kept  *stocks
 	said  *sync.Map
-	repos map[string]github.Repo
+	repos map[string]forge.Repo
 }
 
 const houseSecret = "the-secret-of-"
@@ -119,7 +120,7 @@ func newHouse(t *testing.T) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &house{t: t, data: t.TempDir(), said: &sync.Map{}, repos: map[string]github.Repo{
+	h := &house{t: t, data: t.TempDir(), said: &sync.Map{}, repos: map[string]forge.Repo{
 		"ours": {Installation: 7, ID: 11}, "sibling": {Installation: 7, ID: 12}, "theirs": {Installation: 8, ID: 13}}}
 	block := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
 	client, err := github.NewClient(github.Config{AppID: 1, PrivateKey: block})
@@ -130,7 +131,7 @@ func newHouse(t *testing.T) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	outside, err := supply.New(supply.Config{Dir: h.at("sources"), Client: client})
+	outside, err := remotes.NewCache(remotes.CacheConfig{Dir: h.at("sources"), Client: client})
 	if err != nil {
 		t.Fatal(err)
 	}
