@@ -48,7 +48,7 @@ const (
 //
 // Not played: Homebrew and the image, which need macOS or a container engine; cosign, which needs Sigstore's servers (a
 // stand-in sees to its arguments); sudo, which stands for the person; GitHub, whose releases a server on loopback has; the
-// program, which is this test; actions/checkout and upload-sarif, which are GitHub's. "make demo" and "make test" are what
+// program, which is this test; actions/checkout and upload-sarif, which are GitHub's. "make demo" and "make test-all" are what
 // .ci/run does.
 func TestReadmeFromNothing(t *testing.T) {
 	if testing.Short() {
