@@ -41,7 +41,7 @@ var steps = []string{"patchesStrategicMerge", "patches", "namespace", "namePrefi
 	"commonAnnotations", "patchesJson6902", "replicas", "images", "imageTags", "replacements", "transformers", "validators"}
 
 // layers lists the kustomizations of this repository that a root is made of, each once, with their choices.
-func (t *trial) layers(root *origin.Layer) (list []*layered) {
+func (t *rebuilder) layers(root *origin.Layer) (list []*layered) {
 	seen := map[string]bool{}
 	var walk func(l *origin.Layer, above []*layered)
 	walk = func(l *origin.Layer, above []*layered) {
@@ -71,7 +71,7 @@ func (t *trial) layers(root *origin.Layer) (list []*layered) {
 }
 
 // awaits reports whether a file of resources has none: something is to put them there.
-func (t *trial) awaits(l *origin.Layer) bool {
+func (t *rebuilder) awaits(l *origin.Layer) bool {
 	for _, part := range l.Resources {
 		if part.Layer != nil {
 			if t.awaits(part.Layer) {
@@ -96,7 +96,7 @@ func (l *layered) add(c choice) {
 
 // chooseTransformers finds the PatchTransformers with a target that a kustomization configures: those that are an entry,
 // or a file, for themselves.
-func (t *trial) chooseTransformers(l *layered, of *origin.Layer) {
+func (t *rebuilder) chooseTransformers(l *layered, of *origin.Layer) {
 	for i, entry := range doc.Items(l.file.Node, "transformers") {
 		data, file, line := []byte(entry.Value), "", entry
 		k := slices.IndexFunc(of.Plugins, func(p origin.Plugin) bool {

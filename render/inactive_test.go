@@ -12,7 +12,7 @@ import (
 )
 
 // Entries of kustomizations that match nothing are named, by what kustomize makes of them.
-func TestIdleEntries(t *testing.T) {
+func TestInactiveEntries(t *testing.T) {
 	const base = `
 -- base/kustomization.yaml --
 resources: [web.yaml]
@@ -103,7 +103,7 @@ patches:` + label("kind: Job") + label("kind: Deployment"),
 			if err != nil || (len(problems) > 0) != (c.name == "something is missing") {
 				t.Fatal(err, problems)
 			}
-			lines := strings.Split(idle(t, r, out), "\n")
+			lines := strings.Split(inactive(t, r, out), "\n")
 			slices.Sort(lines)
 			if got := strings.Join(lines, "\n"); got != c.want {
 				t.Errorf("got\n%s\nwant\n%s", got, c.want)

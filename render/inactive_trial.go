@@ -13,32 +13,32 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// idleLayers are the choices of kustomizations that match nothing, as far as they were looked at: what a kustomization
+// inactiveLayers are the choices of kustomizations that match nothing, as far as they were looked at: what a kustomization
 // has does not depend on who includes it.
-type idleLayers struct{ byFile sync.Map }
+type inactiveLayers struct{ byFile sync.Map }
 
-// idleLayer are the signs of those of one.
-type idleLayer struct {
+// inactiveLayer are the signs of those of one.
+type inactiveLayer struct {
 	once  sync.Once
 	signs map[string]bool
 }
 
-// idleKnown is where what is found of the kustomizations of a root is kept: it rests on what the rendering rests on, since
+// inactiveKnown is where what is found of the kustomizations of a root is kept: it rests on what the rendering rests on, since
 // each of them is part of that.
-type idleKnown struct {
+type inactiveKnown struct {
 	renderer *Renderer // as it was given; that of a trial sees other contents of some files
 	root     roots.Root
 	out      *Rendering
 }
 
 // signs returns those of the choices of a kustomization that match nothing. An own one is seen by this root alone.
-func (k idleKnown) signs(layer string, own bool, find func() map[string]bool) map[string]bool {
+func (k inactiveKnown) signs(layer string, own bool, find func() map[string]bool) map[string]bool {
 	root := roots.Root{}
 	if own {
 		root = k.root
 	}
 	key := k.renderer.memoryKey(root, layer)
-	if signs, ok := env.Find[map[string]bool](k.renderer.answersKept(), "idle", key, k.renderer); ok {
+	if signs, ok := env.Find[map[string]bool](k.renderer.answersKept(), "inactive", key, k.renderer); ok {
 		return signs
 	}
 	signs := find()
@@ -46,24 +46,24 @@ func (k idleKnown) signs(layer string, own bool, find func() map[string]bool) ma
 		if !own { // whoever deploys it
 			maps.DeleteFunc(asked, func(q env.Question, _ string) bool { return q.Kind == env.Deployed })
 		}
-		env.Keep(k.renderer.answersKept(), "idle", key, asked, signs)
+		env.Keep(k.renderer.answersKept(), "inactive", key, asked, signs)
 	}
 	return signs
 }
 
-// idle finds the choices that match nothing. kept has what the root comes to, top is its own kustomization; virtual is the
+// inactive finds the choices that match nothing. kept has what the root comes to, top is its own kustomization; virtual is the
 // file of which others may see other contents.
-func (t *trial) idle(layers []*layered, kept idleKnown, top, virtual string) map[*choice]bool {
+func (t *rebuilder) inactive(layers []*layered, kept inactiveKnown, top, virtual string) map[*choice]bool {
 	out := map[*choice]bool{}
 	for _, l := range layers {
-		known, key, own := &idleLayer{}, "", false
+		known, key, own := &inactiveLayer{}, "", false
 		for _, one := range append(slices.Clone(l.above), l) {
 			key += one.file.Path + " "
 			own = own || one.file.Path == virtual
 		}
 		if !own {
-			stored, _ := t.idles.byFile.LoadOrStore(key, known)
-			known = stored.(*idleLayer)
+			stored, _ := t.inactives.byFile.LoadOrStore(key, known)
+			known = stored.(*inactiveLayer)
 		}
 		known.once.Do(func() {
 			known.signs = kept.signs(key, own, func() map[string]bool {
@@ -143,7 +143,7 @@ func holdsText(v any, text string) bool {
 
 // unmarked lists the choices of a kustomization that leave no mark where all are asked at once: most leave one, or are
 // shown without that.
-func (t *trial) unmarked(l *layered, rendered []*Resource, top bool) (list []*choice) {
+func (t *rebuilder) unmarked(l *layered, rendered []*Resource, top bool) (list []*choice) {
 	for _, field := range []string{"patches", "patchesJson6902", "images", "replacements", "transformers"} {
 		var of []*choice
 		var marks []any
@@ -191,7 +191,7 @@ func (c *choice) before() []any {
 
 // built builds a kustomization up to one of its fields, with other entries in that. ok is false where it does not
 // build.
-func (t *trial) built(l *layered, field string, entries []any) (text string, ok bool) {
+func (t *rebuilder) built(l *layered, field string, entries []any) (text string, ok bool) {
 	files := map[string][]byte{}
 	write := func(l *layered, fields map[string]any) bool {
 		data, err := json.Marshal(fields)
@@ -232,7 +232,7 @@ func (t *trial) built(l *layered, field string, entries []any) (text string, ok 
 }
 
 // until is a kustomization with what it has by the time one of its components runs.
-func (l *layered) until(t *trial, component *layered) map[string]any {
+func (l *layered) until(t *rebuilder, component *layered) map[string]any {
 	fields := maps.Clone(l.fields)
 	for _, step := range steps {
 		delete(fields, step)

@@ -18,15 +18,15 @@ type event struct {
 	shift int
 }
 
-// idea is a value that an expression would have, as far as it can be told without executing it.
-type idea struct {
+// symbolicValue is a value that an expression would have, as far as it can be told without executing it.
+type symbolicValue struct {
 	v    value
-	dict map[string]idea
+	dict map[string]symbolicValue
 	more []*node // what else it may come from
 }
 
-// dream walks parse trees of blocks that were not executed.
-type dream struct {
+// symbolic evaluates parse trees of blocks that were not executed.
+type symbolic struct {
 	*exec
 	set    *set
 	events []event
@@ -37,21 +37,21 @@ type dream struct {
 }
 
 const (
-	maxDreamSteps = 20_000
-	maxDreamDepth = 12
+	maxSymbolicSteps = 20_000
+	maxSymbolicDepth = 12
 )
 
-// imagine returns what a hole would print if its conditions were true.
-func (e *exec) imagine(h *hole, template string) []event {
-	d := &dream{exec: e, set: h.set}
+// evaluate returns what a skipped block would print if its conditions were true.
+func (e *exec) evaluate(h *skippedBlock, template string) []event {
+	d := &symbolic{exec: e, set: h.set}
 	if h.moved || h.tmpl.name != template {
 		d.shift = -1
 	}
-	vars := make([]dreamt, len(h.vars))
+	vars := make([]symbolicVar, len(h.vars))
 	for i, v := range h.vars {
-		vars[i] = dreamt{v.name, idea{v: v.v}}
+		vars[i] = symbolicVar{v.name, symbolicValue{v: v.v}}
 	}
-	dot := idea{v: h.dot}
+	dot := symbolicValue{v: h.dot}
 	switch n := h.node.(type) {
 	case *parse.ActionNode:
 		d.action(n, dot, &vars)
@@ -61,23 +61,23 @@ func (e *exec) imagine(h *hole, template string) []event {
 	return d.events
 }
 
-type dreamt struct {
+type symbolicVar struct {
 	name string
-	v    idea
+	v    symbolicValue
 }
 
-func (d *dream) tired() bool {
+func (d *symbolic) exhausted() bool {
 	d.steps++
-	return d.steps > maxDreamSteps || d.depth > maxDreamDepth
+	return d.steps > maxSymbolicSteps || d.depth > maxSymbolicDepth
 }
 
-func (d *dream) list(l *parse.ListNode, dot idea, vars []dreamt) {
+func (d *symbolic) list(l *parse.ListNode, dot symbolicValue, vars []symbolicVar) {
 	if l == nil {
 		return
 	}
 	vars = slices.Clone(vars)
 	for _, n := range l.Nodes {
-		if d.tired() {
+		if d.exhausted() {
 			return
 		}
 		switch n := n.(type) {
@@ -97,8 +97,8 @@ func (d *dream) list(l *parse.ListNode, dot idea, vars []dreamt) {
 	}
 }
 
-// branch imagines that the condition holds; else branches are what is printed now.
-func (d *dream) branch(n *parse.BranchNode, with bool, dot idea, vars []dreamt) {
+// branch assumes that the condition holds; else branches are what is printed now.
+func (d *symbolic) branch(n *parse.BranchNode, with bool, dot symbolicValue, vars []symbolicVar) {
 	on := d.pipe(n.Pipe, dot, vars)
 	mark := len(d.needs)
 	d.needs = append(d.needs, d.sources(on)...)
@@ -108,28 +108,28 @@ func (d *dream) branch(n *parse.BranchNode, with bool, dot idea, vars []dreamt) 
 		over := on
 		inner = d.look(over, "0")
 		if concrete(over.v.rv).Kind() == reflect.Map {
-			inner = idea{v: value{sh: over.v.sh}, more: d.sources(over)}
+			inner = symbolicValue{v: value{sh: over.v.sh}, more: d.sources(over)}
 		}
 		if k := len(n.Pipe.Decl); k > 0 {
-			vars = append(vars, dreamt{n.Pipe.Decl[k-1].Ident[0], inner})
+			vars = append(vars, symbolicVar{n.Pipe.Decl[k-1].Ident[0], inner})
 		}
 	} else {
 		if with {
 			inner = on
 		}
 		for _, decl := range n.Pipe.Decl {
-			vars = append(vars, dreamt{decl.Ident[0], on})
+			vars = append(vars, symbolicVar{decl.Ident[0], on})
 		}
 	}
 	d.list(n.List, inner, vars)
 	d.needs = d.needs[:mark]
 }
 
-func (d *dream) action(n *parse.ActionNode, dot idea, vars *[]dreamt) {
+func (d *symbolic) action(n *parse.ActionNode, dot symbolicValue, vars *[]symbolicVar) {
 	if len(n.Pipe.Decl) > 0 {
 		v := d.pipe(n.Pipe, dot, *vars)
 		for _, decl := range n.Pipe.Decl {
-			*vars = append(*vars, dreamt{decl.Ident[0], v})
+			*vars = append(*vars, symbolicVar{decl.Ident[0], v})
 		}
 		return
 	}
@@ -166,7 +166,7 @@ func indentOf(p *parse.PipeNode) int {
 }
 
 // included returns the template that a pipeline includes and what it gives it.
-func (d *dream) included(p *parse.PipeNode, dot idea, vars []dreamt) (string, idea, bool) {
+func (d *symbolic) included(p *parse.PipeNode, dot symbolicValue, vars []symbolicVar) (string, symbolicValue, bool) {
 	c := p.Cmds[0]
 	if len(c.Args) == 1 {
 		if in, ok := c.Args[0].(*parse.PipeNode); ok {
@@ -175,23 +175,23 @@ func (d *dream) included(p *parse.PipeNode, dot idea, vars []dreamt) (string, id
 	}
 	id, ok := c.Args[0].(*parse.IdentifierNode)
 	if !ok || id.Ident != "include" || len(c.Args) != 3 {
-		return "", idea{}, false
+		return "", symbolicValue{}, false
 	}
 	name, ok := c.Args[1].(*parse.StringNode)
 	if !ok {
-		return "", idea{}, false
+		return "", symbolicValue{}, false
 	}
 	return name.Text, d.arg(c.Args[2], dot, vars), true
 }
 
-func (d *dream) include(name string, dot idea) {
+func (d *symbolic) include(name string, dot symbolicValue) {
 	t := d.set.lookup(name)
-	if t == nil || t.root == nil || d.tired() {
+	if t == nil || t.root == nil || d.exhausted() {
 		return
 	}
 	d.depth++
 	before := len(d.events)
-	d.list(t.root, dot, []dreamt{{"$", dot}})
+	d.list(t.root, dot, []symbolicVar{{"$", dot}})
 	d.depth--
 	// A helper that prints a value that it is given, like common.tplvalues.render.
 	if v, ok := dot.dict["value"]; ok && len(d.sources(v)) > 0 {
@@ -200,8 +200,8 @@ func (d *dream) include(name string, dot idea) {
 	}
 }
 
-// sources returns the values that an idea would be read of.
-func (d *dream) sources(v idea) []*node {
+// sources returns the values that a symbolic value would be read of.
+func (d *symbolic) sources(v symbolicValue) []*node {
 	var m mixer
 	if v.dict == nil {
 		m.add(d.origin(v.v))
@@ -218,46 +218,47 @@ func (d *dream) sources(v idea) []*node {
 }
 
 // look follows a field of something that may not be there.
-func (d *dream) look(v idea, name string) idea {
+func (d *symbolic) look(v symbolicValue, name string) symbolicValue {
 	if f, ok := v.dict[name]; ok {
 		return f
 	}
 	rv := concrete(v.v.rv)
 	switch rv.Kind() {
 	case reflect.Map:
-		return idea{v: value{d.at(value{rv, v.v.sh}, name).rv, d.entry(value{rv, v.v.sh}, name).val}}
+		return symbolicValue{v: value{d.at(value{rv, v.v.sh}, name).rv, d.entry(value{rv, v.v.sh}, name).val}}
 	case reflect.Slice:
 		if rv.Len() > 0 && name == "0" {
-			return idea{v: d.index(value{rv, v.v.sh}, 0)}
+			return symbolicValue{v: d.index(value{rv, v.v.sh}, 0)}
 		}
 	}
-	return idea{v: value{sh: shade{org: v.v.sh.org.child(name)}}}
+	return symbolicValue{v: value{sh: taint{org: v.v.sh.org.child(name)}}}
 }
 
-func (d *dream) fields(v idea, names []string) idea {
+func (d *symbolic) fields(v symbolicValue, names []string) symbolicValue {
 	for _, n := range names {
 		v = d.look(v, n)
 	}
 	return v
 }
 
-func (d *dream) pipe(p *parse.PipeNode, dot idea, vars []dreamt) idea {
-	if p == nil || d.tired() {
-		return idea{}
+func (d *symbolic) pipe(p *parse.PipeNode, dot symbolicValue, vars []symbolicVar) symbolicValue {
+	if p == nil || d.exhausted() {
+		return symbolicValue{}
 	}
-	var v idea
+	var v symbolicValue
 	for i, c := range p.Cmds {
 		v = d.command(c, dot, vars, v, i > 0)
 	}
 	return v
 }
 
-func (d *dream) command(c *parse.CommandNode, dot idea, vars []dreamt, final idea, piped bool) idea {
+func (d *symbolic) command(c *parse.CommandNode, dot symbolicValue, vars []symbolicVar, final symbolicValue,
+	piped bool) symbolicValue {
 	id, ok := c.Args[0].(*parse.IdentifierNode)
 	if !ok {
 		return d.arg(c.Args[0], dot, vars)
 	}
-	var args []idea
+	var args []symbolicValue
 	var words []string
 	for _, a := range c.Args[1:] {
 		args = append(args, d.arg(a, dot, vars))
@@ -273,10 +274,10 @@ func (d *dream) command(c *parse.CommandNode, dot idea, vars []dreamt, final ide
 	return d.apply(id.Ident, args, words)
 }
 
-func (d *dream) apply(name string, args []idea, words []string) idea {
+func (d *symbolic) apply(name string, args []symbolicValue, words []string) symbolicValue {
 	switch name {
 	case "dict":
-		out := idea{dict: map[string]idea{}}
+		out := symbolicValue{dict: map[string]symbolicValue{}}
 		for i := 0; i+1 < len(args); i += 2 {
 			if words[i] != "" {
 				out.dict[words[i]] = args[i+1]
@@ -285,7 +286,7 @@ func (d *dream) apply(name string, args []idea, words []string) idea {
 		return out
 	case "index", "get":
 		if len(args) == 0 {
-			return idea{}
+			return symbolicValue{}
 		}
 		out := args[0]
 		for _, w := range words[1:] {
@@ -298,7 +299,7 @@ func (d *dream) apply(name string, args []idea, words []string) idea {
 		"omit", "fromYaml", "toJson":
 		return d.through(name, args)
 	}
-	var out idea
+	var out symbolicValue
 	for i := len(args) - 1; i >= 0; i-- {
 		out.more = append(out.more, d.sources(args[i])...)
 	}
@@ -306,9 +307,9 @@ func (d *dream) apply(name string, args []idea, words []string) idea {
 }
 
 // through returns the argument that a function passes on: most take it last, tpl and omit first.
-func (d *dream) through(name string, args []idea) idea {
+func (d *symbolic) through(name string, args []symbolicValue) symbolicValue {
 	if len(args) == 0 {
-		return idea{}
+		return symbolicValue{}
 	}
 	if name == "tpl" || name == "omit" {
 		return args[0]
@@ -320,9 +321,9 @@ func (d *dream) through(name string, args []idea) idea {
 	return last
 }
 
-func (d *dream) arg(n parse.Node, dot idea, vars []dreamt) idea {
-	if d.tired() {
-		return idea{}
+func (d *symbolic) arg(n parse.Node, dot symbolicValue, vars []symbolicVar) symbolicValue {
+	if d.exhausted() {
+		return symbolicValue{}
 	}
 	switch n := n.(type) {
 	case *parse.DotNode:
@@ -342,5 +343,5 @@ func (d *dream) arg(n parse.Node, dot idea, vars []dreamt) idea {
 	case *parse.IdentifierNode:
 		return d.apply(n.Ident, nil, nil)
 	}
-	return idea{}
+	return symbolicValue{}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// Checks of the resources that Idle returns.
+// Checks of the resources that Inactive returns.
 const (
 	PatchTarget  Check = "patch-target"  // a patch or a replacement of a kustomization matches nothing
 	ImageEntry   Check = "image-entry"   // an entry of images does
@@ -24,11 +24,11 @@ const (
 // nothing is said.
 const maxConfirmed = 32
 
-// Idle lists the kustomizations and the HelmRelease that a root is made by, as far as they have entries that choose
+// Inactive lists the kustomizations and the HelmRelease that a root is made by, as far as they have entries that choose
 // what they are for, with an issue for each that matches nothing in this rendering of the root. Kustomize itself is
 // asked: entries in their place leave marks. Nothing is said of a root of which something is missing, of what is not
 // written in this repository, and of what other roots may have the use of.
-func (r *Renderer) Idle(ctx context.Context, root roots.Root, out *Rendering) []*Resource {
+func (r *Renderer) Inactive(ctx context.Context, root roots.Root, out *Rendering) []*Resource {
 	if out == nil || out.Partial || root.Kind == roots.Folder {
 		return nil
 	}
@@ -37,7 +37,7 @@ func (r *Renderer) Idle(ctx context.Context, root roots.Root, out *Rendering) []
 	case root.Object == "" && root.Kind == roots.Chart:
 		return nil
 	case root.Object == "" || one == nil:
-		return r.idleEntries(root, nil, out)
+		return r.inactiveEntries(root, nil, out)
 	case one.Elsewhere != nil || one.Kind == gitops.ArgoDirectory:
 		return nil
 	case one.Release != nil:
@@ -45,17 +45,17 @@ func (r *Renderer) Idle(ctx context.Context, root roots.Root, out *Rendering) []
 			return nil
 		}
 		whole, err := out.Whole()
-		if err != nil || whole == nil || whole.idle == nil || ctx.Err() != nil {
+		if err != nil || whole == nil || whole.inactive == nil || ctx.Err() != nil {
 			return nil
 		}
-		return whole.idle()
+		return whole.inactive()
 	}
-	return r.idleEntries(root, one, out)
+	return r.inactiveEntries(root, one, out)
 }
 
-// idleEntries are those of the kustomizations of a root.
-func (r *Renderer) idleEntries(root roots.Root, one *roots.Deployment, out *Rendering) (list []*Resource) {
-	known := idleKnown{r, root, out}
+// inactiveEntries are those of the kustomizations of a root.
+func (r *Renderer) inactiveEntries(root roots.Root, one *roots.Deployment, out *Rendering) (list []*Resource) {
+	known := inactiveKnown{r, root, out}
 	if one != nil && one.Virtual != nil {
 		r = r.With(map[string][]byte{one.Virtual.Path: one.Virtual.Data})
 	}
@@ -63,7 +63,7 @@ func (r *Renderer) idleEntries(root roots.Root, one *roots.Deployment, out *Rend
 	if len(p.problems) > 0 || !r.leave(p) || p.openAPI {
 		return nil
 	}
-	t := &trial{Renderer: r.without(p.texts)}
+	t := &rebuilder{Renderer: r.without(p.texts)}
 	if t.awaits(p.root) {
 		return nil
 	}
@@ -72,7 +72,7 @@ func (r *Renderer) idleEntries(root roots.Root, one *roots.Deployment, out *Rend
 	if one != nil && one.Virtual != nil {
 		virtual = one.Virtual.Path
 	}
-	idle := t.idle(layers, known, p.root.File.Path, virtual)
+	inactive := t.inactive(layers, known, p.root.File.Path, virtual)
 	for _, l := range layers {
 		if len(l.choices) == 0 {
 			continue
@@ -96,7 +96,7 @@ func (r *Renderer) idleEntries(root roots.Root, one *roots.Deployment, out *Rend
 				at, own = gitops.Position{Path: c.path, Line: c.at.Line, Column: c.at.Column}, true
 			}
 			places[pointer] = at
-			if idle[c] && own && !isOutside(at.Path) && r.onlyHere(l) {
+			if inactive[c] && own && !isOutside(at.Path) && r.onlyHere(l) {
 				check := PatchTarget
 				if c.field == "images" {
 					check = ImageEntry
@@ -135,12 +135,12 @@ func (p pointed) Locate(pointer string) origin.Place {
 	return origin.Place{Path: at.Path, StartLine: line, EndLine: max(line, at.EndLine), How: origin.Identity}
 }
 
-// idlePostRenderers is the HelmRelease of a release, with its post renderers that match nothing in any of the runs.
-func (s *release) idlePostRenderers(runs []postRun) []*Resource {
-	idle := map[gitops.Position]int{}
+// inactivePostRenderers is the HelmRelease of a release, with its post renderers that match nothing in any of the runs.
+func (s *release) inactivePostRenderers(runs []postRun) []*Resource {
+	inactive := map[gitops.Position]int{}
 	for _, run := range runs {
-		for _, at := range run.idle(s.renderer) {
-			idle[at]++
+		for _, at := range run.inactive(s.renderer) {
+			inactive[at]++
 		}
 	}
 	one := s.renderer.set.Deployment(s.root)
@@ -165,7 +165,7 @@ func (s *release) idlePostRenderers(runs []postRun) []*Resource {
 				}
 				places[pointer] = e.Where
 				entries = append(entries, entry)
-				if idle[e.Where] == len(runs) && e.Where.Path == one.Where.Path {
+				if inactive[e.Where] == len(runs) && e.Where.Path == one.Where.Path {
 					issues = append(issues, Issue{Check: PostRenderer, Pointer: pointer, Message: message})
 				}
 			}

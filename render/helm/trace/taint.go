@@ -5,33 +5,33 @@ import (
 	"slices"
 )
 
-// shade is where a value came from. A string either has segments, which cover it, or is wholly of one origin; other
+// taint is where a value came from. A string either has segments, which cover it, or is wholly of one origin; other
 // values have one origin, maps and slices a better one in the side table.
-type shade struct {
-	org     *node
-	segs    []seg
+type taint struct {
+	org      *node
+	segments []segment
+	cond     *cond
+	derived  bool // of a string without segments: computed, its bytes are not the origin's
+}
+
+// segment is a piece of a string.
+type segment struct {
+	n, off  int32 // length, offset in the origin; an offset below 0: computed
+	org     *node // nil: nothing is known, or structure between others
 	cond    *cond
-	derived bool // of a string without segments: computed, its bytes are not the origin's
+	skipped *skippedBlock // of a piece without length
 }
 
-// seg is a piece of a string.
-type seg struct {
-	n, off int32 // length, offset in the origin; an offset below 0: computed
-	org    *node // nil: nothing is known, or structure between others
-	cond   *cond
-	hole   *hole // of a piece without length
-}
-
-// value is a value of a template with its shade. The reflect.Value is exactly the one that text/template would have.
+// value is a value of a template with its taint. The reflect.Value is exactly the one that text/template would have.
 type value struct {
 	rv reflect.Value
-	sh shade
+	sh taint
 }
 
-// of returns the pieces of a string of n bytes with this shade.
-func (s shade) of(n int) []seg {
-	if s.segs != nil {
-		return s.segs
+// of returns the pieces of a string of n bytes with this taint.
+func (s taint) of(n int) []segment {
+	if s.segments != nil {
+		return s.segments
 	}
 	if n == 0 {
 		return nil
@@ -40,23 +40,23 @@ func (s shade) of(n int) []seg {
 	if s.derived {
 		off = -1
 	}
-	return []seg{{n: int32(n), off: off, org: s.org, cond: s.cond}}
+	return []segment{{n: int32(n), off: off, org: s.org, cond: s.cond}}
 }
 
 // mix returns the origin of the whole of it.
-func (s shade) mix() *node {
-	if s.segs == nil {
+func (s taint) mix() *node {
+	if s.segments == nil {
 		return s.org
 	}
 	var m mixer
-	for _, g := range s.segs {
+	for _, g := range s.segments {
 		m.add(g.origin())
 	}
 	return m.node()
 }
 
 // origin returns the origin of a piece with its place, which is lost where the piece is mixed with others.
-func (g seg) origin() *node {
+func (g segment) origin() *node {
 	if g.org != nil && g.org.kind == Text && g.org.length == 0 && g.off >= 0 && g.n > 0 {
 		return &node{kind: Text, chart: g.org.chart, off: g.org.off + int(g.off), length: int(g.n)}
 	}
@@ -64,10 +64,10 @@ func (g seg) origin() *node {
 }
 
 // conds returns all conditions that pieces of it stood under.
-func (s shade) conds() *cond {
+func (s taint) conds() *cond {
 	c := s.cond
-	for i, g := range s.segs {
-		if i == 0 || g.cond != s.segs[i-1].cond {
+	for i, g := range s.segments {
+		if i == 0 || g.cond != s.segments[i-1].cond {
 			c = join(c, g.cond)
 		}
 		if i > maxConditions {
@@ -79,34 +79,34 @@ func (s shade) conds() *cond {
 
 // text is a string under construction, with its pieces.
 type text struct {
-	buf  []byte
-	segs []seg
+	buf      []byte
+	segments []segment
 }
 
-// add appends a string with its shade, under a condition.
-func (t *text) add(s string, sh shade, c *cond) {
+// add appends a string with its taint, under a condition.
+func (t *text) add(s string, sh taint, c *cond) {
 	t.buf = append(t.buf, s...)
-	if sh.segs == nil {
+	if sh.segments == nil {
 		if len(s) > 0 {
 			off := int32(0)
 			if sh.derived {
 				off = -1
 			}
-			t.piece(seg{n: int32(len(s)), off: off, org: sh.org, cond: join(sh.cond, c)})
+			t.piece(segment{n: int32(len(s)), off: off, org: sh.org, cond: join(sh.cond, c)})
 		}
 		return
 	}
 	if sh.cond != nil {
 		c = join(sh.cond, c)
 	}
-	t.addSegs(sh.segs, c)
+	t.addSegs(sh.segments, c)
 }
 
-func (t *text) addSegs(segs []seg, c *cond) {
-	if len(segs) > cap(t.segs)-len(t.segs) {
-		t.segs = slices.Grow(t.segs, len(segs))
+func (t *text) addSegs(segments []segment, c *cond) {
+	if len(segments) > cap(t.segments)-len(t.segments) {
+		t.segments = slices.Grow(t.segments, len(segments))
 	}
-	for _, g := range segs {
+	for _, g := range segments {
 		if g.cond != c {
 			g.cond = join(g.cond, c)
 		}
@@ -115,38 +115,38 @@ func (t *text) addSegs(segs []seg, c *cond) {
 }
 
 // piece appends a piece whose bytes are there already, or are none.
-func (t *text) piece(g seg) {
-	if k := len(t.segs) - 1; k >= 0 && g.hole == nil {
-		l := &t.segs[k]
-		if l.hole == nil && l.org == g.org && l.cond == g.cond &&
+func (t *text) piece(g segment) {
+	if k := len(t.segments) - 1; k >= 0 && g.skipped == nil {
+		l := &t.segments[k]
+		if l.skipped == nil && l.org == g.org && l.cond == g.cond &&
 			(l.off >= 0 && l.off+l.n == g.off || l.off < 0 && g.off < 0) {
 			l.n += g.n
 			return
 		}
 	}
-	t.segs = append(t.segs, g)
+	t.segments = append(t.segments, g)
 }
 
 // plain appends bytes that belong to an origin but are not its own: padding, quotes, punctuation.
 func (t *text) plain(s string, org *node, c *cond) {
 	if s != "" {
 		t.buf = append(t.buf, s...)
-		t.piece(seg{n: int32(len(s)), off: -1, org: org, cond: c})
+		t.piece(segment{n: int32(len(s)), off: -1, org: org, cond: c})
 	}
 }
 
-func (t *text) shade() shade {
-	if t.segs == nil {
-		return shade{}
+func (t *text) taint() taint {
+	if t.segments == nil {
+		return taint{}
 	}
-	return shade{segs: t.segs}
+	return taint{segments: t.segments}
 }
 
 // cut returns the pieces of the bytes from i to j of pieces; those without length on the borders are kept.
-func cut(segs []seg, i, j int) []seg {
-	var out []seg
+func cut(segments []segment, i, j int) []segment {
+	var out []segment
 	at := 0
-	for _, g := range segs {
+	for _, g := range segments {
 		from, to := at, at+int(g.n)
 		at = to
 		if g.n == 0 {
@@ -172,15 +172,15 @@ func cut(segs []seg, i, j int) []seg {
 
 // cutter cuts consecutive pieces of a string in one pass.
 type cutter struct {
-	segs []seg
-	k    int // index of the segment that at lies in
-	used int // bytes of it that are behind
+	segments []segment
+	k        int // index of the segment that at lies in
+	used     int // bytes of it that are behind
 }
 
 // next appends the pieces of the next n bytes to the text, whose bytes the caller appends.
 func (c *cutter) next(t *text, n int) {
-	for c.k < len(c.segs) {
-		g := c.segs[c.k]
+	for c.k < len(c.segments) {
+		g := c.segments[c.k]
 		if g.n == 0 {
 			t.piece(g)
 			c.k++
@@ -205,14 +205,14 @@ func (c *cutter) next(t *text, n int) {
 	}
 }
 
-// sub returns the shade of s[i:j] of a string of n bytes.
-func (s shade) sub(n, i, j int) shade {
+// sub returns the taint of s[i:j] of a string of n bytes.
+func (s taint) sub(n, i, j int) taint {
 	if i == 0 && j == n {
 		return s
 	}
-	segs := cut(s.of(n), i, j)
-	if segs == nil {
-		return shade{org: s.org, cond: s.cond}
+	segments := cut(s.of(n), i, j)
+	if segments == nil {
+		return taint{org: s.org, cond: s.cond}
 	}
-	return shade{segs: segs, cond: s.cond}
+	return taint{segments: segments, cond: s.cond}
 }

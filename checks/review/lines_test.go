@@ -1,4 +1,4 @@
-package patch
+package review
 
 import (
 	"slices"
@@ -28,7 +28,7 @@ const source = `spec:
   - image: y
 `
 
-func TestDiff(t *testing.T) {
+func TestLinesOfSuggestions(t *testing.T) {
 	at := func(line, column, end int, missing string) *report.Origin {
 		return &report.Origin{Path: "a.yaml", StartLine: line, EndLine: line, StartColumn: column, EndColumn: end,
 			Missing: missing}
@@ -67,7 +67,7 @@ func TestDiff(t *testing.T) {
 		"no place": {at(99, 1, 2, ""), "/spec/x", report.Suggestion{YAML: "1"}, nil},
 	} {
 		c.s.Field = c.field
-		got := Read([]byte(source)).Diff(c.at, c.field, &c.s)
+		got := LinesOf([]byte(source)).Diff(c.at, c.field, &c.s)
 		var lines []string
 		if got != nil {
 			lines = got.Lines()
@@ -76,7 +76,7 @@ func TestDiff(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, lines, c.want)
 		}
 	}
-	if f := Read([]byte("a: {{ .Values.x }}\nb: [")); f != nil {
+	if f := LinesOf([]byte("a: {{ .Values.x }}\nb: [")); f != nil {
 		t.Error("a template is read as YAML")
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"text/template/parse"
 )
 
-// hole is a place where a template could have printed something: a block that was skipped, an action that printed
+// skippedBlock is a place where a template could have printed something: a block that was skipped, an action that printed
 // nothing. It keeps what is needed to tell which values the parse tree would read there.
-type hole struct {
+type skippedBlock struct {
 	feed *node      // the other fields are empty: keys of this value would be printed there, or have been
 	node parse.Node // *parse.ListNode of a skipped block, *parse.ActionNode
 	body *parse.ListNode
@@ -23,30 +23,30 @@ type hole struct {
 	moved bool
 }
 
-// skipped leaves a hole for a block that was not executed.
+// skipped marks where a block was not executed.
 func (f *frame) skipped(dot value, n *parse.BranchNode, v value, with bool) {
-	f.grow(holeCost)
-	f.out.piece(seg{cond: f.cond, hole: &hole{node: n, body: n.List, with: with, v: v, dot: dot,
+	f.grow(skippedCost)
+	f.out.piece(segment{cond: f.cond, skipped: &skippedBlock{node: n, body: n.List, with: with, v: v, dot: dot,
 		vars: slices.Clone(f.vars), tmpl: f.tmpl, set: f.set, cond: f.cond}})
 }
 
-// printedNothing leaves a hole for an action without output.
+// printedNothing marks where an action had no output.
 func (f *frame) printedNothing(dot value, n *parse.ActionNode, v value) {
-	f.grow(holeCost)
-	f.out.piece(seg{cond: f.cond, hole: &hole{node: n, v: v, dot: dot,
+	f.grow(skippedCost)
+	f.out.piece(segment{cond: f.cond, skipped: &skippedBlock{node: n, v: v, dot: dot,
 		vars: slices.Clone(f.vars), tmpl: f.tmpl, set: f.set, cond: f.cond}})
 }
 
-// feeds are the holes of what a map was merged or decoded of, each of which would give it entries that it has not.
-type feeds []*hole
+// feeds are the skipped blocks of what a map was merged or decoded of, each of which would give it entries that it has not.
+type feeds []*skippedBlock
 
 const maxFeeds = 16
 
 // add adds values that would give entries.
 func (l feeds) add(n *node) feeds {
 	n.leaves(func(n *node) {
-		if n.kind == Value && len(l) < maxFeeds && !slices.ContainsFunc(l, func(h *hole) bool { return h.feed == n }) {
-			l = append(l, &hole{feed: n})
+		if n.kind == Value && len(l) < maxFeeds && !slices.ContainsFunc(l, func(h *skippedBlock) bool { return h.feed == n }) {
+			l = append(l, &skippedBlock{feed: n})
 		}
 	})
 	return l
@@ -72,12 +72,12 @@ func (l feeds) instead(c *cond) feeds {
 	return l
 }
 
-// feed leaves the holes of a map where its entries were printed.
+// feed leaves the skipped blocks of a map where its entries were printed.
 func (f *frame) feed(out *text, m value) {
 	if info := f.mapOf(m.rv); info != nil {
 		for _, h := range info.feeds {
-			f.grow(holeCost)
-			out.piece(seg{cond: f.cond, hole: h})
+			f.grow(skippedCost)
+			out.piece(segment{cond: f.cond, skipped: h})
 		}
 	}
 }
