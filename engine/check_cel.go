@@ -6,13 +6,16 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
 // identifier is a name that CEL can refer to.
-var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var identifier = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+})
 
 // checkCEL finds what the API server would refuse in a policy or an exception that is written in CEL, and
 // what compiling its expressions does not find
@@ -34,7 +37,7 @@ func checkCEL(d policy.Document) []policy.Problem {
 		}
 	}
 	for i, v := range spec.Variables {
-		if v.Name != "" && !identifier.MatchString(v.Name) {
+		if v.Name != "" && !identifier().MatchString(v.Name) {
 			c.bad(fmt.Sprintf("/spec/variables/%d/name", i), "%q is no name of a variable: use letters, digits and _", v.Name)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/lintel-bot/lintel/engine/jmespath"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
@@ -17,12 +18,16 @@ import (
 const placeholder = "lintelvalue"
 
 // innermost is a variable with none inside, not after a backslash; the expression is the second group.
-var innermost = regexp.MustCompile(`(^|[^\\])\{\{-?((?:\{[^{}]*\}|[^{}])*)\}\}`)
+var innermost = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(^|[^\\])\{\{-?((?:\{[^{}]*\}|[^{}])*)\}\}`)
+})
 
 // ofUser is a part of a request that only an admission review has: a background scan has no user
 // (https://kyverno.io/docs/policy-types/cluster-policy/policy-settings/, "background").
-var ofUser = regexp.MustCompile(
-	`(?:^|[^.\w])(serviceAccountName|serviceAccountNamespace|request\.(?:userInfo|roles|clusterRoles))\b`)
+var ofUser = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(
+		`(?:^|[^.\w])(serviceAccountName|serviceAccountNamespace|request\.(?:userInfo|roles|clusterRoles))\b`)
+})
 
 // variableChecker looks in a rule for variables that nothing defines.
 type variableChecker struct {
@@ -214,13 +219,13 @@ func (c *variableChecker) strings(at string, known names) {
 func (c *variableChecker) templates(pointer, s string, known names) {
 	text, at := s, 0
 	for range 1000 {
-		m := innermost.FindStringSubmatchIndex(text[at:])
+		m := innermost().FindStringSubmatchIndex(text[at:])
 		if m == nil {
 			if at == 0 {
 				return
 			}
 			at = 0 // what stood inside is known now: look for what it stood in
-			if !innermost.MatchString(text) {
+			if !innermost().MatchString(text) {
 				return
 			}
 			continue
@@ -244,7 +249,7 @@ func (c *variableChecker) reads(source string, line, column int, known names, dy
 			Message: fmt.Sprintf(format, args...)})
 	}
 	if c.background {
-		if m := ofUser.FindStringSubmatch(source); m != nil {
+		if m := ofUser().FindStringSubmatch(source); m != nil {
 			report(false, "%s is not known in a background scan, which this policy allows: set spec.background to false", m[1])
 		}
 	}

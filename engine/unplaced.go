@@ -3,6 +3,7 @@ package engine
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/lintel-bot/lintel/engine/admission"
 )
@@ -11,15 +12,19 @@ import (
 // not known: whether it applies is for the match package to say, and what it reads is found here, in its text.
 
 var (
-	namespaceRead = regexp.MustCompile(`\b(metadata|request)\.("namespace"|namespace\b)|\bnamespaceLabels\b`)
-	namespaceKey  = regexp.MustCompile(`/[=^<+X]?\(?metadata\)?/[=^<+X]?\(?namespace\)?$`)
+	namespaceRead = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`\b(metadata|request)\.("namespace"|namespace\b)|\bnamespaceLabels\b`)
+	})
+	namespaceKey = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`/[=^<+X]?\(?metadata\)?/[=^<+X]?\(?namespace\)?$`)
+	})
 )
 
 // readsNamespace reports whether what is evaluated of a tree reads the namespace of the object: messages only show it,
 // and CEL asks for it when it is evaluated.
 func readsNamespace(tree any) (reads bool) {
 	walkStrings(tree, "", func(at, s string) {
-		reads = reads || !strings.HasSuffix(at, "/message") && (namespaceRead.MatchString(s) || namespaceKey.MatchString(at))
+		reads = reads || !strings.HasSuffix(at, "/message") && (namespaceRead().MatchString(s) || namespaceKey().MatchString(at))
 	})
 	return reads
 }

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/lintel-bot/lintel/checks/report"
@@ -52,17 +53,19 @@ func read(name string, data []byte, role Role, depth int) *File {
 	switch {
 	case role >= Settings:
 		f.whole(role)
-	case depth > maxDepth && suspicious.MatchString(text):
+	case depth > maxDepth && suspicious().MatchString(text):
 		f.whole(Confidential)
-	case role == Patch, suspicious.MatchString(text):
+	case role == Patch, suspicious().MatchString(text):
 		f.read(name, text, role)
 	}
 	return f
 }
 
 // suspicious matches in a file that may hold a value of a Secret. What a tag or an escape spells otherwise has one.
-var suspicious = regexp.MustCompile(`(?im)secret|patch|!binary|\\[ux]|\\$|` +
-	`pass|pwd|token|api_?-?key|private_?-?key|access_?-?key|encryption_?-?key|credential|dsn|connection_?string`)
+var suspicious = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?im)secret|patch|!binary|\\[ux]|\\$|` +
+		`pass|pwd|token|api_?-?key|private_?-?key|access_?-?key|encryption_?-?key|credential|dsn|connection_?string`)
+})
 
 // Lines are the lines of the file without what is secret.
 func (f *File) Lines() []string {
@@ -85,7 +88,7 @@ func (f *File) Cover(line, endLine, column, endColumn int) {
 	}
 	for n := line; n <= min(max(line, endLine), len(f.lines)); n++ {
 		text := f.lines[n-1]
-		m := keyed.FindStringSubmatch(text)
+		m := keyed().FindStringSubmatch(text)
 		switch r := []rune(text); {
 		case f.Hides(n) || strings.TrimSpace(text) == "":
 		case endLine <= line && column > 0 && column < endColumn && endColumn <= len(r)+1:
@@ -133,11 +136,13 @@ func (f *File) Tell(v *Values) {
 }
 
 // setting is a line of a file of settings.
-var setting = regexp.MustCompile(`^(\s*(?:export\s+)?[A-Za-z_][\w.-]*\s*=)(.*)$`)
+var setting = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(\s*(?:export\s+)?[A-Za-z_][\w.-]*\s*=)(.*)$`)
+})
 
 func (f *File) whole(role Role) {
 	for i, line := range f.lines {
-		m := setting.FindStringSubmatch(line)
+		m := setting().FindStringSubmatch(line)
 		switch {
 		case strings.TrimSpace(line) == "":
 		case role == Settings && m != nil && m[2] != "":
@@ -192,28 +197,34 @@ func isMarker(line, marker string) bool {
 
 var (
 	// ofSecrets matches in a document that is no YAML, such as a template, where it is about Secrets.
-	ofSecrets = regexp.MustCompile(`(?i)\bkind["']?\s*:\s*(?:[!&]\S*\s+)*[^\w\n]*Secret(?:List|Generator)?\b|` +
-		`secretGenerator|!binary`)
+	ofSecrets = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)\bkind["']?\s*:\s*(?:[!&]\S*\s+)*[^\w\n]*Secret(?:List|Generator)?\b|` +
+			`secretGenerator|!binary`)
+	})
 	// structural are lines that say what a document is. What they say is no value.
-	structural = regexp.MustCompile(`^\s*(?:- )?["']?` +
-		`(?:apiVersion|kind|metadata|data|stringData|secretGenerator|literals|envs|files)["']?\s*:\s*[\w./-]*\s*$|^[\s\]}{[,]*$|^---|^\.\.\.|^\s*\{\{[^"]*\}\}\s*$`)
-	keyed = regexp.MustCompile(`^(\s*(?:- )?["']?[\w./-]+["']?\s*[:=]\s*)\S`)
+	structural = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^\s*(?:- )?["']?` +
+			`(?:apiVersion|kind|metadata|data|stringData|secretGenerator|literals|envs|files)["']?\s*:\s*[\w./-]*\s*$|^[\s\]}{[,]*$|^---|^\.\.\.|^\s*\{\{[^"]*\}\}\s*$`)
+	})
+	keyed = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(\s*(?:- )?["']?[\w./-]+["']?\s*[:=]\s*)\S`)
+	})
 )
 
 // guess hides what may be a value of a Secret in lines that are no YAML.
 func (f *File) guess(from, to int, role Role) {
-	all := role == Patch || ofSecrets.MatchString(strings.Join(f.lines[from:to], "\n"))
+	all := role == Patch || ofSecrets().MatchString(strings.Join(f.lines[from:to], "\n"))
 	for i := from; i < to; i++ {
 		line := f.lines[i]
-		m := keyed.FindStringSubmatch(line)
+		m := keyed().FindStringSubmatch(line)
 		name := ""
 		if m != nil {
 			name = strings.Trim(m[1], " -\"':=\t")
 		}
 		switch {
-		case m != nil && (all && !structural.MatchString(line) || telling(name)):
+		case m != nil && (all && !structural().MatchString(line) || telling(name)):
 			f.hidden[i] = m[1] + report.Hidden
-		case all && !structural.MatchString(line) && !strings.HasSuffix(strings.TrimRight(line, " "), ":"):
+		case all && !structural().MatchString(line) && !strings.HasSuffix(strings.TrimRight(line, " "), ":"):
 			f.hidden[i] = indentOf(line) + report.Hidden
 		default:
 			continue
@@ -233,13 +244,17 @@ func indentOf(line string) string { return line[:len(line)-len(strings.TrimLeft(
 
 // telling reports whether a key is called as passwords are, and holds none of the names and settings around them.
 func telling(key string) bool {
-	return tellingKey.MatchString(key) && !namingKey.MatchString(key)
+	return tellingKey().MatchString(key) && !namingKey().MatchString(key)
 }
 
 var (
-	tellingKey = regexp.MustCompile(`(?i)(?:pass|passwd|password|passphrase|pwd|secret|token|api_?-?key|private_?-?key|` +
-		`access_?-?key|secret_?-?key|encryption_?-?key|credentials?|dsn|connection_?string)$`)
-	namingKey = regexp.MustCompile(`(?i)existing|automount|^use|^create|^enable|^generate|^image_?pull`)
+	tellingKey = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)(?:pass|passwd|password|passphrase|pwd|secret|token|api_?-?key|private_?-?key|` +
+			`access_?-?key|secret_?-?key|encryption_?-?key|credentials?|dsn|connection_?string)$`)
+	})
+	namingKey = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)existing|automount|^use|^create|^enable|^generate|^image_?pull`)
+	})
 )
 
 // nested reads a text that stands in the file as a document of its own; nil where nothing is secret in it.

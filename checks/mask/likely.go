@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -62,15 +63,19 @@ func kindsOf(text string) (digits, letters int) {
 }
 
 // encrypted matches what SOPS writes in place of a value (https://getsops.io/docs/).
-var encryptedValue = regexp.MustCompile(`^ENC\[AES256_GCM,data:[A-Za-z0-9+/=]*,iv:[A-Za-z0-9+/=]+,tag:[A-Za-z0-9+/=]+,type:[a-z]+\]$`)
+var encryptedValue = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^ENC\[AES256_GCM,data:[A-Za-z0-9+/=]*,iv:[A-Za-z0-9+/=]+,tag:[A-Za-z0-9+/=]+,type:[a-z]+\]$`)
+})
 
 func isEncrypted(text string) bool {
-	return strings.HasPrefix(text, "ENC[") && encryptedValue.MatchString(text)
+	return strings.HasPrefix(text, "ENC[") && encryptedValue().MatchString(text)
 }
 
 // credential finds values in texts that hold several: addresses with a password, settings, JSON.
-var credential = regexp.MustCompile(`(?i)://[^/\s:@]*:([^/\s@]+)@|` +
-	`(?:pass|passwd|password|passphrase|pwd|secret|token|key|auth|credentials?)["']?\s*[:=]\s*["']?([^\s"',;&}]+)`)
+var credential = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)://[^/\s:@]*:([^/\s@]+)@|` +
+		`(?:pass|passwd|password|passphrase|pwd|secret|token|key|auth|credentials?)["']?\s*[:=]\s*["']?([^\s"',;&}]+)`)
+})
 
 // partsOf are the parts of a value that are as secret as it is: passwords in it, and what looks like made by chance.
 // Ordinary words and names of hosts are none.
@@ -80,7 +85,7 @@ func partsOf(text string) (list []string) {
 			list = append(list, s)
 		}
 	}
-	for _, m := range credential.FindAllStringSubmatch(text, maxParts) {
+	for _, m := range credential().FindAllStringSubmatch(text, maxParts) {
 		if s := m[1] + m[2]; !strings.HasPrefix(s, "-----") { // which a key in PEM begins with
 			add(s)
 		}

@@ -47,7 +47,7 @@ func Fields() []Field {
 		{Path: "charts[].path", Text: "Folder of a chart, or a glob over folders of charts."},
 		{Path: "charts[].values", Text: "Files of values over the chart's own, from the chart's folder, or with a slash in " +
 			"front from the top of the repository."},
-		{Path: "charts[].name", Text: "Name of the release. Default: that of the folder.", Pattern: releaseName.String()},
+		{Path: "charts[].name", Text: "Name of the release. Default: that of the folder.", Pattern: releaseName().String()},
 		{Path: "charts[].namespace", Text: "Namespace that it is installed in."},
 		{Path: "kustomize", Text: "What whoever deploys kustomizations tells kustomize."},
 		{Path: "kustomize.loadRestrictor", Text: "Which files a kustomization may name besides those below its folder: none, or with " +
@@ -99,7 +99,7 @@ func Fields() []Field {
 		{Path: "clusters.*.exceptions", Text: "In place of the top level's."},
 		{Path: "clusters.*.context", Text: "In place of the top level's."},
 		{Path: "clusters.*.kubernetes", Text: "The version of Kubernetes that charts are rendered for, in quotes. Default: the " +
-			"one that Helm assumes.", Pattern: kubernetesVersion.String()},
+			"one that Helm assumes.", Pattern: kubernetesVersion().String()},
 		{Path: "clusters.*.apiVersions", Text: "API versions (group/version/Kind) that the cluster has besides those of Kubernetes " +
 			"and of the custom resource definitions in the repository."},
 	}

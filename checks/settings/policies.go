@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 
@@ -73,7 +74,9 @@ func locatePolicies(lines map[[2]string]int, field string, list Policies, writte
 }
 
 // ownerName is a repository as GitHub names it.
-var ownerName = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})/[A-Za-z0-9._-]{1,100}$`)
+var ownerName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})/[A-Za-z0-9._-]{1,100}$`)
+})
 
 // PolicySourceProblem returns what is wrong with where policies are written, empty for nothing.
 func PolicySourceProblem(s report.PolicySource) string {
@@ -90,7 +93,7 @@ func PolicySourceProblem(s report.PolicySource) string {
 		return problem
 	case strings.ContainsAny(s.Ref, " \t\r\n") || strings.HasPrefix(s.Ref, "-"):
 		return fmt.Sprintf("%q is not a branch, a tag or a commit", s.Ref)
-	case s.Repository == "" || ownerName.MatchString(s.Repository):
+	case s.Repository == "" || ownerName().MatchString(s.Repository):
 		return ""
 	}
 	if _, err := policy.Address(s.Repository); err != nil || !strings.Contains(s.Repository, ":") {

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/lintel-bot/lintel/engine/jmespath"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
@@ -70,10 +71,18 @@ type projection struct {
 
 // The forms of a key, as the documentation has them.
 var (
-	eachForm    = regexp.MustCompile(`^~(\w*)\.(.*)$`)
-	bindForm    = regexp.MustCompile(`^(.*?)\s*->\s*(\w+)$`)
-	escapedForm = regexp.MustCompile(`^\\(.+)\\$`)
-	exprForm    = regexp.MustCompile(`^\((?:(\w+);)?(.+)\)$`)
+	eachForm = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^~(\w*)\.(.*)$`)
+	})
+	bindForm = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(.*?)\s*->\s*(\w+)$`)
+	})
+	escapedForm = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^\\(.+)\\$`)
+	})
+	exprForm = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^\((?:(\w+);)?(.+)\)$`)
+	})
 )
 
 // Compile compiles a tree, given as JSON. The error is a *CompileError.
@@ -137,17 +146,17 @@ func (c *compiler) node(v any, at string, depth int) (node, error) {
 
 func (c *compiler) projection(key, at string) (projection, error) {
 	var p projection
-	if m := eachForm.FindStringSubmatch(key); m != nil {
+	if m := eachForm().FindStringSubmatch(key); m != nil {
 		p.each, p.index, key = true, m[1], m[2]
 	}
-	if m := bindForm.FindStringSubmatch(key); m != nil {
+	if m := bindForm().FindStringSubmatch(key); m != nil {
 		key, p.binds = m[1], m[2]
 	}
-	if m := escapedForm.FindStringSubmatch(key); m != nil {
+	if m := escapedForm().FindStringSubmatch(key); m != nil {
 		p.name = m[1]
 		return p, nil
 	}
-	m := exprForm.FindStringSubmatch(key)
+	m := exprForm().FindStringSubmatch(key)
 	if m == nil {
 		p.name = key
 		return p, nil

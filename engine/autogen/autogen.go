@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/lintel-bot/lintel/engine/match"
 	"github.com/lintel-bot/lintel/engine/policy"
@@ -160,7 +161,9 @@ func aboutPods(r *policy.Rule) bool {
 	return len(excluded) == 0 || containsPod(excluded)
 }
 
-var reference = regexp.MustCompile(`\$\([^)]*\)`)
+var reference = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\$\([^)]*\)`)
+})
 
 // generate writes one rule for controllers that keep their pod at the same place, nil when the rule has a
 // body that is not generated for.
@@ -189,7 +192,7 @@ func generate(tree map[string]any, r *policy.Rule, kinds []string) map[string]an
 			return nil
 		}
 		if m, ok := v["message"].(string); ok && pivot != "" {
-			v["message"] = reference.ReplaceAllStringFunc(m, func(ref string) string {
+			v["message"] = reference().ReplaceAllStringFunc(m, func(ref string) string {
 				return strings.Replace(ref, pivot, pivot+"/"+strings.Join(path, "/"), 1)
 			})
 		}

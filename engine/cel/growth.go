@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common"
@@ -157,10 +158,12 @@ func within(text, limit ref.Val) ref.Val {
 	return s
 }
 
-var precision = regexp.MustCompile(`%\.([0-9]+)`)
+var precision = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`%\.([0-9]+)`)
+})
 
 func formatText(s string) ref.Val {
-	for _, m := range precision.FindAllStringSubmatch(s, -1) {
+	for _, m := range precision().FindAllStringSubmatch(s, -1) {
 		if n, err := strconv.Atoi(m[1]); err != nil || n > maxDigits {
 			return types.NewErr("a format has at most %d digits", maxDigits)
 		}

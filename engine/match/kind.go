@@ -3,6 +3,7 @@ package match
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/pattern"
@@ -14,7 +15,9 @@ type Kind struct {
 	Group, Version, Kind, SubResource string
 }
 
-var versionPart = regexp.MustCompile(`^(v\d+((alpha|beta)\d+)?|\*)$`)
+var versionPart = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(v\d+((alpha|beta)\d+)?|\*)$`)
+})
 
 // ParseKind parses a kind selector. It reports false for one with too many parts or an empty one.
 func ParseKind(s string) (Kind, bool) {
@@ -33,13 +36,13 @@ func ParseKind(s string) (Kind, bool) {
 			k.Kind, k.SubResource = "*", "*"
 		case parts[0] == "*" && strings.ToLower(parts[1]) == parts[1]:
 			k.Kind, k.SubResource = parts[0], parts[1]
-		case versionPart.MatchString(parts[0]):
+		case versionPart().MatchString(parts[0]):
 			k.Version, k.Kind = parts[0], parts[1]
 		default:
 			k.Kind, k.SubResource = parts[0], parts[1]
 		}
 	case 3:
-		if versionPart.MatchString(parts[0]) {
+		if versionPart().MatchString(parts[0]) {
 			k.Version, k.Kind, k.SubResource = parts[0], parts[1], parts[2]
 		} else {
 			k.Group, k.Version, k.Kind = parts[0], parts[1], parts[2]

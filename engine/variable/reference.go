@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
@@ -15,7 +16,9 @@ const maxReferences = 8
 
 // referencePattern is $(path) with the backslash that may stand before it. Text with a space is no
 // reference: shell scripts in a policy have $(command argument).
-var referencePattern = regexp.MustCompile(`\\?\$\([^\s()]+\)`)
+var referencePattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\\?\$\([^\s()]+\)`)
+})
 
 // operators that can stand before the path of a reference
 // (https://kyverno.io/docs/policy-types/cluster-policy/validate/#operators), longer ones first.
@@ -27,7 +30,7 @@ func (p *parser) references(s string, at []string, depth int) (any, error) {
 	if depth > maxReferences {
 		return nil, fmt.Errorf("references lead to references more than %d times", maxReferences)
 	}
-	found := referencePattern.FindAllStringIndex(s, -1)
+	found := referencePattern().FindAllStringIndex(s, -1)
 	if len(found) == 1 && found[0][0] == 0 && found[0][1] == len(s) && s[0] == '$' {
 		return p.reference(s, at, depth)
 	}

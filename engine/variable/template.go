@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/lintel-bot/lintel/engine/jmespath"
 )
@@ -21,10 +22,14 @@ const (
 // variablePattern is a variable with no other inside it: two braces, text without braces except one level
 // of {...} for JMESPath hashes, two braces; not after a backslash. Substituting what it finds and looking
 // again resolves nested variables from the inside out.
-var variablePattern = regexp.MustCompile(`(?:^|[^\\])(\{\{(?:\{[^{}]*\}|[^{}])*\}\})`)
+var variablePattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?:^|[^\\])(\{\{(?:\{[^{}]*\}|[^{}])*\}\})`)
+})
 
 // escapedPattern is a variable after a backslash, which stays text.
-var escapedPattern = regexp.MustCompile(`\\(\{\{(?:\{[^{}]*\}|[^{}])*\}\})`)
+var escapedPattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\\(\{\{(?:\{[^{}]*\}|[^{}])*\}\})`)
+})
 
 // template is a string with variables.
 type template struct {
@@ -65,7 +70,7 @@ func parseTemplate(text, path string, tokens []string) (*template, error) {
 	}
 	p := &templateParser{path: path, tokens: tokens}
 	for round := 0; ; round++ {
-		found := variablePattern.FindAllStringSubmatchIndex(text, -1)
+		found := variablePattern().FindAllStringSubmatchIndex(text, -1)
 		if len(found) == 0 {
 			break
 		}
@@ -360,7 +365,7 @@ func unescape(text string) string {
 	if !strings.Contains(text, `\{{`) {
 		return text
 	}
-	return escapedPattern.ReplaceAllString(text, "$1")
+	return escapedPattern().ReplaceAllString(text, "$1")
 }
 
 // again substitutes the variables within an object or list that a variable gave. A string that a
