@@ -40,8 +40,9 @@ func varied() (list []report.Finding) {
 			f.Origin.Set, f.Origin.Missing, f.Origin.Switch = []string{"hardened"}, "/hardened", true
 			f.Origin.Advice = "turn hardened on in the values"
 		},
-		func(f *report.Finding) { // a template makes the field of a value in a way that is not known
+		func(f *report.Finding) { // a template prints a value whose lines are not known
 			f.Suggestion = yaml(f.Field, "true")
+			f.Origin.How = report.Identity
 			f.Origin.Chain = []report.Place{{Path: "chart/templates/a.yaml", StartLine: 3, EndLine: 3, Role: "template"}}
 		},
 	}

@@ -68,11 +68,12 @@ func FixWords(f *report.Finding) string {
 	return words
 }
 
-// renderedElsewhere reports whether a suggestion is about the output of a template while the place is a value that the
-// template uses, and the lines to edit are not known: the YAML of the rendered object does not belong there.
+// renderedElsewhere reports whether a suggestion is about the output of a template while the place is the value that the
+// template prints, and the lines to edit are not known: the YAML of the rendered object does not belong there.
 func renderedElsewhere(f *report.Finding) bool {
 	o := f.Origin
 	return f.Suggestion != nil && f.Suggestion.Diff == nil && o != nil && o.Set == nil && o.Advice == "" &&
+		o.How == report.Identity &&
 		slices.ContainsFunc(o.Chain, func(p report.Place) bool { return p.Role == "template" && p.Path != o.Path })
 }
 
