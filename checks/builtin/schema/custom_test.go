@@ -1,4 +1,4 @@
-package custom
+package schema
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-const definition = `
+const shops = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: shops.example.com}
@@ -35,7 +35,7 @@ spec:
               mode: {type: string, enum: [fast, safe]}
 `
 
-func object(t *testing.T, text string) (o map[string]any) {
+func parsed(t *testing.T, text string) (o map[string]any) {
 	t.Helper()
 	if err := yaml.Unmarshal([]byte(text), &o); err != nil {
 		t.Fatal(err)
@@ -45,12 +45,12 @@ func object(t *testing.T, text string) (o map[string]any) {
 
 func shop(t *testing.T, spec string) map[string]any {
 	t.Helper()
-	return object(t, "{apiVersion: example.com/v1, kind: Shop, metadata: {name: a}, spec: "+spec+"}")
+	return parsed(t, "{apiVersion: example.com/v1, kind: Shop, metadata: {name: a}, spec: "+spec+"}")
 }
 
 // Each thing that the API server would refuse or prune is found at its field, and nothing of what it takes.
 func TestLookFindsWhatTheDefinitionRefuses(t *testing.T) {
-	d := New([]map[string]any{object(t, definition)})
+	d := newDefinitions([]map[string]any{parsed(t, shops)})
 	if !d.Has("example.com", "Shop") || d.Has("example.com", "Other") || !slices.Equal(d.Versions("example.com", "Shop"), []string{"v1"}) {
 		t.Fatalf("versions %v", d.Versions("example.com", "Shop"))
 	}
