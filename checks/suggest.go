@@ -2,8 +2,8 @@ package checks
 
 import (
 	"github.com/lintel-bot/lintel/checks/parallel"
-	"github.com/lintel-bot/lintel/checks/patch"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/review"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -28,7 +28,7 @@ func suggestLines(head *tree.Tree, files *maskedFiles, findings []report.Finding
 		if err != nil {
 			return
 		}
-		file := patch.Read(data)
+		file := review.LinesOf(data)
 		for _, f := range byPath[paths[i]] {
 			d := edit(file, f)
 			if d != nil && !files.showable(f.Origin.Path, d) {
@@ -55,7 +55,7 @@ func (m *maskedFiles) showable(path string, d *report.Diff) bool {
 }
 
 // edit returns the lines that write what a finding suggests: its field, or the value of a chart that decides it.
-func edit(file *patch.File, f *report.Finding) *report.Diff {
+func edit(file *review.Lines, f *report.Finding) *report.Diff {
 	if f.Origin.Set == nil {
 		return file.Diff(f.Origin, f.Field, f.Suggestion)
 	}
