@@ -8,7 +8,7 @@ func retries() []time.Duration {
 	return []time.Duration{time.Minute, 10 * time.Minute, time.Hour, 6 * time.Hour}
 }
 
-// Again returns when a result that lacks something is looked at again by itself, as many times and after the pauses that
+// NextRetry returns when a result that lacks something is looked at again by itself, as many times and after the pauses that
 // retries have; first is when there was such a result for the first time. The zero time: no more.
 func NextRetry(first, now time.Time) time.Time {
 	at := first

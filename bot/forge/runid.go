@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Subject is what a check run is about, within its repository: one of a pull request, a branch, a merge group, and what
+// Target is what a check run is about, within its repository: one of a pull request, a branch, a merge group, and what
 // a pull request would change elsewhere.
-type Subject struct {
+type Target struct {
 	Number  int    // of the pull request
 	Branch  string // name
 	Group   string // head commit of the merge group
@@ -18,7 +18,7 @@ type Subject struct {
 }
 
 // String is the subject as an id has it.
-func (s Subject) String() string {
+func (s Target) String() string {
 	switch {
 	case s.Branch != "":
 		return "branch-" + hex.EncodeToString([]byte(s.Branch)) // its name may hold the signs that end a subject
@@ -53,19 +53,19 @@ const (
 //	outlook-12/<digest>            a result about what pull request 12 would change in other repositories
 //	branch-<hex>/gave-up-2-7       ended by job 7 without a result, by no fault of the change, for the second time
 type RunID struct {
-	Subject Subject
-	Demand  string // tells the wish for a fresh run from others; "" for none. It holds no slash
-	State   State
-	Job     uint64 // unless it is a result: the number of the job
-	Times   int    // with GaveUp: how often that has happened to this head, from 1
-	Digest  string // of a result: of all that it depends on; of a failure: of its words. It is hexadecimal
-	Own     string // of a result: its conclusion, where the run shows another's; "" elsewhere. Letters and _
-	Until   int64  // of a result: the Unix time at which it may become another by itself; zero for never
+	Target Target
+	Demand string // tells the wish for a fresh run from others; "" for none. It holds no slash
+	State  State
+	Job    uint64 // unless it is a result: the number of the job
+	Times  int    // with GaveUp: how often that has happened to this head, from 1
+	Digest string // of a result: of all that it depends on; of a failure: of its words. It is hexadecimal
+	Own    string // of a result: its conclusion, where the run shows another's; "" elsewhere. Letters and _
+	Until  int64  // of a result: the Unix time at which it may become another by itself; zero for never
 }
 
 // String is the id as GitHub keeps it.
 func (id RunID) String() string {
-	about := id.Subject.String()
+	about := id.Target.String()
 	if id.Demand != "" {
 		about += "+" + id.Demand
 	}
@@ -109,7 +109,7 @@ func (id RunID) Outcome() string {
 	return id.Digest
 }
 
-// Parse reads what String wrote. The error says that an id was not written by it: the run is another's, or of a version
+// ParseRunID reads what String wrote. The error says that an id was not written by it: the run is another's, or of a version
 // that is not known.
 func ParseRunID(text string) (RunID, error) {
 	about, outcome, _ := strings.Cut(text, "/")
@@ -118,21 +118,21 @@ func ParseRunID(text string) (RunID, error) {
 	kind, name, _ := strings.Cut(subject, "-")
 	switch kind {
 	case "pr":
-		id.Subject.Number, _ = strconv.Atoi(name) // what is not a number is not written back
+		id.Target.Number, _ = strconv.Atoi(name) // what is not a number is not written back
 	case "branch":
 		branch, _ := hex.DecodeString(name)
-		id.Subject.Branch = string(branch)
+		id.Target.Branch = string(branch)
 	case "group":
-		id.Subject.Group = name
+		id.Target.Group = name
 	case "outlook":
-		id.Subject.Preview, _ = strconv.Atoi(name)
+		id.Target.Preview, _ = strconv.Atoi(name)
 	}
 	outcome, until, _ := strings.Cut(outcome, "!")
 	id.Until, _ = strconv.ParseInt(until, 10, 64)
 	outcome, id.Own, _ = strings.Cut(outcome, "~")
 	id.readOutcome(outcome)
 	switch {
-	case id.Subject == (Subject{}), id.Subject.Number < 0, id.Subject.Preview < 0, id.State == GaveUp && id.Times < 1,
+	case id.Target == (Target{}), id.Target.Number < 0, id.Target.Preview < 0, id.State == GaveUp && id.Times < 1,
 		id.Until < 0, id.State != Result && (id.Own != "" || id.Until != 0), strings.Contains(outcome, "/"),
 		id.String() != text:
 		return RunID{}, fmt.Errorf("%q is not the external id of a check run of Lintel", text)

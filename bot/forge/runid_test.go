@@ -11,19 +11,19 @@ const testCommit = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 // What stands on GitHub since the first version is read and written in the same way.
 func TestRunIDsAreReadAsTheyWereWritten(t *testing.T) {
 	for text, want := range map[string]RunID{
-		"pr-12/begun-7":                    {Subject: Subject{Number: 12}, State: HasBegun, Job: 7},
-		"pr-12+d-1/begun-7":                {Subject: Subject{Number: 12}, Demand: "d-1", State: HasBegun, Job: 7},
-		"pr-1/0123abcd":                    {Subject: Subject{Number: 1}, Digest: "0123abcd"},
-		"pr-1+72d3-0/0123abcd":             {Subject: Subject{Number: 1}, Demand: "72d3-0", Digest: "0123abcd"},
-		"pr-1/":                            {Subject: Subject{Number: 1}},
-		"pr-1/00ff~success":                {Subject: Subject{Number: 1}, Digest: "00ff", Own: "success"},
-		"pr-1+d/00ff~neutral!60":           {Subject: Subject{Number: 1}, Demand: "d", Digest: "00ff", Own: "neutral", Until: 60},
-		"pr-1/00ff!1767225600":             {Subject: Subject{Number: 1}, Digest: "00ff", Until: 1767225600},
-		"pr-1/failed-9-00ff":               {Subject: Subject{Number: 1}, State: HasFailed, Job: 9, Digest: "00ff"},
-		"pr-1/gave-up-2-9":                 {Subject: Subject{Number: 1}, State: GaveUp, Job: 9, Times: 2},
-		"outlook-12+d/abc":                 {Subject: Subject{Preview: 12}, Demand: "d", Digest: "abc"},
-		"branch-612f622b63/abc":            {Subject: Subject{Branch: "a/b+c"}, Digest: "abc"},
-		"group-" + testCommit + "/begun-1": {Subject: Subject{Group: testCommit}, State: HasBegun, Job: 1},
+		"pr-12/begun-7":                    {Target: Target{Number: 12}, State: HasBegun, Job: 7},
+		"pr-12+d-1/begun-7":                {Target: Target{Number: 12}, Demand: "d-1", State: HasBegun, Job: 7},
+		"pr-1/0123abcd":                    {Target: Target{Number: 1}, Digest: "0123abcd"},
+		"pr-1+72d3-0/0123abcd":             {Target: Target{Number: 1}, Demand: "72d3-0", Digest: "0123abcd"},
+		"pr-1/":                            {Target: Target{Number: 1}},
+		"pr-1/00ff~success":                {Target: Target{Number: 1}, Digest: "00ff", Own: "success"},
+		"pr-1+d/00ff~neutral!60":           {Target: Target{Number: 1}, Demand: "d", Digest: "00ff", Own: "neutral", Until: 60},
+		"pr-1/00ff!1767225600":             {Target: Target{Number: 1}, Digest: "00ff", Until: 1767225600},
+		"pr-1/failed-9-00ff":               {Target: Target{Number: 1}, State: HasFailed, Job: 9, Digest: "00ff"},
+		"pr-1/gave-up-2-9":                 {Target: Target{Number: 1}, State: GaveUp, Job: 9, Times: 2},
+		"outlook-12+d/abc":                 {Target: Target{Preview: 12}, Demand: "d", Digest: "abc"},
+		"branch-612f622b63/abc":            {Target: Target{Branch: "a/b+c"}, Digest: "abc"},
+		"group-" + testCommit + "/begun-1": {Target: Target{Group: testCommit}, State: HasBegun, Job: 1},
 	} {
 		if got, err := ParseRunID(text); err != nil || got != want {
 			t.Errorf("%s: %+v, %v; want %+v", text, got, err, want)
@@ -76,7 +76,7 @@ func FuzzParseRunID(f *testing.F) {
 			t.Errorf("%q is written back as %q", text, got)
 		}
 		again, err := ParseRunID(strings.Replace(text, "/", "+demand/", 1))
-		if id.Demand == "" && (err != nil || again.Subject != id.Subject || again.Outcome() != id.Outcome()) {
+		if id.Demand == "" && (err != nil || again.Target != id.Target || again.Outcome() != id.Outcome()) {
 			t.Errorf("%q with a demand is %+v, %v", text, again, err)
 		}
 	})

@@ -10,7 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/store"
 )
 
-// checkRun is what people ask for at a check run. Its external id says what it is about; one that this version did not
+// onCheckRun is what people ask for at a check run. Its external id says what it is about; one that this version did not
 // write is about the pull requests of its commit.
 func onCheckRun(from eventOrigin, e *gh.CheckRunEvent) (Work, error) {
 	drafts := false
@@ -37,7 +37,7 @@ func onCheckRun(from eventOrigin, e *gh.CheckRunEvent) (Work, error) {
 	message := store.Message{Fresh: true, Head: objectID(run.GetHeadSHA())}
 	w := ofCommit(key, message, run.GetHeadSHA(), run.PullRequests)
 	id, foreign := forge.ParseRunID(run.GetExternalID())
-	if about, err := key.Of(id.Subject); foreign == nil && err == nil {
+	if about, err := key.Of(id.Target); foreign == nil && err == nil {
 		w.Jobs = []Job{{about, message}}
 	}
 	if drafts && message.Head != "" {
@@ -46,7 +46,7 @@ func onCheckRun(from eventOrigin, e *gh.CheckRunEvent) (Work, error) {
 	return w, nil
 }
 
-// checkSuite: requested comes with every push and tells of pull requests what pull_request tells, too; it helps when
+// onCheckSuite: requested comes with every push and tells of pull requests what pull_request tells, too; it helps when
 // that got lost.
 func onCheckSuite(from eventOrigin, e *gh.CheckSuiteEvent) (Work, error) {
 	if from.action != "requested" && from.action != "rerequested" {

@@ -245,7 +245,7 @@ func (p *publication) choose(runs []*gh.CheckRun) (found *gh.CheckRun, leftover 
 			continue
 		}
 		id, foreign := forge.ParseRunID(r.GetExternalID())
-		same := err == nil && foreign == nil && id.Subject == wanted.Subject && id.Demand == wanted.Demand
+		same := err == nil && foreign == nil && id.Target == wanted.Target && id.Demand == wanted.Demand
 		unfinished := r.GetStatus() != forge.Completed
 		switch {
 		case newest && (r.GetExternalID() == p.run.ExternalID || same && (unfinished || p.open())):

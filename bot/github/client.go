@@ -38,18 +38,18 @@ type Config struct {
 
 // Client speaks to GitHub as a GitHub App. It is safe for concurrent use.
 type Client struct {
-	web   string   // where people and git go, without a trailing slash
-	api   *url.URL // where the REST API is, with a trailing slash
-	id    int64
-	key   *atomic.Pointer[rsa.PrivateKey]
-	name  string
-	now   func() time.Time
-	after func(time.Duration) <-chan time.Time
-	skew  *skew
-	wire  http.RoundTripper
-	asApp *gh.Client // authenticated as the App itself
-	peers *atomic.Pointer[func() int]
-	pace  *pace // of the App itself
+	web      string   // where people and git go, without a trailing slash
+	api      *url.URL // where the REST API is, with a trailing slash
+	id       int64
+	key      *atomic.Pointer[rsa.PrivateKey]
+	name     string
+	now      func() time.Time
+	after    func(time.Duration) <-chan time.Time
+	skew     *skew
+	wire     http.RoundTripper
+	asApp    *gh.Client // authenticated as the App itself
+	replicas *atomic.Pointer[func() int]
+	pace     *pace // of the App itself
 
 	mu            sync.Mutex
 	installations map[int64]*installation // authenticated as one installation each
@@ -77,7 +77,7 @@ func NewClient(c Config) (*Client, error) {
 		return nil, err
 	}
 	a := &Client{web: web, api: api, id: c.AppID, key: &atomic.Pointer[rsa.PrivateKey]{}, name: cmp.Or(c.Name, "Lintel"), now: c.Now, after: c.After,
-		installations: map[int64]*installation{}, peers: &atomic.Pointer[func() int]{}}
+		installations: map[int64]*installation{}, replicas: &atomic.Pointer[func() int]{}}
 	a.key.Store(key)
 	if a.now == nil {
 		a.now = time.Now

@@ -63,7 +63,7 @@ type Drafts struct {
 	Head       string
 }
 
-// Jobs returns what an event of GitHub asks for (https://docs.github.com/en/webhooks/webhook-events-and-payloads).
+// WorkOf returns what an event of GitHub asks for (https://docs.github.com/en/webhooks/webhook-events-and-payloads).
 // Events and actions that change no result give nothing and no error, and so do those that are not for a GitHub App:
 // nothing could be done about them. An error means that the payload is not what GitHub sends; it quotes nothing of it.
 func WorkOf(event string, data []byte) (Work, error) {
@@ -110,7 +110,7 @@ func (w Work) ending() Work {
 	return Work{Drop: w.Drop, Gone: w.Gone, Account: w.Account, Revoked: w.Revoked}
 }
 
-// decode fills in a payload. What is of another type than go-github expects is as if it were missing: most of a payload
+// decodePayload fills in a payload. What is of another type than go-github expects is as if it were missing: most of a payload
 // is of no use here, and GitHub changes it (a custom property of a repository can be a list, for one).
 func decodePayload(data []byte, payload any) bool {
 	tolerable := func(err error) bool {
@@ -153,7 +153,7 @@ func dropTimes(value any) {
 	}
 }
 
-// origin is what all events tell.
+// eventOrigin is what all events tell.
 type eventOrigin struct {
 	action       string
 	installation *gh.Installation // nil: the event is not for a GitHub App
@@ -161,7 +161,7 @@ type eventOrigin struct {
 	sender       string
 }
 
-// read returns where a payload comes from, and how to work out what it asks for; nil if it can ask for nothing.
+// readPayload returns where a payload comes from, and how to work out what it asks for; nil if it can ask for nothing.
 func readPayload(payload any) (eventOrigin, func(eventOrigin) (Work, error)) {
 	switch e := payload.(type) {
 	case *gh.PullRequestEvent:
@@ -207,7 +207,7 @@ func (o eventOrigin) key() (store.Key, error) {
 	return store.Key{Installation: o.installation.GetID(), Repository: o.repo.GetID()}, nil
 }
 
-// address is owner and name; lists of repositories have no owner beside the full name.
+// ownerAndName is owner and name; lists of repositories have no owner beside the full name.
 func ownerAndName(r *gh.Repository) (owner, name string) {
 	owner = r.GetOwner().GetLogin()
 	if owner == "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/store"
 )
 
-// installation is the life of an installation.
+// onInstallation is the life of an installation.
 func onInstallation(from eventOrigin) (Work, error) {
 	id := from.installation.GetID()
 	switch from.action {
@@ -22,7 +22,7 @@ func onInstallation(from eventOrigin) (Work, error) {
 	return Work{}, nil
 }
 
-// selected is installation_repositories: access was given or taken away.
+// onSelected is installation_repositories: access was given or taken away.
 func onSelected(from eventOrigin, e *gh.InstallationRepositoriesEvent) (w Work) {
 	id := from.installation.GetID()
 	for _, repo := range e.RepositoriesAdded {
@@ -37,7 +37,7 @@ func onSelected(from eventOrigin, e *gh.InstallationRepositoriesEvent) (w Work) 
 	return w
 }
 
-// authorization is github_app_authorization, which every App gets without asking
+// onAuthorization is github_app_authorization, which every App gets without asking
 // (https://docs.github.com/en/webhooks/webhook-events-and-payloads#github_app_authorization).
 func onAuthorization(from eventOrigin, e *gh.GitHubAppAuthorizationEvent) (Work, error) {
 	switch {
@@ -49,7 +49,7 @@ func onAuthorization(from eventOrigin, e *gh.GitHubAppAuthorizationEvent) (Work,
 	return Work{Revoked: e.GetSender().GetID()}, nil
 }
 
-// repository: an archived one takes no check runs, one that is back or elsewhere may lack some.
+// onRepository: an archived one takes no check runs, one that is back or elsewhere may lack some.
 func onRepository(from eventOrigin, e *gh.RepositoryEvent) (Work, error) {
 	switch from.action {
 	case "archived", "deleted", "unarchived", "renamed", "transferred":

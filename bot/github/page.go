@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// page is what a browser shows. One of Ask, Offer and Install may be set.
+// setupPage is what a browser shows. One of Ask, Offer and Install may be set.
 type setupPage struct {
 	Title, Text, Problem string
 	Ask                  *askPage
@@ -81,7 +81,7 @@ func (s *Setup) show(w http.ResponseWriter, status int, p setupPage) {
 	_, _ = body.WriteTo(w)
 }
 
-// origin is scheme and host of an address that was parsed before.
+// schemeAndHost is scheme and host of an address that was parsed before.
 func schemeAndHost(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/store"
 )
 
-// pullRequest: a new base is wanted fresh: until it is checked, what the old base gave must not stand. A closed pull
+// onPullRequest: a new base is wanted fresh: until it is checked, what the old base gave must not stand. A closed pull
 // request ends the work on it. A head that it leaves may be that of others, whose result it had a part in. Who opens
 // one again has not pushed to it, and what was pushed meanwhile has events of its own.
 func onPullRequest(from eventOrigin, e *gh.PullRequestEvent) (Work, error) {

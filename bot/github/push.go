@@ -22,7 +22,7 @@ func pushedTo(r *gh.PushEventRepository) *gh.Repository {
 	return &gh.Repository{ID: r.ID, Name: r.Name, FullName: r.FullName, Owner: r.Owner, DefaultBranch: r.DefaultBranch}
 }
 
-// push is about the branch: its own report, and the pull requests that go into it. A branch that is new is not a pull
+// onPush is about the branch: its own report, and the pull requests that go into it. A branch that is new is not a pull
 // request's base, unless it is the first of its repository. Who pushed is remembered, as it may become the head of one,
 // or be one whose reviews were counted without knowing that.
 func onPush(from eventOrigin, e *gh.PushEvent) (Work, error) {

@@ -16,7 +16,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/githubtest"
 )
 
-// scene is GitHub, a server without an App, and a browser.
+// setupScene is GitHub, a server without an App, and a browser.
 type setupScene struct {
 	t     *testing.T
 	hub   *githubtest.Server
@@ -27,7 +27,7 @@ type setupScene struct {
 	now   time.Time
 }
 
-// newScene starts a server; it writes its log without a lock, so a test reads it when no request is under way.
+// newSetupScene starts a server; it writes its log without a lock, so a test reads it when no request is under way.
 func newSetupScene(t *testing.T, change func(*SetupConfig)) *setupScene {
 	t.Helper()
 	s := &setupScene{t: t, hub: newSetupHub(t), data: t.TempDir(), log: &bytes.Buffer{},

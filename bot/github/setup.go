@@ -33,13 +33,13 @@ const (
 	maxAddress = 512
 )
 
-// Registrar is GitHub, before there is an App; *github.Registrar is one.
+// AppRegistrar is GitHub, before there is an App; *github.Registrar is one.
 type AppRegistrar interface {
 	FormURL(organization, state string) string
 	Convert(ctx context.Context, code string) (*Registered, error)
 }
 
-// Config is what a Setup needs. Registrar, GitHubURL and DataDir are required.
+// SetupConfig is what a Setup needs. Registrar, GitHubURL and DataDir are required.
 type SetupConfig struct {
 	Registrar AppRegistrar
 	GitHubURL string // as configured; it is stored with the credentials
@@ -77,7 +77,7 @@ type Setup struct {
 	result *Credentials
 }
 
-// New makes a Setup with a new token. It fails if credentials could not be stored in the data directory.
+// NewSetup makes a Setup with a new token. It fails if credentials could not be stored in the data directory.
 func NewSetup(c SetupConfig) (*Setup, error) {
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	if c.Now == nil {

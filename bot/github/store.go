@@ -35,7 +35,7 @@ const (
 var ErrDamaged = errors.New("the stored credentials of the App are damaged: restore " + folderName + "/" + fileName +
 	" in the data directory, or remove it to register another App")
 
-// Load returns the credentials that a registration left in the data directory, or nil if there are none. Errors
+// LoadCredentials returns the credentials that a registration left in the data directory, or nil if there are none. Errors
 // contain neither the credentials nor the path.
 func LoadCredentials(dataDir string) (*Credentials, error) {
 	f, err := os.Open(filepath.Join(dataDir, folderName, fileName))
@@ -62,7 +62,7 @@ func decodeCredentials(data []byte) (*Credentials, error) {
 	return &c, nil
 }
 
-// store keeps the credentials so that they survive a power cut, readable by this user only.
+// storeCredentials keeps the credentials so that they survive a power cut, readable by this user only.
 func storeCredentials(dataDir string, c *Credentials) error {
 	data, err := json.MarshalIndent(c, "", "  ")
 	if err == nil {
@@ -74,7 +74,7 @@ func storeCredentials(dataDir string, c *Credentials) error {
 	return nil
 }
 
-// probe tries whether store would work: GitHub hands the credentials out only once.
+// probeDataDir tries whether store would work: GitHub hands the credentials out only once.
 func probeDataDir(dataDir string) error {
 	const name = "probe"
 	err := writeDurably(dataDir, name, nil)
@@ -87,7 +87,7 @@ func probeDataDir(dataDir string) error {
 	return nil
 }
 
-// write replaces a file as a whole, or not at all, and has the disk confirm it.
+// writeDurably replaces a file as a whole, or not at all, and has the disk confirm it.
 func writeDurably(dataDir, name string, data []byte) (err error) {
 	folder := filepath.Join(dataDir, folderName)
 	if err := os.MkdirAll(folder, 0o700); err != nil {

@@ -41,7 +41,7 @@ const (
 	goneTimeout = 2 * time.Second
 )
 
-// Config is what a handler needs. Secret and Publish are required.
+// WebhookConfig is what a handler needs. Secret and Publish are required.
 type WebhookConfig struct {
 	Secret  []byte // the App's webhook secret
 	Publish func(ctx context.Context, key store.Key, m store.Message, id string) error
@@ -66,7 +66,7 @@ type WebhookConfig struct {
 	Now      func() time.Time // default: time.Now
 }
 
-// Handler answers webhook deliveries:
+// Webhook answers webhook deliveries:
 //
 //	202  the jobs of the event are stored, or what it ends has ended, or the App does not work for the account
 //	204  a valid delivery that asks for nothing
@@ -91,7 +91,7 @@ type Webhook struct {
 // ErrNoSecret means that the handler would have to trust everyone.
 var ErrNoSecret = errors.New("the webhook secret is empty")
 
-// New makes a handler.
+// NewWebhook makes a handler.
 func NewWebhook(c WebhookConfig) (*Webhook, error) {
 	if len(c.Secret) == 0 {
 		return nil, ErrNoSecret
@@ -184,7 +184,7 @@ func (h *Webhook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.accept(w, r, body)
 }
 
-// take waits for a place; false if the sender is gone.
+// waitForPlace waits for a place; false if the sender is gone.
 func waitForPlace(r *http.Request, places chan struct{}) bool {
 	select {
 	case places <- struct{}{}:

@@ -317,7 +317,7 @@ func TestSlowSendersHoldUpNobody(t *testing.T) {
 	}
 }
 
-// stuck says when it is read first, and ends when it is released.
+// stuckReader says when it is read first, and ends when it is released.
 type stuckReader struct {
 	reading, release chan struct{}
 	once             sync.Once
@@ -432,7 +432,7 @@ type published struct {
 	id  string
 }
 
-// fixture is a handler with a queue double and its log.
+// webhookFixture is a handler with a queue double and its log.
 type webhookFixture struct {
 	*Webhook
 	jobs []published

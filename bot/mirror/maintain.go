@@ -17,8 +17,8 @@ import (
 // packs is how many packs a mirror may have before Maintain joins them: each fetch adds one or two.
 const packs = 30
 
-// kept is a mirror on disk.
-type kept struct {
+// usedMirror is a mirror on disk.
+type usedMirror struct {
 	dir  string
 	id   int64 // of the repository
 	used time.Time
@@ -53,7 +53,7 @@ func (m *Mirrors) Maintain(ctx context.Context, unusedSince time.Time) error {
 }
 
 // list finds the mirrors, or what is made beside them, without their sizes.
-func (m *Mirrors) list(suffix string) (all []kept, err error) {
+func (m *Mirrors) list(suffix string) (all []usedMirror, err error) {
 	for _, pattern := range []string{"*.git" + suffix, filepath.Join("*", "*.git"+suffix)} {
 		found, err := filepath.Glob(filepath.Join(m.dir, pattern))
 		if err != nil {
@@ -64,7 +64,7 @@ func (m *Mirrors) list(suffix string) (all []kept, err error) {
 			if err != nil {
 				continue
 			}
-			k := kept{dir: dir, id: id}
+			k := usedMirror{dir: dir, id: id}
 			if info, err := os.Stat(filepath.Join(dir, usedFile)); err == nil {
 				k.used = info.ModTime()
 			}
@@ -103,7 +103,7 @@ func (m *Mirrors) makeRoom(ctx context.Context) error {
 		sizes[k.dir] = all[i].size
 		sum += all[i].size
 	}
-	slices.SortFunc(all, func(a, b kept) int { return a.used.Compare(b.used) })
+	slices.SortFunc(all, func(a, b usedMirror) int { return a.used.Compare(b.used) })
 	var problems []error
 	for _, k := range all {
 		if m.totalBytes == 0 || sum <= m.totalBytes || ctx.Err() != nil {
@@ -123,7 +123,7 @@ func (m *Mirrors) makeRoom(ctx context.Context) error {
 }
 
 // evict removes a mirror that nobody uses.
-func (m *Mirrors) evict(k kept) (gone bool, err error) {
+func (m *Mirrors) evict(k usedMirror) (gone bool, err error) {
 	unlock, err := m.tryLock(k.id)
 	if errors.Is(err, store.ErrLocked) {
 		return false, nil

@@ -90,7 +90,7 @@ func (a *asker) open(kept *store.Store, asking Request, left *time.Duration) (ba
 	}, nil
 }
 
-// key is a repository however its address is written; empty for what has no address.
+// repositoryKey is a repository however its address is written; empty for what has no address.
 func repositoryKey(address string) string {
 	u, err := policy.Address(address)
 	if err != nil {
@@ -236,7 +236,7 @@ func (a *asker) who(ctx context.Context) ([]string, error) {
 	return a.authors, nil
 }
 
-// told is a fetcher that logs what could not be had.
+// logged is a fetcher that logs what could not be had.
 type logged struct {
 	Fetcher
 	log *slog.Logger
@@ -247,19 +247,19 @@ func (t *logged) Fetch(ctx context.Context, wants []remote.Want) (remote.Lock, e
 	lock, err := t.Fetcher.Fetch(ctx, wants)
 	for _, e := range lock {
 		if e.Failure != nil {
-			t.log.Info("something from outside could not be had", "kind", string(e.Want.Kind), "url", bare(e.Want),
+			t.log.Info("something from outside could not be had", "kind", string(e.Want.Kind), "url", withoutSecrets(e.Want),
 				"name", e.Want.Name, "reason", e.Failure.Message)
 		}
 		if e.Changed != "" {
 			t.log.Warn("something from outside has another content than when it was first seen",
-				"kind", string(e.Want.Kind), "url", bare(e.Want), "name", e.Want.Name, "first", e.Changed)
+				"kind", string(e.Want.Kind), "url", withoutSecrets(e.Want), "name", e.Want.Name, "first", e.Changed)
 		}
 	}
 	return lock, err
 }
 
-// bare is the address of a want without what can be secret: user, password and query.
-func bare(w remote.Want) string {
+// withoutSecrets is the address of a want without what can be secret: user, password and query.
+func withoutSecrets(w remote.Want) string {
 	u, err := url.Parse(w.URL)
 	if clean, bad := policy.Address(w.URL); bad == nil {
 		u, err = clean, nil

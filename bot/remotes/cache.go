@@ -29,12 +29,12 @@ import (
 	"github.com/lintel-bot/lintel/render/remote/fetch/store"
 )
 
-// Config is what New needs.
+// CacheConfig is what New needs.
 type CacheConfig struct {
 	Dir string // where the stores are
 	// MaxBytes is how much all stores may take; what was not used for longest goes first. 0: each has a limit of its own.
 	MaxBytes int64
-	Keep     time.Duration  // what was used since then stays whatever the limit: a check may read it. 0: 2 hours
+	InUse    time.Duration  // what was used since then stays whatever the limit: a check may read it. 0: 2 hours
 	Client   forge.Client   // required
 	Policy   *policy.Policy // the operator's; nil: policy.Default()
 	// Budget is for all that one check waits for, and half of it for one thing; 0: 5 minutes.
@@ -44,7 +44,7 @@ type CacheConfig struct {
 	Fetch fetch.Options
 }
 
-// Supply opens the stores of installations. It is safe for concurrent use.
+// Cache opens the stores of installations. It is safe for concurrent use.
 type Cache struct {
 	c    CacheConfig
 	home *url.URL // the App's host
@@ -55,16 +55,16 @@ type Cache struct {
 	defaultsOf map[int64]defaultsAddress // by installation
 }
 
-// kept is the store of one installation.
-type kept struct {
+// cached is the store of one installation.
+type cached struct {
 	*store.Store // nil: it cannot be opened
 	dir          string
 	used         time.Time // the last time of anything in it
-	held         int64     // bytes of content, as the notes have it
+	bytes        int64     // bytes of content, as the notes have it
 }
 
 // size is how many bytes the store takes, and how many of them stay unless something in it is let go.
-func (k *kept) size() (all, stays int64) {
+func (k *cached) size() (all, stays int64) {
 	if k.Store == nil {
 		all = disk.Size(k.dir)
 		return all, all
@@ -93,7 +93,7 @@ func (s *Cache) setAbsent(name string) {
 	s.absent[name] = time.Now()
 }
 
-// New returns a supply. It makes no folder and no request.
+// NewCache returns a supply. It makes no folder and no request.
 func NewCache(c CacheConfig) (*Cache, error) {
 	home, err := policy.Address(c.Client.CloneURL(forge.Repo{Owner: "o", Name: "n"}))
 	if err != nil {
@@ -141,7 +141,7 @@ func (s *Cache) store(ctx context.Context, installation int64) (*store.Store, er
 			return kept, nil
 		}
 	}
-	kept, err := store.Open(ctx, store.Options{Dir: s.dir(installation), Keep: s.c.Keep})
+	kept, err := store.Open(ctx, store.Options{Dir: s.dir(installation), InUse: s.c.InUse})
 	if err != nil {
 		return nil, disk.WithoutPath(err)
 	}
@@ -164,13 +164,13 @@ func (s *Cache) Maintain(ctx context.Context) (int64, error) {
 		return 0, fmt.Errorf("the folder of what was fetched: %w", disk.WithoutPath(err))
 	}
 	var problems []error
-	var all []kept
+	var all []cached
 	for _, e := range entries {
 		installation, err := strconv.ParseInt(e.Name(), 10, 64)
 		if err != nil || !e.IsDir() || s.dir(installation) != filepath.Join(s.c.Dir, e.Name()) {
 			continue
 		}
-		k := kept{dir: s.dir(installation)}
+		k := cached{dir: s.dir(installation)}
 		if k.Store, err = s.store(ctx, installation); err == nil {
 			err = k.Maintain(ctx)
 		}
@@ -186,7 +186,7 @@ func (s *Cache) Maintain(ctx context.Context) (int64, error) {
 
 // makeRoom empties the stores that were used longest ago, apart from what a check may read, until all are within the
 // limit but for what goes by itself.
-func (s *Cache) makeRoom(ctx context.Context, all []kept) (sum int64, _ error) {
+func (s *Cache) makeRoom(ctx context.Context, all []cached) (sum int64, _ error) {
 	var stay int64
 	for i := range all {
 		k := &all[i]
@@ -194,14 +194,14 @@ func (s *Cache) makeRoom(ctx context.Context, all []kept) (sum int64, _ error) {
 		sum, stay = sum+size, stay+stays
 		if k.Store != nil {
 			_ = k.Notes(func(_ string, n store.Note, used time.Time) { // a store that cannot be read comes first
-				k.held += n.Bytes
+				k.bytes += n.Bytes
 				if used.After(k.used) {
 					k.used = used
 				}
 			})
 		}
 	}
-	slices.SortFunc(all, func(a, b kept) int { return a.used.Compare(b.used) })
+	slices.SortFunc(all, func(a, b cached) int { return a.used.Compare(b.used) })
 	var problems []error
 	for _, k := range all {
 		over := stay - s.c.MaxBytes
@@ -212,7 +212,7 @@ func (s *Cache) makeRoom(ctx context.Context, all []kept) (sum int64, _ error) {
 			continue
 		}
 		size, stays := k.size()
-		problems = append(problems, k.MakeRoom(ctx, max(0, k.held-over)))
+		problems = append(problems, k.MakeRoom(ctx, max(0, k.bytes-over)))
 		now, staysNow := k.size()
 		sum, stay = sum+now-size, stay+staysNow-stays
 	}

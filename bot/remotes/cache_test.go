@@ -426,12 +426,12 @@ func TestMakeRoomOnce(t *testing.T) {
 		slices.Sort(list)
 		return list
 	}
-	s.c.MaxBytes, s.c.Keep = 1, 6*time.Hour // as a check may take
+	s.c.MaxBytes, s.c.InUse = 1, 6*time.Hour // as a check may take
 	clear(s.stores)
 	if _, err := s.Maintain(t.Context()); err != nil || len(held()) != 3 {
 		t.Errorf("what a check may read is let go: %v, %v", held(), err)
 	}
-	s.c.Keep = 0
+	s.c.InUse = 0
 	clear(s.stores)
 	s.c.MaxBytes = 2*size + size/2
 	for range 2 {

@@ -10,16 +10,16 @@ import (
 	"github.com/lintel-bot/lintel/bot/forge"
 )
 
-// above is what an installation has above its other repositories, as it was when GitHub was asked.
+// defaultsAddress is what an installation has above its other repositories, as it was when GitHub was asked.
 type defaultsAddress struct {
 	address string // of the repository with the organisation's defaults; empty: there is none
 	at      time.Time
 }
 
-// aboveFor is for how long GitHub is not asked again: it lists the repositories of an installation, a hundred a request.
+// defaultsFor is for how long GitHub is not asked again: it lists the repositories of an installation, a hundred a request.
 const defaultsFor = 5 * time.Minute
 
-// aboveNames are what the repository with an organisation's defaults is called, the best first.
+// defaultsNames are what the repository with an organisation's defaults is called, the best first.
 func defaultsNames() []string { return []string{".lintel", ".github"} }
 
 // defaults implements Resolver.Defaults: the repository of the organisation of that name, if the App is installed
@@ -58,5 +58,5 @@ func (a *asker) defaults(ctx context.Context) (string, error) {
 	return known.address, nil
 }
 
-// maxAbove bounds of how many installations it is remembered.
+// maxDefaults bounds of how many installations it is remembered.
 const maxDefaults = 10_000

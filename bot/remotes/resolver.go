@@ -20,7 +20,7 @@ type Fetcher interface {
 	Fetch(ctx context.Context, wants []remote.Want) (remote.Lock, error)
 }
 
-// Store gets things from outside for one check or command, and remembers what they came to: asked again, it answers the
+// Resolver gets things from outside for one check or command, and remembers what they came to: asked again, it answers the
 // same. It is not safe for concurrent use. The nil Store has nothing.
 type Resolver struct {
 	GitDir string // absolute
@@ -57,7 +57,7 @@ type Change struct {
 	Log   *slog.Logger
 }
 
-// Asking is what is known about what is to be fetched.
+// Request is what is known about what is to be fetched.
 type Request struct {
 	// Allow narrows what may be fetched by patterns of addresses; nil does not. What the repository does not name itself
 	// is fetched all the same.
@@ -234,7 +234,7 @@ type Sandbox interface {
 	Run(ctx context.Context, change report.Change) (*report.Report, error)
 }
 
-// Above is Defaults, which may be nil.
+// DefaultsAddress is Defaults, which may be nil.
 func (s *Resolver) DefaultsAddress(ctx context.Context) (string, error) {
 	if s == nil || s.Defaults == nil {
 		return "", nil

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// looked is what the store said: a T of lookup, or nil where there is none.
+// lookupResult is what the store said: a T of lookup, or nil where there is none.
 type lookupResult struct{ value any }
 
 // The sizes of what is kept, about; more than it is rather than less.
@@ -40,7 +40,7 @@ func (s *Summary) size() int64 {
 	return int64(baseSize + pointSize*len(s.Trend))
 }
 
-// lookup asks the store, or remembers what it said a moment ago; ErrNone is remembered, too.
+// cachedLookup asks the store, or remembers what it said a moment ago; ErrNone is remembered, too.
 func cachedLookup[T any](ctx context.Context, h *Handler, key string, life time.Duration,
 	ask func(context.Context) (T, error)) (T, error) {
 	got, err := h.looks.get(ctx, key, life, func(ctx context.Context) (lookupResult, error) {

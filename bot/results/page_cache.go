@@ -11,7 +11,7 @@ import (
 // errBusy means that as many pages are made as may be at a time.
 var errBusy = errors.New("too many pages are made at this moment")
 
-// shelf keeps values that are expensive to make, those used last, up to a number of bytes. One key is made by one
+// pageCache keeps values that are expensive to make, those used last, up to a number of bytes. One key is made by one
 // goroutine at a time, which the others wait for.
 type pageCache[T any] struct {
 	limit  int64

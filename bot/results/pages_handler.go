@@ -6,14 +6,14 @@ import (
 	"github.com/lintel-bot/lintel/bot/access"
 )
 
-// Handler serves the pages of results to those who may see them. A reader is looked up once for each request, however
+// PageHandler serves the pages of results to those who may see them. A reader is looked up once for each request, however
 // many repositories are on the page.
 type PageHandler struct {
 	*Handler
 	readers *access.Access
 }
 
-// New returns a handler, for which c needs neither a renderer nor a guard. The error is that of results.New.
+// NewPages returns a handler, for which c needs neither a renderer nor a guard. The error is that of results.New.
 func NewPages(c Config, readers *access.Access) (*PageHandler, error) {
 	c.Renderer, c.Guard = HTML{SignIn: readers.CanSignIn()}, guard{readers}
 	h, err := New(c)

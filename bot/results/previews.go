@@ -16,7 +16,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// Pulled is a pull request of a repository with rules, of which a result says what it would change in another one.
+// PreviewOf is a pull request of a repository with rules, of which a result says what it would change in another one.
 type PreviewOf struct {
 	Repository Repository `json:"repository"` // of the pull request
 	Number     int        `json:"number"`
@@ -25,7 +25,7 @@ type PreviewOf struct {
 // String is owner/name#number.
 func (p PreviewOf) String() string { return fmt.Sprintf("%s#%d", p.Repository, p.Number) }
 
-// Outlook is the newest result about a Pulled in one repository, as it stands on the page of the pull request's.
+// PreviewResult is the newest result about a Pulled in one repository, as it stands on the page of the pull request's.
 type PreviewResult struct {
 	Repository Repository        `json:"repository"` // of which it says what would change
 	Number     int               `json:"number"`     // of the pull request
@@ -39,12 +39,12 @@ type PreviewResult struct {
 // Path is the path of its page.
 func (o *PreviewResult) Path() string { return ResultsPath(o.Repository, o.Head) + "/" + o.ID }
 
-// outlookKey is that of the newest outlook on a pull request in a repository.
+// previewKey is that of the newest outlook on a pull request in a repository.
 func previewKey(of PreviewOf, repository int64) string {
 	return fmt.Sprintf("outlook.%d.%d.%d", of.Repository.ID, of.Number, repository)
 }
 
-// foresee has a result be found on the page of the repository whose change it is about, if it is about one.
+// listPreview has a result be found on the page of the repository whose change it is about, if it is about one.
 func (s *Store) listPreview(ctx context.Context, m *Meta) error {
 	if m.Of == nil {
 		return nil
@@ -57,7 +57,7 @@ func (s *Store) listPreview(ctx context.Context, m *Meta) error {
 	return s.index.Put(ctx, previewKey(*m.Of, m.Repository.ID), data)
 }
 
-// Outlooks returns what is known of the pull requests of a repository in others, those of the newest pull requests first,
+// Previews returns what is known of the pull requests of a repository in others, those of the newest pull requests first,
 // of at most maxAsked.
 func (s *Store) Previews(ctx context.Context, repository int64) ([]*PreviewResult, error) {
 	keys, err := s.index.Keys(ctx, fmt.Sprintf("outlook.%d.>", repository))
@@ -85,7 +85,7 @@ func (s *Store) Previews(ctx context.Context, repository int64) ([]*PreviewResul
 	return slices.DeleteFunc(all, func(o *PreviewResult) bool { return o == nil }), err
 }
 
-// outlooks puts into a view what its reader may see of the pull requests of a repository in others. Which tells what is
+// previews puts into a view what its reader may see of the pull requests of a repository in others. Which tells what is
 // shown apart from what others see; private says that not everybody sees it.
 func (h *Handler) previews(r *http.Request, repository Repository, view *View) (which string, private bool, err error) {
 	all, err := cachedLookup(r.Context(), h, fmt.Sprintf("w/%d", repository.ID), accountLife, func(ctx context.Context) ([]*PreviewResult, error) {

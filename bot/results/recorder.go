@@ -17,7 +17,7 @@ const (
 // ErrPaused means that the store failed a moment ago and is not asked again yet.
 var ErrPaused = errors.New("the store of results failed a moment ago")
 
-// Keeper stores the results that have a page which their readers can open, and knows its address. It is safe for
+// Recorder stores the results that have a page which their readers can open, and knows its address. It is safe for
 // concurrent use.
 type Recorder struct {
 	// Room says why there is no room for results, which share a disk with the jobs. Nil: there always is.
@@ -32,7 +32,7 @@ type Recorder struct {
 	after time.Time // nobody waits for the store before
 }
 
-// NewKeeper makes a keeper of pages below a public address. Those of private repositories have readers only where
+// NewRecorder makes a keeper of pages below a public address. Those of private repositories have readers only where
 // somebody can find out who they are: where private is true. A nil now is time.Now.
 func NewRecorder(store *Store, publicURL string, private bool, now func() time.Time) *Recorder {
 	if now == nil {
@@ -41,10 +41,10 @@ func NewRecorder(store *Store, publicURL string, private bool, now func() time.T
 	return &Recorder{store: store, publicURL: publicURL, private: private, now: now}
 }
 
-// Wants reports whether results of a repository have a page that somebody can open.
+// Records reports whether results of a repository have a page that somebody can open.
 func (k *Recorder) Records(private bool) bool { return k.private || !private }
 
-// Keep stores a result and returns the absolute address of its page; "" if nobody could open it, which is not stored
+// Record stores a result and returns the absolute address of its page; "" if nobody could open it, which is not stored
 // then. It takes at most five seconds, and no time for a minute after it failed.
 func (k *Recorder) Record(ctx context.Context, r *Stored) (address string, err error) {
 	if !k.Records(r.Repository.Private) {

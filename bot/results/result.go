@@ -16,7 +16,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/page"
 )
 
-// Renderer is a results.Renderer: it makes the pages of package page.
+// HTML is a results.Renderer: it makes the pages of package page.
 type HTML struct {
 	SignIn bool // readers can sign in
 }

@@ -54,7 +54,7 @@ func (q *Queue) Work(ctx context.Context, workers int, handle Handler) error {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
-		if !time.Now().Before(l.look) {
+		if !time.Now().Before(l.nextSearch) {
 			if q.conn.IsClosed() {
 				return fmt.Errorf("working on the job queue: %w", nats.ErrConnectionClosed)
 			}
@@ -76,7 +76,7 @@ func (q *Queue) Work(ctx context.Context, workers int, handle Handler) error {
 			}()
 		}
 		l.preempt(ctx, time.Now(), running < workers)
-		timer.Reset(l.idle(time.Now(), running < workers))
+		timer.Reset(l.untilNext(time.Now(), running < workers))
 		select {
 		case <-ctx.Done():
 			return nil

@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // AskDrafts remembers, on disk before it returns and for a week, that somebody wants exceptions drafted for what a
@@ -12,7 +10,7 @@ import (
 func (q *Queue) AskDrafts(ctx context.Context, repository int64, head string) error {
 	name, err := draftsName(repository, head)
 	if err == nil {
-		err = put(ctx, q.state, name, nil)
+		err = q.state.Put(ctx, name, nil)
 	}
 	if err != nil {
 		return fmt.Errorf("remembering that drafts are wanted: %w", err)
@@ -23,14 +21,14 @@ func (q *Queue) AskDrafts(ctx context.Context, repository int64, head string) er
 // DraftsAsked reports whether somebody wanted drafts for a commit.
 func (q *Queue) DraftsAsked(ctx context.Context, repository int64, head string) (bool, error) {
 	name, err := draftsName(repository, head)
-	var entry jetstream.KeyValueEntry
+	var revision uint64
 	if err == nil {
-		entry, err = get(ctx, q.state, name)
+		_, revision, err = q.state.Get(ctx, name)
 	}
 	if err != nil {
 		return false, fmt.Errorf("reading whether drafts are wanted: %w", err)
 	}
-	return entry != nil, nil
+	return revision != 0, nil
 }
 
 func draftsName(repository int64, head string) (string, error) {

@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// ErrLocked means that another process uses the folder of the embedded queue.
+// ErrInUse means that another process uses the folder of the embedded queue.
 var ErrInUse = errors.New("another process uses this data directory")
 
 // embedded is a NATS server inside this process that listens on no port.

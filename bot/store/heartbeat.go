@@ -19,7 +19,7 @@ const (
 	aliveFor = 4 * aliveEvery
 )
 
-// peers are the processes that say that they work on this queue.
+// processes are the processes that say that they work on this queue.
 type processes struct {
 	mu   sync.Mutex
 	seen map[string]time.Time
@@ -44,10 +44,10 @@ func (p *processes) count(now time.Time) int {
 	return max(len(p.seen), 1)
 }
 
-// Peers is how many processes work on the queue now, this one included.
+// Processes is how many processes work on the queue now, this one included.
 func (q *Queue) Processes() int { return q.processes.count(time.Now()) }
 
-// greet tells the other processes that this one is there, and takes note of theirs, until stop is called. One that hears
+// announceProcess tells the other processes that this one is there, and takes note of theirs, until stop is called. One that hears
 // of a process for the first time answers, so that this one knows of all before it begins.
 func (q *Queue) announceProcess(ctx context.Context) (stop func(), err error) {
 	name := rand.Text()

@@ -82,13 +82,13 @@ func (k Key) Validate() error {
 	return nil
 }
 
-// Subject is what check runs for the key are about.
-func (k Key) Subject() forge.Subject {
-	return forge.Subject{Number: k.Number, Branch: k.Branch, Group: k.Group, Preview: k.Preview}
+// Target is what check runs for the key are about.
+func (k Key) Target() forge.Target {
+	return forge.Target{Number: k.Number, Branch: k.Branch, Group: k.Group, Preview: k.Preview}
 }
 
 // Of returns the key of what a check run is about, in the repository of k. The error says that nothing can be about it.
-func (k Key) Of(s forge.Subject) (Key, error) {
+func (k Key) Of(s forge.Target) (Key, error) {
 	key := Key{Installation: k.Installation, Repository: k.Repository, Number: s.Number, Branch: s.Branch, Group: s.Group,
 		Preview: s.Preview}
 	return key, key.Validate()

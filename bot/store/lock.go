@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	// alonePause is between attempts to take a lease that another holds, and aloneFor how long they go on.
+	// lockPause is between attempts to take a lease that another holds, and aloneFor how long they go on.
 	lockPause = 50 * time.Millisecond
 	lockFor   = 30 * time.Second
 )
 
-// Alone calls do while nobody else, in any process, is alone with the key: what jobs of several keys have in common
+// Exclusively calls do while nobody else, in any process, is alone with the key: what jobs of several keys have in common
 // is read and written in one piece. It waits for its turn, up to 30 s; then, and when the turn is lost on the way, the
 // error is a *Later. The context of do ends with the turn.
 func (j *Job) Exclusively(ctx context.Context, key Key, do func(ctx context.Context) error) error {

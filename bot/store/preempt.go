@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// relieve is for when all that could be begun was. Where no worker is free and an installation has waited for its turn
+// preempt is for when all that could be begun was. Where no worker is free and an installation has waited for its turn
 // while it has none, the one with the most, if these are several, hands back the job that was begun last: it loses the
 // least, and the others of its jobs go on, so that each comes to its end.
 func (l *tenants) preempt(ctx context.Context, now time.Time, free bool) {

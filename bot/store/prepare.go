@@ -71,20 +71,14 @@ func (q *Queue) prepareWith(ctx context.Context, replicas int) (err error) {
 	if q.embedded != nil {
 		storage = jetstream.MemoryStorage
 	}
-	if q.leases, err = q.bucket(ctx, jetstream.StreamConfig{Name: leaseBucket, MaxAge: q.config.AckWait, Storage: storage,
+	if q.leases, err = q.makeBucket(ctx, jetstream.StreamConfig{Name: leaseBucket, MaxAge: q.config.AckWait, Storage: storage,
 		Replicas: replicas}); err != nil {
 		return err
 	}
 	if q.leaseStream, err = q.js.Stream(ctx, bucketPrefix+leaseBucket); err != nil {
 		return err
 	}
-	if q.state, err = q.bucket(ctx, jetstream.StreamConfig{Name: stateBucket, MaxAge: stateTTL, DenyDelete: true,
-		Replicas: replicas}); err != nil {
-		return err
-	}
-	q.pushers, err = q.bucket(ctx, jetstream.StreamConfig{Name: pusherBucket, MaxAge: pusherTTL, DenyDelete: true,
-		Replicas: replicas})
-	return err
+	return openAll(ctx, q.state, q.pushers)
 }
 
 // clear removes what earlier versions made and this one does not use.
@@ -108,9 +102,9 @@ func (q *Queue) clear(ctx context.Context) error {
 // bucketPrefix starts the name of the stream of a bucket of keys and values.
 const bucketPrefix = "KV_"
 
-// bucket makes a bucket, named in the configuration, that answers from its leader only. The client's own way to make
+// makeBucket makes a bucket, named in the configuration, that answers from its leader only. The client's own way to make
 // one lets any server answer, and so from the past.
-func (q *Queue) bucket(ctx context.Context, c jetstream.StreamConfig) (jetstream.KeyValue, error) {
+func (q *Queue) makeBucket(ctx context.Context, c jetstream.StreamConfig) (jetstream.KeyValue, error) {
 	name := c.Name
 	c.Name = bucketPrefix + name
 	c.Subjects = []string{"$KV." + name + ".>"}

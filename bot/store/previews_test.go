@@ -38,7 +38,7 @@ func TestOutlooks(t *testing.T) {
 
 // A user takes rules from the branches that its settings name; one of which nobody noted them may take them from any.
 func TestUserTakes(t *testing.T) {
-	u := Dependent{Sources: []report.RuleSource{{Name: "https://h/o/p", Ref: "v1"}, {Name: "https://h/o/p.git"}}}
+	u := Dependent{RuleSources: []report.RuleSource{{Name: "https://h/o/p", Ref: "v1"}, {Name: "https://h/o/p.git"}}}
 	for refs, want := range map[string]bool{"main,refs/heads/main,": true, "next,refs/heads/next": false, "v1,refs/heads/v1": true} {
 		if got := u.Takes(strings.Split(refs, ",")); got != want {
 			t.Errorf("%s: %t", refs, got)

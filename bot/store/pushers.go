@@ -3,13 +3,10 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 const (
@@ -52,18 +49,9 @@ func (q *Queue) addPusher(ctx context.Context, name, login string) error {
 		if err != nil {
 			return fmt.Errorf("remembering who pushed: %w", err)
 		}
-		_, err = ask(ctx, requestFor, func(ctx context.Context) (uint64, error) {
-			if revision == 0 {
-				return q.pushers.Create(ctx, name, data)
-			}
-			return q.pushers.Update(ctx, name, data, revision)
-		})
-		switch {
-		case err == nil:
-			return nil
-		case isConflict(err) || errors.Is(err, jetstream.ErrKeyExists): // somebody else was faster, or an answer was lost
-		default:
-			return fmt.Errorf("remembering who pushed: %w", err)
+		// Otherwise somebody else was faster, or an answer was lost.
+		if stored, err := q.pushers.Update(ctx, name, data, revision); err != nil || stored {
+			return err
 		}
 	}
 }
@@ -103,16 +91,13 @@ func tipName(repository int64, commit string) string {
 func pusherName(repository int64, number int) string { return fmt.Sprintf("%d.%d", repository, number) }
 
 func (q *Queue) readPushers(ctx context.Context, name string) ([]string, uint64, error) {
-	entry, err := get(ctx, q.pushers, name)
-	if err != nil {
-		return nil, 0, fmt.Errorf("reading who pushed: %w", err)
-	}
-	if entry == nil {
-		return nil, 0, nil
+	data, revision, err := q.pushers.Get(ctx, name)
+	if err != nil || revision == 0 {
+		return nil, 0, err
 	}
 	var known []string
-	if err := json.Unmarshal(entry.Value(), &known); err != nil {
-		return []string{Everybody}, entry.Revision(), nil // a damaged record excludes nobody less
+	if json.Unmarshal(data, &known) != nil {
+		return []string{Everybody}, revision, nil // a damaged record excludes nobody less
 	}
-	return known, entry.Revision(), nil
+	return known, revision, nil
 }

@@ -96,10 +96,10 @@ type Queue struct {
 	js       jetstream.JetStream
 	stream   jetstream.Stream
 	leases   jetstream.KeyValue
-	state    jetstream.KeyValue
-	pushers  jetstream.KeyValue
 
 	leaseStream jetstream.Stream // of leases
+	state       *Bucket          // claims, tries, notes, marks, demands and drafts
+	pushers     *Bucket          // who pushed
 	dependents  *Bucket          // who takes rules from whom
 	previews    *Bucket          // what changes of rules would change there
 	processes   processes
@@ -109,6 +109,8 @@ type Queue struct {
 // names neither folders nor credentials.
 func Open(ctx context.Context, config Config) (*Queue, error) {
 	q := &Queue{config: config.withDefaults()}
+	q.state = q.bucket(jetstream.StreamConfig{Name: stateBucket, MaxAge: stateTTL, DenyDelete: true})
+	q.pushers = q.bucket(jetstream.StreamConfig{Name: pusherBucket, MaxAge: pusherTTL, DenyDelete: true})
 	q.dependents = q.Bucket("RULE_USERS", dependentBytes, dependentTTL)
 	q.previews = q.Bucket("OUTLOOKS", previewBytes, previewTTL)
 	if err := q.connect(); err != nil {

@@ -107,11 +107,3 @@ func put(ctx context.Context, kv jetstream.KeyValue, key string, value []byte) e
 	_, err := ask(ctx, requestFor, func(ctx context.Context) (uint64, error) { return kv.Put(ctx, key, value) })
 	return err
 }
-
-// purge is kv.Purge, repeated.
-func purge(ctx context.Context, kv jetstream.KeyValue, key string, options ...jetstream.KVDeleteOpt) error {
-	_, err := ask(ctx, requestFor, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, kv.Purge(ctx, key, options...)
-	})
-	return err
-}

@@ -246,7 +246,7 @@ func TestPushersAreRemembered(t *testing.T) {
 	if err := q.AddTip(t.Context(), 11, "main", "mallory"); err == nil {
 		t.Error("a name was taken for a commit")
 	}
-	if _, err := q.pushers.PutString(t.Context(), pusherName(11, 3), "{"); err != nil {
+	if err := q.pushers.Put(t.Context(), pusherName(11, 3), []byte("{")); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := q.Pushers(t.Context(), 11, 3); err != nil || !slices.Equal(got, []string{Everybody}) {

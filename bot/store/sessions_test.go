@@ -68,7 +68,7 @@ func TestSessions(t *testing.T) {
 	if err := s.End(ctx, second77); err != nil {
 		t.Fatal(err)
 	}
-	if info, err := s.stream.Info(ctx); err != nil || info.State.Msgs != 0 {
+	if info, err := s.signedIn.stream.Info(ctx); err != nil || info.State.Msgs != 0 {
 		t.Errorf("%+v are left of ended sessions, %v", info.State, err)
 	}
 }

@@ -174,8 +174,8 @@ func TestRelieve(t *testing.T) {
 		if l.preempt(t.Context(), now, step.free); !slices.Equal(yielded, step.want) {
 			t.Errorf("%s: %v yielded, want %v", step.name, yielded, step.want)
 		}
-		l.look = now.Add(time.Hour)
-		if idle := l.idle(now, step.free); idle <= time.Millisecond && !step.free { // or it would never rest
+		l.nextSearch = now.Add(time.Hour)
+		if idle := l.untilNext(now, step.free); idle <= time.Millisecond && !step.free { // or it would never rest
 			t.Errorf("%s: it looks again after %s", step.name, idle)
 		}
 	}

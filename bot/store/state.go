@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -16,25 +14,22 @@ import (
 func (q *Queue) Claim(ctx context.Context, name string) (bool, error) {
 	name = "claim." + name
 	mine := rand.Text()
-	_, err := ask(ctx, requestFor, func(ctx context.Context) (uint64, error) {
-		return q.state.Create(ctx, name, []byte(mine))
-	})
-	if errors.Is(err, jetstream.ErrKeyExists) || isConflict(err) {
+	stored, err := q.state.Update(ctx, name, []byte(mine), 0)
+	if err == nil && !stored {
 		// Perhaps an earlier attempt was stored whose answer was lost.
-		var entry jetstream.KeyValueEntry
-		if entry, err = get(ctx, q.state, name); err == nil {
-			return entry != nil && string(entry.Value()) == mine, nil
-		}
+		var holder []byte
+		holder, _, err = q.state.Get(ctx, name)
+		stored = string(holder) == mine
 	}
 	if err != nil {
 		return false, fmt.Errorf("claiming %q: %w", name, err)
 	}
-	return true, nil
+	return stored, nil
 }
 
 // Forget takes a claim back.
 func (q *Queue) Forget(ctx context.Context, name string) error {
-	if err := purge(ctx, q.state, "claim."+name); err != nil {
+	if err := q.state.delete(ctx, "claim."+name); err != nil {
 		return fmt.Errorf("forgetting the claim %q: %w", name, err)
 	}
 	return nil
@@ -68,24 +63,18 @@ func (c counts) try(tries int) (n, of int) {
 }
 
 func (q *Queue) counted(ctx context.Context, key Key, seq uint64) (counts, error) {
-	entry, err := get(ctx, q.state, "tries."+key.String())
+	c, _, err := readRecord[counts](ctx, q.state, "tries."+key.String())
 	if err != nil {
 		return counts{}, fmt.Errorf("reading the state of job %s: %w", key, err)
 	}
-	var c counts
-	// An unreadable record is as good as none: the job then gets some tries too many.
-	if entry == nil || json.Unmarshal(entry.Value(), &c) != nil || c.Seq != seq {
+	if c.Seq != seq { // an unreadable record is as good as none: the job then gets some tries too many
 		return counts{Seq: seq}, nil
 	}
 	return c, nil
 }
 
 func (q *Queue) count(ctx context.Context, key Key, c counts) error {
-	data, err := json.Marshal(c)
-	if err == nil {
-		err = put(ctx, q.state, "tries."+key.String(), data)
-	}
-	if err != nil {
+	if err := writeRecord(ctx, q.state, "tries."+key.String(), c); err != nil {
 		return fmt.Errorf("storing the state of job %s: %w", key, err)
 	}
 	return nil
@@ -94,7 +83,7 @@ func (q *Queue) count(ctx context.Context, key Key, c counts) error {
 // demand remembers that somebody wants a fresh check run, until a job of the key is done: a newer job, which
 // knows nothing of it, may take the place of the one that does.
 func (q *Queue) demand(ctx context.Context, key Key, id string) error {
-	if err := put(ctx, q.state, "demand."+key.String(), []byte(id)); err != nil {
+	if err := q.state.Put(ctx, "demand."+key.String(), []byte(id)); err != nil {
 		return fmt.Errorf("storing the demand for job %s: %w", key, err)
 	}
 	return nil
@@ -102,15 +91,14 @@ func (q *Queue) demand(ctx context.Context, key Key, id string) error {
 
 // demanded passes a demand on to a job.
 func (q *Queue) demanded(ctx context.Context, job *Job) error {
-	entry, err := get(ctx, q.state, "demand."+job.Key.String())
+	id, revision, err := q.state.Get(ctx, "demand."+job.Key.String())
 	if err != nil {
 		return fmt.Errorf("reading the state of job %s: %w", job.Key, err)
 	}
-	if entry == nil {
-		return nil
+	if revision != 0 {
+		job.Message.Fresh, job.Message.Missing, job.Message.Demand = true, false, string(id)
+		job.demand = revision
 	}
-	job.Message.Fresh, job.Message.Missing, job.Message.Demand = true, false, string(entry.Value())
-	job.demand = entry.Revision()
 	return nil
 }
 
@@ -118,27 +106,24 @@ func (q *Queue) demanded(ctx context.Context, job *Job) error {
 // finds the run that met it.
 func (q *Queue) fulfil(ctx context.Context, job *Job) {
 	if job.demand != 0 {
-		_ = purge(ctx, q.state, "demand."+job.Key.String(), jetstream.LastRevision(job.demand))
+		_ = q.state.delete(ctx, "demand."+job.Key.String(), jetstream.LastRevision(job.demand))
 	}
 }
 
 // text and setText keep what a job's worker wrote down; see Job.Note and Job.Mark.
 func (q *Queue) text(ctx context.Context, kind string, key Key) (string, error) {
-	entry, err := get(ctx, q.state, kind+"."+key.String())
+	text, _, err := q.state.Get(ctx, kind+"."+key.String())
 	if err != nil {
 		return "", fmt.Errorf("reading the %s of job %s: %w", kind, key, err)
 	}
-	if entry == nil {
-		return "", nil
-	}
-	return string(entry.Value()), nil
+	return string(text), nil
 }
 
 func (q *Queue) setText(ctx context.Context, kind string, key Key, text string) (err error) {
 	if text == "" {
-		err = purge(ctx, q.state, kind+"."+key.String())
+		err = q.state.delete(ctx, kind+"."+key.String())
 	} else {
-		err = put(ctx, q.state, kind+"."+key.String(), []byte(text))
+		err = q.state.Put(ctx, kind+"."+key.String(), []byte(text))
 	}
 	if err != nil {
 		return fmt.Errorf("storing the %s of job %s: %w", kind, key, err)

@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// lookPause is between looks for jobs that nothing announced: left behind by a dead process, or whose
+	// searchPause is between looks for jobs that nothing announced: left behind by a dead process, or whose
 	// announcement was lost. Looking takes at most one part in lookShare of the time.
-	lookPause = time.Second
-	lookShare = 20
+	searchPause = time.Second
+	searchShare = 20
 	// listRate is how long the server may take to list the jobs, for each of them: a hundred times what it does.
 	listRate = 100 * time.Microsecond
 	// gatherFor bounds what a lane that is short spends at a time on finding all of its jobs.
 	gatherFor = 100 * time.Millisecond
 )
 
-// lane is the queue of one installation as this process sees it: a worker that is free takes its next job from the
+// tenant is the queue of one installation as this process sees it: a worker that is free takes its next job from the
 // lane with the fewest jobs in work, so that a busy installation does not starve the others. No worker idles to be there
 // for an installation that may come: one that comes and finds none gets one of another's, see relieve. Each job of the
 // lane is at or after next, in later, or in busy; a key is not in both of these.
@@ -64,13 +64,13 @@ func (at *tenant) due(now time.Time) (best Key, found bool) {
 	return best, found
 }
 
-// lanes are the lanes that this process knows. Only the goroutine of Work uses them.
+// tenants are the lanes that this process knows. Only the goroutine of Work uses them.
 type tenants struct {
-	queue    *Queue
-	byID     map[int64]*tenant
-	turns    uint64
-	look     time.Time // when to look next
-	yielding *running  // was asked to hand its job back and has not yet; nil: none was
+	queue      *Queue
+	byID       map[int64]*tenant
+	turns      uint64
+	nextSearch time.Time // when to look next
+	yielding   *running  // was asked to hand its job back and has not yet; nil: none was
 }
 
 // outcome tells what became of a job.
@@ -161,7 +161,7 @@ func (l *tenants) first(ctx context.Context, at *tenant, now time.Time) (Key, bo
 		}
 	}
 	if err != nil && ctx.Err() == nil {
-		at.quiet = time.Now().Add(lookPause)
+		at.quiet = time.Now().Add(searchPause)
 		l.queue.config.Log.Warn("the job queue does not answer", "installation", at.id, "error", err)
 	}
 	return key, found
@@ -221,10 +221,10 @@ func (l *tenants) search(ctx context.Context) error {
 	keys, err := l.queue.list(ctx)
 	now := time.Now()
 	if err != nil {
-		l.look = now.Add(lookPause)
+		l.nextSearch = now.Add(searchPause)
 		return err
 	}
-	l.look = now.Add(max(lookPause, lookShare*now.Sub(begun)))
+	l.nextSearch = now.Add(max(searchPause, searchShare*now.Sub(begun)))
 	for _, key := range keys {
 		at := l.tenant(key.Installation)
 		if at.awake {
@@ -266,9 +266,9 @@ func (q *Queue) list(ctx context.Context) ([]Key, error) {
 	return keys, nil
 }
 
-// idle is for how long there is nothing to do unless something is announced or ends. Free reports whether a worker is.
-func (l *tenants) idle(now time.Time, free bool) time.Duration {
-	next := l.look
+// untilNext is for how long there is nothing to do unless something is announced or ends. Free reports whether a worker is.
+func (l *tenants) untilNext(now time.Time, free bool) time.Duration {
+	next := l.nextSearch
 	sooner := func(t time.Time) {
 		if t.Before(next) {
 			next = t

@@ -34,13 +34,13 @@ type Approvals struct {
 	pushes Pushes
 }
 
-// New returns an Approvals that asks GitHub through the client and reads files with git. Without pushes it has to
+// NewApprovals returns an Approvals that asks GitHub through the client and reads files with git. Without pushes it has to
 // believe the commits.
 func NewApprovals(client forge.Client, git Git, pushes Pushes) *Approvals {
 	return &Approvals{client: client, git: git, pushes: pushes}
 }
 
-func sameSubject(a, b report.Exception) bool {
+func sameException(a, b report.Exception) bool {
 	return a.Path == b.Path && a.Blob == b.Blob && slices.Equal(a.With, b.With)
 }
 
@@ -54,7 +54,7 @@ func (a *Approvals) Decide(ctx context.Context, repo forge.Repo, pr *forge.PullR
 		if e.State != report.Pending || e.Path == "" || e.Blob == "" && !e.Object {
 			continue
 		}
-		i := slices.IndexFunc(waiting, func(w report.Exception) bool { return sameSubject(w, e) })
+		i := slices.IndexFunc(waiting, func(w report.Exception) bool { return sameException(w, e) })
 		switch {
 		case i < 0:
 			waiting = append(waiting, e)

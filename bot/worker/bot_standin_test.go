@@ -83,6 +83,9 @@ func TestStandin(t *testing.T) {
 // TestStandinEvents is what else happens in a repository: the base branch moves and changes its policies, a merge
 // queue asks, the repository is renamed, the installation is suspended and comes back.
 func TestStandinEvents(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	s := newStandin(t)
 	repo := s.repo
 	// A pull request that no policy minds, yet.

@@ -36,7 +36,7 @@ type check struct {
 
 	settings *forge.Settings // of the repository; nil: not asked for yet
 
-	outside *remotes.Resolver // nil: nothing comes from outside
+	remotes *remotes.Resolver // nil: nothing comes from outside
 	foreign []results.Foreign // private repositories that the report has lines of
 	waited  time.Duration     // for that
 	lacking time.Time         // since when results are not for good; zero: the one that stands is
@@ -91,11 +91,11 @@ func (c *check) do(ctx context.Context) error {
 	if err != nil {
 		return c.fail(ctx, stageReport, err)
 	}
-	if c.outside, err = c.sources(ctx, state); err != nil {
-		return c.fail(ctx, stageSources, err)
+	if c.remotes, err = c.sources(ctx, state); err != nil {
+		return c.fail(ctx, stageRemotes, err)
 	}
-	if change.Defaults, err = c.outside.DefaultsAddress(ctx); err != nil {
-		return c.fail(ctx, stageSources, err)
+	if change.Defaults, err = c.remotes.DefaultsAddress(ctx); err != nil {
+		return c.fail(ctx, stageRemotes, err)
 	}
 	var in *report.Inspection
 	if c.reviewed() {
@@ -166,7 +166,7 @@ func (c *check) fetch(ctx context.Context) (mirror.State, error) {
 func (c *check) inspect(ctx context.Context, change report.Change) (*report.Inspection, error) {
 	begun := c.Now()
 	defer func() { c.Metrics.stage(stageInspect, c.Now().Sub(begun)) }()
-	in, err := c.outside.Inspect(ctx, c.Sandbox, change)
+	in, err := c.remotes.Inspect(ctx, c.Sandbox, change)
 	if err == nil && in == nil {
 		err = errors.New("the sandbox answered with nothing")
 	}
@@ -176,7 +176,7 @@ func (c *check) inspect(ctx context.Context, change report.Change) (*report.Insp
 func (c *check) evaluate(ctx context.Context, change report.Change) (*report.Report, error) {
 	begun, waited := c.Now(), c.waited
 	defer func() { c.Metrics.stage(stageCheck, c.Now().Sub(begun)-(c.waited-waited)) }()
-	rep, err := c.outside.Run(ctx, c.Sandbox, change)
+	rep, err := c.remotes.Run(ctx, c.Sandbox, change)
 	if err == nil && rep == nil {
 		err = errors.New("the sandbox answered with nothing")
 	}

@@ -15,6 +15,9 @@ import (
 // Servers of a NATS cluster are stopped and come back while two processes work: no key is in work twice at a time,
 // and the newest job of each is worked on last.
 func TestClusterOfQueues(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	nats := newNATSCluster(t)
 	c := newColleagues(t, nats.url(), 2)
 	for round := range 3 {

@@ -108,7 +108,7 @@ const (
 	nothing  = "DISMISSED"
 )
 
-// latest returns each user's latest decisive review, if that approves or asks for changes, oldest first. A
+// latestReviews returns each user's latest decisive review, if that approves or asks for changes, oldest first. A
 // comment decides nothing; GitHub turns a dismissed review into DISMISSED.
 func latestReviews(reviews []forge.Review) []forge.Review {
 	last := map[string]int{}

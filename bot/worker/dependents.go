@@ -13,31 +13,31 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// userPause is how long after a repository the next one begins to be checked again for rules that changed elsewhere.
+// dependentPause is how long after a repository the next one begins to be checked again for rules that changed elsewhere.
 const dependentPause = 5 * time.Second
 
-// noteUse remembers from which repositories the check took rules. What cannot be remembered is not missed here: only
+// recordDependency remembers from which repositories the check took rules. What cannot be remembered is not missed here: only
 // what changes there is seen later, by the next check.
 func (c *check) recordDependency(ctx context.Context, rep *report.Report) {
-	if c.Dependents == nil || c.outside == nil || c.outside.Private == nil {
+	if c.Dependents == nil || c.remotes == nil || c.remotes.Private == nil {
 		return
 	}
 	sources := map[forge.Repo][]report.RuleSource{}
 	for _, s := range rep.RuleSources {
-		from, _ := c.outside.Private(ctx, s.Name)
+		from, _ := c.remotes.Private(ctx, s.Name)
 		if from.ID != 0 && from.ID != c.repo.ID { // else it is on another host, or out of sight
 			sources[from] = append(sources[from], s)
 		}
 	}
 	for from, list := range sources {
-		user := store.Dependent{ID: c.repo.ID, Owner: c.repo.Owner, Name: c.repo.Name, At: c.Now(), Sources: list}
+		user := store.Dependent{ID: c.repo.ID, Owner: c.repo.Owner, Name: c.repo.Name, At: c.Now(), RuleSources: list}
 		if err := c.Dependents.AddDependent(ctx, c.repo.Installation, from.ID, user); err != nil {
 			c.log.Warn("it was not noted where rules come from", "repository", from.String(), "error", scrub(err.Error()))
 		}
 	}
 }
 
-// tellUsers stores a job for each repository that takes rules from one whose branch was pushed to, if these may have
+// checkDependents stores a job for each repository that takes rules from one whose branch was pushed to, if these may have
 // changed; refs are the names by which it would. They begin one after the other, those that were checked last first, so
 // that what people wait for finds room between them.
 func (w *Worker) checkDependents(ctx context.Context, t Task, refs []string, seen, tip string) error {
@@ -66,7 +66,7 @@ func (w *Worker) checkDependents(ctx context.Context, t Task, refs []string, see
 	return nil
 }
 
-// takers are the repositories that may take rules from a branch of the task's repository; refs are its names.
+// dependentsOf are the repositories that may take rules from a branch of the task's repository; refs are its names.
 func (w *Worker) dependentsOf(ctx context.Context, t Task, refs []string) ([]store.Dependent, error) {
 	if w.Dependents == nil {
 		return nil, nil

@@ -180,7 +180,7 @@ func (b *bench) demand(delivery string) {
 // isAbout reports whether a check run is about the pull request with that number.
 func isAbout(run forge.CheckRun, number int) bool {
 	id, err := forge.ParseRunID(run.ExternalID)
-	return err == nil && id.Subject == (forge.Subject{Number: number})
+	return err == nil && id.Target == (forge.Target{Number: number})
 }
 
 // last is the newest check run.

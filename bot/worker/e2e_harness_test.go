@@ -49,9 +49,6 @@ var builtIn string // the folder of it, once it is there
 // buildLintel returns the path of the program under test.
 func buildLintel(t *testing.T) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("builds and runs the program")
-	}
 	binary, err := built()
 	if err != nil {
 		t.Fatal(err)

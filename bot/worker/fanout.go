@@ -33,7 +33,7 @@ func (w *Worker) ofCommit(ctx context.Context, t Task, log *slog.Logger) error {
 	}
 	for _, run := range runs {
 		id, foreign := forge.ParseRunID(run.ExternalID)
-		if key, err := t.Key.Of(id.Subject); foreign == nil && err == nil {
+		if key, err := t.Key.Of(id.Target); foreign == nil && err == nil {
 			keys[key] = true
 		}
 	}

@@ -21,21 +21,21 @@ import (
 )
 
 const (
-	// outlookPart is the part of the name of the check run.
+	// previewPart is the part of the name of the check run.
 	previewPart = "other repositories"
-	// outlookTurn is for how long repositories are looked at before other jobs have their turn, and outlookPause until
+	// previewTurn is for how long repositories are looked at before other jobs have their turn, and outlookPause until
 	// it goes on then.
 	previewTurn  = 10 * time.Second
 	previewPause = 2 * time.Second
-	// outlookTold is after what time people are told how far it is.
+	// previewReported is after what time people are told how far it is.
 	previewReported = 30 * time.Second
-	// outlookTries is how often a repository is looked at that GitHub or the network keeps from being looked at.
+	// previewTries is how often a repository is looked at that GitHub or the network keeps from being looked at.
 	previewTries = 2
-	// outlookShare is what part of GitHub's hourly limit is left to others.
+	// previewShare is what part of GitHub's hourly limit is left to others.
 	previewShare = 4
 )
 
-// announceOutlook has it found out what a pull request would change in the repositories that take rules from here.
+// requestPreview has it found out what a pull request would change in the repositories that take rules from here.
 func (c *check) requestPreview(ctx context.Context) error {
 	if c.pr == nil || c.Dependents == nil || c.Previews == nil {
 		return nil
@@ -49,7 +49,7 @@ func (c *check) requestPreview(ctx context.Context) error {
 	return c.Jobs.Publish(ctx, key, store.Message{Delivery: m.Delivery, Event: m.Event, Owner: m.Owner, Name: m.Name, At: c.Now()}, "")
 }
 
-// outlook is the work on what a pull request would change in the repositories that take rules from here, told by a check
+// fleetPreview is the work on what a pull request would change in the repositories that take rules from here, told by a check
 // run of its own that never keeps anybody from merging. It is done in turns, between which others have theirs.
 type fleetPreview struct {
 	*check
@@ -60,7 +60,7 @@ type fleetPreview struct {
 	previews   map[int64]store.Preview // by repository
 }
 
-// lookAhead works on an outlook for one turn.
+// fleetPreview works on an outlook for one turn.
 func (w *Worker) fleetPreview(ctx context.Context, t Task, log *slog.Logger) error {
 	if w.Dependents == nil || w.Previews == nil {
 		return nil
@@ -159,7 +159,7 @@ func (o *fleetPreview) concerns(ctx context.Context) (bool, error) {
 	return slices.ContainsFunc(paths, mayHoldRules), nil
 }
 
-// openOutlook finds the check run to go on with; false where the one that stands says all.
+// openPreview finds the check run to go on with; false where the one that stands says all.
 func (o *fleetPreview) openPreview(ctx context.Context) (wanted bool, _ error) {
 	if wanted, err := o.open(ctx); err != nil || !wanted {
 		return false, err
@@ -173,7 +173,7 @@ func (o *fleetPreview) openPreview(ctx context.Context) (wanted bool, _ error) {
 	return true, nil
 }
 
-// lookFor looks at repositories until the turn is over; true when none is left.
+// previewAll looks at repositories until the turn is over; true when none is left.
 func (o *fleetPreview) previewAll(ctx context.Context, proposed *report.ProposedRules) (done bool, err error) {
 	begun := o.Now()
 	for tries := range previewTries {
@@ -225,7 +225,7 @@ func (o *fleetPreview) afford(ctx context.Context) (_ context.Context, done func
 	return o.admit(ctx, o.task)
 }
 
-// sayOutlook tells people what is known so far; done says that this is all.
+// publishPreview tells people what is known so far; done says that this is all.
 func (o *fleetPreview) publishPreview(ctx context.Context, done bool) error {
 	out := &report.Outlook{}
 	if o.Results != nil {
@@ -274,7 +274,7 @@ func (o *fleetPreview) publishPreview(ctx context.Context, done bool) error {
 	return cmp.Or(o.task.Ledger.SetMark(ctx, strconv.FormatInt(o.Now().Unix(), 10)), error(later))
 }
 
-// say completes the check run.
+// conclude completes the check run.
 func (o *fleetPreview) conclude(ctx context.Context, conclusion report.Conclusion, title, summary string) error {
 	if o.run.HeadSHA == "" {
 		return nil // nobody knows yet whether one is wanted
@@ -284,7 +284,7 @@ func (o *fleetPreview) conclude(ctx context.Context, conclusion report.Conclusio
 	return o.publishFinal(ctx)
 }
 
-// outlookNotes says at each policy of the pull request what becomes of it elsewhere.
+// annotations says at each policy of the pull request what becomes of it elsewhere.
 func (o *fleetPreview) annotations(out *report.Outlook) (list []forge.Annotation) {
 	for _, p := range out.Policies() {
 		_, path, ok := strings.Cut(p.Path, "@"+o.head+"//") // as package rules has files of other repositories
@@ -299,7 +299,7 @@ func (o *fleetPreview) annotations(out *report.Outlook) (list []forge.Annotation
 	return list
 }
 
-// stands is the repository of the pull request.
+// repository is the repository of the pull request.
 func (o *fleetPreview) repository() results.Repository {
 	return results.Repository{ID: o.repo.ID, Installation: o.repo.Installation, Owner: o.repo.Owner, Name: o.repo.Name,
 		Private: o.private}

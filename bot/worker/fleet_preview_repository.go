@@ -15,7 +15,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// look finds out what the pull request would change in one repository: in what the tip of its default branch deploys.
+// previewOne finds out what the pull request would change in one repository: in what the tip of its default branch deploys.
 // What keeps it from being found out is noted there; again says that this may pass. Errors are about GitHub's limits and
 // the end of the job.
 func (o *fleetPreview) previewOne(ctx context.Context, u store.Dependent, proposed report.ProposedRules, into *report.UserOutlook) (again bool,
@@ -57,7 +57,7 @@ func (o *fleetPreview) previewOne(ctx context.Context, u store.Dependent, propos
 	return false, nil
 }
 
-// foretell has the sandbox say what would change.
+// preview has the sandbox say what would change.
 func (o *fleetPreview) preview(ctx context.Context, c *check) (rep *report.Report, state mirror.State, err error) {
 	if c.head, err = c.Client.Branch(ctx, c.repo, c.settings.DefaultBranch); err != nil {
 		return nil, state, err
@@ -71,23 +71,23 @@ func (o *fleetPreview) preview(ctx context.Context, c *check) (rep *report.Repor
 		return nil, state, err
 	}
 	change.Differences, change.Drafts = false, false
-	if o.Sources == nil {
+	if o.Remotes == nil {
 		return nil, state, errors.New("nothing is fetched from outside here")
 	}
 	// What the proposed rules name is the author's wish.
-	c.outside, err = o.Sources(ctx, remotes.Change{Repo: c.repo, Log: c.log, Fork: o.pr.Fork,
+	c.remotes, err = o.Remotes(ctx, remotes.Change{Repo: c.repo, Log: c.log, Fork: o.pr.Fork,
 		Authors: func(context.Context) ([]string, error) { return []string{o.pr.Author}, nil }})
 	if err != nil {
 		return nil, state, &remotes.Error{Err: err}
 	}
-	if change.Defaults, err = c.outside.DefaultsAddress(ctx); err != nil {
+	if change.Defaults, err = c.remotes.DefaultsAddress(ctx); err != nil {
 		return nil, state, err
 	}
 	rep, err = c.evaluate(ctx, change)
 	return rep, state, err
 }
 
-// unseen notes why a repository could not be looked at.
+// notPreviewed notes why a repository could not be looked at.
 func (o *fleetPreview) notPreviewed(ctx context.Context, into *report.UserOutlook, err error) (again bool, _ error) {
 	var (
 		limit    *forge.RetryLater
@@ -123,7 +123,7 @@ func (o *fleetPreview) notPreviewed(ctx context.Context, into *report.UserOutloo
 	return again, nil
 }
 
-// keepOutlook stores what would change in a repository for those who may read it, and returns the address of the page;
+// recordPage stores what would change in a repository for those who may read it, and returns the address of the page;
 // "" where there is none.
 func (o *fleetPreview) recordPage(ctx context.Context, c *check, state mirror.State, rep *report.Report) string {
 	if o.Results == nil {

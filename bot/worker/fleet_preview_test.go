@@ -20,7 +20,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// usersDouble knows who takes rules, and remembers what would change there.
+// dependentsDouble knows who takes rules, and remembers what would change there.
 type dependentsDouble struct {
 	list     []store.Dependent
 	outlooks map[int64]store.Preview
@@ -45,7 +45,7 @@ func (u *dependentsDouble) Previews(_ context.Context, _ store.Key, of string) (
 	return all, nil
 }
 
-// keeperDouble keeps the results of repositories.
+// recorderDouble keeps the results of repositories.
 type recorderDouble map[int64]*results.Stored
 
 func (k recorderDouble) Record(_ context.Context, r *results.Stored) (string, error) {
@@ -71,7 +71,7 @@ func newOutlookBench(t *testing.T) *outlookBench {
 	b := &outlookBench{bench: newBench(t), users: &dependentsDouble{outlooks: map[int64]store.Preview{}}, pages: recorderDouble{}, now: clock}
 	for id := range int64(3) {
 		b.users.list = append(b.users.list, store.Dependent{ID: 21 + id, Owner: "octo-org", Name: string(rune('a' + id)),
-			Sources: []report.RuleSource{{Name: "https://github.com/octo-org/fleet"}}})
+			RuleSources: []report.RuleSource{{Name: "https://github.com/octo-org/fleet"}}})
 	}
 	b.mirror.changed = []string{"policies/p.yaml"}
 	b.hub.Tips = map[string]string{"main": headB}
@@ -79,7 +79,7 @@ func newOutlookBench(t *testing.T) *outlookBench {
 	b.task.Key = store.Key{Installation: 7, Repository: 11, Preview: 12}
 	b.Dependents, b.Previews, b.Results = b.users, b.users, b.pages
 	b.Now = func() time.Time { return b.now }
-	b.Sources = func(context.Context, remotes.Change) (*remotes.Resolver, error) { return nil, nil }
+	b.Remotes = func(context.Context, remotes.Change) (*remotes.Resolver, error) { return nil, nil }
 	b.PreviewSummary = func(o *report.Outlook) string { b.said = *o; return "summary" }
 	b.sandbox.run = func(context.Context, report.Change) (*report.Report, error) { return b.failing(), nil }
 	return b
@@ -141,7 +141,7 @@ func TestOutlook(t *testing.T) {
 	}
 	run := b.last(t)
 	id, err := forge.ParseRunID(run.ExternalID)
-	if err != nil || id.Subject != (forge.Subject{Preview: 12}) || run.Conclusion != "neutral" || run.Part != previewPart ||
+	if err != nil || id.Target != (forge.Target{Preview: 12}) || run.Conclusion != "neutral" || run.Part != previewPart ||
 		run.Title != "Once merged: 6 new failures in 3 repositories of 3" {
 		t.Errorf("%+v (%v)", run, err)
 	}
@@ -335,7 +335,7 @@ func TestOutlookTrouble(t *testing.T) {
 func TestOutlookOfPrivateBases(t *testing.T) {
 	b := newOutlookBench(t)
 	base := forge.Repo{Installation: 7, ID: 31, Owner: "octo-org", Name: "base"}
-	b.Sources = func(context.Context, remotes.Change) (*remotes.Resolver, error) {
+	b.Remotes = func(context.Context, remotes.Change) (*remotes.Resolver, error) {
 		return &remotes.Resolver{Private: func(_ context.Context, address string) (forge.Repo, bool) {
 			return base, address == "https://github.com/octo-org/base"
 		}}, nil

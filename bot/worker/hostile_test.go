@@ -22,6 +22,9 @@ const (
 // TestHostilePullRequests: while pull requests of strangers blow up, hang and run out of memory, those of others get
 // their results in time, each hostile one gets a failure that says what to mend, and the server stays small.
 func TestHostilePullRequests(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	if runtime.GOOS != "linux" {
 		t.Skip("reads the server's memory in /proc")
 	}

@@ -146,8 +146,8 @@ func TestDefaultBranchHasItsReport(t *testing.T) {
 	}
 	// The button on that run.
 	id, foreign := forge.ParseRunID(run.ExternalID)
-	if again, err := b.task.Key.Of(id.Subject); foreign != nil || err != nil || again != b.task.Key {
-		t.Errorf("the run is about %+v", id.Subject)
+	if again, err := b.task.Key.Of(id.Target); foreign != nil || err != nil || again != b.task.Key {
+		t.Errorf("the run is about %+v", id.Target)
 	}
 	// Pushed over in the meantime: the old run is canceled.
 	b.sandbox.run = func(context.Context, report.Change) (*report.Report, error) {
@@ -203,7 +203,7 @@ func TestPushToBase(t *testing.T) {
 // A push to a branch that is nobody's base costs one request, and its rules are compared with none of before.
 func TestPushToNobodysBase(t *testing.T) {
 	users := func(ref string) *dependentsDouble {
-		return &dependentsDouble{list: []store.Dependent{{ID: 21, Owner: "octo-org", Name: "a", Sources: []report.RuleSource{{Ref: ref}}}}}
+		return &dependentsDouble{list: []store.Dependent{{ID: 21, Owner: "octo-org", Name: "a", RuleSources: []report.RuleSource{{Ref: ref}}}}}
 	}
 	for name, tc := range map[string]struct {
 		told  string // the default branch, as the event has it

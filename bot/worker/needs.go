@@ -31,20 +31,20 @@ type Mirror interface {
 	Commits(ctx context.Context, gitDir, old, now string) ([]string, error)
 }
 
-// Approvals finds the reviews of a pull request that bear on the exceptions that wait for approval;
+// ReviewFinder finds the reviews of a pull request that bear on the exceptions that wait for approval;
 // *Approvals is one.
 type ReviewFinder interface {
 	Decide(ctx context.Context, repo forge.Repo, pr *forge.PullRequest, gitDir, rulesCommit string,
 		in *report.Inspection) ([]report.Review, error)
 }
 
-// Users remembers which repositories take rules from others; store.Queue is one.
+// Dependents remembers which repositories take rules from others; store.Queue is one.
 type Dependents interface {
 	AddDependent(ctx context.Context, installation, from int64, u store.Dependent) error
 	Dependents(ctx context.Context, installation, from int64) ([]store.Dependent, error)
 }
 
-// Outlooks remembers what pull requests would change in the repositories that take their rules; store.Queue is one.
+// Previews remembers what pull requests would change in the repositories that take their rules; store.Queue is one.
 type Previews interface {
 	PutPreview(ctx context.Context, key store.Key, user int64, o store.Preview) error
 	Previews(ctx context.Context, key store.Key, of string) (map[int64]store.Preview, error)

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// maxUnsent bounds the results in memory: as many as workers, at most, meet a rate limit at once.
+	// maxOutbox bounds the results in memory: as many as workers, at most, meet a rate limit at once.
 	maxOutbox = 64
-	// unsentAge is longer than GitHub has ever anybody wait.
+	// outboxAge is longer than GitHub has ever anybody wait.
 	outboxAge = 2 * time.Hour
 )
 
@@ -29,7 +29,7 @@ type result struct {
 	at       time.Time
 }
 
-// unsent are results that GitHub did not take yet: the next delivery of the same job sends them, rather than check
+// outbox are results that GitHub did not take yet: the next delivery of the same job sends them, rather than check
 // again. A newer job of the key checks anew, as it knows of news. They are lost with the process, and checked again then.
 // The zero value has none; it is safe for concurrent use.
 type outbox struct {

@@ -15,7 +15,7 @@ import (
 
 // sources is what gets things from outside for this check, nil where nothing does.
 func (c *check) sources(ctx context.Context, state mirror.State) (*remotes.Resolver, error) {
-	if c.Sources == nil {
+	if c.Remotes == nil {
 		return nil, nil
 	}
 	change := remotes.Change{Repo: c.repo, Log: c.log, Fork: c.pr != nil && c.pr.Fork}
@@ -25,7 +25,7 @@ func (c *check) sources(ctx context.Context, state mirror.State) (*remotes.Resol
 	if c.reviewed() {
 		change.Authors = func(ctx context.Context) ([]string, error) { return c.authors(ctx, state) }
 	}
-	store, err := c.Sources(ctx, change)
+	store, err := c.Remotes(ctx, change)
 	if err != nil {
 		return nil, &remotes.Error{Err: err}
 	}
@@ -53,7 +53,7 @@ func (c *check) watch() func(remote.Lock) {
 	return func(got remote.Lock) {
 		took := c.Now().Sub(begun)
 		c.waited += took
-		c.Metrics.stage(stageSources, took)
+		c.Metrics.stage(stageRemotes, took)
 		var had, refused int
 		for _, e := range got {
 			if e.Failure != nil {
@@ -71,7 +71,7 @@ func (c *check) watch() func(remote.Lock) {
 // again is when the check is done once more because something from outside did not answer; the zero time where all did,
 // or had their time.
 func (c *check) again() time.Time {
-	if !slices.ContainsFunc(c.outside.Lock(), func(e remote.Entry) bool { return e.Failure != nil && e.Failure.Passing }) {
+	if !slices.ContainsFunc(c.remotes.Lock(), func(e remote.Entry) bool { return e.Failure != nil && e.Failure.Passing }) {
 		return time.Time{}
 	}
 	return forge.NextRetry(cmp.Or(c.lacking, c.Now()), c.Now())
@@ -81,7 +81,7 @@ func (c *check) again() time.Time {
 func stageOf(err error) string {
 	var fetching *remotes.Error
 	if errors.As(err, &fetching) {
-		return stageSources
+		return stageRemotes
 	}
 	return stageCheck
 }

@@ -41,7 +41,7 @@ func (b *bench) wants(t *testing.T) (f *fetcherDouble, changes *[]remotes.Change
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Sources = func(_ context.Context, c remotes.Change) (*remotes.Resolver, error) {
+	b.Remotes = func(_ context.Context, c remotes.Change) (*remotes.Resolver, error) {
 		*changes = append(*changes, c)
 		return &remotes.Resolver{GitDir: "/data/sources/7/objects.git", Open: func(remotes.Request) (base, head remotes.Fetcher,
 			done func(), err error) {

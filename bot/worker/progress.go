@@ -10,7 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/github"
 )
 
-// tell has the check run say that the check is under way, unless it already does or the check is done within the
+// reportProgress has the check run say that the check is under way, unless it already does or the check is done within the
 // worker's patience: then its result is the first and only thing that GitHub is told, for half of the requests. Until then
 // GitHub shows of a required check that it is expected.
 // Without a run that is owed there is nothing to tell. To be followed by told.
@@ -52,7 +52,7 @@ func (c *check) reportProgress(ctx context.Context) error {
 	return nil
 }
 
-// told ends tell. Afterwards the run is at GitHub if it has an id.
+// endProgress ends tell. Afterwards the run is at GitHub if it has an id.
 func (c *check) endProgress() {
 	if c.quiet != nil {
 		c.quiet()

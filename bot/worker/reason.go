@@ -16,7 +16,7 @@ const (
 	stageReview  = "review"
 	stageCheck   = "check"
 	stageReport  = "report"
-	stageSources = "sources"
+	stageRemotes = "sources"
 )
 
 // verdict is why a check has no report, in words for people. It never holds host paths or tokens.
@@ -81,7 +81,7 @@ func verdictGivenUp(stage string, tries int, err error) verdict {
 		stageReview:  "the reviews could not be read from GitHub",
 		stageCheck:   "the check did not start",
 		stageReport:  "the check run could not be updated",
-		stageSources: "what comes from outside of the repository could not be fetched",
+		stageRemotes: "what comes from outside of the repository could not be fetched",
 	}[stage]
 	return verdict{
 		title: "Not checked: " + what,

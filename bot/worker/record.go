@@ -15,7 +15,7 @@ import (
 // settingsTimeout bounds what a check waits to hear whether its repository is private.
 const settingsTimeout = 5 * time.Second
 
-// keep stores the result and has the check run lead to its page. A result whose page nobody could open is not kept, and
+// record stores the result and has the check run lead to its page. A result whose page nobody could open is not kept, and
 // one that could not be stored leaves the check as it is, with the link that GitHub gives it. Nil: it was not kept.
 func (c *check) record(ctx context.Context, change report.Change, rep *report.Report, id forge.RunID) *results.Stored {
 	if c.Results == nil {
@@ -56,13 +56,13 @@ func (c *check) record(ctx context.Context, change report.Change, rep *report.Re
 // withhold finds out which private repositories the report has lines of. It returns the report as the check run shows
 // it to all who may read this repository: without those.
 func (c *check) withhold(ctx context.Context, rep *report.Report) *report.Report {
-	if c.outside == nil || c.outside.Private == nil {
+	if c.remotes == nil || c.remotes.Private == nil {
 		return rep
 	}
 	c.foreign = nil
 	var urls []string
 	for _, o := range rep.Outside {
-		if repo, private := c.outside.Private(ctx, o.URL); private && (repo.ID != c.repo.ID || repo.ID == 0) {
+		if repo, private := c.remotes.Private(ctx, o.URL); private && (repo.ID != c.repo.ID || repo.ID == 0) {
 			urls = append(urls, o.URL)
 			c.foreign = append(c.foreign, results.Foreign{URL: o.URL, Repository: results.Repository{ID: repo.ID,
 				Installation: repo.Installation, Owner: repo.Owner, Name: repo.Name, Private: true}})

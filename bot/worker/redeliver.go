@@ -10,11 +10,11 @@ import (
 	"github.com/lintel-bot/lintel/bot/forge"
 )
 
-// events are those whose loss would leave a pull request unchecked, a click without effect, or somebody signed in.
+// redeliveredEvents are those whose loss would leave a pull request unchecked, a click without effect, or somebody signed in.
 var redeliveredEvents = []string{"pull_request", "pull_request_review", "check_run", "check_suite", "push", "merge_group",
 	"installation", "installation_repositories", "repository", "github_app_authorization"}
 
-// pauses are how long after a failed attempt at a delivery another one is asked for: what kept it from arriving may
+// redeliveryPauses are how long after a failed attempt at a delivery another one is asked for: what kept it from arriving may
 // last. After the last of them, the look at the heads has to do.
 var redeliveryPauses = []time.Duration{0, 0, 15 * time.Minute, time.Hour, 4 * time.Hour, 12 * time.Hour}
 

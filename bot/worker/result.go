@@ -71,7 +71,7 @@ func (c *check) result(state mirror.State, change report.Change, rep *report.Rep
 		Until                              int64  // of the exceptions in effect: one that ended changes findings
 	}{Version: c.Version, Head: change.Head, Rules: state.BaseTip, Base: state.MergeBase, Author: change.User.Login,
 		Teams: change.User.Teams, Branches: change.Branches, Reviews: slices.Clone(change.Reviews),
-		Drafts: change.Drafts, Conclusion: rep.Conclusion, Outside: c.outside.ID(),
+		Drafts: change.Drafts, Conclusion: rep.Conclusion, Outside: c.remotes.ID(),
 		Until: rep.Until.Unix()}
 	slices.SortFunc(inputs.Reviews, func(a, b report.Review) int { return strings.Compare(a.Path+a.Blob, b.Path+b.Blob) })
 	for _, e := range rep.Exceptions {

@@ -16,9 +16,9 @@ import (
 // them alone, whatever it is about; but several pull requests can have one head, and a merge group's head can become
 // that of a pull request. So the newest run is never better than the worst of all that have the commit as their head.
 type sharedHead struct {
-	newest  forge.CheckRun                      // ID zero: there is none
-	results map[forge.Subject]report.Conclusion // of each subject, as if it were alone; "" while it is being checked
-	about   []forge.Subject                     // what else has the commit as its head now
+	newest  forge.CheckRun                     // ID zero: there is none
+	results map[forge.Target]report.Conclusion // of each subject, as if it were alone; "" while it is being checked
+	about   []forge.Target                     // what else has the commit as its head now
 }
 
 // sharedHead asks GitHub. What it answers holds as long as nobody else publishes a run for the head, see Ledger.Alone.
@@ -27,7 +27,7 @@ func (c *check) sharedHead(ctx context.Context) (*sharedHead, error) {
 	if err != nil {
 		return nil, fmt.Errorf("looking for check runs of the head: %w", err)
 	}
-	s := &sharedHead{results: map[forge.Subject]report.Conclusion{}}
+	s := &sharedHead{results: map[forge.Target]report.Conclusion{}}
 	for _, run := range runs { // newest first
 		if run.Part != c.part {
 			continue
@@ -36,12 +36,12 @@ func (c *check) sharedHead(ctx context.Context) (*sharedHead, error) {
 			s.newest = run
 		}
 		id, err := forge.ParseRunID(run.ExternalID)
-		if _, known := s.results[id.Subject]; known || err != nil || run.Conclusion == forge.Cancelled {
+		if _, known := s.results[id.Target]; known || err != nil || run.Conclusion == forge.Cancelled {
 			continue
 		}
-		s.results[id.Subject] = report.Conclusion(cmp.Or(id.Own, run.Conclusion))
-		if id.Subject.Group != "" && id.Subject != c.task.Key.Subject() {
-			s.about = append(s.about, id.Subject)
+		s.results[id.Target] = report.Conclusion(cmp.Or(id.Own, run.Conclusion))
+		if id.Target.Group != "" && id.Target != c.task.Key.Target() {
+			s.about = append(s.about, id.Target)
 		}
 	}
 	if c.task.Key.Branch != "" { // its runs have a name of their own
@@ -49,7 +49,7 @@ func (c *check) sharedHead(ctx context.Context) (*sharedHead, error) {
 	}
 	pulls, err := c.otherPulls(ctx)
 	for _, number := range pulls {
-		s.about = append(s.about, forge.Subject{Number: number})
+		s.about = append(s.about, forge.Target{Number: number})
 	}
 	return s, err
 }
@@ -82,13 +82,13 @@ func badness(c report.Conclusion) int {
 }
 
 // worst returns what else is about the head with a worse result than own, and that result: "" where it is not known.
-func (s *sharedHead) worst(own report.Conclusion) (about []forge.Subject, result report.Conclusion) {
+func (s *sharedHead) worst(own report.Conclusion) (about []forge.Target, result report.Conclusion) {
 	result = own
 	for _, subject := range s.about {
 		theirs := s.results[subject]
 		switch at, worst := badness(theirs), badness(result); {
 		case at > worst:
-			about, result = []forge.Subject{subject}, theirs
+			about, result = []forge.Target{subject}, theirs
 		case at == worst && len(about) > 0:
 			about = append(about, subject)
 		}
@@ -146,7 +146,7 @@ func (c *check) share(ctx context.Context, s *sharedHead) error {
 }
 
 // nameOf is what people call the subject of a check run.
-func nameOf(s forge.Subject) string {
+func nameOf(s forge.Target) string {
 	if s.Group != "" {
 		return "the merge group"
 	}
@@ -154,7 +154,7 @@ func nameOf(s forge.Subject) string {
 }
 
 // checkMissing stores a job for what has no result yet; one that waits, or is in work, stays.
-func (c *check) checkMissing(ctx context.Context, s forge.Subject) error {
+func (c *check) checkMissing(ctx context.Context, s forge.Target) error {
 	key, err := c.task.Key.Of(s)
 	if err != nil {
 		return err

@@ -96,7 +96,7 @@ func TestHeadWaitsForWhoIsNotChecked(t *testing.T) {
 func TestGivenUpNeighbourBlocks(t *testing.T) {
 	b := newPair(t)
 	b.hub.Runs = []forge.CheckRun{{ID: 1, HeadSHA: headA, Status: "completed", Conclusion: "failure",
-		ExternalID: forge.RunID{Subject: forge.Subject{Number: 12}, State: forge.GaveUp, Times: 1, Job: 5}.String()}}
+		ExternalID: forge.RunID{Target: forge.Target{Number: 12}, State: forge.GaveUp, Times: 1, Job: 5}.String()}}
 	b.check(t, 14, report.Success)
 	b.shows(t, report.Failure, "#12 with the same head commit fails")
 }
@@ -104,7 +104,7 @@ func TestGivenUpNeighbourBlocks(t *testing.T) {
 func TestMergeGroupHasTheHeadOfAPullRequest(t *testing.T) {
 	b := newPair(t)
 	b.hub.Pulls[11] = b.hub.Pulls[11][1:]
-	group := forge.RunID{Subject: forge.Subject{Group: headA}, Digest: "00"}
+	group := forge.RunID{Target: forge.Target{Group: headA}, Digest: "00"}
 	b.hub.Runs = []forge.CheckRun{{ID: 1, HeadSHA: headA, Status: "completed", Conclusion: "failure",
 		ExternalID: group.String()}}
 	b.check(t, 14, report.Success)
@@ -115,13 +115,13 @@ func TestMergeGroupHasTheHeadOfAPullRequest(t *testing.T) {
 func TestResultGoesToTheNewestRun(t *testing.T) {
 	b := newPair(t)
 	b.hub.Pulls[11] = b.hub.Pulls[11][:1]
-	begun := forge.RunID{Subject: forge.Subject{Number: 12}, State: forge.HasBegun, Job: 1}
+	begun := forge.RunID{Target: forge.Target{Number: 12}, State: forge.HasBegun, Job: 1}
 	b.hub.Runs = []forge.CheckRun{
 		{ID: 1, HeadSHA: headA, Status: "in_progress", ExternalID: begun.String()},
 		{ID: 2, HeadSHA: headA, Status: "completed", Conclusion: "success",
-			ExternalID: forge.RunID{Subject: forge.Subject{Number: 14}, Digest: "00"}.String()},
+			ExternalID: forge.RunID{Target: forge.Target{Number: 14}, Digest: "00"}.String()},
 		{ID: 3, HeadSHA: headA, Part: "branch", Status: "completed", Conclusion: "success",
-			ExternalID: forge.RunID{Subject: forge.Subject{Branch: "main"}, Digest: "00"}.String()},
+			ExternalID: forge.RunID{Target: forge.Target{Branch: "main"}, Digest: "00"}.String()},
 	}
 	b.check(t, 12, report.Failure)
 	if run := b.last(t); run.ID != 4 || run.Conclusion != "failure" {

@@ -137,6 +137,9 @@ func (r *relay) set(targets ...string) {
 // TestSoak: many pull requests, webhooks in random order, some twice and some lost, faults of the API, servers
 // of the queue and of Lintel that die. Every head ends with exactly one completed check run, the right one.
 func TestSoak(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	binary := buildLintel(t)
 	pulls, rounds := 20, 4
 	if *soak {

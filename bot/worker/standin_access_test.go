@@ -52,6 +52,9 @@ func (s *readers) add(d time.Duration) {
 
 // TestStandinAccess has people sign in with the stand-in as GitHub, which checks each step of it.
 func TestStandinAccess(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	skipWithoutStandin(t)
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

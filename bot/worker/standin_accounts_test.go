@@ -13,6 +13,9 @@ import (
 // TestStandinAccounts has one server work for two organizations that installed a public App, and not for a third: that one
 // is answered, and gets nothing, neither from webhooks nor from the sweep.
 func TestStandinAccounts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	skipWithoutStandin(t)
 	t.Parallel()
 	binary := buildLintel(t)

@@ -146,6 +146,9 @@ func (s *standin) life() {
 // TestStandinEnterprise is the life of a pull request by the description of the oldest Enterprise Server, which has no
 // merge queues.
 func TestStandinEnterprise(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	h := newHallOf(t, []string{"--spec", "ghes-3.17"}, []string{"merge_group"})
 	h.in(t, "octo-org").life()
 	h.done(t)

@@ -68,6 +68,9 @@ func browse(t *testing.T, b *http.Client, address string) (*http.Response, strin
 
 // Lines of another private repository are on the page for those who may read that one, and not in the check run.
 func TestStandinForeignLines(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	t.Parallel()
 	h := newSignInHall(t)
 	s := h.in(t, "two-org")

@@ -110,6 +110,9 @@ func holding(ctx context.Context, dirs []string, object string) []string {
 // as pull requests can: its checks stay right and soon, and nothing of what it has gets across. With -soak there are 50
 // repositories and 10,000 roots.
 func TestStandinIsolation(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	t.Parallel()
 	repositories, roots, rounds := 3, 200, 2
 	if *soak {

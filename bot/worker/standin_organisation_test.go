@@ -10,6 +10,9 @@ import (
 // What an organisation has for all of its repositories holds in each, whatever these say; its approvers decide about
 // exceptions; and what it merges is looked at in the open pull requests of all.
 func TestStandinOrganisation(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	t.Parallel()
 	h := newSignInHall(t)
 	s := h.in(t, "above-org")

@@ -109,6 +109,9 @@ func (c *crowd) unlimited() {
 
 // What a check asks of GitHub, at most.
 func TestStandinRequestsOfACheck(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
@@ -198,6 +201,9 @@ func (c *crowd) took(all []pushed, want map[string]string) (took []time.Duration
 // GitHub's is met, each newest head has its result, and the others do not wait for the one. Its full size takes ten
 // minutes: go test ./bot -run TestStandinPace -soak -v -timeout 30m.
 func TestStandinPace(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	installations, minutes, burst := 3, 0, 12
 	if *soak {
 		installations, minutes, burst = 20, 3, 200

@@ -79,6 +79,9 @@ func (s *standin) details(sha string, count int) string {
 // Check runs lead to pages of a public repository: of each head, after a restart, after a renaming, until the App
 // is taken away, and when it is back. Nothing of a private one is served.
 func TestStandinPages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	skipWithoutStandin(t)
 	t.Parallel()
 	binary := buildLintel(t)

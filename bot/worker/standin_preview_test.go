@@ -36,6 +36,9 @@ func (s *standin) outlookRun(repo, sha string, count int) (run sceneRun, text st
 // A pull request in a repository with policies shows what it would change in each that takes them, before it is merged.
 // LINTEL_OUTLOOK_REPOSITORIES says how many there are.
 func TestStandinOutlook(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	t.Parallel()
 	many := 8
 	if n, err := strconv.Atoi(os.Getenv("LINTEL_OUTLOOK_REPOSITORIES")); err == nil {

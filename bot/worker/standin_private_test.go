@@ -9,6 +9,9 @@ import (
 
 // Check runs of a private repository lead to pages for those who may read it: they sign in, and out.
 func TestStandinPrivatePages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	t.Parallel()
 	h := newSignInHall(t)
 	s, front := h.standin, h.front

@@ -10,6 +10,9 @@ import (
 // TestStandinPrivateBase: a private repository of the App's host is read with the installation's token, for who may read
 // it or where the base names it, and never for a fork.
 func TestStandinPrivateBase(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	s := newStandin(t)
 	repo := s.repo
 	s.control(http.MethodGet, "/wait?idle=1", nil, nil)

@@ -22,7 +22,7 @@ import (
 
 type obj = map[string]any
 
-// TestStandIn drives the client, a mirror and an Approvals against a stand-in of GitHub that is running at
+// TestApprovalsAtTheStandIn drives the client, a mirror and an Approvals against a stand-in of GitHub that is running at
 // LINTEL_TEST_GITHUB_URL and checks every request against GitHub's API description.
 func TestApprovalsAtTheStandIn(t *testing.T) {
 	base := os.Getenv("LINTEL_TEST_GITHUB_URL")

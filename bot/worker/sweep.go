@@ -15,14 +15,14 @@ import (
 const (
 	// DefaultInterval is the time from one sweep to the next.
 	DefaultInterval = 5 * time.Minute
-	// horizon is how far back GitHub redelivers
+	// redeliveryHorizon is how far back GitHub redelivers
 	// (https://docs.github.com/en/webhooks/testing-and-troubleshooting-webhooks/redelivering-webhooks).
 	redeliveryHorizon = 3 * 24 * time.Hour
-	// overlap covers clocks that differ and deliveries that were under way during the last sweep.
+	// redeliveryOverlap covers clocks that differ and deliveries that were under way during the last sweep.
 	redeliveryOverlap = 10 * time.Minute
 )
 
-// Queue is where lost jobs go; store.Queue is one.
+// SweepQueue is where lost jobs go; store.Queue is one.
 type SweepQueue interface {
 	Publish(ctx context.Context, key store.Key, m store.Message, id string) error
 	Has(ctx context.Context, key store.Key) (bool, error)
@@ -30,7 +30,7 @@ type SweepQueue interface {
 	Forget(ctx context.Context, name string) error
 }
 
-// Config is what a sweeper needs. Client and Queue are required.
+// SweepConfig is what a sweeper needs. Client and Queue are required.
 type SweepConfig struct {
 	Client forge.Client
 	Queue  SweepQueue
@@ -68,7 +68,7 @@ type Sweeper struct {
 	next       map[int64]int // by installation: the repository to go on with
 }
 
-// New makes a sweeper.
+// NewSweeper makes a sweeper.
 func NewSweeper(c SweepConfig) *Sweeper {
 	if c.Interval <= 0 {
 		c.Interval = DefaultInterval

@@ -15,7 +15,7 @@ import (
 
 var sweepStart = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// jobs is the double of the queue.
+// sweepJobs is the double of the queue.
 type sweepJobs struct {
 	published []store.Key
 	again     bool // heads that have a result are wanted
@@ -51,7 +51,7 @@ func newSweeper(h *forgetest.GitHub) (*Sweeper, *sweepJobs, *time.Time) {
 	return NewSweeper(SweepConfig{Client: h, Queue: j, Now: func() time.Time { return now }}), j, &now
 }
 
-// refuse answers one kind of calls with an error: those about a repository, or all of them.
+// refuseSweep answers one kind of calls with an error: those about a repository, or all of them.
 func refuseSweep(call string, repository int64, err error) func(string, any) error {
 	return func(name string, about any) error {
 		if repo, ok := about.(forge.Repo); name == call && (repository == 0 || ok && repo.ID == repository) {
@@ -291,7 +291,7 @@ func TestGivenUpHeadsAreTriedAgain(t *testing.T) {
 func TestSettled(t *testing.T) {
 	for n := 1; n <= 5; n++ {
 		run := forge.CheckRun{Status: "completed", CompletedAt: sweepStart}
-		id := forge.RunID{Subject: forge.Subject{Number: 1}, State: forge.GaveUp, Times: n, Job: 7}
+		id := forge.RunID{Target: forge.Target{Number: 1}, State: forge.GaveUp, Times: n, Job: 7}
 		settled, final := isSettled(run, id, sweepStart)
 		if last := n > 4; !settled || final != last {
 			t.Errorf("after %d times: settled %v, final %v", n, settled, final)

@@ -10,7 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/store"
 )
 
-// head is a pull request at a commit.
+// sweptHead is a pull request at a commit.
 type sweptHead struct {
 	key store.Key
 	sha string
@@ -145,11 +145,11 @@ func (s *Sweeper) repository(ctx context.Context, repo forge.Repo) error {
 }
 
 // newestOf returns what the newest of some runs is about that have the name of pull requests' runs.
-func newestOf(runs []forge.CheckRun) (about forge.Subject, found bool) {
+func newestOf(runs []forge.CheckRun) (about forge.Target, found bool) {
 	for _, run := range runs { // newest first
 		if run.Part == "" {
 			id, err := forge.ParseRunID(run.ExternalID)
-			return id.Subject, err == nil
+			return id.Target, err == nil
 		}
 	}
 	return about, false
@@ -160,7 +160,7 @@ func (s *Sweeper) checked(repo forge.Repo, h sweptHead, runs []forge.CheckRun) (
 	for _, run := range runs { // newest first
 		id, err := forge.ParseRunID(run.ExternalID)
 		// A canceled one says nothing about a head that came back.
-		if err == nil && id.Subject == h.key.Subject() && run.Conclusion != forge.Cancelled {
+		if err == nil && id.Target == h.key.Target() && run.Conclusion != forge.Cancelled {
 			if settled, final = isSettled(run, id, s.config.Now()); final && s.config.Ends != nil && id.Until != 0 {
 				s.config.Ends(h.key, repo, id.Ends())
 			}

@@ -47,13 +47,13 @@ type Worker struct {
 	Text    func(rep *report.Report, head, rules BlobURL, create NewFileURL, page string) string
 	// whether drafts are wanted for a commit
 	Drafts func(ctx context.Context, repository int64, head string) (bool, error)
-	// Sources is what gets things from outside for a check. Nil: nothing does.
-	Sources func(ctx context.Context, change remotes.Change) (*remotes.Resolver, error)
+	// Remotes is what gets things from outside for a check. Nil: nothing does.
+	Remotes func(ctx context.Context, change remotes.Change) (*remotes.Resolver, error)
 	// Results keeps what checks came to. Nil: nothing is kept, and check runs lead to no page.
 	Results Results
-	// Users remembers which repositories take rules from others. Nil: nothing does.
+	// Dependents remembers which repositories take rules from others. Nil: nothing does.
 	Dependents Dependents
-	// Outlooks remembers what pull requests would change there, and OutlookSummary is the markdown that says it. Nil: nobody
+	// Previews remembers what pull requests would change there, and OutlookSummary is the markdown that says it. Nil: nobody
 	// looks. Budget is what an installation has left of its hourly limit, see github.Client.Budget; nil: it is not known.
 	Previews       Previews
 	PreviewSummary func(o *report.Outlook) string

@@ -107,7 +107,7 @@ type house struct {
 	t     *testing.T
 	data  string
 	pool  *sandboxPool
-	kept  *stocks
+	kept  *caches
 	said  *sync.Map
 	repos map[string]forge.Repo
 }
@@ -135,9 +135,9 @@ func newHouse(t *testing.T) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.kept = &stocks{mirrors: mirrors, outside: outside, cache: h.at("cache"), limits: newDiskLimits()}
+	h.kept = &caches{mirrors: mirrors, fetched: outside, cache: h.at("cache"), limits: newDiskLimits()}
 	h.pool = newSandboxPool(len(h.repos), sandbox.Config{Executable: os.Args[0], Args: []string{"act-as-intruder"},
-		Timeout: time.Minute, MemoryLimit: 512 << 20, Said: h.said, Owned: h.kept.owned(slog.New(slog.DiscardHandler))}, nil)
+		Timeout: time.Minute, MemoryLimit: 512 << 20, Warned: h.said, Owned: h.kept.owned(slog.New(slog.DiscardHandler))}, nil)
 	t.Cleanup(h.pool.close)
 	for name := range h.repos {
 		h.plant(h.mirrorOf(name), "HEAD", name)
@@ -156,7 +156,7 @@ func (h *house) owner(name string) string {
 func (h *house) mirrorOf(name string) string { return h.kept.mirrors.GitDir(h.repos[name]) }
 func (h *house) cacheOf(name string) string  { return h.at("cache/" + h.owner(name)) }
 func (h *house) fetchedOf(name string) string {
-	dir, err := h.kept.outside.Folder(h.t.Context(), h.repos[name].Installation)
+	dir, err := h.kept.fetched.Folder(h.t.Context(), h.repos[name].Installation)
 	if err != nil {
 		h.t.Fatal(err)
 	}

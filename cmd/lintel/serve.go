@@ -240,7 +240,7 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *store.Qu
 	if err != nil {
 		return nil, nil, fmt.Errorf("LINTEL_DATA_DIR cannot be used: %w", err)
 	}
-	outside, err := o.supply(dataDir, app, log)
+	outside, err := o.sourceCache(dataDir, app, log)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -248,7 +248,7 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *store.Qu
 	if err != nil {
 		return nil, nil, err
 	}
-	kept := &stocks{mirrors: mirrors, outside: outside, cache: cache, limits: o.disk}
+	kept := &caches{mirrors: mirrors, fetched: outside, cache: cache, limits: o.disk}
 	shown, err := o.newPages(jobs, guard, log)
 	if err != nil {
 		return nil, nil, fmt.Errorf("the pages cannot be served: %w", err)
@@ -261,7 +261,7 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *store.Qu
 		log.Warn("what killed servers left in TMPDIR could not be removed", "error", store.WithoutPath(err))
 	}
 	sandboxes := newSandboxPool(o.workers, sandbox.Config{
-		Executable: executable, Timeout: o.checkTimeout, MemoryLimit: int64(o.checkMemory) << 20, Log: log, Said: &sync.Map{},
+		Executable: executable, Timeout: o.checkTimeout, MemoryLimit: int64(o.checkMemory) << 20, Log: log, Warned: &sync.Map{},
 		Owned: kept.owned(log),
 	}, mirrors.Complete)
 	metrics := worker.NewMetrics(jobs.Depth, sandboxes.restarts)
@@ -282,11 +282,11 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *store.Qu
 	server = &worker.Server{
 		Webhook: intake, Metrics: metrics, Queue: jobs, Workers: o.workers, Log: log,
 		Routes: routes(guard),
-		Sweep:  func(ctx context.Context) { upkeep(ctx, kept, log, sweeper.Run, rotation.run) },
+		Sweep:  func(ctx context.Context) { cleanUp(ctx, kept, log, sweeper.Run, rotation.run) },
 		Worker: &worker.Worker{
 			Client: app.client, Mirror: mirrors, Sandbox: sandboxes, Approvals: worker.NewApprovals(app.client, mirrors, jobs),
 			Jobs: jobs, Summary: summary, Text: details, Drafts: jobs.DraftsAsked, Cache: cache, Alarm: alarm,
-			Sources: outside.For, Dependents: jobs, Previews: jobs, PreviewSummary: outlook, Budget: app.client.Budget,
+			Remotes: outside.For, Dependents: jobs, Previews: jobs, PreviewSummary: outlook, Budget: app.client.Budget,
 			Pace: app.client, Patience: patience,
 			Version: engineVersion(), Now: time.Now, Log: log, Metrics: metrics,
 		},

@@ -19,26 +19,26 @@ import (
 	"github.com/lintel-bot/lintel/bot/store"
 )
 
-// stocks is what the server keeps on disk to do its work with. Each installation has folders of its own, in which each
+// caches is what the server keeps on disk to do its work with. Each installation has folders of its own, in which each
 // repository has a mirror; and each repository has a cache.
-type stocks struct {
+type caches struct {
 	mirrors *mirror.Mirrors
-	outside *remotes.Cache
+	fetched *remotes.Cache
 	cache   string // folder of the caches
 	limits  diskLimits
 
-	fetched, cached atomic.Int64 // bytes, as of the last look
+	fetchedBytes, cacheBytes atomic.Int64 // bytes, as of the last look
 }
 
 // sizes is what each kind takes on disk; of all but the mirrors as of the last look.
-func (s *stocks) sizes() map[string]int64 {
-	return map[string]int64{"mirrors": s.mirrors.Bytes(), "sources": s.fetched.Load(), "cache": s.cached.Load()}
+func (s *caches) sizes() map[string]int64 {
+	return map[string]int64{"mirrors": s.mirrors.Bytes(), "sources": s.fetchedBytes.Load(), "cache": s.cacheBytes.Load()}
 }
 
-// supply is what gets things from outside, as LINTEL_SOURCES has it.
-func (o *serveOptions) supply(dataDir string, app *identity, log *slog.Logger) (*remotes.Cache, error) {
+// sourceCache is what gets things from outside, as LINTEL_SOURCES has it.
+func (o *serveOptions) sourceCache(dataDir string, app *identity, log *slog.Logger) (*remotes.Cache, error) {
 	return remotes.NewCache(remotes.CacheConfig{Dir: filepath.Join(dataDir, "sources"), Client: app.client, Policy: o.rules,
-		Budget: o.checkTimeout, MaxBytes: int64(o.disk.sources), Keep: max(2*time.Hour, o.reading()), Log: log})
+		Budget: o.checkTimeout, MaxBytes: int64(o.disk.sources), InUse: max(2*time.Hour, o.reading()), Log: log})
 }
 
 // reading is what a check takes at most that reads what is kept: it is inspected, fetched for, done twice, and goes on when
@@ -47,7 +47,7 @@ func (o *serveOptions) reading() time.Duration { return 6 * o.checkTimeout }
 
 // owned returns the folders that the checks of a repository may use, named as worker.Worker does: sandbox.Config.Owned. They
 // read its mirror and what its installation fetched, and write its cache.
-func (s *stocks) owned(log *slog.Logger) func(string) ([]string, string) {
+func (s *caches) owned(log *slog.Logger) func(string) ([]string, string) {
 	return func(owner string) ([]string, string) {
 		var repo forge.Repo
 		if _, err := fmt.Sscanf(owner, "%d.%d", &repo.Installation, &repo.ID); err != nil ||
@@ -55,7 +55,7 @@ func (s *stocks) owned(log *slog.Logger) func(string) ([]string, string) {
 			return nil, ""
 		}
 		read := []string{s.mirrors.GitDir(repo)}
-		fetched, err := s.outside.Folder(context.Background(), repo.Installation)
+		fetched, err := s.fetched.Folder(context.Background(), repo.Installation)
 		if err == nil {
 			read = append(read, fetched)
 		} else {
@@ -72,9 +72,9 @@ const (
 	keepUnused = 14 * 24 * time.Hour
 )
 
-// upkeep does what others do in the background, and keeps the copies of repositories, what was fetched and the caches
+// cleanUp does what others do in the background, and keeps the copies of repositories, what was fetched and the caches
 // from filling the disk, until ctx ends.
-func upkeep(ctx context.Context, s *stocks, log *slog.Logger, others ...func(context.Context)) {
+func cleanUp(ctx context.Context, s *caches, log *slog.Logger, others ...func(context.Context)) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	for _, other := range others {
@@ -90,13 +90,13 @@ func upkeep(ctx context.Context, s *stocks, log *slog.Logger, others ...func(con
 		}{
 			{"the copies of repositories", func() error { return s.mirrors.Maintain(ctx, unused) }},
 			{"what was fetched from outside", func() error {
-				size, err := s.outside.Maintain(ctx)
-				s.fetched.Store(size)
+				size, err := s.fetched.Maintain(ctx)
+				s.fetchedBytes.Store(size)
 				return err
 			}},
 			{"the caches of checks", func() error {
 				size, err := tidyCaches(s.cache, unused, int64(s.limits.cache))
-				s.cached.Store(size)
+				s.cacheBytes.Store(size)
 				return err
 			}},
 		} {

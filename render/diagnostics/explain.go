@@ -1,0 +1,155 @@
+package diagnostics
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// explain says why the build fails with an entry.
+func (s *search) explain(c culprit) []doc.Error {
+	var list []doc.Error
+	switch c.field {
+	case "resources", "bases":
+		list = s.resource(c)
+	case "components":
+		list = s.component(c)
+	case "configMapGenerator", "secretGenerator":
+		list = s.generator(c)
+	case "patches", "patchesJson6902", "patchesStrategicMerge":
+		list = s.patch(c)
+	case "replacements":
+		list = s.replacement(c)
+	case "images", "imageTags":
+		if name := doc.Text(c.node, "name"); name == "" {
+			list = c.says(c.node, "has no name: write the name of the image as it stands in the manifests, without its tag")
+		}
+	case "replicas":
+		list = s.replicas(c)
+	case "namespace", "namePrefix", "nameSuffix":
+		list = s.renamed(c)
+	case "vars":
+		list = s.variable(c)
+	case "generators", "transformers", "validators":
+		if real, e, ok := named(s.repo, c.file, c.node.Value); ok && e.Kind == tree.File {
+			list = c.outside(c.node, real)
+		}
+	}
+	if len(list) == 0 {
+		list = c.says(c.node, "%s", Clean(c.failure))
+	}
+	return list
+}
+
+// says is a problem at a node of the kustomization.
+func (c culprit) says(at *yaml.Node, format string, args ...any) []doc.Error {
+	if at == nil {
+		at = c.node
+	}
+	if c.index < 0 && at == c.node {
+		at = c.key
+	}
+	return said(c.file.Path, at, c.field+": "+fmt.Sprintf(format, args...))
+}
+
+func said(file string, at *yaml.Node, message string) []doc.Error {
+	return []doc.Error{{Path: file, Line: at.Line, Column: at.Column, Message: message}}
+}
+
+// outside refuses a file that is not below the folder of the kustomization: kustomize reads no other, unless it is told
+// to.
+func (c culprit) outside(at *yaml.Node, real string) []doc.Error {
+	if c.unrestricted || c.file.Dir == "." || strings.HasPrefix(real, c.file.Dir+"/") {
+		return nil
+	}
+	return c.says(at, "%s is not in or below the folder of this kustomization, and kustomize reads no files elsewhere: "+
+		"move it here, give its folder a kustomization and list that folder, or allow it (kustomize.loadRestrictor in "+
+		".lintel.yaml)", real)
+}
+
+// replicas says why a count reaches nothing.
+func (s *search) replicas(c culprit) []doc.Error {
+	name := doc.Text(c.node, "name")
+	_, at := doc.Field(c.node, "name")
+	if name == "" {
+		return c.says(at, "has no name: write the name of what is to have count replicas")
+	}
+	var names []string
+	for _, i := range idsOf(c.objects) {
+		if slices.Contains([]string{"Deployment", "ReplicationController", "ReplicaSet", "StatefulSet"}, i.kind) {
+			names = append(names, i.name)
+		}
+	}
+	words := fmt.Sprintf("there is no Deployment, StatefulSet, ReplicaSet or ReplicationController %q here", name)
+	switch near := meant(name, names); {
+	case slices.Contains(names, name):
+		return nil
+	case near != "":
+		return c.says(at, "%s%s", words, near)
+	case len(names) > 0:
+		return c.says(at, "%s: it may be %s", words, oneOf(names))
+	}
+	return c.says(at, "%s", words)
+}
+
+// renamed says which resources become one by a namespace.
+func (s *search) renamed(c culprit) []doc.Error {
+	if c.field != "namespace" {
+		return nil
+	}
+	ids := idsOf(c.objects)
+	for n, i := range ids {
+		for _, other := range ids[:n] {
+			moved := i
+			moved.namespace = other.namespace
+			if i != other && moved == other {
+				return c.says(c.node, "the namespace %q makes one of two resources, %s and %s: rename one, or put them into two "+
+					"kustomizations", c.node.Value, other, i)
+			}
+		}
+	}
+	return nil
+}
+
+// variable says what a var refers to in vain.
+func (s *search) variable(c culprit) []doc.Error {
+	_, ref := doc.Field(c.node, "objref")
+	want := id{doc.Text(ref, "apiVersion"), doc.Text(ref, "kind"), doc.Text(ref, "namespace"),
+		doc.Text(ref, "name")}
+	if ref == nil || len(matching(want, c.objects)) > 0 {
+		return nil
+	}
+	_, at := doc.Field(ref, "name")
+	return c.says(at, "%s: %s", doc.Text(c.node, "name"), absent(want, c.objects))
+}
+
+var (
+	configDump = regexp.MustCompile("(?s) with config: `.*`")
+	mountPath  = regexp.MustCompile(`/repository/?`)
+	deepest    = regexp.MustCompile(`^(?:accumulating (?:resources|components): |` +
+		`accumulation err='[^']*': |accumulateDirectory: |couldn't make target for path '[^']*': |` +
+		`trouble configuring builtin \w+: )+`)
+)
+
+// Clean keeps of kustomize's error what a person needs: the innermost reason, without the file system's own root and
+// without the resource dumps some errors carry.
+func Clean(err error) string {
+	text := configDump.ReplaceAllString(err.Error(), "")
+	text = deepest.ReplaceAllString(mountPath.ReplaceAllString(text, ""), "")
+	text, _, _ = strings.Cut(text, "\n")
+	text, _, _ = strings.Cut(text, " into Go ") // a type of the program, which is nobody's business
+	if i := strings.IndexAny(text, "{"); i > 0 {
+		text = strings.TrimRight(text[:i], " :") + " ..."
+	}
+	const limit = 400
+	if len(text) > limit {
+		text = strings.ToValidUTF8(text[:limit], "") + " ..."
+	}
+	return text
+}

@@ -1,0 +1,115 @@
+package diagnostics
+
+import (
+	"errors"
+	"maps"
+	"path"
+	"slices"
+	"sync"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+const (
+	// maxBuilds and maxTime bound the search of one problem: a list of a thousand entries takes ten builds.
+	maxBuilds = 100
+	maxTime   = 10 * time.Second
+	// maxProblems is how many of one kustomization are said at once.
+	maxProblems = 10
+)
+
+// Repository is what a finder sees of a repository. Paths have their links resolved, unless said otherwise.
+type Repository interface {
+	// Build builds the kustomization of a folder while some files have another content, and returns what is built. The
+	// error is kustomize's.
+	Build(dir string, files map[string][]byte) ([]*yaml.Node, error)
+	// Read returns the content of a file.
+	Read(name string) ([]byte, error)
+	// Kustomization returns the parsed file of a folder, nil where it has none.
+	Kustomization(dir string) (*kustomization.File, error)
+	// Lookup resolves the links of a path and returns what is there.
+	Lookup(name string) (real string, _ tree.Entry, _ error)
+	// Unrestricted reports whether kustomizations may read files that are not below their folders.
+	Unrestricted() bool
+}
+
+// Finder finds the problems of the kustomizations of one tree. It is safe for concurrent use, and remembers what it
+// found, so that a problem in a base is not searched again for each overlay.
+type Finder struct {
+	Limits doc.Limits
+
+	mu    sync.Mutex
+	known map[string][]doc.Error // by folder; nil: it builds
+}
+
+// Find returns the problems that keep the kustomization of a folder from being built. files are the kustomizations that
+// it is made of, by path, and manifests the other files that it parses; failure is kustomize's error. There is always
+// one.
+func (f *Finder) Find(repo Repository, dir string, files map[string]*kustomization.File, manifests map[string]bool,
+	failure error,
+) []doc.Error {
+	if list := f.unreadable(repo, files, manifests); len(list) > 0 {
+		return list
+	}
+	s := &search{finder: f, repo: repo, top: dir, with: map[string][]byte{}, until: time.Now().Add(maxTime)}
+	if list := s.folder(dir, failure); len(list) > 0 {
+		return list
+	}
+	at := doc.Error{Path: dir, Message: "kustomize cannot build this: " + Clean(failure)}
+	if own, err := repo.Kustomization(dir); err == nil && own != nil {
+		at.Path, at.Line = own.Path, 1
+	}
+	return []doc.Error{at}
+}
+
+// unreadable are the problems that keep files from being read at all: those of all of them.
+func (f *Finder) unreadable(repo Repository, files map[string]*kustomization.File, manifests map[string]bool,
+) (list []doc.Error) {
+	for _, name := range slices.Sorted(maps.Keys(manifests)) {
+		data, err := repo.Read(name)
+		if err != nil {
+			continue
+		}
+		var e *doc.Error
+		if _, err := doc.Parse(name, data, f.Limits); errors.As(err, &e) {
+			list = append(list, *e)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		list = append(list, misread(files[name])...)
+	}
+	return list
+}
+
+// remembered returns what was found in a folder before.
+func (f *Finder) remembered(dir string) ([]doc.Error, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	list, ok := f.known[dir]
+	return list, ok
+}
+
+func (f *Finder) remember(dir string, list []doc.Error) []doc.Error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.known == nil {
+		f.known = map[string][]doc.Error{}
+	}
+	f.known[dir] = list
+	return list
+}
+
+// named returns where a path in a kustomization leads: its path with links resolved and what is there.
+func named(repo Repository, f *kustomization.File, value string) (string, tree.Entry, bool) {
+	name, ok := tree.Clean(path.Join(f.Dir, value))
+	if !ok {
+		return "", tree.Entry{}, false
+	}
+	real, e, err := repo.Lookup(name)
+	return real, e, err == nil
+}

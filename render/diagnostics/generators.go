@@ -1,0 +1,113 @@
+package diagnostics
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// generator says what is wrong with an entry of configMapGenerator or secretGenerator.
+func (s *search) generator(c culprit) []doc.Error {
+	n := doc.Deref(c.node)
+	name, behavior := doc.Text(n, "name"), doc.Text(n, "behavior")
+	if name == "" {
+		return c.says(n, "has no name: write name: and the name of what it generates")
+	}
+	kind := "ConfigMap"
+	if c.field == "secretGenerator" {
+		kind = "Secret"
+	}
+	for _, field := range []string{"literals", "files", "envs"} {
+		if item, ok := s.item(c, field); ok {
+			return s.generated(c, field, doc.Deref(item))
+		}
+	}
+	want := id{"v1", kind, doc.Text(n, "namespace"), name}
+	has := slices.ContainsFunc(idsOf(c.objects), func(i id) bool {
+		return i.kind == kind && (i.name == name || strings.HasPrefix(i.name, name+"-"))
+	})
+	switch {
+	case (behavior == "merge" || behavior == "replace") && !has:
+		_, at := doc.Field(n, "behavior")
+		return c.says(at, "behavior %s changes a %s that a base generates, and %s", behavior, kind, absent(want, c.objects))
+	case (behavior == "" || behavior == "create") && has:
+		_, at := doc.Field(n, "name")
+		return c.says(at, "%s is already part of this kustomization: write behavior: merge to add to it, or give it another "+
+			"name", want)
+	}
+	if env := doc.Text(n, "env"); env != "" {
+		_, at := doc.Field(n, "env")
+		return s.generated(c, "env", at)
+	}
+	return nil
+}
+
+// generated says what is wrong with one source of a generator's data.
+func (s *search) generated(c culprit, field string, item *yaml.Node) []doc.Error {
+	value := item.Value
+	if field == "literals" {
+		if key, _, ok := strings.Cut(value, "="); !ok || key == "" {
+			return c.says(item, "this literal must have the form name=value") // it may be a secret
+		}
+		return s.sameKey(c, item, value)
+	}
+	file := value
+	if field == "files" {
+		key, after, ok := strings.Cut(value, "=")
+		switch {
+		case ok && (key == "" || after == "" || strings.Contains(after, "=")):
+			return c.says(item, "the file %q must have the form path or name=path", value)
+		case ok:
+			file = after
+		}
+	}
+	real, e, ok := named(s.repo, c.file, file)
+	if !ok || e.Kind != tree.File {
+		return c.says(item, "there is no file %q", file)
+	}
+	if list := c.outside(item, real); list != nil {
+		return list
+	}
+	if field == "files" {
+		return s.sameKey(c, item, value)
+	}
+	data, err := s.repo.Read(real)
+	if err != nil {
+		return nil
+	}
+	for i, line := range strings.Split(string(data), "\n") {
+		if !utf8.ValidString(line) {
+			return []doc.Error{{Path: real, Line: i + 1, Message: "is not valid UTF-8: save the file in that encoding"}}
+		}
+	}
+	return nil
+}
+
+// sameKey says that an item gives a key that another gives, too.
+func (s *search) sameKey(c culprit, item *yaml.Node, value string) []doc.Error {
+	keyOf := func(field, value string) string {
+		key, _, ok := strings.Cut(value, "=")
+		if !ok && field == "files" {
+			key = value[strings.LastIndexByte(value, '/')+1:]
+		}
+		return key
+	}
+	for _, field := range []string{"literals", "files"} {
+		for _, other := range doc.Items(c.node, field) {
+			if other == item {
+				break
+			}
+			for _, own := range []string{"literals", "files"} {
+				if slices.Contains(doc.Items(c.node, own), item) && keyOf(own, value) == keyOf(field, other.Value) {
+					return c.says(item, "the key %q is given twice: remove one", keyOf(own, value))
+				}
+			}
+		}
+	}
+	return nil
+}

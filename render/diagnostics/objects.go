@@ -1,0 +1,170 @@
+package diagnostics
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/render/doc"
+)
+
+// id is what identifies a resource.
+type id struct{ apiVersion, kind, namespace, name string }
+
+func idOf(n *yaml.Node) id {
+	_, meta := doc.Field(n, "metadata")
+	return id{doc.Text(n, "apiVersion"), doc.Text(n, "kind"), doc.Text(meta, "namespace"),
+		doc.Text(meta, "name")}
+}
+
+func (i id) String() string {
+	s := i.kind + " " + strconv.Quote(i.name)
+	if i.namespace != "" {
+		s += " in the namespace " + strconv.Quote(i.namespace)
+	}
+	return s
+}
+
+// same reports whether kustomize takes two resources for one. Without a namespace it is the namespace "default".
+func (i id) same(other id) bool {
+	space := func(i id) string {
+		if i.namespace == "default" {
+			return ""
+		}
+		return i.namespace
+	}
+	return i.apiVersion == other.apiVersion && i.kind == other.kind && i.name == other.name && space(i) == space(other)
+}
+
+func (i id) group() string {
+	group, _, ok := strings.Cut(i.apiVersion, "/")
+	if !ok {
+		return ""
+	}
+	return group
+}
+
+func idsOf(objects []*yaml.Node) (list []id) {
+	for _, n := range objects {
+		if n.Kind == yaml.DocumentNode && len(n.Content) > 0 {
+			n = n.Content[0]
+		}
+		list = append(list, idOf(n))
+	}
+	return list
+}
+
+// absent says why there is no resource to which the name fits, and what it may have been meant to be.
+func absent(want id, objects []*yaml.Node) string {
+	have := idsOf(objects)
+	find := func(fits func(id) bool) *id {
+		if i := slices.IndexFunc(have, fits); i >= 0 {
+			return &have[i]
+		}
+		return nil
+	}
+	named := func(i id) bool { return i.kind == want.kind && i.name == want.name }
+	none := fmt.Sprintf("there is no %s here", want)
+	if other := find(func(i id) bool { return named(i) && i.group() == want.group() }); other != nil &&
+		other.namespace != want.namespace {
+		switch {
+		case other.namespace == "":
+			return none + ": the one that is here has no namespace, so leave it out"
+		case want.namespace == "":
+			return fmt.Sprintf("there is no %s without a namespace here: add namespace: %s", want, other.namespace)
+		}
+		return none + ": the one that is here is in the namespace " + strconv.Quote(other.namespace)
+	}
+	if other := find(func(i id) bool { return named(i) && i.apiVersion != want.apiVersion }); other != nil {
+		return fmt.Sprintf("there is no %s of %s here: write apiVersion: %s", want, want.apiVersion, other.apiVersion)
+	}
+	var names []string
+	for _, i := range have {
+		if i.kind == want.kind && !slices.Contains(names, i.name) {
+			names = append(names, i.name)
+		}
+	}
+	if near := meant(want.name, names); near != "" {
+		return none + near
+	}
+	spelled := func(i id) bool { return i.name == want.name && strings.EqualFold(i.kind, want.kind) }
+	if other := find(spelled); other != nil {
+		return fmt.Sprintf("%s: write kind: %s", none, other.kind)
+	}
+	if other := find(func(i id) bool { return i.name == want.name }); other != nil {
+		return fmt.Sprintf("%s, but a %s of that name: correct the kind, or the name", none, other.kind)
+	}
+	switch {
+	case len(have) == 0:
+		return none + ": nothing is listed under resources that it could be"
+	case len(names) == 0:
+		return fmt.Sprintf("%s, nor any other %s: add it under resources, or correct the kind", none, want.kind)
+	}
+	return fmt.Sprintf("%s: it may be %s", none, oneOf(names))
+}
+
+// oneOf lists a few names.
+func oneOf(names []string) string {
+	const few = 6
+	quoted := make([]string, 0, few)
+	for _, n := range names[:min(few, len(names))] {
+		quoted = append(quoted, strconv.Quote(n))
+	}
+	if len(names) > few {
+		return strings.Join(quoted, ", ") + fmt.Sprintf(" or one of %d others", len(names)-few)
+	}
+	if len(quoted) > 1 {
+		return strings.Join(quoted[:len(quoted)-1], ", ") + " or " + quoted[len(quoted)-1]
+	}
+	return strings.Join(quoted, "")
+}
+
+// missing says which part of a path leads nowhere in an object; "" where all of it leads somewhere. where is how the
+// path of a part is written.
+func missing(object *yaml.Node, path []string, where func([]string) string) string {
+	at := doc.Deref(object)
+	for i, token := range path {
+		holder := "the resource"
+		if i > 0 {
+			holder = where(path[:i])
+		}
+		switch at.Kind {
+		case yaml.MappingNode:
+			_, value := doc.Field(at, token)
+			if value == nil {
+				names := doc.Keys(at)
+				slices.Sort(names)
+				if near := meant(token, names); near != "" {
+					return fmt.Sprintf("%s has no field %q%s", holder, token, near)
+				}
+				if len(names) == 0 {
+					return fmt.Sprintf("%s has no field %q: it is empty", holder, token)
+				}
+				return fmt.Sprintf("%s has no field %q: it has %s", holder, token, and(names))
+			}
+			at = value
+		case yaml.SequenceNode:
+			n, err := strconv.Atoi(token)
+			if err != nil || n < 0 || n >= len(at.Content) {
+				return fmt.Sprintf("%s is a list of %d, whose elements are counted from 0: it has no %q", holder,
+					len(at.Content), token)
+			}
+			at = doc.Deref(at.Content[n])
+		default:
+			return fmt.Sprintf("%s is a single value and has no field %q", holder, token)
+		}
+	}
+	return ""
+}
+
+// and lists a few names without quotes.
+func and(names []string) string {
+	const few = 8
+	if len(names) > few {
+		return strings.Join(names[:few], ", ") + fmt.Sprintf(" and %d more", len(names)-few)
+	}
+	return strings.Join(names, ", ")
+}

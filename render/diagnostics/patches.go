@@ -1,0 +1,340 @@
+package diagnostics
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-openapi/jsonpointer"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// patchText is a patch as it is written: in a file, or in the kustomization.
+type patchText struct {
+	path      string
+	documents []*yaml.Node
+	inline    *yaml.Node // the scalar in the kustomization that holds it; nil: a file
+}
+
+// at is a problem in a patch.
+func (p patchText) at(n *yaml.Node, message string) []doc.Error {
+	if p.inline == nil {
+		return said(p.path, n, message)
+	}
+	at := *p.inline
+	if p.inline.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
+		at.Line, at.Column = p.inline.Line+n.Line, 0
+	}
+	return said(p.path, &at, message)
+}
+
+// patch says what is wrong with an entry of one of the three lists of patches.
+func (s *search) patch(c culprit) []doc.Error {
+	n := doc.Deref(c.node)
+	var inline, file, target *yaml.Node
+	if n.Kind == yaml.ScalarNode {
+		inline, file = n, n
+	} else {
+		_, inline = doc.Field(n, "patch")
+		_, file = doc.Field(n, "path")
+		_, target = doc.Field(n, "target")
+		switch {
+		case inline == nil && file == nil:
+			return c.says(n, "has neither patch nor path: write the patch, or the path of its file")
+		case inline != nil && file != nil:
+			return c.says(inline, "has both patch and path: keep one")
+		}
+	}
+	p := patchText{path: c.file.Path, inline: inline}
+	data := ""
+	if file != nil {
+		real, e, ok := named(s.repo, c.file, file.Value)
+		if ok && e.Kind == tree.File {
+			if list := c.outside(file, real); list != nil {
+				return list
+			}
+			text, err := s.repo.Read(real)
+			if err != nil {
+				return nil
+			}
+			p.path, p.inline, data = real, nil, string(text)
+		} else if inline == nil {
+			return nil
+		}
+	}
+	if p.inline != nil {
+		data = p.inline.Value
+	}
+	documents, err := doc.Parse(p.path, []byte(data), s.finder.Limits)
+	if e, ok := err.(*doc.Error); ok && p.inline != nil {
+		return p.at(&yaml.Node{Line: e.Line}, "this patch "+e.Message)
+	}
+	if err != nil {
+		return nil
+	}
+	if p.documents = documents; len(documents) == 0 {
+		return c.says(n, "the patch is empty: write what it changes, or remove it")
+	}
+	if documents[0].Kind == yaml.SequenceNode {
+		return s.operations(c, p, target)
+	}
+	if c.field == "patchesJson6902" {
+		return p.at(documents[0], "patchesJson6902: this must be a list of operations (op, path, value); a patch that looks "+
+			"like a manifest belongs into patches")
+	}
+	if target != nil && len(documents) > 1 {
+		return c.says(target, "a patch of several documents says itself what it changes: remove target, or make one entry "+
+			"of each document")
+	}
+	for _, d := range documents {
+		if list := s.merge(c, p, d, target); list != nil {
+			return list
+		}
+	}
+	return nil
+}
+
+// merge says what is wrong with a strategic merge patch.
+func (s *search) merge(c culprit, p patchText, d, target *yaml.Node) []doc.Error {
+	if d.Kind != yaml.MappingNode {
+		return p.at(d, fmt.Sprintf("is %s, and a patch is a map, or a list of operations (op, path, value)",
+			shape(doc.Value(d, true))))
+	}
+	i := idOf(d)
+	free := ""
+	if target != nil {
+		free = " (with a target any name will do)"
+	}
+	switch {
+	case i.kind == "":
+		return p.at(d, "this patch has no kind: write apiVersion, kind and metadata.name of what it changes"+free)
+	case i.name == "":
+		return p.at(d, fmt.Sprintf("this patch of a %s has no metadata.name: write the name of what it changes%s", i.kind,
+			free))
+	}
+	var chosen []*yaml.Node
+	if target != nil {
+		for _, field := range []string{"group", "version", "kind", "name", "namespace"} {
+			_, value := doc.Field(target, field)
+			if _, err := regexp.Compile(doc.Text(target, field)); err != nil {
+				return c.says(value, "%s of the target is no valid regular expression: put a backslash before each sign that "+
+					"stands for itself", field)
+			}
+		}
+		chosen = selected(target, c.objects)
+	} else {
+		for n, other := range idsOf(c.objects) {
+			if i.same(other) {
+				chosen = append(chosen, c.objects[n])
+			}
+		}
+		if len(chosen) == 0 {
+			if i.apiVersion == "" {
+				for _, other := range idsOf(c.objects) {
+					if other.kind == i.kind && other.name == i.name {
+						return p.at(d, fmt.Sprintf("this patch has no apiVersion, so it changes nothing: write apiVersion: %s",
+							other.apiVersion))
+					}
+				}
+			}
+			return p.at(nameOf(d), "this patch changes nothing: "+absent(i, c.objects))
+		}
+	}
+	for _, object := range chosen {
+		if at, words := unlike(d, object, ""); at != nil {
+			return p.at(at, fmt.Sprintf("%s in %s", words, idOf(object)))
+		}
+	}
+	return nil
+}
+
+// unlike returns the first place where a patch has another form than what it changes.
+func unlike(patch, object *yaml.Node, where string) (*yaml.Node, string) {
+	patch, object = doc.Deref(patch), doc.Deref(object)
+	if patch.Kind == yaml.MappingNode && object.Kind == yaml.MappingNode {
+		for key, value := range doc.Fields(patch) {
+			if _, other := doc.Field(object, doc.Key(key)); other != nil {
+				if at, words := unlike(value, other, join(where, doc.Key(key))); at != nil {
+					return at, words
+				}
+			}
+		}
+		return nil, ""
+	}
+	null := func(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
+	if patch.Kind == object.Kind || null(patch) || null(object) {
+		return nil, ""
+	}
+	return patch, fmt.Sprintf("%s is %s in this patch and %s", where, shape(doc.Value(patch, true)),
+		shape(doc.Value(object, true)))
+}
+
+// operationNames are those of RFC 6902.
+var operationNames = []string{"add", "remove", "replace", "move", "copy", "test"}
+
+// operations says what is wrong with a JSON patch.
+func (s *search) operations(c culprit, p patchText, target *yaml.Node) []doc.Error {
+	if target == nil {
+		return c.says(c.node, "a patch of operations needs a target: write target: with kind and name of what it changes")
+	}
+	list := p.documents[0]
+	for _, op := range list.Content {
+		if words := malformed(doc.Deref(op)); words != "" {
+			return p.at(op, words)
+		}
+	}
+	if c.field == "patchesJson6902" {
+		want := id{kind: doc.Text(target, "kind"), name: doc.Text(target, "name"),
+			namespace: doc.Text(target, "namespace")}
+		want.apiVersion = strings.TrimPrefix(doc.Text(target, "group")+"/"+doc.Text(target, "version"), "/")
+		if len(selected(target, c.objects)) == 0 {
+			return c.says(target, "this patch changes nothing: %s", absent(want, c.objects))
+		}
+	}
+	objects := map[int][]*yaml.Node{0: c.objects}
+	n, ok := s.least(1, len(list.Content), func(n int) error {
+		short := clone(list)
+		short.Content = short.Content[:n]
+		var err error
+		if p.inline == nil {
+			objects[n], err = s.attemptFile(c, p.path, []*yaml.Node{short})
+		} else {
+			objects[n], err = s.attempt(c, with(c.node, "patch", text(string(encoded(short)))))
+		}
+		return err
+	})
+	if !ok {
+		return nil
+	}
+	op := doc.Deref(list.Content[n-1])
+	before, ok := objects[n-1]
+	if !ok {
+		before = c.objects
+	}
+	_, at := doc.Field(op, "path")
+	words := doc.Text(op, "op") + " " + doc.Text(op, "path")
+	for _, object := range selected(target, before) {
+		if why := refused(op, object); why != "" {
+			return p.at(at, fmt.Sprintf("%s: in %s, %s", words, idOf(object), why))
+		}
+	}
+	return p.at(at, words+": "+Clean(c.failure))
+}
+
+// malformed says what is wrong with the form of an operation.
+func malformed(op *yaml.Node) string {
+	if op.Kind != yaml.MappingNode {
+		return "this is no operation: write op, path and value"
+	}
+	name := doc.Text(op, "op")
+	_, value := doc.Field(op, "value")
+	_, to := doc.Field(op, "path")
+	switch {
+	case name == "":
+		return "this operation has no op: write one of " + strings.Join(operationNames, ", ")
+	case !slices.Contains(operationNames, name):
+		return fmt.Sprintf("there is no operation %q%s; there are %s", name, meant(name, operationNames),
+			strings.Join(operationNames, ", "))
+	case to == nil:
+		return "this operation has no path"
+	case to.Value != "" && to.Value[0] != '/':
+		return fmt.Sprintf("the path %q must begin with a slash and have slashes between its parts: %q", to.Value,
+			"/"+strings.ReplaceAll(to.Value, ".", "/"))
+	case value == nil && (name == "add" || name == "replace" || name == "test"):
+		return "this operation has no value"
+	}
+	if _, from := doc.Field(op, "from"); from == nil && (name == "move" || name == "copy") {
+		return "this operation has no from"
+	}
+	return ""
+}
+
+// refused says why an operation cannot be done on an object, "" where it can, as far as that is seen here.
+func refused(op, object *yaml.Node) string {
+	show := func(parts []string) string {
+		escaped := make([]string, len(parts))
+		for i, p := range parts {
+			escaped[i] = jsonpointer.Escape(p)
+		}
+		return "/" + strings.Join(escaped, "/")
+	}
+	name := doc.Text(op, "op")
+	if from := doc.Text(op, "from"); name == "move" || name == "copy" {
+		if why := missing(object, parts(from), show); why != "" {
+			return why
+		}
+	}
+	to := parts(doc.Text(op, "path"))
+	if len(to) == 0 {
+		return ""
+	}
+	if name == "remove" || name == "replace" || name == "test" {
+		why := missing(object, to, show)
+		if why == "" && name == "test" {
+			return "the value there is another"
+		}
+		return why
+	}
+	// What holds the new value is made where it is missing, but no element of a list.
+	holder := object
+	for i, token := range to {
+		if doc.Deref(holder).Kind == yaml.SequenceNode && token != "-" && i == len(to)-1 {
+			if missing(holder, to[i:], show) != "" {
+				return fmt.Sprintf("%s is a list of %d: write - in place of %q for its end", show(to[:i]),
+					len(doc.Deref(holder).Content), token)
+			}
+			return ""
+		}
+		if missing(holder, to[i:i+1], show) != "" {
+			return ""
+		}
+		holder = child(holder, token)
+	}
+	return ""
+}
+
+// child returns what a token of a path that is there leads to.
+func child(n *yaml.Node, token string) *yaml.Node {
+	n = doc.Deref(n)
+	if i, err := strconv.Atoi(token); n.Kind == yaml.SequenceNode && err == nil {
+		return doc.Deref(n.Content[i])
+	}
+	_, value := doc.Field(n, token)
+	return value
+}
+
+func parts(pointer string) []string {
+	if pointer == "" {
+		return nil
+	}
+	list := strings.Split(pointer, "/")[1:]
+	for i := range list {
+		list[i] = jsonpointer.Unescape(list[i])
+	}
+	return list
+}
+
+// selected are the objects that a target may mean, labels and annotations aside.
+func selected(target *yaml.Node, objects []*yaml.Node) (list []*yaml.Node) {
+	fits := func(field, value string) bool {
+		pattern := doc.Text(target, field)
+		if pattern == "" {
+			return true
+		}
+		re, err := regexp.Compile("^(?:" + pattern + ")$")
+		return err == nil && re.MatchString(value)
+	}
+	for n, i := range idsOf(objects) {
+		version := i.apiVersion[strings.LastIndexByte(i.apiVersion, '/')+1:]
+		if fits("group", i.group()) && fits("version", version) && fits("kind", i.kind) && fits("name", i.name) &&
+			fits("namespace", i.namespace) {
+			list = append(list, objects[n])
+		}
+	}
+	return list
+}

@@ -1,0 +1,211 @@
+package diagnostics
+
+import (
+	"fmt"
+	"path"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// resource says what is wrong with a file or a base.
+func (s *search) resource(c culprit) []doc.Error {
+	real, e, ok := named(s.repo, c.file, c.node.Value)
+	if !ok {
+		return nil
+	}
+	if e.Kind == tree.Dir {
+		if f, err := s.repo.Kustomization(real); err == nil && f != nil && f.Component {
+			return c.says(c.node, "%q is a component: list it under components", c.node.Value)
+		}
+		if list := s.below(c); len(list) > 0 {
+			return list
+		}
+		objects, err := s.repo.Build(real, nil)
+		if err != nil {
+			return nil
+		}
+		for _, i := range idsOf(objects) {
+			if list := s.twice(c, c.file.Path, c.node, i, i.String()+", which "+real+" brings,"); list != nil {
+				return list
+			}
+		}
+		return nil
+	}
+	if kustomization.IsFileName(real) {
+		return c.says(c.node, "%q is a kustomization: list its folder, %q, not the file", c.node.Value,
+			path.Dir(c.node.Value))
+	}
+	if list := c.outside(c.node, real); list != nil {
+		return list
+	}
+	data, err := s.repo.Read(real)
+	if err != nil {
+		return nil
+	}
+	documents, err := doc.Parse(real, data, s.finder.Limits)
+	if err != nil || len(documents) == 0 {
+		return nil
+	}
+	n, ok := s.first(len(documents), func(n int) error {
+		_, err := s.attemptFile(c, real, documents[:n])
+		return err
+	})
+	if ok {
+		documents = documents[:n]
+	}
+	var seen []id
+	for i, d := range documents {
+		for _, object := range doc.Unlist(d) {
+			if !ok || i == n-1 {
+				if list := s.object(c, real, object, seen); list != nil {
+					return list
+				}
+			}
+			seen = append(seen, idOf(object))
+		}
+	}
+	if ok {
+		return said(real, documents[n-1], Clean(c.failure))
+	}
+	return nil
+}
+
+// component says what is wrong with an entry of components.
+func (s *search) component(c culprit) []doc.Error {
+	real, _, ok := named(s.repo, c.file, c.node.Value)
+	if f, err := s.repo.Kustomization(real); ok && err == nil && f != nil && !f.Component {
+		return c.says(c.node, "%q is not a component: list it under resources, or write kind: Component in it", c.node.Value)
+	}
+	return s.below(c)
+}
+
+// object says what is wrong with one resource of a file. seen are those above it.
+func (s *search) object(c culprit, file string, n *yaml.Node, seen []id) []doc.Error {
+	n = doc.Deref(n)
+	if n.Kind != yaml.MappingNode {
+		return said(file, n, fmt.Sprintf("is %s, and a resource is a map with apiVersion, kind and metadata",
+			shape(doc.Value(n, true))))
+	}
+	i := idOf(n)
+	what := i.kind
+	if i.kind == "" {
+		what = "resource"
+	}
+	_, meta := doc.Field(n, "metadata")
+	switch {
+	case i.kind == "":
+		for _, key := range doc.Keys(n) {
+			if nearest(key, []string{"kind"}) != "" {
+				at, _ := doc.Field(n, key)
+				return said(file, at, fmt.Sprintf("this has no kind, so it is not a resource: write kind in place of %s", key))
+			}
+		}
+		return said(file, n, "this has no kind, so it is not a resource: write apiVersion and kind, or take the file off "+
+			"the list of resources")
+	case i.apiVersion == "":
+		return said(file, n, fmt.Sprintf("this %s has no apiVersion: write it above kind", what))
+	case meta != nil && meta.Kind != yaml.MappingNode:
+		return said(file, meta, fmt.Sprintf("metadata of this %s is %s and must be a map with name", what,
+			shape(doc.Value(meta, true))))
+	case i.name == "":
+		key, at := doc.Field(meta, "generateName")
+		if at != nil {
+			return said(file, key, fmt.Sprintf("this %s has generateName in place of a name, and kustomize needs a name: write "+
+				"metadata.name", what))
+		}
+		if key, _ = doc.Field(n, "metadata"); key == nil {
+			key = n
+		}
+		if other, value := doc.Field(meta, "name"); value != nil {
+			key = other
+		}
+		return said(file, key, fmt.Sprintf("this %s has no name: write metadata.name", what))
+	case slices.ContainsFunc(seen, i.same):
+		return said(file, nameOf(n), fmt.Sprintf("%s stands in this file twice: remove one, or give it another name or "+
+			"namespace", i))
+	}
+	if list := s.twice(c, file, nameOf(n), i, i.String()); list != nil {
+		return list
+	}
+	return oddMaps(file, n)
+}
+
+// nameOf is where the name of a resource stands.
+func nameOf(n *yaml.Node) *yaml.Node {
+	_, meta := doc.Field(n, "metadata")
+	if key, _ := doc.Field(meta, "name"); key != nil {
+		return key
+	}
+	return n
+}
+
+// oddMaps says where labels or annotations are no map of texts, which kustomize does not take.
+func oddMaps(file string, n *yaml.Node) []doc.Error {
+	_, meta := doc.Field(n, "metadata")
+	for _, field := range []string{"labels", "annotations"} {
+		_, value := doc.Field(meta, field)
+		if value == nil || value.ShortTag() == "!!null" {
+			continue
+		}
+		if value.Kind != yaml.MappingNode {
+			return said(file, value, fmt.Sprintf("metadata.%s is %s and must be a map (name: value)", field,
+				shape(doc.Value(value, true))))
+		}
+		for key, v := range doc.Fields(value) {
+			if _, ok := doc.Value(v, true).(string); !ok {
+				return said(file, v, fmt.Sprintf("metadata.%s: %s is %s and must be text: put it in quotes", field,
+					doc.Key(key), shape(doc.Value(v, true))))
+			}
+		}
+	}
+	return nil
+}
+
+// twice says that a resource is there already, and who brings it; nil where it is not.
+func (s *search) twice(c culprit, file string, at *yaml.Node, i id, what string) []doc.Error {
+	if !slices.ContainsFunc(idsOf(c.objects), i.same) {
+		return nil
+	}
+	words := what + " is already part of this kustomization"
+	for _, e := range c.before {
+		if e.field != "resources" && e.field != "bases" {
+			continue
+		}
+		real, found, ok := named(s.repo, c.file, e.node.Value)
+		if !ok {
+			continue
+		}
+		if e.node.Value == c.node.Value {
+			return c.says(c.node, "%q is listed twice: remove one of the two", e.node.Value)
+		}
+		if s.brings(real, found, i) {
+			if found.Kind == tree.Dir {
+				real = "the kustomization in " + real
+			}
+			words += ", by " + real
+			break
+		}
+	}
+	return said(file, at, words+": remove one, or give it another name or namespace (to change it, write a patch)")
+}
+
+// brings reports whether an entry of resources brings a resource.
+func (s *search) brings(real string, e tree.Entry, i id) bool {
+	if e.Kind == tree.Dir {
+		objects, err := s.repo.Build(real, nil)
+		return err == nil && slices.ContainsFunc(idsOf(objects), i.same)
+	}
+	data, err := s.repo.Read(real)
+	if err != nil {
+		return false
+	}
+	documents, _ := doc.Documents(real, data, s.finder.Limits)
+	return slices.ContainsFunc(documents, func(d *yaml.Node) bool {
+		return slices.ContainsFunc(doc.Unlist(d), func(n *yaml.Node) bool { return idOf(n).same(i) })
+	})
+}

@@ -1,0 +1,293 @@
+package diagnostics
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"sort"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// order are the fields of a kustomization in the order in which kustomize works them off; those that say how come
+// first. What stands later never makes fail what stands earlier.
+var order = []string{"openapi", "generatorOptions", "sortOptions", "buildMetadata", "resources", "bases",
+	"configurations", "crds", "configMapGenerator", "secretGenerator", "generators", "components",
+	"patchesStrategicMerge", "patches", "namespace", "namePrefix", "nameSuffix", "commonLabels", "labels",
+	"commonAnnotations", "patchesJson6902", "replicas", "images", "imageTags", "replacements", "transformers",
+	"validators", "vars"}
+
+// repeatable are the fields whose entries are looked at one after another: without one that is wrong, the others show
+// what is wrong with them.
+var repeatable = []string{"patchesStrategicMerge", "patches", "patchesJson6902", "replicas", "images", "imageTags",
+	"replacements", "labels", "configMapGenerator", "secretGenerator"}
+
+var errSpent = errors.New("the search for what is wrong took too long")
+
+// search is the search for the problems of one root.
+type search struct {
+	finder *Finder
+	repo   Repository
+	top    string            // the folder that is built
+	with   map[string][]byte // contents that files have meanwhile
+	builds int
+	until  time.Time
+}
+
+// build builds the folder while a file has another content.
+func (s *search) build(name string, content []byte) ([]*yaml.Node, error) {
+	if s.builds++; s.builds > maxBuilds || time.Now().After(s.until) {
+		return nil, errSpent
+	}
+	files := maps.Clone(s.with)
+	files[name] = content
+	return s.repo.Build(s.top, files)
+}
+
+// folder finds the problems of a folder that is built by itself.
+func (s *search) folder(dir string, failure error) []doc.Error {
+	if list, ok := s.finder.remembered(dir); ok {
+		return list
+	}
+	f, err := s.repo.Kustomization(dir)
+	if err != nil || f == nil {
+		return nil
+	}
+	inner := &search{finder: s.finder, repo: s.repo, top: dir, with: map[string][]byte{}, builds: s.builds, until: s.until}
+	list := inner.layer(f, failure)
+	s.builds = inner.builds
+	return s.finder.remember(dir, list)
+}
+
+// entry is one entry of a kustomization: an item of a list, or the value of another field.
+type entry struct {
+	field string
+	index int // in the list; -1: it is the whole value
+	key   *yaml.Node
+	node  *yaml.Node
+}
+
+// entries lists the entries of a kustomization in the order in which kustomize works them off.
+func entries(f *kustomization.File) (list []entry) {
+	for _, field := range order {
+		key, value := doc.Field(f.Node, field)
+		if value == nil {
+			continue
+		}
+		if value.Kind != yaml.SequenceNode {
+			list = append(list, entry{field, -1, key, value})
+			continue
+		}
+		for i, item := range value.Content {
+			list = append(list, entry{field, i, key, item})
+		}
+	}
+	return list
+}
+
+// layer finds the problems of one kustomization, nil where none of its entries makes the build fail.
+func (s *search) layer(f *kustomization.File, failure error) (found []doc.Error) {
+	list := entries(f)
+	for len(found) < maxProblems {
+		c, ok := s.culprit(f, list)
+		if !ok {
+			break
+		}
+		if c.failure == nil {
+			c.failure = failure
+		}
+		found = append(found, s.explain(c)...)
+		if !slices.Contains(repeatable, c.field) {
+			break
+		}
+		list = slices.Delete(slices.Clone(list), len(c.before), len(c.before)+1)
+		if _, err := s.build(f.Path, written(f, list)); err == nil {
+			break
+		}
+	}
+	return found
+}
+
+// culprit is the entry with which a build first fails.
+type culprit struct {
+	entry
+	file    *kustomization.File
+	before  []entry      // those that come before it
+	objects []*yaml.Node // what is built without it and what comes later
+	failure error        // with it
+
+	unrestricted bool // files may be anywhere
+}
+
+// culprit finds the first entry with which the build fails, all that come later left out.
+func (s *search) culprit(f *kustomization.File, list []entry) (culprit, bool) {
+	objects := map[int][]*yaml.Node{}
+	failures := map[int]error{}
+	n, ok := s.first(len(list), func(n int) error {
+		var err error
+		objects[n], err = s.build(f.Path, written(f, list[:n]))
+		failures[n] = err
+		return err
+	})
+	if !ok {
+		return culprit{}, false
+	}
+	return culprit{list[n-1], f, list[:n-1], objects[n-1], failures[n], s.repo.Unrestricted()}, true
+}
+
+// first returns the smallest n from 1 to most with which a build fails. It is not ok where it fails with none or
+// succeeds with all of them.
+func (s *search) first(most int, build func(n int) error) (int, bool) {
+	n, ok := s.least(1, most, build)
+	if !ok || n == 1 && build(0) != nil {
+		return 0, false
+	}
+	return n, true
+}
+
+// least returns the smallest n from least to most with which a build fails. It is not ok where it succeeds with all.
+func (s *search) least(least, most int, build func(n int) error) (int, bool) {
+	spent := false
+	n := least + sort.Search(most-least+1, func(n int) bool {
+		err := build(least + n)
+		spent = spent || errors.Is(err, errSpent)
+		return err != nil
+	})
+	return n, n <= most && !spent
+}
+
+// written is the text of a kustomization with some of its entries.
+func written(f *kustomization.File, list []entry) []byte {
+	out := &yaml.Node{Kind: yaml.MappingNode}
+	for _, name := range []string{"apiVersion", "kind"} {
+		if _, value := doc.Field(f.Node, name); value != nil {
+			out.Content = append(out.Content, text(name), clone(value))
+		}
+	}
+	// Without any other field it is an empty kustomization, which kustomize refuses.
+	out.Content = append(out.Content, text("metadata"),
+		&yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{text("name"), text("lintel")}})
+	for i, e := range list {
+		switch {
+		case e.index < 0:
+			out.Content = append(out.Content, text(e.field), clone(e.node))
+		case i == 0 || list[i-1].field != e.field:
+			out.Content = append(out.Content, text(e.field),
+				&yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{clone(e.node)}})
+		default:
+			last := out.Content[len(out.Content)-1]
+			last.Content = append(last.Content, clone(e.node))
+		}
+	}
+	return encoded(out)
+}
+
+// encoded is a node as YAML.
+func encoded(list ...*yaml.Node) []byte {
+	var out []byte
+	for i, n := range list {
+		if i > 0 {
+			out = append(out, "---\n"...)
+		}
+		data, err := yaml.Marshal(n)
+		if err != nil {
+			return nil
+		}
+		out = append(out, data...)
+	}
+	return out
+}
+
+func text(value string) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value}
+}
+
+// clone copies a node without its comments; what aliases stand for takes their place.
+func clone(n *yaml.Node) *yaml.Node {
+	c := *doc.Deref(n)
+	c.Anchor, c.HeadComment, c.LineComment, c.FootComment = "", "", "", ""
+	c.Content = make([]*yaml.Node, len(c.Content))
+	for i, child := range doc.Deref(n).Content {
+		c.Content[i] = clone(child)
+	}
+	return &c
+}
+
+// with is a copy of a map in which a field has another value.
+func with(n *yaml.Node, field string, value *yaml.Node) *yaml.Node {
+	c := clone(n)
+	for i := 0; i+1 < len(c.Content); i += 2 {
+		if c.Content[i].Value == field {
+			c.Content[i+1] = value
+		}
+	}
+	return c
+}
+
+// attempt builds with another entry in the place of the culprit.
+func (s *search) attempt(c culprit, node *yaml.Node) ([]*yaml.Node, error) {
+	changed := c.entry
+	changed.node = node
+	return s.build(c.file.Path, written(c.file, append(slices.Clone(c.before), changed)))
+}
+
+// attemptFile builds up to the culprit while a file that it names has other documents.
+func (s *search) attemptFile(c culprit, name string, documents []*yaml.Node) ([]*yaml.Node, error) {
+	saved := s.with
+	s.with = maps.Clone(saved)
+	defer func() { s.with = saved }()
+	s.with[name] = encoded(documents...)
+	return s.build(c.file.Path, written(c.file, append(slices.Clone(c.before), c.entry)))
+}
+
+// item finds the first item of a list in the entry with which the build fails.
+func (s *search) item(c culprit, field string) (*yaml.Node, bool) {
+	_, list := doc.Field(c.node, field)
+	if list == nil || list.Kind != yaml.SequenceNode {
+		return nil, false
+	}
+	n, ok := s.first(len(list.Content), func(n int) error {
+		short := clone(list)
+		short.Content = short.Content[:n]
+		_, err := s.attempt(c, with(c.node, field, short))
+		return err
+	})
+	if !ok {
+		return nil, false
+	}
+	return list.Content[n-1], true
+}
+
+// below finds the problems in what an entry includes: a base builds by itself, a component in what includes it. Nil
+// where they are not in there.
+func (s *search) below(c culprit) []doc.Error {
+	real, e, ok := named(s.repo, c.file, c.node.Value)
+	if !ok || e.Kind != tree.Dir {
+		return nil
+	}
+	if c.field != "components" {
+		if list, ok := s.finder.remembered(real); ok {
+			return list
+		}
+		if _, err := s.repo.Build(real, nil); err != nil {
+			return s.folder(real, err)
+		}
+		return s.finder.remember(real, nil)
+	}
+	f, err := s.repo.Kustomization(real)
+	if err != nil || f == nil {
+		return nil
+	}
+	inner := &search{}
+	*inner = *s
+	inner.with = maps.Clone(s.with)
+	inner.with[c.file.Path] = written(c.file, append(slices.Clone(c.before), c.entry))
+	list := inner.layer(f, c.failure)
+	s.builds = inner.builds
+	return list
+}
