@@ -1,4 +1,4 @@
-package draft_test
+package exceptions_test
 
 import (
 	"errors"
@@ -9,13 +9,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
-	"github.com/lintel-bot/lintel/checks/exceptions/draft"
+	"github.com/lintel-bot/lintel/checks/exceptions"
 	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/engine"
 )
 
-func target() draft.Target {
-	return draft.Target{PolicyAPIVersion: "kyverno.io/v1", PolicyKind: "ClusterPolicy", Policy: "pods",
+func target() exceptions.Target {
+	return exceptions.Target{PolicyAPIVersion: "kyverno.io/v1", PolicyKind: "ClusterPolicy", Policy: "pods",
 		Rules:      []string{"autogen-net"},
 		APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web",
 		Expires: time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)}
@@ -23,12 +23,12 @@ func target() draft.Target {
 
 func TestYAML(t *testing.T) {
 	rules, expressions := target(), target()
-	rules.Controls = []draft.Control{{Name: "Host Ports", Images: []string{"r/a:1"}}}
+	rules.Controls = []exceptions.Control{{Name: "Host Ports", Images: []string{"r/a:1"}}}
 	expressions.PolicyAPIVersion, expressions.PolicyKind, expressions.Rules = "policies.kyverno.io/v1beta1",
 		"ValidatingPolicy", nil
 	expressions.Values, expressions.Delete, expressions.In = map[string][]string{"types": {"nfs"}}, true, "security"
 	for name, c := range map[string]struct {
-		target draft.Target
+		target exceptions.Target
 		want   string
 	}{
 		"rules": {rules, `# Drafted by Lintel. Say here why it is needed and who looks after it; shorten its time if you can.
@@ -94,12 +94,12 @@ func TestNoDraft(t *testing.T) {
 	native, unnamed, wild := target(), target(), target()
 	native.PolicyAPIVersion, native.PolicyKind = "admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy"
 	unnamed.Name, wild.Name = "", "web*"
-	var unsupported *draft.UnsupportedError
-	var nameless *draft.UnnamedError
+	var unsupported *exceptions.UnsupportedError
+	var nameless *exceptions.UnnamedError
 	if _, err := native.YAML(); !errors.As(err, &unsupported) || unsupported.Kind != "ValidatingAdmissionPolicy" {
 		t.Errorf("%v", err)
 	}
-	for _, x := range []draft.Target{unnamed, wild} {
+	for _, x := range []exceptions.Target{unnamed, wild} {
 		if _, err := x.YAML(); !errors.As(err, &nameless) {
 			t.Errorf("%q: %v", x.Name, err)
 		}
@@ -167,7 +167,7 @@ func FuzzYAML(f *testing.F) {
 
 // What controllers make of a resource is named in a filter, or an alternative, of its own.
 func TestMade(t *testing.T) {
-	made := draft.MadeOf(map[string]any{"kind": "Deployment", "metadata": map[string]any{"name": "web"}})
+	made := exceptions.MadeOf(map[string]any{"kind": "Deployment", "metadata": map[string]any{"name": "web"}})
 	if len(made) != 2 || made[1].Object["kind"] != "Pod" {
 		t.Fatalf("got %+v", made)
 	}
@@ -179,7 +179,7 @@ func TestMade(t *testing.T) {
 	narrow, narrowRules := expressions, rules
 	narrow.Narrow, narrowRules.Narrow = true, true
 	for _, c := range []struct {
-		target draft.Target
+		target exceptions.Target
 		want   string
 	}{
 		{rules, "      - resources:\n          kinds:\n            - v1/Pod\n          namespaces:\n            - shop\n" +

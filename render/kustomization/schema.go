@@ -1,9 +1,4 @@
-// Package kubeschema guards kustomize's global schema.
-//
-// It is the one piece of global state, and it is kustomize's: builds only read the schema once it is there, so they
-// run side by side, but one that sets a schema of its own changes what the others see and runs alone. What kyaml's
-// own lock does not cover is a first reading of the schema beside a look at it; hence it is read before builds meet.
-package kubeschema
+package kustomization
 
 import (
 	"sync"
@@ -12,13 +7,16 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
+// guard guards kustomize's global schema. Builds only read it once it is there, so they run side by side, but one that
+// sets a schema of its own changes what the others see and runs alone. What kyaml's own lock does not cover is a first
+// reading of the schema beside a look at it; hence it is read before builds meet.
 var guard struct {
 	sync.RWMutex
 	ready bool // the built-in schema is there, and no other
 }
 
-// Shared calls f, which only reads the schema, beside others that do.
-func Shared(f func()) {
+// WithSchema calls f, which only reads the schema, beside others that do.
+func WithSchema(f func()) {
 	guard.RLock()
 	for !guard.ready {
 		guard.RUnlock()
@@ -34,8 +32,8 @@ func Shared(f func()) {
 	f()
 }
 
-// Alone calls f, which sets a schema of its own, while nobody else uses the schema.
-func Alone(f func()) {
+// WithOwnSchema calls f, which sets a schema of its own, while nobody else uses the schema.
+func WithOwnSchema(f func()) {
 	guard.Lock()
 	defer guard.Unlock()
 	reset()
@@ -43,8 +41,8 @@ func Alone(f func()) {
 	f()
 }
 
-// Reset puts the schema back to where it was when the program started.
-func Reset() { Alone(func() {}) }
+// ResetSchema puts the schema back to where it was when the program started.
+func ResetSchema() { WithOwnSchema(func() {}) }
 
 func reset() {
 	openapi.ResetOpenAPI()

@@ -1,7 +1,4 @@
-// Package draft writes PolicyExceptions as narrow as their kinds allow.
-//
-// It is a pure function from what is to be let through to YAML; whether that suffices is for the caller to try.
-package draft
+package exceptions
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package kubeschema
+package kustomization
 
 import (
 	"sync"
@@ -17,12 +17,12 @@ func TestClusterScoped(t *testing.T) {
 	}
 }
 
-func TestAlone(t *testing.T) {
+func TestOwnSchemasRunAlone(t *testing.T) {
 	var all sync.WaitGroup
 	alone := 0 // the race detector sees whether anything runs beside
 	for range 8 {
-		all.Go(func() { Alone(func() { alone++ }) })
-		all.Go(func() { Shared(func() { _ = alone }) })
+		all.Go(func() { WithOwnSchema(func() { alone++ }) })
+		all.Go(func() { WithSchema(func() { _ = alone }) })
 		all.Go(func() { ClusterScoped("example.com/v1", "Thing") })
 	}
 	all.Wait()

@@ -1,7 +1,4 @@
-// Package custom looks at custom resources by their definitions, with the API server's own code
-// (k8s.io/apiextensions-apiserver): what is pruned, the schema, list types, embedded objects, and the CEL rules with the
-// old object.
-package custom
+package schema
 
 import (
 	"reflect"
@@ -33,8 +30,8 @@ type schemaOf struct {
 	err     error
 }
 
-// New returns the definitions among some objects; others are left out.
-func New(objects []map[string]any) *Definitions {
+// newDefinitions returns the definitions among some objects; others are left out.
+func newDefinitions(objects []map[string]any) *Definitions {
 	d := &Definitions{kinds: map[kind]*declared{}}
 	for _, o := range objects {
 		d.add(o)

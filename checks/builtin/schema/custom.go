@@ -1,4 +1,4 @@
-package custom
+package schema
 
 import (
 	"cmp"
@@ -22,9 +22,6 @@ import (
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
-
-// Violation is one thing that is wrong with an object.
-type Violation = kubernetes.Violation
 
 // Look returns what is wrong with an object of a kind that is defined, but for its metadata; nothing where it has no
 // schema. old is what the object was before, nil where it is new: rules about transitions ask for it. Where there are
