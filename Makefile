@@ -16,7 +16,7 @@ GORELEASER_VERSION ?= v2.16.0
 # in a module can set that for "go install". The race detector alone needs C.
 export CGO_ENABLED ?= 0
 
-.PHONY: all build test race soak demo picture deploy-check bench blame-proof replay same lint fmt vet staticcheck fuzz-smoke image chart release-check clean
+.PHONY: all build test test-all race soak demo picture deploy-check bench blame-proof replay same lint fmt vet staticcheck fuzz-smoke image chart release-check clean
 
 all: build
 
@@ -24,17 +24,21 @@ all: build
 build:
 	$(GO) build -o bin/lintel ./cmd/lintel
 
-## test: all tests (flags in TESTFLAGS, some of them in PACKAGES)
+## test: tests of every package, without those that take long (flags in TESTFLAGS, some packages in PACKAGES)
 test:
+	$(GO) test -short $(TESTFLAGS) $(PACKAGES)
+
+## test-all: all tests (flags in TESTFLAGS, some packages in PACKAGES)
+test-all:
 	$(GO) test $(TESTFLAGS) $(PACKAGES)
 
 ## race: all tests with the race detector (needs a C compiler)
 race:
-	CGO_ENABLED=1 $(MAKE) test TESTFLAGS='-race $(TESTFLAGS)'
+	CGO_ENABLED=1 $(MAKE) test-all TESTFLAGS='-race $(TESTFLAGS)'
 
 ## soak: 300 checks a minute over 20 installations, and a hostile one beside 25 repositories (half an hour; needs node)
 soak:
-	$(GO) test ./bot -run 'TestStandinPace$$|TestStandinIsolation' -soak -v -timeout 90m
+	$(GO) test ./bot/worker -run 'TestStandinPace$$|TestStandinIsolation' -soak -v -timeout 90m
 
 ## demo: a pull request is checked, end to end, on this machine
 demo: build

@@ -24,7 +24,7 @@ func (f *fetched) add(w remote.Want, revision string, files sources) *remote.Ent
 	f.t.Helper()
 	f.repo.Git("rm", "-rq", "--ignore-unmatch", ".")
 	commit := f.repo.Commit("-- .keep --\n" + files.archive())
-	id := f.repo.Git("rev-parse", commit+"^{tree}")
+	id := f.repo.Rev(commit + "^{tree}")
 	f.lock = append(f.lock, remote.Entry{Want: w, Tree: id, Revision: revision})
 	return &f.lock[len(f.lock)-1]
 }

@@ -121,6 +121,9 @@ func about(f report.Finding) string {
 // Each draft, added to the repository and approved, makes exactly its findings exempt and no other; all of them
 // together end the check with success.
 func TestDraftsLetThroughExactlyWhatTheyAreFor(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	random := rand.New(rand.NewPCG(1, 2))
 	narrowed := map[string]bool{}
 	for i := range 12 {

@@ -7,7 +7,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/lintel-bot/lintel/checks/exceptions/draft"
+	"github.com/lintel-bot/lintel/checks/exceptions"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
@@ -55,7 +55,7 @@ func TestDraftsHoldInACluster(t *testing.T) {
 					if err := yaml.Unmarshal([]byte(manifest(name)), &object); err != nil {
 						t.Fatal(err)
 					}
-					for i, m := range draft.MadeOf(object) {
+					for i, m := range exceptions.MadeOf(object) {
 						text, err := yaml.Marshal(m.Object)
 						if err != nil {
 							t.Fatal(err)

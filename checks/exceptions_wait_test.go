@@ -264,7 +264,7 @@ func TestTimeToLive(t *testing.T) {
 				r.Write("e/a.yaml", text)
 				r.Snapshot()
 			}
-			base := r.Git("rev-parse", "HEAD")
+			base := r.Rev("HEAD")
 			r.Write("apps/new.yaml", pod("new", hostNetwork))
 			rep := check(t, r, report.Change{Base: base, Rules: base, Head: r.Snapshot()})
 			if want := now.AddDate(0, 0, c.ends); c.ends > 0 && !rep.Until.Equal(want) || c.ends == 0 && !rep.Until.IsZero() {
@@ -314,7 +314,7 @@ func TestTimeToLiveOfAPatch(t *testing.T) {
 				}
 				r.Snapshot()
 			}
-			base := r.Git("rev-parse", "HEAD")
+			base := r.Rev("HEAD")
 			r.Write("apps/new.yaml", pod("new", hostNetwork))
 			rep := check(t, r, report.Change{Base: base, Rules: base, Head: r.Snapshot()})
 			if want := now.AddDate(0, 0, c.ends); !rep.Until.Equal(want) {

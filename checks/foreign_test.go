@@ -127,5 +127,5 @@ func TestForeignFiles(t *testing.T) {
 func submodule(r *treetest.Repo, name string) {
 	_ = os.MkdirAll(filepath.Join(r.Dir, name), 0o755)
 	r.Git("rm", "--quiet", "-r", "--cached", "--ignore-unmatch", name)
-	r.Git("update-index", "--add", "--cacheinfo", "160000,"+r.Git("rev-parse", "HEAD")+","+name)
+	r.Git("update-index", "--add", "--cacheinfo", "160000,"+r.Rev("HEAD")+","+name)
 }

@@ -208,7 +208,7 @@ func TestLookupsOfFetchedReleases(t *testing.T) {
 	store.Write("Chart.yaml", chartFile)
 	store.Write("values.yaml", "team: red\n")
 	store.Write("templates/cm.yaml", printsAllowed)
-	tree := strings.TrimSpace(store.Git("rev-parse", store.Snapshot()+"^{tree}"))
+	tree := strings.TrimSpace(store.Rev(store.Snapshot() + "^{tree}"))
 	want := remote.Want{Kind: remote.Chart, URL: "https://charts.example.com", Name: "settings", Ref: "1.0.0"}
 	base := map[string]string{"ops/release.yaml": fetchedRelease("1.0.0")}
 	pod := func(team string) map[string]string {
@@ -221,7 +221,7 @@ func TestLookupsOfFetchedReleases(t *testing.T) {
 	store.Git("rm", "-rqf", ".")
 	store.Write("kustomization.yaml", "resources: [cm.yaml]\n")
 	store.Write("cm.yaml", configMap("red"))
-	plain := strings.TrimSpace(store.Git("rev-parse", store.Snapshot()+"^{tree}"))
+	plain := strings.TrimSpace(store.Rev(store.Snapshot() + "^{tree}"))
 	git := remote.Want{Kind: remote.Git, URL: "https://git.example.com/base.git", Ref: "v1", Submodules: true}
 	fromGit := remote.Lock{{Want: git, Tree: plain, Revision: "0123"}}
 	bases := map[string]string{"remote/kustomization.yaml": "namespace: ops\nresources: ['https://git.example.com/base.git?ref=v1']\n"}

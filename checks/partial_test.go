@@ -39,7 +39,7 @@ func TestPartialClone(t *testing.T) {
 				c.step(r, n)
 				r.Snapshot()
 			}
-			base := r.Git("rev-parse", "HEAD")
+			base := r.Rev("HEAD")
 			r.Write("apps/new.yaml", pod("new", hostNetwork))
 			change := report.Change{Base: base, Rules: base, Head: r.Snapshot(), GitDir: r.GitDir, Now: now}
 			want := check(t, r, change)

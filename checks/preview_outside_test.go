@@ -18,7 +18,7 @@ func TestPreviewOutside(t *testing.T) {
 	put := func(files map[string]string) string {
 		store.Git("rm", "-rq", "--ignore-unmatch", ".")
 		edit(t, store, files)
-		return strings.TrimSpace(store.Git("rev-parse", store.Snapshot()+"^{tree}"))
+		return strings.TrimSpace(store.Rev(store.Snapshot() + "^{tree}"))
 	}
 	chart := remote.Want{Kind: remote.Chart, URL: "https://charts.example.com", Name: "settings", Ref: "1.0.0"}
 	base := remote.Want{Kind: remote.Git, URL: "https://git.example.com/base.git", Ref: "v1", Submodules: true}

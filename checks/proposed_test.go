@@ -53,7 +53,7 @@ func foretell(t *testing.T, change report.Change, store *treetest.Repo) (*report
 			if !slices.Contains([]string{"https://host.example/o/policies", proposedBase}, a.Want.URL) {
 				e.Failure = &remote.Failure{Message: "there is nothing"}
 			} else {
-				e.Revision, e.Tree = store.Git("rev-parse", revision), store.Git("rev-parse", revision+"^{tree}")
+				e.Revision, e.Tree = store.Rev(revision), store.Rev(revision+"^{tree}")
 			}
 			side := "head"
 			if a.Base {

@@ -29,7 +29,7 @@ func TestNew(t *testing.T) {
 		t.Errorf("%s, %+v", rep.Conclusion, rep.Stats)
 	}
 
-	base = r.Git("rev-parse", "HEAD")
+	base = r.Rev("HEAD")
 	r.Write(".lintel.yaml", "block: all\n")
 	rules := r.Snapshot()
 	r.Write("apps/a.yaml", pod("a", "  containers:\n  - {name: old, image: 'x:latest', tty: true}\n"))
@@ -37,7 +37,7 @@ func TestNew(t *testing.T) {
 		t.Errorf("block: all concludes %s", rep.Conclusion)
 	}
 	if rep := check(t, r, report.Change{Base: base, Rules: base,
-		Head: r.Git("rev-parse", "HEAD")}); rep.Conclusion != report.Success {
+		Head: r.Rev("HEAD")}); rep.Conclusion != report.Success {
 		t.Errorf("the head's settings count: %s", rep.Conclusion)
 	}
 }

@@ -88,6 +88,9 @@ spec:
 
 // No form of a report, and none of a difference, holds a value of a Secret, however and wherever it is written.
 func TestNoValueOfASecret(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	const secret = "Tr0ub4dor-and-3"
 	encoded := base64.StdEncoding.EncodeToString([]byte(secret))
 	plain := "apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\n"

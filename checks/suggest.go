@@ -2,8 +2,8 @@ package checks
 
 import (
 	"github.com/lintel-bot/lintel/checks/parallel"
-	"github.com/lintel-bot/lintel/checks/patch"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/review"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -27,7 +27,7 @@ func suggestLines(head *tree.Tree, files *maskedFiles, findings []report.Finding
 		if err != nil {
 			return
 		}
-		file := patch.Read(data)
+		file := review.LinesOf(data)
 		for _, f := range byPath[paths[i]] {
 			d := file.Diff(f.Origin, f.Field, f.Suggestion)
 			if d != nil && !files.showable(f.Origin.Path, d) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/helm/trace"
+	"github.com/lintel-bot/lintel/render/trial"
 )
 
 // maxTries is how often a chart is rendered again to find out which value prints a field that is not there, and
@@ -51,8 +52,8 @@ func (c *chartPlaces) best(s spot, list []trace.Candidate) (best *proven, all bo
 				break
 			}
 			t := c.tried(s, one, value)
-			all = all && t.known
-			if again := t.find(s); again != nil && again.missing == "" {
+			all = all && t.Known
+			if again := find(t, s); again != nil && again.missing == "" {
 				good = append(good, proven{Candidate: one, value: value})
 			}
 		}
@@ -70,9 +71,9 @@ func (c *chartPlaces) gentlest(s spot, good []proven) *proven {
 	for i, one := range good {
 		t := c.tried(s, one.Candidate, one.value)
 		if len(good) > 1 {
-			t = c.whole(one.Candidate, one.value)
+			t = c.trial.Changes(c.background(), setting(one.Candidate, one.value))
 		}
-		if harm[name(one)], good[i].harms = t.harm(s); t.failed {
+		if harm[name(one)], good[i].harms = harmOf(t, s); t.Failed {
 			harm[name(one)] = failWeight
 		}
 	}
@@ -92,7 +93,7 @@ func (c *chartPlaces) changes(s spot, path []string) bool {
 		return true
 	}
 	for _, value := range []any{"lintel", true, false, float64(7)} {
-		again := c.tried(s, trace.Candidate{Path: path}, value).find(s)
+		again := find(c.tried(s, trace.Candidate{Path: path}, value), s)
 		if again != nil && (again.missing != "" || again.value.Value != s.value.Value) {
 			return true
 		}
@@ -100,9 +101,23 @@ func (c *chartPlaces) changes(s spot, path []string) bool {
 	return false
 }
 
-// find returns a field as an attempt has it, nil where it is as it was or its object is gone.
-func (t *attempt) find(s spot) *spot {
-	object := t.now[objectName(s.object)]
+// setting is the edit that sets a candidate, with what it needs.
+func setting(one trace.Candidate, value any) (e trial.Edit) {
+	for _, need := range one.Needs {
+		e.Set = append(e.Set, trial.Value{Path: need, Value: true})
+	}
+	e.Set, e.AnyValues = append(e.Set, trial.Value{Path: one.Path, Value: value}), true
+	return e
+}
+
+// tried returns what a value changes in the template of a field.
+func (c *chartPlaces) tried(s spot, one trace.Candidate, value any) *trial.Changes {
+	return c.trial.ChangesIn(c.background(), s.manifest.Template, setting(one, value))
+}
+
+// find returns a field as changes have it, nil where it is as it was or its object is gone.
+func find(t *trial.Changes, s spot) *spot {
+	object := t.Now[trial.Name(s.object)]
 	if object == nil {
 		return nil
 	}
@@ -117,11 +132,11 @@ const lossWeight = 10
 // failWeight is what it counts as that another template of the chart refuses the value that was tried.
 const failWeight = 10_000
 
-// harm counts what an attempt changes, and returns a field of the object that it changes or takes away. What is in
+// harmOf counts what changes there are, and returns a field of the object that it changes or takes away. What is in
 // annotations, like checksums, is no harm.
-func (t *attempt) harm(s spot) (count int, field string) {
-	for name, object := range t.now {
-		before, after := leavesOf(t.was[name]), leavesOf(object)
+func harmOf(t *trial.Changes, s spot) (count int, field string) {
+	for name, object := range t.Now {
+		before, after := leavesOf(t.Was[name]), leavesOf(object)
 		for at := range after {
 			if _, ok := before[at]; !ok {
 				count++
@@ -132,13 +147,13 @@ func (t *attempt) harm(s spot) (count int, field string) {
 				continue
 			}
 			count += lossWeight
-			if name == objectName(s.object) && field == "" && !strings.Contains(at, "/metadata/annotations/") {
+			if name == trial.Name(s.object) && field == "" && !strings.Contains(at, "/metadata/annotations/") {
 				field = at
 			}
 		}
 	}
-	for name, object := range t.was {
-		if t.now[name] == nil {
+	for name, object := range t.Was {
+		if t.Now[name] == nil {
 			count += lossWeight * len(leavesOf(object))
 		}
 	}

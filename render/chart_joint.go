@@ -2,6 +2,7 @@ package render
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/render/doc"
-	"github.com/lintel-bot/lintel/render/helm"
+	"github.com/lintel-bot/lintel/render/trial"
 )
 
 // joint is one of several values that were set at once, each to a word of its own: where the word appears the value is
@@ -25,36 +26,39 @@ const maxJoint = 24
 // jointly tries the values that a template's output stands for because they are empty, many at once: of a large chart
 // there are a thousand. Those below one key are together, as what turns parts of a template off has another.
 func (c *chartPlaces) jointly(template string) map[string]joint {
-	known, ok := c.attempts.joint[template]
+	known, ok := c.joint[template]
 	if ok {
 		return known
 	}
 	known = map[string]joint{}
-	if c.attempts.joint == nil {
-		c.attempts.joint = map[string]map[string]joint{}
+	if c.joint == nil {
+		c.joint = map[string]map[string]joint{}
 	}
-	c.attempts.joint[template] = known
+	c.joint[template] = known
 	paths := c.trace.Fallbacks(template)
-	if len(paths) < 2 || !c.isAlone(template) {
+	if len(paths) < 2 || !c.trial.Isolated(c.background(), template) {
 		return known
 	}
 	slices.SortFunc(paths, func(a, b []string) int { return cmp.Or(cmp.Compare(len(a), len(b)), slices.Compare(a, b)) })
 	queue := grouped(paths)
-	for n := 0; n < maxJoint && len(queue) > 0 && c.attempts.spent < c.renderer.steps; n++ {
+	for n := 0; n < maxJoint && len(queue) > 0; n++ {
 		some := queue[0]
 		queue = queue[1:]
-		values := any(c.options.Values)
+		edit := trial.Edit{Template: template, AnyValues: true}
 		for i, path := range some { // the longer ones are last, and win
-			values = with(values, path, word(i))
+			edit.Set = append(edit.Set, trial.Value{Path: path, Value: word(i)})
 		}
-		out, err := c.again(template, values)
+		out, err := c.trial.Try(c.background(), edit)
+		if errors.Is(err, trial.ErrBudget) {
+			break
+		}
 		if err != nil {
 			if len(some) > 1 {
 				queue = append(queue, some[:len(some)/2], some[len(some)/2:])
 			}
 			continue
 		}
-		objects := c.inOrder(out, template)
+		objects := c.trial.InOrder(out, template)
 		for i, path := range some {
 			known[strings.Join(path, "\x00")] = joint{word(i), objects}
 		}
@@ -98,30 +102,15 @@ func (j joint) prints(s spot, index int) bool {
 // ordinal returns the index of an object in the output of its template.
 func (c *chartPlaces) ordinal(s spot) int {
 	template := s.manifest.Template
-	names, ok := c.attempts.order[template]
+	names, ok := c.order[template]
 	if !ok {
-		for _, object := range c.inOrder(c.output, template) {
-			names = append(names, objectName(object))
+		for _, object := range c.trial.InOrder(c.output, template) {
+			names = append(names, trial.Name(object))
 		}
-		if c.attempts.order == nil {
-			c.attempts.order = map[string][]string{}
+		if c.order == nil {
+			c.order = map[string][]string{}
 		}
-		c.attempts.order[template] = names
+		c.order[template] = names
 	}
-	return slices.Index(names, objectName(s.object))
-}
-
-// inOrder returns the objects of a template in the order of its output.
-func (c *chartPlaces) inOrder(out *helm.Output, template string) (objects []*yaml.Node) {
-	var list []helm.Manifest
-	for _, m := range out.Manifests {
-		if m.Template == template {
-			list = append(list, m)
-		}
-	}
-	slices.SortStableFunc(list, func(a, b helm.Manifest) int { return a.Offset - b.Offset })
-	for _, m := range list {
-		objects = append(objects, c.objects(m)...)
-	}
-	return objects
+	return slices.Index(names, trial.Name(s.object))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/lintel-bot/lintel/render/helm"
 	"github.com/lintel-bot/lintel/render/helm/trace"
 	"github.com/lintel-bot/lintel/render/origin"
+	"github.com/lintel-bot/lintel/render/trial"
 )
 
 // chartPlaces knows where the fields are written that a chart printed. What that takes is done when the first place is
@@ -25,6 +26,7 @@ type chartPlaces struct {
 	top      chartFolder
 	options  helm.Options
 	output   *helm.Output
+	trial    *trial.Release
 	values   *gitops.Values        // of the user; nil: nothing is known of them
 	load     func() *gitops.Values // makes values, if it is not nil
 	defaults *gitops.Values        // in place of the chart's own values.yaml; nil: that counts
@@ -34,13 +36,14 @@ type chartPlaces struct {
 	advice   string          // what helps against what a chart from elsewhere prints
 	brings   origin.Place    // what brings in the chart that printed what is asked for now
 
-	mu       sync.Mutex
-	ready    bool
-	trace    *trace.Trace            // nil: there is none
-	layers   *helm.Layers            // likewise
-	files    map[string]*origin.File // by path, or address: see chartFolder.file
-	parts    map[int]*manifestPart   // by the index of the manifest
-	attempts attempts
+	mu     sync.Mutex
+	ready  bool
+	trace  *trace.Trace                // nil: there is none
+	layers *helm.Layers                // likewise
+	files  map[string]*origin.File     // by path, or address: see chartFolder.file
+	parts  map[int]*manifestPart       // by the index of the manifest
+	joint  map[string]map[string]joint // by template and path
+	order  map[string][]string         // the names of a template's objects
 }
 
 // manifestPart is what all places in one manifest have in common.
@@ -65,11 +68,17 @@ func (c *chartPlaces) prepare() {
 	ctx, stop := context.WithTimeout(c.ctx, maxTraceTime)
 	defer stop()
 	c.trace, _ = trace.Run(ctx, c.chart, c.options, c.output)
+	if c.trace != nil {
+		c.trial.Weigh(c.trace.Steps())
+	}
 	c.layers, _ = c.chart.Layers(c.options)
 	if c.load != nil {
 		c.values = c.load()
 	}
 }
+
+// background is the context of what is found out once for all who ask.
+func (c *chartPlaces) background() context.Context { return context.WithoutCancel(c.ctx) }
 
 // file returns a file of this repository that places are looked for in.
 func (c *chartPlaces) file(name string) *origin.File {
@@ -143,7 +152,7 @@ func (c *chartPlaces) printed(manifest, line, column int, missing string) (origi
 	c.prepare()
 	part := c.part(manifest)
 	if !part.parsed {
-		part.objects, part.parsed = c.objects(c.output.Manifests[manifest]), true
+		part.objects, part.parsed = c.output.Manifests[manifest].Objects(c.renderer.limits.Source), true
 	}
 	objects := part.objects
 	c.mu.Unlock()
@@ -153,13 +162,4 @@ func (c *chartPlaces) printed(manifest, line, column int, missing string) (origi
 		}
 	}
 	return origin.Place{}, false
-}
-
-// objects reads the objects of a manifest.
-func (c *chartPlaces) objects(m helm.Manifest) (objects []*yaml.Node) {
-	documents, _ := manifestDocuments(m, c.renderer.limits.Source)
-	for _, d := range documents {
-		objects = append(objects, doc.Unlist(d)...)
-	}
-	return objects
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/lintel-bot/lintel/render/helm"
+	"github.com/lintel-bot/lintel/render/trial"
 )
 
 // ReadsFiles reports whether a template of the chart, or of one that it depends on, reads files of the chart (.Files).
@@ -49,17 +50,18 @@ const maxShown = 64
 // manifests is what the templates print with other contents of some files.
 func (c *Charted) manifests(ctx context.Context, instead map[string][]byte) ([]helm.Manifest, error) {
 	s := c.release
-	chart := s.chart
+	tried := s.trial
 	if instead != nil && s.from.here {
 		from, reader := s.from, &chartReader{renderer: s.renderer, out: &Rendering{Reads: map[string]string{},
 			links: map[string]string{}, wants: wants{}}}
 		from.instead = instead
-		var err error
-		if chart, err = reader.chart(from, s.instead); err != nil {
+		chart, err := reader.chart(from, s.instead)
+		if err != nil {
 			return nil, err
 		}
+		tried = trial.New(chart, s.options, s.renderer.limits.Source, s.renderer.steps)
 	}
-	out, err := chart.Render(ctx, s.options)
+	out, err := tried.Render(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -153,7 +153,7 @@ func TestElsewhereMissing(t *testing.T) {
 func TestElsewhereUnreadable(t *testing.T) {
 	w := newWorld(t, host, elsewhereFiles+elsewhereApp("a", "    path: plain/below\n"))
 	base := w.repos["o/base"]
-	id := base.Git("rev-parse", "v1:plain")
+	id := base.Rev("v1:plain")
 	if err := os.Remove(filepath.Join(base.Dir, ".git", "objects", id[:2], id[2:])); err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 
 // explain turns kustomize's error into problems with lines and words for people.
 func (r *Renderer) explain(root roots.Root, p *plan, failure error) []doc.Error {
-	list := r.mistakes.Find(trial{r, p.openAPI}, root.Path, p.kustomizations, p.manifests, failure)
+	list := r.mistakes.Find(rebuilder{r, p.openAPI}, root.Path, p.kustomizations, p.manifests, failure)
 	for i := range list {
 		list[i].Quotes = len(p.wants) > 0 || isOutside(root.Path)
 	}
@@ -31,13 +31,13 @@ func (r *Renderer) without(texts map[string][]byte) *Renderer {
 	return r.With(overlay)
 }
 
-// trial builds parts of a repository to find out what is wrong in it: it implements mistake.Repository.
-type trial struct {
+// rebuilder builds parts of a repository to find out what is wrong in it: it implements mistake.Repository.
+type rebuilder struct {
 	*Renderer
 	openAPI bool
 }
 
-func (t trial) Build(dir string, files map[string][]byte) ([]*yaml.Node, error) {
+func (t rebuilder) Build(dir string, files map[string][]byte) ([]*yaml.Node, error) {
 	overlay := maps.Clone(t.overlay)
 	if overlay == nil {
 		overlay = map[string][]byte{}
@@ -46,13 +46,15 @@ func (t trial) Build(dir string, files map[string][]byte) ([]*yaml.Node, error) 
 	return t.With(overlay).alone(roots.Root{Path: dir}, t.openAPI)
 }
 
-func (t trial) Read(name string) ([]byte, error) {
+func (t rebuilder) Read(name string) ([]byte, error) {
 	data, _, err := t.read(name)
 	return data, err
 }
 
-func (t trial) Kustomization(dir string) (*kustomization.File, error) { return t.kustomization(dir) }
+func (t rebuilder) Kustomization(dir string) (*kustomization.File, error) {
+	return t.kustomization(dir)
+}
 
-func (t trial) Unrestricted() bool { return t.set.Unrestricted() }
+func (t rebuilder) Unrestricted() bool { return t.set.Unrestricted() }
 
-func (t trial) Lookup(name string) (string, tree.Entry, error) { return t.lookup(name) }
+func (t rebuilder) Lookup(name string) (string, tree.Entry, error) { return t.lookup(name) }

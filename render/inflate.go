@@ -22,6 +22,7 @@ import (
 	"github.com/lintel-bot/lintel/render/origin"
 	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/tree"
+	"github.com/lintel-bot/lintel/render/trial"
 )
 
 // Kustomize runs charts as the last of its built-in generators: behind the resources and the maps of the generators,
@@ -196,14 +197,15 @@ func (i *inflation) run() (*printedChart, error) {
 		Name: name, Namespace: i.Namespace, Values: values, Kubernetes: i.KubeVersion, APIVersions: i.ApiVersions,
 		SkipCRDs: !i.IncludeCRDs, SkipHooks: i.SkipHooks, Tests: !i.SkipTests,
 	}
-	out, err := chart.Render(context.Background(), options)
+	tried := trial.New(chart, options, i.renderer.limits.Source, i.renderer.steps)
+	out, err := tried.Render(context.Background())
 	if err != nil {
 		return nil, err
 	}
 	printed := &printedChart{output: out, here: from.here}
 	if !isOutside(i.shown.file) {
 		printed.places = i.places(&chartPlaces{ctx: context.Background(), renderer: i.renderer, chart: chart,
-			homes: reader.homes, top: from, options: options, output: out})
+			homes: reader.homes, top: from, options: options, output: out, trial: tried})
 	}
 	switch {
 	case from.here:

@@ -10,6 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/helm"
 	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/trial"
 )
 
 // Notes lists what a rendering of a release assumes of the cluster and whoever reads it should know: resources that are
@@ -78,9 +79,7 @@ func (s *release) notes(ctx context.Context) (list []doc.Error) {
 			several(lists))
 	}
 	if s.output.Phased && s.root.Kind == roots.HelmRelease { // Argo CD installs, always
-		options := s.options
-		options.Upgrade = true
-		if out, err := s.chart.Render(ctx, options); err != nil || !slices.Equal(out.Manifests, s.output.Manifests) {
+		if out, err := s.trial.Try(ctx, trial.Edit{Upgrade: true}); err != nil || !slices.Equal(out.Manifests, s.output.Manifests) {
 			add("the chart prints something else when it is upgraded than when it is installed (.Release.IsUpgrade, " +
 				".Release.Revision): only the latter is checked")
 		}
@@ -139,9 +138,8 @@ func (s *release) leftOut(ctx context.Context) (list []left) {
 	}
 	// Only what is printed in another way than before is read: most of a chart is the same.
 	more := func(versions ...string) (objects []printedObject) {
-		options := s.options
-		options.APIVersions = slices.Concat(options.APIVersions, versions)
-		out, err := s.chart.Render(ctx, options)
+		out, err := s.trial.Try(ctx, trial.Edit{Cluster: &trial.Cluster{Kubernetes: s.options.Kubernetes,
+			APIVersions: slices.Concat(s.options.APIVersions, versions)}})
 		if err != nil {
 			return nil
 		}

@@ -46,8 +46,8 @@ resources:
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	base := w.repos["o/base"].Git("rev-parse", "v1")
-	nested := w.repos["o/nested"].Git("rev-parse", "v1")
+	base := w.repos["o/base"].Rev("v1")
+	nested := w.repos["o/nested"].Rev("v1")
 	for _, c := range []struct{ resource, pointer, want string }{
 		{"Deployment base-d", "/spec/template/spec/containers/0/name",
 			"base/kustomization.yaml:2:3-50 writer < HOST/o/base@BASE//deploy/deployment.yaml:10"},
@@ -143,9 +143,9 @@ func TestOutsideMissing(t *testing.T) {
 			}
 			rev := ""
 			if r := w.repos["o/bad"]; r != nil {
-				rev = r.Git("rev-parse", "v1")
+				rev = r.Rev("v1")
 			}
-			replace := strings.NewReplacer("HOST", host, "BASE", w.repos["o/base"].Git("rev-parse", "v1"), "REV", rev)
+			replace := strings.NewReplacer("HOST", host, "BASE", w.repos["o/base"].Rev("v1"), "REV", rev)
 			for i, p := range problems {
 				if p.Path != "app/kustomization.yaml" || p.Line == 0 {
 					t.Errorf("it stands at %s:%d", p.Path, p.Line)
@@ -267,7 +267,7 @@ metadata: {name: a}
 `} {
 		w := newWorld(t, host, "-- app/kustomization.yaml --\nresources: ['HOST/o/b//x?ref=v1']\n"+files)
 		_, _, problems := w.render("app")
-		revision := w.repos["o/b"].Git("rev-parse", "v1")
+		revision := w.repos["o/b"].Rev("v1")
 		if want := strings.NewReplacer("HOST", host, "REVISION", revision).Replace(words); len(problems) != 1 ||
 			!strings.Contains(problems[0].Message, want) || strings.Contains(problems[0].Message, "/outside/") {
 			t.Errorf("got %v\nwant %s", problems, want)

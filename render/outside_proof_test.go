@@ -81,10 +81,10 @@ namePrefix: base-
 commonAnnotations: {all: new}
 `, "HOST", host))
 	base.Snapshot()
-	base.Git("tag", "v2")
+	base.Tag("v2")
 	nested.Write("x/cm.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: nested\ndata:\n  a: other\n")
 	nested.Snapshot()
-	nested.Git("tag", "v2")
+	nested.Tag("v2")
 
 	_, out, problems := w.render("app")
 	if len(problems) > 0 {

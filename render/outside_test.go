@@ -69,7 +69,7 @@ func newWorld(t testing.TB, host, archive string) *world {
 	w.repo.Snapshot()
 	for _, name := range slices.Sorted(maps.Keys(w.repos)) {
 		w.repos[name].Snapshot()
-		w.repos[name].Git("tag", "v1")
+		w.repos[name].Tag("v1")
 	}
 	return w
 }
@@ -104,7 +104,7 @@ func (w *world) fetch(want remote.Want) {
 			rev = "HEAD"
 		}
 		t := r.Tree(rev)
-		e.Tree, e.Revision, e.Failure = t.ID(), r.Git("rev-parse", rev), nil
+		e.Tree, e.Revision, e.Failure = t.ID(), r.Rev(rev), nil
 		w.trees[t.ID()] = t
 	}
 	w.lock = append(w.lock, e)

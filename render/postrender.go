@@ -88,11 +88,11 @@ func (s *release) postRendered(list []*Resource, runs *[]postRun) ([]*Resource, 
 	return list, nil
 }
 
-// idle lists the entries that match nothing in a run.
-func (run postRun) idle(r *Renderer) (list []gitops.Position) {
+// inactive lists the entries that match nothing in a run.
+func (run postRun) inactive(r *Renderer) (list []gitops.Position) {
 	for _, step := range run {
 		if step.printed != nil {
-			list = append(list, step.printed.idle(r, step.of)...)
+			list = append(list, step.printed.inactive(r, step.of)...)
 			continue
 		}
 		for _, e := range slices.Concat(step.of.Entries("patches"), step.of.Entries("images")) {
@@ -199,9 +199,9 @@ const (
 	imageMark = "lintel.invalid/mark-"
 )
 
-// idle lists the entries of a post renderer that match none of the resources. Patches without a target are not among
+// inactive lists the entries of a post renderer that match none of the resources. Patches without a target are not among
 // them: kustomize itself refuses those. It is kustomize that is asked, with entries in their place that leave marks.
-func (p *printed) idle(r *Renderer, o gitops.Overrides) (list []gitops.Position) {
+func (p *printed) inactive(r *Renderer, o gitops.Overrides) (list []gitops.Position) {
 	patches, images := o.Entries("patches"), o.Entries("images")
 	mark := func(i int) any {
 		value, _ := patches[i].Value.(map[string]any)

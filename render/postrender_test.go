@@ -127,12 +127,12 @@ func (r *releases) messages() string {
 	return strings.Join(list, "\n")
 }
 
-// idle lists what does nothing in the last one, with its places.
-func (r *releases) idle(t testing.TB) string { return idle(t, r.renderer, r.one) }
+// inactive lists what does nothing in the last one, with its places.
+func (r *releases) inactive(t testing.TB) string { return inactive(t, r.renderer, r.one) }
 
-func idle(t testing.TB, r *render.Renderer, one *render.Rendering) string {
+func inactive(t testing.TB, r *render.Renderer, one *render.Rendering) string {
 	var list []string
-	for _, res := range r.Idle(t.Context(), one.Root, one) {
+	for _, res := range r.Inactive(t.Context(), one.Root, one) {
 		for _, issue := range res.Issues {
 			at := res.Origin(issue.Pointer)
 			list = append(list, fmt.Sprintf("%s:%d: %s", at.Path, at.StartLine, issue.Message))
@@ -271,7 +271,7 @@ func TestPostRenderProblems(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := renderReleases(t, fluxRepo+"  postRenderers:\n  - kustomize:\n      patches:"+c.patches, render.Config{})
-			if got := r.messages() + r.idle(t); got != c.want {
+			if got := r.messages() + r.inactive(t); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})
@@ -293,7 +293,7 @@ func TestPostRenderOfNothing(t *testing.T) {
 	for _, gone := range []string{"", "hook.yaml", "app.yaml"} {
 		archive := txtar.Parse([]byte(fluxRepo + spec))
 		archive.Files = slices.DeleteFunc(archive.Files, func(f txtar.File) bool { return f.Name == "chart/templates/"+gone })
-		if got := renderReleases(t, string(txtar.Format(archive)), render.Config{}).idle(t); got != want {
+		if got := renderReleases(t, string(txtar.Format(archive)), render.Config{}).inactive(t); got != want {
 			t.Errorf("without %q: got %q\nwant %q", gone, got, want)
 		}
 	}

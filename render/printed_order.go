@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	sigsyaml "sigs.k8s.io/yaml"
 
-	"github.com/lintel-bot/lintel/render/kubeschema"
+	"github.com/lintel-bot/lintel/render/kustomization"
 )
 
 // InPrintedOrder returns the resources of a kustomization in the order in which the program kustomize prints them where
@@ -34,7 +34,7 @@ func InPrintedOrder(list []*Resource) []*Resource {
 	options := krusty.MakeDefaultOptions()
 	options.Reorder = krusty.ReorderOptionUnspecified // as the program has it
 	var out []*Resource
-	kubeschema.Shared(func() {
+	kustomization.WithSchema(func() {
 		sorted, err := krusty.MakeKustomizer(options).Run(fsys, ".")
 		if err != nil {
 			return

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/lintel-bot/lintel/render/doc"
@@ -18,6 +17,7 @@ import (
 	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
+	"github.com/lintel-bot/lintel/render/trial"
 )
 
 // release is one release of a chart as it is rendered.
@@ -28,6 +28,7 @@ type release struct {
 	values   *gitops.Values // of the user
 	chart    *helm.Chart
 	options  helm.Options
+	trial    *trial.Release
 	output   *helm.Output
 	folder   string // of the chart, in this repository; empty: it comes from elsewhere
 	from     chartFolder
@@ -52,7 +53,7 @@ func (r *Renderer) release(ctx context.Context, root roots.Root, spec *gitops.Re
 	s.reads(out)
 	err := s.load(out)
 	if err == nil {
-		s.output, err = s.chart.Render(ctx, s.options)
+		s.output, err = s.trial.Render(ctx)
 	}
 	if ctx.Err() != nil {
 		return nil, nil, ctx.Err()
@@ -79,7 +80,7 @@ func (r *Renderer) release(ctx context.Context, root roots.Root, spec *gitops.Re
 	out.Partial = len(problems) > 0 && out.Resources != nil
 	out.told = s.renderer.answers(slices.Concat(s.output.Found, s.output.Lookups)...)
 	s.noted(out)
-	out.idle = func() []*Resource { return s.idlePostRenderers(s.runs) }
+	out.inactive = func() []*Resource { return s.inactivePostRenderers(s.runs) }
 	return out, problems, nil
 }
 
@@ -87,12 +88,11 @@ func (r *Renderer) release(ctx context.Context, root roots.Root, spec *gitops.Re
 func (s *release) elsewhere(ctx context.Context, rendering *Rendering) []doc.Error {
 	clusters := s.renderer.clustersOf(s.root)
 	for _, other := range clusters[1:] {
-		options := s.options
-		if options.Kubernetes, options.APIVersions = s.versions(other); options.Kubernetes == s.options.Kubernetes &&
-			slices.Equal(options.APIVersions, s.options.APIVersions) {
+		kubernetes, versions := s.versions(other)
+		if kubernetes == s.options.Kubernetes && slices.Equal(versions, s.options.APIVersions) {
 			continue
 		}
-		out, err := s.chart.Render(ctx, options)
+		out, err := s.trial.Try(ctx, trial.Edit{Cluster: &trial.Cluster{Kubernetes: kubernetes, APIVersions: versions}})
 		if err == nil {
 			rendering.asked.add(out)
 		}
@@ -170,6 +170,7 @@ func (s *release) load(out *Rendering) (err error) {
 		SkipSchema: s.spec.SkipSchema, OtherTests: !s.spec.SkipTests, Lookup: r.lookUp,
 	}
 	s.options.Kubernetes, s.options.APIVersions = s.versions(r.clustersOf(s.root)[0])
+	s.trial = trial.New(s.chart, s.options, r.limits.Source, r.steps)
 	return nil
 }
 
@@ -181,7 +182,7 @@ func fetchedChart(c gitops.Chart, src *remote.Source) chartFolder {
 // resources turns Helm's output into resources.
 func (s *release) resources(out *Rendering) (problems []doc.Error, err error) {
 	for i, m := range s.output.Manifests {
-		documents, err := manifestDocuments(m, s.renderer.limits.Source)
+		documents, err := m.Documents(s.renderer.limits.Source)
 		var e *doc.Error
 		if errors.As(err, &e) {
 			message := fmt.Sprintf("prints what cannot be read: line %d %s", e.Line, e.Message)
@@ -215,12 +216,6 @@ func (s *release) resources(out *Rendering) (problems []doc.Error, err error) {
 		}
 	}
 	return problems, nil
-}
-
-// manifestDocuments reads a manifest as it stands in the release: Helm ends each with a line break, without which a
-// block scalar at the end would lack its own.
-func manifestDocuments(m helm.Manifest, l doc.Limits) ([]*yaml.Node, error) {
-	return doc.Parse(m.Template, []byte(m.Text+"\n"), l)
 }
 
 // unknown says which values are not known, each once.

@@ -36,7 +36,7 @@ func (s *release) locator(ctx context.Context) *chartPlaces {
 		name, space = gitops.Position{}, gitops.Position{}
 	}
 	return &chartPlaces{ctx: ctx, renderer: s.renderer, chart: s.chart, homes: s.reader.homes, top: s.from,
-		options: s.options, output: s.output, values: s.values, defaults: s.defaults,
+		options: s.options, output: s.output, trial: s.trial, values: s.values, defaults: s.defaults,
 		entry: placeAt(s.spec.Chart.Where, "chart"), name: name, space: space, advice: advice}
 }
 

@@ -26,6 +26,7 @@ import (
 	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
+	"github.com/lintel-bot/lintel/render/trial"
 )
 
 // Resource is one rendered object.
@@ -58,7 +59,7 @@ type Rendering struct {
 	told      []told            // what the chart asked the cluster for
 	wants     wants             // what was asked for from outside
 	notes     func(context.Context) []doc.Error
-	idle      func() []*Resource // the HelmRelease with its post renderers that match nothing; nil: it is no release
+	inactive  func() []*Resource // the HelmRelease with its post renderers that match nothing; nil: it is no release
 	beside    *beside            // nil: it is not remembered
 	again     *again             // nil: it was not recalled
 
@@ -99,7 +100,7 @@ type Renderer struct {
 	texts      *texts // see MayBring
 	held       *held
 	finds      *finds
-	idles      *idleLayers
+	inactives  *inactiveLayers
 	steps      int               // see Config.AttemptSteps
 	outside    *outside          // what is brought in
 	overlay    map[string][]byte // by path, links resolved
@@ -112,8 +113,8 @@ func New(s *roots.Set, c Config) *Renderer {
 	r := &Renderer{tree: s.Tree(), set: s, limits: c.Limits.withDefaults(), namespaced: c.Namespaced, counts: &counts{},
 		failed: &sync.Map{}, mistakes: &mistake.Finder{Limits: c.Limits.withDefaults().Source},
 		outside: &outside{sources: c.Sources}, clusters: c.Clusters, lookups: &lookups{}, texts: &texts{}, held: &held{},
-		finds: &finds{}, idles: &idleLayers{},
-		steps: cmp.Or(max(0, c.AttemptSteps), attemptSteps)}
+		finds: &finds{}, inactives: &inactiveLayers{},
+		steps: cmp.Or(max(0, c.AttemptSteps), trial.Steps)}
 	r.declared = sync.OnceValue(r.findVersions)
 	if c.Cache != nil && c.Cache.Disk != nil {
 		r.cache = c.Cache

@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/types"
 
-	"github.com/lintel-bot/lintel/render/kubeschema"
+	"github.com/lintel-bot/lintel/render/kustomization"
 )
 
 var errCrashed = errors.New(
@@ -16,15 +16,15 @@ var errCrashed = errors.New(
 // runKustomize builds the kustomization of a folder, alone in the process if it sets a schema of its own. A panic of
 // kustomize is its error; whatever it left in the global schema is reset.
 func runKustomize(fsys *fileSystem, dir string, ownSchema bool) ([]*yaml.Node, error) {
-	run := kubeschema.Shared
+	run := kustomization.WithSchema
 	if ownSchema {
-		run = kubeschema.Alone
+		run = kustomization.WithOwnSchema
 	}
 	var nodes []*yaml.Node
 	var err error
 	run(func() { nodes, err = build(fsys, dir) })
 	if errors.Is(err, errCrashed) && !ownSchema {
-		kubeschema.Reset()
+		kustomization.ResetSchema()
 	}
 	return nodes, err
 }

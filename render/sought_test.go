@@ -83,10 +83,10 @@ func TestMayBring(t *testing.T) {
 	store := treetest.New(t)
 	store.Write("Chart.yaml", "{apiVersion: v2, name: web, version: 1.0.0}\n")
 	store.Write("templates/web.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n")
-	web := store.Git("rev-parse", store.Snapshot()+"^{tree}")
+	web := store.Rev(store.Snapshot() + "^{tree}")
 	store.Git("rm", "-rq", ".")
 	store.Write("apps/ns.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: vault}\n")
-	apps := store.Git("rev-parse", store.Snapshot()+"^{tree}")
+	apps := store.Rev(store.Snapshot() + "^{tree}")
 	lock := remote.Lock{{Want: remote.Want{Kind: remote.Chart, URL: "https://charts.example.com", Name: "web", Ref: "1.0.0"},
 		Tree: web}, {Want: remote.Want{Kind: remote.Git, URL: "https://git.example.com/other"}, Tree: apps}}
 	objects := store.Objects()

@@ -37,7 +37,8 @@ func templated(data []byte, problem doc.Error) bool {
 	if !problem.Syntax {
 		return false
 	}
-	text := comment.ReplaceAll(doc.DocumentAt(data, problem.Line), nil)
+	text, _ := doc.DocumentAt(data, problem.Line)
+	text = comment.ReplaceAll(text, nil)
 	return bytes.Contains(text, []byte("{{")) || bytes.Contains(text, []byte("{%"))
 }
 

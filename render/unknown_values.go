@@ -12,6 +12,7 @@ import (
 
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/gitops"
+	"github.com/lintel-bot/lintel/render/trial"
 )
 
 // otherTexts stand in a second rendering where the first has the placeholder of a value that nobody knows: a number, so
@@ -35,13 +36,12 @@ func (s *release) unsure(ctx context.Context, list []*Resource) []doc.Error {
 	}
 	var again *Rendering
 	for _, text := range otherTexts {
-		other := *s
-		other.options.Values, _ = replaced(s.options.Values, text).(map[string]any)
-		other.options.SkipSchema = true // it is only to be seen what becomes of the text
-		out, err := s.chart.Render(ctx, other.options)
+		values, _ := replaced(s.options.Values, text).(map[string]any)
+		out, err := s.trial.Try(ctx, trial.Edit{Values: values, AnyValues: true}) // it is only to be seen what becomes of the text
 		if err != nil {
 			continue
 		}
+		other := *s
 		other.output = out
 		one := &Rendering{}
 		if problems, err := other.resources(one); err == nil && (len(problems) == 0 || one.Resources != nil) {

@@ -11,6 +11,7 @@ import (
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/helm"
 	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/trial"
 )
 
 // ValueNote is a value of the user that a chart of another version reads no longer, or that its schema tells to move.
@@ -63,18 +64,18 @@ func (c *Charted) ValueNotes(ctx context.Context, before *Charted) (list []Value
 	if len(tries) == 0 {
 		return list
 	}
-	whole := s.printed(ctx, s.values.Map)
+	whole := s.printed(ctx, nil)
 	if whole == nil {
 		return list
 	}
 	for _, try := range tries[:min(len(tries), maxUntried)] {
-		if !maps.Equal(whole, s.printed(ctx, without(s.values.Map, try.path))) {
+		if !maps.Equal(whole, s.printed(ctx, try.path)) {
 			continue
 		}
 		if !try.known {
 			old := before.release
-			full := old.printed(ctx, old.values.Map)
-			if full == nil || maps.Equal(full, old.printed(ctx, without(old.values.Map, try.path))) {
+			full := old.printed(ctx, nil)
+			if full == nil || maps.Equal(full, old.printed(ctx, try.path)) {
 				continue
 			}
 		}
@@ -95,28 +96,16 @@ func order(a, b bool) int {
 	return 1
 }
 
-// printed is what the templates print with some values, nil where they fail.
-func (s *release) printed(ctx context.Context, values map[string]any) map[string]string {
-	o := s.options
-	o.Values = values
-	out, err := s.chart.Render(ctx, o)
+// printed is what the templates print without the value at a path, nil where they fail.
+func (s *release) printed(ctx context.Context, path []string) map[string]string {
+	out, err := s.trial.Render(ctx)
+	if len(path) > 0 {
+		out, err = s.trial.Try(ctx, trial.Edit{Without: path})
+	}
 	if err != nil {
 		return nil
 	}
 	return out.Files
-}
-
-// without returns values without what is at a path.
-func without(values map[string]any, path []string) map[string]any {
-	out := maps.Clone(values)
-	if len(path) == 1 {
-		delete(out, path[0])
-		return out
-	}
-	if below, ok := out[path[0]].(map[string]any); ok {
-		out[path[0]] = without(below, path[1:])
-	}
-	return out
 }
 
 // knownValues are those that a chart knows of.

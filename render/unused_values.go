@@ -37,8 +37,8 @@ func (r *Renderer) UnusedValues(ctx context.Context, root roots.Root) *Resource 
 		if at.Path == "" || isOutside(at.Path) || r.anchored(at.Path) || r.sharedWith(root, one.Release, at.Path) {
 			continue
 		}
-		whole := s.printed(ctx, s.values.Map)
-		if whole == nil || !maps.Equal(whole, s.printed(ctx, without(s.values.Map, path))) {
+		whole := s.printed(ctx, nil)
+		if whole == nil || !maps.Equal(whole, s.printed(ctx, path)) {
 			continue
 		}
 		put(values, path)

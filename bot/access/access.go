@@ -30,14 +30,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/github"
 )
 
 const (
 	homePath  = "/auth/"
 	loginPath = "/auth/login"
-	// CallbackPath is below the public address, and registered at GitHub as where people come back to.
-	CallbackPath = "/auth/callback"
 	// SignOutPath takes the empty form of a button.
 	SignOutPath = "/auth/sign-out"
 	// DefaultTTL is how long GitHub's word on who may see what is remembered.
@@ -46,21 +45,14 @@ const (
 	MaxTTL = time.Hour
 )
 
-// Hub is GitHub, asked with the token of an installation; *github.Client is one.
-type Hub interface {
-	Present(ctx context.Context, repo github.Repo) (*github.Present, error)
-	MayRead(ctx context.Context, repo github.Repo, account github.Account) (bool, error)
-	Budget(installation int64) (github.Budget, bool)
-}
-
 // Provider is GitHub's sign-in for people; *github.SignIn is one.
 type Provider interface {
 	AuthorizeURL(redirect, state, challenge string, choose bool) string
-	Exchange(ctx context.Context, code, verifier, redirect string) (github.Account, error)
+	Exchange(ctx context.Context, code, verifier, redirect string) (forge.Account, error)
 	Key(purpose string) [32]byte
 }
 
-// Store keeps sessions for all servers; *queue.Sessions is one, and says what names are.
+// Store keeps sessions for all servers; *store.Sessions is one, and says what names are.
 type Store interface {
 	Set(ctx context.Context, name string, data []byte) error
 	Get(ctx context.Context, name string) ([]byte, error)
@@ -72,8 +64,8 @@ type Store interface {
 // Config is what an Access needs. Hub is required. Without PublicURL or SignIn nobody can sign in, and private
 // repositories have no pages.
 type Config struct {
-	Hub       Hub
-	PublicURL string   // where people reach this server, without a trailing slash; see setup.ParseAddress
+	Hub       forge.Client
+	PublicURL string   // where people reach this server, without a trailing slash; see github.ParseAddress
 	SignIn    Provider // nil: the App has no client secret
 	Store     Store    // required with SignIn
 	// TTL is how long GitHub's answers are remembered; zero is DefaultTTL.
@@ -143,7 +135,7 @@ func (a *Access) Routes(mux *http.ServeMux) {
 	for _, base := range slices.Compact([]string{"", a.base}) {
 		mux.HandleFunc("GET "+base+homePath+"{$}", a.home)
 		mux.HandleFunc("GET "+base+loginPath, a.login)
-		mux.HandleFunc("GET "+base+CallbackPath, a.callback)
+		mux.HandleFunc("GET "+base+github.CallbackPath, a.callback)
 		mux.HandleFunc("POST "+base+SignOutPath, a.signOut)
 	}
 }

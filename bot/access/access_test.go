@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/githubtest"
 )
@@ -224,14 +225,14 @@ func TestFlood(t *testing.T) {
 
 // poor is a GitHub that has little left for an installation.
 type poor struct {
-	Hub
+	forge.Client
 	asked int
 }
 
-func (p *poor) Budget(int64) (github.Budget, bool) {
-	return github.Budget{Limit: 5000, Remaining: 499}, true
+func (p *poor) Budget(int64) (forge.Budget, bool) {
+	return forge.Budget{Limit: 5000, Remaining: 499}, true
 }
-func (p *poor) Present(context.Context, github.Repo) (*github.Present, error) {
+func (p *poor) Present(context.Context, forge.Repo) (*forge.Present, error) {
 	p.asked++
 	return nil, errors.New("asked")
 }

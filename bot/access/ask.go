@@ -81,10 +81,10 @@ func (a *asker[K, V]) lookup(key K) (answer[K, V], bool) {
 }
 
 func (a *asker[K, V]) remember(key K, value V, counts span) {
-	a.keep(&answer[K, V]{key: key, value: value, span: counts})
+	a.put(&answer[K, V]{key: key, value: value, span: counts})
 }
 
-func (a *asker[K, V]) keep(n *answer[K, V]) {
+func (a *asker[K, V]) put(n *answer[K, V]) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if e, ok := a.answers[n.key]; ok {
@@ -124,7 +124,7 @@ func (a *asker[K, V]) ask(ctx context.Context, key K,
 		if n.err != nil {
 			n.span = span{a.now(), failureTTL}
 		}
-		a.keep(n)
+		a.put(n)
 		return n.value, n.err
 	})
 	select {

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/lintel-bot/lintel/bot/github"
+	"github.com/lintel-bot/lintel/bot/forge"
 )
 
 // presence is what GitHub says about a repository.
 type presence struct {
-	repo    github.Repo
+	repo    forge.Repo
 	gone    bool
 	private bool
 }
@@ -26,7 +26,7 @@ type right struct {
 	account int64
 }
 
-func of(repo github.Repo) place { return place{repo.Installation, repo.ID} }
+func of(repo forge.Repo) place { return place{repo.Installation, repo.ID} }
 
 // May decides whether who sent a request may see a page about a repository. The error, of Unavailable only, is for the
 // log. It asks GitHub where nothing is remembered, and one question of one kind at a time.
@@ -34,7 +34,7 @@ func (a *Access) May(r *http.Request, repo Repository) (Decision, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), decideTimeout)
 	defer cancel()
 	who, unknown := a.reader(ctx, r) // the error does not matter where everybody may see it
-	at := github.Repo{Installation: repo.InstallationID, ID: repo.ID, Owner: repo.Owner, Name: repo.Name}
+	at := forge.Repo{Installation: repo.InstallationID, ID: repo.ID, Owner: repo.Owner, Name: repo.Name}
 	if repo.ID <= 0 || repo.InstallationID <= 0 {
 		return a.Missing(r), nil
 	}
@@ -62,7 +62,7 @@ func (a *Access) May(r *http.Request, repo Repository) (Decision, error) {
 }
 
 // decide is May for a person.
-func (a *Access) decide(ctx context.Context, at github.Repo, who github.Account) (Decision, error) {
+func (a *Access) decide(ctx context.Context, at forge.Repo, who forge.Account) (Decision, error) {
 	may, err := a.rights.ask(ctx, right{of(at), who.ID}, func(ctx context.Context) (bool, span, error) {
 		return a.mayRead(ctx, at, who)
 	})
@@ -90,14 +90,14 @@ func (a *Access) Missing(r *http.Request) Decision {
 }
 
 // present asks GitHub for a repository. The answer counts from before it was asked.
-func (a *Access) present(ctx context.Context, repo github.Repo) (presence, span, error) {
+func (a *Access) present(ctx context.Context, repo forge.Repo) (presence, span, error) {
 	asked := a.config.Now()
 	if err := a.spare(repo.Installation); err != nil {
 		return presence{}, span{}, err
 	}
 	p, err := a.config.Hub.Present(ctx, repo)
 	switch {
-	case github.IsGone(err):
+	case forge.IsGone(err):
 		return presence{repo: repo, gone: true}, span{asked, min(a.config.TTL, refusalTTL)}, nil
 	case err != nil:
 		return presence{}, span{}, err
@@ -107,7 +107,7 @@ func (a *Access) present(ctx context.Context, repo github.Repo) (presence, span,
 
 // mayRead asks GitHub for a permission. It looks for the repository anew, so that no name counts that was given to
 // another repository since.
-func (a *Access) mayRead(ctx context.Context, repo github.Repo, account github.Account) (bool, span, error) {
+func (a *Access) mayRead(ctx context.Context, repo forge.Repo, account forge.Account) (bool, span, error) {
 	asked := a.config.Now()
 	now, counts, err := a.present(ctx, repo)
 	if err != nil {
@@ -120,7 +120,7 @@ func (a *Access) mayRead(ctx context.Context, repo github.Repo, account github.A
 	case !now.private:
 		may = true
 	default:
-		if may, err = a.config.Hub.MayRead(ctx, now.repo, account); err != nil && !github.IsGone(err) {
+		if may, err = a.config.Hub.MayRead(ctx, now.repo, account); err != nil && !forge.IsGone(err) {
 			return false, span{}, err
 		}
 		may = may && err == nil

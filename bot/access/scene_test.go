@@ -18,7 +18,7 @@ import (
 
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/githubtest"
-	"github.com/lintel-bot/lintel/bot/queue"
+	"github.com/lintel-bot/lintel/bot/store"
 )
 
 const (
@@ -69,7 +69,7 @@ type scene struct {
 	clock  *clock
 	log    *logs
 	data   string
-	jobs   *queue.Queue
+	jobs   *store.Queue
 	url    string
 	access *Access
 	pages  http.Handler
@@ -96,7 +96,7 @@ func newScene(t *testing.T, change func(*Config)) *scene {
 	}))
 	t.Cleanup(server.Close)
 	s.url = server.URL
-	s.hub.SetCallbackURLs(s.url + CallbackPath)
+	s.hub.SetCallbackURLs(s.url + github.CallbackPath)
 	s.open()
 	t.Cleanup(func() { s.jobs.Close() })
 	s.access, s.pages = s.serve(change)
@@ -107,7 +107,7 @@ func newScene(t *testing.T, change func(*Config)) *scene {
 func (s *scene) open() {
 	s.t.Helper()
 	var err error
-	if s.jobs, err = queue.Open(s.t.Context(), queue.Config{Dir: filepath.Join(s.data, "queue")}); err != nil {
+	if s.jobs, err = store.Open(s.t.Context(), store.Config{Dir: filepath.Join(s.data, "queue")}); err != nil {
 		s.t.Fatal(err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lintel-bot/lintel/bot/github"
+	"github.com/lintel-bot/lintel/bot/forge"
 )
 
 const (
@@ -31,8 +31,8 @@ const (
 
 // session is who signed in with one browser, and when. It is stored under a hash of what the cookie has.
 type session struct {
-	Account github.Account `json:"account"`
-	Begun   time.Time      `json:"begun"`
+	Account forge.Account `json:"account"`
+	Begun   time.Time     `json:"begun"`
 }
 
 // secretForm is what secret makes.
@@ -136,7 +136,7 @@ func (a *Access) sessionName(r *http.Request) (name string, account int64) {
 }
 
 // begin starts a session, with an id that nobody knew before, and ends the one that the browser had.
-func (a *Access) begin(ctx context.Context, w http.ResponseWriter, r *http.Request, account github.Account) error {
+func (a *Access) begin(ctx context.Context, w http.ResponseWriter, r *http.Request, account forge.Account) error {
 	id, all := secret(), holder(account.ID)
 	data, err := json.Marshal(session{Account: account, Begun: a.config.Now().UTC().Truncate(time.Second)})
 	if err != nil {

@@ -45,7 +45,7 @@ func (a *Access) login(w http.ResponseWriter, r *http.Request) {
 	}
 	challenge := sha256.Sum256([]byte(t.Verifier))
 	_, err := r.Cookie(a.cookieName(signedOut))
-	a.redirect(w, a.config.SignIn.AuthorizeURL(a.config.PublicURL+CallbackPath, t.State,
+	a.redirect(w, a.config.SignIn.AuthorizeURL(a.config.PublicURL+github.CallbackPath, t.State,
 		base64.RawURLEncoding.EncodeToString(challenge[:]), err == nil))
 }
 
@@ -93,7 +93,7 @@ func (a *Access) callback(w http.ResponseWriter, r *http.Request) {
 		a.refuse(w, t.Return)
 		return
 	}
-	account, err := a.config.SignIn.Exchange(ctx, codes[0], t.Verifier, a.config.PublicURL+CallbackPath)
+	account, err := a.config.SignIn.Exchange(ctx, codes[0], t.Verifier, a.config.PublicURL+github.CallbackPath)
 	var refused *github.SignInRefused
 	switch {
 	case errors.As(err, &refused) && refused.Misconfigured():

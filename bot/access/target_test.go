@@ -1,6 +1,7 @@
 package access
 
 import (
+	"github.com/lintel-bot/lintel/bot/github"
 	"net/http"
 	"net/url"
 	"strings"
@@ -46,7 +47,7 @@ func TestOpenRedirect(t *testing.T) {
 // A proxy takes the path of the public address away from requests, or leaves it: all of it works either way.
 func TestBelowAPath(t *testing.T) {
 	s := newScene(t, nil)
-	s.hub.SetCallbackURLs(s.url + "/lintel" + CallbackPath)
+	s.hub.SetCallbackURLs(s.url + "/lintel" + github.CallbackPath)
 	_, pages := s.serve(func(c *Config) { c.PublicURL += "/lintel" })
 	for name, front := range map[string]http.Handler{"left": pages, "taken": http.StripPrefix("/lintel", pages)} {
 		s.pages = front

@@ -8,24 +8,26 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/lintel-bot/lintel/bot/github"
+	"github.com/lintel-bot/lintel/bot/forge"
 )
 
 // GitHub has the methods of github.Client. Its fields are what it holds; a test sets them between calls. It is not safe
 // for concurrent use.
 type GitHub struct {
-	Installed  []github.Installation
-	Repos      []github.Repo                   // of all installations
-	Archived   bool                            // every repository is
-	Private    map[int64]bool                  // repositories that are, by id
-	Tips       map[string]string               // commits of branches, in every repository
-	Pulls      map[int64][]*github.PullRequest // by repository; open unless they are closed
-	Said       []github.Review                 // of every pull request, oldest first
-	Committers []string                        // of every pull request
-	Rights     map[string]string               // by login; "none" by default
-	Teams      map[string][]string             // members by team, as org/slug
-	Lost       []github.Delivery               // deliveries that failed
-	Runs       []github.CheckRun               // oldest first; those that are published have their place by ID
+	forge.Client // nil: what is not implemented below is not asked for
+
+	Installed  []forge.Installation
+	Repos      []forge.Repo                   // of all installations
+	Archived   bool                           // every repository is
+	Private    map[int64]bool                 // repositories that are, by id
+	Tips       map[string]string              // commits of branches, in every repository
+	Pulls      map[int64][]*forge.PullRequest // by repository; open unless they are closed
+	Said       []forge.Review                 // of every pull request, oldest first
+	Committers []string                       // of every pull request
+	Rights     map[string]string              // by login; "none" by default
+	Teams      map[string][]string            // members by team, as org/slug
+	Lost       []forge.Delivery               // deliveries that failed
+	Runs       []forge.CheckRun               // oldest first; those that are published have their place by ID
 
 	// Fail is asked before each call for an error to end it with: by the name of the method, with the repository, the
 	// check run or whatever else the call is about. Nil: none.
@@ -65,12 +67,12 @@ func (g *GitHub) call(name string, about any) error {
 }
 
 // Installations is as github.Client has it.
-func (g *GitHub) Installations(context.Context) ([]github.Installation, error) {
+func (g *GitHub) Installations(context.Context) ([]forge.Installation, error) {
 	return g.Installed, g.call("Installations", nil)
 }
 
 // Repositories is as github.Client has it.
-func (g *GitHub) Repositories(_ context.Context, installation int64) (list []github.Repo, _ error) {
+func (g *GitHub) Repositories(_ context.Context, installation int64) (list []forge.Repo, _ error) {
 	for _, repo := range g.Repos {
 		if repo.Installation == installation {
 			list = append(list, repo)
@@ -80,23 +82,23 @@ func (g *GitHub) Repositories(_ context.Context, installation int64) (list []git
 }
 
 // Repository is as github.Client has it.
-func (g *GitHub) Repository(_ context.Context, repo github.Repo) (*github.Settings, error) {
-	return &github.Settings{DefaultBranch: "main", Archived: g.Archived, Private: g.Private[repo.ID]}, g.call("Repository", repo)
+func (g *GitHub) Repository(_ context.Context, repo forge.Repo) (*forge.Settings, error) {
+	return &forge.Settings{DefaultBranch: "main", Archived: g.Archived, Private: g.Private[repo.ID]}, g.call("Repository", repo)
 }
 
 // Branch is as github.Client has it.
-func (g *GitHub) Branch(_ context.Context, repo github.Repo, name string) (string, error) {
+func (g *GitHub) Branch(_ context.Context, repo forge.Repo, name string) (string, error) {
 	if err := g.call("Branch", repo); err != nil {
 		return "", err
 	}
 	if g.Tips[name] == "" {
-		return "", &github.Gone{What: "branch " + name}
+		return "", &forge.Gone{What: "branch " + name}
 	}
 	return g.Tips[name], nil
 }
 
 // PullRequest is as github.Client has it.
-func (g *GitHub) PullRequest(_ context.Context, repo github.Repo, number int) (*github.PullRequest, error) {
+func (g *GitHub) PullRequest(_ context.Context, repo forge.Repo, number int) (*forge.PullRequest, error) {
 	if err := g.call("PullRequest", repo); err != nil {
 		return nil, err
 	}
@@ -106,11 +108,11 @@ func (g *GitHub) PullRequest(_ context.Context, repo github.Repo, number int) (*
 			return &found, nil
 		}
 	}
-	return nil, &github.Gone{What: "pull request " + strconv.Itoa(number)}
+	return nil, &forge.Gone{What: "pull request " + strconv.Itoa(number)}
 }
 
 // OpenPullRequests is as github.Client has it.
-func (g *GitHub) OpenPullRequests(_ context.Context, repo github.Repo, base string) (list []github.PullRequest, _ error) {
+func (g *GitHub) OpenPullRequests(_ context.Context, repo forge.Repo, base string) (list []forge.PullRequest, _ error) {
 	for _, pr := range g.Pulls[repo.ID] {
 		if pr.State != "closed" && (base == "" || pr.BaseRef == base) {
 			list = append(list, *pr)
@@ -120,7 +122,7 @@ func (g *GitHub) OpenPullRequests(_ context.Context, repo github.Repo, base stri
 }
 
 // PullRequestsOfCommit is as github.Client has it.
-func (g *GitHub) PullRequestsOfCommit(ctx context.Context, repo github.Repo, sha string) (numbers []int, _ error) {
+func (g *GitHub) PullRequestsOfCommit(ctx context.Context, repo forge.Repo, sha string) (numbers []int, _ error) {
 	open, err := g.OpenPullRequests(ctx, repo, "")
 	for _, pr := range open {
 		if pr.HeadSHA == sha {
@@ -132,17 +134,17 @@ func (g *GitHub) PullRequestsOfCommit(ctx context.Context, repo github.Repo, sha
 }
 
 // Reviews is as github.Client has it.
-func (g *GitHub) Reviews(_ context.Context, repo github.Repo, _ int) ([]github.Review, error) {
+func (g *GitHub) Reviews(_ context.Context, repo forge.Repo, _ int) ([]forge.Review, error) {
 	return g.Said, g.call("Reviews", repo)
 }
 
 // Pushers is as github.Client has it.
-func (g *GitHub) Pushers(_ context.Context, repo github.Repo, _ int) ([]string, error) {
+func (g *GitHub) Pushers(_ context.Context, repo forge.Repo, _ int) ([]string, error) {
 	return g.Committers, g.call("Pushers", repo)
 }
 
 // Permission is as github.Client has it.
-func (g *GitHub) Permission(_ context.Context, _ github.Repo, login string) (string, error) {
+func (g *GitHub) Permission(_ context.Context, _ forge.Repo, login string) (string, error) {
 	err := g.call("Permission", login)
 	if right, ok := g.Rights[login]; ok {
 		return right, err
@@ -151,12 +153,12 @@ func (g *GitHub) Permission(_ context.Context, _ github.Repo, login string) (str
 }
 
 // TeamMember is as github.Client has it.
-func (g *GitHub) TeamMember(_ context.Context, _ github.Repo, team, login string) (bool, error) {
+func (g *GitHub) TeamMember(_ context.Context, _ forge.Repo, team, login string) (bool, error) {
 	return slices.Contains(g.Teams[team], login), g.call("TeamMember", team)
 }
 
 // CheckRuns is as github.Client has it.
-func (g *GitHub) CheckRuns(_ context.Context, repo github.Repo, headSHA string) (found []github.CheckRun, _ error) {
+func (g *GitHub) CheckRuns(_ context.Context, repo forge.Repo, headSHA string) (found []forge.CheckRun, _ error) {
 	for _, run := range slices.Backward(g.Runs) {
 		if run.HeadSHA == headSHA {
 			found = append(found, run)
@@ -166,17 +168,17 @@ func (g *GitHub) CheckRuns(_ context.Context, repo github.Repo, headSHA string) 
 }
 
 // Publish is as github.Client has it, except that only a run with its ID is found again.
-func (g *GitHub) Publish(_ context.Context, _ github.Repo, run *github.CheckRun) error {
+func (g *GitHub) Publish(_ context.Context, _ forge.Repo, run *forge.CheckRun) error {
 	if err := g.call("Publish", run); err != nil {
 		return err
 	}
 	if run.ID == 0 {
 		run.ID = int64(len(g.Runs) + 1)
-		g.Runs = append(g.Runs, github.CheckRun{})
+		g.Runs = append(g.Runs, forge.CheckRun{})
 	}
 	g.Runs[run.ID-1] = *run
 	state := run.Status
-	if state == github.Completed {
+	if state == forge.Completed {
 		state = run.Conclusion
 	}
 	g.history = append(g.history, strconv.FormatInt(run.ID, 10)+" "+state)
@@ -187,12 +189,12 @@ func (g *GitHub) Publish(_ context.Context, _ github.Repo, run *github.CheckRun)
 }
 
 // CloneURL is as github.Client has it.
-func (g *GitHub) CloneURL(repo github.Repo) string {
+func (g *GitHub) CloneURL(repo forge.Repo) string {
 	return "https://github.com/" + repo.String() + ".git"
 }
 
 // FailedDeliveries is as github.Client has it; what has failed before since is there, too.
-func (g *GitHub) FailedDeliveries(_ context.Context, since time.Time) ([]github.Delivery, error) {
+func (g *GitHub) FailedDeliveries(_ context.Context, since time.Time) ([]forge.Delivery, error) {
 	g.since = append(g.since, since)
 	return g.Lost, g.call("FailedDeliveries", since)
 }

@@ -11,15 +11,17 @@ import (
 
 	"github.com/bradleyfalzon/ghinstallation/v2"
 	gh "github.com/google/go-github/v62/github"
+
+	"github.com/lintel-bot/lintel/bot/forge"
 )
 
 // Installations returns the accounts that installed the App, suspended ones included.
-func (a *Client) Installations(ctx context.Context) ([]Installation, error) {
-	var all []Installation
+func (a *Client) Installations(ctx context.Context) ([]forge.Installation, error) {
+	var all []forge.Installation
 	err := a.pages(ctx, "installations", func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
 		list, resp, err := a.asApp.Apps.ListInstallations(ctx, &o)
 		for _, i := range list {
-			all = append(all, Installation{ID: i.GetID(), Account: i.GetAccount().GetLogin(),
+			all = append(all, forge.Installation{ID: i.GetID(), Account: i.GetAccount().GetLogin(),
 				Suspended: !i.GetSuspendedAt().IsZero()})
 		}
 		return resp, err
@@ -29,15 +31,15 @@ func (a *Client) Installations(ctx context.Context) ([]Installation, error) {
 
 // Repositories returns the repositories of an installation that can be checked: archived and disabled ones
 // take no check runs and are left out.
-func (a *Client) Repositories(ctx context.Context, installation int64) ([]Repo, error) {
-	var all []Repo
+func (a *Client) Repositories(ctx context.Context, installation int64) ([]forge.Repo, error) {
+	var all []forge.Repo
 	err := a.pages(ctx, "repositories of installation "+strconv.FormatInt(installation, 10),
 		func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
 			list, resp, err := a.installed(installation).client.Apps.ListRepos(ctx, &o)
 			if err == nil {
 				for _, r := range list.Repositories {
 					if !r.GetArchived() && !r.GetDisabled() {
-						all = append(all, Repo{Installation: installation, ID: r.GetID(), Owner: r.GetOwner().GetLogin(),
+						all = append(all, forge.Repo{Installation: installation, ID: r.GetID(), Owner: r.GetOwner().GetLogin(),
 							Name: r.GetName()})
 					}
 				}
@@ -53,8 +55,8 @@ const deliveryPages = 20
 // FailedDeliveries returns the webhook deliveries since a time of which no attempt succeeded, the latest
 // attempt of each, oldest first. On a busy App it sees the latest 2,000 attempts only; what it misses beyond
 // them is found by looking at the open pull requests.
-func (a *Client) FailedDeliveries(ctx context.Context, since time.Time) ([]Delivery, error) {
-	var failed []Delivery
+func (a *Client) FailedDeliveries(ctx context.Context, since time.Time) ([]forge.Delivery, error) {
+	var failed []forge.Delivery
 	seen := map[string]bool{} // GUIDs: of a later attempt, or delivered
 	delivered := map[string]bool{}
 	options := gh.ListCursorOptions{PerPage: pageSize}
@@ -71,7 +73,7 @@ pages:
 			if code := d.GetStatusCode(); code >= 200 && code < 400 {
 				delivered[d.GetGUID()] = true
 			} else if !seen[d.GetGUID()] {
-				failed = append(failed, Delivery{ID: d.GetID(), GUID: d.GetGUID(), Event: d.GetEvent(), StatusCode: code,
+				failed = append(failed, forge.Delivery{ID: d.GetID(), GUID: d.GetGUID(), Event: d.GetEvent(), StatusCode: code,
 					At: d.GetDeliveredAt().Time, Redelivery: d.GetRedelivery()})
 			}
 			seen[d.GetGUID()] = true
@@ -81,7 +83,7 @@ pages:
 		}
 		options.Cursor = resp.Cursor
 	}
-	failed = slices.DeleteFunc(failed, func(d Delivery) bool { return delivered[d.GUID] })
+	failed = slices.DeleteFunc(failed, func(d forge.Delivery) bool { return delivered[d.GUID] })
 	slices.Reverse(failed)
 	return failed, nil
 }
@@ -102,7 +104,7 @@ func (a *Client) Redeliver(ctx context.Context, id int64) error {
 	}
 	what := "delivery " + strconv.FormatInt(id, 10)
 	if err = a.classify(what, err); unprocessable(err) {
-		return &Gone{What: what, Err: err} // too old: another try does not help, and others wait
+		return &forge.Gone{What: what, Err: err} // too old: another try does not help, and others wait
 	}
 	return err
 }
@@ -110,7 +112,7 @@ func (a *Client) Redeliver(ctx context.Context, id int64) error {
 // GitToken returns an installation token that can read the contents of this one repository and nothing else, for at
 // least half an hour. It is known to git processes of this repository only, those of a few minutes: one for each would
 // be the larger part of what the App may ask of GitHub.
-func (a *Client) GitToken(ctx context.Context, repo Repo) (string, error) {
+func (a *Client) GitToken(ctx context.Context, repo forge.Repo) (string, error) {
 	what := "contents of " + repo.String()
 	in := a.installed(repo.Installation)
 	if err := in.conn.gate.check(); err != nil {
@@ -148,6 +150,6 @@ func (a *Client) GitToken(ctx context.Context, repo Repo) (string, error) {
 }
 
 // CloneURL is where git finds the repository, without credentials.
-func (a *Client) CloneURL(repo Repo) string {
+func (a *Client) CloneURL(repo forge.Repo) string {
 	return a.web + "/" + url.PathEscape(repo.Owner) + "/" + url.PathEscape(repo.Name) + ".git"
 }

@@ -11,19 +11,19 @@ import (
 
 	gh "github.com/google/go-github/v62/github"
 
-	"github.com/lintel-bot/lintel/bot/runid"
+	"github.com/lintel-bot/lintel/bot/forge"
 )
 
 // CheckRuns returns the check runs that this App made for a commit under its name, newest first, without
 // annotations. A commit that GitHub does not have is a *Gone.
-func (a *Client) CheckRuns(ctx context.Context, repo Repo, headSHA string) ([]CheckRun, error) {
+func (a *Client) CheckRuns(ctx context.Context, repo forge.Repo, headSHA string) ([]forge.CheckRun, error) {
 	found, err := a.runsOf(ctx, repo, headSHA)
 	if err != nil {
 		return nil, err
 	}
-	runs := make([]CheckRun, 0, len(found))
+	runs := make([]forge.CheckRun, 0, len(found))
 	for _, r := range found {
-		runs = append(runs, CheckRun{
+		runs = append(runs, forge.CheckRun{
 			ID: r.GetID(), Part: a.partOf(r.GetName()), HeadSHA: r.GetHeadSHA(), Status: r.GetStatus(),
 			Conclusion: r.GetConclusion(), ExternalID: r.GetExternalID(),
 			DetailsURL: r.GetDetailsURL(), StartedAt: r.GetStartedAt().Time, CompletedAt: r.GetCompletedAt().Time,
@@ -33,7 +33,7 @@ func (a *Client) CheckRuns(ctx context.Context, repo Repo, headSHA string) ([]Ch
 	return runs, nil
 }
 
-func (a *Client) runsOf(ctx context.Context, repo Repo, headSHA string) ([]*gh.CheckRun, error) {
+func (a *Client) runsOf(ctx context.Context, repo forge.Repo, headSHA string) ([]*gh.CheckRun, error) {
 	what := "check runs of commit " + headSHA + " of " + repo.String()
 	var all []*gh.CheckRun
 	err := a.pages(ctx, what, func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
@@ -49,7 +49,7 @@ func (a *Client) runsOf(ctx context.Context, repo Repo, headSHA string) ([]*gh.C
 		return resp, err
 	})
 	if unprocessable(err) { // "No commit found for SHA"
-		return nil, &Gone{What: "commit " + headSHA + " of " + repo.String(), Err: err}
+		return nil, &forge.Gone{What: "commit " + headSHA + " of " + repo.String(), Err: err}
 	}
 	slices.SortFunc(all, func(x, y *gh.CheckRun) int { return cmp.Compare(y.GetID(), x.GetID()) })
 	return all, err
@@ -81,12 +81,12 @@ func (a *Client) partOf(name string) string {
 //
 // Publish can be repeated after any error, also when GitHub carried out a request and its answer was lost:
 // the newest run, if it has the same ExternalID, is continued behind the annotations it has; if it is an unfinished one
-// of the same subject and demand (package runid), it is taken over, so that a job which died after its first message
+// of the same subject and demand (see forge.RunID), it is taken over, so that a job which died after its first message
 // leaves no run open behind it; while the digest of the result is not known, any run of theirs is, and keeps its own.
 // An older run never gets a result. GitHub cannot remove annotations; a run that has some of another ExternalID is
 // left alone (and cancelled if it is unfinished) in favor of a new one. A commit that GitHub does not have
 // (any more) is a *Gone.
-func (a *Client) Publish(ctx context.Context, repo Repo, run *CheckRun) error {
+func (a *Client) Publish(ctx context.Context, repo forge.Repo, run *forge.CheckRun) error {
 	if err := validate(run); err != nil {
 		return err
 	}
@@ -108,15 +108,15 @@ func (a *Client) Publish(ctx context.Context, repo Repo, run *CheckRun) error {
 	}
 }
 
-func validate(run *CheckRun) error {
+func validate(run *forge.CheckRun) error {
 	switch run.Status {
-	case Queued, InProgress:
+	case forge.Queued, forge.InProgress:
 		if run.Conclusion != "" {
 			return fmt.Errorf("a check run that is %s has no conclusion", run.Status)
 		}
-	case Completed:
+	case forge.Completed:
 		switch run.Conclusion {
-		case "success", "failure", "neutral", Cancelled, "skipped", "timed_out", "action_required":
+		case "success", "failure", "neutral", forge.Cancelled, "skipped", "timed_out", "action_required":
 		default:
 			return fmt.Errorf("a check run cannot conclude with %q", run.Conclusion)
 		}
@@ -132,8 +132,8 @@ func validate(run *CheckRun) error {
 // publication is one call of Publish.
 type publication struct {
 	client *Client
-	repo   Repo
-	run    *CheckRun // fitted; its ID is set as soon as it is known
+	repo   forge.Repo
+	run    *forge.CheckRun // fitted; its ID is set as soon as it is known
 	what   string
 
 	status string // of the run at GitHub, "" before it exists
@@ -169,7 +169,7 @@ func (p *publication) publish(ctx context.Context) error {
 }
 
 // finish sends the state that was asked for, with less and less prose as long as GitHub refuses it.
-func (p *publication) finish(ctx context.Context, todo []Annotation) error {
+func (p *publication) finish(ctx context.Context, todo []forge.Annotation) error {
 	full := message{status: p.run.Status, conclusion: p.run.Conclusion, output: p.output(todo), actions: p.run.Actions,
 		details: p.run.DetailsURL}
 	attempts := []message{full}
@@ -191,7 +191,7 @@ func (p *publication) finish(ctx context.Context, todo []Annotation) error {
 	}
 	if p.run.ID == 0 {
 		// The last attempt had nothing but the name and the commit.
-		return &Gone{What: "commit " + p.run.HeadSHA + " of " + p.repo.String(), Err: err}
+		return &forge.Gone{What: "commit " + p.run.HeadSHA + " of " + p.repo.String(), Err: err}
 	}
 	return err
 }
@@ -200,7 +200,7 @@ func (p *publication) finish(ctx context.Context, todo []Annotation) error {
 func (p *publication) locate(ctx context.Context) (leftover int64, err error) {
 	var found *gh.CheckRun
 	switch {
-	case p.run.ID != 0 && len(p.run.Annotations) == 0 && p.run.Status != Completed:
+	case p.run.ID != 0 && len(p.run.Annotations) == 0 && p.run.Status != forge.Completed:
 		return 0, nil
 	case p.run.ID != 0:
 		found, _, err = p.client.of(p.repo).Checks.GetCheckRun(ctx, p.repo.Owner, p.repo.Name, p.run.ID)
@@ -220,7 +220,7 @@ func (p *publication) locate(ctx context.Context) (leftover int64, err error) {
 	has := found.GetOutput().GetAnnotationsCount()
 	if found.GetExternalID() != p.run.ExternalID && has > 0 && !p.open() {
 		p.run.ID = 0
-		if found.GetStatus() != Completed {
+		if found.GetStatus() != forge.Completed {
 			leftover = found.GetID()
 		}
 		return leftover, nil
@@ -231,22 +231,22 @@ func (p *publication) locate(ctx context.Context) (leftover int64, err error) {
 
 // open reports whether the result that the run will have is not known yet.
 func (p *publication) open() bool {
-	id, err := runid.Parse(p.run.ExternalID)
-	return err == nil && id.Outcome() == "" && p.run.Status != Completed && len(p.run.Annotations) == 0
+	id, err := forge.ParseRunID(p.run.ExternalID)
+	return err == nil && id.Outcome() == "" && p.run.Status != forge.Completed && len(p.run.Annotations) == 0
 }
 
 // choose picks the run to go on with from ours for the commit, newest first: none but the newest of its name, which is
 // the one that GitHub and people look at. An older one of the same subject and demand that is unfinished is left over.
 func (p *publication) choose(runs []*gh.CheckRun) (found *gh.CheckRun, leftover int64) {
-	wanted, err := runid.Parse(p.run.ExternalID)
+	wanted, err := forge.ParseRunID(p.run.ExternalID)
 	newest := true
 	for _, r := range runs {
 		if r.GetName() != p.client.nameOf(p.run.Part) {
 			continue
 		}
-		id, foreign := runid.Parse(r.GetExternalID())
-		same := err == nil && foreign == nil && id.Subject == wanted.Subject && id.Demand == wanted.Demand
-		unfinished := r.GetStatus() != Completed
+		id, foreign := forge.ParseRunID(r.GetExternalID())
+		same := err == nil && foreign == nil && id.Target == wanted.Target && id.Demand == wanted.Demand
+		unfinished := r.GetStatus() != forge.Completed
 		switch {
 		case newest && (r.GetExternalID() == p.run.ExternalID || same && (unfinished || p.open())):
 			found = r
@@ -262,24 +262,24 @@ func (p *publication) choose(runs []*gh.CheckRun) (found *gh.CheckRun, leftover 
 type message struct {
 	status, conclusion string
 	output             *gh.CheckRunOutput
-	actions            []Action
+	actions            []forge.Action
 	details            string
 }
 
 // partial carries a batch of annotations and leaves the run unfinished.
-func (p *publication) partial(batch []Annotation) message {
+func (p *publication) partial(batch []forge.Annotation) message {
 	m := message{output: &gh.CheckRunOutput{
 		Title:       gh.String(orName(p.run.Title, p.client.name)),
 		Summary:     gh.String(fmt.Sprintf("%d annotations are being written …", len(p.run.Annotations))),
 		Annotations: annotations(batch),
 	}}
-	if p.status != Completed {
-		m.status = InProgress
+	if p.status != forge.Completed {
+		m.status = forge.InProgress
 	}
 	return m
 }
 
-func (p *publication) output(batch []Annotation) *gh.CheckRunOutput {
+func (p *publication) output(batch []forge.Annotation) *gh.CheckRunOutput {
 	if p.run.Title == "" && p.run.Summary == "" && p.run.Text == "" && len(batch) == 0 {
 		return nil
 	}
@@ -301,7 +301,7 @@ func orName(s, name string) string {
 	return s
 }
 
-func annotations(batch []Annotation) []*gh.CheckRunAnnotation {
+func annotations(batch []forge.Annotation) []*gh.CheckRunAnnotation {
 	var out []*gh.CheckRunAnnotation
 	for _, a := range batch {
 		c := &gh.CheckRunAnnotation{Path: gh.String(a.Path), StartLine: gh.Int(a.StartLine), EndLine: gh.Int(a.EndLine),
@@ -325,7 +325,7 @@ func (p *publication) send(ctx context.Context, m message) error {
 	opts := gh.UpdateCheckRunOptions{Name: p.client.nameOf(p.run.Part), Output: m.output,
 		ExternalID: optional(p.run.ExternalID), Status: optional(m.status),
 		Conclusion: optional(m.conclusion), DetailsURL: optional(m.details)}
-	if m.status == Completed {
+	if m.status == forge.Completed {
 		at := p.run.CompletedAt
 		if at.IsZero() {
 			at = p.client.now()
@@ -374,7 +374,7 @@ func optional(s string) *string {
 // cancel concludes a run that cannot be continued, so that it does not stay open.
 func (p *publication) cancel(ctx context.Context, id int64) error {
 	_, _, err := p.client.of(p.repo).Checks.UpdateCheckRun(ctx, p.repo.Owner, p.repo.Name, id, gh.UpdateCheckRunOptions{
-		Name: p.client.nameOf(p.run.Part), Status: gh.String(Completed), Conclusion: gh.String(Cancelled),
+		Name: p.client.nameOf(p.run.Part), Status: gh.String(forge.Completed), Conclusion: gh.String(forge.Cancelled),
 		CompletedAt: &gh.Timestamp{Time: p.client.now().UTC()},
 		Output: &gh.CheckRunOutput{Title: gh.String("Superseded"),
 			Summary: gh.String("A newer check run of this commit has the result.")},

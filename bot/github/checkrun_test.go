@@ -8,10 +8,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/lintel-bot/lintel/bot/forge"
 )
 
-func completed(n int) *CheckRun {
-	return &CheckRun{HeadSHA: head, Status: "completed", Conclusion: "failure", ExternalID: "pr-1/abc", Title: "T",
+func completed(n int) *forge.CheckRun {
+	return &forge.CheckRun{HeadSHA: head, Status: "completed", Conclusion: "failure", ExternalID: "pr-1/abc", Title: "T",
 		Summary: "S", Annotations: manyAnnotations(n)}
 }
 
@@ -65,8 +67,8 @@ func TestPublishLostAnswers(t *testing.T) {
 				}
 				next(w, r)
 			}
-			queued := &CheckRun{HeadSHA: head, Status: "in_progress", ExternalID: "pr-1/"}
-			var run *CheckRun
+			queued := &forge.CheckRun{HeadSHA: head, Status: "in_progress", ExternalID: "pr-1/"}
+			var run *forge.CheckRun
 			for try := 0; ; try++ {
 				app := h.app() // a new process knows nothing
 				run = completed(n)
@@ -97,7 +99,7 @@ func TestPublishAgainWithTheSameDigest(t *testing.T) {
 	if err := h.app().Publish(t.Context(), testRepo, first); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.app().Publish(t.Context(), testRepo, &CheckRun{HeadSHA: head, Status: "in_progress",
+	if err := h.app().Publish(t.Context(), testRepo, &forge.CheckRun{HeadSHA: head, Status: "in_progress",
 		ExternalID: "pr-1/"}); err != nil {
 		t.Fatal(err)
 	}
@@ -195,11 +197,11 @@ func TestPublishErrors(t *testing.T) {
 	h := newHub(t)
 	gone := completed(1)
 	gone.HeadSHA, gone.ExternalID = strings.Repeat("2", 40), ""
-	var g *Gone
+	var g *forge.Gone
 	if err := h.app().Publish(t.Context(), testRepo, gone); !errors.As(err, &g) {
 		t.Errorf("a commit that is not there: %v", err)
 	}
-	for _, bad := range []CheckRun{{HeadSHA: head, Status: "completed"},
+	for _, bad := range []forge.CheckRun{{HeadSHA: head, Status: "completed"},
 		{HeadSHA: head, Status: "completed", Conclusion: "stale"}, {HeadSHA: head}, {Status: "queued"},
 		{HeadSHA: head, Status: "queued", Conclusion: "success"}} {
 		if err := h.app().Publish(t.Context(), testRepo, &bad); err == nil {
@@ -214,7 +216,7 @@ func TestBadMoments(t *testing.T) {
 		for _, carriedOut := range []bool{false, true} {
 			h := newHub(t)
 			app := h.app()
-			run := &CheckRun{HeadSHA: head, Status: "in_progress", ExternalID: "pr-1/begun"}
+			run := &forge.CheckRun{HeadSHA: head, Status: "in_progress", ExternalID: "pr-1/begun"}
 			if err := app.Publish(t.Context(), testRepo, run); err != nil {
 				t.Fatal(err)
 			}
@@ -254,7 +256,7 @@ func TestBadMoments(t *testing.T) {
 			reply(w, 503, nil)
 		}
 	})
-	var later *RetryLater
+	var later *forge.RetryLater
 	if _, err := app.Repository(t.Context(), testRepo); !errors.As(err, &later) || h.requests != before+1 {
 		t.Errorf("%v after %d requests", err, h.requests-before)
 	}

@@ -16,6 +16,8 @@ import (
 	"github.com/bradleyfalzon/ghinstallation/v2"
 	"github.com/golang-jwt/jwt/v4"
 	gh "github.com/google/go-github/v62/github"
+
+	"github.com/lintel-bot/lintel/bot/forge"
 )
 
 // callTimeout bounds one request with its answer, and the token it may have to ask for first. GitHub itself
@@ -36,18 +38,18 @@ type Config struct {
 
 // Client speaks to GitHub as a GitHub App. It is safe for concurrent use.
 type Client struct {
-	web   string   // where people and git go, without a trailing slash
-	api   *url.URL // where the REST API is, with a trailing slash
-	id    int64
-	key   *atomic.Pointer[rsa.PrivateKey]
-	name  string
-	now   func() time.Time
-	after func(time.Duration) <-chan time.Time
-	skew  *skew
-	wire  http.RoundTripper
-	asApp *gh.Client // authenticated as the App itself
-	peers *atomic.Pointer[func() int]
-	pace  *pace // of the App itself
+	web      string   // where people and git go, without a trailing slash
+	api      *url.URL // where the REST API is, with a trailing slash
+	id       int64
+	key      *atomic.Pointer[rsa.PrivateKey]
+	name     string
+	now      func() time.Time
+	after    func(time.Duration) <-chan time.Time
+	skew     *skew
+	wire     http.RoundTripper
+	asApp    *gh.Client // authenticated as the App itself
+	replicas *atomic.Pointer[func() int]
+	pace     *pace // of the App itself
 
 	mu            sync.Mutex
 	installations map[int64]*installation // authenticated as one installation each
@@ -75,7 +77,7 @@ func NewClient(c Config) (*Client, error) {
 		return nil, err
 	}
 	a := &Client{web: web, api: api, id: c.AppID, key: &atomic.Pointer[rsa.PrivateKey]{}, name: cmp.Or(c.Name, "Lintel"), now: c.Now, after: c.After,
-		installations: map[int64]*installation{}, peers: &atomic.Pointer[func() int]{}}
+		installations: map[int64]*installation{}, replicas: &atomic.Pointer[func() int]{}}
 	a.key.Store(key)
 	if a.now == nil {
 		a.now = time.Now
@@ -187,21 +189,11 @@ func (a *Client) installed(id int64) *installation {
 	return in
 }
 
-func (a *Client) of(repo Repo) *gh.Client { return a.installed(repo.Installation).client }
-
-// Budget is what GitHub said about the hourly rate limit of an installation in its latest answer, and what is left of
-// its limits that no answer tells of.
-type Budget struct {
-	Limit     int
-	Remaining int
-	Reset     time.Time     // by GitHub's clock
-	CheckRuns int           // that this process may still create within the hour
-	Wait      time.Duration // until a check may begin; zero: at once
-}
+func (a *Client) of(repo forge.Repo) *gh.Client { return a.installed(repo.Installation).client }
 
 // Budget returns the rate window of an installation as of its latest answer; false before the first one. One whose
 // window has ended since has its whole limit.
-func (a *Client) Budget(installation int64) (Budget, bool) {
+func (a *Client) Budget(installation int64) (forge.Budget, bool) {
 	c := a.installed(installation).conn
 	b, known := c.gate.budget()
 	b.CheckRuns, b.Wait = c.pace.left()
@@ -212,11 +204,11 @@ func (a *Client) Budget(installation int64) (Budget, bool) {
 }
 
 // Budgets returns what Budget does of all installations that were asked for something since the start, by their ids.
-func (a *Client) Budgets() map[int64]Budget {
+func (a *Client) Budgets() map[int64]forge.Budget {
 	a.mu.Lock()
 	known := maps.Clone(a.installations)
 	a.mu.Unlock()
-	all := map[int64]Budget{}
+	all := map[int64]forge.Budget{}
 	for id := range known {
 		if b, ok := a.Budget(id); ok {
 			all[id] = b

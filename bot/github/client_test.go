@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lintel-bot/lintel/bot/forge"
 )
 
 func TestNewApp(t *testing.T) {
@@ -56,7 +58,7 @@ func TestGitToken(t *testing.T) {
 	h := newHub(t)
 	now := time.Now()
 	a := h.app(func(c *Config) { c.Now = func() time.Time { return now } })
-	token := func(repo Repo) string {
+	token := func(repo forge.Repo) string {
 		t.Helper()
 		token, err := a.GitToken(t.Context(), repo)
 		if err != nil {
@@ -89,7 +91,7 @@ func TestGitToken(t *testing.T) {
 		h.answer("POST token", status, map[string]string{"message": "no"})
 		other.ID++
 		_, err := a.GitToken(t.Context(), other)
-		if err == nil || IsGone(err) != gone {
+		if err == nil || forge.IsGone(err) != gone {
 			t.Errorf("%d: %v", status, err)
 		}
 	}
@@ -104,7 +106,7 @@ func TestClockSkew(t *testing.T) {
 			"suspended_at": "2024-01-01T00:00:00Z"}})
 		a := h.app()
 		list, err := a.Installations(t.Context())
-		if diff := cmp.Diff([]Installation{{ID: 5, Account: "octo", Suspended: true}}, list); err != nil || diff != "" {
+		if diff := cmp.Diff([]forge.Installation{{ID: 5, Account: "octo", Suspended: true}}, list); err != nil || diff != "" {
 			t.Errorf("clock %s ahead, as the App: %v %s", ahead, err, diff)
 		}
 		if _, err := h.app().GitToken(t.Context(), testRepo); err != nil {
@@ -231,12 +233,12 @@ func TestErrorsByStatus(t *testing.T) {
 			if strings.Contains(err.Error(), "ghs_") {
 				t.Errorf("the error has the token: %v", err)
 			}
-			var later *RetryLater
+			var later *forge.RetryLater
 			if errors.As(err, &later) != (tt.max > 0) || later != nil && (later.After < tt.min || later.After > tt.max) {
 				t.Errorf("%v", err)
 			}
-			if IsGone(err) != tt.gone {
-				t.Errorf("*Gone: %v", IsGone(err))
+			if forge.IsGone(err) != tt.gone {
+				t.Errorf("*Gone: %v", forge.IsGone(err))
 			}
 			before := h.requests
 			_, err = a.Reviews(t.Context(), testRepo, 1)
@@ -258,7 +260,7 @@ func TestGateOpensAgain(t *testing.T) {
 	}
 	a := h.app(func(c *Config) { c.Now = clock })
 	_, err := a.Reviews(t.Context(), testRepo, 1)
-	var later *RetryLater
+	var later *forge.RetryLater
 	if !errors.As(err, &later) {
 		t.Fatal(err)
 	}
@@ -297,8 +299,8 @@ func TestBrokenAnswers(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	}
 	_, err := h.app().Reviews(t.Context(), testRepo, 1)
-	var later *RetryLater
-	if err == nil || IsGone(err) || errors.As(err, &later) {
+	var later *forge.RetryLater
+	if err == nil || forge.IsGone(err) || errors.As(err, &later) {
 		t.Errorf("a truncated answer: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -352,7 +354,7 @@ func TestPullRequest(t *testing.T) {
 		"base": map[string]any{"ref": "main", "sha": "old", "repo": map[string]any{"id": 42}},
 		"head": map[string]any{"ref": "feat", "sha": head, "repo": nil}})
 	got, err := h.app().PullRequest(t.Context(), testRepo, 1)
-	want := &PullRequest{Number: 1, State: "open", Draft: true, Author: "alice", BaseRef: "main", BaseSHA: "old",
+	want := &forge.PullRequest{Number: 1, State: "open", Draft: true, Author: "alice", BaseRef: "main", BaseSHA: "old",
 		HeadRef: "feat", HeadSHA: head, Fork: true}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("base branch gone: %v %s", err, diff)
@@ -396,7 +398,7 @@ func TestPagination(t *testing.T) {
 		}
 	}
 	pages = 1 << 30
-	var many *TooMany
+	var many *forge.TooMany
 	if _, err := h.app().Reviews(t.Context(), testRepo, 1); !errors.As(err, &many) {
 		t.Errorf("an endless list: %v", err)
 	}
@@ -438,7 +440,7 @@ func TestMembers(t *testing.T) {
 			t.Errorf("%s: %v, %v", login, got, err)
 		}
 	}
-	if _, err := a.TeamMember(t.Context(), testRepo, "octo/ops", "eve"); !IsGone(err) {
+	if _, err := a.TeamMember(t.Context(), testRepo, "octo/ops", "eve"); !forge.IsGone(err) {
 		t.Errorf("no permission to read members: %v", err)
 	}
 	for login, want := range map[string]string{"alice": "write", "nobody": "none", "a/b": "none"} {
@@ -477,12 +479,12 @@ func TestDeliveries(t *testing.T) {
 	if err := h.app().Redeliver(t.Context(), 8); err != nil {
 		t.Error(err)
 	}
-	if err := h.app().Redeliver(t.Context(), 99); !IsGone(err) {
+	if err := h.app().Redeliver(t.Context(), 99); !forge.IsGone(err) {
 		t.Errorf("a delivery that is not there: %v", err)
 	}
 	h.answer("POST /app/hook/deliveries/7/attempts", 422,
 		map[string]any{"message": "This delivery is too old to be redelivered."})
-	if err := h.app().Redeliver(t.Context(), 7); !IsGone(err) {
+	if err := h.app().Redeliver(t.Context(), 7); !forge.IsGone(err) {
 		t.Errorf("a delivery that is too old: %v", err)
 	}
 	h.set(func() { h.ahead = -2 * time.Hour })
@@ -504,7 +506,7 @@ func TestInstallationsConcurrently(t *testing.T) {
 	for i := range 8 {
 		wg.Go(func() {
 			got, err := a.Repositories(t.Context(), int64(i%4+1))
-			if diff := cmp.Diff([]Repo{{Installation: int64(i%4 + 1), ID: 1, Owner: "o", Name: "a"}}, got); err != nil ||
+			if diff := cmp.Diff([]forge.Repo{{Installation: int64(i%4 + 1), ID: 1, Owner: "o", Name: "a"}}, got); err != nil ||
 				diff != "" {
 				t.Errorf("%v %s", err, diff)
 			}

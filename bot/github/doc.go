@@ -1,4 +1,4 @@
-// Package github is all that Lintel asks of GitHub's API and tells it: a Client speaks as the App, and every rule about
-// GitHub's limits is kept here. The errors of its methods are *RetryLater, *Gone or plain errors that a later try may
-// cure. Who uses a Client declares the methods it needs.
+// Package github is the App's side of GitHub: a Client asks and writes as the App and keeps below GitHub's limits, a
+// Webhook turns deliveries into jobs, SignIn identifies readers, and Setup registers the App. The errors of a Client's
+// methods are *forge.RetryLater, *forge.Gone or plain errors that a later try may cure.
 package github

@@ -13,45 +13,9 @@ import (
 
 	"github.com/bradleyfalzon/ghinstallation/v2"
 	gh "github.com/google/go-github/v62/github"
+
+	"github.com/lintel-bot/lintel/bot/forge"
 )
-
-// RetryLater is the answer while GitHub asks us to wait (rate limits) or cannot serve: the job is to be
-// put back until then, not slept on.
-type RetryLater struct {
-	After  time.Duration
-	Reason string
-	Err    error
-}
-
-func (e *RetryLater) Error() string {
-	return fmt.Sprintf("github asks to wait %s: %s", e.After.Round(time.Second), e.Reason)
-}
-func (e *RetryLater) Unwrap() error { return e.Err }
-
-// Gone means that the thing asked for does not exist (any more) or the App has no access to it: trying
-// again does not help.
-type Gone struct {
-	What string
-	Err  error
-}
-
-func (e *Gone) Error() string { return e.What + " is not there or the App has no access to it" }
-func (e *Gone) Unwrap() error { return e.Err }
-
-// IsGone reports whether an error is a *Gone.
-func IsGone(err error) bool {
-	var gone *Gone
-	return errors.As(err, &gone)
-}
-
-// TooMany is returned in place of a list that is longer than anything a check can work with. A list is
-// never cut silently, because what is missing could be the one entry that matters.
-type TooMany struct {
-	What  string
-	Limit int
-}
-
-func (e *TooMany) Error() string { return fmt.Sprintf("%s: more than %d", e.What, e.Limit) }
 
 // refused is an answer with a status that neither waiting nor another address explains.
 type refused struct {
@@ -76,7 +40,7 @@ func unprocessable(err error) bool {
 // statusOf is the status of the answer behind a *Gone, zero if unknown.
 func statusOf(err error) int {
 	var response *gh.ErrorResponse
-	if IsGone(err) && errors.As(err, &response) && response.Response != nil {
+	if forge.IsGone(err) && errors.As(err, &response) && response.Response != nil {
 		return response.Response.StatusCode
 	}
 	return 0
@@ -88,7 +52,7 @@ func (a *Client) classify(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var later *RetryLater
+	var later *forge.RetryLater
 	if errors.As(err, &later) {
 		return later
 	}
@@ -100,7 +64,7 @@ func (a *Client) classify(what string, err error) error {
 		if !told {
 			after = until(primary.Rate.Reset.Time, now)
 		}
-		return &RetryLater{After: after, Reason: "the hourly rate limit is used up", Err: err}
+		return &forge.RetryLater{After: after, Reason: "the hourly rate limit is used up", Err: err}
 	}
 	var secondary *gh.AbuseRateLimitError
 	if errors.As(err, &secondary) {
@@ -108,12 +72,12 @@ func (a *Client) classify(what string, err error) error {
 		if !told && secondary.RetryAfter != nil {
 			after = until(now.Add(*secondary.RetryAfter), now)
 		}
-		return &RetryLater{After: after, Reason: "a secondary rate limit was hit", Err: err}
+		return &forge.RetryLater{After: after, Reason: "a secondary rate limit was hit", Err: err}
 	}
 	var response *gh.ErrorResponse
 	if errors.As(err, &response) && response.Response != nil {
 		if wait, reason, ok := WaitOf(response.Response, now); ok { // the library knows 403 only
-			return &RetryLater{After: wait, Reason: reason, Err: err}
+			return &forge.RetryLater{After: wait, Reason: reason, Err: err}
 		}
 		return byStatus(what, response.Response.StatusCode, messageOf(response), err)
 	}
@@ -132,7 +96,7 @@ func (a *Client) classify(what string, err error) error {
 func (a *Client) classifyToken(what string, e *ghinstallation.HTTPError) error {
 	defer e.Response.Body.Close()
 	if wait, reason, ok := WaitOf(e.Response, a.now().Add(a.skew.value())); ok {
-		return &RetryLater{After: wait, Reason: reason, Err: e}
+		return &forge.RetryLater{After: wait, Reason: reason, Err: e}
 	}
 	var body struct {
 		Message string `json:"message"`
@@ -141,7 +105,7 @@ func (a *Client) classifyToken(what string, e *ghinstallation.HTTPError) error {
 	status := e.Response.StatusCode
 	// 422 means here that the repository is not (or no longer) among those of the installation.
 	if status == http.StatusUnprocessableEntity {
-		return &Gone{What: what, Err: e}
+		return &forge.Gone{What: what, Err: e}
 	}
 	return byStatus(what+" (installation token)", status, body.Message, e)
 }
@@ -149,7 +113,7 @@ func (a *Client) classifyToken(what string, e *ghinstallation.HTTPError) error {
 func byStatus(what string, status int, message string, err error) error {
 	switch status {
 	case http.StatusNotFound, http.StatusGone, http.StatusUnavailableForLegalReasons, http.StatusForbidden:
-		return &Gone{What: what, Err: err}
+		return &forge.Gone{What: what, Err: err}
 	}
 	return &refused{what: what, status: status, message: message}
 }
@@ -174,11 +138,11 @@ func pause(ctx context.Context, after func(time.Duration) <-chan time.Time, atte
 func transient(err error) bool {
 	var (
 		status *refused
-		later  *RetryLater
-		many   *TooMany
+		later  *forge.RetryLater
+		many   *forge.TooMany
 	)
 	switch {
-	case err == nil, IsGone(err), errors.As(err, &later), errors.As(err, &many), errors.Is(err, context.Canceled),
+	case err == nil, forge.IsGone(err), errors.As(err, &later), errors.As(err, &many), errors.Is(err, context.Canceled),
 		errors.Is(err, context.DeadlineExceeded):
 		return false
 	case errors.As(err, &status):

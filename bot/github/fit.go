@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/lintel-bot/lintel/bot/forge"
 )
 
 // GitHub's limits of a check run (https://docs.github.com/en/rest/checks/runs#create-a-check-run). The
@@ -23,8 +25,8 @@ const (
 // Fit returns a copy of a check run that GitHub accepts: every text within its limit, cut at the end of a
 // line with a count of what was left out, annotations with usable positions, at most three actions.
 // Annotations that cannot be posted (no path, or beyond MaxAnnotations) are counted in the summary.
-func Fit(run CheckRun) CheckRun {
-	var annotations []Annotation
+func Fit(run forge.CheckRun) forge.CheckRun {
+	var annotations []forge.Annotation
 	unplaced := 0
 	for _, a := range run.Annotations {
 		fitted, ok := FitAnnotation(a)
@@ -129,7 +131,7 @@ func fenceOf(line string) string {
 
 // FitAnnotation returns an annotation that GitHub accepts: lines from 1 and in order, columns only as a pair
 // on a single line, texts within their limits, a known level. It is false without a path.
-func FitAnnotation(a Annotation) (Annotation, bool) {
+func FitAnnotation(a forge.Annotation) (forge.Annotation, bool) {
 	a.Path = strings.TrimLeft(strings.TrimPrefix(strings.TrimSpace(a.Path), "./"), "/")
 	if a.Path == "" || !utf8.ValidString(a.Path) || strings.ContainsRune(a.Path, 0) {
 		return a, false
@@ -140,9 +142,9 @@ func FitAnnotation(a Annotation) (Annotation, bool) {
 		a.StartColumn, a.EndColumn = 0, 0
 	}
 	switch a.Level {
-	case LevelNotice, LevelWarning, LevelFailure:
+	case forge.LevelNotice, forge.LevelWarning, forge.LevelFailure:
 	default:
-		a.Level = LevelWarning
+		a.Level = forge.LevelWarning
 	}
 	a.Title = FitTitle(a.Title)
 	a.Message = cutBytes(clean(a.Message), MaxMessage)
@@ -157,8 +159,8 @@ func FitAnnotation(a Annotation) (Annotation, bool) {
 
 // FitActions returns at most three actions within GitHub's lengths; one without a label, a description or
 // an identifier, or whose identifier is too long to come back whole, is left out.
-func FitActions(actions []Action) []Action {
-	var out []Action
+func FitActions(actions []forge.Action) []forge.Action {
+	var out []forge.Action
 	for _, a := range actions {
 		a.Label, a.Description = cutRunes(clean(a.Label), maxLabel), cutRunes(clean(a.Description), maxDescription)
 		if a.Label == "" || a.Description == "" || a.Identifier == "" ||

@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lintel-bot/lintel/bot/forge"
 )
 
 func TestFitText(t *testing.T) {
@@ -46,30 +48,30 @@ func itoa(n int) string {
 func TestFitAnnotation(t *testing.T) {
 	long := strings.Repeat("ü", 70000)
 	for name, tt := range map[string]struct {
-		in, want Annotation
+		in, want forge.Annotation
 		ok       bool
 	}{
-		"as it is": {Annotation{Path: "a", StartLine: 2, EndLine: 2, StartColumn: 3, EndColumn: 4, Level: "failure",
+		"as it is": {forge.Annotation{Path: "a", StartLine: 2, EndLine: 2, StartColumn: 3, EndColumn: 4, Level: "failure",
 			Message: "m"},
-			Annotation{Path: "a", StartLine: 2, EndLine: 2, StartColumn: 3, EndColumn: 4, Level: "failure", Message: "m"}, true},
-		"columns on several lines": {Annotation{Path: "a", StartLine: 2, EndLine: 3, StartColumn: 3, EndColumn: 4,
+			forge.Annotation{Path: "a", StartLine: 2, EndLine: 2, StartColumn: 3, EndColumn: 4, Level: "failure", Message: "m"}, true},
+		"columns on several lines": {forge.Annotation{Path: "a", StartLine: 2, EndLine: 3, StartColumn: 3, EndColumn: 4,
 			Level: "notice", Message: "m"},
-			Annotation{Path: "a", StartLine: 2, EndLine: 3, Level: "notice", Message: "m"}, true},
-		"half a pair of columns": {Annotation{Path: "a", StartLine: 2, EndLine: 2, StartColumn: 3, Level: "notice",
+			forge.Annotation{Path: "a", StartLine: 2, EndLine: 3, Level: "notice", Message: "m"}, true},
+		"half a pair of columns": {forge.Annotation{Path: "a", StartLine: 2, EndLine: 2, StartColumn: 3, Level: "notice",
 			Message: "m"},
-			Annotation{Path: "a", StartLine: 2, EndLine: 2, Level: "notice", Message: "m"}, true},
-		"lines": {Annotation{Path: "./a", StartLine: -1, EndLine: -5, Level: "error", Message: "m"},
-			Annotation{Path: "a", StartLine: 1, EndLine: 1, Level: "warning", Message: "m"}, true},
-		"no message": {Annotation{Path: "/a", StartLine: 1, EndLine: 1, Level: "notice", Title: "t", Message: " \n"},
-			Annotation{Path: "a", StartLine: 1, EndLine: 1, Level: "notice", Title: "t", Message: "t"}, true},
-		"no path": {Annotation{Path: " ", Message: "m"}, Annotation{Message: "m"}, false},
+			forge.Annotation{Path: "a", StartLine: 2, EndLine: 2, Level: "notice", Message: "m"}, true},
+		"lines": {forge.Annotation{Path: "./a", StartLine: -1, EndLine: -5, Level: "error", Message: "m"},
+			forge.Annotation{Path: "a", StartLine: 1, EndLine: 1, Level: "warning", Message: "m"}, true},
+		"no message": {forge.Annotation{Path: "/a", StartLine: 1, EndLine: 1, Level: "notice", Title: "t", Message: " \n"},
+			forge.Annotation{Path: "a", StartLine: 1, EndLine: 1, Level: "notice", Title: "t", Message: "t"}, true},
+		"no path": {forge.Annotation{Path: " ", Message: "m"}, forge.Annotation{Message: "m"}, false},
 	} {
 		got, ok := FitAnnotation(tt.in)
 		if diff := cmp.Diff(tt.want, got); diff != "" || ok != tt.ok {
 			t.Errorf("%s: %v (-want +got):\n%s", name, ok, diff)
 		}
 	}
-	got, _ := FitAnnotation(Annotation{Path: "a", Title: long, Message: long, RawDetails: long})
+	got, _ := FitAnnotation(forge.Annotation{Path: "a", Title: long, Message: long, RawDetails: long})
 	if utf8.RuneCountInString(got.Title) > MaxTitle || len(got.Message) > MaxMessage ||
 		len(got.RawDetails) > MaxMessage || !utf8.ValidString(got.Message) {
 		t.Error("long texts")
@@ -80,9 +82,9 @@ func TestFitAnnotation(t *testing.T) {
 }
 
 func TestFitRun(t *testing.T) {
-	run := CheckRun{Title: "a\n b", Summary: "s", Annotations: make([]Annotation, MaxAnnotations+5)}
+	run := forge.CheckRun{Title: "a\n b", Summary: "s", Annotations: make([]forge.Annotation, MaxAnnotations+5)}
 	for i := range run.Annotations {
-		run.Annotations[i] = Annotation{Path: "p", Message: "m"}
+		run.Annotations[i] = forge.Annotation{Path: "p", Message: "m"}
 	}
 	run.Annotations[0].Path = ""
 	got := Fit(run)
@@ -104,8 +106,8 @@ func TestFitRun(t *testing.T) {
 }
 
 func TestFitActions(t *testing.T) {
-	got := FitActions([]Action{{"no identifier", "d", ""}, {strings.Repeat("l", 30), strings.Repeat("d", 50), "id"},
-		{"l", "d", strings.Repeat("i", 21)}, {"a", "b", "1"}, {"a", "b", "2"}, {"a", "b", "3"}})
+	got := FitActions([]forge.Action{{Label: "no identifier", Description: "d"}, {Label: strings.Repeat("l", 30), Description: strings.Repeat("d", 50), Identifier: "id"},
+		{Label: "l", Description: "d", Identifier: strings.Repeat("i", 21)}, {Label: "a", Description: "b", Identifier: "1"}, {Label: "a", Description: "b", Identifier: "2"}, {Label: "a", Description: "b", Identifier: "3"}})
 	if len(got) != 3 || got[2].Identifier != "2" || utf8.RuneCountInString(got[0].Label) != 20 ||
 		utf8.RuneCountInString(got[0].Description) != 40 {
 		t.Errorf("%+v", got)

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/lintel-bot/lintel/bot/forge"
 )
 
 // granting answers requests for tokens with permissions that can change.
@@ -45,7 +47,7 @@ func TestMembersNeedPermission(t *testing.T) {
 		t.Errorf("another organization: %v, %v", is, err)
 	}
 	for range 2 {
-		if _, err := a.TeamMember(t.Context(), testRepo, "octo/ops", "alice"); !IsGone(err) {
+		if _, err := a.TeamMember(t.Context(), testRepo, "octo/ops", "alice"); !forge.IsGone(err) {
 			t.Errorf("without the permission: %v", err)
 		}
 		later.Add(int64(2 * time.Second))
@@ -73,7 +75,7 @@ func TestForbiddenWithAnOldToken(t *testing.T) {
 			reply(w, 200, map[string]any{"default_branch": "main"})
 		}
 	})
-	if _, err := a.Repository(t.Context(), testRepo); !IsGone(err) {
+	if _, err := a.Repository(t.Context(), testRepo); !forge.IsGone(err) {
 		t.Errorf("with a new token: %v", err)
 	}
 	later.Store(int64(time.Minute))
@@ -94,7 +96,7 @@ func TestTokenRefusalClosesTheGate(t *testing.T) {
 	a := h.app()
 	for range 3 {
 		_, err := a.Repository(t.Context(), testRepo)
-		var wait *RetryLater
+		var wait *forge.RetryLater
 		if !errors.As(err, &wait) {
 			t.Errorf("%v", err)
 		}

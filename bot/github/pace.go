@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/lintel-bot/lintel/bot/forge"
 )
 
 // The secondary limits that GitHub documents for the requests of one installation
@@ -108,7 +110,7 @@ func (w *window) full(now time.Time, want, held, limit int) time.Duration {
 			return max(u.at.Add(w.length).Sub(now), time.Millisecond)
 		}
 	}
-	return heldPause
+	return fullPause
 }
 
 // pace keeps one identity's requests below GitHub's secondary limits. Requests are let through while there is room; jobs
@@ -117,8 +119,8 @@ func (w *window) full(now time.Time, want, held, limit int) time.Duration {
 // It knows what this process sent, and leaves as much to each of its peers. What the server sent before a restart it does
 // not know: GitHub may have to say that it was too much, which closes the gate.
 type pace struct {
-	now   func() time.Time
-	peers func() int // processes that share the limits, this one included; nil: one
+	now      func() time.Time
+	replicas func() int // processes that share the limits, this one included; nil: one
 
 	mu     sync.Mutex
 	points window // of the last minute
@@ -131,12 +133,12 @@ type pace struct {
 }
 
 func newPace(now func() time.Time, peers func() int) *pace {
-	return &pace{now: now, peers: peers, points: window{length: paceMinute}, minute: window{length: paceMinute},
+	return &pace{now: now, replicas: peers, points: window{length: paceMinute}, minute: window{length: paceMinute},
 		hour: window{length: paceHour}}
 }
 
 const (
-	heldPause   = time.Second
+	fullPause   = time.Second
 	crowdPause  = 100 * time.Millisecond
 	fullMinute  = "the requests that GitHub allows in a minute are used up"
 	fullCreated = "the check runs that GitHub allows in a minute are used up"
@@ -146,7 +148,7 @@ const (
 
 // full says what there is no room for, and for how long; nil: there is room for requests of so many points, and check
 // runs if created is not zero. Each is held besides for the jobs that are in work.
-func (p *pace) full(u urgency, points, created, held int) *RetryLater {
+func (p *pace) full(u urgency, points, created, held int) *forge.RetryLater {
 	if p.none {
 		return nil
 	}
@@ -156,39 +158,39 @@ func (p *pace) full(u urgency, points, created, held int) *RetryLater {
 	}
 	limit := func(all int) int { return p.share(u.of(all)) }
 	if p.flying >= max(limit(maxConcurrent), 1) {
-		return &RetryLater{After: crowdPause, Reason: crowded}
+		return &forge.RetryLater{After: crowdPause, Reason: crowded}
 	}
 	// However many the peers are, one check gets through.
 	if wait := p.points.full(now, points, held*checkPoints, max(limit(pointsPerMinute), 2*checkPoints)); wait > 0 {
-		return &RetryLater{After: wait, Reason: fullMinute}
+		return &forge.RetryLater{After: wait, Reason: fullMinute}
 	}
 	if created == 0 {
 		return nil
 	}
 	hourly, minutely := limit(createdPerHour), limit(createdPerMinute)
 	if wait := p.hour.full(now, created, held, hourly); wait > 0 {
-		return &RetryLater{After: wait, Reason: fullHour}
+		return &forge.RetryLater{After: wait, Reason: fullHour}
 	}
 	why := fullCreated
 	if left := hourly - p.hour.sum; u < begun && left < hourly/2 && left/hourPart < minutely {
 		minutely, why = max(left/hourPart, 1), fullHour
 	}
 	if wait := p.minute.full(now, created, held, minutely); wait > 0 {
-		return &RetryLater{After: wait, Reason: why}
+		return &forge.RetryLater{After: wait, Reason: why}
 	}
 	return nil
 }
 
 // share is the part of a limit that this process may use.
 func (p *pace) share(limit int) int {
-	if p.peers == nil {
+	if p.replicas == nil {
 		return limit
 	}
-	return limit / max(p.peers(), 1)
+	return limit / max(p.replicas(), 1)
 }
 
 // take counts a request that is sent now, until done is called, or says what there is no room for.
-func (p *pace) take(u urgency, points, created int) (done func(), _ *RetryLater) {
+func (p *pace) take(u urgency, points, created int) (done func(), _ *forge.RetryLater) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if full := p.full(u, points, created, 0); full != nil {
@@ -204,7 +206,7 @@ func (p *pace) take(u urgency, points, created int) (done func(), _ *RetryLater)
 }
 
 // admit lets a job in until done is called, or says what there is no room for.
-func (p *pace) admit(u urgency) (done func(), _ *RetryLater) {
+func (p *pace) admit(u urgency) (done func(), _ *forge.RetryLater) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if full := p.full(u, checkPoints, 1, p.jobs); full != nil {
@@ -267,7 +269,7 @@ func (p *pace) await(req *http.Request, after func(time.Duration) <-chan time.Ti
 func (p *pace) left() (created int, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if full := p.full(ordinary, checkPoints, 1, p.jobs); full != nil && full.After > heldPause {
+	if full := p.full(ordinary, checkPoints, 1, p.jobs); full != nil && full.After > fullPause {
 		wait = full.After
 	}
 	p.hour.prune(p.now())
@@ -276,10 +278,10 @@ func (p *pace) left() (created int, wait time.Duration) {
 
 // ShareWith has this process leave as much of GitHub's limits to each of its peers: count returns how many processes
 // serve the App, this one included. Call it before the first request.
-func (a *Client) ShareWith(count func() int) { a.peers.Store(&count) }
+func (a *Client) ShareWith(count func() int) { a.replicas.Store(&count) }
 
 func (a *Client) count() int {
-	if count := a.peers.Load(); count != nil {
+	if count := a.replicas.Load(); count != nil {
 		return (*count)()
 	}
 	return 1

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"github.com/lintel-bot/lintel/bot/forge"
 )
 
 // documented counts as GitHub's documentation has it: what arrived within the last minute and hour.
@@ -232,7 +234,7 @@ func TestPacedRequests(t *testing.T) {
 	p.none = false // this GitHub tells of no limits
 	p.points.add(now, pointsPerMinute)
 	before := requests
-	var later *RetryLater
+	var later *forge.RetryLater
 	for what, ctx := range map[string]context.Context{"ordinary": t.Context(), "background": Background(t.Context())} {
 		if _, err := a.CheckRuns(ctx, testRepo, head); !errors.As(err, &later) || later.After < 59*time.Second {
 			t.Errorf("%s, for a minute: %v", what, err)

@@ -13,6 +13,8 @@ import (
 	"sync"
 
 	gh "github.com/google/go-github/v62/github"
+
+	"github.com/lintel-bot/lintel/bot/forge"
 )
 
 const (
@@ -38,13 +40,13 @@ func (a *Client) pages(ctx context.Context, what string,
 		}
 		options.Page = resp.NextPage
 	}
-	return &TooMany{What: what, Limit: maxPages * pageSize}
+	return &forge.TooMany{What: what, Limit: maxPages * pageSize}
 }
 
 // PullRequest returns the present state of a pull request. BaseSHA is the tip of the base branch at this
 // moment: the one in GitHub's pull request object stays what it was when the head was last pushed. If the
 // base branch is gone, it is that older one.
-func (a *Client) PullRequest(ctx context.Context, repo Repo, number int) (*PullRequest, error) {
+func (a *Client) PullRequest(ctx context.Context, repo forge.Repo, number int) (*forge.PullRequest, error) {
 	what := fmt.Sprintf("pull request %d of %s", number, repo)
 	p, _, err := a.of(repo).PullRequests.Get(ctx, repo.Owner, repo.Name, number)
 	if err != nil {
@@ -58,14 +60,14 @@ func (a *Client) PullRequest(ctx context.Context, repo Repo, number int) (*PullR
 	switch {
 	case err == nil:
 		pr.BaseSHA = sha
-	case !IsGone(err):
+	case !forge.IsGone(err):
 		return nil, err
 	}
 	return pr, nil
 }
 
 // Branch returns the commit at the tip of a branch. A branch that is not there is a *Gone.
-func (a *Client) Branch(ctx context.Context, repo Repo, name string) (string, error) {
+func (a *Client) Branch(ctx context.Context, repo forge.Repo, name string) (string, error) {
 	what := "branch " + name + " of " + repo.String()
 	ref, _, err := a.of(repo).Git.GetRef(ctx, repo.Owner, repo.Name, "refs/heads/"+name)
 	if err != nil {
@@ -79,18 +81,18 @@ func (a *Client) Branch(ctx context.Context, repo Repo, name string) (string, er
 }
 
 // Repository returns the present settings of a repository.
-func (a *Client) Repository(ctx context.Context, repo Repo) (*Settings, error) {
+func (a *Client) Repository(ctx context.Context, repo forge.Repo) (*forge.Settings, error) {
 	r, _, err := a.of(repo).Repositories.Get(ctx, repo.Owner, repo.Name)
 	if err != nil {
 		return nil, a.classify("repository "+repo.String(), err)
 	}
-	return &Settings{ID: r.GetID(), Owner: r.GetOwner().GetLogin(), Name: r.GetName(), Private: r.GetPrivate(),
+	return &forge.Settings{ID: r.GetID(), Owner: r.GetOwner().GetLogin(), Name: r.GetName(), Private: r.GetPrivate(),
 		DefaultBranch: r.GetDefaultBranch(), Archived: r.GetArchived() || r.GetDisabled()}, nil
 }
 
-func pullRequest(p *gh.PullRequest) *PullRequest {
+func pullRequest(p *gh.PullRequest) *forge.PullRequest {
 	head, base := p.GetHead(), p.GetBase()
-	return &PullRequest{
+	return &forge.PullRequest{
 		Number: p.GetNumber(), State: p.GetState(), Draft: p.GetDraft(), Title: p.GetTitle(), Author: p.GetUser().GetLogin(),
 		BaseRef: base.GetRef(), BaseSHA: base.GetSHA(), HeadRef: head.GetRef(), HeadSHA: head.GetSHA(),
 		HeadRepo: head.GetRepo().GetFullName(),
@@ -102,7 +104,7 @@ func pullRequest(p *gh.PullRequest) *PullRequest {
 
 // PullRequestsOfCommit returns the numbers of the open pull requests whose head is sha, ascending. It looks
 // through the open ones, because GitHub's list by commit does not reliably have those from forks.
-func (a *Client) PullRequestsOfCommit(ctx context.Context, repo Repo, sha string) ([]int, error) {
+func (a *Client) PullRequestsOfCommit(ctx context.Context, repo forge.Repo, sha string) ([]int, error) {
 	open, err := a.OpenPullRequests(ctx, repo, "")
 	if err != nil {
 		return nil, err
@@ -119,8 +121,8 @@ func (a *Client) PullRequestsOfCommit(ctx context.Context, repo Repo, sha string
 
 // OpenPullRequests returns the open pull requests into a branch, or all if that is empty, oldest first. BaseSHA is what
 // GitHub's list says, which may be older than the tip of the base branch.
-func (a *Client) OpenPullRequests(ctx context.Context, repo Repo, base string) ([]PullRequest, error) {
-	var all []PullRequest
+func (a *Client) OpenPullRequests(ctx context.Context, repo forge.Repo, base string) ([]forge.PullRequest, error) {
+	var all []forge.PullRequest
 	err := a.pages(ctx, "open pull requests of "+repo.String(),
 		func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
 			list, resp, err := a.of(repo).PullRequests.List(ctx, repo.Owner, repo.Name,
@@ -134,13 +136,13 @@ func (a *Client) OpenPullRequests(ctx context.Context, repo Repo, base string) (
 }
 
 // Reviews returns all reviews of a pull request, oldest first. Reviews of deleted accounts have no user.
-func (a *Client) Reviews(ctx context.Context, repo Repo, number int) ([]Review, error) {
-	var all []Review
+func (a *Client) Reviews(ctx context.Context, repo forge.Repo, number int) ([]forge.Review, error) {
+	var all []forge.Review
 	err := a.pages(ctx, fmt.Sprintf("reviews of pull request %d of %s", number, repo),
 		func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
 			list, resp, err := a.of(repo).PullRequests.ListReviews(ctx, repo.Owner, repo.Name, number, &o)
 			for _, r := range list {
-				all = append(all, Review{User: r.GetUser().GetLogin(), State: strings.ToUpper(r.GetState()),
+				all = append(all, forge.Review{User: r.GetUser().GetLogin(), State: strings.ToUpper(r.GetState()),
 					CommitSHA: r.GetCommitID(), Submitted: r.GetSubmittedAt().Time})
 			}
 			return resp, err
@@ -148,14 +150,14 @@ func (a *Client) Reviews(ctx context.Context, repo Repo, number int) ([]Review, 
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(all, func(x, y Review) int { return x.Submitted.Compare(y.Submitted) })
+	slices.SortStableFunc(all, func(x, y forge.Review) int { return x.Submitted.Compare(y.Submitted) })
 	return all, nil
 }
 
 // Pushers returns the logins of the authors and committers of all commits of a pull request, sorted. An
 // address that belongs to no account has no login. GitHub lists at most 250 commits of a pull request;
 // beyond that the comparison of the base with the head is asked.
-func (a *Client) Pushers(ctx context.Context, repo Repo, number int) ([]string, error) {
+func (a *Client) Pushers(ctx context.Context, repo forge.Repo, number int) ([]string, error) {
 	logins, commits := map[string]bool{}, 0
 	add := func(list []*gh.RepositoryCommit) {
 		commits += len(list)
@@ -207,7 +209,7 @@ var loginPattern = sync.OnceValue(func() *regexp.Regexp {
 // (triage counts as read, maintain as write;
 // https://docs.github.com/en/rest/collaborators/collaborators#get-repository-permissions-for-a-user).
 // An account that does not exist has none.
-func (a *Client) Permission(ctx context.Context, repo Repo, login string) (string, error) {
+func (a *Client) Permission(ctx context.Context, repo forge.Repo, login string) (string, error) {
 	if !loginPattern().MatchString(login) {
 		return "none", nil
 	}
@@ -232,7 +234,7 @@ var teamPattern = sync.OnceValue(func() *regexp.Regexp {
 // TeamMember reports whether the user is an active member of a team or of a team below it. team is org/slug.
 // A team that does not exist, or that the App may not see, as those of other organizations, has no members; a *Gone
 // means that the App lacks the permission to read members, which GitHub is not asked for in vain then.
-func (a *Client) TeamMember(ctx context.Context, repo Repo, team, login string) (bool, error) {
+func (a *Client) TeamMember(ctx context.Context, repo forge.Repo, team, login string) (bool, error) {
 	m := teamPattern().FindStringSubmatch(team)
 	if m == nil || !loginPattern().MatchString(login) {
 		return false, nil
@@ -241,7 +243,7 @@ func (a *Client) TeamMember(ctx context.Context, repo Repo, team, login string) 
 		return false, nil
 	}
 	if !a.installed(repo.Installation).may(ctx, "members") {
-		return false, &Gone{What: "members of team " + team, Err: errors.New("the installation does not grant it")}
+		return false, &forge.Gone{What: "members of team " + team, Err: errors.New("the installation does not grant it")}
 	}
 	membership, _, err := a.of(repo).Teams.GetTeamMembershipBySlug(ctx, m[1], m[2], url.PathEscape(login))
 	if err = a.classify("members of team "+team, err); err != nil {

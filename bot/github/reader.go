@@ -7,17 +7,13 @@ import (
 	"net/url"
 
 	gh "github.com/google/go-github/v62/github"
-)
 
-// Present is a repository as GitHub has it now.
-type Present struct {
-	Repo         // with its owner and name of today
-	Private bool // not everybody may read it; so is an internal one
-}
+	"github.com/lintel-bot/lintel/bot/forge"
+)
 
 // Present finds a repository by its id, also where it was renamed or moved, and where another one has its old name by
 // now. A *Gone means that it does not exist, that the installation does not (any more), or does not have it.
-func (a *Client) Present(ctx context.Context, repo Repo) (*Present, error) {
+func (a *Client) Present(ctx context.Context, repo forge.Repo) (*forge.Present, error) {
 	what := "repository " + repo.String()
 	r, _, err := a.of(repo).Repositories.Get(ctx, repo.Owner, repo.Name)
 	if err = a.classify(what, err); err != nil && (statusOf(err) != http.StatusNotFound || repo.ID == 0) {
@@ -34,8 +30,8 @@ func (a *Client) Present(ctx context.Context, repo Repo) (*Present, error) {
 		return nil, fmt.Errorf("%s: GitHub's answer is not that repository", what)
 	}
 	visibility := r.GetVisibility()
-	return &Present{
-		Repo: Repo{Installation: repo.Installation, ID: r.GetID(), Owner: r.GetOwner().GetLogin(), Name: r.GetName()},
+	return &forge.Present{
+		Repo: forge.Repo{Installation: repo.Installation, ID: r.GetID(), Owner: r.GetOwner().GetLogin(), Name: r.GetName()},
 		// Both say the same; who doubts is not let in.
 		Private: r.GetPrivate() || visibility != "" && visibility != "public",
 	}, nil
@@ -44,7 +40,7 @@ func (a *Client) Present(ctx context.Context, repo Repo) (*Present, error) {
 // MayRead reports whether an account may read a repository, by whatever way. It is the account with this id: one that
 // was renamed is asked for by its login of today, and another one that has its old login by now does not count.
 // (https://docs.github.com/en/rest/collaborators/collaborators#get-repository-permissions-for-a-user)
-func (a *Client) MayRead(ctx context.Context, repo Repo, account Account) (bool, error) {
+func (a *Client) MayRead(ctx context.Context, repo forge.Repo, account forge.Account) (bool, error) {
 	id, may, err := a.mayRead(ctx, repo, account.Login)
 	if err != nil || id == account.ID {
 		return may, err
@@ -64,7 +60,7 @@ func (a *Client) MayRead(ctx context.Context, repo Repo, account Account) (bool,
 }
 
 // mayRead is the id of the account that has a login, zero if there is none, and whether it may read.
-func (a *Client) mayRead(ctx context.Context, repo Repo, login string) (int64, bool, error) {
+func (a *Client) mayRead(ctx context.Context, repo forge.Repo, login string) (int64, bool, error) {
 	if !loginPattern().MatchString(login) {
 		return 0, false, nil
 	}

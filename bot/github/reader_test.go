@@ -3,6 +3,7 @@ package github
 import (
 	"testing"
 
+	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/githubtest"
 )
 
@@ -21,7 +22,7 @@ func TestPresentAndMayRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	repo := Repo{Owner: "octo-org", Name: "fleet"}
+	repo := forge.Repo{Owner: "octo-org", Name: "fleet"}
 	repo.ID, repo.Installation = hub.RepositoryID("octo-org/fleet")
 	present := func(want string, private bool) {
 		t.Helper()
@@ -44,10 +45,10 @@ func TestPresentAndMayRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	present("octo-org/armada", false)
-	for _, gone := range []Repo{{Installation: repo.Installation, ID: 1, Owner: "octo-org", Name: "none"},
+	for _, gone := range []forge.Repo{{Installation: repo.Installation, ID: 1, Owner: "octo-org", Name: "none"},
 		{Installation: repo.Installation, Owner: "octo-org", Name: "none"},
 		{Installation: 1, ID: repo.ID, Owner: "a", Name: "b"}} {
-		if got, err := client.Present(t.Context(), gone); !IsGone(err) {
+		if got, err := client.Present(t.Context(), gone); !forge.IsGone(err) {
 			t.Errorf("%+v: %+v, %v", gone, got, err)
 		}
 	}
@@ -58,10 +59,10 @@ func TestPresentAndMayRead(t *testing.T) {
 	}
 	alice, mallory := accountOf(t, client, repo, "alice"), accountOf(t, client, repo, "mallory")
 	for _, c := range []struct {
-		account Account
+		account forge.Account
 		may     bool
 	}{
-		{alice, true}, {mallory, false}, {Account{alice.ID, "../mallory"}, false}, {Account{1, "alice"}, false},
+		{alice, true}, {mallory, false}, {forge.Account{ID: alice.ID, Login: "../mallory"}, false}, {forge.Account{ID: 1, Login: "alice"}, false},
 	} {
 		if may, err := client.MayRead(t.Context(), repo, c.account); may != c.may || err != nil {
 			t.Errorf("%+v: %t, %v", c.account, may, err)
@@ -79,19 +80,19 @@ func TestPresentAndMayRead(t *testing.T) {
 		t.Errorf("an old login of somebody else: %t, %v", may, err)
 	}
 	hub.Inject(githubtest.Fault{Path: "/permission", Status: 502, Times: -1})
-	if may, err := client.MayRead(t.Context(), repo, alice); may || err == nil || IsGone(err) {
+	if may, err := client.MayRead(t.Context(), repo, alice); may || err == nil || forge.IsGone(err) {
 		t.Errorf("GitHub fails: %t, %v", may, err)
 	}
 }
 
 // accountOf is the account that has a login now.
-func accountOf(t *testing.T, client *Client, repo Repo, login string) Account {
+func accountOf(t *testing.T, client *Client, repo forge.Repo, login string) forge.Account {
 	t.Helper()
 	id, _, err := client.mayRead(t.Context(), repo, login)
 	if err != nil || id == 0 {
 		t.Fatalf("%s: %d, %v", login, id, err)
 	}
-	return Account{ID: id, Login: login}
+	return forge.Account{ID: id, Login: login}
 }
 
 // Only what everybody may read is public: a repository that all of an enterprise may read is not
@@ -124,7 +125,7 @@ func TestPresentVisibility(t *testing.T) {
 // GitHub's word counts however a person came to read a repository: as a collaborator, by a team, by the base permission
 // of members, by a role of the organization's own. What is no such word is a no, and no answer is an error.
 func TestMayReadLevels(t *testing.T) {
-	alice := Account{ID: 7, Login: "alice"}
+	alice := forge.Account{ID: 7, Login: "alice"}
 	user := func(id int64) map[string]any { return map[string]any{"id": id, "login": "alice"} }
 	for name, c := range map[string]struct {
 		status int

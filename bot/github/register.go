@@ -13,6 +13,8 @@ import (
 	"time"
 
 	gh "github.com/google/go-github/v62/github"
+
+	"github.com/lintel-bot/lintel/bot/forge"
 )
 
 // Registered is an App as GitHub hands it out, once, when it was registered from a manifest. PrivateKey,
@@ -75,7 +77,7 @@ var (
 func (r *Registrar) Convert(ctx context.Context, code string) (*Registered, error) {
 	const what = "the code of the App's registration"
 	if !codeForm().MatchString(code) {
-		return nil, &Gone{What: what, Err: errors.New("malformed")}
+		return nil, &forge.Gone{What: what, Err: errors.New("malformed")}
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

@@ -11,6 +11,7 @@ import (
 
 	gh "github.com/google/go-github/v62/github"
 
+	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/githubtest"
 )
 
@@ -65,7 +66,7 @@ func TestConvertRefusesCodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, code := range []string{"", "../../app", "a/b", "a b", "a?b", strings.Repeat("a", 256), "unknown"} {
-		var gone *Gone
+		var gone *forge.Gone
 		if _, err := r.Convert(t.Context(), code); !errors.As(err, &gone) {
 			t.Errorf("code %q: %v", code, err)
 		}

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v4"
+
+	"github.com/lintel-bot/lintel/bot/forge"
 )
 
 const (
@@ -25,7 +27,7 @@ const (
 	head     = "1111111111111111111111111111111111111111"
 )
 
-var testRepo = Repo{Installation: testInst, ID: 42, Owner: "octo", Name: "svc"}
+var testRepo = forge.Repo{Installation: testInst, ID: 42, Owner: "octo", Name: "svc"}
 
 // hub imitates the part of GitHub's API that the tests need: tokens and check runs with their state, and
 // other answers as each test sets them.
@@ -256,10 +258,10 @@ func (h *hub) apply(w http.ResponseWriter, r *http.Request, run *hubRun) bool {
 	return true
 }
 
-func manyAnnotations(n int) []Annotation {
-	out := make([]Annotation, n)
+func manyAnnotations(n int) []forge.Annotation {
+	out := make([]forge.Annotation, n)
 	for i := range out {
-		out[i] = Annotation{Path: "a.yaml", StartLine: i + 1, EndLine: i + 1, Level: "failure",
+		out[i] = forge.Annotation{Path: "a.yaml", StartLine: i + 1, EndLine: i + 1, Level: "failure",
 			Message: fmt.Sprintf("finding %d", i)}
 	}
 	return out

@@ -16,13 +16,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/lintel-bot/lintel/bot/forge"
 )
 
-// Account is a person's account. The login can change, the id stays.
-type Account struct {
-	ID    int64  `json:"id"`
-	Login string `json:"login"`
-}
+// CallbackPath is where GitHub sends people back to after a sign-in, below the public address; it is registered there.
+const CallbackPath = "/auth/callback"
 
 // SignInConfig is what NewSignIn needs. ClientID and ClientSecret are the App's.
 type SignInConfig struct {
@@ -139,22 +138,22 @@ const maxTokenAnswer = 64 << 10
 // Exchange returns the account of the person who signed in. The token that GitHub hands out for the code is used for
 // this one question and forgotten. A *SignInRefused means that the code was not taken; any other error may pass. No
 // error contains the code, the verifier, the token or the secret.
-func (s *SignIn) Exchange(ctx context.Context, code, verifier, redirect string) (Account, error) {
+func (s *SignIn) Exchange(ctx context.Context, code, verifier, redirect string) (forge.Account, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	token, err := s.token(ctx, code, verifier, redirect)
 	if err != nil {
-		return Account{}, err
+		return forge.Account{}, err
 	}
 	const what = "the account of a person who signs in"
 	user, _, err := s.client.client(&asUser{token, s.client.wire}).Users.Get(ctx, "")
 	if err != nil {
-		return Account{}, s.client.classify(what, err)
+		return forge.Account{}, s.client.classify(what, err)
 	}
 	if user.GetID() <= 0 || !loginPattern().MatchString(user.GetLogin()) {
-		return Account{}, fmt.Errorf("%s: GitHub's answer has no id or no login", what)
+		return forge.Account{}, fmt.Errorf("%s: GitHub's answer has no id or no login", what)
 	}
-	return Account{ID: user.GetID(), Login: user.GetLogin()}, nil
+	return forge.Account{ID: user.GetID(), Login: user.GetLogin()}, nil
 }
 
 // token exchanges the code.

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/lintel-bot/lintel/bot/forge"
 )
 
 func TestNewSignIn(t *testing.T) {
@@ -105,7 +107,7 @@ func TestExchange(t *testing.T) {
 				t.Fatal(err)
 			}
 			account, err := s.Exchange(t.Context(), code, verifier, "https://lintel.example.com/auth/callback")
-			if (err == nil) != c.ok || c.ok && account != (Account{7, "alice"}) {
+			if (err == nil) != c.ok || c.ok && account != (forge.Account{ID: 7, Login: "alice"}) {
 				t.Fatalf("%+v, %v", account, err)
 			}
 			if c.ok {

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/bradleyfalzon/ghinstallation/v2"
+
+	"github.com/lintel-bot/lintel/bot/forge"
 )
 
 // maxAnswer bounds the body of one answer; the largest legitimate one (a page of 100 pull requests with
@@ -78,7 +80,7 @@ type gate struct {
 	mu     sync.Mutex
 	until  time.Time
 	reason string
-	last   Budget
+	last   forge.Budget
 	known  bool
 }
 
@@ -86,7 +88,7 @@ func (g *gate) check() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if wait := g.until.Sub(g.now()); wait > 0 {
-		return &RetryLater{After: wait, Reason: g.reason}
+		return &forge.RetryLater{After: wait, Reason: g.reason}
 	}
 	return nil
 }
@@ -99,7 +101,7 @@ func (g *gate) observe(resp *http.Response, skew time.Duration) {
 	if limit, err := strconv.Atoi(resp.Header.Get("X-Ratelimit-Limit")); err == nil {
 		remaining, _ := strconv.Atoi(resp.Header.Get("X-Ratelimit-Remaining"))
 		reset, _ := strconv.ParseInt(resp.Header.Get("X-Ratelimit-Reset"), 10, 64)
-		g.last, g.known = Budget{Limit: limit, Remaining: remaining, Reset: time.Unix(reset, 0)}, true
+		g.last, g.known = forge.Budget{Limit: limit, Remaining: remaining, Reset: time.Unix(reset, 0)}, true
 	}
 	g.close(resp, now, skew)
 }
@@ -117,7 +119,7 @@ func (g *gate) close(resp *http.Response, now time.Time, skew time.Duration) {
 	}
 }
 
-func (g *gate) budget() (Budget, bool) {
+func (g *gate) budget() (forge.Budget, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.last, g.known
@@ -279,7 +281,7 @@ func passing(resp *http.Response, err error) bool {
 	if errors.As(err, &token) && token.Response != nil {
 		return momentary(token.Response.StatusCode)
 	}
-	var later *RetryLater
+	var later *forge.RetryLater
 	return !errors.As(err, &later) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
 }
 

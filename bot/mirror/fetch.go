@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lintel-bot/lintel/bot/datadir"
-	"github.com/lintel-bot/lintel/bot/github"
+	"github.com/lintel-bot/lintel/bot/forge"
+	"github.com/lintel-bot/lintel/bot/store"
 )
 
 // usedFile in a mirror has the time of its last use.
@@ -27,7 +27,7 @@ const newSuffix, probeSuffix = ".new", ".probe"
 // session is one use of one mirror, under its lock.
 type session struct {
 	m       *Mirrors
-	repo    github.Repo
+	repo    forge.Repo
 	dir     string
 	want    Want
 	whole   bool      // a mirror that is made is no partial one
@@ -56,7 +56,7 @@ func (s *session) prepare(ctx context.Context) error {
 	if err == nil || errors.As(err, &failed) {
 		return err
 	}
-	return fmt.Errorf("a mirror of %s: %w", s.repo, datadir.WithoutPath(err))
+	return fmt.Errorf("a mirror of %s: %w", s.repo, store.WithoutPath(err))
 }
 
 // create makes the mirror in two steps, so that a folder with the final name is always a whole repository.
@@ -264,7 +264,7 @@ func (s *session) served(ctx context.Context, sha string) (bool, error) {
 	scratch := s.dir + probeSuffix
 	defer os.RemoveAll(scratch)
 	if err := s.initRepo(ctx, scratch); err != nil {
-		return false, datadir.WithoutPath(err)
+		return false, store.WithoutPath(err)
 	}
 	c := s.network([]string{"fetch", "--quiet", "--no-tags", "--depth=1", "--filter=tree:0", "--end-of-options",
 		s.address, sha})

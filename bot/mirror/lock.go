@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/lintel-bot/lintel/bot/datadir"
+	"github.com/lintel-bot/lintel/bot/store"
 )
 
 // lockPoll is how often a lock that another process has is tried again.
@@ -29,7 +29,7 @@ func (m *Mirrors) lock(ctx context.Context, id int64) (unlock func(), err error)
 		if err == nil {
 			return func() { f.Close(); <-held }, nil
 		}
-		if !errors.Is(err, datadir.ErrLocked) {
+		if !errors.Is(err, store.ErrLocked) {
 			<-held
 			return nil, err
 		}
@@ -50,7 +50,7 @@ func (m *Mirrors) tryLock(id int64) (unlock func(), err error) {
 	select {
 	case held <- struct{}{}:
 	default:
-		return nil, datadir.ErrLocked
+		return nil, store.ErrLocked
 	}
 	f, err := m.lockFile(id)
 	if err != nil {
@@ -72,7 +72,7 @@ func (m *Mirrors) slot(id int64) chan struct{} {
 }
 
 func (m *Mirrors) lockFile(id int64) (*os.File, error) {
-	f, err := datadir.Lock(filepath.Join(m.dir, strconv.FormatInt(id, 10)+".lock"))
+	f, err := store.Lock(filepath.Join(m.dir, strconv.FormatInt(id, 10)+".lock"))
 	if err != nil {
 		return nil, fmt.Errorf("the lock of a mirror: %w", err)
 	}

@@ -11,14 +11,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lintel-bot/lintel/bot/datadir"
+	"github.com/lintel-bot/lintel/bot/store"
 )
 
 // packs is how many packs a mirror may have before Maintain joins them: each fetch adds one or two.
 const packs = 30
 
-// kept is a mirror on disk.
-type kept struct {
+// usedMirror is a mirror on disk.
+type usedMirror struct {
 	dir  string
 	id   int64 // of the repository
 	used time.Time
@@ -42,7 +42,7 @@ func (m *Mirrors) Maintain(ctx context.Context, unusedSince time.Time) error {
 			if err != nil {
 				continue
 			}
-			problems = append(problems, datadir.WithoutPath(tidy(k.dir)))
+			problems = append(problems, store.WithoutPath(tidy(k.dir)))
 			unlock()
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -53,7 +53,7 @@ func (m *Mirrors) Maintain(ctx context.Context, unusedSince time.Time) error {
 }
 
 // list finds the mirrors, or what is made beside them, without their sizes.
-func (m *Mirrors) list(suffix string) (all []kept, err error) {
+func (m *Mirrors) list(suffix string) (all []usedMirror, err error) {
 	for _, pattern := range []string{"*.git" + suffix, filepath.Join("*", "*.git"+suffix)} {
 		found, err := filepath.Glob(filepath.Join(m.dir, pattern))
 		if err != nil {
@@ -64,7 +64,7 @@ func (m *Mirrors) list(suffix string) (all []kept, err error) {
 			if err != nil {
 				continue
 			}
-			k := kept{dir: dir, id: id}
+			k := usedMirror{dir: dir, id: id}
 			if info, err := os.Stat(filepath.Join(dir, usedFile)); err == nil {
 				k.used = info.ModTime()
 			}
@@ -99,11 +99,11 @@ func (m *Mirrors) makeRoom(ctx context.Context) error {
 	sizes := map[string]int64{}
 	var sum int64
 	for i, k := range all {
-		all[i].size = datadir.Size(k.dir)
+		all[i].size = store.Size(k.dir)
 		sizes[k.dir] = all[i].size
 		sum += all[i].size
 	}
-	slices.SortFunc(all, func(a, b kept) int { return a.used.Compare(b.used) })
+	slices.SortFunc(all, func(a, b usedMirror) int { return a.used.Compare(b.used) })
 	var problems []error
 	for _, k := range all {
 		if m.totalBytes == 0 || sum <= m.totalBytes || ctx.Err() != nil {
@@ -123,9 +123,9 @@ func (m *Mirrors) makeRoom(ctx context.Context) error {
 }
 
 // evict removes a mirror that nobody uses.
-func (m *Mirrors) evict(k kept) (gone bool, err error) {
+func (m *Mirrors) evict(k usedMirror) (gone bool, err error) {
 	unlock, err := m.tryLock(k.id)
-	if errors.Is(err, datadir.ErrLocked) {
+	if errors.Is(err, store.ErrLocked) {
 		return false, nil
 	}
 	if err != nil {
@@ -136,7 +136,7 @@ func (m *Mirrors) evict(k kept) (gone bool, err error) {
 		return false, nil
 	}
 	err = os.RemoveAll(k.dir)
-	return err == nil, datadir.WithoutPath(err)
+	return err == nil, store.WithoutPath(err)
 }
 
 // grown notes the size of a mirror that is fetched into, and reports whether there is too much now.
@@ -193,7 +193,7 @@ func (s *session) pack(ctx context.Context, old []string) error {
 		return err
 	}
 	if strings.Contains(files, "?") { // what is noted is wrong: it is found out again, and nothing is lost meanwhile
-		return datadir.WithoutPath(os.Remove(filepath.Join(s.dir, completeFile)))
+		return store.WithoutPath(os.Remove(filepath.Join(s.dir, completeFile)))
 	}
 	into := filepath.Join(s.dir, "objects", "pack", "pack")
 	out, err := s.m.git.run(ctx, call{dir: s.dir, args: []string{"pack-objects", "--quiet", "--delta-base-offset", into},
@@ -205,7 +205,7 @@ func (s *session) pack(ctx context.Context, old []string) error {
 	name := "pack-" + strings.TrimSpace(string(out))
 	at := func(base, ext string) string { return filepath.Join(s.dir, "objects", "pack", base+ext) }
 	if err := os.WriteFile(at(name, ".promisor"), nil, 0o600); err != nil {
-		return datadir.WithoutPath(err)
+		return store.WithoutPath(err)
 	}
 	var problems []error
 	for _, o := range old {
@@ -215,7 +215,7 @@ func (s *session) pack(ctx context.Context, old []string) error {
 		}
 		for _, ext := range []string{".idx", ".rev", ".promisor", ".pack"} { // without the index it is no pack any more
 			if err := os.Remove(at(base, ext)); !errors.Is(err, fs.ErrNotExist) {
-				problems = append(problems, datadir.WithoutPath(err))
+				problems = append(problems, store.WithoutPath(err))
 			}
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lintel-bot/lintel/bot/datadir"
-	"github.com/lintel-bot/lintel/bot/github"
+	"github.com/lintel-bot/lintel/bot/forge"
+	"github.com/lintel-bot/lintel/bot/store"
 )
 
 // noise is text that no compression makes smaller than half.
@@ -38,8 +38,8 @@ func TestMakeRoom(t *testing.T) {
 	base := s.commit("main", mainRef, "a", noise(1, 200<<10))
 	want := Want{BaseRef: "main", BaseSHA: base, HeadSHA: base}
 	day := time.Date(2024, 1, 2, 0, 0, 0, 0, time.UTC)
-	repo := func(id int64) github.Repo {
-		return github.Repo{Installation: id % 2, ID: id, Owner: "octo", Name: "svc"}
+	repo := func(id int64) forge.Repo {
+		return forge.Repo{Installation: id % 2, ID: id, Owner: "octo", Name: "svc"}
 	}
 	type ages map[int64]time.Duration
 	for name, c := range map[string]struct {
@@ -71,7 +71,7 @@ func TestMakeRoom(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				size = datadir.Size(got.GitDir)
+				size = store.Size(got.GitDir)
 			}
 			now = day
 			if c.locked > 0 {
@@ -98,7 +98,7 @@ func TestMakeRoom(t *testing.T) {
 				if is := there(t, m.gitDir(repo(id))); is != left[id] {
 					t.Errorf("the mirror of %d is there: %v", id, is)
 				}
-				sum += datadir.Size(m.gitDir(repo(id)))
+				sum += store.Size(m.gitDir(repo(id)))
 			}
 			if m.Bytes() > sum || m.Bytes() < sum-1000 { // but for notes that are written later
 				t.Errorf("%d bytes, want %d", m.Bytes(), sum)
@@ -130,14 +130,14 @@ func TestPack(t *testing.T) {
 	if err != nil || len(old) < 3 {
 		t.Fatalf("%q, %v", old, err)
 	}
-	before := datadir.Size(got.GitDir)
+	before := store.Size(got.GitDir)
 	if err := ses.pack(t.Context(), old); err != nil {
 		t.Fatal(err)
 	}
 	if now, err := packsOf(got.GitDir); err != nil || len(now) != 1 {
 		t.Errorf("packs %q, %v", now, err)
 	}
-	if after := datadir.Size(got.GitDir); after > before/2 {
+	if after := store.Size(got.GitDir); after > before/2 {
 		t.Errorf("it takes %d bytes, and %d before", after, before)
 	}
 	readable(t, got.GitDir, small, base, head)

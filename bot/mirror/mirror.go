@@ -21,23 +21,17 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lintel-bot/lintel/bot/datadir"
-	"github.com/lintel-bot/lintel/bot/github"
+	"github.com/lintel-bot/lintel/bot/forge"
+	"github.com/lintel-bot/lintel/bot/store"
 	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
-// Client says where a repository is and how to get in; *github.Client does.
-type Client interface {
-	CloneURL(repo github.Repo) string                               // http or https, without credentials
-	GitToken(ctx context.Context, repo github.Repo) (string, error) // may read the contents of this repository
-}
-
 // Config is what New needs.
 type Config struct {
-	Dir      string // where the mirrors are kept; made if absent, for this user only
-	Git      string // absolute path of git; empty: as gitcmd.Find finds it
-	Client   Client // required
-	MaxBytes int64  // size of one mirror on disk at which a fetch is stopped; 0: 4 GiB
+	Dir      string       // where the mirrors are kept; made if absent, for this user only
+	Git      string       // absolute path of git; empty: as gitcmd.Find finds it
+	Client   forge.Client // required
+	MaxBytes int64        // size of one mirror on disk at which a fetch is stopped; 0: 4 GiB
 	// TotalBytes is how much all mirrors may take, also while one is fetched; those that were used longest ago go first,
 	// and none that was used within Busy. 0: any amount.
 	TotalBytes int64
@@ -50,7 +44,7 @@ type Config struct {
 // Mirrors are the mirrors in one folder. They are safe for concurrent use, also by several processes.
 type Mirrors struct {
 	dir        string
-	client     Client
+	client     forge.Client
 	git        runner
 	maxBytes   int64
 	totalBytes int64
@@ -61,7 +55,7 @@ type Mirrors struct {
 
 	mu    sync.Mutex
 	locks map[int64]chan struct{} // held: one element
-	repos map[string]github.Repo  // by the git directory that Fetch returned
+	repos map[string]forge.Repo   // by the git directory that Fetch returned
 	sizes map[string]int64        // in bytes, by the git directory, as far as they were measured
 }
 
@@ -87,7 +81,7 @@ func New(c Config) (*Mirrors, error) {
 	m := &Mirrors{dir: dir, client: c.Client, git: runner{path: git, home: dir}, maxBytes: cmp.Or(c.MaxBytes, 4<<30),
 		totalBytes: c.TotalBytes, busy: cmp.Or(c.Busy, time.Hour), timeout: cmp.Or(c.Timeout, 10*time.Minute),
 		http: cmp.Or(c.HTTP, http.DefaultTransport),
-		now:  c.Now, locks: map[int64]chan struct{}{}, repos: map[string]github.Repo{}, sizes: map[string]int64{}}
+		now:  c.Now, locks: map[int64]chan struct{}{}, repos: map[string]forge.Repo{}, sizes: map[string]int64{}}
 	if m.now == nil {
 		m.now = time.Now
 	}
@@ -159,12 +153,12 @@ func (m *Mirrors) Folder(installation int64) string {
 	return filepath.Join(m.dir, strconv.FormatInt(installation, 10))
 }
 
-func (m *Mirrors) gitDir(repo github.Repo) string {
+func (m *Mirrors) gitDir(repo forge.Repo) string {
 	return filepath.Join(m.Folder(repo.Installation), strconv.FormatInt(repo.ID, 10)+".git")
 }
 
 // formerDir is where the mirror was before each installation had a folder of its own.
-func (m *Mirrors) formerDir(repo github.Repo) string {
+func (m *Mirrors) formerDir(repo forge.Repo) string {
 	return filepath.Join(m.dir, strconv.FormatInt(repo.ID, 10)+".git")
 }
 
@@ -173,9 +167,9 @@ func (m *Mirrors) formerDir(repo github.Repo) string {
 // that is there already, it does not use the network. A mirror that turns out to be corrupted, or too large with what
 // was read once, is removed and cloned again, once.
 //
-// Its errors are *Vanished, *NoMergeBase, *TooLarge, *Denied, *github.RetryLater, those of the Client, or others that
+// Its errors are *Vanished, *NoMergeBase, *TooLarge, *Denied, *forge.RetryLater, those of the Client, or others that
 // a later try may cure.
-func (m *Mirrors) Fetch(ctx context.Context, repo github.Repo, want Want) (State, error) {
+func (m *Mirrors) Fetch(ctx context.Context, repo forge.Repo, want Want) (State, error) {
 	if repo.ID <= 0 {
 		return State{}, errors.New("a repository without an id cannot be mirrored")
 	}
@@ -214,16 +208,16 @@ func (m *Mirrors) Fetch(ctx context.Context, repo github.Repo, want Want) (State
 	return state, again
 }
 
-func (m *Mirrors) remove(repo github.Repo) error {
+func (m *Mirrors) remove(repo forge.Repo) error {
 	m.grown(m.gitDir(repo), 0)
 	if err := os.RemoveAll(m.gitDir(repo)); err != nil {
-		return fmt.Errorf("removing the mirror of %s: %w", repo, datadir.WithoutPath(err))
+		return fmt.Errorf("removing the mirror of %s: %w", repo, store.WithoutPath(err))
 	}
 	return nil
 }
 
 // refused reports whether an error, which is none of the expected ones, kept a partial mirror from getting anything.
-func (m *Mirrors) refused(repo github.Repo, err error) bool {
+func (m *Mirrors) refused(repo forge.Repo, err error) bool {
 	var failed *Failed
 	if !errors.As(err, &failed) || !isPartial(m.gitDir(repo)) {
 		return false
@@ -233,7 +227,7 @@ func (m *Mirrors) refused(repo github.Repo, err error) bool {
 }
 
 // corrupted reports whether the mirror itself is the reason of an error that is none of the expected ones.
-func (m *Mirrors) corrupted(ctx context.Context, repo github.Repo, err error) bool {
+func (m *Mirrors) corrupted(ctx context.Context, repo forge.Repo, err error) bool {
 	var failed *Failed
 	if !errors.As(err, &failed) {
 		return false
@@ -284,7 +278,7 @@ func (m *Mirrors) fetch(ctx context.Context, s *session) (State, error) {
 
 // Ensure makes sure that one commit is in the mirror of a repository with its folders, but not with all of its files, for
 // example one that was reviewed and then pushed over. A *Vanished means that GitHub does not have it any more.
-func (m *Mirrors) Ensure(ctx context.Context, repo github.Repo, sha string) error {
+func (m *Mirrors) Ensure(ctx context.Context, repo forge.Repo, sha string) error {
 	if repo.ID <= 0 || !objectID.MatchString(sha) {
 		return &Vanished{SHA: sha}
 	}
@@ -301,7 +295,7 @@ func (m *Mirrors) Ensure(ctx context.Context, repo github.Repo, sha string) erro
 }
 
 // Discard removes the mirror of a repository.
-func (m *Mirrors) Discard(ctx context.Context, repo github.Repo) error {
+func (m *Mirrors) Discard(ctx context.Context, repo forge.Repo) error {
 	unlock, err := m.lock(ctx, repo.ID)
 	if err != nil {
 		return err
@@ -318,3 +312,6 @@ func (m *Mirrors) use(dir string) error {
 	}
 	return os.Chtimes(file, now, now)
 }
+
+// GitDir is where the mirror of a repository is, or will be: all that its checks read of the mirrors.
+func (m *Mirrors) GitDir(repo forge.Repo) string { return m.gitDir(repo) }

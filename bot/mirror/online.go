@@ -12,8 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lintel-bot/lintel/bot/datadir"
+	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/github"
+	"github.com/lintel-bot/lintel/bot/store"
 )
 
 // request is what is fetched at once: references, or objects.
@@ -121,7 +122,7 @@ const roomEvery = 10 * time.Second
 // withinSize returns a *TooLarge if the mirror, unfinished packs included, is over the limit, and makes room for it among
 // the others.
 func (s *session) withinSize(ctx context.Context) error {
-	size := datadir.Size(s.dir)
+	size := store.Size(s.dir)
 	if size > s.m.maxBytes {
 		return &TooLarge{Repo: s.repo.String(), Limit: s.m.maxBytes}
 	}
@@ -150,7 +151,7 @@ func (s *session) probe(ctx context.Context) (moved bool, err error) {
 	}
 	resp.Body.Close()
 	if wait, why, ok := github.WaitOf(resp, time.Now()); ok {
-		return false, &github.RetryLater{After: wait, Reason: why}
+		return false, &forge.RetryLater{After: wait, Reason: why}
 	}
 	switch code := resp.StatusCode; {
 	case code == http.StatusOK:

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/lintel-bot/lintel/bot/datadir"
+	"github.com/lintel-bot/lintel/bot/store"
 )
 
 // A partial mirror has all commits, folders and small files, but of the larger files only those of the commits that a
@@ -182,7 +182,7 @@ func vanished(sha string, gone bool) error {
 func (s *session) known() (commits []string, err error) {
 	data, err := os.ReadFile(filepath.Join(s.dir, completeFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("a mirror: %w", datadir.WithoutPath(err))
+		return nil, fmt.Errorf("a mirror: %w", store.WithoutPath(err))
 	}
 	packs, err := s.packs()
 	if err != nil {
@@ -212,7 +212,7 @@ func (s *session) remember(known []string) error {
 		err = os.Rename(file+".lock", file)
 	}
 	if err != nil {
-		return fmt.Errorf("a mirror: %w", datadir.WithoutPath(err))
+		return fmt.Errorf("a mirror: %w", store.WithoutPath(err))
 	}
 	return nil
 }
@@ -268,13 +268,13 @@ func (m *Mirrors) Complete(ctx context.Context, gitDir string, commits, objects 
 	if !s.partial {
 		err := &Failed{Command: "fetch", Reason: "a mirror that has everything lacks something"}
 		if m.corrupted(ctx, repo, err) {
-			return errors.Join(err, datadir.WithoutPath(os.RemoveAll(s.dir)))
+			return errors.Join(err, store.WithoutPath(os.RemoveAll(s.dir)))
 		}
 		return err
 	}
 	// What was taken for complete is not, or the check would not have found anything absent.
 	if err := os.Remove(filepath.Join(s.dir, completeFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("a mirror: %w", datadir.WithoutPath(err))
+		return fmt.Errorf("a mirror: %w", store.WithoutPath(err))
 	}
 	if err := s.complete(ctx, commits...); err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/lintel-bot/lintel/bot/datadir"
+	"github.com/lintel-bot/lintel/bot/store"
 	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
@@ -92,7 +92,7 @@ func (r runner) run(ctx context.Context, c call) ([]byte, error) {
 		return out, &Failed{Command: failed.Command, Code: -1, Reason: failed.Err.Error(), Err: failed.Err}
 	case failed.Err != nil:
 		reason := "git could not be started"
-		return out, &Failed{Command: failed.Command, Code: -1, Reason: reason, Err: datadir.WithoutPath(failed.Err)}
+		return out, &Failed{Command: failed.Command, Code: -1, Reason: reason, Err: store.WithoutPath(failed.Err)}
 	}
 	return out, &Failed{Command: failed.Command, Code: failed.Code, Reason: reason(failed.Stderr, r.secrets(c))}
 }

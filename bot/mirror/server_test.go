@@ -13,15 +13,17 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/lintel-bot/lintel/bot/github"
+	"github.com/lintel-bot/lintel/bot/forge"
 )
 
 const secret = "ghs_aVerySecretToken0123456789"
 
-var testRepo = github.Repo{Installation: 1, ID: 42, Owner: "octo", Name: "svc"}
+var testRepo = forge.Repo{Installation: 1, ID: 42, Owner: "octo", Name: "svc"}
 
 // server is a git server over HTTP with one repository, a token check and faults.
 type server struct {
+	forge.Client // nil: what is not implemented below is not asked for
+
 	t    testing.TB
 	http *httptest.Server
 	dir  string // the bare repository
@@ -90,9 +92,9 @@ func newServer(t testing.TB) *server {
 	return s
 }
 
-func (s *server) CloneURL(github.Repo) string { return s.http.URL + "/octo/svc.git" }
+func (s *server) CloneURL(forge.Repo) string { return s.http.URL + "/octo/svc.git" }
 
-func (s *server) GitToken(context.Context, github.Repo) (string, error) {
+func (s *server) GitToken(context.Context, forge.Repo) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tokens++

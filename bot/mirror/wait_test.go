@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lintel-bot/lintel/bot/github"
+	"github.com/lintel-bot/lintel/bot/forge"
 )
 
 // A git server that asks to wait is left in peace for as long.
@@ -20,7 +20,7 @@ func TestFetchIsAskedToWait(t *testing.T) {
 			w.WriteHeader(http.StatusTooManyRequests)
 		}
 	})
-	var e *github.RetryLater
+	var e *forge.RetryLater
 	if _, err := s.mirrors().Fetch(t.Context(), testRepo, wantOf(base, head)); !errors.As(err, &e) ||
 		e.After < 7*time.Second {
 		t.Errorf("want *github.RetryLater, got %v", err)

@@ -194,7 +194,7 @@ func (p *plain) Part(w io.Writer, r *Stored, part string, _ View) error {
 
 func (p *plain) Repository(w io.Writer, o *Overview, v View) error {
 	fmt.Fprintf(w, "repository %s: %d pulls, %d reports; here %s", o.Repository, len(o.Pulls), len(o.Branch), v.Here)
-	for i, e := range v.Outlooks {
+	for i, e := range v.Previews {
 		fmt.Fprintf(w, "%s%d %s %s", map[bool]string{true: "; ", false: ", "}[i == 0], e.Number, e.Repository.Name, e.Title)
 	}
 	return p.note("repository")

@@ -16,7 +16,7 @@ import (
 var errHidden = errors.New("there is no such page for this reader")
 
 // find returns the page that a request is for, and whether what it shows is private.
-func (h *Handler) find(r *http.Request, path []string, ok bool) (p *page, private bool, err error) {
+func (h *Handler) find(r *http.Request, path []string, ok bool) (p *readyPage, private bool, err error) {
 	view := View{Base: h.config.Base, SignedIn: h.config.Guard.SignedIn(r)}
 	switch {
 	case !ok:
@@ -52,7 +52,7 @@ func hiddenIfNone(err error) error {
 // allowed returns a repository that the reader may see, by a name that it has or had. It is private where not everybody
 // may see it now.
 func (h *Handler) allowed(r *http.Request, owner, name string) (*Summary, error) {
-	found, err := lookup(r.Context(), h, "n/"+nameKey(owner, name), lookupLife,
+	found, err := cachedLookup(r.Context(), h, "n/"+nameKey(owner, name), lookupLife,
 		func(ctx context.Context) (*Summary, error) { return h.config.Store.Find(ctx, owner, name) })
 	if err != nil {
 		return nil, hiddenIfNone(err)
@@ -77,9 +77,9 @@ func (h *Handler) access(r *http.Request, repository Repository) Access {
 }
 
 // repository is the page of a repository. It is private, too, where it names another one that is.
-func (h *Handler) repository(r *http.Request, repository Repository, view View) (p *page, private bool, err error) {
+func (h *Handler) repository(r *http.Request, repository Repository, view View) (p *readyPage, private bool, err error) {
 	view.Here = view.Base + RepositoryPath(repository)
-	which, private, err := h.outlooks(r, repository, &view)
+	which, private, err := h.previews(r, repository, &view)
 	if err != nil {
 		return nil, false, err
 	}
@@ -107,8 +107,8 @@ const (
 )
 
 // organisation is hidden where no repository of the account is shown.
-func (h *Handler) organisation(r *http.Request, owner string, view View) (p *page, private bool, err error) {
-	all, err := lookup(r.Context(), h, "a/"+hexOf(owner), accountLife, func(ctx context.Context) ([]*Summary, error) {
+func (h *Handler) organisation(r *http.Request, owner string, view View) (p *readyPage, private bool, err error) {
+	all, err := cachedLookup(r.Context(), h, "a/"+hexOf(owner), accountLife, func(ctx context.Context) ([]*Summary, error) {
 		return h.config.Store.Organisation(ctx, owner)
 	})
 	if err != nil {
@@ -175,14 +175,14 @@ func (h *Handler) visible(r *http.Request, all []*Summary, signedIn bool) (shown
 
 // result is a page about a commit: path is HEAD, HEAD/ID or HEAD/ID/PART. It is private, too, where it has lines of
 // another repository that is.
-func (h *Handler) result(r *http.Request, repository Repository, path []string, view View) (p *page, private bool, err error) {
+func (h *Handler) result(r *http.Request, repository Repository, path []string, view View) (p *readyPage, private bool, err error) {
 	ctx, head := r.Context(), path[0]
 	private = repository.Private
 	if !headForm.MatchString(head) || len(path) > 1 && !idForm.MatchString(path[1]) ||
 		len(path) > 3 || len(path) == 3 && !partForm.MatchString(path[2]) {
 		return nil, false, ErrNone
 	}
-	others, err := lookup(ctx, h, fmt.Sprintf("h/%d/%s", repository.ID, head), lookupLife, func(ctx context.Context) ([]Meta, error) {
+	others, err := cachedLookup(ctx, h, fmt.Sprintf("h/%d/%s", repository.ID, head), lookupLife, func(ctx context.Context) ([]Meta, error) {
 		return h.config.Store.OfHead(ctx, repository.ID, head)
 	})
 	if err != nil {
@@ -248,7 +248,7 @@ func (h *Handler) meta(ctx context.Context, repository Repository, head, id stri
 			return &others[i], nil
 		}
 	}
-	return lookup(ctx, h, fmt.Sprintf("m/%d/%s/%s", repository.ID, head, id), lookupLife, func(ctx context.Context) (*Meta, error) {
+	return cachedLookup(ctx, h, fmt.Sprintf("m/%d/%s/%s", repository.ID, head, id), lookupLife, func(ctx context.Context) (*Meta, error) {
 		return h.config.Store.Meta(ctx, repository.ID, head, id)
 	})
 }
@@ -260,8 +260,8 @@ func key(kind, name string, v View) string {
 
 // page returns a page that is kept, or makes it.
 func (h *Handler) page(ctx context.Context, key string, life time.Duration,
-	render func(context.Context, *bytes.Buffer) error) (*page, error) {
-	return h.pages.get(ctx, key, life, func(ctx context.Context) (*page, error) {
+	render func(context.Context, *bytes.Buffer) error) (*readyPage, error) {
+	return h.pages.get(ctx, key, life, func(ctx context.Context) (*readyPage, error) {
 		var b bytes.Buffer
 		if err := render(ctx, &b); err != nil {
 			return nil, fmt.Errorf("making a page: %w", err)

@@ -78,7 +78,7 @@ func TestOutlookIsInNoList(t *testing.T) {
 	h := newHouse(t, Config{})
 	h.guard.seen = map[int64]Access{11: Public}
 	outlook := resultOf("outlook", headA, clock.Add(time.Hour))
-	outlook.Pull, outlook.Of, outlook.Title = nil, &Pulled{Repository{ID: 50, Owner: "octo-org", Name: "policies"}, 1}, "Once merged"
+	outlook.Pull, outlook.Of, outlook.Title = nil, &PreviewOf{Repository{ID: 50, Owner: "octo-org", Name: "policies"}, 1}, "Once merged"
 	h.guard.seen[50] = Public
 	put(t, h.store, outlook)
 	if w := h.ask(http.MethodGet, "/r/octo-org/fleet.gitops/"+headA); w.Code != http.StatusNotFound {

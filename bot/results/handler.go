@@ -62,17 +62,17 @@ const (
 // where too much is asked at a time, and 500. Pages are made once for all readers.
 type Handler struct {
 	config  Config
-	pages   *shelf[*page]
-	looks   *shelf[looked]
+	pages   *pageCache[*readyPage]
+	looks   *pageCache[lookupResult]
 	assets  map[string]*asset
 	readers chan struct{}
-	missing *page
-	busy    *page
-	failed  *page
+	missing *readyPage
+	busy    *readyPage
+	failed  *readyPage
 }
 
-// page is a page ready to be sent.
-type page struct {
+// readyPage is a page ready to be sent.
+type readyPage struct {
 	status int
 	body   packed
 	tag    string
@@ -87,16 +87,16 @@ func New(c Config) (*Handler, error) {
 	}
 	c.Base = strings.TrimRight(c.Base, "/")
 	h := &Handler{config: c, readers: make(chan struct{}, c.Readers),
-		pages: newShelf(c.Cache, c.Renderings, pagesWaiting, busyWait, c.Now, func(p *page) int64 {
+		pages: newPageCache(c.Cache, c.Renderings, pagesWaiting, busyWait, c.Now, func(p *readyPage) int64 {
 			return int64(len(p.body.data)) + 512
 		}),
-		looks: newShelf(maxLooked, lookups, maxWaiting, busyWait, c.Now, func(l looked) int64 { return l.size() })}
+		looks: newPageCache(maxLooked, lookups, maxWaiting, busyWait, c.Now, func(l lookupResult) int64 { return l.size() })}
 	var err error
 	if h.assets, err = readAssets(c.Renderer.Assets()); err != nil {
 		return nil, err
 	}
 	for _, m := range []struct {
-		to *(*page)
+		to *(*readyPage)
 		Message
 	}{
 		{&h.missing, Message{http.StatusNotFound, "Not found", "There is no such page, or you may not see it. Results " +
@@ -117,13 +117,13 @@ func New(c Config) (*Handler, error) {
 	return h, nil
 }
 
-func newPage(status int, html []byte) (*page, error) {
+func newPage(status int, html []byte) (*readyPage, error) {
 	body, err := newPacked(html)
 	if err != nil {
 		return nil, err
 	}
 	sum := sha256.Sum256(html)
-	return &page{status: status, body: body, tag: hex.EncodeToString(sum[:12])}, nil
+	return &readyPage{status: status, body: body, tag: hex.EncodeToString(sum[:12])}, nil
 }
 
 // Patterns are those of http.ServeMux that the handler serves.
@@ -207,7 +207,7 @@ func (h *Handler) path(r *http.Request) (parts []string, ok bool) {
 }
 
 // send answers with a page.
-func (h *Handler) send(w http.ResponseWriter, r *http.Request, p *page, cache string) {
+func (h *Handler) send(w http.ResponseWriter, r *http.Request, p *readyPage, cache string) {
 	header := w.Header()
 	header.Set("Cache-Control", cache)
 	header.Set("Content-Type", "text/html; charset=utf-8")

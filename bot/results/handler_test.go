@@ -299,7 +299,7 @@ func TestTrouble(t *testing.T) {
 
 // What is kept stays below its limit, and what was used last stays.
 func TestShelf(t *testing.T) {
-	s := newShelf(100, 1, 1, time.Second, func() time.Time { return clock }, func(n int) int64 { return int64(n) })
+	s := newPageCache(100, 1, 1, time.Second, func() time.Time { return clock }, func(n int) int64 { return int64(n) })
 	made := 0
 	get := func(key string, size int) {
 		t.Helper()

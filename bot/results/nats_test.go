@@ -14,19 +14,19 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
-	"github.com/lintel-bot/lintel/bot/queue"
+	"github.com/lintel-bot/lintel/bot/store"
 )
 
 func natsLimits() Limits { return Limits{Bytes: 64 << 20, Age: time.Hour} }
 
 // inQueue is a store beside the jobs, as the server has it.
-func inQueue(q *queue.Queue, l Limits) *Store {
+func inQueue(q *store.Queue, l Limits) *Store {
 	return NewStore(q.Bucket("RESULTS", l.IndexBytes(), l.Age), q.Bucket("REPORTS", l.DataBytes(), l.Age), l, nil)
 }
 
-func openQueue(t *testing.T, c queue.Config) *queue.Queue {
+func openQueue(t *testing.T, c store.Config) *store.Queue {
 	t.Helper()
-	q, err := queue.Open(t.Context(), c)
+	q, err := store.Open(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestMain(m *testing.M) {
 	if dir == "" {
 		os.Exit(m.Run())
 	}
-	q, err := queue.Open(context.Background(), queue.Config{Dir: dir})
+	q, err := store.Open(context.Background(), store.Config{Dir: dir})
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
@@ -92,7 +92,7 @@ func TestSurvivesKill(t *testing.T) {
 		_ = child.Process.Kill()
 		_ = child.Wait()
 
-		q := openQueue(t, queue.Config{Dir: dir})
+		q := openQueue(t, store.Config{Dir: dir})
 		s := inQueue(q, natsLimits())
 		for n := range stored + 5 {
 			m, err := s.Meta(t.Context(), 11, headA, ID(fmt.Sprint(n)))
@@ -127,7 +127,7 @@ func TestReplicasShare(t *testing.T) {
 	if !n.ReadyForConnections(20 * time.Second) {
 		t.Fatal("the NATS server is not ready")
 	}
-	config := queue.Config{URL: n.ClientURL()}
+	config := store.Config{URL: n.ClientURL()}
 	first, second := openQueue(t, config), openQueue(t, config)
 	a, b := inQueue(first, natsLimits()), inQueue(second, natsLimits())
 	r := large(0, 1_500_000) // several values
@@ -168,7 +168,7 @@ func TestReplicasShare(t *testing.T) {
 
 // All results together take no more than they may: the oldest reports go, and their pages say so.
 func TestBytes(t *testing.T) {
-	q := openQueue(t, queue.Config{Dir: t.TempDir()})
+	q := openQueue(t, store.Config{Dir: t.TempDir()})
 	limits := Limits{Bytes: 4 << 20, Age: time.Hour}
 	s := inQueue(q, limits)
 	const count = 30

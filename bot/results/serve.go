@@ -32,7 +32,7 @@ type View struct {
 	Others   []Meta // all results of the same commit, newest first
 	More     bool   // the account, or Outlooks, has more repositories that the reader may see
 	// what pull requests of the repository would change in others that the reader may see, the newest first
-	Outlooks []Outlook
+	Previews []PreviewResult
 	Withheld []string // URLs of what of Meta.Foreign the reader may not read
 }
 

@@ -49,7 +49,7 @@ const (
 	maxValue = 700 << 10
 )
 
-// Bucket keeps values by key; *queue.Bucket is one and says what keys and filters are.
+// Bucket keeps values by key; *store.Bucket is one and says what keys and filters are.
 type Bucket interface {
 	Get(ctx context.Context, key string) (value []byte, revision uint64, err error)
 	Put(ctx context.Context, key string, value []byte) error
@@ -145,7 +145,7 @@ func (s *Store) Put(ctx context.Context, r *Stored) error {
 	if err := s.enter(ctx, r); err != nil {
 		return err
 	}
-	if err := s.foresee(ctx, m); err != nil {
+	if err := s.listPreview(ctx, m); err != nil {
 		return err
 	}
 	if before != nil && before.Parts.Name != "" {

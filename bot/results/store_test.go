@@ -405,33 +405,33 @@ func TestManyResultsOfACommit(t *testing.T) {
 
 func TestKeeper(t *testing.T) {
 	s, index, _, now := newStore(Limits{})
-	k := NewKeeper(s, "https://lintel.example.com", false, func() time.Time { return *now })
+	k := NewRecorder(s, "https://lintel.example.com", false, func() time.Time { return *now })
 	r := resultOf("x", headA, clock)
 	want := "https://lintel.example.com/r/Octo-Org/fleet.gitops/" + headA + "/" + r.ID
-	if got, err := k.Keep(t.Context(), r); err != nil || got != want {
+	if got, err := k.Record(t.Context(), r); err != nil || got != want {
 		t.Errorf("%q, %v; want %q", got, err, want)
 	}
 	r = resultOf("y", headA, clock)
 	r.Repository.Private = true
-	if got, err := k.Keep(t.Context(), r); err != nil || got != "" {
+	if got, err := k.Record(t.Context(), r); err != nil || got != "" {
 		t.Errorf("a private repository: %q, %v", got, err)
 	}
 	if _, err := s.Meta(t.Context(), 11, headA, r.ID); !errors.Is(err, ErrNone) {
 		t.Error("what nobody can open was stored")
 	}
-	if got, err := NewKeeper(s, "https://x", true, nil).Keep(t.Context(), r); err != nil || got == "" {
+	if got, err := NewRecorder(s, "https://x", true, nil).Record(t.Context(), r); err != nil || got == "" {
 		t.Errorf("a private repository with a guard: %q, %v", got, err)
 	}
 	index.fail = errors.New("no")
-	if _, err := k.Keep(t.Context(), resultOf("z", headA, clock)); err == nil || errors.Is(err, ErrPaused) {
+	if _, err := k.Record(t.Context(), resultOf("z", headA, clock)); err == nil || errors.Is(err, ErrPaused) {
 		t.Errorf("a store that fails: %v", err)
 	}
 	index.fail = nil
-	if _, err := k.Keep(t.Context(), resultOf("z", headA, clock)); !errors.Is(err, ErrPaused) {
+	if _, err := k.Record(t.Context(), resultOf("z", headA, clock)); !errors.Is(err, ErrPaused) {
 		t.Errorf("right after: %v", err)
 	}
 	*now = now.Add(storePause)
-	if got, err := k.Keep(t.Context(), resultOf("z", headA, clock)); err != nil || got == "" {
+	if got, err := k.Record(t.Context(), resultOf("z", headA, clock)); err != nil || got == "" {
 		t.Errorf("a minute later: %q, %v", got, err)
 	}
 	full := errors.New("the disk is full")
@@ -439,7 +439,7 @@ func TestKeeper(t *testing.T) {
 	index.gets = 0
 	r.Repository.Private = false
 	for _, want := range []error{full, ErrPaused} {
-		if got, err := k.Keep(t.Context(), r); !errors.Is(err, want) || got != "" || index.gets > 0 {
+		if got, err := k.Record(t.Context(), r); !errors.Is(err, want) || got != "" || index.gets > 0 {
 			t.Errorf("%q, %v; want %v, and nothing stored", got, err, want)
 		}
 	}

@@ -1,5 +1,5 @@
 // Package results keeps what checks came to and serves the pages about it: of one result, of a repository, of an
-// organisation. It knows neither HTML nor who may see what: a Renderer and a Guard do.
+// organisation. A Guard says who may see what.
 package results
 
 import (
@@ -55,7 +55,7 @@ type Meta struct {
 	Group  string `json:"group,omitempty"`  // branch that a merge group goes into
 	// Of is the pull request of another repository of which it says what it would change here. Such a result is in no list
 	// but that of the other repository.
-	Of *Pulled `json:"of,omitempty"`
+	Of *PreviewOf `json:"of,omitempty"`
 
 	Head  string `json:"head"`           // commit that was checked
 	Base  string `json:"base,omitempty"` // merge base that it was compared with; empty for a branch

@@ -100,7 +100,7 @@ func attempt(what, with string) error {
 
 // lacks reports whether the log of a box says that a part of its sandbox is missing.
 func (b *Sandbox) lacks(what string) (missing bool) {
-	b.cfg.Said.Range(func(said, _ any) bool {
+	b.cfg.Warned.Range(func(said, _ any) bool {
 		missing = missing || strings.HasPrefix(said.(string), what)
 		return true
 	})
@@ -372,7 +372,7 @@ func actOnOldKernel() {
 	}
 	var said sync.Map
 	for range 2 {
-		b := New(Config{Args: []string{"act-as-child"}, Log: slog.New(slog.NewTextHandler(os.Stdout, nil)), Said: &said})
+		b := New(Config{Args: []string{"act-as-child"}, Log: slog.New(slog.NewTextHandler(os.Stdout, nil)), Warned: &said})
 		for range 2 {
 			if _, err := b.Run(context.Background(), report.Change{Head: "pid"}); err != nil {
 				fmt.Println("job:", err)

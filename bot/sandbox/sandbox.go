@@ -47,9 +47,9 @@ type Config struct {
 	MemoryLimit int64         // bytes; default 2 GiB
 	OutputLimit int64         // bytes of one answer; default 64 MiB
 	Log         *slog.Logger  // default: none
-	// Said is what the log was told about missing parts of the sandbox: sandboxes that share it say each once.
+	// Warned is which missing parts of the sandbox were logged: sandboxes that share it log each once.
 	// Default: its own.
-	Said *sync.Map
+	Warned *sync.Map
 
 	// What jobs may use of the machine. All paths are absolute; a job that names others cannot read them.
 	Git          string   // the git program, also of jobs that name none; default: as gitcmd.Find finds it
@@ -89,7 +89,7 @@ func New(cfg Config) *Sandbox {
 		cfg.OutputLimit = DefaultOutputLimit
 	}
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
-	cfg.Said = cmp.Or(cfg.Said, &sync.Map{})
+	cfg.Warned = cmp.Or(cfg.Warned, &sync.Map{})
 	cfg.Git, _ = gitcmd.Find(cfg.Git) // without one, jobs say so
 	return &Sandbox{cfg: cfg, slot: make(chan struct{}, 1), done: make(chan struct{})}
 }
@@ -284,7 +284,7 @@ func (s *Sandbox) start(ctx context.Context, owner string) error {
 // warn logs what the sandbox lacks, each thing once.
 func (s *Sandbox) warn(lacks ...string) {
 	for _, what := range lacks {
-		if _, said := s.cfg.Said.LoadOrStore(what, true); !said {
+		if _, said := s.cfg.Warned.LoadOrStore(what, true); !said {
 			s.cfg.Log.Warn("sandbox runs without " + what) // as the README has it
 		}
 	}

@@ -45,7 +45,7 @@ type Area struct {
 
 // Idle is render.Renderer.Idle.
 func (a *Area) Idle(ctx context.Context) []*render.Resource {
-	a.once.Do(func() { a.idle = a.Renderer.Idle(ctx, a.Root, a.rendering) })
+	a.once.Do(func() { a.idle = a.Renderer.Inactive(ctx, a.Root, a.rendering) })
 	return a.idle
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/policy"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // placing finds where the fields of an object are written. The document is read again when something is to be found:
@@ -97,25 +98,11 @@ func (p *placing) endOf(n *yaml.Node) int {
 	if n.Column > len(row) {
 		return 0
 	}
-	rest := row[n.Column-1:]
-	switch quote := rest[0]; {
-	case n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) == 0:
-		if text := []rune(n.Value); len(text) > 0 && strings.HasPrefix(string(rest), n.Value) {
-			return n.Column + len(text)
-		}
-	case quote == '\'' || quote == '"':
-		for i := 1; i < len(rest); i++ {
-			switch {
-			case quote == '"' && rest[i] == '\\':
-				i++
-			case rest[i] == quote && quote == '\'' && i+1 < len(rest) && rest[i+1] == quote:
-				i++
-			case rest[i] == quote:
-				return n.Column + i + 1
-			}
-		}
+	start, end := doc.Columns(row, n.Column, n)
+	if start != n.Column || n.Value == "" && n.Style == 0 {
+		return 0
 	}
-	return 0
+	return end
 }
 
 // unmeasured has places not say how long the values of a Secret are.

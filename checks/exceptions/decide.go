@@ -1,5 +1,5 @@
 // Package exceptions decides which exceptions count: those that are merged, and those of the change that were
-// approved in review; none that has expired.
+// approved in review; none that has expired. It drafts exceptions as narrow as their kinds allow.
 package exceptions
 
 import (

@@ -13,7 +13,6 @@ import (
 	"github.com/lintel-bot/lintel/checks/builtin"
 	"github.com/lintel-bot/lintel/checks/declared"
 	"github.com/lintel-bot/lintel/checks/diff"
-	"github.com/lintel-bot/lintel/checks/exceptions/draft"
 	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/review"
@@ -149,7 +148,7 @@ func (f *files) path(s subject) string {
 	if s.delete {
 		names = append(names, "removed")
 	}
-	base := cmp.Or(draft.ID(names...), "exception")
+	base := cmp.Or(ID(names...), "exception")
 	for n := 1; ; n++ {
 		id := base
 		if n > 1 {
@@ -168,7 +167,7 @@ type drafter struct {
 	home    Home
 	subject subject
 	blocked []blocked
-	target  draft.Target
+	target  Target
 	known   []*render.Resource // what else is deployed
 }
 
@@ -182,7 +181,7 @@ func (d *drafter) draft(ctx context.Context, taken map[string]bool) (out report.
 		}
 	}
 	slices.Sort(out.Rules)
-	d.target = draft.Target{
+	d.target = Target{
 		PolicyAPIVersion: s.policy.APIVersion, PolicyKind: s.policy.Kind, Policy: out.Policy, Rules: out.Rules,
 		APIVersion: s.resource.APIVersion, Kind: s.resource.Kind, Namespace: s.resource.Namespace, Name: s.resource.Name,
 		Delete: s.delete, In: d.home.Namespace, Expires: d.Now.Add(draftFor).UTC().Truncate(24 * time.Hour),
@@ -279,7 +278,7 @@ func (d *drafter) narrow(ctx context.Context) {
 		images = d.images()
 	}
 	values := d.values(uses.Values)
-	for _, try := range []draft.Target{{Images: images}, {Values: values}, {Images: images, Values: values}} {
+	for _, try := range []Target{{Images: images}, {Values: values}, {Images: images, Values: values}} {
 		if len(try.Images)+len(try.Values) == 0 {
 			continue
 		}
@@ -330,7 +329,7 @@ func without(list []string, s string) []string {
 }
 
 // lessImage takes an image from a control, and the control when that was its last; "" takes the one for the pod.
-func lessImage(list []draft.Control, name, image string) (out []draft.Control) {
+func lessImage(list []Control, name, image string) (out []Control) {
 	for _, c := range list {
 		if c.Name == name && (image == "") == (len(c.Images) == 0) {
 			if c.Images = without(c.Images, image); len(c.Images) == 0 {

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/diff"
-	"github.com/lintel-bot/lintel/checks/exceptions/draft"
 	"github.com/lintel-bot/lintel/checks/review"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/defaults"
@@ -27,7 +26,7 @@ func (d *drafter) withMade(ctx context.Context) {
 	}
 	pair := d.blocked[0].pair
 	evaluator := d.Policies.Bind(d.Decision.Counting, d.Declared)
-	for _, m := range draft.MadeOf(pair.Resource().Object) {
+	for _, m := range MadeOf(pair.Resource().Object) {
 		made := &diff.Pair{Root: pair.Root, Operation: admission.Create,
 			New: render.NewResource(defaults.Apply(m.Object), nil)}
 		blocks := false
@@ -59,11 +58,11 @@ func writtenRule(name string) string {
 
 // crowded reports whether something else that is deployed, or that is made of it, has a name like those of what is made
 // of the resource.
-func (d *drafter) crowded(m draft.Made) bool {
+func (d *drafter) crowded(m Made) bool {
 	begins := strings.TrimSuffix(m.Names[0], "*")
 	return slices.ContainsFunc(d.known, func(r *render.Resource) bool {
 		id := admission.IdentityOf(r.Object)
 		return (id.Namespace == "" || d.target.Namespace == "" || id.Namespace == d.target.Namespace) &&
-			strings.HasPrefix(id.Name, begins) && (id.Kind == m.Kind || len(draft.MadeOf(r.Object)) > 0)
+			strings.HasPrefix(id.Name, begins) && (id.Kind == m.Kind || len(MadeOf(r.Object)) > 0)
 	})
 }

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/lintel-bot/lintel/checks/exceptions/draft"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/podsecurity"
 )
@@ -17,13 +16,13 @@ import (
 
 // controls are all controls of the Pod Security Standards, if that is what every one of the rules is about: for
 // the pod and for its images, as far as each takes that.
-func (d *drafter) controls() (out []draft.Control) {
+func (d *drafter) controls() (out []Control) {
 	if slices.ContainsFunc(d.blocked, func(b blocked) bool { return !d.Policies.Uses(b.res.ID()).Controls }) {
 		return nil
 	}
 	images := d.images()
 	for _, name := range podsecurity.Controls() {
-		for _, c := range []draft.Control{{Name: name}, {Name: name, Images: images}} {
+		for _, c := range []Control{{Name: name}, {Name: name, Images: images}} {
 			if podsecurity.Validate([]podsecurity.Exclude{{ControlName: name, Images: c.Images}}) == nil {
 				out = append(out, c)
 			}

@@ -8,31 +8,52 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/policy"
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// planner finds what to change in one document.
+// change is one thing to rewrite.
+type change struct {
+	*doc.Edit
+	document  int
+	pointer   string
+	line, col int
+	message   string
+}
+
+func (c *change) key() string { return fmt.Sprint(c.document, " ", c.pointer, " ", c.message) }
+
+func (c *change) edit(path string) report.FixEdit {
+	return report.FixEdit{Path: path, Line: c.line, Column: c.col, Field: c.pointer, Message: c.message}
+}
+
+// planner finds what to change in one object.
 type planner struct {
-	*text
+	editor   *doc.Editor
+	at       doc.Spot // the object as the text has it, with aliases and merge keys
 	document int
 	changes  []*change
 }
 
-// plan lists the changes that the documents of a file need.
-func plan(t *text, docs []policy.Document) []*change {
+// plan lists the changes that the objects of a file need.
+func plan(e *doc.Editor, docs []policy.Document) []*change {
 	var out []*change
 	for i, d := range docs {
-		if d.Group() != "kyverno.io" {
+		spots := e.At(d.Node.Line, d.Node.Column)
+		at := slices.IndexFunc(spots, func(s doc.Spot) bool {
+			return s.Node.Kind == yaml.MappingNode && s.Node.Line == d.Node.Line && s.Node.Column == d.Node.Column
+		})
+		if d.Group() != "kyverno.io" || at < 0 {
 			continue
 		}
-		p := &planner{text: t, document: i}
+		p := &planner{editor: e, at: spots[at], document: i}
 		switch d.Kind {
 		case "ClusterPolicy", "Policy":
-			p.policy(d.Node)
+			p.policy(p.at.Node)
 		case "PolicyException":
 			p.version(d)
-			p.conditions("/spec/conditions", valueOf(d.Node, "spec"), "conditions")
+			p.conditions("/spec/conditions", valueOf(p.at.Node, "spec"), "conditions")
 		}
 		out = append(out, p.changes...)
 	}
@@ -41,35 +62,17 @@ func plan(t *text, docs []policy.Document) []*change {
 
 // change begins a change of the field with a key.
 func (p *planner) change(pointer string, n *yaml.Node, format string, args ...any) *change {
-	c := &change{document: p.document, pointer: pointer, line: n.Line, col: n.Column,
+	c := &change{Edit: p.editor.Edit(p.at), document: p.document, pointer: pointer, line: n.Line, col: n.Column,
 		message: fmt.Sprintf(format, args...)}
 	p.changes = append(p.changes, c)
 	return c
 }
 
-func (c *change) mean(f func(any)) { c.meaning = append(c.meaning, f) }
-
-// write makes a scalar another text.
-func (p *planner) write(c *change, n *yaml.Node, value string) {
-	s, ok := p.scalarSpan(n, value)
-	if !ok {
-		c.unsafe = unclear
-		return
-	}
-	c.spans = append(c.spans, s)
-}
-
-const (
-	unclear = "where it ends in the text is not certain"
-	twice   = "the rule has overrides of its own that come first"
-)
-
 // version replaces a version of exceptions that is about to be removed; the fields are the same.
 func (p *planner) version(d policy.Document) {
-	if _, v := entry(d.Node, "apiVersion"); d.Version() == "v2alpha1" && v != nil {
+	if _, v := entry(p.at.Node, "apiVersion"); d.Version() == "v2alpha1" && v != nil {
 		c := p.change("/apiVersion", v, "kyverno.io/v2alpha1 is deprecated and now kyverno.io/v2")
-		p.write(c, v, "kyverno.io/v2")
-		c.mean(set("", "apiVersion", "kyverno.io/v2"))
+		c.Set("/apiVersion", "kyverno.io/v2")
 	}
 }
 
@@ -99,7 +102,7 @@ func (p *planner) policy(root *yaml.Node) {
 	p.moveFlag(spec, rules, "generateExistingOnPolicyUpdate", "generate", "generateExisting")
 	if has(spec, "generateExisting") && has(spec, "generateExistingOnPolicyUpdate") {
 		for _, c := range p.changes[len(p.changes)-2:] {
-			c.unsafe = "generateExisting and generateExistingOnPolicyUpdate are both written"
+			c.Unsafe = "generateExisting and generateExistingOnPolicyUpdate are both written"
 		}
 	}
 }
@@ -163,8 +166,20 @@ func (p *planner) spelling(at string, n *yaml.Node, field string) {
 	_, v := entry(n, field)
 	if value, wrong := spelled(v); wrong {
 		c := p.change(at+"/"+field, v, "%s is deprecated and now %s", v.Value, value)
-		p.write(c, v, value)
-		c.mean(set(at, field, value))
+		c.Set(at+"/"+field, value)
+	}
+}
+
+// respell writes failure actions in their present spelling: a value, or those of a list of overrides.
+func respell(c *doc.Edit, at string, v *yaml.Node) {
+	if value, wrong := spelled(v); wrong {
+		c.Set(at, value)
+	}
+	for i, o := range items(v) {
+		_, a := entry(o, "action")
+		if value, wrong := spelled(a); wrong {
+			c.Set(fmt.Sprintf("%s/%d/action", at, i), value)
+		}
 	}
 }
 
@@ -177,26 +192,11 @@ func (p *planner) rename(at string, n *yaml.Node, old, now string) {
 	c := p.change(at+"/"+old, key, "%s is deprecated and now %s", old, now)
 	if has(n, now) {
 		c.message = fmt.Sprintf("%s is deprecated and has no effect beside %s", old, now)
-		p.remove(c, n, key, v)
-		c.mean(remove(at, old))
+		c.Remove(at+"/"+old, true)
 		return
 	}
-	p.write(c, key, now)
-	c.mean(within(at, func(m map[string]any) {
-		m[now] = m[old]
-		delete(m, old)
-	}))
-	if value, wrong := spelled(v); wrong {
-		p.write(c, v, value)
-		c.mean(set(at, now, value))
-	}
-	for i, o := range items(v) {
-		_, a := entry(o, "action")
-		if value, wrong := spelled(a); wrong {
-			p.write(c, a, value)
-			c.mean(set(fmt.Sprintf("%s/%s/%d", at, now, i), "action", value))
-		}
-	}
+	respell(c.Edit, at+"/"+old, v)
+	c.Rename(at+"/"+old, now)
 }
 
 // operators are the deprecated ones and what has the same meaning today, as Kyverno's own fix has it.
@@ -218,8 +218,7 @@ func (p *planner) conditions(at string, parent *yaml.Node, field string) {
 			now := operators[v.Value]
 			here := fmt.Sprintf("%s/%d", at, i)
 			c := p.change(here+"/operator", v, "the operator %s is deprecated and now %s", v.Value, now)
-			p.write(c, v, now)
-			c.mean(set(here, "operator", now))
+			c.Set(here+"/operator", now)
 		}
 	}
 	block := func(at string, n *yaml.Node) {
@@ -243,10 +242,7 @@ func (p *planner) conditions(at string, parent *yaml.Node, field string) {
 	}
 	each(at, n)
 	c := p.change(at, key, "a list of conditions is deprecated and now stands under %s.all", field)
-	p.under(c, key, raw, "all")
-	c.mean(within(strings.TrimSuffix(at, "/"+field), func(m map[string]any) {
-		m[field] = map[string]any{"all": m[field]}
-	}))
+	c.Wrap(at, "all")
 }
 
 // filter puts a filter that is written directly under match or exclude into a list.
@@ -257,8 +253,7 @@ func (p *planner) filter(at string, rule *yaml.Node, block string) {
 		return
 	}
 	c := p.change(at+"/"+block, key, "a filter directly under %s is deprecated and now stands in %s.any", block, block)
-	p.listed(c, raw, "any")
-	c.mean(within(at, func(m map[string]any) { m[block] = map[string]any{"any": []any{m[block]}} }))
+	c.Wrap(at+"/"+block, "any")
 }
 
 // failureAction moves the failure action and its overrides from the spec to the rules that have none.
@@ -268,48 +263,48 @@ func (p *planner) failureAction(spec *yaml.Node, rules []rule) {
 	if action == nil && overrides == nil {
 		return
 	}
-	var toAction, toOverrides []target
+	var toAction, toOverrides []string
+	images := false
 	shadowed := false // a rule has overrides and no action, which the policy's overrides follow
 	for _, r := range rules {
-		key, raw := entry(r.node, "validate")
-		if v := doc.Deref(raw); isMapping(v) {
+		if v := valueOf(r.node, "validate"); isMapping(v) {
 			own := has(v, "failureAction", "validationFailureAction")
 			ownOverrides := has(v, "failureActionOverrides", "validationFailureActionOverrides")
 			if !own {
-				toAction = append(toAction, target{r.pointer + "/validate", key, v})
+				toAction = append(toAction, r.pointer+"/validate")
 				shadowed = shadowed || ownOverrides
-				toOverrides = append(toOverrides, target{r.pointer + "/validate", key, v})
+				toOverrides = append(toOverrides, r.pointer+"/validate")
 			}
 		}
 		for i, image := range items(valueOf(r.node, "verifyImages")) {
 			if image = doc.Deref(image); isMapping(image) && !has(image, "failureAction", "validationFailureAction") {
-				toAction = append(toAction, target{fmt.Sprintf("%s/verifyImages/%d", r.pointer, i), nil, image})
+				toAction = append(toAction, fmt.Sprintf("%s/verifyImages/%d", r.pointer, i))
+				images = true
 			}
 		}
 	}
-	images := slices.ContainsFunc(toAction, func(t target) bool { return t.key == nil })
 	var o *change
 	if overrides != nil {
 		o = p.change("/spec/validationFailureActionOverrides", overrides,
 			"spec.validationFailureActionOverrides is deprecated and now failureActionOverrides under validate of each rule")
-		p.move(o, spec, overrides, list, toOverrides, "failureActionOverrides")
+		p.move(o, list, "failureActionOverrides", toOverrides)
 		switch {
 		case shadowed:
-			o.unsafe = twice
+			o.Unsafe = "the rule has overrides of its own that come first"
 		case images:
-			o.unsafe = "verifyImages knows no overrides"
+			o.Unsafe = "verifyImages knows no overrides"
 		}
 	}
 	if action != nil {
 		c := p.change("/spec/validationFailureAction", action,
 			"spec.validationFailureAction is deprecated and now failureAction under validate of each rule")
-		p.move(c, spec, action, value, toAction, "failureAction")
-		if o != nil && o.unsafe != "" {
+		p.move(c, value, "failureAction", toAction)
+		if o != nil && o.Unsafe != "" {
 			// A rule that says its action no longer looks at the overrides of the policy.
-			c.unsafe = "the overrides beside it stay: " + o.unsafe
+			c.Unsafe = "the overrides beside it stay: " + o.Unsafe
 		}
-		if o != nil && o.unsafe == "" && c.unsafe != "" {
-			o.unsafe = c.unsafe
+		if o != nil && o.Unsafe == "" && c.Unsafe != "" {
+			o.Unsafe = c.Unsafe
 		}
 	}
 }
@@ -324,14 +319,50 @@ func (p *planner) moveFlag(spec *yaml.Node, rules []rule, old, body, now string)
 	if key == nil {
 		return
 	}
-	var to []target
+	var to []string
 	for _, r := range rules {
-		k, raw := entry(r.node, body)
-		n := doc.Deref(raw)
+		n := valueOf(r.node, body)
 		if isMapping(n) && !has(n, now) && (body != "mutate" || has(n, "targets")) {
-			to = append(to, target{r.pointer + "/" + body, k, n})
+			to = append(to, r.pointer+"/"+body)
 		}
 	}
 	c := p.change("/spec/"+old, key, "spec.%s is deprecated and now %s under %s of each rule", old, now, body)
-	p.move(c, spec, key, value, to, now)
+	p.move(c, value, now, to)
+}
+
+// move takes the field of a change out of the spec and writes it into maps, its failure actions spelled as they are today.
+func (p *planner) move(c *change, value *yaml.Node, name string, to []string) {
+	within := p.editor.Edit(p.at)
+	respell(within, c.pointer, value)
+	c.Move(c.pointer, within, name, to...)
+}
+
+// entry finds a key that is written in a mapping itself; those of merge keys belong elsewhere.
+func entry(n *yaml.Node, name string) (key, value *yaml.Node) {
+	n = doc.Deref(n)
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil, nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == name {
+			return n.Content[i], n.Content[i+1]
+		}
+	}
+	return nil, nil
+}
+
+func valueOf(n *yaml.Node, name string) *yaml.Node {
+	_, v := entry(n, name)
+	return doc.Deref(v)
+}
+
+func items(n *yaml.Node) []*yaml.Node {
+	if n = doc.Deref(n); n == nil || n.Kind != yaml.SequenceNode {
+		return nil
+	}
+	return n.Content
+}
+
+func isMapping(n *yaml.Node) bool {
+	return n != nil && n.Kind == yaml.MappingNode && len(n.Content) > 0
 }

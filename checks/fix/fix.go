@@ -3,15 +3,13 @@
 package fix
 
 import (
-	"bytes"
 	"cmp"
-	"fmt"
-	"reflect"
 	"slices"
 
 	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/policy"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // maxRounds is how often a file is looked at again: a fix can bring forward another one.
@@ -34,8 +32,9 @@ type Result struct {
 func File(src manifest.File) Result {
 	docs, problems := src.Documents()
 	r := Result{Path: src.Path, Data: src.Data, Left: problems}
-	if !positioned(src.Data) {
-		if len(plan(newText(src.Data), written(src.Data, docs))) > 0 {
+	editor := doc.NewEditor(src.Data)
+	if !editor.Editable() {
+		if len(plan(editor, docs)) > 0 {
 			r.Left = append(r.Left, policy.Problem{Path: src.Path, Line: 1,
 				Message: "the file has line breaks other than LF and CRLF, so nothing in it is rewritten: convert them"})
 		}
@@ -43,12 +42,12 @@ func File(src manifest.File) Result {
 	}
 	skipped := map[string]bool{}
 	for range maxRounds {
-		changes := slices.DeleteFunc(plan(newText(r.Data), written(r.Data, docs)),
+		changes := slices.DeleteFunc(plan(editor, docs),
 			func(c *change) bool { return skipped[c.key()] })
 		if len(changes) == 0 {
 			break
 		}
-		kept, data := r.apply(changes, docs)
+		kept, data := apply(editor, changes)
 		for _, c := range changes {
 			switch {
 			case slices.Contains(kept, c):
@@ -56,7 +55,7 @@ func File(src manifest.File) Result {
 			default:
 				skipped[c.key()] = true
 				e := c.edit(src.Path)
-				why := cmp.Or(c.unsafe, "an anchor, an alias or its formatting makes that unsafe")
+				why := cmp.Or(c.Unsafe, doc.ErrUncertain.Error())
 				r.Left = append(r.Left, policy.Problem{Path: src.Path, Line: e.Line, Column: e.Column, Warning: true,
 					Message: e.Message + ": not rewritten, " + why + "; do it by hand"})
 			}
@@ -65,6 +64,7 @@ func File(src manifest.File) Result {
 			break
 		}
 		r.Data = data
+		editor = doc.NewEditor(data)
 		docs, _ = manifest.File{Path: src.Path, Data: data}.Documents()
 	}
 	slices.SortStableFunc(r.Left, func(a, b policy.Problem) int {
@@ -77,95 +77,22 @@ func File(src manifest.File) Result {
 }
 
 // apply makes the changes that are safe: all of them together, or else each one that is.
-func (r *Result) apply(changes []*change, docs []policy.Document) ([]*change, []byte) {
-	possible := slices.DeleteFunc(slices.Clone(changes), func(c *change) bool { return c.unsafe != "" })
-	if data, ok := r.try(possible, docs); ok {
+func apply(editor *doc.Editor, changes []*change) (kept []*change, data []byte) {
+	try := func(changes []*change) ([]byte, error) {
+		var edits []*doc.Edit
+		for _, c := range changes {
+			edits = append(edits, c.Edit)
+		}
+		return editor.Apply(edits...)
+	}
+	possible := slices.DeleteFunc(slices.Clone(changes), func(c *change) bool { return c.Unsafe != "" })
+	if data, err := try(possible); err == nil {
 		return possible, data
 	}
-	var kept []*change
-	var data []byte
 	for _, c := range possible {
-		if next, ok := r.try(append(slices.Clone(kept), c), docs); ok {
+		if next, err := try(append(slices.Clone(kept), c)); err == nil {
 			kept, data = append(kept, c), next
 		}
 	}
 	return kept, data
-}
-
-// try edits the text and verifies that the documents became what the changes mean and nothing else.
-func (r *Result) try(changes []*change, docs []policy.Document) ([]byte, bool) {
-	data, ok := splice(r.Data, changes)
-	if !ok {
-		return nil, false
-	}
-	now, problems := manifest.File{Path: r.Path, Data: data}.Documents()
-	if policy.HasErrors(problems) && len(r.Left) == 0 || len(now) != len(docs) {
-		return nil, false
-	}
-	for i, d := range docs {
-		want := d.Value()
-		for _, c := range changes {
-			if c.document != i {
-				continue
-			}
-			for _, f := range c.meaning {
-				f(want)
-			}
-		}
-		if !reflect.DeepEqual(want, now[i].Value()) {
-			return nil, false
-		}
-	}
-	return data, true
-}
-
-// change is one thing to rewrite: what to do to the text, and what that means for the document.
-type change struct {
-	document  int
-	pointer   string
-	line, col int
-	message   string
-	unsafe    string // why the text cannot be edited, empty where it can
-	spans     []span
-	meaning   []func(document any)
-}
-
-func (c *change) key() string { return fmt.Sprint(c.document, " ", c.pointer, " ", c.message) }
-
-func (c *change) edit(path string) report.FixEdit {
-	return report.FixEdit{Path: path, Line: c.line, Column: c.col, Field: c.pointer, Message: c.message}
-}
-
-// span replaces the bytes from start to end.
-type span struct {
-	start, end int
-	text       string
-}
-
-// splice makes all edits at once. It fails where two different ones overlap.
-func splice(data []byte, changes []*change) ([]byte, bool) {
-	var spans []span
-	for _, c := range changes {
-		for _, s := range c.spans {
-			// What an alias stands for is edited once for all its uses.
-			if !slices.Contains(spans, s) {
-				spans = append(spans, s)
-			}
-		}
-	}
-	slices.SortStableFunc(spans, func(a, b span) int {
-		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end))
-	})
-	var out bytes.Buffer
-	at := 0
-	for _, s := range spans {
-		if s.start < at || s.end > len(data) {
-			return nil, false
-		}
-		out.Write(data[at:s.start])
-		out.WriteString(s.text)
-		at = s.end
-	}
-	out.Write(data[at:])
-	return out.Bytes(), true
 }

@@ -189,6 +189,9 @@ func TestMarkdownStaysWithinItsLimit(t *testing.T) {
 // In any script, summary and text hold the limit in bytes, are whole characters and markup that is closed, and lead to
 // the page that has the rest.
 func TestMarkdownLimitInAnyScript(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	const limit = 65_535 - 512
 	for _, script := range []string{"x", "é", "日", "🔥", "|", "<b>", "`", "&", "\u202e"} {
 		r := many(2400)

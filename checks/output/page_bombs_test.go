@@ -14,6 +14,9 @@ import (
 // However much there is of anything, and however hard it is to write down, a page stays small, so do its parts, and all
 // of it is in them.
 func TestPageOfMuch(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	const n, pageLimit, partLimit = 8000, 3_000_000, 400_000
 	token := func(i int) string { return strings.Repeat(`"<&'+`, 20) + fmt.Sprintf("tok%dz", i) }
 	resource := func(i int) report.Resource { return report.Resource{Kind: "Pod", Name: token(i)} }

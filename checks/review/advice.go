@@ -6,12 +6,12 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/builtin"
-	"github.com/lintel-bot/lintel/checks/patch"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/hint"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // advise asks of the rules that are violated what they expect.
@@ -54,7 +54,7 @@ func (a *Answer) suggest(f *report.Finding, advice engine.Advice) {
 	}
 	s := &report.Suggestion{Field: e.Field, Remove: e.Remove, Example: e.Example}
 	if !e.Remove {
-		text, ok := patch.Text(e.Value)
+		text, ok := doc.Block(e.Value)
 		if !ok {
 			return
 		}
@@ -63,7 +63,7 @@ func (a *Answer) suggest(f *report.Finding, advice engine.Advice) {
 	switch was := jsonpointer.At(a.Object(), e.Field).(type) {
 	case nil, map[string]any, []any:
 	default:
-		if text, ok := patch.Text(was); ok {
+		if text, ok := doc.Block(was); ok {
 			s.Was = strings.TrimSuffix(text, "\n")
 		}
 	}

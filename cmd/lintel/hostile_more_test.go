@@ -59,6 +59,9 @@ func commitTree(r *treetest.Repo, tree string) {
 
 // A few hundred bytes of git objects say that there are 10^12 files, or folders without end.
 func TestHostileTrees(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	for _, c := range []struct {
 		name         string
 		width, depth int
@@ -109,6 +112,9 @@ func TestLimitsOfTheBaseApply(t *testing.T) {
 // What kustomize takes for an address in spite of its spelling is refused before it is asked for, by "check" with its
 // line, and by "blame", which has no box.
 func TestHostileSpellings(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	var hits atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { hits.Add(1) }))
 	defer server.Close()
@@ -157,6 +163,9 @@ func TestHostileSpellings(t *testing.T) {
 
 // Links to links to links end like a path that does not exist, and cost nothing.
 func TestSymlinkFarm(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	r := treetest.New(t)
 	var folder strings.Builder
 	target := func(text string) string {

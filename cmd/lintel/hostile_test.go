@@ -43,6 +43,9 @@ const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
 // What a stranger commits ends in an error with a file, whatever it is; nothing is fetched, nothing hangs, nothing
 // crashes, and the words name neither the machine nor what the files hold.
 func TestHostileRepositories(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	var hits atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { hits.Add(1) }))
 	defer server.Close()

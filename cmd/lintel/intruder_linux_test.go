@@ -21,10 +21,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/mirror"
+	"github.com/lintel-bot/lintel/bot/remotes"
 	"github.com/lintel-bot/lintel/bot/sandbox"
-	"github.com/lintel-bot/lintel/bot/supply"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
@@ -106,9 +107,9 @@ type house struct {
 	t     *testing.T
 	data  string
 	pool  *sandboxPool
-	kept  *stocks
+	kept  *caches
 	said  *sync.Map
-	repos map[string]github.Repo
+	repos map[string]forge.Repo
 }
 
 const houseSecret = "the-secret-of-"
@@ -119,7 +120,7 @@ func newHouse(t *testing.T) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &house{t: t, data: t.TempDir(), said: &sync.Map{}, repos: map[string]github.Repo{
+	h := &house{t: t, data: t.TempDir(), said: &sync.Map{}, repos: map[string]forge.Repo{
 		"ours": {Installation: 7, ID: 11}, "sibling": {Installation: 7, ID: 12}, "theirs": {Installation: 8, ID: 13}}}
 	block := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
 	client, err := github.NewClient(github.Config{AppID: 1, PrivateKey: block})
@@ -130,13 +131,13 @@ func newHouse(t *testing.T) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	outside, err := supply.New(supply.Config{Dir: h.at("sources"), Client: client})
+	outside, err := remotes.NewCache(remotes.CacheConfig{Dir: h.at("sources"), Client: client})
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.kept = &stocks{mirrors: mirrors, outside: outside, cache: h.at("cache"), limits: newDiskLimits()}
+	h.kept = &caches{mirrors: mirrors, fetched: outside, cache: h.at("cache"), limits: newDiskLimits()}
 	h.pool = newSandboxPool(len(h.repos), sandbox.Config{Executable: os.Args[0], Args: []string{"act-as-intruder"},
-		Timeout: time.Minute, MemoryLimit: 512 << 20, Said: h.said, Owned: h.kept.owned(slog.New(slog.DiscardHandler))}, nil)
+		Timeout: time.Minute, MemoryLimit: 512 << 20, Warned: h.said, Owned: h.kept.owned(slog.New(slog.DiscardHandler))}, nil)
 	t.Cleanup(h.pool.close)
 	for name := range h.repos {
 		h.plant(h.mirrorOf(name), "HEAD", name)
@@ -155,7 +156,7 @@ func (h *house) owner(name string) string {
 func (h *house) mirrorOf(name string) string { return h.kept.mirrors.GitDir(h.repos[name]) }
 func (h *house) cacheOf(name string) string  { return h.at("cache/" + h.owner(name)) }
 func (h *house) fetchedOf(name string) string {
-	dir, err := h.kept.outside.Folder(h.t.Context(), h.repos[name].Installation)
+	dir, err := h.kept.fetched.Folder(h.t.Context(), h.repos[name].Installation)
 	if err != nil {
 		h.t.Fatal(err)
 	}

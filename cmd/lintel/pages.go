@@ -6,24 +6,21 @@ import (
 	"log/slog"
 	"net/url"
 
-	"github.com/lintel-bot/lintel/bot"
 	"github.com/lintel-bot/lintel/bot/access"
-	"github.com/lintel-bot/lintel/bot/datadir"
-	"github.com/lintel-bot/lintel/bot/pages"
-	"github.com/lintel-bot/lintel/bot/queue"
 	"github.com/lintel-bot/lintel/bot/results"
-	"github.com/lintel-bot/lintel/bot/sweep"
+	"github.com/lintel-bot/lintel/bot/store"
+	"github.com/lintel-bot/lintel/bot/worker"
 )
 
 // shownResults is what the server keeps and shows of its results; all is nil without a public address.
 type shownResults struct {
 	store   *results.Store
-	keeper  *results.Keeper
-	handler bot.Pages
+	keeper  *results.Recorder
+	handler worker.Pages
 }
 
 // newPages puts them together.
-func (o *serveOptions) newPages(jobs *queue.Queue, readers *access.Access, log *slog.Logger) (*shownResults, error) {
+func (o *serveOptions) newPages(jobs *store.Queue, readers *access.Access, log *slog.Logger) (*shownResults, error) {
 	if o.publicURL == "" {
 		return &shownResults{}, nil
 	}
@@ -34,11 +31,11 @@ func (o *serveOptions) newPages(jobs *queue.Queue, readers *access.Access, log *
 	limits := o.pageLimits()
 	p := &shownResults{store: results.NewStore(jobs.Bucket("RESULTS", limits.IndexBytes(), limits.Age),
 		jobs.Bucket("REPORTS", limits.DataBytes(), limits.Age), limits, nil)}
-	p.keeper = results.NewKeeper(p.store, o.publicURL, readers.CanSignIn(), nil)
+	p.keeper = results.NewRecorder(p.store, o.publicURL, readers.CanSignIn(), nil)
 	if o.natsURL == "" {
 		p.keeper.Room = roomIn(o.dataDir)
 	}
-	p.handler, err = pages.New(results.Config{Store: p.store, Base: public.EscapedPath(), Log: log}, readers)
+	p.handler, err = results.NewPages(results.Config{Store: p.store, Base: public.EscapedPath(), Log: log}, readers)
 	return p, err
 }
 
@@ -48,7 +45,7 @@ const jobRoom = 256 << 20
 // roomIn says that a folder has no room for results.
 func roomIn(dir string) func() error {
 	return func() error {
-		if free := datadir.Free(dir); free < jobRoom {
+		if free := store.Free(dir); free < jobRoom {
 			return fmt.Errorf("the disk of LINTEL_DATA_DIR has %d MiB left, which are for the jobs: results are not kept", free>>20)
 		}
 		return nil
@@ -64,11 +61,11 @@ func (p *shownResults) gone() func(ctx context.Context, installation, repository
 }
 
 // reached has results follow their repositories, and removes those of all that the App does not reach any more.
-func (p *shownResults) reached() func(context.Context, sweep.Reached) error {
+func (p *shownResults) reached() func(context.Context, worker.Reached) error {
 	if p.store == nil {
 		return nil
 	}
-	return func(ctx context.Context, reached sweep.Reached) error {
+	return func(ctx context.Context, reached worker.Reached) error {
 		return p.store.Retain(ctx, func(installation, repository int64) (now results.Repository, is, known bool) {
 			repo, is, known := reached(installation, repository)
 			return results.Repository{ID: repo.ID, Installation: repo.Installation, Owner: repo.Owner, Name: repo.Name}, is, known

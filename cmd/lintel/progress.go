@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/lintel-bot/lintel/bot/sources"
+	"github.com/lintel-bot/lintel/bot/remotes"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
@@ -78,7 +78,7 @@ func (p *progressLine) tell(w io.Writer, ticks <-chan time.Time, stop <-chan str
 
 // watched is a sandbox that tells what it does, until it answers with what is to be fetched first.
 type watched struct {
-	sources.Sandbox
+	remotes.Sandbox
 	line  *progressLine
 	doing string
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lintel-bot/lintel/bot/sources"
+	"github.com/lintel-bot/lintel/bot/remotes"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
@@ -68,7 +68,7 @@ func TestProgressPhases(t *testing.T) {
 }
 
 type answering struct {
-	sources.Sandbox
+	remotes.Sandbox
 	rep *report.Report
 }
 

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/render/remote"
@@ -50,7 +51,7 @@ func TestBehindProxyChild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = mirrors.Fetch(ctx, github.Repo{Installation: 1, ID: 42, Owner: "octo", Name: "svc"},
+	_, err = mirrors.Fetch(ctx, forge.Repo{Installation: 1, ID: 42, Owner: "octo", Name: "svc"},
 		mirror.Want{BaseRef: "main", HeadSHA: strings.Repeat("1", 40)})
 	t.Logf("git: %v", err)
 	rules, err := policy.Parse("sources.yaml", []byte("private: [127.0.0.0/8]\n"))

@@ -48,9 +48,12 @@ const (
 //
 // Not played: Homebrew and the image, which need macOS or a container engine; cosign, which needs Sigstore's servers (a
 // stand-in sees to its arguments); sudo, which stands for the person; GitHub, whose releases a server on loopback has; the
-// program, which is this test; actions/checkout and upload-sarif, which are GitHub's. "make demo" and "make test" are what
+// program, which is this test; actions/checkout and upload-sarif, which are GitHub's. "make demo" and "make test-all" are what
 // .ci/run does.
 func TestReadmeFromNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	if runtime.GOOS != "linux" {
 		t.Skip("the README's archive is for Linux")
 	}
@@ -216,6 +219,9 @@ func (n *newcomer) commitsWithHook(t *testing.T, clone, version string) {
 // "go install" takes a module from a proxy: its files have to be what a module may have, and its go.mod what the module of
 // a program that is installed may say. Nothing is compiled: that takes minutes, as paths are other ones.
 func TestReadmeGoInstall(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	lines := strings.Split(strings.TrimSpace(readmeBlocks(t, "## Install", "sh", 2)[0]), "\n")
 	line := lines[len(lines)-1]
 	const module, version = "github.com/lintel-bot/lintel", "v1.0.0"

@@ -19,17 +19,13 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/lintel-bot/lintel/bot"
 	"github.com/lintel-bot/lintel/bot/access"
-	"github.com/lintel-bot/lintel/bot/approvals"
-	"github.com/lintel-bot/lintel/bot/datadir"
+	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/mirror"
-	"github.com/lintel-bot/lintel/bot/queue"
 	"github.com/lintel-bot/lintel/bot/results"
 	"github.com/lintel-bot/lintel/bot/sandbox"
-	"github.com/lintel-bot/lintel/bot/setup"
-	"github.com/lintel-bot/lintel/bot/sweep"
-	"github.com/lintel-bot/lintel/bot/webhook"
+	"github.com/lintel-bot/lintel/bot/store"
+	"github.com/lintel-bot/lintel/bot/worker"
 	"github.com/lintel-bot/lintel/checks/output"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render/remote/fetch/policy"
@@ -116,7 +112,7 @@ func newServeCommand() *cobra.Command {
 	f.Var(&o.pageBytes, "page-max-bytes", "how much all results may take; the oldest go first")
 	f.Var(&o.pageResult, "page-max-result", "how large one report may be; above it, differences are left out")
 	o.disk.flags(f)
-	f.DurationVar(&o.sweepInterval, "sweep-interval", sweep.DefaultInterval, "time between searches for lost webhooks")
+	f.DurationVar(&o.sweepInterval, "sweep-interval", worker.DefaultInterval, "time between searches for lost webhooks")
 	return cmd
 }
 
@@ -166,10 +162,10 @@ func (o *serveOptions) validate() (err error) {
 		return errors.New("LINTEL_GITHUB_URL is not an http or https address")
 	}
 	if o.publicURL != "" {
-		if o.publicURL, err = setup.ParseAddress(o.publicURL); err != nil {
+		if o.publicURL, err = github.ParseAddress(o.publicURL); err != nil {
 			return fmt.Errorf("LINTEL_PUBLIC_URL is not usable: %w", err)
 		}
-		if !setup.Confidential(o.publicURL) {
+		if !github.Confidential(o.publicURL) {
 			return errors.New("LINTEL_PUBLIC_URL is not usable: the address must begin with https, unless it is of this machine")
 		}
 	}
@@ -200,7 +196,7 @@ func serve(ctx context.Context, o serveOptions, out io.Writer, log *slog.Logger)
 	if err != nil {
 		return err
 	}
-	var page *setup.Setup
+	var page *github.Setup
 	if app == nil {
 		if page, err = o.newSetup(log); err != nil {
 			return err
@@ -214,7 +210,7 @@ func serve(ctx context.Context, o serveOptions, out io.Writer, log *slog.Logger)
 
 	opening, cancel := context.WithTimeout(ctx, openQueue)
 	defer cancel()
-	jobs, err := queue.Open(opening, queue.Config{Dir: filepath.Join(o.dataDir, "queue"), URL: o.natsURL, Log: log})
+	jobs, err := store.Open(opening, store.Config{Dir: filepath.Join(o.dataDir, "queue"), URL: o.natsURL, Log: log})
 	if err != nil {
 		return err
 	}
@@ -232,8 +228,8 @@ func serve(ctx context.Context, o serveOptions, out io.Writer, log *slog.Logger)
 }
 
 // server puts the server together; release ends its sandboxes.
-func (o *serveOptions) server(ctx context.Context, app *identity, jobs *queue.Queue,
-	log *slog.Logger) (server *bot.Server, release func(), err error) {
+func (o *serveOptions) server(ctx context.Context, app *identity, jobs *store.Queue,
+	log *slog.Logger) (server *worker.Server, release func(), err error) {
 	dataDir, err := filepath.Abs(o.dataDir) // the sandboxes work elsewhere
 	if err != nil {
 		return nil, nil, fmt.Errorf("LINTEL_DATA_DIR cannot be used: %w", err)
@@ -244,7 +240,7 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *queue.Qu
 	if err != nil {
 		return nil, nil, fmt.Errorf("LINTEL_DATA_DIR cannot be used: %w", err)
 	}
-	outside, err := o.supply(dataDir, app, log)
+	outside, err := o.sourceCache(dataDir, app, log)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -252,7 +248,7 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *queue.Qu
 	if err != nil {
 		return nil, nil, err
 	}
-	kept := &stocks{mirrors: mirrors, outside: outside, cache: cache, limits: o.disk}
+	kept := &caches{mirrors: mirrors, fetched: outside, cache: cache, limits: o.disk}
 	shown, err := o.newPages(jobs, guard, log)
 	if err != nil {
 		return nil, nil, fmt.Errorf("the pages cannot be served: %w", err)
@@ -262,35 +258,35 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *queue.Qu
 		return nil, nil, fmt.Errorf("the running program cannot be found: %w", err)
 	}
 	if err := sandbox.Sweep(); err != nil {
-		log.Warn("what killed servers left in TMPDIR could not be removed", "error", datadir.WithoutPath(err))
+		log.Warn("what killed servers left in TMPDIR could not be removed", "error", store.WithoutPath(err))
 	}
 	sandboxes := newSandboxPool(o.workers, sandbox.Config{
-		Executable: executable, Timeout: o.checkTimeout, MemoryLimit: int64(o.checkMemory) << 20, Log: log, Said: &sync.Map{},
+		Executable: executable, Timeout: o.checkTimeout, MemoryLimit: int64(o.checkMemory) << 20, Log: log, Warned: &sync.Map{},
 		Owned: kept.owned(log),
 	}, mirrors.Complete)
-	metrics := bot.NewMetrics(jobs.Depth, sandboxes.restarts)
+	metrics := worker.NewMetrics(jobs.Depth, sandboxes.restarts)
 	metrics.WatchBudgets(app.client.Budgets)
-	app.client.ShareWith(jobs.Peers)
+	app.client.ShareWith(jobs.Processes)
 	metrics.WatchDisk(kept.sizes)
 	metrics.SetBuild(version())
-	intake, err := webhook.New(webhook.Config{Secret: app.secret, Publish: jobs.Publish, Pushed: jobs.AddPusher,
+	intake, err := github.NewWebhook(github.WebhookConfig{Secret: app.secret, Publish: jobs.Publish, Pushed: jobs.AddPusher,
 		Tip: jobs.AddTip, Drafts: jobs.AskDrafts, Drop: jobs.Drop, Gone: shown.gone(), Revoked: guard.Revoke,
 		Serves: o.serves, Unserved: metrics.Unserved, Log: log})
 	if err != nil {
 		return nil, nil, err
 	}
 	rotation := o.rotation(app, intake, log)
-	alarm := bot.NewAlarm(jobs, time.Now, time.After, log)
-	sweeper := sweep.New(sweep.Config{Client: app.client, Queue: jobs, Budget: app.client.Budget, Ends: alarm.Set,
+	alarm := worker.NewAlarm(jobs, time.Now, time.After, log)
+	sweeper := worker.NewSweeper(worker.SweepConfig{Client: app.client, Queue: jobs, Budget: app.client.Budget, Ends: alarm.Set,
 		Serves: o.serves, Drop: jobs.Drop, Reached: shown.reached(), Interval: o.sweepInterval, Log: log})
-	server = &bot.Server{
+	server = &worker.Server{
 		Webhook: intake, Metrics: metrics, Queue: jobs, Workers: o.workers, Log: log,
 		Routes: routes(guard),
-		Sweep:  func(ctx context.Context) { upkeep(ctx, kept, log, sweeper.Run, rotation.run) },
-		Worker: &bot.Worker{
-			Client: app.client, Mirror: mirrors, Sandbox: sandboxes, Approvals: approvals.New(app.client, mirrors, jobs),
+		Sweep:  func(ctx context.Context) { cleanUp(ctx, kept, log, sweeper.Run, rotation.run) },
+		Worker: &worker.Worker{
+			Client: app.client, Mirror: mirrors, Sandbox: sandboxes, Approvals: worker.NewApprovals(app.client, mirrors, jobs),
 			Jobs: jobs, Summary: summary, Text: details, Drafts: jobs.DraftsAsked, Cache: cache, Alarm: alarm,
-			Sources: outside.For, Users: jobs, Outlooks: jobs, OutlookSummary: outlook, Budget: app.client.Budget,
+			Remotes: outside.For, Dependents: jobs, Previews: jobs, PreviewSummary: outlook, Budget: app.client.Budget,
 			Pace: app.client, Patience: patience,
 			Version: engineVersion(), Now: time.Now, Log: log, Metrics: metrics,
 		},
@@ -302,14 +298,14 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *queue.Qu
 	return server, sandboxes.close, nil
 }
 
-func summary(rep *report.Report, head, rules bot.BlobURL, page string) string {
+func summary(rep *report.Report, head, rules worker.BlobURL, page string) string {
 	return output.Markdown(rep, output.MarkdownOptions{BlobURL: head, PolicyURL: rules, MaxBytes: maxSummary,
 		Button: true, Page: page})
 }
 
 func outlook(o *report.Outlook) string { return output.Outlook(o, maxSummary) }
 
-func details(rep *report.Report, head, rules bot.BlobURL, create bot.NewFileURL, page string) string {
+func details(rep *report.Report, head, rules worker.BlobURL, create worker.NewFileURL, page string) string {
 	return output.Details(rep, output.MarkdownOptions{BlobURL: head, PolicyURL: rules, NewFileURL: create,
 		MaxBytes: maxSummary, Page: page})
 }

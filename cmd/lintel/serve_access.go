@@ -11,13 +11,12 @@ import (
 
 	"github.com/lintel-bot/lintel/bot/access"
 	"github.com/lintel-bot/lintel/bot/github"
-	"github.com/lintel-bot/lintel/bot/queue"
-	"github.com/lintel-bot/lintel/bot/setup"
+	"github.com/lintel-bot/lintel/bot/store"
 )
 
 // client is the App's client id and secret, with which people sign in: those of the settings, else those that GitHub
 // handed out when the App was registered here; both empty where there are none.
-func (o *serveOptions) client(stored *setup.Credentials) (id, secret string, err error) {
+func (o *serveOptions) client(stored *github.Credentials) (id, secret string, err error) {
 	switch {
 	case o.clientID != "" && o.clientSecretFile == "":
 		return "", "", errors.New("LINTEL_GITHUB_CLIENT_SECRET_FILE is not set: name the file with the App's client secret")
@@ -39,7 +38,7 @@ func (o *serveOptions) client(stored *setup.Credentials) (id, secret string, err
 }
 
 // signIn is how people sign in as users of the App, nil without a client id.
-func (o *serveOptions) signIn(stored *setup.Credentials) (*github.SignIn, error) {
+func (o *serveOptions) signIn(stored *github.Credentials) (*github.SignIn, error) {
 	id, secret, err := o.client(stored)
 	if err != nil || id == "" {
 		return nil, err
@@ -52,7 +51,7 @@ func (o *serveOptions) signIn(stored *setup.Credentials) (*github.SignIn, error)
 }
 
 // access says who may see a page.
-func (o *serveOptions) access(ctx context.Context, app *identity, jobs *queue.Queue,
+func (o *serveOptions) access(ctx context.Context, app *identity, jobs *store.Queue,
 	log *slog.Logger) (*access.Access, error) {
 	c := access.Config{Hub: app.client, PublicURL: o.publicURL, TTL: o.pageAccessTTL, Log: log}
 	if app.signIn != nil && o.publicURL != "" {

@@ -12,10 +12,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/lintel-bot/lintel/bot"
 	"github.com/lintel-bot/lintel/bot/github"
-	"github.com/lintel-bot/lintel/bot/queue"
-	"github.com/lintel-bot/lintel/bot/setup"
+	"github.com/lintel-bot/lintel/bot/store"
+	"github.com/lintel-bot/lintel/bot/worker"
 )
 
 // maxSecretFile bounds the files with the key and the secret.
@@ -33,7 +32,7 @@ func (o *serveOptions) app() (*identity, error) {
 	if o.appID != "" || o.keyFile != "" || o.secret != "" || o.secretFile != "" {
 		return o.configured()
 	}
-	stored, err := setup.Load(o.dataDir)
+	stored, err := github.LoadCredentials(o.dataDir)
 	if err != nil {
 		return nil, fmt.Errorf("LINTEL_DATA_DIR: %w", err)
 	}
@@ -92,14 +91,14 @@ func readSecret(setting, name string) ([]byte, error) {
 }
 
 // registered is the App of stored credentials. Another GitHub does not know it, and must not see its signature.
-func (o *serveOptions) registered(c *setup.Credentials) (*identity, error) {
+func (o *serveOptions) registered(c *github.Credentials) (*identity, error) {
 	if !strings.EqualFold(strings.TrimRight(c.GitHubURL, "/"), strings.TrimRight(o.githubURL, "/")) {
 		return nil, errors.New("LINTEL_GITHUB_URL is not the GitHub that the App in the data directory was registered at")
 	}
 	return o.identity(c.AppID, []byte(c.PrivateKey), []byte(c.WebhookSecret), c)
 }
 
-func (o *serveOptions) identity(id int64, key, secret []byte, stored *setup.Credentials) (*identity, error) {
+func (o *serveOptions) identity(id int64, key, secret []byte, stored *github.Credentials) (*identity, error) {
 	client, err := github.NewClient(github.Config{URL: o.githubURL, AppID: id, PrivateKey: key})
 	if err != nil {
 		return nil, fmt.Errorf("the GitHub App cannot be used: %w", err)
@@ -111,12 +110,12 @@ func (o *serveOptions) identity(id int64, key, secret []byte, stored *setup.Cred
 	return &identity{client, secret, signIn}, nil
 }
 
-func (o *serveOptions) newSetup(log *slog.Logger) (*setup.Setup, error) {
+func (o *serveOptions) newSetup(log *slog.Logger) (*github.Setup, error) {
 	registrar, err := github.NewRegistrar(o.githubURL, nil)
 	if err != nil {
 		return nil, fmt.Errorf("LINTEL_GITHUB_URL cannot be used: %w", err)
 	}
-	page, err := setup.New(setup.Config{Registrar: registrar, GitHubURL: o.githubURL, DataDir: o.dataDir,
+	page, err := github.NewSetup(github.SetupConfig{Registrar: registrar, GitHubURL: o.githubURL, DataDir: o.dataDir,
 		PublicURL: o.publicURL, Log: log})
 	if err != nil {
 		return nil, fmt.Errorf("LINTEL_DATA_DIR cannot be used: %w", err)
@@ -125,13 +124,13 @@ func (o *serveOptions) newSetup(log *slog.Logger) (*setup.Setup, error) {
 }
 
 // registerFirst serves the page that registers the App, and then as that App, on the same listener.
-func (o *serveOptions) registerFirst(ctx context.Context, listener net.Listener, page *setup.Setup, jobs *queue.Queue,
+func (o *serveOptions) registerFirst(ctx context.Context, listener net.Listener, page *github.Setup, jobs *store.Queue,
 	out io.Writer, log *slog.Logger) error {
-	front := &bot.Front{}
+	front := &worker.Front{}
 	front.Set(page)
 	o.invite(out, page.Link(listener.Addr()))
 	log.Info("waiting for a GitHub App", "listen", listener.Addr().String())
-	return bot.Serve(ctx, listener, front, log, func(ctx context.Context) error {
+	return worker.Serve(ctx, listener, front, log, func(ctx context.Context) error {
 		credentials, err := page.Wait(ctx)
 		if err != nil {
 			return err // the end of ctx

@@ -8,7 +8,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/lintel-bot/lintel/bot/webhook"
+	"github.com/lintel-bot/lintel/bot/github"
 )
 
 // rotateEvery is between looks at the files with credentials. A look reads at most three small files; file systems do
@@ -32,7 +32,7 @@ type rotated struct {
 }
 
 // rotation has the files that the settings name. Credentials of an App that was registered here have none.
-func (o *serveOptions) rotation(app *identity, intake *webhook.Handler, log *slog.Logger) *rotation {
+func (o *serveOptions) rotation(app *identity, intake *github.Webhook, log *slog.Logger) *rotation {
 	r := &rotation{again: o.again, after: time.After, log: log}
 	if o.keyFile != "" {
 		r.add("LINTEL_GITHUB_PRIVATE_KEY_FILE", o.keyFile, app.client.SetPrivateKey)

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lintel-bot/lintel/bot/webhook"
+	"github.com/lintel-bot/lintel/bot/github"
 )
 
 // New content of a file counts at the second look that sees it, or at once on request. What cannot be used leaves the
@@ -134,7 +134,7 @@ func TestRotationOfServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	intake, err := webhook.New(webhook.Config{Secret: app.secret})
+	intake, err := github.NewWebhook(github.WebhookConfig{Secret: app.secret})
 	if err != nil {
 		t.Fatal(err)
 	}

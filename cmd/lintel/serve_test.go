@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/sandbox"
-	"github.com/lintel-bot/lintel/bot/setup"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
@@ -103,15 +103,15 @@ func TestServeClient(t *testing.T) {
 		os.WriteFile(empty, []byte("\n"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	stored := &setup.Credentials{ClientID: "Iv1.stored", ClientSecret: "stored"}
+	stored := &github.Credentials{ClientID: "Iv1.stored", ClientSecret: "stored"}
 	for _, c := range []struct {
 		id, file     string
-		stored       *setup.Credentials
+		stored       *github.Credentials
 		want, secret string
 		says         string
 	}{
 		{"", "", nil, "", "", ""},
-		{"", "", &setup.Credentials{}, "", "", ""}, // registered before there was a sign-in
+		{"", "", &github.Credentials{}, "", "", ""}, // registered before there was a sign-in
 		{"", "", stored, "Iv1.stored", "stored", ""},
 		{"Iv1.set", file, nil, "Iv1.set", "of the settings", ""},
 		{"Iv1.set", file, stored, "Iv1.set", "of the settings", ""},

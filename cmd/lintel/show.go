@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lintel-bot/lintel/bot/remotes"
 	"github.com/lintel-bot/lintel/bot/sandbox"
-	"github.com/lintel-bot/lintel/bot/sources"
 	"github.com/lintel-bot/lintel/checks/output"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render/kustomization"
@@ -74,7 +74,7 @@ func runShow(cmd *cobra.Command, o showOptions, q report.Query) error {
 }
 
 // showing asks a sandbox until it wants nothing more from outside. What it is unable to show is an error.
-func showing(ctx context.Context, child *sandbox.Sandbox, outside *sources.Store, q report.Query) (out *report.Showing,
+func showing(ctx context.Context, child *sandbox.Sandbox, outside *remotes.Resolver, q report.Query) (out *report.Showing,
 	err error) {
 	err = outside.Until(ctx, func(have *report.Sources) (json.RawMessage, error) {
 		q.Sources = have

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lintel-bot/lintel/bot/sources"
+	"github.com/lintel-bot/lintel/bot/remotes"
 	"github.com/lintel-bot/lintel/render/remote/fetch"
 	"github.com/lintel-bot/lintel/render/remote/fetch/policy"
 	"github.com/lintel-bot/lintel/render/remote/fetch/store"
@@ -39,12 +39,12 @@ func (o *sourcesOptions) storeFlags(cmd *cobra.Command) {
 
 // open returns the user's store, nil where there is no place for one: what comes from outside is not checked then, which
 // is said. The folder is made when there is something to put in.
-func (o *sourcesOptions) open(ctx context.Context, git string) (*sources.Store, error) {
+func (o *sourcesOptions) open(ctx context.Context, git string) (*remotes.Resolver, error) {
 	options, rules, err := o.place(git)
 	if err != nil || options.Dir == "" {
 		return nil, err
 	}
-	return &sources.Store{GitDir: options.GitDir(), Open: func(a sources.Asking) (base, head sources.Fetcher, done func(),
+	return &remotes.Resolver{GitDir: options.GitDir(), Open: func(a remotes.Request) (base, head remotes.Fetcher, done func(),
 		err error) {
 		kept, err := store.Open(ctx, options)
 		if err != nil {

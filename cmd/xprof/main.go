@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/lintel-bot/lintel/bot/sources"
+	"github.com/lintel-bot/lintel/bot/remotes"
 	"github.com/lintel-bot/lintel/checks"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render/remote/fetch"
@@ -75,7 +75,7 @@ func main() {
 	}
 	ch := &checks.Checker{}
 	for range *times {
-		s := &sources.Store{GitDir: o.GitDir(), Open: func(a sources.Asking) (b, h sources.Fetcher, done func(), err error) {
+		s := &remotes.Resolver{GitDir: o.GitDir(), Open: func(a remotes.Request) (b, h remotes.Fetcher, done func(), err error) {
 			kept, err := store.Open(ctx, o)
 			if err != nil {
 				return

@@ -28,15 +28,14 @@ func (c chunk) syntaxError(path string, err error) *Error {
 		Syntax: true}
 }
 
-// DocumentAt returns the text of the document that a line of a file is in.
-func DocumentAt(data []byte, line int) []byte {
-	var found []byte
-	for _, c := range chunks(data) {
-		if found == nil || c.line < line {
-			found = c.text
+// DocumentAt returns the text of the document that a line of a file is in, and how many lines are before it.
+func DocumentAt(data []byte, line int) (text []byte, before int) {
+	for i, c := range chunks(data) {
+		if i == 0 || c.line < line {
+			text, before = c.text, c.line
 		}
 	}
-	return found
+	return text, before
 }
 
 // chunks cuts a stream at its document markers, so that a broken document does not hide the problems of the

@@ -1,6 +1,11 @@
 package doc
 
-import "go.yaml.in/yaml/v3"
+import (
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
 
 // Offsets finds in a text the bytes of the nodes that were parsed from it.
 type Offsets struct {
@@ -8,9 +13,14 @@ type Offsets struct {
 	Lines []int // where each line begins
 }
 
+const byteOrderMark = "\xef\xbb\xbf"
+
 // NewOffsets returns the offsets of a text.
 func NewOffsets(text string) Offsets {
 	o := Offsets{Text: text, Lines: []int{0}}
+	if strings.HasPrefix(text, byteOrderMark) {
+		o.Lines[0] = len(byteOrderMark)
+	}
 	for i := range len(text) {
 		if text[i] == '\n' {
 			o.Lines = append(o.Lines, i+1)
@@ -19,7 +29,8 @@ func NewOffsets(text string) Offsets {
 	return o
 }
 
-// Of returns where a node begins; the end of the text where that is not in it. Columns count characters.
+// Of returns where a node begins: its anchor or tag, if it has one; the end of the text where that is not in it. Columns
+// count characters.
 func (o Offsets) Of(n *yaml.Node) int {
 	if n.Line < 1 || n.Line > len(o.Lines) {
 		return len(o.Text)
@@ -35,6 +46,134 @@ func (o Offsets) Of(n *yaml.Node) int {
 		}
 	}
 	return at
+}
+
+// line is the line of an offset, from 1.
+func (o Offsets) line(at int) int { return 1 + strings.Count(o.Text[:at], "\n") }
+
+func (o Offsets) lineStart(at int) int { return strings.LastIndexByte(o.Text[:at], '\n') + 1 }
+
+// lineEnd is behind the line break of the line that an offset is in, or the end of the text.
+func (o Offsets) lineEnd(at int) int {
+	if i := strings.IndexByte(o.Text[at:], '\n'); i >= 0 {
+		return at + i + 1
+	}
+	return len(o.Text)
+}
+
+// isFirst reports whether nothing but spaces stands before an offset on its line.
+func (o Offsets) isFirst(at int) bool { return strings.Trim(o.Text[o.lineStart(at):at], " ") == "" }
+
+// Span returns where the value of a node begins, behind its anchor and tag, and the offset behind its last character.
+// It returns false where that cannot be told.
+func (o Offsets) Span(n *yaml.Node) (start, end int, ok bool) {
+	start = o.Of(n)
+	for n.Kind != yaml.AliasNode && start < len(o.Text) && (o.Text[start] == '&' || o.Text[start] == '!') {
+		length := strings.IndexAny(o.Text[start:], " \r\n")
+		if length < 0 {
+			return 0, 0, false
+		}
+		start += length
+		start += len(o.Text[start:]) - len(strings.TrimLeft(o.Text[start:], " "))
+	}
+	if start >= len(o.Text) {
+		return 0, 0, false
+	}
+	switch {
+	case n.Kind == yaml.AliasNode:
+		return start, start + 1 + len(n.Value), true
+	case n.Kind == yaml.ScalarNode:
+		end, ok = o.scalarEnd(n, start)
+	case n.Style&yaml.FlowStyle != 0:
+		end, ok = o.flowEnd(start)
+	case len(n.Content) > 0:
+		_, end, ok = o.Span(n.Content[len(n.Content)-1])
+	}
+	return start, end, ok
+}
+
+func (o Offsets) scalarEnd(n *yaml.Node, at int) (int, bool) {
+	switch {
+	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
+		return o.blockEnd(at), true
+	case n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0:
+		return o.quotedEnd(at)
+	}
+	// A plain scalar on several lines reads as if these were one.
+	for value := n.Value; value != ""; {
+		if at >= len(o.Text) {
+			return 0, false
+		}
+		if o.Text[at] == value[0] {
+			at, value = at+1, value[1:]
+			continue
+		}
+		rest := strings.TrimLeft(value, " \n")
+		if rest == value || strings.IndexByte(" \r\n", o.Text[at]) < 0 {
+			return 0, false
+		}
+		value = rest
+		at += len(o.Text[at:]) - len(strings.TrimLeft(o.Text[at:], " \r\n"))
+	}
+	return at, true
+}
+
+// blockEnd is behind the last line of a literal or folded scalar: those indented as deep as its first one.
+func (o Offsets) blockEnd(at int) int {
+	end, indent := o.lineEnd(at), -1
+	for next := end; next < len(o.Text); next = o.lineEnd(next) {
+		line := strings.TrimRight(o.Text[next:o.lineEnd(next)], "\r\n")
+		trimmed := strings.TrimLeft(line, " ")
+		if trimmed == "" {
+			continue
+		}
+		if indent < 0 {
+			indent = len(line) - len(trimmed)
+		}
+		if len(line)-len(trimmed) < indent || indent == 0 {
+			break
+		}
+		end = next + len(line)
+	}
+	return end
+}
+
+func (o Offsets) quotedEnd(at int) (int, bool) {
+	if o.Text[at] != '\'' && o.Text[at] != '"' {
+		return 0, false
+	}
+	n := QuotedLength(o.Text[at:])
+	return at + n, n > 0
+}
+
+// flowEnd is behind the bracket that closes the one at an offset.
+func (o Offsets) flowEnd(at int) (int, bool) {
+	depth := 0
+	for i := at; i < len(o.Text); i++ {
+		switch o.Text[i] {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth == 0 {
+				return i + 1, true
+			}
+		case '\'', '"':
+			// Inside of a plain scalar a quote is a character like any other.
+			if i == 0 || strings.IndexByte(" \t\r\n,[{:", o.Text[i-1]) < 0 {
+				continue
+			}
+			end, ok := o.quotedEnd(i)
+			if !ok {
+				return 0, false
+			}
+			i = end - 1
+		case '#':
+			if i > 0 && strings.IndexByte(" \t\r\n", o.Text[i-1]) >= 0 {
+				i = o.lineEnd(i) - 1
+			}
+		}
+	}
+	return 0, false
 }
 
 // QuotedLength returns how many bytes a quoted scalar has that a text begins with; 0 if it does not end.
@@ -54,4 +193,25 @@ func QuotedLength(s string) int {
 		}
 	}
 	return 0
+}
+
+// Columns returns where a flow scalar that starts at a column of a line begins and where it ends (the column behind it);
+// both are 0 where it does not end on that line. The columns of a quoted one are with its quotes.
+func Columns(line []rune, column int, n *yaml.Node) (int, int) {
+	if column < 1 || column > len(line) {
+		return 0, 0
+	}
+	rest := string(line[column-1:])
+	if n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 && (rest[0] == '"' || rest[0] == '\'') {
+		if length := QuotedLength(rest); length > 0 {
+			return column, column + utf8.RuneCountInString(rest[:length])
+		}
+		return 0, 0
+	}
+	before, _, ok := strings.Cut(rest, n.Value) // a tag or an anchor may stand before the value
+	if !ok {
+		return 0, 0
+	}
+	at := column + utf8.RuneCountInString(before)
+	return at, at + utf8.RuneCountInString(n.Value)
 }

@@ -13,7 +13,7 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/lintel-bot/lintel/render/doc"
-	"github.com/lintel-bot/lintel/render/kubeschema"
+	"github.com/lintel-bot/lintel/render/kustomization"
 )
 
 // Write says that a controller wrote a field of a resource after the build.
@@ -257,7 +257,7 @@ func (f *finisher) namespace(resource *yaml.Node) {
 	}
 	namespaced := f.options.Namespaced
 	if namespaced == nil {
-		namespaced = func(apiVersion, kind string) bool { return !kubeschema.ClusterScoped(apiVersion, kind) }
+		namespaced = func(apiVersion, kind string) bool { return !kustomization.ClusterScoped(apiVersion, kind) }
 	}
 	metadata := child(resource, "metadata")
 	if metadata == nil || doc.Text(metadata, "namespace") != "" ||

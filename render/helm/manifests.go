@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"go.yaml.in/yaml/v3"
 	release "helm.sh/helm/v4/pkg/release/v1"
 	releaseutil "helm.sh/helm/v4/pkg/release/v1/util"
 
@@ -82,6 +83,21 @@ func (in *Input) manifests(files map[string]string, o Options) ([]Manifest, erro
 		}
 	}
 	return list, nil
+}
+
+// Documents reads a manifest as it stands in the release: Helm ends each with a line break, without which a block scalar
+// at the end would lack its own.
+func (m Manifest) Documents(l doc.Limits) ([]*yaml.Node, error) {
+	return doc.Parse(m.Template, []byte(m.Text+"\n"), l)
+}
+
+// Objects returns the objects in a manifest, none where it cannot be read.
+func (m Manifest) Objects(l doc.Limits) (objects []*yaml.Node) {
+	documents, _ := m.Documents(l)
+	for _, d := range documents {
+		objects = append(objects, doc.Unlist(d)...)
+	}
+	return objects
 }
 
 // indexMark begins the comment that numbers a document.

@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/render/doc"
-	"github.com/lintel-bot/lintel/render/kubeschema"
+	"github.com/lintel-bot/lintel/render/kustomization"
 )
 
 // maxValues bounds what a simulation holds: aliases and replacements can make much of little. What does not fit is
@@ -41,7 +41,7 @@ type identity struct{ apiVersion, kind, name, namespace string }
 // effective is the namespace that counts when identities are compared.
 func (id identity) effective() string {
 	switch {
-	case kubeschema.ClusterScoped(id.apiVersion, id.kind):
+	case kustomization.ClusterScoped(id.apiVersion, id.kind):
 		return "" // no namespace has this name
 	case id.namespace == "":
 		return "default"

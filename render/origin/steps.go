@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/render/doc"
-	"github.com/lintel-bot/lintel/render/kubeschema"
+	"github.com/lintel-bot/lintel/render/kustomization"
 )
 
 // namespacing says how a namespace is set: what besides metadata holds it, and which subjects of role bindings.
@@ -35,7 +35,7 @@ func (s *simulation) namespace(c config, o namespacing, items []*item) {
 	for _, i := range items {
 		id := i.id()
 		i.remember()
-		if !kubeschema.ClusterScoped(id.apiVersion, id.kind) {
+		if !kustomization.ClusterScoped(id.apiVersion, id.kind) {
 			meta.apply(i, yaml.ScalarNode, by, set)
 		}
 		binding := id.kind == "RoleBinding" || id.kind == "ClusterRoleBinding"

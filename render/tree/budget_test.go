@@ -27,7 +27,7 @@ func made(t *testing.T, r *treetest.Repo, entries ...string) string {
 func TestTreesBeyondTheLimits(t *testing.T) {
 	r := treetest.New(t)
 	r.Commit("-- a.yaml --\na: b\n")
-	blob := r.Git("rev-parse", "HEAD:a.yaml")
+	blob := r.Rev("HEAD:a.yaml")
 	bomb := made(t, r, "100644 blob "+blob+"\ta.yaml")
 	for range 12 {
 		var entries []string

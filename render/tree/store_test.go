@@ -93,7 +93,7 @@ func TestErr(t *testing.T) {
 	if _, err := tr.Entry("missing"); !errors.Is(err, tree.ErrNotExist) || o.Err() != nil {
 		t.Fatal(err, o.Err())
 	}
-	id := r.Git("rev-parse", "HEAD:a/b")
+	id := r.Rev("HEAD:a/b")
 	if err := os.Remove(filepath.Join(r.GitDir, "objects", id[:2], id[2:])); err != nil {
 		t.Fatal(err)
 	}

@@ -151,7 +151,7 @@ func TestLastChange(t *testing.T) {
 	if _, ok := r.Objects().LastChange(head, has("none")); ok {
 		t.Error("what never was has a time")
 	}
-	if _, ok := r.Objects().LastChange(r.Git("rev-parse", head+"^{tree}"), has("a")); ok {
+	if _, ok := r.Objects().LastChange(r.Rev(head+"^{tree}"), has("a")); ok {
 		t.Error("a tree has a time")
 	}
 }
@@ -198,7 +198,7 @@ func TestAbsent(t *testing.T) {
 	rev := r.Commit("-- a --\n1\n-- b --\n2\n-- c --\n3\n-- d --\n4\n")
 	var ids []string
 	for _, name := range []string{"a", "b", "c"} {
-		id := r.Git("rev-parse", rev+":"+name)
+		id := r.Rev(rev + ":" + name)
 		ids = append(ids, id)
 		if err := os.Remove(filepath.Join(r.GitDir, "objects", id[:2], id[2:])); err != nil {
 			t.Fatal(err)
@@ -217,7 +217,7 @@ func TestAbsent(t *testing.T) {
 		!errors.Is(err, tree.ErrNoObject) || strings.Contains(err.Error(), r.Dir) {
 		t.Errorf("ReadFile: %v", err)
 	}
-	got := o.Blobs([]string{ids[1], r.Git("rev-parse", rev+":d"), ids[2]})
+	got := o.Blobs([]string{ids[1], r.Rev(rev + ":d"), ids[2]})
 	if !errors.As(got[0].Err, &absent) || string(got[1].Data) != "4\n" || !errors.As(got[2].Err, &absent) {
 		t.Errorf("Blobs: %+v", got)
 	}

@@ -1,5 +1,7 @@
 // Package schema looks at objects by what the API server knows of their kinds: the types of Kubernetes, and the
-// definitions of custom resources that a repository declares.
+// definitions of custom resources that a repository declares, by the API server's own code
+// (k8s.io/apiextensions-apiserver): what is pruned, the schema, list types, embedded objects, and the CEL rules with the
+// old object.
 package schema
 
 import (
@@ -9,7 +11,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/lintel-bot/lintel/checks/builtin/schema/custom"
 	"github.com/lintel-bot/lintel/checks/builtin/schema/kubernetes"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
@@ -24,7 +25,7 @@ type Schemas struct {
 
 	mu          sync.Mutex
 	definitions func(context.Context) []map[string]any
-	custom      *custom.Definitions // nil until it is asked for
+	custom      *Definitions // nil until it is asked for
 }
 
 // Compile returns the schemas of a version of Kubernetes ("1.33"; empty: not known) and of the definitions of custom
@@ -148,7 +149,7 @@ func definition(object map[string]any) (found []Violation) {
 		if source == nil {
 			continue
 		}
-		if err := custom.Structural(source); err != nil {
+		if err := Structural(source); err != nil {
 			found = append(found, Violation{Pointer: fmt.Sprintf("/spec/versions/%d/schema/openAPIV3Schema", i),
 				Message: err.Error()})
 		}
@@ -157,7 +158,7 @@ func definition(object map[string]any) (found []Violation) {
 }
 
 // defined returns the definitions; ok is false where they could not be asked for.
-func (s *Schemas) defined(ctx context.Context) (*custom.Definitions, bool) {
+func (s *Schemas) defined(ctx context.Context) (*Definitions, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.custom == nil {
@@ -165,7 +166,7 @@ func (s *Schemas) defined(ctx context.Context) (*custom.Definitions, bool) {
 		if ctx.Err() != nil {
 			return nil, false
 		}
-		s.custom = custom.New(slices.Clip(list))
+		s.custom = newDefinitions(slices.Clip(list))
 	}
 	return s.custom, true
 }

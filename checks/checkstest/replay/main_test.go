@@ -41,7 +41,7 @@ func TestReplay(t *testing.T) {
 		t.Error(out.String())
 	}
 	for _, suffix := range []string{".txt", ".json"} {
-		data, err := os.ReadFile(filepath.Join(reports, r.Git("rev-parse", "HEAD")[:10]+suffix))
+		data, err := os.ReadFile(filepath.Join(reports, r.Rev("HEAD")[:10]+suffix))
 		if err != nil || !strings.Contains(string(data), "app/pod.yaml") {
 			t.Errorf("the report is %q: %v", data, err)
 		}

@@ -23,13 +23,13 @@ type Candidate struct {
 
 // The worth of what candidates are found by. A key that the template spells is worth keyScore.
 const (
-	ownScore   = 100 // other keys of the mapping are printed of it
-	feedScore  = 80  // other keys of the mapping are of a map that it would have been merged into
-	holeScore  = 50  // it would be printed where the field belongs
-	litScore   = 30  // it switches text on that has the key
-	keyScore   = 10
-	nameScore  = 5 // its name is like the key's
-	needsScore = 2
+	ownScore     = 100 // other keys of the mapping are printed of it
+	feedScore    = 80  // other keys of the mapping are of a map that it would have been merged into
+	skippedScore = 50  // it would be printed where the field belongs
+	litScore     = 30  // it switches text on that has the key
+	keyScore     = 10
+	nameScore    = 5 // its name is like the key's
+	needsScore   = 2
 )
 
 // Absent returns the values that would print a field which is not in a template's output, the likeliest first, or
@@ -44,12 +44,12 @@ func (t *Trace) Absent(template string, offset, length int, keys []string) []Can
 	col := offset - (strings.LastIndexByte(f.out[:offset], '\n') + 1)
 	a := &absence{trace: t, keys: keys, template: template, col: col}
 	a.siblings(f, offset, offset+length)
-	a.holes(f, from, to)
+	a.skipped(f, from, to)
 	slices.SortStableFunc(a.found, func(x, y Candidate) int { return cmp.Compare(y.score, x.score) })
 	return a.found
 }
 
-// widen takes the blanks around a range into it: a block that was skipped leaves its hole there.
+// widen takes the blanks around a range into it: a block that was skipped leaves its mark there.
 func widen(s string, from, to int) (int, int) {
 	for from > 0 && strings.IndexByte(" \n\t-", s[from-1]) >= 0 {
 		from--
@@ -109,7 +109,7 @@ func prefix(p, of []string) bool { return len(p) <= len(of) && slices.Equal(p, o
 // siblings looks at the mapping's own keys: where they are keys of values, so will others be.
 func (a *absence) siblings(f *traced, from, to int) {
 	at := 0
-	for _, g := range f.segs {
+	for _, g := range f.segments {
 		i := at
 		at += int(g.n)
 		if i < from || i >= to || g.n == 0 || g.org == nil {
@@ -127,29 +127,29 @@ func (a *absence) siblings(f *traced, from, to int) {
 	}
 }
 
-// holes looks at the blocks that were skipped and at the actions that printed nothing.
-func (a *absence) holes(f *traced, from, to int) {
+// skipped looks at the blocks that were skipped and at the actions that printed nothing.
+func (a *absence) skipped(f *traced, from, to int) {
 	at := 0
-	seen := map[*hole]bool{}
-	for _, g := range f.segs {
+	seen := map[*skippedBlock]bool{}
+	for _, g := range f.segments {
 		if at > to {
 			break
 		}
-		if g.hole != nil && at >= from && !seen[g.hole] {
-			seen[g.hole] = true
-			if g.hole.feed != nil {
+		if g.skipped != nil && at >= from && !seen[g.skipped] {
+			seen[g.skipped] = true
+			if g.skipped.feed != nil {
 				if indented(f.out, at, a.col) {
-					a.add(g.hole.feed, a.keys, nil, false, feedScore)
+					a.add(g.skipped.feed, a.keys, nil, false, feedScore)
 				}
 				continue
 			}
-			a.match(a.trace.exec.imagine(g.hole, a.template))
+			a.match(a.trace.exec.evaluate(g.skipped, a.template))
 		}
 		at += int(g.n)
 	}
 }
 
-// match finds the missing keys in what a hole would print.
+// match finds the missing keys in what a skipped block would print.
 func (a *absence) match(events []event) {
 	m := matching{absence: a, indent: -1}
 	for _, e := range events {
@@ -174,7 +174,7 @@ func (m *matching) switches(e event) {
 	}
 }
 
-// matching is how far the missing keys were found in what a hole would print.
+// matching is how far the missing keys were found in what a skipped block would print.
 type matching struct {
 	*absence
 	matched int
@@ -206,7 +206,7 @@ func (m *matching) text(e event) {
 
 func (m *matching) read(e event) {
 	rest := m.keys[m.matched:]
-	score := holeScore + m.matched*keyScore
+	score := skippedScore + m.matched*keyScore
 	switch {
 	case m.matched > 0 && m.pending:
 		if !e.yaml {

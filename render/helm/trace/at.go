@@ -14,7 +14,7 @@ func (t *Trace) At(template string, offset, length int) []Origin {
 	if f == nil || f.err != nil || offset < 0 || length < 0 || offset+length > len(f.out) {
 		return nil
 	}
-	return t.origins(cut(f.segs, offset, offset+length))
+	return t.origins(cut(f.segments, offset, offset+length))
 }
 
 // Fallbacks returns the values that something in a template's output stands for because they are empty: what At returns
@@ -25,7 +25,7 @@ func (t *Trace) Fallbacks(template string) (paths [][]string) {
 		return nil
 	}
 	seen, last := map[*node]bool{}, (*cond)(nil)
-	for _, g := range f.segs {
+	for _, g := range f.segments {
 		if g.cond == last || g.n == 0 {
 			continue
 		}
@@ -46,11 +46,11 @@ type weighed struct {
 	node *node
 }
 
-func (t *Trace) origins(segs []seg) []Origin {
+func (t *Trace) origins(segments []segment) []Origin {
 	var found []weighed
 	at := 0
 	var conds *cond
-	for _, g := range segs {
+	for _, g := range segments {
 		if g.n > 0 {
 			conds = join(conds, g.cond)
 			g.org.leaves(func(n *node) { found = t.weigh(found, n, g, at) })
@@ -62,7 +62,7 @@ func (t *Trace) origins(segs []seg) []Origin {
 	})
 	var fall, cause []weighed
 	conds.each(func(n *node, fallback bool) {
-		g := seg{off: 0}
+		g := segment{off: 0}
 		if fallback {
 			fall = t.weigh(fall, n, g, 0)
 		} else if len(cause) < maxConditions {
@@ -105,7 +105,7 @@ func rank(o Origin) int {
 }
 
 // weigh adds the origin of a piece to those found, or its bytes to what is found of it already.
-func (t *Trace) weigh(found []weighed, n *node, g seg, at int) []weighed {
+func (t *Trace) weigh(found []weighed, n *node, g segment, at int) []weighed {
 	role := Verbatim
 	if g.off < 0 {
 		role = Derived

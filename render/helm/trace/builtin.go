@@ -155,7 +155,7 @@ func (f *frame) bool(args []value, b bool) value {
 		f.collect(&m, a, 0)
 		k = join(k, a.sh.conds())
 	}
-	return value{reflect.ValueOf(b), shade{org: m.node(), cond: k, derived: true}}
+	return value{reflect.ValueOf(b), taint{org: m.node(), cond: k, derived: true}}
 }
 
 func not(f *frame, args []value) value {

@@ -32,7 +32,7 @@ func (f *frame) call(dot value, id *parse.IdentifierNode, args []parse.Node, fin
 		if fn.native != nil {
 			return fn.native(f, argv)
 		}
-		return f.invokeFunc(id.Ident, fn.fn, fn.shade, argv)
+		return f.invokeFunc(id.Ident, fn.fn, fn.taint, argv)
 	}
 	argv := make([]value, 0, len(args)+1)
 	for _, a := range args {
@@ -99,13 +99,13 @@ func (f *frame) arguments(dot value, typ reflect.Type, name string, args []parse
 // invokeFunc calls a function for real and asks its handler where the result came from.
 func (f *frame) invokeFunc(name string, fn reflect.Value, h handler, args []value) value {
 	c := &call{frame: f, name: name, args: args}
-	var after func() shade
+	var after func() taint
 	switch name {
 	case "merge", "mustMerge", "mergeOverwrite", "mustMergeOverwrite":
 		after = c.merging()
 	}
 	c.out = f.invokeReal(name, fn, args)
-	var sh shade
+	var sh taint
 	switch {
 	case after != nil:
 		sh = after()
@@ -145,14 +145,14 @@ func (f *frame) invokeReal(name string, fn reflect.Value, args []value) (out ref
 }
 
 // mixed is the origin of a result that may be of anything that went in: what was piped first.
-func (c *call) mixed() shade {
+func (c *call) mixed() taint {
 	var m mixer
 	var k *cond
 	for i := len(c.args) - 1; i >= 0; i-- {
 		c.collect(&m, c.args[i], 0)
 		k = join(k, c.args[i].sh.conds())
 	}
-	return shade{org: m.node(), cond: k, derived: true}
+	return taint{org: m.node(), cond: k, derived: true}
 }
 
 // method calls a method of a value of the chart's scope: files, capabilities, values.

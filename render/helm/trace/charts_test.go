@@ -284,7 +284,7 @@ func TestPublicChartsAreAccepted(t *testing.T) {
 // covered reports segments that do not add up to the output.
 func covered(f *traced) error {
 	n := 0
-	for _, g := range f.segs {
+	for _, g := range f.segments {
 		n += int(g.n)
 	}
 	if n != len(f.out) {

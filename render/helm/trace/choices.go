@@ -3,7 +3,7 @@ package trace
 import "reflect"
 
 // defaulted follows default: the given value, or the other one because it is empty.
-func (c *call) defaulted() shade {
+func (c *call) defaulted() taint {
 	given := c.args[len(c.args)-1]
 	if len(c.args) < 2 {
 		return given.sh
@@ -17,7 +17,7 @@ func (c *call) defaulted() shade {
 	return sh
 }
 
-func (c *call) coalesced() shade {
+func (c *call) coalesced() taint {
 	var k *cond
 	for _, a := range c.args {
 		if t, _ := isTrue(concrete(a.rv)); t {
@@ -26,10 +26,10 @@ func (c *call) coalesced() shade {
 		}
 		k = join(k, a.sh.conds()).under(c.origin(a), true)
 	}
-	return shade{cond: k}
+	return taint{cond: k}
 }
 
-func (c *call) ternary() shade {
+func (c *call) ternary() taint {
 	test := c.args[2]
 	sh := c.args[1].sh
 	if concrete(test.rv).Kind() == reflect.Bool && concrete(test.rv).Bool() {
@@ -39,7 +39,7 @@ func (c *call) ternary() shade {
 	return sh
 }
 
-func (c *call) lookedUp() shade {
+func (c *call) lookedUp() taint {
 	sh := c.mixed()
-	return shade{org: &node{kind: Lookup, key: c.name}, cond: sh.cond.under(sh.org, false)}
+	return taint{org: &node{kind: Lookup, key: c.name}, cond: sh.cond.under(sh.org, false)}
 }

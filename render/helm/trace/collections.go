@@ -8,16 +8,16 @@ func (c *call) key(i int) string {
 	return s
 }
 
-// place returns the shade of a value that is put in a map or list: with the conditions that it is put there under.
-func (c *call) place(v value) shade {
+// place returns the taint of a value that is put in a map or list: with the conditions that it is put there under.
+func (c *call) place(v value) taint {
 	v.sh.cond = join(v.sh.cond, c.cond)
-	if v.sh.org == nil && v.sh.segs == nil {
+	if v.sh.org == nil && v.sh.segments == nil {
 		v.sh.org = c.origin(v)
 	}
 	return v.sh
 }
 
-func (c *call) dict() shade {
+func (c *call) dict() taint {
 	info := &mapInfo{}
 	for i := 0; i < len(c.args); i += 2 {
 		e := entry{key: c.args[i].sh}
@@ -27,34 +27,34 @@ func (c *call) dict() shade {
 		info.set(c.key(i), e)
 	}
 	c.setMap(c.out, info)
-	return shade{}
+	return taint{}
 }
 
-func (c *call) got() shade {
+func (c *call) got() taint {
 	sh := c.entry(c.args[0], c.key(1)).val
 	sh.cond = join(sh.cond, c.args[1].sh.conds()).under(c.dynamic(c.args[1]), false)
 	return sh
 }
 
-func (c *call) setKey() shade {
+func (c *call) setKey() taint {
 	if concrete(c.args[0].rv).IsValid() {
 		c.track(c.args[0]).set(c.key(1), entry{c.args[1].sh, c.place(c.args[2])})
 	}
 	return c.args[0].sh
 }
 
-func (c *call) unsetKey() shade { return c.args[0].sh }
+func (c *call) unsetKey() taint { return c.args[0].sh }
 
-func (c *call) hasKey() shade {
+func (c *call) hasKey() taint {
 	e := c.entry(c.args[0], c.key(1)).val
 	m := mixer{}
 	m.add(e.mix())
 	m.add(c.dynamic(c.args[1]))
-	return shade{org: m.node(), cond: join(e.conds(), c.args[1].sh.conds()), derived: true}
+	return taint{org: m.node(), cond: join(e.conds(), c.args[1].sh.conds()), derived: true}
 }
 
 // dug follows dig: keys, then the default, then the map.
-func (c *call) dug() shade {
+func (c *call) dug() taint {
 	n := len(c.args) - 2
 	if n < 1 {
 		return c.mixed()
@@ -77,7 +77,7 @@ func (c *call) dug() shade {
 	return on.sh
 }
 
-func (c *call) plucked() shade {
+func (c *call) plucked() taint {
 	info := &sliceInfo{}
 	for _, m := range c.args[1:] {
 		if v := c.at(m, c.key(0)); v.rv.IsValid() {
@@ -85,12 +85,12 @@ func (c *call) plucked() shade {
 		}
 	}
 	c.setSlice(c.out, info)
-	return shade{}
+	return taint{}
 }
 
 // keysOf and valuesOf find the entries of a result again: their order is not defined.
-func (c *call) keysOf() shade {
-	by := map[string]shade{}
+func (c *call) keysOf() taint {
+	by := map[string]taint{}
 	for _, m := range c.args {
 		for _, k := range c.keyNames(m) {
 			by[k] = c.entry(m, k).key
@@ -101,7 +101,7 @@ func (c *call) keysOf() shade {
 		info.elems = append(info.elems, by[concrete(c.out.Index(i)).String()])
 	}
 	c.setSlice(c.out, info)
-	return shade{org: info.org}
+	return taint{org: info.org}
 }
 
 func (c *call) keyNames(m value) []string {
@@ -112,7 +112,7 @@ func (c *call) keyNames(m value) []string {
 	return sortedKeys(rv)
 }
 
-func (c *call) valuesOf() shade {
+func (c *call) valuesOf() taint {
 	var from []value
 	for _, m := range c.args {
 		for _, k := range c.keyNames(m) {
@@ -123,7 +123,7 @@ func (c *call) valuesOf() shade {
 }
 
 // picked gives the entries of pick's or omit's result the origins that they have in the first argument.
-func (c *call) picked() shade {
+func (c *call) picked() taint {
 	info := &mapInfo{org: c.origin(c.args[0])}
 	if src := c.mapOf(c.args[0].rv); src != nil {
 		info.org = src.org
@@ -132,10 +132,10 @@ func (c *call) picked() shade {
 		info.set(k, c.entry(c.args[0], k))
 	}
 	c.setMap(c.out, info)
-	return shade{org: info.org, cond: c.args[0].sh.cond}
+	return taint{org: info.org, cond: c.args[0].sh.cond}
 }
 
-func (c *call) deepCopied() shade {
+func (c *call) deepCopied() taint {
 	c.copied(value{c.out, c.args[0].sh}, c.args[0], 0)
 	return c.args[0].sh
 }
@@ -195,17 +195,17 @@ func container(v reflect.Value) bool {
 	return k == reflect.Map || k == reflect.Slice
 }
 
-func (c *call) listed() shade {
+func (c *call) listed() taint {
 	info := &sliceInfo{}
 	for _, a := range c.args {
 		info.elems = append(info.elems, c.place(a))
 	}
 	c.setSlice(c.out, info)
-	return shade{}
+	return taint{}
 }
 
 // chosen follows first and last.
-func (c *call) chosen() shade {
+func (c *call) chosen() taint {
 	l := c.args[0]
 	rv := concrete(l.rv)
 	if rv.Kind() != reflect.Slice || rv.Len() == 0 {
@@ -219,7 +219,7 @@ func (c *call) chosen() shade {
 }
 
 // elements finds the elements of a result among the arguments and their elements.
-func (c *call) elements() shade {
+func (c *call) elements() taint {
 	var from []value
 	for _, a := range c.args {
 		rv := concrete(a.rv)
@@ -239,7 +239,7 @@ func (c *call) elements() shade {
 const maxMatched = 2000
 
 // matched gives the elements of a result the origins of equal values, each of which is used once, in order.
-func (c *call) matched(from []value) shade {
+func (c *call) matched(from []value) taint {
 	out := concrete(c.out)
 	if out.Kind() != reflect.Slice || out.Len()*len(from) > maxMatched*maxMatched {
 		return c.mixed()
@@ -250,7 +250,7 @@ func (c *call) matched(from []value) shade {
 	start := 0
 	for i := range out.Len() {
 		e := out.Index(i)
-		sh := shade{org: org, derived: true}
+		sh := taint{org: org, derived: true}
 		for k := range from {
 			j := (start + k) % len(from)
 			if !used[j] && identical(e, from[j].rv) {
@@ -270,7 +270,7 @@ func (c *call) matched(from []value) shade {
 		}
 	}
 	c.setSlice(out, info)
-	return shade{org: org}
+	return taint{org: org}
 }
 
 // identical reports whether two values are one scalar or one container.
@@ -291,7 +291,7 @@ func identical(a, b reflect.Value) bool {
 }
 
 // stringsOf is for lists of strings made of a list's elements: sorted, or spelled.
-func (c *call) stringsOf() shade {
+func (c *call) stringsOf() taint {
 	l := c.args[0]
 	rv := concrete(l.rv)
 	if rv.Kind() != reflect.Slice {

@@ -10,15 +10,15 @@ import (
 )
 
 // fromText gives the values of a decoded text the places of their tokens in it.
-func (c *call) fromText() shade {
+func (c *call) fromText() taint {
 	s, sh := c.subject()
 	c.decoded(s, sh)
-	return shade{org: sh.mix(), cond: sh.conds()}
+	return taint{org: sh.mix(), cond: sh.conds()}
 }
 
 // decoded records the origins of a decoded document.
-func (c *call) decoded(s string, sh shade) {
-	d := &decoder{call: c, Offsets: doc.NewOffsets(s), segs: sh.of(len(s)), cond: sh.cond, org: sh.mix()}
+func (c *call) decoded(s string, sh taint) {
+	d := &decoder{call: c, Offsets: doc.NewOffsets(s), segments: sh.of(len(s)), cond: sh.cond, org: sh.mix()}
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(s), &doc); err == nil && len(doc.Content) == 1 {
 		d.node(doc.Content[0], c.out, 0)
@@ -28,19 +28,19 @@ func (c *call) decoded(s string, sh shade) {
 	}
 }
 
-// feeds gives the decoded map the holes of the text that stand between its keys.
+// feeds gives the decoded map the skipped blocks of the text that stand between its keys.
 func (d *decoder) feeds(col int) {
 	if rv := concrete(d.out); rv.Kind() != reflect.Map || rv.IsNil() {
 		return
 	}
 	info := d.track(value{rv: d.out})
 	at := 0
-	for _, g := range d.segs {
-		if at += int(g.n); g.hole == nil || !indented(d.Text, at, col) {
+	for _, g := range d.segments {
+		if at += int(g.n); g.skipped == nil || !indented(d.Text, at, col) {
 			continue
 		}
 		d.step()
-		h := g.hole
+		h := g.skipped
 		if h.feed == nil {
 			moved := *h
 			moved.moved, h = true, &moved
@@ -52,18 +52,18 @@ func (d *decoder) feeds(col int) {
 type decoder struct {
 	*call
 	doc.Offsets
-	segs []seg
-	cond *cond
-	org  *node
+	segments []segment
+	cond     *cond
+	org      *node
 }
 
-// node records the origins of a decoded value and returns the shade of a scalar.
-func (d *decoder) node(n *yaml.Node, v reflect.Value, depth int) shade {
+// node records the origins of a decoded value and returns the taint of a scalar.
+func (d *decoder) node(n *yaml.Node, v reflect.Value, depth int) taint {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
 	}
 	if depth > 100 {
-		return shade{org: d.org, derived: true}
+		return taint{org: d.org, derived: true}
 	}
 	d.step()
 	v = concrete(v)
@@ -83,10 +83,10 @@ func (d *decoder) node(n *yaml.Node, v reflect.Value, depth int) shade {
 	case n.Kind == yaml.ScalarNode:
 		return d.scalar(n)
 	}
-	return shade{org: d.org, derived: true}
+	return taint{org: d.org, derived: true}
 }
 
-func (d *decoder) mapping(n *yaml.Node, v reflect.Value, depth int) shade {
+func (d *decoder) mapping(n *yaml.Node, v reflect.Value, depth int) taint {
 	info := &mapInfo{org: d.org}
 	var like mixer
 	all := value{rv: v}
@@ -97,8 +97,8 @@ func (d *decoder) mapping(n *yaml.Node, v reflect.Value, depth int) shade {
 			continue
 		}
 		e := entry{d.scalar(key), d.node(n.Content[i+1], held.rv, depth+1)}
-		if len(e.key.segs) == 1 && e.key.segs[0].off >= 0 && e.key.segs[0].org.isKey() {
-			like.add(e.key.segs[0].org.up)
+		if len(e.key.segments) == 1 && e.key.segments[0].off >= 0 && e.key.segments[0].org.isKey() {
+			like.add(e.key.segments[0].org.up)
 		}
 		info.set(key.Value, e)
 	}
@@ -110,18 +110,18 @@ func (d *decoder) mapping(n *yaml.Node, v reflect.Value, depth int) shade {
 }
 
 // whole is the origin of a container: what its entries are of is told by themselves.
-func (d *decoder) whole(n *yaml.Node) shade {
+func (d *decoder) whole(n *yaml.Node) taint {
 	at := d.Of(n)
 	if at < len(d.Text) {
-		if segs := cut(d.segs, at, at+1); len(segs) > 0 && len(n.Content) == 0 {
-			return shade{org: segs[0].org, cond: join(segs[0].cond, d.cond)}
+		if segments := cut(d.segments, at, at+1); len(segments) > 0 && len(n.Content) == 0 {
+			return taint{org: segments[0].org, cond: join(segments[0].cond, d.cond)}
 		}
 	}
-	return shade{org: d.org, cond: d.cond}
+	return taint{org: d.org, cond: d.cond}
 }
 
-// scalar returns the shade of a scalar: that of its token, cut down to its own bytes where they stand in the text.
-func (d *decoder) scalar(n *yaml.Node) shade {
+// scalar returns the taint of a scalar: that of its token, cut down to its own bytes where they stand in the text.
+func (d *decoder) scalar(n *yaml.Node) taint {
 	at := d.Of(n)
 	rest := d.Text[at:]
 	if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 && rest != "" {
@@ -139,22 +139,22 @@ func (d *decoder) scalar(n *yaml.Node) shade {
 	return d.mixed(at, min(at+max(1, len(n.Value)), len(d.Text)))
 }
 
-func (d *decoder) cut(i, j int) shade {
-	segs := cut(d.segs, i, j)
-	if segs == nil {
-		return shade{org: d.org, cond: d.cond, derived: true}
+func (d *decoder) cut(i, j int) taint {
+	segments := cut(d.segments, i, j)
+	if segments == nil {
+		return taint{org: d.org, cond: d.cond, derived: true}
 	}
-	return shade{segs: segs, cond: d.cond}
+	return taint{segments: segments, cond: d.cond}
 }
 
-// mixed is the shade of a scalar whose bytes are not those of its token.
-func (d *decoder) mixed(i, j int) shade {
-	sh := shade{segs: cut(d.segs, i, j)}
-	return shade{org: sh.mix(), cond: join(sh.conds(), d.cond), derived: true}
+// mixed is the taint of a scalar whose bytes are not those of its token.
+func (d *decoder) mixed(i, j int) taint {
+	sh := taint{segments: cut(d.segments, i, j)}
+	return taint{org: sh.mix(), cond: join(sh.conds(), d.cond), derived: true}
 }
 
 // literal follows the lines of a block scalar.
-func (d *decoder) literal(n *yaml.Node, at int) shade {
+func (d *decoder) literal(n *yaml.Node, at int) taint {
 	t := &text{}
 	line := n.Line
 	for rest := n.Value; rest != ""; line++ {
@@ -178,12 +178,12 @@ func (d *decoder) literal(n *yaml.Node, at int) shade {
 				return d.mixed(at, from)
 			}
 		}
-		t.addSegs(cut(d.segs, from+k, from+k+len(want)), nil)
+		t.addSegs(cut(d.segments, from+k, from+k+len(want)), nil)
 		rest = rest[len(want):]
 	}
-	sh := t.shade()
+	sh := t.taint()
 	sh.cond = d.cond
-	if sh.segs == nil {
+	if sh.segments == nil {
 		sh.org = d.org
 	}
 	return sh

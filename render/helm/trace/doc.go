@@ -8,6 +8,6 @@
 //
 // Strings have segments, each with its origin, its offset in the origin and the conditions that it stood under. Other
 // values have one origin, which may be an ordered mixture. Maps and slices have theirs in a side table by identity.
-// Where an action printed nothing or a block was skipped a hole stays: a segment without bytes that keeps the parse
-// tree, through which [Trace.Absent] finds the values that would have printed a missing field.
+// Where an action printed nothing or a block was skipped a segment without bytes stays that keeps the parse
+// tree (a skipped block), through which [Trace.Absent] finds the values that would have printed a missing field.
 package trace

@@ -10,7 +10,7 @@ import (
 )
 
 // toYAML finds the tokens of what toYaml printed in the value that it printed.
-func (c *call) toYAML() shade {
+func (c *call) toYAML() taint {
 	s, ok := c.str()
 	if !ok {
 		return c.mixed()
@@ -21,17 +21,17 @@ func (c *call) toYAML() shade {
 	return sh
 }
 
-// yamlShade returns the shade of a value's block style YAML; that of the whole if it cannot be followed.
-func (f *frame) yamlShade(s string, v value) shade {
+// yamlShade returns the taint of a value's block style YAML; that of the whole if it cannot be followed.
+func (f *frame) yamlShade(s string, v value) taint {
 	p := &scan{frame: f, s: s}
 	p.block(v, 0, -1, 0)
 	if p.bad || p.pos != len(s) {
-		return shade{org: f.origin(v), cond: v.sh.conds(), derived: true}
+		return taint{org: f.origin(v), cond: v.sh.conds(), derived: true}
 	}
-	if p.out.segs == nil {
-		return shade{org: f.origin(v), cond: v.sh.conds()}
+	if p.out.segments == nil {
+		return taint{org: f.origin(v), cond: v.sh.conds()}
 	}
-	return p.out.shade()
+	return p.out.taint()
 }
 
 // scan follows an encoder's output beside the value that was encoded.
@@ -46,7 +46,7 @@ type scan struct {
 // punct takes bytes that are structure.
 func (p *scan) punct(n int) {
 	if n > 0 {
-		p.out.piece(seg{n: int32(n), off: -1})
+		p.out.piece(segment{n: int32(n), off: -1})
 		p.pos += n
 	}
 }
@@ -59,18 +59,18 @@ func (p *scan) token(n int, v value) {
 	if rv.Kind() == reflect.String && rv.Len() > 0 {
 		if i := strings.Index(tok, rv.String()); i >= 0 && i <= 1 && len(tok)-i-rv.Len() <= 1 {
 			if i > 0 {
-				p.out.piece(seg{n: int32(i), off: -1, org: org, cond: k})
+				p.out.piece(segment{n: int32(i), off: -1, org: org, cond: k})
 			}
 			p.out.addSegs(v.sh.of(rv.Len()), v.sh.cond)
 			if rest := n - i - rv.Len(); rest > 0 {
-				p.out.piece(seg{n: int32(rest), off: -1, org: org, cond: k})
+				p.out.piece(segment{n: int32(rest), off: -1, org: org, cond: k})
 			}
 			p.pos += n
 			return
 		}
-		p.out.piece(seg{n: int32(n), off: -1, org: org, cond: k})
+		p.out.piece(segment{n: int32(n), off: -1, org: org, cond: k})
 	} else {
-		p.out.piece(seg{n: int32(n), org: org, cond: k})
+		p.out.piece(segment{n: int32(n), org: org, cond: k})
 	}
 	p.pos += n
 }
@@ -251,8 +251,8 @@ func (p *scan) literalBlock(s string, v value, indent int) {
 	head := strings.IndexByte(s, '\n') + 1
 	var t text
 	org, k := v.sh.mix(), v.sh.conds()
-	t.piece(seg{n: int32(head), off: -1, org: org, cond: k})
-	pieces := cutter{segs: v.sh.of(len(str))}
+	t.piece(segment{n: int32(head), off: -1, org: org, cond: k})
+	pieces := cutter{segments: v.sh.of(len(str))}
 	for body := s[head:]; body != ""; {
 		i := strings.IndexByte(body, '\n')
 		line := body
@@ -265,7 +265,7 @@ func (p *scan) literalBlock(s string, v value, indent int) {
 			n++
 		}
 		if n > 0 {
-			t.piece(seg{n: int32(n), off: -1, org: org, cond: k})
+			t.piece(segment{n: int32(n), off: -1, org: org, cond: k})
 		}
 		line = line[n:]
 		if strings.HasPrefix(str, line) {
@@ -276,6 +276,6 @@ func (p *scan) literalBlock(s string, v value, indent int) {
 		p.token(len(s), v)
 		return
 	}
-	p.out.addSegs(t.segs, v.sh.cond)
+	p.out.addSegs(t.segments, v.sh.cond)
 	p.pos += len(s)
 }

@@ -49,12 +49,12 @@ type exec struct {
 type function struct {
 	fn      reflect.Value
 	native  func(f *frame, args []value) value
-	shade   handler
+	taint   handler
 	special bool // and, or: arguments are evaluated as needed
 }
 
 // handler returns where the result of a call came from.
-type handler func(c *call) shade
+type handler func(c *call) taint
 
 // frame is the execution of one template.
 type frame struct {
@@ -95,10 +95,10 @@ func (f *frame) step() {
 	}
 }
 
-// What a piece of text and a hole count beside their bytes: about what they take in memory.
+// What a piece of text and a skipped block count beside their bytes: about what they take in memory.
 const (
-	pieceCost = 32
-	holeCost  = 256
+	pieceCost   = 32
+	skippedCost = 256
 )
 
 func (f *frame) grow(n int) {
@@ -142,7 +142,7 @@ func (f *frame) walk(dot value, n parse.Node) flow {
 		f.grow(len(n.Text) + pieceCost)
 		if f.tmpl.src.file != nil {
 			f.out.buf = append(f.out.buf, n.Text...)
-			f.out.piece(seg{n: int32(len(n.Text)), off: int32(n.Pos), org: f.tmpl.src.file, cond: f.cond})
+			f.out.piece(segment{n: int32(len(n.Text)), off: int32(n.Pos), org: f.tmpl.src.file, cond: f.cond})
 		} else {
 			f.out.add(string(n.Text), f.tmpl.src.literal(int(n.Pos), len(n.Text)), f.cond)
 		}
@@ -255,9 +255,9 @@ func (f *frame) print(dot value, n *parse.ActionNode, v value) {
 		if v.rv.IsValid() {
 			org := f.origin(v)
 			derived := v.sh.derived || org != nil && org.kind == 0
-			f.out.add(s, shade{org: org, cond: v.sh.conds(), derived: derived}, f.cond)
+			f.out.add(s, taint{org: org, cond: v.sh.conds(), derived: derived}, f.cond)
 		} else {
-			f.out.add(s, shade{org: v.sh.org, cond: v.sh.cond, derived: true}, f.cond)
+			f.out.add(s, taint{org: v.sh.org, cond: v.sh.cond, derived: true}, f.cond)
 		}
 	}
 	if s := f.out.buf[before:]; len(s) < 64 && blank(s) {
@@ -352,29 +352,29 @@ func (f *frame) constant(n parse.Node) value {
 	switch n := n.(type) {
 	case *parse.BoolNode:
 		org := src.origin(int(n.Pos), len(n.String()))
-		return value{reflect.ValueOf(n.True), shade{org: org, cond: f.cond}}
+		return value{reflect.ValueOf(n.True), taint{org: org, cond: f.cond}}
 	case *parse.StringNode:
 		return value{reflect.ValueOf(n.Text), f.stringShade(n)}
 	case *parse.NumberNode:
-		sh := shade{org: src.origin(int(n.Pos), len(n.Text)), cond: f.cond}
+		sh := taint{org: src.origin(int(n.Pos), len(n.Text)), cond: f.cond}
 		return value{f.ideal(n), sh}
 	}
 	f.fail("can't handle assignment of %s to empty interface argument", n)
 	return value{}
 }
 
-// stringShade returns the shade of a literal, below its quotes where the literal has nothing to unquote.
-func (f *frame) stringShade(n *parse.StringNode) shade {
+// stringShade returns the taint of a literal, below its quotes where the literal has nothing to unquote.
+func (f *frame) stringShade(n *parse.StringNode) taint {
 	src := f.tmpl.src
 	if len(n.Quoted) == len(n.Text)+2 {
 		if len(n.Text) == 0 {
-			return shade{org: src.origin(int(n.Pos), 2), cond: f.cond}
+			return taint{org: src.origin(int(n.Pos), 2), cond: f.cond}
 		}
 		sh := src.literal(int(n.Pos)+1, len(n.Text))
 		sh.cond = f.cond
 		return sh
 	}
-	return shade{org: src.origin(int(n.Pos), len(n.Quoted)), cond: f.cond, derived: true}
+	return taint{org: src.origin(int(n.Pos), len(n.Quoted)), cond: f.cond, derived: true}
 }
 
 // ideal returns a number as the type that its spelling tells.

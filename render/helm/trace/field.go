@@ -8,7 +8,7 @@ import (
 // field returns a field, a map's entry, or what a method returns.
 func (f *frame) field(dot, on value, name string, args []parse.Node, final value, piped bool) value {
 	if !on.rv.IsValid() {
-		return value{sh: shade{org: on.sh.org.child(name), cond: on.sh.cond}}
+		return value{sh: taint{org: on.sh.org.child(name), cond: on.sh.cond}}
 	}
 	rv, null := deref(on.rv)
 	if rv.Kind() == reflect.Interface && null {
@@ -32,7 +32,7 @@ func (f *frame) field(dot, on value, name string, args []parse.Node, final value
 		if !sf.IsExported() || err != nil || extra {
 			f.fail("can't take field %s of %s", name, rv.Type())
 		}
-		return value{fv, shade{org: on.sh.org.child(name), cond: on.sh.cond}}
+		return value{fv, taint{org: on.sh.org.child(name), cond: on.sh.cond}}
 	case reflect.Map:
 		key := reflect.ValueOf(name)
 		if !key.Type().AssignableTo(rv.Type().Key()) {
@@ -97,7 +97,7 @@ func (f *frame) literal(n parse.Node, typ reflect.Type) value {
 		return f.constant(n)
 	}
 	out := reflect.New(typ).Elem()
-	var sh shade
+	var sh taint
 	ok := false
 	switch n := n.(type) {
 	case *parse.BoolNode:

@@ -18,9 +18,9 @@ func functions(given template.FuncMap) (map[string]function, map[string]any) {
 	out := builtins()
 	handlers := handlers()
 	for name, fn := range real {
-		f := function{fn: reflect.ValueOf(fn), shade: handlers[name]}
+		f := function{fn: reflect.ValueOf(fn), taint: handlers[name]}
 		if madeUp[name] {
-			f.shade = (*call).invented
+			f.taint = (*call).invented
 		}
 		out[name] = f
 	}

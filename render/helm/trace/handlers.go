@@ -9,11 +9,11 @@ var madeUp = map[string]bool{
 }
 
 // invented is the origin of a made up result: the function, and what went in.
-func (c *call) invented() shade {
+func (c *call) invented() taint {
 	sh := c.mixed()
 	m := mixer{parts: []*node{{kind: Random, key: c.name}}}
 	m.add(sh.org)
-	return shade{org: m.node(), cond: sh.cond, derived: true}
+	return taint{org: m.node(), cond: sh.cond, derived: true}
 }
 
 // handlers returns, by function, what knows where its results come from. Functions without one mix what went in.

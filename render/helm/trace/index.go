@@ -44,7 +44,7 @@ func (f *frame) indexBy(on, by value) value {
 		if !out.IsValid() {
 			out = reflect.Zero(on.rv.Type().Elem())
 		}
-		sh := shade{org: on.sh.mix(), cond: k}
+		sh := taint{org: on.sh.mix(), cond: k}
 		if key = concrete1(key); key.Kind() == reflect.String {
 			sh = f.entry(on, key.String()).val
 			sh.cond = join(sh.cond, k).under(f.dynamic(by), false)
@@ -56,7 +56,7 @@ func (f *frame) indexBy(on, by value) value {
 			f.fail("index out of range: %d", i)
 		}
 		if on.rv.Kind() == reflect.String {
-			return value{on.rv.Index(i), shade{org: on.sh.mix(), cond: k, derived: true}}
+			return value{on.rv.Index(i), taint{org: on.sh.mix(), cond: k, derived: true}}
 		}
 		out := f.index(on, i)
 		out.sh.cond = join(out.sh.cond, k)
@@ -118,7 +118,7 @@ func sliced(f *frame, args []value) value {
 	if at[0] > at[1] {
 		f.fail("invalid slice index: %d > %d", at[0], at[1])
 	}
-	sh := shade{org: f.origin(on), cond: on.sh.conds(), derived: true}
+	sh := taint{org: f.origin(on), cond: on.sh.conds(), derived: true}
 	if on.rv.Kind() == reflect.String {
 		sh = on.sh.sub(on.rv.Len(), at[0], at[1])
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // toJSON finds the tokens of what toJson printed in the value that it printed.
-func (c *call) toJSON() shade {
+func (c *call) toJSON() taint {
 	s, ok := c.str()
 	v := c.args[len(c.args)-1]
 	if !ok {
@@ -18,10 +18,10 @@ func (c *call) toJSON() shade {
 	}
 	p := &scan{frame: c.frame, s: s}
 	p.json(v, 0)
-	if p.bad || p.pos != len(s) || p.out.segs == nil {
+	if p.bad || p.pos != len(s) || p.out.segments == nil {
 		return c.mixed()
 	}
-	sh := p.out.shade()
+	sh := p.out.taint()
 	sh.cond = v.sh.conds()
 	return sh
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // splitList gives each element of the result its place in the string.
-func (c *call) splitList() shade {
+func (c *call) splitList() taint {
 	s, sh := c.subject()
 	sep, ok := c.strArg(0)
 	if !ok || c.out.Kind() != reflect.Slice || sep == "" {
@@ -24,11 +24,11 @@ func (c *call) splitList() shade {
 		at += n + len(sep)
 	}
 	c.setSlice(c.out, info)
-	return shade{org: info.org, cond: sh.conds()}
+	return taint{org: info.org, cond: sh.conds()}
 }
 
 // splitMap is splitList for split, whose result has keys _0, _1 ...
-func (c *call) splitMap() shade {
+func (c *call) splitMap() taint {
 	s, sh := c.subject()
 	sep, ok := c.strArg(0)
 	if !ok || c.out.Kind() != reflect.Map || sep == "" {
@@ -41,11 +41,11 @@ func (c *call) splitMap() shade {
 		at += len(p) + len(sep)
 	}
 	c.setMap(c.out, info)
-	return shade{org: sh.mix(), cond: sh.conds()}
+	return taint{org: sh.mix(), cond: sh.conds()}
 }
 
 // joined follows join over a list of strings.
-func (c *call) joined() shade {
+func (c *call) joined() taint {
 	sep, ok := c.strArg(0)
 	l := c.args[len(c.args)-1]
 	rv := concrete(l.rv)

@@ -73,7 +73,7 @@ func (f *frame) iterate(r *parse.RangeNode, over value, one func(key, elem value
 		}
 	case k == reflect.Slice || k == reflect.Array:
 		for i := range rv.Len() {
-			at := value{reflect.ValueOf(i), shade{org: over.sh.org, cond: over.sh.cond}}
+			at := value{reflect.ValueOf(i), taint{org: over.sh.org, cond: over.sh.cond}}
 			if !one(at, f.index(over, i)) {
 				return
 			}

@@ -27,7 +27,7 @@ func include(f *frame, args []value) value {
 	}
 	f.execute(f.set, t, data, out, c)
 	f.included[name]--
-	return value{reflect.ValueOf(string(out.buf)), out.shade()}
+	return value{reflect.ValueOf(string(out.buf)), out.taint()}
 }
 
 // tpl executes a string as a template that sees all others. What it prints of its text came from the string.
@@ -37,14 +37,14 @@ func tpl(f *frame, args []value) value {
 	if !strings.Contains(body, "{{") {
 		return withoutNoValue(body, args[0].sh)
 	}
-	src := &source{name: rootName, segs: args[0].sh.of(len(body))}
+	src := &source{name: rootName, segments: args[0].sh.of(len(body))}
 	if args[0].sh.cond != nil {
-		segs := make([]seg, len(src.segs))
-		for i, g := range src.segs {
+		segments := make([]segment, len(src.segments))
+		for i, g := range src.segments {
 			g.cond = join(g.cond, args[0].sh.cond)
-			segs[i] = g
+			segments[i] = g
 		}
-		src.segs = segs
+		src.segments = segments
 	}
 	src.n = len(body)
 	inner := &set{up: f.set, named: map[string]*tmpl{}}
@@ -54,19 +54,19 @@ func tpl(f *frame, args []value) value {
 	}
 	out := &text{}
 	f.execute(inner, own, data, out, join(f.cond, args[0].sh.conds()))
-	return withoutNoValue(string(out.buf), out.shade())
+	return withoutNoValue(string(out.buf), out.taint())
 }
 
 // rootName is the name that Helm gives the template all others belong to.
 const rootName = "gotpl"
 
 // withoutNoValue takes out what text/template prints for nothing, as Helm does in tpl and in files.
-func withoutNoValue(s string, sh shade) value {
+func withoutNoValue(s string, sh taint) value {
 	if !strings.Contains(s, noValue) {
 		return value{reflect.ValueOf(s), sh}
 	}
 	out := &text{}
-	cut := cutter{segs: sh.of(len(s))}
+	cut := cutter{segments: sh.of(len(s))}
 	skip := &text{}
 	for {
 		i := strings.Index(s, noValue)
@@ -75,9 +75,9 @@ func withoutNoValue(s string, sh shade) value {
 		}
 		out.buf = append(out.buf, s[:i]...)
 		cut.next(out, i)
-		skip.segs = skip.segs[:0]
+		skip.segments = skip.segments[:0]
 		cut.next(skip, len(noValue))
-		for _, g := range skip.segs {
+		for _, g := range skip.segments {
 			if g.n == 0 {
 				out.piece(g)
 			}
@@ -86,9 +86,9 @@ func withoutNoValue(s string, sh shade) value {
 	}
 	out.buf = append(out.buf, s...)
 	cut.next(out, len(s))
-	sh2 := out.shade()
+	sh2 := out.taint()
 	sh2.cond = sh.cond
-	if sh2.segs == nil {
+	if sh2.segments == nil {
 		sh2.org = sh.mix()
 	}
 	return value{reflect.ValueOf(string(out.buf)), sh2}

@@ -43,7 +43,7 @@ func (e *exec) seedDot(full string, dot map[string]any, values *node) {
 	}
 	info := &mapInfo{}
 	for name, org := range roots {
-		info.set(name, entry{val: shade{org: org}})
+		info.set(name, entry{val: taint{org: org}})
 		if name != "Values" && name != "Files" && dot[name] != nil {
 			e.seed(dot[name], org)
 		}
@@ -60,7 +60,7 @@ func isFiles(v reflect.Value) bool {
 }
 
 // file returns the origin of what a method of .Files returned.
-func (c *call) file(fs reflect.Value) shade {
+func (c *call) file(fs reflect.Value) taint {
 	var all *node
 	if info := c.mapOf(fs); info != nil {
 		all = info.org
@@ -73,10 +73,10 @@ func (c *call) file(fs reflect.Value) shade {
 	}
 	switch c.name {
 	case "Get", "GetBytes":
-		return shade{org: one, cond: k}
+		return taint{org: one, cond: k}
 	case "Glob":
 		c.setMap(c.out, &mapInfo{org: all})
-		return shade{org: all, cond: k}
+		return taint{org: all, cond: k}
 	case "Lines":
 		return c.fileLines(one, k)
 	case "AsConfig", "AsSecrets":
@@ -86,29 +86,29 @@ func (c *call) file(fs reflect.Value) shade {
 			base := path.Base(name)
 			flat[base] = string(fs.MapIndex(reflect.ValueOf(name)).Bytes())
 			org := all.child(name)
-			info.set(base, entry{shade{org: org, derived: true}, shade{org: org}})
+			info.set(base, entry{taint{org: org, derived: true}, taint{org: org}})
 		}
 		m := reflect.ValueOf(flat)
 		c.setMap(m, info)
 		return c.yamlShade(c.out.String(), value{rv: m})
 	}
-	return shade{org: all, cond: k, derived: true}
+	return taint{org: all, cond: k, derived: true}
 }
 
-func (c *call) fileLines(org *node, k *cond) shade {
+func (c *call) fileLines(org *node, k *cond) taint {
 	info := &sliceInfo{org: org}
 	at := 0
 	for i := range c.out.Len() {
 		n := len(c.out.Index(i).String())
-		sh := shade{org: org, cond: k}
+		sh := taint{org: org, cond: k}
 		if n > 0 {
-			sh = shade{segs: []seg{{n: int32(n), off: int32(at), org: org, cond: k}}}
+			sh = taint{segments: []segment{{n: int32(n), off: int32(at), org: org, cond: k}}}
 		}
 		info.elems = append(info.elems, sh)
 		at += n + 1
 	}
 	c.setSlice(c.out, info)
-	return shade{org: org, cond: k}
+	return taint{org: org, cond: k}
 }
 
 // scopeTree is the charts of a release by the keys of their values, for the globals that a chart has from above.

@@ -31,13 +31,13 @@ func (c *call) strArg(i int) (string, bool) {
 }
 
 // subject returns the last argument as a string: what most functions of strings work on.
-func (c *call) subject() (string, shade) {
+func (c *call) subject() (string, taint) {
 	s, _ := c.strArg(len(c.args) - 1)
 	return s, c.args[len(c.args)-1].sh
 }
 
 // others returns the conditions and origins of all arguments but the last: what a length or a prefix came from.
-func (c *call) others(sh shade) shade {
+func (c *call) others(sh taint) taint {
 	for _, a := range c.args[:len(c.args)-1] {
 		if org := c.dynamic(a); org != nil {
 			sh.cond = join(sh.cond, a.sh.conds()).under(org, false)
@@ -47,19 +47,19 @@ func (c *call) others(sh shade) shade {
 }
 
 // same is the origin of a result that is spelled like the only argument.
-func (c *call) same() shade {
+func (c *call) same() taint {
 	a := c.args[len(c.args)-1]
 	if _, ok := c.strArg(len(c.args) - 1); ok {
 		return a.sh
 	}
-	return shade{org: c.origin(a), cond: a.sh.conds()}
+	return taint{org: c.origin(a), cond: a.sh.conds()}
 }
 
 // second passes on the last argument as it is.
-func (c *call) second() shade { return c.args[len(c.args)-1].sh }
+func (c *call) second() taint { return c.args[len(c.args)-1].sh }
 
 // part is the origin of a result that lies in the last argument at an offset.
-func (c *call) part(at int) shade {
+func (c *call) part(at int) taint {
 	s, sh := c.subject()
 	out, ok := c.str()
 	if !ok || at < 0 || at+len(out) > len(s) || s[at:at+len(out)] != out {
@@ -68,15 +68,15 @@ func (c *call) part(at int) shade {
 	return c.others(sh.sub(len(s), at, at+len(out)))
 }
 
-func (c *call) prefixOf() shade { return c.part(0) }
+func (c *call) prefixOf() taint { return c.part(0) }
 
-func (c *call) suffixOf() shade {
+func (c *call) suffixOf() taint {
 	s, _ := c.subject()
 	out, _ := c.str()
 	return c.part(len(s) - len(out))
 }
 
-func (c *call) within() shade {
+func (c *call) within() taint {
 	s, _ := c.subject()
 	if c.name == "trim" {
 		return c.part(len(s) - len(strings.TrimLeftFunc(s, unicode.IsSpace)))
@@ -85,7 +85,7 @@ func (c *call) within() shade {
 	return c.part(len(s) - len(strings.TrimLeft(s, set)))
 }
 
-func (c *call) truncated() shade {
+func (c *call) truncated() taint {
 	s, _ := c.subject()
 	out, _ := c.str()
 	at := 0
@@ -101,7 +101,7 @@ func (c *call) truncated() shade {
 }
 
 // sameLength is the origin of a result that differs in letters' cases.
-func (c *call) sameLength() shade {
+func (c *call) sameLength() taint {
 	s, sh := c.subject()
 	if out, ok := c.str(); !ok || len(out) != len(s) {
 		return c.mixed()
@@ -122,7 +122,7 @@ func (c *call) literal(t *text, s string, v value) {
 	}
 	t.buf = append(t.buf, s...)
 	if len(s) > 0 {
-		t.piece(seg{n: int32(len(s)), org: c.origin(v), cond: v.sh.conds()})
+		t.piece(segment{n: int32(len(s)), org: c.origin(v), cond: v.sh.conds()})
 	}
 }
 
@@ -142,21 +142,21 @@ func (c *call) enclosed(t *text, s string, v value) {
 	c.whole(t, s, v)
 }
 
-// finish returns the shade of a text if it spells the result.
-func (c *call) finish(t *text) shade {
+// finish returns the taint of a text if it spells the result.
+func (c *call) finish(t *text) taint {
 	out, ok := c.str()
 	if !ok || out != string(t.buf) {
 		return c.mixed()
 	}
-	sh := t.shade()
-	if sh.segs == nil {
+	sh := t.taint()
+	if sh.segments == nil {
 		m := c.mixed()
-		return shade{org: m.org, cond: m.cond}
+		return taint{org: m.org, cond: m.cond}
 	}
 	return sh
 }
 
-func (c *call) quoted() shade {
+func (c *call) quoted() taint {
 	t := &text{}
 	for _, a := range c.args {
 		rv := concrete(a.rv)
@@ -176,7 +176,7 @@ func (c *call) quoted() shade {
 }
 
 // indented follows indent and nindent: each line gets blanks in front.
-func (c *call) indented() shade {
+func (c *call) indented() taint {
 	s, sh := c.subject()
 	n := concrete(c.args[0].rv)
 	if !n.CanInt() || n.Int() < 0 {
@@ -187,7 +187,7 @@ func (c *call) indented() shade {
 	if c.name == "nindent" {
 		t.plain("\n", nil, nil)
 	}
-	pieces := cutter{segs: sh.of(len(s))}
+	pieces := cutter{segments: sh.of(len(s))}
 	for {
 		i := strings.IndexByte(s, '\n') + 1
 		line := s
@@ -208,7 +208,7 @@ func (c *call) indented() shade {
 	return out
 }
 
-func (c *call) replaced() shade {
+func (c *call) replaced() taint {
 	s, sh := c.subject()
 	old, ok1 := c.strArg(0)
 	with, ok2 := c.strArg(1)
@@ -216,7 +216,7 @@ func (c *call) replaced() shade {
 		return c.mixed()
 	}
 	t := &text{}
-	pieces, dropped := cutter{segs: sh.of(len(s))}, &text{}
+	pieces, dropped := cutter{segments: sh.of(len(s))}, &text{}
 	for {
 		i := strings.Index(s, old)
 		if i < 0 {
@@ -236,13 +236,13 @@ func (c *call) replaced() shade {
 }
 
 // formatted follows printf, one directive after the other.
-func (c *call) formatted() shade {
+func (c *call) formatted() taint {
 	format, ok := c.strArg(0)
 	if !ok {
 		return c.mixed()
 	}
 	t := &text{}
-	pieces := cutter{segs: c.args[0].sh.of(len(format))}
+	pieces := cutter{segments: c.args[0].sh.of(len(format))}
 	dropped := &text{}
 	used := 1
 	for format != "" {
@@ -287,7 +287,7 @@ func (c *call) formatted() shade {
 	return out
 }
 
-func (c *call) printed() shade {
+func (c *call) printed() taint {
 	t := &text{}
 	for i, a := range c.args {
 		rv := concrete(a.rv)
@@ -304,7 +304,7 @@ func (c *call) printed() shade {
 }
 
 // catted follows cat: the arguments that are not nil with blanks between, trimmed.
-func (c *call) catted() shade {
+func (c *call) catted() taint {
 	t := &text{}
 	first := true
 	for _, a := range c.args {
@@ -322,7 +322,7 @@ func (c *call) catted() shade {
 }
 
 // expanded follows regexReplaceAll: what no match took stays as it is.
-func (c *call) expanded() shade {
+func (c *call) expanded() taint {
 	pattern, ok1 := c.strArg(0)
 	s, ok2 := c.strArg(1)
 	with, ok3 := c.strArg(2)
@@ -331,7 +331,7 @@ func (c *call) expanded() shade {
 		return c.mixed()
 	}
 	t, dropped := &text{}, &text{}
-	pieces := cutter{segs: c.args[1].sh.of(len(s))}
+	pieces := cutter{segments: c.args[1].sh.of(len(s))}
 	at := 0
 	for _, m := range re.FindAllStringSubmatchIndex(s, -1) {
 		t.buf = append(t.buf, s[at:m[0]]...)

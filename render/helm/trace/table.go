@@ -21,12 +21,12 @@ type mapInfo struct {
 	like  *node // of a decoded map: what its keys are keys of, as others would be
 }
 
-type entry struct{ key, val shade }
+type entry struct{ key, val taint }
 
 // sliceInfo is where the elements of a slice came from: those without an element of their own from below org.
 type sliceInfo struct {
 	org   *node
-	elems []shade
+	elems []taint
 }
 
 func newTable() *table {
@@ -129,7 +129,7 @@ func (t *table) seed(v any, org *node) {
 	}
 }
 
-// entry returns the shades of a map's key and of what it holds, whether or not the key is there.
+// entry returns the taints of a map's key and of what it holds, whether or not the key is there.
 func (t *table) entry(m value, key string) entry {
 	info := t.mapOf(m.rv)
 	if info != nil {
@@ -137,26 +137,26 @@ func (t *table) entry(m value, key string) entry {
 			return e
 		}
 		if info.like != nil {
-			return entry{shade{org: info.like.keyNode(key), cond: m.sh.cond}, shade{org: info.like.child(key), cond: m.sh.cond}}
+			return entry{taint{org: info.like.keyNode(key), cond: m.sh.cond}, taint{org: info.like.child(key), cond: m.sh.cond}}
 		}
-		return entry{shade{org: info.org.keyNode(key), cond: m.sh.cond}, shade{org: info.org.child(key), cond: m.sh.cond}}
+		return entry{taint{org: info.org.keyNode(key), cond: m.sh.cond}, taint{org: info.org.child(key), cond: m.sh.cond}}
 	}
 	org := m.sh.mix()
-	return entry{shade{org: org.keyNode(key), cond: m.sh.cond, derived: org != nil && org.kind != Value},
-		shade{org: org.child(key), cond: m.sh.cond, derived: org != nil && org.kind == 0}}
+	return entry{taint{org: org.keyNode(key), cond: m.sh.cond, derived: org != nil && org.kind != Value},
+		taint{org: org.child(key), cond: m.sh.cond, derived: org != nil && org.kind == 0}}
 }
 
-// elem returns the shade of an element of a slice.
-func (t *table) elem(l value, i int) shade {
+// elem returns the taint of an element of a slice.
+func (t *table) elem(l value, i int) taint {
 	info := t.sliceOf(l.rv)
 	if info != nil {
 		if i < len(info.elems) {
 			return info.elems[i]
 		}
-		return shade{org: info.org.child(strconv.Itoa(i)), cond: l.sh.cond}
+		return taint{org: info.org.child(strconv.Itoa(i)), cond: l.sh.cond}
 	}
 	org := l.sh.mix()
-	return shade{org: org.child(strconv.Itoa(i)), cond: l.sh.cond, derived: org != nil && org.kind == 0}
+	return taint{org: org.child(strconv.Itoa(i)), cond: l.sh.cond, derived: org != nil && org.kind == 0}
 }
 
 // at returns a map's entry as a value; the zero Value if there is none.

@@ -4,24 +4,24 @@ import "text/template/parse"
 
 // source is the text that a template was parsed from: a file, or a string that was given to tpl.
 type source struct {
-	name string
-	file *node // of a file
-	n    int
-	segs []seg // of a string
+	name     string
+	file     *node // of a file
+	n        int
+	segments []segment // of a string
 }
 
-// literal returns the shade of n bytes at an offset of the source.
-func (s *source) literal(pos, n int) shade {
+// literal returns the taint of n bytes at an offset of the source.
+func (s *source) literal(pos, n int) taint {
 	if s.file == nil {
-		return shade{segs: cut(s.segs, pos, pos+n)}
+		return taint{segments: cut(s.segments, pos, pos+n)}
 	}
-	return shade{segs: []seg{{n: int32(n), off: int32(pos), org: s.file}}}
+	return taint{segments: []segment{{n: int32(n), off: int32(pos), org: s.file}}}
 }
 
 // origin returns the origin of a literal that is not copied byte by byte.
 func (s *source) origin(pos, n int) *node {
 	if s.file == nil {
-		return shade{segs: cut(s.segs, pos, pos+n)}.mix()
+		return taint{segments: cut(s.segments, pos, pos+n)}.mix()
 	}
 	return &node{kind: Text, chart: s.name, off: pos, length: n}
 }

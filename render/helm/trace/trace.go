@@ -24,9 +24,9 @@ type Trace struct {
 
 // traced is the output of one template.
 type traced struct {
-	out  string
-	segs []seg
-	err  error
+	out      string
+	segments []segment
+	err      error
 }
 
 // errDiffers is why a file is not accepted whose shadow ran to its end.
@@ -99,8 +99,8 @@ func (e *exec) file(templates *set, f helm.Template, want string) (out *traced) 
 	e.seed(f.Dot["Template"], &node{kind: Template})
 	txt := &text{}
 	e.execute(templates, templates.lookup(f.Name), value{rv: reflect.ValueOf(f.Dot)}, txt, nil)
-	v := withoutNoValue(string(txt.buf), txt.shade())
-	out = &traced{out: v.rv.String(), segs: v.sh.segs}
+	v := withoutNoValue(string(txt.buf), txt.taint())
+	out = &traced{out: v.rv.String(), segments: v.sh.segments}
 	if out.out != want {
 		out.err = errDiffers
 	}

@@ -15,13 +15,13 @@ import (
 	"github.com/lintel-bot/lintel/render/remote/fetch/store"
 )
 
-// Limits are what a packed chart may be.
+// ChartLimits are what a packed chart may be.
 type ChartLimits struct {
 	Packed, Unpacked int64 // bytes
 	Files            int
 }
 
-// DefaultLimits are Helm's own where it has one.
+// DefaultChartLimits are Helm's own where it has one.
 func DefaultChartLimits() ChartLimits {
 	return ChartLimits{Packed: 10 << 20, Unpacked: 100 << 20, Files: 10_000}
 }
@@ -36,7 +36,7 @@ var (
 	driveForm    = regexp.MustCompile(`^[a-zA-Z]:/`)
 )
 
-// Unpack returns the files of a packed chart without the folder that they are in, and the version in its Chart.yaml.
+// unpack returns the files of a packed chart without the folder that they are in, and the version in its Chart.yaml.
 // Names are those that Helm's loader gives them. Failures are *remote.Failure.
 func unpack(packed []byte, l ChartLimits) (files []store.File, version string, err error) {
 	if int64(len(packed)) > l.Packed {
@@ -144,7 +144,7 @@ func (u *unpacker) keep(name string, data []byte) error {
 	return nil
 }
 
-// inner is a name without the first folder, with the checks of Helm's loader.
+// innerName is a name without the first folder, with the checks of Helm's loader.
 func innerName(name string) (string, error) {
 	illegal := broken("the chart holds a file with a name that leads elsewhere (%s)", quote(name))
 	slashed := name

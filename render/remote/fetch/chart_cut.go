@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// cut returns the lines about each version of a chart.
+// cutIndex returns the lines about each version of a chart.
 func cutIndex(index []byte, name string) (items [][]byte, err error) {
 	c := indexCutter{name: name, at: -1}
 	for len(index) > 0 && !c.done {
@@ -31,7 +31,7 @@ func cutIndex(index []byte, name string) (items [][]byte, err error) {
 	return c.items, nil
 }
 
-// cutter looks at an index line by line.
+// indexCutter looks at an index line by line.
 type indexCutter struct {
 	name              string
 	seen, api, inside bool // "entries:" was there; "apiVersion:" was; we are below the former
@@ -119,7 +119,7 @@ func (c *indexCutter) key(text []byte) error {
 	return nil
 }
 
-// nothing reports whether there is no value on the line of a key.
+// hasNoValue reports whether there is no value on the line of a key.
 func hasNoValue(value []byte) bool {
 	value = bytes.TrimSpace(value)
 	return len(value) == 0 || value[0] == '#'

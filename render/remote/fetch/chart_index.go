@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// MaxIndex is how large an index may be.
+	// maxIndex is how large an index may be.
 	maxIndex = 50 << 20
 	// maxEntry is how large what an index says of one version may be.
 	maxEntry = 1 << 20
@@ -22,14 +22,14 @@ const (
 	maxOdd = 2 << 20
 )
 
-// Version is what an index says of one version of a chart.
+// indexVersion is what an index says of one version of a chart.
 type indexVersion struct {
 	Version string
 	URL     string // possibly relative to the repository
 	Digest  string // of the packed chart: "sha256:" and hex; empty: the index has none
 }
 
-// entry is one version in an index: the fields that decide something.
+// indexEntry is one version in an index: the fields that decide something.
 type indexEntry struct {
 	Name       string   `json:"name"`
 	Version    string   `json:"version"`
@@ -45,7 +45,7 @@ func (e indexEntry) valid() bool {
 		(e.Type == "" || e.Type == "application" || e.Type == "library")
 }
 
-// Find returns the version of a chart that Helm takes for a reference: an exact version, a range, or "" for the newest
+// findVersion returns the version of a chart that Helm takes for a reference: an exact version, a range, or "" for the newest
 // one. Failures are *remote.Failure.
 func findVersion(index []byte, name, ref string) (*indexVersion, error) {
 	entries, err := entriesOf(index, name)
@@ -131,7 +131,7 @@ func jsonEntries(index []byte, name string) (found []indexEntry, err error) {
 	return found, nil
 }
 
-// members calls do with each key of the object that comes next; do has to read the value.
+// jsonMembers calls do with each key of the object that comes next; do has to read the value.
 func jsonMembers(d *json.Decoder, do func(key string) error) error {
 	t, err := d.Token()
 	if err != nil || t != json.Delim('{') {
@@ -255,7 +255,7 @@ func yamlField(n *yaml.Node, name string) *yaml.Node {
 	return nil
 }
 
-// Quote is a name or a version in a sentence: short, and printable.
+// quote is a name or a version in a sentence: short, and printable.
 func quote(s string) string {
 	if len(s) > 100 {
 		s = s[:100] + "…"

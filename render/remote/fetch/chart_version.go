@@ -11,7 +11,7 @@ import (
 
 var exactForm = regexp.MustCompile(`^v?[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.+_-]+)?$`)
 
-// Exact reports whether a reference is one version and no range: what it comes to does not change.
+// exactVersion reports whether a reference is one version and no range: what it comes to does not change.
 func exactVersion(ref string) bool { return exactForm.MatchString(ref) }
 
 func parses(version string) bool {
@@ -45,7 +45,7 @@ func (c byVersion[T]) Swap(i, j int) {
 	c.parsed[i], c.parsed[j] = c.parsed[j], c.parsed[i]
 }
 
-// Pick returns which of the versions, newest first, Helm takes for a reference: the one of exactly that text, else the
+// pickVersion returns which of the versions, newest first, Helm takes for a reference: the one of exactly that text, else the
 // first in the range. No reference takes the newest that is no prerelease.
 func pickVersion(versions []string, ref string) (int, error) {
 	constraint, err := semver.NewConstraint(orAny(ref))
@@ -75,7 +75,7 @@ func orAny(ref string) string {
 	return ref
 }
 
-// FromTags returns the versions that tags of a registry stand for, newest first: a tag has "_" for "+". Tags that are
+// versionsOfTags returns the versions that tags of a registry stand for, newest first: a tag has "_" for "+". Tags that are
 // no whole versions are left out, as Helm does.
 func versionsOfTags(tags []string) []string {
 	var versions []string
@@ -88,7 +88,7 @@ func versionsOfTags(tags []string) []string {
 	return versions
 }
 
-// NewestTag returns the tag with the newest version in a range. A "v" may stand before a version; short says that one of
+// newestTag returns the tag with the newest version in a range. A "v" may stand before a version; short says that one of
 // fewer than three numbers counts, too.
 func newestTag(tags []string, ref string, short bool) (string, error) {
 	constraint, err := semver.NewConstraint(ref)
@@ -111,5 +111,5 @@ func newestTag(tags []string, ref string, short bool) (string, error) {
 	return tags[newest], nil
 }
 
-// Tag returns the tag that stands for a version.
+// tagOf returns the tag that stands for a version.
 func tagOf(version string) string { return strings.ReplaceAll(version, "+", "_") }

@@ -48,7 +48,7 @@ func (f *Fetcher) getRepository(ctx context.Context, j job) (store.Note, error) 
 	if err != nil {
 		return store.Note{}, err
 	}
-	from, err := beside(j.url, v.URL)
+	from, err := relativeTo(j.url, v.URL)
 	if err != nil {
 		return store.Note{}, undecided("the address that the index has for version %s cannot be used: %v",
 			quote(v.Version), err)
@@ -58,7 +58,7 @@ func (f *Fetcher) getRepository(ctx context.Context, j job) (store.Note, error) 
 			return store.Note{}, denied("the index leads to the host %s, which the list of allowed sources does "+
 				"not have", from.Host)
 		}
-		hosts = append(hosts, policy.Bare(from))
+		hosts = append(hosts, policy.WithoutSecrets(from))
 	}
 	if err := f.mayAsk(from); err != nil {
 		return store.Note{}, err
@@ -75,7 +75,7 @@ func (f *Fetcher) getRepository(ctx context.Context, j job) (store.Note, error) 
 		return n, err
 	}
 	p := parcel{key: store.Key("chart", j.url.String(), j.want.Name, v.Version), digest: v.Digest, version: v.Version,
-		what: "chart " + j.want.Name + " " + v.Version + " of " + policy.Bare(j.url), hosts: hosts}
+		what: "chart " + j.want.Name + " " + v.Version + " of " + policy.WithoutSecrets(j.url), hosts: hosts}
 	return f.unpacked(ctx, p, func(p *parcel) ([]byte, error) {
 		at, trip, err := f.trip(from)
 		if err != nil {
@@ -90,8 +90,8 @@ func (f *Fetcher) getRepository(ctx context.Context, j job) (store.Note, error) 
 	})
 }
 
-// beside resolves an address of an index as Helm does: what is relative is below the repository, and has its query.
-func beside(repository *url.URL, address string) (*url.URL, error) {
+// relativeTo resolves an address of an index as Helm does: what is relative is below the repository, and has its query.
+func relativeTo(repository *url.URL, address string) (*url.URL, error) {
 	to, err := url.Parse(address)
 	if err != nil {
 		return nil, broken("it is not an address")
@@ -130,7 +130,7 @@ func (f *Fetcher) index(ctx context.Context, repository *url.URL, fresh time.Dur
 	if data != nil && f.store.Now().Sub(n.Asked) < fresh {
 		return data, n.Hosts, f.mayUse(ctx, n)
 	}
-	from, err := beside(repository, "index.yaml")
+	from, err := relativeTo(repository, "index.yaml")
 	if err != nil {
 		return nil, nil, undecided("%v", err)
 	}
@@ -152,7 +152,7 @@ func (f *Fetcher) index(ctx context.Context, repository *url.URL, fresh time.Dur
 			return nil, nil, err
 		}
 	}
-	n = store.Note{What: "the index of " + policy.Bare(repository), ETag: got.ETag, Asked: f.store.Now(),
+	n = store.Note{What: "the index of " + policy.WithoutSecrets(repository), ETag: got.ETag, Asked: f.store.Now(),
 		Hosts: trip.Hosts()}
 	return data, n.Hosts, f.store.Put(key, n)
 }
@@ -197,7 +197,7 @@ func (f *Fetcher) getRegistry(ctx context.Context, u *url.URL, w remote.Want) (s
 		name = version // what is first seen of a version is remembered
 	}
 	p := parcel{key: store.Key("oci", u.String(), name), digest: manifest.Layer, version: version,
-		what: "chart " + path.Base(u.Path) + " " + reference + " of " + policy.Bare(u), hosts: repo.Hosts()}
+		what: "chart " + path.Base(u.Path) + " " + reference + " of " + policy.WithoutSecrets(u), hosts: repo.Hosts()}
 	return f.unpacked(ctx, p, func(*parcel) ([]byte, error) { return repo.Pull(ctx, manifest, f.o.Charts.Packed) })
 }
 

@@ -70,7 +70,7 @@ func (f *Fetcher) moved(j job, at gitCommit) (string, error) {
 	case err != nil:
 		return "", err
 	case n.First == "":
-		return "", f.store.Put(key, store.Note{What: "a tag of " + policy.Bare(j.url), First: at.ID})
+		return "", f.store.Put(key, store.Note{What: "a tag of " + policy.WithoutSecrets(j.url), First: at.ID})
 	case n.First != at.ID:
 		return n.First, nil
 	}
@@ -148,7 +148,7 @@ func (w *walk) submodule(ctx context.Context, parent job, m submodule, nested in
 	if err != nil {
 		return "", err
 	}
-	w.hosts = append(w.hosts, policy.Bare(j.url))
+	w.hosts = append(w.hosts, policy.WithoutSecrets(j.url))
 	n, err := w.tree(ctx, j, src, gitCommit{ID: m.Commit}, nested)
 	return n.Tree, err
 }
@@ -219,7 +219,7 @@ func (w *walk) plain(ctx context.Context, j job, src gitSource, at gitCommit) (s
 		if err != nil {
 			return store.Note{}, nil, err
 		}
-		n = store.Note{What: "a commit of " + policy.Bare(j.url), Tree: got.Tree, Revision: at.ID, Bytes: got.Bytes,
+		n = store.Note{What: "a commit of " + policy.WithoutSecrets(j.url), Tree: got.Tree, Revision: at.ID, Bytes: got.Bytes,
 			Hosts: got.Hosts, Asked: s.Now()}
 		if err := s.Put(key, n); err != nil {
 			return store.Note{}, nil, err

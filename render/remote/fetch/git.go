@@ -15,7 +15,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
-// Client fetches repositories. It is safe for concurrent use.
+// gitClient fetches repositories. It is safe for concurrent use.
 type gitClient struct {
 	Store *store.Store
 	Web   *webClient
@@ -27,7 +27,7 @@ type gitClient struct {
 
 func (c *gitClient) maxBytes() int64 { return cmp.Or(c.Max, 1<<30) }
 
-// Source is one repository.
+// gitSource is one repository.
 type gitSource struct {
 	URL           *url.URL // canonical
 	Raw           string   // the address as it was written, for a git of the user's; empty: URL
@@ -36,7 +36,7 @@ type gitSource struct {
 	Unsure bool
 }
 
-// Commit is what a reference stands for.
+// gitCommit is what a reference stands for.
 type gitCommit struct {
 	ID  string
 	Ref string // its full name, "HEAD" for the default branch
@@ -47,7 +47,7 @@ type gitCommit struct {
 
 var commitID = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
-// IsCommit reports whether a reference is the whole id of a commit, which never stands for anything else.
+// isCommit reports whether a reference is the whole id of a commit, which never stands for anything else.
 func isCommit(ref string) bool { return commitID.MatchString(ref) }
 
 // safeRef keeps names out that git-check-ref-format(1) refuses, or that would be an option or a pattern.
@@ -126,7 +126,7 @@ func (c *gitClient) Resolve(ctx context.Context, src gitSource, ref string) (git
 	return gitCommit{}, broken("the repository has no branch or tag of that name")
 }
 
-// Fetched is a tree that the store has.
+// gitFetched is a tree that the store has.
 type gitFetched struct {
 	Tree  string
 	Bytes int64    // that came
@@ -148,7 +148,7 @@ func (c *gitClient) Fetch(ctx context.Context, src gitSource, at gitCommit, key 
 		return nil, gitFailure(err, "what the repository has there is not a commit")
 	}
 	f := &gitFetched{Tree: strings.TrimSpace(string(out)), Bytes: s.scratch.Size(), Hosts: s.hosts()}
-	return f, s.scratch.Keep(ctx, key, f.Tree)
+	return f, s.scratch.Import(ctx, key, f.Tree)
 }
 
 // fetch gets one commit: by its id, or by the reference that it was found by, or with all that the server has, since
@@ -221,7 +221,7 @@ func (s *gitSession) whyNot(ctx context.Context) error {
 	return broken("the repository has no such commit")
 }
 
-// local runs git without the network.
+// localGit runs git without the network.
 func localGit(ctx context.Context, s *store.Scratch, args ...string) ([]byte, error) {
 	out, err := s.Run(ctx, gitcmd.Call{Args: args, Max: 256 << 20})
 	var failed *gitcmd.Error

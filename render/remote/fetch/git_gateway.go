@@ -20,7 +20,7 @@ const (
 	advertisement = "application/x-git-upload-pack-advertisement"
 )
 
-// gateway is what git talks to in place of a server: it listens on loopback for the time of one session, and passes the
+// gitGateway is what git talks to in place of a server: it listens on loopback for the time of one session, and passes the
 // two requests of a fetch on to one repository. So git neither resolves nor dials nor follows anything, knows no
 // credentials, and why something failed is known from the answer itself and not from git's words.
 type gitGateway struct {

@@ -12,7 +12,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
-// session is one use of one repository.
+// gitSession is one use of one repository.
 type gitSession struct {
 	client  *gitClient
 	scratch *store.Scratch
@@ -57,7 +57,7 @@ func (s *gitSession) hosts() []string {
 	return s.gateway.trip.Hosts()
 }
 
-// careful is the configuration of every git that uses the network. Defects that old but honest histories have are
+// carefulOptions is the configuration of every git that uses the network. Defects that old but honest histories have are
 // allowed; everything else that git-fsck finds refuses the fetch.
 var carefulOptions = append([]string{
 	"http.lowSpeedLimit", "1000", "http.lowSpeedTime", "60", "transfer.fsckObjects", "true", "fetch.fsckObjects", "true",
@@ -83,7 +83,7 @@ func userOptions() (options []string) {
 	return options
 }
 
-// about are variables that say which repository git works on: those of a hook that runs this program.
+// gitErrorLines are variables that say which repository git works on: those of a hook that runs this program.
 var gitErrorLines = []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY",
 	"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_NAMESPACE", "GIT_COMMON_DIR", "GIT_PREFIX", "GIT_SHALLOW_FILE",
 	"GIT_SSH_COMMAND", "GIT_TERMINAL_PROMPT", "LC_ALL"}
@@ -133,12 +133,12 @@ func (s *gitSession) small() error {
 	return nil
 }
 
-// refused is a git that failed though the server answered.
+// refusedRequest is a git that failed though the server answered.
 type refusedRequest struct{ code int }
 
 func (*refusedRequest) Error() string { return "git could not fetch it" }
 
-// had makes a failure of a refusal.
+// gitFailure makes a failure of a refusal.
 func gitFailure(err error, format string, args ...any) error {
 	var r *refusedRequest
 	if errors.As(err, &r) {

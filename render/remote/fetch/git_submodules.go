@@ -10,7 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
-// Submodule is a folder of a tree that is the tree of another repository.
+// submodule is a folder of a tree that is the tree of another repository.
 type submodule struct {
 	Path   string
 	URL    string // as .gitmodules has it, possibly relative to the repository ("../other")
@@ -47,7 +47,7 @@ func (c *gitClient) Submodules(ctx context.Context, tree string) ([]submodule, e
 	return submoduleAddresses(ctx, s, tree, list)
 }
 
-// addresses reads .gitmodules with git's own parser.
+// submoduleAddresses reads .gitmodules with git's own parser.
 func submoduleAddresses(ctx context.Context, s *store.Scratch, tree string, list []submodule) ([]submodule, error) {
 	out, err := localGit(ctx, s, "config", "--blob", tree+":.gitmodules", "--no-includes", "-z", "--list")
 	if err != nil {
@@ -112,5 +112,5 @@ func (c *gitClient) Compose(ctx context.Context, tree string, modules map[string
 	if err != nil {
 		return "", err
 	}
-	return composed, scratch.Keep(ctx, key, composed)
+	return composed, scratch.Import(ctx, key, composed)
 }

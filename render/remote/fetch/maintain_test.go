@@ -14,7 +14,7 @@ func TestFetchingMaintains(t *testing.T) {
 	r.add(t, "app", "1.2.3", "one", "app-1.2.3.tgz")
 	r.add(t, "app", "1.3.0", "three", "app-1.3.0.tgz")
 	n.serve("charts.example.com", r)
-	s, err := store.Open(t.Context(), store.Options{Dir: t.TempDir(), Clock: n.clock, MaxBytes: 1, Keep: time.Hour})
+	s, err := store.Open(t.Context(), store.Options{Dir: t.TempDir(), Clock: n.clock, MaxBytes: 1, InUse: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}

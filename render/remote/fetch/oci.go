@@ -32,7 +32,7 @@ const (
 	maxPages    = 1_000
 )
 
-// Repository is one repository of a registry. It is for one thing that is fetched.
+// ociRepository is one repository of a registry. It is for one thing that is fetched.
 type ociRepository struct {
 	client *webClient
 	meta   *remote.Repository
@@ -40,7 +40,7 @@ type ociRepository struct {
 	trip   *trip
 }
 
-// New returns the repository at an oci address. The credentials may be nil.
+// newOCIRepository returns the repository at an oci address. The credentials may be nil.
 func newOCIRepository(client *webClient, u *url.URL, plain bool, c *policy.Credential) (*ociRepository, error) {
 	r := &ociRepository{client: client, trip: client.Trip()}
 	// A blob's digest is known before it is got, and registries keep blobs at hosts that nobody has heard of.
@@ -63,7 +63,7 @@ func newOCIRepository(client *webClient, u *url.URL, plain bool, c *policy.Crede
 	return r, nil
 }
 
-// credential shows credentials to one host.
+// credentialFor shows credentials to one host.
 func credentialFor(host string, c *policy.Credential) auth.CredentialFunc {
 	return func(_ context.Context, asks string) (auth.Credential, error) {
 		if c == nil || !strings.EqualFold(asks, host) {
@@ -92,7 +92,7 @@ func (r *ociRepository) Tags(ctx context.Context) (tags []string, err error) {
 	return tags, err
 }
 
-// Chart is a manifest that is one of a chart.
+// ociChart is a manifest that is one of a chart.
 type ociChart struct {
 	Manifest string // its digest
 	Layer    string // the digest of the packed chart
@@ -177,7 +177,7 @@ func (r *ociRepository) again(ctx context.Context, do func() error) error {
 	})
 }
 
-// status is the failure of an answer. Only the registry itself can say that something does not exist; who gives out
+// registryStatus is the failure of an answer. Only the registry itself can say that something does not exist; who gives out
 // tokens cannot.
 func registryStatus(e *errcode.ErrorResponse) error {
 	err := statusFailure(e.StatusCode)

@@ -25,7 +25,7 @@ func prefixes(texts ...string) []netip.Prefix {
 	return list
 }
 
-// Public reports whether an address is one of the internet. An IPv4 address within an IPv6 one counts as itself.
+// publicAddress reports whether an address is one of the internet. An IPv4 address within an IPv6 one counts as itself.
 func publicAddress(a netip.Addr) bool {
 	a = a.Unmap()
 	if !a.IsValid() || a.Zone() != "" {

@@ -23,7 +23,7 @@ const (
 	agent        = "lintel"
 )
 
-// Options are what New needs. All but the policy have defaults.
+// WebOptions are what New needs. All but the policy have defaults.
 type WebOptions struct {
 	Policy  *policy.Policy
 	Resolve Resolver                                         // nil: the system's
@@ -33,7 +33,7 @@ type WebOptions struct {
 	Header  time.Duration                                    // how long the header of an answer may take; 0: 30 s
 }
 
-// Client makes requests. It is safe for concurrent use.
+// webClient makes requests. It is safe for concurrent use.
 type webClient struct {
 	policy  *policy.Policy
 	resolve Resolver
@@ -44,7 +44,7 @@ type webClient struct {
 	proxied *http.Transport
 }
 
-// New returns a client; Close ends its connections.
+// newWeb returns a client; Close ends its connections.
 func newWeb(o WebOptions) *webClient {
 	c := &webClient{policy: o.Policy, resolve: o.Resolve, connect: o.Dial, proxy: o.Proxy, sleep: o.Sleep}
 	if c.resolve == nil {
@@ -93,7 +93,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Trip is one thing that is got, by however many requests. It is the only way to make requests.
+// trip is one thing that is got, by however many requests. It is the only way to make requests.
 type trip struct {
 	client *webClient
 	// Authorization is shown where the first request goes only, whatever requests follow.
@@ -198,7 +198,7 @@ func (t *trip) redirect(r *http.Request, via []*http.Request) error {
 	r.Header.Del("Authorization")
 	r.Header.Del("Cookie")
 	r.Header.Del("Referer")
-	to, err := policy.Address(policy.Bare(r.URL))
+	to, err := policy.Address(policy.WithoutSecrets(r.URL))
 	if err != nil {
 		return undecided("it redirects to an address that cannot be used: %v", err)
 	}
@@ -213,11 +213,11 @@ func (t *trip) redirect(r *http.Request, via []*http.Request) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.hosts = append(t.hosts, policy.Bare(to))
+	t.hosts = append(t.hosts, policy.WithoutSecrets(to))
 	return nil
 }
 
-// Failure says in one sentence why a request failed, without addresses. The end of ctx stays what it is.
+// webFailure says in one sentence why a request failed, without addresses. The end of ctx stays what it is.
 func webFailure(ctx context.Context, err error) error {
 	if err == nil || failureOf(err) != nil {
 		return err

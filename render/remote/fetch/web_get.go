@@ -16,14 +16,14 @@ const (
 	firstWait = time.Second
 )
 
-// Answer is what a GET came to.
+// webAnswer is what a GET came to.
 type webAnswer struct {
 	Body       []byte
 	ETag       string
 	NotChanged bool // the ETag that was sent is still that of the content; there is no Body
 }
 
-// errAgain is a failure that another try may cure.
+// retryable is a failure that another try may cure.
 type retryable struct{ error }
 
 // Unwrap returns the failure.
@@ -87,7 +87,7 @@ func (t *trip) get(ctx context.Context, u *url.URL, etag string, max int64) (*we
 	return &webAnswer{Body: body, ETag: resp.Header.Get("ETag")}, nil
 }
 
-// Retry has a failure of the network tried again. What was refused here stays refused.
+// retry has a failure of the network tried again. What was refused here stays refused.
 func retry(ctx context.Context, err error) error {
 	var certificate *tls.CertificateVerificationError
 	if failureOf(err) != nil || ctx.Err() != nil || errors.As(err, &certificate) {
@@ -96,7 +96,7 @@ func retry(ctx context.Context, err error) error {
 	return retryable{webFailure(ctx, err)}
 }
 
-// Read reads a body of at most max bytes; length is what was announced, -1 for nothing.
+// readBounded reads a body of at most max bytes; length is what was announced, -1 for nothing.
 func readBounded(r io.Reader, length, max int64) ([]byte, error) {
 	tooLarge := undecided("it is larger than %d MiB", max>>20)
 	if length > max {
@@ -116,7 +116,7 @@ func readBounded(r io.Reader, length, max int64) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Status is the failure that a status stands for, nil for success.
+// statusFailure is the failure that a status stands for, nil for success.
 func statusFailure(code int) error {
 	switch {
 	case code == http.StatusOK:

@@ -2,6 +2,7 @@
 package treetest
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +20,7 @@ type Repo struct {
 	GitDir string
 	Date   string // of commits
 	t      testing.TB
+	byGit  bool // git keeps the index of the work tree, so that commits are its own
 }
 
 // New makes an empty repository.
@@ -26,12 +28,34 @@ func New(t testing.TB) *Repo {
 	t.Helper()
 	dir := t.TempDir()
 	r := &Repo{Dir: dir, GitDir: filepath.Join(dir, ".git"), Date: "2024-01-02T03:04:05Z", t: t}
-	r.Git("init", "--quiet", "--initial-branch=main")
+	r.start()
 	return r
 }
 
 // Git runs git in the repository and returns its output.
 func (r *Repo) Git(args ...string) string {
+	r.t.Helper()
+	switch args[0] {
+	case "cat-file", "count-objects", "fsck", "ls-tree", "rev-list", "rev-parse", "tag": // they have no use for an index
+	default:
+		r.index()
+	}
+	return r.git(args...)
+}
+
+// index has git keep the index of the work tree from now on.
+func (r *Repo) index() {
+	r.t.Helper()
+	if r.byGit {
+		return
+	}
+	r.byGit = true
+	if heads, _ := os.ReadDir(filepath.Join(r.GitDir, "refs", "heads")); len(heads) > 0 {
+		r.git("reset", "--quiet")
+	}
+}
+
+func (r *Repo) git(args ...string) string {
 	r.t.Helper()
 	cmd := exec.Command("git",
 		append([]string{"-C", r.Dir, "-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false"},
@@ -83,9 +107,18 @@ func (r *Repo) place(name string) string {
 // Snapshot commits the work tree and returns the commit.
 func (r *Repo) Snapshot() string {
 	r.t.Helper()
-	r.Git("add", "--all")
-	r.Git("commit", "--quiet", "--allow-empty", "--message", "change")
-	return r.Git("rev-parse", "HEAD")
+	if !r.byGit {
+		commit, err := r.commit()
+		if err == nil {
+			return commit
+		} else if !errors.Is(err, errByGit) {
+			r.t.Fatal(err)
+		}
+	}
+	r.index()
+	r.git("add", "--all")
+	r.git("commit", "--quiet", "--allow-empty", "--message", "change")
+	return r.git("rev-parse", "HEAD")
 }
 
 // Objects opens the repository for reading until the test ends.
@@ -97,6 +130,31 @@ func (r *Repo) Objects() *tree.Objects {
 	}
 	r.t.Cleanup(func() { _ = o.Close() })
 	return o
+}
+
+// Tag names the commit of HEAD.
+func (r *Repo) Tag(name string) {
+	r.t.Helper()
+	file := filepath.Join(r.GitDir, "refs", "tags", name)
+	if err := os.WriteFile(file, []byte(r.Rev("HEAD")+"\n"), 0o644); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// Rev returns the object id that a revision names: HEAD, a branch, a tag, or whatever "git rev-parse" understands.
+func (r *Repo) Rev(rev string) string {
+	r.t.Helper()
+	for _, name := range []string{rev, "refs/tags/" + rev, "refs/heads/" + rev} {
+		text, err := os.ReadFile(filepath.Join(r.GitDir, filepath.FromSlash(name)))
+		if err != nil {
+			continue
+		}
+		if branch, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "ref: "); ok {
+			return r.Rev(branch)
+		}
+		return strings.TrimSpace(string(text))
+	}
+	return r.git("rev-parse", rev)
 }
 
 // Tree opens the tree of a revision.

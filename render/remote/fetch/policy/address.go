@@ -60,12 +60,12 @@ func Address(raw string) (*url.URL, error) {
 
 func notPrintable(r rune) bool { return r <= ' ' || r == 0x7f }
 
-// Bare returns an address without its query, which can hold secrets.
-func Bare(u *url.URL) string { return u.Scheme + "://" + u.Host + u.EscapedPath() }
+// WithoutSecrets returns an address without its query, which can hold secrets.
+func WithoutSecrets(u *url.URL) string { return u.Scheme + "://" + u.Host + u.EscapedPath() }
 
 // comparable is an address as patterns and prefixes see it: always with a path.
 func comparable(u *url.URL) string {
-	s := Bare(u)
+	s := WithoutSecrets(u)
 	if u.Path == "" {
 		s += "/"
 	}

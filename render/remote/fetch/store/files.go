@@ -38,7 +38,7 @@ func (s *Store) WriteFiles(ctx context.Context, key string, files []File) (tree 
 	if len(fields) != 3 || fields[1] != "tree" {
 		return "", fmt.Errorf("writing the store: git gave an unexpected answer")
 	}
-	return fields[2], scratch.Keep(ctx, key, fields[2])
+	return fields[2], scratch.Import(ctx, key, fields[2])
 }
 
 // stream is what git-fast-import(1) reads: one commit whose tree is what is wanted.

@@ -44,7 +44,7 @@ func (s *Store) MakeRoom(ctx context.Context, limit int64) error {
 		return err
 	}
 	// What nothing holds any more stays for a while: a check that runs may read it.
-	prune := fmt.Sprintf("--prune=%d.seconds.ago", int(s.o.Keep.Seconds()))
+	prune := fmt.Sprintf("--prune=%d.seconds.ago", int(s.o.InUse.Seconds()))
 	_, err = gitcmd.Call{Git: s.git, Options: []string{"--git-dir=" + s.GitDir()}, Dir: s.o.Dir, Env: s.Isolated(),
 		Args: []string{"gc", "--quiet", prune}}.Run(ctx)
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *Store) garbage() (list []fs.FileInfo) {
 
 // stale reports whether git would remove some of the garbage.
 func (s *Store) stale() bool {
-	return slices.ContainsFunc(s.garbage(), func(f fs.FileInfo) bool { return time.Since(f.ModTime()) > s.o.Keep })
+	return slices.ContainsFunc(s.garbage(), func(f fs.FileInfo) bool { return time.Since(f.ModTime()) > s.o.InUse })
 }
 
 // Due reports whether Maintain has something to do.
@@ -137,7 +137,7 @@ func (s *Store) evict(limit int64) (gone int, err error) {
 	var problems []error
 	for _, h := range all {
 		unused := now.Sub(h.used)
-		if unused < s.o.Keep || (unused < s.o.MaxAge && sum <= limit) {
+		if unused < s.o.InUse || (unused < s.o.MaxAge && sum <= limit) {
 			continue
 		}
 		went, err := s.letGo(h)

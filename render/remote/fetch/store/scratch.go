@@ -97,8 +97,8 @@ func size(dir string) (sum int64) {
 	return sum
 }
 
-// Keep moves the objects into the store, where the reference of key then holds a tree or a commit.
-func (s *Scratch) Keep(ctx context.Context, key, id string) error {
+// Import moves the objects into the store, where the reference of key then holds a tree or a commit.
+func (s *Scratch) Import(ctx context.Context, key, id string) error {
 	unlock, err := s.store.using(ctx)
 	if err != nil {
 		return err

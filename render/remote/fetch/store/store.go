@@ -28,7 +28,7 @@ type Options struct {
 	Git      string           // absolute path of git; empty: as gitcmd.Find finds it
 	MaxBytes int64            // of packed content; what was not used for longest goes first. 0: 4 GiB
 	MaxAge   time.Duration    // what was not used for that long goes. 0: 90 days
-	Keep     time.Duration    // what was used since then stays, whatever the size: a check may read it. 0: 2 hours
+	InUse    time.Duration    // what was used since then stays, whatever the size: a check may read it. 0: 2 hours
 	Clock    func() time.Time // nil: time.Now
 }
 
@@ -62,7 +62,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	o.Dir = dir
 	o.MaxBytes, o.MaxAge = cmp.Or(o.MaxBytes, 4<<30), cmp.Or(o.MaxAge, 90*24*time.Hour)
-	o.Keep = cmp.Or(o.Keep, 2*time.Hour)
+	o.InUse = cmp.Or(o.InUse, 2*time.Hour)
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}

@@ -155,7 +155,7 @@ func TestLocks(t *testing.T) {
 
 func TestMaintain(t *testing.T) {
 	c := newClock()
-	s := open(t, t.TempDir(), c, func(o *Options) { o.MaxBytes, o.Keep = 2500, time.Hour })
+	s := open(t, t.TempDir(), c, func(o *Options) { o.MaxBytes, o.InUse = 2500, time.Hour })
 	var ids []string
 	for i := range 4 {
 		ids = append(ids, keep(t, s, key(fmt.Sprint(i)), fmt.Sprint("content ", i)))
@@ -232,7 +232,7 @@ func TestMaintainFiles(t *testing.T) {
 // Who writes and who cleans up wait for each other, and nobody loses what was just written.
 func TestMaintainWhileWriting(t *testing.T) {
 	c, dir := newClock(), t.TempDir()
-	a, b := open(t, dir, c), open(t, dir, c, func(o *Options) { o.MaxBytes = 1; o.Keep = time.Nanosecond })
+	a, b := open(t, dir, c), open(t, dir, c, func(o *Options) { o.MaxBytes = 1; o.InUse = time.Nanosecond })
 	var all sync.WaitGroup
 	for i := range 3 {
 		all.Go(func() {
@@ -289,7 +289,7 @@ func TestNothingIsWrittenWhileCleaning(t *testing.T) {
 // What somebody gets at this moment, or used since the store was looked through, is not let go.
 func TestUsedMeanwhile(t *testing.T) {
 	c := newClock()
-	s := open(t, t.TempDir(), c, func(o *Options) { o.Keep = time.Hour })
+	s := open(t, t.TempDir(), c, func(o *Options) { o.InUse = time.Hour })
 	key := Key("a")
 	keep(t, s, key, "x: 1")
 	seen := held{key: key, used: c.read()}

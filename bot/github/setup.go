@@ -1,0 +1,311 @@
+package github
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/lintel-bot/lintel/bot/forge"
+)
+
+const (
+	pagePath     = "/setup"
+	callbackPath = "/setup/callback"
+	// tokenLife is how long the page can be opened.
+	tokenLife = time.Hour
+	// stateLife is as long as GitHub's code lives
+	// (https://docs.github.com/en/apps/sharing-github-apps/registering-a-github-app-from-a-manifest#3-you-exchange-the-temporary-code-to-retrieve-the-app-configuration).
+	stateLife = time.Hour
+	maxForm   = 16 << 10
+	// maxAddress is far above any address in use.
+	maxAddress = 512
+)
+
+// AppRegistrar is GitHub, before there is an App; *github.Registrar is one.
+type AppRegistrar interface {
+	FormURL(organization, state string) string
+	Convert(ctx context.Context, code string) (*Registered, error)
+}
+
+// SetupConfig is what a Setup needs. Registrar, GitHubURL and DataDir are required.
+type SetupConfig struct {
+	Registrar AppRegistrar
+	GitHubURL string // as configured; it is stored with the credentials
+	DataDir   string // where the credentials go
+	// where GitHub and people reach this server; empty: asked for on the page. See ParseAddress.
+	PublicURL string
+	Log       *slog.Logger     // nil: none. Tokens, codes and credentials are never logged
+	Now       func() time.Time // nil: time.Now
+}
+
+// Setup registers the GitHub App of a server that has none: it serves one page, guarded by a token, that
+// takes the operator through GitHub's manifest flow, and keeps the credentials GitHub hands out.
+//
+//	GET  /setup?token=T           asks for the address of this server and the owner of the App
+//	POST /setup                   shows the manifest; its button posts it to GitHub
+//	GET  /setup/callback          where GitHub sends the browser back, with a code and our state
+//
+// The token comes with every request but the last, in the address or a hidden field, so no cookie is needed and
+// nobody else's page can post the forms. The callback is guarded by the state, which only the holder of the token
+// is given; it can therefore arrive at another address of this server than the page was opened at.
+//
+// It answers HTTP until the App is registered. It is safe for concurrent use.
+type Setup struct {
+	config     SetupConfig
+	mux        *http.ServeMux
+	token      string
+	state      string
+	begun      time.Time
+	registered chan struct{} // closed when result is set
+
+	exchanging sync.Mutex // one exchange at a time
+
+	mu     sync.Mutex
+	until  time.Time // the state is good until then; zero: not given to anyone yet
+	result *Credentials
+}
+
+// NewSetup makes a Setup with a new token. It fails if credentials could not be stored in the data directory.
+func NewSetup(c SetupConfig) (*Setup, error) {
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if err := probeDataDir(c.DataDir); err != nil {
+		return nil, err
+	}
+	s := &Setup{config: c, mux: http.NewServeMux(), token: rand.Text(), state: rand.Text(), begun: c.Now(),
+		registered: make(chan struct{})}
+	s.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
+	s.mux.HandleFunc("GET /readyz", s.ready)
+	// GitHub records a failed delivery, which the sweep has sent again once there is an App.
+	s.mux.HandleFunc("/webhook", func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "no GitHub App is registered yet", http.StatusServiceUnavailable)
+	})
+	s.mux.HandleFunc("GET "+pagePath, s.ask)
+	s.mux.HandleFunc("POST "+pagePath, s.offer)
+	s.mux.HandleFunc("GET "+callbackPath, s.callback)
+	for _, path := range []string{pagePath, callbackPath} { // other methods: nothing is here
+		s.mux.HandleFunc(path, http.NotFound)
+	}
+	return s, nil
+}
+
+// Path is the path and query that opens the page. It contains the token: it is for the operator's eyes only.
+func (s *Setup) Path() string { return pagePath + "?" + url.Values{"token": {s.token}}.Encode() }
+
+// Wait returns the credentials once the App is registered, or the context's error.
+func (s *Setup) Wait(ctx context.Context) (*Credentials, error) {
+	select {
+	case <-s.registered:
+		return s.result, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Setup) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+
+func (s *Setup) ready(w http.ResponseWriter, _ *http.Request) {
+	reason := "no GitHub App is registered yet: open the link that was printed at the start"
+	switch {
+	case s.done():
+		reason = "starting as the GitHub App"
+	case s.expired():
+		reason = "no GitHub App is registered, and the link to do it has expired: restart for a new one"
+	}
+	http.Error(w, "not ready: "+reason, http.StatusServiceUnavailable)
+}
+
+func (s *Setup) done() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.result != nil
+}
+
+func (s *Setup) expired() bool { return s.config.Now().After(s.begun.Add(tokenLife)) }
+
+// admit answers the request itself, and returns false, unless the token is right and in force.
+func (s *Setup) admit(w http.ResponseWriter, r *http.Request, token string) bool {
+	if subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) != 1 || s.done() {
+		http.NotFound(w, r)
+		return false
+	}
+	if s.expired() {
+		s.show(w, http.StatusGone, setupPage{Title: "This link has expired", Text: "Restart the server; it prints a new one."})
+		return false
+	}
+	return true
+}
+
+// ask is the first page.
+func (s *Setup) ask(w http.ResponseWriter, r *http.Request) {
+	if !s.admit(w, r, r.URL.Query().Get("token")) {
+		return
+	}
+	s.show(w, http.StatusOK, setupPage{Title: "Register Lintel at GitHub",
+		Ask: &askPage{Token: s.token, Address: s.address(r), Fixed: s.config.PublicURL != ""}})
+}
+
+// address is the configured one, or a proposal from what the browser and proxies say, which nobody vouches for.
+func (s *Setup) address(r *http.Request) string {
+	if s.config.PublicURL != "" {
+		return s.config.PublicURL
+	}
+	scheme, host := "http", r.Host
+	if r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https" {
+		scheme = "https"
+	}
+	if h := r.Header.Get("X-Forwarded-Host"); h != "" {
+		host = h
+	}
+	address, err := ParseAddress(scheme + "://" + host)
+	if err != nil {
+		return ""
+	}
+	return address
+}
+
+// organizationForm is what GitHub allows, or a little more.
+var organizationForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_-]{0,99}$`) })
+
+// offer is the second page: everything that is going to be sent to GitHub, and the button that does it.
+func (s *Setup) offer(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if r.ParseForm() != nil {
+		http.NotFound(w, r)
+		return
+	}
+	if !s.admit(w, r, r.PostForm.Get("token")) {
+		return
+	}
+	again := askPage{Token: s.token, Address: s.config.PublicURL, Fixed: s.config.PublicURL != "",
+		Organization: strings.TrimSpace(r.PostForm.Get("organization")), Public: r.PostForm.Get("public") != ""}
+	if !again.Fixed {
+		again.Address = strings.TrimSpace(r.PostForm.Get("address"))
+	}
+	address, err := ParseAddress(again.Address)
+	if err == nil && again.Organization != "" && !organizationForm().MatchString(again.Organization) {
+		err = errors.New("this is not the name of an organization")
+	}
+	if err != nil {
+		again.Problem = err.Error()
+		s.show(w, http.StatusUnprocessableEntity, setupPage{Title: "Register Lintel at GitHub", Ask: &again})
+		return
+	}
+	manifest, enterprise := NewManifest(address), IsEnterpriseServer(s.config.GitHubURL)
+	manifest.Public = again.Public
+	if enterprise {
+		manifest = manifest.withoutMergeQueues()
+	}
+	s.mu.Lock()
+	s.until = s.config.Now().Add(stateLife)
+	s.mu.Unlock()
+	s.show(w, http.StatusOK, setupPage{Title: "Register Lintel at GitHub", Offer: &offerPage{
+		Action: s.config.Registrar.FormURL(again.Organization, s.state), Organization: again.Organization,
+		Manifest: manifest, EnterpriseServer: enterprise}})
+}
+
+// callback exchanges the code. GitHub gives the credentials out once, so neither a browser that leaves nor a
+// second request may come between the exchange and the file.
+func (s *Setup) callback(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	if subtle.ConstantTimeCompare([]byte(query.Get("state")), []byte(s.state)) != 1 {
+		http.NotFound(w, r)
+		return
+	}
+	s.exchanging.Lock()
+	defer s.exchanging.Unlock()
+	s.mu.Lock()
+	used, until := s.result != nil, s.until
+	s.mu.Unlock()
+	if used || s.config.Now().After(until) {
+		http.NotFound(w, r)
+		return
+	}
+	app, err := s.config.Registrar.Convert(context.WithoutCancel(r.Context()), query.Get("code"))
+	switch {
+	case forge.IsGone(err):
+		s.config.Log.Warn("the GitHub App was not registered", "error", err)
+		s.show(w, http.StatusBadRequest, setupPage{Title: "GitHub does not know this code",
+			Text: "It was used before, or is older than an hour. " +
+				"If GitHub lists a new App in the settings of its owner, delete it, and open the link that was printed at the " +
+				"start again."})
+		return
+	case err != nil:
+		s.config.Log.Warn("the GitHub App was not registered", "error", err)
+		s.show(w, http.StatusBadGateway, setupPage{Title: "GitHub did not hand out the credentials", Text: "Reload this page " +
+			"to try again; that works for an hour.", Problem: err.Error()})
+		return
+	}
+	c := &Credentials{GitHubURL: s.config.GitHubURL, AppID: app.ID, Slug: app.Slug, PrivateKey: string(app.PrivateKey),
+		WebhookSecret: app.WebhookSecret, ClientID: app.ClientID, ClientSecret: app.ClientSecret}
+	if err := storeCredentials(s.config.DataDir, c); err != nil {
+		s.config.Log.Error("the GitHub App was registered, but not kept", "slug", app.Slug, "error", err)
+		s.show(w, http.StatusInternalServerError, setupPage{Title: "The credentials could not be stored", Problem: err.Error(),
+			Text: "GitHub hands them out only once. " +
+				"Delete the App " + app.Slug + " in the settings of its owner, mend the data directory, and open the link that " +
+				"was printed at the start again."})
+		return
+	}
+	s.mu.Lock()
+	s.result = c
+	s.mu.Unlock()
+	s.config.Log.Info("GitHub App registered", "app_id", app.ID, "slug", app.Slug, "install", app.InstallURL)
+	s.show(w, http.StatusOK, setupPage{Title: "Lintel is registered", Install: app.InstallURL})
+	close(s.registered)
+}
+
+// hostForm leaves out what url.Parse takes but a Content-Security-Policy would read as more than a host.
+var hostForm = regexp.MustCompile(`^[0-9A-Za-z._:\[\]-]+$`)
+
+// ParseAddress checks the address of a server, such as https://lintel.example.com, and returns it without a
+// trailing slash. Its errors are for people.
+func ParseAddress(raw string) (string, error) {
+	u, err := url.Parse(strings.TrimRight(raw, "/"))
+	switch {
+	case err != nil || u.Hostname() == "" || !hostForm.MatchString(u.Host) || u.Scheme != "https" && u.Scheme != "http" ||
+		len(raw) > maxAddress:
+		return "", errors.New("the address must look like https://lintel.example.com")
+	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return "", errors.New("the address must not contain credentials, a query or a fragment")
+	}
+	return u.String(), nil
+}
+
+// Confidential reports whether what is sent to an address of ParseAddress cannot be read on the way: it has https, or
+// does not leave this machine.
+func Confidential(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Scheme == "https" || strings.EqualFold(u.Hostname(), "localhost") || ip != nil && ip.IsLoopback()
+}
+
+// Link is the address to open on this machine: below the public address if that is known, otherwise below the one
+// that the server listens on.
+func (s *Setup) Link(listen net.Addr) string {
+	if s.config.PublicURL != "" {
+		return s.config.PublicURL + s.Path()
+	}
+	host, port, err := net.SplitHostPort(listen.String())
+	if ip := net.ParseIP(host); err == nil && (ip == nil || ip.IsUnspecified()) {
+		host = "localhost"
+	}
+	return fmt.Sprintf("http://%s%s", net.JoinHostPort(host, port), s.Path())
+}

@@ -1,0 +1,271 @@
+package remotes
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/lintel-bot/lintel/bot/forge"
+	"github.com/lintel-bot/lintel/render/remote"
+	"github.com/lintel-bot/lintel/render/remote/fetch"
+	"github.com/lintel-bot/lintel/render/remote/fetch/policy"
+	"github.com/lintel-bot/lintel/render/remote/fetch/store"
+)
+
+// recheck is after what time a source is asked whether an exact version still has the content that it had.
+const recheck = 24 * time.Hour
+
+// asker fetches for one check. It asks GitHub about each repository once.
+type asker struct {
+	*Cache
+	change Change
+	log    *slog.Logger
+
+	mu      sync.Mutex
+	repos   map[string]*hosted
+	readers map[forge.Repo]bool // whether all authors are
+	authors []string
+	known   bool // authors is
+}
+
+// hosted is a repository of the App's host; the zero value is one that the installation cannot see.
+type hosted struct {
+	forge.Repo
+	private bool
+	token   string
+}
+
+// open returns the fetchers for what the base names and for what only the change does. left is what remains of the
+// time for all fetching, and becomes less until they are closed.
+func (a *asker) open(kept *store.Store, asking Request, left *time.Duration) (base, head Fetcher,
+	done func(), err error) {
+	o := a.c.Fetch
+	o.Store, o.Scope = kept, strconv.FormatInt(a.change.Repo.Installation, 10)
+	if o.Policy, err = a.c.Policy.Narrow(asking.Allow); err != nil {
+		return nil, nil, nil, err
+	}
+	begun := time.Now()
+	within := *left
+	if asking.Within > 0 {
+		within = min(within, asking.Within)
+	}
+	o.Deadline, o.Timeout = begun.Add(within), a.c.Budget/2
+	if since := time.Since(a.change.Since); !a.change.Since.IsZero() && (o.Fresh == 0 || since < o.Fresh) {
+		o.Fresh = max(since, time.Nanosecond) // zero would be the default
+	}
+	o.Token, o.Recheck = a.token, cmp.Or(o.Recheck, recheck)
+	shared, err := fetch.New(o)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	o.Fork = a.change.Fork
+	if a.change.Authors != nil {
+		named := map[string]bool{}
+		for _, address := range asking.Named {
+			named[repositoryKey(address)] = true
+		}
+		o.MayRead = func(ctx context.Context, address string) (bool, error) {
+			if named[repositoryKey(address)] {
+				return true, nil
+			}
+			return a.mayRead(ctx, address)
+		}
+	}
+	own, err := fetch.New(o)
+	if err != nil {
+		shared.Close()
+		return nil, nil, nil, err
+	}
+	return &logged{shared, a.log}, &logged{own, a.log}, func() {
+		*left = max(0, *left-time.Since(begun))
+		shared.Close()
+		own.Close()
+	}, nil
+}
+
+// repositoryKey is a repository however its address is written; empty for what has no address.
+func repositoryKey(address string) string {
+	u, err := policy.Address(address)
+	if err != nil {
+		return ""
+	}
+	u = policy.HTTPS(u)
+	return strings.ToLower(u.Host + strings.TrimSuffix(strings.TrimSuffix(u.Path, "/"), ".git"))
+}
+
+// find asks GitHub about a repository of its host.
+func (a *asker) find(ctx context.Context, address string) (*hosted, error) {
+	repo, ok := a.parse(address)
+	if !ok {
+		return &hosted{}, nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if known := a.repos[repositoryKey(address)]; known != nil {
+		return known, nil
+	}
+	found := &hosted{}
+	name := fmt.Sprint(repo.Installation, " ", repositoryKey(address))
+	if a.isAbsent(name) {
+		return found, nil
+	}
+	settings, err := a.c.Client.Repository(ctx, repo)
+	switch {
+	case err == nil:
+		repo.ID = settings.ID
+		found = &hosted{Repo: repo, private: settings.Private}
+	case !forge.IsGone(err):
+		return nil, err
+	default:
+		a.setAbsent(name)
+	}
+	// Those that everybody may read are read like everything else, unless the host shows nothing to strangers.
+	if found.private || found.ID != 0 && a.home.Host != "github.com" {
+		if found.token, err = a.c.Client.GitToken(ctx, found.Repo); err != nil && !forge.IsGone(err) {
+			return nil, err
+		}
+	}
+	a.repos[repositoryKey(address)] = found
+	return found, nil
+}
+
+// private implements Resolver.Private. What the installation does not see on the App's host is not public, though
+// the store may have it from before.
+func (a *asker) private(ctx context.Context, address string) (forge.Repo, bool) {
+	u, err := policy.Address(address)
+	if err != nil {
+		return forge.Repo{}, true
+	}
+	if u.Scheme == "ssh" {
+		u = policy.HTTPS(u) // as which it is fetched
+	}
+	named, _ := a.parse(u.String())
+	repo, err := a.find(ctx, u.String())
+	switch {
+	case err != nil:
+		a.log.Warn("nobody knows whether a source is private; its lines are shown to nobody", "repository", named.String(),
+			"error", err)
+		return named, true
+	case repo.ID == 0:
+		return named, u.Hostname() == a.home.Hostname()
+	}
+	return repo.Repo, repo.private
+}
+
+// parse returns the repository of an address of the App's host.
+func (a *asker) parse(address string) (forge.Repo, bool) {
+	u, err := policy.Address(address)
+	if err != nil || u.Host != a.home.Host || u.Scheme != a.home.Scheme {
+		return forge.Repo{}, false
+	}
+	prefix := strings.TrimSuffix(a.home.Path, "o/n.git") // of a server below a folder
+	path, ok := strings.CutPrefix(strings.TrimSuffix(strings.TrimSuffix(u.Path, "/"), ".git"), prefix)
+	owner, name, two := strings.Cut(path, "/")
+	if !ok || !two || owner == "" || name == "" || strings.Contains(name, "/") {
+		return forge.Repo{}, false
+	}
+	return forge.Repo{Installation: a.change.Repo.Installation, Owner: owner, Name: name}, true
+}
+
+// token implements fetch.Options.Token.
+func (a *asker) token(ctx context.Context, address string) (string, error) {
+	repo, err := a.find(ctx, address)
+	if err != nil {
+		return "", err
+	}
+	return repo.token, nil
+}
+
+// mayRead reports whether all authors of the change may read a repository.
+func (a *asker) mayRead(ctx context.Context, address string) (bool, error) {
+	repo, err := a.find(ctx, address)
+	switch {
+	case err != nil:
+		return false, err
+	case repo.ID == 0:
+		return false, nil
+	case !repo.private:
+		return true, nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	may, asked := a.readers[repo.Repo]
+	if !asked {
+		if may, err = a.areReaders(ctx, repo.Repo); err != nil {
+			return false, err
+		}
+		a.readers[repo.Repo] = may
+	}
+	return may, nil
+}
+
+// areReaders asks GitHub whether all authors may read a repository. a.mu is locked.
+func (a *asker) areReaders(ctx context.Context, repo forge.Repo) (bool, error) {
+	authors, err := a.who(ctx)
+	if err != nil || len(authors) == 0 {
+		return false, err
+	}
+	for _, login := range authors {
+		level, err := a.c.Client.Permission(ctx, repo, login)
+		if forge.IsGone(err) || err == nil && level == "none" {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// who returns the authors of the change. a.mu is locked.
+func (a *asker) who(ctx context.Context) ([]string, error) {
+	if !a.known {
+		list, err := a.change.Authors(ctx)
+		if err != nil {
+			return nil, err
+		}
+		a.authors, a.known = slices.Compact(slices.Sorted(slices.Values(list))), true
+	}
+	return a.authors, nil
+}
+
+// logged is a fetcher that logs what could not be had.
+type logged struct {
+	Fetcher
+	log *slog.Logger
+}
+
+// Fetch implements sources.Fetcher.
+func (t *logged) Fetch(ctx context.Context, wants []remote.Want) (remote.Lock, error) {
+	lock, err := t.Fetcher.Fetch(ctx, wants)
+	for _, e := range lock {
+		if e.Failure != nil {
+			t.log.Info("something from outside could not be had", "kind", string(e.Want.Kind), "url", withoutSecrets(e.Want),
+				"name", e.Want.Name, "reason", e.Failure.Message)
+		}
+		if e.Changed != "" {
+			t.log.Warn("something from outside has another content than when it was first seen",
+				"kind", string(e.Want.Kind), "url", withoutSecrets(e.Want), "name", e.Want.Name, "first", e.Changed)
+		}
+	}
+	return lock, err
+}
+
+// withoutSecrets is the address of a want without what can be secret: user, password and query.
+func withoutSecrets(w remote.Want) string {
+	u, err := url.Parse(w.URL)
+	if clean, bad := policy.Address(w.URL); bad == nil {
+		u, err = clean, nil
+	}
+	if err != nil {
+		return ""
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+}

@@ -1,0 +1,220 @@
+// Package remotes gets what checks take from outside of their repositories. Each installation of the App has a cache of
+// its own: what one of them may read is not there for another. A Resolver has a job of the sandbox done again until all
+// that it takes was asked for: the sandbox says what it wants, this process fetches it, and both sides of a change see
+// the same.
+//
+// Git on the App's own host is read with the installation's token where that is needed, everything else with what the
+// operator's LINTEL_SOURCES has. What a change alone names is fetched only if its authors may read it; what the base
+// names counts as shared with all readers of the repository.
+package remotes
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/lintel-bot/lintel/bot/forge"
+	disk "github.com/lintel-bot/lintel/bot/store"
+	"github.com/lintel-bot/lintel/render/remote/fetch"
+	"github.com/lintel-bot/lintel/render/remote/fetch/policy"
+	"github.com/lintel-bot/lintel/render/remote/fetch/store"
+)
+
+// CacheConfig is what New needs.
+type CacheConfig struct {
+	Dir string // where the stores are
+	// MaxBytes is how much all stores may take; what was not used for longest goes first. 0: each has a limit of its own.
+	MaxBytes int64
+	InUse    time.Duration  // what was used since then stays whatever the limit: a check may read it. 0: 2 hours
+	Client   forge.Client   // required
+	Policy   *policy.Policy // the operator's; nil: policy.Default()
+	// Budget is for all that one check waits for, and half of it for one thing; 0: 5 minutes.
+	Budget time.Duration
+	Log    *slog.Logger // nil: none
+	// Fetch has further options of the fetchers, for tests.
+	Fetch fetch.Options
+}
+
+// Cache opens the stores of installations. It is safe for concurrent use.
+type Cache struct {
+	c    CacheConfig
+	home *url.URL // the App's host
+
+	mu         sync.Mutex
+	stores     map[int64]*store.Store
+	absent     map[string]time.Time      // repositories that an installation could not see, and when
+	defaultsOf map[int64]defaultsAddress // by installation
+}
+
+// cached is the store of one installation.
+type cached struct {
+	*store.Store // nil: it cannot be opened
+	dir          string
+	used         time.Time // the last time of anything in it
+	bytes        int64     // bytes of content, as the notes have it
+}
+
+// size is how many bytes the store takes, and how many of them stay unless something in it is let go.
+func (k *cached) size() (all, stays int64) {
+	if k.Store == nil {
+		all = disk.Size(k.dir)
+		return all, all
+	}
+	all, garbage := k.Size()
+	return all, all - garbage
+}
+
+// absentFor is for how long GitHub is not asked again about a repository that an installation cannot see: such answers
+// count against its hourly limit each time.
+const absentFor = 5 * time.Minute
+
+func (s *Cache) isAbsent(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at, ok := s.absent[name]
+	return ok && time.Since(at) < absentFor
+}
+
+func (s *Cache) setAbsent(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.absent) > 10_000 {
+		clear(s.absent)
+	}
+	s.absent[name] = time.Now()
+}
+
+// NewCache returns a supply. It makes no folder and no request.
+func NewCache(c CacheConfig) (*Cache, error) {
+	home, err := policy.Address(c.Client.CloneURL(forge.Repo{Owner: "o", Name: "n"}))
+	if err != nil {
+		return nil, fmt.Errorf("the address of GitHub: %w", err)
+	}
+	c.Policy = cmp.Or(c.Policy, policy.Default()).WithHost(home)
+	c.Budget = cmp.Or(c.Budget, 5*time.Minute)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	return &Cache{c: c, home: home, stores: map[int64]*store.Store{},
+		absent: map[string]time.Time{}, defaultsOf: map[int64]defaultsAddress{}}, nil
+}
+
+// Folder returns what the sandboxes of an installation may read of its store, made where there is none.
+func (s *Cache) Folder(ctx context.Context, installation int64) (string, error) {
+	kept, err := s.store(ctx, installation)
+	if err != nil {
+		return "", err
+	}
+	return kept.GitDir(), nil
+}
+
+// For returns what gets things for one check. An error is of the store's folder.
+func (s *Cache) For(ctx context.Context, change Change) (*Resolver, error) {
+	kept, err := s.store(ctx, change.Repo.Installation)
+	if err != nil {
+		return nil, err
+	}
+	asker := &asker{Cache: s, change: change, log: cmp.Or(change.Log, s.c.Log), repos: map[string]*hosted{},
+		readers: map[forge.Repo]bool{}}
+	left := s.c.Budget
+	return &Resolver{GitDir: kept.GitDir(), Open: func(a Request) (Fetcher, Fetcher, func(),
+		error) {
+		return asker.open(kept, a, &left)
+	}, Private: asker.private, Defaults: asker.defaults}, nil
+}
+
+func (s *Cache) store(ctx context.Context, installation int64) (*store.Store, error) {
+	if installation <= 0 {
+		return nil, errors.New("nothing is fetched without an installation")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if kept := s.stores[installation]; kept != nil {
+		if _, err := os.Stat(kept.GitDir()); err == nil {
+			return kept, nil
+		}
+	}
+	kept, err := store.Open(ctx, store.Options{Dir: s.dir(installation), InUse: s.c.InUse})
+	if err != nil {
+		return nil, disk.WithoutPath(err)
+	}
+	s.stores[installation] = kept
+	return kept, nil
+}
+
+func (s *Cache) dir(installation int64) string {
+	return filepath.Join(s.c.Dir, strconv.FormatInt(installation, 10))
+}
+
+// Maintain removes from all stores what was not used for long or does not fit any more, and returns how many bytes the
+// rest takes. What a check reads stays.
+func (s *Cache) Maintain(ctx context.Context) (int64, error) {
+	entries, err := os.ReadDir(s.c.Dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("the folder of what was fetched: %w", disk.WithoutPath(err))
+	}
+	var problems []error
+	var all []cached
+	for _, e := range entries {
+		installation, err := strconv.ParseInt(e.Name(), 10, 64)
+		if err != nil || !e.IsDir() || s.dir(installation) != filepath.Join(s.c.Dir, e.Name()) {
+			continue
+		}
+		k := cached{dir: s.dir(installation)}
+		if k.Store, err = s.store(ctx, installation); err == nil {
+			err = k.Maintain(ctx)
+		}
+		problems = append(problems, err)
+		if ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
+		all = append(all, k)
+	}
+	sum, err := s.makeRoom(ctx, all)
+	return sum, errors.Join(append(problems, err)...)
+}
+
+// makeRoom empties the stores that were used longest ago, apart from what a check may read, until all are within the
+// limit but for what goes by itself.
+func (s *Cache) makeRoom(ctx context.Context, all []cached) (sum int64, _ error) {
+	var stay int64
+	for i := range all {
+		k := &all[i]
+		size, stays := k.size()
+		sum, stay = sum+size, stay+stays
+		if k.Store != nil {
+			_ = k.Notes(func(_ string, n store.Note, used time.Time) { // a store that cannot be read comes first
+				k.bytes += n.Bytes
+				if used.After(k.used) {
+					k.used = used
+				}
+			})
+		}
+	}
+	slices.SortFunc(all, func(a, b cached) int { return a.used.Compare(b.used) })
+	var problems []error
+	for _, k := range all {
+		over := stay - s.c.MaxBytes
+		if s.c.MaxBytes == 0 || over <= 0 || ctx.Err() != nil {
+			break
+		}
+		if k.Store == nil {
+			continue
+		}
+		size, stays := k.size()
+		problems = append(problems, k.MakeRoom(ctx, max(0, k.bytes-over)))
+		now, staysNow := k.size()
+		sum, stay = sum+now-size, stay+staysNow-stays
+	}
+	return sum, errors.Join(problems...)
+}

@@ -1,0 +1,271 @@
+package remotes
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/lintel-bot/lintel/bot/forge"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/render/remote"
+)
+
+// Fetcher gets wants into a store; *fetch.Fetcher is one. What cannot be had is an entry that says why; an error is of
+// the store or of the context.
+type Fetcher interface {
+	Fetch(ctx context.Context, wants []remote.Want) (remote.Lock, error)
+}
+
+// Resolver gets things from outside for one check or command, and remembers what they came to: asked again, it answers the
+// same. It is not safe for concurrent use. The nil Store has nothing.
+type Resolver struct {
+	GitDir string // absolute
+	// Open returns what fetches: what the base names, and what only the change does. close ends the fetchers' connections.
+	Open func(a Request) (base, head Fetcher, close func(), err error)
+	// Watch is called when a fetching begins, and what it returns when that is over; nil: nobody watches.
+	Watch func() (done func(got remote.Lock))
+	// Private returns the repository of the App's host that is at an address, if it is a private one; nil: none is. Where
+	// that cannot be told, it is one without an id.
+	Private func(ctx context.Context, address string) (forge.Repo, bool)
+
+	// Defaults returns the address of the repository with the organisation's defaults, empty where it has none; nil: none
+	// has any.
+	Defaults func(ctx context.Context) (string, error)
+
+	// PreviewTime is how long all fetching for previews may take; 0: 90 s, negative: nothing is fetched for them.
+	PreviewTime time.Duration
+
+	lock    remote.Lock
+	named   []string
+	preview time.Duration // that was spent on previews
+	rounds  int           // in which something was fetched for them
+}
+
+// Change is on whose behalf things are fetched.
+type Change struct {
+	Repo forge.Repo
+	// Authors returns who wrote what only the change has. Nil: it is on a branch of the repository already.
+	Authors func(ctx context.Context) ([]string, error)
+	Fork    bool // the change comes from a fork
+	// Since is when something outside is known to have moved: what was asked for before is asked for again. Zero: the
+	// fetcher's own patience decides.
+	Since time.Time
+	Log   *slog.Logger
+}
+
+// Request is what is known about what is to be fetched.
+type Request struct {
+	// Allow narrows what may be fetched by patterns of addresses; nil does not. What the repository does not name itself
+	// is fetched all the same.
+	Allow []string
+	// Named are the addresses of all repositories that the base names, as it has them.
+	Named []string
+	// Within is how long it may take; 0: no shorter than other fetching.
+	Within time.Duration
+}
+
+// Error is one of fetching: of the store, or of whoever decides what may be fetched. It says nothing about what was
+// wanted.
+type Error struct{ Err error }
+
+func (e *Error) Error() string {
+	return "what comes from outside could not be fetched: " + e.Err.Error()
+}
+func (e *Error) Unwrap() error { return e.Err }
+
+// Folders lists what a sandbox must be able to read.
+func (s *Resolver) Folders() []string {
+	if s == nil {
+		return nil
+	}
+	return []string{s.GitDir}
+}
+
+// Lock is what everything came to that was wanted so far.
+func (s *Resolver) Lock() remote.Lock {
+	if s == nil {
+		return nil
+	}
+	return slices.Clone(s.lock)
+}
+
+// ID tells what everything came to apart from anything else that it could have come to; it is empty where nothing was
+// wanted.
+func (s *Resolver) ID() string {
+	if s == nil || len(s.lock) == 0 {
+		return ""
+	}
+	return remote.New(s.lock, nil).ID()
+}
+
+// maxRounds is how often a job is done. Charts depend on charts and bases on bases; nobody nests them as deep.
+const maxRounds = 24
+
+// defaultPreviewTime is how long all fetching for previews may take, unless the store is told otherwise, and
+// maxPreviewRounds how often a job is done once more for one: it looks at everything each time.
+const (
+	defaultPreviewTime = 90 * time.Second
+	maxPreviewRounds   = 4
+)
+
+// maxWants is how many things one check or command gets. Repositories with a thousand releases want a few thousand.
+const maxWants = 10_000
+
+// Until calls do with what was fetched so far, until it wants nothing more. Where it wants more and more, or too much,
+// the last call is told that it is the last: what it lacks then, it names. A nil Store has nothing: do is called once.
+// The error is that of do, or *Error.
+func (s *Resolver) Until(ctx context.Context, do func(*report.Sources) (wanted json.RawMessage, err error)) error {
+	if s == nil {
+		_, err := do(nil)
+		return err
+	}
+	for round := 1; ; round++ {
+		data, err := json.Marshal(s.lock)
+		if err != nil {
+			return fmt.Errorf("writing down what was fetched: %w", err)
+		}
+		wanted, err := do(&report.Sources{GitDir: s.GitDir, Lock: data, Last: round >= maxRounds})
+		if err != nil || len(wanted) == 0 || round >= maxRounds {
+			return err
+		}
+		var request remote.Request
+		if err := json.Unmarshal(wanted, &request); err != nil {
+			return fmt.Errorf("reading what is wanted from outside: %w", err)
+		}
+		got, err := s.fetch(ctx, request)
+		if err != nil {
+			return &Error{err}
+		}
+		s.lock = append(s.lock, got...)
+		if len(got) == 0 || len(s.lock) >= maxWants { // it was told what became of each, or of enough
+			round = maxRounds - 1
+		}
+	}
+}
+
+func (s *Resolver) fetch(ctx context.Context, request remote.Request) (lock remote.Lock, err error) {
+	known := map[remote.Want]bool{}
+	for _, e := range s.lock {
+		known[e.Want] = true
+	}
+	var given, base, head, preview []remote.Want
+	for _, a := range request.Wants {
+		if a.Base && a.Want.Kind == remote.Git {
+			s.named = append(s.named, a.Want.URL)
+		}
+		if known[a.Want] || len(known) >= maxWants {
+			continue
+		}
+		known[a.Want] = true
+		switch {
+		case a.Given:
+			given = append(given, a.Want)
+		case a.Base:
+			base = append(base, a.Want)
+		case a.Preview:
+			preview = append(preview, a.Want)
+		default:
+			head = append(head, a.Want)
+		}
+	}
+	within := cmp.Or(s.PreviewTime, defaultPreviewTime) - s.preview
+	if within <= 0 || s.rounds == maxPreviewRounds {
+		preview = nil
+	}
+	if len(given)+len(base)+len(head)+len(preview) == 0 {
+		return nil, nil
+	}
+	if s.Watch != nil {
+		done := s.Watch()
+		defer func() { done(lock) }()
+	}
+	if lock, err = s.get(ctx, Request{Named: s.named}, given, nil); err != nil {
+		return nil, err
+	}
+	more, err := s.get(ctx, Request{Allow: request.Allow, Named: s.named}, base, head)
+	if lock = append(lock, more...); err != nil || len(preview) == 0 {
+		return lock, err
+	}
+	begun := time.Now()
+	more, err = s.get(ctx, Request{Allow: request.Allow, Named: s.named, Within: within}, nil, preview)
+	s.preview, s.rounds = s.preview+time.Since(begun), s.rounds+1
+	for i, e := range more {
+		if e.Failure != nil { // for it alone, no check is done once more
+			failure := *e.Failure
+			failure.Passing, more[i].Failure = false, &failure
+		}
+	}
+	return append(lock, more...), err
+}
+
+// get fetches what the base names, and what only the change does.
+func (s *Resolver) get(ctx context.Context, asking Request, base, head []remote.Want) (lock remote.Lock, _ error) {
+	if len(base)+len(head) == 0 {
+		return nil, nil
+	}
+	ofBase, ofHead, end, err := s.Open(asking)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	for _, side := range []struct {
+		Fetcher
+		wants []remote.Want
+	}{{ofBase, base}, {ofHead, head}} {
+		if len(side.wants) == 0 {
+			continue
+		}
+		got, err := side.Fetch(ctx, side.wants)
+		if err != nil {
+			return nil, err
+		}
+		lock = append(lock, got...)
+	}
+	return lock, nil
+}
+
+// Sandbox does jobs that may want something from outside; *sandbox.Sandbox is one.
+type Sandbox interface {
+	Inspect(ctx context.Context, change report.Change) (*report.Inspection, error)
+	Run(ctx context.Context, change report.Change) (*report.Report, error)
+}
+
+// DefaultsAddress is Defaults, which may be nil.
+func (s *Resolver) DefaultsAddress(ctx context.Context) (string, error) {
+	if s == nil || s.Defaults == nil {
+		return "", nil
+	}
+	address, err := s.Defaults(ctx)
+	if err != nil {
+		return "", &Error{err}
+	}
+	return address, nil
+}
+
+// Inspect is Sandbox.Inspect with what is wanted from outside.
+func (s *Resolver) Inspect(ctx context.Context, in Sandbox, change report.Change) (out *report.Inspection, err error) {
+	err = s.Until(ctx, func(have *report.Sources) (json.RawMessage, error) {
+		change.Sources = have
+		if out, err = in.Inspect(ctx, change); err != nil || out == nil {
+			return nil, err
+		}
+		return out.Wanted, nil
+	})
+	return out, err
+}
+
+// Run is Sandbox.Run with what is wanted from outside.
+func (s *Resolver) Run(ctx context.Context, in Sandbox, change report.Change) (rep *report.Report, err error) {
+	err = s.Until(ctx, func(have *report.Sources) (json.RawMessage, error) {
+		change.Sources = have
+		if rep, err = in.Run(ctx, change); err != nil || rep == nil {
+			return nil, err
+		}
+		return rep.Wanted, nil
+	})
+	return rep, err
+}

@@ -1,0 +1,118 @@
+package results
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// PreviewOf is a pull request of a repository with rules, of which a result says what it would change in another one.
+type PreviewOf struct {
+	Repository Repository `json:"repository"` // of the pull request
+	Number     int        `json:"number"`
+}
+
+// String is owner/name#number.
+func (p PreviewOf) String() string { return fmt.Sprintf("%s#%d", p.Repository, p.Number) }
+
+// PreviewResult is the newest result about a Pulled in one repository, as it stands on the page of the pull request's.
+type PreviewResult struct {
+	Repository Repository        `json:"repository"` // of which it says what would change
+	Number     int               `json:"number"`     // of the pull request
+	ID         string            `json:"id"`
+	Head       string            `json:"head"`
+	Conclusion report.Conclusion `json:"conclusion"`
+	Title      string            `json:"title"`
+	Completed  time.Time         `json:"completed"`
+}
+
+// Path is the path of its page.
+func (o *PreviewResult) Path() string { return ResultsPath(o.Repository, o.Head) + "/" + o.ID }
+
+// previewKey is that of the newest outlook on a pull request in a repository.
+func previewKey(of PreviewOf, repository int64) string {
+	return fmt.Sprintf("outlook.%d.%d.%d", of.Repository.ID, of.Number, repository)
+}
+
+// listPreview has a result be found on the page of the repository whose change it is about, if it is about one.
+func (s *Store) listPreview(ctx context.Context, m *Meta) error {
+	if m.Of == nil {
+		return nil
+	}
+	data, err := json.Marshal(PreviewResult{Repository: m.Repository, Number: m.Of.Number, ID: m.ID, Head: m.Head, Conclusion: m.Conclusion,
+		Title: m.Title, Completed: m.Completed})
+	if err != nil {
+		return fmt.Errorf("storing an outlook: %w", err)
+	}
+	return s.index.Put(ctx, previewKey(*m.Of, m.Repository.ID), data)
+}
+
+// Previews returns what is known of the pull requests of a repository in others, those of the newest pull requests first,
+// of at most maxAsked.
+func (s *Store) Previews(ctx context.Context, repository int64) ([]*PreviewResult, error) {
+	keys, err := s.index.Keys(ctx, fmt.Sprintf("outlook.%d.>", repository))
+	if err != nil {
+		return nil, err
+	}
+	number := func(key string) int {
+		n, _ := strconv.Atoi(strings.Split(key+"...", ".")[2]) // what is no number comes last
+		return n
+	}
+	slices.SortFunc(keys, func(a, b string) int { return cmp.Or(cmp.Compare(number(b), number(a)), strings.Compare(a, b)) })
+	all, err := each(ctx, keys[:min(len(keys), maxAsked)], func(ctx context.Context, key string) (*PreviewResult, error) {
+		data, _, err := s.index.Get(ctx, key)
+		var o PreviewResult
+		var other *json.UnmarshalTypeError
+		if bad := json.Unmarshal(data, &o); err != nil || len(data) == 0 || bad != nil && !errors.As(bad, &other) {
+			return nil, err
+		}
+		of := PreviewOf{Repository: Repository{ID: repository}, Number: o.Number}
+		if previewKey(of, o.Repository.ID) != key || o.Completed.Before(s.now().Add(-s.limits.Age)) {
+			return nil, nil
+		}
+		return &o, nil
+	})
+	return slices.DeleteFunc(all, func(o *PreviewResult) bool { return o == nil }), err
+}
+
+// previews puts into a view what its reader may see of the pull requests of a repository in others. Which tells what is
+// shown apart from what others see; private says that not everybody sees it.
+func (h *Handler) previews(r *http.Request, repository Repository, view *View) (which string, private bool, err error) {
+	all, err := cachedLookup(r.Context(), h, fmt.Sprintf("w/%d", repository.ID), accountLife, func(ctx context.Context) ([]*PreviewResult, error) {
+		return h.config.Store.Previews(ctx, repository.ID)
+	})
+	if err != nil || len(all) == 0 {
+		return "", false, err
+	}
+	var others []*Summary
+	for _, o := range all {
+		if !slices.ContainsFunc(others, func(s *Summary) bool { return s.Repository.ID == o.Repository.ID }) {
+			others = append(others, &Summary{Repository: o.Repository})
+		}
+	}
+	shown, err := h.visible(r, others, view.SignedIn)
+	if err != nil {
+		return "", false, err
+	}
+	view.More = len(shown) > maxShown
+	ids := sha256.New()
+	for _, o := range all {
+		at := slices.IndexFunc(shown[:min(len(shown), maxShown)], func(s *Summary) bool { return s.Repository.ID == o.Repository.ID })
+		if at >= 0 {
+			private = private || shown[at].Repository.Private
+			view.Previews = append(view.Previews, *o)
+			fmt.Fprint(ids, o.Number, o.ID, " ")
+		}
+	}
+	return fmt.Sprintf("%x", ids.Sum(nil)), private, nil
+}

@@ -1,0 +1,141 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// wakePrefix starts the subject, followed by an installation, on which processes tell each other of new jobs. Such
+// news may get lost; looking finds what they were about.
+const wakePrefix = "lintel.wake."
+
+// wake tells all processes that there is a job.
+func (q *Queue) wake(installation int64) {
+	_ = q.conn.Publish(wakePrefix+strconv.FormatInt(installation, 10), nil)
+}
+
+// Work hands jobs to the handler, up to workers at a time and never two of one key, until ctx ends. Installations take
+// turns. One that is alone has all workers; once another waits for longer than Config.Courtesy and has none, the context
+// of a job ends whose installation has several, and the job is begun again later. Work returns when all handlers have
+// returned and their jobs are settled: done, or handed back. An error means that the connection was closed.
+func (q *Queue) Work(ctx context.Context, workers int, handle Handler) error {
+	workers = max(workers, 1)
+	l := &tenants{queue: q, byID: map[int64]*tenant{}}
+	owner := rand.Text()
+	announced := make(chan *nats.Msg, 1024)
+	subscription, err := q.conn.ChanSubscribe(wakePrefix+"*", announced)
+	if err != nil {
+		return fmt.Errorf("subscribing to the job queue: %w", err)
+	}
+	defer func() { _ = subscription.Unsubscribe() }()
+	leave, err := q.announceProcess(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+
+	type end struct {
+		key Key
+		outcome
+	}
+	ended := make(chan end, workers)
+	running := 0
+	defer func() {
+		for ; running > 0; running-- {
+			<-ended
+		}
+	}()
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		if !time.Now().Before(l.nextSearch) {
+			if q.conn.IsClosed() {
+				return fmt.Errorf("working on the job queue: %w", nats.ErrConnectionClosed)
+			}
+			if err := l.search(ctx); err != nil && ctx.Err() == nil {
+				q.config.Log.Warn("the job queue does not answer", "error", err)
+			}
+		}
+		for running < workers {
+			working, yield := context.WithCancelCause(ctx)
+			key, found := l.take(ctx, func() { yield(errYielded) })
+			if !found {
+				yield(nil)
+				break
+			}
+			running++
+			go func() {
+				defer yield(nil)
+				ended <- end{key, q.process(working, key, owner, handle)}
+			}()
+		}
+		l.preempt(ctx, time.Now(), running < workers)
+		timer.Reset(l.untilNext(time.Now(), running < workers))
+		select {
+		case <-ctx.Done():
+			return nil
+		case e := <-ended:
+			running--
+			l.settle(e.key, e.outcome)
+		case m := <-announced:
+			if id, err := strconv.ParseInt(m.Subject[len(wakePrefix):], 10, 64); err == nil {
+				l.tenant(id).awake = true
+			}
+		case <-timer.C:
+		}
+	}
+}
+
+// Drop removes the jobs of an installation, or of one of its repositories unless that is zero. A job in work
+// learns of it by Superseded.
+func (q *Queue) Drop(ctx context.Context, installation, repository int64) error {
+	subject := prefix + strconv.FormatInt(installation, 10) + ".>"
+	if repository != 0 {
+		subject = prefix + strconv.FormatInt(installation, 10) + "." + strconv.FormatInt(repository, 10) + ".*"
+	}
+	_, err := ask(ctx, requestFor, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, q.stream.Purge(ctx, jetstream.WithPurgeSubject(subject))
+	})
+	if err != nil {
+		return fmt.Errorf("dropping jobs: %w", err)
+	}
+	return nil
+}
+
+// Depth is how much there is to do.
+type Depth struct {
+	Waiting int       // not in work, postponed ones included
+	Taken   int       // in work, over all processes
+	Oldest  time.Time // when the oldest of them was published; zero when there is none
+}
+
+// Depth asks the server; an error means that the queue is out of reach.
+func (q *Queue) Depth(ctx context.Context) (Depth, error) {
+	jobs, err := q.stream.Info(ctx)
+	if err == nil {
+		var leases *jetstream.StreamInfo
+		if leases, err = q.leaseStream.Info(ctx); err == nil {
+			d := Depth{Taken: min(int(leases.State.Msgs), int(jobs.State.Msgs))}
+			d.Waiting = int(jobs.State.Msgs) - d.Taken
+			if jobs.State.Msgs > 0 {
+				d.Oldest = jobs.State.FirstTime
+			}
+			return d, nil
+		}
+	}
+	return Depth{}, fmt.Errorf("asking for the depth of the queue: %w", err)
+}
+
+// Ready reports whether the queue answers.
+func (q *Queue) Ready(ctx context.Context) error {
+	if _, err := q.stream.Info(ctx); err != nil {
+		return fmt.Errorf("asking the job queue: %w", err)
+	}
+	return nil
+}

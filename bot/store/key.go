@@ -1,0 +1,171 @@
+package store
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lintel-bot/lintel/bot/forge"
+)
+
+// prefix is the first token of all subjects of jobs.
+const prefix = "check."
+
+// Key is what is to be checked or looked at. Exactly one of Number, Commit, Branch, Group, Outlook and All is set.
+type Key struct {
+	Installation int64
+	Repository   int64  // zero only with All: every repository of the installation
+	Number       int    // of the pull request, from 1
+	Commit       string // full hexadecimal object id, lower case: all open pull requests that have it as their head
+	Branch       string // name: the report of a branch, and the open pull requests that go into it
+	Group        string // object id of the head of a merge group
+	Preview      int    // number of a pull request: what its rules would change in the repositories that take them
+	All          bool   // everything open in the repository, as far as it has not been checked
+}
+
+// String is the key's part of the subject, such as "7.1296269.12"; logs show it.
+func (k Key) String() string {
+	last := strconv.Itoa(k.Number)
+	switch {
+	case k.Commit != "":
+		last = commitMark + k.Commit
+	case k.Branch != "":
+		last = branchMark + hex.EncodeToString([]byte(k.Branch)) // names hold dots, slashes and stars
+	case k.Group != "":
+		last = groupMark + k.Group
+	case k.Preview != 0:
+		last = previewMark + strconv.Itoa(k.Preview)
+	case k.All:
+		last = allMark
+	}
+	return fmt.Sprintf("%d.%d.%s", k.Installation, k.Repository, last)
+}
+
+// What the last token of a subject begins with; a number stands for a pull request.
+const (
+	commitMark  = "sha-"
+	branchMark  = "branch-"
+	groupMark   = "group-"
+	previewMark = "outlook-"
+	allMark     = "all"
+)
+
+// maxBranch is GitHub's limit for the name of a branch, in bytes.
+const maxBranch = 255
+
+// Validate returns what is wrong with a key that cannot be published.
+func (k Key) Validate() error {
+	kinds := 0
+	for _, set := range []bool{k.Number != 0, k.Commit != "", k.Branch != "", k.Group != "", k.Preview != 0, k.All} {
+		if set {
+			kinds++
+		}
+	}
+	switch {
+	case k.Installation <= 0:
+		return fmt.Errorf("installation id %d is not positive", k.Installation)
+	case k.Repository < 0 || k.Repository == 0 && !k.All:
+		return fmt.Errorf("repository id %d is not positive", k.Repository)
+	case kinds == 0 || k.Number < 0 || k.Preview < 0:
+		return fmt.Errorf("pull request number %d is not positive", min(k.Number, k.Preview))
+	case kinds > 1:
+		return fmt.Errorf("a key has one of pull request, commit, branch, group, outlook and all")
+	case k.Commit != "" && !IsObjectID(k.Commit):
+		return fmt.Errorf("%q is not an object id", k.Commit)
+	case k.Group != "" && !IsObjectID(k.Group):
+		return fmt.Errorf("%q is not an object id", k.Group)
+	case len(k.Branch) > maxBranch:
+		return fmt.Errorf("the name of the branch has %d bytes", len(k.Branch))
+	}
+	return nil
+}
+
+// Target is what check runs for the key are about.
+func (k Key) Target() forge.Target {
+	return forge.Target{Number: k.Number, Branch: k.Branch, Group: k.Group, Preview: k.Preview}
+}
+
+// Of returns the key of what a check run is about, in the repository of k. The error says that nothing can be about it.
+func (k Key) Of(s forge.Target) (Key, error) {
+	key := Key{Installation: k.Installation, Repository: k.Repository, Number: s.Number, Branch: s.Branch, Group: s.Group,
+		Preview: s.Preview}
+	return key, key.Validate()
+}
+
+func (k Key) natsSubject() string { return prefix + k.String() }
+
+// parseKey reads a subject back.
+func parseKey(subject string) (Key, error) {
+	parts := strings.Split(subject, ".")
+	if len(parts) != 4 || parts[0]+"." != prefix {
+		return Key{}, fmt.Errorf("%q is not the subject of a job", subject)
+	}
+	var k Key
+	var err error
+	if k.Installation, err = strconv.ParseInt(parts[1], 10, 64); err != nil {
+		return Key{}, fmt.Errorf("installation in subject %q: %w", subject, err)
+	}
+	if k.Repository, err = strconv.ParseInt(parts[2], 10, 64); err != nil {
+		return Key{}, fmt.Errorf("repository in subject %q: %w", subject, err)
+	}
+	last := parts[3]
+	if sha, ok := strings.CutPrefix(last, commitMark); ok {
+		k.Commit = sha
+	} else if sha, ok := strings.CutPrefix(last, groupMark); ok {
+		k.Group = sha
+	} else if name, ok := strings.CutPrefix(last, branchMark); ok {
+		data, err := hex.DecodeString(name)
+		if err != nil {
+			return Key{}, fmt.Errorf("branch in subject %q: %w", subject, err)
+		}
+		k.Branch = string(data)
+	} else if number, ok := strings.CutPrefix(last, previewMark); ok {
+		if k.Preview, err = strconv.Atoi(number); err != nil {
+			return Key{}, fmt.Errorf("pull request in subject %q: %w", subject, err)
+		}
+	} else if last == allMark {
+		k.All = true
+	} else if k.Number, err = strconv.Atoi(last); err != nil {
+		return Key{}, fmt.Errorf("pull request in subject %q: %w", subject, err)
+	}
+	return k, k.Validate()
+}
+
+// IsObjectID reports whether a text is a full SHA-1 or SHA-256 object id in lower case.
+func IsObjectID(s string) bool {
+	if len(s) != 40 && len(s) != 64 {
+		return false
+	}
+	return strings.IndexFunc(s, func(r rune) bool { return (r < '0' || r > '9') && (r < 'a' || r > 'f') }) < 0
+}
+
+// Message is what travels with a key: hints for logs, for addressing the repository, and about what the event
+// saw. Except for a merge group, which nothing else describes, nothing in it decides what a check comes to.
+type Message struct {
+	Delivery string `json:"delivery,omitempty"` // GitHub's id of the webhook delivery
+	Event    string `json:"event"`              // "pull_request.opened", "sweep"
+	Owner    string `json:"owner"`              // of the repository, when the event was sent
+	Name     string `json:"name"`               // of the repository, when the event was sent
+	Fresh    bool   `json:"fresh,omitempty"`    // a check run is wanted even if nothing changed since the last one
+	// with Fresh: what tells this wish from others; the delivery's id by default
+	Demand  string `json:"demand,omitempty"`
+	Missing bool   `json:"missing,omitempty"` // a check is wanted only if the head has no completed one
+	Rules   bool   `json:"rules,omitempty"`   // rules of another repository changed at At, whatever has been checked before
+	Head    string `json:"head,omitempty"`    // commit that the event is about
+	// name of the repository's default branch, with a push to another one
+	Default string `json:"default,omitempty"`
+	// when the pull request last changed, as the event saw it, by GitHub's clock
+	Updated time.Time `json:"updated,omitzero"`
+	Group   *Group    `json:"group,omitempty"` // with a key of a merge group
+	At      time.Time `json:"at"`              // when the event was accepted
+	After   time.Time `json:"after,omitzero"`  // with Rules: it is not begun before
+}
+
+// Group is what a merge queue wants to merge.
+type Group struct {
+	Base    string `json:"base"`    // commit it is put on
+	BaseRef string `json:"baseRef"` // name of the branch it is to be merged into
+	Number  int    `json:"number"`  // last pull request of the group; zero if unknown
+}

@@ -1,0 +1,242 @@
+// Package store keeps what the App remembers: jobs, leases, sessions, who pushed, which repositories take rules from
+// others, and results, in the streams and key-value buckets of a NATS server, embedded in the process or in a cluster that
+// several servers share. It also has the locks of files in the data directory.
+//
+// Jobs are durable, one for each pull request, and the newest wins.
+//
+// A job is only a key (installation, repository, pull request); whoever works on it looks at the present
+// state. The jobs are the messages of a NATS JetStream stream, embedded in the process or in a cluster that
+// several servers share. The stream has no consumers: a process reads it to find a job, takes the lease of its
+// key, and deletes this one message when it is done. So there is no state of delivery that could be lost or
+// stuck with a server, and an installation costs the cluster nothing. What the package guarantees:
+//
+//   - Publish returns after the job is on disk. It survives a kill of this process at any later moment, and of
+//     all servers of a cluster.
+//   - Of several jobs of one key that nobody has begun, only the newest is left.
+//   - A job published while an older one of its key is in work is begun afterwards, never beside it: in one
+//     process by a table of keys, across processes by a lease that its holder keeps renewing.
+//   - A job whose worker dies is begun again when its lease has ended, and says how often that happened.
+package store
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	streamName   = "LINTEL_CHECKS"
+	leaseBucket  = "LINTEL_HOLDERS"
+	stateBucket  = "LINTEL_STATE"
+	pusherBucket = "LINTEL_PUSHERS"
+
+	// maxJobs bounds the disk a flood of events can take; Publish fails above it and GitHub keeps the delivery as failed.
+	maxJobs = 1_000_000
+	// maxPayload is far more than a Message needs.
+	maxPayload = 16 << 10
+	// duplicates is how long the id of a publication is remembered. GitHub's own redeliveries carry the
+	// id of the first attempt.
+	duplicates = 10 * time.Minute
+	// stateTTL outlives GitHub's record of deliveries (three days) and any job.
+	stateTTL = 7 * 24 * time.Hour
+	// prepareTry bounds an attempt to make the streams; the next one finds those that were made.
+	prepareTry = 5 * time.Second
+	// reconnectPause is between rounds through the servers of a cluster.
+	reconnectPause = 250 * time.Millisecond
+	// publishFor is how long a publication is repeated, unless the caller has a deadline before.
+	publishFor = 30 * time.Second
+)
+
+// Config says where the jobs live and how patient the queue is. Zero values take the defaults named.
+type Config struct {
+	Dir string // folder of the embedded server; used when URL is empty
+	URL string // of a NATS server or cluster, comma separated; credentials may be part of it
+
+	AckWait  time.Duration   // how long a worker may be silent before its job is given to another; 15 s
+	Tries    int             // deliveries of one job that count, the last one included; 3
+	Backoff  []time.Duration // pauses after the first, second ... failed try; 5 s, 30 s, 2 min
+	Occupied time.Duration   // pause before a job is offered again whose key another process works on; 2 s
+	Courtesy time.Duration   // how long one installation waits for a worker before one is taken from another; 3 s
+
+	Log *slog.Logger // default: discard
+}
+
+func (c Config) withDefaults() Config {
+	if c.AckWait <= 0 {
+		c.AckWait = 15 * time.Second
+	}
+	if c.Tries <= 0 {
+		c.Tries = 3
+	}
+	if len(c.Backoff) == 0 {
+		c.Backoff = []time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute}
+	}
+	if c.Occupied <= 0 {
+		c.Occupied = 2 * time.Second
+	}
+	if c.Courtesy <= 0 {
+		c.Courtesy = 3 * time.Second
+	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	return c
+}
+
+// Queue holds the jobs. It is safe for concurrent use.
+type Queue struct {
+	config   Config
+	embedded *embedded // nil with a URL
+	conn     *nats.Conn
+	js       jetstream.JetStream
+	stream   jetstream.Stream
+	leases   jetstream.KeyValue
+
+	leaseStream jetstream.Stream // of leases
+	state       *Bucket          // claims, tries, notes, marks, demands and drafts
+	pushers     *Bucket          // who pushed
+	dependents  *Bucket          // who takes rules from whom
+	previews    *Bucket          // what changes of rules would change there
+	processes   processes
+}
+
+// Open starts the embedded server, or connects to the one at the URL, and prepares the streams. The error
+// names neither folders nor credentials.
+func Open(ctx context.Context, config Config) (*Queue, error) {
+	q := &Queue{config: config.withDefaults()}
+	q.state = q.bucket(jetstream.StreamConfig{Name: stateBucket, MaxAge: stateTTL, DenyDelete: true})
+	q.pushers = q.bucket(jetstream.StreamConfig{Name: pusherBucket, MaxAge: pusherTTL, DenyDelete: true})
+	q.dependents = q.Bucket("RULE_USERS", dependentBytes, dependentTTL)
+	q.previews = q.Bucket("OUTLOOKS", previewBytes, previewTTL)
+	if err := q.connect(); err != nil {
+		q.Close()
+		return nil, err
+	}
+	var err error
+	if q.js, err = jetstream.New(q.conn); err == nil {
+		err = q.prepare(ctx)
+	}
+	if err != nil {
+		q.Close()
+		return nil, fmt.Errorf("preparing the job queue: %w", err)
+	}
+	return q, nil
+}
+
+func (q *Queue) connect() (err error) {
+	options := []nats.Option{nats.Name("lintel"), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectPause),
+		nats.ReconnectBufSize(-1)} // what could not be sent is sent again, and not a second time when nobody expects it
+	options = append(options, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+		q.config.Log.Warn("the connection to the NATS server has a problem", "error", err) // the client alone would print it
+	}))
+	if q.config.URL == "" {
+		if q.embedded, err = startEmbedded(q.config.Dir); err != nil {
+			return err
+		}
+		options = append(options, nats.InProcessServer(q.embedded.server))
+	}
+	if q.conn, err = nats.Connect(q.config.URL, options...); err != nil {
+		// The client's error may quote the URL, which may carry a password.
+		return &ConnectError{Err: err}
+	}
+	return nil
+}
+
+// ConnectError means that the NATS server did not take the connection. Its text does not quote the address; Err may.
+type ConnectError struct{ Err error }
+
+func (e *ConnectError) Error() string {
+	switch {
+	case errors.Is(e.Err, nats.ErrAuthorization):
+		return "the NATS server refused the credentials in the address"
+	case errors.Is(e.Err, nats.ErrNoServers):
+		return "no NATS server answers at the configured address"
+	}
+	return "the connection to the NATS server failed"
+}
+
+func (e *ConnectError) Unwrap() error { return e.Err }
+
+// Close ends the connection and the embedded server. Jobs in work are delivered again after the next
+// Open; end Work first to hand them back at once.
+func (q *Queue) Close() {
+	if q.conn != nil {
+		q.conn.Close()
+	}
+	if q.embedded != nil {
+		q.embedded.stop()
+	}
+}
+
+// ErrFull means that the queue holds as many jobs as it may, or its disk is full.
+var ErrFull = errors.New("the job queue takes no more jobs")
+
+// storeFailed is the server's code for a message that its store refused (JSStreamStoreFailedF in
+// nats-server): maximum messages exceeded, no space.
+const storeFailed jetstream.ErrorCode = 10077
+
+// Publish stores a job and returns when it is on disk. A second publication with the same id within ten minutes is
+// taken and dropped; an empty id is never dropped. A job that asks for what is Missing only is dropped, too, where one
+// of its key waits or is in work. A Fresh one is remembered until it is met, even if a newer job takes its place.
+func (q *Queue) Publish(ctx context.Context, key Key, m Message, id string) error {
+	if err := key.Validate(); err != nil {
+		return fmt.Errorf("job key: %w", err)
+	}
+	if m.Fresh {
+		m.Demand = cmp.Or(m.Demand, m.Delivery)
+		if err := q.demand(ctx, key, m.Demand); err != nil {
+			return err
+		}
+	}
+	data, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("job %s: %w", key, err)
+	}
+	var options []jetstream.PublishOpt
+	if id != "" {
+		// One event can stand for several pull requests.
+		options = append(options, jetstream.WithMsgID(id+"/"+key.String()))
+	}
+	if m.Missing {
+		// It must not take the place of a job that wants more.
+		options = append(options, jetstream.WithExpectLastSequencePerSubject(0))
+	}
+	// A job that was stored although the answer is lost does no harm: the next attempt replaces it.
+	_, err = ask(ctx, publishFor, func(ctx context.Context) (*jetstream.PubAck, error) {
+		return q.js.Publish(ctx, key.natsSubject(), data, options...)
+	})
+	var api *jetstream.APIError
+	switch {
+	case m.Missing && isConflict(err):
+		return nil
+	case errors.As(err, &api) && api.ErrorCode == storeFailed:
+		return ErrFull
+	case err != nil:
+		return fmt.Errorf("storing job %s: %w", key, err)
+	}
+	q.wake(key.Installation)
+	return nil
+}
+
+// Has reports whether a job of the key waits or is in work.
+func (q *Queue) Has(ctx context.Context, key Key) (bool, error) {
+	seq, err := q.newest(ctx, key)
+	return seq != 0, err
+}
+
+// newest is the sequence of the key's job in the stream, zero when there is none.
+func (q *Queue) newest(ctx context.Context, key Key) (uint64, error) {
+	m, err := last(ctx, q.stream, key.natsSubject())
+	if err != nil {
+		return 0, fmt.Errorf("looking up job %s: %w", key, err)
+	}
+	if m == nil {
+		return 0, nil
+	}
+	return m.Sequence, nil
+}

@@ -1,0 +1,182 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+)
+
+// Where GitHub lets fewer jobs through than come, the newest is begun first; a lane that caught up is in order again.
+func TestShortLaneBeginsWithTheNewest(t *testing.T) {
+	q := open(t, Config{})
+	key := func(n int) Key { return Key{Installation: 7, Repository: 11, Number: n} }
+	for n := 1; n <= 5; n++ {
+		publish(t, q, key(n), "")
+	}
+	var order []int
+	tried := map[int]bool{}
+	got := make(chan int, 20)
+	work(t, q, 1, func(_ context.Context, j *Job) error {
+		n := j.Key.Number
+		if !tried[n] && len(tried) == 0 { // GitHub wants no requests for a while
+			tried[n] = true
+			return &Later{After: time.Second, Pause: true, Err: errors.New("limit")}
+		}
+		got <- n
+		return nil
+	})
+	for range 5 {
+		order = append(order, receive(t, got, "a job"))
+	}
+	if want := []int{5, 4, 3, 2, 1}; !slices.Equal(order, want) {
+		t.Errorf("order %v, want %v", order, want)
+	}
+}
+
+// All processes that work on a queue know how many they are.
+func TestPeers(t *testing.T) {
+	now := time.Now()
+	var p processes
+	if p.count(now) != 1 {
+		t.Error("nobody counts as one: this process")
+	}
+	p.hear("a", now)
+	p.hear("b", now)
+	p.hear("b", now)
+	if n := p.count(now.Add(aliveFor)); n != 2 {
+		t.Errorf("%d, want 2", n)
+	}
+	p.hear("a", now.Add(aliveFor))
+	if n := p.count(now.Add(aliveFor + 1)); n != 1 {
+		t.Errorf("%d after one has been silent, want 1", n)
+	}
+
+	url := natsServer(t)
+	idle := func(context.Context, *Job) error { return nil }
+	one, two := open(t, Config{URL: url}), open(t, Config{URL: url})
+	work(t, one, 1, idle)
+	work(t, two, 1, idle)
+	for _, q := range []*Queue{one, two} {
+		for late := time.After(10 * time.Second); q.Processes() != 2; {
+			select {
+			case <-time.After(time.Millisecond):
+			case <-late:
+				t.Fatalf("%d processes, want 2", q.Processes())
+			}
+		}
+	}
+}
+
+// One installation has all workers while no other wants one. Who comes then gets one soon, however long the jobs are,
+// and of these none is lost and none counts as tried.
+func TestWorkersAreShared(t *testing.T) {
+	q := open(t, Config{Courtesy: time.Millisecond})
+	key := func(installation int64, n int) Key { return Key{Installation: installation, Repository: 11, Number: n} }
+	begun, ended := make(chan Key, 20), make(chan error, 20)
+	release := make(chan struct{})
+	for n := 1; n <= 3; n++ {
+		publish(t, q, key(7, n), "")
+	}
+	work(t, q, 2, func(ctx context.Context, j *Job) error {
+		if j.Try != 1 {
+			t.Errorf("%v: try %d", j.Key, j.Try)
+		}
+		begun <- j.Key
+		if j.Key.Installation == 7 {
+			select {
+			case <-release:
+			case <-ctx.Done():
+				ended <- context.Cause(ctx)
+				return ctx.Err()
+			}
+		}
+		return nil
+	})
+	both := []Key{receive(t, begun, "a long job"), receive(t, begun, "another, on the worker that would be idle")}
+	if !slices.Contains(both, key(7, 1)) || !slices.Contains(both, key(7, 2)) {
+		t.Errorf("%v were begun", both)
+	}
+	for n := 1; n <= 3; n++ {
+		publish(t, q, key(8, n), "")
+		if k := receive(t, begun, "a job of who comes"); k != key(8, n) {
+			t.Fatalf("%v was begun, want the job of who comes", k)
+		}
+		if err := receive(t, ended, "the end of a long job"); !errors.Is(err, errYielded) {
+			t.Errorf("a long job ended for %v", err)
+		}
+		if k := receive(t, begun, "the one that made room"); k != key(7, 2) {
+			t.Errorf("%v is begun again, want the one that was begun last", k)
+		}
+	}
+	close(release)
+	if k := receive(t, begun, "the rest"); k != key(7, 3) {
+		t.Errorf("%v is begun, want the rest", k)
+	}
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		if d, err := q.Depth(t.Context()); err == nil && d.Waiting+d.Taken == 0 {
+			break
+		} else if time.Now().After(deadline) {
+			t.Fatalf("%+v, %v", d, err)
+		}
+	}
+}
+
+// A worker is taken from nobody for a job that another process does or has postponed, for one that has not waited, nor the
+// only one of an installation.
+func TestRelieve(t *testing.T) {
+	q := open(t, Config{})
+	theirs := Key{Installation: 8, Repository: 11, Number: 1}
+	publish(t, q, theirs, "")
+	held, err := q.acquire(t.Context(), theirs, "another process")
+	if err != nil || held == nil {
+		t.Fatalf("%v, %v", held, err)
+	}
+	l := &tenants{queue: q, byID: map[int64]*tenant{}}
+	var yielded []int
+	begin := func(n int) {
+		l.turns++
+		key := Key{Installation: 7, Repository: 11, Number: n}
+		l.tenant(7).busy[key] = &running{turn: l.turns, yield: func() { yielded = append(yielded, n) }}
+	}
+	l.tenant(8)
+	now := time.Now()
+	for _, step := range []struct {
+		name  string
+		do    func()
+		after time.Duration
+		free  bool
+		want  []int
+	}{
+		{name: "the only one", do: func() { begin(1) }},
+		{name: "after a while", after: time.Hour},
+		{name: "one of two, for a job in work", do: func() { begin(2) }, after: q.config.Courtesy},
+		{name: "which was postponed", do: func() {
+			held.release(t.Context())
+			seq, err := q.newest(t.Context(), theirs)
+			if err = errors.Join(err, q.count(t.Context(), theirs, counts{Seq: seq, Until: now.Add(time.Hour)})); err != nil {
+				t.Fatal(err)
+			}
+		}, after: q.config.Courtesy},
+		{name: "until then", after: time.Hour, want: []int{2}},
+		{name: "once", want: []int{2}},
+		{name: "it has ended", do: func() { l.settle(Key{Installation: 7, Repository: 11, Number: 2}, outcome{}) }, want: []int{2}},
+		{name: "a worker was free", do: func() { begin(3) }, free: true, want: []int{2}},
+		{name: "the wait begins anew", want: []int{2}},
+		{name: "not yet over", after: q.config.Courtesy - time.Second, want: []int{2}},
+		{name: "over", after: time.Second, want: []int{2, 3}},
+	} {
+		if step.do != nil {
+			step.do()
+		}
+		now = now.Add(step.after)
+		if l.preempt(t.Context(), now, step.free); !slices.Equal(yielded, step.want) {
+			t.Errorf("%s: %v yielded, want %v", step.name, yielded, step.want)
+		}
+		l.nextSearch = now.Add(time.Hour)
+		if idle := l.untilNext(now, step.free); idle <= time.Millisecond && !step.free { // or it would never rest
+			t.Errorf("%s: it looks again after %s", step.name, idle)
+		}
+	}
+}

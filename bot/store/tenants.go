@@ -1,0 +1,298 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// searchPause is between looks for jobs that nothing announced: left behind by a dead process, or whose
+	// announcement was lost. Looking takes at most one part in lookShare of the time.
+	searchPause = time.Second
+	searchShare = 20
+	// listRate is how long the server may take to list the jobs, for each of them: a hundred times what it does.
+	listRate = 100 * time.Microsecond
+	// gatherFor bounds what a lane that is short spends at a time on finding all of its jobs.
+	gatherFor = 100 * time.Millisecond
+)
+
+// tenant is the queue of one installation as this process sees it: a worker that is free takes its next job from the
+// lane with the fewest jobs in work, so that a busy installation does not starve the others. No worker idles to be there
+// for an installation that may come: one that comes and finds none gets one of another's, see relieve. Each job of the
+// lane is at or after next, in later, or in busy; a key is not in both of these.
+//
+// Jobs are begun in the order in which they came, but the newest first in a lane that is short: where GitHub's limits
+// let fewer through than come, all would wait longer and longer, and for results that nobody looks at any more.
+type tenant struct {
+	id    int64
+	next  uint64           // sequence from which on nothing was looked at yet
+	awake bool             // there may be a job at or after next
+	later map[Key]wait     // jobs that were looked at and have to wait
+	busy  map[Key]*running // in work here
+	quiet time.Time        // begin nothing before
+	short bool             // it had to be quiet, and has not caught up since
+	turn  uint64           // when it was served last
+	lacks time.Time        // since when it has waited for a worker while it has none; zero: it has not
+}
+
+// running is a job in work.
+type running struct {
+	newer uint64 // sequence of another job of the key that was found meanwhile; zero: none was
+	turn  uint64 // when it was begun
+	yield func() // has it handed back
+}
+
+// wait is what is known about a job that is not begun yet.
+type wait struct {
+	until time.Time
+	seq   uint64 // zero if not known
+}
+
+// due returns the job whose turn it is of those that need not wait any more.
+func (at *tenant) due(now time.Time) (best Key, found bool) {
+	var first wait
+	for key, w := range at.later {
+		if !now.Before(w.until) && (!found || at.short && w.seq > first.seq || !at.short && w.until.Before(first.until)) {
+			best, first, found = key, w, true
+		}
+	}
+	return best, found
+}
+
+// tenants are the lanes that this process knows. Only the goroutine of Work uses them.
+type tenants struct {
+	queue      *Queue
+	byID       map[int64]*tenant
+	turns      uint64
+	nextSearch time.Time // when to look next
+	yielding   *running  // was asked to hand its job back and has not yet; nil: none was
+}
+
+// outcome tells what became of a job.
+type outcome struct {
+	seq   uint64        // of the job, zero if not known
+	again time.Time     // the job, or another of its key, is there and to be looked at then; zero if not known to be
+	pause time.Duration // GitHub wants no requests of this installation for so long
+}
+
+func (l *tenants) tenant(id int64) *tenant {
+	if l.byID[id] == nil {
+		l.byID[id] = &tenant{id: id, next: 1, awake: true, later: map[Key]wait{}, busy: map[Key]*running{}}
+	}
+	return l.byID[id]
+}
+
+// settle takes note of the end of a job.
+func (l *tenants) settle(key Key, o outcome) {
+	at := l.tenant(key.Installation)
+	job := at.busy[key]
+	delete(at.busy, key)
+	if l.yielding == job {
+		l.yielding = nil
+	}
+	switch {
+	case job.newer != 0:
+		at.later[key] = wait{seq: job.newer} // what the older one has to wait for is not the newer one's affair
+	case !o.again.IsZero():
+		at.later[key] = wait{o.again, o.seq}
+	}
+	if until := time.Now().Add(o.pause); o.pause > 0 && until.After(at.quiet) {
+		at.quiet, at.short = until, true
+	}
+}
+
+// wants reports whether a lane may have a job to begin.
+func (at *tenant) wants(now time.Time) bool {
+	if now.Before(at.quiet) {
+		return false
+	}
+	_, due := at.due(now)
+	return due || at.awake
+}
+
+// pick returns the lane whose turn it is, nil when none may have a job.
+func (l *tenants) pick(now time.Time) (best *tenant) {
+	for _, at := range l.byID {
+		if at.wants(now) && (best == nil || len(at.busy) < len(best.busy) ||
+			len(at.busy) == len(best.busy) && at.turn < best.turn) {
+			best = at
+		}
+	}
+	return best
+}
+
+// take finds a key to work on, and marks it as busy, with yield to end the work early; false when there is none now.
+func (l *tenants) take(ctx context.Context, yield func()) (Key, bool) {
+	for ctx.Err() == nil {
+		now := time.Now()
+		at := l.pick(now)
+		if at == nil {
+			return Key{}, false
+		}
+		l.turns++
+		at.turn = l.turns
+		if key, found := l.first(ctx, at, now); found {
+			delete(at.later, key)
+			at.busy[key] = &running{turn: l.turns, yield: yield}
+			at.lacks = time.Time{}
+			return key, true
+		}
+	}
+	return Key{}, false
+}
+
+// first finds the job of a lane whose turn it is, and has it in later; false when there is none now.
+func (l *tenants) first(ctx context.Context, at *tenant, now time.Time) (Key, bool) {
+	var err error
+	if at.short {
+		err = l.gather(ctx, at)
+	}
+	key, found := at.due(now)
+	if !found && err == nil {
+		at.short = false
+		var seq uint64
+		if key, seq, found, err = l.walk(ctx, at); found {
+			at.later[key] = wait{seq: seq}
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		at.quiet = time.Now().Add(searchPause)
+		l.queue.config.Log.Warn("the job queue does not answer", "installation", at.id, "error", err)
+	}
+	return key, found
+}
+
+// gather finds jobs of the lane, all if there is time.
+func (l *tenants) gather(ctx context.Context, at *tenant) error {
+	for begun := time.Now(); at.awake && time.Since(begun) < gatherFor; {
+		key, seq, found, err := l.walk(ctx, at)
+		if err != nil {
+			return err
+		}
+		if found {
+			at.later[key] = wait{seq: seq}
+		}
+	}
+	return nil
+}
+
+// walk finds the lane's next job, oldest first, that is not in work here, and its sequence; false at the end of the lane.
+func (l *tenants) walk(ctx context.Context, at *tenant) (Key, uint64, bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTry)
+	defer cancel()
+	subject := prefix + strconv.FormatInt(at.id, 10) + ".>"
+	for {
+		msg, err := l.queue.stream.GetMsg(ctx, at.next, jetstream.WithGetMsgSubject(subject))
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			at.awake = false // until a job is announced or found by looking
+			return Key{}, 0, false, nil
+		}
+		if err != nil {
+			return Key{}, 0, false, fmt.Errorf("looking for the next job: %w", err)
+		}
+		key, err := parseKey(msg.Subject)
+		if err != nil {
+			l.queue.config.Log.Error("a message in the job queue is no job", "error", err)
+			if err := remove(ctx, l.queue.stream, msg.Sequence); err != nil {
+				return Key{}, 0, false, err
+			}
+		}
+		at.next = msg.Sequence + 1
+		if err != nil {
+			continue
+		}
+		if job := at.busy[key]; job != nil {
+			job.newer = msg.Sequence
+			continue
+		}
+		return key, msg.Sequence, true, nil
+	}
+}
+
+// search looks at all that is in the stream for what this process does not know of. Sequences do not matter, so it
+// does not either what servers that died forgot.
+func (l *tenants) search(ctx context.Context) error {
+	begun := time.Now()
+	keys, err := l.queue.list(ctx)
+	now := time.Now()
+	if err != nil {
+		l.nextSearch = now.Add(searchPause)
+		return err
+	}
+	l.nextSearch = now.Add(max(searchPause, searchShare*now.Sub(begun)))
+	for _, key := range keys {
+		at := l.tenant(key.Installation)
+		if at.awake {
+			continue // the walk comes by
+		}
+		_, busy := at.busy[key]
+		_, waits := at.later[key]
+		if !busy && !waits {
+			at.later[key] = wait{}
+		}
+	}
+	for id, at := range l.byID {
+		if !at.awake && len(at.later) == 0 && len(at.busy) == 0 && now.After(at.quiet) {
+			delete(l.byID, id)
+		}
+	}
+	return nil
+}
+
+// list returns the keys of all jobs, in no order.
+func (q *Queue) list(ctx context.Context) ([]Key, error) {
+	brief, cancel := context.WithTimeout(ctx, requestTry)
+	defer cancel()
+	info, err := q.stream.Info(brief)
+	if err != nil || info.State.Msgs == 0 {
+		return nil, err
+	}
+	long, cancel := context.WithTimeout(ctx, requestTry+time.Duration(info.State.Msgs)*listRate)
+	defer cancel()
+	if info, err = q.stream.Info(long, jetstream.WithSubjectFilter(prefix+">")); err != nil {
+		return nil, err
+	}
+	keys := make([]Key, 0, len(info.State.Subjects))
+	for subject := range info.State.Subjects {
+		if key, err := parseKey(subject); err == nil {
+			keys = append(keys, key)
+		}
+	}
+	return keys, nil
+}
+
+// untilNext is for how long there is nothing to do unless something is announced or ends. Free reports whether a worker is.
+func (l *tenants) untilNext(now time.Time, free bool) time.Duration {
+	next := l.nextSearch
+	sooner := func(t time.Time) {
+		if t.Before(next) {
+			next = t
+		}
+	}
+	for _, at := range l.byID {
+		switch {
+		case free:
+			for _, w := range at.later {
+				sooner(later(w.until, at.quiet))
+			}
+			if at.awake {
+				sooner(at.quiet)
+			}
+		case !at.lacks.IsZero() && l.yielding == nil:
+			sooner(at.lacks.Add(l.queue.config.Courtesy))
+		}
+	}
+	return max(next.Sub(now), time.Millisecond)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}

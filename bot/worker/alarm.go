@@ -1,0 +1,108 @@
+package worker
+
+import (
+	"context"
+	"log/slog"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/lintel-bot/lintel/bot/forge"
+	"github.com/lintel-bot/lintel/bot/store"
+)
+
+// Alarm has pull requests and branches checked again at the moment at which their result may become another by itself:
+// when an exception ends, or when a source that did not answer may. It remembers nothing beyond its process; the sweep
+// sets it again for what is open, from the ids of check runs. It is safe for concurrent use.
+type Alarm struct {
+	jobs  Publisher
+	now   func() time.Time
+	after func(time.Duration) <-chan time.Time
+	log   *slog.Logger
+
+	mu   sync.Mutex
+	set  map[store.Key]appointment
+	news chan struct{}
+}
+
+type appointment struct {
+	repo forge.Repo
+	at   time.Time
+}
+
+// NewAlarm makes an alarm that stores jobs when they are due.
+func NewAlarm(jobs Publisher, now func() time.Time, after func(time.Duration) <-chan time.Time,
+	log *slog.Logger) *Alarm {
+	return &Alarm{jobs: jobs, now: now, after: after, log: log, set: map[store.Key]appointment{},
+		news: make(chan struct{}, 1)}
+}
+
+// Set asks for a check of a key at a time; the zero time takes an earlier wish back. One time a key counts, the last. A
+// nil alarm does nothing.
+func (a *Alarm) Set(key store.Key, repo forge.Repo, at time.Time) {
+	if a == nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if at.IsZero() {
+		delete(a.set, key)
+		return
+	}
+	a.set[key] = appointment{repo, at}
+	select {
+	case a.news <- struct{}{}:
+	default: // it is told already
+	}
+}
+
+const (
+	// longestWait is until the clock is looked at again, which may have been set meanwhile.
+	longestWait = 10 * time.Minute
+	// alarmRetry is until a job that could not be stored is tried again.
+	alarmRetry = 5 * time.Second
+)
+
+// Run stores the jobs that are due, until ctx ends.
+func (a *Alarm) Run(ctx context.Context) {
+	for {
+		wait := a.ring(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-a.news:
+		case <-a.after(wait):
+		}
+	}
+}
+
+// ring stores what is due and returns how long nothing else is.
+func (a *Alarm) ring(ctx context.Context) time.Duration {
+	now := a.now()
+	wait := longestWait
+	due := map[store.Key]appointment{}
+	a.mu.Lock()
+	for key, one := range a.set {
+		if rest := one.at.Sub(now); rest > 0 {
+			wait = min(wait, rest)
+		} else {
+			due[key] = one
+		}
+	}
+	a.mu.Unlock()
+	for key, one := range due {
+		message := store.Message{Event: "alarm", Owner: one.repo.Owner, Name: one.repo.Name, At: now.UTC()}
+		// Every replica has its alarm; the queue takes one of their jobs.
+		if err := a.jobs.Publish(ctx, key, message, "alarm-"+strconv.FormatInt(one.at.Unix(), 10)); err != nil {
+			a.log.Warn("a job that is due could not be stored; it is tried again", "job", key.String(), "error", err)
+			wait = min(wait, alarmRetry)
+			continue
+		}
+		a.mu.Lock()
+		if a.set[key] == one {
+			delete(a.set, key)
+		}
+		a.mu.Unlock()
+	}
+	return wait
+}

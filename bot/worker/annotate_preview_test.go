@@ -1,0 +1,36 @@
+package worker
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// A preview shows at the policy, as a notice; failed rows of tests that the change leaves alone show, too, and those of
+// tests that it edits show once.
+func TestAnnotatePreview(t *testing.T) {
+	rep := &report.Report{
+		Errors: []report.Problem{
+			{Path: "policies/a/kyverno-test.yaml", Line: 9, Message: "fails", Changed: true},
+			{Path: "policies/b/kyverno-test.yaml", Line: 12, Message: "fails, too"},
+			{Path: "apps/of-the-base.yaml", Line: 3, Message: "another error"},
+		},
+		Preview: &report.Preview{
+			Notices: []report.Problem{{Path: "policies/a/a.yaml", Line: 1, Message: "Once this is merged: ..."}},
+			Tests:   &report.PreviewTests{Files: []string{"policies/a/kyverno-test.yaml", "policies/b/kyverno-test.yaml"}},
+		},
+	}
+	var got []string
+	list, _ := annotate(rep)
+	for _, a := range list {
+		got = append(got, a.Level+" "+a.Path+" "+a.Message)
+	}
+	want := []string{
+		"failure policies/a/kyverno-test.yaml fails", "failure policies/b/kyverno-test.yaml fails, too",
+		"notice policies/a/a.yaml Once this is merged: ...",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+}

@@ -1,0 +1,329 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/lintel-bot/lintel/bot/forge"
+	"github.com/lintel-bot/lintel/bot/forgetest"
+	"github.com/lintel-bot/lintel/bot/mirror"
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// fakeGit has files by commit and path; the content is the object id.
+type fakeGit struct {
+	commits map[string]map[string]string
+	remote  map[string]map[string]string // what Ensure can get
+}
+
+func (g *fakeGit) BlobID(_ context.Context, _, commit, path string) (string, error) {
+	files, ok := g.commits[commit]
+	if !ok {
+		return "", &mirror.Vanished{SHA: commit}
+	}
+	if id, ok := files[path]; ok {
+		return id, nil
+	}
+	return "", &mirror.NoFile{Commit: commit, Path: path}
+}
+func (g *fakeGit) Blob(ctx context.Context, dir, commit, path string) ([]byte, string, error) {
+	id, err := g.BlobID(ctx, dir, commit, path)
+	return []byte(id), id, err
+}
+func (g *fakeGit) Ensure(_ context.Context, _ forge.Repo, sha string) error {
+	files, ok := g.remote[sha]
+	if !ok {
+		return &mirror.Vanished{SHA: sha}
+	}
+	g.commits[sha] = files
+	return nil
+}
+
+// Commits are the head alone.
+func (g *fakeGit) Commits(_ context.Context, _, _, now string) ([]string, error) {
+	if _, ok := g.commits[now]; !ok && now != "" {
+		return nil, &mirror.Vanished{SHA: now}
+	}
+	return []string{now}, nil
+}
+
+const exceptionPath = "exceptions/a.yaml"
+
+func TestApprovals(t *testing.T) {
+	approve := func(user, commit string) forge.Review {
+		return forge.Review{User: user, State: "APPROVED", CommitSHA: commit}
+	}
+	state := func(user, state string) forge.Review {
+		return forge.Review{User: user, State: state, CommitSHA: "now"}
+	}
+	defaults := report.Approvers{CodeOwners: true, Count: 1}
+	for _, tt := range []struct {
+		name    string
+		reviews []forge.Review
+		rules   report.Approvers
+		owners  string
+		by      []string // nil: not approved
+		why     string   // of the first approval that does not count
+		refused bool
+	}{
+		{name: "someone with write access", reviews: []forge.Review{approve("wendy", "now")}, rules: defaults,
+			by: []string{"wendy"}},
+		{name: "admin", reviews: []forge.Review{approve("adam", "now")}, rules: defaults, by: []string{"adam"}},
+		{name: "read access only", reviews: []forge.Review{approve("rita", "now")}, rules: defaults,
+			why: "not among those who may approve"},
+		{name: "author", reviews: []forge.Review{approve("Author", "now")}, rules: defaults,
+			why: "the author cannot approve"},
+		{name: "pusher", reviews: []forge.Review{approve("pusher", "now")}, rules: defaults,
+			why: "who pushed to the pull request cannot approve"},
+		{name: "pusher under another name", reviews: []forge.Review{approve("Mallory", "now")}, rules: defaults,
+			why: "who pushed to the pull request cannot approve"},
+		{name: "author named in the settings", reviews: []forge.Review{approve("author", "now")},
+			rules: report.Approvers{Users: []string{"author"}}, why: "the author cannot approve"},
+		{name: "older commit, same content", reviews: []forge.Review{approve("wendy", "same")}, rules: defaults,
+			by: []string{"wendy"}},
+		{name: "changed since", reviews: []forge.Review{approve("wendy", "before")}, rules: defaults,
+			why: "the file changed after the review"},
+		{name: "not there yet", reviews: []forge.Review{approve("wendy", "without")}, rules: defaults,
+			why: "the file was not in the reviewed commit"},
+		{name: "pushed over, still on GitHub", reviews: []forge.Review{approve("wendy", "remote")}, rules: defaults,
+			by: []string{"wendy"}},
+		{name: "pushed over and gone", reviews: []forge.Review{approve("wendy", "nowhere")}, rules: defaults,
+			why: "the reviewed commit is not on GitHub any more"},
+		{name: "then comments", reviews: []forge.Review{approve("wendy", "now"), state("wendy", "COMMENTED"),
+			state("wendy", "PENDING")}, rules: defaults, by: []string{"wendy"}},
+		{name: "then requests changes", reviews: []forge.Review{approve("wendy", "now"),
+			state("wendy", "CHANGES_REQUESTED")}, rules: defaults, refused: true},
+		{name: "one approves, another requests changes", reviews: []forge.Review{approve("wendy", "now"),
+			state("adam", "CHANGES_REQUESTED")}, rules: defaults, refused: true},
+		{name: "someone without a say requests changes", reviews: []forge.Review{approve("wendy", "now"),
+			state("rita", "CHANGES_REQUESTED")}, rules: defaults, by: []string{"wendy"}},
+		{name: "changes were requested and made", reviews: []forge.Review{
+			{User: "adam", State: "CHANGES_REQUESTED", CommitSHA: "before"}, approve("wendy", "now")}, rules: defaults,
+			by: []string{"wendy"}},
+		{name: "changes of a lost commit were requested", reviews: []forge.Review{
+			{User: "adam", State: "CHANGES_REQUESTED", CommitSHA: "nowhere"}, approve("wendy", "now")}, rules: defaults,
+			refused: true},
+		{name: "who pushed requests changes", reviews: []forge.Review{state("pusher", "CHANGES_REQUESTED")},
+			rules: defaults, refused: true},
+		{name: "first requests changes", reviews: []forge.Review{state("wendy", "CHANGES_REQUESTED"),
+			approve("wendy", "now")}, rules: defaults, by: []string{"wendy"}},
+		{name: "dismissed", reviews: []forge.Review{approve("wendy", "now"), state("Wendy", "DISMISSED")}, rules: defaults},
+		{name: "superseded by an approval of other content",
+			reviews: []forge.Review{approve("wendy", "now"), approve("wendy", "before")}, rules: defaults,
+			why: "the file changed after the review"},
+		{name: "deleted account", reviews: []forge.Review{approve("", "now")}, rules: defaults},
+		{name: "two needed, one there", reviews: []forge.Review{approve("wendy", "now")}, rules: report.Approvers{Count: 2}},
+		{name: "two needed, the same twice", reviews: []forge.Review{approve("wendy", "now"), approve("wendy", "now")},
+			rules: report.Approvers{Count: 2}},
+		{name: "two needed", reviews: []forge.Review{approve("wendy", "now"), approve("adam", "same")},
+			rules: report.Approvers{Count: 2}, by: []string{"wendy", "adam"}},
+		{name: "code owner", reviews: []forge.Review{approve("wendy", "now")}, rules: defaults,
+			owners: "/exceptions/ @Wendy\n", by: []string{"wendy"}},
+		{name: "not the code owner", reviews: []forge.Review{approve("adam", "now")}, rules: defaults,
+			owners: "/exceptions/ @wendy\n", why: "not among those who may approve"},
+		{name: "code owner without write access", reviews: []forge.Review{approve("rita", "now")}, rules: defaults,
+			owners: "* @rita\n", why: "not among those who may approve"},
+		{name: "owning team", reviews: []forge.Review{approve("wendy", "now")}, rules: defaults,
+			owners: "* @org/security\n", by: []string{"wendy"}},
+		{name: "not in the owning team", reviews: []forge.Review{approve("adam", "now")}, rules: defaults,
+			owners: "* @org/security\n", why: "not among those who may approve"},
+		{name: "owner by address only", reviews: []forge.Review{approve("wendy", "now")}, rules: defaults,
+			owners: "* w@example.com\n", why: "not among those who may approve"},
+		{name: "last rule has no owner", reviews: []forge.Review{approve("adam", "now")}, rules: defaults,
+			owners: "* @wendy\n/exceptions/\n", by: []string{"adam"}},
+		{name: "code owners off", reviews: []forge.Review{approve("adam", "now")}, rules: report.Approvers{},
+			owners: "* @wendy\n", by: []string{"adam"}},
+		{name: "user of the settings", reviews: []forge.Review{approve("rita", "now")},
+			rules: report.Approvers{Users: []string{"Rita"}, CodeOwners: true}, owners: "* @wendy\n", by: []string{"rita"}},
+		{name: "team of the settings", reviews: []forge.Review{approve("wendy", "now")},
+			rules: report.Approvers{Teams: []string{"org/security"}}, by: []string{"wendy"}},
+		{name: "write access does not do where a team is named", reviews: []forge.Review{approve("adam", "now")},
+			rules: report.Approvers{Teams: []string{"org/security"}}, why: "not among those who may approve"},
+		{name: "bot", reviews: []forge.Review{approve("robot[bot]", "now")}, rules: defaults,
+			why: "not among those who may approve"},
+		{name: "bot named in the settings", reviews: []forge.Review{approve("robot[bot]", "now")},
+			rules: report.Approvers{Users: []string{"robot[bot]"}}, by: []string{"robot[bot]"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			hub := &forgetest.GitHub{Said: tt.reviews, Committers: []string{"Pusher"},
+				Teams: map[string][]string{"org/security": {"wendy"}},
+				Rights: map[string]string{"wendy": "write", "adam": "admin", "rita": "read", "author": "admin", "pusher": "admin",
+					"robot[bot]": "write", "Mallory": "admin"}}
+			git := &fakeGit{remote: map[string]map[string]string{"remote": {exceptionPath: "new"}},
+				commits: map[string]map[string]string{
+					"now": {exceptionPath: "new"}, "same": {exceptionPath: "new"}, "before": {exceptionPath: "old"}, "without": {},
+					"rules": {}}}
+			if tt.owners != "" {
+				git.commits["rules"]["CODEOWNERS"] = tt.owners
+				git.commits["rules"]["docs/CODEOWNERS"] = "* @nobody\n" // a later place does not count
+			}
+			inspection := &report.Inspection{Approvers: tt.rules, Exceptions: []report.Exception{
+				{Path: exceptionPath, Blob: "new", State: "pending"},
+				{Path: exceptionPath, Blob: "new", State: "pending", Line: 9}, {Path: "other", Blob: "x", State: "expired"}}}
+			pr := &forge.PullRequest{Number: 1, Author: "author"}
+			decider := NewApprovals(hub, git, pushLog{1: {"mallory"}, 2: {"*"}})
+			reviews, err := decider.Decide(t.Context(), forge.Repo{}, pr, "", "rules", inspection)
+			if err != nil || len(reviews) != 1 {
+				t.Fatalf("%v, %v", reviews, err)
+			}
+			got, want := reviews[0], report.Pending
+			switch {
+			case tt.refused:
+				want = report.Refused
+			case tt.by != nil:
+				want = report.Approved
+			}
+			if got.State() != want || got.Path != exceptionPath || got.Blob != "new" {
+				t.Errorf("%s is %s, want it %s", got.Path, got.State(), want)
+			}
+			if by := got.By(); want == report.Approved && !slices.Equal(by, tt.by) {
+				t.Errorf("approved by %v, want %v", by, tt.by)
+			}
+			why := ""
+			if r := reviews[0].Ignored; len(r) > 0 {
+				why = r[0].Why
+			}
+			if why != tt.why {
+				t.Errorf("ignored because %q, want %q", why, tt.why)
+			}
+		})
+	}
+}
+
+func TestApprovalsAsksNothingWithoutNeed(t *testing.T) {
+	hub := &forgetest.GitHub{}
+	got, err := NewApprovals(hub, &fakeGit{}, nil).Decide(t.Context(), forge.Repo{}, &forge.PullRequest{}, "", "rules",
+		&report.Inspection{
+			Exceptions: []report.Exception{{Path: "a", Blob: "b", State: "approved"}}})
+	if err != nil || got != nil || hub.Calls("Reviews") != 0 {
+		t.Errorf("%v, %v, %d calls", got, err, hub.Calls("Reviews"))
+	}
+}
+
+func TestApprovalsTeamErrors(t *testing.T) {
+	in := &report.Inspection{Approvers: report.Approvers{Teams: []string{"org/security"}},
+		Exceptions: []report.Exception{{Path: "a", Blob: "b", State: "pending"}}}
+	git := &fakeGit{commits: map[string]map[string]string{"c": {"a": "b"}}}
+	hub := &forgetest.GitHub{Said: []forge.Review{{User: "wendy", State: "APPROVED", CommitSHA: "c"}}}
+	trouble := error(&forge.Gone{What: "members"})
+	hub.Fail = func(call string, _ any) error {
+		if call == "TeamMember" {
+			return trouble
+		}
+		return nil
+	}
+	reviews, err := NewApprovals(hub, git, nil).Decide(t.Context(), forge.Repo{}, &forge.PullRequest{}, "", "c", in)
+	got := approved(reviews)
+	if err != nil || got != nil {
+		t.Errorf("a team that cannot be seen: %v, %v", got, err)
+	}
+	trouble = errors.New("502")
+	if _, err := NewApprovals(hub, git, nil).Decide(t.Context(), forge.Repo{}, &forge.PullRequest{}, "", "c", in); err == nil {
+		t.Error("trouble of GitHub was taken for a decision")
+	}
+}
+
+// approved are those whose approvals of the only exception are enough; nil when they are not.
+func approved(reviews []report.Review) []string {
+	if len(reviews) != 1 || reviews[0].State() != report.Approved {
+		return nil
+	}
+	return reviews[0].By()
+}
+
+// pushLog says who pushed, by pull request.
+type pushLog map[int][]string
+
+func (l pushLog) Pushers(_ context.Context, _ int64, number int) ([]string, error) {
+	if l[number] == nil {
+		return nil, errors.New("no answer")
+	}
+	return l[number], nil
+}
+
+// TipPushers knows mallory, who pushed a commit called planted.
+func (l pushLog) TipPushers(_ context.Context, _ int64, commits []string) ([]string, error) {
+	if slices.Contains(commits, "planted") {
+		return []string{"mallory"}, nil
+	}
+	return nil, nil
+}
+
+// Content pushed under another name before the pull request was opened, or while it was closed, is not approved by
+// who pushed it; the head of a member of a squashed merge group has to be fetched for that.
+func TestWhoPushedCommitsCannotApprove(t *testing.T) {
+	in := &report.Inspection{Exceptions: []report.Exception{{Path: "a", Blob: "b", State: "pending"}}}
+	for head, want := range map[string]int{"planted": 0, "honest": 1} {
+		git := &fakeGit{commits: map[string]map[string]string{"rules": {}},
+			remote: map[string]map[string]string{head: {"a": "b"}}}
+		hub := &forgetest.GitHub{Said: []forge.Review{{User: "Mallory", State: "APPROVED", CommitSHA: head}},
+			Rights: map[string]string{"Mallory": "write"}}
+		reviews, err := NewApprovals(hub, git, pushLog{1: {}}).Decide(t.Context(), forge.Repo{},
+			&forge.PullRequest{Number: 1, HeadSHA: head}, "", "rules", in)
+		if got := approved(reviews); err != nil || len(got) != want {
+			t.Errorf("%s: %v, %v; want %d approvals", head, got, err, want)
+		}
+	}
+	git := &fakeGit{commits: map[string]map[string]string{"rules": {}}}
+	hub := &forgetest.GitHub{Said: []forge.Review{{User: "wendy", State: "APPROVED", CommitSHA: "x"}}}
+	if _, err := NewApprovals(hub, git, pushLog{1: {}}).Decide(t.Context(), forge.Repo{},
+		&forge.PullRequest{Number: 1, HeadSHA: "gone"}, "", "rules", in); err == nil {
+		t.Error("commits that cannot be had were taken for none")
+	}
+}
+
+func TestWhoPushedIsUnknown(t *testing.T) {
+	in := &report.Inspection{Exceptions: []report.Exception{{Path: "a", Blob: "b", State: "pending"}}}
+	git := &fakeGit{commits: map[string]map[string]string{"c": {"a": "b"}}}
+	hub := &forgetest.GitHub{Said: []forge.Review{{User: "wendy", State: "APPROVED", CommitSHA: "c"}},
+		Rights: map[string]string{"wendy": "write"}}
+	decider := NewApprovals(hub, git, pushLog{1: {}, 2: {"*"}})
+	for number, want := range map[int]int{1: 1, 2: 0} {
+		reviews, err := decider.Decide(t.Context(), forge.Repo{}, &forge.PullRequest{Number: number}, "", "c", in)
+		got := approved(reviews)
+		if err != nil || len(got) != want {
+			t.Errorf("pull request %d: %v, %v; want %d approvals", number, got, err, want)
+		}
+	}
+	if _, err := decider.Decide(t.Context(), forge.Repo{}, &forge.PullRequest{Number: 3}, "", "c", in); err == nil {
+		t.Error("a record that cannot be read was taken for an empty one")
+	}
+}
+
+// What a kustomization changes is approved with all that the change touches of it.
+func TestApprovalsWithOtherFiles(t *testing.T) {
+	with := []report.File{{Path: "k/gone.yaml"}, {Path: "k/patch.yaml", Blob: "p2"}}
+	for _, c := range []struct {
+		name     string
+		files    map[string]string // of the reviewed commit
+		approved bool
+	}{
+		{"all the same", map[string]string{exceptionPath: "new", "k/patch.yaml": "p2"}, true},
+		{"the patch changed since", map[string]string{exceptionPath: "new", "k/patch.yaml": "p1"}, false},
+		{"the patch came since", map[string]string{exceptionPath: "new"}, false},
+		{"a file went since", map[string]string{exceptionPath: "new", "k/patch.yaml": "p2", "k/gone.yaml": "x"}, false},
+		{"the exception changed since", map[string]string{exceptionPath: "old", "k/patch.yaml": "p2"}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			hub := &forgetest.GitHub{Rights: map[string]string{"wendy": "write"},
+				Said: []forge.Review{{User: "wendy", State: "APPROVED", CommitSHA: "now"}}}
+			git := &fakeGit{commits: map[string]map[string]string{"now": c.files, "rules": {}}}
+			in := &report.Inspection{Exceptions: []report.Exception{
+				{Path: exceptionPath, Blob: "new", With: with, State: report.Pending},
+				{Path: "removed.yaml", Object: true, State: report.Pending}}}
+			reviews, err := NewApprovals(hub, git, pushLog{1: {}}).Decide(t.Context(), forge.Repo{}, &forge.PullRequest{Number: 1,
+				Author: "author"}, "", "rules", in)
+			if err != nil || len(reviews) != 2 {
+				t.Fatal(reviews, err)
+			}
+			if approved := reviews[0].State() == report.Approved; approved != c.approved {
+				t.Errorf("approved %v: %+v", approved, reviews[0])
+			}
+			if reviews[1].State() != report.Approved {
+				t.Errorf("what is looked up and removed: %+v", reviews[1])
+			}
+		})
+	}
+}

@@ -1,0 +1,209 @@
+package worker
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lintel-bot/lintel/bot/forge"
+	"github.com/lintel-bot/lintel/bot/github"
+	"github.com/lintel-bot/lintel/bot/store"
+)
+
+// id completes the id of a check run of ours. Two pull requests can share a head, and so the list of its check runs;
+// and who demands a fresh run gets one, even if its result is the same.
+func (c *check) id(id forge.RunID) forge.RunID {
+	id.Target = c.task.Key.Target()
+	if c.task.Message.Fresh {
+		id.Demand = cmp.Or(c.task.Message.Demand, c.task.Message.Delivery)
+	}
+	return id
+}
+
+// ours returns the id of a run that is about what this check is about; false for any other run.
+func (c *check) ours(run forge.CheckRun) (forge.RunID, bool) {
+	id, err := forge.ParseRunID(run.ExternalID)
+	return id, err == nil && id.Target == c.task.Key.Target()
+}
+
+// tidy completes what is left open on a head that is not (or no longer) to be checked: by an earlier job, whose
+// note names the head, or by GitHub, which opens a run again when somebody asks for it on an old head.
+func (c *check) tidy(ctx context.Context) error {
+	note, err := c.task.Ledger.Note(ctx)
+	if err != nil {
+		return err
+	}
+	stale := func(head string) bool { return head != "" && (head != c.head || c.closed) }
+	for _, head := range slices.Compact([]string{note, c.task.Message.Head}) {
+		if !stale(head) || head != note && !c.task.Message.Fresh {
+			continue
+		}
+		runs, err := c.Client.CheckRuns(ctx, c.repo, head)
+		if err != nil && !forge.IsGone(err) {
+			return fmt.Errorf("looking for check runs of an earlier head: %w", err)
+		}
+		for _, run := range runs {
+			if _, ours := c.ours(run); !ours || run.Status == forge.Completed {
+				continue
+			}
+			run.HeadSHA = head
+			if err := c.cancel(ctx, &run); err != nil && !forge.IsGone(err) {
+				return err
+			}
+		}
+	}
+	if !stale(note) {
+		return nil
+	}
+	return c.task.Ledger.SetNote(ctx, "")
+}
+
+// open finds the check run to go on with; false means that nothing is wanted. A head that has a completed one gets
+// another only when the result turns out to be another, or when somebody asked for a fresh run. A completed run
+// without a result is opened again.
+func (c *check) open(ctx context.Context) (wanted bool, _ error) {
+	runs, err := c.Client.CheckRuns(ctx, c.repo, c.head)
+	if err != nil {
+		return false, fmt.Errorf("looking for check runs of the head: %w", err)
+	}
+	fresh := c.task.Message.Fresh
+	for _, run := range slices.Backward(runs) { // newest last, so that it wins
+		id, ours := c.ours(run)
+		if !ours {
+			continue
+		}
+		if run.Status != forge.Completed || id.State == forge.GaveUp {
+			c.run, c.gaveUp = run, id.Times
+			continue
+		}
+		if c.gaveUp > 0 {
+			c.run = forge.CheckRun{Part: c.part} // a later run has the result
+		}
+		if run.Conclusion == forge.Cancelled {
+			continue // of a head that came back
+		}
+		c.known = id.Outcome()
+		if id.Until == 0 {
+			c.lacking = time.Time{}
+		} else if c.lacking.IsZero() {
+			c.lacking = run.CompletedAt
+		}
+		// This very job may have posted before its process died.
+		if id.Demand == c.id(forge.RunID{}).Demand {
+			fresh = false
+		}
+	}
+	if c.run.Status == forge.Completed && (fresh || c.task.exhausted()) {
+		// Who asks for a fresh run gets one; and what cannot be checked is reported once.
+		if c.task.exhausted() {
+			return false, c.task.Ledger.SetNote(ctx, "")
+		}
+		c.run = forge.CheckRun{Part: c.part}
+	}
+	c.run.HeadSHA = c.head
+	if c.run.ID == 0 && c.known != "" && !fresh {
+		return !c.task.Message.Missing, nil
+	}
+	// Before the run is created: should the process die right after, the next job knows where to look.
+	if err := c.task.Ledger.SetNote(ctx, c.head); err != nil {
+		return false, err
+	}
+	c.required = true
+	if c.run.ID == 0 {
+		c.run.ExternalID = c.id(forge.RunID{State: forge.HasBegun, Job: c.task.Sequence}).String()
+	}
+	return true, nil
+}
+
+// complete publishes the final state, unless it stands already, and forgets the note. Nobody else publishes one for the
+// head meanwhile.
+func (c *check) complete(ctx context.Context, result forge.RunID) error {
+	c.run.ExternalID = c.id(result).String()
+	head := store.Key{Installation: c.task.Key.Installation, Repository: c.task.Key.Repository, Commit: c.head}
+	return c.task.Ledger.Exclusively(ctx, head, func(ctx context.Context) error {
+		shared, err := c.sharedHead(ctx)
+		if err != nil {
+			return err
+		}
+		if err := c.share(ctx, shared); err != nil {
+			return err
+		}
+		if !c.required && c.run.ID == 0 && c.known == result.Outcome() && shared.newest.Conclusion == c.run.Conclusion {
+			c.log.Info("nothing changed since the last check", "conclusion", c.run.Conclusion)
+			c.setAlarm(result)
+			return c.task.Ledger.SetNote(ctx, "")
+		}
+		if shared.newest.ID > c.run.ID {
+			c.run.ID = 0 // what is not the newest run decides nothing; it is cancelled if it is open
+		}
+		if err := c.finish(ctx); err != nil {
+			return err
+		}
+		c.setAlarm(result)
+		return nil
+	})
+}
+
+// setAlarm has the check done again when its result is over.
+func (c *check) setAlarm(result forge.RunID) { c.Alarm.Set(c.task.Key, c.repo, result.Ends()) }
+
+// finish completes the run with what was found out.
+func (c *check) finish(ctx context.Context) error {
+	started := c.Now()
+	if err := c.publishFinal(ctx); err != nil {
+		return err
+	}
+	c.Metrics.stage(stageReport, c.Now().Sub(started))
+	c.Metrics.check(c.run.Conclusion, c.Now().Sub(c.task.Message.At))
+	return nil
+}
+
+// publishFinal is finish without the figures of checks.
+func (c *check) publishFinal(ctx context.Context) error {
+	started := c.Now()
+	c.run.Status, c.run.CompletedAt = forge.Completed, started
+	if c.run.StartedAt.IsZero() {
+		c.run.StartedAt = started
+	}
+	c.run.Actions = []forge.Action{{Label: "Check again", Description: "Check this commit again",
+		Identifier: github.RerunAction}}
+	if c.draftable {
+		c.run.Actions = append(c.run.Actions, forge.Action{Label: "Draft exceptions",
+			Description: "Write exceptions for what blocks", Identifier: github.DraftAction})
+	}
+	if err := c.Client.Publish(ctx, c.repo, &c.run); err != nil {
+		return fmt.Errorf("completing the check run: %w", err)
+	}
+	c.log.Info("check run completed", "check_run", c.run.ID, "conclusion", c.run.Conclusion)
+	if err := c.task.Ledger.SetNote(ctx, ""); err != nil {
+		// The run is complete, which the next job sees; the note costs it one look.
+		c.log.Warn("the note of the job stays", "error", err)
+	}
+	return nil
+}
+
+// abandon ends the work on a head that the pull request has left; the new head has its own job.
+func (c *check) abandon(ctx context.Context) error {
+	c.log.Info("the pull request moved on")
+	if c.run.ID != 0 {
+		if err := c.cancel(ctx, &c.run); err != nil && !forge.IsGone(err) {
+			return err
+		}
+	}
+	return c.task.Ledger.SetNote(ctx, "")
+}
+
+// cancel completes a run that has no result because nobody needs it any more.
+func (c *check) cancel(ctx context.Context, run *forge.CheckRun) error {
+	run.Status, run.Conclusion, run.CompletedAt = forge.Completed, forge.Cancelled, c.Now()
+	run.Title = "Not finished: the pull request moved on"
+	run.Summary = "The pull request has another head commit by now, or was closed, so this commit was not checked to " +
+		"the end."
+	if err := c.Client.Publish(ctx, c.repo, run); err != nil {
+		return fmt.Errorf("canceling a check run: %w", err)
+	}
+	c.Metrics.check(forge.Cancelled, 0)
+	return nil
+}

@@ -1,0 +1,195 @@
+package worker
+
+import (
+	"regexp"
+	"strings"
+)
+
+// maxOwnersFile is the size beyond which GitHub ignores a CODEOWNERS file
+// (https://docs.github.com/en/repositories/managing-your-repositorys-settings-and-features/customizing-your-repository/about-code-owners#codeowners-file-size).
+const maxOwnersFile = 3 << 20
+
+// OwnersPaths are the places of a CODEOWNERS file; the first that exists counts.
+func OwnersPaths() []string { return []string{".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS"} }
+
+// CodeOwners is a parsed CODEOWNERS file. The zero value owns nothing. It is immutable.
+type CodeOwners struct{ rules []ownersRule }
+
+type ownersRule struct {
+	pattern ownersPattern
+	owners  []string
+}
+
+// ParseCodeOwners reads a CODEOWNERS file by GitHub's rules
+// (https://docs.github.com/en/repositories/managing-your-repositorys-settings-and-features/customizing-your-repository/about-code-owners#codeowners-syntax).
+// As on GitHub, a line that is not valid (an unknown form of owner, a negated pattern, a character range) is skipped,
+// and so is a whole file over 3 MB.
+func ParseCodeOwners(data []byte) *CodeOwners {
+	c := &CodeOwners{}
+	if len(data) > maxOwnersFile {
+		return c
+	}
+	text := strings.TrimPrefix(string(data), "\uFEFF")
+	for line := range strings.Lines(text) {
+		words := ownersWords(strings.TrimRight(line, "\r\n"))
+		if len(words) == 0 {
+			continue
+		}
+		pattern, ok := compileOwners(words[0])
+		if !ok {
+			continue
+		}
+		rule := ownersRule{pattern: pattern}
+		for _, w := range words[1:] {
+			if !ownerForm.MatchString(w) {
+				ok = false
+			}
+			rule.owners = append(rule.owners, w)
+		}
+		if ok {
+			c.rules = append(c.rules, rule)
+		}
+	}
+	return c
+}
+
+// ownerForm is @user, @org/team or an address.
+var ownerForm = regexp.MustCompile(`^(@[A-Za-z0-9][A-Za-z0-9_-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?|[^@\s]+@[^@\s]+)$`)
+
+// ownersWords splits a line at blanks that are not escaped, up to a comment.
+func ownersWords(line string) []string {
+	var words []string
+	var word strings.Builder
+	escaped, inside := false, false
+	for _, r := range line {
+		switch {
+		case escaped:
+			word.WriteRune('\\')
+			word.WriteRune(r)
+			escaped = false
+		case r == '\\':
+			escaped, inside = true, true
+		case r == ' ' || r == '\t':
+			if inside {
+				words = append(words, word.String())
+				word.Reset()
+				inside = false
+			}
+		case r == '#' && !inside:
+			return words
+		default:
+			word.WriteRune(r)
+			inside = true
+		}
+	}
+	if escaped {
+		word.WriteRune('\\')
+	}
+	if inside {
+		words = append(words, word.String())
+	}
+	return words
+}
+
+// Owners returns the owners of a file as they are written: "@user", "@org/team" or an address. The last rule
+// that matches decides, also when it names nobody.
+func (c *CodeOwners) Owners(path string) []string {
+	segments := strings.Split(strings.TrimPrefix(path, "/"), "/")
+	for i := len(c.rules) - 1; i >= 0; i-- {
+		if c.rules[i].pattern.match(segments) {
+			return c.rules[i].owners
+		}
+	}
+	return nil
+}
+
+// ownersPattern is a pattern cut at its slashes. "**" stands for any number of segments.
+type ownersPattern struct {
+	segments []string
+	below    bool // what is below a match matches, too
+	onlyDirs bool // only what is below a match matches
+}
+
+const maxOwnersPattern = 4096
+
+// compileOwners compiles a pattern; false if GitHub does not take it.
+func compileOwners(pattern string) (ownersPattern, bool) {
+	if pattern == "" || len(pattern) > maxOwnersPattern || pattern[0] == '!' || strings.ContainsAny(pattern, "[]") ||
+		pattern == "/" {
+		return ownersPattern{}, false
+	}
+	rooted := strings.HasPrefix(pattern, "/")
+	trimmed := strings.TrimPrefix(pattern, "/")
+	p := ownersPattern{onlyDirs: strings.HasSuffix(trimmed, "/")}
+	trimmed = strings.TrimRight(trimmed, "/")
+	if trimmed == "" {
+		return ownersPattern{}, false
+	}
+	p.segments = strings.Split(trimmed, "/")
+	if !rooted && len(p.segments) == 1 {
+		p.segments = append([]string{"**"}, p.segments...)
+	}
+	// "docs/*" takes the files in docs and nothing in folders below, unlike in a .gitignore file.
+	last := p.segments[len(p.segments)-1]
+	p.below = p.onlyDirs || (last != "*" && last != "**")
+	return p, true
+}
+
+// match reports whether the pattern covers the file at the path. It fills the table of "pattern from i matches
+// path from j" from the end, so time is bounded by the product of the lengths.
+func (p ownersPattern) match(path []string) bool {
+	n, m := len(p.segments), len(path)
+	next := make([]bool, m+1)
+	for j := range next {
+		rest := m - j
+		next[j] = (rest == 0 && !p.onlyDirs) || (rest > 0 && p.below)
+	}
+	for i := n - 1; i >= 0; i-- {
+		row := make([]bool, m+1)
+		for j := m; j >= 0; j-- {
+			switch {
+			case p.segments[i] != "**":
+				row[j] = j < m && next[j+1] && segmentMatch(p.segments[i], path[j])
+			case i == n-1: // "a/**": everything below a, not a itself
+				row[j] = m-j > 0
+			default:
+				row[j] = next[j] || (j < m && row[j+1])
+			}
+		}
+		next = row
+	}
+	return next[0]
+}
+
+// segmentMatch matches one segment: * is any text, ? any character, a backslash takes the next as it is.
+func segmentMatch(pattern, s string) bool {
+	p, t := []rune(pattern), []rune(s)
+	i, j, star, mark := 0, 0, -1, 0
+	for j < len(t) {
+		if i < len(p) {
+			switch {
+			case p[i] == '*':
+				star, mark = i, j
+				i++
+				continue
+			case p[i] == '\\' && i+1 < len(p):
+				if p[i+1] == t[j] {
+					i, j = i+2, j+1
+					continue
+				}
+			case p[i] == '?' || p[i] == t[j]:
+				i, j = i+1, j+1
+				continue
+			}
+		}
+		if star < 0 {
+			return false
+		}
+		mark++
+		i, j = star+1, mark
+	}
+	for i < len(p) && p[i] == '*' {
+		i++
+	}
+	return i == len(p)
+}

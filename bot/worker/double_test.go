@@ -1,0 +1,193 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/lintel-bot/lintel/bot/forge"
+	"github.com/lintel-bot/lintel/bot/forgetest"
+	"github.com/lintel-bot/lintel/bot/mirror"
+	"github.com/lintel-bot/lintel/bot/store"
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+const (
+	headA   = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	headB   = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+	baseTip = "cccccccccccccccccccccccccccccccccccccccc"
+	token   = "ghs_0123456789abcdefghijABCDEFGHIJ012345"
+)
+
+var clock = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// ledger is the double of a job of the queue.
+type ledger struct {
+	superseded bool
+	note       string
+	mark       string
+}
+
+func (l *ledger) Mark(context.Context) (string, error)         { return l.mark, nil }
+func (l *ledger) SetMark(_ context.Context, text string) error { l.mark = text; return nil }
+
+func (l *ledger) Exclusively(ctx context.Context, _ store.Key, do func(context.Context) error) error {
+	return do(ctx)
+}
+
+func (l *ledger) Superseded(context.Context) (bool, error)     { return l.superseded, nil }
+func (l *ledger) Note(context.Context) (string, error)         { return l.note, nil }
+func (l *ledger) SetNote(_ context.Context, text string) error { l.note = text; return nil }
+
+type mirrorDouble struct {
+	err     error
+	want    mirror.Want
+	changed []string // paths between any two commits
+	commits []string // of a merge group
+}
+
+func (m *mirrorDouble) Changed(context.Context, string, string, string) ([]string, error) {
+	return m.changed, nil
+}
+
+func (m *mirrorDouble) Commits(context.Context, string, string, string) ([]string, error) {
+	return m.commits, nil
+}
+
+func (m *mirrorDouble) Fetch(_ context.Context, _ forge.Repo, want mirror.Want) (mirror.State, error) {
+	m.want = want
+	return mirror.State{GitDir: "/data/mirrors/11", MergeBase: "base", BaseTip: baseTip}, m.err
+}
+
+// sandboxDouble is the double of the sandbox: what is asked first, and what is checked then.
+type sandboxDouble struct {
+	asked      []report.Change // to inspect
+	inspection *report.Inspection
+	versions   map[string]*report.Inspection // of the rules, by commit
+	trouble    error                         // of Inspect
+	changes    []report.Change
+	run        func(ctx context.Context, change report.Change) (*report.Report, error)
+}
+
+func (b *sandboxDouble) Inspect(_ context.Context, change report.Change) (*report.Inspection, error) {
+	if change.All {
+		return b.versions[change.Rules], b.trouble
+	}
+	b.asked = append(b.asked, change)
+	return b.inspection, b.trouble
+}
+
+func (b *sandboxDouble) Run(ctx context.Context, change report.Change) (*report.Report, error) {
+	b.changes = append(b.changes, change)
+	return b.run(ctx, change)
+}
+
+type approvalsDouble struct {
+	reviews []report.Review
+	err     error
+	asked   []int // numbers of pull requests
+}
+
+func (a *approvalsDouble) Decide(_ context.Context, _ forge.Repo, pr *forge.PullRequest, _, _ string,
+	_ *report.Inspection) ([]report.Review, error) {
+	a.asked = append(a.asked, pr.Number)
+	return a.reviews, a.err
+}
+
+type publisher struct {
+	keys     []store.Key
+	messages []store.Message
+}
+
+func (p *publisher) Publish(_ context.Context, key store.Key, m store.Message, _ string) error {
+	p.keys, p.messages = append(p.keys, key), append(p.messages, m)
+	return nil
+}
+
+// bench is a worker among doubles: an open pull request at headA that checks out well.
+type bench struct {
+	*Worker
+	hub       *forgetest.GitHub
+	pr        *forge.PullRequest // the open one
+	mirror    *mirrorDouble
+	sandbox   *sandboxDouble
+	approvals *approvalsDouble
+	jobs      *publisher
+	ledger    *ledger
+	task      Task
+	log       bytes.Buffer
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	b := &bench{
+		pr: &forge.PullRequest{Number: 12, State: "open", Author: "octocat", BaseRef: "main", BaseSHA: baseTip,
+			HeadSHA: headA},
+		mirror: &mirrorDouble{}, approvals: &approvalsDouble{}, jobs: &publisher{}, ledger: &ledger{},
+		sandbox: &sandboxDouble{inspection: &report.Inspection{},
+			run: func(context.Context, report.Change) (*report.Report, error) {
+				return &report.Report{Conclusion: report.Success, Title: "No violations"}, nil
+			}},
+	}
+	b.hub = &forgetest.GitHub{Pulls: map[int64][]*forge.PullRequest{11: {b.pr}}}
+	b.task = Task{Key: store.Key{Installation: 7, Repository: 11, Number: 12}, Sequence: 1, Try: 1, Tries: 3,
+		Ledger:  b.ledger,
+		Message: store.Message{Delivery: "d-1", Event: "pull_request.opened", Owner: "octo-org", Name: "fleet", At: clock}}
+	b.Worker = &Worker{Client: b.hub, Mirror: b.mirror, Sandbox: b.sandbox, Approvals: b.approvals, Jobs: b.jobs,
+		Version: "1",
+		Summary: func(r *report.Report, blob, _ BlobURL, _ string) string {
+			return "summary of " + r.Title + " " + blob("a b.yaml", 3)
+		},
+		Now: func() time.Time { return clock }, Log: slog.New(slog.NewJSONHandler(&b.log, nil))}
+	return b
+}
+
+// waits makes the change one with an exception that waits for approval.
+func (b *bench) waits() {
+	b.sandbox.inspection.Exceptions = []report.Exception{{Path: "e.yaml", Blob: "1", State: report.Pending}}
+}
+
+// reviewed checks as the sandbox does: the state of the exception that waits is what the reviews say.
+func reviewed(_ context.Context, c report.Change) (*report.Report, error) {
+	e := report.Exception{Path: "e.yaml", Blob: "1", State: report.Pending}
+	if len(c.Reviews) > 0 {
+		e.Review, e.State, e.By = &c.Reviews[0], c.Reviews[0].State(), c.Reviews[0].By()
+	}
+	conclusion := map[report.State]report.Conclusion{
+		report.Pending: report.ActionRequired, report.Approved: report.Success, report.Refused: report.Failure,
+	}[e.State]
+	return &report.Report{Conclusion: conclusion, Exceptions: []report.Exception{e}}, nil
+}
+
+// refuse has GitHub answer one kind of calls with an error.
+func (b *bench) refuse(call string, err error) {
+	b.hub.Fail = func(name string, _ any) error {
+		if name == call {
+			return err
+		}
+		return nil
+	}
+}
+
+// demand makes the task one that a person asked for with a button.
+func (b *bench) demand(delivery string) {
+	b.task.Message.Fresh, b.task.Message.Delivery = true, delivery
+	b.task.Sequence++
+}
+
+// isAbout reports whether a check run is about the pull request with that number.
+func isAbout(run forge.CheckRun, number int) bool {
+	id, err := forge.ParseRunID(run.ExternalID)
+	return err == nil && id.Target == (forge.Target{Number: number})
+}
+
+// last is the newest check run.
+func (b *bench) last(t *testing.T) forge.CheckRun {
+	t.Helper()
+	if len(b.hub.Runs) == 0 {
+		t.Fatal("there is no check run")
+	}
+	return b.hub.Runs[len(b.hub.Runs)-1]
+}

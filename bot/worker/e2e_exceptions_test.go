@@ -1,0 +1,108 @@
+package worker_test
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lintel-bot/lintel/bot/githubtest"
+)
+
+// exceptionsByReview follows a pull request that breaks policies: its author has exceptions drafted, commits them,
+// and the check waits for a review, which turns it within seconds, in each direction.
+func exceptionsByReview(t *testing.T, binary string) {
+	hub := newHub(t)
+	s := newScene(t, hub, "octo-org/fleet", sampleRepo)
+	p := serve(t, binary, hostingOf(hub), t.TempDir())
+	hub.SetHook(p.url + "/webhook")
+	hub.SetTeam("octo-org/security", "bob")
+
+	broken := s.push("change", map[string]string{patchPath: read(t, sampleChange, patchPath)})
+	number := s.open("change")
+	run := s.completed(broken)
+	if run.Conclusion != "failure" || !strings.Contains(run.Summary, "What to do") ||
+		!strings.Contains(run.Text, "Details") || strings.Contains(run.Text, "PolicyException") {
+		t.Errorf("the broken change:\n%s", show(run))
+	}
+	if !slices.ContainsFunc(run.Actions, func(a githubtest.Action) bool { return a.Identifier == "draft-exceptions" }) {
+		t.Fatalf("there is no button for drafts: %+v", run.Actions)
+	}
+	if err := hub.RequestAction(s.repo, run.ID, "draft-exceptions"); err != nil {
+		t.Fatal(err)
+	}
+	run = s.await(broken, newer(run))
+	files := draftsOf(run.Text)
+	if run.Conclusion != "failure" || len(files) != 1 { // one for the resource, with two exceptions
+		t.Fatalf("%d drafts, want one:\n%s", len(files), show(run))
+	}
+
+	waits := s.push("change", files)
+	run = s.completed(waits)
+	if run.Conclusion != "action_required" || !strings.Contains(run.Title, "2 exceptions wait for @octo-org/security") ||
+		strings.Contains(run.Text, "kind: PolicyException") || strings.Contains(run.Summary, "leaves open") {
+		t.Errorf("the exceptions are not shown as waiting:\n%s", show(run))
+	}
+	if slices.ContainsFunc(run.Actions, func(a githubtest.Action) bool { return a.Identifier == "draft-exceptions" }) {
+		t.Errorf("there is nothing to draft: %+v", run.Actions)
+	}
+	review := func(login, state string, want ...string) {
+		t.Helper()
+		if _, err := hub.Review(s.repo, number, login, state); err != nil {
+			t.Fatal(err)
+		}
+		run = s.await(waits, newer(run))
+		text := show(run)
+		if run.Conclusion != want[0] {
+			t.Errorf("after %s said %s: %s, want %s:\n%s", login, state, run.Conclusion, want[0], text)
+		}
+		for _, part := range want[1:] {
+			if !strings.Contains(text, part) {
+				t.Errorf("after %s said %s, it does not say %q:\n%s", login, state, part, text)
+			}
+		}
+	}
+	review("carol", "APPROVED", "action_required", "carol at "+waits[:7], "not among those who may approve")
+	review("bob", "CHANGES_REQUESTED", "failure", "changes requested by `bob at "+waits[:7]+"`")
+	review("bob", "APPROVED", "success", "approved by `bob at "+waits[:7]+"`")
+	clean(t, hub)
+}
+
+// plantedException: content that somebody pushed under the author's name, before the pull request was opened, is not
+// approved by the one who pushed it.
+func plantedException(t *testing.T, binary string) {
+	hub := newHub(t)
+	s := newScene(t, hub, "octo-org/fleet", sampleRepo)
+	p := serve(t, binary, hostingOf(hub), t.TempDir())
+	hub.SetHook(p.url + "/webhook")
+	hub.SetTeam("octo-org/security", "bob", "carol")
+	half := strings.Replace(read(t, sampleChange, patchPath), "privileged: true", "privileged: false", 1)
+	head, err := hub.Push(s.ctx, s.repo, githubtest.Commit{Branch: "change",
+		Files: map[string]string{patchPath: half, "exceptions/shop.yaml": standinException}, Author: "alice", Pusher: "bob"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	number := s.open("change")
+	run := s.completed(head)
+	for _, by := range []struct{ login, want string }{{"bob", "action_required"}, {"carol", "success"}} {
+		if _, err := hub.Review(s.repo, number, by.login, "APPROVED"); err != nil {
+			t.Fatal(err)
+		}
+		run = s.await(head, newer(run))
+		if run.Conclusion != by.want || !strings.Contains(show(run), "who pushed to the pull request cannot approve") {
+			t.Errorf("approved by %s: %s, want %s:\n%s", by.login, run.Conclusion, by.want, show(run))
+		}
+	}
+	clean(t, hub)
+}
+
+var draftBlock = regexp.MustCompile("(?s)`(exceptions/[^`]+)`: [^\n]*\n\n```yaml\n(.*?)```")
+
+// draftsOf are the drafts in the text of a check run, by path.
+func draftsOf(text string) map[string]string {
+	files := map[string]string{}
+	for _, m := range draftBlock.FindAllStringSubmatch(text, -1) {
+		files[m[1]] = m[2]
+	}
+	return files
+}

@@ -1,0 +1,165 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// A refused exception is one that does not count; the run says who refused it.
+func TestRefusedExceptions(t *testing.T) {
+	b := newBench(t)
+	b.waits()
+	b.approvals.reviews = []report.Review{{Path: "e.yaml", Blob: "1", Needed: 1, Who: []string{"@org/security"},
+		Refused: []report.Vote{{User: "bob", Commit: headA}}}}
+	b.sandbox.run = func(ctx context.Context, c report.Change) (*report.Report, error) {
+		if len(c.Reviews) != 1 || c.Reviews[0].State() != report.Refused ||
+			!slices.Equal(c.Reviews[0].By(), []string{"bob"}) {
+			t.Errorf("checked with the reviews %+v", c.Reviews)
+		}
+		return reviewed(ctx, c)
+	}
+	var shown *report.Report
+	b.Summary = func(r *report.Report, _, _ BlobURL, _ string) string { shown = r; return "summary" }
+	if err := b.Do(t.Context(), b.task); err != nil {
+		t.Fatal(err)
+	}
+	if b.last(t).Conclusion != "failure" || shown.Exceptions[0].Review == nil ||
+		len(shown.Exceptions[0].Review.Refused) != 1 {
+		t.Errorf("%s, shown %+v", b.last(t).Conclusion, shown.Exceptions)
+	}
+	if len(b.sandbox.asked) != 1 || len(b.sandbox.changes) != 1 {
+		t.Errorf("%d inspections and %d checks, want one of each", len(b.sandbox.asked), len(b.sandbox.changes))
+	}
+}
+
+// Another approval of several that are needed changes what people read, and so makes another run.
+func TestEachApprovalIsShown(t *testing.T) {
+	b := newBench(t)
+	b.waits()
+	pending := func(votes ...report.Vote) []report.Review {
+		return []report.Review{{Path: "e.yaml", Blob: "1", Needed: 2, Who: []string{"@org/security"}, Approved: votes}}
+	}
+	b.sandbox.run = reviewed
+	bob := report.Vote{User: "bob", Commit: headA}
+	for i, reviews := range [][]report.Review{pending(), pending(bob), pending(bob)} {
+		b.approvals.reviews, b.task.Sequence = reviews, uint64(i+1)
+		if err := b.Do(t.Context(), b.task); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(b.hub.Runs) != 2 {
+		t.Errorf("%d runs, want two: the third job finds nothing new", len(b.hub.Runs))
+	}
+}
+
+// Drafts are made for the head for which somebody asked, and shown in its text; the button is there while
+// something blocks that no exception waits for.
+func TestDrafts(t *testing.T) {
+	b := newBench(t)
+	finding := report.Finding{Result: report.Fail, Blocks: true, New: true,
+		Origin: &report.Origin{Path: "a.yaml", StartLine: 1}}
+	b.sandbox.run = func(_ context.Context, c report.Change) (*report.Report, error) {
+		r := &report.Report{Conclusion: report.Failure, Findings: []report.Finding{finding}}
+		if c.Drafts {
+			r.Drafts = []report.Draft{{Path: "exceptions/a.yaml", YAML: "kind: PolicyException\n"}}
+		}
+		return r, nil
+	}
+	asked := ""
+	b.Worker.Drafts = func(_ context.Context, repository int64, head string) (bool, error) {
+		return repository == 11 && head == asked, nil
+	}
+	b.Text = func(r *report.Report, _, _ BlobURL, create NewFileURL, _ string) string {
+		text := fmt.Sprint(len(r.Drafts), " drafts")
+		for _, d := range r.Drafts {
+			text += " " + create(d.Path, d.YAML) + create("long", strings.Repeat("y", maxAddress))
+		}
+		return text
+	}
+	b.pr.HeadRef, b.pr.HeadRepo = "fix/web", "fork/r"
+	buttons := func() (list []string) {
+		for _, a := range b.last(t).Actions {
+			if len(a.Label) > 20 || len(a.Description) > 40 || len(a.Identifier) > 20 {
+				t.Errorf("GitHub refuses the button %+v", a)
+			}
+			list = append(list, a.Identifier)
+		}
+		return list
+	}
+	do := func() {
+		t.Helper()
+		if err := b.Do(t.Context(), b.task); err != nil {
+			t.Fatal(err)
+		}
+	}
+	do()
+	if run := b.last(t); run.Text != "0 drafts" || !slices.Equal(buttons(), []string{"rerun", "draft-exceptions"}) {
+		t.Errorf("not asked for: %q with %v", run.Text, buttons())
+	}
+	asked = headA
+	b.demand("d-2")
+	do()
+	if run := b.last(t); run.ID != 2 || !strings.HasPrefix(run.Text, "1 drafts ") || !strings.HasSuffix(run.Text,
+		"/fork/r/new/fix/web?filename=exceptions%2Fa.yaml&value=kind%3A%20PolicyException%0A") {
+		t.Errorf("asked for: run %d, %q", run.ID, run.Text)
+	}
+	b.pr.HeadSHA = headB
+	b.task.Message.Fresh, b.task.Sequence = false, 9
+	do()
+	if run := b.last(t); run.Text != "0 drafts" {
+		t.Errorf("another head: %q", run.Text)
+	}
+	finding.Exemption = &report.Exemption{State: "pending"}
+	b.task.Sequence = 10
+	b.demand("d-3")
+	do()
+	if !slices.Equal(buttons(), []string{"rerun"}) {
+		t.Errorf("all of it waits, and there are %v", buttons())
+	}
+}
+
+// What a policy passes by alone is known after the check only: the reviews are asked then, and the change is checked
+// again where they decided.
+func TestReviewsOfWhatPoliciesLookUp(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		votes  []report.Vote
+		checks int
+		want   string
+	}{
+		{"nobody approved", nil, 1, "action_required"},
+		{"approved", []report.Vote{{User: "bob", Commit: headA}}, 2, "success"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t)
+			b.approvals.reviews = []report.Review{{Path: "cm.yaml", Blob: "7", Needed: 1, Who: []string{"@org/ops"},
+				Approved: c.votes}}
+			b.sandbox.run = func(_ context.Context, change report.Change) (*report.Report, error) {
+				e := report.Exception{Name: "ConfigMap ops/allowed", Path: "cm.yaml", Blob: "7", Object: true, Lets: 1,
+					State: report.Pending}
+				for _, r := range change.Reviews {
+					if r.Of(e.Path, e.Blob, e.With) {
+						e.State, e.Review = r.State(), &r
+					}
+				}
+				rep := &report.Report{Exceptions: []report.Exception{e}, Stats: report.Stats{Policies: 1}}
+				rep.Conclude()
+				return rep, nil
+			}
+			var shown *report.Report
+			b.Summary = func(r *report.Report, _, _ BlobURL, _ string) string { shown = r; return "summary" }
+			if err := b.Do(t.Context(), b.task); err != nil {
+				t.Fatal(err)
+			}
+			if got := b.last(t).Conclusion; got != c.want || len(b.sandbox.changes) != c.checks ||
+				shown.Exceptions[0].Review == nil {
+				t.Errorf("%s after %d checks, want %s after %d; %+v", got, len(b.sandbox.changes), c.want, c.checks, shown)
+			}
+		})
+	}
+}

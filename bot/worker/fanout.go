@@ -1,0 +1,100 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/lintel-bot/lintel/bot/forge"
+	"github.com/lintel-bot/lintel/bot/store"
+)
+
+// ofCommit turns a job for a commit into jobs for the open pull requests that have it as their head, and, if a check is
+// asked for, for whatever else has a check run of ours on it.
+func (w *Worker) ofCommit(ctx context.Context, t Task, log *slog.Logger) error {
+	numbers, err := w.Client.PullRequestsOfCommit(ctx, t.repo(), t.Key.Commit)
+	if forge.IsGone(err) && !w.early(t) {
+		log.Warn("the commit is out of reach; nothing to do")
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("looking for the pull requests of a commit: %w", err)
+	}
+	keys := map[store.Key]bool{}
+	for _, n := range numbers {
+		keys[store.Key{Installation: t.Key.Installation, Repository: t.Key.Repository, Number: n}] = true
+	}
+	var runs []forge.CheckRun
+	if t.Message.Fresh || t.Message.Missing {
+		if runs, err = w.Client.CheckRuns(ctx, t.repo(), t.Key.Commit); err != nil && !forge.IsGone(err) {
+			return fmt.Errorf("looking for check runs of a commit: %w", err)
+		}
+	}
+	for _, run := range runs {
+		id, foreign := forge.ParseRunID(run.ExternalID)
+		if key, err := t.Key.Of(id.Target); foreign == nil && err == nil {
+			keys[key] = true
+		}
+	}
+	for key := range keys {
+		if err := w.Jobs.Publish(ctx, key, t.Message, t.Message.Delivery); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// everything asks for what is missing in a repository, or in all of an installation.
+func (w *Worker) everything(ctx context.Context, t Task, log *slog.Logger) error {
+	if wait := t.Message.After.Sub(w.Now()); wait > 0 {
+		return &store.Later{After: wait, Err: errors.New("others whose rules changed are checked first")}
+	}
+	message := store.Message{Delivery: t.Message.Delivery, Event: t.Message.Event, Missing: !t.Message.Rules, Rules: t.Message.Rules,
+		At: t.Message.At}
+	if t.Key.Repository == 0 {
+		repos, err := w.Client.Repositories(ctx, t.Key.Installation)
+		if forge.IsGone(err) && !w.early(t) {
+			log.Warn("the installation is out of reach; nothing to do")
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("asking for repositories: %w", err)
+		}
+		for _, repo := range repos {
+			message.Owner, message.Name = repo.Owner, repo.Name
+			if err := w.Jobs.Publish(ctx, store.Key{Installation: t.Key.Installation, Repository: repo.ID, All: true}, message,
+				""); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	message.Owner, message.Name = t.Message.Owner, t.Message.Name
+	settings, err := w.Client.Repository(ctx, t.repo())
+	if forge.IsGone(err) && !w.early(t) {
+		log.Warn("the repository is out of reach; nothing to do")
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the repository: %w", err)
+	}
+	if settings.Archived {
+		return nil
+	}
+	pulls, err := w.Client.OpenPullRequests(ctx, t.repo(), "")
+	if err != nil {
+		return fmt.Errorf("asking for open pull requests: %w", err)
+	}
+	key := store.Key{Installation: t.Key.Installation, Repository: t.Key.Repository}
+	for _, pr := range pulls {
+		key.Number = pr.Number
+		if err := w.Jobs.Publish(ctx, key, message, ""); err != nil {
+			return err
+		}
+	}
+	if key.Number, key.Branch = 0, settings.DefaultBranch; key.Branch == "" {
+		return nil // nothing was pushed yet
+	}
+	return w.Jobs.Publish(ctx, key, message, "")
+}

@@ -1,0 +1,310 @@
+package worker
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lintel-bot/lintel/bot/forge"
+	"github.com/lintel-bot/lintel/bot/mirror"
+	"github.com/lintel-bot/lintel/bot/results"
+	"github.com/lintel-bot/lintel/bot/store"
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+const (
+	// previewPart is the part of the name of the check run.
+	previewPart = "other repositories"
+	// previewTurn is for how long repositories are looked at before other jobs have their turn, and outlookPause until
+	// it goes on then.
+	previewTurn  = 10 * time.Second
+	previewPause = 2 * time.Second
+	// previewReported is after what time people are told how far it is.
+	previewReported = 30 * time.Second
+	// previewTries is how often a repository is looked at that GitHub or the network keeps from being looked at.
+	previewTries = 2
+	// previewShare is what part of GitHub's hourly limit is left to others.
+	previewShare = 4
+)
+
+// requestPreview has it found out what a pull request would change in the repositories that take rules from here.
+func (c *check) requestPreview(ctx context.Context) error {
+	if c.pr == nil || c.Dependents == nil || c.Previews == nil {
+		return nil
+	}
+	users, err := c.Dependents.Dependents(ctx, c.repo.Installation, c.repo.ID)
+	if err != nil || len(users) == 0 {
+		return err
+	}
+	key := store.Key{Installation: c.repo.Installation, Repository: c.repo.ID, Preview: c.pr.Number}
+	m := c.task.Message
+	return c.Jobs.Publish(ctx, key, store.Message{Delivery: m.Delivery, Event: m.Event, Owner: m.Owner, Name: m.Name, At: c.Now()}, "")
+}
+
+// fleetPreview is the work on what a pull request would change in the repositories that take rules from here, told by a check
+// run of its own that never keeps anybody from merging. It is done in turns, between which others have theirs.
+type fleetPreview struct {
+	*check
+	state      mirror.State
+	dependents []store.Dependent
+	private    bool // the repository of the pull request
+	of         string
+	previews   map[int64]store.Preview // by repository
+}
+
+// fleetPreview works on an outlook for one turn.
+func (w *Worker) fleetPreview(ctx context.Context, t Task, log *slog.Logger) error {
+	if w.Dependents == nil || w.Previews == nil {
+		return nil
+	}
+	pr, err := w.Client.PullRequest(ctx, t.repo(), t.Key.Preview)
+	switch {
+	case forge.IsGone(err) && !w.early(t):
+		log.Warn("the pull request is out of reach; nothing to do")
+		return t.Ledger.SetNote(ctx, "")
+	case err != nil:
+		return fmt.Errorf("reading the pull request: %w", err)
+	}
+	o := &fleetPreview{check: w.check(t, log.With("pull_request", pr.Number, "head", pr.HeadSHA, "outlook", true))}
+	o.pr, o.head, o.part, o.closed = pr, pr.HeadSHA, previewPart, pr.State != "open"
+	o.run.Part = o.part
+	if err := o.tidy(ctx); err != nil || o.closed {
+		return err
+	}
+	err = o.turn(ctx)
+	var later *forge.RetryLater
+	var soon *store.Later
+	if err == nil || ctx.Err() != nil || errors.As(err, &later) || errors.As(err, &soon) || !t.last() {
+		return err
+	}
+	log.Error("giving up", "error", scrub(err.Error()))
+	return o.giveUp(ctx)
+}
+
+// giveUp says that nothing could be found out.
+func (o *fleetPreview) giveUp(ctx context.Context) error {
+	return o.conclude(ctx, report.Neutral, "Not known: it could not be looked at", "What this pull request would change in other "+
+		"repositories could not be found out. The server's log has the details."+askAgain)
+}
+
+// turn looks at repositories for a while and says how far it is.
+func (o *fleetPreview) turn(ctx context.Context) error {
+	concerned, err := o.concerns(ctx)
+	if err != nil {
+		return err
+	}
+	if !concerned { // any more, perhaps
+		o.closed = true
+		return o.tidy(ctx)
+	}
+	demand := o.id(forge.RunID{}).Demand
+	// Who asks for strangers' rules to be looked at has seen this head, and no later one.
+	strange := o.pr.Fork && (demand == "" || o.task.Message.Head != o.head)
+	digest := func(of ...any) string {
+		sum := sha256.Sum256([]byte(fmt.Sprintf("%q", of)))
+		return hex.EncodeToString(sum[:])
+	}
+	if o.of = digest(o.Version, o.state.MergeBase, o.head, demand); strange {
+		o.of = digest(o.of, "fork")
+	}
+	if wanted, err := o.openPreview(ctx); err != nil || !wanted {
+		return err
+	}
+	if o.task.exhausted() {
+		return o.giveUp(ctx)
+	}
+	if strange {
+		return o.conclude(ctx, report.Neutral, "Not looked at, since this comes from a fork", "The rules of this pull request were not "+
+			"asked about other repositories, of which they could tell what its author may not see. Who may write to this one can "+
+			"have it done: use **Re-run** or **Check again**.")
+	}
+	if o.previews, err = o.Previews.Previews(ctx, o.task.Key, o.of); err != nil {
+		return err
+	}
+	settings, err := o.settingsNow(ctx)
+	if err != nil {
+		return err
+	}
+	o.private = settings.Private
+	proposed := &report.ProposedRules{Refs: refsOf(o.pr.BaseRef, settings.DefaultBranch), Base: o.state.MergeBase, Head: o.head}
+	done, err := o.previewAll(ctx, proposed)
+	if err != nil {
+		return err
+	}
+	return o.publishPreview(ctx, done)
+}
+
+// concerns reports whether the pull request may change rules that others take, and finds out who these are.
+func (o *fleetPreview) concerns(ctx context.Context) (bool, error) {
+	var err error
+	if o.dependents, err = o.Dependents.Dependents(ctx, o.repo.Installation, o.repo.ID); err != nil || len(o.dependents) == 0 {
+		return false, err
+	}
+	want := mirror.Want{Number: o.pr.Number, BaseRef: o.pr.BaseRef, BaseSHA: o.pr.BaseSHA, HeadSHA: o.head}
+	if o.state, err = o.Mirror.Fetch(ctx, o.repo, want); err != nil {
+		return false, fmt.Errorf("fetching the proposed rules: %w", err)
+	}
+	paths, err := o.Mirror.Changed(ctx, o.state.GitDir, o.state.MergeBase, o.head)
+	if err != nil {
+		return false, fmt.Errorf("reading what changes of the rules: %w", err)
+	}
+	return slices.ContainsFunc(paths, mayHoldRules), nil
+}
+
+// openPreview finds the check run to go on with; false where the one that stands says all.
+func (o *fleetPreview) openPreview(ctx context.Context) (wanted bool, _ error) {
+	if wanted, err := o.open(ctx); err != nil || !wanted {
+		return false, err
+	}
+	if !o.required && o.known == (forge.RunID{Digest: o.of}).Outcome() {
+		return false, o.task.Ledger.SetNote(ctx, "")
+	}
+	if o.run.ID == 0 {
+		o.run.ExternalID = o.id(forge.RunID{State: forge.HasBegun, Job: o.task.Sequence}).String()
+	}
+	return true, nil
+}
+
+// previewAll looks at repositories until the turn is over; true when none is left.
+func (o *fleetPreview) previewAll(ctx context.Context, proposed *report.ProposedRules) (done bool, err error) {
+	begun := o.Now()
+	for tries := range previewTries {
+		for _, u := range o.dependents {
+			seen := o.previews[u.ID]
+			waits := seen.Repository.State == report.OutlookWaits || seen.Repository.State == report.OutlookFails
+			if !waits || seen.Tries > tries {
+				continue
+			}
+			if o.Now().Sub(begun) >= previewTurn {
+				return false, nil
+			}
+			paced, looked, err := o.afford(ctx)
+			if err != nil {
+				var soon *store.Later
+				if told := o.publishPreview(ctx, false); !errors.As(told, &soon) {
+					return false, told
+				}
+				return false, err
+			}
+			again, err := o.previewOne(paced, u, *proposed, &seen.Repository)
+			looked()
+			if err != nil {
+				return false, err
+			}
+			seen.Of, seen.Tries = o.of, seen.Tries+1
+			if !again {
+				seen.Tries = previewTries
+			}
+			o.previews[u.ID] = seen
+			if err := o.Previews.PutPreview(ctx, o.task.Key, u.ID, seen); err != nil {
+				return false, err
+			}
+		}
+	}
+	return true, nil
+}
+
+// afford lets one repository be looked at until done is called. It asks to come back when GitHub's limits have room for
+// what nobody waits for: a turn is let in as one check, and needs the requests of many.
+func (o *fleetPreview) afford(ctx context.Context) (_ context.Context, done func(), _ error) {
+	if o.Budget != nil {
+		b, known := o.Budget(o.repo.Installation)
+		if known && b.Remaining < b.Limit/previewShare && b.Reset.After(o.Now()) {
+			return nil, nil, &store.Later{After: b.Reset.Sub(o.Now()),
+				Err: errors.New("what is left of GitHub's hourly limit is for checks")}
+		}
+	}
+	return o.admit(ctx, o.task)
+}
+
+// publishPreview tells people what is known so far; done says that this is all.
+func (o *fleetPreview) publishPreview(ctx context.Context, done bool) error {
+	out := &report.Outlook{}
+	if o.Results != nil {
+		out.Page = o.Results.Overview(o.repository())
+	}
+	for _, u := range o.dependents {
+		seen, known := o.previews[u.ID]
+		if !known {
+			seen.Repository = report.UserOutlook{Repository: u.Owner + "/" + u.Name, Private: true}
+			seen.Repository.URL = o.webURL(forge.Repo{Owner: u.Owner, Name: u.Name})
+		}
+		if !o.private && seen.Repository.Private {
+			out.Hidden++
+			continue
+		}
+		if seen.Repository.Private { // who may read the rules need not know of all who take them
+			seen.Repository.Unnamed()
+		}
+		out.Users = append(out.Users, seen.Repository)
+	}
+	out.Sort()
+	o.run.Annotations = o.annotations(out)
+	conclusion := report.Success
+	if out.Sum().Louder() || !out.Whole() || out.Hidden > 0 {
+		conclusion = report.Neutral
+	}
+	if done {
+		return o.conclude(ctx, conclusion, out.Title(), o.PreviewSummary(out))
+	}
+	later := &store.Later{After: previewPause, Err: errors.New("others have their turn")}
+	last, err := o.task.Ledger.Mark(ctx)
+	if err != nil {
+		return err
+	}
+	if at, err := strconv.ParseInt(last, 10, 64); err == nil && o.Now().Sub(time.Unix(at, 0)) < previewReported {
+		return later
+	}
+	if o.run.StartedAt.IsZero() {
+		o.run.StartedAt = o.Now()
+	}
+	o.run.Status, o.run.Conclusion, o.run.CompletedAt = forge.InProgress, "", time.Time{}
+	o.run.Title, o.run.Summary, o.run.Annotations = out.Title(), o.PreviewSummary(out), nil
+	if err := o.Client.Publish(ctx, o.repo, &o.run); err != nil {
+		return fmt.Errorf("updating the check run: %w", err)
+	}
+	return cmp.Or(o.task.Ledger.SetMark(ctx, strconv.FormatInt(o.Now().Unix(), 10)), error(later))
+}
+
+// conclude completes the check run.
+func (o *fleetPreview) conclude(ctx context.Context, conclusion report.Conclusion, title, summary string) error {
+	if o.run.HeadSHA == "" {
+		return nil // nobody knows yet whether one is wanted
+	}
+	o.run.Conclusion, o.run.Title, o.run.Summary = string(conclusion), title, summary
+	o.run.ExternalID = o.id(forge.RunID{Digest: o.of}).String()
+	return o.publishFinal(ctx)
+}
+
+// annotations says at each policy of the pull request what becomes of it elsewhere.
+func (o *fleetPreview) annotations(out *report.Outlook) (list []forge.Annotation) {
+	for _, p := range out.Policies() {
+		_, path, ok := strings.Cut(p.Path, "@"+o.head+"//") // as package rules has files of other repositories
+		if !ok || p.Foretold() == (report.Foretold{}) {
+			continue
+		}
+		a := problem(report.Problem{Path: path, Line: p.Line, Message: "Once this is merged: policy " + p.Policy + ": " +
+			p.Foretold().Words() + " in " + report.Count(p.Roots, "other repository", "other repositories")})
+		a.Level, a.Title = forge.LevelNotice, "Other repositories"
+		list = append(list, a)
+	}
+	return list
+}
+
+// repository is the repository of the pull request.
+func (o *fleetPreview) repository() results.Repository {
+	return results.Repository{ID: o.repo.ID, Installation: o.repo.Installation, Owner: o.repo.Owner, Name: o.repo.Name,
+		Private: o.private}
+}
+
+func (o *fleetPreview) webURL(repo forge.Repo) string {
+	return strings.TrimSuffix(o.Client.CloneURL(repo), ".git")
+}

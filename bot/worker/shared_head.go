@@ -1,0 +1,165 @@
+package worker
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/bot/forge"
+	"github.com/lintel-bot/lintel/bot/store"
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// sharedHead is what the check runs of one name on a commit tell. GitHub shows, and lets people merge by, the newest of
+// them alone, whatever it is about; but several pull requests can have one head, and a merge group's head can become
+// that of a pull request. So the newest run is never better than the worst of all that have the commit as their head.
+type sharedHead struct {
+	newest  forge.CheckRun                     // ID zero: there is none
+	results map[forge.Target]report.Conclusion // of each subject, as if it were alone; "" while it is being checked
+	about   []forge.Target                     // what else has the commit as its head now
+}
+
+// sharedHead asks GitHub. What it answers holds as long as nobody else publishes a run for the head, see Ledger.Alone.
+func (c *check) sharedHead(ctx context.Context) (*sharedHead, error) {
+	runs, err := c.Client.CheckRuns(ctx, c.repo, c.head)
+	if err != nil {
+		return nil, fmt.Errorf("looking for check runs of the head: %w", err)
+	}
+	s := &sharedHead{results: map[forge.Target]report.Conclusion{}}
+	for _, run := range runs { // newest first
+		if run.Part != c.part {
+			continue
+		}
+		if s.newest.ID == 0 {
+			s.newest = run
+		}
+		id, err := forge.ParseRunID(run.ExternalID)
+		if _, known := s.results[id.Target]; known || err != nil || run.Conclusion == forge.Cancelled {
+			continue
+		}
+		s.results[id.Target] = report.Conclusion(cmp.Or(id.Own, run.Conclusion))
+		if id.Target.Group != "" && id.Target != c.task.Key.Target() {
+			s.about = append(s.about, id.Target)
+		}
+	}
+	if c.task.Key.Branch != "" { // its runs have a name of their own
+		return s, nil
+	}
+	pulls, err := c.otherPulls(ctx)
+	for _, number := range pulls {
+		s.about = append(s.about, forge.Target{Number: number})
+	}
+	return s, err
+}
+
+// otherPulls returns the numbers of the other open pull requests that have the head, smallest first.
+func (c *check) otherPulls(ctx context.Context) (numbers []int, _ error) {
+	listed, err := c.Client.PullRequestsOfCommit(ctx, c.repo, c.head)
+	if err != nil {
+		return nil, fmt.Errorf("asking for the pull requests of the head: %w", err)
+	}
+	for _, number := range listed {
+		if number == c.task.Key.Number {
+			continue
+		}
+		// The list may be older than the pull request.
+		pr, err := c.Client.PullRequest(ctx, c.repo, number)
+		if err != nil && !forge.IsGone(err) {
+			return nil, fmt.Errorf("reading a pull request with the same head: %w", err)
+		}
+		if err == nil && pr.State == "open" && pr.HeadSHA == c.head {
+			numbers = append(numbers, number)
+		}
+	}
+	return numbers, nil
+}
+
+// badness orders conclusions; what is not known yet keeps a commit from being merged, as what waits for approval does.
+func badness(c report.Conclusion) int {
+	return slices.Index([]report.Conclusion{report.Success, report.Neutral, "", report.ActionRequired, report.Failure}, c)
+}
+
+// worst returns what else is about the head with a worse result than own, and that result: "" where it is not known.
+func (s *sharedHead) worst(own report.Conclusion) (about []forge.Target, result report.Conclusion) {
+	result = own
+	for _, subject := range s.about {
+		theirs := s.results[subject]
+		switch at, worst := badness(theirs), badness(result); {
+		case at > worst:
+			about, result = []forge.Target{subject}, theirs
+		case at == worst && len(about) > 0:
+			about = append(about, subject)
+		}
+	}
+	return about, result
+}
+
+// share makes the run as bad as the worst result on its head, says whose that is, and has what was not checked yet
+// checked.
+func (c *check) share(ctx context.Context, s *sharedHead) error {
+	own := report.Conclusion(c.run.Conclusion)
+	about, result := s.worst(own)
+	if len(about) == 0 {
+		return nil
+	}
+	id, err := forge.ParseRunID(c.run.ExternalID)
+	if err != nil {
+		return fmt.Errorf("the id of the result: %w", err)
+	}
+	if id.State == forge.Result {
+		id.Own = string(own)
+	}
+	c.run.ExternalID = id.String()
+	names := make([]string, len(about))
+	for i, subject := range about {
+		names[i] = nameOf(subject)
+	}
+	who := strings.Join(names, ", ")
+	does, they := "fails", "has"
+	switch result {
+	case "":
+		does = "is not checked yet"
+	case report.ActionRequired:
+		does = "waits for approval"
+	case report.Neutral:
+		does = "is neutral"
+	}
+	if len(about) > 1 {
+		they = "have"
+		does = strings.NewReplacer("fails", "fail", "waits", "wait", "is ", "are ").Replace(does)
+	}
+	c.run.Summary = fmt.Sprintf("%s %s this commit as head, too, and %s. One commit has one result, so the worst one "+
+		"counts. By itself, this would be: **%s** (%s).\n\n", who, they, does, c.run.Title, own) + c.run.Summary
+	c.run.Title = fmt.Sprintf("%s with the same head commit %s", who, does)
+	c.run.Conclusion = string(cmp.Or(result, report.ActionRequired))
+	if result != "" {
+		return nil
+	}
+	for _, subject := range about {
+		if err := c.checkMissing(ctx, subject); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nameOf is what people call the subject of a check run.
+func nameOf(s forge.Target) string {
+	if s.Group != "" {
+		return "the merge group"
+	}
+	return fmt.Sprintf("#%d", s.Number)
+}
+
+// checkMissing stores a job for what has no result yet; one that waits, or is in work, stays.
+func (c *check) checkMissing(ctx context.Context, s forge.Target) error {
+	key, err := c.task.Key.Of(s)
+	if err != nil {
+		return err
+	}
+	m := c.task.Message
+	return c.Jobs.Publish(ctx, key, store.Message{Delivery: m.Delivery, Event: m.Event, Missing: true, Owner: m.Owner,
+		Name: m.Name, At: c.Now()}, "")
+}

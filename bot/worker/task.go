@@ -1,0 +1,43 @@
+package worker
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/bot/forge"
+	"github.com/lintel-bot/lintel/bot/store"
+)
+
+// Task is one delivery of a job.
+type Task struct {
+	Key      store.Key
+	Message  store.Message
+	Sequence uint64 // of the publication: the same for each delivery of it
+	Try      int    // from 1
+	Tries    int    // what cannot be done in this many is reported instead
+	Ledger   Ledger
+}
+
+// TaskOf describes a job of the queue.
+func TaskOf(j *store.Job) Task {
+	return Task{Key: j.Key, Message: j.Message, Sequence: j.Sequence(), Try: j.Try, Tries: j.Tries, Ledger: j}
+}
+
+// background reports whether nobody waits for the task: it is about a branch or other repositories,
+// or has something looked at again.
+func (t Task) background() bool {
+	if t.Message.Fresh {
+		return false
+	}
+	event, _, _ := strings.Cut(t.Message.Event, ".")
+	return t.Message.Missing || t.Message.Rules || t.Key.Branch != "" || t.Key.All || t.Key.Preview != 0 ||
+		slices.Contains([]string{"push", "sweep", "alarm"}, event)
+}
+
+func (t Task) last() bool      { return t.Try >= t.Tries }
+func (t Task) exhausted() bool { return t.Try > t.Tries }
+
+func (t Task) repo() forge.Repo {
+	return forge.Repo{Installation: t.Key.Installation, ID: t.Key.Repository, Owner: t.Message.Owner,
+		Name: t.Message.Name}
+}

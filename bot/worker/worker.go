@@ -1,0 +1,236 @@
+package worker
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/lintel-bot/lintel/bot/forge"
+	"github.com/lintel-bot/lintel/bot/mirror"
+	"github.com/lintel-bot/lintel/bot/remotes"
+	"github.com/lintel-bot/lintel/bot/store"
+	"github.com/lintel-bot/lintel/checks/page"
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+const (
+	// lagPause is until GitHub is asked again when its answer is older than the event, and lagLimit how long that goes on.
+	lagPause = 2 * time.Second
+	lagLimit = time.Minute
+	// backgroundPause is until a job in the background is tried again that there was no room for.
+	backgroundPause = 15 * time.Second
+)
+
+// BlobURL is the web address of a line of a file at a commit; line 0 is the file.
+type BlobURL func(path string, line int) string
+
+// NewFileURL is the web address of GitHub's form for a new file on the branch of the head, filled in; "" for what is
+// too long for an address, and where there is no such branch.
+type NewFileURL func(path, content string) string
+
+// Worker turns jobs into check runs. All fields but Text, Drafts, Results, Users, Outlooks, Budget, Cache, Alarm, Pace,
+// Patience, Log and Metrics are required, OutlookSummary with Outlooks; it is safe for concurrent use.
+type Worker struct {
+	Client    forge.Client
+	Mirror    Mirror
+	Sandbox   Sandbox
+	Approvals ReviewFinder
+	Jobs      Publisher
+	// Summary is the markdown for a check run, Text what stands below it; of files at the head and at the commit that the
+	// rules are read from. page is the address of a page with all of it, "" for none.
+	Summary func(rep *report.Report, head, rules BlobURL, page string) string
+	Text    func(rep *report.Report, head, rules BlobURL, create NewFileURL, page string) string
+	// whether drafts are wanted for a commit
+	Drafts func(ctx context.Context, repository int64, head string) (bool, error)
+	// Remotes is what gets things from outside for a check. Nil: nothing does.
+	Remotes func(ctx context.Context, change remotes.Change) (*remotes.Resolver, error)
+	// Results keeps what checks came to. Nil: nothing is kept, and check runs lead to no page.
+	Results Results
+	// Dependents remembers which repositories take rules from others. Nil: nothing does.
+	Dependents Dependents
+	// Previews remembers what pull requests would change there, and OutlookSummary is the markdown that says it. Nil: nobody
+	// looks. Budget is what an installation has left of its hourly limit, see github.Client.Budget; nil: it is not known.
+	Previews       Previews
+	PreviewSummary func(o *report.Outlook) string
+	Budget         func(installation int64) (forge.Budget, bool)
+	// of the engine; part of what a result depends on
+	Version string
+	// folder that has one for the checks of each installation, absolute; empty: none
+	Cache string
+	Alarm *Alarm
+	// Pace lets jobs in where GitHub's limits have room for them. Nil: there are no limits.
+	Pace Pace
+	// Patience is how long a check may take before its check run says that it is under way. Zero: it says so at first.
+	Patience time.Duration
+	Now      func() time.Time
+	Log      *slog.Logger
+	Metrics  *Metrics
+
+	outbox outbox
+}
+
+// Do works on one task. Nil means that it is done, for good or with a failure that the check run tells;
+// *store.Later asks to come back; any other error asks for the next try.
+func (w *Worker) Do(ctx context.Context, t Task) error {
+	log := cmp.Or(w.Log, slog.New(slog.DiscardHandler))
+	log = log.With("delivery", t.Message.Delivery, "event", t.Message.Event, "repository", t.repo().String(),
+		"job", t.Key.String(), "try", t.Try)
+	err := w.paced(ctx, t, log)
+	var vanished *mirror.Vanished
+	if (forge.IsGone(err) || errors.As(err, &vanished)) && w.early(t) {
+		err = &store.Later{After: w.untilFound(t), Err: err}
+	}
+	var limit *forge.RetryLater
+	var later *store.Later
+	switch {
+	case err == nil:
+		w.Metrics.job("done")
+	case ctx.Err() != nil:
+		log.Info("job handed back")
+		w.Metrics.job("handed_back")
+	case errors.As(err, &later):
+		log.Info("job postponed", "after", later.After.String(), "reason", scrub(later.Err.Error()))
+		w.Metrics.job("postponed")
+	case errors.As(err, &limit):
+		log.Warn("job postponed", "after", limit.After.String(), "reason", scrub(limit.Reason))
+		w.Metrics.job("postponed")
+		return &store.Later{After: limit.After, Pause: true, Err: err}
+	default:
+		log.Error("job failed", "error", scrub(err.Error()))
+		w.Metrics.job("failed")
+	}
+	return err
+}
+
+// untilFound is after what time GitHub is asked again for what it does not find: right after a webhook it may not be
+// everywhere yet. That is 1, 3 and 8 s after the time before; zero when it has had its time.
+func (w *Worker) untilFound(t Task) time.Duration {
+	waited := w.Now().Sub(t.Message.At)
+	for _, pause := range []time.Duration{time.Second, 3 * time.Second, 8 * time.Second} {
+		if waited < pause {
+			return pause
+		}
+		waited -= pause
+	}
+	return 0
+}
+
+// early reports whether what GitHub does not find may be there a moment later.
+func (w *Worker) early(t Task) bool { return !t.exhausted() && w.untilFound(t) > 0 }
+
+// paced works on a task that GitHub's limits have room for.
+func (w *Worker) paced(ctx context.Context, t Task, log *slog.Logger) error {
+	ctx, done, err := w.admit(ctx, t)
+	if err != nil {
+		return err
+	}
+	defer done()
+	return w.route(ctx, t, log)
+}
+
+// admit lets a task begin, or a part of it, until done is called; a *store.Later says that a task in the background has
+// to wait, for which the installation's other jobs need not.
+func (w *Worker) admit(ctx context.Context, t Task) (_ context.Context, done func(), err error) {
+	if w.Pace == nil {
+		return ctx, func() {}, nil
+	}
+	paced, done, err := w.Pace.Admit(ctx, t.Key.Installation, t.background())
+	var full *forge.RetryLater
+	if errors.As(err, &full) {
+		w.Metrics.delay(t.background())
+		if t.background() {
+			err = &store.Later{After: max(full.After, backgroundPause), Err: err}
+		}
+	}
+	return paced, done, err
+}
+
+func (w *Worker) route(ctx context.Context, t Task, log *slog.Logger) error {
+	switch {
+	case t.Key.Commit != "":
+		return w.ofCommit(ctx, t, log)
+	case t.Key.All:
+		return w.everything(ctx, t, log)
+	case t.Key.Branch != "":
+		return w.branch(ctx, t, log)
+	case t.Key.Group != "":
+		return w.group(ctx, t, log)
+	case t.Key.Preview != 0:
+		return w.fleetPreview(ctx, t, log)
+	}
+	return w.pull(ctx, t, log)
+}
+
+// pull checks a pull request.
+func (w *Worker) pull(ctx context.Context, t Task, log *slog.Logger) error {
+	repo := t.repo()
+	pr, err := w.Client.PullRequest(ctx, repo, t.Key.Number)
+	switch {
+	case forge.IsGone(err) && !w.early(t):
+		log.Warn("the pull request is out of reach; nothing to do")
+		return t.Ledger.SetNote(ctx, "")
+	case err != nil:
+		return fmt.Errorf("reading the pull request: %w", err)
+	case pr.Updated.Before(t.Message.Updated) && w.Now().Sub(t.Message.At) < lagLimit:
+		return &store.Later{After: lagPause, Err: errors.New("GitHub does not show yet what it told")}
+	}
+	c := w.check(t, log.With("pull_request", pr.Number, "head", pr.HeadSHA))
+	c.pr, c.head, c.closed, c.change.User.Login = pr, pr.HeadSHA, pr.State != "open", pr.Author
+	c.want.Number, c.want.BaseRef, c.want.BaseSHA = pr.Number, pr.BaseRef, pr.BaseSHA
+	c.change.Branches = []string{pr.BaseRef}
+	c.moved = c.pullMoved
+	return c.see(ctx)
+}
+
+// check is the work on one head: of a pull request, a merge group or a branch.
+func (w *Worker) check(t Task, log *slog.Logger) *check {
+	c := &check{Worker: w, task: t, repo: t.repo(), log: log}
+	if c.repo.Name != "" {
+		c.change.Repository = []string{c.repo.Name}
+	}
+	return c
+}
+
+// pullMoved reports whether the pull request has left the head that was checked.
+func (c *check) pullMoved(ctx context.Context) (bool, error) {
+	pr, err := c.Client.PullRequest(ctx, c.repo, c.pr.Number)
+	if forge.IsGone(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading the pull request again: %w", err)
+	}
+	return pr.HeadSHA != c.head || pr.State != "open", nil
+}
+
+// blobURL returns the BlobURL of a commit.
+func (c *check) blobURL(commit string) BlobURL {
+	return page.Blob(strings.TrimSuffix(c.Client.CloneURL(c.repo), ".git"), commit)
+}
+
+// maxAddress is how long an address may be: GitHub and the proxies before it take 8 KiB for the whole first line of a
+// request.
+const maxAddress = 7000
+
+// newFileURL is a NewFileURL.
+func (c *check) newFileURL(path, content string) string {
+	if c.pr == nil || c.pr.HeadRef == "" {
+		return ""
+	}
+	owner, name, ok := strings.Cut(c.pr.HeadRepo, "/")
+	if !ok {
+		return ""
+	}
+	query := func(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
+	address := strings.TrimSuffix(c.Client.CloneURL(forge.Repo{Owner: owner, Name: name}), ".git") + "/new/" +
+		(&url.URL{Path: c.pr.HeadRef}).EscapedPath() + "?filename=" + query(path) + "&value=" + query(content)
+	if len(address) > maxAddress {
+		return ""
+	}
+	return address
+}

@@ -1,0 +1,237 @@
+package schema
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp/syntax"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+)
+
+// The limits of a schema: the API server holds no object of more than 1.5 MB, and what is below stays below seconds.
+const (
+	maxNodes     = 200_000 // values in the schema
+	maxDepth     = 100     // of the schema's maps and lists
+	maxRules     = 1_000   // CEL rules
+	maxRuleBytes = 512 << 10
+	maxPatterns  = 1_000_000 // steps in all patterns
+	maxWork      = 5_000_000 // values in defaults times values in the object
+	maxChoices   = 2_000_000 // values in one anyOf, oneOf or allOf, likewise
+	// An object may be wrong in all of its values, and the API server's code compares each error, which has the path of
+	// a value, with all others.
+	maxValues   = 20_000  // values in the object
+	maxCompared = 1 << 36 // values times the bytes of all paths
+)
+
+// schema is a compiled schema. It is immutable.
+type schema struct {
+	structural *structural.Structural
+	prunes     bool
+	validator  validation.SchemaValidator
+	rules      *cel.Validator // nil where there are none
+	defaults   int            // values in all defaults
+	choices    int            // values in the largest of anyOf, oneOf and allOf
+}
+
+// get compiles the schema when it is first asked for. It is nil where there is none.
+func (s *schemaOf) get() (*schema, error) {
+	s.once.Do(func() {
+		if s.source != nil {
+			s.schema, s.err = compile(s.source, !s.unknown)
+		}
+		s.source = nil
+	})
+	return s.schema, s.err
+}
+
+// Structural returns why a schema (openAPIV3Schema) is not taken by the API server, nil where nothing is known against
+// it: of one that is beyond our limits nothing is. Its rules are not looked at.
+func Structural(source any) error {
+	_, _, err := parse(source, newCount())
+	var large tooLarge
+	if errors.As(err, &large) {
+		return nil
+	}
+	return err
+}
+
+// tooLarge is an error about a schema that is beyond one of our limits.
+type tooLarge string
+
+// Error implements error.
+func (e tooLarge) Error() string { return "the schema " + string(e) }
+
+// compile compiles a schema. The code of the API server is made for schemas that its validation has let in; a panic of
+// it about one that is not is an error.
+func compile(source any, prunes bool) (out *schema, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			out, err = nil, errUnreadable
+		}
+	}()
+	counted := newCount()
+	props, s, err := parse(source, counted)
+	if err != nil {
+		return nil, err
+	}
+	if err := defaulting.PruneDefaults(s); err != nil {
+		return nil, fmt.Errorf("the defaults of the schema do not fit it: %w", err)
+	}
+	validator, _, err := validation.NewSchemaValidator(props)
+	if err != nil {
+		return nil, fmt.Errorf("the schema cannot be read: %w", err)
+	}
+	return &schema{structural: s, prunes: prunes, validator: validator, defaults: defaults(source), choices: counted.choices,
+		rules: cel.NewValidator(s, true, celconfig.PerCallLimit)}, nil
+}
+
+var errUnreadable = errors.New("the schema cannot be read")
+
+// parse reads a schema, which it counts.
+func parse(source any, counted *count) (props *apiextensions.JSONSchemaProps, s *structural.Structural, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = errUnreadable
+		}
+	}()
+	if err := counted.walk(source, 0); err != nil {
+		return nil, nil, err
+	}
+	data, err := json.Marshal(source)
+	if err != nil {
+		return nil, nil, errUnreadable
+	}
+	var written apiextensionsv1.JSONSchemaProps
+	if err := json.Unmarshal(data, &written); err != nil {
+		return nil, nil, fmt.Errorf("the schema cannot be read: %w", err)
+	}
+	props = &apiextensions.JSONSchemaProps{}
+	convert := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps
+	if err := convert(&written, props, nil); err != nil {
+		return nil, nil, fmt.Errorf("the schema cannot be read: %w", err)
+	}
+	if s, err = structural.NewStructural(props); err != nil {
+		return nil, nil, fmt.Errorf("the schema is not structural: %w", err)
+	}
+	if errs := structural.ValidateStructural(field.NewPath("openAPIV3Schema"), s); len(errs) > 0 {
+		return nil, nil, fmt.Errorf("the schema is not structural: %w", errs[0])
+	}
+	return props, s, nil
+}
+
+// count bounds a schema.
+type count struct {
+	nodes, rules, ruleBytes, steps int
+	choices                        int             // values in the largest of anyOf, oneOf and allOf
+	patterns                       map[string]bool // those that were counted: each is compiled once
+}
+
+func newCount() *count { return &count{patterns: map[string]bool{}} }
+
+func (c *count) walk(v any, depth int) error {
+	if c.nodes++; c.nodes > maxNodes {
+		return tooLarge(fmt.Sprintf("has more than %d values", maxNodes))
+	}
+	if depth > maxDepth {
+		return tooLarge(fmt.Sprintf("is nested more than %d levels deep", maxDepth))
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		if rule, ok := v["rule"].(string); ok {
+			c.rules++
+			if c.ruleBytes += len(rule); c.rules > maxRules || c.ruleBytes > maxRuleBytes {
+				return tooLarge(fmt.Sprintf("has more than %d rules, or rules of more than %d bytes", maxRules, maxRuleBytes))
+			}
+		}
+		if pattern, ok := v["pattern"].(string); ok && !c.patterns[pattern] {
+			c.patterns[pattern] = true
+			if re, err := syntax.Parse(pattern, syntax.Perl); err == nil { // else the schema is refused for it
+				c.steps += steps(re)
+			}
+			if c.steps > maxPatterns {
+				return tooLarge(fmt.Sprintf("has patterns of more than %d steps", maxPatterns))
+			}
+		}
+		for _, of := range []string{"anyOf", "oneOf", "allOf"} {
+			if list, ok := v[of].([]any); ok && len(list) > 1 {
+				c.choices = max(c.choices, nodes(list))
+			}
+		}
+		for _, child := range v {
+			if err := c.walk(child, depth+1); err != nil {
+				return err
+			}
+		}
+	case []any:
+		for _, child := range v {
+			if err := c.walk(child, depth+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// steps is about how large the program of a pattern is, which repeats what is repeated.
+func steps(re *syntax.Regexp) int {
+	n := 1 + len(re.Rune)
+	for _, part := range re.Sub {
+		n += steps(part)
+	}
+	if re.Op == syntax.OpRepeat {
+		n *= max(1, re.Min, re.Max)
+	}
+	return n
+}
+
+// defaults counts the values in all defaults of a schema.
+func defaults(source any) (n int) {
+	switch v := source.(type) {
+	case map[string]any:
+		if d, ok := v["default"]; ok {
+			n += nodes(d)
+		}
+		for _, child := range v {
+			n += defaults(child)
+		}
+	case []any:
+		for _, child := range v {
+			n += defaults(child)
+		}
+	}
+	return n
+}
+
+// nodes counts the values in a value.
+func nodes(v any) int {
+	n, _ := size(v, 0)
+	return n
+}
+
+// size counts the values in a value, and the bytes of all of their paths. at is how long that of the value itself is.
+func size(v any, at int) (n, paths int) {
+	n, paths = 1, at
+	add := func(child any, key int) {
+		more, bytes := size(child, at+key)
+		n, paths = n+more, paths+bytes
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for key, child := range v {
+			add(child, len(key)+1)
+		}
+	case []any:
+		for _, child := range v {
+			add(child, 8)
+		}
+	}
+	return n, paths
+}

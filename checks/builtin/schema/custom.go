@@ -1,0 +1,269 @@
+package schema
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+
+	"github.com/lintel-bot/lintel/checks/builtin/schema/kubernetes"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
+	"github.com/lintel-bot/lintel/engine/policy"
+)
+
+// Look returns what is wrong with an object of a kind that is defined, but for its metadata; nothing where it has no
+// schema. old is what the object was before, nil where it is new: rules about transitions ask for it. Where there are
+// several definitions, the one counts that says least. The error says why not all was looked at: what is found beside it
+// is wrong all the same.
+func (d *Definitions) Look(ctx context.Context, group, version string, object, old map[string]any) (
+	[]Violation, error,
+) {
+	name, _ := object["kind"].(string)
+	k := d.kinds[kind{group, name}]
+	if k == nil {
+		return nil, nil
+	}
+	list, ok := k.serves[version]
+	if !ok {
+		switch {
+		case k.legacy:
+			return nil, errors.New("it is of apiextensions.k8s.io/v1beta1, which no known version of Kubernetes reads")
+		case len(k.versions) == 0:
+			return nil, errors.New("it has no versions")
+		}
+		return []Violation{{Pointer: "/apiVersion", Message: fmt.Sprintf(
+			"%s has no version %q by its definition, but %s: the API server does not take the object", name,
+			kubernetes.Clip(version), strings.Join(k.versions, ", "))}}, nil
+	}
+	if len(list) > maxVersions {
+		return nil, fmt.Errorf("there are more than %d that differ", maxVersions)
+	}
+	if oldKind, _ := old["kind"].(string); oldKind != name || old["apiVersion"] != object["apiVersion"] {
+		old = nil // another version of it would have to be converted
+	}
+	var least []Violation
+	var failed error
+	for i, s := range list {
+		schema, err := s.get()
+		var found []Violation
+		if err == nil {
+			if schema == nil {
+				return nil, nil
+			}
+			found, err = schema.look(ctx, object, old)
+		}
+		switch {
+		case err != nil && len(list) > 1:
+			found = nil // it may be the one that the cluster has, and might take the object
+			failed = err
+		case err != nil:
+			failed = err
+		case len(found) == 0:
+			return nil, nil
+		}
+		if i == 0 || len(found) < len(least) {
+			least = found
+		}
+	}
+	return least, failed
+}
+
+// look says what the API server has against an object, in the order of its steps
+// (k8s.io/apiextensions-apiserver/pkg/registry/customresource).
+func (s *schema) look(ctx context.Context, object, old map[string]any) (found []Violation, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			found, err = nil, errors.New("the object cannot be looked at by its definition")
+		}
+	}()
+	if n, paths := size(object, 0); s.defaults*n > maxWork || s.choices*n > maxChoices || n > maxValues ||
+		n*paths > maxCompared {
+		return nil, errors.New("it and the object are too large")
+	}
+	o, unknown := s.read(object)
+	var was any
+	if old != nil && s.defaults*nodes(old) <= maxWork {
+		was, _ = s.read(old)
+	}
+	for _, path := range unknown[:min(len(unknown), maxLooked)] {
+		if v, ok := s.unknown(object, path); ok {
+			found = append(found, v)
+		}
+	}
+	errs := validation.ValidateCustomResource(nil, o, s.validator)
+	errs = append(errs, objectmeta.Validate(ctx, nil, o, s.structural, false)...)
+	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, s.structural, o)...)
+	if len(errs) == 0 && s.rules != nil { // rules may rely on the schema
+		errs, _ = s.rules.Validate(ctx, nil, s.structural, o, was, celconfig.RuntimeCELCostBudget)
+		errs = slices.DeleteFunc(errs, func(e *field.Error) bool {
+			unusable := e.Type == field.ErrorTypeInternal || strings.HasPrefix(e.Detail, "rule compile error")
+			if unusable && err == nil {
+				err = fmt.Errorf("a rule of it cannot be used: %s", kubernetes.ClipTo(maxWords, firstLine(e.Detail)))
+			}
+			return unusable
+		})
+	}
+	slices.SortFunc(errs, func(a, b *field.Error) int {
+		return cmp.Or(strings.Compare(a.Field, b.Field), strings.Compare(a.Detail, b.Detail))
+	})
+	for _, e := range errs[:min(len(errs), maxLooked)] {
+		if v := violation(object, e); !slices.Contains(found, v) && !open(object, v.Pointer, e) {
+			found = append(found, v)
+		}
+	}
+	found = slices.DeleteFunc(found, func(v Violation) bool {
+		_, set := jsonpointer.Below(v.Pointer, "/status")
+		return set // by the cluster
+	})
+	slices.SortStableFunc(found, func(a, b Violation) int {
+		return cmp.Or(strings.Compare(a.Pointer, b.Pointer), strings.Compare(a.Message, b.Message))
+	})
+	return found[:min(len(found), kubernetes.Most)], err
+}
+
+// maxLooked is how many of the errors of one object are looked at, in the order of their fields, and maxWords how many
+// bytes of one's words are told.
+const (
+	maxLooked = 4 * kubernetes.Most
+	maxWords  = 300
+)
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+// read returns an object as the API server reads it: without what is not known, whose paths are returned, without nulls
+// that nothing allows, with defaults.
+func (s *schema) read(object map[string]any) (o map[string]any, unknown []string) {
+	o = clone(object).(map[string]any)
+	delete(o, "status") // where the status is a subresource, it is not taken; elsewhere nobody writes one by hand
+	if s.prunes {
+		unknown = pruning.PruneWithOptions(o, s.structural, true, structural.UnknownFieldPathOptions{
+			TrackUnknownFieldPaths: true})
+		slices.Sort(unknown)
+		defaulting.PruneNonNullableNullsWithoutDefaults(o, s.structural)
+	}
+	defaulting.Default(o, s.structural)
+	return o, unknown
+}
+
+// unknown tells of a field that is pruned; ok is false where its path leads to a field that is not: its key is no key
+// that anybody would write.
+func (s *schema) unknown(object map[string]any, path string) (v Violation, ok bool) {
+	tokens := resolve(object, path)
+	in := s.structural
+	for _, token := range tokens[:len(tokens)-1] {
+		if in == nil {
+			break
+		}
+		if property, ok := in.Properties[token]; ok {
+			in = &property
+		} else if in.AdditionalProperties != nil {
+			in = in.AdditionalProperties.Structural
+		} else {
+			in = in.Items
+		}
+	}
+	name := tokens[len(tokens)-1]
+	message := fmt.Sprintf("%q is no field by the definition of %v", kubernetes.Clip(name), object["kind"])
+	if in != nil {
+		if _, known := in.Properties[name]; known {
+			return v, false
+		}
+		if near := policy.Nearest(name, slices.Sorted(maps.Keys(in.Properties))); near != "" {
+			return Violation{Pointer: pointer(tokens),
+				Message: fmt.Sprintf("%s: did you mean %q? (%s)", message, near, kubernetes.Dropped)}, true
+		}
+	}
+	return Violation{Pointer: pointer(tokens), Message: message + ": " + kubernetes.Dropped}, true
+}
+
+// open reports whether what is wrong depends on values that are filled in before the cluster sees the object.
+func open(object map[string]any, pointer string, e *field.Error) bool {
+	return e.Type != field.ErrorTypeRequired && replaced(jsonpointer.At(object, pointer))
+}
+
+// replaced reports whether a value has a string that is to be replaced.
+func replaced(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return kubernetes.Placeholder(v)
+	case map[string]any:
+		for _, child := range v {
+			if replaced(child) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, replaced)
+	}
+	return false
+}
+
+// violation puts an error of the API server in our words, where these are better.
+func violation(object map[string]any, e *field.Error) Violation {
+	v := Violation{Pointer: pointer(resolve(object, e.Field))}
+	detail := e.Detail
+	if path := strings.TrimPrefix(e.Field, "<nil>"); path != "" {
+		detail = strings.TrimPrefix(detail, path+" in body ")
+	}
+	switch e.Type {
+	case field.ErrorTypeRequired:
+		v.Missing, v.Message = true, fmt.Sprintf("is missing: the definition of %v needs it", object["kind"])
+		if detail != "" {
+			v.Message += ": " + kubernetes.ClipTo(maxWords, detail)
+		}
+		return v
+	case field.ErrorTypeNotSupported:
+		v.Message = "has a value that is none of the " + detail
+	case field.ErrorTypeTypeInvalid:
+		must, is, _ := strings.Cut(detail, ": ")
+		v.Message = must + ", not " + strings.Trim(is, `"`)
+	case field.ErrorTypeDuplicate:
+		v.Message = "is there twice"
+	default:
+		v.Message = detail
+	}
+	v.Message = kubernetes.ClipTo(maxWords, strings.TrimSpace(v.Message)) + ": the API server refuses the object"
+	return v
+}
+
+// clone copies an object, with its numbers as the API server reads them.
+func clone(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, child := range v {
+			out[k] = clone(child)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, child := range v {
+			out[i] = clone(child)
+		}
+		return out
+	case int:
+		return int64(v)
+	case uint64:
+		return int64(v)
+	case float64:
+		if whole := int64(v); float64(whole) == v && v > -1<<53 && v < 1<<53 {
+			return whole
+		}
+	}
+	return v
+}

@@ -1,0 +1,74 @@
+package schema
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
+)
+
+// resolve reads a path of the API server ("spec.a[0].b", "spec.map[key]") as the keys and indexes that it leads along in
+// an object. Keys may have dots: the longest that the object has is meant. What is not there is one key. There is at
+// least one, empty for the object itself.
+func resolve(object map[string]any, path string) (tokens []string) {
+	if path == "<nil>" { // of a path that is empty
+		path = ""
+	}
+	var at any = object
+	for ; path != ""; path = strings.TrimPrefix(path, ".") { // keys may begin with a dot, too
+		switch v := at.(type) {
+		case map[string]any:
+			key, rest := keyOf(v, path)
+			tokens, at, path = append(tokens, key), v[key], rest
+			continue
+		case []any:
+			index, rest, ok := strings.Cut(strings.TrimPrefix(path, "["), "]")
+			if i, err := strconv.Atoi(index); ok && err == nil && i >= 0 && i < len(v) {
+				tokens, at, path = append(tokens, index), v[i], rest
+				continue
+			}
+		}
+		break // nothing is below; the place is where the walk has come to
+	}
+	if len(tokens) == 0 {
+		return []string{""}
+	}
+	return tokens
+}
+
+// keyOf returns the key that a path starts with, and what comes behind.
+func keyOf(o map[string]any, path string) (key, rest string) {
+	if inner, ok := strings.CutPrefix(path, "["); ok {
+		for k := range o {
+			if len(k) >= len(key) && strings.HasPrefix(inner, k+"]") {
+				key, rest = k, inner[len(k)+1:]
+			}
+		}
+		if key == "" {
+			key, rest, _ = strings.Cut(inner, "]")
+		}
+		return key, rest
+	}
+	found := false
+	for k := range o {
+		if after, ok := strings.CutPrefix(path, k); ok && (!found || len(k) > len(key)) &&
+			(after == "" || after[0] == '.' || after[0] == '[') {
+			key, rest, found = k, after, true
+		}
+	}
+	if found {
+		return key, rest
+	}
+	end := strings.IndexAny(path, ".[")
+	if end < 0 {
+		return path, ""
+	}
+	return path[:end], path[end:]
+}
+
+func pointer(tokens []string) string {
+	if len(tokens) == 1 && tokens[0] == "" {
+		return ""
+	}
+	return jsonpointer.Join(tokens...)
+}

@@ -1,0 +1,191 @@
+package review
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
+	"github.com/lintel-bot/lintel/render/doc"
+)
+
+// Lines puts what findings suggest into the lines of one source file. It is not safe for concurrent use.
+type Lines struct {
+	text    string
+	lines   []string
+	editors map[int]*doc.Editor // by how many lines are before the document
+	made    map[string]bool     // edits that were tried, and whether they can be made
+	read    int                 // lines that were read for that
+}
+
+const (
+	maxEdited = 1 << 20 // bytes of a file in which something is suggested
+	maxRead   = 1 << 20 // lines of one file that are read again to see what an edit makes of them
+	maxLine   = 300     // bytes of a line that is shown
+)
+
+// LinesOf reads a file; nil for one that is too large or no YAML.
+func LinesOf(data []byte) *Lines {
+	if len(data) > maxEdited {
+		return nil
+	}
+	text := strings.TrimSuffix(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n") + "\n"
+	if _, err := doc.Parse("", []byte(text), doc.Limits{}); err != nil {
+		return nil
+	}
+	return &Lines{text: text, lines: strings.Split(text, "\n"), editors: map[int]*doc.Editor{}, made: map[string]bool{}}
+}
+
+// Diff returns the lines to take out and to put in, nil where it is not certain that the file then says what is
+// suggested and nothing else has changed.
+func (f *Lines) Diff(o *report.Origin, field string, s *report.Suggestion) *report.Diff {
+	if f == nil || o == nil || o.StartLine < 1 || o.StartLine > len(f.lines) || o.StartColumn < 1 ||
+		o.StartLine != o.EndLine || o.EndColumn-1 > len([]rune(f.lines[o.StartLine-1])) {
+		return nil
+	}
+	var value any
+	below, ok := jsonpointer.Below(s.Field, field)
+	if !ok || !s.Remove && yaml.Unmarshal([]byte(s.YAML), &value) != nil {
+		return nil
+	}
+	text, before := doc.DocumentAt([]byte(f.text), o.StartLine)
+	if f.editors[before] == nil {
+		f.editors[before] = doc.NewEditor(text)
+	}
+	place := place{f.editors[before], o.StartLine - before, o.StartColumn, o.EndColumn - o.StartColumn}
+	var edit *doc.Edit
+	switch missing := o.Missing + below; {
+	case s.Remove && missing == "":
+		edit = place.remove()
+	case s.Remove:
+	case missing != "":
+		edit = place.insert(missing, value)
+	default:
+		edit = place.replace(s.Was, value)
+	}
+	if edit == nil || edit.Unsafe != "" {
+		return nil
+	}
+	d := &report.Diff{}
+	d.Line, d.Removed, d.Added = edit.Lines()
+	if d.Line += before; len(d.Removed) == 0 && d.Line > 1 {
+		d.Above = f.lines[d.Line-2]
+	}
+	for _, row := range slices.Concat([]string{d.Above}, d.Removed, d.Added) {
+		if len(row) > maxLine {
+			return nil
+		}
+	}
+	key := fmt.Sprint(d.Line, len(d.Removed), d.Added) // what several findings suggest is tried once
+	if _, tried := f.made[key]; !tried {
+		if f.read += strings.Count(string(text), "\n"); f.read <= maxRead {
+			_, err := place.editor.Apply(edit)
+			f.made[key] = err == nil
+		}
+	}
+	if !f.made[key] {
+		return nil
+	}
+	return d
+}
+
+// place is where a value or its key is written in a document.
+type place struct {
+	editor       *doc.Editor
+	line, column int
+	length       int
+}
+
+// edit begins an edit of a document.
+func (p place) edit(s doc.Spot) *doc.Edit { return p.editor.Edit(p.editor.Document(s.Document)) }
+
+func (p place) is(n *yaml.Node) bool { return n != nil && n.Line == p.line && n.Column == p.column }
+
+// scalar is the scalar that a place is.
+func (p place) scalar() (doc.Spot, bool) {
+	for _, s := range p.editor.At(p.line, p.column) {
+		if n := s.Node; n.Kind == yaml.ScalarNode && p.is(n) && n.Anchor == "" && s.In != nil && p.length > 0 &&
+			n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) == 0 {
+			return s, true
+		}
+	}
+	return doc.Spot{}, false
+}
+
+// replace writes another value in the place of a scalar.
+func (p place) replace(was string, value any) *doc.Edit {
+	s, ok := p.scalar()
+	var old, have any
+	if !ok || was == "" || yaml.Unmarshal([]byte(was), &old) != nil || s.Node.Decode(&have) != nil ||
+		!reflect.DeepEqual(have, old) {
+		return nil // the line holds a part of the value, or what it is made of
+	}
+	edit := p.edit(s)
+	edit.Set(s.Pointer, value)
+	return edit
+}
+
+// remove takes a line out that holds nothing but a scalar with its key, or an element of a list.
+func (p place) remove() *doc.Edit {
+	s, ok := p.scalar()
+	if !ok || doc.IsFlow(s.In) {
+		return nil
+	}
+	edit := p.edit(s)
+	at := strings.LastIndexByte(s.Pointer, '/')
+	switch {
+	case s.Key != nil && s.Key.Line == s.Node.Line && len(s.In.Content) > 2:
+		edit.Remove(s.Pointer, false)
+	case s.Key == nil && len(s.In.Content) > 1:
+		if i, err := strconv.Atoi(s.Pointer[at+1:]); err == nil {
+			edit.RemoveItems(s.Pointer[:at], i)
+		}
+	default:
+		return nil
+	}
+	return edit
+}
+
+// insert writes a value below what a place is, at a pointer that does not exist there.
+func (p place) insert(missing string, value any) *doc.Edit {
+	list := slices.Collect(jsonpointer.Tokens(missing))
+	for i := len(list) - 1; i > 0; i-- {
+		if _, err := strconv.Atoi(list[i]); err != nil {
+			value = map[string]any{list[i]: value}
+		} else if list[i] == "0" {
+			value = []any{value}
+		} else {
+			return nil
+		}
+	}
+	_, err := strconv.Atoi(list[0])
+	s, ok := p.holder()
+	if err == nil || !ok {
+		return nil
+	}
+	edit := p.edit(s)
+	edit.Insert(s.Pointer+jsonpointer.Join(list[0]), value)
+	return edit
+}
+
+// holder is the map that a place names by its key, or begins.
+func (p place) holder() (doc.Spot, bool) {
+	spots := p.editor.At(p.line, p.column)
+	for _, s := range spots {
+		if p.is(s.Key) && p.length == len([]rune(s.Key.Value)) && s.Node.Kind != yaml.SequenceNode &&
+			(s.Node.Kind != yaml.ScalarNode || s.Node.ShortTag() == "!!null") {
+			return s, true
+		}
+	}
+	for _, s := range spots {
+		if s.Node.Kind == yaml.MappingNode && p.is(s.Node) {
+			return s, true
+		}
+	}
+	return doc.Spot{}, false
+}

@@ -1,0 +1,82 @@
+package review
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+const source = `spec:
+  hostNetwork: true # for speed
+  securityContext: {}
+  empty:
+  limits: {memory: 2Gi}
+  drop: [NET_RAW]
+  labels:
+    app: web
+  text:
+    long: |
+      two
+      lines
+  containers:
+  - name: web
+    args:
+    - --debug
+    - --verbose
+    image: x
+  - image: y
+`
+
+func TestLinesOfSuggestions(t *testing.T) {
+	at := func(line, column, end int, missing string) *report.Origin {
+		return &report.Origin{Path: "a.yaml", StartLine: line, EndLine: line, StartColumn: column, EndColumn: end,
+			Missing: missing}
+	}
+	for name, c := range map[string]struct {
+		at    *report.Origin
+		field string
+		s     report.Suggestion
+		want  []string
+	}{
+		"a scalar": {at(2, 16, 20, ""), "/spec/hostNetwork", report.Suggestion{YAML: "false", Was: "true"},
+			[]string{"-  hostNetwork: true # for speed", "+  hostNetwork: false # for speed"}},
+		"a part of a value": {at(2, 16, 20, ""), "/spec/hostNetwork", report.Suggestion{YAML: "false", Was: "other"}, nil},
+		"a key that goes": {at(2, 16, 20, ""), "/spec/hostNetwork", report.Suggestion{Remove: true, Was: "true"},
+			[]string{"-  hostNetwork: true # for speed"}},
+		"an element that goes": {at(16, 7, 14, ""), "/spec/containers/0/args/0", report.Suggestion{Remove: true},
+			[]string{"-    - --debug"}},
+		"a key of a mapping": {at(7, 3, 9, "/app.kubernetes.io~1name"), "/spec/labels/app.kubernetes.io~1name",
+			report.Suggestion{YAML: "web"}, []string{"     app: web", "+    app.kubernetes.io/name: web"}},
+		"a key below text of several lines": {at(9, 3, 7, "/x"), "/spec/text/x", report.Suggestion{YAML: "1"},
+			[]string{"   text:", "+    x: 1"}},
+		"several keys": {at(1, 1, 5, "/a/b"), "/spec/a/b", report.Suggestion{YAML: "c: true"},
+			[]string{" spec:", "+  a:", "+    b:", "+      c: true"}},
+		"a mapping on one line": {at(5, 3, 9, "/cpu"), "/spec/limits/cpu", report.Suggestion{YAML: "1"},
+			[]string{"-  limits: {memory: 2Gi}", "+  limits: {memory: 2Gi, cpu: 1}"}},
+		"an empty mapping": {at(3, 3, 18, "/runAsNonRoot"), "/spec/securityContext/runAsNonRoot",
+			report.Suggestion{YAML: "true"},
+			[]string{"-  securityContext: {}", "+  securityContext: {runAsNonRoot: true}"}},
+		"a key without a value": {at(4, 3, 8, "/a"), "/spec/empty/a", report.Suggestion{YAML: "1"},
+			[]string{"   empty:", "+    a: 1"}},
+		"an element": {at(14, 5, 14, "/securityContext"), "/spec/containers/0/securityContext",
+			report.Suggestion{YAML: "privileged: false"},
+			[]string{"     image: x", "+    securityContext:", "+      privileged: false"}},
+		"an element of a list that is missing": {at(14, 5, 14, "/env/0"), "/spec/containers/0/env/0",
+			report.Suggestion{YAML: "name: x"}, []string{"     image: x", "+    env:", "+      - name: x"}},
+		"no place": {at(99, 1, 2, ""), "/spec/x", report.Suggestion{YAML: "1"}, nil},
+	} {
+		c.s.Field = c.field
+		got := LinesOf([]byte(source)).Diff(c.at, c.field, &c.s)
+		var lines []string
+		if got != nil {
+			lines = got.Lines()
+		}
+		if !slices.Equal(lines, c.want) {
+			t.Errorf("%s: %q, want %q", name, lines, c.want)
+		}
+	}
+	if f := LinesOf([]byte("a: {{ .Values.x }}\nb: [")); f != nil {
+		t.Error("a template is read as YAML")
+	}
+}

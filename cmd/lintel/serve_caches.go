@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/lintel-bot/lintel/bot/forge"
+	"github.com/lintel-bot/lintel/bot/mirror"
+	"github.com/lintel-bot/lintel/bot/remotes"
+	"github.com/lintel-bot/lintel/bot/store"
+)
+
+// caches is what the server keeps on disk to do its work with. Each installation has folders of its own, in which each
+// repository has a mirror; and each repository has a cache.
+type caches struct {
+	mirrors *mirror.Mirrors
+	fetched *remotes.Cache
+	cache   string // folder of the caches
+	limits  diskLimits
+
+	fetchedBytes, cacheBytes atomic.Int64 // bytes, as of the last look
+}
+
+// sizes is what each kind takes on disk; of all but the mirrors as of the last look.
+func (s *caches) sizes() map[string]int64 {
+	return map[string]int64{"mirrors": s.mirrors.Bytes(), "sources": s.fetchedBytes.Load(), "cache": s.cacheBytes.Load()}
+}
+
+// sourceCache is what gets things from outside, as LINTEL_SOURCES has it.
+func (o *serveOptions) sourceCache(dataDir string, app *identity, log *slog.Logger) (*remotes.Cache, error) {
+	return remotes.NewCache(remotes.CacheConfig{Dir: filepath.Join(dataDir, "sources"), Client: app.client, Policy: o.rules,
+		Budget: o.checkTimeout, MaxBytes: int64(o.disk.sources), InUse: max(2*time.Hour, o.reading()), Log: log})
+}
+
+// reading is what a check takes at most that reads what is kept: it is inspected, fetched for, done twice, and goes on when
+// something was absent.
+func (o *serveOptions) reading() time.Duration { return 6 * o.checkTimeout }
+
+// owned returns the folders that the checks of a repository may use, named as worker.Worker does: sandbox.Config.Owned. They
+// read its mirror and what its installation fetched, and write its cache.
+func (s *caches) owned(log *slog.Logger) func(string) ([]string, string) {
+	return func(owner string) ([]string, string) {
+		var repo forge.Repo
+		if _, err := fmt.Sscanf(owner, "%d.%d", &repo.Installation, &repo.ID); err != nil ||
+			owner != fmt.Sprintf("%d.%d", repo.Installation, repo.ID) {
+			return nil, ""
+		}
+		read := []string{s.mirrors.GitDir(repo)}
+		fetched, err := s.fetched.Folder(context.Background(), repo.Installation)
+		if err == nil {
+			read = append(read, fetched)
+		} else {
+			log.Warn("the folder for what is fetched could not be made", "installation", repo.Installation, "error", err)
+		}
+		return read, filepath.Join(s.cache, owner)
+	}
+}
+
+const (
+	// tidyEvery is between looks for what nobody needs any more.
+	tidyEvery = time.Hour
+	// keepUnused is how long a copy or a cache stays without a check that uses it.
+	keepUnused = 14 * 24 * time.Hour
+)
+
+// cleanUp does what others do in the background, and keeps the copies of repositories, what was fetched and the caches
+// from filling the disk, until ctx ends.
+func cleanUp(ctx context.Context, s *caches, log *slog.Logger, others ...func(context.Context)) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	for _, other := range others {
+		running.Go(func() { other(ctx) })
+	}
+	ticker := time.NewTicker(tidyEvery)
+	defer ticker.Stop()
+	for {
+		unused := time.Now().Add(-keepUnused)
+		for _, stock := range []struct {
+			name string
+			tidy func() error
+		}{
+			{"the copies of repositories", func() error { return s.mirrors.Maintain(ctx, unused) }},
+			{"what was fetched from outside", func() error {
+				size, err := s.fetched.Maintain(ctx)
+				s.fetchedBytes.Store(size)
+				return err
+			}},
+			{"the caches of checks", func() error {
+				size, err := tidyCaches(s.cache, unused, int64(s.limits.cache))
+				s.cacheBytes.Store(size)
+				return err
+			}},
+		} {
+			if err := stock.tidy(); err != nil && ctx.Err() == nil {
+				log.Warn(stock.name+" could not be tidied", "error", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// tidyCaches removes the files of all caches that were not used since a time, and of the rest those that were used longest
+// ago until it is within a limit. It returns how many bytes are left. The cache of a repository has a limit of its
+// own, which its checks keep.
+func tidyCaches(dir string, unusedSince time.Time, limit int64) (sum int64, _ error) {
+	type entry struct {
+		path string
+		size int64
+		used time.Time
+	}
+	var all []entry
+	var folders []entry
+	root, err := os.OpenRoot(dir) // out of which no link leads that a check makes meanwhile
+	if err != nil {
+		return 0, ignoreGone(err)
+	}
+	defer root.Close()
+	err = fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // somebody makes room
+			return nil
+		case err != nil:
+			return err
+		case d.IsDir():
+			folders = append(folders, entry{path: path})
+		}
+		info, err := d.Info()
+		switch {
+		case err == nil && d.IsDir():
+			folders[len(folders)-1].used = info.ModTime()
+		case err == nil:
+			all = append(all, entry{path, info.Size(), info.ModTime()})
+			sum += info.Size()
+		}
+		return ignoreGone(err)
+	})
+	problems := []error{err}
+	slices.SortFunc(all, func(a, b entry) int { return a.used.Compare(b.used) })
+	for _, e := range all {
+		if sum <= limit && !e.used.Before(unusedSince) {
+			break
+		}
+		sum -= e.size
+		problems = append(problems, ignoreGone(root.Remove(e.path)))
+	}
+	for _, f := range slices.Backward(folders[min(1, len(folders)):]) {
+		if f.used.Before(unusedSince) {
+			_ = root.Remove(f.path) // only an empty folder goes
+		}
+	}
+	return sum, errors.Join(problems...)
+}
+
+func ignoreGone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return store.WithoutPath(err)
+}

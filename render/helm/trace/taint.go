@@ -1,0 +1,218 @@
+package trace
+
+import (
+	"reflect"
+	"slices"
+)
+
+// taint is where a value came from. A string either has segments, which cover it, or is wholly of one origin; other
+// values have one origin, maps and slices a better one in the side table.
+type taint struct {
+	org      *node
+	segments []segment
+	cond     *cond
+	derived  bool // of a string without segments: computed, its bytes are not the origin's
+}
+
+// segment is a piece of a string.
+type segment struct {
+	n, off  int32 // length, offset in the origin; an offset below 0: computed
+	org     *node // nil: nothing is known, or structure between others
+	cond    *cond
+	skipped *skippedBlock // of a piece without length
+}
+
+// value is a value of a template with its taint. The reflect.Value is exactly the one that text/template would have.
+type value struct {
+	rv reflect.Value
+	sh taint
+}
+
+// of returns the pieces of a string of n bytes with this taint.
+func (s taint) of(n int) []segment {
+	if s.segments != nil {
+		return s.segments
+	}
+	if n == 0 {
+		return nil
+	}
+	off := int32(0)
+	if s.derived {
+		off = -1
+	}
+	return []segment{{n: int32(n), off: off, org: s.org, cond: s.cond}}
+}
+
+// mix returns the origin of the whole of it.
+func (s taint) mix() *node {
+	if s.segments == nil {
+		return s.org
+	}
+	var m mixer
+	for _, g := range s.segments {
+		m.add(g.origin())
+	}
+	return m.node()
+}
+
+// origin returns the origin of a piece with its place, which is lost where the piece is mixed with others.
+func (g segment) origin() *node {
+	if g.org != nil && g.org.kind == Text && g.org.length == 0 && g.off >= 0 && g.n > 0 {
+		return &node{kind: Text, chart: g.org.chart, off: g.org.off + int(g.off), length: int(g.n)}
+	}
+	return g.org
+}
+
+// conds returns all conditions that pieces of it stood under.
+func (s taint) conds() *cond {
+	c := s.cond
+	for i, g := range s.segments {
+		if i == 0 || g.cond != s.segments[i-1].cond {
+			c = join(c, g.cond)
+		}
+		if i > maxConditions {
+			break
+		}
+	}
+	return c
+}
+
+// text is a string under construction, with its pieces.
+type text struct {
+	buf      []byte
+	segments []segment
+}
+
+// add appends a string with its taint, under a condition.
+func (t *text) add(s string, sh taint, c *cond) {
+	t.buf = append(t.buf, s...)
+	if sh.segments == nil {
+		if len(s) > 0 {
+			off := int32(0)
+			if sh.derived {
+				off = -1
+			}
+			t.piece(segment{n: int32(len(s)), off: off, org: sh.org, cond: join(sh.cond, c)})
+		}
+		return
+	}
+	if sh.cond != nil {
+		c = join(sh.cond, c)
+	}
+	t.addSegs(sh.segments, c)
+}
+
+func (t *text) addSegs(segments []segment, c *cond) {
+	if len(segments) > cap(t.segments)-len(t.segments) {
+		t.segments = slices.Grow(t.segments, len(segments))
+	}
+	for _, g := range segments {
+		if g.cond != c {
+			g.cond = join(g.cond, c)
+		}
+		t.piece(g)
+	}
+}
+
+// piece appends a piece whose bytes are there already, or are none.
+func (t *text) piece(g segment) {
+	if k := len(t.segments) - 1; k >= 0 && g.skipped == nil {
+		l := &t.segments[k]
+		if l.skipped == nil && l.org == g.org && l.cond == g.cond &&
+			(l.off >= 0 && l.off+l.n == g.off || l.off < 0 && g.off < 0) {
+			l.n += g.n
+			return
+		}
+	}
+	t.segments = append(t.segments, g)
+}
+
+// plain appends bytes that belong to an origin but are not its own: padding, quotes, punctuation.
+func (t *text) plain(s string, org *node, c *cond) {
+	if s != "" {
+		t.buf = append(t.buf, s...)
+		t.piece(segment{n: int32(len(s)), off: -1, org: org, cond: c})
+	}
+}
+
+func (t *text) taint() taint {
+	if t.segments == nil {
+		return taint{}
+	}
+	return taint{segments: t.segments}
+}
+
+// cut returns the pieces of the bytes from i to j of pieces; those without length on the borders are kept.
+func cut(segments []segment, i, j int) []segment {
+	var out []segment
+	at := 0
+	for _, g := range segments {
+		from, to := at, at+int(g.n)
+		at = to
+		if g.n == 0 {
+			if from >= i && from <= j {
+				out = append(out, g)
+			}
+			continue
+		}
+		if to <= i || from >= j {
+			continue
+		}
+		if from < i {
+			if g.off >= 0 {
+				g.off += int32(i - from)
+			}
+			from = i
+		}
+		g.n = int32(min(to, j) - from)
+		out = append(out, g)
+	}
+	return out
+}
+
+// cutter cuts consecutive pieces of a string in one pass.
+type cutter struct {
+	segments []segment
+	k        int // index of the segment that at lies in
+	used     int // bytes of it that are behind
+}
+
+// next appends the pieces of the next n bytes to the text, whose bytes the caller appends.
+func (c *cutter) next(t *text, n int) {
+	for c.k < len(c.segments) {
+		g := c.segments[c.k]
+		if g.n == 0 {
+			t.piece(g)
+			c.k++
+			continue
+		}
+		if n == 0 {
+			return
+		}
+		rest := int(g.n) - c.used
+		take := min(rest, n)
+		if g.off >= 0 {
+			g.off += int32(c.used)
+		}
+		g.n = int32(take)
+		t.piece(g)
+		n -= take
+		if take == rest {
+			c.k, c.used = c.k+1, 0
+		} else {
+			c.used += take
+		}
+	}
+}
+
+// sub returns the taint of s[i:j] of a string of n bytes.
+func (s taint) sub(n, i, j int) taint {
+	if i == 0 && j == n {
+		return s
+	}
+	segments := cut(s.of(n), i, j)
+	if segments == nil {
+		return taint{org: s.org, cond: s.cond}
+	}
+	return taint{segments: segments, cond: s.cond}
+}

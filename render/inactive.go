@@ -1,0 +1,182 @@
+package render
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/render/gitops"
+	"github.com/lintel-bot/lintel/render/origin"
+	"github.com/lintel-bot/lintel/render/roots"
+)
+
+// Checks of the resources that Inactive returns.
+const (
+	PatchTarget  Check = "patch-target"  // a patch or a replacement of a kustomization matches nothing
+	ImageEntry   Check = "image-entry"   // an entry of images does
+	PostRenderer Check = "post-renderer" // an entry of a post renderer of a HelmRelease does
+)
+
+// maxConfirmed is how many entries of one kustomization that seem to match nothing are built once more to be sure: of more,
+// nothing is said.
+const maxConfirmed = 32
+
+// Inactive lists the kustomizations and the HelmRelease that a root is made by, as far as they have entries that choose
+// what they are for, with an issue for each that matches nothing in this rendering of the root. Kustomize itself is
+// asked: entries in their place leave marks. Nothing is said of a root of which something is missing, of what is not
+// written in this repository, and of what other roots may have the use of.
+func (r *Renderer) Inactive(ctx context.Context, root roots.Root, out *Rendering) []*Resource {
+	if out == nil || out.Partial || root.Kind == roots.Folder {
+		return nil
+	}
+	one := r.set.Deployment(root)
+	switch {
+	case root.Object == "" && root.Kind == roots.Chart:
+		return nil
+	case root.Object == "" || one == nil:
+		return r.inactiveEntries(root, nil, out)
+	case one.Elsewhere != nil || one.Kind == gitops.ArgoDirectory:
+		return nil
+	case one.Release != nil:
+		if len(one.Release.PostRender) == 0 || len(one.Problems) > 0 {
+			return nil
+		}
+		whole, err := out.Whole()
+		if err != nil || whole == nil || whole.inactive == nil || ctx.Err() != nil {
+			return nil
+		}
+		return whole.inactive()
+	}
+	return r.inactiveEntries(root, one, out)
+}
+
+// inactiveEntries are those of the kustomizations of a root.
+func (r *Renderer) inactiveEntries(root roots.Root, one *roots.Deployment, out *Rendering) (list []*Resource) {
+	known := inactiveKnown{r, root, out}
+	if one != nil && one.Virtual != nil {
+		r = r.With(map[string][]byte{one.Virtual.Path: one.Virtual.Data})
+	}
+	p := r.plan(root.Path)
+	if len(p.problems) > 0 || !r.leave(p) || p.openAPI {
+		return nil
+	}
+	t := &rebuilder{Renderer: r.without(p.texts)}
+	if t.awaits(p.root) {
+		return nil
+	}
+	layers := t.layers(p.root)
+	virtual := ""
+	if one != nil && one.Virtual != nil {
+		virtual = one.Virtual.Path
+	}
+	inactive := t.inactive(layers, known, p.root.File.Path, virtual)
+	for _, l := range layers {
+		if len(l.choices) == 0 {
+			continue
+		}
+		places := map[string]gitops.Position{}
+		place := func(n *yaml.Node) (at gitops.Position, own bool) {
+			if one == nil || one.Virtual == nil || l.file.Path != one.Virtual.Path {
+				return gitops.Position{Path: l.file.Path, Line: n.Line, Column: n.Column}, true
+			}
+			at = one.Virtual.Place(n.Line, n.Column)
+			own = !one.Virtual.Generated && at.Path == l.file.Path ||
+				at.Path == one.Where.Path && one.Object.Kind != "ApplicationSet"
+			return at, own
+		}
+		object := l.object()
+		var issues []Issue
+		for _, c := range l.choices {
+			pointer := c.pointer()
+			at, own := place(c.at)
+			if c.path != "" {
+				at, own = gitops.Position{Path: c.path, Line: c.at.Line, Column: c.at.Column}, true
+			}
+			places[pointer] = at
+			if inactive[c] && own && !isOutside(at.Path) && r.onlyHere(l) {
+				check := PatchTarget
+				if c.field == "images" {
+					check = ImageEntry
+				}
+				issues = append(issues, Issue{Check: check, Pointer: pointer, Message: c.words})
+			}
+		}
+		list = append(list, NewResource(object, pointed{places, l.file.Path}, issues...))
+	}
+	return list
+}
+
+// onlyHere reports whether nobody else includes a kustomization that is a component: what one root has nothing for, another may have.
+func (r *Renderer) onlyHere(l *layered) bool {
+	for _, c := range append(slices.Clone(l.above), l) {
+		if c.file.Component && len(r.set.Taking(c.file.Dir)) != 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// pointed are the places of fields that were found before.
+type pointed struct {
+	places map[string]gitops.Position
+	file   string
+}
+
+// Locate implements Locator.
+func (p pointed) Locate(pointer string) origin.Place {
+	at, ok := p.places[pointer]
+	if !ok {
+		return origin.Place{Path: p.file, StartLine: 1, EndLine: 1, How: origin.Enclosing, Missing: pointer}
+	}
+	line := max(1, at.Line)
+	return origin.Place{Path: at.Path, StartLine: line, EndLine: max(line, at.EndLine), How: origin.Identity}
+}
+
+// inactivePostRenderers is the HelmRelease of a release, with its post renderers that match nothing in any of the runs.
+func (s *release) inactivePostRenderers(runs []postRun) []*Resource {
+	inactive := map[gitops.Position]int{}
+	for _, run := range runs {
+		for _, at := range run.inactive(s.renderer) {
+			inactive[at]++
+		}
+	}
+	one := s.renderer.set.Deployment(s.root)
+	if one == nil || len(runs) == 0 || len(s.values.Unknown) > 0 {
+		return nil
+	}
+	places := map[string]gitops.Position{}
+	var issues []Issue
+	var list []any
+	for i, o := range s.spec.PostRender {
+		own := map[string]any{}
+		for _, key := range []string{"patches", "images"} {
+			var entries []any
+			for j, e := range o.Entries(key) {
+				value, _ := e.Value.(map[string]any)
+				pointer := fmt.Sprintf("/spec/postRenderers/%d/kustomize/%s/%d", i, key, j)
+				entry, message := map[string]any{"target": value["target"]}, "the target of this patch matches nothing that the "+
+					"chart prints"
+				if key == "images" {
+					entry = map[string]any{"name": value["name"]}
+					message = fmt.Sprintf("nothing that the chart prints has the image %.200q", value["name"])
+				}
+				places[pointer] = e.Where
+				entries = append(entries, entry)
+				if inactive[e.Where] == len(runs) && e.Where.Path == one.Where.Path {
+					issues = append(issues, Issue{Check: PostRenderer, Pointer: pointer, Message: message})
+				}
+			}
+			if len(entries) > 0 {
+				own[key] = entries
+			}
+		}
+		list = append(list, map[string]any{"kustomize": own})
+	}
+	object := map[string]any{"apiVersion": one.Object.APIVersion(), "kind": one.Object.Kind,
+		"metadata": map[string]any{"name": one.Object.Name, "namespace": one.Object.Namespace},
+		"spec":     map[string]any{"postRenderers": list}}
+	return []*Resource{NewResource(object, pointed{places, cmp.Or(one.Where.Path, s.root.Path)}, issues...)}
+}

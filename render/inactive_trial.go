@@ -1,0 +1,248 @@
+package render
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/lintel-bot/lintel/render/env"
+	"github.com/lintel-bot/lintel/render/roots"
+)
+
+// inactiveLayers are the choices of kustomizations that match nothing, as far as they were looked at: what a kustomization
+// has does not depend on who includes it.
+type inactiveLayers struct{ byFile sync.Map }
+
+// inactiveLayer are the signs of those of one.
+type inactiveLayer struct {
+	once  sync.Once
+	signs map[string]bool
+}
+
+// inactiveKnown is where what is found of the kustomizations of a root is kept: it rests on what the rendering rests on, since
+// each of them is part of that.
+type inactiveKnown struct {
+	renderer *Renderer // as it was given; that of a trial sees other contents of some files
+	root     roots.Root
+	out      *Rendering
+}
+
+// signs returns those of the choices of a kustomization that match nothing. An own one is seen by this root alone.
+func (k inactiveKnown) signs(layer string, own bool, find func() map[string]bool) map[string]bool {
+	root := roots.Root{}
+	if own {
+		root = k.root
+	}
+	key := k.renderer.memoryKey(root, layer)
+	if signs, ok := env.Find[map[string]bool](k.renderer.answersKept(), "inactive", key, k.renderer); ok {
+		return signs
+	}
+	signs := find()
+	if asked, ok := k.renderer.asked(k.out); ok {
+		if !own { // whoever deploys it
+			maps.DeleteFunc(asked, func(q env.Question, _ string) bool { return q.Kind == env.Deployed })
+		}
+		env.Keep(k.renderer.answersKept(), "inactive", key, asked, signs)
+	}
+	return signs
+}
+
+// inactive finds the choices that match nothing. kept has what the root comes to, top is its own kustomization; virtual is the
+// file of which others may see other contents.
+func (t *rebuilder) inactive(layers []*layered, kept inactiveKnown, top, virtual string) map[*choice]bool {
+	out := map[*choice]bool{}
+	for _, l := range layers {
+		known, key, own := &inactiveLayer{}, "", false
+		for _, one := range append(slices.Clone(l.above), l) {
+			key += one.file.Path + " "
+			own = own || one.file.Path == virtual
+		}
+		if !own {
+			stored, _ := t.inactives.byFile.LoadOrStore(key, known)
+			known = stored.(*inactiveLayer)
+		}
+		known.once.Do(func() {
+			known.signs = kept.signs(key, own, func() map[string]bool {
+				signs := map[string]bool{}
+				unsure := t.unmarked(l, kept.out.Resources, l.file.Path == top)
+				if len(unsure) > maxConfirmed {
+					return signs
+				}
+				for _, one := range unsure {
+					if text, ok := t.built(l, one.field, one.before()); ok && !strings.Contains(text, one.sign) {
+						signs[one.sign] = true
+					}
+				}
+				return signs
+			})
+		})
+		for _, c := range l.choices {
+			out[c] = known.signs[c.sign]
+		}
+	}
+	return out
+}
+
+// shown reports whether what a root comes to shows that a choice matches: there is the image that an entry writes, or
+// what a patch of the root's own kustomization is for.
+func (c *choice) shown(rendered []*Resource, top bool) bool {
+	entries, _ := c.layer.fields[c.field].([]any)
+	if c.index >= len(entries) {
+		return false
+	}
+	entry, _ := entries[c.index].(map[string]any)
+	text := func(m map[string]any, key string) string { t, _ := m[key].(string); return t }
+	if c.field == "images" {
+		image := cmp.Or(text(entry, "newName"), text(entry, "name"))
+		if tag := text(entry, "newTag"); tag != "" {
+			image += ":" + tag
+		}
+		if digest := text(entry, "digest"); digest != "" {
+			image += "@" + digest
+		}
+		return image != text(entry, "name") && slices.ContainsFunc(rendered, func(r *Resource) bool { return holdsText(r.Object, image) })
+	}
+	target, _ := entry["target"].(map[string]any)
+	for _, field := range []string{"labelSelector", "annotationSelector", "namespace", "group", "version"} {
+		top = top && text(target, field) == ""
+	}
+	for _, field := range []string{"namePrefix", "nameSuffix"} {
+		_, renamed := c.layer.fields[field]
+		top = top && !renamed
+	}
+	if !top || c.field == "replacements" || c.field == "transformers" || text(target, "kind") == "" {
+		return false
+	}
+	return slices.ContainsFunc(rendered, func(r *Resource) bool {
+		meta, _ := r.Object["metadata"].(map[string]any)
+		name := text(target, "name")
+		return text(r.Object, "kind") == text(target, "kind") && (name == "" || name == text(meta, "name"))
+	})
+}
+
+// holdsText reports whether a text is one of the values below a value.
+func holdsText(v any, text string) bool {
+	switch v := v.(type) {
+	case string:
+		return v == text
+	case map[string]any:
+		for _, below := range v {
+			if holdsText(below, text) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, func(below any) bool { return holdsText(below, text) })
+	}
+	return false
+}
+
+// unmarked lists the choices of a kustomization that leave no mark where all are asked at once: most leave one, or are
+// shown without that.
+func (t *rebuilder) unmarked(l *layered, rendered []*Resource, top bool) (list []*choice) {
+	for _, field := range []string{"patches", "patchesJson6902", "images", "replacements", "transformers"} {
+		var of []*choice
+		var marks []any
+		at := 0 // entries that are there themselves; those of images would match the marks no more
+		for _, c := range l.choices {
+			if c.field != field {
+				continue
+			}
+			if entries, _ := l.fields[field].([]any); field != "images" {
+				marks = append(marks, entries[at:min(c.index, len(entries))]...)
+				at = min(c.index, len(entries))
+			}
+			of, marks = append(of, c), append(marks, c.marking())
+		}
+		if !slices.ContainsFunc(of, func(c *choice) bool { return !c.shown(rendered, top) }) {
+			continue
+		}
+		if len(of) == 1 && of[0].index == 0 {
+			list = append(list, of...) // to be sure takes no more
+			continue
+		}
+		text, ok := t.built(l, field, marks)
+		for _, c := range of {
+			if !ok || !strings.Contains(text, c.sign) {
+				list = append(list, c)
+			}
+		}
+	}
+	return list
+}
+
+// before is the field of a choice up to it, with its mark in its place.
+func (c *choice) before() []any {
+	entries, _ := c.layer.fields[c.field].([]any)
+	list := slices.Clone(entries[:min(c.index, len(entries))])
+	if c.field == "replacements" && c.target > 0 {
+		whole, _ := entries[c.index].(map[string]any)
+		part := maps.Clone(whole)
+		targets, _ := whole["targets"].([]any)
+		part["targets"] = targets[:min(c.target, len(targets))]
+		list = append(list, part)
+	}
+	return append(list, c.marking())
+}
+
+// built builds a kustomization up to one of its fields, with other entries in that. ok is false where it does not
+// build.
+func (t *rebuilder) built(l *layered, field string, entries []any) (text string, ok bool) {
+	files := map[string][]byte{}
+	write := func(l *layered, fields map[string]any) bool {
+		data, err := json.Marshal(fields)
+		files[l.file.Path] = data
+		return err == nil
+	}
+	step := slices.Index(steps, field)
+	own := maps.Clone(l.fields)
+	for _, later := range steps[step:] {
+		delete(own, later)
+	}
+	own[field] = entries
+	if !write(l, own) {
+		return "", false
+	}
+	top := l
+	for i, above := range slices.Backward(l.above) {
+		below := l
+		if i+1 < len(l.above) {
+			below = l.above[i+1]
+		}
+		if !write(above, above.until(t, below)) {
+			return "", false
+		}
+		if top = above; !above.file.Component {
+			break
+		}
+	}
+	if top.file.Component {
+		return "", false
+	}
+	nodes, err := t.Build(top.file.Dir, files)
+	if err != nil {
+		return "", false
+	}
+	out, err := stream(nodes, nodeYAML)
+	return string(out), err == nil
+}
+
+// until is a kustomization with what it has by the time one of its components runs.
+func (l *layered) until(t *rebuilder, component *layered) map[string]any {
+	fields := maps.Clone(l.fields)
+	for _, step := range steps {
+		delete(fields, step)
+	}
+	list, _ := fields["components"].([]any)
+	for i, c := range list {
+		name, _ := c.(string)
+		if real, _, err := t.find(path.Join(l.file.Dir, name)); err == nil && real == component.file.Dir {
+			fields["components"] = list[:i+1]
+		}
+	}
+	return fields
+}

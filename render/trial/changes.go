@@ -1,0 +1,134 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/helm"
+)
+
+// Changes are what an edit of the values changes.
+type Changes struct {
+	Known  bool // it was rendered, or failed to be
+	Failed bool
+	Was    map[string]*yaml.Node // the objects that are gone or others, as they were without the edit, by Name
+	Now    map[string]*yaml.Node // these and new ones as they are with it
+}
+
+// Name tells the objects of a release apart.
+func Name(object *yaml.Node) string {
+	_, meta := doc.Field(object, "metadata")
+	return doc.Text(object, "kind") + " " + doc.Text(meta, "namespace") + " " + doc.Text(meta, "name")
+}
+
+// manyTemplates is of how many templates an edit is tried by themselves before it is tried in all at once.
+const manyTemplates = 3
+
+// ChangesIn returns what an edit changes in what one template prints; or in what all print, where others ask the same,
+// which comes to the same unless another one fails.
+func (r *Release) ChangesIn(ctx context.Context, template string, e Edit) *Changes {
+	if !r.Isolated(ctx, template) {
+		return r.Changes(ctx, e)
+	}
+	one, key := e, e.key()
+	one.Template = template
+	r.mu.Lock()
+	known := r.changes[one.key()]
+	many := r.asked[key] >= manyTemplates
+	if known == nil && !many {
+		r.asked[key]++
+	}
+	r.mu.Unlock()
+	if known != nil {
+		return known
+	}
+	if many {
+		if all := r.Changes(ctx, e); !all.Failed && all.Known {
+			return all
+		}
+	}
+	return r.Changes(ctx, one)
+}
+
+// Changes returns what an edit changes in all that is printed.
+func (r *Release) Changes(ctx context.Context, e Edit) *Changes {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := e.key()
+	c := r.changes[key]
+	if c == nil {
+		c = r.compare(ctx, e)
+		r.changes[key] = c
+	}
+	return c
+}
+
+func (r *Release) compare(ctx context.Context, e Edit) *Changes {
+	whole, err := r.unedited(ctx)
+	if err != nil || r.left <= 0 {
+		return &Changes{}
+	}
+	out, err := r.try(ctx, e)
+	failed, ok := errors.AsType[*helm.Error](err)
+	c := &Changes{Known: err == nil || ok && failed.Cause != helm.CauseLimit, Failed: err != nil}
+	if err != nil {
+		return c
+	}
+	type printed struct{ template, text string }
+	counts := func(m helm.Manifest) bool { return e.Template == "" || m.Template == e.Template }
+	before, after := map[printed]bool{}, map[printed]bool{}
+	for _, m := range whole.Manifests {
+		before[printed{m.Template, m.Text}] = counts(m)
+	}
+	for _, m := range out.Manifests {
+		after[printed{m.Template, m.Text}] = true
+	}
+	c.Was = r.named(whole, func(m helm.Manifest) bool { return counts(m) && !after[printed{m.Template, m.Text}] })
+	c.Now = r.named(out, func(m helm.Manifest) bool { return !before[printed{m.Template, m.Text}] })
+	return c
+}
+
+// Isolated reports whether a template prints by itself what it prints among the others: some charts change values on the
+// way.
+func (r *Release) Isolated(ctx context.Context, template string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	is, known := r.isolated[template]
+	if !known {
+		whole, err := r.unedited(ctx)
+		if err == nil {
+			var out *helm.Output
+			out, err = r.try(ctx, Edit{Template: template, AnyValues: true})
+			is = err == nil && out.Files[template] == whole.Files[template]
+		}
+		r.isolated[template] = is
+	}
+	return is
+}
+
+// named returns the objects of some manifests by their names.
+func (r *Release) named(out *helm.Output, of func(helm.Manifest) bool) map[string]*yaml.Node {
+	objects := map[string]*yaml.Node{}
+	for _, m := range out.Manifests {
+		if of(m) {
+			for _, object := range m.Objects(r.limits) {
+				objects[Name(object)] = object
+			}
+		}
+	}
+	return objects
+}
+
+// InOrder returns the objects that a template printed, in the order of its output.
+func (r *Release) InOrder(out *helm.Output, template string) (objects []*yaml.Node) {
+	list := slices.DeleteFunc(slices.Clone(out.Manifests), func(m helm.Manifest) bool { return m.Template != template })
+	slices.SortStableFunc(list, func(a, b helm.Manifest) int { return a.Offset - b.Offset })
+	for _, m := range list {
+		objects = append(objects, m.Objects(r.limits)...)
+	}
+	return objects
+}
