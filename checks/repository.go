@@ -24,6 +24,8 @@ type repository struct {
 	problems []report.Problem   // of the proposed settings, as far as the change brings them
 	standing []report.Problem   // of the settings in effect that the change does not mend
 
+	asksTime bool // the outcome may be another one at another time
+
 	cluster  string   // that the settings are of; see in
 	names    []string // of the repository, see roots.Options; likewise of the branch
 	branches []string

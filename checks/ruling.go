@@ -19,6 +19,7 @@ type ruling struct {
 	brought        *rules.Brought
 	decision       *exceptions.Decision
 	before, after  *rules.Sources   // before and after the merge; after is nil where the change cannot touch rules
+	proposals      []*rules.Sources // those of the head, by the settings of either side
 	problems       []report.Problem // why rules are not, or would not be, in effect by the change
 	standing       []report.Problem // why rules of the base branch are not in effect, whatever the change does
 	missing        []report.Problem // policies that its settings name and that are nowhere, not at the head either
@@ -102,6 +103,7 @@ func (out *ruling) propose(ctx context.Context, change report.Change, repo *repo
 	if err != nil {
 		return err
 	}
+	out.proposals = append(out.proposals, head)
 	if out.brought, err = repo.bring(ctx, out.before, head); err != nil {
 		return err
 	}
@@ -120,6 +122,7 @@ func (out *ruling) propose(ctx context.Context, change report.Change, repo *repo
 		if head, err = repo.find(ctx, t.Head, with); err != nil {
 			return err
 		}
+		out.proposals = append(out.proposals, head)
 		if tip, err = repo.find(ctx, t.Rules, with); err != nil {
 			return err
 		}

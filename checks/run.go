@@ -4,6 +4,7 @@ import (
 	"context"
 	"path"
 	"slices"
+	"time"
 
 	"github.com/lintel-bot/lintel/checks/bump"
 	"github.com/lintel-bot/lintel/checks/mask"
@@ -20,6 +21,10 @@ func (c *Checker) Run(ctx context.Context, change report.Change) (*report.Report
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k := c.of(change.GitDir, change.Cache)
+	if out := k.report(change, c.PreviewTime); out != nil {
+		return out, nil
+	}
+	begun := time.Now()
 	repo, err := open(ctx, change, k)
 	if err != nil {
 		return nil, err
@@ -28,6 +33,9 @@ func (c *Checker) Run(ctx context.Context, change report.Change) (*report.Report
 	if err = repo.close(err); err != nil {
 		return nil, err
 	}
+	if !repo.asksTime {
+		k.keep(ctx, change, c.PreviewTime, out, begun)
+	}
 	return out, nil
 }
 
@@ -35,6 +43,7 @@ func (c *Checker) Run(ctx context.Context, change report.Change) (*report.Report
 // preview; then the report.
 func (c *Checker) check(ctx context.Context, change report.Change, repo *repository, k *kept) (*report.Report, error) {
 	if change.Proposed != nil {
+		repo.asksTime = true // whether its rules do nobody looks
 		return c.proposed(ctx, change, repo, k)
 	}
 	pairs, err := pair(ctx, change, repo, k)
@@ -58,6 +67,7 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 		}
 		outcomes = append(outcomes, one)
 	}
+	repo.asksTime = askTime(outcomes)
 	if wanted, err := repo.outside.LookupsWanted(repo.settings.Sources.Allow); wanted != nil || err != nil {
 		return &report.Report{Wanted: wanted}, err
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/parallel"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/review"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -29,7 +30,7 @@ func suggestLines(head *tree.Tree, files *maskedFiles, findings []report.Finding
 		}
 		file := review.LinesOf(data)
 		for _, f := range byPath[paths[i]] {
-			d := file.Diff(f.Origin, f.Field, f.Suggestion)
+			d := edit(file, f)
 			if d != nil && !files.showable(f.Origin.Path, d) {
 				d = nil
 			}
@@ -51,4 +52,17 @@ func (m *maskedFiles) showable(path string, d *report.Diff) bool {
 		d.Above = lines[d.Line-2]
 	}
 	return true
+}
+
+// edit returns the lines that write what a finding suggests: its field, or the value of a chart that decides it.
+func edit(file *review.Lines, f *report.Finding) *report.Diff {
+	if f.Origin.Set == nil {
+		return file.Diff(f.Origin, f.Field, f.Suggestion)
+	}
+	keys, text, ok := f.ChartValue()
+	if !ok {
+		return nil
+	}
+	below := jsonpointer.Join(keys[len(f.Origin.Set):]...)
+	return file.Diff(f.Origin, "", &report.Suggestion{Field: below, YAML: text})
 }

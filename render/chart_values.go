@@ -183,7 +183,7 @@ func (c *chartPlaces) absent(s spot) (p origin.Place, ok, all bool) {
 		return origin.Place{}, false, all
 	}
 	p = c.settable(best.Path)
-	if best.Switch {
+	if p.Switch = best.Switch; p.Switch {
 		p.Advice = "turn " + strings.Join(best.Path, ".") + " on in the values"
 	}
 	for i, need := range best.Needs {

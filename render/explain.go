@@ -13,7 +13,7 @@ import (
 
 // explain turns kustomize's error into problems with lines and words for people.
 func (r *Renderer) explain(root roots.Root, p *plan, failure error) []doc.Error {
-	list := r.mistakes.Find(rebuilder{r, p.openAPI}, root.Path, p.kustomizations, p.manifests, failure)
+	list := r.finder.Find(rebuilder{r, p.openAPI}, root.Path, p.kustomizations, p.manifests, failure)
 	for i := range list {
 		list[i].Quotes = len(p.wants) > 0 || isOutside(root.Path)
 	}
@@ -31,7 +31,7 @@ func (r *Renderer) without(texts map[string][]byte) *Renderer {
 	return r.With(overlay)
 }
 
-// rebuilder builds parts of a repository to find out what is wrong in it: it implements mistake.Repository.
+// rebuilder builds parts of a repository to find out what is wrong in it: it implements diagnostics.Repository.
 type rebuilder struct {
 	*Renderer
 	openAPI bool

@@ -12,9 +12,9 @@ import (
 	"github.com/go-openapi/jsonpointer"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/render/diagnostics"
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/gitops"
-	"github.com/lintel-bot/lintel/render/mistake"
 	"github.com/lintel-bot/lintel/render/origin"
 	"github.com/lintel-bot/lintel/render/roots"
 )
@@ -151,7 +151,7 @@ func newPrinted(list []*Resource, s *release) (*printed, *doc.Error) {
 // be given.
 func (p *printed) kustomizing(r *Renderer) (*Renderer, *mount) {
 	own := &Renderer{tree: r.tree, set: r.set, limits: r.limits, counts: &counts{}, failed: &sync.Map{},
-		mistakes: &mistake.Finder{Limits: r.limits.Source}, outside: &outside{plain: true}}
+		finder: &diagnostics.Finder{Limits: r.limits.Source}, outside: &outside{plain: true}}
 	m := own.outside.mount(mountKey{}, func(m *mount) { m.inflated = &inflated{} })
 	m.texts = map[string][]byte{printedFile: []byte(p.text.String())}
 	return own, m

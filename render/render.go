@@ -19,9 +19,9 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/render/diagnostics"
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/kustomization"
-	"github.com/lintel-bot/lintel/render/mistake"
 	"github.com/lintel-bot/lintel/render/origin"
 	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -101,17 +101,17 @@ type Renderer struct {
 	held       *held
 	finds      *finds
 	inactives  *inactiveLayers
-	steps      int               // see Config.AttemptSteps
-	outside    *outside          // what is brought in
-	overlay    map[string][]byte // by path, links resolved
-	mistakes   *mistake.Finder   // for the files as this renderer sees them
-	failed     *sync.Map         // likewise, by folder: []doc.Error, see obstacles
+	steps      int                 // see Config.AttemptSteps
+	outside    *outside            // what is brought in
+	overlay    map[string][]byte   // by path, links resolved
+	finder     *diagnostics.Finder // for the files as this renderer sees them
+	failed     *sync.Map           // likewise, by folder: []doc.Error, see obstacles
 }
 
 // New returns a renderer of the roots of one tree.
 func New(s *roots.Set, c Config) *Renderer {
 	r := &Renderer{tree: s.Tree(), set: s, limits: c.Limits.withDefaults(), namespaced: c.Namespaced, counts: &counts{},
-		failed: &sync.Map{}, mistakes: &mistake.Finder{Limits: c.Limits.withDefaults().Source},
+		failed: &sync.Map{}, finder: &diagnostics.Finder{Limits: c.Limits.withDefaults().Source},
 		outside: &outside{sources: c.Sources}, clusters: c.Clusters, lookups: &lookups{}, texts: &texts{}, held: &held{},
 		finds: &finds{}, inactives: &inactiveLayers{},
 		steps: cmp.Or(max(0, c.AttemptSteps), trial.Steps)}
@@ -152,7 +152,7 @@ func (r *Renderer) Counts() (built, recalled int) {
 // does not have must be kustomizations. The graph stays that of the tree.
 func (r *Renderer) With(files map[string][]byte) *Renderer {
 	other := *r
-	other.overlay, other.failed, other.mistakes = files, &sync.Map{}, &mistake.Finder{Limits: r.limits.Source}
+	other.overlay, other.failed, other.finder = files, &sync.Map{}, &diagnostics.Finder{Limits: r.limits.Source}
 	other.lookups, other.texts, other.held = &lookups{}, &texts{}, nil
 	return &other
 }

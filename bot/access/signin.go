@@ -2,14 +2,14 @@ package access
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
 	"sync"
+
+	"golang.org/x/oauth2"
 
 	"github.com/lintel-bot/lintel/bot/github"
 )
@@ -43,10 +43,9 @@ func (a *Access) login(w http.ResponseWriter, r *http.Request) {
 		a.show(w, http.StatusInternalServerError, notice{Title: "The sign-in cannot begin"})
 		return
 	}
-	challenge := sha256.Sum256([]byte(t.Verifier))
 	_, err := r.Cookie(a.cookieName(signedOut))
 	a.redirect(w, a.config.SignIn.AuthorizeURL(a.config.PublicURL+github.CallbackPath, t.State,
-		base64.RawURLEncoding.EncodeToString(challenge[:]), err == nil))
+		oauth2.S256ChallengeFromVerifier(t.Verifier), err == nil))
 }
 
 // codeForm is what GitHub's codes look like, and more.

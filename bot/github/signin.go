@@ -5,17 +5,15 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/url"
 	"regexp"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/oauth2"
 
 	"github.com/lintel-bot/lintel/bot/forge"
 )
@@ -60,7 +58,7 @@ func NewSignIn(c SignInConfig) (*SignIn, error) {
 	clock := &skew{now: time.Now}
 	s := &SignIn{
 		web: web, id: c.ClientID,
-		http: &http.Client{Transport: transport, Timeout: callTimeout, // the secret goes nowhere else
+		http: &http.Client{Transport: &narrow{transport}, Timeout: callTimeout, // the secret goes nowhere else
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 		client: &Client{api: api, now: time.Now, skew: clock,
 			wire: &wire{host: api.Host, scheme: api.Scheme, base: &narrow{transport}, skew: clock}},
@@ -89,12 +87,19 @@ func (s *SignIn) SetSecret(secret string) (changed bool, err error) {
 // Exchange takes; challenge is the S256 challenge of the verifier (RFC 7636, section 4.2). With choose the person says
 // with which account, in place of being sent back at once with the one in use.
 func (s *SignIn) AuthorizeURL(redirect, state, challenge string, choose bool) string {
-	query := url.Values{"client_id": {s.id}, "redirect_uri": {redirect}, "state": {state}, "code_challenge": {challenge},
-		"code_challenge_method": {"S256"}}
+	options := []oauth2.AuthCodeOption{oauth2.SetAuthURLParam("code_challenge", challenge),
+		oauth2.SetAuthURLParam("code_challenge_method", "S256")}
 	if choose {
-		query.Set("prompt", "select_account")
+		options = append(options, oauth2.SetAuthURLParam("prompt", "select_account"))
 	}
-	return s.web + "/login/oauth/authorize?" + query.Encode()
+	return s.oauth(redirect).AuthCodeURL(state, options...)
+}
+
+// oauth is the App as it is now.
+func (s *SignIn) oauth(redirect string) *oauth2.Config {
+	return &oauth2.Config{ClientID: s.id, ClientSecret: *s.secret.Load(), RedirectURL: redirect,
+		Endpoint: oauth2.Endpoint{AuthURL: s.web + "/login/oauth/authorize", TokenURL: s.web + "/login/oauth/access_token",
+			AuthStyle: oauth2.AuthStyleInParams}}
 }
 
 // Key is a secret for a purpose that all servers of the App have in common, and that tells nothing about the client
@@ -132,9 +137,6 @@ func SignInReason(code string) string {
 	return code
 }
 
-// maxTokenAnswer bounds GitHub's answer to an exchange.
-const maxTokenAnswer = 64 << 10
-
 // Exchange returns the account of the person who signed in. The token that GitHub hands out for the code is used for
 // this one question and forgotten. A *SignInRefused means that the code was not taken; any other error may pass. No
 // error contains the code, the verifier, the token or the secret.
@@ -159,45 +161,19 @@ func (s *SignIn) Exchange(ctx context.Context, code, verifier, redirect string) 
 // token exchanges the code.
 func (s *SignIn) token(ctx context.Context, code, verifier, redirect string) (string, error) {
 	const what = "exchanging the code of a sign-in"
-	form := url.Values{"client_id": {s.id}, "client_secret": {*s.secret.Load()}, "code": {code}, "code_verifier": {verifier},
-		"redirect_uri": {redirect}}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.web+"/login/oauth/access_token",
-		strings.NewReader(form.Encode()))
-	if err != nil {
-		return "", fmt.Errorf("%s: the request could not be made", what)
-	}
-	req.GetBody = nil // a code is good for one request
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	req.Header.Set("Accept", "application/json")
-	req.Header.Set("User-Agent", "lintel")
-	resp, err := s.http.Do(req)
-	if err != nil {
+	token, err := s.oauth(redirect).Exchange(context.WithValue(ctx, oauth2.HTTPClient, s.http), code, oauth2.VerifierOption(verifier))
+	var answered *oauth2.RetrieveError
+	switch {
+	case !errors.As(err, &answered) && err != nil:
 		return "", fmt.Errorf("%s: %w", what, err)
-	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(http.MaxBytesReader(nil, resp.Body, maxTokenAnswer))
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", what, err)
-	}
-	if resp.StatusCode == http.StatusNotFound { // so GitHub answers to a client id that it does not know
+	case err == nil:
+		return token.AccessToken, nil
+	case answered.Response.StatusCode == http.StatusNotFound: // so GitHub answers to a client id that it does not know
 		return "", &SignInRefused{Reason: "unknown_client"}
+	case answered.Response.StatusCode != http.StatusOK:
+		return "", &refused{what: what, status: answered.Response.StatusCode}
 	}
-	if resp.StatusCode != http.StatusOK {
-		return "", &refused{what: what, status: resp.StatusCode}
-	}
-	var answer struct {
-		Token string `json:"access_token"`
-		Error string `json:"error"`
-	}
-	switch err := json.Unmarshal(data, &answer); {
-	case err != nil:
-		return "", fmt.Errorf("%s: GitHub's answer is not the JSON that was asked for", what)
-	case answer.Error != "":
-		return "", &SignInRefused{Reason: SignInReason(answer.Error)}
-	case answer.Token == "":
-		return "", fmt.Errorf("%s: GitHub's answer has no token", what)
-	}
-	return answer.Token, nil
+	return "", &SignInRefused{Reason: SignInReason(answered.ErrorCode)}
 }
 
 // asUser signs requests with a user's token.

@@ -68,7 +68,7 @@ func TestExchange(t *testing.T) {
 		"no JSON":      {200, `access_token=` + token, "", "", false},
 		"failure":      {502, good, "", "", false},
 		"elsewhere":    {302, good, "", "", false},
-		"long":         {200, `{"access_token":"` + strings.Repeat("x", maxTokenAnswer) + `"}`, "", "", false},
+		"long":         {200, `{"access_token":"` + strings.Repeat("x", maxRegistration) + `"}`, "", "", false},
 		"no id":        {200, good, `{"login":"alice"}`, "", false},
 		"odd login":    {200, good, `{"id":7,"login":"../x"}`, "", false},
 		"no user":      {200, good, "", "", false},

@@ -24,8 +24,8 @@ import (
 const patience = 2 * time.Minute
 
 const (
-	sampleRepo   = "../testdata/sample"
-	sampleChange = "../testdata/sample-change"
+	sampleRepo   = "../../testdata/sample"
+	sampleChange = "../../testdata/sample-change"
 	patchPath    = "apps/shop/overlays/production/deployment-patch.yaml"
 )
 
@@ -36,7 +36,7 @@ var built = sync.OnceValues(func() (binary string, err error) {
 		return "", err
 	}
 	binary = filepath.Join(builtIn, "lintel")
-	cmd := exec.Command("go", "build", "-o", binary, "../cmd/lintel")
+	cmd := exec.Command("go", "build", "-o", binary, "../../cmd/lintel")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return binary, fmt.Errorf("building lintel: %w\n%s", err, out)

@@ -17,7 +17,9 @@ import (
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/results"
 	"github.com/lintel-bot/lintel/bot/store"
+	"github.com/lintel-bot/lintel/checks/output"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 const (
@@ -291,10 +293,10 @@ func (o *fleetPreview) annotations(out *report.Outlook) (list []forge.Annotation
 		if !ok || p.Foretold() == (report.Foretold{}) {
 			continue
 		}
-		a := problem(report.Problem{Path: path, Line: p.Line, Message: "Once this is merged: policy " + p.Policy + ": " +
+		a := output.ProblemAnnotation(report.Problem{Path: path, Line: p.Line, Message: "Once this is merged: policy " + p.Policy + ": " +
 			p.Foretold().Words() + " in " + report.Count(p.Roots, "other repository", "other repositories")})
-		a.Level, a.Title = forge.LevelNotice, "Other repositories"
-		list = append(list, a)
+		a.Level, a.Title = view.Notice, "Other repositories"
+		list = append(list, annotation(a))
 	}
 	return list
 }

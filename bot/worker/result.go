@@ -11,6 +11,7 @@ import (
 
 	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/mirror"
+	"github.com/lintel-bot/lintel/checks/output"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
@@ -47,9 +48,12 @@ func (c *check) post(ctx context.Context, change report.Change, rep *report.Repo
 	c.draftable = slices.ContainsFunc(rep.Findings, func(f report.Finding) bool {
 		return f.Blocks && !f.Waits()
 	})
-	left := 0
-	c.run.Annotations, left = annotate(rep)
-	c.run.Summary += unannotated(len(c.run.Annotations), left, c.page)
+
+	list, left := output.Annotations(rep)
+	for _, a := range list {
+		c.run.Annotations = append(c.run.Annotations, annotation(a))
+	}
+	c.run.Summary += output.Unannotated(len(c.run.Annotations), left, c.page)
 	return c.send(ctx, result{id: id, run: c.run, kept: kept, draftable: c.draftable})
 }
 
@@ -91,4 +95,10 @@ func (c *check) result(state mirror.State, change report.Change, rep *report.Rep
 		id.Until = at.Unix()
 	}
 	return id
+}
+
+// annotation is a note on lines of a file as GitHub takes it.
+func annotation(a output.Annotation) forge.Annotation {
+	return forge.Annotation{Path: a.Path, StartLine: a.StartLine, EndLine: a.EndLine, StartColumn: a.StartColumn,
+		EndColumn: a.EndColumn, Level: string(a.Level), Title: a.Title, Message: a.Message}
 }

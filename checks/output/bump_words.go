@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 const bumpsTitle = "What other versions change in the cluster"
@@ -118,7 +119,7 @@ func careWords(b *report.Bump) (list []string) {
 	for _, v := range b.Values {
 		words := v.String()
 		if v.Path != "" {
-			words += " (" + place(v.Path, v.Line, 0) + ")"
+			words += " (" + view.Place(v.Path, v.Line, 0) + ")"
 		}
 		list = append(list, words)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 // operationWords are the operations of differences in the words of people.
@@ -111,7 +112,7 @@ func lineOrigin(o *report.Origin) string {
 	if o == nil {
 		return ""
 	}
-	words := place(o.Path, o.StartLine, 0)
+	words := view.Place(o.Path, o.StartLine, 0)
 	if o.How == report.Enclosing {
 		words = "near " + words
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 // Grouping is what text puts together.
@@ -34,23 +35,23 @@ type sameness struct {
 	action                                                                                   report.Action
 	result                                                                                   report.Result
 	side                                                                                     report.Side
-	standing                                                                                 standing
+	state                                                                                    view.State
 	example, isNew, denied                                                                   bool
 }
 
 // samenessOf is of one rule, whatever the kind of controller that Kyverno made it for.
 func samenessOf(f *report.Finding, by Grouping) sameness {
-	s := sameness{policy: f.Policy, policyPath: f.PolicyPath, rule: report.RuleName(f.Rule), severity: f.Severity,
-		message: impersonal(f), expected: f.Expected, action: f.Action, result: f.Result, standing: standingOf(f),
+	s := sameness{policy: f.Policy, policyPath: f.PolicyPath, rule: view.RuleName(f.Rule), severity: f.Severity,
+		message: impersonal(f), expected: f.Expected, action: f.Action, result: f.Result, state: view.StateOf(f),
 		isNew: f.New, denied: f.Denied}
 	if o := f.Origin; o != nil {
-		s.side, s.advice = o.Side, o.Advice
+		s.side, s.advice = o.Side, view.Advice(f)
 	}
 	if w := f.Suggestion; w != nil {
 		s.written, s.example = w.YAML, w.Example
 	}
 	if e := f.Exemption; e != nil {
-		s.exemption = exemptionWords(e)
+		s.exemption = view.Exemption(e)
 	}
 	switch by {
 	case ByFile:
@@ -63,7 +64,7 @@ func samenessOf(f *report.Finding, by Grouping) sameness {
 
 // impersonal is the reason of a finding without the name of its own resource: that is no other reason.
 func impersonal(f *report.Finding) string {
-	s := f.Reason()
+	s := view.Sentence(f)
 	for _, name := range []string{f.Resource.Name, f.Resource.Namespace} {
 		if len(name) > 2 {
 			s = strings.ReplaceAll(s, name, "\x00")
@@ -98,14 +99,14 @@ func entries(list []*report.Finding, by Grouping) []entry {
 	switch by {
 	case ByFile:
 	case ByResource:
-		loud := map[string]standing{}
+		loud := map[string]view.State{}
 		for _, f := range list {
 			name := f.Resource.String()
 			s, ok := loud[name]
 			if !ok {
-				s = excepted
+				s = view.Excepted
 			}
-			loud[name] = min(s, standingOf(f))
+			loud[name] = min(s, view.StateOf(f))
 		}
 		slices.SortStableFunc(out, func(a, b entry) int {
 			x, y := a[0].Resource.String(), b[0].Resource.String()
@@ -118,8 +119,8 @@ func entries(list []*report.Finding, by Grouping) []entry {
 		}
 		slices.SortStableFunc(out, func(a, b entry) int {
 			return cmp.Or(cmp.Compare(rank[a[0].Policy], rank[b[0].Policy]),
-				cmp.Compare(standingOf(a[0]), standingOf(b[0])), strings.Compare(report.RuleName(a[0].Rule),
-					report.RuleName(b[0].Rule)))
+				cmp.Compare(view.StateOf(a[0]), view.StateOf(b[0])), strings.Compare(view.RuleName(a[0].Rule),
+					view.RuleName(b[0].Rule)))
 		})
 	}
 	return out
@@ -163,12 +164,12 @@ func (e entry) spots() (out []spot) {
 // place is "path:12:5", or "path:12, 18, 24" of several places in one file, those beyond the limit counted.
 func (s *spot) place(limit int) string {
 	if s.origin == nil {
-		return place("", 0, 0)
+		return view.Place("", 0, 0)
 	}
 	if len(s.lines) < 2 {
-		return place(s.origin.Path, s.origin.StartLine, s.origin.StartColumn)
+		return view.Place(s.origin.Path, s.origin.StartLine, s.origin.StartColumn)
 	}
-	out := place(s.origin.Path, s.lines[0], 0)
+	out := view.Place(s.origin.Path, s.lines[0], 0)
 	for _, n := range s.lines[1:min(len(s.lines), limit)] {
 		out += fmt.Sprintf(", %d", n)
 	}
@@ -200,7 +201,7 @@ func places(list []spot) (n int) {
 
 // fields are the names of the fields of an entry; those that differ in nothing but the index are one.
 func (e entry) fields() []string {
-	names := distinct(e, func(f *report.Finding) []string { return filled(report.FieldName(f.Field)) })
+	names := distinct(e, func(f *report.Finding) []string { return filled(view.FieldName(f.Field)) })
 	if len(names) < 2 {
 		return names
 	}
@@ -228,7 +229,7 @@ func (e entry) size() string {
 
 // named reports whether each finding of an entry names its own resource in its reason.
 func (e entry) named() bool {
-	return len(distinct(e, func(f *report.Finding) []string { return []string{f.Reason()} })) > 1
+	return len(distinct(e, func(f *report.Finding) []string { return []string{view.Sentence(f)} })) > 1
 }
 
 // resources are the names of all that an entry is about, each once.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 // uriCharacters may stand in the path of a URI (RFC 3986, 3.3).
@@ -120,8 +121,8 @@ func TestSARIF(t *testing.T) {
 		"disallow-latest-tag/require-image-tag":      "fail warning new",
 		"disallow-latest-tag/validate-image-tag":     "fail error new",
 		"protect-namespaces/no-delete":               "fail warning new",
-		"require-labels/team":                        "fail error unchanged",
-		"require-probes/liveness":                    "fail error new accepted",
+		"require-labels/team":                        "fail note unchanged",
+		"require-probes/liveness":                    "fail note new accepted",
 		"require-requests-limits/validate-resources": "fail error new",
 		"shop/allowed-registries/check":              "open none new",
 	}
@@ -143,28 +144,28 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-func TestStanding(t *testing.T) {
+func TestState(t *testing.T) {
 	pend := &report.Exemption{State: report.Pending}
 	for _, tc := range []struct {
 		f    report.Finding
-		want standing
+		want view.State
 		mark string
 	}{
-		{report.Finding{Result: report.Fail, New: true, Blocks: true}, blocking, ""},
-		{report.Finding{Result: report.Fail, Blocks: true}, blocking, "already in the base"},
-		{report.Finding{Result: report.Fail}, before, "already in the base"},
-		{report.Finding{Result: report.Fail, New: true, Exemption: pend}, pending, "waits for approval"},
-		{report.Finding{Result: report.Fail, Exemption: pend}, before, "already in the base"},
+		{report.Finding{Result: report.Fail, New: true, Blocks: true}, view.Blocking, ""},
+		{report.Finding{Result: report.Fail, Blocks: true}, view.Blocking, "already in the base"},
+		{report.Finding{Result: report.Fail}, view.Before, "already in the base"},
+		{report.Finding{Result: report.Fail, New: true, Exemption: pend}, view.Pending, "waits for approval"},
+		{report.Finding{Result: report.Fail, Exemption: pend}, view.Before, "already in the base"},
 		{report.Finding{Result: report.Fail, New: true, Blocks: true, Exemption: &report.Exemption{State: report.Expired}},
-			blocking, ""},
-		{report.Finding{Result: report.Skip, New: true, Exemption: &report.Exemption{State: report.Merged}}, excepted,
+			view.Blocking, ""},
+		{report.Finding{Result: report.Skip, New: true, Exemption: &report.Exemption{State: report.Merged}}, view.Excepted,
 			"excepted"},
-		{report.Finding{Result: report.Warn, New: true}, warning, ""},
-		{report.Finding{Result: report.Unknown, New: true}, warning, "undecided: needs the cluster"},
-		{report.Finding{Result: report.Error, New: true, Blocks: true}, blocking, "could not be evaluated"},
+		{report.Finding{Result: report.Warn, New: true}, view.Warning, ""},
+		{report.Finding{Result: report.Unknown, New: true}, view.Warning, "undecided: needs the cluster"},
+		{report.Finding{Result: report.Error, New: true, Blocks: true}, view.Blocking, "could not be evaluated"},
 	} {
-		if got := standingOf(&tc.f); got != tc.want || mark(&tc.f) != tc.mark {
-			t.Errorf("%+v: %d %q, want %d %q", tc.f, got, mark(&tc.f), tc.want, tc.mark)
+		if got := view.StateOf(&tc.f); got != tc.want || view.Mark(&tc.f) != tc.mark {
+			t.Errorf("%+v: %d %q, want %d %q", tc.f, got, view.Mark(&tc.f), tc.want, tc.mark)
 		}
 	}
 }

@@ -1,12 +1,12 @@
 package output
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 // checkGitHub writes workflow commands, which GitHub Actions shows as annotations, and a last line for the log
@@ -18,27 +18,20 @@ func checkGitHub(w io.Writer, r *report.Report, _ Options) error {
 		p := &r.Errors[i]
 		command(&b, "error", "Lintel", p.Message, problemPlace(p))
 	}
-	for _, f := range only(byPlace(r.Findings), blocking, pending, warning, before) {
-		name := map[standing]string{blocking: "error", pending: "error", before: "notice"}[standingOf(f)]
-		name = cmp.Or(name, "warning")
-		message := f.Reason()
-		if m := mark(f); m != "" {
+	for _, f := range only(byPlace(r.Findings), view.Blocking, view.Pending, view.Warning, view.Before) {
+		message := view.Sentence(f)
+		if m := view.Mark(f); m != "" {
 			message += "\n(" + m + ")"
 		}
 		message += "\n" + f.Resource.String()
 		if f.Field != "" {
-			message += ", field " + report.FieldName(f.Field)
+			message += ", field " + view.FieldName(f.Field)
 		}
-		if f.Expected != "" {
-			message += "\nexpected: " + f.Expected
-		}
-		if rows := f.Write(); rows != nil {
-			message += "\n" + strings.Join(rows, "\n")
-		}
+		message += details(f, strings.ToLower)
 		if w := why(r, f.Policy); w != "" {
 			message += "\nwhy: " + w
 		}
-		command(&b, name, ruleName(f.Policy, f.Rule), message, f.Origin)
+		command(&b, commandNames[view.LevelOf(f)], view.Title(f.Policy, f.Rule), message, f.Origin)
 	}
 	for _, p := range notChecked(r) {
 		command(&b, "warning", "Lintel", p.Message, problemPlace(&p))
@@ -51,6 +44,21 @@ func checkGitHub(w io.Writer, r *report.Report, _ Options) error {
 	fmt.Fprintf(&b, "Lintel: %s. %s\n", counts(r), tame(line(verdict(r))))
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// commandNames are the commands of the levels.
+var commandNames = map[view.Level]string{view.Failure: "error", view.Warn: "warning", view.Notice: "notice"}
+
+// details are the facts and the fix of a finding in lines that each begin with a line end. label writes the labels.
+func details(f *report.Finding, label func(string) string) string {
+	var b strings.Builder
+	for _, fact := range view.Facts(f) {
+		b.WriteString("\n" + label(fact.Label) + ": " + fact.Text)
+	}
+	if x := view.FixOf(f); x != nil {
+		b.WriteString("\n" + strings.Join(x.Rows, "\n"))
+	}
+	return b.String()
 }
 
 func problemPlace(p *report.Problem) *report.Origin {

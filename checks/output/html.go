@@ -10,6 +10,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/page"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 // PageOptions are what a page shows besides its report.
@@ -88,7 +89,7 @@ func (b *pageOf) at(path string, n int) page.Link {
 	if path == "" {
 		return page.Link{}
 	}
-	l := page.Link{Text: shown(place(path, n, 0))}
+	l := page.Link{Text: shown(view.Place(path, n, 0))}
 	if b.o.BlobURL != nil && !strings.Contains(path, "://") {
 		l.Address = b.o.BlobURL(path, n)
 	}
@@ -100,7 +101,7 @@ func (b *pageOf) rule(path string, n int) page.Link {
 	if path == "" {
 		return page.Link{}
 	}
-	l := page.Link{Text: shown(place(path, n, 0))}
+	l := page.Link{Text: shown(view.Place(path, n, 0))}
 	if b.o.PolicyURL != nil {
 		l.Address = b.o.PolicyURL(path, max(n, 1))
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/page"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 // openFindings is how many findings of a policy are shown with all there is to them: what follows says the same mostly.
@@ -36,23 +37,23 @@ func (b *pageOf) groups(list []*report.Finding) (groups []page.Group, totals []p
 		total := page.Total{ID: id, Policy: shown(name), Title: shown(about.Title), Severity: shown(first.Severity),
 			Action: shown(string(first.Action))}
 		group := page.Group{ID: id, Policy: shown(name), Title: shown(about.Title), Why: shown(about.Description),
-			Category: shown(about.Category), Source: b.rule(first.PolicyPath, 0), Quiet: loud(findings) >= before}
-		slices.SortStableFunc(findings, func(f, g *report.Finding) int { return cmp.Compare(standingOf(f), standingOf(g)) })
+			Category: shown(about.Category), Source: b.rule(first.PolicyPath, 0), Quiet: loud(findings) >= view.Before}
+		slices.SortStableFunc(findings, func(f, g *report.Finding) int { return cmp.Compare(view.StateOf(f), view.StateOf(g)) })
 		for i, f := range findings {
 			one := b.finding(f)
-			one.Folded = i >= openFindings || standingOf(f) >= before && !group.Quiet
+			one.Folded = i >= openFindings || view.StateOf(f) >= view.Before && !group.Quiet
 			group.Findings = append(group.Findings, one)
 			if f.Action != first.Action {
 				total.Action = string(report.Mixed)
 			}
-			switch standingOf(f) {
-			case blocking:
+			switch view.StateOf(f) {
+			case view.Blocking:
 				total.Blocking++
-			case pending:
+			case view.Pending:
 				total.Waiting++
-			case before:
+			case view.Before:
 				total.Before++
-			case excepted:
+			case view.Excepted:
 				total.Covered++
 			default:
 				total.Other++
@@ -64,37 +65,37 @@ func (b *pageOf) groups(list []*report.Finding) (groups []page.Group, totals []p
 	return groups, totals
 }
 
-func loud(list []*report.Finding) standing {
-	s := excepted
+func loud(list []*report.Finding) view.State {
+	s := view.Excepted
 	for _, f := range list {
-		s = min(s, standingOf(f))
+		s = min(s, view.StateOf(f))
 	}
 	return s
 }
 
-// states are the names of the standings, for the styles of the page.
-var states = map[standing]string{blocking: "blocking", pending: "pending", warning: "warning", before: "before",
-	excepted: "excepted"}
+// states are the names of the states, for the styles of the page.
+var states = map[view.State]string{view.Blocking: "blocking", view.Pending: "pending", view.Warning: "warning", view.Before: "before",
+	view.Excepted: "excepted"}
 
 func (b *pageOf) finding(f *report.Finding) page.Finding {
 	o := cmp.Or(f.Origin, &report.Origin{})
 	out := page.Finding{
-		State: states[standingOf(f)], Mark: mark(f), Rule: shown(report.RuleName(f.Rule)), Weight: shown(weight(f)),
-		Source: b.rule(f.PolicyPath, max(f.PolicyLine, 1)), Message: shown(f.Reason()), Expected: shown(f.Expected),
-		Advice: shown(o.Advice), Field: shown(report.FieldName(f.Field)),
+		State: states[view.StateOf(f)], Mark: view.Mark(f), Rule: shown(view.RuleName(f.Rule)), Weight: shown(view.Weight(f)),
+		Source: b.rule(f.PolicyPath, max(f.PolicyLine, 1)), Message: shown(view.Sentence(f)), Expected: shown(f.Expected),
+		Advice: shown(view.Advice(f)), Field: shown(view.FieldName(f.Field)),
 		Where: b.at(o.Path, o.StartLine), Code: b.code(o.Path, o.StartLine, o.EndLine, o.StartColumn, o.EndColumn),
 		Roots: each(f.Roots), Clusters: each(f.Clusters),
 		ID: b.id("f", f.Policy, f.Rule, o.Path, fmt.Sprint(o.StartLine, ":", o.StartColumn), f.Field, f.Resource.String(),
 			string(f.Result)),
 	}
 	if o.Side == report.Base {
-		out.Where = page.Link{Text: shown(place(o.Path, o.StartLine, 0)) + " (deleted)", Address: b.base(o.Path, o.StartLine)}
+		out.Where = page.Link{Text: shown(view.Place(o.Path, o.StartLine, 0)) + " (deleted)", Address: b.base(o.Path, o.StartLine)}
 	}
 	if out.Mark == "" {
-		out.Mark = map[standing]string{blocking: "blocks", warning: "does not block"}[standingOf(f)]
+		out.Mark = map[view.State]string{view.Blocking: "blocks", view.Warning: "does not block"}[view.StateOf(f)]
 	}
 	if o.Set == nil {
-		out.Missing = shown(report.FieldName(o.Missing))
+		out.Missing = shown(view.FieldName(o.Missing))
 	}
 	for _, c := range o.Chain {
 		out.Chain = append(out.Chain, page.Note{Where: b.at(c.Path, c.StartLine), Text: "(" + shown(c.Role) + ")"})
@@ -102,13 +103,10 @@ func (b *pageOf) finding(f *report.Finding) page.Finding {
 	for _, res := range append([]report.Resource{f.Resource}, f.Resources...) {
 		out.Resources = append(out.Resources, shown(res.String()))
 	}
-	for _, row := range f.Write() {
-		out.Write = append(out.Write, diffLine(row))
-	}
-	if out.Write != nil {
-		out.WriteWords = "What to write"
-		if f.Suggestion.Example {
-			out.WriteWords = "What to write, for example"
+	if x := view.FixOf(f); x != nil {
+		out.WriteWords = x.Words("What to write")
+		for _, row := range x.Rows {
+			out.Write = append(out.Write, diffLine(row))
 		}
 	}
 	if f.Exemption != nil {
@@ -119,7 +117,7 @@ func (b *pageOf) finding(f *report.Finding) page.Finding {
 
 // exemption is the exception of a finding. One of the change is in the head, another one is where the rules are.
 func (b *pageOf) exemption(e *report.Exemption) page.Note {
-	n := page.Note{Where: b.rule(e.Path, 0), Text: shown(exemptionWords(&report.Exemption{Exception: e.Exception, State: e.State, By: e.By}))}
+	n := page.Note{Where: b.rule(e.Path, 0), Text: shown(view.Exemption(&report.Exemption{Exception: e.Exception, State: e.State, By: e.By}))}
 	if e.State != report.Merged && e.State != report.Expired {
 		n.Where = b.at(e.Path, 0)
 	}

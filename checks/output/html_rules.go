@@ -6,6 +6,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/page"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 func (b *pageOf) exception(e *report.Exception) page.Exception {
@@ -68,7 +69,7 @@ func (b *pageOf) preview() *page.Preview {
 	for i := range p.Findings {
 		f := &p.Findings[i]
 		o := cmp.Or(f.Origin, &report.Origin{})
-		out.Rows = append(out.Rows, page.PreviewRow{Effect: shown(string(f.Effect)), Rule: shown(ruleName(f.Policy, f.Rule)),
+		out.Rows = append(out.Rows, page.PreviewRow{Effect: shown(string(f.Effect)), Rule: shown(view.Title(f.Policy, f.Rule)),
 			Becomes: shown(becomes(f)), Resource: shown(f.Resource.String()),
 			More: strings.TrimPrefix(previewResources(f), f.Resource.String()), Where: b.at(o.Path, o.StartLine)})
 	}

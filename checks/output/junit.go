@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 type junitSuites struct {
@@ -55,12 +56,12 @@ func checkJUnit(w io.Writer, r *report.Report, _ Options) error {
 		p := &r.Errors[i]
 		name := "check"
 		if p.Path != "" {
-			name = place(p.Path, p.Line, p.Column)
+			name = view.Place(p.Path, p.Line, p.Column)
 		}
 		check.add(junitProblem(name, p))
 	}
 	for _, p := range notChecked(r) {
-		check.add(junitCase{Name: line(place(p.Path, p.Line, 0)), Class: "lintel",
+		check.add(junitCase{Name: line(view.Place(p.Path, p.Line, 0)), Class: "lintel",
 			Skipped: &junitCause{Message: line(p.Message)}})
 	}
 	if len(r.Errors) == 0 {
@@ -105,30 +106,24 @@ func junitProblem(name string, p *report.Problem) junitCase {
 }
 
 func junitFinding(f *report.Finding) junitCase {
-	name := strings.TrimSpace(report.RuleName(f.Rule) + " " + f.Resource.String() + " " +
-		report.FieldName(f.Field))
+	name := strings.TrimSpace(view.RuleName(f.Rule) + " " + f.Resource.String() + " " +
+		view.FieldName(f.Field))
 	c := junitCase{Name: line(name), Class: line(f.Policy)}
 	if f.Origin != nil {
 		c.File, c.Line = line(f.Origin.Path), f.Origin.StartLine
 	}
-	text := placeOf(f) + "\n" + f.Reason()
-	if f.Expected != "" {
-		text += "\nexpected: " + f.Expected
-	}
-	if rows := f.Write(); rows != nil {
-		text += "\n" + strings.Join(rows, "\n")
-	}
-	cause := &junitCause{Message: line(f.Reason()), Type: string(f.Result), Text: lines(text)}
-	if m := mark(f); m != "" {
+	text := view.PlaceOf(f) + "\n" + view.Sentence(f) + details(f, strings.ToLower)
+	cause := &junitCause{Message: line(view.Sentence(f)), Type: string(f.Result), Text: lines(text)}
+	if m := view.Mark(f); m != "" {
 		cause.Message = m + ": " + cause.Message
 	}
-	switch s := standingOf(f); {
-	case s == excepted || s == before || f.Result == report.Unknown && !f.Blocks:
+	switch s := view.StateOf(f); {
+	case s == view.Excepted || s == view.Before || !f.Blocks && (f.Result == report.Unknown || f.Result == report.Error):
 		cause.Type = ""
 		c.Skipped = cause
 	case f.Result == report.Error:
 		c.Error = cause
-	case s == blocking || s == pending:
+	case view.LevelOf(f) == view.Failure:
 		c.Failure = cause
 	default:
 		c.Output = cause.Text
@@ -176,7 +171,7 @@ func testJUnit(w io.Writer, r *report.TestRun, _ Options) error {
 		all.Suites = append(all.Suites, last)
 		for i := range r.Errors {
 			p := &r.Errors[i]
-			last.add(junitProblem(place(p.Path, p.Line, p.Column), p))
+			last.add(junitProblem(view.Place(p.Path, p.Line, p.Column), p))
 		}
 	}
 	return all.write(w)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 // MarkdownOptions are the options of Markdown.
@@ -62,7 +63,7 @@ func Markdown(r *report.Report, o MarkdownOptions) string {
 // sections are the parts of the summary, those that matter most first.
 func (m *markdown) sections(list []*report.Finding) (first, second []section) {
 	r := m.report
-	active := only(list, blocking, pending, warning)
+	active := only(list, view.Blocking, view.Pending, view.Warning)
 	first = []section{
 		m.totals(list),
 		m.next(),
@@ -78,8 +79,8 @@ func (m *markdown) sections(list []*report.Finding) (first, second []section) {
 	}
 	second = []section{
 		m.problems("Warnings", r.Warnings),
-		m.table("Already in the base", only(list, before), true),
-		m.covered(only(list, excepted)),
+		m.table("Already in the base", only(list, view.Before), true),
+		m.covered(only(list, view.Excepted)),
 		m.previewTable(),
 	}
 	return first, second
@@ -167,7 +168,7 @@ type markdown struct {
 }
 
 func (m *markdown) at(path string, line, column int) string {
-	return link(place(path, line, column), m.blob(path, line))
+	return link(view.Place(path, line, column), m.blob(path, line))
 }
 
 // blob is the web address of a line, "" where there is none.
@@ -184,9 +185,9 @@ func (m *markdown) origin(o *report.Origin) string {
 		return ""
 	}
 	if o.Side == report.Base {
-		return breakable(place(o.Path, o.StartLine, 0), "") + " (deleted)"
+		return breakable(view.Place(o.Path, o.StartLine, 0), "") + " (deleted)"
 	}
-	return breakable(place(o.Path, o.StartLine, 0), m.blob(o.Path, o.StartLine))
+	return breakable(view.Place(o.Path, o.StartLine, 0), m.blob(o.Path, o.StartLine))
 }
 
 func (m *markdown) problems(title string, problems []report.Problem) section {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 // bumps is a table of what other versions of things from outside change.
@@ -23,7 +24,7 @@ func (m *markdown) bumps() section {
 			for _, l := range one.Links {
 				words += " " + breakable(l.Text, l.URL)
 			}
-			moved = append(moved, words+"<br>"+breakable(place(one.Path, one.Line, 0), m.blob(one.Path, one.Line)))
+			moved = append(moved, words+"<br>"+breakable(view.Place(one.Path, one.Line, 0), m.blob(one.Path, one.Line)))
 		}
 		var effects, care []string
 		if b.Problem == "" {

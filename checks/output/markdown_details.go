@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 // Details writes what stands below the summary of a check run: drafted exceptions, one fold for all findings that
@@ -14,7 +15,7 @@ import (
 // there is nothing to tell.
 func Details(r *report.Report, o MarkdownOptions) string {
 	m := &markdown{report: r, o: o}
-	list := only(byPlace(r.Findings), blocking, pending, warning)
+	list := only(byPlace(r.Findings), view.Blocking, view.Pending, view.Warning)
 	out := ""
 	for _, m.places = range []int{40, 20, 10, 5} {
 		first, second := []section{m.drafts()}, []section{m.folds(list), m.differences(), m.resolved()}
@@ -82,7 +83,7 @@ func (m *markdown) folds(list []*report.Finding) section {
 			about = codeTag(f.Resource.String())
 		}
 		s.rows = append(s.rows, fmt.Sprintf("<details><summary>%s %s: %s</summary>\n\n%s\n</details>\n",
-			icons[standingOf(f)], codeTag(ruleName(f.Policy, f.Rule)), about, m.fold(e)))
+			icons[view.StateOf(f)], codeTag(view.Title(f.Policy, f.Rule)), about, m.fold(e)))
 	}
 	return s
 }
@@ -99,19 +100,16 @@ func (m *markdown) fold(e entry) string {
 			fmt.Fprintf(&b, "  - %s: %s\n", label, text)
 		}
 	}
-	fmt.Fprintf(&b, "- %s (%s): %s\n", link(m.policy(f)), prose(weight(f)), prose(clip(f.Reason(), 4*messageRunes)))
-	row("State", prose(mark(f)))
+	fmt.Fprintf(&b, "- %s (%s): %s\n", link(m.policy(f)), prose(view.Weight(f)), prose(clip(view.Sentence(f), 4*messageRunes)))
+	row("State", prose(view.Mark(f)))
 	row("Field", codes(e.fields(), m.places))
 	row("Expected", prose(f.Expected))
-	if rows := f.Write(); rows != nil {
-		words := "Write"
-		if f.Suggestion.Example {
-			words += ", for example"
+	if x := view.FixOf(f); x != nil {
+		words := x.Words("Write")
+		if x.Path != "" {
+			words += " " + m.at(x.Path, x.Line, 0)
 		}
-		if d := f.Suggestion.Diff; d != nil {
-			words += " " + m.at(f.Origin.Path, d.Line, 0)
-		}
-		b.WriteString("  - " + words + ":\n\n" + indented(fence("diff", lines(strings.Join(rows, "\n")))) + "\n")
+		b.WriteString("  - " + words + ":\n\n" + indented(fence("diff", lines(strings.Join(x.Rows, "\n")))) + "\n")
 	}
 	if places := m.where(e); f.Origin == nil && len(places) == 1 {
 		row("Resource", places[0])
@@ -122,9 +120,9 @@ func (m *markdown) fold(e entry) string {
 	}
 	if o := f.Origin; o != nil {
 		if o.Set == nil && len(e) == 1 {
-			row("Missing there", code(report.FieldName(o.Missing)))
+			row("Missing there", code(view.FieldName(o.Missing)))
 		}
-		row("Advice", prose(o.Advice))
+		row("Advice", prose(view.Advice(f)))
 		for _, c := range o.Chain {
 			if len(e) == 1 {
 				row("Over", m.at(c.Path, c.StartLine, 0)+" ("+prose(c.Role)+")")
@@ -142,11 +140,11 @@ func (m *markdown) fold(e entry) string {
 		if m.o.PolicyURL != nil {
 			address = m.o.PolicyURL(f.PolicyPath, max(f.PolicyLine, 1))
 		}
-		row("Policy", link(place(f.PolicyPath, f.PolicyLine, 0), address))
+		row("Policy", link(view.Place(f.PolicyPath, f.PolicyLine, 0), address))
 	}
 	row("Why", prose(clip(why(m.report, f.Policy), messageRunes)))
 	if f.Exemption != nil {
-		row("Exception", code(exemptionWords(f.Exemption)))
+		row("Exception", code(view.Exemption(f.Exemption)))
 	}
 	return b.String()
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 // placesListed is how many places Markdown names for one resource.
@@ -75,10 +76,10 @@ func (m *markdown) placesOf(d *report.Difference) (places []string) {
 		for _, h := range d.Hunks {
 			for _, l := range h.Lines {
 				o := l.Origin
-				if o == nil || o.Side != side || seen[place(o.Path, o.StartLine, 0)] {
+				if o == nil || o.Side != side || seen[view.Place(o.Path, o.StartLine, 0)] {
 					continue
 				}
-				seen[place(o.Path, o.StartLine, 0)] = true
+				seen[view.Place(o.Path, o.StartLine, 0)] = true
 				if lines[o.Path] == nil {
 					files = append(files, o.Path)
 				}
@@ -92,7 +93,7 @@ func (m *markdown) placesOf(d *report.Difference) (places []string) {
 				first := i
 				for i++; i < len(of) && of[i] == of[i-1]+1; i++ {
 				}
-				at := place(file, of[first], 0)
+				at := view.Place(file, of[first], 0)
 				if i-first > 1 {
 					at += fmt.Sprintf("-%d", of[i-1])
 				}

@@ -7,10 +7,11 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 // icons are what a row begins with.
-var icons = map[standing]string{blocking: "❌", pending: "⏳", warning: "⚠️", before: "▫️", excepted: "✅"}
+var icons = map[view.State]string{view.Blocking: "❌", view.Pending: "⏳", view.Warning: "⚠️", view.Before: "▫️", view.Excepted: "✅"}
 
 // table has one row for each entry. The resource stands with the place: three columns fit beside a conversation.
 func (m *markdown) table(title string, list []*report.Finding, folded bool) section {
@@ -29,27 +30,31 @@ func (m *markdown) table(title string, list []*report.Finding, folded bool) sect
 
 func (m *markdown) row(e entry) string {
 	f := e[0]
-	what := cellProse(clip(f.Reason(), messageRunes))
+	what := cellProse(clip(view.Sentence(f), messageRunes))
 	if e.named() {
 		what += " _(the others name their own resource)_"
 	}
 	if f.Expected != "" {
 		what += " Expected: " + cellProse(f.Expected) + "."
 	}
-	if a := f.Advice(); a != "" && len(e) == 1 {
-		what += " To do: " + breakable(a, "") + "."
+	toDo := view.Advice(f)
+	if len(e) == 1 {
+		toDo = view.FixWords(f)
 	}
-	if mk := mark(f); mk != "" {
+	if toDo != "" {
+		what += " To do: " + breakable(toDo, "") + "."
+	}
+	if mk := view.Mark(f); mk != "" {
 		what += " _(" + mk + ")_"
 	}
 	name := breakable(m.policy(f))
-	if rule := report.RuleName(f.Rule); rule != "" && rule != f.Policy {
+	if rule := view.RuleName(f.Rule); rule != "" && rule != f.Policy {
 		name = breakable(f.Policy, "") + "<br>" + name
 	}
-	if w := weight(f); w != "" {
+	if w := view.Weight(f); w != "" {
 		name += "<br>" + cellProse(w)
 	}
-	return fmt.Sprintf("| %s | %s | %s | %s |\n", icons[standingOf(f)], name, what, m.cell(e))
+	return fmt.Sprintf("| %s | %s | %s | %s |\n", icons[view.StateOf(f)], name, what, m.cell(e))
 }
 
 // where are the places of an entry, each with its resource, below a line that counts several; those beyond what a row
@@ -89,9 +94,9 @@ func (m *markdown) spot(s *spot) string {
 	for i, n := range s.lines[:min(len(s.lines), m.places)] {
 		switch {
 		case s.origin.Side == report.Base:
-			at = append(at, breakable(place(s.origin.Path, n, 0), "")+" (deleted)")
+			at = append(at, breakable(view.Place(s.origin.Path, n, 0), "")+" (deleted)")
 		case i == 0:
-			at = append(at, breakable(place(s.origin.Path, n, 0), m.blob(s.origin.Path, n)))
+			at = append(at, breakable(view.Place(s.origin.Path, n, 0), m.blob(s.origin.Path, n)))
 		default:
 			at = append(at, m.line(s.origin.Path, n))
 		}
@@ -120,7 +125,7 @@ func (m *markdown) policy(f *report.Finding) (name, address string) {
 	if m.o.PolicyURL != nil && f.PolicyPath != "" {
 		address = m.o.PolicyURL(f.PolicyPath, max(f.PolicyLine, 1))
 	}
-	return cmp.Or(report.RuleName(f.Rule), f.Policy), address
+	return cmp.Or(view.RuleName(f.Rule), f.Policy), address
 }
 
 // few joins the different items as lines of a cell, and counts those beyond the limit.
@@ -146,8 +151,8 @@ func (m *markdown) outside(list []*report.Finding) section {
 	})
 	for _, e := range entries(list, ByPolicy) {
 		f := e[0]
-		s.rows = append(s.rows, fmt.Sprintf("- %s: %s<br>%s\n", code(ruleName(f.Policy, f.Rule)),
-			prose(clip(f.Reason(), messageRunes)), m.cell(e)))
+		s.rows = append(s.rows, fmt.Sprintf("- %s: %s<br>%s\n", code(view.Title(f.Policy, f.Rule)),
+			prose(clip(view.Sentence(f), messageRunes)), m.cell(e)))
 	}
 	return s
 }
@@ -161,7 +166,7 @@ func (m *markdown) covered(list []*report.Finding) section {
 	}
 	for _, one := range entries(list, ByPolicy) {
 		f := one[0]
-		row := fmt.Sprintf("- %s, %s", codes(one.resources(), m.places), code(ruleName(f.Policy, f.Rule)))
+		row := fmt.Sprintf("- %s, %s", codes(one.resources(), m.places), code(view.Title(f.Policy, f.Rule)))
 		if e := f.Exemption; e != nil {
 			row += fmt.Sprintf(": %s (%s), %s", code(e.Exception), m.at(e.Path, 0, 0), prose(string(e.State)))
 			if e.By != "" {

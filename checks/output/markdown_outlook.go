@@ -7,6 +7,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/page"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 // Outlook is what a change of rules changes in other repositories, as the summary of a check run: Markdown of at most
@@ -138,10 +139,10 @@ func outlookPlaces(u *report.UserOutlook) section {
 		f := &u.Findings[i]
 		where := code(f.Resource.String())
 		if o := f.Origin; o != nil {
-			where = link(place(o.Path, o.StartLine, 0), blob(o.Path, o.StartLine)) + ", " + where
+			where = link(view.Place(o.Path, o.StartLine, 0), blob(o.Path, o.StartLine)) + ", " + where
 		}
-		s.rows = append(s.rows, "- "+where+": "+code(strings.TrimSuffix(f.Policy+" / "+report.RuleName(f.Rule), " / "))+" "+
-			prose(becomes(f))+", "+prose(clip(report.Reason(f.Rule, f.Message), messageRunes))+"\n")
+		s.rows = append(s.rows, "- "+where+": "+code(strings.TrimSuffix(f.Policy+" / "+view.RuleName(f.Rule), " / "))+" "+
+			prose(becomes(f))+", "+prose(clip(view.Reason(f.Rule, f.Message), messageRunes))+"\n")
 	}
 	return s
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 // preview is the sentences of a preview.
@@ -18,7 +19,7 @@ func (m *markdown) preview() section {
 		row := "- " + prose(item.words)
 		switch {
 		case item.gone:
-			row += " (" + code(place(item.path, item.line, 0)) + ")"
+			row += " (" + code(view.Place(item.path, item.line, 0)) + ")"
 		case item.path != "":
 			row += " (" + m.at(item.path, item.line, 0) + ")"
 		}
@@ -50,8 +51,8 @@ func (m *markdown) previewTable() section {
 		f := &p.Findings[i]
 		icon := cmp.Or(icons[f.Effect], "⚠️")
 		s.rows = append(s.rows, fmt.Sprintf("| %s | %s<br>%s | %s<br>%s | %s<br>%s |\n", icon, breakable(f.Policy, ""),
-			breakable(report.RuleName(f.Rule), ""), cellProse(becomes(f)),
-			cellProse(clip(report.Reason(f.Rule, f.Message), messageRunes)), m.origin(f.Origin), cellProse(previewResources(f))))
+			breakable(view.RuleName(f.Rule), ""), cellProse(becomes(f)),
+			cellProse(clip(view.Reason(f.Rule, f.Message), messageRunes)), m.origin(f.Origin), cellProse(previewResources(f))))
 	}
 	return s
 }

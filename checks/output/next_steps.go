@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 // maxInWords is how many names a sentence has.
@@ -42,7 +43,7 @@ func deciding(r *report.Report) []*report.Approvers {
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		switch {
-		case standingOf(f) != blocking:
+		case view.StateOf(f) != view.Blocking:
 		case f.Approvers != nil:
 			above = f.Approvers
 		default:
@@ -58,15 +59,15 @@ func steps(r *report.Report, where string, button bool) (out []step) {
 	if r.Concerned { // what is to be done, if anything, is to be done elsewhere
 		return nil
 	}
-	var n [excepted + 1]int
+	var n [view.Excepted + 1]int
 	for i := range r.Findings {
-		n[standingOf(&r.Findings[i])]++
+		n[view.StateOf(&r.Findings[i])]++
 	}
 	add := func(words ...string) { out = append(out, step{words: words}) }
 	if len(r.Errors) > 0 {
 		add("Fix the errors: what cannot be read or rendered is not checked.")
 	}
-	if n[blocking] > 0 {
+	if n[view.Blocking] > 0 {
 		next := step{words: []string{"Edit the lines named " + where +
 			", so that the policies hold. If something has to stay as it is, add an exception to this change"}}
 		if button {
@@ -94,7 +95,7 @@ func steps(r *report.Report, where string, button bool) (out []step) {
 	if names := inState(r, report.Refused); len(names) > 0 {
 		add("Changes were requested on ", inWords(names), ": edit it as asked, or fix what it was to cover.")
 	}
-	if names := inState(r, report.Pending); n[pending] > 0 || len(names) > 0 {
+	if names := inState(r, report.Pending); n[view.Pending] > 0 || len(names) > 0 {
 		it := "it"
 		if len(names) > 1 {
 			it = "them"

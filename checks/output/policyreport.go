@@ -4,8 +4,10 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
 	"sigs.k8s.io/yaml"
 )
 
@@ -48,8 +50,8 @@ func checkPolicyReport(w io.Writer, r *report.Report, o Options) error {
 			Properties: properties("path", p.Path, "line", number(p.Line), "undecided", "true")})
 	}
 	for _, f := range byPlace(r.Findings) {
-		p := policyResult{Policy: yamlText(f.Policy), Rule: yamlText(report.RuleName(f.Rule)), Result: f.Result, Scored: true,
-			Message: yamlText(f.Reason()), Severity: reportSeverity(f.Severity)}
+		p := policyResult{Policy: yamlText(f.Policy), Rule: yamlText(view.RuleName(f.Rule)), Result: f.Result, Scored: true,
+			Message: yamlText(view.Sentence(f)), Severity: reportSeverity(f.Severity)}
 		for _, res := range append([]report.Resource{f.Resource}, f.Resources...) {
 			p.Resources = append(p.Resources, reportResource(res))
 		}
@@ -67,7 +69,11 @@ func checkPolicyReport(w io.Writer, r *report.Report, o Options) error {
 		p.Properties = properties("path", path, "line", at, "field", f.Field,
 			"action", string(f.Action), "operation", f.Operation,
 			"new", strconv.FormatBool(f.New), "blocks", strconv.FormatBool(f.Blocks),
-			"exception", exception, "exceptionState", state, "undecided", undecided)
+			"exception", exception, "exceptionState", state, "undecided", undecided,
+			"advice", view.Advice(f))
+		if x := view.FixOf(f); x != nil {
+			p.Properties["fix"] = yamlLines(x.Rows)
+		}
 		out.add(p)
 	}
 	return out.write(w, o)
@@ -78,8 +84,8 @@ func evalPolicyReport(w io.Writer, r *report.Evaluation, o Options) error {
 	out := newPolicyReport(r.Errors)
 	for i := range r.Results {
 		res := &r.Results[i]
-		out.add(policyResult{Policy: yamlText(res.Policy), Rule: yamlText(report.RuleName(res.Rule)), Result: res.Result,
-			Scored: !res.Unscored, Message: yamlText(report.Reason(res.Rule, res.Message)),
+		out.add(policyResult{Policy: yamlText(res.Policy), Rule: yamlText(view.RuleName(res.Rule)), Result: res.Result,
+			Scored: !res.Unscored, Message: yamlText(view.Reason(res.Rule, res.Message)),
 			Severity: reportSeverity(res.Severity), Resources: []report.Resource{reportResource(res.Resource)},
 			Properties: properties("path", res.Path, "action", string(res.Action))})
 	}
@@ -144,6 +150,15 @@ func reportResource(r report.Resource) report.Resource {
 
 // yamlText is text on one line: the writer of YAML may break it at spaces.
 func yamlText(s string) string { return tameWords(line(s)) }
+
+// yamlLines is text of several lines.
+func yamlLines(rows []string) string {
+	out := make([]string, len(rows))
+	for i, row := range rows {
+		out[i] = yamlText(row)
+	}
+	return strings.Join(out, "\n")
+}
 
 func number(n int) string {
 	if n <= 0 {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 // The parts of SARIF 2.1.0 that Lintel writes (https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html).
@@ -143,7 +144,7 @@ func checkSARIF(w io.Writer, r *report.Report, o Options) error {
 	}
 	list := byPlace(r.Findings)
 	if len(run.Results)+len(list) > maxResults { // what blocks goes first
-		slices.SortStableFunc(list, func(a, b *report.Finding) int { return cmp.Compare(standingOf(a), standingOf(b)) })
+		slices.SortStableFunc(list, func(a, b *report.Finding) int { return cmp.Compare(view.StateOf(a), view.StateOf(b)) })
 	}
 	for _, f := range list {
 		run.Results = append(run.Results, sarifFinding(f))
@@ -166,7 +167,7 @@ func sarifMessage(s string) sarifText { return sarifText{strings.ReplaceAll(s, "
 
 // ruleID names a rule as its author does, whether it is met at a Pod or at what makes Pods.
 func ruleID(f *report.Finding) string {
-	return strings.TrimSuffix(f.Policy+"/"+report.RuleName(f.Rule), "/")
+	return strings.TrimSuffix(f.Policy+"/"+view.RuleName(f.Rule), "/")
 }
 
 // sarifRules are the rules that have results, sorted, and where each is.
@@ -174,7 +175,7 @@ func sarifRules(r *report.Report) ([]sarifRule, map[string]int) {
 	byID := map[string]sarifRule{}
 	for i := range r.Findings {
 		f := &r.Findings[i]
-		short, where := "Rule "+report.RuleName(f.Rule)+" of policy "+f.Policy, ""
+		short, where := "Rule "+view.RuleName(f.Rule)+" of policy "+f.Policy, ""
 		if f.Rule == "" {
 			short = "Policy " + f.Policy
 		}
@@ -248,21 +249,18 @@ func sarifProblem(p *report.Problem) sarifResult {
 
 // sarifWords is the message of a finding with what is expected and what to write.
 func sarifWords(f *report.Finding) string {
-	words := cmp.Or(f.Reason(), ruleName(f.Policy, f.Rule))
-	if f.Expected != "" {
-		words += "\nExpected: " + f.Expected
-	}
-	if rows := f.Write(); rows != nil {
-		words += "\n" + strings.Join(rows, "\n")
-	}
-	return words
+	words := cmp.Or(view.Sentence(f), view.Title(f.Policy, f.Rule))
+	return words + details(f, strings.Clone)
 }
+
+// sarifLevels are the levels of results. One that is suppressed is a note.
+var sarifLevels = map[view.Level]string{view.Failure: "error", view.Warn: "warning"}
 
 func sarifFinding(f *report.Finding) sarifResult {
 	r := sarifResult{
 		RuleID:       ruleID(f),
 		Kind:         "fail",
-		Level:        "error",
+		Level:        cmp.Or(sarifLevels[view.LevelOf(f)], "note"),
 		Message:      sarifMessage(sarifWords(f)),
 		Fingerprints: map[string]string{fingerprintName: fingerprint(f)},
 		Suppressions: []sarifSuppression{},
@@ -273,11 +271,8 @@ func sarifFinding(f *report.Finding) sarifResult {
 	if f.New {
 		r.Baseline = "new"
 	}
-	switch {
-	case f.Result == report.Unknown: // "open": not enough information to decide; any other level than none is invalid
+	if f.Result == report.Unknown { // "open": not enough information to decide; any other level than none is invalid
 		r.Kind, r.Level = "open", "none"
-	case f.Action != report.Enforce && f.Result != report.Error:
-		r.Level = "warning"
 	}
 	if len(f.Roots) > 0 {
 		r.Properties["roots"] = f.Roots
@@ -289,7 +284,7 @@ func sarifFinding(f *report.Finding) sarifResult {
 		status := map[report.State]string{report.Merged: "accepted", report.Approved: "accepted",
 			report.Pending: "underReview"}[e.State]
 		r.Suppressions = append(r.Suppressions, sarifSuppression{Kind: "external", Status: cmp.Or(status, "rejected"),
-			Justification: exemptionWords(e)})
+			Justification: view.Exemption(e)})
 	}
 	at := sarifLocation{}
 	if o := f.Origin; o != nil && o.Path != "" {

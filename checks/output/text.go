@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 // checkText writes the report for people at a terminal: how much each policy found, errors, then the findings, each
@@ -24,9 +25,9 @@ func checkText(w io.Writer, r *report.Report, o Options) error {
 	list := severe(all, o.Severity)
 	t.totals(list)
 	t.errors()
-	t.findings(only(list, blocking, pending, warning))
-	t.short("Already in the base (these do not block):", only(list, before))
-	t.short("Covered by exceptions:", only(list, excepted))
+	t.findings(only(list, view.Blocking, view.Pending, view.Warning))
+	t.short("Already in the base (these do not block):", only(list, view.Before))
+	t.short("Covered by exceptions:", only(list, view.Excepted))
 	if n := len(all) - len(list); n > 0 {
 		t.rows("", fmt.Sprintf("%s less severe than %s and not shown.", report.Count(n, "finding is", "findings are"),
 			o.Severity))
@@ -142,7 +143,7 @@ func (t *text) problem(label, tone string, p *report.Problem) {
 	paint := t.paint.with(tone)
 	where := ""
 	if p.Path != "" {
-		where = line(place(p.Path, p.Line, p.Column))
+		where = line(view.Place(p.Path, p.Line, p.Column))
 	}
 	t.head(paint, where, label)
 	t.rows("  ", lines(p.Message))
@@ -165,7 +166,7 @@ func (t *text) exceptions(title string, objects bool) {
 		if e.Object != objects {
 			continue
 		}
-		t.head(t.paint.with(yellow), "  "+line(place(e.Path, e.Line, 0)), line(string(e.State)), line(e.Name))
+		t.head(t.paint.with(yellow), "  "+line(view.Place(e.Path, e.Line, 0)), line(string(e.State)), line(e.Name))
 		for _, f := range facts(e, t.report.Approvers) {
 			for i, row := range wrap(line(f.plain()), t.width-6) {
 				if i > 0 {
@@ -186,7 +187,7 @@ func (t *text) upkeep() {
 	t.blank()
 	for i := range t.report.Upkeep {
 		u := &t.report.Upkeep[i]
-		t.head(t.paint.with(yellow), "  "+line(place(u.Path, u.Line, 0)), line(u.Name))
+		t.head(t.paint.with(yellow), "  "+line(view.Place(u.Path, u.Line, 0)), line(u.Name))
 		t.rows("    ", line(upkeepWords(u)))
 	}
 	t.blank()

@@ -2,6 +2,7 @@ package output
 
 import (
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 // bumpLines is how many lines the text has of one kind for one bump; JSON has more.
@@ -17,7 +18,7 @@ func (t *text) bumps() {
 		b := &t.report.Bumps[i]
 		for k := range b.Moved {
 			m := &b.Moved[k]
-			t.head(t.paint.with(cyan), "  "+line(place(m.Path, m.Line, 0)), line(m.Name), line(versions(m)))
+			t.head(t.paint.with(cyan), "  "+line(view.Place(m.Path, m.Line, 0)), line(m.Name), line(versions(m)))
 		}
 		t.rows("    ", line("in "+b.Root))
 		if b.Problem == "" {
@@ -45,7 +46,7 @@ func (t *text) bumps() {
 		r := &t.report.Resolved[i]
 		at := ""
 		if r.Path != "" {
-			at = place(r.Path, r.Line, 0) + ": "
+			at = view.Place(r.Path, r.Line, 0) + ": "
 		}
 		t.rows("", line(at+r.String()))
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 // evalText writes what policies say about objects for people: what is wrong with the files, then what did not pass,
@@ -91,11 +92,11 @@ func (t *text) evalResult(r *report.EvaluationResult) {
 	case r.Result == report.Skip || r.Result == report.Pass:
 		paint = t.paint.with(green)
 	}
-	name := ruleName(r.Policy, r.Rule)
+	name := view.Title(r.Policy, r.Rule)
 	t.line("  " + paint.mark(string(r.Result)) + strings.Repeat(" ", max(1, 9-len(r.Result))) + line(name))
-	t.rows("           ", lines(report.Reason(r.Rule, r.Message)))
+	t.rows("           ", lines(view.Reason(r.Rule, r.Message)))
 	if r.PolicyPath != "" {
-		t.line("           " + t.paint.dim("rule: "+line(place(r.PolicyPath, r.PolicyLine, 0))))
+		t.line("           " + t.paint.dim("rule: "+line(view.Place(r.PolicyPath, r.PolicyLine, 0))))
 	}
 	t.evalPlaces(r, paint)
 	if r.Tolerated {
@@ -113,15 +114,15 @@ func (t *text) evalPlaces(r *report.EvaluationResult, paint painter) {
 	if len(r.Places) == 0 {
 		for _, f := range r.Fields {
 			if f != "" {
-				t.line(indent + t.paint.dim(line(report.FieldName(f))))
+				t.line(indent + t.paint.dim(line(view.FieldName(f))))
 			}
 		}
 		return
 	}
 	for _, p := range r.Places {
-		words := place(r.Path, p.Line, p.Column)
+		words := view.Place(r.Path, p.Line, p.Column)
 		if p.Field != "" {
-			words += "  " + report.FieldName(p.Field)
+			words += "  " + view.FieldName(p.Field)
 		}
 		if p.Missing {
 			words += " (missing)"

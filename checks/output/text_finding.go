@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 const (
@@ -42,7 +43,7 @@ func (t *text) findings(list []*report.Finding) {
 	for _, e := range entries(list, by) {
 		f := e[0]
 		k := samenessOf(f, by)
-		if name := ruleName(f.Policy, f.Rule); name != rule {
+		if name := view.Title(f.Policy, f.Rule); name != rule {
 			rest()
 			rule = name
 		}
@@ -76,10 +77,10 @@ func (t *text) findings(list []*report.Finding) {
 func (t *text) title(e entry, at string) painter {
 	f := e[0]
 	paint := t.paint.with(yellow)
-	if standingOf(f) == blocking {
+	if view.StateOf(f) == view.Blocking {
 		paint = t.paint.with(red)
 	}
-	m := mark(f)
+	m := view.Mark(f)
 	if m != "" {
 		m = "[" + m + "]"
 	}
@@ -87,15 +88,15 @@ func (t *text) title(e entry, at string) painter {
 	if size != "" {
 		size = "(" + size + ")"
 	}
-	t.head(paint, line(at), line(weight(f)), line(ruleName(f.Policy, f.Rule)), m, size)
+	t.head(paint, line(at), line(view.Weight(f)), line(view.Title(f.Policy, f.Rule)), m, size)
 	return paint
 }
 
 // entry is what one, or several findings say, in full.
 func (t *text) entry(e entry, last *report.Origin) {
 	f := e[0]
-	paint := t.title(e, placeOf(f))
-	t.rows("  ", lines(f.Reason()))
+	paint := t.title(e, view.PlaceOf(f))
+	t.rows("  ", lines(view.Sentence(f)))
 	if o := f.Origin; o != nil && (last == nil || !sameSpan(o, last)) {
 		t.frame(o.Path, span{o.StartLine, o.EndLine, o.StartColumn, o.EndColumn}, paint)
 	}
@@ -108,13 +109,13 @@ func (t *text) entry(e entry, last *report.Origin) {
 // that stands above already, where entries are grouped by file; brief returns the one for the next.
 func (t *text) brief(e entry, by Grouping, said string) string {
 	list := e.spots()
-	at := placeOf(e[0])
+	at := view.PlaceOf(e[0])
 	if len(list) == 1 {
 		at = list[0].place(fewNames)
 	}
 	t.title(e, at)
 	if k := samenessOf(e[0], ByPolicy); !t.told[fmt.Sprint(k)] {
-		t.rows("  ", lines(e[0].Reason()))
+		t.rows("  ", lines(view.Sentence(e[0])))
 	}
 	if len(list) > 1 {
 		t.places(e)
@@ -129,20 +130,17 @@ func (t *text) brief(e entry, by Grouping, said string) string {
 
 // write shows what to write, as a difference of the source where its lines are known.
 func (t *text) write(f *report.Finding) {
-	rows := f.Write()
-	if rows == nil || standingOf(f) != blocking && standingOf(f) != warning {
+	x := view.FixOf(f)
+	if x == nil {
 		return
 	}
-	words := "  write"
-	if f.Suggestion.Example {
-		words += ", for example"
-	}
-	if d := f.Suggestion.Diff; d != nil {
-		words += fmt.Sprintf(" (%s)", place(f.Origin.Path, d.Line, 0))
+	words := x.Words("  write")
+	if x.Path != "" {
+		words += fmt.Sprintf(" (%s)", view.Place(x.Path, x.Line, 0))
 	}
 	t.line(t.paint.dim(line(words) + ":"))
 	t.blank()
-	for _, row := range rows {
+	for _, row := range x.Rows {
 		row = "    " + line(row)
 		switch {
 		case strings.HasPrefix(row, "    +"):
@@ -165,7 +163,7 @@ func (t *text) facts(e entry) {
 		t.told[f.Policy] = true
 	}
 	if f.PolicyPath != "" {
-		t.fact("policy", place(f.PolicyPath, f.PolicyLine, 0))
+		t.fact("policy", view.Place(f.PolicyPath, f.PolicyLine, 0))
 	}
 	t.places(e)
 	roots := distinct(e, func(f *report.Finding) []string { return f.Roots })
@@ -180,22 +178,22 @@ func (t *text) facts(e entry) {
 	}
 	if o := f.Origin; o != nil {
 		if o.Set == nil && len(e) == 1 {
-			t.fact("missing", report.FieldName(o.Missing))
+			t.fact("missing", view.FieldName(o.Missing))
 		}
-		t.fact("advice", o.Advice)
+		t.fact("advice", view.Advice(f))
 		if o.Side == report.Base {
 			t.fact("note", "the place is in the base; the change deletes it")
-		} else if o.How == report.Enclosing && o.Missing == "" && o.Advice == "" {
+		} else if o.How == report.Enclosing && o.Missing == "" && view.Advice(f) == "" {
 			t.fact("note", "this is the nearest place that could be found")
 		}
 		for _, c := range o.Chain {
 			if len(e) == 1 {
-				t.fact("over", place(c.Path, c.StartLine, 0)+" ("+c.Role+")")
+				t.fact("over", view.Place(c.Path, c.StartLine, 0)+" ("+c.Role+")")
 			}
 		}
 	}
 	if f.Exemption != nil {
-		t.fact("exception", exemptionWords(f.Exemption))
+		t.fact("exception", view.Exemption(f.Exemption))
 	}
 }
 
@@ -272,17 +270,17 @@ func (t *text) short(title string, list []*report.Finding) {
 		if size != "" {
 			size = "(" + size + ")"
 		}
-		t.head(t.paint.with(cyan), "  "+line(placeOf(f)), line(weight(f)), line(ruleName(f.Policy, f.Rule)), size)
+		t.head(t.paint.with(cyan), "  "+line(view.PlaceOf(f)), line(view.Weight(f)), line(view.Title(f.Policy, f.Rule)), size)
 		if t.o.AllPlaces && len(e) > 1 {
 			t.places(e)
 			continue
 		}
 		detail := first(e.resources(), fewNames)
 		if f.Exemption != nil {
-			detail += ", " + exemptionWords(f.Exemption)
+			detail += ", " + view.Exemption(f.Exemption)
 		}
 		if f.Denied {
-			detail += ", " + deniedWords
+			detail += ", " + view.DeniedWords
 		}
 		t.rows("    ", line(detail))
 	}

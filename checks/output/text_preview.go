@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 // previewLines is how many differences the text lists; JSON has more.
@@ -24,7 +25,7 @@ func (t *text) preview() {
 			t.line("  " + []string{"- ", "  "}[min(i, 1)] + row)
 		}
 		if item.path != "" {
-			t.line("    " + t.paint.dim(tame(line(place(item.path, item.line, 0)))))
+			t.line("    " + t.paint.dim(tame(line(view.Place(item.path, item.line, 0)))))
 		}
 	}
 	for i := range p.Warnings {
@@ -33,9 +34,9 @@ func (t *text) preview() {
 	}
 	t.blank()
 	for _, f := range p.Findings[:min(len(p.Findings), previewLines)] {
-		where := placeOf(&report.Finding{Origin: f.Origin})
+		where := view.PlaceOf(&report.Finding{Origin: f.Origin})
 		t.head(t.paint.with(previewTone(f.Effect)), "  "+line(where), line(string(f.Effect)),
-			line(ruleName(f.Policy, f.Rule)))
+			line(view.Title(f.Policy, f.Rule)))
 		t.rows("    ", line(previewResources(&f)+": "+becomes(&f)))
 	}
 	if n := len(p.Findings) - previewLines + p.LeftOut; n > 0 && len(p.Findings) >= previewLines {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 // manyRows is how many rows are shown where nobody says which: of more than these only those that failed.
@@ -65,7 +66,7 @@ func (t *text) coverage(list []report.RuleCoverage) {
 			failing++
 		}
 		if gap := c.Gap(); gap != "" {
-			t.head(t.paint.with(yellow), line(place(c.Path, c.Line, 0)), line(gap), line(ruleName(c.Policy, c.Rule)))
+			t.head(t.paint.with(yellow), line(view.Place(c.Path, c.Line, 0)), line(gap), line(view.Title(c.Policy, c.Rule)))
 		}
 	}
 	if failing < len(list) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 // traces say why each rule said what it said, object by object. Rules that are generated for pod controllers and not
@@ -28,7 +29,7 @@ func (t *text) traces(list []report.EvaluationTrace) {
 		}
 		where := ""
 		if tr.PolicyPath != "" {
-			where = line(place(tr.PolicyPath, tr.PolicyLine, 0))
+			where = line(view.Place(tr.PolicyPath, tr.PolicyLine, 0))
 		}
 		name := strings.TrimSuffix(tr.Policy+" / "+tr.Rule, " / ")
 		t.head(t.paint.with(toneOfTrace(tr.Result)), "  "+line(name), result, where)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 // severe keeps the findings of a severity and above; all of them for "".
@@ -27,7 +28,7 @@ func severe(list []*report.Finding, least string) []*report.Finding {
 type total struct {
 	policy             string
 	severity, action   string
-	loudest            standing
+	loudest            view.State
 	new, old, excepted int
 	places             int
 }
@@ -40,17 +41,17 @@ func totals(list []*report.Finding) []total {
 	}
 	var out []total
 	for policy, own := range of {
-		t := total{policy: policy, loudest: excepted, places: placesOf(own)}
+		t := total{policy: policy, loudest: view.Excepted, places: placesOf(own)}
 		t.severity = strings.Join(distinct(own, func(f *report.Finding) []string { return filled(f.Severity) }), ", ")
 		actions := distinct(own, func(f *report.Finding) []string { return filled(string(f.Action)) })
 		slices.Sort(actions)
 		slices.Reverse(actions) // enforce, audit
 		t.action = strings.Join(actions, ", ")
 		for _, f := range own {
-			s := standingOf(f)
+			s := view.StateOf(f)
 			t.loudest = min(t.loudest, s)
 			switch {
-			case s == excepted:
+			case s == view.Excepted:
 				t.excepted++
 			case f.New:
 				t.new++
@@ -156,7 +157,7 @@ func (t *text) totals(list []*report.Finding) {
 			switch {
 			case n == 0, n > len(all):
 				c = t.paint.dim(c)
-			case i == 0 && all[n-1].loudest == blocking:
+			case i == 0 && all[n-1].loudest == view.Blocking:
 				c = t.paint.with(red).mark(c)
 			case i == 0:
 				c = t.paint.bold(c)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 // unchecked is what is not checked for one and the same reason. It is never empty.
@@ -43,7 +44,7 @@ func (t *text) notChecked(list []report.NotChecked) {
 		}
 		label := "likewise"
 		for i := range shown {
-			t.fact(label, strings.TrimSpace(shown[i].Root+" "+place(shown[i].Path, shown[i].Line, 0)))
+			t.fact(label, strings.TrimSpace(shown[i].Root+" "+view.Place(shown[i].Path, shown[i].Line, 0)))
 			label = ""
 		}
 		if n := len(rest) - len(shown); n > 0 {

@@ -2,20 +2,12 @@ package output
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
 )
-
-// weight is severity and action: "high/enforce".
-func weight(f *report.Finding) string {
-	if f.Severity == "" {
-		return string(f.Action)
-	}
-	return f.Severity + "/" + string(f.Action)
-}
 
 // why is what a policy says about itself in one line, "" where it says nothing.
 func why(r *report.Report, policy string) string {
@@ -25,46 +17,11 @@ func why(r *report.Report, policy string) string {
 	}), ": ")
 }
 
-// ruleName is "policy / rule", or the policy alone where it has no rules, or one of its own name.
-func ruleName(policy, rule string) string {
-	if rule = report.RuleName(rule); rule == "" || rule == policy {
-		return policy
-	}
-	return policy + " / " + rule
-}
-
-// place is "path:line:column" with what is known.
-func place(path string, line, column int) string {
-	path = inShort(path)
-	switch {
-	case path == "":
-		return "(no place in the sources)"
-	case line <= 0:
-		return path
-	case column <= 0:
-		return fmt.Sprintf("%s:%d", path, line)
-	}
-	return fmt.Sprintf("%s:%d:%d", path, line, column)
-}
-
-// revision is the commit in the address of a file of another git repository.
-var revision = regexp.MustCompile(`^([^@]*://[^@]*@[0-9a-f]{10})[0-9a-f]{30}//`)
-
-// inShort is a path with no more of such a commit than people need.
-func inShort(path string) string { return revision.ReplaceAllString(path, "$1//") }
-
-func placeOf(f *report.Finding) string {
-	if f.Origin == nil {
-		return place("", 0, 0)
-	}
-	return place(f.Origin.Path, f.Origin.StartLine, f.Origin.StartColumn)
-}
-
 // counts is one line about everything in the report: "2 blocking, 1 warning; 1 error".
 func counts(r *report.Report) string {
-	var n [excepted + 1]int
+	var n [view.Excepted + 1]int
 	for i := range r.Findings {
-		n[standingOf(&r.Findings[i])]++
+		n[view.StateOf(&r.Findings[i])]++
 	}
 	var parts []string
 	add := func(n int, one, many string) {
@@ -73,11 +30,11 @@ func counts(r *report.Report) string {
 		}
 	}
 	add(len(r.Errors), "error", "errors")
-	add(n[blocking], "blocking finding", "blocking findings")
-	add(n[pending], "waiting for approval", "waiting for approval")
-	add(n[warning], "not blocking", "not blocking")
-	add(n[before], "already in the base", "already in the base")
-	add(n[excepted], "covered by an exception", "covered by exceptions")
+	add(n[view.Blocking], "blocking finding", "blocking findings")
+	add(n[view.Pending], "waiting for approval", "waiting for approval")
+	add(n[view.Warning], "not blocking", "not blocking")
+	add(n[view.Before], "already in the base", "already in the base")
+	add(n[view.Excepted], "covered by an exception", "covered by exceptions")
 	if len(parts) == 0 {
 		return "no findings"
 	}
@@ -135,19 +92,6 @@ func work(r *report.Report) string {
 		report.Count(s.Resources, "resource", "resources"), report.Count(s.Roots, "root", "roots"),
 		report.Count(s.Policies, "policy", "policies"), report.Count(s.Rules, "rule", "rules"),
 		report.Count(s.Passed, "check", "checks"), rest)
-}
-
-// exemptionWords is "security/allow-web (exceptions/web.yaml): pending".
-func exemptionWords(e *report.Exemption) string {
-	words := e.Exception
-	if e.Path != "" {
-		words += " (" + inShort(e.Path) + ")"
-	}
-	words += ": " + string(e.State)
-	if e.By != "" {
-		words += " by " + e.By
-	}
-	return words
 }
 
 // approverWords says whose review makes an exception count, nil where that is not known: words of ours, with names of

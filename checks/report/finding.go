@@ -181,6 +181,7 @@ type Origin struct {
 	// Set is the value of a chart that decides the field and that nobody here sets, as a path of keys: Missing are then
 	// those of its keys that are to be added at this place.
 	Set    []string `json:"set,omitempty"`
+	Switch bool     `json:"switch,omitempty"` // Set has to be true: the template spells the field itself
 	Advice string   `json:"advice,omitempty"` // what to do where editing this place is not enough
 }
 

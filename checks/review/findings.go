@@ -292,8 +292,8 @@ func (v View) origin(p origin.Place, old bool) *report.Origin { return OriginOf(
 // OriginOf is a place in a report, of the base where it is old. changed reports whether the change touches a file.
 func OriginOf(p origin.Place, old bool, changed func(path string) bool) *report.Origin {
 	o := &report.Origin{Path: p.Path, StartLine: p.StartLine, EndLine: p.EndLine, StartColumn: p.StartColumn,
-		EndColumn: p.EndColumn, How: string(p.How), Missing: p.Missing, Set: p.Set, Advice: p.Advice,
-		Changed: changed(p.Path)}
+		EndColumn: p.EndColumn, How: string(p.How), Missing: p.Missing, Set: p.Set, Switch: p.Switch,
+		Advice: p.Advice, Changed: changed(p.Path)}
 	if old {
 		o.Side = report.Base
 	}

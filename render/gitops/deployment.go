@@ -5,8 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -212,10 +212,10 @@ func (s Substitution) Active() bool { return s.Always || len(s.Variables) > 0 ||
 
 // ID names a deployment within its tree: the same object, source and file have the same ID in the next commit.
 func (d *Deployment) ID() string {
-	id := fmt.Sprintf("%s/%s/%s/%s[%d]:%s@%s", strings.ToLower(d.Object.Kind), d.Object.Namespace, d.Object.Name, d.Name,
-		d.Source, d.Path, cmp.Or(d.From, d.Where.Path))
+	id := strings.ToLower(d.Object.Kind) + "/" + d.Object.Namespace + "/" + d.Object.Name + "/" + d.Name +
+		"[" + strconv.Itoa(d.Source) + "]:" + d.Path + "@" + cmp.Or(d.From, d.Where.Path)
 	if d.Nth > 0 {
-		id += fmt.Sprintf("#%d", d.Nth)
+		id += "#" + strconv.Itoa(d.Nth)
 	}
 	return id
 }
@@ -328,7 +328,10 @@ func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 		}
 	}
 	slices.SortStableFunc(r.found, func(a, b Deployment) int {
-		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.ID(), b.ID()))
+		if byPath := strings.Compare(a.Path, b.Path); byPath != 0 {
+			return byPath
+		}
+		return strings.Compare(a.ID(), b.ID())
 	})
 	// The same object may be written twice in a file. Where the two differ the cluster has the one that is applied last:
 	// each counts as deployed, so that neither hides the other.

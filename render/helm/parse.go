@@ -16,9 +16,8 @@ type sets struct {
 
 // parsed are the templates of some charts.
 type parsed struct {
-	set   *template.Template
-	lists bool // see listsVersions
-	asks  bool // see Output.Phased
+	set  *template.Template
+	asks asks
 }
 
 func newSets() *sets { return &sets{kept: map[string]parsed{}} }
@@ -36,23 +35,24 @@ func (s *sets) parsed(in *Input) (*template.Template, error) {
 	known, ok := s.kept[key.String()]
 	s.mu.Unlock()
 	if ok {
-		in.run.listed, in.run.phased = in.run.listed || known.lists, in.run.phased || known.asks
+		in.run.asks.add(known.asks)
 		return known.set, nil
 	}
-	lists, asks := false, false
+	var all asks
 	set := template.New("gotpl").Option("missingkey=zero").Funcs(in.Funcs).Funcs(placeholders)
 	for _, t := range in.Templates {
-		lists, asks = lists || listsVersions(t.Text), asks || asksPhase(t.Text)
-		if _, err := parseInto(set.New(t.Name), t.Text); err != nil {
+		_, asked, err := parseInto(set.New(t.Name), t.Text)
+		if err != nil {
 			return nil, in.unparsed(t.Name, err)
 		}
+		all.add(asked)
 	}
 	set.Funcs(stubs(in.Funcs)) // the run that was first is not to be kept
-	in.run.listed, in.run.phased = in.run.listed || lists, in.run.phased || asks
+	in.run.asks.add(all)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.kept) < keptSets {
-		s.kept[key.String()] = parsed{set, lists, asks}
+		s.kept[key.String()] = parsed{set, all}
 	}
 	return set, nil
 }
@@ -73,10 +73,11 @@ func stubs(of template.FuncMap) template.FuncMap {
 // Nesting of actions and parentheses in one template.
 const deepestTree = 400
 
-// parseInto parses a template. Calls by the action template become calls of include, which are counted.
-func parseInto(t *template.Template, text string) (*template.Template, error) {
+// parseInto parses a template, and tells what it may ask. Calls by the action template become calls of include, which are
+// counted.
+func parseInto(t *template.Template, text string) (_ *template.Template, asked asks, _ error) {
 	if len(text) > 8<<20 {
-		return nil, halted("has a template that is too large")
+		return nil, asked, halted("has a template that is too large")
 	}
 	before := map[*parse.Tree]bool{}
 	for _, have := range t.Templates() {
@@ -84,20 +85,20 @@ func parseInto(t *template.Template, text string) (*template.Template, error) {
 	}
 	t, err := t.Parse(text)
 	if err != nil {
-		return nil, err
+		return nil, asked, err
 	}
 	for _, have := range t.Templates() {
 		if have.Tree != nil && !before[have.Tree] {
-			if err := bound(have.Tree.Root, 0); err != nil {
-				return nil, err
+			if err := asked.bound(have.Tree.Root, false, 0); err != nil {
+				return nil, asked, err
 			}
 		}
 	}
-	return t, nil
+	return t, asked, nil
 }
 
-// bound refuses trees that are too deep for the stack, and replaces the action template.
-func bound(n parse.Node, depth int) error {
+// bound refuses trees that are too deep for the stack, replaces the action template, and notes what is asked.
+func (a *asks) bound(n parse.Node, condition bool, depth int) error {
 	if depth > deepestTree {
 		return halted("has a template that is nested too deep")
 	}
@@ -116,11 +117,11 @@ func bound(n parse.Node, depth int) error {
 	case *parse.ActionNode:
 		parts = append(parts, n.Pipe)
 	case *parse.IfNode:
-		parts = append(parts, n.Pipe, n.List, n.ElseList)
+		return a.branch(&n.BranchNode, true, depth)
 	case *parse.RangeNode:
-		parts = append(parts, n.Pipe, n.List, n.ElseList)
+		return a.branch(&n.BranchNode, false, depth)
 	case *parse.WithNode:
-		parts = append(parts, n.Pipe, n.List, n.ElseList)
+		return a.branch(&n.BranchNode, true, depth)
 	case *parse.PipeNode:
 		for _, c := range n.Cmds {
 			parts = append(parts, c)
@@ -128,10 +129,29 @@ func bound(n parse.Node, depth int) error {
 	case *parse.CommandNode:
 		parts = n.Args
 	case *parse.ChainNode:
+		a.fields(n.Field, condition)
 		parts = append(parts, n.Node)
+	case *parse.FieldNode:
+		a.fields(n.Ident, condition)
+	case *parse.VariableNode:
+		a.fields(n.Ident[1:], condition)
+	case *parse.StringNode:
+		a.text(n.Text, condition)
 	}
 	for _, part := range parts {
-		if err := bound(part, depth+1); err != nil {
+		if err := a.bound(part, condition, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *asks) branch(n *parse.BranchNode, condition bool, depth int) error {
+	if err := a.bound(n.Pipe, condition, depth+1); err != nil {
+		return err
+	}
+	for _, list := range []*parse.ListNode{n.List, n.ElseList} {
+		if err := a.bound(list, false, depth+1); err != nil {
 			return err
 		}
 	}

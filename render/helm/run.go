@@ -23,8 +23,7 @@ type run struct {
 	lookups  map[Lookup]bool // not answered, or in part
 	found    map[Lookup]bool // answered, or in part
 	versions apiVersions
-	listed   bool // see Output.Listed
-	phased   bool // see Output.Phased
+	asks     asks
 	depth    int
 	printed  int
 	stopped  atomic.Bool // nobody waits any more
@@ -92,8 +91,8 @@ func (c *Chart) render(o Options, r *run) (*Output, error) {
 		}
 		out.Files[t.Name] = strings.ReplaceAll(printed.String(), "<no value>", "")
 	}
-	out.Absent, out.Present, out.Listed = r.versions.absent(), r.versions.present(), r.listed || r.versions.full()
-	out.Phased = r.phased
+	out.Absent, out.Present, out.Listed = r.versions.absent(), r.versions.present(), r.asks.versions || r.versions.full()
+	out.Phased = r.asks.phase
 	out.Frozen = slices.Sorted(maps.Keys(r.frozen))
 	out.Lookups = slices.SortedFunc(maps.Keys(r.lookups), compareLookups)
 	out.Found = slices.SortedFunc(maps.Keys(r.found), compareLookups)
@@ -168,15 +167,16 @@ func (r *run) nesting(t *template.Template, names map[string]int) template.FuncM
 			if !strings.Contains(text, "{{") {
 				return strings.ReplaceAll(text, "<no value>", ""), r.print(len(text))
 			}
-			r.listed, r.phased = r.listed || listsVersions(text), r.phased || asksPhase(text)
 			own, err := t.Clone()
 			if err != nil {
 				return "", err
 			}
 			own.Option("missingkey=zero").Funcs(r.nesting(own, names))
-			if own, err = parseInto(own.New(t.Name()), text); err != nil {
+			own, asked, err := parseInto(own.New(t.Name()), text)
+			if err != nil {
 				return "", unparsedText(err)
 			}
+			r.asks.add(asked)
 			printed, err := r.nested(func(to *printer) error { return own.Execute(to, dot) })
 			return strings.ReplaceAll(printed, "<no value>", ""), err
 		},

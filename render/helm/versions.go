@@ -3,7 +3,6 @@ package helm
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -72,45 +71,41 @@ func (v apiVersions) noted(has bool) []string {
 // full reports whether there was no room to note more.
 func (v apiVersions) full() bool { return cap(v) > len(v) && v[:cap(v)][cap(v)-1] != "" }
 
-// capabilitiesWords are those by which a template may get hold of the API versions.
-var capabilitiesWords = []string{"Capabilities", "APIVersions"}
-
-// capabilitiesWord tells, where one of them stands, whether nothing but one version is asked for.
-var capabilitiesWord = regexp.MustCompile(
-	`^(?:Capabilities\b(\.(?:KubeVersion|HelmVersion|APIVersions\.Has)\b)?|APIVersions\b(\.Has\b)?)`)
-
-// maxCapabilitiesWord is more than the longest of what that matches.
-const maxCapabilitiesWord = 64
-
-// phaseWord finds where a template may ask whether it is installed or upgraded.
-var phaseWord = regexp.MustCompile(`\bIs(?:Upgrade|Install)\b|\{\{-?\s*(?:else\s+)?(?:if|with)\b[^}]*\bRevision\b`)
-
-// asksPhase reports whether a template may. The words are looked for first: an expression takes long, of large templates.
-func asksPhase(text string) bool {
-	return (strings.Contains(text, "IsUpgrade") || strings.Contains(text, "IsInstall") ||
-		strings.Contains(text, "Revision")) && phaseWord.MatchString(text)
+// asks is what templates may ask that is not noted while they run.
+type asks struct {
+	versions bool // for API versions in another way than by Has
+	phase    bool // whether the release is installed or upgraded
 }
 
-// listsVersions reports whether a template may look at API versions in another way than by asking for one: it errs on the
-// side of true.
-func listsVersions(text string) bool {
-	for _, word := range capabilitiesWords {
-		for rest := text; ; {
-			i := strings.Index(rest, word)
-			if i < 0 {
-				break
+func (a *asks) add(b asks) { a.versions, a.phase = a.versions || b.versions, a.phase || b.phase }
+
+// fields notes what a chain of fields asks for; in a condition the number of the revision tells the phase, too.
+func (a *asks) fields(chain []string, condition bool) {
+	behind := func(i int) string {
+		if i+1 < len(chain) {
+			return chain[i+1]
+		}
+		return ""
+	}
+	for i, name := range chain {
+		switch name {
+		case "Capabilities":
+			if next := behind(i); next != "KubeVersion" && next != "HelmVersion" && next != "APIVersions" {
+				a.versions = true
 			}
-			rest = rest[i:]
-			m := capabilitiesWord.FindStringSubmatchIndex(rest[:min(len(rest), maxCapabilitiesWord)])
-			if m != nil && m[2] < 0 && m[4] < 0 {
-				return true
-			}
-			step := len(word)
-			if m != nil {
-				step = m[1]
-			}
-			rest = rest[step:]
+		case "APIVersions":
+			a.versions = a.versions || behind(i) != "Has"
+		case "IsUpgrade", "IsInstall":
+			a.phase = true
+		case "Revision":
+			a.phase = a.phase || condition
 		}
 	}
-	return false
+}
+
+// text notes what a text may ask for that stands in a call, as the name of a field or as a template.
+func (a *asks) text(text string, condition bool) {
+	has := func(word string) bool { return strings.Contains(text, word) }
+	a.versions = a.versions || has("Capabilities") || has("APIVersions")
+	a.phase = a.phase || has("IsUpgrade") || has("IsInstall") || condition && has("Revision")
 }

@@ -1,21 +1,35 @@
 package helm
 
-import "testing"
+import (
+	"testing"
+	"text/template"
+)
+
+// asked is what a template may ask.
+func asked(t *testing.T, text string) asks {
+	set := template.New("").Funcs(newRun(Options{}).funcs()).Funcs(placeholders)
+	_, asked, err := parseInto(set.New("t"), text)
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return asked
+}
 
 func TestListsVersions(t *testing.T) {
 	for text, want := range map[string]bool{
 		"":                           false,
 		`{{ .Values.capabilities }}`: false,
 		`{{ .Capabilities.KubeVersion.Minor }} {{ .Capabilities.APIVersions.Has "a/v1" }}`: false,
-		`{{ $c := .Capabilities }}`:                                   true,
-		`{{ range .Capabilities.APIVersions }}`:                       true,
-		`{{ .Capabilities.HelmVersion }}{{ $v.APIVersions.Has "x" }}`: false,
-		`{{ .Capabilities.KubeVersion }}{{ $v.APIVersions }}`:         true,
-		`{{ .Capabilities.APIVersions.HasAny }}`:                      true,
-		`{{ .Capabilities.KubeVersions }}`:                            true,
-		`{{ get . "Capabilities" }}`:                                  true,
+		`{{ $c := .Capabilities }}`:                                                true,
+		`{{ range .Capabilities.APIVersions }}{{ end }}`:                           true,
+		`{{ .Capabilities.HelmVersion }}{{ $v := . }}{{ $v.APIVersions.Has "x" }}`: false,
+		`{{ .Capabilities.KubeVersion }}{{ $v := . }}{{ $v.APIVersions }}`:         true,
+		`{{ .Capabilities.APIVersions.HasAny }}`:                                   true,
+		`{{ .Capabilities.KubeVersions }}`:                                         true,
+		`{{/* .Capabilities */}}APIVersions`:                                       false,
+		`{{ get . "Capabilities" }}`:                                               true,
 	} {
-		if got := listsVersions(text); got != want {
+		if got := asked(t, text).versions; got != want {
 			t.Errorf("%s: %v", text, got)
 		}
 	}
@@ -23,15 +37,15 @@ func TestListsVersions(t *testing.T) {
 
 func TestAsksPhase(t *testing.T) {
 	for text, want := range map[string]bool{
-		`{{ if .Release.IsUpgrade }}`:                   true,
-		`{{ .Release.IsInstall }}`:                      true,
-		`{{ with .Release.Revision }}`:                  true,
-		`revision: {{ .Release.Revision }}`:             false,
-		`{{ .Values.IsUpgraded }}`:                      false,
-		`{{- else if gt .Release.Revision 1 }}`:         true,
-		`revisionHistoryLimit: {{ .Values.Revisions }}`: false,
+		`{{ if .Release.IsUpgrade }}{{ end }}`:                      true,
+		`{{ .Release.IsInstall }}`:                                  true,
+		`{{ with .Release.Revision }}{{ end }}`:                     true,
+		`revision: {{ .Release.Revision }}`:                         false,
+		`{{ .Values.IsUpgraded }}`:                                  false,
+		`{{ if .a }}{{- else if gt .Release.Revision 1 }}{{ end }}`: true,
+		`revisionHistoryLimit: {{ .Values.Revisions }}`:             false,
 	} {
-		if got := asksPhase(text); got != want {
+		if got := asked(t, text).phase; got != want {
 			t.Errorf("%s: %v", text, got)
 		}
 	}

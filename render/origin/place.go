@@ -24,7 +24,8 @@ type Place struct {
 	Chain   []Link // what the value replaced, nearest layer first
 	// Set is the path of the value of a chart that decides the field and that nobody here sets: the place is what is
 	// nearest around it, and Missing are the keys to add there.
-	Set []string
+	Set    []string
+	Switch bool // Set has to be true: the template spells the field itself
 	// Advice says in words what to do where no line of the repository decides the field; empty: edit the place.
 	Advice string
 	Spans  []Span // of a text that several wrote; the place itself is then of the last of them

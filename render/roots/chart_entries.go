@@ -66,7 +66,7 @@ func (d *deployments) enterOne(e ChartEntry, dir string, all []ChartEntry) {
 	for _, one := range found {
 		one.Object, one.Name = gitops.Reference{Kind: chartEntry}, e.label(dir, all)
 		if d.byID[one.ID()] == nil {
-			next := &Deployment{Deployment: one}
+			next := newDeployment(one, nil)
 			d.byID[one.ID()] = next
 			d.byPath[one.Path] = append(d.byPath[one.Path], next)
 		}

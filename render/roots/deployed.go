@@ -46,7 +46,19 @@ type Deployment struct {
 	Problems []gitops.Problem // see also Set.Problems
 	from     *Deployment      // the one that brings the object; nil: a file has it
 	once     sync.Once
+	id       string
+	digest   func() string
 }
+
+func newDeployment(one gitops.Deployment, from *Deployment) *Deployment {
+	return &Deployment{Deployment: one, from: from, id: one.ID(), digest: sync.OnceValue(one.Digest)}
+}
+
+// ID names the deployment; see gitops.Deployment.ID.
+func (d *Deployment) ID() string { return d.id }
+
+// Digest tells deployments apart; see gitops.Deployment.Digest.
+func (d *Deployment) Digest() string { return d.digest() }
 
 // Deployment returns how an object of Argo CD or Flux deploys a root in its own way, nil where none of the tree does.
 func (s *Set) Deployment(root Root) *Deployment {

@@ -213,9 +213,9 @@ func (d *deployments) add(from *Deployment, objects, read []gitops.Object) (adde
 			again[up] = true
 			continue
 		}
-		next := &Deployment{Deployment: one, from: from}
-		if d.byID[one.ID()] == nil {
-			d.byID[one.ID()] = next
+		next := newDeployment(one, from)
+		if d.byID[next.id] == nil {
+			d.byID[next.id] = next
 			d.byPath[one.Path] = append(d.byPath[one.Path], next)
 			added = append(added, next)
 		}
@@ -228,7 +228,7 @@ func (d *deployments) add(from *Deployment, objects, read []gitops.Object) (adde
 // turn; nil where there is none. The first object of a cluster often is among what it deploys, and comes to what is known.
 func (d *Deployment) repeated(one *gitops.Deployment) *Deployment {
 	for ; d != nil; d = d.from {
-		if d.Object == one.Object && d.Name == one.Name && d.Source == one.Source && d.Deployment.Digest() == one.Digest() {
+		if d.Object == one.Object && d.Name == one.Name && d.Source == one.Source && d.Digest() == one.Digest() {
 			return d
 		}
 	}

@@ -1,4 +1,4 @@
-package mistake
+package diagnostics
 
 import (
 	"errors"
@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// maxBuilds and maxTime bound the search of one mistake: a list of a thousand entries takes ten builds.
+	// maxBuilds and maxTime bound the search of one problem: a list of a thousand entries takes ten builds.
 	maxBuilds = 100
 	maxTime   = 10 * time.Second
-	// maxMistakes is how many of one kustomization are said at once.
-	maxMistakes = 10
+	// maxProblems is how many of one kustomization are said at once.
+	maxProblems = 10
 )
 
 // Repository is what a finder sees of a repository. Paths have their links resolved, unless said otherwise.
@@ -38,8 +38,8 @@ type Repository interface {
 	Unrestricted() bool
 }
 
-// Finder finds the mistakes of the kustomizations of one tree. It is safe for concurrent use, and remembers what it
-// found, so that a mistake in a base is not searched again for each overlay.
+// Finder finds the problems of the kustomizations of one tree. It is safe for concurrent use, and remembers what it
+// found, so that a problem in a base is not searched again for each overlay.
 type Finder struct {
 	Limits doc.Limits
 
@@ -47,7 +47,7 @@ type Finder struct {
 	known map[string][]doc.Error // by folder; nil: it builds
 }
 
-// Find returns the mistakes that keep the kustomization of a folder from being built. files are the kustomizations that
+// Find returns the problems that keep the kustomization of a folder from being built. files are the kustomizations that
 // it is made of, by path, and manifests the other files that it parses; failure is kustomize's error. There is always
 // one.
 func (f *Finder) Find(repo Repository, dir string, files map[string]*kustomization.File, manifests map[string]bool,
@@ -67,7 +67,7 @@ func (f *Finder) Find(repo Repository, dir string, files map[string]*kustomizati
 	return []doc.Error{at}
 }
 
-// unreadable are the mistakes that keep files from being read at all: those of all of them.
+// unreadable are the problems that keep files from being read at all: those of all of them.
 func (f *Finder) unreadable(repo Repository, files map[string]*kustomization.File, manifests map[string]bool,
 ) (list []doc.Error) {
 	for _, name := range slices.Sorted(maps.Keys(manifests)) {

@@ -1,4 +1,4 @@
-package worker
+package output
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 func finding(change func(*report.Finding)) report.Finding {
@@ -27,9 +27,9 @@ func finding(change func(*report.Finding)) report.Finding {
 }
 
 func TestAnnotation(t *testing.T) {
-	got, _ := annotate(&report.Report{Findings: []report.Finding{
+	got, _ := Annotations(&report.Report{Findings: []report.Finding{
 		finding(func(f *report.Finding) { f.Expected = "at most 3" })}})
-	want := []forge.Annotation{{Path: "a.yaml", StartLine: 7, EndLine: 7, StartColumn: 5, EndColumn: 8, Level: "failure",
+	want := []Annotation{{Path: "a.yaml", StartLine: 7, EndLine: 7, StartColumn: 5, EndColumn: 8, Level: "failure",
 		Title: "disallow-latest / tag",
 		Message: "no latest\n\nWhat to do: change the value here so that the rule holds, or add an exception and have it " +
 			"approved (the button Draft exceptions writes one).\n" +
@@ -43,7 +43,7 @@ func TestAnnotation(t *testing.T) {
 func TestAnnotationLevels(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*report.Finding)
-		level  string // "" for no annotation
+		level  view.Level // "" for no annotation
 		says   string
 	}{
 		"blocks":  {nil, "failure", "change the value"},
@@ -75,7 +75,7 @@ func TestAnnotationLevels(t *testing.T) {
 		"only in the base": {func(f *report.Finding) { f.Origin.Side = "base" }, "", ""},
 		"nowhere":          {func(f *report.Finding) { f.Origin = nil }, "", ""},
 	} {
-		got, _ := annotate(&report.Report{Findings: []report.Finding{finding(c.change)}})
+		got, _ := Annotations(&report.Report{Findings: []report.Finding{finding(c.change)}})
 		switch {
 		case c.level == "":
 			if len(got) != 0 {
@@ -105,7 +105,7 @@ func TestOnePlaceIsOneAnnotation(t *testing.T) {
 		rep.Findings[3].Resources = append(rep.Findings[3].Resources,
 			report.Resource{Kind: "Pod", Name: strings.Repeat("p", i+1)})
 	}
-	got, _ := annotate(rep)
+	got, _ := Annotations(rep)
 	if len(got) != 3 {
 		t.Fatalf("%d annotations, want 3: %+v", len(got), got)
 	}
@@ -122,12 +122,12 @@ func TestOnePlaceIsOneAnnotation(t *testing.T) {
 }
 
 func TestProblemsAreAnnotatedWhereTheChangeMadeThem(t *testing.T) {
-	got, _ := annotate(&report.Report{Errors: []report.Problem{
+	got, _ := Annotations(&report.Report{Errors: []report.Problem{
 		{Message: "no file"},
 		{Path: "policies/p.yaml", Line: 3, Message: "of the base"},
 		{Path: "k/kustomization.yaml", Message: "no such base", Changed: true},
 	}})
-	want := []forge.Annotation{{Path: "k/kustomization.yaml", StartLine: 1, EndLine: 1, Level: "failure",
+	want := []Annotation{{Path: "k/kustomization.yaml", StartLine: 1, EndLine: 1, Level: "failure",
 		Title: "Could not be checked", Message: "no such base"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -172,7 +172,7 @@ func TestAnnotationsAreCapped(t *testing.T) {
 			"rare / tag": 1, "Could not be checked": 1}},
 	} {
 		rep := &report.Report{Findings: slices.Clone(all), Errors: errors, Annotations: c.max}
-		list, left := annotate(rep)
+		list, left := Annotations(rep)
 		got := map[string]int{}
 		for _, a := range list {
 			got[a.Title]++
@@ -181,8 +181,8 @@ func TestAnnotationsAreCapped(t *testing.T) {
 			t.Errorf("%s: %d posted, %d left (-want +got):\n%s", name, len(list), left, diff)
 		}
 		slices.Reverse(rep.Findings)
-		again, _ := annotate(rep)
-		if diff := cmp.Diff(list, again, cmpopts.SortSlices(func(a, b forge.Annotation) bool {
+		again, _ := Annotations(rep)
+		if diff := cmp.Diff(list, again, cmpopts.SortSlices(func(a, b Annotation) bool {
 			return a.Title+a.Path < b.Title+b.Path
 		})); diff != "" {
 			t.Errorf("%s: the order of findings decides:\n%s", name, diff)
@@ -192,16 +192,16 @@ func TestAnnotationsAreCapped(t *testing.T) {
 
 // What is not posted is counted in the summary, and linked where there is a page of it.
 func TestUnannotated(t *testing.T) {
-	if got := unannotated(50, 0, "https://x/y"); got != "" {
+	if got := Unannotated(50, 0, "https://x/y"); got != "" {
 		t.Errorf("with nothing left: %q", got)
 	}
-	got := unannotated(50, 910, "https://x/y?a=\"<b>")
+	got := Unannotated(50, 910, "https://x/y?a=\"<b>")
 	if !strings.Contains(got, "50 annotations are shown") || !strings.Contains(got, "910 more") ||
 		!strings.Contains(got, `<a href="https://x/y?a=&#34;&lt;b&gt;">`) || len(got) > 512 {
 		t.Errorf("%q", got)
 	}
 	for _, page := range []string{"", "javascript:alert(1)"} {
-		if got := unannotated(1, 2, page); strings.Contains(got, "href") {
+		if got := Unannotated(1, 2, page); strings.Contains(got, "href") {
 			t.Errorf("%q is linked: %q", page, got)
 		}
 	}

@@ -1,4 +1,4 @@
-package worker
+package output
 
 import (
 	"slices"
@@ -22,9 +22,9 @@ func TestAnnotatePreview(t *testing.T) {
 		},
 	}
 	var got []string
-	list, _ := annotate(rep)
+	list, _ := Annotations(rep)
 	for _, a := range list {
-		got = append(got, a.Level+" "+a.Path+" "+a.Message)
+		got = append(got, string(a.Level)+" "+a.Path+" "+a.Message)
 	}
 	want := []string{
 		"failure policies/a/kyverno-test.yaml fails", "failure policies/b/kyverno-test.yaml fails, too",

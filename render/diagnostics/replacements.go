@@ -1,4 +1,4 @@
-package mistake
+package diagnostics
 
 import (
 	"fmt"
@@ -44,7 +44,7 @@ func (s *search) replacement(c culprit) []doc.Error {
 	return nil
 }
 
-// sayer makes a mistake of a node and words.
+// sayer makes a problem of a node and words.
 type sayer func(at *yaml.Node, format string, args ...any) []doc.Error
 
 // replaced says what is wrong with one replacement, in the kustomization or a file of its own.

@@ -1,4 +1,4 @@
-package mistake_test
+package diagnostics_test
 
 import (
 	"slices"
@@ -17,7 +17,7 @@ const (
 	webPatch = "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\n"
 )
 
-// A kustomization that kustomize refuses: where the mistake is, and what is to be written there.
+// A kustomization that kustomize refuses: where the problem is, and what is to be written there.
 var broken = []struct{ name, archive, want string }{
 	{"misspelled field", "-- app/kustomization.yaml --\nresources: [web.yaml]\nnamespcae: prod\n" + web,
 		"app/kustomization.yaml:2: kustomize knows no field \"namespcae\": did you mean \"namespace\"?"},
@@ -374,7 +374,7 @@ func problems(t *testing.T, archive string, paths ...string) []string {
 	return found
 }
 
-// A mistake in a base is the same one, at the same place, for all that include it.
+// A problem in a base is the same one, at the same place, for all that include it.
 func TestOneMistake(t *testing.T) {
 	const base = "-- base/kustomization.yaml --\nresources: [a.yaml]\npatches:\n- path: p.yaml\n-- base/a.yaml --\n" +
 		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n-- base/p.yaml --\napiVersion: v1\nkind: ConfigMap\n" +

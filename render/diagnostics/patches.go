@@ -1,4 +1,4 @@
-package mistake
+package diagnostics
 
 import (
 	"fmt"
@@ -21,7 +21,7 @@ type patchText struct {
 	inline    *yaml.Node // the scalar in the kustomization that holds it; nil: a file
 }
 
-// at is a mistake in a patch.
+// at is a problem in a patch.
 func (p patchText) at(n *yaml.Node, message string) []doc.Error {
 	if p.inline == nil {
 		return said(p.path, n, message)

@@ -1,4 +1,4 @@
-package mistake
+package diagnostics
 
 import (
 	"errors"
@@ -27,9 +27,9 @@ var order = []string{"openapi", "generatorOptions", "sortOptions", "buildMetadat
 var repeatable = []string{"patchesStrategicMerge", "patches", "patchesJson6902", "replicas", "images", "imageTags",
 	"replacements", "labels", "configMapGenerator", "secretGenerator"}
 
-var errSpent = errors.New("the search for the mistake took too long")
+var errSpent = errors.New("the search for what is wrong took too long")
 
-// search is the search for the mistakes of one root.
+// search is the search for the problems of one root.
 type search struct {
 	finder *Finder
 	repo   Repository
@@ -49,7 +49,7 @@ func (s *search) build(name string, content []byte) ([]*yaml.Node, error) {
 	return s.repo.Build(s.top, files)
 }
 
-// folder finds the mistakes of a folder that is built by itself.
+// folder finds the problems of a folder that is built by itself.
 func (s *search) folder(dir string, failure error) []doc.Error {
 	if list, ok := s.finder.remembered(dir); ok {
 		return list
@@ -90,10 +90,10 @@ func entries(f *kustomization.File) (list []entry) {
 	return list
 }
 
-// layer finds the mistakes of one kustomization, nil where none of its entries makes the build fail.
+// layer finds the problems of one kustomization, nil where none of its entries makes the build fail.
 func (s *search) layer(f *kustomization.File, failure error) (found []doc.Error) {
 	list := entries(f)
-	for len(found) < maxMistakes {
+	for len(found) < maxProblems {
 		c, ok := s.culprit(f, list)
 		if !ok {
 			break
@@ -263,7 +263,7 @@ func (s *search) item(c culprit, field string) (*yaml.Node, bool) {
 	return list.Content[n-1], true
 }
 
-// below finds the mistakes in what an entry includes: a base builds by itself, a component in what includes it. Nil
+// below finds the problems in what an entry includes: a base builds by itself, a component in what includes it. Nil
 // where they are not in there.
 func (s *search) below(c culprit) []doc.Error {
 	real, e, ok := named(s.repo, c.file, c.node.Value)

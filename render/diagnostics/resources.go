@@ -1,4 +1,4 @@
-package mistake
+package diagnostics
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package worker
+package output
 
 import (
 	"cmp"
@@ -8,23 +8,32 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 // maxNames is how many resources or roots one annotation lists.
 const maxNames = 20
 
-// place is what makes two findings one annotation.
-type place struct {
+// noted is what makes two findings one annotation.
+type noted struct {
 	path                                 string
 	startLine, endLine, startCol, endCol int
-	policy, rule, level, message         string
+	policy, rule, message                string
+	level                                view.Level
+}
+
+// Annotation is a note on lines of a file of the head. Columns are those of GitHub, whose last one is inside.
+type Annotation struct {
+	Path                                       string
+	StartLine, EndLine, StartColumn, EndColumn int
+	Level                                      view.Level
+	Title, Message                             string
 }
 
 // note is an annotation in the making.
 type note struct {
-	place
+	noted
 	finding   report.Finding // the first at this place
 	resources []string
 	roots     []string
@@ -33,29 +42,29 @@ type note struct {
 
 // candidate is an annotation with what decides whether it is among those that are posted.
 type candidate struct {
-	forge.Annotation
+	Annotation
 	group    string // the policy; what is no policy's is one group by its title
 	severity int    // 0 is the worst
 	old      bool
 }
 
-// annotate turns the findings and problems of a report into annotations: failure for what blocks, notice
+// Annotations turns the findings and problems of a report into annotations: failure for what blocks, notice
 // for what the base had, too, and for what is audited with a low severity, warning for the rest. Only places in files
-// of the head can carry one; the summary tells the others. There are at most as many as the report says, chosen by
+// of the head can carry one; the summary has the others. There are at most as many as the report says, chosen by
 // choose; left is how many more there would be. The worst come first.
-func annotate(rep *report.Report) (list []forge.Annotation, left int) {
+func Annotations(rep *report.Report) (list []Annotation, left int) {
 	var all []candidate
 	var notes []*note
-	byPlace := map[place]*note{}
+	byPlace := map[noted]*note{}
 	for _, f := range rep.Findings {
-		level := levelOf(&f)
-		if level == "" || f.Origin == nil || f.Origin.Side != "" || f.Origin.Path == "" {
+		level := view.LevelOf(&f)
+		if level == view.Ignored || f.Origin == nil || f.Origin.Side != "" || f.Origin.Path == "" {
 			continue
 		}
-		key := placeOf(&f, level)
+		key := notedOf(&f, level)
 		n := byPlace[key]
 		if n == nil {
-			n = &note{place: key, finding: f, listed: map[string]bool{}}
+			n = &note{noted: key, finding: f, listed: map[string]bool{}}
 			byPlace[key] = n
 			notes = append(notes, n)
 		}
@@ -65,18 +74,18 @@ func annotate(rep *report.Report) (list []forge.Annotation, left int) {
 		all = append(all, candidate{n.annotation(), "policy " + n.finding.Policy, report.SeverityRank(n.finding.Severity),
 			!n.finding.New})
 	}
-	add := func(a forge.Annotation) { all = append(all, candidate{Annotation: a, group: a.Title}) }
+	add := func(a Annotation) { all = append(all, candidate{Annotation: a, group: a.Title}) }
 	for _, p := range rep.Errors {
 		// A problem in a file that the change leaves alone can be one of the base, where the lines differ.
 		if p.Path == "" || !p.Changed {
 			continue
 		}
-		add(problem(p))
+		add(ProblemAnnotation(p))
 	}
 	for _, n := range rep.NotChecked {
 		if n.Changed {
-			a := problem(n.Problem())
-			a.Level, a.Title = forge.LevelWarning, "Lintel: not checked"
+			a := ProblemAnnotation(n.Problem())
+			a.Level, a.Title = view.Warn, "Lintel: not checked"
 			add(a)
 		}
 	}
@@ -87,7 +96,7 @@ func annotate(rep *report.Report) (list []forge.Annotation, left int) {
 	for _, c := range chosen {
 		list = append(list, c.Annotation)
 	}
-	slices.SortStableFunc(list, func(a, b forge.Annotation) int {
+	slices.SortStableFunc(list, func(a, b Annotation) int {
 		return cmp.Or(cmp.Compare(rank(a.Level), rank(b.Level)), strings.Compare(a.Path, b.Path),
 			cmp.Compare(a.StartLine, b.StartLine))
 	})
@@ -125,9 +134,9 @@ func choose(all []candidate, most int) []candidate {
 	return append(first, others...)[:max(most, 0)]
 }
 
-// unannotated is the end of a summary that counts the annotations that are left out, "" for none. page is the web
+// Unannotated is the end of a summary that counts the annotations that are left out, "" for none. page is the web
 // address of a page that has them; may be empty.
-func unannotated(shown, left int, page string) string {
+func Unannotated(shown, left int, page string) string {
 	if left == 0 {
 		return ""
 	}
@@ -139,29 +148,14 @@ func unannotated(shown, left int, page string) string {
 	return words + "\n"
 }
 
-func rank(level string) int {
-	return slices.Index([]string{forge.LevelFailure, forge.LevelWarning, forge.LevelNotice}, level)
+func rank(level view.Level) int {
+	return slices.Index([]view.Level{view.Failure, view.Warn, view.Notice}, level)
 }
 
-// levelOf is "" for a finding that needs nobody's attention.
-func levelOf(f *report.Finding) string {
-	switch {
-	case f.Blocks:
-		return forge.LevelFailure
-	case f.Exemption != nil && f.Exemption.State == report.Pending:
-		return forge.LevelWarning
-	case f.Result == report.Skip:
-		return ""
-	case !f.New, f.Result == report.Warn && (f.Severity == "low" || f.Severity == "info"):
-		return forge.LevelNotice
-	}
-	return forge.LevelWarning
-}
-
-// placeOf gives columns only on one line, and lines that GitHub takes.
-func placeOf(f *report.Finding, level string) place {
+// notedOf gives columns only on one line, and lines that GitHub takes.
+func notedOf(f *report.Finding, level view.Level) noted {
 	o := f.Origin
-	p := place{path: o.Path, startLine: max(o.StartLine, 1), policy: f.Policy, rule: f.Rule, level: level,
+	p := noted{path: o.Path, startLine: max(o.StartLine, 1), policy: f.Policy, rule: f.Rule, level: level,
 		message: f.Message}
 	p.endLine = max(o.EndLine, p.startLine)
 	if p.startLine == p.endLine && o.StartColumn > 0 && o.EndColumn > 0 {
@@ -186,18 +180,17 @@ func (n *note) add(f *report.Finding) {
 	}
 }
 
-func (n *note) annotation() forge.Annotation {
+func (n *note) annotation() Annotation {
 	f := &n.finding
-	lines := []string{f.Reason(), ""}
-	lines = append(lines, "What to do: "+advice(f))
+	lines := []string{view.Sentence(f), "", "What to do: " + view.ToDo(f)}
 	if f.Expected != "" {
 		lines = append(lines, "Expected: "+f.Expected)
 	}
-	if rows := f.Write(); rows != nil {
-		lines = append(append(lines, "", writeWords(f.Suggestion)), append(rows, "")...)
+	if x := view.FixOf(f); x != nil {
+		lines = append(append(lines, "", x.Words("Write")+":"), append(x.Rows, "")...)
 	}
 	if f.Field != "" {
-		lines = append(lines, "Field: "+report.FieldName(f.Field))
+		lines = append(lines, "Field: "+view.FieldName(f.Field))
 	}
 	lines = append(lines, names("Resource", n.resources))
 	if len(n.roots) > 0 {
@@ -206,65 +199,17 @@ func (n *note) annotation() forge.Annotation {
 	if f.PolicyPath != "" {
 		lines = append(lines, fmt.Sprintf("Policy: %s:%d", f.PolicyPath, max(f.PolicyLine, 1)))
 	}
-	return forge.Annotation{
+	return Annotation{
 		Path: n.path, StartLine: n.startLine, EndLine: n.endLine, StartColumn: n.startCol, EndColumn: n.endCol,
-		Level: n.level, Title: titleOf(f),
+		Level: n.level, Title: view.Title(f.Policy, f.Rule),
 		Message: strings.Join(lines, "\n"),
 	}
 }
 
-// titleOf is "policy / rule", or the policy alone where it has no rules, or one of its own name.
-func titleOf(f *report.Finding) string {
-	if rule := report.RuleName(f.Rule); rule != "" && rule != f.Policy {
-		return f.Policy + " / " + rule
-	}
-	return f.Policy
-}
-
-// writeWords is the line above what to write.
-func writeWords(s *report.Suggestion) string {
-	if s.Example {
-		return "Write, for example:"
-	}
-	return "Write:"
-}
-
-// advice says what the reader of a finding can do.
-func advice(f *report.Finding) string {
-	e := f.Exemption
-	switch {
-	case e != nil && e.State == report.Pending:
-		return "nothing here; exception " + e.Exception + " (" + e.Path + ") covers this once it is approved in review."
-	case e != nil && e.State == report.Refused:
-		return "fix the value, or exception " + e.Exception + " (" + e.Path + "): " + e.By + " asked for changes of it."
-	case e != nil && e.State == report.Expired:
-		return "exception " + e.Exception + " (" + e.Path + ") has expired; renew it, or fix the value."
-	case f.Result == report.Unknown:
-		return "check by hand; the rule needs data that only the cluster has, or declare that data under context in " +
-			".lintel.yaml."
-	case f.Result == report.Error:
-		return "fix the policy or the value it stumbles over; the rule could not be evaluated."
-	case !f.New && !f.Blocks:
-		return "nothing has to be done here; the base branch has this violation already and it does not block."
-	}
-	edit := "change the value here so that the rule holds"
-	switch {
-	case f.Operation == "DELETE":
-		edit = "keep what is removed here"
-	case f.Origin.Advice != "":
-		edit = f.Origin.Advice
-	case f.Origin.Missing != "":
-		edit = "add " + report.FieldName(f.Origin.Missing) + " at this place"
-	}
-	if f.Result == report.Warn {
-		return "better " + edit + "; the policy only audits, so this does not block."
-	}
-	return edit + ", or add an exception and have it approved (the button Draft exceptions writes one)."
-}
-
-func problem(p report.Problem) forge.Annotation {
+// ProblemAnnotation is the annotation of what could not be checked.
+func ProblemAnnotation(p report.Problem) Annotation {
 	line := max(p.Line, 1)
-	a := forge.Annotation{Path: p.Path, StartLine: line, EndLine: line, Level: forge.LevelFailure,
+	a := Annotation{Path: p.Path, StartLine: line, EndLine: line, Level: view.Failure,
 		Title: "Could not be checked", Message: p.Message}
 	if p.Line > 0 && p.Column > 0 {
 		a.StartColumn, a.EndColumn = p.Column, p.Column
@@ -283,4 +228,29 @@ func names(what string, all []string) string {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
+}
+
+// previewNotes are the annotations of a preview: what becomes of a policy or an exception at its own line, and the
+// failed rows of policy tests that the change itself leaves alone. Those of tests it edits are among the errors.
+func previewNotes(p *report.Preview, errors []report.Problem) []Annotation {
+	if p == nil {
+		return nil
+	}
+	var list []Annotation
+	for _, n := range p.Notices {
+		a := ProblemAnnotation(n)
+		a.Level, a.Title = view.Notice, "Preview"
+		list = append(list, a)
+	}
+	if p.Tests == nil {
+		return list
+	}
+	for _, e := range errors {
+		if !e.Changed && slices.Contains(p.Tests.Files, e.Path) {
+			a := ProblemAnnotation(e)
+			a.Title = "Policy test"
+			list = append(list, a)
+		}
+	}
+	return list
 }

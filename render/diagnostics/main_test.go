@@ -1,4 +1,4 @@
-package mistake_test
+package diagnostics_test
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package mistake
+package diagnostics
 
 import (
 	"fmt"
@@ -47,7 +47,7 @@ func (s *search) explain(c culprit) []doc.Error {
 	return list
 }
 
-// says is a mistake at a node of the kustomization.
+// says is a problem at a node of the kustomization.
 func (c culprit) says(at *yaml.Node, format string, args ...any) []doc.Error {
 	if at == nil {
 		at = c.node

@@ -1,0 +1,64 @@
+package show_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/show"
+	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/tree/treetest"
+)
+
+const repository = `
+-- base/kustomization.yaml --
+resources: [config.yaml]
+-- base/config.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: a
+data:
+  key: value
+-- overlay/kustomization.yaml --
+namespace: shop
+resources: [../base]
+-- broken/kustomization.yaml --
+resources: [none.yaml]
+`
+
+// A query is answered with the roots, the objects of one, or their places; what is wrong with what was asked for is an
+// answer, too.
+func TestAnswer(t *testing.T) {
+	r := treetest.New(t)
+	head := r.Commit(repository)
+	for _, c := range []struct {
+		show           report.Show
+		root, output   string
+		text, said, no string // parts of what is answered
+	}{
+		{report.ShowRoots, "", "json", `"name": "overlay"`, "", ""},
+		{report.ShowRoots, "", "text", "none.yaml", "", ""},
+		{report.ShowNames, "", "text", "overlay", "", ""},
+		{report.ShowObjects, "overlay", "yaml", "namespace: shop\n", "", ""},
+		{report.ShowPlaces, "overlay", "text", "overlay/kustomization.yaml:1 ", "", ""},
+		{report.ShowPlaces, "overlay", "json", `"path": "base/config.yaml"`, "", ""},
+		{report.ShowObjects, "broken", "yaml", "", "none.yaml", ""},
+		{report.ShowObjects, "nothing", "yaml", "", "", "nothing"},
+	} {
+		q := report.Query{GitDir: r.GitDir, Tree: head, Show: c.show, Output: c.output, Root: report.RootName{Name: c.root, Paths: []string{c.root}}}
+		got, err := show.Answer(t.Context(), q, show.Kept{Graphs: &graph.Cache{}})
+		if err != nil {
+			t.Errorf("%s %s: %v", c.show, c.root, err)
+			continue
+		}
+		said := strings.Join(got.Said, "\n")
+		if !strings.Contains(string(got.Text), c.text) || !strings.Contains(said, c.said) || !strings.Contains(got.Unable, c.no) ||
+			(said == "") != (c.said == "") || (got.Unable == "") != (c.no == "") {
+			t.Errorf("%s %s as %s: %q, unable %q\n%s", c.show, c.root, c.output, said, got.Unable, got.Text)
+		}
+	}
+	if _, err := show.Answer(t.Context(), report.Query{GitDir: r.GitDir, Tree: strings.Repeat("0", 40), Show: report.ShowRoots}, show.Kept{Graphs: &graph.Cache{}}); err == nil {
+		t.Error("a tree that is not there has an answer")
+	}
+}

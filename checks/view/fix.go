@@ -1,0 +1,144 @@
+package view
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// Fix is a suggested fix: the edit of the source file as a difference where its lines are known, else the YAML to write
+// below the keys that lead to it.
+type Fix struct {
+	Rows    []string // each behind a space, a minus or a plus
+	Example bool     // other values do as well
+	Path    string   // with Line, where the lines of the source are known
+	Line    int
+}
+
+// Words are the line above a fix, beginning with a verb.
+func (x *Fix) Words(verb string) string {
+	if x.Example {
+		return verb + ", for example"
+	}
+	return verb
+}
+
+// FixOf returns the suggested fix of a finding. It is nil where none is known, and where an exception is or will be the
+// answer.
+func FixOf(f *report.Finding) *Fix {
+	s := f.Suggestion
+	if state := StateOf(f); s == nil || state == Pending || state == Excepted {
+		return nil
+	}
+	x := &Fix{Example: s.Example}
+	switch {
+	case s.Diff != nil && f.Origin != nil:
+		x.Rows, x.Path, x.Line = s.Diff.Lines(), f.Origin.Path, s.Diff.Line
+	case f.Origin != nil && f.Origin.Set != nil:
+		x.Rows = valuesRows(f)
+	case renderedElsewhere(f):
+	default:
+		x.Rows = yamlRows(strings.Split(strings.TrimPrefix(s.Field, "/"), "/"), s.YAML, s.Remove)
+	}
+	if x.Rows == nil {
+		return nil
+	}
+	return x
+}
+
+// FixWords returns what to do in one line, "" where it is not known: the fix if it is one of the field itself, and the
+// advice.
+func FixWords(f *report.Finding) string {
+	s, advice := f.Suggestion, Advice(f)
+	if FixOf(f) == nil || f.Origin != nil && f.Origin.Set != nil {
+		return advice
+	}
+	words := "write " + FieldName(s.Field)
+	switch {
+	case s.Remove:
+		words = "remove " + FieldName(s.Field)
+	case !strings.Contains(s.YAML, "\n"):
+		words += ": " + s.YAML
+	}
+	if advice != "" {
+		words += "; " + advice
+	}
+	return words
+}
+
+// renderedElsewhere reports whether a suggestion is about the output of a template while the place is the value that the
+// template prints, and the lines to edit are not known: the YAML of the rendered object does not belong there.
+func renderedElsewhere(f *report.Finding) bool {
+	o := f.Origin
+	return f.Suggestion != nil && f.Suggestion.Diff == nil && o != nil && o.Set == nil && o.Advice == "" &&
+		o.How == report.Identity &&
+		slices.ContainsFunc(o.Chain, func(p report.Place) bool { return p.Role == "template" && p.Path != o.Path })
+}
+
+// valuesRows are the YAML of the value of a chart that decides the field, nil where it does not follow from the field
+// what has to be written there.
+func valuesRows(f *report.Finding) []string {
+	keys, text, ok := f.ChartValue()
+	if !ok {
+		return nil
+	}
+	for i := range keys {
+		keys[i] = strings.NewReplacer("~", "~0", "/", "~1").Replace(keys[i])
+	}
+	return yamlRows(keys, text, false)
+}
+
+// yamlRows are a value below the keys that lead to it, as much as people need to find the place.
+func yamlRows(tokens []string, text string, remove bool) []string {
+	sign := "+"
+	if remove {
+		sign = "-"
+	}
+	lines := func(first, rest string) (out []string) {
+		if remove {
+			return []string{strings.TrimRight(first, " ")}
+		}
+		for i, row := range strings.Split(text, "\n") {
+			if i > 0 {
+				first = rest
+			}
+			out = append(out, first+row)
+		}
+		return out
+	}
+	var out []string
+	indent := ""
+	for i, token := range tokens {
+		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+		if _, err := strconv.ParseUint(token, 10, 31); err == nil {
+			if i == len(tokens)-1 {
+				return append(out, lines(sign+indent+"- ", sign+indent+"  ")...)
+			}
+			out = append(out, " "+indent+"- # element "+token)
+			indent += "  "
+			continue
+		}
+		if strings.ContainsAny(token, ": #{}[]\"'\n") {
+			token = strconv.Quote(token)
+		}
+		if i == len(tokens)-1 {
+			first := sign + indent + token + ": "
+			if strings.Contains(text, "\n") || strings.HasPrefix(text, "- ") || mapping(text) {
+				out = append(out, strings.TrimSuffix(first, " "))
+				return append(out, lines(sign+indent+"  ", sign+indent+"  ")...)
+			}
+			return append(out, lines(first, sign+indent+"  ")...)
+		}
+		out = append(out, " "+indent+token+":")
+		indent += "  "
+	}
+	return out
+}
+
+// mapping reports whether YAML of one line is a key with a value.
+func mapping(text string) bool {
+	return strings.Contains(text, ": ") && !strings.HasPrefix(text, "\"") && !strings.HasPrefix(text, "'") &&
+		!strings.HasPrefix(text, "{")
+}

@@ -1,0 +1,137 @@
+package view
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// RuleName returns the name of a rule as its author wrote it: without what Kyverno puts before the names of the rules
+// that it makes for pod controllers.
+func RuleName(rule string) string {
+	for _, prefix := range []string{"autogen-cronjob-", "autogen-"} {
+		if name, ok := strings.CutPrefix(rule, prefix); ok && name != "" {
+			return name
+		}
+	}
+	return rule
+}
+
+// FieldName returns an RFC 6901 pointer as people write a field: spec.containers[0].image, or
+// metadata.labels["app.kubernetes.io/name"].
+func FieldName(pointer string) string {
+	var b strings.Builder
+	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		if strings.Contains(token, "~") {
+			token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+		}
+		_, err := strconv.ParseUint(token, 10, 31)
+		switch {
+		case err == nil:
+			b.WriteString("[" + token + "]")
+		case b.Len() > 0 && strings.ContainsAny(token, "./[]\" \n"):
+			fmt.Fprintf(&b, "[%q]", token)
+		case b.Len() > 0:
+			b.WriteString("." + token)
+		default:
+			b.WriteString(token)
+		}
+	}
+	return b.String()
+}
+
+// Reason is the message of a rule without what Kyverno repeats in it: that a validation failed, the name of the rule,
+// and the path.
+func Reason(rule, message string) string {
+	text := strings.TrimPrefix(strings.TrimPrefix(message, "validation failure: "), "validation error: ")
+	if rule == "" {
+		return text
+	}
+	text = strings.TrimPrefix(text, "Validation rule '"+rule+"' failed. ")
+	name := "rule " + rule
+	for at := 0; ; {
+		i := strings.Index(text[at:], name)
+		if i < 0 {
+			return text
+		}
+		i += at
+		if boilerplate(text[i+len(name):]) && (i == 0 || text[i-1] == ' ') {
+			if text = strings.TrimSpace(text[:i]); text == "" {
+				return "The object is not as the rule " + RuleName(rule) + " wants it."
+			}
+			return text
+		}
+		at = i + len(name)
+	}
+}
+
+// boilerplate reports whether what stands behind the name of a rule is how Kyverno ends its messages.
+func boilerplate(rest string) bool {
+	if index, after, ok := strings.Cut(rest, "]"); ok && strings.HasPrefix(index, "[") {
+		if _, err := strconv.Atoi(index[1:]); err == nil {
+			rest = after
+		}
+	}
+	return rest == " failed" || strings.HasPrefix(rest, " failed at path ") || strings.HasPrefix(rest, " failed: ") ||
+		strings.HasPrefix(rest, " skipped: ")
+}
+
+// Title is "policy / rule", or the policy alone where it has no rules, or one of its own name.
+func Title(policy, rule string) string {
+	if rule = RuleName(rule); rule == "" || rule == policy {
+		return policy
+	}
+	return policy + " / " + rule
+}
+
+// Weight is severity and action: "high/enforce".
+func Weight(f *report.Finding) string {
+	if f.Severity == "" {
+		return string(f.Action)
+	}
+	return f.Severity + "/" + string(f.Action)
+}
+
+// Exemption is "security/allow-web (exceptions/web.yaml): pending".
+func Exemption(e *report.Exemption) string {
+	words := e.Exception
+	if e.Path != "" {
+		words += " (" + ShortPath(e.Path) + ")"
+	}
+	words += ": " + string(e.State)
+	if e.By != "" {
+		words += " by " + e.By
+	}
+	return words
+}
+
+// Place is "path:line:column" with what is known.
+func Place(path string, line, column int) string {
+	path = ShortPath(path)
+	switch {
+	case path == "":
+		return "(no place in the sources)"
+	case line <= 0:
+		return path
+	case column <= 0:
+		return fmt.Sprintf("%s:%d", path, line)
+	}
+	return fmt.Sprintf("%s:%d:%d", path, line, column)
+}
+
+// PlaceOf is the place that a person must edit to change the field of a finding.
+func PlaceOf(f *report.Finding) string {
+	if f.Origin == nil {
+		return Place("", 0, 0)
+	}
+	return Place(f.Origin.Path, f.Origin.StartLine, f.Origin.StartColumn)
+}
+
+// revision is the commit in the address of a file of another git repository.
+var revision = regexp.MustCompile(`^([^@]*://[^@]*@[0-9a-f]{10})[0-9a-f]{30}//`)
+
+// ShortPath is a path with no more of such a commit than people need.
+func ShortPath(path string) string { return revision.ReplaceAllString(path, "$1//") }
