@@ -27,7 +27,6 @@ type Cache struct {
 	Disk       *cache.Disk
 	Repository string // tells repositories apart, so that they do not push out each other's renderings
 
-	mu     sync.Mutex
 	charts charts
 
 	definitions definitions
