@@ -12,13 +12,8 @@ import (
 
 // builtObjects are the objects of some kinds in a rendering, with their places.
 type builtObjects struct {
-	Objects []builtObject `json:"objects"`
-	Whole   bool          `json:"whole"`
-}
-
-type builtObject struct {
-	Object map[string]any             `json:"object"`
-	Places map[string]gitops.Position `json:"places"` // by JSON Pointer (RFC 6901)
+	Objects []placedObject `json:"objects"`
+	Whole   bool           `json:"whole"`
 }
 
 // objects implements roots.Builder: what Argo CD and Flux are told is what kustomizations render to. Overlays patch
@@ -38,7 +33,7 @@ func (r *Renderer) objects(root roots.Root, kinds []string) ([]gitops.Object, bo
 		built = builtObjects{Whole: !out.Partial && len(problems) == 0}
 		for _, res := range out.Resources {
 			if kind, _ := res.Object["kind"].(string); slices.Contains(kinds, kind) {
-				built.Objects = append(built.Objects, builtObject{res.Object, places(res)})
+				built.Objects = append(built.Objects, withPlaces(res))
 			}
 		}
 		if asked, ok := r.asked(out); ok {
@@ -47,7 +42,7 @@ func (r *Renderer) objects(root roots.Root, kinds []string) ([]gitops.Object, bo
 	}
 	var list []gitops.Object
 	for _, o := range built.Objects {
-		list = append(list, gitops.FromRoot(roots.From(root), o.Object, func(pointer string) gitops.Position { return o.Places[pointer] }))
+		list = append(list, gitops.FromRoot(roots.From(root), o.Object, o.where()))
 	}
 	return list, built.Whole
 }

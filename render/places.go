@@ -1,35 +1,68 @@
 package render
 
 import (
+	"maps"
+	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/go-openapi/jsonpointer"
 
 	"github.com/lintel-bot/lintel/render/gitops"
 )
 
-// places returns where the fields of a resource are written, by JSON Pointer (RFC 6901).
-func places(res *Resource) map[string]gitops.Position {
-	found := map[string]gitops.Position{}
-	locateAll(res, res.Object, "", found, 0)
-	return found
+// placedObject is an object with where each of its fields is written.
+type placedObject struct {
+	Object map[string]any `json:"object"`
+	Files  []string       `json:"files"`
+	Places []int          `json:"places"` // of each field, in the order of visit: the index of its file, line, column, last line
 }
 
-// locateAll finds the places of a value of a resource and of what is in it, as deep as anybody looks.
-func locateAll(res *Resource, v any, pointer string, found map[string]gitops.Position, depth int) {
-	p := res.Origin(pointer)
-	found[pointer] = gitops.Position{Path: p.Path, Line: p.StartLine, Column: p.StartColumn, EndLine: p.EndLine}
+// withPlaces returns the object of a resource with where its fields are written.
+func withPlaces(res *Resource) placedObject {
+	out := placedObject{Object: res.Object}
+	files := map[string]int{}
+	visit(res.Object, "", 0, func(pointer string) {
+		p := res.Origin(pointer)
+		file, known := files[p.Path]
+		if !known {
+			file = len(out.Files)
+			files[p.Path], out.Files = file, append(out.Files, p.Path)
+		}
+		out.Places = append(out.Places, file, p.StartLine, p.StartColumn, p.EndLine)
+	})
+	return out
+}
+
+// where returns what tells where a field is written, by its JSON Pointer (RFC 6901).
+func (o placedObject) where() func(pointer string) gitops.Position {
+	all := sync.OnceValue(func() map[string]gitops.Position {
+		found, i := map[string]gitops.Position{}, 0
+		visit(o.Object, "", 0, func(pointer string) {
+			if i+4 <= len(o.Places) && o.Places[i] < len(o.Files) {
+				found[pointer] = gitops.Position{Path: o.Files[o.Places[i]], Line: o.Places[i+1], Column: o.Places[i+2], EndLine: o.Places[i+3]}
+			}
+			i += 4
+		})
+		return found
+	})
+	return func(pointer string) gitops.Position { return all()[pointer] }
+}
+
+// visit calls see for a value and what is in it, in the order of its keys, as deep as anybody looks.
+func visit(v any, pointer string, depth int, see func(pointer string)) {
+	see(pointer)
 	if depth > gitops.MaxDepth {
 		return
 	}
 	switch v := v.(type) {
 	case map[string]any:
-		for k, value := range v {
-			locateAll(res, value, pointer+"/"+jsonpointer.Escape(k), found, depth+1)
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			visit(v[k], pointer+"/"+jsonpointer.Escape(k), depth+1, see)
 		}
 	case []any:
 		for i, value := range v {
-			locateAll(res, value, pointer+"/"+strconv.Itoa(i), found, depth+1)
+			visit(value, pointer+"/"+strconv.Itoa(i), depth+1, see)
 		}
 	}
 }

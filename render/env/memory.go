@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	kjson "sigs.k8s.io/json"
 
@@ -22,12 +23,14 @@ type Memory struct {
 
 	mu     sync.Mutex
 	tables map[string]*table
+	read   atomic.Int64 // bytes of the values that are held as they were read
 }
 
 const (
 	maxVersions = 4        // answers of one key: those of some pull requests and of their base
 	maxTable    = 16 << 20 // bytes of one table on disk
 	maxRecords  = 20_000   // keys of one table
+	maxRead     = 4 << 20  // bytes, as written, of the values that are held as they were read: that takes many times more
 )
 
 type table struct {
@@ -38,7 +41,7 @@ type table struct {
 
 // record is one answer.
 type record struct {
-	asked, data []byte // data is nil for what stays in the process
+	asked, data []byte // data is nil for what cannot be written and stays in the process
 	value       any    // data as it was read; nil: nobody has
 	used        bool   // in this process
 }
@@ -91,14 +94,16 @@ func Find[T any](m *Memory, name, key string, now Answerer) (value T, ok bool) {
 		}
 		t.mu.Lock()
 		defer t.mu.Unlock()
+		r.used = true
 		if r.value == nil {
-			var read T
-			if kjson.UnmarshalCaseSensitivePreserveInts(r.data, &read) != nil {
+			if kjson.UnmarshalCaseSensitivePreserveInts(r.data, &value) != nil {
 				return value, false
 			}
-			r.value = read
+			if m.hold(r.data) {
+				r.value = value
+			}
+			return value, true
 		}
-		r.used = true
 		value, ok = r.value.(T)
 		return value, ok
 	}
@@ -112,17 +117,24 @@ func Keep[T any](m *Memory, name, key string, asked Asked, value T) {
 	}
 	data, err := json.Marshal(value)
 	// A text that is not UTF-8 would not come back as it was.
-	if err != nil || bytes.Contains(data, []byte(`\ufffd`)) || m.Disk == nil {
+	if err != nil || bytes.Contains(data, []byte(`\ufffd`)) {
 		data = nil
 	}
-	m.keep(name, key, &record{asked: asked.encode(), data: data, value: value, used: true})
+	r := &record{asked: asked.encode(), data: data, used: true}
+	if data == nil || m.hold(data) {
+		r.value = value
+	}
+	m.keep(name, key, r)
 }
 
-// KeepHere keeps an answer under a key for as long as the process lives.
-func KeepHere[T any](m *Memory, name, key string, asked Asked, value T) {
-	if m != nil {
-		m.keep(name, key, &record{asked: asked.encode(), value: value, used: true})
+// hold reports whether there is room to hold a value as it is read besides its data.
+func (m *Memory) hold(data []byte) bool {
+	size := int64(len(data))
+	if m.read.Add(size) <= maxRead {
+		return true
 	}
+	m.read.Add(-size)
+	return false
 }
 
 func (m *Memory) keep(name, key string, r *record) {

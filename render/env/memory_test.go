@@ -73,14 +73,17 @@ func TestNewestVersionsStay(t *testing.T) {
 	}
 }
 
-func TestWhatStaysInTheProcessIsNotWritten(t *testing.T) {
+func TestWhatWouldNotComeBackIsNotWritten(t *testing.T) {
 	dir := t.TempDir()
 	d, err := cache.Open(dir, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := &Memory{Disk: d}
-	KeepHere(m, "t", "k", nil, 1)
+	Keep(m, "t", "k", nil, "\xff")
+	if got, ok := Find[string](m, "t", "k", world{}); !ok || got != "\xff" {
+		t.Errorf("in the process it is %q, %t", got, ok)
+	}
 	m.Save()
 	if entries, _ := os.ReadDir(dir); len(entries) > 0 {
 		t.Errorf("%d files were written", len(entries))
