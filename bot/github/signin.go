@@ -58,13 +58,23 @@ func NewSignIn(c SignInConfig) (*SignIn, error) {
 	clock := &skew{now: time.Now}
 	s := &SignIn{
 		web: web, id: c.ClientID,
-		http: &http.Client{Transport: &narrow{transport}, Timeout: callTimeout, // the secret goes nowhere else
+		http: &http.Client{Transport: &wantsJSON{&narrow{transport}}, Timeout: callTimeout, // the secret goes nowhere else
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 		client: &Client{api: api, now: time.Now, skew: clock,
 			wire: &wire{host: api.Host, scheme: api.Scheme, base: &narrow{transport}, skew: clock}},
 	}
 	s.secret.Store(&c.ClientSecret)
 	return s, nil
+}
+
+// wantsJSON asks for an answer in JSON: without being asked, GitHub answers the exchange of a code as a form
+// (https://docs.github.com/en/apps/creating-github-apps/authenticating-with-a-github-app/generating-a-user-access-token-for-a-github-app).
+type wantsJSON struct{ base http.RoundTripper }
+
+func (w *wantsJSON) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.Clone(req.Context())
+	req.Header.Set("Accept", "application/json")
+	return w.base.RoundTrip(req)
 }
 
 func checkSecret(secret string) error {

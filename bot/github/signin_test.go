@@ -86,6 +86,7 @@ func TestExchange(t *testing.T) {
 				if r.URL.RawQuery != "" || r.Header.Get("Accept") != "application/json" {
 					t.Errorf("query %q, accepts %q", r.URL.RawQuery, r.Header.Get("Accept"))
 				}
+				w.Header().Set("Content-Type", "application/json; charset=utf-8")
 				w.Header().Set("Location", "/elsewhere")
 				w.WriteHeader(c.status)
 				_, _ = w.Write([]byte(c.answer))
