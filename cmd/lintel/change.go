@@ -113,8 +113,8 @@ func (r *repository) goesTo(ctx context.Context, change *report.Change) (string,
 		return "", err
 	}
 	if p == nil {
-		id, _, err := r.defaultBranch(ctx)
-		return id, err
+		b, err := r.defaultBranch(ctx)
+		return b.id, err
 	}
 	if p.branch != "" {
 		change.Branches = []string{p.branch}

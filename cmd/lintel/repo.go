@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,8 @@ type repository struct {
 	git    string // the git binary, absolute
 	dir    string // the folder the user named
 	gitDir string // absolute
+
+	byDefault branch // see defaultBranch; the zero branch: nobody asked, or there is none
 }
 
 func openRepository(ctx context.Context, dir string) (*repository, error) {
@@ -61,44 +64,71 @@ func (r *repository) commit(ctx context.Context, rev string) (string, error) {
 	return id, nil
 }
 
+// branch is a branch of the repository.
+type branch struct{ id, name string } // its commit, and what others call it
+
 // defaultBranch finds the branch that pull requests go to: what the remote calls its head, else a branch of
-// one of the usual names.
-func (r *repository) defaultBranch(ctx context.Context) (id, ref string, err error) {
-	candidates := []string{"refs/remotes/origin/HEAD", "refs/remotes/origin/main", "refs/remotes/origin/master",
-		"refs/heads/main", "refs/heads/master"}
-	for _, ref := range candidates {
-		if id, err := r.commit(ctx, ref); err == nil {
-			return id, ref, nil
+// one of the usual names. It asks git once.
+func (r *repository) defaultBranch(ctx context.Context) (branch, error) {
+	if r.byDefault.id == "" {
+		candidates := []string{"refs/remotes/origin/HEAD", "refs/remotes/origin/main", "refs/remotes/origin/master",
+			"refs/heads/main", "refs/heads/master"}
+		out, err := r.run(ctx, nil, append([]string{"for-each-ref", "--format=%(refname) %(objectname) %(symref)", "--"}, candidates...)...)
+		if err != nil {
+			return branch{}, err
+		}
+		first := len(candidates)
+		for line := range strings.Lines(out) {
+			ref, rest, _ := strings.Cut(strings.TrimRight(line, "\n"), " ")
+			id, leads, _ := strings.Cut(rest, " ")
+			if i := slices.Index(candidates, ref); i >= 0 && i < first {
+				first, r.byDefault = i, branch{id, branchName(cmp.Or(leads, ref))}
+			}
 		}
 	}
-	return "", "", errors.New("cannot tell the default branch: name the base with --base")
+	if r.byDefault.id == "" {
+		return branch{}, errors.New("cannot tell the default branch: name the base with --base")
+	}
+	return r.byDefault, nil
+}
+
+// branchName returns the name of the branch that a full reference stands for, empty where it stands for none.
+func branchName(ref string) string {
+	name, local := strings.CutPrefix(ref, "refs/heads/")
+	if !local {
+		if ref, local = strings.CutPrefix(ref, "refs/remotes/"); local {
+			_, name, local = strings.Cut(ref, "/")
+		}
+	}
+	if !local || name == "HEAD" {
+		return ""
+	}
+	return name
 }
 
 // branches returns what objects of Argo CD and Flux may call the branch that a change goes to: the base, where that is
 // the name of a branch, and the default branch; where there is none, the one that is checked out.
 func (r *repository) branches(ctx context.Context, base string) (list []string) {
-	name := func(ref string) {
+	add := func(name string) {
+		if name != "" {
+			list = append(list, name)
+		}
+	}
+	named := func(ref string) string {
 		full, err := r.run(ctx, nil, "rev-parse", "--symbolic-full-name", "--end-of-options", ref)
-		if lines := strings.Split(full, "\n"); err == nil {
-			full = lines[len(lines)-1]
+		if err != nil {
+			return ""
 		}
-		branch, local := strings.CutPrefix(full, "refs/heads/")
-		if !local {
-			if full, local = strings.CutPrefix(full, "refs/remotes/"); local {
-				_, branch, local = strings.Cut(full, "/")
-			}
-		}
-		if local && branch != "" && branch != "HEAD" {
-			list = append(list, branch)
-		}
+		lines := strings.Split(full, "\n")
+		return branchName(lines[len(lines)-1])
 	}
 	if base != "" && !strings.HasPrefix(base, "HEAD") {
-		name(base)
+		add(named(base))
 	}
-	if _, ref, err := r.defaultBranch(ctx); err == nil {
-		name(ref)
+	if b, err := r.defaultBranch(ctx); err == nil {
+		add(b.name)
 	} else {
-		name("HEAD")
+		add(named("HEAD"))
 	}
 	return list
 }
