@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,10 +19,10 @@ func TestCacheChangesNothing(t *testing.T) {
 	m := newMonorepo(t, 12, 6)
 	cache := t.TempDir()
 	var warm checks.Checker
-	run := func(c *checks.Checker, head, cache string) string {
+	run := func(c *checks.Checker, head, cache string, user ...string) string {
 		t.Helper()
 		rep, err := c.Run(t.Context(), report.Change{GitDir: m.gitDir, Cache: cache, Rules: m.base, Base: m.base, Head: head,
-			Now: time.Date(2024, 1, 2, 0, 0, 0, 0, time.UTC)})
+			Now: time.Date(2024, 1, 2, 0, 0, 0, 0, time.UTC), User: report.User{Login: strings.Join(user, "")}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,6 +51,9 @@ func TestCacheChangesNothing(t *testing.T) {
 		}
 		if got := run(&checks.Checker{}, head, cache); got != want {
 			t.Errorf("with a cache differs:\n%s\nwant:\n%s", got, want)
+		}
+		if run(&checks.Checker{}, head, cache, "jane") != run(&checks.Checker{}, head, "", "jane") {
+			t.Error("the check of another user differs with what the first one left")
 		}
 		entries := files(t, cache)
 		if i == 0 && len(entries) == 0 {
@@ -92,20 +96,24 @@ func files(tb testing.TB, dir string) (list []string) {
 func TestRenderingsAreKept(t *testing.T) {
 	m := newMonorepo(t, 12, 6)
 	cache := t.TempDir()
-	run := func(head string) report.Work {
+	run := func(head, user string) report.Work {
 		rep, err := (&checks.Checker{}).Run(t.Context(),
-			report.Change{GitDir: m.gitDir, Cache: cache, Rules: m.base, Base: m.base, Head: head, Now: time.Now()})
+			report.Change{GitDir: m.gitDir, Cache: cache, Rules: m.base, Base: m.base, Head: head, Now: time.Now(),
+				User: report.User{Login: user}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return *rep.Work
 	}
-	first, again, other := run(m.shared[10]), run(m.shared[10]), run(m.edits[0])
+	first, again, other := run(m.shared[10], ""), run(m.shared[10], "jane"), run(m.edits[0], "")
 	if first.Recalled != 0 || first.Rendered < 20 {
 		t.Errorf("first %+v", first)
 	}
 	if again.Rendered != 0 || again.Recalled != first.Rendered {
 		t.Errorf("again %+v", again)
+	}
+	if same := run(m.shared[10], "jane"); same.Rendered+same.Recalled != 0 {
+		t.Errorf("the report of the same check is not used: %+v", same)
 	}
 	if other.Recalled == 0 || other.Rendered >= first.Rendered {
 		t.Errorf("another change %+v", other)
