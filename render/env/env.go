@@ -24,7 +24,6 @@ type Kind byte
 const (
 	Content  Kind = 'c' // what is at a path: the object id of a file, that of a folder behind a slash; empty: nothing is
 	Link     Kind = 'l' // where a path leads
-	Entry    Kind = 'e' // both
 	Source   Kind = 's' // what a want came to (remote.Sources.Digest), by the want as JSON
 	Object   Kind = 'o' // the object that a look-up finds, by the look-up as JSON
 	Versions Kind = 'v' // the API versions of the clusters of a root, by what is asked of them as JSON
@@ -117,51 +116,5 @@ func Of(t tree.Reader, q Question) string {
 	if e.Kind == tree.Dir {
 		content = "/" + content
 	}
-	if q.Kind == Entry {
-		content += " " + real
-	}
 	return content
 }
-
-// Tree is what is read of a repository; *tree.Tree is one.
-type Tree interface {
-	tree.Reader
-	ReadFile(path string) ([]byte, string, error)
-}
-
-// Recorder reads a tree and notes what was asked of it. It is not safe for concurrent use.
-type Recorder struct {
-	Tree
-	Asked Asked
-}
-
-// Lookup is that of the tree.
-func (r Recorder) Lookup(p string) (string, tree.Entry, error) {
-	r.note(p)
-	return r.Tree.Lookup(p)
-}
-
-// ReadFile is that of the tree.
-func (r Recorder) ReadFile(p string) ([]byte, string, error) {
-	r.note(p)
-	return r.Tree.ReadFile(p)
-}
-
-// ReadDir is that of the tree.
-func (r Recorder) ReadDir(p string) ([]tree.Entry, error) {
-	r.note(p)
-	return r.Tree.ReadDir(p)
-}
-
-func (r Recorder) note(p string) {
-	q := Question{Entry, p}
-	if _, known := r.Asked[q]; !known {
-		r.Asked[q] = Of(r.Tree, q)
-	}
-}
-
-// InTree answers questions about the paths of a tree, and no others.
-type InTree struct{ tree.Reader }
-
-// Answer implements Answerer.
-func (t InTree) Answer(q Question) string { return Of(t.Reader, q) }
