@@ -41,6 +41,7 @@ func TestReportIsKeptUnlessItRestsOnTheTime(t *testing.T) {
 	}{
 		{"no rule asks", "request.object.metadata.annotations.at", true, false},
 		{"a rule asks", "time_now_utc()", false, true},
+		{"a continued line hides it", "time_\\\n        now_utc()", false, true},
 		{"an escape hides it", `time\u005fnow_utc()`, false, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

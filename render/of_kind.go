@@ -14,7 +14,7 @@ import (
 // Declared are the objects of one kind, whatever its group, that a root deploys.
 type Declared struct {
 	Objects []map[string]any `json:"objects"` // do not change them
-	Digests []string         `json:"digests"` // of each: equal ones have the same
+	Digests []string         `json:"digests"` // of each: equal ones have the same; empty: JSON has no such value (.nan)
 	// Problem is what stood first in the way of rendering all of the root; nil: nothing did.
 	Problem *doc.Error `json:"problem,omitempty"`
 }
@@ -50,7 +50,10 @@ func (r *Renderer) OfKind(ctx context.Context, root roots.Root, kind string) (De
 
 // Add adds an object.
 func (d *Declared) Add(object map[string]any) {
-	data, _ := json.Marshal(object) // it is JSON
-	sum := sha256.Sum256(data)
-	d.Objects, d.Digests = append(d.Objects, object), append(d.Digests, hex.EncodeToString(sum[:16]))
+	digest := ""
+	if data, err := json.Marshal(object); err == nil {
+		sum := sha256.Sum256(data)
+		digest = hex.EncodeToString(sum[:16])
+	}
+	d.Objects, d.Digests = append(d.Objects, object), append(d.Digests, digest)
 }

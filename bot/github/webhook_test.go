@@ -670,7 +670,7 @@ func FuzzHandler(f *testing.F) {
 	f.Add("application/x-www-form-urlencoded", "", "payload=%7B")
 	f.Fuzz(func(t *testing.T, contentType, signature, body string) {
 		if signature == sign(body) {
-			t.Skip()
+			t.Skip("the input is signed")
 		}
 		fx := newWebhookFixture(t)
 		r := request(body)
