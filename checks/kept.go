@@ -29,20 +29,21 @@ func (k *kept) keptAt(change report.Change, previewTime time.Duration) (scope, n
 	}
 	change.Now, change.Cache, change.Git = time.Time{}, "", ""
 	var fetched string
-	last := false
+	first, last := false, false
 	if s := change.Sources; s != nil {
 		var lock remote.Lock
 		if json.Unmarshal(s.Lock, &lock) != nil {
 			return "", "", false
 		}
-		fetched, last, change.Sources = remote.New(lock, nil).ID()+s.GitDir, s.Last, nil
+		fetched, first, last, change.Sources = remote.New(lock, nil).ID()+s.GitDir, s.First, s.Last, nil
 	}
 	data, err := json.Marshal(struct {
 		Change  report.Change
 		Fetched string
+		First   bool
 		Last    bool
 		Preview time.Duration
-	}{change, fetched, last, previewTime})
+	}{change, fetched, first, last, previewTime})
 	if err != nil {
 		return "", "", false
 	}

@@ -46,6 +46,9 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 		repo.asksTime = true // whether its rules do nobody looks
 		return c.proposed(ctx, change, repo, k)
 	}
+	if wanted, err := k.expected(repo); wanted != nil || err != nil {
+		return &report.Report{Wanted: wanted}, err
+	}
 	pairs, err := pair(ctx, change, repo, k)
 	if err != nil {
 		return nil, err
@@ -108,6 +111,7 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 			return nil, err
 		}
 	}
+	k.expect(repo)
 	pairs.sides.Head.KeepPlaces(ctx)
 	pairs.sides.Base.KeepPlaces(ctx)
 	out.Folders = folders(repo.trees.Head.Roots, out.Findings)

@@ -99,5 +99,5 @@ func (r *Renderer) answersKept() *env.Memory {
 	if r.memory == nil || len(r.overlay) > 0 {
 		return nil
 	}
-	return r.memory.answers()
+	return r.memory.Memory()
 }

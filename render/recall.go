@@ -36,14 +36,14 @@ type Cache struct {
 	memory *env.Memory
 }
 
-// answers returns the memory of what was worked out about the renderings.
-func (c *Cache) answers() *env.Memory {
+// Memory is what was worked out about the renderings, and about the repository.
+func (c *Cache) Memory() *env.Memory {
 	c.once.Do(func() { c.memory = &env.Memory{Disk: c.Disk, Scope: c.Repository} })
 	return c.memory
 }
 
 // Save writes to disk what was worked out about the renderings. It is for the end of a check.
-func (c *Cache) Save() { c.answers().Save() }
+func (c *Cache) Save() { c.Memory().Save() }
 
 // alone returns what to lock while something of a name is rendered and remembered, so that it is not rendered twice at
 // the same time. Others may wait, too.

@@ -128,7 +128,7 @@ func (s *Resolver) Until(ctx context.Context, do func(*report.Sources) (wanted j
 		if err != nil {
 			return fmt.Errorf("writing down what was fetched: %w", err)
 		}
-		wanted, err := do(&report.Sources{GitDir: s.GitDir, Lock: data, Last: round >= maxRounds})
+		wanted, err := do(&report.Sources{GitDir: s.GitDir, Lock: data, First: round == 1 && len(s.lock) == 0, Last: round >= maxRounds})
 		if err != nil || len(wanted) == 0 || round >= maxRounds {
 			return err
 		}
@@ -141,13 +141,16 @@ func (s *Resolver) Until(ctx context.Context, do func(*report.Sources) (wanted j
 			return &Error{err}
 		}
 		s.lock = append(s.lock, got...)
-		if len(got) == 0 || len(s.lock) >= maxWants { // it was told what became of each, or of enough
+		if len(got) == 0 && !request.Expected || len(s.lock) >= maxWants { // it was told what became of each, or of enough
 			round = maxRounds - 1
 		}
 	}
 }
 
 func (s *Resolver) fetch(ctx context.Context, request remote.Request) (lock remote.Lock, err error) {
+	if request.Expected {
+		return s.expected(ctx, request)
+	}
 	known := map[remote.Want]bool{}
 	for _, e := range s.lock {
 		known[e.Want] = true
@@ -200,6 +203,29 @@ func (s *Resolver) fetch(ctx context.Context, request remote.Request) (lock remo
 		}
 	}
 	return append(lock, more...), err
+}
+
+// expected fetches what nobody wants yet. Since it is not known that the base still names it, it is what only a change
+// names; what cannot be had like that is left to be asked for. Nobody is asked for it who may read a git repository: that
+// costs requests of the forge.
+func (s *Resolver) expected(ctx context.Context, request remote.Request) (remote.Lock, error) {
+	base, head, end, err := s.Open(Request{Allow: request.Allow, Named: s.named})
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	same := base == head // who asks does not matter
+	var wants []remote.Want
+	for _, a := range request.Wants {
+		if len(wants) < maxWants/2 && (same || a.Want.Kind != remote.Git) {
+			wants = append(wants, a.Want)
+		}
+	}
+	if len(wants) == 0 {
+		return nil, nil
+	}
+	lock, err := head.Fetch(ctx, wants)
+	return slices.DeleteFunc(lock, func(e remote.Entry) bool { return !same && e.Failure != nil }), err
 }
 
 // get fetches what the base names, and what only the change does.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,15 +14,20 @@ import (
 	"github.com/lintel-bot/lintel/render/remote"
 )
 
-// side is a fetcher that has everything.
+// side is a fetcher that has everything but what is missing.
 type side struct {
-	got []remote.Want
-	err error
+	got     []remote.Want
+	err     error
+	missing string // the address that cannot be had
 }
 
 func (s *side) Fetch(_ context.Context, wants []remote.Want) (lock remote.Lock, _ error) {
 	s.got = append(s.got, wants...)
 	for _, w := range wants {
+		if s.missing != "" && w.URL == s.missing {
+			lock = append(lock, remote.Entry{Want: w, Failure: &remote.Failure{Message: "not there"}})
+			continue
+		}
 		lock = append(lock, remote.Entry{Want: w, Tree: "t"})
 	}
 	return lock, s.err
@@ -78,6 +84,54 @@ func TestUntil(t *testing.T) {
 	}
 	if len(s.Lock()) != 3 || s.ID() == "" || !slices.Contains(*named, "a") || slices.Contains(*named, "b") {
 		t.Errorf("%v, %q", s.Lock(), *named)
+	}
+}
+
+// What is expected is got like what only a change names, and what cannot be had so is asked for once more. Where it does
+// not matter who asks, everything is an answer. It is asked for in the first round alone.
+func TestExpected(t *testing.T) {
+	chart := func(name string) remote.Asked {
+		return remote.Asked{Want: remote.Want{Kind: remote.Chart, URL: name}}
+	}
+	for _, c := range []struct {
+		name string
+		same bool
+		got  string // in the expected round, with those that failed
+	}{
+		{"two who ask", false, "there"},
+		{"one who asks", true, "there gone! git"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			base, head := &side{}, &side{missing: "gone"}
+			if c.same {
+				base = head
+			}
+			s := &Resolver{GitDir: "/store", Open: func(Request) (Fetcher, Fetcher, func(), error) {
+				return base, head, func() {}, nil
+			}}
+			var got []string
+			rounds := 0
+			err := s.Until(t.Context(), func(have *report.Sources) (json.RawMessage, error) {
+				if rounds++; have.First != (rounds == 1) {
+					t.Errorf("round %d: first %t", rounds, have.First)
+				}
+				if have.First {
+					return json.Marshal(remote.Request{Expected: true,
+						Wants: []remote.Asked{chart("there"), chart("gone"), asked("git", false)}})
+				}
+				for _, e := range s.Lock() {
+					url := e.Want.URL
+					if e.Failure != nil {
+						url += "!"
+					}
+					got = append(got, url)
+				}
+				return nil, nil
+			})
+			if strings.Join(got, " ") != c.got || err != nil || len(base.got) > 0 && !c.same {
+				t.Errorf("got %q, of the base %v, %v", got, base.got, err)
+			}
+		})
 	}
 }
 

@@ -20,6 +20,7 @@ type Outside struct {
 	base, head *remote.Sources
 	lookups    [2]*remote.Sources
 	preview    *remote.Sources
+	first      bool
 	last       bool
 }
 
@@ -32,7 +33,7 @@ func Open(ctx context.Context, s *report.Sources, git string, held *tree.Store) 
 	if err := json.Unmarshal(s.Lock, &lock); err != nil {
 		return nil, fmt.Errorf("reading what was fetched: %w", err)
 	}
-	o := &Outside{last: s.Last}
+	o := &Outside{first: s.First, last: s.Last}
 	trees := func(string) (*tree.Tree, error) { return nil, tree.ErrNoObject }
 	if len(lock) > 0 {
 		var err error
@@ -102,6 +103,19 @@ func (o *Outside) Wanted(allow []string) (json.RawMessage, error) {
 // LookupsWanted is Wanted for what policies look up.
 func (o *Outside) LookupsWanted(allow []string) (json.RawMessage, error) {
 	return o.request(allow, o.Lookups)
+}
+
+// First reports whether nothing was asked for yet.
+func (o *Outside) First() bool { return o != nil && o.first }
+
+// Used lists what was fetched and the base's side asked for, sorted.
+func (o *Outside) Used() []remote.Want {
+	if o == nil {
+		return nil
+	}
+	list := slices.Concat(o.base.Used(), o.lookups[0].Used())
+	slices.SortFunc(list, remote.Compare)
+	return slices.Compact(list)
 }
 
 // PreviewWants reports whether PreviewWanted has something.

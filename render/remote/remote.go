@@ -77,6 +77,8 @@ type Request struct {
 	// Allow narrows what may be fetched of what is not given: one of these patterns of addresses must fit. Nil: nothing is
 	// narrowed.
 	Allow []string `json:"allow"`
+	// Expected says that nobody is known to want it yet: the base did when the repository was checked before.
+	Expected bool `json:"expected,omitempty"`
 }
 
 var userInfo = regexp.MustCompile(`://[^/?#\s]*@`)
@@ -160,11 +162,13 @@ type Sources struct {
 	mu     sync.Mutex
 	wanted map[Want]bool
 	given  map[Want]bool
+	used   map[Want]bool // was asked for, and is known
 }
 
 // New returns what a lock names. trees opens a tree of the store by its object id.
 func New(lock Lock, trees func(id string) (*tree.Tree, error)) *Sources {
-	s := &Sources{trees: trees, known: map[Want]Entry{}, wanted: map[Want]bool{}, given: map[Want]bool{}}
+	s := &Sources{trees: trees, known: map[Want]Entry{}}
+	s = s.Aside()
 	for _, e := range lock {
 		s.known[e.Want] = e
 	}
@@ -177,7 +181,7 @@ func (s *Sources) Get(w Want) (*Source, error) {
 	if s == nil {
 		return nil, ErrWanted
 	}
-	e, ok := s.known[w]
+	e, ok := s.ask(w)
 	switch {
 	case !ok:
 		s.mu.Lock()
@@ -200,7 +204,18 @@ func (s *Sources) Aside() *Sources {
 	if s == nil {
 		return nil
 	}
-	return &Sources{trees: s.trees, known: s.known, wanted: map[Want]bool{}, given: map[Want]bool{}}
+	return &Sources{trees: s.trees, known: s.known, wanted: map[Want]bool{}, given: map[Want]bool{}, used: map[Want]bool{}}
+}
+
+// ask returns what a want came to, and notes that it was asked for.
+func (s *Sources) ask(w Want) (Entry, bool) {
+	e, ok := s.known[w]
+	if ok {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.used[w] = true
+	}
+	return e, ok
 }
 
 // Give says that whoever asked for the rendering names a want (see Asked).
@@ -219,15 +234,20 @@ func (s *Sources) IsGiven(w Want) bool {
 	return s.given[w]
 }
 
-// Digest tells what a want came to apart from anything else that it could have come to; it asks for nothing.
+// Digest tells what a want came to apart from anything else that it could have come to; empty: nobody has fetched it,
+// and it is not wanted for that.
 func (s *Sources) Digest(w Want) string {
 	if s == nil {
 		return ""
 	}
-	e, ok := s.known[w]
+	e, ok := s.ask(w)
 	if !ok {
 		return ""
 	}
+	return e.digest()
+}
+
+func (e Entry) digest() string {
 	data, err := json.Marshal(e)
 	if err != nil {
 		return "" // an entry is texts
@@ -243,7 +263,7 @@ func (s *Sources) ID() string {
 	}
 	sum := sha256.New()
 	for _, w := range slices.SortedFunc(maps.Keys(s.known), Compare) {
-		fmt.Fprintln(sum, s.Digest(w))
+		fmt.Fprintln(sum, s.known[w].digest())
 	}
 	return hex.EncodeToString(sum.Sum(nil))
 }
@@ -255,10 +275,15 @@ func (s *Sources) Wanted() []Want {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var list []Want
-	for w := range s.wanted {
-		list = append(list, w)
+	return slices.SortedFunc(maps.Keys(s.wanted), Compare)
+}
+
+// Used lists what was asked for and there, sorted.
+func (s *Sources) Used() []Want {
+	if s == nil {
+		return nil
 	}
-	slices.SortFunc(list, Compare)
-	return list
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.SortedFunc(maps.Keys(s.used), Compare)
 }

@@ -1,0 +1,70 @@
+package checks
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/lintel-bot/lintel/render/env"
+	"github.com/lintel-bot/lintel/render/remote"
+)
+
+// Each time that a check wants something from outside it is done again. What the base wanted in the last checks it will
+// most likely want now: it is fetched before the first look.
+
+// expectedWants are what the base wanted in earlier checks.
+type expectedWants struct {
+	Base string         `json:"base"` // the tree of the last one
+	List []expectedWant `json:"list"`
+}
+
+type expectedWant struct {
+	Want   remote.Want `json:"want"`
+	Unused int         `json:"unused,omitempty"` // trees that did not want it, since one did
+}
+
+// maxUnused is how many trees of the base need not want something that is still expected.
+const maxUnused = 8
+
+// lastWants is what is expected, by any check of the repository.
+func (k *kept) lastWants() expectedWants {
+	last, _ := env.Find[expectedWants](k.renderings.Memory(), "wants", "", nil)
+	return last
+}
+
+// expected is a remote.Request for what is expected to be wanted, nil where something was asked for already.
+func (k *kept) expected(repo *repository) (json.RawMessage, error) {
+	list := k.lastWants().List
+	if !repo.outside.First() || len(list) == 0 {
+		return nil, nil
+	}
+	request := remote.Request{Allow: repo.settings.Sources.Allow, Expected: true}
+	for _, one := range list {
+		request.Wants = append(request.Wants, remote.Asked{Want: one.Want})
+	}
+	return json.Marshal(request)
+}
+
+// expect keeps what the base wanted in a check. Of a tree that was seen before it may not want all: part of the answers are
+// kept.
+func (k *kept) expect(repo *repository) {
+	if repo.outside == nil {
+		return
+	}
+	last, now := k.lastWants(), expectedWants{Base: repo.trees.Base.Tree.ID()}
+	used := repo.outside.Used()
+	for _, want := range used {
+		now.List = append(now.List, expectedWant{Want: want})
+	}
+	for _, one := range last.List {
+		if _, is := slices.BinarySearchFunc(used, one.Want, remote.Compare); is {
+			continue
+		}
+		if now.Base != last.Base {
+			one.Unused++
+		}
+		if one.Unused <= maxUnused {
+			now.List = append(now.List, one)
+		}
+	}
+	env.Keep(k.renderings.Memory(), "wants", "", nil, now)
+}
