@@ -75,12 +75,15 @@ func runInit(cmd *cobra.Command, o initOptions) error {
 	if err != nil {
 		return err
 	}
+	line := showProgress(cmd.ErrOrStderr(), "looking at the repository")
 	beginning, err := begin(ctx, o.repo)
 	if err != nil {
+		line.end()
 		return err
 	}
 	defer beginning.close()
 	plan, err := o.planner(beginning).plan(ctx, folders)
+	line.end()
 	if err != nil {
 		return err
 	}

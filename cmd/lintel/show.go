@@ -54,7 +54,9 @@ func runShow(cmd *cobra.Command, o showOptions, q report.Query) error {
 	child := sandbox.New(sandbox.Config{Git: repo.git, Cache: q.Cache,
 		Repositories: slices.Concat(repo.folders(ctx), q.Alternates, outside.Folders())})
 	defer child.Close()
+	line := showProgress(cmd.ErrOrStderr(), "rendering")
 	out, err := showing(ctx, child, outside, q)
+	line.end()
 	if err != nil {
 		return err
 	}

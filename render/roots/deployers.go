@@ -255,13 +255,24 @@ func (s *Set) deployersBelow(changed []string) (files []string) {
 	if len(dirs) == 0 {
 		return nil
 	}
+	for _, dir := range dirs {
+		files = append(files, s.deployersBy()[dir]...)
+	}
+	slices.Sort(files)
+	return slices.Compact(files)
+}
+
+// findDeployersBy finds, by folder, the files with objects that deploy and that the folder's kustomization takes over,
+// directly or not.
+func (s *Set) findDeployersBy() map[string][]string {
+	files := map[string][]string{}
 	for _, p := range s.Noted(deployers, anyFolder) {
 		taking := map[string]bool{}
 		for _, dir := range s.Taking(p) {
 			taking[dir] = true
 		}
-		if slices.ContainsFunc(s.Above(taking), func(up string) bool { return slices.Contains(dirs, up) }) {
-			files = append(files, p)
+		for _, up := range s.Above(taking) {
+			files[up] = append(files[up], p)
 		}
 	}
 	return files

@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"sync"
 
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/gitops"
@@ -60,6 +61,8 @@ type Set struct {
 	brings       brings
 	variable     variablePaths
 	deployed     *deployments
+
+	deployersBy func() map[string][]string // what findDeployersBy found
 }
 
 // Open returns the roots of a tree. It reads what graph.Build does, which the cache makes cheap; objects of Argo CD and
@@ -94,6 +97,7 @@ func newSet(g *graph.Graph, o Options) (*Set, error) {
 	s := &Set{Graph: g, options: describe(o), filter: f, limits: o.Limits}
 	s.deploys = len(o.Charts) > 0 || len(g.Noted(deployers, anyFolder)) > 0 || len(g.Odd()) > 0 ||
 		len(s.linkedDeployers()) > 0
+	s.deployersBy = sync.OnceValue(s.findDeployersBy)
 	s.unrestricted = o.Unrestricted || len(g.Noted(deployers, ofFlux)) > 0
 	s.deployed = &deployments{set: s, repo: gitops.RepoHint{URLs: o.Repository, Branches: o.Branches},
 		limits: gitops.Limits{Source: o.Limits},
