@@ -7,7 +7,6 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine/admission"
-	"github.com/lintel-bot/lintel/engine/defaults"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
@@ -82,7 +81,7 @@ func (a *Above) find(ctx context.Context, group, kind string) *namedObjects {
 		}
 		for _, r := range resources {
 			if id := admission.IdentityOf(r.Object); id.Kind == kind && id.Group == group {
-				out.list = append(out.list, entry{id: id, object: defaults.Apply(r.Object), named: true, above: true})
+				out.list = append(out.list, entry{id: id, object: admission.WithDefaults(r.Object), named: true, above: true})
 			}
 		}
 	}

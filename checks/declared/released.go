@@ -11,7 +11,6 @@ import (
 	"github.com/lintel-bot/lintel/checks/parallel"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/admission"
-	"github.com/lintel-bot/lintel/engine/defaults"
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/doc"
@@ -166,7 +165,7 @@ func (q query) asksFor(id admission.Identity) bool {
 
 // entry is what was kept, with the defaults of the API server.
 func (e keptEntry) entry() entry {
-	return entry{id: admission.IdentityOf(e.Object), object: defaults.Apply(e.Object), root: e.Root, named: e.Named,
+	return entry{id: admission.IdentityOf(e.Object), object: admission.WithDefaults(e.Object), root: e.Root, named: e.Named,
 		unsure: e.Unsure, digest: e.Digest}
 }
 

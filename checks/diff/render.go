@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/lintel-bot/lintel/checks/report"
-	"github.com/lintel-bot/lintel/engine/defaults"
+	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -188,7 +188,7 @@ func admitted(r *render.Resource) *render.Resource {
 	if r == nil {
 		return nil
 	}
-	return r.Admitted(defaults.Apply(r.Object))
+	return r.Admitted(admission.WithDefaults(r.Object))
 }
 
 // Work counts what was rendered so far.

@@ -8,7 +8,6 @@ import (
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/review"
 	"github.com/lintel-bot/lintel/engine/admission"
-	"github.com/lintel-bot/lintel/engine/defaults"
 	"github.com/lintel-bot/lintel/render"
 )
 
@@ -28,7 +27,7 @@ func (d *drafter) withMade(ctx context.Context) {
 	evaluator := d.Policies.Bind(d.Decision.Counting, d.Declared)
 	for _, m := range MadeOf(pair.Resource().Object) {
 		made := &diff.Pair{Root: pair.Root, Operation: admission.Create,
-			New: render.NewResource(defaults.Apply(m.Object), nil)}
+			New: render.NewResource(admission.WithDefaults(m.Object), nil)}
 		blocks := false
 		for _, res := range d.Reviewer.Ask(ctx, evaluator, made) {
 			if res.Policy != d.subject.policy || !review.Violated(res) || !slices.Contains(rules, writtenRule(res.Rule)) {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
-	"github.com/lintel-bot/lintel/engine/defaults"
 	"github.com/lintel-bot/lintel/render"
 )
 
@@ -18,7 +17,7 @@ func served(old, now *render.Resource) admission.Object {
 	}
 	as := maps.Clone(old.Object)
 	as["apiVersion"] = now.Object["apiVersion"]
-	return defaults.Apply(as)
+	return admission.WithDefaults(as)
 }
 
 func sameVersion(a, b admission.Object) bool { return a["apiVersion"] == b["apiVersion"] }

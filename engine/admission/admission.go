@@ -1,7 +1,8 @@
 // Package admission describes the admission review that a policy sees: the operation, the object, the
 // old object, the user, and what else the cluster would know about them.
 //
-// It is the vocabulary that the rooms of the engine share. It holds no logic of any policy kind.
+// It is the vocabulary that the rooms of the engine share, with the defaults that the API server gives objects before a
+// policy sees them. It holds no logic of any policy kind.
 package admission
 
 import (

@@ -1,26 +1,23 @@
-// Package defaults gives objects of the built-in kinds the values that the API server gives fields nobody set.
+package admission
+
+import "strings"
+
+// WithDefaults gives objects of the built-in kinds the values that the API server gives fields nobody set.
 //
 // Admission webhooks see an object after that
 // (https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/), so a policy may rely on
 // a Service having a type. The rules are those of the API reference
 // (https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.34/); what admission plugins of a cluster add
 // (service accounts, tolerations, limit ranges) is not among them.
-package defaults
-
-import (
-	"strings"
-
-	"github.com/lintel-bot/lintel/engine/admission"
-)
 
 // object is a JSON object.
 type object = map[string]any
 
-// Apply returns an object with its defaults, and without the fields that are null: for the API server they are not
+// WithDefaults returns an object with its defaults, and without the fields that are null: for the API server they are not
 // there. The given one is not changed; objects of kinds without defaults are
 // returned as they are. Fields of unexpected types are left alone: the API server refuses them.
-func Apply(o admission.Object) admission.Object {
-	id := admission.IdentityOf(o)
+func WithDefaults(o Object) Object {
+	id := IdentityOf(o)
 	give := rules(id.Group, id.Kind)
 	if give == nil {
 		return o

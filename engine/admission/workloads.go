@@ -1,4 +1,4 @@
-package defaults
+package admission
 
 // https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/
 func pod(o object) {

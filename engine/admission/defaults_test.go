@@ -1,4 +1,4 @@
-package defaults
+package admission
 
 import (
 	"encoding/json"
@@ -161,7 +161,7 @@ spec:
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			in := parse(t, tt.in)
-			got := Apply(in)
+			got := WithDefaults(in)
 			if diff := cmp.Diff(parse(t, tt.want), got); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
@@ -201,8 +201,8 @@ func FuzzApply(f *testing.F) {
 		if json.Unmarshal([]byte(text), &o) != nil {
 			return
 		}
-		once := Apply(o)
-		if !reflect.DeepEqual(Apply(once), once) {
+		once := WithDefaults(o)
+		if !reflect.DeepEqual(WithDefaults(once), once) {
 			t.Errorf("twice gives more than once: %s", text)
 		}
 	})
