@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/lintel-bot/lintel/engine/autogen"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/engine/match"
@@ -182,7 +181,7 @@ func (c *checker) overrides(pointer string, list []policy.FailureActionOverride)
 
 // controllers checks the annotation that says which rules are generated.
 func (c *checker) controllers(p *policy.ClusterPolicy) {
-	value, ok := p.Metadata.Annotations[autogen.Annotation]
+	value, ok := p.Metadata.Annotations[match.AutogenAnnotation]
 	if c.annotated = ok; !ok {
 		return
 	}
@@ -195,7 +194,7 @@ func (c *checker) controllers(p *policy.ClusterPolicy) {
 		if near := policy.Nearest(name, known); near != "" {
 			message += fmt.Sprintf(": did you mean %q?", near)
 		}
-		c.warn("/metadata/annotations/"+jsonpointer.Escape(autogen.Annotation), "%s", message)
+		c.warn("/metadata/annotations/"+jsonpointer.Escape(match.AutogenAnnotation), "%s", message)
 	}
 }
 

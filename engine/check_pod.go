@@ -5,7 +5,6 @@ import (
 	"iter"
 	"strings"
 
-	"github.com/lintel-bot/lintel/engine/autogen"
 	"github.com/lintel-bot/lintel/engine/match"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
@@ -22,7 +21,7 @@ func (c *checker) besidePod(at string, m policy.Match) {
 	for where, f := range filters(at, m) {
 		for _, selector := range f.Resources.Kinds {
 			switch k, ok := match.ParseKind(selector); {
-			case !ok || k.Kind == "*" || autogen.Controller(k.Kind):
+			case !ok || k.Kind == "*" || match.IsController(k.Kind):
 				return
 			case k.IsPod() && len(f.Resources.Kinds) > 1:
 				mixed = where

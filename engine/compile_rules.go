@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lintel-bot/lintel/engine/autogen"
 	"github.com/lintel-bot/lintel/engine/cel"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/kinds"
@@ -59,7 +58,7 @@ func compileRules(d policy.Document, _ *bindings) (compiled, []policy.Problem, [
 	}
 	var unsupported []policy.Problem
 	names := map[string]bool{}
-	generated := autogen.Rules(&p, trees)
+	generated := match.AutogenRules(&p, trees)
 	for i := range p.Spec.Rules {
 		r := &p.Spec.Rules[i]
 		base := fmt.Sprintf("/spec/rules/%d", i)
@@ -75,7 +74,7 @@ func compileRules(d policy.Document, _ *bindings) (compiled, []policy.Problem, [
 		compiled := c.rule(r)
 		problems = append(problems, c.problems...)
 		unsupported = append(unsupported, c.unsupported...)
-		if compiled != nil && !(len(generated) > 0 && autogen.Generated(r.Name)) {
+		if compiled != nil && !(len(generated) > 0 && match.IsGenerated(r.Name)) {
 			g.rules = append(g.rules, compiled)
 		}
 	}

@@ -1,6 +1,4 @@
-// Package autogen writes the rules for pod controllers that follow from rules on pods
-// (https://kyverno.io/docs/policy-types/cluster-policy/autogen/).
-package autogen
+package match
 
 import (
 	"maps"
@@ -9,12 +7,14 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/lintel-bot/lintel/engine/match"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// Annotation is the annotation of a policy that lists the controllers to generate rules for, or "none".
-const Annotation = "pod-policies.kyverno.io/autogen-controllers"
+// What follows from a rule on Pods are rules for the controllers that make them
+// (https://kyverno.io/docs/policy-types/cluster-policy/autogen/).
+
+// AutogenAnnotation is the annotation of a policy that lists the controllers to generate rules for, or "none".
+const AutogenAnnotation = "pod-policies.kyverno.io/autogen-controllers"
 
 const cronJob = "CronJob"
 
@@ -32,20 +32,20 @@ var selectors = map[string]string{
 	cronJob:                 "batch/v1/CronJob",
 }
 
-// Controller reports whether a kind is one of a pod controller that rules are generated for.
-func Controller(kind string) bool { return selectors[kind] != "" }
+// IsController reports whether a kind is one of a pod controller that rules are generated for.
+func IsController(kind string) bool { return selectors[kind] != "" }
 
-// Rule is a generated rule as JSON, with the index of the rule it follows from.
-type Rule struct {
+// AutogenRule is a generated rule as JSON, with the index of the rule it follows from.
+type AutogenRule struct {
 	Index int
 	Name  string
 	Tree  map[string]any
 }
 
-// Controllers lists the controllers that rules are generated for, sorted, empty for none. Kyverno decides for
+// AutogenControllers lists the controllers that rules are generated for, sorted, empty for none. Kyverno decides for
 // the policy as a whole: one rule that filters by name, selector or annotations, mixes Pod with other
 // kinds, generates, or patches with JSON 6902 turns it off for all.
-func Controllers(p *policy.ClusterPolicy) []string {
+func AutogenControllers(p *policy.ClusterPolicy) []string {
 	needed := false
 	for i := range p.Spec.Rules {
 		if !possible(&p.Spec.Rules[i], &needed) {
@@ -56,7 +56,7 @@ func Controllers(p *policy.ClusterPolicy) []string {
 		return nil
 	}
 	all := slices.Sorted(maps.Keys(selectors))
-	value, ok := p.Metadata.Annotations[Annotation]
+	value, ok := p.Metadata.Annotations[AutogenAnnotation]
 	if !ok || strings.TrimSpace(value) == "all" {
 		return all
 	}
@@ -96,25 +96,25 @@ func possible(r *policy.Rule, needed *bool) bool {
 
 func containsPod(kinds []string) bool {
 	return slices.ContainsFunc(kinds, func(s string) bool {
-		k, ok := match.ParseKind(s)
+		k, ok := ParseKind(s)
 		return ok && k.IsPod()
 	})
 }
 
-// Rules generates the rules of a policy whose rules, as JSON, are trees; they are in the order Kyverno
+// AutogenRules generates the rules of a policy whose rules, as JSON, are trees; they are in the order Kyverno
 // evaluates them. Nothing in trees is changed, and what it returns shares none of it.
-func Rules(p *policy.ClusterPolicy, trees []any) []Rule {
-	controllers := Controllers(p)
+func AutogenRules(p *policy.ClusterPolicy, trees []any) []AutogenRule {
+	controllers := AutogenControllers(p)
 	if len(controllers) == 0 {
 		return nil
 	}
 	hasCron := slices.Contains(controllers, cronJob)
 	others := slices.DeleteFunc(slices.Clone(controllers), func(k string) bool { return k == cronJob })
-	var out []Rule
+	var out []AutogenRule
 	for i := range p.Spec.Rules {
 		r := &p.Spec.Rules[i]
 		tree, ok := trees[i].(map[string]any)
-		if !ok || Generated(r.Name) || !aboutPods(r) {
+		if !ok || IsGenerated(r.Name) || !aboutPods(r) {
 			continue
 		}
 		if len(others) > 0 {
@@ -127,17 +127,17 @@ func Rules(p *policy.ClusterPolicy, trees []any) []Rule {
 	return out
 }
 
-func appendRule(out []Rule, index int, name string, tree map[string]any) []Rule {
+func appendRule(out []AutogenRule, index int, name string, tree map[string]any) []AutogenRule {
 	if tree == nil {
 		return out
 	}
 	tree["name"] = name
-	return append(out, Rule{index, name, tree})
+	return append(out, AutogenRule{index, name, tree})
 }
 
-// Generated reports whether a name is one of a generated rule. Rules that are written with such a name are
+// IsGenerated reports whether a name is one of a generated rule. AutogenRules that are written with such a name are
 // left-overs of an export: where rules are generated, they do not count.
-func Generated(name string) bool { return strings.HasPrefix(name, "autogen-") }
+func IsGenerated(name string) bool { return strings.HasPrefix(name, "autogen-") }
 
 func name(prefix, rule string) string {
 	n := prefix + rule

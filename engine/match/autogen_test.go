@@ -1,4 +1,4 @@
-package autogen
+package match
 
 import (
 	"fmt"
@@ -29,7 +29,7 @@ func load(t *testing.T, data string) (*policy.ClusterPolicy, []any) {
 func policyWith(annotation, match, body string) string {
 	head := "kind: ClusterPolicy\nmetadata:\n  name: p\n"
 	if annotation != "-" {
-		head += fmt.Sprintf("  annotations: {%s: %q}\n", Annotation, annotation)
+		head += fmt.Sprintf("  annotations: {%s: %q}\n", AutogenAnnotation, annotation)
 	}
 	return head + "spec:\n  rules:\n  - name: r\n    " + match + "\n    " + body + "\n"
 }
@@ -64,7 +64,7 @@ func TestControllers(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			p, _ := load(t, tt.data)
-			if got := Controllers(p); !slices.Equal(got, tt.want) {
+			if got := AutogenControllers(p); !slices.Equal(got, tt.want) {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
 		})
@@ -79,11 +79,11 @@ func TestRules(t *testing.T) {
 	p, trees := load(t, policyWith("Deployment,CronJob", pods+"\n"+
 		"    preconditions: {all: [{key: '{{ request.oldObject.spec.x }}', operator: Equals, value: 1}]}", body))
 	before := fmt.Sprint(trees)
-	got := Rules(p, trees)
+	got := AutogenRules(p, trees)
 	if fmt.Sprint(trees) != before {
 		t.Error("the rules of the policy were changed")
 	}
-	want := []Rule{
+	want := []AutogenRule{
 		{0, "autogen-r", map[string]any{
 			"name": "autogen-r",
 			"match": map[string]any{"any": []any{
@@ -144,7 +144,7 @@ func TestRulesOfBodies(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			p, trees := load(t, policyWith("Deployment", pods, tt.body))
-			got := Rules(p, trees)
+			got := AutogenRules(p, trees)
 			if tt.want == "" {
 				if len(got) != 0 {
 					t.Errorf("got %v", got)
@@ -161,13 +161,13 @@ func TestRulesOfBodies(t *testing.T) {
 func TestRulesNames(t *testing.T) {
 	long := strings.Repeat("x", 60)
 	p, trees := load(t, strings.ReplaceAll(policyWith("-", pods, pattern), "name: r\n", "name: "+long+"\n"))
-	for _, r := range Rules(p, trees) {
+	for _, r := range AutogenRules(p, trees) {
 		if len(r.Name) != maxName || r.Tree["name"] != r.Name {
 			t.Errorf("got %q", r.Name)
 		}
 	}
 	p, trees = load(t, strings.ReplaceAll(policyWith("-", pods, pattern), "name: r\n", "name: autogen-r\n"))
-	if got := Rules(p, trees); len(got) != 0 {
+	if got := AutogenRules(p, trees); len(got) != 0 {
 		t.Errorf("got %v for a rule that is generated itself", got)
 	}
 }
