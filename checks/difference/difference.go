@@ -1,5 +1,5 @@
 // Package difference finds what differs between two versions of an object, as lines of YAML of which each knows what
-// field it shows. The cost follows what differs: what is the same is compared, and printed only where it stands around.
+// field it shows. The cost follows what differs: what is the same is compared, and printed only where it stands around. Of lines it knows which words differ.
 package difference
 
 import (
@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/diff"
-	"github.com/lintel-bot/lintel/checks/difference/words"
 )
 
 // Line is one line of a difference.
@@ -257,7 +256,7 @@ func (w *walk) texts(n node, was, now string) bool {
 		}
 		return out
 	}
-	for _, e := range words.Edits(text(old), text(new)) {
+	for _, e := range LineEdits(text(old), text(new)) {
 		line := Line{}
 		switch e {
 		case '-':

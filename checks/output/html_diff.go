@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lintel-bot/lintel/checks/difference/words"
+	"github.com/lintel-bot/lintel/checks/difference"
 	"github.com/lintel-bot/lintel/checks/page"
 	"github.com/lintel-bot/lintel/checks/report"
 )
@@ -108,19 +108,19 @@ func (b *pageOf) hunk(h *report.DiffHunk, path *string) []page.DiffLine {
 		list = append(list, one)
 	}
 	text := func(i int) string { return codeText(h.Lines[i].Text) }
-	pairs := words.Pairs(len(h.Lines), func(i int) (sign, line string) { return signOf(h.Lines[i].Sign), text(i) })
+	pairs := difference.LinePairs(len(h.Lines), func(i int) (sign, line string) { return signOf(h.Lines[i].Sign), text(i) })
 	for i, k := range pairs {
 		if k <= i {
 			continue
 		}
-		old, new := words.Of(text(i), text(k))
+		old, new := difference.WordsOf(text(i), text(k))
 		list[i+1].Words, list[k+1].Words = spans(old), spans(new)
 	}
 	return list
 }
 
 // spans are the words of a line.
-func spans(list []words.Span) (out []page.Word) {
+func spans(list []difference.WordSpan) (out []page.Word) {
 	for _, w := range list {
 		out = append(out, page.Word{Text: w.Text, Differs: w.Differs})
 	}

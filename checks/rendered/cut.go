@@ -5,7 +5,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/lintel-bot/lintel/checks/difference"
-	"github.com/lintel-bot/lintel/checks/difference/words"
 )
 
 // cut leaves the lines out for which there is no room, and counts them. Of long lines it leaves what they have around
@@ -37,7 +36,7 @@ func shorten(lines []difference.Line) {
 	if !long {
 		return
 	}
-	pairs := words.Pairs(len(lines), func(i int) (sign, text string) { return string(lines[i].Sign), lines[i].Text })
+	pairs := difference.LinePairs(len(lines), func(i int) (sign, text string) { return string(lines[i].Sign), lines[i].Text })
 	for i, k := range pairs {
 		switch {
 		case k < 0:

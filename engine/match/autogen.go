@@ -135,7 +135,7 @@ func appendRule(out []AutogenRule, index int, name string, tree map[string]any) 
 	return append(out, AutogenRule{index, name, tree})
 }
 
-// IsGenerated reports whether a name is one of a generated rule. AutogenRules that are written with such a name are
+// IsGenerated reports whether a name is one of a generated rule. Rules that are written with such a name are
 // left-overs of an export: where rules are generated, they do not count.
 func IsGenerated(name string) bool { return strings.HasPrefix(name, "autogen-") }
 

@@ -35,8 +35,8 @@ func policyWith(annotation, match, body string) string {
 }
 
 const (
-	pods    = "match: {any: [{resources: {kinds: [Pod]}}]}"
-	pattern = "validate: {message: m, pattern: {spec: {hostPID: false}}}"
+	onPods = "match: {any: [{resources: {kinds: [Pod]}}]}"
+	denies = "validate: {message: m, pattern: {spec: {hostPID: false}}}"
 )
 
 func TestControllers(t *testing.T) {
@@ -45,21 +45,21 @@ func TestControllers(t *testing.T) {
 		name, data string
 		want       []string
 	}{
-		{"default", policyWith("-", pods, pattern), all},
-		{"none", policyWith("none", pods, pattern), nil},
-		{"some", policyWith("Deployment, CronJob", pods, pattern), []string{"CronJob", "Deployment"}},
-		{"unknown ones do not count", policyWith("Deployment,Rollout", pods, pattern), []string{"Deployment"}},
-		{"name", policyWith("-", "match: {any: [{resources: {kinds: [Pod], name: x}}]}", pattern), nil},
-		{"names", policyWith("-", "match: {any: [{resources: {kinds: [Pod], names: [x]}}]}", pattern), nil},
-		{"selector", policyWith("-", "match: {any: [{resources: {kinds: [Pod], selector: {matchLabels: {a: b}}}}]}", pattern),
+		{"default", policyWith("-", onPods, denies), all},
+		{"none", policyWith("none", onPods, denies), nil},
+		{"some", policyWith("Deployment, CronJob", onPods, denies), []string{"CronJob", "Deployment"}},
+		{"unknown ones do not count", policyWith("Deployment,Rollout", onPods, denies), []string{"Deployment"}},
+		{"name", policyWith("-", "match: {any: [{resources: {kinds: [Pod], name: x}}]}", denies), nil},
+		{"names", policyWith("-", "match: {any: [{resources: {kinds: [Pod], names: [x]}}]}", denies), nil},
+		{"selector", policyWith("-", "match: {any: [{resources: {kinds: [Pod], selector: {matchLabels: {a: b}}}}]}", denies),
 			nil},
-		{"annotations", policyWith("-", "match: {any: [{resources: {kinds: [Pod], annotations: {a: b}}}]}", pattern), nil},
-		{"namespaces are fine", policyWith("-", "match: {any: [{resources: {kinds: [Pod], namespaces: [a]}}]}", pattern),
+		{"annotations", policyWith("-", "match: {any: [{resources: {kinds: [Pod], annotations: {a: b}}}]}", denies), nil},
+		{"namespaces are fine", policyWith("-", "match: {any: [{resources: {kinds: [Pod], namespaces: [a]}}]}", denies),
 			all},
-		{"mixed kinds", policyWith("-", "match: {any: [{resources: {kinds: [Pod, Service]}}]}", pattern), nil},
-		{"name in exclude", policyWith("-", pods+"\n    exclude: {any: [{resources: {name: x}}]}", pattern), nil},
-		{"no pods", policyWith("-", "match: {any: [{resources: {kinds: [Service]}}]}", pattern), nil},
-		{"JSON patch", policyWith("-", pods, "mutate: {patchesJson6902: x}"), nil},
+		{"mixed kinds", policyWith("-", "match: {any: [{resources: {kinds: [Pod, Service]}}]}", denies), nil},
+		{"name in exclude", policyWith("-", onPods+"\n    exclude: {any: [{resources: {name: x}}]}", denies), nil},
+		{"no pods", policyWith("-", "match: {any: [{resources: {kinds: [Service]}}]}", denies), nil},
+		{"JSON patch", policyWith("-", onPods, "mutate: {patchesJson6902: x}"), nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestRules(t *testing.T) {
       failureAction: Enforce
       message: "{{ request.object.metadata.name }} $(./../pattern/spec/hostPID)"
       pattern: {spec: {hostPID: false}}`
-	p, trees := load(t, policyWith("Deployment,CronJob", pods+"\n"+
+	p, trees := load(t, policyWith("Deployment,CronJob", onPods+"\n"+
 		"    preconditions: {all: [{key: '{{ request.oldObject.spec.x }}', operator: Equals, value: 1}]}", body))
 	before := fmt.Sprint(trees)
 	got := AutogenRules(p, trees)
@@ -143,7 +143,7 @@ func TestRulesOfBodies(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p, trees := load(t, policyWith("Deployment", pods, tt.body))
+			p, trees := load(t, policyWith("Deployment", onPods, tt.body))
 			got := AutogenRules(p, trees)
 			if tt.want == "" {
 				if len(got) != 0 {
@@ -160,13 +160,13 @@ func TestRulesOfBodies(t *testing.T) {
 
 func TestRulesNames(t *testing.T) {
 	long := strings.Repeat("x", 60)
-	p, trees := load(t, strings.ReplaceAll(policyWith("-", pods, pattern), "name: r\n", "name: "+long+"\n"))
+	p, trees := load(t, strings.ReplaceAll(policyWith("-", onPods, denies), "name: r\n", "name: "+long+"\n"))
 	for _, r := range AutogenRules(p, trees) {
 		if len(r.Name) != maxName || r.Tree["name"] != r.Name {
 			t.Errorf("got %q", r.Name)
 		}
 	}
-	p, trees = load(t, strings.ReplaceAll(policyWith("-", pods, pattern), "name: r\n", "name: autogen-r\n"))
+	p, trees = load(t, strings.ReplaceAll(policyWith("-", onPods, denies), "name: r\n", "name: autogen-r\n"))
 	if got := AutogenRules(p, trees); len(got) != 0 {
 		t.Errorf("got %v for a rule that is generated itself", got)
 	}

@@ -1,4 +1,4 @@
-package words
+package difference
 
 import "slices"
 
@@ -6,8 +6,8 @@ import "slices"
 // the square of that.
 const maxEdits = 600
 
-// Edits returns how to make one list of texts from another: the sign of each, ' ', '-' or '+'.
-func Edits(was, now []string) []byte { return edits(was, now, maxEdits) }
+// LineEdits returns how to make one list of texts from another: the sign of each, ' ', '-' or '+'.
+func LineEdits(was, now []string) []byte { return edits(was, now, maxEdits) }
 
 func edits(was, now []string, most int) []byte {
 	head := 0

@@ -1,4 +1,4 @@
-package words
+package difference
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 )
 
 // marked writes spans with what differs in brackets.
-func marked(list []Span) string {
+func marked(list []WordSpan) string {
 	var b strings.Builder
 	for _, s := range list {
 		if s.Differs {
@@ -23,7 +23,7 @@ func marked(list []Span) string {
 	return b.String()
 }
 
-func TestOf(t *testing.T) {
+func TestWordsOf(t *testing.T) {
 	for _, tc := range []struct{ was, now, a, b string }{
 		{"", "", "", ""},
 		{"same", "same", "same", "same"},
@@ -40,7 +40,7 @@ func TestOf(t *testing.T) {
 		{"größer", "größte", "[größer]", "[größte]"},
 		{"a\xffb", "a\xffc", "a\xff[b]", "a\xff[c]"},
 	} {
-		a, b := Of(tc.was, tc.now)
+		a, b := WordsOf(tc.was, tc.now)
 		if marked(a) != tc.a || marked(b) != tc.b {
 			t.Errorf("%q, %q: %q, %q", tc.was, tc.now, marked(a), marked(b))
 		}
@@ -53,8 +53,8 @@ func TestSpansAreTheText(t *testing.T) {
 	parts := []string{"a", "bb", "ccc", " ", "  ", ".", ":", "-", "é", "\u0301", "日本", "\xff", "\x00", "1", "22"}
 	check := func(was, now string) {
 		t.Helper()
-		a, b := Of(was, now)
-		texts := func(list []Span) (all, same string) {
+		a, b := WordsOf(was, now)
+		texts := func(list []WordSpan) (all, same string) {
 			for _, s := range list {
 				if all += s.Text; !s.Differs {
 					same += s.Text
@@ -84,7 +84,7 @@ func TestSpansAreTheText(t *testing.T) {
 }
 
 // However long the texts are and however much differs, it takes no more than a moment.
-func TestOfIsBounded(t *testing.T) {
+func TestWordsOfIsBounded(t *testing.T) {
 	var was, now strings.Builder
 	for i := range 200_000 {
 		fmt.Fprint(&was, i, " ")
@@ -92,14 +92,14 @@ func TestOfIsBounded(t *testing.T) {
 	}
 	for _, n := range []int{maxBytes, was.Len()} {
 		start := time.Now()
-		Of(was.String()[:n], now.String()[:n])
+		WordsOf(was.String()[:n], now.String()[:n])
 		if d := time.Since(start); d > 2*time.Second {
 			t.Errorf("%d bytes took %s", n, d)
 		}
 	}
 }
 
-func TestPairs(t *testing.T) {
+func TestLinePairs(t *testing.T) {
 	for name, tc := range map[string]struct {
 		lines []string
 		want  []int
@@ -116,7 +116,7 @@ func TestPairs(t *testing.T) {
 		"with one beyond": {[]string{"-a: 1", " x: 1", "+a: 2"}, []int{-1, -1, -1}},
 		"none":            {nil, []int{}},
 	} {
-		got := Pairs(len(tc.lines), func(i int) (sign, text string) { return tc.lines[i][:1], tc.lines[i][1:] })
+		got := LinePairs(len(tc.lines), func(i int) (sign, text string) { return tc.lines[i][:1], tc.lines[i][1:] })
 		if d := cmp.Diff(tc.want, got); d != "" {
 			t.Errorf("%s:\n%s", name, d)
 		}
@@ -124,7 +124,7 @@ func TestPairs(t *testing.T) {
 }
 
 // However long the lines are and however many there are, it takes no more than a moment.
-func TestPairsIsBounded(t *testing.T) {
+func TestLinePairsIsBounded(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, alphabet := range []string{"a ", "+/- .,", "abcdefghijklmnopqrstuvwxyz+/"} {
 		lines := make([]string, 400)
@@ -136,10 +136,10 @@ func TestPairsIsBounded(t *testing.T) {
 			lines[i] = string(text)
 		}
 		start := time.Now()
-		pairs := Pairs(len(lines), func(i int) (sign, text string) { return "-+"[i/200 : i/200+1], lines[i] })
+		pairs := LinePairs(len(lines), func(i int) (sign, text string) { return "-+"[i/200 : i/200+1], lines[i] })
 		for i, k := range pairs {
 			if k > i {
-				Of(lines[i], lines[k])
+				WordsOf(lines[i], lines[k])
 			}
 		}
 		if d := time.Since(start); d > 2*time.Second {

@@ -1,13 +1,13 @@
-package words
+package difference
 
 import "strings"
 
 // maxAhead is how many lines that are put in are looked at for one that is taken out.
 const maxAhead = 50
 
-// Pairs finds in the lines of a difference those that were edited: for each the index of the line that replaces it, or
+// LinePairs finds in the lines of a difference those that were edited: for each the index of the line that replaces it, or
 // that it replaces, -1 where there is none such. line returns the sign and the text of a line.
-func Pairs(n int, line func(i int) (sign, text string)) []int {
+func LinePairs(n int, line func(i int) (sign, text string)) []int {
 	out, lines := make([]int, n), make([]candidate, n)
 	signs := make([]string, n)
 	for i := range out {

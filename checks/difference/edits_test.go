@@ -1,4 +1,4 @@
-package words
+package difference
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestEdits(t *testing.T) {
+func TestLineEdits(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
 		make := func() (list []string) {
@@ -18,7 +18,7 @@ func TestEdits(t *testing.T) {
 		was, now := make(), make()
 		var a, b []string
 		kept, old, new := 0, was, now
-		for _, e := range Edits(was, now) {
+		for _, e := range LineEdits(was, now) {
 			if e != '+' {
 				a, old = append(a, old[0]), old[1:]
 			}
@@ -53,12 +53,12 @@ func common(a, b []string) int {
 }
 
 // What differs everywhere costs no more than to look at it.
-func TestEditsLong(t *testing.T) {
+func TestLineEditsLong(t *testing.T) {
 	var was, now []string
 	for i := range 50_000 {
 		was, now = append(was, fmt.Sprint("a", i)), append(now, fmt.Sprint("b", i))
 	}
-	if got := Edits(was, now); len(got) != 100_000 {
+	if got := LineEdits(was, now); len(got) != 100_000 {
 		t.Errorf("%d lines", len(got))
 	}
 }

@@ -1,6 +1,4 @@
-// Package words says which words of two texts differ, and which lines of a difference belong together, so that a reader
-// need not compare letters. It knows nothing of what the texts are about.
-package words
+package difference
 
 import (
 	"strings"
@@ -8,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Span is a part of a text.
-type Span struct {
+// WordSpan is a part of a text.
+type WordSpan struct {
 	Text    string
 	Differs bool // the other text does not have it there
 }
@@ -21,9 +19,9 @@ const maxBytes = 8 << 10
 // maxWords is maxEdits for words: there can be thousands of edited lines.
 const maxWords = 200
 
-// Of splits an earlier and a later text into what they have in common and what differs: the texts of the spans together
+// WordsOf splits an earlier and a later text into what they have in common and what differs: the texts of the spans together
 // are the text. Where they have next to nothing in common, what differs is one span.
-func Of(was, now string) (a, b []Span) {
+func WordsOf(was, now string) (a, b []WordSpan) {
 	if was == now {
 		return spans(run{same: []string{was}})
 	}
@@ -113,10 +111,10 @@ func weight(list []string) (n int) {
 }
 
 // spans are the runs as parts of either text.
-func spans(list ...run) (a, b []Span) {
-	add := func(to []Span, words []string, differs bool) []Span {
+func spans(list ...run) (a, b []WordSpan) {
+	add := func(to []WordSpan, words []string, differs bool) []WordSpan {
 		if text := strings.Join(words, ""); text != "" {
-			return append(to, Span{text, differs})
+			return append(to, WordSpan{text, differs})
 		}
 		return to
 	}
