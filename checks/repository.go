@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/lintel-bot/lintel/checks/diff"
-	"github.com/lintel-bot/lintel/checks/outside"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/checks/settings"
@@ -17,7 +16,7 @@ import (
 // repository is what a change is read from.
 type repository struct {
 	objects  *tree.Objects
-	outside  *outside.Outside // what was fetched; nil: nothing
+	outside  *diff.Outside // what was fetched; nil: nothing
 	trees    *diff.Trees
 	settings *settings.Settings // those in effect
 	proposed *settings.Settings // those of the change; nil where it leaves them alone, or has none that can be read
@@ -41,7 +40,7 @@ func open(ctx context.Context, change report.Change, k *kept) (*repository, erro
 		return nil, err
 	}
 	r := &repository{objects: objects, names: change.Repository, branches: change.Branches, graphs: &k.graphs}
-	if r.outside, err = outside.Open(ctx, change.Sources, change.Git, &k.fetched); err == nil {
+	if r.outside, err = diff.OpenOutside(ctx, change.Sources, change.Git, &k.fetched); err == nil {
 		err = r.read(change, k)
 	}
 	if err != nil {

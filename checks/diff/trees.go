@@ -1,5 +1,5 @@
 // Package diff says what a change does: which files differ, which roots that reaches, and which objects are created,
-// updated and deleted.
+// updated and deleted. It holds what both sides take from outside of the repository.
 package diff
 
 import (

@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/output"
-	"github.com/lintel-bot/lintel/checks/outside"
 	"github.com/lintel-bot/lintel/checks/parallel"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
@@ -44,7 +44,7 @@ func Answer(ctx context.Context, q report.Query, kept Kept) (*report.Showing, er
 	if err != nil {
 		return nil, err
 	}
-	from, err := outside.Open(ctx, q.Sources, q.Git, kept.Fetched)
+	from, err := diff.OpenOutside(ctx, q.Sources, q.Git, kept.Fetched)
 	if err != nil {
 		return nil, err
 	}

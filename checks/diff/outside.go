@@ -1,6 +1,4 @@
-// Package outside holds what a job of the sandbox takes from outside of the repository: what was fetched, and what is
-// still to be.
-package outside
+package diff
 
 import (
 	"context"
@@ -24,8 +22,8 @@ type Outside struct {
 	last       bool
 }
 
-// Open opens what was fetched; the result is nil where nothing ever is. held is what was read of the store before.
-func Open(ctx context.Context, s *report.Sources, git string, held *tree.Store) (*Outside, error) {
+// OpenOutside opens what was fetched; the result is nil where nothing ever is. held is what was read of the store before.
+func OpenOutside(ctx context.Context, s *report.Sources, git string, held *tree.Store) (*Outside, error) {
 	if s == nil {
 		return nil, nil
 	}
