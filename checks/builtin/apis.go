@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/lintel-bot/lintel/checks/builtin/lifecycle"
 	"github.com/lintel-bot/lintel/checks/builtin/schema"
 	"github.com/lintel-bot/lintel/checks/builtin/schema/kubernetes"
 	"github.com/lintel-bot/lintel/checks/diff"
@@ -49,16 +48,16 @@ type lookFunc func(context.Context, apiFacts, Subject) []schema.Violation
 // apiFacts are what these checks know of a cluster.
 type apiFacts struct {
 	*schema.Schemas
-	*lifecycle.Lifecycle
+	*kubernetes.Lifecycle
 	unusable *sync.Map // *render.Resource -> why not all of it was looked at
 	flux     func(context.Context) string
 }
 
 func newAPIFacts(f Facts) apiFacts {
-	return apiFacts{schema.Compile(f.Kubernetes, f.definitions), lifecycle.Of(f.Kubernetes), &sync.Map{}, f.flux()}
+	return apiFacts{schema.Compile(f.Kubernetes, f.definitions), kubernetes.LifecycleOf(f.Kubernetes), &sync.Map{}, f.flux()}
 }
 
-// flux returns the version of Flux that is installed, see lifecycle.FluxVersion. It is looked for once.
+// flux returns the version of Flux that is installed, see kubernetes.FluxVersion. It is looked for once.
 func (f Facts) flux() func(context.Context) string {
 	var mu sync.Mutex
 	var version string
@@ -68,10 +67,10 @@ func (f Facts) flux() func(context.Context) string {
 		defer mu.Unlock()
 		if !known {
 			var objects []map[string]any
-			for _, kind := range lifecycle.InstallsFlux {
+			for _, kind := range kubernetes.InstallsFlux {
 				objects = append(objects, f.all(ctx, kind[0], kind[1])...)
 			}
-			version, known = lifecycle.FluxVersion(objects), ctx.Err() == nil
+			version, known = kubernetes.FluxVersion(objects), ctx.Err() == nil
 		}
 		return version
 	}
@@ -194,7 +193,7 @@ func schemaOf(ctx context.Context, f apiFacts, s Subject) []schema.Violation {
 	}
 	gone := len(f.Removed(s.Object, served{ctx, f})) > 0
 	return slices.DeleteFunc(found, func(v schema.Violation) bool { // who knows the lifecycle of kinds knows more
-		return gone && v.Pointer == "/apiVersion" || v.Pointer == "/kind" && lifecycle.Known(s.Object)
+		return gone && v.Pointer == "/apiVersion" || v.Pointer == "/kind" && kubernetes.InLifecycle(s.Object)
 	})
 }
 
@@ -214,13 +213,13 @@ type served struct {
 	apiFacts
 }
 
-// Declares implements lifecycle.Cluster.
+// Declares implements kubernetes.Cluster.
 func (s served) Declares(apiVersion, name string) bool {
 	group, version, _ := strings.Cut(apiVersion, "/")
 	return s.Schemas.Declares(s.ctx, group, version, name)
 }
 
-// Installed implements lifecycle.Cluster.
+// Installed implements kubernetes.Cluster.
 func (s served) Installed(project string) string {
 	if project != "Flux" {
 		return ""

@@ -1,7 +1,7 @@
 // Command generate writes the tables of the built-in checks from modules of Kubernetes, one version of each after the
 // other, as the Go module proxy has them:
 //
-//	go run ./checks/checkstest/generate lifecycle 20 37 > kubernetes.txt
+//	go run ./checks/checkstest/generate lifecycle 20 37 > lifecycle.txt
 //	go run ./checks/checkstest/generate types 25 37 > table.txt
 package main
 

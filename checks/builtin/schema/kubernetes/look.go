@@ -1,5 +1,6 @@
 // Package kubernetes knows the types of Kubernetes' own objects: which fields each version has, of which type they are,
-// which of them must be there, and which values they take.
+// which of them must be there, which values they take, and when a kind was deprecated and removed; that also of some kinds
+// that come with other projects.
 package kubernetes
 
 import (

@@ -1,11 +1,11 @@
-package lifecycle
+package kubernetes
 
 import (
 	"strings"
 	"testing"
 )
 
-func TestLook(t *testing.T) {
+func TestLifecycle(t *testing.T) {
 	for _, c := range []struct{ version, apiVersion, kind, removed, deprecated string }{
 		{"1.33", "apps/v1", "Deployment", "", ""},
 		{"1.24", "policy/v1beta1", "PodDisruptionBudget", "",
@@ -47,7 +47,7 @@ func TestLook(t *testing.T) {
 		{"", "", "", "", ""},
 	} {
 		object := map[string]any{"apiVersion": c.apiVersion, "kind": c.kind}
-		l := Of(c.version)
+		l := LifecycleOf(c.version)
 		if got := words(l.Removed(object, cluster{})); got != c.removed {
 			t.Errorf("%s %s %s: removed\n%s\nwant\n%s", c.version, c.apiVersion, c.kind, got, c.removed)
 		}
@@ -111,7 +111,7 @@ func TestFlux(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
 		object := map[string]any{"apiVersion": "helm.toolkit.fluxcd.io/v2beta1", "kind": "HelmRelease"}
-		said := words(Of("").Removed(object, cluster{flux: got}))
+		said := words(LifecycleOf("").Removed(object, cluster{flux: got}))
 		if (said != "") != c.removed || got != "" && c.removed && !strings.Contains(said, ", and this repository installs "+got) {
 			t.Errorf("%s: %s", c.name, said)
 		}
@@ -122,7 +122,7 @@ func TestFlux(t *testing.T) {
 func TestDeclared(t *testing.T) {
 	object := map[string]any{"apiVersion": "cert-manager.io/v1beta1", "kind": "Issuer"}
 	has := cluster{has: "cert-manager.io/v1beta1 Issuer"}
-	l := Of("1.33")
+	l := LifecycleOf("1.33")
 	if got := words(l.Removed(object, has)); got != "" {
 		t.Errorf("removed: %s", got)
 	}

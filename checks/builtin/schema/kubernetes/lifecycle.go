@@ -1,6 +1,4 @@
-// Package lifecycle knows when kinds were deprecated and removed: those of Kubernetes by its versions, and some that
-// come with other projects by theirs.
-package lifecycle
+package kubernetes
 
 import (
 	"cmp"
@@ -10,35 +8,30 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/version"
-
-	"github.com/lintel-bot/lintel/checks/builtin/schema/kubernetes"
 )
 
-//go:generate sh -c "go run github.com/lintel-bot/lintel/checks/checkstest/generate lifecycle 20 37 > kubernetes.txt"
+//go:generate sh -c "go run github.com/lintel-bot/lintel/checks/checkstest/generate lifecycle 20 37 > lifecycle.txt"
 
-//go:embed kubernetes.txt
+//go:embed lifecycle.txt
 var ofKubernetes string
 
 // others has the kinds of other projects, by hand.
 //
-//go:embed others.txt
+//go:embed lifecycle_others.txt
 var others string
-
-// Violation is one thing that is wrong with an object.
-type Violation = kubernetes.Violation
 
 // Lifecycle is that of kinds as one cluster has them. It is immutable.
 type Lifecycle struct {
 	minor int // of Kubernetes; 0: not known
 }
 
-// Of returns the lifecycle for a version of Kubernetes ("1.33"); empty where none is known.
-func Of(version string) *Lifecycle {
-	minor, _ := kubernetes.Minor(version)
+// LifecycleOf returns the lifecycle for a version of Kubernetes ("1.33"); empty where none is known.
+func LifecycleOf(version string) *Lifecycle {
+	minor, _ := Minor(version)
 	return &Lifecycle{minor}
 }
 
-type kind struct{ apiVersion, name string }
+type named struct{ apiVersion, name string }
 
 // row is what is known of a kind. Versions are those of the project, "" where there is none.
 type row struct {
@@ -50,11 +43,11 @@ type row struct {
 
 func (r row) kubernetes() bool { return r.project == "Kubernetes" }
 
-var rows = sync.OnceValue(func() map[kind]row {
-	out := map[kind]row{}
+var rows = sync.OnceValue(func() map[named]row {
+	out := map[named]row{}
 	for line := range strings.Lines(ofKubernetes) {
 		if w := strings.Fields(line); len(w) > 0 && w[0] != "#" {
-			out[kind{w[0], w[1]}] = row{project: "Kubernetes", deprecated: dash(w[3]), removed: dash(w[4]),
+			out[named{w[0], w[1]}] = row{project: "Kubernetes", deprecated: dash(w[3]), removed: dash(w[4]),
 				instead: dash(strings.Join(w[5:], " "))}
 		}
 	}
@@ -64,7 +57,7 @@ var rows = sync.OnceValue(func() map[kind]row {
 		}
 		w := strings.Split(strings.TrimSpace(line), "\t")
 		for name := range strings.SplitSeq(w[1], ",") {
-			out[kind{w[0], name}] = row{project: w[2], deprecated: dash(w[3]), removed: dash(w[4]), instead: dash(w[5]),
+			out[named{w[0], name}] = row{project: w[2], deprecated: dash(w[3]), removed: dash(w[4]), instead: dash(w[5]),
 				source: dash(w[6])}
 		}
 	}
@@ -80,15 +73,15 @@ func dash(s string) string {
 
 // find returns what is known of a kind, by its name or of all kinds of its API version.
 func find(apiVersion, name string) (row, bool) {
-	r, ok := rows()[kind{apiVersion, name}]
+	r, ok := rows()[named{apiVersion, name}]
 	if !ok {
-		r, ok = rows()[kind{apiVersion, "*"}]
+		r, ok = rows()[named{apiVersion, "*"}]
 	}
 	return r, ok
 }
 
-// Known reports whether something is known of the kind of an object: that it is not served any more, or will not be.
-func Known(object map[string]any) bool {
+// InLifecycle reports whether something is known of the kind of an object: that it is not served any more, or will not be.
+func InLifecycle(object map[string]any) bool {
 	_, ok := find(typeOf(object))
 	return ok
 }
@@ -114,7 +107,7 @@ func (l *Lifecycle) Removed(object map[string]any, c Cluster) []Violation {
 	if !ok {
 		return nil
 	}
-	_, last := kubernetes.Known()
+	_, last := Known()
 	r, _ := find(apiVersion, name)
 	switch {
 	case l.minor == 0 && removed <= last:
@@ -137,8 +130,8 @@ func (l *Lifecycle) Deprecated(object map[string]any, c Cluster) []Violation {
 		return tell("%s is deprecated since %s %s%s%s (%s)", of(apiVersion, name), r.project, r.deprecated, until(r),
 			instead(r, apiVersion, name), r.source)
 	}
-	_, last := kubernetes.Known()
-	since, _ := kubernetes.Minor(r.deprecated)
+	_, last := Known()
+	since, _ := Minor(r.deprecated)
 	if since > cmp.Or(l.minor, last) {
 		return nil
 	}
@@ -149,15 +142,15 @@ func (l *Lifecycle) Deprecated(object map[string]any, c Cluster) []Violation {
 // removedIn returns the minor version of Kubernetes that does not have a kind any more. What versions have is truer
 // than what was announced.
 func removedIn(apiVersion, name string) (minor int, ok bool) {
-	first, last := kubernetes.Known()
-	if _, until, served := kubernetes.Versions(apiVersion, name); served {
+	first, last := Known()
+	if _, until, served := Versions(apiVersion, name); served {
 		return until + 1, until < last
 	}
 	r, ok := find(apiVersion, name)
 	if !ok || r.removed == "" {
 		return 0, false
 	}
-	minor, ok = kubernetes.Minor(r.removed)
+	minor, ok = Minor(r.removed)
 	return minor, ok && minor <= first // else the versions would have it
 }
 
@@ -206,7 +199,7 @@ func instead(r row, apiVersion, name string) string {
 func newest(apiVersion, name string) string {
 	group, own, _ := strings.Cut(apiVersion, "/")
 	best := ""
-	for _, at := range kubernetes.Served(name) {
+	for _, at := range Served(name) {
 		g, v, _ := strings.Cut(at, "/")
 		if _, gone := removedIn(at, name); g == group && !gone && version.CompareKubeAwareVersionStrings(v, own) > 0 &&
 			(best == "" || version.CompareKubeAwareVersionStrings(v, best) > 0) {
