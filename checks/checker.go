@@ -7,7 +7,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/render"
-	"github.com/lintel-bot/lintel/render/cache"
+	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -45,7 +45,7 @@ func (c *Checker) of(gitDir, folder string) *kept {
 	} else {
 		k.graphs.Repository = gitDir
 		if folder != "" {
-			if disk, err := cache.Open(folder, 0); err == nil { // else nothing is kept: that costs time only
+			if disk, err := env.OpenDisk(folder, 0); err == nil { // else nothing is kept: that costs time only
 				k.graphs.Disk = disk
 				k.renderings = render.Cache{Disk: disk, Repository: gitDir}
 			}

@@ -5,12 +5,12 @@ import (
 	"encoding/hex"
 	"fmt"
 
-	"github.com/lintel-bot/lintel/render/cache"
+	"github.com/lintel-bot/lintel/render/env"
 )
 
 // beside is where things are kept on disk that follow from a remembered rendering.
 type beside struct {
-	disk        *cache.Disk
+	disk        *env.Disk
 	scope, name string
 }
 

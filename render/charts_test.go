@@ -8,7 +8,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/lintel-bot/lintel/render"
-	"github.com/lintel-bot/lintel/render/cache"
+	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
@@ -40,7 +40,7 @@ data: {mode: MODE, from: {{ .Values.from }}}
 			for _, l := range c.links {
 				r.Symlink(l[0], l[1])
 			}
-			disk, err := cache.Open(t.TempDir(), 0)
+			disk, err := env.OpenDisk(t.TempDir(), 0)
 			if err != nil {
 				t.Fatal(err)
 			}

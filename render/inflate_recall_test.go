@@ -8,8 +8,8 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/lintel-bot/lintel/render"
-	"github.com/lintel-bot/lintel/render/cache"
 	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -18,7 +18,7 @@ import (
 
 // What a chart was not rendered for is not remembered longer than it holds.
 func TestInflateRecalled(t *testing.T) {
-	render := func(w *world, s *remote.Sources, disk *cache.Disk) []doc.Error {
+	render := func(w *world, s *remote.Sources, disk *env.Disk) []doc.Error {
 		set, err := roots.Open(w.repo.Tree("HEAD"), roots.Options{}, &graph.Cache{})
 		if err != nil {
 			t.Fatal(err)
@@ -30,8 +30,8 @@ func TestInflateRecalled(t *testing.T) {
 		}
 		return problems
 	}
-	open := func() *cache.Disk {
-		disk, err := cache.Open(t.TempDir(), 0)
+	open := func() *env.Disk {
+		disk, err := env.OpenDisk(t.TempDir(), 0)
 		if err != nil {
 			t.Fatal(err)
 		}

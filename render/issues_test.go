@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/lintel-bot/lintel/render"
-	"github.com/lintel-bot/lintel/render/cache"
+	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
@@ -58,7 +58,7 @@ data:
 func TestIssues(t *testing.T) {
 	r := treetest.New(t)
 	at := r.Tree(r.Commit(withIssues))
-	disk, err := cache.Open(t.TempDir(), 0)
+	disk, err := env.OpenDisk(t.TempDir(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

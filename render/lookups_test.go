@@ -8,7 +8,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/lintel-bot/lintel/render"
-	"github.com/lintel-bot/lintel/render/cache"
+	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
@@ -73,7 +73,7 @@ func TestLookup(t *testing.T) {
 
 // A rendering is recalled only while a chart would be told the same.
 func TestLookupRecalled(t *testing.T) {
-	disk, err := cache.Open(t.TempDir(), 0)
+	disk, err := env.OpenDisk(t.TempDir(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/lintel-bot/lintel/render"
-	"github.com/lintel-bot/lintel/render/cache"
+	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -170,7 +170,7 @@ func TestOutsideMissing(t *testing.T) {
 func TestOutsideIsRecalled(t *testing.T) {
 	w := newWorld(t, host, "-- app/kustomization.yaml --\nresources:\n- own.yaml\n- HOST/o/whole.git\n"+
 		"-- app/own.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: own}\n"+outsideBase)
-	disk, err := cache.Open(t.TempDir(), 0)
+	disk, err := env.OpenDisk(t.TempDir(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,6 @@ import (
 
 	kjson "sigs.k8s.io/json"
 
-	"github.com/lintel-bot/lintel/render/cache"
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -24,7 +23,7 @@ import (
 // rendering read has the same object id, every path that was looked for and absent is absent, every symlink leads to
 // the same place, and the root is deployed the same way.
 type Cache struct {
-	Disk       *cache.Disk
+	Disk       *env.Disk
 	Repository string // tells repositories apart, so that they do not push out each other's renderings
 
 	charts charts

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/lintel-bot/lintel/render"
-	"github.com/lintel-bot/lintel/render/cache"
+	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
@@ -16,7 +16,7 @@ import (
 )
 
 // cached returns a renderer of a tree, as a process of its own would with the same cache on disk.
-func cached(t *testing.T, at *tree.Tree, disk *cache.Disk) (*roots.Set, *render.Renderer) {
+func cached(t *testing.T, at *tree.Tree, disk *env.Disk) (*roots.Set, *render.Renderer) {
 	t.Helper()
 	set, err := roots.Open(at, roots.Options{}, &graph.Cache{Disk: disk})
 	if err != nil {
@@ -61,7 +61,7 @@ data: {mode: fast}
 func TestDeployedAlikeIsBuiltOnce(t *testing.T) {
 	r := treetest.New(t)
 	at := r.Tree(r.Commit(deployedTwice))
-	disk, err := cache.Open(t.TempDir(), 0)
+	disk, err := env.OpenDisk(t.TempDir(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ metadata: {name: prod}
 func TestPlacesAreRemembered(t *testing.T) {
 	r := treetest.New(t)
 	at := r.Tree(r.Commit(patchedApplications))
-	disk, err := cache.Open(t.TempDir(), 0)
+	disk, err := env.OpenDisk(t.TempDir(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestPlacesAreRemembered(t *testing.T) {
 // A recalled release is, object by object, what it was: what Argo CD, Flux and the API server make of an object, and what
 // Helm printed.
 func TestReleaseIsRecalledAsMade(t *testing.T) {
-	disk, err := cache.Open(t.TempDir(), 0)
+	disk, err := env.OpenDisk(t.TempDir(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func TestReleaseIsRecalledAsMade(t *testing.T) {
 
 // What is recalled of a release stands where its object is written now.
 func TestReleaseIsRecalledAtItsLines(t *testing.T) {
-	disk, err := cache.Open(t.TempDir(), 0)
+	disk, err := env.OpenDisk(t.TempDir(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func TestReleaseIsRecalledAtItsLines(t *testing.T) {
 func TestRecalledFields(t *testing.T) {
 	repo := treetest.New(t)
 	at := repo.Tree(repo.Commit(deployedTwice))
-	disk, err := cache.Open(t.TempDir(), 0)
+	disk, err := env.OpenDisk(t.TempDir(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

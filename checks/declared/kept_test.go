@@ -8,7 +8,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render"
-	"github.com/lintel-bot/lintel/render/cache"
+	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
@@ -28,7 +28,7 @@ kind: Namespace
 metadata: {name: broken}
 `))
 	second := r.Tree(r.Commit("-- svc/service.yaml --\napiVersion: v1\nkind: Service\nmetadata: {name: other}\n"))
-	disk, err := cache.Open(t.TempDir(), 0)
+	disk, err := env.OpenDisk(t.TempDir(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render"
-	"github.com/lintel-bot/lintel/render/cache"
+	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
@@ -57,7 +57,7 @@ metadata: {name: plain, namespace: ops}
 func TestReleased(t *testing.T) {
 	r := treetest.New(t)
 	at := r.Tree(r.Commit(releases))
-	disk, err := cache.Open(t.TempDir(), 0)
+	disk, err := env.OpenDisk(t.TempDir(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestReleased(t *testing.T) {
 func TestReleasedLate(t *testing.T) {
 	r := treetest.New(t)
 	at := r.Tree(r.Commit(releases))
-	disk, err := cache.Open(t.TempDir(), 0)
+	disk, err := env.OpenDisk(t.TempDir(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,16 +10,14 @@ import (
 	"sync/atomic"
 
 	kjson "sigs.k8s.io/json"
-
-	"github.com/lintel-bot/lintel/render/cache"
 )
 
 // Memory keeps answers in the process and, with a Disk, from one process to the next: in tables, by key, each with what it
 // rests on. What is on disk is read table by table and checked by its seal; every answer is checked by its questions
 // before it counts. The nil Memory keeps nothing. It is safe for concurrent use.
 type Memory struct {
-	Disk  *cache.Disk // nil: only in the process
-	Scope string      // tells memories in one Disk apart
+	Disk  *Disk  // nil: only in the process
+	Scope string // tells memories in one Disk apart
 
 	mu     sync.Mutex
 	tables map[string]*table

@@ -5,8 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-
-	"github.com/lintel-bot/lintel/render/cache"
 )
 
 // world answers questions from a map.
@@ -21,7 +19,7 @@ func TestAnswersRestOnTheirQuestions(t *testing.T) {
 		open := func() *Memory {
 			m := &Memory{Scope: "s"}
 			if disk {
-				d, err := cache.Open(dir, 0)
+				d, err := OpenDisk(dir, 0)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -75,7 +73,7 @@ func TestNewestVersionsStay(t *testing.T) {
 
 func TestWhatWouldNotComeBackIsNotWritten(t *testing.T) {
 	dir := t.TempDir()
-	d, err := cache.Open(dir, 0)
+	d, err := OpenDisk(dir, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +91,7 @@ func TestWhatWouldNotComeBackIsNotWritten(t *testing.T) {
 // A damaged table is as good as none: whatever is cut off or flipped, no wrong value comes back.
 func TestDamagedTableIsNotBelieved(t *testing.T) {
 	dir := t.TempDir()
-	d, err := cache.Open(dir, 0)
+	d, err := OpenDisk(dir, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/lintel-bot/lintel/render/cache"
 	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -18,8 +18,8 @@ import (
 // Cache keeps, from one graph to the next, the indexes of trees, in memory and on disk, and the kustomization
 // files that were parsed. It is safe for concurrent use; the zero value is ready and keeps nothing on disk.
 type Cache struct {
-	Disk       *cache.Disk // nil: memory only
-	Repository string      // tells repositories apart: only trees of the same one are near each other
+	Disk       *env.Disk // nil: memory only
+	Repository string    // tells repositories apart: only trees of the same one are near each other
 
 	mu     sync.Mutex
 	recent []known // those used last first

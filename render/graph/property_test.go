@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lintel-bot/lintel/render/cache"
+	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -118,7 +118,7 @@ func TestDerivedIsBuilt(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			e := editor{treetest.New(t), rand.New(rand.NewPCG(uint64(seed), 1))}
-			disk, err := cache.Open(t.TempDir(), 0)
+			disk, err := env.OpenDisk(t.TempDir(), 0)
 			if err != nil {
 				t.Fatal(err)
 			}

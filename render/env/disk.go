@@ -1,9 +1,4 @@
-// Package cache keeps on disk what is dear to work out again and follows from contents that have a name.
-//
-// An entry is found under a scope and a name and under the version of the program that wrote it, and carries a
-// checksum: what is damaged, cut off or from another build is not there. Any number of processes may share a
-// folder, and anybody may delete it at any time.
-package cache
+package env
 
 import (
 	"bytes"
@@ -22,10 +17,14 @@ import (
 	"time"
 )
 
-// DefaultLimit is how many bytes a Disk holds unless told otherwise.
-const DefaultLimit = 512 << 20
+// DefaultDiskLimit is how many bytes a Disk holds unless told otherwise.
+const DefaultDiskLimit = 512 << 20
 
-// Disk is a folder of entries. It is safe for concurrent use, also by several processes.
+// Disk is a folder of entries: of what is dear to work out again and follows from contents that have a name. It is safe for
+// concurrent use, also by several processes.
+//
+// An entry is found under a scope and a name and under the version of the program that wrote it, and carries a checksum:
+// what is damaged, cut off or from another build is not there. Anybody may delete the folder at any time.
 type Disk struct {
 	dir     string
 	version string
@@ -36,10 +35,10 @@ type Disk struct {
 	written int64 // bytes since
 }
 
-// Open uses a folder, which is made when the first entry is. A limit of 0 bytes means DefaultLimit; each process may
+// OpenDisk uses a folder, which is made when the first entry is. A limit of 0 bytes means DefaultDiskLimit; each process may
 // go over it by a sixteenth before it makes room. The error says that the running program cannot be told from others,
 // so that nothing may be kept.
-func Open(dir string, limit int64) (*Disk, error) {
+func OpenDisk(dir string, limit int64) (*Disk, error) {
 	version, err := programVersion()
 	if err != nil {
 		return nil, err
@@ -48,7 +47,7 @@ func Open(dir string, limit int64) (*Disk, error) {
 }
 
 func open(dir string, limit int64, version string) *Disk {
-	return &Disk{dir: dir, version: version, limit: cmp.Or(max(0, limit), DefaultLimit)}
+	return &Disk{dir: dir, version: version, limit: cmp.Or(max(0, limit), DefaultDiskLimit)}
 }
 
 // Scope is the name of a set of entries that follow from the same settings: a digest of the parts and of the
