@@ -184,7 +184,8 @@ func clientSecret(t *testing.T, secret string) string {
 
 // People read the pages of the program with a browser: sign-in, no access, forged cookies, sign-out.
 func TestBrowser(t *testing.T) {
-	binary, b := buildLintel(t), pagetest.Open(t)
+	b := pagetest.Open(t)
+	binary := buildLintel(t)
 	hub, front := newHub(t), newPublic(t)
 	hub.SetCallbackURLs(front.URL + "/auth/callback")
 	app := hub.App()
@@ -240,7 +241,8 @@ func TestBrowser(t *testing.T) {
 // The same with the stand-in of GitHub.
 func TestStandinBrowser(t *testing.T) {
 	skipWithoutStandin(t)
-	binary, b := buildLintel(t), pagetest.Open(t)
+	b := pagetest.Open(t)
+	binary := buildLintel(t)
 	hub := startStandin(t.Context(), t)
 	app, front := hub.register(), newPublic(t)
 	p := serve(t, binary, hosting{hub.base, app.ID, []byte(app.PEM), app.Secret}, t.TempDir(), "LINTEL_PUBLIC_URL="+front.URL,

@@ -54,9 +54,12 @@ type Seen struct {
 	Dialogs  int
 }
 
-// Open starts a browser, which ends with the test. A test that needs one is skipped where there is none.
+// Open starts a browser, which ends with the test. A test that needs one is skipped where there is none, and by -short.
 func Open(t *testing.T) *Tab {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("a browser takes long")
+	}
 	program := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if p, err := exec.LookPath(name); err == nil {
