@@ -205,13 +205,16 @@ func (s *Resolver) fetch(ctx context.Context, request remote.Request) (lock remo
 	return append(lock, more...), err
 }
 
+// expectedTime is how long is waited at most for what nobody may want.
+const expectedTime = 10 * time.Second
+
 // expected fetches what nobody wants yet. Since it is not known that the base still names it, it is what only a change
-// names; what cannot be had like that is left to be asked for. Nobody is asked for it who may read a git repository: that
-// costs requests of the forge.
+// names; what cannot be had like that, or not soon, is left to be asked for. Nobody is asked for it who may read a git
+// repository: that costs requests of the forge.
 func (s *Resolver) expected(ctx context.Context, request remote.Request) (remote.Lock, error) {
-	base, head, end, err := s.Open(Request{Allow: request.Allow, Named: s.named})
+	base, head, end, err := s.Open(Request{Allow: request.Allow, Named: s.named, Within: expectedTime})
 	if err != nil {
-		return nil, err
+		return nil, ctx.Err() // whoever wants something is told
 	}
 	defer end()
 	same := base == head // who asks does not matter
@@ -225,7 +228,12 @@ func (s *Resolver) expected(ctx context.Context, request remote.Request) (remote
 		return nil, nil
 	}
 	lock, err := head.Fetch(ctx, wants)
-	return slices.DeleteFunc(lock, func(e remote.Entry) bool { return !same && e.Failure != nil }), err
+	if err != nil {
+		return nil, ctx.Err()
+	}
+	return slices.DeleteFunc(lock, func(e remote.Entry) bool {
+		return e.Failure != nil && (!same || e.Failure.Passing)
+	}), nil
 }
 
 // get fetches what the base names, and what only the change does.

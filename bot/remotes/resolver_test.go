@@ -24,8 +24,8 @@ type side struct {
 func (s *side) Fetch(_ context.Context, wants []remote.Want) (lock remote.Lock, _ error) {
 	s.got = append(s.got, wants...)
 	for _, w := range wants {
-		if s.missing != "" && w.URL == s.missing {
-			lock = append(lock, remote.Entry{Want: w, Failure: &remote.Failure{Message: "not there"}})
+		if s.missing != "" && (w.URL == s.missing || w.URL == "late") {
+			lock = append(lock, remote.Entry{Want: w, Failure: &remote.Failure{Message: "not there", Passing: w.URL == "late"}})
 			continue
 		}
 		lock = append(lock, remote.Entry{Want: w, Tree: "t"})
@@ -99,7 +99,7 @@ func TestExpected(t *testing.T) {
 		got  string // in the expected round, with those that failed
 	}{
 		{"two who ask", false, "there"},
-		{"one who asks", true, "there gone! git"},
+		{"one who asks", true, "there gone! git"}, // and nothing of what may be there a while later
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			base, head := &side{}, &side{missing: "gone"}
@@ -117,7 +117,7 @@ func TestExpected(t *testing.T) {
 				}
 				if have.First {
 					return json.Marshal(remote.Request{Expected: true,
-						Wants: []remote.Asked{chart("there"), chart("gone"), asked("git", false)}})
+						Wants: []remote.Asked{chart("there"), chart("gone"), chart("late"), asked("git", false)}})
 				}
 				for _, e := range s.Lock() {
 					url := e.Want.URL
@@ -128,6 +128,10 @@ func TestExpected(t *testing.T) {
 				}
 				return nil, nil
 			})
+			broken := &Resolver{Open: func(a Request) (Fetcher, Fetcher, func(), error) { return nil, nil, nil, errors.New("no room") }}
+			if lock, err := broken.expected(t.Context(), remote.Request{Wants: []remote.Asked{chart("there")}}); lock != nil || err != nil {
+				t.Errorf("without a store: %v, %v", lock, err)
+			}
 			if strings.Join(got, " ") != c.got || err != nil || len(base.got) > 0 && !c.same {
 				t.Errorf("got %q, of the base %v, %v", got, base.got, err)
 			}
