@@ -277,7 +277,3 @@ func (s *Set) findDeployersBy() map[string][]string {
 	}
 	return files
 }
-
-// Substitutes reports whether objects of Flux in the tree replace variables by what others hold, as far as their files
-// say.
-func (s *Set) Substitutes() bool { return len(s.Noted(deployers, substituted)) > 0 }

@@ -149,16 +149,6 @@ func (s *Store) reference(key, id string) error {
 	return s.write(filepath.Join(s.GitDir(), filepath.FromSlash(refsDir), key), []byte(id+"\n"))
 }
 
-// Hold has a key hold a tree that the store has already.
-func (s *Store) Hold(ctx context.Context, key, tree string) error {
-	unlock, err := s.using(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	return s.reference(key, tree)
-}
-
 // Missing returns those of the trees that the store does not have (any more).
 func (s *Store) Missing(ctx context.Context, trees []string) (map[string]bool, error) {
 	missing := map[string]bool{}
