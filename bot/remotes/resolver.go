@@ -231,8 +231,9 @@ func (s *Resolver) expected(ctx context.Context, request remote.Request) (remote
 	if err != nil {
 		return nil, ctx.Err()
 	}
+	lasting := same && request.Allow == nil // else others may ask for what the settings do not allow
 	return slices.DeleteFunc(lock, func(e remote.Entry) bool {
-		return e.Failure != nil && (!same || e.Failure.Passing)
+		return e.Failure != nil && (!lasting || e.Failure.Passing)
 	}), nil
 }
 

@@ -94,12 +94,14 @@ func TestExpected(t *testing.T) {
 		return remote.Asked{Want: remote.Want{Kind: remote.Chart, URL: name}}
 	}
 	for _, c := range []struct {
-		name string
-		same bool
-		got  string // in the expected round, with those that failed
+		name  string
+		same  bool
+		allow []string
+		got   string // in the expected round, with those that failed
 	}{
-		{"two who ask", false, "there"},
-		{"one who asks", true, "there gone! git"}, // and nothing of what may be there a while later
+		{"two who ask", false, nil, "there"},
+		{"one who asks", true, nil, "there gone! git"}, // and nothing of what may be there a while later
+		{"not all is allowed", true, []string{}, "there git"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			base, head := &side{}, &side{missing: "gone"}
@@ -116,7 +118,7 @@ func TestExpected(t *testing.T) {
 					t.Errorf("round %d: first %t", rounds, have.First)
 				}
 				if have.First {
-					return json.Marshal(remote.Request{Expected: true,
+					return json.Marshal(remote.Request{Expected: true, Allow: c.allow,
 						Wants: []remote.Asked{chart("there"), chart("gone"), chart("late"), asked("git", false)}})
 				}
 				for _, e := range s.Lock() {
