@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/remote"
 )
@@ -46,8 +47,8 @@ func (k *kept) expected(repo *repository) (json.RawMessage, error) {
 
 // expect keeps what the base wanted in a check. Of a tree that was seen before it may not want all: part of the answers are
 // kept.
-func (k *kept) expect(repo *repository) {
-	if repo.outside == nil {
+func (k *kept) expect(repo *repository, change report.Change) {
+	if repo.outside == nil || change.All { // of a whole branch there is no base
 		return
 	}
 	last, now := k.lastWants(), expectedWants{Base: repo.trees.Base.Tree.ID()}

@@ -61,19 +61,30 @@ func TestExpectedWants(t *testing.T) {
 			rounds = append(rounds, round)
 		}
 	}
+	whole := func(head string) {
+		t.Helper()
+		change := report.Change{GitDir: r.GitDir, Now: now, Cache: cache, Rules: head, Head: head, All: true,
+			Sources: &report.Sources{GitDir: store.GitDir, Lock: []byte("[]")}}
+		var checker checks.Checker
+		if _, err := checker.Run(t.Context(), change); err != nil {
+			t.Fatal(err)
+		}
+	}
 	expect := func(name string, got []string, want ...string) {
 		t.Helper()
 		if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", want) {
 			t.Errorf("%s: wants %q, not %q", name, got, want)
 		}
 	}
-	expect("before any check", run(base, true, map[string]string{"ops/release.yaml": fetchedRelease("2.0.0")}), "1.0.0 true,2.0.0 false,")
+	expect("before any check", run(base, true, map[string]string{"ops/release.yaml": fetchedRelease("2.0.0")}),
+		"1.0.0 true,2.0.0 false,")
 	expect("another change", run(base, true, nil), "1.0.0 false,expected")
 	expect("not the first round", run(base, false, nil), "1.0.0 true,")
 	for i := range 9 {
 		r.Git("checkout", "-q", "-f", base)
 		edit(t, r, map[string]string{"ops/release.yaml": "", "README.md": fmt.Sprint(i)})
 		without := r.Snapshot()
+		whole(without) // has no base that could want it
 		expect(fmt.Sprint("nobody uses it, tree ", i), run(without, true, nil), "1.0.0 false,expected")
 		if i < 8 {
 			expect(fmt.Sprint("the same, tree ", i), run(without, true, nil), "1.0.0 false,expected")

@@ -111,7 +111,7 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 			return nil, err
 		}
 	}
-	k.expect(repo)
+	k.expect(repo, change)
 	pairs.sides.Head.KeepPlaces(ctx)
 	pairs.sides.Base.KeepPlaces(ctx)
 	out.Folders = folders(repo.trees.Head.Roots, out.Findings)

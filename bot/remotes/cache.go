@@ -127,7 +127,7 @@ func (s *Cache) For(ctx context.Context, change Change) (*Resolver, error) {
 	return &Resolver{GitDir: kept.GitDir(), Open: func(a Request) (Fetcher, Fetcher, func(),
 		error) {
 		return asker.open(kept, a, &left)
-	}, Private: asker.private, Defaults: asker.defaults}, nil
+	}, Fork: change.Fork, Private: asker.private, Defaults: asker.defaults}, nil
 }
 
 func (s *Cache) store(ctx context.Context, installation int64) (*store.Store, error) {

@@ -32,6 +32,10 @@ type Resolver struct {
 	// that cannot be told, it is one without an id.
 	Private func(ctx context.Context, address string) (forge.Repo, bool)
 
+	// Fork says that the change comes from a fork: nothing is fetched before it is wanted, since what a fork is given may be
+	// older than what the base is.
+	Fork bool
+
 	// Defaults returns the address of the repository with the organisation's defaults, empty where it has none; nil: none
 	// has any.
 	Defaults func(ctx context.Context) (string, error)
@@ -128,7 +132,8 @@ func (s *Resolver) Until(ctx context.Context, do func(*report.Sources) (wanted j
 		if err != nil {
 			return fmt.Errorf("writing down what was fetched: %w", err)
 		}
-		wanted, err := do(&report.Sources{GitDir: s.GitDir, Lock: data, First: round == 1 && len(s.lock) == 0, Last: round >= maxRounds})
+		wanted, err := do(&report.Sources{GitDir: s.GitDir, Lock: data, First: round == 1 && len(s.lock) == 0 && !s.Fork,
+			Last: round >= maxRounds})
 		if err != nil || len(wanted) == 0 || round >= maxRounds {
 			return err
 		}

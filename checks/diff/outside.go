@@ -103,7 +103,7 @@ func (o *Outside) LookupsWanted(allow []string) (json.RawMessage, error) {
 	return o.request(allow, o.Lookups)
 }
 
-// First reports whether nothing was asked for yet.
+// First reports whether what is likely to be wanted may be asked for: see report.Sources.
 func (o *Outside) First() bool { return o != nil && o.first }
 
 // Used lists what was fetched and the base's side asked for, sorted.

@@ -1,5 +1,6 @@
 // Package difference finds what differs between two versions of an object, as lines of YAML of which each knows what
-// field it shows. The cost follows what differs: what is the same is compared, and printed only where it stands around. Of lines it knows which words differ.
+// field it shows. The cost follows what differs: what is the same is compared, and printed only where it stands around.
+// It also says which words of two lines differ.
 package difference
 
 import (

@@ -57,7 +57,7 @@ type Showing struct {
 type Sources struct {
 	GitDir string          `json:"gitDir"` // of the store, absolute
 	Lock   json.RawMessage `json:"lock"`   // a render/remote.Lock: this package knows nothing of it
-	// First says that nothing was asked for yet: what is likely to be wanted may be, at once.
+	// First says that nothing was asked for yet, and that what is likely to be wanted may be, at once.
 	First bool `json:"first,omitempty"`
 	// Last says that nothing more will be fetched. Otherwise whoever wants more says so and does nothing else.
 	Last bool `json:"last,omitempty"`
