@@ -37,7 +37,8 @@ func (q *Queue) process(ctx context.Context, key Key, owner string, handle Handl
 	defer settled()
 	var heart sync.WaitGroup
 	heart.Go(func() {
-		q.heartbeat(keeping, held, func() { lose(errLost); settled() })
+		// First nothing can be settled any more: the work may end as soon as it is told.
+		q.heartbeat(keeping, held, func() { settled(); lose(errLost) })
 	})
 	o, err := q.work(working, keeping, key, handle)
 	lost := keeping.Err() != nil
