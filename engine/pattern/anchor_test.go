@@ -161,7 +161,7 @@ func TestMatchAnchors(t *testing.T) {
 		{`{"X(c)": "null", t: u}`, `{t: v}`, Fail, "/t/", "/t"},
 		{`{l: [{"(nn)": a, m: b}]}`, `{l: [{}, {nn: a, m: c}]}`, Fail, "/l/1/m/", "/l/1/m"},
 		// wildcards in anchored keys of labels and annotations
-		{`{metadata: {"=(annotations)": {"X(flux/*)": "*?"}}}`, `{metadata: {annotations: {flux/a: 1, flux/b: 2, x: yy}}}`,
+		{`{metadata: {"=(annotations)": {"X(flux/*)": "*?"}}}`, `{metadata: {annotations: {flux/a: "1", flux/b: "2", x: yy}}}`,
 			Fail, "/metadata/annotations/flux/a/", "/metadata/annotations/flux~1a /metadata/annotations/flux~1b"},
 		{`{metadata: {"=(annotations)": {"X(flux/*)": "*?"}}}`, `{metadata: {annotations: {x: yy}}}`, Pass, "", ""},
 		{`{metadata: {"=(annotations)": {"X(flux/*)": "*?"}}}`, `{metadata: {}}`, Pass, "", ""},

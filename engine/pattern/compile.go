@@ -27,6 +27,10 @@ type node struct {
 	anchors []entry // shapeMap: conditional, equality, negation, existence, in order of evaluation
 	fields  []entry // shapeMap: global anchors and plain keys, in order of evaluation
 
+	// expanded stands in place of this map where the object has labels (bit 1) or annotations (bit 2) for the pattern's
+	// to be compared with; nil where that makes no difference. See metadata.go.
+	expanded *[4]*node
+
 	elements []*node // shapeListOfMaps: only the first counts; shapeListOfLists: all
 	list     bool    // shapeScalar: written as a list, so the value has to be one
 	more     bool    // shapeScalar: that list has further elements, which do not count
@@ -41,7 +45,7 @@ type entry struct {
 	wild     bool   // name holds wildcards and stands for all keys that match
 	anything bool   // a plain key with the pattern "*": present with any value that is not null
 	value    *node
-	some     []*node // existence anchor: each must match an element; nil where the pattern has something else than maps
+	some     []*node // existence anchor: each must match an element, which only a map can
 }
 
 // place says where in the pattern a map is: wildcards in keys count only in labels and annotations.
@@ -96,6 +100,15 @@ func (c *compiler) compile(raw any, at place) (*node, error) {
 }
 
 func (c *compiler) compileMap(raw map[string]any, at place) (*node, error) {
+	n, err := c.compileKeys(raw, at)
+	if err != nil {
+		return nil, err
+	}
+	n.expanded, err = c.compileExpanded(raw, at)
+	return n, err
+}
+
+func (c *compiler) compileKeys(raw map[string]any, at place) (*node, error) {
 	n := &node{shape: shapeMap}
 	keys := slices.Sorted(maps.Keys(raw))
 
@@ -150,9 +163,6 @@ func (c *compiler) compileEntry(key string, raw any, at place) (entry, error) {
 				return entry{}, err
 			}
 			e.some = append(e.some, item)
-		}
-		if slices.ContainsFunc(e.some, func(n *node) bool { return n.shape != shapeMap }) {
-			e.some = nil
 		}
 		return e, nil
 	}

@@ -232,7 +232,7 @@ func (t *term) edits(have any, stringly bool) []hint.Edit {
 	case t.op == equal && (t.operand == "*" || t.operand == "?*"):
 		return []hint.Edit{{Value: hint.Placeholder, Example: true}}
 	case t.op == equal && t.operand == "":
-		return []hint.Edit{{Remove: true}}
+		return []hint.Edit{{Value: ""}}
 	case t.op == equal && !t.wild:
 		return []hint.Edit{{Value: typed(t.operand, have, stringly)}}
 	case t.op == moreEqual || t.op == lessEqual:

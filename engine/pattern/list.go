@@ -9,13 +9,13 @@ import (
 // matchExistence requires that each element of the pattern matches at least one element of the list.
 func (e *entry) matchExistence(value any, r *recorder) verdict {
 	list, ok := value.([]any)
-	if !ok || e.some == nil {
-		if r == nil {
-			return fail
-		}
-		return r.fail(r.here(), "invalid value: the existence anchor compares lists of maps")
+	if !ok {
+		return noListOfMaps(r)
 	}
 	for _, item := range e.some {
+		if item.shape != shapeMap {
+			return noListOfMaps(r)
+		}
 		found := false
 		for i, element := range list {
 			m := r.enterIndex(i)
@@ -36,6 +36,13 @@ func (e *entry) matchExistence(value any, r *recorder) verdict {
 		}
 	}
 	return pass
+}
+
+func noListOfMaps(r *recorder) verdict {
+	if r == nil {
+		return fail
+	}
+	return r.fail(r.here(), "invalid value: the existence anchor compares lists of maps")
 }
 
 // matchElements compares every element of a list with one map, or a list with a list of lists, element by element.

@@ -100,8 +100,10 @@ func (n *node) matchScalar(value any, r *recorder) verdict {
 // (https://kyverno.io/docs/policy-types/cluster-policy/validate/#anchors-and-child-elements-conditional-and-equality).
 func (n *node) matchMap(m map[string]any, r *recorder) verdict {
 	if r != nil {
+		// Kyverno looks its anchors up before it expands the metadata.
 		r.met(n.anchors, m)
 	}
+	n = n.of(m)
 	failed := false
 	if len(n.anchors) > 0 {
 		v := n.matchAnchors(m, r)
@@ -197,7 +199,7 @@ func (e *entry) match(m map[string]any, r *recorder) verdict {
 }
 
 // matchWild evaluates a key with wildcards in labels or annotations: the keys that match stand in its
-// place. Kyverno takes any one of them; here a condition is met when one of them meets it, and
+// place, if their value is text. Kyverno takes any one of them; here a condition is met when one of them meets it, and
 // everything else must hold for all, so that the answer is always the same and the stricter one.
 func (e *entry) matchWild(m map[string]any, r *recorder) verdict {
 	condition := e.anchor == anchorConditional || e.anchor == anchorGlobal
@@ -216,13 +218,13 @@ func (e *entry) matchWild(m map[string]any, r *recorder) verdict {
 	}
 	if r == nil {
 		for k, value := range m {
-			if Wildcard(e.name, k) && one(k, value) {
+			if e.stands(k, value) && one(k, value) {
 				break
 			}
 		}
 	} else {
 		for _, k := range slices.Sorted(maps.Keys(m)) {
-			if Wildcard(e.name, k) && one(k, m[k]) {
+			if e.stands(k, m[k]) && one(k, m[k]) {
 				break
 			}
 		}
@@ -232,6 +234,9 @@ func (e *entry) matchWild(m map[string]any, r *recorder) verdict {
 	}
 	return result
 }
+
+// stands reports whether a key of a map stands for a key with wildcards.
+func (e *entry) stands(key string, value any) bool { return Wildcard(e.name, key) && isText(value) }
 
 // matchField evaluates an entry for the field of the given name, which may be absent.
 func (e *entry) matchField(name string, value any, present bool, r *recorder) verdict {

@@ -99,7 +99,15 @@ func TestMatchOverlays(t *testing.T) {
 		{`{a: null}`, `{a: x}`, Fail, "/a/", "/a"},
 		{`{a: null}`, `{a: {}}`, Fail, "/a/", "/a"},
 		{`{a: null}`, `{a: []}`, Pass, "", ""},
-		{`{a: ""}`, `{}`, Pass, "", ""},
+		{`{a: ""}`, `{}`, Fail, "/a/", "/a"},
+		{`{a: ""}`, `{a: null}`, Fail, "/a/", "/a"},
+		{`{a: ""}`, `{a: 0}`, Fail, "/a/", "/a"},
+		{`{a: ""}`, `{a: {}}`, Fail, "/a/", "/a"},
+		{`{a: ""}`, `{a: []}`, Pass, "", ""},
+		{`{a: ""}`, `{a: [null]}`, Fail, "/a/", "/a/0"},
+		{`{a: "|x"}`, `{}`, Fail, "/a/", "/a"},
+		{`{a: [""]}`, `{a: [""]}`, Pass, "", ""},
+		{`{a: [""]}`, `{}`, Fail, "/a/", "/a"},
 		{`{a: ""}`, `{a: ""}`, Pass, "", ""},
 		{`{a: ""}`, `{a: x}`, Fail, "/a/", "/a"},
 		{`{a: false}`, `{}`, Fail, "/a/", "/a"},
@@ -170,9 +178,62 @@ func TestMatchOverlays(t *testing.T) {
 		{`{spec: {labels: {"a*": x}}}`, `{spec: {labels: {ab: x}}}`, Fail, "/spec/labels/a*/", "/spec/labels/a*"},
 		{`{metadata: {finalizers: {"a*": x}}}`, `{metadata: {finalizers: {ab: x}}}`, Fail, "/metadata/finalizers/a*/",
 			"/metadata/finalizers/a*"},
-		{`{metadata: {labels: {app: null}}}`, `{metadata: {labels: {app: x}}}`, Fail, "/metadata/labels/app/",
-			"/metadata/labels/app"},
 	}, 100)
+}
+
+// TestMatchMetadata holds what becomes of labels and annotations of a pattern that are no text: Kyverno leaves them out
+// wherever the object has the map they are in.
+func TestMatchMetadata(t *testing.T) {
+	const labelled = `{metadata: {labels: {app: x}}}`
+	runRows(t, []row{
+		{`{metadata: {labels: {app: null}}}`, labelled, Pass, "", ""},
+		{`{metadata: {labels: {app: 0}}}`, labelled, Pass, "", ""},
+		{`{metadata: {labels: {app: true}}}`, labelled, Pass, "", ""},
+		{`{metadata: {labels: {app: {a: b}}}}`, labelled, Pass, "", ""},
+		{`{metadata: {labels: {app: [yy]}}}`, labelled, Pass, "", ""},
+		{`{metadata: {labels: {app: 0, other: yy}}}`, labelled, Fail, "/metadata/labels/other/", "/metadata/labels/other"},
+		{`{metadata: {labels: {app: 0}}}`, `{metadata: {labels: {}}}`, Pass, "", ""},
+		{`{metadata: {labels: {"X(app)": null}}}`, labelled, Pass, "", ""},
+		{`{metadata: {labels: {"X(app)": "null"}}}`, labelled, Fail, "/metadata/labels/app/", "/metadata/labels/app"},
+		// an anchor that is left out is no condition
+		{`{metadata: {"(annotations)": {ttl: 0}}, spec: {a: b}}`, `{metadata: {annotations: {ttl: "5"}}, spec: {a: x}}`, Fail,
+			"/spec/a/", "/spec/a"},
+		{`{metadata: {"(annotations)": {ttl: 0}}, spec: {a: b}}`, `{metadata: {}, spec: {a: x}}`, Skip, "", ""},
+		{`{metadata: {annotations: {"(ttl)": 0}}, spec: {a: b}}`, `{metadata: {annotations: {ttl: "5"}}, spec: {a: x}}`, Fail,
+			"/spec/a/", "/spec/a"},
+		{`{"=(metadata)": {"=(annotations)": {"(ttl)": 0, a: b}}}`, `{metadata: {annotations: {a: x}}}`, Fail,
+			"/metadata/annotations/a/", "/metadata/annotations/a"},
+		{`{"<(metadata)": {labels: {app: 1}}, spec: {a: b}}`, `{metadata: {labels: {app: x}}, spec: {a: x}}`, Fail, "/spec/a/",
+			"/spec/a"},
+		// only where the object has the map, of the two
+		{`{metadata: {labels: {app: 0}}}`, `{metadata: {}}`, Fail, "/metadata/labels/", "/metadata/labels"},
+		{`{metadata: {labels: {app: 0}}}`, `{metadata: {labels: null}}`, Fail, "/metadata/labels/", "/metadata/labels"},
+		{`{metadata: {labels: {app: 0}}}`, `{metadata: {labels: [a]}}`, Fail, "/metadata/labels/", "/metadata/labels"},
+		{`{metadata: {labels: {app: 0}}}`, `{}`, Fail, "/metadata/", "/metadata"},
+		{`{metadata: {labels: {app: 0}, annotations: {a: 0}}}`, `{metadata: {labels: {app: x}}}`, Fail,
+			"/metadata/annotations/", "/metadata/annotations"},
+		{`{metadata: {labels: {app: 0}, annotations: {a: 0}}}`, `{metadata: {labels: {app: x}, annotations: {a: "1"}}}`, Pass,
+			"", ""},
+		// in every metadata, and nowhere else
+		{`{spec: {template: {metadata: {labels: {app: 0}}}}}`, `{spec: {template: {metadata: {labels: {app: x}}}}}`, Pass, "",
+			""},
+		{`{l: [{metadata: {labels: {app: 0}}}]}`, `{l: [{metadata: {labels: {app: x}}}]}`, Pass, "", ""},
+		{`{spec: {selector: {matchLabels: {app: 0}}}}`, `{spec: {selector: {matchLabels: {app: x}}}}`, Fail,
+			"/spec/selector/matchLabels/app/", "/spec/selector/matchLabels/app"},
+		{`{spec: {labels: {app: 0}}}`, `{spec: {labels: {app: x}}}`, Fail, "/spec/labels/app/", "/spec/labels/app"},
+		// what is left out has no say in the order of the keys either: aaa with its condition comes first
+		{`{aaa: {"(c)": d}, metadata: {labels: {"(ttl)": 0, app: yy}}}`, `{aaa: {c: x}, metadata: {labels: {app: x}}}`, Skip,
+			"", ""},
+		{`{aaa: {"(c)": d}, metadata: {labels: {"(ttl)": "0", app: yy}}}`,
+			`{aaa: {c: x}, metadata: {labels: {ttl: "0", app: x}}}`, Fail, "/metadata/labels/app/", "/metadata/labels/app"},
+		// keys with wildcards stand for keys whose value is text
+		{`{metadata: {labels: {"a*": "?*"}}}`, `{metadata: {labels: {ab: 0}}}`, Fail, "/metadata/labels/a*/",
+			"/metadata/labels"},
+		{`{metadata: {labels: {"X(a*)": "*"}}}`, `{metadata: {labels: {ab: 0}}}`, Pass, "", ""},
+		{`{metadata: {labels: {"X(a*)": "*"}}}`, `{metadata: {labels: {ab: "0"}}}`, Fail, "/metadata/labels/ab/",
+			"/metadata/labels/ab"},
+		{`{metadata: {labels: {"a*": 0}}}`, `{metadata: {labels: {ab: "1"}}}`, Pass, "", ""},
+	}, 30)
 }
 
 func TestMessages(t *testing.T) {

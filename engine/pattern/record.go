@@ -155,8 +155,8 @@ func (r *recorder) printedPath() string {
 func (e *entry) present(m map[string]any) bool {
 	_, ok := m[e.name]
 	if !ok && e.wild {
-		for k := range m {
-			ok = ok || Wildcard(e.name, k)
+		for k, value := range m {
+			ok = ok || e.stands(k, value)
 		}
 	}
 	return ok

@@ -2,7 +2,6 @@ package pattern
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -88,19 +87,12 @@ func isEmpty(value any) bool {
 	return false
 }
 
+// equalsInt compares with a whole number, which is a float to Kyverno as all numbers of a pattern are.
 func equalsInt(value any, want int64) bool {
-	switch typed := value.(type) {
-	case int64:
-		return typed == want
-	case float64:
-		return typed == math.Trunc(typed) && typed == float64(want)
-	case string:
-		if got, err := strconv.ParseInt(typed, 10, 64); err == nil {
-			return got == want
-		}
-		return equalsFloat(typed, float64(want)) // all numbers of a pattern are floats to Kyverno
+	if got, ok := value.(int64); ok {
+		return got == int64(float64(want))
 	}
-	return false
+	return equalsFloat(value, float64(want))
 }
 
 func equalsFloat(value any, want float64) bool {
@@ -117,10 +109,6 @@ func equalsFloat(value any, want float64) bool {
 }
 
 func (s *Scalar) matchString(value any, pattern string) bool {
-	if pattern == "" && value == nil {
-		// "A validation pattern field with the value null or "" requires that the field not be defined or has no value."
-		return true
-	}
 	if text, ok := value.(string); ok && text == pattern {
 		return true
 	}

@@ -59,7 +59,7 @@ func TestScalars(t *testing.T) {
 		{nil, list("", nil, int64(0)), true},
 		{nil, list("", "x"), false},
 		// the empty string: not defined or no value
-		{"", nil, true},
+		{"", nil, false}, // unlike the pattern null
 		{"", "", true},
 		{"", "x", false},
 		{"", int64(0), false},

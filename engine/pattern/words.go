@@ -34,7 +34,7 @@ func (t *term) words() string {
 	case t.op == equal && t.operand == "?*":
 		return "any value that is not empty"
 	case t.op == equal && t.operand == "":
-		return "nothing, or an empty value"
+		return "an empty text"
 	case t.op == equal && t.wild:
 		return "a value like " + t.operand
 	case t.op == notEqual && (t.operand == "*" || t.operand == "?*"):
