@@ -213,6 +213,9 @@ func (c *checker) rule(at string, r *policy.Rule, tree any) {
 		c.operations(at+"/validate/deny", jsonpointer.At(tree, "/validate/deny"))
 		c.operations(at+"/validate/foreach", jsonpointer.At(tree, "/validate/foreach"))
 		c.metadata(at+"/validate/pattern", v.Pattern)
+		if len(v.ForEach) > 0 { // Kyverno looks at the first only
+			c.metadata(at+"/validate/foreach/0/pattern", v.ForEach[0].Pattern)
+		}
 		if list, ok := v.AnyPattern.([]any); ok {
 			for i, p := range list {
 				c.metadata(fmt.Sprintf("%s/validate/anyPattern/%d", at, i), p)
@@ -303,8 +306,12 @@ func (c *checker) metadata(at string, pattern any) {
 			m, _ := jsonpointer.At(pattern, path+"/"+part).(map[string]any)
 			for k, v := range m {
 				switch v.(type) {
+				case string:
 				case bool, int64, float64:
 					c.bad(at+path+"/"+part+"/"+jsonpointer.Escape(k), "%s are text: put %v in quotes", part, v)
+				default:
+					c.bad(at+path+"/"+part+"/"+jsonpointer.Escape(k), "%s are text, and Kyverno refuses anything else here: "+
+						"write text, or leave %s out", part, k)
 				}
 			}
 		}

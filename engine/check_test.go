@@ -84,6 +84,12 @@ func TestCheckRules(t *testing.T) {
 			`8:90: "soon" is no duration: write for example 1h30m`},
 		{"label of a pattern", "rules:\n- name: r\n" + match + "  validate: {pattern: {metadata: {labels: {a: true}}}}",
 			"8:46: labels are text: put true in quotes"},
+		{"null as a label of a pattern", "rules:\n- name: r\n" + match +
+			"  validate: {pattern: {metadata: {labels: {a: null}}}}", "8:46: labels are text, and Kyverno refuses anything else " +
+			"here: write text, or leave a out"},
+		{"annotation of a pattern of a foreach", "rules:\n- name: r\n" + match +
+			"  validate: {foreach: [{list: request.object.a, pattern: {metadata: {annotations: {a: 1}}}}]}",
+			"8:86: annotations are text: put 1 in quotes"},
 		{"reserved name", "rules:\n- name: r\n" + match + "  context: [{name: request, variable: {value: x}}]\n" + body,
 			`8:16: the context entry cannot be called "request", which is predefined: rename it`},
 		{"JMESPath", "rules:\n- name: r\n" + match + "  context: [{name: x, variable: {jmesPath: 'a ||'}}]\n" + body,

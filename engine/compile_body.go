@@ -196,6 +196,10 @@ func (c *ruleCompiler) anyPattern(at string, raw any) *alternatives {
 		c.bad(at, "anyPattern is a list of patterns: put a dash before each")
 		return nil
 	}
+	if len(list) == 0 {
+		c.bad(at, "anyPattern is an empty list, which Kyverno cannot evaluate: add the patterns of which one has to match")
+		return nil
+	}
 	tree, err := variable.Parse(raw, "")
 	if err != nil {
 		c.failedBelow(at, err)

@@ -56,6 +56,10 @@ func TestCompileProblems(t *testing.T) {
 			[]string{"p.yaml:8:26: the foreach has 0 bodies"}},
 		{"broken anchor", rule("validate: {pattern: {spec: {'^(containers)': {image: x}}}}"), []string{"p.yaml:8:33: "}},
 		{"anyPattern is no list", rule("validate: {anyPattern: {spec: x}}"), []string{"p.yaml:8:16: anyPattern is a list"}},
+		{"anyPattern is empty", rule("validate: {anyPattern: []}"), []string{"p.yaml:8:16: anyPattern is an empty list, which " +
+			"Kyverno cannot evaluate: add the patterns of which one has to match"}},
+		{"anyPattern of a foreach is empty", rule("validate: {foreach: [{list: request.object.spec, anyPattern: []}]}"),
+			[]string{"p.yaml:8:54: anyPattern is an empty list"}},
 		{"failure action", rule("validate: {failureAction: Block, deny: {}}"),
 			[]string{`p.yaml:8:16: unknown failure action "Block"`}},
 		{"context without source", rule("context: [{name: x}]\nvalidate: {deny: {}}"),

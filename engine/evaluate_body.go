@@ -211,6 +211,9 @@ func (f *frame) forEach(entries []*forEach) verdict {
 				first = broken("failed to evaluate list", err)
 			}
 			continue
+		case unreadable(err):
+			first = first.and(broken("failed to evaluate list", err))
+			continue
 		case err != nil:
 			listError = err
 			continue

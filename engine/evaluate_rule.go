@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -37,6 +38,9 @@ func broken(what string, err error) verdict {
 	}
 	return verdict{outcome: Error, message: what + ": " + err.Error()}
 }
+
+// unreadable reports whether an error is of what neither the API server nor Kyverno reads.
+func unreadable(err error) bool { return errors.As(err, new(*admission.UnreadableError)) }
 
 // rule evaluates one rule; ok is false when it is not about the request or has nothing to say. A rule that says
 // several things about an object, of which more are the further ones, has one outcome.
@@ -305,7 +309,7 @@ func (f *frame) preconditions(b *body) (verdict, bool) {
 	}
 	if err != nil {
 		d := broken("failed to evaluate preconditions", err)
-		d.unmet = d.outcome == Error
+		d.unmet = d.outcome == Error && !unreadable(err)
 		return d, false
 	}
 	if !met {

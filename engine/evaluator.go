@@ -252,7 +252,9 @@ func (v *review) root() map[string]any {
 func (v *review) newScope() *variable.Scope {
 	if v.scope == nil {
 		v.scope = variable.NewScope(v.ctx, v.root(), v.env, v.cluster)
-		v.scope.Lazy("images", func(*variable.Scope) (any, error) { return images(v.request.Subject()) })
+		v.scope.Lazy("images", func(*variable.Scope) (any, error) {
+			return images(v.ctx, v.request.Subject(), v.env)
+		})
 	}
 	return v.scope.Child()
 }

@@ -52,94 +52,108 @@ func (c *ruleCompiler) extractors(in policy.ImageExtractors) map[string][]extrac
 	return out
 }
 
-// extracted is the variable images of an object whose kind a rule has extractors for: they take the place of what is
-// known of pods.
+// extracted is the variable images of an object, of what extractors find: those that a rule has for the kind, or those of
+// pods. What has another form than an extractor asks for is an *admission.UnreadableError.
 func extracted(ctx context.Context, o admission.Object, list []extractor, env jmespath.Env) (map[string]any, error) {
 	out := map[string]any{}
-	for _, x := range list {
-		found := map[string]any{}
-		if err := x.collect(ctx, o, x.path, "", env, found); err != nil {
+	for i := range list {
+		x := &search{extractor: &list[i], ctx: ctx, env: env, found: map[string]any{}}
+		if err := x.collect(o, x.path, "", nil); err != nil {
 			return nil, err
 		}
-		if len(found) > 0 {
+		if len(x.found) > 0 {
 			if known, ok := out[x.name].(map[string]any); ok {
-				maps.Copy(known, found)
+				maps.Copy(known, x.found)
 				continue
 			}
-			out[x.name] = found
+			out[x.name] = x.found
 		}
 	}
 	return out, nil
 }
 
-func (x *extractor) collect(ctx context.Context, at any, path []string, pointer string, env jmespath.Env,
-	found map[string]any) error {
+// search is one extractor at work on an object.
+type search struct {
+	*extractor
+	ctx   context.Context
+	env   jmespath.Env
+	found map[string]any
+}
+
+// collect goes down a path. Secrets are the names under imagePullSecrets of the maps on the way.
+func (x *search) collect(at any, path []string, pointer string, secrets []any) error {
 	if at == nil {
 		return nil
 	}
-	if len(path) == 0 {
-		return x.image(ctx, at, pointer, env, found)
-	}
-	if path[0] != "*" {
-		m, ok := at.(map[string]any)
-		if !ok {
-			return fmt.Errorf("the image extractor expects a map at %s", pointer)
-		}
-		return x.collect(ctx, m[path[0]], path[1:], pointer+"/"+jsonpointer.Escape(path[0]), env, found)
-	}
-	switch at := at.(type) {
-	case []any:
-		for i, e := range at {
-			if err := x.collect(ctx, e, path[1:], pointer+"/"+strconv.Itoa(i), env, found); err != nil {
-				return err
+	if len(path) > 0 && path[0] == "*" {
+		switch at := at.(type) {
+		case []any:
+			for i, e := range at {
+				if err := x.collect(e, path[1:], pointer+"/"+strconv.Itoa(i), secrets); err != nil {
+					return err
+				}
 			}
-		}
-	case map[string]any:
-		for _, k := range slices.Sorted(maps.Keys(at)) {
-			if err := x.collect(ctx, at[k], path[1:], pointer+"/"+jsonpointer.Escape(k), env, found); err != nil {
-				return err
+		case map[string]any:
+			for _, k := range slices.Sorted(maps.Keys(at)) {
+				if err := x.collect(at[k], path[1:], pointer+"/"+jsonpointer.Escape(k), secrets); err != nil {
+					return err
+				}
 			}
+		default:
+			return noImages("%s must be a list or a map", pointer)
 		}
-	default:
-		return fmt.Errorf("the image extractor expects a list or a map at %s", pointer)
-	}
-	return nil
-}
-
-func (x *extractor) image(ctx context.Context, at any, pointer string, env jmespath.Env, found map[string]any) error {
-	m, ok := at.(map[string]any)
-	if !ok {
-		return fmt.Errorf("the image extractor expects a map at %s", pointer)
-	}
-	pointer += "/" + jsonpointer.Escape(x.value)
-	value, ok := m[x.value].(string)
-	if !ok || strings.TrimSpace(value) == "" {
 		return nil
 	}
+	m, ok := at.(map[string]any)
+	if !ok {
+		return noImages("%s must be a map", cmp.Or(pointer, "the object"))
+	}
+	list, _ := m["imagePullSecrets"].([]any)
+	for _, e := range list {
+		secret, _ := e.(map[string]any)
+		if name, ok := secret["name"].(string); ok {
+			secrets = append(secrets[:len(secrets):len(secrets)], name)
+		}
+	}
+	if len(path) == 0 {
+		return x.image(m, pointer, secrets)
+	}
+	return x.collect(m[path[0]], path[1:], pointer+"/"+jsonpointer.Escape(path[0]), secrets)
+}
+
+func (x *search) image(m map[string]any, pointer string, secrets []any) error {
+	pointer += "/" + jsonpointer.Escape(x.value)
+	key, ok := pointer, true
+	if x.key != "" {
+		if key, ok = m[x.key].(string); !ok {
+			return noImages("there is no text in the field %s beside %s", x.key, pointer)
+		}
+	}
+	value, ok := m[x.value].(string)
+	if !ok || strings.TrimSpace(value) == "" {
+		return nil // there may be none
+	}
 	if x.jmes != nil {
-		result, err := x.jmes.Search(ctx, value, env)
+		result, err := x.jmes.Search(x.ctx, value, x.env)
 		if err != nil {
 			return fmt.Errorf("the image extractor's jmesPath at %s: %w", pointer, err)
 		}
-		text, ok := result.(string)
-		if !ok {
+		if value, ok = result.(string); !ok {
 			return fmt.Errorf("the image extractor's jmesPath at %s answers no string", pointer)
 		}
-		value = text
 	}
 	info, err := parseImage(value)
 	if err != nil {
 		return err
 	}
 	info["jsonPointer"] = pointer
-	key := pointer
-	if x.key != "" {
-		if key, ok = m[x.key].(string); !ok {
-			return fmt.Errorf("the image extractor expects a string in field %s beside %s", x.key, pointer)
-		}
-	}
-	found[key] = info
+	info["imagePullSecrets"] = slices.Concat([]any{}, secrets)
+	x.found[key] = info
 	return nil
+}
+
+func noImages(format string, args ...any) error {
+	return &admission.UnreadableError{Err: fmt.Errorf("images cannot be read: "+format, args...)}
 }
 
 // images is the variable of that name as the rule of a frame sees it.
@@ -148,5 +162,5 @@ func (f *frame) images() (map[string]any, error) {
 	if list := f.rule.extractors[admission.IdentityOf(o).Kind]; len(list) > 0 {
 		return extracted(f.ctx, o, list, f.env)
 	}
-	return images(o)
+	return images(f.ctx, o, f.env)
 }

@@ -1,52 +1,32 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/jmespath"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
-// podPaths say where the kinds of Kubernetes keep their pod specification.
-var podPaths = map[string]string{
-	"Pod": "/spec", "DaemonSet": "/spec/template/spec", "Deployment": "/spec/template/spec",
-	"ReplicaSet": "/spec/template/spec", "ReplicationController": "/spec/template/spec",
-	"StatefulSet": "/spec/template/spec", "Job": "/spec/template/spec",
-	"CronJob": "/spec/jobTemplate/spec/template/spec",
-}
-
 // images is the variable of that name: the images of an object by kind of container and name of the
 // container (https://kyverno.io/docs/policy-types/cluster-policy/variables/#variables-from-container-images).
-func images(o admission.Object) (map[string]any, error) {
-	out := map[string]any{}
-	pointer, ok := podPaths[admission.IdentityOf(o).Kind]
+func images(ctx context.Context, o admission.Object, env jmespath.Env) (map[string]any, error) {
+	pointer, ok := admission.PodPointer(admission.IdentityOf(o).Kind)
 	if !ok {
-		return out, nil
+		return map[string]any{}, nil
 	}
-	spec, _ := jsonpointer.At(o, pointer).(map[string]any)
+	var list []extractor
 	for _, kind := range []string{"initContainers", "containers", "ephemeralContainers"} {
-		containers, _ := spec[kind].([]any)
-		found := map[string]any{}
-		for i, c := range containers {
-			container, _ := c.(map[string]any)
-			name, _ := container["name"].(string)
-			image, _ := container["image"].(string)
-			if strings.TrimSpace(image) == "" {
-				continue
-			}
-			info, err := parseImage(image)
-			if err != nil {
-				return nil, err
-			}
-			info["jsonPointer"] = fmt.Sprintf("%s/%s/%d/image", pointer, kind, i)
-			found[name] = info
+		x := extractor{value: "image", key: "name", name: kind}
+		for token := range jsonpointer.Tokens(pointer) {
+			x.path = append(x.path, token)
 		}
-		if len(found) > 0 {
-			out[kind] = found
-		}
+		x.path = append(x.path, "spec", kind, "*")
+		list = append(list, x)
 	}
-	return out, nil
+	return extracted(ctx, o, list, env)
 }
 
 // parseImage takes an image reference apart; the registry defaults to docker.io and the tag to latest

@@ -194,7 +194,7 @@ func TestSeedImages(t *testing.T) {
 	const digest = "sha256:5f44022eab9198d75939d9eaa5341bc077eca16fa51d4ef32d33f1bd4c8cbe7d"
 	object := seedPod("", "containers: [{name: nginx, image: 'nginx@"+digest+
 		"'}, {name: web, image: nginx}], initContainers: [{name: vault, image: 'ghcr.io/vault:v3'}], ephemeralContainers: "+
-		"[{name: debug, image: 'localhost:5000/tools/debug:1'}]")
+		"[{name: debug, image: 'localhost:5000/tools/debug:1'}], imagePullSecrets: [{name: one}, {name: two}]")
 	var seeds []seed
 	for expression, want := range map[string]string{
 		"images.containers.nginx.registry":            "docker.io",
@@ -213,6 +213,7 @@ func TestSeedImages(t *testing.T) {
 		"images.containers.*.name | sort(@) | [0]":    "nginx",
 		"length(images.containers.*.name)":            "2",
 		"images.containers.web.digest || 'no digest'": "no digest",
+		"images.containers.web.imagePullSecrets[1]":   "two",
 	} {
 		// The whole string is the variable, so its type stays: a longer one makes all of them text.
 		seeds = append(seeds, seed{name: expression, object: object, want: []string{"image pass"}, text: `"a":"is ` + want +

@@ -175,3 +175,10 @@ type NeedsClusterError struct {
 }
 
 func (e *NeedsClusterError) Error() string { return fmt.Sprintf("needs the cluster: %s", e.What) }
+
+// UnreadableError says that what is evaluated has a form that neither the API server nor Kyverno reads: text where a list
+// belongs, a container without a name. What meets one is an error, also where other errors count as "does not apply".
+type UnreadableError struct{ Err error }
+
+func (e *UnreadableError) Error() string { return e.Err.Error() }
+func (e *UnreadableError) Unwrap() error { return e.Err }

@@ -3,6 +3,7 @@ package cel
 import (
 	"context"
 	"errors"
+	"fmt"
 	"hash/fnv"
 	"strings"
 	"time"
@@ -107,7 +108,11 @@ func (a *activation) compute(name string) (any, bool) {
 	case identParams:
 		return null(s.params), true
 	case identImages:
-		return podImages(s.where.pod(s.subject())), true
+		spec, err := s.where.pod(s.subject())
+		if err != nil {
+			return types.WrapErr(err), true
+		}
+		return podImages(spec), true
 	case identExceptions:
 		return map[string]any{"allowedImages": stringList(s.images), "allowedValues": s.allowed()}, true
 	case identKyverno:
@@ -274,19 +279,23 @@ func (s *evaluation) namespaceValue() any {
 	})
 }
 
-// podImages are the images of a pod by the lists of its containers.
+// podImages are the images of a pod by the lists of its containers. A list that is none, or holds a container without an
+// image, is an error for what reads it, as it is for the expressions of Kyverno.
 func podImages(spec map[string]any) map[string]any {
 	out := map[string]any{}
 	for _, list := range []string{"containers", "initContainers", "ephemeralContainers"} {
 		images := []string{}
-		items, _ := spec[list].([]any)
+		items, ok := spec[list].([]any)
+		ok = ok || spec[list] == nil
 		for _, item := range items {
 			c, _ := item.(map[string]any)
-			if s, ok := c["image"].(string); ok {
-				images = append(images, s)
-			}
+			image, has := c["image"].(string)
+			images, ok = append(images, image), ok && has
 		}
-		out[list] = images
+		if out[list] = images; !ok {
+			err := fmt.Errorf("%s must be a list of containers with images", list)
+			out[list] = types.WrapErr(&admission.UnreadableError{Err: err})
+		}
 	}
 	return out
 }

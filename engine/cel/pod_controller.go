@@ -1,6 +1,7 @@
 package cel
 
 import (
+	"fmt"
 	"maps"
 	"reflect"
 	"strings"
@@ -36,7 +37,7 @@ func (v view) see(r *admission.Request, o admission.Object) any {
 	if v == plain {
 		return o
 	}
-	template := v.template(o)
+	template, err := v.template(o)
 	out := maps.Clone(o)
 	out["spec"] = template["spec"]
 	if out["spec"] == nil {
@@ -45,6 +46,10 @@ func (v view) see(r *admission.Request, o admission.Object) any {
 	meta := map[string]any{}
 	if m, ok := template["metadata"].(map[string]any); ok {
 		maps.Copy(meta, m)
+	}
+	if err != nil {
+		// What reads the pod fails, as the expressions that Kyverno rewrites do.
+		out["spec"], meta["labels"], meta["annotations"] = types.WrapErr(err), types.WrapErr(err), types.WrapErr(err)
 	}
 	own, _ := o["metadata"].(map[string]any)
 	for _, k := range []string{"name", "namespace"} {
@@ -82,23 +87,30 @@ func (v view) leaves(typeName string) bool {
 	return v != plain && ok && !strings.HasPrefix(rest, ".labels") && !strings.HasPrefix(rest, ".annotations")
 }
 
-func (v view) template(o admission.Object) map[string]any {
-	template, _ := jsonpointer.At(o, string(v)).(map[string]any)
-	return template
+// template is the pod template of a controller. One that is not there, or no map, is an *admission.UnreadableError.
+func (v view) template(o admission.Object) (map[string]any, error) {
+	template, err := admission.MapAt(o, string(v))
+	if template == nil && err == nil {
+		err = &admission.UnreadableError{Err: fmt.Errorf("%s is missing", jsonpointer.Dotted(string(v)))}
+	}
+	return template, err
 }
 
-// pod is the pod spec that the object is or has a template of.
-func (v view) pod(o admission.Object) map[string]any {
-	spec, _ := v.template(o)["spec"].(map[string]any)
-	if _, has := spec["containers"]; has || v != plain {
-		return spec
+// pod is the pod spec that the object is or has a template of, nil for none. The error is an *admission.UnreadableError.
+func (v view) pod(o admission.Object) (map[string]any, error) {
+	if v != plain {
+		return admission.MapAt(o, string(v)+"/spec")
 	}
-	for _, w := range []view{workload, scheduled} {
-		if inner, ok := w.template(o)["spec"].(map[string]any); ok {
-			return inner
+	if pointer, ok := admission.PodPointer(admission.IdentityOf(o).Kind); ok {
+		return admission.MapAt(o, pointer+"/spec")
+	}
+	// Kinds that Kubernetes does not have may keep their pod anywhere.
+	for _, holder := range []view{plain, workload, scheduled} {
+		if spec, _ := admission.MapAt(o, string(holder)+"/spec"); spec["containers"] != nil {
+			return spec, nil
 		}
 	}
-	return spec
+	return nil, nil
 }
 
 // pointer is where a field of the viewed object is in the real one.

@@ -316,6 +316,38 @@ func TestAutogen(t *testing.T) {
 	}
 }
 
+// TestUnreadablePods holds that what a policy on Pods reads of an object is an error where it cannot be read.
+func TestUnreadablePods(t *testing.T) {
+	const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: ns}\nspec: "
+	const deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d, namespace: ns}\nspec: "
+	const cron = "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: d, namespace: ns}\nspec: "
+	const noHost = "!has(object.spec) || !has(object.spec.hostPID) || !object.spec.hostPID"
+	const noLabel = "!has(object.metadata.labels) || !has(object.metadata.labels.x)"
+	const noBad = "images.containers.all(i, i != 'bad')"
+	for _, tt := range []struct{ expression, object string }{
+		{noHost, deployment + "{template: [{spec: {hostPID: true}}]}"},
+		{noHost, deployment + "{template: text}"},
+		{noHost, deployment + "[{template: {spec: {hostPID: true}}}]"},
+		{noHost, deployment + "{replicas: 1}"},
+		{noHost, cron + "{jobTemplate: [{spec: {template: {spec: {hostPID: true}}}}]}"},
+		{noLabel, deployment + "{template: [{metadata: {labels: {x: '1'}}}]}"},
+		{noBad, pod + "[{containers: [{image: bad}]}]"},
+		{noBad, pod + "{containers: {a: {image: bad}}}"},
+		{noBad, pod + "{containers: bad}"},
+		{noBad, pod + "{containers: [bad]}"},
+		{noBad, pod + "{containers: [{name: a}]}"},
+		{noBad, pod + "{containers: [{image: [bad]}]}"},
+		{noBad, deployment + "{template: {spec: {containers: [bad]}}}"},
+		{noBad, cron + "{jobTemplate: [{spec: {template: {spec: {containers: [{image: bad}]}}}}]}"},
+	} {
+		p := mustVP(t, podPolicy(validates(tt.expression)))
+		got := p.Evaluate(t.Context(), &admission.Request{Operation: admission.Create, Object: object(t, tt.object)}, Env{})
+		if len(got) != 1 || got[0].Outcome != Error {
+			t.Errorf("%s on %s: %+v", tt.expression, tt.object, got)
+		}
+	}
+}
+
 func TestExceptions(t *testing.T) {
 	seed := podPolicy(validates("!has(object.spec.volumes) || object.spec.volumes.all(vol, " +
 		"kyverno.allowedValues.volumeTypes.exists(type, has(vol[type])) || has(vol.emptyDir))"))

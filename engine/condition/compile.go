@@ -148,7 +148,7 @@ func (c *compiler) condition(raw map[string]any, at string) (condition, error) {
 		return condition{}, jsonpointer.Errorf(at+"/operator", "unknown operator %s: use one of %s", pattern.Quote(name),
 			operatorNames)
 	}
-	one.name = name
+	one.name, one.texts = name, name == "In" || name == "NotIn"
 	var err error
 	if one.key, err = variable.Parse(c.document, at+"/key"); err != nil {
 		return condition{}, err

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/jmespath"
 	"github.com/lintel-bot/lintel/engine/variable"
 )
@@ -35,6 +36,7 @@ type condition struct {
 	value    *variable.Tree
 	operator operator
 	name     string         // of the operator
+	texts    bool           // the operator takes no key that is a list of anything but text
 	source   string         // the key as written
 	message  *variable.Tree // nil where there is none
 	raw      string         // the message as written
@@ -152,6 +154,11 @@ func (c *condition) operands(sc *variable.Scope) (key any, t test, err error) {
 	if err != nil {
 		return nil, nil, &EvaluationError{Pointer: c.at + "/key", Err: err}
 	}
+	if c.texts && slices.ContainsFunc(asList(key), notString) {
+		err := fmt.Errorf("the operator %s is for lists of text only, and Kyverno ends with a panic on others: use AnyIn, AllIn, "+
+			"AnyNotIn or AllNotIn", c.name)
+		return nil, nil, &EvaluationError{Pointer: c.at + "/key", Err: &admission.UnreadableError{Err: err}}
+	}
 	if c.fixed != nil {
 		return key, c.fixed, nil
 	}
@@ -160,6 +167,11 @@ func (c *condition) operands(sc *variable.Scope) (key any, t test, err error) {
 		return nil, nil, &EvaluationError{Pointer: c.at + "/value", Err: err}
 	}
 	return key, c.operator(value), nil
+}
+
+func asList(value any) []any {
+	list, _ := value.([]any)
+	return list
 }
 
 // text is the message of the condition with its variables resolved, where they can be.

@@ -199,6 +199,9 @@ func TestEvaluateErrors(t *testing.T) {
 		{`{any: [{key: a, operator: Equals, value: ["{{ missing }}"]}]}`, "/any/0/value", true},
 		{`[{key: a, operator: Equals, value: a}, {key: a, operator: Equals, value: "{{ missing }}"}]`, "/1/value", true},
 		{`{all: [{key: "{{ broken }}", operator: Equals, value: a}]}`, "/all/0/key", false},
+		// on these Kyverno ends with a panic
+		{`{all: [{key: [a, 1], operator: In, value: [a]}]}`, "/all/0/key", false},
+		{`{any: [{key: [null], operator: NotIn, value: [a]}]}`, "/any/0/key", false},
 		// all is evaluated where any has failed
 		{`{any: [{key: a, operator: Equals, value: b}], all: [{key: "{{ missing }}", operator: Equals, value: a}]}`,
 			"/all/0/key", true},

@@ -51,7 +51,7 @@ type Outcome struct {
 	// Fields are RFC 6901 pointers into the object of what violates the level, sorted and unique. A field
 	// that has to be there and is not is named by the pointer it would have.
 	Fields []string
-	// Err is set where the object holds no pod that Kubernetes could read; Allowed is false then.
+	// Err is set where the object has no pod, or none that Kubernetes could read; Allowed is false then.
 	Err error
 }
 
@@ -146,24 +146,18 @@ func Validate(exclude []Exclude) error {
 	return nil
 }
 
-// Evaluate checks the pod that an object is, or has a template of: a Pod, a pod controller, a CronJob, a
-// PodTemplate, or another kind with spec.template.spec. Exclusions of exceptions come in extra and are
-// expected to be valid. An object without a pod is allowed.
+// Evaluate checks the pod that an object is, or has a template of: a Pod, or a controller of Kubernetes that makes pods.
+// Exclusions of exceptions come in extra and are expected to be valid. Other objects, and those that cannot be read, are
+// an error, as in Kyverno.
 func (c *Check) Evaluate(object admission.Object, extra []Exclude) Outcome {
 	return c.Explain(object, extra, nil)
 }
 
 // Explain is Evaluate, and writes down what the level asks of each field that violates it.
 func (c *Check) Explain(object admission.Object, extra []Exclude, sheet *hint.Sheet) Outcome {
-	if len(c.controls) == 0 {
-		return Outcome{Allowed: true}
-	}
 	found, err := podOf(object)
 	if err != nil {
 		return Outcome{Err: err}
-	}
-	if found == nil {
-		return Outcome{Allowed: true}
 	}
 	exclude := c.exclude
 	if len(extra) > 0 {
@@ -188,7 +182,7 @@ func (c *Check) Explain(object admission.Object, extra []Exclude, sheet *hint.Sh
 		}
 		texts := make([]string, 0, len(violations))
 		for _, v := range violations {
-			texts = append(texts, v.String())
+			texts = append(texts, found.field(v.String()))
 			for _, p := range v.where() {
 				fields = append(fields, found.pointer+p)
 				if sheet != nil {

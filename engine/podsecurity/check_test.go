@@ -47,9 +47,9 @@ func TestEvaluate(t *testing.T) {
 		fields  []string // none means allowed
 		message string
 	}{
-		"allowed":    {level: "restricted", object: podWith("", "")},
-		"no pod":     {level: "restricted", object: "apiVersion: v1\nkind: ConfigMap\ndata: {}"},
-		"privileged": {level: "privileged", object: podWith("  hostIPC: true\n", "")},
+		"allowed":      {level: "restricted", object: podWith("", "")},
+		"spec is null": {level: "baseline", object: "kind: Pod\nspec: null"},
+		"privileged":   {level: "privileged", object: podWith("  hostIPC: true\n", "")},
 		"host namespace": {
 			level: "baseline", object: podWith("  hostIPC: true\n", ""), fields: []string{"/spec/hostIPC"},
 			message: `It violates PodSecurity "baseline:latest": (Forbidden reason: host namespaces, ` +
@@ -65,16 +65,23 @@ func TestEvaluate(t *testing.T) {
 		},
 		"deployment": {level: "baseline", object: "kind: Deployment\n" +
 			"spec: {template: {spec: {containers: [{name: a, securityContext: {privileged: true}}]}}}",
-			fields: []string{"/spec/template/spec/containers/0/securityContext/privileged"}},
+			fields: []string{"/spec/template/spec/containers/0/securityContext/privileged"},
+			message: `It violates PodSecurity "baseline:latest": (Forbidden reason: privileged, field error list: ` +
+				`[spec.template.spec.containers[0].securityContext.privileged is forbidden, forbidden values found: true])`},
 		"cron job": {level: "baseline", object: "kind: CronJob\n" +
 			"spec: {jobTemplate: {spec: {template: {spec: {containers: [{name: a, ports: [{hostPort: 0}, {hostPort: 80}]}]}}}}}",
-			fields: []string{"/spec/jobTemplate/spec/template/spec/containers/0/ports/1/hostPort"}},
+			fields: []string{"/spec/jobTemplate/spec/template/spec/containers/0/ports/1/hostPort"},
+			message: `It violates PodSecurity "baseline:latest": (Forbidden reason: hostPort, field error list: ` +
+				`[spec.jobTemplate.spec.template.spec.containers[0].ports[1].hostPort is forbidden, forbidden values found: 80])`},
+		"restricted field of a controller": {level: "baseline", object: "kind: Job\n" +
+			"spec: {template: {spec: {hostPID: true}}}",
+			exclude: []Exclude{{ControlName: "Host Namespaces", RestrictedField: "spec.hostPID"}}},
 		"sysctl": {level: "baseline", object: podWith("  securityContext: {sysctls: [{name: kernel.shm_rmid_forced, "+
 			"value: '1'}, {name: kernel.msgmax, value: '1'}]}\n", ""), fields: []string{"/spec/securityContext/sysctls/1/name"}},
 		"selinux": {level: "baseline", object: podWith("  securityContext: {seLinuxOptions: {type: container_t, user: "+
 			"u}}\n", ""), fields: []string{"/spec/securityContext/seLinuxOptions/user"}},
 		"app armor": {level: "baseline", object: "kind: Pod\n" +
-			"metadata: {annotations: {container.apparmor.security.beta.kubernetes.io/a: unconfined, x: y}}\n" +
+			"metadata: {annotations: {container.apparmor.security.beta.kubernetes.io/a: unconfined, x: 'y'}}\n" +
 			"spec: {containers: [{name: a}]}",
 			fields: []string{"/metadata/annotations/container.apparmor.security.beta.kubernetes.io~1a"}},
 		"probe host": {level: "baseline", object: podWith("", "[{name: a, livenessProbe: {httpGet: {host: x, port: 80}}}]"),
@@ -245,14 +252,44 @@ func TestInvalid(t *testing.T) {
 	}
 }
 
-func TestMalformedPod(t *testing.T) {
-	c, err := Compile("baseline", "latest", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := c.Evaluate(object(t, "kind: Pod\nspec: {containers: [{securityContext: {privileged: maybe}}]}"),
-		nil); got.Err == nil || got.Allowed {
-		t.Errorf("%+v", got)
+// TestUnreadable holds that nothing passes that cannot be read: Kyverno ends with an error, too.
+func TestUnreadable(t *testing.T) {
+	for _, level := range []string{"privileged", "baseline", "restricted"} {
+		c, err := Compile(level, "latest", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{
+			"kind: Pod\nspec: {containers: [{securityContext: {privileged: maybe}}]}",
+			"kind: Pod\nspec: [{hostPID: true}]",
+			"kind: Pod\nspec: hostPID",
+			"kind: Pod\nspec: 1",
+			"kind: Pod\nspec: {containers: {a: {securityContext: {privileged: true}}}}",
+			"kind: Pod\nspec: {containers: [text]}",
+			"kind: Pod\nspec: {hostPID: yes please}",
+			"kind: Pod\nspec: {volumes: {a: {hostPath: {path: /}}}}",
+			"kind: Pod\nspec: {securityContext: [{sysctls: []}]}",
+			"kind: Pod\nmetadata: [a]\nspec: {}",
+			"kind: Pod\nmetadata: {annotations: [a]}\nspec: {}",
+			"kind: Pod\nmetadata: {annotations: {container.apparmor.security.beta.kubernetes.io/a: 1}}\nspec: {}",
+			"kind: Deployment\nspec: [a]",
+			"kind: Deployment\nspec: {template: [{spec: {hostPID: true}}]}",
+			"kind: Deployment\nspec: {template: {spec: [{hostPID: true}]}}",
+			"kind: Deployment\nspec: {template: {metadata: {annotations: text}}}",
+			"kind: CronJob\nspec: {jobTemplate: [{spec: {template: {spec: {hostPID: true}}}}]}",
+			"kind: CronJob\nspec: {jobTemplate: {spec: [{template: {spec: {hostPID: true}}}]}}",
+			"kind: CronJob\nspec: {jobTemplate: {spec: {template: text}}}",
+			"kind: ConfigMap\ndata: {}",
+			"kind: PodTemplate\ntemplate: {spec: {hostPID: true}}",
+			"kind: Rollout\nspec: {template: {spec: {}}}",
+			"kind: [Pod]\nspec: {}",
+			"spec: {}",
+		} {
+			got := c.Evaluate(object(t, text), nil)
+			if got.Allowed || got.Err == nil {
+				t.Errorf("%s, %s: %+v", level, text, got)
+			}
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package podsecurity
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,38 +18,43 @@ type located struct {
 	pointer string
 }
 
-// podOf reads the pod that an object is or is a template of, nil where there is none.
+// podOf reads the pod that an object is or is a template of. A part that is not there, or null, is empty; the error is of
+// one that cannot be read, and of kinds that Kyverno's podSecurity does not know (getSpec in its validate_pss.go).
 func podOf(object admission.Object) (*located, error) {
-	pointer := "/spec/template"
-	switch object["kind"] {
-	case "Pod":
-		pointer = ""
-	case "CronJob":
-		pointer = "/spec/jobTemplate/spec/template"
-	case "PodTemplate":
-		pointer = "/template"
-	}
-	holder, _ := jsonpointer.At(object, pointer).(map[string]any)
-	spec, ok := holder["spec"].(map[string]any)
+	kind := admission.IdentityOf(object).Kind
+	pointer, ok := admission.PodPointer(kind)
 	if !ok {
-		return nil, nil
+		return nil, fmt.Errorf("could not find correct resource type: podSecurity is for Pods and the controllers of "+
+			"Kubernetes that make them, not for kind %s", kind)
 	}
 	out := &located{pointer: pointer}
+	spec, err := admission.MapAt(object, pointer+"/spec")
+	if err != nil {
+		return nil, err
+	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(spec, &out.pod.Spec); err != nil {
 		return nil, fmt.Errorf("%s/spec is not a pod spec: %w", pointer, err)
 	}
-	if meta, ok := holder["metadata"].(map[string]any); ok {
-		annotations, _ := meta["annotations"].(map[string]any)
-		for k, v := range annotations {
-			if s, ok := v.(string); ok {
-				if out.pod.Annotations == nil {
-					out.pod.Annotations = make(map[string]string, len(annotations))
-				}
-				out.pod.Annotations[k] = s
-			}
+	annotations, err := admission.MapAt(object, pointer+"/metadata/annotations")
+	if err != nil {
+		return nil, err
+	}
+	for k, v := range annotations {
+		s, ok := v.(string)
+		if !ok && v != nil {
+			return nil, fmt.Errorf("%s/metadata/annotations: %s must be text", pointer, k)
 		}
+		if out.pod.Annotations == nil {
+			out.pod.Annotations = make(map[string]string, len(annotations))
+		}
+		out.pod.Annotations[k] = s
 	}
 	return out, nil
+}
+
+// field is the name of a field of the object for messages, where that of the pod is given.
+func (l *located) field(ofPod string) string {
+	return strings.TrimPrefix(jsonpointer.Dotted(l.pointer)+"."+ofPod, ".")
 }
 
 // container is one container of a pod and the list it is in.

@@ -1,0 +1,51 @@
+package admission
+
+import (
+	"fmt"
+
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
+)
+
+// PodPointer says where the objects of a kind of Kubernetes have their pod: the pointer of what holds its metadata and
+// spec. It returns false for all other kinds.
+func PodPointer(kind string) (pointer string, ok bool) {
+	switch kind {
+	case "Pod":
+		return "", true
+	case "DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet":
+		return "/spec/template", true
+	case "CronJob":
+		return "/spec/jobTemplate/spec/template", true
+	}
+	return "", false
+}
+
+// MapAt is the map at a pointer of an object, nil where it, or what it stands in, is not there or null. The error is an
+// *UnreadableError where any of them is something else than a map.
+func MapAt(o Object, pointer string) (map[string]any, error) {
+	m, at := o, ""
+	for token := range jsonpointer.Tokens(pointer) {
+		at += "/" + jsonpointer.Escape(token)
+		value := m[token]
+		if value == nil {
+			return nil, nil
+		}
+		var ok bool
+		if m, ok = value.(map[string]any); !ok {
+			return nil, &UnreadableError{fmt.Errorf("%s must be a map, not %s", jsonpointer.Dotted(at), noun(value))}
+		}
+	}
+	return m, nil
+}
+
+func noun(value any) string {
+	switch value.(type) {
+	case []any:
+		return "a list"
+	case string:
+		return "text"
+	case bool:
+		return "a boolean"
+	}
+	return "a number"
+}
