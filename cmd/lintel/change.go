@@ -69,18 +69,22 @@ func (r *repository) branch(ctx context.Context, change *report.Change, o checkO
 		return err
 	}
 	change.Head = head
+	var p *pipeline
 	switch {
 	case o.base != "":
 		change.Rules, err = r.commit(ctx, o.base)
 	case o.all:
 		change.Rules, err = cmp.Or(tree, head), nil
 	default:
-		change.Rules, err = r.goesTo(ctx, change)
+		change.Rules, p, err = r.goesTo(ctx, change)
 	}
 	if err == nil && !o.all {
 		change.Base, err = r.mergeBase(ctx, change.Rules, head)
 	}
 	change.Head = cmp.Or(tree, head)
+	if err == nil && o.base == "" && !o.all && change.Base == head && (tree == "" || r.same(ctx, change)) {
+		err = r.nothing(ctx, change, p)
+	}
 	return err
 }
 
@@ -103,24 +107,6 @@ func (r *repository) same(ctx context.Context, change *report.Change) bool {
 	}
 	tree, err := r.run(ctx, nil, "rev-parse", "--verify", "--quiet", change.Base+"^{tree}")
 	return err == nil && tree == change.Head
-}
-
-// goesTo finds the commit that the head of a change goes to where nobody names one: as the workflow says that runs, which
-// may know more of the change, or the default branch.
-func (r *repository) goesTo(ctx context.Context, change *report.Change) (string, error) {
-	p, err := readPipeline(os.Getenv)
-	if err != nil {
-		return "", err
-	}
-	if p == nil {
-		b, err := r.defaultBranch(ctx)
-		return b.id, err
-	}
-	if p.branch != "" {
-		change.Branches = []string{p.branch}
-	}
-	change.User.Login = cmp.Or(change.User.Login, p.author)
-	return p.base(ctx, r, change.Head)
 }
 
 // inside returns a file's path within the repository: as given from the folder the user named, or from the top.

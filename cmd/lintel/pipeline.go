@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
+
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // pipeline is the change that a workflow of GitHub Actions runs for, as its variables and the file of its event say
@@ -18,6 +21,7 @@ type pipeline struct {
 	merge  string   // commit that GitHub made of the base and the head, in this order; empty: it made none
 	branch string   // that the change goes to, if it is known
 	author string
+	tip    bool // the head may be the tip of that branch: the workflow runs for no change
 }
 
 // maxEvent bounds the file of an event; GitHub's own limit is 25 MB
@@ -27,15 +31,18 @@ const maxEvent = 25 << 20
 // noCommit is what an event has in place of the commit before, where a branch is new.
 const noCommit = "0000000000000000000000000000000000000000"
 
-// readPipeline returns the change of the workflow that runs, nil where none runs, or one for no change. The error is of
-// the event's file.
+// readPipeline returns the change of the workflow that runs, nil where none runs, or one of which nothing is known. What is
+// no change by its event goes to the default branch. The error is of the event's file.
 func readPipeline(getenv func(string) string) (*pipeline, error) {
 	if getenv("GITHUB_ACTIONS") != "true" {
 		return nil, nil
 	}
 	var event struct {
-		Before      string `json:"before"`
-		Ref         string `json:"ref"`
+		Before     string `json:"before"`
+		Ref        string `json:"ref"`
+		Repository struct {
+			DefaultBranch string `json:"default_branch"`
+		} `json:"repository"`
 		PullRequest struct {
 			Base struct {
 				SHA string `json:"sha"`
@@ -56,8 +63,15 @@ func readPipeline(getenv func(string) string) (*pipeline, error) {
 		}
 	}
 	p := &pipeline{event: getenv("GITHUB_EVENT_NAME")}
+	byDefault := func() (*pipeline, error) {
+		if p.branch = event.Repository.DefaultBranch; p.branch == "" {
+			return nil, nil
+		}
+		p.bases, p.tip = []string{"refs/remotes/origin/" + p.branch, "refs/heads/" + p.branch}, true
+		return p, nil
+	}
 	switch p.event {
-	case "pull_request", "pull_request_target", "pull_request_review":
+	case "pull_request", "pull_request_target", "pull_request_review", "pull_request_review_comment":
 		pr := event.PullRequest
 		p.branch, p.author = pr.Base.Ref, pr.User.Login
 		if ref := getenv("GITHUB_BASE_REF"); ref != "" {
@@ -73,11 +87,11 @@ func readPipeline(getenv func(string) string) (*pipeline, error) {
 	case "push":
 		branch, isBranch := strings.CutPrefix(event.Ref, "refs/heads/")
 		if !isBranch || event.Before == noCommit || event.Before == "" {
-			return nil, nil // a new branch goes to the default branch, as it would elsewhere
+			return byDefault() // a new branch goes to it, as it would elsewhere
 		}
 		p.branch, p.bases = branch, []string{event.Before}
 	default:
-		return nil, nil
+		return byDefault()
 	}
 	return p, nil
 }
@@ -109,21 +123,39 @@ func (p *pipeline) base(ctx context.Context, r *repository, head string) (string
 	depth := 0 // all of it
 	if p.merge != "" && p.merge == head {
 		depth = 2
-		if _, err := r.commit(ctx, head+"^2"); err == nil {
-			bases = append(bases, head+"^1")
+		if _, ok := r.resolve(ctx, head+"^2"); ok {
+			// What GitHub merged with is newer than the base of the event.
+			bases = slices.Insert(slices.Clone(bases), len(bases)-1, head+"^1")
 		}
 	}
 	for _, rev := range bases {
-		id, err := r.commit(ctx, rev)
+		id, ok := r.resolve(ctx, rev)
 		switch {
-		case rev == "" || err != nil:
-		case id == head:
-			return "", fmt.Errorf("the workflow checked out the branch that the change goes to, and nothing of the change: for %s, "+
-				"check out the head, or use the event pull_request", p.event)
+		case rev == "" || !ok:
+		case id == head && !p.tip:
+			return "", p.checkedOutBase()
 		default:
 			return id, nil
 		}
 	}
 	return "", fmt.Errorf("the workflow's clone has no commit that this %s could be compared with: add \"fetch-depth: %d\" to "+
 		"the step with actions/checkout, or name the base with --base", strings.ReplaceAll(p.event, "_", " "), depth)
+}
+
+func (p *pipeline) checkedOutBase() error {
+	return fmt.Errorf("the workflow checked out the branch that the change goes to, and nothing of the change: for %s, "+
+		"check out the head, or use the event pull_request", p.event)
+}
+
+// nothing decides about a head that is part of the base: a push that takes commits back is compared with what was there,
+// and of another change nothing was checked out.
+func (p *pipeline) nothing(change *report.Change) error {
+	switch {
+	case p.tip:
+	case p.event == "push":
+		change.Base = change.Rules
+	default:
+		return p.checkedOutBase()
+	}
+	return nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,43 +54,6 @@ func (r *repository) run(ctx context.Context, env []string, args ...string) (str
 	return strings.TrimRight(string(out), "\n"), nil
 }
 
-// commit resolves a revision to a commit's object id.
-func (r *repository) commit(ctx context.Context, rev string) (string, error) {
-	id, err := r.run(ctx, nil, "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}")
-	if err != nil {
-		return "", fmt.Errorf("%q is not a commit of this repository", rev)
-	}
-	return id, nil
-}
-
-// branch is a branch of the repository.
-type branch struct{ id, name string } // its commit, and what others call it
-
-// defaultBranch finds the branch that pull requests go to: what the remote calls its head, else a branch of
-// one of the usual names. It asks git once.
-func (r *repository) defaultBranch(ctx context.Context) (branch, error) {
-	if r.byDefault.id == "" {
-		candidates := []string{"refs/remotes/origin/HEAD", "refs/remotes/origin/main", "refs/remotes/origin/master",
-			"refs/heads/main", "refs/heads/master"}
-		out, err := r.run(ctx, nil, append([]string{"for-each-ref", "--format=%(refname) %(objectname) %(symref)", "--"}, candidates...)...)
-		if err != nil {
-			return branch{}, err
-		}
-		first := len(candidates)
-		for line := range strings.Lines(out) {
-			ref, rest, _ := strings.Cut(strings.TrimRight(line, "\n"), " ")
-			id, leads, _ := strings.Cut(rest, " ")
-			if i := slices.Index(candidates, ref); i >= 0 && i < first {
-				first, r.byDefault = i, branch{id, branchName(cmp.Or(leads, ref))}
-			}
-		}
-	}
-	if r.byDefault.id == "" {
-		return branch{}, errors.New("cannot tell the default branch: name the base with --base")
-	}
-	return r.byDefault, nil
-}
-
 // branchName returns the name of the branch that a full reference stands for, empty where it stands for none.
 func branchName(ref string) string {
 	name, local := strings.CutPrefix(ref, "refs/heads/")
@@ -125,7 +87,7 @@ func (r *repository) branches(ctx context.Context, base string) (list []string) 
 	if base != "" && !strings.HasPrefix(base, "HEAD") {
 		add(named(base))
 	}
-	if b, err := r.defaultBranch(ctx); err == nil {
+	if b, err := r.defaultBranch(ctx); err == nil || b.name != "" {
 		add(b.name)
 	} else {
 		add(named("HEAD"))
@@ -149,19 +111,6 @@ func (r *repository) names(ctx context.Context) []string {
 		}
 	}
 	return list
-}
-
-// mergeBase returns the commit that two commits have in common.
-func (r *repository) mergeBase(ctx context.Context, a, b string) (string, error) {
-	id, err := r.run(ctx, nil, "merge-base", a, b)
-	if err != nil {
-		if shallow, _ := r.run(ctx, nil, "rev-parse", "--is-shallow-repository"); shallow == "true" {
-			return "", errors.New("base and head have no common commit in this shallow clone: " +
-				"fetch more history (git fetch --unshallow)")
-		}
-		return "", errors.New("base and head have no common commit")
-	}
-	return id, nil
 }
 
 // folders returns what git reads to answer for objects of the repository, absolute: its folders, which a linked work

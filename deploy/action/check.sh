@@ -28,8 +28,12 @@ fetch() {
   GIT_TERMINAL_PROMPT=0 git fetch --quiet --no-tags --no-recurse-submodules "$@" origin "${want[@]}"
 }
 
-# joined BASE: the head and the base have a commit in common.
-joined() { git merge-base HEAD "$1" >/dev/null 2>&1; }
+# joined BASE: the head and the base have a commit in common, and the history of neither ends before it.
+joined() {
+  local common
+  common="$(git merge-base HEAD "$1" 2>/dev/null)" || return 1
+  ! git rev-list HEAD "$1" --not "$common" | grep -qxF -f "$(git rev-parse --git-path shallow)"
+}
 
 # complete fetches what the check compares the head with: actions/checkout fetches the head alone, unless it is told
 # otherwise.

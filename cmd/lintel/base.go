@@ -1,0 +1,209 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// A clone may lack the commit that a change goes to, or what leads to it: it is shallow, or was made of one branch. What
+// is compared with something else, or with nothing, must not pass for checked: it is an error that says what to fetch.
+
+// branch is a branch of the repository.
+type branch struct {
+	id, name string // its commit, and what others call it
+	local    bool   // no remote says that it is the default branch, nor has one of this name
+}
+
+// commit resolves a revision to a commit's object id.
+func (r *repository) commit(ctx context.Context, rev string) (string, error) {
+	id, ok := r.resolve(ctx, rev)
+	if ok {
+		return id, nil
+	}
+	remote := r.remote(ctx)
+	if _, ok := r.resolve(ctx, "refs/remotes/"+remote+"/"+rev); ok {
+		return "", fmt.Errorf("%q is not a commit of this repository: did you mean %q?", rev, remote+"/"+rev)
+	}
+	if remote == "" {
+		return "", fmt.Errorf("%q is not a commit of this repository", rev)
+	}
+	return "", fmt.Errorf("%q is not a commit of this clone: if the remote has it, fetch it (%s)", rev, r.howToFetch(ctx))
+}
+
+func (r *repository) resolve(ctx context.Context, rev string) (id string, ok bool) {
+	id, err := r.run(ctx, nil, "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}")
+	return id, err == nil
+}
+
+// remote returns the name of the remote that counts: origin, or the only one; empty for none.
+func (r *repository) remote(ctx context.Context) string {
+	out, _ := r.run(ctx, nil, "remote")
+	list := strings.Fields(out)
+	if len(list) == 0 || len(list) > 1 && !slices.Contains(list, "origin") {
+		return ""
+	}
+	if slices.Contains(list, "origin") {
+		return "origin"
+	}
+	return list[0]
+}
+
+func (r *repository) shallow(ctx context.Context) bool {
+	said, _ := r.run(ctx, nil, "rev-parse", "--is-shallow-repository")
+	return said == "true"
+}
+
+// howToFetch says how a clone gets the commits and branches that it lacks.
+func (r *repository) howToFetch(ctx context.Context) string {
+	remote, all := cmp.Or(r.remote(ctx), "origin"), ""
+	if r.shallow(ctx) {
+		all = "--unshallow "
+	}
+	return fmt.Sprintf("git fetch %s%s '+refs/heads/*:refs/remotes/%s/*'; with actions/checkout, fetch-depth: 0", all, remote,
+		remote)
+}
+
+// defaultBranch finds the branch that pull requests go to: what the remote calls its head, else a branch of
+// one of the usual names. It asks git once, and more only where there is little. With an error there is at most a name.
+func (r *repository) defaultBranch(ctx context.Context) (branch, error) {
+	if r.byDefault.id != "" {
+		return r.byDefault, nil
+	}
+	found, lost, err := r.usualBranch(ctx, "origin")
+	if err != nil {
+		return branch{}, err
+	}
+	if lost == "" && (found.id == "" || found.local) {
+		if remote := r.remote(ctx); remote != "" && remote != "origin" {
+			if found, lost, err = r.usualBranch(ctx, remote); err != nil {
+				return branch{}, err
+			}
+		}
+	}
+	switch {
+	case lost != "":
+		return branch{name: lost}, fmt.Errorf("the default branch %s was not fetched: fetch it (%s), or name the base with --base",
+			lost, r.howToFetch(ctx))
+	case found.id != "":
+		r.byDefault = found
+		return found, nil
+	case r.remote(ctx) != "":
+		return branch{}, fmt.Errorf("cannot tell the default branch, which may not have been fetched: name the base with --base, or "+
+			"fetch it (%s)", r.howToFetch(ctx))
+	}
+	return branch{}, errors.New("cannot tell the default branch: name the base with --base")
+}
+
+// usualBranch looks for the default branch of a remote, and for a local one in its place. Lost is the name of one that the
+// remote has and the clone lacks.
+func (r *repository) usualBranch(ctx context.Context, remote string) (found branch, lost string, err error) {
+	at := "refs/remotes/" + remote + "/"
+	candidates := []string{at + "HEAD", at + "main", at + "master", "refs/heads/main", "refs/heads/master"}
+	out, err := r.run(ctx, nil, append([]string{"for-each-ref", "--format=%(refname) %(objectname) %(symref)", "--"},
+		candidates...)...)
+	if err != nil {
+		return branch{}, "", err
+	}
+	first := len(candidates)
+	for line := range strings.Lines(out) {
+		ref, rest, _ := strings.Cut(strings.TrimRight(line, "\n"), " ")
+		id, leads, _ := strings.Cut(rest, " ")
+		if i := slices.Index(candidates, ref); i >= 0 && i < first {
+			first, found = i, branch{id, branchName(cmp.Or(leads, ref)), strings.HasPrefix(ref, "refs/heads/")}
+		}
+	}
+	if first > 0 {
+		// git leaves out a head that leads to a branch that is not here.
+		if leads, err := r.run(ctx, nil, "symbolic-ref", "--quiet", at+"HEAD"); err == nil {
+			return branch{}, branchName(leads), nil
+		}
+	}
+	return found, "", nil
+}
+
+const moreHistory = "fetch more history (git fetch --unshallow)"
+
+// mergeBase returns the commit that two commits have in common, the best of them.
+func (r *repository) mergeBase(ctx context.Context, a, b string) (string, error) {
+	id, err := r.run(ctx, nil, "merge-base", a, b)
+	if err != nil {
+		if r.shallow(ctx) {
+			return "", errors.New("base and head have no common commit in this shallow clone: " + moreHistory)
+		}
+		return "", errors.New("base and head have no common commit")
+	}
+	if id == a || id == b || !r.shallow(ctx) {
+		return id, nil
+	}
+	// Where the history of either ends without coming to that commit, it may lead to a better one.
+	cut, err := r.cut(ctx)
+	if err != nil {
+		return "", err
+	}
+	since, err := r.run(ctx, nil, "rev-list", a, b, "--not", id)
+	if err != nil {
+		return "", err
+	}
+	for commit := range strings.Lines(since) {
+		if slices.Contains(cut, strings.TrimSpace(commit)) {
+			return "", errors.New("the history of this shallow clone ends before it is certain where the change left its base: " +
+				moreHistory)
+		}
+	}
+	return id, nil
+}
+
+// cut returns the commits of a shallow clone whose parents it lacks.
+func (r *repository) cut(ctx context.Context) ([]string, error) {
+	file, err := r.run(ctx, nil, "rev-parse", "--path-format=absolute", "--git-path", "shallow")
+	if err != nil {
+		return nil, err
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("where this shallow clone ends cannot be told: %w", err)
+	}
+	return strings.Fields(string(data)), nil
+}
+
+// goesTo finds the commit that the head of a change goes to where nobody names one: as the workflow says that runs, which
+// may know more of the change, or the default branch.
+func (r *repository) goesTo(ctx context.Context, change *report.Change) (string, *pipeline, error) {
+	p, err := readPipeline(os.Getenv)
+	if err != nil {
+		return "", nil, err
+	}
+	if p == nil {
+		b, err := r.defaultBranch(ctx)
+		return b.id, nil, err
+	}
+	if p.branch != "" {
+		change.Branches = []string{p.branch}
+	}
+	change.User.Login = cmp.Or(change.User.Login, p.author)
+	id, err := p.base(ctx, r, change.Head)
+	return id, p, err
+}
+
+// nothing decides about a head that is part of what it goes to, which nobody named: either there is nothing to compare, or
+// the clone lacks what there is, which is an error.
+func (r *repository) nothing(ctx context.Context, change *report.Change, p *pipeline) error {
+	switch {
+	case p != nil:
+		return p.nothing(change)
+	case r.byDefault.local && r.remote(ctx) != "":
+		return fmt.Errorf("head and base are the same commit, because the branch %s of the remote was not fetched: fetch it "+
+			"(%s), name the base with --base, or use --all", r.byDefault.name, r.howToFetch(ctx))
+	case r.shallow(ctx):
+		return fmt.Errorf("head and base are the same commit, and this clone is shallow, so it may lack what the head is to be "+
+			"compared with: fetch it (%s), name the base with --base, or use --all", r.howToFetch(ctx))
+	}
+	return nil
+}
