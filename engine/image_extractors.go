@@ -52,8 +52,8 @@ func (c *ruleCompiler) extractors(in policy.ImageExtractors) map[string][]extrac
 	return out
 }
 
-// extracted is the variable images of an object, of what extractors find: those that a rule has for the kind, or those of
-// pods. What has another form than an extractor asks for is an *admission.UnreadableError.
+// extracted is the variable images of an object whose kind a rule has extractors for: they take the place of what is
+// known of pods. What has another form than an extractor asks for is an *admission.UnreadableError.
 func extracted(ctx context.Context, o admission.Object, list []extractor, env jmespath.Env) (map[string]any, error) {
 	out := map[string]any{}
 	for i := range list {
@@ -108,17 +108,23 @@ func (x *search) collect(at any, path []string, pointer string, secrets []any) e
 	if !ok {
 		return noImages("%s must be a map", cmp.Or(pointer, "the object"))
 	}
-	list, _ := m["imagePullSecrets"].([]any)
-	for _, e := range list {
-		secret, _ := e.(map[string]any)
-		if name, ok := secret["name"].(string); ok {
-			secrets = append(secrets[:len(secrets):len(secrets)], name)
-		}
-	}
+	secrets = pullSecrets(m, secrets)
 	if len(path) == 0 {
 		return x.image(m, pointer, secrets)
 	}
 	return x.collect(m[path[0]], path[1:], pointer+"/"+jsonpointer.Escape(path[0]), secrets)
+}
+
+// pullSecrets adds the names under imagePullSecrets of a map to those of the maps around it.
+func pullSecrets(m map[string]any, around []any) []any {
+	list, _ := m["imagePullSecrets"].([]any)
+	for _, e := range list {
+		secret, _ := e.(map[string]any)
+		if name, ok := secret["name"].(string); ok {
+			around = append(around[:len(around):len(around)], name)
+		}
+	}
+	return around
 }
 
 func (x *search) image(m map[string]any, pointer string, secrets []any) error {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/jmespath"
-	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 // images is the variable of that name: the images of an object by kind of container and name of the
@@ -17,16 +16,22 @@ func images(ctx context.Context, o admission.Object, env jmespath.Env) (map[stri
 	if !ok {
 		return map[string]any{}, nil
 	}
-	var list []extractor
-	for _, kind := range []string{"initContainers", "containers", "ephemeralContainers"} {
-		x := extractor{value: "image", key: "name", name: kind}
-		for token := range jsonpointer.Tokens(pointer) {
-			x.path = append(x.path, token)
-		}
-		x.path = append(x.path, "spec", kind, "*")
-		list = append(list, x)
+	pointer += "/spec"
+	spec, err := admission.MapAt(o, pointer)
+	if err != nil {
+		return nil, err
 	}
-	return extracted(ctx, o, list, env)
+	out, elements, secrets := map[string]any{}, []string{"*"}, pullSecrets(spec, nil)
+	for _, kind := range []string{"initContainers", "containers", "ephemeralContainers"} {
+		x := &search{extractor: &extractor{value: "image", key: "name"}, ctx: ctx, env: env, found: map[string]any{}}
+		if err := x.collect(spec[kind], elements, pointer+"/"+kind, secrets); err != nil {
+			return nil, err
+		}
+		if len(x.found) > 0 {
+			out[kind] = x.found
+		}
+	}
+	return out, nil
 }
 
 // parseImage takes an image reference apart; the registry defaults to docker.io and the tag to latest

@@ -2,6 +2,7 @@ package admission
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
@@ -20,19 +21,24 @@ func PodPointer(kind string) (pointer string, ok bool) {
 	return "", false
 }
 
-// MapAt is the map at a pointer of an object, nil where it, or what it stands in, is not there or null. The error is an
-// *UnreadableError where any of them is something else than a map.
+// MapAt is the map at a pointer of an object, nil where it, or what it stands in, is not there or null. The pointer has no
+// escapes. The error is an *UnreadableError where any of them is something else than a map.
 func MapAt(o Object, pointer string) (map[string]any, error) {
-	m, at := o, ""
-	for token := range jsonpointer.Tokens(pointer) {
-		at += "/" + jsonpointer.Escape(token)
+	m := o
+	for rest := pointer; rest != ""; {
+		token := rest[1:]
+		if i := strings.IndexByte(token, '/'); i >= 0 {
+			token = token[:i]
+		}
+		rest = rest[1+len(token):]
 		value := m[token]
 		if value == nil {
 			return nil, nil
 		}
 		var ok bool
 		if m, ok = value.(map[string]any); !ok {
-			return nil, &UnreadableError{fmt.Errorf("%s must be a map, not %s", jsonpointer.Dotted(at), noun(value))}
+			at := jsonpointer.Dotted(strings.TrimSuffix(pointer, rest))
+			return nil, &UnreadableError{fmt.Errorf("%s must be a map, not %s", at, noun(value))}
 		}
 	}
 	return m, nil

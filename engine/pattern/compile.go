@@ -104,7 +104,10 @@ func (c *compiler) compileMap(raw map[string]any, at place) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n.expanded, err = c.compileExpanded(raw, at)
+	isMetadata := func(e entry) bool { return e.name == "metadata" }
+	if slices.ContainsFunc(n.fields, isMetadata) || slices.ContainsFunc(n.anchors, isMetadata) {
+		n.expanded, err = c.compileExpanded(raw, at)
+	}
 	return n, err
 }
 

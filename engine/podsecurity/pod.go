@@ -21,7 +21,7 @@ type located struct {
 // podOf reads the pod that an object is or is a template of. A part that is not there, or null, is empty; the error is of
 // one that cannot be read, and of kinds that Kyverno's podSecurity does not know (getSpec in its validate_pss.go).
 func podOf(object admission.Object) (*located, error) {
-	kind := admission.IdentityOf(object).Kind
+	kind, _ := object["kind"].(string)
 	pointer, ok := admission.PodPointer(kind)
 	if !ok {
 		return nil, fmt.Errorf("could not find correct resource type: podSecurity is for Pods and the controllers of "+
