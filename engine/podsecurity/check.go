@@ -70,9 +70,10 @@ func (e *InvalidError) Error() string {
 	return fmt.Sprintf("exclude[%d].%s: %s", e.Index, e.Field, e.Message)
 }
 
-// latestMinor is that of the version 1.N that "latest" stands for: Kyverno's own. What a later version of the standards
-// lets through, Kyverno still denies.
-const latestMinor = 36
+// latestMinor is that of the version 1.N that "latest" stands for: the last whose checks Kyverno has (its fork of
+// pod-security-admission, in 1.18 and after). What a later version of the standards lets through, such as root in a user
+// namespace of its own since 1.35, Kyverno still denies.
+const latestMinor = 34
 
 // Compile prepares a check of a level (privileged, baseline or restricted) as of a version ("latest", or
 // "v1.N" with or without the v; empty means latest). Its errors are of type *InvalidError.
@@ -126,7 +127,7 @@ func Validate(exclude []Exclude) error {
 		ids, ok := controlIDs(e.ControlName)
 		if !ok {
 			return &InvalidError{Field: "controlName", Index: i,
-				Message: fmt.Sprintf("%q is no control of the Pod Security Standards; known are %s", clip(e.ControlName),
+				Message: fmt.Sprintf("%q is no control that can be excluded; known are %s", clip(e.ControlName),
 					strings.Join(controlNames(), ", "))}
 		}
 		if e.RestrictedField == "" {

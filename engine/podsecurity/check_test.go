@@ -229,6 +229,24 @@ func TestLatestIsWhatKyvernoKnows(t *testing.T) {
 	}
 }
 
+// Kubernetes 1.35 lets root, any procMount and a missing runAsNonRoot through in a user namespace of its own. Kyverno does
+// not.
+func TestUserNamespacesRelaxNothing(t *testing.T) {
+	for level, o := range map[string]string{
+		"baseline": podWith("  hostUsers: false\n", "[{name: a, securityContext: {procMount: Unmasked}}]"),
+		"restricted": podWith("  hostUsers: false\n", "[{name: a, "+strings.Replace(good, "runAsNonRoot: true",
+			"runAsUser: 0", 1)+"}]"),
+	} {
+		c, err := Compile(level, "latest", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.Evaluate(object(t, o), nil); got.Allowed || strings.Count(got.Message, "reason: procMount") > 1 {
+			t.Errorf("%s: %+v", level, got)
+		}
+	}
+}
+
 func TestInvalid(t *testing.T) {
 	for _, tt := range []struct {
 		level, version string
@@ -238,6 +256,8 @@ func TestInvalid(t *testing.T) {
 		{"strict", "latest", Exclude{ControlName: "Seccomp"}, "level"},
 		{"baseline", "newest", Exclude{ControlName: "Seccomp"}, "version"},
 		{"baseline", "latest", Exclude{ControlName: "seccomp"}, "controlName"},
+		// one of the standards, which the schema of Kyverno's policies does not have
+		{"baseline", "latest", Exclude{ControlName: "Host Probes / Lifecycle Hooks"}, "controlName"},
 		{"baseline", "latest", Exclude{ControlName: "Sysctls", RestrictedField: "spec.hostPID"}, "restrictedField"},
 		{"baseline", "latest", Exclude{ControlName: "Seccomp",
 			RestrictedField: "spec.containers[*].securityContext.seccompProfile.type"}, "images"},

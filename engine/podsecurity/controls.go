@@ -7,7 +7,8 @@ import (
 
 // entry is a control by the name that the Pod Security Standards give it, the checks that make it up, and
 // what its restricted fields end in, for the pod and for containers
-// (https://kubernetes.io/docs/concepts/security/pod-security-standards/).
+// (https://kubernetes.io/docs/concepts/security/pod-security-standards/). The controls are those that the schema of Kyverno's
+// policies has: of the host in probes and lifecycle hooks it takes no exclusion.
 type entry struct {
 	name             string
 	ids              []string
@@ -37,8 +38,6 @@ func table() []entry {
 		{"Running as Non-root", []string{"runAsNonRoot"}, same("runAsNonRoot"), same("runAsNonRoot")},
 		{"Running as Non-root user", []string{"runAsUser"}, same("runAsUser"), same("runAsUser")},
 		{"Volume Types", []string{"restrictedVolumes"}, []string{"volumes[*]."}, nil},
-		{"Host Probes / Lifecycle Hooks", []string{"hostProbesAndHostLifecycle"}, nil,
-			[]string{"livenessProbe.", "readinessProbe.", "startupProbe.", "lifecycle."}},
 	}
 }
 
