@@ -153,7 +153,7 @@ func (x *search) image(m map[string]any, pointer string, secrets []any) error {
 		return err
 	}
 	info["jsonPointer"] = pointer
-	info["imagePullSecrets"] = slices.Concat([]any{}, secrets)
+	info["imagePullSecrets"] = append([]any{}, secrets...)
 	x.found[key] = info
 	return nil
 }

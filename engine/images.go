@@ -40,54 +40,98 @@ func parseImage(image string) (map[string]any, error) {
 	bad := func(why string) (map[string]any, error) {
 		return nil, fmt.Errorf("bad image: %s: %s", image, why)
 	}
-	rest, digest, hasDigest := strings.Cut(image, "@")
-	if hasDigest {
-		algorithm, hex, ok := strings.Cut(digest, ":")
-		if !ok || algorithm == "" || len(hex) < 32 || strings.Trim(hex, "0123456789abcdefABCDEF") != "" {
-			return bad("invalid digest")
-		}
+	name, digest, hasDigest := strings.Cut(image, "@")
+	if hasDigest && !validDigest(digest) {
+		return bad("invalid digest")
 	}
-	registry := "docker.io"
-	if first, after, ok := strings.Cut(rest, "/"); ok &&
-		(strings.ContainsAny(first, ".:") || first == "localhost" || strings.ToLower(first) != first) {
-		registry, rest = first, after
+	first, _, ok := strings.Cut(name, "/")
+	if !ok || !strings.ContainsAny(first, ".:") && first != "localhost" && strings.ToLower(first) == first {
+		name = "docker.io/" + name
 	}
-	path, tag := rest, ""
-	if i := strings.LastIndexByte(rest, ':'); i > strings.LastIndexByte(rest, '/') {
-		path, tag = rest[:i], rest[i+1:]
+	tag := ""
+	if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {
+		name, tag = name[:i], name[i+1:]
 		if tag == "" || len(tag) > 128 || strings.Trim(tag, tagCharacters) != "" || strings.ContainsAny(tag[:1], ".-") {
 			return bad("invalid reference format")
 		}
 	}
-	if !validPath(path) || registry == "" || strings.ContainsAny(registry, " _@") {
+	registry, path, _ := strings.Cut(name, "/")
+	if !validRegistry(registry) {
+		registry, path = "", name
+	}
+	if !validPath(path) || len(name) > 255 {
 		return bad("invalid reference format")
 	}
 	if tag == "" && !hasDigest {
 		tag = "latest"
 	}
-	info := map[string]any{"registry": registry, "path": path, "name": path[strings.LastIndexByte(path, '/')+1:]}
-	info["referenceWithTag"] = registry + "/" + path + ":" + tag
+	info := map[string]any{"path": path, "name": path[strings.LastIndexByte(path, '/')+1:]}
+	if registry != "" {
+		info["registry"] = registry
+	} else if first, rest, ok := strings.Cut(path, "/"); ok && strings.Contains(first, "_") {
+		// To Kyverno this is a registry after all.
+		info["registry"], info["path"] = first, rest
+	}
+	info["referenceWithTag"] = name + ":" + tag
 	info["reference"] = info["referenceWithTag"]
 	if tag != "" {
 		info["tag"] = tag
 	}
 	if hasDigest {
 		info["digest"] = digest
-		info["reference"] = registry + "/" + path + "@" + digest
+		info["reference"] = name + "@" + digest
 	}
 	return info, nil
 }
 
 const (
-	pathCharacters = "abcdefghijklmnopqrstuvwxyz0123456789._-"
-	tagCharacters  = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+	lower         = "abcdefghijklmnopqrstuvwxyz0123456789"
+	letters       = lower + "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	tagCharacters = letters + "._-"
 )
 
-func validPath(path string) bool {
-	for part := range strings.SplitSeq(path, "/") {
-		if part == "" || strings.Trim(part, pathCharacters) != "" || strings.ContainsAny(part[:1]+part[len(part)-1:], "._-") {
+func validDigest(digest string) bool {
+	algorithm, hex, _ := strings.Cut(digest, ":")
+	length := map[string]int{"sha256": 64, "sha384": 96, "sha512": 128}[algorithm]
+	return length > 0 && len(hex) == length && strings.Trim(hex, "0123456789abcdef") == ""
+}
+
+// validRegistry reports whether s is the name or address of a host, and maybe a port.
+func validRegistry(s string) bool {
+	host, port := s, ""
+	if i := strings.LastIndexByte(s, ':'); i >= 0 && !strings.HasSuffix(s, "]") {
+		if host, port = s[:i], s[i+1:]; port == "" || strings.Trim(port, "0123456789") != "" {
 			return false
 		}
 	}
-	return len(path) <= 255
+	if inner, ok := strings.CutPrefix(host, "["); ok {
+		inner, ok = strings.CutSuffix(inner, "]")
+		return ok && inner != "" && strings.Trim(inner, "0123456789abcdefABCDEF:") == ""
+	}
+	for part := range strings.SplitSeq(host, ".") {
+		if part == "" || strings.Trim(part, letters+"-") != "" || part[0] == '-' || part[len(part)-1] == '-' {
+			return false
+		}
+	}
+	return true
+}
+
+// validPath reports whether the parts of a path are lower case letters and digits, and between them a dot, one or two
+// underscores, or any number of dashes.
+func validPath(path string) bool {
+	for part := range strings.SplitSeq(path, "/") {
+		for part != "" {
+			word := len(part) - len(strings.TrimLeft(part, lower))
+			rest := strings.TrimLeft(part[word:], "._-")
+			between := part[word : len(part)-len(rest)]
+			if word == 0 || between == "" && rest != "" || between != "" && rest == "" {
+				return false
+			}
+			if between != "" && between != "." && between != "_" && between != "__" && strings.Trim(between, "-") != "" {
+				return false
+			}
+			part = rest
+		}
+	}
+	return path != "" && !strings.Contains("/"+path+"/", "//")
 }
