@@ -2,6 +2,7 @@
 package declared
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -36,7 +37,7 @@ type Objects struct {
 	context  []string // files and folders from the settings
 
 	mu    sync.Mutex
-	kinds map[string][]entry                // by group/kind
+	kinds map[string]*table                 // by group/kind
 	roots map[roots.Root][]*render.Resource // without what their places are known by
 	given []roots.Root                      // of these, those that Rendered was told of
 	// looked are those that were looked into for a kind, and not rendered for anything else.
@@ -60,7 +61,7 @@ type Objects struct {
 // New returns the objects that the roots of a tree declare. named are the files and folders of the settings.
 func New(set *roots.Set, renderer *render.Renderer, named []string) *Objects {
 	return &Objects{set: set, renderer: renderer, context: named, unseen: map[roots.Root][]doc.Error{},
-		kinds: map[string][]entry{}, views: map[string]*view{}, answers: map[query]*released{},
+		kinds: map[string]*table{}, views: map[string]*view{}, answers: map[query]*released{},
 		roots: map[roots.Root][]*render.Resource{}, looked: map[roots.Root]bool{}}
 }
 
@@ -124,97 +125,106 @@ func In(list []admission.Object, namespace string) []admission.Object {
 	})
 }
 
-// all returns every declared object of a kind, in order of the roots; the settings' files come last.
-func (d *Objects) all(ctx context.Context, group, kind string) []entry {
+// wanted are those objects of a kind that have a name, and are in roots that say a word, as far as there are such.
+type wanted struct{ name, word string }
+
+// table is what is declared of one kind, as far as it was asked for.
+type table struct {
+	group, kind string
+	reached     []roots.Root           // those that may declare objects of it, sorted
+	looked      map[roots.Root][]entry // by root that was looked into
+	asked       map[wanted]bool        // the zero value stands for all
+	named       []entry                // of the settings' files
+	list        []entry                // of the roots in their order, then the settings' files
+}
+
+// all returns the declared objects of a kind, in order of the roots; the settings' files come last. Those that are wanted
+// are among them, and others may be.
+func (d *Objects) all(ctx context.Context, group, kind string, w wanted) []entry {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if list, ok := d.kinds[group+"/"+kind]; ok {
-		return list
+	key := group + "/" + kind
+	t := d.kinds[key]
+	if t == nil {
+		t = d.open(ctx, group, kind)
+		if ctx.Err() == nil {
+			d.kinds[key] = t
+		}
 	}
-	list := d.find(ctx, group, kind)
-	if d.tip == nil { // else the tip has them
-		list = slices.Concat(list, d.Above.find(ctx, group, kind).list)
+	if !t.asked[wanted{}] && !t.asked[w] {
+		d.look(ctx, t, w)
 	}
-	if ctx.Err() == nil {
-		d.kinds[group+"/"+kind] = list
+	return t.list
+}
+
+// open returns the table of a kind, in which nothing was asked for. The lock is held.
+func (d *Objects) open(ctx context.Context, group, kind string) *table {
+	files := d.set.Mentions(kind)
+	t := &table{group: group, kind: kind, looked: map[roots.Root][]entry{}, asked: map[wanted]bool{}}
+	t.reached = slices.DeleteFunc(d.set.Reach(files, nil), func(r roots.Root) bool {
+		return d.In != nil && !d.In(r) || d.tip != nil && !d.touched[r] // of the others the tip tells
+	})
+	if d.tip != nil { // which has the files, too
+		return t
 	}
+	for _, p := range files {
+		if settings.Under(p, d.context) {
+			if resources, _, _, err := d.renderer.Manifest(p); err == nil {
+				for _, r := range resources {
+					t.named = t.add(t.named, keptEntry{Named: true, Object: r.Object})
+				}
+			}
+		}
+	}
+	t.named = append(t.named, d.Above.find(ctx, group, kind).list...)
+	t.list = t.named
+	d.hide(t.named)
+	return t
+}
+
+// add adds an object to a list if it is of the kind.
+func (t *table) add(list []entry, e keptEntry) []entry {
+	if id := admission.IdentityOf(e.Object); id.Kind == t.kind && id.Group == t.group {
+		list = append(list, e.entry())
+	}
+	return list
+}
+
+// hide tells who keeps Secrets from being shown what is in some.
+func (d *Objects) hide(list []entry) {
 	for _, e := range list {
 		d.Secrets.Object(e.object)
 	}
-	return list
 }
 
-// find finds the objects of a kind that were not asked for before. The lock is held.
-func (d *Objects) find(ctx context.Context, group, kind string) []entry {
-	var files []string
-	var reached []roots.Root
-	look := func() {
-		files = d.set.Mentions(kind)
-		reached = slices.DeleteFunc(d.set.Reach(files, nil), func(r roots.Root) bool {
-			return d.In != nil && !d.In(r) || d.tip != nil && !d.touched[r] // of the others the tip tells
-		})
-	}
-	if d.In != nil || !d.keeps {
-		look() // else the tree and the settings say which they are
-	}
-	name := d.keptAt(group, kind, reached)
-	if d.keeps {
-		if k, ok := d.recall(name); ok {
-			var list []entry
-			for _, e := range k.Entries {
-				list = append(list, e.entry())
-			}
-			for _, e := range k.Blind {
-				if !slices.Contains(d.blind, e) {
-					d.blind = append(d.blind, e)
-				}
-			}
-			return list
-		}
-		if d.In == nil {
-			look()
-		}
-	}
-	var list []entry
-	var keep []keptEntry
-	add := func(object map[string]any, digest string, root roots.Root, named bool) {
-		if id := admission.IdentityOf(object); id.Kind == kind && id.Group == group {
-			e := keptEntry{Root: root, Named: named, Object: object, Digest: digest}
-			list, keep = append(list, e.entry()), append(keep, e)
-		}
-	}
-	whole := d.ofKind(ctx, reached, kind, func(root roots.Root, found render.Declared) {
-		for i, o := range found.Objects {
-			add(o, found.Digests[i], root, false)
-		}
+// look looks into the roots that may declare what is wanted. The lock is held.
+func (d *Objects) look(ctx context.Context, t *table, w wanted) {
+	fresh := slices.DeleteFunc(slices.Clone(t.reached), func(r roots.Root) bool {
+		_, looked := t.looked[r]
+		return looked || w.name != "" && !d.set.MayName(r, w.name) || w.word != "" && !d.set.MayMention(r, w.word)
 	})
-	for _, root := range reached {
+	d.ofKind(ctx, fresh, t.kind, func(root roots.Root, found render.Declared) {
+		t.looked[root] = nil
+		for i, o := range found.Objects {
+			t.looked[root] = t.add(t.looked[root], keptEntry{Root: root, Object: o, Digest: found.Digests[i]})
+		}
+		d.hide(t.looked[root])
 		for _, e := range d.unseen[root] {
 			d.warn(root, e)
 		}
+	})
+	t.list = nil
+	for _, root := range t.reached {
+		t.list = append(t.list, t.looked[root]...)
 	}
-	for _, p := range files {
-		if d.tip == nil && settings.Under(p, d.context) {
-			if resources, _, _, err := d.renderer.Manifest(p); err == nil {
-				for _, r := range resources {
-					add(r.Object, "", roots.Root{}, true)
-				}
-			}
-		}
+	t.list = append(t.list, t.named...)
+	if ctx.Err() == nil {
+		t.asked[w] = true
 	}
-	if d.keeps && whole && ctx.Err() == nil {
-		var blind []doc.Error
-		for _, root := range reached {
-			blind = append(blind, d.unseen[root]...)
-		}
-		d.keep(name, kept{Entries: keep, Blind: blind})
-	}
-	return list
 }
 
-// ofKind calls add with the objects of a kind of each of some roots, in their order. It reports whether all could be
-// asked; the lock is held.
-func (d *Objects) ofKind(ctx context.Context, list []roots.Root, kind string, add func(roots.Root, render.Declared)) bool {
+// ofKind calls add with the objects of a kind of each of some roots, in their order. The lock is held.
+func (d *Objects) ofKind(ctx context.Context, list []roots.Root, kind string, add func(roots.Root, render.Declared)) {
 	found, errs := make([]render.Declared, len(list)), make([]error, len(list))
 	parallel.Each(len(list), func(i int) {
 		if resources, ok := d.roots[list[i]]; ok {
@@ -227,9 +237,8 @@ func (d *Objects) ofKind(ctx context.Context, list []roots.Root, kind string, ad
 		}
 		found[i], errs[i] = d.renderer.OfKind(ctx, list[i], kind)
 	})
-	whole := true
 	for i, root := range list {
-		if whole = whole && errs[i] == nil; errs[i] != nil && ctx.Err() != nil {
+		if errs[i] != nil && ctx.Err() != nil {
 			continue
 		}
 		if _, rendered := d.roots[root]; !rendered {
@@ -240,7 +249,6 @@ func (d *Objects) ofKind(ctx context.Context, list []roots.Root, kind string, ad
 		}
 		add(root, found[i])
 	}
-	return whole
 }
 
 // render renders those of the roots that nobody rendered yet. The lock is held. A root that does not render declares
@@ -270,6 +278,9 @@ func (d *Objects) render(ctx context.Context, list []roots.Root) bool {
 func (d *Objects) Warnings() []report.Problem {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	slices.SortFunc(d.blind, func(a, b doc.Error) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), a.Line-b.Line, strings.Compare(a.Message, b.Message))
+	})
 	list := diff.Problems("policies that look up other objects do not see what is deployed from here: ", d.blind...)
 	if d.tip != nil {
 		list = append(list, d.tip.Warnings()...)

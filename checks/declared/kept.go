@@ -9,20 +9,18 @@ import (
 
 	kjson "sigs.k8s.io/json"
 
-	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// What the tip of the base branch declares of a kind is the same for every change that is judged against it, and finding
-// it out takes a look into each root that may have one: it is kept on disk.
+// What releases of the tip of the base branch have is the same for every change that is judged against it, and finding it
+// out takes rendering: it is kept on disk.
 
-// maxKept is the size in bytes up to which what is declared of a kind is worth keeping.
+// maxKept is the size in bytes up to which it is worth keeping.
 const maxKept = 8 << 20
 
-// kept is what a tree declares of one kind, or what releases have of what was looked up.
+// kept is what releases have of what was looked up.
 type kept struct {
 	Entries []keptEntry `json:"entries"`
-	Blind   []doc.Error `json:"blind,omitempty"`
 	Unseen  []blindRoot `json:"unseen,omitempty"`
 }
 
@@ -34,7 +32,7 @@ type keptEntry struct {
 	Unsure string         `json:"unsure,omitempty"`
 }
 
-// keptAt returns the name under which what some roots declare of a kind is kept.
+// keptAt returns the name under which what some roots have is kept.
 func (d *Objects) keptAt(group, kind string, reached []roots.Root) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "declared %q %q %q %#v", group, kind, d.context, reached))
 	return hex.EncodeToString(sum[:16])

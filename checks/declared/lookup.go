@@ -40,6 +40,7 @@ type view struct {
 	order []admission.Identity
 	by    map[admission.Identity][]entry
 	names map[string][]admission.Identity
+	of    [2]int // how many entries there were on both sides of the change when it was made: more come with more names
 }
 
 // Since has a change judged: what it leaves alone, and the files of the settings, are those of the tip of the base
@@ -122,7 +123,7 @@ func (d *Objects) Get(ctx context.Context, group, kind, namespace, name string) 
 	if d.unread(ctx, a, group, kind, name) {
 		return nil, false
 	}
-	was, now := d.seen(ctx, group, kind)
+	was, now := d.seen(ctx, group, kind, wanted{name: name})
 	releases := inReleases(ctx)
 	// find also reports whether it looked into releases.
 	find := func(v *view, after bool) (found []entry, blind []blindRoot, looked bool) {
@@ -171,7 +172,8 @@ func (d *Objects) List(ctx context.Context, group, kind, namespace string) []adm
 	if d.unread(ctx, a, group, kind, kinds.PluralOf(group, kind), kind+" for the parameters") {
 		return nil
 	}
-	was, now := d.seen(ctx, group, kind)
+	word, _ := kinds.AskedFor(ctx)
+	was, now := d.seen(ctx, group, kind, wanted{word: word})
 	releases := inReleases(ctx)
 	with := func(v *view, after bool) (*view, []blindRoot) {
 		if !releases {
@@ -331,19 +333,20 @@ func (a asking) listed(was, now *view, namespace string) {
 	}
 }
 
-// seen returns what is declared of a kind before the change and with it; the same where there is but one tree. What
+// seen returns what is declared of a kind, or at least what is wanted of it, before the change and with it; the same where there is but one tree. What
 // other roots have that the change adds as a whole answers nobody but themselves.
-func (d *Objects) seen(ctx context.Context, group, kind string) (was, now *view) {
+func (d *Objects) seen(ctx context.Context, group, kind string, w wanted) (was, now *view) {
 	a := askingOf(ctx)
-	own := d.all(ctx, group, kind)
+	own := d.all(ctx, group, kind, w)
 	if d.tip == nil {
-		was = d.viewed(ctx, "", group, kind, own)
+		was = d.viewed(ctx, " "+group+"/"+kind, own, [2]int{len(own)})
 		return was, was
 	}
-	before := d.tip.all(ctx, group, kind)
+	before := d.tip.all(ctx, group, kind, w)
+	of := [2]int{len(before), len(own)}
 	same := !slices.ContainsFunc(own, func(e entry) bool { return d.touched[e.root] }) &&
 		!slices.ContainsFunc(before, func(e entry) bool { return d.touched[e.root] })
-	was = d.viewed(ctx, "before", group, kind, before)
+	was = d.viewed(ctx, "before "+group+"/"+kind, before, of)
 	if same {
 		return was, was
 	}
@@ -362,7 +365,7 @@ func (d *Objects) seen(ctx context.Context, group, kind string) (was, now *view)
 	if !d.tip.set.Has(a.root) {
 		side += " " + a.root.Path + a.root.Kind.String() + a.root.Object
 	}
-	return was, d.viewed(ctx, side, group, kind, after)
+	return was, d.viewed(ctx, side+" "+group+"/"+kind, after, of)
 }
 
 // with returns a view in which releases answer, too: about what nobody else declares, and the root of the object that is
@@ -385,15 +388,15 @@ func (v *view) with(a asking, released []entry) *view {
 	return out
 }
 
-// viewed indexes what is declared, once for each side: rules ask for the same objects over and over.
-func (d *Objects) viewed(ctx context.Context, side, group, kind string, list []entry) *view {
+// viewed indexes what is declared, once for each side and kind: rules ask for the same objects over and over. Of is that
+// of the view.
+func (d *Objects) viewed(ctx context.Context, key string, list []entry, of [2]int) *view {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	key := side + " " + group + "/" + kind
-	if v := d.views[key]; v != nil {
+	if v := d.views[key]; v != nil && v.of == of {
 		return v
 	}
-	v := &view{by: map[admission.Identity][]entry{}, names: map[string][]admission.Identity{}}
+	v := &view{of: of, by: map[admission.Identity][]entry{}, names: map[string][]admission.Identity{}}
 	for i, e := range list {
 		id := e.id
 		id.Version = ""

@@ -57,7 +57,7 @@ func (d *Objects) released(ctx context.Context, q query) *released {
 	if known := d.answers[q]; known != nil {
 		return known
 	}
-	out := d.look(ctx, q)
+	out := d.lookReleased(ctx, q)
 	for _, e := range out.list {
 		d.Secrets.Object(e.object)
 	}
@@ -67,8 +67,8 @@ func (d *Objects) released(ctx context.Context, q query) *released {
 	return out
 }
 
-// look finds what was not asked for before. The lock is held.
-func (d *Objects) look(ctx context.Context, q query) *released {
+// lookReleased finds what was not asked for before. The lock is held.
+func (d *Objects) lookReleased(ctx context.Context, q query) *released {
 	var may []roots.Root
 	if d.In != nil || !d.keeps {
 		may = d.mayBring(ctx, q)
@@ -323,5 +323,6 @@ func (d *Objects) hides(a asking, was, now []blindRoot) {
 
 // inReleases reports whether a look-up is one of a policy, and not one that only asks what kinds there are.
 func inReleases(ctx context.Context) bool {
-	return ctx.Value(askingKey{}) != nil && !kinds.AskedFor(ctx)
+	_, kinds := kinds.AskedFor(ctx)
+	return ctx.Value(askingKey{}) != nil && !kinds
 }

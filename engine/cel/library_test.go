@@ -108,7 +108,7 @@ func TestLibraries(t *testing.T) {
 		object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: team}, data: {key: k1}}`),
 		object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: two, namespace: team, labels: {app: two}}}`),
 		object(t, `{apiVersion: example.com/v1, kind: OddThing, metadata: {name: odd, namespace: team}, spec: strange}`),
-		object(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: e}, `+
+		object(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: externaldatabases.example.com}, `+
 			`spec: {group: example.com, names: {plural: externaldatabases, kind: ExternalDatabase}}}`),
 		object(t, `{apiVersion: example.com/v1, kind: ExternalDatabase, metadata: {name: db, namespace: team}, spec: big}`),
 		object(t, `{apiVersion: example.com/v1, kind: Database, metadata: {name: db, namespace: team}, spec: small}`),

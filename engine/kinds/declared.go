@@ -8,16 +8,24 @@ import (
 // Cluster is what is asked for the kinds that a repository declares: an admission.Cluster. It may also have a method
 // KindOf(group, plural string) string that knows more kinds.
 type Cluster interface {
+	Get(ctx context.Context, group, kind, namespace, name string) (map[string]any, bool)
 	List(ctx context.Context, group, kind, namespace string) []map[string]any
 }
 
 type kindsKey struct{}
 
-// AskedFor reports whether an object is looked up in a context only to know which kinds there are: no answer about an
-// object relies on it, and it is worth less effort.
-func AskedFor(ctx context.Context) bool { return ctx.Value(kindsKey{}) != nil }
+// AskedFor reports whether objects are looked up in a context only to know which kinds there are: no answer about an
+// object relies on it, and it is worth less effort. With a kind only those count that say its name.
+func AskedFor(ctx context.Context) (kind string, is bool) {
+	kind, is = ctx.Value(kindsKey{}).(string)
+	return kind, is
+}
 
-func askFor(ctx context.Context) context.Context { return context.WithValue(ctx, kindsKey{}, true) }
+func askFor(ctx context.Context, kind string) context.Context {
+	return context.WithValue(ctx, kindsKey{}, kind)
+}
+
+const apiextensions, definition = "apiextensions.k8s.io", "CustomResourceDefinition"
 
 // In returns the kind behind a plural name: one of Kubernetes, or one that the cluster knows, or that a
 // CustomResourceDefinition in it defines, or a kind of one word of which it has objects: how others are capitalized a
@@ -33,7 +41,7 @@ func In(ctx context.Context, cluster Cluster, group, plural string) string {
 	if kind := Kind(group, plural); kind != "" || cluster == nil {
 		return kind
 	}
-	ctx = askFor(ctx)
+	ctx = askFor(ctx, "")
 	if kind := defined(ctx, cluster, group, plural); kind != "" {
 		return kind
 	}
@@ -49,25 +57,19 @@ func In(ctx context.Context, cluster Cluster, group, plural string) string {
 	return ""
 }
 
-// defined returns the kind with a plural name that a CustomResourceDefinition defines.
+// defined returns the kind with a plural name that a CustomResourceDefinition defines: it is called so
+// (https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/).
 func defined(ctx context.Context, cluster Cluster, group, plural string) string {
-	for _, d := range cluster.List(askFor(ctx), "apiextensions.k8s.io", "CustomResourceDefinition", "") {
-		spec, _ := d["spec"].(map[string]any)
-		names, _ := spec["names"].(map[string]any)
-		if spec["group"] == group && names["plural"] == plural {
-			kind, _ := names["kind"].(string)
-			return kind
-		}
-	}
-	return ""
+	d, _ := cluster.Get(askFor(ctx, ""), apiextensions, definition, "", plural+"."+group)
+	spec, _ := d["spec"].(map[string]any)
+	names, _ := spec["names"].(map[string]any)
+	kind, _ := names["kind"].(string)
+	return kind
 }
 
 // DefinedClusterScoped reports whether a CustomResourceDefinition in the cluster says that objects of a kind, of which
 // nothing is known, have no namespace.
-func DefinedClusterScoped(ctx context.Context, cluster interface {
-	Cluster
-	Get(ctx context.Context, group, kind, namespace, name string) (map[string]any, bool)
-}, group, kind string) bool {
+func DefinedClusterScoped(ctx context.Context, cluster Cluster, group, kind string) bool {
 	if _, known := Namespaced(group, kind); known || group == "" {
 		return false
 	}
@@ -76,8 +78,7 @@ func DefinedClusterScoped(ctx context.Context, cluster interface {
 		names, _ := spec["names"].(map[string]any)
 		return spec["scope"] == "Cluster", spec["group"] == group && names["kind"] == kind
 	}
-	ctx = askFor(ctx)
-	const apiextensions, definition = "apiextensions.k8s.io", "CustomResourceDefinition"
+	ctx = askFor(ctx, kind)
 	if d, ok := cluster.Get(ctx, apiextensions, definition, "", Plural(kind)+"."+group); ok {
 		if is, says := scoped(d); says {
 			return is

@@ -21,6 +21,7 @@ const (
 	folders                  // what is said of a folder's kustomization (see the trait keys) -> the folders
 	mentions                 // a word -> the files that hold it as a value; and the marks of files
 	noted                    // a key of Options.Notes, behind what they are of -> the files that were noted
+	naming                   // a name -> the files that give it; and anything
 	relations
 )
 
@@ -76,7 +77,7 @@ type table struct {
 	count                int
 }
 
-const magic = "lintel graph 7\x00\x00"
+const magic = "lintel graph 8\x00\x00"
 
 func number(b []byte, i int) int { return int(binary.LittleEndian.Uint32(b[4*i:])) }
 

@@ -59,6 +59,7 @@ type Set struct {
 	unnoted      unnoted
 	printing     printers
 	brings       brings
+	sayings      *sayings
 	variable     variablePaths
 	deployed     *deployments
 
@@ -98,6 +99,7 @@ func newSet(g *graph.Graph, o Options) (*Set, error) {
 	s.deploys = len(o.Charts) > 0 || len(g.Noted(deployers, anyFolder)) > 0 || len(g.Odd()) > 0 ||
 		len(s.linkedDeployers()) > 0
 	s.deployersBy = sync.OnceValue(s.findDeployersBy)
+	s.sayings = &sayings{set: s}
 	s.unrestricted = o.Unrestricted || len(g.Noted(deployers, ofFlux)) > 0
 	s.deployed = &deployments{set: s, repo: gitops.RepoHint{URLs: o.Repository, Branches: o.Branches},
 		limits: gitops.Limits{Source: o.Limits},

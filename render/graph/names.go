@@ -1,0 +1,226 @@
+package graph
+
+import (
+	"bytes"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/render/kustomization"
+)
+
+// The keys of naming that are not names.
+const (
+	anything    = "\x00anything"    // the file may give objects names that are not written out in it
+	substituted = "\x00substituted" // only where Flux substitutes variables
+	around      = "\x00around"      // and a prefix or suffix: the file writes it around names
+)
+
+// Naming lists the files that may give an object a name, in full, as far as they say so: as the name or namespace of
+// something, by a prefix or suffix that the name has, by an anchor, a patch or a replacement, and with substitutes by a
+// variable of Flux. Symlinks that may be manifests are among them. It is false for names of other characters than a-z,
+// 0-9, ".", ":" and "-", of which nothing is known.
+func (g *Graph) Naming(name string, substitutes bool) (files []string, known bool) {
+	if !isName([]byte(name)) {
+		return nil, false
+	}
+	keys := []string{name, anything}
+	if substitutes {
+		keys = append(keys, substituted)
+	}
+	for key := range g.keys(naming, around) {
+		if strings.Contains(name, strings.TrimPrefix(key, around)) {
+			keys = append(keys, key)
+		}
+	}
+	files = append(g.sorted(naming, keys...), g.values(mentions, link)...)
+	slices.Sort(files)
+	return slices.Compact(files), true
+}
+
+// keys lists the keys of a relation that start with a prefix, in no order; some may have no values any more.
+func (g *Graph) keys(r relation, prefix string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for key := range g.base.keys(r, prefix) {
+			if !yield(key) {
+				return
+			}
+		}
+		for key := range maps.Keys(g.added[r]) {
+			if strings.HasPrefix(key, prefix) && !yield(key) {
+				return
+			}
+		}
+	}
+}
+
+// Unsettled lists the folders whose kustomization may have objects of which no file says the name: from a plugin, through
+// a link, or because it cannot be read. What comes from outside is not among them (see Bringing). Sorted.
+func (g *Graph) Unsettled() []string { return g.sorted(folders, broken, plugin, linked) }
+
+// Reading lists the folders whose kustomization names a file or folder, in whatever role; in no order.
+func (g *Graph) Reading(p string) []string { return g.values(readers, p) }
+
+// MayName reports whether the text of a kustomization says a name, or how names are made of others.
+func MayName(text []byte, name string) bool {
+	may := false
+	called(kustomization.FileNames()[0], text, func(given string) {
+		affix, is := strings.CutPrefix(given, around)
+		may = may || given == name || given == anything || given == substituted || is && strings.Contains(name, affix)
+	})
+	return may
+}
+
+// names records the names that a file gives, as it is written and with its scalars in plain (see Plain).
+func (s *scanner) names(p string, data, text []byte, out *facts) {
+	seen := map[string]bool{}
+	add := func(name string) {
+		if !seen[name] && len(seen) <= maxWords {
+			if seen[name] = true; len(seen) > maxWords {
+				name = anything
+			}
+			out.add(naming, name, p)
+		}
+	}
+	called(p, data, add)
+	if len(text) == len(data) {
+		return
+	}
+	if bytes.IndexByte(data, '*') >= 0 && slices.ContainsFunc([]string{`\x`, `\u`, `\U`}, func(escape string) bool {
+		return bytes.Contains(data, []byte(escape)) // in a key: its value may be an alias, which the plain text has not
+	}) {
+		add(anything)
+	}
+	key := false
+	for line := range bytes.Lines(text) {
+		line = bytes.TrimRight(line, "\r\n")
+		if key && isName(line) {
+			add(string(line))
+		}
+		key = string(line) == "name" || string(line) == "namespace"
+	}
+}
+
+// called calls visit for each name that the text of a file gives as the value of "name" or "namespace", in YAML, in JSON,
+// and in JSON that is a scalar of YAML, and with the other keys of naming.
+func called(p string, text []byte, visit func(key string)) {
+	if composes(text, kustomization.IsFileName(p)) {
+		visit(anything)
+	}
+	fields(text, "name", []string{"namespace", "namePrefix", "nameSuffix"}, func(field, value string, whole bool) {
+		switch affix := field == "namePrefix" || field == "nameSuffix"; {
+		case affix && whole:
+			visit(around + value)
+		case affix:
+			visit(anything)
+		case whole && isName([]byte(value)) || !whole && value != "":
+			visit(value)
+		}
+	})
+	if after(text, "/metadata/name", "space") { // a patch of JSON
+		if bytes.Contains(text, []byte("from")) {
+			visit(anything)
+		}
+		fields(text, "value", nil, func(_, value string, whole bool) {
+			if whole && isName([]byte(value)) || !whole && value != "" {
+				visit(value)
+			}
+		})
+	}
+}
+
+// fields calls visit for each field of a text with a name, or one of some others that begin with it, and with what nameAt
+// says of its value.
+func fields(text []byte, name string, others []string, visit func(field, value string, whole bool)) {
+	const blank = " \t\"'\\"
+	for at := 0; ; {
+		i := bytes.Index(text[at:], []byte(name))
+		if i < 0 {
+			return
+		}
+		start, field := at+i, name
+		for _, other := range others {
+			if bytes.HasPrefix(text[start:], []byte(other)) {
+				field = other
+			}
+		}
+		at = start + len(field)
+		if start > 0 && (isNameByte(text[start-1]) || isWordByte(text[start-1])) {
+			continue
+		}
+		if bytes.HasSuffix(bytes.TrimRight(text[:start], blank), []byte("?")) {
+			visit(field, anything, false) // the value of such a key stands in the next line
+		} else if value, is := bytes.CutPrefix(bytes.TrimLeft(text[at:], blank), []byte(":")); is {
+			value, whole := nameAt(value)
+			visit(field, value, whole)
+		}
+	}
+}
+
+// composes reports whether a text says how names are made of others: the kinds of plugins, the variables of a
+// kustomization, and what a replacement writes to.
+func composes(text []byte, kustomization bool) bool {
+	holds := func(word string) bool { return bytes.Contains(text, []byte(word)) }
+	return holds("Transformer") || kustomization && holds("vars") ||
+		holds("fieldPaths") && after(text, "metadata", ".labels", ".annotations", ".namespace", ":")
+}
+
+// after reports whether something else than some others stands behind a word in a text.
+func after(text []byte, word string, others ...string) bool {
+	for {
+		_, next, found := bytes.Cut(text, []byte(word))
+		if !found {
+			return false
+		}
+		if text = next; !slices.ContainsFunc(others, func(s string) bool { return bytes.HasPrefix(text, []byte(s)) }) {
+			return true
+		}
+	}
+}
+
+// nameAt returns what stands behind a colon, whole where it is a text of the characters of names; else the key of naming
+// for what it may become, and nothing where it cannot become a name.
+func nameAt(text []byte) (given string, whole bool) {
+	const blank = " \t\r\n\"'\\"
+	text = bytes.TrimLeft(text, blank)
+	for len(text) > 0 && text[0] == '#' {
+		_, text, _ = bytes.Cut(text, []byte("\n"))
+		text = bytes.TrimLeft(text, blank)
+	}
+	end := 0
+	for end < len(text) && isNameByte(text[end]) {
+		end++
+	}
+	if end == len(text) || bytes.IndexByte([]byte(blank+",}]#"), text[end]) >= 0 {
+		return string(text[:end]), true
+	}
+	word := text
+	if i := bytes.IndexAny(word, blank); i >= 0 {
+		word = word[:i]
+	}
+	switch {
+	case bytes.IndexByte([]byte("&*!|>"), text[0]) >= 0:
+		return anything, false
+	case bytes.Contains(word, []byte("${")):
+		return substituted, false
+	}
+	return "", false
+}
+
+func isNameByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '.' || c == ':' || c == '-'
+}
+
+func isWordByte(c byte) bool { return c >= 'A' && c <= 'Z' || c == '_' || c == '/' }
+
+// isName reports whether a text is a name as most objects have them, and not the key of a field.
+func isName(text []byte) bool {
+	for _, c := range text {
+		if !isNameByte(c) {
+			return false
+		}
+	}
+	ends := func(c byte) bool { return c != '.' && c != ':' && c != '-' }
+	return len(text) > 0 && ends(text[0]) && ends(text[len(text)-1])
+}

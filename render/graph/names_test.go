@@ -1,0 +1,90 @@
+package graph_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/tree/treetest"
+)
+
+// A name is found wherever a file can give it, and where it cannot the file is not looked into.
+func TestNaming(t *testing.T) {
+	type file struct{ name, path, text string }
+	const wanted, other = true, false
+	for _, c := range []struct {
+		is  bool
+		why string
+		file
+	}{
+		{wanted, "written out", file{text: "metadata:\n  name: team-a\n"}},
+		{wanted, "written out, Windows", file{text: "metadata:\r\n  name: team-a\r\n"}},
+		{wanted, "with a comment", file{text: "metadata:\n  name: team-a # of all\n"}},
+		{wanted, "in a flow", file{text: "metadata: {labels: {a: b}, name: team-a}\n"}},
+		{wanted, "in quotes", file{text: "metadata:\n  \"name\": 'team-a'\n"}},
+		{wanted, "JSON", file{path: "a.json", text: `{"metadata":{"name":"team-a"}}`}},
+		{wanted, "JSON over lines", file{path: "a.json", text: "{\"metadata\":{\"name\":\n\"team-a\"}}"}},
+		{wanted, "the next line", file{text: "metadata:\n  name:\n    team-a\n"}},
+		{wanted, "behind a comment", file{text: "metadata:\n  name: # of all\n    team-a\n"}},
+		{wanted, "folded", file{text: "metadata:\n  name: >-\n    team-a\n"}},
+		{wanted, "an anchor", file{text: "metadata:\n  labels: {a: &n team-a}\n  name: *n\n"}},
+		{wanted, "a tag", file{text: "metadata:\n  name: !!str team-a\n"}},
+		{wanted, "a long key", file{text: "metadata:\n  ? name\n  : team-a\n"}},
+		{wanted, "escapes", file{text: "metadata:\n  name: \"team\\x2da\"\n"}},
+		{wanted, "escapes in the key", file{text: "metadata:\n  \"na\\x6de\": team-a\n"}},
+		{wanted, "escapes in the key of an alias", file{text: "metadata:\n  labels: {a: &n team-a}\n  \"na\\x6de\": *n\n"}},
+		{wanted, "base64", file{text: "metadata:\n  name: !!binary dGVhbS1h\n"}},
+		{wanted, "the namespace of all", file{path: "kustomization.yaml", text: "namespace: team-a\n"}},
+		{wanted, "a prefix", file{path: "kustomization.yaml", text: "namePrefix: team-\n"}},
+		{other, "another prefix", file{path: "kustomization.yaml", text: "namePrefix: people-\n"}},
+		{wanted, "a suffix", file{path: "kustomization.yaml", text: "nameSuffix: -a\n"}},
+		{wanted, "a prefix that is not written out", file{path: "kustomization.yaml", text: "namePrefix: &p x\n"}},
+		{wanted, "variables", file{path: "kustomization.yaml", text: "vars: [{name: x}]\n"}},
+		{wanted, "a replacement", file{path: "kustomization.yaml",
+			text: "replacements:\n- targets: [{fieldPaths: [metadata.name]}]\n"}},
+		{other, "a replacement of something else", file{path: "kustomization.yaml",
+			text: "replacements:\n- targets: [{fieldPaths: [metadata.labels.a, spec.b]}]\n"}},
+		{wanted, "a patch", file{path: "kustomization.yaml",
+			text: "patches:\n- patch: '[{\"op\": \"replace\", \"path\": \"/metadata/name\", \"value\": \"team-a\"}]'\n"}},
+		{wanted, "a patch in a scalar", file{path: "kustomization.yaml",
+			text: "patches:\n- patch: \"[{\\\"op\\\": \\\"add\\\", \\\"path\\\": \\\"/metadata/name\\\", \\\"value\\\": \\\"team-a\\\"}]\"\n"}},
+		{other, "a patch with another", file{text: "- op: replace\n  path: /metadata/name\n  value: team-b\n"}},
+		{wanted, "a patch that copies", file{text: "- op: copy\n  path: /metadata/name\n  from: /spec/x\n"}},
+		{wanted, "a plugin", file{text: "kind: PrefixTransformer\nprefix: team-\n"}},
+		{wanted, "a variable of Flux", file{name: "flux", text: "metadata:\n  name: ${team}\n"}},
+		{other, "the same, not substituted", file{text: "metadata:\n  name: ${team}\n"}},
+		{other, "another name", file{text: "metadata:\n  name: team-b\n"}},
+		{other, "a longer name", file{text: "metadata:\n  name: team-a-b\n"}},
+		{other, "another field", file{text: "metadata:\n  labels: {team: team-a}\n  hostname: team-a\n"}},
+		{other, "a field of a definition", file{text: "properties:\n  name:\n    type: string\n    description: the name: team\n"}},
+	} {
+		p := c.path
+		if p == "" {
+			p = "a.yaml"
+		}
+		r := treetest.New(t)
+		g, err := graph.Build(r.Tree(r.Commit("-- x/"+p+" --\n"+strings.TrimSuffix(c.text, "\n")+"\n")), graph.Options{}, &graph.Cache{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		files, known := g.Naming("team-a", c.name == "flux")
+		if got := slices.Contains(files, "x/"+p); !known || got != c.is {
+			t.Errorf("%s: found %v, want %t", c.why, files, c.is)
+		}
+	}
+}
+
+// Names that are not of the characters of most are not known.
+func TestNamingIsNotKnown(t *testing.T) {
+	r := treetest.New(t)
+	g, err := graph.Build(r.Tree(r.Commit("-- a.yaml --\nname: A\n")), graph.Options{}, &graph.Cache{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"", "A", "a_b", "a/b", "a b", "-", "a:"} {
+		if _, known := g.Naming(name, true); known {
+			t.Errorf("%q is known", name)
+		}
+	}
+}

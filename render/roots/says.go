@@ -1,0 +1,133 @@
+package roots
+
+import (
+	"bytes"
+	"path"
+	"regexp"
+	"slices"
+	"sync"
+
+	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// sayings are the places of a tree that say something. They are safe for concurrent use.
+type sayings struct {
+	set    *Set
+	bySaid sync.Map // by said: *sayers
+	byRoot sync.Map // *sayingParts
+}
+
+// said is a name, and whether variables of Flux may become it; or a word.
+type said struct {
+	name        string
+	substitutes bool
+	word        string
+}
+
+// sayers are files, and the folders of the kustomizations that read one of them, directly or not.
+type sayers struct{ files, folders map[string]bool }
+
+// hashed matches a name with the hash that kustomize writes behind those of generated objects.
+var hashed = regexp.MustCompile(`^(.+)-[0-9a-z]{10}$`)
+
+// MayName reports whether a root may deploy an object of a name, as far as its files in the tree and the object that
+// deploys it tell: it is false only where none of them says the name or how names are put together. Of what a kustomization
+// takes from outside it knows nothing (see IsBrought). Nothing is rendered.
+func (s *Set) MayName(root Root, name string) bool {
+	if m := hashed.FindStringSubmatch(name); m != nil && s.MayName(root, m[1]) {
+		return true
+	}
+	parts := s.sayings.parts(root)
+	return graph.MayName(parts.kustomization, name) || s.sayings.has(parts, name, said{name: name, substitutes: parts.substitutes})
+}
+
+// MayMention reports the same of objects that hold a word as a value (see graph.Graph.Mentions).
+func (s *Set) MayMention(root Root, word string) bool {
+	parts := s.sayings.parts(root)
+	return bytes.Contains(parts.kustomization, []byte(word)) || s.sayings.has(parts, word, said{word: word})
+}
+
+// has reports whether the parts of a root say something.
+func (n *sayings) has(parts *sayingParts, text string, what said) bool {
+	by, known := n.of(what)
+	return parts.any || !known || bytes.Contains(parts.text, []byte(text)) ||
+		slices.ContainsFunc(parts.files, func(p string) bool { return by.files[p] }) ||
+		slices.ContainsFunc(parts.folders, func(dir string) bool { return by.folders[dir] })
+}
+
+// sayingParts are what a root is made of, as far as it may say something.
+type sayingParts struct {
+	any            bool     // and of more that is not known
+	files, folders []string // what it is built from, folders with a kustomization
+	substitutes    bool     // variables of Flux
+	text           []byte   // of the object that deploys it
+	kustomization  []byte   // that is built in place of the folder's
+}
+
+// parts returns what a root is made of.
+func (n *sayings) parts(root Root) *sayingParts {
+	if known, ok := n.byRoot.Load(root); ok {
+		return known.(*sayingParts)
+	}
+	out := &sayingParts{any: root.Kind == Chart, files: n.set.Files(root), folders: []string{root.Path}}
+	if one := n.set.Deployment(root); one != nil {
+		out.any = one.Release != nil || one.Elsewhere != nil || len(one.Problems) > 0
+		out.substitutes, out.text = one.Substitute.Active(), one.Text()
+		if one.Virtual != nil {
+			out.kustomization = one.Virtual.Data
+			f, err := kustomization.Parse(one.Virtual.Path, one.Virtual.Data, n.set.limits)
+			if out.any = out.any || err != nil; err == nil {
+				n.refs(out, f)
+			}
+		}
+	}
+	n.byRoot.Store(root, out)
+	return out
+}
+
+// refs adds what a kustomization names.
+func (n *sayings) refs(out *sayingParts, f *kustomization.File) {
+	for _, ref := range f.Refs {
+		if kustomization.Remote(ref.Value) {
+			continue
+		}
+		p, ok := tree.Clean(path.Join(f.Dir, ref.Value))
+		real, _, err := n.set.Tree().Lookup(p)
+		out.any = out.any || !ok || err != nil
+		out.files, out.folders = append(out.files, real), append(out.folders, real)
+	}
+}
+
+// of returns who says something; false where that is not known.
+func (n *sayings) of(what said) (*sayers, bool) {
+	if known, ok := n.bySaid.Load(what); ok {
+		return known.(*sayers), true
+	}
+	files, known := n.set.Mentions(what.word), true
+	if what.name != "" {
+		files, known = n.set.Naming(what.name, what.substitutes)
+	}
+	if !known {
+		return nil, false
+	}
+	out, dirs := &sayers{map[string]bool{}, map[string]bool{}}, map[string]bool{}
+	for _, p := range files {
+		out.files[p] = true
+		if kustomization.IsFileName(p) {
+			dirs[path.Dir(p)] = true
+		}
+		for _, dir := range n.set.Reading(p) {
+			dirs[dir] = true
+		}
+	}
+	for _, dir := range n.set.Unsettled() {
+		dirs[dir] = true
+	}
+	for _, dir := range n.set.Above(dirs) {
+		out.folders[dir] = true
+	}
+	n.bySaid.Store(what, out)
+	return out, true
+}

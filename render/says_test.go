@@ -1,0 +1,202 @@
+package render_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/tree/treetest"
+)
+
+const sayingRepo = `
+-- base/kustomization.yaml --
+resources: [namespace.yaml, account.yaml]
+configMapGenerator: [{name: settings, literals: [a=b]}]
+-- base/namespace.yaml --
+apiVersion: v1
+kind: Namespace
+metadata: {name: template}
+-- base/account.yaml --
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: runner}
+-- team/kustomization.yaml --
+resources: [../base]
+namespace: team-a
+-- around/kustomization.yaml --
+resources: [../base]
+namePrefix: pre-
+nameSuffix: -post
+-- patched/kustomization.yaml --
+resources: [../base]
+patches:
+- path: rename.yaml
+  target: {kind: ServiceAccount}
+-- patched/rename.yaml --
+- op: replace
+  path: /metadata/name
+  value: renamed
+-- replaced/kustomization.yaml --
+resources: [../base, source.yaml]
+replacements:
+- source: {kind: Service, fieldPath: spec.externalName}
+  targets:
+  - select: {kind: ServiceAccount}
+    fieldPaths: [metadata.name]
+-- replaced/source.yaml --
+apiVersion: v1
+kind: Service
+metadata: {name: source}
+spec: {externalName: copied}
+-- component/kustomization.yaml --
+apiVersion: kustomize.config.k8s.io/v1alpha1
+kind: Component
+resources: [extra.yaml]
+-- component/extra.yaml --
+apiVersion: v1
+kind: Secret
+metadata: {name: "e\x78tra"}
+-- with/kustomization.yaml --
+resources: [../base]
+components: [../component]
+-- plain/all.yaml --
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: Endpoints, metadata: {name: inside}}
+-- alone/kustomization.yaml --
+resources: [pod.yaml]
+-- alone/pod.yaml --
+apiVersion: v1
+kind: Pod
+metadata: {name: alone}
+-- substituted/kustomization.yaml --
+resources: [pod.yaml]
+-- substituted/pod.yaml --
+apiVersion: v1
+kind: Pod
+metadata: {name: "pod-${team}"}
+-- generated/pod.yaml --
+apiVersion: v1
+kind: Pod
+metadata: {name: generated}
+-- flux/all.yaml --
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: fleet, namespace: flux}
+spec: {url: "https://git.example.com/fleet"}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: substituted, namespace: flux}
+spec:
+  path: substituted
+  sourceRef: {kind: GitRepository, name: fleet}
+  postBuild: {substitute: {team: red}}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: targeted, namespace: flux}
+spec:
+  path: base
+  targetNamespace: flux-team
+  sourceRef: {kind: GitRepository, name: fleet}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: generated, namespace: flux}
+spec:
+  path: generated
+  sourceRef: {kind: GitRepository, name: fleet}
+  patches:
+  - target: {kind: Pod}
+    patch: |
+      - op: replace
+        path: /metadata/name
+        value: by-flux
+-- argo/all.yaml --
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: web, namespace: argocd}
+spec:
+  destination: {namespace: argo-team}
+  source: {repoURL: "https://git.example.com/fleet", path: with, kustomize: {namePrefix: argo-, namespace: argo-ns}}
+---
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: plain, namespace: argocd}
+spec:
+  destination: {namespace: argo-team}
+  source: {repoURL: "https://git.example.com/fleet", path: plain, directory: {recurse: true}}
+`
+
+// What a root renders to, its text may say: nothing that a look-up asks for is missed. And a root of which nothing is put
+// together does not say what stands in none of its files.
+func TestRootsSayWhatTheyRender(t *testing.T) {
+	r := treetest.New(t)
+	err := filepath.WalkDir("../testdata", func(p string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(p)
+		if err == nil {
+			r.Write(filepath.ToSlash(strings.TrimPrefix(p, "../")), string(data))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := roots.Open(r.Tree(r.Commit(sayingRepo)), roots.Options{Repository: []string{"https://git.example.com/fleet"},
+		Limits: doc.Limits{}}, &graph.Cache{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	renderer := render.New(set, render.Config{})
+	objects, names := 0, map[string]bool{}
+	for _, root := range set.All() {
+		out, _, err := renderer.Render(t.Context(), root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, resource := range out.Resources {
+			kind, _ := resource.Object["kind"].(string)
+			metadata, _ := resource.Object["metadata"].(map[string]any)
+			name, _ := metadata["name"].(string)
+			objects, names[kind+" "+name] = objects+1, true
+			if set.IsBrought(root) {
+				continue
+			}
+			if name != "" && !set.MayName(root, name) {
+				t.Errorf("%v is not said to name %s %s", root, kind, name)
+			}
+			if !set.MayMention(root, kind) {
+				t.Errorf("%v is not said to mention %s", root, kind)
+			}
+		}
+	}
+	if objects < 100 {
+		t.Errorf("only %d objects", objects)
+	}
+	for _, name := range []string{"Namespace team-a", "ServiceAccount pre-runner-post", "ServiceAccount renamed",
+		"ServiceAccount copied", "Secret argo-extra", "Endpoints inside", "Pod pod-red", "Namespace flux-team", "Pod by-flux",
+		"ServiceAccount argo-runner", "Namespace argo-ns"} {
+		if !names[name] {
+			t.Errorf("nothing renders to %s", name)
+		}
+	}
+	for _, dir := range []string{"alone", "team", "around", "patched"} {
+		if set.MayName(roots.Root{Path: dir}, "nobody") {
+			t.Errorf("%s is said to name nobody", dir)
+		}
+	}
+	if set.MayMention(roots.Root{Path: "alone"}, "Deployment") {
+		t.Error("alone is said to mention a Deployment")
+	}
+}
