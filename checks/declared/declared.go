@@ -126,7 +126,17 @@ func In(list []admission.Object, namespace string) []admission.Object {
 }
 
 // wanted are those objects of a kind that have a name, and are in roots that say a word, as far as there are such.
-type wanted struct{ name, word string }
+type wanted struct {
+	name, word string
+	// brought has the roots count that may have it from outside, though no file says so: nobody looks into releases then.
+	brought bool
+}
+
+// from reports whether a root may declare what is wanted.
+func (w wanted) from(set *roots.Set, root roots.Root) bool {
+	return (w.name == "" || set.MayName(root, w.name)) && (w.word == "" || set.MayMention(root, w.word)) ||
+		w.brought && set.IsBrought(root)
+}
 
 // table is what is declared of one kind, as far as it was asked for.
 type table struct {
@@ -150,6 +160,9 @@ func (d *Objects) all(ctx context.Context, group, kind string, w wanted) []entry
 		if ctx.Err() == nil {
 			d.kinds[key] = t
 		}
+	}
+	if w.name == "" && w.word == "" {
+		w = wanted{} // whatever brings it
 	}
 	if !t.asked[wanted{}] && !t.asked[w] {
 		d.look(ctx, t, w)
@@ -201,7 +214,7 @@ func (d *Objects) hide(list []entry) {
 func (d *Objects) look(ctx context.Context, t *table, w wanted) {
 	fresh := slices.DeleteFunc(slices.Clone(t.reached), func(r roots.Root) bool {
 		_, looked := t.looked[r]
-		return looked || w.name != "" && !d.set.MayName(r, w.name) || w.word != "" && !d.set.MayMention(r, w.word)
+		return looked || !w.from(d.set, r)
 	})
 	d.ofKind(ctx, fresh, t.kind, func(root roots.Root, found render.Declared) {
 		t.looked[root] = nil

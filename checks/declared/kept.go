@@ -26,15 +26,15 @@ type kept struct {
 
 type keptEntry struct {
 	Root   roots.Root     `json:"root"`
-	Named  bool           `json:"named,omitempty"`
+	Named  bool           `json:"-"`
 	Object map[string]any `json:"object"`           // as it was before the defaults of the API server
 	Digest string         `json:"digest,omitempty"` // equal objects have the same; empty: it is not known
 	Unsure string         `json:"unsure,omitempty"`
 }
 
-// keptAt returns the name under which what some roots have is kept.
-func (d *Objects) keptAt(group, kind string, reached []roots.Root) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "declared %q %q %q %#v", group, kind, d.context, reached))
+// keptAt returns the name under which what some roots have of what is looked up is kept.
+func keptAt(q query, may []roots.Root) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "released %q %#v", q.Sought, may))
 	return hex.EncodeToString(sum[:16])
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// What the tip of the base branch declares is found out once, and is the same for whoever asks later; of another tree,
-// other roots and other files of the settings it is found out again.
+// What the tip of the base branch declares is the same for whoever asks later, and a root that was rendered to find it out
+// is not rendered again; what other roots or other files of the settings declare is another answer.
 func TestKept(t *testing.T) {
 	r := treetest.New(t)
 	first := r.Tree(r.Commit(repository + `

@@ -123,8 +123,8 @@ func (d *Objects) Get(ctx context.Context, group, kind, namespace, name string) 
 	if d.unread(ctx, a, group, kind, name) {
 		return nil, false
 	}
-	was, now := d.seen(ctx, group, kind, wanted{name: name})
 	releases := inReleases(ctx)
+	was, now := d.seen(ctx, group, kind, wanted{name: name, brought: !releases})
 	// find also reports whether it looked into releases.
 	find := func(v *view, after bool) (found []entry, blind []blindRoot, looked bool) {
 		for _, id := range v.names[name] {
@@ -173,8 +173,8 @@ func (d *Objects) List(ctx context.Context, group, kind, namespace string) []adm
 		return nil
 	}
 	word, _ := kinds.AskedFor(ctx)
-	was, now := d.seen(ctx, group, kind, wanted{word: word})
 	releases := inReleases(ctx)
+	was, now := d.seen(ctx, group, kind, wanted{word: word, brought: !releases})
 	with := func(v *view, after bool) (*view, []blindRoot) {
 		if !releases {
 			return v, nil
@@ -333,8 +333,8 @@ func (a asking) listed(was, now *view, namespace string) {
 	}
 }
 
-// seen returns what is declared of a kind, or at least what is wanted of it, before the change and with it; the same where there is but one tree. What
-// other roots have that the change adds as a whole answers nobody but themselves.
+// seen returns what is declared of a kind, or at least what is wanted of it, before the change and with it; the same where
+// there is but one tree. What other roots have that the change adds as a whole answers nobody but themselves.
 func (d *Objects) seen(ctx context.Context, group, kind string, w wanted) (was, now *view) {
 	a := askingOf(ctx)
 	own := d.all(ctx, group, kind, w)

@@ -74,7 +74,7 @@ func (d *Objects) lookReleased(ctx context.Context, q query) *released {
 		may = d.mayBring(ctx, q)
 	}
 	keeps := d.keeps && q.only == (roots.Root{})
-	name := d.keptAt("released", fmt.Sprintf("%q", q.Sought), may)
+	name := keptAt(q, may)
 	if keeps {
 		if k, ok := d.recall(name); ok {
 			out := &released{blind: k.Unseen}

@@ -175,3 +175,44 @@ func TestReleasedMany(t *testing.T) {
 		t.Errorf("%d roots are kept", n)
 	}
 }
+
+// Whoever asks only what kinds there are is told of what a kustomization takes from a chart, though no file says its name.
+func TestKindsOfCharts(t *testing.T) {
+	const definitions = `
+-- app/kustomization.yaml --
+resources: [crd.yaml]
+helmGlobals: {chartHome: charts}
+helmCharts: [{name: crds, releaseName: gizmo}]
+-- app/crd.yaml --
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec: {group: example.com, scope: Cluster, names: {plural: widgets, kind: Widget}}
+-- app/charts/crds/Chart.yaml --
+{apiVersion: v2, name: crds, version: 1.0.0}
+-- app/charts/crds/values.yaml --
+{}
+-- app/charts/crds/templates/crd.yaml --
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: "{{ .Release.Name }}s.example.com"}
+spec: {group: example.com, scope: Cluster, names: {plural: "{{ .Release.Name }}s", kind: "{{ title .Release.Name }}"}}
+`
+	r := treetest.New(t)
+	set, err := roots.Open(r.Tree(r.Commit(definitions)), roots.Options{}, &graph.Cache{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func() *Objects { return New(set, render.New(set, render.Config{Namespaced: kinds.HasNamespace}), nil) }
+	ctx, _ := For(t.Context(), roots.Root{Path: "other"})
+	for plural, want := range map[string]string{"widgets": "Widget", "gizmos": "Gizmo", "gadgets": ""} {
+		if kind := kinds.In(ctx, open(), "example.com", plural); kind != want {
+			t.Errorf("%s: kind %q, want %q", plural, kind, want)
+		}
+	}
+	for kind, want := range map[string]bool{"Widget": true, "Gizmo": true, "Gadget": false} {
+		if got := kinds.DefinedClusterScoped(ctx, open(), "example.com", kind); got != want {
+			t.Errorf("%s: for the cluster %t, want %t", kind, got, want)
+		}
+	}
+}

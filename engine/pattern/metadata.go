@@ -1,6 +1,9 @@
 package pattern
 
-import "maps"
+import (
+	"maps"
+	"slices"
+)
 
 // Before Kyverno compares a map that has metadata, it writes the labels of the pattern anew wherever the object has a map
 // of labels, and likewise the annotations: keys with wildcards become the keys that match, and entries whose value is no
@@ -65,9 +68,9 @@ func child(of map[string]any, name string) (key string, value map[string]any) {
 		value, _ = m.(map[string]any)
 		return name, value
 	}
-	for k, v := range of {
+	for _, k := range slices.Sorted(maps.Keys(of)) { // Kyverno takes any; here the answer is always the same
 		if kind, field, problem := parseKey(k); problem == "" && kind != anchorNone && field == name {
-			value, _ = v.(map[string]any)
+			value, _ = of[k].(map[string]any)
 			return k, value
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/lintel-bot/lintel/render/kustomization"
 )
@@ -62,50 +63,46 @@ func (g *Graph) Unsettled() []string { return g.sorted(folders, broken, plugin, 
 // Reading lists the folders whose kustomization names a file or folder, in whatever role; in no order.
 func (g *Graph) Reading(p string) []string { return g.values(readers, p) }
 
-// MayName reports whether the text of a kustomization says a name, or how names are made of others.
-func MayName(text []byte, name string) bool {
-	may := false
-	called(kustomization.FileNames()[0], text, func(given string) {
-		affix, is := strings.CutPrefix(given, around)
-		may = may || given == name || given == anything || given == substituted || is && strings.Contains(name, affix)
-	})
-	return may
+// Names are what a text gives objects for names, by the keys of naming.
+type Names map[string]bool
+
+// NamesIn returns the names that the text of a kustomization gives.
+func NamesIn(text []byte) Names {
+	names := Names{}
+	called(kustomization.FileNames()[0], text, func(key string) { names[key] = true })
+	return names
 }
 
-// names records the names that a file gives, as it is written and with its scalars in plain (see Plain).
-func (s *scanner) names(p string, data, text []byte, out *facts) {
+// May reports whether a name is one of them, or may be.
+func (n Names) May(name string) bool {
+	if n[name] || n[anything] || n[substituted] {
+		return true
+	}
+	for key := range n {
+		if affix, is := strings.CutPrefix(key, around); is && strings.Contains(name, affix) {
+			return true
+		}
+	}
+	return false
+}
+
+// names records the names that a file gives.
+func (s *scanner) names(p string, data []byte, out *facts) {
 	seen := map[string]bool{}
-	add := func(name string) {
+	called(p, data, func(name string) {
 		if !seen[name] && len(seen) <= maxWords {
 			if seen[name] = true; len(seen) > maxWords {
 				name = anything
 			}
 			out.add(naming, name, p)
 		}
-	}
-	called(p, data, add)
-	if len(text) == len(data) {
-		return
-	}
-	if bytes.IndexByte(data, '*') >= 0 && slices.ContainsFunc([]string{`\x`, `\u`, `\U`}, func(escape string) bool {
-		return bytes.Contains(data, []byte(escape)) // in a key: its value may be an alias, which the plain text has not
-	}) {
-		add(anything)
-	}
-	key := false
-	for line := range bytes.Lines(text) {
-		line = bytes.TrimRight(line, "\r\n")
-		if key && isName(line) {
-			add(string(line))
-		}
-		key = string(line) == "name" || string(line) == "namespace"
-	}
+	})
 }
 
 // called calls visit for each name that the text of a file gives as the value of "name" or "namespace", in YAML, in JSON,
 // and in JSON that is a scalar of YAML, and with the other keys of naming.
 func called(p string, text []byte, visit func(key string)) {
-	if composes(text, kustomization.IsFileName(p)) {
+	if composes(text, kustomization.IsFileName(p)) || obscures(text) {
 		visit(anything)
 	}
 	fields(text, "name", []string{"namespace", "namePrefix", "nameSuffix"}, func(field, value string, whole bool) {
@@ -133,7 +130,7 @@ func called(p string, text []byte, visit func(key string)) {
 // fields calls visit for each field of a text with a name, or one of some others that begin with it, and with what nameAt
 // says of its value.
 func fields(text []byte, name string, others []string, visit func(field, value string, whole bool)) {
-	const blank = " \t\"'\\"
+	const blank = " \t\r\n\"'\\"
 	for at := 0; ; {
 		i := bytes.Index(text[at:], []byte(name))
 		if i < 0 {
@@ -166,6 +163,15 @@ func composes(text []byte, kustomization bool) bool {
 		holds("fieldPaths") && after(text, "metadata", ".labels", ".annotations", ".namespace", ":")
 }
 
+// obscures reports whether a text may have letters of names written in another way: in escapes, those of JSON in a scalar
+// of YAML among them, in base64, or in an encoding that is not UTF-8.
+func obscures(text []byte) bool {
+	wide := bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff"))
+	return wide || encodes(text) || slices.ContainsFunc([]string{`\x`, `\u`, `\U`}, func(escape string) bool {
+		return bytes.Contains(text, []byte(escape))
+	})
+}
+
 // after reports whether something else than some others stands behind a word in a text.
 func after(text []byte, word string, others ...string) bool {
 	for {
@@ -193,6 +199,9 @@ func nameAt(text []byte) (given string, whole bool) {
 		end++
 	}
 	if end == len(text) || bytes.IndexByte([]byte(blank+",}]#"), text[end]) >= 0 {
+		if rest := text[end:]; bytes.HasPrefix(rest, []byte("\\\n")) || bytes.HasPrefix(rest, []byte("\\\r")) {
+			return anything, false // the text goes on in the next line
+		}
 		return string(text[:end]), true
 	}
 	word := text
@@ -200,8 +209,8 @@ func nameAt(text []byte) (given string, whole bool) {
 		word = word[:i]
 	}
 	switch {
-	case bytes.IndexByte([]byte("&*!|>"), text[0]) >= 0:
-		return anything, false
+	case bytes.IndexByte([]byte("&*!|>"), text[0]) >= 0, slices.ContainsFunc(word, func(c byte) bool { return c >= utf8.RuneSelf }):
+		return anything, false // what is not ASCII may end a line
 	case bytes.Contains(word, []byte("${")):
 		return substituted, false
 	}

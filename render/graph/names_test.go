@@ -34,6 +34,12 @@ func TestNaming(t *testing.T) {
 		{wanted, "escapes", file{text: "metadata:\n  name: \"team\\x2da\"\n"}},
 		{wanted, "escapes in the key", file{text: "metadata:\n  \"na\\x6de\": team-a\n"}},
 		{wanted, "escapes in the key of an alias", file{text: "metadata:\n  labels: {a: &n team-a}\n  \"na\\x6de\": *n\n"}},
+		{wanted, "a text over lines", file{text: "metadata:\n  name: \"team\\\n    -a\"\n"}},
+		{wanted, "another end of the line", file{text: "metadata:\n  name: team-a\u0085\n"}},
+		{wanted, "another end of the line before", file{text: "metadata:\n  name: \u0085    team-a\n"}},
+		{wanted, "JSON with escapes in YAML", file{text: "- {op: replace, path: /metadata/name, value: x}\npatch: |\n" +
+			"  [{\"op\": \"replace\", \"path\": \"/metadata/n\\u0061me\", \"value\": \"team-a\"}]\n"}},
+		{wanted, "JSON with the colon in the next line", file{path: "a.json", text: "{\"metadata\":{\"name\"\n:\"team-a\"}}"}},
 		{wanted, "base64", file{text: "metadata:\n  name: !!binary dGVhbS1h\n"}},
 		{wanted, "the namespace of all", file{path: "kustomization.yaml", text: "namespace: team-a\n"}},
 		{wanted, "a prefix", file{path: "kustomization.yaml", text: "namePrefix: team-\n"}},

@@ -211,7 +211,7 @@ func (s *scanner) words(p string, data []byte, out *facts) {
 			}
 		}
 	})
-	s.names(p, data, text, out)
+	s.names(p, data, out)
 	if kustomization.IsFileName(p) {
 		for kind, field := range map[string]string{"ConfigMap": "configMapGenerator", "Secret": "secretGenerator"} {
 			if holds(field) {

@@ -3,7 +3,6 @@ package roots
 import (
 	"bytes"
 	"path"
-	"regexp"
 	"slices"
 	"sync"
 
@@ -29,18 +28,18 @@ type said struct {
 // sayers are files, and the folders of the kustomizations that read one of them, directly or not.
 type sayers struct{ files, folders map[string]bool }
 
-// hashed matches a name with the hash that kustomize writes behind those of generated objects.
-var hashed = regexp.MustCompile(`^(.+)-[0-9a-z]{10}$`)
+// hash is how long what kustomize writes behind the names of generated objects is: a dash and ten letters.
+const hash = 11
 
 // MayName reports whether a root may deploy an object of a name, as far as its files in the tree and the object that
 // deploys it tell: it is false only where none of them says the name or how names are put together. Of what a kustomization
 // takes from outside it knows nothing (see IsBrought). Nothing is rendered.
 func (s *Set) MayName(root Root, name string) bool {
-	if m := hashed.FindStringSubmatch(name); m != nil && s.MayName(root, m[1]) {
+	if i := len(name) - hash; i > 0 && name[i] == '-' && s.MayName(root, name[:i]) {
 		return true
 	}
 	parts := s.sayings.parts(root)
-	return graph.MayName(parts.kustomization, name) || s.sayings.has(parts, name, said{name: name, substitutes: parts.substitutes})
+	return parts.names.May(name) || s.sayings.has(parts, name, said{name: name, substitutes: parts.substitutes})
 }
 
 // MayMention reports the same of objects that hold a word as a value (see graph.Graph.Mentions).
@@ -64,6 +63,7 @@ type sayingParts struct {
 	substitutes    bool     // variables of Flux
 	text           []byte   // of the object that deploys it
 	kustomization  []byte   // that is built in place of the folder's
+	names          graph.Names
 }
 
 // parts returns what a root is made of.
@@ -76,7 +76,7 @@ func (n *sayings) parts(root Root) *sayingParts {
 		out.any = one.Release != nil || one.Elsewhere != nil || len(one.Problems) > 0
 		out.substitutes, out.text = one.Substitute.Active(), one.Text()
 		if one.Virtual != nil {
-			out.kustomization = one.Virtual.Data
+			out.kustomization, out.names = one.Virtual.Data, graph.NamesIn(one.Virtual.Data)
 			f, err := kustomization.Parse(one.Virtual.Path, one.Virtual.Data, n.set.limits)
 			if out.any = out.any || err != nil; err == nil {
 				n.refs(out, f)
