@@ -51,21 +51,17 @@ func pair(ctx context.Context, change report.Change, repo *repository, k *kept) 
 	t := repo.trees
 	clusters := repo.clusters()
 	config.Clusters = repo.settings.Rendered(clusters)
-	base, head := config, config
-	base.Sources, head.Sources = repo.outside.Sources()
-	out := &pairs{context: repo.settings.Context, secrets: &mask.Values{}, sides: &diff.Sides{
-		Trees: t, All: change.All, Base: render.New(t.Base.Roots, base), Head: render.New(t.Head.Roots, head),
-	}}
-	tip := out.sides.Base
-	if t.Rules.Tree.ID() != t.Base.Tree.ID() {
-		tip = render.New(t.Rules.Roots, base)
+	tip, base, head, err := repo.render(change, k, config)
+	if err != nil {
+		return nil, err
 	}
+	out := &pairs{context: repo.settings.Context, secrets: &mask.Values{},
+		sides: &diff.Sides{Trees: t, All: change.All, Base: base, Head: head}}
 	ofTip, ofHead := repo.outside.Lookups()
 	out.lookups = [2]*render.Renderer{tip.WithSources(ofTip), out.sides.Head.WithSources(ofHead)}
 	if len(repo.settings.Clusters) > 0 {
 		out.clusters = clusters
 	}
-	var err error
 	if out.above, err = repo.above(t.Rules, repo.settings, &k.renderings); err != nil {
 		return nil, err
 	}

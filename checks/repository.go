@@ -8,6 +8,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/checks/settings"
+	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
@@ -30,16 +31,26 @@ type repository struct {
 	branches []string
 	graphs   *graph.Cache
 	advice   []report.Problem // what of the settings does not count since the organisation's do
+
+	options   roots.Options                   // by which the roots of the trees are found
+	renderers map[*roots.Set]*render.Renderer // see unfinished
+	earlier   *unfinished                     // nil: this is the first round
 }
 
 // open opens the repository of a change: its trees, its settings, and what differs.
 func open(ctx context.Context, change report.Change, k *kept) (*repository, error) {
-	config := tree.Config{GitDir: change.GitDir, Alternates: change.Alternates, Git: change.Git, Store: &k.blobs}
-	objects, err := tree.Open(ctx, config)
+	r := &repository{names: change.Repository, branches: change.Branches, graphs: &k.graphs, earlier: k.takeUnfinished(change)}
+	var err error
+	if r.earlier != nil {
+		r.objects = r.earlier.objects
+		err = r.objects.Reopen(ctx)
+	} else {
+		r.objects, err = tree.Open(ctx, tree.Config{GitDir: change.GitDir, Alternates: change.Alternates, Git: change.Git,
+			Store: &k.blobs})
+	}
 	if err != nil {
 		return nil, err
 	}
-	r := &repository{objects: objects, names: change.Repository, branches: change.Branches, graphs: &k.graphs}
 	if r.outside, err = diff.OpenOutside(ctx, change.Sources, change.Git, &k.fetched); err == nil {
 		err = r.read(change, k)
 	}
@@ -120,14 +131,14 @@ func (r *repository) read(change report.Change, k *kept) (err error) {
 
 // index finds the roots of the three trees, once for each tree.
 func (r *repository) index(change report.Change, k *kept) (err error) {
-	known := map[string]*roots.Set{}
-	options := r.settings.RootOptions(change.Repository, change.Branches)
+	r.options = r.settings.RootOptions(change.Repository, change.Branches)
+	known := r.earlier.sets(r.options)
 	for _, c := range []*diff.Commit{&r.trees.Rules, &r.trees.Base, &r.trees.Head} {
 		c.Renderings = &k.renderings
 		if c.Roots = known[c.Tree.ID()]; c.Roots != nil {
 			continue
 		}
-		if c.Roots, err = roots.Open(c.Tree, options, &k.graphs); err != nil {
+		if c.Roots, err = roots.Open(c.Tree, r.options, &k.graphs); err != nil {
 			return err
 		}
 		known[c.Tree.ID()] = c.Roots

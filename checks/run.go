@@ -33,6 +33,9 @@ func (c *Checker) Run(ctx context.Context, change report.Change) (*report.Report
 	if err = repo.close(err); err != nil {
 		return nil, err
 	}
+	if len(out.Wanted) > 0 {
+		k.leaveUnfinished(change, repo)
+	}
 	if !repo.asksTime {
 		k.keep(ctx, change, c.PreviewTime, out, begun)
 	}

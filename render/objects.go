@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/gitops"
@@ -16,16 +17,50 @@ type builtObjects struct {
 	Whole   bool           `json:"whole"`
 }
 
+// builtOn is what the objects rest on that were built for a set of roots.
+type builtOn struct {
+	mu     sync.Mutex
+	asked  []env.Asked
+	unsure bool // of some nobody knows
+}
+
+func (b *builtOn) add(asked env.Asked, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.asked, b.unsure = append(b.asked, asked), b.unsure || !ok
+}
+
+// Continues reports whether what the roots of the tree were found to deploy with another renderer is what they deploy with
+// this one, which has the same set of roots and other sources. If so, nobody has to find it again.
+func (r *Renderer) Continues(earlier *Renderer) bool {
+	b := earlier.builtOn
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.unsure || earlier.set != r.set {
+		return false
+	}
+	r.builtOn = b
+	return !slices.ContainsFunc(b.asked, func(asked env.Asked) bool {
+		for q, digest := range asked {
+			if q.Kind != env.Content && q.Kind != env.Link && r.Answer(q) != digest { // the tree is the same
+				return true
+			}
+		}
+		return false
+	})
+}
+
 // objects implements roots.Builder: what Argo CD and Flux are told is what kustomizations render to. Overlays patch
 // objects of theirs, and generate what they take variables from.
 func (r *Renderer) objects(root roots.Root, kinds []string) ([]gitops.Object, bool) {
 	key := r.memoryKey(root, strings.Join(kinds, " "))
-	built, ok := env.Find[builtObjects](r.answersKept(), "objects", key, r)
+	built, asked, ok := env.FindAsked[builtObjects](r.answersKept(), "objects", key, r)
 	if !ok {
 		out, problems := r.held.take(root)
 		if out == nil {
 			var err error
 			if out, problems, err = r.once(context.Background(), root); err != nil {
+				r.builtOn.add(nil, false)
 				return nil, false
 			}
 		}
@@ -36,10 +71,11 @@ func (r *Renderer) objects(root roots.Root, kinds []string) ([]gitops.Object, bo
 				built.Objects = append(built.Objects, withPlaces(res))
 			}
 		}
-		if asked, ok := r.asked(out); ok {
+		if asked, ok = r.asked(out); ok {
 			env.Keep(r.answersKept(), "objects", key, asked, built)
 		}
 	}
+	r.builtOn.add(asked, ok)
 	var list []gitops.Object
 	for _, o := range built.Objects {
 		list = append(list, gitops.FromRoot(roots.From(root), o.Object, o.where()))

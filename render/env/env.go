@@ -72,11 +72,28 @@ func (a Asked) encode() (out []byte) {
 
 // same is Asked.Same of what encode wrote; it is false of what it did not write.
 func same(encoded []byte, now Answerer) bool {
+	return each(encoded, func(q Question, digest []byte) bool {
+		return now.Answer(q) == string(digest) && !bytes.HasPrefix(digest, unanswered)
+	})
+}
+
+// decode reads what encode wrote.
+func decode(encoded []byte) Asked {
+	a := Asked{}
+	each(encoded, func(q Question, digest []byte) bool {
+		a[q] = string(digest)
+		return true
+	})
+	return a
+}
+
+// each visits what encode wrote, until visit returns false. It returns false then, and where encode did not write it.
+func each(encoded []byte, visit func(q Question, digest []byte) bool) bool {
 	for len(encoded) > 0 {
-		q := Question{Kind: Kind(encoded[0])}
+		kind := Kind(encoded[0])
 		name, rest, ok := cutText(encoded[1:])
 		digest, rest, whole := cutText(rest)
-		if q.Name = string(name); !ok || !whole || now.Answer(q) != string(digest) || bytes.HasPrefix(digest, unanswered) {
+		if !ok || !whole || !visit(Question{kind, string(name)}, digest) {
 			return false
 		}
 		encoded = rest

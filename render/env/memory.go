@@ -79,8 +79,19 @@ func (t *table) read(data []byte) {
 // Find returns the answer that is kept under a key and rests on what is so now; false where there is none. Do not change
 // it. Its type is that which it was kept with.
 func Find[T any](m *Memory, name, key string, now Answerer) (value T, ok bool) {
+	value, _, ok = find[T](m, name, key, now)
+	return value, ok
+}
+
+// FindAsked is Find, and returns what the answer rests on, too.
+func FindAsked[T any](m *Memory, name, key string, now Answerer) (value T, asked Asked, ok bool) {
+	value, encoded, ok := find[T](m, name, key, now)
+	return value, decode(encoded), ok
+}
+
+func find[T any](m *Memory, name, key string, now Answerer) (value T, asked []byte, ok bool) {
 	if m == nil {
-		return value, false
+		return value, nil, false
 	}
 	t := m.table(name)
 	t.mu.Lock()
@@ -95,17 +106,17 @@ func Find[T any](m *Memory, name, key string, now Answerer) (value T, ok bool) {
 		r.used = true
 		if r.value == nil {
 			if kjson.UnmarshalCaseSensitivePreserveInts(r.data, &value) != nil {
-				return value, false
+				return value, nil, false
 			}
 			if m.hold(r.data) {
 				r.value = value
 			}
-			return value, true
+			return value, r.asked, true
 		}
 		value, ok = r.value.(T)
-		return value, ok
+		return value, r.asked, ok
 	}
-	return value, false
+	return value, nil, false
 }
 
 // Keep keeps an answer under a key, from now on and on disk.

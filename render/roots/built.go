@@ -32,11 +32,11 @@ type builds struct {
 }
 
 // BuildWith has the objects of Argo CD and Flux that kustomizations change counted as these render; the first builder
-// stands. Without one they count as their files have them.
+// stands, until nil takes it away. Without one they count as their files have them.
 func (s *Set) BuildWith(b Builder) {
 	s.builds.mu.Lock()
 	defer s.builds.mu.Unlock()
-	if s.builds.builder == nil {
+	if s.builds.builder == nil || b == nil {
 		s.builds.builder = b
 	}
 }

@@ -71,6 +71,7 @@ const (
 
 // Objects reads objects of one repository. It is safe for concurrent use.
 type Objects struct {
+	config Config
 	mu     sync.Mutex
 	limit  int64
 	files  int // see SetFileLimit
@@ -80,15 +81,25 @@ type Objects struct {
 	broken error // the process is of no more use
 	first  error // what a look at a tree met first, apart from paths that do not exist
 	store  *Store
-	dir    string
 	absent map[string]bool // files that are not there, by object id
 }
 
 // Open starts reading a repository. The context ends the process; Close does, too.
 func Open(ctx context.Context, c Config) (*Objects, error) {
+	o := &Objects{config: c, store: cmp.Or(c.Store, &Store{}), absent: map[string]bool{}}
+	o.SetBlobLimit(c.BlobLimit)
+	if err := o.Reopen(ctx); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// Reopen starts reading once more after Close: trees that were opened before can be read again.
+func (o *Objects) Reopen(ctx context.Context) error {
+	c := o.config
 	git, err := gitcmd.Find(c.Git)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	cmd := exec.CommandContext(ctx, git, "--git-dir="+c.GitDir, "cat-file", "--batch")
 	// Nothing of the caller's environment reaches git: no credentials, no configuration but the repository's.
@@ -100,19 +111,19 @@ func Open(ctx context.Context, c Config) (*Objects, error) {
 	}
 	in, err := cmd.StdinPipe()
 	if err != nil {
-		return nil, fmt.Errorf("start git: %w", err)
+		return fmt.Errorf("start git: %w", err)
 	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return nil, fmt.Errorf("start git: %w", err)
+		return fmt.Errorf("start git: %w", err)
 	}
 	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start git: %w", err)
+		return fmt.Errorf("start git: %w", err)
 	}
-	o := &Objects{cmd: cmd, in: in, out: bufio.NewReaderSize(out, 64<<10), store: cmp.Or(c.Store, &Store{}),
-		dir: c.GitDir, absent: map[string]bool{}}
-	o.SetBlobLimit(c.BlobLimit)
-	return o, nil
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.cmd, o.in, o.out, o.broken = cmd, in, bufio.NewReaderSize(out, 64<<10), nil
+	return nil
 }
 
 // Close ends the process.
@@ -211,7 +222,9 @@ func (o *Objects) Absent() bool {
 	return len(o.absent) > 0
 }
 
-func (o *Objects) absentError(ids ...string) error { return &AbsentError{GitDir: o.dir, IDs: ids} }
+func (o *Objects) absentError(ids ...string) error {
+	return &AbsentError{GitDir: o.config.GitDir, IDs: ids}
+}
 
 // lack notes that a file is absent. The lock is held.
 func (o *Objects) lack(id string, err error) error {
