@@ -53,6 +53,12 @@ OVER
 		{"one that is deleted before", "", "patches:\n- target: {kind: ConfigMap}\n  patch: |\n    $patch: delete\n    " +
 			"apiVersion: v1\n    kind: ConfigMap\n    metadata: {name: conf}" + label("kind: ConfigMap"), "",
 			"over/kustomization.yaml:9: the target of this patch" + what + "kind: ConfigMap"},
+		{"one that a file deletes before", "", "patches:\n- target: {kind: ConfigMap}\n  path: gone.yaml" + label("kind: ConfigMap"),
+			"-- over/gone.yaml --\n$patch: delete\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: conf}\n",
+			"over/kustomization.yaml:5: the target of this patch" + what + "kind: ConfigMap"},
+		{"one that is replaced before", "", "patches:\n- target: {kind: ConfigMap}\n  patch: '- {op: replace, path: \"\", value: " +
+			"{apiVersion: v1, kind: Secret, metadata: {name: conf}}}'" + label("kind: ConfigMap"), "",
+			"over/kustomization.yaml:5: the target of this patch" + what + "kind: ConfigMap"},
 		{"one that is deleted after", "", "patches:" + label("kind: ConfigMap") + "\n- target: {kind: ConfigMap}\n  patch: " +
 			"|\n    $patch: delete\n    apiVersion: v1\n    kind: ConfigMap\n    metadata: {name: conf}", "", ""},
 		{"one that an earlier one makes fit", "", "patches:\n- target: {kind: ConfigMap}\n  patch: '- {op: add, path: " +

@@ -67,8 +67,7 @@ func (t *rebuilder) inactive(layers []*layered, kept inactiveKnown, top, virtual
 		}
 		known.once.Do(func() {
 			known.signs = kept.signs(key, own, func() map[string]bool {
-				signs := map[string]bool{}
-				unsure := t.unmarked(l, kept.out.Resources, l.file.Path == top)
+				unsure, signs := t.unmarked(l, kept.out.Resources, l.file.Path == top)
 				if len(unsure) > maxConfirmed {
 					return signs
 				}
@@ -141,38 +140,65 @@ func holdsText(v any, text string) bool {
 	return false
 }
 
-// unmarked lists the choices of a kustomization that leave no mark where all are asked at once: most leave one, or are
-// shown without that.
-func (t *rebuilder) unmarked(l *layered, rendered []*Resource, top bool) (list []*choice) {
+// unmarked lists the choices of a kustomization that leave no mark where all are asked at once, which is not sure, and
+// returns the signs of those of which it is. Those that are shown without that are not asked.
+func (t *rebuilder) unmarked(l *layered, rendered []*Resource, top bool) (unsure []*choice, inactive map[string]bool) {
+	inactive = map[string]bool{}
 	for _, field := range []string{"patches", "patchesJson6902", "images", "replacements", "transformers"} {
 		var of []*choice
 		var marks []any
+		entries, _ := l.fields[field].([]any)
 		at := 0 // entries that are there themselves; those of images would match the marks no more
 		for _, c := range l.choices {
-			if c.field != field {
+			if c.field != field || c.shown(rendered, top) {
 				continue
 			}
-			if entries, _ := l.fields[field].([]any); field != "images" {
+			if field != "images" {
 				marks = append(marks, entries[at:min(c.index, len(entries))]...)
 				at = min(c.index, len(entries))
 			}
 			of, marks = append(of, c), append(marks, c.marking())
 		}
-		if !slices.ContainsFunc(of, func(c *choice) bool { return !c.shown(rendered, top) }) {
+		if len(of) == 0 {
 			continue
 		}
-		if len(of) == 1 && of[0].index == 0 {
-			list = append(list, of...) // to be sure takes no more
+		if len(of) == 1 && field == "images" {
+			unsure = append(unsure, of...) // to be sure takes no more
 			continue
 		}
 		text, ok := t.built(l, field, marks)
 		for _, c := range of {
-			if !ok || !strings.Contains(text, c.sign) {
-				list = append(list, c)
+			switch {
+			case ok && strings.Contains(text, c.sign):
+			case ok && c.target == 0 && t.leavesMarks(l, field, c.index, at):
+				inactive[c.sign] = true
+			default:
+				unsure = append(unsure, c)
 			}
 		}
 	}
-	return list
+	return unsure, inactive
+}
+
+// leavesMarks reports whether some entries of a field certainly take no marks away, nor what has one.
+func (t *rebuilder) leavesMarks(l *layered, field string, from, to int) bool {
+	if field == "replacements" {
+		return true
+	}
+	entries, _ := l.fields[field].([]any)
+	return strings.HasPrefix(field, "patches") && !slices.ContainsFunc(entries[from:to], func(e any) bool {
+		entry, _ := e.(map[string]any)
+		text, _ := entry["patch"].(string)
+		if name, ok := entry["path"].(string); ok {
+			data, err := t.Read(path.Join(l.file.Dir, name))
+			if err != nil {
+				return true
+			}
+			text += string(data)
+		}
+		// What is deleted is gone with its mark, and so is what is replaced as a whole, by a pointer without text.
+		return slices.ContainsFunc([]string{"$patch", `""`, "''"}, func(how string) bool { return strings.Contains(text, how) })
+	})
 }
 
 // before is the field of a choice up to it, with its mark in its place.
