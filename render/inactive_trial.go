@@ -9,6 +9,9 @@ import (
 	"strings"
 	"sync"
 
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/roots"
 )
@@ -180,7 +183,8 @@ func (t *rebuilder) unmarked(l *layered, rendered []*Resource, top bool) (unsure
 	return unsure, inactive
 }
 
-// leavesMarks reports whether some entries of a field certainly take no marks away, nor what has one.
+// leavesMarks reports whether some entries of a field certainly take no marks away, nor what has one: they delete nothing, and
+// replace nothing as a whole.
 func (t *rebuilder) leavesMarks(l *layered, field string, from, to int) bool {
 	if field == "replacements" {
 		return true
@@ -196,8 +200,12 @@ func (t *rebuilder) leavesMarks(l *layered, field string, from, to int) bool {
 			}
 			text += string(data)
 		}
-		// What is deleted is gone with its mark, and so is what is replaced as a whole, by a pointer without text.
-		return slices.ContainsFunc([]string{"$patch", `""`, "''"}, func(how string) bool { return strings.Contains(text, how) })
+		documents, err := doc.Parse(l.file.Path, []byte(text), t.limits.Source)
+		return err != nil || strings.Contains(text, "$patch") || slices.ContainsFunc(documents, func(d *yaml.Node) bool {
+			return slices.ContainsFunc(d.Content, func(step *yaml.Node) bool {
+				return d.Kind == yaml.SequenceNode && doc.Text(step, "path") == ""
+			})
+		})
 	})
 }
 
