@@ -78,7 +78,7 @@ func (r *Renderer) objects(root roots.Root, kinds []string) ([]gitops.Object, bo
 	r.builtOn.add(asked, ok)
 	var list []gitops.Object
 	for _, o := range built.Objects {
-		list = append(list, gitops.FromRoot(roots.From(root), o.Object, o.where()))
+		list = append(list, gitops.FromRoot(roots.From(root), o.Object, o.where))
 	}
 	return list, built.Whole
 }

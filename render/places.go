@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"sync"
 
 	"github.com/go-openapi/jsonpointer"
 
@@ -34,22 +33,15 @@ func withPlaces(res *Resource) placedObject {
 	return out
 }
 
-// where returns what tells where a field is written, by its JSON Pointer (RFC 6901).
-func (o placedObject) where() func(pointer string) gitops.Position {
-	all := sync.OnceValue(func() map[string]gitops.Position {
-		found, i := map[string]gitops.Position{}, 0
-		visit(o.Object, "", 0, func(pointer string) {
-			if i+4 <= len(o.Places) && o.Places[i] < len(o.Files) {
-				found[pointer] = gitops.Position{Path: o.Files[o.Places[i]], Line: o.Places[i+1], Column: o.Places[i+2], EndLine: o.Places[i+3]}
-			}
-			i += 4
-		})
-		return found
-	})
-	return func(pointer string) gitops.Position { return all()[pointer] }
+// where returns where a field is written, by its number in the order of visit.
+func (o placedObject) where(nth int) (at gitops.Position) {
+	if i := 4 * nth; i+4 <= len(o.Places) && o.Places[i] < len(o.Files) {
+		at = gitops.Position{Path: o.Files[o.Places[i]], Line: o.Places[i+1], Column: o.Places[i+2], EndLine: o.Places[i+3]}
+	}
+	return at
 }
 
-// visit calls see for a value and what is in it, in the order of its keys, as deep as anybody looks.
+// visit calls see for a value and what is in it, in the order of its keys, as deep as gitops.FromRoot looks.
 func visit(v any, pointer string, depth int, see func(pointer string)) {
 	see(pointer)
 	if depth > gitops.MaxDepth {

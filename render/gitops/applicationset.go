@@ -64,11 +64,12 @@ func (r *reader) applicationSet(root *field) {
 		}
 		all = append(all, sets...)
 	}
-	values := make([]any, len(all))
-	for i, s := range all {
-		values[i] = s.values
+	r.ask(spec.get("generators"), spec.get("template"), spec.get("templatePatch"))
+	if e.read { // else the sets are what the generators say
+		for _, s := range all {
+			r.also(s.values)
+		}
 	}
-	r.ask(spec.get("generators"), spec.get("template"), spec.get("templatePatch"), values)
 	r.tellNeeds(all)
 }
 
@@ -99,6 +100,7 @@ func (e *expander) patch(app, patch *field, s set) (*field, error) {
 type expander struct {
 	*reader
 	templates *templates
+	read      bool // files or folders of the repository
 	sets      int
 	entries   int
 }
@@ -330,10 +332,17 @@ func (e *expander) merge(g *field, depth int) ([]set, error) {
 // that has no override nobody knows, either.
 func perhaps(base, sets []set, keys []string) []set {
 	base[0].guess = true
+	at := map[string]int{}
+	for i, b := range slices.Backward(base[1:]) {
+		at[keyOf(b, keys)] = i + 1
+	}
 	for _, s := range sets {
-		i := slices.IndexFunc(base[1:], func(b set) bool { return keyOf(b, keys) == keyOf(s, keys) }) + 1
+		i := at[keyOf(s, keys)]
 		one := set{values: deepMerge(base[i].values, s.values), needs: base[0].needs, guess: true}
 		if i == 0 {
+			if key := keyOf(one, keys); at[key] == 0 {
+				at[key] = len(base)
+			}
 			base = append(base, one)
 		} else {
 			base[i] = one

@@ -32,9 +32,10 @@ type Object struct {
 // FromNode returns the object of one YAML document of a file.
 func FromNode(path string, n *yaml.Node) Object { return Object{root: fieldOfNode(path, n, 0)} }
 
-// FromRoot returns an object as a root renders it, and where its fields are written by their JSON Pointers (RFC 6901).
-func FromRoot(root string, value map[string]any, where func(pointer string) Position) Object {
-	return Object{fieldOfValue(value, where, "", 0), root}
+// FromRoot returns an object as a root renders it. where tells where its fields are written, by their number: each comes
+// before what is in it, and keys are sorted.
+func FromRoot(root string, value map[string]any, where func(nth int) Position) Object {
+	return Object{(&numbered{where: where}).field(value, 0), root}
 }
 
 // Reads lists the names of the objects of some kinds that an object of Flux reads: where its source is, and the

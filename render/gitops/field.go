@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-openapi/jsonpointer"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/render/doc"
@@ -74,9 +73,16 @@ func fieldOfNode(path string, n *yaml.Node, depth int) *field {
 	return f
 }
 
-// fieldOfValue converts a JSON value whose fields' places are known by their pointers.
-func fieldOfValue(v any, where func(string) Position, pointer string, depth int) *field {
-	f := &field{where: func() Position { return where(pointer) }}
+// numbered converts JSON values whose fields' places are known by their numbers.
+type numbered struct {
+	where func(nth int) Position
+	next  int
+}
+
+func (n *numbered) field(v any, depth int) *field {
+	nth := n.next
+	n.next++
+	f := &field{where: func() Position { return n.where(nth) }}
 	if depth > MaxDepth {
 		return f
 	}
@@ -84,12 +90,12 @@ func fieldOfValue(v any, where func(string) Position, pointer string, depth int)
 	case map[string]any:
 		f.fields = make(map[string]*field, len(v))
 		for _, k := range slices.Sorted(maps.Keys(v)) {
-			f.put(k, fieldOfValue(v[k], where, pointer+"/"+jsonpointer.Escape(k), depth+1))
+			f.put(k, n.field(v[k], depth+1))
 		}
 	case []any:
 		f.list = true
-		for i, item := range v {
-			f.items = append(f.items, fieldOfValue(item, where, pointer+"/"+strconv.Itoa(i), depth+1))
+		for _, item := range v {
+			f.items = append(f.items, n.field(item, depth+1))
 		}
 	default:
 		f.scalar = v

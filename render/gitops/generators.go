@@ -99,6 +99,7 @@ func (e *expander) git(g *field, needs *need) ([]set, error) {
 		needs := &need{g.position("revision"), "the git generator reads another revision of this repository"}
 		return []set{{values: map[string]any{}, needs: needs}}, nil
 	}
+	e.read = true
 	switch {
 	case len(g.elements("directories")) > 0:
 		return e.directories(g, needs)

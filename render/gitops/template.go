@@ -123,7 +123,7 @@ var singleLineTag = regexp.MustCompile(`\{\{.*\}\}`)
 
 // fast replaces {{name}}; a name without a value stays as it is.
 func (t *templates) fast(text string, s set) (string, error) {
-	if !singleLineTag.MatchString(text) {
+	if !strings.Contains(text, "{{") || !singleLineTag.MatchString(text) {
 		return text, nil
 	}
 	var b strings.Builder

@@ -60,7 +60,7 @@ func (d *deployments) enterOne(e ChartEntry, dir string, all []ChartEntry) {
 		"spec": map[string]any{"destination": map[string]any{"namespace": e.Namespace},
 			"source": map[string]any{"path": dir, "helm": map[string]any{"valueFiles": values}}}}
 	at := gitops.Position{Path: e.File, Line: e.Line}
-	objects := []gitops.Object{gitops.FromRoot("", app, func(string) gitops.Position { return at })}
+	objects := []gitops.Object{gitops.FromRoot("", app, func(int) gitops.Position { return at })}
 	found, _ := gitops.Deployments(objects, gitops.Options{Tree: d.set.Tree(), Repo: d.repo, Limits: d.limits,
 		Releases: true})
 	for _, one := range found {
