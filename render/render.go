@@ -102,6 +102,7 @@ type Renderer struct {
 	finds      *finds
 	inactives  *inactiveLayers
 	builtOn    *builtOn
+	builds     *builds
 	steps      int                 // see Config.AttemptSteps
 	outside    *outside            // what is brought in
 	overlay    map[string][]byte   // by path, links resolved
@@ -114,7 +115,7 @@ func New(s *roots.Set, c Config) *Renderer {
 	r := &Renderer{tree: s.Tree(), set: s, limits: c.Limits.withDefaults(), namespaced: c.Namespaced, counts: &counts{},
 		failed: &sync.Map{}, finder: &diagnostics.Finder{Limits: c.Limits.withDefaults().Source},
 		outside: &outside{sources: c.Sources}, clusters: c.Clusters, lookups: &lookups{}, texts: &texts{}, held: &held{},
-		finds: &finds{}, inactives: &inactiveLayers{}, builtOn: &builtOn{},
+		finds: &finds{}, inactives: &inactiveLayers{}, builtOn: &builtOn{}, builds: &builds{},
 		steps: cmp.Or(max(0, c.AttemptSteps), trial.Steps)}
 	r.declared = sync.OnceValue(r.findVersions)
 	if c.Cache != nil && c.Cache.Disk != nil {
@@ -137,7 +138,7 @@ func (r *Renderer) Fresh() *Renderer {
 // it lacks.
 func (r *Renderer) WithSources(s *remote.Sources) *Renderer {
 	other := *r
-	other.outside, other.held = &outside{sources: s}, nil // what is held was asked for by another
+	other.outside, other.held, other.builds = &outside{sources: s}, nil, &builds{} // what is held was asked for by another
 	return &other
 }
 
@@ -335,35 +336,21 @@ func (r *Renderer) build(root roots.Root) (*Rendering, []doc.Error) {
 }
 
 func (r *Renderer) kustomize(root roots.Root, p *plan) (*Rendering, error) {
-	files := origin.NewFileSet()
-	fsys := &fileSystem{renderer: r, reads: p.reads, may: r.reaching(p), links: maps.Clone(p.links),
-		transform: func(name string, data []byte) []byte {
-			if text, ok := p.texts[name]; ok {
-				data = text
-			}
-			switch {
-			case p.kustomizations[name] != nil:
-				return files.PadInline(p.kustomizations[name], data)
-			case p.manifests[name]:
-				return files.Pad(name, data)
-			}
-			return data
-		}}
-	result, failure := runKustomize(fsys, root.Path, p.openAPI)
-	if failure != nil {
-		return nil, failure
+	built := r.run(root.Path, p)
+	maps.Copy(p.reads, built.reads)
+	if built.err != nil {
+		return nil, built.err
 	}
-	if len(result) > r.limits.Resources {
+	if len(built.nodes) > r.limits.Resources {
 		e := tooMany(p.root.File.Path, r.limits.Resources)
 		return nil, &e
 	}
-	r.annotated(p, result)
-	build := origin.NewBuild(files, p.root, result, func(name string) ([]byte, error) {
+	build := origin.NewBuild(built.files, p.root, built.nodes, func(name string) ([]byte, error) {
 		data, _, err := r.read(name)
 		return data, err
 	})
-	out := &Rendering{Root: root, Reads: p.reads, links: fsys.links, wants: p.wants}
-	for _, node := range result {
+	out := &Rendering{Root: root, Reads: p.reads, links: maps.Clone(built.links), wants: p.wants}
+	for _, node := range built.nodes {
 		object, ok := doc.Value(node, false).(map[string]any)
 		if !ok {
 			continue
