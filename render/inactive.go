@@ -96,7 +96,7 @@ func (r *Renderer) inactiveEntries(root roots.Root, one *roots.Deployment, out *
 				at, own = gitops.Position{Path: c.path, Line: c.at.Line, Column: c.at.Column}, true
 			}
 			places[pointer] = at
-			if inactive[c] && own && !isOutside(at.Path) && r.onlyHere(l) {
+			if inactive[c] && own && !isOutside(at.Path) {
 				check := PatchTarget
 				if c.field == "images" {
 					check = ImageEntry

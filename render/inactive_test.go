@@ -48,6 +48,11 @@ OVER
 			label("labelSelector: app=web"), "", ""},
 		{"a kind that is not there", "", "patches:" + label("kind: Deployment") + label("kind: StatefulSet"), "",
 			"over/kustomization.yaml:5: the target of this patch" + what + "kind: StatefulSet"},
+		{"a version that is not there", "", "patches:" + label("kind: Deployment, group: apps, version: v1") +
+			label("kind: ConfigMap, version: v1") + label("kind: Deployment, group: apps, version: v1beta1") +
+			label("kind: ConfigMap, group: apps"), "", "over/kustomization.yaml:7: the target of this patch" + what +
+			"kind: Deployment, group: apps, version: v1beta1\nover/kustomization.yaml:9: the target of this patch" + what +
+			"kind: ConfigMap, group: apps"},
 		{"in the base", "patches:" + label("kind: Job, name: x"), "", "",
 			"base/kustomization.yaml:4: the target of this patch" + what + "kind: Job, name: x"},
 		{"one that is deleted before", "", "patches:\n- target: {kind: ConfigMap}\n  patch: |\n    $patch: delete\n    " +

@@ -54,11 +54,14 @@ func (k inactiveKnown) signs(layer string, own bool, find func() map[string]bool
 	return signs
 }
 
-// inactive finds the choices that match nothing. kept has what the root comes to, top is its own kustomization; virtual is the
+// inactive finds the choices that match nothing, of kustomizations that nobody else has the use of. kept has what the root comes to, top is its own kustomization; virtual is the
 // file of which others may see other contents.
 func (t *rebuilder) inactive(layers []*layered, kept inactiveKnown, top, virtual string) map[*choice]bool {
 	out := map[*choice]bool{}
 	for _, l := range layers {
+		if len(l.choices) == 0 || !t.onlyHere(l) {
+			continue
+		}
 		known, key, own := &inactiveLayer{}, "", false
 		for _, one := range append(slices.Clone(l.above), l) {
 			key += one.file.Path + " "
@@ -109,7 +112,7 @@ func (c *choice) shown(rendered []*Resource, top bool) bool {
 		return image != text(entry, "name") && slices.ContainsFunc(rendered, func(r *Resource) bool { return holdsText(r.Object, image) })
 	}
 	target, _ := entry["target"].(map[string]any)
-	for _, field := range []string{"labelSelector", "annotationSelector", "namespace", "group", "version"} {
+	for _, field := range []string{"labelSelector", "annotationSelector", "namespace"} {
 		top = top && text(target, field) == ""
 	}
 	for _, field := range []string{"namePrefix", "nameSuffix"} {
@@ -121,8 +124,12 @@ func (c *choice) shown(rendered []*Resource, top bool) bool {
 	}
 	return slices.ContainsFunc(rendered, func(r *Resource) bool {
 		meta, _ := r.Object["metadata"].(map[string]any)
-		name := text(target, "name")
-		return text(r.Object, "kind") == text(target, "kind") && (name == "" || name == text(meta, "name"))
+		group, version, ok := strings.Cut(text(r.Object, "apiVersion"), "/")
+		if !ok {
+			group, version = "", group
+		}
+		is := func(field, value string) bool { return text(target, field) == "" || text(target, field) == value }
+		return is("kind", text(r.Object, "kind")) && is("name", text(meta, "name")) && is("group", group) && is("version", version)
 	})
 }
 
