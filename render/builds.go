@@ -6,22 +6,24 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"weak"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/render/origin"
 )
 
-// builds are what kustomize made of folders last: several objects often deploy the same one, to several clusters. Each
-// rendering makes its own objects and places of it. nil holds none.
+// builds are what kustomize made of folders: several objects often deploy the same one, to several clusters. Each rendering
+// makes its own objects and places of it. What no rendering holds any more is forgotten, but for the last ones: with their
+// nodes they take much room. nil holds none.
 type builds struct {
-	mu   sync.Mutex
-	list []*sharedBuild
+	mu    sync.Mutex
+	byKey map[string]weak.Pointer[sharedBuild]
+	last  []*sharedBuild
 }
 
 // sharedBuild is what kustomize made of a folder. Nobody changes it.
 type sharedBuild struct {
-	key          string
 	once         sync.Once
 	files        *origin.FileSet
 	nodes        []*yaml.Node
@@ -29,8 +31,8 @@ type sharedBuild struct {
 	err          error
 }
 
-// maxBuilds is how many are held: with their nodes they take much room.
-const maxBuilds = 64
+// maxBuilds is how many of the last ones are held.
+const maxBuilds = 8
 
 // of returns the build of a key, which may not be done yet.
 func (b *builds) of(key string) *sharedBuild {
@@ -39,13 +41,17 @@ func (b *builds) of(key string) *sharedBuild {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	i := slices.IndexFunc(b.list, func(one *sharedBuild) bool { return one.key == key })
-	if i < 0 {
-		b.list = append(b.list, &sharedBuild{key: key})
-		b.list = b.list[max(0, len(b.list)-maxBuilds):]
-		i = len(b.list) - 1
+	if b.byKey == nil {
+		b.byKey = map[string]weak.Pointer[sharedBuild]{}
 	}
-	return b.list[i]
+	one := b.byKey[key].Value()
+	if one == nil {
+		one = &sharedBuild{}
+		b.byKey[key] = weak.Make(one)
+		b.last = append(b.last, one)
+		b.last = slices.Delete(b.last, 0, max(0, len(b.last)-maxBuilds)) // clears what is behind them
+	}
+	return one
 }
 
 // run builds the folder of a plan with kustomize, unless it was built not long ago.

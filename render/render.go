@@ -53,6 +53,7 @@ type Rendering struct {
 	Reads     map[string]string // every file that was read, by object id; "" for a path that was probed and is absent
 	Partial   bool              // there are problems, and the resources are what is deployed without what they are about
 	links     map[string]string // where paths led that met a symlink
+	build     *sharedBuild      // that it is made of, held for others; nil: it is no kustomization, or was recalled
 	digest    string            // of how the root is deployed
 	rendered  string            // what a release is rendered for, see Renderer.capabilities; empty: it is no release
 	asked     askedVersions     // of that
@@ -349,7 +350,7 @@ func (r *Renderer) kustomize(root roots.Root, p *plan) (*Rendering, error) {
 		data, _, err := r.read(name)
 		return data, err
 	})
-	out := &Rendering{Root: root, Reads: p.reads, links: maps.Clone(built.links), wants: p.wants}
+	out := &Rendering{Root: root, Reads: p.reads, links: maps.Clone(built.links), wants: p.wants, build: built}
 	for _, node := range built.nodes {
 		object, ok := doc.Value(node, false).(map[string]any)
 		if !ok {
