@@ -33,7 +33,7 @@ type repository struct {
 	advice   []report.Problem // what of the settings does not count since the organisation's do
 
 	options   roots.Options                   // by which the roots of the trees are found
-	renderers map[*roots.Set]*render.Renderer // see unfinished
+	renderers map[*roots.Set]*render.Renderer // those by which the sets know what objects render to
 	earlier   *unfinished                     // nil: this is the first round
 }
 
@@ -132,7 +132,7 @@ func (r *repository) read(change report.Change, k *kept) (err error) {
 // index finds the roots of the three trees, once for each tree.
 func (r *repository) index(change report.Change, k *kept) (err error) {
 	r.options = r.settings.RootOptions(change.Repository, change.Branches)
-	known := r.earlier.sets(r.options)
+	known := r.earlier.byTree(r.options)
 	for _, c := range []*diff.Commit{&r.trees.Rules, &r.trees.Base, &r.trees.Head} {
 		c.Renderings = &k.renderings
 		if c.Roots = known[c.Tree.ID()]; c.Roots != nil {

@@ -16,10 +16,10 @@ import (
 
 // unfinished is what the next round of a check goes on with.
 type unfinished struct {
-	change    string
-	objects   *tree.Objects
-	options   roots.Options
-	renderers map[*roots.Set]*render.Renderer // by which each set knows what objects render to
+	change  string
+	objects *tree.Objects
+	options roots.Options
+	sets    map[*roots.Set]*render.Basis
 }
 
 // changeKey tells changes apart, whatever was fetched for them.
@@ -44,17 +44,18 @@ func (k *kept) takeUnfinished(change report.Change) *unfinished {
 
 // leaveUnfinished keeps what the next round can go on with.
 func (k *kept) leaveUnfinished(change report.Change, r *repository) {
-	for set := range r.renderers {
+	k.unfinished = &unfinished{changeKey(change), r.objects, r.options, map[*roots.Set]*render.Basis{}}
+	for set, renderer := range r.renderers {
 		set.BuildWith(nil)
+		k.unfinished.sets[set] = renderer.Basis()
 	}
-	k.unfinished = &unfinished{changeKey(change), r.objects, r.options, r.renderers}
 }
 
-// sets are the roots that the last round found by some options, by tree.
-func (u *unfinished) sets(options roots.Options) map[string]*roots.Set {
+// byTree are the roots that the last round found by some options, by the id of their tree.
+func (u *unfinished) byTree(options roots.Options) map[string]*roots.Set {
 	known := map[string]*roots.Set{}
 	if u != nil && reflect.DeepEqual(u.options, options) {
-		for set := range u.renderers {
+		for set := range u.sets {
 			known[set.Tree().ID()] = set
 		}
 	}
@@ -71,8 +72,8 @@ func (r *repository) render(change report.Change, k *kept, config render.Config)
 		one := render.New(set, config)
 		if r.renderers[set] == nil {
 			r.renderers[set] = one
-			if r.earlier != nil && r.earlier.renderers[set] != nil {
-				unchanged = unchanged && one.Continues(r.earlier.renderers[set])
+			if r.earlier != nil && r.earlier.sets[set] != nil {
+				unchanged = unchanged && one.Continues(r.earlier.sets[set])
 			}
 		}
 		return one
@@ -83,6 +84,7 @@ func (r *repository) render(change report.Change, k *kept, config render.Config)
 		tip = open(t.Rules.Roots, ofBase)
 	}
 	if unchanged {
+		r.earlier = nil
 		return tip, base, head, nil
 	}
 	r.earlier = nil

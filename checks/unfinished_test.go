@@ -80,7 +80,7 @@ resources: [cm.yaml]
 			// rounds checks the change with one checker, or with one for each round.
 			rounds := func(one *Checker) (rep *report.Report, kept []bool) {
 				var lock remote.Lock
-				var before map[*roots.Set]*render.Renderer
+				var before map[*roots.Set]*render.Basis
 				for {
 					data, err := json.Marshal(lock)
 					if err != nil {
@@ -101,12 +101,12 @@ resources: [cm.yaml]
 					}
 					if before != nil {
 						same := true
-						for set := range left.renderers {
+						for set := range left.sets {
 							same = same && before[set] != nil
 						}
 						kept = append(kept, same)
 					}
-					before = left.renderers
+					before = left.sets
 					var request remote.Request
 					if err := json.Unmarshal(rep.Wanted, &request); err != nil {
 						t.Fatal(err)

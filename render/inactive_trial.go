@@ -54,8 +54,8 @@ func (k inactiveKnown) signs(layer string, own bool, find func() map[string]bool
 	return signs
 }
 
-// inactive finds the choices that match nothing, of kustomizations that nobody else has the use of. kept has what the root comes to, top is its own kustomization; virtual is the
-// file of which others may see other contents.
+// inactive finds the choices that match nothing, of kustomizations that nobody else has the use of. kept has what the root
+// comes to, top is its own kustomization; virtual is the file of which others may see other contents.
 func (t *rebuilder) inactive(layers []*layered, kept inactiveKnown, top, virtual string) map[*choice]bool {
 	out := map[*choice]bool{}
 	for _, l := range layers {

@@ -17,37 +17,40 @@ type builtObjects struct {
 	Whole   bool           `json:"whole"`
 }
 
-// builtOn is what the objects rest on that were built for a set of roots.
-type builtOn struct {
+// Basis is what the objects rest on that were built for a set of roots.
+type Basis struct {
 	mu     sync.Mutex
 	asked  []env.Asked
 	unsure bool // of some nobody knows
 }
 
-func (b *builtOn) add(asked env.Asked, ok bool) {
+func (b *Basis) add(ok bool, asked ...env.Asked) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.asked, b.unsure = append(b.asked, asked), b.unsure || !ok
+	b.asked, b.unsure = append(b.asked, asked...), b.unsure || !ok
 }
 
-// Continues reports whether what the roots of the tree were found to deploy with another renderer is what they deploy with
-// this one, which has the same set of roots and other sources. If so, nobody has to find it again.
-func (r *Renderer) Continues(earlier *Renderer) bool {
-	b := earlier.builtOn
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.unsure || earlier.set != r.set {
-		return false
-	}
-	r.builtOn = b
-	return !slices.ContainsFunc(b.asked, func(asked env.Asked) bool {
+// Basis returns what the objects rest on that this renderer has built for its set of roots so far.
+func (r *Renderer) Basis() *Basis { return r.basis }
+
+// Continues reports whether what the roots of the tree were found to deploy with another renderer of the same set, which had
+// other sources, is what they deploy with this one. If so, nobody has to find it again.
+func (r *Renderer) Continues(earlier *Basis) bool {
+	earlier.mu.Lock()
+	list, unsure := slices.Clone(earlier.asked), earlier.unsure
+	earlier.mu.Unlock() // an answer may have more objects built
+	if unsure || slices.ContainsFunc(list, func(asked env.Asked) bool {
 		for q, digest := range asked {
 			if q.Kind != env.Content && q.Kind != env.Link && r.Answer(q) != digest { // the tree is the same
 				return true
 			}
 		}
 		return false
-	})
+	}) {
+		return false
+	}
+	r.basis.add(true, list...)
+	return true
 }
 
 // objects implements roots.Builder: what Argo CD and Flux are told is what kustomizations render to. Overlays patch
@@ -60,7 +63,7 @@ func (r *Renderer) objects(root roots.Root, kinds []string) ([]gitops.Object, bo
 		if out == nil {
 			var err error
 			if out, problems, err = r.once(context.Background(), root); err != nil {
-				r.builtOn.add(nil, false)
+				r.basis.add(false)
 				return nil, false
 			}
 		}
@@ -75,7 +78,7 @@ func (r *Renderer) objects(root roots.Root, kinds []string) ([]gitops.Object, bo
 			env.Keep(r.answersKept(), "objects", key, asked, built)
 		}
 	}
-	r.builtOn.add(asked, ok)
+	r.basis.add(ok, asked)
 	var list []gitops.Object
 	for _, o := range built.Objects {
 		list = append(list, gitops.FromRoot(roots.From(root), o.Object, o.where))

@@ -102,7 +102,7 @@ type Renderer struct {
 	held       *held
 	finds      *finds
 	inactives  *inactiveLayers
-	builtOn    *builtOn
+	basis      *Basis
 	builds     *builds
 	steps      int                 // see Config.AttemptSteps
 	outside    *outside            // what is brought in
@@ -116,7 +116,7 @@ func New(s *roots.Set, c Config) *Renderer {
 	r := &Renderer{tree: s.Tree(), set: s, limits: c.Limits.withDefaults(), namespaced: c.Namespaced, counts: &counts{},
 		failed: &sync.Map{}, finder: &diagnostics.Finder{Limits: c.Limits.withDefaults().Source},
 		outside: &outside{sources: c.Sources}, clusters: c.Clusters, lookups: &lookups{}, texts: &texts{}, held: &held{},
-		finds: &finds{}, inactives: &inactiveLayers{}, builtOn: &builtOn{}, builds: &builds{},
+		finds: &finds{}, inactives: &inactiveLayers{}, basis: &Basis{}, builds: &builds{},
 		steps: cmp.Or(max(0, c.AttemptSteps), trial.Steps)}
 	r.declared = sync.OnceValue(r.findVersions)
 	if c.Cache != nil && c.Cache.Disk != nil {
