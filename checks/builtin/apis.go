@@ -3,11 +3,9 @@ package builtin
 import (
 	"context"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/lintel-bot/lintel/checks/builtin/schema"
-	"github.com/lintel-bot/lintel/checks/builtin/schema/kubernetes"
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
@@ -22,7 +20,7 @@ func apis() []switchable {
 	with := func(info Info, look lookFunc) switchable {
 		return switchable{info.Name, func(f Facts) Check {
 			if f.apis == nil {
-				return &api{info, look, newAPIFacts(f)}
+				f.apis = f.newAPIs
 			}
 			return &api{info, look, f.apis()} // all of them compile the definitions of custom resources once
 		}}
@@ -40,50 +38,22 @@ const schemaName = "schema"
 type api struct {
 	info  Info
 	look  lookFunc
-	facts apiFacts
+	facts *apiFacts
 }
 
-type lookFunc func(context.Context, apiFacts, Subject) []schema.Violation
+type lookFunc func(context.Context, *apiFacts, Subject) []schema.Violation
 
 // apiFacts are what these checks know of a cluster.
 type apiFacts struct {
 	*schema.Schemas
-	*kubernetes.Lifecycle
-	unusable *sync.Map // *render.Resource -> why not all of it was looked at
-	flux     func(context.Context) string
+	unusable sync.Map // *render.Resource -> why not all of it was looked at
 }
 
-func newAPIFacts(f Facts) apiFacts {
-	return apiFacts{schema.Compile(f.Kubernetes, f.definitions), kubernetes.LifecycleOf(f.Kubernetes), &sync.Map{}, f.flux()}
-}
-
-// flux returns the version of Flux that is installed, see kubernetes.FluxVersion. It is looked for once.
-func (f Facts) flux() func(context.Context) string {
-	var mu sync.Mutex
-	var version string
-	known := false
-	return func(ctx context.Context) string {
-		mu.Lock()
-		defer mu.Unlock()
-		if !known {
-			var objects []map[string]any
-			for _, kind := range kubernetes.InstallsFlux {
-				objects = append(objects, f.all(ctx, kind[0], kind[1])...)
-			}
-			version, known = kubernetes.FluxVersion(objects), ctx.Err() == nil
-		}
-		return version
-	}
-}
+func (f Facts) newAPIs() *apiFacts { return &apiFacts{Schemas: schema.Compile(f.Kubernetes, f.all)} }
 
 // seeing is a cluster that also knows what is rendered and not declared by a file of the repository.
 type seeing interface {
 	Seen(group, kind string) []admission.Object
-}
-
-// definitions are the definitions of custom resources that are declared.
-func (f Facts) definitions(ctx context.Context) []map[string]any {
-	return f.all(ctx, "apiextensions.k8s.io", "CustomResourceDefinition")
 }
 
 // all are the objects of a kind that are declared. Which there are is a fact of the cluster, and nothing that an answer
@@ -116,7 +86,7 @@ func (c *api) Look(ctx context.Context, s Subject) (list []Violation) {
 	for _, v := range c.look(ctx, c.facts, s) {
 		// Of a value that is not known nothing is known, and what rendering told of is told.
 		if !slices.ContainsFunc(s.Issues, func(i render.Issue) bool {
-			return i.Value && related(i.Pointer, v.Pointer) || i.Pointer == v.Pointer
+			return i.Value && Related(i.Pointer, v.Pointer) || i.Pointer == v.Pointer
 		}) {
 			list = append(list, Violation{v.Pointer, v.Message})
 		}
@@ -144,7 +114,7 @@ func Unseen(ctx context.Context, checks []Check, pairs []*diff.Pair) (undeclared
 			continue
 		}
 		id := admission.IdentityOf(p.New.Object)
-		name := kubernetes.Clip(id.Kind) + " (" + kubernetes.Clip(id.APIVersion()) + ")"
+		name := schema.Clip(id.Kind) + " (" + schema.Clip(id.APIVersion()) + ")"
 		if reason, ok := of.facts.unusable.Load(p.New); ok {
 			if c := (cause{name, reason.(string)}); !told[c] {
 				told[c] = true
@@ -165,14 +135,14 @@ func Unseen(ctx context.Context, checks []Check, pairs []*diff.Pair) (undeclared
 	return undeclared, not
 }
 
-// related reports whether one of two pointers leads to the other's value.
-func related(a, b string) bool {
+// Related reports whether one of two pointers leads to the other's value.
+func Related(a, b string) bool {
 	_, below := jsonpointer.Below(a, b)
 	_, above := jsonpointer.Below(b, a)
 	return below || above
 }
 
-func schemaOf(ctx context.Context, f apiFacts, s Subject) []schema.Violation {
+func schemaOf(ctx context.Context, f *apiFacts, s Subject) []schema.Violation {
 	var old map[string]any
 	if s.Old != nil {
 		old = s.Old.Object
@@ -191,38 +161,18 @@ func schemaOf(ctx context.Context, f apiFacts, s Subject) []schema.Violation {
 				Message: "is set twice in a map: the last one counts, and kustomize and Flux refuse the file"})
 		}
 	}
-	gone := len(f.Removed(s.Object, served{ctx, f})) > 0
+	gone := len(f.Removed(ctx, s.Object)) > 0
 	return slices.DeleteFunc(found, func(v schema.Violation) bool { // who knows the lifecycle of kinds knows more
-		return gone && v.Pointer == "/apiVersion" || v.Pointer == "/kind" && kubernetes.InLifecycle(s.Object)
+		return gone && v.Pointer == "/apiVersion" || v.Pointer == "/kind" && schema.InLifecycle(s.Object)
 	})
 }
 
 func missing(v schema.Violation) bool { return v.Missing }
 
-func removed(ctx context.Context, f apiFacts, s Subject) []schema.Violation {
-	return f.Removed(s.Object, served{ctx, f})
+func removed(ctx context.Context, f *apiFacts, s Subject) []schema.Violation {
+	return f.Removed(ctx, s.Object)
 }
 
-func deprecated(ctx context.Context, f apiFacts, s Subject) []schema.Violation {
-	return f.Deprecated(s.Object, served{ctx, f})
-}
-
-// served is what a repository says of its cluster.
-type served struct {
-	ctx context.Context
-	apiFacts
-}
-
-// Declares implements kubernetes.Cluster.
-func (s served) Declares(apiVersion, name string) bool {
-	group, version, _ := strings.Cut(apiVersion, "/")
-	return s.Schemas.Declares(s.ctx, group, version, name)
-}
-
-// Installed implements kubernetes.Cluster.
-func (s served) Installed(project string) string {
-	if project != "Flux" {
-		return ""
-	}
-	return s.flux(s.ctx)
+func deprecated(ctx context.Context, f *apiFacts, s Subject) []schema.Violation {
+	return f.Deprecated(ctx, s.Object)
 }

@@ -56,7 +56,7 @@ type Facts struct {
 	Cluster    admission.Cluster // what is declared: definitions of custom resources
 	Levels     settings.Checks   // what is looked at
 
-	apis func() apiFacts // what follows from them for the checks of API versions and fields; nil: not known yet
+	apis func() *apiFacts // what follows from them for the checks of API versions and fields; nil: not known yet
 }
 
 // Policy is the name that exceptions give for all checks.
@@ -77,7 +77,7 @@ func ForSurveys(f Facts) []Check { return leave(f, surveyed()) }
 
 // leave returns the checks that the settings leave on.
 func leave(f Facts, switched []switchable) (list []Check) {
-	f.apis = sync.OnceValue(func() apiFacts { return newAPIFacts(f) })
+	f.apis = sync.OnceValue(f.newAPIs)
 	for _, s := range switched {
 		if level := f.Levels.Of(s.name); level != settings.LevelOff {
 			list = append(list, leveled{s.compile(f), level == settings.LevelEnforce})

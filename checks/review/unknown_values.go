@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/lintel-bot/lintel/checks/builtin"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
@@ -34,7 +35,7 @@ func (v *Reviewer) unsettled(ctx context.Context, rules *engine.Evaluator, res *
 			continue
 		}
 		for _, issue := range issues {
-			if slices.ContainsFunc(one.Fields, func(p string) bool { return related(p, issue.Pointer) }) {
+			if slices.ContainsFunc(one.Fields, func(p string) bool { return builtin.Related(p, issue.Pointer) }) {
 				results[i].Outcome, results[i].Message = engine.Unknown, one.Message+": "+issue.Message
 				break
 			}
@@ -63,13 +64,6 @@ func (v *Reviewer) unsettled(ctx context.Context, rules *engine.Evaluator, res *
 
 func sameRule(a, b engine.Result) bool {
 	return a.Policy == b.Policy && a.Rule == b.Rule && a.Mutation == b.Mutation
-}
-
-// related reports whether one of two fields is the other, or in it.
-func related(a, b string) bool {
-	_, below := jsonpointer.Below(a, b)
-	_, above := jsonpointer.Below(b, a)
-	return below || above
 }
 
 // trials are what stands in the place of unknown values: what policies most often are about.

@@ -52,9 +52,9 @@ func (s *schemaOf) get() (*schema, error) {
 	return s.schema, s.err
 }
 
-// Structural returns why a schema (openAPIV3Schema) is not taken by the API server, nil where nothing is known against
+// structuralProblem returns why a schema (openAPIV3Schema) is not taken by the API server, nil where nothing is known against
 // it: of one that is beyond our limits nothing is. Its rules are not looked at.
-func Structural(source any) error {
+func structuralProblem(source any) error {
 	_, _, err := parse(source, newCount())
 	var large tooLarge
 	if errors.As(err, &large) {

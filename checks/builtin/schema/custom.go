@@ -18,16 +18,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 
-	"github.com/lintel-bot/lintel/checks/builtin/schema/kubernetes"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// Look returns what is wrong with an object of a kind that is defined, but for its metadata; nothing where it has no
+// look returns what is wrong with an object of a kind that is defined, but for its metadata; nothing where it has no
 // schema. old is what the object was before, nil where it is new: rules about transitions ask for it. Where there are
 // several definitions, the one counts that says least. The error says why not all was looked at: what is found beside it
 // is wrong all the same.
-func (d *Definitions) Look(ctx context.Context, group, version string, object, old map[string]any) (
+func (d *definitions) look(ctx context.Context, group, version string, object, old map[string]any) (
 	[]Violation, error,
 ) {
 	name, _ := object["kind"].(string)
@@ -45,7 +44,7 @@ func (d *Definitions) Look(ctx context.Context, group, version string, object, o
 		}
 		return []Violation{{Pointer: "/apiVersion", Message: fmt.Sprintf(
 			"%s has no version %q by its definition, but %s: the API server does not take the object", name,
-			kubernetes.Clip(version), strings.Join(k.versions, ", "))}}, nil
+			Clip(version), strings.Join(k.versions, ", "))}}, nil
 	}
 	if len(list) > maxVersions {
 		return nil, fmt.Errorf("there are more than %d that differ", maxVersions)
@@ -110,7 +109,7 @@ func (s *schema) look(ctx context.Context, object, old map[string]any) (found []
 		errs = slices.DeleteFunc(errs, func(e *field.Error) bool {
 			unusable := e.Type == field.ErrorTypeInternal || strings.HasPrefix(e.Detail, "rule compile error")
 			if unusable && err == nil {
-				err = fmt.Errorf("a rule of it cannot be used: %s", kubernetes.ClipTo(maxWords, firstLine(e.Detail)))
+				err = fmt.Errorf("a rule of it cannot be used: %s", clipTo(maxWords, firstLine(e.Detail)))
 			}
 			return unusable
 		})
@@ -130,13 +129,13 @@ func (s *schema) look(ctx context.Context, object, old map[string]any) (found []
 	slices.SortStableFunc(found, func(a, b Violation) int {
 		return cmp.Or(strings.Compare(a.Pointer, b.Pointer), strings.Compare(a.Message, b.Message))
 	})
-	return found[:min(len(found), kubernetes.Most)], err
+	return found[:min(len(found), most)], err
 }
 
 // maxLooked is how many of the errors of one object are looked at, in the order of their fields, and maxWords how many
 // bytes of one's words are told.
 const (
-	maxLooked = 4 * kubernetes.Most
+	maxLooked = 4 * most
 	maxWords  = 300
 )
 
@@ -178,17 +177,14 @@ func (s *schema) unknown(object map[string]any, path string) (v Violation, ok bo
 		}
 	}
 	name := tokens[len(tokens)-1]
-	message := fmt.Sprintf("%q is no field by the definition of %v", kubernetes.Clip(name), object["kind"])
+	message, near := fmt.Sprintf("%q is no field by the definition of %v", Clip(name), object["kind"]), ""
 	if in != nil {
 		if _, known := in.Properties[name]; known {
 			return v, false
 		}
-		if near := policy.Nearest(name, slices.Sorted(maps.Keys(in.Properties))); near != "" {
-			return Violation{Pointer: pointer(tokens),
-				Message: fmt.Sprintf("%s: did you mean %q? (%s)", message, near, kubernetes.Dropped)}, true
-		}
+		near = policy.Nearest(name, slices.Sorted(maps.Keys(in.Properties)))
 	}
-	return Violation{Pointer: pointer(tokens), Message: message + ": " + kubernetes.Dropped}, true
+	return Violation{Pointer: pointer(tokens), Message: withEffect(message, near, dropped)}, true
 }
 
 // open reports whether what is wrong depends on values that are filled in before the cluster sees the object.
@@ -200,7 +196,7 @@ func open(object map[string]any, pointer string, e *field.Error) bool {
 func replaced(v any) bool {
 	switch v := v.(type) {
 	case string:
-		return kubernetes.Placeholder(v)
+		return placeholder(v)
 	case map[string]any:
 		for _, child := range v {
 			if replaced(child) {
@@ -224,7 +220,7 @@ func violation(object map[string]any, e *field.Error) Violation {
 	case field.ErrorTypeRequired:
 		v.Missing, v.Message = true, fmt.Sprintf("is missing: the definition of %v needs it", object["kind"])
 		if detail != "" {
-			v.Message += ": " + kubernetes.ClipTo(maxWords, detail)
+			v.Message += ": " + clipTo(maxWords, detail)
 		}
 		return v
 	case field.ErrorTypeNotSupported:
@@ -237,7 +233,7 @@ func violation(object map[string]any, e *field.Error) Violation {
 	default:
 		v.Message = detail
 	}
-	v.Message = kubernetes.ClipTo(maxWords, strings.TrimSpace(v.Message)) + ": the API server refuses the object"
+	v.Message = clipTo(maxWords, strings.TrimSpace(v.Message)) + ": " + refused
 	return v
 }
 

@@ -51,8 +51,8 @@ func shop(t *testing.T, spec string) map[string]any {
 // Each thing that the API server would refuse or prune is found at its field, and nothing of what it takes.
 func TestLookFindsWhatTheDefinitionRefuses(t *testing.T) {
 	d := newDefinitions([]map[string]any{parsed(t, shops)})
-	if !d.Has("example.com", "Shop") || d.Has("example.com", "Other") || !slices.Equal(d.Versions("example.com", "Shop"), []string{"v1"}) {
-		t.Fatalf("versions %v", d.Versions("example.com", "Shop"))
+	if !d.has("example.com", "Shop") || d.has("example.com", "Other") || !slices.Equal(d.versions("example.com", "Shop"), []string{"v1"}) {
+		t.Fatalf("versions %v", d.versions("example.com", "Shop"))
 	}
 	for _, c := range []struct {
 		version, spec, old string
@@ -72,7 +72,7 @@ func TestLookFindsWhatTheDefinitionRefuses(t *testing.T) {
 		if c.old != "" {
 			old = shop(t, c.old)
 		}
-		found, err := d.Look(t.Context(), "example.com", c.version, shop(t, c.spec), old)
+		found, err := d.look(t.Context(), "example.com", c.version, shop(t, c.spec), old)
 		if err != nil {
 			t.Errorf("%s %s: %v", c.version, c.spec, err)
 		}
@@ -84,7 +84,7 @@ func TestLookFindsWhatTheDefinitionRefuses(t *testing.T) {
 			t.Errorf("%s %s after %s: %+v, want %q", c.version, c.spec, c.old, found, c.want)
 		}
 	}
-	if found, err := d.Look(t.Context(), "example.com", "v1", map[string]any{"kind": "Other"}, nil); len(found) != 0 || err != nil {
+	if found, err := d.look(t.Context(), "example.com", "v1", map[string]any{"kind": "Other"}, nil); len(found) != 0 || err != nil {
 		t.Errorf("a kind that nobody defines: %v, %v", found, err)
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// Definitions are the definitions of custom resources that a cluster has. They are safe for concurrent use. A schema is
+// definitions are the definitions of custom resources that a cluster has. They are safe for concurrent use. A schema is
 // compiled when an object of it is first looked at.
-type Definitions struct {
+type definitions struct {
 	kinds map[kind]*declared
 }
 
@@ -31,8 +31,8 @@ type schemaOf struct {
 }
 
 // newDefinitions returns the definitions among some objects; others are left out.
-func newDefinitions(objects []map[string]any) *Definitions {
-	d := &Definitions{kinds: map[kind]*declared{}}
+func newDefinitions(objects []map[string]any) *definitions {
+	d := &definitions{kinds: map[kind]*declared{}}
 	for _, o := range objects {
 		d.add(o)
 	}
@@ -42,7 +42,7 @@ func newDefinitions(objects []map[string]any) *Definitions {
 	return d
 }
 
-func (d *Definitions) add(o map[string]any) {
+func (d *definitions) add(o map[string]any) {
 	if o["kind"] != "CustomResourceDefinition" {
 		return
 	}
@@ -90,11 +90,11 @@ func (k *declared) add(version string, s *schemaOf) {
 	}
 }
 
-// Has reports whether a kind is defined.
-func (d *Definitions) Has(group, name string) bool { return d.kinds[kind{group, name}] != nil }
+// has reports whether a kind is defined.
+func (d *definitions) has(group, name string) bool { return d.kinds[kind{group, name}] != nil }
 
-// Versions lists the versions of a kind that are served; none where its definition does not tell.
-func (d *Definitions) Versions(group, name string) []string {
+// versions lists the versions of a kind that are served; none where its definition does not tell.
+func (d *definitions) versions(group, name string) []string {
 	if k := d.kinds[kind{group, name}]; k != nil && !k.legacy {
 		return k.versions
 	}

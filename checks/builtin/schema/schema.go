@@ -1,7 +1,7 @@
 // Package schema looks at objects by what the API server knows of their kinds: the types of Kubernetes, and the
 // definitions of custom resources that a repository declares, by the API server's own code
 // (k8s.io/apiextensions-apiserver): what is pruned, the schema, list types, embedded objects, and the CEL rules with the
-// old object.
+// old object. It also knows when kinds of Kubernetes, and some of other projects, were deprecated and removed.
 package schema
 
 import (
@@ -11,28 +11,37 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/lintel-bot/lintel/checks/builtin/schema/kubernetes"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 // Violation is one thing that is wrong with an object.
-type Violation = kubernetes.Violation
+type Violation struct {
+	Pointer string // RFC 6901; a field that is missing has the pointer it would have
+	Message string
+	Missing bool // the field is not there
+}
+
+// most is how many violations of one object are told, in the order of its keys: what comes behind is most often of the
+// same cause.
+const most = 50
 
 // Schemas are those of one cluster. They are safe for concurrent use.
 type Schemas struct {
-	types *kubernetes.Types
-	minor int // of Kubernetes
+	types    *types
+	minor    int // of Kubernetes; 0: not known
+	declared func(ctx context.Context, group, kind string) []map[string]any
 
-	mu          sync.Mutex
-	definitions func(context.Context) []map[string]any
-	custom      *Definitions // nil until it is asked for
+	mu     sync.Mutex
+	custom *definitions // of custom resources; nil until they are asked for
+	flux   *string      // likewise the version of Flux that is installed
 }
 
 // Compile returns the schemas of a version of Kubernetes ("1.33"; empty: not known) and of the definitions of custom
-// resources, which are asked for when an object of a kind is looked at that is not of Kubernetes.
-func Compile(version string, definitions func(context.Context) []map[string]any) *Schemas {
-	minor, _ := kubernetes.Minor(version)
-	return &Schemas{types: kubernetes.Of(version), minor: minor, definitions: definitions}
+// resources among the declared objects, which are asked for when an object of a kind is looked at that is not of
+// Kubernetes.
+func Compile(version string, declared func(ctx context.Context, group, kind string) []map[string]any) *Schemas {
+	minor, _ := minorOf(version)
+	return &Schemas{types: typesOf(version), minor: minor, declared: declared}
 }
 
 // State says how much is known of the kind of an object.
@@ -54,15 +63,14 @@ type Answer struct {
 
 // Look returns what is wrong with an object. old is what it was before; nil where it is new.
 func (s *Schemas) Look(ctx context.Context, object, old map[string]any) Answer {
-	apiVersion, _ := object["apiVersion"].(string)
-	kind, _ := object["kind"].(string)
+	apiVersion, kind := typeOf(object)
 	if _, encrypted := object["sops"].(map[string]any); encrypted || apiVersion == "" || kind == "" {
 		return Answer{} // SOPS: who deploys it decrypts it first
 	}
-	if s.types.Serves(apiVersion, kind) {
-		return Answer{Violations: append(s.types.Look(object), definition(object)...)}
+	if s.types.serves(apiVersion, kind) {
+		return Answer{Violations: append(s.types.look(object), definition(object)...)}
 	}
-	if first, _, known := kubernetes.Versions(apiVersion, kind); known {
+	if first, _, known := servedIn(apiVersion, kind); known {
 		return s.later(apiVersion, kind, first)
 	}
 	group, version, ok := strings.Cut(apiVersion, "/")
@@ -73,14 +81,14 @@ func (s *Schemas) Look(ctx context.Context, object, old map[string]any) Answer {
 	if !ok {
 		return Answer{}
 	}
-	if !definitions.Has(group, kind) {
-		if kubernetes.Group(apiVersion) {
+	if !definitions.has(group, kind) {
+		if ofKubernetesGroup(apiVersion) {
 			return nowhere(apiVersion, kind)
 		}
 		return Answer{State: Undeclared}
 	}
-	found, err := definitions.Look(ctx, group, version, object, old)
-	out := Answer{Violations: append(s.types.LookMetadata(object["metadata"]), found...)}
+	found, err := definitions.look(ctx, group, version, object, old)
+	out := Answer{Violations: append(s.types.metadata(object["metadata"]), found...)}
 	if err != nil {
 		out.State, out.Reason = Unusable, err.Error()
 	}
@@ -89,22 +97,19 @@ func (s *Schemas) Look(ctx context.Context, object, old map[string]any) Answer {
 
 // Undeclared reports whether nobody declares the kind of an object.
 func (s *Schemas) Undeclared(ctx context.Context, object map[string]any) bool {
-	apiVersion, _ := object["apiVersion"].(string)
-	kind, _ := object["kind"].(string)
-	if group, _, ok := strings.Cut(apiVersion, "/"); ok && !kubernetes.Group(apiVersion) {
+	apiVersion, kind := typeOf(object)
+	if group, _, ok := strings.Cut(apiVersion, "/"); ok && !ofKubernetesGroup(apiVersion) {
 		definitions, asked := s.defined(ctx)
-		return asked && !definitions.Has(group, kind)
+		return asked && !definitions.has(group, kind)
 	}
 	return s.Look(ctx, object, nil).State == Undeclared
 }
 
-// Declares reports whether a definition has a kind in a version.
-func (s *Schemas) Declares(ctx context.Context, group, version, name string) bool {
+// declares reports whether a definition has a kind in a version.
+func (s *Schemas) declares(ctx context.Context, apiVersion, name string) bool {
+	group, version, _ := strings.Cut(apiVersion, "/")
 	definitions, ok := s.defined(ctx)
-	if !ok {
-		return false
-	}
-	return slices.Contains(definitions.Versions(group, name), version)
+	return ok && slices.Contains(definitions.versions(group, name), version)
 }
 
 // later tells of a kind that only later versions of Kubernetes have. What was removed is told by who knows the
@@ -120,7 +125,7 @@ func (s *Schemas) later(apiVersion, kind string, first int) Answer {
 // misspelled tells of a kind of no group that Kubernetes does not have and that looks like one it has. Files of other
 // programs and old ones of OpenShift have kinds of no group, too.
 func misspelled(apiVersion, kind string) Answer {
-	if apiVersion != "v1" || len(kubernetes.Served(kind)) == 0 && kubernetes.NearestKind(apiVersion, kind) == "" {
+	if apiVersion != "v1" || len(versionsOf(kind)) == 0 && nearestKind(apiVersion, kind) == "" {
 		return Answer{State: Undeclared}
 	}
 	return nowhere(apiVersion, kind)
@@ -129,10 +134,10 @@ func misspelled(apiVersion, kind string) Answer {
 // nowhere tells of a kind that no known version of Kubernetes has in an API version of a group of its own. What was
 // removed earlier is told by who knows the lifecycle of kinds.
 func nowhere(apiVersion, kind string) Answer {
-	message := fmt.Sprintf("Kubernetes has no kind %q in %s", kubernetes.Clip(kind), kubernetes.Clip(apiVersion))
-	if at := kubernetes.Served(kind); len(at) > 0 {
+	message := fmt.Sprintf("Kubernetes has no kind %q in %s", Clip(kind), Clip(apiVersion))
+	if at := versionsOf(kind); len(at) > 0 {
 		message += fmt.Sprintf(": it is in %s", strings.Join(at, ", "))
-	} else if near := kubernetes.NearestKind(apiVersion, kind); near != "" {
+	} else if near := nearestKind(apiVersion, kind); near != "" {
 		message += fmt.Sprintf(": did you mean %q?", near)
 	}
 	return Answer{Violations: []Violation{{Pointer: "/kind", Message: message}}}
@@ -149,7 +154,7 @@ func definition(object map[string]any) (found []Violation) {
 		if source == nil {
 			continue
 		}
-		if err := Structural(source); err != nil {
+		if err := structuralProblem(source); err != nil {
 			found = append(found, Violation{Pointer: fmt.Sprintf("/spec/versions/%d/schema/openAPIV3Schema", i),
 				Message: err.Error()})
 		}
@@ -158,11 +163,11 @@ func definition(object map[string]any) (found []Violation) {
 }
 
 // defined returns the definitions; ok is false where they could not be asked for.
-func (s *Schemas) defined(ctx context.Context) (*Definitions, bool) {
+func (s *Schemas) defined(ctx context.Context) (*definitions, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.custom == nil {
-		list := s.definitions(ctx)
+		list := s.declared(ctx, "apiextensions.k8s.io", "CustomResourceDefinition")
 		if ctx.Err() != nil {
 			return nil, false
 		}

@@ -3,6 +3,7 @@ package schema
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -66,8 +67,11 @@ spec:
     schema: {openAPIV3Schema: {type: object}}
 `
 
-func definitions(list ...map[string]any) func(context.Context) []map[string]any {
-	return func(context.Context) []map[string]any { return list }
+// declaring is a repository that declares some objects.
+func declaring(list ...map[string]any) func(context.Context, string, string) []map[string]any {
+	return func(_ context.Context, _, kind string) []map[string]any {
+		return slices.DeleteFunc(slices.Clone(list), func(o map[string]any) bool { return o["kind"] != kind })
+	}
 }
 
 func words(a Answer) string {
@@ -82,42 +86,42 @@ func words(a Answer) string {
 }
 
 const (
-	refused = ": the API server refuses the object"
-	dropped = "kubectl apply and server-side apply refuse it, others lose it with a warning"
+	isRefused = ": the API server refuses the object"
+	isDropped = "kubectl apply and server-side apply refuse it, others lose it with a warning"
 )
 
 func TestCustomResources(t *testing.T) {
 	thing := func(spec string) string {
 		return "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a}\nspec: {" + spec + "}\n"
 	}
-	s := Compile("1.33", definitions(read(t, definitionOf)))
+	s := Compile("1.33", declaring(read(t, definitionOf)))
 	for _, c := range []struct{ name, old, object, want string }{
 		{"right", "", thing("size: 2, mode: fast, name: a, port: http, when: '2020-01-01T00:00:00Z', labels: {a.b/c: d}, " +
 			"free: {a: {b: 1}}, maybe: null, list: [{name: a}, {name: b}]"), ""},
 		{"null is pruned", "", thing("size: 2, mode: null"), ""},
-		{"unknown", "", thing("size: 2, sise: 3"), `/spec/sise "sise" is no field by the definition of Thing: did you mean "size"? (` + dropped + ")"},
-		{"unknown in a list", "", thing("size: 2, list: [{name: a, valu: b}]"), `/spec/list/0/valu "valu" is no field by the definition of Thing: did you mean "value"? (` + dropped + ")"},
-		{"unknown at the root", "", thing("size: 2") + "specs: {}\n", `/specs "specs" is no field by the definition of Thing: did you mean "spec"? (` + dropped + ")"},
-		{"type", "", thing("size: '2'"), "/spec/size must be of type integer, not string" + refused},
-		{"key with dots", "", thing("size: 2, labels: {a.b/c: 1}"), "/spec/labels/a.b~1c must be of type string, not integer" + refused},
+		{"unknown", "", thing("size: 2, sise: 3"), `/spec/sise "sise" is no field by the definition of Thing: did you mean "size"? (` + isDropped + ")"},
+		{"unknown in a list", "", thing("size: 2, list: [{name: a, valu: b}]"), `/spec/list/0/valu "valu" is no field by the definition of Thing: did you mean "value"? (` + isDropped + ")"},
+		{"unknown at the root", "", thing("size: 2") + "specs: {}\n", `/specs "specs" is no field by the definition of Thing: did you mean "spec"? (` + isDropped + ")"},
+		{"type", "", thing("size: '2'"), "/spec/size must be of type integer, not string" + isRefused},
+		{"key with dots", "", thing("size: 2, labels: {a.b/c: 1}"), "/spec/labels/a.b~1c must be of type string, not integer" + isRefused},
 		{"missing", "", thing("mode: fast"), "/spec/size is missing: the definition of Thing needs it"},
 		{"missing spec", "", "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a}\n", "/spec is missing: the definition of Thing needs it"},
-		{"enum", "", thing("size: 1, mode: quick"), `/spec/mode has a value that is none of the supported values: "fast", "slow"` + refused},
+		{"enum", "", thing("size: 1, mode: quick"), `/spec/mode has a value that is none of the supported values: "fast", "slow"` + isRefused},
 		{"placeholder", "", thing("size: '${SIZE}', mode: '${MODE}'"), ""},
-		{"minimum", "", thing("size: 0"), "/spec/size should be greater than or equal to 1" + refused},
-		{"pattern", "", thing("size: 1, name: A"), "/spec/name should match '^[a-z]+$'" + refused},
-		{"format", "", thing("size: 1, when: now"), `/spec/when must be of type date-time, not now` + refused},
-		{"list keys", "", thing("size: 1, list: [{name: a}, {name: a}]"), "/spec/list/1 is there twice" + refused},
+		{"minimum", "", thing("size: 0"), "/spec/size should be greater than or equal to 1" + isRefused},
+		{"pattern", "", thing("size: 1, name: A"), "/spec/name should match '^[a-z]+$'" + isRefused},
+		{"format", "", thing("size: 1, when: now"), `/spec/when must be of type date-time, not now` + isRefused},
+		{"list keys", "", thing("size: 1, list: [{name: a}, {name: a}]"), "/spec/list/1 is there twice" + isRefused},
 		{"embedded", "", thing("size: 1, template: {metadata: {name: a}, spec: {b: c}}"),
 			"/spec/template/apiVersion is missing: the definition of Thing needs it\n" +
 				"/spec/template/kind is missing: the definition of Thing needs it"},
-		{"rule", "", thing("size: 1, least: 2"), "/spec is smaller than the least" + refused},
-		{"rule with the old object", thing("size: 3"), thing("size: 2"), "/spec cannot shrink" + refused},
+		{"rule", "", thing("size: 1, least: 2"), "/spec is smaller than the least" + isRefused},
+		{"rule with the old object", thing("size: 3"), thing("size: 2"), "/spec cannot shrink" + isRefused},
 		{"old object of another kind", "apiVersion: v1\nkind: Thing\n", thing("size: 2"), ""},
 		{"status", "", thing("size: 2") + "status: {ready: maybe, other: 1}\n", ""},
 		{"metadata", "", "apiVersion: example.com/v1\nkind: Thing\nmetadata: {nam: a, labels: {a: 1}}\nspec: {size: 1}\n",
 			"/metadata/labels/a must be a string, not a number: write it in quotes (the API server refuses the object)\n" +
-				`/metadata/nam "nam" is no field of ObjectMeta in Kubernetes 1.33: did you mean "name"? (` + dropped + ")"},
+				`/metadata/nam "nam" is no field of ObjectMeta in Kubernetes 1.33: did you mean "name"? (` + isDropped + ")"},
 		{"encrypted", "", thing("size: ENC") + "sops: {mac: a}\n", ""},
 		{"version", "", strings.Replace(thing("size: 1"), "/v1", "/v2", 1),
 			`/apiVersion Thing has no version "v2" by its definition, but v1: the API server does not take the object`},
@@ -130,7 +134,7 @@ func TestCustomResources(t *testing.T) {
 		{"of another program", "", "apiVersion: 0.1.0\nkind: example.com/app\n", "state 1 "},
 		{"of OpenShift", "", "apiVersion: v1\nkind: Template\n", "state 1 "},
 		{"key with a dot in front", "", thing("size: 2, name: {.a: {}}"), "/spec/name must be of type string, not object" +
-			refused + "\n" + `/spec/name/.a ".a" is no field by the definition of Thing: ` + dropped},
+			isRefused + "\n" + `/spec/name/.a ".a" is no field by the definition of Thing: ` + isDropped},
 		{"elsewhere in Kubernetes", "", "apiVersion: v1\nkind: Deployment\n",
 			`/kind Kubernetes has no kind "Deployment" in v1: it is in apps/v1`},
 		{"of another version of Kubernetes", "", "apiVersion: autoscaling/v2beta2\nkind: HorizontalPodAutoscaler\nspec: {a: b}\n", ""},
@@ -167,9 +171,9 @@ func TestDefinitions(t *testing.T) {
 		want string
 	}{
 		{"none", nil, "state 1 "},
-		{"one", []map[string]any{read(t, definitionOf)}, `/spec/surplus "surplus" is no field by the definition of Thing: ` + dropped},
+		{"one", []map[string]any{read(t, definitionOf)}, `/spec/surplus "surplus" is no field by the definition of Thing: ` + isDropped},
 		{"two", []map[string]any{read(t, definitionOf), with("mode: {", "other: {type: integer}\n              mode: {")},
-			`/spec/surplus "surplus" is no field by the definition of Thing: ` + dropped},
+			`/spec/surplus "surplus" is no field by the definition of Thing: ` + isDropped},
 		{"newer", []map[string]any{read(t, definitionOf), with("least: {type", "surplus: {type: integer}\n              least: {type")}, ""},
 		{"old", []map[string]any{with("apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1")},
 			"state 2 it is of apiextensions.k8s.io/v1beta1, which no known version of Kubernetes reads"},
@@ -180,19 +184,19 @@ func TestDefinitions(t *testing.T) {
 		{"not structural", []map[string]any{with("least: {type: integer,", "least: {")},
 			"state 2 the schema is not structural: openAPIV3Schema.properties[spec].properties[least].type: Required value: must not be empty for specified object fields"},
 		{"unusable rule", []map[string]any{with("self.size >= self.least", "self.nothing")},
-			`/spec/surplus "surplus" is no field by the definition of Thing: ` + dropped + "\nstate 2 a rule of it cannot be used: " +
+			`/spec/surplus "surplus" is no field by the definition of Thing: ` + isDropped + "\nstate 2 a rule of it cannot be used: " +
 				"rule compile error: compilation failed: ERROR: <input>:1:5: undefined field 'nothing'"},
 		{"everything is known", []map[string]any{with("group:", "preserveUnknownFields: true\n  group:")}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := words(Compile("", definitions(c.list...)).Look(t.Context(), object, nil))
+			got := words(Compile("", declaring(c.list...)).Look(t.Context(), object, nil))
 			if got != c.want && !(c.want == "state 2" && strings.HasPrefix(got, c.want)) {
 				t.Errorf("got\n%s\nwant\n%s", got, c.want)
 			}
 		})
 	}
 	crd := with("least: {type: integer,", "least: {")
-	if got := words(Compile("1.33", definitions()).Look(t.Context(), crd, nil)); !strings.HasPrefix(got,
+	if got := words(Compile("1.33", declaring()).Look(t.Context(), crd, nil)); !strings.HasPrefix(got,
 		"/spec/versions/0/schema/openAPIV3Schema the schema is not structural") {
 		t.Errorf("of the definition itself: %s", got)
 	}
@@ -246,11 +250,11 @@ func TestHostileDefinitions(t *testing.T) {
 		{"all of itself", with(`{type: object, allOf: [{anyOf: [{not: {oneOf: [{}]}}]}]}`), object("{}"), "must not validate"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := words(Compile("", definitions(c.definition)).Look(t.Context(), c.object, nil))
+			got := words(Compile("", declaring(c.definition)).Look(t.Context(), c.object, nil))
 			if !strings.Contains(got, c.want) || len(got) > 1000 {
 				t.Errorf("got %.1000q, want %q", got, c.want)
 			}
-			said := words(Compile("1.33", definitions()).Look(t.Context(), c.definition, nil))
+			said := words(Compile("1.33", declaring()).Look(t.Context(), c.definition, nil))
 			if beyond[c.name] && strings.Contains(said, "/openAPIV3Schema") {
 				t.Errorf("the API server may take what is beyond our limits: %.1000q", said)
 			}
@@ -271,14 +275,14 @@ func TestMany(t *testing.T) {
 		"{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {" + fields.String() + "}}",
 	} {
 		object := read(t, text)
-		a := Compile("1.33", definitions(read(t, definitionOf))).Look(t.Context(), object, nil)
+		a := Compile("1.33", declaring(read(t, definitionOf))).Look(t.Context(), object, nil)
 		if n := len(a.Violations); n != 50 || !strings.HasSuffix(a.Violations[0].Pointer, "/f000") ||
 			!strings.HasSuffix(a.Violations[49].Pointer, "/f049") {
 			t.Errorf("%.80s: %d, from %s to %s", text, n, a.Violations[0].Pointer, a.Violations[n-1].Pointer)
 		}
 	}
 	lacking := read(t, "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: ["+strings.Repeat("{},", 60)+"]}}")
-	for _, v := range Compile("1.33", definitions()).Look(t.Context(), lacking, nil).Violations {
+	for _, v := range Compile("1.33", declaring()).Look(t.Context(), lacking, nil).Violations {
 		if !v.Missing {
 			t.Errorf("%s is not missing", v.Pointer)
 		}
@@ -287,7 +291,7 @@ func TestMany(t *testing.T) {
 
 // Many may look at the same time.
 func TestConcurrent(t *testing.T) {
-	s := Compile("1.33", definitions(read(t, definitionOf)))
+	s := Compile("1.33", declaring(read(t, definitionOf)))
 	object := read(t, "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a}\nspec: {size: 1, least: 2}\n")
 	var all sync.WaitGroup
 	for range 8 {
@@ -301,7 +305,7 @@ func TestConcurrent(t *testing.T) {
 }
 
 func BenchmarkCustom(b *testing.B) {
-	s := Compile("1.33", definitions(read(b, definitionOf)))
+	s := Compile("1.33", declaring(read(b, definitionOf)))
 	object := read(b, "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a}\nspec: {size: 1, least: 0, mode: fast, list: [{name: a}]}\n")
 	s.Look(b.Context(), object, nil)
 	b.ReportAllocs()
@@ -329,7 +333,7 @@ func FuzzDefinition(f *testing.F) {
 				return
 			}
 		}
-		s := Compile("1.33", definitions(crd))
+		s := Compile("1.33", declaring(crd))
 		s.Look(t.Context(), object, object)
 		s.Look(t.Context(), crd, nil)
 	})

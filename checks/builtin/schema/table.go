@@ -1,9 +1,10 @@
-package kubernetes
+package schema
 
 import (
 	_ "embed"
 	"fmt"
 	"maps"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,17 +14,18 @@ import (
 //go:generate sh -c "go run github.com/lintel-bot/lintel/checks/checkstest/generate types 25 37 > table.txt"
 
 //go:embed table.txt
-var text string
+var tableText string
 
 // table is what all versions of Kubernetes say. It is immutable: about 2 MB, read in some milliseconds when it is first
 // asked for.
 type table struct {
 	first, last int // minor versions
-	kinds       map[kind]variants[*object]
+	kinds       map[kindName]variants[*record]
 	groups      map[string]bool
 }
 
-type kind struct{ apiVersion, kind string }
+// kindName names a kind in a version of its group.
+type kindName struct{ apiVersion, kind string }
 
 // versions are the minor versions that have something, a bit for each from the first of the table on.
 type versions uint32
@@ -34,14 +36,14 @@ type variants[T any] []struct {
 	is T
 }
 
-// object is a type with fields.
-type object struct {
+// record is a type with fields.
+type record struct {
 	name     string // as people call it: PodSpec
-	fields   map[string]variants[field]
+	fields   map[string]variants[property]
 	required []string // those that some version wants, sorted
 }
 
-type field struct {
+type property struct {
 	form     *form
 	required bool
 }
@@ -50,7 +52,7 @@ type field struct {
 type form struct {
 	is     base
 	of     *form    // the elements of a list or map
-	object *object  // the type of an object with fields
+	object *record  // the type of an object with fields
 	enum   []string // nil: any
 }
 
@@ -69,22 +71,22 @@ const (
 	isBytes
 	isMap    // of anything where there is no of
 	isList   // of of
-	isObject // of object
+	isObject // of a record
 )
 
 // The names of the bases in the table.
 var bases = map[string]base{"any": isAny, "string": isString, "int32": isInt32, "int64": isInt64, "number": isNumber,
 	"bool": isBool, "quantity": isQuantity, "intstr": isIntOrString, "time": isTime, "bytes": isBytes, "object": isMap}
 
-var all = sync.OnceValue(func() *table { return parse(text) })
+var all = sync.OnceValue(func() *table { return parseTable(tableText) })
 
-// parse reads the table. What it cannot read is a mistake of its generator, and ends the program: a test reads it.
-func parse(text string) *table {
-	t := &table{kinds: map[kind]variants[*object]{}, groups: map[string]bool{}}
-	objects, forms := map[string]*object{}, map[string]*form{}
-	objectOf := func(name string) *object {
+// parseTable reads the table. What it cannot read is a mistake of its generator, and ends the program: a test reads it.
+func parseTable(text string) *table {
+	t := &table{kinds: map[kindName]variants[*record]{}, groups: map[string]bool{}}
+	objects, forms := map[string]*record{}, map[string]*form{}
+	objectOf := func(name string) *record {
 		if objects[name] == nil {
-			objects[name] = &object{name: name[strings.LastIndexByte(name, '.')+1:], fields: map[string]variants[field]{}}
+			objects[name] = &record{name: name[strings.LastIndexByte(name, '.')+1:], fields: map[string]variants[property]{}}
 		}
 		return objects[name]
 	}
@@ -112,7 +114,7 @@ func parse(text string) *table {
 		}
 		return f
 	}
-	var into *object
+	var into *record
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
 		words := strings.Fields(line)
@@ -120,14 +122,14 @@ func parse(text string) *table {
 		case strings.HasPrefix(line, "#"):
 		case strings.HasPrefix(line, " "):
 			required := strings.HasPrefix(words[1], "!")
-			into.add(words[0], t.ranges(words[2:]), field{formOf(strings.TrimPrefix(words[1], "!")), required})
+			into.add(words[0], t.ranges(words[2:]), property{formOf(strings.TrimPrefix(words[1], "!")), required})
 		case words[0] == "type":
 			into = objectOf(words[1])
 		case words[0] == "kind":
-			k := kind{words[1], words[2]}
+			k := kindName{words[1], words[2]}
 			t.kinds[k] = append(t.kinds[k], struct {
 				in versions
-				is *object
+				is *record
 			}{t.ranges(words[4:]), objectOf(words[3])})
 			t.groups[groupOf(words[1])] = true
 		case words[0] == "versions":
@@ -146,10 +148,10 @@ func parse(text string) *table {
 	return t
 }
 
-func (o *object) add(name string, in versions, f field) {
+func (o *record) add(name string, in versions, f property) {
 	o.fields[name] = append(o.fields[name], struct {
 		in versions
-		is field
+		is property
 	}{in, f})
 	if f.required && !slices.Contains(o.required, name) {
 		o.required = append(o.required, name)
@@ -172,6 +174,11 @@ func (t *table) ranges(words []string) (in versions) {
 
 func (t *table) version(minor int) versions { return 1 << (minor - t.first) }
 
+// firstOf is the first minor version of some, and lastOf the last.
+func (t *table) firstOf(in versions) int { return t.first + bits.TrailingZeros32(uint32(in)) }
+
+func (t *table) lastOf(in versions) int { return t.first + bits.Len32(uint32(in)) - 1 }
+
 func (t *table) every() versions { return 1<<(t.last-t.first+1) - 1 }
 
 func number(s string) int {
@@ -192,7 +199,7 @@ func groupOf(apiVersion string) string {
 }
 
 // names lists the fields that some of the versions have, sorted.
-func (o *object) names(in versions) (list []string) {
+func (o *record) names(in versions) (list []string) {
 	for _, name := range slices.Sorted(maps.Keys(o.fields)) {
 		if o.fields[name].all()&in != 0 {
 			list = append(list, name)

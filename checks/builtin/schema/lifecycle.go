@@ -1,7 +1,8 @@
-package kubernetes
+package schema
 
 import (
 	"cmp"
+	"context"
 	_ "embed"
 	"fmt"
 	"strings"
@@ -20,19 +21,6 @@ var ofKubernetes string
 //go:embed lifecycle_others.txt
 var others string
 
-// Lifecycle is that of kinds as one cluster has them. It is immutable.
-type Lifecycle struct {
-	minor int // of Kubernetes; 0: not known
-}
-
-// LifecycleOf returns the lifecycle for a version of Kubernetes ("1.33"); empty where none is known.
-func LifecycleOf(version string) *Lifecycle {
-	minor, _ := Minor(version)
-	return &Lifecycle{minor}
-}
-
-type named struct{ apiVersion, name string }
-
 // row is what is known of a kind. Versions are those of the project, "" where there is none.
 type row struct {
 	project             string
@@ -43,11 +31,11 @@ type row struct {
 
 func (r row) kubernetes() bool { return r.project == "Kubernetes" }
 
-var rows = sync.OnceValue(func() map[named]row {
-	out := map[named]row{}
+var rows = sync.OnceValue(func() map[kindName]row {
+	out := map[kindName]row{}
 	for line := range strings.Lines(ofKubernetes) {
 		if w := strings.Fields(line); len(w) > 0 && w[0] != "#" {
-			out[named{w[0], w[1]}] = row{project: "Kubernetes", deprecated: dash(w[3]), removed: dash(w[4]),
+			out[kindName{w[0], w[1]}] = row{project: "Kubernetes", deprecated: dash(w[3]), removed: dash(w[4]),
 				instead: dash(strings.Join(w[5:], " "))}
 		}
 	}
@@ -57,7 +45,7 @@ var rows = sync.OnceValue(func() map[named]row {
 		}
 		w := strings.Split(strings.TrimSpace(line), "\t")
 		for name := range strings.SplitSeq(w[1], ",") {
-			out[named{w[0], name}] = row{project: w[2], deprecated: dash(w[3]), removed: dash(w[4]), instead: dash(w[5]),
+			out[kindName{w[0], name}] = row{project: w[2], deprecated: dash(w[3]), removed: dash(w[4]), instead: dash(w[5]),
 				source: dash(w[6])}
 		}
 	}
@@ -73,9 +61,9 @@ func dash(s string) string {
 
 // find returns what is known of a kind, by its name or of all kinds of its API version.
 func find(apiVersion, name string) (row, bool) {
-	r, ok := rows()[named{apiVersion, name}]
+	r, ok := rows()[kindName{apiVersion, name}]
 	if !ok {
-		r, ok = rows()[named{apiVersion, "*"}]
+		r, ok = rows()[kindName{apiVersion, "*"}]
 	}
 	return r, ok
 }
@@ -86,14 +74,18 @@ func InLifecycle(object map[string]any) bool {
 	return ok
 }
 
-// Removed tells of an object of a kind that the cluster does not have any more.
-func (l *Lifecycle) Removed(object map[string]any, c Cluster) []Violation {
+// Removed tells of an object of a kind that the cluster does not have any more. A kind that a definition has is there,
+// whatever its project says.
+func (s *Schemas) Removed(ctx context.Context, object map[string]any) []Violation {
 	apiVersion, name := typeOf(object)
 	if r, ok := find(apiVersion, name); ok && !r.kubernetes() {
-		if r.removed == "" || c.Declares(apiVersion, name) {
+		if r.removed == "" || s.declares(ctx, apiVersion, name) {
 			return nil
 		}
-		has := c.Installed(r.project)
+		has := ""
+		if r.project == "Flux" {
+			has = s.installedFlux(ctx)
+		}
 		switch {
 		case before(has, r.removed):
 			return nil
@@ -107,32 +99,30 @@ func (l *Lifecycle) Removed(object map[string]any, c Cluster) []Violation {
 	if !ok {
 		return nil
 	}
-	_, last := Known()
 	r, _ := find(apiVersion, name)
 	switch {
-	case l.minor == 0 && removed <= last:
+	case s.minor == 0 && removed <= all().last:
 		return tell("%s was removed in Kubernetes 1.%d%s", of(apiVersion, name), removed, instead(r, apiVersion, name))
-	case l.minor >= removed:
-		return tell("%s was removed in Kubernetes 1.%d, and the cluster has 1.%d%s", of(apiVersion, name), removed, l.minor,
+	case s.minor >= removed:
+		return tell("%s was removed in Kubernetes 1.%d, and the cluster has 1.%d%s", of(apiVersion, name), removed, s.minor,
 			instead(r, apiVersion, name))
 	}
 	return nil
 }
 
 // Deprecated tells of an object of a kind that the cluster has, and that will be removed.
-func (l *Lifecycle) Deprecated(object map[string]any, c Cluster) []Violation {
+func (s *Schemas) Deprecated(ctx context.Context, object map[string]any) []Violation {
 	apiVersion, name := typeOf(object)
 	r, ok := find(apiVersion, name)
-	if !ok || r.deprecated == "" || len(l.Removed(object, c)) > 0 {
+	if !ok || r.deprecated == "" || len(s.Removed(ctx, object)) > 0 {
 		return nil
 	}
 	if !r.kubernetes() {
 		return tell("%s is deprecated since %s %s%s%s (%s)", of(apiVersion, name), r.project, r.deprecated, until(r),
 			instead(r, apiVersion, name), r.source)
 	}
-	_, last := Known()
-	since, _ := Minor(r.deprecated)
-	if since > cmp.Or(l.minor, last) {
+	since, _ := minorOf(r.deprecated)
+	if since > cmp.Or(s.minor, all().last) {
 		return nil
 	}
 	return tell("%s is deprecated since Kubernetes %s%s%s", of(apiVersion, name), r.deprecated, until(r),
@@ -142,16 +132,15 @@ func (l *Lifecycle) Deprecated(object map[string]any, c Cluster) []Violation {
 // removedIn returns the minor version of Kubernetes that does not have a kind any more. What versions have is truer
 // than what was announced.
 func removedIn(apiVersion, name string) (minor int, ok bool) {
-	first, last := Known()
-	if _, until, served := Versions(apiVersion, name); served {
-		return until + 1, until < last
+	if _, until, served := servedIn(apiVersion, name); served {
+		return until + 1, until < all().last
 	}
 	r, ok := find(apiVersion, name)
 	if !ok || r.removed == "" {
 		return 0, false
 	}
-	minor, ok = Minor(r.removed)
-	return minor, ok && minor <= first // else the versions would have it
+	minor, ok = minorOf(r.removed)
+	return minor, ok && minor <= all().first // else the versions would have it
 }
 
 func typeOf(object map[string]any) (apiVersion, name string) {
@@ -199,7 +188,7 @@ func instead(r row, apiVersion, name string) string {
 func newest(apiVersion, name string) string {
 	group, own, _ := strings.Cut(apiVersion, "/")
 	best := ""
-	for _, at := range Served(name) {
+	for _, at := range versionsOf(name) {
 		g, v, _ := strings.Cut(at, "/")
 		if _, gone := removedIn(at, name); g == group && !gone && version.CompareKubeAwareVersionStrings(v, own) > 0 &&
 			(best == "" || version.CompareKubeAwareVersionStrings(v, best) > 0) {

@@ -1,7 +1,8 @@
-package kubernetes
+package schema
 
 import (
 	"cmp"
+	"context"
 	"regexp"
 	"strconv"
 	"strings"
@@ -9,32 +10,33 @@ import (
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
-// Cluster is what a repository says of the cluster that it is for.
-type Cluster interface {
-	// Declares reports whether a definition in the repository has a kind: then the cluster has it, whatever its project
-	// says.
-	Declares(apiVersion, name string) bool
-	// Installed returns the version of a project ("Flux") that the repository installs, the lowest of several; empty where
-	// nothing says it.
-	Installed(project string) string
-}
-
-// InstallsFlux lists the groups and kinds that FluxVersion reads.
-var InstallsFlux = [][2]string{
+// installsFlux lists the groups and kinds that fluxVersion reads.
+var installsFlux = [][2]string{
 	{"apiextensions.k8s.io", "CustomResourceDefinition"},
 	{"source.toolkit.fluxcd.io", "GitRepository"}, {"source.toolkit.fluxcd.io", "OCIRepository"},
 	{"fluxcd.controlplane.io", "FluxInstance"},
 }
 
-// FluxVersion returns the lowest version of Flux that some objects install, empty where none tells one: what flux install
-// prints, a repository of its manifests (https://fluxcd.io/flux/installation/configuration/) with a tag, and the
-// operator's object (https://fluxcd.control-plane.io/operator/fluxinstance/#distribution-version).
-func FluxVersion(objects []map[string]any) (lowest string) {
-	for _, o := range objects {
-		found := fluxVersion(o)
-		if _, ok := release(found); ok && (lowest == "" || before(found, lowest)) {
-			lowest = found
+// installedFlux returns the lowest version of Flux that declared objects install, empty where none tells one: what flux
+// install prints, a repository of its manifests (https://fluxcd.io/flux/installation/configuration/) with a tag, and the
+// operator's object (https://fluxcd.control-plane.io/operator/fluxinstance/#distribution-version). It is looked for once.
+func (s *Schemas) installedFlux(ctx context.Context) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.flux != nil {
+		return *s.flux
+	}
+	lowest := ""
+	for _, kind := range installsFlux {
+		for _, o := range s.declared(ctx, kind[0], kind[1]) {
+			found := fluxVersion(o)
+			if _, ok := release(found); ok && (lowest == "" || before(found, lowest)) {
+				lowest = found
+			}
 		}
+	}
+	if ctx.Err() == nil {
+		s.flux = &lowest
 	}
 	return lowest
 }

@@ -1,9 +1,8 @@
-package kubernetes
+package schema
 
 import (
 	"encoding/base64"
 	"fmt"
-	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,9 +13,9 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// Dropped says what becomes of a field that is not known, see
+// dropped says what becomes of a field that is not known, see
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation; server-side apply has no place for it.
-const Dropped = "kubectl apply and server-side apply refuse it, others lose it with a warning"
+const dropped = "kubectl apply and server-side apply refuse it, others lose it with a warning"
 
 // refused says what becomes of an object that cannot be read, or that validation does not let in.
 const refused = "the API server refuses the object"
@@ -26,31 +25,35 @@ func (w *walk) add(at *path, format string, args ...any) {
 }
 
 // missing tells of a field that is not there.
-func (w *walk) missing(of *object, at *path) {
+func (w *walk) missing(of *record, at *path) {
 	w.add(at, "is missing: %s needs it", of.name)
 	w.found[len(w.found)-1].Missing = true
 }
 
 // unknown tells of a field that no type has.
-func (w *walk) unknown(of *object, name string, at *path) {
-	message := fmt.Sprintf("%q is no field of %s in %s", Clip(name), of.name, w.name)
-	if in := of.fields[name].all(); in != 0 {
-		first, last := w.table.first+bits.TrailingZeros32(uint32(in)), w.table.first+bits.Len32(uint32(in))-1
-		if in > w.in {
-			message += fmt.Sprintf(", but from 1.%d on", first)
-		} else {
-			message += fmt.Sprintf(", but up to 1.%d", last)
-		}
-	} else if near := policy.Nearest(name, of.names(w.in)); near != "" {
-		message += fmt.Sprintf(": did you mean %q?", near)
-		w.add(at, "%s (%s)", message, Dropped)
-		return
+func (w *walk) unknown(of *record, name string, at *path) {
+	message, near := fmt.Sprintf("%q is no field of %s in %s", Clip(name), of.name, w.name), ""
+	switch in := of.fields[name].all(); {
+	case in == 0:
+		near = policy.Nearest(name, of.names(w.in))
+	case in > w.in:
+		message += fmt.Sprintf(", but from 1.%d on", w.table.firstOf(in))
+	default:
+		message += fmt.Sprintf(", but up to 1.%d", w.table.lastOf(in))
 	}
-	w.add(at, "%s: %s", message, Dropped)
+	w.add(at, "%s", withEffect(message, near, dropped))
+}
+
+// withEffect adds to a message what was most likely meant, if anything was, and what becomes of it as it is.
+func withEffect(message, near, effect string) string {
+	if near == "" {
+		return message + ": " + effect
+	}
+	return fmt.Sprintf("%s: did you mean %q? (%s)", message, near, effect)
 }
 
 // enumerated tells of a value that none of the versions takes.
-func (w *walk) enumerated(f *form, field variants[field], value string, at *path) {
+func (w *walk) enumerated(f *form, field variants[property], value string, at *path) {
 	for _, v := range field {
 		form := v.is.form
 		if form.is == isList {
@@ -60,7 +63,7 @@ func (w *walk) enumerated(f *form, field variants[field], value string, at *path
 			return
 		}
 	}
-	if Placeholder(value) {
+	if placeholder(value) {
 		return
 	}
 	quoted := make([]string, len(f.enum))
@@ -68,12 +71,7 @@ func (w *walk) enumerated(f *form, field variants[field], value string, at *path
 		quoted[i] = strconv.Quote(e)
 	}
 	message := fmt.Sprintf("%q is not one of %s", Clip(value), strings.Join(quoted, ", "))
-	if near := policy.Nearest(value, f.enum); near != "" {
-		message += fmt.Sprintf(": did you mean %q?", near)
-		w.add(at, "%s (%s)", message, refused)
-		return
-	}
-	w.add(at, "%s: %s", message, refused)
+	w.add(at, "%s", withEffect(message, policy.Nearest(value, f.enum), refused))
 }
 
 // The words for what a value must be.
@@ -86,7 +84,7 @@ func (w *walk) mistyped(f *form, value any, at *path) {
 	is, advice := "", ""
 	switch v := value.(type) {
 	case string:
-		if Placeholder(v) {
+		if placeholder(v) {
 			return // of what is filled in by others nobody knows the type
 		}
 		is = "a string"
@@ -136,9 +134,9 @@ func formatted(is base, s string) string {
 	return ""
 }
 
-// Placeholder reports whether a string is made to be replaced before the cluster sees it, by a plugin of Argo CD, by
+// placeholder reports whether a string is made to be replaced before the cluster sees it, by a plugin of Argo CD, by
 // variables of Flux, by SOPS.
-func Placeholder(s string) bool {
+func placeholder(s string) bool {
 	for _, mark := range []struct{ open, end string }{{"<", ">"}, {"${", "}"}, {"$(", ")"}, {"{{", "}}"}, {"ENC[", "]"}} {
 		if _, rest, ok := strings.Cut(s, mark.open); ok && strings.Contains(rest, mark.end) {
 			return true
@@ -148,10 +146,10 @@ func Placeholder(s string) bool {
 }
 
 // Clip shortens what is quoted.
-func Clip(s string) string { return ClipTo(60, s) }
+func Clip(s string) string { return clipTo(60, s) }
 
-// ClipTo shortens a text to some bytes.
-func ClipTo(n int, s string) string {
+// clipTo shortens a text to some bytes.
+func clipTo(n int, s string) string {
 	if len(s) > n {
 		return strings.ToValidUTF8(s[:n], "") + "..."
 	}

@@ -1,14 +1,10 @@
-// Package kubernetes knows the types of Kubernetes' own objects: which fields each version has, of which type they are,
-// which of them must be there, which values they take, and when a kind was deprecated and removed; that also of some kinds
-// that come with other projects.
-package kubernetes
+package schema
 
 import (
 	"fmt"
 	"iter"
 	"maps"
 	"math"
-	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,37 +13,26 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// Violation is one thing that is wrong with an object.
-type Violation struct {
-	Pointer string // RFC 6901; a field that is missing has the pointer it would have
-	Message string
-	Missing bool // the field is not there
-}
-
-// Most is how many violations of one object are told, in the order of its keys: what comes behind is most often of the
-// same cause.
-const Most = 50
-
-// Types are those of one version of Kubernetes. They are immutable.
-type Types struct {
+// types are those of one version of Kubernetes. They are immutable.
+type types struct {
 	table *table
 	in    versions
 	name  string // of the version, behind "in"
 }
 
-// Of returns the types of a version of Kubernetes ("1.33", "v1.33.2"). Where none is given, and of one that is not
+// typesOf returns the types of a version of Kubernetes ("1.33", "v1.33.2"). Where none is given, and of one that is not
 // known, nothing is wrong that some known version takes.
-func Of(version string) *Types {
+func typesOf(version string) *types {
 	t := all()
-	minor, ok := Minor(version)
+	minor, ok := minorOf(version)
 	if !ok || minor < t.first || minor > t.last {
-		return &Types{table: t, in: t.every(), name: fmt.Sprintf("Kubernetes 1.%d to 1.%d", t.first, t.last)}
+		return &types{table: t, in: t.every(), name: fmt.Sprintf("Kubernetes 1.%d to 1.%d", t.first, t.last)}
 	}
-	return &Types{table: t, in: t.version(minor), name: fmt.Sprintf("Kubernetes 1.%d", minor)}
+	return &types{table: t, in: t.version(minor), name: fmt.Sprintf("Kubernetes 1.%d", minor)}
 }
 
-// Minor reads the minor version of Kubernetes: 33 of "1.33", "v1.33.2" and "1.33.2-gke.1".
-func Minor(version string) (minor int, ok bool) {
+// minorOf reads the minor version of Kubernetes: 33 of "1.33", "v1.33.2" and "1.33.2-gke.1".
+func minorOf(version string) (minor int, ok bool) {
 	major, rest, ok := strings.Cut(strings.TrimPrefix(version, "v"), ".")
 	if !ok || major != "1" {
 		return 0, false
@@ -57,28 +42,25 @@ func Minor(version string) (minor int, ok bool) {
 	return minor, err == nil
 }
 
-// Known are the first and the last minor version that the types are known of.
-func Known() (first, last int) { return all().first, all().last }
+// ofKubernetesGroup reports whether an API version is of a group that Kubernetes itself serves.
+func ofKubernetesGroup(apiVersion string) bool { return all().groups[groupOf(apiVersion)] }
 
-// Group reports whether an API version is of a group that Kubernetes itself serves.
-func Group(apiVersion string) bool { return all().groups[groupOf(apiVersion)] }
-
-// Serves reports whether the version of Kubernetes has a kind; of several versions, whether one of them has.
-func (t *Types) Serves(apiVersion, name string) bool {
-	return t.table.kinds[kind{apiVersion, name}].all()&t.in != 0
+// serves reports whether the version of Kubernetes has a kind; of several versions, whether one of them has.
+func (t *types) serves(apiVersion, name string) bool {
+	return t.table.kinds[kindName{apiVersion, name}].all()&t.in != 0
 }
 
-// Versions are the first and the last known minor version of Kubernetes that serve a kind; ok is false where none does.
-func Versions(apiVersion, name string) (first, last int, ok bool) {
-	in := all().kinds[kind{apiVersion, name}].all()
+// servedIn are the first and the last known minor version of Kubernetes that serve a kind; ok is false where none does.
+func servedIn(apiVersion, name string) (first, last int, ok bool) {
+	in := all().kinds[kindName{apiVersion, name}].all()
 	if in == 0 {
 		return 0, 0, false
 	}
-	return all().first + bits.TrailingZeros32(uint32(in)), all().first + bits.Len32(uint32(in)) - 1, true
+	return all().firstOf(in), all().lastOf(in), true
 }
 
-// Served lists the API versions in which some known version of Kubernetes has a kind, sorted.
-func Served(name string) (list []string) {
+// versionsOf lists the API versions in which some known version of Kubernetes has a kind, sorted.
+func versionsOf(name string) (list []string) {
 	for k := range all().kinds {
 		if k.kind == name {
 			list = append(list, k.apiVersion)
@@ -88,9 +70,9 @@ func Served(name string) (list []string) {
 	return list
 }
 
-// NearestKind returns the kind that a misspelled one most likely stands for, of the same API version; empty when none is
+// nearestKind returns the kind that a misspelled one most likely stands for, of the same API version; empty when none is
 // near.
-func NearestKind(apiVersion, name string) string {
+func nearestKind(apiVersion, name string) string {
 	var names []string
 	for k := range all().kinds {
 		if k.apiVersion == apiVersion {
@@ -100,41 +82,36 @@ func NearestKind(apiVersion, name string) string {
 	return policy.Nearest(name, names)
 }
 
-// Look returns what is wrong with an object of a kind that is served, nothing for any other. The object is JSON as
+// look returns what is wrong with an object of a kind that is served, nothing for any other. The object is JSON as
 // rendering has it.
-func (t *Types) Look(o map[string]any) []Violation {
-	apiVersion, _ := o["apiVersion"].(string)
-	name, _ := o["kind"].(string)
-	of, ok := latest(t.table.kinds[kind{apiVersion, name}], t.in)
+func (t *types) look(o map[string]any) []Violation {
+	apiVersion, name := typeOf(o)
+	of, ok := latest(t.table.kinds[kindName{apiVersion, name}], t.in)
 	if !ok || of.list() {
 		return nil // a list is taken apart before anything is asked of the API server
 	}
-	return t.look(of, o, nil)
+	return t.walk(of, o, nil)
 }
 
 // list reports whether a type is a list of objects.
-func (o *object) list() bool { return strings.HasSuffix(o.name, "List") && o.fields["items"] != nil }
+func (o *record) list() bool { return strings.HasSuffix(o.name, "List") && o.fields["items"] != nil }
 
-// LookMetadata is like Look for the metadata of an object of any kind, which stands at some keys in another one.
-func (t *Types) LookMetadata(metadata any, at ...string) []Violation {
-	of := t.table.kinds[kind{"v1", "ConfigMap"}][0].is.fields["metadata"][0].is.form.object
+// metadata is like look for the metadata of an object of any kind.
+func (t *types) metadata(metadata any) []Violation {
+	of := t.table.kinds[kindName{"v1", "ConfigMap"}][0].is.fields["metadata"][0].is.form.object
 	m, ok := metadata.(map[string]any)
 	if !ok {
 		return nil
 	}
-	var p *path
-	for _, key := range append(at, "metadata") {
-		p = &path{above: p, key: key}
-	}
-	return t.look(of, m, p)
+	return t.walk(of, m, &path{key: "metadata"})
 }
 
-func (t *Types) look(of *object, o map[string]any, at *path) []Violation {
-	w := walk{Types: t}
-	if w.fields(of, o, at); len(w.found) > Most { // those of another walk would be others
-		w = walk{Types: t, inOrder: true}
+func (t *types) walk(of *record, o map[string]any, at *path) []Violation {
+	w := walk{types: t}
+	if w.fields(of, o, at); len(w.found) > most { // those of another walk would be others
+		w = walk{types: t, inOrder: true}
 		w.fields(of, o, at)
-		w.found = w.found[:Most]
+		w.found = w.found[:most]
 	}
 	slices.SortFunc(w.found, func(a, b Violation) int { return strings.Compare(a.Pointer, b.Pointer) })
 	return w.found
@@ -142,7 +119,7 @@ func (t *Types) look(of *object, o map[string]any, at *path) []Violation {
 
 // walk is one look at an object. It ends when it has found more than is told.
 type walk struct {
-	*Types
+	*types
 	inOrder bool // of the keys, which takes longer
 	found   []Violation
 }
@@ -152,14 +129,14 @@ func (w *walk) of(o map[string]any) iter.Seq2[string, any] {
 	return func(yield func(string, any) bool) {
 		if !w.inOrder {
 			for key, value := range o {
-				if len(w.found) > Most || !yield(key, value) {
+				if len(w.found) > most || !yield(key, value) {
 					return
 				}
 			}
 			return
 		}
 		for _, key := range slices.Sorted(maps.Keys(o)) {
-			if len(w.found) > Most || !yield(key, o[key]) {
+			if len(w.found) > most || !yield(key, o[key]) {
 				return
 			}
 		}
@@ -210,7 +187,7 @@ func latest[T any](list variants[T], in versions) (is T, ok bool) {
 }
 
 // fields walks an object.
-func (w *walk) fields(of *object, o map[string]any, at *path) {
+func (w *walk) fields(of *record, o map[string]any, at *path) {
 	for name, value := range w.of(o) {
 		here := path{above: at, key: name, index: -1}
 		if f, ok := latest(of.fields[name], w.in); ok {
@@ -230,7 +207,7 @@ func (w *walk) fields(of *object, o map[string]any, at *path) {
 }
 
 // required reports whether all versions want a field.
-func (w *walk) required(list variants[field]) bool {
+func (w *walk) required(list variants[property]) bool {
 	var in versions
 	for _, v := range list {
 		if v.is.required {
@@ -242,7 +219,7 @@ func (w *walk) required(list variants[field]) bool {
 
 // value walks the value of a field, or an element of a list or map. A null is no value: the API server reads it as if
 // there were nothing.
-func (w *walk) value(f *form, field variants[field], value any, at *path) {
+func (w *walk) value(f *form, field variants[property], value any, at *path) {
 	if value == nil {
 		return
 	}
@@ -264,7 +241,7 @@ func (w *walk) value(f *form, field variants[field], value any, at *path) {
 	case isList:
 		if list, ok := value.([]any); ok {
 			for i, v := range list {
-				if len(w.found) > Most {
+				if len(w.found) > most {
 					break
 				}
 				w.value(f.of, field, v, &path{above: at, index: i})
@@ -278,7 +255,7 @@ func (w *walk) value(f *form, field variants[field], value any, at *path) {
 	w.mistyped(f, value, at)
 }
 
-func (w *walk) scalar(f *form, field variants[field], value any, at *path) {
+func (w *walk) scalar(f *form, field variants[property], value any, at *path) {
 	switch problem := f.scalar(value); problem {
 	case "":
 		if s, ok := value.(string); ok && s != "" && f.enum != nil && !slices.Contains(f.enum, s) {
@@ -287,10 +264,10 @@ func (w *walk) scalar(f *form, field variants[field], value any, at *path) {
 	case mistyped:
 		w.mistyped(f, value, at)
 	default:
-		if s, ok := value.(string); ok && Placeholder(s) {
+		if s, ok := value.(string); ok && placeholder(s) {
 			return
 		}
-		w.add(at, "%s: the API server refuses the object", problem)
+		w.add(at, "%s: %s", problem, refused)
 	}
 }
 

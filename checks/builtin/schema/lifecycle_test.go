@@ -1,4 +1,4 @@
-package kubernetes
+package schema
 
 import (
 	"strings"
@@ -47,26 +47,14 @@ func TestLifecycle(t *testing.T) {
 		{"", "", "", "", ""},
 	} {
 		object := map[string]any{"apiVersion": c.apiVersion, "kind": c.kind}
-		l := LifecycleOf(c.version)
-		if got := words(l.Removed(object, cluster{})); got != c.removed {
+		s := Compile(c.version, declaring())
+		if got := messages(s.Removed(t.Context(), object)); got != c.removed {
 			t.Errorf("%s %s %s: removed\n%s\nwant\n%s", c.version, c.apiVersion, c.kind, got, c.removed)
 		}
-		if got := words(l.Deprecated(object, cluster{})); got != c.deprecated {
+		if got := messages(s.Deprecated(t.Context(), object)); got != c.deprecated {
 			t.Errorf("%s %s %s: deprecated\n%s\nwant\n%s", c.version, c.apiVersion, c.kind, got, c.deprecated)
 		}
 	}
-}
-
-// cluster is one with a kind, and with a version of Flux.
-type cluster struct{ has, flux string }
-
-func (c cluster) Declares(apiVersion, name string) bool { return c.has == apiVersion+" "+name }
-
-func (c cluster) Installed(project string) string {
-	if project != "Flux" {
-		return ""
-	}
-	return c.flux
 }
 
 // What the version of Flux has that a repository installs is not removed.
@@ -106,12 +94,13 @@ func TestFlux(t *testing.T) {
 		{"the newest by the operator", []map[string]any{instance("2.x")}, "", true},
 		{"several", []map[string]any{instance("2.8.x"), old, instance("2.9.1")}, "v0.31.4", false},
 	} {
-		got := FluxVersion(c.objects)
+		s := Compile("", declaring(c.objects...))
+		got := s.installedFlux(t.Context())
 		if got != c.want {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
 		object := map[string]any{"apiVersion": "helm.toolkit.fluxcd.io/v2beta1", "kind": "HelmRelease"}
-		said := words(LifecycleOf("").Removed(object, cluster{flux: got}))
+		said := messages(s.Removed(t.Context(), object))
 		if (said != "") != c.removed || got != "" && c.removed && !strings.Contains(said, ", and this repository installs "+got) {
 			t.Errorf("%s: %s", c.name, said)
 		}
@@ -121,12 +110,12 @@ func TestFlux(t *testing.T) {
 // What the repository defines the cluster has, and it is told that it goes.
 func TestDeclared(t *testing.T) {
 	object := map[string]any{"apiVersion": "cert-manager.io/v1beta1", "kind": "Issuer"}
-	has := cluster{has: "cert-manager.io/v1beta1 Issuer"}
-	l := LifecycleOf("1.33")
-	if got := words(l.Removed(object, has)); got != "" {
+	s := Compile("1.33", declaring(read(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition,
+		spec: {group: cert-manager.io, names: {kind: Issuer}, versions: [{name: v1beta1}]}}`)))
+	if got := messages(s.Removed(t.Context(), object)); got != "" {
 		t.Errorf("removed: %s", got)
 	}
-	if got := words(l.Deprecated(object, has)); !strings.Contains(got, "since cert-manager 1.4, and goes with 1.6") {
+	if got := messages(s.Deprecated(t.Context(), object)); !strings.Contains(got, "since cert-manager 1.4, and goes with 1.6") {
 		t.Errorf("deprecated: %s", got)
 	}
 }
@@ -155,7 +144,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-func words(list []Violation) string {
+func messages(list []Violation) string {
 	var out []string
 	for _, v := range list {
 		if v.Pointer != "/apiVersion" {

@@ -1,4 +1,4 @@
-package kubernetes
+package schema
 
 import (
 	"fmt"
@@ -8,18 +8,6 @@ import (
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
-
-func read(t testing.TB, text string) (o map[string]any) {
-	t.Helper()
-	data, err := yaml.YAMLToJSON([]byte(text))
-	if err == nil {
-		err = kjson.UnmarshalCaseSensitivePreserveInts(data, &o)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o
-}
 
 const deployment = `
 apiVersion: apps/v1
@@ -44,7 +32,7 @@ spec:
 status: {}
 `
 
-func TestLook(t *testing.T) {
+func TestTypesOfKubernetes(t *testing.T) {
 	pod := func(spec string) string {
 		return "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, image: i}], " + spec + "}\n"
 	}
@@ -52,10 +40,10 @@ func TestLook(t *testing.T) {
 		{"right", "1.33", deployment, ""},
 		{"right in any version", "", deployment, ""},
 		{"unknown", "1.33", pod("contaners: []"),
-			`/spec/contaners "contaners" is no field of PodSpec in Kubernetes 1.33: did you mean "containers"? (` + Dropped + ")"},
-		{"nothing near", "v1.33.2", pod("somethingElse: 1"), `/spec/somethingElse "somethingElse" is no field of PodSpec in Kubernetes 1.33: ` + Dropped},
-		{"another case", "1.33", pod("HostNetwork: true"), `/spec/HostNetwork "HostNetwork" is no field of PodSpec in Kubernetes 1.33: did you mean "hostNetwork"? (` + Dropped + ")"},
-		{"newer", "1.29", pod("resources: {}"), `/spec/resources "resources" is no field of PodSpec in Kubernetes 1.29, but from 1.32 on: ` + Dropped},
+			`/spec/contaners "contaners" is no field of PodSpec in Kubernetes 1.33: did you mean "containers"? (` + isDropped + ")"},
+		{"nothing near", "v1.33.2", pod("somethingElse: 1"), `/spec/somethingElse "somethingElse" is no field of PodSpec in Kubernetes 1.33: ` + isDropped},
+		{"another case", "1.33", pod("HostNetwork: true"), `/spec/HostNetwork "HostNetwork" is no field of PodSpec in Kubernetes 1.33: did you mean "hostNetwork"? (` + isDropped + ")"},
+		{"newer", "1.29", pod("resources: {}"), `/spec/resources "resources" is no field of PodSpec in Kubernetes 1.29, but from 1.32 on: ` + isDropped},
 		{"newer, of no version", "", pod("resources: {}"), ""},
 		{"newer than all", "1.99", pod("resources: {}"), ""},
 		{"type", "1.33", pod("terminationGracePeriodSeconds: '30'"), "/spec/terminationGracePeriodSeconds must be a whole number, not a string: write it without quotes (the API server refuses the object)"},
@@ -81,7 +69,7 @@ func TestLook(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string
-			for _, v := range Of(c.version).Look(read(t, c.object)) {
+			for _, v := range typesOf(c.version).look(read(t, c.object)) {
 				got = append(got, v.Pointer+" "+v.Message)
 			}
 			if s := strings.Join(got, "\n"); s != c.want {
@@ -98,7 +86,7 @@ func TestVersions(t *testing.T) {
 		{"admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", "30 37 true"},
 		{"apps/v1", "ReplicationController", "0 0 false"},
 	} {
-		if first, last, ok := Versions(c.apiVersion, c.kind); fmt.Sprint(first, last, ok) != c.want {
+		if first, last, ok := servedIn(c.apiVersion, c.kind); fmt.Sprint(first, last, ok) != c.want {
 			t.Errorf("%+v: %d %d %v", c, first, last, ok)
 		}
 	}
@@ -107,16 +95,16 @@ func TestVersions(t *testing.T) {
 func BenchmarkParse(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		parse(text)
+		parseTable(tableText)
 	}
 }
 
 func BenchmarkLook(b *testing.B) {
 	o := read(b, deployment)
-	types := Of("1.33")
+	types := typesOf("1.33")
 	b.ReportAllocs()
 	for b.Loop() {
-		types.Look(o)
+		types.look(o)
 	}
 }
 
@@ -134,12 +122,12 @@ func FuzzLook(f *testing.F) {
 		if kjson.UnmarshalCaseSensitivePreserveInts(data, &o) != nil {
 			return
 		}
-		types := Of(version)
-		first := types.Look(o)
-		if len(first) > Most {
+		types := typesOf(version)
+		first := types.look(o)
+		if len(first) > most {
 			t.Errorf("%d violations", len(first))
 		}
-		if len(first) < Most && fmt.Sprint(first) != fmt.Sprint(types.Look(o)) {
+		if len(first) < most && fmt.Sprint(first) != fmt.Sprint(types.look(o)) {
 			t.Error("another look says something else")
 		}
 	})
