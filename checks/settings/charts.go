@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
@@ -28,9 +29,10 @@ func (s *Settings) ChartEntries() (list []roots.ChartEntry) {
 	return list
 }
 
+// chartLine is the line of an entry of charts.
 func (s *Settings) chartLine(i int) int {
-	if i < len(s.charts) {
-		return s.charts[i]
+	if _, charts := doc.Field(s.written, "charts"); charts != nil && i < len(charts.Content) {
+		return charts.Content[i].Line
 	}
 	return 0
 }

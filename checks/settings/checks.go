@@ -4,11 +4,6 @@ import (
 	"cmp"
 	"reflect"
 	"slices"
-
-	"go.yaml.in/yaml/v3"
-
-	"github.com/lintel-bot/lintel/checks/report"
-	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // Checks say what the checks that need no policies do with what they find: a level for each that can be switched. What
@@ -65,17 +60,3 @@ func (c Checks) atLeast(others Checks) Checks {
 
 // CheckNames lists the checks that can be switched, in a fixed order.
 func CheckNames() []string { return fieldNames(reflect.TypeFor[Checks]()) }
-
-// checkProblems returns what is wrong with the levels.
-func checkProblems(written *yaml.Node) (problems []report.Problem) {
-	_, checks := doc.Field(written, "checks")
-	for _, name := range CheckNames() {
-		_, v := doc.Field(checks, name)
-		switch v = doc.Deref(v); {
-		case v == nil || v.ShortTag() == "!!null":
-		case v.Value != string(LevelOff) && v.Value != string(LevelWarn) && v.Value != string(LevelEnforce):
-			problems = append(problems, problemAt(v, "checks."+name, "%q is not known: write off, warn or enforce", v.Value))
-		}
-	}
-	return problems
-}

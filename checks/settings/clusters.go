@@ -9,8 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -162,12 +160,12 @@ var kubernetesVersion = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // clusterProblems returns what is wrong with the clusters.
-func (s *Settings) clusterProblems(written *yaml.Node) (problems []report.Problem) {
+func (s *Settings) clusterProblems() (problems []report.Problem) {
 	for _, name := range s.ClusterNames() {
 		c := s.Clusters[name]
 		fail := func(value, field, format string, args ...any) {
 			where := strings.TrimSuffix("clusters."+name+"."+field, ".")
-			problems = append(problems, problemAt(place(written, value, "clusters", name, field), where, format, args...))
+			problems = append(problems, problemAt(s.at(value, "clusters", name, field), where, format, args...))
 		}
 		switch {
 		case name == "":
@@ -181,16 +179,6 @@ func (s *Settings) clusterProblems(written *yaml.Node) (problems []report.Proble
 		for _, e := range c.Policies {
 			if problem := PolicySourceProblem(report.PolicySource(e)); problem != "" {
 				fail(cmp.Or(e.Repository, e.Path), "policies", "%s", problem)
-			}
-		}
-		for _, list := range []struct {
-			field string
-			globs []string
-		}{{"roots", c.Roots}, {"exceptions", c.Exceptions}, {"context", c.Context}} {
-			for _, g := range list.globs {
-				if problem := globProblem(g); problem != "" {
-					fail(g, list.field, "%s", problem)
-				}
 			}
 		}
 	}

@@ -1,7 +1,6 @@
 package settings
 
 import (
-	"fmt"
 	"reflect"
 	"strings"
 )
@@ -134,12 +133,8 @@ func wordsFor(s SchemaNode) string {
 		}
 		return strings.Join(list, ", or ")
 	}
-	if words, ok := s["enum"].([]any); ok {
-		var list []string
-		for _, w := range words {
-			list = append(list, fmt.Sprint(w))
-		}
-		return strings.Join(list, ", ")
+	if words, ok := s["enum"].([]string); ok {
+		return strings.Join(words, ", ")
 	}
 	switch s["type"] {
 	case "object":

@@ -99,6 +99,23 @@ func (f *form) value(n *yaml.Node, t reflect.Type, where string) {
 	}
 }
 
+// words reports the texts in a value that are none of the words that their types take.
+func (f *form) words(n *yaml.Node, t reflect.Type, where string) {
+	switch words := wordsOf(t); {
+	case t.Kind() == reflect.Struct:
+		known := fieldTypes(t)
+		for key, value := range doc.Fields(n) {
+			if name := doc.Key(key); known[name] != nil {
+				f.words(value, known[name], strings.TrimPrefix(where+"."+name, "."))
+			}
+		}
+	case words == nil || n.ShortTag() == "!!null" || slices.Contains(words, n.Value):
+	case n.Value != "" || t == reflect.TypeFor[Level](): // else the default is meant
+		last := len(words) - 1
+		f.report(n, where, "%q is not known: write %s or %s", n.Value, strings.Join(words[:last], ", "), words[last])
+	}
+}
+
 // block checks the form of what blocks: a map, or a short form of it.
 func (f *form) block(n, at *yaml.Node, where string) {
 	switch {
@@ -124,12 +141,7 @@ func (f *form) policy(n, at *yaml.Node, where string) {
 // fields compares the fields of a map with those of a struct.
 func (f *form) fields(n *yaml.Node, t reflect.Type, where string) {
 	f.twice(n, where)
-	known := map[string]reflect.Type{}
-	for i := range t.NumField() {
-		if name := t.Field(i).Tag.Get("yaml"); name != "" {
-			known[name] = t.Field(i).Type
-		}
-	}
+	known := fieldTypes(t)
 	for key, value := range doc.Fields(n) {
 		name := doc.Key(key)
 		if of, ok := known[name]; ok {
@@ -177,10 +189,10 @@ func quoted(s string) string {
 	return s
 }
 
-// place returns the scalar with a value below a field, the key of the field where there is none, and the settings
-// where there is no such field.
-func place(settings *yaml.Node, value string, fields ...string) *yaml.Node {
-	at, below := settings, settings
+// at returns the scalar with a value below a field, the key of the field where there is none, and the settings where
+// there is no such field; nil where there is no file of settings.
+func (s *Settings) at(value string, fields ...string) *yaml.Node {
+	at, below := s.written, s.written
 	for _, field := range fields {
 		key, v := doc.Field(below, field)
 		if key == nil {
@@ -192,6 +204,14 @@ func place(settings *yaml.Node, value string, fields ...string) *yaml.Node {
 		return n
 	}
 	return at
+}
+
+// line is the line of what at returns, 0 where there is no file.
+func (s *Settings) line(value string, fields ...string) int {
+	if n := s.at(value, fields...); n != nil {
+		return n.Line
+	}
+	return 0
 }
 
 func scalarWith(n *yaml.Node, value string) *yaml.Node {

@@ -3,10 +3,6 @@ package settings
 import (
 	"slices"
 	"strings"
-
-	"go.yaml.in/yaml/v3"
-
-	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // Names is what a glob of the settings chooses among.
@@ -39,18 +35,23 @@ func (s *Settings) Globs() (list []Glob) {
 
 // PolicyGlobs lists what the settings name as policies: those of the cluster whose settings these are.
 func (s *Settings) PolicyGlobs() []Glob {
-	field := "policies"
-	if s.Clusters[s.cluster].Policies != nil {
-		field = "clusters." + s.cluster + ".policies"
-	}
+	field := strings.Join(s.policiesField(), ".")
 	return slices.DeleteFunc(s.Globs(), func(g Glob) bool { return g.Field != field })
+}
+
+// policiesField is the field with the policies of the cluster whose settings these are.
+func (s *Settings) policiesField() []string {
+	if s.Clusters[s.cluster].Policies != nil {
+		return []string{"clusters", s.cluster, "policies"}
+	}
+	return []string{"policies"}
 }
 
 func (s *Settings) eachGlob(visit func(g Glob, keys []string)) {
 	add := func(names Names, globs []string, keys ...string) {
 		field := strings.Join(keys, ".")
 		for _, text := range globs {
-			visit(Glob{names, field, text, s.lines[[2]string{field, text}]}, keys)
+			visit(Glob{names, field, text, s.line(text, keys...)}, keys)
 		}
 	}
 	top := s
@@ -72,23 +73,4 @@ func (s *Settings) eachGlob(visit func(g Glob, keys []string)) {
 		add(NamesContext, c.Context, "clusters", name, "context")
 		add(NamesClusters, c.Roots, "clusters", name, "roots")
 	}
-}
-
-// locate notes on which lines the globs are written.
-func (s *Settings) locate(written *yaml.Node) {
-	if _, charts := doc.Field(written, "charts"); charts != nil {
-		for _, entry := range doc.Deref(charts).Content {
-			s.charts = append(s.charts, entry.Line)
-		}
-	}
-	lines := map[[2]string]int{}
-	for key := range doc.Fields(written) {
-		lines[[2]string{"", doc.Key(key)}] = key.Line
-	}
-	s.eachGlob(func(g Glob, keys []string) { lines[[2]string{g.Field, g.Text}] = place(written, g.Text, keys...).Line })
-	locatePolicies(lines, "policies", s.Policies, written, "policies")
-	for _, name := range s.ClusterNames() {
-		locatePolicies(lines, "clusters."+name+".policies", s.Clusters[name].Policies, written, "clusters", name, "policies")
-	}
-	s.lines = lines
 }

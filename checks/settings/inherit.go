@@ -21,7 +21,7 @@ func (s *Settings) Inherit(from *Settings) (*Settings, []report.Problem) {
 	out.inherits = from
 	var ignored []report.Problem
 	ignore := func(field, why string) {
-		ignored = append(ignored, report.Problem{Path: Path, Line: s.lines[[2]string{"", field}],
+		ignored = append(ignored, report.Problem{Path: Path, Line: s.line("", field),
 			Message: field + ": does not count: " + why})
 	}
 	if s.Mode == ModeAdvisory && from.Mode != ModeAdvisory {

@@ -50,27 +50,20 @@ func (p Policies) Elsewhere() (list []report.PolicySource) {
 }
 
 // PolicyLine is the line of the settings with an entry of another repository, 0 where it has none.
-func (s *Settings) PolicyLine(of report.PolicySource) int {
-	field := "policies"
-	if s.Clusters[s.cluster].Policies != nil {
-		field = "clusters." + s.cluster + ".policies"
+func (s *Settings) PolicyLine(of report.PolicySource) (line int) {
+	list, entries := s.Policies, s.written
+	for _, key := range s.policiesField() {
+		_, entries = doc.Field(entries, key)
 	}
-	return s.lines[[2]string{field, of.String()}]
-}
-
-// locatePolicies notes on which lines the entries of other repositories are written.
-func locatePolicies(lines map[[2]string]int, field string, list Policies, written *yaml.Node, keys ...string) {
-	for _, key := range keys {
-		_, written = doc.Field(written, key)
-	}
-	if written = doc.Deref(written); written == nil || len(written.Content) != len(list) {
-		return
+	if entries == nil || len(entries.Content) != len(list) {
+		return 0
 	}
 	for i, e := range list {
-		if e.Repository != "" {
-			lines[[2]string{field, report.PolicySource(e).String()}] = written.Content[i].Line
+		if e.Repository != "" && report.PolicySource(e).String() == of.String() {
+			line = entries.Content[i].Line
 		}
 	}
+	return line
 }
 
 // ownerName is a repository as GitHub names it.

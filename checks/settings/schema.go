@@ -18,11 +18,35 @@ const draft = "http://json-schema.org/draft-07/schema#"
 // SchemaNode is a JSON Schema, or a part of one.
 type SchemaNode map[string]any
 
-// Shaped is a type that may be written in another way than its Go type says: as it reads YAML by itself, or takes certain
-// words only. Shape returns the schema of all that it takes, given that of its Go type, which it may change. It is called
-// for the zero value.
+// Shaped is a type that may be written in another way than its Go type says, as it reads YAML by itself. Shape returns the
+// schema of all that it takes, given that of its Go type, which it may change. It is called for the zero value.
 type Shaped interface {
 	Shape(plain SchemaNode) SchemaNode
+}
+
+// worded is a text that is one of a few words. It is asked for the zero value.
+type worded interface{ words() []string }
+
+func (Mode) words() []string { return []string{string(ModeEnforce), string(ModeAdvisory)} }
+
+func (LoadRestrictor) words() []string {
+	return []string{string(LoadRestrictionsRootOnly), string(LoadRestrictionsNone)}
+}
+
+func (Level) words() []string {
+	return []string{string(LevelOff), string(LevelWarn), string(LevelEnforce)}
+}
+
+func (Unrendered) words() []string {
+	return []string{string(UnrenderedNeutral), string(UnrenderedFailure)}
+}
+
+// wordsOf returns the words that a type takes, nil for a type that takes others.
+func wordsOf(t reflect.Type) []string {
+	if w, ok := reflect.Zero(t).Interface().(worded); ok {
+		return w.words()
+	}
+	return nil
 }
 
 // Schema returns the JSON Schema of a file of settings, as JSON with a line break at the end. It is made of the type
@@ -63,6 +87,9 @@ func schemaOf(t reflect.Type, path string) SchemaNode {
 		s = SchemaNode{"type": "integer"}
 	case reflect.String:
 		s = SchemaNode{"type": "string"}
+		if words := wordsOf(t); words != nil {
+			s["enum"] = words
+		}
 	default:
 		panic(fmt.Sprintf("settings: no schema for %s at %s", t, path)) // a test asks for all of it
 	}
@@ -124,29 +151,10 @@ func (f Field) describe(s SchemaNode) {
 	}
 }
 
-// words are the schema of a type that takes certain words.
-func words(s SchemaNode, list ...any) SchemaNode {
-	s["enum"] = list
-	return s
-}
-
-// Shape is that of Shaped.
-func (Mode) Shape(s SchemaNode) SchemaNode { return words(s, ModeEnforce, ModeAdvisory) }
-
-// Shape is that of Shaped.
-func (LoadRestrictor) Shape(s SchemaNode) SchemaNode {
-	return words(s, LoadRestrictionsRootOnly, LoadRestrictionsNone)
-}
-
 // Shape is that of Shaped. Fields may say more of a single check.
 func (Level) Shape(s SchemaNode) SchemaNode {
 	s["description"], s["default"] = "What the check does with what it finds.", LevelWarn
-	return words(s, LevelOff, LevelWarn, LevelEnforce)
-}
-
-// Shape is that of Shaped.
-func (Unrendered) Shape(s SchemaNode) SchemaNode {
-	return words(s, UnrenderedNeutral, UnrenderedFailure)
+	return s
 }
 
 // Shape is that of Shaped: a map, or the path of a file, a folder or a glob of the repository.
@@ -157,5 +165,5 @@ func (PolicyEntry) Shape(plain SchemaNode) SchemaNode {
 
 // Shape is that of Shaped: a map, or a short form of it.
 func (Block) Shape(plain SchemaNode) SchemaNode {
-	return SchemaNode{"anyOf": []SchemaNode{plain, words(SchemaNode{"type": "string"}, blockNew, blockAll)}}
+	return SchemaNode{"anyOf": []SchemaNode{plain, {"type": "string", "enum": []string{blockNew, blockAll}}}}
 }

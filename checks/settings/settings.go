@@ -48,12 +48,11 @@ type Settings struct {
 	// Clusters by name. Without any, everything is one.
 	Clusters map[string]Cluster `yaml:"clusters"`
 
-	elsewhere []string          // files and folders of rules that are other clusters' own
-	cluster   string            // whose settings these are, see In
-	whole     *Settings         // those that these are one cluster's of
-	lines     map[[2]string]int // of what is named, by field and text
-	charts    []int             // the lines of Charts
-	inherits  *Settings         // those of the organisation, see Inherit
+	elsewhere []string   // files and folders of rules that are other clusters' own
+	cluster   string     // whose settings these are, see In
+	whole     *Settings  // those that these are one cluster's of
+	written   *yaml.Node // the file; nil: there is none
+	inherits  *Settings  // those of the organisation, see Inherit
 }
 
 // Unrendered is what a check comes to by what cannot be checked, since only the cluster, the operator or another
@@ -203,36 +202,18 @@ func parseSettings(data []byte, s *Settings) []report.Problem {
 	if err := decoder.Decode(s); err != nil {
 		return []report.Problem{{Path: Path, Message: "cannot be read: " + strings.TrimPrefix(err.Error(), "yaml: ")}}
 	}
-	s.locate(documents[0])
-	return s.judge(documents[0])
+	s.written = documents[0]
+	s.Mode, s.Unrendered = cmp.Or(s.Mode, ModeEnforce), cmp.Or(s.Unrendered, UnrenderedNeutral)
+	s.Kustomize.LoadRestrictor = cmp.Or(s.Kustomize.LoadRestrictor, LoadRestrictionsRootOnly)
+	return s.judge()
 }
 
-// judge returns what is wrong with the values of settings, and fills in what blocks.
-func (s *Settings) judge(written *yaml.Node) (problems []report.Problem) {
+// judge returns what is wrong with the values of settings.
+func (s *Settings) judge() []report.Problem {
+	f := &form{}
+	f.words(s.written, reflect.TypeFor[Settings](), "")
 	fail := func(value, field, format string, args ...any) {
-		problems = append(problems, problemAt(place(written, value, strings.Split(field, ".")...), field, format, args...))
-	}
-	switch s.Mode {
-	case "":
-		s.Mode = ModeEnforce
-	case ModeEnforce, ModeAdvisory:
-	default:
-		fail(string(s.Mode), "mode", "%q is not known: write enforce or advisory", s.Mode)
-	}
-	switch r := &s.Kustomize.LoadRestrictor; *r {
-	case "":
-		*r = LoadRestrictionsRootOnly
-	case LoadRestrictionsRootOnly, LoadRestrictionsNone:
-	default:
-		fail(string(*r), "kustomize.loadRestrictor", "%q is not known: write %s or %s", *r, LoadRestrictionsRootOnly,
-			LoadRestrictionsNone)
-	}
-	switch s.Unrendered {
-	case "":
-		s.Unrendered = UnrenderedNeutral
-	case UnrenderedNeutral, UnrenderedFailure:
-	default:
-		fail(string(s.Unrendered), "unrendered", "%q is not known: write neutral or failure", s.Unrendered)
+		f.report(s.at(value, strings.Split(field, ".")...), field, format, args...)
 	}
 	if s.Approvers.Count < 0 {
 		fail("", "approvers.count", "cannot be negative: write 1 or more")
@@ -245,19 +226,11 @@ func (s *Settings) judge(written *yaml.Node) (problems []report.Problem) {
 			fail(team, "approvers.teams", "%q needs the form organization/team", team)
 		}
 	}
-	for _, list := range []struct {
-		field string
-		globs []string
-	}{
-		{"roots.include", s.Roots.Include}, {"roots.exclude", s.Roots.Exclude},
-		{"exceptions", s.Exceptions}, {"context", s.Context},
-	} {
-		for _, g := range list.globs {
-			if problem := globProblem(g); problem != "" {
-				fail(g, list.field, "%s", problem)
-			}
+	s.eachGlob(func(g Glob, keys []string) {
+		if problem := globProblem(g.Text); problem != "" && g.Names != NamesPolicies && g.Names != NamesCharts { // see below
+			f.report(s.at(g.Text, keys...), g.Field, "%s", problem)
 		}
-	}
+	})
 	for _, e := range s.Policies {
 		if problem := PolicySourceProblem(report.PolicySource(e)); problem != "" {
 			fail(cmp.Or(e.Repository, e.Path), "policies", "%s", problem)
@@ -268,9 +241,7 @@ func (s *Settings) judge(written *yaml.Node) (problems []report.Problem) {
 			fail(pattern, "sources.allow", "%v", err)
 		}
 	}
-	problems = append(problems, checkProblems(written)...)
-	problems = append(problems, s.chartProblems()...)
-	return append(problems, s.clusterProblems(written)...)
+	return slices.Concat(f.problems, s.chartProblems(), s.clusterProblems())
 }
 
 // globProblem returns what is wrong with a glob, empty for nothing.
