@@ -3,7 +3,7 @@ package builtin
 import (
 	"testing"
 
-	"github.com/lintel-bot/lintel/checks/manifest"
+	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/policy"
@@ -11,13 +11,13 @@ import (
 )
 
 // exceptionFor compiles an exception for some rules of the policy lintel, for the ConfigMap a.
-func exceptionFor(t *testing.T, rules string) []*engine.Exception {
+func exceptionFor(t *testing.T, names string) []*engine.Exception {
 	t.Helper()
-	file := manifest.File{Path: "e.yaml", Data: []byte(`apiVersion: kyverno.io/v2
+	file := rules.File{Path: "e.yaml", Data: []byte(`apiVersion: kyverno.io/v2
 kind: PolicyException
 metadata: {name: e, namespace: ns}
 spec:
-  exceptions: [{policyName: lintel, ruleNames: [` + rules + `]}]
+  exceptions: [{policyName: lintel, ruleNames: [` + names + `]}]
   match: {any: [{resources: {kinds: [ConfigMap], names: [a]}}]}
 `)}
 	list, problems := engine.CompileExceptions([]policy.Source{file.Source()}, engine.Options{})

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/lintel-bot/lintel/checks/declared"
-	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/checks/mask"
+	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/engine/policy"
@@ -29,9 +29,9 @@ var _ admission.Cluster = (*Objects)(nil)
 // Declare reads declared objects. Files of cli.kyverno.io that hold objects (ClusterResource, Context) stand for
 // these; the images of a Context stand for what a registry would say of them
 // (https://kyverno.io/docs/kyverno-cli/reference/kyverno_test/, apis/v1alpha1/context.go of Kyverno).
-func Declare(sources ...manifest.File) (*Objects, []policy.Problem) {
+func Declare(sources ...rules.File) (*Objects, []policy.Problem) {
 	c := &Objects{kinds: map[kind][]admission.Object{}, images: map[string]map[string]any{}}
-	all, problems := manifest.All(sources...)
+	all, problems := allObjects(sources...)
 	for _, o := range all {
 		if !isInput(o) {
 			c.Add(o)

@@ -1,4 +1,5 @@
-// Package eval asks policies about objects in files, with no repository: the counterpart of "kyverno apply".
+// Package eval asks policies about objects in files, with no repository, and runs their tests: the counterpart of "kyverno
+// apply" and "kyverno test".
 //
 // Each object is reviewed as if it were sent to a cluster that holds what the caller declares. The package does
 // no I/O: files come in as their contents, the clock as a time.
@@ -10,8 +11,8 @@ import (
 	"time"
 
 	"github.com/lintel-bot/lintel/checks/exceptions"
-	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/policy"
@@ -19,11 +20,11 @@ import (
 
 // Input is what a run depends on. Sources are files in the order to read them; only Policies and Resources are needed.
 type Input struct {
-	Policies   []manifest.File // documents of other kinds are ignored, bindings of policies belong here
-	Resources  []manifest.File // the objects to review
-	Exceptions []manifest.File
-	Cluster    []manifest.File // objects that the cluster holds: they answer look-ups, Namespaces give labels
-	Old        []manifest.File // the objects before an update, found by kind, namespace and name
+	Policies   []rules.File // documents of other kinds are ignored, bindings of policies belong here
+	Resources  []rules.File // the objects to review
+	Exceptions []rules.File
+	Cluster    []rules.File // objects that the cluster holds: they answer look-ups, Namespaces give labels
+	Old        []rules.File // the objects before an update, found by kind, namespace and name
 
 	Values *Values // nil for none
 	User   User
@@ -38,7 +39,7 @@ type Input struct {
 func Run(ctx context.Context, in Input) (*report.Evaluation, error) {
 	r := &recorder{Evaluation: report.Evaluation{Results: []report.EvaluationResult{}, Errors: []report.Problem{}}}
 	options := engine.Options{Now: in.Now}
-	policies, problems := engine.CompilePolicies(manifest.Sources(in.Policies), options)
+	policies, problems := engine.CompilePolicies(rules.ForEngine(in.Policies), options)
 	r.problems(problems...)
 	r.problems(policies.Unsupported()...)
 	for _, p := range policies.List() {
@@ -57,7 +58,7 @@ func Run(ctx context.Context, in Input) (*report.Evaluation, error) {
 		Namespaces: namespacesOf(in.Resources),
 	})
 	for _, src := range in.Resources {
-		for at, problem := range manifest.Parts(src) {
+		for at, problem := range objects(src) {
 			if problem != nil {
 				r.problems(*problem)
 				continue
@@ -107,7 +108,7 @@ func (v *Review) find(old, declared *Objects) {
 // exceptions compiles the exceptions and leaves out those that have expired. One whose label gives it a duration
 // lives from the moment it is applied, which is now.
 func (r *recorder) exceptions(in Input, options engine.Options) []*engine.Exception {
-	all, problems := engine.CompileExceptions(manifest.Sources(in.Exceptions), options)
+	all, problems := engine.CompileExceptions(rules.ForEngine(in.Exceptions), options)
 	r.problems(problems...)
 	decision := exceptions.Decide(exceptions.Input{
 		Merged: all, Now: in.Now,
@@ -119,19 +120,6 @@ func (r *recorder) exceptions(in Input, options engine.Options) []*engine.Except
 			Message: fmt.Sprintf("the exception %s has expired and does not count", e.FullName())})
 	}
 	return decision.Counting
-}
-
-// namespacesOf finds the Namespaces among the files without reading the rest of them for long.
-func namespacesOf(sources []manifest.File) []admission.Object {
-	var out []admission.Object
-	for _, s := range sources {
-		for o := range manifest.OfKind(s, "Namespace") {
-			if o["apiVersion"] == "v1" {
-				out = append(out, o)
-			}
-		}
-	}
-	return out
 }
 
 // isInput reports whether an object is a file for this command rather than for a cluster.

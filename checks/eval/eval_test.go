@@ -7,17 +7,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/engine/admission"
 )
 
 var now = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-func file(text string) []manifest.File { return []manifest.File{{Path: "x.yaml", Data: []byte(text)}} }
+func file(text string) []rules.File { return []rules.File{{Path: "x.yaml", Data: []byte(text)}} }
 
 // seen is a policy whose message shows the values of expressions.
-func seen(expressions ...string) []manifest.File {
+func seen(expressions ...string) []rules.File {
 	var parts []string
 	for _, e := range expressions {
 		parts = append(parts, "{{ "+e+" }}")
@@ -63,7 +63,7 @@ const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\
 
 func values(t *testing.T, text string) *Values {
 	t.Helper()
-	v, problems := ParseValues(manifest.File{Path: "values.yaml",
+	v, problems := ParseValues(rules.File{Path: "values.yaml",
 		Data: []byte("apiVersion: cli.kyverno.io/v1alpha1\nkind: Values\n" + text)})
 	if len(problems) > 0 {
 		t.Fatal(problems)
@@ -154,7 +154,7 @@ func TestDefault(t *testing.T) {
 }
 
 func TestObjects(t *testing.T) {
-	c, problems := Declare(manifest.File{Data: []byte(configMap +
+	c, problems := Declare(rules.File{Data: []byte(configMap +
 		"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n---\n" +
 		"apiVersion: cli.kyverno.io/v1alpha1\nkind: ClusterResource\nspec:\n  resources:\n" +
 		"  - {apiVersion: v1, kind: Namespace, metadata: {name: b}}\n")})
@@ -186,7 +186,7 @@ func TestParseProblems(t *testing.T) {
 		"apiVersion: a/v1\nkind: Values\n---\napiVersion: a/v1\nkind: Values\n": "more than one document",
 		"apiVersion: [\n": "not valid YAML",
 	} {
-		_, problems := ParseValues(manifest.File{Path: "v.yaml", Data: []byte(text)})
+		_, problems := ParseValues(rules.File{Path: "v.yaml", Data: []byte(text)})
 		if len(problems) != 1 || !strings.Contains(problems[0].Message, want) || problems[0].Path != "v.yaml" {
 			t.Errorf("%q: %v, want %q", text, problems, want)
 		}
@@ -199,7 +199,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("apiVersion: a/v1\nkind: Values\nnamespaces: [{metadata: {name: default, labels: {a: b}}}, {metadata: 1}]\n")
 	f.Add("apiVersion: a/v1\nkind: UserInfo\nuserInfo: {username: a, extra: {b: [c]}}\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		src := manifest.File{Path: "x", Data: []byte(text)}
+		src := rules.File{Path: "x", Data: []byte(text)}
 		v, bad := ParseValues(src)
 		u, worse := ParseUser(src)
 		if len(bad) > 0 && len(worse) > 0 {

@@ -3,13 +3,13 @@ package eval
 import (
 	"fmt"
 
-	"github.com/lintel-bot/lintel/checks/manifest"
+	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
 // ParseValues reads a values file, strictly: an unknown field is a problem.
-func ParseValues(src manifest.File) (*Values, []policy.Problem) {
+func ParseValues(src rules.File) (*Values, []policy.Problem) {
 	var file struct {
 		Header
 		Values
@@ -25,7 +25,7 @@ type User struct {
 }
 
 // ParseUser reads a file of kind UserInfo of cli.kyverno.io (apis/v1alpha1/user_info.go of Kyverno), strictly.
-func ParseUser(src manifest.File) (User, []policy.Problem) {
+func ParseUser(src rules.File) (User, []policy.Problem) {
 	var file struct {
 		Header
 		Roles        []string `json:"roles"`
@@ -49,7 +49,7 @@ type Header struct {
 }
 
 // parseFile decodes the one document of a file.
-func parseFile(src manifest.File, kind string, into any) []policy.Problem {
+func parseFile(src rules.File, kind string, into any) []policy.Problem {
 	docs, problems := src.Documents()
 	switch {
 	case len(problems) > 0:

@@ -6,7 +6,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/checks/mask"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
@@ -17,7 +16,7 @@ import (
 // placing finds where the fields of an object are written. The document is read again when something is to be found:
 // what reads objects fast knows no lines.
 type placing struct {
-	at    *manifest.Placed
+	at    *placed
 	doc   policy.Document
 	state int // 0: not read, 1: read, 2: it cannot be found
 }
@@ -26,7 +25,7 @@ type placing struct {
 func (p *placing) of(fields []string) []report.EvaluationPlace {
 	if p.state == 0 {
 		p.state = 2
-		if doc, ok := p.at.Document(); ok {
+		if doc, ok := p.at.document(); ok {
 			p.doc, p.state = doc, 1
 		}
 	}
@@ -67,30 +66,21 @@ func (p *placing) place(field string) report.EvaluationPlace {
 	if end == 0 && at.Kind == yaml.ScalarNode {
 		end = p.endOf(at)
 	}
-	out.Line, out.Column, out.EndColumn = p.at.Part.Line+at.Line, at.Column, end
+	out.Line, out.Column, out.EndColumn = p.at.part.line+at.Line, at.Column, end
 	return out
 }
 
 // child is what a token leads to: the key, or the item itself of a list, and the value; nil where there is none.
 func child(n *yaml.Node, token string) (key, value *yaml.Node) {
-	switch n.Kind {
-	case yaml.MappingNode:
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			if n.Content[i].Value == token {
-				return n.Content[i], n.Content[i+1]
-			}
-		}
-	case yaml.SequenceNode:
-		if i, ok := jsonpointer.Index(token, len(n.Content)); ok {
-			return n.Content[i], n.Content[i]
-		}
+	if i, ok := jsonpointer.Index(token, len(n.Content)); ok && n.Kind == yaml.SequenceNode {
+		return n.Content[i], n.Content[i]
 	}
-	return nil, nil
+	return doc.Field(n, token)
 }
 
 // endOf is the column behind a scalar that is written on one line, 0 for others.
 func (p *placing) endOf(n *yaml.Node) int {
-	lines := p.at.Part.Lines()
+	lines := p.at.part.lines()
 	if n.Line < 1 || n.Line > len(lines) || n.Column < 1 || n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
 		return 0
 	}
@@ -126,9 +116,9 @@ func (r *recorder) excerpt(path string, p *placing, places []report.EvaluationPl
 		return
 	}
 	r.shown++
-	part := p.at.Part
+	part := p.at.part
 	if r.masked.of != part { // a list can hold thousands of objects
-		r.masked.of, r.masked.rows = part, mask.Read(path, []byte(part.Text), mask.Plain).Lines()
+		r.masked.of, r.masked.rows = part, mask.Read(path, []byte(part.text), mask.Plain).Lines()
 	}
 	rows := r.masked.rows
 	if r.Excerpts == nil {
@@ -138,10 +128,10 @@ func (r *recorder) excerpt(path string, p *placing, places []report.EvaluationPl
 		r.Excerpts[path] = map[int]string{}
 	}
 	for _, place := range places[:min(len(places), maxExcerpts)] {
-		at := place.Line - part.Line
+		at := place.Line - part.line
 		for n := max(1, at-around); n <= min(len(rows), at+around); n++ {
 			if row := strings.TrimSuffix(rows[n-1], "\r"); n < len(rows) || row != "" {
-				r.Excerpts[path][part.Line+n] = row
+				r.Excerpts[path][part.line+n] = row
 			}
 		}
 	}

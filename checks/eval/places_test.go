@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/rules"
 )
 
 // Places are those of values, in all styles that YAML has; what is not there is the nearest that is.
@@ -51,7 +51,7 @@ spec:
 	} {
 		var got report.EvaluationPlace
 		rows := strings.Split(text, "\n")
-		for part, problem := range manifest.Parts(manifest.File{Path: "x", Data: []byte(text)}) {
+		for part, problem := range objects(rules.File{Path: "x", Data: []byte(text)}) {
 			if problem != nil {
 				t.Fatal(problem)
 			}
@@ -119,11 +119,11 @@ func TestPlacesOfLongLists(t *testing.T) {
 			t.Fatalf("%d: %+v", i, r.Results[i])
 		}
 	}
-	parts := map[*manifest.Part]bool{}
-	for at := range manifest.Parts(file(text.String())[0]) {
-		parts[at.Part] = true
+	seen := map[*part]bool{}
+	for at := range objects(file(text.String())[0]) {
+		seen[at.part] = true
 	}
-	if len(parts) != 1 {
-		t.Errorf("%d parts", len(parts))
+	if len(seen) != 1 {
+		t.Errorf("%d parts", len(seen))
 	}
 }

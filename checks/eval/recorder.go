@@ -3,7 +3,6 @@ package eval
 import (
 	"slices"
 
-	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/checks/mask"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/review"
@@ -18,7 +17,7 @@ type recorder struct {
 	secrets mask.Values // of all objects
 	shown   int         // results with an excerpt
 	masked  struct {    // the lines of the last part that had one
-		of   *manifest.Part
+		of   *part
 		rows []string
 	}
 }
@@ -30,7 +29,7 @@ func (r *recorder) problems(list ...policy.Problem) {
 }
 
 // add adds the answers about an object.
-func (r *recorder) add(at *manifest.Placed, path string, answers []engine.Result) {
+func (r *recorder) add(at *placed, path string, answers []engine.Result) {
 	o := at.Object
 	places := placing{at: at}
 	r.Stats.Resources++

@@ -83,8 +83,8 @@ type metadata struct {
 	Labels    map[string]string `yaml:"labels,omitempty"`
 }
 
-// rules is a PolicyException of kyverno.io (https://kyverno.io/docs/guides/exceptions/).
-type rules struct {
+// ruleException is a PolicyException of kyverno.io (https://kyverno.io/docs/guides/exceptions/).
+type ruleException struct {
 	APIVersion string   `yaml:"apiVersion"`
 	Kind       string   `yaml:"kind"`
 	Metadata   metadata `yaml:"metadata"`
@@ -169,12 +169,12 @@ func (t Target) YAML() (string, error) {
 	return b.String(), nil
 }
 
-func (t Target) rules(meta metadata) rules {
+func (t Target) rules(meta metadata) ruleException {
 	if !t.Expires.IsZero() {
 		// Colons cannot stand in a label (https://kyverno.io/docs/policy-types/cleanup-policy/#cleanup-label).
 		meta.Labels = map[string]string{"cleanup.kyverno.io/ttl": t.Expires.UTC().Format("2006-01-02")}
 	}
-	out := rules{APIVersion: "kyverno.io/v2", Kind: "PolicyException", Metadata: meta}
+	out := ruleException{APIVersion: "kyverno.io/v2", Kind: "PolicyException", Metadata: meta}
 	out.Spec.Exceptions = []reference{{t.Policy, t.Rules}}
 	in := resources{Kinds: []string{t.APIVersion + "/" + t.Kind}, Names: []string{t.Name},
 		Operations: []string{"CREATE", "UPDATE"}}

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/lintel-bot/lintel/checks/exceptions"
-	"github.com/lintel-bot/lintel/checks/manifest"
+	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/engine"
 )
 
@@ -22,8 +22,8 @@ func target() exceptions.Target {
 }
 
 func TestYAML(t *testing.T) {
-	rules, expressions := target(), target()
-	rules.Controls = []exceptions.Control{{Name: "Host Ports", Images: []string{"r/a:1"}}}
+	ruled, expressions := target(), target()
+	ruled.Controls = []exceptions.Control{{Name: "Host Ports", Images: []string{"r/a:1"}}}
 	expressions.PolicyAPIVersion, expressions.PolicyKind, expressions.Rules = "policies.kyverno.io/v1beta1",
 		"ValidatingPolicy", nil
 	expressions.Values, expressions.Delete, expressions.In = map[string][]string{"types": {"nfs"}}, true, "security"
@@ -31,7 +31,7 @@ func TestYAML(t *testing.T) {
 		target exceptions.Target
 		want   string
 	}{
-		"rules": {rules, `# Drafted by Lintel. Say here why it is needed and who looks after it; shorten its time if you can.
+		"rules": {ruled, `# Drafted by Lintel. Say here why it is needed and who looks after it; shorten its time if you can.
 apiVersion: kyverno.io/v2
 kind: PolicyException
 metadata:
@@ -126,18 +126,18 @@ func FuzzYAML(f *testing.F) {
 	f.Add("web", "shop", "pods", true)
 	f.Add("a\n# b: [", "x'\"y", "p\x00", false)
 	f.Add("\u2028: &a *b", "---", "```", true)
-	f.Fuzz(func(t *testing.T, name, namespace, policyName string, rules bool) {
+	f.Fuzz(func(t *testing.T, name, namespace, policyName string, ruled bool) {
 		x := target()
 		x.Name, x.Namespace = strings.ToValidUTF8(name, "?"), strings.ToValidUTF8(namespace, "?")
 		x.Policy = strings.ToValidUTF8(policyName, "?")
-		if !rules {
+		if !ruled {
 			x.PolicyAPIVersion, x.PolicyKind = "policies.kyverno.io/v1", "ValidatingPolicy"
 		}
 		text, err := x.YAML()
 		if err != nil {
 			return
 		}
-		sources := manifest.Sources([]manifest.File{{Path: "x.yaml", Data: []byte(text)}})
+		sources := rules.ForEngine([]rules.File{{Path: "x.yaml", Data: []byte(text)}})
 		if _, problems := engine.CompileExceptions(sources, engine.Options{}); len(problems) > 1 {
 			t.Logf("%v", problems)
 		}
@@ -154,7 +154,7 @@ func FuzzYAML(f *testing.F) {
 		if err := yaml.Unmarshal([]byte(text), &got); err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
-		if rules {
+		if ruled {
 			r := got.Spec.Match.Any[0].Resources
 			if r.Names[0] != x.Name || x.Namespace != "" && r.Namespaces[0] != x.Namespace {
 				t.Errorf("%q in %q reads back as %+v", x.Name, x.Namespace, r)
@@ -171,18 +171,18 @@ func TestMade(t *testing.T) {
 	if len(made) != 2 || made[1].Object["kind"] != "Pod" {
 		t.Fatalf("got %+v", made)
 	}
-	rules := target()
-	rules.Made = made[1:]
-	expressions := rules
+	ruled := target()
+	ruled.Made = made[1:]
+	expressions := ruled
 	expressions.PolicyAPIVersion, expressions.PolicyKind, expressions.Rules = "policies.kyverno.io/v1", "ValidatingPolicy",
 		nil
-	narrow, narrowRules := expressions, rules
+	narrow, narrowRules := expressions, ruled
 	narrow.Narrow, narrowRules.Narrow = true, true
 	for _, c := range []struct {
 		target exceptions.Target
 		want   string
 	}{
-		{rules, "      - resources:\n          kinds:\n            - v1/Pod\n          namespaces:\n            - shop\n" +
+		{ruled, "      - resources:\n          kinds:\n            - v1/Pod\n          namespaces:\n            - shop\n" +
 			"          names:\n            - web-*\n"},
 		{narrowRules, "          names:\n            - web-????????-?????\n            - web-?????????-?????\n" +
 			"            - web-??????????-?????\n"},

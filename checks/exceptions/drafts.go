@@ -13,9 +13,9 @@ import (
 	"github.com/lintel-bot/lintel/checks/builtin"
 	"github.com/lintel-bot/lintel/checks/declared"
 	"github.com/lintel-bot/lintel/checks/diff"
-	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/review"
+	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
@@ -243,7 +243,7 @@ func (d *drafter) suffices(ctx context.Context) bool {
 	if err != nil {
 		return false
 	}
-	list, problems := engine.CompileExceptions(manifest.Sources([]manifest.File{{Path: "draft.yaml", Data: []byte(text)}}),
+	list, problems := engine.CompileExceptions(rules.ForEngine([]rules.File{{Path: "draft.yaml", Data: []byte(text)}}),
 		engine.Options{Now: d.Now})
 	if len(list) != 1 || policy.HasErrors(problems) {
 		return false

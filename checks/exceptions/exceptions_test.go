@@ -12,9 +12,9 @@ import (
 	"github.com/lintel-bot/lintel/checks/declared"
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/exceptions"
-	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/review"
+	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/policy"
@@ -41,7 +41,7 @@ spec:
 
 func policies(t *testing.T, data string) *engine.Policies {
 	t.Helper()
-	out, problems := engine.CompilePolicies([]policy.Source{manifest.File{Path: "p.yaml", Data: []byte(data)}.Source()},
+	out, problems := engine.CompilePolicies([]policy.Source{rules.File{Path: "p.yaml", Data: []byte(data)}.Source()},
 		engine.Options{})
 	if policy.HasErrors(problems) {
 		t.Fatal(problems)
@@ -54,7 +54,7 @@ func exception(t *testing.T, path, meta, spec string) *engine.Exception {
 	t.Helper()
 	data := "apiVersion: kyverno.io/v2\nkind: PolicyException\nmetadata: {name: e, namespace: ops" + meta + "}\nspec: " +
 		spec + "\n"
-	list, problems := engine.CompileExceptions([]policy.Source{manifest.File{Path: path, Data: []byte(data)}.Source()},
+	list, problems := engine.CompileExceptions([]policy.Source{rules.File{Path: path, Data: []byte(data)}.Source()},
 		engine.Options{Now: now})
 	if len(list) != 1 {
 		t.Fatal(problems)

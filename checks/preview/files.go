@@ -3,7 +3,6 @@ package preview
 import (
 	"bytes"
 	"errors"
-	"io"
 	"io/fs"
 	"path"
 	"time"
@@ -14,73 +13,61 @@ import (
 // treeFiles is a tree as a file system: symlinks are followed inside it, and files are read whole.
 type treeFiles struct{ tree *tree.Tree }
 
-var (
-	_ fs.ReadFileFS = treeFiles{}
-	_ fs.ReadDirFS  = treeFiles{}
-	_ fs.StatFS     = treeFiles{}
-)
-
-func pathError(op, name string, err error) error {
+// Open implements fs.FS.
+func (f treeFiles) Open(name string) (fs.File, error) {
+	file, err := f.open(name)
 	if errors.Is(err, tree.ErrNotExist) {
 		err = fs.ErrNotExist
 	}
-	return &fs.PathError{Op: op, Path: name, Err: err}
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	return file, nil
 }
 
-func (f treeFiles) Stat(name string) (fs.FileInfo, error) {
+func (f treeFiles) open(name string) (fs.File, error) {
 	if !fs.ValidPath(name) {
-		return nil, pathError("stat", name, fs.ErrInvalid)
+		return nil, fs.ErrInvalid
 	}
 	_, e, err := f.tree.Lookup(name)
 	if err != nil {
-		return nil, pathError("stat", name, err)
+		return nil, err
 	}
-	return treeInfo{path.Base(name), e.Kind, 0}, nil
-}
-
-func (f treeFiles) ReadFile(name string) ([]byte, error) {
-	if !fs.ValidPath(name) {
-		return nil, pathError("read", name, fs.ErrInvalid)
+	file := treeFile{info: treeInfo{path.Base(name), e.Kind, 0}}
+	if e.Kind == tree.Dir {
+		file.entries, err = f.tree.ReadDir(name)
+		return file, err
 	}
 	data, _, err := f.tree.ReadFile(name)
-	if err != nil {
-		return nil, pathError("read", name, err)
-	}
-	return bytes.Clone(data), nil
+	file.data, file.info.size = bytes.NewReader(data), int64(len(data))
+	return file, err
 }
 
-// ReadDir lists a folder. Symlinks and submodules are not told from files: whoever reads them learns what they are.
-func (f treeFiles) ReadDir(name string) ([]fs.DirEntry, error) {
-	if !fs.ValidPath(name) {
-		return nil, pathError("readdir", name, fs.ErrInvalid)
+// treeFile is a file, or a folder that is read whole.
+type treeFile struct {
+	info    treeInfo
+	data    *bytes.Reader
+	entries []tree.Entry
+}
+
+func (f treeFile) Stat() (fs.FileInfo, error) { return f.info, nil }
+func (treeFile) Close() error                 { return nil }
+
+func (f treeFile) Read(p []byte) (int, error) {
+	if f.info.IsDir() {
+		return 0, fs.ErrNotExist
 	}
-	entries, err := f.tree.ReadDir(name)
-	if err != nil {
-		return nil, pathError("readdir", name, err)
-	}
-	list := make([]fs.DirEntry, len(entries))
-	for i, e := range entries {
+	return f.data.Read(p)
+}
+
+// ReadDir lists the folder. Symlinks and submodules are not told from files: whoever reads them learns what they are.
+func (f treeFile) ReadDir(int) ([]fs.DirEntry, error) {
+	list := make([]fs.DirEntry, len(f.entries))
+	for i, e := range f.entries {
 		list[i] = fs.FileInfoToDirEntry(treeInfo{e.Name, e.Kind, 0})
 	}
 	return list, nil
 }
-
-// Open opens a file; folders are listed by ReadDir only.
-func (f treeFiles) Open(name string) (fs.File, error) {
-	data, err := f.ReadFile(name)
-	if err != nil {
-		return nil, err
-	}
-	return openFile{bytes.NewReader(data), treeInfo{path.Base(name), tree.File, int64(len(data))}}, nil
-}
-
-type openFile struct {
-	io.Reader
-	info treeInfo
-}
-
-func (o openFile) Stat() (fs.FileInfo, error) { return o.info, nil }
-func (openFile) Close() error                 { return nil }
 
 // treeInfo describes an entry; its size is known of open files only.
 type treeInfo struct {

@@ -9,8 +9,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/diff"
-	"github.com/lintel-bot/lintel/checks/manifest"
-	"github.com/lintel-bot/lintel/checks/policytest"
+	"github.com/lintel-bot/lintel/checks/eval"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -24,7 +23,7 @@ func previewTests(ctx context.Context, in Input, p *report.Preview, e *rules.Edi
 	if err != nil || len(files) == 0 {
 		return nil, err
 	}
-	run, err := policytest.Run(ctx, policytest.Input{Files: treeFiles{in.Trees.Head.Tree}, Tests: files, Now: in.Now})
+	run, err := eval.RunTests(ctx, eval.TestInput{Files: treeFiles{in.Trees.Head.Tree}, Tests: files, Now: in.Now})
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +89,7 @@ func concernsTest(e *rules.Edits, t *tree.Tree, test string) bool {
 	if err != nil {
 		return false
 	}
-	documents, _ := manifest.File{Path: test, Data: data}.Documents()
+	documents, _ := rules.File{Path: test, Data: data}.Documents()
 	for _, d := range documents {
 		for _, field := range []string{"policies", "exceptions"} {
 			for _, named := range listOf(d.Value(), field) {

@@ -12,9 +12,9 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/builtin"
 	"github.com/lintel-bot/lintel/checks/diff"
-	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/review"
+	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
@@ -26,7 +26,7 @@ import (
 
 // source is a file of rules.
 func source(path, data string) policy.Source {
-	return manifest.File{Path: path, Data: []byte(data)}.Source()
+	return rules.File{Path: path, Data: []byte(data)}.Source()
 }
 
 func policies(t *testing.T, data string) *engine.Policies {

@@ -2,8 +2,6 @@ package rules
 
 import (
 	"testing"
-
-	"github.com/lintel-bot/lintel/checks/manifest"
 )
 
 func TestMayAskTime(t *testing.T) {
@@ -12,7 +10,7 @@ func TestMayAskTime(t *testing.T) {
 		"{{ time_since('', a, b) }}": true, "spec: {expiresAt: x}": true, `expression: "\u006eow()"`: true,
 		"expression: \"no\\\nw()\"": true, "expression: !!binary bm93KCk=": true, "nownow": false, "nownow now": true, "": false,
 	} {
-		if got := (&Sources{Exceptions: []Source{{File: manifest.File{Data: []byte(text)}}}}).MayAskTime(); got != want {
+		if got := (&Sources{Exceptions: []Source{{File: File{Data: []byte(text)}}}}).MayAskTime(); got != want {
 			t.Errorf("%q: %t, want %t", text, got, want)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
@@ -24,9 +23,9 @@ type compiled struct {
 	problems []policy.Problem
 }
 
-func (c *Compiler) policies(sources []manifest.File, options engine.Options) (*engine.Policies, []policy.Problem) {
+func (c *Compiler) policies(sources []Source, options engine.Options) (*engine.Policies, []policy.Problem) {
 	if c == nil {
-		return engine.CompilePolicies(manifest.Sources(sources), options)
+		return engine.CompilePolicies(ForEngine(sources), options)
 	}
 	digest := digestOf(sources)
 	i := slices.IndexFunc(c.kept, func(k compiled) bool { return k.digest == digest })
@@ -35,13 +34,13 @@ func (c *Compiler) policies(sources []manifest.File, options engine.Options) (*e
 		c.kept = slices.Insert(slices.Delete(c.kept, i, i+1), 0, known)
 		return known.policies.At(options.Now), known.problems
 	}
-	policies, problems := engine.CompilePolicies(manifest.Sources(sources), options)
+	policies, problems := engine.CompilePolicies(ForEngine(sources), options)
 	c.kept = slices.Insert(c.kept, 0, compiled{digest, policies, problems})
 	c.kept = c.kept[:min(len(c.kept), maxCompiled)]
 	return policies, problems
 }
 
-func digestOf(sources []manifest.File) [sha256.Size]byte {
+func digestOf(sources []Source) [sha256.Size]byte {
 	h := sha256.New()
 	for _, s := range sources {
 		fmt.Fprintf(h, "%q %t %d ", s.Path, s.Inherited, len(s.Data))

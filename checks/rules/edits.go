@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"slices"
 
-	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
 )
@@ -12,7 +11,7 @@ import (
 // Documents lists the policies and bindings, or else the exceptions, of sources. What cannot be read is reported where
 // it is compiled.
 func Documents(sources []Source, exceptions bool) []engine.RuleDocument {
-	return slices.DeleteFunc(engine.RuleDocuments(manifest.Sources(bare(sources))), func(d engine.RuleDocument) bool {
+	return slices.DeleteFunc(engine.RuleDocuments(ForEngine(sources)), func(d engine.RuleDocument) bool {
 		return d.Exception != exceptions
 	})
 }
@@ -136,7 +135,7 @@ func (e *Edits) Concerned(sources []Source) []Source {
 		return !d.Exception && (d.Mutates || e.names[d.FullName()] || e.names[d.Name] || e.admission && d.Admission)
 	}
 	return slices.DeleteFunc(slices.Clone(sources), func(s Source) bool {
-		documents := engine.RuleDocuments(manifest.Sources(bare([]Source{s})))
+		documents := engine.RuleDocuments(ForEngine([]Source{s}))
 		return len(documents) > 0 && !slices.ContainsFunc(documents, concerns) // else perhaps it cannot be read
 	})
 }

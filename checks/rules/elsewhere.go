@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/diff"
-	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/render/remote"
@@ -35,7 +34,7 @@ func (out *Sources) elsewhere(ctx context.Context, c diff.Commit) error {
 	for _, f := range from.Files {
 		known := slices.ContainsFunc(out.Policies, func(s Source) bool { return s.Path == f.Path && string(s.Data) == string(f.Data) })
 		if !known {
-			out.Policies = append(out.Policies, Source{File: manifest.File{Path: f.Path, Data: f.Data}, given: true})
+			out.Policies = append(out.Policies, Source{File: File{Path: f.Path, Data: f.Data}, given: true})
 		}
 	}
 	if out.Settings.Inherits() == nil {
@@ -90,7 +89,7 @@ func find(ctx context.Context, from diff.Elsewhere, w remote.Want, s *settings.S
 	}
 	if w.Kind == remote.File {
 		data, _, err := c.Tree.ReadFile(remote.FileName)
-		return &Sources{Settings: s, Policies: []Source{{File: manifest.File{Path: remote.Redacted(w.URL), Data: data}}}}, src, err
+		return &Sources{Settings: s, Policies: []Source{{File: File{Path: remote.Redacted(w.URL), Data: data}}}}, src, err
 	}
 	if c.Roots, err = roots.Open(c.Tree, s.RootOptions(nil, nil), from.Graph(w.URL)); err != nil {
 		return nil, nil, err

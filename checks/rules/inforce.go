@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/diff"
-	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -59,7 +58,7 @@ func (out *Sources) exceptions(ctx context.Context, c diff.Commit) error {
 		if !bytes.Contains(data, exceptionMark) {
 			continue
 		}
-		if err := f.file(ctx, Source{File: manifest.File{Path: p, Data: data}}); err != nil {
+		if err := f.file(ctx, Source{File: File{Path: p, Data: data}}); err != nil {
 			return err
 		}
 	}
@@ -151,7 +150,7 @@ func (f *inForce) render(ctx context.Context, root roots.Root) error {
 	words := "the exceptions of " + root.Path + " are not in effect, since it does not render: "
 	f.Warnings = append(f.Warnings, diff.Problems(words, problems...)...)
 	for _, s := range list {
-		if slices.ContainsFunc(engine.RuleDocuments(manifest.Sources(bare([]Source{s}))), isException) {
+		if slices.ContainsFunc(engine.RuleDocuments(ForEngine([]Source{s})), isException) {
 			f.add(s)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/checks/diff"
-	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
@@ -56,13 +55,13 @@ func (out *Sources) renderRoot(ctx context.Context, c diff.Commit, root roots.Ro
 }
 
 // ruleSource returns a rendered rule as a source.
-func ruleSource(res *render.Resource) (manifest.File, error) {
+func ruleSource(res *render.Resource) (File, error) {
 	data, err := res.YAML()
 	if err != nil {
-		return manifest.File{}, err
+		return File{}, err
 	}
 	at := res.Origin("")
-	return manifest.File{Path: at.Path, Data: data, Line: renderedLines(res, data, at.Path, at.StartLine)}, nil
+	return File{Path: at.Path, Data: data, Line: renderedLines(res, data, at.Path, at.StartLine)}, nil
 }
 
 // placedDepth is how deep the fields of a rendered policy are placed by themselves; what is deeper stands where the

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
@@ -30,8 +29,8 @@ type Ruleset struct {
 func Compile(s *Sources, now time.Time, known *Compiler) *Ruleset {
 	set := &Ruleset{Settings: s.Settings, Warnings: slices.Clone(s.Warnings), Handed: s.Handed}
 	options := engine.Options{Now: now}
-	policies, problems := known.policies(bare(s.Policies), options)
-	exceptions, more := engine.CompileExceptions(manifest.Sources(bare(s.Exceptions)), options)
+	policies, problems := known.policies(s.Policies, options)
+	exceptions, more := engine.CompileExceptions(ForEngine(s.Exceptions), options)
 	set.Policies, set.Exceptions = policies, exceptions
 	for _, list := range [][]policy.Problem{problems, policies.Unsupported(), more} {
 		old := slices.DeleteFunc(slices.Clone(list), func(p policy.Problem) bool { return !p.Deprecated })
@@ -100,14 +99,6 @@ func (set *Ruleset) Count(s *report.Stats, seen map[string]bool) {
 			s.Exceptions++
 		}
 	}
-}
-
-func bare(sources []Source) []manifest.File {
-	list := make([]manifest.File, len(sources))
-	for i, s := range sources {
-		list[i] = s.File
-	}
-	return list
 }
 
 // Problems splits what the engine found into what fails the check and what is said beside it.

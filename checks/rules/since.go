@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -82,7 +81,7 @@ func exceptionsIn(t *tree.Tree, path string) []engine.RuleDocument {
 	if err != nil {
 		return nil
 	}
-	return Documents([]Source{{File: manifest.File{Path: path, Data: data}}}, true)
+	return Documents([]Source{{File: File{Path: path, Data: data}}}, true)
 }
 
 // present finds the document that an exception is, among those of its file. What a kustomization renamed stands where

@@ -10,7 +10,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/checks/diff"
-	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/render/doc"
@@ -18,7 +17,7 @@ import (
 
 // Source is a file of rules, or what a folder with a kustomization renders to.
 type Source struct {
-	manifest.File
+	File
 	Folder string // the folder that it is rendered from; "" for a file as it is
 
 	outside bool           // it is in another repository
@@ -158,7 +157,7 @@ func files(c diff.Commit, set *settings.Settings, named []string) ([]Source, err
 		if c.Roots.Patch(p) && (ownPatch(c, named, p) || !whole(p, data)) {
 			continue
 		}
-		sources = append(sources, Source{File: manifest.File{Path: p, Data: data}})
+		sources = append(sources, Source{File: File{Path: p, Data: data}})
 	}
 	return sources, nil
 }

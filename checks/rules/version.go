@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 
-	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/render/tree"
@@ -23,7 +22,7 @@ func (out *Sources) Version(t *tree.Tree) (digest string, looksUp bool) {
 	for _, list := range [][]Source{out.Policies, out.Exceptions} {
 		fmt.Fprintln(h, len(list))
 		for _, s := range list {
-			documents := engine.RuleDocuments(manifest.Sources(bare([]Source{s})))
+			documents := engine.RuleDocuments(ForEngine([]Source{s}))
 			if len(documents) == 0 { // perhaps it cannot be read
 				fmt.Fprintf(h, "%q\n", s.Data)
 			}

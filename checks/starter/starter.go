@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lintel-bot/lintel/checks/policytest"
+	"github.com/lintel-bot/lintel/checks/eval"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
@@ -131,7 +131,7 @@ func (c Choice) Policies() ([]Policy, error) {
 func (c Choice) policy(set, name string) (Policy, error) {
 	p := Policy{Name: name, Set: set}
 	for _, f := range []struct{ from, to string }{
-		{c.Kind + ".yaml", name + ".yaml"}, {c.Kind + ".test.yaml", policytest.FileName}, {"resources.yaml", "resources.yaml"},
+		{c.Kind + ".yaml", name + ".yaml"}, {c.Kind + ".test.yaml", eval.TestName}, {"resources.yaml", "resources.yaml"},
 	} {
 		data, err := files.ReadFile(path.Join("files", set, name, f.from))
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/checks/policytest"
+	"github.com/lintel-bot/lintel/checks/eval"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
@@ -36,8 +36,8 @@ func run(t *testing.T, p Policy) *report.TestRun {
 	for _, f := range p.Files {
 		tree[f.Path] = &fstest.MapFile{Data: f.Data}
 	}
-	run, err := policytest.Run(context.Background(), policytest.Input{Files: tree, Now: time.Unix(1_700_000_000, 0),
-		Tests: []string{path.Join("p", p.Name, policytest.FileName)}})
+	run, err := eval.RunTests(context.Background(), eval.TestInput{Files: tree, Now: time.Unix(1_700_000_000, 0),
+		Tests: []string{path.Join("p", p.Name, eval.TestName)}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,8 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/lintel-bot/lintel/checks/manifest"
-	"github.com/lintel-bot/lintel/checks/policytest"
+	"github.com/lintel-bot/lintel/checks/eval"
+	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/remote/fetch"
 	"github.com/lintel-bot/lintel/render/tree"
@@ -48,7 +48,7 @@ func parseAddress(text, branch string) (a address, err error) {
 		return address{want: remote.Want{Kind: remote.Git, URL: u.String(), Ref: m[2]}, dir: path.Clean("./" + m[3])}, nil
 	case u.RawQuery != "" || u.Fragment != "":
 		return a, errors.New("an address takes no ? but ?ref=BRANCH, and no #: name a branch with --git-branch")
-	case branch == "" && policytest.IsManifest(u.Path):
+	case branch == "" && eval.IsManifest(u.Path):
 		return address{want: remote.Want{Kind: remote.File, URL: u.String()}}, nil
 	}
 	parts := strings.Split(strings.Trim(u.Path, "/"), "/")
@@ -90,7 +90,7 @@ func kustomizeAddress(u *url.URL) (a address, err error) {
 }
 
 // read returns the manifests at an address.
-func (e addresses) read(ctx context.Context, text, branch string) ([]manifest.File, error) {
+func (e addresses) read(ctx context.Context, text, branch string) ([]rules.File, error) {
 	a, err := parseAddress(text, branch)
 	if err != nil {
 		return nil, err
@@ -131,16 +131,16 @@ func (e addresses) read(ctx context.Context, text, branch string) ([]manifest.Fi
 }
 
 // files reads what the address names of a tree.
-func (a address) files(t *tree.Tree) (out []manifest.File, err error) {
+func (a address) files(t *tree.Tree) (out []rules.File, err error) {
 	if a.want.Kind == remote.File {
 		data, _, err := t.ReadFile(remote.FileName)
-		return []manifest.File{{Path: a.want.URL, Data: data}}, err
+		return []rules.File{{Path: a.want.URL, Data: data}}, err
 	}
 	var ids []string
 	err = t.Walk(func(p string, e tree.Entry) error {
 		inside := a.dir == "." || p == a.dir || strings.HasPrefix(p, a.dir+"/")
-		if inside && e.Kind == tree.File && policytest.IsManifest(p) && !strings.Contains("/"+p, "/.") {
-			out = append(out, manifest.File{Path: a.want.URL + "/" + p})
+		if inside && e.Kind == tree.File && eval.IsManifest(p) && !strings.Contains("/"+p, "/.") {
+			out = append(out, rules.File{Path: a.want.URL + "/" + p})
 			ids = append(ids, e.ID)
 		}
 		return nil

@@ -14,7 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/bot/sandbox"
-	"github.com/lintel-bot/lintel/checks/policytest"
+	"github.com/lintel-bot/lintel/checks/eval"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
@@ -130,7 +130,7 @@ func completeRun(_ *cobra.Command, dirs []string, word string) ([]string, cobra.
 	}
 	deadline := time.Now().Add(completionTime)
 	for _, dir := range dirs {
-		tests, err := policytest.Find(os.DirFS(dir), ".", policytest.FileName)
+		tests, err := eval.FindTests(os.DirFS(dir), ".", eval.TestName)
 		if err != nil {
 			continue
 		}

@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lintel-bot/lintel/checks/eval"
-	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/checks/output"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
@@ -131,11 +131,11 @@ func (o evalOptions) input(cmd *cobra.Command) (in eval.Input, problems []policy
 	}
 	in = eval.Input{Operation: operation, Now: time.Now().UTC(), Trace: o.trace}
 	reader := fileReader{ctx: cmd.Context(), stdin: cmd.InOrStdin(), elsewhere: addresses{o.sources}}
-	var values, users []manifest.File
+	var values, users []rules.File
 	for _, list := range []struct {
 		flag  string
 		paths []string
-		into  *[]manifest.File
+		into  *[]rules.File
 	}{
 		{"--policy", o.policies, &in.Policies}, {"--resource", o.resources, &in.Resources},
 		{"--exception", o.exceptions, &in.Exceptions}, {"--cluster", o.cluster, &in.Cluster}, {"--old", o.old, &in.Old},

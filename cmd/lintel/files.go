@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/lintel-bot/lintel/checks/manifest"
-	"github.com/lintel-bot/lintel/checks/policytest"
+	"github.com/lintel-bot/lintel/checks/eval"
+	"github.com/lintel-bot/lintel/checks/rules"
 )
 
 // fileReader reads what flags name: files, folders, patterns of both, the standard input, and what is at an address.
@@ -25,7 +25,7 @@ type fileReader struct {
 var errStdinTwice = errors.New("the standard input (-) can be read only once")
 
 // all reads several of them, one after the other. branch is that of git repositories, empty for what addresses say.
-func (r *fileReader) all(names []string, branch string) (out []manifest.File, err error) {
+func (r *fileReader) all(names []string, branch string) (out []rules.File, err error) {
 	for _, name := range names {
 		files, err := r.read(name, branch)
 		if err != nil {
@@ -38,15 +38,15 @@ func (r *fileReader) all(names []string, branch string) (out []manifest.File, er
 
 // read reads a file, or the manifests of a folder and of those below it that are not hidden. A name that no file has is
 // taken as a pattern, where it can be one: shells leave it alone in quotes.
-func (r *fileReader) read(name, branch string) ([]manifest.File, error) {
+func (r *fileReader) read(name, branch string) ([]rules.File, error) {
 	switch {
 	case name == "-":
 		if r.used {
 			return nil, errStdinTwice
 		}
 		r.used = true
-		data, err := io.ReadAll(io.LimitReader(r.stdin, manifest.MaxBytes+1))
-		return []manifest.File{{Path: "-", Data: data}}, err
+		data, err := io.ReadAll(io.LimitReader(r.stdin, rules.MaxBytes+1))
+		return []rules.File{{Path: "-", Data: data}}, err
 	case strings.Contains(name, "://"):
 		return r.elsewhere.read(r.ctx, name, branch)
 	}
@@ -59,13 +59,13 @@ func (r *fileReader) read(name, branch string) ([]manifest.File, error) {
 	}
 	if !info.IsDir() {
 		source, err := readSource(name)
-		return []manifest.File{source}, err
+		return []rules.File{source}, err
 	}
 	return r.folder(name)
 }
 
 // matching reads what a pattern stands for.
-func (r *fileReader) matching(pattern string) (out []manifest.File, err error) {
+func (r *fileReader) matching(pattern string) (out []rules.File, err error) {
 	names, err := filepath.Glob(pattern)
 	if err != nil {
 		return nil, fmt.Errorf("%q is no pattern of files: %w", pattern, err)
@@ -76,7 +76,7 @@ func (r *fileReader) matching(pattern string) (out []manifest.File, err error) {
 	return r.all(names, "")
 }
 
-func (r *fileReader) folder(name string) (out []manifest.File, err error) {
+func (r *fileReader) folder(name string) (out []rules.File, err error) {
 	err = filepath.WalkDir(name, func(p string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -88,7 +88,7 @@ func (r *fileReader) folder(name string) (out []manifest.File, err error) {
 				return fs.SkipDir
 			}
 			return nil
-		case d.IsDir() || !policytest.IsManifest(d.Name()):
+		case d.IsDir() || !eval.IsManifest(d.Name()):
 			return nil
 		}
 		source, err := readSource(p)
@@ -99,12 +99,12 @@ func (r *fileReader) folder(name string) (out []manifest.File, err error) {
 }
 
 // readSource reads one file, as far as it is of a size that is read at all; of a larger one enough to be refused.
-func readSource(name string) (manifest.File, error) {
+func readSource(name string) (rules.File, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return manifest.File{}, err
+		return rules.File{}, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, manifest.MaxBytes+1))
-	return manifest.File{Path: filepath.ToSlash(name), Data: data}, err
+	data, err := io.ReadAll(io.LimitReader(f, rules.MaxBytes+1))
+	return rules.File{Path: filepath.ToSlash(name), Data: data}, err
 }

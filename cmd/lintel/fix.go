@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lintel-bot/lintel/checks/fix"
 	"github.com/lintel-bot/lintel/checks/output"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/rules"
 )
 
 type fixOptions struct {
@@ -61,7 +61,7 @@ func runFix(cmd *cobra.Command, args []string, o fixOptions) error {
 		if !bytes.Contains(file.Data, []byte("kyverno.io")) {
 			continue
 		}
-		r := fix.File(file)
+		r := rules.Fix(file)
 		for _, l := range r.Left {
 			broken = broken || !l.Warning
 			fixes.Left = append(fixes.Left, report.FixLeft{Path: l.Path, Line: l.Line, Column: l.Column, Message: l.Message})

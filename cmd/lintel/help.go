@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lintel-bot/lintel/checks/eval"
 	"github.com/lintel-bot/lintel/checks/output"
-	"github.com/lintel-bot/lintel/checks/policytest"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
 )
@@ -110,6 +110,6 @@ func helpPolicies(w io.Writer, _ *cobra.Command) {
 	para(w, 0, "Violations of rules that enforce block where they are new; those of rules that audit are warnings. An exception "+
 		"of a change counts once it is approved in review.")
 	fmt.Fprintln(w)
-	para(w, 0, "\"lintel test\" runs their tests ("+policytest.FileName+"), \"lintel eval\" asks them about files, \"lintel fix\" "+
+	para(w, 0, "\"lintel test\" runs their tests ("+eval.TestName+"), \"lintel eval\" asks them about files, \"lintel fix\" "+
 		"brings deprecated fields to their present place.")
 }

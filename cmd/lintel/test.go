@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lintel-bot/lintel/checks/eval"
 	"github.com/lintel-bot/lintel/checks/output"
-	"github.com/lintel-bot/lintel/checks/policytest"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/pattern"
 )
@@ -31,8 +31,8 @@ func newTestCommand() *cobra.Command {
 	var o testOptions
 	cmd := &cobra.Command{
 		Use:   "test DIR...",
-		Short: "Run the policy tests (" + policytest.FileName + ") of folders",
-		Long: "Run every " + policytest.FileName +
+		Short: "Run the policy tests (" + eval.TestName + ") of folders",
+		Long: "Run every " + eval.TestName +
 			" in the folders and below them, as the kyverno command does, several at a time.\n" +
 			"A row where nothing was compared is excluded, not passed, and with --strict fails; a broken file does not end " +
 			"the run.\nOf more than 20 rows only those that failed are shown.\n\n" +
@@ -52,7 +52,7 @@ func newTestCommand() *cobra.Command {
 	f.StringVarP(&o.run, "run", "t", "",
 		"only results of these names: policy=NAME,rule=NAME,resource=NAME, each may be left out or hold wildcards")
 	alias(f, "run", "test-case-selector")
-	f.StringVarP(&o.file, "file-name", "f", policytest.FileName, "how the files of tests are called")
+	f.StringVarP(&o.file, "file-name", "f", eval.TestName, "how the files of tests are called")
 	f.BoolVar(&o.all, "all", false, "show all rows, also those where nothing was compared")
 	f.BoolVar(&o.failOnly, "fail-only", false, "show the rows that failed and no others")
 	f.BoolVar(&o.detailed, "detailed-results", false, "show the message of each row")
@@ -105,8 +105,8 @@ func runTest(cmd *cobra.Command, o testOptions, dirs []string) error {
 }
 
 // write runs tests and writes what they come to.
-func (o *testOptions) write(cmd *cobra.Command, in policytest.Input) error {
-	run, err := policytest.Run(cmd.Context(), in)
+func (o *testOptions) write(cmd *cobra.Command, in eval.TestInput) error {
+	run, err := eval.RunTests(cmd.Context(), in)
 	if err != nil {
 		return fmt.Errorf("the tests could not be run: %w", err)
 	}
@@ -134,13 +134,13 @@ func (o *testOptions) rows() output.Rows {
 
 // testInput finds the tests. What they refer to may lie outside the folders, so the file system is the whole of
 // this machine; reports name files as the user named the folders.
-func testInput(files func(root string) fs.FS, dirs []string, file string) (policytest.Input, error) {
+func testInput(files func(root string) fs.FS, dirs []string, file string) (eval.TestInput, error) {
 	here, err := filepath.Abs(".")
 	if err != nil {
-		return policytest.Input{}, err
+		return eval.TestInput{}, err
 	}
 	root := filepath.VolumeName(here) + string(filepath.Separator)
-	in := policytest.Input{Files: files(root)}
+	in := eval.TestInput{Files: files(root)}
 	inside := func(p string) string {
 		p = strings.TrimPrefix(filepath.ToSlash(p), filepath.ToSlash(root))
 		if p == "" {
@@ -171,7 +171,7 @@ func testInput(files func(root string) fs.FS, dirs []string, file string) (polic
 		if _, err := os.Stat(abs); err != nil {
 			return in, err
 		}
-		tests, err := policytest.Find(in.Files, inside(abs), file)
+		tests, err := eval.FindTests(in.Files, inside(abs), file)
 		if err != nil {
 			return in, err
 		}

@@ -1,4 +1,4 @@
-package policytest
+package eval
 
 import (
 	"encoding/json"
@@ -13,9 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lintel-bot/lintel/checks/eval"
-	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/engine/admission"
 )
 
@@ -104,8 +103,8 @@ func TestConformanceAdmission(t *testing.T) {
 // decide returns as the API server would: allow, warn or deny, or what kept the engine from an answer.
 func decide(t testing.TB, at string, update bool) (answer, why string) {
 	t.Helper()
-	read := func(names ...string) []manifest.File {
-		var out []manifest.File
+	read := func(names ...string) []rules.File {
+		var out []rules.File
 		for _, n := range names {
 			data, err := os.ReadFile(filepath.Join(at, n))
 			if errors.Is(err, fs.ErrNotExist) {
@@ -114,27 +113,27 @@ func decide(t testing.TB, at string, update bool) (answer, why string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			out = append(out, manifest.File{Path: n, Data: data})
+			out = append(out, rules.File{Path: n, Data: data})
 		}
 		return out
 	}
-	in := eval.Input{
+	in := Input{
 		Policies: read("policies.yaml"), Resources: read("resource.yaml"), Exceptions: read("exceptions.yaml"),
 		Cluster: read("setup.yaml", "policies.yaml"), Now: conformanceNow,
-		User: eval.User{Info: admission.UserInfo{Username: "kubernetes-admin",
+		User: User{Info: admission.UserInfo{Username: "kubernetes-admin",
 			Groups: []string{"system:masters", "system:authenticated"}}},
 	}
 	if update {
 		in.Operation = admission.Update
 	}
 	for _, s := range read("values.yaml") {
-		values, problems := eval.ParseValues(s)
+		values, problems := ParseValues(s)
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}
 		in.Values = values
 	}
-	r, err := eval.Run(t.Context(), in)
+	r, err := Run(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,16 +182,16 @@ func TestConformanceRows(t *testing.T) {
 	dir := conformanceDir(t)
 	goldens := readGoldens(t, dir)
 	rows, texts := newTally(), newTally()
-	in := Input{Files: os.DirFS(dir), Now: conformanceNow}
+	in := TestInput{Files: os.DirFS(dir), Now: conformanceNow}
 	for _, part := range []string{"policies", "cli"} {
-		tests, err := Find(in.Files, part, FileName)
+		tests, err := FindTests(in.Files, part, TestName)
 		if err != nil {
 			t.Fatal(err)
 		}
 		in.Tests = append(in.Tests, tests...)
 	}
 	for _, test := range in.Tests {
-		f := file{Input: &in, path: test}
+		f := testFile{TestInput: &in, path: test}
 		f.visit = func(c *loaded) { c.checkGoldens(t, goldens[path.Dir(test)], rows, texts) }
 		f.run(t.Context())
 		for _, e := range f.errors {
@@ -207,7 +206,7 @@ func TestConformanceRows(t *testing.T) {
 	}
 	rows.report(t, "rows", rowsFloor)
 	texts.report(t, "goldens", goldensFloor)
-	rep, err := Run(t.Context(), in)
+	rep, err := RunTests(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
-package policytest
+package eval
 
 import (
-	"github.com/lintel-bot/lintel/checks/eval"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
@@ -17,7 +16,7 @@ type test struct {
 	ParamResources   []string      `json:"paramResources"`
 	Exceptions       []string      `json:"exceptions"`
 	Variables        string        `json:"variables"`
-	Values           *eval.Values  `json:"values"` // wins over Variables
+	Values           *Values       `json:"values"` // wins over Variables
 	UserInfo         string        `json:"userinfo"`
 	Context          string        `json:"context"`
 	ClusterResources []string      `json:"clusterResources"`

@@ -1,4 +1,4 @@
-package policytest
+package eval
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/review"
 	"github.com/lintel-bot/lintel/engine"
@@ -111,7 +110,7 @@ func (c *loaded) judge(row report.TestRow, want *expectation, a *answer) report.
 func (c *loaded) patchedAs(want *expectation, a *answer) (same, ok bool) {
 	file := want.PatchedResources
 	if _, known := c.patched[file]; !known {
-		objects, problems := manifest.All(c.sources("/results", []string{file})...)
+		objects, problems := allObjects(c.sources("/results", []string{file})...)
 		c.problem(problems...)
 		for _, o := range objects {
 			inDefault(o)

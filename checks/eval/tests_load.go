@@ -1,4 +1,4 @@
-package policytest
+package eval
 
 import (
 	"context"
@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lintel-bot/lintel/checks/eval"
-	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/checks/mask"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/rules"
@@ -19,35 +17,35 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// file is one test file in work.
-type file struct {
-	*Input
+// testFile is one test file in work.
+type testFile struct {
+	*TestInput
 	path   string
 	rows   []report.TestRow
 	errors []report.Problem
 
 	coverage []report.RuleCoverage
 
-	read  map[string][]manifest.File // what was read so far: the tests of a file share policies
-	visit func(*loaded)              // sees every test with its answers; may be nil
+	read  map[string][]rules.File // what was read so far: the tests of a file share policies
+	visit func(*loaded)           // sees every test with its answers; may be nil
 
 	secrets *mask.Values // takes those of the objects; nil: nobody does
 }
 
-func (f *file) name(p string) string {
+func (f *testFile) name(p string) string {
 	if f.Name != nil {
 		return f.Name(p)
 	}
 	return p
 }
 
-func (f *file) problem(list ...policy.Problem) {
+func (f *testFile) problem(list ...policy.Problem) {
 	errs, _ := rules.Problems(list)
 	f.errors = append(f.errors, errs...)
 }
 
 // run runs the tests of the file. A bug that a test sets off ends this file, not the others.
-func (f *file) run(ctx context.Context) {
+func (f *testFile) run(ctx context.Context) {
 	defer func() {
 		if x := recover(); x != nil {
 			message, _, _ := strings.Cut(fmt.Sprint(x), "\n")
@@ -59,7 +57,7 @@ func (f *file) run(ctx context.Context) {
 		f.problem(policy.Problem{Path: f.name(f.path), Message: "cannot be read: " + reason(err)})
 		return
 	}
-	docs, problems := manifest.File{Path: f.name(f.path), Data: data}.Documents()
+	docs, problems := rules.File{Path: f.name(f.path), Data: data}.Documents()
 	f.problem(problems...)
 	if len(docs) == 0 && len(problems) == 0 {
 		f.problem(policy.Problem{Path: f.name(f.path),
@@ -97,10 +95,10 @@ func (f *file) run(ctx context.Context) {
 
 // loaded is a test with all that it refers to.
 type loaded struct {
-	*file
+	*testFile
 	test
 	doc      policy.Document
-	reviewer *eval.Reviewer
+	reviewer *Reviewer
 	policies []policyFile
 	objects  []admission.Object
 	answers  []answer
@@ -114,16 +112,16 @@ type answer struct {
 	object admission.Identity
 }
 
-func (f *file) load(d policy.Document, t test) *loaded {
-	c := &loaded{file: f, test: t, doc: d, patched: map[string][]admission.Object{}}
+func (f *testFile) load(d policy.Document, t test) *loaded {
+	c := &loaded{testFile: f, test: t, doc: d, patched: map[string][]admission.Object{}}
 	options := engine.Options{Now: f.Now}
 	sources := c.sources("/policies", t.Policies)
-	policies, problems := engine.CompilePolicies(manifest.Sources(sources), options)
+	policies, problems := engine.CompilePolicies(rules.ForEngine(sources), options)
 	f.problem(problems...)
 	c.policies = policyFiles(sources, policies, problems)
-	exceptions, problems := engine.CompileExceptions(manifest.Sources(c.sources("/exceptions", t.Exceptions)), options)
+	exceptions, problems := engine.CompileExceptions(rules.ForEngine(c.sources("/exceptions", t.Exceptions)), options)
 	f.problem(problems...)
-	cluster, problems := eval.Declare(slices.Concat(c.sources("/clusterResources", t.ClusterResources),
+	cluster, problems := Declare(slices.Concat(c.sources("/clusterResources", t.ClusterResources),
 		c.sources("/context", one(t.Context)), c.sources("/paramResources", t.ParamResources))...)
 	f.problem(problems...)
 	cluster.Secrets(f.secrets)
@@ -131,27 +129,27 @@ func (f *file) load(d policy.Document, t test) *loaded {
 	values := t.Values
 	if values == nil {
 		for _, s := range c.sources("/variables", one(t.Variables)) {
-			values, problems = eval.ParseValues(s)
+			values, problems = ParseValues(s)
 			f.problem(problems...)
 		}
 	}
-	var user eval.User
+	var user User
 	for _, s := range c.sources("/userinfo", one(t.UserInfo)) {
-		user, problems = eval.ParseUser(s)
+		user, problems = ParseUser(s)
 		f.problem(problems...)
 	}
-	objects, problems := manifest.All(c.sources("/resources", t.Resources)...)
+	objects, problems := allObjects(c.sources("/resources", t.Resources)...)
 	f.problem(problems...)
-	seen := map[string]bool{}
+	seen := map[admission.Identity]bool{}
 	for _, o := range objects {
-		key := keyOf(inDefault(o))
-		if o["metadata"] != nil && !seen[key] {
-			seen[key] = true
+		id := admission.IdentityOf(inDefault(o))
+		if o["metadata"] != nil && !seen[id] {
+			seen[id] = true
 			c.objects = append(c.objects, o)
 			f.secrets.Object(o)
 		}
 	}
-	c.reviewer = eval.NewReviewer(eval.Setup{Policies: policies, Exceptions: exceptions, Cluster: cluster, Values: values,
+	c.reviewer = NewReviewer(Setup{Policies: policies, Exceptions: exceptions, Cluster: cluster, Values: values,
 		User: user, AnyNamespace: true})
 	return c
 }
@@ -171,14 +169,9 @@ func inDefault(o admission.Object) admission.Object {
 	return o
 }
 
-func keyOf(o admission.Object) string {
-	id := admission.IdentityOf(o)
-	return strings.Join([]string{id.APIVersion(), id.Kind, id.Namespace, id.Name}, ",")
-}
-
 // sources reads files, and the manifests of folders, that a field of the test names.
-func (c *loaded) sources(field string, paths []string) []manifest.File {
-	var out []manifest.File
+func (c *loaded) sources(field string, paths []string) []rules.File {
+	var out []rules.File
 	for i, p := range paths {
 		list, err := c.readPath(p)
 		if err != nil {
@@ -192,7 +185,7 @@ func (c *loaded) sources(field string, paths []string) []manifest.File {
 
 var errRemote = errors.New("tests do not read from the network: add the file to the repository")
 
-func (f *file) readPath(p string) ([]manifest.File, error) {
+func (f *testFile) readPath(p string) ([]rules.File, error) {
 	if strings.Contains(p, "://") {
 		return nil, errRemote
 	}
@@ -220,16 +213,16 @@ func (f *file) readPath(p string) ([]manifest.File, error) {
 			}
 		}
 	}
-	var out []manifest.File
+	var out []rules.File
 	for _, n := range names {
 		data, err := fs.ReadFile(f.Files, n)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, manifest.File{Path: f.name(n), Data: data})
+		out = append(out, rules.File{Path: f.name(n), Data: data})
 	}
 	if f.read == nil {
-		f.read = map[string][]manifest.File{}
+		f.read = map[string][]rules.File{}
 	}
 	f.read[at] = out
 	return out, nil
@@ -258,7 +251,7 @@ func reason(err error) string {
 func (c *loaded) answer(ctx context.Context) {
 	for _, o := range c.objects {
 		id := admission.IdentityOf(o)
-		for _, r := range c.reviewer.Review(ctx, eval.Review{Object: o}) {
+		for _, r := range c.reviewer.Review(ctx, Review{Object: o}) {
 			status := report.Result(r.Outcome)
 			switch {
 			case r.Tolerated && r.Enforce:

@@ -1,9 +1,4 @@
-// Package policytest runs policy tests: files named kyverno-test.yaml, which list policies, objects and the results to
-// expect.
-//
-// It follows the format as the kyverno command reads it (https://kyverno.io/docs/kyverno-cli/reference/kyverno_test/),
-// with one difference: a row where nothing was compared says so, and is not a pass.
-package policytest
+package eval
 
 import (
 	"cmp"
@@ -20,11 +15,14 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// FileName is how the files of tests are called.
-const FileName = roots.PolicyTestName
+// TestName is how the files of tests are called.
+const TestName = roots.PolicyTestName
 
-// Input is what a run depends on.
-type Input struct {
+// TestInput is which policy tests to run, files which list policies, objects and the results to expect, and what the run depends
+// on. They follow the format as the kyverno command reads it
+// (https://kyverno.io/docs/kyverno-cli/reference/kyverno_test/), with one difference: a row where nothing was compared
+// says so, and is not a pass.
+type TestInput struct {
 	Files fs.FS    // all that tests refer to must lie in it
 	Tests []string // the test files, as paths of Files
 	// Name is how reports call a path of Files; nil for the path itself.
@@ -39,9 +37,9 @@ type Input struct {
 	Coverage bool
 }
 
-// Find lists the test files in a folder of a file system and those below, in the order of their paths. They have the
-// name, mostly FileName.
-func Find(files fs.FS, dir, name string) ([]string, error) {
+// FindTests lists the test files in a folder of a file system and those below, in the order of their paths. They have the
+// name, mostly TestName.
+func FindTests(files fs.FS, dir, name string) ([]string, error) {
 	var out []string
 	err := fs.WalkDir(files, dir, func(p string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && path.Base(p) == name {
@@ -52,9 +50,9 @@ func Find(files fs.FS, dir, name string) ([]string, error) {
 	return out, err
 }
 
-// Run runs tests, several at a time. What is wrong with their files is in the report, and the other tests still
+// RunTests runs tests, several at a time. What is wrong with their files is in the report, and the other tests still
 // run; the error is that of the context.
-func Run(ctx context.Context, in Input) (*report.TestRun, error) {
+func RunTests(ctx context.Context, in TestInput) (*report.TestRun, error) {
 	secrets := &mask.Values{}
 	results := make([]report.TestRun, len(in.Tests))
 	var workers errgroup.Group
@@ -62,7 +60,7 @@ func Run(ctx context.Context, in Input) (*report.TestRun, error) {
 	for i, path := range in.Tests {
 		workers.Go(func() error {
 			if ctx.Err() == nil {
-				f := file{Input: &in, path: path, secrets: secrets}
+				f := testFile{TestInput: &in, path: path, secrets: secrets}
 				f.run(ctx)
 				// And not what the file has read.
 				results[i] = report.TestRun{Rows: f.rows, Errors: f.errors, Coverage: f.coverage}

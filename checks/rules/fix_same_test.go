@@ -1,4 +1,4 @@
-package fix_test
+package rules
 
 import (
 	"bytes"
@@ -13,8 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/lintel-bot/lintel/checks/fix"
-	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/policy"
@@ -30,7 +28,7 @@ type result struct {
 
 func resultsOf(t *testing.T, data []byte, objects []admission.Object) []result {
 	t.Helper()
-	policies, problems := engine.CompilePolicies(manifest.Sources([]manifest.File{{Path: "p.yaml", Data: data}}),
+	policies, problems := engine.CompilePolicies(ForEngine([]File{{Path: "p.yaml", Data: data}}),
 		engine.Options{Now: time.Unix(1_767_268_800, 0)})
 	if policy.HasErrors(problems) {
 		return nil
@@ -65,7 +63,7 @@ func TestFixedPoliciesSayTheSame(t *testing.T) {
 			"spec: {template: {spec: {hostPID: true, containers: [{name: c, image: x}]}}}",
 		"apiVersion: v1\nkind: Namespace\nmetadata: {name: test, labels: {app: web}}",
 	} {
-		docs, _ := manifest.File{Data: []byte(data)}.Documents()
+		docs, _ := File{Data: []byte(data)}.Documents()
 		objects = append(objects, docs[0].Value().(map[string]any))
 	}
 	const deny = "    validate: {message: m, deny: {}}\n"
@@ -100,7 +98,7 @@ func TestFixedPoliciesSayTheSame(t *testing.T) {
 	for name, spec := range tests {
 		t.Run(name, func(t *testing.T) {
 			before := small(t, spec)
-			r := fix.File(manifest.File{Path: "p.yaml", Data: before})
+			r := Fix(File{Path: "p.yaml", Data: before})
 			if len(r.Edits) == 0 {
 				t.Fatal("nothing was fixed")
 			}
@@ -121,7 +119,7 @@ func TestFixedLibrarySaysTheSame(t *testing.T) {
 	if _, err := os.Stat(dir); err != nil {
 		t.Skip("the conformance cases are not here")
 	}
-	files := map[string][]manifest.File{} // by folder
+	files := map[string][]File{} // by folder
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".yaml" {
 			return err
@@ -134,7 +132,7 @@ func TestFixedLibrarySaysTheSame(t *testing.T) {
 		if name := filepath.Base(folder); name == ".kyverno-test" || name == ".chainsaw-test" {
 			folder = filepath.Dir(folder)
 		}
-		files[folder] = append(files[folder], manifest.File{Path: path, Data: data})
+		files[folder] = append(files[folder], File{Path: path, Data: data})
 		return nil
 	})
 	if err != nil {
@@ -156,7 +154,7 @@ func TestFixedLibrarySaysTheSame(t *testing.T) {
 			}
 		}
 		for _, s := range sources {
-			r := fix.File(s)
+			r := Fix(s)
 			if bytes.Equal(r.Data, s.Data) {
 				continue
 			}

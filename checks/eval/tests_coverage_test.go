@@ -1,4 +1,4 @@
-package policytest
+package eval
 
 import (
 	"fmt"
@@ -64,15 +64,15 @@ spec: {containers: [{name: a, image: a}]}
 	}
 	files := fstest.MapFS{
 		"p.yaml": {Data: []byte(coveredPolicies)}, "o.yaml": {Data: []byte(objects)},
-		"one/" + FileName: {Data: []byte(head + row("covered", "both", "d", "pass") + row("covered", "passes", "a", "pass") +
+		"one/" + TestName: {Data: []byte(head + row("covered", "both", "d", "pass") + row("covered", "passes", "a", "pass") +
 			row("covered", "changes", "a", "pass") + row("whole", `""`, "a", "pass"))},
-		"two/" + FileName: {Data: []byte(head + row("covered", "both", "p", "fail") + row("covered", "unreached", "a", "pass"))},
+		"two/" + TestName: {Data: []byte(head + row("covered", "both", "p", "fail") + row("covered", "unreached", "a", "pass"))},
 	}
-	tests, err := Find(files, ".", FileName)
+	tests, err := FindTests(files, ".", TestName)
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := Run(t.Context(), Input{Files: files, Tests: tests, Coverage: true})
+	run, err := RunTests(t.Context(), TestInput{Files: files, Tests: tests, Coverage: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ spec: {containers: [{name: a, image: a}]}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if run, err = Run(t.Context(), Input{Files: files, Tests: tests}); err != nil || run.Coverage != nil {
+	if run, err = RunTests(t.Context(), TestInput{Files: files, Tests: tests}); err != nil || run.Coverage != nil {
 		t.Errorf("coverage that nobody asked for: %v, %v", run.Coverage, err)
 	}
 }
@@ -128,10 +128,10 @@ func TestStrict(t *testing.T) {
 		"none of these":            {" [{policy: other, rule: passes, resources: [a], result: pass}]", true, 0, 1},
 	} {
 		files := fstest.MapFS{"p.yaml": {Data: []byte(coveredPolicies)},
-			"o.yaml": {Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")}, FileName: {Data: []byte(head + c.results)}}
-		in := Input{Files: files, Tests: []string{FileName}, Strict: c.strict,
+			"o.yaml": {Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")}, TestName: {Data: []byte(head + c.results)}}
+		in := TestInput{Files: files, Tests: []string{TestName}, Strict: c.strict,
 			Match: func(policy, _, _ string) bool { return policy == "covered" }}
-		run, err := Run(t.Context(), in)
+		run, err := RunTests(t.Context(), in)
 		if err != nil {
 			t.Fatal(err)
 		}

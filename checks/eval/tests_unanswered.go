@@ -1,10 +1,10 @@
-package policytest
+package eval
 
 import (
 	"slices"
 
-	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
@@ -35,7 +35,7 @@ type policyFile struct {
 var policyGroups = []string{"kyverno.io", "policies.kyverno.io", "admissionregistration.k8s.io"}
 
 // policyFiles lists the policies of the files.
-func policyFiles(sources []manifest.File, compiled *engine.Policies, problems []policy.Problem) []policyFile {
+func policyFiles(sources []rules.File, compiled *engine.Policies, problems []policy.Problem) []policyFile {
 	var out []policyFile
 	for _, s := range sources {
 		docs, _ := s.Documents() // what cannot be read is among the problems

@@ -1,4 +1,4 @@
-package policytest
+package eval
 
 import (
 	"context"
@@ -38,29 +38,29 @@ spec: {match: {any: [{resources: {kinds: [Pod]}}]}, schedule: "* * * * *"}
 	podText = "apiVersion: v1\nkind: Pod\nmetadata: {name: %s}\nspec: {containers: [{name: c, image: %q}]}\n---\n"
 )
 
-func files(results string) fstest.MapFS {
+func testFiles(results string) fstest.MapFS {
 	return fstest.MapFS{
 		"p/policy.yaml": {Data: []byte(policyText)},
 		"p/t/res.yaml": {Data: []byte(fmt.Sprintf(podText, "good", "a:1") + fmt.Sprintf(podText, "bad", "a") +
 			fmt.Sprintf(podText, "good", "again") +
 			"apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n")},
 		"p/t/cluster.yaml": {Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: b}\n")},
-		"p/t/" + FileName: {Data: []byte("apiVersion: cli.kyverno.io/v1alpha1\nkind: Test\npolicies: [../policy.yaml]\n" +
+		"p/t/" + TestName: {Data: []byte("apiVersion: cli.kyverno.io/v1alpha1\nkind: Test\npolicies: [../policy.yaml]\n" +
 			"resources: [res.yaml]\n" + results)},
 	}
 }
 
-func run(t *testing.T, f fstest.MapFS, change func(*Input)) *report.TestRun {
+func runTests(t *testing.T, f fstest.MapFS, change func(*TestInput)) *report.TestRun {
 	t.Helper()
-	tests, err := Find(f, ".", FileName)
+	tests, err := FindTests(f, ".", TestName)
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := Input{Files: f, Tests: tests, Now: conformanceNow}
+	in := TestInput{Files: f, Tests: tests, Now: conformanceNow}
 	if change != nil {
 		change(&in)
 	}
-	r, err := Run(t.Context(), in)
+	r, err := RunTests(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestRows(t *testing.T) {
 			"results: [{policy: tag, rule: tag, resources: [bad], result: fail}]", []string{"good pass ok", "bad fail ok"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := run(t, files(c.results), nil)
+			r := runTests(t, testFiles(c.results), nil)
 			if len(r.Errors) > 0 {
 				t.Fatal(r.Errors)
 			}
@@ -125,7 +125,7 @@ func TestRows(t *testing.T) {
 
 // A Context stands for the cluster and the registries of a test: what it does not hold does not exist.
 func TestContext(t *testing.T) {
-	f := files("context: context.yaml\nresults: [{policy: arch, resources: [good, bad], result: pass}, {policy: limit, " +
+	f := testFiles("context: context.yaml\nresults: [{policy: arch, resources: [good, bad], result: pass}, {policy: limit, " +
 		"resources: [good], result: pass}]")
 	f["p/t/context.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: cli.kyverno.io/v1alpha1\nkind: Context\n" +
 		"metadata: {name: c}\nspec:\n" +
@@ -140,7 +140,7 @@ func TestContext(t *testing.T) {
 		fmt.Sprintf(head, "limit", "resource.Get('v1', 'configmaps', 'default', 'c').data.a == 'b' && resource.Get('v1', "+
 			"'configmaps', 'default', 'd') == null"))}
 	var got []string
-	r := run(t, f, nil)
+	r := runTests(t, f, nil)
 	for _, row := range r.Rows {
 		got = append(got, row.Policy+" "+row.Resource.Name+" "+string(row.Actual))
 	}
@@ -150,8 +150,8 @@ func TestContext(t *testing.T) {
 }
 
 func TestBrokenFiles(t *testing.T) {
-	f := files("results: [{policy: tag, rule: tag, resources: [good], result: pass}]")
-	add := func(name, text string) { f[name+"/"+FileName] = &fstest.MapFile{Data: []byte(text)} }
+	f := testFiles("results: [{policy: tag, rule: tag, resources: [good], result: pass}]")
+	add := func(name, text string) { f[name+"/"+TestName] = &fstest.MapFile{Data: []byte(text)} }
 	const head = "apiVersion: a\nkind: Test\n"
 	add("a", "kind: [\n")
 	add("b", head+"name: old\n")
@@ -163,7 +163,7 @@ func TestBrokenFiles(t *testing.T) {
 	f["bad.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: kyverno.io/v1\nkind: ClusterPolicy\n" +
 		"metadata: {name: bad}\n" +
 		"spec: {rule: []}\n")}
-	r := run(t, f, nil)
+	r := runTests(t, f, nil)
 	if r.OK() || r.Summary.Passed != 1 || r.Summary.Failed != 0 || r.Summary.Excluded != 1 || r.Summary.Files != 7 {
 		t.Errorf("%+v", r.Summary)
 	}
@@ -175,7 +175,7 @@ func TestBrokenFiles(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"a/", "b/", "c/", "d/", "e/"} {
-		if !broken[name+FileName] {
+		if !broken[name+TestName] {
 			t.Errorf("%s is not reported: %v", name, r.Errors)
 		}
 	}
@@ -188,23 +188,23 @@ func TestBrokenFiles(t *testing.T) {
 func TestWorkers(t *testing.T) {
 	f := fstest.MapFS{}
 	for i := range 20 {
-		for name, file := range files("results: [{policy: tag, rule: tag, resources: [good, bad], result: pass}]") {
+		for name, file := range testFiles("results: [{policy: tag, rule: tag, resources: [good, bad], result: pass}]") {
 			f[fmt.Sprintf("%02d/%s", i, name)] = file
 		}
 	}
-	one, _ := json.Marshal(run(t, f, func(in *Input) { in.Workers = 1 }))
-	many, _ := json.Marshal(run(t, f, func(in *Input) { in.Workers = 8 }))
+	one, _ := json.Marshal(runTests(t, f, func(in *TestInput) { in.Workers = 1 }))
+	many, _ := json.Marshal(runTests(t, f, func(in *TestInput) { in.Workers = 8 }))
 	if string(one) != string(many) {
 		t.Errorf("%s\n%s", one, many)
 	}
 }
 
 func TestCanceled(t *testing.T) {
-	f := files("results: []")
-	tests, _ := Find(f, ".", FileName)
+	f := testFiles("results: []")
+	tests, _ := FindTests(f, ".", TestName)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Run(ctx, Input{Files: f, Tests: tests}); !errors.Is(err, context.Canceled) {
+	if _, err := RunTests(ctx, TestInput{Files: f, Tests: tests}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }
@@ -215,7 +215,7 @@ func FuzzTestFile(f *testing.F) {
 		"results: [{policy: tag, patchedResources: res.yaml}]")
 	f.Add("userinfo: res.yaml\nvariables: cluster.yaml\ncontext: cluster.yaml\ntargetResources: [.]\nexceptions: ['.']\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		r := run(t, files(text), nil)
+		r := runTests(t, testFiles(text), nil)
 		for _, e := range r.Errors {
 			if strings.Contains(e.Message, "internal error") {
 				t.Error(e)

@@ -1,4 +1,4 @@
-package manifest
+package rules
 
 import (
 	"crypto/sha256"
@@ -11,6 +11,9 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 	"github.com/lintel-bot/lintel/render/doc"
 )
+
+// MaxBytes is the largest file that is read, the most that the settings of a repository can allow (limits.fileBytes).
+const MaxBytes = 256 << 20
 
 // File is a file of policies, exceptions or other objects as it is written.
 type File struct {
@@ -27,7 +30,7 @@ type File struct {
 func (f File) Source() policy.Source {
 	out := policy.Source{Path: f.Path, Inherited: f.Inherited}
 	if len(f.Data) > MaxBytes {
-		out.Problems = []policy.Problem{tooLarge(f.Path)}
+		out.Problems = []policy.Problem{TooLarge(f.Path)}
 		return out
 	}
 	sum := sha256.Sum256(f.Data)
@@ -36,7 +39,7 @@ func (f File) Source() policy.Source {
 	if f.Line != nil {
 		done := map[*yaml.Node]bool{}
 		for _, d := range documents {
-			place(d, f.Line, done)
+			relocate(d, f.Line, done)
 		}
 	}
 	for _, d := range documents {
@@ -56,8 +59,8 @@ func (f File) Source() policy.Source {
 // Documents returns the objects of the file, and what is wrong with it.
 func (f File) Documents() ([]policy.Document, []policy.Problem) { return policy.Documents(f.Source()) }
 
-// Sources returns files as the engine takes them.
-func Sources(files []File) []policy.Source {
+// ForEngine returns files as the engine takes them.
+func ForEngine[T interface{ Source() policy.Source }](files []T) []policy.Source {
 	out := make([]policy.Source, len(files))
 	for i, f := range files {
 		out[i] = f.Source()
@@ -65,18 +68,19 @@ func Sources(files []File) []policy.Source {
 	return out
 }
 
-func tooLarge(path string) policy.Problem {
+// TooLarge says that a file is larger than MaxBytes.
+func TooLarge(path string) policy.Problem {
 	return policy.Problem{Path: path, Message: fmt.Sprintf("the file is larger than %d MiB: split it", MaxBytes>>20)}
 }
 
-// place gives the nodes of a rendered document the lines of its file; what column they have there is not known.
-func place(n *yaml.Node, line func(int) int, done map[*yaml.Node]bool) {
+// relocate gives the nodes of a rendered document the lines of its file; what column they have there is not known.
+func relocate(n *yaml.Node, line func(int) int, done map[*yaml.Node]bool) {
 	if n == nil || done[n] {
 		return
 	}
 	done[n] = true
 	n.Line, n.Column = line(n.Line), 1
 	for _, c := range n.Content {
-		place(c, line, done)
+		relocate(c, line, done)
 	}
 }

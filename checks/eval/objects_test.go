@@ -1,4 +1,4 @@
-package manifest
+package eval
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/engine/admission"
 )
 
@@ -42,7 +43,7 @@ func TestQuickKnows(t *testing.T) {
 			if _, ok := quick(text); !ok {
 				t.Fatal("left to the parser")
 			}
-			compare(t, text)
+			compareReadings(t, text)
 		})
 	}
 }
@@ -87,15 +88,15 @@ func TestQuickLeaves(t *testing.T) {
 			if o, ok := quick(text); ok {
 				t.Fatalf("read as %v", o)
 			}
-			compare(t, text)
+			compareReadings(t, text)
 		})
 	}
 }
 
-// compare reads a file in both ways.
-func compare(t testing.TB, text string) {
+// compareReadings reads a file in both ways.
+func compareReadings(t testing.TB, text string) {
 	t.Helper()
-	src := File{Path: "x.yaml", Data: []byte(text)}
+	src := rules.File{Path: "x.yaml", Data: []byte(text)}
 	docs, wantProblems := src.Documents()
 	var want []admission.Object
 	for _, d := range docs {
@@ -103,22 +104,22 @@ func compare(t testing.TB, text string) {
 			want = append(want, o)
 		}
 	}
-	got, gotProblems := All(src)
+	got, gotProblems := allObjects(src)
 	if !reflect.DeepEqual(got, want) || !reflect.DeepEqual(gotProblems, wantProblems) {
 		t.Errorf("%q\nread as  %v, problems %v\nthe parser says %v, problems %v", text, got, gotProblems, want, wantProblems)
 	}
 	var again []admission.Object
-	for part, problem := range Parts(src) {
+	for part, problem := range objects(src) {
 		if problem != nil {
 			continue
 		}
 		again = append(again, part.Object)
-		d, ok := part.Document()
+		d, ok := part.document()
 		if !ok || !reflect.DeepEqual(d.Value(), any(part.Object)) {
 			t.Errorf("%q\nthe part of %v holds %v", text, part.Object, d.Value())
 		}
-		if lines := strings.Split(text, "\n"); !strings.HasPrefix(strings.Join(lines[part.Part.Line:], "\n"), part.Part.Text) {
-			t.Errorf("%q: %q is not at line %d", text, part.Part.Text, part.Part.Line)
+		if lines := strings.Split(text, "\n"); !strings.HasPrefix(strings.Join(lines[part.part.line:], "\n"), part.part.text) {
+			t.Errorf("%q: %q is not at line %d", text, part.part.text, part.part.line)
 		}
 	}
 	if !reflect.DeepEqual(again, want) {
@@ -145,14 +146,14 @@ func TestStream(t *testing.T) {
 		"# note\n---\n--- # note\nkind: A\n",
 		"%YAML 1.1\n---\n---\nkind: A\n",
 	} {
-		compare(t, text)
+		compareReadings(t, text)
 	}
 }
 
 // A broken document is found at its line, in a file however large.
 func TestProblemLine(t *testing.T) {
 	text := strings.Repeat("kind: A\na: b\n---\n", 10) + "kind: B\na: [\n"
-	objects, problems := All(File{Path: "x.yaml", Data: []byte(text)})
+	objects, problems := allObjects(rules.File{Path: "x.yaml", Data: []byte(text)})
 	if len(objects) != 10 || len(problems) != 1 || problems[0].Line < 31 || problems[0].Line > 32 {
 		t.Errorf("%d objects, problems %v", len(objects), problems)
 	}
@@ -174,7 +175,7 @@ func TestPublicManifests(t *testing.T) {
 			return err
 		}
 		files++
-		compare(t, string(data))
+		compareReadings(t, string(data))
 		return nil
 	})
 	if err != nil || files == 0 {
@@ -190,7 +191,7 @@ func FuzzObjects(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if len(text) < 1<<12 {
-			compare(t, text)
+			compareReadings(t, text)
 		}
 	})
 }
@@ -201,7 +202,7 @@ func TestManyDocuments(t *testing.T) {
 	text := strings.Repeat("---\n{kind: A, b: {c: d}}\n", n) + "---\nkind: [\n"
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	objects, problems := All(File{Path: "a.yaml", Data: []byte(text)})
+	objects, problems := allObjects(rules.File{Path: "a.yaml", Data: []byte(text)})
 	runtime.ReadMemStats(&after)
 	if len(objects) != n || len(problems) != 1 || problems[0].Line < 2*n+2 || problems[0].Line > 2*n+3 {
 		t.Errorf("%d objects, %v", len(objects), problems)

@@ -1,12 +1,9 @@
-// Package fix rewrites the deprecated fields of policies and exceptions to their present place, in the text of
-// the file: comments, order, quotes and formatting stay as they are.
-package fix
+package rules
 
 import (
 	"cmp"
 	"slices"
 
-	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/policy"
 	"github.com/lintel-bot/lintel/render/doc"
@@ -15,8 +12,8 @@ import (
 // maxRounds is how often a file is looked at again: a fix can bring forward another one.
 const maxRounds = 4
 
-// Result is a file after its fixes. Data is what was read where there are no edits.
-type Result struct {
+// Fixed is a file after its fixes. Data is what was read where there are no edits.
+type Fixed struct {
 	Path  string
 	Data  []byte
 	Edits []report.FixEdit
@@ -25,13 +22,14 @@ type Result struct {
 	Left []policy.Problem
 }
 
-// File fixes a file of policies. Each rewriting is verified: the file that results must hold exactly what the old
+// Fix rewrites the deprecated fields of policies and exceptions to their present place, in the text of their file:
+// comments, order, quotes and formatting stay as they are. Each rewriting is verified: the file that results must hold exactly what the old
 // one held, but for the fields that moved. One that does not, for example because an anchor would carry it
 // elsewhere, is undone and listed in Left. What is moved, and where, follows the migration that Kyverno 1.13
 // began (https://kyverno.io/docs/policy-types/cluster-policy/validate/#failure-action) and its own fix command.
-func File(src manifest.File) Result {
+func Fix(src File) Fixed {
 	docs, problems := src.Documents()
-	r := Result{Path: src.Path, Data: src.Data, Left: problems}
+	r := Fixed{Path: src.Path, Data: src.Data, Left: problems}
 	editor := doc.NewEditor(src.Data)
 	if !editor.Editable() {
 		if len(plan(editor, docs)) > 0 {
@@ -65,7 +63,7 @@ func File(src manifest.File) Result {
 		}
 		r.Data = data
 		editor = doc.NewEditor(data)
-		docs, _ = manifest.File{Path: src.Path, Data: data}.Documents()
+		docs, _ = File{Path: src.Path, Data: data}.Documents()
 	}
 	slices.SortStableFunc(r.Left, func(a, b policy.Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))

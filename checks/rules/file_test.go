@@ -1,4 +1,4 @@
-package manifest
+package rules
 
 import (
 	"reflect"
@@ -224,14 +224,14 @@ func TestTooLarge(t *testing.T) {
 
 // What is wrong with a file is among what compiling it finds.
 func TestCompileBroken(t *testing.T) {
-	_, problems := engine.CompilePolicies(Sources([]File{{Path: "p.yaml", Data: []byte("kind: [")}}), engine.Options{})
+	_, problems := engine.CompilePolicies(ForEngine([]File{{Path: "p.yaml", Data: []byte("kind: [")}}), engine.Options{})
 	if len(problems) != 1 || !strings.HasPrefix(problems[0].String(), "p.yaml:1: not valid YAML") {
 		t.Errorf("got %v", problems)
 	}
 }
 
 func TestCompileVariableWithoutQuotes(t *testing.T) {
-	_, problems := engine.CompilePolicies(Sources([]File{{Path: "p.yaml", Data: []byte("apiVersion: kyverno.io/v1\n" +
+	_, problems := engine.CompilePolicies(ForEngine([]File{{Path: "p.yaml", Data: []byte("apiVersion: kyverno.io/v1\n" +
 		"kind: ClusterPolicy\nmetadata: {name: p}\nspec:\n  rules:\n  - name: r\n" +
 		"    match: {any: [{resources: {kinds: [Pod]}}]}\n" +
 		"    validate: {message: {{ request.object.kind }}, deny: {}}\n")}}), engine.Options{})

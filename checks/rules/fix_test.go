@@ -1,4 +1,4 @@
-package fix
+package rules
 
 import (
 	"bytes"
@@ -9,23 +9,21 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/lintel-bot/lintel/checks/manifest"
 )
 
 const head = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec:\n"
 
-func fixed(t *testing.T, data string) Result {
+func fixed(t *testing.T, data string) Fixed {
 	t.Helper()
-	r := File(manifest.File{Path: "p.yaml", Data: []byte(data)})
-	if again := File(manifest.File{Path: "p.yaml", Data: r.Data}); len(again.Edits) > 0 ||
+	r := Fix(File{Path: "p.yaml", Data: []byte(data)})
+	if again := Fix(File{Path: "p.yaml", Data: r.Data}); len(again.Edits) > 0 ||
 		!bytes.Equal(again.Data, r.Data) {
 		t.Errorf("a second fix makes %v", again.Edits)
 	}
 	return r
 }
 
-func TestFile(t *testing.T) {
+func TestFix(t *testing.T) {
 	tests := []struct{ name, before, after string }{
 		{"action",
 			"  validationFailureAction: enforce\n  rules:\n  - name: r\n    validate:\n      deny: {}\n",
@@ -138,7 +136,7 @@ func TestFile(t *testing.T) {
 	}
 }
 
-func TestJSON(t *testing.T) {
+func TestFixJSON(t *testing.T) {
 	r := fixed(t, `{
   "apiVersion": "kyverno.io/v1", "kind": "ClusterPolicy", "metadata": {"name": "p"},
   "spec": {
@@ -173,7 +171,7 @@ func TestJSON(t *testing.T) {
 }
 
 // What cannot be edited for certain stays, with its place.
-func TestLeft(t *testing.T) {
+func TestFixLeaves(t *testing.T) {
 	tests := []struct{ name, data, want string }{
 		{"an anchor that others use", "  validationFailureAction: &a Enforce\n  rules:\n  - name: r\n    validate:\n" +
 			"      failureAction: *a\n      deny: {}\n", "p.yaml:5:3: "},
@@ -194,7 +192,7 @@ func TestLeft(t *testing.T) {
 	}
 }
 
-func TestException(t *testing.T) {
+func TestFixException(t *testing.T) {
 	r := fixed(t, "apiVersion: \"kyverno.io/v2alpha1\" # old\nkind: PolicyException\nmetadata: {name: e}\n"+
 		"spec: {conditions: {any: [{key: a, operator: In, value: [b]}]}}\n")
 	if want := "apiVersion: \"kyverno.io/v2\" # old\nkind: PolicyException\nmetadata: {name: e}\n" +
@@ -204,7 +202,7 @@ func TestException(t *testing.T) {
 }
 
 // Every file of the public library can be fixed, nothing is left, and a second fix has nothing to do.
-func TestLibrary(t *testing.T) {
+func TestFixLibrary(t *testing.T) {
 	dir := filepath.Join("..", "..", "..", "shared", "conformance")
 	if _, err := os.Stat(dir); err != nil {
 		t.Skip("the conformance cases are not here")
@@ -235,7 +233,7 @@ func TestLibrary(t *testing.T) {
 	}
 }
 
-func FuzzFile(f *testing.F) {
+func FuzzFix(f *testing.F) {
 	f.Add([]byte(head + "  validationFailureAction: enforce\n  rules:\n  - name: r\n" +
 		"    match: {resources: {kinds: [Pod]}}\n    validate:\n      deny: {}\n"))
 	f.Add([]byte(head + "  validationFailureAction: &a |\n    Audit\n" +
@@ -244,11 +242,11 @@ func FuzzFile(f *testing.F) {
 		if len(data) > 4096 {
 			return
 		}
-		r := File(manifest.File{Path: "p.yaml", Data: data})
+		r := Fix(File{Path: "p.yaml", Data: data})
 		if len(r.Edits) == 0 && !bytes.Equal(r.Data, data) {
 			t.Errorf("changed without an edit: %q", r.Data)
 		}
-		if again := File(manifest.File{Path: "p.yaml", Data: r.Data}); len(again.Edits) > 0 {
+		if again := Fix(File{Path: "p.yaml", Data: r.Data}); len(again.Edits) > 0 {
 			t.Errorf("%q: again %v", r.Data, again.Edits)
 		}
 	})
