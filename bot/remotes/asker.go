@@ -15,8 +15,6 @@ import (
 	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/remote/fetch"
-	"github.com/lintel-bot/lintel/render/remote/fetch/policy"
-	"github.com/lintel-bot/lintel/render/remote/fetch/store"
 )
 
 // recheck is after what time a source is asked whether an exact version still has the content that it had.
@@ -44,7 +42,7 @@ type hosted struct {
 
 // open returns the fetchers for what the base names and for what only the change does. left is what remains of the
 // time for all fetching, and becomes less until they are closed.
-func (a *asker) open(kept *store.Store, asking Request, left *time.Duration) (base, head Fetcher,
+func (a *asker) open(kept *remote.Store, asking Request, left *time.Duration) (base, head Fetcher,
 	done func(), err error) {
 	o := a.c.Fetch
 	o.Store, o.Scope = kept, strconv.FormatInt(a.change.Repo.Installation, 10)
@@ -92,11 +90,11 @@ func (a *asker) open(kept *store.Store, asking Request, left *time.Duration) (ba
 
 // repositoryKey is a repository however its address is written; empty for what has no address.
 func repositoryKey(address string) string {
-	u, err := policy.Address(address)
+	u, err := remote.Address(address)
 	if err != nil {
 		return ""
 	}
-	u = policy.HTTPS(u)
+	u = remote.HTTPS(u)
 	return strings.ToLower(u.Host + strings.TrimSuffix(strings.TrimSuffix(u.Path, "/"), ".git"))
 }
 
@@ -139,12 +137,12 @@ func (a *asker) find(ctx context.Context, address string) (*hosted, error) {
 // private implements Resolver.Private. What the installation does not see on the App's host is not public, though
 // the store may have it from before.
 func (a *asker) private(ctx context.Context, address string) (forge.Repo, bool) {
-	u, err := policy.Address(address)
+	u, err := remote.Address(address)
 	if err != nil {
 		return forge.Repo{}, true
 	}
 	if u.Scheme == "ssh" {
-		u = policy.HTTPS(u) // as which it is fetched
+		u = remote.HTTPS(u) // as which it is fetched
 	}
 	named, _ := a.parse(u.String())
 	repo, err := a.find(ctx, u.String())
@@ -161,7 +159,7 @@ func (a *asker) private(ctx context.Context, address string) (forge.Repo, bool) 
 
 // parse returns the repository of an address of the App's host.
 func (a *asker) parse(address string) (forge.Repo, bool) {
-	u, err := policy.Address(address)
+	u, err := remote.Address(address)
 	if err != nil || u.Host != a.home.Host || u.Scheme != a.home.Scheme {
 		return forge.Repo{}, false
 	}
@@ -261,7 +259,7 @@ func (t *logged) Fetch(ctx context.Context, wants []remote.Want) (remote.Lock, e
 // withoutSecrets is the address of a want without what can be secret: user, password and query.
 func withoutSecrets(w remote.Want) string {
 	u, err := url.Parse(w.URL)
-	if clean, bad := policy.Address(w.URL); bad == nil {
+	if clean, bad := remote.Address(w.URL); bad == nil {
 		u, err = clean, nil
 	}
 	if err != nil {

@@ -24,9 +24,8 @@ import (
 
 	"github.com/lintel-bot/lintel/bot/forge"
 	disk "github.com/lintel-bot/lintel/bot/store"
+	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/remote/fetch"
-	"github.com/lintel-bot/lintel/render/remote/fetch/policy"
-	"github.com/lintel-bot/lintel/render/remote/fetch/store"
 )
 
 // CacheConfig is what New needs.
@@ -34,9 +33,9 @@ type CacheConfig struct {
 	Dir string // where the stores are
 	// MaxBytes is how much all stores may take; what was not used for longest goes first. 0: each has a limit of its own.
 	MaxBytes int64
-	InUse    time.Duration  // what was used since then stays whatever the limit: a check may read it. 0: 2 hours
-	Client   forge.Client   // required
-	Policy   *policy.Policy // the operator's; nil: policy.Default()
+	InUse    time.Duration // what was used since then stays whatever the limit: a check may read it. 0: 2 hours
+	Client   forge.Client  // required
+	Policy   *fetch.Policy // the operator's; nil: fetch.DefaultPolicy()
 	// Budget is for all that one check waits for, and half of it for one thing; 0: 5 minutes.
 	Budget time.Duration
 	Log    *slog.Logger // nil: none
@@ -50,17 +49,17 @@ type Cache struct {
 	home *url.URL // the App's host
 
 	mu         sync.Mutex
-	stores     map[int64]*store.Store
+	stores     map[int64]*remote.Store
 	absent     map[string]time.Time      // repositories that an installation could not see, and when
 	defaultsOf map[int64]defaultsAddress // by installation
 }
 
 // cached is the store of one installation.
 type cached struct {
-	*store.Store // nil: it cannot be opened
-	dir          string
-	used         time.Time // the last time of anything in it
-	bytes        int64     // bytes of content, as the notes have it
+	*remote.Store // nil: it cannot be opened
+	dir           string
+	used          time.Time // the last time of anything in it
+	bytes         int64     // bytes of content, as the notes have it
 }
 
 // size is how many bytes the store takes, and how many of them stay unless something in it is let go.
@@ -95,14 +94,14 @@ func (s *Cache) setAbsent(name string) {
 
 // NewCache returns a supply. It makes no folder and no request.
 func NewCache(c CacheConfig) (*Cache, error) {
-	home, err := policy.Address(c.Client.CloneURL(forge.Repo{Owner: "o", Name: "n"}))
+	home, err := remote.Address(c.Client.CloneURL(forge.Repo{Owner: "o", Name: "n"}))
 	if err != nil {
 		return nil, fmt.Errorf("the address of GitHub: %w", err)
 	}
-	c.Policy = cmp.Or(c.Policy, policy.Default()).WithHost(home)
+	c.Policy = cmp.Or(c.Policy, fetch.DefaultPolicy()).WithHost(home)
 	c.Budget = cmp.Or(c.Budget, 5*time.Minute)
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
-	return &Cache{c: c, home: home, stores: map[int64]*store.Store{},
+	return &Cache{c: c, home: home, stores: map[int64]*remote.Store{},
 		absent: map[string]time.Time{}, defaultsOf: map[int64]defaultsAddress{}}, nil
 }
 
@@ -130,7 +129,7 @@ func (s *Cache) For(ctx context.Context, change Change) (*Resolver, error) {
 	}, Fork: change.Fork, Private: asker.private, Defaults: asker.defaults}, nil
 }
 
-func (s *Cache) store(ctx context.Context, installation int64) (*store.Store, error) {
+func (s *Cache) store(ctx context.Context, installation int64) (*remote.Store, error) {
 	if installation <= 0 {
 		return nil, errors.New("nothing is fetched without an installation")
 	}
@@ -141,7 +140,7 @@ func (s *Cache) store(ctx context.Context, installation int64) (*store.Store, er
 			return kept, nil
 		}
 	}
-	kept, err := store.Open(ctx, store.Options{Dir: s.dir(installation), InUse: s.c.InUse})
+	kept, err := remote.OpenStore(ctx, remote.StoreOptions{Dir: s.dir(installation), InUse: s.c.InUse})
 	if err != nil {
 		return nil, disk.WithoutPath(err)
 	}
@@ -193,7 +192,7 @@ func (s *Cache) makeRoom(ctx context.Context, all []cached) (sum int64, _ error)
 		size, stays := k.size()
 		sum, stay = sum+size, stay+stays
 		if k.Store != nil {
-			_ = k.Notes(func(_ string, n store.Note, used time.Time) { // a store that cannot be read comes first
+			_ = k.Notes(func(_ string, n remote.Note, used time.Time) { // a store that cannot be read comes first
 				k.bytes += n.Bytes
 				if used.After(k.used) {
 					k.used = used

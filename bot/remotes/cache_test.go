@@ -22,8 +22,7 @@ import (
 	disk "github.com/lintel-bot/lintel/bot/store"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render/remote"
-	"github.com/lintel-bot/lintel/render/remote/fetch/policy"
-	"github.com/lintel-bot/lintel/render/remote/fetch/store"
+	"github.com/lintel-bot/lintel/render/remote/fetch"
 )
 
 // host is the double of GitHub: octo/base is private and installed, octo/open public, octo/other another's.
@@ -208,7 +207,7 @@ type web struct {
 	asked atomic.Int64
 }
 
-func newWeb(t *testing.T, serve http.HandlerFunc) (*web, *policy.Policy) {
+func newWeb(t *testing.T, serve http.HandlerFunc) (*web, *fetch.Policy) {
 	t.Helper()
 	w := &web{}
 	w.Server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -216,14 +215,14 @@ func newWeb(t *testing.T, serve http.HandlerFunc) (*web, *policy.Policy) {
 		serve(rw, r)
 	}))
 	t.Cleanup(w.Close)
-	p, err := policy.Parse("sources.yaml", []byte("private: [127.0.0.0/8]\nplainHTTP: ['"+w.URL+"/']\n"))
+	p, err := fetch.ParsePolicy("sources.yaml", []byte("private: [127.0.0.0/8]\nplainHTTP: ['"+w.URL+"/']\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return w, p
 }
 
-func newSupply(t *testing.T, dir string, p *policy.Policy, budget time.Duration) *Cache {
+func newSupply(t *testing.T, dir string, p *fetch.Policy, budget time.Duration) *Cache {
 	t.Helper()
 	s, err := NewCache(CacheConfig{Dir: dir, Client: &host{url: "https://github.com"}, Policy: p, Budget: budget})
 	if err != nil {
@@ -414,7 +413,7 @@ func TestMakeRoomOnce(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = kept.Notes(func(_ string, n store.Note, _ time.Time) {
+			err = kept.Notes(func(_ string, n remote.Note, _ time.Time) {
 				if n.Tree != "" {
 					list = append(list, installation)
 				}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render/doc"
-	"github.com/lintel-bot/lintel/render/remote/fetch/policy"
+	"github.com/lintel-bot/lintel/render/remote"
 )
 
 // Policies are where policies are written: files, folders and globs of the repository, and of other repositories.
@@ -89,7 +89,7 @@ func PolicySourceProblem(s report.PolicySource) string {
 	case s.Repository == "" || ownerName().MatchString(s.Repository):
 		return ""
 	}
-	if _, err := policy.Address(s.Repository); err != nil || !strings.Contains(s.Repository, ":") {
+	if _, err := remote.Address(s.Repository); err != nil || !strings.Contains(s.Repository, ":") {
 		return fmt.Sprintf("%q is not a repository: write owner/name, or its address with https://", s.Repository)
 	}
 	return ""

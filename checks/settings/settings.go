@@ -18,7 +18,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/render/doc"
-	"github.com/lintel-bot/lintel/render/remote/fetch/policy"
+	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -237,7 +237,7 @@ func (s *Settings) judge() []report.Problem {
 		}
 	}
 	for _, pattern := range s.Sources.Allow {
-		if _, err := policy.Compile([]string{pattern}); err != nil {
+		if _, err := remote.CompileGlobs(pattern); err != nil {
 			fail(pattern, "sources.allow", "%v", err)
 		}
 	}

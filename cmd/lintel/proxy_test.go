@@ -23,8 +23,6 @@ import (
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/remote/fetch"
-	"github.com/lintel-bot/lintel/render/remote/fetch/policy"
-	"github.com/lintel-bot/lintel/render/remote/fetch/store"
 )
 
 // outbound are the first requests of all that the server asks others for, with who makes them: GitHub's API, git for its
@@ -54,11 +52,11 @@ func TestBehindProxyChild(t *testing.T) {
 	_, err = mirrors.Fetch(ctx, forge.Repo{Installation: 1, ID: 42, Owner: "octo", Name: "svc"},
 		mirror.Want{BaseRef: "main", HeadSHA: strings.Repeat("1", 40)})
 	t.Logf("git: %v", err)
-	rules, err := policy.Parse("sources.yaml", []byte("private: [127.0.0.0/8]\n"))
+	rules, err := fetch.ParsePolicy("sources.yaml", []byte("private: [127.0.0.0/8]\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept, err := store.Open(ctx, store.Options{Dir: t.TempDir()})
+	kept, err := remote.OpenStore(ctx, remote.StoreOptions{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/worker"
 	"github.com/lintel-bot/lintel/checks/output"
 	"github.com/lintel-bot/lintel/checks/report"
-	"github.com/lintel-bot/lintel/render/remote/fetch/policy"
+	"github.com/lintel-bot/lintel/render/remote/fetch"
 )
 
 const (
@@ -57,7 +57,7 @@ type serveOptions struct {
 	pageBytes, pageResult                                                                       size
 	disk                                                                                        diskLimits
 
-	rules  *policy.Policy          // of sources
+	rules  *fetch.Policy           // of sources
 	serves func(login string) bool // of accounts; nil: all
 	again  <-chan os.Signal        // asks to read the credentials anew
 }
@@ -176,7 +176,7 @@ func (o *serveOptions) validate() (err error) {
 		return errors.New("LINTEL_LISTEN is not an address such as :8080")
 	}
 	if o.sources != "" {
-		if o.rules, err = policy.Load(o.sources); err != nil {
+		if o.rules, err = fetch.LoadPolicy(o.sources); err != nil {
 			return fmt.Errorf("LINTEL_SOURCES cannot be used: %w", err)
 		}
 	}

@@ -12,9 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lintel-bot/lintel/bot/remotes"
+	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/remote/fetch"
-	"github.com/lintel-bot/lintel/render/remote/fetch/policy"
-	"github.com/lintel-bot/lintel/render/remote/fetch/store"
 )
 
 // sourcesOptions say how a command of a laptop gets what comes from outside of the repository.
@@ -46,7 +45,7 @@ func (o *sourcesOptions) open(ctx context.Context, git string) (*remotes.Resolve
 	}
 	return &remotes.Resolver{GitDir: options.GitDir(), Open: func(a remotes.Request) (base, head remotes.Fetcher, done func(),
 		err error) {
-		kept, err := store.Open(ctx, options)
+		kept, err := remote.OpenStore(ctx, options)
 		if err != nil {
 			return nil, nil, nil, fmt.Errorf("what was fetched cannot be opened: %w", err)
 		}
@@ -67,12 +66,12 @@ func (o *sourcesOptions) open(ctx context.Context, git string) (*remotes.Resolve
 }
 
 // openStore opens the user's store and reads what may be fetched. The store is nil where there is no place for one.
-func (o *sourcesOptions) openStore(ctx context.Context, git string) (*store.Store, *policy.Policy, error) {
+func (o *sourcesOptions) openStore(ctx context.Context, git string) (*remote.Store, *fetch.Policy, error) {
 	options, rules, err := o.place(git)
 	if err != nil || options.Dir == "" {
 		return nil, rules, err
 	}
-	kept, err := store.Open(ctx, options)
+	kept, err := remote.OpenStore(ctx, options)
 	if err != nil {
 		return nil, nil, fmt.Errorf("what was fetched cannot be opened: %w", err)
 	}
@@ -80,7 +79,7 @@ func (o *sourcesOptions) openStore(ctx context.Context, git string) (*store.Stor
 }
 
 // place says where the store is, and what may be fetched.
-func (o *sourcesOptions) place(git string) (options store.Options, rules *policy.Policy, err error) {
+func (o *sourcesOptions) place(git string) (options remote.StoreOptions, rules *fetch.Policy, err error) {
 	if rules, err = o.policy(); err != nil {
 		return options, nil, err
 	}
@@ -95,21 +94,21 @@ func (o *sourcesOptions) place(git string) (options store.Options, rules *policy
 	if dir, err = filepath.Abs(dir); err != nil {
 		return options, nil, err
 	}
-	return store.Options{Dir: dir, Git: git}, rules, nil
+	return remote.StoreOptions{Dir: dir, Git: git}, rules, nil
 }
 
 // policy reads what may be fetched.
-func (o *sourcesOptions) policy() (*policy.Policy, error) {
+func (o *sourcesOptions) policy() (*fetch.Policy, error) {
 	file := o.file
 	if file == "" {
 		dir, err := os.UserConfigDir()
 		if err != nil {
-			return policy.Default(), nil
+			return fetch.DefaultPolicy(), nil
 		}
 		file = filepath.Join(dir, "lintel", "sources.yaml")
 		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
-			return policy.Default(), nil
+			return fetch.DefaultPolicy(), nil
 		}
 	}
-	return policy.Load(file)
+	return fetch.LoadPolicy(file)
 }

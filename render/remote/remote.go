@@ -1,4 +1,4 @@
-// Package remote says what a repository takes from outside of it, and reads what was fetched of that.
+// Package remote says what a repository takes from outside of it, keeps what was fetched of that, and reads it.
 //
 // Nothing here fetches. Whoever renders asks Sources for a want; what is not there is noted, somebody outside of the
 // sandbox fetches it into a store (see package fetch), and the rendering runs again with a lock that has it. Everything

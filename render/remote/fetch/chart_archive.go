@@ -12,7 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/remote/fetch/store"
+	"github.com/lintel-bot/lintel/render/remote"
 )
 
 // ChartLimits are what a packed chart may be.
@@ -38,7 +38,7 @@ var (
 
 // unpack returns the files of a packed chart without the folder that they are in, and the version in its Chart.yaml.
 // Names are those that Helm's loader gives them. Failures are *remote.Failure.
-func unpack(packed []byte, l ChartLimits) (files []store.File, version string, err error) {
+func unpack(packed []byte, l ChartLimits) (files []remote.TreeFile, version string, err error) {
 	if int64(len(packed)) > l.Packed {
 		return nil, "", undecided("the packed chart is larger than %d MiB", l.Packed>>20)
 	}
@@ -87,7 +87,7 @@ type unpacker struct {
 	limits  ChartLimits
 	left    int64
 	count   int
-	files   []store.File
+	files   []remote.TreeFile
 	at      map[string]int // where in files a name is
 	folders map[string]bool
 }
@@ -140,7 +140,7 @@ func (u *unpacker) keep(name string, data []byte) error {
 		return nil
 	}
 	u.at[name] = len(u.files)
-	u.files = append(u.files, store.File{Name: name, Data: data})
+	u.files = append(u.files, remote.TreeFile{Name: name, Data: data})
 	return nil
 }
 
@@ -164,7 +164,7 @@ func innerName(name string) (string, error) {
 }
 
 // end looks at the whole.
-func (u *unpacker) end() ([]store.File, string, error) {
+func (u *unpacker) end() ([]remote.TreeFile, string, error) {
 	n, ok := u.at["Chart.yaml"]
 	if !ok {
 		return nil, "", broken("it is not a chart: it has no Chart.yaml")

@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"sort"
@@ -48,7 +49,7 @@ func (c byVersion[T]) Swap(i, j int) {
 // pickVersion returns which of the versions, newest first, Helm takes for a reference: the one of exactly that text, else the
 // first in the range. No reference takes the newest that is no prerelease.
 func pickVersion(versions []string, ref string) (int, error) {
-	constraint, err := semver.NewConstraint(orAny(ref))
+	constraint, err := semver.NewConstraint(cmp.Or(ref, "*"))
 	if err != nil {
 		return 0, broken("%s is neither a version nor a range of versions", quote(ref))
 	}
@@ -66,13 +67,6 @@ func pickVersion(versions []string, ref string) (int, error) {
 		return 0, broken("there is no version of the chart that is no prerelease")
 	}
 	return 0, broken("there is no version of the chart that %s fits", quote(ref))
-}
-
-func orAny(ref string) string {
-	if ref == "" {
-		return "*"
-	}
-	return ref
 }
 
 // versionsOfTags returns the versions that tags of a registry stand for, newest first: a tag has "_" for "+". Tags that are

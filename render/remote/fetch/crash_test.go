@@ -11,8 +11,6 @@ import (
 	"testing"
 
 	"github.com/lintel-bot/lintel/render/remote"
-	"github.com/lintel-bot/lintel/render/remote/fetch/policy"
-	"github.com/lintel-bot/lintel/render/remote/fetch/store"
 )
 
 // However many ask at once, in however many processes, one thing is got once.
@@ -79,11 +77,11 @@ func killedWants(server string) []remote.Want {
 
 func realFetcher(t *testing.T, dir, server string) *Fetcher {
 	t.Helper()
-	p, err := policy.Parse("sources.yaml", []byte("private: [127.0.0.0/8]\nplainHTTP: ['"+server+"/']\n"))
+	p, err := ParsePolicy("sources.yaml", []byte("private: [127.0.0.0/8]\nplainHTTP: ['"+server+"/']\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := store.Open(t.Context(), store.Options{Dir: dir})
+	s, err := remote.OpenStore(t.Context(), remote.StoreOptions{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

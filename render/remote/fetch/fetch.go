@@ -9,7 +9,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lintel-bot/lintel/render/remote"
-	"github.com/lintel-bot/lintel/render/remote/fetch/store"
 )
 
 // Fetch gets what is wanted, or finds out why it cannot be had, and returns an entry for each, sorted. The error is one
@@ -76,7 +75,7 @@ func (f *Fetcher) gone(ctx context.Context, lock remote.Lock) (wants []remote.Wa
 	if err != nil || len(missing) == 0 {
 		return nil, err
 	}
-	err = f.store.Notes(func(key string, n store.Note, _ time.Time) {
+	err = f.store.Notes(func(key string, n remote.Note, _ time.Time) {
 		if missing[n.Tree] {
 			err = errors.Join(err, f.store.Forget(key, n))
 		}
@@ -114,21 +113,21 @@ func (f *Fetcher) one(ctx context.Context, w remote.Want) (remote.Entry, error) 
 }
 
 // note returns what a want came to, from the store where that is good enough.
-func (f *Fetcher) note(ctx context.Context, w remote.Want) (store.Note, error) {
+func (f *Fetcher) note(ctx context.Context, w remote.Want) (remote.Note, error) {
 	j, err := f.job(ctx, w)
 	if err != nil {
-		return store.Note{}, err
+		return remote.Note{}, err
 	}
 	n, err := f.known(ctx, j)
 	if err != nil || n.Tree != "" {
 		return n, err
 	}
 	if err := f.mayAsk(j.url); err != nil {
-		return store.Note{}, err
+		return remote.Note{}, err
 	}
 	unlock, err := f.store.Lock(ctx, j.key)
 	if err != nil {
-		return store.Note{}, err
+		return remote.Note{}, err
 	}
 	defer unlock()
 	if n, err := f.known(ctx, j); err != nil || n.Tree != "" {
@@ -138,46 +137,48 @@ func (f *Fetcher) note(ctx context.Context, w remote.Want) (store.Note, error) {
 }
 
 // known returns the note of a want that need not be asked for, the zero Note where it has to be.
-func (f *Fetcher) known(ctx context.Context, j job) (store.Note, error) {
+func (f *Fetcher) known(ctx context.Context, j job) (remote.Note, error) {
 	n, err := f.store.Note(j.key)
 	if err != nil {
-		return store.Note{}, err
+		return remote.Note{}, err
 	}
 	now := f.store.Now()
 	switch {
 	case n.Failure != nil && now.Sub(n.Failed) < failureFresh && !f.o.Offline:
-		return store.Note{}, n.Failure
+		return remote.Note{}, n.Failure
 	case n.Tree == "" || !(f.o.Offline || f.onlyKnown(j) || j.good(now.Sub(n.Asked), f.o)):
-		return store.Note{}, nil
+		return remote.Note{}, nil
 	}
 	if n.Content != "" {
 		content, err := f.store.Note(n.Content)
 		if err != nil || content.Tree == "" {
-			return store.Note{}, err // it was cleaned up
+			return remote.Note{}, err // it was cleaned up
 		}
 		f.store.Used(n.Content)
 	}
 	if err := f.mayUse(ctx, n); err != nil {
-		return store.Note{}, err
+		return remote.Note{}, err
 	}
 	f.store.Used(j.key)
 	return n, nil
 }
 
 // get asks for a want, and notes what it came to. The lock of its key is held.
-func (f *Fetcher) get(ctx context.Context, j job) (store.Note, error) {
+func (f *Fetcher) get(ctx context.Context, j job) (remote.Note, error) {
 	before, err := f.store.Note(j.key)
 	if err != nil {
-		return store.Note{}, err
+		return remote.Note{}, err
 	}
-	var n store.Note
-	switch j.want.Kind {
-	case remote.Git:
+	var n remote.Note
+	switch {
+	case j.want.Kind == remote.Git:
 		n, err = f.getGit(ctx, j)
-	case remote.File:
+	case j.want.Kind == remote.File:
 		n, err = f.getFile(ctx, j, before)
+	case j.url.Scheme == "oci":
+		n, err = f.getRegistry(ctx, j.url, j.want)
 	default:
-		n, err = f.getChart(ctx, j)
+		n, err = f.getRepository(ctx, j)
 	}
 	now := f.store.Now()
 	if err == nil {
@@ -187,7 +188,7 @@ func (f *Fetcher) get(ctx context.Context, j job) (store.Note, error) {
 	}
 	failure := failureOf(err)
 	if failure == nil {
-		return store.Note{}, err
+		return remote.Note{}, err
 	}
 	if before.Tree != "" && j.exact && !failure.Broken {
 		// An exact version that cannot be looked at again is what it was.
@@ -195,15 +196,15 @@ func (f *Fetcher) get(ctx context.Context, j job) (store.Note, error) {
 		return before, errors.Join(f.mayUse(ctx, before), f.store.Put(j.key, before))
 	}
 	if failure.Own {
-		return store.Note{}, err
+		return remote.Note{}, err
 	}
 	before.What, before.Want, before.Failure, before.Failed = j.want.String(), &j.want, failure, now
-	return store.Note{}, errors.Join(err, f.store.Put(j.key, before))
+	return remote.Note{}, errors.Join(err, f.store.Put(j.key, before))
 }
 
 // List returns what the store has for wants, and when each was last used.
 func (f *Fetcher) List() (list []Item, err error) {
-	err = f.store.Notes(func(_ string, n store.Note, used time.Time) {
+	err = f.store.Notes(func(_ string, n remote.Note, used time.Time) {
 		if n.Want != nil && n.Tree != "" {
 			size := n.Bytes
 			if n.Content != "" {

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/lintel-bot/lintel/render/remote"
-	"github.com/lintel-bot/lintel/render/remote/fetch/policy"
-	"github.com/lintel-bot/lintel/render/remote/fetch/store"
 )
 
 // pinned splits a reference of a registry into a version and a digest.
@@ -25,48 +23,41 @@ func pinned(ref string) (version, digest string) {
 	return ref, ""
 }
 
-func (f *Fetcher) getChart(ctx context.Context, j job) (store.Note, error) {
-	if j.url.Scheme == "oci" {
-		return f.getRegistry(ctx, j.url, j.want)
-	}
-	return f.getRepository(ctx, j)
-}
-
 // getRepository gets a chart of a chart repository.
-func (f *Fetcher) getRepository(ctx context.Context, j job) (store.Note, error) {
+func (f *Fetcher) getRepository(ctx context.Context, j job) (remote.Note, error) {
 	index, hosts, err := f.index(ctx, j.url, f.o.Fresh)
 	if err != nil {
-		return store.Note{}, err
+		return remote.Note{}, err
 	}
 	v, err := findVersion(index, j.want.Name, j.want.Ref)
 	if err != nil { // it may be newer than what was asked for a while ago
 		if index, hosts, err = f.index(ctx, j.url, justNow); err != nil {
-			return store.Note{}, err
+			return remote.Note{}, err
 		}
 		v, err = findVersion(index, j.want.Name, j.want.Ref)
 	}
 	if err != nil {
-		return store.Note{}, err
+		return remote.Note{}, err
 	}
 	from, err := relativeTo(j.url, v.URL)
 	if err != nil {
-		return store.Note{}, undecided("the address that the index has for version %s cannot be used: %v",
+		return remote.Note{}, undecided("the address that the index has for version %s cannot be used: %v",
 			quote(v.Version), err)
 	}
 	if from.Host != j.url.Host || from.Scheme != j.url.Scheme {
 		if !f.o.Policy.Allows(from) {
-			return store.Note{}, denied("the index leads to the host %s, which the list of allowed sources does "+
+			return remote.Note{}, denied("the index leads to the host %s, which the list of allowed sources does "+
 				"not have", from.Host)
 		}
-		hosts = append(hosts, policy.WithoutSecrets(from))
+		hosts = append(hosts, remote.WithoutSecrets(from))
 	}
 	if err := f.mayAsk(from); err != nil {
-		return store.Note{}, err
+		return remote.Note{}, err
 	}
 	if from.Scheme == "oci" {
 		at := strings.LastIndexByte(from.Path, ':')
 		if at < 0 {
-			return store.Note{}, broken("the index leads to a registry without saying to which tag")
+			return remote.Note{}, broken("the index leads to a registry without saying to which tag")
 		}
 		tag := from.Path[at+1:]
 		from.Path, from.RawPath = from.Path[:at], ""
@@ -74,8 +65,8 @@ func (f *Fetcher) getRepository(ctx context.Context, j job) (store.Note, error) 
 		n.Hosts = append(n.Hosts, hosts...)
 		return n, err
 	}
-	p := parcel{key: store.Key("chart", j.url.String(), j.want.Name, v.Version), digest: v.Digest, version: v.Version,
-		what: "chart " + j.want.Name + " " + v.Version + " of " + policy.WithoutSecrets(j.url), hosts: hosts}
+	p := parcel{key: remote.Key("chart", j.url.String(), j.want.Name, v.Version), digest: v.Digest, version: v.Version,
+		what: "chart " + j.want.Name + " " + v.Version + " of " + remote.WithoutSecrets(j.url), hosts: hosts}
 	return f.unpacked(ctx, p, func(p *parcel) ([]byte, error) {
 		at, trip, err := f.trip(from)
 		if err != nil {
@@ -97,14 +88,14 @@ func relativeTo(repository *url.URL, address string) (*url.URL, error) {
 		return nil, broken("it is not an address")
 	}
 	if to.IsAbs() {
-		return policy.Address(address)
+		return remote.Address(address)
 	}
 	base := *repository
 	base.RawPath = ""
 	base.Path = strings.TrimSuffix(base.Path, "/") + "/"
 	to = base.ResolveReference(to)
 	to.RawQuery = repository.RawQuery
-	return policy.Address(to.String())
+	return remote.Address(to.String())
 }
 
 // justNow is how old an index may be that does not have what is asked for: several may ask in one check.
@@ -113,7 +104,7 @@ const justNow = 5 * time.Second
 // index returns the index of a chart repository, and the further hosts that it came from. One that is fresh is not asked
 // for again.
 func (f *Fetcher) index(ctx context.Context, repository *url.URL, fresh time.Duration) ([]byte, []string, error) {
-	key := store.Key("index", repository.String())
+	key := remote.Key("index", repository.String())
 	unlock, err := f.store.Lock(ctx, key)
 	if err != nil {
 		return nil, nil, err
@@ -152,7 +143,7 @@ func (f *Fetcher) index(ctx context.Context, repository *url.URL, fresh time.Dur
 			return nil, nil, err
 		}
 	}
-	n = store.Note{What: "the index of " + policy.WithoutSecrets(repository), ETag: got.ETag, Asked: f.store.Now(),
+	n = remote.Note{What: "the index of " + remote.WithoutSecrets(repository), ETag: got.ETag, Asked: f.store.Now(),
 		Hosts: trip.Hosts()}
 	return data, n.Hosts, f.store.Put(key, n)
 }
@@ -168,36 +159,36 @@ func inIndex(err error) error {
 }
 
 // getRegistry gets a chart of a registry. Only what a want says of a version counts.
-func (f *Fetcher) getRegistry(ctx context.Context, u *url.URL, w remote.Want) (store.Note, error) {
+func (f *Fetcher) getRegistry(ctx context.Context, u *url.URL, w remote.Want) (remote.Note, error) {
 	at, c, err := f.way(u)
 	if err != nil {
-		return store.Note{}, err
+		return remote.Note{}, err
 	}
 	if at.Scheme != "oci" {
-		return store.Note{}, undecided("its mirror is not a registry")
+		return remote.Note{}, undecided("its mirror is not a registry")
 	}
 	repo, err := newOCIRepository(f.web, at, f.o.Policy.PlainHTTP(at), c)
 	if err != nil {
-		return store.Note{}, err
+		return remote.Note{}, err
 	}
 	version, exactly := pinned(w.Ref)
 	reference := exactly
 	if reference == "" {
 		if version, err = resolveTag(ctx, repo, w); err != nil {
-			return store.Note{}, err
+			return remote.Note{}, err
 		}
 		reference = tagOf(version)
 	}
 	manifest, err := repo.Chart(ctx, reference)
 	if err != nil {
-		return store.Note{}, err
+		return remote.Note{}, err
 	}
 	name := manifest.Manifest
 	if exactly == "" && exactVersion(version) {
 		name = version // what is first seen of a version is remembered
 	}
-	p := parcel{key: store.Key("oci", u.String(), name), digest: manifest.Layer, version: version,
-		what: "chart " + path.Base(u.Path) + " " + reference + " of " + policy.WithoutSecrets(u), hosts: repo.Hosts()}
+	p := parcel{key: remote.Key("oci", u.String(), name), digest: manifest.Layer, version: version,
+		what: "chart " + path.Base(u.Path) + " " + reference + " of " + remote.WithoutSecrets(u), hosts: repo.Hosts()}
 	return f.unpacked(ctx, p, func(*parcel) ([]byte, error) { return repo.Pull(ctx, manifest, f.o.Charts.Packed) })
 }
 
@@ -241,15 +232,15 @@ type parcel struct {
 }
 
 // unpacked returns what a packed chart has, which is got only where the store does not have it.
-func (f *Fetcher) unpacked(ctx context.Context, p parcel, get func(*parcel) ([]byte, error)) (store.Note, error) {
+func (f *Fetcher) unpacked(ctx context.Context, p parcel, get func(*parcel) ([]byte, error)) (remote.Note, error) {
 	unlock, err := f.store.Lock(ctx, p.key)
 	if err != nil {
-		return store.Note{}, err
+		return remote.Note{}, err
 	}
 	defer unlock()
 	n, err := f.store.Note(p.key)
 	if err != nil {
-		return store.Note{}, err
+		return remote.Note{}, err
 	}
 	unchanged := p.digest == n.Digest
 	if p.digest == "" {
@@ -261,41 +252,41 @@ func (f *Fetcher) unpacked(ctx context.Context, p parcel, get func(*parcel) ([]b
 	}
 	packed, err := get(&p)
 	if err != nil {
-		return store.Note{}, err
+		return remote.Note{}, err
 	}
 	got := digest(packed)
 	if p.digest != "" && p.digest != got {
-		return store.Note{}, broken("the packed chart has another digest than its repository says")
+		return remote.Note{}, broken("the packed chart has another digest than its repository says")
 	}
 	// Unpacked charts are large: few at a time.
 	select {
 	case f.unpacking <- struct{}{}:
 		defer func() { <-f.unpacking }()
 	case <-ctx.Done():
-		return store.Note{}, context.Cause(ctx)
+		return remote.Note{}, context.Cause(ctx)
 	}
 	files, version, err := unpack(packed, f.o.Charts)
 	if err != nil {
-		return store.Note{}, err
+		return remote.Note{}, err
 	}
 	if p.version == "" {
 		p.version = version
 	}
 	first := n.First
-	n = store.Note{What: p.what, Revision: p.version, Digest: got, First: first, Hosts: p.hosts, Asked: f.store.Now(),
+	n = remote.Note{What: p.what, Revision: p.version, Digest: got, First: first, Hosts: p.hosts, Asked: f.store.Now(),
 		Bytes: int64(len(packed))}
 	if first == "" {
 		n.First = got
 	}
 	if n.Tree, err = f.store.WriteFiles(ctx, p.key, files); err != nil {
-		return store.Note{}, err
+		return remote.Note{}, err
 	}
 	return p.note(n), f.store.Put(p.key, n)
 }
 
 // note is what a want has of a parcel.
-func (p parcel) note(n store.Note) store.Note {
-	w := store.Note{Tree: n.Tree, Revision: n.Revision, Digest: n.Digest, Content: p.key, Hosts: n.Hosts}
+func (p parcel) note(n remote.Note) remote.Note {
+	w := remote.Note{Tree: n.Tree, Revision: n.Revision, Digest: n.Digest, Content: p.key, Hosts: n.Hosts}
 	if n.First != n.Digest {
 		w.Changed = n.First
 	}

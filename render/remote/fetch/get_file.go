@@ -6,14 +6,13 @@ import (
 	"fmt"
 
 	"github.com/lintel-bot/lintel/render/remote"
-	"github.com/lintel-bot/lintel/render/remote/fetch/store"
 )
 
 // getFile gets a single file.
-func (f *Fetcher) getFile(ctx context.Context, j job, before store.Note) (store.Note, error) {
+func (f *Fetcher) getFile(ctx context.Context, j job, before remote.Note) (remote.Note, error) {
 	at, trip, err := f.trip(j.url)
 	if err != nil {
-		return store.Note{}, err
+		return remote.Note{}, err
 	}
 	etag := ""
 	if before.Tree != "" {
@@ -21,14 +20,14 @@ func (f *Fetcher) getFile(ctx context.Context, j job, before store.Note) (store.
 	}
 	got, err := trip.Get(ctx, at, etag, maxFile)
 	if err != nil {
-		return store.Note{}, err
+		return remote.Note{}, err
 	}
 	if got.NotChanged {
 		before.Failure = nil
 		return before, nil
 	}
-	n := store.Note{Digest: digest(got.Body), ETag: got.ETag, Hosts: trip.Hosts(), Bytes: int64(len(got.Body))}
-	n.Tree, err = f.store.WriteFiles(ctx, j.key, []store.File{{Name: remote.FileName, Data: got.Body}})
+	n := remote.Note{Digest: digest(got.Body), ETag: got.ETag, Hosts: trip.Hosts(), Bytes: int64(len(got.Body))}
+	n.Tree, err = f.store.WriteFiles(ctx, j.key, []remote.TreeFile{{Name: remote.FileName, Data: got.Body}})
 	return n, err
 }
 

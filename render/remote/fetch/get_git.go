@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/render/remote"
-	"github.com/lintel-bot/lintel/render/remote/fetch/policy"
-	"github.com/lintel-bot/lintel/render/remote/fetch/store"
 )
 
 const (
@@ -36,27 +34,27 @@ func (f *Fetcher) source(j job) (gitSource, error) {
 }
 
 // getGit gets the files of a repository.
-func (f *Fetcher) getGit(ctx context.Context, j job) (store.Note, error) {
+func (f *Fetcher) getGit(ctx context.Context, j job) (remote.Note, error) {
 	src, err := f.source(j)
 	if err != nil {
-		return store.Note{}, err
+		return remote.Note{}, err
 	}
 	at := gitCommit{ID: j.want.Ref}
 	if !j.fixed {
 		if at, err = f.git.Resolve(ctx, src, j.want.Ref); err != nil {
-			return store.Note{}, err
+			return remote.Note{}, err
 		}
 	}
-	n := store.Note{Revision: at.ID}
+	n := remote.Note{Revision: at.ID}
 	if at.Tag {
 		if n.Changed, err = f.moved(j, at); err != nil {
-			return store.Note{}, err
+			return remote.Note{}, err
 		}
 	}
 	w := walk{f: f, modules: maxModules, hosts: at.Hosts}
 	got, err := w.tree(ctx, j, src, at, maxNested)
 	if err != nil {
-		return store.Note{}, err
+		return remote.Note{}, err
 	}
 	n.Tree, n.Content, n.Private, n.Hosts = got.Tree, got.Content, w.private, w.hosts
 	return n, nil
@@ -64,13 +62,13 @@ func (f *Fetcher) getGit(ctx context.Context, j job) (store.Note, error) {
 
 // moved returns the commit that a tag was first seen at, empty where it still is.
 func (f *Fetcher) moved(j job, at gitCommit) (string, error) {
-	key := store.Key("tag", j.scope, j.url.String(), at.Ref)
+	key := remote.Key("tag", j.scope, j.url.String(), at.Ref)
 	n, err := f.store.Note(key)
 	switch {
 	case err != nil:
 		return "", err
 	case n.First == "":
-		return "", f.store.Put(key, store.Note{What: "a tag of " + policy.WithoutSecrets(j.url), First: at.ID})
+		return "", f.store.Put(key, remote.Note{What: "a tag of " + remote.WithoutSecrets(j.url), First: at.ID})
 	case n.First != at.ID:
 		return n.First, nil
 	}
@@ -87,7 +85,7 @@ type walk struct {
 }
 
 // tree gets a commit's tree, submodules in place.
-func (w *walk) tree(ctx context.Context, j job, src gitSource, at gitCommit, nested int) (store.Note, error) {
+func (w *walk) tree(ctx context.Context, j job, src gitSource, at gitCommit, nested int) (remote.Note, error) {
 	if j.token != "" {
 		w.private = append(w.private, j.url.String())
 	}
@@ -115,13 +113,13 @@ func (w *walk) tree(ctx context.Context, j job, src gitSource, at gitCommit, nes
 		trees[m.Path] = sub
 		parts = append(parts, m.Path, sub)
 	}
-	key := store.Key(append([]string{"composed", n.Tree}, parts...)...)
+	key := remote.Key(append([]string{"composed", n.Tree}, parts...)...)
 	tree, err := w.f.git.Compose(ctx, n.Tree, trees, key)
 	if err != nil {
 		return n, err
 	}
-	composed := store.Note{What: "a repository with its submodules", Tree: tree}
-	return store.Note{Tree: tree, Content: key}, w.f.store.Put(key, composed)
+	composed := remote.Note{What: "a repository with its submodules", Tree: tree}
+	return remote.Note{Tree: tree, Content: key}, w.f.store.Put(key, composed)
 }
 
 // submodule gets the tree of one submodule.
@@ -148,7 +146,7 @@ func (w *walk) submodule(ctx context.Context, parent job, m submodule, nested in
 	if err != nil {
 		return "", err
 	}
-	w.hosts = append(w.hosts, policy.WithoutSecrets(j.url))
+	w.hosts = append(w.hosts, remote.WithoutSecrets(j.url))
 	n, err := w.tree(ctx, j, src, gitCommit{ID: m.Commit}, nested)
 	return n.Tree, err
 }
@@ -193,17 +191,17 @@ func moduleURL(parent *url.URL, address string) (string, error) {
 }
 
 // plain gets a commit's tree as it is, from the store where that has it, and its submodules where they are wanted.
-func (w *walk) plain(ctx context.Context, j job, src gitSource, at gitCommit) (store.Note, []submodule, error) {
+func (w *walk) plain(ctx context.Context, j job, src gitSource, at gitCommit) (remote.Note, []submodule, error) {
 	s := w.f.store
-	key := store.Key("git", j.scope, j.url.String(), at.ID)
+	key := remote.Key("git", j.scope, j.url.String(), at.ID)
 	unlock, err := s.Lock(ctx, key)
 	if err != nil {
-		return store.Note{}, nil, err
+		return remote.Note{}, nil, err
 	}
 	defer unlock()
 	n, err := s.Note(key)
 	if err != nil {
-		return store.Note{}, nil, err
+		return remote.Note{}, nil, err
 	}
 	known := []string{n.Tree}
 	if n.Tree == "" {
@@ -211,18 +209,18 @@ func (w *walk) plain(ctx context.Context, j job, src gitSource, at gitCommit) (s
 	}
 	missing, err := s.Missing(ctx, known)
 	if err != nil {
-		return store.Note{}, nil, err
+		return remote.Note{}, nil, err
 	}
 	var modules []submodule
 	if n.Tree == "" || missing[n.Tree] {
 		got, err := w.f.git.Fetch(ctx, src, at, key)
 		if err != nil {
-			return store.Note{}, nil, err
+			return remote.Note{}, nil, err
 		}
-		n = store.Note{What: "a commit of " + policy.WithoutSecrets(j.url), Tree: got.Tree, Revision: at.ID, Bytes: got.Bytes,
+		n = remote.Note{What: "a commit of " + remote.WithoutSecrets(j.url), Tree: got.Tree, Revision: at.ID, Bytes: got.Bytes,
 			Hosts: got.Hosts, Asked: s.Now()}
 		if err := s.Put(key, n); err != nil {
-			return store.Note{}, nil, err
+			return remote.Note{}, nil, err
 		}
 	} else {
 		s.Used(key)
@@ -230,7 +228,7 @@ func (w *walk) plain(ctx context.Context, j job, src gitSource, at gitCommit) (s
 	w.hosts = append(w.hosts, n.Hosts...)
 	if j.want.Submodules {
 		if modules, err = w.f.git.Submodules(ctx, n.Tree); err != nil {
-			return store.Note{}, nil, err
+			return remote.Note{}, nil, err
 		}
 	}
 	n.Content = key

@@ -11,13 +11,12 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/render/remote"
-	"github.com/lintel-bot/lintel/render/remote/fetch/store"
 	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
 // gitClient fetches repositories. It is safe for concurrent use.
 type gitClient struct {
-	Store *store.Store
+	Store *remote.Store
 	Web   *webClient
 	// User has git run with the configuration of whoever runs this program: address rewriting, credential helpers,
 	// proxies, ssh. Git then dials itself, and no address is checked.
@@ -195,12 +194,11 @@ func (s *gitSession) try(ctx context.Context, at gitCommit, what ...string) (boo
 	split := slices.Index(what, "--")
 	args = append(append(args, what[:split]...), "--end-of-options", s.address)
 	_, err := s.run(ctx, append(args, what[split+1:]...)...)
-	var r *refusedRequest
-	if err != nil && !errors.As(err, &r) {
+	if err != nil && !errors.Is(err, errRefused) {
 		return false, err
 	}
 	_, err = localGit(ctx, s.scratch, "cat-file", "-e", at.ID+"^{commit}")
-	if errors.As(err, &r) {
+	if errors.Is(err, errRefused) {
 		return false, nil
 	}
 	return err == nil, err
@@ -222,11 +220,7 @@ func (s *gitSession) whyNot(ctx context.Context) error {
 }
 
 // localGit runs git without the network.
-func localGit(ctx context.Context, s *store.Scratch, args ...string) ([]byte, error) {
+func localGit(ctx context.Context, s *remote.Scratch, args ...string) ([]byte, error) {
 	out, err := s.Run(ctx, gitcmd.Call{Args: args, Max: 256 << 20})
-	var failed *gitcmd.Error
-	if errors.As(err, &failed) && failed.Err == nil {
-		return nil, &refusedRequest{failed.Code}
-	}
-	return out, err
+	return out, refusal(err)
 }

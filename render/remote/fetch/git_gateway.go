@@ -75,11 +75,7 @@ func (g *gitGateway) err() error {
 }
 
 func (g *gitGateway) fail(w http.ResponseWriter, err error) {
-	g.mu.Lock()
-	if g.failure == nil {
-		g.failure = err
-	}
-	g.mu.Unlock()
+	g.broke(err)
 	http.Error(w, "", http.StatusForbidden) // 401 would have git look for credentials
 }
 

@@ -8,14 +8,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lintel-bot/lintel/render/remote/fetch/store"
+	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
 // gitSession is one use of one repository.
 type gitSession struct {
 	client  *gitClient
-	scratch *store.Scratch
+	scratch *remote.Scratch
 	gateway *gitGateway // nil: git goes its own way
 	address string
 	env     []string
@@ -112,7 +112,6 @@ func (c *gitClient) userEnvironment(ctx context.Context) []string {
 // run runs git with the network. Its failures are those of the server where there is one.
 func (s *gitSession) run(ctx context.Context, args ...string) ([]byte, error) {
 	out, err := s.scratch.Run(ctx, gitcmd.Call{Options: s.options, Args: args, Env: s.env, Max: 64 << 20, Watch: s.small})
-	var failed *gitcmd.Error
 	switch {
 	case err == nil:
 		return out, nil
@@ -120,10 +119,8 @@ func (s *gitSession) run(ctx context.Context, args ...string) ([]byte, error) {
 		return nil, context.Cause(ctx)
 	case s.gateway != nil && s.gateway.err() != nil:
 		return nil, s.gateway.err()
-	case errors.As(err, &failed) && failed.Err == nil:
-		return nil, &refusedRequest{failed.Code}
 	}
-	return nil, err
+	return nil, refusal(err)
 }
 
 func (s *gitSession) small() error {
@@ -133,16 +130,22 @@ func (s *gitSession) small() error {
 	return nil
 }
 
-// refusedRequest is a git that failed though the server answered.
-type refusedRequest struct{ code int }
+// errRefused means that git failed though the server answered.
+var errRefused = errors.New("git could not fetch it")
 
-func (*refusedRequest) Error() string { return "git could not fetch it" }
+// refusal is errRefused where git ran and failed, else the error itself.
+func refusal(err error) error {
+	var failed *gitcmd.Error
+	if errors.As(err, &failed) && failed.Err == nil {
+		return errRefused
+	}
+	return err
+}
 
 // gitFailure makes a failure of a refusal.
-func gitFailure(err error, format string, args ...any) error {
-	var r *refusedRequest
-	if errors.As(err, &r) {
-		return undecided(format, args...)
+func gitFailure(err error, message string) error {
+	if errors.Is(err, errRefused) {
+		return undecided("%s", message)
 	}
 	return err
 }

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/lintel-bot/lintel/render/remote/fetch/store"
+	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
@@ -48,7 +48,7 @@ func (c *gitClient) Submodules(ctx context.Context, tree string) ([]submodule, e
 }
 
 // submoduleAddresses reads .gitmodules with git's own parser.
-func submoduleAddresses(ctx context.Context, s *store.Scratch, tree string, list []submodule) ([]submodule, error) {
+func submoduleAddresses(ctx context.Context, s *remote.Scratch, tree string, list []submodule) ([]submodule, error) {
 	out, err := localGit(ctx, s, "config", "--blob", tree+":.gitmodules", "--no-includes", "-z", "--list")
 	if err != nil {
 		return nil, gitFailure(err, "git could not read .gitmodules of the repository")

@@ -22,8 +22,6 @@ import (
 	"time"
 
 	"github.com/lintel-bot/lintel/render/remote"
-	"github.com/lintel-bot/lintel/render/remote/fetch/policy"
-	"github.com/lintel-bot/lintel/render/remote/fetch/store"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -140,9 +138,9 @@ func (n *internet) shown() map[string]string {
 	return m
 }
 
-func (n *internet) open(dir string) *store.Store {
+func (n *internet) open(dir string) *remote.Store {
 	n.t.Helper()
-	s, err := store.Open(n.t.Context(), store.Options{Dir: dir, Clock: n.clock})
+	s, err := remote.OpenStore(n.t.Context(), remote.StoreOptions{Dir: dir, Clock: n.clock})
 	if err != nil {
 		n.t.Fatal(err)
 	}
@@ -152,7 +150,7 @@ func (n *internet) open(dir string) *store.Store {
 // fetcher makes one with the given LINTEL_SOURCES; its store is new unless the options have one.
 func (n *internet) fetcher(sources string, change ...func(*Options)) *Fetcher {
 	n.t.Helper()
-	p, err := policy.Parse(filepath.Join(n.t.TempDir(), "sources.yaml"), []byte(sources+"\ncaFile: "+n.ca+"\n"))
+	p, err := ParsePolicy(filepath.Join(n.t.TempDir(), "sources.yaml"), []byte(sources+"\ncaFile: "+n.ca+"\n"))
 	if err != nil {
 		n.t.Fatal(err)
 	}

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/lintel-bot/lintel/render/remote"
-	"github.com/lintel-bot/lintel/render/remote/fetch/policy"
-	"github.com/lintel-bot/lintel/render/remote/fetch/store"
 )
 
 // job is a want that may be asked for.
@@ -47,7 +45,7 @@ var schemes = map[remote.Kind][]string{
 
 // job looks at a want before anything is done about it: may it be asked for at all?
 func (f *Fetcher) job(ctx context.Context, w remote.Want) (job, error) {
-	u, err := policy.Address(w.URL)
+	u, err := remote.Address(w.URL)
 	if err != nil {
 		return job{}, undecided("%v", err)
 	}
@@ -77,14 +75,14 @@ func (f *Fetcher) job(ctx context.Context, w remote.Want) (job, error) {
 		_, digest := pinned(w.Ref)
 		j.fixed, j.exact = digest != "", exactVersion(w.Ref)
 	}
-	j.key = store.Key("want", string(w.Kind), u.String(), w.Name, w.Ref, fmt.Sprint(w.Tag), w.Filter)
+	j.key = remote.Key("want", string(w.Kind), u.String(), w.Name, w.Ref, fmt.Sprint(w.Tag), w.Filter)
 	return j, nil
 }
 
 // gitJob adds what a repository is read with.
 func (f *Fetcher) gitJob(ctx context.Context, j job) (job, error) {
 	if j.url.Scheme == "ssh" && !f.o.UserGit {
-		j.url, j.ssh = policy.HTTPS(j.url), true // there is no key to show; the same repository is there by https
+		j.url, j.ssh = remote.HTTPS(j.url), true // there is no key to show; the same repository is there by https
 	}
 	if f.o.Token != nil {
 		token, err := f.o.Token(ctx, j.url.String())
@@ -104,7 +102,7 @@ func (f *Fetcher) gitJob(ctx context.Context, j job) (job, error) {
 	if j.want.Submodules {
 		scope = f.o.Scope
 	}
-	j.key = store.Key("want", "git", j.url.String(), j.want.Ref, fmt.Sprint(j.want.Submodules, j.token != "", j.ssh),
+	j.key = remote.Key("want", "git", j.url.String(), j.want.Ref, fmt.Sprint(j.want.Submodules, j.token != "", j.ssh),
 		scope)
 	return j, nil
 }
@@ -122,9 +120,9 @@ func (f *Fetcher) mayRead(ctx context.Context, address string) error {
 
 // mayUse reports whether what the store has may be used now: it can have come from further addresses, some of which
 // this policy does not have, and from further repositories that only a token could read.
-func (f *Fetcher) mayUse(ctx context.Context, n store.Note) error {
+func (f *Fetcher) mayUse(ctx context.Context, n remote.Note) error {
 	for _, host := range n.Hosts {
-		if u, err := policy.Address(host); err != nil || !f.o.Policy.Allows(u) {
+		if u, err := remote.Address(host); err != nil || !f.o.Policy.Allows(u) {
 			return denied("it comes from a further host, which the list of allowed sources does not have")
 		}
 	}
@@ -151,7 +149,7 @@ func (f *Fetcher) mayAsk(u *url.URL) error {
 }
 
 // way is how an address is reached: where it is mirrored, and with the operator's credentials for that.
-func (f *Fetcher) way(u *url.URL) (*url.URL, *policy.Credential, error) {
+func (f *Fetcher) way(u *url.URL) (*url.URL, *Credential, error) {
 	at, err := f.o.Policy.Mirror(u)
 	if err != nil {
 		return nil, nil, undecided("its mirror's address cannot be used: %v", err)

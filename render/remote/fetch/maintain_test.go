@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lintel-bot/lintel/render/remote/fetch/store"
+	"github.com/lintel-bot/lintel/render/remote"
 )
 
 // Where nobody else cleans the store up, such as on a laptop, fetching does, and is none the worse for it.
@@ -14,7 +14,7 @@ func TestFetchingMaintains(t *testing.T) {
 	r.add(t, "app", "1.2.3", "one", "app-1.2.3.tgz")
 	r.add(t, "app", "1.3.0", "three", "app-1.3.0.tgz")
 	n.serve("charts.example.com", r)
-	s, err := store.Open(t.Context(), store.Options{Dir: t.TempDir(), Clock: n.clock, MaxBytes: 1, InUse: time.Hour})
+	s, err := remote.OpenStore(t.Context(), remote.StoreOptions{Dir: t.TempDir(), Clock: n.clock, MaxBytes: 1, InUse: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,8 +15,6 @@ import (
 	"oras.land/oras-go/v2/registry/remote"
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/errcode"
-
-	"github.com/lintel-bot/lintel/render/remote/fetch/policy"
 )
 
 // What Helm calls the parts of a chart (https://helm.sh/docs/topics/registries/#helm-chart-manifest).
@@ -41,7 +39,7 @@ type ociRepository struct {
 }
 
 // newOCIRepository returns the repository at an oci address. The credentials may be nil.
-func newOCIRepository(client *webClient, u *url.URL, plain bool, c *policy.Credential) (*ociRepository, error) {
+func newOCIRepository(client *webClient, u *url.URL, plain bool, c *Credential) (*ociRepository, error) {
 	r := &ociRepository{client: client, trip: client.Trip()}
 	// A blob's digest is known before it is got, and registries keep blobs at hosts that nobody has heard of.
 	pinned := client.Trip()
@@ -64,7 +62,7 @@ func newOCIRepository(client *webClient, u *url.URL, plain bool, c *policy.Crede
 }
 
 // credentialFor shows credentials to one host.
-func credentialFor(host string, c *policy.Credential) auth.CredentialFunc {
+func credentialFor(host string, c *Credential) auth.CredentialFunc {
 	return func(_ context.Context, asks string) (auth.Credential, error) {
 		if c == nil || !strings.EqualFold(asks, host) {
 			return auth.EmptyCredential, nil

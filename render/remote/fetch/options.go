@@ -6,14 +6,13 @@ import (
 	"errors"
 	"time"
 
-	"github.com/lintel-bot/lintel/render/remote/fetch/policy"
-	"github.com/lintel-bot/lintel/render/remote/fetch/store"
+	"github.com/lintel-bot/lintel/render/remote"
 )
 
 // Options are what New needs. Only Store is required.
 type Options struct {
-	Store  *store.Store
-	Policy *policy.Policy // nil: policy.Default()
+	Store  *remote.Store
+	Policy *Policy // nil: DefaultPolicy()
 
 	// UserGit has git run with the configuration of the user, ssh included: for a laptop.
 	UserGit bool
@@ -63,7 +62,7 @@ const (
 // Fetcher gets wants. It is safe for concurrent use, also with others on the same store.
 type Fetcher struct {
 	o     Options
-	store *store.Store
+	store *remote.Store
 	web   *webClient
 	git   *gitClient
 	// unpacking is full while as many charts are unpacked as may be at once.
@@ -76,7 +75,7 @@ func New(o Options) (*Fetcher, error) {
 		return nil, errors.New("a fetcher needs a store")
 	}
 	if o.Policy == nil {
-		o.Policy = policy.Default()
+		o.Policy = DefaultPolicy()
 	}
 	o.Fresh, o.Timeout = cmp.Or(o.Fresh, defaultFresh), cmp.Or(o.Timeout, defaultTimeout)
 	o.Parallel = cmp.Or(o.Parallel, defaultParallel)

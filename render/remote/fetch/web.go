@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lintel-bot/lintel/render/remote/fetch/policy"
+	"github.com/lintel-bot/lintel/render/remote"
 )
 
 const (
@@ -25,7 +25,7 @@ const (
 
 // WebOptions are what New needs. All but the policy have defaults.
 type WebOptions struct {
-	Policy  *policy.Policy
+	Policy  *Policy
 	Resolve Resolver                                         // nil: the system's
 	Dial    Dialer                                           // nil: net.Dialer
 	Proxy   func(*http.Request) (*url.URL, error)            // nil: http.ProxyFromEnvironment
@@ -35,7 +35,7 @@ type WebOptions struct {
 
 // webClient makes requests. It is safe for concurrent use.
 type webClient struct {
-	policy  *policy.Policy
+	policy  *Policy
 	resolve Resolver
 	connect Dialer
 	proxy   func(*http.Request) (*url.URL, error)
@@ -61,7 +61,7 @@ func newWeb(o WebOptions) *webClient {
 	}
 	c.direct = &http.Transport{
 		DialContext:           c.dial,
-		TLSClientConfig:       &tls.Config{RootCAs: o.Policy.Roots(), MinVersion: tls.VersionTLS12},
+		TLSClientConfig:       &tls.Config{RootCAs: o.Policy.roots, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:   dialTimeout,
 		ResponseHeaderTimeout: cmp.Or(o.Header, 30*time.Second),
 		IdleConnTimeout:       30 * time.Second,
@@ -165,7 +165,7 @@ func sameOrigin(a, b *url.URL) bool {
 }
 
 func (c *webClient) scheme(u *url.URL) error {
-	address, err := policy.Address(u.Scheme + "://" + u.Host + "/")
+	address, err := remote.Address(u.Scheme + "://" + u.Host + "/")
 	switch {
 	case err != nil:
 		return undecided("%v", err)
@@ -198,7 +198,7 @@ func (t *trip) redirect(r *http.Request, via []*http.Request) error {
 	r.Header.Del("Authorization")
 	r.Header.Del("Cookie")
 	r.Header.Del("Referer")
-	to, err := policy.Address(policy.WithoutSecrets(r.URL))
+	to, err := remote.Address(remote.WithoutSecrets(r.URL))
 	if err != nil {
 		return undecided("it redirects to an address that cannot be used: %v", err)
 	}
@@ -213,7 +213,7 @@ func (t *trip) redirect(r *http.Request, via []*http.Request) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.hosts = append(t.hosts, policy.WithoutSecrets(to))
+	t.hosts = append(t.hosts, remote.WithoutSecrets(to))
 	return nil
 }
 

@@ -1,4 +1,4 @@
-package store
+package remote
 
 import (
 	"context"
@@ -9,15 +9,15 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
-// File is one file of a tree that is written.
-type File struct {
+// TreeFile is one file of a tree that is written.
+type TreeFile struct {
 	Name string // slash path below the top
 	Data []byte
 }
 
 // WriteFiles writes files as a tree that key holds, and returns its object id. A later file replaces an earlier one of
 // the same name.
-func (s *Store) WriteFiles(ctx context.Context, key string, files []File) (tree string, err error) {
+func (s *Store) WriteFiles(ctx context.Context, key string, files []TreeFile) (tree string, err error) {
 	// Git writes no object that the store has: it must not go before it is held.
 	unlock, err := s.using(ctx)
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *Store) WriteFiles(ctx context.Context, key string, files []File) (tree 
 }
 
 // stream is what git-fast-import(1) reads: one commit whose tree is what is wanted.
-func stream(files []File) string {
+func stream(files []TreeFile) string {
 	var b strings.Builder
 	size := 200
 	for _, f := range files {

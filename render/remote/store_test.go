@@ -1,4 +1,4 @@
-package store
+package remote
 
 import (
 	"context"
@@ -27,13 +27,13 @@ func newClock() *clock {
 func (c *clock) read() time.Time      { return time.Unix(0, c.now.Load()) }
 func (c *clock) pass(d time.Duration) { c.now.Add(int64(d)) }
 
-func open(t *testing.T, dir string, c *clock, change ...func(*Options)) *Store {
+func open(t *testing.T, dir string, c *clock, change ...func(*StoreOptions)) *Store {
 	t.Helper()
-	o := Options{Dir: dir, Clock: c.read}
+	o := StoreOptions{Dir: dir, Clock: c.read}
 	for _, f := range change {
 		f(&o)
 	}
-	s, err := Open(t.Context(), o)
+	s, err := OpenStore(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func open(t *testing.T, dir string, c *clock, change ...func(*Options)) *Store {
 // keep stores one file as a thing.
 func keep(t *testing.T, s *Store, key, text string) string {
 	t.Helper()
-	id, err := s.WriteFiles(t.Context(), key, []File{{Name: "a/b.yaml", Data: []byte(text)}})
+	id, err := s.WriteFiles(t.Context(), key, []TreeFile{{Name: "a/b.yaml", Data: []byte(text)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func TestLocks(t *testing.T) {
 
 func TestMaintain(t *testing.T) {
 	c := newClock()
-	s := open(t, t.TempDir(), c, func(o *Options) { o.MaxBytes, o.InUse = 2500, time.Hour })
+	s := open(t, t.TempDir(), c, func(o *StoreOptions) { o.MaxBytes, o.InUse = 2500, time.Hour })
 	var ids []string
 	for i := range 4 {
 		ids = append(ids, keep(t, s, key(fmt.Sprint(i)), fmt.Sprint("content ", i)))
@@ -194,7 +194,7 @@ func TestMaintain(t *testing.T) {
 // Indexes and failures are kept for less long than what was seen.
 func TestMaintainFiles(t *testing.T) {
 	c := newClock()
-	s := open(t, t.TempDir(), c, func(o *Options) { o.MaxBytes = 400 })
+	s := open(t, t.TempDir(), c, func(o *StoreOptions) { o.MaxBytes = 400 })
 	for _, name := range []string{"a", "b", "c"} {
 		if err := s.PutFile(name, make([]byte, 50)); err != nil {
 			t.Fatal(err)
@@ -232,13 +232,13 @@ func TestMaintainFiles(t *testing.T) {
 // Who writes and who cleans up wait for each other, and nobody loses what was just written.
 func TestMaintainWhileWriting(t *testing.T) {
 	c, dir := newClock(), t.TempDir()
-	a, b := open(t, dir, c), open(t, dir, c, func(o *Options) { o.MaxBytes = 1; o.InUse = time.Nanosecond })
+	a, b := open(t, dir, c), open(t, dir, c, func(o *StoreOptions) { o.MaxBytes = 1; o.InUse = time.Nanosecond })
 	var all sync.WaitGroup
 	for i := range 3 {
 		all.Go(func() {
 			for j := range 5 {
 				k := key(fmt.Sprint(i, j))
-				id, err := a.WriteFiles(t.Context(), k, []File{{Name: "a/b.yaml", Data: fmt.Append(nil, i, j)}})
+				id, err := a.WriteFiles(t.Context(), k, []TreeFile{{Name: "a/b.yaml", Data: fmt.Append(nil, i, j)}})
 				if err != nil {
 					t.Error(err)
 				} else if got, err := read(t, a, id); err != nil || got != fmt.Sprint(i, j) {
@@ -273,7 +273,7 @@ func TestNothingIsWrittenWhileCleaning(t *testing.T) {
 	brief, cancel := context.WithTimeout(t.Context(), 2*lockPoll)
 	defer cancel()
 	write := func(ctx context.Context) (wrote bool, err error) {
-		_, err = s.WriteFiles(ctx, Key("a"), []File{{Name: "a", Data: []byte("x")}})
+		_, err = s.WriteFiles(ctx, Key("a"), []TreeFile{{Name: "a", Data: []byte("x")}})
 		_, missing := os.Stat(ran)
 		return missing == nil, err
 	}
@@ -289,7 +289,7 @@ func TestNothingIsWrittenWhileCleaning(t *testing.T) {
 // What somebody gets at this moment, or used since the store was looked through, is not let go.
 func TestUsedMeanwhile(t *testing.T) {
 	c := newClock()
-	s := open(t, t.TempDir(), c, func(o *Options) { o.InUse = time.Hour })
+	s := open(t, t.TempDir(), c, func(o *StoreOptions) { o.InUse = time.Hour })
 	key := Key("a")
 	keep(t, s, key, "x: 1")
 	seen := held{key: key, used: c.read()}

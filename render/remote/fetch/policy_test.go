@@ -1,4 +1,4 @@
-package policy
+package fetch
 
 import (
 	"encoding/base64"
@@ -9,11 +9,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/lintel-bot/lintel/render/remote"
 )
 
 func parse(t *testing.T, text string) *Policy {
 	t.Helper()
-	p, err := Parse("sources.yaml", []byte(text))
+	p, err := ParsePolicy("sources.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,7 +24,7 @@ func parse(t *testing.T, text string) *Policy {
 
 func address(t *testing.T, raw string) *url.URL {
 	t.Helper()
-	u, err := Address(raw)
+	u, err := remote.Address(raw)
 	if err != nil {
 		t.Fatalf("%q: %v", raw, err)
 	}
@@ -44,7 +46,7 @@ func TestAddress(t *testing.T) {
 		"http://127.0.0.1:5000/x":              "http://127.0.0.1:5000/x",
 		"https://[::1]:8443/x":                 "https://[::1]:8443/x",
 	} {
-		if u, err := Address(raw); err != nil || u.String() != want {
+		if u, err := remote.Address(raw); err != nil || u.String() != want {
 			t.Errorf("%q: %v, %v, want %s", raw, u, err, want)
 		}
 	}
@@ -53,7 +55,7 @@ func TestAddress(t *testing.T) {
 		"file:///x", "ext::x", "ext::sh -c x", "git://x/y", "https://x/../y", "https://x/a/%2e%2e/b", "https://x/a%2Fb",
 		"https://ex\u00e4mple.com/", "https://x:port/", "mailto:", "javascript:", "https://x/" + strings.Repeat("a", 3000),
 		"ssh://-oProxyCommand=x/y", "-oProxyCommand=x:y", "git@-x:y", "https://x\\y/"} {
-		if u, err := Address(raw); err == nil {
+		if u, err := remote.Address(raw); err == nil {
 			t.Errorf("%q: %v", raw, u)
 		} else if raw != "" && strings.Contains(err.Error(), raw) && len(raw) > 1 {
 			t.Errorf("%q is repeated: %v", raw, err)
@@ -85,7 +87,7 @@ func TestGlobs(t *testing.T) {
 			true},
 		{"https://a.example.com/**", "https://a.example.com/x?y=z", true},
 	} {
-		g, err := Compile([]string{c.pattern})
+		g, err := remote.CompileGlobs([]string{c.pattern}...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +97,7 @@ func TestGlobs(t *testing.T) {
 	}
 	for _, p := range []string{"", "**", "https://a.example.com", "https://a.example.com**", "https://**.example.com/**",
 		"https://***", "ftp://x/**", "http://**", "file:///**", "https:///x"} {
-		if _, err := Compile([]string{p}); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%q", p)) {
+		if _, err := remote.CompileGlobs([]string{p}...); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%q", p)) {
 			t.Errorf("%q: %v", p, err)
 		}
 	}
@@ -152,11 +154,11 @@ func TestFileErrors(t *testing.T) {
 		"allow: []\n---\nallow: []\n": "more than one document",
 		"- x":                         "sources.yaml:1:",
 	} {
-		if _, err := Parse("sources.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ParsePolicy("sources.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
-	if _, err := Load(filepath.Join(t.TempDir(), "absent")); err == nil {
+	if _, err := LoadPolicy(filepath.Join(t.TempDir(), "absent")); err == nil {
 		t.Error("a file that is not there")
 	}
 	for _, text := range []string{"", "# nothing\n", "allow: []", "{}"} {
@@ -199,10 +201,10 @@ func TestCredential(t *testing.T) {
 	hub := base64.StdEncoding.EncodeToString([]byte("hub:pw"))
 	write("docker.json", `{"auths":{"https://index.docker.io/v1/":{"auth":"`+hub+
 		`"},"registry.corp.example":{"identitytoken":"refresh"}}}`)
-	if _, err := Parse("x", []byte("credentials: [{prefix: 'oci://', dockerConfig: docker.json}]")); err == nil {
+	if _, err := ParsePolicy("x", []byte("credentials: [{prefix: 'oci://', dockerConfig: docker.json}]")); err == nil {
 		t.Fatal("a prefix without a host")
 	}
-	p, err := Parse(filepath.Join(dir, "sources.yaml"), []byte(`credentials:
+	p, err := ParsePolicy(filepath.Join(dir, "sources.yaml"), []byte(`credentials:
 - {prefix: "https://charts.example.com/", basicAuthFile: basic}
 - {prefix: "https://charts.example.com/team/", tokenFile: token}
 - {prefix: "https://bad.example.com/", basicAuthFile: bad}

@@ -1,4 +1,4 @@
-package store
+package remote
 
 import (
 	"context"
@@ -24,9 +24,9 @@ var isolation = []string{
 	"core.protectNTFS", "false", "core.protectHFS", "false",
 }
 
-// Config is the environment that configures git: pairs of a key and a value. Unlike arguments it cannot be seen by
+// gitConfig is the environment that configures git: pairs of a key and a value. Unlike arguments it cannot be seen by
 // others.
-func Config(pairs ...string) []string {
+func gitConfig(pairs ...string) []string {
 	var env []string
 	for i := 0; i+1 < len(pairs); i += 2 {
 		n := strconv.Itoa(i / 2)
@@ -40,7 +40,7 @@ func (s *Store) Isolated(pairs ...string) []string {
 	env := append(gitcmd.Isolated(filepath.Join(s.o.Dir, scratchDir)), "PATH="+filepath.Dir(s.git),
 		"GIT_LFS_SKIP_SMUDGE=1",
 		"GIT_NO_REPLACE_OBJECTS=1", "NO_PROXY=*", "no_proxy=*")
-	return append(env, Config(append(append([]string{}, isolation...), pairs...)...)...)
+	return append(env, gitConfig(append(append([]string{}, isolation...), pairs...)...)...)
 }
 
 // Scratch is a repository of its own for what is on its way into the store. What the store has can be read in it.

@@ -1,4 +1,4 @@
-package policy
+package fetch
 
 import (
 	"bytes"
@@ -32,8 +32,8 @@ func (t *text) UnmarshalYAML(n *yaml.Node) error {
 	return nil
 }
 
-// file is LINTEL_SOURCES as it is written.
-type file struct {
+// policyFile is LINTEL_SOURCES as it is written.
+type policyFile struct {
 	Allow *[]text `yaml:"allow"`
 	Forks struct {
 		Allow []text `yaml:"allow"`
@@ -53,19 +53,19 @@ type file struct {
 	CAFile    text   `yaml:"caFile"`
 }
 
-// Load reads LINTEL_SOURCES. Files that it names are relative to its folder. The error names file and line.
-func Load(path string) (*Policy, error) {
+// LoadPolicy reads LINTEL_SOURCES. Files that it names are relative to its folder. The error names file and line.
+func LoadPolicy(path string) (*Policy, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("the file about sources: %w", err)
 	}
-	return Parse(path, data)
+	return ParsePolicy(path, data)
 }
 
-// Parse reads the content of LINTEL_SOURCES; name is for errors and what relative files are next to. Fields that are
+// ParsePolicy reads the content of LINTEL_SOURCES; name is for errors and what relative files are next to. Fields that are
 // not known are errors: one that is misspelled would silently allow more than was meant.
-func Parse(name string, data []byte) (*Policy, error) {
-	var f file
+func ParsePolicy(name string, data []byte) (*Policy, error) {
+	var f policyFile
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	decoder.KnownFields(true)
 	if err := decoder.Decode(&f); err != nil && !errors.Is(err, io.EOF) {
@@ -74,7 +74,7 @@ func Parse(name string, data []byte) (*Policy, error) {
 	if err := decoder.Decode(&yaml.Node{}); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s: holds more than one document", name)
 	}
-	r := reader{name: name, folder: filepath.Dir(name)}
+	r := policyReader{name: name, folder: filepath.Dir(name)}
 	p := r.policy(f)
 	if r.err != nil {
 		return nil, r.err
@@ -104,25 +104,25 @@ func located(name string, err error) error {
 	return fmt.Errorf("%s:%s: %s", name, m[1], what)
 }
 
-// reader turns a file into a policy and keeps its first error.
-type reader struct {
+// policyReader turns a file into a policy and keeps its first error.
+type policyReader struct {
 	name, folder string
 	err          error
 }
 
-func (r *reader) fail(t text, format string, args ...any) {
+func (r *policyReader) fail(t text, format string, args ...any) {
 	if r.err == nil {
 		r.err = fmt.Errorf("%s:%d: %s", r.name, t.line, fmt.Sprintf(format, args...))
 	}
 }
 
-func (r *reader) policy(f file) *Policy {
+func (r *policyReader) policy(f policyFile) *Policy {
 	p := &Policy{}
 	allow := []text{{value: "https://**"}, {value: "oci://**"}}
 	if f.Allow != nil {
 		allow = *f.Allow
 	}
-	p.allow, p.forks = []Globs{r.globs(allow)}, r.globs(f.Forks.Allow)
+	p.allow, p.forks = []remote.Globs{r.globs(allow)}, r.globs(f.Forks.Allow)
 	for _, m := range f.Mirrors {
 		p.mirrors = append(p.mirrors, mirror{from: r.prefix(m.From, "https", "oci", "ssh"),
 			to: r.prefix(m.To, "https", "oci", "http")})
@@ -131,7 +131,8 @@ func (r *reader) policy(f file) *Policy {
 	for _, c := range f.Credentials {
 		got := credential{prefix: r.prefix(c.Prefix, "https", "oci", "http"), basicAuthFile: r.path(c.BasicAuthFile),
 			tokenFile: r.path(c.TokenFile), dockerF: r.path(c.DockerConfig)}
-		if given(got.basicAuthFile)+given(got.tokenFile)+given(got.dockerF) != 1 {
+		files := []string{got.basicAuthFile, got.tokenFile, got.dockerF}
+		if len(slices.DeleteFunc(files, func(name string) bool { return name == "" })) != 1 {
 			r.fail(c.Prefix, "%q: credentials need exactly one of basicAuthFile, tokenFile and dockerConfig",
 				remote.Redacted(c.Prefix.value))
 		}
@@ -154,29 +155,21 @@ func (r *reader) policy(f file) *Policy {
 	return p
 }
 
-func given(s string) int {
-	if s == "" {
-		return 0
-	}
-	return 1
-}
-
-func (r *reader) globs(patterns []text) Globs {
-	globs := Globs{}
+func (r *policyReader) globs(patterns []text) remote.Globs {
+	globs := remote.Globs{}
 	for _, t := range patterns {
-		g, err := compile(t.value)
+		g, err := remote.CompileGlobs(t.value)
 		if err != nil {
 			r.fail(t, "%v", err)
-			continue
 		}
-		globs = append(globs, g)
+		globs = append(globs, g...)
 	}
 	return globs
 }
 
 // prefix reads the beginning of addresses. It ends with a slash: without, it would fit longer names as well.
-func (r *reader) prefix(t text, schemes ...string) string {
-	u, err := Address(t.value)
+func (r *policyReader) prefix(t text, schemes ...string) string {
+	u, err := remote.Address(t.value)
 	fail := func(format string, args ...any) {
 		address, _, _ := strings.Cut(remote.Redacted(t.value), "?")
 		r.fail(t, "%q: %s", address, fmt.Sprintf(format, args...))
@@ -190,22 +183,22 @@ func (r *reader) prefix(t text, schemes ...string) string {
 		fail("the address has to begin with %s://", strings.Join(schemes, ":// or "))
 	case u.RawQuery != "":
 		fail("the address has a query")
-	case !strings.HasSuffix(comparable(u), "/"):
+	case !strings.HasSuffix(remote.Comparable(u), "/"):
 		fail("the address has to end with /: without, it would fit longer names as well")
 	default:
-		return comparable(u)
+		return remote.Comparable(u)
 	}
 	return ""
 }
 
-func (r *reader) path(t text) string {
+func (r *policyReader) path(t text) string {
 	if t.value == "" || filepath.IsAbs(t.value) {
 		return t.value
 	}
 	return filepath.Join(r.folder, t.value)
 }
 
-func (r *reader) network(t text) netip.Prefix {
+func (r *policyReader) network(t text) netip.Prefix {
 	n, err := netip.ParsePrefix(t.value)
 	if err != nil {
 		if a, err := netip.ParseAddr(t.value); err == nil && a.Zone() == "" {

@@ -1,6 +1,7 @@
-package policy
+package fetch
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,8 @@ import (
 	"net/url"
 	"os"
 	"strings"
+
+	"github.com/lintel-bot/lintel/render/remote"
 )
 
 // maxSecret is how large a file with credentials may be.
@@ -38,7 +41,7 @@ func (c Credential) Header() string {
 // Credential returns the operator's credentials for an address, nil where there are none: the longest prefix decides.
 // The files are read each time, so that they can be renewed. The error does not name their content.
 func (p *Policy) Credential(u *url.URL) (*Credential, error) {
-	address := comparable(u)
+	address := remote.Comparable(u)
 	for _, c := range p.credentials {
 		if !strings.HasPrefix(address, c.prefix) {
 			continue
@@ -53,29 +56,20 @@ func (p *Policy) Credential(u *url.URL) (*Credential, error) {
 }
 
 func (c credential) read(host string) (*Credential, error) {
+	text, err := secret(cmp.Or(c.basicAuthFile, c.tokenFile, c.dockerF))
 	switch {
-	case c.basicAuthFile != "":
-		text, err := secret(c.basicAuthFile)
-		if err != nil {
-			return nil, err
-		}
-		user, password, ok := strings.Cut(text, ":")
-		if !ok {
-			return nil, errors.New("the file is not of the form user:password")
-		}
-		return &Credential{User: user, Password: password}, nil
-	case c.tokenFile != "":
-		text, err := secret(c.tokenFile)
-		if err != nil {
-			return nil, err
-		}
-		return &Credential{Token: text}, nil
-	}
-	text, err := secret(c.dockerF)
-	if err != nil {
+	case err != nil:
 		return nil, err
+	case c.tokenFile != "":
+		return &Credential{Token: text}, nil
+	case c.dockerF != "":
+		return docker([]byte(text), host)
 	}
-	return docker([]byte(text), host)
+	user, password, ok := strings.Cut(text, ":")
+	if !ok {
+		return nil, errors.New("the file is not of the form user:password")
+	}
+	return &Credential{User: user, Password: password}, nil
 }
 
 // secret reads a file with something secret in it. Its errors have no path.

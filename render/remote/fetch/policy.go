@@ -1,6 +1,20 @@
-// Package policy reads what the operator, and below that a repository, says about sources from outside: what may be
-// fetched, from where instead, with which credentials, and which addresses may be dialled. The operator's file is
-// LINTEL_SOURCES:
+package fetch
+
+import (
+	"cmp"
+	"crypto/x509"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/render/remote"
+)
+
+// Policy is what the operator, and below that a repository, says about sources from outside: what may be fetched, from
+// where instead, with which credentials, and which addresses may be dialled. The operator's file is LINTEL_SOURCES:
 //
 //	allow: ["https://**", "oci://**"]          # the default; * is anything but a slash, ** is anything
 //	forks: {allow: []}                         # what a fork's change may have fetched, and not only read from the store
@@ -14,37 +28,23 @@
 //	caFile: ca.pem                             # authorities besides those of the system
 //
 // Patterns see https addresses also where the tree has an ssh or an http one. Prefixes end with a slash. Files are
-// relative to the folder of LINTEL_SOURCES.
-package policy
-
-import (
-	"cmp"
-	"crypto/x509"
-	"fmt"
-	"net/netip"
-	"net/url"
-	"os"
-	"slices"
-	"strings"
-)
-
-// Policy is what LINTEL_SOURCES says, possibly narrowed. It is immutable.
+// relative to the folder of LINTEL_SOURCES. A policy is immutable.
 type Policy struct {
-	allow       []Globs // all of them have to fit
-	forks       Globs
+	allow       []remote.Globs // all of them have to fit
+	forks       remote.Globs
 	mirrors     []mirror
 	credentials []credential
 	private     []netip.Prefix
 	plain       []string
-	own         *url.URL // nil: none
-	roots       *x509.CertPool
+	own         *url.URL       // nil: none
+	roots       *x509.CertPool // those of the system and the operator's; nil: those of the system
 }
 
 type mirror struct{ from, to string }
 
-// Default allows everything public and has no credentials.
-func Default() *Policy {
-	p, err := Parse("", nil)
+// DefaultPolicy allows everything public and has no credentials.
+func DefaultPolicy() *Policy {
+	p, err := ParsePolicy("", nil)
 	if err != nil {
 		panic(err) // the empty file is valid
 	}
@@ -57,7 +57,7 @@ func (p *Policy) Narrow(patterns []string) (*Policy, error) {
 	if patterns == nil {
 		return p, nil
 	}
-	globs, err := Compile(patterns)
+	globs, err := remote.CompileGlobs(patterns...)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (p *Policy) Narrow(patterns []string) (*Policy, error) {
 
 // Allows reports whether an address may be used.
 func (p *Policy) Allows(u *url.URL) bool {
-	return !slices.ContainsFunc(p.allow, func(g Globs) bool { return !g.Match(u) })
+	return !slices.ContainsFunc(p.allow, func(g remote.Globs) bool { return !g.Match(u) })
 }
 
 // AllowsFork reports whether what a fork's change asks for may be fetched from an address.
@@ -77,11 +77,11 @@ func (p *Policy) AllowsFork(u *url.URL) bool { return p.forks.Match(u) }
 // Mirror returns where an address is fetched from: the longest prefix decides. Mirrors are the operator's and need not
 // be allowed.
 func (p *Policy) Mirror(u *url.URL) (*url.URL, error) {
-	for _, address := range []*url.URL{u, HTTPS(u)} {
-		full := comparable(address)
+	for _, address := range []*url.URL{u, remote.HTTPS(u)} {
+		full := remote.Comparable(address)
 		for _, m := range p.mirrors {
 			if rest, ok := strings.CutPrefix(full, m.from); ok {
-				to, err := Address(m.to + rest)
+				to, err := remote.Address(m.to + rest)
 				if err == nil {
 					to.RawQuery = u.RawQuery
 				}
@@ -107,7 +107,7 @@ func (p *Policy) Own(hostPort string) bool {
 	}
 	own := strings.ToLower(p.own.Host)
 	if p.own.Port() == "" {
-		own += defaultPorts[p.own.Scheme]
+		own += remote.DefaultPorts[p.own.Scheme]
 	}
 	return strings.EqualFold(hostPort, own)
 }
@@ -119,17 +119,13 @@ func (p *Policy) PlainHTTP(u *url.URL) bool {
 	if p.own != nil && p.own.Scheme == "http" && p.own.Host == c.Host {
 		return true
 	}
-	return slices.ContainsFunc(p.plain, func(prefix string) bool { return strings.HasPrefix(comparable(&c), prefix) })
+	return slices.ContainsFunc(p.plain, func(prefix string) bool { return strings.HasPrefix(remote.Comparable(&c), prefix) })
 }
 
 // Private reports whether an address that is not public may be dialled.
 func (p *Policy) Private(a netip.Addr) bool {
 	return slices.ContainsFunc(p.private, func(n netip.Prefix) bool { return n.Contains(a) })
 }
-
-// Roots are the authorities that certificates are checked with: those of the system and the operator's. Nil: those of
-// the system.
-func (p *Policy) Roots() *x509.CertPool { return p.roots }
 
 // readRoots adds the certificates of a file to those of the system.
 func readRoots(path string) (*x509.CertPool, error) {

@@ -1,4 +1,4 @@
-package policy
+package remote
 
 import (
 	"fmt"
@@ -15,8 +15,8 @@ type Globs []*regexp.Regexp
 // slash behind it a pattern would fit longer names as well.
 var patternForm = regexp.MustCompile(`^(https|oci)://(\*\*|[A-Za-z0-9._:*\[\]-]+/.*)$`)
 
-// Compile reads patterns. The error names the first that is not valid.
-func Compile(patterns []string) (Globs, error) {
+// CompileGlobs reads patterns. The error names the first that is not valid.
+func CompileGlobs(patterns ...string) (Globs, error) {
 	globs := Globs{}
 	for _, p := range patterns {
 		g, err := compile(p)
@@ -53,6 +53,6 @@ func compile(pattern string) (*regexp.Regexp, error) {
 
 // Match reports whether one of the patterns fits an address.
 func (g Globs) Match(u *url.URL) bool {
-	address := comparable(HTTPS(u))
+	address := Comparable(HTTPS(u))
 	return slices.ContainsFunc(g, func(re *regexp.Regexp) bool { return re.MatchString(address) })
 }

@@ -1,4 +1,4 @@
-package policy
+package remote
 
 import (
 	"errors"
@@ -17,8 +17,8 @@ var (
 	scpLike = regexp.MustCompile(`^(?:[A-Za-z0-9._-]+@)?([A-Za-z0-9_][A-Za-z0-9._-]*):([^/:].*|/[^/].*)$`)
 )
 
-// defaultPorts are left out of an address.
-var defaultPorts = map[string]string{"https": ":443", "http": ":80", "oci": ":443", "ssh": ":22"}
+// DefaultPorts are left out of an address.
+var DefaultPorts = map[string]string{"https": ":443", "http": ":80", "oci": ":443", "ssh": ":22"}
 
 // Address makes an address canonical: scheme and host in lower case, no default port, no user, no password and no
 // fragment. Git's user@host:path is an ssh address. The error says what is wrong with it, and does not repeat it.
@@ -38,7 +38,7 @@ func Address(raw string) (*url.URL, error) {
 	case "git+https", "git+ssh", "git+http":
 		u.Scheme = strings.TrimPrefix(u.Scheme, "git+")
 	}
-	port, known := defaultPorts[u.Scheme]
+	port, known := DefaultPorts[u.Scheme]
 	if !known {
 		return nil, errors.New("only https and oci addresses are fetched")
 	}
@@ -63,8 +63,8 @@ func notPrintable(r rune) bool { return r <= ' ' || r == 0x7f }
 // WithoutSecrets returns an address without its query, which can hold secrets.
 func WithoutSecrets(u *url.URL) string { return u.Scheme + "://" + u.Host + u.EscapedPath() }
 
-// comparable is an address as patterns and prefixes see it: always with a path.
-func comparable(u *url.URL) string {
+// Comparable is an address as patterns and prefixes see it: always with a path.
+func Comparable(u *url.URL) string {
 	s := WithoutSecrets(u)
 	if u.Path == "" {
 		s += "/"

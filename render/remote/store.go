@@ -1,8 +1,4 @@
-// Package store keeps what came from outside: the trees in one bare git repository, and notes about what each thing
-// came to. Several processes may use one folder at the same time, and one that is killed leaves nothing that misleads:
-// objects arrive in a folder of their own, are moved when they are whole, then get a reference, and the note comes
-// last.
-package store
+package remote
 
 import (
 	"cmp"
@@ -18,12 +14,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
-// Options are what Open needs. Only Dir is required.
-type Options struct {
+// StoreOptions are what OpenStore needs. Only Dir is required.
+type StoreOptions struct {
 	Dir      string           // made if absent, for this user only
 	Git      string           // absolute path of git; empty: as gitcmd.Find finds it
 	MaxBytes int64            // of packed content; what was not used for longest goes first. 0: 4 GiB
@@ -32,9 +27,12 @@ type Options struct {
 	Clock    func() time.Time // nil: time.Now
 }
 
-// Store is a folder. It is safe for concurrent use, also by several processes.
+// Store keeps what came from outside: the trees in one bare git repository, and notes about what each thing came to. It
+// is safe for concurrent use. Several processes may use one folder at the same time, and one that is killed leaves nothing
+// that misleads: objects arrive in a folder of their own, are moved when they are whole, then get a reference, and the
+// note comes last.
 type Store struct {
-	o   Options
+	o   StoreOptions
 	git string
 }
 
@@ -47,8 +45,8 @@ const (
 	scratchDir = "scratch"
 )
 
-// Open prepares a folder.
-func Open(ctx context.Context, o Options) (*Store, error) {
+// OpenStore prepares a folder.
+func OpenStore(ctx context.Context, o StoreOptions) (*Store, error) {
 	if o.Dir == "" {
 		return nil, errors.New("the store of sources needs a folder")
 	}
@@ -87,7 +85,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 func (s *Store) GitDir() string { return s.o.GitDir() }
 
 // GitDir is the git directory that a store of these options has.
-func (o Options) GitDir() string { return filepath.Join(o.Dir, objectsDir) }
+func (o StoreOptions) GitDir() string { return filepath.Join(o.Dir, objectsDir) }
 
 // Git is the absolute path of git.
 func (s *Store) Git() string { return s.git }
@@ -136,21 +134,21 @@ func Key(parts ...string) string {
 
 // Note is what is known of one thing.
 type Note struct {
-	What     string          `json:"what"`           // in words
-	Want     *remote.Want    `json:"want,omitempty"` // of what somebody asked for; nil: what others share
-	Tree     string          `json:"tree,omitempty"`
-	Revision string          `json:"revision,omitempty"`
-	Digest   string          `json:"digest,omitempty"`
-	First    string          `json:"first,omitempty"`   // the digest, or the commit, that it had when it was first seen
-	Changed  string          `json:"changed,omitempty"` // First, where it is another one now
-	Private  []string        `json:"private,omitempty"` // repositories that only a token could read
-	ETag     string          `json:"etag,omitempty"`
-	Content  string          `json:"content,omitempty"` // the key of the note that has the tree
-	Hosts    []string        `json:"hosts,omitempty"`   // further addresses that it came from
-	Bytes    int64           `json:"bytes,omitempty"`   // of packed content
-	Asked    time.Time       `json:"asked"`             // when its source last said so
-	Failure  *remote.Failure `json:"failure,omitempty"` // of a later try
-	Failed   time.Time       `json:"failed,omitzero"`
+	What     string    `json:"what"`           // in words
+	Want     *Want     `json:"want,omitempty"` // of what somebody asked for; nil: what others share
+	Tree     string    `json:"tree,omitempty"`
+	Revision string    `json:"revision,omitempty"`
+	Digest   string    `json:"digest,omitempty"`
+	First    string    `json:"first,omitempty"`   // the digest, or the commit, that it had when it was first seen
+	Changed  string    `json:"changed,omitempty"` // First, where it is another one now
+	Private  []string  `json:"private,omitempty"` // repositories that only a token could read
+	ETag     string    `json:"etag,omitempty"`
+	Content  string    `json:"content,omitempty"` // the key of the note that has the tree
+	Hosts    []string  `json:"hosts,omitempty"`   // further addresses that it came from
+	Bytes    int64     `json:"bytes,omitempty"`   // of packed content
+	Asked    time.Time `json:"asked"`             // when its source last said so
+	Failure  *Failure  `json:"failure,omitempty"` // of a later try
+	Failed   time.Time `json:"failed,omitzero"`
 }
 
 func (s *Store) notePath(key string) string {
