@@ -40,7 +40,7 @@ func ask(ctx context.Context, change report.Change, repo *repository, rules *rul
 	for _, more := range []struct {
 		pairs  []*diff.Pair
 		checks []builtin.Check
-	}{{pairs.asking, v.Checks}, {pairs.surveyed, builtin.ForSurveys(facts)}} {
+	}{{pairs.asking, v.Checks}, {pairs.surveyed, builtin.ForRootChecks(facts)}} {
 		list, err := v.WithoutPolicies(more.checks, d.Counting, d.Idle).All(ctx, more.pairs)
 		if err != nil {
 			return nil, err

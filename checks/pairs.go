@@ -160,7 +160,7 @@ func (p *pairs) tookOver(from, to *diff.Pair) bool {
 // survey has the checks of whole roots look at those that are asked for.
 func (p *pairs) survey(ctx context.Context, levels settings.Checks) (err error) {
 	reached := &builtin.Reached{Sides: p.sides, Roots: p.roots, Clusters: p.clusters}
-	p.surveyed, err = builtin.Look(ctx, reached, levels)
+	p.surveyed, err = builtin.CheckRoots(ctx, reached, levels)
 	for _, pair := range p.surveyed {
 		pair.Versions(p.secrets.Object)
 	}

@@ -22,7 +22,8 @@ func apis() []switchable {
 			if f.apis == nil {
 				f.apis = f.newAPIs
 			}
-			return &api{info, look, f.apis()} // all of them compile the definitions of custom resources once
+			facts := f.apis() // all of them compile the definitions of custom resources once
+			return Check{info, func(ctx context.Context, s Deployed) []Violation { return facts.violations(ctx, look, s) }, facts}
 		}}
 	}
 	return []switchable{
@@ -34,14 +35,7 @@ func apis() []switchable {
 
 const schemaName = "schema"
 
-// api is one of these checks.
-type api struct {
-	info  Info
-	look  lookFunc
-	facts *apiFacts
-}
-
-type lookFunc func(context.Context, *apiFacts, Subject) []schema.Violation
+type lookFunc func(context.Context, *apiFacts, Deployed) []schema.Violation
 
 // apiFacts are what these checks know of a cluster.
 type apiFacts struct {
@@ -75,15 +69,12 @@ type unnoted struct{ context.Context }
 // Value implements context.Context.
 func (unnoted) Value(any) any { return nil }
 
-// Info implements Check.
-func (c *api) Info() Info { return c.info }
-
-// Look implements Check.
-func (c *api) Look(ctx context.Context, s Subject) (list []Violation) {
+// violations returns what one of these checks finds.
+func (f *apiFacts) violations(ctx context.Context, look lookFunc, s Deployed) (list []Violation) {
 	if slices.ContainsFunc(s.Issues, func(i render.Issue) bool { return i.Check == deploys }) {
 		return nil // no more is known of the object than its name
 	}
-	for _, v := range c.look(ctx, c.facts, s) {
+	for _, v := range look(ctx, f, s) {
 		// Of a value that is not known nothing is known, and what rendering told of is told.
 		if !slices.ContainsFunc(s.Issues, func(i render.Issue) bool {
 			return i.Value && Related(i.Pointer, v.Pointer) || i.Pointer == v.Pointer
@@ -98,15 +89,11 @@ func (c *api) Look(ctx context.Context, s Subject) (list []Violation) {
 // "Certificate (cert-manager.io/v1)". Policies and exceptions are not among them: whoever compiles them knows them.
 // What is declared by definitions that cannot be used is not checked, told once a kind and reason.
 func Unseen(ctx context.Context, checks []Check, pairs []*diff.Pair) (undeclared []string, not []report.NotChecked) {
-	i := slices.IndexFunc(checks, func(c Check) bool { return c.Info().Name == schemaName })
+	i := slices.IndexFunc(checks, func(c Check) bool { return c.Name == schemaName })
 	if i < 0 {
 		return nil, nil
 	}
-	l, _ := checks[i].(leveled)
-	of, ok := l.Check.(*api)
-	if !ok {
-		return nil, nil
-	}
+	facts := checks[i].apis
 	type cause struct{ kind, reason string }
 	known, told := map[string]bool{}, map[cause]bool{}
 	for _, p := range pairs {
@@ -115,7 +102,7 @@ func Unseen(ctx context.Context, checks []Check, pairs []*diff.Pair) (undeclared
 		}
 		id := admission.IdentityOf(p.New.Object)
 		name := schema.Clip(id.Kind) + " (" + schema.Clip(id.APIVersion()) + ")"
-		if reason, ok := of.facts.unusable.Load(p.New); ok {
+		if reason, ok := facts.unusable.Load(p.New); ok {
 			if c := (cause{name, reason.(string)}); !told[c] {
 				told[c] = true
 				at := p.New.Origin("/kind")
@@ -127,7 +114,7 @@ func Unseen(ctx context.Context, checks []Check, pairs []*diff.Pair) (undeclared
 			continue
 		}
 		known[name] = true
-		if id.Kind != "" && !engine.IsRule(id.Group, id.Kind) && of.facts.Schemas.Undeclared(ctx, p.New.Object) {
+		if id.Kind != "" && !engine.IsRule(id.Group, id.Kind) && facts.Schemas.Undeclared(ctx, p.New.Object) {
 			undeclared = append(undeclared, name)
 		}
 	}
@@ -142,7 +129,7 @@ func Related(a, b string) bool {
 	return below || above
 }
 
-func schemaOf(ctx context.Context, f *apiFacts, s Subject) []schema.Violation {
+func schemaOf(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation {
 	var old map[string]any
 	if s.Old != nil {
 		old = s.Old.Object
@@ -169,10 +156,10 @@ func schemaOf(ctx context.Context, f *apiFacts, s Subject) []schema.Violation {
 
 func missing(v schema.Violation) bool { return v.Missing }
 
-func removed(ctx context.Context, f *apiFacts, s Subject) []schema.Violation {
+func removed(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation {
 	return f.Removed(ctx, s.Object)
 }
 
-func deprecated(ctx context.Context, f *apiFacts, s Subject) []schema.Violation {
+func deprecated(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation {
 	return f.Deprecated(ctx, s.Object)
 }

@@ -6,8 +6,8 @@
 //	spec:
 //	  exceptions: [{policyName: lintel, ruleNames: [embedded-items]}]
 //
-// To add one, write a type with the methods of Check, in a folder of its own where it takes more than a file, and list
-// it in resources, or in switched where a repository may turn it off: its name is then a field of settings.Checks.
+// To add one, write a function that looks, in a folder of its own where it takes more than a file, and list it in Always,
+// or in switched where a repository may turn it off: its name is then a field of settings.Checks.
 package builtin
 
 import (
@@ -22,15 +22,16 @@ import (
 )
 
 // Check looks at single resources as they are deployed. It is safe for concurrent use.
-type Check interface {
-	// Info says what the check is called and what its violations mean.
-	Info() Info
-	// Look returns what is wrong with an object, nothing where all is well.
-	Look(ctx context.Context, s Subject) []Violation
+type Check struct {
+	Info
+	// Violations returns what is wrong with an object, nothing where all is well.
+	Violations func(ctx context.Context, s Deployed) []Violation
+
+	apis *apiFacts // what it knows of APIs; nil: nothing
 }
 
-// Subject is an object that is looked at.
-type Subject struct {
+// Deployed is an object that is looked at.
+type Deployed struct {
 	*render.Resource
 	Old  *render.Resource // what it was before; nil where it is new
 	Root roots.Root       // what deploys it
@@ -72,27 +73,53 @@ func For(f Facts) []Check {
 	return append(Always(), leave(f, switched())...)
 }
 
-// ForSurveys returns those of them that judge what Look finds.
-func ForSurveys(f Facts) []Check { return leave(f, surveyed()) }
+// ForRootChecks returns those of them that judge what Look finds.
+func ForRootChecks(f Facts) []Check { return leave(f, switchedRootChecks()) }
 
 // leave returns the checks that the settings leave on.
 func leave(f Facts, switched []switchable) (list []Check) {
 	f.apis = sync.OnceValue(f.newAPIs)
 	for _, s := range switched {
 		if level := f.Levels.Of(s.name); level != settings.LevelOff {
-			list = append(list, leveled{s.compile(f), level == settings.LevelEnforce})
+			check := s.compile(f)
+			check.Enforce = level == settings.LevelEnforce
+			list = append(list, check)
 		}
 	}
 	return list
 }
 
-// Always returns the checks that cannot be switched off.
-func Always() []Check { return append(resources(), deployment{}) }
+// Always returns the checks that cannot be switched off: they judge what rendering found out about a resource.
+func Always() []Check {
+	fails := func(issue render.Check, severity string) Check {
+		return issueCheck(issue, Info{string(issue), severity, engine.Fail, true})
+	}
+	return []Check{
+		fails(render.Unprintable, "high"),
+		fails(render.EmbeddedItems, "high"),
+		fails(render.ControllerRejects, "high"),
+		issueCheck(render.ControllerUnknown, Info{string(render.ControllerUnknown), "medium", engine.Unknown, false}),
+		issueCheck(render.ControllerAdvice, Info{string(render.ControllerAdvice), "low", engine.Fail, false}),
+		fails(deploys, "high"),
+	}
+}
+
+// issueCheck is the check that judges the issues of a name.
+func issueCheck(name render.Check, info Info) Check {
+	return Check{Info: info, Violations: func(_ context.Context, s Deployed) (list []Violation) {
+		for _, issue := range s.Issues {
+			if issue.Check == name {
+				list = append(list, Violation{issue.Pointer, issue.Message})
+			}
+		}
+		return list
+	}}
+}
 
 // Names lists the rules of all checks.
 func Names() (names []string) {
 	for _, c := range Always() {
-		names = append(names, c.Info().Name)
+		names = append(names, c.Name)
 	}
 	for _, s := range switched() {
 		names = append(names, s.name)
@@ -107,39 +134,27 @@ type switchable struct {
 }
 
 func switched() []switchable {
-	list := append(apis(), switchable{"idle-rule", func(Facts) Check { return idleRule{} }})
-	return append(list, surveyed()...)
-}
-
-// leveled is a check as the settings want it.
-type leveled struct {
-	Check
-	enforce bool
-}
-
-// Info implements Check.
-func (c leveled) Info() Info {
-	info := c.Check.Info()
-	info.Enforce = c.enforce
-	return info
+	list := append(apis(), switchable{idleRule, func(Facts) Check {
+		return Check{Info: warning(idleRule, "medium"), Violations: idleRules}
+	}})
+	return append(list, switchedRootChecks()...)
 }
 
 // Results returns what checks say about an object. rules are the policies with the exceptions that count, request is
 // the one that it is part of.
-func Results(ctx context.Context, checks []Check, s Subject, rules *engine.Evaluator,
+func Results(ctx context.Context, checks []Check, s Deployed, rules *engine.Evaluator,
 	request *admission.Request) []engine.Result {
 	var out []engine.Result
 	for _, c := range checks {
-		violations := c.Look(ctx, s)
+		violations := c.Violations(ctx, s)
 		if len(violations) == 0 {
 			continue
 		}
-		info := c.Info()
-		covering := rules.Covering(ctx, request, Policy, info.Name)
+		covering := rules.Covering(ctx, request, Policy, c.Name)
 		for _, v := range violations {
 			result := engine.Result{
-				Policy: engine.PolicyRef{APIVersion: "checks.lintel.dev/v1", Kind: Kind, Name: Policy, Severity: info.Severity},
-				Rule:   info.Name, Outcome: info.Outcome, Enforce: info.Enforce, Message: v.Message, Fields: []string{v.Pointer},
+				Policy: engine.PolicyRef{APIVersion: "checks.lintel.dev/v1", Kind: Kind, Name: Policy, Severity: c.Severity},
+				Rule:   c.Name, Outcome: c.Outcome, Enforce: c.Enforce, Message: v.Message, Fields: []string{v.Pointer},
 			}
 			if len(covering) > 0 {
 				result.Outcome, result.Exceptions = engine.Skip, covering[:1]

@@ -58,7 +58,7 @@ func TestResults(t *testing.T) {
 			o := object(c.resource)
 			r := render.NewResource(o, nil, render.Issue{Check: c.issue, Pointer: "/data", Message: "is wrong"})
 			request := &admission.Request{Operation: admission.Create, Object: o}
-			got := Results(t.Context(), Always(), Subject{Resource: r}, policies.Bind(exceptions, nil), request)
+			got := Results(t.Context(), Always(), Deployed{Resource: r}, policies.Bind(exceptions, nil), request)
 			if len(got) != 1 || got[0].Outcome != c.want || got[0].Enforce != c.enforce || got[0].Rule != string(c.issue) ||
 				got[0].Fields[0] != "/data" || (len(got[0].Exceptions) > 0) != (c.want == engine.Skip) {
 				t.Errorf("got %+v", got)
@@ -71,7 +71,7 @@ func TestResults(t *testing.T) {
 func TestAll(t *testing.T) {
 	names := map[string]bool{}
 	for _, c := range Always() {
-		if info := c.Info(); names[info.Name] || info.Name == "" || info.Severity == "" {
+		if info := c.Info; names[info.Name] || info.Name == "" || info.Severity == "" {
 			t.Errorf("%+v", info)
 		} else {
 			names[info.Name] = true

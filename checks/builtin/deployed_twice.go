@@ -19,15 +19,6 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// deployedTwice finds objects that two roots deploy to the same cluster: each undoes what the other does. It is the
-// same cluster where the settings say so, or where one root, or one folder, has the objects of Argo CD or Flux that
-// deploy both, for the same destination. Looked at are the roots that the change reaches, and the first maxSharing of
-// those that are made of the same files as one of these that brings a new object, and may put that into its namespace.
-type deployedTwice struct{}
-
-// Info implements Survey.
-func (deployedTwice) Info() Info { return warning("deployed-twice", "medium") }
-
 // maxSharing is how many other roots are rendered, since they have files in common with one that brings something.
 const maxSharing = 64
 
@@ -63,8 +54,11 @@ type everywhere struct {
 	error error
 }
 
-// Of implements Survey.
-func (deployedTwice) Of(ctx context.Context, a *Area) (list []Sight, _ error) {
+// deployedTwice finds objects that two roots deploy to the same cluster: each undoes what the other does. It is the
+// same cluster where the settings say so, or where one root, or one folder, has the objects of Argo CD or Flux that
+// deploy both, for the same destination. Looked at are the roots that the change reaches, and the first maxSharing of
+// those that are made of the same files as one of these that brings a new object, and may put that into its namespace.
+func deployedTwice(ctx context.Context, a *Scope) (list []RootViolation, _ error) {
 	all := &a.Reached.before
 	if a.Head {
 		all = &a.Reached.now
@@ -83,7 +77,7 @@ func (deployedTwice) Of(ctx context.Context, a *Area) (list []Sight, _ error) {
 			if other.root == a.Root || own < 0 || !first(all.by[key][own], other) || !a.Reached.together(a.Set, a.Root, other.root) {
 				continue
 			}
-			list = append(list, Sight{r, Violation{"/metadata/name", fmt.Sprintf("%s deploys it, too: each undoes what the "+
+			list = append(list, RootViolation{r, Violation{"/metadata/name", fmt.Sprintf("%s deploys it, too: each undoes what the "+
 				"other does", other.root.Name())}})
 			break
 		}
@@ -123,7 +117,7 @@ func shared(r *render.Resource) bool {
 }
 
 // collect finds the objects of one side.
-func (reached *Reached) collect(ctx context.Context, all *everywhere, a *Area) error {
+func (reached *Reached) collect(ctx context.Context, all *everywhere, a *Scope) error {
 	all.by = map[diff.Key][]deployedBy{}
 	add := func(root roots.Root, resources []*render.Resource, was func(diff.Key) bool) {
 		for _, r := range resources {

@@ -43,7 +43,7 @@ func foundIn(t *testing.T, base string, remove []string, head string, clusters f
 		}
 		reached.Roots = append(reached.Roots, one)
 	}
-	pairs, err := Look(t.Context(), reached, only)
+	pairs, err := CheckRoots(t.Context(), reached, only)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package builtin
 
 import (
-	"context"
 	"path"
 	"reflect"
 	"slices"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
-	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/gitops"
@@ -165,13 +163,3 @@ func (p at) Locate(string) origin.Place {
 
 // deploys is the check of what objects of Argo CD and Flux ask for.
 const deploys render.Check = "deployment"
-
-type deployment struct{}
-
-// Info implements Check.
-func (deployment) Info() Info { return Info{string(deploys), "high", engine.Fail, true} }
-
-// Look implements Check.
-func (deployment) Look(ctx context.Context, s Subject) []Violation {
-	return resource{issue: deploys}.Look(ctx, s)
-}

@@ -14,16 +14,13 @@ import (
 	"github.com/lintel-bot/lintel/engine/pattern"
 )
 
-// idleRule finds policies and exceptions that can match nothing, whatever the cluster has: kinds that a group of
+// idleRule is the name of the check that idleRules is.
+const idleRule = "idle-rule"
+
+// idleRules finds policies and exceptions that can match nothing, whatever the cluster has: kinds that a group of
 // Kubernetes has in no version, blocks whose parts contradict each other, and what is excluded as a whole. What only
 // matches nothing today is not among them, and neither are kinds that compiling the policy tells of.
-type idleRule struct{}
-
-// Info implements Check.
-func (idleRule) Info() Info { return warning("idle-rule", "medium") }
-
-// Look implements Check.
-func (idleRule) Look(_ context.Context, s Subject) (list []Violation) {
+func idleRules(_ context.Context, s Deployed) (list []Violation) {
 	o := map[string]any(s.Object)
 	id := admission.IdentityOf(s.Object)
 	if !engine.IsRule(id.Group, id.Kind) {

@@ -97,7 +97,7 @@ func TestIdleRule(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got, want []string
-			for _, v := range (idleRule{}).Look(t.Context(), Subject{Resource: render.NewResource(object, nil)}) {
+			for _, v := range idleRules(t.Context(), Deployed{Resource: render.NewResource(object, nil)}) {
 				got = append(got, v.Pointer+": "+v.Message)
 			}
 			if c.want != "" {

@@ -12,7 +12,7 @@ func TestSwitchedAreSettings(t *testing.T) {
 	var names []string
 	for _, s := range switched() {
 		names = append(names, s.name)
-		if got := s.compile(Facts{}).Info(); got.Name != s.name || got.Severity == "" {
+		if got := s.compile(Facts{}); got.Name != s.name || got.Severity == "" {
 			t.Errorf("%s is called %+v", s.name, got)
 		}
 	}

@@ -15,20 +15,14 @@ import (
 	"github.com/lintel-bot/lintel/render"
 )
 
-// missingKey finds keys of ConfigMaps and Secrets that a Pod asks for, must have to start, and that the object of that
-// name in the same root does not have. Objects that the root does not have, and those that a program fills, it does not
-// judge: of the names of ConfigMaps and Secrets that workloads of 7 public repositories need, a third is declared
-// nowhere in them, most of these since an operator, a Job or a person makes the object in the cluster.
-type missingKey struct{}
-
-// Info implements Survey.
-func (missingKey) Info() Info { return warning("missing-key", "high") }
-
 // keeper is an object that has keys.
 type keeper struct{ kind, namespace, name string }
 
-// Of implements Survey.
-func (missingKey) Of(_ context.Context, a *Area) (list []Sight, _ error) {
+// missingKeys finds keys of ConfigMaps and Secrets that a Pod asks for, must have to start, and that the object of that
+// name in the same root does not have. Objects that the root does not have, and those that a program fills, it does not
+// judge: of the names of ConfigMaps and Secrets that workloads of 7 public repositories need, a third is declared
+// nowhere in them, most of these since an operator, a Job or a person makes the object in the cluster.
+func missingKeys(_ context.Context, a *Scope) (list []RootViolation, _ error) {
 	kept := map[keeper]*render.Resource{}
 	for _, r := range a.Resources {
 		if id := admission.IdentityOf(r.Object); id.Group == "" && (id.Kind == "ConfigMap" || id.Kind == "Secret") {
@@ -47,7 +41,7 @@ func (missingKey) Of(_ context.Context, a *Area) (list []Sight, _ error) {
 			if r == nil || has(r, want.key) || strings.Contains(want.key+want.name, "$(") || filled(r) || others().of(at) {
 				continue
 			}
-			list = append(list, Sight{p.of, Violation{p.pointer + want.pointer, fmt.Sprintf(
+			list = append(list, RootViolation{p.of, Violation{p.pointer + want.pointer, fmt.Sprintf(
 				"the %s %s of this root has no key %q, so the Pod does not start%s", want.kind, want.name, want.key,
 				having(r))}})
 		}

@@ -66,7 +66,7 @@ func TestMissingKey(t *testing.T) {
 			"{name: conf, key: prot}}}]}]"), strings.ReplaceAll(at, "containers", "initContainers")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := sights(t, missingKey{}, area(t, "-- app/a.yaml --"+c.files))
+			got := sights(t, rootChecks()[1], area(t, "-- app/a.yaml --"+c.files))
 			want := []string(nil)
 			if c.want != "" {
 				want = []string{c.want}

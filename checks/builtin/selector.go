@@ -16,15 +16,6 @@ import (
 	"github.com/lintel-bot/lintel/render"
 )
 
-// selector finds selectors of Services, NetworkPolicies, PodDisruptionBudgets and monitors that match nothing of their
-// root, though it has what they are for: something of the same namespace that belongs to them has the labels that they ask
-// for with other values, or lacks one that people write. Pods that nobody shows here match what they like, so a selector
-// of which no such thing is known is not looked at: another root, an operator or a program may bring what it matches.
-type selector struct{}
-
-// Info implements Survey.
-func (selector) Info() Info { return warning("selector", "medium") }
-
 // selecting are the selectors that are looked at, by group and kind.
 var selecting = map[[2]string]struct {
 	pointer  string // of the selector
@@ -45,8 +36,11 @@ type selected struct {
 	words  string
 }
 
-// Of implements Survey.
-func (selector) Of(_ context.Context, a *Area) (list []Sight, _ error) {
+// badSelectors finds selectors of Services, NetworkPolicies, PodDisruptionBudgets and monitors that match nothing of their
+// root, though it has what they are for: something of the same namespace that belongs to them has the labels that they ask
+// for with other values, or lacks one that people write. Pods that nobody shows here match what they like, so a selector
+// of which no such thing is known is not looked at: another root, an operator or a program may bring what it matches.
+func badSelectors(_ context.Context, a *Scope) (list []RootViolation, _ error) {
 	var workloads, services []selected
 	for _, p := range podsOf(a.Resources) {
 		workloads = append(workloads, selected{p.id, p.labels, p.String()})
@@ -79,7 +73,7 @@ func (selector) Of(_ context.Context, a *Area) (list []Sight, _ error) {
 		if v, ok := missed(id, wanted, expressions(r, how.pointer), from); ok {
 			v.Pointer = matching + "/" + jsonpointer.Escape(v.Pointer)
 			v.Message = fmt.Sprintf("matches no %s of this root: %s", what, v.Message)
-			list = append(list, Sight{r, v})
+			list = append(list, RootViolation{r, v})
 		}
 	}
 	return list, nil

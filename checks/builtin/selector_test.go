@@ -86,7 +86,7 @@ func TestSelector(t *testing.T) {
 			"ServiceMonitor", "web", "selector: {matchLabels: {app: wbe}}, namespaceSelector: {any: true}"), ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := sights(t, selector{}, area(t, "-- app/a.yaml --"+c.files))
+			got := sights(t, rootChecks()[0], area(t, "-- app/a.yaml --"+c.files))
 			want := []string(nil)
 			if c.want != "" {
 				want = []string{c.want}

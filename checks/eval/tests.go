@@ -18,8 +18,8 @@ import (
 // TestName is how the files of tests are called.
 const TestName = roots.PolicyTestName
 
-// TestInput is which policy tests to run, files which list policies, objects and the results to expect, and what the run depends
-// on. They follow the format as the kyverno command reads it
+// TestInput is which policy tests to run, files which list policies, objects and the results to expect, and what the run
+// depends on. They follow the format as the kyverno command reads it
 // (https://kyverno.io/docs/kyverno-cli/reference/kyverno_test/), with one difference: a row where nothing was compared
 // says so, and is not a pass.
 type TestInput struct {

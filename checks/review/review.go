@@ -113,7 +113,7 @@ func (v *Reviewer) Review(ctx context.Context, p *diff.Pair) Answer {
 		if len(out.Altered) == 0 {
 			before.Place, before.Inherited = request.Place, request.Inherited
 		}
-		subject := builtin.Subject{Resource: old, Old: old, Root: p.Root}
+		subject := builtin.Deployed{Resource: old, Old: old, Root: p.Root}
 		out.Old = append(v.Evaluate(was, v.Counting, before), v.look(was, v.Counting, subject, before)...)
 		out.versions = diff.NewVersions(patched(old.Object, out.Old), out.Object())
 		if as := served(old, p.New); !sameVersion(as, old.Object) {
@@ -134,7 +134,7 @@ func compared(r engine.Result) bool {
 }
 
 // look runs the checks that are not policies; nothing is looked at in a deletion.
-func (v *Reviewer) look(ctx context.Context, rules *engine.Evaluator, s builtin.Subject,
+func (v *Reviewer) look(ctx context.Context, rules *engine.Evaluator, s builtin.Deployed,
 	request *admission.Request) []engine.Result {
 	if s.Resource == nil || len(v.Checks) == 0 {
 		return nil
@@ -151,7 +151,7 @@ func (v *Reviewer) Ask(ctx context.Context, rules *engine.Evaluator, p *diff.Pai
 func (v *Reviewer) ask(ctx context.Context, rules *engine.Evaluator, p *diff.Pair,
 	r *admission.Request) []engine.Result {
 	results := v.unsettled(ctx, rules, p.New, r, v.Evaluate(ctx, rules, r))
-	return append(results, v.look(ctx, rules, builtin.Subject{Resource: p.New, Old: p.Earlier(), Root: p.Root}, r)...)
+	return append(results, v.look(ctx, rules, builtin.Deployed{Resource: p.New, Old: p.Earlier(), Root: p.Root}, r)...)
 }
 
 // Request returns the admission request that a pair is.

@@ -23,10 +23,10 @@ type Fixed struct {
 }
 
 // Fix rewrites the deprecated fields of policies and exceptions to their present place, in the text of their file:
-// comments, order, quotes and formatting stay as they are. Each rewriting is verified: the file that results must hold exactly what the old
-// one held, but for the fields that moved. One that does not, for example because an anchor would carry it
-// elsewhere, is undone and listed in Left. What is moved, and where, follows the migration that Kyverno 1.13
-// began (https://kyverno.io/docs/policy-types/cluster-policy/validate/#failure-action) and its own fix command.
+// comments, order, quotes and formatting stay as they are. Each rewriting is verified: the file that results must hold
+// exactly what the old one held, but for the fields that moved. One that does not, for example because an anchor would
+// carry it elsewhere, is undone and listed in Left. What is moved, and where, follows the migration that Kyverno 1.13 began
+// (https://kyverno.io/docs/policy-types/cluster-policy/validate/#failure-action) and its own fix command.
 func Fix(src File) Fixed {
 	docs, problems := src.Documents()
 	r := Fixed{Path: src.Path, Data: src.Data, Left: problems}

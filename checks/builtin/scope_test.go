@@ -13,7 +13,7 @@ import (
 )
 
 // area renders files as one root: the kustomization at the top, or the folder.
-func area(t *testing.T, files string) *Area {
+func area(t *testing.T, files string) *Scope {
 	t.Helper()
 	repo := treetest.New(t)
 	set, err := roots.Open(repo.Tree(repo.Commit(files)), roots.Options{}, &graph.Cache{})
@@ -23,21 +23,21 @@ func area(t *testing.T, files string) *Area {
 	return areaOf(t, set, set.All()[0])
 }
 
-func areaOf(t *testing.T, set *roots.Set, root roots.Root) *Area {
+func areaOf(t *testing.T, set *roots.Set, root roots.Root) *Scope {
 	t.Helper()
 	r := render.New(set, render.Config{})
 	out, problems, err := r.Render(context.Background(), root)
 	if err != nil || len(problems) > 0 {
 		t.Fatal(err, problems)
 	}
-	return &Area{Root: root, Renderer: r, Set: set, Resources: out.Resources, Head: true,
+	return &Scope{Root: root, Renderer: r, Set: set, Resources: out.Resources, Head: true,
 		Reached: &Reached{Sides: &diff.Sides{}}}
 }
 
 // sights are what a survey says of an area: "pointer: message", sorted.
-func sights(t *testing.T, s Survey, a *Area) (list []string) {
+func sights(t *testing.T, s RootCheck, a *Scope) (list []string) {
 	t.Helper()
-	found, err := s.Of(t.Context(), a)
+	found, err := s.Violations(t.Context(), a)
 	if err != nil {
 		t.Fatal(err)
 	}

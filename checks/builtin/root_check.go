@@ -16,21 +16,18 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// Survey looks at a root as a whole, where Check looks at single resources. It is safe for concurrent use.
-//
-// To add one, write a type with these methods and list it in surveys: what it finds is a warning, and goes the way of a
-// policy's findings.
-type Survey interface {
-	// Info says what it is called. The name is a field of settings.Checks.
-	Info() Info
-	// Of lists what it finds in one side of a root that the change reaches. The error is about the repository or the
+// RootCheck looks at a root as a whole, where Check looks at single resources. It is safe for concurrent use. What it finds
+// is a warning, and goes the way of a policy's findings.
+type RootCheck struct {
+	Info // its name is a field of settings.Checks
+	// Violations lists what it finds in one side of a root that the change reaches. The error is about the repository or the
 	// context.
-	Of(ctx context.Context, a *Area) ([]Sight, error)
+	Violations func(ctx context.Context, a *Scope) ([]RootViolation, error)
 }
 
-// Area is a root as it is on one side of a change. Nothing stands in the way of rendering it: all that it deploys is
+// Scope is a root as it is on one side of a change. Nothing stands in the way of rendering it: all that it deploys is
 // there.
-type Area struct {
+type Scope struct {
 	Root      roots.Root
 	Renderer  *render.Renderer
 	Set       *roots.Set
@@ -43,8 +40,8 @@ type Area struct {
 	idle      []*render.Resource
 }
 
-// Idle is render.Renderer.Idle.
-func (a *Area) Idle(ctx context.Context) []*render.Resource {
+// Inactive is render.Renderer.Inactive.
+func (a *Scope) Inactive(ctx context.Context) []*render.Resource {
 	a.once.Do(func() { a.idle = a.Renderer.Inactive(ctx, a.Root, a.rendering) })
 	return a.idle
 }
@@ -60,23 +57,59 @@ type Reached struct {
 	known       sync.Map // see clustersOf
 }
 
-// Sight is one thing that a survey finds.
-type Sight struct {
+// RootViolation is one thing that a root check finds.
+type RootViolation struct {
 	Resource *render.Resource // that it is about, or that stands for what is no resource
 	Violation
 }
 
-// surveys are the checks that look at whole roots.
-func surveys() []Survey {
-	return []Survey{selector{}, missingKey{}, deployedTwice{}, unusedValues{}, idleEntry(render.PatchTarget), idleEntry(render.ImageEntry),
-		idleEntry(render.PostRenderer)}
+// rootChecks are those that look at whole roots.
+func rootChecks() []RootCheck {
+	return []RootCheck{
+		{warning("selector", "medium"), badSelectors},
+		{warning("missing-key", "high"), missingKeys},
+		{warning("deployed-twice", "medium"), deployedTwice},
+		{warning(string(render.UnusedValue), "medium"), unusedValues},
+		idleEntry(render.PatchTarget), idleEntry(render.ImageEntry), idleEntry(render.PostRenderer),
+	}
 }
 
-// surveyed are these as checks that can be switched: their results are the issues of the pairs that Look returns.
-func surveyed() (list []switchable) {
-	for _, s := range surveys() {
-		info := s.Info()
-		list = append(list, switchable{info.Name, func(Facts) Check { return resource{render.Check(info.Name), info} }})
+// idleEntry finds entries of kustomizations and of post renderers that match nothing: patches, replacements, images.
+// Strategic merge patches without a target, replicas and generators that merge are not among them: kustomize itself
+// refuses those.
+func idleEntry(check render.Check) RootCheck {
+	return RootCheck{warning(string(check), "medium"), func(ctx context.Context, a *Scope) (list []RootViolation, _ error) {
+		for _, r := range a.Inactive(ctx) {
+			list = append(list, issuesOf(r, check)...)
+		}
+		return list, nil
+	}}
+}
+
+// unusedValues finds values of releases that no template of their chart reads: see render.Renderer.UnusedValues.
+func unusedValues(ctx context.Context, a *Scope) ([]RootViolation, error) {
+	r := a.Renderer.UnusedValues(ctx, a.Root)
+	if r == nil {
+		return nil, ctx.Err()
+	}
+	return issuesOf(r, render.UnusedValue), nil
+}
+
+// issuesOf are the issues of one name that a resource has.
+func issuesOf(r *render.Resource, check render.Check) (list []RootViolation) {
+	for _, issue := range r.Issues {
+		if issue.Check == check {
+			list = append(list, RootViolation{r, Violation{issue.Pointer, issue.Message}})
+		}
+	}
+	return list
+}
+
+// switchedRootChecks are these as checks that can be switched: their results are the issues of the pairs that CheckRoots
+// returns.
+func switchedRootChecks() (list []switchable) {
+	for _, s := range rootChecks() {
+		list = append(list, switchable{s.Name, func(Facts) Check { return issueCheck(render.Check(s.Name), s.Info) }})
 	}
 	return list
 }
@@ -86,12 +119,12 @@ func warning(name, severity string) Info {
 	return Info{Name: name, Severity: severity, Outcome: engine.Fail}
 }
 
-// Look lists what surveys find in what a change reaches: pairs of what they are about, with issues of their names. What
-// the base has in the same way, about something that does not change, is left out.
-func Look(ctx context.Context, reached *Reached, levels settings.Checks) ([]*diff.Pair, error) {
-	var asked []Survey
-	for _, s := range surveys() {
-		if levels.Of(s.Info().Name) != settings.LevelOff {
+// CheckRoots lists what root checks find in what a change reaches: pairs of what they are about, with issues of their
+// names. What the base has in the same way, about something that does not change, is left out.
+func CheckRoots(ctx context.Context, reached *Reached, levels settings.Checks) ([]*diff.Pair, error) {
+	var asked []RootCheck
+	for _, s := range rootChecks() {
+		if levels.Of(s.Name) != settings.LevelOff {
 			asked = append(asked, s)
 		}
 	}
@@ -108,43 +141,43 @@ func Look(ctx context.Context, reached *Reached, levels settings.Checks) ([]*dif
 }
 
 // look is Look for one root.
-func (reached *Reached) look(ctx context.Context, asked []Survey, r *diff.Root) ([]*diff.Pair, error) {
+func (reached *Reached) look(ctx context.Context, asked []RootCheck, r *diff.Root) ([]*diff.Pair, error) {
 	t := reached.Sides.Trees
 	inBase := !reached.Sides.All && t.Base.Roots.Has(r.Root)
 	if !r.Known || len(r.Head) > 0 || !t.Head.Roots.Has(r.Root) || inBase && same(r.Before(), r.Deployed) {
 		return nil, nil
 	}
-	now := &Area{Root: r.Root, Renderer: reached.Sides.Head, Set: t.Head.Roots, Resources: r.Deployed, Reached: reached,
+	now := &Scope{Root: r.Root, Renderer: reached.Sides.Head, Set: t.Head.Roots, Resources: r.Deployed, Reached: reached,
 		Head: true}
-	before := &Area{Root: r.Root, Renderer: reached.Sides.Base, Set: t.Base.Roots, Resources: r.Before(), Reached: reached}
+	before := &Scope{Root: r.Root, Renderer: reached.Sides.Base, Set: t.Base.Roots, Resources: r.Before(), Reached: reached}
 	before.rendering, now.rendering = r.Renderings()
 	var pairs []*diff.Pair
 	for _, s := range asked {
-		found, err := s.Of(ctx, now)
+		found, err := s.Violations(ctx, now)
 		if err != nil {
 			return nil, err
 		}
-		var known, gone []Sight
+		var known, gone []RootViolation
 		switch {
 		case len(found) == 0 || reached.Sides.All:
 		case !inBase:
 			gone, err = reached.gone(ctx, s)
 		case len(r.Base) == 0:
-			known, err = s.Of(ctx, before)
+			known, err = s.Violations(ctx, before)
 		}
 		if err != nil {
 			return nil, err
 		}
-		for _, sight := range found {
-			if inBase && len(r.Base) > 0 && !t.Changed(sight.Resource.Origin(sight.Pointer).Path) {
+		for _, v := range found {
+			if inBase && len(r.Base) > 0 && !t.Changed(v.Resource.Origin(v.Pointer).Path) {
 				continue // the base could not be looked at, and this was written before
 			}
-			p := paired(r.Root, s.Info().Name, sight, known, before.Resources)
+			p := paired(r.Root, s.Name, v, known, before.Resources)
 			if p == nil {
 				continue
 			}
-			if i := slices.IndexFunc(gone, sight.same); i >= 0 {
-				p.Before = issued(s.Info().Name, gone[i])
+			if i := slices.IndexFunc(gone, v.same); i >= 0 {
+				p.Before = issued(s.Name, gone[i])
 			}
 			pairs = append(pairs, p)
 		}
@@ -152,16 +185,16 @@ func (reached *Reached) look(ctx context.Context, asked []Survey, r *diff.Root) 
 	return pairs, nil
 }
 
-// gone lists what a survey finds in the roots of the base that the head has no more: one that moved takes it along.
-func (reached *Reached) gone(ctx context.Context, s Survey) (list []Sight, _ error) {
+// gone lists what a root check finds in the roots of the base that the head has no more: one that moved takes it along.
+func (reached *Reached) gone(ctx context.Context, s RootCheck) (list []RootViolation, _ error) {
 	t := reached.Sides.Trees
 	for _, r := range reached.Roots {
 		was, _ := r.Renderings()
 		if !t.Base.Roots.Has(r.Root) || t.Head.Roots.Has(r.Root) || len(r.Base) > 0 || was == nil {
 			continue
 		}
-		found, err := s.Of(ctx, &Area{Root: r.Root, Renderer: reached.Sides.Base, Set: t.Base.Roots, Resources: r.Before(),
-			Reached: reached, rendering: was})
+		found, err := s.Violations(ctx, &Scope{Root: r.Root, Renderer: reached.Sides.Base, Set: t.Base.Roots,
+			Resources: r.Before(), Reached: reached, rendering: was})
 		if err != nil {
 			return nil, err
 		}
@@ -172,7 +205,7 @@ func (reached *Reached) gone(ctx context.Context, s Survey) (list []Sight, _ err
 
 // same reports whether another finding says the same of what has the same name; a kustomization is called after its
 // folder, which may be another one.
-func (s Sight) same(other Sight) bool {
+func (s RootViolation) same(other RootViolation) bool {
 	a, b := diff.KeyOf(s.Resource), diff.KeyOf(other.Resource)
 	if a.Group == "kustomize.config.k8s.io" {
 		a.Name, b.Name = "", ""
@@ -181,7 +214,7 @@ func (s Sight) same(other Sight) bool {
 }
 
 // issued is what a finding is about, with the finding as its issue.
-func issued(check string, s Sight) *render.Resource {
+func issued(check string, s RootViolation) *render.Resource {
 	return render.NewResource(s.Resource.Object, placed{s.Resource},
 		render.Issue{Check: render.Check(check), Pointer: s.Pointer, Message: s.Message})
 }
@@ -193,7 +226,7 @@ func same(before, now []*render.Resource) bool {
 
 // paired is the pair that a finding is about, nil where the base has it, too, and what it is about is the same. before
 // are the resources of the base.
-func paired(root roots.Root, check string, now Sight, known []Sight, before []*render.Resource) *diff.Pair {
+func paired(root roots.Root, check string, now RootViolation, known []RootViolation, before []*render.Resource) *diff.Pair {
 	key := diff.KeyOf(now.Resource)
 	p := &diff.Pair{Root: root, Operation: admission.Create, New: issued(check, now)}
 	for _, old := range known {
