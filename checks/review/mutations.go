@@ -17,8 +17,9 @@ import (
 // Mutations is what the mutate rules made of a resource before the others looked at it: a finding's field is one of
 // the mutated object, and its place is in the sources, or in the rule that wrote it.
 type Mutations struct {
-	original, object admission.Object
-	writes           []write // in order
+	object   admission.Object
+	versions *diff.Versions // of the object, as it was rendered before
+	writes   []write        // in order
 }
 
 // write is a field that a mutate rule wrote, by its stable pointer (see diff.StableField).
@@ -34,7 +35,7 @@ func mutationsOf(p *diff.Pair, results []engine.Result) *Mutations {
 	if p.New == nil {
 		return nil
 	}
-	m := &Mutations{original: p.New.Object, object: p.New.Object}
+	m := &Mutations{object: p.New.Object}
 	for _, res := range results {
 		if !res.Mutation || res.Patched == nil {
 			continue
@@ -47,9 +48,10 @@ func mutationsOf(p *diff.Pair, results []engine.Result) *Mutations {
 		m.object = res.Patched
 	}
 	// what is taken away is not written, but moves fields
-	if len(m.writes) == 0 && reflect.DeepEqual(m.original, m.object) {
+	if len(m.writes) == 0 && reflect.DeepEqual(p.New.Object, m.object) {
 		return nil
 	}
+	m.versions = diff.NewVersions(p.New.Object, m.object)
 	return m
 }
 
@@ -87,9 +89,9 @@ func difference(a, b any, pointer string, rep func(string)) {
 			rep(pointer)
 			return
 		}
-		for i := range b {
+		for i, k := range diff.Align(old, b) {
 			at := pointer + "/" + strconv.Itoa(i)
-			if k := counterpart(old, b, i); k >= 0 {
+			if k >= 0 {
 				difference(old[k], b[i], at, rep)
 			} else {
 				rep(at)
@@ -100,33 +102,6 @@ func difference(a, b any, pointer string, rep func(string)) {
 			rep(pointer)
 		}
 	}
-}
-
-// counterpart finds the element of a list that another version of the list has at i: of the same name, the same
-// content, or (for elements that have no name) at the same place. It returns -1 where there is none.
-func counterpart(old, list []any, i int) int {
-	name := elementName(list[i])
-	for k := range old {
-		if name != "" && elementName(old[k]) == name {
-			return k
-		}
-	}
-	if name != "" {
-		return -1
-	}
-	if k := slices.IndexFunc(old, func(e any) bool { return reflect.DeepEqual(e, list[i]) }); k >= 0 {
-		return k
-	}
-	if i < len(old) && elementName(old[i]) == "" {
-		return i
-	}
-	return -1
-}
-
-func elementName(e any) string {
-	m, _ := e.(map[string]any)
-	name, _ := m["name"].(string)
-	return name
 }
 
 // writer returns the last rule that wrote a field of the mutated object, or something around it.
@@ -143,31 +118,12 @@ func (m *Mutations) writer(field string) (write, bool) {
 // rendered returns the pointer that a field of the mutated object has in the rendered one, that of the list where a
 // rule added the element.
 func (m *Mutations) rendered(field string) string {
-	parts := strings.Split(field, "/")
-	var from, to any = m.object, m.original
-	for i := 1; i < len(parts); i++ {
-		token := jsonpointer.Unescape(parts[i])
-		switch at := from.(type) {
-		case map[string]any:
-			other, _ := to.(map[string]any)
-			from, to = at[token], other[token]
-		case []any:
-			other, _ := to.([]any)
-			k, ok := jsonpointer.Index(token, len(at))
-			if !ok {
-				return strings.Join(parts, "/")
-			}
-			back := counterpart(other, at, k)
-			if back < 0 {
-				return strings.Join(parts[:i], "/")
-			}
-			parts[i] = strconv.Itoa(back)
-			from, to = at[k], other[back]
-		default:
-			return strings.Join(parts, "/")
+	for {
+		if at, ok := m.versions.Earlier(field); ok {
+			return at
 		}
+		field = field[:strings.LastIndexByte(field, '/')]
 	}
-	return strings.Join(parts, "/")
 }
 
 // Mutated lists what mutate rules made of a resource, the writes of one rule together.
