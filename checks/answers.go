@@ -41,7 +41,7 @@ func ask(ctx context.Context, change report.Change, repo *repository, rules *rul
 		pairs  []*diff.Pair
 		checks []builtin.Check
 	}{{pairs.asking, v.Checks}, {pairs.surveyed, builtin.ForRootChecks(facts)}} {
-		list, err := v.WithoutPolicies(more.checks, d.Counting, d.Idle).All(ctx, more.pairs)
+		list, err := v.WithoutPolicies(more.checks, d.Effective, d.Inactive).All(ctx, more.pairs)
 		if err != nil {
 			return nil, err
 		}
@@ -79,12 +79,12 @@ func ask(ctx context.Context, change report.Change, repo *repository, rules *rul
 func reviewer(change report.Change, rules *ruling, pairs *pairs) *review.Reviewer {
 	d := rules.decision
 	v := review.By(rules.Ruleset, builtin.For(builtin.FactsOf(rules.Settings, pairs.declared)), change.User, pairs.declared,
-		d.Counting)
-	if len(d.Idle) > 0 {
-		v.Idle = rules.Policies.Bind(slices.Concat(d.Counting, d.Idle), pairs.declared)
+		d.Effective)
+	if len(d.Inactive) > 0 {
+		v.Inactive = rules.Policies.Bind(slices.Concat(d.Effective, d.Inactive), pairs.declared)
 	}
 	if change.All {
-		v.Bare = rules.Policies.Bind(nil, pairs.declared)
+		v.WithoutExceptions = rules.Policies.Bind(nil, pairs.declared)
 	}
 	return v
 }

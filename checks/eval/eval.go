@@ -114,12 +114,12 @@ func (r *recorder) exceptions(in Input, options engine.Options) []*engine.Except
 		Merged: all, Now: in.Now,
 		Since: func(*engine.Exception) (time.Time, bool) { return in.Now, true },
 	})
-	r.Stats.Exceptions = len(decision.Counting)
-	for _, e := range decision.Idle {
+	r.Stats.Exceptions = len(decision.Effective)
+	for _, e := range decision.Inactive {
 		r.problems(policy.Problem{Path: e.Path, Line: e.Line, Warning: true,
 			Message: fmt.Sprintf("the exception %s has expired and does not count", e.FullName())})
 	}
-	return decision.Counting
+	return decision.Effective
 }
 
 // isInput reports whether an object is a file for this command rather than for a cluster.

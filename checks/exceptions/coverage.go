@@ -28,10 +28,9 @@ func Beyond(ctx context.Context, in Context, findings []report.Finding) (map[*en
 	if len(in.Decision.Proposed) == 0 {
 		return nil, nil
 	}
-	isProposed := func(e *engine.Exception) bool { return in.Decision.IsProposed(e) }
-	merged := slices.DeleteFunc(slices.Clone(in.Decision.Counting), isProposed)
+	merged := in.Decision.merged(in.Decision.Effective)
 	without := in.Policies.Bind(merged, in.Declared)
-	with := in.Policies.Bind(append(slices.Clone(merged), in.Decision.Proposed...), in.Declared)
+	with := in.Policies.Bind(slices.Concat(merged, in.Decision.Proposed), in.Declared)
 	resources, roots, all := in.Declared.Sample(ctx, beyondRoots, beyondObjects)
 	beyond := map[*engine.Exception]*report.Beyond{}
 	coverages := map[*engine.Exception]*coverage{}
@@ -45,7 +44,7 @@ func Beyond(ctx context.Context, in Context, findings []report.Finding) (map[*en
 		created := &diff.Pair{Operation: admission.Create, New: resources[i]}
 		results := in.Reviewer.Ask(ctx, with, created)
 		if slices.ContainsFunc(results,
-			func(res engine.Result) bool { return slices.ContainsFunc(res.Exceptions, isProposed) }) {
+			func(res engine.Result) bool { return slices.ContainsFunc(res.Exceptions, in.Decision.IsProposed) }) {
 			answers[i] = answer{results, in.Reviewer.Ask(ctx, without, created)}
 		}
 	})
@@ -75,7 +74,7 @@ func Beyond(ctx context.Context, in Context, findings []report.Finding) (map[*en
 func covered(e *engine.Exception, findings []report.Finding) map[report.Resource]bool {
 	out := map[report.Resource]bool{}
 	for _, f := range findings {
-		if x := f.Exemption; x != nil && x.Path == e.Path && x.Exception == e.FullName() {
+		if covers(e, f) {
 			out[f.Resource] = true
 		}
 	}

@@ -3,6 +3,7 @@
 package exceptions
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -27,28 +28,34 @@ type Input struct {
 
 // Decision sorts the exceptions of a check.
 type Decision struct {
-	Counting []*engine.Exception // merged or approved, not expired
-	Idle     []*engine.Exception // pending, refused or expired: they cover nothing, but it is worth saying what they would
+	Effective []*engine.Exception // merged or approved, not expired
+	// Inactive are pending, refused or expired: they cover nothing, but it is worth saying what they would.
+	Inactive []*engine.Exception
 	Proposed []*engine.Exception // those of the change, whatever came of them
-	states   map[*engine.Exception]report.State
-	by       map[*engine.Exception][]string
-	ends     map[*engine.Exception]time.Time
+	fates    map[*engine.Exception]fate
+}
+
+// fate is what became of an exception.
+type fate struct {
+	state report.State
+	by    []string
+	ends  time.Time
 }
 
 // State returns how far an exception has come.
-func (d *Decision) State(e *engine.Exception) report.State { return d.states[e] }
+func (d *Decision) State(e *engine.Exception) report.State { return d.fates[e].state }
 
 // By returns who approved an exception.
-func (d *Decision) By(e *engine.Exception) []string { return d.by[e] }
+func (d *Decision) By(e *engine.Exception) []string { return d.fates[e].by }
 
 // Ends returns when an exception ends or ended. It is the zero time for one that never does, and for one that
 // ends some time after a start that is not known, which [Decide] takes for expired.
-func (d *Decision) Ends(e *engine.Exception) time.Time { return d.ends[e] }
+func (d *Decision) Ends(e *engine.Exception) time.Time { return d.fates[e].ends }
 
 // NextEnd returns when the first of the exceptions that count ends, the zero time where none does.
 func (d *Decision) NextEnd() (first time.Time) {
-	for _, e := range d.Counting {
-		if end := d.ends[e]; !end.IsZero() && (first.IsZero() || end.Before(first)) {
+	for _, e := range d.Effective {
+		if end := d.Ends(e); !end.IsZero() && (first.IsZero() || end.Before(first)) {
 			first = end
 		}
 	}
@@ -58,31 +65,30 @@ func (d *Decision) NextEnd() (first time.Time) {
 // Decide sorts exceptions. A merged exception that the change edits keeps its merged content until the change
 // is merged itself or approved; then the new content takes its place.
 func Decide(in Input) *Decision {
-	d := &Decision{Proposed: in.Proposed, states: map[*engine.Exception]report.State{},
-		by: map[*engine.Exception][]string{}, ends: map[*engine.Exception]time.Time{}}
+	d := &Decision{Proposed: in.Proposed, fates: map[*engine.Exception]fate{}}
 	if in.With == nil {
 		in.With = func(*engine.Exception) []report.File { return nil }
 	}
 	replaced := map[string]bool{}
 	for _, e := range in.Proposed {
-		state := report.Pending
+		f := fate{state: report.Pending}
 		if slices.Contains(in.Approve, e.Path) {
-			state, d.by[e] = report.Approved, []string{"--approve"}
+			f = fate{state: report.Approved, by: []string{"--approve"}}
 		}
 		for _, r := range in.Reviews {
 			verdict := r.State()
 			if verdict != report.Pending && r.Blob != "" && r.Of(e.Path, in.Blob(e.Path), in.With(e)) {
-				state, d.by[e] = verdict, r.By()
+				f = fate{state: verdict, by: r.By()}
 			}
 		}
-		if state == report.Approved {
+		if f.state == report.Approved {
 			replaced[key(e)] = true
 		}
-		d.add(e, state, in)
+		d.add(e, f, in)
 	}
 	for _, e := range in.Merged {
 		if !replaced[key(e)] {
-			d.add(e, report.Merged, in)
+			d.add(e, fate{state: report.Merged}, in)
 		}
 	}
 	return d
@@ -92,21 +98,39 @@ func key(e *engine.Exception) string {
 	return strings.Join([]string{e.Path, e.APIVersion, e.Namespace, e.Name}, "\x00")
 }
 
-func (d *Decision) add(e *engine.Exception, state report.State, in Input) {
+func (d *Decision) add(e *engine.Exception, f fate, in Input) {
 	over := false
-	if d.ends[e], over = ends(e, in); over {
-		state = report.Expired
+	if f.ends, over = ends(e, in); over {
+		f.state = report.Expired
 	}
-	d.states[e] = state
-	if state == report.Merged || state == report.Approved {
-		d.Counting = append(d.Counting, e)
+	d.fates[e] = f
+	if f.state == report.Merged || f.state == report.Approved {
+		d.Effective = append(d.Effective, e)
 	} else {
-		d.Idle = append(d.Idle, e)
+		d.Inactive = append(d.Inactive, e)
 	}
 }
 
-// IsProposed reports whether the change brings an exception.
+// IsProposed reports whether the change introduces an exception.
 func (d *Decision) IsProposed(e *engine.Exception) bool { return slices.Contains(d.Proposed, e) }
+
+// merged returns those of some exceptions that the change does not introduce.
+func (d *Decision) merged(lists ...[]*engine.Exception) []*engine.Exception {
+	return slices.DeleteFunc(slices.Concat(lists...), d.IsProposed)
+}
+
+// byPlace returns exceptions in the order of where they are written.
+func byPlace(list []*engine.Exception) []*engine.Exception {
+	return slices.SortedStableFunc(slices.Values(list), func(a, b *engine.Exception) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line))
+	})
+}
+
+// covers reports whether it is an exception that covers a finding.
+func covers(e *engine.Exception, f report.Finding) bool {
+	x := f.Exemption
+	return x != nil && x.Path == e.Path && x.Exception == e.FullName()
+}
 
 // ends returns when an exception ends, and whether it has: at spec.expiresAt, or at the end of the label
 // cleanup.kyverno.io/ttl (https://kyverno.io/docs/policy-types/cleanup-policy/#cleanup-label), whichever is

@@ -82,8 +82,8 @@ func TestDecide(t *testing.T) {
 				t.Errorf("ends %s, want %s", got, c.ends)
 			}
 			counts := c.want == report.Merged || c.want == report.Approved
-			if slices.Contains(d.Counting, e) != counts || slices.Contains(d.Idle, e) == counts {
-				t.Errorf("%s: counting %v, idle %v", c.want, d.Counting, d.Idle)
+			if slices.Contains(d.Effective, e) != counts || slices.Contains(d.Inactive, e) == counts {
+				t.Errorf("%s: counting %v, idle %v", c.want, d.Effective, d.Inactive)
 			}
 		})
 	}
@@ -95,12 +95,12 @@ func TestEdited(t *testing.T) {
 	edited := &engine.Exception{Path: "e", Namespace: "n", Name: "x"}
 	in := exceptions.Input{Merged: []*engine.Exception{merged}, Proposed: []*engine.Exception{edited},
 		Blob: func(string) string { return "b" }}
-	if d := exceptions.Decide(in); !slices.Equal(d.Counting, []*engine.Exception{merged}) ||
-		!slices.Equal(d.Idle, []*engine.Exception{edited}) {
-		t.Errorf("not approved: counting %v, idle %v", d.Counting, d.Idle)
+	if d := exceptions.Decide(in); !slices.Equal(d.Effective, []*engine.Exception{merged}) ||
+		!slices.Equal(d.Inactive, []*engine.Exception{edited}) {
+		t.Errorf("not approved: counting %v, idle %v", d.Effective, d.Inactive)
 	}
 	in.Reviews = []report.Review{{Path: "e", Blob: "b"}}
-	if d := exceptions.Decide(in); !slices.Equal(d.Counting, []*engine.Exception{edited}) || len(d.Idle) != 0 {
-		t.Errorf("approved: counting %v, idle %v", d.Counting, d.Idle)
+	if d := exceptions.Decide(in); !slices.Equal(d.Effective, []*engine.Exception{edited}) || len(d.Inactive) != 0 {
+		t.Errorf("approved: counting %v, idle %v", d.Effective, d.Inactive)
 	}
 }

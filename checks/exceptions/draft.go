@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -76,67 +79,23 @@ func ID(names ...string) string {
 	return strings.TrimRight(id[:maxID-7], "-") + "-" + hex.EncodeToString(sum[:3])
 }
 
-// metadata is that of both kinds of exceptions.
-type metadata struct {
-	Name      string            `yaml:"name"`
-	Namespace string            `yaml:"namespace"`
-	Labels    map[string]string `yaml:"labels,omitempty"`
-}
+// fields is a map in YAML, a key and a value in turn, in which nothing stands for a value that is empty.
+type fields []any
 
-// ruleException is a PolicyException of kyverno.io (https://kyverno.io/docs/guides/exceptions/).
-type ruleException struct {
-	APIVersion string   `yaml:"apiVersion"`
-	Kind       string   `yaml:"kind"`
-	Metadata   metadata `yaml:"metadata"`
-	Spec       struct {
-		Exceptions  []reference `yaml:"exceptions"`
-		Match       matching    `yaml:"match"`
-		PodSecurity []Control   `yaml:"podSecurity,omitempty"`
-	} `yaml:"spec"`
-}
-
-type reference struct {
-	PolicyName string   `yaml:"policyName"`
-	RuleNames  []string `yaml:"ruleNames"`
-}
-
-type matching struct {
-	Any []filter `yaml:"any"`
-}
-
-type filter struct {
-	Resources resources `yaml:"resources"`
-}
-
-type resources struct {
-	Kinds      []string `yaml:"kinds"`
-	Namespaces []string `yaml:"namespaces,omitempty"`
-	Names      []string `yaml:"names"`
-	Operations []string `yaml:"operations"`
-}
-
-// expressions is a PolicyException of policies.kyverno.io.
-type expressions struct {
-	APIVersion string   `yaml:"apiVersion"`
-	Kind       string   `yaml:"kind"`
-	Metadata   metadata `yaml:"metadata"`
-	Spec       struct {
-		PolicyRefs      []policyRef `yaml:"policyRefs"`
-		MatchConditions []condition `yaml:"matchConditions"`
-		Images          []string    `yaml:"images,omitempty"`
-		AllowedValues   any         `yaml:"allowedValues,omitempty"`
-		ExpiresAt       string      `yaml:"expiresAt,omitempty"`
-	} `yaml:"spec"`
-}
-
-type policyRef struct {
-	Name string `yaml:"name"`
-	Kind string `yaml:"kind"`
-}
-
-type condition struct {
-	Name       string `yaml:"name"`
-	Expression string `yaml:"expression"`
+// MarshalYAML implements yaml.Marshaler.
+func (f fields) MarshalYAML() (any, error) {
+	out := &yaml.Node{Kind: yaml.MappingNode}
+	for i := 0; i+1 < len(f); i += 2 {
+		if v := reflect.ValueOf(f[i+1]); !v.IsValid() || v.Len() == 0 {
+			continue
+		}
+		var key, value yaml.Node
+		if err := errors.Join(key.Encode(f[i]), value.Encode(f[i+1])); err != nil {
+			return nil, err
+		}
+		out.Content = append(out.Content, &key, &value)
+	}
+	return out, nil
 }
 
 // YAML writes the exception: of kyverno.io/v2 for a policy of kyverno.io, of the policy's own version for one of
@@ -145,11 +104,8 @@ func (t Target) YAML() (string, error) {
 	if t.Name == "" || strings.ContainsAny(t.Name+t.Namespace, "*?") {
 		return "", &UnnamedError{Kind: t.Kind}
 	}
-	meta := metadata{Name: t.ID, Namespace: t.In}
-	meta.Name = cmp.Or(meta.Name, t.DefaultID())
-	meta.Namespace = cmp.Or(meta.Namespace, t.Namespace)
-	meta.Namespace = cmp.Or(meta.Namespace, "default")
-	var body any
+	meta := fields{"name", cmp.Or(t.ID, t.DefaultID()), "namespace", cmp.Or(t.In, t.Namespace, "default")}
+	var body fields
 	group, _, _ := strings.Cut(t.PolicyAPIVersion, "/")
 	switch group {
 	case "kyverno.io":
@@ -169,36 +125,38 @@ func (t Target) YAML() (string, error) {
 	return b.String(), nil
 }
 
-func (t Target) rules(meta metadata) ruleException {
+// rules is a PolicyException of kyverno.io (https://kyverno.io/docs/guides/exceptions/).
+func (t Target) rules(meta fields) fields {
 	if !t.Expires.IsZero() {
 		// Colons cannot stand in a label (https://kyverno.io/docs/policy-types/cleanup-policy/#cleanup-label).
-		meta.Labels = map[string]string{"cleanup.kyverno.io/ttl": t.Expires.UTC().Format("2006-01-02")}
+		meta = append(meta, "labels", fields{"cleanup.kyverno.io/ttl", t.Expires.UTC().Format("2006-01-02")})
 	}
-	out := ruleException{APIVersion: "kyverno.io/v2", Kind: "PolicyException", Metadata: meta}
-	out.Spec.Exceptions = []reference{{t.Policy, t.Rules}}
-	in := resources{Kinds: []string{t.APIVersion + "/" + t.Kind}, Names: []string{t.Name},
-		Operations: []string{"CREATE", "UPDATE"}}
-	if t.Namespace != "" {
-		in.Namespaces = []string{t.Namespace}
-	}
+	operations := []string{"CREATE", "UPDATE"}
 	if t.Delete {
-		in.Operations = []string{"DELETE"}
+		operations = []string{"DELETE"}
 	}
-	out.Spec.Match.Any = []filter{{in}}
+	filter := func(kind string, names []string) fields {
+		namespaces := slices.DeleteFunc([]string{t.Namespace}, func(name string) bool { return name == "" })
+		return fields{"resources", fields{"kinds", []string{kind}, "namespaces", namespaces, "names", names,
+			"operations", operations}}
+	}
+	filters := []fields{filter(t.APIVersion+"/"+t.Kind, []string{t.Name})}
 	for _, m := range t.Made {
-		made := in
-		made.Kinds, made.Names = []string{m.APIVersion + "/" + m.Kind}, m.Names
+		names := m.Names
 		if t.Narrow {
-			made.Names = m.Narrow
+			names = m.Narrow
 		}
-		out.Spec.Match.Any = append(out.Spec.Match.Any, filter{made})
+		filters = append(filters, filter(m.APIVersion+"/"+m.Kind, names))
 	}
-	out.Spec.PodSecurity = t.Controls
-	return out
+	return fields{"apiVersion", "kyverno.io/v2", "kind", "PolicyException", "metadata", meta, "spec", fields{
+		"exceptions", []fields{{"policyName", t.Policy, "ruleNames", t.Rules}},
+		"match", fields{"any", filters},
+		"podSecurity", t.Controls,
+	}}
 }
 
-func (t Target) expressions(meta metadata) expressions {
-	out := expressions{APIVersion: t.PolicyAPIVersion, Kind: "PolicyException", Metadata: meta}
+// expressions is a PolicyException of policies.kyverno.io.
+func (t Target) expressions(meta fields) fields {
 	_, name, ok := strings.Cut(t.Policy, "/")
 	if !ok {
 		name = t.Policy
@@ -229,18 +187,21 @@ func (t Target) expressions(meta metadata) expressions {
 	case !kinds.HasNamespace(t.APIVersion, t.Kind):
 		parts = append(parts, "!has("+object+".metadata.namespace)")
 	}
-	out.Spec.PolicyRefs = []policyRef{{name, t.PolicyKind}}
-	out.Spec.MatchConditions = []condition{{"only-this-resource", strings.Join(parts, " && ")}}
-	out.Spec.Images = t.Images
+	var values any = t.Values
 	if list, ok := t.Values[""]; ok {
-		out.Spec.AllowedValues = list
-	} else if len(t.Values) > 0 {
-		out.Spec.AllowedValues = t.Values
+		values = list
 	}
+	expires := ""
 	if !t.Expires.IsZero() {
-		out.Spec.ExpiresAt = t.Expires.UTC().Format(time.RFC3339)
+		expires = t.Expires.UTC().Format(time.RFC3339)
 	}
-	return out
+	return fields{"apiVersion", t.PolicyAPIVersion, "kind", "PolicyException", "metadata", meta, "spec", fields{
+		"policyRefs", []fields{{"name", name, "kind", t.PolicyKind}},
+		"matchConditions", []fields{{"name", "only-this-resource", "expression", strings.Join(parts, " && ")}},
+		"images", t.Images,
+		"allowedValues", values,
+		"expiresAt", expires,
+	}}
 }
 
 // plain are texts that mean nothing in CEL strings and YAML comments.

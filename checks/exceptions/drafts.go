@@ -111,7 +111,7 @@ func Drafts(ctx context.Context, in Context, home Home, found []review.Found) (d
 // ids are the names that exceptions have already.
 func (c *Context) ids() map[string]bool {
 	taken := map[string]bool{}
-	for _, e := range slices.Concat(c.Decision.Counting, c.Decision.Idle) {
+	for _, e := range slices.Concat(c.Decision.Effective, c.Decision.Inactive) {
 		taken[e.Name] = true
 	}
 	return taken
@@ -214,13 +214,7 @@ func (d *drafter) draft(ctx context.Context, taken map[string]bool) (out report.
 // HomeOf returns where new exceptions go: where those of the base are, else where the settings say.
 func HomeOf(d *Decision, named []string) Home {
 	folder, namespace := "exceptions", ""
-	var merged []*engine.Exception
-	for _, e := range slices.Concat(d.Counting, d.Idle) {
-		if !d.IsProposed(e) {
-			merged = append(merged, e)
-		}
-	}
-	if len(merged) > 0 {
+	if merged := d.merged(d.Effective, d.Inactive); len(merged) > 0 {
 		folder, namespace = path.Dir(merged[0].Path), merged[0].Namespace
 		if slices.ContainsFunc(merged, func(e *engine.Exception) bool { return e.Namespace != namespace }) {
 			namespace = ""
@@ -248,7 +242,7 @@ func (d *drafter) suffices(ctx context.Context) bool {
 	if len(list) != 1 || policy.HasErrors(problems) {
 		return false
 	}
-	evaluator := d.Policies.Bind(append(slices.Clone(d.Decision.Counting), list[0]), d.Declared)
+	evaluator := d.Policies.Bind(append(slices.Clone(d.Decision.Effective), list[0]), d.Declared)
 	for _, b := range d.blocked {
 		results := d.Reviewer.Ask(ctx, evaluator, b.pair)
 		if slices.ContainsFunc(results, func(res engine.Result) bool {

@@ -24,7 +24,7 @@ func (d *drafter) withMade(ctx context.Context) {
 		rules = append(rules, writtenRule(b.res.Rule))
 	}
 	pair := d.blocked[0].pair
-	evaluator := d.Policies.Bind(d.Decision.Counting, d.Declared)
+	evaluator := d.Policies.Bind(d.Decision.Effective, d.Declared)
 	for _, m := range MadeOf(pair.Resource().Object) {
 		made := &diff.Pair{Root: pair.Root, Operation: admission.Create,
 			New: render.NewResource(admission.WithDefaults(m.Object), nil)}

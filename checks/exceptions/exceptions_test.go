@@ -194,7 +194,7 @@ func TestUpkeep(t *testing.T) {
 			if c.proposed {
 				d = decide(nil, list)
 			}
-			v := &review.Reviewer{Counting: p.Bind(d.Counting, nil), Bare: p.Bind(nil, nil)}
+			v := &review.Reviewer{Effective: p.Bind(d.Effective, nil), WithoutExceptions: p.Bind(nil, nil)}
 			usage := exceptions.NewUsage()
 			for _, pair := range created(c.pods...) {
 				answer := v.Review(t.Context(), pair)
@@ -224,7 +224,7 @@ func context(t *testing.T, p *engine.Policies, d *exceptions.Decision,
 		objects.Rendered(roots.Root{Path: "app", Kind: roots.Folder}, declares)
 	}
 	return exceptions.Context{Policies: p, Decision: d, Declared: objects, Now: now,
-		Reviewer: &review.Reviewer{Cluster: objects, Counting: p.Bind(d.Counting, objects), Checks: builtin.Always()}}
+		Reviewer: &review.Reviewer{Cluster: objects, Effective: p.Bind(d.Effective, objects), Checks: builtin.Always()}}
 }
 
 // What an exception covers beyond the change is counted whole, and named as far as the bound goes.

@@ -1,7 +1,6 @@
 package exceptions
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/lintel-bot/lintel/checks/report"
@@ -22,27 +21,21 @@ type Known struct {
 
 // Active lists the merged exceptions that count, by place, with how many of the findings they cover.
 func Active(d *Decision, findings []report.Finding) (list []report.Active) {
-	for _, e := range d.Counting {
-		if d.IsProposed(e) {
-			continue
-		}
+	for _, e := range byPlace(d.merged(d.Effective)) {
 		x := report.Active{Name: e.FullName(), Path: e.Path, Line: e.Line, Expires: d.Ends(e)}
 		for _, f := range findings {
-			if f.Exemption != nil && f.Exemption.Path == e.Path && f.Exemption.Exception == x.Name {
+			if covers(e, f) {
 				x.Covers += 1 + len(f.Resources)
 			}
 		}
 		list = append(list, x)
 	}
-	slices.SortFunc(list, func(a, b report.Active) int {
-		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line))
-	})
 	return list
 }
 
 // List describes the exceptions that a change proposes, by place.
 func List(d *Decision, known Known) (list []report.Exception) {
-	for _, e := range d.Proposed {
+	for _, e := range byPlace(d.Proposed) {
 		x := report.Exception{
 			Name: e.FullName(), Path: e.Path, Line: e.Line, Blob: known.Blob(e.Path), With: known.With(e),
 			State: d.State(e), By: d.By(e), Expires: d.Ends(e), Beyond: known.Beyond[e],
@@ -58,14 +51,11 @@ func List(d *Decision, known Known) (list []report.Exception) {
 			x.Review = &known.Reviews[i]
 		}
 		for _, f := range known.Findings {
-			if f.Exemption != nil && f.Exemption.Path == e.Path && f.Exemption.Exception == x.Name {
+			if covers(e, f) {
 				x.Lets++
 			}
 		}
 		list = append(list, x)
 	}
-	slices.SortFunc(list, func(a, b report.Exception) int {
-		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line))
-	})
 	return list
 }

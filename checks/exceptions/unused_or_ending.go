@@ -1,7 +1,6 @@
 package exceptions
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -40,7 +39,7 @@ func (u *Usage) Note(a *review.Answer) {
 				u.covers[e] = map[report.Resource]bool{}
 			}
 			u.covers[e][resource] = true
-			kept := slices.ContainsFunc(a.Bare, func(b engine.Result) bool {
+			kept := slices.ContainsFunc(a.WithoutExceptions, func(b engine.Result) bool {
 				return res.ID() == b.ID() && (b.Outcome == engine.Pass || b.Outcome == engine.Skip)
 			})
 			u.needed[e] = u.needed[e] || res.Mutation || !kept
@@ -51,10 +50,7 @@ func (u *Usage) Note(a *review.Answer) {
 // Upkeep lists the merged exceptions that a whole check finds unused, ended or about to end. That one is unused is
 // claimed only where whole is set: everything was rendered, and everything it could be about was evaluated.
 func (u *Usage) Upkeep(d *Decision, policies *engine.Policies, whole bool, now time.Time) (list []report.Upkeep) {
-	for _, e := range slices.Concat(d.Counting, d.Idle) {
-		if d.IsProposed(e) {
-			continue
-		}
+	for _, e := range byPlace(d.merged(d.Effective, d.Inactive)) {
 		x := report.Upkeep{Name: e.FullName(), Path: e.Path, Line: e.Line, Expires: d.Ends(e), Covers: len(u.covers[e])}
 		x.Expired = d.State(e) == report.Expired
 		x.Soon = !x.Expired && !x.Expires.IsZero() && x.Expires.Sub(now) <= soon
@@ -63,9 +59,6 @@ func (u *Usage) Upkeep(d *Decision, policies *engine.Policies, whole bool, now t
 			list = append(list, x)
 		}
 	}
-	slices.SortFunc(list, func(a, b report.Upkeep) int {
-		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line))
-	})
 	return list
 }
 

@@ -142,9 +142,9 @@ func keepBroken(next, present []*engine.Exception, sources []rules.Source) []*en
 // spare readies the reviewers without the exceptions that change.
 func (p *comparison) spare() {
 	for i, side := range p.sides {
-		rest := slices.DeleteFunc(slices.Clone(side.decision.Counting),
+		rest := slices.DeleteFunc(slices.Clone(side.decision.Effective),
 			func(x *engine.Exception) bool { return p.edited[x] != "" })
-		if len(rest) < len(side.decision.Counting) {
+		if len(rest) < len(side.decision.Effective) {
 			p.without[i] = side.reviewerWith(rest)
 		}
 	}
@@ -242,9 +242,9 @@ func (p *comparison) listPolicies(all *gathered, e *rules.Edits) []report.Policy
 // listExceptions describes the exceptions that change.
 func (p *comparison) listExceptions(all *gathered) []report.ExceptionPreview {
 	byID := map[string]report.ExceptionPreview{}
-	present := slices.Concat(p.sides[0].decision.Counting, p.sides[0].decision.Idle)
+	present := slices.Concat(p.sides[0].decision.Effective, p.sides[0].decision.Inactive)
 	for i, side := range p.sides {
-		for _, x := range slices.Concat(side.decision.Counting, side.decision.Idle) {
+		for _, x := range slices.Concat(side.decision.Effective, side.decision.Inactive) {
 			edit := p.edited[x]
 			// one with errors stands as it was
 			if edit == "" || (edit == report.Removed) != (i == 0) || i == 1 && slices.Contains(present, x) {

@@ -251,7 +251,7 @@ func (v View) exemption(list []*engine.Exception) *report.Exemption {
 
 // idle returns the exception that would cover a violation if it counted.
 func (v View) idle(a *Answer, res engine.Result) *report.Exemption {
-	for _, other := range a.Idle {
+	for _, other := range a.Inactive {
 		if other.ID() != res.ID() || Violated(other) {
 			continue
 		}

@@ -24,12 +24,13 @@ import (
 
 // Reviewer asks the policies about one pair at a time. It is safe for concurrent use.
 type Reviewer struct {
-	User     settings.Requester
-	Cluster  admission.Cluster
-	Counting *engine.Evaluator // with the exceptions that count
-	Idle     *engine.Evaluator // with those that do not count, too; nil where there are none
-	Bare     *engine.Evaluator // with no exceptions; nil where nobody wants to know
-	Checks   []builtin.Check   // what is looked at besides the policies
+	User      settings.Requester
+	Cluster   admission.Cluster
+	Effective *engine.Evaluator // with the exceptions that count
+	Inactive  *engine.Evaluator // with those that do not count, too; nil where there are none
+	// WithoutExceptions is nil where nobody wants to know.
+	WithoutExceptions *engine.Evaluator
+	Checks            []builtin.Check // what is looked at besides the policies
 }
 
 // By returns a reviewer by one version of the rules and by checks that are not policies, with the exceptions that
@@ -37,7 +38,7 @@ type Reviewer struct {
 func By(set *rules.Ruleset, checks []builtin.Check, user report.User, cluster admission.Cluster,
 	counting []*engine.Exception) *Reviewer {
 	return &Reviewer{User: set.Settings.Requester(user), Cluster: cluster, Checks: checks,
-		Counting: set.Policies.Bind(counting, cluster)}
+		Effective: set.Policies.Bind(counting, cluster)}
 }
 
 // Answer is what the policies say about one pair.
@@ -46,8 +47,9 @@ type Answer struct {
 	Mutations *Mutations // nil where no mutate rule changed anything
 	Results   []engine.Result
 	Old       []engine.Result // what they say about the object before; asked only when something fails
-	Idle      []engine.Result // what they would say with the exceptions that do not count (yet, or any more)
-	Bare      []engine.Result // what they would say with no exception; asked only where one has a part
+	Inactive  []engine.Result // what they would say with the exceptions that do not count (yet, or any more)
+	// WithoutExceptions is what they would say with no exception; asked only where one has a part.
+	WithoutExceptions []engine.Result
 
 	Altered []report.Resource // what the policies looked up and the change alters
 	Before  []engine.Result   // what they say where these are as they were; asked only where there are any
@@ -72,9 +74,9 @@ func (v *Reviewer) All(ctx context.Context, pairs []*diff.Pair) ([]Answer, error
 // those that do not.
 func (v *Reviewer) WithoutPolicies(checks []builtin.Check, counting, idle []*engine.Exception) *Reviewer {
 	none, _ := engine.CompilePolicies(nil, engine.Options{})
-	out := &Reviewer{User: v.User, Cluster: v.Cluster, Counting: none.Bind(counting, v.Cluster), Checks: checks}
+	out := &Reviewer{User: v.User, Cluster: v.Cluster, Effective: none.Bind(counting, v.Cluster), Checks: checks}
 	if len(idle) > 0 {
-		out.Idle = none.Bind(slices.Concat(counting, idle), v.Cluster)
+		out.Inactive = none.Bind(slices.Concat(counting, idle), v.Cluster)
 	}
 	return out
 }
@@ -84,10 +86,10 @@ func (v *Reviewer) Review(ctx context.Context, p *diff.Pair) Answer {
 	request := v.Request(p)
 	ctx, lookups := declared.For(ctx, p.Root)
 	was := ctx
-	out := Answer{Pair: p, Results: v.ask(ctx, v.Counting, p, request)}
+	out := Answer{Pair: p, Results: v.ask(ctx, v.Effective, p, request)}
 	if out.Altered = lookups.Altered(); len(out.Altered) > 0 {
 		was = lookups.Before(ctx)
-		out.Before = v.ask(was, v.Counting, p, v.Request(p))
+		out.Before = v.ask(was, v.Effective, p, v.Request(p))
 	}
 	for _, list := range [][]engine.Result{out.Results, out.Before} {
 		for i, r := range list {
@@ -96,8 +98,8 @@ func (v *Reviewer) Review(ctx context.Context, p *diff.Pair) Answer {
 			}
 		}
 	}
-	if v.Bare != nil && slices.ContainsFunc(out.Results, func(r engine.Result) bool { return len(r.Exceptions) > 0 }) {
-		out.Bare = v.ask(ctx, v.Bare, p, request)
+	if v.WithoutExceptions != nil && slices.ContainsFunc(out.Results, func(r engine.Result) bool { return len(r.Exceptions) > 0 }) {
+		out.WithoutExceptions = v.ask(ctx, v.WithoutExceptions, p, request)
 	}
 	if out.Mutations = mutationsOf(p, out.Results); out.Mutations != nil {
 		out.above = mutationsOf(p, slices.DeleteFunc(slices.Clone(out.Results), func(r engine.Result) bool { return !r.Policy.Inherited }))
@@ -105,7 +107,7 @@ func (v *Reviewer) Review(ctx context.Context, p *diff.Pair) Answer {
 	if !slices.ContainsFunc(out.Results, compared) && !slices.ContainsFunc(out.Before, compared) {
 		return out
 	}
-	out.advise(ctx, was, v.Counting, *request)
+	out.advise(ctx, was, v.Effective, *request)
 	if old := p.Earlier(); old != nil {
 		// Did the base violate it, too? The old object takes the place of the new one.
 		before := v.User.Request(admission.Update)
@@ -114,15 +116,15 @@ func (v *Reviewer) Review(ctx context.Context, p *diff.Pair) Answer {
 			before.Place, before.Inherited = request.Place, request.Inherited
 		}
 		subject := builtin.Deployed{Resource: old, Old: old, Root: p.Root}
-		out.Old = append(v.Evaluate(was, v.Counting, before), v.look(was, v.Counting, subject, before)...)
+		out.Old = append(v.Evaluate(was, v.Effective, before), v.look(was, v.Effective, subject, before)...)
 		out.versions = diff.NewVersions(patched(old.Object, out.Old), out.Object())
 		if as := served(old, p.New); !sameVersion(as, old.Object) {
 			before.Object, before.OldObject = as, as
-			out.Old = append(out.Old, contents(v.Evaluate(was, v.Counting, before))...)
+			out.Old = append(out.Old, contents(v.Evaluate(was, v.Effective, before))...)
 		}
 	}
-	if v.Idle != nil {
-		out.Idle = v.ask(ctx, v.Idle, p, request)
+	if v.Inactive != nil {
+		out.Inactive = v.ask(ctx, v.Inactive, p, request)
 	}
 	return out
 }

@@ -185,7 +185,7 @@ func TestNew(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := policies(t, clusterPolicy(c.policy))
-			v := &review.Reviewer{Counting: p.Bind(nil, nil)}
+			v := &review.Reviewer{Effective: p.Bind(nil, nil)}
 			with := view(nil)
 			with.Block.Existing = c.all
 			answer := v.Review(t.Context(), c.pair)
@@ -213,7 +213,7 @@ func TestNewIssue(t *testing.T) {
 	issue := render.Issue{Check: render.ControllerRejects, Pointer: "/data", Message: "is wrong"}
 	object := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}}
 	p := policies(t, "")
-	v := &review.Reviewer{Counting: p.Bind(nil, nil), Checks: builtin.Always()}
+	v := &review.Reviewer{Effective: p.Bind(nil, nil), Checks: builtin.Always()}
 	for _, c := range []struct {
 		old  []render.Issue
 		want bool
@@ -229,7 +229,7 @@ func TestNewIssue(t *testing.T) {
 // What a mutate rule wrote stands at the rule, with the place in the sources behind it; the rest in the sources.
 func TestPlaces(t *testing.T) {
 	p := policies(t, clusterPolicy(sidecar, tag))
-	v := &review.Reviewer{Counting: p.Bind(nil, nil)}
+	v := &review.Reviewer{Effective: p.Bind(nil, nil)}
 	answer := v.Review(t.Context(), &diff.Pair{Operation: admission.Create, New: pod("a=x:latest")})
 	got := map[string]string{}
 	for _, f := range view(nil).Findings(&answer) {
@@ -253,7 +253,7 @@ func TestPlaces(t *testing.T) {
 // A mutate rule that only takes something away moves what stands behind it.
 func TestPlaceBehindARemoval(t *testing.T) {
 	p := policies(t, clusterPolicy(removal, tag))
-	v := &review.Reviewer{Counting: p.Bind(nil, nil)}
+	v := &review.Reviewer{Effective: p.Bind(nil, nil)}
 	answer := v.Review(t.Context(), &diff.Pair{Operation: admission.Create, New: pod("a=x:1", "b=y:latest")})
 	list := view(nil).Findings(&answer)
 	if len(list) != 1 || list[0].Field != "/spec/containers/0/image" ||
@@ -302,9 +302,9 @@ func TestExemption(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := policies(t, clusterPolicy(tag))
-			v := &review.Reviewer{Counting: p.Bind(c.counting, nil)}
+			v := &review.Reviewer{Effective: p.Bind(c.counting, nil)}
 			if len(c.idle) > 0 {
-				v.Idle = p.Bind(append(slices.Clone(c.counting), c.idle...), nil)
+				v.Inactive = p.Bind(append(slices.Clone(c.counting), c.idle...), nil)
 			}
 			answer := v.Review(t.Context(), &diff.Pair{Operation: admission.Create, New: pod("a=x:latest")})
 			list := view(c.states).Findings(&answer)
@@ -354,7 +354,7 @@ func TestNamespace(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, objects := policies(t, clusterPolicy(c.policy)), &cluster{labels: c.labels}
-			v := &review.Reviewer{Cluster: objects, Counting: p.Bind(nil, objects)}
+			v := &review.Reviewer{Cluster: objects, Effective: p.Bind(nil, objects)}
 			answer := v.Review(t.Context(), &diff.Pair{Operation: admission.Create, New: pod("a=x:latest")})
 			var got []engine.Outcome
 			for _, r := range answer.Results {
@@ -375,7 +375,7 @@ func TestNamespaceOfTheOldObject(t *testing.T) {
 		"{resources: {kinds: [Pod], namespaceSelector: {matchLabels: {tier: gold}}}}]}, " +
 		"validate: {failureAction: Enforce, message: m, pattern: {spec: {containers: [{image: '!*:latest'}]}}}}"
 	p, objects := policies(t, clusterPolicy(either)), &cluster{labels: map[string]any{"tier": "gold"}}
-	v := &review.Reviewer{Cluster: objects, Counting: p.Bind(nil, objects)}
+	v := &review.Reviewer{Cluster: objects, Effective: p.Bind(nil, objects)}
 	now := pod("a=x:latest")
 	now.Object["metadata"].(map[string]any)["labels"] = map[string]any{"tier": "gold"}
 	answer := v.Review(t.Context(), update(pod("a=x:latest"), now))
@@ -392,9 +392,9 @@ func TestPure(t *testing.T) {
 	merged, waits := exceptionFor(t, "merged", "z"), exceptionFor(t, "waits", "a")
 	objects := &cluster{labels: map[string]any{}}
 	v := &review.Reviewer{User: settings.Default().Requester(report.User{Login: "jane"}), Cluster: objects,
-		Checks:   builtin.Always(),
-		Counting: p.Bind([]*engine.Exception{merged}, objects), Idle: p.Bind([]*engine.Exception{merged, waits}, objects),
-		Bare: p.Bind(nil, objects)}
+		Checks:    builtin.Always(),
+		Effective: p.Bind([]*engine.Exception{merged}, objects), Inactive: p.Bind([]*engine.Exception{merged, waits}, objects),
+		WithoutExceptions: p.Bind(nil, objects)}
 	pairs := []*diff.Pair{
 		{Operation: admission.Create, New: pod("a=x:latest")},
 		update(pod("a=x:latest"), pod("b=y:latest", "a=x:latest")),
