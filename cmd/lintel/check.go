@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -52,31 +51,35 @@ func newCheckCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return runCheck(cmd, o, args) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.repo, "repo", ".", "a folder of the repository")
-	f.StringVar(&o.base, "base", "", "the commit the change goes to (default: the default branch)")
-	f.StringVar(&o.head, "head", "HEAD", "the commit to check")
-	f.BoolVar(&o.worktree, "worktree", false, "check the work tree, with what is not committed yet, in place of --head")
+	o.changeFlags(cmd, "check")
 	f.BoolVar(&o.staged, "staged", false, "check what git would commit now, the index, against HEAD: for a pre-commit hook")
 	f.BoolVar(&o.all, "all", false, "check every root of the head, not only what changed")
 	f.StringVar(&o.user, "user", "", "the account that asks for the change; the settings map it to a user of the cluster")
-	f.BoolVar(&o.noCache, "no-cache", false, "neither use nor keep what other checks left in the user's cache folder")
 	f.StringArrayVar(&o.approve, "approve", nil, "treat this exception file of the change as approved (may be repeated)")
 	f.StringVar(&o.drafts, "draft-exceptions", "",
 		"write exceptions for what blocks to this file, one file for each resource below this folder (DIR/), or - for the "+
 			"standard output; the report then goes to the standard error")
 	addFormsFlag[*report.Report](cmd, &o.output)
-	addColorFlag(cmd, &o.color, "color the text")
 	o.view.flags(cmd, &o.output)
 	o.policies.flags(cmd)
-	o.sources.flags(cmd)
 	f.DurationVar(&o.timeout, "timeout", sandbox.DefaultTimeout, "end the check after this time")
-	words := []string{failOnWarn, failOnNeutral}
-	f.Var(choice{&o.failOn, words}, "fail-on", "what ends with exit code 1 besides what fails the check: warn (new violations of rules that only audit, "+
+	addChoiceFlag(cmd, "fail-on", &o.failOn, []string{failOnWarn, failOnNeutral}, "what ends with exit code 1 besides what fails the check: warn (new violations of rules that only audit, "+
 		"and rules that could not be evaluated) or neutral (whatever is not a success)")
-	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	cmd.MarkFlagsMutuallyExclusive("head", "worktree", "staged")
 	cmd.MarkFlagsMutuallyExclusive("base", "staged")
 	return cmd
+}
+
+// changeFlags are the flags of all commands that look at a change, given what they do with it.
+func (o *checkOptions) changeFlags(cmd *cobra.Command, do string) {
+	f := cmd.Flags()
+	f.StringVar(&o.repo, "repo", ".", "a folder of the repository")
+	f.StringVar(&o.base, "base", "", "the commit the change goes to (default: the default branch)")
+	f.StringVar(&o.head, "head", "HEAD", "the commit to "+do)
+	f.BoolVar(&o.worktree, "worktree", false, do+" the work tree, with what is not committed yet, in place of --head")
+	f.BoolVar(&o.noCache, "no-cache", false, "neither use nor keep what other checks left in the user's cache folder")
+	addColorFlag(cmd, &o.color, "color the text")
+	o.sources.flags(cmd)
 }
 
 func runCheck(cmd *cobra.Command, o checkOptions, names []string) error {
@@ -148,8 +151,8 @@ func (o checkOptions) ask(cmd *cobra.Command, repo *repository, names []string, 
 		fmt.Fprintln(cmd.ErrOrStderr(), "lintel: head and base are the same commit, so there is nothing to compare: "+
 			"name a --base, or "+words.instead)
 	}
-	if dir, err := os.UserCacheDir(); err == nil && !o.noCache {
-		change.Cache = filepath.Join(dir, "lintel")
+	if !o.noCache {
+		change.Cache = userCache()
 	}
 	if err := prepare(&change); err != nil {
 		return nil, nil, err
@@ -161,10 +164,7 @@ func (o checkOptions) ask(cmd *cobra.Command, repo *repository, names []string, 
 	if err != nil {
 		return nil, nil, err
 	}
-	child := sandbox.New(sandbox.Config{
-		Timeout: o.timeout, Git: repo.git,
-		Repositories: slices.Concat(repo.folders(ctx), change.Alternates, outside.Folders()), Cache: change.Cache,
-	})
+	child := repo.sandbox(ctx, change.Cache, change.Alternates, outside, o.timeout)
 	defer child.Close()
 	line := showProgress(cmd.ErrOrStderr(), words.doing)
 	rep, err := outside.Run(ctx, watched{child, line, words.doing}, change)

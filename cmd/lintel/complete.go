@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/bot/sandbox"
 	"github.com/lintel-bot/lintel/checks/eval"
 	"github.com/lintel-bot/lintel/checks/report"
 )
@@ -100,7 +99,7 @@ func rootsFor(ctx context.Context, dir, rev string) []report.ListedRoot {
 func listRoots(ctx context.Context, repo *repository, tree string) (list []report.ListedRoot) {
 	q := report.Query{Show: report.ShowNames, Output: "json", GitDir: repo.gitDir, Git: repo.git, Tree: tree,
 		Repository: repo.names(ctx), Branches: repo.branches(ctx, "")}
-	child := sandbox.New(sandbox.Config{Git: repo.git, Repositories: repo.folders(ctx)})
+	child := repo.sandbox(ctx, "", nil, nil, 0)
 	defer child.Close()
 	if ctx.Err() != nil {
 		return nil

@@ -11,9 +11,7 @@ import (
 )
 
 type diffOptions struct {
-	change   checkOptions // which change it is about
-	output   forms
-	color    string
+	change   checkOptions // which change it is about, and how it is shown
 	exitCode bool
 }
 
@@ -37,17 +35,9 @@ func newDiffCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return runDiff(cmd, o, args) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.change.repo, "repo", ".", "a folder of the repository")
-	f.StringVar(&o.change.base, "base", "", "the commit the change goes to (default: the default branch)")
-	f.StringVar(&o.change.head, "head", "HEAD", "the commit to show")
-	f.BoolVar(&o.change.worktree, "worktree", false,
-		"show the work tree, with what is not committed yet, in place of --head")
-	f.BoolVar(&o.change.noCache, "no-cache", false,
-		"neither use nor keep what other checks left in the user's cache folder")
+	o.change.changeFlags(cmd, "show")
 	f.BoolVar(&o.exitCode, "exit-code", false, "end with exit code 1 if anything differs")
-	addFormsFlag[*report.Differences](cmd, &o.output)
-	addColorFlag(cmd, &o.color, "color the text")
-	o.change.sources.flags(cmd)
+	addFormsFlag[*report.Differences](cmd, &o.change.output)
 	f.DurationVar(&o.change.timeout, "timeout", sandbox.DefaultTimeout, "end after this time")
 	cmd.MarkFlagsMutuallyExclusive("head", "worktree")
 	return cmd
@@ -69,15 +59,16 @@ func runDiff(cmd *cobra.Command, o diffOptions, names []string) error {
 	}
 	differences := rep.Rendered()
 	around := repo.pageOptions(ctx, change, o.change.looksAt())
-	err = writeForms(&o.output, cmd.OutOrStdout(), func(string) *report.Differences { return differences }, func(color string) output.Options {
-		options := outputOptions(color)
-		options.HTML = around
-		return options
-	}, o.color)
+	err = writeForms(&o.change.output, cmd.OutOrStdout(), func(string) *report.Differences { return differences },
+		func(color string) output.Options {
+			options := outputOptions(color)
+			options.HTML = around
+			return options
+		}, o.change.color)
 	if err != nil {
 		return err
 	}
-	if o.output.first == "text" {
+	if o.change.output.first == "text" {
 		sayUnknown(cmd, differences)
 	}
 	switch {

@@ -10,11 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lintel-bot/lintel/bot/sandbox"
 	"github.com/lintel-bot/lintel/checks/output"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render/remote"
-	"github.com/lintel-bot/lintel/render/remote/fetch"
 )
 
 func newFetchCommand() *cobra.Command {
@@ -63,8 +61,7 @@ func runFetch(cmd *cobra.Command, o showOptions, rules policyOptions, roots []st
 	if outside == nil {
 		return errors.New("there is no folder for what is fetched: name one with --store")
 	}
-	child := sandbox.New(sandbox.Config{Git: repo.git, Cache: q.Cache,
-		Repositories: slices.Concat(repo.folders(ctx), q.Alternates, outside.Folders())})
+	child := repo.sandbox(ctx, q.Cache, q.Alternates, outside, 0)
 	defer child.Close()
 	q.Output = "json"
 	if len(roots) == 0 {
@@ -110,18 +107,9 @@ func (o *showOptions) fetched(ctx context.Context, git string, lock remote.Lock)
 	if err != nil {
 		return nil, 0, err
 	}
-	f, err := fetch.New(fetch.Options{Store: kept})
+	sizes, err := kept.Sizes()
 	if err != nil {
 		return nil, 0, err
-	}
-	defer f.Close()
-	items, err := f.List()
-	if err != nil {
-		return nil, 0, err
-	}
-	sizes := map[remote.Want]int64{}
-	for _, item := range items {
-		sizes[item.Entry.Want] = item.Bytes
 	}
 	slices.SortFunc(lock, func(a, b remote.Entry) int { return remote.Compare(a.Want, b.Want) })
 	for _, e := range lock {

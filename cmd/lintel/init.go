@@ -63,12 +63,6 @@ func newInitCommand() *cobra.Command {
 	return cmd
 }
 
-// addChoiceFlag adds a flag that takes one of a few words.
-func addChoiceFlag(cmd *cobra.Command, name string, value *string, words []string, usage string) {
-	cmd.Flags().Var(choice{value, words}, name, usage)
-	_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
-}
-
 func runInit(cmd *cobra.Command, o initOptions) error {
 	ctx := cmd.Context()
 	folders, err := o.folders()

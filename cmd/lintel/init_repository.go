@@ -9,7 +9,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/bot/sandbox"
@@ -87,8 +86,7 @@ func (b *beginning) look(ctx context.Context, dir string) error {
 	if b.cleanup, err = repo.ask(ctx, "", &b.query); err != nil {
 		return err
 	}
-	b.child = sandbox.New(sandbox.Config{Git: repo.git, Cache: b.query.Cache,
-		Repositories: slices.Concat(repo.folders(ctx), b.query.Alternates)})
+	b.child = repo.sandbox(ctx, b.query.Cache, b.query.Alternates, nil, 0)
 	b.layout, err = b.ask(ctx, b.query)
 	return err
 }

@@ -60,8 +60,13 @@ func (choice) Type() string { return "string" }
 func addColorFlag(cmd *cobra.Command, mode *string, usage string) {
 	words := []string{"auto", "always", "never"}
 	*mode = words[0]
-	cmd.Flags().Var(choice{mode, words}, "color", usage+": "+enumerated(words))
-	_ = cmd.RegisterFlagCompletionFunc("color", cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+	addChoiceFlag(cmd, "color", mode, words, usage+": "+enumerated(words))
+}
+
+// addChoiceFlag adds a flag that takes one of a few words.
+func addChoiceFlag(cmd *cobra.Command, name string, value *string, words []string, usage string) {
+	cmd.Flags().Var(choice{value, words}, name, usage)
+	_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // outputOptions are those of the terminal and of this program.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/url"
 	"path"
-	"regexp"
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/output"
@@ -16,8 +15,7 @@ import (
 // "origin" is there and commits are checked: what is not committed is nowhere else.
 func (r *repository) pageOptions(ctx context.Context, change *report.Change, head files) output.PageOptions {
 	var o output.PageOptions
-	remote, _ := r.run(ctx, nil, "config", "--get", "remote.origin.url") // none: no links
-	web := webAddress(remote)
+	web := webAddress(r.origin(ctx)) // none: no links
 	commit := func(label, id string) {
 		if id == "" {
 			return
@@ -53,19 +51,9 @@ func (r *repository) pageOptions(ctx context.Context, change *report.Change, hea
 	return o
 }
 
-// scpLike is git's short form of ssh addresses (https://git-scm.com/docs/git-clone#_git_urls).
-var scpLike = regexp.MustCompile(`^(?:[A-Za-z0-9._-]+@)?([A-Za-z0-9.-]+):([^/].*)$`)
-
 // webAddress returns the address of a repository on GitHub for people, without what a remote has for programs. It is
 // empty for other hosts: how these show a line is not known.
-func webAddress(remote string) string {
-	if m := scpLike.FindStringSubmatch(remote); m != nil && !strings.Contains(remote, "://") {
-		remote = "ssh://" + m[1] + "/" + m[2]
-	}
-	u, err := url.Parse(remote)
-	if err != nil || u.Hostname() == "" {
-		return ""
-	}
+func webAddress(u *url.URL) string {
 	host := strings.ToLower(u.Hostname())
 	switch u.Scheme {
 	case "https", "ssh", "git", "git+ssh":

@@ -20,7 +20,7 @@ func TestWebAddress(t *testing.T) {
 		"javascript://github.com/o/r":            "",
 		"https://github.com/o/a\"b":              "https://github.com/o/a%22b",
 	} {
-		if got := webAddress(remote); got != want {
+		if got := webAddress(remoteURL(remote)); got != want {
 			t.Errorf("%s: %s, want %s", remote, got, want)
 		}
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"path/filepath"
 	"strings"
 
@@ -74,18 +73,10 @@ func (o *policyOptions) apply(cmd *cobra.Command, repo *repository, change *repo
 
 // host is where the repositories are that are named "owner/name": where the remote "origin" is.
 func (r *repository) host(ctx context.Context) string {
-	const usual = "https://github.com"
-	remote, err := r.run(ctx, nil, "config", "--get", "remote.origin.url")
-	if err != nil {
-		return usual
-	}
-	if m := scpLike.FindStringSubmatch(remote); m != nil && !strings.Contains(remote, "://") {
-		return "https://" + strings.ToLower(m[1])
-	}
-	u, err := url.Parse(remote)
+	u := r.origin(ctx)
 	switch {
-	case err != nil || u.Hostname() == "":
-		return usual
+	case u.Hostname() == "":
+		return "https://github.com"
 	case u.Scheme == "ssh" || u.Scheme == "git":
 		return "https://" + strings.ToLower(u.Hostname())
 	}

@@ -4,11 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/lintel-bot/lintel/bot/remotes"
+	"github.com/lintel-bot/lintel/bot/sandbox"
 	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
@@ -31,6 +36,44 @@ func openRepository(ctx context.Context, dir string) (*repository, error) {
 		return nil, fmt.Errorf("%s is not in a git repository: %w", dir, err)
 	}
 	return r, nil
+}
+
+// sandbox starts a sandbox that may read the repository, object folders beside it and what was fetched.
+func (r *repository) sandbox(ctx context.Context, cache string, objects []string, fetched *remotes.Resolver,
+	timeout time.Duration,
+) *sandbox.Sandbox {
+	return sandbox.New(sandbox.Config{Timeout: timeout, Git: r.git, Cache: cache,
+		Repositories: slices.Concat(r.folders(ctx), objects, fetched.Folders())})
+}
+
+// userCache is the folder for what checks leave to the next ones, empty where there is no place.
+func userCache() string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "lintel")
+}
+
+// origin returns the address of the remote "origin", in git's short form of ssh addresses
+// (https://git-scm.com/docs/git-clone#_git_urls), too; an empty one where there is none that names a host.
+func (r *repository) origin(ctx context.Context) *url.URL {
+	address, _ := r.run(ctx, nil, "config", "--get", "remote.origin.url")
+	return remoteURL(address)
+}
+
+// scpLike is git's short form.
+var scpLike = regexp.MustCompile(`^(?:[A-Za-z0-9._-]+@)?([A-Za-z0-9.-]+):([^/].*)$`)
+
+func remoteURL(address string) *url.URL {
+	if m := scpLike.FindStringSubmatch(address); m != nil && !strings.Contains(address, "://") {
+		return &url.URL{Scheme: "ssh", Host: m[1], Path: "/" + m[2]}
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Hostname() == "" {
+		return &url.URL{}
+	}
+	return u
 }
 
 // maxOutput bounds what git may tell about a repository.

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -51,8 +50,7 @@ func runShow(cmd *cobra.Command, o showOptions, q report.Query) error {
 	if err != nil {
 		return err
 	}
-	child := sandbox.New(sandbox.Config{Git: repo.git, Cache: q.Cache,
-		Repositories: slices.Concat(repo.folders(ctx), q.Alternates, outside.Folders())})
+	child := repo.sandbox(ctx, q.Cache, q.Alternates, outside, 0)
 	defer child.Close()
 	line := showProgress(cmd.ErrOrStderr(), "rendering")
 	out, err := showing(ctx, child, outside, q)
@@ -108,9 +106,7 @@ func visible(text string) string {
 func (r *repository) ask(ctx context.Context, rev string, q *report.Query) (cleanup func(), err error) {
 	q.GitDir, q.Git, q.Repository, q.Branches = r.gitDir, r.git, r.names(ctx), r.branches(ctx, "")
 	q.Root.Paths = r.paths(ctx, q.Root.Name)
-	if dir, err := os.UserCacheDir(); err == nil {
-		q.Cache = filepath.Join(dir, "lintel")
-	}
+	q.Cache = userCache()
 	inside, err := r.run(ctx, nil, "rev-parse", "--is-inside-work-tree")
 	if rev != "" || err != nil || inside != "true" {
 		if rev == "" {

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"context"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/lintel-bot/lintel/checks/eval"
 	"github.com/lintel-bot/lintel/engine"
 )
 
@@ -22,7 +22,7 @@ func (r *repository) uncommittedRules(ctx context.Context) string {
 	changed, _ := r.run(ctx, nil, "diff", "--name-only", "--no-renames", "-z", "HEAD")
 	added, _ := r.run(ctx, nil, "ls-files", "--others", "--exclude-standard", "--full-name", "-z", ":/")
 	for _, name := range strings.Split(changed+"\x00"+added, "\x00") {
-		if !slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name)) {
+		if !eval.IsManifest(name) {
 			continue
 		}
 		data, err := os.ReadFile(filepath.Join(top, filepath.FromSlash(name)))

@@ -246,6 +246,23 @@ func (s *Store) Notes(do func(key string, n Note, used time.Time)) error {
 	return nil
 }
 
+// Sizes returns how many bytes came, packed, for each want that the store has something for.
+func (s *Store) Sizes() (map[Want]int64, error) {
+	sizes := map[Want]int64{}
+	err := s.Notes(func(_ string, n Note, _ time.Time) {
+		if n.Want == nil || n.Tree == "" {
+			return
+		}
+		size := n.Bytes
+		if n.Content != "" {
+			content, _ := s.Note(n.Content) // at worst no size is shown
+			size = content.Bytes
+		}
+		sizes[*n.Want] = size
+	})
+	return sizes, err
+}
+
 func ignoreGone(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

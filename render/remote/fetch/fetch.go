@@ -201,27 +201,3 @@ func (f *Fetcher) get(ctx context.Context, j job) (remote.Note, error) {
 	before.What, before.Want, before.Failure, before.Failed = j.want.String(), &j.want, failure, now
 	return remote.Note{}, errors.Join(err, f.store.Put(j.key, before))
 }
-
-// List returns what the store has for wants, and when each was last used.
-func (f *Fetcher) List() (list []Item, err error) {
-	err = f.store.Notes(func(_ string, n remote.Note, used time.Time) {
-		if n.Want != nil && n.Tree != "" {
-			size := n.Bytes
-			if n.Content != "" {
-				content, _ := f.store.Note(n.Content) // at worst no size is shown
-				size = content.Bytes
-			}
-			list = append(list, Item{Used: used, Bytes: size, Asked: n.Asked, Entry: remote.Entry{Want: *n.Want, Tree: n.Tree,
-				Revision: n.Revision, Digest: n.Digest, Changed: n.Changed}})
-		}
-	})
-	slices.SortFunc(list, func(a, b Item) int { return remote.Compare(a.Entry.Want, b.Entry.Want) })
-	return list, err
-}
-
-// Item is one thing that the store has.
-type Item struct {
-	Entry       remote.Entry
-	Bytes       int64     // of what came, packed
-	Asked, Used time.Time // when its source last said so, and when it was last used
-}
