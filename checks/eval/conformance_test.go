@@ -15,6 +15,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/rules"
+	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine/admission"
 )
 
@@ -120,7 +121,7 @@ func decide(t testing.TB, at string, update bool) (answer, why string) {
 	in := Input{
 		Policies: read("policies.yaml"), Resources: read("resource.yaml"), Exceptions: read("exceptions.yaml"),
 		Cluster: read("setup.yaml", "policies.yaml"), Now: conformanceNow,
-		User: User{Info: admission.UserInfo{Username: "kubernetes-admin",
+		User: settings.Requester{Info: admission.UserInfo{Username: "kubernetes-admin",
 			Groups: []string{"system:masters", "system:authenticated"}}},
 	}
 	if update {

@@ -13,6 +13,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/exceptions"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/rules"
+	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/policy"
@@ -27,7 +28,7 @@ type Input struct {
 	Old        []rules.File // the objects before an update, found by kind, namespace and name
 
 	Values *Values // nil for none
-	User   User
+	User   settings.Requester
 	// Operation is what is asked for. Empty means UPDATE for an object that Old holds and CREATE for all others;
 	// the old object of an UPDATE is the one of Old, else the one of Cluster. DELETE removes the objects.
 	Operation admission.Operation

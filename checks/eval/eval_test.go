@@ -9,6 +9,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/rules"
+	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine/admission"
 )
 
@@ -106,7 +107,7 @@ func TestRequest(t *testing.T) {
 		"of another object": {Input{Values: values(t,
 			"policies: [{name: seen, resources: [{name: b, values: {request.object.data.k: x}}]}]\n")},
 			[]string{"request.object.data.k"}, "v"},
-		"user": {Input{User: User{Info: admission.UserInfo{Username: "olga", Groups: []string{"g"}},
+		"user": {Input{User: settings.Requester{Info: admission.UserInfo{Username: "olga", Groups: []string{"g"}},
 			Roles: []string{"ns:r"}}},
 			[]string{"request.userInfo.username", "request.userInfo.groups[0]", "request.roles[0]"}, "olga g ns:r"},
 	} {

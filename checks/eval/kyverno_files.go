@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/lintel-bot/lintel/checks/rules"
+	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
@@ -18,27 +19,16 @@ func ParseValues(src rules.File) (*Values, []policy.Problem) {
 	return &file.Values, problems
 }
 
-// User is who asks.
-type User struct {
-	Info                admission.UserInfo `json:"userInfo"`
-	Roles, ClusterRoles []string
-}
-
 // ParseUser reads a file of kind UserInfo of cli.kyverno.io (apis/v1alpha1/user_info.go of Kyverno), strictly.
-func ParseUser(src rules.File) (User, []policy.Problem) {
+func ParseUser(src rules.File) (settings.Requester, []policy.Problem) {
 	var file struct {
 		Header
-		Roles        []string `json:"roles"`
-		ClusterRoles []string `json:"clusterRoles"`
-		UserInfo     struct {
-			Username string              `json:"username"`
-			UID      string              `json:"uid"`
-			Groups   []string            `json:"groups"`
-			Extra    map[string][]string `json:"extra"`
-		} `json:"userInfo"`
+		Roles        []string           `json:"roles"`
+		ClusterRoles []string           `json:"clusterRoles"`
+		UserInfo     admission.UserInfo `json:"userInfo"`
 	}
 	problems := parseFile(src, "UserInfo", &file)
-	return User{Info: admission.UserInfo(file.UserInfo), Roles: file.Roles, ClusterRoles: file.ClusterRoles}, problems
+	return settings.Requester{Info: file.UserInfo, Roles: file.Roles, ClusterRoles: file.ClusterRoles}, problems
 }
 
 // Header are the fields that all files of cli.kyverno.io have. Kyverno only looks whether they are there.

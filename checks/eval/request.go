@@ -27,8 +27,8 @@ func (r *Reviewer) request(v Review, values map[string]any) *admission.Request {
 	if s, ok := values["request.operation"].(string); ok && v.Operation == "" {
 		operation = admission.Operation(s)
 	}
-	req := &admission.Request{Operation: operation, Object: o, UserInfo: r.User.Info,
-		Roles: r.User.Roles, ClusterRoles: r.User.ClusterRoles}
+	req := r.User.Request(operation)
+	req.Object = o
 	switch req.Operation {
 	case admission.Update:
 		req.OldObject = v.Old

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 )
@@ -17,7 +18,7 @@ type Setup struct {
 	Exceptions []*engine.Exception // those that count
 	Cluster    *Objects
 	Values     *Values
-	User       User
+	User       settings.Requester
 	Namespaces []admission.Object // Namespaces that are not in Cluster but will be there, too
 	// AnyNamespace says that namespaces nobody declares exist, without labels. Else what depends on the labels of
 	// such a one is not known.

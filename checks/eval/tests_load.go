@@ -12,6 +12,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/mask"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/rules"
+	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/policy"
@@ -133,7 +134,7 @@ func (f *testFile) load(d policy.Document, t test) *loaded {
 			f.problem(problems...)
 		}
 	}
-	var user User
+	var user settings.Requester
 	for _, s := range c.sources("/userinfo", one(t.UserInfo)) {
 		user, problems = ParseUser(s)
 		f.problem(problems...)

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/lintel-bot/lintel/engine/admission"
 )
 
@@ -20,23 +22,8 @@ type Values struct {
 
 // Subresource says of which kind objects of another kind are a subresource: a Scale of a Deployment.
 type Subresource struct {
-	Subresource    APIResource `json:"subresource"`
-	ParentResource APIResource `json:"parentResource"`
-}
-
-// APIResource is a resource as the discovery of an API describes it (APIResource of
-// k8s.io/apimachinery/pkg/apis/meta/v1).
-type APIResource struct {
-	Name               string   `json:"name"` // of a subresource with that of its parent: "deployments/scale"
-	SingularName       string   `json:"singularName"`
-	Namespaced         bool     `json:"namespaced"`
-	Group              string   `json:"group"`
-	Version            string   `json:"version"`
-	Kind               string   `json:"kind"`
-	Verbs              []string `json:"verbs"`
-	ShortNames         []string `json:"shortNames"`
-	Categories         []string `json:"categories"`
-	StorageVersionHash string   `json:"storageVersionHash"`
+	Subresource    metav1.APIResource `json:"subresource"` // its name has that of its parent: "deployments/scale"
+	ParentResource metav1.APIResource `json:"parentResource"`
 }
 
 // subresource makes a request for an object that is one of the subresources the request that it is.

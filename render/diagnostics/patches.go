@@ -197,7 +197,7 @@ func (s *search) operations(c culprit, p patchText, target *yaml.Node) []doc.Err
 		}
 	}
 	objects := map[int][]*yaml.Node{0: c.objects}
-	n, ok := s.least(1, len(list.Content), func(n int) error {
+	n, ok := s.least(len(list.Content), func(n int) error {
 		short := clone(list)
 		short.Content = short.Content[:n]
 		var err error

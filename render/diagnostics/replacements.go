@@ -24,12 +24,8 @@ func (s *search) replacement(c culprit) []doc.Error {
 	if list := c.outside(file, real); list != nil {
 		return list
 	}
-	data, err := s.repo.Read(real)
-	if err != nil {
-		return nil
-	}
-	documents, err := doc.Parse(real, data, s.finder.Limits)
-	if err != nil || len(documents) == 0 {
+	documents := s.documents(real)
+	if len(documents) == 0 {
 		return nil
 	}
 	list := []*yaml.Node{documents[0]}

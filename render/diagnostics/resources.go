@@ -43,12 +43,8 @@ func (s *search) resource(c culprit) []doc.Error {
 	if list := c.outside(c.node, real); list != nil {
 		return list
 	}
-	data, err := s.repo.Read(real)
-	if err != nil {
-		return nil
-	}
-	documents, err := doc.Parse(real, data, s.finder.Limits)
-	if err != nil || len(documents) == 0 {
+	documents := s.documents(real)
+	if len(documents) == 0 {
 		return nil
 	}
 	n, ok := s.first(len(documents), func(n int) error {

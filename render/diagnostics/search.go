@@ -143,18 +143,18 @@ func (s *search) culprit(f *kustomization.File, list []entry) (culprit, bool) {
 // first returns the smallest n from 1 to most with which a build fails. It is not ok where it fails with none or
 // succeeds with all of them.
 func (s *search) first(most int, build func(n int) error) (int, bool) {
-	n, ok := s.least(1, most, build)
+	n, ok := s.least(most, build)
 	if !ok || n == 1 && build(0) != nil {
 		return 0, false
 	}
 	return n, true
 }
 
-// least returns the smallest n from least to most with which a build fails. It is not ok where it succeeds with all.
-func (s *search) least(least, most int, build func(n int) error) (int, bool) {
+// least returns the smallest n from 1 to most with which a build fails. It is not ok where it succeeds with all.
+func (s *search) least(most int, build func(n int) error) (int, bool) {
 	spent := false
-	n := least + sort.Search(most-least+1, func(n int) bool {
-		err := build(least + n)
+	n := 1 + sort.Search(most, func(n int) bool {
+		err := build(1 + n)
 		spent = spent || errors.Is(err, errSpent)
 		return err != nil
 	})

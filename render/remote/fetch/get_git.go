@@ -41,7 +41,7 @@ func (f *Fetcher) getGit(ctx context.Context, j job) (remote.Note, error) {
 	}
 	at := gitCommit{ID: j.want.Ref}
 	if !j.fixed {
-		if at, err = f.git.Resolve(ctx, src, j.want.Ref); err != nil {
+		if at, err = f.resolve(ctx, src, j.want.Ref); err != nil {
 			return remote.Note{}, err
 		}
 	}
@@ -114,7 +114,7 @@ func (w *walk) tree(ctx context.Context, j job, src gitSource, at gitCommit, nes
 		parts = append(parts, m.Path, sub)
 	}
 	key := remote.Key(append([]string{"composed", n.Tree}, parts...)...)
-	tree, err := w.f.git.Compose(ctx, n.Tree, trees, key)
+	tree, err := w.f.compose(ctx, n.Tree, trees, key)
 	if err != nil {
 		return n, err
 	}
@@ -213,7 +213,7 @@ func (w *walk) plain(ctx context.Context, j job, src gitSource, at gitCommit) (r
 	}
 	var modules []submodule
 	if n.Tree == "" || missing[n.Tree] {
-		got, err := w.f.git.Fetch(ctx, src, at, key)
+		got, err := w.f.fetchCommit(ctx, src, at, key)
 		if err != nil {
 			return remote.Note{}, nil, err
 		}
@@ -227,7 +227,7 @@ func (w *walk) plain(ctx context.Context, j job, src gitSource, at gitCommit) (r
 	}
 	w.hosts = append(w.hosts, n.Hosts...)
 	if j.want.Submodules {
-		if modules, err = w.f.git.Submodules(ctx, n.Tree); err != nil {
+		if modules, err = w.f.submodules(ctx, n.Tree); err != nil {
 			return remote.Note{}, nil, err
 		}
 	}

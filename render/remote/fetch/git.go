@@ -14,18 +14,6 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
-// gitClient fetches repositories. It is safe for concurrent use.
-type gitClient struct {
-	Store *remote.Store
-	Web   *webClient
-	// User has git run with the configuration of whoever runs this program: address rewriting, credential helpers,
-	// proxies, ssh. Git then dials itself, and no address is checked.
-	User bool
-	Max  int64 // bytes of one fetch; 0: 1 GiB
-}
-
-func (c *gitClient) maxBytes() int64 { return cmp.Or(c.Max, 1<<30) }
-
 // gitSource is one repository.
 type gitSource struct {
 	URL           *url.URL // canonical
@@ -61,9 +49,9 @@ func safeRef(name string) bool {
 	})
 }
 
-// Resolve asks what a reference stands for now: "" the default branch, a tag before a branch of the same name, the
+// resolve asks what a reference stands for now: "" the default branch, a tag before a branch of the same name, the
 // newest tag in a range of versions.
-func (c *gitClient) Resolve(ctx context.Context, src gitSource, ref string) (gitCommit, error) {
+func (f *Fetcher) resolve(ctx context.Context, src gitSource, ref string) (gitCommit, error) {
 	versions, whole := strings.CutPrefix(ref, remote.Versions)
 	versions, short := strings.CutPrefix(versions, remote.ShortVersions)
 	ranged := whole || short
@@ -79,7 +67,7 @@ func (c *gitClient) Resolve(ctx context.Context, src gitSource, ref string) (git
 	case ref != "" && ref != "HEAD":
 		names = []string{"refs/tags/" + ref, "refs/heads/" + ref, "refs/" + ref}
 	}
-	s, err := c.session(ctx, src)
+	s, err := f.session(ctx, src)
 	if err != nil {
 		return gitCommit{}, err
 	}
@@ -132,9 +120,9 @@ type gitFetched struct {
 	Hosts []string // as Commit has them
 }
 
-// Fetch gets the tree of a commit into the store, where key holds it. Submodules are left as they are.
-func (c *gitClient) Fetch(ctx context.Context, src gitSource, at gitCommit, key string) (*gitFetched, error) {
-	s, err := c.session(ctx, src)
+// fetchCommit gets the tree of a commit into the store, where key holds it. Submodules are left as they are.
+func (f *Fetcher) fetchCommit(ctx context.Context, src gitSource, at gitCommit, key string) (*gitFetched, error) {
+	s, err := f.session(ctx, src)
 	if err != nil {
 		return nil, err
 	}
@@ -146,8 +134,8 @@ func (c *gitClient) Fetch(ctx context.Context, src gitSource, at gitCommit, key 
 	if err != nil {
 		return nil, gitFailure(err, "what the repository has there is not a commit")
 	}
-	f := &gitFetched{Tree: strings.TrimSpace(string(out)), Bytes: s.scratch.Size(), Hosts: s.hosts()}
-	return f, s.scratch.Import(ctx, key, f.Tree)
+	got := &gitFetched{Tree: strings.TrimSpace(string(out)), Bytes: s.scratch.Size(), Hosts: s.hosts()}
+	return got, s.scratch.Import(ctx, key, got.Tree)
 }
 
 // fetch gets one commit: by its id, or by the reference that it was found by, or with all that the server has, since
@@ -165,7 +153,7 @@ func (s *gitSession) fetch(ctx context.Context, at gitCommit) error {
 	// Without files this is cheap, also where the commit turns out to be made up.
 	probe := *s
 	var err error
-	if probe.scratch, err = s.client.Store.Scratch(); err != nil {
+	if probe.scratch, err = s.fetcher.store.Scratch(); err != nil {
 		return err
 	}
 	defer probe.scratch.Close()

@@ -39,18 +39,18 @@ type gitGateway struct {
 	failure  error    // the first one
 }
 
-// open starts a gateway to a repository.
-func (c *gitClient) open(ctx context.Context, src gitSource) (*gitGateway, error) {
+// openGateway starts a gateway to a repository.
+func (f *Fetcher) openGateway(ctx context.Context, src gitSource) (*gitGateway, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, errors.New("git cannot be given a way out: nothing can listen on 127.0.0.1")
 	}
-	trip := c.Web.Trip()
+	trip := f.web.Trip()
 	trip.Authorization = src.Authorization
 	u := *src.URL
 	u.Path, u.RawPath = strings.TrimSuffix(u.Path, "/"), ""
-	g := &gitGateway{trip: trip, client: c.Web, ctx: ctx, secret: rand.Text(), listen: listener, upstream: &u,
-		max: c.maxBytes(), unsure: src.Unsure, left: c.maxBytes()}
+	g := &gitGateway{trip: trip, client: f.web, ctx: ctx, secret: rand.Text(), listen: listener, upstream: &u,
+		max: f.o.MaxGit, unsure: src.Unsure, left: f.o.MaxGit}
 	g.server = &http.Server{Handler: g, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx }}
 	go func() { _ = g.server.Serve(listener) }()

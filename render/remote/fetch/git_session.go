@@ -14,7 +14,7 @@ import (
 
 // gitSession is one use of one repository.
 type gitSession struct {
-	client  *gitClient
+	fetcher *Fetcher
 	scratch *remote.Scratch
 	gateway *gitGateway // nil: git goes its own way
 	address string
@@ -22,23 +22,23 @@ type gitSession struct {
 	options []string
 }
 
-func (c *gitClient) session(ctx context.Context, src gitSource) (*gitSession, error) {
-	scratch, err := c.Store.Scratch()
+func (f *Fetcher) session(ctx context.Context, src gitSource) (*gitSession, error) {
+	scratch, err := f.store.Scratch()
 	if err != nil {
 		return nil, err
 	}
-	s := &gitSession{client: c, scratch: scratch}
-	if c.User {
+	s := &gitSession{fetcher: f, scratch: scratch}
+	if f.o.UserGit {
 		s.address = cmp.Or(src.Raw, src.URL.String())
-		s.env, s.options = c.userEnvironment(ctx), userOptions()
+		s.env, s.options = f.userEnvironment(ctx), userOptions()
 		return s, nil
 	}
-	if s.gateway, err = c.open(ctx, src); err != nil {
+	if s.gateway, err = f.openGateway(ctx, src); err != nil {
 		scratch.Close()
 		return nil, err
 	}
 	s.address = s.gateway.address()
-	s.env = c.Store.Isolated(slices.Concat(carefulOptions, s.gateway.config())...)
+	s.env = f.store.Isolated(slices.Concat(carefulOptions, s.gateway.config())...)
 	return s, nil
 }
 
@@ -89,7 +89,7 @@ var gitErrorLines = []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_
 	"GIT_SSH_COMMAND", "GIT_TERMINAL_PROMPT", "LC_ALL"}
 
 // userEnvironment is that of this process, with nobody to be asked.
-func (c *gitClient) userEnvironment(ctx context.Context) []string {
+func (f *Fetcher) userEnvironment(ctx context.Context) []string {
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
 		return slices.Contains(gitErrorLines, name)
@@ -98,7 +98,7 @@ func (c *gitClient) userEnvironment(ctx context.Context) []string {
 		"GIT_LFS_SKIP_SMUDGE=1")
 	ssh := os.Getenv("GIT_SSH_COMMAND")
 	if ssh == "" && os.Getenv("GIT_SSH") == "" {
-		out, err := gitcmd.Call{Git: c.Store.Git(), Args: []string{"config", "--get", "core.sshCommand"}, Env: env}.Run(ctx)
+		out, err := gitcmd.Call{Git: f.store.Git(), Args: []string{"config", "--get", "core.sshCommand"}, Env: env}.Run(ctx)
 		if ssh = strings.TrimSpace(string(out)); err != nil || ssh == "" {
 			ssh = "ssh"
 		}
@@ -124,7 +124,7 @@ func (s *gitSession) run(ctx context.Context, args ...string) ([]byte, error) {
 }
 
 func (s *gitSession) small() error {
-	if limit := s.client.maxBytes(); s.scratch.Size() > limit {
+	if limit := s.fetcher.o.MaxGit; s.scratch.Size() > limit {
 		return undecided("the repository is larger than %d MiB", limit>>20)
 	}
 	return nil

@@ -17,9 +17,9 @@ type submodule struct {
 	Commit string
 }
 
-// Submodules lists those of a tree of the store that "git submodule update --init" would get.
-func (c *gitClient) Submodules(ctx context.Context, tree string) ([]submodule, error) {
-	s, err := c.Store.Scratch()
+// submodules lists those of a tree of the store that "git submodule update --init" would get.
+func (f *Fetcher) submodules(ctx context.Context, tree string) ([]submodule, error) {
+	s, err := f.store.Scratch()
 	if err != nil {
 		return nil, err
 	}
@@ -81,9 +81,9 @@ func submoduleAddresses(ctx context.Context, s *remote.Scratch, tree string, lis
 	return found, nil
 }
 
-// Compose returns the tree in which submodules stand for the trees that they came to; key holds it.
-func (c *gitClient) Compose(ctx context.Context, tree string, modules map[string]string, key string) (string, error) {
-	scratch, err := c.Store.Scratch()
+// compose returns the tree in which submodules stand for the trees that they came to; key holds it.
+func (f *Fetcher) compose(ctx context.Context, tree string, modules map[string]string, key string) (string, error) {
+	scratch, err := f.store.Scratch()
 	if err != nil {
 		return "", err
 	}

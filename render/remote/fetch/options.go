@@ -14,7 +14,8 @@ type Options struct {
 	Store  *remote.Store
 	Policy *Policy // nil: DefaultPolicy()
 
-	// UserGit has git run with the configuration of the user, ssh included: for a laptop.
+	// UserGit has git run with the configuration of the user (address rewriting, credential helpers, proxies, ssh): for a
+	// laptop. Git then dials itself, and no address is checked.
 	UserGit bool
 	// Offline uses only what the store has, however old.
 	Offline bool
@@ -46,7 +47,7 @@ type Options struct {
 
 	Charts ChartLimits // the zero value: chart.DefaultLimits()
 	MaxGit int64       // bytes of one fetch of git; 0: 1 GiB
-	Web    WebOptions  // Policy is not used
+	Web    WebOptions
 }
 
 // defaults of Options.
@@ -54,6 +55,7 @@ const (
 	defaultFresh    = 2 * time.Minute
 	defaultTimeout  = 5 * time.Minute
 	defaultParallel = 6
+	defaultMaxGit   = 1 << 30
 	// failureFresh is for how long a failure is not tried to overcome again.
 	failureFresh = 30 * time.Second
 	maxFile      = 16 << 20
@@ -64,7 +66,6 @@ type Fetcher struct {
 	o     Options
 	store *remote.Store
 	web   *webClient
-	git   *gitClient
 	// unpacking is full while as many charts are unpacked as may be at once.
 	unpacking chan struct{}
 }
@@ -78,15 +79,11 @@ func New(o Options) (*Fetcher, error) {
 		o.Policy = DefaultPolicy()
 	}
 	o.Fresh, o.Timeout = cmp.Or(o.Fresh, defaultFresh), cmp.Or(o.Timeout, defaultTimeout)
-	o.Parallel = cmp.Or(o.Parallel, defaultParallel)
+	o.Parallel, o.MaxGit = cmp.Or(o.Parallel, defaultParallel), cmp.Or(o.MaxGit, defaultMaxGit)
 	if o.Charts == (ChartLimits{}) {
 		o.Charts = DefaultChartLimits()
 	}
-	o.Web.Policy = o.Policy
-	f := &Fetcher{o: o, store: o.Store, web: newWeb(o.Web),
-		unpacking: make(chan struct{}, 2)}
-	f.git = &gitClient{Store: o.Store, Web: f.web, User: o.UserGit, Max: o.MaxGit}
-	return f, nil
+	return &Fetcher{o: o, store: o.Store, web: newWeb(o.Policy, o.Web), unpacking: make(chan struct{}, 2)}, nil
 }
 
 // Close ends the connections that are kept open.

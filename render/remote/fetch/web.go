@@ -23,9 +23,8 @@ const (
 	agent        = "lintel"
 )
 
-// WebOptions are what New needs. All but the policy have defaults.
+// WebOptions are how requests are made.
 type WebOptions struct {
-	Policy  *Policy
 	Resolve Resolver                                         // nil: the system's
 	Dial    Dialer                                           // nil: net.Dialer
 	Proxy   func(*http.Request) (*url.URL, error)            // nil: http.ProxyFromEnvironment
@@ -45,8 +44,8 @@ type webClient struct {
 }
 
 // newWeb returns a client; Close ends its connections.
-func newWeb(o WebOptions) *webClient {
-	c := &webClient{policy: o.Policy, resolve: o.Resolve, connect: o.Dial, proxy: o.Proxy, sleep: o.Sleep}
+func newWeb(policy *Policy, o WebOptions) *webClient {
+	c := &webClient{policy: policy, resolve: o.Resolve, connect: o.Dial, proxy: o.Proxy, sleep: o.Sleep}
 	if c.resolve == nil {
 		c.resolve = resolve
 	}
@@ -61,7 +60,7 @@ func newWeb(o WebOptions) *webClient {
 	}
 	c.direct = &http.Transport{
 		DialContext:           c.dial,
-		TLSClientConfig:       &tls.Config{RootCAs: o.Policy.roots, MinVersion: tls.VersionTLS12},
+		TLSClientConfig:       &tls.Config{RootCAs: policy.roots, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:   dialTimeout,
 		ResponseHeaderTimeout: cmp.Or(o.Header, 30*time.Second),
 		IdleConnTimeout:       30 * time.Second,
