@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/diff"
-	"github.com/lintel-bot/lintel/checks/difference"
 	"github.com/lintel-bot/lintel/checks/mask"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/review"
@@ -44,7 +43,7 @@ func (c *comparison) resources(pairs []*diff.Pair) {
 			listed(c, &b.Added, named)
 		case p.New == nil:
 			listed(c, &b.Removed, named)
-		case difference.Same(was, now):
+		case diff.Same(was, now):
 			continue
 		case SameButVersion(was, now):
 			b.Relabeled++
@@ -81,13 +80,13 @@ func listed[T any](c *comparison, list *[]T, one T) {
 func (c *comparison) change(named report.Resource, old, new *render.Resource) report.ResourceChange {
 	was, now := mask.Objects(old.Made(), new.Made())
 	out := report.ResourceChange{Resource: named}
-	out.Diff, out.LeftOut = unified(difference.Of(was, now), maxDiffLines, min(maxDiffBytes, c.room))
+	out.Diff, out.LeftOut = unified(diff.Hunks(was, now), maxDiffLines, min(maxDiffBytes, c.room))
 	c.room -= len(out.Diff)
 	return out
 }
 
 // unified prints a difference, at most so many lines and bytes of it, and returns how many lines are left out.
-func unified(hunks []difference.Hunk, maxLines, maxBytes int) (text string, leftOut int) {
+func unified(hunks []diff.Hunk, maxLines, maxBytes int) (text string, leftOut int) {
 	var b strings.Builder
 	lines := 0
 	write := func(s string) {
@@ -146,7 +145,7 @@ func SameButVersion(a, b any) bool {
 		}
 		return true
 	}
-	return difference.Same(a, b)
+	return diff.Same(a, b)
 }
 
 // unversioned are labels without those that say of which version something is.

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lintel-bot/lintel/checks/difference"
 	"github.com/lintel-bot/lintel/checks/page"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 // diffHTML writes what a change does to the rendered resources as one file that asks for nothing else.
@@ -108,19 +108,19 @@ func (b *pageOf) hunk(h *report.DiffHunk, path *string) []page.DiffLine {
 		list = append(list, one)
 	}
 	text := func(i int) string { return codeText(h.Lines[i].Text) }
-	pairs := difference.LinePairs(len(h.Lines), func(i int) (sign, line string) { return signOf(h.Lines[i].Sign), text(i) })
+	pairs := view.LinePairs(len(h.Lines), func(i int) (sign, line string) { return signOf(h.Lines[i].Sign), text(i) })
 	for i, k := range pairs {
 		if k <= i {
 			continue
 		}
-		old, new := difference.WordsOf(text(i), text(k))
+		old, new := view.WordsOf(text(i), text(k))
 		list[i+1].Words, list[k+1].Words = spans(old), spans(new)
 	}
 	return list
 }
 
 // spans are the words of a line.
-func spans(list []difference.WordSpan) (out []page.Word) {
+func spans(list []view.WordSpan) (out []page.Word) {
 	for _, w := range list {
 		out = append(out, page.Word{Text: w.Text, Differs: w.Differs})
 	}

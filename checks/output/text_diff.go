@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/lintel-bot/lintel/checks/difference"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 // Without a terminal, and on one that is wider than people read, the text has so many columns.
@@ -80,7 +80,7 @@ func (t *diffWriter) images(d *report.Differences) {
 // row is one line of a hunk as it is shown.
 type row struct {
 	sign, text, place string
-	parts             []difference.WordSpan // nil: it was not edited
+	parts             []view.WordSpan // nil: it was not edited
 }
 
 func (r row) changed() bool { return r.sign != " " }
@@ -94,7 +94,7 @@ func rowsOf(h *report.DiffHunk) []row {
 			list[i].place = tameTags(line(lineOrigin(l.Origin)))
 		}
 	}
-	pairs := difference.LinePairs(len(list), func(i int) (sign, text string) { return list[i].sign, list[i].text })
+	pairs := view.LinePairs(len(list), func(i int) (sign, text string) { return list[i].sign, list[i].text })
 	for i, k := range pairs {
 		if k <= i {
 			continue
@@ -102,7 +102,7 @@ func rowsOf(h *report.DiffHunk) []row {
 		if list[i].text == list[k].text {
 			list[i].text, list[k].text = spaced(h.Lines[i].Text), spaced(h.Lines[k].Text)
 		}
-		list[i].parts, list[k].parts = difference.WordsOf(list[i].text, list[k].text)
+		list[i].parts, list[k].parts = view.WordsOf(list[i].text, list[k].text)
 	}
 	return list
 }

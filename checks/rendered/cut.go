@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"unicode/utf8"
 
-	"github.com/lintel-bot/lintel/checks/difference"
+	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 // cut leaves the lines out for which there is no room, and counts them. Of long lines it leaves what they have around
 // what differs.
-func (l *listing) cut(hunks []difference.Hunk) (out []difference.Hunk, leftOut int) {
+func (l *listing) cut(hunks []diff.Hunk) (out []diff.Hunk, leftOut int) {
 	own := min(maxOwnLines, l.lines)
 	for _, h := range hunks {
 		lines := h.Lines[:min(len(h.Lines), own)]
@@ -21,14 +22,14 @@ func (l *listing) cut(hunks []difference.Hunk) (out []difference.Hunk, leftOut i
 		}
 		own, l.lines, leftOut = own-n, l.lines-n, leftOut+len(h.Lines)-n
 		if n > 0 {
-			out = append(out, difference.Hunk{Path: h.Path, Lines: lines[:n]})
+			out = append(out, diff.Hunk{Path: h.Path, Lines: lines[:n]})
 		}
 	}
 	return out, leftOut
 }
 
 // shorten cuts long lines, of two versions of one at the same place.
-func shorten(lines []difference.Line) {
+func shorten(lines []diff.Line) {
 	long := false
 	for _, l := range lines {
 		long = long || len(l.Text) > maxLine
@@ -36,7 +37,7 @@ func shorten(lines []difference.Line) {
 	if !long {
 		return
 	}
-	pairs := difference.LinePairs(len(lines), func(i int) (sign, text string) { return string(lines[i].Sign), lines[i].Text })
+	pairs := view.LinePairs(len(lines), func(i int) (sign, text string) { return string(lines[i].Sign), lines[i].Text })
 	for i, k := range pairs {
 		switch {
 		case k < 0:

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/lintel-bot/lintel/checks/difference"
+	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/review"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
@@ -77,7 +77,7 @@ func (f *finder) split(e *entry) (parts []*part) {
 }
 
 // located are hunks with the places of the lines that differ.
-func (f *finder) located(at places, hunks []difference.Hunk) []report.DiffHunk {
+func (f *finder) located(at places, hunks []diff.Hunk) []report.DiffHunk {
 	out := make([]report.DiffHunk, len(hunks))
 	for i, h := range hunks {
 		out[i] = report.DiffHunk{Path: h.Path, Lines: make([]report.DiffLine, len(h.Lines))}
@@ -92,7 +92,7 @@ func (f *finder) located(at places, hunks []difference.Hunk) []report.DiffHunk {
 }
 
 // place is where a line is written, nil where that is not known.
-func (f *finder) place(at places, l difference.Line) *report.Origin {
+func (f *finder) place(at places, l diff.Line) *report.Origin {
 	res, other, old := at.of.new, at.of.old, l.Sign == '-'
 	if old {
 		res, other = other, res

@@ -14,7 +14,6 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/bump"
 	"github.com/lintel-bot/lintel/checks/diff"
-	"github.com/lintel-bot/lintel/checks/difference"
 	"github.com/lintel-bot/lintel/checks/mask"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/review"
@@ -43,7 +42,7 @@ type Change struct {
 type entry struct {
 	named   report.Resource
 	edits   []*edit
-	hunks   []difference.Hunk
+	hunks   []diff.Hunk
 	leftOut int
 	images  []report.ImageChange
 }
@@ -132,10 +131,10 @@ func (l *listing) add(one *edit) {
 	if one.new != nil {
 		now = one.new.Made()
 	}
-	if difference.Same(was, now) && !one.moved() {
+	if diff.Same(was, now) && !one.moved() {
 		return // only what is not known of it differs
 	}
-	hunks := difference.Of(mask.Objects(was, now))
+	hunks := diff.Hunks(mask.Objects(was, now))
 	k := key{one.named(), one.operation, one.from, digest(hunks)}
 	if was != nil && now != nil && !one.moved() && bump.SameButVersion(was, now) {
 		l.relabeled[k] = true
@@ -160,7 +159,7 @@ func (l *listing) add(one *edit) {
 }
 
 // digest tells differences of one resource apart.
-func digest(hunks []difference.Hunk) (sum [sha256.Size]byte) {
+func digest(hunks []diff.Hunk) (sum [sha256.Size]byte) {
 	h := sha256.New()
 	for _, one := range hunks {
 		_, _ = h.Write([]byte(one.String())) // never fails

@@ -1,4 +1,4 @@
-package difference
+package view
 
 import "slices"
 
@@ -10,23 +10,30 @@ const maxEdits = 600
 func LineEdits(was, now []string) []byte { return edits(was, now, maxEdits) }
 
 func edits(was, now []string, most int) []byte {
-	head := 0
-	for head < len(was) && head < len(now) && was[head] == now[head] {
-		head++
-	}
-	tail := 0
-	for tail < len(was)-head && tail < len(now)-head && was[len(was)-1-tail] == now[len(now)-1-tail] {
-		tail++
-	}
-	out := slices.Repeat([]byte{' '}, head)
+	head := sameHead(was, now)
+	tail := sameTail(was[head:], now[head:])
 	a, b := was[head:len(was)-tail], now[head:len(now)-tail]
-	if middle := shortest(a, b, most); middle != nil {
-		out = append(out, middle...)
-	} else {
-		out = append(out, slices.Repeat([]byte{'-'}, len(a))...)
-		out = append(out, slices.Repeat([]byte{'+'}, len(b))...)
+	middle := shortest(a, b, most)
+	if middle == nil {
+		middle = append(slices.Repeat([]byte{'-'}, len(a)), slices.Repeat([]byte{'+'}, len(b))...)
 	}
-	return append(out, slices.Repeat([]byte{' '}, tail)...)
+	return slices.Concat(slices.Repeat([]byte{' '}, head), middle, slices.Repeat([]byte{' '}, tail))
+}
+
+// sameHead is how much two lists have in common at their beginning.
+func sameHead[T comparable](a, b []T) (n int) {
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// sameTail is sameHead for their end.
+func sameTail[T comparable](a, b []T) (n int) {
+	for n < len(a) && n < len(b) && a[len(a)-1-n] == b[len(b)-1-n] {
+		n++
+	}
+	return n
 }
 
 // shortest finds the shortest difference (Myers, An O(ND) Difference Algorithm), nil where it has more than so

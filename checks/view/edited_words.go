@@ -1,4 +1,4 @@
-package difference
+package view
 
 import (
 	"strings"
@@ -26,29 +26,22 @@ func WordsOf(was, now string) (a, b []WordSpan) {
 		return spans(run{same: []string{was}})
 	}
 	if len(was) > maxBytes || len(now) > maxBytes {
-		return spans(ends(was, now)...)
+		return spans(middle(was, now)...)
 	}
 	old, new := split(was), split(now)
 	var list []run
 	for _, e := range edits(old, new, maxWords) {
-		last := len(list) - 1
+		if last := len(list) - 1; last < 0 || list[last].differs() != (e != ' ') {
+			list = append(list, run{})
+		}
+		at := &list[len(list)-1]
 		switch e {
 		case ' ':
-			if last < 0 || list[last].differs() {
-				list, last = append(list, run{}), last+1
-			}
-			list[last].same = append(list[last].same, new[0])
-			old, new = old[1:], new[1:]
-			continue
-		case '-', '+':
-			if last < 0 || !list[last].differs() {
-				list, last = append(list, run{}), last+1
-			}
-		}
-		if e == '-' {
-			list[last].old, old = append(list[last].old, old[0]), old[1:]
-		} else {
-			list[last].new, new = append(list[last].new, new[0]), new[1:]
+			at.same, old, new = append(at.same, new[0]), old[1:], new[1:]
+		case '-':
+			at.old, old = append(at.old, old[0]), old[1:]
+		default:
+			at.new, new = append(at.new, new[0]), new[1:]
 		}
 	}
 	return spans(joined(list)...)
@@ -157,19 +150,13 @@ func split(s string) (list []string) {
 	return list
 }
 
-// ends tells the beginning and the end that two texts have in common from the rest, in whole characters.
-func ends(was, now string) []run {
-	head := 0
-	for head < len(was) && head < len(now) && was[head] == now[head] {
-		head++
-	}
+// middle tells the beginning and the end that two texts have in common from the rest, in whole characters.
+func middle(was, now string) []run {
+	head := sameHead([]byte(was), []byte(now))
 	for head > 0 && (head < len(was) && !utf8.RuneStart(was[head]) || head < len(now) && !utf8.RuneStart(now[head])) {
 		head--
 	}
-	tail := 0
-	for tail < len(was)-head && tail < len(now)-head && was[len(was)-1-tail] == now[len(now)-1-tail] {
-		tail++
-	}
+	tail := sameTail([]byte(was[head:]), []byte(now[head:]))
 	for tail > 0 && !utf8.RuneStart(was[len(was)-tail]) {
 		tail--
 	}

@@ -1,13 +1,11 @@
-// Package difference finds what differs between two versions of an object, as lines of YAML of which each knows what
-// field it shows. The cost follows what differs: what is the same is compared, and printed only where it stands around.
-// It also says which words of two lines differ.
-package difference
+package diff
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
-	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 // Line is one line of a difference.
@@ -27,8 +25,10 @@ type Hunk struct {
 // around is how many lines that are the same stand before and after what differs.
 const around = 3
 
-// Of returns what differs between two versions of an object, of JSON values. One that is nil is not there.
-func Of(was, now map[string]any) []Hunk {
+// Hunks returns what differs between two versions of an object, of JSON values, as lines of YAML of which each knows what
+// field it shows. One that is nil is not there. The cost follows what differs: what is the same is compared, and printed
+// only where it stands around.
+func Hunks(was, now map[string]any) []Hunk {
 	if was == nil {
 		was = map[string]any{}
 	}
@@ -36,14 +36,14 @@ func Of(was, now map[string]any) []Hunk {
 		now = map[string]any{}
 	}
 	var w walk
-	w.maps(node{at: &path{}}, was, now)
+	w.maps(node{at: &fieldPath{}}, was, now)
 	return w.hunks()
 }
 
 // item is a line, or a part of the object that is the same: it is printed only if it is needed.
 type item struct {
 	line Line
-	at   *path
+	at   *fieldPath
 	same *node
 }
 
@@ -120,47 +120,19 @@ func Same(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:
 		b, ok := b.(map[string]any)
-		if !ok || len(a) != len(b) {
-			return false
-		}
-		for key, value := range a {
-			if other, ok := b[key]; !ok || !Same(value, other) {
-				return false
-			}
-		}
-		return true
+		return ok && maps.EqualFunc(a, b, Same)
 	case []any:
 		b, ok := b.([]any)
-		if !ok || len(a) != len(b) {
-			return false
-		}
-		for i, value := range a {
-			if !Same(value, b[i]) {
-				return false
-			}
-		}
-		return true
-	}
-	switch b.(type) {
-	case map[string]any, []any:
-		return false
+		return ok && slices.EqualFunc(a, b, Same)
 	}
 	return a == b
 }
 
 func (w *walk) maps(n node, was, now map[string]any) {
-	keys := make([]string, 0, len(now))
-	for key := range now {
-		keys = append(keys, key)
-	}
-	for key := range was {
-		if _, both := now[key]; !both {
-			keys = append(keys, key)
-		}
-	}
+	keys := slices.AppendSeq(slices.Collect(maps.Keys(now)), maps.Keys(was))
 	slices.Sort(keys)
 	olds, news := 0, 0 // printed
-	for _, key := range keys {
+	for _, key := range slices.Compact(keys) {
 		old, before := was[key]
 		new, after := now[key]
 		removed, added := n.entry(olds, key).with(old), n.entry(news, key).with(new)
@@ -185,7 +157,7 @@ func (w *walk) maps(n node, was, now map[string]any) {
 }
 
 func (w *walk) lists(n node, was, now []any) {
-	from := diff.Align(was, now)
+	from := Align(was, now)
 	stays := rising(from)
 	next := 0
 	remove := func(to int) {
@@ -257,7 +229,7 @@ func (w *walk) texts(n node, was, now string) bool {
 		}
 		return out
 	}
-	for _, e := range LineEdits(text(old), text(new)) {
+	for _, e := range view.LineEdits(text(old), text(new)) {
 		line := Line{}
 		switch e {
 		case '-':

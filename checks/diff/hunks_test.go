@@ -1,4 +1,4 @@
-package difference
+package diff
 
 import (
 	"encoding/json"
@@ -86,7 +86,7 @@ func TestOf(t *testing.T) {
 		"texts like other types":        {"a: \"1\"\nb: \"yes\"", "a: 1\nb: true", "@@ @@\n-a: \"1\"\n+a: 1\n-b: \"yes\"\n+b: true\n"},
 	} {
 		var got strings.Builder
-		for _, h := range Of(parse(t, tc.was), parse(t, tc.now)) {
+		for _, h := range Hunks(parse(t, tc.was), parse(t, tc.now)) {
 			got.WriteString(h.String())
 		}
 		if d := cmp.Diff(tc.want, got.String()); d != "" {
@@ -98,7 +98,7 @@ func TestOf(t *testing.T) {
 func TestPaths(t *testing.T) {
 	was := parse(t, "spec: {template: {spec: {containers: [{name: app, env: [{name: A, value: x}]}]}}}\nmetadata: {annotations: {a/b: c}}")
 	now := parse(t, "spec: {template: {spec: {containers: [{name: app, env: [{name: A, value: z}]}]}}}\nmetadata: {annotations: {a/b: d}}")
-	hunks := Of(was, now)
+	hunks := Hunks(was, now)
 	if len(hunks) != 1 || hunks[0].Path != "metadata.annotations" {
 		t.Fatalf("%+v", hunks)
 	}
@@ -184,7 +184,7 @@ func TestBothVersionsAreInADifference(t *testing.T) {
 		}
 		now, _ := edited(r, was).(map[string]any)
 		var w walk
-		w.maps(node{at: &path{}}, was, now)
+		w.maps(node{at: &fieldPath{}}, was, now)
 		var old, new strings.Builder
 		for _, i := range w.items {
 			for _, l := range i.head(nil, maxLines) {
@@ -218,7 +218,7 @@ func TestBothVersionsAreInADifference(t *testing.T) {
 func TestHeadAndTail(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 2000 {
-		n := node{at: &path{}, value: random(r, 5)}
+		n := node{at: &fieldPath{}, value: random(r, 5)}
 		all := n.head(nil, maxLines)
 		for k := range min(8, len(all)+1) {
 			if got := first([]item{{same: &n}}, k); !reflect.DeepEqual(got, all[:k]) && k > 0 {

@@ -1,7 +1,8 @@
-package difference
+package diff
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -14,15 +15,15 @@ import (
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
-// path is where a value is in its object.
-type path struct {
-	up   *path
+// fieldPath is where a value is in its object.
+type fieldPath struct {
+	up   *fieldPath
 	key  string // as in a JSON Pointer, unescaped
 	name string // for people: .key, [name] or [0]
 }
 
 // pointer is the path as JSON Pointer (RFC 6901).
-func (p *path) pointer() string {
+func (p *fieldPath) pointer() string {
 	if p == nil || p.up == nil {
 		return ""
 	}
@@ -30,7 +31,7 @@ func (p *path) pointer() string {
 }
 
 // container is the mapping or list that a value is in.
-func (p *path) container() *path {
+func (p *fieldPath) container() *fieldPath {
 	if p.up == nil {
 		return p
 	}
@@ -38,7 +39,7 @@ func (p *path) container() *path {
 }
 
 // String is the path for people.
-func (p *path) String() string {
+func (p *fieldPath) String() string {
 	if p == nil || p.up == nil {
 		return ""
 	}
@@ -47,7 +48,7 @@ func (p *path) String() string {
 
 // node is a value and how it is printed.
 type node struct {
-	at     *path
+	at     *fieldPath
 	value  any
 	lead   string // what stands before it on its line
 	indent int    // of what is in it, on further lines
@@ -73,7 +74,7 @@ func (n node) entry(i int, key string) node {
 	if strings.ContainsAny(key, "./[] ") {
 		name = "[" + key + "]"
 	}
-	return node{at: &path{n.at, key, name}, lead: lead + scalar(key) + ":", indent: n.indent, keyed: true}
+	return node{at: &fieldPath{n.at, key, name}, lead: lead + scalar(key) + ":", indent: n.indent, keyed: true}
 }
 
 // element is the i-th element of a list that is printed, of which n is what open returned; index is its own.
@@ -89,7 +90,7 @@ func (n node) element(i, index int, value any) node {
 			name = "[" + own + "]"
 		}
 	}
-	return node{at: &path{n.at, key, name}, lead: lead + "- ", indent: n.indent + 2}
+	return node{at: &fieldPath{n.at, key, name}, lead: lead + "- ", indent: n.indent + 2}
 }
 
 // open returns the lines that a value has by itself, and for a mapping or list that holds something the node in which
@@ -128,12 +129,7 @@ func (n node) open() (lines []Line, inner node) {
 func (n node) elements() (list []node) {
 	switch v := n.value.(type) {
 	case map[string]any:
-		keys := make([]string, 0, len(v))
-		for key := range v {
-			keys = append(keys, key)
-		}
-		slices.Sort(keys)
-		for i, key := range keys {
+		for i, key := range slices.Sorted(maps.Keys(v)) {
 			list = append(list, n.entry(i, key).with(v[key]))
 		}
 	case []any:
