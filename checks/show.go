@@ -1,17 +1,317 @@
 package checks
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
 
+	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/output"
+	"github.com/lintel-bot/lintel/checks/parallel"
 	"github.com/lintel-bot/lintel/checks/report"
-	"github.com/lintel-bot/lintel/checks/show"
+	"github.com/lintel-bot/lintel/checks/settings"
+	"github.com/lintel-bot/lintel/engine/kinds"
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// Show answers what a tree deploys, with what earlier checks and answers left. See show.Answer.
+// Show answers what a tree deploys, with what earlier checks and answers left: its roots, the objects of one, or where these
+// are written. The error is about the repository or the machine; what is wrong with what was asked for is in the answer.
 func (c *Checker) Show(ctx context.Context, q report.Query) (*report.Showing, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k := c.of(q.GitDir, q.Cache)
 	defer k.renderings.Save()
-	return show.Answer(ctx, q, show.Kept{Blobs: &k.blobs, Fetched: &k.fetched, Graphs: &k.graphs, Renderings: &k.renderings})
+	objects, err := tree.Open(ctx, tree.Config{GitDir: q.GitDir, Alternates: q.Alternates, Git: q.Git, Store: &k.blobs})
+	if err != nil {
+		return nil, err
+	}
+	defer objects.Close()
+	t, err := objects.Tree(q.Tree)
+	if err != nil {
+		return nil, err
+	}
+	from, err := diff.OpenOutside(ctx, q.Sources, q.Git, &k.fetched)
+	if err != nil {
+		return nil, err
+	}
+	defer from.Close()
+	have, _ := from.Sources()
+	own, problems, err := settings.Read(t) // but for a layout, what is wrong with them a check tells
+	if err != nil {
+		return nil, err
+	}
+	s := &shower{Query: q, objects: objects, tree: t, settings: own, problems: problems, graphs: &k.graphs,
+		config: render.Config{Namespaced: kinds.HasNamespace, Sources: have, Cache: &k.renderings}}
+	out, err := s.show(ctx)
+	if err := cmp.Or(err, objects.Err(), from.Err()); err != nil {
+		return nil, err
+	}
+	if wanted, err := from.Wanted(own.Sources.Allow); wanted != nil || err != nil {
+		return &report.Showing{Wanted: wanted}, err
+	}
+	return out, nil
+}
+
+// shower answers one query.
+type shower struct {
+	report.Query
+	objects  *tree.Objects
+	tree     *tree.Tree
+	settings *settings.Settings
+	problems []report.Problem // of the settings
+	graphs   *graph.Cache
+	config   render.Config
+	sorted   bool // what is printed is in the order of the program kustomize
+}
+
+func (s *shower) show(ctx context.Context) (*report.Showing, error) {
+	out := &report.Showing{}
+	if s.Show == report.ShowLayout {
+		layout, err := s.layout(ctx)
+		if err == nil {
+			out.Text, err = json.Marshal(layout)
+		}
+		return out, err
+	}
+	if s.Show == report.ShowRoots || s.Show == report.ShowNames {
+		list, err := s.roots(ctx)
+		if err != nil {
+			return nil, err
+		}
+		var text bytes.Buffer
+		err = output.Write(s.Output, &text, list, output.Options{Color: s.Color, Width: s.Width})
+		out.Text = text.Bytes()
+		for _, r := range list {
+			out.Roots = append(out.Roots, report.ListedRoot{Name: r.Name, Kind: r.Kind})
+		}
+		return out, err
+	}
+	rendering, problems, err := s.render(ctx)
+	var unable *unableError
+	switch {
+	case errors.As(err, &unable):
+		out.Unable = unable.Error()
+		return out, nil
+	case err != nil:
+		return nil, err
+	}
+	for _, p := range append(problems, rendering.Broken()...) {
+		out.Said = append(out.Said, p.Error())
+	}
+	out.Text, err = s.printed(rendering)
+	return out, err
+}
+
+// printed prints the objects of a rendering, or their places. Of a large chart that takes longer than to recall the
+// rendering, so it is kept.
+func (s *shower) printed(rendering *render.Rendering) ([]byte, error) {
+	kept := fmt.Sprintf("masked-%s-%s-%t-%t-%t-%d", s.Show, cmp.Or(s.Output, "default"), s.sorted, s.Chain, s.Color, s.Width)
+	if text, ok := rendering.Beside(kept); ok {
+		return text, nil
+	}
+	var text bytes.Buffer
+	options := output.Options{Chain: s.Chain, Color: s.Color, Width: s.Width}
+	if s.Show == report.ShowObjects {
+		resources := rendering.Resources
+		if s.sorted {
+			resources = render.InPrintedOrder(resources)
+		}
+		list := make([]report.Object, len(resources))
+		for i, r := range resources {
+			list[i] = r.Made()
+		}
+		if err := output.Write(s.Output, &text, list, options); err != nil {
+			return nil, err
+		}
+	} else {
+		whole, err := rendering.Whole()
+		if err != nil {
+			return nil, err
+		}
+		list, err := blamed(whole.Resources)
+		if err != nil {
+			return nil, err
+		}
+		if err := output.Write(s.Output, &text, list, options); err != nil {
+			return nil, err
+		}
+	}
+	rendering.KeepBeside(kept, text.Bytes())
+	return text.Bytes(), nil
+}
+
+// unableError says why what was asked for cannot be shown.
+type unableError struct{ error }
+
+func unable(format string, args ...any) error { return &unableError{fmt.Errorf(format, args...)} }
+
+// open finds the roots of the tree.
+func (s *shower) open() (*roots.Set, *render.Renderer, error) {
+	set, err := roots.Open(s.tree, roots.Options{Repository: s.Repository, Branches: s.Branches,
+		Charts: s.settings.ChartEntries(), Unrestricted: s.settings.Unrestricted()}, s.graphs)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.config.Clusters = s.settings.Rendered(s.settings.Of(set)) // those that count are said
+	return set, s.renderer(set), nil
+}
+
+// placesSteps is render.Config.AttemptSteps where all fields of a release are asked for: of a large chart, finding out
+// more takes many times as long as rendering it.
+const placesSteps = 1_000_000
+
+// renderer returns what renders the roots of a set.
+func (s *shower) renderer(set *roots.Set) *render.Renderer {
+	config := s.config
+	if s.Show != report.ShowPlaces {
+		return render.New(set, config)
+	}
+	config.AttemptSteps = placesSteps
+	return render.New(set, config)
+}
+
+// roots lists the roots, and renders them where that is asked for.
+func (s *shower) roots(ctx context.Context) ([]report.ListedRoot, error) {
+	set, renderer, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	list := set.List()
+	out := make([]report.ListedRoot, len(list))
+	errs := make([]error, len(list))
+	parallel.Each(len(list), func(i int) {
+		out[i] = report.ListedRoot{Name: list[i].Name, Kind: list[i].As.String(), Path: list[i].Path, OK: true}
+		if s.Show == report.ShowNames {
+			return
+		}
+		rendering, problems, err := renderer.Render(ctx, list[i].Root)
+		if errs[i] = err; err != nil {
+			return
+		}
+		if problems = append(problems, rendering.Broken()...); len(problems) > 0 {
+			out[i].OK, out[i].Reason = false, problems[0].Error()
+			if n := len(problems) - 1; n > 0 {
+				out[i].Reason += fmt.Sprintf(" (and %d more)", n)
+			}
+		}
+	})
+	return out, errors.Join(errs...)
+}
+
+// render renders the root that was asked for: as it is, or as an object of a name deploys it. The repository as a whole
+// is looked at only where the root is not a kustomization.
+func (s *shower) render(ctx context.Context) (*render.Rendering, []doc.Error, error) {
+	if s.As == "" {
+		set, err := roots.Unindexed(s.tree, roots.Options{})
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, p := range s.Root.Paths {
+			if f, broken := set.Kustomization(p); f != nil || broken != nil {
+				s.sorted = f != nil && s.Show == report.ShowObjects && !f.Sorts()
+				return s.kustomization(ctx, set, roots.Root{Path: p})
+			}
+			if _, e, err := s.tree.Lookup(p); err == nil && (e.Kind == tree.File || e.Kind == tree.Dir) {
+				break
+			}
+		}
+	}
+	set, renderer, err := s.open()
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case s.As != "":
+		return s.deployed(ctx, set, renderer)
+	}
+	return s.plain(ctx, set, renderer)
+}
+
+// kustomization renders a kustomization. What is wrong with it may be right where the repository is deployed by Flux, or
+// its settings say so.
+func (s *shower) kustomization(ctx context.Context, set *roots.Set, root roots.Root) (*render.Rendering, []doc.Error, error) {
+	out, problems, err := s.renderer(set).Render(ctx, root)
+	if err != nil || len(problems) == 0 {
+		return out, problems, err
+	}
+	if whole, renderer, err := s.open(); err == nil && whole.Unrestricted() {
+		return renderer.Render(ctx, root)
+	}
+	return out, problems, nil
+}
+
+// plain renders the first of the paths that is a folder of manifests or a manifest, or what is called as the user wrote.
+func (s *shower) plain(ctx context.Context, set *roots.Set, renderer *render.Renderer) (
+	*render.Rendering, []doc.Error, error,
+) {
+	for _, p := range s.Root.Paths {
+		folder := roots.Root{Path: p, Kind: roots.Folder}
+		if f, broken := set.Kustomization(p); f != nil || broken != nil {
+			return renderer.Render(ctx, roots.Root{Path: p})
+		}
+		if len(set.Files(folder)) > 0 {
+			return renderer.Render(ctx, folder)
+		}
+		if real, e, err := s.tree.Lookup(p); err == nil && e.Kind == tree.File {
+			list, _, problem, err := renderer.Manifest(real)
+			out := &render.Rendering{Root: folder, Resources: list}
+			switch {
+			case err != nil:
+				return nil, nil, err
+			case problem != nil:
+				return out, []doc.Error{*problem}, nil
+			case len(list) > 0:
+				return out, nil, nil
+			}
+			return nil, nil, unable("%s holds no manifest", p)
+		}
+	}
+	if len(s.Root.Paths) == 0 {
+		return nil, nil, unable("the root must be a path in the repository, or a name that \"lintel roots\" lists")
+	}
+	var first error
+	for _, name := range slices.Compact(append([]string{path.Clean(s.Root.Name)}, s.Root.Paths...)) {
+		root, err := set.Find(name)
+		var ambiguous *roots.AmbiguousNameError
+		switch {
+		case err == nil:
+			return renderer.Render(ctx, root)
+		case errors.As(err, &ambiguous):
+			return nil, nil, &unableError{err}
+		}
+		first = cmp.Or(first, err)
+	}
+	_, err := set.Find(s.Root.Paths[0])
+	return nil, nil, &unableError{cmp.Or(err, first)}
+}
+
+// deployed renders a folder as the object of a name deploys it.
+func (s *shower) deployed(ctx context.Context, set *roots.Set, renderer *render.Renderer) (
+	*render.Rendering, []doc.Error, error,
+) {
+	var names []string
+	for _, p := range slices.Compact(slices.Clone(s.Root.Paths)) {
+		for _, root := range set.Of(p) {
+			switch name := set.DeployedAs(root); {
+			case root.Object == "" || root.Path != p:
+			case name == s.As:
+				return renderer.Render(ctx, root)
+			default:
+				names = append(names, name)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return nil, nil, unable("no Application or Flux Kustomization deploys this folder in a way of its own")
+	}
+	return nil, nil, unable("%q does not deploy this folder; these do: %s", s.As, strings.Join(slices.Compact(names), ", "))
 }

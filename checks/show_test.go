@@ -1,12 +1,11 @@
-package show_test
+package checks_test
 
 import (
 	"strings"
 	"testing"
 
+	"github.com/lintel-bot/lintel/checks"
 	"github.com/lintel-bot/lintel/checks/report"
-	"github.com/lintel-bot/lintel/checks/show"
-	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
@@ -29,7 +28,7 @@ resources: [none.yaml]
 
 // A query is answered with the roots, the objects of one, or their places; what is wrong with what was asked for is an
 // answer, too.
-func TestAnswer(t *testing.T) {
+func TestShow(t *testing.T) {
 	r := treetest.New(t)
 	head := r.Commit(repository)
 	for _, c := range []struct {
@@ -47,7 +46,7 @@ func TestAnswer(t *testing.T) {
 		{report.ShowObjects, "nothing", "yaml", "", "", "nothing"},
 	} {
 		q := report.Query{GitDir: r.GitDir, Tree: head, Show: c.show, Output: c.output, Root: report.RootName{Name: c.root, Paths: []string{c.root}}}
-		got, err := show.Answer(t.Context(), q, show.Kept{Graphs: &graph.Cache{}})
+		got, err := (&checks.Checker{}).Show(t.Context(), q)
 		if err != nil {
 			t.Errorf("%s %s: %v", c.show, c.root, err)
 			continue
@@ -58,7 +57,7 @@ func TestAnswer(t *testing.T) {
 			t.Errorf("%s %s as %s: %q, unable %q\n%s", c.show, c.root, c.output, said, got.Unable, got.Text)
 		}
 	}
-	if _, err := show.Answer(t.Context(), report.Query{GitDir: r.GitDir, Tree: strings.Repeat("0", 40), Show: report.ShowRoots}, show.Kept{Graphs: &graph.Cache{}}); err == nil {
+	if _, err := (&checks.Checker{}).Show(t.Context(), report.Query{GitDir: r.GitDir, Tree: strings.Repeat("0", 40), Show: report.ShowRoots}); err == nil {
 		t.Error("a tree that is not there has an answer")
 	}
 }
