@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"net/http"
 
-	"github.com/lintel-bot/lintel/checks/page"
+	"github.com/lintel-bot/lintel/checks/output"
 )
 
 // notice is what a browser shows in place of what was asked for.
@@ -16,15 +16,15 @@ type notice struct {
 
 // show sends a page.
 func (a *Access) show(w http.ResponseWriter, status int, p notice) {
-	m := page.Message{Frame: page.Frame{Static: a.base + "/static/"}, Heading: p.Title, Text: p.Text}
+	m := output.Message{Frame: output.Frame{Static: a.base + "/static/"}, Heading: p.Title, Text: p.Text}
 	if p.Login != "" {
 		m.Reader, m.SignOut = p.Login, a.base+SignOutPath
 	}
 	if p.Again != "" {
-		m.Action = page.Link{Text: "Sign in with GitHub", Address: p.Again}
+		m.Action = output.Link{Text: "Sign in with GitHub", Address: p.Again}
 	}
 	var body bytes.Buffer
-	if err := page.WriteMessage(&body, &m); err != nil {
+	if err := m.Write(&body); err != nil {
 		a.config.Log.Error("a page cannot be shown", "error", err)
 		http.Error(w, "the page cannot be shown", http.StatusInternalServerError)
 		return

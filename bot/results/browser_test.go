@@ -15,7 +15,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/lintel-bot/lintel/bot/store"
-	"github.com/lintel-bot/lintel/checks/page/pagetest"
+	"github.com/lintel-bot/lintel/checks/output/pagetest"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 

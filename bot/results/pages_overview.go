@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/lintel-bot/lintel/checks/output"
-	"github.com/lintel-bot/lintel/checks/page"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
@@ -20,38 +19,38 @@ const chartBars, listedReports = 60, 20
 func (of HTML) Repository(w io.Writer, o *Overview, v View) error {
 	address := strings.TrimRight(o.GitHub, "/") + "/" + url.PathEscape(o.Repository.Owner) + "/" +
 		url.PathEscape(o.Repository.Name)
-	out := &page.Overview{Frame: of.frame(v, page.Link{Text: o.Repository.String(), Address: address}),
-		Heading: o.Repository.String(), Chart: chart(o), Facts: []page.Fact{{Label: "Account", Items: []page.Link{
+	out := &output.Overview{Frame: of.frame(v, output.Link{Text: o.Repository.String(), Address: address}),
+		Heading: o.Repository.String(), Chart: chart(o), Facts: []output.Fact{{Label: "Account", Items: []output.Link{
 			{Text: o.Repository.Owner, Address: v.Base + OrganisationPath(o.Repository.Owner)}}}}}
 	if len(o.Branch) > 0 {
-		out.Facts = append(out.Facts, page.Fact{Label: "Default branch",
-			Items: []page.Link{{Text: output.Visible(o.Branch[0].Name)}}})
+		out.Facts = append(out.Facts, output.Fact{Label: "Default branch",
+			Items: []output.Link{{Text: output.Visible(o.Branch[0].Name)}}})
 		newest, first := o.Branch[0], o.Branch[min(len(o.Branch), chartBars)-1]
 		out.Policies = policyRows(&first, &newest)
 		if len(o.Branch) > 1 {
 			out.Since = date(first.Completed)
 		}
-		blob := page.Blob(address, newest.Head)
+		blob := output.Blob(address, newest.Head)
 		for i := range o.Exceptions {
 			out.Exceptions = append(out.Exceptions, exception(&o.Exceptions[i], newest.Completed, blob))
 		}
 		out.MoreExceptions = o.MoreExceptions
 		for _, n := range o.NotChecked {
-			out.NotChecked = append(out.NotChecked, page.Note{Where: place(blob, n.Path, n.Line),
+			out.NotChecked = append(out.NotChecked, output.Note{Where: place(blob, n.Path, n.Line),
 				Text: output.Visible(n.Problem().Message)})
 		}
 		if o.MoreNotChecked > 0 {
-			out.NotChecked = append(out.NotChecked, page.Note{Text: fmt.Sprintf("and %d more", o.MoreNotChecked)})
+			out.NotChecked = append(out.NotChecked, output.Note{Text: fmt.Sprintf("and %d more", o.MoreNotChecked)})
 		}
 	}
 	for i := range o.Branch[:min(len(o.Branch), listedReports)] {
 		e := &o.Branch[i]
-		name := page.Link{Text: e.Head[:min(len(e.Head), 10)], Address: address + "/commit/" + e.Head}
+		name := output.Link{Text: e.Head[:min(len(e.Head), 10)], Address: address + "/commit/" + e.Head}
 		out.Reports = append(out.Reports, result(e, o.Repository, name, v))
 	}
 	for i := range o.Pulls {
 		e := &o.Pulls[i]
-		name := page.Link{Text: fmt.Sprintf("#%d %s", e.Pull, output.Visible(e.Name)),
+		name := output.Link{Text: fmt.Sprintf("#%d %s", e.Pull, output.Visible(e.Name)),
 			Address: fmt.Sprintf("%s/pull/%d", address, e.Pull)}
 		row := result(e, o.Repository, name, v)
 		if e.Author != "" {
@@ -61,18 +60,18 @@ func (of HTML) Repository(w io.Writer, o *Overview, v View) error {
 	}
 	for i := range v.Previews {
 		e := &v.Previews[i]
-		out.Elsewhere = append(out.Elsewhere, page.ResultRow{State: string(e.Conclusion), When: minute(e.Completed),
-			Name:   page.Link{Text: fmt.Sprintf("#%d", e.Number), Address: fmt.Sprintf("%s/pull/%d", address, e.Number)},
+		out.Elsewhere = append(out.Elsewhere, output.ResultRow{State: string(e.Conclusion), When: minute(e.Completed),
+			Name:   output.Link{Text: fmt.Sprintf("#%d", e.Number), Address: fmt.Sprintf("%s/pull/%d", address, e.Number)},
 			Detail: "in " + e.Repository.String(),
-			Page:   page.Link{Text: output.Visible(e.Title), Address: v.Base + e.Path()}})
+			Page:   output.Link{Text: output.Visible(e.Title), Address: v.Base + e.Path()}})
 	}
 	out.MoreRepositories = v.More
-	return page.WriteOverview(w, out)
+	return out.Write(w)
 }
 
 // exception says when an exception ends, as it was known when the default branch was checked.
-func exception(e *Exception, checked time.Time, blob func(string, int) string) page.ExceptionRow {
-	row := page.ExceptionRow{Name: output.Visible(e.Name), Where: place(blob, e.Path, e.Line)}
+func exception(e *Exception, checked time.Time, blob func(string, int) string) output.ExceptionRow {
+	row := output.ExceptionRow{Name: output.Visible(e.Name), Where: place(blob, e.Path, e.Line)}
 	switch {
 	case e.Never:
 		row.Ends = "never"
@@ -100,11 +99,11 @@ func date(t time.Time) string { return t.UTC().Format("2 January 2006") }
 
 // Organisation implements results.Renderer.
 func (of HTML) Organisation(w io.Writer, owner string, repositories []*Summary, v View) error {
-	account := page.Link{Text: owner}
-	out := &page.Overview{Frame: of.frame(v, account), Heading: owner, MoreRepositories: v.More}
+	account := output.Link{Text: owner}
+	out := &output.Overview{Frame: of.frame(v, account), Heading: owner, MoreRepositories: v.More}
 	for _, s := range repositories {
-		name := page.Link{Text: s.Repository.String(), Address: v.Base + RepositoryPath(s.Repository)}
-		row := page.RepositoryRow{ResultRow: page.ResultRow{Name: name}, Known: len(s.Trend) > 0}
+		name := output.Link{Text: s.Repository.String(), Address: v.Base + RepositoryPath(s.Repository)}
+		row := output.RepositoryRow{ResultRow: output.ResultRow{Name: name}, Known: len(s.Trend) > 0}
 		if s.Newest != nil {
 			row.ResultRow = result(s.Newest, s.Repository, name, v)
 			if s.Newest.Pull > 0 {
@@ -117,36 +116,36 @@ func (of HTML) Organisation(w io.Writer, owner string, repositories []*Summary, 
 		row.Chart = spark(s)
 		out.Repositories = append(out.Repositories, row)
 	}
-	return page.WriteOverview(w, out)
+	return out.Write(w)
 }
 
-func place(blob func(string, int) string, file string, line int) page.Link {
+func place(blob func(string, int) string, file string, line int) output.Link {
 	if file == "" {
-		return page.Link{}
+		return output.Link{}
 	}
-	l := page.Link{Text: output.Visible(file), Address: blob(file, line)}
+	l := output.Link{Text: output.Visible(file), Address: blob(file, line)}
 	if line > 0 {
 		l.Text += fmt.Sprintf(":%d", line)
 	}
 	return l
 }
 
-func result(e *Entry, r Repository, name page.Link, v View) page.ResultRow {
-	return page.ResultRow{Name: name, State: string(e.Conclusion), When: minute(e.Completed),
-		Page: page.Link{Text: output.Visible(e.Title), Address: v.Base + e.Path(r)}}
+func result(e *Entry, r Repository, name output.Link, v View) output.ResultRow {
+	return output.ResultRow{Name: name, State: string(e.Conclusion), When: minute(e.Completed),
+		Page: output.Link{Text: output.Visible(e.Title), Address: v.Base + e.Path(r)}}
 }
 
 // chartPolicies is how many policies have a color of their own.
 const chartPolicies = 5
 
 // chart are the violations of the default branch by policy, the oldest report first; nil where there is no report.
-func chart(o *Overview) *page.Chart {
+func chart(o *Overview) *output.Chart {
 	if len(o.Branch) == 0 {
 		return nil
 	}
 	shown := o.Branch[:min(len(o.Branch), chartBars)]
 	index := map[string]int{}
-	c := &page.Chart{Title: "Violations of the default branch by policy"}
+	c := &output.Chart{Title: "Violations of the default branch by policy"}
 	for _, of := range shown[0].Violations[:min(len(shown[0].Violations), chartPolicies)] {
 		index[of.Policy] = len(c.Legend)
 		c.Legend = append(c.Legend, output.Visible(of.Policy))
@@ -154,7 +153,7 @@ func chart(o *Overview) *page.Chart {
 	c.Legend = append(c.Legend, "others")
 	for i := range slices.Backward(shown) {
 		e := &shown[i]
-		bar := page.Bar{When: minute(e.Completed), Parts: make([]int, len(c.Legend))}
+		bar := output.Bar{When: minute(e.Completed), Parts: make([]int, len(c.Legend))}
 		rest := e.Total
 		for _, of := range e.Violations {
 			if k, ok := index[of.Policy]; ok {
@@ -166,7 +165,7 @@ func chart(o *Overview) *page.Chart {
 		c.Bars = append(c.Bars, bar)
 	}
 	last := len(c.Legend) - 1
-	if !slices.ContainsFunc(c.Bars, func(b page.Bar) bool { return b.Parts[last] > 0 }) {
+	if !slices.ContainsFunc(c.Bars, func(b output.Bar) bool { return b.Parts[last] > 0 }) {
 		c.Legend = c.Legend[:last] // there are no others
 		for i := range c.Bars {
 			c.Bars[i].Parts = c.Bars[i].Parts[:last]
@@ -177,20 +176,20 @@ func chart(o *Overview) *page.Chart {
 }
 
 // spark are the violations of a repository's default branch, those that block below; nil where there is no report.
-func spark(s *Summary) *page.Chart {
+func spark(s *Summary) *output.Chart {
 	if len(s.Trend) == 0 {
 		return nil
 	}
-	c := &page.Chart{Title: "Violations of " + s.Repository.String(), Legend: []string{"blocking", "others"}}
+	c := &output.Chart{Title: "Violations of " + s.Repository.String(), Legend: []string{"blocking", "others"}}
 	for _, p := range slices.Backward(s.Trend) {
-		c.Bars = append(c.Bars, page.Bar{When: minute(p.At), Parts: []int{p.Blocking, max(0, p.Total-p.Blocking)}})
+		c.Bars = append(c.Bars, output.Bar{When: minute(p.At), Parts: []int{p.Blocking, max(0, p.Total-p.Blocking)}})
 	}
 	c.Words = overTime(c)
 	return c
 }
 
 // overTime says what a chart shows.
-func overTime(c *page.Chart) string {
+func overTime(c *output.Chart) string {
 	last := len(c.Bars) - 1
 	reports := report.Count(len(c.Bars), "report", "reports")
 	if c.Most() == 0 {
@@ -204,7 +203,7 @@ func minute(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") }
 
 // policyRows compares the violations of the newest report with those of the first one that is drawn. What one of them
 // does not list is not violated, unless it lists the most violated policies only.
-func policyRows(first, newest *Entry) (rows []page.PolicyRow) {
+func policyRows(first, newest *Entry) (rows []output.PolicyRow) {
 	before := map[string]int{}
 	for _, v := range first.Violations {
 		before[v.Policy] = v.Count
@@ -217,7 +216,7 @@ func policyRows(first, newest *Entry) (rows []page.PolicyRow) {
 		return sum >= e.Total
 	}
 	for _, v := range newest.Violations {
-		row := page.PolicyRow{Policy: output.Visible(v.Policy), Severity: output.Visible(v.Severity), Violations: v.Count}
+		row := output.PolicyRow{Policy: output.Visible(v.Policy), Severity: output.Visible(v.Severity), Violations: v.Count}
 		if was, known := before[v.Policy]; known || all(first) {
 			row.Change = change(v.Count - was)
 		}
@@ -226,7 +225,7 @@ func policyRows(first, newest *Entry) (rows []page.PolicyRow) {
 	}
 	for _, v := range first.Violations {
 		if _, left := before[v.Policy]; left && all(newest) {
-			rows = append(rows, page.PolicyRow{Policy: output.Visible(v.Policy), Severity: output.Visible(v.Severity),
+			rows = append(rows, output.PolicyRow{Policy: output.Visible(v.Policy), Severity: output.Visible(v.Severity),
 				Change: change(-v.Count)})
 		}
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/lintel-bot/lintel/bot/access"
 	"github.com/lintel-bot/lintel/checks/output"
-	"github.com/lintel-bot/lintel/checks/page"
 )
 
 // HTML is a results.Renderer: it makes the pages of package page.
@@ -22,8 +21,8 @@ type HTML struct {
 }
 
 // frame is what is around a page.
-func (of HTML) frame(v View, name page.Link) page.Frame {
-	f := page.Frame{Name: name, Static: v.Base + "/static/"}
+func (of HTML) frame(v View, name output.Link) output.Frame {
+	f := output.Frame{Name: name, Static: v.Base + "/static/"}
 	switch {
 	case v.SignedIn:
 		f.SignOut = v.Base + access.SignOutPath
@@ -40,16 +39,16 @@ func (of HTML) Result(w io.Writer, r *Stored, v View) error {
 		return writeMessage(w, of.frame(v, name), "This result cannot be shown any more",
 			"It was made by another version of Lintel, or its report is gone: re-run the check on GitHub to have a new one.")
 	}
-	return page.Write(w, of.whole(r, v))
+	return of.whole(r, v).Write(w)
 }
 
 // titles are what a result is about.
-func titles(r *Stored) (name page.Link, detail string) {
-	name = page.Link{Text: r.Repository.String(), Address: r.RepositoryURL()}
+func titles(r *Stored) (name output.Link, detail string) {
+	name = output.Link{Text: r.Repository.String(), Address: r.RepositoryURL()}
 	detail = r.Branch
 	switch {
 	case r.Pull != nil:
-		name = page.Link{Text: fmt.Sprintf("%s #%d", r.Repository, r.Pull.Number), Address: r.PullURL()}
+		name = output.Link{Text: fmt.Sprintf("%s #%d", r.Repository, r.Pull.Number), Address: r.PullURL()}
 		detail = r.Pull.Title + " · by " + r.Pull.Author
 	case r.Of != nil:
 		detail = "what " + r.Of.String() + " would change here"
@@ -60,11 +59,11 @@ func titles(r *Stored) (name page.Link, detail string) {
 }
 
 // whole is the page of a result that has a report.
-func (of HTML) whole(r *Stored, v View) *page.Page {
+func (of HTML) whole(r *Stored, v View) *output.Page {
 	name, detail := titles(r)
-	p := output.Page(r.Report.Withhold(v.Withheld), output.PageOptions{Name: name, Detail: detail, Facts: resultFacts(r, v),
-		Command: r.Command, BlobURL: page.Blob(r.RepositoryURL(), r.Head), PolicyURL: page.Blob(r.RepositoryURL(), r.Rules),
-		BaseURL: page.Blob(r.RepositoryURL(), r.Base), Button: r.Pull != nil})
+	p := output.PageOf(r.Report.Withhold(v.Withheld), output.PageOptions{Name: name, Detail: detail, Facts: resultFacts(r, v),
+		Command: r.Command, BlobURL: output.Blob(r.RepositoryURL(), r.Head), PolicyURL: output.Blob(r.RepositoryURL(), r.Rules),
+		BaseURL: output.Blob(r.RepositoryURL(), r.Base), Button: r.Pull != nil})
 	around := of.frame(v, p.Name)
 	around.Detail, around.Parts = p.Detail, v.Here+"/"
 	p.Frame = around
@@ -107,20 +106,20 @@ var leftOut = map[string]string{"differences": "the rendered differences", "imag
 	"bumps": "what other versions change", "preview": "the preview of the rules", "excerpts": "the source lines"}
 
 // resultFacts are what a result knows beside its report.
-func resultFacts(r *Stored, v View) (facts []page.Fact) {
-	add := func(label string, items ...page.Link) {
+func resultFacts(r *Stored, v View) (facts []output.Fact) {
+	add := func(label string, items ...output.Link) {
 		if len(items) > 0 && items[0].Text != "" {
-			facts = append(facts, page.Fact{Label: label, Items: items})
+			facts = append(facts, output.Fact{Label: label, Items: items})
 		}
 	}
 	commit := func(label, id string) {
 		if id == "" {
 			return
 		}
-		facts = append(facts, page.Fact{Label: label, Code: true,
-			Items: []page.Link{{Text: id[:min(len(id), 10)], Address: r.RepositoryURL() + "/commit/" + id}}})
+		facts = append(facts, output.Fact{Label: label, Code: true,
+			Items: []output.Link{{Text: id[:min(len(id), 10)], Address: r.RepositoryURL() + "/commit/" + id}}})
 	}
-	add("Repository", page.Link{Text: r.Repository.String(), Address: v.Base + RepositoryPath(r.Repository)})
+	add("Repository", output.Link{Text: r.Repository.String(), Address: v.Base + RepositoryPath(r.Repository)})
 	commit("Head", r.Head)
 	commit("Base", r.Base)
 	commit("Policies from", r.Rules)
@@ -128,11 +127,11 @@ func resultFacts(r *Stored, v View) (facts []page.Fact) {
 	if took := r.Completed.Sub(r.Started); !r.Started.IsZero() && took >= time.Second/10 {
 		when += ", in " + took.Round(time.Second/10).String()
 	}
-	add("Checked", page.Link{Text: when, Address: r.CheckRunURL()})
-	var others []page.Link
+	add("Checked", output.Link{Text: when, Address: r.CheckRunURL()})
+	var others []output.Link
 	for _, m := range v.Others {
 		if m.ID != r.ID {
-			others = append(others, page.Link{Text: m.Completed.UTC().Format("2 January 15:04"), Address: v.Base + m.Path()})
+			others = append(others, output.Link{Text: m.Completed.UTC().Format("2 January 15:04"), Address: v.Base + m.Path()})
 		}
 	}
 	add("Other results of this commit", others...)
@@ -144,8 +143,8 @@ func (of HTML) Part(w io.Writer, r *Stored, part string, v View) error {
 	if r.Report == nil {
 		return ErrNone
 	}
-	err := page.WritePart(w, of.whole(r, v), part)
-	if errors.Is(err, page.ErrNoPart) {
+	err := of.whole(r, v).WritePart(w, part)
+	if errors.Is(err, output.ErrNoPart) {
 		return ErrNone
 	}
 	return err
@@ -153,17 +152,17 @@ func (of HTML) Part(w io.Writer, r *Stored, part string, v View) error {
 
 // Message implements results.Renderer.
 func (of HTML) Message(w io.Writer, m Message, v View) error {
-	return writeMessage(w, of.frame(v, page.Link{}), m.Title, m.Text)
+	return writeMessage(w, of.frame(v, output.Link{}), m.Title, m.Text)
 }
 
-func writeMessage(w io.Writer, f page.Frame, title, text string) error {
-	return page.WriteMessage(w, &page.Message{Frame: f, Heading: title, Text: text})
+func writeMessage(w io.Writer, f output.Frame, title, text string) error {
+	return (&output.Message{Frame: f, Heading: title, Text: text}).Write(w)
 }
 
 // Assets implements results.Renderer.
 func (HTML) Assets() fs.FS {
 	files := fstest.MapFS{} // a file system in memory; that is all that is used of the package
-	for _, a := range page.Assets() {
+	for _, a := range output.Assets() {
 		files[path.Clean(a.Name)] = &fstest.MapFile{Data: a.Data, Mode: 0o444}
 	}
 	return files

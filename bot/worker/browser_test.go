@@ -14,7 +14,7 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 
-	"github.com/lintel-bot/lintel/checks/page/pagetest"
+	"github.com/lintel-bot/lintel/checks/output/pagetest"
 )
 
 // site is a server with a page of a private repository, that alice may read and mallory may not, and one of a public

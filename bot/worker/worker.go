@@ -14,7 +14,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/remotes"
 	"github.com/lintel-bot/lintel/bot/store"
-	"github.com/lintel-bot/lintel/checks/page"
+	"github.com/lintel-bot/lintel/checks/output"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
@@ -210,7 +210,7 @@ func (c *check) pullMoved(ctx context.Context) (bool, error) {
 
 // blobURL returns the BlobURL of a commit.
 func (c *check) blobURL(commit string) BlobURL {
-	return page.Blob(strings.TrimSuffix(c.Client.CloneURL(c.repo), ".git"), commit)
+	return output.Blob(strings.TrimSuffix(c.Client.CloneURL(c.repo), ".git"), commit)
 }
 
 // maxAddress is how long an address may be: GitHub and the proxies before it take 8 KiB for the whole first line of a

@@ -12,7 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"github.com/lintel-bot/lintel/checks/page/pagetest"
+	"github.com/lintel-bot/lintel/checks/output/pagetest"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 

@@ -19,15 +19,15 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// assets are what all pages have in common.
-var assets = regexp.MustCompile(`(?s)<style>.*?</style>|<script>.*?</script>|<meta http-equiv="Content-Security-Policy"[^>]*>`)
+// styles are what all pages have in common.
+var styles = regexp.MustCompile(`(?s)<style>.*?</style>|<script>.*?</script>|<meta http-equiv="Content-Security-Policy"[^>]*>`)
 
 // golden compares with a file of testdata.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if strings.HasSuffix(name, ".html") {
-		got = assets.ReplaceAllString(got, "")
+		got = styles.ReplaceAllString(got, "")
 	}
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {

@@ -8,42 +8,41 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lintel-bot/lintel/checks/page"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/view"
 )
 
 // PageOptions are what a page shows besides its report.
 type PageOptions struct {
-	Name    page.Link   // what was checked
-	Detail  string      // its title, who asks for it
-	Facts   []page.Fact // commits, times
-	Command string      // that shows the same on a laptop
+	Name    Link   // what was checked
+	Detail  string // its title, who asks for it
+	Facts   []Fact // commits, times
+	Command string // that shows the same on a laptop
 	// BlobURL and PolicyURL are as those of MarkdownOptions.
 	BlobURL, PolicyURL func(path string, line int) string
 	BaseURL            func(path string, line int) string // the same at the merge base
 	Button             bool                               // the reader has the buttons of a check run
 }
 
-// Page returns the report as a page shows it: all of it, however much that is. The caller says how it is served.
-func Page(r *report.Report, o PageOptions) *page.Page {
+// PageOf returns the report as a page shows it: all of it, however much that is. The caller says how it is served.
+func PageOf(r *report.Report, o PageOptions) *Page {
 	b := &pageOf{report: r, o: o, ids: map[string]int{}}
 	list := byPlace(r.Findings)
-	p := &page.Page{
-		Frame: page.Frame{Name: page.Link{Text: shown(o.Name.Text), Address: o.Name.Address}, Detail: shown(o.Detail)},
+	p := &Page{
+		Frame: Frame{Name: Link{Text: shown(o.Name.Text), Address: o.Name.Address}, Detail: shown(o.Detail)},
 		State: string(r.Conclusion), Verdict: shown(verdict(r)), Counts: shown(counts(r)), Work: shown(work(r)),
 		Command: shown(o.Command), Facts: append(slices.Clone(o.Facts), b.facts()...),
 		Errors: b.notes(r.Errors), NotChecked: b.notes(notChecked(r)), Warnings: b.notes(r.Warnings),
 	}
 	for _, s := range steps(r, "below", o.Button) {
-		var runs []page.Run
+		var runs []Run
 		for i, text := range s.words {
 			if text != "" {
-				runs = append(runs, page.Run{Text: shown(text), Code: i%2 == 1})
+				runs = append(runs, Run{Text: shown(text), Code: i%2 == 1})
 			}
 		}
 		if s.command != "" {
-			runs = append(runs, page.Run{Text: shown(s.command), Command: true})
+			runs = append(runs, Run{Text: shown(s.command), Command: true})
 		}
 		p.Steps = append(p.Steps, runs)
 	}
@@ -56,7 +55,7 @@ func Page(r *report.Report, o PageOptions) *page.Page {
 	}
 	for i := range r.Upkeep {
 		u := &r.Upkeep[i]
-		p.Upkeep = append(p.Upkeep, page.Note{Where: b.at(u.Path, u.Line), Text: shown(u.Name + " " + upkeepWords(u))})
+		p.Upkeep = append(p.Upkeep, Note{Where: b.at(u.Path, u.Line), Text: shown(u.Name + " " + upkeepWords(u))})
 	}
 	for i := range r.Bumps {
 		p.Bumps = append(p.Bumps, b.bump(&r.Bumps[i]))
@@ -72,9 +71,9 @@ func Page(r *report.Report, o PageOptions) *page.Page {
 
 // checkHTML writes the report as one file that asks for nothing else.
 func checkHTML(w io.Writer, r *report.Report, o Options) error {
-	p := Page(r, o.HTML)
+	p := PageOf(r, o.HTML)
 	p.Inline = true
-	return page.Write(w, p)
+	return p.Write(w)
 }
 
 // pageOf makes the parts of a page.
@@ -85,11 +84,11 @@ type pageOf struct {
 }
 
 // at is a place of the head with its address. What is outside of the repository has none.
-func (b *pageOf) at(path string, n int) page.Link {
+func (b *pageOf) at(path string, n int) Link {
 	if path == "" {
-		return page.Link{}
+		return Link{}
 	}
-	l := page.Link{Text: shown(view.Place(path, n, 0))}
+	l := Link{Text: shown(view.Place(path, n, 0))}
 	if b.o.BlobURL != nil && !strings.Contains(path, "://") {
 		l.Address = b.o.BlobURL(path, n)
 	}
@@ -97,11 +96,11 @@ func (b *pageOf) at(path string, n int) page.Link {
 }
 
 // rule is where a policy or rule is written, at the commit that the rules are of.
-func (b *pageOf) rule(path string, n int) page.Link {
+func (b *pageOf) rule(path string, n int) Link {
 	if path == "" {
-		return page.Link{}
+		return Link{}
 	}
-	l := page.Link{Text: shown(view.Place(path, n, 0))}
+	l := Link{Text: shown(view.Place(path, n, 0))}
 	if b.o.PolicyURL != nil {
 		l.Address = b.o.PolicyURL(path, max(n, 1))
 	}
@@ -116,23 +115,23 @@ func (b *pageOf) base(path string, n int) string {
 	return b.o.BaseURL(path, n)
 }
 
-func (b *pageOf) notes(problems []report.Problem) (list []page.Note) {
+func (b *pageOf) notes(problems []report.Problem) (list []Note) {
 	for _, p := range problems {
 		list = append(list, b.note(p))
 	}
 	return list
 }
 
-func (b *pageOf) note(p report.Problem) page.Note {
-	return page.Note{Where: b.at(p.Path, p.Line), Text: shown(p.Message), Code: b.code(p.Path, p.Line, p.Line, 0, 0)}
+func (b *pageOf) note(p report.Problem) Note {
+	return Note{Where: b.at(p.Path, p.Line), Text: shown(p.Message), Code: b.code(p.Path, p.Line, p.Line, 0, 0)}
 }
 
 // facts are what the report knows of what was touched.
-func (b *pageOf) facts() (list []page.Fact) {
+func (b *pageOf) facts() (list []Fact) {
 	add := func(label string, code bool, names []string) {
-		f := page.Fact{Label: label, Code: code}
+		f := Fact{Label: label, Code: code}
 		for _, name := range names {
-			f.Items = append(f.Items, page.Link{Text: shown(name)})
+			f.Items = append(f.Items, Link{Text: shown(name)})
 		}
 		if len(names) > 0 {
 			list = append(list, f)
@@ -165,7 +164,7 @@ func (b *pageOf) id(kind string, parts ...string) string {
 }
 
 // diffLine is a line of a difference in unified form.
-func diffLine(row string) page.DiffLine {
+func diffLine(row string) DiffLine {
 	sign, text := " ", row
 	switch {
 	case strings.HasPrefix(row, "@@"):
@@ -173,7 +172,7 @@ func diffLine(row string) page.DiffLine {
 	case row != "" && strings.Contains(" +-", row[:1]):
 		sign, text = row[:1], row[1:]
 	}
-	return page.DiffLine{Sign: sign, Words: []page.Word{{Text: codeText(text)}}}
+	return DiffLine{Sign: sign, Words: []Word{{Text: codeText(text)}}}
 }
 
 // shown makes text safe to show, also in the log of a CI system that has the page's source.
@@ -189,7 +188,7 @@ func each(list []string) []string {
 }
 
 // code are the lines around a place; columns count characters from 1, the last one is behind the place.
-func (b *pageOf) code(path string, start, end, from, to int) (list []page.CodeLine) {
+func (b *pageOf) code(path string, start, end, from, to int) (list []CodeLine) {
 	excerpt := b.report.Excerpts[path]
 	numbers := make([]int, 0, len(excerpt))
 	for n := range excerpt {
@@ -202,7 +201,7 @@ func (b *pageOf) code(path string, start, end, from, to int) (list []page.CodeLi
 		return nil
 	}
 	for _, n := range numbers {
-		l := page.CodeLine{Number: n, Before: codeText(excerpt[n]), Here: n >= start && n <= max(start, end)}
+		l := CodeLine{Number: n, Before: codeText(excerpt[n]), Here: n >= start && n <= max(start, end)}
 		if text := []rune(excerpt[n]); n == start && end <= start && from > 0 && to > from && to <= len(text)+1 {
 			l.Before, l.Marked, l.After = codeText(string(text[:from-1])), codeText(string(text[from-1:to-1])),
 				codeText(string(text[to-1:]))

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lintel-bot/lintel/checks/page"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/view"
 )
@@ -15,8 +14,8 @@ import (
 // diffHTML writes what a change does to the rendered resources as one file that asks for nothing else.
 func diffHTML(w io.Writer, d *report.Differences, o Options) error {
 	b := &pageOf{report: &report.Report{Clusters: d.Clusters}, o: o.HTML, ids: map[string]int{}}
-	p := &page.Page{
-		Frame:  page.Frame{Name: o.HTML.Name, Detail: shown(o.HTML.Detail), Inline: true},
+	p := &Page{
+		Frame:  Frame{Name: o.HTML.Name, Detail: shown(o.HTML.Detail), Inline: true},
 		Errors: b.notes(d.Errors), Warnings: b.notes(d.Warnings), Facts: append(slices.Clone(o.HTML.Facts), b.facts()...),
 		Verdict: shown(diffCounts(d)), Counts: shown(unknownWords(d)), Work: shown(otherRoots(d)), Command: shown(o.HTML.Command),
 	}
@@ -28,7 +27,7 @@ func diffHTML(w io.Writer, d *report.Differences, o Options) error {
 	}
 	b.differences(p, d)
 	unfold(p.Changes, openLinesAlone)
-	return page.Write(w, p)
+	return p.Write(w)
 }
 
 // openLines is up to how many lines differences are shown unfolded, openLinesAlone on a page that is about nothing else.
@@ -36,7 +35,7 @@ const openLines, openLinesAlone = 60, 600
 
 // unfold opens differences that have no more than so many lines together: few are read where they stand, and of many a
 // reader opens some.
-func unfold(changes []page.Change, most int) {
+func unfold(changes []Change, most int) {
 	for i := range changes {
 		most -= len(changes[i].Lines)
 	}
@@ -46,10 +45,10 @@ func unfold(changes []page.Change, most int) {
 }
 
 // differences tells what becomes of the rendered resources and of their images.
-func (b *pageOf) differences(p *page.Page, d *report.Differences) {
+func (b *pageOf) differences(p *Page, d *report.Differences) {
 	for i := range d.Differences {
 		one := &d.Differences[i]
-		change := page.Change{ID: b.id("d", append(slices.Clone(one.Roots), one.Resource.String(), one.Operation)...),
+		change := Change{ID: b.id("d", append(slices.Clone(one.Roots), one.Resource.String(), one.Operation)...),
 			Resource:  shown(one.Resource.String()),
 			Operation: cmp.Or(operationWords[one.Operation], shown(strings.ToLower(one.Operation))),
 			Roots:     each(one.Roots), Clusters: each(one.Clusters), Added: one.Added(), Removed: one.Removed(),
@@ -82,11 +81,11 @@ const contextRunes = 400
 
 // hunk are the lines of a part of a difference. path is the file of the last line before it: what is in the same one has
 // its line only.
-func (b *pageOf) hunk(h *report.DiffHunk, path *string) []page.DiffLine {
-	list := []page.DiffLine{{Sign: "@", Words: []page.Word{{Text: codeText(h.Path)}}}}
-	var last page.Link
+func (b *pageOf) hunk(h *report.DiffHunk, path *string) []DiffLine {
+	list := []DiffLine{{Sign: "@", Words: []Word{{Text: codeText(h.Path)}}}}
+	var last Link
 	for i, l := range h.Lines {
-		one := page.DiffLine{Sign: signOf(l.Sign), Words: []page.Word{{Text: codeText(l.Text)}}}
+		one := DiffLine{Sign: signOf(l.Sign), Words: []Word{{Text: codeText(l.Text)}}}
 		if runes := []rune(l.Text); one.Sign == " " && len(runes) > contextRunes {
 			one.Words[0].Text = codeText(string(runes[:contextRunes])) +
 				fmt.Sprintf("… (%d more characters)", len(runes)-contextRunes)
@@ -120,15 +119,15 @@ func (b *pageOf) hunk(h *report.DiffHunk, path *string) []page.DiffLine {
 }
 
 // spans are the words of a line.
-func spans(list []view.WordSpan) (out []page.Word) {
+func spans(list []view.WordSpan) (out []Word) {
 	for _, w := range list {
-		out = append(out, page.Word{Text: w.Text, Differs: w.Differs})
+		out = append(out, Word{Text: w.Text, Differs: w.Differs})
 	}
 	return out
 }
 
 // images are the changes of images, each once, with how many containers have it.
-func images(list []report.ImageChange) (rows []page.Row) {
+func images(list []report.ImageChange) (rows []Row) {
 	type change struct{ from, to string }
 	where := map[change][]string{}
 	var order []change
@@ -140,7 +139,7 @@ func images(list []report.ImageChange) (rows []page.Row) {
 		where[k] = append(where[k], i.Resource.String())
 	}
 	for _, k := range order {
-		rows = append(rows, page.Row{shown(cmp.Or(k.from, "(new)")), shown(cmp.Or(k.to, "(gone)")), shown(strings.Join(where[k], ", "))})
+		rows = append(rows, Row{shown(cmp.Or(k.from, "(new)")), shown(cmp.Or(k.to, "(gone)")), shown(strings.Join(where[k], ", "))})
 	}
 	return rows
 }

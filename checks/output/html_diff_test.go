@@ -4,24 +4,23 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/lintel-bot/lintel/checks/page"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // Of lines of one place the first one has it; a line that was changed where it stands leads to both commits.
 func TestPlacesOfADifference(t *testing.T) {
-	b := &pageOf{report: &report.Report{}, o: PageOptions{BlobURL: page.Blob("https://x.example/o/r", "head"),
-		BaseURL: page.Blob("https://x.example/o/r", "base")}, ids: map[string]int{}}
+	b := &pageOf{report: &report.Report{}, o: PageOptions{BlobURL: Blob("https://x.example/o/r", "head"),
+		BaseURL: Blob("https://x.example/o/r", "base")}, ids: map[string]int{}}
 	at := func(n int) *report.Origin { return &report.Origin{Path: "a.yaml", StartLine: n, EndLine: n} }
 	path := ""
 	lines := b.hunk(&report.DiffHunk{Path: "spec", Lines: []report.DiffLine{
 		{Sign: "-", Text: "tag: 1", Origin: at(3)}, {Sign: "+", Text: "tag: 2", Origin: at(3)},
 		{Sign: "+", Text: "more: 2", Origin: at(3)}, {Sign: "+", Text: "last: 2", Origin: at(4)}}}, &path)
-	var got []page.Link
+	var got []Link
 	for _, l := range lines[1:] {
 		got = append(got, l.Where)
 	}
-	want := []page.Link{{Text: "a.yaml:3", Address: "https://x.example/o/r/blob/base/a.yaml#L3"},
+	want := []Link{{Text: "a.yaml:3", Address: "https://x.example/o/r/blob/base/a.yaml#L3"},
 		{Text: ":3", Address: "https://x.example/o/r/blob/head/a.yaml#L3"}, {},
 		{Text: ":4", Address: "https://x.example/o/r/blob/head/a.yaml#L4"}}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
@@ -34,9 +33,9 @@ func TestUnfold(t *testing.T) {
 		lines []int
 		open  bool
 	}{"few": {[]int{2, 3}, true}, "as many": {[]int{5, 5}, true}, "one more": {[]int{5, 6}, false}, "none": {nil, false}} {
-		var list []page.Change
+		var list []Change
 		for _, n := range c.lines {
-			list = append(list, page.Change{Lines: make([]page.DiffLine, n)})
+			list = append(list, Change{Lines: make([]DiffLine, n)})
 		}
 		unfold(list, 10)
 		for i := range list {
@@ -49,8 +48,8 @@ func TestUnfold(t *testing.T) {
 
 // An exception of the change is in the head, one that is merged is where the rules are.
 func TestExceptionOfAFinding(t *testing.T) {
-	b := &pageOf{report: &report.Report{}, o: PageOptions{BlobURL: page.Blob("https://x.example/o/r", "head"),
-		PolicyURL: page.Blob("https://x.example/o/r", "rules")}}
+	b := &pageOf{report: &report.Report{}, o: PageOptions{BlobURL: Blob("https://x.example/o/r", "head"),
+		PolicyURL: Blob("https://x.example/o/r", "rules")}}
 	for state, commit := range map[report.State]string{report.Merged: "rules", report.Expired: "rules", report.Pending: "head",
 		report.Approved: "head", report.Refused: "head"} {
 		got := b.exemption(&report.Exemption{Exception: "n/e", Path: "e.yaml", State: state})
@@ -85,7 +84,7 @@ func TestOrderOfFindings(t *testing.T) {
 		r.Findings = append(r.Findings, f)
 	}
 	var got []string
-	for _, f := range Page(r, PageOptions{}).Groups[0].Findings {
+	for _, f := range PageOf(r, PageOptions{}).Groups[0].Findings {
 		got = append(got, fmt.Sprint(f.Where.Text, " ", f.State, " ", f.Folded))
 	}
 	want := []string{"a.yaml:2 blocking false", "a.yaml:4 blocking false", "a.yaml:6 blocking false", "a.yaml:8 blocking false",

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lintel-bot/lintel/checks/page"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/view"
 )
@@ -16,7 +15,7 @@ import (
 const openFindings = 5
 
 // groups puts findings together by policy, the loudest and most severe first.
-func (b *pageOf) groups(list []*report.Finding) (groups []page.Group, totals []page.Total) {
+func (b *pageOf) groups(list []*report.Finding) (groups []Group, totals []Total) {
 	byPolicy := map[string][]*report.Finding{}
 	var names []string
 	for _, f := range list {
@@ -34,9 +33,9 @@ func (b *pageOf) groups(list []*report.Finding) (groups []page.Group, totals []p
 		findings := byPolicy[name]
 		first, about := findings[0], b.report.About[name]
 		id := b.id("policy", name)
-		total := page.Total{ID: id, Policy: shown(name), Title: shown(about.Title), Severity: shown(first.Severity),
+		total := Total{ID: id, Policy: shown(name), Title: shown(about.Title), Severity: shown(first.Severity),
 			Action: shown(string(first.Action))}
-		group := page.Group{ID: id, Policy: shown(name), Title: shown(about.Title), Why: shown(about.Description),
+		group := Group{ID: id, Policy: shown(name), Title: shown(about.Title), Why: shown(about.Description),
 			Category: shown(about.Category), Source: b.rule(first.PolicyPath, 0), Quiet: loud(findings) >= view.Before}
 		slices.SortStableFunc(findings, func(f, g *report.Finding) int { return cmp.Compare(view.StateOf(f), view.StateOf(g)) })
 		for i, f := range findings {
@@ -77,9 +76,9 @@ func loud(list []*report.Finding) view.State {
 var states = map[view.State]string{view.Blocking: "blocking", view.Pending: "pending", view.Warning: "warning", view.Before: "before",
 	view.Excepted: "excepted"}
 
-func (b *pageOf) finding(f *report.Finding) page.Finding {
+func (b *pageOf) finding(f *report.Finding) Finding {
 	o := cmp.Or(f.Origin, &report.Origin{})
-	out := page.Finding{
+	out := Finding{
 		State: states[view.StateOf(f)], Mark: view.Mark(f), Rule: shown(view.RuleName(f.Rule)), Weight: shown(view.Weight(f)),
 		Source: b.rule(f.PolicyPath, max(f.PolicyLine, 1)), Message: shown(view.Sentence(f)), Expected: shown(f.Expected),
 		Advice: shown(view.Advice(f)), Field: shown(view.FieldName(f.Field)),
@@ -89,7 +88,7 @@ func (b *pageOf) finding(f *report.Finding) page.Finding {
 			string(f.Result)),
 	}
 	if o.Side == report.Base {
-		out.Where = page.Link{Text: shown(view.Place(o.Path, o.StartLine, 0)) + " (deleted)", Address: b.base(o.Path, o.StartLine)}
+		out.Where = Link{Text: shown(view.Place(o.Path, o.StartLine, 0)) + " (deleted)", Address: b.base(o.Path, o.StartLine)}
 	}
 	if out.Mark == "" {
 		out.Mark = map[view.State]string{view.Blocking: "blocks", view.Warning: "does not block"}[view.StateOf(f)]
@@ -98,7 +97,7 @@ func (b *pageOf) finding(f *report.Finding) page.Finding {
 		out.Missing = shown(view.FieldName(o.Missing))
 	}
 	for _, c := range o.Chain {
-		out.Chain = append(out.Chain, page.Note{Where: b.at(c.Path, c.StartLine), Text: "(" + shown(c.Role) + ")"})
+		out.Chain = append(out.Chain, Note{Where: b.at(c.Path, c.StartLine), Text: "(" + shown(c.Role) + ")"})
 	}
 	for _, res := range append([]report.Resource{f.Resource}, f.Resources...) {
 		out.Resources = append(out.Resources, shown(res.String()))
@@ -116,8 +115,8 @@ func (b *pageOf) finding(f *report.Finding) page.Finding {
 }
 
 // exemption is the exception of a finding. One of the change is in the head, another one is where the rules are.
-func (b *pageOf) exemption(e *report.Exemption) page.Note {
-	n := page.Note{Where: b.rule(e.Path, 0), Text: shown(view.Exemption(&report.Exemption{Exception: e.Exception, State: e.State, By: e.By}))}
+func (b *pageOf) exemption(e *report.Exemption) Note {
+	n := Note{Where: b.rule(e.Path, 0), Text: shown(view.Exemption(&report.Exemption{Exception: e.Exception, State: e.State, By: e.By}))}
 	if e.State != report.Merged && e.State != report.Expired {
 		n.Where = b.at(e.Path, 0)
 	}

@@ -4,13 +4,12 @@ import (
 	"cmp"
 	"strings"
 
-	"github.com/lintel-bot/lintel/checks/page"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/view"
 )
 
-func (b *pageOf) exception(e *report.Exception) page.Exception {
-	out := page.Exception{Name: shown(e.Name), State: shown(string(e.State)), Mark: shown(string(e.State)),
+func (b *pageOf) exception(e *report.Exception) Exception {
+	out := Exception{Name: shown(e.Name), State: shown(string(e.State)), Mark: shown(string(e.State)),
 		Where: b.at(e.Path, e.Line)}
 	if e.State == report.Pending {
 		out.Mark = "waits for approval"
@@ -21,13 +20,13 @@ func (b *pageOf) exception(e *report.Exception) page.Exception {
 	return out
 }
 
-func (b *pageOf) bump(of *report.Bump) page.Bump {
-	out := page.Bump{Root: shown(of.Root), Counts: shown(bumpCounts(of)), Images: each(imageWords(of)), Care: each(careWords(of))}
+func (b *pageOf) bump(of *report.Bump) Bump {
+	out := Bump{Root: shown(of.Root), Counts: shown(bumpCounts(of)), Images: each(imageWords(of)), Care: each(careWords(of))}
 	for i := range of.Moved {
 		m := &of.Moved[i]
-		out.Moved = append(out.Moved, page.Note{Where: b.at(m.Path, m.Line), Text: shown(m.Name + " " + versions(m))})
+		out.Moved = append(out.Moved, Note{Where: b.at(m.Path, m.Line), Text: shown(m.Name + " " + versions(m))})
 		for _, l := range m.Links {
-			out.Links = append(out.Links, page.Link{Text: shown(l.Text), Address: l.URL})
+			out.Links = append(out.Links, Link{Text: shown(l.Text), Address: l.URL})
 		}
 	}
 	names := func(list []report.Resource) (out []string) {
@@ -38,7 +37,7 @@ func (b *pageOf) bump(of *report.Bump) page.Bump {
 	}
 	out.Added, out.Removed = names(of.Added), names(of.Removed)
 	for _, c := range of.Changed {
-		one := page.Change{ID: b.id("v", of.Root, c.String()), Resource: shown(c.String()), Operation: "changed"}
+		one := Change{ID: b.id("v", of.Root, c.String()), Resource: shown(c.String()), Operation: "changed"}
 		for row := range strings.Lines(c.Diff) {
 			one.Lines = append(one.Lines, diffLine(strings.TrimSuffix(row, "\n")))
 		}
@@ -50,12 +49,12 @@ func (b *pageOf) bump(of *report.Bump) page.Bump {
 	return out
 }
 
-func (b *pageOf) preview() *page.Preview {
+func (b *pageOf) preview() *Preview {
 	p := b.report.Preview
 	if p == nil {
 		return nil
 	}
-	out := &page.Preview{Intro: shown(previewIntro(b.report)), Warnings: b.notes(p.Warnings)}
+	out := &Preview{Intro: shown(previewIntro(b.report)), Warnings: b.notes(p.Warnings)}
 	for _, i := range previewItems(p) {
 		where := b.at(i.path, i.line)
 		switch {
@@ -64,12 +63,12 @@ func (b *pageOf) preview() *page.Preview {
 		case i.gone:
 			where.Address = b.base(i.path, i.line)
 		}
-		out.Items = append(out.Items, page.Note{Where: where, Text: shown(i.words)})
+		out.Items = append(out.Items, Note{Where: where, Text: shown(i.words)})
 	}
 	for i := range p.Findings {
 		f := &p.Findings[i]
 		o := cmp.Or(f.Origin, &report.Origin{})
-		out.Rows = append(out.Rows, page.PreviewRow{Effect: shown(string(f.Effect)), Rule: shown(view.Title(f.Policy, f.Rule)),
+		out.Rows = append(out.Rows, PreviewRow{Effect: shown(string(f.Effect)), Rule: shown(view.Title(f.Policy, f.Rule)),
 			Becomes: shown(becomes(f)), Resource: shown(f.Resource.String()),
 			More: strings.TrimPrefix(previewResources(f), f.Resource.String()), Where: b.at(o.Path, o.StartLine)})
 	}

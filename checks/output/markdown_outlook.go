@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/lintel-bot/lintel/checks/page"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/view"
 )
@@ -134,7 +133,7 @@ func outlookRow(u *report.UserOutlook) string {
 func outlookPlaces(u *report.UserOutlook) section {
 	s := section{head: "\n<details><summary>" + prose(u.Repository) + ": " + prose(u.Foretold.Words()) + "</summary>\n\n",
 		foot: "\n</details>\n", one: "place", many: "places"}
-	blob := page.Blob(u.URL, u.Head)
+	blob := Blob(u.URL, u.Head)
 	for i := range u.Findings {
 		f := &u.Findings[i]
 		where := code(f.Resource.String())

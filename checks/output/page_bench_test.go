@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/lintel-bot/lintel/checks/page"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
@@ -50,9 +49,9 @@ func BenchmarkPage(b *testing.B) {
 			size := 0
 			for b.Loop() {
 				var out bytes.Buffer
-				p := Page(r, PageOptions{BlobURL: blobURL, PolicyURL: blobURL})
+				p := PageOf(r, PageOptions{BlobURL: blobURL, PolicyURL: blobURL})
 				p.Static, p.Parts = "/static/", c.parts
-				if err := page.Write(&out, p); err != nil {
+				if err := p.Write(&out); err != nil {
 					b.Fatal(err)
 				}
 				size = out.Len()

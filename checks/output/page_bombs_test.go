@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lintel-bot/lintel/checks/page"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
@@ -89,9 +88,9 @@ func TestPageOfMuch(t *testing.T) {
 				var out bytes.Buffer
 				limit, err := pageLimit, error(nil)
 				if part := list[0]; part == "" {
-					err = page.Write(&out, p)
+					err = p.Write(&out)
 				} else {
-					limit, err = partLimit, page.WritePart(&out, p, part)
+					limit, err = partLimit, p.WritePart(&out, part)
 				}
 				if err != nil {
 					t.Fatal(err)

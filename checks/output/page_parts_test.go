@@ -14,14 +14,13 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"github.com/lintel-bot/lintel/checks/page"
-	"github.com/lintel-bot/lintel/checks/page/pagetest"
+	"github.com/lintel-bot/lintel/checks/output/pagetest"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // servedPage is the page as a server has it, parts included.
-func servedPage(r *report.Report) *page.Page {
-	p := Page(r, PageOptions{BlobURL: blobURL, PolicyURL: blobURL})
+func servedPage(r *report.Report) *Page {
+	p := PageOf(r, PageOptions{BlobURL: blobURL, PolicyURL: blobURL})
 	p.Static, p.Parts = "/static/", "/p/"
 	return p
 }
@@ -41,7 +40,7 @@ func TestPageParts(t *testing.T) {
 		r := sizable(c.findings, c.changes)
 		p := servedPage(r)
 		var out bytes.Buffer
-		if err := page.Write(&out, p); err != nil {
+		if err := p.Write(&out); err != nil {
 			t.Fatal(err)
 		}
 		texts := []string{out.String()}
@@ -49,7 +48,7 @@ func TestPageParts(t *testing.T) {
 		slices.Sort(links)
 		for _, name := range slices.Compact(links) {
 			out.Reset()
-			if err := page.WritePart(&out, p, name); err != nil {
+			if err := p.WritePart(&out, name); err != nil {
 				t.Fatal(err)
 			}
 			texts = append(texts, out.String())
@@ -76,7 +75,7 @@ func TestPageParts(t *testing.T) {
 			t.Errorf("%d findings, %d changes: there are %d parts", c.findings, c.changes, len(texts)-1)
 		}
 		for _, name := range []string{"", "findings-0", "findings-9999", "differences-1x", "x"} {
-			if err := page.WritePart(&out, p, name); !errors.Is(err, page.ErrNoPart) {
+			if err := p.WritePart(&out, name); !errors.Is(err, ErrNoPart) {
 				t.Errorf("%q: %v", name, err)
 			}
 		}
@@ -84,7 +83,7 @@ func TestPageParts(t *testing.T) {
 	p := servedPage(sizable(5000, 2000))
 	p.Parts = ""
 	var out bytes.Buffer
-	if err := page.Write(&out, p); err != nil || strings.Contains(out.String(), `class="rest"`) {
+	if err := p.Write(&out); err != nil || strings.Contains(out.String(), `class="rest"`) {
 		t.Errorf("a file is not whole: %v", err)
 	}
 }
@@ -99,7 +98,7 @@ func TestPageLoadsItsParts(t *testing.T) {
 		name, isPart := strings.CutPrefix(request.URL.Path, "/p/")
 		switch {
 		case strings.HasPrefix(request.URL.Path, "/static/"):
-			for _, a := range page.Assets() {
+			for _, a := range Assets() {
 				if strings.HasSuffix(request.URL.Path, a.Name) {
 					w.Header().Set("Content-Type", a.Type)
 					_, _ = w.Write(a.Data)
@@ -111,9 +110,9 @@ func TestPageLoadsItsParts(t *testing.T) {
 			w.Header().Set("Content-Type", "text/html")
 			_, _ = fmt.Fprint(w, "<main><form><article>Sign in here</article></form></main>")
 		case isPart:
-			_ = page.WritePart(w, p, name)
+			_ = p.WritePart(w, name)
 		case request.URL.Path == "/":
-			_ = page.Write(w, p) // the browser may be gone by then
+			_ = p.Write(w) // the browser may be gone by then
 		}
 	}))
 	defer server.Close()

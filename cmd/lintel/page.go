@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/output"
-	"github.com/lintel-bot/lintel/checks/page"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
@@ -20,16 +19,16 @@ func (r *repository) pageOptions(ctx context.Context, change *report.Change, hea
 		if id == "" {
 			return
 		}
-		link := page.Link{Text: id[:min(len(id), 10)]}
+		link := output.Link{Text: id[:min(len(id), 10)]}
 		if web != "" {
 			link.Address = web + "/commit/" + id
 		}
-		o.Facts = append(o.Facts, page.Fact{Label: label, Items: []page.Link{link}, Code: true})
+		o.Facts = append(o.Facts, output.Fact{Label: label, Items: []output.Link{link}, Code: true})
 	}
 	if head == committed {
 		commit("Head", change.Head)
 	} else {
-		o.Facts = append(o.Facts, page.Fact{Label: "Head", Items: []page.Link{{Text: head.String()}}})
+		o.Facts = append(o.Facts, output.Fact{Label: "Head", Items: []output.Link{{Text: head.String()}}})
 	}
 	commit("Base", change.Base)
 	if change.Rules != change.Head && !change.OnlyDifferences {
@@ -37,15 +36,15 @@ func (r *repository) pageOptions(ctx context.Context, change *report.Change, hea
 	}
 	if o.Name.Text = "a local repository"; web != "" {
 		u, _ := url.Parse(web) // which it was made of
-		o.Name = page.Link{Text: strings.TrimPrefix(u.Path, "/"), Address: web}
+		o.Name = output.Link{Text: strings.TrimPrefix(u.Path, "/"), Address: web}
 		if head == committed {
-			o.BlobURL = page.Blob(web, change.Head)
+			o.BlobURL = output.Blob(web, change.Head)
 		}
 		if change.Base != "" {
-			o.BaseURL = page.Blob(web, change.Base)
+			o.BaseURL = output.Blob(web, change.Base)
 		}
 		if head == committed || change.Rules != change.Head {
-			o.PolicyURL = page.Blob(web, change.Rules)
+			o.PolicyURL = output.Blob(web, change.Rules)
 		}
 	}
 	return o

@@ -1,4 +1,4 @@
-package page
+package output
 
 import (
 	"html/template"
@@ -105,8 +105,8 @@ func place(l Link) template.HTML {
 	return template.HTML(w.String())
 }
 
-// names are texts as code.
-func names(list []string) template.HTML {
+// codeNames are texts as code.
+func codeNames(list []string) template.HTML {
 	var w lineWriter
 	for i, s := range list {
 		if i > 0 {

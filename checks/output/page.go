@@ -1,10 +1,4 @@
-// Package page writes what a check came to as one page of HTML: what to show and in which words is decided before.
-//
-// A page is whole without scripts, which only add search and keys, and asks nothing of other hosts. What a repository
-// wrote is text to it, never markup (html/template escapes it by where it stands), and addresses lead to http and https
-// alone. Inline pages hold their styles and scripts, which their policy (Content Security Policy Level 3,
-// https://www.w3.org/TR/CSP3/) names by digest; others take them from where Assets are served.
-package page
+package output
 
 import (
 	"crypto/sha256"
@@ -17,12 +11,19 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 //go:embed assets
 var assets embed.FS
 
 // Page is all that a page shows, in its order. Texts are as people read them, without control characters.
+//
+// A page is whole without scripts, which only add search and keys, and asks nothing of other hosts. What a repository
+// wrote is text to it, never markup (html/template escapes it by where it stands), and addresses lead to http and https
+// alone. Inline pages hold their styles and scripts, which their policy (Content Security Policy Level 3,
+// https://www.w3.org/TR/CSP3/) names by digest; others take them from where Assets are served.
 type Page struct {
 	Frame            // about what was checked: a pull request, a branch, a commit
 	State   string   // a conclusion of package report
@@ -187,9 +188,6 @@ type Change struct {
 	Rest                    Link   // the part that has the lines, if that is not the page
 }
 
-// imageColumns are the names of the columns of Page.Images.
-func imageColumns() []string { return []string{"From", "To", "Where"} }
-
 // Row is a row of a table.
 type Row []string
 
@@ -250,14 +248,14 @@ func asset(name, media string) Asset {
 	return Asset{Name: base + "-" + hex.EncodeToString(sum[:8]) + "." + suffix, Type: media, Data: data}
 }
 
-// Write writes a page. The error is that of w, or says that the page was made wrong.
-func Write(w io.Writer, p *Page) error {
+// Write writes the page. The error is that of w, or says that the page was made wrong.
+func (p *Page) Write(w io.Writer) error {
 	whole := *p
 	whole.divide()
-	return write(w, "page.html", struct {
+	return execute(w, "page.html", struct {
 		*Page
 		common
-		Sections []section
+		Sections []pageSection
 		Has      []Column
 	}{&whole, p.Frame.common(p.Verdict), p.sections(), p.Columns()})
 }
@@ -288,10 +286,12 @@ func (f *Frame) common(title string) common {
 		f.Static + style.Name, f.Static + script.Name, f.Static + asset("icon.svg", "").Name}
 }
 
-func write(w io.Writer, name string, data any) error {
-	t, err := template.New(name).Funcs(template.FuncMap{"count": count, "code": codeTable, "diff": diffTable, "place": place,
-		"names": names, "words": words, "lower": strings.ToLower,
-		"imageColumns": imageColumns}).ParseFS(assets, "assets/parts.html", "assets/"+name)
+func execute(w io.Writer, name string, data any) error {
+	t, err := template.New(name).Funcs(template.FuncMap{"count": report.Count, "code": codeTable, "diff": diffTable,
+		"place": place, "names": codeNames, "lower": strings.ToLower,
+		"words":        func(conclusion string) string { return strings.ReplaceAll(conclusion, "_", " ") },
+		"imageColumns": func() []string { return []string{"From", "To", "Where"} },
+	}).ParseFS(assets, "assets/parts.html", "assets/"+name)
 	if err != nil {
 		return fmt.Errorf("the page's template: %w", err)
 	}
@@ -308,14 +308,14 @@ func inlinePolicy(style, script []byte) string {
 		"; base-uri 'none'; form-action 'none'"
 }
 
-// section is a part of the page.
-type section struct{ Title, ID string }
+// pageSection is a part of the page.
+type pageSection struct{ Title, ID string }
 
 // sections are the parts that the page has, for its contents.
-func (p *Page) sections() (list []section) {
+func (p *Page) sections() (list []pageSection) {
 	add := func(n int, name, id string) {
 		if n > 0 {
-			list = append(list, section{fmt.Sprintf("%s (%d)", name, n), id})
+			list = append(list, pageSection{fmt.Sprintf("%s (%d)", name, n), id})
 		}
 	}
 	add(len(p.Errors), "Errors", "errors")
@@ -330,18 +330,8 @@ func (p *Page) sections() (list []section) {
 	add(len(p.NotChecked), "Not checked", "not-checked")
 	add(len(p.Exceptions)+len(p.Upkeep), "Exceptions", "exceptions")
 	if p.Preview != nil {
-		list = append(list, section{"Preview", "preview"})
+		list = append(list, pageSection{"Preview", "preview"})
 	}
 	add(len(p.Warnings), "Warnings", "warnings")
 	return list
-}
-
-// words is a conclusion as people read it.
-func words(state string) string { return strings.ReplaceAll(state, "_", " ") }
-
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }

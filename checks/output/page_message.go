@@ -1,4 +1,4 @@
-package page
+package output
 
 import "io"
 
@@ -9,9 +9,9 @@ type Message struct {
 	Action        Link // what to do next; it may lead nowhere
 }
 
-// WriteMessage writes it. It has no scripts. The error is that of w, or says that the page was made wrong.
-func WriteMessage(w io.Writer, m *Message) error {
-	return write(w, "message.html", struct {
+// Write writes the page. It has no scripts. The error is that of w, or says that the page was made wrong.
+func (m *Message) Write(w io.Writer) error {
+	return execute(w, "message.html", struct {
 		*Message
 		common
 	}{m, m.Frame.common(m.Heading)})

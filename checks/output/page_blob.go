@@ -1,4 +1,4 @@
-package page
+package output
 
 import (
 	"net/url"

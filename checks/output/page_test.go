@@ -1,4 +1,4 @@
-package page
+package output
 
 import (
 	"bytes"
@@ -30,7 +30,7 @@ func TestHref(t *testing.T) {
 func TestPageOfAServer(t *testing.T) {
 	var b bytes.Buffer
 	p := &Page{Frame: Frame{Static: "/static/", Reader: "alice", SignOut: "/auth/sign-out"}, Verdict: "Good"}
-	if err := Write(&b, p); err != nil {
+	if err := p.Write(&b); err != nil {
 		t.Fatal(err)
 	}
 	text := b.String()
@@ -51,7 +51,7 @@ func TestOverview(t *testing.T) {
 		Chart:    &Chart{Title: "Violations", Words: "3 and then 6", Legend: []string{"a", "<b>"}, Bars: []Bar{{When: "1 May", Parts: []int{1, 2}}, {When: "2 May", Parts: []int{6, 0}}}},
 		Policies: []PolicyRow{{Policy: "a", Violations: 6, Change: "+5"}}, Since: "1 May",
 		Results: []ResultRow{{Name: Link{Text: "#1"}, State: "failure", Page: Link{Text: "2 new violations", Address: "/r/1"}, When: "1 May"}}}
-	if err := WriteOverview(&b, o); err != nil {
+	if err := o.Write(&b); err != nil {
 		t.Fatal(err)
 	}
 	text := b.String()
@@ -67,12 +67,12 @@ func TestOverview(t *testing.T) {
 	}
 	b.Reset()
 	o = &Overview{Heading: "o", Chart: &Chart{Title: "Violations", Words: "none in 1 report", Bars: []Bar{{When: "1 May"}}}}
-	if err := WriteOverview(&b, o); err != nil || !strings.Contains(b.String(), "none in 1 report") ||
+	if err := o.Write(&b); err != nil || !strings.Contains(b.String(), "none in 1 report") ||
 		strings.Contains(b.String(), "<svg") || strings.Contains(b.String(), "<details") {
 		t.Errorf("a chart of nothing: %v\n%s", err, b.String())
 	}
 	b.Reset()
-	if err := WriteOverview(&b, &Overview{Heading: "o"}); err != nil || !strings.Contains(b.String(), "Nothing was checked") {
+	if err := (&Overview{Heading: "o"}).Write(&b); err != nil || !strings.Contains(b.String(), "Nothing was checked") {
 		t.Error(err, b.String())
 	}
 }

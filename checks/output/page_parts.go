@@ -1,4 +1,4 @@
-package page
+package output
 
 import (
 	"errors"
@@ -225,7 +225,7 @@ func (d *divider) differences(p *Page) {
 
 // WritePart writes the part of that name of a page that is not Inline. The error is ErrNoPart, that of w, or says that
 // the page was made wrong.
-func WritePart(w io.Writer, p *Page, name string) error {
+func (p *Page) WritePart(w io.Writer, name string) error {
 	whole := *p
 	for _, of := range whole.divide() {
 		if of.name != name {
@@ -234,7 +234,7 @@ func WritePart(w io.Writer, p *Page, name string) error {
 		for i := range of.Changes {
 			of.Changes[i].Open = true
 		}
-		return write(w, "part.html", struct {
+		return execute(w, "part.html", struct {
 			*Frame
 			common
 			part

@@ -1,4 +1,4 @@
-package page
+package output
 
 // What markup takes besides the texts in it, about.
 const (

@@ -1,4 +1,4 @@
-package page
+package output
 
 import (
 	"fmt"
@@ -62,10 +62,9 @@ type ResultRow struct {
 	Chart  *Chart // nil: there is nothing to draw
 }
 
-// WriteOverview writes the page about a repository or an organisation. The error is that of w, or says that the page was
-// made wrong.
-func WriteOverview(w io.Writer, o *Overview) error {
-	return write(w, "overview.html", struct {
+// Write writes the page. The error is that of w, or says that the page was made wrong.
+func (o *Overview) Write(w io.Writer) error {
+	return execute(w, "overview.html", struct {
 		*Overview
 		common
 	}{o, o.Frame.common(o.Heading)})
