@@ -30,8 +30,11 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/github"
+	"github.com/lintel-bot/lintel/bot/store"
 )
 
 const (
@@ -80,9 +83,9 @@ type Access struct {
 	origin    string // of PublicURL
 	base      string // path of PublicURL, as it is written: "", or such as /lintel
 	secure    bool   // https
-	exchanges *bucket
-	presences *asker[place, presence]
-	rights    *asker[right, bool]
+	exchanges *rate.Limiter
+	presences *store.Cache[place, presence]
+	rights    *store.Cache[right, bool]
 }
 
 // New makes an Access. It makes no request.
@@ -99,8 +102,8 @@ func New(c Config) (*Access, error) {
 		return nil, fmt.Errorf("access: answers can be remembered for at most %s", MaxTTL)
 	}
 	slots := make(chan struct{}, maxQuestions)
-	a := &Access{config: c, exchanges: newBucket(exchangeBurst, exchangeRate, c.Now),
-		presences: newAsker[place, presence](slots, c.Now), rights: newAsker[right, bool](slots, c.Now)}
+	a := &Access{config: c, exchanges: rate.NewLimiter(exchangeRate, exchangeBurst),
+		presences: newAnswers[place, presence](slots, c.Now), rights: newAnswers[right, bool](slots, c.Now)}
 	if c.PublicURL == "" || c.SignIn == nil {
 		return a, nil
 	}

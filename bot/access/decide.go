@@ -5,8 +5,27 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/lintel-bot/lintel/bot/forge"
+	"github.com/lintel-bot/lintel/bot/store"
+)
+
+const (
+	// decideTimeout is how long a reader waits for a decision, and questionTimeout how long GitHub may take for one
+	// question, whoever still waits.
+	decideTimeout   = 10 * time.Second
+	questionTimeout = 15 * time.Second
+	// maxQuestions is how many questions are under way at GitHub at a time, of all readers.
+	maxQuestions = 16
+	// refusalTTL is how long a no is remembered: who was just let in at GitHub does not wait for long here.
+	refusalTTL = 30 * time.Second
+	// failureTTL is how long it is remembered that GitHub did not answer, so that it is not asked by each request.
+	failureTTL = time.Second
+	// maxRemembered bounds the answers of one kind; those not used for longest go first.
+	maxRemembered = 20_000
+	// reserve is the part of an hourly rate limit that is left to the checks: one of ten.
+	reserve = 10
 )
 
 // presence is what GitHub says about a repository.
@@ -19,6 +38,13 @@ type presence struct {
 // place is a question for a repository. The installation is part of it, because the answer to one that is gone says
 // nothing about the next.
 type place struct{ installation, repository int64 }
+
+// newAnswers remembers what GitHub says about one kind of question, each asked once at a time, and for a moment that it does
+// not answer.
+func newAnswers[K comparable, V any](slots chan struct{}, now func() time.Time) *store.Cache[K, V] {
+	return store.NewCache[K](store.CacheConfig[V]{Limit: maxRemembered, Now: now, Places: slots, Wait: questionTimeout,
+		Timeout: questionTimeout, Failure: failureTTL})
+}
 
 // right is a question for permission: may this account read this repository.
 type right struct {
@@ -41,7 +67,7 @@ func (a *Access) May(r *http.Request, repo Repository) (Decision, error) {
 	if who != nil && repo.Private {
 		return a.decide(ctx, at, who.Account) // what it says of the repository is asked for with it
 	}
-	now, err := a.presences.ask(ctx, of(at), func(ctx context.Context) (presence, span, error) {
+	now, err := a.presences.Ask(ctx, of(at), func(ctx context.Context) (presence, store.Span, error) {
 		return a.present(ctx, at)
 	})
 	switch {
@@ -63,7 +89,7 @@ func (a *Access) May(r *http.Request, repo Repository) (Decision, error) {
 
 // decide is May for a person.
 func (a *Access) decide(ctx context.Context, at forge.Repo, who forge.Account) (Decision, error) {
-	may, err := a.rights.ask(ctx, right{of(at), who.ID}, func(ctx context.Context) (bool, span, error) {
+	may, err := a.rights.Ask(ctx, right{of(at), who.ID}, func(ctx context.Context) (bool, store.Span, error) {
 		return a.mayRead(ctx, at, who)
 	})
 	switch {
@@ -90,30 +116,30 @@ func (a *Access) Missing(r *http.Request) Decision {
 }
 
 // present asks GitHub for a repository. The answer counts from before it was asked.
-func (a *Access) present(ctx context.Context, repo forge.Repo) (presence, span, error) {
+func (a *Access) present(ctx context.Context, repo forge.Repo) (presence, store.Span, error) {
 	asked := a.config.Now()
 	if err := a.spare(repo.Installation); err != nil {
-		return presence{}, span{}, err
+		return presence{}, store.Span{}, err
 	}
 	p, err := a.config.Hub.Present(ctx, repo)
 	switch {
 	case forge.IsGone(err):
-		return presence{repo: repo, gone: true}, span{asked, min(a.config.TTL, refusalTTL)}, nil
+		return presence{repo: repo, gone: true}, store.Span{From: asked, Life: min(a.config.TTL, refusalTTL)}, nil
 	case err != nil:
-		return presence{}, span{}, err
+		return presence{}, store.Span{}, err
 	}
-	return presence{repo: p.Repo, private: p.Private}, span{asked, a.config.TTL}, nil
+	return presence{repo: p.Repo, private: p.Private}, store.Span{From: asked, Life: a.config.TTL}, nil
 }
 
 // mayRead asks GitHub for a permission. It looks for the repository anew, so that no name counts that was given to
 // another repository since.
-func (a *Access) mayRead(ctx context.Context, repo forge.Repo, account forge.Account) (bool, span, error) {
+func (a *Access) mayRead(ctx context.Context, repo forge.Repo, account forge.Account) (bool, store.Span, error) {
 	asked := a.config.Now()
 	now, counts, err := a.present(ctx, repo)
 	if err != nil {
-		return false, span{}, err
+		return false, store.Span{}, err
 	}
-	a.presences.remember(of(repo), now, counts)
+	a.presences.Put(of(repo), now, counts)
 	may := false
 	switch {
 	case now.gone:
@@ -121,14 +147,14 @@ func (a *Access) mayRead(ctx context.Context, repo forge.Repo, account forge.Acc
 		may = true
 	default:
 		if may, err = a.config.Hub.MayRead(ctx, now.repo, account); err != nil && !forge.IsGone(err) {
-			return false, span{}, err
+			return false, store.Span{}, err
 		}
 		may = may && err == nil
 	}
 	if !may {
-		return false, span{asked, min(a.config.TTL, refusalTTL)}, nil
+		return false, store.Span{From: asked, Life: min(a.config.TTL, refusalTTL)}, nil
 	}
-	return true, span{asked, a.config.TTL}, nil
+	return true, store.Span{From: asked, Life: a.config.TTL}, nil
 }
 
 var errSpare = errors.New("GitHub's hourly rate limit is nearly used up; what is left is for the checks")

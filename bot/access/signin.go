@@ -68,7 +68,7 @@ func (a *Access) callback(w http.ResponseWriter, r *http.Request) {
 		a.refuse(w, homePath)
 		return
 	}
-	if !a.exchanges.take() {
+	if !a.exchanges.AllowN(a.config.Now(), 1) {
 		a.later(w, t)
 		return
 	}

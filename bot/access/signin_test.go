@@ -353,7 +353,7 @@ func TestExchangesAreBounded(t *testing.T) {
 	s := newScene(t, nil)
 	b := s.as("alice")
 	u := b.returned()
-	for s.access.exchanges.take() {
+	for s.access.exchanges.AllowN(s.clock.Now(), 1) {
 	}
 	before := s.asked("/access_token")
 	if got := b.get(u.String()); got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" {

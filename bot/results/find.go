@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"github.com/lintel-bot/lintel/bot/store"
 )
 
 // errHidden means that there is nothing that the reader may see.
@@ -261,11 +263,51 @@ func key(kind, name string, v View) string {
 // page returns a page that is kept, or makes it.
 func (h *Handler) page(ctx context.Context, key string, life time.Duration,
 	render func(context.Context, *bytes.Buffer) error) (*readyPage, error) {
-	return h.pages.get(ctx, key, life, func(ctx context.Context) (*readyPage, error) {
+	return h.pages.Ask(ctx, key, func(ctx context.Context) (*readyPage, store.Span, error) {
 		var b bytes.Buffer
 		if err := render(ctx, &b); err != nil {
-			return nil, fmt.Errorf("making a page: %w", err)
+			return nil, store.Span{}, fmt.Errorf("making a page: %w", err)
 		}
-		return newPage(http.StatusOK, b.Bytes())
+		p, err := newPage(http.StatusOK, b.Bytes())
+		return p, store.Span{From: h.config.Now(), Life: life}, err
 	})
+}
+
+// cachedLookup asks the store, or remembers what it said a moment ago; ErrNone is remembered, too.
+func cachedLookup[T any](ctx context.Context, h *Handler, key string, life time.Duration,
+	ask func(context.Context) (T, error)) (T, error) {
+	got, err := h.looks.Ask(ctx, key, func(ctx context.Context) (any, store.Span, error) {
+		value, err := ask(ctx)
+		if err != nil && !errors.Is(err, ErrNone) {
+			return nil, store.Span{}, err
+		}
+		return value, store.Span{From: h.config.Now(), Life: life}, err
+	})
+	value, _ := got.(T)
+	return value, err
+}
+
+// The sizes of what the store said, about; more than it is rather than less.
+const (
+	baseSize  = 2 << 10
+	pointSize = 64
+)
+
+func lookedSize(said any) int64 {
+	n := int64(baseSize)
+	switch v := said.(type) {
+	case []*Summary:
+		for _, s := range v {
+			n += lookedSize(s)
+		}
+	case []*PreviewResult:
+		n += int64(baseSize * len(v))
+	case []Meta:
+		n += int64(baseSize * len(v))
+	case *Summary:
+		if v != nil {
+			n += int64(pointSize * len(v.Trend))
+		}
+	}
+	return n
 }

@@ -13,6 +13,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/lintel-bot/lintel/bot/store"
 )
 
 // Config is what a Handler needs. Store, Renderer and Guard are required.
@@ -43,7 +45,8 @@ const (
 	lookups, maxWaiting = 16, 256
 	pagesWaiting        = 32
 	busyWait            = 2 * time.Second
-	maxLooked           = 32 << 20 // bytes, about
+	makeTimeout         = 20 * time.Second // of one page, requests to the store included
+	maxLooked           = 32 << 20         // bytes, about
 	retrySeconds        = "2"
 	// maxPath is far above any path of ours.
 	maxPath = 1024
@@ -62,8 +65,8 @@ const (
 // where too much is asked at a time, and 500. Pages are made once for all readers.
 type Handler struct {
 	config  Config
-	pages   *pageCache[*readyPage]
-	looks   *pageCache[lookupResult]
+	pages   *store.Cache[string, *readyPage]
+	looks   *store.Cache[string, any] // what the store said
 	assets  map[string]*asset
 	readers chan struct{}
 	missing *readyPage
@@ -87,10 +90,10 @@ func New(c Config) (*Handler, error) {
 	}
 	c.Base = strings.TrimRight(c.Base, "/")
 	h := &Handler{config: c, readers: make(chan struct{}, c.Readers),
-		pages: newPageCache(c.Cache, c.Renderings, pagesWaiting, busyWait, c.Now, func(p *readyPage) int64 {
-			return int64(len(p.body.data)) + 512
-		}),
-		looks: newPageCache(maxLooked, lookups, maxWaiting, busyWait, c.Now, func(l lookupResult) int64 { return l.size() })}
+		pages: store.NewCache[string](store.CacheConfig[*readyPage]{Limit: c.Cache, Weight: (*readyPage).size, Now: c.Now,
+			Places: make(chan struct{}, c.Renderings), Most: c.Renderings + pagesWaiting, Wait: busyWait, Timeout: makeTimeout}),
+		looks: store.NewCache[string](store.CacheConfig[any]{Limit: maxLooked, Weight: lookedSize, Now: c.Now,
+			Places: make(chan struct{}, lookups), Most: lookups + maxWaiting, Wait: busyWait, Timeout: makeTimeout})}
 	var err error
 	if h.assets, err = readAssets(c.Renderer.Assets()); err != nil {
 		return nil, err
@@ -116,6 +119,8 @@ func New(c Config) (*Handler, error) {
 	}
 	return h, nil
 }
+
+func (p *readyPage) size() int64 { return int64(len(p.body.data)) + 512 }
 
 func newPage(status int, html []byte) (*readyPage, error) {
 	body, err := newPacked(html)
@@ -174,7 +179,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case err == nil:
 		// Who may see it can change at any moment, so it is asked for again each time.
 		h.send(w, r, p, "private, no-cache")
-	case errors.Is(err, errBusy):
+	case errors.Is(err, store.ErrBusy):
 		h.send(w, r, h.busy, "no-store")
 	case errors.Is(err, errHidden):
 		if !h.config.Guard.Turn(w, r) {

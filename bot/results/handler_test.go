@@ -2,7 +2,6 @@ package results
 
 import (
 	"compress/gzip"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/lintel-bot/lintel/bot/store"
 )
 
 // house is a handler among doubles.
@@ -246,24 +247,20 @@ func TestMadeOnce(t *testing.T) {
 func TestTooManyAtATime(t *testing.T) {
 	h := newHouse(t, Config{Renderings: 1, Readers: 3})
 	h.renderer.hold = make(chan struct{})
-	h.pages.wait = time.Millisecond
+	h.pages = store.NewCache[string](store.CacheConfig[*readyPage]{Limit: 1 << 20, Weight: (*readyPage).size,
+		Places: make(chan struct{}, 1), Wait: time.Millisecond, Timeout: time.Minute})
 	for _, external := range []string{"a", "b", "c"} {
 		put(t, h.store, resultOf(external, headA, clock))
 	}
 	at := "/r/Octo-Org/fleet.gitops/" + headA + "/"
 	first := make(chan *httptest.ResponseRecorder)
 	go func() { first <- h.ask(http.MethodGet, at+ID("a")) }()
-	for h.renderer.count() == 0 { // whoever counted has read how long to wait, which changes below
+	for h.renderer.count() == 0 {
 		<-time.After(time.Millisecond)
 	}
 	w := h.ask(http.MethodGet, at+ID("b"))
 	if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
 		t.Errorf("a second page: %d, %v", w.Code, w.Header())
-	}
-	h.pages.most = 1
-	h.pages.wait = time.Hour
-	if w := h.ask(http.MethodGet, at+ID("b")); w.Code != http.StatusServiceUnavailable {
-		t.Errorf("a page that would have to wait behind too many: %d", w.Code)
 	}
 	for len(h.readers) < cap(h.readers) {
 		h.readers <- struct{}{}
@@ -294,33 +291,5 @@ func TestTrouble(t *testing.T) {
 	h.later(lookupLife)
 	if w := h.ask(http.MethodGet, at); w.Code != http.StatusInternalServerError {
 		t.Errorf("a store that fails: %d %s", w.Code, w.Body)
-	}
-}
-
-// What is kept stays below its limit, and what was used last stays.
-func TestShelf(t *testing.T) {
-	s := newPageCache(100, 1, 1, time.Second, func() time.Time { return clock }, func(n int) int64 { return int64(n) })
-	made := 0
-	get := func(key string, size int) {
-		t.Helper()
-		got, err := s.get(t.Context(), key, 0, func(context.Context) (int, error) { made++; return size, nil })
-		if err != nil || got != size {
-			t.Fatalf("%d, %v", got, err)
-		}
-	}
-	for i := range 10 {
-		get("used", 20)
-		get(fmt.Sprint(i), 25)
-	}
-	if s.bytes > 100 || made != 11 || len(s.items) != s.order.Len() {
-		t.Errorf("%d bytes, made %d times, %d of %d", s.bytes, made, len(s.items), s.order.Len())
-	}
-	get("large", 26)
-	get("large", 26)
-	if made != 13 || s.bytes > 100 {
-		t.Errorf("what is too large is kept: made %d times", made)
-	}
-	if _, err := s.get(t.Context(), "panic", 0, func(context.Context) (int, error) { panic("no") }); err == nil {
-		t.Error("a panic is no error")
 	}
 }
