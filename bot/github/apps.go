@@ -13,6 +13,7 @@ import (
 	gh "github.com/google/go-github/v62/github"
 
 	"github.com/lintel-bot/lintel/bot/forge"
+	"github.com/lintel-bot/lintel/bot/store"
 )
 
 // Installations returns the accounts that installed the App, suspended ones included.
@@ -109,6 +110,15 @@ func (a *Client) Redeliver(ctx context.Context, id int64) error {
 	return err
 }
 
+const (
+	// gitTokenAge is how long a token is given to git processes.
+	gitTokenAge = 10 * time.Minute
+	// gitTokenLeft is what it has to live then: more than a fetch takes.
+	gitTokenLeft = 30 * time.Minute
+	// maxGitTokens is of how many repositories of an installation they are remembered.
+	maxGitTokens = 10_000
+)
+
 // GitToken returns an installation token that can read the contents of this one repository and nothing else, for at
 // least half an hour. It is known to git processes of this repository only, those of a few minutes: one for each would
 // be the larger part of what the App may ask of GitHub.
@@ -118,7 +128,7 @@ func (a *Client) GitToken(ctx context.Context, repo forge.Repo) (string, error) 
 	if err := in.conn.gate.check(); err != nil {
 		return "", err
 	}
-	if token, ok := in.git.get(repo.ID, a.now()); ok {
+	if token, ok := in.git.Get(repo.ID); ok {
 		return token, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
@@ -139,7 +149,9 @@ func (a *Client) GitToken(ctx context.Context, repo forge.Repo) (string, error) 
 			token, err = t.Token(ctx)
 		}
 		if err == nil {
-			in.git.put(repo.ID, token, a.now(), t)
+			if end, _, err := t.Expiry(); err == nil && repo.ID != 0 && end.Sub(a.now()) > gitTokenLeft {
+				in.git.Put(repo.ID, token, store.Span{From: a.now(), Life: min(gitTokenAge, end.Sub(a.now())-gitTokenLeft)})
+			}
 			return token, nil
 		}
 		if attempt == 0 && unauthorized(err) && a.skew.value() != before {

@@ -18,6 +18,7 @@ import (
 	gh "github.com/google/go-github/v62/github"
 
 	"github.com/lintel-bot/lintel/bot/forge"
+	"github.com/lintel-bot/lintel/bot/store"
 )
 
 // callTimeout bounds one request with its answer, and the token it may have to ask for first. GitHub itself
@@ -59,7 +60,7 @@ type Client struct {
 type installation struct {
 	client *gh.Client
 	conn   *conn
-	git    gitTokens
+	git    *store.Cache[int64, string] // tokens for git, by the repository that they can read
 }
 
 // NewClient returns a Client for the App of c. It makes no request; a wrong id or key shows at the first one.
@@ -180,9 +181,10 @@ func (a *Client) installed(id int64) *installation {
 	}
 	c := &conn{gate: &gate{now: a.now}, pace: newPace(a.now, a.count), limited: true, skew: a.skew, after: a.after,
 		cache: newCache(), grants: &grants{}}
-	in := &installation{conn: c, client: a.client(c)}
+	in := &installation{conn: c, client: a.client(c),
+		git: store.NewCache[int64](store.CacheConfig[string]{Limit: maxGitTokens, Now: a.now})}
 	c.renew = func() (http.RoundTripper, error) {
-		in.git.forget() // what ended the token of the API ended those, too
+		in.git.Clear() // what ended the token of the API ended those, too
 		return a.installationTransport(a.tokens(c.gate, c.grants), id, nil)
 	}
 	a.installations[id] = in

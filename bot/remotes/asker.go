@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/lintel-bot/lintel/bot/forge"
+	disk "github.com/lintel-bot/lintel/bot/store"
 	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/remote/fetch"
 )
@@ -111,7 +112,7 @@ func (a *asker) find(ctx context.Context, address string) (*hosted, error) {
 	}
 	found := &hosted{}
 	name := fmt.Sprint(repo.Installation, " ", repositoryKey(address))
-	if a.isAbsent(name) {
+	if _, absent := a.absent.Get(name); absent {
 		return found, nil
 	}
 	settings, err := a.c.Client.Repository(ctx, repo)
@@ -122,7 +123,7 @@ func (a *asker) find(ctx context.Context, address string) (*hosted, error) {
 	case !forge.IsGone(err):
 		return nil, err
 	default:
-		a.setAbsent(name)
+		a.absent.Put(name, true, disk.Span{From: time.Now(), Life: askedFor})
 	}
 	// Those that everybody may read are read like everything else, unless the host shows nothing to strangers.
 	if found.private || found.ID != 0 && a.home.Host != "github.com" {
@@ -155,6 +156,38 @@ func (a *asker) private(ctx context.Context, address string) (forge.Repo, bool) 
 		return named, u.Hostname() == a.home.Hostname()
 	}
 	return repo.Repo, repo.private
+}
+
+// defaultsNames are what the repository with an organisation's defaults is called, the best first.
+func defaultsNames() []string { return []string{".lintel", ".github"} }
+
+// defaults implements Resolver.Defaults: the repository of the organisation of that name, if the App is installed
+// there. None of these has any above it.
+func (a *asker) defaults(ctx context.Context) (string, error) {
+	repo := a.change.Repo
+	if slices.Contains(defaultsNames(), strings.ToLower(repo.Name)) {
+		return "", nil
+	}
+	if known, ok := a.Cache.defaults.Get(repo.Installation); ok {
+		return known, nil
+	}
+	asked := time.Now()
+	list, err := a.c.Client.Repositories(ctx, repo.Installation)
+	if err != nil {
+		return "", fmt.Errorf("asking for the organisation's defaults: %w", err)
+	}
+	address := ""
+	for _, name := range defaultsNames() {
+		i := slices.IndexFunc(list, func(r forge.Repo) bool {
+			return strings.EqualFold(r.Name, name) && strings.EqualFold(r.Owner, repo.Owner)
+		})
+		if i >= 0 {
+			address = strings.TrimSuffix(a.c.Client.CloneURL(list[i]), ".git")
+			break
+		}
+	}
+	a.Cache.defaults.Put(repo.Installation, address, disk.Span{From: asked, Life: askedFor})
+	return address, nil
 }
 
 // parse returns the repository of an address of the App's host.

@@ -48,10 +48,11 @@ type Cache struct {
 	c    CacheConfig
 	home *url.URL // the App's host
 
-	mu         sync.Mutex
-	stores     map[int64]*remote.Store
-	absent     map[string]time.Time      // repositories that an installation could not see, and when
-	defaultsOf map[int64]defaultsAddress // by installation
+	absent   *disk.Cache[string, bool]  // repositories that an installation could not see
+	defaults *disk.Cache[int64, string] // the address of the repository with the defaults, by installation; empty: none
+
+	mu     sync.Mutex
+	stores map[int64]*remote.Store
 }
 
 // cached is the store of one installation.
@@ -72,25 +73,12 @@ func (k *cached) size() (all, stays int64) {
 	return all, all - garbage
 }
 
-// absentFor is for how long GitHub is not asked again about a repository that an installation cannot see: such answers
-// count against its hourly limit each time.
-const absentFor = 5 * time.Minute
-
-func (s *Cache) isAbsent(name string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	at, ok := s.absent[name]
-	return ok && time.Since(at) < absentFor
-}
-
-func (s *Cache) setAbsent(name string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.absent) > 10_000 {
-		clear(s.absent)
-	}
-	s.absent[name] = time.Now()
-}
+const (
+	// askedFor is for how long GitHub is not asked again about a repository that an installation cannot see: such answers
+	// count against its hourly limit each time; and for those of an installation, which it lists a hundred a request.
+	askedFor = 5 * time.Minute
+	maxAsked = 10_000
+)
 
 // NewCache returns a supply. It makes no folder and no request.
 func NewCache(c CacheConfig) (*Cache, error) {
@@ -102,7 +90,8 @@ func NewCache(c CacheConfig) (*Cache, error) {
 	c.Budget = cmp.Or(c.Budget, 5*time.Minute)
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return &Cache{c: c, home: home, stores: map[int64]*remote.Store{},
-		absent: map[string]time.Time{}, defaultsOf: map[int64]defaultsAddress{}}, nil
+		absent:   disk.NewCache[string](disk.CacheConfig[bool]{Limit: maxAsked}),
+		defaults: disk.NewCache[int64](disk.CacheConfig[string]{Limit: maxAsked})}, nil
 }
 
 // Folder returns what the sandboxes of an installation may read of its store, made where there is none.
