@@ -143,22 +143,12 @@ func (a *Access) Routes(mux *http.ServeMux) {
 	}
 }
 
-// Repository is what a page is about. Owner and Name may be outdated; Private is what was known when the page was
-// stored, and decides only what is said of a repository that is gone.
-type Repository struct {
-	ID             int64
-	InstallationID int64
-	Owner, Name    string
-	Private        bool
-}
+// Level is what a reader sees of the pages about a repository.
+type Level int
 
-// Decision is what to answer to a request for a page.
-type Decision int
-
-// The decisions. What is not decided is Unavailable.
+// The levels. What cannot be told is Hidden.
 const (
-	Unavailable Decision = iota // nothing can be said now: 503
-	NotFound                    // the reader may not see it, or there is nothing: the same 404
-	SignIn                      // who the reader is has to be known first: to the sign-in
-	Allowed
+	Hidden  Level = iota // nothing
+	Private              // the pages, which others may not see
+	Public               // the pages, which everybody may see
 )

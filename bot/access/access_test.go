@@ -132,11 +132,7 @@ func TestGone(t *testing.T) {
 				alice.sees("remembered", http.StatusOK)
 				s.clock.add(time.Second)
 				alice.sees("gone", http.StatusNotFound)
-				want := http.StatusSeeOther
-				if public {
-					want = http.StatusNotFound
-				}
-				nobody.sees("gone, for nobody", want)
+				nobody.sees("gone, for nobody", http.StatusSeeOther)
 			})
 		}
 	}
@@ -199,7 +195,7 @@ func TestFlood(t *testing.T) {
 		all.Go(func() {
 			r := httptest.NewRequest(http.MethodGet, "/r/fleet", nil)
 			r.AddCookie(&http.Cookie{Name: "lintel-session", Value: id})
-			if d, err := s.access.May(r, s.repo); d != Allowed {
+			if d, err := s.access.Level(r, s.repo); d != Private {
 				t.Errorf("%d, %v", d, err)
 			}
 		})
@@ -232,7 +228,7 @@ type poor struct {
 func (p *poor) Budget(int64) (forge.Budget, bool) {
 	return forge.Budget{Limit: 5000, Remaining: 499}, true
 }
-func (p *poor) Present(context.Context, forge.Repo) (*forge.Present, error) {
+func (p *poor) Present(context.Context, forge.Repo) (*forge.Repository, error) {
 	p.asked++
 	return nil, errors.New("asked")
 }
@@ -244,8 +240,8 @@ func TestReserve(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := a.May(httptest.NewRequest(http.MethodGet, "/", nil), Repository{ID: 1, InstallationID: 2})
-	if d != Unavailable || !errors.Is(err, errSpare) || hub.asked != 0 {
+	d, err := a.Level(httptest.NewRequest(http.MethodGet, "/", nil), forge.Repository{Repo: forge.Repo{ID: 1, Installation: 2}})
+	if d != Hidden || !errors.Is(err, errSpare) || hub.asked != 0 {
 		t.Errorf("%d, %v, asked %d times", d, err, hub.asked)
 	}
 }

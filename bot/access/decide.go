@@ -54,65 +54,40 @@ type right struct {
 
 func of(repo forge.Repo) place { return place{repo.Installation, repo.ID} }
 
-// May decides whether who sent a request may see a page about a repository. The error, of Unavailable only, is for the
-// log. It asks GitHub where nothing is remembered, and one question of one kind at a time.
-func (a *Access) May(r *http.Request, repo Repository) (Decision, error) {
+// Level decides what who sent a request may see of the pages about a repository. Of that, Private is what was known when the
+// page was stored. The error, of Hidden only, is for the log. It asks GitHub where nothing is remembered, and one question of
+// one kind at a time.
+func (a *Access) Level(r *http.Request, repo forge.Repository) (Level, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), decideTimeout)
 	defer cancel()
 	who, unknown := a.reader(ctx, r) // the error does not matter where everybody may see it
-	at := forge.Repo{Installation: repo.InstallationID, ID: repo.ID, Owner: repo.Owner, Name: repo.Name}
-	if repo.ID <= 0 || repo.InstallationID <= 0 {
-		return a.Missing(r), nil
+	if repo.ID <= 0 || repo.Installation <= 0 {
+		return Hidden, nil
 	}
-	if who != nil && repo.Private {
-		return a.decide(ctx, at, who.Account) // what it says of the repository is asked for with it
+	if who == nil || !repo.Private { // else what it says of the repository is asked for with it
+		now, err := a.presences.Ask(ctx, of(repo.Repo), func(ctx context.Context) (presence, store.Span, error) {
+			return a.present(ctx, repo.Repo)
+		})
+		switch {
+		case err != nil:
+			return Hidden, err
+		case !now.gone && !now.private && who == nil && !repo.Private:
+			return Public, nil
+		case !now.gone && !now.private:
+			return Private, nil // somebody in particular may see it
+		case now.gone && !repo.Private:
+			return Hidden, nil
+		case who == nil || now.gone:
+			return Hidden, unknown
+		}
 	}
-	now, err := a.presences.Ask(ctx, of(at), func(ctx context.Context) (presence, store.Span, error) {
-		return a.present(ctx, at)
+	may, err := a.rights.Ask(ctx, right{of(repo.Repo), who.Account.ID}, func(ctx context.Context) (bool, store.Span, error) {
+		return a.mayRead(ctx, repo.Repo, who.Account)
 	})
-	switch {
-	case err != nil:
-		return Unavailable, err
-	case now.gone && !repo.Private:
-		return NotFound, nil // that it was there everybody could know
-	case !now.gone && !now.private:
-		return Allowed, nil
-	case unknown != nil:
-		return Unavailable, unknown
-	case who == nil && a.CanSignIn():
-		return SignIn, nil
-	case who == nil || now.gone:
-		return NotFound, nil
+	if err != nil || !may {
+		return Hidden, err
 	}
-	return a.decide(ctx, at, who.Account)
-}
-
-// decide is May for a person.
-func (a *Access) decide(ctx context.Context, at forge.Repo, who forge.Account) (Decision, error) {
-	may, err := a.rights.Ask(ctx, right{of(at), who.ID}, func(ctx context.Context) (bool, store.Span, error) {
-		return a.mayRead(ctx, at, who)
-	})
-	switch {
-	case err != nil:
-		return Unavailable, err
-	case !may:
-		return NotFound, nil
-	}
-	return Allowed, nil
-}
-
-// Missing is what May would say about a private repository that does not exist: who is not signed in cannot tell it
-// from one that does.
-func (a *Access) Missing(r *http.Request) Decision {
-	ctx, cancel := context.WithTimeout(r.Context(), decideTimeout)
-	defer cancel()
-	switch who, err := a.reader(ctx, r); {
-	case err != nil:
-		return Unavailable
-	case who == nil && a.CanSignIn():
-		return SignIn
-	}
-	return NotFound
+	return Private, nil
 }
 
 // present asks GitHub for a repository. The answer counts from before it was asked.

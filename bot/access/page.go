@@ -2,6 +2,7 @@ package access
 
 import (
 	"bytes"
+	"context"
 	"net/http"
 
 	"github.com/lintel-bot/lintel/checks/output"
@@ -54,24 +55,30 @@ func (a *Access) redirect(w http.ResponseWriter, address string) {
 	w.WriteHeader(http.StatusSeeOther)
 }
 
-// Answer answers a request for a page that the reader does not see; it must not be called with Allowed. A script that
-// asks for a part of a page gets a 401 in place of a redirect to a site that it may not read.
-func (a *Access) Answer(w http.ResponseWriter, r *http.Request, d Decision) {
-	switch d {
-	case SignIn:
-		if mode := r.Header.Get("Sec-Fetch-Mode"); mode != "" && mode != "navigate" {
-			a.show(w, http.StatusUnauthorized, notice{Title: "You are not signed in"})
-			return
-		}
-		a.redirect(w, a.SignInURL(r))
-	case NotFound:
-		p := notice{Title: "Not found", Text: "There is no such page, or GitHub does not say at the moment that you may see it. " +
-			"Results are kept for a while only: ask for the check again to have a new one."}
-		p.Login, _ = a.Reader(r)
-		a.show(w, http.StatusNotFound, p)
-	default:
+// Turn answers a request for a page that the reader may not see, or that is not there: who is not signed in cannot tell one
+// from the other, and is asked to sign in. A script that asks for a part of a page gets a 401 in place of a redirect to a
+// site that it may not read. False: nobody can sign in here, and nothing was answered.
+func (a *Access) Turn(w http.ResponseWriter, r *http.Request) bool {
+	if !a.CanSignIn() {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), decideTimeout)
+	defer cancel()
+	who, err := a.reader(ctx, r)
+	mode := r.Header.Get("Sec-Fetch-Mode")
+	switch {
+	case err != nil:
 		w.Header().Set("Retry-After", "5")
 		a.show(w, http.StatusServiceUnavailable, notice{Title: "Not available at the moment",
 			Text: "GitHub does not say who may see this page, or this server cannot ask. Try again in a few seconds."})
+	case who == nil && mode != "" && mode != "navigate":
+		a.show(w, http.StatusUnauthorized, notice{Title: "You are not signed in"})
+	case who == nil:
+		a.redirect(w, a.again(a.back(r.URL.RequestURI())))
+	default: // it says who the reader is, who may want to be somebody else
+		a.show(w, http.StatusNotFound, notice{Title: "Not found", Login: who.Account.Login,
+			Text: "There is no such page, or GitHub does not say at the moment that you may see it. " +
+				"Results are kept for a while only: ask for the check again to have a new one."})
 	}
+	return true
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/githubtest"
 	"github.com/lintel-bot/lintel/bot/store"
@@ -73,7 +74,7 @@ type scene struct {
 	url    string
 	access *Access
 	pages  http.Handler
-	repo   Repository // of /r/fleet
+	repo   forge.Repository // of /r/fleet
 }
 
 func newScene(t *testing.T, change func(*Config)) *scene {
@@ -87,8 +88,8 @@ func newScene(t *testing.T, change func(*Config)) *scene {
 	if _, err := s.hub.AddRepo(t.Context(), fleet, ""); err != nil {
 		t.Fatal(err)
 	}
-	s.repo = Repository{Owner: "octo-org", Name: "fleet", Private: true}
-	s.repo.ID, s.repo.InstallationID = s.hub.RepositoryID(fleet)
+	s.repo = forge.Repository{Repo: forge.Repo{Owner: "octo-org", Name: "fleet"}, Private: true}
+	s.repo.ID, s.repo.Installation = s.hub.RepositoryID(fleet)
 	s.permit("alice", "read")
 	s.permit("mallory", "none")
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -143,21 +144,27 @@ func (s *scene) serve(change func(*Config)) (*Access, http.Handler) {
 	}
 	mux := http.NewServeMux()
 	a.Routes(mux)
+	turn := func(w http.ResponseWriter, r *http.Request) {
+		if !a.Turn(w, r) {
+			a.show(w, http.StatusNotFound, notice{Title: "Not found"})
+		}
+	}
 	for _, base := range slices.Compact([]string{"", a.base}) {
 		mux.HandleFunc("GET "+base+"/r/fleet", func(w http.ResponseWriter, r *http.Request) {
 			r = a.Once(r)
-			d, err := a.May(r, s.repo)
-			if err != nil && d != Unavailable {
-				s.t.Errorf("decision %d with %v", d, err)
+			switch level, err := a.Level(r, s.repo); {
+			case err != nil && level != Hidden:
+				s.t.Errorf("level %d with %v", level, err)
+			case err != nil:
+				a.show(w, http.StatusServiceUnavailable, notice{})
+			case level == Hidden:
+				turn(w, r)
+			default:
+				login, _ := a.Reader(r)
+				_, _ = io.WriteString(w, result+" for "+login)
 			}
-			if d != Allowed {
-				a.Answer(w, r, d)
-				return
-			}
-			login, _ := a.Reader(r)
-			_, _ = io.WriteString(w, result+" for "+login)
 		})
-		mux.HandleFunc("GET "+base+"/r/", func(w http.ResponseWriter, r *http.Request) { a.Answer(w, r, a.Missing(r)) })
+		mux.HandleFunc("GET "+base+"/r/", turn)
 	}
 	return a, mux
 }

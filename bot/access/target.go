@@ -1,7 +1,6 @@
 package access
 
 import (
-	"net/http"
 	"net/url"
 	"strings"
 	"unicode"
@@ -62,9 +61,6 @@ func (a *Access) back(raw string) string {
 
 // SignInPath is the path, below the public address, at which a reader signs in and comes back to a path.
 func SignInPath(back string) string { return loginPath + "?" + url.Values{"return": {back}}.Encode() }
-
-// SignInURL is the address at which the reader of a request signs in and comes back to the same page.
-func (a *Access) SignInURL(r *http.Request) string { return a.again(a.back(r.URL.RequestURI())) }
 
 // again is the address of a sign-in that leads back to a path.
 func (a *Access) again(back string) string { return a.config.PublicURL + SignInPath(back) }

@@ -1,11 +1,12 @@
 package access
 
 import (
-	"github.com/lintel-bot/lintel/bot/github"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/lintel-bot/lintel/bot/github"
 )
 
 // Where a reader goes after signing in is a path of this server, as it stands, or its front page.

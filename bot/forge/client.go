@@ -15,7 +15,7 @@ type Client interface {
 	Repositories(ctx context.Context, installation int64) ([]Repo, error)
 	Repository(ctx context.Context, repo Repo) (*Settings, error)
 	// Present finds a repository by its id, whatever it is called now.
-	Present(ctx context.Context, repo Repo) (*Present, error)
+	Present(ctx context.Context, repo Repo) (*Repository, error)
 	// CloneURL is http or https, without credentials.
 	CloneURL(repo Repo) string
 	// GitToken may read the contents of this repository.

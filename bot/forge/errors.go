@@ -54,12 +54,6 @@ type Budget struct {
 	Wait      time.Duration // until a check may begin; zero: at once
 }
 
-// Present is a repository as GitHub has it now.
-type Present struct {
-	Repo         // with its owner and name of today
-	Private bool // not everybody may read it; so is an internal one
-}
-
 // Account is a person's account. The login can change, the id stays.
 type Account struct {
 	ID    int64  `json:"id"`

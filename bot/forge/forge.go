@@ -16,6 +16,12 @@ type Repo struct {
 // String is owner/name.
 func (r Repo) String() string { return r.Owner + "/" + r.Name }
 
+// Repository is a repository as it was at some time: when GitHub was asked, or something about it was stored.
+type Repository struct {
+	Repo
+	Private bool `json:"private"` // not everybody may read it; so is an internal one
+}
+
 // PullRequest is the present state of a pull request, as far as a check depends on it.
 type PullRequest struct {
 	Number  int

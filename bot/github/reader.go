@@ -13,7 +13,7 @@ import (
 
 // Present finds a repository by its id, also where it was renamed or moved, and where another one has its old name by
 // now. A *Gone means that it does not exist, that the installation does not (any more), or does not have it.
-func (a *Client) Present(ctx context.Context, repo forge.Repo) (*forge.Present, error) {
+func (a *Client) Present(ctx context.Context, repo forge.Repo) (*forge.Repository, error) {
 	what := "repository " + repo.String()
 	r, _, err := a.of(repo).Repositories.Get(ctx, repo.Owner, repo.Name)
 	if err = a.classify(what, err); err != nil && (statusOf(err) != http.StatusNotFound || repo.ID == 0) {
@@ -30,7 +30,7 @@ func (a *Client) Present(ctx context.Context, repo forge.Repo) (*forge.Present, 
 		return nil, fmt.Errorf("%s: GitHub's answer is not that repository", what)
 	}
 	visibility := r.GetVisibility()
-	return &forge.Present{
+	return &forge.Repository{
 		Repo: forge.Repo{Installation: repo.Installation, ID: r.GetID(), Owner: r.GetOwner().GetLogin(), Name: r.GetName()},
 		// Both say the same; who doubts is not let in.
 		Private: r.GetPrivate() || visibility != "" && visibility != "public",

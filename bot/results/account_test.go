@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lintel-bot/lintel/bot/access"
+	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
@@ -14,8 +16,7 @@ func account(t *testing.T, h *house, private bool, blocking ...int) {
 	t.Helper()
 	for i, n := range blocking {
 		r := branchResult("x", headA, clock)
-		r.Repository = Repository{ID: int64(i + 1), Installation: 7, Owner: "octo", Name: fmt.Sprintf("r%03d", i+1),
-			Private: private}
+		r.Repository = forge.Repository{Repo: forge.Repo{ID: int64(i + 1), Installation: 7, Owner: "octo", Name: fmt.Sprintf("r%03d", i+1)}, Private: private}
 		r.Report.Findings = nil
 		for range n {
 			r.Report.Findings = append(r.Report.Findings, report.Finding{Policy: "p", Result: report.Fail, Blocks: true})
@@ -29,15 +30,15 @@ func account(t *testing.T, h *house, private bool, blocking ...int) {
 func TestRepositoriesOfAnAccount(t *testing.T) {
 	const count = maxShown + 70
 	for name, c := range map[string]struct {
-		seen  func(id int64) Access
+		seen  func(id int64) access.Level
 		shown int
 		first string
 		asked int
 	}{
-		"all":             {func(int64) Access { return Public }, maxShown, "r120 r119 r118", maxShown + asking},
-		"the last only":   {func(id int64) Access { return Access(max(0, 4-id)) }, 3, "r003 r002 r001", count},
-		"every other one": {func(id int64) Access { return Access(id % 2) }, maxShown, "r119 r117", 112},
-		"none":            {func(int64) Access { return Hidden }, 0, "", count},
+		"all":             {func(int64) access.Level { return access.Public }, maxShown, "r120 r119 r118", maxShown + asking},
+		"the last only":   {func(id int64) access.Level { return access.Level(max(0, 4-id)) }, 3, "r003 r002 r001", count},
+		"every other one": {func(id int64) access.Level { return access.Level(id % 2) }, maxShown, "r119 r117", 112},
+		"none":            {func(int64) access.Level { return access.Hidden }, 0, "", count},
 	} {
 		h := newHouse(t, Config{})
 		var blocking []int
@@ -66,7 +67,7 @@ func TestPrivateRepositoriesOfAnAccount(t *testing.T) {
 	h := newHouse(t, Config{})
 	account(t, h, true, 1, 2, 3)
 	for id := range int64(4) {
-		h.guard.seen[id] = Private
+		h.guard.seen[id] = access.Private
 	}
 	if w := h.ask(http.MethodGet, "/o/octo"); w.Code != http.StatusNotFound || len(h.guard.asked) > 0 {
 		t.Errorf("%d, asked for %v", w.Code, h.guard.asked)

@@ -14,6 +14,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/lintel-bot/lintel/bot/access"
+	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/store"
 	"github.com/lintel-bot/lintel/checks/output/pagetest"
 	"github.com/lintel-bot/lintel/checks/report"
@@ -24,10 +26,11 @@ const webHost = "https://github.example"
 // everybody is a results.Guard of public repositories.
 type everybody struct{ known atomic.Bool }
 
-func (g *everybody) Access(*http.Request, Repository) (Access, error) {
-	return Public, nil
+func (g *everybody) Once(r *http.Request) *http.Request { return r }
+func (g *everybody) Level(*http.Request, forge.Repository) (access.Level, error) {
+	return access.Public, nil
 }
-func (g *everybody) SignedIn(*http.Request) bool                  { return g.known.Load() }
+func (g *everybody) Reader(*http.Request) (string, bool)          { return "", g.known.Load() }
 func (g *everybody) Turn(http.ResponseWriter, *http.Request) bool { return false }
 
 // served are pages as a server has them, of results that are stored.
@@ -67,7 +70,7 @@ func (s *served) put(repository int64, owner, name string, n int, pull *Pull, at
 	rep *report.Report) *Stored {
 	s.t.Helper()
 	m := Meta{ID: ID(fmt.Sprint(repository, n, pull != nil)), Head: fmt.Sprintf("%x", sha1.Sum(fmt.Append(nil, repository, n))),
-		Repository: Repository{ID: repository, Installation: 1, Owner: owner, Name: name}, Pull: pull,
+		Repository: forge.Repository{Repo: forge.Repo{ID: repository, Installation: 1, Owner: owner, Name: name}}, Pull: pull,
 		Base: fmt.Sprintf("%040x", n), Rules: fmt.Sprintf("%040x", n), Conclusion: rep.Conclusion, Title: rep.Title,
 		Started: at.Add(-3 * time.Second), Completed: at, GitHub: webHost, Command: "lintel check --base main"}
 	if pull == nil {
@@ -186,7 +189,7 @@ func overviews(t *testing.T, b *pagetest.Tab, s *served) {
 var long = strings.Repeat("a-very-long-name", 6)
 
 // fill stores the results of an organisation at work.
-func (s *served) fill() Repository {
+func (s *served) fill() forge.Repository {
 	now := time.Now().UTC()
 	finding := func(policy string, resources int) report.Finding {
 		f := report.Finding{Policy: policy, Rule: "rule", Result: report.Fail, Action: report.Enforce,

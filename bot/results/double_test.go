@@ -15,6 +15,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/lintel-bot/lintel/bot/access"
+	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
@@ -110,8 +112,8 @@ func (b *bucketDouble) Remove(_ context.Context, filter string) error {
 }
 
 // shop is the repository of the tests.
-func shop() Repository {
-	return Repository{ID: 11, Installation: 7, Owner: "Octo-Org", Name: "fleet.gitops"}
+func shop() forge.Repository {
+	return forge.Repository{Repo: forge.Repo{ID: 11, Installation: 7, Owner: "Octo-Org", Name: "fleet.gitops"}}
 }
 
 // resultOf is a result of pull request 12.
@@ -220,21 +222,23 @@ func (p *plain) Assets() fs.FS {
 // guardDouble shows what is in seen.
 type guardDouble struct {
 	mu     sync.Mutex
-	seen   map[int64]Access
+	seen   map[int64]access.Level
 	err    error
 	asked  []int64
 	signed bool
 	turns  bool
 }
 
-func (g *guardDouble) Access(_ *http.Request, r Repository) (Access, error) {
+func (g *guardDouble) Level(_ *http.Request, r forge.Repository) (access.Level, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.asked = append(g.asked, r.ID)
 	return g.seen[r.ID], g.err
 }
 
-func (g *guardDouble) SignedIn(*http.Request) bool { return g.signed }
+func (g *guardDouble) Once(r *http.Request) *http.Request { return r }
+
+func (g *guardDouble) Reader(*http.Request) (string, bool) { return "", g.signed }
 
 func (g *guardDouble) Turn(w http.ResponseWriter, r *http.Request) bool {
 	if g.turns {

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lintel-bot/lintel/bot/access"
+	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/store"
 )
 
@@ -19,7 +21,8 @@ var errHidden = errors.New("there is no such page for this reader")
 
 // find returns the page that a request is for, and whether what it shows is private.
 func (h *Handler) find(r *http.Request, path []string, ok bool) (p *readyPage, private bool, err error) {
-	view := View{Base: h.config.Base, SignedIn: h.config.Guard.SignedIn(r)}
+	_, signedIn := h.config.Guard.Reader(r)
+	view := View{Base: h.config.Base, SignedIn: signedIn}
 	switch {
 	case !ok:
 		return nil, false, errHidden
@@ -59,27 +62,27 @@ func (h *Handler) allowed(r *http.Request, owner, name string) (*Summary, error)
 	if err != nil {
 		return nil, hiddenIfNone(err)
 	}
-	access := h.access(r, found.Repository)
-	if access == Hidden {
+	level := h.level(r, found.Repository)
+	if level == access.Hidden {
 		return nil, errHidden
 	}
 	now := *found
-	now.Repository.Private = access == Private
+	now.Repository.Private = level == access.Private
 	return &now, nil
 }
 
-// access asks the guard. One that cannot tell lets nobody in, and the answer is no other than for what is not there.
-func (h *Handler) access(r *http.Request, repository Repository) Access {
-	access, err := h.config.Guard.Access(r, repository)
+// level asks the guard. One that cannot tell lets nobody in, and the answer is no other than for what is not there.
+func (h *Handler) level(r *http.Request, repository forge.Repository) access.Level {
+	level, err := h.config.Guard.Level(r, repository)
 	if err != nil {
 		h.config.Log.Warn("nobody knows who may see a page", "repository", repository.String(), "error", err)
-		return Hidden
+		return access.Hidden
 	}
-	return access
+	return level
 }
 
 // repository is the page of a repository. It is private, too, where it names another one that is.
-func (h *Handler) repository(r *http.Request, repository Repository, view View) (p *readyPage, private bool, err error) {
+func (h *Handler) repository(r *http.Request, repository forge.Repository, view View) (p *readyPage, private bool, err error) {
 	view.Here = view.Base + RepositoryPath(repository)
 	which, private, err := h.previews(r, repository, &view)
 	if err != nil {
@@ -147,21 +150,21 @@ func (h *Handler) visible(r *http.Request, all []*Summary, signedIn bool) (shown
 	}
 	var unknown atomic.Pointer[error]
 	for some := range slices.Chunk(all[:min(len(all), maxAsked)], asking) {
-		answers, err := each(r.Context(), some, func(ctx context.Context, s *Summary) (Access, error) {
-			access, err := h.config.Guard.Access(r.WithContext(ctx), s.Repository)
+		answers, err := each(r.Context(), some, func(ctx context.Context, s *Summary) (access.Level, error) {
+			level, err := h.config.Guard.Level(r.WithContext(ctx), s.Repository)
 			if err != nil {
 				unknown.Store(&err)
-				access = Hidden
+				level = access.Hidden
 			}
-			return access, ctx.Err()
+			return level, ctx.Err()
 		})
 		if err != nil {
 			return nil, err
 		}
-		for i, access := range answers {
-			if access != Hidden && len(shown) <= maxShown {
+		for i, level := range answers {
+			if level != access.Hidden && len(shown) <= maxShown {
 				s := *some[i]
-				s.Repository.Private = access == Private
+				s.Repository.Private = level == access.Private
 				shown = append(shown, &s)
 			}
 		}
@@ -177,7 +180,7 @@ func (h *Handler) visible(r *http.Request, all []*Summary, signedIn bool) (shown
 
 // result is a page about a commit: path is HEAD, HEAD/ID or HEAD/ID/PART. It is private, too, where it has lines of
 // another repository that is.
-func (h *Handler) result(r *http.Request, repository Repository, path []string, view View) (p *readyPage, private bool, err error) {
+func (h *Handler) result(r *http.Request, repository forge.Repository, path []string, view View) (p *readyPage, private bool, err error) {
 	ctx, head := r.Context(), path[0]
 	private = repository.Private
 	if !headForm.MatchString(head) || len(path) > 1 && !idForm.MatchString(path[1]) ||
@@ -205,21 +208,21 @@ func (h *Handler) result(r *http.Request, repository Repository, path []string, 
 	shown.Repository = repository // as it is called now
 	view.Others, view.Here = others, view.Base+shown.Path()
 	for i, f := range shown.Foreign {
-		access := Hidden
+		level := access.Hidden
 		if f.Repository.ID != 0 && i < maxForeign {
-			access = h.access(r, f.Repository)
+			level = h.level(r, f.Repository)
 		}
-		private = private || access == Private
-		if access == Hidden {
+		private = private || level == access.Private
+		if level == access.Hidden {
 			view.Withheld = append(view.Withheld, f.URL)
 		}
 	}
 	if !repository.Private && shown.Of != nil { // what everybody may see must not tell of rules that not everybody may
-		access := h.access(r, shown.Of.Repository)
-		if access == Hidden {
+		level := h.level(r, shown.Of.Repository)
+		if level == access.Hidden {
 			return nil, false, ErrNone
 		}
-		private = private || access == Private
+		private = private || level == access.Private
 	}
 	part := ""
 	if len(path) > 2 {
@@ -244,7 +247,7 @@ func (h *Handler) result(r *http.Request, repository Repository, path []string, 
 }
 
 // meta is one of the results of a commit; there may be more of them than are listed.
-func (h *Handler) meta(ctx context.Context, repository Repository, head, id string, others []Meta) (*Meta, error) {
+func (h *Handler) meta(ctx context.Context, repository forge.Repository, head, id string, others []Meta) (*Meta, error) {
 	for i := range others {
 		if others[i].ID == id {
 			return &others[i], nil

@@ -171,6 +171,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.send(w, r, h.busy, "no-store")
 		return
 	}
+	r = h.config.Guard.Once(r) // a reader is looked up once, however many repositories are on the page
 	p, private, err := h.find(r, path, ok)
 	<-h.readers // however long the reader takes to read: the page is there, and shared
 	switch {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
@@ -20,11 +21,11 @@ const (
 
 // Overview is what the page of a repository shows. It is kept beside the results, and none of them is read for it.
 type Overview struct {
-	Schema     int        `json:"schema"`
-	Repository Repository `json:"repository"`
-	GitHub     string     `json:"github"`
-	Pulls      []Entry    `json:"pulls,omitempty"`  // the newest result of each pull request, newest first
-	Branch     []Entry    `json:"branch,omitempty"` // the reports of the default branch, newest first
+	Schema     int              `json:"schema"`
+	Repository forge.Repository `json:"repository"`
+	GitHub     string           `json:"github"`
+	Pulls      []Entry          `json:"pulls,omitempty"`  // the newest result of each pull request, newest first
+	Branch     []Entry          `json:"branch,omitempty"` // the reports of the default branch, newest first
 
 	// Of the newest report of the default branch.
 	Exceptions     []Exception         `json:"exceptions,omitempty"` // those that end first, first
@@ -113,7 +114,7 @@ func (o *Overview) limit(exceptions, notChecked int) {
 }
 
 // Path is the path of the page of an entry's result.
-func (e *Entry) Path(r Repository) string { return ResultsPath(r, e.Head) + "/" + e.ID }
+func (e *Entry) Path(r forge.Repository) string { return ResultsPath(r, e.Head) + "/" + e.ID }
 
 // entryOf sums a result up.
 func entryOf(m *Meta, rep *report.Report) Entry {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/checks/output"
 	"github.com/lintel-bot/lintel/checks/report"
 )
@@ -130,7 +131,7 @@ func place(blob func(string, int) string, file string, line int) output.Link {
 	return l
 }
 
-func result(e *Entry, r Repository, name output.Link, v View) output.ResultRow {
+func result(e *Entry, r forge.Repository, name output.Link, v View) output.ResultRow {
 	return output.ResultRow{Name: name, State: string(e.Conclusion), When: minute(e.Completed),
 		Page: output.Link{Text: output.Visible(e.Title), Address: v.Base + e.Path(r)}}
 }

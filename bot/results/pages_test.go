@@ -8,12 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
 func storedResult(text string) *Stored {
 	at := time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC)
-	return &Stored{Meta: Meta{ID: "0123", Repository: Repository{ID: 1, Installation: 2, Owner: "octo", Name: "fleet"},
+	return &Stored{Meta: Meta{ID: "0123", Repository: forge.Repository{Repo: forge.Repo{ID: 1, Installation: 2, Owner: "octo", Name: "fleet"}},
 		Pull: &Pull{Number: 7, Title: text, Author: text}, Head: "c0ffee0123456789", Base: "beef0123456789", Rules: "cafe0123456789",
 		CheckRun: 12, Conclusion: report.Failure, Title: text, Started: at, Completed: at.Add(3 * time.Second),
 		GitHub: "https://github.example", Command: "lintel check"},
@@ -23,7 +24,7 @@ func storedResult(text string) *Stored {
 }
 
 func overview(text string) *Overview {
-	o := &Overview{Repository: Repository{ID: 1, Owner: "octo", Name: "fleet"}, GitHub: "https://github.example",
+	o := &Overview{Repository: forge.Repository{Repo: forge.Repo{ID: 1, Owner: "octo", Name: "fleet"}}, GitHub: "https://github.example",
 		Exceptions: []Exception{{Name: text, Path: "e.yaml", Line: 2, Expires: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC), Covers: 2},
 			{Name: "for good", Path: "e.yaml", Line: 9, Never: true, Covers: 1}, {Name: "of an older version", Path: "o.yaml"},
 			{Name: "over", Path: "e.yaml", Line: 20, Expires: time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC), Expired: true},
@@ -39,7 +40,7 @@ func overview(text string) *Overview {
 }
 
 func summary(text string) *Summary {
-	return &Summary{Repository: Repository{ID: 1, Owner: "octo", Name: "fleet"},
+	return &Summary{Repository: forge.Repository{Repo: forge.Repo{ID: 1, Owner: "octo", Name: "fleet"}},
 		Newest: &Entry{ID: "9", Head: "dead", Name: text, Conclusion: report.Success, Title: text},
 		Trend: []Point{{At: time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC), Total: 7, Blocking: 2},
 			{At: time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC), Total: 9, Blocking: 9}}}
@@ -132,8 +133,7 @@ func TestPagesOfRepositories(t *testing.T) {
 		t.Errorf("%d parts are drawn", n)
 	}
 	b.Reset()
-	if err := (HTML{}).Organisation(&b, "octo", []*Summary{summary("Words"), {Repository: Repository{Owner: "octo",
-		Name: "new"}}}, View{More: true}); err != nil || !strings.Contains(b.String(), "There are more than are shown here.") ||
+	if err := (HTML{}).Organisation(&b, "octo", []*Summary{summary("Words"), {Repository: forge.Repository{Repo: forge.Repo{Owner: "octo", Name: "new"}}}}, View{More: true}); err != nil || !strings.Contains(b.String(), "There are more than are shown here.") ||
 		!strings.Contains(b.String(), `<td class="n" data-of="blocking">2</td><td class="n" data-of="violations">7</td>`) ||
 		!strings.Contains(b.String(), "<desc>9 on 2026-04-01 00:00, 7 on 2026-05-01 00:00, at most 9 in 2 reports</desc>") || !strings.Contains(b.String(), `<a href="/o/octo/fleet">octo/fleet</a>`) ||
 		!strings.Contains(b.String(), `<a href="/o/octo/new">octo/new</a>`) {
@@ -171,8 +171,7 @@ func TestPageAssets(t *testing.T) {
 // The page of a repository with rules leads to what its pull requests would change elsewhere.
 func TestOutlooksOfARepository(t *testing.T) {
 	o := overview("Words")
-	v := View{Base: "/lintel", More: true, Previews: []PreviewResult{{Number: 12, Repository: Repository{Owner: "octo",
-		Name: "user"}, ID: "1d", Head: "c0ffee", Conclusion: report.Neutral, Title: "Once merged: <1> new failure"}}}
+	v := View{Base: "/lintel", More: true, Previews: []PreviewResult{{Number: 12, Repository: forge.Repository{Repo: forge.Repo{Owner: "octo", Name: "user"}}, ID: "1d", Head: "c0ffee", Conclusion: report.Neutral, Title: "Once merged: <1> new failure"}}}
 	var b bytes.Buffer
 	if err := (HTML{}).Repository(&b, o, v); err != nil {
 		t.Fatal(err)
@@ -192,8 +191,8 @@ func TestOutlookPage(t *testing.T) {
 		Path: "https://github.com/octo-org/policies@" + strings.Repeat("a", 40) + "//kyverno/owned.yaml", Line: 3, Edit: report.Changed,
 		Fails: 1, Applies: 2, Roots: 1, Action: report.Enforce}}, Stats: report.PreviewStats{Resources: 2, Roots: 1}}}
 	rep.Foretell()
-	r := &Stored{Report: rep, Meta: Meta{Repository: Repository{Owner: "octo-org", Name: "user"},
-		Of: &PreviewOf{Repository: Repository{Owner: "octo-org", Name: "policies"}, Number: 12}, Head: strings.Repeat("b", 40), GitHub: "https://github.com"}}
+	r := &Stored{Report: rep, Meta: Meta{Repository: forge.Repository{Repo: forge.Repo{Owner: "octo-org", Name: "user"}},
+		Of: &PreviewOf{Repository: forge.Repository{Repo: forge.Repo{Owner: "octo-org", Name: "policies"}}, Number: 12}, Head: strings.Repeat("b", 40), GitHub: "https://github.com"}}
 	var b bytes.Buffer
 	if err := (HTML{}).Result(&b, r, View{}); err != nil {
 		t.Fatal(err)

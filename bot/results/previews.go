@@ -13,13 +13,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // PreviewOf is a pull request of a repository with rules, of which a result says what it would change in another one.
 type PreviewOf struct {
-	Repository Repository `json:"repository"` // of the pull request
-	Number     int        `json:"number"`
+	Repository forge.Repository `json:"repository"` // of the pull request
+	Number     int              `json:"number"`
 }
 
 // String is owner/name#number.
@@ -27,7 +28,7 @@ func (p PreviewOf) String() string { return fmt.Sprintf("%s#%d", p.Repository, p
 
 // PreviewResult is the newest result about a Pulled in one repository, as it stands on the page of the pull request's.
 type PreviewResult struct {
-	Repository Repository        `json:"repository"` // of which it says what would change
+	Repository forge.Repository  `json:"repository"` // of which it says what would change
 	Number     int               `json:"number"`     // of the pull request
 	ID         string            `json:"id"`
 	Head       string            `json:"head"`
@@ -76,7 +77,7 @@ func (s *Store) Previews(ctx context.Context, repository int64) ([]*PreviewResul
 		if bad := json.Unmarshal(data, &o); err != nil || len(data) == 0 || bad != nil && !errors.As(bad, &other) {
 			return nil, err
 		}
-		of := PreviewOf{Repository: Repository{ID: repository}, Number: o.Number}
+		of := PreviewOf{Repository: forge.Repository{Repo: forge.Repo{ID: repository}}, Number: o.Number}
 		if previewKey(of, o.Repository.ID) != key || o.Completed.Before(s.now().Add(-s.limits.Age)) {
 			return nil, nil
 		}
@@ -87,7 +88,7 @@ func (s *Store) Previews(ctx context.Context, repository int64) ([]*PreviewResul
 
 // previews puts into a view what its reader may see of the pull requests of a repository in others. Which tells what is
 // shown apart from what others see; private says that not everybody sees it.
-func (h *Handler) previews(r *http.Request, repository Repository, view *View) (which string, private bool, err error) {
+func (h *Handler) previews(r *http.Request, repository forge.Repository, view *View) (which string, private bool, err error) {
 	all, err := cachedLookup(r.Context(), h, fmt.Sprintf("w/%d", repository.ID), accountLife, func(ctx context.Context) ([]*PreviewResult, error) {
 		return h.config.Store.Previews(ctx, repository.ID)
 	})

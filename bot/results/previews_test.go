@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lintel-bot/lintel/bot/access"
+	"github.com/lintel-bot/lintel/bot/forge"
 )
 
 // outlookOn stores what pull request n of the shop would change in another repository, and returns its page.
@@ -13,7 +16,7 @@ func (h *house) outlookOn(t *testing.T, n int, id int64, name, external string) 
 	t.Helper()
 	r := resultOf(external, headB, clock.Add(time.Duration(n)*time.Minute))
 	r.Pull, r.Of, r.Title = nil, &PreviewOf{shop(), n}, external
-	r.Repository = Repository{ID: id, Installation: 7, Owner: "Octo-Org", Name: name, Private: h.guard.seen[id] == Private}
+	r.Repository = forge.Repository{Repo: forge.Repo{ID: id, Installation: 7, Owner: "Octo-Org", Name: name}, Private: h.guard.seen[id] == access.Private}
 	put(t, h.store, r)
 	return r.Path()
 }
@@ -22,7 +25,7 @@ func (h *house) outlookOn(t *testing.T, n int, id int64, name, external string) 
 func TestOutlooks(t *testing.T) {
 	h := newHouse(t, Config{})
 	h.guard.signed = true
-	h.guard.seen = map[int64]Access{11: Private, 21: Private, 22: Hidden, 23: Public}
+	h.guard.seen = map[int64]access.Level{11: access.Private, 21: access.Private, 22: access.Hidden, 23: access.Public}
 	put(t, h.store, resultOf("own", headA, clock))
 	page := h.outlookOn(t, 12, 21, "a", "one")
 	h.outlookOn(t, 12, 22, "secret", "two")
@@ -41,10 +44,10 @@ func TestOutlooks(t *testing.T) {
 		}
 	}
 	ask("12 a four, 12 c three, 3 a old", true)
-	h.guard.seen = map[int64]Access{11: Public, 23: Public}
+	h.guard.seen = map[int64]access.Level{11: access.Public, 23: access.Public}
 	h.guard.signed = false
 	ask("12 c three", false)
-	h.guard.seen[21], h.guard.signed = Private, true
+	h.guard.seen[21], h.guard.signed = access.Private, true
 	ask("12 a four, 12 c three, 3 a old", true)
 	if w := h.ask(http.MethodGet, page); w.Code != http.StatusOK {
 		t.Errorf("an older one: %d", w.Code)
@@ -73,17 +76,17 @@ func TestOutlooks(t *testing.T) {
 // A repository that everybody may read does not tell everybody what rules say that not everybody may read.
 func TestOutlookOfPrivateRules(t *testing.T) {
 	h := newHouse(t, Config{})
-	h.guard.seen = map[int64]Access{23: Public}
+	h.guard.seen = map[int64]access.Level{23: access.Public}
 	page := h.outlookOn(t, 12, 23, "c", "one")
 	if w := h.ask(http.MethodGet, page); w.Code != http.StatusNotFound {
 		t.Errorf("a stranger: %d", w.Code)
 	}
-	h.guard.seen[11] = Private
+	h.guard.seen[11] = access.Private
 	if w := h.ask(http.MethodGet, page); w.Code != http.StatusOK || w.Header().Get("Cache-Control") != "private, no-store" {
 		t.Errorf("who may read the rules: %d %s", w.Code, w.Header().Get("Cache-Control"))
 	}
 	// The readers of a private repository are told what becomes of it.
-	h.guard.seen = map[int64]Access{23: Private}
+	h.guard.seen = map[int64]access.Level{23: access.Private}
 	if w := h.ask(http.MethodGet, page); w.Code != http.StatusOK {
 		t.Errorf("a reader: %d", w.Code)
 	}

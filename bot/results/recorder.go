@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/lintel-bot/lintel/bot/forge"
 )
 
 const (
@@ -71,7 +73,7 @@ func (k *Recorder) Record(ctx context.Context, r *Stored) (address string, err e
 }
 
 // Overview is the absolute address of the page of a repository; "" if nobody could open it.
-func (k *Recorder) Overview(r Repository) string {
+func (k *Recorder) Overview(r forge.Repository) string {
 	if !k.Records(r.Private) {
 		return ""
 	}

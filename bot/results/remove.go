@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/lintel-bot/lintel/bot/forge"
 )
 
 const (
@@ -67,7 +69,7 @@ func (s *Store) amend(ctx context.Context, repository int64, edit func(*Summary)
 
 // Reached says which repository the App reaches now under an id, with its installation and its name. Not known: it
 // cannot be told at the moment.
-type Reached func(installation, repository int64) (now Repository, reached, known bool)
+type Reached func(installation, repository int64) (now forge.Repo, reached, known bool)
 
 // Retain compares all repositories with those that the App reaches: a new name or installation is taken over, what is
 // not reached is hidden, and removed when it was hidden for a day. It is also for events that were lost.
@@ -96,9 +98,9 @@ func (s *Store) Retain(ctx context.Context, reached Reached) error {
 }
 
 // moved takes over where a repository is now.
-func (s *Store) moved(ctx context.Context, r *Summary, to Repository) error {
-	to.ID, to.Private = r.Repository.ID, r.Repository.Private
-	if to == r.Repository && r.Gone.IsZero() {
+func (s *Store) moved(ctx context.Context, r *Summary, now forge.Repo) error {
+	to := forge.Repository{Repo: now, Private: r.Repository.Private}
+	if to.ID = r.Repository.ID; to == r.Repository && r.Gone.IsZero() {
 		return nil
 	}
 	if err := s.name(ctx, to); err != nil {
@@ -114,7 +116,7 @@ func (s *Store) moved(ctx context.Context, r *Summary, to Repository) error {
 }
 
 // name has a name lead to a repository.
-func (s *Store) name(ctx context.Context, r Repository) error {
+func (s *Store) name(ctx context.Context, r forge.Repository) error {
 	return s.index.Put(ctx, nameKey(r.Owner, r.Name), []byte(strconv.FormatInt(r.ID, 10)))
 }
 

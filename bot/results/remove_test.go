@@ -6,25 +6,27 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lintel-bot/lintel/bot/forge"
 )
 
 // whereIs is a Reached by id; one of installation 9 is not known.
-func whereIs(all ...Repository) Reached {
-	return func(installation, repository int64) (Repository, bool, bool) {
+func whereIs(all ...forge.Repository) Reached {
+	return func(installation, repository int64) (forge.Repo, bool, bool) {
 		for _, r := range all {
 			if r.ID == repository {
-				return r, true, true
+				return r.Repo, true, true
 			}
 		}
-		return Repository{}, false, installation != 9
+		return forge.Repo{}, false, installation != 9
 	}
 }
 
-func ownedBy(installation, repository int64) Repository {
-	return Repository{ID: repository, Installation: installation, Owner: "octo", Name: fmt.Sprint("r", repository)}
+func ownedBy(installation, repository int64) forge.Repository {
+	return forge.Repository{Repo: forge.Repo{ID: repository, Installation: installation, Owner: "octo", Name: fmt.Sprint("r", repository)}}
 }
 
-func resultIn(r Repository) *Stored {
+func resultIn(r forge.Repository) *Stored {
 	s := resultOf("x", headA, clock)
 	s.Repository = r
 	return s
@@ -48,7 +50,7 @@ func TestGone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, index, data, now := newStore(Limits{})
-			all := []Repository{ownedBy(7, 11), ownedBy(7, 12), ownedBy(8, 13), ownedBy(9, 14)}
+			all := []forge.Repository{ownedBy(7, 11), ownedBy(7, 12), ownedBy(8, 13), ownedBy(9, 14)}
 			for _, r := range all {
 				put(t, s, resultIn(r))
 			}
@@ -69,7 +71,7 @@ func TestGone(t *testing.T) {
 			if got := shown(); got != c.shown {
 				t.Errorf("%s are shown, want %s", got, c.shown)
 			}
-			var still []Repository
+			var still []forge.Repository
 			for _, r := range all[:3] {
 				if strings.Contains(c.left, fmt.Sprint(r.ID)) {
 					still = append(still, r)
@@ -109,10 +111,10 @@ func (b *bucketDouble) has(filter string) bool {
 
 // Where a repository is now is taken over: after the App was installed again, a renaming, a transfer.
 func TestRepositoryMoves(t *testing.T) {
-	for name, to := range map[string]Repository{
-		"installed again": {ID: 11, Installation: 70, Owner: "Octo-Org", Name: "fleet.gitops"},
-		"renamed":         {ID: 11, Installation: 7, Owner: "Octo-Org", Name: "new"},
-		"transferred":     {ID: 11, Installation: 8, Owner: "else", Name: "fleet.gitops"},
+	for name, to := range map[string]forge.Repository{
+		"installed again": {Repo: forge.Repo{ID: 11, Installation: 70, Owner: "Octo-Org", Name: "fleet.gitops"}},
+		"renamed":         {Repo: forge.Repo{ID: 11, Installation: 7, Owner: "Octo-Org", Name: "new"}},
+		"transferred":     {Repo: forge.Repo{ID: 11, Installation: 8, Owner: "else", Name: "fleet.gitops"}},
 	} {
 		for _, gone := range []bool{false, true} {
 			s, _, _, now := newStore(Limits{})
@@ -128,7 +130,7 @@ func TestRepositoryMoves(t *testing.T) {
 			if err := s.Retain(t.Context(), whereIs(to)); err != nil {
 				t.Fatal(err)
 			}
-			for _, at := range []Repository{shop(), to} {
+			for _, at := range []forge.Repository{shop(), to} {
 				found, err := s.Find(t.Context(), at.Owner, at.Name)
 				if err != nil || found.Repository != to {
 					t.Errorf("%s, gone %t: by %s there is %+v, %v", name, gone, at, found, err)
@@ -149,7 +151,8 @@ func TestListIsOlder(t *testing.T) {
 	s, _, _, now := newStore(Limits{})
 	put(t, s, resultOf("x", headA, clock))
 	*now = clock.Add(settling - time.Second)
-	for _, list := range []Reached{whereIs(), whereIs(Repository{ID: 11, Installation: 7, Owner: "Octo-Org", Name: "old"})} {
+	old := forge.Repository{Repo: forge.Repo{ID: 11, Installation: 7, Owner: "Octo-Org", Name: "old"}}
+	for _, list := range []Reached{whereIs(), whereIs(old)} {
 		if err := s.Retain(t.Context(), list); err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,9 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+
+	"github.com/lintel-bot/lintel/bot/access"
+	"github.com/lintel-bot/lintel/bot/forge"
 )
 
 // Renderer makes HTML. It is called for one page at a time by up to Config.Renderings goroutines; what it writes is
@@ -43,22 +46,14 @@ type Message struct {
 	Text   string
 }
 
-// Access is whether somebody may see the pages of a repository.
-type Access int
-
-// Hidden is for who may not, Private for who may and others may not, Public where everybody may.
-const (
-	Hidden Access = iota
-	Private
-	Public
-)
-
-// Guard decides who may see the pages of a repository.
+// Guard decides who may see the pages of a repository; *access.Access does.
 type Guard interface {
-	// Access is what the sender of a request may see of a repository now. An error counts as Hidden.
-	Access(r *http.Request, repository Repository) (Access, error)
-	// SignedIn reports whether the sender has a session that could be ended.
-	SignedIn(r *http.Request) bool
+	// Once is a request of which the other methods find out at most once who sent it.
+	Once(r *http.Request) *http.Request
+	// Level is what the sender of a request may see of a repository now. An error counts as Hidden.
+	Level(r *http.Request, repository forge.Repository) (access.Level, error)
+	// Reader is the login of the sender, if there is a session that could be ended.
+	Reader(r *http.Request) (login string, signedIn bool)
 	// Turn may answer a request for a page that the sender may not see, or that is not there, which are the same here: it
 	// asks to sign in, say. False: it did not, and the answer is 404.
 	Turn(w http.ResponseWriter, r *http.Request) bool

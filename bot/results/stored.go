@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
@@ -20,18 +21,6 @@ const Schema = 1
 
 // ErrNone means that there is no such result, or not any more.
 var ErrNone = errors.New("there is no such result")
-
-// Repository is whose a result is. Owner and Name are those of its newest result; ID stays when they change.
-type Repository struct {
-	ID           int64  `json:"id"`
-	Installation int64  `json:"installation"`
-	Owner        string `json:"owner"`
-	Name         string `json:"name"`
-	Private      bool   `json:"private"` // as it was when the result was stored; a Guard knows better
-}
-
-// String is owner/name.
-func (r Repository) String() string { return r.Owner + "/" + r.Name }
 
 // Pull is the pull request that a result is about.
 type Pull struct {
@@ -46,9 +35,10 @@ type Pull struct {
 
 // Meta is what there is to say about a result besides its report.
 type Meta struct {
-	Schema     int        `json:"schema"`
-	ID         string     `json:"id"` // see ID
-	Repository Repository `json:"repository"`
+	Schema int    `json:"schema"`
+	ID     string `json:"id"` // see ID
+	// whose it is: named as it was when its newest result was stored, Private likewise; a Guard knows better
+	Repository forge.Repository `json:"repository"`
 
 	Pull   *Pull  `json:"pull,omitempty"`   // nil for a branch and a merge group
 	Branch string `json:"branch,omitempty"` // the default branch, which was checked as a whole
@@ -85,8 +75,8 @@ type Meta struct {
 
 // Foreign is another repository with the address that the report has for it. One without an id nobody may read.
 type Foreign struct {
-	Repository Repository `json:"repository"`
-	URL        string     `json:"url"`
+	Repository forge.Repository `json:"repository"`
+	URL        string           `json:"url"`
 }
 
 // foreign are the addresses of all that not everybody who may see the result may read.
@@ -126,12 +116,12 @@ func ID(externalID string) string {
 func (m *Meta) Path() string { return ResultsPath(m.Repository, m.Head) + "/" + m.ID }
 
 // ResultsPath is the path of the page with the newest result of a commit.
-func ResultsPath(r Repository, head string) string {
+func ResultsPath(r forge.Repository, head string) string {
 	return "/r/" + url.PathEscape(r.Owner) + "/" + url.PathEscape(r.Name) + "/" + head
 }
 
 // RepositoryPath is the path of the page of a repository.
-func RepositoryPath(r Repository) string {
+func RepositoryPath(r forge.Repository) string {
 	return OrganisationPath(r.Owner) + "/" + url.PathEscape(r.Name)
 }
 

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/lintel-bot/lintel/bot/forge"
 )
 
 const (
@@ -26,12 +28,12 @@ const (
 // Summary is what is known of a repository without looking at its results: what it is called, and what stands about it
 // on the page of its account.
 type Summary struct {
-	Schema     int        `json:"schema"`
-	Repository Repository `json:"repository"`
-	Stored     time.Time  `json:"stored"`           // when its newest result was
-	Gone       time.Time  `json:"gone,omitzero"`    // since when the App is known not to reach it; zero: it does
-	Newest     *Entry     `json:"newest,omitempty"` // of the default branch, or of all pull requests where it has none
-	Trend      []Point    `json:"trend,omitempty"`  // of the default branch, newest first
+	Schema     int              `json:"schema"`
+	Repository forge.Repository `json:"repository"`
+	Stored     time.Time        `json:"stored"`           // when its newest result was
+	Gone       time.Time        `json:"gone,omitzero"`    // since when the App is known not to reach it; zero: it does
+	Newest     *Entry           `json:"newest,omitempty"` // of the default branch, or of all pull requests where it has none
+	Trend      []Point          `json:"trend,omitempty"`  // of the default branch, newest first
 }
 
 // Point is a report of the default branch in numbers.

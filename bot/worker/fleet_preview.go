@@ -15,7 +15,6 @@ import (
 
 	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/mirror"
-	"github.com/lintel-bot/lintel/bot/results"
 	"github.com/lintel-bot/lintel/bot/store"
 	"github.com/lintel-bot/lintel/checks/output"
 	"github.com/lintel-bot/lintel/checks/report"
@@ -302,9 +301,8 @@ func (o *fleetPreview) annotations(out *report.Outlook) (list []forge.Annotation
 }
 
 // repository is the repository of the pull request.
-func (o *fleetPreview) repository() results.Repository {
-	return results.Repository{ID: o.repo.ID, Installation: o.repo.Installation, Owner: o.repo.Owner, Name: o.repo.Name,
-		Private: o.private}
+func (o *fleetPreview) repository() forge.Repository {
+	return forge.Repository{Repo: o.repo, Private: o.private}
 }
 
 func (o *fleetPreview) webURL(repo forge.Repo) string {

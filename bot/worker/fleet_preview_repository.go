@@ -131,9 +131,8 @@ func (o *fleetPreview) recordPage(ctx context.Context, c *check, state mirror.St
 	}
 	web := o.webURL(c.repo)
 	stored := &results.Stored{Report: rep, Meta: results.Meta{Foreign: c.foreign, ID: results.ID("outlook/" + o.of),
-		Repository: results.Repository{ID: c.repo.ID, Installation: c.repo.Installation, Owner: c.repo.Owner, Name: c.repo.Name,
-			Private: c.settings.Private},
-		Of: &results.PreviewOf{Number: o.pr.Number, Repository: o.repository()}, Head: c.head, Rules: state.BaseTip, Conclusion: rep.Conclusion,
+		Repository: forge.Repository{Repo: c.repo, Private: c.settings.Private},
+		Of:         &results.PreviewOf{Number: o.pr.Number, Repository: o.repository()}, Head: c.head, Rules: state.BaseTip, Conclusion: rep.Conclusion,
 		Title: rep.Title, Asked: o.task.Message.At, Completed: o.Now(), GitHub: strings.TrimSuffix(web, "/"+c.repo.String()),
 		Engine: o.Version}}
 	address, err := o.Results.Record(ctx, stored)

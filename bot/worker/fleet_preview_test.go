@@ -53,7 +53,7 @@ func (k recorderDouble) Record(_ context.Context, r *results.Stored) (string, er
 	return fmt.Sprint("https://pages/", r.Repository.ID), nil
 }
 
-func (recorderDouble) Overview(r results.Repository) string { return "https://pages/" + r.String() }
+func (recorderDouble) Overview(r forge.Repository) string { return "https://pages/" + r.String() }
 
 func (recorderDouble) Published(context.Context, *results.Stored, int64) error { return nil }
 

@@ -67,7 +67,7 @@ type Results interface {
 	Record(ctx context.Context, r *results.Stored) (address string, err error)
 	Published(ctx context.Context, r *results.Stored, checkRun int64) error
 	// returns the address of the page of a repository; "": it has none
-	Overview(r results.Repository) string
+	Overview(r forge.Repository) string
 }
 
 // Publisher stores a job; store.Queue is one.

@@ -91,7 +91,7 @@ func newStage(b *testing.B, private bool) *stage {
 	if err != nil {
 		b.Fatal(err)
 	}
-	shown, err := results.NewPages(results.Config{Store: store}, readers)
+	shown, err := results.New(results.Config{Store: store, Renderer: results.HTML{SignIn: true}, Guard: readers})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -105,8 +105,7 @@ func newStage(b *testing.B, private bool) *stage {
 	b.Cleanup(server.Close)
 	for n := range 100 {
 		r := &results.Stored{Meta: results.Meta{ID: results.ID(fmt.Sprint(n)), Head: headA, Title: "title", Completed: time.Now(),
-			Repository: results.Repository{ID: int64(11 + n/10), Installation: 7, Owner: "o", Name: strings.TrimSuffix(fmt.Sprint("r", n/10), "0"),
-				Private: private}, Branch: "main", GitHub: "https://github.example"}, Report: largeReport()}
+			Repository: forge.Repository{Repo: forge.Repo{ID: int64(11 + n/10), Installation: 7, Owner: "o", Name: strings.TrimSuffix(fmt.Sprint("r", n/10), "0")}, Private: private}, Branch: "main", GitHub: "https://github.example"}, Report: largeReport()}
 		if err := store.Put(b.Context(), r); err != nil {
 			b.Fatal(err)
 		}
@@ -269,8 +268,8 @@ type quietHub struct {
 	private bool
 }
 
-func (h quietHub) Present(_ context.Context, repo forge.Repo) (*forge.Present, error) {
-	return &forge.Present{Repo: repo, Private: h.private}, nil
+func (h quietHub) Present(_ context.Context, repo forge.Repo) (*forge.Repository, error) {
+	return &forge.Repository{Repo: repo, Private: h.private}, nil
 }
 
 func (quietHub) MayRead(context.Context, forge.Repo, forge.Account) (bool, error) { return true, nil }

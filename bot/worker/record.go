@@ -64,8 +64,7 @@ func (c *check) withhold(ctx context.Context, rep *report.Report) *report.Report
 	for _, o := range rep.Outside {
 		if repo, private := c.remotes.Private(ctx, o.URL); private && (repo.ID != c.repo.ID || repo.ID == 0) {
 			urls = append(urls, o.URL)
-			c.foreign = append(c.foreign, results.Foreign{URL: o.URL, Repository: results.Repository{ID: repo.ID,
-				Installation: repo.Installation, Owner: repo.Owner, Name: repo.Name, Private: true}})
+			c.foreign = append(c.foreign, results.Foreign{URL: o.URL, Repository: forge.Repository{Repo: repo, Private: true}})
 		}
 	}
 	return rep.Withhold(urls)
@@ -100,9 +99,7 @@ func (c *check) settingsNow(ctx context.Context) (*forge.Settings, error) {
 func (c *check) stored(change report.Change, rep *report.Report, id forge.RunID) *results.Stored {
 	address := strings.TrimSuffix(c.Client.CloneURL(c.repo), ".git")
 	m := results.Meta{
-		ID: results.ID(c.id(id).String()), Repository: results.Repository{ID: c.repo.ID, Installation: c.repo.Installation,
-			Owner: c.repo.Owner, Name: c.repo.Name},
-		Branch: c.task.Key.Branch, Head: c.head, Base: change.Base, Rules: c.rules, CheckRun: c.run.ID,
+		ID: results.ID(c.id(id).String()), Repository: forge.Repository{Repo: c.repo}, Branch: c.task.Key.Branch, Head: c.head, Base: change.Base, Rules: c.rules, CheckRun: c.run.ID,
 		Conclusion: rep.Conclusion, Title: rep.Title, Asked: c.task.Message.At, Started: c.run.StartedAt,
 		Completed: c.Now(), GitHub: strings.TrimSuffix(address, "/"+c.repo.String()), Command: laptop(change),
 		Engine: c.Version,

@@ -29,7 +29,7 @@ func (r *resultsDouble) Record(_ context.Context, s *results.Stored) (string, er
 	return r.address, nil
 }
 
-func (r *resultsDouble) Overview(results.Repository) string { return r.address }
+func (r *resultsDouble) Overview(forge.Repository) string { return r.address }
 
 func (r *resultsDouble) Published(_ context.Context, s *results.Stored, checkRun int64) error {
 	if r.published == nil {

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/lintel-bot/lintel/bot/access"
+	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/store"
 )
@@ -29,7 +30,7 @@ import (
 type readers struct {
 	*standin
 	url  string
-	repo access.Repository
+	repo forge.Repository
 	data string
 	logs *logs
 
@@ -198,7 +199,7 @@ func (s *readers) start() string {
 	s.control(http.MethodPost, "/installations", fields{"account": "octo-org", "repositories": []string{"octo-org/fleet"}},
 		&installed)
 	s.installation = installed.ID
-	s.repo = access.Repository{ID: repo.ID, InstallationID: installed.ID, Owner: "octo-org", Name: "fleet", Private: true}
+	s.repo = forge.Repository{Repo: forge.Repo{ID: repo.ID, Installation: installed.ID, Owner: "octo-org", Name: "fleet"}, Private: true}
 
 	client, err := github.NewClient(github.Config{URL: s.base, AppID: app.ID, PrivateKey: []byte(app.PEM)})
 	if err != nil {
@@ -226,13 +227,16 @@ func (s *readers) start() string {
 	mux := http.NewServeMux()
 	guard.Routes(mux)
 	mux.HandleFunc("GET /r/fleet", func(w http.ResponseWriter, r *http.Request) {
-		if d, _ := guard.May(r, s.repo); d != access.Allowed {
-			guard.Answer(w, r, d)
-			return
+		switch level, err := guard.Level(r, s.repo); {
+		case err != nil:
+			http.Error(w, "unavailable", http.StatusServiceUnavailable)
+		case level == access.Hidden:
+			guard.Turn(w, r)
+		default:
+			_, _ = io.WriteString(w, "the result")
 		}
-		_, _ = io.WriteString(w, "the result")
 	})
-	mux.HandleFunc("GET /r/", func(w http.ResponseWriter, r *http.Request) { guard.Answer(w, r, guard.Missing(r)) })
+	mux.HandleFunc("GET /r/", func(w http.ResponseWriter, r *http.Request) { guard.Turn(w, r) })
 	pages = mux
 	return app.ClientSecret
 }

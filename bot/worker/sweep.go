@@ -9,6 +9,7 @@ import (
 
 	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/github"
+	"github.com/lintel-bot/lintel/bot/results"
 	"github.com/lintel-bot/lintel/bot/store"
 )
 
@@ -43,16 +44,12 @@ type SweepConfig struct {
 	// Ends is told when a result that stands may become another by itself. Nil: nobody wants to know.
 	Ends func(key store.Key, repo forge.Repo, at time.Time)
 	// Reached is called in each round that saw all installations and repositories. Nil: nobody wants to know.
-	Reached  func(ctx context.Context, reached Reached) error
+	Reached  func(ctx context.Context, reached results.Reached) error
 	Interval time.Duration                        // default: DefaultInterval
 	Now      func() time.Time                     // default: time.Now
 	After    func(time.Duration) <-chan time.Time // default: time.After
 	Log      *slog.Logger                         // default: discard
 }
-
-// Reached says what an id of a repository is now, and whether the App reaches it; known is false where the installation
-// that it was in is suspended and does not tell.
-type Reached func(installation, repository int64) (now forge.Repo, reached, known bool)
 
 // Sweeper finds what webhooks did not bring: deliveries that failed, and open pull requests whose head has no completed
 // check run of ours. Use it from one goroutine.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/forgetest"
+	"github.com/lintel-bot/lintel/bot/results"
 	"github.com/lintel-bot/lintel/bot/store"
 )
 
@@ -341,7 +342,7 @@ func TestWhatIsReached(t *testing.T) {
 		Repos: []forge.Repo{{Installation: 7, ID: 11, Owner: "o", Name: "a"}}}
 	s, _, _ := newSweeper(h)
 	told := 0
-	s.config.Reached = func(_ context.Context, reached Reached) error {
+	s.config.Reached = func(_ context.Context, reached results.Reached) error {
 		told++
 		for repository, want := range map[[2]int64]string{{7, 11}: "o/a of 7", {7, 12}: "gone", {8, 13}: "unknown",
 			{9, 14}: "gone", {9, 11}: "o/a of 7"} {
@@ -398,7 +399,7 @@ func TestServes(t *testing.T) {
 		return nil
 	}
 	told := false
-	s.config.Reached = func(_ context.Context, reached Reached) error {
+	s.config.Reached = func(_ context.Context, reached results.Reached) error {
 		told = true
 		_, ours, _ := reached(7, 11)
 		_, theirs, known := reached(8, 12)

@@ -35,7 +35,8 @@ func (o *serveOptions) newPages(jobs *store.Queue, readers *access.Access, log *
 	if o.natsURL == "" {
 		p.keeper.Room = roomIn(o.dataDir)
 	}
-	p.handler, err = results.NewPages(results.Config{Store: p.store, Base: public.EscapedPath(), Log: log}, readers)
+	p.handler, err = results.New(results.Config{Store: p.store, Renderer: results.HTML{SignIn: readers.CanSignIn()},
+		Guard: readers, Base: public.EscapedPath(), Log: log})
 	return p, err
 }
 
@@ -61,16 +62,11 @@ func (p *shownResults) gone() func(ctx context.Context, installation, repository
 }
 
 // reached has results follow their repositories, and removes those of all that the App does not reach any more.
-func (p *shownResults) reached() func(context.Context, worker.Reached) error {
+func (p *shownResults) reached() func(context.Context, results.Reached) error {
 	if p.store == nil {
 		return nil
 	}
-	return func(ctx context.Context, reached worker.Reached) error {
-		return p.store.Retain(ctx, func(installation, repository int64) (now results.Repository, is, known bool) {
-			repo, is, known := reached(installation, repository)
-			return results.Repository{ID: repo.ID, Installation: repo.Installation, Owner: repo.Owner, Name: repo.Name}, is, known
-		})
-	}
+	return p.store.Retain
 }
 
 func (o *serveOptions) pageLimits() results.Limits {

@@ -281,7 +281,7 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *store.Qu
 		Serves: o.serves, Drop: jobs.Drop, Reached: shown.reached(), Interval: o.sweepInterval, Log: log})
 	server = &worker.Server{
 		Webhook: intake, Metrics: metrics, Queue: jobs, Workers: o.workers, Log: log,
-		Routes: routes(guard),
+		Routes: guard.Routes,
 		Sweep:  func(ctx context.Context) { cleanUp(ctx, kept, log, sweeper.Run, rotation.run) },
 		Worker: &worker.Worker{
 			Client: app.client, Mirror: mirrors, Sandbox: sandboxes, Approvals: worker.NewApprovals(app.client, mirrors, jobs),

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"strings"
 
 	"github.com/lintel-bot/lintel/bot/access"
@@ -62,9 +61,4 @@ func (o *serveOptions) access(ctx context.Context, app *identity, jobs *store.Qu
 		c.SignIn, c.Store = app.signIn, sessions
 	}
 	return access.New(c)
-}
-
-// routes are the paths of the server beside the bot's own.
-func routes(guard *access.Access) func(*http.ServeMux) {
-	return func(mux *http.ServeMux) { guard.Routes(mux) }
 }
