@@ -3,14 +3,12 @@ package results
 import (
 	"bytes"
 	"compress/gzip"
-	"fmt"
 	"io"
-	"io/fs"
-	"mime"
 	"net/http"
-	"path"
 	"strconv"
 	"strings"
+
+	"github.com/lintel-bot/lintel/checks/output"
 )
 
 // asset is a file that pages refer to.
@@ -19,53 +17,19 @@ type asset struct {
 	kind string
 }
 
-// readAssets reads the files of a renderer, which are part of the program.
-func readAssets(files fs.FS) (map[string]*asset, error) {
-	all := map[string]*asset{}
-	if files == nil {
-		return all, nil
+// packedAssets are the files of the pages by their names, which change with their content.
+func packedAssets() map[string]asset {
+	all := map[string]asset{}
+	for _, a := range output.Assets() {
+		all[a.Name] = asset{newPacked(a.Data), a.Type}
 	}
-	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		a := &asset{kind: kindOf(name)}
-		plain, err := fs.ReadFile(files, name)
-		if err != nil {
-			return err
-		}
-		if a.body, err = newPacked(plain); err != nil {
-			return err
-		}
-		all[name] = a
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("reading the files of the pages: %w", err)
-	}
-	return all, nil
-}
-
-// kindOf does not ask the machine's own table, except for what no page of ours has.
-func kindOf(name string) string {
-	switch path.Ext(name) {
-	case ".css":
-		return "text/css; charset=utf-8"
-	case ".js":
-		return "text/javascript; charset=utf-8"
-	case ".svg":
-		return "image/svg+xml"
-	}
-	if kind := mime.TypeByExtension(path.Ext(name)); kind != "" {
-		return kind
-	}
-	return "application/octet-stream"
+	return all
 }
 
 // asset answers with a file, for everybody and for good: another content has another name.
 func (h *Handler) asset(w http.ResponseWriter, r *http.Request, name []string) {
-	a := h.assets[strings.Join(name, "/")]
-	if a == nil {
+	a, ok := h.assets[strings.Join(name, "/")]
+	if !ok {
 		h.send(w, r, h.missing, "no-store")
 		return
 	}
@@ -81,10 +45,7 @@ type packed struct {
 	size int // not compressed
 }
 
-func newPacked(plain []byte) (packed, error) {
-	data, err := compress(plain)
-	return packed{data, len(plain)}, err
-}
+func newPacked(plain []byte) packed { return packed{compress(plain), len(plain)} }
 
 // send answers with the body as the reader likes it.
 func (p packed) send(w http.ResponseWriter, r *http.Request, status int) {

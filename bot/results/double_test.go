@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/lintel-bot/lintel/bot/access"
@@ -213,10 +211,6 @@ func (p *plain) Organisation(w io.Writer, owner string, repositories []*Summary,
 func (p *plain) Message(w io.Writer, m Message, _ View) error {
 	_, err := fmt.Fprintf(w, "%d %s", m.Status, m.Title)
 	return err
-}
-
-func (p *plain) Assets() fs.FS {
-	return fstest.MapFS{"page-1234.css": {Data: []byte("body{}")}, "page-1234.js": {Data: []byte("'use strict'")}}
 }
 
 // guardDouble shows what is in seen.

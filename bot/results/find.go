@@ -271,8 +271,7 @@ func (h *Handler) page(ctx context.Context, key string, life time.Duration,
 		if err := render(ctx, &b); err != nil {
 			return nil, store.Span{}, fmt.Errorf("making a page: %w", err)
 		}
-		p, err := newPage(http.StatusOK, b.Bytes())
-		return p, store.Span{From: h.config.Now(), Life: life}, err
+		return newPage(http.StatusOK, b.Bytes()), store.Span{From: h.config.Now(), Life: life}, nil
 	})
 }
 

@@ -59,7 +59,7 @@ const (
 //	/r/OWNER/REPO/HEAD/ID/PART     a part of its page
 //	/o/OWNER                       the repositories of an account
 //	/o/OWNER/REPO                  a repository
-//	/static/NAME                   a file of the Renderer
+//	/static/NAME                   a file that pages refer to
 //
 // It answers 200, 304, 404 (what is not there and what the reader may not see are the same), 405, 503 with Retry-After
 // where too much is asked at a time, and 500. Pages are made once for all readers.
@@ -67,7 +67,7 @@ type Handler struct {
 	config  Config
 	pages   *store.Cache[string, *readyPage]
 	looks   *store.Cache[string, any] // what the store said
-	assets  map[string]*asset
+	assets  map[string]asset
 	readers chan struct{}
 	missing *readyPage
 	busy    *readyPage
@@ -81,7 +81,7 @@ type readyPage struct {
 	tag    string
 }
 
-// New makes a handler. An error means that the renderer has no usable files or messages.
+// New makes a handler. An error means that the renderer has no usable messages.
 func New(c Config) (*Handler, error) {
 	c.Cache, c.Renderings, c.Readers = cmp.Or(c.Cache, 64<<20), cmp.Or(c.Renderings, max(1, runtime.GOMAXPROCS(0)/2)), cmp.Or(c.Readers, 512)
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
@@ -89,15 +89,11 @@ func New(c Config) (*Handler, error) {
 		c.Now = time.Now
 	}
 	c.Base = strings.TrimRight(c.Base, "/")
-	h := &Handler{config: c, readers: make(chan struct{}, c.Readers),
+	h := &Handler{config: c, assets: packedAssets(), readers: make(chan struct{}, c.Readers),
 		pages: store.NewCache[string](store.CacheConfig[*readyPage]{Limit: c.Cache, Weight: (*readyPage).size, Now: c.Now,
 			Places: make(chan struct{}, c.Renderings), Most: c.Renderings + pagesWaiting, Wait: busyWait, Timeout: makeTimeout}),
 		looks: store.NewCache[string](store.CacheConfig[any]{Limit: maxLooked, Weight: lookedSize, Now: c.Now,
 			Places: make(chan struct{}, lookups), Most: lookups + maxWaiting, Wait: busyWait, Timeout: makeTimeout})}
-	var err error
-	if h.assets, err = readAssets(c.Renderer.Assets()); err != nil {
-		return nil, err
-	}
 	for _, m := range []struct {
 		to *(*readyPage)
 		Message
@@ -113,22 +109,16 @@ func New(c Config) (*Handler, error) {
 		if err := c.Renderer.Message(&b, m.Message, View{Base: c.Base}); err != nil {
 			return nil, fmt.Errorf("making the page %q: %w", m.Title, err)
 		}
-		if *m.to, err = newPage(m.Status, b.Bytes()); err != nil {
-			return nil, err
-		}
+		*m.to = newPage(m.Status, b.Bytes())
 	}
 	return h, nil
 }
 
 func (p *readyPage) size() int64 { return int64(len(p.body.data)) + 512 }
 
-func newPage(status int, html []byte) (*readyPage, error) {
-	body, err := newPacked(html)
-	if err != nil {
-		return nil, err
-	}
+func newPage(status int, html []byte) *readyPage {
 	sum := sha256.Sum256(html)
-	return &readyPage{status: status, body: body, tag: hex.EncodeToString(sum[:12])}, nil
+	return &readyPage{status: status, body: newPacked(html), tag: hex.EncodeToString(sum[:12])}
 }
 
 // Patterns are those of http.ServeMux that the handler serves.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lintel-bot/lintel/bot/access"
 	"github.com/lintel-bot/lintel/bot/store"
+	"github.com/lintel-bot/lintel/checks/output"
 )
 
 // house is a handler among doubles.
@@ -72,7 +73,7 @@ func TestPages(t *testing.T) {
 		at + "/" + r.ID + "/diff-1":                       "part diff-1 of 2 violations",
 		"/o/octo-org/fleet.gitops":                        "repository Octo-Org/fleet.gitops: 1 pulls, 0 reports; here /lintel/o/Octo-Org/fleet.gitops",
 		"/lintel/o/octo-org":                              "account Octo-Org: fleet.gitops",
-		"/static/page-1234.css":                           "body{}",
+		"/static/" + output.Assets()[0].Name:              string(output.Assets()[0].Data),
 		"/static/page-1.css":                              "404 Not found",
 		"/static/../r":                                    "404 Not found",
 		"/o/nobody":                                       "404 Not found",

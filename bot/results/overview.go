@@ -3,7 +3,6 @@ package results
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -76,12 +75,8 @@ const maxOverview = 32 << 20
 // decodeOverview is an empty one where there is none, or one that cannot be read.
 func decodeOverview(data []byte) *Overview {
 	o := &Overview{}
-	plain, err := decompressAny(data, maxOverview)
-	var other *json.UnmarshalTypeError
-	if err == nil {
-		err = json.Unmarshal(plain, o)
-	}
-	if err != nil && !errors.As(err, &other) {
+	plain, err := decompress(data, maxOverview)
+	if err != nil || readJSON(plain, o) != nil {
 		return &Overview{}
 	}
 	return o
@@ -91,10 +86,8 @@ func decodeOverview(data []byte) *Overview {
 // smaller right to be stored.
 func (o *Overview) encode() ([]byte, error) {
 	for {
-		data, err := json.Marshal(o)
-		if err == nil {
-			data, err = compress(data)
-		}
+		plain, err := json.Marshal(o)
+		data := compress(plain)
 		if err != nil || len(data) <= maxValue || len(o.Pulls)+len(o.Branch)+len(o.Exceptions)+len(o.NotChecked) == 0 {
 			return data, err
 		}

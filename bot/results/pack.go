@@ -77,45 +77,27 @@ func compareBool(a, b bool) int {
 	return 1
 }
 
-// unpack reads a report. One of another version is read as far as it can be: what has another type by now stays empty.
-func unpack(data []byte) (*report.Report, error) {
-	var rep report.Report
-	err := json.Unmarshal(data, &rep)
+// readJSON reads what was stored. What another version stored is read as far as it can be: what has another type by now stays
+// empty.
+func readJSON(data []byte, into any) error {
+	err := json.Unmarshal(data, into)
 	var other *json.UnmarshalTypeError
-	if err != nil && !errors.As(err, &other) {
-		return nil, fmt.Errorf("unpacking a report: %w", err)
+	if errors.As(err, &other) {
+		return nil
 	}
-	return &rep, nil
+	return err
 }
 
-func compress(data []byte) ([]byte, error) {
+func compress(data []byte) []byte {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
-	_, err := w.Write(data)
-	if err = errors.Join(err, w.Close()); err != nil {
-		return nil, fmt.Errorf("compressing: %w", err)
-	}
-	return b.Bytes(), nil
+	_, _ = w.Write(data) // into memory, which does not fail
+	_ = w.Close()
+	return b.Bytes()
 }
 
-// decompress fails on what has another size than it should have.
-func decompress(data []byte, size int) ([]byte, error) {
-	r, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		return nil, fmt.Errorf("decompressing: %w", err)
-	}
-	out, err := io.ReadAll(io.LimitReader(r, int64(size)+1))
-	if err == nil && len(out) != size {
-		err = errors.New("the size is wrong")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("decompressing: %w", err)
-	}
-	return out, nil
-}
-
-// decompressAny is decompress for what may have any size up to a limit.
-func decompressAny(data []byte, limit int64) ([]byte, error) {
+// decompress reads no more than a limit.
+func decompress(data []byte, limit int64) ([]byte, error) {
 	r, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
 		return nil, fmt.Errorf("decompressing: %w", err)

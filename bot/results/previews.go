@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -73,8 +72,7 @@ func (s *Store) Previews(ctx context.Context, repository int64) ([]*PreviewResul
 	all, err := each(ctx, keys[:min(len(keys), maxAsked)], func(ctx context.Context, key string) (*PreviewResult, error) {
 		data, _, err := s.index.Get(ctx, key)
 		var o PreviewResult
-		var other *json.UnmarshalTypeError
-		if bad := json.Unmarshal(data, &o); err != nil || len(data) == 0 || bad != nil && !errors.As(bad, &other) {
+		if err != nil || readJSON(data, &o) != nil {
 			return nil, err
 		}
 		of := PreviewOf{Repository: forge.Repository{Repo: forge.Repo{ID: repository}}, Number: o.Number}

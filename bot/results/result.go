@@ -4,11 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"path"
 	"slices"
 	"strings"
-	"testing/fstest"
 	"time"
 
 	"github.com/lintel-bot/lintel/bot/access"
@@ -157,13 +154,4 @@ func (of HTML) Message(w io.Writer, m Message, v View) error {
 
 func writeMessage(w io.Writer, f output.Frame, title, text string) error {
 	return (&output.Message{Frame: f, Heading: title, Text: text}).Write(w)
-}
-
-// Assets implements results.Renderer.
-func (HTML) Assets() fs.FS {
-	files := fstest.MapFS{} // a file system in memory; that is all that is used of the package
-	for _, a := range output.Assets() {
-		files[path.Clean(a.Name)] = &fstest.MapFile{Data: a.Data, Mode: 0o444}
-	}
-	return files
 }

@@ -2,7 +2,6 @@ package results
 
 import (
 	"io"
-	"io/fs"
 	"net/http"
 
 	"github.com/lintel-bot/lintel/bot/access"
@@ -23,8 +22,6 @@ type Renderer interface {
 	Organisation(w io.Writer, owner string, repositories []*Summary, v View) error
 	// Message writes a page that says why there is no other.
 	Message(w io.Writer, m Message, v View) error
-	// Assets are the files that pages refer to below View.Base + "/static/". Their names change with their content.
-	Assets() fs.FS
 }
 
 // View is what a page has to know of where it stands. A page is kept for all readers for whom it is the same.

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // Limits bound what is kept. What is above the first two goes, the oldest first. Zero values are the defaults.
@@ -116,10 +118,7 @@ func (s *Store) Put(ctx context.Context, r *Stored) error {
 	if err != nil {
 		return err
 	}
-	packed, err := compress(data)
-	if err != nil {
-		return err
-	}
+	packed := compress(data)
 	m.Parts = parts{Name: rand.Text(), Size: len(data), Sum: sumOf(packed)}
 	for piece := range slices.Chunk(packed, s.chunk) {
 		if err := s.data.Put(ctx, partKey(m.Repository.ID, m.Parts, m.Parts.Count), piece); err != nil {
@@ -228,11 +227,7 @@ func (s *Store) meta(ctx context.Context, key string) (*Meta, error) {
 
 func (s *Store) decodeMeta(data []byte, key string) (*Meta, error) {
 	var m Meta
-	var other *json.UnmarshalTypeError
-	if err := json.Unmarshal(data, &m); len(data) == 0 || err != nil && !errors.As(err, &other) {
-		return nil, ErrNone
-	}
-	if resultKey(m.Repository.ID, m.Head, m.ID) != key || m.Completed.Before(s.now().Add(-s.limits.Age)) {
+	if readJSON(data, &m) != nil || resultKey(m.Repository.ID, m.Head, m.ID) != key || m.Completed.Before(s.now().Add(-s.limits.Age)) {
 		return nil, ErrNone
 	}
 	return &m, nil
@@ -298,12 +293,10 @@ func (s *Store) Load(ctx context.Context, m *Meta) (*Stored, error) {
 	if sumOf(packed.Bytes()) != m.Parts.Sum {
 		return r, nil
 	}
-	data, err := decompress(packed.Bytes(), m.Parts.Size)
-	if err != nil {
-		return r, nil // as stored by another version: to be checked again
-	}
-	if rep, err := unpack(data); err == nil {
-		r.Report = rep
+	data, err := decompress(packed.Bytes(), int64(m.Parts.Size)+1)
+	var rep report.Report
+	if err == nil && len(data) == m.Parts.Size && readJSON(data, &rep) == nil { // else it is to be checked again
+		r.Report = &rep
 	}
 	return r, nil
 }

@@ -3,8 +3,6 @@ package results
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -84,9 +82,7 @@ func summaryKey(repository int64) string { return fmt.Sprintf("repo.%d", reposit
 // decodeSummary is nil for what cannot be read, or is not about the repository.
 func decodeSummary(data []byte, repository int64) *Summary {
 	var s Summary
-	var other *json.UnmarshalTypeError
-	err := json.Unmarshal(data, &s)
-	if len(data) == 0 || err != nil && !errors.As(err, &other) || s.Repository.ID != repository || repository <= 0 {
+	if readJSON(data, &s) != nil || s.Repository.ID != repository || repository <= 0 {
 		return nil
 	}
 	return &s
