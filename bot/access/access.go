@@ -55,22 +55,15 @@ type Provider interface {
 	Key(purpose string) [32]byte
 }
 
-// Store keeps sessions for all servers; *store.Sessions is one, and says what names are.
-type Store interface {
-	Set(ctx context.Context, name string, data []byte) error
-	Get(ctx context.Context, name string) ([]byte, error)
-	Count(ctx context.Context, holder string) (int, error)
-	End(ctx context.Context, nameOrHolder string) error
-	Once(ctx context.Context, name string) (bool, error)
-}
-
 // Config is what an Access needs. Hub is required. Without PublicURL or SignIn nobody can sign in, and private
 // repositories have no pages.
 type Config struct {
 	Hub       forge.Client
 	PublicURL string   // where people reach this server, without a trailing slash; see github.ParseAddress
 	SignIn    Provider // nil: the App has no client secret
-	Store     Store    // required with SignIn
+	// Sessions and Used keep for all servers who is signed in, and which sign-ins were used up; see store.Queue.Sessions.
+	// Required with SignIn.
+	Sessions, Used store.Values
 	// TTL is how long GitHub's answers are remembered; zero is DefaultTTL.
 	TTL time.Duration
 	Now func() time.Time // nil: time.Now
@@ -111,8 +104,8 @@ func New(c Config) (*Access, error) {
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || strings.HasSuffix(c.PublicURL, "/") {
 		return nil, errors.New("access: the public address is not one")
 	}
-	if c.Store == nil {
-		return nil, errors.New("access: no Store")
+	if c.Sessions == nil || c.Used == nil {
+		return nil, errors.New("access: no sessions")
 	}
 	a.origin, a.base, a.secure = originOf(u), u.EscapedPath(), u.Scheme == "https"
 	return a, nil

@@ -21,7 +21,7 @@ func TestPublic(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"with a sign-in": nil,
 		"without": func(c *Config) {
-			c.SignIn, c.Store = nil, nil
+			c.SignIn, c.Sessions, c.Used = nil, nil, nil
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -129,11 +129,11 @@ func (s *scene) serve(change func(*Config)) (*Access, http.Handler) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	sessions, err := s.jobs.Sessions(s.t.Context())
+	sessions, used, err := s.jobs.Sessions(s.t.Context())
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	c := Config{Hub: client, PublicURL: s.url, SignIn: signIn, Store: sessions, Now: s.clock.Now,
+	c := Config{Hub: client, PublicURL: s.url, SignIn: signIn, Sessions: sessions, Used: used, Now: s.clock.Now,
 		Log: slog.New(slog.NewJSONHandler(s.log, nil))}
 	if change != nil {
 		change(&c)

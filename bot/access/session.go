@@ -100,8 +100,8 @@ func (a *Access) find(ctx context.Context, r *http.Request) (*session, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	data, err := a.config.Store.Get(ctx, name)
-	if err != nil || data == nil {
+	data, _, err := a.config.Sessions.Get(ctx, name)
+	if err != nil {
 		return nil, err
 	}
 	var s session
@@ -111,7 +111,7 @@ func (a *Access) find(ctx context.Context, r *http.Request) (*session, error) {
 	now := a.config.Now()
 	if now.Before(s.Begun.Add(-clocks)) {
 		// A clock was wrong, then or now. It must not come into force once its time has come, and last a day from then.
-		return nil, a.config.Store.End(ctx, name)
+		return nil, a.config.Sessions.Remove(ctx, name)
 	}
 	if !now.Before(s.Begun.Add(sessionLife)) {
 		return nil, nil
@@ -145,12 +145,12 @@ func (a *Access) begin(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	if err := a.end(ctx, r); err != nil {
 		return err
 	}
-	n, err := a.config.Store.Count(ctx, all)
-	if err == nil && n >= maxSessions {
-		err = a.config.Store.End(ctx, all)
+	others, err := a.config.Sessions.Keys(ctx, all+".*")
+	if err == nil && len(others) >= maxSessions {
+		err = a.config.Sessions.Remove(ctx, all+".*")
 	}
 	if err == nil {
-		err = a.config.Store.Set(ctx, all+"."+digest("session", id), data)
+		err = a.config.Sessions.Put(ctx, all+"."+digest("session", id), data)
 	}
 	if err != nil {
 		return err
@@ -167,10 +167,10 @@ func (a *Access) end(ctx context.Context, r *http.Request) error {
 	if name == "" {
 		return nil
 	}
-	if data, err := a.config.Store.Get(ctx, name); err != nil || data == nil {
+	if _, revision, err := a.config.Sessions.Get(ctx, name); err != nil || revision == 0 {
 		return err
 	}
-	return a.config.Store.End(ctx, name)
+	return a.config.Sessions.Remove(ctx, name)
 }
 
 // Revoke ends all sessions of an account, on every server: the person took back at GitHub what was allowed at the
@@ -179,5 +179,5 @@ func (a *Access) Revoke(ctx context.Context, account int64) error {
 	if !a.CanSignIn() || account <= 0 {
 		return nil
 	}
-	return a.config.Store.End(ctx, holder(account))
+	return a.config.Sessions.Remove(ctx, holder(account)+".*")
 }

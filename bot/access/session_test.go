@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/lintel-bot/lintel/bot/store"
 )
 
 func TestSession(t *testing.T) {
@@ -192,13 +194,13 @@ func TestManySessions(t *testing.T) {
 }
 
 type countStore struct {
-	Store
+	store.Values
 	reads atomic.Int32
 }
 
-func (c *countStore) Get(ctx context.Context, name string) ([]byte, error) {
+func (c *countStore) Get(ctx context.Context, name string) ([]byte, uint64, error) {
 	c.reads.Add(1)
-	return c.Store.Get(ctx, name)
+	return c.Values.Get(ctx, name)
 }
 
 func TestOnce(t *testing.T) {
@@ -207,8 +209,8 @@ func TestOnce(t *testing.T) {
 	alice.get("/auth/login")
 	var count *countStore
 	_, s.pages = s.serve(func(c *Config) {
-		count = &countStore{Store: c.Store}
-		c.Store = count
+		count = &countStore{Values: c.Sessions}
+		c.Sessions = count
 	})
 	alice.sees("signed in", http.StatusOK)
 	if n := count.reads.Load(); n != 1 {

@@ -74,7 +74,7 @@ func (a *Access) callback(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), decideTimeout+questionTimeout)
 	defer cancel()
-	first, err := a.config.Store.Once(ctx, "state."+digest("state", t.State))
+	first, err := a.config.Used.Update(ctx, "state."+digest("state", t.State), nil, 0)
 	switch {
 	case err != nil:
 		a.config.Log.Warn("a sign-in failed", "error", err)

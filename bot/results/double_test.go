@@ -25,7 +25,7 @@ const (
 	headB = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 )
 
-// bucketDouble is a Bucket in memory.
+// bucketDouble are store.Values in memory.
 type bucketDouble struct {
 	mu       sync.Mutex
 	values   map[string][]byte

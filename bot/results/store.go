@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lintel-bot/lintel/bot/store"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
@@ -51,15 +52,6 @@ const (
 	maxValue = 700 << 10
 )
 
-// Bucket keeps values by key; *store.Bucket is one and says what keys and filters are.
-type Bucket interface {
-	Get(ctx context.Context, key string) (value []byte, revision uint64, err error)
-	Put(ctx context.Context, key string, value []byte) error
-	Update(ctx context.Context, key string, value []byte, revision uint64) (stored bool, err error)
-	Keys(ctx context.Context, filter string) ([]string, error)
-	Remove(ctx context.Context, filter string) error
-}
-
 // Store keeps results. A result is there as a whole or not at all, whenever the process dies: its report is written
 // under a new name, in parts, before the record that names it. The index has
 //
@@ -74,7 +66,7 @@ type Bucket interface {
 // A clock that is wrong removes nothing that a right one would keep, except the clock of the NATS server: by that one
 // what is too old goes. Where the clock of this process is wrong, less is shown until it is right.
 type Store struct {
-	index, data Bucket
+	index, data store.Values
 	limits      Limits
 	now         func() time.Time
 	chunk       int
@@ -82,7 +74,7 @@ type Store struct {
 }
 
 // NewStore makes a store in two buckets; a nil now is time.Now.
-func NewStore(index, data Bucket, limits Limits, now func() time.Time) *Store {
+func NewStore(index, data store.Values, limits Limits, now func() time.Time) *Store {
 	if now == nil {
 		now = time.Now
 	}

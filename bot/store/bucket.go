@@ -16,6 +16,15 @@ import (
 // MaxValue is how large a value of a Bucket may be: NATS servers take 1 MiB by default, headers included.
 const MaxValue = 768 << 10
 
+// Values keeps values by key; *Bucket does, and says what keys and filters are.
+type Values interface {
+	Get(ctx context.Context, key string) (value []byte, revision uint64, err error)
+	Put(ctx context.Context, key string, value []byte) error
+	Update(ctx context.Context, key string, value []byte, revision uint64) (stored bool, err error)
+	Keys(ctx context.Context, filter string) ([]string, error)
+	Remove(ctx context.Context, filter string) error
+}
+
 // Bucket keeps values by key beside the jobs: in the folder of the embedded server, or in the NATS cluster, where all
 // processes see it. What is too old or too much goes, the oldest first, without being asked. A key consists of tokens
 // of letters, digits, dashes and underscores with dots between them; in a filter * stands for a token and > for all
@@ -41,6 +50,9 @@ func (q *Queue) bucket(config jetstream.StreamConfig) *Bucket {
 	return &Bucket{queue: q, config: config}
 }
 
+// bucketPrefix starts the name of the stream of a bucket of keys and values.
+const bucketPrefix = "KV_"
+
 // openAll makes buckets before they are used.
 func openAll(ctx context.Context, buckets ...*Bucket) error {
 	for _, b := range buckets {
@@ -58,30 +70,26 @@ func (b *Bucket) open(ctx context.Context) (jetstream.KeyValue, jetstream.Stream
 	if b.kv != nil {
 		return b.kv, b.stream, nil
 	}
-	replicas := 3
-	if b.queue.embedded != nil {
-		replicas = 1
+	// The client's own way to make a bucket lets any server answer, and so from the past.
+	config := b.config
+	config.Name = bucketPrefix + config.Name
+	config.Subjects = []string{"$KV." + b.config.Name + ".>"}
+	config.MaxMsgsPerSubject = 1
+	if config.MaxBytes == 0 {
+		config.Discard = jetstream.DiscardNew
 	}
-	kv, err := b.make(ctx, replicas)
-	var api *jetstream.APIError
-	if errors.As(err, &api) && api.ErrorCode == notClustered {
-		kv, err = b.make(ctx, 1)
-	}
+	config.AllowRollup = true
+	config.Duplicates = min(2*time.Minute, config.MaxAge)
+	stream, err := b.queue.makeStream(ctx, config)
 	if err != nil {
 		return nil, nil, err
 	}
-	stream, err := b.queue.js.Stream(ctx, bucketPrefix+b.config.Name)
+	kv, err := b.queue.js.KeyValue(ctx, b.config.Name)
 	if err != nil {
 		return nil, nil, err
 	}
 	b.kv, b.stream = kv, stream
 	return kv, stream, nil
-}
-
-func (b *Bucket) make(ctx context.Context, replicas int) (jetstream.KeyValue, error) {
-	config := b.config
-	config.Replicas = replicas
-	return b.queue.makeBucket(ctx, config)
 }
 
 // Get returns the value of a key and its revision; nil and zero when there is none.
@@ -104,7 +112,10 @@ func (b *Bucket) Get(ctx context.Context, key string) (value []byte, revision ui
 func (b *Bucket) Put(ctx context.Context, key string, value []byte) error {
 	kv, _, err := b.open(ctx)
 	if err == nil {
-		err = put(ctx, kv, key, value)
+		err = do(ctx, func(ctx context.Context) error {
+			_, err := kv.Put(ctx, key, value)
+			return err
+		})
 	}
 	if err != nil {
 		return fmt.Errorf("storing in the bucket %s: %w", b.config.Name, err)
@@ -117,11 +128,13 @@ func (b *Bucket) Put(ctx context.Context, key string, value []byte) error {
 func (b *Bucket) Update(ctx context.Context, key string, value []byte, revision uint64) (stored bool, err error) {
 	kv, _, err := b.open(ctx)
 	if err == nil {
-		_, err = ask(ctx, requestFor, func(ctx context.Context) (uint64, error) {
+		err = do(ctx, func(ctx context.Context) (err error) {
 			if revision == 0 {
-				return kv.Create(ctx, key, value)
+				_, err = kv.Create(ctx, key, value)
+			} else {
+				_, err = kv.Update(ctx, key, value, revision)
 			}
-			return kv.Update(ctx, key, value, revision)
+			return err
 		})
 	}
 	switch {
@@ -137,9 +150,7 @@ func (b *Bucket) Update(ctx context.Context, key string, value []byte, revision 
 func (b *Bucket) delete(ctx context.Context, key string, options ...jetstream.KVDeleteOpt) error {
 	kv, _, err := b.open(ctx)
 	if err == nil {
-		_, err = ask(ctx, requestFor, func(ctx context.Context) (struct{}, error) {
-			return struct{}{}, kv.Purge(ctx, key, options...)
-		})
+		err = do(ctx, func(ctx context.Context) error { return kv.Purge(ctx, key, options...) })
 	}
 	return err
 }
@@ -167,8 +178,8 @@ func (b *Bucket) Keys(ctx context.Context, filter string) (keys []string, err er
 func (b *Bucket) Remove(ctx context.Context, filter string) error {
 	_, stream, err := b.open(ctx)
 	if err == nil {
-		_, err = ask(ctx, requestFor, func(ctx context.Context) (struct{}, error) {
-			return struct{}{}, stream.Purge(ctx, jetstream.WithPurgeSubject("$KV."+b.config.Name+"."+filter))
+		err = do(ctx, func(ctx context.Context) error {
+			return stream.Purge(ctx, jetstream.WithPurgeSubject("$KV."+b.config.Name+"."+filter))
 		})
 	}
 	if err != nil {

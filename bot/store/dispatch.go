@@ -99,9 +99,7 @@ func (q *Queue) Drop(ctx context.Context, installation, repository int64) error 
 	if repository != 0 {
 		subject = prefix + strconv.FormatInt(installation, 10) + "." + strconv.FormatInt(repository, 10) + ".*"
 	}
-	_, err := ask(ctx, requestFor, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, q.stream.Purge(ctx, jetstream.WithPurgeSubject(subject))
-	})
+	err := do(ctx, func(ctx context.Context) error { return q.stream.Purge(ctx, jetstream.WithPurgeSubject(subject)) })
 	if err != nil {
 		return fmt.Errorf("dropping jobs: %w", err)
 	}
@@ -118,18 +116,19 @@ type Depth struct {
 // Depth asks the server; an error means that the queue is out of reach.
 func (q *Queue) Depth(ctx context.Context) (Depth, error) {
 	jobs, err := q.stream.Info(ctx)
+	var leases *jetstream.StreamInfo
 	if err == nil {
-		var leases *jetstream.StreamInfo
-		if leases, err = q.leaseStream.Info(ctx); err == nil {
-			d := Depth{Taken: min(int(leases.State.Msgs), int(jobs.State.Msgs))}
-			d.Waiting = int(jobs.State.Msgs) - d.Taken
-			if jobs.State.Msgs > 0 {
-				d.Oldest = jobs.State.FirstTime
-			}
-			return d, nil
-		}
+		leases, err = q.leases.stream.Info(ctx)
 	}
-	return Depth{}, fmt.Errorf("asking for the depth of the queue: %w", err)
+	if err != nil {
+		return Depth{}, fmt.Errorf("asking for the depth of the queue: %w", err)
+	}
+	d := Depth{Taken: min(int(leases.State.Msgs), int(jobs.State.Msgs))}
+	d.Waiting = int(jobs.State.Msgs) - d.Taken
+	if jobs.State.Msgs > 0 {
+		d.Oldest = jobs.State.FirstTime
+	}
+	return d, nil
 }
 
 // Ready reports whether the queue answers.

@@ -20,22 +20,22 @@ const (
 const Everybody = "*"
 
 // AddPusher remembers, on disk before it returns, that an account pushed to a pull request's head.
-func (q *Queue) AddPusher(ctx context.Context, repository int64, number int, login string) error {
-	return q.addPusher(ctx, pusherName(repository, number), login)
+func (m *Memory) AddPusher(ctx context.Context, repository int64, number int, login string) error {
+	return m.addPusher(ctx, pusherName(repository, number), login)
 }
 
 // AddTip remembers, on disk before it returns, that an account pushed a commit as the tip of a branch.
-func (q *Queue) AddTip(ctx context.Context, repository int64, commit, login string) error {
+func (m *Memory) AddTip(ctx context.Context, repository int64, commit, login string) error {
 	if !IsObjectID(commit) {
 		return fmt.Errorf("remembering who pushed: %q is not an object id", commit)
 	}
-	return q.addPusher(ctx, tipName(repository, commit), login)
+	return m.addPusher(ctx, tipName(repository, commit), login)
 }
 
-func (q *Queue) addPusher(ctx context.Context, name, login string) error {
+func (m *Memory) addPusher(ctx context.Context, name, login string) error {
 	login = strings.ToLower(login)
 	for {
-		known, revision, err := q.readPushers(ctx, name)
+		known, revision, err := m.readPushers(ctx, name)
 		if err != nil {
 			return err
 		}
@@ -50,15 +50,15 @@ func (q *Queue) addPusher(ctx context.Context, name, login string) error {
 			return fmt.Errorf("remembering who pushed: %w", err)
 		}
 		// Otherwise somebody else was faster, or an answer was lost.
-		if stored, err := q.pushers.Update(ctx, name, data, revision); err != nil || stored {
+		if stored, err := m.pushers.Update(ctx, name, data, revision); err != nil || stored {
 			return err
 		}
 	}
 }
 
 // Pushers returns the accounts, in lower case, that are known to have pushed to a pull request's head.
-func (q *Queue) Pushers(ctx context.Context, repository int64, number int) ([]string, error) {
-	known, _, err := q.readPushers(ctx, pusherName(repository, number))
+func (m *Memory) Pushers(ctx context.Context, repository int64, number int) ([]string, error) {
+	known, _, err := m.readPushers(ctx, pusherName(repository, number))
 	return known, err
 }
 
@@ -67,13 +67,13 @@ const maxTips = 5000
 
 // TipPushers returns the accounts, in lower case, that are known to have pushed one of the commits as the tip of a
 // branch.
-func (q *Queue) TipPushers(ctx context.Context, repository int64, commits []string) ([]string, error) {
+func (m *Memory) TipPushers(ctx context.Context, repository int64, commits []string) ([]string, error) {
 	if len(commits) > maxTips {
 		return []string{Everybody}, nil
 	}
 	var all []string
 	for _, commit := range commits {
-		known, _, err := q.readPushers(ctx, tipName(repository, commit))
+		known, _, err := m.readPushers(ctx, tipName(repository, commit))
 		if err != nil {
 			return nil, err
 		}
@@ -90,8 +90,8 @@ func tipName(repository int64, commit string) string {
 // pusherName has no installation: it changes when the App is installed again, and the pushes stay.
 func pusherName(repository int64, number int) string { return fmt.Sprintf("%d.%d", repository, number) }
 
-func (q *Queue) readPushers(ctx context.Context, name string) ([]string, uint64, error) {
-	data, revision, err := q.pushers.Get(ctx, name)
+func (m *Memory) readPushers(ctx context.Context, name string) ([]string, uint64, error) {
+	data, revision, err := m.pushers.Get(ctx, name)
 	if err != nil || revision == 0 {
 		return nil, 0, err
 	}

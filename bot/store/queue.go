@@ -90,25 +90,36 @@ func (c Config) withDefaults() Config {
 
 // Queue holds the jobs. It is safe for concurrent use.
 type Queue struct {
-	config   Config
-	embedded *embedded // nil with a URL
-	conn     *nats.Conn
-	js       jetstream.JetStream
-	stream   jetstream.Stream
-	leases   jetstream.KeyValue
+	config    Config
+	embedded  *embedded // nil with a URL
+	conn      *nats.Conn
+	js        jetstream.JetStream
+	stream    jetstream.Stream // of jobs
+	leases    *Bucket
+	processes processes
 
-	leaseStream jetstream.Stream // of leases
-	state       *Bucket          // claims, tries, notes, marks, demands and drafts
-	pushers     *Bucket          // who pushed
-	dependents  *Bucket          // who takes rules from whom
-	previews    *Bucket          // what changes of rules would change there
-	processes   processes
+	Memory
+}
+
+// Memory is what the App remembers beside its jobs, see Queue.
+type Memory struct {
+	state      *Bucket // claims and drafts; of jobs: tries, notes, marks and demands
+	pushers    *Bucket // who pushed
+	dependents *Bucket // who takes rules from whom
+	previews   *Bucket // what changes of rules would change there
 }
 
 // Open starts the embedded server, or connects to the one at the URL, and prepares the streams. The error
 // names neither folders nor credentials.
 func Open(ctx context.Context, config Config) (*Queue, error) {
 	q := &Queue{config: config.withDefaults()}
+	leases := jetstream.StreamConfig{Name: leaseBucket, MaxAge: q.config.AckWait}
+	if config.URL == "" {
+		// A lease must not outlive the process that holds it, if that is also the server, nor end early when servers die
+		// that others work with.
+		leases.Storage = jetstream.MemoryStorage
+	}
+	q.leases = q.bucket(leases)
 	q.state = q.bucket(jetstream.StreamConfig{Name: stateBucket, MaxAge: stateTTL, DenyDelete: true})
 	q.pushers = q.bucket(jetstream.StreamConfig{Name: pusherBucket, MaxAge: pusherTTL, DenyDelete: true})
 	q.dependents = q.Bucket("RULE_USERS", dependentBytes, dependentTTL)
@@ -119,7 +130,7 @@ func Open(ctx context.Context, config Config) (*Queue, error) {
 	}
 	var err error
 	if q.js, err = jetstream.New(q.conn); err == nil {
-		err = q.prepare(ctx)
+		err = repeat(ctx, prepareTry, q.prepare) // a cluster may be electing a leader
 	}
 	if err != nil {
 		q.Close()
@@ -239,4 +250,66 @@ func (q *Queue) newest(ctx context.Context, key Key) (uint64, error) {
 		return 0, nil
 	}
 	return m.Sequence, nil
+}
+
+// notClustered is the server's code for a replicated stream on a server that is alone
+// (JSStreamReplicasNotSupportedErr in nats-server).
+const notClustered jetstream.ErrorCode = 10074
+
+// makeStream makes a stream, or brings it up to date: of three replicas where the server is part of a cluster, else of one.
+func (q *Queue) makeStream(ctx context.Context, config jetstream.StreamConfig) (jetstream.Stream, error) {
+	if config.Replicas = 3; q.embedded != nil {
+		config.Replicas = 1
+	}
+	stream, err := q.js.CreateOrUpdateStream(ctx, config)
+	var api *jetstream.APIError
+	if errors.As(err, &api) && api.ErrorCode == notClustered {
+		config.Replicas = 1
+		stream, err = q.js.CreateOrUpdateStream(ctx, config)
+	}
+	return stream, err
+}
+
+// prepare makes what is needed.
+func (q *Queue) prepare(ctx context.Context) (err error) {
+	config := jetstream.StreamConfig{
+		Name:              streamName,
+		Subjects:          []string{prefix + "*.*.*"},
+		Retention:         jetstream.WorkQueuePolicy,
+		Storage:           jetstream.FileStorage,
+		MaxMsgsPerSubject: 1,
+		MaxMsgs:           maxJobs,
+		MaxMsgSize:        maxPayload,
+		// New is refused only when the whole queue is full; within a subject the older one goes.
+		Discard:    jetstream.DiscardNew,
+		Duplicates: duplicates,
+	}
+	if q.embedded != nil { // elsewhere the room would be taken from an account that others may share
+		config.MaxBytes = maxJobBytes
+	}
+	if q.stream, err = q.makeStream(ctx, config); err != nil {
+		return err
+	}
+	if err := q.clear(ctx); err != nil {
+		return err
+	}
+	return openAll(ctx, q.leases, q.state, q.pushers)
+}
+
+// clear removes what earlier versions made and this one does not use.
+func (q *Queue) clear(ctx context.Context) error {
+	names := q.stream.ConsumerNames(ctx)
+	for name := range names.Name() {
+		if err := q.stream.DeleteConsumer(ctx, name); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+			return err
+		}
+	}
+	if err := names.Err(); err != nil && !errors.Is(err, jetstream.ErrEndOfData) {
+		return err
+	}
+	if err := q.js.DeleteStream(ctx, bucketPrefix+"LINTEL_LEASES"); err != nil &&
+		!errors.Is(err, jetstream.ErrStreamNotFound) {
+		return err
+	}
+	return nil
 }

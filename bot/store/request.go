@@ -19,23 +19,39 @@ const (
 	requestFor = 10 * time.Second
 )
 
-// ask repeats a request until it is answered, for as long as limit. The request may take effect more than once.
-func ask[T any](ctx context.Context, limit time.Duration, request func(context.Context) (T, error)) (T, error) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
+// repeat repeats a request, for which a try has a while, until it is answered or ctx ends. It may take effect more than once.
+func repeat(ctx context.Context, try time.Duration, request func(context.Context) error) error {
 	for {
-		try, done := context.WithTimeout(ctx, requestTry)
-		answer, err := request(try)
+		trying, done := context.WithTimeout(ctx, try)
+		err := request(trying)
 		done()
 		if err == nil || !mayPass(err) || ctx.Err() != nil {
-			return answer, err
+			return err
 		}
 		select {
 		case <-time.After(requestPause):
 		case <-ctx.Done():
-			return answer, err
+			return err
 		}
 	}
+}
+
+// ask is repeat, for as long as limit.
+func ask[T any](ctx context.Context, limit time.Duration, request func(context.Context) (T, error)) (answer T, err error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	err = repeat(ctx, requestTry, func(ctx context.Context) (err error) {
+		answer, err = request(ctx)
+		return err
+	})
+	return answer, err
+}
+
+// do is ask for what has no answer.
+func do(ctx context.Context, request func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, requestFor)
+	defer cancel()
+	return repeat(ctx, requestTry, request)
 }
 
 // mayPass reports whether an error is one of a cluster that finds itself again.
@@ -76,14 +92,14 @@ func last(ctx context.Context, stream jetstream.Stream, subject string) (*jetstr
 
 // remove takes one message out of a stream, and no other. It is not an error if the message is gone.
 func remove(ctx context.Context, stream jetstream.Stream, seq uint64) error {
-	_, err := ask(ctx, requestFor, func(ctx context.Context) (struct{}, error) {
+	err := do(ctx, func(ctx context.Context) error {
 		err := stream.DeleteMsg(ctx, seq)
 		if errors.Is(err, jetstream.ErrMsgDeleteUnsuccessful) {
 			if _, missing := stream.GetMsg(ctx, seq); errors.Is(missing, jetstream.ErrMsgNotFound) {
 				err = nil
 			}
 		}
-		return struct{}{}, err
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("removing message %d: %w", seq, err)
@@ -100,10 +116,4 @@ func get(ctx context.Context, kv jetstream.KeyValue, key string) (jetstream.KeyV
 		}
 		return entry, err
 	})
-}
-
-// put is kv.Put, repeated.
-func put(ctx context.Context, kv jetstream.KeyValue, key string, value []byte) error {
-	_, err := ask(ctx, requestFor, func(ctx context.Context) (uint64, error) { return kv.Put(ctx, key, value) })
-	return err
 }

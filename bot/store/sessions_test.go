@@ -1,81 +1,70 @@
 package store
 
 import (
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 )
 
-// Sessions are found again after a restart, end for everybody, one or all of an account, leave nothing, and know only
-// names that are hashes.
+// Sessions are found again after a restart, end for everybody, one or all of an account, and leave nothing.
 func TestSessions(t *testing.T) {
 	dir, ctx := t.TempDir(), t.Context()
-	name, other := "session.7."+strings.Repeat("a", 64), "session.7."+strings.Repeat("b", 64)
-	second77 := "session.77." + strings.Repeat("a", 64)
 	q, err := Open(ctx, Config{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := q.Sessions(ctx)
+	s, _, err := q.Sessions(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, n := range []string{name, other, second77} {
-		if err := s.Set(ctx, n, []byte("alice")); err != nil {
+	for _, n := range []string{"session.7.a", "session.7.b", "session.77.a"} {
+		if err := s.Put(ctx, n, []byte("alice")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	second, err := q.Sessions(ctx) // as another server has them
+	second, _, err := q.Sessions(ctx) // as another server has them
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := second.End(ctx, other); err != nil {
+	if err := second.Remove(ctx, "session.7.b"); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := second.Count(ctx, "session.7"); n != 1 || err != nil {
-		t.Errorf("%d sessions of an account, %v", n, err)
+	if keys, err := second.Keys(ctx, "session.7.*"); len(keys) != 1 || err != nil {
+		t.Errorf("%q of an account, %v", keys, err)
 	}
 	q.Close()
 
 	q = open(t, Config{Dir: dir})
-	if s, err = q.Sessions(ctx); err != nil {
+	if s, _, err = q.Sessions(ctx); err != nil {
 		t.Fatal(err)
 	}
-	for n, want := range map[string]string{name: "alice", other: "", "session.7." + strings.Repeat("c", 64): "",
-		second77: "alice",
-		">":      "", "session.*": "", "": "", "session.7": "", "session.7.*": "", "session." + strings.Repeat("a", 64): ""} {
-		if got, err := s.Get(ctx, n); err != nil || string(got) != want {
-			t.Errorf("session %q: %q, %v, want %q", n, got, err, want)
+	sees := func(want map[string]string) {
+		t.Helper()
+		for n, want := range want {
+			if got, _, err := s.Get(ctx, n); err != nil || string(got) != want {
+				t.Errorf("session %q: %q, %v, want %q", n, got, err, want)
+			}
 		}
 	}
-	for _, n := range []string{"session.*", "session.7", "session.7.*", "session.>"} {
-		if err := s.Set(ctx, n, nil); err == nil {
-			t.Errorf("the name %q is taken", n)
-		}
-		if err := s.End(ctx, n); (err == nil) != (n == "session.7") {
-			t.Errorf("ending %q: %v", n, err)
-		}
-	}
-	if err := s.End(ctx, "session.7."+strings.Repeat("d", 64)); err != nil {
+	sees(map[string]string{"session.7.a": "alice", "session.7.b": "", "session.7.c": "", "session.77.a": "alice"})
+	if err := s.Remove(ctx, "session.7.d"); err != nil {
 		t.Errorf("ending what is not there: %v", err)
 	}
-	for n, want := range map[string]string{name: "", second77: "alice"} { // all of the account 7 were ended
-		if got, err := s.Get(ctx, n); err != nil || string(got) != want {
-			t.Errorf("session %q: %q, %v, want %q", n, got, err, want)
-		}
+	if err := s.Remove(ctx, "session.7.*"); err != nil {
+		t.Error(err)
 	}
-	if err := s.End(ctx, second77); err != nil {
+	sees(map[string]string{"session.7.a": "", "session.77.a": "alice"})
+	if err := s.Remove(ctx, "session.77.a"); err != nil {
 		t.Fatal(err)
 	}
-	if info, err := s.signedIn.stream.Info(ctx); err != nil || info.State.Msgs != 0 {
+	if info, err := s.stream.Info(ctx); err != nil || info.State.Msgs != 0 {
 		t.Errorf("%+v are left of ended sessions, %v", info.State, err)
 	}
 }
 
 // Of many who use one name, at the same time and later, one is the first.
 func TestOnce(t *testing.T) {
-	s, err := open(t, Config{}).Sessions(t.Context())
+	_, used, err := open(t, Config{}).Sessions(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +72,7 @@ func TestOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() {
-			if ok, err := s.Once(t.Context(), "state."+strings.Repeat("a", 64)); err != nil {
+			if ok, err := used.Update(t.Context(), "state.a", nil, 0); err != nil {
 				t.Error(err)
 			} else if ok {
 				first.Add(1)
@@ -94,7 +83,7 @@ func TestOnce(t *testing.T) {
 	if first.Load() != 1 {
 		t.Errorf("%d were the first", first.Load())
 	}
-	if ok, err := s.Once(t.Context(), "state."+strings.Repeat("b", 64)); !ok || err != nil {
+	if ok, err := used.Update(t.Context(), "state.b", nil, 0); !ok || err != nil {
 		t.Errorf("another name: %t, %v", ok, err)
 	}
 }

@@ -2,38 +2,11 @@ package store
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
-
-// Claim reports whether nobody claimed the name within the last week, and claims it. Of several callers,
-// in any process, one gets true. A name consists of letters, digits, dots, dashes and underscores.
-func (q *Queue) Claim(ctx context.Context, name string) (bool, error) {
-	name = "claim." + name
-	mine := rand.Text()
-	stored, err := q.state.Update(ctx, name, []byte(mine), 0)
-	if err == nil && !stored {
-		// Perhaps an earlier attempt was stored whose answer was lost.
-		var holder []byte
-		holder, _, err = q.state.Get(ctx, name)
-		stored = string(holder) == mine
-	}
-	if err != nil {
-		return false, fmt.Errorf("claiming %q: %w", name, err)
-	}
-	return stored, nil
-}
-
-// Forget takes a claim back.
-func (q *Queue) Forget(ctx context.Context, name string) error {
-	if err := q.state.delete(ctx, "claim."+name); err != nil {
-		return fmt.Errorf("forgetting the claim %q: %w", name, err)
-	}
-	return nil
-}
 
 // counts are what happened to one job so far. Only who holds the lease of its key writes them.
 type counts struct {

@@ -214,10 +214,10 @@ func TestLostLeaseEndsWork(t *testing.T) {
 	})
 	publish(t, q, one, "")
 	receive(t, tries, "the job")
-	if err := q.leases.Purge(t.Context(), one.String()); err != nil {
+	if err := q.leases.kv.Purge(t.Context(), one.String()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := q.leases.Create(t.Context(), one.String(), []byte("thief")); err != nil {
+	if _, err := q.leases.kv.Create(t.Context(), one.String(), []byte("thief")); err != nil {
 		t.Fatal(err)
 	}
 	if err := receive(t, causes, "the end of the work"); !errors.Is(err, errLost) {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"sync"
 	"time"
 )
 
@@ -30,30 +29,14 @@ func (q *Queue) process(ctx context.Context, key Key, owner string, handle Handl
 	if held == nil {
 		return soon
 	}
-	working, lose := context.WithCancelCause(ctx)
-	defer lose(nil)
+	var o outcome
 	// What became of the job is told to the server under the lease, also when ctx has ended.
-	keeping, settled := context.WithCancel(context.WithoutCancel(ctx))
-	defer settled()
-	var heart sync.WaitGroup
-	heart.Go(func() {
-		// First nothing can be settled any more: the work may end as soon as it is told.
-		q.heartbeat(keeping, held, func() { settled(); lose(errLost) })
-	})
-	o, err := q.work(working, keeping, key, handle)
-	lost := keeping.Err() != nil
-	settled()
-	heart.Wait()
+	lost := held.during(ctx, func(working, keeping context.Context) { o, err = q.work(working, keeping, key, handle) })
 	if err != nil && ctx.Err() == nil {
 		q.config.Log.Warn("the job queue does not answer; the job comes back", "job", key.String(), "error", err)
 	}
 	if err != nil || lost {
 		o.again = soon.again
-	}
-	if !lost {
-		releasing, done := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
-		held.release(releasing)
-		done()
 	}
 	if ctx.Err() != nil {
 		q.wake(key.Installation) // of the others
@@ -125,7 +108,7 @@ func (q *Queue) work(ctx, keeping context.Context, key Key, handle Handler) (out
 // time: it could be begun.
 func (q *Queue) waits(ctx context.Context, key Key, now time.Time) (time.Time, error) {
 	occupied := now.Add(q.config.Occupied)
-	if holder, err := get(ctx, q.leases, key.String()); err != nil || holder != nil {
+	if holder, err := get(ctx, q.leases.kv, key.String()); err != nil || holder != nil {
 		return occupied, err
 	}
 	seq, err := q.newest(ctx, key)
@@ -134,32 +117,6 @@ func (q *Queue) waits(ctx context.Context, key Key, now time.Time) (time.Time, e
 	}
 	c, err := q.counted(ctx, key, seq)
 	return c.waits(now), err
-}
-
-// heartbeat keeps the lease, and calls lost when it is.
-func (q *Queue) heartbeat(ctx context.Context, held *lease, lost func()) {
-	beat := max(q.config.AckWait/4, time.Millisecond)
-	timer := time.NewTimer(beat)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-timer.C:
-		}
-		pause := beat
-		if err := held.renew(ctx); ctx.Err() != nil {
-			return
-		} else if errors.Is(err, errLost) {
-			q.config.Log.Warn("the lease of a job was lost", "job", held.key)
-			lost()
-			return
-		} else if err != nil {
-			q.config.Log.Warn("the lease of a job could not be renewed", "job", held.key, "error", err)
-			pause = max(min(beat/4, requestPause), time.Millisecond)
-		}
-		timer.Reset(pause)
-	}
 }
 
 // guard turns a panic of the handler into an error, so that it costs one try and not the process.

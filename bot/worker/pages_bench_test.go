@@ -83,11 +83,11 @@ func newStage(b *testing.B, private bool) *stage {
 	s := &stage{b: b}
 	server := httptest.NewUnstartedServer(nil)
 	s.url = "http://" + server.Listener.Addr().String()
-	sessions, err := q.Sessions(b.Context())
+	sessions, used, err := q.Sessions(b.Context())
 	if err != nil {
 		b.Fatal(err)
 	}
-	readers, err := access.New(access.Config{Hub: quietHub{private: private}, PublicURL: s.url, SignIn: quietSignIn{s.url}, Store: sessions})
+	readers, err := access.New(access.Config{Hub: quietHub{private: private}, PublicURL: s.url, SignIn: quietSignIn{s.url}, Sessions: sessions, Used: used})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -215,11 +215,11 @@ func (s *readers) start() string {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(jobs.Close)
-	sessions, err := jobs.Sessions(s.ctx)
+	sessions, used, err := jobs.Sessions(s.ctx)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	guard, err := access.New(access.Config{Hub: client, PublicURL: s.url, SignIn: signIn, Store: sessions, Now: s.now,
+	guard, err := access.New(access.Config{Hub: client, PublicURL: s.url, SignIn: signIn, Sessions: sessions, Used: used, Now: s.now,
 		Log: slog.New(slog.NewJSONHandler(s.logs, nil))})
 	if err != nil {
 		s.t.Fatal(err)

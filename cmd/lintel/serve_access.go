@@ -54,11 +54,11 @@ func (o *serveOptions) access(ctx context.Context, app *identity, jobs *store.Qu
 	log *slog.Logger) (*access.Access, error) {
 	c := access.Config{Hub: app.client, PublicURL: o.publicURL, TTL: o.pageAccessTTL, Log: log}
 	if app.signIn != nil && o.publicURL != "" {
-		sessions, err := jobs.Sessions(ctx)
+		sessions, used, err := jobs.Sessions(ctx)
 		if err != nil {
 			return nil, err
 		}
-		c.SignIn, c.Store = app.signIn, sessions
+		c.SignIn, c.Sessions, c.Used = app.signIn, sessions, used
 	}
 	return access.New(c)
 }
