@@ -37,8 +37,8 @@ func registered(t *testing.T) map[string][]string {
 	t.Helper()
 	m := NewMetrics(func(context.Context) (store.Depth, error) { return store.Depth{}, nil },
 		func() float64 { return 0 })
-	m.WatchBudgets(func() map[int64]forge.Budget { return nil })
-	m.WatchDisk(func() map[string]int64 { return nil })
+	m.WatchBudgets(func() map[int64]forge.Budget { return map[int64]forge.Budget{7: {}} })
+	m.WatchDisk(func() map[string]int64 { return map[string]int64{"cache": 1} })
 	m.SetBuild(report.Build{})
 	descs := make(chan *prometheus.Desc)
 	go func() { m.registry.Describe(descs); close(descs) }()
@@ -55,6 +55,19 @@ func registered(t *testing.T) map[string][]string {
 		}
 		for _, name := range names {
 			all[name] = labels
+		}
+	}
+	families, err := m.registry.Gather() // what is described at a scrape only
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if _, known := all[f.GetName()]; known || strings.HasSuffix(f.GetName(), "_duration_seconds") {
+			continue
+		}
+		all[f.GetName()] = nil
+		for _, label := range f.GetMetric()[0].GetLabel() {
+			all[f.GetName()] = append(all[f.GetName()], label.GetName())
 		}
 	}
 	return all

@@ -140,7 +140,7 @@ func newBench(t *testing.T) *bench {
 		Summary: func(r *report.Report, blob, _ BlobURL, _ string) string {
 			return "summary of " + r.Title + " " + blob("a b.yaml", 3)
 		},
-		Now: func() time.Time { return clock }, Log: slog.New(slog.NewJSONHandler(&b.log, nil))}
+		Now: func() time.Time { return clock }, Log: slog.New(slog.NewJSONHandler(&b.log, nil)), Metrics: NewMetrics(nil, nil)}
 	return b
 }
 
