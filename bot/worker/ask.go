@@ -12,8 +12,7 @@ import (
 
 // ask adds what only GitHub knows to the change: the author's teams, and what the reviews say about exceptions.
 func (c *check) ask(ctx context.Context, state mirror.State, in *report.Inspection, change *report.Change) (err error) {
-	begun := c.Now()
-	defer func() { c.Metrics.stage(stageReview, c.Now().Sub(begun)) }()
+	defer c.timed(stageReview)()
 	if change.User.Teams, err = c.teams(ctx, in.Teams); err != nil {
 		return err
 	}
@@ -36,8 +35,7 @@ func (c *check) askAgain(ctx context.Context, state mirror.State, in *report.Ins
 	if len(relied.Exceptions) == 0 {
 		return false, nil
 	}
-	begun := c.Now()
-	defer func() { c.Metrics.stage(stageReview, c.Now().Sub(begun)) }()
+	defer c.timed(stageReview)()
 	reviews, err := c.reviews(ctx, state, relied)
 	if err != nil {
 		return false, err

@@ -108,9 +108,7 @@ func (w *Worker) announce(ctx context.Context, t Task, defaultBranch, tip string
 	}
 	for _, pr := range pulls {
 		key := store.Key{Installation: t.Key.Installation, Repository: t.Key.Repository, Number: pr.Number}
-		message := store.Message{Delivery: t.Message.Delivery, Event: t.Message.Event, Owner: t.Message.Owner,
-			Name: t.Message.Name, At: t.Message.At}
-		if err := w.Jobs.Publish(ctx, key, message, t.Message.Delivery+"-"+tip); err != nil {
+		if err := w.Jobs.Publish(ctx, key, t.following(t.Message.At), t.Message.Delivery+"-"+tip); err != nil {
 			return err
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"path/filepath"
 	"strings"
 	"time"
@@ -18,15 +17,9 @@ import (
 
 // check is the work on one head.
 type check struct {
-	*Worker
-	task Task
-	repo forge.Repo
-	log  *slog.Logger
+	*headRun
 
-	head   string
 	rules  string             // the commit that the rules are read from
-	part   string             // of the check run's name
-	closed bool               // nothing is to be checked any more
 	pr     *forge.PullRequest // nil for a branch and a merge group
 	want   mirror.Want        // but its head
 	change report.Change      // as far as it does not depend on what was fetched
@@ -38,27 +31,15 @@ type check struct {
 
 	remotes *remotes.Resolver // nil: nothing comes from outside
 	foreign []results.Foreign // private repositories that the report has lines of
-	waited  time.Duration     // for that
-	lacking time.Time         // since when results are not for good; zero: the one that stands is
+	waited  time.Duration     // for what comes from outside
 
-	page      string // the web address of a page with all of the result; "" for none
-	draftable bool   // something blocks that exceptions can be drafted for
-
-	run      forge.CheckRun // ID zero: none is open
-	required bool           // a run is wanted even if nothing changed
-	quiet    func()         // see told; nil: nothing is being told
-	known    string         // outcome of the completed run that stands, as its id has it; "" for none
-	gaveUp   int            // how often this head was given up
+	page string // the web address of a page with all of the result; "" for none
 }
 
 // see sees the check through to a completed check run.
 func (c *check) see(ctx context.Context) error {
-	c.run.Part = c.part
-	if err := c.tidy(ctx); err != nil {
+	if err := c.tidy(ctx); err != nil || c.closed {
 		return err
-	}
-	if c.closed {
-		return nil
 	}
 	err := c.do(ctx)
 	if c.task.exhausted() && forge.IsGone(err) {
@@ -156,16 +137,14 @@ func (w *Worker) owner(repo forge.Repo) (name, cache string) {
 func (c *check) reviewed() bool { return c.pr != nil || c.reviewedPulls != nil }
 
 func (c *check) fetch(ctx context.Context) (mirror.State, error) {
-	begun := c.Now()
-	defer func() { c.Metrics.stage(stageFetch, c.Now().Sub(begun)) }()
+	defer c.timed(stageFetch)()
 	want := c.want
 	want.HeadSHA = c.head
 	return c.Mirror.Fetch(ctx, c.repo, want)
 }
 
 func (c *check) inspect(ctx context.Context, change report.Change) (*report.Inspection, error) {
-	begun := c.Now()
-	defer func() { c.Metrics.stage(stageInspect, c.Now().Sub(begun)) }()
+	defer c.timed(stageInspect)()
 	in, err := c.remotes.Inspect(ctx, c.Sandbox, change)
 	if err == nil && in == nil {
 		err = errors.New("the sandbox answered with nothing")

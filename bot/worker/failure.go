@@ -2,14 +2,11 @@ package worker
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 
 	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/sandbox"
-	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // fail decides what an error in a stage means: to hand back, to wait, to stop, to try again, or to tell.
@@ -53,25 +50,4 @@ func (c *check) fail(ctx context.Context, stage string, err error) error {
 	}
 	c.log.Error("giving up", "stage", stage, "error", scrub(err.Error()))
 	return c.giveUp(ctx, verdictGivenUp(stage, c.task.Try, err))
-}
-
-// giveUp is conclude for what the change is not to blame for: the sweep has it tried again.
-func (c *check) giveUp(ctx context.Context, v verdict) error {
-	id := forge.RunID{State: forge.GaveUp, Job: c.task.Sequence, Times: c.gaveUp + 1}
-	if _, again := id.Retry(); again {
-		v.summary += "\n\nLintel also tries again by itself after a while."
-	}
-	return c.concludeAs(ctx, v, id)
-}
-
-// conclude completes the check run as a failure with a reason that another try does not change.
-func (c *check) conclude(ctx context.Context, v verdict) error {
-	sum := sha256.Sum256([]byte(v.title + v.summary))
-	return c.concludeAs(ctx, v, forge.RunID{State: forge.HasFailed, Job: c.task.Sequence, Digest: hex.EncodeToString(sum[:8])})
-}
-
-func (c *check) concludeAs(ctx context.Context, v verdict, id forge.RunID) error {
-	c.run.Conclusion = string(report.Failure)
-	c.run.Title, c.run.Summary = v.title, v.summary
-	return c.complete(ctx, id)
 }

@@ -46,14 +46,14 @@ func (c *check) requestPreview(ctx context.Context) error {
 		return err
 	}
 	key := store.Key{Installation: c.repo.Installation, Repository: c.repo.ID, Preview: c.pr.Number}
-	m := c.task.Message
-	return c.Jobs.Publish(ctx, key, store.Message{Delivery: m.Delivery, Event: m.Event, Owner: m.Owner, Name: m.Name, At: c.Now()}, "")
+	return c.Jobs.Publish(ctx, key, c.task.following(c.Now()), "")
 }
 
 // fleetPreview is the work on what a pull request would change in the repositories that take rules from here, told by a check
 // run of its own that never keeps anybody from merging. It is done in turns, between which others have theirs.
 type fleetPreview struct {
-	*check
+	*headRun
+	pr         *forge.PullRequest
 	state      mirror.State
 	dependents []store.Dependent
 	private    bool // the repository of the pull request
@@ -74,9 +74,8 @@ func (w *Worker) fleetPreview(ctx context.Context, t Task, log *slog.Logger) err
 	case err != nil:
 		return fmt.Errorf("reading the pull request: %w", err)
 	}
-	o := &fleetPreview{check: w.check(t, log.With("pull_request", pr.Number, "head", pr.HeadSHA, "outlook", true))}
-	o.pr, o.head, o.part, o.closed = pr, pr.HeadSHA, previewPart, pr.State != "open"
-	o.run.Part = o.part
+	o := &fleetPreview{headRun: w.headRun(t, log.With("pull_request", pr.Number, "head", pr.HeadSHA, "outlook", true)), pr: pr}
+	o.head, o.part, o.closed = pr.HeadSHA, previewPart, pr.State != "open"
 	if err := o.tidy(ctx); err != nil || o.closed {
 		return err
 	}
@@ -130,7 +129,7 @@ func (o *fleetPreview) turn(ctx context.Context) error {
 	if o.previews, err = o.Previews.Previews(ctx, o.task.Key, o.of); err != nil {
 		return err
 	}
-	settings, err := o.settingsNow(ctx)
+	settings, err := o.settingsOf(ctx, o.repo)
 	if err != nil {
 		return err
 	}

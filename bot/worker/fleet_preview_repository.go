@@ -39,7 +39,7 @@ func (o *fleetPreview) previewOne(ctx context.Context, u store.Dependent, propos
 		address := o.webURL(o.repo)
 		proposed.Addresses = []string{address, address + ".git"}
 	}
-	c := o.check.Worker.check(o.task, o.log.With("user", repo.String()))
+	c := o.check(o.task, o.log.With("user", repo.String()))
 	c.repo, c.settings, c.change.Repository = repo, settings, []string{repo.Name}
 	c.change.All, c.change.Branches, c.change.Proposed = true, []string{settings.DefaultBranch}, &proposed
 	rep, state, err := o.preview(ctx, c)

@@ -19,10 +19,9 @@ const (
 
 // result is what a check came to, ready to be sent.
 type result struct {
-	id        forge.RunID
-	run       forge.CheckRun // its prose
-	kept      *results.Stored
-	draftable bool
+	id   forge.RunID
+	run  forge.CheckRun // its prose
+	kept *results.Stored
 
 	sequence uint64
 	head     string
@@ -72,7 +71,7 @@ func (u *outbox) take(t Task, head string, now time.Time) (result, bool) {
 // remembered.
 func (c *check) send(ctx context.Context, r result) error {
 	c.run.Conclusion, c.run.Title, c.run.Summary, c.run.Text = r.run.Conclusion, r.run.Title, r.run.Summary, r.run.Text
-	c.run.Annotations, c.run.DetailsURL, c.draftable = r.run.Annotations, r.run.DetailsURL, r.draftable
+	c.run.Annotations, c.run.DetailsURL, c.run.Actions = r.run.Annotations, r.run.DetailsURL, r.run.Actions
 	if err := c.complete(ctx, r.id); err != nil {
 		if !forge.IsGone(err) {
 			c.outbox.put(c.task, c.head, r, c.Now())

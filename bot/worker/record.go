@@ -23,7 +23,10 @@ func (c *check) record(ctx context.Context, change report.Change, rep *report.Re
 	}
 	kept := c.stored(change, rep, id)
 	kept.Foreign = c.foreign
-	settings, err := c.settingsNow(ctx)
+	settings, err := c.settings, error(nil)
+	if settings == nil {
+		settings, err = c.settingsOf(ctx, c.repo)
+	}
 	var address string
 	if err == nil {
 		kept.Repository.Private = settings.Private
@@ -80,18 +83,14 @@ func (c *check) published(ctx context.Context, kept *results.Stored) {
 	}
 }
 
-// settingsNow asks GitHub for the repository's settings, unless they are known.
-func (c *check) settingsNow(ctx context.Context) (*forge.Settings, error) {
-	if c.settings != nil {
-		return c.settings, nil
-	}
+// settingsOf asks GitHub for a repository's settings.
+func (w *Worker) settingsOf(ctx context.Context, repo forge.Repo) (*forge.Settings, error) {
 	asking, cancel := context.WithTimeout(ctx, settingsTimeout)
 	defer cancel()
-	settings, err := c.Client.Repository(asking, c.repo)
+	settings, err := w.Client.Repository(asking, repo)
 	if err != nil {
 		return nil, fmt.Errorf("asking whether the repository is private: %w", err)
 	}
-	c.settings = settings
 	return settings, nil
 }
 

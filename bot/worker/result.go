@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/bot/forge"
+	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/checks/output"
 	"github.com/lintel-bot/lintel/checks/report"
@@ -45,16 +46,17 @@ func (c *check) post(ctx context.Context, change report.Change, rep *report.Repo
 	if c.Text != nil {
 		c.run.Text = c.Text(rep, c.blobURL(c.head), c.blobURL(c.rules), c.newFileURL, c.page)
 	}
-	c.draftable = slices.ContainsFunc(rep.Findings, func(f report.Finding) bool {
-		return f.Blocks && !f.Waits()
-	})
+	if slices.ContainsFunc(rep.Findings, func(f report.Finding) bool { return f.Blocks && !f.Waits() }) {
+		c.run.Actions = []forge.Action{{Label: "Draft exceptions", Description: "Write exceptions for what blocks",
+			Identifier: github.DraftAction}}
+	}
 
 	list, left := output.Annotations(rep)
 	for _, a := range list {
 		c.run.Annotations = append(c.run.Annotations, annotation(a))
 	}
 	c.run.Summary += output.Unannotated(len(c.run.Annotations), left, c.page)
-	return c.send(ctx, result{id: id, run: c.run, kept: kept, draftable: c.draftable})
+	return c.send(ctx, result{id: id, run: c.run, kept: kept})
 }
 
 // result is the id of a result: equal for equal inputs and equal states of the exceptions, which

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/bot/forge"
-	"github.com/lintel-bot/lintel/bot/store"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
@@ -22,7 +21,7 @@ type sharedHead struct {
 }
 
 // sharedHead asks GitHub. What it answers holds as long as nobody else publishes a run for the head, see Ledger.Alone.
-func (c *check) sharedHead(ctx context.Context) (*sharedHead, error) {
+func (c *headRun) sharedHead(ctx context.Context) (*sharedHead, error) {
 	runs, err := c.Client.CheckRuns(ctx, c.repo, c.head)
 	if err != nil {
 		return nil, fmt.Errorf("looking for check runs of the head: %w", err)
@@ -55,7 +54,7 @@ func (c *check) sharedHead(ctx context.Context) (*sharedHead, error) {
 }
 
 // otherPulls returns the numbers of the other open pull requests that have the head, smallest first.
-func (c *check) otherPulls(ctx context.Context) (numbers []int, _ error) {
+func (c *headRun) otherPulls(ctx context.Context) (numbers []int, _ error) {
 	listed, err := c.Client.PullRequestsOfCommit(ctx, c.repo, c.head)
 	if err != nil {
 		return nil, fmt.Errorf("asking for the pull requests of the head: %w", err)
@@ -98,7 +97,7 @@ func (s *sharedHead) worst(own report.Conclusion) (about []forge.Target, result 
 
 // share makes the run as bad as the worst result on its head, says whose that is, and has what was not checked yet
 // checked.
-func (c *check) share(ctx context.Context, s *sharedHead) error {
+func (c *headRun) share(ctx context.Context, s *sharedHead) error {
 	own := report.Conclusion(c.run.Conclusion)
 	about, result := s.worst(own)
 	if len(about) == 0 {
@@ -154,12 +153,12 @@ func nameOf(s forge.Target) string {
 }
 
 // checkMissing stores a job for what has no result yet; one that waits, or is in work, stays.
-func (c *check) checkMissing(ctx context.Context, s forge.Target) error {
+func (c *headRun) checkMissing(ctx context.Context, s forge.Target) error {
 	key, err := c.task.Key.Of(s)
 	if err != nil {
 		return err
 	}
-	m := c.task.Message
-	return c.Jobs.Publish(ctx, key, store.Message{Delivery: m.Delivery, Event: m.Event, Missing: true, Owner: m.Owner,
-		Name: m.Name, At: c.Now()}, "")
+	message := c.task.following(c.Now())
+	message.Missing = true
+	return c.Jobs.Publish(ctx, key, message, "")
 }

@@ -3,6 +3,7 @@ package worker
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/store"
@@ -21,6 +22,12 @@ type Task struct {
 // TaskOf describes a job of the queue.
 func TaskOf(j *store.Job) Task {
 	return Task{Key: j.Key, Message: j.Message, Sequence: j.Sequence(), Try: j.Try, Tries: j.Tries, Ledger: j}
+}
+
+// following is the message of a job that the task has done.
+func (t Task) following(at time.Time) store.Message {
+	m := t.Message
+	return store.Message{Delivery: m.Delivery, Event: m.Event, Owner: m.Owner, Name: m.Name, At: at}
 }
 
 // background reports whether nobody waits for the task: it is about a branch or other repositories,

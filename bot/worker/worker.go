@@ -187,9 +187,13 @@ func (w *Worker) pull(ctx context.Context, t Task, log *slog.Logger) error {
 	return c.see(ctx)
 }
 
+func (w *Worker) headRun(t Task, log *slog.Logger) *headRun {
+	return &headRun{Worker: w, task: t, repo: t.repo(), log: log}
+}
+
 // check is the work on one head: of a pull request, a merge group or a branch.
 func (w *Worker) check(t Task, log *slog.Logger) *check {
-	c := &check{Worker: w, task: t, repo: t.repo(), log: log}
+	c := &check{headRun: w.headRun(t, log)}
 	if c.repo.Name != "" {
 		c.change.Repository = []string{c.repo.Name}
 	}

@@ -3,18 +3,48 @@ package worker
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/store"
+	"github.com/lintel-bot/lintel/checks/report"
 )
+
+// headRun is the check run of one head, in the course of one task: what is there already is found, and completed, or given
+// up.
+type headRun struct {
+	*Worker
+	task   Task
+	repo   forge.Repo
+	log    *slog.Logger
+	head   string
+	part   string // of the check run's name
+	closed bool   // nothing is to be checked any more
+
+	run      forge.CheckRun // ID zero: none is open
+	required bool           // a run is wanted even if nothing changed
+	quiet    func()         // see reportProgress; nil: nothing is being reported
+	known    string         // outcome of the completed run that stands, as its id has it; "" for none
+	lacking  time.Time      // since when results are not for good; zero: the one that stands is
+	gaveUp   int            // how often this head was given up
+}
+
+// timed measures a stage until it is called.
+func (c *headRun) timed(stage string) func() {
+	begun := c.Now()
+	return func() { c.Metrics.stage(stage, c.Now().Sub(begun)) }
+}
 
 // id completes the id of a check run of ours. Two pull requests can share a head, and so the list of its check runs;
 // and who demands a fresh run gets one, even if its result is the same.
-func (c *check) id(id forge.RunID) forge.RunID {
+func (c *headRun) id(id forge.RunID) forge.RunID {
 	id.Target = c.task.Key.Target()
 	if c.task.Message.Fresh {
 		id.Demand = cmp.Or(c.task.Message.Demand, c.task.Message.Delivery)
@@ -23,14 +53,15 @@ func (c *check) id(id forge.RunID) forge.RunID {
 }
 
 // ours returns the id of a run that is about what this check is about; false for any other run.
-func (c *check) ours(run forge.CheckRun) (forge.RunID, bool) {
+func (c *headRun) ours(run forge.CheckRun) (forge.RunID, bool) {
 	id, err := forge.ParseRunID(run.ExternalID)
 	return id, err == nil && id.Target == c.task.Key.Target()
 }
 
 // tidy completes what is left open on a head that is not (or no longer) to be checked: by an earlier job, whose
 // note names the head, or by GitHub, which opens a run again when somebody asks for it on an old head.
-func (c *check) tidy(ctx context.Context) error {
+func (c *headRun) tidy(ctx context.Context) error {
+	c.run.Part = c.part
 	note, err := c.task.Ledger.Note(ctx)
 	if err != nil {
 		return err
@@ -63,7 +94,7 @@ func (c *check) tidy(ctx context.Context) error {
 // open finds the check run to go on with; false means that nothing is wanted. A head that has a completed one gets
 // another only when the result turns out to be another, or when somebody asked for a fresh run. A completed run
 // without a result is opened again.
-func (c *check) open(ctx context.Context) (wanted bool, _ error) {
+func (c *headRun) open(ctx context.Context) (wanted bool, _ error) {
 	runs, err := c.Client.CheckRuns(ctx, c.repo, c.head)
 	if err != nil {
 		return false, fmt.Errorf("looking for check runs of the head: %w", err)
@@ -119,7 +150,7 @@ func (c *check) open(ctx context.Context) (wanted bool, _ error) {
 
 // complete publishes the final state, unless it stands already, and forgets the note. Nobody else publishes one for the
 // head meanwhile.
-func (c *check) complete(ctx context.Context, result forge.RunID) error {
+func (c *headRun) complete(ctx context.Context, result forge.RunID) error {
 	c.run.ExternalID = c.id(result).String()
 	head := store.Key{Installation: c.task.Key.Installation, Repository: c.task.Key.Repository, Commit: c.head}
 	return c.task.Ledger.Exclusively(ctx, head, func(ctx context.Context) error {
@@ -147,10 +178,10 @@ func (c *check) complete(ctx context.Context, result forge.RunID) error {
 }
 
 // setAlarm has the check done again when its result is over.
-func (c *check) setAlarm(result forge.RunID) { c.Alarm.Set(c.task.Key, c.repo, result.Ends()) }
+func (c *headRun) setAlarm(result forge.RunID) { c.Alarm.Set(c.task.Key, c.repo, result.Ends()) }
 
 // finish completes the run with what was found out.
-func (c *check) finish(ctx context.Context) error {
+func (c *headRun) finish(ctx context.Context) error {
 	started := c.Now()
 	if err := c.publishFinal(ctx); err != nil {
 		return err
@@ -161,18 +192,14 @@ func (c *check) finish(ctx context.Context) error {
 }
 
 // publishFinal is finish without the figures of checks.
-func (c *check) publishFinal(ctx context.Context) error {
+func (c *headRun) publishFinal(ctx context.Context) error {
 	started := c.Now()
 	c.run.Status, c.run.CompletedAt = forge.Completed, started
 	if c.run.StartedAt.IsZero() {
 		c.run.StartedAt = started
 	}
-	c.run.Actions = []forge.Action{{Label: "Check again", Description: "Check this commit again",
-		Identifier: github.RerunAction}}
-	if c.draftable {
-		c.run.Actions = append(c.run.Actions, forge.Action{Label: "Draft exceptions",
-			Description: "Write exceptions for what blocks", Identifier: github.DraftAction})
-	}
+	c.run.Actions = append([]forge.Action{{Label: "Check again", Description: "Check this commit again",
+		Identifier: github.RerunAction}}, c.run.Actions...)
 	if err := c.Client.Publish(ctx, c.repo, &c.run); err != nil {
 		return fmt.Errorf("completing the check run: %w", err)
 	}
@@ -185,7 +212,7 @@ func (c *check) publishFinal(ctx context.Context) error {
 }
 
 // abandon ends the work on a head that the pull request has left; the new head has its own job.
-func (c *check) abandon(ctx context.Context) error {
+func (c *headRun) abandon(ctx context.Context) error {
 	c.log.Info("the pull request moved on")
 	if c.run.ID != 0 {
 		if err := c.cancel(ctx, &c.run); err != nil && !forge.IsGone(err) {
@@ -196,7 +223,7 @@ func (c *check) abandon(ctx context.Context) error {
 }
 
 // cancel completes a run that has no result because nobody needs it any more.
-func (c *check) cancel(ctx context.Context, run *forge.CheckRun) error {
+func (c *headRun) cancel(ctx context.Context, run *forge.CheckRun) error {
 	run.Status, run.Conclusion, run.CompletedAt = forge.Completed, forge.Cancelled, c.Now()
 	run.Title = "Not finished: the pull request moved on"
 	run.Summary = "The pull request has another head commit by now, or was closed, so this commit was not checked to " +
@@ -206,4 +233,74 @@ func (c *check) cancel(ctx context.Context, run *forge.CheckRun) error {
 	}
 	c.Metrics.check(forge.Cancelled, 0)
 	return nil
+}
+
+// reportProgress has the check run say that the check is under way, unless it already does or the check is done within the
+// worker's patience: then its result is the first and only thing that GitHub is told, for half of the requests. Until then
+// GitHub shows of a required check that it is expected.
+// Without a run that is owed there is nothing to tell. To be followed by told.
+func (c *headRun) reportProgress(ctx context.Context) error {
+	if !c.required || c.run.Status == forge.InProgress && c.run.ID != 0 {
+		return nil
+	}
+	c.run.Status, c.run.StartedAt = forge.InProgress, c.Now()
+	c.run.Conclusion, c.run.CompletedAt = "", time.Time{}
+	c.run.Title, c.run.Summary = "Checking", "The manifests are being fetched, rendered and evaluated."
+	if c.Patience <= 0 {
+		if err := c.Client.Publish(ctx, c.repo, &c.run); err != nil {
+			return fmt.Errorf("creating the check run: %w", err)
+		}
+		return nil
+	}
+	timer := time.NewTimer(c.Patience)
+	run, done, over := c.run, make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(over)
+		defer timer.Stop()
+		select {
+		case <-done:
+			return
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		// Where GitHub's limits are half used, results come first, and are told all the same.
+		if err := c.Client.Publish(github.Background(ctx), c.repo, &run); err != nil {
+			c.log.Info("the check run does not show that the check is under way", "error", scrub(err.Error()))
+		}
+	}()
+	c.quiet = sync.OnceFunc(func() {
+		close(done)
+		<-over
+		c.run.ID = run.ID
+	})
+	return nil
+}
+
+// endProgress ends tell. Afterwards the run is at GitHub if it has an id.
+func (c *headRun) endProgress() {
+	if c.quiet != nil {
+		c.quiet()
+	}
+}
+
+// giveUp is conclude for what the change is not to blame for: the sweep has it tried again.
+func (c *headRun) giveUp(ctx context.Context, v verdict) error {
+	id := forge.RunID{State: forge.GaveUp, Job: c.task.Sequence, Times: c.gaveUp + 1}
+	if _, again := id.Retry(); again {
+		v.summary += "\n\nLintel also tries again by itself after a while."
+	}
+	return c.concludeAs(ctx, v, id)
+}
+
+// conclude completes the check run as a failure with a reason that another try does not change.
+func (c *headRun) conclude(ctx context.Context, v verdict) error {
+	sum := sha256.Sum256([]byte(v.title + v.summary))
+	return c.concludeAs(ctx, v, forge.RunID{State: forge.HasFailed, Job: c.task.Sequence, Digest: hex.EncodeToString(sum[:8])})
+}
+
+func (c *headRun) concludeAs(ctx context.Context, v verdict, id forge.RunID) error {
+	c.run.Conclusion = string(report.Failure)
+	c.run.Title, c.run.Summary = v.title, v.summary
+	return c.complete(ctx, id)
 }
