@@ -2,9 +2,14 @@ package worker
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/lintel-bot/lintel/bot/forge"
+	"github.com/lintel-bot/lintel/bot/mirror"
+	"github.com/lintel-bot/lintel/bot/store"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
@@ -85,4 +90,321 @@ func (a *Approvals) Decide(ctx context.Context, repo forge.Repo, pr *forge.PullR
 		reviews = append(reviews, r)
 	}
 	return reviews, nil
+}
+
+// decision is about one pull request: what was asked once is remembered.
+type decision struct {
+	*Approvals
+	repo   forge.Repo
+	pr     *forge.PullRequest
+	gitDir string
+	rules  report.Approvers
+
+	reviews     []forge.Review
+	pushers     map[string]bool // in lower case
+	owners      *CodeOwners
+	teams       map[string]bool   // "team\nlogin" -> member
+	permissions map[string]string // login -> permission
+}
+
+// gather finds out what bears on all exceptions; owners is whether CODEOWNERS bears on any.
+func (d *decision) gather(ctx context.Context, rulesCommit string, owners bool) error {
+	all, err := d.client.Reviews(ctx, d.repo, d.pr.Number)
+	if err != nil {
+		return err
+	}
+	d.reviews = latestReviews(all)
+	d.pushers = map[string]bool{}
+	if len(d.reviews) > 0 {
+		if err := d.findPushers(ctx, rulesCommit); err != nil {
+			return err
+		}
+	}
+	d.owners = &CodeOwners{}
+	if !owners {
+		return nil
+	}
+	for _, path := range OwnersPaths() {
+		data, _, err := d.git.Blob(ctx, d.gitDir, rulesCommit, path)
+		var none *mirror.NoFile
+		switch {
+		case errors.As(err, &none):
+			continue
+		case err != nil:
+			return fmt.Errorf("reading %s: %w", path, err)
+		}
+		d.owners = ParseCodeOwners(data)
+		return nil
+	}
+	return nil
+}
+
+// review finds the reviews that bear on an exception.
+func (d *decision) review(ctx context.Context, e report.Exception) (report.Review, error) {
+	var owners []string
+	if d.rules.CodeOwners {
+		owners = d.owners.Owners(e.Path)
+	}
+	out := report.Review{Path: e.Path, Blob: e.Blob, With: e.With, Needed: max(d.rules.Count, 1), Who: d.approvers(owners)}
+	for _, r := range d.reviews {
+		vote := report.Vote{User: r.User, Commit: r.CommitSHA}
+		if r.State == refuses {
+			refused, err := d.refused(ctx, e, r, owners)
+			if err != nil {
+				return out, err
+			}
+			if refused {
+				out.Refused = append(out.Refused, vote)
+			}
+			continue
+		}
+		why, err := d.objection(ctx, e, r, owners)
+		if err != nil {
+			return out, err
+		}
+		if vote.Why = why; why == "" {
+			out.Approved = append(out.Approved, vote)
+		} else {
+			out.Ignored = append(out.Ignored, vote)
+		}
+	}
+	return out, nil
+}
+
+// refused reports whether somebody who may approve asked for changes when the file had its present content. Where that
+// content is not known any more, the refusal stands.
+func (d *decision) refused(ctx context.Context, e report.Exception, r forge.Review, owners []string) (bool, error) {
+	may, err := d.allowed(ctx, r.User, owners)
+	if err != nil || !may {
+		return false, err
+	}
+	why, err := d.sameContent(ctx, e, r)
+	return err == nil && (why == "" || why == gone), err
+}
+
+// What a review decides, as GitHub names it.
+const (
+	approves = "APPROVED"
+	refuses  = "CHANGES_REQUESTED"
+	nothing  = "DISMISSED"
+)
+
+// latestReviews returns each user's latest decisive review, if that approves or asks for changes, oldest first. A
+// comment decides nothing; GitHub turns a dismissed review into DISMISSED.
+func latestReviews(reviews []forge.Review) []forge.Review {
+	last := map[string]int{}
+	for i, r := range reviews {
+		switch r.State {
+		case approves, refuses, nothing:
+			last[strings.ToLower(r.User)] = i
+		}
+	}
+	var deciding []forge.Review
+	for i, r := range reviews {
+		if r.User != "" && (r.State == approves || r.State == refuses) && last[strings.ToLower(r.User)] == i {
+			deciding = append(deciding, r)
+		}
+	}
+	return deciding
+}
+
+// objection returns why an approval does not count, or "".
+func (d *decision) objection(ctx context.Context, e report.Exception, r forge.Review,
+	owners []string) (string, error) {
+	if strings.EqualFold(r.User, d.pr.Author) {
+		return "the author cannot approve", nil
+	}
+	if d.pushers[strings.ToLower(r.User)] || d.pushers[store.Everybody] {
+		return "who pushed to the pull request cannot approve", nil
+	}
+	may, err := d.allowed(ctx, r.User, owners)
+	if err != nil {
+		return "", err
+	}
+	if !may {
+		return "not among those who may approve", nil
+	}
+	return d.sameContent(ctx, e, r)
+}
+
+// gone is the objection against a review of which nothing can be found out.
+const gone = "the reviewed commit is not on GitHub any more"
+
+// sameContent compares the files that were reviewed with the present ones.
+func (d *decision) sameContent(ctx context.Context, e report.Exception, r forge.Review) (string, error) {
+	why, err := d.sameFile(ctx, report.File{Path: e.Path, Blob: e.Blob}, r)
+	for _, f := range e.With {
+		if why != "" || err != nil {
+			return why, err
+		}
+		if why, err = d.sameFile(ctx, f, r); why != "" && why != gone {
+			why = fmt.Sprintf("%s, on which it depends, changed after the review", f.Path)
+		}
+	}
+	return why, err
+}
+
+func (d *decision) sameFile(ctx context.Context, f report.File, r forge.Review) (string, error) {
+	id, err := d.git.BlobID(ctx, d.gitDir, r.CommitSHA, f.Path)
+	var vanished *mirror.Vanished
+	if errors.As(err, &vanished) {
+		// Pushed over since, and this mirror is younger.
+		err = d.git.Ensure(ctx, d.repo, r.CommitSHA)
+		if errors.As(err, &vanished) {
+			return gone, nil
+		}
+		if err != nil {
+			return "", err
+		}
+		if id, err = d.git.BlobID(ctx, d.gitDir, r.CommitSHA, f.Path); errors.As(err, &vanished) {
+			return gone, nil
+		}
+	}
+	var none *mirror.NoFile
+	switch {
+	case errors.As(err, &none) && f.Blob == "":
+		return "", nil
+	case errors.As(err, &none):
+		return "the file was not in the reviewed commit", nil
+	case err != nil:
+		return "", err
+	case id != f.Blob:
+		return "the file changed after the review", nil
+	}
+	return "", nil
+}
+
+// findPushers asks GitHub who made the commits, and what is remembered about who pushed them.
+func (d *decision) findPushers(ctx context.Context, rulesCommit string) error {
+	pushers, err := d.client.Pushers(ctx, d.repo, d.pr.Number)
+	if err != nil {
+		return err
+	}
+	if d.pushes != nil {
+		known, err := d.pushes.Pushers(ctx, d.repo.ID, d.pr.Number)
+		if err != nil {
+			return err
+		}
+		commits, err := d.commits(ctx, rulesCommit)
+		if err != nil {
+			return err
+		}
+		tips, err := d.pushes.TipPushers(ctx, d.repo.ID, commits)
+		if err != nil {
+			return err
+		}
+		pushers = slices.Concat(pushers, known, tips)
+	}
+	for _, login := range pushers {
+		d.pushers[strings.ToLower(login)] = true
+	}
+	return nil
+}
+
+// commits are those that the pull request brings. A merge group that squashes does not have its head.
+func (d *decision) commits(ctx context.Context, base string) ([]string, error) {
+	list, err := d.git.Commits(ctx, d.gitDir, base, d.pr.HeadSHA)
+	var vanished *mirror.Vanished
+	if errors.As(err, &vanished) {
+		if err := d.git.Ensure(ctx, d.repo, d.pr.HeadSHA); err != nil {
+			return nil, err
+		}
+		list, err = d.git.Commits(ctx, d.gitDir, base, d.pr.HeadSHA)
+	}
+	return list, err
+}
+
+// everyone is who may approve where neither the settings nor CODEOWNERS name anybody.
+const everyone = "anyone with write access"
+
+func (d *decision) approvers(owners []string) []string {
+	var out []string
+	for _, u := range d.rules.Users {
+		out = append(out, "@"+strings.TrimPrefix(u, "@"))
+	}
+	for _, t := range d.rules.Teams {
+		out = append(out, "@"+strings.TrimPrefix(t, "@"))
+	}
+	if out = append(out, owners...); len(out) == 0 {
+		return []string{everyone}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// allowed reports whether a user is among those who may approve: the users and teams of the settings and the
+// owners of the file. Where there is none of them, it takes write access. Bots may approve only if the
+// settings name them, because the author of a change could make one approve by a workflow.
+func (d *decision) allowed(ctx context.Context, login string, owners []string) (bool, error) {
+	for _, u := range d.rules.Users {
+		if strings.EqualFold(strings.TrimPrefix(u, "@"), login) {
+			return true, nil
+		}
+	}
+	if strings.HasSuffix(login, "[bot]") {
+		return false, nil
+	}
+	for _, t := range d.rules.Teams {
+		if member, err := d.member(ctx, strings.TrimPrefix(t, "@"), login); err != nil || member {
+			return member, err
+		}
+	}
+	if len(owners) == 0 {
+		if len(d.rules.Users) > 0 || len(d.rules.Teams) > 0 {
+			return false, nil
+		}
+		return d.writes(ctx, login)
+	}
+	owns, err := d.owns(ctx, owners, login)
+	if err != nil || !owns {
+		return false, err
+	}
+	// Code owners must have write access to count as such on GitHub.
+	return d.writes(ctx, login)
+}
+
+func (d *decision) owns(ctx context.Context, owners []string, login string) (bool, error) {
+	for _, o := range owners {
+		name, ok := strings.CutPrefix(o, "@")
+		if !ok {
+			continue // an address: GitHub's API does not tell whose it is
+		}
+		if strings.Contains(name, "/") {
+			if member, err := d.member(ctx, name, login); err != nil || member {
+				return member, err
+			}
+		} else if strings.EqualFold(name, login) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// member asks for a membership once. A team that the App cannot see has no members.
+func (d *decision) member(ctx context.Context, team, login string) (bool, error) {
+	key := strings.ToLower(team + "\n" + login)
+	if known, ok := d.teams[key]; ok {
+		return known, nil
+	}
+	member, err := d.client.TeamMember(ctx, d.repo, team, login)
+	if err != nil && !forge.IsGone(err) {
+		return false, err
+	}
+	d.teams[key] = member && err == nil
+	return d.teams[key], nil
+}
+
+func (d *decision) writes(ctx context.Context, login string) (bool, error) {
+	key := strings.ToLower(login)
+	permission, ok := d.permissions[key]
+	if !ok {
+		var err error
+		if permission, err = d.client.Permission(ctx, d.repo, login); forge.IsGone(err) {
+			permission = "none"
+		} else if err != nil {
+			return false, err
+		}
+		d.permissions[key] = permission
+	}
+	return permission == "write" || permission == "admin", nil
 }

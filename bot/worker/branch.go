@@ -2,12 +2,18 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"path"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/lintel-bot/lintel/bot/forge"
+	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/store"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // branch looks at a branch that was pushed to: if its rules may have changed, the open pull requests that go
@@ -25,14 +31,8 @@ func (w *Worker) branch(ctx context.Context, t Task, log *slog.Logger) error {
 	if err == nil {
 		tip, err = w.Client.Branch(ctx, repo, name)
 	}
-	switch {
-	case forge.IsGone(err) && !w.early(t):
-		log.Warn("the branch is out of reach; nothing to do")
-		return t.Ledger.SetNote(ctx, "")
-	case err != nil:
-		return fmt.Errorf("reading the branch: %w", err)
-	case settings.Archived:
-		return nil
+	if gone, err := w.reachable(ctx, t, log, "branch", err); gone || err != nil || settings.Archived {
+		return err
 	}
 	log = log.With("branch", name, "head", tip)
 	if !t.Message.Missing {
@@ -116,4 +116,118 @@ func (w *Worker) announce(ctx context.Context, t Task, defaultBranch, tip string
 		return err
 	}
 	return t.Ledger.SetMark(ctx, tip)
+}
+
+// rulesChanged reports whether what changed in a branch may bear on the checks of pull requests into it: its rules, as
+// the sandbox reads them on both sides, the code owners, and whatever else there is where rules look other objects up.
+// It may be wrong in one direction only: a check too many finds the same result and leaves it.
+func (w *Worker) rulesChanged(ctx context.Context, t Task, seen, tip string) (bool, error) {
+	if seen == "" {
+		return true, nil
+	}
+	state, err := w.Mirror.Fetch(ctx, t.repo(), mirror.Want{BaseRef: t.Key.Branch, BaseSHA: tip, HeadSHA: tip,
+		Also: seen})
+	if err != nil {
+		return unknown(ctx, err)
+	}
+	paths, err := w.Mirror.Changed(ctx, state.GitDir, seen, tip)
+	if err != nil {
+		return unknown(ctx, err)
+	}
+	if slices.ContainsFunc(paths, func(p string) bool { return path.Base(p) == "CODEOWNERS" }) {
+		return true, nil
+	}
+	var sides [2]*report.Inspection
+	for i, commit := range []string{seen, tip} {
+		change := report.Change{GitDir: state.GitDir, Head: commit, Rules: commit, All: true, Now: w.Now()}
+		change.Owner, change.Cache = w.owner(t.repo())
+		if sides[i], err = w.Sandbox.Inspect(ctx, change); err != nil || sides[i] == nil {
+			return unknown(ctx, err)
+		}
+	}
+	return sides[0].Rules != sides[1].Rules || sides[1].LooksUp && len(paths) > 0, nil
+}
+
+// unknown takes what cannot be found out for a change, and leaves it to the checks to say why; only what
+// another try cures is an error.
+func unknown(ctx context.Context, err error) (bool, error) {
+	var later *forge.RetryLater
+	if ctx.Err() != nil || errors.As(err, &later) {
+		return false, err
+	}
+	return true, nil
+}
+
+// dependentPause is how long after a repository the next one begins to be checked again for rules that changed elsewhere.
+const dependentPause = 5 * time.Second
+
+// recordDependency remembers from which repositories the check took rules. What cannot be remembered is not missed here: only
+// what changes there is seen later, by the next check.
+func (c *check) recordDependency(ctx context.Context, rep *report.Report) {
+	if c.remotes == nil || c.remotes.Private == nil {
+		return
+	}
+	sources := map[forge.Repo][]report.RuleSource{}
+	for _, s := range rep.RuleSources {
+		from, _ := c.remotes.Private(ctx, s.Name)
+		if from.ID != 0 && from.ID != c.repo.ID { // else it is on another host, or out of sight
+			sources[from] = append(sources[from], s)
+		}
+	}
+	for from, list := range sources {
+		user := store.Dependent{ID: c.repo.ID, Owner: c.repo.Owner, Name: c.repo.Name, At: c.Now(), RuleSources: list}
+		if err := c.Jobs.AddDependent(ctx, c.repo.Installation, from.ID, user); err != nil {
+			c.log.Warn("it was not noted where rules come from", "repository", from.String(), "error", scrub(err.Error()))
+		}
+	}
+}
+
+// checkDependents stores a job for each repository that takes rules from one whose branch was pushed to, if these may have
+// changed; refs are the names by which it would. They begin one after the other, those that were checked last first, so
+// that what people wait for finds room between them.
+func (w *Worker) checkDependents(ctx context.Context, t Task, refs []string, seen, tip string) error {
+	users, err := w.dependentsOf(ctx, t, refs)
+	if err != nil || len(users) == 0 {
+		return err
+	}
+	if seen != "" {
+		state, err := w.Mirror.Fetch(ctx, t.repo(), mirror.Want{BaseRef: t.Key.Branch, BaseSHA: tip, HeadSHA: tip})
+		if err != nil {
+			return fmt.Errorf("reading what changed of the rules: %w", err)
+		}
+		paths, err := w.Mirror.Changed(ctx, state.GitDir, seen, tip)
+		if err == nil && !slices.ContainsFunc(paths, mayHoldRules) {
+			return nil
+		}
+	}
+	for i, u := range users {
+		key := store.Key{Installation: t.Key.Installation, Repository: u.ID, All: true}
+		message := t.following(t.Message.At)
+		message.Owner, message.Name, message.Rules = u.Owner, u.Name, true
+		message.After = w.Now().Add(time.Duration(i) * dependentPause)
+		if err := w.Jobs.Publish(ctx, key, message, t.Message.Delivery+"-"+tip); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dependentsOf are the repositories that may take rules from a branch of the task's repository; refs are its names.
+func (w *Worker) dependentsOf(ctx context.Context, t Task, refs []string) ([]store.Dependent, error) {
+	users, err := w.Jobs.Dependents(ctx, t.Key.Installation, t.Key.Repository)
+	return slices.DeleteFunc(users, func(u store.Dependent) bool { return !u.Takes(refs) }), err
+}
+
+// refsOf are the names by which settings name a branch.
+func refsOf(branch, defaultBranch string) []string {
+	refs := []string{branch, "refs/heads/" + branch}
+	if branch == defaultBranch {
+		refs = append(refs, "")
+	}
+	return refs
+}
+
+// mayHoldRules reports whether a file may hold rules, or what they are built from.
+func mayHoldRules(p string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(p))
 }

@@ -1,10 +1,12 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/remotes"
 	"github.com/lintel-bot/lintel/bot/results"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/render/remote"
 )
 
 // check is the work on one head.
@@ -117,9 +120,7 @@ func (c *check) describe(ctx context.Context, state mirror.State) (change report
 	}
 	c.rules = change.Rules
 	change.Differences = c.Results != nil // which the page shows
-	if c.Drafts != nil {
-		change.Drafts, err = c.Drafts(ctx, c.repo.ID, c.head)
-	}
+	change.Drafts, err = c.Jobs.DraftsAsked(ctx, c.repo.ID, c.head)
 	return change, err
 }
 
@@ -163,4 +164,170 @@ func (c *check) evaluate(ctx context.Context, change report.Change) (*report.Rep
 		c.Metrics.work(rep.Work)
 	}
 	return rep, err
+}
+
+// ask adds what only GitHub knows to the change: the author's teams, and what the reviews say about exceptions.
+func (c *check) ask(ctx context.Context, state mirror.State, in *report.Inspection, change *report.Change) (err error) {
+	defer c.timed(stageReview)()
+	if change.User.Teams, err = c.teams(ctx, in.Teams); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(in.Exceptions, func(e report.Exception) bool { return e.State == report.Pending }) {
+		change.Reviews, err = c.reviews(ctx, state, in)
+	}
+	return err
+}
+
+// askAgain adds what the reviews say about objects by which alone policies let something pass, which only a check finds
+// out. It reports whether something was decided about them, so that the change is to be checked again.
+func (c *check) askAgain(ctx context.Context, state mirror.State, in *report.Inspection, change *report.Change,
+	rep *report.Report) (decided bool, err error) {
+	relied := &report.Inspection{Approvers: in.Approvers}
+	for _, e := range rep.Exceptions {
+		if e.Object && e.Review == nil {
+			relied.Exceptions = append(relied.Exceptions, e)
+		}
+	}
+	if len(relied.Exceptions) == 0 {
+		return false, nil
+	}
+	defer c.timed(stageReview)()
+	reviews, err := c.reviews(ctx, state, relied)
+	if err != nil {
+		return false, err
+	}
+	change.Reviews = append(change.Reviews, reviews...)
+	for i := range rep.Exceptions {
+		e := &rep.Exceptions[i]
+		at := slices.IndexFunc(reviews, func(r report.Review) bool { return e.Object && r.Of(e.Path, e.Blob, e.With) })
+		if at >= 0 {
+			e.Review = &reviews[at]
+			decided = decided || reviews[at].State() != report.Pending
+		}
+	}
+	rep.Conclude()
+	return decided, nil
+}
+
+// teams are those that the author is a member of. A team that the App may not see has no members.
+func (c *check) teams(ctx context.Context, all []string) (member []string, _ error) {
+	if c.change.User.Login == "" {
+		return nil, nil
+	}
+	for _, team := range all {
+		is, err := c.Client.TeamMember(ctx, c.repo, team, c.change.User.Login)
+		if err != nil && !forge.IsGone(err) {
+			return nil, fmt.Errorf("asking for the members of a team: %w", err)
+		}
+		if is {
+			member = append(member, team)
+		}
+	}
+	return member, nil
+}
+
+// reviews asks what the reviews of all pull requests that are part of the change say about its exceptions. Where
+// several decide about the same content, a refusal outweighs an approval, and that what is missing.
+func (c *check) reviews(ctx context.Context, state mirror.State,
+	in *report.Inspection) (all []report.Review, err error) {
+	pulls := []*forge.PullRequest{c.pr}
+	if c.reviewedPulls != nil {
+		if pulls, err = c.reviewedPulls(ctx, state); err != nil {
+			return nil, err
+		}
+	}
+	weight := func(r report.Review) int {
+		return slices.Index([]report.State{report.Pending, report.Approved, report.Refused}, r.State())
+	}
+	for _, pr := range pulls {
+		if pr == nil {
+			continue
+		}
+		found, err := c.Approvals.Decide(ctx, c.repo, pr, state.GitDir, state.BaseTip, in)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range found {
+			i := slices.IndexFunc(all, func(a report.Review) bool { return a.Of(r.Path, r.Blob, r.With) })
+			if i < 0 {
+				all = append(all, r)
+			} else if weight(r) > weight(all[i]) {
+				all[i] = r
+			}
+		}
+	}
+	return all, nil
+}
+
+// sources is what gets things from outside for this check, nil where nothing does.
+func (c *check) sources(ctx context.Context, state mirror.State) (*remotes.Resolver, error) {
+	if c.Remotes == nil {
+		return nil, nil
+	}
+	change := remotes.Change{Repo: c.repo, Log: c.log, Fork: c.pr != nil && c.pr.Fork}
+	if c.task.Message.Rules {
+		change.Since = c.task.Message.At
+	}
+	if c.reviewed() {
+		change.Authors = func(ctx context.Context) ([]string, error) { return c.authors(ctx, state) }
+	}
+	store, err := c.Remotes(ctx, change)
+	if err != nil {
+		return nil, &remotes.Error{Err: err}
+	}
+	if store != nil {
+		store.Watch = c.watch
+	}
+	return store, nil
+}
+
+// authors are those of all pull requests that are part of the change; none where that is not known.
+func (c *check) authors(ctx context.Context, state mirror.State) (logins []string, err error) {
+	if c.pr != nil {
+		return []string{c.pr.Author}, nil
+	}
+	pulls, err := c.reviewedPulls(ctx, state)
+	for _, pr := range pulls {
+		logins = append(logins, pr.Author)
+	}
+	return logins, err
+}
+
+// watch measures a fetching.
+func (c *check) watch() func(remote.Lock) {
+	begun := c.Now()
+	return func(got remote.Lock) {
+		took := c.Now().Sub(begun)
+		c.waited += took
+		c.Metrics.stage(stageRemotes, took)
+		var had, refused int
+		for _, e := range got {
+			if e.Failure != nil {
+				refused++
+				c.Metrics.source(string(e.Want.Kind), "failed")
+				continue
+			}
+			had++
+			c.Metrics.source(string(e.Want.Kind), "had")
+		}
+		c.log.Info("fetched from outside", "had", had, "failed", refused, "took", took.String())
+	}
+}
+
+// again is when the check is done once more because something from outside did not answer; the zero time where all did,
+// or had their time.
+func (c *check) again() time.Time {
+	if !slices.ContainsFunc(c.remotes.Lock(), func(e remote.Entry) bool { return e.Failure != nil && e.Failure.Passing }) {
+		return time.Time{}
+	}
+	return forge.NextRetry(cmp.Or(c.lacking, c.Now()), c.Now())
+}
+
+// stageOf is the stage that an error of checking belongs to.
+func stageOf(err error) string {
+	var fetching *remotes.Error
+	if errors.As(err, &fetching) {
+		return stageRemotes
+	}
+	return stageCheck
 }

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"path"
 	"regexp"
 	"strings"
 )
@@ -149,7 +150,7 @@ func (p ownersPattern) match(path []string) bool {
 		for j := m; j >= 0; j-- {
 			switch {
 			case p.segments[i] != "**":
-				row[j] = j < m && next[j+1] && segmentMatch(p.segments[i], path[j])
+				row[j] = j < m && next[j+1] && segmentMatches(p.segments[i], path[j])
 			case i == n-1: // "a/**": everything below a, not a itself
 				row[j] = m-j > 0
 			default:
@@ -161,35 +162,11 @@ func (p ownersPattern) match(path []string) bool {
 	return next[0]
 }
 
-// segmentMatch matches one segment: * is any text, ? any character, a backslash takes the next as it is.
-func segmentMatch(pattern, s string) bool {
-	p, t := []rune(pattern), []rune(s)
-	i, j, star, mark := 0, 0, -1, 0
-	for j < len(t) {
-		if i < len(p) {
-			switch {
-			case p[i] == '*':
-				star, mark = i, j
-				i++
-				continue
-			case p[i] == '\\' && i+1 < len(p):
-				if p[i+1] == t[j] {
-					i, j = i+2, j+1
-					continue
-				}
-			case p[i] == '?' || p[i] == t[j]:
-				i, j = i+1, j+1
-				continue
-			}
-		}
-		if star < 0 {
-			return false
-		}
-		mark++
-		i, j = star+1, mark
+// segmentMatches matches one segment: * is any text, ? any character, a backslash takes the next as it is.
+func segmentMatches(pattern, segment string) bool {
+	match, err := path.Match(pattern, segment)
+	if err != nil { // a backslash at its end, which stands for itself
+		match, _ = path.Match(pattern+`\`, segment)
 	}
-	for i < len(p) && p[i] == '*' {
-		i++
-	}
-	return i == len(p)
+	return match
 }

@@ -96,9 +96,16 @@ func (a *approvalsDouble) Decide(_ context.Context, _ forge.Repo, pr *forge.Pull
 	return a.reviews, a.err
 }
 
+// publisher is a Queue in memory.
 type publisher struct {
+	dependentsDouble
 	keys     []store.Key
 	messages []store.Message
+	drafts   string // commit for which drafts are wanted
+}
+
+func (p *publisher) DraftsAsked(_ context.Context, repository int64, head string) (bool, error) {
+	return repository == 11 && head == p.drafts, nil
 }
 
 func (p *publisher) Publish(_ context.Context, key store.Key, m store.Message, _ string) error {
@@ -125,7 +132,7 @@ func newBench(t *testing.T) *bench {
 	b := &bench{
 		pr: &forge.PullRequest{Number: 12, State: "open", Author: "octocat", BaseRef: "main", BaseSHA: baseTip,
 			HeadSHA: headA},
-		mirror: &mirrorDouble{}, approvals: &approvalsDouble{}, jobs: &publisher{}, ledger: &ledger{},
+		mirror: &mirrorDouble{}, approvals: &approvalsDouble{}, jobs: &publisher{dependentsDouble: dependentsDouble{outlooks: map[int64]store.Preview{}}}, ledger: &ledger{},
 		sandbox: &sandboxDouble{inspection: &report.Inspection{},
 			run: func(context.Context, report.Change) (*report.Report, error) {
 				return &report.Report{Conclusion: report.Success, Title: "No violations"}, nil

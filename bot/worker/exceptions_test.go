@@ -70,10 +70,6 @@ func TestDrafts(t *testing.T) {
 		}
 		return r, nil
 	}
-	asked := ""
-	b.Worker.Drafts = func(_ context.Context, repository int64, head string) (bool, error) {
-		return repository == 11 && head == asked, nil
-	}
 	b.Text = func(r *report.Report, _, _ BlobURL, create NewFileURL, _ string) string {
 		text := fmt.Sprint(len(r.Drafts), " drafts")
 		for _, d := range r.Drafts {
@@ -101,7 +97,7 @@ func TestDrafts(t *testing.T) {
 	if run := b.last(t); run.Text != "0 drafts" || !slices.Equal(buttons(), []string{"rerun", "draft-exceptions"}) {
 		t.Errorf("not asked for: %q with %v", run.Text, buttons())
 	}
-	asked = headA
+	b.jobs.drafts = headA
 	b.demand("d-2")
 	do()
 	if run := b.last(t); run.ID != 2 || !strings.HasPrefix(run.Text, "1 drafts ") || !strings.HasSuffix(run.Text,

@@ -3,6 +3,9 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
+	"regexp"
+	"strings"
 
 	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/mirror"
@@ -50,4 +53,112 @@ func (c *check) fail(ctx context.Context, stage string, err error) error {
 	}
 	c.log.Error("giving up", "stage", stage, "error", scrub(err.Error()))
 	return c.giveUp(ctx, verdictGivenUp(stage, c.task.Try, err))
+}
+
+// The stages of a check, as metrics and reasons name them.
+const (
+	stageFetch   = "fetch"
+	stageInspect = "inspect"
+	stageReview  = "review"
+	stageCheck   = "check"
+	stageReport  = "report"
+	stageRemotes = "sources"
+)
+
+// verdict is why a check has no report, in words for people. It never holds host paths or tokens.
+type verdict struct{ title, summary string }
+
+const askAgain = "\n\nUse **Check again** below, or push another commit, to start over."
+
+func verdictCrash(crash *sandbox.Crash) verdict {
+	reason := scrub(crash.Reason)
+	return verdict{
+		title: "The check " + reason,
+		summary: "Nothing was decided about this commit: the check " + reason + ".\n\n" +
+			"If this happens again, a manifest or kustomization of this pull request needs more time or memory than the " +
+			"server allows, " +
+			"for example through nested YAML aliases or bases that include each other." + askAgain,
+	}
+}
+
+func verdictFailed(failed *sandbox.Failed) verdict {
+	reason := strings.TrimSuffix(scrub(failed.Message), ".")
+	title := "The check could not be done"
+	if failed.Panicked {
+		title = "The check failed because of a defect of Lintel"
+	}
+	return verdict{title: title, summary: "Nothing was decided about this commit: " + reason + "." + askAgain}
+}
+
+func verdictVanished(sha string) verdict {
+	return verdict{
+		title: "A commit of this pull request is no longer on GitHub",
+		summary: "Commit " + sha + " is still named by this pull request, but GitHub does not hand it out any more " +
+			"(this happens after a forced push or when a fork is deleted). Push again to have it checked.",
+	}
+}
+
+// verdictUnfit is for repositories and histories that no further try makes fit.
+func verdictUnfit(reason string) verdict {
+	reason = scrub(reason)
+	return verdict{title: "Not checked: " + reason, summary: "Nothing was decided about this commit: " + reason + "." +
+		askAgain}
+}
+
+// detail is what a typed error says for people, as a sentence of its own, or nothing.
+func detail(err error) string {
+	var (
+		git    *mirror.Failed
+		denied *mirror.Denied
+	)
+	switch {
+	case errors.As(err, &denied):
+		return " The last answer: " + scrub(denied.Error()) + "."
+	case errors.As(err, &git) && git.Reason != "":
+		return " The last answer: " + scrub(git.Reason) + "."
+	}
+	return ""
+}
+
+func verdictGivenUp(stage string, tries int, err error) verdict {
+	what := map[string]string{
+		stageFetch:   "the commits could not be fetched from GitHub",
+		stageInspect: "the check did not start",
+		stageReview:  "the reviews could not be read from GitHub",
+		stageCheck:   "the check did not start",
+		stageReport:  "the check run could not be updated",
+		stageRemotes: "what comes from outside of the repository could not be fetched",
+	}[stage]
+	return verdict{
+		title: "Not checked: " + what,
+		summary: fmt.Sprintf("Nothing was decided about this commit: %s, in %d tries.%s The server's log has the details.",
+			what, tries, detail(err)) + askAgain,
+	}
+}
+
+func verdictExhausted(tries int) verdict {
+	return verdict{
+		title: "Not checked: the check did not come to an end",
+		summary: fmt.Sprintf("Nothing was decided about this commit: the check was begun %d times and never came to an "+
+			"end. The server's log has the details.", tries) + askAgain,
+	}
+}
+
+// secrets are the forms in which credentials of GitHub or of URLs could get into the text of an error.
+var secrets = regexp.MustCompile(
+	`gh[a-z]_[0-9A-Za-z_.-]+|github_pat_[0-9A-Za-z_]+|eyJ[0-9A-Za-z_-]+\.[0-9A-Za-z_.-]+|` +
+		`(?i:bearer|basic|token)\s+[0-9A-Za-z+/=_.-]{16,}|://[^@/\s]+@`)
+
+// hostPaths are absolute paths of at least two parts that do not belong to a URL.
+var hostPaths = regexp.MustCompile(`(^|[\s"'(=])/[^\s"'():,]+/[^\s"'():,]*`)
+
+// scrub takes credentials and host paths out of a text that others wrote.
+func scrub(text string) string {
+	text = secrets.ReplaceAllStringFunc(text, func(match string) string {
+		if strings.HasPrefix(match, "://") {
+			return "://"
+		}
+		return "[credential]"
+	})
+	return hostPaths.ReplaceAllString(text, "$1[path]")
 }

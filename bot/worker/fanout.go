@@ -50,8 +50,8 @@ func (w *Worker) everything(ctx context.Context, t Task, log *slog.Logger) error
 	if wait := t.Message.After.Sub(w.Now()); wait > 0 {
 		return &store.Later{After: wait, Err: errors.New("others whose rules changed are checked first")}
 	}
-	message := store.Message{Delivery: t.Message.Delivery, Event: t.Message.Event, Missing: !t.Message.Rules, Rules: t.Message.Rules,
-		At: t.Message.At}
+	message := t.following(t.Message.At)
+	message.Missing, message.Rules = !t.Message.Rules, t.Message.Rules
 	if t.Key.Repository == 0 {
 		repos, err := w.Client.Repositories(ctx, t.Key.Installation)
 		if forge.IsGone(err) && !w.early(t) {
@@ -70,17 +70,9 @@ func (w *Worker) everything(ctx context.Context, t Task, log *slog.Logger) error
 		}
 		return nil
 	}
-	message.Owner, message.Name = t.Message.Owner, t.Message.Name
 	settings, err := w.Client.Repository(ctx, t.repo())
-	if forge.IsGone(err) && !w.early(t) {
-		log.Warn("the repository is out of reach; nothing to do")
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("reading the repository: %w", err)
-	}
-	if settings.Archived {
-		return nil
+	if gone, err := w.reachable(ctx, t, log, "repository", err); gone || err != nil || settings.Archived {
+		return err
 	}
 	pulls, err := w.Client.OpenPullRequests(ctx, t.repo(), "")
 	if err != nil {

@@ -68,7 +68,8 @@ type outlookBench struct {
 
 func newOutlookBench(t *testing.T) *outlookBench {
 	t.Helper()
-	b := &outlookBench{bench: newBench(t), users: &dependentsDouble{outlooks: map[int64]store.Preview{}}, pages: recorderDouble{}, now: clock}
+	b := &outlookBench{bench: newBench(t), pages: recorderDouble{}, now: clock}
+	b.users = &b.jobs.dependentsDouble
 	for id := range int64(3) {
 		b.users.list = append(b.users.list, store.Dependent{ID: 21 + id, Owner: "octo-org", Name: string(rune('a' + id)),
 			RuleSources: []report.RuleSource{{Name: "https://github.com/octo-org/fleet"}}})
@@ -77,7 +78,7 @@ func newOutlookBench(t *testing.T) *outlookBench {
 	b.hub.Tips = map[string]string{"main": headB}
 	b.hub.Private = map[int64]bool{11: true, 21: true, 22: true}
 	b.task.Key = store.Key{Installation: 7, Repository: 11, Preview: 12}
-	b.Dependents, b.Previews, b.Results = b.users, b.users, b.pages
+	b.Results = b.pages
 	b.Now = func() time.Time { return b.now }
 	b.Remotes = func(context.Context, remotes.Change) (*remotes.Resolver, error) { return nil, nil }
 	b.PreviewSummary = func(o *report.Outlook) string { b.said = *o; return "summary" }
@@ -386,10 +387,9 @@ func TestOutlookOfAFork(t *testing.T) {
 // Where nobody is concerned, nothing is said; and it never stands in the way of checks.
 func TestOutlookOfNobody(t *testing.T) {
 	for name, prepare := range map[string]func(*outlookBench){
-		"no users":      func(b *outlookBench) { b.users.list = nil },
-		"no rules":      func(b *outlookBench) { b.mirror.changed = []string{"README.md"} },
-		"gone":          func(b *outlookBench) { b.pr.Number = 13; b.now = clock.Add(time.Hour) },
-		"not installed": func(b *outlookBench) { b.Dependents = nil },
+		"no users": func(b *outlookBench) { b.users.list = nil },
+		"no rules": func(b *outlookBench) { b.mirror.changed = []string{"README.md"} },
+		"gone":     func(b *outlookBench) { b.pr.Number = 13; b.now = clock.Add(time.Hour) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newOutlookBench(t)

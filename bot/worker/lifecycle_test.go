@@ -223,7 +223,7 @@ func TestPushToNobodysBase(t *testing.T) {
 			b.ofBranch("feature")
 			b.hub.Pulls[11], b.task.Message.Default, b.ledger.mark = tc.pulls, tc.told, headA
 			if tc.users != nil {
-				b.Dependents = tc.users
+				b.jobs.dependentsDouble = *tc.users
 			}
 			if err := b.Do(t.Context(), b.task); err != nil {
 				t.Fatal(err)

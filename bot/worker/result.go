@@ -5,13 +5,19 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/mirror"
+	"github.com/lintel-bot/lintel/bot/results"
+	"github.com/lintel-bot/lintel/bot/store"
 	"github.com/lintel-bot/lintel/checks/output"
 	"github.com/lintel-bot/lintel/checks/report"
 )
@@ -103,4 +109,194 @@ func (c *check) result(state mirror.State, change report.Change, rep *report.Rep
 func annotation(a output.Annotation) forge.Annotation {
 	return forge.Annotation{Path: a.Path, StartLine: a.StartLine, EndLine: a.EndLine, StartColumn: a.StartColumn,
 		EndColumn: a.EndColumn, Level: string(a.Level), Title: a.Title, Message: a.Message}
+}
+
+// settingsTimeout bounds what a check waits to hear whether its repository is private.
+const settingsTimeout = 5 * time.Second
+
+// record stores the result and has the check run lead to its page. A result whose page nobody could open is not kept, and
+// one that could not be stored leaves the check as it is, with the link that GitHub gives it. Nil: it was not kept.
+func (c *check) record(ctx context.Context, change report.Change, rep *report.Report, id forge.RunID) *results.Stored {
+	if c.Results == nil {
+		return nil
+	}
+	kept := c.stored(change, rep, id)
+	kept.Foreign = c.foreign
+	settings, err := c.settings, error(nil)
+	if settings == nil {
+		settings, err = c.settingsOf(ctx, c.repo)
+	}
+	var address string
+	if err == nil {
+		kept.Repository.Private = settings.Private
+		if settings.Owner != "" && settings.Name != "" { // after a renaming the job still has the name before
+			kept.Repository.Owner, kept.Repository.Name = settings.Owner, settings.Name
+		}
+		address, err = c.Results.Record(ctx, kept)
+	}
+	switch {
+	case errors.Is(err, results.ErrPaused):
+		c.Metrics.result("failed")
+		return nil
+	case err != nil:
+		c.log.Warn("the result was not stored; the check run has no page", "error", scrub(err.Error()))
+		c.Metrics.result("failed")
+		return nil
+	case address == "":
+		c.Metrics.result("unwanted")
+		return nil
+	case kept.TooLarge || len(kept.LeftOut) > 0:
+		c.log.Info("the result was too large to be stored whole", "left_out", kept.LeftOut, "all", kept.TooLarge)
+		c.Metrics.result("reduced")
+	default:
+		c.Metrics.result("stored")
+	}
+	c.run.DetailsURL = address
+	return kept
+}
+
+// withhold finds out which private repositories the report has lines of. It returns the report as the check run shows
+// it to all who may read this repository: without those.
+func (c *check) withhold(ctx context.Context, rep *report.Report) *report.Report {
+	if c.remotes == nil || c.remotes.Private == nil {
+		return rep
+	}
+	c.foreign = nil
+	var urls []string
+	for _, o := range rep.Outside {
+		if repo, private := c.remotes.Private(ctx, o.URL); private && (repo.ID != c.repo.ID || repo.ID == 0) {
+			urls = append(urls, o.URL)
+			c.foreign = append(c.foreign, results.Foreign{URL: o.URL, Repository: forge.Repository{Repo: repo, Private: true}})
+		}
+	}
+	return rep.Withhold(urls)
+}
+
+// published tells the stored result which check run shows it.
+func (c *check) published(ctx context.Context, kept *results.Stored) {
+	if kept == nil || c.run.ID == 0 || c.run.ID == kept.CheckRun {
+		return
+	}
+	if err := c.Results.Published(ctx, kept, c.run.ID); err != nil {
+		c.log.Warn("the stored result does not know its check run", "error", scrub(err.Error()))
+	}
+}
+
+// settingsOf asks GitHub for a repository's settings.
+func (w *Worker) settingsOf(ctx context.Context, repo forge.Repo) (*forge.Settings, error) {
+	asking, cancel := context.WithTimeout(ctx, settingsTimeout)
+	defer cancel()
+	settings, err := w.Client.Repository(asking, repo)
+	if err != nil {
+		return nil, fmt.Errorf("asking whether the repository is private: %w", err)
+	}
+	return settings, nil
+}
+
+// stored is the result as it is kept.
+func (c *check) stored(change report.Change, rep *report.Report, id forge.RunID) *results.Stored {
+	address := strings.TrimSuffix(c.Client.CloneURL(c.repo), ".git")
+	m := results.Meta{
+		ID: results.ID(c.id(id).String()), Repository: forge.Repository{Repo: c.repo}, Branch: c.task.Key.Branch, Head: c.head, Base: change.Base, Rules: c.rules, CheckRun: c.run.ID,
+		Conclusion: rep.Conclusion, Title: rep.Title, Asked: c.task.Message.At, Started: c.run.StartedAt,
+		Completed: c.Now(), GitHub: strings.TrimSuffix(address, "/"+c.repo.String()), Command: laptop(change),
+		Engine: c.Version,
+	}
+	if c.pr != nil {
+		m.Pull = &results.Pull{Number: c.pr.Number, Title: c.pr.Title, Author: c.pr.Author, BaseRef: c.pr.BaseRef,
+			HeadRef: c.pr.HeadRef, HeadRepo: c.pr.HeadRepo, Fork: c.pr.Fork}
+	}
+	if c.task.Key.Group != "" && len(change.Branches) > 0 {
+		m.Group = change.Branches[0]
+	}
+	return &results.Stored{Meta: m, Report: rep}
+}
+
+// laptop is the command that shows the same in a clone: the rules are those of the base.
+func laptop(change report.Change) string {
+	above := ""
+	if change.Defaults != "" {
+		above = " --defaults " + change.Defaults
+	}
+	if change.All {
+		return "git fetch origin " + change.Head + " && lintel check --all --head " + change.Head + above
+	}
+	command := "git fetch origin " + change.Rules + " " + change.Head + " && lintel check --base " + change.Rules +
+		" --head " + change.Head + above
+	if change.User.Login != "" {
+		command += " --user '" + strings.ReplaceAll(change.User.Login, "'", "") + "'"
+	}
+	return command
+}
+
+const (
+	// maxOutbox bounds the results in memory: as many as workers, at most, meet a rate limit at once.
+	maxOutbox = 64
+	// outboxAge is longer than GitHub has ever anybody wait.
+	outboxAge = 2 * time.Hour
+)
+
+// result is what a check came to, ready to be sent.
+type result struct {
+	id   forge.RunID
+	run  forge.CheckRun // its prose
+	kept *results.Stored
+
+	sequence uint64
+	head     string
+	at       time.Time
+}
+
+// outbox are results that GitHub did not take yet: the next delivery of the same job sends them, rather than check
+// again. A newer job of the key checks anew, as it knows of news. They are lost with the process, and checked again then.
+// The zero value has none; it is safe for concurrent use.
+type outbox struct {
+	mu    sync.Mutex
+	byKey map[store.Key]result
+}
+
+func (u *outbox) put(t Task, head string, r result, now time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for key, old := range u.byKey {
+		if now.Sub(old.at) > outboxAge {
+			delete(u.byKey, key)
+		}
+	}
+	if u.byKey == nil {
+		u.byKey = map[store.Key]result{}
+	}
+	if len(u.byKey) < maxOutbox {
+		if r.sequence, r.head = t.Sequence, head; r.at.IsZero() { // it gets no younger by being refused again
+			r.at = now
+		}
+		u.byKey[t.Key] = r
+	}
+}
+
+// take removes what is there of a key, and returns it if it is the result of the same job for the same head, and still
+// holds.
+func (u *outbox) take(t Task, head string, now time.Time) (result, bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	r, ok := u.byKey[t.Key]
+	delete(u.byKey, t.Key)
+	ends := r.id.Ends()
+	return r, ok && r.sequence == t.Sequence && r.head == head && now.Sub(r.at) <= outboxAge &&
+		(ends.IsZero() || now.Before(ends))
+}
+
+// send completes the check run with a result; where GitHub does not take it now, or the job is handed back, it is
+// remembered.
+func (c *check) send(ctx context.Context, r result) error {
+	c.run.Conclusion, c.run.Title, c.run.Summary, c.run.Text = r.run.Conclusion, r.run.Title, r.run.Summary, r.run.Text
+	c.run.Annotations, c.run.DetailsURL, c.run.Actions = r.run.Annotations, r.run.DetailsURL, r.run.Actions
+	if err := c.complete(ctx, r.id); err != nil {
+		if !forge.IsGone(err) {
+			c.outbox.put(c.task, c.head, r, c.Now())
+		}
+		return err
+	}
+	c.published(ctx, r.kept)
+	return c.requestPreview(ctx)
 }

@@ -1,6 +1,9 @@
 package worker
 
 import (
+	"context"
+	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +25,19 @@ type Task struct {
 // TaskOf describes a job of the queue.
 func TaskOf(j *store.Job) Task {
 	return Task{Key: j.Key, Message: j.Message, Sequence: j.Sequence(), Try: j.Try, Tries: j.Tries, Ledger: j}
+}
+
+// reachable returns an error of asking for what a task is about, by its name; done: it is out of reach, and there is nothing
+// to do.
+func (w *Worker) reachable(ctx context.Context, t Task, log *slog.Logger, what string, err error) (done bool, _ error) {
+	switch {
+	case forge.IsGone(err) && !w.early(t):
+		log.Warn("the " + what + " is out of reach; nothing to do")
+		return true, t.Ledger.SetNote(ctx, "")
+	case err != nil:
+		return false, fmt.Errorf("reading the %s: %w", what, err)
+	}
+	return false, nil
 }
 
 // following is the message of a job that the task has done.

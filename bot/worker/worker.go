@@ -1,3 +1,10 @@
+// Package worker is the work of the GitHub App: it turns jobs into check runs, and serves webhooks, health and metrics.
+//
+// A job is only a key. The worker reads the present state of the pull request, fetches its commits, has them inspected
+// in the sandbox, asks GitHub for what the inspection names (teams, reviews of exceptions), has them checked with the
+// answers, and writes the report into a check run, which it always completes. All it needs comes through small
+// interfaces, so that its decisions can be tested without GitHub, git or a child process. A Sweeper finds what webhooks did
+// not bring, and Approvals finds out which exceptions were approved in review.
 package worker
 
 import (
@@ -13,6 +20,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/remotes"
+	"github.com/lintel-bot/lintel/bot/results"
 	"github.com/lintel-bot/lintel/bot/store"
 	"github.com/lintel-bot/lintel/checks/output"
 	"github.com/lintel-bot/lintel/checks/report"
@@ -33,31 +41,26 @@ type BlobURL func(path string, line int) string
 // too long for an address, and where there is no such branch.
 type NewFileURL func(path, content string) string
 
-// Worker turns jobs into check runs. All fields but Text, Drafts, Results, Users, Outlooks, Budget, Cache, Alarm, Pace,
-// Patience, Log and Metrics are required, OutlookSummary with Outlooks; it is safe for concurrent use.
+// Worker turns jobs into check runs. All fields but Text, Remotes, Results, Budget, Cache, Alarm, Pace, Patience and Log are
+// required; it is safe for concurrent use.
 type Worker struct {
 	Client    forge.Client
 	Mirror    Mirror
 	Sandbox   Sandbox
 	Approvals ReviewFinder
-	Jobs      Publisher
+	Jobs      Queue
 	// Summary is the markdown for a check run, Text what stands below it; of files at the head and at the commit that the
 	// rules are read from. page is the address of a page with all of it, "" for none.
 	Summary func(rep *report.Report, head, rules BlobURL, page string) string
 	Text    func(rep *report.Report, head, rules BlobURL, create NewFileURL, page string) string
-	// whether drafts are wanted for a commit
-	Drafts func(ctx context.Context, repository int64, head string) (bool, error)
 	// Remotes is what gets things from outside for a check. Nil: nothing does.
 	Remotes func(ctx context.Context, change remotes.Change) (*remotes.Resolver, error)
 	// Results keeps what checks came to. Nil: nothing is kept, and check runs lead to no page.
 	Results Results
-	// Dependents remembers which repositories take rules from others. Nil: nothing does.
-	Dependents Dependents
-	// Previews remembers what pull requests would change there, and OutlookSummary is the markdown that says it. Nil: nobody
-	// looks. Budget is what an installation has left of its hourly limit, see github.Client.Budget; nil: it is not known.
-	Previews       Previews
+	// PreviewSummary is the markdown that says what a pull request would change in other repositories.
 	PreviewSummary func(o *report.Outlook) string
-	Budget         func(installation int64) (forge.Budget, bool)
+	// Budget is what an installation has left of its hourly limit, see github.Client.Budget; nil: it is not known.
+	Budget func(installation int64) (forge.Budget, bool)
 	// of the engine; part of what a result depends on
 	Version string
 	// folder that has one for the checks of each installation, absolute; empty: none
@@ -170,12 +173,10 @@ func (w *Worker) route(ctx context.Context, t Task, log *slog.Logger) error {
 func (w *Worker) pull(ctx context.Context, t Task, log *slog.Logger) error {
 	repo := t.repo()
 	pr, err := w.Client.PullRequest(ctx, repo, t.Key.Number)
+	gone, err := w.reachable(ctx, t, log, "pull request", err)
 	switch {
-	case forge.IsGone(err) && !w.early(t):
-		log.Warn("the pull request is out of reach; nothing to do")
-		return t.Ledger.SetNote(ctx, "")
-	case err != nil:
-		return fmt.Errorf("reading the pull request: %w", err)
+	case gone || err != nil:
+		return err
 	case pr.Updated.Before(t.Message.Updated) && w.Now().Sub(t.Message.At) < lagLimit:
 		return &store.Later{After: lagPause, Err: errors.New("GitHub does not show yet what it told")}
 	}
@@ -237,4 +238,68 @@ func (c *check) newFileURL(path, content string) string {
 		return ""
 	}
 	return address
+}
+
+// Pace keeps below GitHub's limits; *github.Client does.
+type Pace interface {
+	// lets a job in until done, whose requests have the context that is returned; else *forge.RetryLater
+	Admit(ctx context.Context, installation int64, background bool) (_ context.Context, done func(), err error)
+}
+
+// Sandbox inspects and checks changes; *sandbox.Sandbox is one. *sandbox.Crash and *sandbox.Failed are final, other
+// errors may pass.
+type Sandbox interface {
+	Inspect(ctx context.Context, change report.Change) (*report.Inspection, error)
+	Run(ctx context.Context, change report.Change) (*report.Report, error)
+}
+
+// Mirror brings the commits of a pull request onto this machine; mirror.Mirrors is one. *mirror.Vanished
+// says that GitHub no longer has a commit.
+type Mirror interface {
+	Fetch(ctx context.Context, repo forge.Repo, want mirror.Want) (mirror.State, error)
+	Changed(ctx context.Context, gitDir, old, now string) ([]string, error)
+	Commits(ctx context.Context, gitDir, old, now string) ([]string, error)
+}
+
+// ReviewFinder finds the reviews of a pull request that bear on the exceptions that wait for approval;
+// *Approvals is one.
+type ReviewFinder interface {
+	Decide(ctx context.Context, repo forge.Repo, pr *forge.PullRequest, gitDir, rulesCommit string,
+		in *report.Inspection) ([]report.Review, error)
+}
+
+// Queue stores jobs, and remembers for which commits drafts are wanted, which repositories take rules from others, and what
+// pull requests would change there; store.Queue is one.
+type Queue interface {
+	Publisher
+	DraftsAsked(ctx context.Context, repository int64, head string) (bool, error)
+	AddDependent(ctx context.Context, installation, from int64, u store.Dependent) error
+	Dependents(ctx context.Context, installation, from int64) ([]store.Dependent, error)
+	PutPreview(ctx context.Context, key store.Key, user int64, o store.Preview) error
+	Previews(ctx context.Context, key store.Key, of string) (map[int64]store.Preview, error)
+}
+
+// Ledger is what the queue remembers about a job; store.Job is one.
+type Ledger interface {
+	Superseded(ctx context.Context) (bool, error)
+	Note(ctx context.Context) (string, error)
+	SetNote(ctx context.Context, text string) error
+	Mark(ctx context.Context) (string, error)
+	SetMark(ctx context.Context, text string) error
+	// calls do while nobody else is alone with the key
+	Exclusively(ctx context.Context, key store.Key, do func(ctx context.Context) error) error
+}
+
+// Results keeps results and knows their pages; *results.Recorder is one.
+type Results interface {
+	// stores a result and returns the address of its page; "": it has none, and is not stored
+	Record(ctx context.Context, r *results.Stored) (address string, err error)
+	Published(ctx context.Context, r *results.Stored, checkRun int64) error
+	// returns the address of the page of a repository; "": it has none
+	Overview(r forge.Repository) string
+}
+
+// Publisher stores a job; store.Queue is one.
+type Publisher interface {
+	Publish(ctx context.Context, key store.Key, m store.Message, id string) error
 }

@@ -285,8 +285,8 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *store.Qu
 		Sweep:  func(ctx context.Context) { cleanUp(ctx, kept, log, sweeper.Run, rotation.run) },
 		Worker: &worker.Worker{
 			Client: app.client, Mirror: mirrors, Sandbox: sandboxes, Approvals: worker.NewApprovals(app.client, mirrors, jobs),
-			Jobs: jobs, Summary: summary, Text: details, Drafts: jobs.DraftsAsked, Cache: cache, Alarm: alarm,
-			Remotes: outside.For, Dependents: jobs, Previews: jobs, PreviewSummary: outlook, Budget: app.client.Budget,
+			Jobs: jobs, Summary: summary, Text: details, Cache: cache, Alarm: alarm,
+			Remotes: outside.For, PreviewSummary: outlook, Budget: app.client.Budget,
 			Pace: app.client, Patience: patience,
 			Version: engineVersion(), Now: time.Now, Log: log, Metrics: metrics,
 		},
