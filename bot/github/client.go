@@ -96,6 +96,18 @@ func NewClient(c Config) (*Client, error) {
 	return a, nil
 }
 
+// newStranger returns a client without an identity, for what GitHub answers to anybody who has a code or a token of another
+// kind, and for its judgment of errors. Its answers are no longer than a registration can be.
+func newStranger(address string, transport http.RoundTripper) (*Client, error) {
+	web, api, err := addresses(cmp.Or(address, "https://github.com"))
+	if err != nil {
+		return nil, err
+	}
+	clock := &skew{now: time.Now}
+	return &Client{web: web, api: api, now: time.Now, skew: clock, wire: &wire{host: api.Host, scheme: api.Scheme,
+		base: &narrow{cmp.Or(transport, http.DefaultTransport)}, skew: clock}}, nil
+}
+
 // SetPrivateKey replaces the App's key, PEM, for all tokens asked for from now on, and reports whether it is another
 // one than before. An error leaves the present one in force; it does not contain the key.
 func (a *Client) SetPrivateKey(pem []byte) (changed bool, err error) {

@@ -333,7 +333,7 @@ type watched struct {
 	asked chan struct{}
 }
 
-func (w *watched) Convert(ctx context.Context, code string) (*Registered, error) {
+func (w *watched) Convert(ctx context.Context, code string) (*Credentials, string, error) {
 	close(w.asked)
 	return w.AppRegistrar.Convert(ctx, code)
 }

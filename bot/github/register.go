@@ -1,7 +1,6 @@
 package github
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,44 +9,22 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"time"
 
 	gh "github.com/google/go-github/v62/github"
 
 	"github.com/lintel-bot/lintel/bot/forge"
 )
 
-// Registered is an App as GitHub hands it out, once, when it was registered from a manifest. PrivateKey,
-// WebhookSecret and ClientSecret must not be logged.
-type Registered struct {
-	ID            int64
-	Slug          string // the App's name in addresses
-	PrivateKey    []byte // PEM; an RSA key, or NewClient refuses it
-	WebhookSecret string
-	ClientID      string // with ClientSecret for the sign-in of readers; empty where GitHub hands out none
-	ClientSecret  string
-	InstallURL    string // where people install the App
-}
-
 // Registrar registers an App from a manifest
 // (https://docs.github.com/en/apps/sharing-github-apps/registering-a-github-app-from-a-manifest). It is the only
 // part of the client that needs no App. It is safe for concurrent use.
-type Registrar struct {
-	web    string
-	client *Client // without an identity: for its client and its judgment of errors
-}
+type Registrar struct{ client *Client }
 
 // NewRegistrar returns a Registrar for the GitHub at an address, see Config.URL. A nil transport is
 // http.DefaultTransport. It makes no request.
 func NewRegistrar(address string, transport http.RoundTripper) (*Registrar, error) {
-	web, api, err := addresses(address)
-	if err != nil {
-		return nil, err
-	}
-	transport = cmp.Or(transport, http.DefaultTransport)
-	clock := &skew{now: time.Now}
-	return &Registrar{web: web, client: &Client{api: api, now: time.Now, skew: clock,
-		wire: &wire{host: api.Host, scheme: api.Scheme, base: &narrow{transport}, skew: clock}}}, nil
+	client, err := newStranger(address, transport)
+	return &Registrar{client}, err
 }
 
 // FormURL is where a browser posts the manifest, as the field "manifest" of a form. GitHub gives the state back
@@ -57,7 +34,7 @@ func (r *Registrar) FormURL(organization, state string) string {
 	if organization != "" {
 		account = "/organizations/" + url.PathEscape(organization)
 	}
-	return r.web + account + "/settings/apps/new?" + url.Values{"state": {state}}.Encode()
+	return r.client.web + account + "/settings/apps/new?" + url.Values{"state": {state}}.Encode()
 }
 
 const (
@@ -71,13 +48,14 @@ var (
 	slugForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9A-Za-z_-]{1,100}$`) })
 )
 
-// Convert exchanges the code that GitHub added to its redirect for the App's credentials. A code is good for an hour
+// Convert exchanges the code that GitHub added to its redirect for the App's credentials, and returns where people install
+// it. The private key is one that NewClient takes; without a client id nobody can sign in. A code is good for an hour
 // and for one exchange; another one is a *Gone. Any other error may pass, and never contains the code or what GitHub
 // answered beyond its message. (https://docs.github.com/en/rest/apps/apps#create-a-github-app-from-a-manifest)
-func (r *Registrar) Convert(ctx context.Context, code string) (*Registered, error) {
+func (r *Registrar) Convert(ctx context.Context, code string) (_ *Credentials, installURL string, _ error) {
 	const what = "the code of the App's registration"
 	if !codeForm().MatchString(code) {
-		return nil, &forge.Gone{What: what, Err: errors.New("malformed")}
+		return nil, "", &forge.Gone{What: what, Err: errors.New("malformed")}
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -86,34 +64,33 @@ func (r *Registrar) Convert(ctx context.Context, code string) (*Registered, erro
 	var withAddress *url.Error // the code is part of the address
 	switch {
 	case errors.As(err, &large):
-		return nil, fmt.Errorf("%s: GitHub's answer is larger than %d MB", what, maxRegistration>>20)
+		return nil, "", fmt.Errorf("%s: GitHub's answer is larger than %d MB", what, maxRegistration>>20)
 	case errors.As(err, &withAddress):
 		err = withAddress.Err
 	}
 	if err != nil {
-		return nil, r.client.classify(what, err)
+		return nil, "", r.client.classify(what, err)
 	}
-	out := &Registered{ID: answer.GetID(), Slug: answer.GetSlug(), PrivateKey: []byte(answer.GetPEM()),
+	out := &Credentials{AppID: answer.GetID(), Slug: answer.GetSlug(), PrivateKey: answer.GetPEM(),
 		WebhookSecret: answer.GetWebhookSecret()}
 	if id, secret := answer.GetClientID(), answer.GetClientSecret(); clientIDForm().MatchString(id) && secret != "" &&
 		len(secret) <= maxSecret {
 		out.ClientID, out.ClientSecret = id, secret
 	}
-	if out.ID <= 0 || !slugForm().MatchString(out.Slug) || out.WebhookSecret == "" || len(out.WebhookSecret) > maxSecret {
-		return nil, fmt.Errorf("%s: GitHub's answer lacks the App's id, its slug or its webhook secret", what)
+	if out.AppID <= 0 || !slugForm().MatchString(out.Slug) || out.WebhookSecret == "" || len(out.WebhookSecret) > maxSecret {
+		return nil, "", fmt.Errorf("%s: GitHub's answer lacks the App's id, its slug or its webhook secret", what)
 	}
-	if _, err := NewClient(Config{URL: r.web, AppID: out.ID, PrivateKey: out.PrivateKey}); err != nil {
-		return nil, fmt.Errorf("%s: GitHub's answer: %w", what, err)
+	if _, err := NewClient(Config{URL: r.client.web, AppID: out.AppID, PrivateKey: []byte(out.PrivateKey)}); err != nil {
+		return nil, "", fmt.Errorf("%s: GitHub's answer: %w", what, err)
 	}
-	out.InstallURL = r.installURL(answer)
-	return out, nil
+	return out, r.installURL(answer), nil
 }
 
 // installURL is below the App's page, whose path is not the same on all kinds of GitHub.
 func (r *Registrar) installURL(app *gh.AppConfig) string {
 	page := strings.TrimRight(app.GetHTMLURL(), "/")
-	if !strings.HasPrefix(page, r.web+"/") {
-		page = r.web + "/apps/" + app.GetSlug()
+	if !strings.HasPrefix(page, r.client.web+"/") {
+		page = r.client.web + "/apps/" + app.GetSlug()
 	}
 	return page + "/installations/new"
 }

@@ -67,7 +67,7 @@ func TestConvertRefusesCodes(t *testing.T) {
 	}
 	for _, code := range []string{"", "../../app", "a/b", "a b", "a?b", strings.Repeat("a", 256), "unknown"} {
 		var gone *forge.Gone
-		if _, err := r.Convert(t.Context(), code); !errors.As(err, &gone) {
+		if _, _, err := r.Convert(t.Context(), code); !errors.As(err, &gone) {
 			t.Errorf("code %q: %v", code, err)
 		}
 	}
@@ -91,7 +91,7 @@ func TestConvertEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		begun := time.Now()
-		_, err = r.Convert(context.Background(), "the-code")
+		_, _, err = r.Convert(context.Background(), "the-code")
 		if !errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "the-code") {
 			t.Errorf("error %v", err)
 		}

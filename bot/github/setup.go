@@ -36,7 +36,7 @@ const (
 // AppRegistrar is GitHub, before there is an App; *github.Registrar is one.
 type AppRegistrar interface {
 	FormURL(organization, state string) string
-	Convert(ctx context.Context, code string) (*Registered, error)
+	Convert(ctx context.Context, code string) (c *Credentials, installURL string, err error)
 }
 
 // SetupConfig is what a Setup needs. Registrar, GitHubURL and DataDir are required.
@@ -236,7 +236,7 @@ func (s *Setup) callback(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	app, err := s.config.Registrar.Convert(context.WithoutCancel(r.Context()), query.Get("code"))
+	c, installURL, err := s.config.Registrar.Convert(context.WithoutCancel(r.Context()), query.Get("code"))
 	switch {
 	case forge.IsGone(err):
 		s.config.Log.Warn("the GitHub App was not registered", "error", err)
@@ -251,21 +251,20 @@ func (s *Setup) callback(w http.ResponseWriter, r *http.Request) {
 			"to try again; that works for an hour.", Problem: err.Error()})
 		return
 	}
-	c := &Credentials{GitHubURL: s.config.GitHubURL, AppID: app.ID, Slug: app.Slug, PrivateKey: string(app.PrivateKey),
-		WebhookSecret: app.WebhookSecret, ClientID: app.ClientID, ClientSecret: app.ClientSecret}
+	c.GitHubURL = s.config.GitHubURL
 	if err := storeCredentials(s.config.DataDir, c); err != nil {
-		s.config.Log.Error("the GitHub App was registered, but not kept", "slug", app.Slug, "error", err)
+		s.config.Log.Error("the GitHub App was registered, but not kept", "slug", c.Slug, "error", err)
 		s.show(w, http.StatusInternalServerError, setupPage{Title: "The credentials could not be stored", Problem: err.Error(),
 			Text: "GitHub hands them out only once. " +
-				"Delete the App " + app.Slug + " in the settings of its owner, mend the data directory, and open the link that " +
+				"Delete the App " + c.Slug + " in the settings of its owner, mend the data directory, and open the link that " +
 				"was printed at the start again."})
 		return
 	}
 	s.mu.Lock()
 	s.result = c
 	s.mu.Unlock()
-	s.config.Log.Info("GitHub App registered", "app_id", app.ID, "slug", app.Slug, "install", app.InstallURL)
-	s.show(w, http.StatusOK, setupPage{Title: "Lintel is registered", Install: app.InstallURL})
+	s.config.Log.Info("GitHub App registered", "app_id", c.AppID, "slug", c.Slug, "install", installURL)
+	s.show(w, http.StatusOK, setupPage{Title: "Lintel is registered", Install: installURL})
 	close(s.registered)
 }
 

@@ -11,7 +11,6 @@ import (
 	"regexp"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/oauth2"
 
@@ -33,18 +32,17 @@ type SignInConfig struct {
 // (https://docs.github.com/en/apps/creating-github-apps/authenticating-with-a-github-app/generating-a-user-access-token-for-a-github-app#using-the-web-application-flow-to-generate-a-user-access-token).
 // It keeps no user token. It is safe for concurrent use.
 type SignIn struct {
-	web    string
 	id     string
 	secret atomic.Pointer[string]
 	http   *http.Client // to the web site
-	client *Client      // without an identity: for its client and its judgment of errors
+	client *Client      // without an identity
 }
 
 var clientIDForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9A-Za-z._-]{1,100}$`) })
 
 // NewSignIn returns a SignIn. It makes no request; its errors never contain the secret.
 func NewSignIn(c SignInConfig) (*SignIn, error) {
-	web, api, err := addresses(cmp.Or(c.URL, "https://github.com"))
+	client, err := newStranger(c.URL, c.HTTP)
 	switch {
 	case err != nil:
 		return nil, err
@@ -54,15 +52,10 @@ func NewSignIn(c SignInConfig) (*SignIn, error) {
 	if err := checkSecret(c.ClientSecret); err != nil {
 		return nil, err
 	}
-	transport := cmp.Or(c.HTTP, http.DefaultTransport)
-	clock := &skew{now: time.Now}
-	s := &SignIn{
-		web: web, id: c.ClientID,
-		http: &http.Client{Transport: &wantsJSON{&narrow{transport}}, Timeout: callTimeout, // the secret goes nowhere else
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
-		client: &Client{api: api, now: time.Now, skew: clock,
-			wire: &wire{host: api.Host, scheme: api.Scheme, base: &narrow{transport}, skew: clock}},
-	}
+	web := &wantsJSON{&narrow{cmp.Or(c.HTTP, http.DefaultTransport)}}
+	s := &SignIn{id: c.ClientID, client: client, http: &http.Client{Transport: web, Timeout: callTimeout,
+		// the secret goes nowhere else
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 	s.secret.Store(&c.ClientSecret)
 	return s, nil
 }
@@ -108,7 +101,7 @@ func (s *SignIn) AuthorizeURL(redirect, state, challenge string, choose bool) st
 // oauth is the App as it is now.
 func (s *SignIn) oauth(redirect string) *oauth2.Config {
 	return &oauth2.Config{ClientID: s.id, ClientSecret: *s.secret.Load(), RedirectURL: redirect,
-		Endpoint: oauth2.Endpoint{AuthURL: s.web + "/login/oauth/authorize", TokenURL: s.web + "/login/oauth/access_token",
+		Endpoint: oauth2.Endpoint{AuthURL: s.client.web + "/login/oauth/authorize", TokenURL: s.client.web + "/login/oauth/access_token",
 			AuthStyle: oauth2.AuthStyleInParams}}
 }
 
@@ -158,7 +151,7 @@ func (s *SignIn) Exchange(ctx context.Context, code, verifier, redirect string) 
 		return forge.Account{}, err
 	}
 	const what = "the account of a person who signs in"
-	user, _, err := s.client.client(&asUser{token, s.client.wire}).Users.Get(ctx, "")
+	user, _, err := s.client.client(s.client.wire).WithAuthToken(token).Users.Get(ctx, "")
 	if err != nil {
 		return forge.Account{}, s.client.classify(what, err)
 	}
@@ -184,16 +177,4 @@ func (s *SignIn) token(ctx context.Context, code, verifier, redirect string) (st
 		return "", &refused{what: what, status: answered.Response.StatusCode}
 	}
 	return "", &SignInRefused{Reason: SignInReason(answered.ErrorCode)}
-}
-
-// asUser signs requests with a user's token.
-type asUser struct {
-	token string
-	base  http.RoundTripper
-}
-
-func (u *asUser) RoundTrip(req *http.Request) (*http.Response, error) {
-	req = req.Clone(req.Context())
-	req.Header.Set("Authorization", "Bearer "+u.token)
-	return u.base.RoundTrip(req)
 }

@@ -41,18 +41,22 @@ const (
 	goneTimeout = 2 * time.Second
 )
 
-// WebhookConfig is what a handler needs. Secret and Publish are required.
-type WebhookConfig struct {
-	Secret  []byte // the App's webhook secret
-	Publish func(ctx context.Context, key store.Key, m store.Message, id string) error
-	// remembers who pushed to a pull request
-	Pushed func(ctx context.Context, repository int64, number int, login string) error
-	// remembers who pushed a commit to any branch
-	Tip func(ctx context.Context, repository int64, commit, login string) error
+// Queue keeps what events ask for; *store.Queue does.
+type Queue interface {
+	Publish(ctx context.Context, key store.Key, m store.Message, id string) error
+	// remembers who pushed to a pull request, and who pushed a commit to any branch
+	AddPusher(ctx context.Context, repository int64, number int, login string) error
+	AddTip(ctx context.Context, repository int64, commit, login string) error
 	// remembers that drafts are wanted for a commit
-	Drafts func(ctx context.Context, repository int64, head string) error
+	AskDrafts(ctx context.Context, repository int64, head string) error
 	// removes jobs; repository zero: all of the installation
-	Drop func(ctx context.Context, installation, repository int64) error
+	Drop(ctx context.Context, installation, repository int64) error
+}
+
+// WebhookConfig is what a handler needs. Secret, Queue, and Unserved with Serves are required.
+type WebhookConfig struct {
+	Secret []byte // the App's webhook secret
+	Queue  Queue
 	// removes results of what the App was taken from, or of what was deleted; repository zero: all of the installation. Its
 	// error is logged: what is left is found by the sweep.
 	Gone func(ctx context.Context, installation, repository int64) error
@@ -247,9 +251,7 @@ func (h *Webhook) accept(w http.ResponseWriter, r *http.Request, body []byte) {
 	log := h.config.Log.With("delivery", delivery, "event", event)
 	if h.config.Serves != nil && work.Revoked == 0 && !h.config.Serves(work.Account) {
 		log.Info("webhook dropped: LINTEL_ACCOUNTS does not name the account", "account", work.Account)
-		if h.config.Unserved != nil {
-			h.config.Unserved()
-		}
+		h.config.Unserved()
 		work = work.ending()
 	}
 	if err := h.store(ctx, work, delivery, log); err != nil {
@@ -262,18 +264,18 @@ func (h *Webhook) accept(w http.ResponseWriter, r *http.Request, body []byte) {
 
 // store keeps what the event asks for. Who pushed and what is wanted comes first: a job must not be worked on without.
 func (h *Webhook) store(ctx context.Context, work Work, delivery string, log *slog.Logger) error {
-	if p := work.Pusher; p != nil && h.config.Pushed != nil {
-		if err := h.config.Pushed(ctx, p.Repository, p.Number, p.Login); err != nil {
+	if p := work.Pusher; p != nil {
+		if err := h.config.Queue.AddPusher(ctx, p.Repository, p.Number, p.Login); err != nil {
 			return err
 		}
 	}
-	if tip := work.Tip; tip != nil && h.config.Tip != nil {
-		if err := h.config.Tip(ctx, tip.Repository, tip.Commit, tip.Login); err != nil {
+	if tip := work.Tip; tip != nil {
+		if err := h.config.Queue.AddTip(ctx, tip.Repository, tip.Commit, tip.Login); err != nil {
 			return err
 		}
 	}
-	if d := work.Drafts; d != nil && h.config.Drafts != nil {
-		if err := h.config.Drafts(ctx, d.Repository, d.Head); err != nil {
+	if d := work.Drafts; d != nil {
+		if err := h.config.Queue.AskDrafts(ctx, d.Repository, d.Head); err != nil {
 			return err
 		}
 	}
@@ -284,17 +286,14 @@ func (h *Webhook) store(ctx context.Context, work Work, delivery string, log *sl
 		log.Info("sessions ended", "account_id", work.Revoked)
 	}
 	for _, scope := range work.Drop {
-		if h.config.Drop == nil {
-			break
-		}
-		if err := h.config.Drop(ctx, scope.Installation, scope.Repository); err != nil {
+		if err := h.config.Queue.Drop(ctx, scope.Installation, scope.Repository); err != nil {
 			return err
 		}
 		log.Info("jobs dropped", "installation", scope.Installation, "repository_id", scope.Repository)
 	}
 	for _, job := range work.Jobs {
 		job.Message.Delivery, job.Message.At = delivery, h.config.Now().UTC()
-		if err := h.config.Publish(ctx, job.Key, job.Message, delivery); err != nil {
+		if err := h.config.Queue.Publish(ctx, job.Key, job.Message, delivery); err != nil {
 			return err
 		}
 		log.Info("webhook accepted", "action", job.Message.Event, "repository", job.Message.Owner+"/"+job.Message.Name,

@@ -219,11 +219,10 @@ func TestServes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newWebhookFixture(t)
-			refused, dropped := 0, 0
+			refused := 0
 			f.config.Serves = func(login string) bool { return strings.EqualFold(login, "octo-org") }
 			f.config.Unserved = func() { refused++ }
-			f.config.Drop = func(context.Context, int64, int64) error { dropped++; return nil }
-			f.config.Tip = func(context.Context, int64, string, string) error {
+			f.queue.tip = func(int64, string, string) error {
 				if c.refused > 0 {
 					t.Error("it is remembered who pushed")
 				}
@@ -233,9 +232,9 @@ func TestServes(t *testing.T) {
 			r.Header.Set("X-GitHub-Event", c.event)
 			w := httptest.NewRecorder()
 			f.ServeHTTP(w, r)
-			if code := w.Code; code != 202 && (name != "nothing to do" || code != 204) || len(f.jobs) != c.jobs || dropped != c.dropped ||
+			if code := w.Code; code != 202 && (name != "nothing to do" || code != 204) || len(f.jobs) != c.jobs || f.queue.dropped != c.dropped ||
 				refused != c.refused {
-				t.Errorf("code %d, jobs %v, dropped %d, refused %d; want %+v", w.Code, f.jobs, dropped, refused, c)
+				t.Errorf("code %d, jobs %v, dropped %d, refused %d; want %+v", w.Code, f.jobs, f.queue.dropped, refused, c)
 			}
 		})
 	}
@@ -277,7 +276,7 @@ func TestWhoPushedCommits(t *testing.T) {
 	}
 	f := newWebhookFixture(t)
 	told := ""
-	f.config.Tip = func(_ context.Context, repository int64, commit, login string) error {
+	f.queue.tip = func(repository int64, commit, login string) error {
 		told = fmt.Sprint(repository, commit, login, len(f.jobs))
 		return nil
 	}
@@ -333,7 +332,7 @@ func (s *stuckReader) Read([]byte) (int, error) {
 func TestPusherComesFirst(t *testing.T) {
 	f := newWebhookFixture(t)
 	var order []string
-	f.config.Pushed = func(_ context.Context, repository int64, number int, login string) error {
+	f.queue.pushed = func(repository int64, number int, login string) error {
 		order = append(order, fmt.Sprintf("%d %d %s", repository, number, login))
 		if len(f.jobs) > 0 {
 			t.Error("the job was stored first")
@@ -352,11 +351,11 @@ func TestPusherComesFirst(t *testing.T) {
 func TestDraftsComeFirst(t *testing.T) {
 	f := newWebhookFixture(t)
 	var order []string
-	f.config.Drafts = func(_ context.Context, repository int64, head string) error {
+	f.queue.drafts = func(repository int64, head string) error {
 		order = append(order, fmt.Sprint("drafts ", repository, " ", head))
 		return nil
 	}
-	f.config.Publish = func(context.Context, store.Key, store.Message, string) error {
+	f.queue.publish = func(store.Key, store.Message, string) error {
 		order = append(order, "job")
 		return nil
 	}
@@ -432,26 +431,64 @@ type published struct {
 	id  string
 }
 
+// queueDouble does what its functions say, and nothing where they are nil.
+type queueDouble struct {
+	publish func(store.Key, store.Message, string) error
+	pushed  func(repository int64, number int, login string) error
+	tip     func(repository int64, commit, login string) error
+	drafts  func(repository int64, head string) error
+	dropped int
+}
+
+func (q *queueDouble) Publish(_ context.Context, key store.Key, m store.Message, id string) error {
+	return q.publish(key, m, id)
+}
+
+func (q *queueDouble) AddPusher(_ context.Context, repository int64, number int, login string) error {
+	if q.pushed == nil {
+		return nil
+	}
+	return q.pushed(repository, number, login)
+}
+
+func (q *queueDouble) AddTip(_ context.Context, repository int64, commit, login string) error {
+	if q.tip == nil {
+		return nil
+	}
+	return q.tip(repository, commit, login)
+}
+
+func (q *queueDouble) AskDrafts(_ context.Context, repository int64, head string) error {
+	return q.drafts(repository, head)
+}
+
+func (q *queueDouble) Drop(context.Context, int64, int64) error {
+	q.dropped++
+	return nil
+}
+
 // webhookFixture is a handler with a queue double and its log.
 type webhookFixture struct {
 	*Webhook
-	jobs []published
-	err  error
-	log  bytes.Buffer
+	queue *queueDouble
+	jobs  []published
+	err   error
+	log   bytes.Buffer
 }
 
 func newWebhookFixture(t *testing.T) *webhookFixture {
 	t.Helper()
 	f := &webhookFixture{}
+	f.queue = &queueDouble{publish: func(key store.Key, m store.Message, id string) error {
+		if f.err == nil {
+			f.jobs = append(f.jobs, published{key, m, id})
+		}
+		return f.err
+	}}
 	h, err := NewWebhook(WebhookConfig{
 		Secret: []byte(secret),
+		Queue:  f.queue,
 		Log:    slog.New(slog.NewJSONHandler(&f.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		Publish: func(_ context.Context, key store.Key, m store.Message, id string) error {
-			if f.err == nil {
-				f.jobs = append(f.jobs, published{key, m, id})
-			}
-			return f.err
-		},
 	})
 	if err != nil {
 		t.Fatal(err)

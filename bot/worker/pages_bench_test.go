@@ -95,7 +95,7 @@ func newStage(b *testing.B, private bool) *stage {
 	if err != nil {
 		b.Fatal(err)
 	}
-	intake, err := github.NewWebhook(github.WebhookConfig{Secret: []byte("s"), Publish: q.Publish})
+	intake, err := github.NewWebhook(github.WebhookConfig{Secret: []byte("s"), Queue: q})
 	if err != nil {
 		b.Fatal(err)
 	}

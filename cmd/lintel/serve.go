@@ -269,8 +269,7 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *store.Qu
 	app.client.ShareWith(jobs.Processes)
 	metrics.WatchDisk(kept.sizes)
 	metrics.SetBuild(version())
-	intake, err := github.NewWebhook(github.WebhookConfig{Secret: app.secret, Publish: jobs.Publish, Pushed: jobs.AddPusher,
-		Tip: jobs.AddTip, Drafts: jobs.AskDrafts, Drop: jobs.Drop, Gone: shown.gone(), Revoked: guard.Revoke,
+	intake, err := github.NewWebhook(github.WebhookConfig{Secret: app.secret, Queue: jobs, Gone: shown.gone(), Revoked: guard.Revoke,
 		Serves: o.serves, Unserved: metrics.Unserved, Log: log})
 	if err != nil {
 		return nil, nil, err
