@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -379,7 +378,7 @@ func (p *publication) cancel(ctx context.Context, id int64) error {
 		Output: &gh.CheckRunOutput{Title: gh.String("Superseded"),
 			Summary: gh.String("A newer check run of this commit has the result.")},
 	})
-	if err = p.client.classify(p.what, err); statusOf(err) == http.StatusNotFound {
+	if err = p.client.classify(p.what, err); notFound(err) {
 		return nil
 	}
 	return err

@@ -37,13 +37,11 @@ func unprocessable(err error) bool {
 	return errors.As(err, &r) && r.status == http.StatusUnprocessableEntity
 }
 
-// statusOf is the status of the answer behind a *Gone, zero if unknown.
-func statusOf(err error) int {
+// notFound reports whether a *Gone is of an answer of 404.
+func notFound(err error) bool {
 	var response *gh.ErrorResponse
-	if forge.IsGone(err) && errors.As(err, &response) && response.Response != nil {
-		return response.Response.StatusCode
-	}
-	return 0
+	return forge.IsGone(err) && errors.As(err, &response) && response.Response != nil &&
+		response.Response.StatusCode == http.StatusNotFound
 }
 
 // classify turns an error of the client libraries into one of this package's. what names the thing asked

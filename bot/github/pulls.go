@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
@@ -210,21 +209,29 @@ var loginPattern = sync.OnceValue(func() *regexp.Regexp {
 // https://docs.github.com/en/rest/collaborators/collaborators#get-repository-permissions-for-a-user).
 // An account that does not exist has none.
 func (a *Client) Permission(ctx context.Context, repo forge.Repo, login string) (string, error) {
+	_, permission, err := a.permission(ctx, repo, login, login)
+	return permission, err
+}
+
+// permission is Permission, with the id of the account that has the login; zero if there is none. Errors call the account
+// by a name.
+func (a *Client) permission(ctx context.Context, repo forge.Repo, login, name string) (id int64, level string, _ error) {
 	if !loginPattern().MatchString(login) {
-		return "none", nil
+		return 0, "none", nil
 	}
-	level, _, err := a.of(repo).Repositories.GetPermissionLevel(ctx, repo.Owner, repo.Name, url.PathEscape(login))
-	if err = a.classify("permission of "+login+" on "+repo.String(), err); err != nil {
-		if statusOf(err) == http.StatusNotFound {
-			return "none", nil
-		}
-		return "", err
+	p, _, err := a.of(repo).Repositories.GetPermissionLevel(ctx, repo.Owner, repo.Name, url.PathEscape(login))
+	switch err = a.classify("permission of "+name+" on "+repo.String(), err); {
+	case notFound(err):
+		return 0, "none", nil
+	case err != nil:
+		return 0, "", err
 	}
-	switch p := level.GetPermission(); p {
+	switch level = p.GetPermission(); level {
 	case "admin", "write", "read":
-		return p, nil
+	default:
+		level = "none"
 	}
-	return "none", nil
+	return p.GetUser().GetID(), level, nil
 }
 
 var teamPattern = sync.OnceValue(func() *regexp.Regexp {
@@ -246,11 +253,59 @@ func (a *Client) TeamMember(ctx context.Context, repo forge.Repo, team, login st
 		return false, &forge.Gone{What: "members of team " + team, Err: errors.New("the installation does not grant it")}
 	}
 	membership, _, err := a.of(repo).Teams.GetTeamMembershipBySlug(ctx, m[1], m[2], url.PathEscape(login))
-	if err = a.classify("members of team "+team, err); err != nil {
-		if statusOf(err) == http.StatusNotFound {
-			return false, nil
-		}
+	switch err = a.classify("members of team "+team, err); {
+	case notFound(err):
+		return false, nil
+	case err != nil:
 		return false, err
 	}
 	return membership.GetState() == "active", nil
+}
+
+// Present finds a repository by its id, also where it was renamed or moved, and where another one has its old name by
+// now. A *Gone means that it does not exist, that the installation does not (any more), or does not have it.
+func (a *Client) Present(ctx context.Context, repo forge.Repo) (*forge.Repository, error) {
+	what := "repository " + repo.String()
+	r, _, err := a.of(repo).Repositories.Get(ctx, repo.Owner, repo.Name)
+	if err = a.classify(what, err); err != nil && (!notFound(err) || repo.ID == 0) {
+		return nil, err
+	}
+	if err != nil || repo.ID != 0 && r.GetID() != repo.ID {
+		// GitHub redirects from old names to this address.
+		if r, _, err = a.of(repo).Repositories.GetByID(ctx, repo.ID); err != nil {
+			return nil, a.classify(what, err)
+		}
+	}
+	if r.GetID() == 0 || repo.ID != 0 && r.GetID() != repo.ID || r.GetOwner().GetLogin() == "" || r.GetName() == "" ||
+		r.Private == nil {
+		return nil, fmt.Errorf("%s: GitHub's answer is not that repository", what)
+	}
+	visibility := r.GetVisibility()
+	return &forge.Repository{
+		Repo: forge.Repo{Installation: repo.Installation, ID: r.GetID(), Owner: r.GetOwner().GetLogin(), Name: r.GetName()},
+		// Both say the same; who doubts is not let in.
+		Private: r.GetPrivate() || visibility != "" && visibility != "public",
+	}, nil
+}
+
+// MayRead reports whether an account may read a repository, by whatever way. It is the account with this id: one that
+// was renamed is asked for by its login of today, and another one that has its old login by now does not count.
+// (https://docs.github.com/en/rest/collaborators/collaborators#get-repository-permissions-for-a-user)
+func (a *Client) MayRead(ctx context.Context, repo forge.Repo, account forge.Account) (bool, error) {
+	const reader = "a reader"
+	id, level, err := a.permission(ctx, repo, account.Login, reader)
+	if err != nil || id == account.ID {
+		return err == nil && level != "none", err
+	}
+	user, _, err := a.of(repo).Users.GetByID(ctx, account.ID)
+	switch err = a.classify("an account that signed in", err); {
+	case notFound(err): // deleted
+		return false, nil
+	case err != nil:
+		return false, err
+	case user.GetID() != account.ID:
+		return false, nil
+	}
+	id, level, err = a.permission(ctx, repo, user.GetLogin(), reader)
+	return err == nil && level != "none" && id == account.ID, err
 }

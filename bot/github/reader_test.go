@@ -88,7 +88,7 @@ func TestPresentAndMayRead(t *testing.T) {
 // accountOf is the account that has a login now.
 func accountOf(t *testing.T, client *Client, repo forge.Repo, login string) forge.Account {
 	t.Helper()
-	id, _, err := client.mayRead(t.Context(), repo, login)
+	id, _, err := client.permission(t.Context(), repo, login, login)
 	if err != nil || id == 0 {
 		t.Fatalf("%s: %d, %v", login, id, err)
 	}
