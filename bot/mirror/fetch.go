@@ -50,7 +50,7 @@ func (s *session) prepare(ctx context.Context) error {
 	}
 	if err == nil {
 		s.partial = isPartial(s.dir)
-		err = s.m.use(s.dir)
+		err = s.m.used(s.dir)
 	}
 	var failed *Failed
 	if err == nil || errors.As(err, &failed) {

@@ -3,6 +3,7 @@ package mirror
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -55,7 +56,7 @@ func (m *Mirrors) Maintain(ctx context.Context, unusedSince time.Time) error {
 // list finds the mirrors, or what is made beside them, without their sizes.
 func (m *Mirrors) list(suffix string) (all []usedMirror, err error) {
 	for _, pattern := range []string{"*.git" + suffix, filepath.Join("*", "*.git"+suffix)} {
-		found, err := filepath.Glob(filepath.Join(m.dir, pattern))
+		found, err := filepath.Glob(filepath.Join(m.config.Dir, pattern))
 		if err != nil {
 			return nil, err
 		}
@@ -106,7 +107,7 @@ func (m *Mirrors) makeRoom(ctx context.Context) error {
 	slices.SortFunc(all, func(a, b usedMirror) int { return a.used.Compare(b.used) })
 	var problems []error
 	for _, k := range all {
-		if m.totalBytes == 0 || sum <= m.totalBytes || ctx.Err() != nil {
+		if m.config.TotalBytes == 0 || sum <= m.config.TotalBytes || ctx.Err() != nil {
 			break
 		}
 		gone, err := m.evict(k)
@@ -132,7 +133,7 @@ func (m *Mirrors) evict(k usedMirror) (gone bool, err error) {
 		return false, err
 	}
 	defer unlock()
-	if info, err := os.Stat(filepath.Join(k.dir, usedFile)); err == nil && info.ModTime().After(m.now().Add(-m.busy)) {
+	if info, err := os.Stat(filepath.Join(k.dir, usedFile)); err == nil && info.ModTime().After(m.config.Now().Add(-m.config.Busy)) {
 		return false, nil
 	}
 	err = os.RemoveAll(k.dir)
@@ -144,7 +145,7 @@ func (m *Mirrors) grown(dir string, size int64) (over bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.sizes[dir] = size
-	return m.totalBytes > 0 && m.sum() > m.totalBytes
+	return m.config.TotalBytes > 0 && m.sum() > m.config.TotalBytes
 }
 
 // Bytes is how much all mirrors take on disk, as of the last Maintain and the fetches since.
@@ -220,4 +221,64 @@ func (s *session) pack(ctx context.Context, old []string) error {
 		}
 	}
 	return errors.Join(append(problems, s.remember(known))...)
+}
+
+// lockPoll is how often a lock that another process has is tried again.
+const lockPoll = 50 * time.Millisecond
+
+// lock takes the lock of a repository's mirror: first among the goroutines of this process, then among
+// processes, by a file that the kernel unlocks when its owner dies.
+func (m *Mirrors) lock(ctx context.Context, id int64) (unlock func(), err error) {
+	select {
+	case m.slot(id) <- struct{}{}:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("waiting for a mirror: %w", context.Cause(ctx))
+	}
+	unlock, err = m.lockFile(id)
+	for errors.Is(err, store.ErrLocked) && ctx.Err() == nil {
+		select {
+		case <-time.After(lockPoll):
+		case <-ctx.Done():
+		}
+		unlock, err = m.lockFile(id)
+	}
+	if errors.Is(err, store.ErrLocked) {
+		err = fmt.Errorf("waiting for a mirror: %w", context.Cause(ctx))
+	}
+	if err != nil {
+		<-m.slot(id)
+	}
+	return unlock, err
+}
+
+// tryLock is lock without waiting; store.ErrLocked if somebody has it.
+func (m *Mirrors) tryLock(id int64) (unlock func(), err error) {
+	select {
+	case m.slot(id) <- struct{}{}:
+	default:
+		return nil, store.ErrLocked
+	}
+	if unlock, err = m.lockFile(id); err != nil {
+		<-m.slot(id)
+	}
+	return unlock, err
+}
+
+// slot holds an element while a goroutine of this process has the lock.
+func (m *Mirrors) slot(id int64) chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.locks[id] == nil {
+		m.locks[id] = make(chan struct{}, 1)
+	}
+	return m.locks[id]
+}
+
+// lockFile takes the lock among processes. Unlock gives the slot back, too.
+func (m *Mirrors) lockFile(id int64) (unlock func(), err error) {
+	f, err := store.Lock(filepath.Join(m.config.Dir, strconv.FormatInt(id, 10)+".lock"))
+	if err != nil {
+		return nil, fmt.Errorf("the lock of a mirror: %w", err)
+	}
+	return func() { f.Close(); <-m.slot(id) }, nil
 }

@@ -81,7 +81,7 @@ func TestMakeRoom(t *testing.T) {
 				}
 				defer unlock()
 			}
-			m.totalBytes = c.room*size + size/2
+			m.config.TotalBytes = c.room*size + size/2
 			if c.fetches > 0 {
 				if _, err := m.Fetch(t.Context(), repo(c.fetches), want); err != nil {
 					t.Fatal(err)
@@ -95,10 +95,10 @@ func TestMakeRoom(t *testing.T) {
 				left[id] = true
 			}
 			for id := range int64(4) {
-				if is := there(t, m.gitDir(repo(id))); is != left[id] {
+				if is := there(t, m.GitDir(repo(id))); is != left[id] {
 					t.Errorf("the mirror of %d is there: %v", id, is)
 				}
-				sum += store.Size(m.gitDir(repo(id)))
+				sum += store.Size(m.GitDir(repo(id)))
 			}
 			if m.Bytes() > sum || m.Bytes() < sum-1000 { // but for notes that are written later
 				t.Errorf("%d bytes, want %d", m.Bytes(), sum)
@@ -174,7 +174,7 @@ func TestTooLargeWithWhatIsOld(t *testing.T) {
 	if _, err := m.Fetch(t.Context(), testRepo, wantOf(base, head)); !errors.As(err, &large) {
 		t.Errorf("want *TooLarge, got %v", err)
 	}
-	if there(t, m.gitDir(testRepo)) {
+	if there(t, m.GitDir(testRepo)) {
 		t.Error("it fills the disk for nobody")
 	}
 }
@@ -193,14 +193,14 @@ func TestLeftovers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.MkdirAll(filepath.Join(m.dir, "3", "9.git"+newSuffix), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(m.config.Dir, "3", "9.git"+newSuffix), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := m.Maintain(t.Context(), time.Now().Add(-time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	for dir, stays := range map[string]bool{got.GitDir: true, got.GitDir + newSuffix: false, got.GitDir + probeSuffix: false,
-		filepath.Join(m.dir, "3", "9.git"+newSuffix): false} {
+		filepath.Join(m.config.Dir, "3", "9.git"+newSuffix): false} {
 		if there(t, dir) != stays {
 			t.Errorf("%s stays: %v", filepath.Base(dir), !stays)
 		}

@@ -43,15 +43,8 @@ type Config struct {
 
 // Mirrors are the mirrors in one folder. They are safe for concurrent use, also by several processes.
 type Mirrors struct {
-	dir        string
-	client     forge.Client
-	git        runner
-	maxBytes   int64
-	totalBytes int64
-	busy       time.Duration
-	timeout    time.Duration
-	http       http.RoundTripper
-	now        func() time.Time
+	config Config
+	git    runner
 
 	mu    sync.Mutex
 	locks map[int64]chan struct{} // held: one element
@@ -67,25 +60,24 @@ func New(c Config) (*Mirrors, error) {
 	if c.Dir == "" {
 		return nil, errors.New("mirrors need a folder")
 	}
-	dir, err := filepath.Abs(c.Dir)
-	if err != nil {
+	var err error
+	if c.Dir, err = filepath.Abs(c.Dir); err != nil {
 		return nil, fmt.Errorf("the folder for mirrors: %w", err)
 	}
 	git, err := gitcmd.Find(c.Git)
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("the folder for mirrors: %w", err)
 	}
-	m := &Mirrors{dir: dir, client: c.Client, git: runner{path: git, home: dir}, maxBytes: cmp.Or(c.MaxBytes, 4<<30),
-		totalBytes: c.TotalBytes, busy: cmp.Or(c.Busy, time.Hour), timeout: cmp.Or(c.Timeout, 10*time.Minute),
-		http: cmp.Or(c.HTTP, http.DefaultTransport),
-		now:  c.Now, locks: map[int64]chan struct{}{}, repos: map[string]forge.Repo{}, sizes: map[string]int64{}}
-	if m.now == nil {
-		m.now = time.Now
+	c.MaxBytes, c.Busy, c.Timeout = cmp.Or(c.MaxBytes, 4<<30), cmp.Or(c.Busy, time.Hour), cmp.Or(c.Timeout, 10*time.Minute)
+	c.HTTP = cmp.Or(c.HTTP, http.DefaultTransport)
+	if c.Now == nil {
+		c.Now = time.Now
 	}
-	return m, nil
+	return &Mirrors{config: c, git: runner{path: git, home: c.Dir}, locks: map[int64]chan struct{}{},
+		repos: map[string]forge.Repo{}, sizes: map[string]int64{}}, nil
 }
 
 // Want are the commits that are needed.
@@ -148,18 +140,14 @@ func safeBranch(name string) bool {
 	return true
 }
 
-// Folder is where the mirrors of an installation are; it may not be there yet.
-func (m *Mirrors) Folder(installation int64) string {
-	return filepath.Join(m.dir, strconv.FormatInt(installation, 10))
-}
-
-func (m *Mirrors) gitDir(repo forge.Repo) string {
-	return filepath.Join(m.Folder(repo.Installation), strconv.FormatInt(repo.ID, 10)+".git")
+// GitDir is where the mirror of a repository is, or will be: all that its checks read of the mirrors.
+func (m *Mirrors) GitDir(repo forge.Repo) string {
+	return filepath.Join(m.config.Dir, strconv.FormatInt(repo.Installation, 10), strconv.FormatInt(repo.ID, 10)+".git")
 }
 
 // formerDir is where the mirror was before each installation had a folder of its own.
 func (m *Mirrors) formerDir(repo forge.Repo) string {
-	return filepath.Join(m.dir, strconv.FormatInt(repo.ID, 10)+".git")
+	return filepath.Join(m.config.Dir, strconv.FormatInt(repo.ID, 10)+".git")
 }
 
 // Fetch makes sure that the mirror of a repository has the wanted commits, finds their merge base, and makes sure that
@@ -181,7 +169,7 @@ func (m *Mirrors) Fetch(ctx context.Context, repo forge.Repo, want Want) (State,
 		return State{}, err
 	}
 	defer unlock()
-	s := &session{m: m, repo: repo, dir: m.gitDir(repo), want: want}
+	s := &session{m: m, repo: repo, dir: m.GitDir(repo), want: want}
 	state, err := m.fetch(ctx, s)
 	if err == nil || ctx.Err() != nil {
 		return state, err
@@ -209,8 +197,8 @@ func (m *Mirrors) Fetch(ctx context.Context, repo forge.Repo, want Want) (State,
 }
 
 func (m *Mirrors) remove(repo forge.Repo) error {
-	m.grown(m.gitDir(repo), 0)
-	if err := os.RemoveAll(m.gitDir(repo)); err != nil {
+	m.grown(m.GitDir(repo), 0)
+	if err := os.RemoveAll(m.GitDir(repo)); err != nil {
 		return fmt.Errorf("removing the mirror of %s: %w", repo, store.WithoutPath(err))
 	}
 	return nil
@@ -219,10 +207,10 @@ func (m *Mirrors) remove(repo forge.Repo) error {
 // refused reports whether an error, which is none of the expected ones, kept a partial mirror from getting anything.
 func (m *Mirrors) refused(repo forge.Repo, err error) bool {
 	var failed *Failed
-	if !errors.As(err, &failed) || !isPartial(m.gitDir(repo)) {
+	if !errors.As(err, &failed) || !isPartial(m.GitDir(repo)) {
 		return false
 	}
-	packs, err := packsOf(m.gitDir(repo))
+	packs, err := packsOf(m.GitDir(repo))
 	return err == nil && len(packs) == 0
 }
 
@@ -232,7 +220,7 @@ func (m *Mirrors) corrupted(ctx context.Context, repo forge.Repo, err error) boo
 	if !errors.As(err, &failed) {
 		return false
 	}
-	dir := m.gitDir(repo)
+	dir := m.GitDir(repo)
 	if _, err := os.Stat(dir); err != nil {
 		return false
 	}
@@ -282,36 +270,28 @@ func (m *Mirrors) Ensure(ctx context.Context, repo forge.Repo, sha string) error
 	if repo.ID <= 0 || !objectID.MatchString(sha) {
 		return &Vanished{SHA: sha}
 	}
+	return m.use(ctx, repo, func(s *session) error { return s.exact(ctx, sha) })
+}
+
+// use lets something be done with the mirror of a repository while nobody else uses it.
+func (m *Mirrors) use(ctx context.Context, repo forge.Repo, do func(s *session) error) error {
 	unlock, err := m.lock(ctx, repo.ID)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	s := &session{m: m, repo: repo, dir: m.gitDir(repo)}
+	s := &session{m: m, repo: repo, dir: m.GitDir(repo)}
 	if err := s.prepare(ctx); err != nil {
 		return err
 	}
-	return s.exact(ctx, sha)
+	return do(s)
 }
 
-// Discard removes the mirror of a repository.
-func (m *Mirrors) Discard(ctx context.Context, repo forge.Repo) error {
-	unlock, err := m.lock(ctx, repo.ID)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	return m.remove(repo)
-}
-
-// use notes that a mirror is used now.
-func (m *Mirrors) use(dir string) error {
-	file, now := filepath.Join(dir, usedFile), m.now()
+// used notes that a mirror is used now.
+func (m *Mirrors) used(dir string) error {
+	file, now := filepath.Join(dir, usedFile), m.config.Now()
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		return err
 	}
 	return os.Chtimes(file, now, now)
 }
-
-// GitDir is where the mirror of a repository is, or will be: all that its checks read of the mirrors.
-func (m *Mirrors) GitDir(repo forge.Repo) string { return m.gitDir(repo) }

@@ -32,7 +32,7 @@ func TestFetch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(State{GitDir: m.gitDir(testRepo), MergeBase: fork, BaseTip: tip}, got); diff != "" {
+	if diff := cmp.Diff(State{GitDir: m.GitDir(testRepo), MergeBase: fork, BaseTip: tip}, got); diff != "" {
 		t.Errorf("the base moved since (-want +got):\n%s", diff)
 	}
 	before := s.count()
@@ -273,7 +273,7 @@ func cutAfter(w http.ResponseWriter, r *http.Request, next http.Handler) {
 
 func noSecret(t *testing.T, m *Mirrors, err error) {
 	t.Helper()
-	for _, s := range []string{secret, basic(secret), m.dir, "127.0.0.1", "x-access-token"} {
+	for _, s := range []string{secret, basic(secret), m.config.Dir, "127.0.0.1", "x-access-token"} {
 		if strings.Contains(err.Error(), s) {
 			t.Errorf("the error contains %q: %v", s, err)
 		}
@@ -314,7 +314,7 @@ func TestTokenStaysInEnvironment(t *testing.T) {
 	if strings.Contains(string(env), "hush") {
 		t.Error("git inherits the environment of the server")
 	}
-	err = filepath.WalkDir(m.dir, func(path string, d os.DirEntry, err error) error {
+	err = filepath.WalkDir(m.config.Dir, func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -494,7 +494,7 @@ func TestFormerFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	former := filepath.Join(m.dir, "42.git")
+	former := filepath.Join(m.config.Dir, "42.git")
 	if err := os.Rename(got.GitDir, former); err != nil {
 		t.Fatal(err)
 	}
@@ -503,7 +503,7 @@ func TestFormerFolder(t *testing.T) {
 	if err != nil || again != got || s.count() != before {
 		t.Errorf("%+v, %v, %d requests", again, err, s.count()-before)
 	}
-	if filepath.Dir(again.GitDir) != m.Folder(testRepo.Installation) {
+	if filepath.Dir(again.GitDir) != filepath.Dir(m.GitDir(testRepo)) {
 		t.Errorf("it is at %s", again.GitDir)
 	}
 	if err := os.Rename(got.GitDir, former); err != nil {

@@ -56,12 +56,12 @@ func (s *session) connect(ctx context.Context) error {
 	if s.address != "" {
 		return nil
 	}
-	address := s.m.client.CloneURL(s.repo)
+	address := s.m.config.Client.CloneURL(s.repo)
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.User != nil || (u.Scheme != "http" && u.Scheme != "https") {
 		return fmt.Errorf("the address of %s is not an http or https URL without credentials", s.repo)
 	}
-	token, err := s.m.client.GitToken(ctx, s.repo)
+	token, err := s.m.config.Client.GitToken(ctx, s.repo)
 	if err != nil {
 		return err
 	}
@@ -82,8 +82,8 @@ func (s *session) download(ctx context.Context, r request) error {
 	if len(r.ids) > 0 {
 		args = append(args, "--stdin")
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, s.m.timeout,
-		fmt.Errorf("fetching %s took longer than %s", s.repo, s.m.timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, s.m.config.Timeout,
+		fmt.Errorf("fetching %s took longer than %s", s.repo, s.m.config.Timeout))
 	defer cancel()
 	c := s.network(slices.Concat(args, []string{"--end-of-options", from}, r.specs))
 	c.watch = func() error { return s.withinSize(ctx) }
@@ -123,11 +123,11 @@ const roomEvery = 10 * time.Second
 // the others.
 func (s *session) withinSize(ctx context.Context) error {
 	size := store.Size(s.dir)
-	if size > s.m.maxBytes {
-		return &TooLarge{Repo: s.repo.String(), Limit: s.m.maxBytes}
+	if size > s.m.config.MaxBytes {
+		return &TooLarge{Repo: s.repo.String(), Limit: s.m.config.MaxBytes}
 	}
-	if s.m.grown(s.dir, size) && s.m.now().Sub(s.room) > roomEvery {
-		s.room = s.m.now()
+	if s.m.grown(s.dir, size) && s.m.config.Now().Sub(s.room) > roomEvery {
+		s.room = s.m.config.Now()
 		_ = s.m.makeRoom(ctx) // no reason not to check; Maintain says what keeps it from being done
 	}
 	return nil
@@ -145,7 +145,7 @@ func (s *session) probe(ctx context.Context) (moved bool, err error) {
 	req.Header.Set("Authorization", "Basic "+basic(s.token))
 	req.Header.Set("User-Agent", "git/lintel")
 	req.Header.Set("Git-Protocol", "version=2")
-	resp, err := s.m.http.RoundTrip(req)
+	resp, err := s.m.config.HTTP.RoundTrip(req)
 	if err != nil {
 		return false, fmt.Errorf("reaching the git server of %s: %w", s.repo, err)
 	}

@@ -163,18 +163,14 @@ func (s *session) whether(ctx context.Context, commits []string, err error) erro
 		return err
 	}
 	for _, sha := range commits {
-		if gone, probeErr := s.gone(ctx, sha); probeErr != nil || gone {
-			return errors.Join(probeErr, vanished(sha, gone))
+		switch gone, probeErr := s.gone(ctx, sha); {
+		case probeErr != nil:
+			return probeErr
+		case gone:
+			return &Vanished{SHA: sha}
 		}
 	}
 	return err
-}
-
-func vanished(sha string, gone bool) error {
-	if !gone {
-		return nil
-	}
-	return &Vanished{SHA: sha}
 }
 
 // known lists the commits of which all files are there, those that were used last at the end. It is none where a pack
@@ -256,31 +252,25 @@ func (m *Mirrors) Complete(ctx context.Context, gitDir string, commits, objects 
 	if !ok {
 		return errors.New("nothing is fetched into a repository that is no mirror")
 	}
-	unlock, err := m.lock(ctx, repo.ID)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	s := &session{m: m, repo: repo, dir: m.gitDir(repo)}
-	if err := s.prepare(ctx); err != nil {
-		return err
-	}
-	if !s.partial {
-		err := &Failed{Command: "fetch", Reason: "a mirror that has everything lacks something"}
-		if m.corrupted(ctx, repo, err) {
-			return errors.Join(err, store.WithoutPath(os.RemoveAll(s.dir)))
+	return m.use(ctx, repo, func(s *session) error {
+		if !s.partial {
+			err := &Failed{Command: "fetch", Reason: "a mirror that has everything lacks something"}
+			if m.corrupted(ctx, repo, err) {
+				return errors.Join(err, store.WithoutPath(os.RemoveAll(s.dir)))
+			}
+			return err
 		}
-		return err
-	}
-	// What was taken for complete is not, or the check would not have found anything absent.
-	if err := os.Remove(filepath.Join(s.dir, completeFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("a mirror: %w", store.WithoutPath(err))
-	}
-	if err := s.complete(ctx, commits...); err != nil {
-		return err
-	}
-	if objects, err = s.m.git.lacking(ctx, s.dir, objects); err != nil {
-		return err
-	}
-	return s.objects(ctx, objects)
+		// What was taken for complete is not, or the check would not have found anything absent.
+		if err := os.Remove(filepath.Join(s.dir, completeFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("a mirror: %w", store.WithoutPath(err))
+		}
+		if err := s.complete(ctx, commits...); err != nil {
+			return err
+		}
+		absent, err := m.git.lacking(ctx, s.dir, objects)
+		if err != nil {
+			return err
+		}
+		return s.objects(ctx, absent)
+	})
 }

@@ -208,7 +208,7 @@ func TestApprovalsAtTheStandIn(t *testing.T) {
 			ExternalID: "x/"}); err != nil {
 			t.Errorf("writing under the old name: %v", err)
 		}
-		if err := mirrors.Discard(ctx, repo); err != nil {
+		if err := os.RemoveAll(mirrors.GitDir(repo)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := mirrors.Fetch(ctx, repo, mirror.Want{Number: pr.Number, BaseRef: pr.BaseRef, BaseSHA: pr.BaseSHA,
