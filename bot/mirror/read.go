@@ -65,11 +65,11 @@ func pick(list []string, want func(i int) bool) (out []string) {
 // id says nothing about the content behind them. Errors are *Vanished if the repository does not have the
 // commit, *NoFile if that has no such file, or others.
 func (m *Mirrors) BlobID(ctx context.Context, gitDir, commit, path string) (string, error) {
-	if objectID.MatchString(commit) && (path == "" || strings.HasPrefix(path, "/") || strings.HasSuffix(path, "/") || strings.ContainsRune(path, 0)) {
-		return "", &NoFile{Commit: commit, Path: path}
-	}
 	if err := m.have(ctx, gitDir, commit); err != nil {
 		return "", err
+	}
+	if path == "" || strings.HasPrefix(path, "/") || strings.HasSuffix(path, "/") || strings.ContainsRune(path, 0) {
+		return "", &NoFile{Commit: commit, Path: path}
 	}
 	out, err := m.git.run(ctx, call{dir: gitDir, args: []string{"ls-tree", "-z", "--full-tree", commit, "--", path}})
 	if err != nil {

@@ -3,18 +3,24 @@ package results
 import (
 	"bytes"
 	"cmp"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/lintel-bot/lintel/bot/access"
+	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/store"
+	"github.com/lintel-bot/lintel/checks/output"
 )
 
 // Config is what a Handler needs. Store, Renderer and Guard are required.
@@ -225,4 +231,134 @@ func (h *Handler) send(w http.ResponseWriter, r *http.Request, p *readyPage, cac
 		return
 	}
 	p.body.send(w, r, p.status)
+}
+
+// asset is a file that pages refer to.
+type asset struct {
+	body packed
+	kind string
+}
+
+// packedAssets are the files of the pages by their names, which change with their content.
+func packedAssets() map[string]asset {
+	all := map[string]asset{}
+	for _, a := range output.Assets() {
+		all[a.Name] = asset{newPacked(a.Data), a.Type}
+	}
+	return all
+}
+
+// asset answers with a file, for everybody and for good: another content has another name.
+func (h *Handler) asset(w http.ResponseWriter, r *http.Request, name []string) {
+	a, ok := h.assets[strings.Join(name, "/")]
+	if !ok {
+		h.send(w, r, h.missing, "no-store")
+		return
+	}
+	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	w.Header().Set("Content-Type", a.kind)
+	w.Header().Set("Vary", "Accept-Encoding")
+	a.body.send(w, r, http.StatusOK)
+}
+
+// packed is a body, kept compressed: nearly all readers take it like that, and for the others it is decompressed anew.
+type packed struct {
+	data []byte
+	size int // not compressed
+}
+
+func newPacked(plain []byte) packed { return packed{compress(plain), len(plain)} }
+
+// send answers with the body as the reader likes it.
+func (p packed) send(w http.ResponseWriter, r *http.Request, status int) {
+	size, gzipped := p.size, takesGzip(r)
+	if gzipped {
+		w.Header().Set("Content-Encoding", "gzip")
+		size = len(p.data)
+	}
+	w.Header().Set("Content-Length", strconv.Itoa(size))
+	w.WriteHeader(status)
+	if r.Method == http.MethodHead {
+		return
+	}
+	if gzipped {
+		_, _ = w.Write(p.data) // who left does not want it
+		return
+	}
+	if plain, err := gzip.NewReader(bytes.NewReader(p.data)); err == nil { // as it always is: we compressed it
+		_, _ = io.Copy(w, plain)
+	}
+}
+
+// takesGzip reads Accept-Encoding (RFC 9110, section 12.5.3); a weight of zero is a no.
+func takesGzip(r *http.Request) bool {
+	for _, entry := range strings.Split(r.Header.Get("Accept-Encoding"), ",") {
+		name, weight, _ := strings.Cut(strings.TrimSpace(entry), ";")
+		if !strings.EqualFold(strings.TrimSpace(name), "gzip") {
+			continue
+		}
+		q, weighted := strings.CutPrefix(strings.TrimSpace(weight), "q=")
+		value, err := strconv.ParseFloat(strings.TrimSpace(q), 64)
+		return !weighted || err == nil && value > 0
+	}
+	return false
+}
+
+// matches reads If-None-Match (RFC 9110, section 13.1.2).
+func matches(header, tag string) bool {
+	for _, entry := range strings.Split(header, ",") {
+		entry = strings.Trim(strings.TrimPrefix(strings.TrimSpace(entry), "W/"), `"`)
+		if entry == "*" || strings.TrimSuffix(entry, "-gzip") == tag {
+			return true
+		}
+	}
+	return false
+}
+
+// Renderer makes HTML. It is called for one page at a time by up to Config.Renderings goroutines; what it writes is
+// kept and sent to many readers.
+type Renderer interface {
+	// Result writes the page of a result, also of one whose Report is nil.
+	Result(w io.Writer, r *Stored, v View) error
+	// Part writes what the page of a result leaves to be loaded on demand, from an address below its own; ErrNone if
+	// there is no such part.
+	Part(w io.Writer, r *Stored, part string, v View) error
+	// Repository writes the page of a repository, Organisation that of an account, with those of its repositories that
+	// the reader may see, the ones with the most to do first.
+	Repository(w io.Writer, o *Overview, v View) error
+	Organisation(w io.Writer, owner string, repositories []*Summary, v View) error
+	// Message writes a page that says why there is no other.
+	Message(w io.Writer, m Message, v View) error
+}
+
+// View is what a page has to know of where it stands. A page is kept for all readers for whom it is the same.
+type View struct {
+	Base     string // begins the addresses of all pages: "", or a path such as /lintel
+	Here     string // path of this page, with Base
+	SignedIn bool   // the reader could sign out
+	Others   []Meta // all results of the same commit, newest first
+	More     bool   // the account, or Outlooks, has more repositories that the reader may see
+	// what pull requests of the repository would change in others that the reader may see, the newest first
+	Previews []PreviewResult
+	Withheld []string // URLs of what of Meta.Foreign the reader may not read
+}
+
+// Message is a page without data.
+type Message struct {
+	Status int
+	Title  string
+	Text   string
+}
+
+// Guard decides who may see the pages of a repository; *access.Access does.
+type Guard interface {
+	// Once is a request of which the other methods find out at most once who sent it.
+	Once(r *http.Request) *http.Request
+	// Level is what the sender of a request may see of a repository now. An error counts as Hidden.
+	Level(r *http.Request, repository forge.Repository) (access.Level, error)
+	// Reader is the login of the sender, if there is a session that could be ended.
+	Reader(r *http.Request) (login string, signedIn bool)
+	// Turn may answer a request for a page that the sender may not see, or that is not there, which are the same here: it
+	// asks to sign in, say. False: it did not, and the answer is 404.
+	Turn(w http.ResponseWriter, r *http.Request) bool
 }
