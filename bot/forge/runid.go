@@ -30,6 +30,26 @@ func (s Target) String() string {
 	return "pr-" + strconv.Itoa(s.Number)
 }
 
+// ParseTarget reads what String wrote; the zero Target for anything else.
+func ParseTarget(text string) (t Target) {
+	kind, name, _ := strings.Cut(text, "-")
+	switch kind { // what is not a number, or not hexadecimal, is not written back
+	case "pr":
+		t.Number, _ = strconv.Atoi(name)
+	case "branch":
+		branch, _ := hex.DecodeString(name)
+		t.Branch = string(branch)
+	case "group":
+		t.Group = name
+	case "outlook":
+		t.Preview, _ = strconv.Atoi(name)
+	}
+	if t.String() != text {
+		return Target{}
+	}
+	return t
+}
+
 // State is how far a run has come.
 type State int
 
@@ -114,19 +134,7 @@ func (id RunID) Outcome() string {
 func ParseRunID(text string) (RunID, error) {
 	about, outcome, _ := strings.Cut(text, "/")
 	subject, demand, _ := strings.Cut(about, "+")
-	id := RunID{Demand: demand}
-	kind, name, _ := strings.Cut(subject, "-")
-	switch kind {
-	case "pr":
-		id.Target.Number, _ = strconv.Atoi(name) // what is not a number is not written back
-	case "branch":
-		branch, _ := hex.DecodeString(name)
-		id.Target.Branch = string(branch)
-	case "group":
-		id.Target.Group = name
-	case "outlook":
-		id.Target.Preview, _ = strconv.Atoi(name)
-	}
+	id := RunID{Target: ParseTarget(subject), Demand: demand}
 	outcome, until, _ := strings.Cut(outcome, "!")
 	id.Until, _ = strconv.ParseInt(until, 10, 64)
 	outcome, id.Own, _ = strings.Cut(outcome, "~")

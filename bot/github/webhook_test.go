@@ -21,6 +21,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/store"
 )
 
@@ -405,7 +406,7 @@ func TestBadPayloads(t *testing.T) {
 func TestFieldsOfOtherTypes(t *testing.T) {
 	repo := strings.Replace(where, `"id":11,`, `"id":11,"custom_properties":{"teams":["a","b"]},"size":"large",`, 1)
 	w, err := WorkOf("pull_request", []byte(`{"action":"opened",`+repo+`,"pull_request":{"number":3,"labels":"none"}}`))
-	if err != nil || len(w.Jobs) != 1 || w.Jobs[0].Key != (store.Key{Installation: 7, Repository: 11, Number: 3}) {
+	if err != nil || len(w.Jobs) != 1 || w.Jobs[0].Key != (store.Key{Installation: 7, Repository: 11, Target: forge.Target{Number: 3}}) {
 		t.Errorf("%+v, %v", w, err)
 	}
 	w, err = WorkOf("push", []byte(`{"ref":"refs/heads/main",`+repo+`}`))

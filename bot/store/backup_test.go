@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/lintel-bot/lintel/bot/forge"
 )
 
 // copyWhileUsed copies a folder as cp -a does that somebody works in: file by file, as they are found, and without what
@@ -61,7 +63,7 @@ func TestCopyMadeWhileUsed(t *testing.T) {
 	const waiting, copies = 300, 4
 	dir := t.TempDir()
 	q := open(t, Config{Dir: dir})
-	key := func(n int) Key { return Key{Installation: 7, Repository: 1, Number: n} }
+	key := func(n int) Key { return Key{Installation: 7, Repository: 1, Target: forge.Target{Number: n}} }
 	for n := 1; n <= waiting; n++ {
 		publish(t, q, key(n), "waits")
 		if err := q.AddPusher(t.Context(), 1, n, "octocat"); err != nil {
@@ -73,7 +75,7 @@ func TestCopyMadeWhileUsed(t *testing.T) {
 	for worker := range 2 { // other jobs come and go
 		busy.Go(func() {
 			for n := 1; ctx.Err() == nil; n++ {
-				k := Key{Installation: 8, Repository: int64(worker + 1), Number: n%50 + 1}
+				k := Key{Installation: 8, Repository: int64(worker + 1), Target: forge.Target{Number: n%50 + 1}}
 				if err := q.Publish(ctx, k, Message{Event: "comes"}, ""); err != nil && ctx.Err() == nil {
 					t.Error(err)
 					return

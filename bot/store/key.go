@@ -1,7 +1,6 @@
 package store
 
 import (
-	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
@@ -13,43 +12,33 @@ import (
 // prefix is the first token of all subjects of jobs.
 const prefix = "check."
 
-// Key is what is to be checked or looked at. Exactly one of Number, Commit, Branch, Group, Outlook and All is set.
+// Key is what is to be checked or looked at. Exactly one of Target, Commit and All is set.
 type Key struct {
 	Installation int64
 	Repository   int64  // zero only with All: every repository of the installation
-	Number       int    // of the pull request, from 1
+	forge.Target        // what check runs for the key are about; of a branch also the open pull requests that go into it
 	Commit       string // full hexadecimal object id, lower case: all open pull requests that have it as their head
-	Branch       string // name: the report of a branch, and the open pull requests that go into it
-	Group        string // object id of the head of a merge group
-	Preview      int    // number of a pull request: what its rules would change in the repositories that take them
 	All          bool   // everything open in the repository, as far as it has not been checked
 }
 
 // String is the key's part of the subject, such as "7.1296269.12"; logs show it.
 func (k Key) String() string {
-	last := strconv.Itoa(k.Number)
+	last := strings.TrimPrefix(k.Target.String(), pullMark)
 	switch {
 	case k.Commit != "":
 		last = commitMark + k.Commit
-	case k.Branch != "":
-		last = branchMark + hex.EncodeToString([]byte(k.Branch)) // names hold dots, slashes and stars
-	case k.Group != "":
-		last = groupMark + k.Group
-	case k.Preview != 0:
-		last = previewMark + strconv.Itoa(k.Preview)
 	case k.All:
 		last = allMark
 	}
 	return fmt.Sprintf("%d.%d.%s", k.Installation, k.Repository, last)
 }
 
-// What the last token of a subject begins with; a number stands for a pull request.
+// What the last token of a subject begins with that is no target. A number stands for a pull request, whose target has a
+// mark.
 const (
-	commitMark  = "sha-"
-	branchMark  = "branch-"
-	groupMark   = "group-"
-	previewMark = "outlook-"
-	allMark     = "all"
+	commitMark = "sha-"
+	allMark    = "all"
+	pullMark   = "pr-"
 )
 
 // maxBranch is GitHub's limit for the name of a branch, in bytes.
@@ -82,15 +71,9 @@ func (k Key) Validate() error {
 	return nil
 }
 
-// Target is what check runs for the key are about.
-func (k Key) Target() forge.Target {
-	return forge.Target{Number: k.Number, Branch: k.Branch, Group: k.Group, Preview: k.Preview}
-}
-
 // Of returns the key of what a check run is about, in the repository of k. The error says that nothing can be about it.
-func (k Key) Of(s forge.Target) (Key, error) {
-	key := Key{Installation: k.Installation, Repository: k.Repository, Number: s.Number, Branch: s.Branch, Group: s.Group,
-		Preview: s.Preview}
+func (k Key) Of(about forge.Target) (Key, error) {
+	key := Key{Installation: k.Installation, Repository: k.Repository, Target: about}
 	return key, key.Validate()
 }
 
@@ -113,22 +96,12 @@ func parseKey(subject string) (Key, error) {
 	last := parts[3]
 	if sha, ok := strings.CutPrefix(last, commitMark); ok {
 		k.Commit = sha
-	} else if sha, ok := strings.CutPrefix(last, groupMark); ok {
-		k.Group = sha
-	} else if name, ok := strings.CutPrefix(last, branchMark); ok {
-		data, err := hex.DecodeString(name)
-		if err != nil {
-			return Key{}, fmt.Errorf("branch in subject %q: %w", subject, err)
-		}
-		k.Branch = string(data)
-	} else if number, ok := strings.CutPrefix(last, previewMark); ok {
-		if k.Preview, err = strconv.Atoi(number); err != nil {
-			return Key{}, fmt.Errorf("pull request in subject %q: %w", subject, err)
-		}
 	} else if last == allMark {
 		k.All = true
-	} else if k.Number, err = strconv.Atoi(last); err != nil {
-		return Key{}, fmt.Errorf("pull request in subject %q: %w", subject, err)
+	} else if _, bad := strconv.Atoi(last); bad == nil {
+		k.Target = forge.ParseTarget(pullMark + last)
+	} else if k.Target = forge.ParseTarget(last); k.Number != 0 {
+		k.Target = forge.Target{} // of a pull request, there is the number alone
 	}
 	return k, k.Validate()
 }

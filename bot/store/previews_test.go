@@ -6,13 +6,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // What a pull request would change is remembered by what it depends on, and whatever is too much to remember is not.
 func TestOutlooks(t *testing.T) {
 	q := open(t, Config{})
-	key := Key{Installation: 7, Repository: 11, Preview: 12}
+	key := Key{Installation: 7, Repository: 11, Target: forge.Target{Preview: 12}}
 	put := func(key Key, user int64, o Preview) {
 		t.Helper()
 		if err := q.PutPreview(t.Context(), key, user, o); err != nil {
@@ -24,8 +25,8 @@ func TestOutlooks(t *testing.T) {
 	put(key, 1, Preview{Of: "a", Tries: 2, Repository: report.UserOutlook{Repository: "o/one"}})
 	put(key, 2, Preview{Of: "a", Repository: huge})
 	put(key, 3, Preview{Of: "b"})
-	for _, other := range []Key{{Installation: 7, Repository: 11, Preview: 1}, {Installation: 7, Repository: 1, Preview: 12},
-		{Installation: 1, Repository: 11, Preview: 12}} {
+	for _, other := range []Key{{Installation: 7, Repository: 11, Target: forge.Target{Preview: 1}}, {Installation: 7, Repository: 1, Target: forge.Target{Preview: 12}},
+		{Installation: 1, Repository: 11, Target: forge.Target{Preview: 12}}} {
 		put(other, 4, Preview{Of: "a"})
 	}
 	got, err := q.Previews(t.Context(), key, "a")

@@ -14,9 +14,11 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/lintel-bot/lintel/bot/forge"
 )
 
-var one = Key{Installation: 7, Repository: 11, Number: 1}
+var one = Key{Installation: 7, Repository: 11, Target: forge.Target{Number: 1}}
 
 func open(t *testing.T, c Config) *Queue {
 	t.Helper()
@@ -74,23 +76,24 @@ func receive[T any](t *testing.T, c <-chan T, what string) T {
 
 func TestKeys(t *testing.T) {
 	sha := strings.Repeat("0a", 20)
-	for _, key := range []Key{one, {Installation: 1, Repository: 2, Commit: sha},
-		{Installation: 1, Repository: 2, Group: sha}, {Installation: 1, Repository: 2, All: true},
-		{Installation: 1, Repository: 2, Preview: 12}, {Installation: 1, All: true}, {Installation: 1, Repository: 2, Branch: "release/1.0 *>"},
-		{Installation: 1, Repository: 2, Branch: strings.Repeat("é", 127)}} {
+	about := func(t forge.Target) Key { return Key{Installation: 1, Repository: 2, Target: t} }
+	for _, key := range []Key{one, {Installation: 1, Repository: 2, Commit: sha}, about(forge.Target{Group: sha}),
+		{Installation: 1, Repository: 2, All: true}, about(forge.Target{Preview: 12}), {Installation: 1, All: true},
+		about(forge.Target{Branch: "release/1.0 *>"}), about(forge.Target{Branch: strings.Repeat("é", 127)})} {
 		got, err := parseKey(key.natsSubject())
 		if err != nil || got != key {
 			t.Errorf("parseKey(%q) = %v, %v", key.natsSubject(), got, err)
 		}
 	}
 	for _, key := range []Key{
-		{}, {Installation: 1, Repository: 2}, {Installation: -1, Repository: 2, Number: 3},
-		{Installation: 1, Number: 3}, {Installation: 1, Repository: 2, Number: 3, Commit: sha},
+		{}, {Installation: 1, Repository: 2}, {Installation: -1, Repository: 2, Target: forge.Target{Number: 3}},
+		{Installation: 1, Target: forge.Target{Number: 3}},
+		{Installation: 1, Repository: 2, Target: forge.Target{Number: 3}, Commit: sha},
 		{Installation: 1, Repository: 2, Commit: "a.b"}, {Installation: 1, Repository: 2, Commit: strings.ToUpper(sha)},
-		{Installation: 1, Repository: 2, Group: "x"}, {Installation: 1, Branch: "main"},
-		{Installation: 1, Repository: 2, Branch: strings.Repeat("b", 256)},
-		{Installation: 1, Repository: 2, Branch: "b", All: true}, {Installation: 1, Repository: 2, Preview: -1},
-		{Installation: 1, Repository: 2, Preview: 3, Number: 3}, {Installation: 1, Preview: 3},
+		about(forge.Target{Group: "x"}), {Installation: 1, Target: forge.Target{Branch: "main"}},
+		about(forge.Target{Branch: strings.Repeat("b", 256)}),
+		{Installation: 1, Repository: 2, Target: forge.Target{Branch: "b"}, All: true}, about(forge.Target{Preview: -1}),
+		about(forge.Target{Preview: 3, Number: 3}), {Installation: 1, Target: forge.Target{Preview: 3}},
 	} {
 		if key.Validate() == nil {
 			t.Errorf("%+v is valid", key)
@@ -130,7 +133,7 @@ func TestDuplicateDeliveryIsOneJob(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	two := Key{Installation: 7, Repository: 11, Number: 2}
+	two := Key{Installation: 7, Repository: 11, Target: forge.Target{Number: 2}}
 	if err := q.Publish(t.Context(), two, Message{Event: "other key of the event"}, "guid"); err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +178,7 @@ func TestKeyIsNeverInWorkTwice(t *testing.T) {
 		t.Errorf("Superseded = %v, %v with a newer job", superseded, err)
 	}
 	for n := 2; n < 6; n++ {
-		publish(t, q, Key{Installation: 7, Repository: 11, Number: n}, "other")
+		publish(t, q, Key{Installation: 7, Repository: 11, Target: forge.Target{Number: n}}, "other")
 		if j := receive(t, begun, "another key"); j.Key.Number != n {
 			t.Fatalf("%s %q began while the old job was in work", j.Key, j.Message.Event)
 		}
@@ -346,7 +349,7 @@ func TestTwoProcessesShareAndNeverCollide(t *testing.T) {
 	}
 	work(t, second, 1, worker("second"))
 	publish(t, second, one, "new")
-	publish(t, second, Key{Installation: 7, Repository: 11, Number: 2}, "other")
+	publish(t, second, Key{Installation: 7, Repository: 11, Target: forge.Target{Number: 2}}, "other")
 	if got := receive(t, begun, "the other key"); got != "second other" {
 		t.Errorf("%q began while the old job was in work", got)
 	}
@@ -411,7 +414,7 @@ func TestNewestIsNeverLost(t *testing.T) {
 	})
 	for i := range jobs {
 		for n := range keys {
-			publish(t, q, Key{Installation: 1, Repository: 1, Number: n + 1}, strconv.Itoa(i+1))
+			publish(t, q, Key{Installation: 1, Repository: 1, Target: forge.Target{Number: n + 1}}, strconv.Itoa(i+1))
 		}
 	}
 	receive(t, all, "the newest job of each key")

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/lintel-bot/lintel/bot/forge"
 )
 
 // A demand is met even if an event that knows nothing of it takes the place of its job, and only once.
@@ -45,7 +47,7 @@ func TestMissingGivesWay(t *testing.T) {
 	if err := q.Publish(t.Context(), one, Message{Event: "sweep", Missing: true}, ""); err != nil {
 		t.Fatal(err)
 	}
-	two := Key{Installation: 7, Repository: 11, Number: 2}
+	two := Key{Installation: 7, Repository: 11, Target: forge.Target{Number: 2}}
 	if err := q.Publish(t.Context(), two, Message{Event: "sweep", Missing: true}, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +83,7 @@ func TestInstallationsTakeTurns(t *testing.T) {
 	const busy = 200
 	q := open(t, Config{})
 	for n := range busy {
-		publish(t, q, Key{Installation: 1, Repository: 1, Number: n + 1}, "busy")
+		publish(t, q, Key{Installation: 1, Repository: 1, Target: forge.Target{Number: n + 1}}, "busy")
 	}
 	var mu sync.Mutex
 	done, quiet := 0, []int{}
@@ -97,7 +99,7 @@ func TestInstallationsTakeTurns(t *testing.T) {
 		}
 		if done == 10 {
 			for id := int64(2); id <= 4; id++ {
-				if err := q.Publish(context.Background(), Key{Installation: id, Repository: 1, Number: 1}, Message{},
+				if err := q.Publish(context.Background(), Key{Installation: id, Repository: 1, Target: forge.Target{Number: 1}}, Message{},
 					""); err != nil {
 					t.Error(err)
 				}
@@ -131,13 +133,13 @@ func TestPausedInstallationWaitsAlone(t *testing.T) {
 		return nil
 	})
 	for n := range 3 {
-		publish(t, q, Key{Installation: 1, Repository: 1, Number: n + 1}, "")
+		publish(t, q, Key{Installation: 1, Repository: 1, Target: forge.Target{Number: n + 1}}, "")
 	}
 	if id := receive(t, got, "the first job"); id != 1 {
 		t.Fatalf("installation %d", id)
 	}
 	for n := range 3 {
-		publish(t, q, Key{Installation: 2, Repository: 1, Number: n + 1}, "")
+		publish(t, q, Key{Installation: 2, Repository: 1, Target: forge.Target{Number: n + 1}}, "")
 		if id := receive(t, got, "a job of another installation"); id != 2 {
 			t.Errorf("a job of installation %d was begun, which is to wait", id)
 		}
@@ -154,8 +156,8 @@ func TestPausedInstallationWaitsAlone(t *testing.T) {
 
 func TestDrop(t *testing.T) {
 	q := open(t, Config{})
-	keys := []Key{{Installation: 1, Repository: 1, Number: 1}, {Installation: 1, Repository: 2, Number: 1},
-		{Installation: 11, Repository: 1, Number: 1}, {Installation: 1, Repository: 2, Branch: "a.b"}}
+	keys := []Key{{Installation: 1, Repository: 1, Target: forge.Target{Number: 1}}, {Installation: 1, Repository: 2, Target: forge.Target{Number: 1}},
+		{Installation: 11, Repository: 1, Target: forge.Target{Number: 1}}, {Installation: 1, Repository: 2, Target: forge.Target{Branch: "a.b"}}}
 	left := func() (list []int) {
 		for i, key := range keys {
 			if has, err := q.Has(t.Context(), key); err != nil {

@@ -6,12 +6,14 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/lintel-bot/lintel/bot/forge"
 )
 
 // Where GitHub lets fewer jobs through than come, the newest is begun first; a lane that caught up is in order again.
 func TestShortLaneBeginsWithTheNewest(t *testing.T) {
 	q := open(t, Config{})
-	key := func(n int) Key { return Key{Installation: 7, Repository: 11, Number: n} }
+	key := func(n int) Key { return Key{Installation: 7, Repository: 11, Target: forge.Target{Number: n}} }
 	for n := 1; n <= 5; n++ {
 		publish(t, q, key(n), "")
 	}
@@ -73,7 +75,9 @@ func TestPeers(t *testing.T) {
 // and of these none is lost and none counts as tried.
 func TestWorkersAreShared(t *testing.T) {
 	q := open(t, Config{Courtesy: time.Millisecond})
-	key := func(installation int64, n int) Key { return Key{Installation: installation, Repository: 11, Number: n} }
+	key := func(installation int64, n int) Key {
+		return Key{Installation: installation, Repository: 11, Target: forge.Target{Number: n}}
+	}
 	begun, ended := make(chan Key, 20), make(chan error, 20)
 	release := make(chan struct{})
 	for n := 1; n <= 3; n++ {
@@ -127,7 +131,7 @@ func TestWorkersAreShared(t *testing.T) {
 // only one of an installation.
 func TestRelieve(t *testing.T) {
 	q := open(t, Config{})
-	theirs := Key{Installation: 8, Repository: 11, Number: 1}
+	theirs := Key{Installation: 8, Repository: 11, Target: forge.Target{Number: 1}}
 	publish(t, q, theirs, "")
 	held, err := q.acquire(t.Context(), theirs, "another process")
 	if err != nil || held == nil {
@@ -137,7 +141,7 @@ func TestRelieve(t *testing.T) {
 	var yielded []int
 	begin := func(n int) {
 		l.turns++
-		key := Key{Installation: 7, Repository: 11, Number: n}
+		key := Key{Installation: 7, Repository: 11, Target: forge.Target{Number: n}}
 		l.tenant(7).busy[key] = &running{turn: l.turns, yield: func() { yielded = append(yielded, n) }}
 	}
 	l.tenant(8)
@@ -161,7 +165,7 @@ func TestRelieve(t *testing.T) {
 		}, after: q.config.Courtesy},
 		{name: "until then", after: time.Hour, want: []int{2}},
 		{name: "once", want: []int{2}},
-		{name: "it has ended", do: func() { l.settle(Key{Installation: 7, Repository: 11, Number: 2}, outcome{}) }, want: []int{2}},
+		{name: "it has ended", do: func() { l.settle(Key{Installation: 7, Repository: 11, Target: forge.Target{Number: 2}}, outcome{}) }, want: []int{2}},
 		{name: "a worker was free", do: func() { begin(3) }, free: true, want: []int{2}},
 		{name: "the wait begins anew", want: []int{2}},
 		{name: "not yet over", after: q.config.Courtesy - time.Second, want: []int{2}},

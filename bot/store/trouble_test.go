@@ -12,6 +12,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/lintel-bot/lintel/bot/forge"
 )
 
 // What a server that died was asked is asked again, soon, however long the caller would wait.
@@ -51,7 +53,7 @@ func TestUnannouncedJobIsFound(t *testing.T) {
 	publish(t, q, one, "")
 	receive(t, got, "the announced job")
 	for n := 2; n <= 3; n++ { // the lane sleeps, or is forgotten
-		key := Key{Installation: one.Installation, Repository: 1, Number: n}
+		key := Key{Installation: one.Installation, Repository: 1, Target: forge.Target{Number: n}}
 		if _, err := q.js.Publish(t.Context(), key.natsSubject(), []byte("{}")); err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +112,7 @@ func TestNewerJobDoesNotWaitForPostponedOne(t *testing.T) {
 	publish(t, q, one, "old")
 	receive(t, got, "the old job")
 	publish(t, q, one, "during")
-	publish(t, q, Key{Installation: one.Installation, Repository: 1, Number: 2}, "other")
+	publish(t, q, Key{Installation: one.Installation, Repository: 1, Target: forge.Target{Number: 2}}, "other")
 	receive(t, got, "the job behind the newer one")
 	close(fail)
 	if j := receive(t, got, "the newer job"); j.Message.Event != "during" || j.Try != 1 {

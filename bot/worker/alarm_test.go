@@ -38,7 +38,9 @@ func TestAlarm(t *testing.T) {
 		go func() { a.Run(ctx); close(running) }()
 		begun := time.Now()
 		repo := forge.Repo{Installation: 7, ID: 11, Owner: "o", Name: "r"}
-		key := func(n int) store.Key { return store.Key{Installation: 7, Repository: 11, Number: n} }
+		key := func(n int) store.Key {
+			return store.Key{Installation: 7, Repository: 11, Target: forge.Target{Number: n}}
+		}
 		a.Set(key(1), repo, begun.Add(time.Hour))
 		a.Set(key(2), repo, begun.Add(time.Minute))
 		a.Set(key(3), repo, begun.Add(time.Minute))

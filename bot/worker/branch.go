@@ -107,7 +107,7 @@ func (w *Worker) announce(ctx context.Context, t Task, defaultBranch, tip string
 		}
 	}
 	for _, pr := range pulls {
-		key := store.Key{Installation: t.Key.Installation, Repository: t.Key.Repository, Number: pr.Number}
+		key := store.Key{Installation: t.Key.Installation, Repository: t.Key.Repository, Target: forge.Target{Number: pr.Number}}
 		if err := w.Jobs.Publish(ctx, key, t.following(t.Message.At), t.Message.Delivery+"-"+tip); err != nil {
 			return err
 		}

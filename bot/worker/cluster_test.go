@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/store"
 )
 
@@ -133,7 +134,7 @@ func (c *colleagues) handle(ctx context.Context, j *store.Job) error {
 }
 
 func (c *colleagues) key(n int) store.Key {
-	return store.Key{Installation: int64(n%3 + 1), Repository: 1, Number: n + 1}
+	return store.Key{Installation: int64(n%3 + 1), Repository: 1, Target: forge.Target{Number: n + 1}}
 }
 
 // publish publishes a job of each key, that often. What was answered is stored, whatever dies.

@@ -139,7 +139,7 @@ func newBench(t *testing.T) *bench {
 			}},
 	}
 	b.hub = &forgetest.GitHub{Pulls: map[int64][]*forge.PullRequest{11: {b.pr}}}
-	b.task = Task{Key: store.Key{Installation: 7, Repository: 11, Number: 12}, Sequence: 1, Try: 1, Tries: 3,
+	b.task = Task{Key: store.Key{Installation: 7, Repository: 11, Target: forge.Target{Number: 12}}, Sequence: 1, Try: 1, Tries: 3,
 		Ledger:  b.ledger,
 		Message: store.Message{Delivery: "d-1", Event: "pull_request.opened", Owner: "octo-org", Name: "fleet", At: clock}}
 	b.Worker = &Worker{Client: b.hub, Mirror: b.mirror, Sandbox: b.sandbox, Approvals: b.approvals, Jobs: b.jobs,

@@ -23,7 +23,7 @@ func (w *Worker) ofCommit(ctx context.Context, t Task, log *slog.Logger) error {
 	}
 	keys := map[store.Key]bool{}
 	for _, n := range numbers {
-		keys[store.Key{Installation: t.Key.Installation, Repository: t.Key.Repository, Number: n}] = true
+		keys[store.Key{Installation: t.Key.Installation, Repository: t.Key.Repository, Target: forge.Target{Number: n}}] = true
 	}
 	var runs []forge.CheckRun
 	if t.Message.Fresh || t.Message.Missing {

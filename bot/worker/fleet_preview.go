@@ -48,7 +48,7 @@ func (c *check) requestPreview(ctx context.Context) error {
 	if err != nil || len(users) == 0 {
 		return err
 	}
-	key := store.Key{Installation: c.repo.Installation, Repository: c.repo.ID, Preview: c.pr.Number}
+	key := store.Key{Installation: c.repo.Installation, Repository: c.repo.ID, Target: forge.Target{Preview: c.pr.Number}}
 	return c.Jobs.Publish(ctx, key, c.task.following(c.Now()), "")
 }
 

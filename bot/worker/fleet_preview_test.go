@@ -77,7 +77,7 @@ func newOutlookBench(t *testing.T) *outlookBench {
 	b.mirror.changed = []string{"policies/p.yaml"}
 	b.hub.Tips = map[string]string{"main": headB}
 	b.hub.Private = map[int64]bool{11: true, 21: true, 22: true}
-	b.task.Key = store.Key{Installation: 7, Repository: 11, Preview: 12}
+	b.task.Key = store.Key{Installation: 7, Repository: 11, Target: forge.Target{Preview: 12}}
 	b.Results = b.pages
 	b.Now = func() time.Time { return b.now }
 	b.Remotes = func(context.Context, remotes.Change) (*remotes.Resolver, error) { return nil, nil }
@@ -424,7 +424,7 @@ func TestOutlookIsAnnounced(t *testing.T) {
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
-	if want := []store.Key{{Installation: 7, Repository: 11, Preview: 12}}; !cmp.Equal(b.jobs.keys, want) {
+	if want := []store.Key{{Installation: 7, Repository: 11, Target: forge.Target{Preview: 12}}}; !cmp.Equal(b.jobs.keys, want) {
 		t.Errorf("jobs %v", b.jobs.keys)
 	}
 	b.users.list, b.jobs.keys = nil, nil

@@ -45,7 +45,7 @@ func (c *headRun) timed(stage string) func() {
 // id completes the id of a check run of ours. Two pull requests can share a head, and so the list of its check runs;
 // and who demands a fresh run gets one, even if its result is the same.
 func (c *headRun) id(id forge.RunID) forge.RunID {
-	id.Target = c.task.Key.Target()
+	id.Target = c.task.Key.Target
 	if c.task.Message.Fresh {
 		id.Demand = cmp.Or(c.task.Message.Demand, c.task.Message.Delivery)
 	}
@@ -55,7 +55,7 @@ func (c *headRun) id(id forge.RunID) forge.RunID {
 // ours returns the id of a run that is about what this check is about; false for any other run.
 func (c *headRun) ours(run forge.CheckRun) (forge.RunID, bool) {
 	id, err := forge.ParseRunID(run.ExternalID)
-	return id, err == nil && id.Target == c.task.Key.Target()
+	return id, err == nil && id.Target == c.task.Key.Target
 }
 
 // tidy completes what is left open on a head that is not (or no longer) to be checked: by an earlier job, whose

@@ -290,8 +290,8 @@ func TestNewInstallation(t *testing.T) {
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
-	want = []store.Key{{Installation: 7, Repository: 21, Number: 1}, {Installation: 7, Repository: 21, Number: 9},
-		{Installation: 7, Repository: 21, Branch: "main"}}
+	want = []store.Key{{Installation: 7, Repository: 21, Target: forge.Target{Number: 1}}, {Installation: 7, Repository: 21, Target: forge.Target{Number: 9}},
+		{Installation: 7, Repository: 21, Target: forge.Target{Branch: "main"}}}
 	if !slices.Equal(b.jobs.keys, want) {
 		t.Errorf("jobs %v, want %v", b.jobs.keys, want)
 	}

@@ -119,7 +119,7 @@ func TestUnsentWhenHandedBack(t *testing.T) {
 // A result gets no younger by being refused again and again.
 func TestUnsentGrowsOld(t *testing.T) {
 	var u outbox
-	task := Task{Key: store.Key{Installation: 7, Repository: 11, Number: 12}, Sequence: 1}
+	task := Task{Key: store.Key{Installation: 7, Repository: 11, Target: forge.Target{Number: 12}}, Sequence: 1}
 	u.put(task, headA, result{}, clock)
 	for now := clock.Add(time.Hour); ; now = now.Add(time.Hour) {
 		r, ok := u.take(task, headA, now)

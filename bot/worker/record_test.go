@@ -108,7 +108,7 @@ func TestBranchResultIsKept(t *testing.T) {
 	kept := &resultsDouble{address: pageAddress}
 	b.Results = kept
 	b.hub.Tips = map[string]string{"main": baseTip}
-	b.task.Key = store.Key{Installation: 7, Repository: 11, Branch: "main"}
+	b.task.Key = store.Key{Installation: 7, Repository: 11, Target: forge.Target{Branch: "main"}}
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}

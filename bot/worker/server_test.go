@@ -48,7 +48,7 @@ func TestPaths(t *testing.T) {
 	if code, _ := get(t, h, http.MethodPost, "/webhook"); code != http.StatusAccepted {
 		t.Errorf("webhook: %d", code)
 	}
-	if err := s.Queue.Publish(t.Context(), store.Key{Installation: 1, Repository: 1, Number: 1}, store.Message{},
+	if err := s.Queue.Publish(t.Context(), store.Key{Installation: 1, Repository: 1, Target: forge.Target{Number: 1}}, store.Message{},
 		""); err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func (c *headRun) sharedHead(ctx context.Context) (*sharedHead, error) {
 			continue
 		}
 		s.results[id.Target] = report.Conclusion(cmp.Or(id.Own, run.Conclusion))
-		if id.Target.Group != "" && id.Target != c.task.Key.Target() {
+		if id.Target.Group != "" && id.Target != c.task.Key.Target {
 			s.about = append(s.about, id.Target)
 		}
 	}

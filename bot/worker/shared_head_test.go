@@ -79,7 +79,7 @@ func TestHeadWaitsForWhoIsNotChecked(t *testing.T) {
 	b := newPair(t)
 	b.check(t, 14, report.Success)
 	b.shows(t, report.ActionRequired, "#12 with the same head commit is not checked yet")
-	want := store.Key{Installation: 7, Repository: 11, Number: 12}
+	want := store.Key{Installation: 7, Repository: 11, Target: forge.Target{Number: 12}}
 	if len(b.jobs.keys) != 1 || b.jobs.keys[0] != want || !b.jobs.messages[0].Missing {
 		t.Errorf("jobs %v %+v, want one for what is missing", b.jobs.keys, b.jobs.messages)
 	}

@@ -207,7 +207,7 @@ func (s *Sweeper) repository(ctx context.Context, repo forge.Repo) error {
 	}
 	open := map[sweptHead]bool{}
 	at := func(number int, sha string) sweptHead {
-		return sweptHead{store.Key{Installation: repo.Installation, Repository: repo.ID, Number: number}, sha}
+		return sweptHead{store.Key{Installation: repo.Installation, Repository: repo.ID, Target: forge.Target{Number: number}}, sha}
 	}
 	for _, pr := range pulls {
 		open[at(pr.Number, pr.HeadSHA)] = true
@@ -253,7 +253,7 @@ func (s *Sweeper) checked(repo forge.Repo, h sweptHead, runs []forge.CheckRun) (
 	for _, run := range runs { // newest first
 		id, err := forge.ParseRunID(run.ExternalID)
 		// A canceled one says nothing about a head that came back.
-		if err == nil && id.Target == h.key.Target() && run.Conclusion != forge.Cancelled {
+		if err == nil && id.Target == h.key.Target && run.Conclusion != forge.Cancelled {
 			if settled, final = isSettled(run, id, s.config.Now()); final && s.config.Ends != nil && id.Until != 0 {
 				s.config.Ends(h.key, repo, id.Ends())
 			}

@@ -158,7 +158,7 @@ func sweepFleet() *forgetest.GitHub {
 }
 
 func sweepKey(installation, repo int64, number int) store.Key {
-	return store.Key{Installation: installation, Repository: repo, Number: number}
+	return store.Key{Installation: installation, Repository: repo, Target: forge.Target{Number: number}}
 }
 
 func TestUncheckedHeadsAreEnqueued(t *testing.T) {

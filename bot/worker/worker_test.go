@@ -409,7 +409,7 @@ func TestCommitJobFansOut(t *testing.T) {
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
-	want := []store.Key{{Installation: 7, Repository: 11, Number: 3}, {Installation: 7, Repository: 11, Number: 12}}
+	want := []store.Key{{Installation: 7, Repository: 11, Target: forge.Target{Number: 3}}, {Installation: 7, Repository: 11, Target: forge.Target{Number: 12}}}
 	slices.SortFunc(b.jobs.keys, func(x, y store.Key) int { return x.Number - y.Number })
 	if !slices.Equal(b.jobs.keys, want) {
 		t.Errorf("jobs %v, want %v", b.jobs.keys, want)
