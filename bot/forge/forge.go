@@ -2,7 +2,12 @@
 // runs with their external ids, and the errors that say whether another try helps. Package github is the implementation.
 package forge
 
-import "time"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
 
 // Repo addresses a repository within an installation of the App. Owner and Name may be outdated after a
 // rename; ID stays.
@@ -121,4 +126,99 @@ type Installation struct {
 	ID        int64
 	Account   string
 	Suspended bool
+}
+
+// Client is the only door to a forge; *github.Client is one. Its methods return *RetryLater and *Gone, which say what
+// another try is good for.
+type Client interface {
+	Installations(ctx context.Context) ([]Installation, error)
+	// Budget is what an installation has left of its hourly limit; false: not known.
+	Budget(installation int64) (Budget, bool)
+
+	Repositories(ctx context.Context, installation int64) ([]Repo, error)
+	Repository(ctx context.Context, repo Repo) (*Settings, error)
+	// Present finds a repository by its id, whatever it is called now.
+	Present(ctx context.Context, repo Repo) (*Repository, error)
+	// CloneURL is http or https, without credentials.
+	CloneURL(repo Repo) string
+	// GitToken may read the contents of this repository.
+	GitToken(ctx context.Context, repo Repo) (string, error)
+	// Branch is the tip of a branch.
+	Branch(ctx context.Context, repo Repo, name string) (string, error)
+
+	PullRequest(ctx context.Context, repo Repo, number int) (*PullRequest, error)
+	// PullRequestsOfCommit are the open ones.
+	PullRequestsOfCommit(ctx context.Context, repo Repo, sha string) ([]int, error)
+	// OpenPullRequests are those into a branch; "": all.
+	OpenPullRequests(ctx context.Context, repo Repo, base string) ([]PullRequest, error)
+	Reviews(ctx context.Context, repo Repo, number int) ([]Review, error)
+	Pushers(ctx context.Context, repo Repo, number int) ([]string, error)
+
+	// TeamMember and Permission return a *Gone where there is no such team or permission.
+	TeamMember(ctx context.Context, repo Repo, team, login string) (bool, error)
+	Permission(ctx context.Context, repo Repo, login string) (string, error)
+	// MayRead reports whether the account with this id may read a repository, in whatever way.
+	MayRead(ctx context.Context, repo Repo, account Account) (bool, error)
+
+	// CheckRuns are those of the App for a commit, newest first.
+	CheckRuns(ctx context.Context, repo Repo, headSHA string) ([]CheckRun, error)
+	// Publish creates or updates a check run, and sets run.ID.
+	Publish(ctx context.Context, repo Repo, run *CheckRun) error
+
+	FailedDeliveries(ctx context.Context, since time.Time) ([]Delivery, error)
+	Redeliver(ctx context.Context, id int64) error
+}
+
+// RetryLater is the answer while GitHub asks us to wait (rate limits) or cannot serve: the job is to be
+// put back until then, not slept on.
+type RetryLater struct {
+	After  time.Duration
+	Reason string
+	Err    error
+}
+
+func (e *RetryLater) Error() string {
+	return fmt.Sprintf("github asks to wait %s: %s", e.After.Round(time.Second), e.Reason)
+}
+func (e *RetryLater) Unwrap() error { return e.Err }
+
+// Gone means that the thing asked for does not exist (any more) or the App has no access to it: trying
+// again does not help.
+type Gone struct {
+	What string
+	Err  error
+}
+
+func (e *Gone) Error() string { return e.What + " is not there or the App has no access to it" }
+func (e *Gone) Unwrap() error { return e.Err }
+
+// IsGone reports whether an error is a *Gone.
+func IsGone(err error) bool {
+	var gone *Gone
+	return errors.As(err, &gone)
+}
+
+// TooMany is returned in place of a list that is longer than anything a check can work with. A list is
+// never cut silently, because what is missing could be the one entry that matters.
+type TooMany struct {
+	What  string
+	Limit int
+}
+
+func (e *TooMany) Error() string { return fmt.Sprintf("%s: more than %d", e.What, e.Limit) }
+
+// Budget is what GitHub said about the hourly rate limit of an installation in its latest answer, and what is left of
+// its limits that no answer tells of.
+type Budget struct {
+	Limit     int
+	Remaining int
+	Reset     time.Time     // by GitHub's clock
+	CheckRuns int           // that this process may still create within the hour
+	Wait      time.Duration // until a check may begin; zero: at once
+}
+
+// Account is a person's account. The login can change, the id stays.
+type Account struct {
+	ID    int64  `json:"id"`
+	Login string `json:"login"`
 }

@@ -101,14 +101,6 @@ type Queue struct {
 	Memory
 }
 
-// Memory is what the App remembers beside its jobs, see Queue.
-type Memory struct {
-	state      *Bucket // claims and drafts; of jobs: tries, notes, marks and demands
-	pushers    *Bucket // who pushed
-	dependents *Bucket // who takes rules from whom
-	previews   *Bucket // what changes of rules would change there
-}
-
 // Open starts the embedded server, or connects to the one at the URL, and prepares the streams. The error
 // names neither folders nor credentials.
 func Open(ctx context.Context, config Config) (*Queue, error) {

@@ -1,0 +1,275 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// Memory is what the App remembers beside its jobs, see Queue.
+type Memory struct {
+	state      *Bucket // claims and drafts; of jobs: tries, notes, marks and demands
+	pushers    *Bucket // who pushed
+	dependents *Bucket // who takes rules from whom
+	previews   *Bucket // what changes of rules would change there
+}
+
+// AskDrafts remembers, on disk before it returns and for a week, that somebody wants exceptions drafted for what a
+// check of this commit finds. A job is only a key, and may be put together with another.
+func (m *Memory) AskDrafts(ctx context.Context, repository int64, head string) error {
+	name, err := draftsName(repository, head)
+	if err == nil {
+		err = m.state.Put(ctx, name, nil)
+	}
+	if err != nil {
+		return fmt.Errorf("remembering that drafts are wanted: %w", err)
+	}
+	return nil
+}
+
+// DraftsAsked reports whether somebody wanted drafts for a commit.
+func (m *Memory) DraftsAsked(ctx context.Context, repository int64, head string) (bool, error) {
+	name, err := draftsName(repository, head)
+	var revision uint64
+	if err == nil {
+		_, revision, err = m.state.Get(ctx, name)
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading whether drafts are wanted: %w", err)
+	}
+	return revision != 0, nil
+}
+
+func draftsName(repository int64, head string) (string, error) {
+	if !IsObjectID(head) {
+		return "", fmt.Errorf("%q is not an object id", head)
+	}
+	return fmt.Sprintf("drafts.%d.%s", repository, head), nil
+}
+
+// Claim reports whether nobody claimed the name within the last week, and claims it. Of several callers,
+// in any process, one gets true. A name consists of letters, digits, dots, dashes and underscores.
+func (m *Memory) Claim(ctx context.Context, name string) (bool, error) {
+	name = "claim." + name
+	mine := rand.Text()
+	stored, err := m.state.Update(ctx, name, []byte(mine), 0)
+	if err == nil && !stored {
+		// Perhaps an earlier attempt was stored whose answer was lost.
+		var holder []byte
+		holder, _, err = m.state.Get(ctx, name)
+		stored = string(holder) == mine
+	}
+	if err != nil {
+		return false, fmt.Errorf("claiming %q: %w", name, err)
+	}
+	return stored, nil
+}
+
+// Forget takes a claim back.
+func (m *Memory) Forget(ctx context.Context, name string) error {
+	if err := m.state.delete(ctx, "claim."+name); err != nil {
+		return fmt.Errorf("forgetting the claim %q: %w", name, err)
+	}
+	return nil
+}
+
+const (
+	// pusherTTL is how long after the last push it is remembered who pushed to a pull request.
+	pusherTTL = 2 * 365 * 24 * time.Hour
+	// maxPushers bounds the record of one pull request. Above it, everybody counts as a pusher.
+	maxPushers = 1000
+)
+
+// Everybody in the answer of Pushers means that there are too many to tell.
+const Everybody = "*"
+
+// AddPusher remembers, on disk before it returns, that an account pushed to a pull request's head.
+func (m *Memory) AddPusher(ctx context.Context, repository int64, number int, login string) error {
+	return m.addPusher(ctx, pusherName(repository, number), login)
+}
+
+// AddTip remembers, on disk before it returns, that an account pushed a commit as the tip of a branch.
+func (m *Memory) AddTip(ctx context.Context, repository int64, commit, login string) error {
+	if !IsObjectID(commit) {
+		return fmt.Errorf("remembering who pushed: %q is not an object id", commit)
+	}
+	return m.addPusher(ctx, tipName(repository, commit), login)
+}
+
+func (m *Memory) addPusher(ctx context.Context, name, login string) error {
+	login = strings.ToLower(login)
+	for {
+		known, revision, err := m.readPushers(ctx, name)
+		if err != nil {
+			return err
+		}
+		if slices.Contains(known, login) || slices.Contains(known, Everybody) {
+			return nil
+		}
+		if known = append(known, login); len(known) > maxPushers {
+			known = []string{Everybody}
+		}
+		data, err := json.Marshal(known)
+		if err != nil {
+			return fmt.Errorf("remembering who pushed: %w", err)
+		}
+		// Otherwise somebody else was faster, or an answer was lost.
+		if stored, err := m.pushers.Update(ctx, name, data, revision); err != nil || stored {
+			return err
+		}
+	}
+}
+
+// Pushers returns the accounts, in lower case, that are known to have pushed to a pull request's head.
+func (m *Memory) Pushers(ctx context.Context, repository int64, number int) ([]string, error) {
+	known, _, err := m.readPushers(ctx, pusherName(repository, number))
+	return known, err
+}
+
+// maxTips is the number of commits above which everybody counts as a pusher: each is a request to the server.
+const maxTips = 5000
+
+// TipPushers returns the accounts, in lower case, that are known to have pushed one of the commits as the tip of a
+// branch.
+func (m *Memory) TipPushers(ctx context.Context, repository int64, commits []string) ([]string, error) {
+	if len(commits) > maxTips {
+		return []string{Everybody}, nil
+	}
+	var all []string
+	for _, commit := range commits {
+		known, _, err := m.readPushers(ctx, tipName(repository, commit))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, known...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}
+
+func tipName(repository int64, commit string) string {
+	return fmt.Sprintf("%d.tip.%s", repository, commit)
+}
+
+// pusherName has no installation: it changes when the App is installed again, and the pushes stay.
+func pusherName(repository int64, number int) string { return fmt.Sprintf("%d.%d", repository, number) }
+
+func (m *Memory) readPushers(ctx context.Context, name string) ([]string, uint64, error) {
+	data, revision, err := m.pushers.Get(ctx, name)
+	if err != nil || revision == 0 {
+		return nil, 0, err
+	}
+	var known []string
+	if json.Unmarshal(data, &known) != nil {
+		return []string{Everybody}, revision, nil // a damaged record excludes nobody less
+	}
+	return known, revision, nil
+}
+
+const (
+	// dependentTTL is for how long it is remembered that a repository takes rules from another, after the last check that did.
+	dependentTTL = 180 * 24 * time.Hour
+	// dependentBytes bounds what is remembered: about a hundred thousand repositories.
+	dependentBytes = 32 << 20
+	// dependentFresh is how old an entry is at least before it is written anew.
+	dependentFresh = 24 * time.Hour
+)
+
+// Dependent is a repository that takes rules from another one of its installation.
+type Dependent struct {
+	ID    int64     `json:"-"`
+	Owner string    `json:"owner"`
+	Name  string    `json:"name"`
+	At    time.Time `json:"at"` // of the last check that is known to have done so, give or take a day
+	// RuleSources are what it takes of the other repository; none where that was not noted yet.
+	RuleSources []report.RuleSource `json:"sources,omitempty"`
+}
+
+// Takes reports whether the user may take rules from a branch; refs are the names by which it would.
+func (u Dependent) Takes(refs []string) bool {
+	return len(u.RuleSources) == 0 ||
+		slices.ContainsFunc(u.RuleSources, func(s report.RuleSource) bool { return slices.Contains(refs, s.Ref) })
+}
+
+// Addresses are those by which the user names the other repository.
+func (u Dependent) Addresses() (list []string) {
+	for _, s := range u.RuleSources {
+		list = append(list, s.Name)
+	}
+	return list
+}
+
+// AddDependent remembers that a repository takes rules from another.
+func (m *Memory) AddDependent(ctx context.Context, installation, from int64, u Dependent) error {
+	key := fmt.Sprintf("%d.%d.%d", installation, from, u.ID)
+	known, found, err := readRecord[Dependent](ctx, m.dependents, key)
+	if err != nil || found && known.Owner == u.Owner && known.Name == u.Name &&
+		slices.Equal(known.RuleSources, u.RuleSources) && u.At.Sub(known.At) < dependentFresh {
+		return err
+	}
+	return writeRecord(ctx, m.dependents, key, u)
+}
+
+// Dependents returns the repositories that take rules from another one, those checked last first.
+func (m *Memory) Dependents(ctx context.Context, installation, from int64) (list []Dependent, err error) {
+	all, err := listRecords[Dependent](ctx, m.dependents, fmt.Sprintf("%d.%d.*", installation, from))
+	if err != nil {
+		return nil, err
+	}
+	for id, u := range all {
+		u.ID = id
+		list = append(list, u)
+	}
+	slices.SortFunc(list, func(a, b Dependent) int {
+		return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.ID, b.ID))
+	})
+	return list, nil
+}
+
+const (
+	// previewTTL is for how long it is remembered what a pull request would change in another repository.
+	previewTTL = 30 * 24 * time.Hour
+	// previewBytes bounds what is remembered: some ten thousand repositories.
+	previewBytes = 64 << 20
+)
+
+// Preview is what a pull request would change in a repository that takes its rules.
+type Preview struct {
+	Of         string             `json:"of"`    // what it depends on beside the repository: another one is of no use
+	Tries      int                `json:"tries"` // how often the repository was looked at
+	Repository report.UserOutlook `json:"user"`
+}
+
+// previewKey is the key of a repository; 0: a filter for all.
+func previewKey(key Key, user int64) string {
+	last := "*"
+	if user != 0 {
+		last = strconv.FormatInt(user, 10)
+	}
+	return fmt.Sprintf("%d.%d.%d.%s", key.Installation, key.Repository, key.Preview, last)
+}
+
+// PutPreview remembers what the pull request of a key would change in a repository.
+func (m *Memory) PutPreview(ctx context.Context, key Key, user int64, o Preview) error {
+	data, err := json.Marshal(o)
+	if err == nil && len(data) > MaxValue {
+		o.Repository.Policies, o.Repository.Findings = nil, nil
+	}
+	return writeRecord(ctx, m.previews, previewKey(key, user), o)
+}
+
+// Previews returns what is remembered about the pull request of a key that depends on of, by repository.
+func (m *Memory) Previews(ctx context.Context, key Key, of string) (map[int64]Preview, error) {
+	all, err := listRecords[Preview](ctx, m.previews, previewKey(key, 0))
+	maps.DeleteFunc(all, func(_ int64, p Preview) bool { return p.Of != of })
+	return all, err
+}
