@@ -185,14 +185,14 @@ type load struct {
 func (s *stage) round(l *load, address func(s *stage, n int) string) {
 	var all sync.WaitGroup
 	page, hook := time.NewTicker(time.Millisecond), time.NewTicker(10*time.Millisecond)
-	defer output.Stop()
+	defer page.Stop()
 	defer hook.Stop()
 	begun := time.Now()
 	end := time.After(2 * time.Second)
 	asked := 0
 	for n, over := 0, false; !over; n++ {
 		select {
-		case <-output.C:
+		case <-page.C:
 			for ; address != nil && asked < int(time.Since(begun)/time.Millisecond); asked++ { // a late tick brings those that it missed
 				path := address(s, asked)
 				all.Go(func() {
