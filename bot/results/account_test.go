@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lintel-bot/lintel/bot/access"
 	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/checks/report"
 )
@@ -30,15 +29,15 @@ func account(t *testing.T, h *house, private bool, blocking ...int) {
 func TestRepositoriesOfAnAccount(t *testing.T) {
 	const count = maxShown + 70
 	for name, c := range map[string]struct {
-		seen  func(id int64) access.Level
+		seen  func(id int64) Level
 		shown int
 		first string
 		asked int
 	}{
-		"all":             {func(int64) access.Level { return access.Public }, maxShown, "r120 r119 r118", maxShown + asking},
-		"the last only":   {func(id int64) access.Level { return access.Level(max(0, 4-id)) }, 3, "r003 r002 r001", count},
-		"every other one": {func(id int64) access.Level { return access.Level(id % 2) }, maxShown, "r119 r117", 112},
-		"none":            {func(int64) access.Level { return access.Hidden }, 0, "", count},
+		"all":             {func(int64) Level { return Public }, maxShown, "r120 r119 r118", maxShown + asking},
+		"the last only":   {func(id int64) Level { return Level(max(0, 4-id)) }, 3, "r003 r002 r001", count},
+		"every other one": {func(id int64) Level { return Level(id % 2) }, maxShown, "r119 r117", 112},
+		"none":            {func(int64) Level { return Hidden }, 0, "", count},
 	} {
 		h := newHouse(t, Config{})
 		var blocking []int
@@ -67,7 +66,7 @@ func TestPrivateRepositoriesOfAnAccount(t *testing.T) {
 	h := newHouse(t, Config{})
 	account(t, h, true, 1, 2, 3)
 	for id := range int64(4) {
-		h.guard.seen[id] = access.Private
+		h.guard.seen[id] = Private
 	}
 	if w := h.ask(http.MethodGet, "/o/octo"); w.Code != http.StatusNotFound || len(h.guard.asked) > 0 {
 		t.Errorf("%d, asked for %v", w.Code, h.guard.asked)

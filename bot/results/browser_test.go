@@ -14,7 +14,6 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/lintel-bot/lintel/bot/access"
 	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/store"
 	"github.com/lintel-bot/lintel/checks/output/pagetest"
@@ -27,8 +26,8 @@ const webHost = "https://github.example"
 type everybody struct{ known atomic.Bool }
 
 func (g *everybody) Once(r *http.Request) *http.Request { return r }
-func (g *everybody) Level(*http.Request, forge.Repository) (access.Level, error) {
-	return access.Public, nil
+func (g *everybody) Level(*http.Request, forge.Repository) (Level, error) {
+	return Public, nil
 }
 func (g *everybody) Reader(*http.Request) (string, bool)          { return "", g.known.Load() }
 func (g *everybody) Turn(http.ResponseWriter, *http.Request) bool { return false }

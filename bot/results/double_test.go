@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lintel-bot/lintel/bot/access"
 	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/checks/report"
 )
@@ -216,14 +215,14 @@ func (p *plain) Message(w io.Writer, m Message, _ View) error {
 // guardDouble shows what is in seen.
 type guardDouble struct {
 	mu     sync.Mutex
-	seen   map[int64]access.Level
+	seen   map[int64]Level
 	err    error
 	asked  []int64
 	signed bool
 	turns  bool
 }
 
-func (g *guardDouble) Level(_ *http.Request, r forge.Repository) (access.Level, error) {
+func (g *guardDouble) Level(_ *http.Request, r forge.Repository) (Level, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.asked = append(g.asked, r.ID)

@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/lintel-bot/lintel/bot/access"
 	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/store"
 )
@@ -63,20 +62,20 @@ func (h *Handler) allowed(r *http.Request, owner, name string) (*Summary, error)
 		return nil, hiddenIfNone(err)
 	}
 	level := h.level(r, found.Repository)
-	if level == access.Hidden {
+	if level == Hidden {
 		return nil, errHidden
 	}
 	now := *found
-	now.Repository.Private = level == access.Private
+	now.Repository.Private = level == Private
 	return &now, nil
 }
 
 // level asks the guard. One that cannot tell lets nobody in, and the answer is no other than for what is not there.
-func (h *Handler) level(r *http.Request, repository forge.Repository) access.Level {
+func (h *Handler) level(r *http.Request, repository forge.Repository) Level {
 	level, err := h.config.Guard.Level(r, repository)
 	if err != nil {
 		h.config.Log.Warn("nobody knows who may see a page", "repository", repository.String(), "error", err)
-		return access.Hidden
+		return Hidden
 	}
 	return level
 }
@@ -150,11 +149,11 @@ func (h *Handler) visible(r *http.Request, all []*Summary, signedIn bool) (shown
 	}
 	var unknown atomic.Pointer[error]
 	for some := range slices.Chunk(all[:min(len(all), maxAsked)], asking) {
-		answers, err := each(r.Context(), some, func(ctx context.Context, s *Summary) (access.Level, error) {
+		answers, err := each(r.Context(), some, func(ctx context.Context, s *Summary) (Level, error) {
 			level, err := h.config.Guard.Level(r.WithContext(ctx), s.Repository)
 			if err != nil {
 				unknown.Store(&err)
-				level = access.Hidden
+				level = Hidden
 			}
 			return level, ctx.Err()
 		})
@@ -162,9 +161,9 @@ func (h *Handler) visible(r *http.Request, all []*Summary, signedIn bool) (shown
 			return nil, err
 		}
 		for i, level := range answers {
-			if level != access.Hidden && len(shown) <= maxShown {
+			if level != Hidden && len(shown) <= maxShown {
 				s := *some[i]
-				s.Repository.Private = level == access.Private
+				s.Repository.Private = level == Private
 				shown = append(shown, &s)
 			}
 		}
@@ -208,21 +207,21 @@ func (h *Handler) result(r *http.Request, repository forge.Repository, path []st
 	shown.Repository = repository // as it is called now
 	view.Others, view.Here = others, view.Base+shown.Path()
 	for i, f := range shown.Foreign {
-		level := access.Hidden
+		level := Hidden
 		if f.Repository.ID != 0 && i < maxForeign {
 			level = h.level(r, f.Repository)
 		}
-		private = private || level == access.Private
-		if level == access.Hidden {
+		private = private || level == Private
+		if level == Hidden {
 			view.Withheld = append(view.Withheld, f.URL)
 		}
 	}
 	if !repository.Private && shown.Of != nil { // what everybody may see must not tell of rules that not everybody may
 		level := h.level(r, shown.Of.Repository)
-		if level == access.Hidden {
+		if level == Hidden {
 			return nil, false, ErrNone
 		}
-		private = private || level == access.Private
+		private = private || level == Private
 	}
 	part := ""
 	if len(path) > 2 {

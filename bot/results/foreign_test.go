@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lintel-bot/lintel/bot/access"
 	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/checks/report"
 )
@@ -21,17 +20,17 @@ func TestForeign(t *testing.T) {
 		{Repository: forge.Repository{Repo: forge.Repo{ID: 13, Installation: 1}, Private: true}, URL: "https://b"}, {URL: "https://unknown"}}
 	put(t, h.store, r)
 	for _, c := range []struct {
-		seen map[int64]access.Level
+		seen map[int64]Level
 		fail error
 		want string
 	}{
-		{map[int64]access.Level{11: access.Public}, nil, "without [https://a https://b https://unknown]"},
-		{map[int64]access.Level{11: access.Public, 12: access.Private}, nil, "without [https://b https://unknown]"},
-		{map[int64]access.Level{11: access.Public, 12: access.Private, 13: access.Public, 0: access.Public}, nil, "without [https://unknown]"},
-		{map[int64]access.Level{11: access.Public, 13: access.Private}, nil, "without [https://a https://unknown]"},
-		{map[int64]access.Level{11: access.Public}, nil, "without [https://a https://b https://unknown]"},
-		{map[int64]access.Level{12: access.Private, 13: access.Private}, nil, "404"},
-		{map[int64]access.Level{11: access.Public, 12: access.Private}, errors.New("GitHub is away"), "404"},
+		{map[int64]Level{11: Public}, nil, "without [https://a https://b https://unknown]"},
+		{map[int64]Level{11: Public, 12: Private}, nil, "without [https://b https://unknown]"},
+		{map[int64]Level{11: Public, 12: Private, 13: Public, 0: Public}, nil, "without [https://unknown]"},
+		{map[int64]Level{11: Public, 13: Private}, nil, "without [https://a https://unknown]"},
+		{map[int64]Level{11: Public}, nil, "without [https://a https://b https://unknown]"},
+		{map[int64]Level{12: Private, 13: Private}, nil, "404"},
+		{map[int64]Level{11: Public, 12: Private}, errors.New("GitHub is away"), "404"},
 	} {
 		h.guard.seen, h.guard.err = c.seen, c.fail
 		w := h.ask(http.MethodGet, "/r/octo-org/fleet.gitops/"+headA)
@@ -39,7 +38,7 @@ func TestForeign(t *testing.T) {
 			t.Errorf("%v: %s, want %s", c.seen, w.Body, c.want)
 		}
 		// What has lines of a private repository is no less private.
-		shows := c.want != "404" && (c.seen[12] == access.Private || c.seen[13] == access.Private)
+		shows := c.want != "404" && (c.seen[12] == Private || c.seen[13] == Private)
 		if cache := w.Header().Get("Cache-Control"); shows != (cache == "private, no-store") {
 			t.Errorf("%v: Cache-Control %s", c.seen, cache)
 		}
@@ -62,11 +61,11 @@ func TestForeignInOverview(t *testing.T) {
 func TestManyForeign(t *testing.T) {
 	h := newHouse(t, Config{})
 	r := resultOf("x", headA, clock)
-	h.guard.seen = map[int64]access.Level{11: access.Public}
+	h.guard.seen = map[int64]Level{11: Public}
 	for i := range maxForeign + 5 {
 		id := int64(100 + i)
 		r.Foreign = append(r.Foreign, Foreign{Repository: forge.Repository{Repo: forge.Repo{ID: id}}, URL: fmt.Sprint("u", i)})
-		h.guard.seen[id] = access.Private
+		h.guard.seen[id] = Private
 	}
 	put(t, h.store, r)
 	if w := h.ask(http.MethodGet, "/r/octo-org/fleet.gitops/"+headA); !strings.Contains(w.Body.String(), "without [u20 u21 u22 u23 u24]") {
@@ -78,10 +77,10 @@ func TestManyForeign(t *testing.T) {
 // commit is that of its check.
 func TestOutlookIsInNoList(t *testing.T) {
 	h := newHouse(t, Config{})
-	h.guard.seen = map[int64]access.Level{11: access.Public}
+	h.guard.seen = map[int64]Level{11: Public}
 	outlook := resultOf("outlook", headA, clock.Add(time.Hour))
 	outlook.Pull, outlook.Of, outlook.Title = nil, &PreviewOf{forge.Repository{Repo: forge.Repo{ID: 50, Owner: "octo-org", Name: "policies"}}, 1}, "Once merged"
-	h.guard.seen[50] = access.Public
+	h.guard.seen[50] = Public
 	put(t, h.store, outlook)
 	if w := h.ask(http.MethodGet, "/r/octo-org/fleet.gitops/"+headA); w.Code != http.StatusNotFound {
 		t.Errorf("there is no other result: %d", w.Code)

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lintel-bot/lintel/bot/access"
 	"github.com/lintel-bot/lintel/bot/store"
 	"github.com/lintel-bot/lintel/checks/output"
 )
@@ -30,7 +29,7 @@ type house struct {
 
 func newHouse(t *testing.T, c Config) *house {
 	t.Helper()
-	h := &house{renderer: &plain{}, guard: &guardDouble{seen: map[int64]access.Level{11: access.Public}}, now: clock}
+	h := &house{renderer: &plain{}, guard: &guardDouble{seen: map[int64]Level{11: Public}}, now: clock}
 	h.store, h.index, _, _ = newStore(Limits{})
 	c.Store, c.Renderer, c.Guard, c.Now = h.store, h.renderer, h.guard, func() time.Time {
 		h.mu.Lock()
@@ -150,12 +149,12 @@ func TestHidden(t *testing.T) {
 			t.Fatalf("%s: %d", path, w.Code)
 		}
 	}
-	h.guard.seen[11] = access.Hidden
+	h.guard.seen[11] = Hidden
 	same("hidden", all...)
-	h.guard.seen[11], h.guard.err = access.Public, errors.New("GitHub: 502")
+	h.guard.seen[11], h.guard.err = Public, errors.New("GitHub: 502")
 	same("nobody knows", all...)
 	h.guard.err = nil
-	for access, want := range map[access.Level]string{access.Private: "private, no-store", access.Public: "private, no-cache"} {
+	for access, want := range map[Level]string{Private: "private, no-store", Public: "private, no-cache"} {
 		h.guard.seen[11] = access
 		for _, path := range all[:5] {
 			if w := h.ask(http.MethodGet, path); w.Code != http.StatusOK || w.Header().Get("Cache-Control") != want {
@@ -163,7 +162,7 @@ func TestHidden(t *testing.T) {
 			}
 		}
 	}
-	h.guard.seen[11], h.guard.turns = access.Hidden, true
+	h.guard.seen[11], h.guard.turns = Hidden, true
 	for _, path := range all {
 		if w := h.ask(http.MethodGet, path); w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/auth/login" {
 			t.Errorf("%s: %d, want to be asked to sign in", path, w.Code)
@@ -200,11 +199,11 @@ func TestConditionalAndCompressed(t *testing.T) {
 			t.Errorf("%s: %d", tag, w.Code)
 		}
 	}
-	h.guard.seen[11] = access.Hidden
+	h.guard.seen[11] = Hidden
 	if w := h.ask(http.MethodGet, at, "If-None-Match", a); w.Code != http.StatusNotFound {
 		t.Errorf("hidden, with the tag of the page: %d", w.Code)
 	}
-	h.guard.seen[11] = access.Public
+	h.guard.seen[11] = Public
 	put(t, h.store, resultOf("y", headA, clock.Add(time.Minute)))
 	h.later(lookupLife)
 	if w := h.ask(http.MethodGet, at, "If-None-Match", a); w.Code != http.StatusOK {

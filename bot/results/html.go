@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lintel-bot/lintel/bot/access"
 	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/checks/output"
 	"github.com/lintel-bot/lintel/checks/report"
@@ -25,9 +24,9 @@ func (of HTML) frame(v View, name output.Link) output.Frame {
 	f := output.Frame{Name: name, Static: v.Base + "/static/"}
 	switch {
 	case v.SignedIn:
-		f.SignOut = v.Base + access.SignOutPath
+		f.SignOut = v.Base + signOutPath
 	case of.SignIn && v.Here != "":
-		f.SignIn = v.Base + access.SignInPath(v.Here)
+		f.SignIn = v.Base + signInPath(v.Here)
 	}
 	return f
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lintel-bot/lintel/bot/access"
 	"github.com/lintel-bot/lintel/bot/forge"
 )
 
@@ -16,7 +15,7 @@ func (h *house) outlookOn(t *testing.T, n int, id int64, name, external string) 
 	t.Helper()
 	r := resultOf(external, headB, clock.Add(time.Duration(n)*time.Minute))
 	r.Pull, r.Of, r.Title = nil, &PreviewOf{shop(), n}, external
-	r.Repository = forge.Repository{Repo: forge.Repo{ID: id, Installation: 7, Owner: "Octo-Org", Name: name}, Private: h.guard.seen[id] == access.Private}
+	r.Repository = forge.Repository{Repo: forge.Repo{ID: id, Installation: 7, Owner: "Octo-Org", Name: name}, Private: h.guard.seen[id] == Private}
 	put(t, h.store, r)
 	return r.Path()
 }
@@ -25,7 +24,7 @@ func (h *house) outlookOn(t *testing.T, n int, id int64, name, external string) 
 func TestOutlooks(t *testing.T) {
 	h := newHouse(t, Config{})
 	h.guard.signed = true
-	h.guard.seen = map[int64]access.Level{11: access.Private, 21: access.Private, 22: access.Hidden, 23: access.Public}
+	h.guard.seen = map[int64]Level{11: Private, 21: Private, 22: Hidden, 23: Public}
 	put(t, h.store, resultOf("own", headA, clock))
 	page := h.outlookOn(t, 12, 21, "a", "one")
 	h.outlookOn(t, 12, 22, "secret", "two")
@@ -44,10 +43,10 @@ func TestOutlooks(t *testing.T) {
 		}
 	}
 	ask("12 a four, 12 c three, 3 a old", true)
-	h.guard.seen = map[int64]access.Level{11: access.Public, 23: access.Public}
+	h.guard.seen = map[int64]Level{11: Public, 23: Public}
 	h.guard.signed = false
 	ask("12 c three", false)
-	h.guard.seen[21], h.guard.signed = access.Private, true
+	h.guard.seen[21], h.guard.signed = Private, true
 	ask("12 a four, 12 c three, 3 a old", true)
 	if w := h.ask(http.MethodGet, page); w.Code != http.StatusOK {
 		t.Errorf("an older one: %d", w.Code)
@@ -76,17 +75,17 @@ func TestOutlooks(t *testing.T) {
 // A repository that everybody may read does not tell everybody what rules say that not everybody may read.
 func TestOutlookOfPrivateRules(t *testing.T) {
 	h := newHouse(t, Config{})
-	h.guard.seen = map[int64]access.Level{23: access.Public}
+	h.guard.seen = map[int64]Level{23: Public}
 	page := h.outlookOn(t, 12, 23, "c", "one")
 	if w := h.ask(http.MethodGet, page); w.Code != http.StatusNotFound {
 		t.Errorf("a stranger: %d", w.Code)
 	}
-	h.guard.seen[11] = access.Private
+	h.guard.seen[11] = Private
 	if w := h.ask(http.MethodGet, page); w.Code != http.StatusOK || w.Header().Get("Cache-Control") != "private, no-store" {
 		t.Errorf("who may read the rules: %d %s", w.Code, w.Header().Get("Cache-Control"))
 	}
 	// The readers of a private repository are told what becomes of it.
-	h.guard.seen = map[int64]access.Level{23: access.Private}
+	h.guard.seen = map[int64]Level{23: Private}
 	if w := h.ask(http.MethodGet, page); w.Code != http.StatusOK {
 		t.Errorf("a reader: %d", w.Code)
 	}

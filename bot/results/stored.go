@@ -1,5 +1,5 @@
 // Package results keeps what checks came to and serves the pages about it: of one result, of a repository, of an
-// organisation. A Guard says who may see what.
+// organisation. An Access says who may see what.
 package results
 
 import (

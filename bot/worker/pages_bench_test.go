@@ -17,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lintel-bot/lintel/bot/access"
 	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/results"
@@ -87,7 +86,7 @@ func newStage(b *testing.B, private bool) *stage {
 	if err != nil {
 		b.Fatal(err)
 	}
-	readers, err := access.New(access.Config{Hub: quietHub{private: private}, PublicURL: s.url, SignIn: quietSignIn{s.url}, Sessions: sessions, Used: used})
+	readers, err := results.NewAccess(results.AccessConfig{Hub: quietHub{private: private}, PublicURL: s.url, SignIn: quietSignIn{s.url}, Sessions: sessions, Used: used})
 	if err != nil {
 		b.Fatal(err)
 	}

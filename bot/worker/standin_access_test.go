@@ -20,9 +20,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lintel-bot/lintel/bot/access"
 	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/github"
+	"github.com/lintel-bot/lintel/bot/results"
 	"github.com/lintel-bot/lintel/bot/store"
 )
 
@@ -84,18 +84,18 @@ func TestStandinAccess(t *testing.T) {
 
 	// Removed at GitHub, and back.
 	s.control(http.MethodDelete, "/orgs/octo-org/members/alice", nil, nil)
-	s.add(access.DefaultTTL - time.Minute)
+	s.add(results.DefaultAccessTTL - time.Minute)
 	see(alice, "removed, remembered", http.StatusOK)
 	s.add(time.Minute)
 	see(alice, "removed", http.StatusNotFound)
 	s.control(http.MethodPut, "/repos/octo-org/fleet/collaborators/alice", fields{"permission": "read"}, nil)
-	s.add(access.DefaultTTL)
+	s.add(results.DefaultAccessTTL)
 	see(alice, "invited", http.StatusOK)
 
 	// Made public, and private again; renamed.
 	private := func(private bool) {
 		s.control(http.MethodPatch, "/repos/octo-org/fleet", fields{"private": private}, nil)
-		s.add(access.DefaultTTL)
+		s.add(results.DefaultAccessTTL)
 	}
 	private(false)
 	see(nobody, "public", http.StatusOK)
@@ -104,7 +104,7 @@ func TestStandinAccess(t *testing.T) {
 		t.Errorf("private again: %s", got.Request.URL)
 	}
 	s.control(http.MethodPatch, "/repos/octo-org/fleet", fields{"name": "armada"}, nil)
-	s.add(access.DefaultTTL)
+	s.add(results.DefaultAccessTTL)
 	see(alice, "renamed", http.StatusOK)
 
 	// GitHub fails.
@@ -114,7 +114,7 @@ func TestStandinAccess(t *testing.T) {
 		"match": fields{"scope": "api", "path": "^(/api/v3)?/repos/"}}, nil)
 	see(alice, "remembered", http.StatusOK)
 	see(bob, "not let in before", http.StatusServiceUnavailable)
-	s.add(access.DefaultTTL)
+	s.add(results.DefaultAccessTTL)
 	see(alice, "forgotten", http.StatusServiceUnavailable)
 	s.control(http.MethodDelete, "/faults", nil, nil)
 	s.add(2 * time.Second)
@@ -154,7 +154,7 @@ func TestStandinAccess(t *testing.T) {
 	see(alice, "again", http.StatusOK)
 	// Uninstalled.
 	s.control(http.MethodDelete, fmt.Sprintf("/installations/%d", s.installation), nil, nil)
-	s.add(access.DefaultTTL)
+	s.add(results.DefaultAccessTTL)
 	see(alice, "uninstalled", http.StatusNotFound)
 
 	for _, side := range []string{"side=app&severity=error", "side=standin", "side=app&kind=login"} {
@@ -219,7 +219,7 @@ func (s *readers) start() string {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	guard, err := access.New(access.Config{Hub: client, PublicURL: s.url, SignIn: signIn, Sessions: sessions, Used: used, Now: s.now,
+	guard, err := results.NewAccess(results.AccessConfig{Hub: client, PublicURL: s.url, SignIn: signIn, Sessions: sessions, Used: used, Now: s.now,
 		Log: slog.New(slog.NewJSONHandler(s.logs, nil))})
 	if err != nil {
 		s.t.Fatal(err)
@@ -230,7 +230,7 @@ func (s *readers) start() string {
 		switch level, err := guard.Level(r, s.repo); {
 		case err != nil:
 			http.Error(w, "unavailable", http.StatusServiceUnavailable)
-		case level == access.Hidden:
+		case level == results.Hidden:
 			guard.Turn(w, r)
 		default:
 			_, _ = io.WriteString(w, "the result")

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/url"
 
-	"github.com/lintel-bot/lintel/bot/access"
 	"github.com/lintel-bot/lintel/bot/results"
 	"github.com/lintel-bot/lintel/bot/store"
 	"github.com/lintel-bot/lintel/bot/worker"
@@ -20,7 +19,7 @@ type shownResults struct {
 }
 
 // newPages puts them together.
-func (o *serveOptions) newPages(jobs *store.Queue, readers *access.Access, log *slog.Logger) (*shownResults, error) {
+func (o *serveOptions) newPages(jobs *store.Queue, readers *results.Access, log *slog.Logger) (*shownResults, error) {
 	if o.publicURL == "" {
 		return &shownResults{}, nil
 	}

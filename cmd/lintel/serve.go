@@ -19,7 +19,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/lintel-bot/lintel/bot/access"
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/results"
@@ -97,7 +96,7 @@ func newServeCommand() *cobra.Command {
 	f.StringVar(&o.clientID, "github-client-id", "", "the App's client id, with which people sign in to see results of "+
 		"private repositories")
 	f.StringVar(&o.clientSecretFile, "github-client-secret-file", "", "file with the App's client secret")
-	f.DurationVar(&o.pageAccessTTL, "page-access-ttl", access.DefaultTTL, "how long it is remembered what GitHub says "+
+	f.DurationVar(&o.pageAccessTTL, "page-access-ttl", results.DefaultAccessTTL, "how long it is remembered what GitHub says "+
 		"about who may see a result")
 	f.StringVar(&o.accounts, "accounts", "", "organizations and users that the App works for, separated by commas; empty: all "+
 		"that installed it")
@@ -152,7 +151,7 @@ func (o *serveOptions) validate() (err error) {
 		return errors.New("LINTEL_PAGE_MAX_BYTES must be from 64MiB to 1TiB")
 	case o.pageResult < minPageResult || o.pageResult > maxPageResult:
 		return errors.New("LINTEL_PAGE_MAX_RESULT must be from 64KiB to 256MiB")
-	case o.pageAccessTTL <= 0 || o.pageAccessTTL > access.MaxTTL:
+	case o.pageAccessTTL <= 0 || o.pageAccessTTL > results.MaxAccessTTL:
 		return errors.New("LINTEL_PAGE_ACCESS_TTL must be more than 0s and at most 1h")
 	}
 	if err := o.disk.validate(); err != nil {

@@ -8,8 +8,8 @@ import (
 	"log/slog"
 	"strings"
 
-	"github.com/lintel-bot/lintel/bot/access"
 	"github.com/lintel-bot/lintel/bot/github"
+	"github.com/lintel-bot/lintel/bot/results"
 	"github.com/lintel-bot/lintel/bot/store"
 )
 
@@ -51,8 +51,8 @@ func (o *serveOptions) signIn(stored *github.Credentials) (*github.SignIn, error
 
 // access says who may see a page.
 func (o *serveOptions) access(ctx context.Context, app *identity, jobs *store.Queue,
-	log *slog.Logger) (*access.Access, error) {
-	c := access.Config{Hub: app.client, PublicURL: o.publicURL, TTL: o.pageAccessTTL, Log: log}
+	log *slog.Logger) (*results.Access, error) {
+	c := results.AccessConfig{Hub: app.client, PublicURL: o.publicURL, TTL: o.pageAccessTTL, Log: log}
 	if app.signIn != nil && o.publicURL != "" {
 		sessions, used, err := jobs.Sessions(ctx)
 		if err != nil {
@@ -60,5 +60,5 @@ func (o *serveOptions) access(ctx context.Context, app *identity, jobs *store.Qu
 		}
 		c.SignIn, c.Sessions, c.Used = app.signIn, sessions, used
 	}
-	return access.New(c)
+	return results.NewAccess(c)
 }

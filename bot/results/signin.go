@@ -1,4 +1,4 @@
-package access
+package results
 
 import (
 	"context"
@@ -162,7 +162,7 @@ func (a *Access) signOut(w http.ResponseWriter, r *http.Request) {
 			Text: "The request came from a page of another site."})
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
+	ctx, cancel := context.WithTimeout(r.Context(), sessionTimeout)
 	defer cancel()
 	if err := a.end(ctx, r); err != nil {
 		a.config.Log.Warn("a session cannot be ended", "error", err)
@@ -245,8 +245,8 @@ func (a *Access) back(raw string) string {
 	return t
 }
 
-// SignInPath is the path, below the public address, at which a reader signs in and comes back to a path.
-func SignInPath(back string) string { return loginPath + "?" + url.Values{"return": {back}}.Encode() }
+// signInPath is the path, below the public address, at which a reader signs in and comes back to a path.
+func signInPath(back string) string { return loginPath + "?" + url.Values{"return": {back}}.Encode() }
 
 // again is the address of a sign-in that leads back to a path.
-func (a *Access) again(back string) string { return a.config.PublicURL + SignInPath(back) }
+func (a *Access) again(back string) string { return a.config.PublicURL + signInPath(back) }

@@ -1,4 +1,4 @@
-package access
+package results
 
 import (
 	"bytes"
@@ -23,23 +23,23 @@ import (
 )
 
 const (
-	fleet  = "octo-org/fleet"
-	result = "the result of fleet"
+	fleet     = "octo-org/fleet"
+	theResult = "the result of fleet"
 )
 
-// clock is a clock that a test sets.
-type clock struct {
+// setClock is a clock that a test sets.
+type setClock struct {
 	mu  sync.Mutex
 	now time.Time
 }
 
-func (c *clock) Now() time.Time {
+func (c *setClock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now
 }
 
-func (c *clock) add(d time.Duration) {
+func (c *setClock) add(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = c.now.Add(d)
@@ -67,7 +67,7 @@ func (l *logs) String() string {
 type scene struct {
 	t      *testing.T
 	hub    *githubtest.Server
-	clock  *clock
+	clock  *setClock
 	log    *logs
 	data   string
 	jobs   *store.Queue
@@ -77,9 +77,9 @@ type scene struct {
 	repo   forge.Repository // of /r/fleet
 }
 
-func newScene(t *testing.T, change func(*Config)) *scene {
+func newScene(t *testing.T, change func(*AccessConfig)) *scene {
 	t.Helper()
-	s := &scene{t: t, clock: &clock{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}, log: &logs{}, data: t.TempDir()}
+	s := &scene{t: t, clock: &setClock{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}, log: &logs{}, data: t.TempDir()}
 	var err error
 	if s.hub, err = githubtest.New(githubtest.Config{Now: s.clock.Now, KeyBits: 1024}); err != nil {
 		t.Fatal(err)
@@ -114,7 +114,7 @@ func (s *scene) open() {
 }
 
 // serve makes a server of its own, as each replica is.
-func (s *scene) serve(change func(*Config)) (*Access, http.Handler) {
+func (s *scene) serve(change func(*AccessConfig)) (*Access, http.Handler) {
 	s.t.Helper()
 	app := s.hub.App()
 	now := make(chan time.Time)
@@ -133,12 +133,12 @@ func (s *scene) serve(change func(*Config)) (*Access, http.Handler) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	c := Config{Hub: client, PublicURL: s.url, SignIn: signIn, Sessions: sessions, Used: used, Now: s.clock.Now,
+	c := AccessConfig{Hub: client, PublicURL: s.url, SignIn: signIn, Sessions: sessions, Used: used, Now: s.clock.Now,
 		Log: slog.New(slog.NewJSONHandler(s.log, nil))}
 	if change != nil {
 		change(&c)
 	}
-	a, err := New(c)
+	a, err := NewAccess(c)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func (s *scene) serve(change func(*Config)) (*Access, http.Handler) {
 				turn(w, r)
 			default:
 				login, _ := a.Reader(r)
-				_, _ = io.WriteString(w, result+" for "+login)
+				_, _ = io.WriteString(w, theResult+" for "+login)
 			}
 		})
 		mux.HandleFunc("GET "+base+"/r/", turn)
@@ -289,7 +289,7 @@ func (b *browser) set(name, value string) {
 func (b *browser) sees(what string, status int) seen {
 	b.s.t.Helper()
 	got := b.stop("/r/fleet")
-	if got.status != status || (status == http.StatusOK) != strings.Contains(got.body, result) {
+	if got.status != status || (status == http.StatusOK) != strings.Contains(got.body, theResult) {
 		b.s.t.Errorf("%s: %d %s, want %d", what, got.status, got.body, status)
 	}
 	if status != http.StatusOK {

@@ -1,24 +1,7 @@
-// Package access says who may see a page about a repository: everybody, where GitHub says that it is public; else who
-// signed in through GitHub and may read it there. What GitHub said is remembered for minutes, and never longer.
-//
-//	GET  /auth/                    says who is signed in
-//	GET  /auth/login?return=PATH   sends the browser to GitHub
-//	GET  /auth/callback            where GitHub sends it back, with a code and our state
-//	POST /auth/sign-out            ends the session, on every server
-//
-// They are below the path of the public address, too: a proxy may take that away, or leave it.
-//
-// A sign-in (https://docs.github.com/en/apps/creating-github-apps/authenticating-with-a-github-app/generating-a-user-access-token-for-a-github-app,
-// with PKCE, RFC 7636) tells who somebody is, and nothing else: the user's token is forgotten at once, and what the
-// person may read is asked with the installation's. So nothing is kept that could be stolen but the id of a session,
-// of which the servers know a hash only. It ends at sign-out, after a day, and when the person takes the App's
-// authorization back at GitHub.
-//
-// What is under way at GitHub is known to the browser alone, in a sealed cookie: a flood of sign-ins that nobody
-// finishes takes no room here, and the browser may come back to another server than it left.
-package access
+package results
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -35,17 +18,18 @@ import (
 	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/store"
+	"github.com/lintel-bot/lintel/checks/output"
 )
 
 const (
 	homePath  = "/auth/"
 	loginPath = "/auth/login"
-	// SignOutPath takes the empty form of a button.
-	SignOutPath = "/auth/sign-out"
-	// DefaultTTL is how long GitHub's word on who may see what is remembered.
-	DefaultTTL = 5 * time.Minute
-	// MaxTTL is the most that can be set.
-	MaxTTL = time.Hour
+	// signOutPath takes the empty form of a button.
+	signOutPath = "/auth/sign-out"
+	// DefaultAccessTTL is how long GitHub's word on who may see what is remembered.
+	DefaultAccessTTL = 5 * time.Minute
+	// MaxAccessTTL is the most that can be set.
+	MaxAccessTTL = time.Hour
 )
 
 // Provider is GitHub's sign-in for people; *github.SignIn is one.
@@ -55,35 +39,53 @@ type Provider interface {
 	Key(purpose string) [32]byte
 }
 
-// Config is what an Access needs. Hub is required. Without PublicURL or SignIn nobody can sign in, and private
+// AccessConfig is what an Access needs. Hub is required. Without PublicURL or SignIn nobody can sign in, and private
 // repositories have no pages.
-type Config struct {
+type AccessConfig struct {
 	Hub       forge.Client
 	PublicURL string   // where people reach this server, without a trailing slash; see github.ParseAddress
 	SignIn    Provider // nil: the App has no client secret
 	// Sessions and Used keep for all servers who is signed in, and which sign-ins were used up; see store.Queue.Sessions.
 	// Required with SignIn.
 	Sessions, Used store.Values
-	// TTL is how long GitHub's answers are remembered; zero is DefaultTTL.
+	// TTL is how long GitHub's answers are remembered; zero is DefaultAccessTTL.
 	TTL time.Duration
 	Now func() time.Time // nil: time.Now
 	Log *slog.Logger     // nil: none. No address of a request, code, token or cookie is ever logged
 }
 
-// Access decides who may see a page. It is safe for concurrent use.
+// Access decides who may see a page about a repository: everybody, where GitHub says that it is public; else who signed in
+// through GitHub and may read it there. What GitHub said is remembered for minutes, and never longer. It is safe for
+// concurrent use.
+//
+//	GET  /auth/                    says who is signed in
+//	GET  /auth/login?return=PATH   sends the browser to GitHub
+//	GET  /auth/callback            where GitHub sends it back, with a code and our state
+//	POST /auth/sign-out            ends the session, on every server
+//
+// They are below the path of the public address, too: a proxy may take that away, or leave it.
+//
+// A sign-in (https://docs.github.com/en/apps/creating-github-apps/authenticating-with-a-github-app/generating-a-user-access-token-for-a-github-app,
+// with PKCE, RFC 7636) tells who somebody is, and nothing else: the user's token is forgotten at once, and what the
+// person may read is asked with the installation's. So nothing is kept that could be stolen but the id of a session,
+// of which the servers know a hash only. It ends at sign-out, after a day, and when the person takes the App's
+// authorization back at GitHub.
+//
+// What is under way at GitHub is known to the browser alone, in a sealed cookie: a flood of sign-ins that nobody
+// finishes takes no room here, and the browser may come back to another server than it left.
 type Access struct {
-	config    Config
+	config    AccessConfig
 	origin    string // of PublicURL
 	base      string // path of PublicURL, as it is written: "", or such as /lintel
 	secure    bool   // https
 	exchanges *rate.Limiter
-	presences *store.Cache[place, presence]
+	presences *store.Cache[placeKey, presence]
 	rights    *store.Cache[right, bool]
 }
 
-// New makes an Access. It makes no request.
-func New(c Config) (*Access, error) {
-	c.TTL = cmp.Or(c.TTL, DefaultTTL)
+// NewAccess makes an Access. It makes no request.
+func NewAccess(c AccessConfig) (*Access, error) {
+	c.TTL = cmp.Or(c.TTL, DefaultAccessTTL)
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	if c.Now == nil {
 		c.Now = time.Now
@@ -91,12 +93,12 @@ func New(c Config) (*Access, error) {
 	switch {
 	case c.Hub == nil:
 		return nil, errors.New("access: no Hub")
-	case c.TTL < 0 || c.TTL > MaxTTL:
-		return nil, fmt.Errorf("access: answers can be remembered for at most %s", MaxTTL)
+	case c.TTL < 0 || c.TTL > MaxAccessTTL:
+		return nil, fmt.Errorf("access: answers can be remembered for at most %s", MaxAccessTTL)
 	}
 	slots := make(chan struct{}, maxQuestions)
 	a := &Access{config: c, exchanges: rate.NewLimiter(exchangeRate, exchangeBurst),
-		presences: newAnswers[place, presence](slots, c.Now), rights: newAnswers[right, bool](slots, c.Now)}
+		presences: newAnswers[placeKey, presence](slots, c.Now), rights: newAnswers[right, bool](slots, c.Now)}
 	if c.PublicURL == "" || c.SignIn == nil {
 		return a, nil
 	}
@@ -132,7 +134,7 @@ func (a *Access) Routes(mux *http.ServeMux) {
 		mux.HandleFunc("GET "+base+homePath+"{$}", a.home)
 		mux.HandleFunc("GET "+base+loginPath, a.login)
 		mux.HandleFunc("GET "+base+github.CallbackPath, a.callback)
-		mux.HandleFunc("POST "+base+SignOutPath, a.signOut)
+		mux.HandleFunc("POST "+base+signOutPath, a.signOut)
 	}
 }
 
@@ -170,9 +172,9 @@ type presence struct {
 	private bool
 }
 
-// place is a question for a repository. The installation is part of it, because the answer to one that is gone says
+// placeKey is a question for a repository. The installation is part of it, because the answer to one that is gone says
 // nothing about the next.
-type place struct{ installation, repository int64 }
+type placeKey struct{ installation, repository int64 }
 
 // newAnswers remembers what GitHub says about one kind of question, each asked once at a time, and for a moment that it does
 // not answer.
@@ -183,11 +185,11 @@ func newAnswers[K comparable, V any](slots chan struct{}, now func() time.Time) 
 
 // right is a question for permission: may this account read this repository.
 type right struct {
-	place
+	placeKey
 	account int64
 }
 
-func of(repo forge.Repo) place { return place{repo.Installation, repo.ID} }
+func of(repo forge.Repo) placeKey { return placeKey{repo.Installation, repo.ID} }
 
 // Level decides what who sent a request may see of the pages about a repository. Of that, Private is what was known when the
 // page was stored. The error, of Hidden only, is for the log. It asks GitHub where nothing is remembered, and one question of
@@ -275,4 +277,73 @@ func (a *Access) spare(installation int64) error {
 		return fmt.Errorf("installation %d: %w", installation, errSpare)
 	}
 	return nil
+}
+
+// notice is what a browser shows in place of what was asked for.
+type notice struct {
+	Title, Text string
+	Login       string // who is signed in, and can sign out
+	Again       string // where to sign in
+}
+
+// show sends a page.
+func (a *Access) show(w http.ResponseWriter, status int, p notice) {
+	m := output.Message{Frame: output.Frame{Static: a.base + "/static/"}, Heading: p.Title, Text: p.Text}
+	if p.Login != "" {
+		m.Reader, m.SignOut = p.Login, a.base+signOutPath
+	}
+	if p.Again != "" {
+		m.Action = output.Link{Text: "Sign in with GitHub", Address: p.Again}
+	}
+	var body bytes.Buffer
+	if err := m.Write(&body); err != nil {
+		a.config.Log.Error("a page cannot be shown", "error", err)
+		http.Error(w, "the page cannot be shown", http.StatusInternalServerError)
+		return
+	}
+	strict(w.Header())
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = body.WriteTo(w)
+}
+
+// strict sets the headers of an answer about who the reader is: no script is run, and nothing is kept.
+func strict(h http.Header) {
+	secure(h, "img-src 'self'")
+	h.Set("Cache-Control", "private, no-store")
+}
+
+// redirect sends a browser to an address, without a body.
+func (a *Access) redirect(w http.ResponseWriter, address string) {
+	strict(w.Header())
+	w.Header().Set("Location", address)
+	w.WriteHeader(http.StatusSeeOther)
+}
+
+// Turn answers a request for a page that the reader may not see, or that is not there: who is not signed in cannot tell one
+// from the other, and is asked to sign in. A script that asks for a part of a page gets a 401 in place of a redirect to a
+// site that it may not read. False: nobody can sign in here, and nothing was answered.
+func (a *Access) Turn(w http.ResponseWriter, r *http.Request) bool {
+	if !a.CanSignIn() {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), decideTimeout)
+	defer cancel()
+	who, err := a.reader(ctx, r)
+	mode := r.Header.Get("Sec-Fetch-Mode")
+	switch {
+	case err != nil:
+		w.Header().Set("Retry-After", "5")
+		a.show(w, http.StatusServiceUnavailable, notice{Title: "Not available at the moment",
+			Text: "GitHub does not say who may see this page, or this server cannot ask. Try again in a few seconds."})
+	case who == nil && mode != "" && mode != "navigate":
+		a.show(w, http.StatusUnauthorized, notice{Title: "You are not signed in"})
+	case who == nil:
+		a.redirect(w, a.again(a.back(r.URL.RequestURI())))
+	default: // it says who the reader is, who may want to be somebody else
+		a.show(w, http.StatusNotFound, notice{Title: "Not found", Login: who.Account.Login,
+			Text: "There is no such page, or GitHub does not say at the moment that you may see it. " +
+				"Results are kept for a while only: ask for the check again to have a new one."})
+	}
+	return true
 }

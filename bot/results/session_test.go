@@ -1,4 +1,4 @@
-package access
+package results
 
 import (
 	"context"
@@ -92,7 +92,7 @@ func TestSession(t *testing.T) {
 	}
 	query.Del("prompt")
 	there := url.Values{"user": {"alice"}, "return_to": {asked.url.Path + "?" + query.Encode()}}
-	if got := alice.get(s.hub.URL() + "/login?" + there.Encode()); !strings.Contains(got.body, result) ||
+	if got := alice.get(s.hub.URL() + "/login?" + there.Encode()); !strings.Contains(got.body, theResult) ||
 		alice.cookie("lintel-signed-out") != "" {
 		t.Errorf("signed in again: %d at %s", got.status, got.url)
 	}
@@ -208,7 +208,7 @@ func TestOnce(t *testing.T) {
 	alice := s.as("alice")
 	alice.get("/auth/login")
 	var count *countStore
-	_, s.pages = s.serve(func(c *Config) {
+	_, s.pages = s.serve(func(c *AccessConfig) {
 		count = &countStore{Values: c.Sessions}
 		c.Sessions = count
 	})
@@ -229,7 +229,7 @@ func TestStoreTrouble(t *testing.T) {
 	s.jobs.Close()
 	alice.sees("no store", http.StatusServiceUnavailable)
 	s.public(true)
-	s.clock.add(DefaultTTL)
+	s.clock.add(DefaultAccessTTL)
 	alice.sees("no store, public", http.StatusOK)
 	if got := alice.get("/r/none"); got.status != http.StatusServiceUnavailable {
 		t.Errorf("what is not there: %d", got.status)

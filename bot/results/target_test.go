@@ -1,4 +1,4 @@
-package access
+package results
 
 import (
 	"net/http"
@@ -49,12 +49,12 @@ func TestOpenRedirect(t *testing.T) {
 func TestBelowAPath(t *testing.T) {
 	s := newScene(t, nil)
 	s.hub.SetCallbackURLs(s.url + "/lintel" + github.CallbackPath)
-	_, pages := s.serve(func(c *Config) { c.PublicURL += "/lintel" })
+	_, pages := s.serve(func(c *AccessConfig) { c.PublicURL += "/lintel" })
 	for name, front := range map[string]http.Handler{"left": pages, "taken": http.StripPrefix("/lintel", pages)} {
 		s.pages = front
 		b := s.as("alice")
 		if got := b.get("/lintel/r/fleet?q=1"); got.status != http.StatusOK || got.url.String() != s.url+"/lintel/r/fleet?q=1" ||
-			!strings.Contains(got.body, result) {
+			!strings.Contains(got.body, theResult) {
 			t.Errorf("%s: %d at %s", name, got.status, got.url)
 		}
 		if got := b.get("/lintel/auth/"); got.status != http.StatusOK || !strings.Contains(got.body, `action="/lintel/auth/sign-out"`) {

@@ -1,4 +1,4 @@
-package access
+package results
 
 import (
 	"bytes"
@@ -54,7 +54,7 @@ func TestSignIn(t *testing.T) {
 		}
 	}
 	got := alice.get(last.header.Get("Location"))
-	if got.status != http.StatusOK || got.body != result+" for alice" {
+	if got.status != http.StatusOK || got.body != theResult+" for alice" {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 	if alice.cookie("lintel-sign-in") != "" {
@@ -96,7 +96,7 @@ func cookies(got seen) []*http.Cookie { return (&http.Response{Header: got.heade
 
 // On https browsers take the cookies from this host only.
 func TestSecureCookies(t *testing.T) {
-	s := newScene(t, func(c *Config) { c.PublicURL = "https://lintel.example.com/base" })
+	s := newScene(t, func(c *AccessConfig) { c.PublicURL = "https://lintel.example.com/base" })
 	w := httptest.NewRecorder()
 	s.pages.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/auth/login?return=/r/fleet", nil))
 	c := w.Result().Cookies()
@@ -243,7 +243,7 @@ func TestCallbackRefuses(t *testing.T) {
 	if got := b.do(http.MethodHead, u.String(), nil); got.status != http.StatusMethodNotAllowed {
 		t.Errorf("HEAD: %d", got.status)
 	}
-	if got := b.get(u.String()); got.status != http.StatusOK || !strings.Contains(got.body, result) {
+	if got := b.get(u.String()); got.status != http.StatusOK || !strings.Contains(got.body, theResult) {
 		t.Errorf("after HEAD: %d %s", got.status, got.body)
 	}
 }
@@ -254,7 +254,7 @@ func TestTabs(t *testing.T) {
 	b := s.as("alice")
 	one, two := b.returned(), b.returned()
 	for _, u := range []*url.URL{one, two} {
-		if got := b.get(u.String()); got.status != http.StatusOK || !strings.Contains(got.body, result) {
+		if got := b.get(u.String()); got.status != http.StatusOK || !strings.Contains(got.body, theResult) {
 			t.Errorf("%d %s", got.status, got.body)
 		}
 	}
@@ -282,7 +282,7 @@ func TestCancelled(t *testing.T) {
 	b := s.as("alice")
 	got := b.get("/r/fleet")
 	if got.status != http.StatusOK || !strings.Contains(got.body, "The sign-in was cancelled") ||
-		strings.Contains(got.body, result) || b.cookie("lintel-session") != "" {
+		strings.Contains(got.body, theResult) || b.cookie("lintel-session") != "" {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 	s.strictly("cancelled", got)
@@ -292,7 +292,7 @@ func TestCancelled(t *testing.T) {
 		t.Fatal("no link to begin again")
 	}
 	if got := b.get(strings.ReplaceAll(link[1], "&amp;", "&")); got.status != http.StatusOK ||
-		!strings.Contains(got.body, result) {
+		!strings.Contains(got.body, theResult) {
 		t.Errorf("again: %d %s", got.status, got.body)
 	}
 	// Another reason, with markup.
@@ -331,7 +331,7 @@ func TestSignInTrouble(t *testing.T) {
 			b := s.as("alice")
 			s.hub.Inject(c.fault)
 			got := b.get("/r/fleet")
-			if got.status != c.want || b.cookie("lintel-session") != "" || strings.Contains(got.body, result) {
+			if got.status != c.want || b.cookie("lintel-session") != "" || strings.Contains(got.body, theResult) {
 				t.Errorf("%d %s", got.status, got.body)
 			}
 			s.strictly(name, got)

@@ -1,4 +1,4 @@
-package access
+package results
 
 import (
 	"context"
@@ -17,10 +17,10 @@ import (
 )
 
 // A public repository needs no sign-in, and no client; made private it is public for as long as it is remembered.
-func TestPublic(t *testing.T) {
-	for name, change := range map[string]func(*Config){
+func TestPublicNeedsNoSignIn(t *testing.T) {
+	for name, change := range map[string]func(*AccessConfig){
 		"with a sign-in": nil,
-		"without": func(c *Config) {
+		"without": func(c *AccessConfig) {
 			c.SignIn, c.Sessions, c.Used = nil, nil, nil
 		},
 	} {
@@ -33,7 +33,7 @@ func TestPublic(t *testing.T) {
 				t.Error("a cookie for a public page")
 			}
 			s.public(false)
-			s.clock.add(DefaultTTL - time.Second)
+			s.clock.add(DefaultAccessTTL - time.Second)
 			b.sees("made private, remembered", http.StatusOK)
 			s.clock.add(time.Second)
 			want := http.StatusSeeOther
@@ -48,7 +48,7 @@ func TestPublic(t *testing.T) {
 				t.Errorf("what does not exist is another answer: %d %s", missing.status, missing.body)
 			}
 			s.public(true)
-			s.clock.add(DefaultTTL)
+			s.clock.add(DefaultAccessTTL)
 			b.sees("public again", http.StatusOK)
 			s.clean()
 		})
@@ -60,7 +60,7 @@ func TestNoAccess(t *testing.T) {
 	s := newScene(t, nil)
 	b := s.as("mallory")
 	got := b.get("/r/fleet")
-	if got.status != http.StatusNotFound || strings.Contains(got.body, result) || strings.Contains(got.body, "fleet") ||
+	if got.status != http.StatusNotFound || strings.Contains(got.body, theResult) || strings.Contains(got.body, "fleet") ||
 		!strings.Contains(got.body, "Sign out") {
 		t.Errorf("no access: %d %s", got.status, got.body)
 	}
@@ -73,7 +73,7 @@ func TestNoAccess(t *testing.T) {
 	s.clock.add(refusalTTL)
 	b.sees("let in", http.StatusOK)
 	s.permit("mallory", "none")
-	s.clock.add(DefaultTTL - time.Second)
+	s.clock.add(DefaultAccessTTL - time.Second)
 	b.sees("removed, remembered", http.StatusOK)
 	s.clock.add(time.Second)
 	b.sees("removed", http.StatusNotFound)
@@ -81,7 +81,7 @@ func TestNoAccess(t *testing.T) {
 }
 
 // While GitHub does not answer, who was let in stays in for as long as that is remembered, and nobody else comes in.
-func TestTrouble(t *testing.T) {
+func TestReadersWhileGitHubFails(t *testing.T) {
 	for name, fault := range map[string]githubtest.Fault{
 		"5xx":       {Status: http.StatusBadGateway, Times: -1},
 		"cut off":   {Reset: true, Times: -1},
@@ -97,7 +97,7 @@ func TestTrouble(t *testing.T) {
 			if got := bob.get("/auth/login"); got.status != http.StatusOK {
 				t.Fatal(got.status)
 			}
-			s.clock.add(DefaultTTL - 2*failureTTL)
+			s.clock.add(DefaultAccessTTL - 2*failureTTL)
 			fault.Path = "/octo-org/fleet"
 			s.hub.Inject(fault)
 			alice.sees("remembered", http.StatusOK)
@@ -114,7 +114,7 @@ func TestTrouble(t *testing.T) {
 }
 
 // An App that was taken from the account, and a repository that was deleted, have no pages.
-func TestGone(t *testing.T) {
+func TestReadersOfWhatIsGone(t *testing.T) {
 	for name, gone := range map[string]func(*scene){
 		"uninstalled": func(s *scene) { s.hub.Uninstall("octo-org") },
 		"deleted":     func(s *scene) { _ = s.hub.DeleteRepo(fleet) },
@@ -128,7 +128,7 @@ func TestGone(t *testing.T) {
 				alice.get("/auth/login")
 				alice.sees("before", http.StatusOK)
 				gone(s)
-				s.clock.add(DefaultTTL - time.Second)
+				s.clock.add(DefaultAccessTTL - time.Second)
 				alice.sees("remembered", http.StatusOK)
 				s.clock.add(time.Second)
 				alice.sees("gone", http.StatusNotFound)
@@ -139,13 +139,13 @@ func TestGone(t *testing.T) {
 }
 
 // Repositories and people are who they are by their ids, whatever they are called.
-func TestRenamed(t *testing.T) {
+func TestReadersOfRenamed(t *testing.T) {
 	s := newScene(t, nil)
 	alice := s.as("alice")
 	if got := alice.get("/r/fleet"); got.status != http.StatusOK {
 		t.Fatalf("before: %d", got.status)
 	}
-	again := func() { s.clock.add(DefaultTTL) }
+	again := func() { s.clock.add(DefaultAccessTTL) }
 	if err := s.hub.RenameRepo(fleet, "armada"); err != nil {
 		t.Fatal(err)
 	}
@@ -184,11 +184,11 @@ func TestRenamed(t *testing.T) {
 }
 
 // Many requests at a time are one question, and many one after the other, too.
-func TestFlood(t *testing.T) {
+func TestManyReadersAreOneQuestion(t *testing.T) {
 	s := newScene(t, nil)
 	alice := s.as("alice")
 	alice.get("/auth/login")
-	s.clock.add(DefaultTTL)
+	s.clock.add(DefaultAccessTTL)
 	id := alice.cookie("lintel-session")
 	var all sync.WaitGroup
 	for range 1000 {
@@ -234,9 +234,9 @@ func (p *poor) Present(context.Context, forge.Repo) (*forge.Repository, error) {
 }
 
 // What is left of the rate limit is for the checks.
-func TestReserve(t *testing.T) {
+func TestReadersLeaveLimitsToChecks(t *testing.T) {
 	hub := &poor{}
-	a, err := New(Config{Hub: hub})
+	a, err := NewAccess(AccessConfig{Hub: hub})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,14 +249,14 @@ func TestReserve(t *testing.T) {
 // Answers are remembered until their time, the most recent ones only, and failures for a second.
 // An answer counts for its time by the clock on the wall and by the steady one, whichever goes wrong.
 func TestConfig(t *testing.T) {
-	for name, c := range map[string]Config{
+	for name, c := range map[string]AccessConfig{
 		"no hub":     {},
-		"long":       {Hub: &poor{}, TTL: MaxTTL + 1},
+		"long":       {Hub: &poor{}, TTL: MaxAccessTTL + 1},
 		"negative":   {Hub: &poor{}, TTL: -1},
 		"no store":   {Hub: &poor{}, SignIn: &github.SignIn{}, PublicURL: "https://lintel.example.com"},
 		"no address": {Hub: &poor{}, SignIn: &github.SignIn{}, PublicURL: "lintel.example.com"},
 	} {
-		if _, err := New(c); err == nil {
+		if _, err := NewAccess(c); err == nil {
 			t.Errorf("%s: taken", name)
 		}
 	}

@@ -1,4 +1,4 @@
-package access
+package results
 
 import (
 	"context"
@@ -29,8 +29,8 @@ const (
 	// maxSessions is how many sessions a person has, of as many browsers. One more ends the others: they were forgotten, or
 	// somebody fills the store.
 	maxSessions = 20
-	// storeTimeout bounds one question to the store, which by itself waits for a cluster to find itself.
-	storeTimeout = 3 * time.Second
+	// sessionTimeout bounds one question to the store, which by itself waits for a cluster to find itself.
+	sessionTimeout = 3 * time.Second
 )
 
 // session is who signed in with one browser, and when. It is stored under a hash of what the cookie has.
@@ -102,7 +102,7 @@ func (a *Access) find(ctx context.Context, r *http.Request) (*session, error) {
 	if name == "" {
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, sessionTimeout)
 	defer cancel()
 	data, _, err := a.config.Sessions.Get(ctx, name)
 	if err != nil {
