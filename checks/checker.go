@@ -33,7 +33,6 @@ type kept struct {
 	others        map[string]*graph.Cache // of other repositories that rules are in, by address
 	renderings    render.Cache
 	compiler      rules.Compiler
-	unfinished    *unfinished // of the last check; nil: it ended
 }
 
 // of returns what is kept of a repository.

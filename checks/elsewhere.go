@@ -17,9 +17,9 @@ import (
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/engine/pattern"
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/remote"
-	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -80,12 +80,12 @@ func (r *repository) above(c diff.Commit, s *settings.Settings, renderings *rend
 	if err != nil {
 		return nil, err
 	}
-	set, err := roots.Open(c.Tree, from.RootOptions(nil, nil), c.Elsewhere.Graph(r.trees.Rules.Elsewhere.Defaults))
+	config := render.Config{Limits: from.Limits.Render(), Namespaced: kinds.HasNamespace, Cache: renderings}
+	set, err := deploy.Open(c.Tree, from.RootOptions(nil, nil), c.Elsewhere.Graph(r.trees.Rules.Elsewhere.Defaults), config)
 	if err != nil {
 		return nil, err
 	}
-	config := render.Config{Limits: from.Limits.Render(), Namespaced: kinds.HasNamespace, Cache: renderings}
-	return declared.NewAbove(set, render.New(set, config), from.Context), nil
+	return declared.NewAbove(set, from.Context), nil
 }
 
 // seek asks for what the rules of both sides are in, so that it is fetched with everything else.

@@ -23,12 +23,15 @@ type expectedWant struct {
 	Unused int         `json:"unused,omitempty"` // trees that did not want it, since one did
 }
 
+// wantsTable has them.
+var wantsTable = env.Table{Name: "wants"}
+
 // maxUnused is how many trees of the base need not want something that is still expected.
 const maxUnused = 8
 
 // lastWants is what is expected, by any check of the repository.
 func (k *kept) lastWants() expectedWants {
-	last, _ := env.Find[expectedWants](k.renderings.Memory(), "wants", "", nil)
+	last, _ := env.Find[expectedWants](k.renderings.Memory(), wantsTable, "", nil)
 	return last
 }
 
@@ -67,5 +70,5 @@ func (k *kept) expect(repo *repository, change report.Change) {
 			now.List = append(now.List, one)
 		}
 	}
-	env.Keep(k.renderings.Memory(), "wants", "", nil, now)
+	env.Keep(k.renderings.Memory(), wantsTable, "", nil, now)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
@@ -30,12 +31,12 @@ func only(trees *diff.Trees, names []report.RootName) ([]roots.Root, error) {
 func named(trees *diff.Trees, name report.RootName) (list []roots.Root, err error) {
 	first := errors.New("this is neither a path in the repository nor a name that \"lintel roots\" lists")
 	for _, meaning := range append(slices.Clone(name.Paths), path.Clean(name.Name)) {
-		for _, set := range []*roots.Set{trees.Head.Roots, trees.Base.Roots} {
+		for _, set := range []*deploy.Set{trees.Head.Roots, trees.Base.Roots} {
 			if set == nil {
 				continue
 			}
 			root, err := set.Find(meaning)
-			if ambiguous := (*roots.AmbiguousNameError)(nil); errors.As(err, &ambiguous) {
+			if ambiguous := (*deploy.AmbiguousNameError)(nil); errors.As(err, &ambiguous) {
 				return nil, err
 			}
 			if err == nil && !slices.Contains(list, root) {

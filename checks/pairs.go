@@ -13,8 +13,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
-	"github.com/lintel-bot/lintel/engine/kinds"
-	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
@@ -32,7 +31,7 @@ type pairs struct {
 	surveyed []*diff.Pair // what builtin.Look finds
 
 	clusters   func(roots.Root) []string // those of a root; nil: the settings know none
-	lookups    [2]*render.Renderer       // of the tip of the base branch and of the head, for what policies look up
+	lookups    [2]*deploy.Set            // of the tip of the base branch and of the head, for what policies look up
 	context    []string                  // files and folders that the settings name
 	above      *declared.Above           // what the organisation's settings name
 	notChecked []report.NotChecked
@@ -45,20 +44,16 @@ type pairs struct {
 
 // pair renders what the change reaches on both sides.
 func pair(ctx context.Context, change report.Change, repo *repository, k *kept) (*pairs, error) {
-	config := render.Config{
-		Limits: repo.settings.Limits.Render(), Namespaced: kinds.HasNamespace, Cache: &k.renderings,
-	}
 	t := repo.trees
 	clusters := repo.clusters()
-	config.Clusters = repo.settings.Rendered(clusters)
-	tip, base, head, err := repo.render(change, k, config)
-	if err != nil {
-		return nil, err
+	for _, c := range []diff.Commit{t.Rules, t.Base, t.Head} {
+		c.Roots.ForClusters(repo.settings.Rendered(clusters))
 	}
 	out := &pairs{context: repo.settings.Context, secrets: &mask.Values{},
-		sides: &diff.Sides{Trees: t, All: change.All, Base: base, Head: head}}
+		sides: &diff.Sides{Trees: t, All: change.All, Base: t.Base.Roots, Head: t.Head.Roots}}
 	ofTip, ofHead := repo.outside.Lookups()
-	out.lookups = [2]*render.Renderer{tip.WithSources(ofTip), out.sides.Head.WithSources(ofHead)}
+	out.lookups = [2]*deploy.Set{t.Rules.Roots.WithSources(ofTip), t.Head.Roots.WithSources(ofHead)}
+	var err error
 	if len(repo.settings.Clusters) > 0 {
 		out.clusters = clusters
 	}
@@ -93,10 +88,10 @@ func pair(ctx context.Context, change report.Change, repo *repository, k *kept) 
 // objects are what is declared: by the files that the settings name, and by roots; nil: by all.
 func (p *pairs) objects(named []string, in func(roots.Root) bool) *declared.Objects {
 	t := p.sides.Trees
-	d := declared.New(t.Head.Roots, p.lookups[1], named)
+	d := declared.New(p.lookups[1], named)
 	d.In, d.Secrets, d.Above = in, p.secrets, p.above
 	if !p.sides.All && t.ProposesRules() {
-		d.Since(declared.New(t.Rules.Roots, p.lookups[0], named), p.reached())
+		d.Since(declared.New(p.lookups[0], named), p.reached())
 	}
 	return d
 }

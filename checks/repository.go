@@ -8,9 +8,10 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/checks/settings"
+	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/graph"
-	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -32,22 +33,15 @@ type repository struct {
 	graphs   *graph.Cache
 	advice   []report.Problem // what of the settings does not count since the organisation's do
 
-	options   roots.Options                   // by which the roots of the trees are found
-	renderers map[*roots.Set]*render.Renderer // those by which the sets know what objects render to
-	earlier   *unfinished                     // nil: this is the first round
+	config render.Config // by which roots are rendered, without what comes from outside
 }
 
 // open opens the repository of a change: its trees, its settings, and what differs.
 func open(ctx context.Context, change report.Change, k *kept) (*repository, error) {
-	r := &repository{names: change.Repository, branches: change.Branches, graphs: &k.graphs, earlier: k.takeUnfinished(change)}
+	r := &repository{names: change.Repository, branches: change.Branches, graphs: &k.graphs}
 	var err error
-	if r.earlier != nil {
-		r.objects = r.earlier.objects
-		err = r.objects.Reopen(ctx)
-	} else {
-		r.objects, err = tree.Open(ctx, tree.Config{GitDir: change.GitDir, Alternates: change.Alternates, Git: change.Git,
-			Store: &k.blobs})
-	}
+	r.objects, err = tree.Open(ctx, tree.Config{GitDir: change.GitDir, Alternates: change.Alternates, Git: change.Git,
+		Store: &k.blobs})
 	if err != nil {
 		return nil, err
 	}
@@ -126,30 +120,39 @@ func (r *repository) read(change report.Change, k *kept) (err error) {
 		r.standing = stays(r.standing, problems, func(report.Problem) bool { return true })
 	}
 	r.seek()
-	return r.index(change, k)
+	return r.index(k)
 }
 
-// index finds the roots of the three trees, once for each tree.
-func (r *repository) index(change report.Change, k *kept) (err error) {
-	r.options = r.settings.RootOptions(change.Repository, change.Branches)
-	known := r.earlier.byTree(r.options)
-	for _, c := range []*diff.Commit{&r.trees.Rules, &r.trees.Base, &r.trees.Head} {
+// index finds the roots of the three trees.
+func (r *repository) index(k *kept) (err error) {
+	r.config = render.Config{Limits: r.settings.Limits.Render(), Namespaced: kinds.HasNamespace, Cache: &k.renderings}
+	ofBase, ofHead := r.config, r.config
+	ofBase.Sources, ofHead.Sources = r.outside.Sources()
+	t, options := r.trees, r.settings.RootOptions(r.names, r.branches)
+	for _, c := range []*diff.Commit{&t.Rules, &t.Base, &t.Head} {
 		c.Renderings = &k.renderings
-		if c.Roots = known[c.Tree.ID()]; c.Roots != nil {
-			continue
-		}
-		if c.Roots, err = roots.Open(c.Tree, r.options, &k.graphs); err != nil {
-			return err
-		}
-		known[c.Tree.ID()] = c.Roots
 	}
-	return nil
+	if t.Head.Roots, err = deploy.Open(t.Head.Tree, options, r.graphs, ofHead); err != nil {
+		return err
+	}
+	if t.Base.Roots, err = deploy.Open(t.Base.Tree, options, r.graphs, ofBase); err != nil {
+		return err
+	}
+	switch t.Rules.Tree.ID() {
+	case t.Head.Tree.ID():
+		t.Rules.Roots = t.Head.Roots
+	case t.Base.Tree.ID():
+		t.Rules.Roots = t.Base.Roots
+	default:
+		t.Rules.Roots, err = deploy.Open(t.Rules.Tree, options, r.graphs, ofBase)
+	}
+	return err
 }
 
 // under returns a commit with the roots that it has by other settings than those in effect.
 func (r *repository) under(c diff.Commit, s *settings.Settings) (_ diff.Commit, err error) {
 	if !s.SameRoots(r.settings) {
-		c.Roots, err = roots.Open(c.Tree, s.RootOptions(r.names, r.branches), r.graphs)
+		c.Roots, err = deploy.Open(c.Tree, s.RootOptions(r.names, r.branches), r.graphs, r.config)
 	}
 	return c, err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -32,9 +33,6 @@ func (c *Checker) Run(ctx context.Context, change report.Change) (*report.Report
 	out, err := c.check(ctx, change, repo, k)
 	if err = repo.close(err); err != nil {
 		return nil, err
-	}
-	if len(out.Wanted) > 0 {
-		k.leaveUnfinished(change, repo)
 	}
 	if !repo.asksTime {
 		k.keep(ctx, change, c.PreviewTime, out, begun)
@@ -115,8 +113,8 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 		}
 	}
 	k.expect(repo, change)
-	pairs.sides.Head.KeepPlaces(ctx)
-	pairs.sides.Base.KeepPlaces(ctx)
+	pairs.sides.Head.Renderer.Save(ctx)
+	pairs.sides.Base.Renderer.Save(ctx)
 	out.Folders = folders(repo.trees.Head.Roots, out.Findings)
 	for _, one := range outcomes {
 		one.tellExceptions(out, change)
@@ -164,7 +162,7 @@ func raise(out *report.Report, s *settings.Settings) {
 func isChart(d tree.Difference) bool { return path.Base(d.Path) == "Chart.yaml" }
 
 // folders are those of the findings' roots that have no kustomization.
-func folders(set *roots.Set, findings []report.Finding) (out []string) {
+func folders(set *deploy.Set, findings []report.Finding) (out []string) {
 	for _, f := range findings {
 		for _, root := range f.Roots {
 			if !slices.Contains(out, root) && len(set.Files(roots.Root{Path: root, Kind: roots.Folder})) > 0 {

@@ -18,6 +18,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -52,6 +53,9 @@ func (c *Checker) Show(ctx context.Context, q report.Query) (*report.Showing, er
 	}
 	s := &shower{Query: q, objects: objects, tree: t, settings: own, problems: problems, graphs: &k.graphs,
 		config: render.Config{Namespaced: kinds.HasNamespace, Sources: have, Cache: &k.renderings}}
+	if s.Show == report.ShowPlaces {
+		s.config.AttemptSteps = placesSteps
+	}
 	out, err := s.show(ctx)
 	if err := cmp.Or(err, objects.Err(), from.Err()); err != nil {
 		return nil, err
@@ -96,7 +100,7 @@ func (s *shower) show(ctx context.Context) (*report.Showing, error) {
 		}
 		return out, err
 	}
-	rendering, problems, err := s.render(ctx)
+	rendering, problems, by, err := s.render(ctx)
 	var unable *unableError
 	switch {
 	case errors.As(err, &unable):
@@ -108,15 +112,15 @@ func (s *shower) show(ctx context.Context) (*report.Showing, error) {
 	for _, p := range append(problems, rendering.Broken()...) {
 		out.Said = append(out.Said, p.Error())
 	}
-	out.Text, err = s.printed(rendering)
+	out.Text, err = s.printed(by, rendering)
 	return out, err
 }
 
 // printed prints the objects of a rendering, or their places. Of a large chart that takes longer than to recall the
 // rendering, so it is kept.
-func (s *shower) printed(rendering *render.Rendering) ([]byte, error) {
+func (s *shower) printed(by *render.Renderer, rendering *render.Rendering) ([]byte, error) {
 	kept := fmt.Sprintf("masked-%s-%s-%t-%t-%t-%d", s.Show, cmp.Or(s.Output, "default"), s.sorted, s.Chain, s.Color, s.Width)
-	if text, ok := rendering.Beside(kept); ok {
+	if text, ok := by.Kept(rendering, kept); ok {
 		return text, nil
 	}
 	var text bytes.Buffer
@@ -146,7 +150,7 @@ func (s *shower) printed(rendering *render.Rendering) ([]byte, error) {
 			return nil, err
 		}
 	}
-	rendering.KeepBeside(kept, text.Bytes())
+	by.Keep(rendering, kept, text.Bytes())
 	return text.Bytes(), nil
 }
 
@@ -155,34 +159,28 @@ type unableError struct{ error }
 
 func unable(format string, args ...any) error { return &unableError{fmt.Errorf(format, args...)} }
 
-// open finds the roots of the tree.
-func (s *shower) open() (*roots.Set, *render.Renderer, error) {
-	set, err := roots.Open(s.tree, roots.Options{Repository: s.Repository, Branches: s.Branches,
-		Charts: s.settings.ChartEntries(), Unrestricted: s.settings.Unrestricted()}, s.graphs)
-	if err != nil {
-		return nil, nil, err
-	}
-	s.config.Clusters = s.settings.Rendered(s.settings.Of(set)) // those that count are said
-	return set, s.renderer(set), nil
-}
-
 // placesSteps is render.Config.AttemptSteps where all fields of a release are asked for: of a large chart, finding out
 // more takes many times as long as rendering it.
 const placesSteps = 1_000_000
 
-// renderer returns what renders the roots of a set.
-func (s *shower) renderer(set *roots.Set) *render.Renderer {
-	config := s.config
-	if s.Show != report.ShowPlaces {
-		return render.New(set, config)
+// open finds the roots of a tree.
+func (s *shower) open(t *tree.Tree, o roots.Options) (*deploy.Set, error) {
+	set, err := deploy.Open(t, o, s.graphs, s.config)
+	if err == nil {
+		set.ForClusters(s.settings.Rendered(s.settings.Of(set))) // those that count are said
 	}
-	config.AttemptSteps = placesSteps
-	return render.New(set, config)
+	return set, err
+}
+
+// shown finds the roots of the tree that is shown.
+func (s *shower) shown() (*deploy.Set, error) {
+	return s.open(s.tree, roots.Options{Repository: s.Repository, Branches: s.Branches, Charts: s.settings.ChartEntries(),
+		Unrestricted: s.settings.Unrestricted()})
 }
 
 // roots lists the roots, and renders them where that is asked for.
 func (s *shower) roots(ctx context.Context) ([]report.ListedRoot, error) {
-	set, renderer, err := s.open()
+	set, err := s.shown()
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +192,7 @@ func (s *shower) roots(ctx context.Context) ([]report.ListedRoot, error) {
 		if s.Show == report.ShowNames {
 			return
 		}
-		rendering, problems, err := renderer.Render(ctx, list[i].Root)
+		rendering, problems, err := set.Render(ctx, list[i].Root)
 		if errs[i] = err; err != nil {
 			return
 		}
@@ -208,61 +206,64 @@ func (s *shower) roots(ctx context.Context) ([]report.ListedRoot, error) {
 	return out, errors.Join(errs...)
 }
 
-// render renders the root that was asked for: as it is, or as an object of a name deploys it. The repository as a whole
-// is looked at only where the root is not a kustomization.
-func (s *shower) render(ctx context.Context) (*render.Rendering, []doc.Error, error) {
+// render renders the root that was asked for, as it is or as an object of a name deploys it, and returns what rendered it.
+// The repository as a whole is looked at only where the root is not a kustomization.
+func (s *shower) render(ctx context.Context) (*render.Rendering, []doc.Error, *render.Renderer, error) {
 	if s.As == "" {
-		set, err := roots.Unindexed(s.tree, roots.Options{})
+		index, err := roots.Unindexed(s.tree, roots.Options{})
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 		for _, p := range s.Root.Paths {
-			if f, broken := set.Kustomization(p); f != nil || broken != nil {
+			if f, broken := index.Kustomization(p); f != nil || broken != nil {
 				s.sorted = f != nil && s.Show == report.ShowObjects && !f.Sorts()
-				return s.kustomization(ctx, set, roots.Root{Path: p})
+				return s.kustomization(ctx, index, roots.Root{Path: p})
 			}
 			if _, e, err := s.tree.Lookup(p); err == nil && (e.Kind == tree.File || e.Kind == tree.Dir) {
 				break
 			}
 		}
 	}
-	set, renderer, err := s.open()
-	switch {
-	case err != nil:
-		return nil, nil, err
-	case s.As != "":
-		return s.deployed(ctx, set, renderer)
+	set, err := s.shown()
+	if err != nil {
+		return nil, nil, nil, err
 	}
-	return s.plain(ctx, set, renderer)
+	find := s.plain
+	if s.As != "" {
+		find = s.deployed
+	}
+	out, problems, err := find(ctx, set)
+	return out, problems, set.Renderer, err
 }
 
 // kustomization renders a kustomization. What is wrong with it may be right where the repository is deployed by Flux, or
 // its settings say so.
-func (s *shower) kustomization(ctx context.Context, set *roots.Set, root roots.Root) (*render.Rendering, []doc.Error, error) {
-	out, problems, err := s.renderer(set).Render(ctx, root)
+func (s *shower) kustomization(ctx context.Context, index *roots.Index, root roots.Root) (*render.Rendering, []doc.Error,
+	*render.Renderer, error) {
+	renderer := render.New(index, s.config)
+	out, problems, err := renderer.Render(ctx, render.Target{Root: root})
 	if err != nil || len(problems) == 0 {
-		return out, problems, err
+		return out, problems, renderer, err
 	}
-	if whole, renderer, err := s.open(); err == nil && whole.Unrestricted() {
-		return renderer.Render(ctx, root)
+	if set, err := s.shown(); err == nil && set.Unrestricted() {
+		out, problems, err := set.Render(ctx, root)
+		return out, problems, set.Renderer, err
 	}
-	return out, problems, nil
+	return out, problems, renderer, nil
 }
 
 // plain renders the first of the paths that is a folder of manifests or a manifest, or what is called as the user wrote.
-func (s *shower) plain(ctx context.Context, set *roots.Set, renderer *render.Renderer) (
-	*render.Rendering, []doc.Error, error,
-) {
+func (s *shower) plain(ctx context.Context, set *deploy.Set) (*render.Rendering, []doc.Error, error) {
 	for _, p := range s.Root.Paths {
 		folder := roots.Root{Path: p, Kind: roots.Folder}
 		if f, broken := set.Kustomization(p); f != nil || broken != nil {
-			return renderer.Render(ctx, roots.Root{Path: p})
+			return set.Render(ctx, roots.Root{Path: p})
 		}
 		if len(set.Files(folder)) > 0 {
-			return renderer.Render(ctx, folder)
+			return set.Render(ctx, folder)
 		}
 		if real, e, err := s.tree.Lookup(p); err == nil && e.Kind == tree.File {
-			list, _, problem, err := renderer.Manifest(real)
+			list, _, problem, err := set.Renderer.Manifest(real)
 			out := &render.Rendering{Root: folder, Resources: list}
 			switch {
 			case err != nil:
@@ -281,10 +282,10 @@ func (s *shower) plain(ctx context.Context, set *roots.Set, renderer *render.Ren
 	var first error
 	for _, name := range slices.Compact(append([]string{path.Clean(s.Root.Name)}, s.Root.Paths...)) {
 		root, err := set.Find(name)
-		var ambiguous *roots.AmbiguousNameError
+		var ambiguous *deploy.AmbiguousNameError
 		switch {
 		case err == nil:
-			return renderer.Render(ctx, root)
+			return set.Render(ctx, root)
 		case errors.As(err, &ambiguous):
 			return nil, nil, &unableError{err}
 		}
@@ -295,16 +296,14 @@ func (s *shower) plain(ctx context.Context, set *roots.Set, renderer *render.Ren
 }
 
 // deployed renders a folder as the object of a name deploys it.
-func (s *shower) deployed(ctx context.Context, set *roots.Set, renderer *render.Renderer) (
-	*render.Rendering, []doc.Error, error,
-) {
+func (s *shower) deployed(ctx context.Context, set *deploy.Set) (*render.Rendering, []doc.Error, error) {
 	var names []string
 	for _, p := range slices.Compact(slices.Clone(s.Root.Paths)) {
 		for _, root := range set.Of(p) {
 			switch name := set.DeployedAs(root); {
 			case root.Object == "" || root.Path != p:
 			case name == s.As:
-				return renderer.Render(ctx, root)
+				return set.Render(ctx, root)
 			default:
 				names = append(names, name)
 			}

@@ -10,14 +10,14 @@ import (
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/rules"
-	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
 // layout says what is where in the tree.
 func (s *shower) layout(ctx context.Context) (*report.Layout, error) {
-	head, err := s.side(s.tree)
+	head, err := s.commit(s.tree)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ func (s *shower) layout(ctx context.Context) (*report.Layout, error) {
 		}
 		out.Roots = append(out.Roots, laid)
 	}
-	found, err := rules.Find(ctx, head.Commit, s.settings)
+	found, err := rules.Find(ctx, head, s.settings)
 	if err != nil {
 		return nil, err
 	}
@@ -48,51 +48,40 @@ func (s *shower) layout(ctx context.Context) (*report.Layout, error) {
 	return out, err
 }
 
-// side is a tree with its roots, and what renders them.
-type side struct {
-	diff.Commit
-	renderer *render.Renderer
-}
-
-// side opens a tree with its roots and the files that may hold rules. Objects of Argo CD and Flux count as kustomizations
-// render them.
-func (s *shower) side(t *tree.Tree) (side, error) {
-	set, err := roots.Open(t, s.settings.RootOptions(s.Repository, s.Branches), s.graphs)
-	if err != nil {
-		return side{}, err
-	}
-	s.config.Clusters = s.settings.Rendered(s.settings.Of(set))
-	return side{diff.Commit{Tree: t, Roots: set, Renderings: s.config.Cache}, s.renderer(set)}, nil
+// commit opens a tree with its roots and the files that may hold rules.
+func (s *shower) commit(t *tree.Tree) (diff.Commit, error) {
+	set, err := s.open(t, s.settings.RootOptions(s.Repository, s.Branches))
+	return diff.Commit{Tree: t, Roots: set, Renderings: s.config.Cache}, err
 }
 
 // reached lists the roots that deploy something else than those of the tree before. Which roots are part of a difference is
 // known too widely, so they are rendered.
-func (s *shower) reached(ctx context.Context, head side) (names []string, err error) {
+func (s *shower) reached(ctx context.Context, head diff.Commit) (names []string, err error) {
 	before, err := s.objects.Tree(s.Before)
 	if err != nil {
 		return nil, err
 	}
-	base, err := s.side(before)
+	base, err := s.commit(before)
 	if err != nil {
 		return nil, err
 	}
-	t := diff.Trees{Base: base.Commit, Head: head.Commit}
+	t := diff.Trees{Base: base, Head: head}
 	if err := t.Compare(); err != nil {
 		return nil, err
 	}
 	paths, links := t.Touched()
 	called := map[roots.Root]string{}
-	for _, set := range []*roots.Set{base.Roots, head.Roots} {
+	for _, set := range []*deploy.Set{base.Roots, head.Roots} {
 		for _, r := range set.List() {
 			called[r.Root] = r.Name
 		}
 	}
-	for _, r := range roots.Between(base.Roots, head.Roots, paths, links) {
-		was, err := base.deploys(ctx, r)
+	for _, r := range deploy.Between(base.Roots, head.Roots, paths, links) {
+		was, err := deploys(ctx, base.Roots, r)
 		if err != nil {
 			return nil, err
 		}
-		is, err := head.deploys(ctx, r)
+		is, err := deploys(ctx, head.Roots, r)
 		if err != nil {
 			return nil, err
 		}
@@ -104,11 +93,11 @@ func (s *shower) reached(ctx context.Context, head side) (names []string, err er
 }
 
 // deploys returns what a root deploys, as text; empty for a root that the tree does not have.
-func (d side) deploys(ctx context.Context, r roots.Root) (string, error) {
-	if !d.Roots.Has(r) {
+func deploys(ctx context.Context, set *deploy.Set, r roots.Root) (string, error) {
+	if !set.Has(r) {
 		return "", nil
 	}
-	rendering, _, err := d.renderer.Render(ctx, r)
+	rendering, _, err := set.Render(ctx, r)
 	if err != nil {
 		return "", err
 	}

@@ -47,7 +47,7 @@ func (p *pairs) unchecked(ctx context.Context) error {
 func (p *pairs) unread(file string) error {
 	set := p.sides.Trees.Head.Roots
 	if set.Loose(file) || set.Deploys(file) {
-		if line := p.sides.Head.Template(file); line > 0 {
+		if line := p.sides.Head.Renderer.Template(file); line > 0 {
 			p.notChecked = append(p.notChecked, report.NotChecked{Root: path.Dir(file), Path: file, Line: line, Reason: "this " +
 				"file has a template in it, so no cluster takes it as it is: move what is none into a file of its own"})
 		}
@@ -56,7 +56,7 @@ func (p *pairs) unread(file string) error {
 	if test == "" && !set.Unread(file) {
 		return nil
 	}
-	resources, _, problem, err := p.sides.Head.Manifest(file)
+	resources, _, problem, err := p.sides.Head.Renderer.Manifest(file)
 	if err != nil || len(resources) == 0 && problem == nil || set.Deploys(file) {
 		return err
 	}
@@ -66,7 +66,7 @@ func (p *pairs) unread(file string) error {
 			"not checked as something that is deployed"})
 	case test == "":
 		p.not(root, file, "no kustomization includes this file: list it under resources, or remove it")
-	case set.Fixture(p.sides.Trees.Base.Roots, file):
+	case set.Fixture(p.sides.Base.Index, file):
 		p.warnings = append(p.warnings, report.Problem{Path: file, Message: "is a resource of the test " + test +
 			", so it is not checked as something that is deployed"})
 	default:
@@ -79,7 +79,7 @@ func (p *pairs) unread(file string) error {
 // claimed tells of what was deployed and is a test's from now on, since the test names it.
 func (p *pairs) claimed(test string) {
 	t := p.sides.Trees
-	for _, file := range t.Head.Roots.Claimed(t.Base.Roots, test) {
+	for _, file := range t.Head.Roots.Claimed(t.Base.Roots.Index, test) {
 		p.not(path.Dir(file), file, "the test "+test+" names this file, which was checked as part of a folder that is "+
 			"deployed: what the test has is not checked from now on, so give it files of its own")
 	}
@@ -96,7 +96,7 @@ func (p *pairs) excluded() error {
 			continue
 		}
 		if d.New != nil && t.Head.Roots.HasMark(d.Path) {
-			resources, _, problem, err := p.sides.Head.Manifest(d.Path)
+			resources, _, problem, err := p.sides.Head.Renderer.Manifest(d.Path)
 			if err != nil {
 				return err
 			}

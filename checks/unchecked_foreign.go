@@ -48,7 +48,7 @@ func (p *pairs) foreign(file string) error {
 		set.Deploys(file) || set.Named(file) || set.PolicyTest(file) != "":
 		return nil
 	}
-	resources, _, _, err := p.sides.Head.Manifest(file)
+	resources, _, _, err := p.sides.Head.Renderer.Manifest(file)
 	if err == nil && len(resources) > 0 && !rulesOnly(resources) {
 		p.not(dir, file, "lies in a hidden folder, and nothing here says who deploys it: have an object of Argo CD or Flux "+
 			"name the folder, give it a kustomization, or move the file")

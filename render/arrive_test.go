@@ -8,6 +8,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
@@ -124,11 +125,11 @@ func TestObjectsAsTheyArrive(t *testing.T) {
 				r.Write(f.Name, string(f.Data))
 			}
 			c.options.Repository = []string{"https://git.example.com/fleet"}
-			set, err := roots.Open(r.Tree(r.Snapshot()), c.options, &graph.Cache{})
+			set, err := deploy.Open(r.Tree(r.Snapshot()), c.options, &graph.Cache{}, render.Config{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			renderer := render.New(set, render.Config{})
+			renderer := set
 			var got []string
 			for _, root := range set.List() {
 				line := root.Name

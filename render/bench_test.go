@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
@@ -21,17 +22,17 @@ import (
 // repository is a made-up one, or that of LINTEL_BENCH_REPO.
 func BenchmarkRender(b *testing.B) {
 	t := benchTree(b)
-	g, err := roots.Open(t, roots.Options{}, &graph.Cache{})
+	g, err := deploy.Open(t, roots.Options{}, &graph.Cache{}, render.Config{})
 	if err != nil {
 		b.Fatal(err)
 	}
-	renderer := render.New(g, render.Config{})
+	renderer := g
 	var chosen []roots.Root
 	for _, root := range g.All() {
 		if root.Kind == roots.Folder || len(chosen) == 100 {
 			continue
 		}
-		if _, err := renderer.Unmarked(b.Context(), root); err == nil {
+		if _, err := renderer.Renderer.Unmarked(b.Context(), root); err == nil {
 			chosen = append(chosen, root)
 		}
 	}
@@ -51,7 +52,7 @@ func BenchmarkRender(b *testing.B) {
 				}
 				with = min(with, time.Since(start))
 				start = time.Now()
-				if err := renderer.Kustomize(b.Context(), root); err != nil {
+				if err := renderer.Renderer.Kustomize(b.Context(), root); err != nil {
 					b.Fatal(err)
 				}
 				alone = min(alone, time.Since(start))

@@ -13,59 +13,8 @@ import (
 
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/helm"
-	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 )
-
-// Cluster is what is known of a cluster that charts ask for (.Capabilities).
-type Cluster struct {
-	Name        string   // for people; may be empty
-	Kubernetes  string   // its version; empty: Helm's default
-	APIVersions []string // "group/version" and "group/version/Kind" that it has beside those of Kubernetes and the repository
-}
-
-// Clusters say which clusters releases are rendered for.
-type Clusters struct {
-	// Of lists the clusters that a root belongs to, none where nothing is known of any. It is safe for concurrent use.
-	Of func(roots.Root) []Cluster
-	// ID differs between two that may say different things of the same roots.
-	ID string
-
-	known sync.Map // by root: []Cluster
-}
-
-// clustersOf returns the clusters that a release is rendered for: at least one. Nobody may ask while the set of roots is
-// locked (see Renderer.once), so Render asks, and what it was told is kept.
-func (r *Renderer) clustersOf(root roots.Root) []Cluster {
-	if r.clusters != nil {
-		if known, ok := r.clusters.known.Load(root); ok {
-			return known.([]Cluster)
-		}
-	}
-	return []Cluster{{}}
-}
-
-// askClusters asks for the clusters of a release.
-func (r *Renderer) askClusters(root roots.Root) {
-	if r.clusters == nil || !r.releases(root) {
-		return
-	}
-	if _, known := r.clusters.known.Load(root); known {
-		return
-	}
-	if list := r.clusters.Of(root); len(list) > 0 {
-		r.clusters.known.Store(root, list)
-	}
-}
-
-// releases reports whether a root is a release of a chart.
-func (r *Renderer) releases(root roots.Root) bool {
-	if root.Object == "" {
-		return root.Kind == roots.Chart
-	}
-	one := r.set.Deployment(root)
-	return one != nil && (one.Release != nil || one.Elsewhere != nil && one.Elsewhere.Release != nil)
-}
 
 // askedVersions is what a chart asked of the API versions of its cluster.
 type askedVersions struct {
@@ -81,9 +30,9 @@ func (a *askedVersions) add(out *helm.Output) {
 	a.Listed = a.Listed || out.Listed
 }
 
-// capabilities tells what a release is rendered for, as far as its chart asked. What the chart itself installs belongs to
-// the chart.
-func (r *Renderer) capabilities(root roots.Root, a askedVersions) string {
+// versionsDeclared is a digest of what the repository declares of the API versions that a chart asked for. What the chart itself
+// installs belongs to the chart.
+func (r *Renderer) versionsDeclared(a askedVersions) string {
 	declared := r.declared()
 	if !a.Listed {
 		declared = slices.DeleteFunc(slices.Clone(a.Versions), func(version string) bool {
@@ -91,27 +40,17 @@ func (r *Renderer) capabilities(root roots.Root, a askedVersions) string {
 			return !has
 		})
 	}
-	return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%q %q", r.clustersOf(root), declared)))
+	return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%q", declared)))
 }
 
-// Reachable lists the releases of two trees for whose charts another API version may be there: where a change of some
-// files changes which custom resource definitions the repository declares.
-func Reachable(base, head *Renderer, changed []string) (list []roots.Root) {
+// DeclaresOther reports whether two renderers see different API versions, since some changed files of either tree define
+// custom resources.
+func DeclaresOther(base, head *Renderer, changed []string) bool {
 	defines := func(r *Renderer) bool {
-		files := r.set.Mentions("CustomResourceDefinition")
+		files := r.index.Mentions("CustomResourceDefinition")
 		return slices.ContainsFunc(changed, func(p string) bool { return slices.Contains(files, p) })
 	}
-	if !defines(base) && !defines(head) || slices.Equal(base.declared(), head.declared()) {
-		return nil
-	}
-	for _, r := range []*Renderer{base, head} {
-		for _, root := range r.set.All() {
-			if r.releases(root) {
-				list = append(list, root)
-			}
-		}
-	}
-	return list
+	return (defines(base) || defines(head)) && !slices.Equal(base.declared(), head.declared())
 }
 
 // versions returns the version of Kubernetes and the API versions that a chart sees in a cluster: those of Kubernetes,
@@ -134,15 +73,15 @@ func (s *release) versions(c Cluster) (kubernetes string, versions []string) {
 
 // findVersions lists the API versions of the custom resource definitions that the repository declares, sorted.
 func (r *Renderer) findVersions() (list []string) {
-	for _, p := range r.set.Mentions("CustomResourceDefinition") {
-		if !r.set.Manifest(p) {
+	for _, p := range r.index.Mentions("CustomResourceDefinition") {
+		if !r.index.Manifest(p) {
 			continue
 		}
 		_, e, err := r.tree.Lookup(p)
 		if err != nil || e.Kind != tree.File {
 			continue
 		}
-		list = append(list, r.memory.versionsOf(e.ID, func() []string {
+		list = append(list, r.cache.versionsOf(e.ID, func() []string {
 			data, _, err := r.tree.ReadFile(p)
 			if err != nil {
 				return nil // who checks the file says why

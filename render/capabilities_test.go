@@ -8,6 +8,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -81,20 +82,18 @@ spec:
 func TestCapabilities(t *testing.T) {
 	crd := strings.Replace(fluxRepo, "{group: example.com, names: {kind: Thing}}",
 		"{group: example.com, names: {kind: Thing}, versions: [{name: v1, served: true}, {name: v2, served: false}]}", 1)
-	cluster := func(list ...render.Cluster) render.Config {
-		return render.Config{Clusters: &render.Clusters{Of: func(roots.Root) []render.Cluster { return list }}}
-	}
+	cluster := func(list ...render.Cluster) []render.Cluster { return list }
 	for name, c := range map[string]struct {
-		archive string
-		config  render.Config
-		want    string
+		archive  string
+		clusters []render.Cluster
+		want     string
 	}{
-		"nothing is known": {fluxRepo + asking, render.Config{}, "v1.37.0 thing false pod true monitor false old false"},
-		"the chart's own, and the repository's": {crd + asking + serviceMonitors, render.Config{},
+		"nothing is known": {fluxRepo + asking, nil, "v1.37.0 thing false pod true monitor false old false"},
+		"the chart's own, and the repository's": {crd + asking + serviceMonitors, nil,
 			"v1.37.0 thing true pod true monitor true old false"},
-		"a subchart's": {crd + asking + thingsOfSubchart + "values: {sub: {enabled: true}}\n", render.Config{},
+		"a subchart's": {crd + asking + thingsOfSubchart + "values: {sub: {enabled: true}}\n", nil,
 			"v1.37.0 thing true pod true monitor true old false"},
-		"a disabled subchart's": {crd + asking + thingsOfSubchart + "values: {sub: {enabled: false}}\n", render.Config{},
+		"a disabled subchart's": {crd + asking + thingsOfSubchart + "values: {sub: {enabled: false}}\n", nil,
 			"v1.37.0 thing true pod true monitor false old false"},
 		"a cluster": {fluxRepo + asking, cluster(render.Cluster{Kubernetes: "1.24",
 			APIVersions: []string{"monitoring.coreos.com/v1/ServiceMonitor"}}),
@@ -107,7 +106,7 @@ func TestCapabilities(t *testing.T) {
 			render.Cluster{Name: "b", Kubernetes: "1.33"}), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := renderReleases(t, c.archive, c.config)
+			r := renderReleases(t, c.archive, render.Config{}, c.clusters...)
 			got := ""
 			if strings.Contains(c.archive, asking) {
 				data := saw(t, r.one)
@@ -142,13 +141,13 @@ func TestCapabilitiesRecalled(t *testing.T) {
 	}
 	write(fluxRepo + asking)
 	once := func(kubernetes string) (version any, recalled int) {
-		set, err := roots.Open(repo.Tree(repo.Snapshot()), roots.Options{Repository: []string{"https://git.example.com/fleet"}},
-			&graph.Cache{})
+		set, err := deploy.Open(repo.Tree(repo.Snapshot()), roots.Options{Repository: []string{"https://git.example.com/fleet"}},
+			&graph.Cache{}, render.Config{Cache: &render.Cache{Disk: disk}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := render.New(set, render.Config{Cache: &render.Cache{Disk: disk}, Clusters: &render.Clusters{ID: kubernetes,
-			Of: func(roots.Root) []render.Cluster { return []render.Cluster{{Kubernetes: kubernetes}} }}})
+		set.ForClusters(func(roots.Root) []render.Cluster { return []render.Cluster{{Kubernetes: kubernetes}} })
+		r := set
 		root, err := set.Find("HelmRelease/shop/app")
 		if err != nil {
 			t.Fatal(err)
@@ -157,7 +156,7 @@ func TestCapabilitiesRecalled(t *testing.T) {
 		if err != nil || len(problems) > 0 {
 			t.Fatal(problems, err)
 		}
-		_, recalled = r.Counts()
+		_, recalled = r.Renderer.Counts()
 		return saw(t, out)["monitor"].(string) + saw(t, out)["kubernetes"].(string), recalled
 	}
 	for _, c := range []struct {
@@ -187,13 +186,13 @@ func TestReachable(t *testing.T) {
 			repo.Write(f.Name, string(f.Data))
 		}
 	}
-	at := func() (*roots.Set, *render.Renderer) {
-		set, err := roots.Open(repo.Tree(repo.Snapshot()), roots.Options{Repository: []string{"https://git.example.com/fleet"}},
-			&graph.Cache{})
+	at := func() *deploy.Set {
+		set, err := deploy.Open(repo.Tree(repo.Snapshot()), roots.Options{Repository: []string{"https://git.example.com/fleet"}},
+			&graph.Cache{}, render.Config{Cache: &render.Cache{Disk: disk}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return set, render.New(set, render.Config{Cache: &render.Cache{Disk: disk}})
+		return set
 	}
 	write(fluxRepo + asking + `
 -- flux/other.yaml --
@@ -207,7 +206,7 @@ spec:
 -- other/templates/a.yaml --
 {apiVersion: v1, kind: ConfigMap, metadata: {name: other}}
 `)
-	_, base := at()
+	base := at()
 	for _, step := range []struct{ file, data, reached, thing string }{
 		{"crds/other.yaml", serviceMonitors[strings.Index(serviceMonitors, "apiVersion"):], "app other", "false"},
 		{"crds/other.yaml", serviceMonitors[strings.Index(serviceMonitors, "apiVersion"):] + "# a word\n", "", "false"},
@@ -216,10 +215,10 @@ spec:
 		{"readme.txt", "a word", "", "true"},
 	} {
 		repo.Write(step.file, step.data)
-		set, head := at()
+		head := at()
 		var reached []string
-		for _, root := range render.Reachable(base, head, []string{step.file}) {
-			if _, name, _ := strings.Cut(root.Name(), "shop/"); !slices.Contains(reached, name) {
+		for _, root := range deploy.Between(base, head, []string{step.file}, nil) {
+			if _, name, is := strings.Cut(root.Name(), "shop/"); is && !slices.Contains(reached, name) {
 				reached = append(reached, name)
 			}
 		}
@@ -228,11 +227,11 @@ spec:
 			t.Errorf("%s reaches %q, want %q", step.file, got, step.reached)
 		}
 		for _, name := range []string{"app", "other"} {
-			root, err := set.Find("HelmRelease/shop/" + name)
+			root, err := head.Find("HelmRelease/shop/" + name)
 			if err != nil {
 				t.Fatal(err)
 			}
-			before, _ := head.Counts()
+			before, _ := head.Renderer.Counts()
 			out, problems, err := head.Render(t.Context(), root)
 			if err != nil || len(problems) > 0 {
 				t.Fatal(problems, err)
@@ -240,7 +239,7 @@ spec:
 			if name == "app" && saw(t, out)["thing"] != step.thing {
 				t.Errorf("%s: the chart saw %v, want %s", step.file, saw(t, out)["thing"], step.thing)
 			}
-			if built, _ := head.Counts(); name == "other" && step.file != "crds/other.yaml" && built > before {
+			if built, _ := head.Renderer.Counts(); name == "other" && step.file != "crds/other.yaml" && built > before {
 				t.Errorf("%s: what asks for nothing was rendered again", step.file)
 			}
 		}

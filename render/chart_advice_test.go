@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/origin"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -181,11 +182,11 @@ func TestPlaceOfNameThatNobodyWrote(t *testing.T) {
 	repo.Write("chart/Chart.yaml", "apiVersion: v2\nname: app\nversion: 1.0.0\n")
 	repo.Write("chart/templates/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"+
 		"data: {release: '{{ .Release.Name }}', space: '{{ .Release.Namespace }}'}\n")
-	set, err := roots.Open(repo.Tree(repo.Snapshot()), roots.Options{}, &graph.Cache{})
+	set, err := deploy.Open(repo.Tree(repo.Snapshot()), roots.Options{}, &graph.Cache{}, render.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, _, err := render.New(set, render.Config{}).Render(t.Context(), set.All()[0])
+	out, _, err := set.Render(t.Context(), set.All()[0])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -204,8 +204,8 @@ func (c *chartReader) load(f chartFolder, defaults []byte) (*helm.Chart, int, er
 	c.open[place] = true
 	defer delete(c.open, place)
 	var charts *charts
-	if c.renderer.memory != nil && defaults == nil && f.instead == nil {
-		charts = &c.renderer.memory.charts
+	if c.renderer.cache != nil && defaults == nil && f.instead == nil {
+		charts = &c.renderer.cache.charts
 	}
 	chart, err := charts.load(key, func() (*helm.Chart, error) {
 		list, err := f.files()

@@ -8,6 +8,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -45,24 +46,24 @@ data: {mode: MODE, from: {{ .Values.from }}}
 				t.Fatal(err)
 			}
 			memory := &render.Cache{Disk: disk}
-			var sets []*roots.Set
+			var sets []*deploy.Set
 			for _, mode := range []string{"slow", "fast"} {
 				r.Write("shared/linked.yaml", strings.Replace(link, "MODE", mode, 1))
-				set, err := roots.Open(r.Tree(r.Snapshot()), roots.Options{Repository: []string{"https://git.example.com/fleet"}},
-					&graph.Cache{})
+				set, err := deploy.Open(r.Tree(r.Snapshot()), roots.Options{Repository: []string{"https://git.example.com/fleet"}},
+					&graph.Cache{}, render.Config{Cache: memory})
 				if err != nil {
 					t.Fatal(err)
 				}
 				sets = append(sets, set)
 			}
-			base, head := render.New(sets[0], render.Config{Cache: memory}), render.New(sets[1], render.Config{Cache: memory})
+			base, head := sets[0], sets[1]
 			reached := ""
-			for _, root := range roots.Between(sets[0], sets[1], []string{c.change}, nil) {
+			for _, root := range deploy.Between(sets[0], sets[1], []string{c.change}, nil) {
 				reached += root.Name() + "\n"
 				if root.Kind != roots.HelmRelease {
 					continue
 				}
-				for i, at := range []*render.Renderer{base, head, base} {
+				for i, at := range []*deploy.Set{base, head, base} {
 					out, problems, err := at.Render(t.Context(), root)
 					if err != nil || len(problems) > 0 {
 						t.Fatal(problems, err)

@@ -19,24 +19,23 @@ import (
 
 // elsewhere renders a root that is a folder of another repository, or of another state of this one, as its controller
 // does. It returns the deployment by which the resources are to be finished, too.
-func (r *Renderer) elsewhere(ctx context.Context, root roots.Root, one *roots.Deployment) (
-	*Rendering, []doc.Error, *roots.Deployment, error,
-) {
+func (r *Renderer) elsewhere(ctx context.Context, t Target) (*Rendering, []doc.Error, *Deployment, error) {
+	one := t.By
 	e := one.Elsewhere
-	out := &Rendering{Root: root, Reads: map[string]string{}, links: map[string]string{}, wants: wants{}}
+	out := &Rendering{Reads: map[string]string{}, links: map[string]string{}, wants: wants{}}
 	found, err := r.fetched(out, e.Want, gitops.Position{})
 	if err != nil {
 		problem, err := missing(e, err)
 		return out, problem, one, err
 	}
 	refused := func(at gitops.Position, unknown bool, format string, args ...any) (
-		*Rendering, []doc.Error, *roots.Deployment, error,
+		*Rendering, []doc.Error, *Deployment, error,
 	) {
 		return out, []doc.Error{{Path: at.Path, Line: at.Line, Column: at.Column, Unknown: unknown,
 			Message: fmt.Sprintf(format, args...)}}, one, nil
 	}
 	at := entry{e.Where.Path, kustomization.Position{Line: e.Where.Line, Column: e.Where.Column}}
-	m := r.outside.mount(mountKey{at: at, want: e.Want, text: root.Object}, func(m *mount) {
+	m := r.outside.mount(mountKey{at: at, want: e.Want, text: t.Object}, func(m *mount) {
 		m.field, m.source = "source", found
 	})
 	real, top, err := m.lookup(e.Folder)
@@ -46,7 +45,7 @@ func (r *Renderer) elsewhere(ctx context.Context, root roots.Root, one *roots.De
 	if err != nil || top.Kind != tree.Dir {
 		return refused(one.PathWhere, false, "the path %s is not a folder of %s", e.Folder, m.address("."))
 	}
-	local := &roots.Deployment{Deployment: one.Deployment}
+	local := &Deployment{Deployment: one.Deployment}
 	if local.Path = strings.TrimPrefix(strings.TrimPrefix(real, m.prefix), "/"); local.Path == "" {
 		local.Path = "."
 	}
@@ -62,7 +61,7 @@ func (r *Renderer) elsewhere(ctx context.Context, root roots.Root, one *roots.De
 	switch local.Kind {
 	case gitops.ArgoHelm:
 		local.Release = e.Release
-		out, problems, err = r.release(ctx, root, e.Release)
+		out, problems, err = r.release(ctx, t, e.Release)
 		return out, problems, local, err
 	case gitops.ArgoDirectory:
 		names, said := gitops.Files(found.Tree, &local.Deployment, limits)
@@ -70,7 +69,7 @@ func (r *Renderer) elsewhere(ctx context.Context, root roots.Root, one *roots.De
 			names[i] = path.Join(m.prefix, names[i])
 		}
 		var more []doc.Error
-		if out, more, err = r.files(ctx, root, names); err != nil {
+		if out, more, err = r.files(ctx, Target{Root: t.Root, Files: names}); err != nil {
 			return nil, nil, local, err
 		}
 		for _, res := range out.Resources {
@@ -81,7 +80,6 @@ func (r *Renderer) elsewhere(ctx context.Context, root roots.Root, one *roots.De
 	default:
 		out, problems = r.builtElsewhere(m, real, local, limits)
 	}
-	out.Root = root
 	if out.wants == nil {
 		out.wants = wants{}
 	}
@@ -95,7 +93,7 @@ func (r *Renderer) elsewhere(ctx context.Context, root roots.Root, one *roots.De
 }
 
 // builtElsewhere builds the kustomization of a folder of a mount as a controller does.
-func (r *Renderer) builtElsewhere(m *mount, dir string, one *roots.Deployment, limits gitops.Limits) (
+func (r *Renderer) builtElsewhere(m *mount, dir string, one *Deployment, limits gitops.Limits) (
 	*Rendering, []doc.Error,
 ) {
 	v, said := gitops.Edit(m.source.Tree, &one.Deployment, limits)
@@ -118,7 +116,7 @@ func (r *Renderer) builtElsewhere(m *mount, dir string, one *roots.Deployment, l
 }
 
 // said turns what is said about a deployment into problems: those of files of the mount are told as such.
-func (m *mount) said(list []gitops.Problem, one *roots.Deployment) (problems []doc.Error) {
+func (m *mount) said(list []gitops.Problem, one *Deployment) (problems []doc.Error) {
 	for _, p := range list {
 		if p.Cause == gitops.Advice {
 			continue

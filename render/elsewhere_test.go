@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/remote"
@@ -20,11 +21,11 @@ func (w *world) named(name string) (*render.Rendering, []doc.Error) {
 	w.t.Helper()
 	for range 10 {
 		s := w.sources()
-		set, err := roots.Open(w.repo.Tree("HEAD"), roots.Options{}, &graph.Cache{})
+		set, err := deploy.Open(w.repo.Tree("HEAD"), roots.Options{}, &graph.Cache{}, render.Config{Sources: s})
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		r := render.New(set, render.Config{Sources: s})
+		r := set
 		root, err := set.Find(name)
 		if err != nil {
 			w.t.Fatal(err)
@@ -159,7 +160,7 @@ func TestElsewhereUnreadable(t *testing.T) {
 	}
 	w.fetch(remote.Want{Kind: remote.Git, URL: host + "/o/base", Ref: "v1", Submodules: true})
 	s := w.sources()
-	set, err := roots.Open(w.repo.Tree("HEAD"), roots.Options{}, &graph.Cache{})
+	set, err := deploy.Open(w.repo.Tree("HEAD"), roots.Options{}, &graph.Cache{}, render.Config{Sources: s})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +168,7 @@ func TestElsewhereUnreadable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, problems, err := render.New(set, render.Config{Sources: s}).Render(t.Context(), root)
+	_, problems, err := set.Render(t.Context(), root)
 	if err == nil || len(problems) > 0 || len(s.Wanted()) > 0 {
 		t.Errorf("%v, problems %v, wanted %v", err, problems, s.Wanted())
 	}

@@ -43,7 +43,7 @@ func (t rebuilder) Build(dir string, files map[string][]byte) ([]*yaml.Node, err
 		overlay = map[string][]byte{}
 	}
 	maps.Copy(overlay, files)
-	return t.With(overlay).alone(roots.Root{Path: dir}, t.openAPI)
+	return t.With(overlay).plainly(roots.Root{Path: dir}, t.openAPI)
 }
 
 func (t rebuilder) Read(name string) ([]byte, error) {
@@ -55,6 +55,6 @@ func (t rebuilder) Kustomization(dir string) (*kustomization.File, error) {
 	return t.kustomization(dir)
 }
 
-func (t rebuilder) Unrestricted() bool { return t.set.Unrestricted() }
+func (t rebuilder) Unrestricted() bool { return t.index.Unrestricted() }
 
 func (t rebuilder) Lookup(name string) (string, tree.Entry, error) { return t.lookup(name) }

@@ -8,6 +8,6 @@ import (
 
 // Kustomize runs kustomize alone, for the benchmark: no plan, no origins, no objects.
 func (r *Renderer) Kustomize(_ context.Context, root roots.Root) error {
-	_, err := r.alone(root, false)
+	_, err := r.plainly(root, false)
 	return err
 }

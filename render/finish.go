@@ -7,57 +7,56 @@ import (
 
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/gitops"
-	"github.com/lintel-bot/lintel/render/roots"
 )
 
 // deployed renders a root as an object of Argo CD or Flux deploys it.
-func (r *Renderer) deployed(ctx context.Context, root roots.Root) (*Rendering, []doc.Error, error) {
-	one := r.set.Deployment(root)
-	if one == nil {
-		return &Rendering{Root: root, Reads: map[string]string{}}, []doc.Error{
-			{Path: root.Path, Message: "no object of Argo CD or Flux deploys this folder as " + root.Object}}, nil
+func (r *Renderer) deployed(ctx context.Context, t Target) (*Rendering, []doc.Error, error) {
+	nothing := &Rendering{Reads: map[string]string{}}
+	by := t.By
+	if by == nil {
+		return nothing, []doc.Error{
+			{Path: t.Path, Message: "no object of Argo CD or Flux deploys this folder as " + t.Object}}, nil
 	}
-	var out *Rendering
 	var problems []doc.Error
-	for _, p := range one.Problems {
+	for _, p := range by.Problems {
 		if p.Cause == gitops.Broken {
 			problems = append(problems, p.Error)
 		}
 	}
 	if len(problems) > 0 {
-		return &Rendering{Root: root, Reads: map[string]string{}}, problems, nil
+		return nothing, problems, nil
 	}
+	var out *Rendering
 	var err error
 	switch {
-	case one.Elsewhere != nil:
-		out, problems, one, err = r.elsewhere(ctx, root, one)
-	case one.Release != nil:
-		out, problems, err = r.release(ctx, root, one.Release)
-	case one.Kind == gitops.ArgoDirectory:
-		out, problems, err = r.files(ctx, root, one.Files)
-	case one.Virtual != nil:
-		out, problems, err = r.With(map[string][]byte{one.Virtual.Path: one.Virtual.Data}).built(root)
+	case by.Elsewhere != nil:
+		out, problems, by, err = r.elsewhere(ctx, t)
+	case by.Release != nil:
+		out, problems, err = r.release(ctx, t, by.Release)
+	case by.Kind == gitops.ArgoDirectory:
+		out, problems, err = r.files(ctx, t)
+	case by.Virtual != nil:
+		out, problems = r.With(map[string][]byte{by.Virtual.Path: by.Virtual.Data}).build(t.Root)
 		for i, p := range problems {
-			if p.Path == one.Virtual.Path {
-				at := one.Virtual.Place(p.Line, p.Column)
+			if p.Path == by.Virtual.Path {
+				at := by.Virtual.Place(p.Line, p.Column)
 				problems[i].Path, problems[i].Line, problems[i].Column = at.Path, at.Line, at.Column
 			}
 		}
 	default:
-		out, problems, err = r.built(root)
+		out, problems = r.build(t.Root)
 	}
-	if err != nil || out == nil {
-		return out, problems, err
+	if err != nil {
+		return nil, nil, err
 	}
-	out.digest = r.set.Digest(root) // with the kustomization that was built, and so with which files one lists
 	for _, res := range out.Resources {
-		r.finish(res, one)
+		r.finish(res, by)
 	}
 	return out, problems, nil
 }
 
 // finish does to a resource what its controller does between the build and the cluster.
-func (r *Renderer) finish(res *Resource, one *roots.Deployment) {
+func (r *Renderer) finish(res *Resource, one *Deployment) {
 	node := cloneNode(res.node)
 	writes, issues := one.Finish(node, gitops.FinishOptions{
 		Namespaced: r.namespaced, Limits: gitops.Limits{Source: r.limits.Source},

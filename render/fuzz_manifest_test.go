@@ -16,6 +16,7 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -57,11 +58,11 @@ func FuzzManifest(f *testing.F) {
 	}
 	r := treetest.New(f)
 	tr := r.Tree(r.Commit("-- a.yaml --\n" + pod))
-	g, err := roots.Open(tr, roots.Options{}, &graph.Cache{})
+	g, err := deploy.Open(tr, roots.Options{}, &graph.Cache{}, render.Config{Limits: render.Limits{Source: doc.Limits{Nodes: 20_000}, Resources: 1000}})
 	if err != nil {
 		f.Fatal(err)
 	}
-	base := render.New(g, render.Config{Limits: render.Limits{Source: doc.Limits{Nodes: 20_000}, Resources: 1000}})
+	base := g
 	f.Fuzz(func(t *testing.T, data, program []byte) {
 		if len(program) > 0 {
 			data = mutate(data, program)
@@ -69,7 +70,7 @@ func FuzzManifest(f *testing.F) {
 		if len(data) > 1<<16 {
 			return
 		}
-		resources, _, problem, err := base.With(map[string][]byte{"a.yaml": data}).Manifest("a.yaml")
+		resources, _, problem, err := base.Renderer.With(map[string][]byte{"a.yaml": data}).Manifest("a.yaml")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,6 +19,7 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/kustomization"
@@ -98,8 +99,7 @@ func FuzzRender(f *testing.F) {
 type fuzzSandbox struct {
 	silence  *os.File
 	tree     *tree.Tree
-	base     *render.Renderer
-	graph    *roots.Set
+	set      *deploy.Set
 	files    []string // kustomizations, and manifests that one reads
 	traps    string   // what a program that was run leaves here
 	programs string   // the only ones that a rendering could find
@@ -158,11 +158,9 @@ func newFuzzSandbox(f *testing.F) *fuzzSandbox {
 		f.Fatal(err)
 	}
 	s.tree = r.Tree(r.Snapshot())
-	if s.graph, err = roots.Open(s.tree, roots.Options{}, &graph.Cache{}); err != nil {
+	if s.set, err = deploy.Open(s.tree, roots.Options{}, &graph.Cache{}, render.Config{Limits: render.Limits{Source: doc.Limits{Nodes: 20_000}, Layers: 200, Resources: 1000}}); err != nil {
 		f.Fatal(err)
 	}
-	s.base = render.New(s.graph,
-		render.Config{Limits: render.Limits{Source: doc.Limits{Nodes: 20_000}, Layers: 200, Resources: 1000}})
 	err = s.tree.Walk(func(p string, e tree.Entry) error {
 		if e.Kind == tree.File && graph.IsManifestName(p) && !strings.Contains(p, ":") &&
 			!strings.Contains(p, "github.com/") && path.Base(p) != "secret.yaml" {
@@ -194,16 +192,16 @@ func newFuzzSandbox(f *testing.F) *fuzzSandbox {
 
 func (s *fuzzSandbox) render(t *testing.T, name string, data []byte) {
 	files := map[string][]byte{name: data}
-	renderer := s.base.With(files)
+	renderer := s.set.Renderer.With(files)
 	var reached []roots.Root
 	if dir := path.Dir(name); kustomization.IsFileName(name) {
 		reached = []roots.Root{{Path: dir}}
-	} else if reached = s.graph.Reach([]string{name}, nil); len(reached) > 2 {
+	} else if reached = s.set.Reach([]string{name}, nil); len(reached) > 2 {
 		reached = reached[:2]
 	}
 	for _, root := range reached {
 		begun, before := time.Now(), allocated()
-		rendering, problems, err := renderer.Render(t.Context(), root)
+		rendering, problems, err := renderer.Render(t.Context(), s.set.Target(root))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
@@ -35,14 +36,14 @@ func FuzzOrigin(f *testing.F) {
 		"apiVersion: v1\nkind: List\nitems: [&a {apiVersion: v1, kind: ConfigMap, metadata: {name: x}}, *a]\n")
 	r := treetest.New(f)
 	t := r.Tree(r.Commit("-- app/kustomization.yaml --\nresources: [a.yaml]\n-- app/a.yaml --\n" + base))
-	g, err := roots.Open(t, roots.Options{}, &graph.Cache{})
+	g, err := deploy.Open(t, roots.Options{}, &graph.Cache{}, render.Config{Limits: render.Limits{Resources: 100}})
 	if err != nil {
 		f.Fatal(err)
 	}
-	renderer := render.New(g, render.Config{Limits: render.Limits{Resources: 100}})
+	renderer := g
 	f.Fuzz(func(t *testing.T, kustomization, manifest string) {
 		files := map[string][]byte{"app/kustomization.yaml": []byte(kustomization), "app/a.yaml": []byte(manifest)}
-		rendering, _, err := renderer.With(files).Render(t.Context(), roots.Root{Path: "app"})
+		rendering, _, err := renderer.Renderer.With(files).Render(t.Context(), render.Target{Root: roots.Root{Path: "app"}})
 		if err != nil {
 			t.Fatal(err)
 		}

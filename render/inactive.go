@@ -25,19 +25,19 @@ const (
 const maxConfirmed = 32
 
 // Inactive lists the kustomizations and the HelmRelease that a root is made by, as far as they have entries that choose
-// what they are for, with an issue for each that matches nothing in this rendering of the root. Kustomize itself is
+// what they are for, with an issue for each that matches nothing in this rendering of it. Kustomize itself is
 // asked: entries in their place leave marks. Nothing is said of a root of which something is missing, of what is not
 // written in this repository, and of what other roots may have the use of.
-func (r *Renderer) Inactive(ctx context.Context, root roots.Root, out *Rendering) []*Resource {
-	if out == nil || out.Partial || root.Kind == roots.Folder {
+func (r *Renderer) Inactive(ctx context.Context, out *Rendering) []*Resource {
+	if out == nil || out.Partial || out.Root.Kind == roots.Folder {
 		return nil
 	}
-	one := r.set.Deployment(root)
+	root, one := out.Root, out.target.By
 	switch {
 	case root.Object == "" && root.Kind == roots.Chart:
 		return nil
 	case root.Object == "" || one == nil:
-		return r.inactiveEntries(root, nil, out)
+		return r.inactiveEntries(nil, out)
 	case one.Elsewhere != nil || one.Kind == gitops.ArgoDirectory:
 		return nil
 	case one.Release != nil:
@@ -50,16 +50,16 @@ func (r *Renderer) Inactive(ctx context.Context, root roots.Root, out *Rendering
 		}
 		return whole.inactive()
 	}
-	return r.inactiveEntries(root, one, out)
+	return r.inactiveEntries(one, out)
 }
 
 // inactiveEntries are those of the kustomizations of a root.
-func (r *Renderer) inactiveEntries(root roots.Root, one *roots.Deployment, out *Rendering) (list []*Resource) {
-	known := inactiveKnown{r, root, out}
+func (r *Renderer) inactiveEntries(one *Deployment, out *Rendering) (list []*Resource) {
+	known := inactiveKnown{r, out}
 	if one != nil && one.Virtual != nil {
 		r = r.With(map[string][]byte{one.Virtual.Path: one.Virtual.Data})
 	}
-	p := r.plan(root.Path)
+	p := r.plan(out.Root.Path)
 	if len(p.problems) > 0 || !r.leave(p) || p.openAPI {
 		return nil
 	}
@@ -112,7 +112,7 @@ func (r *Renderer) inactiveEntries(root roots.Root, one *roots.Deployment, out *
 // onlyHere reports whether nobody else includes a kustomization that is a component: what one root has nothing for, another may have.
 func (r *Renderer) onlyHere(l *layered) bool {
 	for _, c := range append(slices.Clone(l.above), l) {
-		if c.file.Component && len(r.set.Taking(c.file.Dir)) != 1 {
+		if c.file.Component && len(r.index.Taking(c.file.Dir)) != 1 {
 			return false
 		}
 	}
@@ -143,7 +143,7 @@ func (s *release) inactivePostRenderers(runs []postRun) []*Resource {
 			inactive[at]++
 		}
 	}
-	one := s.renderer.set.Deployment(s.root)
+	one := s.target.By
 	if one == nil || len(runs) == 0 || len(s.values.Unknown) > 0 {
 		return nil
 	}
@@ -178,5 +178,5 @@ func (s *release) inactivePostRenderers(runs []postRun) []*Resource {
 	object := map[string]any{"apiVersion": one.Object.APIVersion(), "kind": one.Object.Kind,
 		"metadata": map[string]any{"name": one.Object.Name, "namespace": one.Object.Namespace},
 		"spec":     map[string]any{"postRenderers": list}}
-	return []*Resource{NewResource(object, pointed{places, cmp.Or(one.Where.Path, s.root.Path)}, issues...)}
+	return []*Resource{NewResource(object, pointed{places, cmp.Or(one.Where.Path, s.target.Path)}, issues...)}
 }

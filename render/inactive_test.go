@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
@@ -104,17 +105,17 @@ patches:` + label("kind: Job") + label("kind: Deployment"),
 		t.Run(c.name, func(t *testing.T) {
 			repo := treetest.New(t)
 			files := strings.NewReplacer("BASE", c.base, "OVER", c.over).Replace(base) + c.more
-			set, err := roots.Open(repo.Tree(repo.Commit(files)), roots.Options{}, &graph.Cache{})
+			set, err := deploy.Open(repo.Tree(repo.Commit(files)), roots.Options{}, &graph.Cache{}, render.Config{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := render.New(set, render.Config{})
+			r := set
 			root := roots.Root{Path: "over", Kind: roots.Kustomization}
 			out, problems, err := r.Render(t.Context(), root)
 			if err != nil || (len(problems) > 0) != (c.name == "something is missing") {
 				t.Fatal(err, problems)
 			}
-			lines := strings.Split(inactive(t, r, out), "\n")
+			lines := strings.Split(inactive(t, r.Renderer, out), "\n")
 			slices.Sort(lines)
 			if got := strings.Join(lines, "\n"); got != c.want {
 				t.Errorf("got\n%s\nwant\n%s", got, c.want)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/env"
-	"github.com/lintel-bot/lintel/render/roots"
 )
 
 // inactiveLayers are the choices of kustomizations that match nothing, as far as they were looked at: what a kustomization
@@ -30,26 +29,25 @@ type inactiveLayer struct {
 // each of them is part of that.
 type inactiveKnown struct {
 	renderer *Renderer // as it was given; that of a trial sees other contents of some files
-	root     roots.Root
 	out      *Rendering
 }
 
 // signs returns those of the choices of a kustomization that match nothing. An own one is seen by this root alone.
 func (k inactiveKnown) signs(layer string, own bool, find func() map[string]bool) map[string]bool {
-	root := roots.Root{}
+	r, key := k.renderer, layer
 	if own {
-		root = k.root
+		key += " " + r.ownKey(k.out.target)
 	}
-	key := k.renderer.memoryKey(root, layer)
-	if signs, ok := env.Find[map[string]bool](k.renderer.answersKept(), "inactive", key, k.renderer); ok {
+	now := asker{r, k.out.target}
+	if signs, ok := env.Find[map[string]bool](r.kept(), inactiveTable, key, now); ok {
 		return signs
 	}
 	signs := find()
-	if asked, ok := k.renderer.asked(k.out); ok {
+	if asked := maps.Clone(k.out.asked); asked != nil {
 		if !own { // whoever deploys it
-			maps.DeleteFunc(asked, func(q env.Question, _ string) bool { return q.Kind == env.Deployed })
+			delete(asked, env.Question{Kind: env.Deployed})
 		}
-		env.Keep(k.renderer.answersKept(), "inactive", key, asked, signs)
+		env.Keep(r.kept(), inactiveTable, key, asked, signs)
 	}
 	return signs
 }

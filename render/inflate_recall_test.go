@@ -8,6 +8,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/graph"
@@ -19,11 +20,11 @@ import (
 // What a chart was not rendered for is not remembered longer than it holds.
 func TestInflateRecalled(t *testing.T) {
 	render := func(w *world, s *remote.Sources, disk *env.Disk) []doc.Error {
-		set, err := roots.Open(w.repo.Tree("HEAD"), roots.Options{}, &graph.Cache{})
+		set, err := deploy.Open(w.repo.Tree("HEAD"), roots.Options{}, &graph.Cache{}, render.Config{Sources: s, Cache: &render.Cache{Disk: disk}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := render.New(set, render.Config{Sources: s, Cache: &render.Cache{Disk: disk}})
+		r := set
 		_, problems, err := r.Render(t.Context(), roots.Root{Path: "app"})
 		if err != nil {
 			t.Fatal(err)

@@ -295,7 +295,7 @@ func TestInflate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			alone, err := r.Unmarked(t.Context(), roots.Root{Path: "app"})
+			alone, err := r.Renderer.Unmarked(t.Context(), roots.Root{Path: "app"})
 			if err != nil || !bytes.Equal(alone, printed) {
 				t.Errorf("%v\n%s\nbut alone\n%s", err, printed, alone)
 			}

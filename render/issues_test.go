@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -70,11 +71,11 @@ func TestIssues(t *testing.T) {
 		"plain items embedded-items /items at plain/items.yaml:4",
 	}
 	for round, recalled := range []int{0, 2} {
-		set, err := roots.Open(at, roots.Options{}, &graph.Cache{})
+		set, err := deploy.Open(at, roots.Options{}, &graph.Cache{}, render.Config{Cache: &render.Cache{Disk: disk}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		renderer := render.New(set, render.Config{Cache: &render.Cache{Disk: disk}})
+		renderer := set
 		var got []string
 		count := 0
 		for _, root := range set.All() {
@@ -92,7 +93,7 @@ func TestIssues(t *testing.T) {
 				}
 			}
 		}
-		if _, n := renderer.Counts(); n != recalled {
+		if _, n := renderer.Renderer.Counts(); n != recalled {
 			t.Errorf("round %d: %d recalled", round, n)
 		}
 		if count != 6 || !slices.Equal(got, want) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
@@ -84,11 +85,11 @@ func TestLeaveOut(t *testing.T) {
 			if strings.HasPrefix(files, "-- over/") {
 				root, c.want, c.problems = "over", []string{"a-x"}, []string{`?2 ` + remote}
 			}
-			set, err := roots.Open(r.Tree(r.Commit(files)), roots.Options{}, &graph.Cache{})
+			set, err := deploy.Open(r.Tree(r.Commit(files)), roots.Options{}, &graph.Cache{}, render.Config{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			out, problems, err := render.New(set, render.Config{}).Render(t.Context(), roots.Root{Path: root})
+			out, problems, err := set.Render(t.Context(), roots.Root{Path: root})
 			if err != nil {
 				t.Fatal(err)
 			}

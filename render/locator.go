@@ -1,16 +1,13 @@
 package render
 
 import (
-	"context"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/origin"
-	"github.com/lintel-bot/lintel/render/roots"
 )
 
 // Locator knows where the fields of one resource are written: in the sources that it was built from, in what a
@@ -28,11 +25,11 @@ func NewResource(object map[string]any, l Locator, issues ...Issue) *Resource {
 
 // Origin returns the place of a field of the resource: see Locator. What no rendering made has none.
 func (r *Resource) Origin(pointer string) origin.Place {
-	if r.locator == nil {
+	switch {
+	case r.in != nil:
+		return r.in.of(r.index, pointer, r.locator)
+	case r.locator == nil:
 		return origin.Place{How: origin.Enclosing, Missing: pointer}
-	}
-	if r.found != nil {
-		return r.found.place(pointer, r.locator.Locate)
 	}
 	return r.locator.Locate(pointer)
 }
@@ -49,72 +46,13 @@ type written struct {
 // Locate implements Locator.
 func (w written) Locate(pointer string) origin.Place { return w.sources.Locate(w.node, pointer) }
 
-// recalled are the fields of a resource whose rendering was recalled.
-type recalled struct {
-	again *again
-	index int
-}
-
-// Locate implements Locator.
-func (r recalled) Locate(pointer string) origin.Place {
-	full, err := r.again.resource(r.index)
-	if err != nil {
-		return origin.Place{Path: r.again.root.Path, StartLine: 1, EndLine: 1, How: origin.Enclosing, Missing: pointer}
-	}
-	return full.Origin(pointer)
-}
-
-// again renders a root whose remembered rendering was recalled, when a place of one of its fields is asked for. It is
-// part of that rendering, so it holds the context that it was recalled under.
-type again struct {
-	ctx       context.Context
-	renderer  *Renderer
-	root      roots.Root
-	rendering *Rendering
-}
-
-// whole renders.
-func (a *again) whole() error {
-	if a.rendering != nil {
-		return nil
-	}
-	out, problems, err := a.renderer.Fresh().Render(a.ctx, a.root)
-	if err != nil {
-		return err
-	}
-	if len(problems) > 0 && !out.Partial {
-		return &problems[0]
-	}
-	a.rendering = out
-	return nil
-}
-
 // Whole returns the rendering with all that is known of how it came about, for those who ask for most of its places: one
 // that was recalled is rendered again. The error is about the repository or the context.
 func (r *Rendering) Whole() (*Rendering, error) {
-	if r.again == nil {
+	if r.whole == nil {
 		return r, nil
 	}
-	err := r.again.whole()
-	return r.again.rendering, err
-}
-
-func (a *again) notes(ctx context.Context) []doc.Error {
-	if a.whole() != nil {
-		return nil
-	}
-	return a.rendering.Notes(ctx)
-}
-
-// resource returns the rendered resource at an index.
-func (a *again) resource(index int) (*Resource, error) {
-	if err := a.whole(); err != nil {
-		return nil, err
-	}
-	if index >= len(a.rendering.Resources) {
-		return nil, &doc.Error{Path: a.root.Path, Message: "renders fewer resources than before"}
-	}
-	return a.rendering.Resources[index], nil
+	return r.whole()
 }
 
 // finished are the fields of a resource after a controller finished what was built.

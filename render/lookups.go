@@ -74,16 +74,16 @@ func (r *Renderer) declaredAs(apiVersion, kind, namespace, name string) (found [
 // declaredKind lists the objects of a kind that the repository declares.
 func (r *Renderer) declaredKind(apiVersion, kind string) []declaredObject {
 	key := apiVersion + " " + kind
-	r.lookups.mu.Lock()
-	one := r.lookups.known[key]
+	r.known.mu.Lock()
+	one := r.known.known[key]
 	if one == nil {
 		one = &declaredKind{}
-		if r.lookups.known == nil {
-			r.lookups.known = map[string]*declaredKind{}
+		if r.known.known == nil {
+			r.known.known = map[string]*declaredKind{}
 		}
-		r.lookups.known[key] = one
+		r.known.known[key] = one
 	}
-	r.lookups.mu.Unlock()
+	r.known.mu.Unlock()
 	one.once.Do(func() { one.objects = r.findDeclared(apiVersion, kind) })
 	return one.objects
 }
@@ -100,9 +100,9 @@ func (r *Renderer) findDeclared(apiVersion, kind string) (list []declaredObject)
 			}
 		}
 	}
-	kustomizations, files := r.set.Declaring(kind)
+	kustomizations, files := r.index.Declaring(kind)
 	for _, root := range kustomizations {
-		if out, _, err := r.once(context.Background(), root); err == nil { // what is wrong with it is said of that root
+		if out, _, err := r.once(context.Background(), Target{Root: root}); err == nil { // what is wrong with it is said of that root
 			add(out.Resources, out.wants)
 		}
 	}
@@ -117,24 +117,10 @@ func (r *Renderer) findDeclared(apiVersion, kind string) (list []declaredObject)
 	return list
 }
 
-// told is what a chart asked the cluster for, and a digest of what it was told.
-type told struct {
-	Lookup helm.Lookup `json:"lookup"`
-	Digest string      `json:"digest"`
-}
-
-// answers notes what charts are told that ask the cluster for some things.
-func (r *Renderer) answers(asked ...helm.Lookup) (list []told) {
-	for _, l := range asked {
-		found, _ := r.lookUp(l.APIVersion, l.Kind, l.Namespace, l.Name)
-		data, _ := json.Marshal(found)
-		sum := sha256.Sum256(data)
-		list = append(list, told{l, hex.EncodeToString(sum[:])})
-	}
-	return list
-}
-
-// sameAnswers reports whether this renderer would tell the same.
-func (r *Renderer) sameAnswers(list []told) bool {
-	return !slices.ContainsFunc(list, func(t told) bool { return r.answers(t.Lookup)[0].Digest != t.Digest })
+// answer is a digest of what charts are told that ask the cluster for something.
+func (r *Renderer) answer(l helm.Lookup) string {
+	found, _ := r.lookUp(l.APIVersion, l.Kind, l.Namespace, l.Name)
+	data, _ := json.Marshal(found)
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -89,12 +90,12 @@ func TestLookupRecalled(t *testing.T) {
 				"data: {mode: "+mode+"}\n")
 		}
 		repo.Write("other.txt", fmt.Sprint(i))
-		set, err := roots.Open(repo.Tree(repo.Snapshot()), roots.Options{Repository: []string{"https://git.example.com/fleet"}},
-			&graph.Cache{})
+		set, err := deploy.Open(repo.Tree(repo.Snapshot()), roots.Options{Repository: []string{"https://git.example.com/fleet"}},
+			&graph.Cache{}, render.Config{Cache: &render.Cache{Disk: disk}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := render.New(set, render.Config{Cache: &render.Cache{Disk: disk}})
+		r := set
 		root, err := set.Find("HelmRelease/shop/app")
 		if err != nil {
 			t.Fatal(err)
@@ -107,7 +108,7 @@ func TestLookupRecalled(t *testing.T) {
 			mode = "none"
 		}
 		data, _ := find(t, out, "ConfigMap asks").Object["data"].(map[string]any)
-		if built, _ := r.Counts(); data["got"] != mode || (built > 0) != (i < 3) {
+		if built, _ := r.Renderer.Counts(); data["got"] != mode || (built > 0) != (i < 3) {
 			t.Errorf("time %d: got %v, want %s; %d built", i, data["got"], mode, built)
 		}
 	}

@@ -2,12 +2,12 @@ package render
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/helm"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/trial"
@@ -23,19 +23,19 @@ func (r *Rendering) Notes(ctx context.Context) []doc.Error {
 	return r.notes(ctx)
 }
 
-// keepNotes has what a rendering notes kept beside it.
-func keepNotes(out *Rendering) {
+// keepNotes has what a rendering notes kept with its places.
+func (r *Renderer) keepNotes(out *Rendering) {
 	find := out.notes
-	if find == nil {
+	if find == nil || out.asked == nil {
 		return
 	}
 	out.notes = func(ctx context.Context) (list []doc.Error) {
-		if data, ok := out.Beside("notes"); ok && json.Unmarshal(data, &list) == nil {
+		key, now := r.ownKey(out.target), asker{r, out.target}
+		if list, ok := env.Find[[]doc.Error](r.kept(), notesTable, key, now); ok {
 			return list
 		}
-		list = find(ctx)
-		if data, err := json.Marshal(list); err == nil && ctx.Err() == nil {
-			out.KeepBeside("notes", data)
+		if list = find(ctx); ctx.Err() == nil {
+			env.Keep(r.kept(), notesTable, key, out.askedWritten(r), list)
 		}
 		return list
 	}
@@ -43,7 +43,7 @@ func keepNotes(out *Rendering) {
 
 // noted has a rendering say what there is to note.
 func (s *release) noted(out *Rendering) {
-	if o := s.output; len(o.Absent)+len(o.Lookups)+len(o.Unvalidated) > 0 || o.Phased && s.root.Kind == roots.HelmRelease {
+	if o := s.output; len(o.Absent)+len(o.Lookups)+len(o.Unvalidated) > 0 || o.Phased && s.target.Kind == roots.HelmRelease {
 		out.notes = s.notes
 	}
 }
@@ -55,7 +55,7 @@ func (s *release) notes(ctx context.Context) (list []doc.Error) {
 			Message: fmt.Sprintf(format, args...)})
 	}
 	for _, left := range s.leftOut(ctx) {
-		name := s.renderer.clustersOf(s.root)[0].Name
+		name := s.target.clusters()[0].Name
 		if name == "" {
 			name = "NAME"
 		}
@@ -78,7 +78,7 @@ func (s *release) notes(ctx context.Context) (list []doc.Error) {
 		add("the chart asks the cluster for %s (lookup): it is checked with those that this repository declares",
 			several(lists))
 	}
-	if s.output.Phased && s.root.Kind == roots.HelmRelease { // Argo CD installs, always
+	if s.output.Phased && s.target.Kind == roots.HelmRelease { // Argo CD installs, always
 		if out, err := s.trial.Try(ctx, trial.Edit{Upgrade: true}); err != nil || !slices.Equal(out.Manifests, s.output.Manifests) {
 			add("the chart prints something else when it is upgraded than when it is installed (.Release.IsUpgrade, " +
 				".Release.Revision): only the latter is checked")

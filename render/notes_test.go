@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/lintel-bot/lintel/render"
-	"github.com/lintel-bot/lintel/render/roots"
 )
 
 func TestNotes(t *testing.T) {
@@ -47,9 +46,7 @@ stringData: {a: {{ (lookup "v1" "Secret" "shop" "old").data | default "new" | qu
 			"is fetched for that"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := renderReleases(t, fluxRepo+c.more, render.Config{Clusters: &render.Clusters{Of: func(roots.Root) []render.Cluster {
-				return []render.Cluster{{Name: "home"}}
-			}}})
+			r := renderReleases(t, fluxRepo+c.more, render.Config{}, render.Cluster{Name: "home"})
 			var list []string
 			for _, e := range r.one.Notes(t.Context()) {
 				list = append(list, e.Error())

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/origin"
@@ -349,13 +350,13 @@ func renderRoot(t testing.TB, r *treetest.Repo, rev, root string) *render.Render
 func tryRoot(t testing.TB, r *treetest.Repo, rev, root string) (*render.Rendering, []doc.Error) {
 	t.Helper()
 	tr := r.Tree(rev)
-	g, err := roots.Open(tr, roots.Options{}, &graph.Cache{})
+	g, err := deploy.Open(tr, roots.Options{}, &graph.Cache{}, render.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, known := range g.All() {
 		if known.Path == root {
-			rendering, problems, err := render.New(g, render.Config{}).Render(t.Context(), known)
+			rendering, problems, err := g.Render(t.Context(), known)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/remote"
@@ -178,16 +179,16 @@ func TestOutsideIsRecalled(t *testing.T) {
 	root := roots.Root{Path: "app"}
 	try := func(s *remote.Sources, resources, recalled int) *render.Rendering {
 		t.Helper()
-		set, err := roots.Open(w.repo.Tree("HEAD"), roots.Options{}, &graph.Cache{})
+		set, err := deploy.Open(w.repo.Tree("HEAD"), roots.Options{}, &graph.Cache{}, render.Config{Cache: kept, Sources: s})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := render.New(set, render.Config{Cache: kept, Sources: s})
+		r := set
 		out, _, err := r.Render(t.Context(), root)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, got := r.Counts(); got != recalled || len(out.Resources) != resources {
+		if _, got := r.Renderer.Counts(); got != recalled || len(out.Resources) != resources {
 			t.Errorf("%d resources, %d recalled", len(out.Resources), got)
 		}
 		return out
@@ -212,7 +213,7 @@ func TestOutsideIsRecalled(t *testing.T) {
 	w.lock = nil
 	w.fetch(w.wanted("app"))
 	other := w.renderer(w.sources())
-	if out.Same(other) {
+	if other.Same(out) {
 		t.Error("the same with another revision")
 	}
 	try(w.sources(), 3, 0)

@@ -18,6 +18,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/remote"
@@ -120,17 +121,17 @@ func (w *world) sources() *remote.Sources {
 }
 
 // renderer returns one of the repository as it is, with what was fetched.
-func (w *world) renderer(s *remote.Sources) *render.Renderer {
+func (w *world) renderer(s *remote.Sources) *deploy.Set {
 	w.t.Helper()
-	set, err := roots.Open(w.repo.Tree("HEAD"), roots.Options{}, &graph.Cache{})
+	set, err := deploy.Open(w.repo.Tree("HEAD"), roots.Options{}, &graph.Cache{}, render.Config{Sources: s})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return render.New(set, render.Config{Sources: s})
+	return set
 }
 
 // render renders a folder, and fetches what that wants until there is nothing new.
-func (w *world) render(dir string) (*render.Renderer, *render.Rendering, []doc.Error) {
+func (w *world) render(dir string) (*deploy.Set, *render.Rendering, []doc.Error) {
 	w.t.Helper()
 	for range 10 {
 		s := w.sources()
@@ -366,7 +367,7 @@ func TestOutside(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			alone, err := r.Unmarked(t.Context(), roots.Root{Path: "app"})
+			alone, err := r.Renderer.Unmarked(t.Context(), roots.Root{Path: "app"})
 			if err != nil || !bytes.Equal(alone, printed) {
 				t.Errorf("%v\n%s\nbut alone\n%s", err, printed, alone)
 			}

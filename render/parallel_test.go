@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
@@ -67,7 +68,7 @@ func TestParallelBuilds(t *testing.T) {
 		}
 	}
 	tr := r.Tree(r.Commit(ownSchema))
-	g, err := roots.Open(tr, roots.Options{}, &graph.Cache{})
+	g, err := deploy.Open(tr, roots.Options{}, &graph.Cache{}, render.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +77,7 @@ func TestParallelBuilds(t *testing.T) {
 		t.Fatalf("only %d roots", len(known))
 	}
 	print := func(root roots.Root) string {
-		out, problems, err := render.New(g, render.Config{}).Render(context.Background(), root)
+		out, problems, err := g.Render(context.Background(), root)
 		if err != nil {
 			return err.Error()
 		}
@@ -133,18 +134,18 @@ resources: [c.yaml]
 -- README.md --
 x
 `))
-	of := func(at *tree.Tree) *render.Renderer {
-		set, err := roots.Open(at, roots.Options{}, &graph.Cache{})
+	of := func(at *tree.Tree) *deploy.Set {
+		set, err := deploy.Open(at, roots.Options{}, &graph.Cache{}, render.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return render.New(set, render.Config{})
+		return set
 	}
 	out, problems, err := of(base).Render(t.Context(), roots.Root{Path: "env"})
 	if err != nil || len(problems) > 0 {
 		t.Fatal(err, problems)
 	}
-	if !out.Same(of(base)) {
+	if !of(base).Same(out) {
 		t.Fatal("differs in its own tree")
 	}
 	for _, c := range []struct {
@@ -165,7 +166,7 @@ x
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.edit()
-			if got := out.Same(of(r.Tree(r.Snapshot()))); got != c.want {
+			if got := of(r.Tree(r.Snapshot())).Same(out); got != c.want {
 				t.Errorf("got %v", got)
 			}
 			r.Git("reset", "--quiet", "--hard", "HEAD~1")

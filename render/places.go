@@ -1,20 +1,137 @@
 package render
 
 import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/go-openapi/jsonpointer"
 
+	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/gitops"
+	"github.com/lintel-bot/lintel/render/origin"
 )
+
+// places are where the fields of one rendering are written, as far as somebody asked. To find one, a target that was recalled
+// is rendered again, and of a chart, values are tried: so they are kept, for as long as the rendering is what it is. They are
+// safe for concurrent use.
+type places struct {
+	renderer *Renderer
+	out      *Rendering
+
+	mu      sync.Mutex
+	read    bool
+	changed bool
+	known   map[int]map[string]origin.Place // by the index of the resource and by JSON Pointer (RFC 6901)
+	count   int
+}
+
+// maxPlaces is how many places of one rendering are kept.
+const maxPlaces = 20_000
+
+// placed has the places of the fields of a rendering kept.
+func (r *Renderer) placed(out *Rendering) {
+	p := &places{renderer: r, out: out, known: map[int]map[string]origin.Place{}}
+	for i, res := range out.Resources {
+		res.in, res.index = p, i
+	}
+	r.asking.add(p)
+}
+
+// table returns where they are kept, and under which key.
+func (p *places) table() (memory *env.Memory, key string, now env.Answerer) {
+	r := p.renderer
+	return r.kept(), strconv.Itoa(r.steps) + " " + r.ownKey(p.out.target), asker{r, p.out.target}
+}
+
+// of returns the place of a field of the resource at an index.
+func (p *places) of(index int, pointer string, l Locator) origin.Place {
+	p.mu.Lock()
+	if !p.read {
+		p.read = true
+		memory, key, now := p.table()
+		if known, ok := env.Find[map[int]map[string]origin.Place](memory, placesTable, key, now); ok {
+			p.known = known
+		}
+	}
+	known, ok := p.known[index][pointer]
+	p.mu.Unlock()
+	if ok {
+		return known
+	}
+	place := p.find(index, pointer, l)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.count++; p.count <= maxPlaces {
+		p.changed = true
+		if p.known[index] == nil {
+			p.known[index] = map[string]origin.Place{}
+		}
+		p.known[index][pointer] = place
+	}
+	return place
+}
+
+// find finds a place that is not known. What was recalled has no locator.
+func (p *places) find(index int, pointer string, l Locator) origin.Place {
+	if l != nil {
+		return l.Locate(pointer)
+	}
+	whole, err := p.out.Whole()
+	if err != nil || index >= len(whole.Resources) {
+		return origin.Place{Path: p.out.Root.Path, StartLine: 1, EndLine: 1, How: origin.Enclosing, Missing: pointer}
+	}
+	return whole.Resources[index].Origin(pointer)
+}
+
+// save keeps what was found.
+func (p *places) save() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.changed {
+		memory, key, _ := p.table()
+		env.Keep(memory, placesTable, key, p.out.askedWritten(p.renderer), p.known)
+	}
+	p.changed = false
+}
+
+// asking are the places that were asked for of the renderings of a renderer.
+type asking struct {
+	mu   sync.Mutex
+	list []*places
+}
+
+func (a *asking) add(p *places) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.list = append(a.list, p)
+}
+
+// Save keeps, for later checks, what was worked out about the renderings of this renderer, and where the fields are written
+// that somebody asked for. It is for the end of a check; of one that was canceled, nothing is kept.
+func (r *Renderer) Save(ctx context.Context) {
+	if r.cache == nil || ctx.Err() != nil {
+		return
+	}
+	r.cache.Save()
+	r.asking.mu.Lock()
+	defer r.asking.mu.Unlock()
+	for _, p := range r.asking.list {
+		p.save()
+	}
+}
 
 // placedObject is an object with where each of its fields is written.
 type placedObject struct {
 	Object map[string]any `json:"object"`
 	Files  []string       `json:"files"`
 	Places []int          `json:"places"` // of each field, in the order of visit: the index of its file, line, column, last line
+	Digest string         `json:"digest"` // of all this
 }
 
 // withPlaces returns the object of a resource with where its fields are written.
@@ -30,6 +147,10 @@ func withPlaces(res *Resource) placedObject {
 		}
 		out.Places = append(out.Places, file, p.StartLine, p.StartColumn, p.EndLine)
 	})
+	if data, err := json.Marshal(out); err == nil {
+		sum := sha256.Sum256(data)
+		out.Digest = hex.EncodeToString(sum[:])
+	}
 	return out
 }
 

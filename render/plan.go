@@ -70,9 +70,9 @@ func (r *Renderer) plan(dir string) *plan {
 
 // reaching returns what reports whether a change of a file is known to reach the root: a kustomization names it, or it is
 // in or below the folder of one. Configurations of plugins may name others where kustomize reads all files, see
-// roots.Set.Unrestricted; it is nil where kustomize itself refuses these.
+// roots.Index.Unrestricted; it is nil where kustomize itself refuses these.
 func (r *Renderer) reaching(p *plan) func(name string) bool {
-	if !r.set.Unrestricted() {
+	if !r.index.Unrestricted() {
 		return nil
 	}
 	var folders []string

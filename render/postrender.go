@@ -150,7 +150,7 @@ func newPrinted(list []*Resource, s *release) (*printed, *doc.Error) {
 // kustomizing returns a renderer that sees nothing but the resources and a kustomization of them, which the mount is to
 // be given.
 func (p *printed) kustomizing(r *Renderer) (*Renderer, *mount) {
-	own := &Renderer{tree: r.tree, set: r.set, limits: r.limits, counts: &counts{}, failed: &sync.Map{},
+	own := &Renderer{tree: r.tree, index: r.index, limits: r.limits, counts: &counts{}, failed: &sync.Map{},
 		finder: &diagnostics.Finder{Limits: r.limits.Source}, outside: &outside{plain: true}}
 	m := own.outside.mount(mountKey{}, func(m *mount) { m.inflated = &inflated{} })
 	m.texts = map[string][]byte{printedFile: []byte(p.text.String())}
@@ -256,7 +256,7 @@ func (p *printed) marked(r *Renderer, fields map[string]any) (string, bool) {
 	}
 	own, m := p.kustomizing(r)
 	m.texts[printedKustomization] = data
-	nodes, err := own.alone(roots.Root{Path: m.prefix}, false)
+	nodes, err := own.plainly(roots.Root{Path: m.prefix}, false)
 	if err != nil {
 		return "", false
 	}

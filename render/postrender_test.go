@@ -12,9 +12,11 @@ import (
 
 	sigsyaml "sigs.k8s.io/yaml"
 
-	"github.com/lintel-bot/lintel/render"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/lintel-bot/lintel/render"
+
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -85,29 +87,28 @@ spec:
 // releases are those of a repository, rendered.
 type releases struct {
 	repo     *treetest.Repo
-	renderer *render.Renderer
-	set      *roots.Set
+	set      *deploy.Set
 	one      *render.Rendering // the last
 	problems []doc.Error
 }
 
-func renderReleases(t testing.TB, archive string, c render.Config) *releases {
+func renderReleases(t testing.TB, archive string, c render.Config, clusters ...render.Cluster) *releases {
 	t.Helper()
 	out := &releases{repo: treetest.New(t)}
 	for _, f := range txtar.Parse([]byte(archive)).Files {
 		out.repo.Write(f.Name, string(f.Data))
 	}
 	var err error
-	out.set, err = roots.Open(out.repo.Tree(out.repo.Snapshot()), roots.Options{Repository: []string{"https://git.example.com/fleet"}}, &graph.Cache{})
+	out.set, err = deploy.Open(out.repo.Tree(out.repo.Snapshot()), roots.Options{Repository: []string{"https://git.example.com/fleet"}}, &graph.Cache{}, c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out.renderer = render.New(out.set, c)
+	out.set.ForClusters(func(roots.Root) []render.Cluster { return clusters })
 	for _, root := range out.set.All() {
 		if root.Kind != roots.HelmRelease && root.Kind != roots.Application {
 			continue
 		}
-		one, problems, err := out.renderer.Render(t.Context(), root)
+		one, problems, err := out.set.Render(t.Context(), root)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,11 +129,11 @@ func (r *releases) messages() string {
 }
 
 // inactive lists what does nothing in the last one, with its places.
-func (r *releases) inactive(t testing.TB) string { return inactive(t, r.renderer, r.one) }
+func (r *releases) inactive(t testing.TB) string { return inactive(t, r.set.Renderer, r.one) }
 
 func inactive(t testing.TB, r *render.Renderer, one *render.Rendering) string {
 	var list []string
-	for _, res := range r.Inactive(t.Context(), one.Root, one) {
+	for _, res := range r.Inactive(t.Context(), one) {
 		for _, issue := range res.Issues {
 			at := res.Origin(issue.Pointer)
 			list = append(list, fmt.Sprintf("%s:%d: %s", at.Path, at.StartLine, issue.Message))

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -16,13 +17,13 @@ import (
 )
 
 // cached returns a renderer of a tree, as a process of its own would with the same cache on disk.
-func cached(t *testing.T, at *tree.Tree, disk *env.Disk) (*roots.Set, *render.Renderer) {
+func cached(t *testing.T, at *tree.Tree, disk *env.Disk) *deploy.Set {
 	t.Helper()
-	set, err := roots.Open(at, roots.Options{}, &graph.Cache{Disk: disk})
+	set, err := deploy.Open(at, roots.Options{}, &graph.Cache{Disk: disk}, render.Config{Cache: &render.Cache{Disk: disk}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return set, render.New(set, render.Config{Cache: &render.Cache{Disk: disk}})
+	return set
 }
 
 const deployedTwice = `
@@ -67,13 +68,13 @@ func TestDeployedAlikeIsBuiltOnce(t *testing.T) {
 	}
 	want := []string{"dev at flux/c.yaml:6", "prod at flux/a.yaml:6", "prod at flux/b.yaml:7"}
 	for round, wantRecalled := range []int{1, 3} {
-		set, renderer := cached(t, at, disk)
+		set := cached(t, at, disk)
 		var got []string
 		for _, root := range set.All() {
 			if root.Path != "app" {
 				continue
 			}
-			out, problems, err := renderer.Render(t.Context(), root)
+			out, problems, err := set.Render(t.Context(), root)
 			if err != nil || len(problems) > 0 || len(out.Resources) != 1 {
 				t.Fatal(root, err, problems)
 			}
@@ -85,7 +86,7 @@ func TestDeployedAlikeIsBuiltOnce(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
-		if _, recalled := renderer.Counts(); recalled != wantRecalled {
+		if _, recalled := set.Renderer.Counts(); recalled != wantRecalled {
 			t.Errorf("round %d: %d recalled, want %d", round, recalled, wantRecalled)
 		}
 	}
@@ -136,7 +137,7 @@ func TestPlacesAreRemembered(t *testing.T) {
 	}
 	var before string
 	for round := range 2 {
-		set, renderer := cached(t, at, disk)
+		set := cached(t, at, disk)
 		set.Reach([]string{"apps/prod/to-prod.yaml"}, nil)
 		var got []string
 		for _, root := range set.All() {
@@ -144,8 +145,8 @@ func TestPlacesAreRemembered(t *testing.T) {
 				got = append(got, fmt.Sprint(root, one.PathWhere, one.NamespaceWhere))
 			}
 		}
-		renderer.KeepPlaces(t.Context())
-		if built, _ := renderer.Counts(); round == 1 && built > 0 {
+		set.Renderer.Save(t.Context())
+		if built, _ := set.Renderer.Counts(); round == 1 && built > 0 {
 			t.Errorf("%d built again", built)
 		}
 		now := strings.Join(got, "\n")
@@ -169,7 +170,7 @@ func TestReleaseIsRecalledAsMade(t *testing.T) {
 	var before *releases
 	for i, config := range []render.Config{{}, {Cache: &render.Cache{Disk: disk}}, {Cache: &render.Cache{Disk: disk}}} {
 		now := renderReleases(t, fluxRepo, config)
-		if built, recalled := now.renderer.Counts(); (built == 0) != (i == 2) || (recalled > 0) != (i == 2) {
+		if built, recalled := now.set.Renderer.Counts(); (built == 0) != (i == 2) || (recalled > 0) != (i == 2) {
 			t.Errorf("time %d: %d were built and %d recalled", i, built, recalled)
 		}
 		if before == nil {
@@ -228,7 +229,7 @@ func TestRecalledFields(t *testing.T) {
 	}
 	var got [2][]string
 	for i := range got {
-		_, r := cached(t, at, disk)
+		r := cached(t, at, disk)
 		out, _, err := r.Render(t.Context(), roots.Root{Path: "app"})
 		if err != nil {
 			t.Fatal(err)
@@ -237,7 +238,7 @@ func TestRecalledFields(t *testing.T) {
 			got[i] = append(got[i], f.Pointer+" "+f.Node.Value)
 		}
 		slices.Sort(got[i])
-		if built, recalled := r.Counts(); built != 1-i || recalled != i {
+		if built, recalled := r.Renderer.Counts(); built != 1-i || recalled != i {
 			t.Fatalf("%d built, %d recalled", built, recalled)
 		}
 	}

@@ -23,7 +23,7 @@ import (
 // release is one release of a chart as it is rendered.
 type release struct {
 	renderer *Renderer
-	root     roots.Root
+	target   Target
 	spec     *gitops.Release
 	values   *gitops.Values // of the user
 	chart    *helm.Chart
@@ -47,9 +47,9 @@ func (r *Renderer) fetched(out *Rendering, w remote.Want, at gitops.Position) (*
 }
 
 // release renders a release of a chart: the bytes are Helm's.
-func (r *Renderer) release(ctx context.Context, root roots.Root, spec *gitops.Release) (*Rendering, []doc.Error, error) {
-	out := &Rendering{Root: root, Reads: map[string]string{}, links: map[string]string{}, wants: wants{}}
-	s := &release{renderer: r, root: root, spec: spec}
+func (r *Renderer) release(ctx context.Context, t Target, spec *gitops.Release) (*Rendering, []doc.Error, error) {
+	out := &Rendering{Reads: map[string]string{}, links: map[string]string{}, wants: wants{}}
+	s := &release{renderer: r, target: t, spec: spec}
 	s.reads(out)
 	err := s.load(out)
 	if err == nil {
@@ -64,9 +64,9 @@ func (r *Renderer) release(ctx context.Context, root roots.Root, spec *gitops.Re
 		problems, err = s.resources(out)
 	}
 	if err != nil {
-		nothing := &Rendering{Root: root, Reads: out.Reads, wants: out.wants}
+		nothing := &Rendering{Reads: out.Reads, wants: out.wants}
 		if failed := (*helm.Error)(nil); errors.As(err, &failed) {
-			nothing.told = r.answers(failed.Found...)
+			nothing.lookups = failed.Found
 		}
 		problem, err := s.problem(err)
 		if err != nil {
@@ -74,11 +74,10 @@ func (r *Renderer) release(ctx context.Context, root roots.Root, spec *gitops.Re
 		}
 		return nothing, []doc.Error{problem}, nil
 	}
-	out.asked.add(s.output)
+	out.versions.add(s.output)
 	problems = slices.Concat(problems, s.unknown(), s.unsure(ctx, out.Resources), s.elsewhere(ctx, out))
-	out.rendered = r.capabilities(root, out.asked)
 	out.Partial = len(problems) > 0 && out.Resources != nil
-	out.told = s.renderer.answers(slices.Concat(s.output.Found, s.output.Lookups)...)
+	out.lookups = slices.Concat(s.output.Found, s.output.Lookups)
 	s.noted(out)
 	out.inactive = func() []*Resource { return s.inactivePostRenderers(s.runs) }
 	return out, problems, nil
@@ -86,7 +85,7 @@ func (r *Renderer) release(ctx context.Context, root roots.Root, spec *gitops.Re
 
 // elsewhere says where the clusters that have the release get different things. It is rendered for the first.
 func (s *release) elsewhere(ctx context.Context, rendering *Rendering) []doc.Error {
-	clusters := s.renderer.clustersOf(s.root)
+	clusters := s.target.clusters()
 	for _, other := range clusters[1:] {
 		kubernetes, versions := s.versions(other)
 		if kubernetes == s.options.Kubernetes && slices.Equal(versions, s.options.APIVersions) {
@@ -94,7 +93,7 @@ func (s *release) elsewhere(ctx context.Context, rendering *Rendering) []doc.Err
 		}
 		out, err := s.trial.Try(ctx, trial.Edit{Cluster: &trial.Cluster{Kubernetes: kubernetes, APIVersions: versions}})
 		if err == nil {
-			rendering.asked.add(out)
+			rendering.versions.add(out)
 		}
 		if err == nil && slices.Equal(out.Manifests, s.output.Manifests) {
 			continue
@@ -169,7 +168,7 @@ func (s *release) load(out *Rendering) (err error) {
 		Name: s.spec.Name, Namespace: s.spec.Namespace, Values: s.values.Map, SkipCRDs: s.spec.SkipCRDs,
 		SkipSchema: s.spec.SkipSchema, OtherTests: !s.spec.SkipTests, Lookup: r.lookUp,
 	}
-	s.options.Kubernetes, s.options.APIVersions = s.versions(r.clustersOf(s.root)[0])
+	s.options.Kubernetes, s.options.APIVersions = s.versions(s.target.clusters()[0])
 	s.trial = trial.New(s.chart, s.options, r.limits.Source, r.steps)
 	return nil
 }
@@ -319,10 +318,10 @@ func (r *Resource) Admitted(object map[string]any) *Resource {
 }
 
 // alone reports whether nobody says who deploys the chart.
-func (s *release) alone() bool { return s.root.Kind == roots.Chart && s.root.Object == "" }
+func (s *release) alone() bool { return s.target.Kind == roots.Chart && s.target.Object == "" }
 
-// asRoot is a chart of the repository that no object deploys: it is rendered with its own values.
-func (r *Renderer) asRoot(root roots.Root) *gitops.Release {
+// standalone is a chart of the repository that no object deploys: it is rendered with its own values.
+func standalone(root roots.Root) *gitops.Release {
 	at := gitops.Position{Path: path.Join(root.Path, "Chart.yaml"), Line: 1}
 	name := path.Base(root.Path)
 	if root.Path == "." {

@@ -32,7 +32,7 @@ func (s *release) locator(ctx context.Context) *chartPlaces {
 		advice = "change it by a post renderer of the HelmRelease (spec.postRenderers)"
 	}
 	name, space := s.spec.NameWhere, s.spec.NamespaceWhere
-	if s.root.Kind == roots.Chart { // nobody wrote them
+	if s.target.Kind == roots.Chart { // nobody wrote them
 		name, space = gitops.Position{}, gitops.Position{}
 	}
 	return &chartPlaces{ctx: ctx, renderer: s.renderer, chart: s.chart, homes: s.reader.homes, top: s.from,
@@ -42,8 +42,7 @@ func (s *release) locator(ctx context.Context) *chartPlaces {
 
 // flux reports whether Flux installs a release.
 func (s *release) flux() bool {
-	one := s.renderer.set.Deployment(s.root)
-	return one != nil && one.Kind == gitops.FluxHelm
+	return s.target.By != nil && s.target.By.Kind == gitops.FluxHelm
 }
 
 // placeAt is a place around a field.

@@ -21,6 +21,8 @@ import (
 
 	"github.com/lintel-bot/lintel/render/diagnostics"
 	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/env"
+	"github.com/lintel-bot/lintel/render/helm"
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/origin"
 	"github.com/lintel-bot/lintel/render/remote"
@@ -38,12 +40,23 @@ type Resource struct {
 	Issues []Issue
 
 	made    func() map[string]any // Object as Helm printed it; nil: there is no difference
-	locator Locator
-	found   *foundAt   // nil: places are not kept
-	node    *yaml.Node // nil where the rendering was recalled
-	plain   bool       // read from a file as it is, not built: see doc.Value
+	locator Locator               // nil where the rendering was recalled
+	in      *places               // that are kept; nil: they are not
+	index   int                   // of the resource in these
+	node    *yaml.Node            // nil where the rendering was recalled
+	plain   bool                  // read from a file as it is, not built: see doc.Value
 
 	fragment func() bool // see Fragment; nil: it is none
+}
+
+// Fragment reports whether the resource may be part of another one (see deploy.Set.IsFragment).
+func (r *Resource) Fragment() bool { return r.fragment != nil && r.fragment() }
+
+// MayBeFragments has the resources say whether they may be parts of others.
+func (r *Rendering) MayBeFragments(are func() bool) {
+	for _, res := range r.Resources {
+		res.fragment = are
+	}
 }
 
 // Rendering is what one root deploys.
@@ -52,17 +65,16 @@ type Rendering struct {
 	Resources []*Resource
 	Reads     map[string]string // every file that was read, by object id; "" for a path that was probed and is absent
 	Partial   bool              // there are problems, and the resources are what is deployed without what they are about
-	links     map[string]string // where paths led that met a symlink
+	target    Target
+	asked     env.Asked         // all that it rests on; nil: that is not known, or may be another without a change of anything
+	links     map[string]string // where paths led that met a symlink; nil: it cannot be kept
 	build     *sharedBuild      // that it is made of, held for others; nil: it is no kustomization, or was recalled
-	digest    string            // of how the root is deployed
-	rendered  string            // what a release is rendered for, see Renderer.capabilities; empty: it is no release
-	asked     askedVersions     // of that
-	told      []told            // what the chart asked the cluster for
+	versions  askedVersions     // what the chart asked of the API versions
+	lookups   []helm.Lookup     // what the chart asked the cluster for
 	wants     wants             // what was asked for from outside
 	notes     func(context.Context) []doc.Error
-	inactive  func() []*Resource // the HelmRelease with its post renderers that match nothing; nil: it is no release
-	beside    *beside            // nil: it is not remembered
-	again     *again             // nil: it was not recalled
+	inactive  func() []*Resource         // the HelmRelease with its post renderers that match nothing; nil: it is no release
+	whole     func() (*Rendering, error) // see Whole; nil: it was not recalled
 
 	// Rest finds what kustomize says against the rest of a root of which nothing is rendered because a part is missing. It
 	// may be only that the part is missing, so this is no problem by itself. nil: there is nothing to find.
@@ -72,7 +84,7 @@ type Rendering struct {
 // Config says how a renderer works. The zero value means the defaults.
 type Config struct {
 	Limits Limits
-	Cache  *Cache // where renderings are remembered; nil: nowhere
+	Cache  *Cache // where answers about renderings are kept; nil: nowhere
 	// Sources is what was fetched from outside of the repository; nil: nothing is looked for there.
 	Sources *remote.Sources
 	// Namespaced reports whether objects of a kind live in a namespace; nil: kustomize is asked.
@@ -81,29 +93,25 @@ type Config struct {
 	// decides a field, as the shadow counted them: no clock, so that a place is the same on any machine. A chart of 130
 	// resources takes 40,000 for one. Less makes places less exact. 0: 20,000,000.
 	AttemptSteps int
-	// Clusters say what releases are rendered for; nil: nothing is known of any cluster.
-	Clusters *Clusters
 }
 
 // Renderer renders roots of one tree. It is safe for concurrent use, and renders a kustomization that sets a schema
 // of its own alone in the process: kustomize keeps its schema in a global variable.
 type Renderer struct {
 	tree       *tree.Tree
-	set        *roots.Set
+	index      *roots.Index
 	limits     Limits
-	cache      *Cache // nil: renderings are not remembered
-	memory     *Cache // nil: not in memory, either
+	cache      *Cache // nil: nothing is kept
 	namespaced func(apiVersion, kind string) bool
-	clusters   *Clusters
 	declared   func() []string // see findVersions
 	counts     *counts
-	lookups    *lookups
+	known      *lookups
 	texts      *texts // see MayBring
 	held       *held
-	finds      *finds
+	asking     *asking
 	inactives  *inactiveLayers
-	basis      *Basis
 	builds     *builds
+	fresh      bool                // no rendering is recalled or kept
 	steps      int                 // see Config.AttemptSteps
 	outside    *outside            // what is brought in
 	overlay    map[string][]byte   // by path, links resolved
@@ -112,27 +120,13 @@ type Renderer struct {
 }
 
 // New returns a renderer of the roots of one tree.
-func New(s *roots.Set, c Config) *Renderer {
-	r := &Renderer{tree: s.Tree(), set: s, limits: c.Limits.withDefaults(), namespaced: c.Namespaced, counts: &counts{},
-		failed: &sync.Map{}, finder: &diagnostics.Finder{Limits: c.Limits.withDefaults().Source},
-		outside: &outside{sources: c.Sources}, clusters: c.Clusters, lookups: &lookups{}, texts: &texts{}, held: &held{},
-		finds: &finds{}, inactives: &inactiveLayers{}, basis: &Basis{}, builds: &builds{},
-		steps: cmp.Or(max(0, c.AttemptSteps), trial.Steps)}
+func New(x *roots.Index, c Config) *Renderer {
+	r := &Renderer{tree: x.Tree(), index: x, limits: c.Limits.withDefaults(), cache: c.Cache, namespaced: c.Namespaced,
+		counts: &counts{}, failed: &sync.Map{}, finder: &diagnostics.Finder{Limits: c.Limits.withDefaults().Source},
+		outside: &outside{sources: c.Sources}, known: &lookups{}, texts: &texts{}, held: &held{}, asking: &asking{},
+		inactives: &inactiveLayers{}, builds: &builds{}, steps: cmp.Or(max(0, c.AttemptSteps), trial.Steps)}
 	r.declared = sync.OnceValue(r.findVersions)
-	if c.Cache != nil && c.Cache.Disk != nil {
-		r.cache = c.Cache
-	}
-	r.memory = c.Cache
-	s.BuildWith(r.objects)
 	return r
-}
-
-// Fresh returns a renderer that renders again what it is asked for, as it takes to say where everything is written. What
-// that reads of other roots may be remembered.
-func (r *Renderer) Fresh() *Renderer {
-	other := *r
-	other.cache, other.held = nil, nil
-	return &other
 }
 
 // WithSources returns a renderer that takes what comes from outside from other sources, which have the same and note what
@@ -156,7 +150,7 @@ func (r *Renderer) Counts() (built, recalled int) {
 func (r *Renderer) With(files map[string][]byte) *Renderer {
 	other := *r
 	other.overlay, other.failed, other.finder = files, &sync.Map{}, &diagnostics.Finder{Limits: r.limits.Source}
-	other.lookups, other.texts, other.held = &lookups{}, &texts{}, nil
+	other.known, other.texts, other.held = &lookups{}, &texts{}, nil
 	return &other
 }
 
@@ -213,7 +207,7 @@ func (r *Renderer) kustomization(dir string) (*kustomization.File, error) {
 	if m, in, ok := r.outside.of(dir); ok {
 		f, err = m.kustomization(in, r.limits.Source)
 	} else {
-		f, err = r.set.Kustomization(dir)
+		f, err = r.index.Kustomization(dir)
 	}
 	for _, name := range kustomization.FileNames() {
 		p := path.Join(dir, name)
@@ -224,87 +218,55 @@ func (r *Renderer) kustomization(dir string) (*kustomization.File, error) {
 	return f, err
 }
 
-// Render renders one root. The problems are what stands in the way of rendering all of it; where they are about parts
+// Render renders one target. The problems are what stands in the way of rendering all of it; where they are about parts
 // of it, the rest is rendered (see Rendering.Partial). What is wrong with single resources is not among them: see
 // Resource.Issues. The error is about the repository or the context, not about what is written in it.
-func (r *Renderer) Render(ctx context.Context, root roots.Root) (*Rendering, []doc.Error, error) {
+func (r *Renderer) Render(ctx context.Context, t Target) (*Rendering, []doc.Error, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
-	if root.Kind == roots.Folder {
-		return r.files(ctx, root, r.set.Files(root))
+	if t.Kind == roots.Folder {
+		return r.files(ctx, t)
 	}
-	out, problems, err := r.asDeployed(ctx, root)
-	if out != nil && root.Object == "" {
-		fragment := r.unclear(root)
-		for _, res := range out.Resources {
-			res.fragment = fragment
+	if r.kept() != nil && r.kept().Disk != nil {
+		defer r.cache.lock(r.key(t))()
+	}
+	if out, problems := r.held.take(r.ownKey(t)); out != nil {
+		return out, problems, nil
+	}
+	return r.once(ctx, t)
+}
+
+// once renders a target that is not a plain folder, perhaps at the same time as somebody else does.
+func (r *Renderer) once(ctx context.Context, t Target) (*Rendering, []doc.Error, error) {
+	if !r.fresh {
+		if out, problems := r.recall(ctx, t); out != nil {
+			r.counts.recalled.Add(1)
+			return out, problems, nil
 		}
 	}
-	return out, problems, err
-}
-
-// asDeployed renders a root that is no folder of manifests.
-func (r *Renderer) asDeployed(ctx context.Context, root roots.Root) (*Rendering, []doc.Error, error) {
-	r.askClusters(root)
-	if r.cache != nil {
-		_, name := r.rememberedAt(root)
-		alone := r.cache.alone(name)
-		alone.Lock()
-		defer alone.Unlock()
-	}
-	// What was rendered without asking for the clusters may be for others.
-	out, problems := r.held.take(root)
-	if out != nil && (out.rendered == "" || out.rendered == r.capabilities(root, out.asked)) {
-		return out, problems, nil
-	}
-	return r.once(ctx, root)
-}
-
-// once renders a root that is not a plain folder, perhaps at the same time as somebody else does. The set of roots calls
-// it while it is locked (see objects), and whoever holds the lock of Cache.alone asks the set: so it takes no such lock.
-func (r *Renderer) once(ctx context.Context, root roots.Root) (*Rendering, []doc.Error, error) {
-	if out, problems := r.recall(ctx, root); out != nil {
-		r.counts.recalled.Add(1)
-		return out, problems, nil
-	}
 	r.counts.built.Add(1)
-	render := func() (*Rendering, []doc.Error, error) { return r.built(root) }
-	if root.Kind == roots.Chart && root.Object == "" {
-		render = func() (*Rendering, []doc.Error, error) { return r.release(ctx, root, r.asRoot(root)) }
+	var out *Rendering
+	var problems []doc.Error
+	var err error
+	switch {
+	case t.Object != "":
+		out, problems, err = r.deployed(ctx, t)
+	case t.Kind == roots.Chart:
+		out, problems, err = r.release(ctx, t, t.release())
+	default:
+		out, problems = r.build(t.Root)
 	}
-	if root.Object != "" {
-		render = func() (*Rendering, []doc.Error, error) { return r.deployed(ctx, root) }
+	if err != nil {
+		return nil, nil, err
 	}
-	out, problems, err := render()
-	if err == nil && (len(problems) == 0 || out.Partial) {
+	if out.Root, out.target = t.Root, t; len(problems) == 0 || out.Partial {
 		r.remember(out, problems)
 	}
-	return out, problems, err
-}
-
-// RenderRemains renders what was a root of an earlier tree with all that it had and that is still there. See
-// roots.Set.Remains and Render.
-func (r *Renderer) RenderRemains(ctx context.Context, before *roots.Set, root roots.Root) (
-	*Rendering, []doc.Error, error,
-) {
-	if root.Kind == roots.Folder {
-		return r.files(ctx, root, r.set.RemainingFiles(before, root))
-	}
-	if r.set.Has(root) {
-		return r.Render(ctx, root)
-	}
-	out, problems, err := r.built(root)
-	return out, problems, err
-}
-
-// built renders a kustomization: all of it, or what can be rendered without the entries that stand in the way.
-func (r *Renderer) built(root roots.Root) (*Rendering, []doc.Error, error) {
-	out, problems := r.build(root)
 	return out, problems, nil
 }
 
-// build is built without what kept kustomize from the folders that it includes: these are built by themselves.
+// build renders a kustomization: all of it, or what can be rendered without the entries that stand in the way.
 func (r *Renderer) build(root roots.Root) (*Rendering, []doc.Error) {
 	p := r.plan(root.Path)
 	for name := range p.manifests {
@@ -371,15 +333,11 @@ func (r *Renderer) kustomize(root roots.Root, p *plan) (*Rendering, error) {
 	return out, nil
 }
 
-// files reads manifests as they are.
-func (r *Renderer) files(ctx context.Context, root roots.Root, names []string) (*Rendering, []doc.Error, error) {
-	out := &Rendering{Root: root, Reads: map[string]string{}}
+// files reads the manifests of a target as they are.
+func (r *Renderer) files(ctx context.Context, t Target) (*Rendering, []doc.Error, error) {
+	out := &Rendering{Root: t.Root, Reads: map[string]string{}, target: t}
 	var problems []doc.Error
-	var fragment func() bool
-	if root.Kind == roots.Folder && root.Object == "" {
-		fragment = r.fragments(root)
-	}
-	for _, name := range names {
+	for _, name := range t.Files {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
@@ -395,12 +353,9 @@ func (r *Renderer) files(ctx context.Context, root roots.Root, names []string) (
 		if problem != nil {
 			problems = append(problems, *problem)
 		}
-		for _, resource := range list {
-			resource.fragment = fragment
-		}
 		out.Resources = append(out.Resources, list...)
 		if len(out.Resources) > r.limits.Resources {
-			return &Rendering{Root: root, Reads: out.Reads}, append(problems, tooMany(name, r.limits.Resources)), nil
+			return &Rendering{Root: t.Root, Reads: out.Reads}, append(problems, tooMany(name, r.limits.Resources)), nil
 		}
 	}
 	out.Partial = len(problems) > 0

@@ -28,14 +28,14 @@ type Sought struct {
 	Name      string // empty: all of the kind
 }
 
-// MayBring reports whether a root of [roots.Set.Brought] may deploy what is sought, as far as the text of its chart, of
+// MayBring reports whether a target of [deploy.Set.Brought] may deploy what is sought, as far as the text of its chart, of
 // its values and of the object that deploys it tell; where not all of that can be had, as far as the object tells. It
 // wants nothing. A name is missed that a chart puts together of parts of words. Of kustomizations, the
 // namespace that they put everything into counts, and what their own text names.
-func (r *Renderer) MayBring(root roots.Root, s Sought) bool {
-	one := r.set.Deployment(root)
-	if one == nil || one.Release == nil && one.Elsewhere == nil {
-		return r.kustomizationMayBring(root, s)
+func (r *Renderer) MayBring(target Target, s Sought) bool {
+	one := target.By
+	if !target.IsExternal() {
+		return r.kustomizationMayBring(target, s)
 	}
 	namespaces, names := namespacesOf(one), namesOf(one)
 	inside := s.Namespace == "" || slices.Contains(namespaces, s.Namespace)
@@ -46,7 +46,7 @@ func (r *Renderer) MayBring(root roots.Root, s Sought) bool {
 	if !inside {
 		words = append(words, s.Namespace)
 	}
-	t := r.texts.of(root, one)
+	t := r.texts.of(target.Root, one)
 	switch have, whole := t.have(r, one, s.Kind, words); {
 	case whole:
 		return have
@@ -61,12 +61,13 @@ func (r *Renderer) MayBring(root roots.Root, s Sought) bool {
 }
 
 // kustomizationMayBring is MayBring for a kustomization that takes something from outside or from a chart.
-func (r *Renderer) kustomizationMayBring(root roots.Root, s Sought) bool {
+func (r *Renderer) kustomizationMayBring(t Target, s Sought) bool {
 	if s.Namespace == "" && s.Name == "" {
 		return true
 	}
-	for i, dir := range append([]string{root.Path}, r.set.Below(root.Path)...) {
-		f, err := r.set.Kustomization(dir)
+	included, _ := r.index.Included(t.Path)
+	for i, dir := range append([]string{t.Path}, included...) {
+		f, err := r.index.Kustomization(dir)
 		if f == nil || err != nil {
 			continue
 		}
@@ -79,12 +80,11 @@ func (r *Renderer) kustomizationMayBring(root roots.Root, s Sought) bool {
 			return true
 		}
 	}
-	one := r.set.Deployment(root)
-	return one != nil && s.Namespace != "" && bytes.Contains(one.Text(), []byte(s.Namespace))
+	return t.By != nil && s.Namespace != "" && bytes.Contains(t.By.Text(), []byte(s.Namespace))
 }
 
 // namespacesOf lists where a deployment puts what names no namespace; "" where that is not known.
-func namespacesOf(one *roots.Deployment) []string {
+func namespacesOf(one *Deployment) []string {
 	list := []string{one.Namespace}
 	for _, release := range releasesOf(one) {
 		list = append(list, release.Namespace)
@@ -95,7 +95,7 @@ func namespacesOf(one *roots.Deployment) []string {
 }
 
 // namesOf lists what a deployment, its release and its chart are called.
-func namesOf(one *roots.Deployment) []string {
+func namesOf(one *Deployment) []string {
 	list := []string{one.Name}
 	for _, release := range releasesOf(one) {
 		c := release.Chart
@@ -105,7 +105,7 @@ func namesOf(one *roots.Deployment) []string {
 }
 
 // releasesOf lists the release that a deployment is, or may be.
-func releasesOf(one *roots.Deployment) []*gitops.Release {
+func releasesOf(one *Deployment) []*gitops.Release {
 	switch {
 	case one.Release != nil:
 		return []*gitops.Release{one.Release}
@@ -130,7 +130,7 @@ type text struct {
 	found map[string]bool // by word; of a kind behind "kind "
 }
 
-func (t *texts) of(root roots.Root, one *roots.Deployment) *text {
+func (t *texts) of(root roots.Root, one *Deployment) *text {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.byRoot == nil {
@@ -146,7 +146,7 @@ func (t *texts) of(root roots.Root, one *roots.Deployment) *text {
 func (t *text) says(word string) bool { return bytes.Contains(t.own, []byte(word)) }
 
 // have reports whether the text has a kind and some words in it. Whole is false where not all of it can be had.
-func (t *text) have(r *Renderer, one *roots.Deployment, kind string, words []string) (all, whole bool) {
+func (t *text) have(r *Renderer, one *Deployment, kind string, words []string) (all, whole bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var search searching
@@ -196,7 +196,7 @@ func holdsKind(text []byte, kind string) bool {
 type searching func(is func(text []byte) bool) bool
 
 // textOf returns the texts that a deployment is made of, nil where not all of them can be had. It wants nothing.
-func (r *Renderer) textOf(one *roots.Deployment, own []byte) searching {
+func (r *Renderer) textOf(one *Deployment, own []byte) searching {
 	sources := r.outside.sources.Aside()
 	release := one.Release
 	if e := one.Elsewhere; e != nil {

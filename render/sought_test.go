@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -92,13 +93,13 @@ func TestMayBring(t *testing.T) {
 	objects := store.Objects()
 	repo := treetest.New(t)
 	at := repo.Tree(repo.Commit(soughtRepo))
-	open := func(lock remote.Lock) (*roots.Set, *render.Renderer, *remote.Sources) {
-		set, err := roots.Open(at, roots.Options{Repository: []string{"https://git.example.com/fleet"}}, &graph.Cache{})
+	open := func(lock remote.Lock) (*deploy.Set, *remote.Sources) {
+		sources := remote.New(lock, func(id string) (*tree.Tree, error) { return objects.Tree(id) })
+		set, err := deploy.Open(at, roots.Options{Repository: []string{"https://git.example.com/fleet"}}, &graph.Cache{}, render.Config{Sources: sources})
 		if err != nil {
 			t.Fatal(err)
 		}
-		sources := remote.New(lock, func(id string) (*tree.Tree, error) { return objects.Tree(id) })
-		return set, render.New(set, render.Config{Sources: sources}), sources
+		return set, sources
 	}
 	for _, c := range []struct {
 		render.Sought
@@ -129,16 +130,16 @@ func TestMayBring(t *testing.T) {
 			if i > 0 {
 				have = nil
 			}
-			set, r, sources := open(have)
-			brought := set.Brought()
-			if len(brought) != 4 || !set.IsBrought(brought[0]) || set.IsBrought(roots.Root{Path: "flux", Kind: roots.Folder}) {
+			set, sources := open(have)
+			brought := set.External()
+			if len(brought) != 4 || !set.IsExternal(brought[0]) || set.IsExternal(roots.Root{Path: "flux", Kind: roots.Folder}) {
 				t.Fatalf("%v", brought)
 			}
 			var got []string
 			for range 2 { // it is remembered
 				got = nil
 				for _, root := range brought {
-					if r.MayBring(root, c.Sought) {
+					if set.Renderer.MayBring(set.Target(root), c.Sought) {
 						got = append(got, root.Name())
 					}
 				}

@@ -18,7 +18,7 @@ func TestUnknownVariable(t *testing.T) {
 		if root.Kind != roots.FluxKustomization {
 			continue
 		}
-		one, problems, err := out.renderer.Render(t.Context(), root)
+		one, problems, err := out.set.Render(t.Context(), root)
 		if err != nil {
 			t.Fatal(problems, err)
 		}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/helm"
-	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/trial"
 )
 
@@ -25,22 +24,15 @@ type ValueNote struct {
 // Charted is what a release of a chart is made with.
 type Charted struct{ release *release }
 
-// Charted loads the chart of a root that is a release, and its values. It returns nil for another root, and where the
-// chart cannot be loaded: rendering the root says why.
-func (r *Renderer) Charted(root roots.Root) *Charted {
-	one := r.set.Deployment(root)
-	var spec *gitops.Release
-	switch {
-	case root.Object != "" && one != nil:
-		spec = one.Release
-	case root.Object == "" && root.Kind == roots.Chart:
-		spec = r.asRoot(root)
-	}
+// Charted loads the chart of a target that is a release, and its values. It returns nil for another one, and where the
+// chart cannot be loaded: rendering the target says why.
+func (r *Renderer) Charted(t Target) *Charted {
+	spec := t.release()
 	if spec == nil {
 		return nil
 	}
-	s := &release{renderer: r, root: root, spec: spec}
-	out := &Rendering{Root: root, Reads: map[string]string{}, links: map[string]string{}, wants: wants{}}
+	s := &release{renderer: r, target: t, spec: spec}
+	out := &Rendering{Reads: map[string]string{}, links: map[string]string{}, wants: wants{}}
 	if s.load(out) != nil {
 		return nil
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/go-openapi/jsonpointer"
 
 	"github.com/lintel-bot/lintel/render/gitops"
-	"github.com/lintel-bot/lintel/render/roots"
 )
 
 // UnusedValue is the check of the resources that UnusedValues returns.
@@ -21,12 +20,14 @@ const UnusedValue Check = "unused-values"
 // reads, nil where there are none. The chart has no such value and no schema of it, none of its files says its name,
 // the values around it are read one by one, and the release renders to the same bytes without it. Nothing is said of
 // values that other charts are given, too, and of what is written for the rest of its file to use (anchors).
-func (r *Renderer) UnusedValues(ctx context.Context, root roots.Root) *Resource {
-	one := r.set.Deployment(root)
-	if root.Object == "" || one == nil || one.Release == nil || one.Elsewhere != nil || len(one.Problems) > 0 {
+//
+// shared reports whether a file gives values to another chart, too.
+func (r *Renderer) UnusedValues(ctx context.Context, t Target, shared func(file string) bool) *Resource {
+	one := t.By
+	if one == nil || one.Release == nil || one.Elsewhere != nil || len(one.Problems) > 0 {
 		return nil
 	}
-	c := r.Charted(root)
+	c := r.Charted(t)
 	if c == nil || len(c.release.values.Unknown) > 0 {
 		return nil
 	}
@@ -34,7 +35,7 @@ func (r *Renderer) UnusedValues(ctx context.Context, root roots.Root) *Resource 
 	values, places, issues := map[string]any{}, map[string]gitops.Position{}, []Issue(nil)
 	for _, path := range s.unsaid() {
 		at, _ := s.values.Origin(path)
-		if at.Path == "" || isOutside(at.Path) || r.anchored(at.Path) || r.sharedWith(root, one.Release, at.Path) {
+		if at.Path == "" || isOutside(at.Path) || r.anchored(at.Path) || shared(at.Path) {
 			continue
 		}
 		whole := s.printed(ctx, nil)
@@ -129,18 +130,4 @@ var anchor = regexp.MustCompile(`(?m)(^|[\s:,\[{-])&[A-Za-z0-9_-]+`)
 func (r *Renderer) anchored(file string) bool {
 	data, _, err := r.read(file)
 	return err != nil || anchor.Match(data)
-}
-
-// sharedWith reports whether a file gives values to another chart, too.
-func (r *Renderer) sharedWith(root roots.Root, own *gitops.Release, file string) bool {
-	return slices.ContainsFunc(r.set.Reach([]string{file}, nil), func(other roots.Root) bool {
-		if other == root {
-			return false
-		}
-		one := r.set.Deployment(other)
-		if one == nil || one.Release == nil {
-			return other.Kind == roots.Chart
-		}
-		return one.Release.Chart.Want != own.Chart.Want || one.Release.Chart.Folder != own.Chart.Folder
-	})
 }

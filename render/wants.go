@@ -2,8 +2,10 @@ package render
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 
+	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/remote"
 )
@@ -19,11 +21,10 @@ type asked struct {
 	at gitops.Position
 }
 
-// rememberedWant is one of them.
-type rememberedWant struct {
+// placedWant is a want with the line that asks for it.
+type placedWant struct {
 	Want   remote.Want `json:"want"`
-	Digest string      `json:"digest,omitempty"`
-	Path   string      `json:"path,omitempty"`
+	Path   string      `json:"path"`
 	Line   int         `json:"line,omitempty"`
 	Column int         `json:"column,omitempty"`
 }
@@ -35,31 +36,29 @@ func (w wants) add(sources *remote.Sources, want remote.Want, at gitops.Position
 	}
 }
 
-// same reports whether all of it came to the same. What nobody has fetched yet is asked for again.
-func (w wants) same(sources *remote.Sources) bool {
-	same := true
-	for want, one := range w {
-		if sources.Digest(want) != one.digest {
-			same = false
-		} else if one.digest == "" {
-			_, _ = sources.Get(want)
+// placed lists those that a line of the repository asks for.
+func (w wants) placed() (list []placedWant) {
+	for _, want := range w.sorted() {
+		if at := w[want].at; at.Path != "" {
+			list = append(list, placedWant{want, at.Path, at.Line, at.Column})
 		}
 	}
-	return same
-}
-
-func (w wants) list() (list []rememberedWant) {
-	for want, one := range w {
-		list = append(list, rememberedWant{want, one.digest, one.at.Path, one.at.Line, one.at.Column})
-	}
-	slices.SortFunc(list, func(a, b rememberedWant) int { return remote.Compare(a.Want, b.Want) })
 	return list
 }
 
-func recalledWants(list []rememberedWant) wants {
+func (w wants) sorted() []remote.Want { return slices.SortedFunc(maps.Keys(w), remote.Compare) }
+
+// wantsOf returns the wants among some questions.
+func wantsOf(questions env.Asked, placed []placedWant) wants {
 	w := wants{}
-	for _, one := range list {
-		w[one.Want] = asked{one.Digest, gitops.Position{Path: one.Path, Line: one.Line, Column: one.Column}}
+	for q, digest := range questions {
+		var want remote.Want
+		if q.Kind == env.Source && json.Unmarshal([]byte(q.Name), &want) == nil {
+			w[want] = asked{digest: digest}
+		}
+	}
+	for _, one := range placed {
+		w[one.Want] = asked{w[one.Want].digest, gitops.Position{Path: one.Path, Line: one.Line, Column: one.Column}}
 	}
 	return w
 }
@@ -70,27 +69,23 @@ type Use struct {
 	Where gitops.Position // the line of this repository that chooses what it is
 }
 
-// Uses lists what a rendering of this renderer is made of that came from outside, by their wants. What could not be had
-// is not among it.
-func (r *Renderer) Uses(out *Rendering) (list []Use) {
-	var release *gitops.Release
-	var elsewhere *gitops.Elsewhere
-	if one := r.set.Deployment(out.Root); out.Root.Object != "" && one != nil {
-		release = one.Release
-		elsewhere = one.Elsewhere
-	}
-	for _, w := range out.wants.list() {
+// Uses lists what a rendering is made of that came from outside, by their wants, as the object of a target asks for it that
+// comes to the same. What could not be had is not among it.
+func (r *Rendering) Uses(as Target) (list []Use) {
+	by := as.By
+	for _, want := range r.wants.sorted() {
+		one := r.wants[want]
 		var e remote.Entry
-		if json.Unmarshal([]byte(w.Digest), &e) != nil || e.Failure != nil {
+		if json.Unmarshal([]byte(one.digest), &e) != nil || e.Failure != nil {
 			continue
 		}
-		at := gitops.Position{Path: w.Path, Line: w.Line, Column: w.Column}
+		at := one.at
 		switch {
-		case at.Path != "":
-		case release != nil:
-			at = asking(release, w.Want)
-		case elsewhere != nil:
-			at = elsewhere.Where
+		case at.Path != "" || by == nil:
+		case by.Release != nil:
+			at = askedAt(by.Release, want)
+		case by.Elsewhere != nil:
+			at = by.Elsewhere.Where
 		}
 		list = append(list, Use{e, at})
 	}
@@ -101,8 +96,8 @@ func (r *Renderer) Uses(out *Rendering) (list []Use) {
 // is made of, and of what its chart looked up in other roots. Addresses are without what may be a password.
 func (r *Renderer) Repositories(out *Rendering) (urls []string) {
 	from := []wants{out.wants}
-	for _, t := range out.told {
-		for _, o := range r.declaredAs(t.Lookup.APIVersion, t.Lookup.Kind, t.Lookup.Namespace, t.Lookup.Name) {
+	for _, l := range out.lookups {
+		for _, o := range r.declaredAs(l.APIVersion, l.Kind, l.Namespace, l.Name) {
 			from = append(from, o.from)
 		}
 	}
@@ -118,8 +113,8 @@ func (r *Renderer) Repositories(out *Rendering) (urls []string) {
 	return slices.Compact(urls)
 }
 
-// asking is where a release asks for something.
-func asking(release *gitops.Release, want remote.Want) gitops.Position {
+// askedAt is where a release asks for something.
+func askedAt(release *gitops.Release, want remote.Want) gitops.Position {
 	if want != release.Chart.Want {
 		for _, l := range slices.Concat(release.Layers, release.Defaults) {
 			if l.Want == want {

@@ -67,7 +67,7 @@ func (r *Renderer) Unmarked(ctx context.Context, root roots.Root) ([]byte, error
 	if !r.leave(p) {
 		return nil, &p.problems[0]
 	}
-	nodes, err := r.without(p.texts).alone(root, p.openAPI)
+	nodes, err := r.without(p.texts).plainly(root, p.openAPI)
 	if err != nil {
 		return nil, err
 	}
@@ -75,8 +75,8 @@ func (r *Renderer) Unmarked(ctx context.Context, root roots.Root) ([]byte, error
 	return stream(nodes, nodeYAML)
 }
 
-// alone runs kustomize and nothing else on the files as they are.
-func (r *Renderer) alone(root roots.Root, ownSchema bool) ([]*yaml.Node, error) {
+// plainly runs kustomize and nothing else on the files as they are.
+func (r *Renderer) plainly(root roots.Root, ownSchema bool) ([]*yaml.Node, error) {
 	fsys := &fileSystem{renderer: r, reads: map[string]string{},
 		transform: func(_ string, data []byte) []byte { return data }}
 	return runKustomize(fsys, root.Path, ownSchema)

@@ -11,6 +11,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/origin"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -141,7 +142,7 @@ func TestFragments(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			repo := treetest.New(t)
 			options := roots.Options{Exclude: []string{"excluded", "excluded/**"}}
-			set, err := roots.Open(repo.Tree(repo.Commit(c.files)), options, &graph.Cache{})
+			set, err := deploy.Open(repo.Tree(repo.Commit(c.files)), options, &graph.Cache{}, render.Config{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -30,8 +31,8 @@ type bringer struct {
 
 // meets reports whether another root may deploy what a root brings: it goes to the same cluster, and not all that it
 // has to another namespace.
-func (b bringer) meets(reached *Reached, set *roots.Set, other roots.Root) bool {
-	d := set.Deployment(other)
+func (b bringer) meets(reached *Reached, set *deploy.Set, other roots.Root) bool {
+	d := set.Target(other).By
 	plain := other.Kind == roots.Kustomization && (d == nil || d.Virtual == nil && d.Elsewhere == nil && d.Release == nil)
 	if f, err := set.Kustomization(other.Path); plain && !b.namespaces[""] && f != nil && err == nil {
 		if namespace := doc.Text(f.Node, "namespace"); namespace != "" && !b.namespaces[namespace] {
@@ -169,7 +170,7 @@ func (reached *Reached) collect(ctx context.Context, all *everywhere, a *Scope) 
 			if count++; count > maxSharing {
 				return nil
 			}
-			out, problems, err := a.Renderer.Render(ctx, other)
+			out, problems, err := a.Set.Render(ctx, other)
 			if err != nil {
 				return err
 			}
@@ -198,7 +199,7 @@ type reaching struct {
 
 // together reports whether two roots are certainly deployed to the same cluster. What one object deploys that is written
 // twice is not: the cluster has it once.
-func (reached *Reached) together(set *roots.Set, a, b roots.Root) bool {
+func (reached *Reached) together(set *deploy.Set, a, b roots.Root) bool {
 	theirs := reached.clustersOf(set, b)
 	return slices.ContainsFunc(reached.clustersOf(set, a), func(one reaching) bool {
 		return slices.ContainsFunc(theirs, func(other reaching) bool {
@@ -209,9 +210,9 @@ func (reached *Reached) together(set *roots.Set, a, b roots.Root) bool {
 
 // clustersOf lists the clusters that a root is certainly deployed to. It is remembered: a root often has many objects
 // that others have, too.
-func (reached *Reached) clustersOf(set *roots.Set, root roots.Root) (list []reaching) {
+func (reached *Reached) clustersOf(set *deploy.Set, root roots.Root) (list []reaching) {
 	type asked struct {
-		set  *roots.Set
+		set  *deploy.Set
 		root roots.Root
 	}
 	key := asked{set, root}
@@ -226,7 +227,7 @@ func (reached *Reached) clustersOf(set *roots.Set, root roots.Root) (list []reac
 		}
 	}
 	for _, one := range set.Deployers(root) {
-		if c, ok := clusterOf(one); ok {
+		if c, ok := clusterOf(one.Deployment); ok {
 			list = append(list, reaching{c, one.Object, one.Name})
 		}
 	}

@@ -33,7 +33,7 @@ func foundIn(t *testing.T, base string, remove []string, head string, clusters f
 		r.Git("rm", "-q", p)
 	}
 	trees, _ := checkstest.Trees(t, r, from, from, r.Commit(head))
-	sides := &diff.Sides{Trees: trees, Base: checkstest.Renderer(trees.Base.Roots), Head: checkstest.Renderer(trees.Head.Roots),
+	sides := &diff.Sides{Trees: trees, Base: trees.Base.Roots, Head: trees.Head.Roots,
 		All: base == ""}
 	reached := &Reached{Sides: sides, Clusters: clusters}
 	for _, root := range sides.Reached() {

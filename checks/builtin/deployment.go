@@ -10,6 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/origin"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -94,7 +95,7 @@ func knownProblems(before, now []gitops.Problem) func(gitops.Problem) (gitops.Pr
 
 // Unrendered lists what a change does to objects that deploy what Lintel does not render, as they are once they are
 // rendered themselves: overlays and substitutions change them.
-func Unrendered(set *roots.Set, pairs []*diff.Pair, known []report.NotChecked) (not []report.NotChecked) {
+func Unrendered(set *deploy.Set, pairs []*diff.Pair, known []report.NotChecked) (not []report.NotChecked) {
 	for _, p := range pairs {
 		if p.New == nil {
 			continue

@@ -12,6 +12,7 @@ import (
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/origin"
 	"github.com/lintel-bot/lintel/render/roots"
 )
@@ -29,8 +30,7 @@ type RootCheck struct {
 // there.
 type Scope struct {
 	Root      roots.Root
-	Renderer  *render.Renderer
-	Set       *roots.Set
+	Set       *deploy.Set
 	Resources []*render.Resource
 	Reached   *Reached
 	Head      bool // it is that of the head
@@ -42,7 +42,7 @@ type Scope struct {
 
 // Inactive is render.Renderer.Inactive.
 func (a *Scope) Inactive(ctx context.Context) []*render.Resource {
-	a.once.Do(func() { a.idle = a.Renderer.Inactive(ctx, a.Root, a.rendering) })
+	a.once.Do(func() { a.idle = a.Set.Renderer.Inactive(ctx, a.rendering) })
 	return a.idle
 }
 
@@ -88,7 +88,7 @@ func idleEntry(check render.Check) RootCheck {
 
 // unusedValues finds values of releases that no template of their chart reads: see render.Renderer.UnusedValues.
 func unusedValues(ctx context.Context, a *Scope) ([]RootViolation, error) {
-	r := a.Renderer.UnusedValues(ctx, a.Root)
+	r := a.Set.Renderer.UnusedValues(ctx, a.Set.Target(a.Root), func(file string) bool { return a.Set.GivesOthers(a.Root, file) })
 	if r == nil {
 		return nil, ctx.Err()
 	}
@@ -147,9 +147,9 @@ func (reached *Reached) look(ctx context.Context, asked []RootCheck, r *diff.Roo
 	if !r.Known || len(r.Head) > 0 || !t.Head.Roots.Has(r.Root) || inBase && same(r.Before(), r.Deployed) {
 		return nil, nil
 	}
-	now := &Scope{Root: r.Root, Renderer: reached.Sides.Head, Set: t.Head.Roots, Resources: r.Deployed, Reached: reached,
+	now := &Scope{Root: r.Root, Set: t.Head.Roots, Resources: r.Deployed, Reached: reached,
 		Head: true}
-	before := &Scope{Root: r.Root, Renderer: reached.Sides.Base, Set: t.Base.Roots, Resources: r.Before(), Reached: reached}
+	before := &Scope{Root: r.Root, Set: t.Base.Roots, Resources: r.Before(), Reached: reached}
 	before.rendering, now.rendering = r.Renderings()
 	var pairs []*diff.Pair
 	for _, s := range asked {
@@ -193,7 +193,7 @@ func (reached *Reached) gone(ctx context.Context, s RootCheck) (list []RootViola
 		if !t.Base.Roots.Has(r.Root) || t.Head.Roots.Has(r.Root) || len(r.Base) > 0 || was == nil {
 			continue
 		}
-		found, err := s.Violations(ctx, &Scope{Root: r.Root, Renderer: reached.Sides.Base, Set: t.Base.Roots,
+		found, err := s.Violations(ctx, &Scope{Root: r.Root, Set: t.Base.Roots,
 			Resources: r.Before(), Reached: reached, rendering: was})
 		if err != nil {
 			return nil, err

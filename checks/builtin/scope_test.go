@@ -7,6 +7,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
@@ -16,21 +17,21 @@ import (
 func area(t *testing.T, files string) *Scope {
 	t.Helper()
 	repo := treetest.New(t)
-	set, err := roots.Open(repo.Tree(repo.Commit(files)), roots.Options{}, &graph.Cache{})
+	set, err := deploy.Open(repo.Tree(repo.Commit(files)), roots.Options{}, &graph.Cache{}, render.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return areaOf(t, set, set.All()[0])
 }
 
-func areaOf(t *testing.T, set *roots.Set, root roots.Root) *Scope {
+func areaOf(t *testing.T, set *deploy.Set, root roots.Root) *Scope {
 	t.Helper()
-	r := render.New(set, render.Config{})
+	r := set
 	out, problems, err := r.Render(context.Background(), root)
 	if err != nil || len(problems) > 0 {
 		t.Fatal(err, problems)
 	}
-	return &Scope{Root: root, Renderer: r, Set: set, Resources: out.Resources, Head: true,
+	return &Scope{Root: root, Set: set, Resources: out.Resources, Head: true,
 		Reached: &Reached{Sides: &diff.Sides{}}}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/remote"
 )
 
@@ -86,7 +87,7 @@ func nameOf(w remote.Want) string {
 }
 
 // told is the move for people.
-func (m move) told(head *render.Renderer) report.Moved {
+func (m move) told(head *deploy.Set) report.Moved {
 	out := report.Moved{
 		Name: nameOf(m.to.Want), URL: remote.Redacted(m.to.Want.URL), Path: m.to.Where.Path, Line: m.to.Where.Line,
 		From: report.Version{Ref: m.from.Want.Ref, Revision: m.from.Revision},
@@ -110,7 +111,7 @@ func (m move) told(head *render.Renderer) report.Moved {
 		Home    string   `yaml:"home"`
 		Sources []string `yaml:"sources"`
 	}
-	if yaml.Unmarshal(head.ChartFile(m.to), &chart) == nil {
+	if yaml.Unmarshal(head.Renderer.ChartFile(m.to), &chart) == nil {
 		add("home", chart.Home)
 		for _, source := range chart.Sources {
 			if source != chart.Home {

@@ -8,8 +8,8 @@ import (
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/graph"
-	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
@@ -42,16 +42,11 @@ func Trees(t testing.TB, r *treetest.Repo, rules, base, head string) (*diff.Tree
 }
 
 // Roots finds the roots of a tree.
-func Roots(t testing.TB, at *tree.Tree, s *settings.Settings) *roots.Set {
+func Roots(t testing.TB, at *tree.Tree, s *settings.Settings) *deploy.Set {
 	t.Helper()
-	set, err := roots.Open(at, s.RootOptions(nil, nil), &graph.Cache{})
+	set, err := deploy.Open(at, s.RootOptions(nil, nil), &graph.Cache{}, render.Config{Namespaced: kinds.HasNamespace})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return set
-}
-
-// Renderer returns a renderer of a set of roots.
-func Renderer(set *roots.Set) *render.Renderer {
-	return render.New(set, render.Config{Namespaced: kinds.HasNamespace})
 }

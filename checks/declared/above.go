@@ -7,23 +7,21 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine/admission"
-	"github.com/lintel-bot/lintel/render"
-	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
 // Above are the manifests that the settings of an organisation name as context: they answer look-ups in each of its
 // repositories. A nil one has none. It is safe for concurrent use.
 type Above struct {
-	set      *roots.Set
-	renderer *render.Renderer
-	context  []string
-	known    sync.Map // by group and kind: *namedObjects
+	set     *deploy.Set
+	context []string
+	known   sync.Map // by group and kind: *namedObjects
 }
 
 // NewAbove returns the manifests in files and folders of the organisation's repository.
-func NewAbove(set *roots.Set, renderer *render.Renderer, named []string) *Above {
-	return &Above{set: set, renderer: renderer, context: named}
+func NewAbove(set *deploy.Set, named []string) *Above {
+	return &Above{set: set, context: named}
 }
 
 // Same reports whether two have the same files.
@@ -74,7 +72,7 @@ func (a *Above) find(ctx context.Context, group, kind string) *namedObjects {
 		if !settings.Under(p, a.context) {
 			continue
 		}
-		resources, _, problem, err := a.renderer.Manifest(p)
+		resources, _, problem, err := a.set.Renderer.Manifest(p)
 		if err != nil || problem != nil || ctx.Err() != nil {
 			out.unread = "of what the organisation's settings name as context, " + p + " cannot be read"
 			continue

@@ -18,6 +18,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/roots"
 )
@@ -32,9 +33,8 @@ type Objects struct {
 	// Above answers look-ups, too: in place of the settings' files those of inherited policies.
 	Above *Above
 
-	set      *roots.Set
-	renderer *render.Renderer
-	context  []string // files and folders from the settings
+	set     *deploy.Set
+	context []string // files and folders from the settings
 
 	mu    sync.Mutex
 	kinds map[string]*table                 // by group/kind
@@ -46,21 +46,20 @@ type Objects struct {
 	// unseen is blind by root.
 	unseen map[roots.Root][]doc.Error
 
-	isBrought sync.Map // by root: bool, see roots.Set.Brought
+	isExternal sync.Map // by root: bool, see deploy.Set.External
+	known      sync.Map // by rootKind: render.Declared
 
 	answers map[query]*released // what releases have
 	spent   time.Duration       // on rendering them
-	held    int                 // how many were
 
 	tip     *Objects // of the tip of the base branch; nil: there is but one tree
 	touched map[roots.Root]bool
-	keeps   bool             // what is found is kept on disk: this is the tip
 	views   map[string]*view // by side, group/kind
 }
 
 // New returns the objects that the roots of a tree declare. named are the files and folders of the settings.
-func New(set *roots.Set, renderer *render.Renderer, named []string) *Objects {
-	return &Objects{set: set, renderer: renderer, context: named, unseen: map[roots.Root][]doc.Error{},
+func New(set *deploy.Set, named []string) *Objects {
+	return &Objects{set: set, context: named, unseen: map[roots.Root][]doc.Error{},
 		kinds: map[string]*table{}, views: map[string]*view{}, answers: map[query]*released{},
 		roots: map[roots.Root][]*render.Resource{}, looked: map[roots.Root]bool{}}
 }
@@ -133,9 +132,9 @@ type wanted struct {
 }
 
 // from reports whether a root may declare what is wanted.
-func (w wanted) from(set *roots.Set, root roots.Root) bool {
+func (w wanted) from(set *deploy.Set, root roots.Root) bool {
 	return (w.name == "" || set.MayName(root, w.name)) && (w.word == "" || set.MayMention(root, w.word)) ||
-		w.brought && set.IsBrought(root)
+		w.brought && set.IsExternal(root)
 }
 
 // table is what is declared of one kind, as far as it was asked for.
@@ -182,9 +181,9 @@ func (d *Objects) open(ctx context.Context, group, kind string) *table {
 	}
 	for _, p := range files {
 		if settings.Under(p, d.context) {
-			if resources, _, _, err := d.renderer.Manifest(p); err == nil {
+			if resources, _, _, err := d.set.Renderer.Manifest(p); err == nil {
 				for _, r := range resources {
-					t.named = t.add(t.named, keptEntry{Named: true, Object: r.Object})
+					t.named = t.add(t.named, foundEntry{Named: true, Object: r.Object})
 				}
 			}
 		}
@@ -196,7 +195,7 @@ func (d *Objects) open(ctx context.Context, group, kind string) *table {
 }
 
 // add adds an object to a list if it is of the kind.
-func (t *table) add(list []entry, e keptEntry) []entry {
+func (t *table) add(list []entry, e foundEntry) []entry {
 	if id := admission.IdentityOf(e.Object); id.Kind == t.kind && id.Group == t.group {
 		list = append(list, e.entry())
 	}
@@ -219,7 +218,7 @@ func (d *Objects) look(ctx context.Context, t *table, w wanted) {
 	d.ofKind(ctx, fresh, t.kind, func(root roots.Root, found render.Declared) {
 		t.looked[root] = nil
 		for i, o := range found.Objects {
-			t.looked[root] = t.add(t.looked[root], keptEntry{Root: root, Object: o, Digest: found.Digests[i]})
+			t.looked[root] = t.add(t.looked[root], foundEntry{Root: root, Object: o, Digest: found.Digests[i]})
 		}
 		d.hide(t.looked[root])
 		for _, e := range d.unseen[root] {
@@ -243,12 +242,18 @@ func (d *Objects) ofKind(ctx context.Context, list []roots.Root, kind string, ad
 		if resources, ok := d.roots[list[i]]; ok {
 			for _, r := range resources {
 				if r.Object["kind"] == kind {
-					found[i].Add(r.Object)
+					found[i].Add(r)
 				}
 			}
 			return
 		}
-		found[i], errs[i] = d.renderer.OfKind(ctx, list[i], kind)
+		if known, ok := d.known.Load(rootKind{list[i], kind}); ok {
+			found[i] = known.(render.Declared)
+			return
+		}
+		if found[i], errs[i] = d.set.OfKind(ctx, list[i], kind); errs[i] == nil {
+			d.known.Store(rootKind{list[i], kind}, found[i])
+		}
 	})
 	for i, root := range list {
 		if errs[i] != nil && ctx.Err() != nil {
@@ -265,26 +270,24 @@ func (d *Objects) ofKind(ctx context.Context, list []roots.Root, kind string, ad
 }
 
 // render renders those of the roots that nobody rendered yet. The lock is held. A root that does not render declares
-// nothing, which is remembered. It returns false where the repository could not be read, or where time was up.
-func (d *Objects) render(ctx context.Context, list []roots.Root) bool {
-	whole := true
+// nothing, which is remembered.
+func (d *Objects) render(ctx context.Context, list []roots.Root) {
 	list = slices.DeleteFunc(slices.Clone(list), func(r roots.Root) bool { _, ok := d.roots[r]; return ok })
 	found, blind := make([][]*render.Resource, len(list)), make([][]doc.Error, len(list))
 	errs := make([]error, len(list))
 	parallel.Each(len(list), func(i int) {
-		out, problems, err := d.renderer.Render(ctx, list[i])
+		out, problems, err := d.set.Render(ctx, list[i])
 		if errs[i] = err; err == nil {
 			found[i], blind[i] = bare(out.Resources), append(problems, out.Broken()...)
 		}
 	})
 	for i, root := range list {
-		if whole = whole && errs[i] == nil; errs[i] != nil && ctx.Err() != nil {
+		if errs[i] != nil && ctx.Err() != nil {
 			continue
 		}
 		d.roots[root] = found[i]
 		d.unseen[root] = blind[i][:min(len(blind[i]), 1)]
 	}
-	return whole
 }
 
 // Warnings lists what the look-ups of policies did not see.

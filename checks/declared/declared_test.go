@@ -10,6 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/declared"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
@@ -49,13 +50,12 @@ roots: {exclude: [cluster]}
 `
 
 // objects are those of a repository, and its renderer.
-func objects(t *testing.T, archive string, context ...string) (*declared.Objects, *render.Renderer) {
+func objects(t *testing.T, archive string, context ...string) (*declared.Objects, *deploy.Set) {
 	t.Helper()
 	r := treetest.New(t)
 	head := r.Commit(archive)
 	trees, _ := checkstest.Trees(t, r, head, "", head)
-	renderer := checkstest.Renderer(trees.Head.Roots)
-	return declared.New(trees.Head.Roots, renderer, context), renderer
+	return declared.New(trees.Head.Roots, context), trees.Head.Roots
 }
 
 func names(list []admission.Object) []string {
@@ -121,7 +121,7 @@ func TestRendersWhatIsAsked(t *testing.T) {
 		want int
 	}{{"Secret", 0}, {"ConfigMap", 1}, {"ConfigMap", 1}, {"Service", 2}} {
 		d.List(t.Context(), "", step.kind, "")
-		if built, _ := renderer.Counts(); built != step.want {
+		if built, _ := renderer.Renderer.Counts(); built != step.want {
 			t.Errorf("step %d: %d kustomizations were built, want %d", i, built, step.want)
 		}
 	}
@@ -131,7 +131,7 @@ func TestRendersWhatIsAsked(t *testing.T) {
 	if got := names(d.List(t.Context(), "", "Service", "")); !slices.Equal(got, []string{"one/given"}) {
 		t.Errorf("got %q", got)
 	}
-	if built, _ := renderer.Counts(); built != 0 {
+	if built, _ := renderer.Renderer.Counts(); built != 0 {
 		t.Errorf("%d kustomizations were built", built)
 	}
 }
@@ -169,7 +169,7 @@ func TestConcurrent(t *testing.T) {
 		}
 	}
 	group.Wait()
-	if built, _ := renderer.Counts(); built != 2 {
+	if built, _ := renderer.Renderer.Counts(); built != 2 {
 		t.Errorf("%d kustomizations were built", built)
 	}
 }

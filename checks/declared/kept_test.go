@@ -8,6 +8,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -35,17 +36,16 @@ metadata: {name: broken}
 	ask := func(at *tree.Tree, options roots.Options, context ...string) (services, namespaces []admission.Object,
 		warnings []report.Problem, built int) {
 		t.Helper()
-		set, err := roots.Open(at, options, &graph.Cache{Disk: disk})
+		set, err := deploy.Open(at, options, &graph.Cache{Disk: disk}, render.Config{Cache: &render.Cache{Disk: disk}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		renderer := render.New(set, render.Config{Cache: &render.Cache{Disk: disk}})
-		tip := declared.New(set, renderer, context)
-		head := declared.New(set, renderer, context)
+		tip := declared.New(set, context)
+		head := declared.New(set, context)
 		head.Since(tip, nil)
 		services = head.List(t.Context(), "", "Service", "")
 		namespaces = head.List(t.Context(), "", "Namespace", "")
-		built, _ = renderer.Counts()
+		built, _ = set.Renderer.Counts()
 		return services, namespaces, head.Warnings(), built
 	}
 	type answer struct {

@@ -47,7 +47,7 @@ type view struct {
 // branch, and what it touches is answered as it was, too. touched are the roots that it reaches.
 func (d *Objects) Since(tip *Objects, touched []roots.Root) {
 	d.tip, d.touched = tip, map[roots.Root]bool{}
-	tip.In, tip.keeps, tip.Secrets, tip.Above = d.In, true, d.Secrets, d.Above
+	tip.In, tip.Secrets, tip.Above = d.In, d.Secrets, d.Above
 	for _, root := range touched {
 		d.touched[root] = true
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -24,13 +25,6 @@ import (
 // releaseTime is how long look-ups of one side of a check may render such roots; where the check has a deadline, it is
 // at most half of what is left.
 const releaseTime = time.Minute
-
-// releaseChunk is how many of them are rendered before what is not looked up is let go, and maxReleases of how many
-// all is kept in memory: other look-ups may be about it.
-const (
-	releaseChunk = 32
-	maxReleases  = 64
-)
 
 // query is what is looked up in such roots.
 type query struct {
@@ -69,79 +63,37 @@ func (d *Objects) released(ctx context.Context, q query) *released {
 
 // lookReleased finds what was not asked for before. The lock is held.
 func (d *Objects) lookReleased(ctx context.Context, q query) *released {
-	var may []roots.Root
-	if d.In != nil || !d.keeps {
-		may = d.mayBring(ctx, q)
-	}
-	keeps := d.keeps && q.only == (roots.Root{})
-	name := keptAt(q, may)
-	if keeps {
-		if k, ok := d.recall(name); ok {
-			out := &released{blind: k.Unseen}
-			for _, e := range k.Entries {
-				out.list = append(out.list, e.entry())
+	out, looked := &released{}, map[roots.Root]bool{}
+	may := d.mayDeploy(ctx, q)
+	d.inTime(ctx, func(ctx context.Context) {
+		d.ofKind(ctx, may, q.Kind, func(root roots.Root, found render.Declared) {
+			looked[root] = true
+			why := ""
+			if unseen := d.unseen[root]; len(unseen) > 0 {
+				e := unseen[0]
+				if e.Quotes { // from where not everybody may read
+					e.Message, e.Quotes = "cannot be rendered", false
+				}
+				out.blind = append(out.blind, blindRoot{root, e})
+				why = wordsOf(e)
 			}
-			for _, b := range out.blind {
-				d.warn(b.Root, b.Why)
+			for i, o := range found.Objects {
+				if q.asksFor(admission.IdentityOf(o)) {
+					e := foundEntry{Root: root, Object: o, Digest: found.Digests[i], Unsure: cmp.Or(why, found.Unsure[i])}
+					out.list = append(out.list, e.entry())
+				}
 			}
-			return out
+		})
+	})
+	for _, root := range may {
+		if !looked[root] {
+			out.blind = append(out.blind, blindRoot{root, d.late(root)})
 		}
-	}
-	if d.In == nil && d.keeps {
-		may = d.mayBring(ctx, q)
-	}
-	out, keep, whole := &released{}, []keptEntry(nil), true
-	for chunk := range slices.Chunk(may, releaseChunk) {
-		fresh := slices.DeleteFunc(slices.Clone(chunk), func(r roots.Root) bool { _, ok := d.roots[r]; return ok })
-		whole = d.renderInTime(ctx, fresh) && whole
-		for _, root := range chunk {
-			list, blind := d.deploys(root, q)
-			keep, out.blind = append(keep, list...), append(out.blind, blind...)
-		}
-		for _, root := range fresh {
-			if d.held++; d.held > maxReleases {
-				delete(d.roots, root)
-			}
-		}
-	}
-	for _, e := range keep {
-		out.list = append(out.list, e.entry())
-	}
-	if keeps && whole && ctx.Err() == nil {
-		d.keep(name, kept{Entries: keep, Unseen: out.blind})
 	}
 	for _, b := range out.blind {
 		d.warn(b.Root, b.Why)
 	}
 	return out
-}
-
-// deploys returns what a root deploys of what is looked up, as far as it was rendered. The lock is held.
-func (d *Objects) deploys(root roots.Root, q query) (list []keptEntry, blind []blindRoot) {
-	resources, rendered := d.roots[root]
-	why := ""
-	switch unseen := d.unseen[root]; {
-	case !rendered:
-		return nil, []blindRoot{{root, d.late(root)}}
-	case len(unseen) > 0:
-		e := unseen[0]
-		if e.Quotes { // from where not everybody may read
-			e.Message, e.Quotes = "cannot be rendered", false
-		}
-		blind = []blindRoot{{root, e}}
-		why = wordsOf(e)
-	}
-	for _, r := range resources {
-		if !q.asksFor(admission.IdentityOf(r.Object)) {
-			continue
-		}
-		e := keptEntry{Root: root, Object: r.Object, Unsure: why}
-		if i := slices.IndexFunc(r.Issues, func(i render.Issue) bool { return i.Value }); i >= 0 {
-			e.Unsure = cmp.Or(e.Unsure, r.Issues[i].Message)
-		}
-		list = append(list, e)
-	}
-	return list, blind
 }
 
 // ask returns the query for an object, or for all of a kind where there is no name.
@@ -163,31 +115,44 @@ func (q query) asksFor(id admission.Identity) bool {
 	return is(id, q.Namespace, q.Name)
 }
 
-// entry is what was kept, with the defaults of the API server.
-func (e keptEntry) entry() entry {
+// foundEntry is an object as a root has it.
+type foundEntry struct {
+	Root   roots.Root
+	Named  bool
+	Object map[string]any // without the defaults of the API server
+	Digest string         // equal objects have the same; empty: it is not known
+	Unsure string
+}
+
+// entry is what was found, with the defaults of the API server.
+func (e foundEntry) entry() entry {
 	return entry{id: admission.IdentityOf(e.Object), object: admission.WithDefaults(e.Object), root: e.Root, named: e.Named,
 		unsure: e.Unsure, digest: e.Digest}
 }
 
-// mayBring lists the roots that may deploy what is looked up. The lock is held.
-func (d *Objects) mayBring(ctx context.Context, q query) []roots.Root {
+// rootKind is a kind of objects of a root.
+type rootKind struct {
+	root roots.Root
+	kind string
+}
+
+// mayDeploy lists the external roots that may deploy what is looked up. The lock is held.
+func (d *Objects) mayDeploy(ctx context.Context, q query) []roots.Root {
 	list := []roots.Root{q.only}
 	switch {
 	case q.only != (roots.Root{}):
 	case d.tip != nil: // of the others the tip tells
-		list = nil
-		for root := range d.touched {
-			list = append(list, root)
-		}
-		slices.SortFunc(list, roots.Compare)
+		list = slices.SortedFunc(maps.Keys(d.touched), roots.Compare)
 	default:
-		list = d.set.Brought()
+		list = d.set.External()
 	}
 	list = slices.DeleteFunc(slices.Clone(list), func(r roots.Root) bool {
-		return d.In != nil && !d.In(r) || d.tip != nil && !d.touched[r] || !d.set.IsBrought(r)
+		return d.In != nil && !d.In(r) || d.tip != nil && !d.touched[r] || !d.set.IsExternal(r)
 	})
 	may := make([]bool, len(list))
-	parallel.Each(len(list), func(i int) { may[i] = ctx.Err() == nil && d.renderer.MayBring(list[i], q.Sought) })
+	parallel.Each(len(list), func(i int) {
+		may[i] = ctx.Err() == nil && (d.knows(list[i], q.Kind) || d.set.Renderer.MayBring(d.set.Target(list[i]), q.Sought))
+	})
 	out := list[:0]
 	for i, root := range list {
 		if may[i] {
@@ -197,17 +162,33 @@ func (d *Objects) mayBring(ctx context.Context, q query) []roots.Root {
 	return out
 }
 
-// renderInTime is render for what is left of the time for it. The lock is held.
-func (d *Objects) renderInTime(ctx context.Context, list []roots.Root) (whole bool) {
+// knows reports whether all that an external root deploys of a kind is known without rendering it. The lock is held, or
+// somebody holds it for all who ask.
+func (d *Objects) knows(root roots.Root, kind string) bool {
+	if _, rendered := d.roots[root]; rendered {
+		return len(d.unseen[root]) == 0
+	}
+	key := rootKind{root, kind}
+	known, ok := d.known.Load(key)
+	if !ok {
+		known, ok = d.set.Renderer.KnownOfKind(d.set.Target(root), kind)
+		if ok {
+			d.known.Store(key, known)
+		}
+	}
+	return ok && known.(render.Declared).Problem == nil
+}
+
+// inTime does something that renders external roots in what is left of the time for it. The lock is held.
+func (d *Objects) inTime(ctx context.Context, do func(context.Context)) {
 	begun, left := time.Now(), releaseTime-d.spent
 	if end, ok := ctx.Deadline(); ok {
 		left = min(left, end.Sub(begun)/2)
 	}
 	limited, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
-	whole = d.render(limited, list)
+	do(limited)
 	d.spent += time.Since(begun)
-	return whole
 }
 
 // late says that there was no time for a root.
@@ -274,10 +255,10 @@ func (d *Objects) brought(ctx context.Context, a asking, q query, after bool) *r
 // ownRelease returns what the root of the object that is judged deploys of what is looked up, where that is a release;
 // nil where it is none.
 func (d *Objects) ownRelease(ctx context.Context, a asking, q query, after bool) *released {
-	is, known := d.isBrought.Load(a.root)
+	is, known := d.isExternal.Load(a.root)
 	if !known {
-		is = d.set.IsBrought(a.root)
-		d.isBrought.Store(a.root, is)
+		is = d.set.IsExternal(a.root)
+		d.isExternal.Store(a.root, is)
 	}
 	if is == false {
 		return nil

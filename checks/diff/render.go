@@ -8,6 +8,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/roots"
 )
@@ -15,7 +16,7 @@ import (
 // Sides render both sides of a change. They are safe for concurrent use.
 type Sides struct {
 	Trees      *Trees
-	Base, Head *render.Renderer
+	Base, Head *deploy.Set
 	All        bool // everything in the head counts as created; the base is not asked
 }
 
@@ -50,10 +51,7 @@ func (s Sides) Reached() []roots.Root {
 		return s.Trees.Head.Roots.All()
 	}
 	paths, links := s.Trees.Touched()
-	list := roots.Between(s.Trees.Base.Roots, s.Trees.Head.Roots, paths, links)
-	list = append(list, render.Reachable(s.Base, s.Head, paths)...)
-	slices.SortFunc(list, roots.Compare)
-	return slices.Compact(list)
+	return deploy.Between(s.Trees.Base.Roots, s.Trees.Head.Roots, paths, links)
 }
 
 // Alone renders the kustomizations of the head that the change reaches and that are no roots, and of which nothing says
@@ -75,8 +73,8 @@ func (s Sides) Alone(ctx context.Context, known []*Root) (list []*Root, _ error)
 			if err != nil {
 				return nil, err
 			}
-			out.From = s.Base.Repositories(old)
-			if before = old.Resources; len(problems) == 0 && old.Same(s.Head) {
+			out.From = s.Base.Renderer.Repositories(old)
+			if before = old.Resources; len(problems) == 0 && s.Head.Same(old) {
 				continue
 			}
 		}
@@ -85,7 +83,7 @@ func (s Sides) Alone(ctx context.Context, known []*Root) (list []*Root, _ error)
 			return nil, err
 		}
 		if len(problems) == 0 || now.Partial {
-			out.Pairs, out.From = Pairs(root, before, now.Resources, false), append(out.From, s.Head.Repositories(now)...)
+			out.Pairs, out.From = Pairs(root, before, now.Resources, false), append(out.From, s.Head.Renderer.Repositories(now)...)
 			list = append(list, out)
 		}
 		for _, p := range out.Pairs {
@@ -107,14 +105,14 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 			return nil, err
 		}
 		before, out.before, out.was = old.Resources, old.Resources, old
-		out.Was, out.From = s.Base.Uses(old), s.Base.Repositories(old)
+		out.Was, out.From = s.Base.Uses(old), s.Base.Renderer.Repositories(old)
 		out.Base, out.rest, out.Reads = problems, old.Rest, maps.Clone(old.Reads)
 		if len(problems) > 0 && !old.Partial {
 			out.Unseen = old.Reads
 		}
-		if inHead && (len(problems) == 0 || old.Partial) && old.Same(s.Head) {
+		if inHead && (len(problems) == 0 || old.Partial) && s.Head.Same(old) {
 			out.Deployed, out.Known, out.Base = before, len(problems) == 0, nil
-			out.Now, out.From = s.Head.Uses(old), append(out.From, s.Head.Repositories(old)...)
+			out.Now, out.From = s.Head.Uses(old), append(out.From, s.Head.Renderer.Repositories(old)...)
 			return out, nil // nothing that it reads changed
 		}
 	}
@@ -126,7 +124,7 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 		}
 		out.now = now
 		after, out.Head, out.Notes = now.Resources, problems, now.Notes(ctx)
-		out.Now, out.From = s.Head.Uses(now), append(out.From, s.Head.Repositories(now)...)
+		out.Now, out.From = s.Head.Uses(now), append(out.From, s.Head.Renderer.Repositories(now)...)
 		if out.Reads == nil {
 			out.Reads = map[string]string{}
 		}
@@ -167,7 +165,7 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 
 func (s Sides) now(ctx context.Context, root roots.Root, remains bool) (*render.Rendering, []doc.Error, error) {
 	if remains {
-		return s.Head.RenderRemains(ctx, s.Trees.Base.Roots, root)
+		return s.Head.RenderFormer(ctx, s.Base, root)
 	}
 	return s.Head.Render(ctx, root)
 }
@@ -194,8 +192,8 @@ func admitted(r *render.Resource) *render.Resource {
 // Work counts what was rendered so far.
 func (s Sides) Work() *report.Work {
 	work := &report.Work{}
-	for _, renderer := range []*render.Renderer{s.Base, s.Head} {
-		built, recalled := renderer.Counts()
+	for _, renderer := range []*deploy.Set{s.Base, s.Head} {
+		built, recalled := renderer.Renderer.Counts()
 		work.Rendered += built
 		work.Recalled += recalled
 	}

@@ -31,7 +31,7 @@ func sides(t *testing.T, base string, remove []string, head string) *diff.Sides 
 		r.Git("rm", "-q", p)
 	}
 	trees, _ := checkstest.Trees(t, r, from, from, r.Commit(head))
-	return &diff.Sides{Trees: trees, Base: checkstest.Renderer(trees.Base.Roots), Head: checkstest.Renderer(trees.Head.Roots)}
+	return &diff.Sides{Trees: trees, Base: trees.Base.Roots, Head: trees.Head.Roots}
 }
 
 // words are pairs in short.

@@ -21,7 +21,7 @@ func (t *Trees) TookOver(from, to *Pair) bool {
 	case a.Kind == roots.Folder || b.Kind == roots.Folder:
 		return from.Old.Origin("").Path == to.New.Origin("").Path
 	}
-	return t.Head.Roots.TakesOver(b, a) || t.Base.Roots.TakesOver(a, b)
+	return t.Head.Roots.Includes(b, a) || t.Base.Roots.Includes(a, b)
 }
 
 // takenOver matches the objects of roots that the change takes over, or gives up, as Join does with others. It returns

@@ -9,9 +9,9 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/remote"
-	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -19,7 +19,7 @@ import (
 type Commit struct {
 	ID    string // the commit, as the change names it; "" for the state before everything
 	Tree  *tree.Tree
-	Roots *roots.Set
+	Roots *deploy.Set
 
 	Renderings *render.Cache // where what is rendered of it is remembered; nil: nowhere
 	Elsewhere  Elsewhere     // what it takes rules from besides its own tree

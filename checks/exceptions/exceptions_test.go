@@ -219,7 +219,7 @@ func context(t *testing.T, p *engine.Policies, d *exceptions.Decision,
 	r := treetest.New(t)
 	head := r.Commit("-- app/a.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
 	trees, _ := checkstest.Trees(t, r, head, "", head)
-	objects := declared.New(trees.Head.Roots, checkstest.Renderer(trees.Head.Roots), nil)
+	objects := declared.New(trees.Head.Roots, nil)
 	if len(declares) > 0 {
 		objects.Rendered(roots.Root{Path: "app", Kind: roots.Folder}, declares)
 	}

@@ -6,9 +6,10 @@ import (
 	"strconv"
 	"strings"
 
+	"sigs.k8s.io/yaml"
+
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/view"
-	"sigs.k8s.io/yaml"
 )
 
 type policyReport struct {

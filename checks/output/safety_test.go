@@ -11,8 +11,9 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/lintel-bot/lintel/checks/report"
 	"sigs.k8s.io/yaml"
+
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // attacks are texts that each form must hold without harm.

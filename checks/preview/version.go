@@ -15,6 +15,7 @@ import (
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
@@ -39,16 +40,19 @@ func newSide(in Input, set *rules.Ruleset, decision *exceptions.Decision, like *
 		s.sides = like.sides
 	default:
 		head := in.Trees.Head
-		if !set.Settings.SameRoots(in.Before.Settings) {
+		config := render.Config{Limits: set.Settings.Limits.Render(), Namespaced: kinds.HasNamespace, Cache: in.Renderings,
+			Sources: in.Sources}
+		if set.Settings.SameRoots(in.Before.Settings) {
+			head.Roots = head.Roots.With(config)
+		} else {
 			var err error
 			options := set.Settings.RootOptions(in.Repository, in.Branches)
-			if head.Roots, err = roots.Open(head.Tree, options, in.Graphs); err != nil {
+			if head.Roots, err = deploy.Open(head.Tree, options, in.Graphs, config); err != nil {
 				return nil, err
 			}
 		}
-		config := render.Config{Limits: set.Settings.Limits.Render(), Namespaced: kinds.HasNamespace, Cache: in.Renderings,
-			Sources: in.Sources, Clusters: set.Settings.Rendered(set.Settings.Of(head.Roots))}
-		s.sides = &diff.Sides{Trees: &diff.Trees{Head: head}, Head: render.New(head.Roots, config), All: true}
+		head.Roots.ForClusters(set.Settings.Rendered(set.Settings.Of(head.Roots)))
+		s.sides = &diff.Sides{Trees: &diff.Trees{Head: head}, Head: head.Roots, All: true}
 	}
 	above := in.Above
 	if like != nil {
@@ -58,7 +62,7 @@ func newSide(in Input, set *rules.Ruleset, decision *exceptions.Decision, like *
 		above == in.Above {
 		s.declared = like.declared
 	} else {
-		s.declared = declared.New(s.sides.Trees.Head.Roots, s.sides.Head, set.Settings.Context)
+		s.declared = declared.New(s.sides.Head, set.Settings.Context)
 		s.declared.Secrets, s.declared.Above = in.Secrets, above
 	}
 	s.checks = builtin.For(builtin.FactsOf(set.Settings, s.declared))

@@ -9,8 +9,9 @@ import (
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/remote"
-	"github.com/lintel-bot/lintel/render/roots"
 )
 
 // elsewhere adds the policies that are written outside of the repository: what its settings name, what whoever asks for
@@ -91,7 +92,7 @@ func find(ctx context.Context, from diff.Elsewhere, w remote.Want, s *settings.S
 		data, _, err := c.Tree.ReadFile(remote.FileName)
 		return &Sources{Settings: s, Policies: []Source{{File: File{Path: remote.Redacted(w.URL), Data: data}}}}, src, err
 	}
-	if c.Roots, err = roots.Open(c.Tree, s.RootOptions(nil, nil), from.Graph(w.URL)); err != nil {
+	if c.Roots, err = deploy.Open(c.Tree, s.RootOptions(nil, nil), from.Graph(w.URL), render.Config{Cache: c.Renderings}); err != nil {
 		return nil, nil, err
 	}
 	out := &Sources{Settings: s, folders: map[string]map[string]string{}, reads: map[string]map[string]string{}}

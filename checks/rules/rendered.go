@@ -30,7 +30,7 @@ func (out *Sources) render(ctx context.Context, c diff.Commit, dir string) ([]So
 func (out *Sources) renderRoot(ctx context.Context, c diff.Commit, root roots.Root) (list []Source,
 	problems []doc.Error, _ error) {
 	config := render.Config{Limits: out.Settings.Limits.Render(), Namespaced: kinds.HasNamespace, Cache: c.Renderings}
-	rendering, problems, err := render.New(c.Roots, config).Render(ctx, root)
+	rendering, problems, err := c.Roots.With(config).Render(ctx, root)
 	if err != nil {
 		return nil, nil, err
 	}

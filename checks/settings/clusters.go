@@ -2,7 +2,6 @@ package settings
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
@@ -65,7 +65,7 @@ func (s *Settings) Version() string {
 
 // Of returns a function that lists the clusters of a root of some trees: see Belongs. It remembers them, and is safe for
 // concurrent use.
-func (s *Settings) Of(sets ...*roots.Set) func(roots.Root) []string {
+func (s *Settings) Of(sets ...*deploy.Set) func(roots.Root) []string {
 	belongs := s.Belongs()
 	var mu sync.Mutex
 	known := map[roots.Root][]string{}
@@ -87,25 +87,22 @@ func (s *Settings) Of(sets ...*roots.Set) func(roots.Root) []string {
 	}
 }
 
-// Rendered returns the clusters as charts are rendered for them, given what Of returns; nil where nothing is said of
-// any.
-func (s *Settings) Rendered(of func(roots.Root) []string) *render.Clusters {
-	var said []any
-	for _, name := range s.ClusterNames() {
-		if c := s.Clusters[name]; c.Kubernetes != "" || len(c.APIVersions) > 0 {
-			said = append(said, []any{name, c.Roots, c.Kubernetes, c.APIVersions})
-		}
-	}
-	if said == nil {
+// Rendered returns a function that lists the clusters of a root as charts are rendered for them, given what Of returns; nil
+// where nothing is said of any.
+func (s *Settings) Rendered(of func(roots.Root) []string) func(roots.Root) []render.Cluster {
+	said := slices.ContainsFunc(s.ClusterNames(), func(name string) bool {
+		return s.Clusters[name].Kubernetes != "" || len(s.Clusters[name].APIVersions) > 0
+	})
+	if !said {
 		return nil
 	}
-	return &render.Clusters{ID: fmt.Sprintf("%q", said), Of: func(root roots.Root) (list []render.Cluster) {
+	return func(root roots.Root) (list []render.Cluster) {
 		for _, name := range of(root) {
 			c := s.Clusters[name]
 			list = append(list, render.Cluster{Name: name, Kubernetes: c.Kubernetes, APIVersions: c.APIVersions})
 		}
 		return list
-	}}
+	}
 }
 
 // Elsewhere reports whether a file holds rules of other clusters only: where it is not said which files hold rules,

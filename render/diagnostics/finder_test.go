@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
@@ -350,11 +351,11 @@ func TestMistakes(t *testing.T) {
 func problems(t *testing.T, archive string, paths ...string) []string {
 	t.Helper()
 	r := treetest.New(t)
-	set, err := roots.Open(r.Tree(r.Commit(archive)), roots.Options{}, &graph.Cache{})
+	set, err := deploy.Open(r.Tree(r.Commit(archive)), roots.Options{}, &graph.Cache{}, render.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	renderer := render.New(set, render.Config{})
+	renderer := set
 	found := make([]string, len(paths))
 	for _, root := range set.All() {
 		i := slices.Index(paths, root.Path)

@@ -8,8 +8,11 @@ package env
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -24,10 +27,12 @@ type Kind byte
 const (
 	Content  Kind = 'c' // what is at a path: the object id of a file, that of a folder behind a slash; empty: nothing is
 	Link     Kind = 'l' // where a path leads
+	Listing  Kind = 'n' // the names in a folder and what kind each is; empty: there is no such folder
 	Source   Kind = 's' // what a want came to (remote.Sources.Digest), by the want as JSON
 	Object   Kind = 'o' // the object that a look-up finds, by the look-up as JSON
 	Versions Kind = 'v' // the API versions of the clusters of a root, by what is asked of them as JSON
-	Deployed Kind = 'd' // how a root is deployed
+	Deployed Kind = 'd' // how the root is deployed that the answer is about
+	Written  Kind = 'w' // the files that say how it is deployed: where their lines are
 )
 
 // Question is one thing that was asked.
@@ -119,6 +124,10 @@ var unanswered = []byte("!")
 
 // Of answers a question about a path of a tree.
 func Of(t tree.Reader, q Question) string {
+	if q.Kind == Listing {
+		list, err := t.ReadDir(q.Name)
+		return listing(list, err)
+	}
 	real, e, err := t.Lookup(q.Name)
 	if err != nil {
 		if errors.Is(err, tree.ErrNotExist) {
@@ -134,4 +143,18 @@ func Of(t tree.Reader, q Question) string {
 		content = "/" + content
 	}
 	return content
+}
+
+func listing(list []tree.Entry, err error) string {
+	switch {
+	case errors.Is(err, tree.ErrNotExist):
+		return ""
+	case err != nil:
+		return string(unanswered)
+	}
+	h := sha256.New()
+	for _, e := range list {
+		fmt.Fprintf(h, "%d %q\n", e.Kind, e.Name)
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }

@@ -2,6 +2,8 @@ package env
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -13,8 +15,8 @@ import (
 )
 
 // Memory keeps answers in the process and, with a Disk, from one process to the next: in tables, by key, each with what it
-// rests on. What is on disk is read table by table and checked by its seal; every answer is checked by its questions
-// before it counts. The nil Memory keeps nothing. It is safe for concurrent use.
+// rests on. What is on disk is checked by its seal when it is read; every answer is checked by its questions before it
+// counts. The nil Memory keeps nothing. It is safe for concurrent use.
 type Memory struct {
 	Disk  *Disk  // nil: only in the process
 	Scope string // tells memories in one Disk apart
@@ -24,9 +26,19 @@ type Memory struct {
 	read   atomic.Int64 // bytes of the values that are held as they were read
 }
 
+// Table is where answers of one kind are kept.
+type Table struct {
+	Name string // of letters, digits and dashes
+	// Apart says that the answers are large: each key has an entry of its own on disk, which is read whenever somebody asks
+	// for it and written at once, and nothing of it stays in the process. Else the table is read as a whole, and written by
+	// Save.
+	Apart bool
+}
+
 const (
 	maxVersions = 4        // answers of one key: those of some pull requests and of their base
 	maxTable    = 16 << 20 // bytes of one table on disk
+	maxApart    = 32 << 20 // bytes of one entry of a table that is kept apart
 	maxRecords  = 20_000   // keys of one table
 	maxRead     = 4 << 20  // bytes, as written, of the values that are held as they were read: that takes many times more
 )
@@ -44,22 +56,44 @@ type record struct {
 	used        bool   // in this process
 }
 
-func (m *Memory) table(name string) *table {
+// table returns the table that has a key.
+func (m *Memory) table(of Table, key string) *table {
+	if of.Apart {
+		return m.apart(of, key)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.tables == nil {
 		m.tables = map[string]*table{}
 	}
-	t := m.tables[name]
+	t := m.tables[of.Name]
 	if t == nil {
 		t = &table{records: map[string][]*record{}}
-		m.tables[name] = t
+		m.tables[of.Name] = t
 		if m.Disk != nil {
-			data, _ := m.Disk.Get(m.Disk.Scope("memory", m.Scope), name)
+			data, _ := m.Disk.Get(m.scope(), of.Name)
 			t.read(data)
 		}
 	}
 	return t
+}
+
+func (m *Memory) scope() string { return m.Disk.Scope("memory", m.Scope) }
+
+// apart reads the entry of a key into a table that has nothing else.
+func (m *Memory) apart(of Table, key string) *table {
+	t := &table{records: map[string][]*record{}}
+	if m.Disk != nil {
+		data, _ := m.Disk.Get(m.scope(), entryName(of, key))
+		t.read(data)
+	}
+	return t
+}
+
+// entryName is the name of the entry of a key.
+func entryName(of Table, key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return of.Name + "-" + hex.EncodeToString(sum[:16])
 }
 
 // read takes in what save wrote.
@@ -78,22 +112,22 @@ func (t *table) read(data []byte) {
 
 // Find returns the answer that is kept under a key and rests on what is so now; false where there is none. Do not change
 // it. Its type is that which it was kept with.
-func Find[T any](m *Memory, name, key string, now Answerer) (value T, ok bool) {
-	value, _, ok = find[T](m, name, key, now)
+func Find[T any](m *Memory, of Table, key string, now Answerer) (value T, ok bool) {
+	value, _, ok = find[T](m, of, key, now)
 	return value, ok
 }
 
 // FindAsked is Find, and returns what the answer rests on, too.
-func FindAsked[T any](m *Memory, name, key string, now Answerer) (value T, asked Asked, ok bool) {
-	value, encoded, ok := find[T](m, name, key, now)
+func FindAsked[T any](m *Memory, of Table, key string, now Answerer) (value T, asked Asked, ok bool) {
+	value, encoded, ok := find[T](m, of, key, now)
 	return value, decode(encoded), ok
 }
 
-func find[T any](m *Memory, name, key string, now Answerer) (value T, asked []byte, ok bool) {
+func find[T any](m *Memory, of Table, key string, now Answerer) (value T, asked []byte, ok bool) {
 	if m == nil {
 		return value, nil, false
 	}
-	t := m.table(name)
+	t := m.table(of, key)
 	t.mu.Lock()
 	list := slices.Clone(t.records[key])
 	t.mu.Unlock()
@@ -108,7 +142,7 @@ func find[T any](m *Memory, name, key string, now Answerer) (value T, asked []by
 			if kjson.UnmarshalCaseSensitivePreserveInts(r.data, &value) != nil {
 				return value, nil, false
 			}
-			if m.hold(r.data) {
+			if !of.Apart && m.hold(r.data) {
 				r.value = value
 			}
 			return value, r.asked, true
@@ -120,8 +154,8 @@ func find[T any](m *Memory, name, key string, now Answerer) (value T, asked []by
 }
 
 // Keep keeps an answer under a key, from now on and on disk.
-func Keep[T any](m *Memory, name, key string, asked Asked, value T) {
-	if m == nil {
+func Keep[T any](m *Memory, of Table, key string, asked Asked, value T) {
+	if m == nil || of.Apart && m.Disk == nil {
 		return
 	}
 	data, err := json.Marshal(value)
@@ -130,10 +164,32 @@ func Keep[T any](m *Memory, name, key string, asked Asked, value T) {
 		data = nil
 	}
 	r := &record{asked: asked.encode(), data: data, used: true}
+	if of.Apart {
+		if data != nil {
+			m.keepApart(of, key, r)
+		}
+		return
+	}
 	if data == nil || m.hold(data) {
 		r.value = value
 	}
-	m.keep(name, key, r)
+	m.table(of, key).keep(key, r)
+}
+
+// Hold is Keep for an answer that cannot be written as JSON: it stays in the process.
+func Hold[T any](m *Memory, of Table, key string, asked Asked, value T) {
+	if m != nil {
+		m.table(of, key).keep(key, &record{asked: asked.encode(), value: value, used: true})
+	}
+}
+
+// keepApart writes an answer to the entry of its key, with the earlier ones that there is room for.
+func (m *Memory) keepApart(of Table, key string, r *record) {
+	t := m.apart(of, key)
+	t.keep(key, r)
+	if data := t.save(maxApart); len(data) > 0 {
+		_ = m.Disk.Put(m.scope(), entryName(of, key), data) // without it, it is worked out again
+	}
 }
 
 // hold reports whether there is room to hold a value as it is read besides its data.
@@ -146,8 +202,7 @@ func (m *Memory) hold(data []byte) bool {
 	return false
 }
 
-func (m *Memory) keep(name, key string, r *record) {
-	t := m.table(name)
+func (t *table) keep(key string, r *record) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.records) >= maxRecords {
@@ -171,14 +226,14 @@ func (m *Memory) Save() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for name, t := range m.tables {
-		if data := t.save(); data != nil {
-			_ = m.Disk.Put(m.Disk.Scope("memory", m.Scope), name, data) // without it, it is worked out again
+		if data := t.save(maxTable); data != nil {
+			_ = m.Disk.Put(m.scope(), name, data) // without it, it is worked out again
 		}
 	}
 }
 
-// save returns what read takes in, nil where nothing changed.
-func (t *table) save() (out []byte) {
+// save returns what read takes in, as far as there is room for it; nil where nothing changed.
+func (t *table) save(room int) (out []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.changed {
@@ -197,7 +252,7 @@ func (t *table) save() (out []byte) {
 	})
 	for _, key := range keys {
 		for _, r := range t.records[key] {
-			if r.data != nil && len(out)+len(key)+len(r.asked)+len(r.data) < maxTable {
+			if r.data != nil && len(out)+len(key)+len(r.asked)+len(r.data) < room {
 				out = appendText(appendText(appendText(out, key), r.asked), r.data)
 			}
 		}

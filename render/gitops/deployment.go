@@ -5,9 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 
@@ -27,6 +29,13 @@ type Position struct {
 type Object struct {
 	root *field
 	from string // the root that it is rendered from; empty: its file
+	id   string // see Identified
+}
+
+// Identified returns the object with an id that no other one has which says something else, or is written elsewhere.
+func (o Object) Identified(id string) Object {
+	o.id = id
+	return o
 }
 
 // FromNode returns the object of one YAML document of a file.
@@ -35,7 +44,7 @@ func FromNode(path string, n *yaml.Node) Object { return Object{root: fieldOfNod
 // FromRoot returns an object as a root renders it. where tells where its fields are written, by their number: each comes
 // before what is in it, and keys are sorted.
 func FromRoot(root string, value map[string]any, where func(nth int) Position) Object {
-	return Object{(&numbered{where: where}).field(value, 0), root}
+	return Object{root: (&numbered{where: where}).field(value, 0), from: root}
 }
 
 // Reads lists the names of the objects of some kinds that an object of Flux reads: where its source is, and the
@@ -112,6 +121,9 @@ type Options struct {
 	Tree   Tree
 	Repo   RepoHint
 	Limits Limits
+	// Once evaluates an object, or returns what that came to for the same key where all that was read of the tree is the
+	// same; nil: each is evaluated. It is asked about objects with an id. What it returns is not changed.
+	Once func(key string, evaluate func(Tree) Evaluation) Evaluation
 	// Releases has charts as Deployments with a Release, and what is deployed from other repositories as those with an
 	// Elsewhere. Without it they are Problems.
 	Releases bool
@@ -283,20 +295,25 @@ func texts(m map[string]Value) map[string]string {
 	return out
 }
 
-// reader collects the results of one call of Deployments.
+// Evaluation is what one object deploys, and what stands in the way of knowing that.
+type Evaluation struct {
+	Deployments []Deployment
+	Problems    []Problem
+}
+
+// reader evaluates one object.
 type reader struct {
 	Options
 	byKind   map[string][]*field // all objects
 	found    []Deployment
-	problems []Problem
-	said     map[doc.Error]int // the problems -> index
-	object   Reference         // the one at hand
-	where    Position          // of that
-	from     string            // what it is rendered from
-	asked    []any             // what it asks for and reads, see ask
-	unknown  *need             // what the Application at hand depends on and only the cluster has; nil: nothing
-	guess    bool              // whether it is made at all only the cluster knows
-	needs    map[need]bool     // those that folders or namespaces of the ApplicationSet at hand depend on
+	problems problems
+	object   Reference     // the one at hand
+	where    Position      // of that
+	from     string        // what it is rendered from
+	asked    []any         // what it asks for and reads, see ask
+	unknown  *need         // what the Application at hand depends on and only the cluster has; nil: nothing
+	guess    bool          // whether it is made at all only the cluster knows
+	needs    map[need]bool // those that folders or namespaces of the ApplicationSet at hand depend on
 }
 
 // Deployments returns what the Argo CD and Flux objects among the given ones deploy from this repository, sorted
@@ -304,31 +321,24 @@ type reader struct {
 // GitRepository objects that say which repository a Kustomization reads.
 func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 	o.Limits = o.Limits.withDefaults()
-	r := &reader{Options: o, byKind: map[string][]*field{}, said: map[doc.Error]int{}}
+	byKind := map[string][]*field{}
 	for _, object := range objects {
-		r.byKind[object.Kind()] = append(r.byKind[object.Kind()], object.root)
+		byKind[object.Kind()] = append(byKind[object.Kind()], object.root)
 	}
+	context := sync.OnceValue(func() string { return contextDigest(objects) })
+	var found []Deployment
+	var all problems
 	for _, object := range objects {
-		root, kind, group := object.root, object.Kind(), object.root.group()
-		first := len(r.found)
-		r.from = object.from
-		r.object = Reference{kind, root.text("metadata", "namespace"), root.text("metadata", "name")}
-		r.where, r.unknown, r.guess = root.position("metadata", "name"), nil, false
-		switch {
-		case group == argoGroup && kind == "Application":
-			r.application(root)
-		case group == argoGroup && kind == "ApplicationSet":
-			r.applicationSet(root)
-		case group == fluxGroup && kind == "Kustomization":
-			r.fluxKustomization(root)
-		case group == helmGroup && kind == "HelmRelease":
-			r.helmRelease(root)
+		one := o.once(object, byKind, context)
+		for _, d := range one.Deployments {
+			d.From = object.from
+			found = append(found, d)
 		}
-		for i := first; i < len(r.found); i++ {
-			r.found[i].From = object.from
+		for _, p := range one.Problems {
+			all.add(p)
 		}
 	}
-	slices.SortStableFunc(r.found, func(a, b Deployment) int {
+	slices.SortStableFunc(found, func(a, b Deployment) int {
 		if byPath := strings.Compare(a.Path, b.Path); byPath != 0 {
 			return byPath
 		}
@@ -337,17 +347,69 @@ func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 	// The same object may be written twice in a file. Where the two differ the cluster has the one that is applied last:
 	// each counts as deployed, so that neither hides the other.
 	same := func(a, b Deployment) bool { return a.ID() == b.ID() && a.Digest() == b.Digest() }
-	r.found = slices.CompactFunc(r.found, same)
-	for i, n := 1, 0; i < len(r.found); i++ {
-		before := r.found[i-1]
-		if before.Nth = 0; before.ID() != r.found[i].ID() {
+	found = slices.CompactFunc(found, same)
+	for i, n := 1, 0; i < len(found); i++ {
+		before := found[i-1]
+		if before.Nth = 0; before.ID() != found[i].ID() {
 			n = 0
 			continue
 		}
 		n++
-		r.found[i].Nth = n
+		found[i].Nth = n
 	}
-	return r.found, r.problems
+	return found, all.list
+}
+
+// once evaluates an object, if that was not done before.
+func (o Options) once(object Object, byKind map[string][]*field, context func() string) Evaluation {
+	var evaluate func(r *reader)
+	root, kind, flux := object.root, object.Kind(), false
+	switch group := root.group(); {
+	case group == argoGroup && kind == "Application":
+		evaluate = func(r *reader) { r.application(root) }
+	case group == argoGroup && kind == "ApplicationSet":
+		evaluate = func(r *reader) { r.applicationSet(root) }
+	case group == fluxGroup && kind == "Kustomization":
+		evaluate, flux = func(r *reader) { r.fluxKustomization(root) }, true
+	case group == helmGroup && kind == "HelmRelease":
+		evaluate, flux = func(r *reader) { r.helmRelease(root) }, true
+	default:
+		return Evaluation{}
+	}
+	do := func(t Tree) Evaluation {
+		r := &reader{Options: o, byKind: byKind, from: object.from, where: root.position("metadata", "name"),
+			object: Reference{kind, root.text("metadata", "namespace"), root.text("metadata", "name")}}
+		r.Tree = t
+		evaluate(r)
+		return Evaluation{r.found, r.problems.list}
+	}
+	looked := ""
+	if flux {
+		looked = context()
+	}
+	if o.Once == nil || object.id == "" || looked == unidentified {
+		return do(o.Tree)
+	}
+	return o.Once(fmt.Sprintf("%q %v %t %q %s %s", o.Repo, o.Limits, o.Releases, object.from, object.id, looked), do)
+}
+
+// unidentified stands for objects of which one has no id.
+const unidentified = "?"
+
+// contextDigest tells the objects apart that are only looked up.
+func contextDigest(objects []Object) string {
+	_, kinds := Kinds()
+	h := sha256.New()
+	for _, o := range objects {
+		if !slices.Contains(kinds, o.Kind()) {
+			continue
+		}
+		if o.id == "" {
+			return unidentified
+		}
+		fmt.Fprintf(h, "%q %q\n", o.from, o.id)
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // Kinds lists the kinds of the objects that Deployments looks at: those that deploy, and those that it only looks up

@@ -68,12 +68,25 @@ func (r *reader) problem(p Problem) {
 		p.Path, p.Line, p.Column = r.where.Path, r.where.Line, r.where.Column
 	}
 	p.State, p.From = r.state(), r.from
-	if i, ok := r.said[p.Error]; ok {
-		r.problems[i].State = digest(r.problems[i].State, p.State)
+	r.problems.add(p)
+}
+
+// problems are those of some objects, each once.
+type problems struct {
+	list []Problem
+	at   map[doc.Error]int
+}
+
+func (all *problems) add(p Problem) {
+	if i, ok := all.at[p.Error]; ok {
+		all.list[i].State = digest(all.list[i].State, p.State)
 		return
 	}
-	r.said[p.Error] = len(r.problems)
-	r.problems = append(r.problems, p)
+	if all.at == nil {
+		all.at = map[doc.Error]int{}
+	}
+	all.at[p.Error] = len(all.list)
+	all.list = append(all.list, p)
 }
 
 // need is something that sets of parameters depend on and that is not in this repository.

@@ -139,7 +139,7 @@ func TestDerivedIsBuilt(t *testing.T) {
 				}
 				fresh := mustOpen(t, tr, &graph.Cache{})
 				fromDisk := mustOpen(t, tr, &graph.Cache{Disk: disk})
-				for name, g := range map[string]*roots.Set{"derived": g, "built": fresh, "from disk": fromDisk} {
+				for name, g := range map[string]*roots.Index{"derived": g, "built": fresh, "from disk": fromDisk} {
 					if err := g.Settle(); err != nil {
 						t.Fatal(err)
 					}
@@ -156,7 +156,7 @@ func TestDerivedIsBuilt(t *testing.T) {
 	}
 }
 
-func mustOpen(t *testing.T, tr *tree.Tree, c *graph.Cache) *roots.Set {
+func mustOpen(t *testing.T, tr *tree.Tree, c *graph.Cache) *roots.Index {
 	t.Helper()
 	g, err := roots.Open(tr, roots.Options{Marks: []string{"MARK"}}, c)
 	if err != nil {
@@ -165,9 +165,9 @@ func mustOpen(t *testing.T, tr *tree.Tree, c *graph.Cache) *roots.Set {
 	return g
 }
 
-func compare(t *testing.T, g *roots.Set, n *naive, tr *tree.Tree, r *rand.Rand) {
+func compare(t *testing.T, g *roots.Index, n *naive, tr *tree.Tree, r *rand.Rand) {
 	t.Helper()
-	if got := g.All(); !slices.Equal(got, n.roots) {
+	if got := g.Standing(); !slices.Equal(got, n.roots) {
 		t.Fatalf("roots: got %v, want %v", got, n.roots)
 	}
 	var paths, marked, namespaces []string
@@ -192,8 +192,8 @@ func compare(t *testing.T, g *roots.Set, n *naive, tr *tree.Tree, r *rand.Rand) 
 	}
 	for _, dir := range editDirs {
 		root, plain := roots.Root{Path: dir}, roots.Root{Path: dir, Kind: roots.Folder}
-		if g.Has(root) != slices.Contains(n.roots, root) || g.Has(plain) != slices.Contains(n.roots, plain) {
-			t.Fatalf("has %s: %v, %v", dir, g.Has(root), g.Has(plain))
+		if g.IsRoot(root) != slices.Contains(n.roots, root) || g.IsRoot(plain) != slices.Contains(n.roots, plain) {
+			t.Fatalf("has %s: %v, %v", dir, g.IsRoot(root), g.IsRoot(plain))
 		}
 		if !slices.Equal(g.Files(plain), n.plain[dir]) {
 			t.Fatalf("plain %s: got %q, want %q", dir, g.Files(plain), n.plain[dir])
@@ -201,7 +201,7 @@ func compare(t *testing.T, g *roots.Set, n *naive, tr *tree.Tree, r *rand.Rand) 
 	}
 	paths = append(paths, "missing", "missing/sub/x.yaml", "env/a/a.yaml", "env/a/kustomization.yaml")
 	for _, p := range paths {
-		if got, want := g.Reach([]string{p}, nil), n.reach([]string{p}); !slices.Equal(got, want) {
+		if got, want := g.Touching([]string{p}, nil), n.reach([]string{p}); !slices.Equal(got, want) {
 			t.Fatalf("reach %s: got %v, want %v", p, got, want)
 		}
 		if g.Unread(p) != n.unread[p] {
@@ -209,7 +209,7 @@ func compare(t *testing.T, g *roots.Set, n *naive, tr *tree.Tree, r *rand.Rand) 
 		}
 	}
 	several := []string{pick(r, paths), pick(r, paths), pick(r, paths)}
-	if got, want := g.Reach(several, nil), n.reach(several); !slices.Equal(got, want) {
+	if got, want := g.Touching(several, nil), n.reach(several); !slices.Equal(got, want) {
 		t.Fatalf("reach %q: got %v, want %v", several, got, want)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -40,17 +41,17 @@ const batch = 128
 // context ended; then the report holds what was found until then.
 func Prove(ctx context.Context, t *tree.Tree, o Options) (*Report, error) {
 	cache := &graph.Cache{}
-	g, err := roots.Open(t, o.roots(), cache)
+	memory := &render.Cache{}
+	set, err := deploy.Open(t, o.roots(), cache, o.config(memory))
 	if err != nil {
 		return nil, err
 	}
 	report := &Report{}
-	memory := &render.Cache{}
-	for _, root := range choose(g.All(), o) {
+	for _, root := range choose(set.All(), o) {
 		if o.Log != nil {
 			o.Log(root.Path)
 		}
-		p := &prover{tree: t, renderer: render.New(g, o.config(memory)), root: root, options: o, cache: cache,
+		p := &prover{tree: t, set: set, root: root, options: o, cache: cache,
 			memory: memory, report: report, lines: map[string][]string{}}
 		if err := p.run(ctx); err != nil {
 			return report, err
@@ -86,18 +87,18 @@ func choose(list []roots.Root, o Options) []roots.Root {
 
 // prover tries the fields of one root.
 type prover struct {
-	tree     *tree.Tree
-	renderer *render.Renderer
-	root     roots.Root
-	options  Options
-	report   *Report
-	base     *rendered
-	lines    map[string][]string // of the source files
-	written  []string            // files that a person may edit together: what the root reads
-	trials   []*trial
-	cache    *graph.Cache
-	memory   *render.Cache
-	charts   bool // a chart prints some of it
+	tree    *tree.Tree
+	set     *deploy.Set
+	root    roots.Root
+	options Options
+	report  *Report
+	base    *rendered
+	lines   map[string][]string // of the source files
+	written []string            // files that a person may edit together: what the root reads
+	trials  []*trial
+	cache   *graph.Cache
+	memory  *render.Cache
+	charts  bool // a chart prints some of it
 }
 
 // rendered is one rendering of the renderer.
@@ -107,7 +108,7 @@ type rendered struct {
 }
 
 func (p *prover) run(ctx context.Context) error {
-	rendering, problems, err := p.renderer.Render(ctx, p.root)
+	rendering, problems, err := p.set.Render(ctx, p.root)
 	if err != nil {
 		return err
 	}
@@ -200,18 +201,15 @@ func (p *prover) render(ctx context.Context, edits []edit) (*rendered, string, e
 		files[real] = data
 	}
 	p.report.Renders++
-	var renderer *render.Renderer
-	root := p.root
-	var err error
+	renderer, target := p.set.Renderer.With(files), p.set.Target(p.root)
 	if p.charts || p.root.Object != "" && p.options.Write != nil {
-		renderer, root, err = p.edited(ctx, files)
-	} else {
-		renderer = p.renderer.With(files)
+		set, root, err := p.edited(ctx, files)
+		if err != nil {
+			return nil, "", err
+		}
+		renderer, target = set.Renderer, set.Target(root)
 	}
-	if err != nil {
-		return nil, "", err
-	}
-	rendering, problems, err := renderer.Render(ctx, root)
+	rendering, problems, err := renderer.Render(ctx, target)
 	if err != nil {
 		return nil, "", err
 	}
@@ -301,7 +299,7 @@ func (p *prover) single(ctx context.Context, t *trial) error {
 
 // sameWithoutOrigins reports whether kustomize prints the same bytes for the files as they are.
 func (p *prover) sameWithoutOrigins(ctx context.Context, with *render.Rendering) (bool, error) {
-	plain, err := p.renderer.Unmarked(ctx, p.root)
+	plain, err := p.set.Renderer.Unmarked(ctx, p.root)
 	if err != nil {
 		return false, err
 	}

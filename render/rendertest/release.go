@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/origin"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -28,7 +29,7 @@ func isRelease(r roots.Root) bool {
 
 // edited returns a renderer of the tree with other contents of some files, and the root in it: the object that deploys
 // it may have another name there.
-func (p *prover) edited(ctx context.Context, files map[string][]byte) (*render.Renderer, roots.Root, error) {
+func (p *prover) edited(ctx context.Context, files map[string][]byte) (*deploy.Set, roots.Root, error) {
 	id, err := p.options.Write(ctx, p.tree.ID(), files)
 	if err != nil {
 		return nil, p.root, fmt.Errorf("writing a tree: %w", err)
@@ -37,12 +38,12 @@ func (p *prover) edited(ctx context.Context, files map[string][]byte) (*render.R
 	if err != nil {
 		return nil, p.root, err
 	}
-	g, err := roots.Open(t, p.options.roots(), p.cache)
+	set, err := deploy.Open(t, p.options.roots(), p.cache, p.options.config(p.memory))
 	if err != nil {
 		return nil, p.root, err
 	}
 	root := p.root
-	if list := g.All(); !slices.Contains(list, root) {
+	if list := set.All(); !slices.Contains(list, root) {
 		list = slices.DeleteFunc(slices.Clone(list), func(r roots.Root) bool {
 			return r.Path != p.root.Path || r.Kind != p.root.Kind
 		})
@@ -50,7 +51,7 @@ func (p *prover) edited(ctx context.Context, files map[string][]byte) (*render.R
 			root = list[0]
 		}
 	}
-	return render.New(g, p.options.config(p.memory)), root, nil
+	return set, root, nil
 }
 
 // release tries the fields of a release.

@@ -12,16 +12,16 @@ import (
 
 // Chart returns the folder of the Helm chart that a file is part of, empty where it is part of none. A file that a root
 // is made of is not, wherever it lies.
-func (s *Set) Chart(p string) string {
-	if s.concealed(p) {
+func (x *Index) Chart(p string) string {
+	if x.concealed(p) {
 		return ""
 	}
 	dir := path.Dir(p)
-	if s.isFile(p) && !s.ofChart(p) && (s.loose(p) || s.taken(p) || s.HasKustomization(dir)) {
+	if x.IsFile(p) && !x.ofChart(p) && (x.loose(p) || x.taken(p) || x.HasKustomization(dir)) {
 		return ""
 	}
-	for _, dir := range upwards(dir) {
-		if s.hasChart(dir) {
+	for _, dir := range Upwards(dir) {
+		if x.HasChart(dir) {
 			return dir
 		}
 	}
@@ -29,11 +29,11 @@ func (s *Set) Chart(p string) string {
 }
 
 // touchedCharts returns the folders of the charts that a change of paths is in.
-func touchedCharts(s *Set, changed, links []string) map[string]bool {
+func touchedCharts(x *Index, changed, links []string) map[string]bool {
 	dirs := map[string]bool{}
-	for _, p := range append(s.aliases(changed, links), changed...) {
-		for _, dir := range upwards(path.Dir(p)) {
-			if s.hasChart(dir) {
+	for _, p := range append(x.aliases(changed, links), changed...) {
+		for _, dir := range Upwards(path.Dir(p)) {
+			if x.HasChart(dir) {
 				dirs[dir] = true
 			}
 		}
@@ -43,13 +43,13 @@ func touchedCharts(s *Set, changed, links []string) map[string]bool {
 
 // charts returns those of some folders that have a chart which is nobody's part: what lies in the folders of another
 // chart is that one's.
-func charts(s *Set, dirs map[string]bool) []string {
+func charts(x *Index, dirs map[string]bool) []string {
 	var list []string
 	for dir := range dirs {
-		if real, _, err := s.Tree().Lookup(dir); err != nil || real != dir {
+		if real, _, err := x.Tree().Lookup(dir); err != nil || real != dir {
 			continue // the folder that a symlink leads to is the root
 		}
-		if s.hasChart(dir) && !inChart(s, dir) && !s.concealed(path.Join(dir, "Chart.yaml")) && !s.isLibrary(dir) {
+		if x.HasChart(dir) && !inChart(x, dir) && !x.concealed(path.Join(dir, "Chart.yaml")) && !x.isLibrary(dir) {
 			list = append(list, dir)
 		}
 	}
@@ -57,13 +57,13 @@ func charts(s *Set, dirs map[string]bool) []string {
 }
 
 // isLibrary reports whether a chart is a library: it has no resources, and nobody can install it.
-func (s *Set) isLibrary(dir string) bool {
+func (x *Index) isLibrary(dir string) bool {
 	p := path.Join(dir, "Chart.yaml")
-	data, _, err := s.Tree().ReadFile(p)
+	data, _, err := x.Tree().ReadFile(p)
 	if err != nil {
 		return false
 	}
-	documents, err := doc.Parse(p, data, s.deployed.limits.Source)
+	documents, err := doc.Parse(p, data, x.options.Limits)
 	return err == nil && len(documents) > 0 && doc.Text(documents[0], "type") == "library"
 }
 
@@ -73,9 +73,9 @@ func (s *Set) isLibrary(dir string) bool {
 var ownFolders = []string{"templates", "crds", "charts", "files"}
 
 // inChart reports whether a folder is one of a Helm chart's own.
-func inChart(s *Set, dir string) bool {
+func inChart(x *Index, dir string) bool {
 	for ; dir != "."; dir = path.Dir(dir) {
-		if slices.Contains(ownFolders, path.Base(dir)) && s.hasChart(path.Dir(dir)) {
+		if slices.Contains(ownFolders, path.Base(dir)) && x.HasChart(path.Dir(dir)) {
 			return true
 		}
 	}
@@ -84,25 +84,25 @@ func inChart(s *Set, dir string) bool {
 
 // ofChart reports whether a file is a Helm chart's own: in one of its folders, or below its Chart.yaml and none that
 // anybody could deploy, as values are.
-func (s *Set) ofChart(p string) bool {
+func (x *Index) ofChart(p string) bool {
 	dir := path.Dir(p)
-	return inChart(s, dir) || slices.ContainsFunc(upwards(dir), s.hasChart) && !s.holdsObjects(p)
+	return inChart(x, dir) || slices.ContainsFunc(Upwards(dir), x.HasChart) && !x.holdsObjects(p)
 }
 
 // holdsObjects reports whether a file holds what a cluster may take. Of one that cannot be read it may.
-func (s *Set) holdsObjects(p string) bool {
-	data, _, err := s.Tree().ReadFile(p)
+func (x *Index) holdsObjects(p string) bool {
+	data, _, err := x.Tree().ReadFile(p)
 	if err != nil {
 		return true
 	}
-	documents, err := doc.Parse(p, data, s.deployed.limits.Source)
+	documents, err := doc.Parse(p, data, x.options.Limits)
 	return err != nil || slices.ContainsFunc(documents, func(d *yaml.Node) bool {
 		return doc.Text(d, "apiVersion") != "" && doc.Text(d, "kind") != ""
 	})
 }
 
-// hasChart reports whether a folder is that of a Helm chart.
-func (s *Set) hasChart(dir string) bool {
-	e, err := s.Tree().Entry(path.Join(dir, "Chart.yaml"))
+// HasChart reports whether a folder is that of a Helm chart.
+func (x *Index) HasChart(dir string) bool {
+	e, err := x.Tree().Entry(path.Join(dir, "Chart.yaml"))
 	return err == nil && (e.Kind == tree.File || e.Kind == tree.Symlink)
 }

@@ -10,26 +10,26 @@ import (
 // Declaring lists the kustomizations that are roots by themselves and may have objects of a kind in them, and the
 // manifests that may and are part of their folder's own root, both sorted. What objects of Argo CD and Flux bring is not
 // among them.
-func (s *Set) Declaring(kind string) (kustomizations []Root, files []string) {
+func (x *Index) Declaring(kind string) (kustomizations []Root, files []string) {
 	dirs := map[string]bool{}
-	for _, p := range s.Mentions(kind) {
+	for _, p := range x.Mentions(kind) {
 		switch {
 		case kustomization.IsFileName(p):
 			dirs[path.Dir(p)] = true
-		case s.Loose(p):
+		case x.Loose(p):
 			files = append(files, p)
 		default:
-			for _, dir := range s.Taking(p) {
+			for _, dir := range x.Taking(p) {
 				dirs[dir] = true
 			}
 		}
 	}
 	for dir := range dirs {
-		if !s.Live(dir, s.counts) {
+		if !x.Lives(dir) {
 			delete(dirs, dir)
 		}
 	}
-	kustomizations = s.rootsOver(dirs)
+	kustomizations = x.rootsOver(dirs)
 	slices.SortFunc(kustomizations, Compare)
 	return kustomizations, files
 }

@@ -1,7 +1,6 @@
 package roots
 
 import (
-	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -14,186 +13,24 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// deployers notes of each folder the files with objects of Argo CD and Flux that may deploy it.
+// deployers notes the files with objects of Argo CD and Flux: under anyFolder those with objects that deploy something, under
+// ofFlux those of them that have any of Flux, and under the kind those with objects of Flux that say where something comes
+// from. Whoever refers to one of these mentions the kind, too, and these are many.
 const deployers = "deployer"
 
-// The keys of these notes that are not folders.
+// The keys of these notes that are not kinds.
 const (
-	anyFolder   = "\x00any"         // all such files
-	anywhere    = "\x00anywhere"    // which folders the file's objects deploy cannot be told from its text
-	ofFlux      = "\x00flux"        // there are objects of Flux among them
-	substituted = "\x00substituted" // the file's objects replace variables by what others hold
-	naming      = "\x00naming "     // and a name: the file's objects read an object of this name; without one: of any
+	anyFolder = "\x00any"
+	ofFlux    = "\x00flux"
 )
 
-// deploymentMarks are the groups of the objects that deploy something.
-func deploymentMarks() []string {
+// DeployerGroups are the API groups of the objects that deploy something, each with a slash behind it.
+func DeployerGroups() []string {
 	return []string{"argoproj.io/", "kustomize.toolkit.fluxcd.io/", "helm.toolkit.fluxcd.io/"}
 }
 
-// deployerNotes records which folders the objects of Argo CD and Flux in a file may deploy, and errs on the side of too
-// many: every value of a field called path counts, whatever it is the path of.
 func deployerNotes(limits doc.Limits) graph.Notes {
-	return graph.Notes{Of: deployers, Marks: deploymentMarks(), Read: func(p string, data []byte, note func(string)) {
-		documents, err := doc.Parse(p, data, limits)
-		if err != nil {
-			return // nothing can be read from it later, either
-		}
-		for _, document := range documents {
-			for _, node := range doc.Unlist(document) {
-				noteDeployer(p, node, note)
-			}
-		}
-	}}
-}
-
-func noteDeployer(file string, n *yaml.Node, note func(string)) {
-	kind := doc.Text(n, "kind")
-	group, _, _ := strings.Cut(doc.Text(n, "apiVersion"), "/")
-	found, unclear := 0, kind == "ApplicationSet"
-	switch {
-	case group == "argoproj.io" && (kind == "Application" || kind == "ApplicationSet"):
-	case group == "kustomize.toolkit.fluxcd.io" && kind == "Kustomization":
-		note(ofFlux)
-		_, spec := doc.Field(n, "spec")
-		_, ref := doc.Field(spec, "sourceRef")
-		unclear = doc.Text(ref, "kind") == "ExternalArtifact" // it says which folder of it is one of the repository
-	case group == "helm.toolkit.fluxcd.io" && kind == "HelmRelease":
-		noteRelease(n, note)
-		note(path.Dir(file))
-		return
-	default:
-		return
-	}
-	note(anyFolder)
-	steps := 0
-	var walk func(n *yaml.Node)
-	walk = func(n *yaml.Node) {
-		if n = doc.Deref(n); n == nil {
-			return
-		}
-		if steps++; steps > maxDeployerNodes {
-			unclear = true
-			return
-		}
-		for i, c := range n.Content {
-			if n.Kind == yaml.MappingNode && i%2 == 1 {
-				switch doc.Key(n.Content[i-1]) {
-				case "path":
-					found++
-					folder, ok := folderOf(doc.Deref(c))
-					if ok {
-						note(folder)
-					}
-					unclear = unclear || !ok
-				case "chart":
-					found++
-					note(path.Dir(file))
-				case "helm":
-					noteValues(n, c, note)
-				case "substituteFrom":
-					note(substituted)
-					noteNames(c, note)
-				case "sourceRef":
-					noteName(c, note)
-				}
-			}
-			walk(c)
-		}
-	}
-	walk(n)
-	if unclear || found == 0 { // without a path, Flux deploys the whole repository
-		note(anywhere)
-	}
-}
-
-// noteRelease records what a HelmRelease reads: it deploys a chart, and what changes that may be the chart's folder,
-// its values, or what says where it comes from.
-func noteRelease(n *yaml.Node, note func(string)) {
-	note(anyFolder)
-	note(ofFlux)
-	_, spec := doc.Field(n, "spec")
-	_, template := doc.Field(spec, "chart")
-	_, chart := doc.Field(template, "spec")
-	_, from := doc.Field(chart, "sourceRef")
-	_, ref := doc.Field(spec, "chartRef")
-	_, values := doc.Field(spec, "valuesFrom")
-	noteName(from, note)
-	noteName(ref, note)
-	noteNames(values, note)
-	if doc.Text(ref, "kind") == "HelmChart" {
-		note(anywhere) // it says where the chart is
-	}
-	if kind := doc.Text(from, "kind"); kind == "" || kind == "GitRepository" {
-		if folder, ok := folderOf(&yaml.Node{Kind: yaml.ScalarNode, Value: doc.Text(chart, "chart")}); ok {
-			note(folder)
-		}
-		for _, file := range append(doc.Items(chart, "valuesFiles"), fieldOf(chart, "valuesFile")) {
-			if folder, ok := folderOf(file); ok {
-				note(path.Dir(folder))
-			}
-		}
-	}
-}
-
-func fieldOf(n *yaml.Node, name string) *yaml.Node {
-	_, v := doc.Field(n, name)
-	return v
-}
-
-// noteName records the name of an object that is referred to.
-func noteName(ref *yaml.Node, note func(string)) {
-	if name := doc.Text(ref, "name"); name != "" {
-		note(naming)
-		note(naming + name)
-	}
-}
-
-// noteNames is noteName for a list.
-func noteNames(list *yaml.Node, note func(string)) {
-	if list = doc.Deref(list); list == nil || list.Kind != yaml.SequenceNode {
-		return
-	}
-	for _, ref := range list.Content {
-		noteName(doc.Deref(ref), note)
-	}
-}
-
-// noteValues records the folders of the files of values that a source of Argo CD reads.
-func noteValues(n, helm *yaml.Node, note func(string)) {
-	helm = doc.Deref(helm)
-	files := doc.Items(helm, "valueFiles")
-	for _, parameter := range doc.Items(helm, "fileParameters") {
-		files = append(files, fieldOf(doc.Deref(parameter), "path"))
-	}
-	for _, file := range files {
-		if file = doc.Deref(file); file == nil || file.Kind != yaml.ScalarNode {
-			continue
-		}
-		name := file.Value
-		if _, inside, ok := strings.Cut(name, "/"); ok && strings.HasPrefix(name, "$") {
-			name = inside
-		} else if !strings.HasPrefix(name, "/") {
-			name = path.Join(doc.Text(n, "path"), name)
-		}
-		folder, wild, _ := strings.Cut(name, "*")
-		if wild != "" {
-			folder += "x"
-		}
-		if folder, ok := folderOf(&yaml.Node{Kind: yaml.ScalarNode, Value: path.Dir(folder)}); ok {
-			note(folder)
-		} else {
-			note(anywhere) // it has a variable
-		}
-	}
-}
-
-// fluxSources notes of each kind of Flux' sources the files with objects of it: whoever refers to one mentions the kind,
-// too, and these are many.
-const fluxSources = "source"
-
-func sourceNotes(limits doc.Limits) graph.Notes {
-	return graph.Notes{Of: fluxSources, Marks: []string{"fluxcd.io/"}, Read: func(p string, data []byte,
+	return graph.Notes{Of: deployers, Marks: []string{"argoproj.io/", "fluxcd.io/"}, Read: func(p string, data []byte,
 		note func(string)) {
 		documents, err := doc.Parse(p, data, limits)
 		if err != nil {
@@ -201,79 +38,137 @@ func sourceNotes(limits doc.Limits) graph.Notes {
 		}
 		for _, document := range documents {
 			for _, node := range doc.Unlist(document) {
-				if group, _, ok := strings.Cut(doc.Text(node, "apiVersion"), "/"); ok &&
-					strings.HasSuffix(group, "fluxcd.io") {
-					note(doc.Text(node, "kind"))
-				}
+				noteDeployer(node, note)
 			}
 		}
 	}}
 }
 
-// maxDeployerNodes is how many nodes of an object, aliases counted each time, are looked at.
-const maxDeployerNodes = 20_000
-
-// folderOf returns the folder that the value of a path field names, and false where it takes more than that to know.
-func folderOf(n *yaml.Node) (string, bool) {
-	if n == nil || n.Kind != yaml.ScalarNode || n.ShortTag() == "!!binary" ||
-		strings.Contains(n.Value, "{{") || strings.Contains(n.Value, "$") {
-		return "", false
+func noteDeployer(n *yaml.Node, note func(string)) {
+	kind := doc.Text(n, "kind")
+	group, _, _ := strings.Cut(doc.Text(n, "apiVersion"), "/")
+	switch flux := strings.HasSuffix(group, "fluxcd.io"); {
+	case group == "argoproj.io" && (kind == "Application" || kind == "ApplicationSet"):
+		note(anyFolder)
+	case group == "kustomize.toolkit.fluxcd.io" && kind == "Kustomization", group == "helm.toolkit.fluxcd.io" && kind == "HelmRelease":
+		note(anyFolder)
+		note(ofFlux)
+	case flux:
+		note(kind)
 	}
-	folder, ok := tree.Clean(strings.TrimLeft(path.Clean("/"+n.Value), "/"))
-	return cmp.Or(folder, "."), ok
 }
 
-// deployer reports whether a file has such objects.
-func (s *Set) deployer(p string) bool { return s.HasNote(deployers, anyFolder, p) }
+// IsDeployer reports whether a file has objects that deploy something.
+func (x *Index) IsDeployer(p string) bool { return x.HasNote(deployers, anyFolder, p) }
 
-// deployersOf lists the files with objects that may deploy one of the given folders, those whose folders cannot be told
-// from their text included. All of them are listed where no folder is given. Some may be no manifests (see Manifest).
-func (s *Set) deployersOf(folders ...string) []string {
-	if len(folders) == 0 {
-		return s.Noted(deployers, anyFolder)
-	}
-	keys := append([]string{anywhere}, folders...)
-	for _, l := range s.links() {
-		for _, dir := range folders {
-			if rest, below := strings.CutPrefix(dir, l.real); below && (rest == "" || rest[0] == '/') {
-				keys = append(keys, l.path+rest)
+// Deployers lists the files with objects that deploy something, sorted. Some may be no manifests (see Manifest).
+func (x *Index) Deployers() []string { return x.Noted(deployers, anyFolder) }
+
+// Sources lists the files with objects of Flux of a kind that says where something comes from, sorted.
+func (x *Index) Sources(kind string) []string { return x.Noted(deployers, kind) }
+
+// HasDeployers reports whether there may be objects of Argo CD or Flux in the tree, or that the options name.
+func (x *Index) HasDeployers() bool {
+	return len(x.options.Charts) > 0 || len(x.Deployers()) > 0 || len(x.Odd()) > 0 || len(x.LinkedDeployers()) > 0
+}
+
+// LinkedDeployers lists the paths that lead through symlinks to files with objects that may deploy something, and that are
+// no manifests where they lie: by their name, or in a hidden folder.
+func (x *Index) LinkedDeployers() []string { return x.linked() }
+
+func (x *Index) findLinkedDeployers() (list []string) {
+	notes := deployerNotes(x.options.Limits)
+	for _, l := range x.Links() {
+		real, e, err := x.Tree().Lookup(l)
+		if err != nil {
+			continue
+		}
+		paths := []string{l}
+		if e.Kind == tree.Dir {
+			if paths = nil; real != "." && !strings.HasPrefix(l, real+"/") {
+				x.filesBelow(l, &paths)
+			}
+		}
+		for _, p := range paths {
+			at, _, err := x.Tree().Lookup(p)
+			if err != nil || !graph.IsManifestName(p) || graph.IsManifestName(at) && !hidden(at) {
+				continue
+			}
+			if data, _, err := x.Tree().ReadFile(p); err == nil {
+				deploys := false
+				notes.Read(p, data, func(key string) { deploys = deploys || key == anyFolder })
+				if deploys {
+					list = append(list, p)
+				}
 			}
 		}
 	}
-	return s.Noted(deployers, keys...)
+	return list
 }
 
-// deployersBelow lists the files with objects that deploy and that one of some changed kustomizations takes over,
-// directly or not: it may be what brings them to a cluster.
-func (s *Set) deployersBelow(changed []string) (files []string) {
-	var dirs []string
-	for _, p := range changed {
-		if kustomization.IsFileName(p) {
-			dirs = append(dirs, path.Dir(p))
-		}
-	}
-	if len(dirs) == 0 {
-		return nil
-	}
-	for _, dir := range dirs {
-		files = append(files, s.deployersBy()[dir]...)
-	}
-	slices.Sort(files)
-	return slices.Compact(files)
-}
-
-// findDeployersBy finds, by folder, the files with objects that deploy and that the folder's kustomization takes over,
-// directly or not.
-func (s *Set) findDeployersBy() map[string][]string {
-	files := map[string][]string{}
-	for _, p := range s.Noted(deployers, anyFolder) {
-		taking := map[string]bool{}
-		for _, dir := range s.Taking(p) {
+// TakingDeployers returns the folders whose kustomization takes over a file with objects that deploy something, directly or
+// not.
+func (x *Index) TakingDeployers() map[string]bool {
+	taking := map[string]bool{}
+	for _, p := range x.Deployers() {
+		for _, dir := range x.Taking(p) {
 			taking[dir] = true
 		}
-		for _, up := range s.Above(taking) {
-			files[up] = append(files[up], p)
+	}
+	out := map[string]bool{}
+	for _, dir := range x.Above(taking) {
+		out[dir] = true
+	}
+	return out
+}
+
+// MatchesDeployer reports whether a glob matches a file with objects of Argo CD or Flux.
+func (x *Index) MatchesDeployer(glob string) bool {
+	re, err := Glob(glob)
+	return err == nil && slices.ContainsFunc(x.Deployers(), re.MatchString)
+}
+
+// Dropped reports whether an object of a file is none that the kustomizations which take the file over have: kustomize
+// leaves out what has this annotation, whatever it says (https://kubectl.docs.kubernetes.io/references/kustomize).
+func (x *Index) Dropped(p string, object *yaml.Node) bool {
+	_, metadata := doc.Field(object, "metadata")
+	_, has := texts(metadata, "annotations")["config.kubernetes.io/local-config"]
+	return has && slices.ContainsFunc(x.Taking(p), x.Lives)
+}
+
+// generator returns the field of a kustomization that generates objects of a kind, empty where none does.
+func generator(kind string) string {
+	switch kind {
+	case "ConfigMap":
+		return "configMapGenerator"
+	case "Secret":
+		return "secretGenerator"
+	}
+	return ""
+}
+
+// HoldsValues reports whether objects of a kind hold values for others.
+func HoldsValues(kind string) bool { return generator(kind) != "" }
+
+// Generating lists the roots with a kustomization that generates a ConfigMap or Secret of one of some names.
+func (x *Index) Generating(kind string, names []string) []Root {
+	dirs := map[string]bool{}
+	for _, p := range x.Mentions(kind) {
+		if !kustomization.IsFileName(p) {
+			continue
+		}
+		dir := path.Dir(p)
+		f, err := x.Kustomization(dir)
+		if f == nil || err != nil {
+			continue
+		}
+		for _, item := range doc.Items(f.Node, generator(kind)) {
+			// The name that is asked for may end with a hash, or have what an overlay writes around it.
+			own := doc.Text(item, "name")
+			if slices.ContainsFunc(names, func(name string) bool { return strings.Contains(name, own) }) {
+				dirs[dir] = true
+			}
 		}
 	}
-	return files
+	return x.rootsOver(dirs)
 }

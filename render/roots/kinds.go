@@ -15,21 +15,18 @@ type kind struct {
 	Kind
 
 	// owns reports whether the files of a folder are those of a root of this kind. The first row that says so counts.
-	owns func(s *Set, dir string) bool
+	owns func(x *Index, dir string) bool
 
-	// file reports whether a file of this name can make its folder a root. Nil: there are no roots of this kind.
+	// file reports whether a file of this name can make its folder a root.
 	file func(p string) bool
 	// touched returns the folders for whose root a change of paths, and of the symlinks among them, can count.
-	touched func(s *Set, changed, links []string) map[string]bool
+	touched func(x *Index, changed, links []string) map[string]bool
 	// among returns the folders that are roots among the given ones, and the roots that take one of them over.
-	among func(s *Set, dirs map[string]bool) []string
+	among func(x *Index, dirs map[string]bool) []string
 }
 
-func (k kind) append(list []Root, s *Set, dirs map[string]bool) []Root {
-	if k.among == nil {
-		return list
-	}
-	for _, dir := range k.among(s, dirs) {
+func (k kind) append(list []Root, x *Index, dirs map[string]bool) []Root {
+	for _, dir := range k.among(x, dirs) {
 		list = append(list, Root{Path: dir, Kind: k.Kind})
 	}
 	return list
@@ -43,20 +40,20 @@ func kinds() [3]kind {
 			touched: touchedCharts, among: charts,
 		},
 		{
-			Kind: Kustomization, owns: (*Set).HasKustomization, file: kustomization.IsFileName, touched: (*Set).Touched,
+			Kind: Kustomization, owns: (*Index).HasKustomization, file: kustomization.IsFileName, touched: (*Index).Touched,
 			among: tops,
 		},
 		{
-			Kind: Folder, owns: func(*Set, string) bool { return true }, file: graph.IsManifestName,
+			Kind: Folder, owns: func(*Index, string) bool { return true }, file: graph.IsManifestName,
 			touched: touchedFolders, among: folders,
 		},
 	}
 }
 
 // owner returns the kind of root whose files those of a folder are.
-func (s *Set) owner(dir string) Kind {
+func (x *Index) owner(dir string) Kind {
 	for _, k := range kinds() {
-		if k.owns(s, dir) {
+		if k.owns(x, dir) {
 			return k.Kind
 		}
 	}
@@ -64,18 +61,15 @@ func (s *Set) owner(dir string) Kind {
 }
 
 // tops returns the kustomizations that no other takes over among some folders, and those that take one of them over.
-func tops(s *Set, dirs map[string]bool) []string { return s.Tops(dirs, s.counts) }
-
-// counts reports whether the options choose the root of a folder.
-func (s *Set) counts(dir string) bool { return s.filter.match(dir) }
+func tops(x *Index, dirs map[string]bool) []string { return x.Tops(dirs, x.Selects) }
 
 // touchedFolders returns the folders whose manifests by themselves a change of paths is one of.
-func touchedFolders(s *Set, changed, links []string) map[string]bool {
+func touchedFolders(x *Index, changed, links []string) map[string]bool {
 	dirs := map[string]bool{}
-	for _, p := range append(s.aliases(changed, links), changed...) {
+	for _, p := range append(x.aliases(changed, links), changed...) {
 		dir := path.Dir(p)
 		// A kustomization comes, and takes the manifests over, or it went.
-		if !dirs[dir] && (kustomization.IsFileName(p) || s.Loose(p)) {
+		if !dirs[dir] && (kustomization.IsFileName(p) || x.Loose(p)) {
 			dirs[dir] = true
 		}
 	}
@@ -83,39 +77,32 @@ func touchedFolders(s *Set, changed, links []string) map[string]bool {
 }
 
 // folders returns those of some folders that have manifests by themselves.
-func folders(s *Set, dirs map[string]bool) []string {
+func folders(x *Index, dirs map[string]bool) []string {
 	var list []string
 	for dir := range dirs {
-		if len(s.manifests(dir, 1)) > 0 {
+		if len(x.manifests(dir, 1)) > 0 {
 			list = append(list, dir)
 		}
 	}
 	return list
 }
 
-// Files lists the manifests that a root is made of, sorted: those of a folder by itself, or of one that an Application
-// deploys so. A root that is built from a kustomization has none.
-func (s *Set) Files(root Root) []string {
-	if root.Object != "" {
-		if one := s.deployed.of(root); one != nil {
-			s.deployed.resolve(one)
-			return one.Files
-		}
-		return nil
-	}
+// Files lists the manifests that a root is made of, sorted: those of a folder by itself. A root that is built from a
+// kustomization has none.
+func (x *Index) Files(root Root) []string {
 	if root.Kind != Folder {
 		return nil
 	}
-	return s.manifests(root.Path, -1)
+	return x.manifests(root.Path, -1)
 }
 
 // manifests lists the first of the manifests of a folder that has a root of its own for them; all where limit is
 // negative.
-func (s *Set) manifests(dir string, limit int) []string {
-	if s.owner(dir) != Folder {
+func (x *Index) manifests(dir string, limit int) []string {
+	if x.owner(dir) != Folder {
 		return nil
 	}
-	entries, err := s.Tree().ReadDir(dir)
+	entries, err := x.Tree().ReadDir(dir)
 	if err != nil {
 		return nil
 	}
@@ -124,7 +111,7 @@ func (s *Set) manifests(dir string, limit int) []string {
 		if len(list) == limit {
 			break
 		}
-		if p := path.Join(dir, e.Name); e.Kind != tree.Dir && s.loose(p) && s.isFile(p) && !s.elsewhere(p) {
+		if p := path.Join(dir, e.Name); e.Kind != tree.Dir && x.loose(p) && x.IsFile(p) && !x.elsewhere(p) {
 			list = append(list, p)
 		}
 	}
@@ -134,52 +121,53 @@ func (s *Set) manifests(dir string, limit int) []string {
 // loose reports whether a path has a manifest's name and is nobody else's: no kustomization takes it over, and neither
 // a policy test nor a chart has it for its own. Being data of a generator hides no manifest: who deploys the file does
 // not know of that.
-func (s *Set) loose(p string) bool {
-	return graph.IsManifestName(p) && !kustomization.IsFileName(p) && !s.concealed(p) && !s.ofChart(p) && !s.taken(p) &&
-		s.PolicyTest(p) == "" && (!s.Named(p) || s.holdsObjects(p))
+func (x *Index) loose(p string) bool {
+	return graph.IsManifestName(p) && !kustomization.IsFileName(p) && !x.concealed(p) && !x.ofChart(p) && !x.taken(p) &&
+		x.PolicyTest(p) == "" && (!x.Named(p) || x.holdsObjects(p))
 }
 
 // Loose reports whether a file looks like a manifest by its name and place and is part of its folder's own root.
-func (s *Set) Loose(p string) bool {
-	return s.loose(p) && s.isFile(p) && s.owner(path.Dir(p)) == Folder
+func (x *Index) Loose(p string) bool {
+	return x.loose(p) && x.IsFile(p) && x.owner(path.Dir(p)) == Folder
 }
 
 // taken reports whether a kustomization that is part of a root takes a file over as a resource or uses it as a patch.
-func (s *Set) taken(p string) bool {
-	live := func(dir string) bool { return s.Live(dir, s.counts) }
-	return slices.ContainsFunc(s.Taking(p), live) ||
-		slices.ContainsFunc(s.Patching(p), func(dir string) bool { return live(dir) && s.aimed(dir, p) })
+func (x *Index) taken(p string) bool {
+	return slices.ContainsFunc(x.Taking(p), x.Lives) ||
+		slices.ContainsFunc(x.Patching(p), func(dir string) bool { return x.Lives(dir) && x.aimed(dir, p) })
 }
 
-func (s *Set) isFile(p string) bool {
-	_, e, err := s.Tree().Lookup(p)
+// IsPart reports whether a file is part of a root by itself: of a kustomization, or of the manifests of its folder.
+func (x *Index) IsPart(p string) bool {
+	dir := path.Dir(p)
+	return x.taken(p) || x.Selects(dir) && x.owner(dir) == Folder && x.loose(p)
+}
+
+// IsFile reports whether a path is that of a file, or leads to one.
+func (x *Index) IsFile(p string) bool {
+	_, e, err := x.Tree().Lookup(p)
 	return err == nil && e.Kind == tree.File
 }
 
 // Unread reports whether a file looks like a manifest by its name and place, but no kustomization names it though its
 // folder has one.
-func (s *Set) Unread(p string) bool {
-	return s.loose(p) && s.isFile(p) && s.owner(path.Dir(p)) == Kustomization && !s.Named(p)
-}
-
-// Plain reports whether a file is a manifest of a folder without a kustomization, as far as its name and place say.
-func (s *Set) Plain(p string) bool {
-	return s.loose(p) && s.isFile(p) && s.owner(path.Dir(p)) == Folder
+func (x *Index) Unread(p string) bool {
+	return x.loose(p) && x.IsFile(p) && x.owner(path.Dir(p)) == Kustomization && !x.Named(p)
 }
 
 // Manifest reports whether a file can be a manifest: a kustomization has it as a resource, or its name and place say so:
 // not hidden, not part of a Helm chart, not a patch.
-func (s *Set) Manifest(p string) bool {
-	return s.IsResource(p) || s.ManifestOrPatch(p) && !s.Patch(p)
+func (x *Index) Manifest(p string) bool {
+	return x.IsResource(p) || x.ManifestOrPatch(p) && !x.Patch(p)
 }
 
 // ManifestOrPatch reports whether a file can be a manifest, or a patch of one.
-func (s *Set) ManifestOrPatch(p string) bool {
-	return s.IsResource(p) || graph.IsManifestName(p) && !s.concealed(p) && !s.ofChart(p)
+func (x *Index) ManifestOrPatch(p string) bool {
+	return x.IsResource(p) || graph.IsManifestName(p) && !x.concealed(p) && !x.ofChart(p)
 }
 
 // Lives reports whether the kustomization of a folder is one of a root that the options choose, or part of one.
-func (s *Set) Lives(dir string) bool { return s.Live(dir, s.counts) }
+func (x *Index) Lives(dir string) bool { return x.Live(dir, x.Selects) }
 
 // hidden reports whether a path has an element that starts with a dot: tools' own files, test fixtures.
 func hidden(p string) bool { return strings.HasPrefix(p, ".") || strings.Contains(p, "/.") }
@@ -189,10 +177,10 @@ func Hidden(p string) bool { return hidden(path.Dir(p)) && path.Dir(p) != "." }
 
 // concealed reports whether a path is hidden and not deployed with what lies beside it. What deploys a folder takes a
 // file of objects whatever its name begins with; hidden folders are tools' own.
-func (s *Set) concealed(p string) bool { return hidden(p) && (Hidden(p) || !s.holdsObjects(p)) }
+func (x *Index) concealed(p string) bool { return hidden(p) && (Hidden(p) || !x.holdsObjects(p)) }
 
-// upwards lists a folder and those that it is in.
-func upwards(dir string) []string {
+// Upwards lists a folder and those that it is in.
+func Upwards(dir string) []string {
 	list := []string{dir}
 	for dir != "." {
 		dir = path.Dir(dir)
@@ -200,3 +188,31 @@ func upwards(dir string) []string {
 	}
 	return list
 }
+
+// Excluded lists the roots that a change reaches and the options leave out, as far as what changes is part of no other.
+func (x *Index) Excluded(changed, links []string) []Root {
+	if len(x.filter.exclude) == 0 {
+		return nil
+	}
+	dead := map[string]bool{}
+	for dir := range x.Touched(changed, links) {
+		if !x.Lives(dir) {
+			dead[dir] = true
+		}
+	}
+	var list []Root
+	everything := func(string) bool { return true }
+	for _, dir := range x.Tops(dead, everything) {
+		list = append(list, Root{Path: dir})
+	}
+	for _, dir := range folders(x, touchedFolders(x, changed, links)) {
+		list = append(list, Root{Path: dir, Kind: Folder})
+	}
+	list = slices.DeleteFunc(list, func(r Root) bool { return !x.filter.excludes(r.Path) })
+	slices.SortFunc(list, Compare)
+	return slices.Compact(list)
+}
+
+// MayDeploy reports whether somebody may deploy the files of a folder as they lie there: it has manifests of its own, or
+// an object of Argo CD or Flux deploys a folder of theirs.
+func (x *Index) MayDeploy(dir string) bool { return x.HasDeployers() || len(x.manifests(dir, 1)) > 0 }

@@ -17,21 +17,21 @@ const maxLinkSteps = 8
 
 // aliases lists the paths by which changed files are read through symlinks, and the files that symlinks which changed
 // themselves lead to. A link to a folder that it is in leads to nothing new.
-func (s *Set) aliases(changed, links []string) (list []string) {
+func (x *Index) aliases(changed, links []string) (list []string) {
 	is := map[string]bool{}
 	for _, l := range links {
 		is[l] = true
 	}
 	var leads [][2]string // a link, and where it leads
-	for _, l := range s.Links() {
-		real, e, err := s.Tree().Lookup(l)
+	for _, l := range x.Links() {
+		real, e, err := x.Tree().Lookup(l)
 		if err != nil || real == "." || strings.HasPrefix(l, real+"/") {
 			continue
 		}
 		leads = append(leads, [2]string{l, real})
 		switch {
 		case is[l] && e.Kind == tree.Dir:
-			s.filesBelow(l, &list)
+			x.filesBelow(l, &list)
 		case is[l] && e.Kind == tree.File:
 			list = append(list, l)
 		}
@@ -61,8 +61,8 @@ func (s *Set) aliases(changed, links []string) (list []string) {
 }
 
 // filesBelow adds the files of a folder and of those in it.
-func (s *Set) filesBelow(dir string, list *[]string) {
-	entries, err := s.Tree().ReadDir(dir)
+func (x *Index) filesBelow(dir string, list *[]string) {
+	entries, err := x.Tree().ReadDir(dir)
 	if err != nil {
 		return
 	}
@@ -71,7 +71,7 @@ func (s *Set) filesBelow(dir string, list *[]string) {
 		case len(*list) >= maxAliases:
 			return
 		case e.Kind == tree.Dir:
-			s.filesBelow(p, list)
+			x.filesBelow(p, list)
 		default:
 			*list = append(*list, p)
 		}
@@ -79,22 +79,22 @@ func (s *Set) filesBelow(dir string, list *[]string) {
 }
 
 // elsewhere reports whether a path leads through a symlink to a manifest that is part of a root where it lies.
-func (s *Set) elsewhere(p string) bool {
-	real, _, err := s.Tree().Lookup(p)
-	return err == nil && real != p && s.counts(path.Dir(real)) && s.Loose(real)
+func (x *Index) elsewhere(p string) bool {
+	real, _, err := x.Tree().Lookup(p)
+	return err == nil && real != p && x.Selects(path.Dir(real)) && x.Loose(real)
 }
 
 // Dangling reports whether a path is a symlink that would be read as a manifest, or as a folder of them, and leads to
 // nothing in the repository.
-func (s *Set) Dangling(p string) bool {
-	e, err := s.Tree().Entry(p)
-	if err != nil || e.Kind != tree.Symlink || s.concealed(p) || s.ofChart(p) {
+func (x *Index) Dangling(p string) bool {
+	e, err := x.Tree().Entry(p)
+	if err != nil || e.Kind != tree.Symlink || x.concealed(p) || x.ofChart(p) {
 		return false
 	}
-	_, _, err = s.Tree().Lookup(p)
+	_, _, err = x.Tree().Lookup(p)
 	if !errors.Is(err, tree.ErrNotExist) {
 		return false
 	}
 	dir := path.Dir(p)
-	return s.owner(dir) == Folder && (s.loose(p) || path.Ext(p) == "" && len(s.manifests(dir, 1)) > 0)
+	return x.owner(dir) == Folder && (x.loose(p) || path.Ext(p) == "" && len(x.manifests(dir, 1)) > 0)
 }

@@ -3,25 +3,14 @@ package roots
 import (
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// Matches reports whether a glob matches a root. It looks at the folders that the glob can match, up to the first that
-// is one.
-func (s *Set) Matches(glob string) bool {
-	return s.matchesEntry(glob) || Walk(s.Tree(), glob, func(dir string, e tree.Entry) bool {
-		return e.Kind == tree.Dir && (s.stands(Root{Path: dir}) || s.stands(Root{Path: dir, Kind: Folder}) ||
-			len(s.Noted(deployers, dir)) > 0)
-	})
-}
-
-// MatchesDeployer reports whether a glob matches a file with objects of Argo CD or Flux.
-func (s *Set) MatchesDeployer(glob string) bool {
-	re, err := Glob(glob)
-	return err == nil && slices.ContainsFunc(s.deployersOf(), re.MatchString)
+// MatchesChart reports whether a glob matches the folder of a chart.
+func (x *Index) MatchesChart(glob string) bool {
+	return Walk(x.Tree(), glob, func(dir string, _ tree.Entry) bool { return x.HasChart(dir) })
 }
 
 // Walk reports whether a tree has something that a glob matches and that is meant; nil: whatever it is. It goes where

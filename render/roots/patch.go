@@ -18,33 +18,33 @@ import (
 
 // Patch reports whether a kustomization, be it part of a root or not, uses a file as a patch of something that it has.
 // A patch that changes nothing is no patch: kustomize passes over a target that matches nothing.
-func (s *Set) Patch(p string) bool { return s.PatchIn(p, func(string) bool { return true }) }
+func (x *Index) Patch(p string) bool { return x.PatchIn(p, func(string) bool { return true }) }
 
 // PatchIn is Patch for the kustomizations of some folders.
-func (s *Set) PatchIn(p string, in func(dir string) bool) bool {
-	return slices.ContainsFunc(s.Patching(p), func(dir string) bool { return in(dir) && s.aimed(dir, p) })
+func (x *Index) PatchIn(p string, in func(dir string) bool) bool {
+	return slices.ContainsFunc(x.Patching(p), func(dir string) bool { return in(dir) && x.aimed(dir, p) })
 }
 
 // aimed reports whether a file that a folder's kustomization uses as a patch can change something there.
-func (s *Set) aimed(dir, p string) bool {
-	f, err := s.Kustomization(dir)
+func (x *Index) aimed(dir, p string) bool {
+	f, err := x.Kustomization(dir)
 	if f == nil || err != nil {
 		return false // it is not built, either
 	}
-	has := s.content(dir)
+	has := x.content(dir)
 	for _, item := range doc.Items(f.Node, "patchesStrategicMerge") {
-		if s.names(f, item, p) && has.any(s.identities(p)) {
+		if x.names(f, item, p) && has.any(x.identities(p)) {
 			return true
 		}
 	}
 	for _, field := range []string{"patches", "patchesJson6902"} {
 		for _, item := range doc.Items(f.Node, field) {
 			_, named := doc.Field(item, "path")
-			if !s.names(f, named, p) {
+			if !x.names(f, named, p) {
 				continue
 			}
 			if _, target := doc.Field(item, "target"); target != nil && has.selected(target) ||
-				target == nil && has.any(s.identities(p)) {
+				target == nil && has.any(x.identities(p)) {
 				return true
 			}
 		}
@@ -53,7 +53,7 @@ func (s *Set) aimed(dir, p string) bool {
 }
 
 // names reports whether an entry of a kustomization leads to a file.
-func (s *Set) names(f *kustomization.File, entry *yaml.Node, p string) bool {
+func (x *Index) names(f *kustomization.File, entry *yaml.Node, p string) bool {
 	if entry == nil || entry.Kind != yaml.ScalarNode {
 		return false
 	}
@@ -61,7 +61,7 @@ func (s *Set) names(f *kustomization.File, entry *yaml.Node, p string) bool {
 	if !ok || named == p {
 		return ok
 	}
-	real, _, err := s.Tree().Lookup(named)
+	real, _, err := x.Tree().Lookup(named)
 	return err == nil && real == p
 }
 
@@ -85,19 +85,19 @@ type contents struct {
 	known map[string]*content
 }
 
-func (s *Set) content(dir string) *content {
-	s.contents.mu.Lock()
-	defer s.contents.mu.Unlock()
-	return s.contentOf(dir, map[string]bool{})
+func (x *Index) content(dir string) *content {
+	x.contents.mu.Lock()
+	defer x.contents.mu.Unlock()
+	return x.contentOf(dir, map[string]bool{})
 }
 
 // contentOf is content; the lock is held. Above are the folders on the way down to this one.
-func (s *Set) contentOf(dir string, above map[string]bool) *content {
-	if known := s.contents.known[dir]; known != nil {
+func (x *Index) contentOf(dir string, above map[string]bool) *content {
+	if known := x.contents.known[dir]; known != nil {
 		return known
 	}
 	out := &content{}
-	f, err := s.Kustomization(dir)
+	f, err := x.Kustomization(dir)
 	if f == nil || err != nil || above[dir] {
 		return out
 	}
@@ -106,7 +106,7 @@ func (s *Set) contentOf(dir string, above map[string]bool) *content {
 	defer delete(above, dir)
 	for _, ref := range f.Refs {
 		if ref.Role == kustomization.Resource || ref.Role == kustomization.Component {
-			s.addRef(out, f, ref, above)
+			x.addRef(out, f, ref, above)
 		}
 		out.open = out.open || ref.Role == kustomization.Plugin
 	}
@@ -117,31 +117,31 @@ func (s *Set) contentOf(dir string, above map[string]bool) *content {
 		}
 	}
 	out.open = out.open || len(f.Helm) > 0 || len(f.Inline) > 0
-	if s.contents.known == nil {
-		s.contents.known = map[string]*content{}
+	if x.contents.known == nil {
+		x.contents.known = map[string]*content{}
 	}
-	s.contents.known[dir] = out
+	x.contents.known[dir] = out
 	return out
 }
 
 // addRef adds what an entry of a kustomization brings.
-func (s *Set) addRef(out *content, f *kustomization.File, ref kustomization.Ref, above map[string]bool) {
+func (x *Index) addRef(out *content, f *kustomization.File, ref kustomization.Ref, above map[string]bool) {
 	named, ok := tree.Clean(path.Join(f.Dir, ref.Value))
 	if kustomization.Remote(ref.Value) || !ok {
 		out.open = true
 		return
 	}
-	real, e, err := s.Tree().Lookup(named)
+	real, e, err := x.Tree().Lookup(named)
 	switch {
 	case err != nil: // what makes it knows what it holds
 		out.open = true
 	case e.Kind == tree.File:
-		out.list = append(out.list, s.identities(real)...)
+		out.list = append(out.list, x.identities(real)...)
 	case e.Kind == tree.Dir:
-		below := s.contentOf(real, above)
+		below := x.contentOf(real, above)
 		out.open = out.open || below.open
 		changed := func(fields ...string) bool {
-			k, err := s.Kustomization(real)
+			k, err := x.Kustomization(real)
 			return k != nil && err == nil && slices.ContainsFunc(fields, func(name string) bool {
 				_, v := doc.Field(k.Node, name)
 				return v != nil
@@ -157,12 +157,12 @@ func (s *Set) addRef(out *content, f *kustomization.File, ref kustomization.Ref,
 }
 
 // identities lists what a file holds.
-func (s *Set) identities(p string) (list []identity) {
-	data, _, err := s.Tree().ReadFile(p)
+func (x *Index) identities(p string) (list []identity) {
+	data, _, err := x.Tree().ReadFile(p)
 	if err != nil {
 		return nil
 	}
-	documents, err := doc.Parse(p, data, s.deployed.limits.Source)
+	documents, err := doc.Parse(p, data, x.options.Limits)
 	if err != nil {
 		return nil
 	}

@@ -107,9 +107,9 @@ func eachScalar(n *yaml.Node, visit func(*yaml.Node)) {
 
 // PolicyTest returns the policy test that a file is a resource of, empty where it is of none: it is there to be judged
 // by policies, not to be deployed.
-func (s *Set) PolicyTest(p string) string {
+func (x *Index) PolicyTest(p string) string {
 	for at := p; at != "."; at = path.Dir(at) {
-		if tests := s.Noted(policyTests, at); len(tests) > 0 {
+		if tests := x.Noted(policyTests, at); len(tests) > 0 {
 			return slices.Min(tests)
 		}
 	}
@@ -118,46 +118,46 @@ func (s *Set) PolicyTest(p string) string {
 
 // Fixture reports whether a resource of a policy test is certainly there for tests only: a test names the file itself,
 // and all that a cluster could take from its folder, and nothing of that was deployed in an earlier tree.
-func (s *Set) Fixture(before *Set, p string) bool {
-	if len(s.Noted(policyTests, p)) == 0 || slices.ContainsFunc(before.manifests(path.Dir(p), -1), before.untested) {
+func (x *Index) Fixture(before *Index, p string) bool {
+	if len(x.Noted(policyTests, p)) == 0 || slices.ContainsFunc(before.manifests(path.Dir(p), -1), before.untested) {
 		return false
 	}
-	entries, err := s.Tree().ReadDir(path.Dir(p))
+	entries, err := x.Tree().ReadDir(path.Dir(p))
 	return err == nil && !slices.ContainsFunc(entries, func(e tree.Entry) bool {
 		other := path.Join(path.Dir(p), e.Name)
-		return graph.IsManifestName(other) && !kustomization.IsFileName(other) && s.PolicyTest(other) == "" &&
-			len(s.Noted(policyTests, named+other)) == 0 && slices.ContainsFunc(s.identities(other), deployable)
+		return graph.IsManifestName(other) && !kustomization.IsFileName(other) && x.PolicyTest(other) == "" &&
+			len(x.Noted(policyTests, named+other)) == 0 && slices.ContainsFunc(x.identities(other), deployable)
 	})
 }
 
 // untested reports whether a file holds what a cluster may take and no test names it.
-func (s *Set) untested(p string) bool {
-	return s.PolicyTest(p) == "" && len(s.Noted(policyTests, named+p)) == 0 &&
-		slices.ContainsFunc(s.identities(p), deployable)
+func (x *Index) untested(p string) bool {
+	return x.PolicyTest(p) == "" && len(x.Noted(policyTests, named+p)) == 0 &&
+		slices.ContainsFunc(x.identities(p), deployable)
 }
 
 // Claimed lists, of what a test names, the files that were deployed from their folder in an earlier tree, when no test
 // named them. By the next change their folder is one of a test.
-func (s *Set) Claimed(before *Set, test string) (files []string) {
+func (x *Index) Claimed(before *Index, test string) (files []string) {
 	if fixtureFields(test) == nil {
 		return nil
 	}
-	data, _, err := s.Tree().ReadFile(test)
+	data, _, err := x.Tree().ReadFile(test)
 	if err != nil {
 		return nil
 	}
 	seen := map[string]bool{}
 	add := func(p string) {
-		if !seen[p] && s.isFile(p) && before.Loose(p) && before.untested(p) {
+		if !seen[p] && x.IsFile(p) && before.Loose(p) && before.untested(p) {
 			files = append(files, p)
 		}
 		seen[p] = true
 	}
-	eachNamed(test, data, s.deployed.limits.Source, func(at string, resource bool) {
+	eachNamed(test, data, x.options.Limits, func(at string, resource bool) {
 		var below []string
-		if _, e, err := s.Tree().Lookup(at); err == nil && e.Kind == tree.Dir && resource && !seen[at] {
+		if _, e, err := x.Tree().Lookup(at); err == nil && e.Kind == tree.Dir && resource && !seen[at] {
 			seen[at] = true
-			s.filesBelow(at, &below)
+			x.filesBelow(at, &below)
 		}
 		for _, p := range append(below, at) {
 			add(p)

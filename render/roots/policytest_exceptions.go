@@ -37,11 +37,11 @@ func exceptionNotes(limits doc.Limits) graph.Notes {
 
 // PolicyTestHas returns the policy test that has a file, beside or below it, as a resource or as an exception that it
 // is about; empty where none does.
-func (s *Set) PolicyTestHas(p string) string {
+func (x *Index) PolicyTestHas(p string) string {
 	for at := p; at != "."; at = path.Dir(at) {
-		if tests := s.Noted(policyTestExceptions, at); len(tests) > 0 {
+		if tests := x.Noted(policyTestExceptions, at); len(tests) > 0 {
 			return slices.Min(tests)
 		}
 	}
-	return s.PolicyTest(p)
+	return x.PolicyTest(p)
 }

@@ -30,7 +30,7 @@ kind: Pod
 kind: Pod
 `)
 	var cache graph.Cache
-	at := func() *roots.Set {
+	at := func() *roots.Index {
 		t.Helper()
 		now := r.Tree(r.Snapshot())
 		g, err := roots.Open(now, roots.Options{}, &cache)
@@ -39,8 +39,8 @@ kind: Pod
 		}
 		return g
 	}
-	paths := func(g *roots.Set) (list []string) {
-		for _, root := range g.All() {
+	paths := func(g *roots.Index) (list []string) {
+		for _, root := range g.Standing() {
 			list = append(list, root.Path)
 		}
 		return list
@@ -53,7 +53,7 @@ kind: Pod
 		[]string{"policies/p/kyverno-test.yaml", "policies/p/policy.yaml"}; !slices.Equal(got, want) {
 		t.Errorf("files: got %q, want %q", got, want)
 	}
-	if got := g.Reach([]string{"policies/p/more/x/bad.yaml"}, nil); len(got) != 0 {
+	if got := g.Touching([]string{"policies/p/more/x/bad.yaml"}, nil); len(got) != 0 {
 		t.Errorf("a fixture reaches %v", got)
 	}
 	if got := g.PolicyTest("policies/p/more/x/bad.yaml"); got != "policies/p/kyverno-test.yaml" {
@@ -82,7 +82,7 @@ kind: Pod
 	if got := set.Files(folder); !slices.Equal(got, want) || set.PolicyTest("p/good.yaml") != "" {
 		t.Errorf("files %q, policy test %q", got, set.PolicyTest("p/good.yaml"))
 	}
-	if got := set.Reach([]string{"p/good.yaml"}, nil); !slices.Equal(got, []roots.Root{folder}) {
+	if got := set.Touching([]string{"p/good.yaml"}, nil); !slices.Equal(got, []roots.Root{folder}) {
 		t.Errorf("reaches %v", got)
 	}
 }
@@ -132,7 +132,7 @@ kind: Pod
 		}
 	}
 	for _, dir := range []string{"e2e/web/more", "kuttl/cases/one"} {
-		if set.Has(roots.Root{Path: dir, Kind: roots.Folder}) {
+		if set.IsRoot(roots.Root{Path: dir, Kind: roots.Folder}) {
 			t.Errorf("%s is a root", dir)
 		}
 	}

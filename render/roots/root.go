@@ -3,6 +3,7 @@ package roots
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/render/gitops"
@@ -12,7 +13,7 @@ import (
 type Kind uint8
 
 // The kinds of roots. The first stand in a folder by themselves (see kinds), the others are what an object of Argo CD
-// or Flux makes of a folder (see kindOf).
+// or Flux makes of a folder (see KindOf).
 const (
 	Kustomization     Kind = iota
 	Folder                 // manifests without a kustomization
@@ -26,6 +27,9 @@ const (
 var kindNames = [...]string{"Kustomization", "Folder", "Chart", "Application", "ApplicationSet", "FluxKustomization",
 	"HelmRelease"}
 
+// IsKindName reports whether a text is the name of a kind.
+func IsKindName(name string) bool { return slices.Contains(kindNames[:], name) }
+
 // String returns the name of a kind.
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {
@@ -34,8 +38,11 @@ func (k Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", k)
 }
 
-// kindOf returns the kind of the roots that an object of a kind deploys.
-func kindOf(object string) Kind {
+// ChartEntryKind is the kind of what stands for an object of Argo CD where a ChartEntry says how a chart is deployed.
+const ChartEntryKind = "Chart"
+
+// KindOf returns the kind of the roots that an object of a kind deploys.
+func KindOf(object string) Kind {
 	switch object {
 	case "Application":
 		return Application
@@ -43,7 +50,7 @@ func kindOf(object string) Kind {
 		return ApplicationSet
 	case "HelmRelease":
 		return HelmRelease
-	case chartEntry:
+	case ChartEntryKind:
 		return Chart
 	}
 	return FluxKustomization
@@ -57,7 +64,7 @@ type Root struct {
 }
 
 // Name returns what people call a root: its path, or KIND/NAMESPACE/NAME of the object that deploys it; PATH@VALUES of a
-// chart with other values than its own. Others may be called the same: see Set.List.
+// chart with other values than its own. Others may be called the same: see deploy.Set.List.
 func (r Root) Name() string {
 	if r.Object == "" {
 		return r.Path

@@ -1,28 +1,28 @@
-// Package roots knows which roots a tree has, what a change reaches, and what objects of Argo CD and Flux make of its
-// folders. It reads and renders nothing but what it takes to know that.
+// Package roots knows which roots a tree has by itself, and which of them a change touches. It reads and renders nothing
+// but what it takes to know that. What objects of Argo CD and Flux make of the roots, package deploy knows.
 //
 // A root is a kustomization that no other one includes, a folder of plain manifests that no kustomization reads, or a
-// chart, as it is or as an object of Argo CD or Flux deploys it. Where it is not certain, a change reaches too much: a
-// root that renders without need costs time, a root that is left out costs the truth of the check.
+// chart. Where it is not certain, a change touches too much: a root that renders without need costs time, a root that is
+// left out costs the truth of the check.
 //
 // To add a kind of root:
 //   - root.go: its constant and name;
 //   - kinds.go: its row, with functions that say whose files are its own, which folders a change touches and which of
-//     them are roots. All, Has, Reach, Files, Manifest and Unread follow from the rows;
-//   - what an object deploys has no row: kindOf in root.go, and deployed.go where it is not a folder's own root;
+//     them are roots. Standing, IsRoot, Touching, Files, Manifest and Unread follow from the rows;
+//   - what an object deploys has no row: KindOf in root.go, and package deploy where it is not a folder's own root;
 //   - if files must be found by what they say (as a policy test names resources): one more graph.Notes in Open;
-//   - render: its case in Renderer.once, and a Locator.
+//   - render: its case in Renderer.once.
 package roots
 
 import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"sync"
 
 	"github.com/lintel-bot/lintel/render/doc"
-	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -40,83 +40,74 @@ type Options struct {
 	Repository []string
 	// Branches are the names of the branch that the tree is a state of; see gitops.RepoHint.
 	Branches []string
-	// Unrestricted has kustomizations read files that are not below their folders, see Set.Unrestricted.
+	// Unrestricted has kustomizations read files that are not below their folders, see Index.Unrestricted.
 	Unrestricted bool
 }
 
-// Set is the roots of one tree, with the index of what its files refer to. It is safe for concurrent use, and good for
-// as long as its tree can be read: when what it returns counts, ask tree.Objects.Err whether they are whole.
-type Set struct {
-	*graph.Graph
-	options string
-	filter  *filter
-	limits  doc.Limits
-	deploys bool // there are objects of Argo CD or Flux
-	// unrestricted: see Unrestricted.
-	unrestricted bool
-	contents     contents
-	builds       builds
-	unnoted      unnoted
-	printing     printers
-	brings       brings
-	sayings      *sayings
-	variable     variablePaths
-	deployed     *deployments
-
-	deployersBy func() map[string][]string // what findDeployersBy found
+// ChartEntry says how charts of the repository are deployed by somebody whom the repository does not have: each is a
+// release of its own, in place of the chart with its own values.
+type ChartEntry struct {
+	Path      string // glob over the folders of charts
+	Values    []string
+	Name      string // of the release; default: the folder's
+	Namespace string
+	File      string // where it is written; likewise Line
+	Line      int
 }
 
-// Open returns the roots of a tree. It reads what graph.Build does, which the cache makes cheap; objects of Argo CD and
-// Flux are read when a folder that they may deploy is asked for. An error means that the repository itself could not
-// be read, or that a glob of the options is not one; errors of single files are kept with their folder.
-func Open(t *tree.Tree, o Options, c *graph.Cache) (*Set, error) {
-	notes := []graph.Notes{deployerNotes(o.Limits), sourceNotes(o.Limits), chartNotes(o.Limits), policyTestNotes(o.Limits),
-		exceptionNotes(o.Limits), askNotes()}
+// Index is the roots that one tree has by itself, with the graph of what its files refer to. It is safe for concurrent
+// use, and good for as long as its tree can be read: when what it returns counts, ask tree.Objects.Err whether that is
+// whole.
+type Index struct {
+	*graph.Graph
+	options      Options
+	filter       *filter
+	unrestricted bool
+	contents     contents
+	shapes       shapes
+	linked       func() []string // see LinkedDeployers
+	variable     func() []*regexp.Regexp
+}
+
+// Open returns the roots of a tree. It reads what graph.Build does, which the cache makes cheap. An error means that the
+// repository itself could not be read, or that a glob of the options is not one; errors of single files are kept with
+// their folder.
+func Open(t *tree.Tree, o Options, c *graph.Cache) (*Index, error) {
+	notes := []graph.Notes{deployerNotes(o.Limits), policyTestNotes(o.Limits), exceptionNotes(o.Limits)}
 	g, err := graph.Build(t, graph.Options{Limits: o.Limits, Marks: o.Marks, Notes: notes}, c)
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSet(g, o)
-	if err == nil {
-		s.deployed.enter(o.Charts)
-	}
-	return s, err
+	return newIndex(g, o)
 }
 
-// Unindexed returns a set that knows the kustomization of each folder and nothing of how they hang together: it costs
-// nothing. It is for whoever renders a kustomization and asks for no roots. An error means that a glob of the options
-// is not one.
-func Unindexed(t *tree.Tree, o Options) (*Set, error) {
-	return newSet(graph.Unindexed(t, graph.Options{Limits: o.Limits}), o)
+// Unindexed returns roots of which nothing is known but the kustomization of each folder: it costs nothing. It is for
+// whoever renders a kustomization and asks for no roots. An error means that a glob of the options is not one.
+func Unindexed(t *tree.Tree, o Options) (*Index, error) {
+	return newIndex(graph.Unindexed(t, graph.Options{Limits: o.Limits}), o)
 }
 
-func newSet(g *graph.Graph, o Options) (*Set, error) {
+func newIndex(g *graph.Graph, o Options) (*Index, error) {
 	f, err := newFilter(o.Include, o.Exclude)
 	if err != nil {
 		return nil, err
 	}
-	s := &Set{Graph: g, options: describe(o), filter: f, limits: o.Limits}
-	s.deploys = len(o.Charts) > 0 || len(g.Noted(deployers, anyFolder)) > 0 || len(g.Odd()) > 0 ||
-		len(s.linkedDeployers()) > 0
-	s.deployersBy = sync.OnceValue(s.findDeployersBy)
-	s.sayings = &sayings{set: s}
-	s.unrestricted = o.Unrestricted || len(g.Noted(deployers, ofFlux)) > 0
-	s.deployed = &deployments{set: s, repo: gitops.RepoHint{URLs: o.Repository, Branches: o.Branches},
-		limits: gitops.Limits{Source: o.Limits},
-		read:   map[string]bool{}, rendered: map[string]rendered{}, added: map[Root]bool{}, followed: map[string]bool{},
-		byPath: map[string][]*Deployment{}, byID: map[string]*Deployment{}}
-	return s, nil
+	x := &Index{Graph: g, options: o, filter: f}
+	x.unrestricted = o.Unrestricted || len(g.Noted(deployers, ofFlux)) > 0
+	x.linked, x.variable = sync.OnceValue(x.findLinkedDeployers), sync.OnceValue(x.findVariablePaths)
+	return x, nil
 }
 
 // Unrestricted reports whether kustomizations of the tree are built with LoadRestrictionsNone: they may read files of
 // the repository that are not below their folders. Flux builds so, whatever it builds
 // (https://fluxcd.io/flux/components/kustomize/kustomizations/); kustomize itself and Argo CD do when they are told to.
-func (s *Set) Unrestricted() bool { return s.unrestricted }
+func (x *Index) Unrestricted() bool { return x.unrestricted }
 
-// Options tells sets that were opened with different options apart, in text.
-func (s *Set) Options() string { return s.options }
+// Options are those that the index was opened with.
+func (x *Index) Options() Options { return x.options }
 
-func describe(o Options) string {
+// Describe tells options apart, in text.
+func (o Options) Describe() string {
 	text, err := json.Marshal(o)
 	if err != nil {
 		return fmt.Sprint(o) // options are texts and numbers
@@ -124,27 +115,23 @@ func describe(o Options) string {
 	return string(text)
 }
 
-// All lists all roots, sorted: those of the folders, as the objects of Argo CD and Flux deploy them. It looks at the
-// whole tree.
-func (s *Set) All() []Root { return s.all(true) }
-
-// all is All; charts from elsewhere are looked into only if that is asked for: they have to be fetched and rendered.
-func (s *Set) all(charts bool) []Root {
+// Standing lists the roots that stand in the folders of the tree, sorted. It looks at the whole tree.
+func (x *Index) Standing() []Root {
 	rows := kinds()
 	dirs := make([]map[string]bool, len(rows))
 	for i := range rows {
 		dirs[i] = map[string]bool{}
 	}
 	// An error is that of the repository, which remembers it (see tree.Objects.Err).
-	_ = s.Tree().Walk(func(p string, _ tree.Entry) error {
+	_ = x.Tree().Walk(func(p string, _ tree.Entry) error {
 		for i, k := range rows {
-			if k.file != nil && k.file(p) {
+			if k.file(p) {
 				dirs[i][path.Dir(p)] = true
 			}
 		}
 		return nil
 	})
-	for _, p := range s.aliases(nil, s.Links()) {
+	for _, p := range x.aliases(nil, x.Links()) {
 		for i, k := range rows {
 			if k.Kind == Folder && k.file(p) {
 				dirs[i][path.Dir(p)] = true
@@ -153,86 +140,46 @@ func (s *Set) all(charts bool) []Root {
 	}
 	var list []Root
 	for i, k := range rows {
-		list = k.append(list, s, dirs[i])
+		list = k.append(list, x, dirs[i])
 	}
-	s.deployed.interesting(nil, nil)
-	s.deployed.follow(s.deployed.sorted(), charts)
-	return s.deployed.merge(s.chosen(list), nil)
+	return x.Chosen(list)
 }
 
-// Reach lists the roots that a change of the given paths can change, sorted; links are those of them that are, or were,
-// symlinks: what is read through them changes, too.
-func (s *Set) Reach(changed, links []string) []Root {
+// Touching lists the roots that stand in a folder and that a change of the given paths can change, sorted; links are those
+// of them that are, or were, symlinks: what is read through them changes, too.
+func (x *Index) Touching(changed, links []string) []Root {
 	var list []Root
 	for _, k := range kinds() {
-		if k.touched != nil {
-			list = k.append(list, s, k.touched(s, changed, links))
-		}
+		list = k.append(list, x, k.touched(x, changed, links))
 	}
-	list = s.chosen(list)
-	if !s.deploys {
-		return list
-	}
-	folders := s.Around(append(s.aliases(changed, links), changed...), links) // Argo CD and Flux follow symlinks
-	s.deployed.interesting(folders, changed)
-	around := map[string]bool{}
-	for _, dir := range folders {
-		around[dir] = true
-	}
-	return s.deployed.merge(list, around)
+	return x.Chosen(list)
 }
 
-// Has reports whether a root is one of this tree.
-func (s *Set) Has(root Root) bool {
-	switch {
-	case !s.Selects(root):
-		return false
-	case !s.deploys:
-		return s.stands(root)
-	}
-	s.deployed.interesting(upwards(root.Path), nil)
-	return s.stands(root) && !s.deployed.covered(root) || s.deployed.brings(root)
+// FoldersAround lists the folders that a change of the given paths, and of the given symlinks, can change in any way, those that
+// are reached through symlinks included (see graph.Graph.Around).
+func (x *Index) FoldersAround(changed, links []string) []string {
+	return x.Graph.Around(append(x.aliases(changed, links), changed...), links)
 }
 
-// stands reports whether a root is one by itself, whatever objects of Argo CD and Flux make of it.
-func (s *Set) stands(root Root) bool {
+// IsRoot reports whether a root stands in its folder by itself, whatever objects of Argo CD and Flux make of it.
+func (x *Index) IsRoot(root Root) bool {
 	for _, k := range kinds() {
-		if k.Kind == root.Kind && k.among != nil {
-			return slices.Contains(k.among(s, map[string]bool{root.Path: true}), root.Path)
+		if k.Kind == root.Kind {
+			return slices.Contains(k.among(x, map[string]bool{root.Path: true}), root.Path)
 		}
 	}
 	return false
 }
 
-// Selects reports whether the options choose a root.
-func (s *Set) Selects(root Root) bool { return s.filter.match(root.Path) }
+// Selects reports whether the options choose the root of a folder.
+func (x *Index) Selects(dir string) bool { return x.filter.match(dir) }
 
 // Excludes reports whether the options leave the root of a folder out by name.
-func (s *Set) Excludes(dir string) bool { return s.filter.excludes(dir) }
+func (x *Index) Excludes(dir string) bool { return x.filter.excludes(dir) }
 
-// Of lists the roots that a name stands for, sorted: those of the folder of this path, and those that an Application or
-// Flux Kustomization of this name deploys in a way of its own. It reads every object that deploys something.
-func (s *Set) Of(name string) []Root {
-	var list []Root
-	if dir, ok := tree.Clean(name); ok {
-		for _, k := range kinds() {
-			if root := (Root{Path: dir, Kind: k.Kind}); k.among != nil && s.Has(root) {
-				list = append(list, root)
-			}
-		}
-	}
-	s.deployed.interesting(nil, nil)
-	for _, one := range s.deployed.known() {
-		if root, ok := s.deployed.root(one); ok && root.Object != "" && (one.Name == name || one.Path == name) {
-			list = append(list, root)
-		}
-	}
-	return s.chosen(list)
-}
-
-// chosen sorts roots and leaves out what the options do.
-func (s *Set) chosen(list []Root) []Root {
-	list = slices.DeleteFunc(list, func(r Root) bool { return !s.Selects(r) })
+// Chosen sorts roots and leaves out what the options do.
+func (x *Index) Chosen(list []Root) []Root {
+	list = slices.DeleteFunc(list, func(r Root) bool { return !x.Selects(r.Path) })
 	slices.SortFunc(list, Compare)
 	return slices.Compact(list)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/tree"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
@@ -70,7 +71,16 @@ resources: [missing]
 kind: Component
 `
 
-func build(t *testing.T, o roots.Options) *roots.Set {
+func open(t *testing.T, at *tree.Tree) *roots.Index {
+	t.Helper()
+	x, err := roots.Open(at, roots.Options{}, &graph.Cache{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+func build(t *testing.T, o roots.Options) *roots.Index {
 	t.Helper()
 	r := treetest.New(t)
 	g, err := roots.Open(r.Tree(r.Commit(monorepo)), o, &graph.Cache{})
@@ -105,7 +115,7 @@ func TestRoots(t *testing.T) {
 		{"exact", roots.Options{Include: []string{"env/prod"}}, []string{"env/prod"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := names(build(t, c.options).All()); !slices.Equal(got, c.want) {
+			if got := names(build(t, c.options).Standing()); !slices.Equal(got, c.want) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
@@ -136,7 +146,7 @@ func TestReach(t *testing.T) {
 		{"README.md", []string{}},
 	} {
 		t.Run(c.path, func(t *testing.T) {
-			if got := names(g.Reach([]string{c.path}, nil)); !slices.Equal(got, c.want) {
+			if got := names(g.Touching([]string{c.path}, nil)); !slices.Equal(got, c.want) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
@@ -192,7 +202,7 @@ a: 1
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := names(g.Reach([]string{"leaf/x.yaml"}, nil)); !slices.Equal(got, []string{"top", "top2"}) {
+	if got := names(g.Touching([]string{"leaf/x.yaml"}, nil)); !slices.Equal(got, []string{"top", "top2"}) {
 		t.Errorf("got %q", got)
 	}
 }

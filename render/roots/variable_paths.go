@@ -4,54 +4,43 @@ import (
 	"path"
 	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// variablePaths are the folders that Kustomizations of Flux deploy whose paths have variables which only the cluster
-// substitutes.
-type variablePaths struct {
-	once sync.Once
-	list []*regexp.Regexp
-}
-
 // variable is one of Flux, as its path has it (https://fluxcd.io/flux/components/kustomize/kustomizations/#post-build-variable-substitution).
 var variable = regexp.MustCompile(`\$\{[^{}]*\}`)
 
-// MayBeDeployed reports whether a Kustomization of Flux whose path has variables may deploy the folder of a root: with
-// which patches and in which namespace is then not known.
-func (s *Set) MayBeDeployed(root Root) bool {
-	s.variable.once.Do(func() {
-		for _, p := range s.Noted(deployers, anywhere) {
-			data, _, err := s.Tree().ReadFile(p)
-			if err != nil || !strings.Contains(string(data), "${") {
-				continue
-			}
-			documents, err := doc.Parse(p, data, s.limits)
-			if err != nil {
-				continue
-			}
-			for _, document := range documents {
-				for _, node := range doc.Unlist(document) {
-					group, _, _ := strings.Cut(doc.Text(node, "apiVersion"), "/")
-					_, spec := doc.Field(node, "spec")
-					if group != "kustomize.toolkit.fluxcd.io" {
-						continue
-					}
-					if folder := variableFolder(doc.Text(spec, "path")); folder != nil {
-						s.variable.list = append(s.variable.list, folder)
-					}
+// MayBeDeployed reports whether a Kustomization of Flux whose path has variables, which only the cluster substitutes, may
+// deploy the folder of a root: with which patches and in which namespace is then not known.
+func (x *Index) MayBeDeployed(root Root) bool {
+	return matchesAny(x.variable(), root.Path)
+}
+
+func (x *Index) findVariablePaths() (list []*regexp.Regexp) {
+	for _, p := range x.Deployers() {
+		data, _, err := x.Tree().ReadFile(p)
+		if err != nil || !strings.Contains(string(data), "${") {
+			continue
+		}
+		documents, err := doc.Parse(p, data, x.options.Limits)
+		if err != nil {
+			continue
+		}
+		for _, document := range documents {
+			for _, node := range doc.Unlist(document) {
+				group, _, _ := strings.Cut(doc.Text(node, "apiVersion"), "/")
+				_, spec := doc.Field(node, "spec")
+				if group != "kustomize.toolkit.fluxcd.io" {
+					continue
+				}
+				if folder := variableFolder(doc.Text(spec, "path")); folder != nil {
+					list = append(list, folder)
 				}
 			}
 		}
-	})
-	for _, folder := range s.variable.list {
-		if folder.MatchString(root.Path) {
-			return true
-		}
 	}
-	return false
+	return list
 }
 
 // maxVariablePath is of how many bytes a path with variables is looked at.

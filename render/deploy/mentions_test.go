@@ -1,4 +1,4 @@
-package render_test
+package deploy_test
 
 import (
 	"io/fs"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -140,25 +141,25 @@ spec:
 // together does not say what stands in none of its files.
 func TestRootsSayWhatTheyRender(t *testing.T) {
 	r := treetest.New(t)
-	err := filepath.WalkDir("../testdata", func(p string, e fs.DirEntry, err error) error {
+	err := filepath.WalkDir("../../testdata", func(p string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
 		data, err := os.ReadFile(p)
 		if err == nil {
-			r.Write(filepath.ToSlash(strings.TrimPrefix(p, "../")), string(data))
+			r.Write(filepath.ToSlash(strings.TrimPrefix(p, "../../")), string(data))
 		}
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := roots.Open(r.Tree(r.Commit(sayingRepo)), roots.Options{Repository: []string{"https://git.example.com/fleet"},
-		Limits: doc.Limits{}}, &graph.Cache{})
+	set, err := deploy.Open(r.Tree(r.Commit(sayingRepo)), roots.Options{Repository: []string{"https://git.example.com/fleet"},
+		Limits: doc.Limits{}}, &graph.Cache{}, render.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	renderer := render.New(set, render.Config{})
+	renderer := set
 	objects, names := 0, map[string]bool{}
 	for _, root := range set.All() {
 		out, _, err := renderer.Render(t.Context(), root)
@@ -170,7 +171,7 @@ func TestRootsSayWhatTheyRender(t *testing.T) {
 			metadata, _ := resource.Object["metadata"].(map[string]any)
 			name, _ := metadata["name"].(string)
 			objects, names[kind+" "+name] = objects+1, true
-			if set.IsBrought(root) {
+			if set.IsExternal(root) {
 				continue
 			}
 			if name != "" && !set.MayName(root, name) {

@@ -1,4 +1,4 @@
-package roots_test
+package deploy_test
 
 import (
 	"slices"

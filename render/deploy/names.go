@@ -1,7 +1,6 @@
-package roots
+package deploy
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -9,27 +8,28 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
 // Listed is a root with what all commands call it.
 type Listed struct {
-	Root
-	Name string // no other root of the tree has it
-	As   Kind   // what deploys it: an object of Argo CD or Flux may deploy a kustomization as it is
+	roots.Root
+	Name string     // no other root of the tree has it
+	As   roots.Kind // what deploys it: an object of Argo CD or Flux may deploy a kustomization as it is
 }
 
 // bringer names what brings the object of a deployment: the root that renders it, with what brings that in turn, or its
 // file.
-func (d *deployments) bringer(one *Deployment) (name string) {
-	known := d.known()
+func (w *worklist) bringer(one *Deployment) (name string) {
+	known := w.known()
 	for range maxFollowed {
 		_, id, brought := strings.Cut(one.From, by)
 		above := known[id]
 		switch {
 		case !brought || above == nil:
 			return path.Join(cmp.Or(one.From, one.Where.Path), name)
-		case above.Object.Kind == chartEntry:
+		case above.Object.Kind == roots.ChartEntryKind:
 			return path.Join(nameOf(above), name)
 		}
 		one, name = above, path.Join(nameOf(above), name)
@@ -39,28 +39,32 @@ func (d *deployments) bringer(one *Deployment) (name string) {
 
 // nameOf names a deployment.
 func nameOf(one *Deployment) string {
-	return Root{Path: one.Path, Kind: kindOf(one.Object.Kind), Object: one.ID()}.Name()
+	return roots.Root{Path: one.Path, Kind: roots.KindOf(one.Object.Kind), Object: one.id}.Name()
 }
 
 // List lists all roots as people call them, sorted by name: where two would have the same name, the cluster or the path
 // stands in front. What an object deploys as it is stands there by its path and by the object. It looks at the whole
 // tree.
-func (s *Set) List() []Listed { return s.list(true) }
+func (s *Set) List() []Listed {
+	s.found().followExternal()
+	return s.list()
+}
 
-func (s *Set) list(charts bool) []Listed {
+// list is List without looking into charts from elsewhere.
+func (s *Set) list() []Listed {
 	var list []Listed
 	objects := map[int]*Deployment{} // by index
-	all := s.all(charts)
+	w, all := s.found(), s.all()
 	for _, root := range all {
-		if one := s.deployed.of(root); one != nil {
+		if one := w.of(root); one != nil {
 			objects[len(list)] = one
 		}
 		list = append(list, Listed{Root: root, As: root.Kind})
 	}
-	for _, one := range s.deployed.sorted() {
-		if root, ok := s.deployed.root(one); ok && root.Object == "" && slices.Contains(all, root) && s.deployed.isLive(one) {
+	for _, one := range w.sorted() {
+		if root, ok := w.root(one); ok && root.Object == "" && slices.Contains(all, root) && w.isLive(one) {
 			objects[len(list)] = one
-			list = append(list, Listed{Root: root, As: kindOf(one.Object.Kind)})
+			list = append(list, Listed{Root: root, As: roots.KindOf(one.Object.Kind)})
 		}
 	}
 	spell := []func(i int) string{
@@ -84,13 +88,13 @@ func (s *Set) list(charts bool) []Listed {
 		},
 		func(i int) string {
 			if one := objects[i]; one != nil {
-				return path.Join(s.deployed.bringer(one), nameOf(one))
+				return path.Join(w.bringer(one), nameOf(one))
 			}
 			return list[i].Name
 		},
 		func(i int) string {
 			if one := objects[i]; one != nil {
-				return one.ID()
+				return one.id
 			}
 			return list[i].Name
 		},
@@ -113,7 +117,7 @@ func (s *Set) list(charts bool) []Listed {
 		}
 		open = rest
 	}
-	slices.SortFunc(list, func(a, b Listed) int { return cmp.Or(strings.Compare(a.Name, b.Name), Compare(a.Root, b.Root)) })
+	slices.SortFunc(list, func(a, b Listed) int { return cmp.Or(strings.Compare(a.Name, b.Name), roots.Compare(a.Root, b.Root)) })
 	return list
 }
 
@@ -125,7 +129,7 @@ type UnknownNameError struct {
 
 func (e *UnknownNameError) Error() string {
 	message := e.Name + " has neither a kustomization nor manifests"
-	if first, _, _ := strings.Cut(e.Name, "/"); slices.Contains(kindNames[:], first) {
+	if first, _, _ := strings.Cut(e.Name, "/"); roots.IsKindName(first) {
 		message = "nothing that deploys something is called " + e.Name
 	}
 	if n := len(e.Below); n > 0 {
@@ -150,47 +154,40 @@ func (e *AmbiguousNameError) Error() string {
 
 // Find returns the root that a name stands for: one as List has it, KIND/NAMESPACE/NAME where only one has that, without
 // the namespace, too, or with the kind as it is in Kubernetes. The error is *UnknownNameError or *AmbiguousNameError.
-func (s *Set) Find(name string) (Root, error) {
+func (s *Set) Find(name string) (roots.Root, error) {
 	if dir, ok := tree.Clean(name); ok {
 		name = dir
 	}
-	if root, ok := s.near(name); ok {
+	if root, ok := s.named(name); ok {
 		return root, nil
 	}
-	root, err := find(s, s.list(false), name)
+	root, err := s.find(s.list(), name)
 	if unknown := (*UnknownNameError)(nil); errors.As(err, &unknown) {
-		return find(s, s.list(true), name)
+		return s.find(s.List(), name)
 	}
 	return root, err
 }
 
-// near finds the root of a name without a look at all of them: by the files that hold the name of the object, and by
-// what deploys these.
-func (s *Set) near(name string) (Root, bool) {
-	kind, rest, ok := strings.Cut(name, "/")
-	if !ok || !slices.Contains(kindNames[:], kind) {
-		return Root{}, false
+// named finds the root of a name that only one deployment has.
+func (s *Set) named(name string) (roots.Root, bool) {
+	kind, _, ok := strings.Cut(name, "/")
+	if !ok || !roots.IsKindName(kind) {
+		return roots.Root{}, false
 	}
-	var files []string
-	for _, p := range s.Noted(deployers, anyFolder) {
-		if data, _, err := s.Tree().ReadFile(p); err == nil && bytes.Contains(data, []byte(path.Base(rest))) {
-			files = append(files, p)
+	w := s.found()
+	var list []roots.Root
+	for _, one := range w.sorted() {
+		if root, ok := w.root(one); ok && nameOf(one) == name && s.Selects(root.Path) && !slices.Contains(list, root) {
+			list = append(list, root)
 		}
 	}
-	s.deployed.interesting(s.Around(files, nil), files)
-	var found []Root
-	for _, one := range s.deployed.sorted() {
-		if root, ok := s.deployed.root(one); ok && nameOf(one) == name && s.Selects(root) && !slices.Contains(found, root) {
-			found = append(found, root)
-		}
+	if len(list) != 1 {
+		return roots.Root{}, false
 	}
-	if len(found) != 1 {
-		return Root{}, false
-	}
-	return found[0], true
+	return list[0], true
 }
 
-func find(s *Set, list []Listed, name string) (Root, error) {
+func (s *Set) find(list []Listed, name string) (roots.Root, error) {
 	if i := slices.IndexFunc(list, func(l Listed) bool { return l.Name == name }); i >= 0 {
 		return list[i].Root, nil
 	}
@@ -213,26 +210,27 @@ func find(s *Set, list []Listed, name string) (Root, error) {
 				e.Below = append(e.Below, l.Name)
 			}
 		}
-		return Root{}, e
+		return roots.Root{}, e
 	}
 	e := &AmbiguousNameError{Name: name}
 	for _, l := range found {
 		e.Of = append(e.Of, l.Name)
 	}
-	return Root{}, e
+	return roots.Root{}, e
 }
 
 // spellings lists how else people may call what an object deploys.
 func (s *Set) spellings(l Listed) (list []string) {
-	for _, one := range s.deployed.sorted() {
-		if root, ok := s.deployed.root(one); !ok || root != l.Root || kindOf(one.Object.Kind) != l.As {
+	w := s.found()
+	for _, one := range w.sorted() {
+		if root, ok := w.root(one); !ok || root != l.Root || roots.KindOf(one.Object.Kind) != l.As {
 			continue
 		}
-		if one.Object.Kind == chartEntry {
+		if one.Object.Kind == roots.ChartEntryKind {
 			list = append(list, one.Path)
 			continue
 		}
-		kinds := []string{kindOf(one.Object.Kind).String(), one.Object.Kind}
+		kinds := []string{roots.KindOf(one.Object.Kind).String(), one.Object.Kind}
 		if one.Object.Kind == "ApplicationSet" {
 			kinds = append(kinds, "Application")
 		}
@@ -245,21 +243,10 @@ func (s *Set) spellings(l Listed) (list []string) {
 	return list
 }
 
-// sorted lists the deployments that were read so far by ID.
-func (d *deployments) sorted() []*Deployment {
-	known := d.known()
-	list := make([]*Deployment, 0, len(known))
-	for _, one := range known {
-		list = append(list, one)
-	}
-	slices.SortFunc(list, func(a, b *Deployment) int { return strings.Compare(a.ID(), b.ID()) })
-	return list
-}
-
 // DeployedAs returns the name of the Application or Flux Kustomization that deploys a root in its own way, also where an
 // ApplicationSet brings it forth; empty where none does.
-func (s *Set) DeployedAs(root Root) string {
-	if one := s.deployed.of(root); one != nil {
+func (s *Set) DeployedAs(root roots.Root) string {
+	if one := s.found().of(root); one != nil {
 		return one.Name
 	}
 	return ""

@@ -1,4 +1,4 @@
-package roots_test
+package deploy_test
 
 import (
 	"slices"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -70,22 +71,20 @@ resources: [c.yaml]
 {apiVersion: v1, kind: ConfigMap, metadata: {name: two}}
 `
 
-func open(t *testing.T, at *tree.Tree) *roots.Set {
+func open(t *testing.T, at *tree.Tree) *deploy.Set {
 	t.Helper()
-	s, err := roots.Open(at, roots.Options{}, &graph.Cache{})
+	s, err := deploy.Open(at, roots.Options{}, &graph.Cache{}, render.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-func rendererOf(s *roots.Set) *render.Renderer { return render.New(s, render.Config{}) }
-
 func TestDeployedRoots(t *testing.T) {
 	repo := treetest.New(t)
 	at := repo.Tree(repo.Commit(deployed))
 	set := open(t, at)
-	r := rendererOf(set)
+	r := set
 	var got []string
 	for _, root := range set.All() {
 		out, problems, err := r.Render(t.Context(), root)
@@ -230,13 +229,13 @@ resources: [c.yaml]
 	if len(reached) != 1 {
 		t.Fatalf("got %v", reached)
 	}
-	before, after := rendererOf(old), rendererOf(late)
+	before, after := old, late
 	earlier, problems, err := before.Render(t.Context(), reached[0])
 	if err != nil || len(problems) > 0 {
 		t.Fatal(err, problems)
 	}
-	if !earlier.Same(before) || earlier.Same(after) {
-		t.Errorf("same in its own tree %v, with the component %v", earlier.Same(before), earlier.Same(after))
+	if !before.Same(earlier) || after.Same(earlier) {
+		t.Errorf("same in its own tree %v, with the component %v", before.Same(earlier), after.Same(earlier))
 	}
 	now, problems, err := after.Render(t.Context(), reached[0])
 	if err != nil || len(problems) > 0 {
@@ -246,7 +245,7 @@ resources: [c.yaml]
 		t.Errorf("got %v", got)
 	}
 	changed := []string{"comp/kustomization.yaml"}
-	if got := roots.Between(old, late, changed, nil); !slices.Contains(got, reached[0]) {
+	if got := deploy.Between(old, late, changed, nil); !slices.Contains(got, reached[0]) {
 		t.Errorf("the component reaches %v", got)
 	}
 }
@@ -284,7 +283,7 @@ func TestProblems(t *testing.T) {
 	if len(reached) != 1 {
 		t.Fatalf("got %v", reached)
 	}
-	out, problems, err := rendererOf(set).Render(t.Context(), reached[0])
+	out, problems, err := set.Render(t.Context(), reached[0])
 	if err != nil || len(problems) > 0 || len(out.Resources) != 2 {
 		t.Fatal(err, problems, out.Resources)
 	}

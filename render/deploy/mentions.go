@@ -1,4 +1,4 @@
-package roots
+package deploy
 
 import (
 	"bytes"
@@ -8,56 +8,56 @@ import (
 
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// sayings are the places of a tree that say something. They are safe for concurrent use.
-type sayings struct {
+type mentions struct {
 	set    *Set
-	bySaid sync.Map // by said: *sayers
-	byRoot sync.Map // *sayingParts
+	byName sync.Map // by mentioned: *mentioners
+	byRoot sync.Map // *mentionParts
 }
 
-// said is a name, and whether variables of Flux may become it; or a word.
-type said struct {
+// mentioned is a name, and whether variables of Flux may become it; or a word.
+type mentioned struct {
 	name        string
 	substitutes bool
 	word        string
 }
 
-// sayers are files, and the folders of the kustomizations that read one of them, directly or not.
-type sayers struct{ files, folders map[string]bool }
+// mentioners are files, and the folders of the kustomizations that read one of them, directly or not.
+type mentioners struct{ files, folders map[string]bool }
 
 // hash is how long what kustomize writes behind the names of generated objects is: a dash and ten letters.
 const hash = 11
 
 // MayName reports whether a root may deploy an object of a name, as far as its files in the tree and the object that
 // deploys it tell: it is false only where none of them says the name or how names are put together. Of what a kustomization
-// takes from outside it knows nothing (see IsBrought). Nothing is rendered.
-func (s *Set) MayName(root Root, name string) bool {
+// takes from outside it knows nothing (see IsExternal). Nothing is rendered.
+func (s *Set) MayName(root roots.Root, name string) bool {
 	if i := len(name) - hash; i > 0 && name[i] == '-' && s.MayName(root, name[:i]) {
 		return true
 	}
-	parts := s.sayings.parts(root)
-	return parts.names.May(name) || s.sayings.has(parts, name, said{name: name, substitutes: parts.substitutes})
+	parts := s.mentions.parts(root)
+	return parts.names.May(name) || s.mentions.has(parts, name, mentioned{name: name, substitutes: parts.substitutes})
 }
 
 // MayMention reports the same of objects that hold a word as a value (see graph.Graph.Mentions).
-func (s *Set) MayMention(root Root, word string) bool {
-	parts := s.sayings.parts(root)
-	return bytes.Contains(parts.kustomization, []byte(word)) || s.sayings.has(parts, word, said{word: word})
+func (s *Set) MayMention(root roots.Root, word string) bool {
+	parts := s.mentions.parts(root)
+	return bytes.Contains(parts.kustomization, []byte(word)) || s.mentions.has(parts, word, mentioned{word: word})
 }
 
 // has reports whether the parts of a root say something.
-func (n *sayings) has(parts *sayingParts, text string, what said) bool {
+func (n *mentions) has(parts *mentionParts, text string, what mentioned) bool {
 	by, known := n.of(what)
 	return parts.any || !known || bytes.Contains(parts.text, []byte(text)) ||
 		slices.ContainsFunc(parts.files, func(p string) bool { return by.files[p] }) ||
 		slices.ContainsFunc(parts.folders, func(dir string) bool { return by.folders[dir] })
 }
 
-// sayingParts are what a root is made of, as far as it may say something.
-type sayingParts struct {
+// mentionParts are what a root is made of, as far as it may say something.
+type mentionParts struct {
 	any            bool     // and of more that is not known
 	files, folders []string // what it is built from, folders with a kustomization
 	substitutes    bool     // variables of Flux
@@ -67,17 +67,17 @@ type sayingParts struct {
 }
 
 // parts returns what a root is made of.
-func (n *sayings) parts(root Root) *sayingParts {
+func (n *mentions) parts(root roots.Root) *mentionParts {
 	if known, ok := n.byRoot.Load(root); ok {
-		return known.(*sayingParts)
+		return known.(*mentionParts)
 	}
-	out := &sayingParts{any: root.Kind == Chart, files: n.set.Files(root), folders: []string{root.Path}}
-	if one := n.set.Deployment(root); one != nil {
+	out := &mentionParts{any: root.Kind == roots.Chart, files: n.set.Files(root), folders: []string{root.Path}}
+	if one := n.set.Target(root).By; one != nil {
 		out.any = one.Release != nil || one.Elsewhere != nil || len(one.Problems) > 0
 		out.substitutes, out.text = one.Substitute.Active(), one.Text()
 		if one.Virtual != nil {
 			out.kustomization, out.names = one.Virtual.Data, graph.NamesIn(one.Virtual.Data)
-			f, err := kustomization.Parse(one.Virtual.Path, one.Virtual.Data, n.set.limits)
+			f, err := kustomization.Parse(one.Virtual.Path, one.Virtual.Data, n.set.Options().Limits)
 			if out.any = out.any || err != nil; err == nil {
 				n.refs(out, f)
 			}
@@ -88,7 +88,7 @@ func (n *sayings) parts(root Root) *sayingParts {
 }
 
 // refs adds what a kustomization names.
-func (n *sayings) refs(out *sayingParts, f *kustomization.File) {
+func (n *mentions) refs(out *mentionParts, f *kustomization.File) {
 	for _, ref := range f.Refs {
 		if kustomization.Remote(ref.Value) {
 			continue
@@ -101,9 +101,9 @@ func (n *sayings) refs(out *sayingParts, f *kustomization.File) {
 }
 
 // of returns who says something; false where that is not known.
-func (n *sayings) of(what said) (*sayers, bool) {
-	if known, ok := n.bySaid.Load(what); ok {
-		return known.(*sayers), true
+func (n *mentions) of(what mentioned) (*mentioners, bool) {
+	if known, ok := n.byName.Load(what); ok {
+		return known.(*mentioners), true
 	}
 	files, known := n.set.Mentions(what.word), true
 	if what.name != "" {
@@ -112,7 +112,7 @@ func (n *sayings) of(what said) (*sayers, bool) {
 	if !known {
 		return nil, false
 	}
-	out, dirs := &sayers{map[string]bool{}, map[string]bool{}}, map[string]bool{}
+	out, dirs := &mentioners{map[string]bool{}, map[string]bool{}}, map[string]bool{}
 	for _, p := range files {
 		out.files[p] = true
 		if kustomization.IsFileName(p) {
@@ -128,6 +128,6 @@ func (n *sayings) of(what said) (*sayers, bool) {
 	for _, dir := range n.set.Above(dirs) {
 		out.folders[dir] = true
 	}
-	n.bySaid.Store(what, out)
+	n.byName.Store(what, out)
 	return out, true
 }

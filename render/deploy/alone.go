@@ -1,0 +1,97 @@
+package deploy
+
+import (
+	"path"
+	"slices"
+
+	"github.com/lintel-bot/lintel/render/roots"
+)
+
+// isLive reports whether the object of a deployment is itself deployed: as part of a root, or by another object that is. What
+// nobody deploys takes nothing over. What is deployed brings the object, too, where that renders it.
+func (w *worklist) isLive(one *Deployment) bool {
+	for one.from != nil {
+		one = one.from
+	}
+	return one.Object.Kind == roots.ChartEntryKind || w.deploysFile(one.Where.Path, map[string]bool{})
+}
+
+// deploysFile reports whether the objects in a file are deployed, other than by those in the files passed.
+func (w *worklist) deploysFile(p string, passed map[string]bool) bool {
+	if passed[p] {
+		return false // what only deploys itself is not deployed
+	}
+	passed[p] = true
+	return w.index.IsPart(p) || slices.ContainsFunc(w.above(path.Dir(p)), func(one *Deployment) bool {
+		return one.has(p) && w.deploysFile(one.Where.Path, passed)
+	})
+}
+
+// Deploys reports whether an object of Argo CD or Flux deploys a file by its folder, whatever else names it.
+func (s *Set) Deploys(p string) bool {
+	return slices.ContainsFunc(s.found().above(path.Dir(p)), func(one *Deployment) bool { return one.has(p) })
+}
+
+// isDeployed reports whether an object that is itself deployed deploys the kustomization of a folder, or one that includes it.
+func (s *Set) isDeployed(dir string) bool {
+	w := s.found()
+	return slices.ContainsFunc(s.Above(map[string]bool{dir: true}), func(up string) bool {
+		return slices.ContainsFunc(w.above(up), func(one *Deployment) bool {
+			return one.Release == nil && one.Elsewhere == nil && (one.Path == up || one.has(up)) && w.isLive(one)
+		})
+	})
+}
+
+// Alone lists the kustomizations that a change of the given paths and symlinks is in, that others take over, and of
+// which nothing says who deploys them: neither the objects of Argo CD and Flux nor the options, which leave out what
+// somebody else deploys. What such a kustomization breaks by itself, one that takes it over may mend; whether all that
+// deploy it do, nobody knows.
+func (s *Set) Alone(changed, links []string) []roots.Root {
+	seen := map[string]bool{}
+	var list []roots.Root
+	var visit func(dir string)
+	visit = func(dir string) {
+		if seen[dir] {
+			return
+		}
+		seen[dir] = true
+		if !s.Stands(dir) {
+			for _, up := range s.Taking(dir) { // a component changes what takes it over
+				visit(up)
+			}
+		} else if root := (roots.Root{Path: dir}); s.Selects(dir) && !s.IsRoot(root) && !s.isDeployed(dir) {
+			list = append(list, root)
+		}
+	}
+	for dir := range s.Touched(changed, links) {
+		visit(dir)
+	}
+	slices.SortFunc(list, roots.Compare)
+	return list
+}
+
+// IsFragment reports whether the objects of a root may be parts of others. Those of a folder may that a kustomization, be it
+// part of a root or not, takes patches from, or that lies right below one, which may have taken some once; those of a
+// kustomization may that an object deploys which is not known, and which may patch it. Nothing is said of what an object is
+// known to deploy.
+func (s *Set) IsFragment(root roots.Root) bool {
+	if root.Object != "" || root.Kind == roots.Chart || len(s.Deployers(root)) > 0 {
+		return false
+	}
+	if root.Kind == roots.Kustomization {
+		return s.MayBeDeployed(root)
+	}
+	entries, err := s.Tree().ReadDir(root.Path)
+	if err != nil {
+		return false
+	}
+	if f, err := s.Kustomization(path.Dir(root.Path)); f != nil && err == nil && root.Path != "." {
+		return true
+	}
+	for _, e := range entries {
+		if len(s.Patching(path.Join(root.Path, e.Name))) > 0 {
+			return true
+		}
+	}
+	return false
+}

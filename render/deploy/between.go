@@ -1,0 +1,179 @@
+package deploy
+
+import (
+	"context"
+	"path"
+	"slices"
+
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/gitops"
+	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/roots"
+)
+
+// Between lists the roots of two trees that the change from one to the other reaches, sorted: those that the changed
+// files are part of, those that a changed kustomization takes over or gives up, those that objects of Argo CD and
+// Flux deploy differently, and releases for whose charts other API versions are there. See Set.Reach for links.
+func Between(base, head *Set, changed, links []string) []roots.Root {
+	list := append(base.Reach(changed, links), head.Reach(changed, links)...)
+	list = append(list, included(base, head, changed)...)
+	if base.HasDeployers() || head.HasDeployers() {
+		followReleases(base.found(), head.found())
+		differs := append(differently(base, head, &list), differently(head, base, &list)...)
+		// What one side deploys in its own way the other may deploy as it is.
+		list = append(list, base.Reach(differs, nil)...)
+		list = append(list, head.Reach(differs, nil)...)
+	}
+	if render.DeclaresOther(base.Renderer, head.Renderer, changed) {
+		for _, s := range []*Set{base, head} {
+			list = append(list, slices.DeleteFunc(s.all(), func(r roots.Root) bool { return !s.found().target(r).IsRelease() })...)
+		}
+	}
+	slices.SortFunc(list, roots.Compare)
+	return slices.Compact(list)
+}
+
+// included lists the roots of either tree that are none in the other, or have other files, though nothing of them need
+// have changed: a kustomization that did included them, or gave them up.
+func included(base, head *Set, changed []string) (list []roots.Root) {
+	seen := map[roots.Root]bool{}
+	visit := func(root roots.Root, differs func() bool) {
+		if !seen[root] {
+			seen[root] = true
+			if differs() {
+				list = append(list, root)
+			}
+		}
+	}
+	for _, p := range changed {
+		if !kustomization.IsFileName(p) {
+			continue
+		}
+		for _, side := range []*Set{base, head} {
+			dirs, files := side.Included(path.Dir(p))
+			for _, dir := range dirs {
+				root := roots.Root{Path: dir}
+				visit(root, func() bool { return base.IsRoot(root) != head.IsRoot(root) && base.Has(root) != head.Has(root) })
+			}
+			for _, file := range files {
+				root := roots.Root{Path: path.Dir(file), Kind: roots.Folder}
+				if base.Loose(file) != head.Loose(file) {
+					visit(root, func() bool { return base.Has(root) || head.Has(root) })
+				}
+			}
+		}
+	}
+	return list
+}
+
+// followReleases reads the objects that charts print which one side releases otherwise than the other, until there are no
+// more.
+func followReleases(base, head *worklist) {
+	for more := true; more; {
+		more = false
+		for _, sides := range [][2]*worklist{{base, head}, {head, base}} {
+			theirs := sides[1].known()
+			var own, other []*Deployment
+			for _, one := range sides[0].sorted() {
+				same := theirs[one.id]
+				if one.Release == nil && one.Elsewhere == nil || same != nil && same.Digest() == one.Digest() {
+					continue
+				}
+				if own = append(own, one); same != nil {
+					other = append(other, same)
+				}
+			}
+			more = sides[0].followThese(own) || more
+			more = sides[1].followThese(other) || more
+		}
+	}
+}
+
+// differently adds the roots that objects of one tree deploy, but those of the other do not or in another way, and
+// returns the files by whose change the roots are known that these take the place of.
+func differently(of, other *Set, list *[]roots.Root) (files []string) {
+	theirs := other.found().known()
+	for id, one := range of.found().known() {
+		if same := theirs[id]; same != nil && same.Digest() == one.Digest() {
+			continue
+		}
+		files = append(files, one.covers()...)
+		if r, ok := of.found().root(one); ok && of.Selects(r.Path) {
+			*list = append(*list, r)
+		}
+	}
+	return files
+}
+
+// Remains reports whether what was a root of an earlier tree is still there, though it may not be one any more:
+// included by another kustomization, made a component, named as data, declared a part of a chart. Whoever deploys the
+// folder does not know, and a change must not take out of sight what it edits.
+func (s *Set) Remains(before *Set, root roots.Root) bool {
+	switch {
+	case root.Object != "" || !s.Selects(root.Path):
+		return false
+	case root.Kind == roots.Folder:
+		return len(s.remainingFiles(before, root)) > 0
+	}
+	f, err := s.Kustomization(root.Path)
+	return f != nil || err != nil
+}
+
+// remainingFiles lists the manifests of a folder now, and those it had in an earlier tree that are still files. Where
+// the folder has a kustomization by now, that says what is deployed.
+func (s *Set) remainingFiles(before *Set, root roots.Root) []string {
+	if f, err := s.Kustomization(root.Path); f != nil || err != nil {
+		return nil
+	}
+	files := s.Files(root)
+	for _, p := range before.Files(root) {
+		if s.IsFile(p) {
+			files = append(files, p)
+		}
+	}
+	slices.Sort(files)
+	return slices.Compact(files)
+}
+
+// RenderFormer renders what was a root of an earlier tree, with all that it had and that is still there. See Remains.
+func (s *Set) RenderFormer(ctx context.Context, before *Set, root roots.Root) (*render.Rendering, []doc.Error, error) {
+	t := render.Target{Root: root}
+	switch {
+	case root.Kind == roots.Folder:
+		t.Files = s.remainingFiles(before, root)
+	case s.Has(root):
+		t = s.Target(root)
+	}
+	return s.render(ctx, t)
+}
+
+// Unseen reports whether an object of Argo CD or Flux that deployed a root of an earlier tree is there now, and what it
+// deploys is not known: nobody can tell that anything of that goes.
+func (s *Set) Unseen(before *Set, root roots.Root) bool {
+	one := before.found().of(root)
+	if one == nil {
+		return false
+	}
+	if one.Elsewhere == nil {
+		for _, other := range s.found().known() {
+			if other.Elsewhere != nil && other.Object == one.Object {
+				return true
+			}
+		}
+	}
+	return slices.ContainsFunc(s.Problems(), func(p gitops.Problem) bool {
+		return p.Cause == gitops.ClusterOnly && p.Object == one.Object
+	})
+}
+
+// Problems lists what stands in the way of knowing what objects of Argo CD and Flux deploy. What nobody deploys is left out.
+func (s *Set) Problems() []gitops.Problem {
+	w := s.found()
+	w.mu.Lock()
+	problems := slices.Clone(w.problems)
+	w.mu.Unlock()
+	return slices.DeleteFunc(problems, func(p gitops.Problem) bool {
+		return s.IsDeployer(p.Path) && !w.deploysFile(p.Path, map[string]bool{})
+	})
+}

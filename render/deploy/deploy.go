@@ -1,0 +1,195 @@
+// Package deploy knows what a tree deploys: the roots that it has by itself, and what objects of Argo CD and Flux make of
+// them. It reads all such objects as they arrive in a cluster, those included that others render, and renders roots so.
+//
+// The way is a worklist: the files with objects that deploy something, what these deploy, the objects in what that renders
+// to, and so on (see worklist). What it costs depends on the memory of the renderer: what was rendered once is not rendered
+// again as long as all that it rests on is the same.
+package deploy
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/remote"
+	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// Set is the roots of one tree as they are deployed. It is safe for concurrent use, and good for as long as its tree can be
+// read: when what it returns counts, ask tree.Objects.Err whether that is whole.
+type Set struct {
+	*roots.Index
+	Renderer *render.Renderer
+
+	clusters func(roots.Root) []render.Cluster // see ForClusters
+	found    func() *worklist                  // when it was worked off
+	external func() map[roots.Root]bool        // see externalKustomizations
+	mentions *mentions
+}
+
+// Open returns the roots of a tree. It reads what roots.Open does; objects of Argo CD and Flux are read when somebody asks
+// what they deploy. The error is that of roots.Open.
+func Open(t *tree.Tree, o roots.Options, c *graph.Cache, config render.Config) (*Set, error) {
+	x, err := roots.Open(t, o, c)
+	if err != nil {
+		return nil, err
+	}
+	return New(x, config), nil
+}
+
+// New returns the roots of an index as they are deployed.
+func New(x *roots.Index, config render.Config) *Set {
+	s := &Set{Index: x, Renderer: render.New(x, config)}
+	s.found = newWorklist(x, s.Renderer, config.Cache).ready
+	s.external = externalKustomizations(s)
+	s.mentions = &mentions{set: s}
+	return s
+}
+
+// ForClusters has releases of charts rendered for the clusters that a root belongs to. It is for once, before anything is
+// rendered.
+func (s *Set) ForClusters(of func(roots.Root) []render.Cluster) { s.clusters = of }
+
+// WithSources returns a set whose roots take what comes from outside from other sources (see render.Renderer.WithSources).
+func (s *Set) WithSources(sources *remote.Sources) *Set {
+	other := *s
+	other.Renderer = s.Renderer.WithSources(sources)
+	return &other
+}
+
+// With returns a set whose roots are rendered in another way; what they are stays.
+func (s *Set) With(config render.Config) *Set {
+	other := *s
+	other.Renderer = render.New(s.Index, config)
+	return &other
+}
+
+// All lists all roots, sorted: those of the folders, as the objects of Argo CD and Flux deploy them. It looks at the
+// whole tree, and into charts from elsewhere for objects that deploy.
+func (s *Set) All() []roots.Root {
+	s.found().followExternal()
+	return s.all()
+}
+
+// all is All without looking into charts from elsewhere: they have to be fetched and rendered.
+func (s *Set) all() []roots.Root {
+	return s.merge(s.Standing(), s.found().sorted())
+}
+
+// Reach lists the roots that a change of the given paths can change, sorted; links are those of them that are, or were,
+// symlinks: what is read through them changes, too. What a release reads tells whether a change reaches it: see Between.
+func (s *Set) Reach(changed, links []string) []roots.Root {
+	list := s.Touching(changed, links)
+	if !s.HasDeployers() {
+		return list
+	}
+	var around []*Deployment
+	for _, dir := range s.FoldersAround(changed, links) {
+		for _, one := range s.found().at(dir) {
+			if one.Release == nil && one.Elsewhere == nil {
+				around = append(around, one)
+			}
+		}
+	}
+	return s.merge(list, around)
+}
+
+// merge turns the roots that stand by themselves and some deployments into what is deployed.
+func (s *Set) merge(standing []roots.Root, deployments []*Deployment) []roots.Root {
+	list := slices.DeleteFunc(slices.Clone(standing), s.covered)
+	for _, one := range deployments {
+		if r, ok := s.found().root(one); ok {
+			list = append(list, r)
+		}
+	}
+	return s.Chosen(list)
+}
+
+// Has reports whether a root is one of this tree.
+func (s *Set) Has(root roots.Root) bool {
+	if !s.Selects(root.Path) {
+		return false
+	}
+	return s.IsRoot(root) && !s.covered(root) || slices.ContainsFunc(s.found().above(root.Path), func(one *Deployment) bool {
+		own, ok := s.found().root(one)
+		return ok && own == root
+	})
+}
+
+// Of lists the roots that a name stands for, sorted: those of the folder of this path, and those that an Application or
+// Flux Kustomization of this name deploys in a way of its own.
+func (s *Set) Of(name string) []roots.Root {
+	var list []roots.Root
+	if dir, ok := tree.Clean(name); ok {
+		for _, kind := range []roots.Kind{roots.Chart, roots.Kustomization, roots.Folder} {
+			if root := (roots.Root{Path: dir, Kind: kind}); s.Has(root) {
+				list = append(list, root)
+			}
+		}
+	}
+	for _, one := range s.found().sorted() {
+		if root, ok := s.found().root(one); ok && root.Object != "" && (one.Name == name || one.Path == name) {
+			list = append(list, root)
+		}
+	}
+	return s.Chosen(list)
+}
+
+// Files lists the manifests that a root is made of, sorted: those of a folder by itself, or of one that an Application
+// deploys so. A root that is built from a kustomization has none.
+func (s *Set) Files(root roots.Root) []string {
+	if root.Object == "" {
+		return s.Index.Files(root)
+	}
+	if one := s.found().of(root); one != nil {
+		return one.resolved().Files
+	}
+	return nil
+}
+
+// Target returns a root with how it is deployed.
+func (s *Set) Target(root roots.Root) render.Target {
+	t := s.found().target(root)
+	if root.Kind == roots.Folder {
+		t.Files = s.Files(root)
+	}
+	if s.clusters != nil && t.IsRelease() {
+		t.Clusters = s.clusters(root)
+	}
+	return t
+}
+
+// Render renders one root as it is deployed. See render.Renderer.Render.
+func (s *Set) Render(ctx context.Context, root roots.Root) (*render.Rendering, []doc.Error, error) {
+	return s.render(ctx, s.Target(root))
+}
+
+func (s *Set) render(ctx context.Context, t render.Target) (*render.Rendering, []doc.Error, error) {
+	out, problems, err := s.Renderer.Render(ctx, t)
+	if out != nil && t.Object == "" {
+		out.MayBeFragments(sync.OnceValue(func() bool { return s.IsFragment(t.Root) }))
+	}
+	return out, problems, err
+}
+
+// Uses lists what a rendering that a root of this tree comes to takes from outside. See render.Rendering.Uses.
+func (s *Set) Uses(out *render.Rendering) []render.Use { return out.Uses(s.Target(out.Root)) }
+
+// Same reports whether a root of this tree comes to a rendering of another tree. See render.Rendering.Same.
+func (s *Set) Same(other *render.Rendering) bool { return other.Same(s.Renderer, s.Target(other.Root)) }
+
+// Matches reports whether a glob matches a root. It looks at the folders that the glob can match, up to the first that
+// is one.
+func (s *Set) Matches(glob string) bool {
+	re, err := roots.Glob(glob)
+	return err == nil && slices.ContainsFunc(s.found().sorted(), func(one *Deployment) bool {
+		return one.Object.Kind == roots.ChartEntryKind && re.MatchString(nameOf(one))
+	}) || roots.Walk(s.Tree(), glob, func(dir string, e tree.Entry) bool {
+		return e.Kind == tree.Dir && (s.IsRoot(roots.Root{Path: dir}) || s.IsRoot(roots.Root{Path: dir, Kind: roots.Folder}) ||
+			len(s.found().at(dir)) > 0)
+	})
+}

@@ -1,0 +1,32 @@
+package deploy
+
+import (
+	"context"
+	"slices"
+
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/roots"
+)
+
+// OfKind returns the objects of a kind that a root deploys. See render.Renderer.OfKind.
+func (s *Set) OfKind(ctx context.Context, root roots.Root, kind string) (render.Declared, error) {
+	return s.Renderer.OfKind(ctx, s.Target(root), kind)
+}
+
+// Charted returns the chart of a root that is a release, and its values. See render.Renderer.Charted.
+func (s *Set) Charted(root roots.Root) *render.Charted { return s.Renderer.Charted(s.Target(root)) }
+
+// GivesOthers reports whether a file gives values to another chart, too, than that of a root.
+func (s *Set) GivesOthers(root roots.Root, file string) bool {
+	own := s.Deployment(root)
+	return slices.ContainsFunc(s.Reach([]string{file}, nil), func(other roots.Root) bool {
+		if other == root {
+			return false
+		}
+		one := s.Deployment(other)
+		if one == nil || one.Release == nil {
+			return other.Kind == roots.Chart
+		}
+		return own == nil || one.Release.Chart.Want != own.Release.Chart.Want || one.Release.Chart.Folder != own.Release.Chart.Folder
+	})
+}

@@ -1,0 +1,462 @@
+package deploy
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"path"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/env"
+	"github.com/lintel-bot/lintel/render/gitops"
+	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// worklist finds what the objects of Argo CD and Flux in one tree deploy: those that files have, as the kustomizations that
+// take the files over render them, and those in what these deploy. Flux puts variables in and patches what it deploys, and a
+// chart may print Applications: what counts is what arrives. It is safe for concurrent use.
+type worklist struct {
+	index    *roots.Index
+	renderer *render.Renderer
+	cache    *render.Cache
+	repo     gitops.RepoHint
+	limits   gitops.Limits
+
+	began sync.Once
+	done  sync.Once              // charts from elsewhere were followed, too
+	work  sync.Mutex             // for whoever adds
+	built sync.Map               // by builtKey: builtObjects
+	holds func() map[string]bool // see holdsDeployers
+
+	mu       sync.Mutex
+	followed map[string]bool // by ID: the deployments whose objects are known
+	byPath   map[string][]*Deployment
+	byID     map[string]*Deployment
+	problems []gitops.Problem
+}
+
+func newWorklist(x *roots.Index, r *render.Renderer, c *render.Cache) *worklist {
+	o := x.Options()
+	return &worklist{index: x, renderer: r, cache: c, repo: gitops.RepoHint{URLs: o.Repository, Branches: o.Branches},
+		limits: gitops.Limits{Source: o.Limits}, holds: sync.OnceValue(x.TakingDeployers),
+		followed: map[string]bool{}, byPath: map[string][]*Deployment{}, byID: map[string]*Deployment{}}
+}
+
+// maxFollowed is how far objects that deploy objects that deploy are followed.
+const maxFollowed = 16
+
+// ready returns the worklist when it was worked off.
+func (w *worklist) ready() *worklist {
+	w.began.Do(func() {
+		w.work.Lock()
+		defer w.work.Unlock()
+		list := w.enter(w.index.Options().Charts)
+		added, _ := w.add(nil, w.objects(), nil)
+		w.follow(append(list, added...), false)
+	})
+	return w
+}
+
+// followExternal reads the objects in all charts from elsewhere, and in other repositories: these cannot be looked into
+// without rendering them.
+func (w *worklist) followExternal() {
+	list := w.sorted()
+	w.done.Do(func() {
+		w.work.Lock()
+		defer w.work.Unlock()
+		w.follow(list, true)
+	})
+}
+
+// followThese does the same for some deployments, and reports whether any of them was not followed before.
+func (w *worklist) followThese(list []*Deployment) (any bool) {
+	w.work.Lock()
+	defer w.work.Unlock()
+	list = slices.DeleteFunc(list, func(one *Deployment) bool { return !w.isOpen(one) })
+	w.follow(list, true)
+	return len(list) > 0
+}
+
+// objects returns the objects that deploy something, as files have them or as kustomizations render them.
+func (w *worklist) objects() (objects []gitops.Object) {
+	deploying, _ := gitops.Kinds()
+	shaping := map[string][]roots.Root{}
+	odd := w.index.OddRoots()
+	all := slices.Clone(odd)
+	files := slices.Concat(w.index.Deployers(), w.index.LinkedDeployers())
+	for _, p := range files {
+		if list := w.index.Shaping(p); len(list) > 0 && w.index.Manifest(p) {
+			shaping[p], all = list, append(all, list...)
+		}
+	}
+	w.prepare(all, deploying)
+	added := map[roots.Root]bool{}
+	for _, p := range files {
+		if w.index.Manifest(p) {
+			objects = append(objects, w.arriving(p, shaping[p], added, nil, deploying...)...)
+		}
+	}
+	for _, root := range odd {
+		if found := w.rendered(root, deploying); !added[root] {
+			added[root] = true
+			objects = append(objects, found.objects...)
+		}
+	}
+	return objects
+}
+
+// prepare renders some roots, several at a time.
+func (w *worklist) prepare(list []roots.Root, kinds []string) {
+	var all errgroup.Group
+	all.SetLimit(runtime.GOMAXPROCS(0))
+	slices.SortFunc(list, roots.Compare)
+	for _, root := range slices.Compact(list) {
+		all.Go(func() error {
+			w.rendered(root, kinds)
+			return nil
+		})
+	}
+	_ = all.Wait() // no function returns an error
+}
+
+// arriving returns the objects of some kinds that a file brings to a cluster: as the roots render them that change it, but
+// for those roots that were added already; as it has them, if it holds one of some names (nil: any), where no root changes it,
+// or where one cannot be rendered as a whole.
+func (w *worklist) arriving(p string, shaping []roots.Root, added map[roots.Root]bool, names []string, kinds ...string) (
+	list []gitops.Object,
+) {
+	whole := len(shaping) > 0
+	for _, root := range shaping {
+		one := w.rendered(root, kinds)
+		whole = whole && one.whole
+		if !added[root] {
+			added[root] = true
+			list = append(list, one.objects...)
+		}
+	}
+	if whole {
+		return list
+	}
+	data, id, err := w.index.Tree().ReadFile(p)
+	if err != nil || !holdsAny(graph.Plain(p, data, w.limits.Source), names) {
+		return list // who checks the file says why
+	}
+	documents, err := doc.Parse(p, data, w.limits.Source)
+	if err != nil {
+		return list // the file is a root's, which says so
+	}
+	for i, document := range documents {
+		for j, node := range doc.Unlist(document) {
+			if slices.Contains(kinds, doc.Text(node, "kind")) && !w.index.Dropped(p, node) {
+				list = append(list, gitops.FromNode(p, node).Identified(fmt.Sprint(p, " ", id, " ", i, " ", j)))
+			}
+		}
+	}
+	return list
+}
+
+// holdsAny reports whether a text has one of some names in it; it does where there are none.
+func holdsAny(data []byte, names []string) bool {
+	holds := func(name string) bool { return bytes.Contains(data, []byte(name)) }
+	return len(names) == 0 || slices.ContainsFunc(names, holds)
+}
+
+// builtObjects are the objects of some kinds that a root renders to.
+type builtObjects struct {
+	objects []gitops.Object
+	whole   bool // the root renders, and nothing is missing in it
+}
+
+type builtKey struct {
+	root  roots.Root
+	kinds string
+}
+
+// rendered returns the objects of some kinds that a root renders to by itself, each root once.
+func (w *worklist) rendered(root roots.Root, kinds []string) builtObjects {
+	key := builtKey{root, strings.Join(kinds, " ")}
+	if known, ok := w.built.Load(key); ok {
+		return known.(builtObjects)
+	}
+	var one builtObjects
+	one.objects, one.whole = w.renderer.Objects(context.Background(), w.target(root), From(root), kinds)
+	w.built.Store(key, one)
+	return one
+}
+
+// lookUp reads the objects of some kinds that others of Flux read: those of the wanted names, by kind. What an
+// ArtifactGenerator or a HelmChart reads in turn is known only by reading it.
+func (w *worklist) lookUp(kinds []string, wanted map[string][]string) (objects []gitops.Object) {
+	for _, kind := range kinds {
+		names, values := wanted[kind], roots.HoldsValues(kind)
+		switch all := kind == "GitRepository" || kind == "ArtifactGenerator" || len(wanted["HelmChart"]) > 0 && !values; {
+		case all:
+			names = nil
+		case len(names) == 0:
+			continue
+		}
+		added := map[roots.Root]bool{}
+		files := w.index.Sources(kind)
+		if values {
+			files = w.index.Mentions(kind)
+		}
+		for _, p := range files {
+			if w.index.Manifest(p) && !kustomization.IsFileName(p) {
+				objects = append(objects, w.arriving(p, w.index.Shaping(p), added, names, kind)...)
+			}
+		}
+		if !values {
+			continue
+		}
+		for _, root := range w.index.Generating(kind, names) {
+			if found := w.rendered(root, []string{kind}); !added[root] {
+				objects = append(objects, found.objects...)
+			}
+		}
+	}
+	return objects
+}
+
+// follow reads the objects that deployments bring, and those that these deploy in turn. With external, charts from elsewhere
+// and other repositories count, too.
+func (w *worklist) follow(found []*Deployment, external bool) {
+	for depth := 0; len(found) > 0 && depth < maxFollowed; depth++ {
+		var next []*Deployment
+		for _, one := range found {
+			next = append(next, w.followOne(one, external)...)
+		}
+		found = next
+	}
+}
+
+// isOpen reports whether a deployment may bring objects that are not known: it is deployed in a way of its own, and no other
+// one brings it otherwise.
+func (w *worklist) isOpen(one *Deployment) bool {
+	root, ok := w.root(one)
+	if !ok || root.Object == "" || !w.index.Selects(root.Path) {
+		return false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.followed[one.id] && w.byID[one.id] == one
+}
+
+// followOne reads the objects that one deployment brings, once.
+func (w *worklist) followOne(one *Deployment, external bool) []*Deployment {
+	if !w.isOpen(one) {
+		return nil
+	}
+	root, _ := w.root(one)
+	holds := w.holdsDeployers(one, external)
+	if !holds && !external {
+		return nil
+	}
+	w.mu.Lock()
+	w.followed[one.id] = true
+	w.mu.Unlock()
+	if !holds {
+		return nil
+	}
+	kinds, context := gitops.Kinds()
+	objects := w.rendered(root, kinds).objects
+	if len(objects) == 0 {
+		return nil
+	}
+	takesOver := w.isLive(one) // what nobody deploys does not
+	added, again := w.add(one, objects, w.rendered(root, context).objects)
+	if takesOver {
+		w.arrived(one, objects, again)
+	}
+	return added
+}
+
+// arrived takes out the objects that a deployment renders in another way than files have them, with what they brought: what
+// arrives in the cluster counts. again are deployments that arrived as they were.
+func (w *worklist) arrived(one *Deployment, objects []gitops.Object, again map[*Deployment]bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	arrived := func(o gitops.Reference, file, from string) bool {
+		return (from == "" || !strings.Contains(from, by)) && slices.ContainsFunc(objects, func(as gitops.Object) bool {
+			return as.Kind() == o.Kind && as.Name() == o.Name && as.File() == file
+		})
+	}
+	raw := map[*Deployment]bool{}
+	for _, other := range w.byID {
+		raw[other] = other != one && !again[other] && arrived(other.Object, other.Where.Path, other.From)
+	}
+	without := map[string]bool{} // as gitops.Deployment.From names them
+	for id, other := range w.byID {
+		up := other
+		for up != nil && up != one && !raw[up] {
+			up = up.from
+		}
+		if up == nil || up == one {
+			continue
+		}
+		if root, ok := w.root(other); ok && root.Object != "" {
+			without[From(root)] = true
+		}
+		delete(w.byID, id)
+		w.byPath[other.Path] = slices.DeleteFunc(w.byPath[other.Path], func(d *Deployment) bool { return d == other })
+	}
+	w.problems = slices.DeleteFunc(w.problems, func(p gitops.Problem) bool {
+		return without[p.From] || arrived(p.Object, p.Path, p.From)
+	})
+}
+
+// holdsDeployers reports whether what a deployment renders may hold objects that deploy.
+func (w *worklist) holdsDeployers(one *Deployment, external bool) bool {
+	switch {
+	case one.Release != nil:
+		return external || one.Release.Chart.Here() && slices.ContainsFunc(one.Release.Reads, func(p string) bool {
+			return w.chartText(p).Deploys
+		})
+	case one.Elsewhere != nil:
+		return external
+	case one.Kind == gitops.ArgoDirectory:
+		return false // its files are read as they are
+	case w.holds()[one.Path]:
+		return true
+	}
+	v := one.resolved().Virtual
+	return v != nil && v.Generated && slices.ContainsFunc(w.index.Deployers(), func(p string) bool {
+		return one.Path == "." || strings.HasPrefix(p, one.Path+"/")
+	})
+}
+
+// add adds what objects deploy that one deployment brings, nil where files have them. It returns what is new, and of what
+// brought them what they are again. What they read and that came with them counts, and not what it was made of.
+func (w *worklist) add(from *Deployment, objects, read []gitops.Object) (added []*Deployment, again map[*Deployment]bool) {
+	if len(objects) == 0 {
+		return nil, nil
+	}
+	again = map[*Deployment]bool{}
+	_, context := gitops.Kinds()
+	wanted := map[string][]string{} // by kind, the names of what these read
+	flux := false
+	for _, o := range objects {
+		for kind, names := range o.Reads() {
+			wanted[kind] = append(wanted[kind], names...)
+		}
+		flux = flux || o.Kind() == "Kustomization" || o.Kind() == "HelmRelease"
+	}
+	if flux {
+		objects = slices.Concat(objects, read, slices.DeleteFunc(w.lookUp(context, wanted), func(o gitops.Object) bool {
+			return slices.ContainsFunc(read, o.Same)
+		}))
+	}
+	found, problems := w.deployments(objects)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, one := range found {
+		if one.Release != nil && !one.Release.Chart.Here() || one.Elsewhere != nil {
+			one.Path = path.Dir(one.Path) // it is that of a file
+		}
+		if up := from.repeated(&one); up != nil {
+			again[up] = true
+		} else if next := w.deployment(one, from); w.put(next) {
+			added = append(added, next)
+		}
+	}
+	w.problems = append(w.problems, problems...)
+	return added, again
+}
+
+func (w *worklist) deployments(objects []gitops.Object) ([]gitops.Deployment, []gitops.Problem) {
+	return gitops.Deployments(objects, gitops.Options{Tree: w.index.Tree(), Repo: w.repo, Limits: w.limits, Releases: true,
+		Once: w.once})
+}
+
+var evaluationTable = env.Table{Name: "evaluation"}
+
+// once implements gitops.Options.Once.
+func (w *worklist) once(key string, evaluate func(gitops.Tree) gitops.Evaluation) gitops.Evaluation {
+	memory := w.cache.Memory()
+	if known, ok := env.Find[gitops.Evaluation](memory, evaluationTable, key, files{w.index.Tree()}); ok {
+		return known
+	}
+	record := env.Record(w.index.Tree())
+	out := evaluate(record)
+	env.Hold(memory, evaluationTable, key, record.Asked(), out)
+	return out
+}
+
+// files answers questions about a tree.
+type files struct{ tree *tree.Tree }
+
+// Answer implements env.Answerer.
+func (f files) Answer(q env.Question) string { return env.Of(f.tree, q) }
+
+// put adds a deployment if none has its ID; the lock is held.
+func (w *worklist) put(one *Deployment) bool {
+	if w.byID[one.id] != nil {
+		return false
+	}
+	w.byID[one.id] = one
+	w.byPath[one.Path] = append(w.byPath[one.Path], one)
+	return true
+}
+
+// repeated returns the deployment that another one is again which this one brings: this one, or one that brings it in
+// turn; nil where there is none. The first object of a cluster often is among what it deploys, and comes to what is known.
+func (d *Deployment) repeated(one *gitops.Deployment) *Deployment {
+	for ; d != nil; d = d.from {
+		if d.Object == one.Object && d.Name == one.Name && d.Source == one.Source && d.own() == one.Digest() {
+			return d
+		}
+	}
+	return nil
+}
+
+// of returns the deployment of a root, nil where the tree has none such.
+func (w *worklist) of(root roots.Root) *Deployment {
+	if root.Object == "" {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.byID[root.Object]
+}
+
+// at lists the deployments of a folder.
+func (w *worklist) at(dir string) []*Deployment {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.byPath[dir])
+}
+
+// above lists the deployments of a folder and of those around it.
+func (w *worklist) above(dir string) (list []*Deployment) {
+	for _, dir := range roots.Upwards(dir) {
+		list = append(list, w.at(dir)...)
+	}
+	return list
+}
+
+// known returns all deployments, by ID.
+func (w *worklist) known() map[string]*Deployment {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return maps.Clone(w.byID)
+}
+
+// sorted lists all deployments by ID.
+func (w *worklist) sorted() []*Deployment {
+	known := w.known()
+	list := make([]*Deployment, 0, len(known))
+	for _, id := range slices.Sorted(maps.Keys(known)) {
+		list = append(list, known[id])
+	}
+	return list
+}

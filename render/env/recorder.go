@@ -1,0 +1,73 @@
+package env
+
+import (
+	"maps"
+	"path"
+
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// Files is what is read of a tree.
+type Files interface {
+	tree.Reader
+	ReadFile(p string) (data []byte, id string, err error)
+}
+
+// Recorder shows a tree and notes what is asked of it. It is not safe for concurrent use.
+type Recorder struct {
+	Files
+	asked Asked
+}
+
+// Record returns a recorder of what is asked of a tree.
+func Record(t Files) *Recorder { return &Recorder{Files: t, asked: Asked{}} }
+
+// Asked returns what was asked. What is in a folder that was asked for as a whole is not asked for by itself, unless a symlink
+// leads there.
+func (r *Recorder) Asked() Asked {
+	asked := maps.Clone(r.asked)
+	maps.DeleteFunc(asked, func(q Question, _ string) bool {
+		whole := false
+		for p := q.Name; r.asked[Question{Link, p}] == ""; p = path.Dir(p) {
+			if p == "." || p == "/" {
+				return whole
+			}
+			id := r.asked[Question{Content, path.Dir(p)}]
+			whole = whole || len(id) > 0 && id[0] == '/'
+		}
+		return false
+	})
+	return asked
+}
+
+// Lookup is that of the tree.
+func (r *Recorder) Lookup(p string) (string, tree.Entry, error) {
+	real, e, err := r.Files.Lookup(p)
+	r.note(Content, p)
+	if err == nil && real != p {
+		r.note(Link, p)
+	}
+	return real, e, err
+}
+
+// ReadFile is that of the tree.
+func (r *Recorder) ReadFile(p string) ([]byte, string, error) {
+	_, _, _ = r.Lookup(p)
+	return r.Files.ReadFile(p)
+}
+
+// ReadDir is that of the tree.
+func (r *Recorder) ReadDir(p string) ([]tree.Entry, error) {
+	if real, _, err := r.Files.Lookup(p); err == nil && real != p {
+		r.note(Link, p)
+	}
+	list, err := r.Files.ReadDir(p)
+	r.asked[Question{Listing, p}] = listing(list, err)
+	return list, err
+}
+
+func (r *Recorder) note(kind Kind, p string) {
+	if q := (Question{kind, p}); r.asked[q] == "" {
+		r.asked[q] = Of(r.Files, q)
+	}
+}
