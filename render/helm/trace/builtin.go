@@ -1,21 +1,14 @@
 package trace
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"reflect"
-	"slices"
 	"sort"
 	"strconv"
-	"strings"
+	"text/template"
 )
-
-// concrete1 takes off one interface, as text/template does before it looks at a kind.
-func concrete1(v reflect.Value) reflect.Value {
-	if v.Kind() == reflect.Interface {
-		return v.Elem()
-	}
-	return v
-}
 
 // deref follows pointers and interfaces to the end or to nil.
 func deref(v reflect.Value) (reflect.Value, bool) {
@@ -28,25 +21,13 @@ func deref(v reflect.Value) (reflect.Value, bool) {
 	return v, false
 }
 
-// isTrue reports whether a value counts as true, and whether its kind has a truth at all.
-func isTrue(v reflect.Value) (truth, ok bool) {
-	switch v.Kind() {
-	case reflect.Invalid:
-		return false, true
-	case reflect.Struct:
-		return true, true
-	case reflect.Array, reflect.Map, reflect.Slice, reflect.String:
-		return v.Len() > 0, true
-	case reflect.Chan, reflect.Func, reflect.Pointer, reflect.UnsafePointer, reflect.Interface:
-		return !v.IsNil(), true
+// truth reports whether a value counts as true; a kind without a truth counts as false.
+func truth(v reflect.Value) bool {
+	if v = concrete(v); !v.IsValid() {
+		return false
 	}
-	switch {
-	case v.CanFloat(): // -0.0 is not reflect's zero, but it is false
-		return v.Float() != 0, true
-	case v.CanComplex():
-		return v.Complex() != 0, true
-	}
-	return !v.IsZero(), true
+	is, _ := template.IsTrue(v.Interface())
+	return is
 }
 
 var (
@@ -86,176 +67,85 @@ func sortedKeys(m reflect.Value) []string {
 	return keys
 }
 
-// orderedKeys returns the keys of a map in the order in which range visits them; false if that order is not known.
-func orderedKeys(m reflect.Value) ([]reflect.Value, bool) {
-	keys := m.MapKeys()
-	ok := true
-	less := func(a, b reflect.Value) int {
-		a, b = concrete1(a), concrete1(b)
+// bridge is the data of a template of one action by which text/template itself does what only it can: call one of its own
+// functions, or go through what is ranged over.
+type bridge struct {
+	args []value
+	out  reflect.Value
+	each func(key, elem reflect.Value) (stop bool)
+}
+
+// Arg returns an argument.
+func (b *bridge) Arg(i int) reflect.Value { return b.args[i].rv }
+
+// Take keeps what a function returned.
+func (b *bridge) Take(v reflect.Value) string {
+	b.out = v
+	return ""
+}
+
+// Each executes one round of a loop.
+func (b *bridge) Each(key, elem reflect.Value) (stop bool) { return b.each(key, elem) }
+
+// across executes a template with a bridge.
+func (f *frame) across(action string, b *bridge) {
+	t := f.bridges[action]
+	if t == nil {
+		t = template.Must(template.New("").Parse(action))
+		f.bridges[action] = t
+	}
+	if err := t.Execute(io.Discard, b); err != nil {
+		if inner, ok := errors.AsType[failure](err); ok {
+			panic(inner)
+		}
+		f.fail("%w", err)
+	}
+}
+
+// builtin calls a function of text/template.
+func (f *frame) builtin(name string, args []value) reflect.Value {
+	action := "{{.Take (" + name
+	for i := range args {
+		action += " (.Arg " + strconv.Itoa(i) + ")"
+	}
+	b := &bridge{args: args}
+	f.across(action+")}}", b)
+	return b.out
+}
+
+// builtins are the functions that text/template has itself, and how the origins of their results are told.
+var builtins = map[string]handler{
+	"not": (*call).mixed, "eq": (*call).mixed, "ne": (*call).mixed, "lt": (*call).mixed, "le": (*call).mixed,
+	"gt": (*call).mixed, "ge": (*call).mixed, "len": (*call).mixed, "index": (*call).indexed,
+}
+
+// indexed follows the arguments into maps and lists.
+func (c *call) indexed() taint {
+	on := c.args[0]
+	for _, by := range c.args[1:] {
+		on.rv, _ = deref(on.rv)
+		key, k := concrete(by.rv), join(on.sh.conds(), by.sh.conds())
 		switch {
-		case a.Kind() != b.Kind():
-			ok = false
-		case a.Kind() == reflect.String:
-			return strings.Compare(a.String(), b.String())
-		case a.CanInt():
-			return compare(a.Int(), b.Int())
-		case a.CanUint():
-			return compare(a.Uint(), b.Uint())
-		case a.CanFloat():
-			return compare(a.Float(), b.Float())
+		case on.rv.Kind() == reflect.Map && key.Kind() == reflect.String:
+			on = c.at(on, key.String())
+			on.sh.cond = join(on.sh.cond, k).under(c.dynamic(by), false)
+		case on.rv.Kind() == reflect.Slice && (key.CanInt() || key.CanUint()):
+			on = c.index(on, int(key.Convert(reflect.TypeFor[int]()).Int()))
+			on.sh.cond = join(on.sh.cond, k)
 		default:
-			ok = false
+			on = value{sh: taint{org: on.sh.mix(), cond: k, derived: true}}
 		}
-		return 0
 	}
-	slices.SortFunc(keys, less)
-	return keys, ok || len(keys) < 2
+	return on.sh
 }
 
-func compare[T int64 | uint64 | float64](a, b T) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
-}
-
-// builtins returns the functions that text/template has itself and that depend on reflect.Values.
-func builtins() map[string]function {
-	return map[string]function{
-		"and":   {special: true},
-		"or":    {special: true},
-		"not":   {native: not},
-		"eq":    {native: func(f *frame, a []value) value { return f.bool(a, f.equal(a)) }},
-		"ne":    {native: func(f *frame, a []value) value { f.want(a, 2); return f.bool(a, !f.equal(a)) }},
-		"lt":    {native: func(f *frame, a []value) value { return f.bool(a, f.less(a)) }},
-		"le":    {native: func(f *frame, a []value) value { return f.bool(a, f.less(a) || f.equal(a)) }},
-		"gt":    {native: func(f *frame, a []value) value { return f.bool(a, !(f.less(a) || f.equal(a))) }},
-		"ge":    {native: func(f *frame, a []value) value { return f.bool(a, !f.less(a)) }},
-		"index": {native: index},
-		"slice": {native: sliced},
-		"len":   {native: length},
-		"call":  {native: func(f *frame, _ []value) value { f.fail("call is not supported"); return value{} }},
-	}
-}
-
-func (f *frame) want(args []value, n int) {
-	if len(args) != n {
-		f.fail("wrong number of args: want %d got %d", n, len(args))
-	}
-}
-
-// bool returns the result of a comparison.
-func (f *frame) bool(args []value, b bool) value {
+// dynamic returns the origin of a key that is not spelled in the template.
+func (f *frame) dynamic(by value) *node {
 	var m mixer
-	var k *cond
-	for _, a := range args {
-		f.collect(&m, a, 0)
-		k = join(k, a.sh.conds())
-	}
-	return value{reflect.ValueOf(b), taint{org: m.node(), cond: k, derived: true}}
-}
-
-func not(f *frame, args []value) value {
-	f.want(args, 1)
-	t, _ := isTrue(concrete1(args[0].rv))
-	return f.bool(args, !t)
-}
-
-// class groups the kinds that can be compared with each other.
-func class(v reflect.Value) byte {
-	switch k := v.Kind(); {
-	case k == reflect.Bool:
-		return 'b'
-	case v.CanInt():
-		return 'i'
-	case v.CanUint():
-		return 'u'
-	case v.CanFloat():
-		return 'f'
-	case v.CanComplex():
-		return 'c'
-	case k == reflect.String:
-		return 's'
-	}
-	return 0
-}
-
-func (f *frame) equal(args []value) bool {
-	if len(args) < 2 {
-		f.fail("missing argument for comparison")
-	}
-	a := concrete1(args[0].rv)
-	for _, other := range args[1:] {
-		if f.same(a, concrete1(other.rv)) {
-			return true
+	by.sh.mix().leaves(func(n *node) {
+		if n.kind != Text {
+			m.add(n)
 		}
-	}
-	return false
+	})
+	return m.node()
 }
-
-func (f *frame) same(a, b reflect.Value) bool {
-	ca, cb := class(a), class(b)
-	switch {
-	case ca == 'i' && cb == 'u':
-		return a.Int() >= 0 && uint64(a.Int()) == b.Uint()
-	case ca == 'u' && cb == 'i':
-		return b.Int() >= 0 && uint64(b.Int()) == a.Uint()
-	case ca != cb:
-		if a.IsValid() && b.IsValid() {
-			f.fail("incompatible types for comparison: %v and %v", a.Type(), b.Type())
-		}
-		return false
-	case ca == 'b':
-		return a.Bool() == b.Bool()
-	case ca == 'i':
-		return a.Int() == b.Int()
-	case ca == 'u':
-		return a.Uint() == b.Uint()
-	case ca == 'f':
-		return a.Float() == b.Float()
-	case ca == 'c':
-		return a.Complex() == b.Complex()
-	case ca == 's':
-		return a.String() == b.String()
-	}
-	if a.Kind() != b.Kind() && a.IsValid() && b.IsValid() {
-		f.fail("non-comparable types")
-	}
-	if null(a) || null(b) {
-		return null(a) == null(b)
-	}
-	if !b.Type().Comparable() {
-		f.fail("non-comparable type %s", b.Type())
-	}
-	return a.Interface() == b.Interface()
-}
-
-func null(v reflect.Value) bool {
-	return !v.IsValid() || v.Kind() != reflect.Struct && v.Kind() != reflect.Array && v.IsNil()
-}
-
-func (f *frame) less(args []value) bool {
-	f.want(args, 2)
-	a, b := concrete1(args[0].rv), concrete1(args[1].rv)
-	switch string([]byte{class(a), class(b)}) {
-	case "ii":
-		return a.Int() < b.Int()
-	case "uu":
-		return a.Uint() < b.Uint()
-	case "ff":
-		return a.Float() < b.Float()
-	case "ss":
-		return a.String() < b.String()
-	case "iu":
-		return a.Int() < 0 || uint64(a.Int()) < b.Uint()
-	case "ui":
-		return b.Int() >= 0 && a.Uint() < uint64(b.Int())
-	}
-	f.fail("incompatible types for comparison")
-	return false
-}
-
-func itoa(i int) string { return strconv.Itoa(i) }

@@ -34,14 +34,15 @@ func (f *frame) call(dot value, id *parse.IdentifierNode, args []parse.Node, fin
 		}
 		return f.invokeFunc(id.Ident, fn.fn, fn.taint, argv)
 	}
-	argv := make([]value, 0, len(args)+1)
+	c := &call{frame: f, name: id.Ident}
 	for _, a := range args {
-		argv = append(argv, f.raw(dot, a))
+		c.args = append(c.args, f.raw(dot, a))
 	}
 	if piped {
-		argv = append(argv, final)
+		c.args = append(c.args, final)
 	}
-	return fn.native(f, argv)
+	c.out = f.builtin(c.name, c.args)
+	return value{c.out, fn.taint(c)}
 }
 
 // andOr returns the first value that decides, or the last.
@@ -53,7 +54,7 @@ func (f *frame) andOr(dot value, or bool, args []parse.Node, final value, piped 
 	var v value
 	for i, a := range args {
 		v = f.raw(dot, a)
-		t, _ := isTrue(concrete1(v.rv))
+		t := truth(v.rv)
 		if t == or || i == len(args)-1 && !piped {
 			v.sh.cond = join(v.sh.cond, c)
 			return v

@@ -9,7 +9,7 @@ func (c *call) defaulted() taint {
 		return given.sh
 	}
 	given = c.args[1]
-	if t, _ := isTrue(concrete(given.rv)); t {
+	if truth(given.rv) {
 		return given.sh
 	}
 	sh := c.args[0].sh
@@ -20,7 +20,7 @@ func (c *call) defaulted() taint {
 func (c *call) coalesced() taint {
 	var k *cond
 	for _, a := range c.args {
-		if t, _ := isTrue(concrete(a.rv)); t {
+		if truth(a.rv) {
 			a.sh.cond = join(a.sh.cond, k)
 			return a.sh
 		}

@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"text/template"
 	"text/template/parse"
 )
 
 // failure ends the execution of a file. Templates cannot catch errors, so that it unwinds to the file.
 type failure struct{ err error }
+
+func (f failure) Error() string { return f.err.Error() }
 
 // Limits bound an execution; what exceeds them is not accepted.
 type Limits struct {
@@ -41,6 +44,7 @@ type exec struct {
 	depth    int
 	funcs    map[string]function
 	known    map[string]any
+	bridges  map[string]*template.Template
 	included map[string]int
 }
 
@@ -182,7 +186,7 @@ func (f *frame) branch(dot value, n *parse.BranchNode, with bool) flow {
 	v := f.pipeline(dot, n.Pipe)
 	f.cond = f.because(v)
 	var fl flow
-	if f.truth(v.rv) {
+	if truth(v.rv) {
 		if with {
 			fl = f.list(v, n.List)
 		} else {
@@ -206,14 +210,6 @@ func (f *frame) invoke(dot value, n *parse.TemplateNode) {
 		data = f.pipeline(dot, n.Pipe)
 	}
 	f.execute(f.set, t, data, f.out, f.cond)
-}
-
-func (f *frame) truth(v reflect.Value) bool {
-	t, ok := isTrue(concrete1(v))
-	if !ok {
-		f.fail("if/with can't use %v", v)
-	}
-	return t
 }
 
 // setVar assigns to the innermost variable of a name. The value remembers under which conditions it was assigned.

@@ -15,7 +15,10 @@ func functions(given template.FuncMap) (map[string]function, map[string]any) {
 		"html": template.HTMLEscaper, "js": template.JSEscaper, "urlquery": template.URLQueryEscaper,
 	}
 	maps.Copy(real, given)
-	out := builtins()
+	out := map[string]function{"and": {special: true}, "or": {special: true}}
+	for name, h := range builtins {
+		out[name] = function{taint: h}
+	}
 	handlers := handlers()
 	for name, fn := range real {
 		f := function{fn: reflect.ValueOf(fn), taint: handlers[name]}

@@ -3,6 +3,7 @@ package trace
 import (
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 )
 
@@ -37,7 +38,7 @@ func (c *call) splitMap() taint {
 	info := &mapInfo{}
 	at := 0
 	for i, p := range strings.Split(s, sep) {
-		info.set("_"+itoa(i), entry{val: sh.sub(len(s), at, at+len(p))})
+		info.set("_"+strconv.Itoa(i), entry{val: sh.sub(len(s), at, at+len(p))})
 		at += len(p) + len(sep)
 	}
 	c.setMap(c.out, info)

@@ -6,26 +6,33 @@ import (
 	"text/template/parse"
 )
 
-// loop executes a range: over numbers, lists, and maps in the order of their keys. Iterators no chart is given.
+// What is ranged over; numbers have no second variable.
+const (
+	eachPair   = "{{range $k, $v := .Arg 0}}{{if $.Each $k $v}}{{break}}{{end}}{{end}}"
+	eachNumber = "{{range $v := .Arg 0}}{{if $.Each $v $v}}{{break}}{{end}}{{end}}"
+)
+
+// loop executes a range.
 func (f *frame) loop(dot value, r *parse.RangeNode) flow {
 	mark, outer := len(f.vars), f.cond
 	defer func() { f.cond, f.vars = outer, f.vars[:mark] }()
 	over := f.pipeline(dot, r.Pipe)
 	over.rv, _ = deref(over.rv)
 	f.cond = f.because(over)
-	top := len(f.vars)
-	ran, stop := false, false
-	before := len(f.out.buf)
-	one := func(key, elem value) bool {
+	top, before, ran := len(f.vars), len(f.out.buf), false
+	action := eachPair
+	if kind := over.rv.Kind(); kind >= reflect.Int && kind <= reflect.Uintptr && len(r.Pipe.Decl) < 2 {
+		action = eachNumber
+	}
+	f.across(action, &bridge{args: []value{over}, each: func(key, elem reflect.Value) bool {
 		ran = true
 		f.step()
-		f.bindLoop(r.Pipe, key, elem)
-		fl := f.list(elem, r.List)
+		k, v := f.round(over, key, elem)
+		f.bindLoop(r.Pipe, k, v)
+		ended := f.list(v, r.List)
 		f.vars = f.vars[:top]
-		stop = fl == breaks
-		return !stop
-	}
-	f.iterate(r, over, one)
+		return ended == breaks
+	}})
 	if !ran {
 		f.skipped(dot, &r.BranchNode, over, true)
 		return f.list(dot, r.ElseList)
@@ -34,6 +41,19 @@ func (f *frame) loop(dot value, r *parse.RangeNode) flow {
 		f.feed(f.out, over)
 	}
 	return next
+}
+
+// round returns the key and the element of one round with their origins.
+func (f *frame) round(over value, key, elem reflect.Value) (k, v value) {
+	k, v = value{key, taint{org: over.sh.org, cond: over.sh.cond}}, value{elem, over.sh}
+	switch kind := over.rv.Kind(); {
+	case kind == reflect.Slice:
+		v.sh = f.elem(over, int(key.Int()))
+	case kind == reflect.Map && key.Kind() == reflect.String:
+		e := f.entry(over, key.String())
+		k.sh, v.sh = e.key, e.val
+	}
+	return k, v
 }
 
 // bindLoop gives the variables of a range, if it has some, the values of one round.
@@ -55,55 +75,5 @@ func (f *frame) bindLoop(p *parse.PipeNode, key, elem value) {
 	f.vars[len(f.vars)-1].v = last
 	if n > 1 {
 		f.vars[len(f.vars)-2].v = first
-	}
-}
-
-func (f *frame) iterate(r *parse.RangeNode, over value, one func(key, elem value) bool) {
-	rv := over.rv
-	switch k := rv.Kind(); {
-	case k == reflect.Invalid:
-	case k >= reflect.Int && k <= reflect.Uintptr:
-		if len(r.Pipe.Decl) > 1 {
-			f.fail("can't use %v to iterate over more than one variable", rv)
-		}
-		for v := range rv.Seq() {
-			if !one(value{}, value{v, over.sh}) {
-				return
-			}
-		}
-	case k == reflect.Slice || k == reflect.Array:
-		for i := range rv.Len() {
-			at := value{reflect.ValueOf(i), taint{org: over.sh.org, cond: over.sh.cond}}
-			if !one(at, f.index(over, i)) {
-				return
-			}
-		}
-	case k == reflect.Map:
-		if rv.Len() == 0 {
-			return
-		}
-		keys, ok := orderedKeys(rv)
-		if !ok {
-			f.fail("range over a map with keys of several types")
-		}
-		// The pairs are taken before the first round, which may change the map.
-		vals := make([]reflect.Value, len(keys))
-		for i, key := range keys {
-			vals[i] = rv.MapIndex(key)
-		}
-		for i, key := range keys {
-			k, v := value{key, over.sh}, value{vals[i], over.sh}
-			if key.Kind() == reflect.String {
-				e := f.entry(over, key.String())
-				k.sh, v.sh = e.key, e.val
-			}
-			if !one(k, v) {
-				return
-			}
-		}
-	case k == reflect.Interface || k == reflect.Pointer:
-		f.fail("range can't iterate over %v", rv)
-	default:
-		f.fail("range over %s is not supported", rv.Type())
 	}
 }

@@ -19,7 +19,7 @@ func include(f *frame, args []value) value {
 		f.fail("no template %q", name)
 	}
 	f.included[name]++
-	data := value{concrete1(args[1].rv), args[1].sh}
+	data := value{concrete(args[1].rv), args[1].sh}
 	out := &text{}
 	c := f.cond
 	if org := f.dynamic(args[0]); org != nil {
@@ -33,7 +33,7 @@ func include(f *frame, args []value) value {
 // tpl executes a string as a template that sees all others. What it prints of its text came from the string.
 func tpl(f *frame, args []value) value {
 	body := args[0].rv.String()
-	data := value{concrete1(args[1].rv), args[1].sh}
+	data := value{concrete(args[1].rv), args[1].sh}
 	if !strings.Contains(body, "{{") {
 		return withoutNoValue(body, args[0].sh)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"text/template"
 
 	"helm.sh/helm/v4/pkg/chart/common"
 
@@ -50,7 +51,8 @@ func run(ctx context.Context, in *helm.Input, want map[string]string, l Limits) 
 			t, err = nil, fmt.Errorf("shadow execution: %v", r)
 		}
 	}()
-	e := &exec{table: newTable(), ctx: ctx, limits: l.filled(), included: map[string]int{}}
+	e := &exec{table: newTable(), ctx: ctx, limits: l.filled(), included: map[string]int{},
+		bridges: map[string]*template.Template{}}
 	e.funcs, e.known = functions(in.Funcs)
 	e.seedScopes(in)
 	values, _ := asMap(in.Top["Values"])
