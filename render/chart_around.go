@@ -152,7 +152,7 @@ func (c *chartPlaces) link(p *origin.Place, s spot, found []trace.Origin) {
 
 // linkText adds the line of a template's text.
 func (c *chartPlaces) linkText(p *origin.Place, o trace.Origin) bool {
-	if o.Kind != trace.Text || o.Role == trace.Condition {
+	if o.Kind != trace.Text || o.Role >= trace.Fallback {
 		return false
 	}
 	owner, file := c.trace.Source(o.Template)
