@@ -116,27 +116,7 @@ func (f *frame) builtin(name string, args []value) reflect.Value {
 // builtins are the functions that text/template has itself, and how the origins of their results are told.
 var builtins = map[string]handler{
 	"not": (*call).mixed, "eq": (*call).mixed, "ne": (*call).mixed, "lt": (*call).mixed, "le": (*call).mixed,
-	"gt": (*call).mixed, "ge": (*call).mixed, "len": (*call).mixed, "index": (*call).indexed,
-}
-
-// indexed follows the arguments into maps and lists.
-func (c *call) indexed() taint {
-	on := c.args[0]
-	for _, by := range c.args[1:] {
-		on.rv, _ = deref(on.rv)
-		key, k := concrete(by.rv), join(on.sh.conds(), by.sh.conds())
-		switch {
-		case on.rv.Kind() == reflect.Map && key.Kind() == reflect.String:
-			on = c.at(on, key.String())
-			on.sh.cond = join(on.sh.cond, k).under(c.dynamic(by), false)
-		case on.rv.Kind() == reflect.Slice && (key.CanInt() || key.CanUint()):
-			on = c.index(on, int(key.Convert(reflect.TypeFor[int]()).Int()))
-			on.sh.cond = join(on.sh.cond, k)
-		default:
-			on = value{sh: taint{org: on.sh.mix(), cond: k, derived: true}}
-		}
-	}
-	return on.sh
+	"gt": (*call).mixed, "ge": (*call).mixed, "len": (*call).mixed, "index": indexed,
 }
 
 // dynamic returns the origin of a key that is not spelled in the template.

@@ -1,11 +1,89 @@
 package trace
 
-import "reflect"
+import (
+	"maps"
+	"reflect"
+	"strings"
+)
 
 // key returns an argument as the key that sprig makes of it.
 func (c *call) key(i int) string {
-	s, _ := c.strArg(i)
+	s, _ := asString(c.args[i].rv)
 	return s
+}
+
+// chosen follows default and coalesce: the first value that is not empty stands for those before it.
+func chosen(c *call) taint {
+	list := c.args
+	if c.name == "default" && len(list) > 1 {
+		list = []value{list[1], list[0]}
+	}
+	var k *cond
+	for i, v := range list {
+		if truth(v.rv) || i == len(list)-1 {
+			v.sh.cond = join(v.sh.cond, k)
+			return v.sh
+		}
+		k = join(k, v.sh.conds()).under(c.origin(v), true)
+	}
+	return taint{}
+}
+
+func ternary(c *call) taint {
+	sh, test := c.args[1].sh, c.args[2]
+	if truth(test.rv) {
+		sh = c.args[0].sh
+	}
+	sh.cond = join(sh.cond, test.sh.conds()).under(c.origin(test), false)
+	return sh
+}
+
+func lookedUp(c *call) taint {
+	sh := c.mixed()
+	return taint{org: &node{kind: Lookup, key: c.name}, cond: sh.cond.under(sh.org, false)}
+}
+
+// follow goes down keys and indexes into maps and lists.
+func (f *frame) follow(on value, keys []value) value {
+	for _, by := range keys {
+		on.rv, _ = deref(on.rv)
+		key, k := concrete(by.rv), join(on.sh.conds(), by.sh.conds())
+		switch {
+		case key.Kind() == reflect.String && on.rv.Kind() != reflect.String:
+			on = value{f.at(on, key.String()).rv, f.entry(on, key.String()).val}
+			on.sh.cond = join(on.sh.cond, k).under(f.dynamic(by), false)
+		case on.rv.Kind() == reflect.Slice && (key.CanInt() || key.CanUint()):
+			on = f.index(on, int(key.Convert(reflect.TypeFor[int]()).Int()))
+			on.sh.cond = join(on.sh.cond, k)
+		default:
+			on = value{sh: taint{org: on.sh.mix(), cond: k, derived: true}}
+		}
+	}
+	return on
+}
+
+// indexed follows index, get and hasKey.
+func indexed(c *call) taint {
+	sh := c.follow(c.args[0], c.args[1:]).sh
+	if c.name == "hasKey" {
+		return taint{org: sh.mix(), cond: sh.conds(), derived: true}
+	}
+	return sh
+}
+
+// dug follows dig: keys, then the default, then the map.
+func dug(c *call) taint {
+	n := len(c.args) - 2
+	if n < 1 {
+		return c.mixed()
+	}
+	found := c.follow(c.args[n+1], c.args[:n])
+	if found.rv.IsValid() {
+		return found.sh
+	}
+	sh := c.args[n].sh
+	sh.cond = join(sh.cond, found.sh.conds()).under(found.sh.mix(), true)
+	return sh
 }
 
 // place returns the taint of a value that is put in a map or list: with the conditions that it is put there under.
@@ -17,7 +95,16 @@ func (c *call) place(v value) taint {
 	return v.sh
 }
 
-func (c *call) dict() taint {
+func listed(c *call) taint {
+	info := &sliceInfo{}
+	for _, a := range c.args {
+		info.elems = append(info.elems, c.place(a))
+	}
+	c.setSlice(c.out, info)
+	return taint{}
+}
+
+func dict(c *call) taint {
 	info := &mapInfo{}
 	for i := 0; i < len(c.args); i += 2 {
 		e := entry{key: c.args[i].sh}
@@ -30,112 +117,33 @@ func (c *call) dict() taint {
 	return taint{}
 }
 
-func (c *call) got() taint {
-	sh := c.entry(c.args[0], c.key(1)).val
-	sh.cond = join(sh.cond, c.args[1].sh.conds()).under(c.dynamic(c.args[1]), false)
-	return sh
-}
-
-func (c *call) setKey() taint {
-	if concrete(c.args[0].rv).IsValid() {
+// setKey follows set and unset, which change the map that they return.
+func setKey(c *call) taint {
+	if len(c.args) == 3 && concrete(c.args[0].rv).IsValid() {
 		c.track(c.args[0]).set(c.key(1), entry{c.args[1].sh, c.place(c.args[2])})
 	}
 	return c.args[0].sh
 }
 
-func (c *call) unsetKey() taint { return c.args[0].sh }
-
-func (c *call) hasKey() taint {
-	e := c.entry(c.args[0], c.key(1)).val
-	m := mixer{}
-	m.add(e.mix())
-	m.add(c.dynamic(c.args[1]))
-	return taint{org: m.node(), cond: join(e.conds(), c.args[1].sh.conds()), derived: true}
-}
-
-// dug follows dig: keys, then the default, then the map.
-func (c *call) dug() taint {
-	n := len(c.args) - 2
-	if n < 1 {
-		return c.mixed()
-	}
-	on := c.args[n+1]
-	for i := range n {
-		next := c.at(on, c.key(i))
-		if !next.rv.IsValid() {
-			e := c.entry(on, c.key(i)).val
-			org := e.mix()
-			for j := i + 1; j < n; j++ {
-				org = org.child(c.key(j))
-			}
-			sh := c.args[n].sh
-			sh.cond = join(sh.cond, e.conds()).under(org, true)
-			return sh
-		}
-		on = next
-	}
-	return on.sh
-}
-
-func (c *call) plucked() taint {
-	info := &sliceInfo{}
-	for _, m := range c.args[1:] {
-		if v := c.at(m, c.key(0)); v.rv.IsValid() {
-			info.elems = append(info.elems, v.sh)
-		}
-	}
-	c.setSlice(c.out, info)
-	return taint{}
-}
-
-// keysOf and valuesOf find the entries of a result again: their order is not defined.
-func (c *call) keysOf() taint {
-	by := map[string]taint{}
-	for _, m := range c.args {
-		for _, k := range c.keyNames(m) {
-			by[k] = c.entry(m, k).key
-		}
-	}
-	info := &sliceInfo{org: c.mixed().org}
-	for i := range c.out.Len() {
-		info.elems = append(info.elems, by[concrete(c.out.Index(i)).String()])
-	}
-	c.setSlice(c.out, info)
-	return taint{org: info.org}
-}
-
-func (c *call) keyNames(m value) []string {
-	rv := concrete(m.rv)
-	if rv.Kind() != reflect.Map {
-		return nil
-	}
-	return sortedKeys(rv)
-}
-
-func (c *call) valuesOf() taint {
-	var from []value
-	for _, m := range c.args {
-		for _, k := range c.keyNames(m) {
-			from = append(from, c.at(m, k))
-		}
-	}
-	return c.matched(from)
-}
-
 // picked gives the entries of pick's or omit's result the origins that they have in the first argument.
-func (c *call) picked() taint {
-	info := &mapInfo{org: c.origin(c.args[0])}
-	if src := c.mapOf(c.args[0].rv); src != nil {
-		info.org = src.org
-	}
-	for _, k := range c.keyNames(value{rv: c.out}) {
+func picked(c *call) taint {
+	info := &mapInfo{org: c.below(c.args[0])}
+	for _, k := range sortedKeys(c.out) {
 		info.set(k, c.entry(c.args[0], k))
 	}
 	c.setMap(c.out, info)
 	return taint{org: info.org, cond: c.args[0].sh.cond}
 }
 
-func (c *call) deepCopied() taint {
+// below returns the origin below which the entries of a map lie that have none of their own.
+func (t *table) below(m value) *node {
+	if info := t.mapOf(m.rv); info != nil {
+		return info.org
+	}
+	return m.sh.mix()
+}
+
+func deepCopied(c *call) taint {
 	c.copied(value{c.out, c.args[0].sh}, c.args[0], 0)
 	return c.args[0].sh
 }
@@ -152,18 +160,13 @@ func (c *call) copied(to, from value, depth int) {
 		if a.IsNil() || b.IsNil() || a.UnsafePointer() == b.UnsafePointer() {
 			return
 		}
-		info := &mapInfo{org: c.origin2(from)}
+		info := &mapInfo{org: c.below(from)}
 		if src := c.mapOf(b); src != nil {
-			for k, e := range src.over {
-				info.set(k, e)
-			}
+			info.over = maps.Clone(src.over)
 		}
 		c.setMap(a, info)
 		for _, k := range sortedKeys(a) {
-			x, y := c.at(to, k), c.at(from, k)
-			if container(x.rv) && y.rv.IsValid() {
-				c.copied(x, y, depth+1)
-			}
+			c.copied(c.at(to, k), c.at(from, k), depth+1)
 		}
 	case reflect.Slice:
 		if a.Len() == 0 || a.Len() != b.Len() || a.UnsafePointer() == b.UnsafePointer() {
@@ -175,57 +178,44 @@ func (c *call) copied(to, from value, depth int) {
 		}
 		c.setSlice(a, info)
 		for i := range a.Len() {
-			if container(a.Index(i)) {
-				c.copied(c.index(to, i), c.index(from, i), depth+1)
-			}
+			c.copied(c.index(to, i), c.index(from, i), depth+1)
 		}
 	}
 }
 
-// origin2 returns the origin below which the entries of a map lie that have none of their own.
-func (c *call) origin2(m value) *node {
-	if info := c.mapOf(m.rv); info != nil {
-		return info.org
-	}
-	return m.sh.mix()
-}
-
-func container(v reflect.Value) bool {
-	k := concrete(v).Kind()
-	return k == reflect.Map || k == reflect.Slice
-}
-
-func (c *call) listed() taint {
-	info := &sliceInfo{}
-	for _, a := range c.args {
-		info.elems = append(info.elems, c.place(a))
-	}
-	c.setSlice(c.out, info)
-	return taint{}
-}
-
-// chosen follows first and last.
-func (c *call) chosen() taint {
+// ended follows first and last.
+func ended(c *call) taint {
 	l := c.args[0]
-	rv := concrete(l.rv)
-	if rv.Kind() != reflect.Slice || rv.Len() == 0 {
+	n := concrete(l.rv).Len()
+	switch {
+	case n == 0:
 		return c.mixed()
+	case strings.HasSuffix(c.name, "ast"):
+		return c.elem(l, n-1)
 	}
-	i := 0
-	if c.name == "last" || c.name == "mustLast" {
-		i = rv.Len() - 1
-	}
-	return c.elem(l, i)
+	return c.elem(l, 0)
 }
 
-// elements finds the elements of a result among the arguments and their elements.
-func (c *call) elements() taint {
+const maxMatched = 2000
+
+// gathered finds the elements of a result again among the arguments and what is in them, each of which is used once, in
+// order, or as parts of the last argument.
+func gathered(c *call) taint {
 	var from []value
 	for _, a := range c.args {
 		rv := concrete(a.rv)
-		if rv.Kind() == reflect.Slice {
+		switch {
+		case rv.Kind() == reflect.Slice:
 			for i := range rv.Len() {
 				from = append(from, c.index(a, i))
+			}
+		case rv.Kind() == reflect.Map:
+			for _, k := range sortedKeys(rv) {
+				if v := c.at(a, k); c.name == "keys" {
+					from = append(from, value{reflect.ValueOf(k), c.entry(a, k).key})
+				} else {
+					from = append(from, v)
+				}
 			}
 		}
 		if c.name != "concat" {
@@ -233,13 +223,6 @@ func (c *call) elements() taint {
 			from = append(from, a)
 		}
 	}
-	return c.matched(from)
-}
-
-const maxMatched = 2000
-
-// matched gives the elements of a result the origins of equal values, each of which is used once, in order.
-func (c *call) matched(from []value) taint {
 	out := concrete(c.out)
 	if out.Kind() != reflect.Slice || out.Len()*len(from) > maxMatched*maxMatched {
 		return c.mixed()
@@ -247,10 +230,17 @@ func (c *call) matched(from []value) taint {
 	org := c.mixed().org
 	info := &sliceInfo{org: org}
 	used := make([]bool, len(from))
-	start := 0
+	start, behind := 0, 0
+	whole, of := c.subject()
 	for i := range out.Len() {
 		e := out.Index(i)
 		sh := taint{org: org, derived: true}
+		if s, is := asString(e); is {
+			if at := strings.Index(whole[behind:], s); at >= 0 {
+				sh = of.sub(len(whole), behind+at, behind+at+len(s))
+				behind += at + len(s)
+			}
+		}
 		for k := range from {
 			j := (start + k) % len(from)
 			if !used[j] && identical(e, from[j].rv) {
@@ -260,13 +250,10 @@ func (c *call) matched(from []value) taint {
 		}
 		info.elems = append(info.elems, sh)
 	}
-	if out.Len() > 0 {
-		// A result that is an argument itself, or a part of it, keeps what it has.
-		for _, a := range c.args {
-			if rv := concrete(a.rv); rv.Kind() == reflect.Slice && rv.Len() == out.Len() && rv.Len() > 0 &&
-				rv.UnsafePointer() == out.UnsafePointer() {
-				return a.sh
-			}
+	// A result that is an argument itself, or a part of it, keeps what it has.
+	for _, a := range c.args {
+		if out.Len() > 0 && identical(a.rv, out) {
+			return a.sh
 		}
 	}
 	c.setSlice(out, info)
@@ -288,21 +275,4 @@ func identical(a, b reflect.Value) bool {
 		return a.Len() == b.Len() && (a.Len() == 0 || a.UnsafePointer() == b.UnsafePointer())
 	}
 	return a.Type() == b.Type() && a.Comparable() && a.Equal(b)
-}
-
-// stringsOf is for lists of strings made of a list's elements: sorted, or spelled.
-func (c *call) stringsOf() taint {
-	l := c.args[0]
-	rv := concrete(l.rv)
-	if rv.Kind() != reflect.Slice {
-		return c.mixed()
-	}
-	var from []value
-	for i := range rv.Len() {
-		v := c.index(l, i)
-		s, _ := sprint(concrete(v.rv))
-		v.rv = reflect.ValueOf(s)
-		from = append(from, v)
-	}
-	return c.matched(from)
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // fromText gives the values of a decoded text the places of their tokens in it.
-func (c *call) fromText() taint {
+func fromText(c *call) taint {
 	s, sh := c.subject()
 	c.decoded(s, sh)
 	return taint{org: sh.mix(), cond: sh.conds()}

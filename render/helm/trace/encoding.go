@@ -10,8 +10,8 @@ import (
 )
 
 // toYAML finds the tokens of what toYaml printed in the value that it printed.
-func (c *call) toYAML() taint {
-	s, ok := c.str()
+func toYAML(c *call) taint {
+	s, ok := asString(c.out)
 	if !ok {
 		return c.mixed()
 	}
@@ -269,7 +269,7 @@ func (p *scan) literalBlock(s string, v value, indent int) {
 		}
 		line = line[n:]
 		if strings.HasPrefix(str, line) {
-			pieces.next(&t, len(line))
+			pieces.next(len(line), t.piece)
 			str = str[len(line):]
 			continue
 		}

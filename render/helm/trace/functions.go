@@ -21,11 +21,7 @@ func functions(given template.FuncMap) (map[string]function, map[string]any) {
 	}
 	handlers := handlers()
 	for name, fn := range real {
-		f := function{fn: reflect.ValueOf(fn), taint: handlers[name]}
-		if madeUp[name] {
-			f.taint = (*call).invented
-		}
-		out[name] = f
+		out[name] = function{fn: reflect.ValueOf(fn), taint: handlers[name]}
 	}
 	nested := reflect.ValueOf(func(string, any) (string, error) { return "", nil })
 	out["include"] = function{fn: nested, native: include}

@@ -1,55 +1,51 @@
 package trace
 
-// madeUp are the functions whose results are random, or depend on the time or on an order that Go does not define.
-var madeUp = map[string]bool{
-	"randAlpha": true, "randAlphaNum": true, "randAscii": true, "randNumeric": true, "randBytes": true, "randInt": true,
-	"uuidv4": true, "now": true, "genPrivateKey": true, "genCA": true, "genCAWithKey": true, "genSelfSignedCert": true,
-	"genSelfSignedCertWithKey": true, "genSignedCert": true, "genSignedCertWithKey": true, "bcrypt": true,
-	"htpasswd": true, "shuffle": true, "encryptAES": true, "derivePassword": true,
+import "strings"
+
+// handlers is what knows where the results of functions come from, by their names. Others mix what went in.
+func handlers() map[string]handler {
+	out := map[string]handler{}
+	for _, some := range []struct {
+		tell  handler
+		names string
+	}{
+		{spelled, "quote squote print cat toString join"},
+		{formatted, "printf"},
+		{padded, "indent nindent"},
+		{replaced, "replace regexReplaceAll regexReplaceAllLiteral"},
+		{within, "trim trimAll trimall trimPrefix trimSuffix trunc substr lower upper title untitle swapcase"},
+		{passed, "required"},
+		{chosen, "default coalesce"},
+		{ternary, "ternary"},
+		{lookedUp, "lookup"},
+		{toYAML, "toYaml toYamlPretty"},
+		{toJSON, "toJson toPrettyJson toRawJson"},
+		{fromText, "fromYaml fromYamlArray fromJson fromJsonArray"},
+		{indexed, "get hasKey"},
+		{dug, "dig"},
+		{dict, "dict"},
+		{setKey, "set unset"},
+		{picked, "pick omit"},
+		{deepCopied, "deepCopy"},
+		{ended, "first last"},
+		{listed, "list tuple"},
+		{gathered, "splitList keys values pluck rest initial append push prepend concat reverse uniq without " +
+			"compact slice chunk sortAlpha toStrings"},
+		{invented, "randAlpha randAlphaNum randAscii randNumeric randBytes randInt uuidv4 now genPrivateKey genCA " +
+			"genCAWithKey genSelfSignedCert genSelfSignedCertWithKey genSignedCert genSignedCertWithKey bcrypt htpasswd " +
+			"shuffle encryptAES derivePassword"},
+	} {
+		for name := range strings.FieldsSeq(some.names) {
+			out[name], out["must"+strings.ToUpper(name[:1])+name[1:]] = some.tell, some.tell
+		}
+	}
+	return out
 }
 
-// invented is the origin of a made up result: the function, and what went in.
-func (c *call) invented() taint {
+// invented is the origin of a result that is random, or depends on the time: the function, and what went in.
+func invented(c *call) taint {
 	sh := c.mixed()
 	m := mixer{parts: []*node{{kind: Random, key: c.name}}}
 	m.add(sh.org)
 	return taint{org: m.node(), cond: sh.cond, derived: true}
-}
-
-// handlers returns, by function, what knows where its results come from. Functions without one mix what went in.
-func handlers() map[string]handler {
-	h := map[string]handler{
-		"quote": (*call).quoted, "squote": (*call).quoted, "indent": (*call).indented, "nindent": (*call).indented,
-		"replace": (*call).replaced, "printf": (*call).formatted, "print": (*call).printed, "toString": (*call).same,
-		"cat":             (*call).catted,
-		"regexReplaceAll": (*call).expanded, "regexReplaceAllLiteral": (*call).expanded,
-		"mustRegexReplaceAll": (*call).expanded, "mustRegexReplaceAllLiteral": (*call).expanded,
-		"trimPrefix": (*call).suffixOf, "trimSuffix": (*call).prefixOf, "trim": (*call).within, "trimAll": (*call).within,
-		"trimall": (*call).within, "trunc": (*call).truncated, "substr": (*call).truncated,
-		"lower": (*call).sameLength, "upper": (*call).sameLength, "title": (*call).sameLength,
-		"untitle": (*call).sameLength, "swapcase": (*call).sameLength,
-		"splitList": (*call).splitList, "split": (*call).splitMap, "join": (*call).joined,
-		"default": (*call).defaulted, "coalesce": (*call).coalesced, "ternary": (*call).ternary,
-		"required": (*call).second, "toYaml": (*call).toYAML, "toYamlPretty": (*call).toYAML, "toJson": (*call).toJSON,
-		"toPrettyJson": (*call).toJSON, "toRawJson": (*call).toJSON, "fromYaml": (*call).fromText,
-		"fromYamlArray": (*call).fromText, "fromJson": (*call).fromText, "fromJsonArray": (*call).fromText,
-		"lookup": (*call).lookedUp,
-		"dict":   (*call).dict, "get": (*call).got, "set": (*call).setKey, "unset": (*call).unsetKey,
-		"hasKey": (*call).hasKey, "dig": (*call).dug, "pluck": (*call).plucked, "keys": (*call).keysOf,
-		"values": (*call).valuesOf, "pick": (*call).picked, "omit": (*call).picked, "deepCopy": (*call).deepCopied,
-		"list": (*call).listed, "tuple": (*call).listed, "first": (*call).chosen, "last": (*call).chosen,
-		"sortAlpha": (*call).stringsOf, "toStrings": (*call).stringsOf,
-	}
-	for _, name := range []string{"rest", "initial", "append", "push", "prepend", "concat", "reverse", "uniq",
-		"without", "compact", "slice", "chunk"} {
-		h[name] = (*call).elements
-	}
-	for _, name := range []string{"ToYaml", "ToJson", "ToPrettyJson", "ToRawJson"} {
-		h["must"+name] = h["t"+name[1:]]
-	}
-	for _, name := range []string{"deepCopy", "first", "last", "rest", "initial", "append", "push", "prepend",
-		"reverse", "uniq", "without", "compact", "slice", "chunk", "fromJson"} {
-		h["must"+string(name[0]-'a'+'A')+name[1:]] = h[name]
-	}
-	return h
 }

@@ -10,8 +10,8 @@ import (
 )
 
 // toJSON finds the tokens of what toJson printed in the value that it printed.
-func (c *call) toJSON() taint {
-	s, ok := c.str()
+func toJSON(c *call) taint {
+	s, ok := asString(c.out)
 	v := c.args[len(c.args)-1]
 	if !ok {
 		return c.mixed()

@@ -17,7 +17,7 @@ func (c *call) snapshot(v value, e entry, depth int) before {
 		return b
 	}
 	c.step()
-	b.own, b.org = true, c.origin2(v)
+	b.own, b.org = true, c.below(v)
 	b.kids = make(map[string]before, b.v.Len())
 	for _, k := range sortedKeys(b.v) {
 		ke := c.entry(v, k)

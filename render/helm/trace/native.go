@@ -2,6 +2,7 @@ package trace
 
 import (
 	"reflect"
+	"regexp"
 	"strings"
 )
 
@@ -66,30 +67,13 @@ func withoutNoValue(s string, sh taint) value {
 		return value{reflect.ValueOf(s), sh}
 	}
 	out := &text{}
-	cut := cutter{segments: sh.of(len(s))}
-	skip := &text{}
-	for {
-		i := strings.Index(s, noValue)
-		if i < 0 {
-			break
-		}
-		out.buf = append(out.buf, s[:i]...)
-		cut.next(out, i)
-		skip.segments = skip.segments[:0]
-		cut.next(skip, len(noValue))
-		for _, g := range skip.segments {
-			if g.n == 0 {
-				out.piece(g)
-			}
-		}
-		s = s[i+len(noValue):]
+	out.rewrite(s, sh, nothing.FindAllStringIndex(s, -1), func([]int) (string, taint) { return "", taint{} })
+	rest := out.taint()
+	rest.cond = sh.cond
+	if rest.segments == nil {
+		rest.org = sh.mix()
 	}
-	out.buf = append(out.buf, s...)
-	cut.next(out, len(s))
-	sh2 := out.taint()
-	sh2.cond = sh.cond
-	if sh2.segments == nil {
-		sh2.org = sh.mix()
-	}
-	return value{reflect.ValueOf(string(out.buf)), sh2}
+	return value{reflect.ValueOf(string(out.buf)), rest}
 }
+
+var nothing = regexp.MustCompile(noValue)

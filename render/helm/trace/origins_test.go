@@ -120,7 +120,7 @@ func TestOriginsOfFunctions(t *testing.T) {
 		{`{{ join "" (list "<" .Values.name ">") }}`, "web", "value name verbatim"},
 		{`<{{ join "," .Values.list }}>`, "a,b,c", "value list.0 verbatim"},
 		{`<{{ index (splitList "." .Values.tag) 1 }}>`, "2", "value tag verbatim"},
-		{`<{{ (split "." .Values.tag)._0 }}>`, "v1", "value tag verbatim"},
+		{`<{{ (split "." .Values.tag)._0 }}>`, "v1", "value tag derived"},
 		{`<{{ include "name" . }}>`, "rel-web", "value name verbatim"},
 		{`<{{ template "name" . }}>`, "rel-web", "value name verbatim"},
 		{`<{{ tpl .Values.text . }}>`, "hello web", "value text verbatim"},

@@ -173,16 +173,33 @@ func cut(segments []segment, i, j int) []segment {
 // cutter cuts consecutive pieces of a string in one pass.
 type cutter struct {
 	segments []segment
-	k        int // index of the segment that at lies in
-	used     int // bytes of it that are behind
+	k        int // index of the segment that it is in
+	used     int // bytes of that which are behind
+	at       int // bytes of the string which are behind
 }
 
-// next appends the pieces of the next n bytes to the text, whose bytes the caller appends.
-func (c *cutter) next(t *text, n int) {
+// keep appends the next part of the string with its pieces.
+func (c *cutter) keep(t *text, s string) {
+	t.buf = append(t.buf, s...)
+	c.next(len(s), t.piece)
+}
+
+// drop leaves out the next n bytes; what was skipped among them stays.
+func (c *cutter) drop(t *text, n int) {
+	c.next(n, func(g segment) {
+		if g.n == 0 {
+			t.piece(g)
+		}
+	})
+}
+
+// next takes the pieces of the next n bytes, and those without length behind them.
+func (c *cutter) next(n int, take func(segment)) {
+	c.at += n
 	for c.k < len(c.segments) {
 		g := c.segments[c.k]
 		if g.n == 0 {
-			t.piece(g)
+			take(g)
 			c.k++
 			continue
 		}
@@ -190,19 +207,31 @@ func (c *cutter) next(t *text, n int) {
 			return
 		}
 		rest := int(g.n) - c.used
-		take := min(rest, n)
+		some := min(rest, n)
 		if g.off >= 0 {
 			g.off += int32(c.used)
 		}
-		g.n = int32(take)
-		t.piece(g)
-		n -= take
-		if take == rest {
+		g.n = int32(some)
+		take(g)
+		n -= some
+		if some == rest {
 			c.k, c.used = c.k+1, 0
 		} else {
-			c.used += take
+			c.used += some
 		}
 	}
+}
+
+// rewrite appends a string in which something else stands in some places, each told by its bounds.
+func (t *text) rewrite(s string, sh taint, places [][]int, by func(place []int) (string, taint)) {
+	pieces := cutter{segments: sh.of(len(s))}
+	for _, m := range places {
+		pieces.keep(t, s[pieces.at:m[0]])
+		pieces.drop(t, m[1]-m[0])
+		with, of := by(m)
+		t.add(with, of, nil)
+	}
+	pieces.keep(t, s[pieces.at:])
 }
 
 // sub returns the taint of s[i:j] of a string of n bytes.
