@@ -2,7 +2,6 @@ package trace
 
 import (
 	"reflect"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -12,34 +11,29 @@ import (
 // fromText gives the values of a decoded text the places of their tokens in it.
 func fromText(c *call) taint {
 	s, sh := c.subject()
-	c.decoded(s, sh)
+	e := c.encoding(s)
+	e.segments, e.whole = sh.of(len(s)), taint{org: sh.mix(), cond: sh.cond}
+	col := 0
+	if e.root != nil {
+		e.read(e.root, c.out)
+		col = e.root.Column - 1
+	}
+	e.feeds(c.out, col)
 	return taint{org: sh.mix(), cond: sh.conds()}
 }
 
-// decoded records the origins of a decoded document.
-func (c *call) decoded(s string, sh taint) {
-	d := &decoder{call: c, Offsets: doc.NewOffsets(s), segments: sh.of(len(s)), cond: sh.cond, org: sh.mix()}
-	var doc yaml.Node
-	if err := yaml.Unmarshal([]byte(s), &doc); err == nil && len(doc.Content) == 1 {
-		d.node(doc.Content[0], c.out, 0)
-		d.feeds(doc.Content[0].Column - 1)
-	} else if err == nil {
-		d.feeds(0)
-	}
-}
-
 // feeds gives the decoded map the skipped blocks of the text that stand between its keys.
-func (d *decoder) feeds(col int) {
-	if rv := concrete(d.out); rv.Kind() != reflect.Map || rv.IsNil() {
+func (e *encoding) feeds(out reflect.Value, col int) {
+	if rv := concrete(out); rv.Kind() != reflect.Map || rv.IsNil() {
 		return
 	}
-	info := d.track(value{rv: d.out})
+	info := e.track(value{rv: out})
 	at := 0
-	for _, g := range d.segments {
-		if at += int(g.n); g.skipped == nil || !indented(d.Text, at, col) {
+	for _, g := range e.segments {
+		if at += int(g.n); g.skipped == nil || !indented(e.Text, at, col) {
 			continue
 		}
-		d.step()
+		e.step()
 		h := g.skipped
 		if h.feed == nil {
 			moved := *h
@@ -49,142 +43,69 @@ func (d *decoder) feeds(col int) {
 	}
 }
 
-type decoder struct {
-	*call
-	doc.Offsets
-	segments []segment
-	cond     *cond
-	org      *node
-}
-
-// node records the origins of a decoded value and returns the taint of a scalar.
-func (d *decoder) node(n *yaml.Node, v reflect.Value, depth int) taint {
+// read records the origins of a decoded value and returns its taint: of a container that of the whole, as what is in it
+// has its own.
+func (e *encoding) read(n *yaml.Node, v reflect.Value) taint {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
 	}
-	if depth > 100 {
-		return taint{org: d.org, derived: true}
-	}
-	d.step()
+	e.step()
 	v = concrete(v)
 	switch {
 	case n.Kind == yaml.MappingNode && v.Kind() == reflect.Map:
-		return d.mapping(n, v, depth)
+		e.setMap(v, e.mapping(n, v))
 	case n.Kind == yaml.SequenceNode && v.Kind() == reflect.Slice:
-		info := &sliceInfo{org: d.org}
-		for i, e := range n.Content {
-			if i >= v.Len() {
-				break
-			}
-			info.elems = append(info.elems, d.node(e, v.Index(i), depth+1))
+		info := &sliceInfo{org: e.whole.org}
+		for i, below := range n.Content[:min(len(n.Content), v.Len())] {
+			info.elems = append(info.elems, e.read(below, v.Index(i)))
 		}
-		d.setSlice(v, info)
-		return d.whole(n)
+		e.setSlice(v, info)
 	case n.Kind == yaml.ScalarNode:
-		return d.scalar(n)
+		return e.scalar(n)
+	default:
+		return taint{org: e.whole.org, derived: true}
 	}
-	return taint{org: d.org, derived: true}
+	at := e.Of(n)
+	if segments := cut(e.segments, at, at+1); len(segments) > 0 && len(n.Content) == 0 {
+		return taint{org: segments[0].org, cond: join(segments[0].cond, e.whole.cond)}
+	}
+	return e.whole
 }
 
-func (d *decoder) mapping(n *yaml.Node, v reflect.Value, depth int) taint {
-	info := &mapInfo{org: d.org}
+func (e *encoding) mapping(n *yaml.Node, v reflect.Value) *mapInfo {
+	info := &mapInfo{org: e.whole.org}
 	var like mixer
-	all := value{rv: v}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key := n.Content[i]
-		held := d.at(all, key.Value)
-		if key.Tag == "!!merge" || !held.rv.IsValid() {
+	for key, below := range doc.Fields(n) {
+		held := e.at(value{rv: v}, key.Value)
+		if !held.rv.IsValid() {
 			continue
 		}
-		e := entry{d.scalar(key), d.node(n.Content[i+1], held.rv, depth+1)}
-		if len(e.key.segments) == 1 && e.key.segments[0].off >= 0 && e.key.segments[0].org.isKey() {
-			like.add(e.key.segments[0].org.up)
+		of := entry{e.scalar(key), e.read(below, held.rv)}
+		if len(of.key.segments) == 1 && of.key.segments[0].off >= 0 && of.key.segments[0].org.isKey() {
+			like.add(of.key.segments[0].org.up)
 		}
-		info.set(key.Value, e)
+		info.set(key.Value, of)
 	}
 	if info.like = like.node(); len(like.parts) > 1 {
 		info.like, info.feeds = nil, info.feeds.add(info.like)
 	}
-	d.setMap(v, info)
-	return d.whole(n)
-}
-
-// whole is the origin of a container: what its entries are of is told by themselves.
-func (d *decoder) whole(n *yaml.Node) taint {
-	at := d.Of(n)
-	if at < len(d.Text) {
-		if segments := cut(d.segments, at, at+1); len(segments) > 0 && len(n.Content) == 0 {
-			return taint{org: segments[0].org, cond: join(segments[0].cond, d.cond)}
-		}
-	}
-	return taint{org: d.org, cond: d.cond}
+	return info
 }
 
 // scalar returns the taint of a scalar: that of its token, cut down to its own bytes where they stand in the text.
-func (d *decoder) scalar(n *yaml.Node) taint {
-	at := d.Of(n)
-	rest := d.Text[at:]
-	if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 && rest != "" {
-		if strings.HasPrefix(rest[1:], n.Value) && len(n.Value) > 0 {
-			return d.cut(at+1, at+1+len(n.Value))
-		}
-		return d.mixed(at, at+max(1, doc.QuotedLength(rest)))
+func (e *encoding) scalar(n *yaml.Node) taint {
+	at, end, ok := e.Span(n)
+	if !ok {
+		at = min(e.Of(n), len(e.Text))
+		end = min(at+1, len(e.Text))
 	}
-	if n.Style&yaml.LiteralStyle != 0 {
-		return d.literal(n, at)
-	}
-	if n.Value != "" && strings.HasPrefix(rest, n.Value) {
-		return d.cut(at, at+len(n.Value))
-	}
-	return d.mixed(at, min(at+max(1, len(n.Value)), len(d.Text)))
-}
-
-func (d *decoder) cut(i, j int) taint {
-	segments := cut(d.segments, i, j)
-	if segments == nil {
-		return taint{org: d.org, cond: d.cond, derived: true}
-	}
-	return taint{segments: segments, cond: d.cond}
-}
-
-// mixed is the taint of a scalar whose bytes are not those of its token.
-func (d *decoder) mixed(i, j int) taint {
-	sh := taint{segments: cut(d.segments, i, j)}
-	return taint{org: sh.mix(), cond: join(sh.conds(), d.cond), derived: true}
-}
-
-// literal follows the lines of a block scalar.
-func (d *decoder) literal(n *yaml.Node, at int) taint {
 	t := &text{}
-	line := n.Line
-	for rest := n.Value; rest != ""; line++ {
-		i := strings.IndexByte(rest, '\n')
-		want := rest
-		if i >= 0 {
-			want = rest[:i]
-		}
-		if line >= len(d.Lines) {
-			return d.mixed(at, len(d.Text))
-		}
-		from := d.Lines[line]
-		src, _, _ := strings.Cut(d.Text[from:], "\n")
-		k := strings.Index(src, want)
-		if k < 0 || len(src) != k+len(want) {
-			return d.mixed(at, from)
-		}
-		if i >= 0 {
-			want = rest[:i+1]
-			if from+k+len(want) > len(d.Text) {
-				return d.mixed(at, from)
-			}
-		}
-		t.addSegs(cut(d.segments, from+k, from+k+len(want)), nil)
-		rest = rest[len(want):]
+	for _, part := range e.own(n, at, end) {
+		t.addSegs(cut(e.segments, part[0], part[1]), nil)
 	}
-	sh := t.taint()
-	sh.cond = d.cond
-	if sh.segments == nil {
-		sh.org = d.org
+	if t.segments == nil {
+		sh := taint{segments: cut(e.segments, at, end)}
+		return taint{org: sh.mix(), cond: join(sh.conds(), e.whole.cond), derived: true}
 	}
-	return sh
+	return taint{segments: t.segments, cond: e.whole.cond}
 }

@@ -9,273 +9,129 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// toYAML finds the tokens of what toYaml printed in the value that it printed.
-func toYAML(c *call) taint {
-	s, ok := asString(c.out)
-	if !ok {
-		return c.mixed()
+// encoding is a text of YAML or JSON beside the value that it was made of, or that was made of it.
+type encoding struct {
+	*frame
+	doc.Offsets
+	root *yaml.Node // nil: it cannot be read
+	out  text       // of what was encoded, as far as it was followed
+	pos  int        // the length of that
+
+	segments []segment // of what was decoded
+	whole    taint
+}
+
+func (f *frame) encoding(s string) *encoding {
+	e := &encoding{frame: f, Offsets: doc.NewOffsets(s)}
+	var document yaml.Node
+	if yaml.Unmarshal([]byte(s), &document) == nil && len(document.Content) == 1 {
+		e.root = document.Content[0]
 	}
+	return e
+}
+
+// own returns the parts of a scalar's token that are its own bytes, in order; none where it is spelled in another way.
+func (e *encoding) own(n *yaml.Node, at, end int) (parts [][2]int) {
+	if n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
+		at += strings.IndexByte(e.Text[at:end]+"\n", '\n') // behind its head
+	}
+	for value := n.Value; value != ""; {
+		line := value
+		if i := strings.IndexByte(value, '\n'); i >= 0 {
+			line = value[:i+1]
+		}
+		i := strings.Index(e.Text[min(at, end):], line)
+		if i < 0 {
+			return nil
+		}
+		at += i
+		parts = append(parts, [2]int{at, at + len(line)})
+		at, value = at+len(line), value[len(line):]
+	}
+	return parts
+}
+
+// encoded finds the tokens of what toYaml or toJson printed in the value that it printed.
+func encoded(c *call) taint {
+	s, _ := asString(c.out)
 	v := c.args[len(c.args)-1]
-	sh := c.yamlShade(s, v)
+	sh := c.written(s, v)
 	sh.cond = join(sh.cond, v.sh.conds())
 	return sh
 }
 
-// yamlShade returns the taint of a value's block style YAML; that of the whole if it cannot be followed.
-func (f *frame) yamlShade(s string, v value) taint {
-	p := &scan{frame: f, s: s}
-	p.block(v, 0, -1, 0)
-	if p.bad || p.pos != len(s) {
-		return taint{org: f.origin(v), cond: v.sh.conds(), derived: true}
+// written returns the taint of a value as YAML or JSON; that of the whole if it cannot be followed.
+func (f *frame) written(s string, v value) taint {
+	if e := f.encoding(s); e.root != nil && e.write(e.root, v) {
+		e.upTo(len(s))
+		return e.out.taint()
 	}
-	if p.out.segments == nil {
-		return taint{org: f.origin(v), cond: v.sh.conds()}
-	}
-	return p.out.taint()
+	return taint{org: f.origin(v), cond: v.sh.conds(), derived: true}
 }
 
-// scan follows an encoder's output beside the value that was encoded.
-type scan struct {
-	*frame
-	s   string
-	pos int
-	out text
-	bad bool
-}
-
-// punct takes bytes that are structure.
-func (p *scan) punct(n int) {
-	if n > 0 {
-		p.out.piece(segment{n: int32(n), off: -1})
-		p.pos += n
+// upTo takes bytes that are structure.
+func (e *encoding) upTo(at int) {
+	if at > e.pos {
+		e.out.piece(segment{n: int32(at - e.pos), off: -1})
+		e.pos = at
 	}
 }
 
-// token takes a scalar's token of n bytes. Where the scalar's own bytes stand in it, they keep their places.
-func (p *scan) token(n int, v value) {
-	tok := p.s[p.pos : p.pos+n]
+// write follows what was printed of a value. It returns false where that is something else.
+func (e *encoding) write(n *yaml.Node, v value) bool {
+	e.step()
 	rv := concrete(v.rv)
-	org, k := v.sh.mix(), v.sh.conds()
-	if rv.Kind() == reflect.String && rv.Len() > 0 {
-		if i := strings.Index(tok, rv.String()); i >= 0 && i <= 1 && len(tok)-i-rv.Len() <= 1 {
-			if i > 0 {
-				p.out.piece(segment{n: int32(i), off: -1, org: org, cond: k})
-			}
-			p.out.addSegs(v.sh.of(rv.Len()), v.sh.cond)
-			if rest := n - i - rv.Len(); rest > 0 {
-				p.out.piece(segment{n: int32(rest), off: -1, org: org, cond: k})
-			}
-			p.pos += n
-			return
-		}
-		p.out.piece(segment{n: int32(n), off: -1, org: org, cond: k})
-	} else {
-		p.out.piece(segment{n: int32(n), org: org, cond: k})
-	}
-	p.pos += n
-}
-
-func (p *scan) rest() string { return p.s[p.pos:] }
-
-// indent counts the blanks at the position, which is the beginning of a line.
-func (p *scan) indent() int {
-	n := 0
-	for p.pos+n < len(p.s) && p.s[p.pos+n] == ' ' {
-		n++
-	}
-	return n
-}
-
-const maxNesting = 500
-
-// block takes a node that begins at the position, which is at a column; parent is the column of what it stands in.
-func (p *scan) block(v value, col, parent, depth int) {
-	rv := concrete(v.rv)
-	if depth > maxNesting {
-		p.bad = true
-	}
-	if p.bad {
-		return
-	}
-	p.step()
 	switch {
-	case rv.Kind() == reflect.Map && rv.Len() > 0 && !strings.HasPrefix(p.rest(), "{"):
-		p.mapping(v, col, depth)
-	case rv.Kind() == reflect.Slice && rv.Len() > 0 && rv.Type().Elem().Kind() != reflect.Uint8:
-		p.sequence(v, col, depth)
-	case rv.Kind() == reflect.Struct || rv.Kind() == reflect.Pointer:
-		p.bad = true
-	default:
-		p.scalar(v, parent)
-	}
-}
-
-func (p *scan) mapping(v value, col, depth int) {
-	for first := true; ; first = false {
-		if !first {
-			if p.pos >= len(p.s) || p.indent() != col || strings.HasPrefix(p.s[p.pos+col:], "- ") {
-				p.feed(&p.out, v)
-				return
+	case n.Kind == yaml.MappingNode && len(n.Content) > 0 && rv.Kind() == reflect.Map:
+		for key, below := range doc.Fields(n) {
+			held := e.at(v, key.Value)
+			if !held.rv.IsValid() || !e.token(key, value{reflect.ValueOf(key.Value), e.entry(v, key.Value).key}) ||
+				!e.write(below, held) {
+				return false
 			}
-			p.punct(col)
 		}
-		n, key := p.key()
-		if n == 0 {
-			p.bad = true
-			return
-		}
-		held := p.at(v, key)
-		p.token(n, value{reflect.ValueOf(key), p.entry(v, key).key})
-		if !held.rv.IsValid() {
-			p.bad = true
-			return
-		}
-		p.punct(1)
-		if p.value(held, col, depth); p.bad {
-			return
-		}
-	}
-}
-
-// value takes what stands behind a key's colon.
-func (p *scan) value(v value, col, depth int) {
-	if strings.HasPrefix(p.rest(), "\n") {
-		p.punct(1)
-		n := p.indent()
-		p.punct(n)
-		p.block(v, n, col, depth+1)
-		return
-	}
-	if strings.HasPrefix(p.rest(), " ") {
-		p.punct(1)
-	}
-	p.scalar(v, col)
-}
-
-func (p *scan) sequence(v value, col, depth int) {
-	rv := concrete(v.rv)
-	for i := range rv.Len() {
-		if i > 0 {
-			if p.indent() != col {
-				p.bad = true
-				return
+		e.feed(&e.out, v)
+		return true
+	case n.Kind == yaml.SequenceNode && len(n.Content) > 0 && rv.Kind() == reflect.Slice:
+		for i, below := range n.Content {
+			if i >= rv.Len() || !e.write(below, e.index(v, i)) {
+				return false
 			}
-			p.punct(col)
 		}
-		if !strings.HasPrefix(p.rest(), "-") {
-			p.bad = true
-			return
-		}
-		e := p.index(v, i)
-		if !strings.HasPrefix(p.rest(), "- ") {
-			p.punct(1)
-			p.scalar(e, col)
-			continue
-		}
-		p.punct(2)
-		p.block(e, col+2, col, depth+1)
-		if p.bad {
-			return
-		}
+		return true
 	}
+	return len(n.Content) == 0 && e.token(n, v)
 }
 
-// key returns the length of the key's token at the position, and the key.
-func (p *scan) key() (int, string) {
-	s := p.rest()
-	if s == "" {
-		return 0, ""
+// token takes a scalar's token, or that of an empty map or list. Where the scalar's own bytes stand in it, they keep
+// their places.
+func (e *encoding) token(n *yaml.Node, v value) bool {
+	at, end, ok := e.Span(n)
+	if !ok || at < e.pos {
+		return false
 	}
-	if s[0] == '"' || s[0] == '\'' {
-		n := doc.QuotedLength(s)
-		if n == 0 || n >= len(s) || s[n] != ':' {
-			return 0, ""
-		}
-		var key string
-		if yaml.Unmarshal([]byte(s[:n]), &key) != nil {
-			return 0, ""
-		}
-		return n, key
-	}
-	if s[0] == '?' {
-		return 0, ""
-	}
-	for i := range len(s) {
-		if s[i] == '\n' {
-			return 0, ""
-		}
-		if s[i] == ':' && (i+1 == len(s) || s[i+1] == ' ' || s[i+1] == '\n') {
-			return i, s[:i]
+	e.upTo(at)
+	rest := func(to int) {
+		if to > e.pos {
+			e.out.piece(segment{n: int32(to - e.pos), off: -1, org: v.sh.mix(), cond: v.sh.conds()})
+			e.pos = to
 		}
 	}
-	return 0, ""
-}
-
-// scalar takes a scalar and the line break behind it; lines that are indented more than parent belong to it.
-func (p *scan) scalar(v value, parent int) {
-	s := p.rest()
-	end := 0
-	for {
-		i := strings.IndexByte(s[end:], '\n')
-		if i < 0 {
-			end = len(s)
-			break
-		}
-		line := s[end+i+1:]
-		n := len(line) - len(strings.TrimLeft(line, " "))
-		if n < len(line) && line[n] != '\n' && n <= parent {
-			end += i
-			break
-		}
-		end += i + 1
-		if line == "" {
-			break
+	switch s, _ := asString(v.rv); {
+	case s == "":
+		e.out.piece(segment{n: int32(end - at), org: v.sh.mix(), cond: v.sh.conds()})
+		e.pos = end
+	case strings.TrimSuffix(s, "\n") == strings.TrimSuffix(n.Value, "\n"): // toYaml cuts the last line break off
+		pieces := cutter{segments: v.sh.of(len(s))}
+		for _, part := range e.own(n, at, end) {
+			rest(part[0])
+			pieces.next(part[1]-part[0], func(g segment) {
+				g.cond = join(g.cond, v.sh.cond)
+				e.out.piece(g)
+			})
+			e.pos = part[1]
 		}
 	}
-	if s = s[:end]; strings.HasPrefix(s, "|") && concrete(v.rv).Kind() == reflect.String {
-		p.literalBlock(s, v, parent+2)
-	} else {
-		p.token(len(s), v)
-	}
-	if strings.HasPrefix(p.rest(), "\n") {
-		p.punct(1)
-	}
-}
-
-// literalBlock takes a block scalar, whose lines are the string's lines with blanks in front.
-func (p *scan) literalBlock(s string, v value, indent int) {
-	if indent < 2 {
-		indent = 2
-	}
-	str := concrete(v.rv).String()
-	head := strings.IndexByte(s, '\n') + 1
-	var t text
-	org, k := v.sh.mix(), v.sh.conds()
-	t.piece(segment{n: int32(head), off: -1, org: org, cond: k})
-	pieces := cutter{segments: v.sh.of(len(str))}
-	for body := s[head:]; body != ""; {
-		i := strings.IndexByte(body, '\n')
-		line := body
-		if i >= 0 {
-			line = body[:i+1]
-		}
-		body = body[len(line):]
-		n := 0
-		for n < indent && n < len(line) && line[n] == ' ' {
-			n++
-		}
-		if n > 0 {
-			t.piece(segment{n: int32(n), off: -1, org: org, cond: k})
-		}
-		line = line[n:]
-		if strings.HasPrefix(str, line) {
-			pieces.next(len(line), t.piece)
-			str = str[len(line):]
-			continue
-		}
-		p.token(len(s), v)
-		return
-	}
-	p.out.addSegs(t.segments, v.sh.cond)
-	p.pos += len(s)
+	rest(end)
+	return true
 }

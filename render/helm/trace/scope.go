@@ -90,7 +90,7 @@ func (c *call) file(fs reflect.Value) taint {
 		}
 		m := reflect.ValueOf(flat)
 		c.setMap(m, info)
-		return c.yamlShade(c.out.String(), value{rv: m})
+		return c.written(c.out.String(), value{rv: m})
 	}
 	return taint{org: all, cond: k, derived: true}
 }

@@ -88,8 +88,7 @@ func spelling(v value) string {
 // spelled finds in a result the values that went in, one behind the other. Between them stands what separates them.
 func spelled(c *call) taint {
 	values, separator, listed := c.args, taint{}, (*cond)(nil)
-	if c.name == "join" {
-		l := c.args[1]
+	if l := c.args[len(c.args)-1]; c.name == "join" && concrete(l.rv).Kind() == reflect.Slice {
 		values, separator, listed = nil, c.args[0].sh, l.sh.conds()
 		for i := range concrete(l.rv).Len() {
 			values = append(values, c.index(l, i))
