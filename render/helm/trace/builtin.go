@@ -6,7 +6,6 @@ import (
 	"io"
 	"reflect"
 	"sort"
-	"strconv"
 	"text/template"
 )
 
@@ -67,56 +66,41 @@ func sortedKeys(m reflect.Value) []string {
 	return keys
 }
 
-// bridge is the data of a template of one action by which text/template itself does what only it can: call one of its own
-// functions, or go through what is ranged over.
+// bridge is what a template of one action hands over, by which text/template itself does what only it can: call a
+// function, or go through what is ranged over.
 type bridge struct {
 	args []value
 	out  reflect.Value
 	each func(key, elem reflect.Value) (stop bool)
 }
 
-// Arg returns an argument.
-func (b *bridge) Arg(i int) reflect.Value { return b.args[i].rv }
-
-// Take keeps what a function returned.
-func (b *bridge) Take(v reflect.Value) string {
-	b.out = v
-	return ""
+// bridging returns the functions of such templates.
+func (e *exec) bridging() template.FuncMap {
+	return template.FuncMap{
+		"arg": func(i int) reflect.Value { return e.bridge.args[i].rv },
+		"take": func(v reflect.Value) string {
+			e.bridge.out = v
+			return ""
+		},
+		"each": func(key, elem reflect.Value) bool { return e.bridge.each(key, elem) },
+	}
 }
-
-// Each executes one round of a loop.
-func (b *bridge) Each(key, elem reflect.Value) (stop bool) { return b.each(key, elem) }
 
 // across executes a template with a bridge.
 func (f *frame) across(action string, b *bridge) {
 	t := f.bridges[action]
 	if t == nil {
-		t = template.Must(template.New("").Parse(action))
+		t = template.Must(f.calls.New("").Parse(action))
 		f.bridges[action] = t
 	}
-	if err := t.Execute(io.Discard, b); err != nil {
+	defer func(outer *bridge) { f.bridge = outer }(f.bridge)
+	f.bridge = b
+	if err := t.Execute(io.Discard, nil); err != nil {
 		if inner, ok := errors.AsType[failure](err); ok {
 			panic(inner)
 		}
 		f.fail("%w", err)
 	}
-}
-
-// builtin calls a function of text/template.
-func (f *frame) builtin(name string, args []value) reflect.Value {
-	action := "{{.Take (" + name
-	for i := range args {
-		action += " (.Arg " + strconv.Itoa(i) + ")"
-	}
-	b := &bridge{args: args}
-	f.across(action+")}}", b)
-	return b.out
-}
-
-// builtins are the functions that text/template has itself, and how the origins of their results are told.
-var builtins = map[string]handler{
-	"not": (*call).mixed, "eq": (*call).mixed, "ne": (*call).mixed, "lt": (*call).mixed, "le": (*call).mixed,
-	"gt": (*call).mixed, "ge": (*call).mixed, "len": (*call).mixed, "index": indexed,
 }
 
 // dynamic returns the origin of a key that is not spelled in the template.

@@ -1,8 +1,8 @@
 package trace
 
 import (
-	"fmt"
 	"reflect"
+	"strconv"
 	"text/template/parse"
 )
 
@@ -15,34 +15,59 @@ type call struct {
 }
 
 // call calls a function by its name.
-func (f *frame) call(dot value, id *parse.IdentifierNode, args []parse.Node, final value, piped bool) value {
+func (f *frame) call(dot value, id *parse.IdentifierNode, nodes []parse.Node, final value, piped bool) value {
 	fn, ok := f.funcs[id.Ident]
 	if !ok {
 		f.fail("%q is not a defined function", id.Ident)
 	}
-	f.node = id
-	if len(args) > 0 {
-		args = args[1:]
+	if len(nodes) > 0 {
+		nodes = nodes[1:]
 	}
-	switch {
-	case fn.special:
-		return f.andOr(dot, id.Ident == "or", args, final, piped)
-	case fn.fn.IsValid():
-		argv := f.arguments(dot, fn.fn.Type(), id.Ident, args, final, piped)
-		if fn.native != nil {
-			return fn.native(f, argv)
-		}
-		return f.invokeFunc(id.Ident, fn.fn, fn.taint, argv)
+	if fn.special {
+		return f.andOr(dot, id.Ident == "or", nodes, final, piped)
 	}
 	c := &call{frame: f, name: id.Ident}
-	for _, a := range args {
-		c.args = append(c.args, f.raw(dot, a))
+	spelled := c.arguments(dot, nodes, final, piped)
+	if fn.native != nil {
+		return fn.native(f, c.args)
+	}
+	if fn.before != nil {
+		fn.taint = fn.before(c)
+	}
+	c.out = f.real(c.name+spelled, c.args)
+	if s, ok := asString(c.out); ok {
+		f.grow(len(s))
+	}
+	return value{c.out, fn.taint(c)}
+}
+
+// arguments evaluates the arguments of a call. It returns how they are spelled for text/template, which fits them to what
+// the function takes: literals, whose type depends on that, as they are.
+func (c *call) arguments(dot value, nodes []parse.Node, final value, piped bool) (spelled string) {
+	add := func(v value) {
+		spelled += " (arg " + strconv.Itoa(len(c.args)) + ")"
+		c.args = append(c.args, v)
+	}
+	for _, n := range nodes {
+		switch n.(type) {
+		case *parse.NilNode, *parse.BoolNode, *parse.NumberNode, *parse.StringNode:
+			spelled += " " + n.String()
+			c.args = append(c.args, c.raw(dot, n))
+		default:
+			add(c.raw(dot, n))
+		}
 	}
 	if piped {
-		c.args = append(c.args, final)
+		add(final)
 	}
-	c.out = f.builtin(c.name, c.args)
-	return value{c.out, fn.taint(c)}
+	return spelled
+}
+
+// real has text/template evaluate a call.
+func (f *frame) real(call string, args []value) reflect.Value {
+	b := &bridge{args: args}
+	f.across("{{take ("+call+")}}", b)
+	return b.out
 }
 
 // andOr returns the first value that decides, or the last.
@@ -66,85 +91,6 @@ func (f *frame) andOr(dot value, or bool, args []parse.Node, final value, piped 
 	return v
 }
 
-// arguments evaluates the arguments of a call for the types of its parameters.
-func (f *frame) arguments(dot value, typ reflect.Type, name string, args []parse.Node, final value,
-	piped bool) []value {
-	n, fixed := len(args), typ.NumIn()
-	if piped {
-		n++
-	}
-	if typ.IsVariadic() {
-		fixed--
-		if n < fixed {
-			f.fail("wrong number of args for %s: want at least %d got %d", name, fixed, len(args))
-		}
-	} else if n != fixed {
-		f.fail("wrong number of args for %s: want %d got %d", name, fixed, n)
-	}
-	param := func(i int) reflect.Type {
-		if i < fixed {
-			return typ.In(i)
-		}
-		return typ.In(fixed).Elem()
-	}
-	argv := make([]value, n)
-	for i, a := range args {
-		argv[i] = f.argument(dot, a, param(i))
-	}
-	if piped {
-		argv[n-1] = f.fit(final, param(n-1))
-	}
-	return argv
-}
-
-// invokeFunc calls a function for real and asks its handler where the result came from.
-func (f *frame) invokeFunc(name string, fn reflect.Value, h handler, args []value) value {
-	c := &call{frame: f, name: name, args: args}
-	var after func() taint
-	switch name {
-	case "merge", "mustMerge", "mergeOverwrite", "mustMergeOverwrite":
-		after = c.merging()
-	}
-	c.out = f.invokeReal(name, fn, args)
-	var sh taint
-	switch {
-	case after != nil:
-		sh = after()
-	case h != nil:
-		sh = h(c)
-	default:
-		sh = c.mixed()
-	}
-	if concrete(c.out).Kind() == reflect.String {
-		f.grow(concrete(c.out).Len())
-	}
-	return value{c.out, sh}
-}
-
-// invokeReal calls a function; its error and its panic end the execution, as they do in text/template.
-func (f *frame) invokeReal(name string, fn reflect.Value, args []value) (out reflect.Value) {
-	in := make([]reflect.Value, len(args))
-	for i, a := range args {
-		in[i] = a.rv
-	}
-	defer func() {
-		if r := recover(); r != nil {
-			if fl, ok := r.(failure); ok {
-				panic(fl)
-			}
-			panic(failure{fmt.Errorf("%s: error calling %s: %v", f.tmpl.name, name, r)})
-		}
-	}()
-	res := fn.Call(in)
-	if len(res) == 2 && !res[1].IsNil() {
-		f.fail("error calling %s: %w", name, res[1].Interface().(error))
-	}
-	if res[0].Type() == reflectValue {
-		return res[0].Interface().(reflect.Value)
-	}
-	return res[0]
-}
-
 // mixed is the origin of a result that may be of anything that went in: what was piped first.
 func (c *call) mixed() taint {
 	var m mixer
@@ -157,18 +103,15 @@ func (c *call) mixed() taint {
 }
 
 // method calls a method of a value of the chart's scope: files, capabilities, values.
-func (f *frame) method(dot, on value, m reflect.Value, name string, args []parse.Node, final value, piped bool) value {
-	if len(args) > 0 {
-		args = args[1:]
+func (f *frame) method(dot, on value, name string, nodes []parse.Node, final value, piped bool) value {
+	if len(nodes) > 0 {
+		nodes = nodes[1:]
 	}
-	argv := f.arguments(dot, m.Type(), name, args, final, piped)
-	if n := m.Type().NumOut(); n == 0 || n > 2 {
-		f.fail("method %s returns %d values", name, n)
-	}
-	out := f.invokeReal(name, m, argv)
-	c := &call{frame: f, name: name, args: append([]value{on}, argv...), out: out}
+	c := &call{frame: f, name: name, args: []value{on}}
+	spelled := c.arguments(dot, nodes, final, piped)
+	c.out = f.real("(arg 0)."+name+spelled, c.args)
 	if isFiles(on.rv) {
-		return value{out, c.file(on.rv)}
+		return value{c.out, c.file(on.rv)}
 	}
-	return value{out, c.mixed()}
+	return value{c.out, c.mixed()}
 }

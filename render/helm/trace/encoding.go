@@ -32,15 +32,16 @@ func (f *frame) encoding(s string) *encoding {
 
 // own returns the parts of a scalar's token that are its own bytes, in order; none where it is spelled in another way.
 func (e *encoding) own(n *yaml.Node, at, end int) (parts [][2]int) {
+	token := e.Text[:min(end+1, len(e.Text))] // with the line break behind it, which a block may have
 	if n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
-		at += strings.IndexByte(e.Text[at:end]+"\n", '\n') // behind its head
+		at += max(0, strings.IndexByte(token[at:], '\n')) // behind its head
 	}
 	for value := n.Value; value != ""; {
 		line := value
 		if i := strings.IndexByte(value, '\n'); i >= 0 {
 			line = value[:i+1]
 		}
-		i := strings.Index(e.Text[min(at, end):], line)
+		i := strings.Index(token[at:], line)
 		if i < 0 {
 			return nil
 		}

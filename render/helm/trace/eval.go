@@ -43,18 +43,18 @@ type exec struct {
 	bytes    int
 	depth    int
 	funcs    map[string]function
-	known    map[string]any
-	bridges  map[string]*template.Template
+	calls    *template.Template            // with all functions
+	bridges  map[string]*template.Template // by their actions
+	bridge   *bridge                       // of the one that is executed
 	included map[string]int
 }
 
-// function is a function of templates with what knows its origins; fn is invalid for those of text/template that are
-// executed here.
+// function is what is known of a function of templates.
 type function struct {
-	fn      reflect.Value
-	native  func(f *frame, args []value) value
-	taint   handler
-	special bool // and, or: arguments are evaluated as needed
+	native  func(f *frame, args []value) value // it is executed here
+	taint   handler                            // where its results come from
+	before  func(c *call) handler              // the same, of what the call changes
+	special bool                               // and, or: arguments are evaluated as needed
 }
 
 // handler returns where the result of a call came from.
@@ -68,7 +68,6 @@ type frame struct {
 	out  *text
 	vars []variable
 	cond *cond
-	node parse.Node
 }
 
 type variable struct {

@@ -1,34 +1,30 @@
 package trace
 
 import (
-	"fmt"
 	"maps"
-	"reflect"
+	"slices"
+	"strings"
 	"text/template"
 )
 
+// text/template's own functions beside those that a release is given.
+const ownFunctions = "print printf println html js urlquery not eq ne lt le gt ge len index"
+
 // functions puts together what templates can call: what the release is given, what text/template has itself, and
 // include and tpl, which are executed here.
-func functions(given template.FuncMap) (map[string]function, map[string]any) {
-	real := template.FuncMap{
-		"print": fmt.Sprint, "printf": fmt.Sprintf, "println": fmt.Sprintln,
-		"html": template.HTMLEscaper, "js": template.JSEscaper, "urlquery": template.URLQueryEscaper,
-	}
-	maps.Copy(real, given)
+func functions(given template.FuncMap) map[string]function {
 	out := map[string]function{"and": {special: true}, "or": {special: true}}
-	for name, h := range builtins {
-		out[name] = function{taint: h}
-	}
 	handlers := handlers()
-	for name, fn := range real {
-		out[name] = function{fn: reflect.ValueOf(fn), taint: handlers[name]}
+	for _, name := range slices.Concat(slices.Collect(maps.Keys(given)), strings.Fields(ownFunctions)) {
+		f := function{taint: handlers[name]}
+		if f.taint == nil {
+			f.taint = (*call).mixed
+		}
+		out[name] = f
 	}
-	nested := reflect.ValueOf(func(string, any) (string, error) { return "", nil })
-	out["include"] = function{fn: nested, native: include}
-	out["tpl"] = function{fn: nested, native: tpl}
-	known := make(map[string]any, len(out))
-	for name := range out {
-		known[name] = true
+	for _, name := range []string{"merge", "mustMerge", "mergeOverwrite", "mustMergeOverwrite"} {
+		out[name] = function{before: merging}
 	}
-	return out, known
+	out["include"], out["tpl"] = function{native: include}, function{native: tpl}
+	return out
 }

@@ -20,7 +20,7 @@ func handlers() map[string]handler {
 		{lookedUp, "lookup"},
 		{encoded, "toYaml toYamlPretty toJson toPrettyJson toRawJson"},
 		{fromText, "fromYaml fromYamlArray fromJson fromJsonArray"},
-		{indexed, "get hasKey"},
+		{indexed, "index get hasKey"},
 		{dug, "dig"},
 		{dict, "dict"},
 		{setKey, "set unset"},

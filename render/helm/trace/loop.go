@@ -8,8 +8,8 @@ import (
 
 // What is ranged over; numbers have no second variable.
 const (
-	eachPair   = "{{range $k, $v := .Arg 0}}{{if $.Each $k $v}}{{break}}{{end}}{{end}}"
-	eachNumber = "{{range $v := .Arg 0}}{{if $.Each $v $v}}{{break}}{{end}}{{end}}"
+	eachPair   = "{{range $k, $v := arg 0}}{{if each $k $v}}{{break}}{{end}}{{end}}"
+	eachNumber = "{{range $v := arg 0}}{{if each $v $v}}{{break}}{{end}}{{end}}"
 )
 
 // loop executes a range.

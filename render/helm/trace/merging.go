@@ -28,7 +28,7 @@ func (c *call) snapshot(v value, e entry, depth int) before {
 
 // merging remembers what maps hold before a merge, and returns what finds out afterwards which of them each entry of
 // the result came from.
-func (c *call) merging() func() taint {
+func merging(c *call) handler {
 	var from []before
 	var more feeds
 	for _, a := range c.args {
@@ -43,7 +43,7 @@ func (c *call) merging() func() taint {
 			from[i], from[j] = from[j], from[i]
 		}
 	}
-	return func() taint {
+	return func(c *call) taint {
 		c.merged(value{c.out, taint{}}, from, 0)
 		if info := c.mapOf(c.out); info != nil {
 			info.feeds = more

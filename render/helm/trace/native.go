@@ -11,7 +11,7 @@ const maxIncludes = 1000
 
 // include executes a template by its name and returns what it printed.
 func include(f *frame, args []value) value {
-	name := args[0].rv.String()
+	name, _ := asString(args[0].rv)
 	if f.included[name] > maxIncludes+1 {
 		f.fail("rendering template has a nested reference name: %s", name)
 	}
@@ -33,7 +33,7 @@ func include(f *frame, args []value) value {
 
 // tpl executes a string as a template that sees all others. What it prints of its text came from the string.
 func tpl(f *frame, args []value) value {
-	body := args[0].rv.String()
+	body, _ := asString(args[0].rv)
 	data := value{concrete(args[1].rv), args[1].sh}
 	if !strings.Contains(body, "{{") {
 		return withoutNoValue(body, args[0].sh)
@@ -49,7 +49,7 @@ func tpl(f *frame, args []value) value {
 	}
 	src.n = len(body)
 	inner := &set{up: f.set, named: map[string]*tmpl{}}
-	own, err := inner.add(rootName, body, src, f.known)
+	own, err := inner.add(rootName, body, src)
 	if err != nil {
 		f.fail("cannot parse template %q: %w", body, err)
 	}

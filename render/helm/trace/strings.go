@@ -121,7 +121,8 @@ func spelled(c *call) taint {
 
 // formatted follows printf, one directive after the other.
 func formatted(c *call) taint {
-	format, sh := c.args[0].rv.String(), c.args[0].sh
+	format, _ := asString(c.args[0].rv)
+	sh := c.args[0].sh
 	t, pieces := &text{}, cutter{segments: sh.of(len(format))}
 	used := 1
 	for _, m := range directive.FindAllStringIndex(format, -1) {
@@ -172,7 +173,8 @@ func padded(c *call) taint {
 
 // replaced follows replace and regexReplaceAll: what no match took stays as it is.
 func replaced(c *call) taint {
-	pattern, subject, with := c.args[0].rv.String(), c.args[1], c.args[2]
+	subject, with := c.args[1], c.args[2]
+	pattern, _ := asString(c.args[0].rv)
 	literal := strings.Contains(c.name, "Literal")
 	if c.name == "replace" {
 		pattern, subject, with, literal = regexp.QuoteMeta(pattern), c.args[2], c.args[1], true
@@ -181,7 +183,8 @@ func replaced(c *call) taint {
 	if err != nil {
 		return c.mixed()
 	}
-	s, by := subject.rv.String(), with.rv.String()
+	s, _ := asString(subject.rv)
+	by, _ := asString(with.rv)
 	t := &text{}
 	t.rewrite(s, subject.sh, re.FindAllStringSubmatchIndex(s, -1), func(m []int) (string, taint) {
 		if literal {

@@ -64,9 +64,11 @@ func (s *set) lookup(name string) *tmpl {
 }
 
 // add parses a text and adds what it defines; it returns the text's own template.
-func (s *set) add(name, body string, src *source, known map[string]any) (*tmpl, error) {
+func (s *set) add(name, body string, src *source) (*tmpl, error) {
 	trees := map[string]*parse.Tree{}
-	if _, err := parse.New(name).Parse(body, "", "", trees, known); err != nil {
+	parser := parse.New(name)
+	parser.Mode = parse.SkipFuncCheck
+	if _, err := parser.Parse(body, "", "", trees); err != nil {
 		return nil, err
 	}
 	var own *tmpl
