@@ -35,22 +35,20 @@ var (
 )
 
 // sprint returns what an action prints of a value.
-func sprint(v reflect.Value) (string, bool) {
+func sprint(v reflect.Value) string {
 	if v.Kind() == reflect.Pointer {
 		v, _ = deref(v)
 	}
 	if !v.IsValid() {
-		return noValue, true
+		return noValue
 	}
 	t := v.Type()
-	if !t.Implements(errorType) && !t.Implements(stringerType) {
-		if p := reflect.PointerTo(t); v.CanAddr() && (p.Implements(errorType) || p.Implements(stringerType)) {
-			v = v.Addr()
-		} else if v.Kind() == reflect.Chan || v.Kind() == reflect.Func {
-			return "", false
-		}
+	p := reflect.PointerTo(t)
+	if !t.Implements(errorType) && !t.Implements(stringerType) && v.CanAddr() &&
+		(p.Implements(errorType) || p.Implements(stringerType)) {
+		v = v.Addr()
 	}
-	return fmt.Sprint(v.Interface()), true
+	return fmt.Sprint(v.Interface())
 }
 
 // sortedKeys returns the keys of a map of strings in order.

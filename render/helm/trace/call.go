@@ -15,19 +15,16 @@ type call struct {
 }
 
 // call calls a function by its name.
-func (f *frame) call(dot value, id *parse.IdentifierNode, nodes []parse.Node, final value, piped bool) value {
+func (f *frame) call(dot value, id *parse.IdentifierNode, nodes []parse.Node, piped *value) value {
 	fn, ok := f.funcs[id.Ident]
-	if !ok {
+	switch {
+	case !ok:
 		f.fail("%q is not a defined function", id.Ident)
-	}
-	if len(nodes) > 0 {
-		nodes = nodes[1:]
-	}
-	if fn.special {
-		return f.andOr(dot, id.Ident == "or", nodes, final, piped)
+	case fn.special:
+		return f.andOr(dot, id.Ident == "or", nodes, piped)
 	}
 	c := &call{frame: f, name: id.Ident}
-	spelled := c.arguments(dot, nodes, final, piped)
+	spelled := c.arguments(dot, nodes, piped)
 	if fn.native != nil {
 		return fn.native(f, c.args)
 	}
@@ -43,7 +40,7 @@ func (f *frame) call(dot value, id *parse.IdentifierNode, nodes []parse.Node, fi
 
 // arguments evaluates the arguments of a call. It returns how they are spelled for text/template, which fits them to what
 // the function takes: literals, whose type depends on that, as they are.
-func (c *call) arguments(dot value, nodes []parse.Node, final value, piped bool) (spelled string) {
+func (c *call) arguments(dot value, nodes []parse.Node, piped *value) (spelled string) {
 	add := func(v value) {
 		spelled += " (arg " + strconv.Itoa(len(c.args)) + ")"
 		c.args = append(c.args, v)
@@ -52,13 +49,13 @@ func (c *call) arguments(dot value, nodes []parse.Node, final value, piped bool)
 		switch n.(type) {
 		case *parse.NilNode, *parse.BoolNode, *parse.NumberNode, *parse.StringNode:
 			spelled += " " + n.String()
-			c.args = append(c.args, c.raw(dot, n))
+			c.args = append(c.args, c.evaluate(dot, n, nil, nil))
 		default:
-			add(c.raw(dot, n))
+			add(c.evaluate(dot, n, nil, nil))
 		}
 	}
-	if piped {
-		add(final)
+	if piped != nil {
+		add(*piped)
 	}
 	return spelled
 }
@@ -71,22 +68,17 @@ func (f *frame) real(call string, args []value) reflect.Value {
 }
 
 // andOr returns the first value that decides, or the last.
-func (f *frame) andOr(dot value, or bool, args []parse.Node, final value, piped bool) value {
-	if len(args) == 0 && !piped {
-		f.fail("wrong number of args for and or or: want at least 1 got 0")
-	}
+func (f *frame) andOr(dot value, or bool, nodes []parse.Node, piped *value) (v value) {
 	var c *cond
-	var v value
-	for i, a := range args {
-		v = f.raw(dot, a)
-		t := truth(v.rv)
-		if t == or || i == len(args)-1 && !piped {
+	for i, n := range nodes {
+		v = f.evaluate(dot, n, nil, nil)
+		if truth(v.rv) == or || i == len(nodes)-1 && piped == nil {
 			v.sh.cond = join(v.sh.cond, c)
 			return v
 		}
 		c = join(c, v.sh.conds()).under(f.origin(v), or)
 	}
-	v = final
+	v = *piped
 	v.sh.cond = join(v.sh.cond, c)
 	return v
 }
@@ -100,18 +92,4 @@ func (c *call) mixed() taint {
 		k = join(k, c.args[i].sh.conds())
 	}
 	return taint{org: m.node(), cond: k, derived: true}
-}
-
-// method calls a method of a value of the chart's scope: files, capabilities, values.
-func (f *frame) method(dot, on value, name string, nodes []parse.Node, final value, piped bool) value {
-	if len(nodes) > 0 {
-		nodes = nodes[1:]
-	}
-	c := &call{frame: f, name: name, args: []value{on}}
-	spelled := c.arguments(dot, nodes, final, piped)
-	c.out = f.real("(arg 0)."+name+spelled, c.args)
-	if isFiles(on.rv) {
-		return value{c.out, c.file(on.rv)}
-	}
-	return value{c.out, c.mixed()}
 }

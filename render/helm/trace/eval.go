@@ -192,7 +192,7 @@ func (f *frame) branch(dot value, n *parse.BranchNode, with bool) flow {
 			fl = f.list(dot, n.List)
 		}
 	} else {
-		f.skipped(dot, n, v, with)
+		f.skip(dot, n, with)
 		fl = f.list(dot, n.ElseList)
 	}
 	f.cond, f.vars = outer, f.vars[:mark]
@@ -211,26 +211,19 @@ func (f *frame) invoke(dot value, n *parse.TemplateNode) {
 	f.execute(f.set, t, data, f.out, f.cond)
 }
 
-// setVar assigns to the innermost variable of a name. The value remembers under which conditions it was assigned.
-func (f *frame) setVar(name string, v value) {
-	for i := len(f.vars) - 1; i >= 0; i-- {
-		if f.vars[i].name == name {
-			v.sh.cond = join(v.sh.cond, f.cond)
-			f.vars[i].v = v
-			return
-		}
+// variable returns the innermost variable of a name. The parser made sure that there is one.
+func (f *frame) variable(name string) *value {
+	i := len(f.vars) - 1
+	for f.vars[i].name != name {
+		i--
 	}
-	f.fail("undefined variable: %s", name)
+	return &f.vars[i].v
 }
 
-func (f *frame) variable(name string) value {
-	for i := len(f.vars) - 1; i >= 0; i-- {
-		if f.vars[i].name == name {
-			return f.vars[i].v
-		}
-	}
-	f.fail("undefined variable: %s", name)
-	return value{}
+// assign assigns to a variable. The value remembers under which conditions it was assigned.
+func (f *frame) assign(name string, v value) {
+	v.sh.cond = join(v.sh.cond, f.cond)
+	*f.variable(name) = v
 }
 
 // print writes what an action yields.
@@ -242,10 +235,7 @@ func (f *frame) print(dot value, n *parse.ActionNode, v value) {
 		f.grow(len(s))
 		f.out.add(s, v.sh, f.cond)
 	} else {
-		s, ok := sprint(v.rv)
-		if !ok {
-			f.fail("can't print %s of type %s", n, v.rv.Type())
-		}
+		s := sprint(v.rv)
 		f.grow(len(s))
 		if v.rv.IsValid() {
 			org := f.origin(v)
@@ -256,7 +246,7 @@ func (f *frame) print(dot value, n *parse.ActionNode, v value) {
 		}
 	}
 	if s := f.out.buf[before:]; len(s) < 64 && blank(s) {
-		f.printedNothing(dot, n, v)
+		f.skip(dot, n, false)
 	}
 }
 
@@ -269,17 +259,18 @@ const noValue = "<no value>"
 
 // pipeline evaluates a pipeline and declares or assigns its variables.
 func (f *frame) pipeline(dot value, p *parse.PipeNode) value {
-	v, has := value{}, false
+	var v value
+	var piped *value
 	for _, c := range p.Cmds {
-		v = f.command(dot, c, v, has)
-		has = true
+		v = f.evaluate(dot, c.Args[0], c.Args[1:], piped)
 		if v.rv.Kind() == reflect.Interface && v.rv.NumMethod() == 0 {
 			v.rv = v.rv.Elem()
 		}
+		piped = &v
 	}
 	for _, d := range p.Decl {
 		if p.IsAssign {
-			f.setVar(d.Ident[0], v)
+			f.assign(d.Ident[0], v)
 		} else {
 			f.vars = append(f.vars, variable{d.Ident[0], v})
 		}
@@ -287,105 +278,82 @@ func (f *frame) pipeline(dot value, p *parse.PipeNode) value {
 	return v
 }
 
-// command evaluates a command; final is the value before it in the pipeline, if there is one.
-func (f *frame) command(dot value, c *parse.CommandNode, final value, piped bool) value {
+// evaluate evaluates a command: its first word with what stands behind it and, if there is something, what is piped in.
+func (f *frame) evaluate(dot value, n parse.Node, args []parse.Node, piped *value) value {
 	f.step()
-	first := c.Args[0]
-	switch n := first.(type) {
+	switch n := n.(type) {
 	case *parse.FieldNode:
-		return f.fields(dot, dot, n.Ident, c.Args, final, piped)
-	case *parse.ChainNode:
-		return f.chain(dot, n, c.Args, final, piped)
-	case *parse.IdentifierNode:
-		return f.call(dot, n, c.Args, final, piped)
+		return f.fields(dot, dot, n.Ident, args, piped)
 	case *parse.VariableNode:
-		return f.variableNode(dot, n, c.Args, final, piped)
-	}
-	if len(c.Args) > 1 || piped {
-		f.fail("can't give argument to non-function %s", first)
-	}
-	switch n := first.(type) {
+		return f.fields(dot, *f.variable(n.Ident[0]), n.Ident[1:], args, piped)
+	case *parse.ChainNode:
+		return f.fields(dot, f.evaluate(dot, n.Node, nil, nil), n.Field, args, piped)
+	case *parse.IdentifierNode:
+		return f.call(dot, n, args, piped)
 	case *parse.PipeNode:
 		return f.pipeline(dot, n)
 	case *parse.DotNode:
 		return dot
-	case *parse.BoolNode, *parse.NumberNode, *parse.StringNode:
-		return f.constant(n)
-	}
-	f.fail("can't evaluate command %q", first)
-	return value{}
-}
-
-func (f *frame) chain(dot value, n *parse.ChainNode, args []parse.Node, final value, piped bool) value {
-	if n.Node.Type() == parse.NodeNil {
-		f.fail("indirection through explicit nil in %s", n)
-	}
-	return f.fields(dot, f.raw(dot, n.Node), n.Field, args, final, piped)
-}
-
-func (f *frame) variableNode(dot value, n *parse.VariableNode, args []parse.Node, final value, piped bool) value {
-	v := f.variable(n.Ident[0])
-	if len(n.Ident) == 1 {
-		if len(args) > 1 || piped {
-			f.fail("can't give argument to non-function %s", n)
-		}
-		return v
-	}
-	return f.fields(dot, v, n.Ident[1:], args, final, piped)
-}
-
-func (f *frame) fields(dot, on value, names []string, args []parse.Node, final value, piped bool) value {
-	for _, n := range names[:len(names)-1] {
-		on = f.field(dot, on, n, nil, value{}, false)
-	}
-	return f.field(dot, on, names[len(names)-1], args, final, piped)
-}
-
-// constant returns the value of a literal whose type nobody asks for.
-func (f *frame) constant(n parse.Node) value {
-	src := f.tmpl.src
-	switch n := n.(type) {
 	case *parse.BoolNode:
-		org := src.origin(int(n.Pos), len(n.String()))
-		return value{reflect.ValueOf(n.True), taint{org: org, cond: f.cond}}
-	case *parse.StringNode:
-		return value{reflect.ValueOf(n.Text), f.stringShade(n)}
+		return value{reflect.ValueOf(n.True), f.literal(n, n.String())}
 	case *parse.NumberNode:
-		sh := taint{org: src.origin(int(n.Pos), len(n.Text)), cond: f.cond}
-		return value{f.ideal(n), sh}
-	}
-	f.fail("can't handle assignment of %s to empty interface argument", n)
-	return value{}
-}
-
-// stringShade returns the taint of a literal, below its quotes where the literal has nothing to unquote.
-func (f *frame) stringShade(n *parse.StringNode) taint {
-	src := f.tmpl.src
-	if len(n.Quoted) == len(n.Text)+2 {
-		if len(n.Text) == 0 {
-			return taint{org: src.origin(int(n.Pos), 2), cond: f.cond}
+		return value{f.real(n.Text, nil), f.literal(n, n.Text)}
+	case *parse.StringNode:
+		sh := f.literal(n, n.Quoted)
+		switch {
+		case len(n.Quoted) != len(n.Text)+2: // something in it is escaped
+			sh.derived = true
+		case n.Text != "":
+			sh = f.tmpl.src.literal(int(n.Pos)+1, len(n.Text))
+			sh.cond = f.cond
 		}
-		sh := src.literal(int(n.Pos)+1, len(n.Text))
-		sh.cond = f.cond
-		return sh
+		return value{reflect.ValueOf(n.Text), sh}
 	}
-	return taint{org: src.origin(int(n.Pos), len(n.Quoted)), cond: f.cond, derived: true}
+	return value{} // nil
 }
 
-// ideal returns a number as the type that its spelling tells.
-func (f *frame) ideal(n *parse.NumberNode) reflect.Value {
-	char := strings.HasPrefix(n.Text, "'")
-	hex := len(n.Text) > 2 && n.Text[0] == '0' && (n.Text[1] == 'x' || n.Text[1] == 'X') &&
-		!strings.ContainsAny(n.Text, "pP")
-	switch {
-	case n.IsComplex:
-		return reflect.ValueOf(n.Complex128)
-	case n.IsFloat && !hex && !char && strings.ContainsAny(n.Text, ".eEpP"):
-		return reflect.ValueOf(n.Float64)
-	case n.IsInt:
-		return reflect.ValueOf(int(n.Int64))
-	case n.IsUint:
-		f.fail("%s overflows int", n.Text)
+// literal returns the taint of a literal that is not copied byte by byte.
+func (f *frame) literal(n parse.Node, spelled string) taint {
+	return taint{org: f.tmpl.src.origin(int(n.Position()), len(spelled)), cond: f.cond}
+}
+
+func (f *frame) fields(dot, on value, names []string, args []parse.Node, piped *value) value {
+	for i, name := range names {
+		if i < len(names)-1 {
+			on = f.field(dot, on, name, nil, nil)
+		} else {
+			on = f.field(dot, on, name, args, piped)
+		}
 	}
-	return reflect.Value{}
+	return on
+}
+
+// field returns a field, a map's entry, or what a method returns.
+func (f *frame) field(dot, on value, name string, args []parse.Node, piped *value) value {
+	sh := taint{org: on.sh.org.child(name), cond: on.sh.cond}
+	rv, _ := deref(on.rv)
+	if !rv.IsValid() {
+		return value{sh: sh}
+	}
+	called := rv
+	if called.CanAddr() {
+		called = called.Addr()
+	}
+	switch {
+	case called.MethodByName(name).IsValid():
+		c := &call{frame: f, name: name, args: []value{{called, on.sh}}}
+		spelled := c.arguments(dot, args, piped)
+		c.out = f.real("(arg 0)."+name+spelled, c.args)
+		if isFiles(rv) {
+			return value{c.out, c.file(rv)}
+		}
+		return value{c.out, c.mixed()}
+	case rv.Kind() == reflect.Map:
+		v := rv.MapIndex(reflect.ValueOf(name))
+		if !v.IsValid() {
+			v = reflect.Zero(rv.Type().Elem())
+		}
+		return value{v, f.entry(value{rv, on.sh}, name).val}
+	}
+	return value{rv.FieldByName(name), sh}
 }

@@ -34,7 +34,7 @@ func (f *frame) loop(dot value, r *parse.RangeNode) flow {
 		return ended == breaks
 	}})
 	if !ran {
-		f.skipped(dot, &r.BranchNode, over, true)
+		f.skip(dot, &r.BranchNode, true)
 		return f.list(dot, r.ElseList)
 	}
 	if bytes.ContainsRune(f.out.buf[before:], ':') {
@@ -65,10 +65,10 @@ func (f *frame) bindLoop(p *parse.PipeNode, key, elem value) {
 	last, first := elem, key
 	if p.IsAssign {
 		if n > 1 {
-			f.setVar(p.Decl[0].Ident[0], first)
-			f.setVar(p.Decl[1].Ident[0], last)
+			f.assign(p.Decl[0].Ident[0], first)
+			f.assign(p.Decl[1].Ident[0], last)
 		} else {
-			f.setVar(p.Decl[0].Ident[0], last)
+			f.assign(p.Decl[0].Ident[0], last)
 		}
 		return
 	}

@@ -38,7 +38,7 @@ func tpl(f *frame, args []value) value {
 	if !strings.Contains(body, "{{") {
 		return withoutNoValue(body, args[0].sh)
 	}
-	src := &source{name: rootName, segments: args[0].sh.of(len(body))}
+	src := &source{segments: args[0].sh.of(len(body))}
 	if args[0].sh.cond != nil {
 		segments := make([]segment, len(src.segments))
 		for i, g := range src.segments {
@@ -47,7 +47,6 @@ func tpl(f *frame, args []value) value {
 		}
 		src.segments = segments
 	}
-	src.n = len(body)
 	inner := &set{up: f.set, named: map[string]*tmpl{}}
 	own, err := inner.add(rootName, body, src)
 	if err != nil {

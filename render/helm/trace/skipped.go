@@ -10,31 +10,21 @@ import (
 // nothing. It keeps what is needed to tell which values the parse tree would read there.
 type skippedBlock struct {
 	feed *node      // the other fields are empty: keys of this value would be printed there, or have been
-	node parse.Node // *parse.ListNode of a skipped block, *parse.ActionNode
-	body *parse.ListNode
-	with bool // the block would have the condition's value as its dot
-	v    value
+	node parse.Node // *parse.BranchNode, *parse.ActionNode
+	with bool       // the block would have the condition's value as its dot
 	dot  value
 	vars []variable
 	tmpl *tmpl
 	set  *set
-	cond *cond
 	// moved says that what was printed was decoded since and stands elsewhere.
 	moved bool
 }
 
-// skipped marks where a block was not executed.
-func (f *frame) skipped(dot value, n *parse.BranchNode, v value, with bool) {
+// skip marks where a block was not executed, or an action had no output.
+func (f *frame) skip(dot value, n parse.Node, with bool) {
 	f.grow(skippedCost)
-	f.out.piece(segment{cond: f.cond, skipped: &skippedBlock{node: n, body: n.List, with: with, v: v, dot: dot,
-		vars: slices.Clone(f.vars), tmpl: f.tmpl, set: f.set, cond: f.cond}})
-}
-
-// printedNothing marks where an action had no output.
-func (f *frame) printedNothing(dot value, n *parse.ActionNode, v value) {
-	f.grow(skippedCost)
-	f.out.piece(segment{cond: f.cond, skipped: &skippedBlock{node: n, v: v, dot: dot,
-		vars: slices.Clone(f.vars), tmpl: f.tmpl, set: f.set, cond: f.cond}})
+	f.out.piece(segment{cond: f.cond, skipped: &skippedBlock{node: n, with: with, dot: dot, vars: slices.Clone(f.vars),
+		tmpl: f.tmpl, set: f.set}})
 }
 
 // feeds are the skipped blocks of what a map was merged or decoded of, each of which would give it entries that it has not.

@@ -4,9 +4,7 @@ import "text/template/parse"
 
 // source is the text that a template was parsed from: a file, or a string that was given to tpl.
 type source struct {
-	name     string
-	file     *node // of a file
-	n        int
+	file     *node     // of a file
 	segments []segment // of a string
 }
 
@@ -23,7 +21,7 @@ func (s *source) origin(pos, n int) *node {
 	if s.file == nil {
 		return taint{segments: cut(s.segments, pos, pos+n)}.mix()
 	}
-	return &node{kind: Text, chart: s.name, off: pos, length: n}
+	return &node{kind: Text, chart: s.file.chart, off: pos, length: n}
 }
 
 // tmpl is a parsed template, body of a file or of a define.
@@ -46,7 +44,7 @@ func newSet(trees map[string]*parse.Tree) *set {
 	for name, tree := range trees {
 		src := sources[tree.ParseName]
 		if src == nil {
-			src = &source{name: tree.ParseName, file: &node{kind: Text, chart: tree.ParseName}}
+			src = &source{file: &node{kind: Text, chart: tree.ParseName}}
 			sources[tree.ParseName] = src
 		}
 		s.named[name] = &tmpl{name, tree.Root, src}
