@@ -118,7 +118,6 @@ type Delivery struct {
 	Event      string
 	StatusCode int
 	At         time.Time
-	Redelivery bool
 }
 
 // Installation is an account that installed the App.

@@ -75,7 +75,7 @@ pages:
 				delivered[d.GetGUID()] = true
 			} else if !seen[d.GetGUID()] {
 				failed = append(failed, forge.Delivery{ID: d.GetID(), GUID: d.GetGUID(), Event: d.GetEvent(), StatusCode: code,
-					At: d.GetDeliveredAt().Time, Redelivery: d.GetRedelivery()})
+					At: d.GetDeliveredAt().Time})
 			}
 			seen[d.GetGUID()] = true
 		}

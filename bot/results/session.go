@@ -67,30 +67,22 @@ func (a *Access) Reader(r *http.Request) (login string, signedIn bool) {
 	return who.Account.Login, true
 }
 
-// memo is the session of one request, looked up when it is first asked for.
-type memo struct {
-	once    sync.Once
-	session *session
-	err     error
-}
-
-// memoKey is where a request has its memo for an Access.
+// memoKey is where a request has its session for an Access, looked up when it is first asked for.
 type memoKey struct{ of *Access }
 
 // Once is a request whose session is looked up at most once, so that all answers about it are of one piece, and a page
 // about many repositories does not ask for each.
 func (a *Access) Once(r *http.Request) *http.Request {
-	return r.WithContext(context.WithValue(r.Context(), memoKey{a}, &memo{}))
+	find := sync.OnceValues(func() (*session, error) { return a.find(r.Context(), r) })
+	return r.WithContext(context.WithValue(r.Context(), memoKey{a}, find))
 }
 
 // reader is the session of a request, nil if there is none in force.
 func (a *Access) reader(ctx context.Context, r *http.Request) (*session, error) {
-	m, ok := ctx.Value(memoKey{a}).(*memo)
-	if !ok {
-		return a.find(ctx, r)
+	if find, ok := ctx.Value(memoKey{a}).(func() (*session, error)); ok {
+		return find()
 	}
-	m.once.Do(func() { m.session, m.err = a.find(ctx, r) })
-	return m.session, m.err
+	return a.find(ctx, r)
 }
 
 // find asks the store for it.
@@ -231,7 +223,7 @@ func (a *Access) seal() (cipher.AEAD, error) {
 	if err != nil {
 		return nil, fmt.Errorf("access: %w", err)
 	}
-	return cipher.NewGCM(block)
+	return cipher.NewGCMWithRandomNonce(block)
 }
 
 // attemptCookie is the name of the cookie of a state. Two tabs can sign in at a time.
@@ -259,10 +251,8 @@ func (a *Access) start(w http.ResponseWriter, r *http.Request, t attempt) error 
 	if err != nil {
 		return err
 	}
-	nonce := make([]byte, seal.NonceSize())
-	_, _ = rand.Read(nonce)
 	name := a.attemptCookie(t.State)
-	a.setCookie(w, name, base64.RawURLEncoding.EncodeToString(seal.Seal(nonce, nonce, data, []byte(name))), attemptLife)
+	a.setCookie(w, name, base64.RawURLEncoding.EncodeToString(seal.Seal(nil, nil, data, []byte(name))), attemptLife)
 	return nil
 }
 
@@ -283,11 +273,10 @@ func (a *Access) resume(w http.ResponseWriter, r *http.Request, state string) *a
 		return nil
 	}
 	sealed, err := base64.RawURLEncoding.DecodeString(cookie.Value)
-	if err != nil || len(sealed) < seal.NonceSize() {
-		return nil
+	var data []byte
+	if err == nil {
+		data, err = seal.Open(nil, nil, sealed, []byte(name))
 	}
-	nonce, sealed := sealed[:seal.NonceSize()], sealed[seal.NonceSize():]
-	data, err := seal.Open(nil, nonce, sealed, []byte(name))
 	if err != nil {
 		return nil
 	}

@@ -46,8 +46,6 @@ const (
 	chunk = 512 << 10
 	// maxOfHead is how many results of one commit are looked at, and maxOthers how many of them are listed.
 	maxOfHead, maxOthers = 1000, 50
-	// updateTries is how often a value is read again because another process changed it meanwhile.
-	updateTries = 20
 	// maxValue is below what a value of a bucket may be.
 	maxValue = 700 << 10
 )
@@ -155,7 +153,7 @@ func (s *Store) enter(ctx context.Context, r *Stored) error {
 	case <-ctx.Done():
 		return fmt.Errorf("storing an overview: %w", ctx.Err())
 	}
-	err := s.change(ctx, overviewKey(r.Repository.ID), func(data []byte) ([]byte, error) {
+	err := store.Change(ctx, s.index, overviewKey(r.Repository.ID), func(data []byte) ([]byte, error) {
 		o := decodeOverview(data)
 		o.add(&r.Meta, r.Report, s.now())
 		return o.encode()
@@ -163,7 +161,7 @@ func (s *Store) enter(ctx context.Context, r *Stored) error {
 	if err != nil {
 		return err
 	}
-	return s.change(ctx, summaryKey(r.Repository.ID), func([]byte) ([]byte, error) {
+	return store.Change(ctx, s.index, summaryKey(r.Repository.ID), func([]byte) ([]byte, error) {
 		data, _, err := s.index.Get(ctx, overviewKey(r.Repository.ID))
 		if err != nil {
 			return nil, err
@@ -174,31 +172,10 @@ func (s *Store) enter(ctx context.Context, r *Stored) error {
 	})
 }
 
-// change replaces a value by what edit makes of it, again where somebody else changed it meanwhile. It stays where edit
-// returns nil.
-func (s *Store) change(ctx context.Context, key string, edit func([]byte) ([]byte, error)) error {
-	for range updateTries {
-		data, revision, err := s.index.Get(ctx, key)
-		if err != nil {
-			return err
-		}
-		if data, err = edit(data); err != nil {
-			return fmt.Errorf("storing %s: %w", key, err)
-		}
-		if data == nil {
-			return nil
-		}
-		if stored, err := s.index.Update(ctx, key, data, revision); err != nil || stored {
-			return err
-		}
-	}
-	return fmt.Errorf("storing %s: it changes all the time", key)
-}
-
 // Published remembers the check run that shows a result.
 func (s *Store) Published(ctx context.Context, repository int64, head, id string, checkRun int64) error {
 	key := resultKey(repository, head, id)
-	return s.change(ctx, key, func(data []byte) ([]byte, error) {
+	return store.Change(ctx, s.index, key, func(data []byte) ([]byte, error) {
 		m, err := s.decodeMeta(data, key)
 		if err != nil || m.CheckRun == checkRun {
 			return nil, err

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lintel-bot/lintel/bot/forge"
+	"github.com/lintel-bot/lintel/bot/store"
 )
 
 const (
@@ -60,23 +61,16 @@ func (s *Summary) summarize(o *Overview) {
 
 // worse orders repositories: those with the most to do first, then by name.
 func worse(a, b *Summary) int {
-	return cmp.Or(cmp.Compare(b.due(), a.due()), cmp.Compare(b.total(), a.total()),
+	return cmp.Or(cmp.Compare(b.present().Blocking, a.present().Blocking), cmp.Compare(b.present().Total, a.present().Total),
 		cmp.Compare(strings.ToLower(a.Repository.String()), strings.ToLower(b.Repository.String())))
 }
 
-// due and total are of the newest report of the default branch: a pull request says nothing about the repository.
-func (s *Summary) due() int {
-	if len(s.Trend) == 0 {
-		return 0
+// present is the newest report of the default branch: a pull request says nothing about the repository.
+func (s *Summary) present() (p Point) {
+	if len(s.Trend) > 0 {
+		p = s.Trend[0]
 	}
-	return s.Trend[0].Blocking
-}
-
-func (s *Summary) total() int {
-	if len(s.Trend) == 0 {
-		return 0
-	}
-	return s.Trend[0].Total
+	return p
 }
 
 func summaryKey(repository int64) string { return fmt.Sprintf("repo.%d", repository) }
@@ -231,7 +225,7 @@ func (s *Store) hide(ctx context.Context, r *Summary) error {
 
 // amend changes what is known of a repository; edit reports whether there is something to change.
 func (s *Store) amend(ctx context.Context, repository int64, edit func(*Summary) bool) error {
-	return s.change(ctx, summaryKey(repository), func(data []byte) ([]byte, error) {
+	return store.Change(ctx, s.index, summaryKey(repository), func(data []byte) ([]byte, error) {
 		now := decodeSummary(data, repository)
 		if now == nil || !edit(now) {
 			return nil, nil

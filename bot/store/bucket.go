@@ -147,6 +147,30 @@ func (b *Bucket) Update(ctx context.Context, key string, value []byte, revision 
 	return false, fmt.Errorf("storing in the bucket %s: %w", b.config.Name, err)
 }
 
+// changeTries is how often a value is read again because another process changed it meanwhile.
+const changeTries = 20
+
+// Change replaces a value by what edit makes of it, again where somebody else changed it meanwhile. It stays where edit
+// returns nil.
+func Change(ctx context.Context, values Values, key string, edit func([]byte) ([]byte, error)) error {
+	for range changeTries {
+		data, revision, err := values.Get(ctx, key)
+		if err != nil {
+			return err
+		}
+		if data, err = edit(data); err != nil {
+			return fmt.Errorf("storing %s: %w", key, err)
+		}
+		if data == nil {
+			return nil
+		}
+		if stored, err := values.Update(ctx, key, data, revision); err != nil || stored {
+			return err
+		}
+	}
+	return fmt.Errorf("storing %s: it changes all the time", key)
+}
+
 // delete removes a key by leaving a mark in its place; an option can say of which revision.
 func (b *Bucket) delete(ctx context.Context, key string, options ...jetstream.KVDeleteOpt) error {
 	kv, _, err := b.open(ctx)

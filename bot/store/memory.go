@@ -107,32 +107,21 @@ func (m *Memory) AddTip(ctx context.Context, repository int64, commit, login str
 
 func (m *Memory) addPusher(ctx context.Context, name, login string) error {
 	login = strings.ToLower(login)
-	for {
-		known, revision, err := m.readPushers(ctx, name)
-		if err != nil {
-			return err
-		}
+	return Change(ctx, m.pushers, name, func(data []byte) ([]byte, error) {
+		known := decodePushers(data)
 		if slices.Contains(known, login) || slices.Contains(known, Everybody) {
-			return nil
+			return nil, nil
 		}
 		if known = append(known, login); len(known) > maxPushers {
 			known = []string{Everybody}
 		}
-		data, err := json.Marshal(known)
-		if err != nil {
-			return fmt.Errorf("remembering who pushed: %w", err)
-		}
-		// Otherwise somebody else was faster, or an answer was lost.
-		if stored, err := m.pushers.Update(ctx, name, data, revision); err != nil || stored {
-			return err
-		}
-	}
+		return json.Marshal(known)
+	})
 }
 
 // Pushers returns the accounts, in lower case, that are known to have pushed to a pull request's head.
 func (m *Memory) Pushers(ctx context.Context, repository int64, number int) ([]string, error) {
-	known, _, err := m.readPushers(ctx, pusherName(repository, number))
-	return known, err
+	return m.readPushers(ctx, pusherName(repository, number))
 }
 
 // maxTips is the number of commits above which everybody counts as a pusher: each is a request to the server.
@@ -146,7 +135,7 @@ func (m *Memory) TipPushers(ctx context.Context, repository int64, commits []str
 	}
 	var all []string
 	for _, commit := range commits {
-		known, _, err := m.readPushers(ctx, tipName(repository, commit))
+		known, err := m.readPushers(ctx, tipName(repository, commit))
 		if err != nil {
 			return nil, err
 		}
@@ -163,16 +152,19 @@ func tipName(repository int64, commit string) string {
 // pusherName has no installation: it changes when the App is installed again, and the pushes stay.
 func pusherName(repository int64, number int) string { return fmt.Sprintf("%d.%d", repository, number) }
 
-func (m *Memory) readPushers(ctx context.Context, name string) ([]string, uint64, error) {
-	data, revision, err := m.pushers.Get(ctx, name)
-	if err != nil || revision == 0 {
-		return nil, 0, err
+func (m *Memory) readPushers(ctx context.Context, name string) ([]string, error) {
+	data, _, err := m.pushers.Get(ctx, name)
+	if err != nil {
+		return nil, err
 	}
-	var known []string
-	if json.Unmarshal(data, &known) != nil {
-		return []string{Everybody}, revision, nil // a damaged record excludes nobody less
+	return decodePushers(data), nil
+}
+
+func decodePushers(data []byte) (known []string) {
+	if len(data) > 0 && json.Unmarshal(data, &known) != nil {
+		return []string{Everybody} // a damaged record excludes nobody less
 	}
-	return known, revision, nil
+	return known
 }
 
 const (
