@@ -135,7 +135,7 @@ func newHouse(t *testing.T) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.kept = &caches{mirrors: mirrors, fetched: outside, cache: h.at("cache"), limits: newDiskLimits()}
+	h.kept = &caches{mirrors: mirrors, fetched: outside, cache: h.at("cache"), limit: 1 << 30}
 	h.pool = newSandboxPool(len(h.repos), sandbox.Config{Executable: os.Args[0], Args: []string{"act-as-intruder"},
 		Timeout: time.Minute, MemoryLimit: 512 << 20, Warned: h.said, Owned: h.kept.owned(slog.New(slog.DiscardHandler))}, nil)
 	t.Cleanup(h.pool.close)

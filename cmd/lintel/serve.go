@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,6 +40,7 @@ const (
 	openQueue                      = time.Minute
 	minPageBytes, maxPageBytes     = 64 << 20, 1 << 40
 	minPageResult, maxPageResult   = 64 << 10, results.MaxResult
+	minDisk, maxDisk               = 64 << 20, 64 << 40
 	// maxSummary leaves room, within GitHub's 65,535 bytes, for what the client adds about annotations.
 	maxSummary = 65535 - 512
 )
@@ -54,7 +56,8 @@ type serveOptions struct {
 	checkMemory                                                                                 int
 	pageAge                                                                                     time.Duration
 	pageBytes, pageResult                                                                       size
-	disk                                                                                        diskLimits
+	// how much may be kept on disk to work with, for all installations together; mirrorRepository: of one repository
+	mirrorBytes, mirrorRepository, sourcesBytes, cacheBytes size
 
 	rules  *fetch.Policy           // of sources
 	serves func(login string) bool // of accounts; nil: all
@@ -110,7 +113,14 @@ func newServeCommand() *cobra.Command {
 	f.DurationVar(&o.pageAge, "page-max-age", results.DefaultAge, "how long results are kept for their pages")
 	f.Var(&o.pageBytes, "page-max-bytes", "how much all results may take; the oldest go first")
 	f.Var(&o.pageResult, "page-max-result", "how large one report may be; above it, differences are left out")
-	o.disk.flags(f)
+	// The defaults leave room for jobs and results on a volume of 10 GiB.
+	o.mirrorBytes, o.mirrorRepository, o.sourcesBytes, o.cacheBytes = 5<<30, 4<<30, 1<<30, 1<<30
+	f.Var(&o.mirrorBytes, "mirror-max-bytes", "how much the copies of all repositories may take; those that were used longest "+
+		"ago go first")
+	f.Var(&o.mirrorRepository, "mirror-max-repository", "how much the copy of one repository may take; larger ones are not "+
+		"checked")
+	f.Var(&o.sourcesBytes, "sources-max-bytes", "how much of what was fetched from outside is kept")
+	f.Var(&o.cacheBytes, "cache-max-bytes", "how much of what was worked out is kept")
 	f.DurationVar(&o.sweepInterval, "sweep-interval", worker.DefaultInterval, "time between searches for lost webhooks")
 	return cmd
 }
@@ -134,29 +144,30 @@ func fromEnvironment(flags *pflag.FlagSet, lookup func(string) (string, bool)) (
 
 // validate returns the first thing that is wrong, as one sentence that says what to set.
 func (o *serveOptions) validate() (err error) {
-	switch {
-	case o.dataDir == "":
-		return errors.New("LINTEL_DATA_DIR is not set: name a folder that Lintel may write to")
-	case o.workers < 1 || o.workers > maxWorkers:
-		return fmt.Errorf("LINTEL_WORKERS must be from 1 to %d", maxWorkers)
-	case o.checkTimeout < time.Second || o.checkTimeout > time.Hour:
-		return errors.New("LINTEL_CHECK_TIMEOUT must be from 1s to 1h")
-	case o.checkMemory < minCheckMemory || o.checkMemory > maxCheckMemory:
-		return fmt.Errorf("LINTEL_CHECK_MEMORY must be from %d to %d (MiB)", minCheckMemory, maxCheckMemory)
-	case o.sweepInterval < time.Second:
-		return errors.New("LINTEL_SWEEP_INTERVAL must be at least a second")
-	case o.pageAge < time.Hour:
-		return errors.New("LINTEL_PAGE_MAX_AGE must be at least 1h")
-	case o.pageBytes < minPageBytes || o.pageBytes > maxPageBytes:
-		return errors.New("LINTEL_PAGE_MAX_BYTES must be from 64MiB to 1TiB")
-	case o.pageResult < minPageResult || o.pageResult > maxPageResult:
-		return errors.New("LINTEL_PAGE_MAX_RESULT must be from 64KiB to 256MiB")
-	case o.pageAccessTTL <= 0 || o.pageAccessTTL > results.MaxAccessTTL:
-		return errors.New("LINTEL_PAGE_ACCESS_TTL must be more than 0s and at most 1h")
+	for _, v := range []struct {
+		ok   bool
+		says string
+	}{
+		{o.dataDir != "", "LINTEL_DATA_DIR is not set: name a folder that Lintel may write to"},
+		{within(o.workers, 1, maxWorkers), fmt.Sprintf("LINTEL_WORKERS must be from 1 to %d", maxWorkers)},
+		{within(o.checkTimeout, time.Second, time.Hour), "LINTEL_CHECK_TIMEOUT must be from 1s to 1h"},
+		{within(o.checkMemory, minCheckMemory, maxCheckMemory),
+			fmt.Sprintf("LINTEL_CHECK_MEMORY must be from %d to %d (MiB)", minCheckMemory, maxCheckMemory)},
+		{o.sweepInterval >= time.Second, "LINTEL_SWEEP_INTERVAL must be at least a second"},
+		{o.pageAge >= time.Hour, "LINTEL_PAGE_MAX_AGE must be at least 1h"},
+		{within(o.pageBytes, minPageBytes, maxPageBytes), "LINTEL_PAGE_MAX_BYTES must be from 64MiB to 1TiB"},
+		{within(o.pageResult, minPageResult, maxPageResult), "LINTEL_PAGE_MAX_RESULT must be from 64KiB to 256MiB"},
+		{within(o.pageAccessTTL, 1, results.MaxAccessTTL), "LINTEL_PAGE_ACCESS_TTL must be more than 0s and at most 1h"},
+		{within(o.mirrorBytes, minDisk, maxDisk), "LINTEL_MIRROR_MAX_BYTES must be from 64MiB to 64TiB"},
+		{within(o.mirrorRepository, minDisk, maxDisk), "LINTEL_MIRROR_MAX_REPOSITORY must be from 64MiB to 64TiB"},
+		{within(o.sourcesBytes, minDisk, maxDisk), "LINTEL_SOURCES_MAX_BYTES must be from 64MiB to 64TiB"},
+		{within(o.cacheBytes, minDisk, maxDisk), "LINTEL_CACHE_MAX_BYTES must be from 64MiB to 64TiB"},
+	} {
+		if !v.ok {
+			return errors.New(v.says)
+		}
 	}
-	if err := o.disk.validate(); err != nil {
-		return err
-	}
+	o.mirrorRepository = min(o.mirrorRepository, o.mirrorBytes) // one copy may take as much as all of them
 	if u, err := url.Parse(o.githubURL); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
 		return errors.New("LINTEL_GITHUB_URL is not an http or https address")
 	}
@@ -181,6 +192,8 @@ func (o *serveOptions) validate() (err error) {
 	}
 	return nil
 }
+
+func within[T cmp.Ordered](value, least, most T) bool { return value >= least && value <= most }
 
 // serve runs the server until ctx ends. What the operator has to see, but no log may keep, goes to out.
 func serve(ctx context.Context, o serveOptions, out io.Writer, log *slog.Logger) error {
@@ -234,8 +247,8 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *store.Qu
 		return nil, nil, fmt.Errorf("LINTEL_DATA_DIR cannot be used: %w", err)
 	}
 	repositories, cache := filepath.Join(dataDir, "mirrors"), filepath.Join(dataDir, "cache")
-	mirrors, err := mirror.New(mirror.Config{Dir: repositories, Client: app.client, MaxBytes: int64(o.disk.mirror),
-		TotalBytes: int64(o.disk.mirrors), Busy: max(time.Hour, o.reading())})
+	mirrors, err := mirror.New(mirror.Config{Dir: repositories, Client: app.client, MaxBytes: int64(o.mirrorRepository),
+		TotalBytes: int64(o.mirrorBytes), Busy: max(time.Hour, o.reading())})
 	if err != nil {
 		return nil, nil, fmt.Errorf("LINTEL_DATA_DIR cannot be used: %w", err)
 	}
@@ -247,7 +260,7 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *store.Qu
 	if err != nil {
 		return nil, nil, err
 	}
-	kept := &caches{mirrors: mirrors, fetched: outside, cache: cache, limits: o.disk}
+	kept := &caches{mirrors: mirrors, fetched: outside, cache: cache, limit: int64(o.cacheBytes)}
 	shown, err := o.newPages(jobs, guard, log)
 	if err != nil {
 		return nil, nil, fmt.Errorf("the pages cannot be served: %w", err)

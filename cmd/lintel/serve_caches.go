@@ -25,7 +25,7 @@ type caches struct {
 	mirrors *mirror.Mirrors
 	fetched *remotes.Cache
 	cache   string // folder of the caches
-	limits  diskLimits
+	limit   int64  // bytes, of the caches
 
 	fetchedBytes, cacheBytes atomic.Int64 // bytes, as of the last look
 }
@@ -38,7 +38,7 @@ func (s *caches) sizes() map[string]int64 {
 // sourceCache is what gets things from outside, as LINTEL_SOURCES has it.
 func (o *serveOptions) sourceCache(dataDir string, app *identity, log *slog.Logger) (*remotes.Cache, error) {
 	return remotes.NewCache(remotes.CacheConfig{Dir: filepath.Join(dataDir, "sources"), Client: app.client, Policy: o.rules,
-		Budget: o.checkTimeout, MaxBytes: int64(o.disk.sources), InUse: max(2*time.Hour, o.reading()), Log: log})
+		Budget: o.checkTimeout, MaxBytes: int64(o.sourcesBytes), InUse: max(2*time.Hour, o.reading()), Log: log})
 }
 
 // reading is what a check takes at most that reads what is kept: it is inspected, fetched for, done twice, and goes on when
@@ -95,7 +95,7 @@ func cleanUp(ctx context.Context, s *caches, log *slog.Logger, others ...func(co
 				return err
 			}},
 			{"the caches of checks", func() error {
-				size, err := tidyCaches(s.cache, unused, int64(s.limits.cache))
+				size, err := tidyCaches(s.cache, unused, s.limit)
 				s.cacheBytes.Store(size)
 				return err
 			}},
