@@ -13,7 +13,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -100,7 +99,7 @@ func attempt(what, with string) error {
 
 // lacks reports whether the log of a box says that a part of its sandbox is missing.
 func (b *Sandbox) lacks(what string) (missing bool) {
-	b.cfg.Warned.Range(func(said, _ any) bool {
+	b.warned.Range(func(said, _ any) bool {
 		missing = missing || strings.HasPrefix(said.(string), what)
 		return true
 	})
@@ -133,7 +132,7 @@ func TestSandbox(t *testing.T) {
 	const none, files, processes, filter = "", "rules for files", "rules for TCP and signals", "its filter of system calls"
 	for _, plain := range []bool{false, true} {
 		b := testSandbox(t, func(c *Config) { c.Repositories, c.Cache = []string{at("mirrors")}, at("cache") })
-		b.plain = plain
+		b.plain.Store(plain)
 		title(t, b, "pid")
 		for _, tc := range []struct{ what, with, wall, want string }{
 			{"read", at("mirrors/1.git/HEAD"), none, ""},
@@ -141,7 +140,7 @@ func TestSandbox(t *testing.T) {
 			{"read", at("cache/old"), none, ""},
 			{"write", at("cache/new"), none, ""},
 			{"remove", at("cache/new"), none, ""},
-			{"write", b.child.home + "/new", none, ""},
+			{"write", b.idle[0].child.home + "/new", none, ""},
 			{"write", os.DevNull, none, ""},
 			{"read", b.cfg.Git, none, ""},
 			{"read", at("key.pem"), files, "permission denied"},
@@ -320,11 +319,11 @@ func TestOwnersSeeTheirOwn(t *testing.T) {
 			if got := attempt(owner, "read", "mirrors/"+owner+"/secret"); got != "<nil>" {
 				t.Errorf("reading one's own: %s", got)
 			}
-			pid := b.child.pid
+			pid := b.idle[0].child.pid
 			if got := attempt(owner, "write", "cache/"+owner+"/x"); got != "<nil>" {
 				t.Errorf("writing to one's own cache: %s", got)
 			}
-			if b.child.pid != pid {
+			if b.idle[0].child.pid != pid {
 				t.Error("the child was replaced without a reason")
 			}
 			if b.lacks("rules for files") {
@@ -370,17 +369,16 @@ func actOnOldKernel() {
 		fmt.Println("no filter here:", errno)
 		return
 	}
-	var said sync.Map
-	for range 2 {
-		b := New(Config{Args: []string{"act-as-child"}, Log: slog.New(slog.NewTextHandler(os.Stdout, nil)), Warned: &said})
+	b := New(Config{Args: []string{"act-as-child"}, Log: slog.New(slog.NewTextHandler(os.Stdout, nil)), Children: 2})
+	defer b.Close()
+	for _, at := range b.idle {
 		for range 2 {
-			if _, err := b.Run(context.Background(), report.Change{Head: "pid"}); err != nil {
+			if _, err := at.do(context.Background(), "", request{Change: &report.Change{Head: "pid"}}); err != nil {
 				fmt.Println("job:", err)
 			}
-			b.child.kill()
-			<-b.child.exited
+			at.child.kill()
+			<-at.child.exited
 		}
-		b.Close()
 	}
 }
 

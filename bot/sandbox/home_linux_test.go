@@ -39,7 +39,7 @@ func TestSweep(t *testing.T) {
 	}
 	b := testSandbox(t, nil)
 	title(t, b, "pid")
-	home := filepath.Base(b.child.home)
+	home := filepath.Base(b.idle[0].child.home)
 	stays = append(stays, home)
 
 	there := func() (names []string) {

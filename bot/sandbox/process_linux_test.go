@@ -36,7 +36,7 @@ func limits() string {
 func TestLimitsAreSet(t *testing.T) {
 	b := testSandbox(t, nil)
 	got := title(t, b, "limits")
-	if !b.plain && !strings.HasSuffix(got, "caps 0000000000000000") {
+	if !b.plain.Load() && !strings.HasSuffix(got, "caps 0000000000000000") {
 		t.Errorf("the child has capabilities in its namespace: %s", got)
 	}
 	if !strings.HasPrefix(got, "core 0, files true, data true, cpu true, group true,") {
@@ -81,7 +81,7 @@ func TestGrandchildrenEndWithTheChild(t *testing.T) {
 func TestGrandchildrenEndWhenTheChildDies(t *testing.T) {
 	b := testSandbox(t, nil)
 	ended := watch(t, title(t, b, "grandchild"))
-	if err := syscall.Kill(b.child.pid, syscall.SIGKILL); err != nil { // the child alone, not its group
+	if err := syscall.Kill(b.idle[0].child.pid, syscall.SIGKILL); err != nil { // the child alone, not its group
 		t.Fatal(err)
 	}
 	ended()

@@ -1,4 +1,4 @@
-// Package sandbox runs one check at a time in a child process of the same binary, so that what strangers
+// Package sandbox runs checks in child processes of the same binary, each one at a time, so that what strangers
 // wrote can neither read the server's memory and credentials nor outlive its limits of time and memory.
 //
 // The parent side is Sandbox, the child side is Serve. They speak length-prefixed JSON frames over the
@@ -46,10 +46,11 @@ type Config struct {
 	Timeout     time.Duration // for one job; default 5 minutes
 	MemoryLimit int64         // bytes; default 2 GiB
 	OutputLimit int64         // bytes of one answer; default 64 MiB
+	Children    int           // that work at a time; default 1
 	Log         *slog.Logger  // default: none
-	// Warned is which missing parts of the sandbox were logged: sandboxes that share it log each once.
-	// Default: its own.
-	Warned *sync.Map
+	// Complete gets objects that a check found absent from the repository of its change, and all files of the commits that
+	// it reads; then the check is done again. Nil: nobody does.
+	Complete func(ctx context.Context, gitDir string, commits, objects []string) error
 
 	// What jobs may use of the machine. All paths are absolute; a job that names others cannot read them.
 	Git          string   // the git program, also of jobs that name none; default: as gitcmd.Find finds it
@@ -60,21 +61,31 @@ type Config struct {
 	Owned func(owner string) (read []string, write string)
 }
 
-// Sandbox runs checks in a child process, one at a time. It is safe for concurrent use: further jobs wait.
+// Sandbox runs checks in child processes. It is safe for concurrent use: jobs for which no child is free wait.
 type Sandbox struct {
 	cfg      Config
-	slot     chan struct{} // holds a token while a job runs; guards child, started, places and owner
+	free     chan struct{} // holds a token for each of idle
 	done     chan struct{} // closed by Close
 	closing  sync.Once
-	child    *child
-	started  bool
 	restarts atomic.Int64
-	plain    bool // namespaces were refused once; guarded by slot
-	places   []place
-	owner    string // whom the child serves
+	plain    atomic.Bool // namespaces were refused once
+	warned   sync.Map    // missing parts of the sandbox that were logged
+
+	mu   sync.Mutex
+	idle []*seat // the one used last is at the end
 }
 
-// New returns a Sandbox. The child is not started before the first Run. Close it after use.
+// seat is where one child works after the other. Who took it from the idle ones has it alone.
+type seat struct {
+	*Sandbox
+	child   *child // nil: there is none
+	used    bool   // somebody had it
+	started bool   // the next child takes the place of one that failed
+	places  []place
+	owner   string // whom the child serves
+}
+
+// New returns a Sandbox. No child is started before the first Run. Close it after use.
 func New(cfg Config) *Sandbox {
 	if cfg.Args == nil {
 		cfg.Args = []string{"sandbox"}
@@ -89,9 +100,14 @@ func New(cfg Config) *Sandbox {
 		cfg.OutputLimit = DefaultOutputLimit
 	}
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
-	cfg.Warned = cmp.Or(cfg.Warned, &sync.Map{})
+	cfg.Children = max(cfg.Children, 1)
 	cfg.Git, _ = gitcmd.Find(cfg.Git) // without one, jobs say so
-	return &Sandbox{cfg: cfg, slot: make(chan struct{}, 1), done: make(chan struct{})}
+	s := &Sandbox{cfg: cfg, free: make(chan struct{}, cfg.Children), done: make(chan struct{})}
+	for range cfg.Children {
+		s.idle = append(s.idle, &seat{Sandbox: s})
+		s.free <- struct{}{}
+	}
+	return s
 }
 
 // of is the configuration of a child that serves an owner.
@@ -141,13 +157,49 @@ func (s *Sandbox) Show(ctx context.Context, query report.Query) (*report.Showing
 	return a.Showing, nil
 }
 
-// job has the child do what is asked, with a change that the caller does not use meanwhile.
-func (s *Sandbox) job(ctx context.Context, q request) (*answer, error) {
-	if err := s.acquire(ctx); err != nil {
+// maxWhole is how often a job is done: what it asks for of the history it asks for at once.
+const maxWhole = 3
+
+// job has a child do what is asked, with a change that the caller does not use meanwhile.
+func (s *Sandbox) job(ctx context.Context, q request) (a *answer, err error) {
+	err = s.whole(ctx, q.Change, func() error {
+		a, err = s.once(ctx, q)
+		return err
+	})
+	return a, err
+}
+
+// whole does a job for a change again as long as it finds something absent that can be had: of a mirror's history, only the
+// files are there that checks usually read.
+func (s *Sandbox) whole(ctx context.Context, change *report.Change, do func() error) error {
+	for try := 1; ; try++ {
+		err := do()
+		var failed *Failed
+		if s.cfg.Complete == nil || !errors.As(err, &failed) || len(failed.Absent) == 0 || try == maxWhole {
+			return err
+		}
+		commits := slices.DeleteFunc([]string{change.Base, change.Head, change.Rules}, func(c string) bool { return c == "" })
+		if err := s.cfg.Complete(ctx, change.GitDir, commits, failed.Absent); err != nil {
+			return err
+		}
+	}
+}
+
+// once does a job in the child of a seat.
+func (s *Sandbox) once(ctx context.Context, q request) (*answer, error) {
+	owner := ""
+	if q.Change != nil && s.cfg.Owned != nil {
+		owner = q.Change.Owner
+	}
+	at, err := s.acquire(ctx, owner)
+	if err != nil {
 		return nil, err
 	}
-	defer func() { <-s.slot }()
+	defer s.release(at)
+	return at.do(ctx, owner, q)
+}
 
+func (s *seat) do(ctx context.Context, owner string, q request) (*answer, error) {
 	job, cancel := context.WithTimeoutCause(ctx, s.cfg.Timeout, errTimeout)
 	defer cancel()
 
@@ -156,10 +208,6 @@ func (s *Sandbox) job(ctx context.Context, q request) (*answer, error) {
 	}
 	if s.child != nil && slices.ContainsFunc(s.places, place.moved) { // the child may only use what is gone
 		s.retire("a folder that it may use was replaced")
-	}
-	owner := ""
-	if q.Change != nil && s.cfg.Owned != nil {
-		owner = q.Change.Owner
 	}
 	if s.owner != owner {
 		s.dismiss()
@@ -189,7 +237,7 @@ func (s *Sandbox) job(ctx context.Context, q request) (*answer, error) {
 }
 
 // settle turns an answer into an error of job, and replaces a child that should not serve another.
-func (s *Sandbox) settle(q request, a *answer) error {
+func (s *seat) settle(q request, a *answer) error {
 	switch {
 	case a.Failed != nil:
 		if a.Failed.Panicked {
@@ -206,44 +254,65 @@ func (s *Sandbox) settle(q request, a *answer) error {
 	return nil
 }
 
-// Close ends the child and any job it works on, and waits until the child is gone. A second Close does nothing.
+// Close ends the children and any jobs they work on, and waits until they are gone. A second Close does nothing.
 func (s *Sandbox) Close() error {
 	s.closing.Do(func() {
 		close(s.done)
-		s.slot <- struct{}{}
-		if s.child != nil {
-			s.child.stop()
-			s.child = nil
+		for range s.cfg.Children {
+			<-s.free
 		}
-		<-s.slot
+		for _, at := range s.idle {
+			at.dismiss()
+		}
 	})
 	return nil
 }
 
-func (s *Sandbox) acquire(ctx context.Context) error {
+// acquire waits for an idle seat and takes the one that served the owner last, else one that served nobody, else the one
+// that has been idle for longest, as its child is replaced for another owner.
+func (s *Sandbox) acquire(ctx context.Context, owner string) (*seat, error) {
 	select {
 	case <-s.done:
-		return ErrClosed
+		return nil, ErrClosed
 	default:
 	}
 	select {
-	case s.slot <- struct{}{}:
+	case <-s.free:
 	case <-s.done:
-		return ErrClosed
+		return nil, ErrClosed
 	case <-ctx.Done():
-		return fmt.Errorf("waiting for the sandbox: %w", ctx.Err())
+		return nil, fmt.Errorf("waiting for the sandbox: %w", ctx.Err())
 	}
 	select {
-	case <-s.done: // Close waits for the slot, so a late winner must hand it back unused
-		<-s.slot
-		return ErrClosed
+	case <-s.done: // Close waits for the seats, so a late winner must hand its own back unused
+		s.free <- struct{}{}
+		return nil, ErrClosed
 	default:
-		return nil
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	best := 0
+	for i, at := range s.idle {
+		if before := s.idle[best]; at.used && at.owner == owner || !at.used && before.used && before.owner != owner {
+			best = i
+		}
+	}
+	at := s.idle[best]
+	s.idle = slices.Delete(s.idle, best, best+1)
+	at.used = true
+	return at, nil
+}
+
+// release gives a seat back.
+func (s *Sandbox) release(at *seat) {
+	s.mu.Lock()
+	s.idle = append(s.idle, at)
+	s.mu.Unlock()
+	s.free <- struct{}{}
 }
 
 // start starts the child and shakes hands with it. On an error s.child may be set; the caller retires it.
-func (s *Sandbox) start(ctx context.Context, owner string) error {
+func (s *seat) start(ctx context.Context, owner string) error {
 	exe := s.cfg.Executable
 	if exe == "" {
 		var err error
@@ -257,10 +326,10 @@ func (s *Sandbox) start(ctx context.Context, owner string) error {
 	s.started, s.owner = true, owner
 	cfg := s.cfg.of(owner)
 	s.places = findPlaces(cfg)
-	c, err := launch(exe, cfg, s.plain)
-	if err != nil && !s.plain && namespacesRefused(err) {
+	c, err := launch(exe, cfg, s.plain.Load())
+	if err != nil && !s.plain.Load() && namespacesRefused(err) {
 		if c, err = launch(exe, cfg, true); err == nil {
-			s.plain = true
+			s.plain.Store(true)
 			s.warn("its own user and network namespace: the kernel refuses them")
 		}
 	}
@@ -277,14 +346,14 @@ func (s *Sandbox) start(ctx context.Context, owner string) error {
 		return &Crash{Reason: reasonProtocol}
 	}
 	s.warn(r.Lacks...)
-	s.cfg.Log.Debug("sandbox started", "pid", c.pid, "namespaces", !s.plain, "lacks", slices.Concat(c.lacks, r.Lacks))
+	s.cfg.Log.Debug("sandbox started", "pid", c.pid, "namespaces", !s.plain.Load(), "lacks", slices.Concat(c.lacks, r.Lacks))
 	return nil
 }
 
 // warn logs what the sandbox lacks, each thing once.
 func (s *Sandbox) warn(lacks ...string) {
 	for _, what := range lacks {
-		if _, said := s.cfg.Warned.LoadOrStore(what, true); !said {
+		if _, said := s.warned.LoadOrStore(what, true); !said {
 			s.cfg.Log.Warn("sandbox runs without " + what) // as the README has it
 		}
 	}
@@ -319,7 +388,7 @@ func (s *Sandbox) exchange(ctx context.Context, c *child, send, receive any) err
 }
 
 // end ends the present child after an error; it did not fail where the caller gave up.
-func (s *Sandbox) end(ctx context.Context, why string) {
+func (s *seat) end(ctx context.Context, why string) {
 	if ctx.Err() != nil {
 		s.dismiss()
 	} else {
@@ -328,7 +397,7 @@ func (s *Sandbox) end(ctx context.Context, why string) {
 }
 
 // dismiss ends the present child, if any, which did not fail.
-func (s *Sandbox) dismiss() {
+func (s *seat) dismiss() {
 	if s.child != nil {
 		s.child.stop()
 	}
@@ -336,7 +405,7 @@ func (s *Sandbox) dismiss() {
 }
 
 // retire ends the present child, if any.
-func (s *Sandbox) retire(why string) {
+func (s *seat) retire(why string) {
 	if s.child == nil {
 		return
 	}

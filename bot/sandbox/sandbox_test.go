@@ -301,8 +301,8 @@ func TestHoardingChildIsReplacedAfterTheJob(t *testing.T) {
 func TestChildThatDiedBetweenJobsFailsNoJob(t *testing.T) {
 	b := testSandbox(t, nil)
 	title(t, b, "pid")
-	b.child.kill()
-	<-b.child.exited
+	b.idle[0].child.kill()
+	<-b.idle[0].child.exited
 	title(t, b, "pid")
 	if b.Restarts() != 1 {
 		t.Errorf("%d restarts", b.Restarts())
@@ -333,7 +333,7 @@ func TestCancel(t *testing.T) {
 func TestCloseEndsTheJob(t *testing.T) {
 	b := testSandbox(t, nil)
 	title(t, b, "pid")
-	home, exited := b.child.home, b.child.exited
+	home, exited := b.idle[0].child.home, b.idle[0].child.exited
 	result := make(chan error)
 	go func() {
 		_, err := b.Run(context.Background(), report.Change{Head: "loop"})
@@ -421,7 +421,7 @@ func TestNotTheChildWeMeant(t *testing.T) {
 
 func TestPlainWithoutNamespaces(t *testing.T) {
 	b := testSandbox(t, nil)
-	b.plain = true
+	b.plain.Store(true)
 	title(t, b, "pid")
 }
 
@@ -475,5 +475,92 @@ func TestAbsent(t *testing.T) {
 		if !errors.As(err, &failed) || !slices.Equal(failed.Absent, want) {
 			t.Errorf("%s: %#v", of, err)
 		}
+	}
+}
+
+// A seat goes to whom it served last; others get one that is new, or has been idle for longest.
+func TestSeatsByOwner(t *testing.T) {
+	s := New(Config{Children: 2})
+	lend := func(owner string) *seat {
+		t.Helper()
+		lent, err := s.acquire(t.Context(), owner)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lent.owner = owner // as a child that is started for it does
+		s.release(lent)
+		return lent
+	}
+	one := lend("1")
+	if lend("1") != one {
+		t.Error("the first owner got another one")
+	}
+	two := lend("2")
+	if two == one {
+		t.Error("the second owner got the first one's, though one was new")
+	}
+	if lend("1") != one || lend("2") != two || lend("1") != one {
+		t.Error("owners got each other's")
+	}
+	if lend("3") != two {
+		t.Error("a third owner got the one that was used last")
+	}
+	if lend("1") != one {
+		t.Error("the first owner lost its own")
+	}
+}
+
+// As many jobs are done at a time as there are children.
+func TestChildrenWorkAtATime(t *testing.T) {
+	b := testSandbox(t, func(c *Config) { c.Children = 2 })
+	ctx, stop := context.WithCancel(t.Context())
+	loop := make(chan error)
+	go func() { _, err := b.Run(ctx, report.Change{Head: "loop"}); loop <- err }()
+	for len(b.free) == 2 {
+		time.Sleep(time.Millisecond)
+	}
+	title(t, b, "pid")
+	stop()
+	if err := <-loop; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// A check that finds something absent from a partial mirror is done again when that was fetched, and not for ever.
+func TestAbsentIsFetched(t *testing.T) {
+	trouble := errors.New("no network")
+	change := &report.Change{GitDir: "/g", Base: "b", Head: "h"}
+	lacks := &Failed{Message: "lacks", Absent: []string{"x"}}
+	for name, c := range map[string]struct {
+		answers []error // of the child, one after the other; the last stays
+		fetch   error
+		want    error
+		fetches int
+	}{
+		"nothing is absent": {answers: []error{nil}},
+		"another failure":   {answers: []error{&Failed{Message: "no"}}, want: &Failed{}},
+		"once":              {answers: []error{lacks, nil}, fetches: 1},
+		"cannot be had":     {answers: []error{lacks}, fetch: trouble, want: trouble, fetches: 1},
+		"for ever":          {answers: []error{lacks}, want: lacks, fetches: maxWhole - 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fetches, tries := 0, 0
+			s := New(Config{Complete: func(_ context.Context, dir string, commits, objects []string) error {
+				fetches++
+				if dir != "/g" || !slices.Equal(commits, []string{"b", "h"}) || !slices.Equal(objects, []string{"x"}) {
+					t.Errorf("it was asked for %s %q %q", dir, commits, objects)
+				}
+				return c.fetch
+			}})
+			err := s.whole(t.Context(), change, func() error {
+				tries++
+				return c.answers[min(tries, len(c.answers))-1]
+			})
+			var failed *Failed
+			if (err == nil) != (c.want == nil) || errors.Is(c.want, trouble) != errors.Is(err, trouble) ||
+				errors.As(c.want, &failed) != errors.As(err, &failed) || fetches != c.fetches {
+				t.Errorf("got %v after %d fetches, want %v after %d", err, fetches, c.want, c.fetches)
+			}
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/rsa"
@@ -15,7 +16,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -106,9 +106,9 @@ func actAsIntruder() int {
 type house struct {
 	t     *testing.T
 	data  string
-	pool  *sandboxPool
+	pool  *sandbox.Sandbox
 	kept  *caches
-	said  *sync.Map
+	log   bytes.Buffer
 	repos map[string]forge.Repo
 }
 
@@ -120,7 +120,7 @@ func newHouse(t *testing.T) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &house{t: t, data: t.TempDir(), said: &sync.Map{}, repos: map[string]forge.Repo{
+	h := &house{t: t, data: t.TempDir(), repos: map[string]forge.Repo{
 		"ours": {Installation: 7, ID: 11}, "sibling": {Installation: 7, ID: 12}, "theirs": {Installation: 8, ID: 13}}}
 	block := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
 	client, err := github.NewClient(github.Config{AppID: 1, PrivateKey: block})
@@ -136,9 +136,10 @@ func newHouse(t *testing.T) *house {
 		t.Fatal(err)
 	}
 	h.kept = &caches{mirrors: mirrors, fetched: outside, cache: h.at("cache"), limit: 1 << 30}
-	h.pool = newSandboxPool(len(h.repos), sandbox.Config{Executable: os.Args[0], Args: []string{"act-as-intruder"},
-		Timeout: time.Minute, MemoryLimit: 512 << 20, Warned: h.said, Owned: h.kept.owned(slog.New(slog.DiscardHandler))}, nil)
-	t.Cleanup(h.pool.close)
+	h.pool = sandbox.New(sandbox.Config{Executable: os.Args[0], Args: []string{"act-as-intruder"}, Children: len(h.repos),
+		Timeout: time.Minute, MemoryLimit: 512 << 20, Log: slog.New(slog.NewTextHandler(&h.log, nil)),
+		Owned: h.kept.owned(slog.New(slog.DiscardHandler))})
+	t.Cleanup(func() { _ = h.pool.Close() })
 	for name := range h.repos {
 		h.plant(h.mirrorOf(name), "HEAD", name)
 		h.plant(h.cacheOf(name), "entry", name)
@@ -231,9 +232,8 @@ func TestSandboxSeesItsOwn(t *testing.T) {
 		}
 	}
 
-	var lacks []string
-	h.said.Range(func(what, _ any) bool { lacks = append(lacks, what.(string)); return true })
-	missing := func(wall string) bool { return strings.Contains(strings.Join(lacks, "\n"), wall) }
+	lacks := h.log.String()
+	missing := func(wall string) bool { return strings.Contains(lacks, wall) }
 	if missing("rules for files") {
 		t.Skipf("nobody is kept from files here; with a C compiler, set CGO_ENABLED=0: %s", lacks)
 	}
@@ -288,7 +288,7 @@ func TestSandboxSeesItsOwn(t *testing.T) {
 			t.Errorf("%s's own, afterwards: %q, %s", name, got, trouble)
 		}
 	}
-	if h.pool.restarts() != 0 {
+	if h.pool.Restarts() != 0 {
 		t.Error("an attempt ended a child")
 	}
 }

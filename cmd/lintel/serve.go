@@ -13,7 +13,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -272,11 +271,9 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *store.Qu
 	if err := sandbox.Sweep(); err != nil {
 		log.Warn("what killed servers left in TMPDIR could not be removed", "error", store.WithoutPath(err))
 	}
-	sandboxes := newSandboxPool(o.workers, sandbox.Config{
-		Executable: executable, Timeout: o.checkTimeout, MemoryLimit: int64(o.checkMemory) << 20, Log: log, Warned: &sync.Map{},
-		Owned: kept.owned(log),
-	}, mirrors.Complete)
-	metrics := worker.NewMetrics(jobs.Depth, sandboxes.restarts)
+	sandboxes := sandbox.New(sandbox.Config{Executable: executable, Children: o.workers, Timeout: o.checkTimeout,
+		MemoryLimit: int64(o.checkMemory) << 20, Log: log, Complete: mirrors.Complete, Owned: kept.owned(log)})
+	metrics := worker.NewMetrics(jobs.Depth, func() float64 { return float64(sandboxes.Restarts()) })
 	metrics.WatchBudgets(app.client.Budgets)
 	app.client.ShareWith(jobs.Processes)
 	metrics.WatchDisk(kept.sizes)
@@ -306,7 +303,7 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *store.Qu
 	if shown.handler != nil {
 		server.Pages, server.Worker.Results = shown.handler, shown.keeper
 	}
-	return server, sandboxes.close, nil
+	return server, func() { _ = sandboxes.Close() }, nil // the children are ended by force if need be
 }
 
 func summary(rep *report.Report, head, rules worker.BlobURL, page string) string {

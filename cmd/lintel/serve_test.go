@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -12,8 +11,6 @@ import (
 	"time"
 
 	"github.com/lintel-bot/lintel/bot/github"
-	"github.com/lintel-bot/lintel/bot/sandbox"
-	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // Each mistake in the configuration ends the start with one sentence that names what to set.
@@ -164,36 +161,6 @@ func TestServeFlagWinsOverEnvironment(t *testing.T) {
 	}
 }
 
-// A sandbox is lent to whom it served last; others get one that is new, or has been idle for longest.
-func TestSandboxPoolByOwner(t *testing.T) {
-	p := newSandboxPool(2, sandbox.Config{}, nil)
-	lend := func(owner string) *sandbox.Sandbox {
-		t.Helper()
-		var lent *sandbox.Sandbox
-		if err := p.use(t.Context(), owner, func(s *sandbox.Sandbox) error { lent = s; return nil }); err != nil {
-			t.Fatal(err)
-		}
-		return lent
-	}
-	one := lend("1")
-	if lend("1") != one {
-		t.Error("the first owner got another one")
-	}
-	two := lend("2")
-	if two == one {
-		t.Error("the second owner got the first one's, though one was new")
-	}
-	if lend("1") != one || lend("2") != two || lend("1") != one {
-		t.Error("owners got each other's")
-	}
-	if lend("3") != two {
-		t.Error("a third owner got the one that was used last")
-	}
-	if lend("1") != one {
-		t.Error("the first owner lost its own")
-	}
-}
-
 func TestSize(t *testing.T) {
 	for text, want := range map[string]size{"0": 0, "1": 1, "1024": 1 << 10, "16MiB": 16 << 20, "3GiB": 3 << 30,
 		"1TiB": 1 << 40} {
@@ -259,44 +226,5 @@ func TestTidyCaches(t *testing.T) {
 	}
 	if size, err := tidyCaches(t.TempDir()+"/none", now, 1); size != 0 || err != nil {
 		t.Errorf("no folder: %d, %v", size, err)
-	}
-}
-
-// A check that finds something absent from a partial mirror is done again when that was fetched, and not for ever.
-func TestSandboxPoolFetchesWhatIsAbsent(t *testing.T) {
-	trouble := errors.New("no network")
-	change := report.Change{GitDir: "/g", Base: "b", Head: "h"}
-	lacks := &sandbox.Failed{Message: "lacks", Absent: []string{"x"}}
-	for name, c := range map[string]struct {
-		answers []error // of the sandbox, one after the other; the last stays
-		fetch   error
-		want    error
-		fetches int
-	}{
-		"nothing is absent": {answers: []error{nil}},
-		"another failure":   {answers: []error{&sandbox.Failed{Message: "no"}}, want: &sandbox.Failed{}},
-		"once":              {answers: []error{lacks, nil}, fetches: 1},
-		"cannot be had":     {answers: []error{lacks}, fetch: trouble, want: trouble, fetches: 1},
-		"for ever":          {answers: []error{lacks}, want: lacks, fetches: maxWhole - 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			fetches, tries := 0, 0
-			p := newSandboxPool(1, sandbox.Config{}, func(_ context.Context, dir string, commits, objects []string) error {
-				fetches++
-				if dir != "/g" || !slices.Equal(commits, []string{"b", "h"}) || !slices.Equal(objects, []string{"x"}) {
-					t.Errorf("it was asked for %s %q %q", dir, commits, objects)
-				}
-				return c.fetch
-			})
-			err := p.whole(t.Context(), change, func(*sandbox.Sandbox) error {
-				tries++
-				return c.answers[min(tries, len(c.answers))-1]
-			})
-			var failed *sandbox.Failed
-			if (err == nil) != (c.want == nil) || errors.Is(c.want, trouble) != errors.Is(err, trouble) ||
-				errors.As(c.want, &failed) != errors.As(err, &failed) || fetches != c.fetches {
-				t.Errorf("got %v after %d fetches, want %v after %d", err, fetches, c.want, c.fetches)
-			}
-		})
 	}
 }
