@@ -116,7 +116,7 @@ func (w *window) full(now time.Time, want, held, limit int) time.Duration {
 // pace keeps one identity's requests below GitHub's secondary limits. Requests are let through while there is room; jobs
 // are let in while there is room for all that they will need, and those that are in work already.
 //
-// It knows what this process sent, and leaves as much to each of its peers. What the server sent before a restart it does
+// It knows what this process sent, and leaves as much to each other process. What the server sent before a restart it does
 // not know: GitHub may have to say that it was too much, which closes the gate.
 type pace struct {
 	now      func() time.Time
@@ -132,8 +132,8 @@ type pace struct {
 	some   bool   // it told of limits once
 }
 
-func newPace(now func() time.Time, peers func() int) *pace {
-	return &pace{now: now, replicas: peers, points: window{length: paceMinute}, minute: window{length: paceMinute},
+func newPace(now func() time.Time, replicas func() int) *pace {
+	return &pace{now: now, replicas: replicas, points: window{length: paceMinute}, minute: window{length: paceMinute},
 		hour: window{length: paceHour}}
 }
 
@@ -160,7 +160,7 @@ func (p *pace) full(u urgency, points, created, held int) *forge.RetryLater {
 	if p.flying >= max(limit(maxConcurrent), 1) {
 		return &forge.RetryLater{After: crowdPause, Reason: crowded}
 	}
-	// However many the peers are, one check gets through.
+	// However many the processes are, one check gets through.
 	if wait := p.points.full(now, points, held*checkPoints, max(limit(pointsPerMinute), 2*checkPoints)); wait > 0 {
 		return &forge.RetryLater{After: wait, Reason: fullMinute}
 	}
@@ -276,7 +276,7 @@ func (p *pace) left() (created int, wait time.Duration) {
 	return max(p.share(ordinary.of(createdPerHour))-p.hour.sum, 0), wait
 }
 
-// ShareWith has this process leave as much of GitHub's limits to each of its peers: count returns how many processes
+// ShareWith has this process leave as much of GitHub's limits to each other process: count returns how many processes
 // serve the App, this one included. Call it before the first request.
 func (a *Client) ShareWith(count func() int) { a.replicas.Store(&count) }
 

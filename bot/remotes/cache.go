@@ -80,7 +80,7 @@ const (
 	maxAsked = 10_000
 )
 
-// NewCache returns a supply. It makes no folder and no request.
+// NewCache returns a cache. It makes no folder and no request.
 func NewCache(c CacheConfig) (*Cache, error) {
 	home, err := remote.Address(c.Client.CloneURL(forge.Repo{Owner: "o", Name: "n"}))
 	if err != nil {

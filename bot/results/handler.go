@@ -338,7 +338,7 @@ type View struct {
 	Here     string // path of this page, with Base
 	SignedIn bool   // the reader could sign out
 	Others   []Meta // all results of the same commit, newest first
-	More     bool   // the account, or Outlooks, has more repositories that the reader may see
+	More     bool   // the account, or Previews, has more repositories that the reader may see
 	// what pull requests of the repository would change in others that the reader may see, the newest first
 	Previews []PreviewResult
 	Withheld []string // URLs of what of Meta.Foreign the reader may not read

@@ -25,7 +25,7 @@ type PreviewOf struct {
 // String is owner/name#number.
 func (p PreviewOf) String() string { return fmt.Sprintf("%s#%d", p.Repository, p.Number) }
 
-// PreviewResult is the newest result about a Pulled in one repository, as it stands on the page of the pull request's.
+// PreviewResult is the newest result about a PreviewOf in one repository, as it stands on the page of the pull request's.
 type PreviewResult struct {
 	Repository forge.Repository  `json:"repository"` // of which it says what would change
 	Number     int               `json:"number"`     // of the pull request
@@ -39,7 +39,7 @@ type PreviewResult struct {
 // Path is the path of its page.
 func (o *PreviewResult) Path() string { return ResultsPath(o.Repository, o.Head) + "/" + o.ID }
 
-// previewKey is that of the newest outlook on a pull request in a repository.
+// previewKey is that of the newest preview of a pull request in a repository.
 func previewKey(of PreviewOf, repository int64) string {
 	return fmt.Sprintf("outlook.%d.%d.%d", of.Repository.ID, of.Number, repository)
 }
@@ -52,7 +52,7 @@ func (s *Store) listPreview(ctx context.Context, m *Meta) error {
 	data, err := json.Marshal(PreviewResult{Repository: m.Repository, Number: m.Of.Number, ID: m.ID, Head: m.Head, Conclusion: m.Conclusion,
 		Title: m.Title, Completed: m.Completed})
 	if err != nil {
-		return fmt.Errorf("storing an outlook: %w", err)
+		return fmt.Errorf("storing a preview: %w", err)
 	}
 	return s.index.Put(ctx, previewKey(*m.Of, m.Repository.ID), data)
 }

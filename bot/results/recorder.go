@@ -34,7 +34,7 @@ type Recorder struct {
 	after time.Time // nobody waits for the store before
 }
 
-// NewRecorder makes a keeper of pages below a public address. Those of private repositories have readers only where
+// NewRecorder makes a Recorder of pages below a public address. Those of private repositories have readers only where
 // somebody can find out who they are: where private is true. A nil now is time.Now.
 func NewRecorder(store *Store, publicURL string, private bool, now func() time.Time) *Recorder {
 	if now == nil {

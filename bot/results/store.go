@@ -56,7 +56,7 @@ const (
 //	result.<repository id>.<head>.<id>   Meta
 //	repo.<repository id>                 Summary
 //	overview.<repository id>             Overview, compressed
-//	outlook.<repository id>.<pull request>.<id of another repository>   Outlook
+//	outlook.<repository id>.<pull request>.<id of another repository>   PreviewResult
 //	name.<owner>.<name>                  id of the repository that had the name last; hexadecimal, in lower case
 //
 // and the data <repository id>.<parts.Name>.<n>. It is safe for concurrent use, by several processes, too.

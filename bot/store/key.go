@@ -60,7 +60,7 @@ func (k Key) Validate() error {
 	case kinds == 0 || k.Number < 0 || k.Preview < 0:
 		return fmt.Errorf("pull request number %d is not positive", min(k.Number, k.Preview))
 	case kinds > 1:
-		return fmt.Errorf("a key has one of pull request, commit, branch, group, outlook and all")
+		return fmt.Errorf("a key has one of pull request, commit, branch, group, preview and all")
 	case k.Commit != "" && !IsObjectID(k.Commit):
 		return fmt.Errorf("%q is not an object id", k.Commit)
 	case k.Group != "" && !IsObjectID(k.Group):

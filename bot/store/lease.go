@@ -150,7 +150,7 @@ func (l *lease) heartbeat(ctx context.Context, lost func()) {
 }
 
 const (
-	// lockPause is between attempts to take a lease that another holds, and aloneFor how long they go on.
+	// lockPause is between attempts to take a lease that another holds, and lockFor how long they go on.
 	lockPause = 50 * time.Millisecond
 	lockFor   = 30 * time.Second
 )

@@ -17,16 +17,16 @@ const (
 	searchShare = 20
 	// listRate is how long the server may take to list the jobs, for each of them: a hundred times what it does.
 	listRate = 100 * time.Microsecond
-	// gatherFor bounds what a lane that is short spends at a time on finding all of its jobs.
+	// gatherFor bounds what a tenant that is short spends at a time on finding all of its jobs.
 	gatherFor = 100 * time.Millisecond
 )
 
 // tenant is the queue of one installation as this process sees it: a worker that is free takes its next job from the
-// lane with the fewest jobs in work, so that a busy installation does not starve the others. No worker idles to be there
-// for an installation that may come: one that comes and finds none gets one of another's, see relieve. Each job of the
-// lane is at or after next, in later, or in busy; a key is not in both of these.
+// tenant with the fewest jobs in work, so that a busy installation does not starve the others. No worker idles to be there
+// for an installation that may come: one that comes and finds none gets one of another's, see preempt. Each job of the
+// tenant is at or after next, in later, or in busy; a key is not in both of these.
 //
-// Jobs are begun in the order in which they came, but the newest first in a lane that is short: where GitHub's limits
+// Jobs are begun in the order in which they came, but the newest first in a tenant that is short: where GitHub's limits
 // let fewer through than come, all would wait longer and longer, and for results that nobody looks at any more.
 type tenant struct {
 	id    int64
@@ -64,7 +64,7 @@ func (at *tenant) due(now time.Time) (best Key, found bool) {
 	return best, found
 }
 
-// tenants are the lanes that this process knows. Only the goroutine of Work uses them.
+// tenants are the tenants that this process knows. Only the goroutine of Work uses them.
 type tenants struct {
 	queue      *Queue
 	byID       map[int64]*tenant
@@ -106,7 +106,7 @@ func (l *tenants) settle(key Key, o outcome) {
 	}
 }
 
-// wants reports whether a lane may have a job to begin.
+// wants reports whether a tenant may have a job to begin.
 func (at *tenant) wants(now time.Time) bool {
 	if now.Before(at.quiet) {
 		return false
@@ -115,7 +115,7 @@ func (at *tenant) wants(now time.Time) bool {
 	return due || at.awake
 }
 
-// pick returns the lane whose turn it is, nil when none may have a job.
+// pick returns the tenant whose turn it is, nil when none may have a job.
 func (l *tenants) pick(now time.Time) (best *tenant) {
 	for _, at := range l.byID {
 		if at.wants(now) && (best == nil || len(at.busy) < len(best.busy) ||
@@ -146,7 +146,7 @@ func (l *tenants) take(ctx context.Context, yield func()) (Key, bool) {
 	return Key{}, false
 }
 
-// first finds the job of a lane whose turn it is, and has it in later; false when there is none now.
+// first finds the job of a tenant whose turn it is, and has it in later; false when there is none now.
 func (l *tenants) first(ctx context.Context, at *tenant, now time.Time) (Key, bool) {
 	var err error
 	if at.short {
@@ -167,7 +167,7 @@ func (l *tenants) first(ctx context.Context, at *tenant, now time.Time) (Key, bo
 	return key, found
 }
 
-// gather finds jobs of the lane, all if there is time.
+// gather finds jobs of the tenant, all if there is time.
 func (l *tenants) gather(ctx context.Context, at *tenant) error {
 	for begun := time.Now(); at.awake && time.Since(begun) < gatherFor; {
 		key, seq, found, err := l.walk(ctx, at)
@@ -181,7 +181,7 @@ func (l *tenants) gather(ctx context.Context, at *tenant) error {
 	return nil
 }
 
-// walk finds the lane's next job, oldest first, that is not in work here, and its sequence; false at the end of the lane.
+// walk finds the tenant's next job, oldest first, that is not in work here, and its sequence; false at the end of the tenant.
 func (l *tenants) walk(ctx context.Context, at *tenant) (Key, uint64, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTry)
 	defer cancel()
@@ -317,7 +317,7 @@ func (l *tenants) preempt(ctx context.Context, now time.Time, free bool) {
 	}
 }
 
-// spare is the job that was begun last of the lane with the most; nil where none has several.
+// spare is the job that was begun last of the tenant with the most; nil where none has several.
 func (l *tenants) spare() (last *running) {
 	most := 1
 	for _, at := range l.byID {
@@ -330,10 +330,10 @@ func (l *tenants) spare() (last *running) {
 	return last
 }
 
-// maxLooks is of how many jobs relieve finds out at a time whether they could be begun.
+// maxLooks is of how many jobs preempt finds out at a time whether they could be begun.
 const maxLooks = 10
 
-// free reports whether a lane has a job that could be begun now.
+// free reports whether a tenant has a job that could be begun now.
 func (l *tenants) free(ctx context.Context, at *tenant, now time.Time) bool {
 	for range maxLooks {
 		key, found := l.first(ctx, at, now)

@@ -27,7 +27,7 @@ import (
 const (
 	// previewPart is the part of the name of the check run.
 	previewPart = "other repositories"
-	// previewTurn is for how long repositories are looked at before other jobs have their turn, and outlookPause until
+	// previewTurn is for how long repositories are looked at before other jobs have their turn, and previewPause until
 	// it goes on then.
 	previewTurn  = 10 * time.Second
 	previewPause = 2 * time.Second
@@ -64,7 +64,7 @@ type fleetPreview struct {
 	previews   map[int64]store.Preview // by repository
 }
 
-// fleetPreview works on an outlook for one turn.
+// fleetPreview works on a preview for one turn.
 func (w *Worker) fleetPreview(ctx context.Context, t Task, log *slog.Logger) error {
 	pr, err := w.Client.PullRequest(ctx, t.repo(), t.Key.Preview)
 	if gone, err := w.reachable(ctx, t, log, "pull request", err); gone || err != nil {

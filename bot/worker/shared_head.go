@@ -20,7 +20,7 @@ type sharedHead struct {
 	about   []forge.Target                     // what else has the commit as its head now
 }
 
-// sharedHead asks GitHub. What it answers holds as long as nobody else publishes a run for the head, see Ledger.Alone.
+// sharedHead asks GitHub. What it answers holds as long as nobody else publishes a run for the head, see Ledger.Exclusively.
 func (c *headRun) sharedHead(ctx context.Context) (*sharedHead, error) {
 	runs, err := c.Client.CheckRuns(ctx, c.repo, c.head)
 	if err != nil {

@@ -294,7 +294,7 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *store.Qu
 		Worker: &worker.Worker{
 			Client: app.client, Mirror: mirrors, Sandbox: sandboxes, Approvals: worker.NewApprovals(app.client, mirrors, jobs),
 			Jobs: jobs, Summary: summary, Text: details, Cache: cache, Alarm: alarm,
-			Remotes: outside.For, PreviewSummary: outlook, Budget: app.client.Budget,
+			Remotes: outside.For, PreviewSummary: previewSummary, Budget: app.client.Budget,
 			Pace: app.client, Patience: patience,
 			Version: engineVersion(), Now: time.Now, Log: log, Metrics: metrics,
 		},
@@ -311,7 +311,7 @@ func summary(rep *report.Report, head, rules worker.BlobURL, page string) string
 		Button: true, Page: page})
 }
 
-func outlook(o *report.Outlook) string { return output.Outlook(o, maxSummary) }
+func previewSummary(o *report.Outlook) string { return output.Outlook(o, maxSummary) }
 
 func details(rep *report.Report, head, rules worker.BlobURL, create worker.NewFileURL, page string) string {
 	return output.Details(rep, output.MarkdownOptions{BlobURL: head, PolicyURL: rules, NewFileURL: create,
