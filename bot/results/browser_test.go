@@ -50,10 +50,7 @@ func serve(t *testing.T) *served {
 	limits := Limits{Bytes: 256 << 20, Age: DefaultAge}
 	s := &served{t: t, guard: &everybody{}, store: NewStore(jobs.Bucket("RESULTS", limits.IndexBytes(), limits.Age),
 		jobs.Bucket("REPORTS", limits.DataBytes(), limits.Age), limits, nil)}
-	handler, err := New(Config{Store: s.store, Renderer: HTML{SignIn: true}, Guard: s.guard})
-	if err != nil {
-		t.Fatal(err)
-	}
+	handler := New(Config{Store: s.store, Renderer: HTML{SignIn: true}, Guard: s.guard})
 	mux := http.NewServeMux()
 	for _, pattern := range handler.Patterns() {
 		mux.Handle(pattern, handler)

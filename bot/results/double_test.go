@@ -207,11 +207,6 @@ func (p *plain) Organisation(w io.Writer, owner string, repositories []*Summary,
 	return p.note("account")
 }
 
-func (p *plain) Message(w io.Writer, m Message, _ View) error {
-	_, err := fmt.Fprintf(w, "%d %s", m.Status, m.Title)
-	return err
-}
-
 // guardDouble shows what is in seen.
 type guardDouble struct {
 	mu     sync.Mutex

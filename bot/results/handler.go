@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -29,12 +28,9 @@ type Config struct {
 	Guard    Guard
 	// Base is the path of the public address, "" or such as /lintel. Requests may come with or without it: a proxy may
 	// take it away.
-	Base       string
-	Cache      int64            // bytes of pages that are kept, compressed; default: 64 MiB
-	Renderings int              // pages that are made at a time; default: one for two processors, webhooks have the others
-	Readers    int              // requests whose pages are looked for at a time; default: 512
-	Now        func() time.Time // default: time.Now
-	Log        *slog.Logger     // default: discard
+	Base string
+	Now  func() time.Time // default: time.Now
+	Log  *slog.Logger     // default: discard
 }
 
 const (
@@ -52,6 +48,8 @@ const (
 	busyWait            = 2 * time.Second
 	makeTimeout         = 20 * time.Second // of one page, requests to the store included
 	maxLooked           = 32 << 20         // bytes, about
+	pagesBytes          = 64 << 20         // of the pages that are kept, compressed
+	maxReaders          = 512              // requests whose pages are looked for at a time
 	retrySeconds        = "2"
 	// maxPath is far above any path of ours.
 	maxPath = 1024
@@ -86,37 +84,31 @@ type readyPage struct {
 	tag    string
 }
 
-// New makes a handler. An error means that the renderer has no usable messages.
-func New(c Config) (*Handler, error) {
-	c.Cache, c.Renderings, c.Readers = cmp.Or(c.Cache, 64<<20), cmp.Or(c.Renderings, max(1, runtime.GOMAXPROCS(0)/2)), cmp.Or(c.Readers, 512)
+// New makes a handler.
+func New(c Config) *Handler {
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	if c.Now == nil {
 		c.Now = time.Now
 	}
 	c.Base = strings.TrimRight(c.Base, "/")
-	h := &Handler{config: c, assets: packedAssets(), readers: make(chan struct{}, c.Readers),
-		pages: store.NewCache[string](store.CacheConfig[*readyPage]{Limit: c.Cache, Weight: (*readyPage).size, Now: c.Now,
-			Places: make(chan struct{}, c.Renderings), Most: c.Renderings + pagesWaiting, Wait: busyWait, Timeout: makeTimeout}),
-		looks: store.NewCache[string](store.CacheConfig[any]{Limit: maxLooked, Weight: lookedSize, Now: c.Now,
-			Places: make(chan struct{}, lookups), Most: lookups + maxWaiting, Wait: busyWait, Timeout: makeTimeout})}
-	for _, m := range []struct {
-		to *(*readyPage)
-		Message
-	}{
-		{&h.missing, Message{http.StatusNotFound, "Not found", "There is no such page, or you may not see it. Results " +
-			"are kept for a while only: ask for the check again to have a new one."}},
-		{&h.busy, Message{http.StatusServiceUnavailable, "Busy", "Too many pages are asked for at this moment. Try " +
-			"again in a few seconds."}},
-		{&h.failed, Message{http.StatusInternalServerError, "Not shown", "The page could not be made. The log of the " +
-			"server says why."}},
-	} {
+	renderings := max(1, runtime.GOMAXPROCS(0)/2) // webhooks have the other processors
+	message := func(status int, title, text string) *readyPage {
 		var b bytes.Buffer
-		if err := c.Renderer.Message(&b, m.Message, View{Base: c.Base}); err != nil {
-			return nil, fmt.Errorf("making the page %q: %w", m.Title, err)
-		}
-		*m.to = newPage(m.Status, b.Bytes())
+		_ = writeMessage(&b, output.Frame{Static: c.Base + "/static/"}, title, text) // into memory, and of what is known here
+		return newPage(status, b.Bytes())
 	}
-	return h, nil
+	return &Handler{config: c, assets: packedAssets(), readers: make(chan struct{}, maxReaders),
+		pages: store.NewCache[string](store.CacheConfig[*readyPage]{Limit: pagesBytes, Weight: (*readyPage).size, Now: c.Now,
+			Places: make(chan struct{}, renderings), Most: renderings + pagesWaiting, Wait: busyWait, Timeout: makeTimeout}),
+		looks: store.NewCache[string](store.CacheConfig[any]{Limit: maxLooked, Weight: lookedSize, Now: c.Now,
+			Places: make(chan struct{}, lookups), Most: lookups + maxWaiting, Wait: busyWait, Timeout: makeTimeout}),
+		missing: message(http.StatusNotFound, "Not found", "There is no such page, or you may not see it. Results are kept for a "+
+			"while only: ask for the check again to have a new one."),
+		busy: message(http.StatusServiceUnavailable, "Busy", "Too many pages are asked for at this moment. Try again in a few "+
+			"seconds."),
+		failed: message(http.StatusInternalServerError, "Not shown", "The page could not be made. The log of the server says "+
+			"why."),
+	}
 }
 
 func (p *readyPage) size() int64 { return int64(len(p.body.data)) + 512 }
@@ -316,8 +308,7 @@ func matches(header, tag string) bool {
 	return false
 }
 
-// Renderer makes HTML. It is called for one page at a time by up to Config.Renderings goroutines; what it writes is
-// kept and sent to many readers.
+// Renderer makes HTML. It is called by several goroutines; what it writes is kept and sent to many readers.
 type Renderer interface {
 	// Result writes the page of a result, also of one whose Report is nil.
 	Result(w io.Writer, r *Stored, v View) error
@@ -328,8 +319,6 @@ type Renderer interface {
 	// the reader may see, the ones with the most to do first.
 	Repository(w io.Writer, o *Overview, v View) error
 	Organisation(w io.Writer, owner string, repositories []*Summary, v View) error
-	// Message writes a page that says why there is no other.
-	Message(w io.Writer, m Message, v View) error
 }
 
 // View is what a page has to know of where it stands. A page is kept for all readers for whom it is the same.
@@ -342,13 +331,6 @@ type View struct {
 	// what pull requests of the repository would change in others that the reader may see, the newest first
 	Previews []PreviewResult
 	Withheld []string // URLs of what of Meta.Foreign the reader may not read
-}
-
-// Message is a page without data.
-type Message struct {
-	Status int
-	Title  string
-	Text   string
 }
 
 // Guard decides who may see the pages of a repository; *Access does.

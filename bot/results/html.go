@@ -149,11 +149,6 @@ func (of HTML) Part(w io.Writer, r *Stored, part string, v View) error {
 	return err
 }
 
-// Message implements results.Renderer.
-func (of HTML) Message(w io.Writer, m Message, v View) error {
-	return writeMessage(w, of.frame(v, output.Link{}), m.Title, m.Text)
-}
-
 func writeMessage(w io.Writer, f output.Frame, title, text string) error {
 	return (&output.Message{Frame: f, Heading: title, Text: text}).Write(w)
 }

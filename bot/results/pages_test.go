@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lintel-bot/lintel/bot/forge"
+	"github.com/lintel-bot/lintel/checks/output"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
@@ -96,7 +97,6 @@ func TestPagesLeadToTheSignIn(t *testing.T) {
 			"result":       func(b *bytes.Buffer) error { return c.of.Result(b, storedResult("Words"), c.view) },
 			"repository":   func(b *bytes.Buffer) error { return c.of.Repository(b, overview("Words"), c.view) },
 			"organisation": func(b *bytes.Buffer) error { return c.of.Organisation(b, "octo", nil, c.view) },
-			"message":      func(b *bytes.Buffer) error { return c.of.Message(b, Message{Title: "Busy"}, c.view) },
 		} {
 			var b bytes.Buffer
 			if err := write(&b); err != nil {
@@ -150,7 +150,7 @@ func TestPagesHaveNoMarkupOfOthers(t *testing.T) {
 			return HTML{}.Organisation(b, attack, []*Summary{summary(attack)}, View{})
 		},
 		"message": func(b *bytes.Buffer) error {
-			return HTML{}.Message(b, Message{Title: attack, Text: attack}, View{})
+			return writeMessage(b, output.Frame{}, attack, attack)
 		},
 	} {
 		var b bytes.Buffer

@@ -90,10 +90,7 @@ func newStage(b *testing.B, private bool) *stage {
 	if err != nil {
 		b.Fatal(err)
 	}
-	shown, err := results.New(results.Config{Store: store, Renderer: results.HTML{SignIn: true}, Guard: readers})
-	if err != nil {
-		b.Fatal(err)
-	}
+	shown := results.New(results.Config{Store: store, Renderer: results.HTML{SignIn: true}, Guard: readers})
 	intake, err := github.NewWebhook(github.WebhookConfig{Secret: []byte("s"), Queue: q})
 	if err != nil {
 		b.Fatal(err)

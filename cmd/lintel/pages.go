@@ -34,9 +34,9 @@ func (o *serveOptions) newPages(jobs *store.Queue, readers *results.Access, log 
 	if o.natsURL == "" {
 		p.keeper.Room = roomIn(o.dataDir)
 	}
-	p.handler, err = results.New(results.Config{Store: p.store, Renderer: results.HTML{SignIn: readers.CanSignIn()},
+	p.handler = results.New(results.Config{Store: p.store, Renderer: results.HTML{SignIn: readers.CanSignIn()},
 		Guard: readers, Base: public.EscapedPath(), Log: log})
-	return p, err
+	return p, nil
 }
 
 // jobRoom is what results leave of a disk to the jobs beside them, which must not be lost.
