@@ -27,22 +27,19 @@ func (h *Handler) find(r *http.Request, path []string, ok bool) (p *readyPage, p
 		return nil, false, errHidden
 	case path[0] == "o" && len(path) == 2:
 		return h.organisation(r, path[1], view)
-	case path[0] == "o" && len(path) == 3:
-		o, err := h.allowed(r, path[1], path[2])
-		if err != nil {
-			return nil, false, err
-		}
-		p, private, err := h.repository(r, o.Repository, view)
-		return p, private, hiddenIfNone(err)
-	case path[0] == "r" && len(path) >= 4:
-		o, err := h.allowed(r, path[1], path[2])
-		if err != nil {
-			return nil, false, err
-		}
-		p, private, err := h.result(r, o.Repository, path[3:], view)
-		return p, private, hiddenIfNone(err)
+	case (path[0] != "o" || len(path) != 3) && (path[0] != "r" || len(path) < 4):
+		return nil, false, errHidden
 	}
-	return nil, false, errHidden
+	o, err := h.allowed(r, path[1], path[2])
+	switch {
+	case err != nil:
+		return nil, false, err
+	case path[0] == "o":
+		p, private, err = h.repository(r, o.Repository, view)
+	default:
+		p, private, err = h.result(r, o.Repository, path[3:], view)
+	}
+	return p, private, hiddenIfNone(err)
 }
 
 // hiddenIfNone makes what is not there no other than what the reader may not see.

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/lintel-bot/lintel/bot/results"
 	"github.com/lintel-bot/lintel/bot/store"
 )
 
@@ -36,15 +37,9 @@ type Server struct {
 	Workers int                                    // jobs in work at a time
 	Routes  func(mux *http.ServeMux)               // adds what else is served
 	Sweep   func(ctx context.Context)              // runs until ctx ends
-	Pages   Pages                                  // nil: there are none
+	Pages   *results.Handler                       // nil: there are none
 	Ready   map[string]func(context.Context) error // named parts besides the queue that must answer
 	Log     *slog.Logger
-}
-
-// Pages serves the pages about results; *results.Handler does.
-type Pages interface {
-	http.Handler
-	Patterns() []string // of http.ServeMux
 }
 
 // Handler serves the pages, /webhook, /healthz (the process answers), /readyz (its parts answer) and /metrics.

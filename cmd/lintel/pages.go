@@ -8,14 +8,13 @@ import (
 
 	"github.com/lintel-bot/lintel/bot/results"
 	"github.com/lintel-bot/lintel/bot/store"
-	"github.com/lintel-bot/lintel/bot/worker"
 )
 
 // shownResults is what the server keeps and shows of its results; all is nil without a public address.
 type shownResults struct {
 	store   *results.Store
 	keeper  *results.Recorder
-	handler worker.Pages
+	handler *results.Handler
 }
 
 // newPages puts them together.

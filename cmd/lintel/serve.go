@@ -298,10 +298,11 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *store.Qu
 			Pace: app.client, Patience: patience,
 			Version: engineVersion(), Now: time.Now, Log: log, Metrics: metrics,
 		},
+		Pages: shown.handler,
 		Ready: map[string]func(context.Context) error{"sandbox": func(context.Context) error { return runnable(executable) }},
 	}
 	if shown.handler != nil {
-		server.Pages, server.Worker.Results = shown.handler, shown.keeper
+		server.Worker.Results = shown.keeper
 	}
 	return server, func() { _ = sandboxes.Close() }, nil // the children are ended by force if need be
 }
