@@ -91,7 +91,7 @@ func NewClient(c Config) (*Client, error) {
 	}
 	a.skew = &skew{now: a.now}
 	base := cmp.Or(c.HTTP, http.DefaultTransport)
-	a.wire = &wire{host: api.Host, scheme: api.Scheme, base: base, skew: a.skew}
+	a.wire = &wire{host: api.Host, scheme: api.Scheme, base: base, skew: a.skew, most: maxAnswer}
 	gate := &gate{now: a.now}
 	a.pace = newPace(a.now, a.count)
 	a.asApp = a.client(&conn{gate: gate, pace: a.pace, skew: a.skew, after: a.after,
@@ -108,7 +108,7 @@ func newStranger(address string, transport http.RoundTripper) (*Client, error) {
 	}
 	clock := &skew{now: time.Now}
 	return &Client{web: web, api: api, now: time.Now, skew: clock, wire: &wire{host: api.Host, scheme: api.Scheme,
-		base: &narrow{cmp.Or(transport, http.DefaultTransport)}, skew: clock}}, nil
+		base: cmp.Or(transport, http.DefaultTransport), skew: clock, most: maxRegistration}}, nil
 }
 
 // SetPrivateKey replaces the App's key, PEM, for all tokens asked for from now on, and reports whether it is another

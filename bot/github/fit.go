@@ -79,7 +79,7 @@ func fitTo(s string, limit int) string {
 	}
 	const reserve = 512 // for the closing lines below
 	end := max(limit-reserve, 0)
-	kept := s[:runeStart(s, end)]
+	kept := strings.ToValidUTF8(s[:end], "") // without a part of a character
 	if i := strings.LastIndexByte(kept, '\n'); i > 0 {
 		kept = kept[:i]
 	}
@@ -193,15 +193,6 @@ func cutBytes(s string, limit int) string {
 		return s
 	}
 	const reserve = 64
-	kept := s[:runeStart(s, limit-reserve)]
+	kept := strings.ToValidUTF8(s[:limit-reserve], "") // without a part of a character
 	return fmt.Sprintf("%s… (%d bytes left out)", kept, len(s)-len(kept))
-}
-
-// runeStart is the largest index not beyond i at which a rune starts.
-func runeStart(s string, i int) int {
-	i = min(i, len(s))
-	for i > 0 && i < len(s) && !utf8.RuneStart(s[i]) {
-		i--
-	}
-	return i
 }

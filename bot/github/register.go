@@ -97,18 +97,6 @@ func (r *Registrar) installURL(app *gh.AppConfig) string {
 	return page + "/installations/new"
 }
 
-// narrow fails answers that are longer than a registration can be.
-type narrow struct{ base http.RoundTripper }
-
-func (n *narrow) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := n.base.RoundTrip(req)
-	if err != nil {
-		return nil, err
-	}
-	resp.Body = http.MaxBytesReader(nil, resp.Body, maxRegistration)
-	return resp, nil
-}
-
 // Manifest describes the App to GitHub
 // (https://docs.github.com/en/apps/sharing-github-apps/registering-a-github-app-from-a-manifest#github-app-manifest-parameters).
 type Manifest struct {

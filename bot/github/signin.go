@@ -52,7 +52,7 @@ func NewSignIn(c SignInConfig) (*SignIn, error) {
 	if err := checkSecret(c.ClientSecret); err != nil {
 		return nil, err
 	}
-	web := &wantsJSON{&narrow{cmp.Or(c.HTTP, http.DefaultTransport)}}
+	web := &wantsJSON{cmp.Or(c.HTTP, http.DefaultTransport)}
 	s := &SignIn{id: c.ClientID, client: client, http: &http.Client{Transport: web, Timeout: callTimeout,
 		// the secret goes nowhere else
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
@@ -67,7 +67,11 @@ type wantsJSON struct{ base http.RoundTripper }
 func (w *wantsJSON) RoundTrip(req *http.Request) (*http.Response, error) {
 	req = req.Clone(req.Context())
 	req.Header.Set("Accept", "application/json")
-	return w.base.RoundTrip(req)
+	resp, err := w.base.RoundTrip(req)
+	if err == nil {
+		resp.Body = http.MaxBytesReader(nil, resp.Body, maxRegistration)
+	}
+	return resp, err
 }
 
 func checkSecret(secret string) error {

@@ -116,7 +116,7 @@ func (t *tokens) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if resp.StatusCode != http.StatusCreated {
-		t.gate.shut(resp, t.skew.value())
+		t.gate.observe(resp, t.skew.value(), false)
 		return resp, nil
 	}
 	data, err := io.ReadAll(http.MaxBytesReader(nil, resp.Body, maxToken))

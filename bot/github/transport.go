@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -30,6 +29,7 @@ type wire struct {
 	scheme, host string
 	base         http.RoundTripper
 	skew         *skew
+	most         int64 // bytes of an answer
 }
 
 func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -45,7 +45,7 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	w.skew.observe(resp)
 	bound(resp, w.skew.now().Add(w.skew.value()))
-	resp.Body = &limited{ReadCloser: resp.Body, left: maxAnswer}
+	resp.Body = http.MaxBytesReader(nil, resp.Body, w.most) // fails a longer one, rather than cutting it
 	return resp, nil
 }
 
@@ -57,20 +57,6 @@ func bound(resp *http.Response, now time.Time) {
 			resp.Header.Set(name, strconv.FormatInt(most, 10))
 		}
 	}
-}
-
-// limited fails a body that is longer than allowed, rather than cutting it.
-type limited struct {
-	io.ReadCloser
-	left int64
-}
-
-func (l *limited) Read(p []byte) (int, error) {
-	n, err := l.ReadCloser.Read(p)
-	if l.left -= int64(n); l.left < 0 {
-		return n, fmt.Errorf("an answer is larger than %d MB", maxAnswer>>20)
-	}
-	return n, err
 }
 
 // gate remembers until when GitHub wants no requests, so that none is sent that would be refused: GitHub may
@@ -95,27 +81,16 @@ func (g *gate) check() error {
 	return nil
 }
 
-// observe closes the gate if the answer asks to wait.
-func (g *gate) observe(resp *http.Response, skew time.Duration) {
+// observe closes the gate if the answer asks to wait. Ours is whether it is of the gate's own rate window.
+func (g *gate) observe(resp *http.Response, skew time.Duration, ours bool) {
 	now := g.now()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if limit, err := strconv.Atoi(resp.Header.Get("X-Ratelimit-Limit")); err == nil {
+	if limit, err := strconv.Atoi(resp.Header.Get("X-Ratelimit-Limit")); err == nil && ours {
 		remaining, _ := strconv.Atoi(resp.Header.Get("X-Ratelimit-Remaining"))
 		reset, _ := strconv.ParseInt(resp.Header.Get("X-Ratelimit-Reset"), 10, 64)
 		g.last, g.known = forge.Budget{Limit: limit, Remaining: remaining, Reset: time.Unix(reset, 0)}, true
 	}
-	g.close(resp, now, skew)
-}
-
-// shut is observe for an answer with another rate window than the gate's.
-func (g *gate) shut(resp *http.Response, skew time.Duration) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.close(resp, g.now(), skew)
-}
-
-func (g *gate) close(resp *http.Response, now time.Time, skew time.Duration) {
 	if wait, reason, ok := WaitOf(resp, now.Add(skew)); ok && now.Add(wait).After(g.until) {
 		g.until, g.reason = now.Add(wait), reason
 	}
@@ -161,7 +136,7 @@ func (c *conn) RoundTrip(req *http.Request) (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.gate.observe(resp, c.skew.value())
+		c.gate.observe(resp, c.skew.value(), true)
 		if c.limited {
 			c.pace.observe(resp)
 		}
@@ -374,16 +349,14 @@ func (c *cache) roundTrip(t http.RoundTripper, req *http.Request) (*http.Respons
 		return nil, err
 	}
 	if len(head) > cachedBody {
-		resp.Body = &joined{Reader: io.MultiReader(bytes.NewReader(head), resp.Body), Closer: resp.Body}
+		resp.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(bytes.NewReader(head), resp.Body), resp.Body}
 		return resp, nil
 	}
 	resp.Body.Close()
 	c.answers.Put(key, &cached{etag: etag, header: resp.Header.Clone(), body: head}, store.Span{})
 	resp.Body = io.NopCloser(bytes.NewReader(head))
 	return resp, nil
-}
-
-type joined struct {
-	io.Reader
-	io.Closer
 }
