@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/lintel-bot/lintel/bot/store"
@@ -31,50 +30,6 @@ type call struct {
 	hide          []string     // further texts to keep out of errors
 	config        []string     // further configuration, names and values
 	watch         func() error // called now and then while git runs; an error stops it
-}
-
-// base is the configuration of every call: nothing of this machine's or of the repository's own may run or
-// be followed. protocol.allow is opened for HTTP only with a token.
-var base = []string{
-	"core.hooksPath", "/dev/null",
-	"core.fsmonitor", "false",
-	"core.askPass", "",
-	"credential.helper", "",
-	"protocol.allow", "never",
-	"submodule.recurse", "false",
-	"fetch.recurseSubmodules", "false",
-	"gc.auto", "0",
-	"maintenance.auto", "false",
-	"advice.detachedHead", "false",
-	"safe.directory", "*",
-}
-
-// network is the configuration of a call that fetches. Defects that old but honest histories have are
-// allowed; everything else that fsck finds (a file called .git, a path that leads out) refuses the fetch.
-var network = []string{
-	"protocol.http.allow", "always",
-	"protocol.https.allow", "always",
-	"http.followRedirects", "false",
-	"http.lowSpeedLimit", "1000",
-	"http.lowSpeedTime", "60",
-	"transfer.fsckObjects", "true",
-	"fetch.fsckObjects", "true",
-	"fetch.fsck.zeroPaddedFilemode", "ignore",
-	"fetch.fsck.badTimezone", "ignore",
-	"fetch.fsck.badDate", "ignore",
-	"fetch.fsck.badDateOverflow", "ignore",
-	"fetch.fsck.badEmail", "ignore",
-	"fetch.fsck.badName", "ignore",
-	"fetch.fsck.missingEmail", "ignore",
-	"fetch.fsck.missingNameBeforeEmail", "ignore",
-	"fetch.fsck.missingSpaceBeforeDate", "ignore",
-	"fetch.fsck.missingSpaceBeforeEmail", "ignore",
-	"fetch.fsck.multipleAuthors", "ignore",
-	"fetch.fsck.zeroPaddedDate", "ignore",
-	"fetch.fsck.badFilemode", "ignore",
-	"fetch.unpackLimit", "1",
-	"fetch.writeCommitGraph", "false",
-	"fetch.showForcedUpdates", "false",
 }
 
 // run runs git and returns what it wrote. The end of ctx kills git with all its children. Errors are
@@ -108,9 +63,10 @@ var inherited = []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy
 // environment is all that git sees.
 func (r runner) environment(c call) []string {
 	env := append(gitcmd.Isolated(r.home), "PATH="+filepath.Dir(r.path), "GIT_LFS_SKIP_SMUDGE=1")
-	config := append([]string{}, base...)
+	config := gitcmd.Closed()
 	if c.token != "" {
-		config = append(config, network...)
+		config = append(config, gitcmd.Careful()...)
+		config = append(config, "protocol.http.allow", "always", "protocol.https.allow", "always", "http.followRedirects", "false")
 		for _, name := range inherited {
 			if value, ok := os.LookupEnv(name); ok {
 				env = append(env, name+"="+value)
@@ -119,12 +75,7 @@ func (r runner) environment(c call) []string {
 		// Limited to the server's address: git sends it to no other.
 		config = append(config, "http."+c.origin+"/.extraHeader", "Authorization: Basic "+basic(c.token))
 	}
-	config = append(config, c.config...)
-	for i := 0; i+1 < len(config); i += 2 {
-		n := strconv.Itoa(i / 2)
-		env = append(env, "GIT_CONFIG_KEY_"+n+"="+config[i], "GIT_CONFIG_VALUE_"+n+"="+config[i+1])
-	}
-	return append(env, "GIT_CONFIG_COUNT="+strconv.Itoa(len(config)/2))
+	return append(env, gitcmd.Configured(append(config, c.config...)...)...)
 }
 
 // basic is the form in which GitHub takes an installation token from git

@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/render/tree/gitcmd"
@@ -16,31 +16,14 @@ import (
 // refsDir has a reference for each thing that has a tree, so that git keeps it.
 const refsDir = "refs/sources"
 
-// isolation is the configuration of every git here: nothing of this machine's or of what was fetched may run.
-var isolation = []string{
-	"core.hooksPath", os.DevNull, "core.fsmonitor", "false", "core.askPass", "", "credential.helper", "",
-	"protocol.allow", "never", "submodule.recurse", "false", "gc.auto", "0", "maintenance.auto", "false",
-	"safe.directory", "*", "core.bigFileThreshold", "16m", "fastimport.unpackLimit", "1", "fetch.unpackLimit", "1",
-	"core.protectNTFS", "false", "core.protectHFS", "false",
-}
-
-// gitConfig is the environment that configures git: pairs of a key and a value. Unlike arguments it cannot be seen by
-// others.
-func gitConfig(pairs ...string) []string {
-	var env []string
-	for i := 0; i+1 < len(pairs); i += 2 {
-		n := strconv.Itoa(i / 2)
-		env = append(env, "GIT_CONFIG_KEY_"+n+"="+pairs[i], "GIT_CONFIG_VALUE_"+n+"="+pairs[i+1])
-	}
-	return append(env, "GIT_CONFIG_COUNT="+strconv.Itoa(len(pairs)/2))
-}
-
 // Isolated is the environment of a git that nothing configures but the given pairs.
 func (s *Store) Isolated(pairs ...string) []string {
 	env := append(gitcmd.Isolated(filepath.Join(s.o.Dir, scratchDir)), "PATH="+filepath.Dir(s.git),
 		"GIT_LFS_SKIP_SMUDGE=1",
 		"GIT_NO_REPLACE_OBJECTS=1", "NO_PROXY=*", "no_proxy=*")
-	return append(env, gitConfig(append(append([]string{}, isolation...), pairs...)...)...)
+	own := []string{"core.bigFileThreshold", "16m", "fastimport.unpackLimit", "1", "fetch.unpackLimit", "1",
+		"core.protectNTFS", "false", "core.protectHFS", "false"}
+	return append(env, gitcmd.Configured(slices.Concat(gitcmd.Closed(), own, pairs)...)...)
 }
 
 // Scratch is a repository of its own for what is on its way into the store. What the store has can be read in it.

@@ -57,23 +57,9 @@ func (s *gitSession) hosts() []string {
 	return s.gateway.trip.Hosts()
 }
 
-// carefulOptions is the configuration of every git that uses the network. Defects that old but honest histories have are
-// allowed; everything else that git-fsck finds refuses the fetch.
-var carefulOptions = append([]string{
-	"http.lowSpeedLimit", "1000", "http.lowSpeedTime", "60", "transfer.fsckObjects", "true", "fetch.fsckObjects", "true",
-	"fetch.unpackLimit", "1", "fetch.writeCommitGraph", "false", "fetch.recurseSubmodules", "false",
-	"fetch.showForcedUpdates", "false", "gc.auto", "0", "maintenance.auto", "false", "core.hooksPath", os.DevNull,
-	"protocol.ext.allow", "never",
-}, ignoredChecks("zeroPaddedFilemode", "badTimezone", "badDate", "badDateOverflow", "badEmail", "badName", "missingEmail",
-	"missingNameBeforeEmail", "missingSpaceBeforeDate", "missingSpaceBeforeEmail", "multipleAuthors", "zeroPaddedDate",
-	"badFilemode")...)
-
-func ignoredChecks(checks ...string) (pairs []string) {
-	for _, c := range checks {
-		pairs = append(pairs, "fetch.fsck."+c, "ignore")
-	}
-	return pairs
-}
+// carefulOptions is the configuration of every git that uses the network.
+var carefulOptions = append(gitcmd.Careful(), "fetch.recurseSubmodules", "false", "gc.auto", "0", "maintenance.auto", "false",
+	"core.hooksPath", os.DevNull, "protocol.ext.allow", "never")
 
 // userOptions are careful as arguments: the user's environment may configure git itself.
 func userOptions() (options []string) {
