@@ -32,13 +32,8 @@ func namesFile(gitDir string) string {
 
 // readNames returns what is kept of a repository; nothing where that cannot be read.
 func readNames(gitDir string) (n names) {
-	file := namesFile(gitDir)
-	info, err := os.Stat(file)
-	if err != nil || info.Size() > maxNames {
-		return names{}
-	}
-	data, err := os.ReadFile(file)
-	if err != nil || json.Unmarshal(data, &n) != nil {
+	data, err := readAtMost(namesFile(gitDir), maxNames)
+	if err != nil || len(data) > maxNames || json.Unmarshal(data, &n) != nil {
 		return names{}
 	}
 	return n
@@ -51,12 +46,5 @@ func keepNames(gitDir string, n names) {
 	if err != nil || file == "" || len(data) > maxNames || os.MkdirAll(filepath.Dir(file), 0o700) != nil {
 		return
 	}
-	temp, err := os.CreateTemp(filepath.Dir(file), "new-")
-	if err != nil {
-		return
-	}
-	_, err = temp.Write(data)
-	if closed := temp.Close(); err != nil || closed != nil || os.Rename(temp.Name(), file) != nil {
-		_ = os.Remove(temp.Name())
-	}
+	_ = replaceFile(file, data, 0o600)
 }

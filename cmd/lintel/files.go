@@ -100,11 +100,44 @@ func (r *fileReader) folder(name string) (out []rules.File, err error) {
 
 // readSource reads one file, as far as it is of a size that is read at all; of a larger one enough to be refused.
 func readSource(name string) (rules.File, error) {
+	data, err := readAtMost(name, rules.MaxBytes)
+	return rules.File{Path: filepath.ToSlash(name), Data: data}, err
+}
+
+// readAtMost reads a file; of one that is larger, one byte more.
+func readAtMost(name string, bytes int64) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return rules.File{}, err
+		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, rules.MaxBytes+1))
-	return rules.File{Path: filepath.ToSlash(name), Data: data}, err
+	return io.ReadAll(io.LimitReader(f, bytes+1))
+}
+
+// replaceFile writes a file at once or not at all.
+func replaceFile(name string, data []byte, mode fs.FileMode) error {
+	temp, err := os.CreateTemp(filepath.Dir(name), ".lintel-*")
+	if err != nil {
+		return err
+	}
+	_, err = temp.Write(data)
+	if err = errors.Join(err, temp.Chmod(mode), temp.Close()); err == nil {
+		err = os.Rename(temp.Name(), name)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(temp.Name()))
+	}
+	return nil
+}
+
+// plainCause is an error of the file system without the path, which the caller names.
+func plainCause(err error) error {
+	var of *fs.PathError
+	if !errors.As(err, &of) {
+		return err
+	}
+	if strings.Contains(of.Err.Error(), "escapes") { // package os has no name for it
+		return errors.New("it leads out of the repository")
+	}
+	return of.Err
 }

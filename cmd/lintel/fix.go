@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -72,7 +71,7 @@ func runFix(cmd *cobra.Command, args []string, o fixOptions) error {
 		fixes.Edits = append(fixes.Edits, r.Edits...)
 		fixes.Files = append(fixes.Files, r.Path)
 		if !o.check {
-			if err := replaceFile(name, r.Data); err != nil {
+			if err := rewrite(name, r.Data); err != nil {
 				return err
 			}
 		}
@@ -118,32 +117,15 @@ func fixFiles(args []string) ([]string, error) {
 	return slices.Compact(files), nil
 }
 
-// replaceFile writes a file at once or not at all, and keeps its mode. A symbolic link stays one.
-func replaceFile(name string, data []byte) (err error) {
-	if name, err = filepath.EvalSymlinks(name); err != nil {
+// rewrite writes a file at once or not at all, and keeps its mode. A symbolic link stays one.
+func rewrite(name string, data []byte) error {
+	name, err := filepath.EvalSymlinks(name)
+	if err != nil {
 		return err
 	}
 	info, err := os.Stat(name)
 	if err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(name), ".lintel-fix-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(tmp.Name()))
-		}
-	}()
-	if _, err = tmp.Write(data); err != nil {
-		return errors.Join(err, tmp.Close())
-	}
-	if err = tmp.Chmod(info.Mode().Perm()); err != nil {
-		return errors.Join(err, tmp.Close())
-	}
-	if err = tmp.Close(); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), name)
+	return replaceFile(name, data, info.Mode().Perm())
 }

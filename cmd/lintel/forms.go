@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -79,11 +78,7 @@ func writeForms[V output.Value](o *forms, w io.Writer, of func(form string) V, o
 			return err
 		}
 		if err := os.WriteFile(f.path, b.Bytes(), 0o644); err != nil {
-			var path *os.PathError
-			if errors.As(err, &path) {
-				err = path.Err
-			}
-			return fmt.Errorf("--output: %q could not be written: %w", f.path, err)
+			return fmt.Errorf("--output: %q could not be written: %w", f.path, plainCause(err))
 		}
 	}
 	return nil

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -194,18 +193,6 @@ func (b *beginning) writeFile(f starter.File) (err error) {
 		_ = b.top.Remove(f.Path)
 	}
 	return err
-}
-
-// plainCause is an error of the system without the path, which the caller names.
-func plainCause(err error) error {
-	var of *fs.PathError
-	if !errors.As(err, &of) {
-		return err
-	}
-	if strings.Contains(of.Err.Error(), "escapes") { // package os has no name for it
-		return errors.New("it leads out of the repository")
-	}
-	return of.Err
 }
 
 // close ends what begin began.

@@ -3,10 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -97,19 +94,10 @@ func readPipeline(getenv func(string) string) (*pipeline, error) {
 }
 
 func readJSON(name string, into any) error {
-	f, err := os.Open(name)
-	if err != nil {
-		var path *os.PathError
-		if errors.As(err, &path) {
-			return path.Err
-		}
-		return err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxEvent+1))
+	data, err := readAtMost(name, maxEvent)
 	switch {
 	case err != nil:
-		return err
+		return plainCause(err)
 	case len(data) > maxEvent:
 		return fmt.Errorf("it is larger than %d MiB", maxEvent>>20)
 	}

@@ -141,3 +141,11 @@ func event(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Setenv(name, value)
 	}
 }
+
+func copyFile(from, to string) error {
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, data, 0o600)
+}

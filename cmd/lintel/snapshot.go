@@ -90,16 +90,9 @@ func copyIndex(from, to string) error {
 	if err != nil {
 		return err
 	}
-	if err := copyFile(from, to); err != nil {
-		return err
-	}
-	return os.Chtimes(to, info.ModTime(), info.ModTime())
-}
-
-func copyFile(from, to string) error {
 	data, err := os.ReadFile(from)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(to, data, 0o600)
+	return errors.Join(os.WriteFile(to, data, 0o600), os.Chtimes(to, info.ModTime(), info.ModTime()))
 }
