@@ -110,7 +110,7 @@ func (c *Checker) foretell(ctx context.Context, change report.Change, o *outcome
 		Trees: o.repo.trees, Before: o.rules.before, After: o.rules.after, Now: change.Now,
 		Repository: change.Repository, Branches: change.Branches, Has: o.has, Graphs: &k.graphs, Renderings: &k.renderings,
 		Limit: c.PreviewTime, Objects: o.repo.objects, Sources: o.repo.outside.Preview(), Wants: o.repo.outside.PreviewWants,
-		Secrets: o.pairs.secrets, Above: o.pairs.above, AboveAfter: o.pairs.above,
+		Secrets: o.pairs.secrets, Organization: o.pairs.above, OrganizationAfter: o.pairs.above,
 	})
 	return err
 }
@@ -120,7 +120,7 @@ func (o *outcome) tell(out *report.Report, seen map[string]bool) {
 	before := len(out.Findings)
 	o.rules.tell(out, seen)
 	o.answers.tell(out)
-	if whom := o.repo.settings.WhomAbove(); whom != nil {
+	if whom := o.repo.settings.OrganizationApprovers(); whom != nil {
 		for i, f := range out.Findings[before:] {
 			if o.repo.opensAbove(f) {
 				out.Findings[before+i].Approvers = whom
@@ -153,7 +153,7 @@ func (o *outcome) tellExceptions(out *report.Report, change report.Change) {
 		Policies: o.rules.Policies, Reviews: change.Reviews, Findings: out.Findings, Beyond: o.answers.beyond,
 		Blob: o.repo.trees.Head.Blob, With: o.rules.brought.With, Approvers: o.repo.approvers(o.rules.before)}))
 	relied := o.answers.lookups.list(out.Findings, nil)
-	if whom := o.repo.settings.WhomAbove(); whom != nil {
+	if whom := o.repo.settings.OrganizationApprovers(); whom != nil {
 		above := o.answers.lookups.list(out.Findings, o.repo.inherits)
 		for i := range relied {
 			if slices.ContainsFunc(above, func(e report.Exception) bool { return e.Path == relied[i].Path && e.Name == relied[i].Name }) {
@@ -187,8 +187,8 @@ func upkeep(outcomes []*outcome, whole bool, now time.Time) (list []report.Upkee
 		})
 	}
 	for _, o := range outcomes {
-		for _, x := range o.answers.usage.Upkeep(o.rules.decision, o.rules.Policies, whole, now) {
-			if rules.IsOutside(x.Path) {
+		for _, x := range o.answers.usage.Cleanup(o.rules.decision, o.rules.Policies, whole, now) {
+			if rules.IsExternal(x.Path) {
 				continue // whose it is looks after it
 			}
 			x.Unused = x.Unused && !used(x)

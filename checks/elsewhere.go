@@ -100,11 +100,11 @@ func (r *repository) seek() {
 			}
 		}
 		for _, cluster := range append([]string{""}, s.ClusterNames()...) {
-			want(s.In(cluster).Policies.Elsewhere(), false)
+			want(s.In(cluster).Policies.External(), false)
 		}
 		want(c.Elsewhere.Policies, true)
 		if from := s.Inherits(); from != nil {
-			want(from.Policies.Elsewhere(), true)
+			want(from.Policies.External(), true)
 		}
 	}
 	ask(r.trees.Rules, r.settings)
@@ -128,7 +128,7 @@ func (k *kept) graphOf(address string) *graph.Cache {
 // approvers returns who decides about exceptions in place of the repository's approvers: about those that open what is
 // inherited. It is nil where nobody does.
 func (r *repository) approvers(found *rules.Sources) func(e *engine.Exception) *report.Approvers {
-	whom := r.settings.WhomAbove()
+	whom := r.settings.OrganizationApprovers()
 	if whom == nil {
 		return nil
 	}

@@ -50,7 +50,7 @@ func (c *Checker) proposed(ctx context.Context, change report.Change, repo *repo
 			Trees: repo.trees, Before: before, After: after, Now: change.Now, Repository: change.Repository,
 			Branches: change.Branches, Has: has, Graphs: &k.graphs, Renderings: &k.renderings,
 			Limit: c.PreviewTime, Objects: repo.objects, Sources: sources, Secrets: secrets,
-			Above: above, AboveAfter: aboveAfter,
+			Organization: above, OrganizationAfter: aboveAfter,
 		})
 		if err != nil {
 			return nil, err

@@ -16,7 +16,7 @@ import (
 type ruling struct {
 	*rules.Ruleset                // in effect
 	own            *rules.Ruleset // those of the head that the change adds or edits; nil where none can be
-	brought        *rules.Brought
+	brought        *rules.Introduced
 	decision       *exceptions.Decision
 	before, after  *rules.Sources   // before and after the merge; after is nil where the change cannot touch rules
 	proposals      []*rules.Sources // those of the head, by the settings of either side
@@ -28,7 +28,7 @@ type ruling struct {
 // rule finds and compiles the rules of both sides.
 func rule(ctx context.Context, change report.Change, repo *repository, k *kept) (*ruling, error) {
 	t := repo.trees
-	out := &ruling{brought: &rules.Brought{}}
+	out := &ruling{brought: &rules.Introduced{}}
 	var err error
 	if out.before, err = rules.Find(ctx, t.Rules, repo.settings); err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func rule(ctx context.Context, change report.Change, repo *repository, k *kept) 
 	out.Ruleset = rules.Compile(out.before, change.Now, &k.compiler)
 	out.missing = rules.Missing(t.Rules, repo.settings.PolicyGlobs())
 	out.standing = slices.Concat(out.before.Problems, out.Errors)
-	out.problems = out.Handed
+	out.problems = out.PassedOn
 	var proposed []*engine.Exception
 	if t.ProposesRules() {
 		if err := out.propose(ctx, change, repo); err != nil {
@@ -80,7 +80,7 @@ func onceAKind(list []report.Problem) (kinds []report.Problem) {
 
 // decide decides which exceptions count.
 func decide(change report.Change, repo *repository, merged, proposed []*engine.Exception, before *rules.Sources,
-	brought *rules.Brought) *exceptions.Decision {
+	brought *rules.Introduced) *exceptions.Decision {
 	return exceptions.Decide(exceptions.Input{
 		Merged: merged, Proposed: proposed, Now: change.Now, Reviews: change.Reviews, Approve: change.Approve,
 		Blob: repo.trees.Head.Blob, With: brought.With,
@@ -141,13 +141,13 @@ func (out *ruling) propose(ctx context.Context, change report.Change, repo *repo
 }
 
 // brought keeps the exceptions that the change brings.
-func brought(list []*engine.Exception, by *rules.Brought) []*engine.Exception {
+func brought(list []*engine.Exception, by *rules.Introduced) []*engine.Exception {
 	return slices.DeleteFunc(list, func(e *engine.Exception) bool { return !by.Has(e) })
 }
 
 // bring finds out which exceptions the change brings into force. What it would do by its own settings counts, and what
 // was in force where the head left the base branch, by the settings that held there, it does not bring.
-func (r *repository) bring(ctx context.Context, tip, head *rules.Sources) (*rules.Brought, error) {
+func (r *repository) bring(ctx context.Context, tip, head *rules.Sources) (*rules.Introduced, error) {
 	t := r.trees
 	heads, bases := []*rules.Sources{head}, []*rules.Sources(nil)
 	if r.proposed != nil {
@@ -158,7 +158,7 @@ func (r *repository) bring(ctx context.Context, tip, head *rules.Sources) (*rule
 		heads = append(heads, own)
 	}
 	if t.Base.ID == "" {
-		return rules.Bring(t, heads, tip), nil
+		return rules.Introduce(t, heads, tip), nil
 	}
 	by := []*settings.Settings{r.settings}
 	if t.Base.Blob(settings.Path) != t.Rules.Blob(settings.Path) {
@@ -177,7 +177,7 @@ func (r *repository) bring(ctx context.Context, tip, head *rules.Sources) (*rule
 		}
 		bases = append(bases, base)
 	}
-	return rules.Bring(t, heads, tip, bases...), nil
+	return rules.Introduce(t, heads, tip, bases...), nil
 }
 
 // compare tells what the change brings of what is wrong with rules from what the base branch has, and what it mends of

@@ -83,7 +83,7 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	if wanted, err := repo.outside.PreviewWanted(repo.settings.Sources.Allow); wanted != nil || err != nil {
 		return &report.Report{Wanted: wanted}, err
 	}
-	whom := repo.settings.Whom()
+	whom := repo.settings.AllApprovers()
 	out := &report.Report{All: change.All, Approvers: &whom, Teams: repo.settings.Teams(),
 		Annotations: repo.settings.Annotations.Max}
 	out.Fail(repo.problems...)
@@ -137,7 +137,7 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	suggestLines(repo.trees.Head.Tree, files, out.Findings)
 	files.tell(pairs.secrets)
 	// Addresses by which others decide: a Secret must not hide one.
-	from := bump.Outside(slices.Concat(pairs.every, pairs.bases))
+	from := bump.RemoteSources(slices.Concat(pairs.every, pairs.bases))
 	if out.Preview != nil {
 		from = report.JoinOutside(from, out.Preview.Outside)
 	}

@@ -139,8 +139,8 @@ func Resolved(roots []*diff.Root) (list []report.Resolved) {
 	return list
 }
 
-// Outside lists the git repositories that what roots deploy on either side is written in, besides their own.
-func Outside(roots []*diff.Root) (list []report.Outside) {
+// RemoteSources lists the git repositories that what roots deploy on either side is written in, besides their own.
+func RemoteSources(roots []*diff.Root) (list []report.Outside) {
 	for _, r := range roots {
 		for _, address := range r.From {
 			list = append(list, report.Outside{URL: address, Roots: []string{r.Name()}})

@@ -201,7 +201,7 @@ func TestUpkeep(t *testing.T) {
 				usage.Note(&answer)
 			}
 			got := ""
-			for _, x := range usage.Upkeep(d, p, !c.part, now) {
+			for _, x := range usage.Cleanup(d, p, !c.part, now) {
 				got += fmt.Sprint(map[bool]string{true: "unused "}[x.Unused], map[bool]string{true: "soon "}[x.Soon],
 					map[bool]string{true: "expired "}[x.Expired], x.Covers)
 			}

@@ -41,21 +41,21 @@ const (
 
 // Input is what a preview depends on.
 type Input struct {
-	Trees         *diff.Trees
-	Before, After *rules.Sources // the rules in effect, and as the merge leaves them
-	Now           time.Time
-	Repository    []string // names of the repository, see roots.Options; likewise of the branch
-	Branches      []string
-	Has           func(roots.Root) bool // the roots to look at; nil: all
-	Graphs        *graph.Cache
-	Renderings    *render.Cache
-	Limit         time.Duration   // how long it may look at resources; 0: 90 s, negative: not at all
-	Objects       *tree.Objects   // of the repository
-	Sources       *remote.Sources // what was fetched for the head; nil: what comes from outside is not looked at
-	Wants         func() bool     // whether something is to be fetched first: nothing is asked then; nil: nothing is
-	Secrets       *mask.Values    // takes the values of the Secrets that are looked at; nil: nobody does
-	Above         *declared.Above // what the organisation's settings name as context
-	AboveAfter    *declared.Above // as the merge leaves it
+	Trees             *diff.Trees
+	Before, After     *rules.Sources // the rules in effect, and as the merge leaves them
+	Now               time.Time
+	Repository        []string // names of the repository, see roots.Options; likewise of the branch
+	Branches          []string
+	Has               func(roots.Root) bool // the roots to look at; nil: all
+	Graphs            *graph.Cache
+	Renderings        *render.Cache
+	Limit             time.Duration   // how long it may look at resources; 0: 90 s, negative: not at all
+	Objects           *tree.Objects   // of the repository
+	Sources           *remote.Sources // what was fetched for the head; nil: what comes from outside is not looked at
+	Wants             func() bool     // whether something is to be fetched first: nothing is asked then; nil: nothing is
+	Secrets           *mask.Values    // takes the values of the Secrets that are looked at; nil: nobody does
+	Organization      *declared.Above // what the organisation's settings name as context
+	OrganizationAfter *declared.Above // as the merge leaves it
 }
 
 // Run previews the change of the rules; nil where it changes nothing. The problems are those of the check: proposed
@@ -67,7 +67,7 @@ func Run(ctx context.Context, in Input) (*report.Preview, []report.Problem, erro
 	if in.After != nil {
 		edits = rules.Compare(in.Before, in.After)
 		p.Settings = settings.Edits(in.Before.Settings, in.After.Settings)
-		if same, err := in.Above.Same(in.AboveAfter); err != nil {
+		if same, err := in.Organization.Same(in.OrganizationAfter); err != nil {
 			return nil, nil, err
 		} else if !same {
 			edits.Everything()

@@ -54,12 +54,12 @@ func newSide(in Input, set *rules.Ruleset, decision *exceptions.Decision, like *
 		head.Roots.ForClusters(set.Settings.Rendered(set.Settings.Of(head.Roots)))
 		s.sides = &diff.Sides{Trees: &diff.Trees{Head: head}, Head: head.Roots, All: true}
 	}
-	above := in.Above
+	above := in.Organization
 	if like != nil {
-		above = in.AboveAfter
+		above = in.OrganizationAfter
 	}
 	if like != nil && s.sides == like.sides && slices.Equal(set.Settings.Context, like.rules.Settings.Context) &&
-		above == in.Above {
+		above == in.Organization {
 		s.declared = like.declared
 	} else {
 		s.declared = declared.New(s.sides.Head, set.Settings.Context)

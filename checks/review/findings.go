@@ -277,7 +277,7 @@ func (v View) place(a *Answer, side *render.Resource, field string, wrong hint.P
 	}
 	at := side.Origin(m.rendered(field))
 	w, ok := m.writer(field)
-	if !ok || rules.IsOutside(w.policy.Path) { // what another repository writes, nobody edits here
+	if !ok || rules.IsExternal(w.policy.Path) { // what another repository writes, nobody edits here
 		return v.origin(at.Within(wrong.From, wrong.To), old)
 	}
 	source := v.origin(at, old)

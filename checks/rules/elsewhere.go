@@ -18,7 +18,7 @@ import (
 // the check hands in, and what the organisation has for all. What cannot be had is a problem: it is not in effect.
 func (out *Sources) elsewhere(ctx context.Context, c diff.Commit) error {
 	from := c.Elsewhere
-	for _, s := range out.Settings.Policies.Elsewhere() {
+	for _, s := range out.Settings.Policies.External() {
 		at := report.Problem{Path: settings.Path, Line: out.Settings.PolicyLine(s)}
 		if err := out.fetched(ctx, from, s, at); err != nil {
 			return err
@@ -29,7 +29,7 @@ func (out *Sources) elsewhere(ctx context.Context, c diff.Commit) error {
 		if err := out.fetched(ctx, from, s, report.Problem{}); err != nil {
 			return err
 		}
-		out.Handed = append(out.Handed, out.Problems[problems:]...)
+		out.PassedOn = append(out.PassedOn, out.Problems[problems:]...)
 		out.Problems = out.Problems[:problems]
 	}
 	for _, f := range from.Files {
@@ -124,7 +124,7 @@ func (out *Sources) take(found *Sources, src *remote.Source, at report.Problem, 
 	address := Address(src.Want.URL, src.Revision) + "//"
 	placed := func(list []Source) (all []Source) {
 		for _, s := range list {
-			if !IsOutside(s.Path) { // it may take rules from others again
+			if !IsExternal(s.Path) { // it may take rules from others again
 				s.Path = address + s.Path
 				if s.Folder != "" {
 					s.Folder = address + s.Folder
@@ -150,7 +150,7 @@ func Address(repository, revision string) string {
 // Named returns the place at which the settings name the repository that a file of rules is in; false for one of the
 // repository itself.
 func (out *Sources) Named(path string) (report.Problem, bool) {
-	if out != nil && IsOutside(path) {
+	if out != nil && IsExternal(path) {
 		for _, s := range slices.Concat(out.Policies, out.Exceptions) {
 			if s.Path == path {
 				return s.at, true
@@ -183,7 +183,7 @@ func FindInherited(ctx context.Context, c diff.Commit, s *settings.Settings) (*S
 
 // moved is a problem of another repository, said where this one names it.
 func moved(p report.Problem, address string, at report.Problem) report.Problem {
-	if p.Path != "" && !IsOutside(p.Path) {
+	if p.Path != "" && !IsExternal(p.Path) {
 		p.Path = address + p.Path
 	}
 	repository, file, ok := strings.Cut(p.Path, "//")
@@ -201,8 +201,8 @@ func moved(p report.Problem, address string, at report.Problem) report.Problem {
 	return at
 }
 
-// IsOutside reports whether a path is one of another repository: an address (see origin.Link).
-func IsOutside(path string) bool { return strings.Contains(path, "://") }
+// IsExternal reports whether a path is one of another repository: an address (see origin.Link).
+func IsExternal(path string) bool { return strings.Contains(path, "://") }
 
 func resolved(src *remote.Source, at report.Problem) report.Resolved {
 	return report.Resolved{Name: remote.Redacted(src.Want.URL), Ref: src.Want.Ref, Revision: src.Revision, Path: at.Path,

@@ -47,7 +47,7 @@ func (out *Sources) exceptions(ctx context.Context, c diff.Commit) error {
 		}
 	}
 	for _, p := range c.Roots.Marked() {
-		anywhere := len(out.Settings.Exceptions) == 0 && c.Roots.Manifest(p) && !out.Settings.Elsewhere(p)
+		anywhere := len(out.Settings.Exceptions) == 0 && c.Roots.Manifest(p) && !out.Settings.OfOtherClusters(p)
 		if c.Roots.Patch(p) || !anywhere && !settings.Under(p, f.plain) || !anywhere && settings.Under(p, rendered) {
 			continue
 		}

@@ -19,7 +19,7 @@ type Ruleset struct {
 
 	Errors   []report.Problem // what keeps a rule from being in effect
 	Broken   map[string]bool  // the files that these are about, wherever they are told
-	Handed   []report.Problem // likewise one that whoever asks for the check hands in
+	PassedOn []report.Problem // likewise one that whoever asks for the check hands in
 	Warnings []report.Problem // what is said beside: policies that are not evaluated before merge, for one
 	// What still works, and is to be written otherwise; the message is the same wherever that is.
 	Deprecated []report.Problem
@@ -27,7 +27,7 @@ type Ruleset struct {
 
 // Compile compiles rules. A compiler that has seen the same policies before spares the work; nil is one that has not.
 func Compile(s *Sources, now time.Time, known *Compiler) *Ruleset {
-	set := &Ruleset{Settings: s.Settings, Warnings: slices.Clone(s.Warnings), Handed: s.Handed}
+	set := &Ruleset{Settings: s.Settings, Warnings: slices.Clone(s.Warnings), PassedOn: s.PassedOn}
 	options := engine.Options{Now: now}
 	policies, problems := known.policies(s.Policies, options)
 	exceptions, more := engine.CompileExceptions(ForEngine(s.Exceptions), options)
@@ -66,7 +66,7 @@ func (set *Ruleset) settle(s *Sources) {
 	for _, p := range set.Errors {
 		switch from := places[p.Path]; {
 		case from.given:
-			set.Handed = append(set.Handed, p)
+			set.PassedOn = append(set.PassedOn, p)
 		case from.outside:
 			own = append(own, moved(p, "", from.at))
 		default:
@@ -74,7 +74,7 @@ func (set *Ruleset) settle(s *Sources) {
 		}
 	}
 	set.Errors = own
-	elsewhere := func(p report.Problem) bool { return IsOutside(p.Path) }
+	elsewhere := func(p report.Problem) bool { return IsExternal(p.Path) }
 	set.Warnings = slices.DeleteFunc(set.Warnings, elsewhere)
 	set.Deprecated = slices.DeleteFunc(set.Deprecated, elsewhere)
 }

@@ -31,7 +31,7 @@ type Sources struct {
 	Policies, Exceptions []Source
 	Problems             []report.Problem  // why policies that the settings name are not in effect
 	Warnings             []report.Problem  // why policies count as their files have them, or exceptions do not
-	Handed               []report.Problem  // why policies that whoever asks for the check hands in are not in effect
+	PassedOn             []report.Problem  // why policies that whoever asks for the check hands in are not in effect
 	Resolved             []report.Resolved // what references to other repositories came to
 
 	folders map[string]map[string]string // what the rendering of each folder of policies read
@@ -147,7 +147,7 @@ func files(c diff.Commit, set *settings.Settings, named []string) ([]Source, err
 	linked := throughLinks(c, named)
 	for _, p := range c.Roots.Marked() {
 		if len(named) > 0 && !settings.Under(p, named) && !linked[p] ||
-			len(named) == 0 && (!c.Roots.ManifestOrPatch(p) || set.Elsewhere(p)) {
+			len(named) == 0 && (!c.Roots.ManifestOrPatch(p) || set.OfOtherClusters(p)) {
 			continue
 		}
 		data, _, err := c.Tree.ReadFile(p)

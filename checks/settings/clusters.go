@@ -105,9 +105,9 @@ func (s *Settings) Rendered(of func(roots.Root) []string) func(roots.Root) []ren
 	}
 }
 
-// Elsewhere reports whether a file holds rules of other clusters only: where it is not said which files hold rules,
+// OfOtherClusters reports whether a file holds rules of other clusters only: where it is not said which files hold rules,
 // these do not count.
-func (s *Settings) Elsewhere(path string) bool {
+func (s *Settings) OfOtherClusters(path string) bool {
 	return len(s.elsewhere) > 0 && Under(path, s.elsewhere)
 }
 

@@ -35,7 +35,7 @@ func TestClusterInPlaceOfTheTopLevel(t *testing.T) {
 			t.Errorf("%q has %q, want %q", cluster, got, want)
 		}
 	}
-	if s.In("a").Elsewhere("a/exceptions/e.yaml") || !s.In("").Elsewhere("b/p.yaml") || s.Elsewhere("b/p.yaml") {
+	if s.In("a").OfOtherClusters("a/exceptions/e.yaml") || !s.In("").OfOtherClusters("b/p.yaml") || s.OfOtherClusters("b/p.yaml") {
 		t.Error("which rules are other clusters' own is not told")
 	}
 	if len(s.Policies) != 1 {

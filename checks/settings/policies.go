@@ -39,8 +39,8 @@ func (p Policies) Paths() (list []string) {
 	return list
 }
 
-// Elsewhere are the entries of other repositories.
-func (p Policies) Elsewhere() (list []report.PolicySource) {
+// External are the entries of other repositories.
+func (p Policies) External() (list []report.PolicySource) {
 	for _, e := range p {
 		if e.Repository != "" {
 			list = append(list, report.PolicySource(e))

@@ -141,8 +141,8 @@ func (s *Settings) SameRoots(other *Settings) bool {
 		s.Kustomize == other.Kustomize
 }
 
-// Whom returns who may approve exceptions, defaults filled in.
-func (s *Settings) Whom() report.Approvers {
+// AllApprovers returns who may approve exceptions, defaults filled in.
+func (s *Settings) AllApprovers() report.Approvers {
 	a := report.Approvers{
 		Users: s.Approvers.Users, Teams: s.Approvers.Teams, CodeOwners: true, Count: max(1, s.Approvers.Count),
 	}

@@ -10,27 +10,27 @@ import (
 	"github.com/lintel-bot/lintel/engine"
 )
 
-// Brought are the exceptions that a change brings into force: those that are new, that say something else than before,
+// Introduced are the exceptions that a change puts into force: those that are new, that say something else than before,
 // or that count by it though nobody edits them. Narrower ones and comments are none.
-type Brought struct {
+type Introduced struct {
 	Sources []Source // the files that hold them, and those of exceptions that the change edits
 	Differs bool     // whether the change makes any difference to which exceptions are in force
 
-	with  map[brought][]report.File
+	with  map[introduced][]report.File
 	heads []*Sources
 }
 
-// brought is one of them.
-type brought struct {
+// introduced is one of them.
+type introduced struct {
 	path string
 	line int
 	id   string
 }
 
-// Bring finds out what a change brings: what is in force at the head by one of several versions of the settings, and
+// Introduce finds out what a change introduces: what is in force at the head by one of several versions of the settings, and
 // neither at the tip of the base branch nor where the head left it, which may be judged by several versions as well.
-func Bring(t *diff.Trees, heads []*Sources, tip *Sources, bases ...*Sources) *Brought {
-	out := &Brought{with: map[brought][]report.File{}, heads: heads}
+func Introduce(t *diff.Trees, heads []*Sources, tip *Sources, bases ...*Sources) *Introduced {
+	out := &Introduced{with: map[introduced][]report.File{}, heads: heads}
 	before := newInventory([]*Sources{tip})
 	left := newInventory(bases)
 	for _, head := range heads {
@@ -50,14 +50,14 @@ func Bring(t *diff.Trees, heads []*Sources, tip *Sources, bases ...*Sources) *Br
 	return out
 }
 
-func (out *Brought) take(t *diff.Trees, head *Sources, s Source, before, left *inventory) {
+func (out *Introduced) take(t *diff.Trees, head *Sources, s Source, before, left *inventory) {
 	keep := s.Folder == "" && t.Proposes(s.Path) && t.Head.Blob(s.Path) != t.Rules.Blob(s.Path)
 	for _, d := range Documents([]Source{s}, true) {
 		if before.has(d, d.Within) || left.has(d, d.SameTerms) {
 			continue
 		}
 		keep = true
-		out.with[brought{d.Path, d.Line, d.ID()}] = out.files(t, head, s)
+		out.with[introduced{d.Path, d.Line, d.ID()}] = out.files(t, head, s)
 	}
 	if keep && !slices.ContainsFunc(out.Sources, func(o Source) bool {
 		return o.Path == s.Path && bytes.Equal(o.Data, s.Data)
@@ -68,7 +68,7 @@ func (out *Brought) take(t *diff.Trees, head *Sources, s Source, before, left *i
 
 // files are those besides its own that the change touches and on which an exception depends that a kustomization
 // renders.
-func (out *Brought) files(t *diff.Trees, head *Sources, s Source) (list []report.File) {
+func (out *Introduced) files(t *diff.Trees, head *Sources, s Source) (list []report.File) {
 	if s.Folder == "" {
 		return nil
 	}
@@ -81,19 +81,19 @@ func (out *Brought) files(t *diff.Trees, head *Sources, s Source) (list []report
 	return list
 }
 
-// Has reports whether the change brings an exception.
-func (out *Brought) Has(e *engine.Exception) bool {
-	_, ok := out.with[brought{e.Path, e.Line, e.ID()}]
+// Has reports whether the change introduces an exception.
+func (out *Introduced) Has(e *engine.Exception) bool {
+	_, ok := out.with[introduced{e.Path, e.Line, e.ID()}]
 	return ok
 }
 
-// With returns the files besides its own on which an exception depends that the change brings.
-func (out *Brought) With(e *engine.Exception) []report.File {
-	return out.with[brought{e.Path, e.Line, e.ID()}]
+// With returns the files besides its own on which an exception depends that the change introduces.
+func (out *Introduced) With(e *engine.Exception) []report.File {
+	return out.with[introduced{e.Path, e.Line, e.ID()}]
 }
 
-// RenderedFrom lists the files that an exception which the change brings is rendered from.
-func (out *Brought) RenderedFrom(e *engine.Exception) (list []string) {
+// RenderedFrom lists the files that an exception which the change introduces is rendered from.
+func (out *Introduced) RenderedFrom(e *engine.Exception) (list []string) {
 	for _, head := range out.heads {
 		list = append(list, head.RenderedFrom(e)...)
 	}
