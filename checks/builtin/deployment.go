@@ -58,36 +58,30 @@ func unite(list []report.NotChecked, n report.NotChecked) []report.NotChecked {
 // that file, or in one that does not have it any more, since it was moved. Several overlays may deploy one file, each
 // with its own namespace.
 func knownProblems(before, now []gitops.Problem) func(gitops.Problem) (gitops.Problem, bool) {
-	type place struct{ path, message string }
-	type own struct {
-		place
-		object gitops.Reference
-		from   string
+	type key struct {
+		path, from string
+		object     gitops.Reference
+		message    string
 	}
-	type asks struct {
-		object  gitops.Reference
-		message string
-	}
-	still := map[place]bool{}
+	same := func(p gitops.Problem) key { return key{p.Path, p.From, p.Object, p.Message} }
+	here := func(p gitops.Problem) key { return key{path: p.Path, message: p.Message} }
+	moved := func(p gitops.Problem) key { return key{object: p.Object, message: p.Message} }
+	still := map[key]bool{}
 	for _, p := range now {
-		still[place{p.Path, p.Message}] = true
+		still[here(p)] = true
 	}
-	same, here, gone := map[own]gitops.Problem{}, map[place]gitops.Problem{}, map[asks]gitops.Problem{}
+	known := map[key]gitops.Problem{}
 	for _, p := range before {
-		at := place{p.Path, p.Message}
-		here[at], same[own{at, p.Object, p.From}] = p, p
-		if !still[at] {
-			gone[asks{p.Object, p.Message}] = p
+		known[same(p)], known[here(p)] = p, p
+		if !still[here(p)] {
+			known[moved(p)] = p
 		}
 	}
-	return func(p gitops.Problem) (gitops.Problem, bool) {
-		at := place{p.Path, p.Message}
-		old, ok := same[own{at, p.Object, p.From}]
-		if !ok {
-			old, ok = here[at]
-		}
-		if !ok {
-			old, ok = gone[asks{p.Object, p.Message}]
+	return func(p gitops.Problem) (old gitops.Problem, ok bool) {
+		for _, by := range []func(gitops.Problem) key{same, here, moved} {
+			if old, ok = known[by(p)]; ok {
+				break
+			}
 		}
 		return old, ok
 	}
@@ -106,11 +100,11 @@ func Unrendered(set *deploy.Set, pairs []*diff.Pair, known []report.NotChecked) 
 			continue
 		}
 		id, at := admission.IdentityOf(p.New.Object), p.New.Origin(field)
-		if set.Released(gitops.Reference{Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}) {
+		object := gitops.Reference{Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
+		if set.Released(object) {
 			continue // it is a root of its own
 		}
-		n := report.NotChecked{Root: gitops.Reference{Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}.Root(),
-			Path: at.Path, Line: at.StartLine, Reason: words}
+		n := report.NotChecked{Root: object.Root(), Path: at.Path, Line: at.StartLine, Reason: words}
 		if !slices.ContainsFunc(slices.Concat(known, not), func(m report.NotChecked) bool {
 			return m.Path == n.Path && m.Line == n.Line
 		}) {

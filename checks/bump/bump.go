@@ -104,34 +104,20 @@ func sentence(s string) string {
 
 // Changed warns of exact versions that have another content than when they were first fetched.
 func Changed(roots []*diff.Root) (list []report.Problem) {
-	seen := map[render.Use]bool{}
-	for _, r := range roots {
-		for _, u := range r.Now {
-			if u.Changed == "" || seen[key(u)] {
-				continue
-			}
-			seen[key(u)] = true
-			list = append(list, report.Problem{Path: u.Where.Path, Line: u.Where.Line, Message: nameOf(u.Want) + " " +
-				report.Version{Ref: u.Want.Ref, Revision: u.Revision}.String() + ": this version changed its content since it " +
-				"was first fetched (" + digest(u.Changed) + ", now " + digest(u.Digest, u.Tree) + "): make sure that this is known " +
-				"to who publishes it"})
-		}
+	for _, u := range uses(roots, func(u render.Use) bool { return u.Changed != "" }) {
+		list = append(list, report.Problem{Path: u.Where.Path, Line: u.Where.Line, Message: nameOf(u.Want) + " " +
+			report.Version{Ref: u.Want.Ref, Revision: u.Revision}.String() + ": this version changed its content since it " +
+			"was first fetched (" + digest(u.Changed) + ", now " + digest(u.Digest, u.Tree) + "): make sure that this is known " +
+			"to who publishes it"})
 	}
 	return list
 }
 
 // Resolved lists what references that move by themselves came to.
 func Resolved(roots []*diff.Root) (list []report.Resolved) {
-	seen := map[render.Use]bool{}
-	for _, r := range roots {
-		for _, u := range r.Now {
-			if seen[key(u)] || !moves(u) {
-				continue
-			}
-			seen[key(u)] = true
-			list = append(list, report.Resolved{Name: nameOf(u.Want), Ref: u.Want.Ref, Revision: u.Revision,
-				Path: u.Where.Path, Line: u.Where.Line})
-		}
+	for _, u := range uses(roots, moves) {
+		list = append(list, report.Resolved{Name: nameOf(u.Want), Ref: u.Want.Ref, Revision: u.Revision,
+			Path: u.Where.Path, Line: u.Where.Line})
 	}
 	slices.SortFunc(list, func(a, b report.Resolved) int {
 		return strings.Compare(a.Path+"\x00"+a.String(), b.Path+"\x00"+b.String())
@@ -149,8 +135,17 @@ func RemoteSources(roots []*diff.Root) (list []report.Outside) {
 	return report.JoinOutside(list, nil)
 }
 
-// key tells uses apart by what they are of and by their lines.
-func key(u render.Use) render.Use {
-	u.Failure = nil
-	return u
+// uses lists those of the head that are wanted, each once: they are told apart by what they are of and by their lines.
+func uses(roots []*diff.Root, wanted func(render.Use) bool) (list []render.Use) {
+	seen := map[render.Use]bool{}
+	for _, r := range roots {
+		for _, u := range r.Now {
+			u.Failure = nil
+			if wanted(u) && !seen[u] {
+				seen[u] = true
+				list = append(list, u)
+			}
+		}
+	}
+	return list
 }

@@ -2,6 +2,7 @@ package bump
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/diff"
@@ -204,5 +205,5 @@ func sortedKeys[V any](list ...map[string]V) []string {
 			all[key] = true
 		}
 	}
-	return sorted(all)
+	return slices.Sorted(maps.Keys(all))
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 const crdKind = "CustomResourceDefinition"
@@ -70,16 +71,14 @@ func crdChange(named report.Resource, was, now map[string]any) *report.CRDChange
 
 func crdVersions(o map[string]any) map[string]crdVersion {
 	out := map[string]crdVersion{}
-	spec, _ := o["spec"].(map[string]any)
-	list, _ := spec["versions"].([]any)
+	list, _ := jsonpointer.At(o, "/spec/versions").([]any)
 	for _, v := range list {
 		one, _ := v.(map[string]any)
 		name, _ := one["name"].(string)
 		served, _ := one["served"].(bool)
 		stored, _ := one["storage"].(bool)
-		schema, _ := one["schema"].(map[string]any)
-		open, _ := schema["openAPIV3Schema"].(map[string]any)
-		out[name] = crdVersion{served, stored, open}
+		schema, _ := jsonpointer.At(v, "/schema/openAPIV3Schema").(map[string]any)
+		out[name] = crdVersion{served, stored, schema}
 	}
 	return out
 }
@@ -112,5 +111,3 @@ func removedFields(was, now map[string]any, at string) (list []string) {
 	slices.Sort(list)
 	return list
 }
-
-func sorted(set map[string]bool) []string { return slices.Sorted(maps.Keys(set)) }

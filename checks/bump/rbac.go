@@ -2,6 +2,7 @@ package bump
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -51,7 +52,7 @@ func granted(named report.Resource, was, now map[string]any, work *int) *report.
 		})
 	}
 	for _, r := range rules(now) {
-		if slices.ContainsFunc(old, r.equal) {
+		if slices.ContainsFunc(old, func(o rule) bool { return reflect.DeepEqual(o, r) }) {
 			continue
 		}
 		if *work <= 0 {
@@ -122,11 +123,6 @@ func rules(o map[string]any) (out []rule) {
 			texts("verbs")})
 	}
 	return out
-}
-
-func (r rule) equal(o rule) bool {
-	return slices.Equal(r.groups, o.groups) && slices.Equal(r.resources, o.resources) && slices.Equal(r.names, o.names) &&
-		slices.Equal(r.urls, o.urls) && slices.Equal(r.verbs, o.verbs)
 }
 
 // size is how many names there are in a rule.

@@ -110,16 +110,9 @@ func (r *Reviewer) ask(v Review, ask asking) (out []engine.Result, traces []engi
 	for _, key := range slices.Sorted(maps.Keys(groups)) {
 		req := r.request(v, splitRequest(r.Values.of(groups[key][0], id.Name)))
 		results, why := ask(evaluator, req)
-		for _, res := range results {
-			if slices.Contains(groups[key], res.Policy.Name) {
-				out = append(out, res)
-			}
-		}
-		for _, t := range why {
-			if slices.Contains(groups[key], t.Policy.Name) {
-				traces = append(traces, t)
-			}
-		}
+		other := func(name string) bool { return !slices.Contains(groups[key], name) }
+		out = append(out, slices.DeleteFunc(results, func(r engine.Result) bool { return other(r.Policy.Name) })...)
+		traces = append(traces, slices.DeleteFunc(why, func(t engine.Trace) bool { return other(t.Policy.Name) })...)
 	}
 	slices.SortStableFunc(traces, func(a, b engine.Trace) int {
 		return cmp.Compare(slices.Index(r.names, a.Policy.Name), slices.Index(r.names, b.Policy.Name))

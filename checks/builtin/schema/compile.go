@@ -89,7 +89,7 @@ func compile(source any, prunes bool) (out *schema, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("the schema cannot be read: %w", err)
 	}
-	return &schema{structural: s, prunes: prunes, validator: validator, defaults: defaults(source), choices: counted.choices,
+	return &schema{structural: s, prunes: prunes, validator: validator, defaults: counted.defaults, choices: counted.choices,
 		rules: cel.NewValidator(s, true, celconfig.PerCallLimit)}, nil
 }
 
@@ -130,6 +130,7 @@ func parse(source any, counted *count) (props *apiextensions.JSONSchemaProps, s 
 // count bounds a schema.
 type count struct {
 	nodes, rules, ruleBytes, steps int
+	defaults                       int             // values in all defaults
 	choices                        int             // values in the largest of anyOf, oneOf and allOf
 	patterns                       map[string]bool // those that were counted: each is compiled once
 }
@@ -160,6 +161,9 @@ func (c *count) walk(v any, depth int) error {
 				return tooLarge(fmt.Sprintf("has patterns of more than %d steps", maxPatterns))
 			}
 		}
+		if d, ok := v["default"]; ok {
+			c.defaults += nodes(d)
+		}
 		for _, of := range []string{"anyOf", "oneOf", "allOf"} {
 			if list, ok := v[of].([]any); ok && len(list) > 1 {
 				c.choices = max(c.choices, nodes(list))
@@ -188,24 +192,6 @@ func steps(re *syntax.Regexp) int {
 	}
 	if re.Op == syntax.OpRepeat {
 		n *= max(1, re.Min, re.Max)
-	}
-	return n
-}
-
-// defaults counts the values in all defaults of a schema.
-func defaults(source any) (n int) {
-	switch v := source.(type) {
-	case map[string]any:
-		if d, ok := v["default"]; ok {
-			n += nodes(d)
-		}
-		for _, child := range v {
-			n += defaults(child)
-		}
-	case []any:
-		for _, child := range v {
-			n += defaults(child)
-		}
 	}
 	return n
 }
