@@ -23,35 +23,22 @@ type applyOptions struct {
 
 func newApplyCommand() *cobra.Command {
 	var o applyOptions
-	cmd := &cobra.Command{
-		Use:   "apply POLICY... -r RESOURCE...",
-		Short: "Like \"lintel eval\", with the flags and exit codes of \"kyverno apply\"",
-		Long: "The same evaluation as \"lintel eval\", spelled as \"kyverno apply\" has it: policies are arguments, and " +
-			"what only audits fails,\n" +
-			"unless --audit-warn is given. Flags of that command that Lintel does not have say what to use instead.\n\n" +
-			"Exit code 1: a rule failed, could not be evaluated, or what was asked could not be done. --warn-exit-code: of\n" +
-			"warnings where nothing is worse, and with --warn-no-pass where nothing passed. Else 0.",
-		Example: "  lintel apply policies/ -r pod.yaml\n" +
-			"  kustomize build overlays/prod | lintel apply policies/ -r - -t\n" +
-			"  lintel apply https://github.com/kyverno/policies/pod-security -b main -r pod.yaml",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return codedError{errors.New("no policies are named: write lintel apply POLICY... -r RESOURCE"), exitBlocked}
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.policies = args
-			o.spelled = map[string]string{"--policy": "policies", "--cluster": "--context-file and the like",
-				"--values": "--values-file"}
-			err := runApply(cmd, o)
-			var code exitCode
-			if err == nil || errors.As(err, &code) && code != exitUnable {
-				return err
-			}
-			return codedError{err, exitBlocked}
-		},
-	}
+	cmd := newCommand("apply", func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return codedError{errors.New("no policies are named: write lintel apply POLICY... -r RESOURCE"), exitBlocked}
+		}
+		return nil
+	}, func(cmd *cobra.Command, args []string) error {
+		o.policies = args
+		o.spelled = map[string]string{"--policy": "policies", "--cluster": "--context-file and the like",
+			"--values": "--values-file"}
+		err := runApply(cmd, o)
+		var code exitCode
+		if err == nil || errors.As(err, &code) && code != exitUnable {
+			return err
+		}
+		return codedError{err, exitBlocked}
+	})
 	o.flags(cmd)
 	// Whoever tells warnings from failures by the exit code must not take a mistake for a warning.
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return codedError{err, exitBlocked} })

@@ -32,24 +32,7 @@ type checkOptions struct {
 
 func newCheckCommand() *cobra.Command {
 	var o checkOptions
-	cmd := &cobra.Command{
-		Use:   "check [ROOT...]",
-		Short: "Check a change of a local repository as the bot would check its pull request",
-		Long: "Check what a branch would change, as if it were a pull request: " +
-			"render what it reaches at both commits, ask the\n" +
-			"policies of the base branch, and print the findings with the lines to edit.\n\n" +
-			"With ROOTs, as \"lintel roots\" lists them, only what the change does to these is looked at.\n\n" +
-			"Exit code 0: nothing blocks. 1: something does. 2: the check could not be run.",
-		Example: "  lintel check                      # this branch against the default branch\n" +
-			"  lintel check --worktree           # what is not committed yet\n" +
-			"  lintel check --staged             # what would be committed now\n" +
-			"  lintel check --base v1 --head v2  # any two commits\n" +
-			"  lintel check --all -o sarif       # every root of the head\n" +
-			"  lintel check HelmRelease/web/shop # one root\n" +
-			"  lintel check --severity high      # only what is high or critical; the verdict stays\n" +
-			"  lintel check --draft-exceptions - # exceptions for what blocks, to be approved in review",
-		RunE: func(cmd *cobra.Command, args []string) error { return runCheck(cmd, o, args) },
-	}
+	cmd := newCommand("check", cobra.ArbitraryArgs, func(cmd *cobra.Command, args []string) error { return runCheck(cmd, o, args) })
 	f := cmd.Flags()
 	o.changeFlags(cmd, "check")
 	f.BoolVar(&o.staged, "staged", false, "check what git would commit now, the index, against HEAD: for a pre-commit hook")

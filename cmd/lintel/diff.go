@@ -17,23 +17,7 @@ type diffOptions struct {
 
 func newDiffCommand() *cobra.Command {
 	var o diffOptions
-	cmd := &cobra.Command{
-		Use:   "diff [ROOT...]",
-		Short: "Show what a change does to the rendered resources, each line with its source place",
-		Long: "Show what a branch would change in the cluster: render what it reaches at both commits, and print what\n" +
-			"differs in each resource, with the place where each line is written: of lines that go, at the base.\n" +
-			"No policy is asked. " +
-			"Values of Secrets are not shown.\n\n" +
-			"With ROOTs, as \"lintel roots\" lists them, only what the change does to these is looked at.\n\n" +
-			"Exit code 0: it could be rendered. 1: with --exit-code, something differs. 2: it could not be rendered, or\n" +
-			"with --exit-code nothing differs in what could; what could not is said.",
-		Example: "  lintel diff                      # this branch against the default branch\n" +
-			"  lintel diff --worktree           # what is not committed yet\n" +
-			"  lintel diff --base v1 --head v2  # any two commits\n" +
-			"  lintel diff apps/shop            # one root\n" +
-			"  lintel diff --exit-code -o json  # for programs",
-		RunE: func(cmd *cobra.Command, args []string) error { return runDiff(cmd, o, args) },
-	}
+	cmd := newCommand("diff", cobra.ArbitraryArgs, func(cmd *cobra.Command, args []string) error { return runDiff(cmd, o, args) })
 	f := cmd.Flags()
 	o.change.changeFlags(cmd, "show")
 	f.BoolVar(&o.exitCode, "exit-code", false, "end with exit code 1 if anything differs")

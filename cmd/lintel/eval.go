@@ -34,21 +34,7 @@ type evalOptions struct {
 
 func newEvalCommand() *cobra.Command {
 	var o evalOptions
-	cmd := &cobra.Command{
-		Use:   "eval -p POLICY... -r RESOURCE...",
-		Short: "Ask policies about resources in files, with no repository",
-		Long: "Review the resources of files as if each were sent to a cluster with these policies. " +
-			"Files and folders (with all\n" +
-			"YAML and JSON below them) may be named, \"-\" is the standard input. Policies may be in a git repository, too:\n" +
-			"https://HOST/OWNER/REPOSITORY[/BRANCH], or https://HOST/OWNER/REPOSITORY/FOLDER with --git-branch.\n\n" +
-			"Exit code 0: nothing blocks. 1: an enforced rule failed, or a file is broken. " +
-			"2: the resources could not be reviewed.",
-		Example: "  kustomize build overlays/prod | lintel eval -p policies/ -r -\n" +
-			"  lintel eval -p policies/ -r pod.yaml -e exceptions/ --cluster cluster/ -o json\n" +
-			"  lintel eval -p policies/ -r new.yaml --old old.yaml",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runEval(cmd, o) },
-	}
+	cmd := newCommand("eval", cobra.NoArgs, func(cmd *cobra.Command, _ []string) error { return runEval(cmd, o) })
 	f := cmd.Flags()
 	f.StringArrayVarP(&o.policies, "policy", "p", nil, "a file or folder of policies (may be repeated)")
 	f.StringArrayVarP(&o.resources, "resource", "r", nil, "a file or folder of resources to review (may be repeated)")

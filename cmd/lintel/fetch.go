@@ -18,21 +18,7 @@ import (
 func newFetchCommand() *cobra.Command {
 	var o showOptions
 	var rules policyOptions
-	cmd := &cobra.Command{
-		Use:   "fetch [ROOT...]",
-		Short: "Fetch what a repository takes from outside, to use it without network",
-		Long: "Fetch what the roots of a repository (all, or those that are named) take from outside of it: remote bases, " +
-			"charts and\n" +
-			"single files, and what those need; and unless roots are named, the repositories that its policies are in. Each is\n" +
-			"listed with what it came to. Where something cannot be had, the exit code is 2.\n\n" +
-			"The other commands find it in the same folder; with --offline they use nothing else. To use it on a machine " +
-			"without\n" +
-			"network, fetch into a folder of your own, copy that as it is, and name it there:\n\n" +
-			"  lintel fetch --store sources && tar -cf sources.tar sources\n" +
-			"  tar -xf sources.tar && lintel check --offline --store sources",
-		Example: "  lintel fetch\n  lintel fetch --rev main apps/shop/overlays/production -o json",
-		RunE:    func(cmd *cobra.Command, args []string) error { return runFetch(cmd, o, rules, args) },
-	}
+	cmd := newCommand("fetch", cobra.ArbitraryArgs, func(cmd *cobra.Command, args []string) error { return runFetch(cmd, o, rules, args) })
 	f := cmd.Flags()
 	f.StringVar(&o.repo, "repo", ".", "a folder of the repository")
 	f.StringVar(&o.rev, "rev", "", "the commit to read (default: the work tree)")

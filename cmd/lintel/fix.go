@@ -23,20 +23,7 @@ type fixOptions struct {
 
 func newFixCommand() *cobra.Command {
 	var o fixOptions
-	cmd := &cobra.Command{
-		Use:   "fix FILE...",
-		Short: "Rewrite deprecated fields of policies to their present place",
-		Long: "Rewrite deprecated fields, operators and spellings of Kyverno policies to their present place, " +
-			"in the files\n" +
-			"themselves. Comments, order, quotes and formatting stay. " +
-			"What cannot be rewritten with certainty is named and left.\n" +
-			"Of a folder all YAML and JSON files are taken, hidden ones aside.\n\n" +
-			"Exit code 0: done. 1: with --check, something would be rewritten. 2: a file could not be read or written.",
-		Example: "  lintel fix policies/          # rewrite\n" +
-			"  lintel fix --check policies/  # only say what would be rewritten",
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return runFix(cmd, args, o) },
-	}
+	cmd := newCommand("fix", cobra.MinimumNArgs(1), func(cmd *cobra.Command, args []string) error { return runFix(cmd, args, o) })
 	cmd.Flags().BoolVar(&o.check, "check", false, "write nothing, exit with 1 if something would be rewritten")
 	addOutputFlag[*report.Fixes](cmd, &o.output)
 	return cmd

@@ -12,7 +12,6 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/output"
 	"github.com/lintel-bot/lintel/checks/report"
-	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/checks/starter"
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -29,22 +28,7 @@ func policyFolders() []string { return []string{"policies", "lintel/policies"} }
 
 func newInitCommand() *cobra.Command {
 	var o initOptions
-	cmd := &cobra.Command{
-		Use:   "init",
-		Short: "Write settings and policies to start with",
-		Long: "Look at a repository, and write " + settings.Path + " and policies to start with, each with its test " +
-			"(kyverno-test.yaml).\n" +
-			"Policies are audits unless --action says otherwise: the first findings are warnings, and nothing blocks.\n\n" +
-			"Nothing that is there is changed. Clusters are proposed where the repository clearly has several.\n\n" +
-			"Exit code 0: all of it is written, or there already. 1: something else was in the way, and was left.\n" +
-			"2: it could not be done.",
-		Example: "  lintel init --dry-run             # what would be written\n" +
-			"  lintel init\n" +
-			"  lintel init --set restricted --kind ValidatingPolicy\n" +
-			"  lintel check --all --worktree     # then: what they find",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runInit(cmd, o) },
-	}
+	cmd := newCommand("init", cobra.NoArgs, func(cmd *cobra.Command, _ []string) error { return runInit(cmd, o) })
 	f := cmd.Flags()
 	f.StringVar(&o.repo, "repo", ".", "a folder of the repository")
 	addChoiceFlag(cmd, "kind", &o.kind, starter.Kinds(), "the kind of the policies (default: that of most policies of the "+

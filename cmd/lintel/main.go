@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"os"
@@ -63,15 +64,26 @@ func run() int {
 	return int(code)
 }
 
+// commandTexts are what the commands say of themselves. Behind == stands how one is called, in the next line what it does,
+// then all of its text, and below -- are examples.
+//
+//go:embed commands.txt
+var commandTexts string
+
+// newCommand returns the command of a name, with its texts.
+func newCommand(name string, args cobra.PositionalArgs, run func(*cobra.Command, []string) error) *cobra.Command {
+	_, all, _ := strings.Cut("\n"+commandTexts, "\n== "+name)
+	all, _, _ = strings.Cut(all, "\n== ")
+	text, examples, _ := strings.Cut(name+all, "\n--\n")
+	use, text, _ := strings.Cut(text, "\n")
+	short, long, _ := strings.Cut(text, "\n")
+	return &cobra.Command{Use: use, Short: short, Long: strings.TrimSpace(long), Example: strings.TrimRight(examples, "\n"),
+		Args: args, RunE: run}
+}
+
 func newRootCommand() *cobra.Command {
-	root := &cobra.Command{
-		Use:   "lintel",
-		Short: "Check pull requests of GitOps repositories against Kyverno policies, before they merge",
-		Long: "Lintel renders the manifests that a change reaches, asks the repository's Kyverno policies about every\n" +
-			"difference as if it were an admission review, and puts each finding on the line to edit.",
-		SilenceUsage:  true,
-		SilenceErrors: true,
-	}
+	root := newCommand("lintel", nil, nil)
+	root.SilenceUsage, root.SilenceErrors = true, true
 	var text strings.Builder
 	if output.Write("text", &text, version(), output.Options{}) == nil {
 		root.Version = text.String() // cobra adds the flag

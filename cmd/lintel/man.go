@@ -15,24 +15,19 @@ import (
 
 // newManCommand returns the command that writes the pages of the manual, for whoever makes packages.
 func newManCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:    "man DIR",
-		Short:  "Write the pages of the manual into a folder",
-		Long:   "Write the pages of the manual (section 1), one for each command and topic, into a folder.",
-		Args:   cobra.ExactArgs(1),
-		Hidden: true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := os.MkdirAll(args[0], 0o755); err != nil {
+	cmd := newCommand("man", cobra.ExactArgs(1), func(cmd *cobra.Command, args []string) error {
+		if err := os.MkdirAll(args[0], 0o755); err != nil {
+			return err
+		}
+		for _, page := range manPages(cmd.Root()) {
+			if err := os.WriteFile(filepath.Join(args[0], page.name), page.text, 0o644); err != nil {
 				return err
 			}
-			for _, page := range manPages(cmd.Root()) {
-				if err := os.WriteFile(filepath.Join(args[0], page.name), page.text, 0o644); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
-	}
+		}
+		return nil
+	})
+	cmd.Hidden = true
+	return cmd
 }
 
 // manPage is a page of the manual by the name of its file.

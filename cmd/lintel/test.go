@@ -29,22 +29,7 @@ type testOptions struct {
 
 func newTestCommand() *cobra.Command {
 	var o testOptions
-	cmd := &cobra.Command{
-		Use:   "test DIR...",
-		Short: "Run the policy tests (" + eval.TestName + ") of folders",
-		Long: "Run every " + eval.TestName +
-			" in the folders and below them, as the kyverno command does, several at a time.\n" +
-			"A row where nothing was compared is excluded, not passed, and with --strict fails; a broken file does not end " +
-			"the run.\nOf more than 20 rows only those that failed are shown.\n\n" +
-			"Exit code 0: all rows are as expected. 1: one is not, or a file is broken. 2: the tests could not be run.",
-		Example: "  lintel test policies/\n" +
-			"  lintel test policies/ --run policy=disallow-latest-tag,resource=badpod01\n" +
-			"  lintel test policies/ --strict --coverage\n" +
-			"  lintel test policies/ --watch\n" +
-			"  lintel test policies/ -o junit > report.xml",
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return runTest(cmd, o, args) },
-	}
+	cmd := newCommand("test", cobra.MinimumNArgs(1), func(cmd *cobra.Command, args []string) error { return runTest(cmd, o, args) })
 	f := cmd.Flags()
 	addOutputFlag[*report.TestRun](cmd, &o.output)
 	addColorFlag(cmd, &o.color, "color the text")

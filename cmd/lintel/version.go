@@ -34,12 +34,7 @@ func version() report.Build {
 }
 
 func newVersionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return output.Write("text", cmd.OutOrStdout(), version(), output.Options{})
-		},
-	}
+	return newCommand("version", cobra.NoArgs, func(cmd *cobra.Command, _ []string) error {
+		return output.Write("text", cmd.OutOrStdout(), version(), output.Options{})
+	})
 }
