@@ -2,9 +2,7 @@ package settings
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render/doc"
@@ -37,10 +35,6 @@ func (s *Settings) chartLine(i int) int {
 	return 0
 }
 
-var releaseName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,51}[a-z0-9])?$`)
-})
-
 // chartProblems returns what is wrong with the charts.
 func (s *Settings) chartProblems() (problems []report.Problem) {
 	seen := map[string]int{}
@@ -56,7 +50,7 @@ func (s *Settings) chartProblems() (problems []report.Problem) {
 			fail("path is missing: say which chart it is")
 		case problem != "":
 			fail("%s", problem)
-		case c.Name != "" && !releaseName().MatchString(c.Name):
+		case c.Name != "" && !matches("charts[].name", c.Name):
 			fail("%q is not a name of a release: at most 53 lower case letters, digits, dashes and dots", c.Name)
 		case seen[id] > 0:
 			fail("%q has this on line %d already: give the release another name, or other values", c.Path, seen[id])

@@ -152,10 +152,6 @@ func (s *Settings) Belongs() func(paths ...string) []string {
 	}
 }
 
-var kubernetesVersion = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^v?[0-9]+\.[0-9]+(\.[0-9]+)?$`)
-})
-
 // clusterProblems returns what is wrong with the clusters.
 func (s *Settings) clusterProblems() (problems []report.Problem) {
 	for _, name := range s.ClusterNames() {
@@ -170,7 +166,7 @@ func (s *Settings) clusterProblems() (problems []report.Problem) {
 		case len(c.Roots) == 0:
 			fail("", "roots", "is missing: say which roots, or files of Argo CD and Flux objects, belong to the cluster")
 		}
-		if c.Kubernetes != "" && !kubernetesVersion().MatchString(c.Kubernetes) {
+		if c.Kubernetes != "" && !matches("clusters.*.kubernetes", c.Kubernetes) {
 			fail(c.Kubernetes, "kubernetes", "%q is not a version: write it like \"1.33\"", c.Kubernetes)
 		}
 		for _, e := range c.Policies {

@@ -27,14 +27,6 @@ type Sources struct {
 	Allow []string `yaml:"allow"` // patterns of addresses ("https://github.com/example/**"); nil: what the operator allows
 }
 
-// most is what a repository may set a limit to: what is beyond it, no server has the memory for.
-func most() map[string]int64 {
-	return map[string]int64{
-		"fileBytes": 256 << 20, "files": 20_000_000, "depth": 1000, "nodes": 20_000_000, "layers": 100_000, "bases": 500,
-		"resources": 1_000_000,
-	}
-}
-
 // Render returns the limits of rendering.
 func (l Limits) Render() render.Limits {
 	return render.Limits{Source: doc.Limits{Nodes: l.Nodes, Depth: l.Depth}, Layers: l.Layers, Depth: l.Bases,
@@ -48,17 +40,16 @@ func limitProblems(settings *yaml.Node) []report.Problem {
 		return nil // what is not a map is for the decoder
 	}
 	var problems []report.Problem
-	known := most()
 	for i := 0; i+1 < len(limits.Content); i += 2 {
 		key, value := limits.Content[i], doc.Deref(limits.Content[i+1])
-		limit, ok := known[key.Value]
+		field, ok := fieldAt("limits." + key.Value)
 		if !ok {
 			continue // the form says so
 		}
 		if n, err := strconv.ParseInt(value.Value, 10, 64); value.Kind != yaml.ScalarNode || value.ShortTag() != "!!int" ||
-			err != nil || n < 1 || n > limit {
-			problems = append(problems, problemAt(value, "limits."+key.Value,
-				"must be a whole number from 1 to %d; leave it out for the default", limit))
+			err != nil || n < *field.Least || n > *field.Most {
+			problems = append(problems, problemAt(value, field.Path,
+				"must be a whole number from %d to %d; leave it out for the default", *field.Least, *field.Most))
 		}
 	}
 	return problems

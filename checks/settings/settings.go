@@ -119,9 +119,6 @@ type Annotations struct {
 	Max *int `yaml:"max"` // of one check run; 0 is none, nil is the default
 }
 
-// MostAnnotations is what a repository may set annotations.max to: GitHub takes 50 a request, and each request counts.
-const MostAnnotations = 1000
-
 // RootOptions is what the settings say about roots, and about the files that may hold rules. The names of the
 // repository and of the branch are those of roots.Options.
 func (s *Settings) RootOptions(repository, branches []string) roots.Options {
@@ -218,8 +215,9 @@ func (s *Settings) judge() []report.Problem {
 	if s.Approvers.Count < 0 {
 		fail("", "approvers.count", "cannot be negative: write 1 or more")
 	}
-	if n := s.Annotations.Max; n != nil && (*n < 0 || *n > MostAnnotations) {
-		fail(strconv.Itoa(*n), "annotations.max", "must be a whole number from 0 (none) to %d", MostAnnotations)
+	shown, _ := fieldAt("annotations.max")
+	if n := s.Annotations.Max; n != nil && (*n < 0 || int64(*n) > *shown.Most) {
+		fail(strconv.Itoa(*n), shown.Path, "must be a whole number from 0 (none) to %d", *shown.Most)
 	}
 	for _, team := range s.Approvers.Teams {
 		if org, slug, ok := strings.Cut(team, "/"); !ok || org == "" || slug == "" {
