@@ -16,6 +16,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/lintel-bot/lintel/render/tree"
@@ -100,17 +101,9 @@ func (w Want) String() string {
 
 // Compare orders wants.
 func Compare(a, b Want) int {
-	flag := func(a, b bool) int {
-		switch {
-		case a == b:
-			return 0
-		case b:
-			return -1
-		}
-		return 1
-	}
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.URL, b.URL), cmp.Compare(a.Name, b.Name),
-		cmp.Compare(a.Ref, b.Ref), flag(a.Tag, b.Tag), cmp.Compare(a.Filter, b.Filter), flag(a.Submodules, b.Submodules))
+		cmp.Compare(a.Ref, b.Ref), cmp.Compare(strconv.FormatBool(a.Tag), strconv.FormatBool(b.Tag)),
+		cmp.Compare(a.Filter, b.Filter), cmp.Compare(strconv.FormatBool(a.Submodules), strconv.FormatBool(b.Submodules)))
 }
 
 // Failure says why a want could not be had. It is an error. Its message is one sentence without the want's address and
@@ -157,12 +150,11 @@ type Source struct {
 // Sources reads what a lock names and notes what it lacks. It is safe for concurrent use. The nil Sources has nothing
 // and notes nothing.
 type Sources struct {
-	trees  func(id string) (*tree.Tree, error)
-	known  map[Want]Entry
-	mu     sync.Mutex
-	wanted map[Want]bool
-	given  map[Want]bool
-	used   map[Want]bool // was asked for, and is known
+	trees func(id string) (*tree.Tree, error)
+	known map[Want]Entry
+	mu    sync.Mutex
+	asked map[Want]bool // whether it is known or not
+	given map[Want]bool
 }
 
 // New returns what a lock names. trees opens a tree of the store by its object id.
@@ -181,12 +173,10 @@ func (s *Sources) Get(w Want) (*Source, error) {
 	if s == nil {
 		return nil, ErrWanted
 	}
-	e, ok := s.ask(w)
+	s.note(s.asked, w)
+	e, ok := s.known[w]
 	switch {
 	case !ok:
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.wanted[w] = true
 		return nil, ErrWanted
 	case e.Failure != nil:
 		return nil, e.Failure
@@ -204,26 +194,20 @@ func (s *Sources) Aside() *Sources {
 	if s == nil {
 		return nil
 	}
-	return &Sources{trees: s.trees, known: s.known, wanted: map[Want]bool{}, given: map[Want]bool{}, used: map[Want]bool{}}
+	return &Sources{trees: s.trees, known: s.known, asked: map[Want]bool{}, given: map[Want]bool{}}
 }
 
-// ask returns what a want came to, and notes that it was asked for.
-func (s *Sources) ask(w Want) (Entry, bool) {
-	e, ok := s.known[w]
-	if ok {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.used[w] = true
-	}
-	return e, ok
+// note puts a want among those that were asked for or given.
+func (s *Sources) note(wants map[Want]bool, w Want) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	wants[w] = true
 }
 
 // Give says that whoever asked for the rendering names a want (see Asked).
 func (s *Sources) Give(w Want) {
 	if s != nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.given[w] = true
+		s.note(s.given, w)
 	}
 }
 
@@ -240,10 +224,11 @@ func (s *Sources) Digest(w Want) string {
 	if s == nil {
 		return ""
 	}
-	e, ok := s.ask(w)
+	e, ok := s.known[w]
 	if !ok {
 		return ""
 	}
+	s.note(s.asked, w)
 	return e.digest()
 }
 
@@ -269,21 +254,22 @@ func (s *Sources) ID() string {
 }
 
 // Wanted lists what was asked for and not there, sorted.
-func (s *Sources) Wanted() []Want {
-	if s == nil {
-		return nil
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.SortedFunc(maps.Keys(s.wanted), Compare)
-}
+func (s *Sources) Wanted() []Want { return s.whatWasAsked(false) }
 
 // Used lists what was asked for and there, sorted.
-func (s *Sources) Used() []Want {
+func (s *Sources) Used() []Want { return s.whatWasAsked(true) }
+
+func (s *Sources) whatWasAsked(there bool) (list []Want) {
 	if s == nil {
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.SortedFunc(maps.Keys(s.used), Compare)
+	for w := range s.asked {
+		if _, known := s.known[w]; known == there {
+			list = append(list, w)
+		}
+	}
+	slices.SortFunc(list, Compare)
+	return list
 }

@@ -45,9 +45,7 @@ func (s *Store) MakeRoom(ctx context.Context, limit int64) error {
 	}
 	// What nothing holds any more stays for a while: a check that runs may read it.
 	prune := fmt.Sprintf("--prune=%d.seconds.ago", int(s.o.InUse.Seconds()))
-	_, err = gitcmd.Call{Git: s.git, Options: []string{"--git-dir=" + s.GitDir()}, Dir: s.o.Dir, Env: s.Isolated(),
-		Args: []string{"gc", "--quiet", prune}}.Run(ctx)
-	if err != nil {
+	if _, err := s.run(ctx, gitcmd.Call{Args: []string{"gc", "--quiet", prune}}); err != nil {
 		return fmt.Errorf("cleaning the store up: %w", err)
 	}
 	return nil
@@ -180,9 +178,7 @@ func (s *Store) Forget(key string, n Note) error {
 
 // dereference removes a reference, wherever git keeps it.
 func (s *Store) dereference(key string) error {
-	name := refsDir + "/" + key
-	_, err := gitcmd.Call{Git: s.git, Options: []string{"--git-dir=" + s.GitDir()}, Dir: s.o.Dir, Env: s.Isolated(),
-		Args: []string{"update-ref", "-d", name}}.Run(context.Background())
+	_, err := s.run(context.Background(), gitcmd.Call{Args: []string{"update-ref", "-d", refsDir + "/" + key}})
 	return err
 }
 

@@ -26,6 +26,12 @@ func (s *Store) Isolated(pairs ...string) []string {
 	return append(env, gitcmd.Configured(slices.Concat(gitcmd.Closed(), own, pairs)...)...)
 }
 
+// run runs git in the store, isolated.
+func (s *Store) run(ctx context.Context, c gitcmd.Call) ([]byte, error) {
+	c.Git, c.Dir, c.Options, c.Env = s.git, s.o.Dir, []string{"--git-dir=" + s.GitDir()}, s.Isolated()
+	return c.Run(ctx)
+}
+
 // Scratch is a repository of its own for what is on its way into the store. What the store has can be read in it.
 type Scratch struct {
 	store *Store
@@ -138,9 +144,8 @@ func (s *Store) Missing(ctx context.Context, trees []string) (map[string]bool, e
 	if len(trees) == 0 {
 		return missing, nil
 	}
-	out, err := gitcmd.Call{Git: s.git, Options: []string{"--git-dir=" + s.GitDir()}, Dir: s.o.Dir, Env: s.Isolated(),
-		Args: []string{"cat-file", "--batch-check=%(objecttype)"}, Stdin: strings.Join(trees, "\n") + "\n",
-		Max: int64(len(trees))*100 + 1000}.Run(ctx)
+	out, err := s.run(ctx, gitcmd.Call{Args: []string{"cat-file", "--batch-check=%(objecttype)"},
+		Stdin: strings.Join(trees, "\n") + "\n", Max: int64(len(trees))*100 + 1000})
 	if err != nil {
 		return nil, fmt.Errorf("reading the store: %w", err)
 	}
