@@ -74,7 +74,7 @@ func (o *applyOptions) flags(cmd *cobra.Command) {
 	f.IntVar(&o.warnExitCode, "warn-exit-code", 0, "exit code of warnings where nothing is worse")
 	f.BoolVar(&o.warnNoPass, "warn-no-pass", false, "--warn-exit-code is for \"nothing passed\", too")
 	f.BoolVar(&o.noColor, "remove-color", false, "no colors")
-	addForeignFlags(cmd, foreignApplyFlags())
+	addForeignFlags(cmd)
 }
 
 // appended is a flag that adds to a list, whichever of its names it is given by: several values stand between commas.

@@ -144,7 +144,7 @@ func TestKyvernoFlags(t *testing.T) {
 			if takes := f.NoOptDefVal == ""; takes != want.takes {
 				t.Errorf("%s: --%s takes a value: %v, want %v", c.cmd.Name(), want.name, takes, want.takes)
 			}
-			if v, ok := f.Value.(*foreignValue); ok {
+			if v, ok := f.Value.(*foreignFlag); ok {
 				checkInstead(t, v.instead)
 			}
 		}

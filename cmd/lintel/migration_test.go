@@ -166,9 +166,8 @@ func TestMigrationFlags(t *testing.T) {
 	if len(listed) < 15 {
 		t.Fatalf("only %v are listed", listed)
 	}
-	for command, list := range map[string][]foreignFlag{"apply": foreignApplyFlags(), "test": foreignTestFlags()} {
-		args := map[string][]string{"apply": {"apply", "policies/", "-r", "pod.yaml"}, "test": {"test", "policies/"}}[command]
-		for _, f := range list {
+	for command, args := range map[string][]string{"apply": {"apply", "policies/", "-r", "pod.yaml"}, "test": {"test", "policies/"}} {
+		for _, f := range foreignFlags(command) {
 			given := "--" + f.name
 			with := append(args[:len(args):len(args)], given)
 			if f.takes {

@@ -46,7 +46,7 @@ func newTestCommand() *cobra.Command {
 	f.BoolVar(&o.coverage, "coverage", false, "name the rules that no row reaches, and those that only ever pass")
 	f.BoolVar(&o.watch, "watch", false, "run again when a file that the tests read changes, until Ctrl-C")
 	f.IntVar(&o.workers, "workers", 0, "test files to run at a time (default: one a processor)")
-	addForeignFlags(cmd, foreignTestFlags())
+	addForeignFlags(cmd)
 	return cmd
 }
 
@@ -147,7 +147,7 @@ func testInput(files func(root string) fs.FS, dirs []string, file string) (eval.
 	seen := map[string]bool{}
 	for _, dir := range dirs {
 		if strings.Contains(dir, "://") {
-			return in, errors.New(noClone)
+			return in, errors.New(`tests are read from folders: use "git clone", and name the folder`)
 		}
 		abs, err := filepath.Abs(dir)
 		if err != nil {
