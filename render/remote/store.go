@@ -22,7 +22,6 @@ type StoreOptions struct {
 	Dir      string           // made if absent, for this user only
 	Git      string           // absolute path of git; empty: as gitcmd.Find finds it
 	MaxBytes int64            // of packed content; what was not used for longest goes first. 0: 4 GiB
-	MaxAge   time.Duration    // what was not used for that long goes. 0: 90 days
 	InUse    time.Duration    // what was used since then stays, whatever the size: a check may read it. 0: 2 hours
 	Clock    func() time.Time // nil: time.Now
 }
@@ -59,8 +58,7 @@ func OpenStore(ctx context.Context, o StoreOptions) (*Store, error) {
 		return nil, err
 	}
 	o.Dir = dir
-	o.MaxBytes, o.MaxAge = cmp.Or(o.MaxBytes, 4<<30), cmp.Or(o.MaxAge, 90*24*time.Hour)
-	o.InUse = cmp.Or(o.InUse, 2*time.Hour)
+	o.MaxBytes, o.InUse = cmp.Or(o.MaxBytes, 4<<30), cmp.Or(o.InUse, 2*time.Hour)
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}

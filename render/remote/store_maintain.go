@@ -17,6 +17,8 @@ import (
 const (
 	// packs is how many packs the store may have before they are joined: each thing that is fetched adds one.
 	packs = 100
+	// unused is after what time things go that nobody used.
+	unused = 90 * 24 * time.Hour
 	// forgotten is after what time even the digest of what is not there any more goes.
 	forgotten = 2 * 365 * 24 * time.Hour
 	// abandoned is after what time a scratch repository belongs to nobody: longer than anything may take.
@@ -124,7 +126,7 @@ func (s *Store) evict(limit int64) (gone int, err error) {
 		case n.Tree != "" && n.Content == "":
 			all = append(all, held{key, n, used})
 			sum += n.Bytes
-		case now.Sub(used) > forgotten || (n.First == "" && now.Sub(used) > s.o.MaxAge):
+		case now.Sub(used) > forgotten || (n.First == "" && now.Sub(used) > unused):
 			old = append(old, key) // a failure, or what a want once came to
 		}
 	})
@@ -134,8 +136,8 @@ func (s *Store) evict(limit int64) (gone int, err error) {
 	slices.SortFunc(all, func(a, b held) int { return a.used.Compare(b.used) })
 	var problems []error
 	for _, h := range all {
-		unused := now.Sub(h.used)
-		if unused < s.o.InUse || (unused < s.o.MaxAge && sum <= limit) {
+		age := now.Sub(h.used)
+		if age < s.o.InUse || (age < unused && sum <= limit) {
 			continue
 		}
 		went, err := s.letGo(h)
@@ -193,13 +195,13 @@ func (s *Store) evictFiles(now time.Time, limit int64) {
 		sum += f.size
 	}
 	for _, f := range files {
-		if sum > maxFiles(limit) || now.Sub(f.at) > s.o.MaxAge {
+		if sum > maxFiles(limit) || now.Sub(f.at) > unused {
 			_ = os.Remove(filepath.Join(s.o.Dir, filesDir, f.name))
 			sum -= f.size
 		}
 	}
 	for _, f := range s.aged(locksDir) {
-		if f.name == cleaning || now.Sub(f.at) < s.o.MaxAge {
+		if f.name == cleaning || now.Sub(f.at) < unused {
 			continue
 		}
 		if unlock, err := s.tryLock(f.name, false); err == nil {

@@ -41,11 +41,11 @@ func (f *Fetcher) Fetch(ctx context.Context, wants []remote.Want) (remote.Lock, 
 
 func (f *Fetcher) all(ctx context.Context, wants []remote.Want) (remote.Lock, error) {
 	lock := make(remote.Lock, len(wants))
-	group, together := errgroup.WithContext(ctx)
-	group.SetLimit(f.o.Parallel)
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(together)
 	for i, w := range wants {
 		group.Go(func() error {
-			entry, err := f.one(together, w)
+			entry, err := f.one(groupCtx, w)
 			if err == nil {
 				lock[i] = entry
 			}

@@ -42,8 +42,6 @@ type Options struct {
 	// Deadline is when no source is waited for any longer: what has not come by then is not to be had. The zero time:
 	// never.
 	Deadline time.Time
-	// Parallel is how many things are got at once; 0: 6.
-	Parallel int
 
 	Charts ChartLimits // the zero value: chart.DefaultLimits()
 	MaxGit int64       // bytes of one fetch of git; 0: 1 GiB
@@ -52,10 +50,11 @@ type Options struct {
 
 // defaults of Options.
 const (
-	defaultFresh    = 2 * time.Minute
-	defaultTimeout  = 5 * time.Minute
-	defaultParallel = 6
-	defaultMaxGit   = 1 << 30
+	defaultFresh   = 2 * time.Minute
+	defaultTimeout = 5 * time.Minute
+	defaultMaxGit  = 1 << 30
+	// together is how many things are got at once.
+	together = 6
 	// failureFresh is for how long a failure is not tried to overcome again.
 	failureFresh = 30 * time.Second
 	maxFile      = 16 << 20
@@ -79,7 +78,7 @@ func New(o Options) (*Fetcher, error) {
 		o.Policy = DefaultPolicy()
 	}
 	o.Fresh, o.Timeout = cmp.Or(o.Fresh, defaultFresh), cmp.Or(o.Timeout, defaultTimeout)
-	o.Parallel, o.MaxGit = cmp.Or(o.Parallel, defaultParallel), cmp.Or(o.MaxGit, defaultMaxGit)
+	o.MaxGit = cmp.Or(o.MaxGit, defaultMaxGit)
 	if o.Charts == (ChartLimits{}) {
 		o.Charts = DefaultChartLimits()
 	}

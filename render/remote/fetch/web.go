@@ -29,40 +29,37 @@ type WebOptions struct {
 	Dial    Dialer                                           // nil: net.Dialer
 	Proxy   func(*http.Request) (*url.URL, error)            // nil: http.ProxyFromEnvironment
 	Sleep   func(ctx context.Context, d time.Duration) error // between tries; nil: a timer
-	Header  time.Duration                                    // how long the header of an answer may take; 0: 30 s
 }
 
 // webClient makes requests. It is safe for concurrent use.
 type webClient struct {
+	WebOptions
 	policy  *Policy
-	resolve Resolver
-	connect Dialer
-	proxy   func(*http.Request) (*url.URL, error)
-	sleep   func(context.Context, time.Duration) error
 	direct  *http.Transport
 	proxied *http.Transport
 }
 
 // newWeb returns a client; Close ends its connections.
 func newWeb(policy *Policy, o WebOptions) *webClient {
-	c := &webClient{policy: policy, resolve: o.Resolve, connect: o.Dial, proxy: o.Proxy, sleep: o.Sleep}
-	if c.resolve == nil {
-		c.resolve = resolve
+	c := &webClient{WebOptions: o, policy: policy}
+	dialer := &net.Dialer{Timeout: dialTimeout}
+	if c.Resolve == nil {
+		c.Resolve = resolve
 	}
-	if c.connect == nil {
-		c.connect = (&net.Dialer{Timeout: dialTimeout}).DialContext
+	if c.Dial == nil {
+		c.Dial = dialer.DialContext
 	}
-	if c.proxy == nil {
-		c.proxy = http.ProxyFromEnvironment
+	if c.Proxy == nil {
+		c.Proxy = http.ProxyFromEnvironment
 	}
-	if c.sleep == nil {
-		c.sleep = sleep
+	if c.Sleep == nil {
+		c.Sleep = sleep
 	}
 	c.direct = &http.Transport{
 		DialContext:           c.dial,
 		TLSClientConfig:       &tls.Config{RootCAs: policy.roots, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:   dialTimeout,
-		ResponseHeaderTimeout: cmp.Or(o.Header, 30*time.Second),
+		ResponseHeaderTimeout: 30 * time.Second,
 		IdleConnTimeout:       30 * time.Second,
 		MaxIdleConnsPerHost:   4,
 		// What is packed stays packed: nothing is unpacked here without a bound.
@@ -71,7 +68,7 @@ func newWeb(policy *Policy, o WebOptions) *webClient {
 		ForceAttemptHTTP2:      true,
 	}
 	c.proxied = c.direct.Clone()
-	c.proxied.DialContext, c.proxied.Proxy = (&net.Dialer{Timeout: dialTimeout}).DialContext, c.proxy
+	c.proxied.DialContext, c.proxied.Proxy = dialer.DialContext, c.Proxy
 	return c
 }
 
@@ -133,7 +130,7 @@ func (t *trip) RoundTrip(r *http.Request) (*http.Response, error) {
 	if began := t.began(r.URL); began && t.Authorization != "" && r.Header.Get("Authorization") == "" {
 		r.Header.Set("Authorization", t.Authorization)
 	}
-	by, err := c.proxy(r)
+	by, err := c.Proxy(r)
 	if err != nil {
 		return nil, undecided("the proxy that is configured has no valid address")
 	}

@@ -46,7 +46,7 @@ func (c *webClient) dial(ctx context.Context, network, address string) (net.Conn
 	defer cancel()
 	for _, a := range usable[:min(len(usable), maxAnswers)] {
 		var conn net.Conn
-		if conn, err = c.connect(ctx, network, net.JoinHostPort(a.String(), port)); err == nil {
+		if conn, err = c.Dial(ctx, network, net.JoinHostPort(a.String(), port)); err == nil {
 			return conn, nil
 		}
 	}
@@ -57,7 +57,7 @@ func (c *webClient) lookup(ctx context.Context, host string) ([]netip.Addr, erro
 	if a, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{a}, nil
 	}
-	addresses, err := c.resolve(ctx, host)
+	addresses, err := c.Resolve(ctx, host)
 	var unknown *net.DNSError
 	switch {
 	case errors.As(err, &unknown) && unknown.IsNotFound, err == nil && len(addresses) == 0:

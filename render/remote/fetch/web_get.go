@@ -51,7 +51,7 @@ func (c *webClient) Again(ctx context.Context, do func() error) error {
 		if n == tries {
 			return again.error
 		}
-		if err := c.sleep(ctx, pause); err != nil {
+		if err := c.Sleep(ctx, pause); err != nil {
 			return err
 		}
 		pause *= 2
