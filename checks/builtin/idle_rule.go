@@ -259,8 +259,8 @@ func contradiction(o map[string]any, at string) (list []Violation) {
 }
 
 func idleSelector(at string, i int, key string) Violation {
-	return Violation{fmt.Sprintf("%s/matchExpressions/%d", at, i), fmt.Sprintf("contradicts what else the selector asks of the "+
-		"label %s: nothing has both, so it matches nothing", key)}
+	return Violation{fmt.Sprintf("%s/matchExpressions/%d", at, i), fmt.Sprintf("contradicts what else the selector asks of "+
+		"the label %s: nothing has both, so it matches nothing", key)}
 }
 
 // constraints looks at what a policy with expressions, or a binding, chooses.

@@ -52,8 +52,10 @@ func (p pods) String() string { return p.id.Kind + " " + p.id.Name }
 
 // idleKinds are kinds of custom resources of which no controller makes Pods or Services, by group; "*": all of it.
 var idleKinds = map[string][]string{
-	"monitoring.coreos.com":        {"ServiceMonitor", "PodMonitor", "PrometheusRule", "Probe", "ScrapeConfig", "AlertmanagerConfig"},
-	"gateway.networking.k8s.io":    {"HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute", "UDPRoute", "ReferenceGrant", "BackendTLSPolicy"},
+	"monitoring.coreos.com": {"ServiceMonitor", "PodMonitor", "PrometheusRule", "Probe", "ScrapeConfig",
+		"AlertmanagerConfig"},
+	"gateway.networking.k8s.io": {"HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute", "UDPRoute", "ReferenceGrant",
+		"BackendTLSPolicy"},
 	"cert-manager.io":              {"Certificate", "Issuer", "ClusterIssuer"},
 	"external-secrets.io":          {"*"},
 	"bitnami.com":                  {"SealedSecret"},

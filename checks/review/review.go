@@ -98,11 +98,13 @@ func (v *Reviewer) Review(ctx context.Context, p *diff.Pair) Answer {
 			}
 		}
 	}
-	if v.WithoutExceptions != nil && slices.ContainsFunc(out.Results, func(r engine.Result) bool { return len(r.Exceptions) > 0 }) {
+	excepted := func(r engine.Result) bool { return len(r.Exceptions) > 0 }
+	if v.WithoutExceptions != nil && slices.ContainsFunc(out.Results, excepted) {
 		out.WithoutExceptions = v.ask(ctx, v.WithoutExceptions, p, request)
 	}
 	if out.Mutations = mutationsOf(p, out.Results); out.Mutations != nil {
-		out.above = mutationsOf(p, slices.DeleteFunc(slices.Clone(out.Results), func(r engine.Result) bool { return !r.Policy.Inherited }))
+		own := func(r engine.Result) bool { return !r.Policy.Inherited }
+		out.above = mutationsOf(p, slices.DeleteFunc(slices.Clone(out.Results), own))
 	}
 	if !slices.ContainsFunc(out.Results, compared) && !slices.ContainsFunc(out.Before, compared) {
 		return out

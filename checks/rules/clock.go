@@ -23,7 +23,8 @@ func (out *Sources) MayAskTime() bool {
 // hasWord reports whether a text has a word that is not a part of another.
 func hasWord(text []byte, word string) bool {
 	part := func(list []byte, i int) bool {
-		return i >= 0 && i < len(list) && (list[i] == '_' || list[i] >= '0' && list[i] <= '9' || list[i]|0x20 >= 'a' && list[i]|0x20 <= 'z')
+		return i >= 0 && i < len(list) &&
+			(list[i] == '_' || list[i] >= '0' && list[i] <= '9' || list[i]|0x20 >= 'a' && list[i]|0x20 <= 'z')
 	}
 	for {
 		i := bytes.Index(text, []byte(word))

@@ -33,8 +33,9 @@ func (out *Sources) elsewhere(ctx context.Context, c diff.Commit) error {
 		out.Problems = out.Problems[:problems]
 	}
 	for _, f := range from.Files {
-		known := slices.ContainsFunc(out.Policies, func(s Source) bool { return s.Path == f.Path && string(s.Data) == string(f.Data) })
-		if !known {
+		if !slices.ContainsFunc(out.Policies, func(s Source) bool {
+			return s.Path == f.Path && string(s.Data) == string(f.Data)
+		}) {
 			out.Policies = append(out.Policies, Source{File: File{Path: f.Path, Data: f.Data}, given: true})
 		}
 	}
@@ -92,7 +93,8 @@ func find(ctx context.Context, from diff.Elsewhere, w remote.Want, s *settings.S
 		data, _, err := c.Tree.ReadFile(remote.FileName)
 		return &Sources{Settings: s, Policies: []Source{{File: File{Path: remote.Redacted(w.URL), Data: data}}}}, src, err
 	}
-	if c.Roots, err = deploy.Open(c.Tree, s.RootOptions(nil, nil), from.Graph(w.URL), render.Config{Cache: c.Renderings}); err != nil {
+	c.Roots, err = deploy.Open(c.Tree, s.RootOptions(nil, nil), from.Graph(w.URL), render.Config{Cache: c.Renderings})
+	if err != nil {
 		return nil, nil, err
 	}
 	out := &Sources{Settings: s, folders: map[string]map[string]string{}, reads: map[string]map[string]string{}}

@@ -134,7 +134,8 @@ func (f *form) policy(n, at *yaml.Node, where string) {
 		f.fields(n, reflect.TypeFor[PolicyEntry](), where)
 	case yaml.ScalarNode:
 	default:
-		f.report(at, where, "must be text, or a map with the fields %s", strings.Join(fieldNames(reflect.TypeFor[PolicyEntry]()), ", "))
+		f.report(at, where, "must be text, or a map with the fields %s",
+			strings.Join(fieldNames(reflect.TypeFor[PolicyEntry]()), ", "))
 	}
 }
 

@@ -42,9 +42,9 @@ func (s *Settings) Inherit(from *Settings) (*Settings, []report.Problem) {
 // Inherits returns the settings of the organisation, nil where it has none.
 func (s *Settings) Inherits() *Settings { return s.inherits }
 
-// OrganizationApprovers returns who decides about exceptions to what is inherited: whom the organisation's settings name, else nil:
-// who decides about all others. The owners of the code are the repository's to name: they count only where the
-// organisation says so.
+// OrganizationApprovers returns who decides about exceptions to what is inherited: whom the organisation's settings name,
+// else nil: who decides about all others. The owners of the code are the repository's to name: they count only where
+// the organisation says so.
 func (s *Settings) OrganizationApprovers() *report.Approvers {
 	from := s.inherits
 	if from == nil || len(from.Approvers.Users)+len(from.Approvers.Teams) == 0 {

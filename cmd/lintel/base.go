@@ -95,8 +95,8 @@ func (r *repository) defaultBranch(ctx context.Context) (branch, error) {
 		r.byDefault = found
 		return found, nil
 	case r.remote(ctx) != "":
-		return branch{}, fmt.Errorf("cannot tell the default branch, which may not have been fetched: name the base with --base, or "+
-			"fetch it (%s)", r.howToFetch(ctx))
+		return branch{}, fmt.Errorf("cannot tell the default branch, which may not have been fetched: name the base with "+
+			"--base, or fetch it (%s)", r.howToFetch(ctx))
 	}
 	return branch{}, errors.New("cannot tell the default branch: name the base with --base")
 }

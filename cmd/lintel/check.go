@@ -32,7 +32,9 @@ type checkOptions struct {
 
 func newCheckCommand() *cobra.Command {
 	var o checkOptions
-	cmd := newCommand("check", cobra.ArbitraryArgs, func(cmd *cobra.Command, args []string) error { return runCheck(cmd, o, args) })
+	cmd := newCommand("check", cobra.ArbitraryArgs, func(cmd *cobra.Command, args []string) error {
+		return runCheck(cmd, o, args)
+	})
 	f := cmd.Flags()
 	o.changeFlags(cmd, "check")
 	f.BoolVar(&o.staged, "staged", false, "check what git would commit now, the index, against HEAD: for a pre-commit hook")
@@ -46,8 +48,9 @@ func newCheckCommand() *cobra.Command {
 	o.view.flags(cmd, &o.output)
 	o.policies.flags(cmd)
 	f.DurationVar(&o.timeout, "timeout", sandbox.DefaultTimeout, "end the check after this time")
-	addChoiceFlag(cmd, "fail-on", &o.failOn, []string{failOnWarn, failOnNeutral}, "what ends with exit code 1 besides what fails the check: warn (new violations of rules that only audit, "+
-		"and rules that could not be evaluated) or neutral (whatever is not a success)")
+	addChoiceFlag(cmd, "fail-on", &o.failOn, []string{failOnWarn, failOnNeutral}, "what ends with exit code 1 besides what "+
+		"fails the check: warn (new violations of rules that only audit, and rules that could not be evaluated) or neutral "+
+		"(whatever is not a success)")
 	cmd.MarkFlagsMutuallyExclusive("head", "worktree", "staged")
 	cmd.MarkFlagsMutuallyExclusive("base", "staged")
 	return cmd

@@ -17,7 +17,9 @@ type diffOptions struct {
 
 func newDiffCommand() *cobra.Command {
 	var o diffOptions
-	cmd := newCommand("diff", cobra.ArbitraryArgs, func(cmd *cobra.Command, args []string) error { return runDiff(cmd, o, args) })
+	cmd := newCommand("diff", cobra.ArbitraryArgs, func(cmd *cobra.Command, args []string) error {
+		return runDiff(cmd, o, args)
+	})
 	f := cmd.Flags()
 	o.change.changeFlags(cmd, "show")
 	f.BoolVar(&o.exitCode, "exit-code", false, "end with exit code 1 if anything differs")

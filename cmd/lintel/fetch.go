@@ -18,7 +18,9 @@ import (
 func newFetchCommand() *cobra.Command {
 	var o showOptions
 	var rules policyOptions
-	cmd := newCommand("fetch", cobra.ArbitraryArgs, func(cmd *cobra.Command, args []string) error { return runFetch(cmd, o, rules, args) })
+	cmd := newCommand("fetch", cobra.ArbitraryArgs, func(cmd *cobra.Command, args []string) error {
+		return runFetch(cmd, o, rules, args)
+	})
 	f := cmd.Flags()
 	f.StringVar(&o.repo, "repo", ".", "a folder of the repository")
 	f.StringVar(&o.rev, "rev", "", "the commit to read (default: the work tree)")

@@ -23,7 +23,9 @@ type fixOptions struct {
 
 func newFixCommand() *cobra.Command {
 	var o fixOptions
-	cmd := newCommand("fix", cobra.MinimumNArgs(1), func(cmd *cobra.Command, args []string) error { return runFix(cmd, args, o) })
+	cmd := newCommand("fix", cobra.MinimumNArgs(1), func(cmd *cobra.Command, args []string) error {
+		return runFix(cmd, args, o)
+	})
 	cmd.Flags().BoolVar(&o.check, "check", false, "write nothing, exit with 1 if something would be rewritten")
 	addOutputFlag[*report.Fixes](cmd, &o.output)
 	return cmd

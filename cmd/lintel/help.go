@@ -103,12 +103,12 @@ func helpPolicies(w io.Writer, _ *cobra.Command) {
 		}
 		fmt.Fprintln(w)
 	}
-	para(w, 0, "Policies are found by their kind, in every manifest of the repository that is neither hidden nor a patch, unless "+
-		"\"policies\" in "+settings.Path+" names files and folders. They are read from the base branch, so they count once they "+
-		"are merged; a change to them is previewed. \"lintel init\" writes some to start with.")
+	para(w, 0, "Policies are found by their kind, in every manifest of the repository that is neither hidden nor a patch, "+
+		"unless \"policies\" in "+settings.Path+" names files and folders. They are read from the base branch, so they count "+
+		"once they are merged; a change to them is previewed. \"lintel init\" writes some to start with.")
 	fmt.Fprintln(w)
-	para(w, 0, "Violations of rules that enforce block where they are new; those of rules that audit are warnings. An exception "+
-		"of a change counts once it is approved in review.")
+	para(w, 0, "Violations of rules that enforce block where they are new; those of rules that audit are warnings. An "+
+		"exception of a change counts once it is approved in review.")
 	fmt.Fprintln(w)
 	para(w, 0, "\"lintel test\" runs their tests ("+eval.TestName+"), \"lintel eval\" asks them about files, \"lintel fix\" "+
 		"brings deprecated fields to their present place.")

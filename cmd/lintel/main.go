@@ -89,9 +89,9 @@ func newRootCommand() *cobra.Command {
 		root.Version = text.String() // cobra adds the flag
 		root.SetVersionTemplate("{{.Version}}")
 	}
-	root.AddCommand(newCheckCommand(), newDiffCommand(), newEvalCommand(), newApplyCommand(), newTestCommand(), newFixCommand(), newBlameCommand(),
-		newRootsCommand(), newRenderCommand(), newFetchCommand(),
-		newServeCommand(), newVersionCommand(), newSchemaCommand(), newInitCommand(), newSandboxCommand(&checks.Checker{}))
+	root.AddCommand(newCheckCommand(), newDiffCommand(), newEvalCommand(), newApplyCommand(), newTestCommand(), newFixCommand(),
+		newBlameCommand(), newRootsCommand(), newRenderCommand(), newFetchCommand(), newServeCommand(),
+		newVersionCommand(), newSchemaCommand(), newInitCommand(), newSandboxCommand(&checks.Checker{}))
 	root.AddCommand(newHelpTopics()...)
 	root.AddCommand(newManCommand())
 	addCompletions(root)

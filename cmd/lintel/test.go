@@ -29,7 +29,9 @@ type testOptions struct {
 
 func newTestCommand() *cobra.Command {
 	var o testOptions
-	cmd := newCommand("test", cobra.MinimumNArgs(1), func(cmd *cobra.Command, args []string) error { return runTest(cmd, o, args) })
+	cmd := newCommand("test", cobra.MinimumNArgs(1), func(cmd *cobra.Command, args []string) error {
+		return runTest(cmd, o, args)
+	})
 	f := cmd.Flags()
 	addOutputFlag[*report.TestRun](cmd, &o.output)
 	addColorFlag(cmd, &o.color, "color the text")

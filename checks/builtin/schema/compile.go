@@ -52,8 +52,8 @@ func (s *schemaOf) get() (*schema, error) {
 	return s.schema, s.err
 }
 
-// structuralProblem returns why a schema (openAPIV3Schema) is not taken by the API server, nil where nothing is known against
-// it: of one that is beyond our limits nothing is. Its rules are not looked at.
+// structuralProblem returns why a schema (openAPIV3Schema) is not taken by the API server, nil where nothing is known
+// against it: of one that is beyond our limits nothing is. Its rules are not looked at.
 func structuralProblem(source any) error {
 	_, _, err := parse(source, newCount())
 	var large tooLarge

@@ -45,8 +45,8 @@ func (e indexEntry) valid() bool {
 		(e.Type == "" || e.Type == "application" || e.Type == "library")
 }
 
-// findVersion returns the version of a chart that Helm takes for a reference: an exact version, a range, or "" for the newest
-// one. Failures are *remote.Failure.
+// findVersion returns the version of a chart that Helm takes for a reference: an exact version, a range, or "" for the
+// newest one. Failures are *remote.Failure.
 func findVersion(index []byte, name, ref string) (*indexVersion, error) {
 	entries, err := entriesOf(index, name)
 	if err != nil {

@@ -46,8 +46,8 @@ func (c byVersion[T]) Swap(i, j int) {
 	c.parsed[i], c.parsed[j] = c.parsed[j], c.parsed[i]
 }
 
-// pickVersion returns which of the versions, newest first, Helm takes for a reference: the one of exactly that text, else the
-// first in the range. No reference takes the newest that is no prerelease.
+// pickVersion returns which of the versions, newest first, Helm takes for a reference: the one of exactly that text, else
+// the first in the range. No reference takes the newest that is no prerelease.
 func pickVersion(versions []string, ref string) (int, error) {
 	constraint, err := semver.NewConstraint(cmp.Or(ref, "*"))
 	if err != nil {
