@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/lintel-bot/lintel/bot/store"
+	"github.com/lintel-bot/lintel/render/remote"
 )
 
 // Credentials are what a server needs to be a GitHub App. They must not be logged.
@@ -43,12 +43,12 @@ func LoadCredentials(dataDir string) (*Credentials, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the stored credentials of the App cannot be read: %w", store.WithoutPath(err))
+		return nil, fmt.Errorf("the stored credentials of the App cannot be read: %w", remote.WithoutPath(err))
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxCredentials+1))
 	if err != nil {
-		return nil, fmt.Errorf("the stored credentials of the App cannot be read: %w", store.WithoutPath(err))
+		return nil, fmt.Errorf("the stored credentials of the App cannot be read: %w", remote.WithoutPath(err))
 	}
 	return decodeCredentials(data)
 }
@@ -69,7 +69,7 @@ func storeCredentials(dataDir string, c *Credentials) error {
 		err = writeDurably(dataDir, fileName, append(data, '\n'))
 	}
 	if err != nil {
-		return fmt.Errorf("storing the App's credentials: %w", store.WithoutPath(err))
+		return fmt.Errorf("storing the App's credentials: %w", remote.WithoutPath(err))
 	}
 	return nil
 }
@@ -82,7 +82,7 @@ func probeDataDir(dataDir string) error {
 		err = os.Remove(filepath.Join(dataDir, folderName, name))
 	}
 	if err != nil {
-		return fmt.Errorf("the App's credentials could not be stored in the data directory: %w", store.WithoutPath(err))
+		return fmt.Errorf("the App's credentials could not be stored in the data directory: %w", remote.WithoutPath(err))
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lintel-bot/lintel/bot/store"
+	"github.com/lintel-bot/lintel/render/remote"
 )
 
 // history puts into a server a repository with many files, of which one is large and was replaced by each commit, and
@@ -70,13 +70,13 @@ func BenchmarkFetch(b *testing.B) {
 					m := s.mirrors()
 					dir = fetch(b, m, 0)
 					b.StopTimer()
-					b.ReportMetric(float64(store.Size(dir)), "mirror-bytes")
+					b.ReportMetric(float64(remote.Size(dir)), "mirror-bytes")
 					if err := os.RemoveAll(filepath.Dir(dir)); err != nil {
 						b.Fatal(err)
 					}
 					b.StartTimer()
 				}
-				b.ReportMetric(float64(store.Size(s.dir)), "repository-bytes")
+				b.ReportMetric(float64(remote.Size(s.dir)), "repository-bytes")
 			})
 			b.Run("later", func(b *testing.B) {
 				m, n := s.mirrors(), 0

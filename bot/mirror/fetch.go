@@ -14,8 +14,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lintel-bot/lintel/render/remote"
+
 	"github.com/lintel-bot/lintel/bot/forge"
-	"github.com/lintel-bot/lintel/bot/store"
 )
 
 // usedFile in a mirror has the time of its last use.
@@ -56,7 +57,7 @@ func (s *session) prepare(ctx context.Context) error {
 	if err == nil || errors.As(err, &failed) {
 		return err
 	}
-	return fmt.Errorf("a mirror of %s: %w", s.repo, store.WithoutPath(err))
+	return fmt.Errorf("a mirror of %s: %w", s.repo, remote.WithoutPath(err))
 }
 
 // create makes the mirror in two steps, so that a folder with the final name is always a whole repository.
@@ -264,7 +265,7 @@ func (s *session) served(ctx context.Context, sha string) (bool, error) {
 	scratch := s.dir + probeSuffix
 	defer os.RemoveAll(scratch)
 	if err := s.initRepo(ctx, scratch); err != nil {
-		return false, store.WithoutPath(err)
+		return false, remote.WithoutPath(err)
 	}
 	c := s.network([]string{"fetch", "--quiet", "--no-tags", "--depth=1", "--filter=tree:0", "--end-of-options",
 		s.address, sha})

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lintel-bot/lintel/render/remote"
+
 	"github.com/lintel-bot/lintel/bot/store"
 )
 
@@ -43,7 +45,7 @@ func (m *Mirrors) Maintain(ctx context.Context, unusedSince time.Time) error {
 			if err != nil {
 				continue
 			}
-			problems = append(problems, store.WithoutPath(tidy(k.dir)))
+			problems = append(problems, remote.WithoutPath(tidy(k.dir)))
 			unlock()
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -100,7 +102,7 @@ func (m *Mirrors) makeRoom(ctx context.Context) error {
 	sizes := map[string]int64{}
 	var sum int64
 	for i, k := range all {
-		all[i].size = store.Size(k.dir)
+		all[i].size = remote.Size(k.dir)
 		sizes[k.dir] = all[i].size
 		sum += all[i].size
 	}
@@ -126,18 +128,19 @@ func (m *Mirrors) makeRoom(ctx context.Context) error {
 // evict removes a mirror that nobody uses.
 func (m *Mirrors) evict(k usedMirror) (gone bool, err error) {
 	unlock, err := m.tryLock(k.id)
-	if errors.Is(err, store.ErrLocked) {
+	if errors.Is(err, remote.ErrLocked) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
 	defer unlock()
-	if info, err := os.Stat(filepath.Join(k.dir, usedFile)); err == nil && info.ModTime().After(m.config.Now().Add(-m.config.Busy)) {
+	busySince := m.config.Now().Add(-m.config.Busy)
+	if info, err := os.Stat(filepath.Join(k.dir, usedFile)); err == nil && info.ModTime().After(busySince) {
 		return false, nil
 	}
 	err = os.RemoveAll(k.dir)
-	return err == nil, store.WithoutPath(err)
+	return err == nil, remote.WithoutPath(err)
 }
 
 // grown notes the size of a mirror that is fetched into, and reports whether there is too much now.
@@ -194,7 +197,7 @@ func (s *session) pack(ctx context.Context, old []string) error {
 		return err
 	}
 	if strings.Contains(files, "?") { // what is noted is wrong: it is found out again, and nothing is lost meanwhile
-		return store.WithoutPath(os.Remove(filepath.Join(s.dir, completeFile)))
+		return remote.WithoutPath(os.Remove(filepath.Join(s.dir, completeFile)))
 	}
 	into := filepath.Join(s.dir, "objects", "pack", "pack")
 	out, err := s.m.git.run(ctx, call{dir: s.dir, args: []string{"pack-objects", "--quiet", "--delta-base-offset", into},
@@ -206,7 +209,7 @@ func (s *session) pack(ctx context.Context, old []string) error {
 	name := "pack-" + strings.TrimSpace(string(out))
 	at := func(base, ext string) string { return filepath.Join(s.dir, "objects", "pack", base+ext) }
 	if err := os.WriteFile(at(name, ".promisor"), nil, 0o600); err != nil {
-		return store.WithoutPath(err)
+		return remote.WithoutPath(err)
 	}
 	var problems []error
 	for _, o := range old {
@@ -216,7 +219,7 @@ func (s *session) pack(ctx context.Context, old []string) error {
 		}
 		for _, ext := range []string{".idx", ".rev", ".promisor", ".pack"} { // without the index it is no pack any more
 			if err := os.Remove(at(base, ext)); !errors.Is(err, fs.ErrNotExist) {
-				problems = append(problems, store.WithoutPath(err))
+				problems = append(problems, remote.WithoutPath(err))
 			}
 		}
 	}
@@ -235,14 +238,14 @@ func (m *Mirrors) lock(ctx context.Context, id int64) (unlock func(), err error)
 		return nil, fmt.Errorf("waiting for a mirror: %w", context.Cause(ctx))
 	}
 	unlock, err = m.lockFile(id)
-	for errors.Is(err, store.ErrLocked) && ctx.Err() == nil {
+	for errors.Is(err, remote.ErrLocked) && ctx.Err() == nil {
 		select {
 		case <-time.After(lockPoll):
 		case <-ctx.Done():
 		}
 		unlock, err = m.lockFile(id)
 	}
-	if errors.Is(err, store.ErrLocked) {
+	if errors.Is(err, remote.ErrLocked) {
 		err = fmt.Errorf("waiting for a mirror: %w", context.Cause(ctx))
 	}
 	if err != nil {
@@ -251,12 +254,12 @@ func (m *Mirrors) lock(ctx context.Context, id int64) (unlock func(), err error)
 	return unlock, err
 }
 
-// tryLock is lock without waiting; store.ErrLocked if somebody has it.
+// tryLock is lock without waiting; remote.ErrLocked if somebody has it.
 func (m *Mirrors) tryLock(id int64) (unlock func(), err error) {
 	select {
 	case m.slot(id) <- struct{}{}:
 	default:
-		return nil, store.ErrLocked
+		return nil, remote.ErrLocked
 	}
 	if unlock, err = m.lockFile(id); err != nil {
 		<-m.slot(id)

@@ -9,8 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lintel-bot/lintel/render/remote"
+
 	"github.com/lintel-bot/lintel/bot/forge"
-	"github.com/lintel-bot/lintel/bot/store"
 )
 
 // noise is text that no compression makes smaller than half.
@@ -71,7 +72,7 @@ func TestMakeRoom(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				size = store.Size(got.GitDir)
+				size = remote.Size(got.GitDir)
 			}
 			now = day
 			if c.locked > 0 {
@@ -98,7 +99,7 @@ func TestMakeRoom(t *testing.T) {
 				if is := there(t, m.GitDir(repo(id))); is != left[id] {
 					t.Errorf("the mirror of %d is there: %v", id, is)
 				}
-				sum += store.Size(m.GitDir(repo(id)))
+				sum += remote.Size(m.GitDir(repo(id)))
 			}
 			if m.Bytes() > sum || m.Bytes() < sum-1000 { // but for notes that are written later
 				t.Errorf("%d bytes, want %d", m.Bytes(), sum)
@@ -130,14 +131,14 @@ func TestPack(t *testing.T) {
 	if err != nil || len(old) < 3 {
 		t.Fatalf("%q, %v", old, err)
 	}
-	before := store.Size(got.GitDir)
+	before := remote.Size(got.GitDir)
 	if err := ses.pack(t.Context(), old); err != nil {
 		t.Fatal(err)
 	}
 	if now, err := packsOf(got.GitDir); err != nil || len(now) != 1 {
 		t.Errorf("packs %q, %v", now, err)
 	}
-	if after := store.Size(got.GitDir); after > before/2 {
+	if after := remote.Size(got.GitDir); after > before/2 {
 		t.Errorf("it takes %d bytes, and %d before", after, before)
 	}
 	readable(t, got.GitDir, small, base, head)

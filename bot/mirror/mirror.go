@@ -21,8 +21,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lintel-bot/lintel/render/remote"
+
 	"github.com/lintel-bot/lintel/bot/forge"
-	"github.com/lintel-bot/lintel/bot/store"
 	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
@@ -199,7 +200,7 @@ func (m *Mirrors) Fetch(ctx context.Context, repo forge.Repo, want Want) (State,
 func (m *Mirrors) remove(repo forge.Repo) error {
 	m.grown(m.GitDir(repo), 0)
 	if err := os.RemoveAll(m.GitDir(repo)); err != nil {
-		return fmt.Errorf("removing the mirror of %s: %w", repo, store.WithoutPath(err))
+		return fmt.Errorf("removing the mirror of %s: %w", repo, remote.WithoutPath(err))
 	}
 	return nil
 }

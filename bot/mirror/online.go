@@ -12,9 +12,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lintel-bot/lintel/render/remote"
+
 	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/github"
-	"github.com/lintel-bot/lintel/bot/store"
 )
 
 // request is what is fetched at once: references, or objects.
@@ -122,7 +123,7 @@ const roomEvery = 10 * time.Second
 // withinSize returns a *TooLarge if the mirror, unfinished packs included, is over the limit, and makes room for it among
 // the others.
 func (s *session) withinSize(ctx context.Context) error {
-	size := store.Size(s.dir)
+	size := remote.Size(s.dir)
 	if size > s.m.config.MaxBytes {
 		return &TooLarge{Repo: s.repo.String(), Limit: s.m.config.MaxBytes}
 	}

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/lintel-bot/lintel/bot/store"
+	"github.com/lintel-bot/lintel/render/remote"
 )
 
 // A partial mirror has all commits, folders and small files, but of the larger files only those of the commits that a
@@ -178,7 +178,7 @@ func (s *session) whether(ctx context.Context, commits []string, err error) erro
 func (s *session) known() (commits []string, err error) {
 	data, err := os.ReadFile(filepath.Join(s.dir, completeFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("a mirror: %w", store.WithoutPath(err))
+		return nil, fmt.Errorf("a mirror: %w", remote.WithoutPath(err))
 	}
 	packs, err := s.packs()
 	if err != nil {
@@ -208,7 +208,7 @@ func (s *session) remember(known []string) error {
 		err = os.Rename(file+".lock", file)
 	}
 	if err != nil {
-		return fmt.Errorf("a mirror: %w", store.WithoutPath(err))
+		return fmt.Errorf("a mirror: %w", remote.WithoutPath(err))
 	}
 	return nil
 }
@@ -256,13 +256,13 @@ func (m *Mirrors) Complete(ctx context.Context, gitDir string, commits, objects 
 		if !s.partial {
 			err := &Failed{Command: "fetch", Reason: "a mirror that has everything lacks something"}
 			if m.corrupted(ctx, repo, err) {
-				return errors.Join(err, store.WithoutPath(os.RemoveAll(s.dir)))
+				return errors.Join(err, remote.WithoutPath(os.RemoveAll(s.dir)))
 			}
 			return err
 		}
 		// What was taken for complete is not, or the check would not have found anything absent.
 		if err := os.Remove(filepath.Join(s.dir, completeFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("a mirror: %w", store.WithoutPath(err))
+			return fmt.Errorf("a mirror: %w", remote.WithoutPath(err))
 		}
 		if err := s.complete(ctx, commits...); err != nil {
 			return err

@@ -9,7 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/lintel-bot/lintel/bot/store"
+	"github.com/lintel-bot/lintel/render/remote"
+
 	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
@@ -49,7 +50,7 @@ func (r runner) run(ctx context.Context, c call) ([]byte, error) {
 		return out, &Failed{Command: failed.Command, Code: -1, Reason: failed.Err.Error(), Err: failed.Err}
 	case failed.Err != nil:
 		reason := "git could not be started"
-		return out, &Failed{Command: failed.Command, Code: -1, Reason: reason, Err: store.WithoutPath(failed.Err)}
+		return out, &Failed{Command: failed.Command, Code: -1, Reason: reason, Err: remote.WithoutPath(failed.Err)}
 	}
 	return out, &Failed{Command: failed.Command, Code: failed.Code, Reason: reason(failed.Stderr, r.secrets(c))}
 }

@@ -66,7 +66,7 @@ type cached struct {
 // size is how many bytes the store takes, and how many of them stay unless something in it is let go.
 func (k *cached) size() (all, stays int64) {
 	if k.Store == nil {
-		all = disk.Size(k.dir)
+		all = remote.Size(k.dir)
 		return all, all
 	}
 	all, garbage := k.Size()
@@ -131,7 +131,7 @@ func (s *Cache) store(ctx context.Context, installation int64) (*remote.Store, e
 	}
 	kept, err := remote.OpenStore(ctx, remote.StoreOptions{Dir: s.dir(installation), InUse: s.c.InUse})
 	if err != nil {
-		return nil, disk.WithoutPath(err)
+		return nil, remote.WithoutPath(err)
 	}
 	s.stores[installation] = kept
 	return kept, nil
@@ -149,7 +149,7 @@ func (s *Cache) Maintain(ctx context.Context) (int64, error) {
 		return 0, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("the folder of what was fetched: %w", disk.WithoutPath(err))
+		return 0, fmt.Errorf("the folder of what was fetched: %w", remote.WithoutPath(err))
 	}
 	var problems []error
 	var all []cached

@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/lintel-bot/lintel/bot/forge"
-	disk "github.com/lintel-bot/lintel/bot/store"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/remote/fetch"
@@ -391,7 +390,7 @@ func threeStores(t *testing.T) (s *Cache, ages map[int64]time.Duration) {
 // What was packed anew a moment ago stays on the disk for a while when it is let go. That is no reason to let go of more.
 func TestMakeRoomOnce(t *testing.T) {
 	s, ages := threeStores(t)
-	size := disk.Size(s.dir(7))
+	size := remote.Size(s.dir(7))
 	packs := func(installation int64, age time.Duration) {
 		t.Helper()
 		for _, pattern := range []string{"objects.git/objects/pack/*", "objects.git/objects/??/*"} {
@@ -447,7 +446,7 @@ func TestMakeRoomOnce(t *testing.T) {
 // Where all stores take too much, the one that was used longest ago is emptied first, of what no check can read.
 func TestMakeRoom(t *testing.T) {
 	s, ages := threeStores(t)
-	size := disk.Size(s.dir(7))
+	size := remote.Size(s.dir(7))
 	for _, c := range []struct {
 		room int64 // for how many
 		left []int64
@@ -458,7 +457,7 @@ func TestMakeRoom(t *testing.T) {
 			t.Errorf("%d bytes of %d each, %v", sum, size, err)
 		}
 		for installation := range ages {
-			if is := disk.Size(s.dir(installation)) > size/2; is != slices.Contains(c.left, installation) {
+			if is := remote.Size(s.dir(installation)) > size/2; is != slices.Contains(c.left, installation) {
 				t.Errorf("with room for %d, what %d has is there: %v", c.room, installation, is)
 			}
 		}

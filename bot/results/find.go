@@ -78,7 +78,8 @@ func (h *Handler) level(r *http.Request, repository forge.Repository) Level {
 }
 
 // repository is the page of a repository. It is private, too, where it names another one that is.
-func (h *Handler) repository(r *http.Request, repository forge.Repository, view View) (p *readyPage, private bool, err error) {
+func (h *Handler) repository(r *http.Request, repository forge.Repository,
+	view View) (p *readyPage, private bool, err error) {
 	view.Here = view.Base + RepositoryPath(repository)
 	which, private, err := h.previews(r, repository, &view)
 	if err != nil {
@@ -176,7 +177,8 @@ func (h *Handler) visible(r *http.Request, all []*Summary, signedIn bool) (shown
 
 // result is a page about a commit: path is HEAD, HEAD/ID or HEAD/ID/PART. It is private, too, where it has lines of
 // another repository that is.
-func (h *Handler) result(r *http.Request, repository forge.Repository, path []string, view View) (p *readyPage, private bool, err error) {
+func (h *Handler) result(r *http.Request, repository forge.Repository, path []string,
+	view View) (p *readyPage, private bool, err error) {
 	ctx, head := r.Context(), path[0]
 	private = repository.Private
 	if !headForm.MatchString(head) || len(path) > 1 && !idForm.MatchString(path[1]) ||

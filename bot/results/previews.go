@@ -86,7 +86,8 @@ func (s *Store) Previews(ctx context.Context, repository int64) ([]*PreviewResul
 
 // previews puts into a view what its reader may see of the pull requests of a repository in others. Which tells what is
 // shown apart from what others see; private says that not everybody sees it.
-func (h *Handler) previews(r *http.Request, repository forge.Repository, view *View) (which string, private bool, err error) {
+func (h *Handler) previews(r *http.Request, repository forge.Repository,
+	view *View) (which string, private bool, err error) {
 	all, err := cachedLookup(r.Context(), h, fmt.Sprintf("w/%d", repository.ID), accountLife, func(ctx context.Context) ([]*PreviewResult, error) {
 		return h.config.Store.Previews(ctx, repository.ID)
 	})

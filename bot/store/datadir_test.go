@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/lintel-bot/lintel/render/remote"
 )
 
 func TestLock(t *testing.T) {
@@ -13,7 +15,7 @@ func TestLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Lock(path); !errors.Is(err, ErrLocked) {
+	if _, err := Lock(path); !errors.Is(err, remote.ErrLocked) {
 		t.Errorf("a second lock: %v", err)
 	}
 	f.Close()

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/lintel-bot/lintel/render/remote"
+
 	"github.com/nats-io/nats-server/v2/server"
 )
 
@@ -34,11 +36,11 @@ func startEmbedded(dir string) (*embedded, error) {
 		return nil, errors.New("the embedded job queue needs a data directory")
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("the data directory cannot be made: %w", WithoutPath(err))
+		return nil, fmt.Errorf("the data directory cannot be made: %w", remote.WithoutPath(err))
 	}
 	// Two embedded servers on one folder would destroy each other's files.
 	lock, err := Lock(filepath.Join(dir, "lock"))
-	if errors.Is(err, ErrLocked) {
+	if errors.Is(err, remote.ErrLocked) {
 		return nil, ErrInUse
 	}
 	if err != nil {

@@ -303,7 +303,7 @@ func TestPublishedJobSurvivesKill(t *testing.T) {
 		t.Errorf("the child said %q, %v", line, err)
 	}
 	if _, err := Open(t.Context(), Config{Dir: dir}); !errors.Is(err, ErrInUse) {
-		t.Errorf("opening a folder in use: %v, want ErrLocked", err)
+		t.Errorf("opening a folder in use: %v, want remote.ErrLocked", err)
 	}
 	_ = child.Process.Kill()
 	_ = child.Wait()

@@ -181,7 +181,8 @@ func (l *tenants) gather(ctx context.Context, at *tenant) error {
 	return nil
 }
 
-// walk finds the tenant's next job, oldest first, that is not in work here, and its sequence; false at the end of the tenant.
+// walk finds the tenant's next job, oldest first, that is not in work here, and its sequence; false where there are no
+// more.
 func (l *tenants) walk(ctx context.Context, at *tenant) (Key, uint64, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTry)
 	defer cancel()

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/lintel-bot/lintel/render/remote"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -269,7 +271,7 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *store.Qu
 		return nil, nil, fmt.Errorf("the running program cannot be found: %w", err)
 	}
 	if err := sandbox.Sweep(); err != nil {
-		log.Warn("what killed servers left in TMPDIR could not be removed", "error", store.WithoutPath(err))
+		log.Warn("what killed servers left in TMPDIR could not be removed", "error", remote.WithoutPath(err))
 	}
 	sandboxes := sandbox.New(sandbox.Config{Executable: executable, Children: o.workers, Timeout: o.checkTimeout,
 		MemoryLimit: int64(o.checkMemory) << 20, Log: log, Complete: mirrors.Complete, Owned: kept.owned(log)})
@@ -278,8 +280,8 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *store.Qu
 	app.client.ShareWith(jobs.Processes)
 	metrics.WatchDisk(kept.sizes)
 	metrics.SetBuild(version())
-	intake, err := github.NewWebhook(github.WebhookConfig{Secret: app.secret, Queue: jobs, Gone: shown.gone(), Revoked: guard.Revoke,
-		Serves: o.serves, Unserved: metrics.Unserved, Log: log})
+	intake, err := github.NewWebhook(github.WebhookConfig{Secret: app.secret, Queue: jobs, Gone: shown.gone(),
+		Revoked: guard.Revoke, Serves: o.serves, Unserved: metrics.Unserved, Log: log})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -13,10 +13,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lintel-bot/lintel/render/remote"
+
 	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/remotes"
-	"github.com/lintel-bot/lintel/bot/store"
 )
 
 // caches is what the server keeps on disk to do its work with. Each installation has folders of its own, in which each
@@ -168,5 +169,5 @@ func ignoreGone(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return store.WithoutPath(err)
+	return remote.WithoutPath(err)
 }

@@ -4,5 +4,5 @@ package remote
 
 import "os"
 
-// flock does nothing: where there is no flock(2) one process at a time may use a store.
-func flock(*os.File, bool) error { return nil }
+// Flock does nothing: where there is no flock(2) one process at a time may use a store.
+func Flock(*os.File, bool) error { return nil }

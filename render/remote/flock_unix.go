@@ -8,14 +8,16 @@ import (
 	"syscall"
 )
 
-func flock(f *os.File, shared bool) error {
+// Flock takes the lock of a file without waiting, alone or with others; it ends with the process, however that ends, or when
+// the file is closed. The error is ErrLocked where somebody else has it.
+func Flock(f *os.File, shared bool) error {
 	how := syscall.LOCK_EX
 	if shared {
 		how = syscall.LOCK_SH
 	}
 	err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return errLocked
+		return ErrLocked
 	}
 	return err
 }

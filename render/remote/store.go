@@ -160,7 +160,7 @@ func (s *Store) Note(key string) (n Note, err error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return Note{}, nil
 	case err != nil:
-		return Note{}, fmt.Errorf("reading the store: %w", withoutPath(err))
+		return Note{}, fmt.Errorf("reading the store: %w", WithoutPath(err))
 	}
 	if json.Unmarshal(data, &n) != nil {
 		return Note{}, nil
@@ -189,7 +189,7 @@ func (s *Store) Used(keys ...string) {
 func (s *Store) write(path string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Join(s.o.Dir, scratchDir), "file-")
 	if err != nil {
-		return fmt.Errorf("writing the store: %w", withoutPath(err))
+		return fmt.Errorf("writing the store: %w", WithoutPath(err))
 	}
 	defer os.Remove(f.Name())
 	_, err = f.Write(data)
@@ -202,7 +202,7 @@ func (s *Store) write(path string, data []byte) error {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
-		return fmt.Errorf("writing the store: %w", withoutPath(err))
+		return fmt.Errorf("writing the store: %w", WithoutPath(err))
 	}
 	return nil
 }
@@ -211,7 +211,7 @@ func (s *Store) write(path string, data []byte) error {
 func (s *Store) File(key string) ([]byte, error) {
 	data, err := os.ReadFile(filepath.Join(s.o.Dir, filesDir, key))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("reading the store: %w", withoutPath(err))
+		return nil, fmt.Errorf("reading the store: %w", WithoutPath(err))
 	}
 	return data, nil
 }
@@ -239,7 +239,7 @@ func (s *Store) Notes(do func(key string, n Note, used time.Time)) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("reading the store: %w", withoutPath(err))
+		return fmt.Errorf("reading the store: %w", WithoutPath(err))
 	}
 	return nil
 }
@@ -268,8 +268,8 @@ func ignoreGone(err error) error {
 	return err
 }
 
-// withoutPath returns the reason of an error of the file system, without the path.
-func withoutPath(err error) error {
+// WithoutPath returns the reason of an error of the file system, without the path.
+func WithoutPath(err error) error {
 	var path *fs.PathError
 	var link *os.LinkError
 	switch {

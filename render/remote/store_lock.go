@@ -12,8 +12,8 @@ import (
 // lockPoll is how often a lock that somebody else has is tried again.
 const lockPoll = 20 * time.Millisecond
 
-// errLocked means that somebody else has a lock.
-var errLocked = errors.New("somebody else has the lock")
+// ErrLocked means that somebody else has a lock.
+var ErrLocked = errors.New("somebody else has the lock")
 
 // Lock takes the lock of a thing, among goroutines and processes alike. It ends with its process, however that ends.
 func (s *Store) Lock(ctx context.Context, key string) (unlock func(), err error) {
@@ -31,7 +31,7 @@ const cleaning = "maintain"
 func (s *Store) wait(ctx context.Context, key string, shared bool) (func(), error) {
 	for {
 		unlock, err := s.tryLock(key, shared)
-		if !errors.Is(err, errLocked) {
+		if !errors.Is(err, ErrLocked) {
 			return unlock, err
 		}
 		timer := time.NewTimer(lockPoll)
@@ -50,20 +50,20 @@ func (s *Store) tryLock(key string, shared bool) (func(), error) {
 	path := filepath.Join(s.o.Dir, locksDir, key)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("locking the store: %w", withoutPath(err))
+		return nil, fmt.Errorf("locking the store: %w", WithoutPath(err))
 	}
-	if err := flock(f, shared); err != nil {
+	if err := Flock(f, shared); err != nil {
 		f.Close()
-		if errors.Is(err, errLocked) {
+		if errors.Is(err, ErrLocked) {
 			return nil, err
 		}
-		return nil, fmt.Errorf("locking the store: %w", withoutPath(err))
+		return nil, fmt.Errorf("locking the store: %w", WithoutPath(err))
 	}
 	mine, err1 := f.Stat()
 	there, err2 := os.Stat(path)
 	if err1 != nil || err2 != nil || !os.SameFile(mine, there) {
 		f.Close()
-		return nil, errLocked
+		return nil, ErrLocked
 	}
 	return func() { f.Close() }, nil
 }

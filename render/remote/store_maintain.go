@@ -59,7 +59,7 @@ func (s *Store) Size() (all, garbage int64) {
 	for _, f := range s.garbage() {
 		garbage += f.Size()
 	}
-	return size(s.o.Dir), garbage
+	return Size(s.o.Dir), garbage
 }
 
 // garbage are the files with objects that nothing holds any more. Git keeps them apart from the others, loose or in cruft
@@ -87,8 +87,8 @@ func (s *Store) stale() bool {
 // Due reports whether Maintain has something to do.
 func (s *Store) Due() bool {
 	found, err := filepath.Glob(filepath.Join(s.GitDir(), "objects", "pack", "*.pack"))
-	return err == nil && (len(found) > packs || size(filepath.Join(s.GitDir(), "objects")) > s.o.MaxBytes ||
-		size(filepath.Join(s.o.Dir, filesDir)) > maxFiles(s.o.MaxBytes))
+	return err == nil && (len(found) > packs || Size(filepath.Join(s.GitDir(), "objects")) > s.o.MaxBytes ||
+		Size(filepath.Join(s.o.Dir, filesDir)) > maxFiles(s.o.MaxBytes))
 }
 
 // sweep removes what killed processes left in the scratch folder, and locks of git that nobody can have now.
@@ -156,7 +156,7 @@ func (s *Store) evict(limit int64) (gone int, err error) {
 // letGo forgets a thing, unless somebody gets it or has used it meanwhile, and reports whether it did.
 func (s *Store) letGo(h held) (bool, error) {
 	unlock, err := s.tryLock(h.key, false)
-	if errors.Is(err, errLocked) {
+	if errors.Is(err, ErrLocked) {
 		return false, nil
 	}
 	if err != nil {
@@ -164,7 +164,7 @@ func (s *Store) letGo(h held) (bool, error) {
 	}
 	defer unlock()
 	if info, err := os.Stat(s.notePath(h.key)); err != nil || !info.ModTime().Equal(h.used) {
-		return false, ignoreGone(withoutPath(err))
+		return false, ignoreGone(WithoutPath(err))
 	}
 	return true, s.Forget(h.key, h.note)
 }
@@ -175,7 +175,7 @@ func (s *Store) Forget(key string, n Note) error {
 	if err := s.Put(key, n); err != nil {
 		return err
 	}
-	return ignoreGone(withoutPath(s.dereference(key)))
+	return ignoreGone(WithoutPath(s.dereference(key)))
 }
 
 // dereference removes a reference, wherever git keeps it.

@@ -42,7 +42,7 @@ type Scratch struct {
 func (s *Store) Scratch() (*Scratch, error) {
 	dir, err := os.MkdirTemp(filepath.Join(s.o.Dir, scratchDir), "git-")
 	if err != nil {
-		return nil, fmt.Errorf("writing the store: %w", withoutPath(err))
+		return nil, fmt.Errorf("writing the store: %w", WithoutPath(err))
 	}
 	err = skeleton(dir)
 	if err == nil {
@@ -51,7 +51,7 @@ func (s *Store) Scratch() (*Scratch, error) {
 	}
 	if err != nil {
 		os.RemoveAll(dir)
-		return nil, fmt.Errorf("writing the store: %w", withoutPath(err))
+		return nil, fmt.Errorf("writing the store: %w", WithoutPath(err))
 	}
 	return &Scratch{store: s, Dir: dir}, nil
 }
@@ -71,9 +71,10 @@ func (s *Scratch) Run(ctx context.Context, c gitcmd.Call) ([]byte, error) {
 }
 
 // Size is how many bytes the objects of the scratch repository take.
-func (s *Scratch) Size() int64 { return size(filepath.Join(s.Dir, "objects")) }
+func (s *Scratch) Size() int64 { return Size(filepath.Join(s.Dir, "objects")) }
 
-func size(dir string) (sum int64) {
+// Size is how many bytes the files in a folder have; what is removed meanwhile does not count.
+func Size(dir string) (sum int64) {
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return nil // removed while we look
@@ -94,7 +95,7 @@ func (s *Scratch) Import(ctx context.Context, key, id string) error {
 	}
 	defer unlock()
 	if err := s.move(); err != nil {
-		return fmt.Errorf("writing the store: %w", withoutPath(err))
+		return fmt.Errorf("writing the store: %w", WithoutPath(err))
 	}
 	return s.store.reference(key, id)
 }
