@@ -40,6 +40,7 @@ func (r *Renderer) bring(p *plan, layer *origin.Layer, ref kustomization.Ref, re
 			return name, true
 		case err == nil:
 		case errors.Is(err, remote.ErrWanted):
+			p.awaits = true
 			return unknown("%s: %q has not been fetched", ref.Field, address)
 		case errors.As(err, &failure) && failure.Broken:
 			report(errorOf("%s: %q: %s", ref.Field, address, failure.Message))

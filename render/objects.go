@@ -22,7 +22,9 @@ func (r *Renderer) Objects(ctx context.Context, t Target, from string, kinds []s
 	key := strings.Join(kinds, " ") + " " + r.ownKey(t)
 	built, ok := env.Find[builtObjects](r.kept(), objectsTable, key, asker{r, t})
 	if !ok {
-		out, problems, err := r.once(ctx, t)
+		known := *r
+		known.whatever = true // there may be objects that want more
+		out, problems, err := known.once(ctx, t)
 		if err != nil {
 			return nil, false
 		}

@@ -42,6 +42,7 @@ type plan struct {
 	links     map[string]string
 	wants     wants
 	fleeting  bool // a problem may go away without a change of anything
+	awaits    bool // something is missing that nobody has tried to fetch yet
 }
 
 // entry is an entry of a kustomization's list.

@@ -112,6 +112,7 @@ type Renderer struct {
 	inactives  *inactiveLayers
 	builds     *builds
 	fresh      bool                // no rendering is recalled or kept
+	whatever   bool                // what awaits something is rendered without it, also where that is done again
 	steps      int                 // see Config.AttemptSteps
 	outside    *outside            // what is brought in
 	overlay    map[string][]byte   // by path, links resolved
@@ -275,6 +276,9 @@ func (r *Renderer) build(root roots.Root) (*Rendering, []doc.Error) {
 		}
 	}
 	nothing := &Rendering{Root: root, Reads: p.reads, wants: p.wants}
+	if p.awaits && !r.whatever && r.outside.sources.Provisional {
+		return nothing, r.outside.problems(p.problems)
+	}
 	for r.leave(p) {
 		out, failure := r.kustomize(root, p)
 		switch {

@@ -41,6 +41,7 @@ func OpenOutside(ctx context.Context, s *report.Sources, git string, held *tree.
 		trees = o.objects.Tree
 	}
 	o.base, o.head = remote.New(lock, trees), remote.New(lock, trees)
+	o.base.Provisional, o.head.Provisional = !s.Last, !s.Last
 	o.lookups, o.preview = [2]*remote.Sources{o.base.Aside(), o.head.Aside()}, o.head.Aside()
 	return o, nil
 }

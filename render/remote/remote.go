@@ -150,6 +150,10 @@ type Source struct {
 // Sources reads what a lock names and notes what it lacks. It is safe for concurrent use. The nil Sources has nothing
 // and notes nothing.
 type Sources struct {
+	// Provisional says that what rests on these is done again once something was wanted that is not there: what lacks a part
+	// need not be rendered without it.
+	Provisional bool
+
 	trees func(id string) (*tree.Tree, error)
 	known map[Want]Entry
 	mu    sync.Mutex
@@ -194,7 +198,7 @@ func (s *Sources) Aside() *Sources {
 	if s == nil {
 		return nil
 	}
-	return &Sources{trees: s.trees, known: s.known, asked: map[Want]bool{}, given: map[Want]bool{}}
+	return &Sources{Provisional: s.Provisional, trees: s.trees, known: s.known, asked: map[Want]bool{}, given: map[Want]bool{}}
 }
 
 // note puts a want among those that were asked for or given.
