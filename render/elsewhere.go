@@ -73,7 +73,7 @@ func (r *Renderer) elsewhere(ctx context.Context, t Target) (*Rendering, []doc.E
 			return nil, nil, local, err
 		}
 		for _, res := range out.Resources {
-			res.locator = brought{res.locator, r.outside}
+			res.through(r.outside.place)
 		}
 		problems = r.outside.problems(append(m.said(said, one), more...))
 		out.Partial = len(problems) > 0
@@ -103,15 +103,9 @@ func (r *Renderer) builtElsewhere(m *mount, dir string, one *Deployment, limits 
 	}
 	with := r
 	if v != nil {
-		v = v.Below(m.prefix)
-		with = r.With(map[string][]byte{v.Path: v.Data})
+		with = r.instead(v.Below(m.prefix))
 	}
 	out, problems := with.build(roots.Root{Path: dir})
-	for _, res := range out.Resources {
-		if b, ok := res.locator.(brought); ok && v != nil {
-			res.locator = brought{finished{before: b.before, virtual: v}, r.outside}
-		}
-	}
 	return out, append(problems, others...)
 }
 

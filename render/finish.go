@@ -7,6 +7,7 @@ import (
 
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/gitops"
+	"github.com/lintel-bot/lintel/render/origin"
 )
 
 // deployed renders a root as an object of Argo CD or Flux deploys it.
@@ -36,7 +37,7 @@ func (r *Renderer) deployed(ctx context.Context, t Target) (*Rendering, []doc.Er
 	case by.Kind == gitops.ArgoDirectory:
 		out, problems, err = r.files(ctx, t)
 	case by.Virtual != nil:
-		out, problems = r.With(map[string][]byte{by.Virtual.Path: by.Virtual.Data}).build(t.Root)
+		out, problems = r.instead(by.Virtual).build(t.Root)
 		for i, p := range problems {
 			if p.Path == by.Virtual.Path {
 				at := by.Virtual.Place(p.Line, p.Column)
@@ -61,11 +62,9 @@ func (r *Renderer) finish(res *Resource, one *Deployment) {
 	writes, issues := one.Finish(node, gitops.FinishOptions{
 		Namespaced: r.namespaced, Limits: gitops.Limits{Source: r.limits.Source},
 	})
-	if len(writes) == 0 && len(issues) == 0 && one.Virtual == nil {
-		return
-	}
-	res.locator = finished{before: res.locator, writes: writes, virtual: one.Virtual}
 	if len(writes) > 0 {
+		before := res.locator
+		res.locator = func(pointer string) origin.Place { return written(writes, pointer, before(pointer)) }
 		if res.node = node; one.Release != nil {
 			printed := res.Object
 			res.made = func() map[string]any { return printed }

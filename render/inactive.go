@@ -104,7 +104,7 @@ func (r *Renderer) inactiveEntries(one *Deployment, out *Rendering) (list []*Res
 				issues = append(issues, Issue{Check: check, Pointer: pointer, Message: c.words})
 			}
 		}
-		list = append(list, NewResource(object, pointed{places, l.file.Path}, issues...))
+		list = append(list, NewResource(object, pointed(places, l.file.Path), issues...))
 	}
 	return list
 }
@@ -119,20 +119,16 @@ func (r *Renderer) onlyHere(l *layered) bool {
 	return true
 }
 
-// pointed are the places of fields that were found before.
-type pointed struct {
-	places map[string]gitops.Position
-	file   string
-}
-
-// Locate implements Locator.
-func (p pointed) Locate(pointer string) origin.Place {
-	at, ok := p.places[pointer]
-	if !ok {
-		return origin.Place{Path: p.file, StartLine: 1, EndLine: 1, How: origin.Enclosing, Missing: pointer}
+// pointed returns places of fields that were found before.
+func pointed(places map[string]gitops.Position, file string) Locator {
+	return func(pointer string) origin.Place {
+		at, ok := places[pointer]
+		if !ok {
+			return origin.Place{Path: file, StartLine: 1, EndLine: 1, How: origin.Enclosing, Missing: pointer}
+		}
+		line := max(1, at.Line)
+		return origin.Place{Path: at.Path, StartLine: line, EndLine: max(line, at.EndLine), How: origin.Identity}
 	}
-	line := max(1, at.Line)
-	return origin.Place{Path: at.Path, StartLine: line, EndLine: max(line, at.EndLine), How: origin.Identity}
 }
 
 // inactivePostRenderers is the HelmRelease of a release, with its post renderers that match nothing in any of the runs.
@@ -178,5 +174,5 @@ func (s *release) inactivePostRenderers(runs []postRun) []*Resource {
 	object := map[string]any{"apiVersion": one.Object.APIVersion(), "kind": one.Object.Kind,
 		"metadata": map[string]any{"name": one.Object.Name, "namespace": one.Object.Namespace},
 		"spec":     map[string]any{"postRenderers": list}}
-	return []*Resource{NewResource(object, pointed{places, cmp.Or(one.Where.Path, s.target.Path)}, issues...)}
+	return []*Resource{NewResource(object, pointed(places, cmp.Or(one.Where.Path, s.target.Path)), issues...)}
 }

@@ -4,19 +4,14 @@ import (
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/origin"
 )
 
-// Locator knows where the fields of one resource are written: in the sources that it was built from, in what a
-// controller wrote after that, or by rendering again.
-type Locator interface {
-	// Locate returns the place a person must edit to change the field at a JSON Pointer (RFC 6901), or the nearest
-	// place around it. It is not safe for concurrent use on resources of one rendering.
-	Locate(pointer string) origin.Place
-}
+// Locator returns the place a person must edit to change the field of a resource at a JSON Pointer (RFC 6901), or the nearest
+// place around it: in the sources that the resource was built from, in what a controller wrote after that, or by rendering
+// again. It is not safe for concurrent use on resources of one rendering.
+type Locator func(pointer string) origin.Place
 
 // NewResource returns an object that no rendering made, with what is wrong with it.
 func NewResource(object map[string]any, l Locator, issues ...Issue) *Resource {
@@ -31,20 +26,14 @@ func (r *Resource) Origin(pointer string) origin.Place {
 	case r.locator == nil:
 		return origin.Place{How: origin.Enclosing, Missing: pointer}
 	}
-	return r.locator.Locate(pointer)
+	return r.locator(pointer)
 }
 
-// written are the fields of a resource in the sources of a kustomize build (origin.Build), or in a file that is
-// deployed as it is (origin.File).
-type written struct {
-	sources interface {
-		Locate(resource *yaml.Node, pointer string) origin.Place
-	}
-	node *yaml.Node
+// through has the places of a resource, as they were until now, taken for others.
+func (r *Resource) through(to func(origin.Place) origin.Place) {
+	before := r.locator
+	r.locator = func(pointer string) origin.Place { return to(before(pointer)) }
 }
-
-// Locate implements Locator.
-func (w written) Locate(pointer string) origin.Place { return w.sources.Locate(w.node, pointer) }
 
 // Whole returns the rendering with all that is known of how it came about, for those who ask for most of its places: one
 // that was recalled is rendered again. The error is about the repository or the context.
@@ -55,22 +44,14 @@ func (r *Rendering) Whole() (*Rendering, error) {
 	return r.whole()
 }
 
-// finished are the fields of a resource after a controller finished what was built.
-type finished struct {
-	before  Locator
-	writes  []gitops.Write
-	virtual *gitops.Virtual // the kustomization that was built in place of the folder's own
-}
-
-// Locate implements Locator.
-func (f finished) Locate(pointer string) origin.Place {
+// written returns the place of a field, which own is as it was built, after a controller wrote others.
+func written(writes []gitops.Write, pointer string, own origin.Place) origin.Place {
 	var by *gitops.Write
-	for i, w := range f.writes {
+	for i, w := range writes {
 		if pointer == w.Pointer || strings.HasPrefix(pointer, w.Pointer+"/") {
-			by = &f.writes[i]
+			by = &writes[i]
 		}
 	}
-	own := f.real(f.before.Locate(pointer))
 	if by == nil || len(by.By) == 0 {
 		return own
 	}
@@ -92,33 +73,34 @@ func (f finished) Locate(pointer string) origin.Place {
 	return place
 }
 
-// real turns a place in the kustomization that was built into one that a person can edit.
-func (f finished) real(p origin.Place) origin.Place {
-	if f.virtual == nil {
-		return p
-	}
-	if p.Path == f.virtual.Path {
-		start, end := f.virtual.Place(p.StartLine, p.StartColumn), f.virtual.Place(p.EndLine, p.EndColumn)
-		p.Path, p.StartLine, p.EndLine = start.Path, max(1, start.Line), max(1, start.Line, start.EndLine)
+// real turns a place in a kustomization that is built in place of a folder's own into one that a person can edit.
+func real(v *gitops.Virtual, p origin.Place) origin.Place {
+	lines := func(start, end gitops.Position) (from, to int) {
+		from, to = max(1, start.Line), max(1, start.Line)
 		if end.Path == start.Path {
-			p.EndLine = max(p.EndLine, end.Line)
+			to = max(to, end.Line)
 		}
+		return from, to
+	}
+	if p.Path == v.Path {
+		start, end := v.Place(p.StartLine, p.StartColumn), v.Place(p.EndLine, p.EndColumn)
+		p.Path = start.Path
+		p.StartLine, p.EndLine = lines(start, end)
+		p.EndLine = max(p.EndLine, start.EndLine)
 		if start.Column == 0 || end.Column == 0 {
 			p.StartColumn, p.EndColumn = 0, 0
 		}
 	}
 	p.Spans = slices.Clone(p.Spans)
 	for i, s := range p.Spans {
-		p.Spans[i].Place = f.real(s.Place)
+		p.Spans[i].Place = real(v, s.Place)
 	}
 	p.Chain = slices.Clone(p.Chain)
 	for i, l := range p.Chain {
-		if l.Path == f.virtual.Path {
-			start, end := f.virtual.Place(l.StartLine, 0), f.virtual.Place(l.EndLine, 0)
-			p.Chain[i].Path, p.Chain[i].StartLine, p.Chain[i].EndLine = start.Path, max(1, start.Line), max(1, start.Line)
-			if end.Path == start.Path {
-				p.Chain[i].EndLine = max(start.Line, end.Line)
-			}
+		if l.Path == v.Path {
+			start, end := v.Place(l.StartLine, 0), v.Place(l.EndLine, 0)
+			p.Chain[i].Path = start.Path
+			p.Chain[i].StartLine, p.Chain[i].EndLine = lines(start, end)
 		}
 	}
 	return p

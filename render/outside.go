@@ -263,18 +263,6 @@ func (m *mount) local() *mount {
 	return m
 }
 
-// brought are the fields of a resource of which something came from outside: their places are told as the entries that
-// bring it in.
-type brought struct {
-	before  Locator
-	outside *outside
-}
-
-// Locate implements Locator.
-func (b brought) Locate(pointer string) origin.Place {
-	return b.outside.place(b.before.Locate(pointer))
-}
-
 // place turns a place from outside into the entry that brings it in, with what it was as the first link of its chain.
 func (o *outside) place(p origin.Place) origin.Place {
 	if o.plain {

@@ -80,7 +80,7 @@ func (p *places) of(index int, pointer string, l Locator) origin.Place {
 // find finds a place that is not known. What was recalled has no locator.
 func (p *places) find(index int, pointer string, l Locator) origin.Place {
 	if l != nil {
-		return l.Locate(pointer)
+		return l(pointer)
 	}
 	whole, err := p.out.Whole()
 	if err != nil || index >= len(whole.Resources) {

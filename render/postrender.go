@@ -34,7 +34,7 @@ func (s *release) postRender(list []*Resource) (out []*Resource, problems []doc.
 	}
 	var crds, objects, hooks []*Resource
 	for _, res := range list {
-		m := s.output.Manifests[res.locator.(released).manifest]
+		m := s.output.Manifests[res.manifest-1]
 		switch {
 		case m.CRD:
 			crds = append(crds, res)
@@ -104,17 +104,17 @@ func (run postRun) inactive(r *Renderer) (list []gitops.Position) {
 
 // printed are resources as a file that kustomize reads.
 type printed struct {
-	before []*Resource
-	text   strings.Builder
-	starts []int        // the first line of each document
-	nodes  []*yaml.Node // of each resource, with lines of its document
-	of     []int        // which document that is
-	at     gitops.Position
+	resources []*Resource
+	text      strings.Builder
+	starts    []int        // the first line of each document
+	nodes     []*yaml.Node // of each resource, with lines of its document
+	of        []int        // which document that is
+	at        gitops.Position
 }
 
 // newPrinted writes resources down: what Helm printed as it is, what a post renderer made as kustomize prints it.
 func newPrinted(list []*Resource, s *release) (*printed, *doc.Error) {
-	p := &printed{before: list}
+	p := &printed{resources: list}
 	line, last := 1, -1
 	add := func(text string) {
 		text = "---\n" + strings.TrimSuffix(text, "\n") + "\n"
@@ -124,10 +124,10 @@ func newPrinted(list []*Resource, s *release) (*printed, *doc.Error) {
 	}
 	for _, res := range list {
 		node := res.node
-		if from, ok := res.locator.(released); ok {
-			if from.manifest != last { // several are of one where it prints a list
-				last = from.manifest
-				add(s.output.Manifests[last].Text)
+		if res.manifest > 0 {
+			if res.manifest != last { // several are of one where it prints a list
+				last = res.manifest
+				add(s.output.Manifests[last-1].Text)
 			}
 		} else {
 			data, err := nodeYAML(res.node)
@@ -166,6 +166,7 @@ func (p *printed) through(r *Renderer, o gitops.Overrides) ([]*Resource, []doc.E
 		return nil, []doc.Error{p.problem(doc.Error{Message: "cannot be written as a kustomization"})}
 	}
 	m.texts[printedKustomization] = virtual.Data
+	own.virtual = virtual
 	out, problems := own.build(roots.Root{Path: m.prefix})
 	for i, e := range problems {
 		if e.Path != virtual.Path {
@@ -181,8 +182,7 @@ func (p *printed) through(r *Renderer, o gitops.Overrides) ([]*Resource, []doc.E
 		return nil, problems
 	}
 	for _, res := range out.Resources {
-		res.locator = postRendered{before: finished{before: res.locator, virtual: virtual}, printed: p,
-			file: m.prefix + "/" + printedFile}
+		res.through(p.before(m.prefix + "/" + printedFile))
 	}
 	return out.Resources, nil
 }
@@ -264,43 +264,34 @@ func (p *printed) marked(r *Renderer, fields map[string]any) (string, bool) {
 	return string(text), err == nil
 }
 
-// postRendered are the fields of a resource after a post renderer: what it did not write is what the resource before has.
-type postRendered struct {
-	before  finished // with places in the post renderer
-	printed *printed
-	file    string // of what it was given
-}
-
-// Locate implements Locator.
-func (l postRendered) Locate(pointer string) origin.Place { return l.place(l.before.Locate(pointer)) }
-
-// place turns a place in what a post renderer was given into that of the field before.
-func (l postRendered) place(p origin.Place) origin.Place {
-	links := l.links(p.Chain)
-	p.Spans = slices.Clone(p.Spans)
-	for i, s := range p.Spans {
-		p.Spans[i].Place = l.place(s.Place)
-	}
-	if p.Path != l.file {
-		p.Chain = links
-		return p
-	}
-	out := l.printed.origin(p.StartLine, p.StartColumn, p.Missing)
-	out.Chain = append(slices.Clip(out.Chain), links...)
-	return out
-}
-
-func (l postRendered) links(list []origin.Link) (out []origin.Link) {
-	for _, link := range list {
-		if link.Path != l.file {
-			out = append(out, link)
-			continue
+// before returns what turns a place in the file that a post renderer was given into that of the field before: what it did not
+// write is what the resource before has.
+func (p *printed) before(file string) func(origin.Place) origin.Place {
+	var place func(at origin.Place) origin.Place
+	place = func(at origin.Place) origin.Place {
+		var links []origin.Link
+		for _, link := range at.Chain {
+			if link.Path != file {
+				links = append(links, link)
+				continue
+			}
+			real := p.origin(link.StartLine, 0, "")
+			links = append(append(links, origin.Link{Path: real.Path, StartLine: real.StartLine, EndLine: real.EndLine, Role: real.Role,
+				Value: link.Value}), real.Chain...)
 		}
-		at := l.printed.origin(link.StartLine, 0, "")
-		out = append(append(out, origin.Link{Path: at.Path, StartLine: at.StartLine, EndLine: at.EndLine, Role: at.Role,
-			Value: link.Value}), at.Chain...)
+		at.Spans = slices.Clone(at.Spans)
+		for i, s := range at.Spans {
+			at.Spans[i].Place = place(s.Place)
+		}
+		if at.Path != file {
+			at.Chain = links
+			return at
+		}
+		out := p.origin(at.StartLine, at.StartColumn, at.Missing)
+		out.Chain = append(slices.Clip(out.Chain), links...)
+		return out
 	}
-	return out
+	return place
 }
 
 // origin returns the place of the field that stands at a position of what was printed.
@@ -321,7 +312,7 @@ func (p *printed) origin(line, column int, missing string) origin.Place {
 	if best < 0 {
 		return placeAt(p.at, "postRenderers")
 	}
-	return p.before[best].Origin(pointer + missing)
+	return p.resources[best].Origin(pointer + missing)
 }
 
 // nodeAt returns the pointer of the last field that starts at a position or before it, on its line where there is one,

@@ -14,6 +14,7 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/helm"
+	"github.com/lintel-bot/lintel/render/origin"
 	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
@@ -60,7 +61,7 @@ func (r *Renderer) release(ctx context.Context, t Target, spec *gitops.Release) 
 	}
 	var problems []doc.Error
 	if err == nil {
-		s.places = s.locator(ctx)
+		s.places = s.placesOf(ctx)
 		problems, err = s.resources(out)
 	}
 	if err != nil {
@@ -199,7 +200,8 @@ func (s *release) resources(out *Rendering) (problems []doc.Error, err error) {
 				if !ok || !deployable(object) {
 					continue
 				}
-				res := &Resource{Object: object, node: node, plain: true, locator: released{s.places, i, node}}
+				res := &Resource{Object: object, node: node, plain: true, manifest: i + 1}
+				res.locator = func(pointer string) origin.Place { return s.places.locate(i, node, pointer) }
 				out.Resources = append(out.Resources, res)
 			}
 		}

@@ -3,30 +3,16 @@ package render
 import (
 	"context"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/origin"
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// released are the fields of a resource that a chart renders.
-type released struct {
-	places   *chartPlaces
-	manifest int // index in the output
-	node     *yaml.Node
-}
-
-// Locate implements Locator.
-func (l released) Locate(pointer string) origin.Place {
-	return l.places.locate(l.manifest, l.node, pointer)
-}
-
 // patchAdvice is what helps against what a chart from elsewhere prints.
 const patchAdvice = "patch what the chart prints by a kustomization"
 
-// locator returns what knows the places of a release.
-func (s *release) locator(ctx context.Context) *chartPlaces {
+// placesOf returns what knows the places of a release.
+func (s *release) placesOf(ctx context.Context) *chartPlaces {
 	advice := patchAdvice
 	if s.flux() {
 		advice = "change it by a post renderer of the HelmRelease (spec.postRenderers)"

@@ -22,6 +22,7 @@ import (
 	"github.com/lintel-bot/lintel/render/diagnostics"
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/env"
+	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/helm"
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/origin"
@@ -46,6 +47,7 @@ type Resource struct {
 	node    *yaml.Node            // nil where the rendering was recalled
 	plain   bool                  // read from a file as it is, not built: see doc.Value
 
+	manifest int         // the number of what Helm printed it in; 0: something else made it
 	fragment func() bool // see Fragment; nil: it is none
 }
 
@@ -116,6 +118,7 @@ type Renderer struct {
 	steps      int                 // see Config.AttemptSteps
 	outside    *outside            // what is brought in
 	overlay    map[string][]byte   // by path, links resolved
+	virtual    *gitops.Virtual     // among these, a kustomization of which nobody can edit a line; nil: there is none
 	finder     *diagnostics.Finder // for the files as this renderer sees them
 	failed     *sync.Map           // likewise, by folder: []doc.Error, see obstacles
 }
@@ -153,6 +156,13 @@ func (r *Renderer) With(files map[string][]byte) *Renderer {
 	other.overlay, other.failed, other.finder = files, &sync.Map{}, &diagnostics.Finder{Limits: r.limits.Source}
 	other.known, other.texts, other.held = &lookups{}, &texts{}, nil
 	return &other
+}
+
+// instead returns a renderer that builds a kustomization in place of a folder's own.
+func (r *Renderer) instead(v *gitops.Virtual) *Renderer {
+	other := r.With(map[string][]byte{v.Path: v.Data})
+	other.virtual = v
+	return other
 }
 
 // read returns the content and the object id of a file. A file of the overlay has the id of the one that it hides.
@@ -322,9 +332,13 @@ func (r *Renderer) kustomize(root roots.Root, p *plan) (*Rendering, error) {
 		if !ok {
 			continue
 		}
-		res := &Resource{Object: object, node: node, locator: written{build, node}}
+		res := &Resource{Object: object, node: node}
+		res.locator = func(pointer string) origin.Place { return build.Locate(node, pointer) }
+		if r.virtual != nil {
+			res.through(func(p origin.Place) origin.Place { return real(r.virtual, p) })
+		}
 		if len(p.wants) > 0 || len(p.inflated) > 0 || isOutside(root.Path) {
-			res.locator = brought{res.locator, r.outside}
+			res.through(r.outside.place)
 		}
 		if why := unprintable(node, true); why != "" {
 			res.issue(Unprintable, "", "is or becomes a resource that kustomize cannot print: it "+why)
@@ -399,7 +413,8 @@ func (r *Renderer) Manifest(name string) ([]*Resource, string, *doc.Error, error
 			if !ok || !deployable(object) {
 				continue
 			}
-			res := &Resource{Object: object, node: node, locator: written{file, node}, plain: true}
+			res := &Resource{Object: object, node: node, plain: true}
+			res.locator = func(pointer string) origin.Place { return file.Locate(node, pointer) }
 			if embeds(object) {
 				res.issue(EmbeddedItems, "/items", embedded)
 			}

@@ -56,7 +56,7 @@ func (r *Renderer) UnusedValues(ctx context.Context, t Target, shared func(file 
 	}
 	object := map[string]any{"apiVersion": one.Object.APIVersion(), "kind": one.Object.Kind,
 		"metadata": map[string]any{"name": one.Object.Name, "namespace": one.Object.Namespace}, "values": values}
-	return NewResource(object, pointed{places, one.Where.Path}, issues...)
+	return NewResource(object, pointed(places, one.Where.Path), issues...)
 }
 
 // put notes a path in a map.

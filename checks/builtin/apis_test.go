@@ -92,9 +92,9 @@ func TestAPIs(t *testing.T) {
 		{name: "a workload without selector", object: labelled, root: folder, want: "schema /spec/selector"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := Deployed{Resource: render.NewResource(objectOf(t, c.object), file(c.path), c.issues...), Root: c.root}
+			s := Deployed{Resource: render.NewResource(objectOf(t, c.object), file(c.path).Locate, c.issues...), Root: c.root}
 			if c.old != "" {
-				s.Old = render.NewResource(objectOf(t, c.old), file(""))
+				s.Old = render.NewResource(objectOf(t, c.old), file("").Locate)
 			}
 			var got []string
 			facts := Facts{Kubernetes: c.version, Cluster: definitions{crd}, Levels: settings.Checks{}}

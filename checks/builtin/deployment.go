@@ -142,14 +142,11 @@ func pairOf(p gitops.Problem) *diff.Pair {
 	}
 	issue := render.Issue{Check: deploys, Message: p.Message}
 	return &diff.Pair{Root: roots.Root{Path: path.Dir(p.Path)}, Operation: admission.Create,
-		New: render.NewResource(object, at(p), issue)}
+		New: render.NewResource(object, func(string) origin.Place { return at(p) }, issue)}
 }
 
 // at is the place of a problem, whatever field is asked for.
-type at gitops.Problem
-
-// Locate implements render.Locator.
-func (p at) Locate(string) origin.Place {
+func at(p gitops.Problem) origin.Place {
 	if p.Line == 0 { // the file as a whole
 		return origin.Place{Path: p.Path, StartLine: 1, EndLine: 1, How: origin.Enclosing}
 	}

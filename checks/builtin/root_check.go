@@ -13,7 +13,6 @@ import (
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/deploy"
-	"github.com/lintel-bot/lintel/render/origin"
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
@@ -216,7 +215,7 @@ func (s RootViolation) same(other RootViolation) bool {
 
 // issued is what a finding is about, with the finding as its issue.
 func issued(check string, s RootViolation) *render.Resource {
-	return render.NewResource(s.Resource.Object, placed{s.Resource},
+	return render.NewResource(s.Resource.Object, s.Resource.Origin,
 		render.Issue{Check: render.Check(check), Pointer: s.Pointer, Message: s.Message})
 }
 
@@ -245,13 +244,7 @@ func paired(root roots.Root, check string, now RootViolation, known []RootViolat
 		return p
 	}
 	if i := slices.IndexFunc(before, func(r *render.Resource) bool { return diff.KeyOf(r) == key }); i >= 0 {
-		p.Operation, p.Old = admission.Update, render.NewResource(before[i].Object, placed{before[i]})
+		p.Operation, p.Old = admission.Update, render.NewResource(before[i].Object, before[i].Origin)
 	}
 	return p
 }
-
-// placed has the places of a resource.
-type placed struct{ of *render.Resource }
-
-// Locate implements render.Locator.
-func (p placed) Locate(pointer string) origin.Place { return p.of.Origin(pointer) }

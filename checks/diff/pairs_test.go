@@ -54,7 +54,7 @@ func TestPairs(t *testing.T) {
 // inFile returns resources as a file has them.
 func inFile(file string, list ...*render.Resource) (out []*render.Resource) {
 	for _, r := range list {
-		out = append(out, render.NewResource(r.Object, placed(file), r.Issues...))
+		out = append(out, render.NewResource(r.Object, placed(file).Locate, r.Issues...))
 	}
 	return out
 }

@@ -143,11 +143,11 @@ func object(kind, name string, spec map[string]any) admission.Object {
 
 // host is a Pod that violates podsPolicy; tame is one that does not.
 func host(name string) *render.Resource {
-	return render.NewResource(object("Pod", name, map[string]any{"hostNetwork": true, "containers": []any{}}), line{})
+	return render.NewResource(object("Pod", name, map[string]any{"hostNetwork": true, "containers": []any{}}), line{}.Locate)
 }
 
 func tame(name string) *render.Resource {
-	return render.NewResource(object("Pod", name, map[string]any{"containers": []any{}}), line{})
+	return render.NewResource(object("Pod", name, map[string]any{"containers": []any{}}), line{}.Locate)
 }
 
 type line struct{}
@@ -257,7 +257,7 @@ func TestBeyond(t *testing.T) {
 func TestDrafts(t *testing.T) {
 	p := policies(t, podsPolicy)
 	in := context(t, p, decide(nil, nil))
-	issue := render.NewResource(object("ConfigMap", "odd", nil), line{}, render.Issue{Check: render.EmbeddedItems,
+	issue := render.NewResource(object("ConfigMap", "odd", nil), line{}.Locate, render.Issue{Check: render.EmbeddedItems,
 		Pointer: "/items", Message: "m"})
 	answers, err := in.Reviewer.All(t.Context(), created(host("web"), tame("good"), issue))
 	if err != nil {

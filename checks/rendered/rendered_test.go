@@ -36,7 +36,7 @@ func (w written) Locate(pointer string) origin.Place {
 // in is a resource as a file has it.
 func in(t testing.TB, path, text string) *render.Resource {
 	t.Helper()
-	return at(t, written{path: path}, text)
+	return at(t, written{path: path}.Locate, text)
 }
 
 func at(t testing.TB, locator render.Locator, text string) *render.Resource {
@@ -118,8 +118,8 @@ func TestTell(t *testing.T) {
 			"+metadata: a.yaml:1", "+name: a a.yaml:1"}},
 		"deleted": {of(root("r"), one("{kind: A, metadata: {name: a}}"), nil), []string{"r DELETE A a", "-kind: A a.yaml:1",
 			"-metadata: a.yaml:1", "-name: a a.yaml:1"}},
-		"updated": {of(root("r"), list{at(t, written{"old.yaml", map[string]int{"/data/key": 4}}, configMap("a", "x"))},
-			list{at(t, written{"new.yaml", map[string]int{"/data/key": 9}}, configMap("a", "w"))}),
+		"updated": {of(root("r"), list{at(t, written{"old.yaml", map[string]int{"/data/key": 4}}.Locate, configMap("a", "x"))},
+			list{at(t, written{"new.yaml", map[string]int{"/data/key": 9}}.Locate, configMap("a", "w"))}),
 			[]string{"r UPDATE ConfigMap a", "-key: x old.yaml:4", "+key: w new.yaml:9"}},
 		"another version of the API": {of(root("r"), one("{apiVersion: g/v1, kind: A, metadata: {name: a}}"),
 			one("{apiVersion: g/v2, kind: A, metadata: {name: a}}")),

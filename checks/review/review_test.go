@@ -96,7 +96,7 @@ func pod(containers ...string) *render.Resource {
 }
 
 func resource(object map[string]any, issues ...render.Issue) *render.Resource {
-	return render.NewResource(object, place{}, issues...)
+	return render.NewResource(object, place{}.Locate, issues...)
 }
 
 // place puts everything on line 1 of a file; the role tells which pointer was asked for.
