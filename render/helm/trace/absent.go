@@ -143,7 +143,7 @@ func (a *absence) skipped(f *traced, from, to int) {
 				}
 				continue
 			}
-			a.match(a.trace.exec.evaluate(g.skipped, a.template))
+			a.match(a.trace.exec.assume(g.skipped, a.template))
 		}
 		at += int(g.n)
 	}

@@ -30,8 +30,8 @@ func (t *Trace) Fallbacks(template string) (paths [][]string) {
 			continue
 		}
 		last = g.cond
-		g.cond.each(func(n *node, fallback bool) {
-			if fallback && n.kind == Value && !seen[n] {
+		g.cond.each(func(n *node, role Role) {
+			if role == Fallback && n.kind == Value && !seen[n] {
 				seen[n] = true
 				paths = append(paths, t.scopes.canonical(n.path()))
 			}
@@ -61,9 +61,9 @@ func (t *Trace) origins(segments []segment) []Origin {
 		return cmp.Or(cmp.Compare(rank(a.o), rank(b.o)), -cmp.Compare(a.n, b.n))
 	})
 	var fall, cause []weighed
-	conds.each(func(n *node, fallback bool) {
+	conds.each(func(n *node, role Role) {
 		g := segment{off: 0}
-		if fallback {
+		if role == Fallback {
 			fall = t.weigh(fall, n, g, 0)
 		} else if len(cause) < maxConditions {
 			cause = t.weigh(cause, n, g, 0)

@@ -84,8 +84,8 @@ func (e *exec) bridging() template.FuncMap {
 	}
 }
 
-// across executes a template with a bridge.
-func (f *frame) across(action string, b *bridge) {
+// across executes a template with a bridge. The error is that of a function.
+func (f *frame) across(action string, b *bridge) error {
 	t := f.bridges[action]
 	if t == nil {
 		t = template.Must(f.calls.New("").Parse(action))
@@ -93,12 +93,11 @@ func (f *frame) across(action string, b *bridge) {
 	}
 	defer func(outer *bridge) { f.bridge = outer }(f.bridge)
 	f.bridge = b
-	if err := t.Execute(io.Discard, nil); err != nil {
-		if inner, ok := errors.AsType[failure](err); ok {
-			panic(inner)
-		}
-		f.fail("%w", err)
+	err := t.Execute(io.Discard, nil)
+	if inner, ok := errors.AsType[failure](err); ok {
+		panic(inner)
 	}
+	return err
 }
 
 // dynamic returns the origin of a key that is not spelled in the template.

@@ -16,11 +16,8 @@ type call struct {
 
 // call calls a function by its name.
 func (f *frame) call(dot value, id *parse.IdentifierNode, nodes []parse.Node, piped *value) value {
-	fn, ok := f.funcs[id.Ident]
-	switch {
-	case !ok:
-		f.fail("%q is not a defined function", id.Ident)
-	case fn.special:
+	fn := f.funcs[id.Ident]
+	if fn.special {
 		return f.andOr(dot, id.Ident == "or", nodes, piped)
 	}
 	c := &call{frame: f, name: id.Ident}
@@ -28,14 +25,31 @@ func (f *frame) call(dot value, id *parse.IdentifierNode, nodes []parse.Node, pi
 	if fn.native != nil {
 		return fn.native(f, c.args)
 	}
+	return c.result(c.name+spelled, fn)
+}
+
+// result has text/template evaluate the call.
+func (c *call) result(spelled string, fn function) value {
+	if c.assuming && fn.kept {
+		return value{sh: c.mixed()}
+	}
 	if fn.before != nil {
 		fn.taint = fn.before(c)
 	}
-	c.out = f.real(c.name+spelled, c.args)
-	if s, ok := asString(c.out); ok {
-		f.grow(len(s))
+	var err error
+	c.out, err = c.real(spelled, c.args)
+	switch {
+	case err == nil && fn.taint != nil:
+		if s, ok := asString(c.out); ok {
+			c.grow(len(s))
+		}
+		return value{c.out, fn.taint(c)}
+	case err != nil && !c.assuming:
+		c.fail("%w", err)
+	case err != nil && c.name == "index":
+		return value{sh: indexed(c)}
 	}
-	return value{c.out, fn.taint(c)}
+	return value{c.out, c.mixed()}
 }
 
 // arguments evaluates the arguments of a call. It returns how they are spelled for text/template, which fits them to what
@@ -61,22 +75,31 @@ func (c *call) arguments(dot value, nodes []parse.Node, piped *value) (spelled s
 }
 
 // real has text/template evaluate a call.
-func (f *frame) real(call string, args []value) reflect.Value {
+func (f *frame) real(call string, args []value) (reflect.Value, error) {
 	b := &bridge{args: args}
-	f.across("{{take ("+call+")}}", b)
-	return b.out
+	err := f.across("{{take ("+call+")}}", b)
+	return b.out, err
 }
 
 // andOr returns the first value that decides, or the last.
 func (f *frame) andOr(dot value, or bool, nodes []parse.Node, piped *value) (v value) {
+	if f.assuming {
+		c := &call{frame: f}
+		c.arguments(dot, nodes, piped)
+		return value{c.args[len(c.args)-1].rv, c.mixed()}
+	}
 	var c *cond
+	role := Condition
+	if or {
+		role = Fallback
+	}
 	for i, n := range nodes {
 		v = f.evaluate(dot, n, nil, nil)
 		if truth(v.rv) == or || i == len(nodes)-1 && piped == nil {
 			v.sh.cond = join(v.sh.cond, c)
 			return v
 		}
-		c = join(c, v.sh.conds()).under(f.origin(v), or)
+		c = join(c, v.sh.conds()).under(f.origin(v), role)
 	}
 	v = *piped
 	v.sh.cond = join(v.sh.cond, c)

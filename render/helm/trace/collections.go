@@ -24,7 +24,7 @@ func chosen(c *call) taint {
 			v.sh.cond = join(v.sh.cond, k)
 			return v.sh
 		}
-		k = join(k, v.sh.conds()).under(c.origin(v), true)
+		k = join(k, v.sh.conds()).under(c.origin(v), Fallback)
 	}
 	return taint{}
 }
@@ -34,13 +34,13 @@ func ternary(c *call) taint {
 	if truth(test.rv) {
 		sh = c.args[0].sh
 	}
-	sh.cond = join(sh.cond, test.sh.conds()).under(c.origin(test), false)
+	sh.cond = join(sh.cond, test.sh.conds()).under(c.origin(test), Condition)
 	return sh
 }
 
 func lookedUp(c *call) taint {
 	sh := c.mixed()
-	return taint{org: &node{kind: Lookup, key: c.name}, cond: sh.cond.under(sh.org, false)}
+	return taint{org: &node{kind: Lookup, key: c.name}, cond: sh.cond.under(sh.org, Condition)}
 }
 
 // follow goes down keys and indexes into maps and lists.
@@ -51,7 +51,7 @@ func (f *frame) follow(on value, keys []value) value {
 		switch {
 		case key.Kind() == reflect.String && on.rv.Kind() != reflect.String:
 			on = value{f.at(on, key.String()).rv, f.entry(on, key.String()).val}
-			on.sh.cond = join(on.sh.cond, k).under(f.dynamic(by), false)
+			on.sh.cond = join(on.sh.cond, k).under(f.dynamic(by), Condition)
 		case on.rv.Kind() == reflect.Slice && (key.CanInt() || key.CanUint()):
 			on = f.index(on, int(key.Convert(reflect.TypeFor[int]()).Int()))
 			on.sh.cond = join(on.sh.cond, k)
@@ -82,7 +82,7 @@ func dug(c *call) taint {
 		return found.sh
 	}
 	sh := c.args[n].sh
-	sh.cond = join(sh.cond, found.sh.conds()).under(found.sh.mix(), true)
+	sh.cond = join(sh.cond, found.sh.conds()).under(found.sh.mix(), Fallback)
 	return sh
 }
 

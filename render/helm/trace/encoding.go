@@ -112,15 +112,19 @@ func (e *encoding) token(n *yaml.Node, v value) bool {
 		return false
 	}
 	e.upTo(at)
+	of := v.sh.mix()
+	if e.assuming {
+		of = e.origin(v)
+	}
 	rest := func(to int) {
 		if to > e.pos {
-			e.out.piece(segment{n: int32(to - e.pos), off: -1, org: v.sh.mix(), cond: v.sh.conds()})
+			e.out.piece(segment{n: int32(to - e.pos), off: -1, org: of, cond: v.sh.conds()})
 			e.pos = to
 		}
 	}
 	switch s, _ := asString(v.rv); {
 	case s == "":
-		e.out.piece(segment{n: int32(end - at), org: v.sh.mix(), cond: v.sh.conds()})
+		e.out.piece(segment{n: int32(end - at), org: of, cond: v.sh.conds()})
 		e.pos = end
 	case strings.TrimSuffix(s, "\n") == strings.TrimSuffix(n.Value, "\n"): // toYaml cuts the last line break off
 		pieces := cutter{segments: v.sh.of(len(s))}

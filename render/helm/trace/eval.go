@@ -42,19 +42,11 @@ type exec struct {
 	steps    int
 	bytes    int
 	depth    int
-	funcs    map[string]function
 	calls    *template.Template            // with all functions
 	bridges  map[string]*template.Template // by their actions
 	bridge   *bridge                       // of the one that is executed
 	included map[string]int
-}
-
-// function is what is known of a function of templates.
-type function struct {
-	native  func(f *frame, args []value) value // it is executed here
-	taint   handler                            // where its results come from
-	before  func(c *call) handler              // the same, of what the call changes
-	special bool                               // and, or: arguments are evaluated as needed
+	funcs    map[string]function
 }
 
 // handler returns where the result of a call came from.
@@ -143,12 +135,7 @@ func (f *frame) walk(dot value, n parse.Node) flow {
 	switch n := n.(type) {
 	case *parse.TextNode:
 		f.grow(len(n.Text) + pieceCost)
-		if f.tmpl.src.file != nil {
-			f.out.buf = append(f.out.buf, n.Text...)
-			f.out.piece(segment{n: int32(len(n.Text)), off: int32(n.Pos), org: f.tmpl.src.file, cond: f.cond})
-		} else {
-			f.out.add(string(n.Text), f.tmpl.src.literal(int(n.Pos), len(n.Text)), f.cond)
-		}
+		f.out.add(string(n.Text), f.tmpl.src.literal(int(n.Pos), len(n.Text)), f.cond)
 	case *parse.ActionNode:
 		v := f.pipeline(dot, n.Pipe)
 		if len(n.Pipe.Decl) == 0 {
@@ -163,7 +150,8 @@ func (f *frame) walk(dot value, n parse.Node) flow {
 	case *parse.ListNode:
 		return f.list(dot, n)
 	case *parse.TemplateNode:
-		f.invoke(dot, n)
+		v := include(f, []value{{rv: reflect.ValueOf(n.Name)}, f.pipeline(dot, n.Pipe)})
+		f.out.add(v.rv.String(), v.sh, f.cond)
 	case *parse.BreakNode:
 		return breaks
 	case *parse.ContinueNode:
@@ -177,7 +165,10 @@ func (f *frame) walk(dot value, n parse.Node) flow {
 
 // because returns the present conditions with one more: the value that decided.
 func (f *frame) because(v value) *cond {
-	return join(f.cond, v.sh.conds()).under(f.origin(v), false)
+	if f.assuming {
+		return f.cond.under(f.origin(v), assumed)
+	}
+	return join(f.cond, v.sh.conds()).under(f.origin(v), Condition)
 }
 
 func (f *frame) branch(dot value, n *parse.BranchNode, with bool) flow {
@@ -185,30 +176,18 @@ func (f *frame) branch(dot value, n *parse.BranchNode, with bool) flow {
 	v := f.pipeline(dot, n.Pipe)
 	f.cond = f.because(v)
 	var fl flow
-	if truth(v.rv) {
+	if truth(v.rv) || f.assuming {
 		if with {
 			fl = f.list(v, n.List)
 		} else {
 			fl = f.list(dot, n.List)
 		}
 	} else {
-		f.skip(dot, n, with)
+		f.skip(dot, n, nil)
 		fl = f.list(dot, n.ElseList)
 	}
 	f.cond, f.vars = outer, f.vars[:mark]
 	return fl
-}
-
-func (f *frame) invoke(dot value, n *parse.TemplateNode) {
-	t := f.set.lookup(n.Name)
-	if t == nil {
-		f.fail("template %q not defined", n.Name)
-	}
-	data := value{}
-	if n.Pipe != nil {
-		data = f.pipeline(dot, n.Pipe)
-	}
-	f.execute(f.set, t, data, f.out, f.cond)
 }
 
 // variable returns the innermost variable of a name. The parser made sure that there is one.
@@ -246,7 +225,7 @@ func (f *frame) print(dot value, n *parse.ActionNode, v value) {
 		}
 	}
 	if s := f.out.buf[before:]; len(s) < 64 && blank(s) {
-		f.skip(dot, n, false)
+		f.skip(dot, n, f.origin(v))
 	}
 }
 
@@ -258,8 +237,10 @@ func blank(b []byte) bool {
 const noValue = "<no value>"
 
 // pipeline evaluates a pipeline and declares or assigns its variables.
-func (f *frame) pipeline(dot value, p *parse.PipeNode) value {
-	var v value
+func (f *frame) pipeline(dot value, p *parse.PipeNode) (v value) {
+	if p == nil {
+		return v
+	}
 	var piped *value
 	for _, c := range p.Cmds {
 		v = f.evaluate(dot, c.Args[0], c.Args[1:], piped)
@@ -297,7 +278,8 @@ func (f *frame) evaluate(dot value, n parse.Node, args []parse.Node, piped *valu
 	case *parse.BoolNode:
 		return value{reflect.ValueOf(n.True), f.literal(n, n.String())}
 	case *parse.NumberNode:
-		return value{f.real(n.Text, nil), f.literal(n, n.Text)}
+		number, _ := f.real(n.Text, nil)
+		return value{number, f.literal(n, n.Text)}
 	case *parse.StringNode:
 		sh := f.literal(n, n.Quoted)
 		switch {
@@ -335,6 +317,9 @@ func (f *frame) field(dot, on value, name string, args []parse.Node, piped *valu
 	if !rv.IsValid() {
 		return value{sh: sh}
 	}
+	if kind := rv.Kind(); f.assuming && kind != reflect.Map && kind != reflect.Struct {
+		return value{sh: sh}
+	}
 	called := rv
 	if called.CanAddr() {
 		called = called.Addr()
@@ -343,11 +328,7 @@ func (f *frame) field(dot, on value, name string, args []parse.Node, piped *valu
 	case called.MethodByName(name).IsValid():
 		c := &call{frame: f, name: name, args: []value{{called, on.sh}}}
 		spelled := c.arguments(dot, args, piped)
-		c.out = f.real("(arg 0)."+name+spelled, c.args)
-		if isFiles(rv) {
-			return value{c.out, c.file(rv)}
-		}
-		return value{c.out, c.mixed()}
+		return c.result("(arg 0)."+name+spelled, function{taint: method})
 	case rv.Kind() == reflect.Map:
 		v := rv.MapIndex(reflect.ValueOf(name))
 		if !v.IsValid() {

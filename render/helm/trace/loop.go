@@ -19,12 +19,18 @@ func (f *frame) loop(dot value, r *parse.RangeNode) flow {
 	over := f.pipeline(dot, r.Pipe)
 	over.rv, _ = deref(over.rv)
 	f.cond = f.because(over)
+	if f.assuming {
+		k, v := f.assumed(over)
+		f.bindLoop(r.Pipe, k, v)
+		f.list(v, r.List)
+		return next
+	}
 	top, before, ran := len(f.vars), len(f.out.buf), false
 	action := eachPair
 	if kind := over.rv.Kind(); kind >= reflect.Int && kind <= reflect.Uintptr && len(r.Pipe.Decl) < 2 {
 		action = eachNumber
 	}
-	f.across(action, &bridge{args: []value{over}, each: func(key, elem reflect.Value) bool {
+	err := f.across(action, &bridge{args: []value{over}, each: func(key, elem reflect.Value) bool {
 		ran = true
 		f.step()
 		k, v := f.round(over, key, elem)
@@ -33,8 +39,11 @@ func (f *frame) loop(dot value, r *parse.RangeNode) flow {
 		f.vars = f.vars[:top]
 		return ended == breaks
 	}})
+	if err != nil {
+		f.fail("%w", err)
+	}
 	if !ran {
-		f.skip(dot, &r.BranchNode, true)
+		f.skip(dot, &r.BranchNode, nil)
 		return f.list(dot, r.ElseList)
 	}
 	if bytes.ContainsRune(f.out.buf[before:], ':') {

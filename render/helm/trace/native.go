@@ -24,7 +24,7 @@ func include(f *frame, args []value) value {
 	out := &text{}
 	c := f.cond
 	if org := f.dynamic(args[0]); org != nil {
-		c = join(c, args[0].sh.conds()).under(org, false)
+		c = join(c, args[0].sh.conds()).under(org, Condition)
 	}
 	f.execute(f.set, t, data, out, c)
 	f.included[name]--

@@ -38,6 +38,8 @@ const (
 	Derived               // the bytes were computed of it and possibly of others
 	Fallback              // it is empty or absent; if it were set it would be used instead
 	Condition             // it decided that the bytes are there
+
+	assumed Role = -1 // of a condition: it was assumed
 )
 
 // String returns the role's name in lower case.
@@ -164,19 +166,19 @@ func (m *mixer) node() *node {
 
 // cond is what decided that something is there: a chain of conditions, the innermost first.
 type cond struct {
-	up       *cond
-	also     *cond // a second chain: of a value that was computed elsewhere
-	org      *node
-	fallback bool
-	depth    int
+	up    *cond
+	also  *cond // a second chain: of a value that was computed elsewhere
+	org   *node
+	role  Role
+	depth int
 }
 
 // under returns the chain c with one more condition.
-func (c *cond) under(org *node, fallback bool) *cond {
+func (c *cond) under(org *node, role Role) *cond {
 	if org == nil {
 		return c
 	}
-	return &cond{up: c, org: org, fallback: fallback, depth: c.level() + 1}
+	return &cond{up: c, org: org, role: role, depth: c.level() + 1}
 }
 
 func (c *cond) level() int {
@@ -222,7 +224,7 @@ func join(a, b *cond) *cond {
 const maxConditions = 64
 
 // each calls f for the conditions, innermost first, each node once.
-func (c *cond) each(f func(n *node, fallback bool)) {
+func (c *cond) each(f func(n *node, role Role)) {
 	seen := map[*cond]bool{}
 	queue := []*cond{c}
 	for len(queue) > 0 && len(seen) < 4*maxConditions {
@@ -233,7 +235,7 @@ func (c *cond) each(f func(n *node, fallback bool)) {
 		}
 		seen[c] = true
 		if c.org != nil {
-			c.org.leaves(func(n *node) { f(n, c.fallback) })
+			c.org.leaves(func(n *node) { f(n, c.role) })
 		}
 		queue = append(queue, c.up, c.also)
 	}

@@ -59,8 +59,12 @@ func isFiles(v reflect.Value) bool {
 	return v.Kind() == reflect.Map && v.Type().Elem().Kind() == reflect.Slice && v.MethodByName("AsSecrets").IsValid()
 }
 
-// file returns the origin of what a method of .Files returned.
-func (c *call) file(fs reflect.Value) taint {
+// method returns the origin of what a method returned: of .Files, or of something else.
+func method(c *call) taint {
+	fs := c.args[0].rv
+	if !isFiles(fs) {
+		return c.mixed()
+	}
 	var all *node
 	if info := c.mapOf(fs); info != nil {
 		all = info.org
@@ -69,7 +73,7 @@ func (c *call) file(fs reflect.Value) taint {
 	var k *cond
 	if len(c.args) > 1 {
 		one = all.child(c.key(1))
-		k = join(c.args[1].sh.conds(), nil).under(c.dynamic(c.args[1]), false)
+		k = join(c.args[1].sh.conds(), nil).under(c.dynamic(c.args[1]), Condition)
 	}
 	switch c.name {
 	case "Get", "GetBytes":

@@ -11,7 +11,6 @@ import (
 type skippedBlock struct {
 	feed *node      // the other fields are empty: keys of this value would be printed there, or have been
 	node parse.Node // *parse.BranchNode, *parse.ActionNode
-	with bool       // the block would have the condition's value as its dot
 	dot  value
 	vars []variable
 	tmpl *tmpl
@@ -20,11 +19,15 @@ type skippedBlock struct {
 	moved bool
 }
 
-// skip marks where a block was not executed, or an action had no output.
-func (f *frame) skip(dot value, n parse.Node, with bool) {
+// skip marks where a block was not executed, or an action printed nothing: of is what that is of.
+func (f *frame) skip(dot value, n parse.Node, of *node) {
 	f.grow(skippedCost)
-	f.out.piece(segment{cond: f.cond, skipped: &skippedBlock{node: n, with: with, dot: dot, vars: slices.Clone(f.vars),
-		tmpl: f.tmpl, set: f.set}})
+	g := segment{cond: f.cond, skipped: &skippedBlock{node: n, dot: dot, vars: slices.Clone(f.vars),
+		tmpl: f.tmpl, set: f.set}}
+	if f.assuming {
+		g.org = of
+	}
+	f.out.piece(g)
 }
 
 // feeds are the skipped blocks of what a map was merged or decoded of, each of which would give it entries that it has not.
@@ -56,7 +59,7 @@ func (l feeds) join(other feeds) feeds {
 
 // instead adds the values that are empty, so that something else is there in their place.
 func (l feeds) instead(c *cond) feeds {
-	if c != nil && c.fallback {
+	if c != nil && c.role == Fallback {
 		l = l.add(c.org)
 	}
 	return l

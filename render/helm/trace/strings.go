@@ -54,7 +54,7 @@ func within(c *call) taint {
 	sh = sh.sub(len(s), at, at+len(out))
 	for _, a := range c.args[:len(c.args)-1] { // what a length or a prefix came from
 		if org := c.dynamic(a); org != nil {
-			sh.cond = join(sh.cond, a.sh.conds()).under(org, false)
+			sh.cond = join(sh.cond, a.sh.conds()).under(org, Condition)
 		}
 	}
 	return sh

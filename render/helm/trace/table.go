@@ -9,8 +9,9 @@ import (
 // table has the origins of maps and slices by identity. Its keys keep what they point to alive, so that no address
 // is used twice.
 type table struct {
-	maps   map[unsafe.Pointer]*mapInfo
-	slices map[unsafe.Pointer]*sliceInfo
+	maps     map[unsafe.Pointer]*mapInfo
+	slices   map[unsafe.Pointer]*sliceInfo
+	assuming bool // see assume: what else would give a map entries counts as its origin
 }
 
 // mapInfo is where the entries of a map came from: those without an entry of their own from below org.
@@ -197,6 +198,11 @@ func (t *table) collect(m *mixer, v value, depth int) {
 		for _, k := range sortedKeys(rv) {
 			if e, ok := info.over[k]; ok {
 				t.collect(m, value{rv.MapIndex(reflect.ValueOf(k).Convert(rv.Type().Key())), e.val}, depth+1)
+			}
+		}
+		for _, h := range info.feeds {
+			if t.assuming {
+				m.add(h.feed)
 			}
 		}
 		return

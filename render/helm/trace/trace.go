@@ -53,8 +53,7 @@ func run(ctx context.Context, in *helm.Input, want map[string]string, l Limits) 
 	}()
 	e := &exec{table: newTable(), ctx: ctx, limits: l.filled(), included: map[string]int{},
 		bridges: map[string]*template.Template{}}
-	e.funcs = functions(in.Funcs)
-	e.calls = template.New("").Option("missingkey=zero").Funcs(in.Funcs).Funcs(e.bridging())
+	e.funcs, e.calls = functions(), template.New("").Option("missingkey=zero").Funcs(in.Funcs).Funcs(e.bridging())
 	e.seedScopes(in)
 	values, _ := asMap(in.Top["Values"])
 	t = &Trace{files: map[string]*traced{}, sources: map[string]string{}, exec: e, scopes: newScopes(in.Chart, values),
