@@ -63,7 +63,7 @@ func (c *Checker) proposed(ctx context.Context, change report.Change, repo *repo
 	if wanted, err := repo.outside.Wanted(repo.settings.Sources.Allow); wanted != nil || err != nil {
 		return &report.Report{Wanted: wanted}, err
 	}
-	out.Foretell()
+	out.ConcludeProposed()
 	var from []report.Outside // addresses by which others decide: a Secret must not hide one
 	if out.Preview != nil {
 		from = out.Preview.Outside

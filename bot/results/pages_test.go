@@ -181,8 +181,8 @@ func TestOutlooksOfARepository(t *testing.T) {
 func TestOutlookPage(t *testing.T) {
 	rep := &report.Report{All: true, Concerned: true, Preview: &report.Preview{Policies: []report.PolicyPreview{{Policy: "owned",
 		Path: "https://github.com/octo-org/policies@" + strings.Repeat("a", 40) + "//kyverno/owned.yaml", Line: 3, Edit: report.Changed,
-		Fails: 1, Applies: 2, Roots: 1, Action: report.Enforce}}, Stats: report.PreviewStats{Resources: 2, Roots: 1}}}
-	rep.Foretell()
+		PreviewCounts: report.PreviewCounts{Fails: 1}, Applies: 2, Roots: 1, Action: report.Enforce}}, Stats: report.PreviewStats{Resources: 2, Roots: 1}}}
+	rep.ConcludeProposed()
 	r := &Stored{Report: rep, Meta: Meta{Repository: forge.Repository{Repo: forge.Repo{Owner: "octo-org", Name: "user"}},
 		Of: &PreviewOf{Repository: forge.Repository{Repo: forge.Repo{Owner: "octo-org", Name: "policies"}}, Number: 12}, Head: strings.Repeat("b", 40), GitHub: "https://github.com"}}
 	var b bytes.Buffer

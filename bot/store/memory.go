@@ -238,7 +238,7 @@ const (
 type Preview struct {
 	Of         string             `json:"of"`    // what it depends on beside the repository: another one is of no use
 	Tries      int                `json:"tries"` // how often the repository was looked at
-	Repository report.UserOutlook `json:"user"`
+	Repository report.DependentPreview `json:"user"`
 }
 
 // previewKey is the key of a repository; 0: a filter for all.

@@ -20,9 +20,9 @@ func TestOutlooks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	huge := report.UserOutlook{Repository: "o/huge", Policies: []report.PolicyPreview{{Policy: strings.Repeat("x", MaxValue)}}}
-	put(key, 1, Preview{Of: "a", Tries: 1, Repository: report.UserOutlook{Repository: "o/first"}})
-	put(key, 1, Preview{Of: "a", Tries: 2, Repository: report.UserOutlook{Repository: "o/one"}})
+	huge := report.DependentPreview{Repository: "o/huge", Policies: []report.PolicyPreview{{Policy: strings.Repeat("x", MaxValue)}}}
+	put(key, 1, Preview{Of: "a", Tries: 1, Repository: report.DependentPreview{Repository: "o/first"}})
+	put(key, 1, Preview{Of: "a", Tries: 2, Repository: report.DependentPreview{Repository: "o/one"}})
 	put(key, 2, Preview{Of: "a", Repository: huge})
 	put(key, 3, Preview{Of: "b"})
 	for _, other := range []Key{{Installation: 7, Repository: 11, Target: forge.Target{Preview: 1}}, {Installation: 7, Repository: 1, Target: forge.Target{Preview: 12}},
@@ -30,8 +30,8 @@ func TestOutlooks(t *testing.T) {
 		put(other, 4, Preview{Of: "a"})
 	}
 	got, err := q.Previews(t.Context(), key, "a")
-	want := map[int64]Preview{1: {Of: "a", Tries: 2, Repository: report.UserOutlook{Repository: "o/one"}},
-		2: {Of: "a", Repository: report.UserOutlook{Repository: "o/huge"}}}
+	want := map[int64]Preview{1: {Of: "a", Tries: 2, Repository: report.DependentPreview{Repository: "o/one"}},
+		2: {Of: "a", Repository: report.DependentPreview{Repository: "o/huge"}}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got)\n%s", err, diff)
 	}

@@ -175,7 +175,7 @@ func (o *fleetPreview) previewAll(ctx context.Context, proposed *report.Proposed
 	for tries := range previewTries {
 		for _, u := range o.dependents {
 			seen := o.previews[u.ID]
-			waits := seen.Repository.State == report.OutlookWaits || seen.Repository.State == report.OutlookFails
+			waits := seen.Repository.State == report.DependentWaits || seen.Repository.State == report.DependentFails
 			if !waits || seen.Tries > tries {
 				continue
 			}
@@ -223,14 +223,14 @@ func (o *fleetPreview) afford(ctx context.Context) (_ context.Context, done func
 
 // publishPreview tells people what is known so far; done says that this is all.
 func (o *fleetPreview) publishPreview(ctx context.Context, done bool) error {
-	out := &report.Outlook{}
+	out := &report.FleetPreview{}
 	if o.Results != nil {
 		out.Page = o.Results.Overview(o.repository())
 	}
 	for _, u := range o.dependents {
 		seen, known := o.previews[u.ID]
 		if !known {
-			seen.Repository = report.UserOutlook{Repository: u.Owner + "/" + u.Name, Private: true}
+			seen.Repository = report.DependentPreview{Repository: u.Owner + "/" + u.Name, Private: true}
 			seen.Repository.URL = o.webURL(forge.Repo{Owner: u.Owner, Name: u.Name})
 		}
 		if !o.private && seen.Repository.Private {
@@ -238,14 +238,14 @@ func (o *fleetPreview) publishPreview(ctx context.Context, done bool) error {
 			continue
 		}
 		if seen.Repository.Private { // who may read the rules need not know of all who take them
-			seen.Repository.Unnamed()
+			seen.Repository.Anonymize()
 		}
-		out.Users = append(out.Users, seen.Repository)
+		out.Dependents = append(out.Dependents, seen.Repository)
 	}
 	out.Sort()
 	o.run.Annotations = o.annotations(out)
 	conclusion := report.Success
-	if out.Sum().Louder() || !out.Whole() || out.Hidden > 0 {
+	if out.Sum().Worse() || !out.Complete() || out.Hidden > 0 {
 		conclusion = report.Neutral
 	}
 	if done {
@@ -281,14 +281,14 @@ func (o *fleetPreview) conclude(ctx context.Context, conclusion report.Conclusio
 }
 
 // annotations says at each policy of the pull request what becomes of it elsewhere.
-func (o *fleetPreview) annotations(out *report.Outlook) (list []forge.Annotation) {
+func (o *fleetPreview) annotations(out *report.FleetPreview) (list []forge.Annotation) {
 	for _, p := range out.Policies() {
 		_, path, ok := strings.Cut(p.Path, "@"+o.head+"//") // as package rules has files of other repositories
-		if !ok || p.Foretold() == (report.Foretold{}) {
+		if !ok || p.PreviewCounts == (report.PreviewCounts{}) {
 			continue
 		}
 		a := output.ProblemAnnotation(report.Problem{Path: path, Line: p.Line, Message: "Once this is merged: policy " + p.Policy + ": " +
-			p.Foretold().Words() + " in " + report.Count(p.Roots, "other repository", "other repositories")})
+			p.PreviewCounts.Words() + " in " + report.Count(p.Roots, "other repository", "other repositories")})
 		a.Level, a.Title = view.Notice, "Other repositories"
 		list = append(list, annotation(a))
 	}
@@ -307,10 +307,10 @@ func (o *fleetPreview) webURL(repo forge.Repo) string {
 // previewOne finds out what the pull request would change in one repository: in what the tip of its default branch deploys.
 // What keeps it from being found out is noted there; again says that this may pass. Errors are about GitHub's limits and
 // the end of the job.
-func (o *fleetPreview) previewOne(ctx context.Context, u store.Dependent, proposed report.ProposedRules, into *report.UserOutlook) (again bool,
+func (o *fleetPreview) previewOne(ctx context.Context, u store.Dependent, proposed report.ProposedRules, into *report.DependentPreview) (again bool,
 	err error) {
 	repo := forge.Repo{Installation: o.repo.Installation, ID: u.ID, Owner: u.Owner, Name: u.Name}
-	*into = report.UserOutlook{Repository: repo.String(), Private: true, URL: o.webURL(repo), At: o.Now()}
+	*into = report.DependentPreview{Repository: repo.String(), Private: true, URL: o.webURL(repo), At: o.Now()}
 	settings, err := o.Client.Repository(ctx, repo)
 	if err != nil {
 		return o.notPreviewed(ctx, into, err)
@@ -321,7 +321,7 @@ func (o *fleetPreview) previewOne(ctx context.Context, u store.Dependent, propos
 	}
 	into.Private = settings.Private
 	if !u.Takes(proposed.Refs) || settings.Archived || settings.DefaultBranch == "" || into.Private && !o.private {
-		into.State = report.OutlookApart
+		into.State = report.DependentUnrelated
 		return false, nil
 	}
 	if proposed.Addresses = u.Addresses(); len(proposed.Addresses) == 0 {
@@ -336,12 +336,12 @@ func (o *fleetPreview) previewOne(ctx context.Context, u store.Dependent, propos
 		return o.notPreviewed(ctx, into, err)
 	}
 	into.Head = c.head
-	into.See(c.withhold(ctx, rep)) // who reads the check run may read this repository, and need not what it is made of
-	if into.State == report.OutlookFails || into.State == report.OutlookSeen && into.Tells() {
+	into.Fill(c.withhold(ctx, rep)) // who reads the check run may read this repository, and need not what it is made of
+	if into.State == report.DependentFails || into.State == report.DependentSeen && !into.Unchanged() {
 		into.Page = o.recordPage(ctx, c, state, rep)
 	}
 	if into.Private {
-		into.Discreet(proposed.Addresses)
+		into.Redact(proposed.Addresses)
 	}
 	return false, nil
 }
@@ -377,7 +377,7 @@ func (o *fleetPreview) preview(ctx context.Context, c *check) (rep *report.Repor
 }
 
 // notPreviewed notes why a repository could not be looked at.
-func (o *fleetPreview) notPreviewed(ctx context.Context, into *report.UserOutlook, err error) (again bool, _ error) {
+func (o *fleetPreview) notPreviewed(ctx context.Context, into *report.DependentPreview, err error) (again bool, _ error) {
 	var (
 		limit    *forge.RetryLater
 		large    *mirror.TooLarge
@@ -386,7 +386,7 @@ func (o *fleetPreview) notPreviewed(ctx context.Context, into *report.UserOutloo
 		failed   *sandbox.Failed
 		fetching *remotes.Error
 	)
-	into.State = report.OutlookFails
+	into.State = report.DependentFails
 	switch {
 	case ctx.Err() != nil, errors.As(err, &limit):
 		return false, err

@@ -63,7 +63,7 @@ type outlookBench struct {
 	users *dependentsDouble
 	pages recorderDouble
 	now   time.Time
-	said  report.Outlook // what the check run said last
+	said  report.FleetPreview // what the check run said last
 }
 
 func newOutlookBench(t *testing.T) *outlookBench {
@@ -81,7 +81,7 @@ func newOutlookBench(t *testing.T) *outlookBench {
 	b.Results = b.pages
 	b.Now = func() time.Time { return b.now }
 	b.Remotes = func(context.Context, remotes.Change) (*remotes.Resolver, error) { return nil, nil }
-	b.PreviewSummary = func(o *report.Outlook) string { b.said = *o; return "summary" }
+	b.PreviewSummary = func(o *report.FleetPreview) string { b.said = *o; return "summary" }
 	b.sandbox.run = func(context.Context, report.Change) (*report.Report, error) { return b.failing(), nil }
 	return b
 }
@@ -90,19 +90,20 @@ func newOutlookBench(t *testing.T) *outlookBench {
 func (b *outlookBench) failing() *report.Report {
 	r := &report.Report{Concerned: true, Preview: &report.Preview{
 		Policies: []report.PolicyPreview{
-			{Policy: "p", Path: "https://github.com/octo-org/fleet@" + headA + "//policies/p.yaml", Line: 3, Edit: report.Changed, Fails: 1, Applies: 2},
-			{Policy: "own", Path: "hidden/own.yaml", Line: 1, Fails: 1, Applies: 1}},
+			{Policy: "p", Path: "https://github.com/octo-org/fleet@" + headA + "//policies/p.yaml", Line: 3, Edit: report.Changed,
+				PreviewCounts: report.PreviewCounts{Fails: 1}, Applies: 2},
+			{Policy: "own", Path: "hidden/own.yaml", Line: 1, PreviewCounts: report.PreviewCounts{Fails: 1}, Applies: 1}},
 		Findings: []report.PreviewFinding{{Effect: report.EffectFails, Policy: "p", Message: "hush", Roots: []string{"x"}}},
 		Stats:    report.PreviewStats{Resources: 2}}}
-	r.Foretell()
+	r.ConcludeProposed()
 	return r
 }
 
 // states are those of the repositories as the check run shows them.
 func (b *outlookBench) states() (list []string) {
-	for _, u := range b.said.Users {
+	for _, u := range b.said.Dependents {
 		state := string(u.State)
-		if u.State == report.OutlookWaits {
+		if u.State == report.DependentWaits {
 			state = "waits"
 		}
 		list = append(list, strings.TrimSpace(fmt.Sprintf("%s %s %s", strings.TrimPrefix(u.Repository, "octo-org/"), state, u.Reason)))
@@ -120,7 +121,7 @@ func TestOutlook(t *testing.T) {
 	if diff := cmp.Diff([]string{"seen", "seen", "c seen"}, b.states()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	for _, u := range b.said.Users {
+	for _, u := range b.said.Dependents {
 		open := u.Repository == "octo-org/c"
 		if got := len(u.Findings) == 1; got != open {
 			t.Errorf("%s: places are shown: %t", u.Repository, got)
@@ -175,12 +176,12 @@ func TestOutlookOfPublicRules(t *testing.T) {
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
-	if len(b.said.Users) != 1 || b.said.Users[0].Repository != "octo-org/c" || b.said.Hidden != 2 || len(b.sandbox.changes) != 1 {
+	if len(b.said.Dependents) != 1 || b.said.Dependents[0].Repository != "octo-org/c" || b.said.Hidden != 2 || len(b.sandbox.changes) != 1 {
 		t.Errorf("%d looks: %+v", len(b.sandbox.changes), b.said)
 	}
 	b.sandbox.run = func(context.Context, report.Change) (*report.Report, error) {
 		r := &report.Report{Concerned: true}
-		r.Foretell()
+		r.ConcludeProposed()
 		return r, nil
 	}
 	b.demand("d-2")
@@ -306,7 +307,7 @@ func TestOutlookTrouble(t *testing.T) {
 				}
 				if tt.err == nil {
 					r := &report.Report{Concerned: true, Errors: []report.Problem{{Path: "x", Message: "hush"}}}
-					r.Foretell()
+					r.ConcludeProposed()
 					return r, nil
 				}
 				return nil, tt.err
@@ -344,14 +345,14 @@ func TestOutlookOfPrivateBases(t *testing.T) {
 	b.sandbox.run = func(context.Context, report.Change) (*report.Report, error) {
 		r := &report.Report{Concerned: true, Outside: []report.Outside{{URL: "https://github.com/octo-org/base"}},
 			Errors: []report.Problem{{Path: "x", Message: "hush", Quotes: true}}}
-		r.Foretell()
+		r.ConcludeProposed()
 		return r, nil
 	}
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
-	for _, u := range b.said.Users {
-		if strings.Contains(u.Reason, "hush") || u.State != report.OutlookFails {
+	for _, u := range b.said.Dependents {
+		if strings.Contains(u.Reason, "hush") || u.State != report.DependentFails {
 			t.Errorf("%s: %s %q", u.Repository, u.State, u.Reason)
 		}
 	}

@@ -58,7 +58,7 @@ type Worker struct {
 	// Results keeps what checks came to. Nil: nothing is kept, and check runs lead to no page.
 	Results Results
 	// PreviewSummary is the markdown that says what a pull request would change in other repositories.
-	PreviewSummary func(o *report.Outlook) string
+	PreviewSummary func(o *report.FleetPreview) string
 	// Budget is what an installation has left of its hourly limit, see github.Client.Budget; nil: it is not known.
 	Budget func(installation int64) (forge.Budget, bool)
 	// of the engine; part of what a result depends on

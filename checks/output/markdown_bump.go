@@ -56,9 +56,7 @@ func listed(items []string) (out []string) {
 
 // resolved lists what references that move by themselves came to.
 func (m *markdown) resolved() section {
-	s := section{head: "\n<details><summary>Moving references: " +
-		report.Count(len(m.report.Resolved), "reference", "references") + "</summary>\n\n", foot: "\n</details>\n",
-		one: "line", many: "lines"}
+	s := foldedSection("Moving references: "+report.Count(len(m.report.Resolved), "reference", "references"), "line", "lines")
 	for i := range m.report.Resolved {
 		r := &m.report.Resolved[i]
 		at := ""

@@ -17,9 +17,7 @@ var icons = map[view.State]string{view.Blocking: "❌", view.Pending: "⏳", vie
 func (m *markdown) table(title string, list []*report.Finding, folded bool) section {
 	s := section{head: "\n#### " + title + "\n\n", one: "row", many: "rows"}
 	if folded {
-		s.head = fmt.Sprintf("\n<details><summary>%s, not blocking: %s</summary>\n\n", title,
-			report.Count(len(list), "finding", "findings"))
-		s.foot = "\n</details>\n"
+		s = foldedSection(title+", not blocking: "+report.Count(len(list), "finding", "findings"), "row", "rows")
 	}
 	s.head += "| | Policy | What | Where |\n| --- | --- | --- | --- |\n"
 	for _, e := range entries(list, ByPolicy) {
@@ -159,11 +157,7 @@ func (m *markdown) outside(list []*report.Finding) section {
 
 // covered counts what each exception lets through.
 func (m *markdown) covered(list []*report.Finding) section {
-	s := section{
-		head: fmt.Sprintf("\n<details><summary>Covered by exceptions: %s</summary>\n\n",
-			report.Count(len(list), "finding", "findings")),
-		foot: "\n</details>\n", one: "line", many: "lines",
-	}
+	s := foldedSection("Covered by exceptions: "+report.Count(len(list), "finding", "findings"), "line", "lines")
 	for _, one := range entries(list, ByPolicy) {
 		f := one[0]
 		row := fmt.Sprintf("- %s, %s", codes(one.resources(), m.places), code(view.Title(f.Policy, f.Rule)))

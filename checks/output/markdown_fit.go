@@ -16,6 +16,11 @@ type section struct {
 	one, many  string // what a row is called
 }
 
+// foldedSection is a section of which only a summary is shown until a reader opens it.
+func foldedSection(summary, one, many string) section {
+	return section{head: "\n<details><summary>" + summary + "</summary>\n\n", foot: "\n</details>\n", one: one, many: many}
+}
+
 func (s *section) size() int {
 	if len(s.rows) == 0 {
 		return 0

@@ -37,12 +37,9 @@ func (m *markdown) previewTable() section {
 	if p == nil {
 		return section{}
 	}
-	s := section{
-		head: fmt.Sprintf("\n<details><summary>Preview: %s that the rules see differently</summary>\n\n",
-			report.Count(len(p.Findings)+p.LeftOut, "place", "places")) +
-			"| | Policy | Before → after | Where |\n| --- | --- | --- | --- |\n",
-		foot: "\n</details>\n", one: "row", many: "rows",
-	}
+	s := foldedSection("Preview: "+report.Count(len(p.Findings)+p.LeftOut, "place", "places")+" that the rules see differently",
+		"row", "rows")
+	s.head += "| | Policy | Before → after | Where |\n| --- | --- | --- | --- |\n"
 	if p.LeftOut > 0 {
 		s.foot = "\n" + report.Count(p.LeftOut, "more place is", "more places are") + " not listed.\n" + s.foot
 	}

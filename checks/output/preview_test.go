@@ -18,11 +18,11 @@ func previewed() *report.Report {
 		Settings: []string{"roots"}, RootsOut: []string{"examples/a", "examples/b"},
 		Policies: []report.PolicyPreview{
 			{Policy: "disallow-host-path", Edit: report.Removed, Path: "policies/host.yaml", Line: 1, Action: report.Enforce,
-				Applies: 14, Passes: 1, Roots: 1},
+				Applies: 14, PreviewCounts: report.PreviewCounts{Passes: 1}, Roots: 1},
 			{Policy: "require-labels", Edit: report.Added, Path: "policies/labels.yaml", Line: 1, Action: report.Enforce,
-				Applies: 30, Fails: 12, Roots: 4},
+				Applies: 30, PreviewCounts: report.PreviewCounts{Fails: 12}, Roots: 4},
 			{Policy: "require-probes", Edit: report.Changed, Path: "policies/probes.yaml", Line: 1, Action: report.Audit,
-				Applies: 20, Relaxed: 2, Passes: 3, Undecided: 1, Roots: 5},
+				Applies: 20, PreviewCounts: report.PreviewCounts{Relaxed: 2, Passes: 3, Undecided: 1}, Roots: 5},
 			{Policy: "require-owner", Edit: report.Changed, Path: "policies/owner.yaml", Line: 9, State: report.PolicyBroken},
 		},
 		Exceptions: []report.ExceptionPreview{{Exception: "security/agent", Edit: report.Added,
@@ -60,7 +60,7 @@ func hostilePreview(s string) *report.Preview {
 	return &report.Preview{
 		Settings: []string{s}, RootsIn: []string{s}, RootsOut: []string{s},
 		Policies: []report.PolicyPreview{{Policy: s, Edit: report.Edit(s), Path: s, Line: 1, Action: report.Action(s),
-			State: report.PolicyState(s), Fails: 1}, {Policy: s, Edit: report.Removed, Path: s}},
+			State: report.PolicyState(s), PreviewCounts: report.PreviewCounts{Fails: 1}}, {Policy: s, Edit: report.Removed, Path: s}},
 		Exceptions: []report.ExceptionPreview{{Exception: s, Edit: report.Edit(s), Path: s, Line: 1, Lets: 1}},
 		Findings: []report.PreviewFinding{{Effect: report.Effect(s), Policy: s, Rule: s, Resource: resource,
 			Resources: []report.Resource{resource}, Roots: []string{s, s}, Field: s,

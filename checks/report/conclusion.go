@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -81,9 +82,8 @@ func (r *Report) conclusion() Conclusion {
 
 // title says in one line what a check came to.
 func (r *Report) title() string {
-	var old, warnings, unknown int
-	var places []string
-	blocking, rules, standing, kinds := 0, 0, 0, 0
+	var old, warnings, unknown, blocking, rules, baseProblems, kinds, refused int
+	var roots []string
 	for _, n := range r.NotChecked {
 		if n.Kind {
 			kinds++
@@ -91,7 +91,7 @@ func (r *Report) title() string {
 		if n.Rules {
 			rules++
 			if !n.Changed {
-				standing++
+				baseProblems++
 			}
 		}
 	}
@@ -102,7 +102,7 @@ func (r *Report) title() string {
 			waits[f.Exemption.Path+"\x00"+f.Exemption.Exception] = true
 		case f.Blocks:
 			blocking++
-			places = append(places, f.Roots...)
+			roots = append(roots, f.Roots...)
 			if !f.New {
 				old++
 			}
@@ -112,7 +112,6 @@ func (r *Report) title() string {
 			warnings++
 		}
 	}
-	refused := 0
 	for _, e := range r.Exceptions {
 		switch e.State {
 		case Pending:
@@ -121,30 +120,26 @@ func (r *Report) title() string {
 			refused++
 		}
 	}
-	var parts []string
-	add := func(n int, one, many, more string) {
-		if n > 0 {
-			parts = append(parts, Count(n, one, many)+more)
-		}
-	}
-	add(len(r.Errors), "error", "errors", "")
-	what := "new violation"
+	what, where, who := "new violation", r.where(roots), r.awaited(waits)
 	if old > 0 || r.All {
 		what = "violation"
 	}
-	add(blocking, what, what+"s", r.where(places))
-	add(len(waits), "exception waits", "exceptions wait", r.awaited(waits))
-	add(refused, "exception was refused", "exceptions were refused", "")
-	add(warnings, "warning", "warnings", "")
-	add(r.Stats.Unchecked, "Helm chart is not checked", "Helm charts are not checked", "")
-	add(len(r.NotChecked)-r.Stats.Unchecked-rules-kinds, "deployment is not checked", "deployments are not checked", "")
-	add(kinds, "kind is not checked by its definition", "kinds are not checked by their definitions", "")
-	if standing > 0 {
+	parts := Counts([]Number{
+		{len(r.Errors), "error", "errors"},
+		{blocking, what + where, what + "s" + where},
+		{len(waits), "exception waits" + who, "exceptions wait" + who},
+		{refused, "exception was refused", "exceptions were refused"},
+		{warnings, "warning", "warnings"},
+		{r.Stats.Unchecked, "Helm chart is not checked", "Helm charts are not checked"},
+		{len(r.NotChecked) - r.Stats.Unchecked - rules - kinds, "deployment is not checked", "deployments are not checked"},
+		{kinds, "kind is not checked by its definition", "kinds are not checked by their definitions"},
+	})
+	if baseProblems > 0 {
 		parts = append(parts, "the policies or settings of the base branch have errors")
 	} else if rules > 0 {
 		parts = append(parts, "the settings name what is nowhere")
 	}
-	add(unknown, "rule needs the cluster", "rules need the cluster", "")
+	parts = append(parts, Counts([]Number{{unknown, "rule needs the cluster", "rules need the cluster"}})...)
 	if n := len(r.Upkeep); n > 0 && len(parts) == 0 {
 		parts = append(parts, "No violations, "+Count(n, "exception", "exceptions")+" to look after")
 	}
@@ -204,26 +199,46 @@ const maxWho = 2
 
 // awaited says for whom exceptions wait, where that is known and one answer fits all of them.
 func (r *Report) awaited(waits map[string]bool) string {
+	const anybody = " for approval"
 	who := ""
 	for _, e := range r.Exceptions {
 		if !waits[e.Path+"\x00"+e.Name] {
 			continue
 		}
 		if e.Review == nil || len(e.Review.Who) == 0 {
-			return " for approval"
+			return anybody
 		}
 		names := e.Review.Who[:min(len(e.Review.Who), maxWho)]
-		text := strings.Join(names, " or ")
+		text := " for " + strings.Join(names, " or ")
 		if more := len(e.Review.Who) - len(names); more > 0 {
 			text += fmt.Sprintf(" or %d more", more)
 		}
 		if who != "" && who != text {
-			return " for approval"
+			return anybody
 		}
 		who = text
 	}
-	if who == "" {
-		return " for approval"
+	return cmp.Or(who, anybody)
+}
+
+// ConcludeProposed concludes a report with Change.Proposed: it never blocks, as nothing of the repository is wrong.
+func (r *Report) ConcludeProposed() {
+	r.Conclusion = Success
+	switch p := r.Preview; {
+	case !r.Concerned:
+		r.Title = "No rules come from the branch that would change"
+	case len(r.Errors) > 0:
+		r.Conclusion, r.Title = Neutral, "What would change is not known: "+Count(len(r.Errors), "error", "errors")
+	case p == nil:
+		r.Title = "Nothing would change"
+	default:
+		counts, unseen := p.Counts(), p.Stats.Unseen+p.Stats.Unrendered
+		r.Title = "Once merged: " + counts.Words()
+		if unseen > 0 {
+			r.Title += "; " + Count(unseen, "root was", "roots were") + " not looked at"
+		}
+		if counts.Worse() || unseen > 0 {
+			r.Conclusion = Neutral
+		}
 	}
-	return " for " + who
 }

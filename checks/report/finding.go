@@ -230,25 +230,26 @@ func Merge(list []Finding) []Finding {
 			continue
 		}
 		into := &out[i]
-		for _, root := range f.Roots {
-			if !slices.Contains(into.Roots, root) {
-				into.Roots = append(into.Roots, root)
-			}
-		}
-		for _, cluster := range f.Clusters {
-			if !slices.Contains(into.Clusters, cluster) {
-				into.Clusters = append(into.Clusters, cluster)
-			}
-		}
+		into.Roots, into.Clusters = union(into.Roots, f.Roots), union(into.Clusters, f.Clusters)
 		for _, r := range append([]Resource{f.Resource}, f.Resources...) {
-			if r != into.Resource && !slices.Contains(into.Resources, r) {
-				into.Resources = append(into.Resources, r)
+			if r != into.Resource {
+				into.Resources = union(into.Resources, []Resource{r})
 			}
 		}
 		into.Blocks = into.Blocks || f.Blocks
 		into.Denied = into.Denied || f.Denied
 	}
 	return out
+}
+
+// union appends what of a second list the first does not have.
+func union[T comparable](list, more []T) []T {
+	for _, x := range more {
+		if !slices.Contains(list, x) {
+			list = append(list, x)
+		}
+	}
+	return list
 }
 
 // CompareFindings orders findings by place, then by policy, resource and field.

@@ -1,6 +1,10 @@
 package report
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
 
 // Preview is what a change of policies, exceptions or settings does once it is merged: the rules before and after are
 // asked about every root of the head, as the check of the branch does, and what they say differently is listed. It
@@ -47,6 +51,17 @@ func (p *Preview) With(q *Preview) *Preview {
 	both.Stats.Unrendered += q.Stats.Unrendered
 	both.Stats.Policies += q.Stats.Policies
 	return &both
+}
+
+// Counts sums up the policies of a preview; nothing for the nil Preview.
+func (p *Preview) Counts() (all PreviewCounts) {
+	if p == nil {
+		return all
+	}
+	for i := range p.Policies {
+		all = all.Plus(p.Policies[i].PreviewCounts)
+	}
+	return all
 }
 
 // joined appends what of a second list the first does not say.
@@ -104,15 +119,44 @@ type PolicyPreview struct {
 	Before Action      `json:"before,omitempty"` // the action now
 	State  PolicyState `json:"state,omitempty"`
 
-	Partial   bool `json:"partial,omitempty"` // time was up before all roots were looked at
-	Applies   int  `json:"applies"`           // resources it is about after the merge; of a removed one, before
-	Mutates   int  `json:"mutates"`           // resources it changes after the merge; of a removed one, before
-	Fails     int  `json:"fails"`             // newly fail
-	Warns     int  `json:"warns"`             // newly warn, and did not fail before
-	Relaxed   int  `json:"relaxed"`           // warn where they failed before
-	Passes    int  `json:"passes"`            // no longer violate it: they pass, are excepted, or nobody looks any more
-	Undecided int  `json:"undecided"`         // newly end in an error, or need the cluster
-	Roots     int  `json:"roots"`             // roots in which any of these are
+	Partial bool `json:"partial,omitempty"` // time was up before all roots were looked at
+	Applies int  `json:"applies"`           // resources it is about after the merge; of a removed one, before
+	Mutates int  `json:"mutates"`           // resources it changes after the merge; of a removed one, before
+	PreviewCounts
+	Roots int `json:"roots"` // roots in which any of these are
+}
+
+// PreviewCounts counts what a change of rules changes, by policy and resource: a resource that two policies treat otherwise
+// counts twice.
+type PreviewCounts struct {
+	Fails     int `json:"fails"`     // newly fail
+	Warns     int `json:"warns"`     // newly warn, and did not fail before
+	Relaxed   int `json:"relaxed"`   // warn where they failed before
+	Passes    int `json:"passes"`    // no longer violate it: they pass, are excepted, or nobody looks any more
+	Undecided int `json:"undecided"` // newly end in an error, or need the cluster
+}
+
+// Plus returns the sum of two.
+func (c PreviewCounts) Plus(d PreviewCounts) PreviewCounts {
+	return PreviewCounts{c.Fails + d.Fails, c.Warns + d.Warns, c.Relaxed + d.Relaxed, c.Passes + d.Passes, c.Undecided + d.Undecided}
+}
+
+// compare orders by what becomes worse.
+func (c PreviewCounts) compare(d PreviewCounts) int {
+	return cmp.Or(cmp.Compare(c.Fails, d.Fails), cmp.Compare(c.Undecided, d.Undecided), cmp.Compare(c.Warns, d.Warns))
+}
+
+// Worse reports whether anything becomes worse.
+func (c PreviewCounts) Worse() bool { return c.Fails+c.Warns+c.Undecided > 0 }
+
+// Words says what is counted: "4 new failures, 1 new warning"; "nothing changes" where that is nothing.
+func (c PreviewCounts) Words() string {
+	return cmp.Or(strings.Join(Counts([]Number{
+		{c.Fails, "new failure", "new failures"}, {c.Undecided, "newly undecided", "newly undecided"},
+		{c.Warns, "new warning", "new warnings"},
+		{c.Relaxed, "failure that becomes a warning", "failures that become warnings"},
+		{c.Passes, "no longer reported", "no longer reported"},
+	}), ", "), "nothing changes")
 }
 
 // ExceptionPreview counts the resources that an exception of the change bears on.

@@ -6,6 +6,9 @@ import (
 	"strings"
 )
 
+// fewNames is how many names a sentence has.
+const fewNames = 5
+
 // Words says in one sentence what becomes of a policy: "policy require-labels (Enforce) would newly fail for 12
 // resources in 4 roots".
 func (p *PolicyPreview) Words() string {
@@ -56,7 +59,7 @@ func (p *PolicyPreview) words() string {
 	add(p.Passes, "no longer report "+Count(p.Passes, "resource", "resources"))
 	switch {
 	case len(parts) > 0:
-		return subject + " would " + enumerate(parts) + " in " + Count(p.Roots, "root", "roots")
+		return subject + " would " + enumeration(parts) + " in " + Count(p.Roots, "root", "roots")
 	case p.Mutates > 0:
 		return subject + " would change " + Count(p.Mutates, "resource", "resources") + " before the other policies look"
 	case p.Applies == 0:
@@ -65,6 +68,15 @@ func (p *PolicyPreview) words() string {
 		return subject + " holds for all it applies to: " + Count(p.Applies, "resource", "resources")
 	}
 	return subject + " would say the same as now about " + Count(p.Applies, "resource", "resources")
+}
+
+// enumeration is a list in a sentence: "a, b and c".
+func enumeration(parts []string) string {
+	last := len(parts) - 1
+	if last == 0 {
+		return parts[0]
+	}
+	return strings.Join(parts[:last], ", ") + " and " + parts[last]
 }
 
 func (p *PolicyPreview) subject() string {
@@ -124,10 +136,10 @@ func (p *Preview) SettingsWords() string {
 	words := "the settings change (" + strings.Join(p.Settings, ", ") + ")"
 	var parts []string
 	if n := len(p.RootsOut); n > 0 {
-		parts = append(parts, Count(n, "root is", "roots are")+" no longer checked: "+some(p.RootsOut))
+		parts = append(parts, Count(n, "root is", "roots are")+" no longer checked: "+Some(p.RootsOut, fewNames))
 	}
 	if n := len(p.RootsIn); n > 0 {
-		parts = append(parts, Count(n, "root is", "roots are")+" checked from then on: "+some(p.RootsIn))
+		parts = append(parts, Count(n, "root is", "roots are")+" checked from then on: "+Some(p.RootsIn, fewNames))
 	}
 	if len(parts) > 0 {
 		words += ": " + strings.Join(parts, "; ")
@@ -141,7 +153,7 @@ func (p *Preview) TestWords() string {
 		return ""
 	}
 	t := p.Tests
-	words := fmt.Sprintf("policy tests (%s): %d passed, %d failed", some(t.Files), t.Passed, t.Failed)
+	words := fmt.Sprintf("policy tests (%s): %d passed, %d failed", Some(t.Files, fewNames), t.Passed, t.Failed)
 	if t.Excluded > 0 {
 		words += fmt.Sprintf(", %d compared nothing", t.Excluded)
 	}

@@ -5,6 +5,9 @@ import (
 	"strings"
 )
 
+// Hidden stands in place of a value of a Secret.
+const Hidden = "(hidden)"
+
 // Count returns a number with what it counts: "1 error", "2 errors".
 func Count(n int, one, many string) string {
 	if n == 1 {
@@ -13,21 +16,26 @@ func Count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-func enumerate(parts []string) string {
-	if len(parts) == 1 {
-		return parts[0]
-	}
-	return strings.Join(parts[:len(parts)-1], ", ") + " and " + parts[len(parts)-1]
+// Number is a number with what it counts.
+type Number struct {
+	N         int
+	One, Many string
 }
 
-// some lists a few of many.
-func some(list []string) string {
-	const few = 5
-	if len(list) <= few {
-		return strings.Join(list, ", ")
+// Counts returns those numbers in words that are not zero.
+func Counts(list []Number) (words []string) {
+	for _, n := range list {
+		if n.N > 0 {
+			words = append(words, Count(n.N, n.One, n.Many))
+		}
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(list[:few], ", "), len(list)-few)
+	return words
 }
 
-// Hidden stands in place of a value of a Secret.
-const Hidden = "(hidden)"
+// Some lists the first names in words and counts the others: "a, b and 3 more".
+func Some(names []string, most int) string {
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}

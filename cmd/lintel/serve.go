@@ -314,7 +314,7 @@ func summary(rep *report.Report, head, rules worker.BlobURL, page string) string
 		Button: true, Page: page})
 }
 
-func previewSummary(o *report.Outlook) string { return output.Outlook(o, maxSummary) }
+func previewSummary(o *report.FleetPreview) string { return output.FleetPreview(o, maxSummary) }
 
 func details(rep *report.Report, head, rules worker.BlobURL, create worker.NewFileURL, page string) string {
 	return output.Details(rep, output.MarkdownOptions{BlobURL: head, PolicyURL: rules, NewFileURL: create,

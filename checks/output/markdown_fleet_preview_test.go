@@ -12,26 +12,26 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// outlooked is an outlook of which every text is s, with n repositories that change.
-func outlooked(s string, n int) *report.Outlook {
-	o := &report.Outlook{Hidden: 2}
+// fleetPreviewed is a preview of which every text is s, with n repositories that change.
+func fleetPreviewed(s string, n int) *report.FleetPreview {
+	o := &report.FleetPreview{Hidden: 2}
 	for i := range n {
-		o.Users = append(o.Users, report.UserOutlook{Repository: fmt.Sprintf("octo-org/%d", i), URL: "https://github.com/octo-org/x",
-			Head: "abc", State: report.OutlookSeen, Foretold: report.Foretold{Fails: 1, Passes: 2}, Resources: 3, Unseen: 1, Unrendered: 2,
-			Settings: []string{s}, Policies: []report.PolicyPreview{{Policy: s, Path: s, Line: i, Fails: 1, Passes: 2}},
+		o.Dependents = append(o.Dependents, report.DependentPreview{Repository: fmt.Sprintf("octo-org/%d", i), URL: "https://github.com/octo-org/x",
+			Head: "abc", State: report.DependentSeen, PreviewCounts: report.PreviewCounts{Fails: 1, Passes: 2}, Resources: 3, Unseen: 1, Unrendered: 2,
+			Settings: []string{s}, Policies: []report.PolicyPreview{{Policy: s, Path: s, Line: i, PreviewCounts: report.PreviewCounts{Fails: 1, Passes: 2}}},
 			Findings: []report.PreviewFinding{{Policy: s, Rule: s, Message: s, After: report.Fail, Resource: report.Resource{Kind: s, Name: s},
 				Origin: &report.Origin{Path: s, StartLine: 4}}, {Policy: s, Message: s}}})
 	}
-	for _, state := range []report.OutlookState{report.OutlookSeen, report.OutlookFails, report.OutlookWaits, report.OutlookApart} {
-		o.Users = append(o.Users, report.UserOutlook{Repository: "octo-org/p", URL: "https://github.com/octo-org/p", State: state,
+	for _, state := range []report.DependentState{report.DependentSeen, report.DependentFails, report.DependentWaits, report.DependentUnrelated} {
+		o.Dependents = append(o.Dependents, report.DependentPreview{Repository: "octo-org/p", URL: "https://github.com/octo-org/p", State: state,
 			Reason: s, Page: "https://pages/p"})
 	}
 	o.Sort()
 	return o
 }
 
-func TestOutlook(t *testing.T) {
-	got := Outlook(outlooked("p", 1), 0)
+func TestFleetPreview(t *testing.T) {
+	got := FleetPreview(fleetPreviewed("p", 1), 0)
 	want := `What merging this pull request changes in the repositories that take their rules from here, by what their default branches deploy. It has no say in whether this pull request may be merged.
 
 | Policy | Once merged | Repositories |
@@ -79,14 +79,14 @@ func TestOutlook(t *testing.T) {
 }
 
 // Repositories that are not named are summed up.
-func TestOutlookWithoutNames(t *testing.T) {
-	o := &report.Outlook{Page: "https://pages/o/octo-org/policies"}
+func TestFleetPreviewWithoutNames(t *testing.T) {
+	o := &report.FleetPreview{Page: "https://pages/o/octo-org/policies"}
 	for range 2 {
-		o.Users = append(o.Users,
-			report.UserOutlook{State: report.OutlookSeen, Foretold: report.Foretold{Fails: 3}, Resources: 4, Settings: []string{"block"}, Unseen: 7},
-			report.UserOutlook{State: report.OutlookFails, Reason: "it is out of the App's reach"}, report.UserOutlook{})
+		o.Dependents = append(o.Dependents,
+			report.DependentPreview{State: report.DependentSeen, PreviewCounts: report.PreviewCounts{Fails: 3}, Resources: 4, Settings: []string{"block"}, Unseen: 7},
+			report.DependentPreview{State: report.DependentFails, Reason: "it is out of the App's reach"}, report.DependentPreview{})
 	}
-	o.Users = append(o.Users, report.UserOutlook{State: report.OutlookApart})
+	o.Dependents = append(o.Dependents, report.DependentPreview{State: report.DependentUnrelated})
 	want := `
 | Repository | Once merged | Looked at |
 | --- | --- | --- |
@@ -111,7 +111,7 @@ func TestOutlookWithoutNames(t *testing.T) {
 
 Private repositories are not named here: ` + "[`a page`](https://pages/o/octo-org/policies)" + ` names to each reader those that the reader may see.
 `
-	_, got, _ := strings.Cut(Outlook(o, 0), "\n")
+	_, got, _ := strings.Cut(FleetPreview(o, 0), "\n")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
@@ -121,10 +121,10 @@ Private repositories are not named here: ` + "[`a page`](https://pages/o/octo-or
 var addresses = regexp.MustCompile(`\(https://github\.com/[^()\s]*\)|href="https://github\.com/[^"]*"`)
 
 // What stands in repositories becomes no markup, and whatever there is fits into a check run, markup closed.
-func TestOutlookIsSafe(t *testing.T) {
+func TestFleetPreviewIsSafe(t *testing.T) {
 	for _, s := range attacks() {
 		for _, n := range []int{1, 60} {
-			got := Outlook(outlooked(s, n), 30_000)
+			got := FleetPreview(fleetPreviewed(s, n), 30_000)
 			if len(got) > 30_000 || !utf8.ValidString(got) || strings.Count(got, "<details>") != strings.Count(got, "</details>") {
 				t.Errorf("%q, %d repositories: %d bytes", s, n, len(got))
 			}

@@ -1,0 +1,214 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// FleetPreview is what a change of rules changes in the repositories that take them, as far as they have been looked at.
+type FleetPreview struct {
+	Dependents []DependentPreview `json:"users"`
+	Hidden     int                `json:"hidden,omitempty"` // further repositories, of which who reads this must not know
+	Page       string             `json:"page,omitempty"`   // web address where readers find those that they may read; "" for none
+}
+
+// DependentState says how far looking at a repository has come.
+type DependentState string
+
+// The states of repositories.
+const (
+	DependentWaits     DependentState = ""      // it is still to be looked at
+	DependentSeen      DependentState = "seen"  // it was looked at
+	DependentUnrelated DependentState = "apart" // it takes no rules from the branch that would change: from a tag, for one
+	DependentFails     DependentState = "fails" // it could not be looked at
+)
+
+// DependentPreview is what the change changes in one repository, at the tip of its default branch.
+type DependentPreview struct {
+	Repository string         `json:"repository"` // owner/name; "": who reads this must not know which it is
+	Private    bool           `json:"private,omitempty"`
+	State      DependentState `json:"state,omitempty"`
+	Reason     string         `json:"reason,omitempty"` // with DependentFails
+	Head       string         `json:"head,omitempty"`   // commit that was looked at
+	URL        string         `json:"url,omitempty"`    // web address of the repository
+	Page       string         `json:"page,omitempty"`   // web address of all of it; "" for none
+	At         time.Time      `json:"at,omitzero"`
+
+	PreviewCounts
+	Resources  int      `json:"resources,omitempty"`
+	Unseen     int      `json:"unseen,omitempty"`     // roots for which there was no time
+	Unrendered int      `json:"unrendered,omitempty"` // roots that cannot be rendered
+	Settings   []string `json:"settings,omitempty"`   // the fields of its settings that change
+
+	Policies []PolicyPreview  `json:"policies,omitempty"` // those that say something else, at most 50
+	Findings []PreviewFinding `json:"findings,omitempty"` // the loudest, at most 5
+}
+
+const (
+	dependentPolicies = 50
+	dependentFindings = 5
+)
+
+// Fill fills in what a report with Change.Proposed says.
+func (d *DependentPreview) Fill(r *Report) {
+	switch {
+	case !r.Concerned:
+		d.State = DependentUnrelated
+	case len(r.Errors) > 0:
+		d.State, d.Reason = DependentFails, r.Errors[0].Message
+	default:
+		d.State = DependentSeen
+	}
+	p := r.Preview
+	if p == nil || !r.Concerned {
+		return
+	}
+	d.PreviewCounts, d.Settings = p.Counts(), p.Settings
+	d.Resources, d.Unseen, d.Unrendered = p.Stats.Resources, p.Stats.Unseen, p.Stats.Unrendered
+	for _, policy := range p.Policies {
+		if policy.PreviewCounts != (PreviewCounts{}) && len(d.Policies) < dependentPolicies {
+			d.Policies = append(d.Policies, policy)
+		}
+	}
+	for _, f := range p.Findings[:min(len(p.Findings), dependentFindings)] {
+		f.Resources, f.Roots = nil, f.Roots[:min(len(f.Roots), 1)]
+		d.Findings = append(d.Findings, f)
+	}
+}
+
+// Redact leaves out what only those should know who may read the repository: places, messages, and the names of its own
+// policies. What is left are numbers, and the policies of the repository that is at one of some addresses.
+func (d *DependentPreview) Redact(addresses []string) {
+	d.Findings = nil
+	if d.State == DependentFails {
+		d.Reason = "there are errors"
+	}
+	d.Policies = slices.DeleteFunc(d.Policies, func(p PolicyPreview) bool {
+		return !slices.ContainsFunc(addresses, func(a string) bool {
+			return strings.HasPrefix(p.Path, strings.TrimSuffix(a, "/")+"@")
+		})
+	})
+}
+
+// Anonymize leaves out which repository it is.
+func (d *DependentPreview) Anonymize() { d.Repository, d.URL, d.Page, d.Head = "", "", "", "" }
+
+// Unchanged reports whether there is no more to say of a repository that was looked at than that nothing changes.
+func (d *DependentPreview) Unchanged() bool {
+	return d.PreviewCounts == PreviewCounts{} && len(d.Settings) == 0 && d.Unseen+d.Unrendered == 0
+}
+
+// Sort puts the repositories that change most first.
+func (p *FleetPreview) Sort() {
+	order := []DependentState{DependentSeen, DependentFails, DependentWaits, DependentUnrelated}
+	slices.SortStableFunc(p.Dependents, func(a, b DependentPreview) int {
+		return cmp.Or(cmp.Compare(slices.Index(order, a.State), slices.Index(order, b.State)), b.compare(a.PreviewCounts),
+			cmp.Compare(b.Relaxed+b.Passes, a.Relaxed+a.Passes), strings.Compare(a.Repository, b.Repository))
+	})
+}
+
+// Of returns the repositories in a state.
+func (p *FleetPreview) Of(state DependentState) (list []DependentPreview) {
+	for _, d := range p.Dependents {
+		if d.State == state {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// Unnamed is how many of the repositories are not named.
+func (p *FleetPreview) Unnamed() (n int) {
+	for _, d := range p.Dependents {
+		if d.Repository == "" {
+			n++
+		}
+	}
+	return n
+}
+
+// Sum is what changes in all repositories.
+func (p *FleetPreview) Sum() (all PreviewCounts) {
+	for _, d := range p.Dependents {
+		all = all.Plus(d.PreviewCounts)
+	}
+	return all
+}
+
+// Complete reports whether every repository was looked at to its end.
+func (p *FleetPreview) Complete() bool {
+	return !slices.ContainsFunc(p.Dependents, func(d DependentPreview) bool {
+		return d.State == DependentWaits || d.State == DependentFails || d.Unseen+d.Unrendered > 0
+	})
+}
+
+// Policies sums up what each policy says otherwise, by its place: those that newly fail most first. Their Roots are
+// repositories.
+func (p *FleetPreview) Policies() []PolicyPreview {
+	type place struct {
+		policy, path string
+		line         int
+	}
+	known := map[place]int{}
+	var list []PolicyPreview
+	for _, d := range p.Dependents {
+		for _, policy := range d.Policies {
+			at := place{policy.Policy, policy.Path, policy.Line}
+			i, ok := known[at]
+			if !ok {
+				i = len(list)
+				known[at] = i
+				list = append(list, PolicyPreview{Policy: policy.Policy, Edit: policy.Edit, Path: policy.Path, Line: policy.Line,
+					Action: policy.Action, Before: policy.Before})
+			}
+			sum := &list[i]
+			sum.PreviewCounts, sum.Applies = sum.Plus(policy.PreviewCounts), sum.Applies+policy.Applies
+			sum.Partial = sum.Partial || policy.Partial
+			sum.Roots++
+		}
+	}
+	slices.SortStableFunc(list, func(a, b PolicyPreview) int {
+		return cmp.Or(b.compare(a.PreviewCounts), strings.Compare(a.Policy, b.Policy))
+	})
+	return list
+}
+
+// Title is the preview in one line.
+func (p *FleetPreview) Title() string {
+	seen := p.Of(DependentSeen)
+	changed, partly := 0, 0
+	for _, d := range seen {
+		if d.PreviewCounts != (PreviewCounts{}) {
+			changed++
+		}
+		if d.Unseen+d.Unrendered > 0 {
+			partly++
+		}
+	}
+	all := len(p.Dependents) - len(p.Of(DependentUnrelated))
+	of := Count(all, "repository", "repositories")
+	title := "Once merged, nothing changes in " + of
+	switch {
+	case len(seen) == 0 && all == 0 && p.Hidden == 0:
+		title = "No repository takes rules from this branch"
+	case len(seen) == 0 && all == 0:
+		title = "Nothing can be told"
+	case len(seen) == 0:
+		title = "Not known for any of " + of
+	case changed > 0:
+		title = fmt.Sprintf("Once merged: %s in %s of %d", p.Sum().Words(), Count(changed, "repository", "repositories"), all)
+	}
+	failed := 0
+	if len(seen) > 0 {
+		failed = len(p.Of(DependentFails))
+	}
+	return strings.Join(append([]string{title}, Counts([]Number{
+		{partly, "repository looked at in part", "repositories looked at in part"},
+		{failed, "repository not looked at", "repositories not looked at"},
+		{len(p.Of(DependentWaits)), "is still to be looked at", "are still to be looked at"},
+		{p.Hidden, "private repository not named", "private repositories not named"},
+	})...), "; ")
+}
