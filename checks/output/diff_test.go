@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 // hostileDifferences hold a text everywhere.
@@ -173,7 +174,7 @@ func TestDiffCounts(t *testing.T) {
 		{report.Differences{Differences: of("CREATE", "UPDATE", "UPDATE"), More: 2},
 			"3 differences in 2 roots: 1 created, 2 updated; 2 more resources differ and are not listed"},
 	} {
-		if got := diffCounts(&tc.d); got != tc.want {
+		if got := view.DiffCounts(&tc.d); got != tc.want {
 			t.Errorf("%q, want %q", got, tc.want)
 		}
 	}

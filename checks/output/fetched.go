@@ -38,10 +38,5 @@ func fetchedText(w io.Writer, list []report.Fetched, _ Options) error {
 	return out.Flush()
 }
 
-// fetchedJSON prints what came from outside as one list.
-func fetchedJSON(w io.Writer, list []report.Fetched, _ Options) error {
-	return writeJSON(w, append([]report.Fetched{}, list...))
-}
-
 // kibibytes is a size for people, rounded up.
 func kibibytes(n int64) string { return fmt.Sprintf("%d KiB", (n+1023)>>10) }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 // Options are the options of all forms; each reads its own.
@@ -25,12 +26,12 @@ type Options struct {
 	Counts   bool   // text of evaluations: end with counts in the form of the kyverno command
 	JSON     bool   // policyreport: JSON in place of YAML
 
-	GroupBy   Grouping    // text of checks: what stands together; "" lets the form choose
-	Severity  string      // text of checks: the least of the findings shown; "" is all of them
-	AllPlaces bool        // text of checks: fold nothing
-	Quiet     bool        // text of checks: errors and the verdict only
-	Page      string      // markdown: the web address of a page with everything, may be empty
-	HTML      PageOptions // html: what it shows besides the report
+	GroupBy   view.Grouping // text of checks: what stands together; "" lets the form choose
+	Severity  string        // text of checks: the least of the findings shown; "" is all of them
+	AllPlaces bool          // text of checks: fold nothing
+	Quiet     bool          // text of checks: errors and the verdict only
+	Page      string        // markdown: the web address of a page with everything, may be empty
+	HTML      PageOptions   // html: what it shows besides the report
 }
 
 // Rows says which rows of tests are shown. The zero value shows those where something was compared, and of many
@@ -49,45 +50,36 @@ type Value interface {
 		[]report.BlamedResource | []report.ListedRoot | []report.Object | []report.Fetched | report.Build | *report.InitPlan
 }
 
-// format is a form by its name, with how it writes what each command has to say; nil where it does not suit.
-type format struct {
-	name  string
-	check writer[*report.Report]
-	diff  writer[*report.Differences]
-	eval  writer[*report.Evaluation]
-	test  writer[*report.TestRun]
-	fix   writer[*report.Fixes]
-	blame writer[[]report.BlamedResource]
-	roots writer[[]report.ListedRoot]
-	show  writer[[]report.Object]
-	fetch writer[[]report.Fetched]
-	build writer[report.Build]
-	start writer[*report.InitPlan]
-}
+// writer writes what a command has to say.
+type writer[V Value] = func(w io.Writer, v V, o Options) error
 
-type writer[V Value] func(w io.Writer, v V, o Options) error
+// format is a form by its name, with how it writes what commands have to say: a writer for each type of value that suits it.
+type format struct {
+	name    string
+	writers []any
+}
 
 // formats are all forms, in the order of the documentation.
 func formats() []format {
 	return []format{
-		{name: "text", check: checkText, diff: diffText, eval: evalText, test: testText, fix: fixText, blame: blameText,
-			roots: rootsText, fetch: fetchedText, build: buildText, start: initText},
-		{name: "json", check: checkJSON, diff: diffJSON, eval: evalJSON, test: testJSON, fix: fixJSON, blame: blameJSON,
-			roots: rootsJSON, show: objectsJSON, fetch: fetchedJSON, start: initJSON},
-		{name: "yaml", show: objectsYAML},
-		{name: "sarif", check: checkSARIF},
-		{name: "github", check: checkGitHub},
-		{name: "junit", check: checkJUnit, test: testJUnit},
-		{name: "table", eval: evalTable},
-		{name: "policyreport", check: checkPolicyReport, eval: evalPolicyReport},
-		{name: "markdown", check: checkMarkdown, diff: diffMarkdown},
-		{name: "html", check: checkHTML, diff: diffHTML},
+		{"text", []any{checkText, diffText, evalText, testText, fixText, blameText, rootsText, fetchedText, buildText, initText}},
+		{"json", []any{checkJSON, diffJSON, evalJSON, valueJSON[*report.TestRun], plainJSON[*report.Fixes],
+			plainJSON[[]report.BlamedResource], plainJSON[*report.InitPlan], listJSON[report.ListedRoot], listJSON[report.Object],
+			listJSON[report.Fetched]}},
+		{"yaml", []any{objectsYAML}},
+		{"sarif", []any{checkSARIF}},
+		{"github", []any{checkGitHub}},
+		{"junit", []any{checkJUnit, testJUnit}},
+		{"table", []any{evalTable}},
+		{"policyreport", []any{checkPolicyReport, evalPolicyReport}},
+		{"markdown", []any{checkMarkdown, diffMarkdown}},
+		{"html", []any{checkHTML, diffHTML}},
 	}
 }
 
 // writerOf returns how a form writes values of a type, nil where it does not suit them.
 func writerOf[V Value](f format) writer[V] {
-	for _, w := range []any{f.check, f.diff, f.eval, f.test, f.fix, f.blame, f.roots, f.show, f.fetch, f.build, f.start} {
+	for _, w := range f.writers {
 		if w, ok := w.(writer[V]); ok {
 			return w
 		}

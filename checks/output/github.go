@@ -18,7 +18,7 @@ func checkGitHub(w io.Writer, r *report.Report, _ Options) error {
 		p := &r.Errors[i]
 		command(&b, "error", "Lintel", p.Message, problemPlace(p))
 	}
-	for _, f := range only(byPlace(r.Findings), view.Blocking, view.Pending, view.Warning, view.Before) {
+	for _, f := range view.Only(view.ByPlace(r.Findings), view.Blocking, view.Pending, view.Warning, view.Before) {
 		message := view.Sentence(f)
 		if m := view.Mark(f); m != "" {
 			message += "\n(" + m + ")"
@@ -28,12 +28,12 @@ func checkGitHub(w io.Writer, r *report.Report, _ Options) error {
 			message += ", field " + view.FieldName(f.Field)
 		}
 		message += details(f, strings.ToLower)
-		if w := why(r, f.Policy); w != "" {
+		if w := view.Why(r, f.Policy); w != "" {
 			message += "\nwhy: " + w
 		}
 		command(&b, commandNames[view.LevelOf(f)], view.Title(f.Policy, f.Rule), message, f.Origin)
 	}
-	for _, p := range notChecked(r) {
+	for _, p := range view.NotChecked(r.NotChecked) {
 		command(&b, "warning", "Lintel", p.Message, problemPlace(&p))
 	}
 	for i := range r.Warnings {
@@ -41,7 +41,7 @@ func checkGitHub(w io.Writer, r *report.Report, _ Options) error {
 		command(&b, "warning", "Lintel", p.Message, problemPlace(p))
 	}
 	previewCommands(&b, r.Preview)
-	fmt.Fprintf(&b, "Lintel: %s. %s\n", counts(r), tame(line(verdict(r))))
+	fmt.Fprintf(&b, "Lintel: %s. %s\n", view.Counts(r), tame(line(view.Verdict(r))))
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -27,40 +28,37 @@ type PageOptions struct {
 // PageOf returns the report as a page shows it: all of it, however much that is. The caller says how it is served.
 func PageOf(r *report.Report, o PageOptions) *Page {
 	b := &pageOf{report: r, o: o, ids: map[string]int{}}
-	list := byPlace(r.Findings)
 	p := &Page{
 		Frame: Frame{Name: Link{Text: shown(o.Name.Text), Address: o.Name.Address}, Detail: shown(o.Detail)},
-		State: string(r.Conclusion), Verdict: shown(verdict(r)), Counts: shown(counts(r)), Work: shown(work(r)),
+		State: string(r.Conclusion), Verdict: shown(view.Verdict(r)), Counts: shown(view.Counts(r)), Work: shown(view.Work(r)),
 		Command: shown(o.Command), Facts: append(slices.Clone(o.Facts), b.facts()...),
-		Errors: b.notes(r.Errors), NotChecked: b.notes(notChecked(r)), Warnings: b.notes(r.Warnings),
+		Errors: b.notes(r.Errors), NotChecked: b.notes(view.NotChecked(r.NotChecked)), Warnings: b.notes(r.Warnings),
 	}
-	for _, s := range steps(r, "below", o.Button) {
-		var runs []Run
-		for i, text := range s.words {
-			if text != "" {
-				runs = append(runs, Run{Text: shown(text), Code: i%2 == 1})
+	for _, step := range view.Steps(r, "below", o.Button) {
+		var runs view.Runs
+		for _, run := range step {
+			if run.Text != "" {
+				run.Text = shown(run.Text)
+				runs = append(runs, run)
 			}
-		}
-		if s.command != "" {
-			runs = append(runs, Run{Text: shown(s.command), Command: true})
 		}
 		p.Steps = append(p.Steps, runs)
 	}
 	if len(r.Findings)+len(r.Errors) == 0 {
 		p.Counts = "" // the verdict says so
 	}
-	p.Groups, p.Totals = b.groups(list)
+	p.Groups, p.Totals = b.groups(view.ByPlace(r.Findings))
 	for i := range r.Exceptions {
 		p.Exceptions = append(p.Exceptions, b.exception(&r.Exceptions[i]))
 	}
 	for i := range r.Upkeep {
 		u := &r.Upkeep[i]
-		p.Upkeep = append(p.Upkeep, Note{Where: b.at(u.Path, u.Line), Text: shown(u.Name + " " + upkeepWords(u))})
+		p.Upkeep = append(p.Upkeep, Note{Where: b.at(u.Path, u.Line), Text: shown(u.Name + " " + view.UpkeepWords(u))})
 	}
 	for i := range r.Bumps {
 		p.Bumps = append(p.Bumps, b.bump(&r.Bumps[i]))
 	}
-	if more := moreBumps(r); more != "" {
+	if more := view.MoreBumps(r); more != "" {
 		p.More = append(p.More, shown(more))
 	}
 	p.Preview = b.preview()
@@ -84,46 +82,44 @@ type pageOf struct {
 }
 
 // at is a place of the head with its address. What is outside of the repository has none.
-func (b *pageOf) at(path string, n int) Link {
-	if path == "" {
-		return Link{}
-	}
-	l := Link{Text: shown(view.Place(path, n, 0))}
-	if b.o.BlobURL != nil && !strings.Contains(path, "://") {
-		l.Address = b.o.BlobURL(path, n)
-	}
-	return l
-}
+func (b *pageOf) at(path string, n int) Link { return place(path, n, ownAddress(b.o.BlobURL, path, n)) }
 
 // rule is where a policy or rule is written, at the commit that the rules are of.
 func (b *pageOf) rule(path string, n int) Link {
-	if path == "" {
-		return Link{}
-	}
-	l := Link{Text: shown(view.Place(path, n, 0))}
-	if b.o.PolicyURL != nil {
-		l.Address = b.o.PolicyURL(path, max(n, 1))
-	}
-	return l
+	return place(path, n, address(b.o.PolicyURL, path, max(n, 1)))
 }
 
 // base is the address of a line at the merge base.
-func (b *pageOf) base(path string, n int) string {
-	if b.o.BaseURL == nil || strings.Contains(path, "://") {
+func (b *pageOf) base(path string, n int) string { return ownAddress(b.o.BaseURL, path, n) }
+
+func place(path string, n int, address string) Link {
+	if path == "" {
+		return Link{}
+	}
+	return Link{Text: shown(view.Place(path, n, 0)), Address: address}
+}
+
+// address is that of a line, "" where there is none.
+func address(of func(path string, line int) string, path string, line int) string {
+	if of == nil {
 		return ""
 	}
-	return b.o.BaseURL(path, n)
+	return of(path, line)
+}
+
+// ownAddress is address for what is in the repository.
+func ownAddress(of func(path string, line int) string, path string, line int) string {
+	if strings.Contains(path, "://") {
+		return ""
+	}
+	return address(of, path, line)
 }
 
 func (b *pageOf) notes(problems []report.Problem) (list []Note) {
 	for _, p := range problems {
-		list = append(list, b.note(p))
+		list = append(list, Note{Where: b.at(p.Path, p.Line), Text: shown(p.Message), Code: b.code(p.Path, p.Line, p.Line, 0, 0)})
 	}
 	return list
-}
-
-func (b *pageOf) note(p report.Problem) Note {
-	return Note{Where: b.at(p.Path, p.Line), Text: shown(p.Message), Code: b.code(p.Path, p.Line, p.Line, 0, 0)}
 }
 
 // facts are what the report knows of what was touched.
@@ -172,7 +168,7 @@ func diffLine(row string) DiffLine {
 	case row != "" && strings.Contains(" +-", row[:1]):
 		sign, text = row[:1], row[1:]
 	}
-	return DiffLine{Sign: sign, Words: []Word{{Text: codeText(text)}}}
+	return DiffLine{Sign: sign, Words: []view.WordSpan{{Text: codeText(text)}}}
 }
 
 // shown makes text safe to show, also in the log of a CI system that has the page's source.
@@ -190,19 +186,16 @@ func each(list []string) []string {
 // code are the lines around a place; columns count characters from 1, the last one is behind the place.
 func (b *pageOf) code(path string, start, end, from, to int) (list []CodeLine) {
 	excerpt := b.report.Excerpts[path]
-	numbers := make([]int, 0, len(excerpt))
-	for n := range excerpt {
-		if n >= start-2 && n <= max(start, end)+2 {
-			numbers = append(numbers, n)
-		}
-	}
-	slices.Sort(numbers)
-	if start < 1 || !slices.Contains(numbers, start) {
+	if _, ok := excerpt[start]; !ok || start < 1 {
 		return nil
 	}
-	for _, n := range numbers {
-		l := CodeLine{Number: n, Before: codeText(excerpt[n]), Here: n >= start && n <= max(start, end)}
-		if text := []rune(excerpt[n]); n == start && end <= start && from > 0 && to > from && to <= len(text)+1 {
+	end = max(start, end)
+	for _, n := range slices.Sorted(maps.Keys(excerpt)) {
+		if n < start-frameContext || n > end+frameContext {
+			continue
+		}
+		l := CodeLine{Number: n, Before: codeText(excerpt[n]), Here: n >= start && n <= end}
+		if text := []rune(excerpt[n]); n == start && end == start && from > 0 && to > from && to <= len(text)+1 {
 			l.Before, l.Marked, l.After = codeText(string(text[:from-1])), codeText(string(text[from-1:to-1])),
 				codeText(string(text[to-1:]))
 		}

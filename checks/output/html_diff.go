@@ -16,11 +16,10 @@ func diffHTML(w io.Writer, d *report.Differences, o Options) error {
 	b := &pageOf{report: &report.Report{Clusters: d.Clusters}, o: o.HTML, ids: map[string]int{}}
 	p := &Page{
 		Frame:  Frame{Name: o.HTML.Name, Detail: shown(o.HTML.Detail), Inline: true},
-		Errors: b.notes(d.Errors), Warnings: b.notes(d.Warnings), Facts: append(slices.Clone(o.HTML.Facts), b.facts()...),
-		Verdict: shown(diffCounts(d)), Counts: shown(unknownWords(d)), Work: shown(otherRoots(d)), Command: shown(o.HTML.Command),
-	}
-	for _, n := range d.NotChecked {
-		p.NotChecked = append(p.NotChecked, b.note(n.Problem()))
+		Errors: b.notes(d.Errors), NotChecked: b.notes(view.NotChecked(d.NotChecked)), Warnings: b.notes(d.Warnings),
+		Facts:   append(slices.Clone(o.HTML.Facts), b.facts()...),
+		Verdict: shown(view.DiffCounts(d)), Counts: shown(view.UnknownWords(d)), Work: shown(view.OtherRoots(d)),
+		Command: shown(o.HTML.Command),
 	}
 	if p.Counts != "" {
 		p.State = "neutral" // else neither good nor bad
@@ -50,9 +49,9 @@ func (b *pageOf) differences(p *Page, d *report.Differences) {
 		one := &d.Differences[i]
 		change := Change{ID: b.id("d", append(slices.Clone(one.Roots), one.Resource.String(), one.Operation)...),
 			Resource:  shown(one.Resource.String()),
-			Operation: cmp.Or(operationWords[one.Operation], shown(strings.ToLower(one.Operation))),
+			Operation: shown(view.Operation(one)),
 			Roots:     each(one.Roots), Clusters: each(one.Clusters), Added: one.Added(), Removed: one.Removed(),
-			LeftOut: leftOutWords(one)}
+			LeftOut: view.LeftOutWords(one)}
 		if one.Replaces != nil {
 			change.Note = "in place of " + shown(one.Replaces.String())
 		}
@@ -82,10 +81,10 @@ const contextRunes = 400
 // hunk are the lines of a part of a difference. path is the file of the last line before it: what is in the same one has
 // its line only.
 func (b *pageOf) hunk(h *report.DiffHunk, path *string) []DiffLine {
-	list := []DiffLine{{Sign: "@", Words: []Word{{Text: codeText(h.Path)}}}}
+	list := []DiffLine{{Sign: "@", Words: []view.WordSpan{{Text: codeText(h.Path)}}}}
 	var last Link
 	for i, l := range h.Lines {
-		one := DiffLine{Sign: signOf(l.Sign), Words: []Word{{Text: codeText(l.Text)}}}
+		one := DiffLine{Sign: signOf(l.Sign), Words: []view.WordSpan{{Text: codeText(l.Text)}}}
 		if runes := []rune(l.Text); one.Sign == " " && len(runes) > contextRunes {
 			one.Words[0].Text = codeText(string(runes[:contextRunes])) +
 				fmt.Sprintf("… (%d more characters)", len(runes)-contextRunes)
@@ -95,7 +94,7 @@ func (b *pageOf) hunk(h *report.DiffHunk, path *string) []DiffLine {
 			if l.Origin.Side == report.Base || l.Sign == "-" {
 				at.Address = b.base(l.Origin.Path, l.Origin.StartLine)
 			}
-			if at.Text = shown(lineOrigin(l.Origin)); at != last || i == 0 {
+			if at.Text = shown(view.LineOrigin(l.Origin)); at != last || i == 0 {
 				one.Where = at // of lines of one place at one commit, the first one has it
 			}
 			last = at
@@ -109,37 +108,23 @@ func (b *pageOf) hunk(h *report.DiffHunk, path *string) []DiffLine {
 	text := func(i int) string { return codeText(h.Lines[i].Text) }
 	pairs := view.LinePairs(len(h.Lines), func(i int) (sign, line string) { return signOf(h.Lines[i].Sign), text(i) })
 	for i, k := range pairs {
-		if k <= i {
-			continue
+		if k > i {
+			list[i+1].Words, list[k+1].Words = view.WordsOf(text(i), text(k))
 		}
-		old, new := view.WordsOf(text(i), text(k))
-		list[i+1].Words, list[k+1].Words = spans(old), spans(new)
 	}
 	return list
-}
-
-// spans are the words of a line.
-func spans(list []view.WordSpan) (out []Word) {
-	for _, w := range list {
-		out = append(out, Word{Text: w.Text, Differs: w.Differs})
-	}
-	return out
 }
 
 // images are the changes of images, each once, with how many containers have it.
 func images(list []report.ImageChange) (rows []Row) {
 	type change struct{ from, to string }
-	where := map[change][]string{}
-	var order []change
-	for _, i := range list {
-		k := change{i.From, i.To}
-		if where[k] == nil {
-			order = append(order, k)
+	for _, same := range view.Grouped[[]report.ImageChange](list, func(i report.ImageChange) change { return change{i.From, i.To} }) {
+		var where []string
+		for _, i := range same {
+			where = append(where, i.Resource.String())
 		}
-		where[k] = append(where[k], i.Resource.String())
-	}
-	for _, k := range order {
-		rows = append(rows, Row{shown(cmp.Or(k.from, "(new)")), shown(cmp.Or(k.to, "(gone)")), shown(strings.Join(where[k], ", "))})
+		rows = append(rows, Row{shown(cmp.Or(same[0].From, "(new)")), shown(cmp.Or(same[0].To, "(gone)")),
+			shown(strings.Join(where, ", "))})
 	}
 	return rows
 }

@@ -16,27 +16,21 @@ const openFindings = 5
 
 // groups puts findings together by policy, the loudest and most severe first.
 func (b *pageOf) groups(list []*report.Finding) (groups []Group, totals []Total) {
-	byPolicy := map[string][]*report.Finding{}
-	var names []string
-	for _, f := range list {
-		if byPolicy[f.Policy] == nil {
-			names = append(names, f.Policy)
-		}
-		byPolicy[f.Policy] = append(byPolicy[f.Policy], f)
-	}
-	slices.SortFunc(names, func(x, y string) int {
-		f, g := byPolicy[x], byPolicy[y]
-		return cmp.Or(cmp.Compare(loud(f), loud(g)),
-			cmp.Compare(report.SeverityRank(f[0].Severity), report.SeverityRank(g[0].Severity)), strings.Compare(x, y))
+	byPolicy := view.Grouped[view.Entry](list, func(f *report.Finding) string { return f.Policy })
+	slices.SortFunc(byPolicy, func(x, y view.Entry) int {
+		return cmp.Or(cmp.Compare(view.Loudest(x), view.Loudest(y)),
+			cmp.Compare(report.SeverityRank(x[0].Severity), report.SeverityRank(y[0].Severity)),
+			strings.Compare(x[0].Policy, y[0].Policy))
 	})
-	for _, name := range names {
-		findings := byPolicy[name]
-		first, about := findings[0], b.report.About[name]
+	for _, findings := range byPolicy {
+		first := findings[0]
+		name, about := first.Policy, b.report.About[first.Policy]
 		id := b.id("policy", name)
 		total := Total{ID: id, Policy: shown(name), Title: shown(about.Title), Severity: shown(first.Severity),
 			Action: shown(string(first.Action))}
 		group := Group{ID: id, Policy: shown(name), Title: shown(about.Title), Why: shown(about.Description),
-			Category: shown(about.Category), Source: b.rule(first.PolicyPath, 0), Quiet: loud(findings) >= view.Before}
+			Category: shown(about.Category), Source: b.rule(first.PolicyPath, 0), Quiet: view.Loudest(findings) >= view.Before,
+			Places: len(findings)}
 		slices.SortStableFunc(findings, func(f, g *report.Finding) int { return cmp.Compare(view.StateOf(f), view.StateOf(g)) })
 		for i, f := range findings {
 			one := b.finding(f)
@@ -45,35 +39,15 @@ func (b *pageOf) groups(list []*report.Finding) (groups []Group, totals []Total)
 			if f.Action != first.Action {
 				total.Action = string(report.Mixed)
 			}
-			switch view.StateOf(f) {
-			case view.Blocking:
-				total.Blocking++
-			case view.Pending:
-				total.Waiting++
-			case view.Before:
-				total.Before++
-			case view.Excepted:
-				total.Covered++
-			default:
-				total.Other++
-			}
+			total.States[view.StateOf(f)]++
 		}
-		group.Places = len(group.Findings)
 		groups, totals = append(groups, group), append(totals, total)
 	}
 	return groups, totals
 }
 
-func loud(list []*report.Finding) view.State {
-	s := view.Excepted
-	for _, f := range list {
-		s = min(s, view.StateOf(f))
-	}
-	return s
-}
-
 // states are the names of the states, for the styles of the page.
-var states = map[view.State]string{view.Blocking: "blocking", view.Pending: "pending", view.Warning: "warning", view.Before: "before",
+var states = [...]string{view.Blocking: "blocking", view.Pending: "pending", view.Warning: "warning", view.Before: "before",
 	view.Excepted: "excepted"}
 
 func (b *pageOf) finding(f *report.Finding) Finding {
@@ -83,7 +57,7 @@ func (b *pageOf) finding(f *report.Finding) Finding {
 		Source: b.rule(f.PolicyPath, max(f.PolicyLine, 1)), Message: shown(view.Sentence(f)), Expected: shown(f.Expected),
 		Advice: shown(view.Advice(f)), Field: shown(view.FieldName(f.Field)),
 		Where: b.at(o.Path, o.StartLine), Code: b.code(o.Path, o.StartLine, o.EndLine, o.StartColumn, o.EndColumn),
-		Roots: each(f.Roots), Clusters: each(f.Clusters),
+		Resources: each(view.ResourcesOf(f)), Roots: each(f.Roots), Clusters: each(f.Clusters),
 		ID: b.id("f", f.Policy, f.Rule, o.Path, fmt.Sprint(o.StartLine, ":", o.StartColumn), f.Field, f.Resource.String(),
 			string(f.Result)),
 	}
@@ -99,9 +73,6 @@ func (b *pageOf) finding(f *report.Finding) Finding {
 	for _, c := range o.Chain {
 		out.Chain = append(out.Chain, Note{Where: b.at(c.Path, c.StartLine), Text: "(" + shown(c.Role) + ")"})
 	}
-	for _, res := range append([]report.Resource{f.Resource}, f.Resources...) {
-		out.Resources = append(out.Resources, shown(res.String()))
-	}
 	if x := view.FixOf(f); x != nil {
 		out.WriteWords = x.Words("What to write")
 		for _, row := range x.Rows {
@@ -116,9 +87,75 @@ func (b *pageOf) finding(f *report.Finding) Finding {
 
 // exemption is the exception of a finding. One of the change is in the head, another one is where the rules are.
 func (b *pageOf) exemption(e *report.Exemption) Note {
-	n := Note{Where: b.rule(e.Path, 0), Text: shown(view.Exemption(&report.Exemption{Exception: e.Exception, State: e.State, By: e.By}))}
+	placeless := *e
+	placeless.Path = ""
+	n := Note{Where: b.rule(e.Path, 0), Text: shown(view.Exemption(&placeless))}
 	if e.State != report.Merged && e.State != report.Expired {
 		n.Where = b.at(e.Path, 0)
 	}
 	return n
+}
+
+func (b *pageOf) exception(e *report.Exception) Exception {
+	out := Exception{Name: shown(e.Name), State: shown(string(e.State)), Mark: shown(string(e.State)),
+		Where: b.at(e.Path, e.Line)}
+	if e.State == report.Pending {
+		out.Mark = "waits for approval"
+	}
+	for _, f := range view.ExceptionFacts(e, b.report.Approvers) {
+		out.Facts = append(out.Facts, shown(f.String()))
+	}
+	return out
+}
+
+func (b *pageOf) bump(of *report.Bump) Bump {
+	out := Bump{Root: shown(of.Root), Counts: shown(view.BumpCounts(of)), Images: each(view.ImageWords(of.Images)),
+		Care: each(view.CareWords(of)), Added: each(view.ResourceNames(of.Added)), Removed: each(view.ResourceNames(of.Removed))}
+	for i := range of.Moved {
+		m := &of.Moved[i]
+		out.Moved = append(out.Moved, Note{Where: b.at(m.Path, m.Line), Text: shown(m.Name + " " + view.Versions(m))})
+		for _, l := range m.Links {
+			out.Links = append(out.Links, Link{Text: shown(l.Text), Address: l.URL})
+		}
+	}
+	for _, c := range of.Changed {
+		one := Change{ID: b.id("v", of.Root, c.String()), Resource: shown(c.String()), Operation: "changed"}
+		for row := range strings.Lines(c.Diff) {
+			one.Lines = append(one.Lines, diffLine(strings.TrimSuffix(row, "\n")))
+		}
+		if c.LeftOut > 0 {
+			one.LeftOut = report.Count(c.LeftOut, "more line is", "more lines are") + " not shown."
+		}
+		out.Changed = append(out.Changed, one)
+	}
+	return out
+}
+
+func (b *pageOf) preview() *Preview {
+	p := b.report.Preview
+	if p == nil {
+		return nil
+	}
+	out := &Preview{Intro: shown(view.PreviewIntro(b.report)), Warnings: b.notes(p.Warnings)}
+	for _, i := range view.PreviewItems(p) {
+		where := b.at(i.Path, i.Line)
+		switch {
+		case strings.Contains(i.Path, "://"):
+			where = b.rule(i.Path, i.Line)
+		case i.Gone:
+			where.Address = b.base(i.Path, i.Line)
+		}
+		out.Items = append(out.Items, Note{Where: where, Text: shown(i.Words)})
+	}
+	for i := range p.Findings {
+		f := &p.Findings[i]
+		o := cmp.Or(f.Origin, &report.Origin{})
+		out.Rows = append(out.Rows, PreviewRow{Effect: shown(string(f.Effect)), Rule: shown(view.Title(f.Policy, f.Rule)),
+			Becomes: shown(view.Becomes(f)), Resource: shown(f.Resource.String()),
+			More: strings.TrimPrefix(view.PreviewResources(f), f.Resource.String()), Where: b.at(o.Path, o.StartLine)})
+	}
+	if p.LeftOut > 0 {
+		out.LeftOut = report.Count(p.LeftOut, "more difference is", "more differences are") + " counted above and not listed."
+	}
+	return out
 }

@@ -31,8 +31,8 @@ func checkJSON(w io.Writer, r *report.Report, _ Options) error {
 // diffJSON writes what a change does to the rendered resources. Lists are never null.
 func diffJSON(w io.Writer, d *report.Differences, _ Options) error {
 	out := *d
-	out.Differences, out.Images = listJSON(differencesJSON(d.Differences)), listJSON(d.Images)
-	out.Errors, out.Warnings = listJSON(problemsJSON(d.Errors)), problemsJSON(d.Warnings)
+	out.Differences, out.Images = filled(differencesJSON(d.Differences)), filled(d.Images)
+	out.Errors, out.Warnings = filled(problemsJSON(d.Errors)), problemsJSON(d.Warnings)
 	out.NotChecked = notCheckedJSON(d.NotChecked)
 	return writeJSON(w, &out)
 }
@@ -59,7 +59,7 @@ func differencesJSON(list []report.Difference) []report.Difference {
 	list = slices.Clone(list)
 	for i := range list {
 		d := &list[i]
-		d.Roots, d.Hunks = listJSON(d.Roots), append([]report.DiffHunk{}, d.Hunks...)
+		d.Roots, d.Hunks = filled(d.Roots), append([]report.DiffHunk{}, d.Hunks...)
 		for k := range d.Hunks {
 			lines := append([]report.DiffLine{}, d.Hunks[k].Lines...)
 			for j := range lines {
@@ -92,18 +92,18 @@ func bumpsJSON(list []report.Bump) []report.Bump {
 	out := append([]report.Bump{}, list...)
 	for i := range out {
 		b := &out[i]
-		b.Moved, b.Added, b.Removed = append([]report.Moved{}, b.Moved...), listJSON(b.Added), listJSON(b.Removed)
-		b.Changed, b.Images, b.CRDs = listJSON(b.Changed), listJSON(b.Images), listJSON(b.CRDs)
-		b.Grants, b.Values = listJSON(b.Grants), listJSON(b.Values)
+		b.Moved, b.Added, b.Removed = append([]report.Moved{}, b.Moved...), filled(b.Added), filled(b.Removed)
+		b.Changed, b.Images, b.CRDs = filled(b.Changed), filled(b.Images), filled(b.CRDs)
+		b.Grants, b.Values = filled(b.Grants), filled(b.Values)
 		for k := range b.Moved {
-			b.Moved[k].Links = listJSON(b.Moved[k].Links)
+			b.Moved[k].Links = filled(b.Moved[k].Links)
 		}
 	}
 	return out
 }
 
-// listJSON is a list that is not null.
-func listJSON[T any](list []T) []T {
+// filled is a list that is not null.
+func filled[T any](list []T) []T {
 	if list == nil {
 		return []T{}
 	}
@@ -179,17 +179,14 @@ func writeLines[T any](w io.Writer, b *bytes.Buffer, e *json.Encoder, list []T) 
 	return nil
 }
 
-// testJSON writes the outcome of policy tests.
-func testJSON(w io.Writer, r *report.TestRun, _ Options) error { return writeJSON(w, r) }
+// valueJSON writes a value as it is.
+func valueJSON[V any](w io.Writer, v V, _ Options) error { return writeJSON(w, v) }
 
-// fixJSON writes what became of deprecated fields.
-func fixJSON(w io.Writer, r *report.Fixes, _ Options) error { return plainJSON(w, r) }
-
-// blameJSON writes every scalar of objects with its place.
-func blameJSON(w io.Writer, r []report.BlamedResource, _ Options) error { return plainJSON(w, r) }
+// listJSON writes a list, which is never null.
+func listJSON[T any](w io.Writer, list []T, _ Options) error { return writeJSON(w, filled(list)) }
 
 // plainJSON writes indented JSON as encoding/json has it.
-func plainJSON(w io.Writer, v any) error {
+func plainJSON[V any](w io.Writer, v V, _ Options) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
@@ -199,7 +196,7 @@ func plainJSON(w io.Writer, v any) error {
 // writeJSON writes indented JSON in which every hostile character is escaped.
 func writeJSON(w io.Writer, v any) error {
 	var b bytes.Buffer
-	if err := plainJSON(&b, v); err != nil {
+	if err := plainJSON(&b, v, Options{}); err != nil {
 		return err
 	}
 	_, err := w.Write(safeJSON(b.Bytes()))

@@ -60,16 +60,16 @@ func checkJUnit(w io.Writer, r *report.Report, _ Options) error {
 		}
 		check.add(junitProblem(name, p))
 	}
-	for _, p := range notChecked(r) {
+	for _, p := range view.NotChecked(r.NotChecked) {
 		check.add(junitCase{Name: line(view.Place(p.Path, p.Line, 0)), Class: "lintel",
 			Skipped: &junitCause{Message: line(p.Message)}})
 	}
 	if len(r.Errors) == 0 {
-		check.add(junitCase{Name: "check", Class: "lintel", Output: line(work(r))})
+		check.add(junitCase{Name: "check", Class: "lintel", Output: line(view.Work(r))})
 	}
 	all := &junitSuites{Name: "lintel", Suites: []*junitSuite{check}}
 	suites := map[string]*junitSuite{}
-	for _, f := range byPlace(r.Findings) {
+	for _, f := range view.ByPlace(r.Findings) {
 		s := suites[f.Policy]
 		if s == nil {
 			s = &junitSuite{Name: line(f.Policy)}

@@ -38,12 +38,12 @@ const messageRunes = 1000
 // for it rows name fewer of their places, then there are fewer rows; what is left out is counted.
 func Markdown(r *report.Report, o MarkdownOptions) string {
 	m := &markdown{report: r, o: o}
-	list := byPlace(r.Findings)
+	list := view.ByPlace(r.Findings)
 	icon := map[report.Conclusion]string{report.Success: "✅", report.Neutral: "⚠️",
 		report.ActionRequired: "⏳"}[r.Conclusion]
-	head := fmt.Sprintf("**%s %s**\n\n%s\n", cmp.Or(icon, "❌"), prose(clip(verdict(r), 300)), prose(counts(r))) +
+	head := fmt.Sprintf("**%s %s**\n\n%s\n", cmp.Or(icon, "❌"), prose(clip(view.Verdict(r), 300)), prose(view.Counts(r))) +
 		m.page()
-	foot := "\n<sub>" + prose(work(r)) + "</sub>\n"
+	foot := "\n<sub>" + prose(view.Work(r)) + "</sub>\n"
 	whole := ""
 	var first, second []section
 	for _, m.places = range []int{20, 10, 5, 3} {
@@ -57,13 +57,13 @@ func Markdown(r *report.Report, o MarkdownOptions) string {
 		return assemble(head, first, second, foot, o.MaxBytes, m.all())
 	}
 	// Our own words only: cut markup is no longer inert.
-	return truncate(counts(r)+"; the rest is left out for lack of space\n", o.MaxBytes)
+	return truncate(view.Counts(r)+"; the rest is left out for lack of space\n", o.MaxBytes)
 }
 
 // sections are the parts of the summary, those that matter most first.
 func (m *markdown) sections(list []*report.Finding) (first, second []section) {
 	r := m.report
-	active := only(list, view.Blocking, view.Pending, view.Warning)
+	active := view.Only(list, view.Blocking, view.Pending, view.Warning)
 	first = []section{
 		m.totals(list),
 		m.next(),
@@ -72,15 +72,15 @@ func (m *markdown) sections(list []*report.Finding) (first, second []section) {
 		m.table("Findings", active, false),
 		m.outside(active),
 		m.exceptions("Exceptions of this change", false),
-		m.exceptions(objectsTitle, true),
+		m.exceptions(view.ObjectsTitle, true),
 		m.upkeep(),
 		m.bumps(),
 		m.preview(),
 	}
 	second = []section{
 		m.problems("Warnings", r.Warnings),
-		m.table("Already in the base", only(list, view.Before), true),
-		m.covered(only(list, view.Excepted)),
+		m.table("Already in the base", view.Only(list, view.Before), true),
+		m.covered(view.Only(list, view.Excepted)),
 		m.previewTable(),
 	}
 	return first, second
@@ -114,8 +114,8 @@ func (m *markdown) totals(list []*report.Finding) section {
 	if len(list) < 2 {
 		return s
 	}
-	all := totals(list)
-	rows := totalsTable(all)
+	all := view.Totals(list)
+	rows := view.TotalsTable(all)
 	s.head = "\n|"
 	for _, cell := range rows[0] {
 		s.head += " | " + strings.ToUpper(cell[:1]) + cell[1:]
@@ -123,9 +123,8 @@ func (m *markdown) totals(list []*report.Finding) section {
 	s.head += " |\n| --- | --- | --- | ---" + strings.Repeat(" | ---:", len(rows[0])-3) + " |\n"
 	for i, cells := range rows[1:] {
 		icon := ""
-		cells[0] = "**" + cells[0] + "**"
-		if i < len(all) {
-			icon, cells[0] = icons[all[i].loudest], breakable(all[i].policy, "")
+		if cells[0] = "**" + cells[0] + "**"; i < len(all) {
+			icon, cells[0] = icons[all[i].Loudest], breakable(all[i].Policy, "")
 		}
 		for k := range 2 { // severity and action
 			cells[1+k] = cellProse(strings.TrimPrefix(cells[1+k], "-"))
@@ -144,19 +143,19 @@ func checkMarkdown(w io.Writer, r *report.Report, o Options) error {
 // next says what to do, as a list.
 func (m *markdown) next() section {
 	s := section{head: "\n**What to do**\n\n", one: "step", many: "steps"}
-	for _, step := range steps(m.report, "below", m.o.Button) {
-		var b strings.Builder
-		b.WriteString("- ")
-		for i, part := range step.words {
-			if i%2 == 1 {
-				part = code(part)
+	for _, step := range view.Steps(m.report, "below", m.o.Button) {
+		row := "- "
+		for _, run := range step {
+			switch {
+			case run.Command:
+				row += " " + code(run.Text)
+			case run.Code:
+				row += code(run.Text)
+			default:
+				row += run.Text
 			}
-			b.WriteString(part)
 		}
-		if step.command != "" {
-			b.WriteString(" " + code(step.command))
-		}
-		s.rows = append(s.rows, b.String()+"\n")
+		s.rows = append(s.rows, row+"\n")
 	}
 	return s
 }
@@ -173,10 +172,10 @@ func (m *markdown) at(path string, line, column int) string {
 
 // blob is the web address of a line, "" where there is none.
 func (m *markdown) blob(path string, line int) string {
-	if m.o.BlobURL == nil || path == "" {
+	if path == "" {
 		return ""
 	}
-	return m.o.BlobURL(path, line)
+	return address(m.o.BlobURL, path, line)
 }
 
 // origin links a finding's place in a cell; one that only the base has is not a line of the head.
@@ -207,21 +206,41 @@ func (m *markdown) problem(p report.Problem) string {
 	return "- " + where + prose(clip(p.Message, 2*messageRunes))
 }
 
+// notChecked is what was not looked at as a list: the first of each reason, with the others folded.
+func (m *markdown) notChecked() section {
+	s := section{head: "\n#### Not checked\n\n", one: "line", many: "lines"}
+	for _, u := range view.UncheckedOf(m.report.NotChecked) {
+		row := m.problem(u[0].Problem())
+		if rest := u[1:]; len(rest) > 0 {
+			var names []string
+			for _, n := range rest[:min(len(rest), m.places)] {
+				names = append(names, strings.TrimSpace(prose(clip(n.Root, codeRunes))+" "+m.at(n.Path, n.Line, 0)))
+			}
+			row += fmt.Sprintf("<details><summary>Likewise %d more</summary>%s</details>", len(rest),
+				strings.Join(andMore(names, len(rest)-len(names)), "<br>"))
+		}
+		s.rows = append(s.rows, row+"\n")
+	}
+	return s
+}
+
+// andMore counts what a list leaves out.
+func andMore(list []string, n int) []string {
+	if n > 0 {
+		list = append(list, fmt.Sprintf("and %d more", n))
+	}
+	return list
+}
+
 // exceptions lists the exceptions of the change, or the objects that wait as if they were some.
 func (m *markdown) exceptions(title string, objects bool) section {
 	s := section{head: "\n#### " + title + "\n\n", one: "line", many: "lines"}
-	for i := range m.report.Exceptions {
-		e := &m.report.Exceptions[i]
-		if e.Object != objects {
-			continue
-		}
-		icon := map[report.State]string{
-			report.Approved: "✅", report.Pending: "⏳", report.Expired: "⌛", report.Refused: "❌",
-		}[e.State]
+	icons := map[report.State]string{report.Approved: "✅", report.Pending: "⏳", report.Expired: "⌛", report.Refused: "❌"}
+	for _, e := range view.Exceptions(m.report, objects) {
 		s.rows = append(s.rows, fmt.Sprintf("- %s (%s): **%s**\n",
-			strings.TrimSpace(icon+" "+code(e.Name)), m.at(e.Path, e.Line, 0), prose(string(e.State))))
-		for _, f := range facts(e, m.report.Approvers) {
-			s.rows = append(s.rows, "  - "+strings.TrimSpace(f.words+" "+codes(f.names, 20)+f.after)+"\n")
+			strings.TrimSpace(icons[e.State]+" "+code(e.Name)), m.at(e.Path, e.Line, 0), prose(string(e.State))))
+		for _, f := range view.ExceptionFacts(e, m.report.Approvers) {
+			s.rows = append(s.rows, "  - "+f.With(codes(f.Names, 20))+"\n")
 		}
 	}
 	return s
@@ -232,7 +251,7 @@ func (m *markdown) upkeep() section {
 	s := section{head: "\n#### Exceptions to look after\n\n", one: "exception", many: "exceptions"}
 	for i := range m.report.Upkeep {
 		u := &m.report.Upkeep[i]
-		s.rows = append(s.rows, fmt.Sprintf("- %s (%s) %s\n", code(u.Name), m.at(u.Path, u.Line, 0), upkeepWords(u)))
+		s.rows = append(s.rows, fmt.Sprintf("- %s (%s) %s\n", code(u.Name), m.at(u.Path, u.Line, 0), view.UpkeepWords(u)))
 	}
 	return s
 }

@@ -10,9 +10,9 @@ import (
 
 // bumps is a table of what other versions of things from outside change.
 func (m *markdown) bumps() section {
-	s := section{head: "\n#### " + bumpsTitle + "\n\n| Version | Resources and images | To look at |\n" +
+	s := section{head: "\n#### " + view.BumpsTitle + "\n\n| Version | Resources and images | To look at |\n" +
 		"| --- | --- | --- |\n", one: "row", many: "rows"}
-	if more := moreBumps(m.report); more != "" {
+	if more := view.MoreBumps(m.report); more != "" {
 		s.foot = "\n" + more + "\n"
 	}
 	for i := range m.report.Bumps {
@@ -20,7 +20,7 @@ func (m *markdown) bumps() section {
 		var moved []string
 		for k := range b.Moved {
 			one := &b.Moved[k]
-			words := breakable(one.Name, "") + " " + cellProse(versions(one))
+			words := breakable(one.Name, "") + " " + cellProse(view.Versions(one))
 			for _, l := range one.Links {
 				words += " " + breakable(l.Text, l.URL)
 			}
@@ -28,30 +28,30 @@ func (m *markdown) bumps() section {
 		}
 		var effects, care []string
 		if b.Problem == "" {
-			effects = append(effects, cellProse(bumpCounts(b)))
+			effects = append(effects, cellProse(view.BumpCounts(b)))
 		}
-		for _, words := range imageWords(b) {
+		for _, words := range view.ImageWords(b.Images) {
 			effects = append(effects, breakable(words, ""))
 		}
-		for _, words := range careWords(b) {
+		for _, words := range view.CareWords(b) {
 			care = append(care, cellProse(clip(words, messageRunes)))
 		}
-		const most = 12
-		s.rows = append(s.rows, fmt.Sprintf("| %s<br>in %s | %s | %s |\n", few(moved, most), breakable(b.Root, ""),
-			few(effects, most), few(listed(care), most)))
+		if len(care) > 1 {
+			for i := range care {
+				care[i] = "• " + care[i]
+			}
+		}
+		s.rows = append(s.rows, fmt.Sprintf("| %s<br>in %s | %s | %s |\n", cellLines(moved), breakable(b.Root, ""),
+			cellLines(effects), cellLines(care)))
 	}
 	return s
 }
 
-// listed are items with a mark before each, where there are several.
-func listed(items []string) (out []string) {
-	if len(items) < 2 {
-		return items
-	}
-	for _, s := range items {
-		out = append(out, "• "+s)
-	}
-	return out
+// cellLines joins the different items as lines of a cell, and counts those beyond what people read.
+func cellLines(items []string) string {
+	const most = 12
+	items = view.Distinct(items)
+	return strings.Join(andMore(items[:min(len(items), most)], len(items)-most), "<br>")
 }
 
 // resolved lists what references that move by themselves came to.
@@ -70,7 +70,7 @@ func (m *markdown) resolved() section {
 
 // differences are the resources that other versions change, folded.
 func (m *markdown) differences() section {
-	s := section{head: "\n#### " + bumpsTitle + "\n\n", one: "resource", many: "resources"}
+	s := section{head: "\n#### " + view.BumpsTitle + "\n\n", one: "resource", many: "resources"}
 	for i := range m.report.Bumps {
 		b := &m.report.Bumps[i]
 		for _, part := range []struct {
@@ -78,11 +78,7 @@ func (m *markdown) differences() section {
 			list []report.Resource
 		}{{"Added", b.Added}, {"Removed", b.Removed}} {
 			if len(part.list) > 0 {
-				var names []string
-				for _, r := range part.list {
-					names = append(names, r.String())
-				}
-				s.rows = append(s.rows, "- "+code(b.Root)+": "+part.what+" "+codes(names, 50)+"\n")
+				s.rows = append(s.rows, "- "+code(b.Root)+": "+part.what+" "+codes(view.ResourceNames(part.list), 50)+"\n")
 			}
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // there is nothing to tell.
 func Details(r *report.Report, o MarkdownOptions) string {
 	m := &markdown{report: r, o: o}
-	list := only(byPlace(r.Findings), view.Blocking, view.Pending, view.Warning)
+	list := view.Only(view.ByPlace(r.Findings), view.Blocking, view.Pending, view.Warning)
 	out := ""
 	for _, m.places = range []int{40, 20, 10, 5} {
 		first, second := []section{m.drafts()}, []section{m.folds(list), m.differences(), m.resolved()}
@@ -76,9 +76,9 @@ func (m *markdown) newFile(d *report.Draft) string {
 // folds are the findings, those that differ in nothing but the resource and the place as one, folded.
 func (m *markdown) folds(list []*report.Finding) section {
 	s := section{head: "\n#### Details\n\n", one: "entry", many: "entries"}
-	for _, e := range entries(list, ByPolicy) {
+	for _, e := range view.Entries(list, view.ByPolicy) {
 		f := e[0]
-		about := e.size()
+		about := e.Size()
 		if about == "" {
 			about = codeTag(f.Resource.String())
 		}
@@ -92,7 +92,7 @@ func (m *markdown) folds(list []*report.Finding) section {
 func codeTag(s string) string { return "<code>" + references(clip(line(s), codeRunes)) + "</code>" }
 
 // fold is one entry in full. What only one place has is told where there is only one.
-func (m *markdown) fold(e entry) string {
+func (m *markdown) fold(e view.Entry) string {
 	f := e[0]
 	var b strings.Builder
 	row := func(label, text string) {
@@ -100,9 +100,9 @@ func (m *markdown) fold(e entry) string {
 			fmt.Fprintf(&b, "  - %s: %s\n", label, text)
 		}
 	}
-	fmt.Fprintf(&b, "- %s (%s): %s\n", link(m.policy(f)), prose(view.Weight(f)), prose(clip(view.Sentence(f), 4*messageRunes)))
+	fmt.Fprintf(&b, "- %s (%s): %s\n", link(m.rule(f)), prose(view.Weight(f)), prose(clip(view.Sentence(f), 4*messageRunes)))
 	row("State", prose(view.Mark(f)))
-	row("Field", codes(e.fields(), m.places))
+	row("Field", codes(e.Fields(), m.places))
 	row("Expected", prose(f.Expected))
 	if x := view.FixOf(f); x != nil {
 		words := x.Words("Write")
@@ -133,16 +133,12 @@ func (m *markdown) fold(e entry) string {
 	if len(e) > 1 {
 		most = 2 // the places say as much
 	}
-	row("Rendered by", codes(distinct(e, func(f *report.Finding) []string { return f.Roots }), most))
-	row("Clusters", codes(distinct(e, func(f *report.Finding) []string { return f.Clusters }), 10))
+	row("Rendered by", codes(e.Roots(), most))
+	row("Clusters", codes(e.Clusters(), 10))
 	if f.PolicyPath != "" {
-		address := ""
-		if m.o.PolicyURL != nil {
-			address = m.o.PolicyURL(f.PolicyPath, max(f.PolicyLine, 1))
-		}
-		row("Policy", link(view.Place(f.PolicyPath, f.PolicyLine, 0), address))
+		row("Policy", link(view.Place(f.PolicyPath, f.PolicyLine, 0), m.policy(f)))
 	}
-	row("Why", prose(clip(why(m.report, f.Policy), messageRunes)))
+	row("Why", prose(clip(view.Why(m.report, f.Policy), messageRunes)))
 	if f.Exemption != nil {
 		row("Exception", code(view.Exemption(f.Exemption)))
 	}
@@ -160,8 +156,5 @@ func codes(names []string, limit int) string {
 	for _, n := range names[:min(len(names), limit)] {
 		out = append(out, code(n))
 	}
-	if more := len(names) - len(out); more > 0 {
-		out = append(out, fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(out, ", ")
+	return strings.Join(andMore(out, len(names)-limit), ", ")
 }

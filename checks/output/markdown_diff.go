@@ -17,14 +17,14 @@ const placesListed = 30
 func diffMarkdown(w io.Writer, d *report.Differences, _ Options) error {
 	m := &markdown{report: &report.Report{Errors: d.Errors, NotChecked: d.NotChecked, Warnings: d.Warnings},
 		places: placesListed}
-	head := "**" + prose(diffCounts(d)) + "**\n"
-	for _, words := range []string{unknownWords(d), otherRoots(d)} {
+	head := "**" + prose(view.DiffCounts(d)) + "**\n"
+	for _, words := range []string{view.UnknownWords(d), view.OtherRoots(d)} {
 		if words != "" {
 			head += "\n" + prose(words) + "\n"
 		}
 	}
 	images := section{head: "\n#### Images\n\n", one: "image", many: "images"}
-	for _, s := range imageWords(&report.Bump{Images: d.Images}) {
+	for _, s := range view.ImageWords(d.Images) {
 		images.rows = append(images.rows, "- "+code(s)+"\n")
 	}
 	sections := []section{m.problems("Errors", d.Errors), m.notChecked(), m.rendered(d.Differences), images}
@@ -38,7 +38,7 @@ func (m *markdown) rendered(list []report.Difference) section {
 	for i := range list {
 		d := &list[i]
 		var b strings.Builder
-		fmt.Fprintf(&b, "\n<details><summary>%s: %s (%s)</summary>\n\n", codeTag(d.Resource.String()), prose(diffWords(d)),
+		fmt.Fprintf(&b, "\n<details><summary>%s: %s (%s)</summary>\n\n", codeTag(d.Resource.String()), prose(view.DiffWords(d)),
 			codeTag(strings.Join(d.Roots, ", ")))
 		var text strings.Builder
 		for k := range d.Hunks {
@@ -51,7 +51,7 @@ func (m *markdown) rendered(list []report.Difference) section {
 		if text.Len() > 0 {
 			b.WriteString(fence("diff", text.String()))
 		}
-		if left := leftOutWords(d); left != "" {
+		if left := view.LeftOutWords(d); left != "" {
 			b.WriteString("\n" + left + ".\n")
 		}
 		if places := m.placesOf(d); len(places) > 0 {

@@ -20,16 +20,16 @@ func (m *markdown) table(title string, list []*report.Finding, folded bool) sect
 		s = foldedSection(title+", not blocking: "+report.Count(len(list), "finding", "findings"), "row", "rows")
 	}
 	s.head += "| | Policy | What | Where |\n| --- | --- | --- | --- |\n"
-	for _, e := range entries(list, ByPolicy) {
+	for _, e := range view.Entries(list, view.ByPolicy) {
 		s.rows = append(s.rows, m.row(e))
 	}
 	return s
 }
 
-func (m *markdown) row(e entry) string {
+func (m *markdown) row(e view.Entry) string {
 	f := e[0]
 	what := cellProse(clip(view.Sentence(f), messageRunes))
-	if e.named() {
+	if e.Named() {
 		what += " _(the others name their own resource)_"
 	}
 	if f.Expected != "" {
@@ -45,7 +45,7 @@ func (m *markdown) row(e entry) string {
 	if mk := view.Mark(f); mk != "" {
 		what += " _(" + mk + ")_"
 	}
-	name := breakable(m.policy(f))
+	name := breakable(m.rule(f))
 	if rule := view.RuleName(f.Rule); rule != "" && rule != f.Policy {
 		name = breakable(f.Policy, "") + "<br>" + name
 	}
@@ -57,87 +57,67 @@ func (m *markdown) row(e entry) string {
 
 // where are the places of an entry, each with its resource, below a line that counts several; those beyond what a row
 // names are counted.
-func (m *markdown) where(e entry) (out []string) {
-	list := e.spots()
+func (m *markdown) where(e view.Entry) (out []string) {
+	list := e.Spots()
 	if len(list) > 1 {
-		out = append(out, e.size()+":")
+		out = append(out, e.Size()+":")
 	}
 	shown := list[:min(len(list), m.places)]
 	for i := range shown {
 		out = append(out, m.spot(&shown[i]))
 	}
-	if n := places(list[len(shown):]); n > 0 {
-		out = append(out, fmt.Sprintf("and %d more", n))
-	}
-	return out
+	return andMore(out, view.Places(list[len(shown):]))
 }
 
 // cellPlaces are shown before the fold: each takes several lines in a column that is narrow.
 const cellPlaces = 3
 
 // cell is where for the cell of a table: beyond the first few, places are folded.
-func (m *markdown) cell(e entry) string {
+func (m *markdown) cell(e view.Entry) string {
 	out := m.where(e)
 	if len(out) <= 2+cellPlaces {
 		return strings.Join(out, "<br>")
 	}
 	first, rest := out[:1+cellPlaces], out[1+cellPlaces:]
-	return strings.Join(first, "<br>") + "<details><summary>" + report.Count(places(e.spots()[cellPlaces:]), "more place",
+	return strings.Join(first, "<br>") + "<details><summary>" + report.Count(view.Places(e.Spots()[cellPlaces:]), "more place",
 		"more places") + "</summary>" + strings.Join(rest, "<br>") + "</details>"
 }
 
 // spot is a place, or the lines of one file, and the resources that are made of it.
-func (m *markdown) spot(s *spot) string {
+func (m *markdown) spot(s *view.Spot) string {
 	var at []string
-	for i, n := range s.lines[:min(len(s.lines), m.places)] {
+	for i, n := range s.Lines[:min(len(s.Lines), m.places)] {
 		switch {
-		case s.origin.Side == report.Base:
-			at = append(at, breakable(view.Place(s.origin.Path, n, 0), "")+" (deleted)")
+		case s.Origin.Side == report.Base:
+			at = append(at, breakable(view.Place(s.Origin.Path, n, 0), "")+" (deleted)")
 		case i == 0:
-			at = append(at, breakable(view.Place(s.origin.Path, n, 0), m.blob(s.origin.Path, n)))
-		default:
-			at = append(at, m.line(s.origin.Path, n))
+			at = append(at, breakable(view.Place(s.Origin.Path, n, 0), m.blob(s.Origin.Path, n)))
+		default: // a further line of a file that is named already
+			at = append(at, link(fmt.Sprint(n), m.blob(s.Origin.Path, n)))
 		}
 	}
-	if n := len(s.lines) - m.places; n > 0 {
-		at = append(at, fmt.Sprintf("and %d more", n))
-	}
-	names := []string{m.resource(s.resource)}
-	for _, r := range s.others[:min(len(s.others), m.places)] {
+	names := []string{m.resource(s.Resource)}
+	for _, r := range s.Others[:min(len(s.Others), m.places)] {
 		names = append(names, m.resource(r))
 	}
-	if n := len(s.others) - m.places; n > 0 {
-		names = append(names, fmt.Sprintf("and %d more", n))
-	}
+	at, names = andMore(at, len(s.Lines)-m.places), andMore(names, len(s.Others)-m.places)
 	return strings.TrimSpace(strings.Join(at, ", ") + " " + strings.Join(names, ", "))
 }
 
 // resource is the name of one in a cell; names of Kubernetes are no longer than that.
 func (m *markdown) resource(r report.Resource) string { return cellProse(clip(r.String(), codeRunes)) }
 
-// line is a further line of a file that is named already.
-func (m *markdown) line(path string, n int) string { return link(fmt.Sprint(n), m.blob(path, n)) }
-
-// policy is the name of a finding's rule, and the address of where it is written, at the commit that the rules are of.
-func (m *markdown) policy(f *report.Finding) (name, address string) {
-	if m.o.PolicyURL != nil && f.PolicyPath != "" {
-		address = m.o.PolicyURL(f.PolicyPath, max(f.PolicyLine, 1))
-	}
-	return cmp.Or(view.RuleName(f.Rule), f.Policy), address
+// rule is the name of a finding's rule, and the address of where it is written.
+func (m *markdown) rule(f *report.Finding) (name, address string) {
+	return cmp.Or(view.RuleName(f.Rule), f.Policy), m.policy(f)
 }
 
-// few joins the different items as lines of a cell, and counts those beyond the limit.
-func few(items []string, limit int) string {
-	var unique []string
-	for _, s := range items {
-		if !slices.Contains(unique, s) {
-			unique = append(unique, s)
-		}
+// policy is the address of where a finding's rule is written, at the commit that the rules are of.
+func (m *markdown) policy(f *report.Finding) string {
+	if f.PolicyPath == "" {
+		return ""
 	}
-	if n := len(unique) - limit; n > 0 {
-		unique = append(unique[:limit], fmt.Sprintf("and %d more", n))
-	}
-	return strings.Join(unique, "<br>")
+	return address(m.o.PolicyURL, f.PolicyPath, max(f.PolicyLine, 1))
 }
 
 // outside lists what GitHub shows no annotation for, because the change does not touch the file.
@@ -147,7 +127,7 @@ func (m *markdown) outside(list []*report.Finding) section {
 	list = slices.DeleteFunc(slices.Clone(list), func(f *report.Finding) bool {
 		return f.Origin == nil || f.Origin.Changed
 	})
-	for _, e := range entries(list, ByPolicy) {
+	for _, e := range view.Entries(list, view.ByPolicy) {
 		f := e[0]
 		s.rows = append(s.rows, fmt.Sprintf("- %s: %s<br>%s\n", code(view.Title(f.Policy, f.Rule)),
 			prose(clip(view.Sentence(f), messageRunes)), m.cell(e)))
@@ -158,9 +138,9 @@ func (m *markdown) outside(list []*report.Finding) section {
 // covered counts what each exception lets through.
 func (m *markdown) covered(list []*report.Finding) section {
 	s := foldedSection("Covered by exceptions: "+report.Count(len(list), "finding", "findings"), "line", "lines")
-	for _, one := range entries(list, ByPolicy) {
+	for _, one := range view.Entries(list, view.ByPolicy) {
 		f := one[0]
-		row := fmt.Sprintf("- %s, %s", codes(one.resources(), m.places), code(view.Title(f.Policy, f.Rule)))
+		row := fmt.Sprintf("- %s, %s", codes(one.Resources(), m.places), code(view.Title(f.Policy, f.Rule)))
 		if e := f.Exemption; e != nil {
 			row += fmt.Sprintf(": %s (%s), %s", code(e.Exception), m.at(e.Path, 0, 0), prose(string(e.State)))
 			if e.By != "" {

@@ -134,7 +134,7 @@ func dependentPlaces(d *report.DependentPreview) section {
 			where = link(view.Place(o.Path, o.StartLine, 0), blob(o.Path, o.StartLine)) + ", " + where
 		}
 		s.rows = append(s.rows, "- "+where+": "+code(strings.TrimSuffix(f.Policy+" / "+view.RuleName(f.Rule), " / "))+" "+
-			prose(becomes(f))+", "+prose(clip(view.Reason(f.Rule, f.Message), messageRunes))+"\n")
+			prose(view.Becomes(f))+", "+prose(clip(view.Reason(f.Rule, f.Message), messageRunes))+"\n")
 	}
 	return s
 }

@@ -14,14 +14,14 @@ func (m *markdown) preview() section {
 	if p == nil {
 		return section{}
 	}
-	s := section{head: "\n#### " + previewTitle + "\n\n" + prose(previewIntro(m.report)) + "\n\n", one: "line", many: "lines"}
-	for _, item := range previewItems(p) {
-		row := "- " + prose(item.words)
+	s := section{head: "\n#### " + view.PreviewTitle + "\n\n" + prose(view.PreviewIntro(m.report)) + "\n\n", one: "line", many: "lines"}
+	for _, item := range view.PreviewItems(p) {
+		row := "- " + prose(item.Words)
 		switch {
-		case item.gone:
-			row += " (" + code(view.Place(item.path, item.line, 0)) + ")"
-		case item.path != "":
-			row += " (" + m.at(item.path, item.line, 0) + ")"
+		case item.Gone:
+			row += " (" + code(view.Place(item.Path, item.Line, 0)) + ")"
+		case item.Path != "":
+			row += " (" + m.at(item.Path, item.Line, 0) + ")"
 		}
 		s.rows = append(s.rows, row+"\n")
 	}
@@ -48,8 +48,8 @@ func (m *markdown) previewTable() section {
 		f := &p.Findings[i]
 		icon := cmp.Or(icons[f.Effect], "⚠️")
 		s.rows = append(s.rows, fmt.Sprintf("| %s | %s<br>%s | %s<br>%s | %s<br>%s |\n", icon, breakable(f.Policy, ""),
-			breakable(view.RuleName(f.Rule), ""), cellProse(becomes(f)),
-			cellProse(clip(view.Reason(f.Rule, f.Message), messageRunes)), m.origin(f.Origin), cellProse(previewResources(f))))
+			breakable(view.RuleName(f.Rule), ""), cellProse(view.Becomes(f)),
+			cellProse(clip(view.Reason(f.Rule, f.Message), messageRunes)), m.origin(f.Origin), cellProse(view.PreviewResources(f))))
 	}
 	return s
 }

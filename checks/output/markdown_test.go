@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 var (
@@ -305,9 +306,9 @@ func TestLookedUpObjectsHaveTheirOwnHeading(t *testing.T) {
 			text, heading string
 			want          bool
 		}{
-			{m, "Exceptions of this change", c.markdown}, {m, objectsTitle, c.objectsInMarkdown},
+			{m, "Exceptions of this change", c.markdown}, {m, view.ObjectsTitle, c.objectsInMarkdown},
 			{plain.String(), "Exceptions that this change adds or edits", c.text},
-			{plain.String(), objectsTitle, c.objectsInMarkdown},
+			{plain.String(), view.ObjectsTitle, c.objectsInMarkdown},
 		} {
 			if strings.Contains(has.text, has.heading) != has.want {
 				t.Errorf("%q: want %v in\n%s", has.heading, has.want, has.text)

@@ -24,13 +24,3 @@ func objectsYAML(w io.Writer, objects []report.Object, _ Options) error {
 	}
 	return out.Flush()
 }
-
-// objectsJSON prints objects as one list.
-func objectsJSON(w io.Writer, objects []report.Object, _ Options) error {
-	return writeJSON(w, append([]report.Object{}, objects...))
-}
-
-// rootsJSON prints the roots of a repository as one list.
-func rootsJSON(w io.Writer, roots []report.ListedRoot, _ Options) error {
-	return writeJSON(w, append([]report.ListedRoot{}, roots...))
-}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 //go:embed assets
@@ -31,7 +32,7 @@ type Page struct {
 	Counts  string   // of everything
 	Notices []string // what the page lacks
 	Facts   []Fact   // commits, times, clusters, what is deployed
-	Steps   [][]Run
+	Steps   []view.Runs
 	Totals  []Total
 	Errors  []Note
 	Groups  []Group // findings by policy
@@ -83,32 +84,23 @@ func (f Fact) Many() bool { return f.Count() > 8 }
 // Count is how many items there are.
 func (f Fact) Count() int { return len(f.Items) + f.Further }
 
-// Run is a part of a sentence, or a name or command in it.
-type Run struct {
-	Text    string
-	Code    bool
-	Command bool // a whole command, to copy
-}
-
 // Total is a row of the table of policies.
 type Total struct {
-	ID, Policy, Title, Severity, Action       string
-	Blocking, Waiting, Other, Before, Covered int
+	ID, Policy, Title, Severity, Action string
+	States                              [view.Excepted + 1]int // how many findings are in each
 }
 
 // Column is a column of the table of policies.
 type Column struct {
-	Name string
-	Of   func(Total) int
+	Name  string
+	State view.State
 }
 
-// Columns are those besides Blocking in which the table of policies has anything.
+// Columns are those besides the first, of what blocks, in which the table of policies has anything.
 func (p *Page) Columns() (list []Column) {
-	for _, c := range []Column{
-		{"Waiting", func(t Total) int { return t.Waiting }}, {"Not blocking", func(t Total) int { return t.Other }},
-		{"In the base", func(t Total) int { return t.Before }}, {"Excepted", func(t Total) int { return t.Covered }},
-	} {
-		if slices.ContainsFunc(p.Totals, func(t Total) bool { return c.Of(t) > 0 }) {
+	for _, c := range []Column{{"Waiting", view.Pending}, {"Not blocking", view.Warning}, {"In the base", view.Before},
+		{"Excepted", view.Excepted}} {
+		if slices.ContainsFunc(p.Totals, func(t Total) bool { return t.States[c.State] > 0 }) {
 			list = append(list, c)
 		}
 	}
@@ -164,14 +156,8 @@ func (f *Finding) Affected() int { return len(f.Resources) + f.Further }
 // DiffLine is a line of a difference.
 type DiffLine struct {
 	Sign  string // " ", "-" or "+"; "@" begins a part
-	Words []Word
+	Words []view.WordSpan
 	Where Link // where it was written
-}
-
-// Word is a part of a line, which may be all that differs in it.
-type Word struct {
-	Text    string
-	Differs bool
 }
 
 // Change is what becomes of a resource.
@@ -288,7 +274,7 @@ func (f *Frame) common(title string) common {
 
 func execute(w io.Writer, name string, data any) error {
 	t, err := template.New(name).Funcs(template.FuncMap{"count": report.Count, "code": codeTable, "diff": diffTable,
-		"place": place, "names": codeNames, "lower": strings.ToLower,
+		"place": placeOf, "names": codeNames, "lower": strings.ToLower,
 		"words":        func(conclusion string) string { return strings.ReplaceAll(conclusion, "_", " ") },
 		"imageColumns": func() []string { return []string{"From", "To", "Where"} },
 	}).ParseFS(assets, "assets/parts.html", "assets/"+name)

@@ -93,8 +93,8 @@ func diffTable(lines []DiffLine) template.HTML {
 	return template.HTML(w.String())
 }
 
-// place is a place in the sources.
-func place(l Link) template.HTML {
+// placeOf is a place in the sources.
+func placeOf(l Link) template.HTML {
 	if l.Text == "" {
 		return ""
 	}

@@ -3,15 +3,17 @@ package output
 import (
 	"strings"
 	"testing"
+
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 // Each row has all cells, with a place or without one: the color of a row ends where its cells do.
 func TestRowsOfADifferenceAreWhole(t *testing.T) {
 	text := string(diffTable([]DiffLine{
-		{Sign: "@", Words: []Word{{Text: "spec"}}},
-		{Sign: " ", Words: []Word{{Text: "a: 1"}}},
-		{Sign: "-", Words: []Word{{Text: "b: 1"}}, Where: Link{Text: "a.yaml:2", Address: "https://x.example/a.yaml#L2"}},
-		{Sign: "+", Words: []Word{{Text: "b: "}, {Text: "2", Differs: true}}, Where: Link{Text: ":2"}},
+		{Sign: "@", Words: []view.WordSpan{{Text: "spec"}}},
+		{Sign: " ", Words: []view.WordSpan{{Text: "a: 1"}}},
+		{Sign: "-", Words: []view.WordSpan{{Text: "b: 1"}}, Where: Link{Text: "a.yaml:2", Address: "https://x.example/a.yaml#L2"}},
+		{Sign: "+", Words: []view.WordSpan{{Text: "b: "}, {Text: "2", Differs: true}}, Where: Link{Text: ":2"}},
 		{Sign: "+"},
 	}))
 	rows := strings.Split(text, "<tr")[1:]

@@ -46,11 +46,11 @@ type policyResult struct {
 func checkPolicyReport(w io.Writer, r *report.Report, o Options) error {
 	out := newPolicyReport(r.Errors)
 	out.Summary.Pass = r.Stats.Passed
-	for _, p := range notChecked(r) {
+	for _, p := range view.NotChecked(r.NotChecked) {
 		out.add(policyResult{Scored: true, Policy: "lintel", Result: report.Skip, Message: yamlText(p.Message),
 			Properties: properties("path", p.Path, "line", number(p.Line), "undecided", "true")})
 	}
-	for _, f := range byPlace(r.Findings) {
+	for _, f := range view.ByPlace(r.Findings) {
 		p := policyResult{Policy: yamlText(f.Policy), Rule: yamlText(view.RuleName(f.Rule)), Result: f.Result, Scored: true,
 			Message: yamlText(view.Sentence(f)), Severity: reportSeverity(f.Severity)}
 		for _, res := range append([]report.Resource{f.Resource}, f.Resources...) {

@@ -135,14 +135,14 @@ func checkSARIF(w io.Writer, r *report.Report, o Options) error {
 		}
 	}
 	notify("error", r.Errors)
-	notify("warning", notChecked(r))
+	notify("warning", view.NotChecked(r.NotChecked))
 	notify("warning", r.Warnings)
 	for i := range r.Errors {
 		if p := &r.Errors[i]; p.Path != "" {
 			run.Results = append(run.Results, sarifProblem(p))
 		}
 	}
-	list := byPlace(r.Findings)
+	list := view.ByPlace(r.Findings)
 	if len(run.Results)+len(list) > maxResults { // what blocks goes first
 		slices.SortStableFunc(list, func(a, b *report.Finding) int { return cmp.Compare(view.StateOf(a), view.StateOf(b)) })
 	}

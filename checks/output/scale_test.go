@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 // many is a report of n findings: a rule of each of some policies is violated by every container of 60 Deployments,
@@ -73,9 +74,9 @@ func TestScale(t *testing.T) {
 // Where everything is asked for everything is there, whatever stands together.
 func TestAllPlaces(t *testing.T) {
 	r := many(314)
-	for _, by := range Groupings() {
+	for _, by := range view.Groupings() {
 		var text strings.Builder
-		if err := checkText(&text, r, Options{GroupBy: Grouping(by), AllPlaces: true, Width: 160}); err != nil {
+		if err := checkText(&text, r, Options{GroupBy: view.Grouping(by), AllPlaces: true, Width: 160}); err != nil {
 			t.Fatal(err)
 		}
 		for i := range r.Findings {
@@ -146,7 +147,7 @@ func TestEntries(t *testing.T) {
 		origin := *one.Origin
 		other.Origin = &origin
 		c.change(&other)
-		if got := entries([]*report.Finding{&one, &other}, ByPolicy); len(got) != c.want {
+		if got := view.Entries([]*report.Finding{&one, &other}, view.ByPolicy); len(got) != c.want {
 			t.Errorf("%s: %d entries, want %d", name, len(got), c.want)
 		}
 	}
@@ -164,7 +165,7 @@ func TestSeverity(t *testing.T) {
 			strings.Contains(text.String(), "less severe") || hidden > 0 && !strings.Contains(text.String(), want) {
 			t.Errorf("%s: want %q in\n%s", severity, want, text.String())
 		}
-		if !strings.Contains(text.String(), verdict(r)) || !strings.Contains(text.String(), "\n"+counts(r)) {
+		if !strings.Contains(text.String(), view.Verdict(r)) || !strings.Contains(text.String(), "\n"+view.Counts(r)) {
 			t.Errorf("%s: another verdict", severity)
 		}
 	}

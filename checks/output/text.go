@@ -16,35 +16,31 @@ import (
 func checkText(w io.Writer, r *report.Report, o Options) error {
 	t := newText(r, o)
 	if o.Quiet {
-		t.errors()
+		t.problems("error", red, r.Errors)
 		t.verdict()
-		_, err := io.WriteString(w, t.out.String())
-		return err
+		return t.write(w)
 	}
-	all := byPlace(r.Findings)
-	list := severe(all, o.Severity)
+	all := view.ByPlace(r.Findings)
+	list := view.Severe(all, o.Severity)
 	t.totals(list)
-	t.errors()
-	t.findings(only(list, view.Blocking, view.Pending, view.Warning))
-	t.short("Already in the base (these do not block):", only(list, view.Before))
-	t.short("Covered by exceptions:", only(list, view.Excepted))
+	t.problems("error", red, r.Errors)
+	t.findings(view.Only(list, view.Blocking, view.Pending, view.Warning))
+	t.short("Already in the base (these do not block):", view.Only(list, view.Before))
+	t.short("Covered by exceptions:", view.Only(list, view.Excepted))
 	if n := len(all) - len(list); n > 0 {
 		t.rows("", fmt.Sprintf("%s less severe than %s and not shown.", report.Count(n, "finding is", "findings are"),
 			o.Severity))
 		t.blank()
 	}
 	t.notChecked(r.NotChecked)
-	for i := range r.Warnings {
-		t.problem("warning", yellow, &r.Warnings[i])
-	}
+	t.problems("warning", yellow, r.Warnings)
 	t.exceptions("Exceptions that this change adds or edits", false)
-	t.exceptions(objectsTitle, true)
+	t.exceptions(view.ObjectsTitle, true)
 	t.upkeep()
 	t.bumps()
 	t.preview()
 	t.closing()
-	_, err := io.WriteString(w, t.out.String())
-	return err
+	return t.write(w)
 }
 
 type text struct {
@@ -65,6 +61,11 @@ func newText(r *report.Report, o Options) *text {
 	return &text{report: r, o: o, width: max(width, 24), paint: painter{color: o.Color}, told: map[string]bool{}}
 }
 
+func (t *text) write(w io.Writer) error {
+	_, err := io.WriteString(w, t.out.String())
+	return err
+}
+
 func (t *text) line(s string) {
 	t.out.WriteString(tame(strings.TrimRight(s, " ")))
 	t.out.WriteByte('\n')
@@ -80,11 +81,24 @@ func (t *text) painted(indent, s string, paint func(string) string) {
 	}
 }
 
+// item writes text behind an indentation, and its further lines behind one that is deeper.
+func (t *text) item(indent, s string) {
+	for i, row := range wrap(line(s), t.width-len(indent)-2) {
+		t.line(indent + strings.Repeat("  ", min(i, 1)) + row)
+	}
+}
+
 // blank ends a paragraph.
 func (t *text) blank() {
 	if s := t.out.String(); s != "" && !strings.HasSuffix(s, "\n\n") {
 		t.out.WriteByte('\n')
 	}
+}
+
+// title begins a part of the text.
+func (t *text) title(s string) {
+	t.line(t.paint.bold(s))
+	t.blank()
 }
 
 // head writes "place  label  what", in as few lines as fit.
@@ -97,22 +111,20 @@ func (t *text) head(p painter, place string, rest ...string) {
 	first := p.mark(rest[0])
 	plain := strings.Join(rest, "  ")
 	colored := strings.Join(append([]string{first}, rest[1:]...), "  ")
-	if place == "" {
+	switch {
+	case place == "":
 		t.line(colored)
-		return
-	}
-	if textWidth(place)+2+textWidth(plain) <= t.width {
+	case textWidth(place)+2+textWidth(plain) <= t.width:
 		t.line(p.bold(place) + "  " + colored)
-		return
-	}
-	t.line(p.bold(place))
-	if 2+textWidth(plain) <= t.width {
+	case 2+textWidth(plain) <= t.width:
+		t.line(p.bold(place))
 		t.line("  " + colored)
-		return
-	}
-	t.line("  " + first)
-	for _, s := range rest[1:] {
-		t.rows("  ", s)
+	default:
+		t.line(p.bold(place))
+		t.line("  " + first)
+		for _, s := range rest[1:] {
+			t.rows("  ", s)
+		}
 	}
 }
 
@@ -139,6 +151,12 @@ func (t *text) fact(label, s string) {
 	}
 }
 
+func (t *text) problems(label, tone string, list []report.Problem) {
+	for i := range list {
+		t.problem(label, tone, &list[i])
+	}
+}
+
 func (t *text) problem(label, tone string, p *report.Problem) {
 	paint := t.paint.with(tone)
 	where := ""
@@ -153,27 +171,47 @@ func (t *text) problem(label, tone string, p *report.Problem) {
 	t.blank()
 }
 
+// notChecked says what was not looked at: the first of each reason as a problem, the others below it by their names.
+func (t *text) notChecked(list []report.NotChecked) {
+	for _, u := range view.UncheckedOf(list) {
+		p := u[0].Problem()
+		t.problem("not checked", yellow, &p)
+		rest := u[1:]
+		shown := t.few(len(rest))
+		for i, n := range rest[:shown] {
+			t.fact([]string{"likewise", ""}[min(i, 1)], strings.TrimSpace(n.Root+" "+view.Place(n.Path, n.Line, 0)))
+		}
+		t.more(len(rest) - shown)
+		t.blank()
+	}
+}
+
+// few is how many of so many places are shown: all, or of many the first few.
+func (t *text) few(n int) int {
+	if n > manyPlaces && !t.o.AllPlaces {
+		return fewPlaces
+	}
+	return n
+}
+
+// more counts the places that are not shown.
+func (t *text) more(n int) {
+	if n > 0 {
+		t.fact("", fmt.Sprintf("and %d more; --all-places lists them", n))
+	}
+}
+
 // exceptions writes about the exceptions of the change, or about the objects that wait as if they were some.
 func (t *text) exceptions(title string, objects bool) {
-	first := slices.IndexFunc(t.report.Exceptions, func(e report.Exception) bool { return e.Object == objects })
-	if first < 0 {
+	list := view.Exceptions(t.report, objects)
+	if len(list) == 0 {
 		return
 	}
-	t.line(t.paint.bold(title + ":"))
-	t.blank()
-	for i := range t.report.Exceptions {
-		e := &t.report.Exceptions[i]
-		if e.Object != objects {
-			continue
-		}
+	t.title(title + ":")
+	for _, e := range list {
 		t.head(t.paint.with(yellow), "  "+line(view.Place(e.Path, e.Line, 0)), line(string(e.State)), line(e.Name))
-		for _, f := range facts(e, t.report.Approvers) {
-			for i, row := range wrap(line(f.plain()), t.width-6) {
-				if i > 0 {
-					row = "  " + row
-				}
-				t.line("    " + row)
-			}
+		for _, f := range view.ExceptionFacts(e, t.report.Approvers) {
+			t.item("    ", f.String())
 		}
 	}
 	t.blank()
@@ -183,38 +221,31 @@ func (t *text) upkeep() {
 	if len(t.report.Upkeep) == 0 {
 		return
 	}
-	t.line(t.paint.bold("Exceptions to look after:"))
-	t.blank()
+	t.title("Exceptions to look after:")
 	for i := range t.report.Upkeep {
 		u := &t.report.Upkeep[i]
 		t.head(t.paint.with(yellow), "  "+line(view.Place(u.Path, u.Line, 0)), line(u.Name))
-		t.rows("    ", line(upkeepWords(u)))
+		t.rows("    ", line(view.UpkeepWords(u)))
 	}
 	t.blank()
 }
 
-func (t *text) errors() {
-	for i := range t.report.Errors {
-		t.problem("error", red, &t.report.Errors[i])
-	}
-}
-
 func (t *text) verdict() {
-	t.painted("", line(verdict(t.report)), t.paint.with(toneOf(t.report.Conclusion)).mark)
+	t.painted("", line(view.Verdict(t.report)), t.paint.with(toneOf(t.report.Conclusion)).mark)
 }
 
 func (t *text) closing() {
-	t.rows("", counts(t.report))
+	t.rows("", view.Counts(t.report))
 	t.verdict()
-	for _, s := range steps(t.report, "above", false) {
-		t.rows("", line("Next: "+strings.Join(s.words, "")))
-		if s.command != "" {
+	for _, s := range view.Steps(t.report, "above", false) {
+		t.rows("", line("Next: "+s.String()))
+		if command := s.Command(); command != "" {
 			t.blank()
-			t.line("    " + s.command) // to be copied: not wrapped
+			t.line("    " + command) // to be copied: not wrapped
 			t.blank()
 		}
 	}
-	t.painted("", line(work(t.report)), t.paint.dim)
+	t.painted("", line(view.Work(t.report)), t.paint.dim)
 }
 
 func toneOf(c report.Conclusion) string {

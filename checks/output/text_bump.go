@@ -11,24 +11,24 @@ const bumpLines = 10
 // bumps writes what other versions of things from outside change, for people at a terminal.
 func (t *text) bumps() {
 	if len(t.report.Bumps) > 0 {
-		t.line(t.paint.bold(bumpsTitle + ":"))
+		t.line(t.paint.bold(view.BumpsTitle + ":"))
 		t.blank()
 	}
 	for i := range t.report.Bumps {
 		b := &t.report.Bumps[i]
 		for k := range b.Moved {
 			m := &b.Moved[k]
-			t.head(t.paint.with(cyan), "  "+line(view.Place(m.Path, m.Line, 0)), line(m.Name), line(versions(m)))
+			t.head(t.paint.with(cyan), "  "+line(view.Place(m.Path, m.Line, 0)), line(m.Name), line(view.Versions(m)))
 		}
 		t.rows("    ", line("in "+b.Root))
 		if b.Problem == "" {
-			t.rows("    ", line(bumpCounts(b)))
+			t.rows("    ", line(view.BumpCounts(b)))
 		}
 		var all []string
-		for _, words := range imageWords(b) {
+		for _, words := range view.ImageWords(b.Images) {
 			all = append(all, "image "+words)
 		}
-		for _, list := range [][]string{all, careWords(b)} {
+		for _, list := range [][]string{all, view.CareWords(b)} {
 			for _, words := range list[:min(len(list), bumpLines)] {
 				t.rows("    ", line("- "+words))
 			}
@@ -38,7 +38,7 @@ func (t *text) bumps() {
 		}
 		t.blank()
 	}
-	if more := moreBumps(t.report); more != "" {
+	if more := view.MoreBumps(t.report); more != "" {
 		t.rows("  ", more)
 		t.blank()
 	}

@@ -34,9 +34,9 @@ func diffText(w io.Writer, d *report.Differences, o Options) error {
 		t.resource(one)
 	}
 	t.images(d)
-	t.painted("", line(diffCounts(d)), t.paint.bold)
-	t.painted("", line(unknownWords(d)), t.paint.with(yellow).mark)
-	t.rows("", line(otherRoots(d)))
+	t.painted("", line(view.DiffCounts(d)), t.paint.bold)
+	t.painted("", line(view.UnknownWords(d)), t.paint.with(yellow).mark)
+	t.rows("", line(view.OtherRoots(d)))
 	_, err := io.WriteString(w, strings.TrimLeft(t.out.String(), "\n"))
 	return err
 }
@@ -55,11 +55,11 @@ func (t *diffWriter) rows(indent, s string) {
 }
 
 func (t *diffWriter) resource(d *report.Difference) {
-	t.painted("", line(d.Resource.String())+": "+line(diffWords(d)), t.paint.bold)
+	t.painted("", line(d.Resource.String())+": "+line(view.DiffWords(d)), t.paint.bold)
 	for i := range d.Hunks {
 		t.hunk(&d.Hunks[i])
 	}
-	if left := leftOutWords(d); left != "" {
+	if left := view.LeftOutWords(d); left != "" {
 		t.line(t.paint.dim("… " + left))
 	}
 	t.blank()
@@ -71,7 +71,7 @@ func (t *diffWriter) images(d *report.Differences) {
 		return
 	}
 	t.line(t.paint.bold("Images:"))
-	for _, s := range imageWords(&report.Bump{Images: d.Images}) {
+	for _, s := range view.ImageWords(d.Images) {
 		t.rows("  ", line(s))
 	}
 	t.blank()
@@ -91,7 +91,7 @@ func rowsOf(h *report.DiffHunk) []row {
 	for i, l := range h.Lines {
 		list[i] = row{sign: signOf(l.Sign), text: strings.TrimRight(tameTags(line(untabbed(l.Text))), " ")}
 		if list[i].changed() {
-			list[i].place = tameTags(line(lineOrigin(l.Origin)))
+			list[i].place = tameTags(line(view.LineOrigin(l.Origin)))
 		}
 	}
 	pairs := view.LinePairs(len(list), func(i int) (sign, text string) { return list[i].sign, list[i].text })
@@ -230,7 +230,7 @@ func runPlace(list []report.DiffLine) string {
 		}
 	}
 	o.StartLine = from
-	at := lineOrigin(&o)
+	at := view.LineOrigin(&o)
 	if to > from {
 		at += "-" + strconv.Itoa(to)
 	}

@@ -13,9 +13,7 @@ import (
 // object by object, and what it comes to.
 func evalText(w io.Writer, r *report.Evaluation, o Options) error {
 	t := newText(&report.Report{Excerpts: r.Excerpts}, o)
-	for i := range r.Errors {
-		t.problem("error", red, &r.Errors[i])
-	}
+	t.problems("error", red, r.Errors)
 	var last report.Resource
 	for i := range r.Results {
 		res := &r.Results[i]
@@ -31,12 +29,9 @@ func evalText(w io.Writer, r *report.Evaluation, o Options) error {
 	}
 	t.blank()
 	t.traces(r.Trace)
-	for i := range r.Warnings {
-		t.problem("warning", yellow, &r.Warnings[i])
-	}
+	t.problems("warning", yellow, r.Warnings)
 	t.evalTotals(r)
-	_, err := io.WriteString(w, t.out.String())
-	return err
+	return t.write(w)
 }
 
 // evalTotals says what an evaluation comes to.
@@ -55,9 +50,7 @@ func (t *text) evalTotals(r *report.Evaluation) {
 // evalTable writes all results as rows, as the kyverno command does with --table.
 func evalTable(w io.Writer, r *report.Evaluation, o Options) error {
 	t := newText(&report.Report{}, o)
-	for i := range r.Errors {
-		t.problem("error", red, &r.Errors[i])
-	}
+	t.problems("error", red, r.Errors)
 	rows := make([]tableRow, len(r.Results))
 	for i := range r.Results {
 		res := &r.Results[i]
@@ -76,12 +69,9 @@ func evalTable(w io.Writer, r *report.Evaluation, o Options) error {
 	}
 	t.table([]string{"ID", "POLICY", "RULE", "RESOURCE", "RESULT"}, rows)
 	t.blank()
-	for i := range r.Warnings {
-		t.problem("warning", yellow, &r.Warnings[i])
-	}
+	t.problems("warning", yellow, r.Warnings)
 	t.evalTotals(r)
-	_, err := io.WriteString(w, t.out.String())
-	return err
+	return t.write(w)
 }
 
 func (t *text) evalResult(r *report.EvaluationResult) {

@@ -3,6 +3,7 @@ package output
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
@@ -21,9 +22,9 @@ const (
 // findings writes entries, by policy, file or resource as the options say. Of many findings, the first few of a rule are
 // told in full and the others in brief; by policy, those of a rule that has very many different ones are counted.
 func (t *text) findings(list []*report.Finding) {
-	by := cmp.Or(t.o.GroupBy, ByPolicy)
+	by := cmp.Or(t.o.GroupBy, view.ByPolicy)
 	full := fullEntries
-	if by != ByPolicy {
+	if by != view.ByPolicy {
 		full = 1 // the same rules come again for each file or resource
 	}
 	if len(list) <= manyFindings || t.o.AllPlaces {
@@ -32,7 +33,7 @@ func (t *text) findings(list []*report.Finding) {
 	told := map[string]int{} // entries of each rule
 	left, rule, group := 0, "", ""
 	var last *report.Origin
-	said := "" // the resource above, of a file
+	who := "" // the resource above, of a file
 	rest := func() {
 		if left > 0 {
 			t.rows("", fmt.Sprintf("and %s of %s; --all-places lists them", report.Count(left, "more finding", "more findings"),
@@ -40,19 +41,17 @@ func (t *text) findings(list []*report.Finding) {
 		}
 		left = 0
 	}
-	for _, e := range entries(list, by) {
+	for _, e := range view.Entries(list, by) {
 		f := e[0]
-		k := samenessOf(f, by)
 		if name := view.Title(f.Policy, f.Rule); name != rule {
 			rest()
 			rule = name
 		}
-		if k.group != group {
+		if of := by.Of(f); of != group {
 			t.blank()
-			said = ""
-			if group = k.group; by == ByResource {
-				t.line(t.paint.bold(line(group) + ":"))
-				t.blank()
+			group, who = of, ""
+			if by == view.ByResource {
+				t.title(line(group) + ":")
 			}
 		}
 		told[rule]++
@@ -60,76 +59,78 @@ func (t *text) findings(list []*report.Finding) {
 		case n <= full:
 			t.blank()
 			t.entry(e, last)
-			last, said = f.Origin, ""
-		case by != ByPolicy || n <= full+briefEntries:
-			said = t.brief(e, by, said)
+			last, who = f.Origin, ""
+		case by != view.ByPolicy || n <= full+briefEntries:
+			who = t.brief(e, by, who)
 		default:
 			left += len(e)
 		}
-		k.group = ""
-		t.told[fmt.Sprint(k)] = true
+		t.told[view.Sameness(f)] = true
 	}
 	rest()
 	t.blank()
 }
 
-// title writes the first line of an entry.
-func (t *text) title(e entry, at string) painter {
-	f := e[0]
-	paint := t.paint.with(yellow)
-	if view.StateOf(f) == view.Blocking {
-		paint = t.paint.with(red)
-	}
-	m := view.Mark(f)
-	if m != "" {
-		m = "[" + m + "]"
-	}
-	size := e.size()
+// entryHead writes the first line of an entry.
+func (t *text) entryHead(p painter, at string, e view.Entry, mark string) {
+	size := e.Size()
 	if size != "" {
 		size = "(" + size + ")"
 	}
-	t.head(paint, line(at), line(view.Weight(f)), line(view.Title(f.Policy, f.Rule)), m, size)
-	return paint
+	if mark != "" {
+		mark = "[" + mark + "]"
+	}
+	t.head(p, line(at), line(view.Weight(e[0])), line(view.Title(e[0].Policy, e[0].Rule)), mark, size)
+}
+
+// tone is the color of an entry.
+func (t *text) tone(e view.Entry) painter {
+	if view.StateOf(e[0]) == view.Blocking {
+		return t.paint.with(red)
+	}
+	return t.paint.with(yellow)
 }
 
 // entry is what one, or several findings say, in full.
-func (t *text) entry(e entry, last *report.Origin) {
+func (t *text) entry(e view.Entry, last *report.Origin) {
 	f := e[0]
-	paint := t.title(e, view.PlaceOf(f))
+	t.entryHead(t.tone(e), view.PlaceOf(f), e, view.Mark(f))
 	t.rows("  ", lines(view.Sentence(f)))
-	if o := f.Origin; o != nil && (last == nil || !sameSpan(o, last)) {
-		t.frame(o.Path, span{o.StartLine, o.EndLine, o.StartColumn, o.EndColumn}, paint)
+	if o := f.Origin; o != nil && (last == nil || o.Path != last.Path || spanOf(o) != spanOf(last)) {
+		t.frame(o.Path, spanOf(o), t.tone(e))
 	}
-	t.write(f)
+	t.fix(f)
 	t.facts(e)
 	t.blank()
 }
 
-// brief is an entry of a rule that was told in full before: where it is, and what is new about it. said is the resource
+func spanOf(o *report.Origin) span { return span{o.StartLine, o.EndLine, o.StartColumn, o.EndColumn} }
+
+// brief is an entry of a rule that was told in full before: where it is, and what is new about it. above is the resource
 // that stands above already, where entries are grouped by file; brief returns the one for the next.
-func (t *text) brief(e entry, by Grouping, said string) string {
-	list := e.spots()
+func (t *text) brief(e view.Entry, by view.Grouping, above string) string {
+	list := e.Spots()
 	at := view.PlaceOf(e[0])
 	if len(list) == 1 {
-		at = list[0].place(fewNames)
+		at = list[0].Place(fewNames)
 	}
-	t.title(e, at)
-	if k := samenessOf(e[0], ByPolicy); !t.told[fmt.Sprint(k)] {
+	t.entryHead(t.tone(e), at, e, view.Mark(e[0]))
+	if !t.told[view.Sameness(e[0])] {
 		t.rows("  ", lines(view.Sentence(e[0])))
 	}
 	if len(list) > 1 {
 		t.places(e)
 		return ""
 	}
-	who := list[0].who()
-	if by == ByPolicy || by == ByFile && who != said {
+	who := list[0].Who()
+	if by == view.ByPolicy || by == view.ByFile && who != above {
 		t.rows("    ", line(who))
 	}
 	return who
 }
 
-// write shows what to write, as a difference of the source where its lines are known.
-func (t *text) write(f *report.Finding) {
+// fix shows what to write, as a difference of the source where its lines are known.
+func (t *text) fix(f *report.Finding) {
 	x := view.FixOf(f)
 	if x == nil {
 		return
@@ -141,39 +142,38 @@ func (t *text) write(f *report.Finding) {
 	t.line(t.paint.dim(line(words) + ":"))
 	t.blank()
 	for _, row := range x.Rows {
-		row = "    " + line(row)
-		switch {
-		case strings.HasPrefix(row, "    +"):
-			row = t.paint.with(green).mark(row)
-		case strings.HasPrefix(row, "    -"):
-			row = t.paint.with(red).mark(row)
+		switch shown := "    " + line(row); row[:min(len(row), 1)] {
+		case "+":
+			t.line(t.paint.with(green).mark(shown))
+		case "-":
+			t.line(t.paint.with(red).mark(shown))
+		default:
+			t.line(shown)
 		}
-		t.line(row)
 	}
 	t.blank()
 }
 
 // facts are what is known of an entry. What only one place has is told where there is only one.
-func (t *text) facts(e entry) {
+func (t *text) facts(e view.Entry) {
 	f := e[0]
-	t.fact("field", t.some(e.fields()))
+	t.fact("field", t.some(e.Fields()))
 	t.fact("expected", f.Expected)
 	if !t.told[f.Policy] {
-		t.fact("why", why(t.report, f.Policy))
+		t.fact("why", view.Why(t.report, f.Policy))
 		t.told[f.Policy] = true
 	}
 	if f.PolicyPath != "" {
 		t.fact("policy", view.Place(f.PolicyPath, f.PolicyLine, 0))
 	}
 	t.places(e)
-	roots := distinct(e, func(f *report.Finding) []string { return f.Roots })
-	if len(e) > 1 && len(roots) > fewNames && !t.o.AllPlaces {
-		t.fact("roots", first(roots, 1)) // the places say as much
+	if roots := e.Roots(); len(e) > 1 && len(roots) > fewNames && !t.o.AllPlaces {
+		t.fact("roots", report.Some(roots, 1)) // the places say as much
 	} else {
 		t.fact("roots", t.some(roots))
 	}
-	t.fact("clusters", t.some(distinct(e, func(f *report.Finding) []string { return f.Clusters })))
-	if e.named() {
+	t.fact("clusters", t.some(e.Clusters()))
+	if e.Named() {
 		t.fact("note", "the message is that of the first; the others name their own resource in it")
 	}
 	if o := f.Origin; o != nil {
@@ -202,49 +202,32 @@ func (t *text) some(names []string) string {
 	if t.o.AllPlaces {
 		return strings.Join(names, ", ")
 	}
-	return first(names, fewNames)
+	return report.Some(names, fewNames)
 }
 
 // places names the resource of an entry that has one place, else each place with its resource.
-func (t *text) places(e entry) {
-	f := e[0]
+func (t *text) places(e view.Entry) {
+	list := e.Spots()
 	if len(e) == 1 {
-		resource := f.Resource.String()
-		if f.Operation != "" {
-			resource += ", " + strings.ToLower(f.Operation)
-		}
-		t.fact("resource", resource)
-		var names []string
-		for _, r := range f.Resources {
-			names = append(names, r.String())
-		}
-		t.fact("also", t.some(names))
+		t.fact("resource", (&view.Spot{Resource: list[0].Resource, Verb: list[0].Verb}).Who())
+		t.fact("also", t.some(view.ResourceNames(list[0].Others)))
 		return
 	}
-	list := e.spots()
-	shown := list
-	if len(list) > manyPlaces && !t.o.AllPlaces {
-		shown = list[:fewPlaces]
+	shown := t.few(len(list))
+	for i := range list[:shown] {
+		t.spot([]string{"places", ""}[min(i, 1)], &list[i])
 	}
-	label := "places"
-	for i := range shown {
-		t.spot(label, &shown[i])
-		label = ""
-	}
-	if n := places(list[len(shown):]); n > 0 {
-		t.fact("", fmt.Sprintf("and %d more; --all-places lists them", n))
-	}
+	t.more(view.Places(list[shown:]))
 }
 
 // spot writes a place with its resource, below each other where they do not fit in one line.
-func (t *text) spot(label string, s *spot) {
+func (t *text) spot(label string, s *view.Spot) {
 	const indent = 13
 	limit := fewNames
 	if t.o.AllPlaces {
-		limit = len(s.lines)
+		limit = len(s.Lines)
 	}
-	at := tame(line(s.place(limit)))
-	what := tame(line(s.who()))
+	at, what := tame(line(s.Place(limit))), tame(line(s.Who()))
 	prefix := "  " + t.paint.dim(fmt.Sprintf("%-9s", label)) + "  "
 	if label == "" {
 		prefix = strings.Repeat(" ", indent)
@@ -262,20 +245,15 @@ func (t *text) short(title string, list []*report.Finding) {
 	if len(list) == 0 {
 		return
 	}
-	t.line(t.paint.bold(title))
-	t.blank()
-	for _, e := range entries(list, ByPolicy) {
+	t.title(title)
+	for _, e := range view.Entries(list, view.ByPolicy) {
 		f := e[0]
-		size := e.size()
-		if size != "" {
-			size = "(" + size + ")"
-		}
-		t.head(t.paint.with(cyan), "  "+line(view.PlaceOf(f)), line(view.Weight(f)), line(view.Title(f.Policy, f.Rule)), size)
+		t.entryHead(t.paint.with(cyan), "  "+view.PlaceOf(f), e, "")
 		if t.o.AllPlaces && len(e) > 1 {
 			t.places(e)
 			continue
 		}
-		detail := first(e.resources(), fewNames)
+		detail := report.Some(e.Resources(), fewNames)
 		if f.Exemption != nil {
 			detail += ", " + view.Exemption(f.Exemption)
 		}
@@ -287,7 +265,71 @@ func (t *text) short(title string, list []*report.Finding) {
 	t.blank()
 }
 
-func sameSpan(a, b *report.Origin) bool {
-	return a.Path == b.Path && a.StartLine == b.StartLine && a.EndLine == b.EndLine &&
-		a.StartColumn == b.StartColumn && a.EndColumn == b.EndColumn
+// shortestName is how many columns the name of a policy has at least in the table.
+const shortestName = 12
+
+// columnWidths are the widths of the columns of a table, the cells of which it makes safe to show, and what all but the
+// first one take.
+func columnWidths(rows [][]string) (widths []int, rest int) {
+	widths = make([]int, len(rows[0]))
+	for i := range widths {
+		for _, cells := range rows {
+			cells[i] = tame(line(cells[i]))
+			widths[i] = max(widths[i], textWidth(cells[i]))
+		}
+		if i > 0 {
+			rest += 2 + widths[i]
+		}
+	}
+	return widths, rest
+}
+
+// totals writes how much each policy found, as an aligned table. One finding needs none.
+func (t *text) totals(list []*report.Finding) {
+	if len(list) < 2 {
+		return
+	}
+	all := view.Totals(list)
+	rows := view.TotalsTable(all)
+	widths, rest := columnWidths(rows)
+	for _, name := range []string{"action", "places", "severity"} { // the entries below have them
+		if rest+shortestName <= t.width {
+			break
+		}
+		at := slices.Index(rows[0], name)
+		for n := range rows {
+			rows[n] = slices.Delete(rows[n], at, at+1)
+		}
+		widths, rest = columnWidths(rows)
+	}
+	// A name that is too long is cut: the entry below has the whole.
+	widths[0] = min(widths[0], max(t.width-rest, shortestName))
+	for n, cells := range rows {
+		var b strings.Builder
+		for i, c := range cells {
+			if i == 0 {
+				c = clipWidth(c, widths[0])
+			}
+			pad := strings.Repeat(" ", max(widths[i]-textWidth(c), 0))
+			if i == 0 || rows[0][i] == "severity" || rows[0][i] == "action" {
+				c += pad
+			} else {
+				c = pad + c
+			}
+			switch {
+			case n == 0, n > len(all):
+				c = t.paint.dim(c)
+			case i == 0 && all[n-1].Loudest == view.Blocking:
+				c = t.paint.with(red).mark(c)
+			case i == 0:
+				c = t.paint.bold(c)
+			}
+			if i > 0 {
+				b.WriteString("  ")
+			}
+			b.WriteString(c)
+		}
+		t.line(b.String())
+	}
+	t.blank()
 }

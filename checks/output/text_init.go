@@ -105,6 +105,3 @@ func (b *initWriter) table(title string, rows [][2]string) {
 		b.WriteString(strings.TrimRight("  "+name+pad+"  "+Visible(r[1]), " ") + "\n")
 	}
 }
-
-// initJSON writes a plan of "lintel init".
-func initJSON(w io.Writer, p *report.InitPlan, _ Options) error { return plainJSON(w, p) }

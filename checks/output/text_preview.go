@@ -17,27 +17,27 @@ func (t *text) preview() {
 		return
 	}
 	t.blank()
-	t.line(t.paint.bold(previewTitle))
-	t.rows("", line(previewIntro(t.report)))
+	t.line(t.paint.bold(view.PreviewTitle))
+	t.rows("", line(view.PreviewIntro(t.report)))
 	t.blank()
-	for _, item := range previewItems(p) {
-		for i, row := range wrap(line(item.words), t.width-4) {
+	for _, item := range view.PreviewItems(p) {
+		for i, row := range wrap(line(item.Words), t.width-4) {
 			t.line("  " + []string{"- ", "  "}[min(i, 1)] + row)
 		}
-		if item.path != "" {
-			t.line("    " + t.paint.dim(tame(line(view.Place(item.path, item.line, 0)))))
+		if item.Path != "" {
+			t.line("    " + t.paint.dim(tame(line(view.Place(item.Path, item.Line, 0)))))
 		}
 	}
-	for i := range p.Warnings {
+	if len(p.Warnings) > 0 {
 		t.blank()
-		t.problem("warning", yellow, &p.Warnings[i])
 	}
+	t.problems("warning", yellow, p.Warnings)
 	t.blank()
 	for _, f := range p.Findings[:min(len(p.Findings), previewLines)] {
 		where := view.PlaceOf(&report.Finding{Origin: f.Origin})
 		t.head(t.paint.with(previewTone(f.Effect)), "  "+line(where), line(string(f.Effect)),
 			line(view.Title(f.Policy, f.Rule)))
-		t.rows("    ", line(previewResources(&f)+": "+becomes(&f)))
+		t.rows("    ", line(view.PreviewResources(&f)+": "+view.Becomes(&f)))
 	}
 	if n := len(p.Findings) - previewLines + p.LeftOut; n > 0 && len(p.Findings) >= previewLines {
 		t.line(fmt.Sprintf("  and %s", report.Count(n, "more place", "more places")))

@@ -29,9 +29,7 @@ func testText(w io.Writer, r *report.TestRun, o Options) error {
 		hidden += t.testTable(rows[:n], &id, o)
 		rows = rows[n:]
 	}
-	for i := range r.Errors {
-		t.problem("error", red, &r.Errors[i])
-	}
+	t.problems("error", red, r.Errors)
 	if hidden > 0 {
 		t.rows("", report.Count(hidden, "row that passed is", "rows that passed are")+" not shown; --all shows all")
 	}
@@ -47,8 +45,7 @@ func testText(w io.Writer, r *report.TestRun, o Options) error {
 	}
 	t.painted("", words, t.paint.with(tone).mark)
 	t.line(t.paint.dim(report.Count(s.Files, "test file", "test files")))
-	_, err := io.WriteString(w, t.out.String())
-	return err
+	return t.write(w)
 }
 
 // coverage names the rules of which rows show less than they could, and counts the others.

@@ -69,3 +69,18 @@ func runeWidth(r rune) int {
 	}
 	return 1
 }
+
+// clipWidth cuts text to a number of columns, the last of them an ellipsis.
+func clipWidth(s string, width int) string {
+	if textWidth(s) <= width {
+		return s
+	}
+	used := 0
+	for i, r := range s {
+		if used+runeWidth(r) > width-1 {
+			return s[:i] + "…"
+		}
+		used += runeWidth(r)
+	}
+	return s
+}

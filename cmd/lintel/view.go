@@ -9,6 +9,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/output"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 // viewOptions say how much of a report text shows, and in which order.
@@ -21,7 +22,7 @@ type viewOptions struct {
 // no form is text.
 func (o *viewOptions) flags(cmd *cobra.Command, in *forms) {
 	f := cmd.Flags()
-	groupings, severities := output.Groupings(), report.Severities()
+	groupings, severities := view.Groupings(), report.Severities()
 	f.StringVar(&o.groupBy, "group-by", groupings[0], "what stands together in the text: "+enumerated(groupings))
 	f.StringVar(&o.severity, "severity", "", "show findings of this severity and above, and count the others: "+
 		enumerated(severities)+"; none stated is medium")
@@ -55,7 +56,7 @@ func (o *viewOptions) flags(cmd *cobra.Command, in *forms) {
 
 // apply adds the view to the options of a form.
 func (o *viewOptions) apply(to output.Options) output.Options {
-	to.GroupBy, to.Severity = output.Grouping(o.groupBy), o.severity
+	to.GroupBy, to.Severity = view.Grouping(o.groupBy), o.severity
 	to.AllPlaces, to.Quiet = o.allPlaces, o.quiet
 	return to
 }

@@ -1,27 +1,28 @@
-package output
+package view
 
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
-	"github.com/lintel-bot/lintel/checks/view"
 )
 
-const bumpsTitle = "What other versions change in the cluster"
+// BumpsTitle is the heading of what other versions of things from outside change.
+const BumpsTitle = "What other versions change in the cluster"
 
-// moreBumps says how many roots with another version are not told of; empty where that is none.
-func moreBumps(r *report.Report) string {
+// MoreBumps says how many roots with another version are not told of; empty where that is none.
+func MoreBumps(r *report.Report) string {
 	if r.MoreBumps == 0 {
 		return ""
 	}
 	return report.Count(r.MoreBumps, "more root has", "more roots have") + " other versions and are not listed."
 }
 
-// versions is "6.5.0 → 6.6.0".
-func versions(m *report.Moved) string {
+// Versions is "6.5.0 → 6.6.0".
+func Versions(m *report.Moved) string {
 	from, to := m.From.String(), m.To.String()
 	if from == to {
 		return to + ", with another content"
@@ -29,18 +30,13 @@ func versions(m *report.Moved) string {
 	return from + " → " + to
 }
 
-// bumpCounts says in one line what becomes of the resources of a root.
-func bumpCounts(b *report.Bump) string {
-	var parts []string
-	add := func(n int, what string) {
-		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, what))
-		}
-	}
-	add(len(b.Added), "added")
-	add(len(b.Removed), "removed")
-	add(len(b.Changed), "changed")
-	add(b.Relabeled, "with another label of the version only")
+// BumpCounts says in one line what becomes of the resources of a root.
+func BumpCounts(b *report.Bump) string {
+	parts := report.Counts([]report.Number{
+		{N: len(b.Added), One: "added", Many: "added"}, {N: len(b.Removed), One: "removed", Many: "removed"},
+		{N: len(b.Changed), One: "changed", Many: "changed"},
+		{N: b.Relabeled, One: "with another label of the version only", Many: "with another label of the version only"},
+	})
 	if len(parts) == 0 {
 		return "no resource changes"
 	}
@@ -51,18 +47,15 @@ func bumpCounts(b *report.Bump) string {
 	return text
 }
 
-// imageWords are the changes of images, each once, those that most containers have first.
-func imageWords(b *report.Bump) []string {
+// ImageWords are the changes of images, each once, those that most containers have first.
+func ImageWords(images []report.ImageChange) []string {
 	count := map[string]int{}
-	for _, i := range b.Images {
+	for _, i := range images {
 		count[imageWord(i.From, i.To)]++
 	}
-	var list []string
-	for words := range count {
-		list = append(list, words)
-	}
-	slices.SortFunc(list, func(x, y string) int { return cmp.Or(count[y]-count[x], strings.Compare(x, y)) })
-	return list
+	return slices.SortedFunc(maps.Keys(count), func(x, y string) int {
+		return cmp.Or(count[y]-count[x], strings.Compare(x, y))
+	})
 }
 
 // imageWord is "ghcr.io/acme/web 1.0 → 1.1".
@@ -92,8 +85,8 @@ func splitImage(image string) (name, version string) {
 	return image, ""
 }
 
-// careWords is what of a bump somebody should look at.
-func careWords(b *report.Bump) (list []string) {
+// CareWords is what of a bump somebody should look at.
+func CareWords(b *report.Bump) (list []string) {
 	if b.Problem != "" {
 		list = append(list, b.Problem)
 	}
@@ -119,7 +112,7 @@ func careWords(b *report.Bump) (list []string) {
 	for _, v := range b.Values {
 		words := v.String()
 		if v.Path != "" {
-			words += " (" + view.Place(v.Path, v.Line, 0) + ")"
+			words += " (" + Place(v.Path, v.Line, 0) + ")"
 		}
 		list = append(list, words)
 	}

@@ -1,4 +1,4 @@
-package output
+package view
 
 import (
 	"strings"
@@ -26,8 +26,8 @@ func TestWhoHasToApprove(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := &report.Report{Findings: c.findings, Approvers: &report.Approvers{Teams: []string{"owners"}}, Stats: report.Stats{Policies: 1}}
 			var words string
-			for _, s := range steps(r, "above", true) {
-				words += strings.Join(s.words, "")
+			for _, s := range Steps(r, "above", true) {
+				words += s.String()
 			}
 			if !strings.HasSuffix(words, c.want) || c.want == "" && words != "" {
 				t.Errorf("%q does not end in %q", words, c.want)

@@ -1,0 +1,149 @@
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// ExceptionFact is one line about an exception: words of ours, and names that others wrote behind them.
+type ExceptionFact struct {
+	Words string
+	Names []string
+	After string
+}
+
+// String is the fact as text.
+func (f ExceptionFact) String() string { return f.With(strings.Join(f.Names, ", ")) }
+
+// With is the fact with its names as a format writes them.
+func (f ExceptionFact) With(names string) string {
+	return strings.TrimSpace(f.Words + " " + names + f.After)
+}
+
+// ObjectsTitle is the heading of what else waits for approval as exceptions do.
+const ObjectsTitle = "Objects of this change that policies look up"
+
+// Exceptions are those of the change, or the objects that wait for approval as if they were some.
+func Exceptions(r *report.Report, objects bool) (list []*report.Exception) {
+	for i := range r.Exceptions {
+		if e := &r.Exceptions[i]; e.Object == objects {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// ExceptionFacts are what a reviewer has to know of an exception of the change, the most important first.
+func ExceptionFacts(e *report.Exception, a *report.Approvers) []ExceptionFact {
+	out := decision(e, a)
+	add := func(words string, names ...string) { out = append(out, ExceptionFact{Words: words, Names: names}) }
+	if e.Object {
+		add("is looked up by policies, which pass only as this change has it")
+	}
+	if len(e.With) > 0 {
+		var paths []string
+		for _, f := range e.With {
+			paths = append(paths, f.Path)
+		}
+		add("also depends on what this change does to", paths...)
+	}
+	if e.Lets == 0 {
+		add("covers no finding of this change")
+	} else {
+		add("lets through " + report.Count(e.Lets, "finding", "findings") + " of this change")
+	}
+	if b := e.Beyond; b != nil {
+		looked := fmt.Sprintf(" (%s in %d of %s looked at)", report.Count(b.Resources, "resource", "resources"), b.Roots,
+			report.Count(b.OfRoots, "root", "roots"))
+		if b.Fails > 0 {
+			f := ExceptionFact{Words: "would also cover " + report.Count(b.Fails, "other resource that fails", "other resources that fail") +
+				" its rules today:", Names: ResourceNames(b.Failing), After: looked}
+			if more := b.Fails - len(b.Failing); more > 0 {
+				f.After = fmt.Sprintf(" and %d more", more) + looked
+			}
+			out = append(out, f)
+		} else {
+			add("covers no other resource that fails its rules today" + looked)
+		}
+		if b.Complying > 0 {
+			keep := report.Count(b.Complying, "resource that keeps", "resources that keep")
+			add("would also cover later violations of " + keep + " its rules today")
+		}
+	}
+	if len(e.Broad) > 0 {
+		add("leaves open:", e.Broad...)
+	}
+	if !e.Expires.IsZero() {
+		words := "ends on "
+		if e.State == report.Expired {
+			words = "ended on "
+		}
+		add(words + day(e.Expires))
+	}
+	return out
+}
+
+func day(t time.Time) string { return t.UTC().Format("2 January 2006") }
+
+// decision says what the reviews came to, and what is missing.
+func decision(e *report.Exception, a *report.Approvers) (out []ExceptionFact) {
+	add := func(words string, names ...string) {
+		if len(names) > 0 {
+			out = append(out, ExceptionFact{Words: words, Names: names})
+		}
+	}
+	r := e.Review
+	if r == nil {
+		add(string(e.State)+" by", e.By...)
+		if need := approverWords(cmp.Or(e.Approvers, a)); e.State == report.Pending && need != nil {
+			add("needs", need.String())
+		}
+		return out
+	}
+	votes := func(list []report.Vote) (names []string) {
+		for _, v := range list {
+			name := v.User + " at " + v.Commit[:min(len(v.Commit), 7)]
+			if v.Why != "" {
+				name += " (" + v.Why + ")"
+			}
+			names = append(names, name)
+		}
+		return names
+	}
+	add("approved by", votes(r.Approved)...)
+	add("changes requested by", votes(r.Refused)...)
+	if n := r.Missing(); e.State == report.Pending && n > 0 {
+		more := ""
+		if len(r.Approved) > 0 {
+			more = "more "
+		}
+		add("needs "+report.Count(n, more+"approving review", more+"approving reviews")+" of exactly this content by", strings.Join(r.Who, " or "))
+	}
+	add("does not count:", votes(r.Ignored)...)
+	return out
+}
+
+// UpkeepWords says what is the matter with a merged exception.
+func UpkeepWords(u *report.Upkeep) string {
+	var parts []string
+	switch {
+	case u.Expired && u.Expires.IsZero():
+		parts = append(parts, "has ended: since when it counts is not known")
+	case u.Expired:
+		parts = append(parts, "ended on "+day(u.Expires)+" and covers nothing any more: remove or renew it")
+	case u.Soon:
+		parts = append(parts, "ends on "+day(u.Expires)+": renew it, or fix what it covers")
+	}
+	switch {
+	case u.Unused && u.Covers > 0:
+		about := report.Count(u.Covers, "resource", "resources")
+		parts = append(parts, "is not needed any more: what it is about ("+about+") keeps the rules")
+	case u.Unused:
+		parts = append(parts, "covers nothing in this repository any more: remove it")
+	}
+	return strings.Join(parts, "; ")
+}

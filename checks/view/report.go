@@ -1,0 +1,250 @@
+package view
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// Why is what a policy says about itself in one line, "" where it says nothing.
+func Why(r *report.Report, policy string) string {
+	about := r.About[policy]
+	description := strings.NewReplacer("\r", "", "\n", " ", "\t", " ").Replace(about.Description)
+	return strings.Join(append(filled(about.Title), filled(description)...), ": ")
+}
+
+// states counts the findings in each state.
+func states(r *report.Report) (n [Excepted + 1]int) {
+	for i := range r.Findings {
+		n[StateOf(&r.Findings[i])]++
+	}
+	return n
+}
+
+// Counts is one line about everything in the report: "2 blocking findings, 1 not blocking".
+func Counts(r *report.Report) string {
+	n := states(r)
+	parts := report.Counts([]report.Number{
+		{N: len(r.Errors), One: "error", Many: "errors"},
+		{N: n[Blocking], One: "blocking finding", Many: "blocking findings"},
+		{N: n[Pending], One: "waiting for approval", Many: "waiting for approval"},
+		{N: n[Warning], One: "not blocking", Many: "not blocking"},
+		{N: n[Before], One: "already in the base", Many: "already in the base"},
+		{N: n[Excepted], One: "covered by an exception", Many: "covered by exceptions"},
+	})
+	if len(parts) == 0 {
+		return "no findings"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Verdict is the conclusion in plain words, with the report's title.
+func Verdict(r *report.Report) string {
+	if r.Concerned { // nothing of the repository was judged
+		return r.Title
+	}
+	words := "The check fails"
+	switch r.Conclusion {
+	case report.ActionRequired:
+		words = "The check waits for the approval of an exception"
+	case report.Neutral:
+		words = "The check passes with warnings"
+	case report.Success:
+		words = "The check passes"
+	}
+	if r.Title != "" {
+		return words + ": " + r.Title
+	}
+	return words
+}
+
+// Work is one line about what was looked at.
+func Work(r *report.Report) string {
+	if r.Concerned {
+		if r.Preview == nil {
+			return ""
+		}
+		return r.Preview.Scope()
+	}
+	s := r.Stats
+	parts := []string{
+		report.Count(s.Resources, "resource", "resources") + " in " + report.Count(s.Roots, "root", "roots"),
+		report.Count(s.Policies, "policy", "policies") + " with " + report.Count(s.Rules, "rule", "rules"),
+		report.Count(s.Passed, "check", "checks") + " passed",
+	}
+	if len(r.Clusters) > 0 {
+		parts = append(parts, "in "+report.Some(r.Clusters, maxNames))
+	}
+	parts = append(parts, report.Counts([]report.Number{
+		{N: s.Unchecked, One: "changed Helm chart not checked", Many: "changed Helm charts not checked"},
+		{N: s.Others, One: "other root of the change not asked for", Many: "other roots of the change not asked for"},
+		{N: s.Mutated, One: "resource changed by mutate rules first", Many: "resources changed by mutate rules first"},
+	})...)
+	if n := len(r.Undeclared); n > 0 {
+		words := "no definition of " + r.Undeclared[0]
+		if n > 1 {
+			words += " and " + report.Count(n-1, "other kind", "other kinds")
+		}
+		parts = append(parts, words)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// NotChecked is what was not looked at as problems with their places.
+func NotChecked(list []report.NotChecked) (problems []report.Problem) {
+	for _, n := range list {
+		problems = append(problems, n.Problem())
+	}
+	return problems
+}
+
+// Unchecked is what is not checked for one and the same reason. It is never empty.
+type Unchecked []report.NotChecked
+
+// UncheckedOf puts together what is not checked for the same reason, as all releases of a chart that cannot be had.
+func UncheckedOf(list []report.NotChecked) []Unchecked {
+	type reason struct {
+		words string
+		rules bool
+	}
+	return Grouped[Unchecked](list, func(n report.NotChecked) reason { return reason{n.Reason, n.Rules} })
+}
+
+// maxNames is how many names a sentence has.
+const maxNames = 20
+
+// Run is a part of a sentence.
+type Run struct {
+	Text    string
+	Code    bool // a name that others wrote, or one of ours
+	Command bool // a whole command of ours, to copy
+}
+
+// Runs are a sentence.
+type Runs []Run
+
+func (r Runs) add(ours string, names ...string) Runs {
+	r = append(r, Run{Text: ours})
+	for _, n := range names {
+		r = append(r, Run{Text: n, Code: true})
+	}
+	return r
+}
+
+// String is the sentence without its command.
+func (r Runs) String() string {
+	text := ""
+	for _, run := range r {
+		if !run.Command {
+			text += run.Text
+		}
+	}
+	return text
+}
+
+// Command is the command at the end of the sentence, if it has one.
+func (r Runs) Command() string {
+	if last := r[len(r)-1]; last.Command {
+		return last.Text
+	}
+	return ""
+}
+
+// approverWords says whose review makes an exception count, nil where that is not known.
+func approverWords(a *report.Approvers) Runs {
+	if a == nil {
+		return nil
+	}
+	between := report.Count(max(a.Count, 1), "approving review", "approving reviews") + " by "
+	var words Runs
+	add := func(ours string, names ...string) {
+		words = words.add(between+ours, names...)
+		between = " or "
+	}
+	if a.CodeOwners {
+		add("the code owners of the file")
+	}
+	for _, u := range a.Users {
+		add("", u)
+	}
+	for _, t := range a.Teams {
+		add("team ", t)
+	}
+	if words == nil {
+		add("anyone with write access")
+	}
+	return words
+}
+
+// deciding are those who decide about exceptions for what blocks: the repository's, then the organisation's.
+func deciding(r *report.Report) []*report.Approvers {
+	var own, inherited *report.Approvers
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		switch {
+		case StateOf(f) != Blocking:
+		case f.Approvers != nil:
+			inherited = f.Approvers
+		default:
+			own = r.Approvers
+		}
+	}
+	return slices.DeleteFunc([]*report.Approvers{own, inherited}, func(a *report.Approvers) bool { return a == nil })
+}
+
+// inState are the names of the exceptions in a state.
+func inState(r *report.Report, state report.State) (names []string) {
+	for _, e := range r.Exceptions {
+		if e.State == state {
+			names = append(names, e.Name)
+		}
+	}
+	return Distinct(names)
+}
+
+// Steps says what has to be done for the check to succeed, the first thing first. where is where the findings stand;
+// button says that the reader has the button that drafts exceptions.
+func Steps(r *report.Report, where string, button bool) (out []Runs) {
+	if r.Concerned { // what is to be done, if anything, is to be done elsewhere
+		return nil
+	}
+	n := states(r)
+	if len(r.Errors) > 0 {
+		out = append(out, Runs{{Text: "Fix the errors: what cannot be read or rendered is not checked."}})
+	}
+	if n[Blocking] > 0 {
+		words := Runs{{Text: "Edit the lines named " + where +
+			", so that the policies hold. If something has to stay as it is, add an exception to this change"}}
+		if button {
+			words = words.add(" (the button ", "Draft exceptions").add(" writes a draft)")
+		}
+		words = words.add(" and have it approved")
+		for i, a := range deciding(r) {
+			words = append(words.add([]string{": ", ", for the organisation's policies "}[i]), approverWords(a)...)
+		}
+		if words = words.add("."); !button {
+			words = append(words.add(" This writes a draft:"), Run{Text: "lintel check --draft-exceptions -", Command: true})
+		}
+		out = append(out, words)
+	}
+	if names := inState(r, report.Refused); len(names) > 0 {
+		out = append(out, Runs{}.add("Changes were requested on ", report.Some(names, maxNames)).
+			add(": edit it as asked, or fix what it was to cover."))
+	}
+	if names := inState(r, report.Pending); n[Pending] > 0 || len(names) > 0 {
+		it := "it"
+		if len(names) > 1 {
+			it = "them"
+		}
+		out = append(out, Runs{}.add("Ask for a review of ", report.Some(names, maxNames)).add(
+			". Nothing else is to do: when enough approvers have approved "+it+", this check succeeds by itself."))
+	}
+	rules := func(n report.NotChecked) bool { return n.Rules }
+	if r.Stats.Policies == 0 && len(r.Errors) == 0 && !slices.ContainsFunc(r.NotChecked, rules) {
+		out = append(out, append(Runs{}.add("Add policies to the base branch, anywhere in the repository, or name their files "+
+			"and folders under ", "policies").add(" in .lintel.yaml. This writes some to start with, in a clone on your machine:"),
+			Run{Text: "lintel init", Command: true}))
+	}
+	return out
+}
