@@ -3,8 +3,6 @@ package output
 import (
 	"cmp"
 	"fmt"
-	"html"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -15,14 +13,6 @@ import (
 // maxNames is how many resources or roots one annotation lists.
 const maxNames = 20
 
-// noted is what makes two findings one annotation.
-type noted struct {
-	path                                 string
-	startLine, endLine, startCol, endCol int
-	policy, rule, message                string
-	level                                view.Level
-}
-
 // Annotation is a note on lines of a file of the head. Columns are those of GitHub, whose last one is inside.
 type Annotation struct {
 	Path                                       string
@@ -31,21 +21,12 @@ type Annotation struct {
 	Title, Message                             string
 }
 
-// note is an annotation in the making.
-type note struct {
-	noted
-	finding   report.Finding // the first at this place
-	resources []string
-	roots     []string
-	listed    map[string]bool // what is in either; there can be thousands
-}
-
 // candidate is an annotation with what decides whether it is among those that are posted.
 type candidate struct {
 	Annotation
 	group    string // the policy; what is no policy's is one group by its title
 	severity int    // 0 is the worst
-	old      bool
+	old      int    // 1: the base had it, too
 }
 
 // Annotations turns the findings and problems of a report into annotations: failure for what blocks, notice
@@ -53,34 +34,35 @@ type candidate struct {
 // of the head can carry one; the summary has the others. There are at most as many as the report says, chosen by
 // choose; left is how many more there would be. The worst come first.
 func Annotations(rep *report.Report) (list []Annotation, left int) {
-	var all []candidate
-	var notes []*note
-	byPlace := map[noted]*note{}
-	for _, f := range rep.Findings {
-		level := view.LevelOf(&f)
-		if level == view.Ignored || f.Origin == nil || f.Origin.Side != "" || f.Origin.Path == "" {
-			continue
+	var findings view.Entry
+	for i := range rep.Findings {
+		f := &rep.Findings[i]
+		if o := f.Origin; view.LevelOf(f) != view.Ignored && o != nil && o.Side == report.Head && o.Path != "" {
+			findings = append(findings, f)
 		}
-		key := notedOf(&f, level)
-		n := byPlace[key]
-		if n == nil {
-			n = &note{noted: key, finding: f, listed: map[string]bool{}}
-			byPlace[key] = n
-			notes = append(notes, n)
-		}
-		n.add(&f)
 	}
-	for _, n := range notes {
-		all = append(all, candidate{n.annotation(), "policy " + n.finding.Policy, report.SeverityRank(n.finding.Severity),
-			!n.finding.New})
+	type noted struct {
+		at                    Annotation
+		policy, rule, message string
+	}
+	var all []candidate
+	for _, same := range view.Grouped[view.Entry](findings, func(f *report.Finding) noted {
+		return noted{placeAnnotation(f), f.Policy, f.Rule, f.Message}
+	}) {
+		f := same[0]
+		c := candidate{placeAnnotation(f), "policy " + f.Policy, report.SeverityRank(f.Severity), 1}
+		if f.New {
+			c.old = 0
+		}
+		c.Title, c.Message = view.Title(f.Policy, f.Rule), annotationMessage(same)
+		all = append(all, c)
 	}
 	add := func(a Annotation) { all = append(all, candidate{Annotation: a, group: a.Title}) }
 	for _, p := range rep.Errors {
 		// A problem in a file that the change leaves alone can be one of the base, where the lines differ.
-		if p.Path == "" || !p.Changed {
-			continue
+		if p.Path != "" && p.Changed {
+			add(ProblemAnnotation(p))
 		}
-		add(ProblemAnnotation(p))
 	}
 	for _, n := range rep.NotChecked {
 		if n.Changed {
@@ -110,14 +92,8 @@ func choose(all []candidate, most int) []candidate {
 		return all
 	}
 	slices.SortStableFunc(all, func(a, b candidate) int {
-		old := func(c candidate) int {
-			if c.old {
-				return 1
-			}
-			return 0
-		}
 		return cmp.Or(cmp.Compare(rank(a.Level), rank(b.Level)), cmp.Compare(a.severity, b.severity),
-			cmp.Compare(old(a), old(b)), strings.Compare(a.Path, b.Path), cmp.Compare(a.StartLine, b.StartLine),
+			cmp.Compare(a.old, b.old), strings.Compare(a.Path, b.Path), cmp.Compare(a.StartLine, b.StartLine),
 			cmp.Compare(a.StartColumn, b.StartColumn), strings.Compare(a.Title, b.Title),
 			strings.Compare(a.Message, b.Message))
 	})
@@ -142,8 +118,8 @@ func Unannotated(shown, left int, page string) string {
 	}
 	words := fmt.Sprintf("\n%s shown on the lines of the files, %d more would be: at most annotations.max in "+
 		".lintel.yaml.", report.Count(shown, "annotation is", "annotations are"), left)
-	if u, err := url.Parse(page); err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http") {
-		words += fmt.Sprintf(" <a href=\"%s\">All of them</a>", html.EscapeString(page))
+	if address, ok := webAddress(page); ok {
+		words += fmt.Sprintf(" <a href=\"%s\">All of them</a>", address)
 	}
 	return words + "\n"
 }
@@ -152,36 +128,21 @@ func rank(level view.Level) int {
 	return slices.Index([]view.Level{view.Failure, view.Warn, view.Notice}, level)
 }
 
-// notedOf gives columns only on one line, and lines that GitHub takes.
-func notedOf(f *report.Finding, level view.Level) noted {
+// placeAnnotation is where a finding is noted: with columns only on one line, and on lines that GitHub takes.
+func placeAnnotation(f *report.Finding) Annotation {
 	o := f.Origin
-	p := noted{path: o.Path, startLine: max(o.StartLine, 1), policy: f.Policy, rule: f.Rule, level: level,
-		message: f.Message}
-	p.endLine = max(o.EndLine, p.startLine)
-	if p.startLine == p.endLine && o.StartColumn > 0 && o.EndColumn > 0 {
+	a := Annotation{Path: o.Path, StartLine: max(o.StartLine, 1), Level: view.LevelOf(f)}
+	a.EndLine = max(o.EndLine, a.StartLine)
+	if a.StartLine == a.EndLine && o.StartColumn > 0 && o.EndColumn > 0 {
 		// Ours is the column behind the last character, GitHub's is the last one.
-		p.startCol, p.endCol = o.StartColumn, max(o.EndColumn-1, o.StartColumn)
+		a.StartColumn, a.EndColumn = o.StartColumn, max(o.EndColumn-1, o.StartColumn)
 	}
-	return p
+	return a
 }
 
-func (n *note) add(f *report.Finding) {
-	for _, r := range append([]report.Resource{f.Resource}, f.Resources...) {
-		if name := r.String(); !n.listed["resource "+name] {
-			n.listed["resource "+name] = true
-			n.resources = append(n.resources, name)
-		}
-	}
-	for _, root := range f.Roots {
-		if !n.listed["root "+root] {
-			n.listed["root "+root] = true
-			n.roots = append(n.roots, root)
-		}
-	}
-}
-
-func (n *note) annotation() Annotation {
-	f := &n.finding
+// annotationMessage is what one or several findings at a place say.
+func annotationMessage(e view.Entry) string {
+	f := e[0]
 	lines := []string{view.Sentence(f), "", "What to do: " + view.ToDo(f)}
 	if f.Expected != "" {
 		lines = append(lines, "Expected: "+f.Expected)
@@ -192,18 +153,18 @@ func (n *note) annotation() Annotation {
 	if f.Field != "" {
 		lines = append(lines, "Field: "+view.FieldName(f.Field))
 	}
-	lines = append(lines, names("Resource", n.resources))
-	if len(n.roots) > 0 {
-		lines = append(lines, names("Rendered by", n.roots))
+	resources, label := e.Resources(), "Resource: "
+	if len(resources) > 1 {
+		label = "Resources: "
+	}
+	lines = append(lines, label+report.Some(resources, maxNames))
+	if roots := e.Roots(); len(roots) > 0 {
+		lines = append(lines, "Rendered by: "+report.Some(roots, maxNames))
 	}
 	if f.PolicyPath != "" {
 		lines = append(lines, fmt.Sprintf("Policy: %s:%d", f.PolicyPath, max(f.PolicyLine, 1)))
 	}
-	return Annotation{
-		Path: n.path, StartLine: n.startLine, EndLine: n.endLine, StartColumn: n.startCol, EndColumn: n.endCol,
-		Level: n.level, Title: view.Title(f.Policy, f.Rule),
-		Message: strings.Join(lines, "\n"),
-	}
+	return strings.Join(lines, "\n")
 }
 
 // ProblemAnnotation is the annotation of what could not be checked.
@@ -215,19 +176,6 @@ func ProblemAnnotation(p report.Problem) Annotation {
 		a.StartColumn, a.EndColumn = p.Column, p.Column
 	}
 	return a
-}
-
-// names lists some and counts the rest.
-func names(what string, all []string) string {
-	if len(all) > 1 && what == "Resource" {
-		what = "Resources"
-	}
-	shown := all[:min(len(all), maxNames)]
-	text := what + ": " + strings.Join(shown, ", ")
-	if more := len(all) - len(shown); more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
 }
 
 // previewNotes are the annotations of a preview: what becomes of a policy or an exception at its own line, and the

@@ -63,9 +63,9 @@ type format struct {
 func formats() []format {
 	return []format{
 		{"text", []any{checkText, diffText, evalText, testText, fixText, blameText, rootsText, fetchedText, buildText, initText}},
-		{"json", []any{checkJSON, diffJSON, evalJSON, valueJSON[*report.TestRun], plainJSON[*report.Fixes],
-			plainJSON[[]report.BlamedResource], plainJSON[*report.InitPlan], listJSON[report.ListedRoot], listJSON[report.Object],
-			listJSON[report.Fetched]}},
+		{"json", []any{checkJSON, completeJSON[*report.Differences], evalJSON, valueJSON[*report.TestRun], plainJSON[*report.Fixes],
+			plainJSON[[]report.BlamedResource], plainJSON[*report.InitPlan], completeJSON[[]report.ListedRoot], completeJSON[[]report.Object],
+			completeJSON[[]report.Fetched]}},
 		{"yaml", []any{objectsYAML}},
 		{"sarif", []any{checkSARIF}},
 		{"github", []any{checkGitHub}},

@@ -5,119 +5,61 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
+	"reflect"
 	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// checkJSON writes all of the report but the source lines. Lists are never null.
-func checkJSON(w io.Writer, r *report.Report, _ Options) error {
+// checkJSON writes all of the report but the source lines.
+func checkJSON(w io.Writer, r *report.Report, o Options) error {
 	out := *r
 	out.Excerpts, out.Work, out.Annotations, out.Outside = nil, nil, nil, nil
-	out.Findings = make([]report.Finding, len(r.Findings))
-	for i, f := range r.Findings {
-		f.Roots, f.Origin = append([]string{}, f.Roots...), originJSON(f.Origin)
-		out.Findings[i] = f
-	}
-	out.Errors, out.Warnings = append([]report.Problem{}, problemsJSON(r.Errors)...), problemsJSON(r.Warnings)
-	out.NotChecked = notCheckedJSON(r.NotChecked)
-	out.Bumps, out.Differences = bumpsJSON(r.Bumps), differencesJSON(r.Differences)
-	out.Preview = previewJSON(r.Preview)
-	return writeJSON(w, &out)
+	return completeJSON(w, &out, o)
 }
 
-// diffJSON writes what a change does to the rendered resources. Lists are never null.
-func diffJSON(w io.Writer, d *report.Differences, _ Options) error {
-	out := *d
-	out.Differences, out.Images = filled(differencesJSON(d.Differences)), filled(d.Images)
-	out.Errors, out.Warnings = filled(problemsJSON(d.Errors)), problemsJSON(d.Warnings)
-	out.NotChecked = notCheckedJSON(d.NotChecked)
-	return writeJSON(w, &out)
+// completeJSON writes a value in which no list is null, and nothing says who may see it: that is no matter of programs.
+func completeJSON[V any](w io.Writer, v V, _ Options) error {
+	return writeJSON(w, complete(reflect.ValueOf(v)).Interface())
 }
 
-// problemsJSON are problems as programs read them: who may see them is no matter of theirs.
-func problemsJSON(list []report.Problem) []report.Problem {
-	list = slices.Clone(list)
-	for i := range list {
-		list[i].Quotes = false
-	}
-	return list
-}
-
-func notCheckedJSON(list []report.NotChecked) []report.NotChecked {
-	list = slices.Clone(list)
-	for i := range list {
-		list[i].Quotes = false
-	}
-	return list
-}
-
-// differencesJSON are differences in which no list is null.
-func differencesJSON(list []report.Difference) []report.Difference {
-	list = slices.Clone(list)
-	for i := range list {
-		d := &list[i]
-		d.Roots, d.Hunks = filled(d.Roots), append([]report.DiffHunk{}, d.Hunks...)
-		for k := range d.Hunks {
-			lines := append([]report.DiffLine{}, d.Hunks[k].Lines...)
-			for j := range lines {
-				lines[j].Origin = originJSON(lines[j].Origin)
+// complete is a copy of a value with empty lists in place of those that are nil.
+func complete(v reflect.Value) reflect.Value {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			return v
+		}
+		out := reflect.New(v.Type().Elem())
+		out.Elem().Set(complete(v.Elem()))
+		return out
+	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.String && !v.IsNil() {
+			return v
+		}
+		out := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+		for i := range v.Len() {
+			out.Index(i).Set(complete(v.Index(i)))
+		}
+		return out
+	case reflect.Struct:
+		out := reflect.New(v.Type()).Elem()
+		out.Set(v)
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				out.Field(i).Set(complete(v.Field(i)))
 			}
-			d.Hunks[k].Lines = lines
 		}
-	}
-	return list
-}
-
-// previewJSON is a preview in which no list is null.
-func previewJSON(p *report.Preview) *report.Preview {
-	if p == nil {
-		return nil
-	}
-	out := *p
-	out.Policies = append([]report.PolicyPreview{}, p.Policies...)
-	out.Warnings, out.Notices = problemsJSON(p.Warnings), problemsJSON(p.Notices)
-	out.Findings = slices.Clone(p.Findings)
-	for i := range out.Findings {
-		f := &out.Findings[i]
-		f.Roots, f.Origin = append([]string{}, f.Roots...), originJSON(f.Origin)
-	}
-	return &out
-}
-
-// bumpsJSON are bumps in which no list is null.
-func bumpsJSON(list []report.Bump) []report.Bump {
-	out := append([]report.Bump{}, list...)
-	for i := range out {
-		b := &out[i]
-		b.Moved, b.Added, b.Removed = append([]report.Moved{}, b.Moved...), filled(b.Added), filled(b.Removed)
-		b.Changed, b.Images, b.CRDs = filled(b.Changed), filled(b.Images), filled(b.CRDs)
-		b.Grants, b.Values = filled(b.Grants), filled(b.Values)
-		for k := range b.Moved {
-			b.Moved[k].Links = filled(b.Moved[k].Links)
+		switch of := out.Addr().Interface().(type) {
+		case *report.Problem:
+			of.Quotes = false
+		case *report.NotChecked:
+			of.Quotes = false
 		}
+		return out
 	}
-	return out
-}
-
-// filled is a list that is not null.
-func filled[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
-}
-
-// originJSON is a place in which no list is null.
-func originJSON(o *report.Origin) *report.Origin {
-	if o == nil {
-		return nil
-	}
-	out := *o
-	out.Chain = append([]report.Place{}, o.Chain...)
-	return &out
+	return v
 }
 
 // evalJSON writes what policies say about objects, one line for each result. It holds a part of the text at a time:
@@ -181,9 +123,6 @@ func writeLines[T any](w io.Writer, b *bytes.Buffer, e *json.Encoder, list []T) 
 
 // valueJSON writes a value as it is.
 func valueJSON[V any](w io.Writer, v V, _ Options) error { return writeJSON(w, v) }
-
-// listJSON writes a list, which is never null.
-func listJSON[T any](w io.Writer, list []T, _ Options) error { return writeJSON(w, filled(list)) }
 
 // plainJSON writes indented JSON as encoding/json has it.
 func plainJSON[V any](w io.Writer, v V, _ Options) error {

@@ -37,7 +37,8 @@ type part struct {
 	Totals     []Total
 	Images     []Row
 	Rows       []PreviewRow
-	Names      []Link
+	Names      []string
+	Links      []Link
 }
 
 // divider takes what is in parts out of a page.
@@ -52,27 +53,28 @@ func (d *divider) add(kind, heading string) *part {
 	return &d.parts[len(d.parts)-1]
 }
 
-// fill returns how many of the first of n things there is room for. The others are put into parts.
-func (d *divider) fill(n int, room *int, size func(i int) int, kind, heading, words string,
-	put func(of *part, from, to int)) (shown int, rest []Link) {
-	for ; shown < n; shown++ {
-		s := size(shown)
+// fit returns those at the beginning of a list for which there is room, and links to the parts that have the others.
+func fit[T any](d *divider, list []T, room *int, size func(*T) int, kind, heading, words string, in func(*part) *[]T) (shown []T,
+	rest []Link) {
+	n := 0
+	for ; n < len(list); n++ {
+		s := size(&list[n])
 		if s > *room {
 			break
 		}
 		*room -= s
 	}
-	for k := shown; k < n; {
+	for k := n; k < len(list); {
 		from, full := k, 0
-		for k < n && (full == 0 || full < partSize) {
-			full += size(k)
+		for k < len(list) && (full == 0 || full < partSize) {
+			full += size(&list[k])
 			k++
 		}
-		of := d.add(kind, fmt.Sprintf("%s: %d to %d of %d", heading, from+1, k, n))
-		put(of, from, k)
+		of := d.add(kind, fmt.Sprintf("%s: %d to %d of %d", heading, from+1, k, len(list)))
+		*in(of) = list[from:k]
 		rest = append(rest, Link{fmt.Sprintf("%s %d to %d", words, from+1, k), d.at + of.name})
 	}
-	return shown, rest
+	return list[:n], rest
 }
 
 // divide takes what is in parts out of a page, and returns it: the same for the same page. Frame.Parts empty: nothing is.
@@ -86,21 +88,17 @@ func (p *Page) divide() []part {
 	for i := range p.Facts {
 		f := &p.Facts[i]
 		all := len(f.Items)
-		f.Items, f.Rest = d.names(f.Items, f.Label)
+		f.Items, f.Rest = fit(d, f.Items, new(roomNames), func(l *Link) int { return 16 + l.size() }, "names", f.Label, "The names",
+			func(of *part) *[]Link { return &of.Links })
 		f.Further = all - len(f.Items)
 	}
 	d.findings(p)
 	d.differences(p)
-	room := roomBumps
-	n, rest := d.fill(len(p.Bumps), &room, func(i int) int { return p.Bumps[i].size() }, "versions",
-		"What other versions change", "Versions", func(of *part, from, to int) { of.Bumps = p.Bumps[from:to] })
-	p.Bumps, p.Rests["versions"] = p.Bumps[:n], rest
-
+	p.Bumps, p.Rests["versions"] = fit(d, p.Bumps, new(roomBumps), (*Bump).size, "versions", "What other versions change",
+		"Versions", func(of *part) *[]Bump { return &of.Bumps })
 	notes := func(list *[]Note, id, heading string) {
-		all, room := *list, roomList
-		n, rest := d.fill(len(all), &room, func(i int) int { return all[i].size() }, "notes", heading, heading,
-			func(of *part, from, to int) { of.Notes = all[from:to] })
-		*list, p.Rests[id] = all[:n], rest
+		*list, p.Rests[id] = fit(d, *list, new(roomList), (*Note).size, "notes", heading, heading,
+			func(of *part) *[]Note { return &of.Notes })
 	}
 	notes(&p.Errors, "errors", "Errors")
 	notes(&p.NotChecked, "not-checked", "Not checked")
@@ -110,45 +108,23 @@ func (p *Page) divide() []part {
 		preview := *p.Preview
 		notes(&preview.Items, "preview-items", "What this change does to the rules")
 		notes(&preview.Warnings, "preview-warnings", "What this change does to the rules")
-		rows, room := preview.Rows, roomList
-		n, p.Rests["preview"] = d.fill(len(rows), &room, func(i int) int { return rows[i].size() }, "rules",
-			"Differences of the rules", "Differences", func(of *part, from, to int) { of.Rows = rows[from:to] })
-		preview.Rows = rows[:n]
+		preview.Rows, p.Rests["preview"] = fit(d, preview.Rows, new(roomList), (*PreviewRow).size, "rules",
+			"Differences of the rules", "Differences", func(of *part) *[]PreviewRow { return &of.Rows })
 		p.Preview = &preview
 	}
-	exceptions, room := p.Exceptions, roomList
-	n, p.Rests["exceptions"] = d.fill(len(exceptions), &room, func(i int) int { return exceptions[i].size() }, "exceptions",
-		"Exceptions", "Exceptions", func(of *part, from, to int) { of.Exceptions = exceptions[from:to] })
-	p.Exceptions = exceptions[:n]
-	images, room := p.Images, roomList
-	n, p.Rests["images"] = d.fill(len(images), &room, func(i int) int { return images[i].size() }, "images", "Images",
-		"Images", func(of *part, from, to int) { of.Images = images[from:to] })
-	p.Images = images[:n]
-	totals, room := p.Totals, roomList
-	n, p.Rests["totals"] = d.fill(len(totals), &room, func(i int) int { return totals[i].size() }, "policies", "By policy",
-		"Policies", func(of *part, from, to int) { of.Totals = totals[from:to] })
-	p.Totals = totals[:n]
+	p.Exceptions, p.Rests["exceptions"] = fit(d, p.Exceptions, new(roomList), (*Exception).size, "exceptions", "Exceptions",
+		"Exceptions", func(of *part) *[]Exception { return &of.Exceptions })
+	p.Images, p.Rests["images"] = fit(d, p.Images, new(roomList), (*Row).size, "images", "Images", "Images",
+		func(of *part) *[]Row { return &of.Images })
+	p.Totals, p.Rests["totals"] = fit(d, p.Totals, new(roomList), (*Total).size, "policies", "By policy", "Policies",
+		func(of *part) *[]Total { return &of.Totals })
 	return d.parts
 }
 
 // names takes further names out of a list.
-func (d *divider) names(list []Link, heading string) (shown []Link, rest []Link) {
-	room := roomNames
-	n, rest := d.fill(len(list), &room, func(i int) int { return 16 + list[i].size() }, "names", heading, "The names",
-		func(of *part, from, to int) { of.Names = list[from:to] })
-	return list[:n], rest
-}
-
-// texts is names of those that lead nowhere.
-func (d *divider) texts(list *[]string, heading string) (rest []Link) {
-	all, room := *list, roomNames
-	n, rest := d.fill(len(all), &room, func(i int) int { return 16 + width(all[i]) }, "names", heading, "The names",
-		func(of *part, from, to int) {
-			for _, s := range all[from:to] {
-				of.Names = append(of.Names, Link{Text: s})
-			}
-		})
-	*list = all[:n]
+func (d *divider) names(list *[]string, heading string) (rest []Link) {
+	*list, rest = fit(d, *list, new(roomNames), func(s *string) int { return 16 + width(*s) }, "names", heading, "The names",
+		func(of *part) *[]string { return &of.Names })
 	return rest
 }
 
@@ -169,19 +145,16 @@ func (d *divider) findings(p *Page) {
 		for k := range g.Findings {
 			f := &g.Findings[k]
 			before := len(f.Resources)
-			f.ResourcesRest = d.texts(&f.Resources, g.Policy+", resources")
+			f.ResourcesRest = d.names(&f.Resources, g.Policy+", resources")
 			f.Further = before - len(f.Resources)
-			f.RootsRest = d.texts(&f.Roots, g.Policy+", rendered by")
-			f.ClustersRest = d.texts(&f.Clusters, g.Policy+", clusters")
+			f.RootsRest = d.names(&f.Roots, g.Policy+", rendered by")
+			f.ClustersRest = d.names(&f.Clusters, g.Policy+", clusters")
 		}
-		all := g.Findings
-		n, rest := d.fill(len(all), &room, func(i int) int { return all[i].size() }, "findings", g.Policy+": places", "Places",
-			func(of *part, from, to int) { of.Findings = all[from:to] })
-		g.Findings, g.Rest = all[:n], rest
+		g.Findings, g.Rest = fit(d, g.Findings, &room, (*Finding).size, "findings", g.Policy+": places", "Places",
+			func(of *part) *[]Finding { return &of.Findings })
 	}
-	further := groups[n:]
-	_, p.Rests["findings"] = d.fill(len(further), new(int), func(i int) int { return further[i].size() }, "groups",
-		"Further policies", "Further policies", func(of *part, from, to int) { of.Groups = further[from:to] })
+	_, p.Rests["findings"] = fit(d, groups[n:], new(0), (*Group).size, "groups", "Further policies", "Further policies",
+		func(of *part) *[]Group { return &of.Groups })
 	p.Groups = groups[:n]
 }
 
@@ -191,7 +164,7 @@ func (d *divider) differences(p *Page) {
 	open, size := -1, 0
 	take := func(list []Change) (shown []Change, rest []Link) {
 		for _, c := range list {
-			c.RootsRest = d.texts(&c.Roots, "Deployed by")
+			c.RootsRest = d.names(&c.Roots, "Deployed by")
 			if heads -= c.headSize(); heads > 0 {
 				lines -= c.size()
 			}

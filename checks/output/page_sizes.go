@@ -78,7 +78,7 @@ func (e *Exception) size() int {
 	return headMarkup + width(e.Name) + width(e.State) + e.Where.size() + widthOf(e.Facts, 10)
 }
 
-func (r Row) size() int { return widthOf(r, 26) }
+func (r *Row) size() int { return widthOf(*r, 26) }
 
 func (r *PreviewRow) size() int {
 	return headMarkup + width(r.Effect) + width(r.Rule) + width(r.Becomes) + width(r.Resource) + width(r.More) + r.Where.size()
