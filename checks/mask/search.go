@@ -1,6 +1,7 @@
 package mask
 
 import (
+	"iter"
 	"regexp"
 	"strings"
 
@@ -156,30 +157,35 @@ func (s *search) scalar(n *yaml.Node, encoded bool) {
 
 // generators hides the literals of a kustomization's generators of Secrets.
 func (s *search) generators(n *yaml.Node) {
-	for key, v := range doc.Fields(n) {
-		if v == nil || !strings.EqualFold(doc.Key(key), "secretGenerator") {
-			continue
-		}
-		for _, item := range v.Content {
-			s.generator(doc.Deref(item))
-		}
+	for item := range listed(n, "secretGenerator") {
+		s.generator(item)
 	}
 }
 
 func (s *search) generator(n *yaml.Node) {
-	for key, v := range doc.Fields(n) {
-		if v == nil || !strings.EqualFold(doc.Key(key), "literals") {
+	for literal := range listed(n, "literals") {
+		name, text, ok := strings.Cut(doc.Key(literal), "=")
+		if literal.Kind != yaml.ScalarNode || !ok {
+			s.values(literal, false)
 			continue
 		}
-		for _, item := range v.Content {
-			literal := doc.Deref(item)
-			name, text, ok := strings.Cut(doc.Key(literal), "=")
-			if literal.Kind != yaml.ScalarNode || !ok {
-				s.values(literal, false)
+		s.file.values = append(s.file.values, value{text: strings.Trim(text, `"'`)})
+		s.found[literal] = len([]rune(name)) + 1
+	}
+}
+
+// listed yields what is in the lists that a map has under a key of any letter case.
+func listed(n *yaml.Node, name string) iter.Seq[*yaml.Node] {
+	return func(yield func(*yaml.Node) bool) {
+		for key, v := range doc.Fields(n) {
+			if v == nil || !strings.EqualFold(doc.Key(key), name) {
 				continue
 			}
-			s.file.values = append(s.file.values, value{text: strings.Trim(text, `"'`)})
-			s.found[literal] = len([]rune(name)) + 1
+			for _, item := range v.Content {
+				if !yield(doc.Deref(item)) {
+					return
+				}
+			}
 		}
 	}
 }
@@ -319,4 +325,64 @@ func (s *search) hide() {
 		}
 		s.file.hide(from, s.next(n), s.flow[n])
 	}
+}
+
+// Named is what a kustomization makes of the files that it names, as it names them.
+type Named struct {
+	Roles      map[string]Role // of those that hold values of Secrets
+	Generators []string        // that say what is generated, and may name others
+}
+
+// Names reads a kustomization, or the configuration of a generator.
+func Names(name string, data []byte) Named {
+	out := Named{Roles: map[string]Role{}}
+	documents, _ := doc.Documents(name, data, limits)
+	for _, d := range documents {
+		for item := range listed(d, "secretGenerator") {
+			out.generator(item)
+		}
+		for item := range listed(d, "generators") {
+			if item.Kind == yaml.ScalarNode {
+				out.Generators = append(out.Generators, doc.Key(item))
+			}
+		}
+		for _, patches := range []string{"patches", "patchesJson6902"} {
+			for item := range listed(d, patches) {
+				_, target := doc.Field(item, "target")
+				if _, file := doc.Field(item, "path"); target != nil && Targeted(target) {
+					out.add(file, Patch)
+				}
+			}
+		}
+		if doc.Text(d, "kind") == kind+"Generator" {
+			out.generator(d)
+		}
+	}
+	return out
+}
+
+// generator adds the files that a generator of Secrets reads.
+func (out *Named) generator(n *yaml.Node) {
+	for item := range listed(n, "files") {
+		out.add(item, Confidential)
+	}
+	for item := range listed(n, "envs") {
+		out.add(item, Settings)
+	}
+	for key, v := range doc.Fields(n) {
+		if v != nil && strings.EqualFold(doc.Key(key), "env") {
+			out.add(v, Settings)
+		}
+	}
+}
+
+func (out *Named) add(n *yaml.Node, role Role) {
+	if n = doc.Deref(n); n == nil || n.Kind != yaml.ScalarNode {
+		return
+	}
+	file := doc.Key(n)
+	if _, after, ok := strings.Cut(file, "="); ok && role == Confidential {
+		file = after
+	}
+	out.Roles[file] = max(out.Roles[file], role)
 }

@@ -33,12 +33,24 @@ func (r reading) of(s span) span {
 	return span{int(r.at[s.from]), int(r.at[s.to])}
 }
 
-// put appends to a reading what begins at a place of the text.
-func (r *reading) put(b []byte, s string, at int32) []byte {
-	for range len(s) {
-		r.at = append(r.at, at)
+// rewritten is the reading with other text in some places: next tells of what begins at i how many bytes stay as they are,
+// and what stands in place of how many bytes behind them.
+func (r reading) rewritten(next func(i int) (keep int, text string, skip int)) reading {
+	out, b := reading{at: make([]int32, 0, len(r.text)+1)}, make([]byte, 0, len(r.text))
+	for i := 0; i < len(r.text); {
+		keep, text, skip := next(i)
+		b = append(append(b, r.text[i:i+keep]...), text...)
+		for ; keep > 0; keep-- {
+			out.at = append(out.at, r.place(i))
+			i++
+		}
+		for range len(text) {
+			out.at = append(out.at, r.place(i))
+		}
+		i += skip
 	}
-	return append(b, s...)
+	out.at, out.text = append(out.at, r.place(len(r.text))), string(b)
+	return out
 }
 
 func (r reading) place(i int) int32 {
@@ -57,19 +69,17 @@ func (r reading) unescaped(sign rune) (reading, bool) {
 	if !strings.ContainsRune(r.text, sign) {
 		return r, false
 	}
-	out := reading{at: make([]int32, 0, len(r.text)+1)}
-	b, any := make([]byte, 0, len(r.text)), false
-	for i := 0; i < len(r.text); {
-		s, n := r.text[i:i+1], 1
-		if s[0] == byte(sign) {
-			s, n = unescape(r.text[i:])
-			any = any || s != r.text[i:i+n]
+	any := false
+	out := r.rewritten(func(i int) (int, string, int) {
+		keep := strings.IndexByte(r.text[i:], byte(sign))
+		if keep < 0 {
+			return len(r.text) - i, "", 0
 		}
-		b = out.put(b, s, r.place(i))
-		i += n
-	}
-	out.at = append(out.at, r.place(len(r.text)))
-	out.text = string(b)
+		escaped := r.text[i+keep:]
+		s, n := unescape(escaped)
+		any = any || s != escaped[:n]
+		return keep, s, n
+	})
 	return out, any
 }
 
@@ -119,51 +129,37 @@ func surrogates(high, low string) rune {
 	return utf16.DecodeRune(rune(a), rune(b))
 }
 
+// white are the characters of white space.
+const white = " \n\r\t"
+
 // folded has one space for each run of white space. It reports whether that is another text.
 func (r reading) folded() (reading, bool) {
 	if !strings.ContainsAny(r.text, "\n\r\t") && !strings.Contains(r.text, "  ") {
 		return r, false
 	}
-	out := reading{at: make([]int32, 0, len(r.text)+1)}
-	b, last := make([]byte, 0, len(r.text)), true
-	for i := range len(r.text) {
-		is := strings.IndexByte(" \n\r\t", r.text[i]) >= 0
+	return r.rewritten(func(i int) (int, string, int) {
+		rest := r.text[i:]
+		word := strings.IndexAny(rest, white)
 		switch {
-		case !is:
-			b = out.put(b, r.text[i:i+1], r.place(i))
-		case !last:
-			b = out.put(b, " ", r.place(i))
+		case word < 0:
+			return len(rest), "", 0
+		case i+word == 0:
+			return 0, "", len(rest) - len(strings.TrimLeft(rest, white))
 		}
-		last = is
-	}
-	out.at = append(out.at, r.place(len(r.text)))
-	out.text = string(b)
-	return out, true
+		return word, " ", len(rest) - word - len(strings.TrimLeft(rest[word:], white))
+	}), true
 }
 
 // unwrapped is without the line breaks in long texts of base64, as kustomize and others write them. It reports whether
 // there were any.
 func (r reading) unwrapped() (reading, bool) {
-	i, next := wrap(r.text, 0)
-	if next == 0 {
+	if _, next := wrap(r.text, 0); next == 0 {
 		return r, false
 	}
-	out := reading{at: make([]int32, 0, len(r.text)+1)}
-	var b strings.Builder
-	for from := 0; ; {
-		b.WriteString(r.text[from:i])
-		for k := from; k < i; k++ {
-			out.at = append(out.at, r.place(k))
-		}
-		if next == 0 {
-			break
-		}
-		from = next
-		i, next = wrap(r.text, from)
-	}
-	out.at = append(out.at, r.place(len(r.text)))
-	out.text = b.String()
-	return out, true
+	return r.rewritten(func(i int) (int, string, int) {
+		at, next := wrap(r.text, i)
+		return at - i, "", max(next-at, 0)
+	}), true
 }
 
 // wrap is where a text of base64 is wrapped first, from a place on, and where it goes on; 0 where it is not.

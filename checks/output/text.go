@@ -257,3 +257,129 @@ func toneOf(c report.Conclusion) string {
 	}
 	return red
 }
+
+// painter colors text, or not.
+type painter struct {
+	color bool
+	tone  string // of marks: an SGR parameter
+}
+
+func (p painter) paint(code, s string) string {
+	if !p.color || s == "" {
+		return s
+	}
+	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}
+
+func (p painter) dim(s string) string  { return p.paint("2", s) }
+func (p painter) bold(s string) string { return p.paint("1", s) }
+func (p painter) mark(s string) string { return p.paint("1;"+p.tone, s) }
+func (p painter) with(tone string) painter {
+	p.tone = tone
+	return p
+}
+
+const (
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+	cyan   = "36"
+)
+
+// bumpLines is how many lines the text has of one kind for one bump; JSON has more.
+const bumpLines = 10
+
+// bumps writes what other versions of things from outside change, for people at a terminal.
+func (t *text) bumps() {
+	if len(t.report.Bumps) > 0 {
+		t.line(t.paint.bold(view.BumpsTitle + ":"))
+		t.blank()
+	}
+	for i := range t.report.Bumps {
+		b := &t.report.Bumps[i]
+		for k := range b.Moved {
+			m := &b.Moved[k]
+			t.head(t.paint.with(cyan), "  "+line(view.Place(m.Path, m.Line, 0)), line(m.Name), line(view.Versions(m)))
+		}
+		t.rows("    ", line("in "+b.Root))
+		if b.Problem == "" {
+			t.rows("    ", line(view.BumpCounts(b)))
+		}
+		var all []string
+		for _, words := range view.ImageWords(b.Images) {
+			all = append(all, "image "+words)
+		}
+		for _, list := range [][]string{all, view.CareWords(b)} {
+			for _, words := range list[:min(len(list), bumpLines)] {
+				t.rows("    ", line("- "+words))
+			}
+			if n := len(list) - bumpLines; n > 0 {
+				t.rows("    ", "- "+report.Count(n, "more line", "more lines"))
+			}
+		}
+		t.blank()
+	}
+	if more := view.MoreBumps(t.report); more != "" {
+		t.rows("  ", more)
+		t.blank()
+	}
+	for i := range t.report.Resolved {
+		r := &t.report.Resolved[i]
+		at := ""
+		if r.Path != "" {
+			at = view.Place(r.Path, r.Line, 0) + ": "
+		}
+		t.rows("", line(at+r.String()))
+	}
+	if len(t.report.Resolved) > 0 {
+		t.blank()
+	}
+}
+
+// previewLines is how many differences the text lists; JSON has more.
+const previewLines = 20
+
+// preview writes what the change does to the rules, for people at a terminal.
+func (t *text) preview() {
+	p := t.report.Preview
+	if p == nil {
+		return
+	}
+	t.blank()
+	t.line(t.paint.bold(view.PreviewTitle))
+	t.rows("", line(view.PreviewIntro(t.report)))
+	t.blank()
+	for _, item := range view.PreviewItems(p) {
+		for i, row := range wrap(line(item.Words), t.width-4) {
+			t.line("  " + []string{"- ", "  "}[min(i, 1)] + row)
+		}
+		if item.Path != "" {
+			t.line("    " + t.paint.dim(tame(line(view.Place(item.Path, item.Line, 0)))))
+		}
+	}
+	if len(p.Warnings) > 0 {
+		t.blank()
+	}
+	t.problems("warning", yellow, p.Warnings)
+	t.blank()
+	for _, f := range p.Findings[:min(len(p.Findings), previewLines)] {
+		where := view.PlaceOf(&report.Finding{Origin: f.Origin})
+		t.head(t.paint.with(previewTone(f.Effect)), "  "+line(where), line(string(f.Effect)),
+			line(view.Title(f.Policy, f.Rule)))
+		t.rows("    ", line(view.PreviewResources(&f)+": "+view.Becomes(&f)))
+	}
+	if n := len(p.Findings) - previewLines + p.LeftOut; n > 0 && len(p.Findings) >= previewLines {
+		t.line(fmt.Sprintf("  and %s", report.Count(n, "more place", "more places")))
+	}
+	t.blank()
+}
+
+func previewTone(e report.Effect) string {
+	switch e {
+	case report.EffectFails:
+		return red
+	case report.EffectPasses:
+		return green
+	}
+	return yellow
+}

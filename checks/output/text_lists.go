@@ -1,0 +1,198 @@
+package output
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/render/doc"
+)
+
+// initText writes a plan of "lintel init" for people: what was found, what is written and what is left, and what to do
+// next.
+func initText(w io.Writer, p *report.InitPlan, o Options) error {
+	b := &initWriter{paint: painter{color: o.Color}, width: cmp.Or(o.Width, 80)}
+	b.list("Found", p.Found)
+	done := "Written"
+	if p.DryRun {
+		done = "Would be written"
+	}
+	var rows, same, left [][2]string
+	add := func(action report.PlanAction, name, note, reason string) {
+		switch action {
+		case report.PlanWrite:
+			rows = append(rows, [2]string{name, note})
+		case report.PlanSame:
+			same = append(same, [2]string{name, ""})
+		default:
+			left = append(left, [2]string{name, reason})
+		}
+	}
+	for _, f := range p.Files {
+		if !ofPolicy(p, f.Path) {
+			note := "the settings"
+			if len(p.Clusters) > 0 {
+				note += ", with the clusters " + strings.Join(p.Clusters, ", ")
+			}
+			add(f.Action, f.Path, note, f.Reason)
+		}
+	}
+	for _, r := range p.Policies {
+		add(r.Action, r.Folder+"/", r.Title, r.Reason)
+	}
+	b.table(done, rows)
+	b.table("There already, the same", same)
+	b.table("Left as it is", left)
+	b.list("Note", p.Notes)
+	var next [][2]string
+	for _, s := range p.Next {
+		next = append(next, [2]string{s.Command, s.For})
+	}
+	b.table("Next", next)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// ofPolicy reports whether a file is one of a policy of the plan.
+func ofPolicy(p *report.InitPlan, path string) bool {
+	for _, r := range p.Policies {
+		if strings.HasPrefix(path, r.Folder+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// initWriter writes lists under their heads, with an empty line between them.
+type initWriter struct {
+	strings.Builder
+	paint painter
+	width int
+}
+
+func (b *initWriter) head(title string) {
+	if b.Len() > 0 {
+		b.WriteByte('\n')
+	}
+	b.WriteString(b.paint.bold(title) + "\n")
+}
+
+func (b *initWriter) list(title string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	b.head(title)
+	for _, l := range lines {
+		for i, part := range wrap(Visible(l), b.width-4) {
+			fmt.Fprintf(b, "  %s%s\n", strings.Repeat("  ", min(i, 1)), part)
+		}
+	}
+}
+
+func (b *initWriter) table(title string, rows [][2]string) {
+	if len(rows) == 0 {
+		return
+	}
+	b.head(title)
+	width := 0
+	for _, r := range rows {
+		width = max(width, textWidth(Visible(r[0])))
+	}
+	for _, r := range rows {
+		name := Visible(r[0])
+		pad := strings.Repeat(" ", width-textWidth(name))
+		b.WriteString(strings.TrimRight("  "+name+pad+"  "+Visible(r[1]), " ") + "\n")
+	}
+}
+
+// fixText writes what became of deprecated fields for people: a line for each place, and how many there are.
+func fixText(w io.Writer, r *report.Fixes, _ Options) error {
+	var b strings.Builder
+	for _, e := range r.Edits {
+		fmt.Fprintf(&b, "%s:%d:%d: %s\n", line(e.Path), e.Line, e.Column, line(e.Message))
+	}
+	for _, l := range r.Left {
+		fmt.Fprintf(&b, "%s:%d:%d: left as it is: %s\n", line(l.Path), l.Line, l.Column, line(l.Message))
+	}
+	done := "rewritten"
+	if r.Proposed {
+		done = "to rewrite"
+	}
+	switch {
+	case len(r.Edits) > 0:
+		fmt.Fprintf(&b, "%s %s in %s\n", report.Count(len(r.Edits), "place", "places"), done,
+			report.Count(len(r.Files), "file", "files"))
+	case len(r.Left) == 0:
+		b.WriteString("nothing is deprecated\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// buildText writes the version of the program on one line.
+func buildText(w io.Writer, b report.Build, _ Options) error {
+	words := "lintel " + b.Number
+	if b.Commit != "" {
+		words += " " + b.Commit
+	}
+	if b.Date != "" {
+		words += " of " + b.Date
+	}
+	if b.Modified {
+		words += " (modified)"
+	}
+	_, err := fmt.Fprintf(w, "%s %s %s\n", words, b.Go, b.Platform)
+	return err
+}
+
+// fetchedText lists what came from outside, two lines each.
+func fetchedText(w io.Writer, list []report.Fetched, _ Options) error {
+	out := bufio.NewWriter(w)
+	for _, f := range list {
+		fmt.Fprintf(out, "%-5s  %s", f.Kind, Visible(f.URL))
+		for _, part := range []string{f.Name, f.Ref} {
+			if part != "" {
+				fmt.Fprintf(out, "  %s", Visible(part))
+			}
+		}
+		fmt.Fprint(out, "\n       ")
+		if !f.OK {
+			fmt.Fprintf(out, "not had: %s\n", Visible(f.Reason))
+			continue
+		}
+		if f.Revision != "" && f.Revision != f.Ref {
+			fmt.Fprintf(out, "%s  ", Visible(f.Revision))
+		}
+		fmt.Fprint(out, Visible(f.Digest))
+		if f.Bytes > 0 {
+			fmt.Fprintf(out, "  %s", kibibytes(f.Bytes))
+		}
+		fmt.Fprintln(out)
+		if f.Changed != "" {
+			fmt.Fprintf(out, "       it was %s when it was first fetched\n", Visible(f.Changed))
+		}
+	}
+	return out.Flush()
+}
+
+// kibibytes is a size for people, rounded up.
+func kibibytes(n int64) string { return fmt.Sprintf("%d KiB", (n+1023)>>10) }
+
+// objectsYAML prints objects as "kustomize build" does: keys sorted, one document each.
+func objectsYAML(w io.Writer, objects []report.Object, _ Options) error {
+	out := bufio.NewWriter(w)
+	for i, o := range objects {
+		data, err := doc.Print(map[string]any(o))
+		if err != nil {
+			return fmt.Errorf("print a rendered resource: %w", err)
+		}
+		if i > 0 {
+			fmt.Fprint(out, "---\n")
+		}
+		_, _ = out.Write(data) // Flush says what went wrong
+	}
+	return out.Flush()
+}

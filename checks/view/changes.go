@@ -1,0 +1,294 @@
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// BumpsTitle is the heading of what other versions of things from outside change.
+const BumpsTitle = "What other versions change in the cluster"
+
+// MoreBumps says how many roots with another version are not told of; empty where that is none.
+func MoreBumps(r *report.Report) string {
+	if r.MoreBumps == 0 {
+		return ""
+	}
+	return report.Count(r.MoreBumps, "more root has", "more roots have") + " other versions and are not listed."
+}
+
+// Versions is "6.5.0 → 6.6.0".
+func Versions(m *report.Moved) string {
+	from, to := m.From.String(), m.To.String()
+	if from == to {
+		return to + ", with another content"
+	}
+	return from + " → " + to
+}
+
+// BumpCounts says in one line what becomes of the resources of a root.
+func BumpCounts(b *report.Bump) string {
+	parts := report.Counts([]report.Number{
+		{N: len(b.Added), One: "added", Many: "added"}, {N: len(b.Removed), One: "removed", Many: "removed"},
+		{N: len(b.Changed), One: "changed", Many: "changed"},
+		{N: b.Relabeled, One: "with another label of the version only", Many: "with another label of the version only"},
+	})
+	if len(parts) == 0 {
+		return "no resource changes"
+	}
+	text := "resources: " + strings.Join(parts, ", ")
+	if b.LeftOut > 0 {
+		text += ", and " + report.Count(b.LeftOut, "more entry is", "more entries are") + " not listed"
+	}
+	return text
+}
+
+// ImageWords are the changes of images, each once, those that most containers have first.
+func ImageWords(images []report.ImageChange) []string {
+	count := map[string]int{}
+	for _, i := range images {
+		count[imageWord(i.From, i.To)]++
+	}
+	return slices.SortedFunc(maps.Keys(count), func(x, y string) int {
+		return cmp.Or(count[y]-count[x], strings.Compare(x, y))
+	})
+}
+
+// imageWord is "ghcr.io/acme/web 1.0 → 1.1".
+func imageWord(from, to string) string {
+	switch {
+	case from == "":
+		return to + " (new)"
+	case to == "":
+		return from + " (gone)"
+	}
+	name, old := splitImage(from)
+	if other, tag := splitImage(to); other == name && old != "" && tag != "" {
+		return name + " " + old + " → " + tag
+	}
+	return from + " → " + to
+}
+
+// splitImage splits an image into its name and its tag or digest.
+func splitImage(image string) (name, version string) {
+	if name, digest, ok := strings.Cut(image, "@"); ok {
+		name, tag := splitImage(name)
+		return name, strings.TrimPrefix(tag+"@"+digest, "@")
+	}
+	if i := strings.LastIndex(image, ":"); i > strings.LastIndex(image, "/") {
+		return image[:i], image[i+1:]
+	}
+	return image, ""
+}
+
+// CareWords is what of a bump somebody should look at.
+func CareWords(b *report.Bump) (list []string) {
+	if b.Problem != "" {
+		list = append(list, b.Problem)
+	}
+	if b.Violations > 0 {
+		list = append(list, report.Count(b.Violations, "new violation", "new violations"))
+	}
+	for i := range b.CRDs {
+		c := &b.CRDs[i]
+		list = append(list, "CRD "+c.Name+": "+strings.Join(c.Says, ", "))
+	}
+	for i := range b.Grants {
+		g := &b.Grants[i]
+		words := " may more: "
+		if g.Added {
+			words = " is new and may: "
+		}
+		rules := strings.Join(g.Rules, "; ")
+		if g.LeftOut > 0 {
+			rules += fmt.Sprintf("; and %d more", g.LeftOut)
+		}
+		list = append(list, g.Resource.String()+words+rules)
+	}
+	for _, v := range b.Values {
+		words := v.String()
+		if v.Path != "" {
+			words += " (" + Place(v.Path, v.Line, 0) + ")"
+		}
+		list = append(list, words)
+	}
+	return list
+}
+
+// operations are those of differences in the words of people.
+var operations = map[string]string{"CREATE": "created", "UPDATE": "updated", "DELETE": "deleted"}
+
+// Operation is what a difference does, as people say it.
+func Operation(d *report.Difference) string {
+	return cmp.Or(operations[d.Operation], strings.ToLower(d.Operation))
+}
+
+// DiffWords is "updated, +2 -1, in prod".
+func DiffWords(d *report.Difference) string {
+	words := Operation(d)
+	if d.Replaces != nil {
+		words += " in place of " + d.Replaces.Name
+	}
+	if d.From != "" {
+		words += ", moved from " + d.From
+	}
+	words += ","
+	if n := d.Added(); n > 0 {
+		words += fmt.Sprintf(" +%d", n)
+	}
+	if n := d.Removed(); n > 0 {
+		words += fmt.Sprintf(" -%d", n)
+	}
+	words = strings.TrimSuffix(words, ",")
+	if len(d.Clusters) > 0 {
+		words += ", in " + report.Some(d.Clusters, maxNames)
+	}
+	return words
+}
+
+// LeftOutWords says how many lines of a difference are not shown; empty where that is none.
+func LeftOutWords(d *report.Difference) string {
+	switch {
+	case d.Withheld > 0:
+		return report.Count(d.Withheld, "line is", "lines are") + " shown only to who may read the repository of origin"
+	case d.LeftOut == 0:
+		return ""
+	}
+	return report.Count(d.LeftOut, "more line is", "more lines are") + " not shown"
+}
+
+// DiffCounts says in one line what a change comes to.
+func DiffCounts(d *report.Differences) string {
+	n, roots := map[string]int{}, map[string]bool{}
+	for i := range d.Differences {
+		n[d.Differences[i].Operation]++
+		for _, root := range d.Differences[i].Roots {
+			roots[root] = true
+		}
+	}
+	switch {
+	case !d.Any() && UnknownWords(d) != "":
+		return "Nothing differs in what could be rendered"
+	case !d.Any():
+		return "Nothing that is deployed differs"
+	}
+	var parts, words []string
+	for _, operation := range []string{"CREATE", "UPDATE", "DELETE"} {
+		if n[operation] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n[operation], operations[operation]))
+		}
+	}
+	if len(parts) > 0 {
+		words = append(words, fmt.Sprintf("%s in %s: %s", report.Count(len(d.Differences), "difference", "differences"),
+			report.Count(len(roots), "root", "roots"), strings.Join(parts, ", ")))
+	}
+	words = append(words, report.Counts([]report.Number{
+		{N: d.More, One: "more resource differs and is not listed", Many: "more resources differ and are not listed"},
+		{N: d.Relabeled, One: "resource with another label of the version only", Many: "resources with another label of the version only"},
+	})...)
+	return strings.Join(words, "; ")
+}
+
+// UnknownWords says what of a change is not known; empty where that is nothing.
+func UnknownWords(d *report.Differences) string {
+	parts := report.Counts([]report.Number{{N: len(d.Errors), One: "error", Many: "errors"},
+		{N: len(d.NotChecked), One: "not checked", Many: "not checked"}})
+	if len(parts) == 0 {
+		return ""
+	}
+	return "Not all of the change was rendered: " + strings.Join(parts, ", ")
+}
+
+// OtherRoots says how many roots were not asked for; empty where that is none.
+func OtherRoots(d *report.Differences) string {
+	if d.Others == 0 {
+		return ""
+	}
+	return report.Count(d.Others, "other root", "other roots") + " of the change not asked for"
+}
+
+// LineOrigin is where a line is written, "path:line"; empty where that is not known. near says that the place only
+// encloses it.
+func LineOrigin(o *report.Origin) string {
+	if o == nil {
+		return ""
+	}
+	words := Place(o.Path, o.StartLine, 0)
+	if o.How == report.Enclosing {
+		words = "near " + words
+	}
+	return words
+}
+
+// PreviewTitle is the heading of a preview.
+const PreviewTitle = "Preview: what this change does to the rules"
+
+// PreviewItem is one sentence of a preview and where it belongs.
+type PreviewItem struct {
+	Path  string
+	Line  int
+	Gone  bool // the place is in the base only
+	Words string
+}
+
+// PreviewItems are the sentences of a preview in order: settings, policies, exceptions, tests.
+func PreviewItems(p *report.Preview) (list []PreviewItem) {
+	if words := p.SettingsWords(); words != "" {
+		list = append(list, PreviewItem{Path: report.SettingsPath, Words: words})
+	}
+	for i := range p.Policies {
+		o := &p.Policies[i]
+		list = append(list, PreviewItem{o.Path, o.Line, o.Edit == report.Removed, o.Words()})
+	}
+	for i := range p.Exceptions {
+		x := &p.Exceptions[i]
+		list = append(list, PreviewItem{x.Path, x.Line, x.Edit == report.Removed, x.Words()})
+	}
+	if words := p.TestWords(); words != "" {
+		list = append(list, PreviewItem{Words: words})
+	}
+	return list
+}
+
+// PreviewIntro says what a preview is of.
+func PreviewIntro(r *report.Report) string {
+	p, intro := r.Preview, "This check used the rules of the base branch."
+	if r.Concerned {
+		intro = "The change is one of another repository that rules come from."
+	}
+	if p.Stats.Roots > 0 {
+		intro += " Once merged, for " + p.Scope() + ":"
+	}
+	return intro
+}
+
+// Becomes is "pass → fail".
+func Becomes(f *report.PreviewFinding) string {
+	name := func(r report.Result) string {
+		if r == report.Skip {
+			return "excepted"
+		}
+		return cmp.Or(string(r), "no rule")
+	}
+	words := name(f.Before) + " → " + name(f.After)
+	if f.Exception != "" {
+		words += ", exception " + f.Exception
+	}
+	return words
+}
+
+// PreviewResources names the resources of a difference in short.
+func PreviewResources(f *report.PreviewFinding) string {
+	words := f.Resource.String()
+	if n := len(f.Resources) + f.More.Resources; n > 0 {
+		words += fmt.Sprintf(" and %d more", n)
+	}
+	if n := len(f.Roots) + f.More.Roots; n > 1 {
+		words += fmt.Sprintf(" in %d roots", n)
+	}
+	return words
+}
