@@ -4,12 +4,10 @@ import (
 	"cmp"
 	_ "embed"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"go.yaml.in/yaml/v3"
 )
 
 // foreignFlag is a flag of the kyverno command that means nothing here, as a value of one of ours.
@@ -23,23 +21,21 @@ func (f *foreignFlag) String() string   { return "" }
 func (f *foreignFlag) Set(string) error { return nil }
 func (f *foreignFlag) Type() string     { return "string" }
 
-//go:embed foreign.yaml
-var foreignFile []byte
+//go:embed foreign.txt
+var foreignText string
 
 // foreignFlags are those of a command of kyverno.
 func foreignFlags(command string) (list []*foreignFlag) {
-	var groups map[string][]struct {
-		Instead string
-		Flags   []string
-	}
-	if err := yaml.Unmarshal(foreignFile, &groups); err != nil {
-		panic(err) // every test of a command reads it
-	}
-	for _, g := range slices.Concat(groups[command], groups["all"]) {
-		for _, flag := range g.Flags {
+	for line := range strings.Lines(strings.ReplaceAll(foreignText, "\n  ", " ")) {
+		of, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if of != command && of != "all" {
+			continue
+		}
+		flags, instead, _ := strings.Cut(rest, ": ")
+		for flag := range strings.SplitSeq(flags, ", ") {
 			name, short, _ := strings.Cut(flag, " -")
 			name, takes := strings.CutSuffix(name, "=")
-			list = append(list, &foreignFlag{name, short, takes, g.Instead})
+			list = append(list, &foreignFlag{name, short, takes, instead})
 		}
 	}
 	return list
