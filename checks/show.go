@@ -300,12 +300,12 @@ func (s *shower) deployed(ctx context.Context, set *deploy.Set) (*render.Renderi
 	var names []string
 	for _, p := range slices.Compact(slices.Clone(s.Root.Paths)) {
 		for _, root := range set.Of(p) {
-			switch name := set.DeployedAs(root); {
-			case root.Object == "" || root.Path != p:
-			case name == s.As:
+			switch one := set.Deployment(root); {
+			case one == nil || root.Path != p:
+			case one.Name == s.As:
 				return set.Render(ctx, root)
 			default:
-				names = append(names, name)
+				names = append(names, one.Name)
 			}
 		}
 	}

@@ -52,7 +52,7 @@ func (p *pairs) unread(file string) error {
 				"file has a template in it, so no cluster takes it as it is: move what is none into a file of its own"})
 		}
 	}
-	test := set.PolicyTest(file)
+	test := set.PolicyTests().Of(file)
 	if test == "" && !set.Unread(file) {
 		return nil
 	}
@@ -66,7 +66,7 @@ func (p *pairs) unread(file string) error {
 			"not checked as something that is deployed"})
 	case test == "":
 		p.not(root, file, "no kustomization includes this file: list it under resources, or remove it")
-	case set.Fixture(p.sides.Base.Index, file):
+	case set.PolicyTests().IsFixture(p.sides.Base.Index, file):
 		p.warnings = append(p.warnings, report.Problem{Path: file, Message: "is a resource of the test " + test +
 			", so it is not checked as something that is deployed"})
 	default:
@@ -79,7 +79,7 @@ func (p *pairs) unread(file string) error {
 // claimed tells of what was deployed and is a test's from now on, since the test names it.
 func (p *pairs) claimed(test string) {
 	t := p.sides.Trees
-	for _, file := range t.Head.Roots.Claimed(t.Base.Roots.Index, test) {
+	for _, file := range t.Head.Roots.PolicyTests().Claimed(t.Base.Roots.Index, test) {
 		p.not(path.Dir(file), file, "the test "+test+" names this file, which was checked as part of a folder that is "+
 			"deployed: what the test has is not checked from now on, so give it files of its own")
 	}

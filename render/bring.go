@@ -17,7 +17,7 @@ import (
 
 // bring returns the path of what an entry of a kustomization names. What is outside of the repository is brought in,
 // and the entry is to be read by kustomize as the path of that.
-func (r *Renderer) bring(p *plan, layer *origin.Layer, ref kustomization.Ref, report func(doc.Error),
+func (b *builder) bring(p *plan, layer *origin.Layer, ref kustomization.Ref, report func(doc.Error),
 	errorOf func(string, ...any) doc.Error) (string, bool) {
 	address := remote.Redacted(ref.Value)
 	unknown := func(format string, args ...any) (string, bool) {
@@ -26,13 +26,13 @@ func (r *Renderer) bring(p *plan, layer *origin.Layer, ref kustomization.Ref, re
 		report(e)
 		return "", false
 	}
-	if r.outside.sources == nil && kustomization.Remote(ref.Value) {
+	if b.outside.sources == nil && kustomization.Remote(ref.Value) {
 		return unknown(notFetched, ref.Field, address)
 	}
 	named, inside := join(layer.File.Dir, ref.Value)
-	if r.outside.sources != nil {
-		b := &bringing{renderer: r, plan: p, layer: layer, ref: ref}
-		name, err := b.name(named, inside)
+	if b.outside.sources != nil {
+		e := &bringing{builder: b, plan: p, layer: layer, ref: ref}
+		name, err := e.name(named, inside)
 		var failure *remote.Failure
 		var refused *refusedError
 		switch {
@@ -90,19 +90,19 @@ func join(dir, entry string) (string, bool) {
 }
 
 // find is lookup without an overlay: an entry names what is there.
-func (r *Renderer) find(name string) (string, tree.Entry, error) {
+func (b *builder) find(name string) (string, tree.Entry, error) {
 	if isOutside(name) {
-		return r.lookup(name)
+		return b.lookup(name)
 	}
-	return r.tree.Lookup(name)
+	return b.tree.Lookup(name)
 }
 
 // bringing is an entry of a kustomization that may name something from outside.
 type bringing struct {
-	renderer *Renderer
-	plan     *plan
-	layer    *origin.Layer
-	ref      kustomization.Ref
+	builder *builder
+	plan    *plan
+	layer   *origin.Layer
+	ref     kustomization.Ref
 }
 
 // name returns the path of what the entry brings in, empty where kustomize takes it for a path. named is that path.
@@ -114,7 +114,7 @@ func (b *bringing) name(named string, inside bool) (string, error) {
 	switch b.ref.Role {
 	case kustomization.Resource, kustomization.Plugin:
 		if !isFile && inside {
-			if _, found, err := b.renderer.find(named); err == nil && found.Kind == tree.File {
+			if _, found, err := b.builder.find(named); err == nil && found.Kind == tree.File {
 				return "", nil
 			}
 		}
@@ -153,8 +153,8 @@ func (b *bringing) first(one, other func() (string, error)) (string, error) {
 
 // get asks for something from outside.
 func (b *bringing) get(want remote.Want) (*remote.Source, error) {
-	sources := b.renderer.outside.sources
-	b.plan.wants.add(sources, want, b.renderer.outside.asks(entryOf(b.layer.File, b.ref)))
+	sources := b.builder.outside.sources
+	b.plan.wants.add(sources, want, b.builder.outside.asks(entryOf(b.layer.File, b.ref)))
 	return sources.Get(want)
 }
 
@@ -163,7 +163,7 @@ func (b *bringing) repo(repo kustomization.Repo) (string, error) {
 	if repo.Disk() {
 		return "", &refusedError{message: "is a repository on the disk of whoever builds, which Lintel does not read"}
 	}
-	around, _, _ := b.renderer.outside.of(b.layer.File.Path)
+	around, _, _ := b.builder.outside.of(b.layer.File.Path)
 	for m := around; m != nil; m = m.above {
 		if m.file == "" && strings.HasPrefix(m.raw, b.ref.Value) {
 			return "", &refusedError{cycle: true, message: "includes itself: it is brought in by " + remote.Redacted(m.raw)}
@@ -186,7 +186,7 @@ func (b *bringing) repo(repo kustomization.Repo) (string, error) {
 // file brings in a single file and returns its path.
 func (b *bringing) file(address string) (string, error) {
 	beside, _ := join(b.layer.File.Dir, besideName)
-	if _, _, err := b.renderer.find(beside); err == nil {
+	if _, _, err := b.builder.find(beside); err == nil {
 		return "", &refusedError{message: "cannot be brought in beside " + besideName + ": give that another name"}
 	}
 	want := remote.Want{Kind: remote.File, URL: address}
@@ -214,7 +214,7 @@ func (b *bringing) readable(found *remote.Source) error {
 	if err != nil {
 		return err
 	}
-	documents, err := doc.Parse("", data, b.renderer.limits.Source)
+	documents, err := doc.Parse("", data, b.builder.limits.Source)
 	if err == nil && !slices.ContainsFunc(documents, func(d *yaml.Node) bool { return doc.Text(d, "kind") == "" }) {
 		return nil
 	}
@@ -230,7 +230,7 @@ func (b *bringing) mount(want remote.Want, found *remote.Source) *mount {
 	f, ref := b.layer.File, b.ref
 	end := b.end()
 	key := mountKey{at: entryOf(f, ref), want: want}
-	return b.renderer.outside.mount(key, func(m *mount) {
+	return b.builder.outside.mount(key, func(m *mount) {
 		m.field, _, _ = strings.Cut(ref.Field, ".")
 		m.source = found
 		m.end = end
@@ -243,7 +243,7 @@ func (b *bringing) mount(want remote.Want, found *remote.Source) *mount {
 
 // end returns the column behind the entry, 0 where it does not stand on one line.
 func (b *bringing) end() int {
-	data, _, err := b.renderer.read(b.layer.File.Path)
+	data, _, err := b.builder.read(b.layer.File.Path)
 	lines := strings.Split(string(data), "\n")
 	n := scalarAt(b.layer.File.Node, b.ref.Line, b.ref.Column)
 	if err != nil || n == nil || n.Line > len(lines) {

@@ -55,19 +55,19 @@ func (b *builds) of(key string) *sharedBuild {
 }
 
 // run builds the folder of a plan with kustomize, unless it was built not long ago.
-func (r *Renderer) run(dir string, p *plan) *sharedBuild {
+func (b *builder) run(dir string, p *plan) *sharedBuild {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %t\n", dir, p.openAPI)
-	for _, texts := range []map[string][]byte{r.overlay, p.texts} {
+	for _, texts := range []map[string][]byte{b.overlay, p.texts} {
 		for _, name := range slices.Sorted(maps.Keys(texts)) {
 			fmt.Fprintf(h, "%q %x\n", name, sha256.Sum256(texts[name]))
 		}
 		fmt.Fprintln(h)
 	}
-	one := r.builds.of(string(h.Sum(nil)))
+	one := b.builds.of(string(h.Sum(nil)))
 	one.once.Do(func() {
 		one.files, one.reads = origin.NewFileSet(), map[string]string{}
-		fsys := &fileSystem{renderer: r, reads: one.reads, may: r.reaching(p), links: maps.Clone(p.links),
+		fsys := &fileSystem{renderer: b, reads: one.reads, may: b.reaching(p), links: maps.Clone(p.links),
 			transform: func(name string, data []byte) []byte {
 				if text, ok := p.texts[name]; ok {
 					data = text
@@ -81,7 +81,7 @@ func (r *Renderer) run(dir string, p *plan) *sharedBuild {
 				return data
 			}}
 		if one.nodes, one.err = runKustomize(fsys, dir, p.openAPI); one.err == nil {
-			r.annotated(p, one.nodes)
+			b.annotated(p, one.nodes)
 		}
 		one.links = fsys.links
 	})

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/helm"
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -81,46 +81,19 @@ func (r *Renderer) findVersions() (list []string) {
 		if err != nil || e.Kind != tree.File {
 			continue
 		}
-		list = append(list, r.cache.versionsOf(e.ID, func() []string {
+		known, ok := env.Find[[]string](r.cache.Memory(), definitionsTable, e.ID, nil)
+		if !ok {
 			data, _, err := r.tree.ReadFile(p)
 			if err != nil {
-				return nil // who checks the file says why
+				continue // who checks the file says why
 			}
-			return crdVersions(data)
-		})...)
+			known = crdVersions(data)
+			env.Keep(r.cache.Memory(), definitionsTable, e.ID, nil, known)
+		}
+		list = append(list, known...)
 	}
 	slices.Sort(list)
 	return slices.Compact(list)
-}
-
-// definitions are the API versions that files of custom resource definitions declare, by object id.
-type definitions struct {
-	mu    sync.Mutex
-	known map[string][]string
-}
-
-// maxDefinitions is of how many files they are kept.
-const maxDefinitions = 20_000
-
-func (c *Cache) versionsOf(id string, read func() []string) []string {
-	if c == nil {
-		return read()
-	}
-	d := &c.definitions
-	d.mu.Lock()
-	known, ok := d.known[id]
-	d.mu.Unlock()
-	if ok {
-		return known
-	}
-	known = read()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.known == nil || len(d.known) >= maxDefinitions {
-		d.known = map[string][]string{}
-	}
-	d.known[id] = known
-	return known
 }
 
 // crdVersions lists what the custom resource definitions in a file add to the API versions of a cluster.

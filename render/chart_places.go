@@ -20,7 +20,7 @@ import (
 // asked for. It is safe for concurrent use.
 type chartPlaces struct {
 	ctx      context.Context // that the chart was rendered under
-	renderer *Renderer
+	renderer *builder
 	chart    *helm.Chart
 	homes    map[*helm.Chart]chartFolder
 	top      chartFolder

@@ -100,7 +100,7 @@ func (t manifestText) end(n *yaml.Node) int {
 func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // has reports whether the repository has a file.
-func (r *Renderer) has(name string) bool {
-	_, _, err := r.lookup(name)
+func (b *builder) has(name string) bool {
+	_, _, err := b.lookup(name)
 	return err == nil
 }

@@ -52,7 +52,7 @@ func (c *Charted) manifests(ctx context.Context, instead map[string][]byte) ([]h
 	s := c.release
 	tried := s.trial
 	if instead != nil && s.from.here {
-		from, reader := s.from, &chartReader{renderer: s.renderer, out: &Rendering{Reads: map[string]string{},
+		from, reader := s.from, &chartReader{renderer: &s.renderer.builder, out: &Rendering{Reads: map[string]string{},
 			links: map[string]string{}, wants: wants{}}}
 		from.instead = instead
 		chart, err := reader.chart(from, s.instead)

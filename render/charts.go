@@ -154,7 +154,7 @@ func (f chartFolder) files() (list []helm.File, err error) {
 
 // chartReader loads the charts of one release and notes what it read.
 type chartReader struct {
-	renderer *Renderer
+	renderer *builder
 	out      *Rendering
 	at       gitops.Position             // what asks for the first of them: see asked
 	homes    map[*helm.Chart]chartFolder // where those are that were loaded

@@ -101,9 +101,9 @@ func (r *Renderer) builtElsewhere(m *mount, dir string, one *Deployment, limits 
 	if slices.ContainsFunc(said, func(p gitops.Problem) bool { return p.Cause == gitops.Broken }) {
 		return &Rendering{Reads: map[string]string{}}, others
 	}
-	with := r
+	with := &r.builder
 	if v != nil {
-		with = r.instead(v.Below(m.prefix))
+		with = with.instead(v.Below(m.prefix))
 	}
 	out, problems := with.build(roots.Root{Path: dir})
 	return out, append(problems, others...)

@@ -12,28 +12,28 @@ import (
 )
 
 // explain turns kustomize's error into problems with lines and words for people.
-func (r *Renderer) explain(root roots.Root, p *plan, failure error) []doc.Error {
-	list := r.finder.Find(rebuilder{r, p.openAPI}, root.Path, p.kustomizations, p.manifests, failure)
+func (b *builder) explain(root roots.Root, p *plan, failure error) []doc.Error {
+	list := b.finder.Find(rebuilder{b, p.openAPI}, root.Path, p.kustomizations, p.manifests, failure)
 	for i := range list {
 		list[i].Quotes = len(p.wants) > 0 || isOutside(root.Path)
 	}
 	return list
 }
 
-// without returns a renderer that sees kustomizations as they are without what is left out, and all else as this one.
-func (r *Renderer) without(texts map[string][]byte) *Renderer {
+// without returns a builder that sees kustomizations as they are without what is left out, and all else as this one.
+func (b *builder) without(texts map[string][]byte) *builder {
 	if len(texts) == 0 {
-		return r
+		return b
 	}
 	overlay := map[string][]byte{}
-	maps.Copy(overlay, r.overlay)
+	maps.Copy(overlay, b.overlay)
 	maps.Copy(overlay, texts)
-	return r.With(overlay)
+	return b.with(overlay)
 }
 
 // rebuilder builds parts of a repository to find out what is wrong in it: it implements diagnostics.Repository.
 type rebuilder struct {
-	*Renderer
+	*builder
 	openAPI bool
 }
 
@@ -43,7 +43,7 @@ func (t rebuilder) Build(dir string, files map[string][]byte) ([]*yaml.Node, err
 		overlay = map[string][]byte{}
 	}
 	maps.Copy(overlay, files)
-	return t.With(overlay).plainly(roots.Root{Path: dir}, t.openAPI)
+	return t.with(overlay).plainly(roots.Root{Path: dir}, t.openAPI)
 }
 
 func (t rebuilder) Read(name string) ([]byte, error) {

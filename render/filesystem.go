@@ -22,7 +22,7 @@ var errReadOnly = errors.New("the repository is read-only while it is rendered")
 // fileSystem shows a tree to kustomize, with the files as transform leaves them. It holds nothing but the repository and
 // what its kustomizations bring in (see outside), so neither ".." nor a symlink leads anywhere else.
 type fileSystem struct {
-	renderer  *Renderer                          // where paths lead, and what is there
+	renderer  *builder                           // where paths lead, and what is there
 	transform func(p string, data []byte) []byte // p: path in the repository, links resolved
 	reads     map[string]string                  // path -> object id; "" for paths that were probed and do not exist
 	may       func(p string) bool                // whether a file may be read; nil: all may

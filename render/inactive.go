@@ -56,14 +56,15 @@ func (r *Renderer) Inactive(ctx context.Context, out *Rendering) []*Resource {
 // inactiveEntries are those of the kustomizations of a root.
 func (r *Renderer) inactiveEntries(one *Deployment, out *Rendering) (list []*Resource) {
 	known := inactiveKnown{r, out}
+	b := &r.builder
 	if one != nil && one.Virtual != nil {
-		r = r.With(map[string][]byte{one.Virtual.Path: one.Virtual.Data})
+		b = b.instead(one.Virtual)
 	}
-	p := r.plan(out.Root.Path)
-	if len(p.problems) > 0 || !r.leave(p) || p.openAPI {
+	p := b.plan(out.Root.Path)
+	if len(p.problems) > 0 || !b.leave(p) || p.openAPI {
 		return nil
 	}
-	t := &rebuilder{Renderer: r.without(p.texts)}
+	t := &rebuilder{builder: b.without(p.texts)}
 	if t.awaits(p.root) {
 		return nil
 	}
@@ -110,9 +111,9 @@ func (r *Renderer) inactiveEntries(one *Deployment, out *Rendering) (list []*Res
 }
 
 // onlyHere reports whether nobody else includes a kustomization that is a component: what one root has nothing for, another may have.
-func (r *Renderer) onlyHere(l *layered) bool {
+func (b *builder) onlyHere(l *layered) bool {
 	for _, c := range append(slices.Clone(l.above), l) {
-		if c.file.Component && len(r.index.Taking(c.file.Dir)) != 1 {
+		if c.file.Component && len(b.index.Taking(c.file.Dir)) != 1 {
 			return false
 		}
 	}
@@ -135,7 +136,7 @@ func pointed(places map[string]gitops.Position, file string) Locator {
 func (s *release) inactivePostRenderers(runs []postRun) []*Resource {
 	inactive := map[gitops.Position]int{}
 	for _, run := range runs {
-		for _, at := range run.inactive(s.renderer) {
+		for _, at := range run.inactive(&s.renderer.builder) {
 			inactive[at]++
 		}
 	}

@@ -66,7 +66,7 @@ func (t *rebuilder) inactive(layers []*layered, kept inactiveKnown, top, virtual
 			own = own || one.file.Path == virtual
 		}
 		if !own {
-			stored, _ := t.inactives.byFile.LoadOrStore(key, known)
+			stored, _ := kept.renderer.inactives.byFile.LoadOrStore(key, known)
 			known = stored.(*inactiveLayer)
 		}
 		known.once.Do(func() {

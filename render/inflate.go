@@ -45,8 +45,8 @@ type inflationKey struct {
 
 // inflation is an entry of a kustomization that brings in a chart.
 type inflation struct {
-	renderer *Renderer
-	file     *kustomization.File
+	builder *builder
+	file    *kustomization.File
 	inflationKey
 	types.HelmGlobals
 	types.HelmChart
@@ -72,18 +72,18 @@ type inflatedEntry struct {
 }
 
 // inflate brings in what a chart prints.
-func (r *Renderer) inflate(p *plan, layer *origin.Layer, i *inflation, above []string) {
+func (b *builder) inflate(p *plan, layer *origin.Layer, i *inflation, above []string) {
 	if i.Namespace == "" && !i.generator {
 		i.Namespace = p.namespace
 	}
 	i.reads = &Rendering{Reads: map[string]string{}, links: map[string]string{}, wants: wants{}}
-	if r.outside.sources == nil && !i.local() {
+	if b.outside.sources == nil && !i.local() {
 		maps.Copy(p.reads, i.reads.Reads) // it may come there
 		p.without(i.at, doc.Error{Path: i.shown.file, Line: i.shown.at.Line, Column: i.shown.at.Column, Unknown: true,
 			Message: "helmCharts: the chart is not in this repository, and Lintel does not fetch anything"})
 		return
 	}
-	done, m := r.inflated(i)
+	done, m := b.inflated(i)
 	maps.Copy(p.reads, done.reads.Reads)
 	maps.Copy(p.wants, done.reads.wants)
 	maps.Copy(p.links, done.reads.links)
@@ -104,17 +104,17 @@ func (r *Renderer) inflate(p *plan, layer *origin.Layer, i *inflation, above []s
 		p.inflated[i.inflationKey] = m
 		p.charts[i.at.file] = append(p.charts[i.at.file], inflatedEntry{i.at.at, m, relative(place(i.file.Dir), m.prefix)})
 	}
-	child := r.layer(p, m.prefix, above, doc.Error{}, func(e doc.Error) { p.without(i.at, e) })
+	child := b.layer(p, m.prefix, above, doc.Error{}, func(e doc.Error) { p.without(i.at, e) })
 	if child != nil {
 		layer.Components = append(layer.Components, child)
 	}
 }
 
 // inflated renders a chart, once for each way in which it is asked for.
-func (r *Renderer) inflated(i *inflation) (*inflated, *mount) {
+func (b *builder) inflated(i *inflation) (*inflated, *mount) {
 	args, _ := sigsyaml.Marshal([]any{i.HelmGlobals, i.HelmChart})
 	key := mountKey{at: i.at, text: fmt.Sprintf("%x %s", sha256.Sum256(args), i.shown.file)}
-	m := r.outside.mount(key, func(m *mount) {
+	m := b.outside.mount(key, func(m *mount) {
 		m.field, m.shown, m.inflated = "helmCharts", i.shown, &inflated{}
 	})
 	m.inflated.once.Do(func() {
@@ -151,7 +151,7 @@ func (i *inflation) local() bool {
 		return false
 	}
 	dir := path.Join(home, i.Name)
-	_, e, err := i.renderer.find(dir)
+	_, e, err := i.builder.find(dir)
 	if err != nil && i.reads != nil && !isOutside(dir) {
 		i.reads.Reads[dir] = ""
 	}
@@ -188,7 +188,7 @@ func (i *inflation) run() (*printedChart, error) {
 	if err != nil {
 		return nil, err
 	}
-	reader := &chartReader{renderer: i.renderer, out: i.reads, at: i.renderer.outside.asks(i.shown)}
+	reader := &chartReader{renderer: i.builder, out: i.reads, at: i.builder.outside.asks(i.shown)}
 	chart, err := reader.chart(from, nil)
 	if err != nil {
 		return nil, err
@@ -197,14 +197,14 @@ func (i *inflation) run() (*printedChart, error) {
 		Name: name, Namespace: i.Namespace, Values: values, Kubernetes: i.KubeVersion, APIVersions: i.ApiVersions,
 		SkipCRDs: !i.IncludeCRDs, SkipHooks: i.SkipHooks, Tests: !i.SkipTests,
 	}
-	tried := trial.New(chart, options, i.renderer.limits.Source, i.renderer.steps)
+	tried := trial.New(chart, options, i.builder.limits.Source, i.builder.steps)
 	out, err := tried.Render(context.Background())
 	if err != nil {
 		return nil, err
 	}
 	printed := &printedChart{output: out, here: from.here}
 	if !isOutside(i.shown.file) {
-		printed.places = i.places(&chartPlaces{ctx: context.Background(), renderer: i.renderer, chart: chart,
+		printed.places = i.places(&chartPlaces{ctx: context.Background(), renderer: i.builder, chart: chart,
 			homes: reader.homes, top: from, options: options, output: out, trial: tried})
 	}
 	switch {
@@ -212,7 +212,7 @@ func (i *inflation) run() (*printedChart, error) {
 		printed.from = from.dir
 	case i.local():
 		home, _ := i.home()
-		m, in, _ := i.renderer.outside.of(path.Join(home, i.Name))
+		m, in, _ := i.builder.outside.of(path.Join(home, i.Name))
 		printed.from = m.address(in)
 	default:
 		printed.from = strings.TrimSuffix(remote.Redacted(i.Repo), "/") + "/" + i.Name + "@" + chart.Version()
@@ -226,10 +226,10 @@ func (i *inflation) folder() (chartFolder, error) {
 	home, inside := i.home()
 	if i.local() {
 		dir := path.Join(home, i.Name)
-		if m, in, ok := i.renderer.outside.of(dir); ok {
+		if m, in, ok := i.builder.outside.of(dir); ok {
 			return chartFolder{tree: m.source.Tree, dir: in, from: m.source}, nil
 		}
-		return chartFolder{tree: i.renderer.tree, dir: dir, here: true}, nil
+		return chartFolder{tree: i.builder.tree, dir: dir, here: true}, nil
 	}
 	want := remote.Want{Kind: remote.Chart, Ref: i.Version}
 	switch {
@@ -248,7 +248,7 @@ func (i *inflation) folder() (chartFolder, error) {
 	if i.Devel && want.Ref == "" {
 		want.Ref = ">0.0.0-0"
 	}
-	found, err := i.renderer.fetched(i.reads, want, i.renderer.outside.asks(i.shown))
+	found, err := i.builder.fetched(i.reads, want, i.builder.outside.asks(i.shown))
 	if err != nil {
 		return chartFolder{}, &outsideError{want: want, err: err}
 	}

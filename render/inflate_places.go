@@ -71,7 +71,7 @@ func (i *inflation) layers(c *chartPlaces) *gitops.Values {
 	if err != nil {
 		return nil
 	}
-	values, err := r.Values(i.renderer.tree, i.renderer.outside.sources)
+	values, err := r.Values(i.builder.tree, i.builder.outside.sources)
 	if err != nil {
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // charts lists what the kustomization inflates by its own fields.
-func (r *Renderer) charts(f *kustomization.File) ([]*inflation, error) {
+func (b *builder) charts(f *kustomization.File) ([]*inflation, error) {
 	var list []*inflation
 	var globals types.HelmGlobals
 	_, n := doc.Field(f.Node, "helmGlobals")
@@ -18,7 +18,7 @@ func (r *Renderer) charts(f *kustomization.File) ([]*inflation, error) {
 		return nil, err
 	}
 	for _, n := range doc.Items(f.Node, "helmCharts") {
-		i := r.inflation(f, entryAt(f, n), f.Path, n)
+		i := b.inflation(f, entryAt(f, n), f.Path, n)
 		i.HelmGlobals = globals
 		if err := decode(n, &i.HelmChart); err != nil {
 			return nil, err
@@ -36,7 +36,7 @@ func (r *Renderer) charts(f *kustomization.File) ([]*inflation, error) {
 	}
 	converted, oldGlobals := types.SplitHelmParameters(old)
 	for k, chart := range converted {
-		i := r.inflation(f, entryAt(f, items[k]), f.Path, items[k])
+		i := b.inflation(f, entryAt(f, items[k]), f.Path, items[k])
 		if i.HelmGlobals, i.HelmChart = globals, chart; n == nil {
 			i.HelmGlobals = oldGlobals
 		}
@@ -46,13 +46,13 @@ func (r *Renderer) charts(f *kustomization.File) ([]*inflation, error) {
 }
 
 // generators lists what a configuration of generators inflates, nil where it is not of charts alone.
-func (r *Renderer) generators(f *kustomization.File, at entry, file string, documents []*yaml.Node,
+func (b *builder) generators(f *kustomization.File, at entry, file string, documents []*yaml.Node,
 ) (list []*inflation) {
 	for k, d := range documents {
 		if doc.Text(d, "apiVersion") != "builtin" || doc.Text(d, "kind") != "HelmChartInflationGenerator" {
 			return nil
 		}
-		i := r.inflation(f, at, file, d)
+		i := b.inflation(f, at, file, d)
 		if file == f.Path {
 			i.shown, i.node = at, nil // the lines are those of a text in it
 		}
@@ -87,12 +87,12 @@ func spelled(n *yaml.Node) *yaml.Node {
 	return &out
 }
 
-func (r *Renderer) inflation(f *kustomization.File, at entry, file string, n *yaml.Node) *inflation {
+func (b *builder) inflation(f *kustomization.File, at entry, file string, n *yaml.Node) *inflation {
 	shown := entry{file, kustomization.Position{Line: n.Line, Column: n.Column}}
 	for _, key := range []string{"name", "chartName", "version", "chartVersion"} {
 		if _, value := doc.Field(n, key); value != nil {
 			shown.at = kustomization.Position{Line: value.Line, Column: value.Column}
 		}
 	}
-	return &inflation{renderer: r, file: f, inflationKey: inflationKey{at: at, shown: shown}, root: f.Dir, node: n}
+	return &inflation{builder: b, file: f, inflationKey: inflationKey{at: at, shown: shown}, root: f.Dir, node: n}
 }

@@ -71,7 +71,7 @@ func (i *inflation) inlined(read func() ([]byte, error)) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := doc.Vet("", data, i.renderer.limits.Source); err != nil {
+		if err := doc.Vet("", data, i.builder.limits.Source); err != nil {
 			return nil, refusal("the values file cannot be read: %s", message(err))
 		}
 		file, err := kyaml.Parse(string(data))
@@ -111,7 +111,7 @@ func message(err error) string {
 func (i *inflation) load(field, name string) ([]byte, error) {
 	if address, ok := kustomization.FileURL(name); ok && field == "valuesFile" {
 		want := remote.Want{Kind: remote.File, URL: address}
-		found, err := i.renderer.fetched(i.reads, want, i.renderer.outside.asks(i.shown))
+		found, err := i.builder.fetched(i.reads, want, i.builder.outside.asks(i.shown))
 		if err != nil {
 			return nil, &outsideError{want: want, err: err}
 		}
@@ -122,7 +122,7 @@ func (i *inflation) load(field, name string) ([]byte, error) {
 	if !ok {
 		return nil, refusal("%s: %q leads out of the repository", field, name)
 	}
-	real, e, err := i.renderer.find(at)
+	real, e, err := i.builder.find(at)
 	switch {
 	case errors.Is(err, tree.ErrNotExist) || err == nil && e.Kind != tree.File:
 		if !isOutside(at) {
@@ -134,7 +134,7 @@ func (i *inflation) load(field, name string) ([]byte, error) {
 	case i.root != "." && !strings.HasPrefix(real, i.root+"/"):
 		return nil, refusal("%s: %q is not below the kustomization, and kustomize reads no file from elsewhere", field, name)
 	}
-	data, id, err := i.renderer.read(real)
+	data, id, err := i.builder.read(real)
 	if !isOutside(real) {
 		if i.reads.Reads[real] = id; real != at {
 			i.reads.links[at] = real

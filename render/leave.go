@@ -16,11 +16,11 @@ import (
 
 // leave leaves out of a plan the entries that stand in the way, and what depends on them: patches and the like of what
 // is not there would end the build. It returns false where the rest cannot be rendered without them.
-func (r *Renderer) leave(p *plan) bool {
+func (b *builder) leave(p *plan) bool {
 	if p.whole || p.root == nil || len(p.left)+len(p.values)+len(p.charts) == 0 {
 		return !p.whole && p.root != nil
 	}
-	d := &dependants{renderer: r, plan: p, kept: map[entry]bool{}, dropped: map[entry]bool{}}
+	d := &dependants{builder: b, plan: p, kept: map[entry]bool{}, dropped: map[entry]bool{}}
 	if len(p.left) > 0 {
 		d.layer(p.root, nil, false)
 	}
@@ -42,7 +42,7 @@ func (r *Renderer) leave(p *plan) bool {
 		if len(edits.Without) == 0 && len(edits.Values) == 0 {
 			continue
 		}
-		data, _, err := r.read(file)
+		data, _, err := b.read(file)
 		if err != nil {
 			return false
 		}
@@ -86,7 +86,7 @@ func (p *plan) prune(l *origin.Layer, without map[string]*kustomization.File) {
 
 // culprits finds what a build failed for: files that cannot be read, or folders that do not build by themselves. It
 // returns false where it found nothing new that could be left out.
-func (r *Renderer) culprits(p *plan) bool {
+func (b *builder) culprits(p *plan) bool {
 	found := false
 	blame := func(name string, list ...doc.Error) {
 		if p.broken[name] != nil || len(p.named[name]) == 0 || len(list) == 0 {
@@ -100,12 +100,12 @@ func (r *Renderer) culprits(p *plan) bool {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.manifests)) {
-		data, _, err := r.read(name)
+		data, _, err := b.read(name)
 		if err != nil {
 			continue
 		}
 		var e *doc.Error
-		if _, err := doc.Parse(name, data, r.limits.Source); errors.As(err, &e) {
+		if _, err := doc.Parse(name, data, b.limits.Source); errors.As(err, &e) {
 			blame(name, *e)
 		}
 	}
@@ -117,12 +117,12 @@ func (r *Renderer) culprits(p *plan) bool {
 			continue
 		}
 		dir := part.Layer.File.Dir
-		blame(dir, r.obstacles(dir)...)
+		blame(dir, b.obstacles(dir)...)
 	}
 	for file, list := range p.charts {
 		for _, chart := range list {
 			dir := chart.mount.prefix
-			if mistakes := r.obstacles(dir + "/output"); p.broken[dir] == nil && len(mistakes) > 0 {
+			if mistakes := b.obstacles(dir + "/output"); p.broken[dir] == nil && len(mistakes) > 0 {
 				p.broken[dir], found = &mistakes[0], true
 				p.without(entry{file, chart.at}, mistakes[0])
 			}
@@ -133,14 +133,14 @@ func (r *Renderer) culprits(p *plan) bool {
 
 // obstacles returns what keeps a folder that others include from being built, nil where nothing does. Often many
 // include one, so it is built once.
-func (r *Renderer) obstacles(dir string) (list []doc.Error) {
-	if known, ok := r.failed.Load(dir); ok {
+func (b *builder) obstacles(dir string) (list []doc.Error) {
+	if known, ok := b.failed.Load(dir); ok {
 		return known.([]doc.Error)
 	}
-	if out, problems := r.build(roots.Root{Path: dir}); !out.Partial {
+	if out, problems := b.build(roots.Root{Path: dir}); !out.Partial {
 		list = problems
 	}
-	r.failed.Store(dir, list)
+	b.failed.Store(dir, list)
 	return list
 }
 
@@ -149,11 +149,11 @@ type object struct{ kind, name string }
 
 // dependants looks for what cannot be built without what is left out.
 type dependants struct {
-	renderer *Renderer
-	plan     *plan
-	kept     map[entry]bool // entries that are needed somewhere
-	dropped  map[entry]bool
-	unclear  bool // what the rest would be without it cannot be told
+	builder *builder
+	plan    *plan
+	kept    map[entry]bool // entries that are needed somewhere
+	dropped map[entry]bool
+	unclear bool // what the rest would be without it cannot be told
 }
 
 // layer returns the objects that a layer has, and whether something of it is missing. around is what those have that
@@ -259,17 +259,17 @@ func (d *dependants) patched(l *origin.Layer, patch *yaml.Node) []object {
 			return d.written(l.File.Dir + "/" + in.Value)
 		}
 	}
-	documents, _ := doc.Parse(l.File.Path, []byte(patch.Value), d.renderer.limits.Source)
+	documents, _ := doc.Parse(l.File.Path, []byte(patch.Value), d.builder.limits.Source)
 	return objectsOf(documents)
 }
 
 // written lists the objects of a file.
 func (d *dependants) written(name string) []object {
-	data, _, err := d.renderer.read(name)
+	data, _, err := d.builder.read(name)
 	if err != nil {
 		return nil
 	}
-	documents, _ := doc.Parse(name, data, d.renderer.limits.Source)
+	documents, _ := doc.Parse(name, data, d.builder.limits.Source)
 	return objectsOf(documents)
 }
 

@@ -22,6 +22,8 @@ import (
 
 // lookups are what a renderer knows of such objects, by apiVersion and kind.
 type lookups struct {
+	renderer *Renderer
+
 	mu    sync.Mutex
 	known map[string]*declaredKind
 }
@@ -40,8 +42,8 @@ type declaredObject struct {
 // lookUp answers what a chart asks the cluster for; see helm.Options.Lookup. An object that has no namespace is in the
 // one that is asked for: where it goes, whoever applies it says. What two roots declare differently is not known, and
 // neither is what is encrypted. A list has what is known of it.
-func (r *Renderer) lookUp(apiVersion, kind, namespace, name string) (map[string]any, bool) {
-	found := r.declaredAs(apiVersion, kind, namespace, name)
+func (l *lookups) lookUp(apiVersion, kind, namespace, name string) (map[string]any, bool) {
+	found := l.declaredAs(apiVersion, kind, namespace, name)
 	if name == "" {
 		if len(found) == 0 {
 			return nil, false
@@ -62,8 +64,8 @@ func (r *Renderer) lookUp(apiVersion, kind, namespace, name string) (map[string]
 }
 
 // declaredAs lists the objects that a look-up is about.
-func (r *Renderer) declaredAs(apiVersion, kind, namespace, name string) (found []declaredObject) {
-	for _, o := range r.declaredKind(apiVersion, kind) {
+func (l *lookups) declaredAs(apiVersion, kind, namespace, name string) (found []declaredObject) {
+	for _, o := range l.declaredKind(apiVersion, kind) {
 		if (name == "" || o.name == name) && (namespace == "" || o.namespace == "" || o.namespace == namespace) {
 			found = append(found, o)
 		}
@@ -72,23 +74,23 @@ func (r *Renderer) declaredAs(apiVersion, kind, namespace, name string) (found [
 }
 
 // declaredKind lists the objects of a kind that the repository declares.
-func (r *Renderer) declaredKind(apiVersion, kind string) []declaredObject {
+func (l *lookups) declaredKind(apiVersion, kind string) []declaredObject {
 	key := apiVersion + " " + kind
-	r.known.mu.Lock()
-	one := r.known.known[key]
+	l.mu.Lock()
+	one := l.known[key]
 	if one == nil {
 		one = &declaredKind{}
-		if r.known.known == nil {
-			r.known.known = map[string]*declaredKind{}
+		if l.known == nil {
+			l.known = map[string]*declaredKind{}
 		}
-		r.known.known[key] = one
+		l.known[key] = one
 	}
-	r.known.mu.Unlock()
-	one.once.Do(func() { one.objects = r.findDeclared(apiVersion, kind) })
+	l.mu.Unlock()
+	one.once.Do(func() { one.objects = l.findDeclared(apiVersion, kind) })
 	return one.objects
 }
 
-func (r *Renderer) findDeclared(apiVersion, kind string) (list []declaredObject) {
+func (l *lookups) findDeclared(apiVersion, kind string) (list []declaredObject) {
 	add := func(resources []*Resource, from wants) {
 		for _, res := range resources {
 			metadata, _ := res.Object["metadata"].(map[string]any)
@@ -100,14 +102,14 @@ func (r *Renderer) findDeclared(apiVersion, kind string) (list []declaredObject)
 			}
 		}
 	}
-	kustomizations, files := r.index.Declaring(kind)
+	kustomizations, files := l.renderer.index.Declaring(kind)
 	for _, root := range kustomizations {
-		if out, _, err := r.once(context.Background(), Target{Root: root}); err == nil { // what is wrong with it is said of that root
+		if out, _, err := l.renderer.once(context.Background(), Target{Root: root}); err == nil { // what is wrong with it is said of that root
 			add(out.Resources, out.wants)
 		}
 	}
 	for _, p := range files {
-		if resources, _, _, err := r.Manifest(p); err == nil {
+		if resources, _, _, err := l.renderer.Manifest(p); err == nil {
 			add(resources, nil)
 		}
 	}
@@ -118,8 +120,8 @@ func (r *Renderer) findDeclared(apiVersion, kind string) (list []declaredObject)
 }
 
 // answer is a digest of what charts are told that ask the cluster for something.
-func (r *Renderer) answer(l helm.Lookup) string {
-	found, _ := r.lookUp(l.APIVersion, l.Kind, l.Namespace, l.Name)
+func (l *lookups) answer(asked helm.Lookup) string {
+	found, _ := l.lookUp(asked.APIVersion, asked.Kind, asked.Namespace, asked.Name)
 	data, _ := json.Marshal(found)
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])

@@ -14,7 +14,7 @@ import (
 
 // annotated turns what kustomize noted about where the resources came from, as buildMetadata asks for, into what it
 // would have noted without mounts (resource.Origin.Append).
-func (r *Renderer) annotated(p *plan, resources []*yaml.Node) {
+func (b *builder) annotated(p *plan, resources []*yaml.Node) {
 	f := p.root.File
 	asked := slices.ContainsFunc(doc.Items(f.Node, "buildMetadata"), func(n *yaml.Node) bool {
 		return n.Value == "originAnnotations" || n.Value == "transformerAnnotations"
@@ -29,7 +29,7 @@ func (r *Renderer) annotated(p *plan, resources []*yaml.Node) {
 		if _, value := doc.Field(annotations, "config.kubernetes.io/origin"); value != nil {
 			var o resource.Origin
 			if kyaml.Unmarshal([]byte(value.Value), &o) == nil {
-				r.outside.origin(at, &o)
+				b.outside.origin(at, &o)
 				if text, err := o.String(); err == nil {
 					value.Value = text
 				}
@@ -39,7 +39,7 @@ func (r *Renderer) annotated(p *plan, resources []*yaml.Node) {
 			var list resource.Transformations
 			if kyaml.Unmarshal([]byte(value.Value), &list) == nil {
 				for _, o := range list {
-					r.outside.origin(at, o)
+					b.outside.origin(at, o)
 				}
 				if text, err := list.String(); err == nil {
 					value.Value = text

@@ -59,27 +59,27 @@ func entryAt(f *kustomization.File, n *yaml.Node) entry {
 	return entry{f.Path, kustomization.Position{Line: n.Line, Column: n.Column}}
 }
 
-func (r *Renderer) plan(dir string) *plan {
+func (b *builder) plan(dir string) *plan {
 	p := &plan{kustomizations: map[string]*kustomization.File{}, manifests: map[string]bool{}, files: map[string]bool{},
 		reads: map[string]string{}, reported: map[string]bool{}, left: map[string][]kustomization.Position{}, named: map[string][]entry{},
 		broken: map[string]*doc.Error{}, values: map[string]map[kustomization.Position]kustomization.Value{},
 		charts: map[string][]inflatedEntry{}, inflated: map[inflationKey]*mount{}, links: map[string]string{},
 		wants: wants{}}
-	p.root = r.layer(p, dir, nil, doc.Error{Path: dir, Message: "has no kustomization file"}, p.problem)
+	p.root = b.layer(p, dir, nil, doc.Error{Path: dir, Message: "has no kustomization file"}, p.problem)
 	return p
 }
 
 // reaching returns what reports whether a change of a file is known to reach the root: a kustomization names it, or it is
 // in or below the folder of one. Configurations of plugins may name others where kustomize reads all files, see
 // roots.Index.Unrestricted; it is nil where kustomize itself refuses these.
-func (r *Renderer) reaching(p *plan) func(name string) bool {
-	if !r.index.Unrestricted() {
+func (b *builder) reaching(p *plan) func(name string) bool {
+	if !b.index.Unrestricted() {
 		return nil
 	}
 	var folders []string
 	for _, f := range p.kustomizations {
 		folders = append(folders, f.Dir)
-		if real, _, err := r.lookup(f.Dir); err == nil && real != f.Dir {
+		if real, _, err := b.lookup(f.Dir); err == nil && real != f.Dir {
 			folders = append(folders, real)
 		}
 	}
@@ -114,9 +114,9 @@ func (p *plan) report(e doc.Error) {
 
 // layer walks one kustomization and what it includes. missing is the problem to report where the folder has
 // no kustomization; fail reports what keeps all of the layer from being rendered.
-func (r *Renderer) layer(p *plan, dir string, above []string, missing doc.Error,
+func (b *builder) layer(p *plan, dir string, above []string, missing doc.Error,
 	fail func(doc.Error)) *origin.Layer {
-	f, err := r.kustomization(dir)
+	f, err := b.kustomization(dir)
 	if err != nil {
 		var e *doc.Error
 		if !errors.As(err, &e) {
@@ -129,10 +129,10 @@ func (r *Renderer) layer(p *plan, dir string, above []string, missing doc.Error,
 		fail(missing)
 		return nil
 	}
-	if p.layers++; p.layers > r.limits.Layers {
+	if p.layers++; p.layers > b.limits.Layers {
 		p.problem(doc.Error{Path: f.Path,
 			Message: fmt.Sprintf("is one of more than %d kustomizations that this root includes, counted each time: bases "+
-				"that include each other's multiples grow without end", r.limits.Layers)})
+				"that include each other's multiples grow without end", b.limits.Layers)})
 		return nil
 	}
 	p.kustomizations[f.Path] = f
@@ -143,12 +143,12 @@ func (r *Renderer) layer(p *plan, dir string, above []string, missing doc.Error,
 	}
 	var inline []*inflation
 	for _, in := range f.Inline {
-		documents, err := doc.Parse(f.Path, []byte(in.Node.Value), r.limits.Source)
+		documents, err := doc.Parse(f.Path, []byte(in.Node.Value), b.limits.Source)
 		var e *doc.Error
 		if errors.As(err, &e) {
 			refuse(in.Node, false, "%s: %s", in.Field, e.Message)
 		}
-		if list := r.generators(f, entryAt(f, in.Node), f.Path, documents); len(list) > 0 && in.Field == "generators" {
+		if list := b.generators(f, entryAt(f, in.Node), f.Path, documents); len(list) > 0 && in.Field == "generators" {
 			inline = append(inline, list...)
 			continue
 		}
@@ -165,24 +165,24 @@ func (r *Renderer) layer(p *plan, dir string, above []string, missing doc.Error,
 	if own := doc.Text(f.Node, "namespace"); own != "" {
 		p.namespace = own
 	}
-	charts, err := r.charts(f)
+	charts, err := b.charts(f)
 	if err != nil {
 		fail(doc.Error{Path: f.Path, Line: f.Helm[0].Line, Message: "helmCharts: is not what kustomize expects there"})
 		return nil
 	}
 	for _, chart := range slices.Concat(charts, inline) {
-		r.inflate(p, layer, chart, above)
+		b.inflate(p, layer, chart, above)
 	}
 	for _, ref := range f.Refs {
-		if p.layers > r.limits.Layers {
+		if p.layers > b.limits.Layers {
 			break
 		}
-		r.ref(p, layer, ref, above)
+		b.ref(p, layer, ref, above)
 	}
 	return layer
 }
 
-func (r *Renderer) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, above []string) {
+func (b *builder) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, above []string) {
 	if strings.HasPrefix(ref.Field, "helmCharts.") {
 		return // kustomize does not see it: see inflation.load
 	}
@@ -195,11 +195,11 @@ func (r *Renderer) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, abov
 		return doc.Error{Path: f.Path, Line: ref.Line, Column: ref.Column, Message: fmt.Sprintf(format, args...)}
 	}
 	fail := func(format string, args ...any) { report(errorOf(format, args...)) }
-	named, ok := r.bring(p, layer, ref, report, errorOf)
+	named, ok := b.bring(p, layer, ref, report, errorOf)
 	if !ok {
 		return
 	}
-	real, found, err := r.find(named)
+	real, found, err := b.find(named)
 	switch {
 	case errors.Is(err, tree.ErrNotExist):
 		if !isOutside(named) {
@@ -229,13 +229,13 @@ func (r *Renderer) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, abov
 			p.problem(errorOf("%s: %q includes itself: %s", ref.Field, ref.Value, strings.Join(append(above, real), " -> ")))
 			return
 		}
-		if len(above) >= r.limits.Depth {
-			p.problem(errorOf("%s: %q is more than %d bases deep", ref.Field, ref.Value, r.limits.Depth))
+		if len(above) >= b.limits.Depth {
+			p.problem(errorOf("%s: %q is more than %d bases deep", ref.Field, ref.Value, b.limits.Depth))
 			return
 		}
 		missing := errorOf("%s: the folder %q has no kustomization file", ref.Field, ref.Value)
 		p.named[real] = append(p.named[real], entryOf(f, ref))
-		child := r.layer(p, real, above, missing, report)
+		child := b.layer(p, real, above, missing, report)
 		if child == nil {
 			return
 		}
@@ -257,35 +257,35 @@ func (r *Renderer) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, abov
 	case ref.Role == kustomization.Component:
 		fail("%s: %q is a file, but a component is a folder", ref.Field, ref.Value)
 	case ref.Role == kustomization.Resource || ref.Role == kustomization.Patch:
-		r.manifest(p, layer, ref, real, errorOf)
+		b.manifest(p, layer, ref, real, errorOf)
 	case ref.Role == kustomization.Plugin:
-		if data, id, err := r.read(real); err == nil && ref.Field == "generators" {
-			documents, err := doc.Parse(real, data, r.limits.Source)
-			if list := r.generators(f, entryOf(f, ref), real, documents); err == nil && len(list) > 0 {
+		if data, id, err := b.read(real); err == nil && ref.Field == "generators" {
+			documents, err := doc.Parse(real, data, b.limits.Source)
+			if list := b.generators(f, entryOf(f, ref), real, documents); err == nil && len(list) > 0 {
 				if !isOutside(real) {
 					p.reads[real] = id // kustomize does not see it
 				}
 				for _, chart := range list {
-					r.inflate(p, layer, chart, above)
+					b.inflate(p, layer, chart, above)
 				}
 				return
 			}
 		}
 		layer.Plugins = append(layer.Plugins,
 			origin.Plugin{Field: ref.Field, Entry: ref.Value, Part: origin.Part{Path: real}})
-		r.plugin(p, real, report, errorOf)
+		b.plugin(p, real, report, errorOf)
 	}
 }
 
 // plugin refuses configurations of plugins that are programs: only kustomize's own are run
 // (https://kubectl.docs.kubernetes.io/references/kustomize/glossary/#plugin).
-func (r *Renderer) plugin(p *plan, name string, report func(doc.Error), errorOf func(string, ...any) doc.Error) {
-	data, _, err := r.read(name)
+func (b *builder) plugin(p *plan, name string, report func(doc.Error), errorOf func(string, ...any) doc.Error) {
+	data, _, err := b.read(name)
 	if err != nil {
 		report(errorOf("%s cannot be read", name))
 		return
 	}
-	documents, err := doc.Parse(name, data, r.limits.Source)
+	documents, err := doc.Parse(name, data, b.limits.Source)
 	var e *doc.Error
 	if errors.As(err, &e) {
 		report(*e)
@@ -348,14 +348,14 @@ func fetched(n *yaml.Node, named bool) *yaml.Node {
 }
 
 // manifest vets a file that kustomize will parse: what multiplies or cannot be parsed must not reach it.
-func (r *Renderer) manifest(p *plan, layer *origin.Layer, ref kustomization.Ref, name string,
+func (b *builder) manifest(p *plan, layer *origin.Layer, ref kustomization.Ref, name string,
 	errorOf func(string, ...any) doc.Error) {
 	at := entryOf(layer.File, ref)
 	p.named[name] = append(p.named[name], at)
 	p.manifests[name] = true
 	problem, known := p.broken[name]
 	if !known {
-		problem = r.vet(name, ref, errorOf)
+		problem = b.vet(name, ref, errorOf)
 		p.broken[name] = problem
 	}
 	switch {
@@ -367,8 +367,8 @@ func (r *Renderer) manifest(p *plan, layer *origin.Layer, ref kustomization.Ref,
 }
 
 // vet returns what keeps kustomize from reading a manifest or a patch.
-func (r *Renderer) vet(name string, ref kustomization.Ref, errorOf func(string, ...any) doc.Error) *doc.Error {
-	data, _, err := r.read(name)
+func (b *builder) vet(name string, ref kustomization.Ref, errorOf func(string, ...any) doc.Error) *doc.Error {
+	data, _, err := b.read(name)
 	var large *tree.TooLargeError
 	switch {
 	case errors.As(err, &large):
@@ -378,7 +378,7 @@ func (r *Renderer) vet(name string, ref kustomization.Ref, errorOf func(string, 
 		return &e
 	}
 	var e *doc.Error
-	if err := doc.Vet(name, data, r.limits.Source); errors.As(err, &e) {
+	if err := doc.Vet(name, data, b.limits.Source); errors.As(err, &e) {
 		return e
 	}
 	// Kustomize takes for JSON what starts with a bracket, and does not see it behind our blank lines.

@@ -7,12 +7,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/go-openapi/jsonpointer"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/diagnostics"
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/origin"
@@ -77,7 +75,7 @@ func (s *release) postRendered(list []*Resource, runs *[]postRun) ([]*Resource, 
 		if err != nil {
 			return nil, []doc.Error{*err}
 		}
-		out, problems := p.through(s.renderer, o)
+		out, problems := p.through(&s.renderer.builder, o)
 		if len(problems) > 0 {
 			return nil, problems
 		}
@@ -89,10 +87,10 @@ func (s *release) postRendered(list []*Resource, runs *[]postRun) ([]*Resource, 
 }
 
 // inactive lists the entries that match nothing in a run.
-func (run postRun) inactive(r *Renderer) (list []gitops.Position) {
+func (run postRun) inactive(b *builder) (list []gitops.Position) {
 	for _, step := range run {
 		if step.printed != nil {
-			list = append(list, step.printed.inactive(r, step.of)...)
+			list = append(list, step.printed.inactive(b, step.of)...)
 			continue
 		}
 		for _, e := range slices.Concat(step.of.Entries("patches"), step.of.Entries("images")) {
@@ -147,20 +145,19 @@ func newPrinted(list []*Resource, s *release) (*printed, *doc.Error) {
 	return p, nil
 }
 
-// kustomizing returns a renderer that sees nothing but the resources and a kustomization of them, which the mount is to
+// kustomizing returns a builder that sees nothing but the resources and a kustomization of them, which the mount is to
 // be given.
-func (p *printed) kustomizing(r *Renderer) (*Renderer, *mount) {
-	own := &Renderer{tree: r.tree, index: r.index, limits: r.limits, counts: &counts{}, failed: &sync.Map{},
-		finder: &diagnostics.Finder{Limits: r.limits.Source}, outside: &outside{plain: true}}
+func (p *printed) kustomizing(b *builder) (*builder, *mount) {
+	own := newBuilder(b.index, b.limits, &outside{plain: true})
 	m := own.outside.mount(mountKey{}, func(m *mount) { m.inflated = &inflated{} })
 	m.texts = map[string][]byte{printedFile: []byte(p.text.String())}
-	return own, m
+	return &own, m
 }
 
 // through sends the resources through one post renderer.
-func (p *printed) through(r *Renderer, o gitops.Overrides) ([]*Resource, []doc.Error) {
+func (p *printed) through(b *builder, o gitops.Overrides) ([]*Resource, []doc.Error) {
 	p.at = o.Where()
-	own, m := p.kustomizing(r)
+	own, m := p.kustomizing(b)
 	virtual, err := o.Kustomization(path.Join(m.prefix, printedKustomization), printedFile)
 	if err != nil {
 		return nil, []doc.Error{p.problem(doc.Error{Message: "cannot be written as a kustomization"})}
@@ -201,7 +198,7 @@ const (
 
 // inactive lists the entries of a post renderer that match none of the resources. Patches without a target are not among
 // them: kustomize itself refuses those. It is kustomize that is asked, with entries in their place that leave marks.
-func (p *printed) inactive(r *Renderer, o gitops.Overrides) (list []gitops.Position) {
+func (p *printed) inactive(b *builder, o gitops.Overrides) (list []gitops.Position) {
 	patches, images := o.Entries("patches"), o.Entries("images")
 	mark := func(i int) any {
 		value, _ := patches[i].Value.(map[string]any)
@@ -224,7 +221,7 @@ func (p *printed) inactive(r *Renderer, o gitops.Overrides) (list []gitops.Posit
 	if len(marks)+len(named) == 0 {
 		return nil
 	}
-	text, ok := p.marked(r, map[string]any{"patches": marks, "images": named})
+	text, ok := p.marked(b, map[string]any{"patches": marks, "images": named})
 	for i, e := range images {
 		if ok && !strings.Contains(text, fmt.Sprint(imageMark, i, ":x")) {
 			list = append(list, e.Where)
@@ -238,7 +235,7 @@ func (p *printed) inactive(r *Renderer, o gitops.Overrides) (list []gitops.Posit
 		for _, other := range patches[:i] {
 			before = append(before, other.Value)
 		}
-		again, ok := p.marked(r, map[string]any{"patches": append(before, mark(i))})
+		again, ok := p.marked(b, map[string]any{"patches": append(before, mark(i))})
 		if ok && !strings.Contains(again, fmt.Sprint(patchMark, i, ":")) {
 			list = append(list, e.Where)
 		}
@@ -247,14 +244,14 @@ func (p *printed) inactive(r *Renderer, o gitops.Overrides) (list []gitops.Posit
 }
 
 // marked is what the resources become by the fields of a kustomization.
-func (p *printed) marked(r *Renderer, fields map[string]any) (string, bool) {
+func (p *printed) marked(b *builder, fields map[string]any) (string, bool) {
 	fields["apiVersion"], fields["kind"] = "kustomize.config.k8s.io/v1beta1", "Kustomization"
 	fields["resources"] = []any{printedFile}
 	data, err := json.Marshal(fields)
 	if err != nil {
 		return "", false
 	}
-	own, m := p.kustomizing(r)
+	own, m := p.kustomizing(b)
 	m.texts[printedKustomization] = data
 	nodes, err := own.plainly(roots.Root{Path: m.prefix}, false)
 	if err != nil {

@@ -42,9 +42,9 @@ type release struct {
 
 // fetched returns what something from outside came to, and notes that a rendering depends on it, and where it is asked
 // for: see asked.
-func (r *Renderer) fetched(out *Rendering, w remote.Want, at gitops.Position) (*remote.Source, error) {
-	out.wants.add(r.outside.sources, w, at)
-	return r.outside.sources.Get(w)
+func (b *builder) fetched(out *Rendering, w remote.Want, at gitops.Position) (*remote.Source, error) {
+	out.wants.add(b.outside.sources, w, at)
+	return b.outside.sources.Get(w)
 }
 
 // release renders a release of a chart: the bytes are Helm's.
@@ -158,7 +158,7 @@ func (s *release) load(out *Rendering) (err error) {
 			return fmt.Errorf("writing down values: %w", err)
 		}
 	}
-	s.from, s.defaults, s.reader = from, defaults, &chartReader{renderer: r, out: out}
+	s.from, s.defaults, s.reader = from, defaults, &chartReader{renderer: &r.builder, out: out}
 	if s.chart, err = s.reader.chart(from, s.instead); err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (s *release) load(out *Rendering) (err error) {
 	}
 	s.options = helm.Options{
 		Name: s.spec.Name, Namespace: s.spec.Namespace, Values: s.values.Map, SkipCRDs: s.spec.SkipCRDs,
-		SkipSchema: s.spec.SkipSchema, OtherTests: !s.spec.SkipTests, Lookup: r.lookUp,
+		SkipSchema: s.spec.SkipSchema, OtherTests: !s.spec.SkipTests, Lookup: r.lookups.lookUp,
 	}
 	s.options.Kubernetes, s.options.APIVersions = s.versions(s.target.clusters()[0])
 	s.trial = trial.New(s.chart, s.options, r.limits.Source, r.steps)

@@ -21,7 +21,7 @@ func (s *release) placesOf(ctx context.Context) *chartPlaces {
 	if s.target.Kind == roots.Chart { // nobody wrote them
 		name, space = gitops.Position{}, gitops.Position{}
 	}
-	return &chartPlaces{ctx: ctx, renderer: s.renderer, chart: s.chart, homes: s.reader.homes, top: s.from,
+	return &chartPlaces{ctx: ctx, renderer: &s.renderer.builder, chart: s.chart, homes: s.reader.homes, top: s.from,
 		options: s.options, output: s.output, trial: s.trial, values: s.values, defaults: s.defaults,
 		entry: placeAt(s.spec.Chart.Where, "chart"), name: name, space: space, advice: advice}
 }

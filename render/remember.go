@@ -24,8 +24,7 @@ type Cache struct {
 
 	charts charts
 
-	definitions definitions
-	busy        [64]sync.Mutex // see lock
+	busy [64]sync.Mutex // see lock
 
 	once   sync.Once
 	memory *env.Memory
@@ -63,6 +62,8 @@ var (
 	declaredTable  = env.Table{Name: "declared"}
 	inactiveTable  = env.Table{Name: "inactive"}
 	notesTable     = env.Table{Name: "notes"}
+	// The API versions that files of custom resource definitions declare, by object id.
+	definitionsTable = env.Table{Name: "definitions"}
 )
 
 // kept returns where answers are kept, nil where there is no such place, and where other contents of files are seen than
@@ -98,7 +99,7 @@ func (a asker) Answer(q env.Question) string {
 		if json.Unmarshal([]byte(q.Name), &l) != nil {
 			return ""
 		}
-		return a.answer(l)
+		return a.lookups.answer(l)
 	case env.Versions:
 		var v askedVersions
 		if json.Unmarshal([]byte(q.Name), &v) != nil {
@@ -141,7 +142,7 @@ func (r *Renderer) asked(out *Rendering) env.Asked {
 		note(env.Source, want, one.digest)
 	}
 	for _, l := range out.lookups {
-		note(env.Object, l, r.answer(l))
+		note(env.Object, l, r.lookups.answer(l))
 	}
 	if out.target.IsRelease() {
 		note(env.Versions, out.versions, r.versionsDeclared(out.versions))

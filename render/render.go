@@ -8,27 +8,16 @@ package render
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"maps"
-	"path"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/diagnostics"
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/env"
-	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/helm"
-	"github.com/lintel-bot/lintel/render/kustomization"
-	"github.com/lintel-bot/lintel/render/origin"
 	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/roots"
-	"github.com/lintel-bot/lintel/render/tree"
 	"github.com/lintel-bot/lintel/render/trial"
 )
 
@@ -100,36 +89,25 @@ type Config struct {
 // Renderer renders roots of one tree. It is safe for concurrent use, and renders a kustomization that sets a schema
 // of its own alone in the process: kustomize keeps its schema in a global variable.
 type Renderer struct {
-	tree       *tree.Tree
-	index      *roots.Index
-	limits     Limits
-	cache      *Cache // nil: nothing is kept
+	builder
 	namespaced func(apiVersion, kind string) bool
 	declared   func() []string // see findVersions
+	lookups    *lookups
 	counts     *counts
-	known      *lookups
 	texts      *texts // see MayBring
 	held       *held
 	asking     *asking
 	inactives  *inactiveLayers
-	builds     *builds
-	fresh      bool                // no rendering is recalled or kept
-	whatever   bool                // what awaits something is rendered without it, also where that is done again
-	steps      int                 // see Config.AttemptSteps
-	outside    *outside            // what is brought in
-	overlay    map[string][]byte   // by path, links resolved
-	virtual    *gitops.Virtual     // among these, a kustomization of which nobody can edit a line; nil: there is none
-	finder     *diagnostics.Finder // for the files as this renderer sees them
-	failed     *sync.Map           // likewise, by folder: []doc.Error, see obstacles
+	fresh      bool // no rendering is recalled or kept
 }
 
 // New returns a renderer of the roots of one tree.
 func New(x *roots.Index, c Config) *Renderer {
-	r := &Renderer{tree: x.Tree(), index: x, limits: c.Limits.withDefaults(), cache: c.Cache, namespaced: c.Namespaced,
-		counts: &counts{}, failed: &sync.Map{}, finder: &diagnostics.Finder{Limits: c.Limits.withDefaults().Source},
-		outside: &outside{sources: c.Sources}, known: &lookups{}, texts: &texts{}, held: &held{}, asking: &asking{},
-		inactives: &inactiveLayers{}, builds: &builds{}, steps: cmp.Or(max(0, c.AttemptSteps), trial.Steps)}
+	r := &Renderer{builder: newBuilder(x, c.Limits.withDefaults(), &outside{sources: c.Sources}), namespaced: c.Namespaced,
+		counts: &counts{}, texts: &texts{}, held: &held{}, asking: &asking{}, inactives: &inactiveLayers{}}
+	r.cache, r.steps = c.Cache, cmp.Or(max(0, c.AttemptSteps), trial.Steps)
 	r.declared = sync.OnceValue(r.findVersions)
+	r.lookups = &lookups{renderer: r}
 	return r
 }
 
@@ -153,80 +131,9 @@ func (r *Renderer) Counts() (built, recalled int) {
 // does not have must be kustomizations. The graph stays that of the tree.
 func (r *Renderer) With(files map[string][]byte) *Renderer {
 	other := *r
-	other.overlay, other.failed, other.finder = files, &sync.Map{}, &diagnostics.Finder{Limits: r.limits.Source}
-	other.known, other.texts, other.held = &lookups{}, &texts{}, nil
+	other.builder, other.texts, other.held = *r.with(files), &texts{}, nil
+	other.lookups = &lookups{renderer: &other}
 	return &other
-}
-
-// instead returns a renderer that builds a kustomization in place of a folder's own.
-func (r *Renderer) instead(v *gitops.Virtual) *Renderer {
-	other := r.With(map[string][]byte{v.Path: v.Data})
-	other.virtual = v
-	return other
-}
-
-// read returns the content and the object id of a file. A file of the overlay has the id of the one that it hides.
-func (r *Renderer) read(name string) ([]byte, string, error) {
-	if len(r.overlay) > 0 {
-		real, e, err := r.lookup(name)
-		if data, ok := r.overlay[real]; ok && err == nil {
-			return data, e.ID, nil
-		}
-	}
-	if isOutside(name) {
-		m, in, ok := r.outside.of(name)
-		if !ok {
-			return nil, "", fmt.Errorf("%s: %w", name, tree.ErrNotExist)
-		}
-		return m.read(in)
-	}
-	return r.tree.ReadFile(name)
-}
-
-// readDir lists a folder.
-func (r *Renderer) readDir(name string) ([]tree.Entry, error) {
-	if m, in, ok := r.outside.of(name); ok && m.file == "" && m.inflated == nil {
-		return m.source.Tree.ReadDir(in)
-	}
-	return r.tree.ReadDir(name)
-}
-
-// lookup returns where a path leads, and what is there.
-func (r *Renderer) lookup(name string) (string, tree.Entry, error) {
-	if isOutside(name) {
-		m, in, ok := r.outside.of(name)
-		if !ok {
-			return "", tree.Entry{}, fmt.Errorf("%s: %w", name, tree.ErrNotExist)
-		}
-		real, e, err := m.lookup(in)
-		if _, made := r.overlay[name]; made && err != nil {
-			return name, tree.Entry{Name: path.Base(name), Kind: tree.File}, nil
-		}
-		return real, e, err
-	}
-	real, e, err := r.tree.Lookup(name)
-	if _, ok := r.overlay[name]; ok && err != nil {
-		return name, tree.Entry{Name: path.Base(name), Kind: tree.File}, nil
-	}
-	return real, e, err
-}
-
-// kustomization returns the parsed file of a folder, nil where it has none.
-func (r *Renderer) kustomization(dir string) (*kustomization.File, error) {
-	var f *kustomization.File
-	var err error
-	if m, in, ok := r.outside.of(dir); ok {
-		f, err = m.kustomization(in, r.limits.Source)
-	} else {
-		f, err = r.index.Kustomization(dir)
-	}
-	for _, name := range kustomization.FileNames() {
-		p := path.Join(dir, name)
-		if data, ok := r.overlay[p]; ok && err == nil && (f == nil || f.Path == p) {
-			return kustomization.Parse(p, data, r.limits.Source)
-		}
-	}
-	return f, err
 }
 
 // Render renders one target. The problems are what stands in the way of rendering all of it; where they are about parts
@@ -277,80 +184,6 @@ func (r *Renderer) once(ctx context.Context, t Target) (*Rendering, []doc.Error,
 	return out, problems, nil
 }
 
-// build renders a kustomization: all of it, or what can be rendered without the entries that stand in the way.
-func (r *Renderer) build(root roots.Root) (*Rendering, []doc.Error) {
-	p := r.plan(root.Path)
-	for name := range p.manifests {
-		if _, id, err := r.read(name); err == nil && !isOutside(name) {
-			p.reads[name] = id
-		}
-	}
-	nothing := &Rendering{Root: root, Reads: p.reads, wants: p.wants}
-	if p.awaits && !r.whatever && r.outside.sources.Provisional {
-		return nothing, r.outside.problems(p.problems)
-	}
-	for r.leave(p) {
-		out, failure := r.kustomize(root, p)
-		switch {
-		case failure == nil:
-			out.Partial = len(p.left) > 0
-			if p.fleeting || slices.ContainsFunc(p.problems, func(e doc.Error) bool { return !e.Unknown }) {
-				out.links = nil // what it lacks may come without a change of what it read
-			}
-			return out, r.outside.problems(p.problems)
-		case r.culprits(p):
-		case len(p.problems) == 0:
-			return nothing, r.outside.problems(r.without(p.texts).explain(root, p, failure))
-		default: // perhaps it is only for what is left out
-			nothing.Rest = func() []doc.Error {
-				return r.outside.problems(r.without(p.texts).explain(root, p, failure))
-			}
-			return nothing, r.outside.problems(append(p.problems, doc.Error{Path: p.root.File.Path, Line: 1, Unknown: true,
-				Message: "kustomize cannot build the rest without what is missing, so none of it is checked"}))
-		}
-	}
-	return nothing, r.outside.problems(p.problems)
-}
-
-func (r *Renderer) kustomize(root roots.Root, p *plan) (*Rendering, error) {
-	built := r.run(root.Path, p)
-	maps.Copy(p.reads, built.reads)
-	if built.err != nil {
-		return nil, built.err
-	}
-	if len(built.nodes) > r.limits.Resources {
-		e := tooMany(p.root.File.Path, r.limits.Resources)
-		return nil, &e
-	}
-	build := origin.NewBuild(built.files, p.root, built.nodes, func(name string) ([]byte, error) {
-		data, _, err := r.read(name)
-		return data, err
-	})
-	out := &Rendering{Root: root, Reads: p.reads, links: maps.Clone(built.links), wants: p.wants, build: built}
-	for _, node := range built.nodes {
-		object, ok := doc.Value(node, false).(map[string]any)
-		if !ok {
-			continue
-		}
-		res := &Resource{Object: object, node: node}
-		res.locator = func(pointer string) origin.Place { return build.Locate(node, pointer) }
-		if r.virtual != nil {
-			res.through(func(p origin.Place) origin.Place { return real(r.virtual, p) })
-		}
-		if len(p.wants) > 0 || len(p.inflated) > 0 || isOutside(root.Path) {
-			res.through(r.outside.place)
-		}
-		if why := unprintable(node, true); why != "" {
-			res.issue(Unprintable, "", "is or becomes a resource that kustomize cannot print: it "+why)
-		}
-		if embeds(object) {
-			res.issue(EmbeddedItems, "/items", embedded)
-		}
-		out.Resources = append(out.Resources, res)
-	}
-	return out, nil
-}
-
 // files reads the manifests of a target as they are.
 func (r *Renderer) files(ctx context.Context, t Target) (*Rendering, []doc.Error, error) {
 	out := &Rendering{Root: t.Root, Reads: map[string]string{}, target: t}
@@ -378,60 +211,4 @@ func (r *Renderer) files(ctx context.Context, t Target) (*Rendering, []doc.Error
 	}
 	out.Partial = len(problems) > 0
 	return out, problems, nil
-}
-
-// Manifest reads the resources of one plain file and its object id. Documents without apiVersion and kind are
-// left out, and so are kustomizations and files that are not YAML but templates of it.
-func (r *Renderer) Manifest(name string) ([]*Resource, string, *doc.Error, error) {
-	data, id, err := r.read(name)
-	var large *tree.TooLargeError
-	switch {
-	case errors.As(err, &large):
-		return nil, id, &doc.Error{Path: name, Message: large.Error()}, nil
-	case errors.Is(err, tree.ErrNotExist):
-		return nil, "", nil, nil
-	case err != nil:
-		return nil, "", nil, err
-	}
-	documents, err := doc.Parse(name, data, r.limits.Source)
-	var e *doc.Error
-	switch {
-	case errors.As(err, &e):
-		return nil, id, r.refused(name, data), nil
-	case err != nil:
-		return nil, id, nil, err
-	}
-	file := origin.NewFile(name, data)
-	var list []*Resource
-	for _, document := range documents {
-		if at := ambiguous(document); at != nil {
-			return nil, id, &doc.Error{Path: name, Line: at.Line, Column: at.Column, Message: "stands above a merge key " +
-				"(<<) that sets it, too, and programs disagree which one counts: put the merge key first"}, nil
-		}
-		for _, node := range doc.Unlist(document) {
-			object, ok := doc.Value(node, true).(map[string]any)
-			if !ok || !deployable(object) {
-				continue
-			}
-			res := &Resource{Object: object, node: node, plain: true}
-			res.locator = func(pointer string) origin.Place { return file.Locate(node, pointer) }
-			if embeds(object) {
-				res.issue(EmbeddedItems, "/items", embedded)
-			}
-			list = append(list, res)
-		}
-	}
-	return list, id, nil, nil
-}
-
-// deployable reports whether an object is one that a cluster stores: configuration of kustomize and of the
-// Kyverno command line has the same shape, but no server knows it.
-func deployable(o map[string]any) bool {
-	apiVersion, _ := o["apiVersion"].(string)
-	kind, _ := o["kind"].(string)
-	if apiVersion == "" || kind == "" {
-		return false
-	}
-	group, _, _ := strings.Cut(apiVersion, "/")
-	return group != "kustomize.config.k8s.io" && group != "cli.kyverno.io"
 }

@@ -218,7 +218,7 @@ func (r *Renderer) textOf(one *Deployment, own []byte) searching {
 		from = fetchedChart(release.Chart, src)
 	}
 	nowhere := &Rendering{Reads: map[string]string{}, links: map[string]string{}, wants: wants{}}
-	reader := &chartReader{renderer: r.WithSources(sources), out: nowhere}
+	reader := &chartReader{renderer: &r.WithSources(sources).builder, out: nowhere}
 	chart, err := reader.chart(from, nil)
 	if err != nil {
 		return nil

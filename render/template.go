@@ -18,11 +18,11 @@ var (
 
 // refused returns what is wrong with a file that cannot be read, nil where it was not meant to be deployed: it looks
 // like no manifest, or it is a template (Helm, Jinja), which no cluster takes as it is.
-func (r *Renderer) refused(name string, data []byte) *doc.Error {
+func (b *builder) refused(name string, data []byte) *doc.Error {
 	if text, _ := doc.Narrow(data); len(manifestLine.FindAll(text, 2)) < 2 {
 		return nil
 	}
-	_, problems := doc.Documents(name, data, r.limits.Source)
+	_, problems := doc.Documents(name, data, b.limits.Source)
 	for _, p := range problems {
 		if !templated(data, p) {
 			return &p
@@ -44,12 +44,12 @@ func templated(data []byte, problem doc.Error) bool {
 
 // Template returns the line of the document for which a file is passed over as a template though another one in it
 // could be deployed, 0 where it is not.
-func (r *Renderer) Template(name string) int {
-	data, _, err := r.read(name)
-	if err != nil || r.refused(name, data) != nil {
+func (b *builder) Template(name string) int {
+	data, _, err := b.read(name)
+	if err != nil || b.refused(name, data) != nil {
 		return 0
 	}
-	documents, problems := doc.Documents(name, data, r.limits.Source)
+	documents, problems := doc.Documents(name, data, b.limits.Source)
 	for _, d := range documents {
 		if object, ok := plainObject(d); ok && len(problems) > 0 && deployable(object) {
 			return max(1, problems[0].Line)

@@ -97,7 +97,7 @@ func (r *Rendering) Uses(as Target) (list []Use) {
 func (r *Renderer) Repositories(out *Rendering) (urls []string) {
 	from := []wants{out.wants}
 	for _, l := range out.lookups {
-		for _, o := range r.declaredAs(l.APIVersion, l.Kind, l.Namespace, l.Name) {
+		for _, o := range r.lookups.declaredAs(l.APIVersion, l.Kind, l.Namespace, l.Name) {
 			from = append(from, o.from)
 		}
 	}

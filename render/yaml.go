@@ -76,8 +76,8 @@ func (r *Renderer) Unmarked(ctx context.Context, root roots.Root) ([]byte, error
 }
 
 // plainly runs kustomize and nothing else on the files as they are.
-func (r *Renderer) plainly(root roots.Root, ownSchema bool) ([]*yaml.Node, error) {
-	fsys := &fileSystem{renderer: r, reads: map[string]string{},
+func (b *builder) plainly(root roots.Root, ownSchema bool) ([]*yaml.Node, error) {
+	fsys := &fileSystem{renderer: b, reads: map[string]string{},
 		transform: func(_ string, data []byte) []byte { return data }}
 	return runKustomize(fsys, root.Path, ownSchema)
 }

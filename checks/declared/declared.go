@@ -133,7 +133,7 @@ type wanted struct {
 
 // from reports whether a root may declare what is wanted.
 func (w wanted) from(set *deploy.Set, root roots.Root) bool {
-	return (w.name == "" || set.MayName(root, w.name)) && (w.word == "" || set.MayMention(root, w.word)) ||
+	return (w.name == "" || set.Texts.MayName(root, w.name)) && (w.word == "" || set.Texts.MayMention(root, w.word)) ||
 		w.brought && set.IsExternal(root)
 }
 

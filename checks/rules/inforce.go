@@ -114,7 +114,7 @@ func (f *inForce) asItIs(p string, deployed bool) bool {
 			return true
 		}
 	}
-	if test := set.PolicyTestHas(p); test != "" && !f.namedBelow(p, path.Dir(test)) {
+	if test := set.PolicyTests().OfAny(p); test != "" && !f.namedBelow(p, path.Dir(test)) {
 		return false
 	}
 	switch {

@@ -62,7 +62,7 @@ func matches(c diff.Commit, g settings.Glob) bool {
 	case settings.NamesExcluded:
 		return roots.Walk(c.Tree, g.Text, nil)
 	case settings.NamesClusters:
-		return c.Roots.Matches(g.Text) || c.Roots.MatchesDeployer(g.Text)
+		return c.Roots.Matches(g.Text) || c.Roots.Deploying.Matches(g.Text)
 	}
 	return c.Roots.Matches(g.Text)
 }

@@ -79,7 +79,7 @@ func (s *Set) IsFragment(root roots.Root) bool {
 		return false
 	}
 	if root.Kind == roots.Kustomization {
-		return s.MayBeDeployed(root)
+		return s.Deploying.MayDeploy(root)
 	}
 	entries, err := s.Tree().ReadDir(root.Path)
 	if err != nil {

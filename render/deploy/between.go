@@ -18,7 +18,7 @@ import (
 func Between(base, head *Set, changed, links []string) []roots.Root {
 	list := append(base.Reach(changed, links), head.Reach(changed, links)...)
 	list = append(list, included(base, head, changed)...)
-	if base.HasDeployers() || head.HasDeployers() {
+	if base.Deploying.Any() || head.Deploying.Any() {
 		followReleases(base.found(), head.found())
 		differs := append(differently(base, head, &list), differently(head, base, &list)...)
 		// What one side deploys in its own way the other may deploy as it is.
@@ -174,6 +174,6 @@ func (s *Set) Problems() []gitops.Problem {
 	problems := slices.Clone(w.problems)
 	w.mu.Unlock()
 	return slices.DeleteFunc(problems, func(p gitops.Problem) bool {
-		return s.IsDeployer(p.Path) && !w.deploysFile(p.Path, map[string]bool{})
+		return s.Deploying.Has(p.Path) && !w.deploysFile(p.Path, map[string]bool{})
 	})
 }

@@ -24,11 +24,11 @@ import (
 type Set struct {
 	*roots.Index
 	Renderer *render.Renderer
+	Texts    *Texts // what the roots may deploy, as their files tell
 
 	clusters func(roots.Root) []render.Cluster // see ForClusters
 	found    func() *worklist                  // when it was worked off
 	external func() map[roots.Root]bool        // see externalKustomizations
-	mentions *mentions
 }
 
 // Open returns the roots of a tree. It reads what roots.Open does; objects of Argo CD and Flux are read when somebody asks
@@ -46,7 +46,7 @@ func New(x *roots.Index, config render.Config) *Set {
 	s := &Set{Index: x, Renderer: render.New(x, config)}
 	s.found = newWorklist(x, s.Renderer, config.Cache).ready
 	s.external = externalKustomizations(s)
-	s.mentions = &mentions{set: s}
+	s.Texts = &Texts{set: s}
 	return s
 }
 
@@ -84,7 +84,7 @@ func (s *Set) all() []roots.Root {
 // symlinks: what is read through them changes, too. What a release reads tells whether a change reaches it: see Between.
 func (s *Set) Reach(changed, links []string) []roots.Root {
 	list := s.Touching(changed, links)
-	if !s.HasDeployers() {
+	if !s.Deploying.Any() {
 		return list
 	}
 	var around []*Deployment
@@ -100,7 +100,7 @@ func (s *Set) Reach(changed, links []string) []roots.Root {
 
 // merge turns the roots that stand by themselves and some deployments into what is deployed.
 func (s *Set) merge(standing []roots.Root, deployments []*Deployment) []roots.Root {
-	list := slices.DeleteFunc(slices.Clone(standing), s.covered)
+	list := slices.DeleteFunc(slices.Clone(standing), s.found().covered)
 	for _, one := range deployments {
 		if r, ok := s.found().root(one); ok {
 			list = append(list, r)
@@ -114,7 +114,7 @@ func (s *Set) Has(root roots.Root) bool {
 	if !s.Selects(root.Path) {
 		return false
 	}
-	return s.IsRoot(root) && !s.covered(root) || slices.ContainsFunc(s.found().above(root.Path), func(one *Deployment) bool {
+	return s.IsRoot(root) && !s.found().covered(root) || slices.ContainsFunc(s.found().above(root.Path), func(one *Deployment) bool {
 		own, ok := s.found().root(one)
 		return ok && own == root
 	})

@@ -267,7 +267,11 @@ func TestOf(t *testing.T) {
 	} {
 		var got []string
 		for _, root := range set.Of(name) {
-			got = append(got, root.Kind.String()+" "+root.Path+" "+set.DeployedAs(root))
+			name := ""
+			if one := set.Deployment(root); one != nil {
+				name = one.Name
+			}
+			got = append(got, root.Kind.String()+" "+root.Path+" "+name)
 		}
 		if strings.Join(got, ", ") != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)

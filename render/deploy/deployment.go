@@ -161,11 +161,11 @@ func (d *Deployment) covers() []string {
 }
 
 // covered reports whether a root that stands in its folder is deployed, but only as one of the deployments has it.
-func (s *Set) covered(r roots.Root) bool {
+func (w *worklist) covered(r roots.Root) bool {
 	bare, other := false, false
-	for _, one := range s.found().above(r.Path) {
+	for _, one := range w.above(r.Path) {
 		switch {
-		case one.Elsewhere != nil, !s.found().isLive(one):
+		case one.Elsewhere != nil, !w.isLive(one):
 		case one.Release != nil:
 			other = other || r.Kind == roots.Chart && one.Release.Chart.Here() && one.Release.Chart.Folder == r.Path
 		case one.Bare():
@@ -173,11 +173,11 @@ func (s *Set) covered(r roots.Root) bool {
 		case r.Kind != roots.Folder && one.Path == r.Path:
 			other = other || one.Kind != gitops.ArgoDirectory
 		case r.Kind == roots.Folder && one.Kind == gitops.ArgoDirectory:
-			other = other || one.hasAll(s.Index.Files(r))
+			other = other || one.hasAll(w.index.Files(r))
 		case one.Kind != gitops.Flux:
 		case r.Kind == roots.Folder:
 			v := one.resolved().Virtual
-			other = other || v != nil && v.Generated && one.hasAll(s.Index.Files(r))
+			other = other || v != nil && v.Generated && one.hasAll(w.index.Files(r))
 		default:
 			other = other || one.has(r.Path)
 		}

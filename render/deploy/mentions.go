@@ -12,10 +12,10 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-type mentions struct {
+type Texts struct {
 	set    *Set
-	byName sync.Map // by mentioned: *mentioners
-	byRoot sync.Map // *mentionParts
+	byName sync.Map // by mentioned: *mentioning
+	byRoot sync.Map // *textParts
 }
 
 // mentioned is a name, and whether variables of Flux may become it; or a word.
@@ -25,8 +25,8 @@ type mentioned struct {
 	word        string
 }
 
-// mentioners are files, and the folders of the kustomizations that read one of them, directly or not.
-type mentioners struct{ files, folders map[string]bool }
+// mentioning are files, and the folders of the kustomizations that read one of them, directly or not.
+type mentioning struct{ files, folders map[string]bool }
 
 // hash is how long what kustomize writes behind the names of generated objects is: a dash and ten letters.
 const hash = 11
@@ -34,30 +34,30 @@ const hash = 11
 // MayName reports whether a root may deploy an object of a name, as far as its files in the tree and the object that
 // deploys it tell: it is false only where none of them says the name or how names are put together. Of what a kustomization
 // takes from outside it knows nothing (see IsExternal). Nothing is rendered.
-func (s *Set) MayName(root roots.Root, name string) bool {
-	if i := len(name) - hash; i > 0 && name[i] == '-' && s.MayName(root, name[:i]) {
+func (n *Texts) MayName(root roots.Root, name string) bool {
+	if i := len(name) - hash; i > 0 && name[i] == '-' && n.MayName(root, name[:i]) {
 		return true
 	}
-	parts := s.mentions.parts(root)
-	return parts.names.May(name) || s.mentions.has(parts, name, mentioned{name: name, substitutes: parts.substitutes})
+	parts := n.parts(root)
+	return parts.names.May(name) || n.has(parts, name, mentioned{name: name, substitutes: parts.substitutes})
 }
 
 // MayMention reports the same of objects that hold a word as a value (see graph.Graph.Mentions).
-func (s *Set) MayMention(root roots.Root, word string) bool {
-	parts := s.mentions.parts(root)
-	return bytes.Contains(parts.kustomization, []byte(word)) || s.mentions.has(parts, word, mentioned{word: word})
+func (n *Texts) MayMention(root roots.Root, word string) bool {
+	parts := n.parts(root)
+	return bytes.Contains(parts.kustomization, []byte(word)) || n.has(parts, word, mentioned{word: word})
 }
 
 // has reports whether the parts of a root say something.
-func (n *mentions) has(parts *mentionParts, text string, what mentioned) bool {
+func (n *Texts) has(parts *textParts, text string, what mentioned) bool {
 	by, known := n.of(what)
 	return parts.any || !known || bytes.Contains(parts.text, []byte(text)) ||
 		slices.ContainsFunc(parts.files, func(p string) bool { return by.files[p] }) ||
 		slices.ContainsFunc(parts.folders, func(dir string) bool { return by.folders[dir] })
 }
 
-// mentionParts are what a root is made of, as far as it may say something.
-type mentionParts struct {
+// textParts are what a root is made of, as far as it may say something.
+type textParts struct {
 	any            bool     // and of more that is not known
 	files, folders []string // what it is built from, folders with a kustomization
 	substitutes    bool     // variables of Flux
@@ -67,11 +67,11 @@ type mentionParts struct {
 }
 
 // parts returns what a root is made of.
-func (n *mentions) parts(root roots.Root) *mentionParts {
+func (n *Texts) parts(root roots.Root) *textParts {
 	if known, ok := n.byRoot.Load(root); ok {
-		return known.(*mentionParts)
+		return known.(*textParts)
 	}
-	out := &mentionParts{any: root.Kind == roots.Chart, files: n.set.Files(root), folders: []string{root.Path}}
+	out := &textParts{any: root.Kind == roots.Chart, files: n.set.Files(root), folders: []string{root.Path}}
 	if one := n.set.Target(root).By; one != nil {
 		out.any = one.Release != nil || one.Elsewhere != nil || len(one.Problems) > 0
 		out.substitutes, out.text = one.Substitute.Active(), one.Text()
@@ -88,7 +88,7 @@ func (n *mentions) parts(root roots.Root) *mentionParts {
 }
 
 // refs adds what a kustomization names.
-func (n *mentions) refs(out *mentionParts, f *kustomization.File) {
+func (n *Texts) refs(out *textParts, f *kustomization.File) {
 	for _, ref := range f.Refs {
 		if kustomization.Remote(ref.Value) {
 			continue
@@ -101,9 +101,9 @@ func (n *mentions) refs(out *mentionParts, f *kustomization.File) {
 }
 
 // of returns who says something; false where that is not known.
-func (n *mentions) of(what mentioned) (*mentioners, bool) {
+func (n *Texts) of(what mentioned) (*mentioning, bool) {
 	if known, ok := n.byName.Load(what); ok {
-		return known.(*mentioners), true
+		return known.(*mentioning), true
 	}
 	files, known := n.set.Mentions(what.word), true
 	if what.name != "" {
@@ -112,7 +112,7 @@ func (n *mentions) of(what mentioned) (*mentioners, bool) {
 	if !known {
 		return nil, false
 	}
-	out, dirs := &mentioners{map[string]bool{}, map[string]bool{}}, map[string]bool{}
+	out, dirs := &mentioning{map[string]bool{}, map[string]bool{}}, map[string]bool{}
 	for _, p := range files {
 		out.files[p] = true
 		if kustomization.IsFileName(p) {

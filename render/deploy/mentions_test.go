@@ -174,10 +174,10 @@ func TestRootsSayWhatTheyRender(t *testing.T) {
 			if set.IsExternal(root) {
 				continue
 			}
-			if name != "" && !set.MayName(root, name) {
+			if name != "" && !set.Texts.MayName(root, name) {
 				t.Errorf("%v is not said to name %s %s", root, kind, name)
 			}
-			if !set.MayMention(root, kind) {
+			if !set.Texts.MayMention(root, kind) {
 				t.Errorf("%v is not said to mention %s", root, kind)
 			}
 		}
@@ -193,11 +193,11 @@ func TestRootsSayWhatTheyRender(t *testing.T) {
 		}
 	}
 	for _, dir := range []string{"alone", "team", "around", "patched"} {
-		if set.MayName(roots.Root{Path: dir}, "nobody") {
+		if set.Texts.MayName(roots.Root{Path: dir}, "nobody") {
 			t.Errorf("%s is said to name nobody", dir)
 		}
 	}
-	if set.MayMention(roots.Root{Path: "alone"}, "Deployment") {
+	if set.Texts.MayMention(roots.Root{Path: "alone"}, "Deployment") {
 		t.Error("alone is said to mention a Deployment")
 	}
 }

@@ -242,12 +242,3 @@ func (s *Set) spellings(l Listed) (list []string) {
 	}
 	return list
 }
-
-// DeployedAs returns the name of the Application or Flux Kustomization that deploys a root in its own way, also where an
-// ApplicationSet brings it forth; empty where none does.
-func (s *Set) DeployedAs(root roots.Root) string {
-	if one := s.found().of(root); one != nil {
-		return one.Name
-	}
-	return ""
-}

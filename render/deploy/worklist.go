@@ -49,7 +49,7 @@ type worklist struct {
 func newWorklist(x *roots.Index, r *render.Renderer, c *render.Cache) *worklist {
 	o := x.Options()
 	return &worklist{index: x, renderer: r, cache: c, repo: gitops.RepoHint{URLs: o.Repository, Branches: o.Branches},
-		limits: gitops.Limits{Source: o.Limits}, holds: sync.OnceValue(x.TakingDeployers),
+		limits: gitops.Limits{Source: o.Limits}, holds: sync.OnceValue(x.Deploying.Including),
 		followed: map[string]bool{}, byPath: map[string][]*Deployment{}, byID: map[string]*Deployment{}}
 }
 
@@ -92,11 +92,11 @@ func (w *worklist) followThese(list []*Deployment) (any bool) {
 func (w *worklist) objects() (objects []gitops.Object) {
 	deploying, _ := gitops.Kinds()
 	shaping := map[string][]roots.Root{}
-	odd := w.index.OddRoots()
+	odd := w.index.Deploying.OddRoots()
 	all := slices.Clone(odd)
-	files := slices.Concat(w.index.Deployers(), w.index.LinkedDeployers())
+	files := slices.Concat(w.index.Deploying.Files(), w.index.Deploying.Linked())
 	for _, p := range files {
-		if list := w.index.Shaping(p); len(list) > 0 && w.index.Manifest(p) {
+		if list := w.index.Deploying.Shaping(p); len(list) > 0 && w.index.Manifest(p) {
 			shaping[p], all = list, append(all, list...)
 		}
 	}
@@ -158,7 +158,7 @@ func (w *worklist) arriving(p string, shaping []roots.Root, added map[roots.Root
 	}
 	for i, document := range documents {
 		for j, node := range doc.Unlist(document) {
-			if slices.Contains(kinds, doc.Text(node, "kind")) && !w.index.Dropped(p, node) {
+			if slices.Contains(kinds, doc.Text(node, "kind")) && !w.index.Deploying.Dropped(p, node) {
 				list = append(list, gitops.FromNode(p, node).Identified(fmt.Sprint(p, " ", id, " ", i, " ", j)))
 			}
 		}
@@ -207,19 +207,19 @@ func (w *worklist) lookUp(kinds []string, wanted map[string][]string) (objects [
 			continue
 		}
 		added := map[roots.Root]bool{}
-		files := w.index.Sources(kind)
+		files := w.index.Deploying.Sources(kind)
 		if values {
 			files = w.index.Mentions(kind)
 		}
 		for _, p := range files {
 			if w.index.Manifest(p) && !kustomization.IsFileName(p) {
-				objects = append(objects, w.arriving(p, w.index.Shaping(p), added, names, kind)...)
+				objects = append(objects, w.arriving(p, w.index.Deploying.Shaping(p), added, names, kind)...)
 			}
 		}
 		if !values {
 			continue
 		}
-		for _, root := range w.index.Generating(kind, names) {
+		for _, root := range w.index.Deploying.Generating(kind, names) {
 			if found := w.rendered(root, []string{kind}); !added[root] {
 				objects = append(objects, found.objects...)
 			}
@@ -330,7 +330,7 @@ func (w *worklist) holdsDeployers(one *Deployment, external bool) bool {
 		return true
 	}
 	v := one.resolved().Virtual
-	return v != nil && v.Generated && slices.ContainsFunc(w.index.Deployers(), func(p string) bool {
+	return v != nil && v.Generated && slices.ContainsFunc(w.index.Deploying.Files(), func(p string) bool {
 		return one.Path == "." || strings.HasPrefix(p, one.Path+"/")
 	})
 }

@@ -17,7 +17,7 @@ func (x *Index) Chart(p string) string {
 		return ""
 	}
 	dir := path.Dir(p)
-	if x.IsFile(p) && !x.ofChart(p) && (x.loose(p) || x.taken(p) || x.HasKustomization(dir)) {
+	if x.IsFile(p) && !ofChart(x, p) && (x.loose(p) || x.taken(p) || x.HasKustomization(dir)) {
 		return ""
 	}
 	for _, dir := range Upwards(dir) {
@@ -49,7 +49,7 @@ func charts(x *Index, dirs map[string]bool) []string {
 		if real, _, err := x.Tree().Lookup(dir); err != nil || real != dir {
 			continue // the folder that a symlink leads to is the root
 		}
-		if x.HasChart(dir) && !inChart(x, dir) && !x.concealed(path.Join(dir, "Chart.yaml")) && !x.isLibrary(dir) {
+		if x.HasChart(dir) && !inChart(x, dir) && !x.concealed(path.Join(dir, "Chart.yaml")) && !isLibrary(x, dir) {
 			list = append(list, dir)
 		}
 	}
@@ -57,7 +57,7 @@ func charts(x *Index, dirs map[string]bool) []string {
 }
 
 // isLibrary reports whether a chart is a library: it has no resources, and nobody can install it.
-func (x *Index) isLibrary(dir string) bool {
+func isLibrary(x *Index, dir string) bool {
 	p := path.Join(dir, "Chart.yaml")
 	data, _, err := x.Tree().ReadFile(p)
 	if err != nil {
@@ -84,7 +84,7 @@ func inChart(x *Index, dir string) bool {
 
 // ofChart reports whether a file is a Helm chart's own: in one of its folders, or below its Chart.yaml and none that
 // anybody could deploy, as values are.
-func (x *Index) ofChart(p string) bool {
+func ofChart(x *Index, p string) bool {
 	dir := path.Dir(p)
 	return inChart(x, dir) || slices.ContainsFunc(Upwards(dir), x.HasChart) && !x.holdsObjects(p)
 }

@@ -2,8 +2,10 @@ package roots
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 
@@ -27,6 +29,20 @@ const (
 // DeployerGroups are the API groups of the objects that deploy something, each with a slash behind it.
 func DeployerGroups() []string {
 	return []string{"argoproj.io/", "kustomize.toolkit.fluxcd.io/", "helm.toolkit.fluxcd.io/"}
+}
+
+// Deploying are the objects of Argo CD and Flux that deploy something, as the files of the tree have them.
+type Deploying struct {
+	index    *Index
+	shapes   shapes
+	linked   func() []string // see Linked
+	variable func() []*regexp.Regexp
+}
+
+func newDeploying(x *Index) *Deploying {
+	d := &Deploying{index: x}
+	d.linked, d.variable = sync.OnceValue(d.findLinked), sync.OnceValue(d.findVariablePaths)
+	return d
 }
 
 func deployerNotes(limits doc.Limits) graph.Notes {
@@ -58,43 +74,43 @@ func noteDeployer(n *yaml.Node, note func(string)) {
 	}
 }
 
-// IsDeployer reports whether a file has objects that deploy something.
-func (x *Index) IsDeployer(p string) bool { return x.HasNote(deployers, anyFolder, p) }
+// Has reports whether a file has objects that deploy something.
+func (d *Deploying) Has(p string) bool { return d.index.HasNote(deployers, anyFolder, p) }
 
-// Deployers lists the files with objects that deploy something, sorted. Some may be no manifests (see Manifest).
-func (x *Index) Deployers() []string { return x.Noted(deployers, anyFolder) }
+// Files lists the files with objects that deploy something, sorted. Some may be no manifests (see Manifest).
+func (d *Deploying) Files() []string { return d.index.Noted(deployers, anyFolder) }
 
 // Sources lists the files with objects of Flux of a kind that says where something comes from, sorted.
-func (x *Index) Sources(kind string) []string { return x.Noted(deployers, kind) }
+func (d *Deploying) Sources(kind string) []string { return d.index.Noted(deployers, kind) }
 
-// HasDeployers reports whether there may be objects of Argo CD or Flux in the tree, or that the options name.
-func (x *Index) HasDeployers() bool {
-	return len(x.options.Charts) > 0 || len(x.Deployers()) > 0 || len(x.Odd()) > 0 || len(x.LinkedDeployers()) > 0
+// Any reports whether there may be objects of Argo CD or Flux in the tree, or that the options name.
+func (d *Deploying) Any() bool {
+	return len(d.index.options.Charts) > 0 || len(d.Files()) > 0 || len(d.index.Odd()) > 0 || len(d.Linked()) > 0
 }
 
-// LinkedDeployers lists the paths that lead through symlinks to files with objects that may deploy something, and that are
+// Linked lists the paths that lead through symlinks to files with objects that may deploy something, and that are
 // no manifests where they lie: by their name, or in a hidden folder.
-func (x *Index) LinkedDeployers() []string { return x.linked() }
+func (d *Deploying) Linked() []string { return d.linked() }
 
-func (x *Index) findLinkedDeployers() (list []string) {
-	notes := deployerNotes(x.options.Limits)
-	for _, l := range x.Links() {
-		real, e, err := x.Tree().Lookup(l)
+func (d *Deploying) findLinked() (list []string) {
+	notes := deployerNotes(d.index.options.Limits)
+	for _, l := range d.index.Links() {
+		real, e, err := d.index.Tree().Lookup(l)
 		if err != nil {
 			continue
 		}
 		paths := []string{l}
 		if e.Kind == tree.Dir {
 			if paths = nil; real != "." && !strings.HasPrefix(l, real+"/") {
-				x.filesBelow(l, &paths)
+				filesBelow(d.index.Tree(), l, &paths)
 			}
 		}
 		for _, p := range paths {
-			at, _, err := x.Tree().Lookup(p)
+			at, _, err := d.index.Tree().Lookup(p)
 			if err != nil || !graph.IsManifestName(p) || graph.IsManifestName(at) && !hidden(at) {
 				continue
 			}
-			if data, _, err := x.Tree().ReadFile(p); err == nil {
+			if data, _, err := d.index.Tree().ReadFile(p); err == nil {
 				deploys := false
 				notes.Read(p, data, func(key string) { deploys = deploys || key == anyFolder })
 				if deploys {
@@ -106,34 +122,34 @@ func (x *Index) findLinkedDeployers() (list []string) {
 	return list
 }
 
-// TakingDeployers returns the folders whose kustomization takes over a file with objects that deploy something, directly or
+// Including returns the folders whose kustomization takes over a file with objects that deploy something, directly or
 // not.
-func (x *Index) TakingDeployers() map[string]bool {
+func (d *Deploying) Including() map[string]bool {
 	taking := map[string]bool{}
-	for _, p := range x.Deployers() {
-		for _, dir := range x.Taking(p) {
+	for _, p := range d.Files() {
+		for _, dir := range d.index.Taking(p) {
 			taking[dir] = true
 		}
 	}
 	out := map[string]bool{}
-	for _, dir := range x.Above(taking) {
+	for _, dir := range d.index.Above(taking) {
 		out[dir] = true
 	}
 	return out
 }
 
-// MatchesDeployer reports whether a glob matches a file with objects of Argo CD or Flux.
-func (x *Index) MatchesDeployer(glob string) bool {
+// Matches reports whether a glob matches a file with objects of Argo CD or Flux.
+func (d *Deploying) Matches(glob string) bool {
 	re, err := Glob(glob)
-	return err == nil && slices.ContainsFunc(x.Deployers(), re.MatchString)
+	return err == nil && slices.ContainsFunc(d.Files(), re.MatchString)
 }
 
 // Dropped reports whether an object of a file is none that the kustomizations which take the file over have: kustomize
 // leaves out what has this annotation, whatever it says (https://kubectl.docs.kubernetes.io/references/kustomize).
-func (x *Index) Dropped(p string, object *yaml.Node) bool {
+func (d *Deploying) Dropped(p string, object *yaml.Node) bool {
 	_, metadata := doc.Field(object, "metadata")
 	_, has := texts(metadata, "annotations")["config.kubernetes.io/local-config"]
-	return has && slices.ContainsFunc(x.Taking(p), x.Lives)
+	return has && slices.ContainsFunc(d.index.Taking(p), d.index.Lives)
 }
 
 // generator returns the field of a kustomization that generates objects of a kind, empty where none does.
@@ -151,14 +167,14 @@ func generator(kind string) string {
 func HoldsValues(kind string) bool { return generator(kind) != "" }
 
 // Generating lists the roots with a kustomization that generates a ConfigMap or Secret of one of some names.
-func (x *Index) Generating(kind string, names []string) []Root {
+func (d *Deploying) Generating(kind string, names []string) []Root {
 	dirs := map[string]bool{}
-	for _, p := range x.Mentions(kind) {
+	for _, p := range d.index.Mentions(kind) {
 		if !kustomization.IsFileName(p) {
 			continue
 		}
 		dir := path.Dir(p)
-		f, err := x.Kustomization(dir)
+		f, err := d.index.Kustomization(dir)
 		if f == nil || err != nil {
 			continue
 		}
@@ -170,5 +186,5 @@ func (x *Index) Generating(kind string, names []string) []Root {
 			}
 		}
 	}
-	return x.rootsOver(dirs)
+	return d.index.rootsOver(dirs)
 }

@@ -122,8 +122,8 @@ func (x *Index) manifests(dir string, limit int) []string {
 // a policy test nor a chart has it for its own. Being data of a generator hides no manifest: who deploys the file does
 // not know of that.
 func (x *Index) loose(p string) bool {
-	return graph.IsManifestName(p) && !kustomization.IsFileName(p) && !x.concealed(p) && !x.ofChart(p) && !x.taken(p) &&
-		x.PolicyTest(p) == "" && (!x.Named(p) || x.holdsObjects(p))
+	return graph.IsManifestName(p) && !kustomization.IsFileName(p) && !x.concealed(p) && !ofChart(x, p) && !x.taken(p) &&
+		x.PolicyTests().Of(p) == "" && (!x.Named(p) || x.holdsObjects(p))
 }
 
 // Loose reports whether a file looks like a manifest by its name and place and is part of its folder's own root.
@@ -134,7 +134,7 @@ func (x *Index) Loose(p string) bool {
 // taken reports whether a kustomization that is part of a root takes a file over as a resource or uses it as a patch.
 func (x *Index) taken(p string) bool {
 	return slices.ContainsFunc(x.Taking(p), x.Lives) ||
-		slices.ContainsFunc(x.Patching(p), func(dir string) bool { return x.Lives(dir) && x.aimed(dir, p) })
+		slices.ContainsFunc(x.Patching(p), func(dir string) bool { return x.Lives(dir) && x.contents.aimed(dir, p) })
 }
 
 // IsPart reports whether a file is part of a root by itself: of a kustomization, or of the manifests of its folder.
@@ -163,7 +163,7 @@ func (x *Index) Manifest(p string) bool {
 
 // ManifestOrPatch reports whether a file can be a manifest, or a patch of one.
 func (x *Index) ManifestOrPatch(p string) bool {
-	return x.IsResource(p) || graph.IsManifestName(p) && !x.concealed(p) && !x.ofChart(p)
+	return x.IsResource(p) || graph.IsManifestName(p) && !x.concealed(p) && !ofChart(x, p)
 }
 
 // Lives reports whether the kustomization of a folder is one of a root that the options choose, or part of one.
@@ -215,4 +215,4 @@ func (x *Index) Excluded(changed, links []string) []Root {
 
 // MayDeploy reports whether somebody may deploy the files of a folder as they lie there: it has manifests of its own, or
 // an object of Argo CD or Flux deploys a folder of theirs.
-func (x *Index) MayDeploy(dir string) bool { return x.HasDeployers() || len(x.manifests(dir, 1)) > 0 }
+func (x *Index) MayDeploy(dir string) bool { return x.Deploying.Any() || len(x.manifests(dir, 1)) > 0 }

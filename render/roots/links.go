@@ -31,7 +31,7 @@ func (x *Index) aliases(changed, links []string) (list []string) {
 		leads = append(leads, [2]string{l, real})
 		switch {
 		case is[l] && e.Kind == tree.Dir:
-			x.filesBelow(l, &list)
+			filesBelow(x.Tree(), l, &list)
 		case is[l] && e.Kind == tree.File:
 			list = append(list, l)
 		}
@@ -61,8 +61,8 @@ func (x *Index) aliases(changed, links []string) (list []string) {
 }
 
 // filesBelow adds the files of a folder and of those in it.
-func (x *Index) filesBelow(dir string, list *[]string) {
-	entries, err := x.Tree().ReadDir(dir)
+func filesBelow(t *tree.Tree, dir string, list *[]string) {
+	entries, err := t.ReadDir(dir)
 	if err != nil {
 		return
 	}
@@ -71,7 +71,7 @@ func (x *Index) filesBelow(dir string, list *[]string) {
 		case len(*list) >= maxAliases:
 			return
 		case e.Kind == tree.Dir:
-			x.filesBelow(p, list)
+			filesBelow(t, p, list)
 		default:
 			*list = append(*list, p)
 		}
@@ -88,7 +88,7 @@ func (x *Index) elsewhere(p string) bool {
 // nothing in the repository.
 func (x *Index) Dangling(p string) bool {
 	e, err := x.Tree().Entry(p)
-	if err != nil || e.Kind != tree.Symlink || x.concealed(p) || x.ofChart(p) {
+	if err != nil || e.Kind != tree.Symlink || x.concealed(p) || ofChart(x, p) {
 		return false
 	}
 	_, _, err = x.Tree().Lookup(p)

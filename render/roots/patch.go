@@ -22,29 +22,29 @@ func (x *Index) Patch(p string) bool { return x.PatchIn(p, func(string) bool { r
 
 // PatchIn is Patch for the kustomizations of some folders.
 func (x *Index) PatchIn(p string, in func(dir string) bool) bool {
-	return slices.ContainsFunc(x.Patching(p), func(dir string) bool { return in(dir) && x.aimed(dir, p) })
+	return slices.ContainsFunc(x.Patching(p), func(dir string) bool { return in(dir) && x.contents.aimed(dir, p) })
 }
 
 // aimed reports whether a file that a folder's kustomization uses as a patch can change something there.
-func (x *Index) aimed(dir, p string) bool {
-	f, err := x.Kustomization(dir)
+func (c *contents) aimed(dir, p string) bool {
+	f, err := c.index.Kustomization(dir)
 	if f == nil || err != nil {
 		return false // it is not built, either
 	}
-	has := x.content(dir)
+	has := c.content(dir)
 	for _, item := range doc.Items(f.Node, "patchesStrategicMerge") {
-		if x.names(f, item, p) && has.any(x.identities(p)) {
+		if c.names(f, item, p) && has.any(c.index.identities(p)) {
 			return true
 		}
 	}
 	for _, field := range []string{"patches", "patchesJson6902"} {
 		for _, item := range doc.Items(f.Node, field) {
 			_, named := doc.Field(item, "path")
-			if !x.names(f, named, p) {
+			if !c.names(f, named, p) {
 				continue
 			}
 			if _, target := doc.Field(item, "target"); target != nil && has.selected(target) ||
-				target == nil && has.any(x.identities(p)) {
+				target == nil && has.any(c.index.identities(p)) {
 				return true
 			}
 		}
@@ -53,7 +53,7 @@ func (x *Index) aimed(dir, p string) bool {
 }
 
 // names reports whether an entry of a kustomization leads to a file.
-func (x *Index) names(f *kustomization.File, entry *yaml.Node, p string) bool {
+func (c *contents) names(f *kustomization.File, entry *yaml.Node, p string) bool {
 	if entry == nil || entry.Kind != yaml.ScalarNode {
 		return false
 	}
@@ -61,7 +61,7 @@ func (x *Index) names(f *kustomization.File, entry *yaml.Node, p string) bool {
 	if !ok || named == p {
 		return ok
 	}
-	real, _, err := x.Tree().Lookup(named)
+	real, _, err := c.index.Tree().Lookup(named)
 	return err == nil && real == p
 }
 
@@ -81,23 +81,25 @@ type identity struct {
 
 // contents keeps the content of kustomizations. It is safe for concurrent use.
 type contents struct {
+	index *Index
+
 	mu    sync.Mutex
 	known map[string]*content
 }
 
-func (x *Index) content(dir string) *content {
-	x.contents.mu.Lock()
-	defer x.contents.mu.Unlock()
-	return x.contentOf(dir, map[string]bool{})
+func (c *contents) content(dir string) *content {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.contentOf(dir, map[string]bool{})
 }
 
 // contentOf is content; the lock is held. Above are the folders on the way down to this one.
-func (x *Index) contentOf(dir string, above map[string]bool) *content {
-	if known := x.contents.known[dir]; known != nil {
+func (c *contents) contentOf(dir string, above map[string]bool) *content {
+	if known := c.known[dir]; known != nil {
 		return known
 	}
 	out := &content{}
-	f, err := x.Kustomization(dir)
+	f, err := c.index.Kustomization(dir)
 	if f == nil || err != nil || above[dir] {
 		return out
 	}
@@ -106,7 +108,7 @@ func (x *Index) contentOf(dir string, above map[string]bool) *content {
 	defer delete(above, dir)
 	for _, ref := range f.Refs {
 		if ref.Role == kustomization.Resource || ref.Role == kustomization.Component {
-			x.addRef(out, f, ref, above)
+			c.addRef(out, f, ref, above)
 		}
 		out.open = out.open || ref.Role == kustomization.Plugin
 	}
@@ -117,31 +119,31 @@ func (x *Index) contentOf(dir string, above map[string]bool) *content {
 		}
 	}
 	out.open = out.open || len(f.Helm) > 0 || len(f.Inline) > 0
-	if x.contents.known == nil {
-		x.contents.known = map[string]*content{}
+	if c.known == nil {
+		c.known = map[string]*content{}
 	}
-	x.contents.known[dir] = out
+	c.known[dir] = out
 	return out
 }
 
 // addRef adds what an entry of a kustomization brings.
-func (x *Index) addRef(out *content, f *kustomization.File, ref kustomization.Ref, above map[string]bool) {
+func (c *contents) addRef(out *content, f *kustomization.File, ref kustomization.Ref, above map[string]bool) {
 	named, ok := tree.Clean(path.Join(f.Dir, ref.Value))
 	if kustomization.Remote(ref.Value) || !ok {
 		out.open = true
 		return
 	}
-	real, e, err := x.Tree().Lookup(named)
+	real, e, err := c.index.Tree().Lookup(named)
 	switch {
 	case err != nil: // what makes it knows what it holds
 		out.open = true
 	case e.Kind == tree.File:
-		out.list = append(out.list, x.identities(real)...)
+		out.list = append(out.list, c.index.identities(real)...)
 	case e.Kind == tree.Dir:
-		below := x.contentOf(real, above)
+		below := c.contentOf(real, above)
 		out.open = out.open || below.open
 		changed := func(fields ...string) bool {
-			k, err := x.Kustomization(real)
+			k, err := c.index.Kustomization(real)
 			return k != nil && err == nil && slices.ContainsFunc(fields, func(name string) bool {
 				_, v := doc.Field(k.Node, name)
 				return v != nil

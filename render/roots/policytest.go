@@ -1,6 +1,7 @@
 package roots
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -16,6 +17,9 @@ import (
 // PolicyTestName is the name of a policy test: the one that "kyverno test" looks for
 // (https://kyverno.io/docs/kyverno-cli/reference/kyverno_test/).
 const PolicyTestName = "kyverno-test.yaml"
+
+// PolicyTests are the policy tests of a tree, and those of clusters: what they have is there to be judged, not to be deployed.
+type PolicyTests struct{ index *Index }
 
 // policyTests notes of each file or folder the policy tests beside or above that use it as a resource, and of what they
 // name in any way.
@@ -105,59 +109,64 @@ func eachScalar(n *yaml.Node, visit func(*yaml.Node)) {
 	}
 }
 
-// PolicyTest returns the policy test that a file is a resource of, empty where it is of none: it is there to be judged
+// Of returns the policy test that a file is a resource of, empty where it is of none: it is there to be judged
 // by policies, not to be deployed.
-func (x *Index) PolicyTest(p string) string {
+func (t PolicyTests) Of(p string) string {
+	return t.noted(policyTests, p)
+}
+
+// noted returns the first of the tests that are noted of a file, or of a folder around it.
+func (t PolicyTests) noted(of, p string) string {
 	for at := p; at != "."; at = path.Dir(at) {
-		if tests := x.Noted(policyTests, at); len(tests) > 0 {
+		if tests := t.index.Noted(of, at); len(tests) > 0 {
 			return slices.Min(tests)
 		}
 	}
 	return ""
 }
 
-// Fixture reports whether a resource of a policy test is certainly there for tests only: a test names the file itself,
+// IsFixture reports whether a resource of a policy test is certainly there for tests only: a test names the file itself,
 // and all that a cluster could take from its folder, and nothing of that was deployed in an earlier tree.
-func (x *Index) Fixture(before *Index, p string) bool {
-	if len(x.Noted(policyTests, p)) == 0 || slices.ContainsFunc(before.manifests(path.Dir(p), -1), before.untested) {
+func (t PolicyTests) IsFixture(before *Index, p string) bool {
+	if len(t.index.Noted(policyTests, p)) == 0 || slices.ContainsFunc(before.manifests(path.Dir(p), -1), before.PolicyTests().untested) {
 		return false
 	}
-	entries, err := x.Tree().ReadDir(path.Dir(p))
+	entries, err := t.index.Tree().ReadDir(path.Dir(p))
 	return err == nil && !slices.ContainsFunc(entries, func(e tree.Entry) bool {
 		other := path.Join(path.Dir(p), e.Name)
-		return graph.IsManifestName(other) && !kustomization.IsFileName(other) && x.PolicyTest(other) == "" &&
-			len(x.Noted(policyTests, named+other)) == 0 && slices.ContainsFunc(x.identities(other), deployable)
+		return graph.IsManifestName(other) && !kustomization.IsFileName(other) && t.Of(other) == "" &&
+			len(t.index.Noted(policyTests, named+other)) == 0 && slices.ContainsFunc(t.index.identities(other), deployable)
 	})
 }
 
 // untested reports whether a file holds what a cluster may take and no test names it.
-func (x *Index) untested(p string) bool {
-	return x.PolicyTest(p) == "" && len(x.Noted(policyTests, named+p)) == 0 &&
-		slices.ContainsFunc(x.identities(p), deployable)
+func (t PolicyTests) untested(p string) bool {
+	return t.Of(p) == "" && len(t.index.Noted(policyTests, named+p)) == 0 &&
+		slices.ContainsFunc(t.index.identities(p), deployable)
 }
 
 // Claimed lists, of what a test names, the files that were deployed from their folder in an earlier tree, when no test
 // named them. By the next change their folder is one of a test.
-func (x *Index) Claimed(before *Index, test string) (files []string) {
+func (t PolicyTests) Claimed(before *Index, test string) (files []string) {
 	if fixtureFields(test) == nil {
 		return nil
 	}
-	data, _, err := x.Tree().ReadFile(test)
+	data, _, err := t.index.Tree().ReadFile(test)
 	if err != nil {
 		return nil
 	}
 	seen := map[string]bool{}
 	add := func(p string) {
-		if !seen[p] && x.IsFile(p) && before.Loose(p) && before.untested(p) {
+		if !seen[p] && t.index.IsFile(p) && before.Loose(p) && before.PolicyTests().untested(p) {
 			files = append(files, p)
 		}
 		seen[p] = true
 	}
-	eachNamed(test, data, x.options.Limits, func(at string, resource bool) {
+	eachNamed(test, data, t.index.options.Limits, func(at string, resource bool) {
 		var below []string
-		if _, e, err := x.Tree().Lookup(at); err == nil && e.Kind == tree.Dir && resource && !seen[at] {
+		if _, e, err := t.index.Tree().Lookup(at); err == nil && e.Kind == tree.Dir && resource && !seen[at] {
 			seen[at] = true
-			x.filesBelow(at, &below)
+			filesBelow(t.index.Tree(), at, &below)
 		}
 		for _, p := range append(below, at) {
 			add(p)
@@ -170,4 +179,35 @@ func (x *Index) Claimed(before *Index, test string) (files []string) {
 func deployable(o identity) bool {
 	return o.gvk.Kind != "" && o.gvk.Version != "" && o.gvk.Group != "kyverno.io" &&
 		!strings.HasSuffix(o.gvk.Group, ".kyverno.io") && o.gvk.Group != "admissionregistration.k8s.io"
+}
+
+// policyTestExceptions notes of each file or folder the policy tests beside or above that are about its exceptions.
+const policyTestExceptions = "policy test exceptions"
+
+// exceptionNotes reads which exceptions policy tests have.
+func exceptionNotes(limits doc.Limits) graph.Notes {
+	return graph.Notes{Of: policyTestExceptions, Read: func(p string, data []byte, note func(string)) {
+		if path.Base(p) != PolicyTestName {
+			return
+		}
+		documents, err := doc.Parse(p, data, limits)
+		if err != nil {
+			return
+		}
+		dir := path.Dir(p)
+		for _, document := range documents {
+			for _, item := range doc.Items(document, "exceptions") {
+				named, ok := tree.Clean(path.Join(dir, item.Value))
+				if ok && named != dir && (dir == "." || strings.HasPrefix(named, dir+"/")) {
+					note(named)
+				}
+			}
+		}
+	}}
+}
+
+// OfAny returns the policy test that has a file, beside or below it, as a resource or as an exception that it
+// is about; empty where none does.
+func (t PolicyTests) OfAny(p string) string {
+	return cmp.Or(t.noted(policyTestExceptions, p), t.Of(p))
 }

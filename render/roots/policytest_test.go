@@ -56,7 +56,7 @@ kind: Pod
 	if got := g.Touching([]string{"policies/p/more/x/bad.yaml"}, nil); len(got) != 0 {
 		t.Errorf("a fixture reaches %v", got)
 	}
-	if got := g.PolicyTest("policies/p/more/x/bad.yaml"); got != "policies/p/kyverno-test.yaml" {
+	if got := g.PolicyTests().Of("policies/p/more/x/bad.yaml"); got != "policies/p/kyverno-test.yaml" {
 		t.Errorf("got %q", got)
 	}
 	// The index follows the test file.
@@ -79,8 +79,8 @@ kind: Pod
 `)))
 	folder := roots.Root{Path: "p", Kind: roots.Folder}
 	want := []string{"p/good.yaml", "p/kyverno-test.yml"}
-	if got := set.Files(folder); !slices.Equal(got, want) || set.PolicyTest("p/good.yaml") != "" {
-		t.Errorf("files %q, policy test %q", got, set.PolicyTest("p/good.yaml"))
+	if got := set.Files(folder); !slices.Equal(got, want) || set.PolicyTests().Of("p/good.yaml") != "" {
+		t.Errorf("files %q, policy test %q", got, set.PolicyTests().Of("p/good.yaml"))
 	}
 	if got := set.Touching([]string{"p/good.yaml"}, nil); !slices.Equal(got, []roots.Root{folder}) {
 		t.Errorf("reaches %v", got)
@@ -127,7 +127,7 @@ kind: Pod
 		"kuttl/cases/one/00-install.yaml": "kuttl/kuttl-test.yaml",
 		"e2e/web/deployed.yaml":           "", "apps/app.yaml": "", "kuttl/other.yaml": "",
 	} {
-		if got := set.PolicyTest(p); got != want {
+		if got := set.PolicyTests().Of(p); got != want {
 			t.Errorf("%s is of the test %q, want %q", p, got, want)
 		}
 	}

@@ -18,9 +18,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
-	"sync"
 
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/graph"
@@ -64,9 +62,8 @@ type Index struct {
 	filter       *filter
 	unrestricted bool
 	contents     contents
-	shapes       shapes
-	linked       func() []string // see LinkedDeployers
-	variable     func() []*regexp.Regexp
+
+	Deploying *Deploying
 }
 
 // Open returns the roots of a tree. It reads what graph.Build does, which the cache makes cheap. An error means that the
@@ -94,7 +91,7 @@ func newIndex(g *graph.Graph, o Options) (*Index, error) {
 	}
 	x := &Index{Graph: g, options: o, filter: f}
 	x.unrestricted = o.Unrestricted || len(g.Noted(deployers, ofFlux)) > 0
-	x.linked, x.variable = sync.OnceValue(x.findLinkedDeployers), sync.OnceValue(x.findVariablePaths)
+	x.contents.index, x.Deploying = x, newDeploying(x)
 	return x, nil
 }
 
@@ -102,6 +99,9 @@ func newIndex(g *graph.Graph, o Options) (*Index, error) {
 // the repository that are not below their folders. Flux builds so, whatever it builds
 // (https://fluxcd.io/flux/components/kustomize/kustomizations/); kustomize itself and Argo CD do when they are told to.
 func (x *Index) Unrestricted() bool { return x.unrestricted }
+
+// PolicyTests are those of the tree.
+func (x *Index) PolicyTests() PolicyTests { return PolicyTests{x} }
 
 // Options are those that the index was opened with.
 func (x *Index) Options() Options { return x.options }

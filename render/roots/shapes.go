@@ -28,26 +28,26 @@ type shapeKey struct {
 
 // shapesBelow reports whether the kustomization of a folder, or one that it takes over, changes what its resources say. Their
 // namespace counts where it is asked for: a chart is rendered for that of its HelmRelease.
-func (x *Index) shapesBelow(dir string, namespace bool) bool {
-	x.shapes.mu.Lock()
-	defer x.shapes.mu.Unlock()
-	if x.shapes.known == nil {
-		x.shapes.known = map[shapeKey]bool{}
+func (d *Deploying) shapesBelow(dir string, namespace bool) bool {
+	d.shapes.mu.Lock()
+	defer d.shapes.mu.Unlock()
+	if d.shapes.known == nil {
+		d.shapes.known = map[shapeKey]bool{}
 	}
-	return x.shapesOf(shapeKey{dir, namespace})
+	return d.shapesOf(shapeKey{dir, namespace})
 }
 
 // shapesOf is shapesBelow; the lock is held.
-func (x *Index) shapesOf(key shapeKey) bool {
-	if known, ok := x.shapes.known[key]; ok {
+func (d *Deploying) shapesOf(key shapeKey) bool {
+	if known, ok := d.shapes.known[key]; ok {
 		return known
 	}
-	x.shapes.known[key] = false // a circle changes nothing
-	f, err := x.Kustomization(key.dir)
+	d.shapes.known[key] = false // a circle changes nothing
+	f, err := d.index.Kustomization(key.dir)
 	if f == nil || err != nil {
 		return false
 	}
-	shapes := slices.Contains(x.Odd(), key.dir) || slices.ContainsFunc(shaping, func(name string) bool {
+	shapes := slices.Contains(d.index.Odd(), key.dir) || slices.ContainsFunc(shaping, func(name string) bool {
 		_, v := doc.Field(f.Node, name)
 		return v != nil
 	}) || key.namespace && doc.Text(f.Node, "namespace") != ""
@@ -56,39 +56,39 @@ func (x *Index) shapesOf(key shapeKey) bool {
 			break
 		}
 		if named, ok := tree.Clean(path.Join(key.dir, ref.Value)); ok && ref.Role == kustomization.Resource {
-			real, e, err := x.Tree().Lookup(named)
-			shapes = err == nil && e.Kind == tree.Dir && x.shapesOf(shapeKey{real, key.namespace})
+			real, e, err := d.index.Tree().Lookup(named)
+			shapes = err == nil && e.Kind == tree.Dir && d.shapesOf(shapeKey{real, key.namespace})
 		}
 	}
-	x.shapes.known[key] = shapes
+	d.shapes.known[key] = shapes
 	return shapes
 }
 
 // Shaping lists the roots that change what a file says on its way to the cluster, none where all take it as it is.
-func (x *Index) Shaping(p string) []Root {
+func (d *Deploying) Shaping(p string) []Root {
 	taking := map[string]bool{}
-	for _, dir := range x.Taking(p) {
-		if x.Lives(dir) {
+	for _, dir := range d.index.Taking(p) {
+		if d.index.Lives(dir) {
 			taking[dir] = true
 		}
 	}
 	if len(taking) == 0 {
 		return nil
 	}
-	release := x.Holds(p, "HelmRelease")
-	return slices.DeleteFunc(x.rootsOver(taking), func(r Root) bool { return !x.shapesBelow(r.Path, release) })
+	release := d.index.Holds(p, "HelmRelease")
+	return slices.DeleteFunc(d.index.rootsOver(taking), func(r Root) bool { return !d.shapesBelow(r.Path, release) })
 }
 
 // OddRoots lists the roots with objects whose kinds no manifest says (see graph.Graph.Odd).
-func (x *Index) OddRoots() []Root {
+func (d *Deploying) OddRoots() []Root {
 	dirs := map[string]bool{}
-	for _, dir := range x.Odd() {
+	for _, dir := range d.index.Odd() {
 		dirs[dir] = true
 	}
 	if len(dirs) == 0 {
 		return nil
 	}
-	return x.rootsOver(dirs)
+	return d.index.rootsOver(dirs)
 }
 
 // rootsOver lists the kustomizations that are roots by themselves and have some folders.

@@ -11,19 +11,19 @@ import (
 // variable is one of Flux, as its path has it (https://fluxcd.io/flux/components/kustomize/kustomizations/#post-build-variable-substitution).
 var variable = regexp.MustCompile(`\$\{[^{}]*\}`)
 
-// MayBeDeployed reports whether a Kustomization of Flux whose path has variables, which only the cluster substitutes, may
+// MayDeploy reports whether a Kustomization of Flux whose path has variables, which only the cluster substitutes, may
 // deploy the folder of a root: with which patches and in which namespace is then not known.
-func (x *Index) MayBeDeployed(root Root) bool {
-	return matchesAny(x.variable(), root.Path)
+func (d *Deploying) MayDeploy(root Root) bool {
+	return matchesAny(d.variable(), root.Path)
 }
 
-func (x *Index) findVariablePaths() (list []*regexp.Regexp) {
-	for _, p := range x.Deployers() {
-		data, _, err := x.Tree().ReadFile(p)
+func (d *Deploying) findVariablePaths() (list []*regexp.Regexp) {
+	for _, p := range d.Files() {
+		data, _, err := d.index.Tree().ReadFile(p)
 		if err != nil || !strings.Contains(string(data), "${") {
 			continue
 		}
-		documents, err := doc.Parse(p, data, x.options.Limits)
+		documents, err := doc.Parse(p, data, d.index.options.Limits)
 		if err != nil {
 			continue
 		}

@@ -1,0 +1,249 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/lintel-bot/lintel/render/diagnostics"
+	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/gitops"
+	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/origin"
+	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// builder builds the kustomizations of one tree, and reads its manifests, as files that it was given over them have them.
+// What they take from outside and from charts is brought in.
+type builder struct {
+	tree     *tree.Tree
+	index    *roots.Index
+	limits   Limits
+	cache    *Cache              // nil: nothing is kept
+	steps    int                 // see Config.AttemptSteps
+	outside  *outside            // what is brought in
+	overlay  map[string][]byte   // by path, links resolved
+	virtual  *gitops.Virtual     // among these, a kustomization of which nobody can edit a line; nil: there is none
+	whatever bool                // what awaits something is built without it, also where that is done again
+	builds   *builds             // of before; nil: none are held
+	finder   *diagnostics.Finder // for the files as this builder sees them
+	failed   *sync.Map           // likewise, by folder: []doc.Error, see obstacles
+}
+
+func newBuilder(x *roots.Index, l Limits, o *outside) builder {
+	return builder{tree: x.Tree(), index: x, limits: l, outside: o, builds: &builds{}, failed: &sync.Map{},
+		finder: &diagnostics.Finder{Limits: l.Source}}
+}
+
+// with returns a builder that sees other contents of some files: see Renderer.With.
+func (b *builder) with(files map[string][]byte) *builder {
+	other := *b
+	other.overlay, other.failed, other.finder = files, &sync.Map{}, &diagnostics.Finder{Limits: b.limits.Source}
+	return &other
+}
+
+// instead returns a builder that builds a kustomization in place of a folder's own.
+func (b *builder) instead(v *gitops.Virtual) *builder {
+	other := b.with(map[string][]byte{v.Path: v.Data})
+	other.virtual = v
+	return other
+}
+
+// read returns the content and the object id of a file. A file of the overlay has the id of the one that it hides.
+func (b *builder) read(name string) ([]byte, string, error) {
+	if len(b.overlay) > 0 {
+		real, e, err := b.lookup(name)
+		if data, ok := b.overlay[real]; ok && err == nil {
+			return data, e.ID, nil
+		}
+	}
+	if isOutside(name) {
+		m, in, ok := b.outside.of(name)
+		if !ok {
+			return nil, "", fmt.Errorf("%s: %w", name, tree.ErrNotExist)
+		}
+		return m.read(in)
+	}
+	return b.tree.ReadFile(name)
+}
+
+// readDir lists a folder.
+func (b *builder) readDir(name string) ([]tree.Entry, error) {
+	if m, in, ok := b.outside.of(name); ok && m.file == "" && m.inflated == nil {
+		return m.source.Tree.ReadDir(in)
+	}
+	return b.tree.ReadDir(name)
+}
+
+// lookup returns where a path leads, and what is there.
+func (b *builder) lookup(name string) (string, tree.Entry, error) {
+	if isOutside(name) {
+		m, in, ok := b.outside.of(name)
+		if !ok {
+			return "", tree.Entry{}, fmt.Errorf("%s: %w", name, tree.ErrNotExist)
+		}
+		real, e, err := m.lookup(in)
+		if _, made := b.overlay[name]; made && err != nil {
+			return name, tree.Entry{Name: path.Base(name), Kind: tree.File}, nil
+		}
+		return real, e, err
+	}
+	real, e, err := b.tree.Lookup(name)
+	if _, ok := b.overlay[name]; ok && err != nil {
+		return name, tree.Entry{Name: path.Base(name), Kind: tree.File}, nil
+	}
+	return real, e, err
+}
+
+// kustomization returns the parsed file of a folder, nil where it has none.
+func (b *builder) kustomization(dir string) (*kustomization.File, error) {
+	var f *kustomization.File
+	var err error
+	if m, in, ok := b.outside.of(dir); ok {
+		f, err = m.kustomization(in, b.limits.Source)
+	} else {
+		f, err = b.index.Kustomization(dir)
+	}
+	for _, name := range kustomization.FileNames() {
+		p := path.Join(dir, name)
+		if data, ok := b.overlay[p]; ok && err == nil && (f == nil || f.Path == p) {
+			return kustomization.Parse(p, data, b.limits.Source)
+		}
+	}
+	return f, err
+}
+
+// build renders a kustomization: all of it, or what can be rendered without the entries that stand in the way.
+func (b *builder) build(root roots.Root) (*Rendering, []doc.Error) {
+	p := b.plan(root.Path)
+	for name := range p.manifests {
+		if _, id, err := b.read(name); err == nil && !isOutside(name) {
+			p.reads[name] = id
+		}
+	}
+	nothing := &Rendering{Root: root, Reads: p.reads, wants: p.wants}
+	if p.awaits && !b.whatever && b.outside.sources.Provisional {
+		return nothing, b.outside.problems(p.problems)
+	}
+	for b.leave(p) {
+		out, failure := b.kustomize(root, p)
+		switch {
+		case failure == nil:
+			out.Partial = len(p.left) > 0
+			if p.fleeting || slices.ContainsFunc(p.problems, func(e doc.Error) bool { return !e.Unknown }) {
+				out.links = nil // what it lacks may come without a change of what it read
+			}
+			return out, b.outside.problems(p.problems)
+		case b.culprits(p):
+		case len(p.problems) == 0:
+			return nothing, b.outside.problems(b.without(p.texts).explain(root, p, failure))
+		default: // perhaps it is only for what is left out
+			nothing.Rest = func() []doc.Error {
+				return b.outside.problems(b.without(p.texts).explain(root, p, failure))
+			}
+			return nothing, b.outside.problems(append(p.problems, doc.Error{Path: p.root.File.Path, Line: 1, Unknown: true,
+				Message: "kustomize cannot build the rest without what is missing, so none of it is checked"}))
+		}
+	}
+	return nothing, b.outside.problems(p.problems)
+}
+
+func (b *builder) kustomize(root roots.Root, p *plan) (*Rendering, error) {
+	built := b.run(root.Path, p)
+	maps.Copy(p.reads, built.reads)
+	if built.err != nil {
+		return nil, built.err
+	}
+	if len(built.nodes) > b.limits.Resources {
+		e := tooMany(p.root.File.Path, b.limits.Resources)
+		return nil, &e
+	}
+	build := origin.NewBuild(built.files, p.root, built.nodes, func(name string) ([]byte, error) {
+		data, _, err := b.read(name)
+		return data, err
+	})
+	out := &Rendering{Root: root, Reads: p.reads, links: maps.Clone(built.links), wants: p.wants, build: built}
+	for _, node := range built.nodes {
+		object, ok := doc.Value(node, false).(map[string]any)
+		if !ok {
+			continue
+		}
+		res := &Resource{Object: object, node: node}
+		res.locator = func(pointer string) origin.Place { return build.Locate(node, pointer) }
+		if b.virtual != nil {
+			res.through(func(p origin.Place) origin.Place { return real(b.virtual, p) })
+		}
+		if len(p.wants) > 0 || len(p.inflated) > 0 || isOutside(root.Path) {
+			res.through(b.outside.place)
+		}
+		if why := unprintable(node, true); why != "" {
+			res.issue(Unprintable, "", "is or becomes a resource that kustomize cannot print: it "+why)
+		}
+		if embeds(object) {
+			res.issue(EmbeddedItems, "/items", embedded)
+		}
+		out.Resources = append(out.Resources, res)
+	}
+	return out, nil
+}
+
+// Manifest reads the resources of one plain file and its object id. Documents without apiVersion and kind are
+// left out, and so are kustomizations and files that are not YAML but templates of it.
+func (b *builder) Manifest(name string) ([]*Resource, string, *doc.Error, error) {
+	data, id, err := b.read(name)
+	var large *tree.TooLargeError
+	switch {
+	case errors.As(err, &large):
+		return nil, id, &doc.Error{Path: name, Message: large.Error()}, nil
+	case errors.Is(err, tree.ErrNotExist):
+		return nil, "", nil, nil
+	case err != nil:
+		return nil, "", nil, err
+	}
+	documents, err := doc.Parse(name, data, b.limits.Source)
+	var e *doc.Error
+	switch {
+	case errors.As(err, &e):
+		return nil, id, b.refused(name, data), nil
+	case err != nil:
+		return nil, id, nil, err
+	}
+	file := origin.NewFile(name, data)
+	var list []*Resource
+	for _, document := range documents {
+		if at := ambiguous(document); at != nil {
+			return nil, id, &doc.Error{Path: name, Line: at.Line, Column: at.Column, Message: "stands above a merge key " +
+				"(<<) that sets it, too, and programs disagree which one counts: put the merge key first"}, nil
+		}
+		for _, node := range doc.Unlist(document) {
+			object, ok := doc.Value(node, true).(map[string]any)
+			if !ok || !deployable(object) {
+				continue
+			}
+			res := &Resource{Object: object, node: node, plain: true}
+			res.locator = func(pointer string) origin.Place { return file.Locate(node, pointer) }
+			if embeds(object) {
+				res.issue(EmbeddedItems, "/items", embedded)
+			}
+			list = append(list, res)
+		}
+	}
+	return list, id, nil, nil
+}
+
+// deployable reports whether an object is one that a cluster stores: configuration of kustomize and of the
+// Kyverno command line has the same shape, but no server knows it.
+func deployable(o map[string]any) bool {
+	apiVersion, _ := o["apiVersion"].(string)
+	kind, _ := o["kind"].(string)
+	if apiVersion == "" || kind == "" {
+		return false
+	}
+	group, _, _ := strings.Cut(apiVersion, "/")
+	return group != "kustomize.config.k8s.io" && group != "cli.kyverno.io"
+}
