@@ -374,8 +374,7 @@ func (w *worklist) add(from *Deployment, objects, read []gitops.Object) (added [
 }
 
 func (w *worklist) deployments(objects []gitops.Object) ([]gitops.Deployment, []gitops.Problem) {
-	return gitops.Deployments(objects, gitops.Options{Tree: w.index.Tree(), Repo: w.repo, Limits: w.limits, Releases: true,
-		Once: w.once})
+	return gitops.Deployments(objects, gitops.Options{Tree: w.index.Tree(), Repo: w.repo, Limits: w.limits, Once: w.once})
 }
 
 var evaluationTable = env.Table{Name: "evaluation"}

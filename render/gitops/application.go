@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,7 +18,7 @@ var kustomizationNames = kustomization.FileNames()
 
 // application reads one Application, or one that an ApplicationSet generates, which by then has the same shape
 // (https://argo-cd.readthedocs.io/en/stable/user-guide/application-specification/).
-func (r *reader) application(app *field) {
+func (r *reader) application(app *field) *Problem {
 	spec := app.get("spec")
 	sources := spec.elements("sources")
 	if len(sources) == 0 && spec.present("source") {
@@ -27,12 +28,13 @@ func (r *reader) application(app *field) {
 		sources = append(sources, hydrated)
 	}
 	if len(sources) == 0 {
-		r.problem(problemAt(app.position("spec"), Broken, "this Application names no source"))
+		return problemAt(app.position("spec"), Broken, "this Application names no source")
 	}
 	for i, s := range sources {
 		r.askFor(app, s)
-		r.argoSource(app, s, i)
+		r.problem(r.argoSource(app, s, i))
 	}
+	return nil
 }
 
 // askFor begins what one source of an Application asks for.
@@ -62,131 +64,142 @@ func (r *reader) askFor(app, s *field) {
 	}
 }
 
-func (r *reader) argoSource(app, s *field, index int) {
-	switch {
-	case r.Releases && r.argoChart(app, s, index):
-		return
-	case s.text("chart") != "":
-		r.problem(problemAt(s.position("chart"), ClusterOnly,
-			"the chart %.80q is not in this repository, and Lintel renders "+
-				"no charts: what it deploys is not checked", s.text("chart")))
-		return
-	case s.text("path") == "" && s.text("ref") != "":
-		return // others take values from it
-	case s.text("path") == "":
-		r.problem(problemAt(s.position("path"), Broken, "this source names no path and no chart"))
-		return
-	}
-	at, object := s.position("path"), r.object
-	if s.get("path").unknown {
-		repository := s.text("repoURL")
-		if len(r.Repo.URLs) == 0 || repository == "" || hasUnknown(s.get("repoURL")) || r.Repo.match(repository) {
-			r.needed()
-		} else {
-			r.elsewhere(s.position("repoURL"), repository)
-		}
-		return
-	}
-	dir, ok := tree.Clean(s.text("path"))
-	if r.guess && ok && !isKind(r.Tree, dir, tree.Dir) &&
-		(len(r.Repo.URLs) == 0 || r.ours(s.text("repoURL"), s.text("path"))) {
-		r.needed() // nobody knows that there is such an Application
-		return
-	}
-	if !r.ours(s.text("repoURL"), s.text("path")) {
-		if at := s.position("repoURL"); !r.argoElsewhere(app, s, index, at, elsewhereWords(s.text("repoURL"))) {
-			r.elsewhere(at, s.text("repoURL"))
-		}
-		return
-	}
-	if hasUnknown(s.get("repoURL")) || hasUnknown(s.get("targetRevision")) {
-		r.needed()
-	} else if revision := s.text("targetRevision"); !r.Repo.current(revision) {
-		if at := s.position("targetRevision"); !r.argoElsewhere(app, s, index, at, anotherWords(revision)) {
-			r.another(at, revision)
-		}
-		return
-	}
-	switch {
-	case !ok:
-		r.problem(problemAt(at, Broken, "the path leads out of the repository"))
-		return
-	case strings.Contains(dir, "{{"):
-		r.problem(problemAt(at, Broken, "the path keeps a template that nothing fills in"))
-		return
-	case !isKind(r.Tree, dir, tree.Dir):
-		r.problem(problemAt(at, Broken, "the path of %s %q is not a folder of this repository", object.Kind, object.Name))
-		return
-	}
-	dir = resolved(r.Tree, dir)
-	name := app.text("metadata", "name")
-	s = r.sourceFiles(s, dir, name)
-	r.askFor(app, s)
+// argoSource reads one source of an Application. It returns what stands in the way of knowing what is deployed from it.
+func (r *reader) argoSource(app, s *field, index int) *Problem {
 	d := Deployment{
-		Path: dir, Object: object, Name: name, Source: index, Revision: known(s, "targetRevision"),
-		Where: app.position("metadata", "name"), PathWhere: at,
+		Path: app.position("metadata", "name").Path, Object: r.object, Name: app.text("metadata", "name"), Source: index,
+		Revision: known(s, "targetRevision"), Where: app.position("metadata", "name"), PathWhere: s.position("path"),
 	}
 	d.Cluster, d.Namespace, d.NamespaceWhere = argoDestination(app)
-	switch kind := r.argoKind(s, dir); kind {
+	if chart, ok := r.argoChart(s); ok {
+		return r.argoRemoteChart(app, s, chart, d)
+	}
+	repository, revision := s.text("repoURL"), s.text("targetRevision")
+	dir, ok := tree.Clean(s.text("path"))
+	switch {
+	case s.text("path") == "" && s.text("ref") != "":
+		return nil // others take values from it
+	case s.text("path") == "":
+		return problemAt(d.PathWhere, Broken, "this source names no path and no chart")
+	case s.get("path").unknown:
+		if len(r.Repo.URLs) > 0 && repository != "" && !hasUnknown(s.get("repoURL")) && !r.Repo.match(repository) {
+			return problemAt(s.position("repoURL"), ClusterOnly, "%s", elsewhereWords(repository))
+		}
+		r.needed()
+		return nil
+	case r.guess && ok && !isKind(r.Tree, dir, tree.Dir) &&
+		(len(r.Repo.URLs) == 0 || r.ours(repository, s.text("path"))):
+		r.needed() // nobody knows that there is such an Application
+		return nil
+	}
+	at, words := s.position("repoURL"), "" // words: the source is not this state of this repository
+	switch {
+	case !r.ours(repository, s.text("path")):
+		words = elsewhereWords(repository)
+	case hasUnknown(s.get("repoURL")) || hasUnknown(s.get("targetRevision")):
+		r.needed()
+	case !r.Repo.current(revision):
+		at, words = s.position("targetRevision"), anotherWords(revision)
+	}
+	switch {
+	case words != "" && r.argoElsewhere(app, s, &d, at, words):
+		return nil
+	case words != "":
+		return problemAt(at, ClusterOnly, "%s", words)
+	case !ok:
+		return problemAt(d.PathWhere, Broken, "the path leads out of the repository")
+	case strings.Contains(dir, "{{"):
+		return problemAt(d.PathWhere, Broken, "the path keeps a template that nothing fills in")
+	case !isKind(r.Tree, dir, tree.Dir):
+		return problemAt(d.PathWhere, Broken, "the path of %s %q is not a folder of this repository", d.Object.Kind,
+			d.Object.Name)
+	}
+	d.Path = resolved(r.Tree, dir)
+	s = r.withSourceFiles(s, d.Path, d.Name)
+	r.askFor(app, s)
+	d.Revision = known(s, "targetRevision")
+	switch d.Kind = r.argoKind(s, d.Path); d.Kind {
 	case "":
-		r.reads(dir)
-		r.problem(problemAt(s.position("plugin"), ClusterOnly, "a config management plugin renders this source: Lintel does "+
-			"not run it, so what it deploys is not known"))
-		return
+		r.reads(d.Path)
+		return problemAt(s.position("plugin"), ClusterOnly, "a config management plugin renders this source: Lintel does "+
+			"not run it, so what it deploys is not known")
 	case ArgoDirectory:
-		d.Directory = Directory{Recurse: s.truth("directory", "recurse"), Include: s.text("directory", "include"),
-			Exclude: s.text("directory", "exclude")}
-		for _, key := range []string{"include", "exclude"} {
-			if _, err := directoryGlob.compile(s.text("directory", key)); err != nil {
-				r.problem(problemAt(s.position("directory", key), Advice,
-					"the pattern is malformed: Argo CD takes it for one that matches nothing"))
-			}
-		}
-		r.also(s.get("directory", "jsonnet"))
-		for _, lib := range s.elements("directory", "jsonnet", "libs") {
-			if clean, ok := tree.Clean(lib.text()); ok {
-				r.reads(clean)
-			}
-		}
-		d.Directory.state = r.state()
-		d.Kind = kind
+		r.argoDirectory(s, &d)
 	case ArgoKustomize:
 		d.Overrides = r.argoOverrides(s.get("kustomize"), s, app)
-		d.Kind = kind
 	case ArgoHelm:
-		d.Kind = kind
-		if r.Releases {
-			chart := Chart{Folder: dir, Where: at, Named: at, Source: s.position("repoURL")}
-			if !r.charted(chart, d) {
-				return
-			}
-			d.Release = r.argoRelease(app, s, chart)
-			break
+		chart := Chart{Folder: d.Path, Where: d.PathWhere, Named: d.PathWhere, Source: s.position("repoURL")}
+		if problem := r.charted(chart, d); problem != nil {
+			return problem
 		}
-		r.readsChart(dir)
-		r.problem(problemAt(at, ClusterOnly,
-			"the folder %s is a Helm chart, which Lintel does not render: what it deploys is "+
-				"not checked", dir))
+		d.Release = r.argoRelease(app, s, chart)
 	}
 	if strings.Contains(d.Namespace, "{{") {
 		r.problem(problemAt(d.NamespaceWhere, Broken, "the namespace keeps a template that nothing fills in"))
 	}
-	if hasUnknown(s.get("kustomize")) || hasUnknown(s.get("directory")) || r.Releases && hasUnknown(s.get("helm")) ||
-		hasUnknown(app.get("spec", "destination", "namespace")) {
+	r.deploys(d, s.get("kustomize"), s.get("directory"), s.get("helm"), app.get("spec", "destination", "namespace"))
+	return nil
+}
+
+// deploys adds what is deployed as some fields say.
+func (r *reader) deploys(d Deployment, says ...*field) {
+	if slices.ContainsFunc(says, hasUnknown) {
 		r.needed()
 	}
 	r.found = append(r.found, d)
 }
 
-// elsewhere reports a source that is not of this repository.
-func (r *reader) elsewhere(at Position, repository string) {
-	r.problem(problemAt(at, ClusterOnly, "%s", elsewhereWords(repository)))
+// argoDirectory reads which manifests of its folder a source has.
+func (r *reader) argoDirectory(s *field, d *Deployment) {
+	d.Directory = directoryOf(s)
+	for _, key := range []string{"include", "exclude"} {
+		if _, err := directoryGlob.compile(s.text("directory", key)); err != nil {
+			r.problem(problemAt(s.position("directory", key), Advice,
+				"the pattern is malformed: Argo CD takes it for one that matches nothing"))
+		}
+	}
+	r.also(s.get("directory", "jsonnet"))
+	for _, lib := range s.elements("directory", "jsonnet", "libs") {
+		if clean, ok := tree.Clean(lib.text()); ok {
+			r.reads(clean)
+		}
+	}
+	d.Directory.state = r.state()
 }
 
-// another reports a source that is another state of this repository.
-func (r *reader) another(at Position, revision string) {
-	r.problem(problemAt(at, ClusterOnly, "%s", anotherWords(revision)))
+func directoryOf(s *field) Directory {
+	return Directory{Recurse: s.truth("directory", "recurse"), Include: s.text("directory", "include"),
+		Exclude: s.text("directory", "exclude")}
 }
+
+// argoElsewhere reads a source that is not this state of this repository. It returns false where what it is cannot be
+// asked for.
+func (r *reader) argoElsewhere(app, s *field, d *Deployment, at Position, words string) bool {
+	address, revision := s.text("repoURL"), s.text("targetRevision")
+	dir, ok := tree.Clean(s.text("path"))
+	if !ok || address == "" || slices.ContainsFunc([]string{address, revision, dir}, unfilled) || s.present("plugin") ||
+		s.present("helm") || hasUnknown(s.get("repoURL")) || hasUnknown(s.get("targetRevision")) {
+		return false
+	}
+	e := &Elsewhere{Want: argoGit(address, revision), Folder: dir, Where: s.position("targetRevision"), Asked: at, Says: words}
+	if revision == "" {
+		e.Where = s.position("repoURL")
+	}
+	d.Elsewhere, d.Directory, d.Kind = e, directoryOf(s), ArgoDirectory
+	switch {
+	case s.present("kustomize"):
+		d.Kind, d.Overrides = ArgoKustomize, r.argoOverrides(s.get("kustomize"), s, app)
+	case !s.present("directory"):
+		e.Detect = true
+		e.Release = r.argoRelease(app, s, Chart{Want: e.Want, Folder: dir, Where: e.Where, Named: d.PathWhere,
+			Source: s.position("repoURL")})
+	}
+	r.deploys(*d, s.get("kustomize"), s.get("directory"), app.get("spec", "destination", "namespace"))
+	return true
+}
+
+// unfilled reports whether a text keeps a template or a variable that nothing fills in.
+func unfilled(text string) bool { return strings.Contains(text, "{{") || strings.Contains(text, "${") }
 
 // known is a text that does not depend on the cluster, empty otherwise.
 func known(f *field, keys ...string) string {
@@ -221,25 +234,22 @@ func (r *reader) argoKind(s *field, dir string) Kind {
 	return Detect(r.Tree, dir)
 }
 
-// sourceFiles merges the parameter files of a folder over its source
+// sourceFiles lists the parameter files of a folder that count for an Application of a name
 // (https://argo-cd.readthedocs.io/en/stable/user-guide/parameters/#store-overrides-in-git).
-func (r *reader) sourceFiles(s *field, dir, name string) *field {
-	merged := s
-	names := []string{".argocd-source.yaml"}
+func sourceFiles(t Tree, dir, name string) []string {
+	files := []string{path.Join(dir, ".argocd-source.yaml")}
 	if name != "" && !strings.ContainsAny(name, "/{") {
-		names = append(names, ".argocd-source-"+name+".yaml")
+		files = append(files, path.Join(dir, ".argocd-source-"+name+".yaml"))
 	}
-	for _, file := range names {
-		p := path.Join(dir, file)
-		if !isKind(r.Tree, p, tree.File) {
-			continue
-		}
+	return slices.DeleteFunc(files, func(p string) bool { return !isKind(t, p, tree.File) })
+}
+
+// withSourceFiles merges the parameter files of a folder over its source.
+func (r *reader) withSourceFiles(s *field, dir, name string) *field {
+	merged := s
+	for _, p := range sourceFiles(r.Tree, dir, name) {
 		patch, problem := r.readFile(p)
-		if problem != nil {
-			r.problem(*problem)
-			continue
-		}
-		if len(patch) > 0 {
+		if r.problem(problem); len(patch) > 0 {
 			merged = merged.merge(patch[0])
 		}
 	}
@@ -267,7 +277,7 @@ func (r *reader) readFile(p string) ([]*field, *Problem) {
 // argoOverrides turns an Application's kustomize options into edits, in the order in which Argo CD makes them.
 func (r *reader) argoOverrides(k, s, app *field) Overrides {
 	var o Overrides
-	env := buildEnvironment(s, app)
+	env := environment(s, app)
 	for _, key := range []string{"namePrefix", "nameSuffix"} {
 		o.take(setField, key, k.get(key), flags{})
 	}
@@ -326,14 +336,9 @@ func mapped(f *field, change func(string) string) *field {
 
 var environmentName = regexp.MustCompile(`\$(?:\{(\w+)\}|(\w+)|\$)`)
 
-// buildEnvironment returns what replaces the variables of a build
-// (https://argo-cd.readthedocs.io/en/stable/user-guide/build-environment/) that are known without a commit.
-func buildEnvironment(s, app *field) func(string) string {
-	values := map[string]string{
-		"ARGOCD_APP_NAME": app.text("metadata", "name"), "ARGOCD_APP_NAMESPACE": app.text("spec", "destination", "namespace"),
-		"ARGOCD_APP_PROJECT_NAME": app.text("spec", "project"), "ARGOCD_APP_SOURCE_PATH": s.text("path"),
-		"ARGOCD_APP_SOURCE_REPO_URL": s.text("repoURL"), "ARGOCD_APP_SOURCE_TARGET_REVISION": s.text("targetRevision"),
-	}
+// environment returns what puts the variables of a build that are known without a commit into a text of a kustomization.
+func environment(s, app *field) func(string) string {
+	values := buildEnvironment(s, app)
 	return func(text string) string {
 		return environmentName.ReplaceAllStringFunc(text, func(match string) string {
 			if match == "$$" {
@@ -344,5 +349,15 @@ func buildEnvironment(s, app *field) func(string) string {
 			}
 			return match
 		})
+	}
+}
+
+// buildEnvironment returns the variables of a build (https://argo-cd.readthedocs.io/en/stable/user-guide/build-environment/)
+// that have their values without a commit.
+func buildEnvironment(s, app *field) map[string]string {
+	return map[string]string{
+		"ARGOCD_APP_NAME": app.text("metadata", "name"), "ARGOCD_APP_NAMESPACE": app.text("spec", "destination", "namespace"),
+		"ARGOCD_APP_PROJECT_NAME": cmp.Or(app.text("spec", "project"), "default"), "ARGOCD_APP_SOURCE_PATH": s.text("path"),
+		"ARGOCD_APP_SOURCE_REPO_URL": s.text("repoURL"), "ARGOCD_APP_SOURCE_TARGET_REVISION": s.text("targetRevision"),
 	}
 }

@@ -20,12 +20,11 @@ type set struct {
 }
 
 // applicationSet expands one ApplicationSet (https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/).
-func (r *reader) applicationSet(root *field) {
+func (r *reader) applicationSet(root *field) *Problem {
 	spec := root.get("spec")
 	for _, key := range []string{"generators", "template"} {
 		if !spec.present(key) {
-			r.problem(problemAt(spec.position(key), Broken, "this ApplicationSet has no %s", key))
-			return
+			return problemAt(spec.position(key), Broken, "this ApplicationSet has no %s", key)
 		}
 	}
 	e := &expander{reader: r, templates: newTemplates(spec.truth("goTemplate"), plainTexts(spec.get("goTemplateOptions")),
@@ -60,7 +59,7 @@ func (r *reader) applicationSet(root *field) {
 				r.problem(e.explain(generator, err))
 				break // the next set would fail the same way
 			}
-			r.application(app)
+			r.problem(r.application(app))
 		}
 		all = append(all, sets...)
 	}
@@ -71,6 +70,7 @@ func (r *reader) applicationSet(root *field) {
 		}
 	}
 	r.tellNeeds(all)
+	return nil
 }
 
 // patch applies spec.templatePatch.
@@ -122,7 +122,7 @@ func located(f *field, err error) error {
 	return &fieldError{at: f.position(), err: err}
 }
 
-func (e *expander) explain(generator *field, err error) Problem {
+func (e *expander) explain(generator *field, err error) *Problem {
 	place := generator.position()
 	if at := (*fieldError)(nil); errors.As(err, &at) {
 		place = at.at

@@ -11,62 +11,52 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// argoChart reads a source that is a chart from outside: of a chart repository, of a registry, or of another git
-// repository. It returns false where it is none.
-func (r *reader) argoChart(app, s *field, index int) bool {
+// argoChart returns the chart of a source that is one from outside: of a chart repository, of a registry, or of another git
+// repository. It returns false where the source is none.
+func (r *reader) argoChart(s *field) (Chart, bool) {
 	address, chart, revision := s.text("repoURL"), s.text("chart"), s.text("targetRevision")
 	c := Chart{Named: s.position("chart"), Source: s.position("repoURL"), Where: s.position("targetRevision")}
 	oci, inRegistry := strings.CutPrefix(address, "oci://")
 	dir, inside := tree.Clean(s.text("path"))
 	switch {
 	case chart != "":
-		c.Want = remote.Want{Kind: remote.Chart, URL: address, Name: chart, Ref: revision}
+		c.Want = remote.Want{Kind: remote.Chart, URL: address, Name: chart, Ref: newest(revision)}
 		if inRegistry || !strings.Contains(address, "://") {
 			c.Want.URL, c.Want.Name = "oci://"+strings.Trim(oci, "/")+"/"+chart, ""
 		}
 	case inRegistry && (s.text("path") == "" || dir == ".") && s.text("ref") == "":
-		c.Want = remote.Want{Kind: remote.Chart, URL: address, Ref: revision}
+		c.Want = remote.Want{Kind: remote.Chart, URL: address, Ref: newest(revision)}
 		c.Named = c.Source
 	case s.present("helm") && !s.present("plugin") && address != "" && s.text("path") != "" && inside &&
 		(!r.ours(address, s.text("path")) || !r.Repo.current(revision)):
-		c.Want = argoGit(address, revision)
-		c.Folder, c.Named = dir, s.position("path")
+		c.Want, c.Folder, c.Named = argoGit(address, revision), dir, s.position("path")
 	default:
-		return false
-	}
-	if c.Want.Ref == "*" && c.Want.Kind == remote.Chart {
-		c.Want.Ref = ""
+		return c, false
 	}
 	if revision == "" {
 		c.Where = c.Named
 	}
-	if slices.ContainsFunc([]string{"repoURL", "chart", "path", "targetRevision"}, func(key string) bool {
-		return hasUnknown(s.get(key))
-	}) {
+	return c, true
+}
+
+// argoRemoteChart reads a source that is such a chart.
+func (r *reader) argoRemoteChart(app, s *field, c Chart, d Deployment) *Problem {
+	says := []string{"repoURL", "chart", "path", "targetRevision"}
+	if slices.ContainsFunc(says, func(key string) bool { return hasUnknown(s.get(key)) }) {
 		r.needed()
-		return true
+		return nil
 	}
-	for _, key := range []string{"repoURL", "chart", "path", "targetRevision"} {
-		if strings.Contains(s.text(key), "{{") || strings.Contains(s.text(key), "${") {
-			r.problem(problemAt(s.position(key), Broken, "%s keeps a template that nothing fills in", key))
-			return true
+	for _, key := range says {
+		if unfilled(s.text(key)) {
+			return problemAt(s.position(key), Broken, "%s keeps a template that nothing fills in", key)
 		}
 	}
-	if address == "" {
-		r.problem(problemAt(c.Named, Broken, "this source names no repository that the chart %.80q is of", chart))
-		return true
+	if s.text("repoURL") == "" {
+		return problemAt(c.Named, Broken, "this source names no repository that the chart %.80q is of", s.text("chart"))
 	}
-	if hasUnknown(s.get("helm")) || hasUnknown(app.get("spec", "destination", "namespace")) {
-		r.needed()
-	}
-	d := Deployment{
-		Kind: ArgoHelm, Path: app.position("metadata", "name").Path, Object: r.object, Name: app.text("metadata", "name"),
-		Source: index, Revision: known(s, "targetRevision"), Where: app.position("metadata", "name"), PathWhere: c.Named,
-	}
-	d.Cluster, d.Namespace, d.NamespaceWhere = argoDestination(app)
-	d.Release = r.argoRelease(app, s, c)
-	r.found = append(r.found, d)
-	return true
+	d.Kind, d.PathWhere, d.Release = ArgoHelm, c.Named, r.argoRelease(app, s, c)
+	r.deploys(d, s.get("helm"), app.get("spec", "destination", "namespace"))
+	return nil
 }
 
 // argoGit is another git repository, or another state of this one, as Argo CD has it: with its submodules.
@@ -89,20 +79,16 @@ func argoRevision(revision string) string {
 	return revision
 }
 
-// charted reports whether a folder of this repository has a chart, and has a problem where it does not.
-func (r *reader) charted(c Chart, d Deployment) bool {
+// charted returns a problem where a folder of this repository has no chart.
+func (r *reader) charted(c Chart, d Deployment) *Problem {
 	switch {
 	case !isKind(r.Tree, c.Folder, tree.Dir):
-		r.problem(problemAt(c.Named, Broken, "the chart of %s %q is not a folder of this repository", d.Object.Kind,
-			d.Object.Name))
+		return problemAt(c.Named, Broken, "the chart of %s %q is not a folder of this repository", d.Object.Kind, d.Object.Name)
 	case !isKind(r.Tree, path.Join(c.Folder, "Chart.yaml"), tree.File):
 		r.reads(c.Folder)
-		r.problem(problemAt(c.Named, Broken, "the folder %s of %s %q has no Chart.yaml", c.Folder, d.Object.Kind,
-			d.Object.Name))
-	default:
-		return true
+		return problemAt(c.Named, Broken, "the folder %s of %s %q has no Chart.yaml", c.Folder, d.Object.Kind, d.Object.Name)
 	}
-	return false
+	return nil
 }
 
 // argoRelease reads how Argo CD installs a chart (https://argo-cd.readthedocs.io/en/stable/user-guide/helm/).
@@ -135,7 +121,7 @@ func (r *reader) argoRelease(app, s *field, c Chart) *Release {
 	if c.Here() {
 		out.reads(r.readsChart(c.Folder)...)
 	}
-	a := &argoValues{reader: r, app: app, source: s, release: out, env: argoEnvironment(s, app)}
+	a := &argoValues{reader: r, app: app, source: s, release: out}
 	a.files(helm)
 	a.inPlace(helm)
 	a.parameters(helm)

@@ -1,7 +1,6 @@
 package gitops
 
 import (
-	"cmp"
 	"os"
 	"path"
 	"regexp"
@@ -17,7 +16,6 @@ type argoValues struct {
 	*reader
 	app, source *field
 	release     *Release
-	env         func(string) (string, bool)
 }
 
 func (a *argoValues) add(l Layer) { a.release.Layers = append(a.release.Layers, l) }
@@ -63,7 +61,7 @@ func (a *argoValues) file(item *field) Layer {
 	}
 	ref, inside, _ := strings.Cut(written, "/")
 	if source := a.sourceOf(ref); source != nil {
-		inside, ok := a.env(inside)
+		inside, ok := a.environment(inside)
 		name, in := below("", inside)
 		address, revision := source.text("repoURL"), source.text("targetRevision")
 		switch {
@@ -80,7 +78,7 @@ func (a *argoValues) file(item *field) Layer {
 		}
 	} else if strings.HasPrefix(ref, "$") && len(a.app.elements("spec", "sources")) > 0 {
 		l.broken = "the values file " + written + ": no source of this Application has the ref " + ref[1:]
-	} else if text, ok := a.env(written); !ok {
+	} else if text, ok := a.environment(written); !ok {
 		l.Unknown = "which file it is depends on what only the cluster has"
 	} else if scheme, _, remotely := strings.Cut(text, "://"); remotely {
 		l.File, l.Want = remote.FileName, remote.Want{Kind: remote.File, URL: text}
@@ -174,7 +172,7 @@ func (a *argoValues) parameters(helm *field) {
 			if p.truth("forceString") != (kind == stringLayer) || p.text("name") == "" {
 				continue
 			}
-			value, ok := a.env(p.text("value"))
+			value, ok := a.environment(p.text("value"))
 			l := Layer{Name: "parameter " + p.text("name"), Where: p.position("value"), kind: kind, path: p.text("name"),
 				value: made(listed(value), p.where)}
 			if !ok || hasUnknown(p) {
@@ -201,23 +199,13 @@ func (f *field) orEmpty(around *field) *field {
 	return f
 }
 
-// argoEnvironment returns what puts in the variables of a build; a name that is none is empty
-// (https://argo-cd.readthedocs.io/en/stable/user-guide/build-environment/). It returns false where a variable is one
-// that has its value only when the application is synced.
-func argoEnvironment(s, app *field) func(string) (string, bool) {
-	values := map[string]string{
-		"ARGOCD_APP_NAME": app.text("metadata", "name"), "ARGOCD_APP_NAMESPACE": app.text("spec", "destination", "namespace"),
-		"ARGOCD_APP_PROJECT_NAME": cmp.Or(app.text("spec", "project"), "default"), "ARGOCD_APP_SOURCE_PATH": s.text("path"),
-		"ARGOCD_APP_SOURCE_REPO_URL": s.text("repoURL"), "ARGOCD_APP_SOURCE_TARGET_REVISION": s.text("targetRevision"),
-		"$": "$",
-	}
-	return func(text string) (string, bool) {
-		known := true
-		return os.Expand(text, func(name string) string {
-			if strings.HasPrefix(name, "ARGOCD_APP_REVISION") {
-				known = false
-			}
-			return values[name]
-		}), known
-	}
+// environment puts the variables of a build into a text of a release; a name that is none is empty. It returns false where
+// a variable is one that has its value only when the application is synced.
+func (a *argoValues) environment(text string) (string, bool) {
+	values, known := buildEnvironment(a.source, a.app), true
+	values["$"] = "$"
+	return os.Expand(text, func(name string) string {
+		known = known && !strings.HasPrefix(name, "ARGOCD_APP_REVISION")
+		return values[name]
+	}), known
 }

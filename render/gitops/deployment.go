@@ -124,9 +124,6 @@ type Options struct {
 	// Once evaluates an object, or returns what that came to for the same key where all that was read of the tree is the
 	// same; nil: each is evaluated. It is asked about objects with an id. What it returns is not changed.
 	Once func(key string, evaluate func(Tree) Evaluation) Evaluation
-	// Releases has charts as Deployments with a Release, and what is deployed from other repositories as those with an
-	// Elsewhere. Without it they are Problems.
-	Releases bool
 }
 
 // Kind is what renders a deployment.
@@ -188,8 +185,8 @@ type Deployment struct {
 	Overrides  Overrides    // what is changed in the folder's kustomization: see Edit
 	Metadata   Metadata     // Flux' commonMetadata: see Finish
 	Substitute Substitution // Flux' postBuild: see Finish
-	Release    *Release     // of a chart: see Options.Releases
-	Elsewhere  *Elsewhere   // the folder is not of this repository, and Path is the object's file; see Options.Releases
+	Release    *Release     // of a chart
+	Elsewhere  *Elsewhere   // the folder is not of this repository, and Path is the object's file
 
 	From      string   // the root that the object is rendered from; empty: it is as its file has it
 	Nth       int      // among those of one file and name that differ
@@ -362,25 +359,26 @@ func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 
 // once evaluates an object, if that was not done before.
 func (o Options) once(object Object, byKind map[string][]*field, context func() string) Evaluation {
-	var evaluate func(r *reader)
+	var evaluate func(*reader, *field) *Problem
 	root, kind, flux := object.root, object.Kind(), false
 	switch group := root.group(); {
 	case group == argoGroup && kind == "Application":
-		evaluate = func(r *reader) { r.application(root) }
+		evaluate = (*reader).application
 	case group == argoGroup && kind == "ApplicationSet":
-		evaluate = func(r *reader) { r.applicationSet(root) }
+		evaluate = (*reader).applicationSet
 	case group == fluxGroup && kind == "Kustomization":
-		evaluate, flux = func(r *reader) { r.fluxKustomization(root) }, true
+		evaluate, flux = (*reader).fluxKustomization, true
 	case group == helmGroup && kind == "HelmRelease":
-		evaluate, flux = func(r *reader) { r.helmRelease(root) }, true
-	default:
+		evaluate, flux = (*reader).helmRelease, true
+	}
+	if evaluate == nil || flux && root.truth("spec", "suspend") { // Flux leaves what is suspended alone until it is resumed
 		return Evaluation{}
 	}
 	do := func(t Tree) Evaluation {
 		r := &reader{Options: o, byKind: byKind, from: object.from, where: root.position("metadata", "name"),
 			object: Reference{kind, root.text("metadata", "namespace"), root.text("metadata", "name")}}
 		r.Tree = t
-		evaluate(r)
+		r.problem(evaluate(r, root))
 		return Evaluation{r.found, r.problems.list}
 	}
 	looked := ""
@@ -390,7 +388,7 @@ func (o Options) once(object Object, byKind map[string][]*field, context func() 
 	if o.Once == nil || object.id == "" || looked == unidentified {
 		return do(o.Tree)
 	}
-	return o.Once(fmt.Sprintf("%q %v %t %q %s %s", o.Repo, o.Limits, o.Releases, object.from, object.id, looked), do)
+	return o.Once(fmt.Sprintf("%q %v %q %s %s", o.Repo, o.Limits, object.from, object.id, looked), do)
 }
 
 // unidentified stands for objects of which one has no id.

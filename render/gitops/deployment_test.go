@@ -73,15 +73,15 @@ spec:
   - {repoURL: https://example.com/o/r.git, path: apps/a}
   - {repoURL: https://example.com/o/r.git, path: apps/b, directory: {recurse: true}}
   - {repoURL: https://example.com/o/r.git, path: apps/c}
-` + apps, want: []string{"argo kustomize apps/a web ns=shop cluster=prod", "argo directory apps/b web ns=shop cluster=prod", "helm apps/c web ns=shop cluster=prod"},
-			problem: `app.yaml:7: the chart "redis" is not in this repository & app.yaml:10: the folder apps/c is a Helm chart`},
+` + apps, want: []string{"helm app.yaml web ns=shop cluster=prod", "argo kustomize apps/a web ns=shop cluster=prod",
+			"argo directory apps/b web ns=shop cluster=prod", "helm apps/c web ns=shop cluster=prod"}},
 		"another repository": {archive: `
 -- app.yaml --
 apiVersion: argoproj.io/v1alpha1
 kind: Application
 metadata: {name: web}
 spec: {source: {repoURL: git@github.com:other/r.git, path: apps/a}}
-` + apps, urls: []string{"https://github.com/o/r"}, problem: "app.yaml:4: the source is another repository, git@github.com:other/r.git"},
+` + apps, urls: []string{"https://github.com/o/r"}, want: []string{"argo directory app.yaml web ns= cluster="}},
 		"spellings of this repository": {archive: `
 -- app.yaml --
 apiVersion: argoproj.io/v1alpha1
@@ -122,8 +122,7 @@ path: elsewhere
 ` + apps, want: []string{"argo kustomize apps/b web ns= cluster="}},
 		"git directories": {archive: appSet("", "  - git: {directories: [{path: apps/*}, {path: apps/b, exclude: true}]}\n",
 			fastPath),
-			want:    []string{"argo kustomize apps/a a ns=a cluster=in-cluster", "helm apps/c c ns=c cluster=in-cluster"},
-			problem: "the folder apps/c is a Helm chart"},
+			want: []string{"argo kustomize apps/a a ns=a cluster=in-cluster", "helm apps/c c ns=c cluster=in-cluster"}},
 		"git files": {archive: appSet("",
 			"  - git: {files: [{path: 'apps/**/config.json'}], values: {x: '{{cluster.name}}-{{tier}}'}}\n",
 			`'{{values.x}}-{{cluster.port}}'}
@@ -190,7 +189,7 @@ apiVersion: kustomize.toolkit.fluxcd.io/v1
 kind: Kustomization
 metadata: {name: apps, namespace: flux-system}
 spec: {path: ./apps/b, sourceRef: {kind: GitRepository, name: other}}
-` + apps, urls: []string{"o/r"}, problem: "apps.yaml:9: the source is another repository, ssh://git@github.com/x/y"},
+` + apps, urls: []string{"o/r"}, want: []string{"flux apps.yaml apps ns= cluster="}},
 		"flux artifact": {archive: `
 -- clusters/prod/all.yaml --
 apiVersion: source.extensions.fluxcd.io/v1beta1

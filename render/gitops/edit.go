@@ -141,7 +141,7 @@ func (v *Virtual) edit(root *yaml.Node, t Tree, d *Deployment) []Problem {
 		v.Data, v.lines, changed = nil, nil, current.keys
 	}
 	if err := v.append(current, changed); err != nil {
-		problems = append(problems, problemAt(Position{Path: v.Path}, Broken, "cannot be written: %s", err))
+		problems = append(problems, *problemAt(Position{Path: v.Path}, Broken, "cannot be written: %s", err))
 	}
 	return problems
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -18,22 +19,18 @@ const (
 )
 
 // fluxKustomization reads one Kustomization of Flux (https://fluxcd.io/flux/components/kustomize/kustomizations/).
-func (r *reader) fluxKustomization(root *field) {
+func (r *reader) fluxKustomization(root *field) *Problem {
 	spec := root.get("spec")
-	if spec.truth("suspend") {
-		return // Flux leaves what it deploys alone until somebody resumes it
-	}
-	object := r.object
-	at := spec.position("path")
+	d := r.fluxDeployment(root, Flux)
+	d.PathWhere = spec.position("path")
 	// Flux joins the path below the source's root, wherever it points.
 	dir, ok := tree.Clean(strings.TrimLeft(path.Clean("/"+spec.text("path")), "/"))
 	if dir == "" || !ok {
 		dir = "."
 	}
 	if strings.Contains(dir, "${") {
-		r.problem(problemAt(at, ClusterOnly, "the path has a variable that another Kustomization substitutes: what is "+
-			"deployed from it is not known"))
-		return
+		return problemAt(d.PathWhere, ClusterOnly, "the path has a variable that another Kustomization substitutes: what is "+
+			"deployed from it is not known")
 	}
 	for _, key := range []string{"targetNamespace", "namePrefix", "nameSuffix"} {
 		if strings.Contains(spec.text(key), "${") {
@@ -41,54 +38,53 @@ func (r *reader) fluxKustomization(root *field) {
 				"what is deployed is not known", key))
 		}
 	}
-	near := root.position("metadata", "name").Path
-	from := r.fluxSource(spec.get("sourceRef"), object.Namespace, dir, near)
-	r.ask(object.Name, spec)
+	ref := spec.get("sourceRef")
+	from := r.fluxSource(ref, d.Object.Namespace, dir)
+	r.ask(d.Name, spec)
 	r.also(from.says...)
-	switch {
-	case from.packed:
-		r.problem(problemAt(spec.position("sourceRef", "name"), ClusterOnly, "the source is %.40s %q, an artifact that is "+
-			"packed elsewhere: what is deployed from it is not checked", spec.text("sourceRef", "kind"),
-			spec.text("sourceRef", "name")))
-		return
-	case !from.known:
-		r.problem(problemAt(spec.position("sourceRef"), ClusterOnly, "the artifact that Kustomization %q reads holds no "+
-			"single folder of this repository at its path: what is deployed from it is not known", object.Name))
-		return
-	}
-	d := Deployment{Path: near}
-	asked := spec.position("sourceRef", "name")
+	at, words := spec.position("sourceRef", "name"), "" // words: the source is not this state of this repository
 	switch dir = from.inside; {
+	case from.packed:
+		return problemAt(at, ClusterOnly, "the source is %.40s %q, an artifact that is packed elsewhere: what is deployed from "+
+			"it is not checked", ref.text("kind"), ref.text("name"))
+	case !from.known:
+		return problemAt(spec.position("sourceRef"), ClusterOnly, "the artifact that Kustomization %q reads holds no "+
+			"single folder of this repository at its path: what is deployed from it is not known", d.Name)
 	case !r.ours(from.repository, dir):
-		named := cmp.Or(from.repository, strings.TrimSpace(spec.text("sourceRef", "kind")+" "+spec.text("sourceRef", "name")))
-		if !r.fluxElsewhere(&d, from, asked, elsewhereWords(named)) {
-			r.elsewhere(asked, named)
-			return
-		}
+		words = elsewhereWords(cmp.Or(from.repository, strings.TrimSpace(ref.text("kind")+" "+ref.text("name"))))
 	case !r.Repo.current(from.revision):
-		if !r.fluxElsewhere(&d, from, asked, anotherWords(from.revision)) {
-			r.another(asked, from.revision)
-			return
-		}
+		words = anotherWords(from.revision)
 	case !isKind(r.Tree, dir, tree.Dir):
-		r.problem(problemAt(at, Broken, "the path of Kustomization %q is not a folder of this repository", object.Name))
-		return
+		return problemAt(d.PathWhere, Broken, "the path of Kustomization %q is not a folder of this repository", d.Name)
 	default:
 		d.Path = resolved(r.Tree, dir)
 	}
-	d = Deployment{
-		Kind: Flux, Path: d.Path, Elsewhere: d.Elsewhere, Object: object, Name: object.Name,
-		Where: root.position("metadata", "name"), PathWhere: at,
-		Metadata: Metadata{valuesOf(spec.get("commonMetadata", "labels")),
-			valuesOf(spec.get("commonMetadata", "annotations"))},
+	if words != "" {
+		if from.repository == "" || strings.Contains(from.repository+from.revision, "${") {
+			return problemAt(at, ClusterOnly, "%s", words)
+		}
+		d.Elsewhere = &Elsewhere{Want: from.want(), Folder: dir, Where: from.where, Asked: at, Says: words}
+		if from.where.Path == "" {
+			d.Elsewhere.Where = at
+		}
 	}
-	d.Cluster = cmp.Or(spec.text("kubeConfig", "secretRef", "name"), spec.text("kubeConfig", "configMapRef", "name"),
-		clusterFolder(near))
 	d.Overrides = fluxOverrides(spec)
 	if post := spec.get("postBuild"); post.present() {
-		d.Substitute = r.substitution(post, object.Namespace, near)
+		d.Substitute = r.substitution(post)
 	}
 	r.found = append(r.found, d)
+	return nil
+}
+
+// fluxDeployment is what the objects of Flux that deploy have in common.
+func (r *reader) fluxDeployment(root *field, kind Kind) Deployment {
+	spec := root.get("spec")
+	return Deployment{
+		Kind: kind, Path: r.where.Path, Object: r.object, Name: r.object.Name, Where: r.where,
+		Cluster: cmp.Or(spec.text("kubeConfig", "secretRef", "name"), spec.text("kubeConfig", "configMapRef", "name"),
+			clusterFolder(r.where.Path)),
+		Metadata: Metadata{valuesOf(spec.get("commonMetadata", "labels")), valuesOf(spec.get("commonMetadata", "annotations"))},
+	}
 }
 
 // clusterFolder returns the folder after "clusters", where Flux' guide has one for each cluster
@@ -110,32 +106,41 @@ type fluxSource struct {
 	packed     bool     // an artifact that is no repository
 	submodules bool     // of the repository are part of it
 	semver     bool     // revision is a range of versions
-	missing    bool     // no object of this repository has the name
+	several    bool     // objects that say different things may be meant
 	where      Position // what chooses the revision, else what says the address
 	address    Position // what says the address
 	says       []any    // what says so
 }
 
-// fluxSource reads what a reference leads to.
-func (r *reader) fluxSource(ref *field, namespace, dir, near string) fluxSource {
-	name, kind := ref.text("name"), ref.text("kind")
-	namespace = cmp.Or(ref.text("namespace"), namespace)
-	switch kind {
-	case "", "GitRepository":
-		return r.gitRepository(name, namespace, dir, near)
-	case "ExternalArtifact":
-		return r.artifact(name, namespace, dir, near)
+// want is the source where it is another repository, or another state of this one.
+func (s fluxSource) want() remote.Want {
+	ref := s.revision
+	if s.semver {
+		ref = remote.Versions + ref
 	}
-	f, _ := r.nearest(sourceGroup, kind, near, named(name, namespace))
-	return fluxSource{packed: true, says: []any{f.get("spec")}}
+	return remote.Want{Kind: remote.Git, URL: s.repository, Ref: ref, Submodules: s.submodules}
 }
 
-func (r *reader) gitRepository(name, namespace, dir, near string) fluxSource {
-	f, _ := r.nearest(sourceGroup, "GitRepository", near, named(name, namespace))
-	return fluxSource{repository: f.text("spec", "url"), revision: revisionOf(f.get("spec", "ref")), inside: dir,
-		known: true, says: []any{f.get("spec")}, where: revisionWhere(f.get("spec")), address: f.position("spec", "url"),
-		submodules: f.truth("spec", "recurseSubmodules"), missing: f == nil,
-		semver: f.text("spec", "ref", "semver") != "" && f.text("spec", "ref", "commit")+f.text("spec", "ref", "name") == ""}
+// fluxSource reads what a reference leads to that stands in a namespace.
+func (r *reader) fluxSource(ref *field, namespace, dir string) fluxSource {
+	kind, name, namespace := ref.text("kind"), ref.text("name"), cmp.Or(ref.text("namespace"), namespace)
+	switch kind {
+	case "", "GitRepository":
+		return r.gitRepository(name, namespace, dir)
+	case "ExternalArtifact":
+		return r.artifact(name, namespace, dir)
+	}
+	says := first(r.nearest(sourceGroup, kind, named(name, namespace))).get("spec")
+	return fluxSource{packed: true, says: []any{says}}
+}
+
+func (r *reader) gitRepository(name, namespace, dir string) fluxSource {
+	list := r.nearest(sourceGroup, "GitRepository", named(name, namespace))
+	spec := first(list).get("spec")
+	return fluxSource{repository: spec.text("url"), revision: revisionOf(spec.get("ref")), inside: dir,
+		known: true, says: []any{spec}, where: revisionWhere(spec), address: spec.position("url"),
+		submodules: spec.truth("recurseSubmodules"), several: !agree(list, "spec"),
+		semver: spec.text("ref", "semver") != "" && spec.text("ref", "commit")+spec.text("ref", "name") == ""}
 }
 
 // revisionOf returns what the ref of a GitRepository comes to
@@ -163,36 +168,57 @@ func named(name, namespace string) func(*field) bool {
 	}
 }
 
-// nearest finds an object of the repository. Of several, as clusters have them, it is the one whose file is nearest
-// to the file that names it; several that are equally near are ambiguous.
-func (r *reader) nearest(group, kind, near string, is func(*field) bool) (found *field, ambiguous bool) {
+// nearest finds the objects of the repository that may be meant. Of several, as clusters have them, it is the one whose
+// file is nearest to the file of the object at hand; several that are equally near are ambiguous.
+func (r *reader) nearest(group, kind string, is func(*field) bool) (list []*field) {
 	best := -1
 	for _, f := range r.byKind[kind] {
 		if f.group() != group || !is(f) {
 			continue
 		}
-		switch n := shared(f.position("metadata", "name").Path, near); {
-		case n > best:
-			best, found, ambiguous = n, f, false
-		case n == best:
-			ambiguous = true
+		n := shared(f.position("metadata", "name").Path, r.where.Path)
+		if n > best {
+			best, list = n, nil
+		}
+		if n == best {
+			list = append(list, f)
 		}
 	}
-	return found, ambiguous
+	return list
+}
+
+// first returns the first of some objects, nil where there are none.
+func first(list []*field) *field {
+	if len(list) == 0 {
+		return nil
+	}
+	return list[0]
+}
+
+// agree reports whether objects have the same in some of their fields.
+func agree(list []*field, keys ...string) bool {
+	for _, key := range keys {
+		for _, f := range list {
+			if digest(f.get(key)) != digest(list[0].get(key)) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // artifact finds the folder that an ArtifactGenerator copies to a path of an artifact
 // (https://fluxcd.io/flux/components/source/artifactgenerators/).
-func (r *reader) artifact(name, namespace, dir, near string) fluxSource {
+func (r *reader) artifact(name, namespace, dir string) fluxSource {
 	isNamed := func(a *field) bool { return a.text("name") == name }
-	generator, ambiguous := r.nearest("source.extensions.fluxcd.io", "ArtifactGenerator", near, func(f *field) bool {
+	generators := r.nearest("source.extensions.fluxcd.io", "ArtifactGenerator", func(f *field) bool {
 		return sameNamespace(f.text("metadata", "namespace"), namespace) &&
 			slices.ContainsFunc(f.elements("spec", "artifacts"), isNamed)
 	})
-	if generator == nil || ambiguous {
-		return fluxSource{inside: dir, known: !ambiguous}
+	if len(generators) != 1 {
+		return fluxSource{inside: dir, known: len(generators) == 0}
 	}
-	says := generator.get("spec")
+	generator, says := generators[0], generators[0].get("spec")
 	artifacts := generator.elements("spec", "artifacts")
 	for _, c := range slices.Backward(artifacts[slices.IndexFunc(artifacts, isNamed)].elements("copy")) {
 		alias, from, _ := strings.Cut(strings.TrimPrefix(c.text("from"), "@"), "/")
@@ -209,7 +235,7 @@ func (r *reader) artifact(name, namespace, dir, near string) fluxSource {
 		}
 		for _, s := range generator.elements("spec", "sources") {
 			if s.text("alias") == alias && s.text("kind") == "GitRepository" {
-				from := r.gitRepository(s.text("name"), cmp.Or(s.text("namespace"), namespace), inside, near)
+				from := r.gitRepository(s.text("name"), cmp.Or(s.text("namespace"), namespace), inside)
 				from.says = append(from.says, says)
 				return from
 			}
@@ -276,7 +302,7 @@ var variableName = regexp.MustCompile(`\A[_[:alpha:]][_[:alpha:][:digit:]]*\z`)
 
 // substitution collects the variables of postBuild: those of ConfigMaps in their order, and over them those that
 // are written in place (https://fluxcd.io/flux/components/kustomize/kustomizations/#post-build-variable-substitution).
-func (r *reader) substitution(post *field, namespace, near string) Substitution {
+func (r *reader) substitution(post *field) Substitution {
 	s := Substitution{Variables: map[string]Value{}, Always: post.text("substituteStrategy") == "Always"}
 	add := func(f *field) {
 		if f == nil {
@@ -292,24 +318,22 @@ func (r *reader) substitution(post *field, namespace, near string) Substitution 
 		}
 	}
 	for _, from := range post.elements("substituteFrom") {
-		kind, name := from.text("kind"), from.text("name")
-		at := from.position("name")
-		found, ambiguous := r.nearest("", kind, near, named(name, namespace))
-		if kind == "ConfigMap" {
-			switch {
-			case ambiguous:
-				r.problem(problemAt(at, ClusterOnly, "several ConfigMaps of the repository have the name %q: which of them the "+
-					"cluster has is not known", name))
-			case found != nil && !found.present("sops"):
-				add(found.get("data"))
-				continue
-			case found == nil && from.truth("optional"):
-			default:
-				r.also(found)
-				r.problem(problemAt(at, ClusterOnly, "the variables of ConfigMap %q are in the cluster, not in the repository",
-					name))
-			}
-		} else if !from.truth("optional") {
+		kind, name, at := from.text("kind"), from.text("name"), from.position("name")
+		list := r.nearest("", kind, named(name, r.object.Namespace))
+		found, isMap := first(list), kind == "ConfigMap"
+		switch {
+		case isMap && len(list) > 1:
+			r.problem(problemAt(at, ClusterOnly, "several ConfigMaps of the repository have the name %q: which of them the "+
+				"cluster has is not known", name))
+		case isMap && found != nil && !found.present("sops"):
+			add(found.get("data"))
+			continue
+		case from.truth("optional") && !(isMap && found != nil):
+		case isMap:
+			r.also(found)
+			r.problem(problemAt(at, ClusterOnly, "the variables of ConfigMap %q are in the cluster, not in the repository",
+				name))
+		default:
 			r.also(found)
 			r.problem(problemAt(at, ClusterOnly, "the variables of %.40s %q are in the cluster: they are not known before merge",
 				kind, name))

@@ -5,39 +5,35 @@ import (
 	"strings"
 )
 
-// fluxRelease reads a release of a chart (https://fluxcd.io/flux/components/helm/helmreleases/).
-func (r *reader) fluxRelease(root *field) {
+// helmRelease reads a release of a chart (https://fluxcd.io/flux/components/helm/helmreleases/).
+func (r *reader) helmRelease(root *field) *Problem {
 	spec := root.get("spec")
-	near := root.position("metadata", "name").Path
 	r.ask(r.object.Name, spec)
 	for _, key := range []*field{root.get("metadata", "name"), spec.get("releaseName"), spec.get("targetNamespace")} {
 		if strings.Contains(key.text(), "${") {
-			r.problem(problemAt(key.position(), ClusterOnly, "the name or the namespace of this HelmRelease has a variable "+
-				"that nothing of this repository puts a value in for: what is deployed is not known"))
-			return
+			return problemAt(key.position(), ClusterOnly, "the name or the namespace of this HelmRelease has a variable "+
+				"that nothing of this repository puts a value in for: what is deployed is not known")
 		}
 	}
-	out := &Release{rule: fluxRule, limits: r.Limits, NameWhere: root.position("metadata", "name"),
+	out := &Release{rule: fluxRule, limits: r.Limits, NameWhere: r.where,
 		PostRenderHooks: spec.text("postRenderStrategy") != "nohooks", // as Helm 4 and Flux 2.9 have it where nothing is said
 		HooksApart:      spec.text("postRenderStrategy") == "separate"}
-	at := Deployment{
-		Kind: FluxHelm, Path: near, Object: r.object, Name: r.object.Name, Where: root.position("metadata", "name"),
-		Release: out,
-	}
 	for _, from := range spec.elements("valuesFrom") {
-		out.Layers = append(out.Layers, r.valuesFrom(from, near)...)
+		out.Layers = append(out.Layers, r.valuesFrom(from)...)
 	}
 	if values := spec.get("values"); values.present() {
 		out.Layers = append(out.Layers, Layer{Name: specValues, Where: values.position(), value: values, variables: true})
 	}
-	chart, ok := r.fluxChart(root, near, out)
-	if !ok {
-		return
+	chart, problem := r.fluxChart(spec, out)
+	if problem != nil {
+		return problem
 	}
-	out.Chart, at.PathWhere = chart, chart.Named
+	at := r.fluxDeployment(root, FluxHelm)
+	at.Release, out.Chart, at.PathWhere = out, chart, chart.Named
 	if chart.Here() {
-		if r.reads(chart.Folder); !r.charted(chart, at) {
-			return
+		r.reads(chart.Folder)
+		if problem := r.charted(chart, at); problem != nil {
+			return problem
 		}
 		at.Path = chart.Folder
 		out.reads(r.readsChart(chart.Folder)...)
@@ -61,15 +57,11 @@ func (r *reader) fluxRelease(root *field) {
 	upgrade := spec.text("upgrade", "crds")
 	out.KeepCRDs = upgrade != "Create" && upgrade != "CreateReplace"
 	out.SkipSchema = spec.truth("install", "disableSchemaValidation")
-	at.Cluster = cmp.Or(spec.text("kubeConfig", "secretRef", "name"), spec.text("kubeConfig", "configMapRef", "name"),
-		clusterFolder(near))
 	for _, p := range spec.elements("postRenderers") {
 		if k := p.get("kustomize"); k.present() {
 			out.PostRender = append(out.PostRender, fluxPatches(k))
 		}
 	}
-	at.Metadata = Metadata{valuesOf(spec.get("commonMetadata", "labels")),
-		valuesOf(spec.get("commonMetadata", "annotations"))}
 	if at.Metadata.Labels == nil {
 		at.Metadata.Labels = map[string]Value{}
 	}
@@ -79,6 +71,7 @@ func (r *reader) fluxRelease(root *field) {
 		at.Metadata.Labels[helmGroup+"/namespace"] = Value{r.object.Namespace, root.position("metadata", "namespace")}
 	}
 	r.found = append(r.found, at)
+	return nil
 }
 
 // fluxPatches are the fields that a post renderer has in common with a Kustomization.

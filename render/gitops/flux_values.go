@@ -4,12 +4,11 @@ import (
 	"cmp"
 	"encoding/base64"
 	"fmt"
-	"slices"
 	"strings"
 )
 
 // valuesFrom reads one reference to values (https://fluxcd.io/flux/components/helm/helmreleases/#values-references).
-func (r *reader) valuesFrom(from *field, near string) []Layer {
+func (r *reader) valuesFrom(from *field) []Layer {
 	kind, name, key := from.text("kind"), from.text("name"), cmp.Or(from.text("valuesKey"), "values.yaml")
 	l := Layer{Name: kind + " " + name, Where: from.position("name"), path: from.text("targetPath"), variables: true,
 		first: true}
@@ -23,7 +22,8 @@ func (r *reader) valuesFrom(from *field, near string) []Layer {
 		l.broken = fmt.Sprintf("Flux takes values from a ConfigMap or a Secret, not from %.40q", kind)
 		return []Layer{l}
 	}
-	found, ambiguous := r.nearest("", kind, near, named(name, r.object.Namespace))
+	list := r.nearest("", kind, named(name, r.object.Namespace))
+	found := first(list)
 	for _, holder := range []string{"data", "stringData"} {
 		r.also(found.get(holder))
 	}
@@ -37,7 +37,7 @@ func (r *reader) valuesFrom(from *field, near string) []Layer {
 		l.Unknown = fmt.Sprintf("the name of the %s depends on a variable", kind)
 	case found == nil:
 		l.Unknown = fmt.Sprintf("the %s %s is not in this repository", kind, name)
-	case ambiguous && r.differ(kind, name, near):
+	case !agree(list, "data", "stringData", "sops"):
 		l.Unknown = fmt.Sprintf("several objects %s of this repository have the name %s", kind, name)
 	case found.present("sops"):
 		l.Unknown = fmt.Sprintf("the %s %s is encrypted", kind, name)
@@ -65,23 +65,4 @@ func (r *reader) valuesFrom(from *field, near string) []Layer {
 		}
 	}
 	return []Layer{l}
-}
-
-// differ reports whether the nearest objects of a name hold different things.
-func (r *reader) differ(kind, name, near string) bool {
-	best, seen := -1, []string{}
-	for _, f := range r.byKind[kind] {
-		if f.group() != "" || !named(name, r.object.Namespace)(f) {
-			continue
-		}
-		n := shared(f.position("metadata", "name").Path, near)
-		if n > best {
-			best, seen = n, nil
-		}
-		if n == best {
-			seen = append(seen, digest(f.get("data"), f.get("stringData"), f.get("sops")))
-		}
-	}
-	slices.Sort(seen)
-	return len(slices.Compact(seen)) > 1
 }

@@ -38,9 +38,8 @@ func Files(t Tree, d *Deployment, limits Limits) ([]string, []Problem) {
 		case d.Directory.Exclude != "" && exclude != nil && exclude.MatchString(name):
 		case d.Directory.Include != "" && (include == nil || !include.MatchString(name)):
 		case path.Ext(p) == ".jsonnet":
-			problem := problemAt(Position{Path: p}, ClusterOnly,
-				"is Jsonnet, which Lintel does not evaluate: what it deploys is not checked")
-			problems = append(problems, problem)
+			problems = append(problems, *problemAt(Position{Path: p}, ClusterOnly,
+				"is Jsonnet, which Lintel does not evaluate: what it deploys is not checked"))
 		default:
 			if data, _, err := t.ReadFile(p); err == nil && strings.Contains(string(data), skipMarker) {
 				return nil
@@ -50,10 +49,10 @@ func Files(t Tree, d *Deployment, limits Limits) ([]string, []Problem) {
 		return nil
 	})
 	if err != nil {
-		problems = append(problems, problemAt(d.PathWhere, causeOf(err), "the folder %s %s", d.Path, err))
+		problems = append(problems, *problemAt(d.PathWhere, causeOf(err), "the folder %s %s", d.Path, err))
 	}
 	for _, p := range w.submodules {
-		problems = append(problems, problemAt(d.PathWhere, ClusterOnly, "the folder %s is a submodule, whose files are in "+
+		problems = append(problems, *problemAt(d.PathWhere, ClusterOnly, "the folder %s is a submodule, whose files are in "+
 			"another repository: what is deployed from it is not checked", p))
 	}
 	for i := range problems {
@@ -159,8 +158,7 @@ func (v *Virtual) generate(t Tree, d *Deployment, limits Limits) *Problem {
 		err = unknown("has more in its .sourceignore files than the limit allows")
 	}
 	if err != nil {
-		p := problemAt(d.PathWhere, causeOf(err), "the folder %s %s", d.Path, err)
-		return &p
+		return problemAt(d.PathWhere, causeOf(err), "the folder %s %s", d.Path, err)
 	}
 	v.Includes = resources
 	file := map[string]any{"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
@@ -176,8 +174,7 @@ func (v *Virtual) generate(t Tree, d *Deployment, limits Limits) *Problem {
 	}
 	written := made(file, func() Position { return d.PathWhere })
 	if err := v.append(written, written.keys); err != nil {
-		p := problemAt(d.PathWhere, Broken, "the folder %s cannot be written as a kustomization: %s", d.Path, err)
-		return &p
+		return problemAt(d.PathWhere, Broken, "the folder %s cannot be written as a kustomization: %s", d.Path, err)
 	}
 	return nil
 }

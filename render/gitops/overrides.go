@@ -85,9 +85,8 @@ func (e edit) apply(old *field, missing func(dir string) bool) (*field, *Problem
 		}
 		for _, k := range e.value.keys {
 			if out.fields[k] != nil && !e.flags.force {
-				p := problemAt(e.value.fields[k].position(), Broken,
+				return nil, problemAt(e.value.fields[k].position(), Broken,
 					"%s has %.80q already: Argo CD refuses to change it without force", e.key, k)
-				return nil, &p
 			}
 			out.put(k, e.value.fields[k])
 		}

@@ -32,18 +32,18 @@ type Problem struct {
 	State  string    // another one where what is asked for is, or what that reads: see reader.ask
 }
 
-func problemAt(p Position, cause Cause, format string, args ...any) Problem {
+func problemAt(p Position, cause Cause, format string, args ...any) *Problem {
 	message := fmt.Sprintf(format, args...)
-	return Problem{Error: doc.Error{Path: p.Path, Line: p.Line, Column: p.Column, Message: message}, Cause: cause}
+	return &Problem{Error: doc.Error{Path: p.Path, Line: p.Line, Column: p.Column, Message: message}, Cause: cause}
 }
 
 // of names the object that asks, in words too.
-func (p Problem) of(object Reference) Problem {
+func (p *Problem) of(object Reference) Problem {
 	p.Object = object
 	if object.Name != "" && !strings.Contains(p.Message, strconv.Quote(object.Name)) {
 		p.Message += " (" + object.String() + ")"
 	}
-	return p
+	return *p
 }
 
 // causeOf returns the cause that an error is.
@@ -61,9 +61,12 @@ func (e *unknowable) Error() string { return e.reason }
 
 func unknown(format string, args ...any) error { return &unknowable{fmt.Sprintf(format, args...)} }
 
-// problem adds a problem of what is asked at the moment. What several ask in the same words is one problem.
-func (r *reader) problem(p Problem) {
-	p = p.of(r.object)
+// problem adds a problem of what is asked at the moment, nil for none. What several ask in the same words is one problem.
+func (r *reader) problem(given *Problem) {
+	if given == nil {
+		return
+	}
+	p := given.of(r.object)
 	if p.Path == "" { // of what is missing with all that it would be in
 		p.Path, p.Line, p.Column = r.where.Path, r.where.Line, r.where.Column
 	}

@@ -37,11 +37,9 @@ func TestProblems(t *testing.T) {
 	}{
 		"no source":    {argoApp("project: default"), Broken, "app.yaml:5: this Application names no source"},
 		"neither path": {argoApp("source:\n  repoURL: o/r"), Broken, "names no path and no chart"},
-		"chart":        {argoApp("source:\n  chart: redis"), ClusterOnly, `app.yaml:6: the chart "redis"`},
-		"own chart": {argoApp("source:\n  path: apps/c"), ClusterOnly,
-			"app.yaml:6: the folder apps/c is a Helm chart"},
-		"another repository": {argoApp("source:\n  path: apps/a\n  repoURL: https://x/y"), ClusterOnly,
-			"app.yaml:7: the source is another repository, https://x/y"},
+		"chart": {argoApp("source:\n  chart: redis"), Broken, `app.yaml:6: this source names no repository that the chart "redis"`},
+		"another repository": {argoApp("source:\n  path: apps/a\n  repoURL: https://x/${y}"), ClusterOnly,
+			"app.yaml:7: the source is another repository, https://x/${y}"},
 		"plugin": {argoApp("source:\n  path: apps/a\n  plugin: {name: x}"), ClusterOnly,
 			"app.yaml:7: a config management plugin"},
 		"missing folder": {argoApp("source: {path: gone, repoURL: o/r}"), Broken, `is not a folder`},
@@ -109,14 +107,14 @@ func TestProblems(t *testing.T) {
 			"k.yaml:6: targetNamespace has a variable"},
 		"Flux, Secret": {kustomization("path: apps/a\npostBuild: {substituteFrom: [{kind: Secret, name: x}]}"),
 			ClusterOnly, "k.yaml:6: the variables of Secret"},
-		"Helm": {fluxKind(helmGroup+"/v2", "HelmRelease", "chart: {spec: {chart: redis}}"), ClusterOnly,
-			"k.yaml:5: Lintel renders no charts"},
+		"Helm": {fluxKind(helmGroup+"/v2", "HelmRelease", "chart: {spec: {chart: redis}}"), Broken,
+			"k.yaml:5: this chart names no source"},
 		"Helm, reference": {fluxKind(helmGroup+"/v2", "HelmRelease", "chartRef:\n  name: redis"), ClusterOnly,
-			"k.yaml:6: Lintel renders no charts"},
+			`k.yaml:6: no  of this repository has the name "redis"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var urls []string
-			if name == "missing folder" || strings.Contains(test.archive, "https://x/y") {
+			if name == "missing folder" || strings.Contains(test.archive, "https://x/") {
 				urls = []string{"o/r"}
 			}
 			_, _, problems := read(t, test.archive, urls...)

@@ -9,14 +9,6 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// readReleases is read with releases.
-func readReleases(t testing.TB, archive string, urls ...string) (files, []Deployment, []Problem) {
-	t.Helper()
-	f := unpack(archive)
-	list, problems := Deployments(objectsOf(t, f), Options{Tree: f, Repo: RepoHint{URLs: urls}, Releases: true})
-	return f, list, problems
-}
-
 // describe says in a line what a release is.
 func describe(d Deployment) string {
 	r := d.Release
@@ -185,7 +177,7 @@ func TestReleases(t *testing.T) {
 			"release-1.x, helm: {}}"), "helm: git https://x/y release-1.x charts/a submodules as web in - at 5"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, list, problems := readReleases(t, test.archive, "o/r")
+			_, list, problems := read(t, test.archive, "o/r")
 			var got []string
 			for _, d := range list {
 				got = append(got, describe(d))
@@ -246,7 +238,7 @@ func TestReleaseProblems(t *testing.T) {
 			"folders or namespaces that this ApplicationSet deploys depend on it"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, list, problems := readReleases(t, test.archive, "o/r")
+			_, list, problems := read(t, test.archive, "o/r")
 			if len(problems) != 1 || len(list) > 0 {
 				t.Fatalf("%d deployments, %s", len(list), messages(problems))
 			}
@@ -256,7 +248,7 @@ func TestReleaseProblems(t *testing.T) {
 			}
 		})
 	}
-	if _, list, problems := readReleases(t, helmRelease("suspend: true\nchartRef: {kind: OCIRepository, name: x}")); len(
+	if _, list, problems := read(t, helmRelease("suspend: true\nchartRef: {kind: OCIRepository, name: x}")); len(
 		list,
 	)+
 		len(
@@ -268,7 +260,7 @@ func TestReleaseProblems(t *testing.T) {
 
 func oneRelease(t testing.TB, archive string) (files, Deployment) {
 	t.Helper()
-	f, list, problems := readReleases(t, archive, "o/r")
+	f, list, problems := read(t, archive, "o/r")
 	if len(list) != 1 || len(problems) > 0 {
 		t.Fatalf("%d deployments, %s", len(list), messages(problems))
 	}
