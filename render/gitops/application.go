@@ -269,7 +269,7 @@ func (r *reader) readFile(p string) ([]*field, *Problem) {
 	_, nodes, problem := documents(r.Tree, p, r.Limits)
 	var list []*field
 	for _, d := range nodes {
-		list = append(list, fieldOfNode(p, d, 0))
+		list = append(list, fieldOfNode(p, d))
 	}
 	return list, problem
 }

@@ -93,7 +93,7 @@ func (e *expander) patch(app, patch *field, s set) (*field, error) {
 	if len(documents) == 0 {
 		return app, nil
 	}
-	return app.merge(made(fieldOfNode("", documents[0], 0).plain(), patch.where)), nil
+	return app.merge(made(fieldOfNode("", documents[0]).plain(), patch.where)), nil
 }
 
 // expander runs the generators of one ApplicationSet.

@@ -29,29 +29,7 @@ func FileLayer(name string, where Position, want remote.Want, file string) Layer
 
 // NodeLayer is a layer that stands in a file; where says of a node of it where it is.
 func NodeLayer(name string, n *yaml.Node, where func(*yaml.Node) Position) Layer {
-	f := fieldOfNode("", n, 0).moved(placeOfNode(n, where, false))
-	return Layer{Name: name, Where: where(n), value: f}
-}
-
-// moved returns a value at other places.
-func (f *field) moved(p *place) *field {
-	if p == nil {
-		return f
-	}
-	out := &field{scalar: f.scalar, keys: f.keys, list: f.list, unknown: f.unknown, where: p.where}
-	if f.fields != nil {
-		out.fields = make(map[string]*field, len(f.fields))
-		for k, v := range f.fields {
-			out.fields[k] = v.moved(p.keys[k])
-		}
-	}
-	for i, item := range f.items {
-		if i < len(p.items) {
-			item = item.moved(p.items[i])
-		}
-		out.items = append(out.items, item)
-	}
-	return out
+	return Layer{Name: name, Where: where(n), value: nodes{where: where}.field(n, 0)}
 }
 
 // Release returns a release with the values of the entry. All else of it is for the caller to set. A Merge that does

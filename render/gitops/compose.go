@@ -37,7 +37,7 @@ func (r rule) merge(parts []*part, tagged bool) (map[string]any, error) {
 // these may change with it (https://github.com/fluxcd/pkg/tree/main/chartutil).
 func mergeFlux(parts []*part, tagged bool) (map[string]any, error) {
 	var values map[string]any
-	if n := len(parts); n > 0 && parts[n-1].last {
+	if n := len(parts); n > 0 && parts[n-1].kind == mergeLayer && parts[n-1].Name == specValues {
 		values, parts = parts[n-1].tree(tagged), parts[:n-1]
 	}
 	out := map[string]any{}
@@ -111,8 +111,8 @@ func (p *part) set(out map[string]any, tagged bool) (err error) {
 func (p *part) tag([]rune) (any, error) { return p.leaf(), nil }
 
 func (p *part) leaf() *leaf {
-	at := &place{where: func() Position { return p.Where }, reason: cmp.Or(p.Unknown, p.unsure)}
-	return &leaf{place: at, layer: p.index, exact: true}
+	return &leaf{field: &field{where: func() Position { return p.Where }}, reason: cmp.Or(p.Unknown, p.unsure),
+		layer: p.index, exact: true}
 }
 
 // sweep has a leaf for the empty text that Helm's parser writes by itself where nothing is left to read.

@@ -39,12 +39,17 @@ func (o Object) Identified(id string) Object {
 }
 
 // FromNode returns the object of one YAML document of a file.
-func FromNode(path string, n *yaml.Node) Object { return Object{root: fieldOfNode(path, n, 0)} }
+func FromNode(path string, n *yaml.Node) Object { return Object{root: fieldOfNode(path, n)} }
 
 // FromRoot returns an object as a root renders it. where tells where its fields are written, by their number: each comes
 // before what is in it, and keys are sorted.
 func FromRoot(root string, value map[string]any, where func(nth int) Position) Object {
-	return Object{root: (&numbered{where: where}).field(value, 0), from: root}
+	next := -1
+	return Object{from: root, root: fieldOf(value, 0, func() func() Position {
+		next++
+		nth := next
+		return func() Position { return where(nth) }
+	})}
 }
 
 // Reads lists the names of the objects of some kinds that an object of Flux reads: where its source is, and the

@@ -111,7 +111,7 @@ func (v *Virtual) keep(file string, data []byte) {
 func (v *Virtual) edit(root *yaml.Node, t Tree, d *Deployment) []Problem {
 	current := &field{fields: map[string]*field{}, where: func() Position { return Position{Path: v.Path} }}
 	if root != nil {
-		current = fieldOfNode(v.Path, root, 0)
+		current = fieldOfNode(v.Path, root)
 	}
 	missing := func(dir string) bool {
 		clean, ok := tree.Clean(path.Join(d.Path, dir))

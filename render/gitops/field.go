@@ -20,6 +20,7 @@ type field struct {
 	list    bool
 	unknown bool // a template's result that depends on what only the cluster has
 	where   func() Position
+	inside  func() Position // in what Layer.Want comes to, where the value is not of this repository
 }
 
 // MaxDepth bounds the nesting of values: what is deeper is left out.
@@ -27,62 +28,13 @@ const MaxDepth = 100
 
 // made is a value that no file holds as such: it stands where what it was made from is written.
 func made(v any, where func() Position) *field {
-	f := &field{where: where}
-	switch v := v.(type) {
-	case map[string]any:
-		f.fields = make(map[string]*field, len(v))
-		for _, k := range slices.Sorted(maps.Keys(v)) {
-			f.put(k, made(v[k], where))
-		}
-	case []any:
-		f.list = true
-		for _, item := range v {
-			f.items = append(f.items, made(item, where))
-		}
-	default:
-		f.scalar = v
-	}
-	return f
+	return fieldOf(v, 0, func() func() Position { return where })
 }
 
-// fieldOfNode converts a node whose aliases are known to end (doc.Parse).
-func fieldOfNode(path string, n *yaml.Node, depth int) *field {
-	n = doc.Deref(n)
-	if n == nil || depth > MaxDepth {
-		return &field{where: func() Position { return Position{Path: path} }}
-	}
-	f := &field{where: func() Position { return nodePosition(path, n) }}
-	switch n.Kind {
-	case yaml.DocumentNode:
-		if len(n.Content) > 0 {
-			return fieldOfNode(path, n.Content[0], depth)
-		}
-	case yaml.MappingNode:
-		f.fields = map[string]*field{}
-		for key, value := range doc.Fields(n) {
-			f.put(doc.Key(key), fieldOfNode(path, value, depth+1))
-		}
-	case yaml.SequenceNode:
-		f.list = true
-		for _, c := range n.Content {
-			f.items = append(f.items, fieldOfNode(path, c, depth+1))
-		}
-	default:
-		f.scalar = doc.Value(n, true)
-	}
-	return f
-}
-
-// numbered converts JSON values whose fields' places are known by their numbers.
-type numbered struct {
-	where func(nth int) Position
-	next  int
-}
-
-func (n *numbered) field(v any, depth int) *field {
-	nth := n.next
-	n.next++
-	f := &field{where: func() Position { return n.where(nth) }}
+// fieldOf converts a JSON value. next returns where the next value is written: each comes before what is in it, and keys
+// are sorted.
+func fieldOf(v any, depth int, next func() func() Position) *field {
+	f := &field{where: next()}
 	if depth > MaxDepth {
 		return f
 	}
@@ -90,15 +42,61 @@ func (n *numbered) field(v any, depth int) *field {
 	case map[string]any:
 		f.fields = make(map[string]*field, len(v))
 		for _, k := range slices.Sorted(maps.Keys(v)) {
-			f.put(k, n.field(v[k], depth+1))
+			f.put(k, fieldOf(v[k], depth+1, next))
 		}
 	case []any:
 		f.list = true
 		for _, item := range v {
-			f.items = append(f.items, n.field(item, depth+1))
+			f.items = append(f.items, fieldOf(item, depth+1, next))
 		}
 	default:
 		f.scalar = v
+	}
+	return f
+}
+
+// nodes converts nodes whose aliases are known to end (doc.Parse).
+type nodes struct {
+	where   func(*yaml.Node) Position
+	outside *Position // what names the file of another source that where is about; nil: it is of this repository
+	truths  bool      // a key that is a boolean for kubectl has the name of that, too
+}
+
+// fieldOfNode converts a node of a file of this repository.
+func fieldOfNode(path string, n *yaml.Node) *field {
+	return nodes{where: func(n *yaml.Node) Position { return nodePosition(path, n) }}.field(n, 0)
+}
+
+func (r nodes) field(n *yaml.Node, depth int) *field {
+	n = doc.Deref(n)
+	f := &field{where: func() Position { return r.where(n) }}
+	if r.outside != nil {
+		f.where, f.inside = func() Position { return *r.outside }, f.where
+	}
+	if n == nil || depth > MaxDepth {
+		return f
+	}
+	switch n.Kind {
+	case yaml.DocumentNode:
+		if len(n.Content) > 0 {
+			return r.field(n.Content[0], depth)
+		}
+	case yaml.MappingNode:
+		f.fields = map[string]*field{}
+		for key, value := range doc.Fields(n) {
+			below := r.field(value, depth+1)
+			if truth, ok := doc.Bool(key); ok && r.truths {
+				f.put(strconv.FormatBool(truth), below)
+			}
+			f.put(doc.Key(key), below)
+		}
+	case yaml.SequenceNode:
+		f.list = true
+		for _, c := range n.Content {
+			f.items = append(f.items, r.field(c, depth+1))
+		}
+	default:
+		f.scalar = doc.Value(n, true)
 	}
 	return f
 }
@@ -111,6 +109,9 @@ func (f *field) put(key string, v *field) {
 }
 
 func nodePosition(path string, n *yaml.Node) Position {
+	if n == nil {
+		return Position{Path: path}
+	}
 	p := Position{Path: path, Line: n.Line, Column: n.Column}
 	if n.Kind == yaml.ScalarNode && n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
 		p.EndLine = n.Line + strings.Count(strings.TrimRight(n.Value, "\n"), "\n") + 1
@@ -125,6 +126,23 @@ func (f *field) get(keys ...string) *field {
 			return nil
 		}
 		f = f.fields[k]
+	}
+	return f
+}
+
+// at returns the value at a path of keys and indexes, nil where there is none.
+func (f *field) at(path []string) *field {
+	for _, key := range path {
+		switch i, err := strconv.Atoi(key); {
+		case f == nil:
+			return nil
+		case f.fields != nil:
+			f = f.fields[key]
+		case err != nil || i < 0 || i >= len(f.items):
+			return nil
+		default:
+			f = f.items[i]
+		}
 	}
 	return f
 }

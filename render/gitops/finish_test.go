@@ -107,7 +107,7 @@ func TestFinish(t *testing.T) {
 				lines[n.Content[0].Content[i].Value] = n.Content[0].Content[i+1].Line
 			}
 			writes, issues := test.d.Finish(&n, FinishOptions{})
-			got, want := fieldOfNode("", &n, 0).plain(), map[string]any{}
+			got, want := fieldOfNode("", &n).plain(), map[string]any{}
 			if err := sigsyaml.Unmarshal([]byte(test.want), &want); err != nil {
 				t.Fatal(err)
 			}

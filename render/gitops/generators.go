@@ -51,7 +51,7 @@ func (e *expander) list(g *field, needs *need) ([]set, error) {
 		if err != nil || len(documents) == 0 {
 			return nil, located(g.get("elementsYaml"), errors.New("elementsYaml is not valid YAML once it is filled in"))
 		}
-		list := fieldOfNode("", documents[0], 0)
+		list := fieldOfNode("", documents[0])
 		if list.present() && !list.list {
 			return nil, located(g.get("elementsYaml"), errors.New("elementsYaml is not a list once it is filled in"))
 		}

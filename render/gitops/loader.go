@@ -33,7 +33,6 @@ type loader struct {
 
 func (l *loader) add(layer Layer, p part) {
 	p.Layer, p.index = layer, len(l.parts)
-	p.last = p.last || layer.kind == mergeLayer && layer.Name == specValues
 	l.parts = append(l.parts, &p)
 }
 
@@ -61,7 +60,7 @@ func (l *loader) load(layer Layer) error {
 		if err != nil {
 			return brokenAt(layer.Where, "the values cannot be written as JSON")
 		}
-		l.add(layer, part{documents: []document{{data, placeOfField(layer.value, layer.variables)}}})
+		l.add(layer, part{documents: []document{{data, layer.value}}})
 	default:
 		return l.text(layer, layer.value.text(), l.inside(layer.value.position(), layer.value.text()))
 	}
@@ -179,18 +178,19 @@ func (l *loader) text(layer Layer, text string, where func(line, column int) Pos
 		if json.Unmarshal(data, &m) != nil {
 			return brokenAt(where(1, 0), fmt.Sprintf("the values of %s are not a map", layer.Name))
 		}
-		d := document{data, &place{where: func() Position { return layer.Where }}}
+		d := document{data, &field{where: func() Position { return layer.Where }}}
 		if len(documents) == len(raw) || layer.first && i < len(documents) {
-			d.place = placeOfNode(documents[i], func(n *yaml.Node) Position {
+			read := nodes{truths: true, where: func(n *yaml.Node) Position {
 				at := where(n.Line, n.Column)
 				if end := nodePosition("", n).EndLine; end > n.Line && at.Line > 0 {
 					at.EndLine = at.Line + end - n.Line
 				}
 				return at
-			}, layer.variables)
+			}}
 			if layer.Want.Kind != "" {
-				d.place = d.place.from(layer)
+				read.outside = &layer.Where
 			}
+			d.place = read.field(documents[i], 0)
 		}
 		p.documents = append(p.documents, d)
 	}

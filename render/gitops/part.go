@@ -2,6 +2,9 @@ package gitops
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 )
 
@@ -9,17 +12,25 @@ import (
 type part struct {
 	Layer
 	index     int
-	last      bool   // spec.values of Flux
 	text      string // of a value that is set by itself, or of a file
 	documents []document
 
-	placed *place
+	placed *field
 }
 
-// document is one object of values: as Helm reads it, and where its values are written.
+// leaf stands in for a scalar while layers are merged.
+type leaf struct {
+	*field        // at the scalar's place
+	reason string // why nobody knows the value; empty: it is known
+	layer  int
+	exact  bool // the place is the scalar's own
+	null   bool
+}
+
+// document is one object of values: as Helm reads it, and the same with where its values are written.
 type document struct {
 	data  []byte // JSON
-	place *place
+	place *field
 }
 
 // tree returns what the layer holds, made anew: merging may change it.
@@ -41,7 +52,7 @@ func (p *part) tree(tagged bool) map[string]any {
 }
 
 // tags returns a value with a leaf in place of each scalar. around is the place of what the value is in.
-func (p *part) tags(v any, around *place, key string) any {
+func (p *part) tags(v any, around *field, key string) any {
 	here := around.at([]string{key})
 	exact := here != nil
 	if !exact {
@@ -61,5 +72,75 @@ func (p *part) tags(v any, around *place, key string) any {
 		}
 		return v
 	}
-	return &leaf{place: here, layer: p.index, exact: exact, null: v == nil}
+	return &leaf{field: here, reason: p.reason(here), layer: p.index, exact: exact, null: v == nil}
+}
+
+// reason says why nobody knows the value of a scalar of the layer; empty: it is known.
+func (p *part) reason(f *field) string {
+	switch text, _ := f.scalar.(string); {
+	case p.kind != mergeLayer:
+		return p.Unknown
+	case f.fields != nil || f.list:
+	case f.unknown:
+		return "it depends on what only the cluster has"
+	case p.variables:
+		return variableIn(text)
+	}
+	return ""
+}
+
+// anyReason is such a reason of a value of the layer, or of one in it.
+func (p *part) anyReason(f *field) string {
+	if reason := p.reason(f); reason != "" {
+		return reason
+	}
+	for _, k := range slices.Sorted(slices.Values(f.keys)) {
+		if reason := p.anyReason(f.fields[k]); reason != "" {
+			return reason
+		}
+	}
+	for _, item := range f.items {
+		if reason := p.anyReason(item); reason != "" {
+			return reason
+		}
+	}
+	return ""
+}
+
+func variableIn(text string) string {
+	if found := unset.FindString(text); found != "" {
+		return fmt.Sprintf("nothing of this repository puts a value in for %.80s}", found)
+	}
+	return ""
+}
+
+// place returns the layer's values with where they are written.
+func (p *part) place() *field {
+	if p.placed != nil {
+		return p.placed
+	}
+	where := func() Position { return p.Where }
+	p.placed = &field{where: where}
+	if p.kind != mergeLayer {
+		out := map[string]any{}
+		if p.set(out, true) == nil {
+			p.placed = made(out, where)
+		}
+	}
+	for _, d := range p.documents {
+		p.placed = d.place.over(p.placed)
+	}
+	return p.placed
+}
+
+// over returns a value over another one.
+func (f *field) over(under *field) *field {
+	if under == nil || under.fields == nil || f.fields == nil {
+		return f
+	}
+	out := &field{where: f.where, fields: maps.Clone(under.fields), keys: slices.Clone(under.keys)}
+	for _, k := range f.keys {
+		out.put(k, f.fields[k].over(out.fields[k]))
+	}
+	return out
 }

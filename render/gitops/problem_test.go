@@ -37,7 +37,7 @@ func TestProblems(t *testing.T) {
 	}{
 		"no source":    {argoApp("project: default"), Broken, "app.yaml:5: this Application names no source"},
 		"neither path": {argoApp("source:\n  repoURL: o/r"), Broken, "names no path and no chart"},
-		"chart": {argoApp("source:\n  chart: redis"), Broken, `app.yaml:6: this source names no repository that the chart "redis"`},
+		"chart":        {argoApp("source:\n  chart: redis"), Broken, `app.yaml:6: this source names no repository that the chart "redis"`},
 		"another repository": {argoApp("source:\n  path: apps/a\n  repoURL: https://x/${y}"), ClusterOnly,
 			"app.yaml:7: the source is another repository, https://x/${y}"},
 		"plugin": {argoApp("source:\n  path: apps/a\n  plugin: {name: x}"), ClusterOnly,

@@ -64,7 +64,7 @@ func (r *reader) readsChart(dir string) (folders []string) {
 			if err != nil || len(documents) == 0 {
 				continue
 			}
-			for _, d := range fieldOfNode(file, documents[0], 0).elements("dependencies") {
+			for _, d := range fieldOfNode(file, documents[0]).elements("dependencies") {
 				if below, ok := strings.CutPrefix(d.text("repository"), "file://"); ok {
 					if clean, ok := tree.Clean(path.Join(dir, below)); ok {
 						queue = append(queue, clean)

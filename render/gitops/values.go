@@ -27,14 +27,6 @@ type Values struct {
 	parts  []*part
 }
 
-// leaf stands in for a scalar while layers are merged.
-type leaf struct {
-	*place
-	layer int
-	exact bool // the place is the scalar's own
-	null  bool
-}
-
 // Values merges the layers as the release's controller does. t is this repository. An error is a *doc.Error, or what
 // a source gives for a want (see remote.Sources.Get).
 func (r *Release) Values(t Tree, sources *remote.Sources) (*Values, error) {
@@ -85,7 +77,7 @@ func (v *Values) anywhere() {
 		if p.Unknown != "" && p.kind == mergeLayer {
 			continue // it is listed already
 		}
-		if reason := cmp.Or(p.Unknown, p.unsure, p.place().anyReason()); reason != "" {
+		if reason := cmp.Or(p.Unknown, p.unsure, p.anyReason(p.place())); reason != "" {
 			v.Unknown = append(v.Unknown, Unknown{Where: p.Where, Reason: reason})
 		}
 	}
@@ -112,10 +104,10 @@ func (v *Values) settle(tagged any, path []string) {
 func (v *Values) nothing(path []string) *leaf {
 	for i, p := range slices.Backward(v.parts) {
 		if found := p.place().at(path); found != nil {
-			return &leaf{place: found, layer: i, exact: true}
+			return &leaf{field: found, reason: p.reason(found), layer: i, exact: true}
 		}
 	}
-	return &leaf{place: &place{where: func() Position { return Position{} }}}
+	return &leaf{field: &field{where: func() Position { return Position{} }}}
 }
 
 // alike reports whether a tagged value has the shape of the real one.
@@ -223,7 +215,7 @@ func (v *Values) Around(path []string) (at Position, layer Layer, depth int, ok 
 			if p.kind != mergeLayer || p.Want.Kind != "" || p.Unknown != "" || len(p.documents) != 1 {
 				continue
 			}
-			if found := p.place().at(path[:depth]); found != nil && (found.keys != nil || depth == 0) {
+			if found := p.place().at(path[:depth]); found != nil && (found.fields != nil || depth == 0) {
 				return found.where(), p.Layer, depth, true
 			}
 		}
