@@ -2,8 +2,6 @@ package gitops
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -253,40 +251,24 @@ func (d *Deployment) Bare() bool {
 }
 
 // Digest differs between two deployments that may render differently from the same files. Places do not count.
-func (d *Deployment) Digest() string {
-	parts := append(d.parts(), d.Path)
-	if d.Release != nil {
-		parts = append(parts, d.Release.tell())
-	}
-	if d.Elsewhere != nil {
-		parts = append(parts, d.Elsewhere.shape())
-	}
-	data, _ := json.Marshal(parts)
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}
+func (d *Deployment) Digest() string { return digest(append(d.parts(), d.Path)...) }
 
 // Text is what the object says of what it deploys, as one text to search in: names, values, patches. What files say that
 // it names is not in it.
 func (d *Deployment) Text() []byte {
-	parts := d.parts()
-	if d.Release != nil {
-		parts = append(parts, d.Release.shape())
-	}
-	if e := d.Elsewhere; e != nil {
-		parts = append(parts, e.Want, e.Folder)
-		if e.Release != nil {
-			parts = append(parts, e.Release.shape())
-		}
-	}
-	data, _ := json.Marshal(parts)
+	data, _ := json.Marshal(d.parts())
 	return data
 }
 
-// parts is what a deployment depends on beside its folder, release and source.
+// parts is what a deployment depends on beside its folder.
 func (d *Deployment) parts() []any {
-	return []any{d.Kind, d.Namespace, d.Directory, d.Overrides.shape(), texts(d.Metadata.Labels),
-		texts(d.Metadata.Annotations), texts(d.Substitute.Variables), d.Substitute.Always, len(d.Substitute.Unread)}
+	parts := []any{d.Kind, d.Namespace, d.Directory, d.Overrides.shape(), texts(d.Metadata.Labels),
+		texts(d.Metadata.Annotations), texts(d.Substitute.Variables), d.Substitute.Always, len(d.Substitute.Unread),
+		d.Release.shape()}
+	if e := d.Elsewhere; e != nil {
+		parts = append(parts, e.Want, e.Folder, e.Detect, e.Release.shape())
+	}
+	return parts
 }
 
 func texts(m map[string]Value) map[string]string {
@@ -402,7 +384,7 @@ const unidentified = "?"
 // contextDigest tells the objects apart that are only looked up.
 func contextDigest(objects []Object) string {
 	_, kinds := Kinds()
-	h := sha256.New()
+	var parts []any
 	for _, o := range objects {
 		if !slices.Contains(kinds, o.Kind()) {
 			continue
@@ -410,9 +392,9 @@ func contextDigest(objects []Object) string {
 		if o.id == "" {
 			return unidentified
 		}
-		fmt.Fprintf(h, "%q %q\n", o.from, o.id)
+		parts = append(parts, o.from, o.id)
 	}
-	return hex.EncodeToString(h.Sum(nil))
+	return digest(parts...)
 }
 
 // Kinds lists the kinds of the objects that Deployments looks at: those that deploy, and those that it only looks up

@@ -56,9 +56,11 @@ func Edit(t Tree, d *Deployment, limits Limits) (*Virtual, []Problem) {
 	}
 	v := &Virtual{Path: file}
 	var root *yaml.Node
+	var current *field
 	if file == "" {
 		v.Path, v.Generated = path.Join(d.Path, kustomization.FileNames()[0]), true
-		if problem := v.generate(t, d, limits); problem != nil {
+		var problem *Problem
+		if current, problem = v.generate(t, d, limits); problem != nil {
 			return nil, []Problem{problem.of(d.Object)}
 		}
 	} else {
@@ -73,10 +75,23 @@ func Edit(t Tree, d *Deployment, limits Limits) (*Virtual, []Problem) {
 		if len(list) != 1 || list[0].Kind != yaml.MappingNode {
 			return nil, nil // the build says what is wrong with it
 		}
-		v.keep(file, data)
-		root = list[0]
+		v.keep(data)
+		root, current = list[0], fieldOfNode(file, list[0])
 	}
-	problems := v.edit(root, t, d)
+	current, changed, problems := d.Overrides.apply(current, func(dir string) bool {
+		clean, ok := tree.Clean(path.Join(d.Path, dir))
+		return ok && !exists(t, clean)
+	})
+	switch {
+	case root == nil:
+		changed = current.keys
+	case len(changed) > 0 && !v.remove(root, changed):
+		// Flow style, or anchors that would be lost: the whole file is written anew.
+		v.Data, v.lines, changed = nil, nil, current.keys
+	}
+	if err := v.append(current, changed); err != nil {
+		problems = append(problems, *problemAt(Position{Path: v.Path}, Broken, "cannot be written: %s", err))
+	}
 	for i := range problems {
 		problems[i] = problems[i].of(d.Object)
 	}
@@ -98,55 +113,16 @@ func documents(t Tree, file string, limits Limits) (data []byte, list []*yaml.No
 }
 
 // keep starts from a file's own lines.
-func (v *Virtual) keep(file string, data []byte) {
+func (v *Virtual) keep(data []byte) {
 	text := strings.TrimSuffix(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n")
 	for i := range strings.Count(text, "\n") + 1 {
-		v.lines = append(v.lines, line{at: Position{Path: file, Line: i + 1}})
+		v.lines = append(v.lines, line{at: Position{Path: v.Path, Line: i + 1}})
 	}
 	v.Data = []byte(text + "\n")
 }
 
-// edit rewrites the fields that the overrides change: their old lines go, the new ones stand at the end. The
-// lines of all other fields stay as they are.
-func (v *Virtual) edit(root *yaml.Node, t Tree, d *Deployment) []Problem {
-	current := &field{fields: map[string]*field{}, where: func() Position { return Position{Path: v.Path} }}
-	if root != nil {
-		current = fieldOfNode(v.Path, root)
-	}
-	missing := func(dir string) bool {
-		clean, ok := tree.Clean(path.Join(d.Path, dir))
-		return ok && !exists(t, clean)
-	}
-	var changed []string
-	var problems []Problem
-	for _, e := range d.Overrides.edits {
-		value, problem := e.apply(current.get(e.key), missing)
-		if problem != nil {
-			problems = append(problems, *problem)
-			continue
-		}
-		if value.list && len(value.items) == 0 {
-			continue
-		}
-		current = current.with(value, e.key)
-		if !slices.Contains(changed, e.key) {
-			changed = append(changed, e.key)
-		}
-	}
-	if len(changed) == 0 {
-		return problems
-	}
-	if root != nil && !v.remove(root, changed) {
-		// Flow style, or anchors that would be lost: the whole file is written anew.
-		v.Data, v.lines, changed = nil, nil, current.keys
-	}
-	if err := v.append(current, changed); err != nil {
-		problems = append(problems, *problemAt(Position{Path: v.Path}, Broken, "cannot be written: %s", err))
-	}
-	return problems
-}
-
-// remove takes the lines of fields out of the text. It returns false where the text does not allow for it.
+// remove takes the lines of fields out of the text, so that they can be written anew at the end; those of all other fields
+// stay as they are. It returns false where the text does not allow for it.
 func (v *Virtual) remove(root *yaml.Node, keys []string) bool {
 	if root.Style&yaml.FlowStyle != 0 || root.Column != 1 {
 		return false

@@ -22,17 +22,6 @@ type Elsewhere struct {
 	Release *Release
 }
 
-func (e *Elsewhere) shape() []any {
-	if e == nil {
-		return nil
-	}
-	parts := []any{e.Want, e.Folder, e.Detect}
-	if e.Release != nil {
-		parts = append(parts, e.Release.tell())
-	}
-	return parts
-}
-
 // Detect returns what Argo CD renders a folder by whose source does not say it
 // (https://argo-cd.readthedocs.io/en/stable/user-guide/tool_detection/).
 func Detect(t Tree, dir string) Kind {

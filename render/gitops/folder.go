@@ -124,7 +124,7 @@ codeship-steps.yml
 // generate writes the kustomization that Flux makes for a folder without one: every manifest below it, and every
 // folder that has a kustomization as such
 // (https://fluxcd.io/flux/components/kustomize/kustomizations/#generating-a-kustomizationyaml-file).
-func (v *Virtual) generate(t Tree, d *Deployment, limits Limits) *Problem {
+func (v *Virtual) generate(t Tree, d *Deployment, limits Limits) (*field, *Problem) {
 	ignored := ignoreRules{}
 	ignored.add(".", fluxIgnored)
 	ignored.load(t, ".")
@@ -158,25 +158,33 @@ func (v *Virtual) generate(t Tree, d *Deployment, limits Limits) *Problem {
 		err = unknown("has more in its .sourceignore files than the limit allows")
 	}
 	if err != nil {
-		return problemAt(d.PathWhere, causeOf(err), "the folder %s %s", d.Path, err)
+		return nil, problemAt(d.PathWhere, causeOf(err), "the folder %s %s", d.Path, err)
 	}
 	v.Includes = resources
+	where := func() Position { return d.PathWhere }
+	names := make([]string, len(resources))
+	for i, p := range resources {
+		names[i] = "./" + strings.TrimPrefix(strings.TrimPrefix(p, d.Path), "/")
+	}
+	file := kustomizationOf(where, names...)
+	if !slices.ContainsFunc(d.Overrides.edits, func(e edit) bool { return e.key == "namespace" }) && len(names) == 0 {
+		// What Flux writes, so that kustomize takes the file for one that is not empty.
+		file = file.with(made("_placeholder", where), "namespace")
+	}
+	return file, nil
+}
+
+// kustomizationOf is one that no file holds.
+func kustomizationOf(where func() Position, resources ...string) *field {
 	file := map[string]any{"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
-	switch {
-	case len(resources) > 0:
+	if len(resources) > 0 {
 		list := make([]any, len(resources))
 		for i, p := range resources {
-			list[i] = "./" + strings.TrimPrefix(strings.TrimPrefix(p, d.Path), "/")
+			list[i] = p
 		}
 		file["resources"] = list
-	case !slices.ContainsFunc(d.Overrides.edits, func(e edit) bool { return e.key == "namespace" }):
-		file["namespace"] = "_placeholder" // what Flux writes, so that kustomize takes the file for one that is not empty
 	}
-	written := made(file, func() Position { return d.PathWhere })
-	if err := v.append(written, written.keys); err != nil {
-		return problemAt(d.PathWhere, Broken, "the folder %s cannot be written as a kustomization: %s", d.Path, err)
-	}
-	return nil
+	return made(file, where)
 }
 
 // ignoreRules are the patterns of .sourceignore files, the last that matches counts.

@@ -44,6 +44,25 @@ type edit struct {
 	flags flags
 }
 
+// apply makes the edits. It returns what becomes of a kustomization, and which of its fields have changed. missing reports
+// whether a folder is not there.
+func (o Overrides) apply(f *field, missing func(dir string) bool) (_ *field, changed []string, problems []Problem) {
+	for _, e := range o.edits {
+		value, problem := e.apply(f.get(e.key), missing)
+		switch {
+		case problem != nil:
+			problems = append(problems, *problem)
+		case value.list && len(value.items) == 0:
+		default:
+			f = f.with(value, e.key)
+			if !slices.Contains(changed, e.key) {
+				changed = append(changed, e.key)
+			}
+		}
+	}
+	return f, changed, problems
+}
+
 // imageArgument reads an image override as "kustomize edit set image" takes it: name=newname:tag@digest, in which
 // only some parts need be there.
 func imageArgument(text string, where func() Position) *field {

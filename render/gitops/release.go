@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/lintel-bot/lintel/render/remote"
 )
@@ -41,9 +40,6 @@ type Release struct {
 
 	// Reads are the files and folders of this repository that it reads, those included that are not there.
 	Reads []string
-
-	once   sync.Once
-	digest string
 }
 
 // Chart says where the files of a chart are.
@@ -71,14 +67,11 @@ const (
 	underRule    // the same, for values that fill in what others leave out
 )
 
-// tell returns a text that is another one for a release that depends on something else, the contents of the files that
-// it reads aside.
-func (r *Release) tell() string {
-	r.once.Do(func() { r.digest = digest(r.shape()...) })
-	return r.digest
-}
-
+// shape lists what a release depends on, the contents of the files that it reads aside.
 func (r *Release) shape() []any {
+	if r == nil {
+		return nil
+	}
 	var layers, renderers []any
 	for _, l := range slices.Concat(r.Layers, r.Defaults) {
 		layers = append(layers, l.shape())
@@ -143,19 +136,7 @@ func (o Overrides) Kustomization(file string, resources ...string) (*Virtual, er
 	if len(o.edits) > 0 {
 		at = o.edits[0].value.where
 	}
-	list := make([]any, len(resources))
-	for i, p := range resources {
-		list[i] = p
-	}
-	f := made(map[string]any{"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization",
-		"resources": list}, at)
-	for _, e := range o.edits {
-		value, problem := e.apply(f.get(e.key), func(string) bool { return false })
-		if problem != nil {
-			return nil, &problem.Error
-		}
-		f = f.with(value, e.key)
-	}
+	f, _, _ := o.apply(kustomizationOf(at, resources...), func(string) bool { return false })
 	v := &Virtual{Path: file, Generated: true}
 	return v, v.append(f, f.keys)
 }

@@ -7,7 +7,6 @@ import (
 	"path"
 	"strings"
 
-	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -56,15 +55,8 @@ func (r *reader) readsChart(dir string) (folders []string) {
 		folders = append(folders, dir)
 		r.reads(dir)
 		for _, file := range []string{"Chart.yaml", "requirements.yaml"} {
-			data, _, err := r.Tree.ReadFile(path.Join(dir, file))
-			if err != nil {
-				continue
-			}
-			documents, err := doc.Parse(file, data, r.Limits.Source)
-			if err != nil || len(documents) == 0 {
-				continue
-			}
-			for _, d := range fieldOfNode(file, documents[0]).elements("dependencies") {
+			list, _ := r.readFile(path.Join(dir, file))
+			for _, d := range first(list).elements("dependencies") {
 				if below, ok := strings.CutPrefix(d.text("repository"), "file://"); ok {
 					if clean, ok := tree.Clean(path.Join(dir, below)); ok {
 						queue = append(queue, clean)

@@ -14,6 +14,9 @@ import (
 // append writes fields of a map behind what the file has, and notes where each line of them comes from. A value that
 // YAML cannot hold is an error.
 func (v *Virtual) append(f *field, keys []string) error {
+	if len(keys) == 0 {
+		return nil
+	}
 	n := &yaml.Node{Kind: yaml.MappingNode}
 	for _, key := range keys {
 		n.Content = append(n.Content, scalarNode(key), f.fields[key].node())
