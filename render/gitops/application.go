@@ -41,25 +41,18 @@ func (r *reader) application(app *field) *Problem {
 func (r *reader) askFor(app, s *field) {
 	r.ask(app.get("metadata", "name"), app.get("spec", "destination"), s)
 	for _, file := range append(s.elements("helm", "valueFiles"), s.elements("helm", "fileParameters")...) {
-		name := cmp.Or(file.text(), file.text("path"))
+		name, folder := cmp.Or(file.text(), file.text("path")), s.text("path")
 		if ref, inside, ok := strings.Cut(name, "/"); ok && strings.HasPrefix(ref, "$") {
-			for _, other := range app.elements("spec", "sources") {
-				if "$"+other.text("ref") != ref {
-					continue
-				}
-				r.also(other)
-				if clean, ok := tree.Clean(fixed(inside)); ok && r.ours(other.text("repoURL"), clean) {
-					r.reads(clean)
-				}
+			other := sourceOf(app, ref)
+			if r.also(other); other == nil || !r.ours(other.text("repoURL"), fixed(inside)) {
+				continue
 			}
-		} else if s.text("chart") == "" {
-			clean, ok := tree.Clean(fixed(path.Join(s.text("path"), name)))
-			if inside, whole := strings.CutPrefix(name, "/"); whole {
-				clean, ok = tree.Clean(fixed(inside))
-			}
-			if ok {
-				r.reads(clean)
-			}
+			name, folder = inside, ""
+		} else if s.text("chart") != "" {
+			continue
+		}
+		if clean, ok := below(folder, name); ok {
+			r.reads(fixed(clean))
 		}
 	}
 }

@@ -276,9 +276,7 @@ func (e *expander) matrix(g *field, parent *set, depth int) ([]set, error) {
 					combined.values[k] = fmt.Sprint(v)
 				}
 			}
-			if all = append(all, combined); len(all) > e.Limits.Sets {
-				return nil, unknown("it makes more than the limit of %d parameter sets", e.Limits.Sets)
-			}
+			all = append(all, combined)
 		}
 	}
 	return all, nil

@@ -60,7 +60,7 @@ func (a *argoValues) file(item *field) Layer {
 		return l
 	}
 	ref, inside, _ := strings.Cut(written, "/")
-	if source := a.sourceOf(ref); source != nil {
+	if source := sourceOf(a.app, ref); source != nil {
 		inside, ok := a.environment(inside)
 		name, in := below("", inside)
 		address, revision := source.text("repoURL"), source.text("targetRevision")
@@ -86,11 +86,7 @@ func (a *argoValues) file(item *field) Layer {
 			l.broken = "Argo CD reads no values files over " + scheme
 		}
 	} else {
-		folder := a.release.Chart.Folder
-		if strings.HasPrefix(text, "/") {
-			folder = ""
-		}
-		name, in := below(folder, text)
+		name, in := below(a.release.Chart.Folder, text)
 		if l.File, l.Want = name, a.release.Chart.Want; !in {
 			l.broken = "the values file " + written + " leads out of its repository"
 		}
@@ -105,14 +101,14 @@ func (a *argoValues) file(item *field) Layer {
 func (a *argoValues) mayBe(written string) {
 	pattern, folder := insideElement.ReplaceAllString(wholeElement.ReplaceAllString(written, "$1**$2"), "*"), ""
 	if ref, inside, ok := strings.Cut(pattern, "/"); ok && strings.HasPrefix(ref, "$") {
-		source := a.sourceOf(ref)
+		source := sourceOf(a.app, ref)
 		if source == nil || !a.ours(source.text("repoURL"), "") || !a.Repo.current(source.text("targetRevision")) {
 			return
 		}
 		pattern = inside
 	} else if !a.release.Chart.Here() {
 		return
-	} else if !strings.HasPrefix(pattern, "/") {
+	} else {
 		folder = a.release.Chart.Folder
 	}
 	if name, in := below(folder, pattern); in && name != "**" {
@@ -129,18 +125,21 @@ var (
 	insideElement = regexp.MustCompile(`\{\{[^{}]*\}\}`)
 )
 
-// below joins a path to a folder, and returns false where it leads out of everything.
+// below joins a path to a folder, or to the top where it begins with a slash. It returns false where it leads out of
+// everything.
 func below(folder, name string) (string, bool) {
-	clean, ok := tree.Clean(path.Join(folder, strings.TrimLeft(name, "/")))
-	return clean, ok
+	if strings.HasPrefix(name, "/") {
+		folder = ""
+	}
+	return tree.Clean(path.Join(folder, strings.TrimLeft(name, "/")))
 }
 
 // sourceOf returns the source that a name with a $ refers to.
-func (a *argoValues) sourceOf(ref string) *field {
+func sourceOf(app *field, ref string) *field {
 	if !strings.HasPrefix(ref, "$") {
 		return nil
 	}
-	for _, s := range a.app.elements("spec", "sources") {
+	for _, s := range app.elements("spec", "sources") {
 		if "$"+s.text("ref") == ref {
 			return s
 		}

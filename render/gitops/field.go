@@ -101,6 +101,13 @@ func (r nodes) field(n *yaml.Node, depth int) *field {
 	return f
 }
 
+// clone returns a map with the same fields.
+func (f *field) clone() *field {
+	out := &field{fields: make(map[string]*field, len(f.fields)), keys: slices.Clone(f.keys), where: f.where}
+	maps.Copy(out.fields, f.fields)
+	return out
+}
+
 func (f *field) put(key string, v *field) {
 	if f.fields[key] == nil {
 		f.keys = append(f.keys, key)
@@ -254,7 +261,7 @@ func (f *field) merge(patch *field) *field {
 	if f == nil || f.fields == nil || patch.fields == nil {
 		return patch
 	}
-	out := &field{fields: maps.Clone(f.fields), keys: slices.Clone(f.keys), where: f.where}
+	out := f.clone()
 	for _, k := range patch.keys {
 		switch v := patch.fields[k]; {
 		case !v.present():
@@ -269,10 +276,10 @@ func (f *field) merge(patch *field) *field {
 
 // with returns f with one field set, at the keys.
 func (f *field) with(v *field, key string) *field {
-	out := &field{fields: map[string]*field{}, where: v.where}
-	if f != nil {
-		out.fields, out.keys, out.where = maps.Clone(f.fields), slices.Clone(f.keys), f.where
+	if f == nil {
+		f = &field{where: v.where}
 	}
+	out := f.clone()
 	out.put(key, v)
 	return out
 }
@@ -285,7 +292,7 @@ func (f *field) fill(from *field) *field {
 	if f.fields == nil || from == nil || from.fields == nil {
 		return f
 	}
-	out := &field{fields: maps.Clone(f.fields), keys: slices.Clone(f.keys), where: f.where}
+	out := f.clone()
 	for _, k := range from.keys {
 		out.put(k, f.fields[k].fill(from.fields[k]))
 	}

@@ -27,7 +27,8 @@ func Files(t Tree, d *Deployment, limits Limits) ([]string, []Problem) {
 	include, _ := directoryGlob.compile(d.Directory.Include)
 	exclude, _ := directoryGlob.compile(d.Directory.Exclude)
 	var files []string
-	w := &folderWalk{tree: t, left: limits.withDefaults().Files, enter: func(string) bool { return d.Directory.Recurse }}
+	w := &folderWalk{tree: t, list: bounded(t, limits.withDefaults().Files),
+		enter: func(string) bool { return d.Directory.Recurse }}
 	err := w.walk(d.Path, 0, func(p string) error {
 		name := strings.TrimPrefix(strings.TrimPrefix(p, d.Path), "/")
 		if ext := path.Ext(p); ext == ".jsonnet" || ext == ".libsonnet" {
@@ -65,23 +66,34 @@ func Files(t Tree, d *Deployment, limits Limits) ([]string, []Problem) {
 // folderWalk visits the files below a folder in the order of their paths.
 type folderWalk struct {
 	tree  Tree
-	left  int                   // entries that may still be looked at
-	enter func(dir string) bool // whether to go into a folder
+	list  func(dir string) ([]tree.Entry, error) // see bounded
+	enter func(dir string) bool                  // whether to go into a folder
 
 	submodules []string // met where a folder would have been gone into
 	entries    []string // their object ids
+}
+
+// bounded lists folders of a tree with no more entries than a limit allows.
+func bounded(t Tree, left int) func(dir string) ([]tree.Entry, error) {
+	return func(dir string) ([]tree.Entry, error) {
+		list, err := t.ReadDir(dir)
+		if err != nil {
+			return nil, errors.New("cannot be read")
+		}
+		if left -= len(list); left < 0 {
+			return nil, errTooManyFiles
+		}
+		return list, nil
+	}
 }
 
 func (w *folderWalk) walk(dir string, depth int, visit func(p string) error) error {
 	if depth > MaxDepth {
 		return errTooManyFiles
 	}
-	list, err := w.tree.ReadDir(dir)
+	list, err := w.list(dir)
 	if err != nil {
-		return errors.New("cannot be read")
-	}
-	if w.left -= len(list); w.left < 0 {
-		return errTooManyFiles
+		return err
 	}
 	for _, e := range list {
 		p := path.Join(dir, e.Name)
@@ -137,7 +149,7 @@ func (v *Virtual) generate(t Tree, d *Deployment, limits Limits) (*field, *Probl
 		ignored.load(t, d.Path)
 	}
 	var resources []string
-	w := &folderWalk{tree: t, left: limits.Files, enter: func(dir string) bool {
+	w := &folderWalk{tree: t, list: bounded(t, limits.Files), enter: func(dir string) bool {
 		if ignored.match(dir, true) {
 			return false
 		}
@@ -178,13 +190,17 @@ func (v *Virtual) generate(t Tree, d *Deployment, limits Limits) (*field, *Probl
 func kustomizationOf(where func() Position, resources ...string) *field {
 	file := map[string]any{"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
 	if len(resources) > 0 {
-		list := make([]any, len(resources))
-		for i, p := range resources {
-			list[i] = p
-		}
-		file["resources"] = list
+		file["resources"] = anyList(resources)
 	}
 	return made(file, where)
+}
+
+func anyList(texts []string) []any {
+	list := make([]any, len(texts))
+	for i, text := range texts {
+		list[i] = text
+	}
+	return list
 }
 
 // ignoreRules are the patterns of .sourceignore files, the last that matches counts.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -238,79 +237,55 @@ func (e *expander) files(g *field, needs *need) ([]set, error) {
 }
 
 // pathspec lists the files that "git ls-files -- <pathspec>" would.
-func (e *expander) pathspec(spec string) ([]string, error) {
+func (e *expander) pathspec(spec string) (hits []string, err error) {
 	folder, isWild := wild(spec)
 	clean, ok := tree.Clean(folder)
 	if !ok {
 		return nil, errors.New("the path leads out of the repository")
 	}
+	matches := func(string) bool { return true }
 	if isWild {
 		re, err := pathspecGlob.compile(strings.TrimPrefix(spec, "./"))
 		if err != nil {
 			return nil, err
 		}
-		return e.walk(clean, re, nil, 0)
-	}
-	switch _, entry, err := e.Tree.Lookup(clean); {
-	case err != nil:
+		matches = re.MatchString
+	} else if _, entry, err := e.Tree.Lookup(clean); err != nil {
 		return nil, nil
-	case entry.Kind != tree.Dir:
+	} else if entry.Kind != tree.Dir {
 		return []string{clean}, nil
 	}
-	return e.walk(clean, nil, nil, 0)
-}
-
-func (e *expander) walk(dir string, re *regexp.Regexp, hits []string, depth int) ([]string, error) {
-	list, err := e.readDir(dir)
-	if depth > MaxDepth {
-		err = unknown("it looks at folders more than %d levels deep", MaxDepth)
-	}
-	if err != nil {
-		return nil, err
-	}
-	for _, entry := range list {
-		p := path.Join(dir, entry.Name)
-		switch {
-		case entry.Kind == tree.Dir:
-			if hits, err = e.walk(p, re, hits, depth+1); err != nil {
-				return nil, err
-			}
-		case entry.Kind != tree.Submodule && (re == nil || re.MatchString(p)) && isKind(e.Tree, p, tree.File):
+	w := &folderWalk{tree: e.Tree, list: e.readDir, enter: func(string) bool { return true }}
+	err = w.walk(clean, 0, func(p string) error {
+		if matches(p) {
 			hits = append(hits, p)
 		}
-	}
-	return hits, nil
+		return nil
+	})
+	return hits, err
 }
 
 // pathSet adds the values that tell where a folder or file is, and the generator's own values as far as they are known.
 func (e *expander) pathSet(g *field, s set, dir, file string) (set, error) {
-	values, prefix := s.values, g.text("pathParamPrefix")
+	values, prefix, segments := s.values, g.text("pathParamPrefix"), strings.Split(dir, "/")
+	about := map[string]any{"basename": path.Base(dir), "basenameNormalized": normalize(path.Base(dir))}
+	if file != "" {
+		about["filename"], about["filenameNormalized"] = file, normalize(file)
+	}
 	if e.templates.goTemplate {
-		about := map[string]any{"path": dir, "basename": path.Base(dir), "basenameNormalized": normalize(path.Base(dir))}
-		var segments []any
-		for _, s := range strings.Split(dir, "/") {
-			segments = append(segments, s)
-		}
-		about["segments"] = segments
-		if file != "" {
-			about["filename"], about["filenameNormalized"] = file, normalize(file)
-		}
+		about["path"], about["segments"] = dir, anyList(segments)
 		if prefix != "" {
 			values[prefix] = map[string]any{"path": about}
 		} else {
 			values["path"] = about
 		}
 	} else {
-		name := "path"
-		if prefix != "" {
-			name = prefix + ".path"
+		name := strings.TrimPrefix(prefix+".path", ".")
+		values[name] = dir
+		for k, v := range about {
+			values[name+"."+k] = v
 		}
-		values[name], values[name+".basename"], values[name+".basenameNormalized"] = dir, path.Base(dir),
-			normalize(path.Base(dir))
-		if file != "" {
-			values[name+".filename"], values[name+".filenameNormalized"] = file, normalize(file)
-		}
-		for i, s := range strings.Split(dir, "/") {
+		for i, s := range segments {
 			values[name+"["+strconv.Itoa(i)+"]"] = s
 		}
 	}

@@ -96,12 +96,11 @@ func (e edit) apply(old *field, missing func(dir string) bool) (*field, *Problem
 	case replaceByName, mergeByName:
 		return e.byName(old), nil
 	case addPairs:
-		out := &field{fields: map[string]*field{}, where: e.value.where}
+		out := &field{fields: map[string]*field{}}
 		if old != nil {
-			for _, k := range old.keys {
-				out.put(k, old.fields[k])
-			}
+			out = old.clone()
 		}
+		out.where = e.value.where
 		for _, k := range e.value.keys {
 			if out.fields[k] != nil && !e.flags.force {
 				return nil, problemAt(e.value.fields[k].position(), Broken,

@@ -3,7 +3,6 @@ package gitops
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 )
@@ -138,7 +137,8 @@ func (f *field) over(under *field) *field {
 	if under == nil || under.fields == nil || f.fields == nil {
 		return f
 	}
-	out := &field{where: f.where, fields: maps.Clone(under.fields), keys: slices.Clone(under.keys)}
+	out := under.clone()
+	out.where = f.where
 	for _, k := range f.keys {
 		out.put(k, f.fields[k].over(out.fields[k]))
 	}

@@ -61,11 +61,11 @@ func (r *Release) compose(layers []Layer, t Tree, sources *remote.Sources) (*Val
 		return nil, err
 	}
 	if tagged, err := r.rule.merge(l.parts, true); err == nil {
-		if v.settle(tagged, nil); alike(v.Map, tagged) {
-			v.tagged = tagged
+		if unknown := v.settle(tagged, nil); alike(v.Map, tagged) {
+			v.tagged, v.Unknown = tagged, append(v.Unknown, unknown...)
 		}
 	}
-	if v.unknown(v.tagged, nil); v.tagged == nil {
+	if v.tagged == nil {
 		v.anywhere()
 	}
 	return v, nil
@@ -83,21 +83,27 @@ func (v *Values) anywhere() {
 	}
 }
 
-// settle puts a leaf in place of each null that is left: merging takes them for what is not there.
-func (v *Values) settle(tagged any, path []string) {
+// settle puts a leaf in place of each null that is left: merging takes them for what is not there. It lists the leaves that
+// nobody knows, in the order of their paths.
+func (v *Values) settle(tagged any, path []string) (unknown []Unknown) {
 	for key, value := range sorted(tagged) {
 		here := append(slices.Clip(path), key)
 		if value == nil {
+			value = v.nothing(here)
 			switch in := tagged.(type) {
 			case map[string]any:
-				in[key] = v.nothing(here)
+				in[key] = value
 			case []any:
 				i, _ := strconv.Atoi(key)
-				in[i] = v.nothing(here)
+				in[i] = value
 			}
 		}
-		v.settle(value, here)
+		if l, ok := value.(*leaf); ok && l.reason != "" {
+			unknown = append(unknown, Unknown{Path: here, Where: l.where(), Reason: l.reason})
+		}
+		unknown = append(unknown, v.settle(value, here)...)
 	}
+	return unknown
 }
 
 // nothing is the leaf of such a null: of the strongest layer that has something there, or that made the list grow.
@@ -138,17 +144,6 @@ func alike(real, tagged any) bool {
 	}
 	_, ok := tagged.(*leaf)
 	return ok
-}
-
-// unknown lists the leaves that nobody knows, in the order of their paths.
-func (v *Values) unknown(tagged any, path []string) {
-	for key, value := range sorted(tagged) {
-		here := append(slices.Clip(path), key)
-		if l, ok := value.(*leaf); ok && l.reason != "" {
-			v.Unknown = append(v.Unknown, Unknown{Path: here, Where: l.where(), Reason: l.reason})
-		}
-		v.unknown(value, here)
-	}
 }
 
 // look goes down a path as far as it leads.

@@ -94,7 +94,7 @@ func matching(t Tree, pattern string, limits Limits) (list []string, err error) 
 	}
 	deep := strings.Contains(pattern, "**")
 	levels := strings.Count(pattern, "/")
-	w := &folderWalk{tree: t, left: limits.Files,
+	w := &folderWalk{tree: t, list: bounded(t, limits.Files),
 		enter: func(dir string) bool { return deep || strings.Count(dir, "/") < levels }}
 	err = w.walk(cmp.Or(dir, "."), 0, func(p string) error {
 		if re.MatchString(p) {
