@@ -354,3 +354,20 @@ func buildEnvironment(s, app *field) map[string]string {
 		"ARGOCD_APP_SOURCE_REPO_URL": s.text("repoURL"), "ARGOCD_APP_SOURCE_TARGET_REVISION": s.text("targetRevision"),
 	}
 }
+
+// Detect returns what Argo CD renders a folder by whose source does not say it
+// (https://argo-cd.readthedocs.io/en/stable/user-guide/tool_detection/).
+func Detect(t Tree, dir string) Kind {
+	switch {
+	case kustomizationIn(t, dir) != "":
+		return ArgoKustomize
+	case isKind(t, path.Join(dir, "Chart.yaml"), tree.File):
+		return ArgoHelm
+	}
+	return ArgoDirectory
+}
+
+// HasSourceFile reports whether a folder has parameters that Argo CD merges over an Application's source.
+func HasSourceFile(t Tree, d *Deployment, dir string) bool {
+	return len(sourceFiles(t, dir, d.Name)) > 0
+}

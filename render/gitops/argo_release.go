@@ -1,7 +1,9 @@
 package gitops
 
 import (
+	"os"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -126,4 +128,202 @@ func (r *reader) argoRelease(app, s *field, c Chart) *Release {
 	a.inPlace(helm)
 	a.parameters(helm)
 	return out
+}
+
+// argoValues collects the layers of values of one source.
+type argoValues struct {
+	*reader
+	app, source *field
+	release     *Release
+}
+
+func (a *argoValues) add(l Layer) { a.release.Layers = append(a.release.Layers, l) }
+
+// files adds valueFiles. A file that is named without a pattern counts where it is named, once.
+func (a *argoValues) files(helm *field) {
+	optional := helm.truth("ignoreMissingValueFiles")
+	var layers []Layer
+	var named []layerFile
+	for _, item := range helm.elements("valueFiles") {
+		l := a.file(item)
+		l.optional = optional && l.Want.Kind != remote.File
+		l.glob = l.Want.Kind != remote.File && isPattern(l.File)
+		if l.File != "" && !l.glob {
+			named = append(named, layerFile{l.Want, l.File})
+		}
+		layers = append(layers, l)
+	}
+	for _, l := range layers {
+		if l.glob {
+			l.named = named
+			if l.Want.Kind == "" {
+				list, err := matching(a.Tree, l.File, a.Limits)
+				if err == nil {
+					a.release.reads(list...)
+				}
+				l.matched = strings.Join(list, "\n")
+			}
+		}
+		a.add(l)
+	}
+}
+
+// file finds what a name of a values file stands for: it is below the chart's folder, or with a slash in front below
+// the top of the repository or of the packed chart; with $ref in front, below the top of another source.
+func (a *argoValues) file(item *field) Layer {
+	written := item.text()
+	l := Layer{Name: written, Where: item.position()}
+	if item.unknown {
+		l.Unknown = "which file it is depends on what only the cluster has"
+		a.mayBe(written)
+		return l
+	}
+	ref, inside, _ := strings.Cut(written, "/")
+	if source := sourceOf(a.app, ref); source != nil {
+		inside, ok := a.environment(inside)
+		name, in := below("", inside)
+		address, revision := source.text("repoURL"), source.text("targetRevision")
+		switch {
+		case !ok || hasUnknown(source):
+			l.Unknown = "which file it is depends on what only the cluster has"
+		case source.text("chart") != "":
+			l.broken = "the values file " + written + " is of a source that is a chart: Argo CD takes them from git only"
+		case !in:
+			l.broken = "the values file " + written + " leads out of its repository"
+		case a.ours(address, name) && a.Repo.current(revision):
+			l.File = name
+		default:
+			l.File, l.Want = name, argoGit(address, revision)
+		}
+	} else if strings.HasPrefix(ref, "$") && len(a.app.elements("spec", "sources")) > 0 {
+		l.broken = "the values file " + written + ": no source of this Application has the ref " + ref[1:]
+	} else if text, ok := a.environment(written); !ok {
+		l.Unknown = "which file it is depends on what only the cluster has"
+	} else if scheme, _, remotely := strings.Cut(text, "://"); remotely {
+		l.File, l.Want = remote.FileName, remote.Want{Kind: remote.File, URL: text}
+		if scheme != "http" && scheme != "https" {
+			l.broken = "Argo CD reads no values files over " + scheme
+		}
+	} else {
+		name, in := below(a.release.Chart.Folder, text)
+		if l.File, l.Want = name, a.release.Chart.Want; !in {
+			l.broken = "the values file " + written + " leads out of its repository"
+		}
+	}
+	if l.File != "" && l.Want.Kind == "" {
+		a.release.reads(fixed(l.File))
+	}
+	return l
+}
+
+// mayBe has the release read all files that a name with something in it that only the cluster has may be of.
+func (a *argoValues) mayBe(written string) {
+	pattern, folder := insideElement.ReplaceAllString(wholeElement.ReplaceAllString(written, "$1**$2"), "*"), ""
+	if ref, inside, ok := strings.Cut(pattern, "/"); ok && strings.HasPrefix(ref, "$") {
+		source := sourceOf(a.app, ref)
+		if source == nil || !a.ours(source.text("repoURL"), "") || !a.Repo.current(source.text("targetRevision")) {
+			return
+		}
+		pattern = inside
+	} else if !a.release.Chart.Here() {
+		return
+	} else {
+		folder = a.release.Chart.Folder
+	}
+	if name, in := below(folder, pattern); in && name != "**" {
+		list, err := matching(a.Tree, name, a.Limits)
+		if a.release.reads(list...); err != nil {
+			a.release.reads(fixed(name))
+		}
+	}
+}
+
+// What templates keep in names: as an element of a path, which may be several, or as a part of one.
+var (
+	wholeElement  = regexp.MustCompile(`(^|/)\{\{[^{}]*\}\}(/)`)
+	insideElement = regexp.MustCompile(`\{\{[^{}]*\}\}`)
+)
+
+// below joins a path to a folder, or to the top where it begins with a slash. It returns false where it leads out of
+// everything.
+func below(folder, name string) (string, bool) {
+	if strings.HasPrefix(name, "/") {
+		folder = ""
+	}
+	return tree.Clean(path.Join(folder, strings.TrimLeft(name, "/")))
+}
+
+// sourceOf returns the source that a name with a $ refers to.
+func sourceOf(app *field, ref string) *field {
+	if !strings.HasPrefix(ref, "$") {
+		return nil
+	}
+	for _, s := range app.elements("spec", "sources") {
+		if "$"+s.text("ref") == ref {
+			return s
+		}
+	}
+	return nil
+}
+
+// inPlace adds valuesObject, or else values.
+func (a *argoValues) inPlace(helm *field) {
+	l := Layer{Name: "helm.valuesObject", value: helm.get("valuesObject")}
+	if !l.value.present() {
+		if l = (Layer{Name: "helm.values", value: helm.get("values")}); l.value.text() == "" {
+			return
+		}
+		if l.value.unknown {
+			l.Unknown = "it depends on what only the cluster has"
+		}
+	}
+	l.Where = l.value.position()
+	a.add(l)
+}
+
+// parameters adds parameters, which Helm takes by kinds: typed ones, then texts, then files. Of several with one name
+// the last counts.
+func (a *argoValues) parameters(helm *field) {
+	for _, kind := range []layerKind{setLayer, stringLayer} {
+		var layers []Layer
+		for _, p := range helm.elements("parameters") {
+			if p.truth("forceString") != (kind == stringLayer) || p.text("name") == "" {
+				continue
+			}
+			value, ok := a.environment(p.text("value"))
+			l := Layer{Name: "parameter " + p.text("name"), Where: p.position("value"), kind: kind, path: p.text("name"),
+				value: made(listed(value), p.where)}
+			if !ok || hasUnknown(p) {
+				l.Unknown = "it depends on what only the cluster has"
+			}
+			layers = append(slices.DeleteFunc(layers, func(old Layer) bool { return old.path == l.path }), l)
+		}
+		a.release.Layers = append(a.release.Layers, layers...)
+	}
+	for _, p := range helm.elements("fileParameters") {
+		l := a.file(p.get("path").orEmpty(p))
+		l.Name, l.kind, l.path = "parameter "+p.text("name"), fileLayer, p.text("name")
+		a.release.Layers = append(slices.DeleteFunc(a.release.Layers, func(old Layer) bool {
+			return old.kind == fileLayer && old.path == l.path
+		}), l)
+	}
+}
+
+// orEmpty returns an empty text at the place of another field where f is missing.
+func (f *field) orEmpty(around *field) *field {
+	if f == nil {
+		return made("", around.where)
+	}
+	return f
+}
+
+// environment puts the variables of a build into a text of a release; a name that is none is empty. It returns false where
+// a variable is one that has its value only when the application is synced.
+func (a *argoValues) environment(text string) (string, bool) {
+	values, known := buildEnvironment(a.source, a.app), true
+	values["$"] = "$"
+	return os.Expand(text, func(name string) string {
+		known = known && !strings.HasPrefix(name, "ARGOCD_APP_REVISION")
+		return values[name]
+	}), known
 }

@@ -2,7 +2,13 @@ package gitops
 
 import (
 	"cmp"
+	"encoding/base64"
+	"fmt"
+	"path"
 	"strings"
+
+	"github.com/lintel-bot/lintel/render/remote"
+	"github.com/lintel-bot/lintel/render/tree"
 )
 
 // helmRelease reads a release of a chart (https://fluxcd.io/flux/components/helm/helmreleases/).
@@ -83,4 +89,251 @@ func fluxPatches(k *field) Overrides {
 		}
 	}
 	return fluxOverrides(only)
+}
+
+// source finds the object of Flux that a chart comes from. Several that are equally near count as one where they say
+// the same.
+func (r *reader) source(ref *field, namespace string) (*field, *Problem) {
+	kind, name := ref.text("kind"), ref.text("name")
+	list := r.nearest(sourceGroup, kind, named(name, cmp.Or(ref.text("namespace"), namespace)))
+	found := first(list)
+	if r.also(found.get("spec")); found == nil {
+		return nil, problemAt(ref.position("name"), ClusterOnly, "no %.40s of this repository has the name %q: where the "+
+			"chart comes from is not known", kind, name)
+	}
+	if !agree(list, "spec") {
+		return nil, problemAt(ref.position("name"), ClusterOnly, "several objects %.40s of this repository have the name "+
+			"%q: which of them the cluster has is not known", kind, name)
+	}
+	return found, nil
+}
+
+// fluxChart finds where the chart of a HelmRelease is.
+func (r *reader) fluxChart(spec *field, out *Release) (Chart, *Problem) {
+	namespace, chart, ref := r.object.Namespace, spec.get("chart", "spec"), spec.get("chartRef")
+	if ref.present() {
+		f, problem := r.source(ref, namespace)
+		switch kind := ref.text("kind"); {
+		case problem != nil:
+			return Chart{}, problem
+		case kind == "OCIRepository":
+			return r.ociRepository(ref, f.get("spec"))
+		case kind != "HelmChart":
+			return Chart{}, problemAt(ref.position("kind"), ClusterOnly, "the chart is an artifact of %.40s %q, which is packed "+
+				"elsewhere: what is deployed from it is not checked", kind, ref.text("name"))
+		}
+		chart, namespace = f.get("spec"), cmp.Or(ref.text("namespace"), namespace)
+	} else if !chart.present() {
+		return Chart{}, problemAt(spec.position(), Broken, "this HelmRelease names no chart")
+	}
+	return r.helmChart(chart, namespace, out)
+}
+
+// unsettled returns a problem where a field is left with a variable.
+func unsettled(fields ...*field) *Problem {
+	for _, f := range fields {
+		if strings.Contains(f.text(), "${") {
+			return problemAt(f.position(), ClusterOnly, "the chart depends on a variable that nothing of this repository "+
+				"puts a value in for: what is deployed is not known")
+		}
+	}
+	return nil
+}
+
+// ociRepository reads where a chart of a registry is
+// (https://fluxcd.io/flux/components/source/ocirepositories/#reference).
+func (r *reader) ociRepository(named, spec *field) (Chart, *Problem) {
+	url, ref := spec.get("url"), spec.get("ref")
+	c := Chart{Named: named.position("name"), Source: spec.position("url"), Where: spec.position("url"),
+		Want: remote.Want{Kind: remote.Chart, URL: strings.TrimSuffix(url.text(), "/")}}
+	problem := unsettled(url, ref.get("digest"), ref.get("semver"), ref.get("semverFilter"), ref.get("tag"))
+	switch {
+	case problem != nil:
+	case url.text() == "":
+		problem = problemAt(spec.position(), Broken, "this OCIRepository has no url")
+	case ref.text("digest") != "":
+		c.Want.Ref, c.Where = ref.text("digest"), ref.position("digest")
+	case ref.text("semver") != "":
+		c.Want.Ref, c.Want.Filter = remote.Versions+ref.text("semver"), ref.text("semverFilter")
+		c.Where = ref.position("semver")
+	default:
+		c.Want.Ref, c.Want.Tag = cmp.Or(ref.text("tag"), "latest"), true
+		if ref.text("tag") != "" {
+			c.Where = ref.position("tag")
+		}
+	}
+	return c, problem
+}
+
+// newest is a range of versions; the one that has all is empty.
+func newest(version string) string {
+	if version == "*" {
+		return ""
+	}
+	return version
+}
+
+// helmChart reads where a chart is, as a HelmChart or a HelmRelease says
+// (https://fluxcd.io/flux/components/source/helmcharts/).
+func (r *reader) helmChart(chart *field, namespace string, out *Release) (c Chart, problem *Problem) {
+	ref := chart.get("sourceRef")
+	if !ref.present("name") {
+		return c, problemAt(chart.position("sourceRef", "name"), Broken, "this chart names no source")
+	}
+	if problem := unsettled(chart.get("chart"), chart.get("version"), ref.get("name")); problem != nil {
+		return c, problem
+	}
+	switch kind := ref.text("kind"); kind {
+	case "HelmRepository":
+		c, problem = r.helmRepository(chart, namespace)
+	case "GitRepository", "ExternalArtifact", "":
+		c, problem = r.gitChart(chart, namespace)
+	case "Bucket":
+		problem = problemAt(ref.position("name"), ClusterOnly, "the chart is in the Bucket %q, which Lintel does not read: "+
+			"what is deployed from it is not checked", ref.text("name"))
+	default:
+		problem = problemAt(ref.position("kind"), Broken, "a chart cannot come from %.40q", kind)
+	}
+	if problem != nil {
+		return c, problem
+	}
+	files := chart.elements("valuesFiles")
+	if file := chart.get("valuesFile"); file.text() != "" {
+		files = append([]*field{file}, files...)
+	}
+	for _, file := range files {
+		if problem := unsettled(file); problem != nil {
+			return c, problem
+		}
+		// Below the top of the source, wherever it points. What names no file is that top, which is no file either.
+		l := Layer{Name: file.text(), Where: file.position(), Want: c.Want,
+			File:     cmp.Or(strings.TrimPrefix(path.Clean("/"+file.text()), "/"), "."),
+			optional: chart.truth("ignoreMissingValuesFiles")}
+		if c.Here() {
+			r.reads(l.File)
+			out.reads(l.File)
+		}
+		out.Defaults = append(out.Defaults, l)
+	}
+	return c, nil
+}
+
+// helmRepository reads where a chart of a chart repository is.
+func (r *reader) helmRepository(chart *field, namespace string) (c Chart, _ *Problem) {
+	f, problem := r.source(chart.get("sourceRef"), namespace)
+	if problem == nil {
+		problem = unsettled(f.get("spec", "url"))
+	}
+	if problem != nil {
+		return c, problem
+	}
+	url := strings.TrimSuffix(f.text("spec", "url"), "/")
+	if url == "" {
+		return c, problemAt(f.position("spec"), Broken, "this HelmRepository has no url")
+	}
+	c = Chart{Named: chart.position("chart"), Where: chart.position("chart"), Source: f.position("spec", "url"),
+		Want: remote.Want{Kind: remote.Chart, URL: url, Name: chart.text("chart"), Ref: newest(chart.text("version"))}}
+	if strings.HasPrefix(url, "oci://") {
+		c.Want.URL, c.Want.Name = url+"/"+strings.Trim(chart.text("chart"), "/"), ""
+	}
+	if chart.present("version") {
+		c.Where = chart.position("version")
+	}
+	return c, nil
+}
+
+// gitChart finds a chart in the files of a source.
+func (r *reader) gitChart(chart *field, namespace string) (Chart, *Problem) {
+	ref, at := chart.get("sourceRef"), chart.position("sourceRef", "name")
+	c := Chart{Named: chart.position("chart"), Where: chart.position("chart")}
+	dir, _ := tree.Clean(cmp.Or(path.Clean("/" + chart.text("chart"))[1:], "."))
+	from := r.fluxSource(ref, namespace, dir)
+	r.also(from.says...)
+	switch dir = from.inside; {
+	case from.several && ref.text("kind") == "GitRepository":
+		_, problem := r.source(ref, namespace)
+		return c, problem
+	case !from.known || from.packed:
+		return c, problemAt(at, ClusterOnly, "the artifact that the chart comes from holds no single "+
+			"folder of this repository at its path: what is deployed from it is not known")
+	case r.ours(from.repository, dir) && r.Repo.current(from.revision):
+		if isKind(r.Tree, dir, tree.File) {
+			r.reads(dir)
+			return c, problemAt(c.Named, ClusterOnly, "the chart is a packed file of this repository, which Lintel does not "+
+				"read: what is deployed from it is not checked")
+		}
+		c.Folder = resolved(r.Tree, dir)
+		return c, nil
+	case from.repository == "":
+		return c, problemAt(at, ClusterOnly, "no GitRepository of this repository has the name %q: where "+
+			"the chart comes from is not known", ref.text("name"))
+	case strings.Contains(from.repository+from.revision, "${"):
+		return c, problemAt(at, ClusterOnly, "the repository of the chart depends on a variable that "+
+			"nothing of this repository puts a value in for: what is deployed is not known")
+	}
+	c.Folder, c.Want = dir, from.want()
+	if from.where.Path != "" { // the chart says nothing of the version: its repository does
+		c.Where, c.Source = from.where, from.address
+	}
+	return c, nil
+}
+
+// valuesFrom reads one reference to values (https://fluxcd.io/flux/components/helm/helmreleases/#values-references).
+func (r *reader) valuesFrom(from *field) []Layer {
+	kind, name, key := from.text("kind"), from.text("name"), cmp.Or(from.text("valuesKey"), "values.yaml")
+	l := Layer{Name: kind + " " + name, Where: from.position("name"), path: from.text("targetPath"), variables: true,
+		first: true}
+	switch {
+	case l.path != "" && from.truth("literal"):
+		l.kind = literalLayer
+	case l.path != "":
+		l.kind = fluxLayer
+	}
+	if kind != "ConfigMap" && kind != "Secret" {
+		l.broken = fmt.Sprintf("Flux takes values from a ConfigMap or a Secret, not from %.40q", kind)
+		return []Layer{l}
+	}
+	list := r.nearest("", kind, named(name, r.object.Namespace))
+	found := first(list)
+	for _, holder := range []string{"data", "stringData"} {
+		r.also(found.get(holder))
+	}
+	value := found.get("data", key)
+	secret := kind == "Secret"
+	if text := found.get("stringData", key); secret && text != nil {
+		value, secret = text, false
+	}
+	switch {
+	case strings.Contains(name, "${"):
+		l.Unknown = fmt.Sprintf("the name of the %s depends on a variable", kind)
+	case found == nil:
+		l.Unknown = fmt.Sprintf("the %s %s is not in this repository", kind, name)
+	case !agree(list, "data", "stringData", "sops"):
+		l.Unknown = fmt.Sprintf("several objects %s of this repository have the name %s", kind, name)
+	case found.present("sops"):
+		l.Unknown = fmt.Sprintf("the %s %s is encrypted", kind, name)
+	case value == nil && from.truth("optional"):
+		return nil
+	case value == nil:
+		l.broken = fmt.Sprintf("the %s %q has no key %q: Flux fails on it", kind, name, key)
+	case secret:
+		data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(value.text()), ""))
+		if err != nil {
+			l.broken = fmt.Sprintf("the data of the Secret %q is not written in base64", name)
+			break
+		}
+		// Its lines are not those of the file.
+		at := value.position()
+		at.EndLine = 0
+		l.value = made(string(data), func() Position { return at })
+	default:
+		l.value = value
+	}
+	if l.kind != mergeLayer && l.value != nil {
+		l.Where = l.value.position()
+		if reason := variableIn(l.value.text()); reason != "" {
+			l.unsure = reason
+		}
+	}
+	return []Layer{l}
 }

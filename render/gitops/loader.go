@@ -3,12 +3,16 @@ package gitops
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
@@ -17,6 +21,7 @@ import (
 
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/remote"
+	"github.com/lintel-bot/lintel/render/tree"
 )
 
 // loader reads layers.
@@ -196,4 +201,161 @@ func (l *loader) text(layer Layer, text string, where func(line, column int) Pos
 	}
 	l.add(layer, p)
 	return nil
+}
+
+// globPattern is doublestar's, which Argo CD reads the names of values files with.
+var globPattern = dialect{braces: true, segments: true}
+
+// isPattern reports whether the name of a values file is one of several files.
+func isPattern(name string) bool { return strings.ContainsAny(name, "*?[") }
+
+// files reads a layer that is a file, or several. What was read already is not read again.
+func (l *loader) files(layer Layer) error {
+	t, err := l.treeOf(layer.Want)
+	if err != nil {
+		return err
+	}
+	names := []string{layer.File}
+	if layer.glob {
+		if names, err = matching(t, layer.File, l.limits); err != nil {
+			return brokenOr(layer, err)
+		}
+		names = slices.DeleteFunc(names, func(name string) bool {
+			return slices.Contains(layer.named, layerFile{layer.Want, name})
+		})
+	}
+	for _, name := range names {
+		id := layerFile{layer.Want, name}
+		if layer.kind == mergeLayer && l.seen[id] {
+			continue
+		}
+		data, _, err := t.ReadFile(name)
+		switch {
+		case errors.Is(err, tree.ErrNotExist) && layer.optional:
+			continue
+		case err != nil:
+			return brokenOr(layer, err)
+		}
+		l.seen[id] = true
+		if err := l.spend(layer, "", string(data)); err != nil {
+			return err
+		}
+		one := layer
+		one.File, one.glob = name, false
+		if layer.kind == fileLayer {
+			l.add(one, part{text: string(data)})
+			continue
+		}
+		if layer.glob || layer.Name == "" {
+			one.Name = name
+		}
+		if err := l.text(one, string(data), func(line, column int) Position {
+			return Position{Path: name, Line: max(line, 1), Column: column}
+		}); err != nil {
+			return err
+		}
+	}
+	if len(names) == 0 && !layer.optional && len(layer.named) == 0 {
+		return brokenAt(layer.Where, fmt.Sprintf("no file matches %.200q", layer.File))
+	}
+	return nil
+}
+
+func brokenOr(layer Layer, err error) error {
+	if limit := (*unknowable)(nil); errors.As(err, &limit) {
+		e := doc.Error{Path: layer.Where.Path, Line: layer.Where.Line, Column: layer.Where.Column, Unknown: true}
+		e.Message = fmt.Sprintf("the values files %.200q: %s", layer.File, limit.reason)
+		return &e
+	}
+	return brokenAt(layer.Where, fmt.Sprintf("the values file %.200q is not there", layer.File))
+}
+
+// matching lists the files that a pattern of values files matches, sorted.
+func matching(t Tree, pattern string, limits Limits) (list []string, err error) {
+	re, err := globPattern.compile(strings.TrimPrefix(pattern, "/"))
+	if err != nil {
+		return nil, err
+	}
+	dir, _ := wild(pattern)
+	if i := strings.IndexByte(dir, '{'); i >= 0 {
+		dir = path.Dir(dir[:i] + "x")
+	}
+	if !isKind(t, cmp.Or(dir, "."), tree.Dir) {
+		return nil, nil
+	}
+	deep := strings.Contains(pattern, "**")
+	levels := strings.Count(pattern, "/")
+	w := &folderWalk{tree: t, list: bounded(t, limits.Files),
+		enter: func(dir string) bool { return deep || strings.Count(dir, "/") < levels }}
+	err = w.walk(cmp.Or(dir, "."), 0, func(p string) error {
+		if re.MatchString(p) {
+			list = append(list, p)
+		}
+		return nil
+	})
+	slices.Sort(list)
+	return list, err
+}
+
+// blockMark ends a line below which the text of a block scalar stands, line by line.
+var blockMark = regexp.MustCompile(`(?:^|[\s:-])(?:[!&]\S+\s+)*([|>])[-+0-9]{0,2}\s*(?:#.*)?$`)
+
+// inside returns where the lines of a text stand whose field is at a place: below the mark of a block scalar, or in the
+// file that a kustomization makes the field of. Where that cannot be told the place is that of the field.
+func (l *loader) inside(at Position, text string) func(line, column int) Position {
+	texts := strings.Split(text, "\n")
+	return func(line, column int) Position {
+		if line < 1 || line > len(texts) || at.Line < 1 {
+			return at
+		}
+		lines := l.linesOf(at.Path)
+		if at.Line > len(lines) {
+			return at
+		}
+		mark := blockMark.FindStringSubmatch(lines[at.Line-1])
+		number := at.Line + line
+		if mark == nil {
+			if number--; at.EndLine <= at.Line && len(texts) > 1 && texts[1] != "" {
+				return at // the field is one line, and the text is not
+			}
+		}
+		if number > len(lines) {
+			return at
+		}
+		written := strings.TrimRight(lines[number-1], "\r")
+		found := Position{Path: at.Path, Line: number}
+		switch wanted := strings.TrimRight(texts[line-1], "\r"); {
+		case strings.HasSuffix(written, wanted) && strings.TrimSpace(written) == strings.TrimSpace(wanted):
+			if column > 0 {
+				found.Column = column + len(written) - len(wanted)
+			}
+		case mark == nil || mark[1] == ">":
+			return at
+		}
+		return found
+	}
+}
+
+// linesOf returns the lines of a file of this repository, none where there is no such file.
+func (l *loader) linesOf(p string) []string {
+	lines, ok := l.lines[p]
+	if !ok {
+		if data, _, err := l.tree.ReadFile(p); err == nil {
+			lines = strings.Split(string(data), "\n")
+		}
+		l.lines[p] = lines
+	}
+	return lines
+}
+
+// treeOf returns what a file is in: this repository, or what a want came to.
+func (l *loader) treeOf(w remote.Want) (Tree, error) {
+	if w.Kind == "" {
+		return l.tree, nil
+	}
+	found, err := l.sources.Get(w)
+	if err != nil {
+		return nil, err
+	}
+	return found.Tree, nil
 }

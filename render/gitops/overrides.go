@@ -176,3 +176,49 @@ func mergeImage(before, over *field) *field {
 	}
 	return out
 }
+
+func (o Overrides) shape() []any {
+	edits := make([]any, len(o.edits))
+	for i, e := range o.edits {
+		edits[i] = []any{e.op, e.key, e.flags, e.value.plain()}
+	}
+	return edits
+}
+
+// Kustomization writes a kustomization of its own that does to resources what o says, and where its lines come from.
+func (o Overrides) Kustomization(file string, resources ...string) (*Virtual, error) {
+	at := func() Position { return Position{Path: file} }
+	if len(o.edits) > 0 {
+		at = o.edits[0].value.where
+	}
+	f, _, _ := o.apply(kustomizationOf(at, resources...), func(string) bool { return false })
+	v := &Virtual{Path: file, Generated: true}
+	return v, v.append(f, f.keys)
+}
+
+// Entry is one entry of a list that Overrides have in the kustomization.
+type Entry struct {
+	Value any // as JSON
+	Where Position
+}
+
+// Entries lists what Overrides put into a list of the kustomization: "patches", "images".
+func (o Overrides) Entries(key string) (list []Entry) {
+	for _, e := range o.edits {
+		if e.key != key {
+			continue
+		}
+		for _, item := range e.value.elements() {
+			list = append(list, Entry{item.plain(), item.position()})
+		}
+	}
+	return list
+}
+
+// Where is the field that the first of Overrides is written in.
+func (o Overrides) Where() Position {
+	if len(o.edits) == 0 {
+		return Position{}
+	}
+	return o.edits[0].value.position()
+}

@@ -57,6 +57,19 @@ type Chart struct {
 // Here reports whether the chart is a folder of this repository.
 func (c Chart) Here() bool { return c.Want.Kind == "" }
 
+// Elsewhere is a folder of another repository, or of another state of this one.
+type Elsewhere struct {
+	Want   remote.Want
+	Folder string   // in it, "." for its top
+	Where  Position // the field that chooses the revision, where there is one, else the address or the path
+	Asked  Position // what asks for it, in the object that deploys it
+	Says   string   // that it is not checked, for where it is not there
+
+	// Detect says that what the folder holds decides what renders it: see Detect. Release is the release for a chart.
+	Detect  bool
+	Release *Release
+}
+
 // rule is how the layers of a release become its values.
 type rule int
 
@@ -82,14 +95,6 @@ func (r *Release) shape() []any {
 	return []any{r.Chart.Want, r.Chart.Folder, r.Name, r.Namespace, r.NameUnknown, layers, len(r.Defaults), r.rule,
 		r.Kubernetes, r.APIVersions, r.SkipCRDs, r.KeepCRDs, r.SkipTests, r.SkipSchema, renderers, r.PostRenderHooks,
 		r.HooksApart}
-}
-
-func (o Overrides) shape() []any {
-	edits := make([]any, len(o.edits))
-	for i, e := range o.edits {
-		edits[i] = []any{e.op, e.key, e.flags, e.value.plain()}
-	}
-	return edits
 }
 
 // reads notes files of this repository.
@@ -128,42 +133,4 @@ func shortName(name string) string {
 	const digits = 12
 	sum := sha256.Sum256([]byte(name))
 	return name[:maxReleaseName-digits-1] + "-" + hex.EncodeToString(sum[:])[:digits]
-}
-
-// Kustomization writes a kustomization of its own that does to resources what o says, and where its lines come from.
-func (o Overrides) Kustomization(file string, resources ...string) (*Virtual, error) {
-	at := func() Position { return Position{Path: file} }
-	if len(o.edits) > 0 {
-		at = o.edits[0].value.where
-	}
-	f, _, _ := o.apply(kustomizationOf(at, resources...), func(string) bool { return false })
-	v := &Virtual{Path: file, Generated: true}
-	return v, v.append(f, f.keys)
-}
-
-// Entry is one entry of a list that Overrides have in the kustomization.
-type Entry struct {
-	Value any // as JSON
-	Where Position
-}
-
-// Entries lists what Overrides put into a list of the kustomization: "patches", "images".
-func (o Overrides) Entries(key string) (list []Entry) {
-	for _, e := range o.edits {
-		if e.key != key {
-			continue
-		}
-		for _, item := range e.value.elements() {
-			list = append(list, Entry{item.plain(), item.position()})
-		}
-	}
-	return list
-}
-
-// Where is the field that the first of Overrides is written in.
-func (o Overrides) Where() Position {
-	if len(o.edits) == 0 {
-		return Position{}
-	}
-	return o.edits[0].value.position()
 }

@@ -1,7 +1,9 @@
 package gitops
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"net/url"
 	"path"
 	"regexp"
@@ -96,4 +98,14 @@ func kustomizationIn(t Tree, dir string) string {
 		}
 	}
 	return ""
+}
+
+func elsewhereWords(repository string) string {
+	return fmt.Sprintf("the source is another repository, %.200s: what is deployed from it is not checked",
+		cmp.Or(repository, "which nothing here names"))
+}
+
+func anotherWords(revision string) string {
+	return fmt.Sprintf("the source is another revision of this repository, %.200s, and not what is "+
+		"to be merged here: what is deployed from it is not checked", revision)
 }
