@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
+	"text/template"
 
 	"github.com/lintel-bot/lintel/render/doc"
 )
@@ -105,29 +105,23 @@ type expander struct {
 	entries   int
 }
 
-// fieldError is an error at a field.
-type fieldError struct {
-	at  Position
-	err error
-}
-
-func (e *fieldError) Error() string { return e.err.Error() }
-func (e *fieldError) Unwrap() error { return e.err }
-
-func located(f *field, err error) error {
-	var known *fieldError
-	if errors.As(err, &known) {
-		return err
+// located returns an error at a field, unless it has a place already.
+func located(f *field, err error) *doc.Error {
+	if known := (*doc.Error)(nil); errors.As(err, &known) {
+		return known
 	}
-	return &fieldError{at: f.position(), err: err}
+	e := brokenAt(f.position(), "%s", err)
+	e.Unknown = causeOf(err) == ClusterOnly
+	return e
 }
 
 func (e *expander) explain(generator *field, err error) *Problem {
-	place := generator.position()
-	if at := (*fieldError)(nil); errors.As(err, &at) {
-		place = at.at
+	found, cause := located(generator, err), Broken
+	if found.Unknown {
+		cause = ClusterOnly
 	}
-	return problemAt(place, causeOf(err), "this ApplicationSet cannot be expanded: %s", err)
+	return problemAt(Position{Path: found.Path, Line: found.Line, Column: found.Column}, cause,
+		"this ApplicationSet cannot be expanded: %s", found.Message)
 }
 
 const maxGenerators = 4 // levels of generators in generators; Argo CD allows two
@@ -393,15 +387,8 @@ func deepMerge(a, b map[string]any) map[string]any {
 }
 
 func emptyValue(v any) bool {
-	switch v := v.(type) {
-	case nil:
-		return true
-	case map[string]any:
-		return len(v) == 0
-	case []any:
-		return len(v) == 0
-	}
-	return reflect.ValueOf(v).IsZero()
+	truth, _ := template.IsTrue(v)
+	return !truth
 }
 
 func plainTexts(f *field) []string {

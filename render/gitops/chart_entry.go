@@ -74,12 +74,12 @@ func mergeInline(parts []*part, tagged bool) (map[string]any, error) {
 			nodes[i], err = kyaml.FromMap(v.(map[string]any))
 		}
 		if err != nil {
-			return nil, brokenAt(p.Where, "kustomize cannot read the values of "+p.Name)
+			return nil, brokenAt(p.Where, "kustomize cannot read the values of %s", p.Name)
 		}
 	}
 	out, err := mergeNodes(nodes[1], nodes[0])
 	if err != nil {
-		return nil, brokenAt(parts[1].Where, "kustomize cannot merge these values with those of "+parts[0].Name)
+		return nil, brokenAt(parts[1].Where, "kustomize cannot merge these values with those of %s", parts[0].Name)
 	}
 	if tagged {
 		untagLeaves(out, leaves)

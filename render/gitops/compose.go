@@ -2,7 +2,7 @@ package gitops
 
 import (
 	"cmp"
-	"fmt"
+	"errors"
 	"iter"
 	"maps"
 	"slices"
@@ -74,11 +74,11 @@ func mergeMaps(a, b map[string]any) map[string]any {
 func (p *part) set(out map[string]any, tagged bool) (err error) {
 	defer func() {
 		if recover() != nil { // what is there already is of another kind
-			err = fmt.Errorf("%s", "")
+			err = errors.New("panics")
 		}
 		if err != nil {
-			err = brokenAt(p.Where, fmt.Sprintf("the values cannot take %q: it is not a path that Helm reads, or what is "+
-				"there is of another kind", p.path))
+			err = brokenAt(p.Where, "the values cannot take %q: it is not a path that Helm reads, or what is there is of another "+
+				"kind", p.path)
 		}
 	}()
 	text, kind := p.text, p.kind

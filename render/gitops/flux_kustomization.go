@@ -137,29 +137,19 @@ func (r *reader) fluxSource(ref *field, namespace, dir string) fluxSource {
 func (r *reader) gitRepository(name, namespace, dir string) fluxSource {
 	list := r.nearest(sourceGroup, "GitRepository", named(name, namespace))
 	spec := first(list).get("spec")
-	return fluxSource{repository: spec.text("url"), revision: revisionOf(spec.get("ref")), inside: dir,
-		known: true, says: []any{spec}, where: revisionWhere(spec), address: spec.position("url"),
-		submodules: spec.truth("recurseSubmodules"), several: !agree(list, "spec"),
-		semver: spec.text("ref", "semver") != "" && spec.text("ref", "commit")+spec.text("ref", "name") == ""}
-}
-
-// revisionOf returns what the ref of a GitRepository comes to
-// (https://fluxcd.io/flux/components/source/gitrepositories/#reference).
-func revisionOf(ref *field) string {
-	if tag := ref.text("tag"); tag != "" && ref.text("commit")+ref.text("name")+ref.text("semver") == "" {
-		return "refs/tags/" + tag
-	}
-	return cmp.Or(ref.text("commit"), ref.text("name"), ref.text("semver"), ref.text("branch"))
-}
-
-// revisionWhere is where the spec of a GitRepository says that, else where it has the address.
-func revisionWhere(spec *field) Position {
+	from := fluxSource{repository: spec.text("url"), inside: dir, known: true, says: []any{spec}, where: spec.position("url"),
+		address: spec.position("url"), submodules: spec.truth("recurseSubmodules"), several: !agree(list, "spec")}
+	// The first that is there counts (https://fluxcd.io/flux/components/source/gitrepositories/#reference).
 	for _, key := range []string{"commit", "name", "semver", "tag", "branch"} {
-		if spec.text("ref", key) != "" {
-			return spec.position("ref", key)
+		if from.revision = spec.text("ref", key); from.revision != "" {
+			from.semver, from.where = key == "semver", spec.position("ref", key)
+			if key == "tag" {
+				from.revision = "refs/tags/" + from.revision
+			}
+			break
 		}
 	}
-	return spec.position("url")
+	return from
 }
 
 func named(name, namespace string) func(*field) bool {

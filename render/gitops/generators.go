@@ -1,6 +1,7 @@
 package gitops
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -18,7 +19,7 @@ import (
 func (e *expander) list(g *field, needs *need) ([]set, error) {
 	var sets []set
 	for _, element := range g.elements("elements") {
-		values, ok := asJSON(element.settled().plain()).(map[string]any)
+		values, ok := element.settled().object()
 		if !ok && element.present() {
 			return nil, located(element, errors.New("an element of a list generator is a map"))
 		}
@@ -55,7 +56,7 @@ func (e *expander) list(g *field, needs *need) ([]set, error) {
 			return nil, located(g.get("elementsYaml"), errors.New("elementsYaml is not a list once it is filled in"))
 		}
 		for _, element := range list.items {
-			values, ok := asJSON(element.plain()).(map[string]any)
+			values, ok := element.object()
 			if !ok {
 				return nil, located(g.get("elementsYaml"), errors.New("elementsYaml is not a list of maps once it is filled in"))
 			}
@@ -65,21 +66,14 @@ func (e *expander) list(g *field, needs *need) ([]set, error) {
 	return sets, nil
 }
 
-// asJSON returns a value the way a JSON decoder has it: every number a float64. Templates print it so.
-func asJSON(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		for k := range v {
-			v[k] = asJSON(v[k])
-		}
-	case []any:
-		for i := range v {
-			v[i] = asJSON(v[i])
-		}
-	case int64:
-		return float64(v)
+// object returns a map as a JSON decoder has it, with every number a float64: templates print it so. It returns false for
+// what is none.
+func (f *field) object() (m map[string]any, ok bool) {
+	data, err := json.Marshal(f.plain())
+	if err == nil {
+		err = json.Unmarshal(data, &m)
 	}
-	return v
+	return m, err == nil && m != nil
 }
 
 // git gives a set for each folder or file of a repository that its patterns match
@@ -206,8 +200,7 @@ func (e *expander) files(g *field, needs *need) ([]set, error) {
 		}
 		documents, problem := e.readFile(file)
 		if problem != nil {
-			return nil, &fieldError{at: Position{Path: file, Line: problem.Line, Column: problem.Column},
-				err: errors.New(problem.Message)}
+			return nil, &problem.Error
 		}
 		objects := []*field{{fields: map[string]*field{}}} // as for an empty file
 		if len(documents) > 0 {
@@ -216,10 +209,9 @@ func (e *expander) files(g *field, needs *need) ([]set, error) {
 			}
 		}
 		for _, o := range objects {
-			values, ok := asJSON(o.plain()).(map[string]any)
+			values, ok := o.object()
 			if !ok {
-				return nil, &fieldError{at: Position{Path: file, Line: 1},
-					err: errors.New("a file of parameters is a map or a list of maps")}
+				return nil, brokenAt(Position{Path: file, Line: 1}, "a file of parameters is a map or a list of maps")
 			}
 			if !e.templates.goTemplate {
 				values = flatten(values)

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"path"
 	"regexp"
@@ -46,7 +45,7 @@ const specValues = "spec.values"
 
 func (l *loader) load(layer Layer) error {
 	if layer.broken != "" {
-		return brokenAt(layer.Where, layer.broken)
+		return brokenAt(layer.Where, "%s", layer.broken)
 	}
 	if err := l.spend(layer, layer.path, layer.value.text()); err != nil {
 		return err
@@ -94,8 +93,9 @@ func (l *loader) spend(layer Layer, path string, texts ...string) error {
 		}
 	}
 	if l.bytes > maxValuesBytes || l.cells > maxValuesCells {
-		return &doc.Error{Path: layer.Where.Path, Line: layer.Where.Line, Column: layer.Where.Column, Unknown: true,
-			Message: "the values are larger than the limit"}
+		e := brokenAt(layer.Where, "the values are larger than the limit")
+		e.Unknown = true
+		return e
 	}
 	return nil
 }
@@ -152,7 +152,7 @@ func (l *loader) text(layer Layer, text string, where func(line, column int) Pos
 		if layer.Want.Kind != "" {
 			at = layer.Where
 		}
-		return brokenAt(at, fmt.Sprintf("the values of %s: %s", layer.Name, e.Message))
+		return brokenAt(at, "the values of %s: %s", layer.Name, e.Message)
 	}
 	var raw [][]byte
 	for reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader([]byte(text + "\n")))); ; {
@@ -162,13 +162,13 @@ func (l *loader) text(layer Layer, text string, where func(line, column int) Pos
 		}
 		if err != nil {
 			if !errors.Is(err, io.EOF) {
-				return brokenAt(layer.Where, fmt.Sprintf("the values of %s cannot be read", layer.Name))
+				return brokenAt(layer.Where, "the values of %s cannot be read", layer.Name)
 			}
 			break
 		}
 		data, err := layer.json(one)
 		if err != nil {
-			return brokenAt(layer.Where, fmt.Sprintf("the values of %s are not YAML that Helm reads", layer.Name))
+			return brokenAt(layer.Where, "the values of %s are not YAML that Helm reads", layer.Name)
 		}
 		if string(data) != "null" {
 			raw = append(raw, data)
@@ -181,7 +181,7 @@ func (l *loader) text(layer Layer, text string, where func(line, column int) Pos
 	for i, data := range raw {
 		var m map[string]any
 		if json.Unmarshal(data, &m) != nil {
-			return brokenAt(where(1, 0), fmt.Sprintf("the values of %s are not a map", layer.Name))
+			return brokenAt(where(1, 0), "the values of %s are not a map", layer.Name)
 		}
 		d := document{data, &field{where: func() Position { return layer.Where }}}
 		if len(documents) == len(raw) || layer.first && i < len(documents) {
@@ -256,18 +256,18 @@ func (l *loader) files(layer Layer) error {
 		}
 	}
 	if len(names) == 0 && !layer.optional && len(layer.named) == 0 {
-		return brokenAt(layer.Where, fmt.Sprintf("no file matches %.200q", layer.File))
+		return brokenAt(layer.Where, "no file matches %.200q", layer.File)
 	}
 	return nil
 }
 
 func brokenOr(layer Layer, err error) error {
 	if limit := (*unknowable)(nil); errors.As(err, &limit) {
-		e := doc.Error{Path: layer.Where.Path, Line: layer.Where.Line, Column: layer.Where.Column, Unknown: true}
-		e.Message = fmt.Sprintf("the values files %.200q: %s", layer.File, limit.reason)
-		return &e
+		e := brokenAt(layer.Where, "the values files %.200q: %s", layer.File, limit.reason)
+		e.Unknown = true
+		return e
 	}
-	return brokenAt(layer.Where, fmt.Sprintf("the values file %.200q is not there", layer.File))
+	return brokenAt(layer.Where, "the values file %.200q is not there", layer.File)
 }
 
 // matching lists the files that a pattern of values files matches, sorted.

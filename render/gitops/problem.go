@@ -38,8 +38,12 @@ type Problem struct {
 }
 
 func problemAt(p Position, cause Cause, format string, args ...any) *Problem {
-	message := fmt.Sprintf(format, args...)
-	return &Problem{Error: doc.Error{Path: p.Path, Line: p.Line, Column: p.Column, Message: message}, Cause: cause}
+	return &Problem{Error: *brokenAt(p, format, args...), Cause: cause}
+}
+
+// brokenAt is an error at a place.
+func brokenAt(p Position, format string, args ...any) *doc.Error {
+	return &doc.Error{Path: p.Path, Line: p.Line, Column: p.Column, Message: fmt.Sprintf(format, args...)}
 }
 
 // of names the object that asks, in words too.

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/remote"
 )
 
@@ -118,32 +117,22 @@ func (v *Values) nothing(path []string) *leaf {
 
 // alike reports whether a tagged value has the shape of the real one.
 func alike(real, tagged any) bool {
+	same := false
 	switch real := real.(type) {
 	case map[string]any:
 		m, ok := tagged.(map[string]any)
-		if !ok || len(m) != len(real) {
-			return false
-		}
-		for k, v := range real {
-			if tag, ok := m[k]; !ok || !alike(v, tag) {
-				return false
-			}
-		}
-		return true
+		same = ok && len(m) == len(real)
 	case []any:
 		list, ok := tagged.([]any)
-		if !ok || len(list) != len(real) {
-			return false
-		}
-		for i, v := range real {
-			if !alike(v, list[i]) {
-				return false
-			}
-		}
-		return true
+		same = ok && len(list) == len(real)
+	default:
+		_, same = tagged.(*leaf)
 	}
-	_, ok := tagged.(*leaf)
-	return ok
+	for key, v := range sorted(real) {
+		tag, ok := step(tagged, key)
+		same = same && ok && alike(v, tag)
+	}
+	return same
 }
 
 // look goes down a path as far as it leads.
@@ -286,9 +275,4 @@ func (v *Values) Unsure(path []string) (Unknown, bool) {
 		}
 	}
 	return Unknown{}, false
-}
-
-// brokenAt is an error of a layer.
-func brokenAt(at Position, message string) error {
-	return &doc.Error{Path: at.Path, Line: at.Line, Column: at.Column, Message: message}
 }
