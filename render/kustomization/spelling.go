@@ -2,10 +2,12 @@ package kustomization
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/api/types"
 
 	"github.com/lintel-bot/lintel/render/doc"
 )
@@ -15,23 +17,29 @@ import (
 // reader that knows one spelling alone would vet another file than the one that is built. So the file is brought to
 // one spelling first, and what even kustomize's own readers disagree about is refused.
 
-// topFields are those of types.Kustomization; the others are what is read below them.
-var (
-	topFields = []string{"apiVersion", "kind", "metadata", "openapi", "namePrefix", "nameSuffix", "namespace",
-		"commonLabels", "labels", "commonAnnotations", "patchesStrategicMerge", "patchesJson6902", "patches", "images",
-		"imageTags", "replacements", "replicas", "vars", "sortOptions", "resources", "components", "crds", "bases",
-		"configMapGenerator", "secretGenerator", "helmGlobals", "helmCharts", "helmChartInflationGenerator",
-		"generatorOptions", "configurations", "generators", "transformers", "validators", "buildMetadata"}
-	patchFields     = []string{"path", "patch", "target", "options"}
-	replacedFields  = []string{"path", "source", "targets"}
-	generatedFields = []string{"namespace", "name", "behavior", "literals", "files", "envs", "env", "options", "type"}
-	chartFields     = []string{"name", "version", "repo", "releaseName", "namespace", "additionalValuesFiles", "valuesFile",
-		"valuesInline", "valuesMerge", "includeCRDs", "skipHooks", "apiVersions", "kubeVersion", "nameTemplate", "skipTests",
-		"debug", "devel"}
-	schemaFields  = []string{"path", "version"}
-	imageFields   = []string{"name", "newName", "tagSuffix", "newTag", "digest"}
-	replicaFields = []string{"name", "count"}
-)
+// itemTypes are those of the items of a kustomization's lists.
+var itemTypes = []struct {
+	list string
+	of   reflect.Type
+}{
+	{"patches", reflect.TypeFor[types.Patch]()}, {"patchesJson6902", reflect.TypeFor[types.Patch]()},
+	{"replacements", reflect.TypeFor[types.ReplacementField]()}, {"images", reflect.TypeFor[types.Image]()},
+	{"imageTags", reflect.TypeFor[types.Image]()}, {"configMapGenerator", reflect.TypeFor[types.SecretArgs]()},
+	{"secretGenerator", reflect.TypeFor[types.SecretArgs]()}, {"replicas", reflect.TypeFor[types.Replica]()},
+	{"helmCharts", reflect.TypeFor[types.HelmChart]()},
+}
+
+// fieldsOf lists the names that the fields of a type of kustomize have in a file.
+func fieldsOf(t reflect.Type) (names []string) {
+	for f := range t.Fields() {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+			names = append(names, name)
+		} else {
+			names = append(names, fieldsOf(f.Type)...) // it is embedded
+		}
+	}
+	return names
+}
 
 // spell brings the file to one spelling.
 func (f *File) spell() error {
@@ -39,26 +47,18 @@ func (f *File) spell() error {
 		return &doc.Error{Path: f.Path, Line: n.Line, Column: n.Column,
 			Message: "has text in base64 (!!binary): write it as it is"}
 	}
-	if err := f.canonical(f.Node, topFields); err != nil {
+	if err := f.canonical(f.Node, fieldsOf(reflect.TypeFor[types.Kustomization]())); err != nil {
 		return err
 	}
-	for _, list := range []struct {
-		field string
-		names []string
-	}{
-		{"patches", patchFields}, {"patchesJson6902", patchFields}, {"replacements", replacedFields},
-		{"images", imageFields}, {"imageTags", imageFields},
-		{"configMapGenerator", generatedFields}, {"secretGenerator", generatedFields}, {"replicas", replicaFields},
-		{"helmCharts", chartFields},
-	} {
-		for _, item := range doc.Items(f.Node, list.field) {
-			if err := f.canonical(item, list.names); err != nil {
+	for _, items := range itemTypes {
+		for _, item := range doc.Items(f.Node, items.list) {
+			if err := f.canonical(item, fieldsOf(items.of)); err != nil {
 				return err
 			}
 		}
 	}
 	_, schema := doc.Field(f.Node, "openapi")
-	return f.canonical(schema, schemaFields)
+	return f.canonical(schema, []string{"path", "version"})
 }
 
 // encoded returns the first scalar that is tagged !!binary, nil where there is none. Aliases are not followed: what

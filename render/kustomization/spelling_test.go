@@ -20,6 +20,8 @@ func TestSpelling(t *testing.T) {
 		{"twice below", "patches: [{path: a, path: b}]\n", "1 patches.path b"},
 		{"two spellings", "resources: [a]\nResources: [b]\n",
 			`f/kustomization.yaml:2: sets "resources" twice, in two spellings: keep one`},
+		{"two spellings below", "replacements:\n- sourceValue: a\n  sourcevalue: b\n",
+			`f/kustomization.yaml:3: sets "sourceValue" twice, in two spellings: keep one`},
 		{"an alias for a name", "x: &n resources\n*n : [a]\n", "2 resources a"},
 		{"merged", "x: &x {resources: [a]}\n<<: *x\n", "1 resources a"},
 		{"merged and set", "x: &x {resources: [a]}\n<<: *x\nresources: [b]\n", "3 resources b"},
