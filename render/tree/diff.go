@@ -11,24 +11,19 @@ type Difference struct {
 // Diff lists the files and symlinks that differ between two trees of one repository, sorted by path. Folders
 // with the same object id are not read: the cost follows the change. Renames are a removal and an addition. What is
 // beyond the limits gives *TooManyError or *TooDeepError.
-func Diff(from, to *Tree) ([]Difference, error) {
-	var list []Difference
-	c := comparison{from.objects, from.objects.newBudget(), leaf, func(d Difference) error {
-		list = append(list, d)
-		return nil
-	}}
-	return list, c.folders("", from.root, to.root)
-}
+func Diff(from, to *Tree) ([]Difference, error) { return differences(from, to, leaf) }
 
 // Submodules lists the submodules that differ between two trees, sorted by path. Diff has none of them: their files are
 // in other repositories.
-func Submodules(from, to *Tree) ([]Difference, error) {
-	var list []Difference
-	c := comparison{from.objects, from.objects.newBudget(), submodule, func(d Difference) error {
+func Submodules(from, to *Tree) ([]Difference, error) { return differences(from, to, submodule) }
+
+func differences(from, to *Tree, keep func(*Entry) *Entry) (list []Difference, _ error) {
+	c := comparison{from.objects, from.objects.newBudget(), keep, func(d Difference) error {
 		list = append(list, d)
 		return nil
 	}}
-	return list, c.folders("", from.root, to.root)
+	err := c.folders("", from.root, to.root)
+	return list, err
 }
 
 // comparison is one walk through two trees at once.

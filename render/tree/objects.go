@@ -264,7 +264,7 @@ func (o *Objects) Blobs(ids []string) []Content {
 	out := make([]Content, len(ids))
 	var missing []int
 	for i, id := range ids {
-		if data, ok := o.store.blob(id); ok && int64(len(data)) <= o.blobLimit() {
+		if data, ok := o.store.blobs.get(id); ok && int64(len(data)) <= o.blobLimit() {
 			out[i].Data = data
 		} else {
 			missing = append(missing, i)
@@ -312,7 +312,7 @@ func (o *Objects) blobLimit() int64 {
 
 // Blob reads a file's content by object id. The content is shared: do not change it.
 func (o *Objects) Blob(id string) ([]byte, error) {
-	if data, ok := o.store.blob(id); ok {
+	if data, ok := o.store.blobs.get(id); ok {
 		if limit := o.blobLimit(); int64(len(data)) > limit {
 			return nil, &TooLargeError{Size: int64(len(data)), Limit: limit}
 		}
@@ -327,7 +327,9 @@ func (o *Objects) Blob(id string) ([]byte, error) {
 	if kind != "blob" {
 		return nil, fmt.Errorf("object %s is a %s, not a file", id, kind)
 	}
-	o.store.keepBlob(id, data)
+	if len(data) <= heldBlob {
+		o.store.blobs.keep(id, data, len(data), heldLimit)
+	}
 	return data, nil
 }
 
@@ -355,7 +357,7 @@ func (o *Objects) entries(id string) ([]Entry, error) {
 	if id == "" {
 		return nil, nil
 	}
-	if list, ok := o.store.folder(id); ok {
+	if list, ok := o.store.folders.get(id); ok {
 		return list, nil
 	}
 	_, kind, data, err := o.object(id)
@@ -369,6 +371,6 @@ func (o *Objects) entries(id string) ([]Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.store.keepFolder(id, list)
+	o.store.folders.keep(id, list, len(list), heldEntries)
 	return list, nil
 }

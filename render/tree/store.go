@@ -7,11 +7,8 @@ import "sync"
 //
 // A Store is for one repository: what it holds was in that repository once, whether or not it still is.
 type Store struct {
-	mu      sync.Mutex
-	folders map[string][]Entry
-	entries int
-	blobs   map[string][]byte // small ones: policies and kustomizations are read at both commits
-	bytes   int64
+	folders shelf[[]Entry]
+	blobs   shelf[[]byte] // small ones: policies and kustomizations are read at both commits
 }
 
 // The bounds of a Store: the entries of all folders, the bytes of all blobs, and the bytes of one. Where one is
@@ -22,45 +19,29 @@ const (
 	heldBlob    = 256 << 10
 )
 
-func (s *Store) blob(id string) ([]byte, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	data, ok := s.blobs[id]
-	return data, ok
+// shelf has what was read, by object id.
+type shelf[T any] struct {
+	mu    sync.Mutex
+	items map[string]T
+	size  int
 }
 
-func (s *Store) keepBlob(id string, data []byte) {
-	if len(data) > heldBlob {
-		return
-	}
+func (s *shelf[T]) get(id string) (T, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, ok := s.blobs[id]; ok {
-		return
-	}
-	if s.blobs == nil || s.bytes+int64(len(data)) > heldLimit {
-		s.blobs, s.bytes = map[string][]byte{}, 0
-	}
-	s.blobs[id] = data
-	s.bytes += int64(len(data))
+	item, ok := s.items[id]
+	return item, ok
 }
 
-func (s *Store) folder(id string) ([]Entry, bool) {
+func (s *shelf[T]) keep(id string, item T, size, limit int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	list, ok := s.folders[id]
-	return list, ok
-}
-
-func (s *Store) keepFolder(id string, list []Entry) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, ok := s.folders[id]; ok {
+	if _, ok := s.items[id]; ok {
 		return
 	}
-	if s.folders == nil || s.entries+len(list) > heldEntries {
-		s.folders, s.entries = map[string][]Entry{}, 0
+	if s.items == nil || s.size+size > limit {
+		s.items, s.size = map[string]T{}, 0
 	}
-	s.folders[id] = list
-	s.entries += len(list)
+	s.items[id] = item
+	s.size += size
 }
