@@ -271,26 +271,16 @@ func (r *reader) readFile(p string) ([]*field, *Problem) {
 func (r *reader) argoOverrides(k, s, app *field) Overrides {
 	var o Overrides
 	env := environment(s, app)
+	filled := func(text *field) *field { return made(env(text.text()), text.where) }
 	for _, key := range []string{"namePrefix", "nameSuffix"} {
 		o.take(setField, key, k.get(key), flags{})
 	}
-	if images := k.elements("images"); len(images) > 0 {
-		value := &field{list: true, where: k.get("images").where}
-		for _, image := range images {
-			value.items = append(value.items, imageArgument(env(image.text()), image.where))
-		}
-		o.add(edit{op: replaceByName, key: "images", value: value})
-	}
-	if replicas := k.get("replicas"); len(replicas.elements()) > 0 {
-		value := &field{list: true, where: replicas.where}
-		for _, item := range replicas.items {
-			value.items = append(value.items, countOf(item))
-		}
-		o.add(edit{op: replaceByName, key: "replicas", value: value})
-	}
+	o.take(replaceByName, "images", k.get("images").each(func(image *field) *field {
+		return imageArgument(env(image.text()), image.where)
+	}), flags{})
+	o.take(replaceByName, "replicas", k.get("replicas").each(countOf), flags{})
 	if labels := k.get("commonLabels"); labels.present() {
-		e := edit{op: addPairs, key: "commonLabels", value: mapped(labels, env),
-			flags: flags{force: k.truth("forceCommonLabels")}}
+		e := edit{addPairs, "commonLabels", labels.each(filled), flags{force: k.truth("forceCommonLabels")}}
 		if k.truth("labelWithoutSelector") {
 			e.op, e.key, e.flags.templates = addLabels, "labels", k.truth("labelIncludeTemplates")
 		}
@@ -298,10 +288,9 @@ func (r *reader) argoOverrides(k, s, app *field) Overrides {
 	}
 	if annotations := k.get("commonAnnotations"); annotations.present() {
 		if k.truth("commonAnnotationsEnvsubst") {
-			annotations = mapped(annotations, env)
+			annotations = annotations.each(filled)
 		}
-		o.add(edit{op: addPairs, key: "commonAnnotations", value: annotations,
-			flags: flags{force: k.truth("forceCommonAnnotations")}})
+		o.add(edit{addPairs, "commonAnnotations", annotations, flags{force: k.truth("forceCommonAnnotations")}})
 	}
 	o.take(setField, "namespace", k.get("namespace"), flags{})
 	o.take(appendItems, "patches", k.get("patches"), flags{})
@@ -316,15 +305,6 @@ func countOf(item *field) *field {
 		return item.with(made(n, count.where), "count")
 	}
 	return item
-}
-
-func mapped(f *field, change func(string) string) *field {
-	out := &field{fields: map[string]*field{}, where: f.where}
-	for _, k := range f.keys {
-		v := f.fields[k]
-		out.put(k, made(change(v.text()), v.where))
-	}
-	return out
 }
 
 var environmentName = regexp.MustCompile(`\$(?:\{(\w+)\}|(\w+)|\$)`)

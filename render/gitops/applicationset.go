@@ -29,7 +29,7 @@ func (r *reader) applicationSet(root *field) *Problem {
 	}
 	e := &expander{reader: r, templates: newTemplates(spec.truth("goTemplate"), plainTexts(spec.get("goTemplateOptions")),
 		r.Limits)}
-	r.needs = map[need]bool{}
+	r.needs = map[string]bool{}
 	var all []set
 	for _, generator := range spec.elements("generators") {
 		sets, err := e.generate(generator, nil, 0)

@@ -54,17 +54,12 @@ func FromRoot(root string, value map[string]any, where func(nth int) Position) O
 // ConfigMaps and Secrets that it takes variables and values from.
 func (o Object) Reads() map[string][]string {
 	kinds := map[string][]string{}
-	add := func(ref *field) {
+	spec := o.root.get("spec")
+	for _, ref := range append(slices.Concat(spec.elements("postBuild", "substituteFrom"), spec.elements("valuesFrom")),
+		spec.get("sourceRef"), spec.get("chartRef"), spec.get("chart", "spec", "sourceRef")) {
 		if kind, name := ref.text("kind"), ref.text("name"); kind != "" && name != "" {
 			kinds[kind] = append(kinds[kind], name)
 		}
-	}
-	spec := o.root.get("spec")
-	for _, ref := range slices.Concat(spec.elements("postBuild", "substituteFrom"), spec.elements("valuesFrom")) {
-		add(ref)
-	}
-	for _, ref := range []*field{spec.get("sourceRef"), spec.get("chartRef"), spec.get("chart", "spec", "sourceRef")} {
-		add(ref)
 	}
 	return kinds
 }
@@ -125,7 +120,7 @@ type Options struct {
 	Repo   RepoHint
 	Limits Limits
 	// Once evaluates an object, or returns what that came to for the same key where all that was read of the tree is the
-	// same; nil: each is evaluated. It is asked about objects with an id. What it returns is not changed.
+	// same; nil: each is evaluated. It is asked only where all objects have an id. What it returns is not changed.
 	Once func(key string, evaluate func(Tree) Evaluation) Evaluation
 }
 
@@ -291,13 +286,13 @@ type reader struct {
 	byKind   map[string][]*field // all objects
 	found    []Deployment
 	problems problems
-	object   Reference     // the one at hand
-	where    Position      // of that
-	from     string        // what it is rendered from
-	asked    []any         // what it asks for and reads, see ask
-	unknown  *need         // what the Application at hand depends on and only the cluster has; nil: nothing
-	guess    bool          // whether it is made at all only the cluster knows
-	needs    map[need]bool // those that folders or namespaces of the ApplicationSet at hand depend on
+	object   Reference       // the one at hand
+	where    Position        // of that
+	from     string          // what it is rendered from
+	asked    []any           // what it asks for and reads, see ask
+	unknown  *need           // what the Application at hand depends on and only the cluster has; nil: nothing
+	guess    bool            // whether it is made at all only the cluster knows
+	needs    map[string]bool // why folders or namespaces of the ApplicationSet at hand are not known
 }
 
 // Deployments returns what the Argo CD and Flux objects among the given ones deploy from this repository, sorted
@@ -305,6 +300,9 @@ type reader struct {
 // GitRepository objects that say which repository a Kustomization reads.
 func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 	o.Limits = o.Limits.withDefaults()
+	if slices.ContainsFunc(objects, func(o Object) bool { return o.id == "" }) {
+		o.Once = nil
+	}
 	byKind := map[string][]*field{}
 	for _, object := range objects {
 		byKind[object.Kind()] = append(byKind[object.Kind()], object.root)
@@ -368,31 +366,24 @@ func (o Options) once(object Object, byKind map[string][]*field, context func() 
 		r.problem(evaluate(r, root))
 		return Evaluation{r.found, r.problems.list}
 	}
+	if o.Once == nil {
+		return do(o.Tree)
+	}
 	looked := ""
 	if flux {
 		looked = context()
 	}
-	if o.Once == nil || object.id == "" || looked == unidentified {
-		return do(o.Tree)
-	}
 	return o.Once(fmt.Sprintf("%q %v %q %s %s", o.Repo, o.Limits, object.from, object.id, looked), do)
 }
-
-// unidentified stands for objects of which one has no id.
-const unidentified = "?"
 
 // contextDigest tells the objects apart that are only looked up.
 func contextDigest(objects []Object) string {
 	_, kinds := Kinds()
 	var parts []any
 	for _, o := range objects {
-		if !slices.Contains(kinds, o.Kind()) {
-			continue
+		if slices.Contains(kinds, o.Kind()) {
+			parts = append(parts, o.from, o.id)
 		}
-		if o.id == "" {
-			return unidentified
-		}
-		parts = append(parts, o.from, o.id)
 	}
 	return digest(parts...)
 }

@@ -205,18 +205,39 @@ func (f *field) present(keys ...string) bool {
 	return f != nil && (f.fields != nil || f.list || f.scalar != nil)
 }
 
+// each returns a map or a list of what becomes of its values; nil takes one out.
+func (f *field) each(change func(*field) *field) *field {
+	if f == nil {
+		return nil
+	}
+	out := &field{list: f.list, where: f.where}
+	if f.fields != nil {
+		out.fields = map[string]*field{}
+	}
+	for _, k := range f.keys {
+		if v := change(f.fields[k]); v != nil {
+			out.put(k, v)
+		}
+	}
+	for _, item := range f.items {
+		if v := change(item); v != nil {
+			out.items = append(out.items, v)
+		}
+	}
+	return out
+}
+
 // settled returns f without the fields whose values depend on what only the cluster has.
 func (f *field) settled() *field {
 	if f.fields == nil {
 		return f
 	}
-	out := &field{fields: map[string]*field{}, where: f.where}
-	for _, k := range f.keys {
-		if v := f.fields[k]; v.fields != nil || !hasUnknown(v) {
-			out.put(k, v.settled())
+	return f.each(func(v *field) *field {
+		if v.fields == nil && hasUnknown(v) {
+			return nil
 		}
-	}
-	return out
+		return v.settled()
+	})
 }
 
 // position is the field's place, or the place of the nearest field around it that exists.

@@ -257,35 +257,24 @@ func fluxOverrides(spec *field) Overrides {
 	o.take(appendItems, "patches", spec.get("patches"), flags{})
 	o.take(appendItems, "components", spec.get("components"), flags{optional: spec.truth("ignoreMissingComponents")})
 	// The two older lists hold the patches as values; a kustomization wants them as text.
-	if patches := spec.get("patchesStrategicMerge"); len(patches.elements()) > 0 {
-		o.add(edit{op: appendItems, key: "patchesStrategicMerge", value: &field{list: true, items: encoded(patches.items),
-			where: patches.where}})
-	}
-	if patches := spec.get("patchesJson6902"); len(patches.elements()) > 0 {
-		value := &field{list: true, where: patches.where}
-		for _, p := range patches.items {
-			if operations := p.get("patch"); operations != nil && operations.list {
-				p = p.with(encoded([]*field{operations})[0], "patch")
-			}
-			value.items = append(value.items, p)
+	o.take(appendItems, "patchesStrategicMerge", spec.get("patchesStrategicMerge").each(encoded), flags{})
+	o.take(appendItems, "patchesJson6902", spec.get("patchesJson6902").each(func(p *field) *field {
+		if operations := p.get("patch"); operations != nil && operations.list {
+			p = p.with(encoded(operations), "patch")
 		}
-		o.add(edit{op: appendItems, key: "patchesJson6902", value: value})
-	}
+		return p
+	}), flags{})
 	o.take(mergeByName, "images", spec.get("images"), flags{})
 	return o
 }
 
-// encoded writes values as JSON, which is YAML.
-func encoded(items []*field) []*field {
-	out := make([]*field, len(items))
-	for i, item := range items {
-		data, err := json.Marshal(item.plain())
-		if err != nil {
-			data = []byte("{}")
-		}
-		out[i] = made(string(data), item.where)
+// encoded writes a value as JSON, which is YAML.
+func encoded(v *field) *field {
+	data, err := json.Marshal(v.plain())
+	if err != nil {
+		data = []byte("{}")
 	}
-	return out
+	return made(string(data), v.where)
 }
 
 var variableName = regexp.MustCompile(`\A[_[:alpha:]][_[:alpha:][:digit:]]*\z`)

@@ -107,18 +107,8 @@ func settle(f *field) *field {
 	switch {
 	case !hasUnknown(f):
 		return f
-	case f.fields != nil:
-		out := &field{fields: map[string]*field{}, where: f.where}
-		for _, k := range f.keys {
-			out.put(k, settle(f.fields[k]))
-		}
-		return out
-	case f.list:
-		out := &field{list: true, where: f.where}
-		for _, item := range f.items {
-			out.items = append(out.items, settle(item))
-		}
-		return out
+	case f.fields != nil || f.list:
+		return f.each(settle)
 	}
 	return made(placeholder("value"), f.where)
 }

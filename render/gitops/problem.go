@@ -110,7 +110,7 @@ type need struct {
 // needed reports that something of the Application at hand depends on such a thing.
 func (r *reader) needed() {
 	if r.unknown != nil {
-		r.needs[*r.unknown] = true
+		r.needs[r.unknown.why] = true
 	}
 }
 
@@ -124,10 +124,8 @@ func (r *reader) tellNeeds(sets []set) {
 		}
 		told[s.needs.why] = true
 		message := "which Applications this ApplicationSet makes is not known before merge"
-		for n := range r.needs {
-			if n.why == s.needs.why {
-				message = "folders or namespaces that this ApplicationSet deploys depend on it and are not known before merge"
-			}
+		if r.needs[s.needs.why] {
+			message = "folders or namespaces that this ApplicationSet deploys depend on it and are not known before merge"
 		}
 		r.problem(problemAt(s.needs.at, ClusterOnly, "%s: %s", s.needs.why, message))
 	}
@@ -193,8 +191,6 @@ func (r *reader) readsChart(dir string) (folders []string) {
 
 // fixed returns the part of a pattern's path before its first wildcard.
 func fixed(pattern string) string {
-	if folder, isWild := wild(pattern); isWild {
-		return folder
-	}
-	return pattern
+	folder, _ := wild(pattern)
+	return folder
 }
