@@ -31,7 +31,7 @@ const maxUnused = 8
 
 // lastWants is what is expected, by any check of the repository.
 func (k *kept) lastWants() expectedWants {
-	last, _ := env.Find[expectedWants](k.renderings.Memory(), wantsTable, "", nil)
+	last, _ := env.Get[expectedWants](k.renderings.Memory(), wantsTable, "", nil)
 	return last
 }
 
@@ -70,5 +70,5 @@ func (k *kept) expect(repo *repository, change report.Change) {
 			now.List = append(now.List, one)
 		}
 	}
-	env.Keep(k.renderings.Memory(), wantsTable, "", nil, now)
+	env.Put(k.renderings.Memory(), wantsTable, "", nil, now)
 }

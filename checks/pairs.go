@@ -138,7 +138,7 @@ func (p *pairs) render(ctx context.Context) error {
 	diff.Keep(p.list, p.roots, p.tookOver)
 	var alone []*diff.Pair
 	var err error
-	p.bases, err = p.sides.Alone(ctx, p.roots)
+	p.bases, err = p.sides.Standalone(ctx, p.roots)
 	for _, r := range p.bases {
 		alone = append(alone, r.Pairs...)
 	}

@@ -120,7 +120,7 @@ func (s *shower) show(ctx context.Context) (*report.Showing, error) {
 // rendering, so it is kept.
 func (s *shower) printed(by *render.Renderer, rendering *render.Rendering) ([]byte, error) {
 	kept := fmt.Sprintf("masked-%s-%s-%t-%t-%t-%d", s.Show, cmp.Or(s.Output, "default"), s.sorted, s.Chain, s.Color, s.Width)
-	if text, ok := by.Kept(rendering, kept); ok {
+	if text, ok := by.Cached(rendering, kept); ok {
 		return text, nil
 	}
 	var text bytes.Buffer
@@ -150,7 +150,7 @@ func (s *shower) printed(by *render.Renderer, rendering *render.Rendering) ([]by
 			return nil, err
 		}
 	}
-	by.Keep(rendering, kept, text.Bytes())
+	by.CacheText(rendering, kept, text.Bytes())
 	return text.Bytes(), nil
 }
 

@@ -46,7 +46,7 @@ func (p *pairs) unchecked(ctx context.Context) error {
 // unread tells of a changed file that looks like a manifest and is not checked.
 func (p *pairs) unread(file string) error {
 	set := p.sides.Trees.Head.Roots
-	if set.Loose(file) || set.Deploys(file) {
+	if set.Unreferenced(file) || set.Deploys(file) {
 		if line := p.sides.Head.Renderer.Template(file); line > 0 {
 			p.notChecked = append(p.notChecked, report.NotChecked{Root: path.Dir(file), Path: file, Line: line, Reason: "this " +
 				"file has a template in it, so no cluster takes it as it is: move what is none into a file of its own"})

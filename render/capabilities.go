@@ -81,14 +81,14 @@ func (r *Renderer) findVersions() (list []string) {
 		if err != nil || e.Kind != tree.File {
 			continue
 		}
-		known, ok := env.Find[[]string](r.cache.Memory(), definitionsTable, e.ID, nil)
+		known, ok := env.Get[[]string](r.cache.Memory(), definitionsTable, e.ID, nil)
 		if !ok {
 			data, _, err := r.tree.ReadFile(p)
 			if err != nil {
 				continue // who checks the file says why
 			}
 			known = crdVersions(data)
-			env.Keep(r.cache.Memory(), definitionsTable, e.ID, nil, known)
+			env.Put(r.cache.Memory(), definitionsTable, e.ID, nil, known)
 		}
 		list = append(list, known...)
 	}

@@ -113,7 +113,7 @@ func (r *Renderer) inactiveEntries(one *Deployment, out *Rendering) (list []*Res
 // onlyHere reports whether nobody else includes a kustomization that is a component: what one root has nothing for, another may have.
 func (b *builder) onlyHere(l *layered) bool {
 	for _, c := range append(slices.Clone(l.above), l) {
-		if c.file.Component && len(b.index.Taking(c.file.Dir)) != 1 {
+		if c.file.Component && len(b.index.IncludedBy(c.file.Dir)) != 1 {
 			return false
 		}
 	}

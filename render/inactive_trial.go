@@ -39,7 +39,7 @@ func (k inactiveKnown) signs(layer string, own bool, find func() map[string]bool
 		key += " " + r.ownKey(k.out.target)
 	}
 	now := asker{r, k.out.target}
-	if signs, ok := env.Find[map[string]bool](r.kept(), inactiveTable, key, now); ok {
+	if signs, ok := env.Get[map[string]bool](r.kept(), inactiveTable, key, now); ok {
 		return signs
 	}
 	signs := find()
@@ -47,7 +47,7 @@ func (k inactiveKnown) signs(layer string, own bool, find func() map[string]bool
 		if !own { // whoever deploys it
 			delete(asked, env.Question{Kind: env.Deployed})
 		}
-		env.Keep(r.kept(), inactiveTable, key, asked, signs)
+		env.Put(r.kept(), inactiveTable, key, asked, signs)
 	}
 	return signs
 }

@@ -31,11 +31,11 @@ func (r *Renderer) keepNotes(out *Rendering) {
 	}
 	out.notes = func(ctx context.Context) (list []doc.Error) {
 		key, now := r.ownKey(out.target), asker{r, out.target}
-		if list, ok := env.Find[[]doc.Error](r.kept(), notesTable, key, now); ok {
+		if list, ok := env.Get[[]doc.Error](r.kept(), notesTable, key, now); ok {
 			return list
 		}
 		if list = find(ctx); ctx.Err() == nil {
-			env.Keep(r.kept(), notesTable, key, out.askedWritten(r), list)
+			env.Put(r.kept(), notesTable, key, out.askedWritten(r), list)
 		}
 		return list
 	}

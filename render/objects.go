@@ -20,7 +20,7 @@ type builtObjects struct {
 // rendered for this is held for whoever renders the target next.
 func (r *Renderer) Objects(ctx context.Context, t Target, from string, kinds []string) (list []gitops.Object, whole bool) {
 	key := strings.Join(kinds, " ") + " " + r.ownKey(t)
-	built, ok := env.Find[builtObjects](r.kept(), objectsTable, key, asker{r, t})
+	built, ok := env.Get[builtObjects](r.kept(), objectsTable, key, asker{r, t})
 	if !ok {
 		known := *r
 		known.whatever = true // there may be objects that want more
@@ -36,7 +36,7 @@ func (r *Renderer) Objects(ctx context.Context, t Target, from string, kinds []s
 			}
 		}
 		if out.asked != nil {
-			env.Keep(r.kept(), objectsTable, key, out.askedWritten(r), built)
+			env.Put(r.kept(), objectsTable, key, out.askedWritten(r), built)
 		}
 	}
 	for _, o := range built.Objects {

@@ -26,7 +26,7 @@ func (r *Renderer) KnownOfKind(t Target, kind string) (Declared, bool) {
 	if t.Kind == roots.Folder {
 		return Declared{}, false
 	}
-	return env.Find[Declared](r.kept(), declaredTable, kind+" "+r.ownKey(t), asker{r, t})
+	return env.Get[Declared](r.kept(), declaredTable, kind+" "+r.ownKey(t), asker{r, t})
 }
 
 // OfKind returns the objects of a kind that a target deploys. The target is rendered only if that is not known. The error is
@@ -49,7 +49,7 @@ func (r *Renderer) OfKind(ctx context.Context, t Target, kind string) (Declared,
 		}
 	}
 	if out.asked != nil {
-		env.Keep(r.kept(), declaredTable, kind+" "+r.ownKey(t), out.askedWritten(r), found)
+		env.Put(r.kept(), declaredTable, kind+" "+r.ownKey(t), out.askedWritten(r), found)
 	}
 	return found, nil
 }

@@ -55,7 +55,7 @@ func (p *places) of(index int, pointer string, l Locator) origin.Place {
 	if !p.read {
 		p.read = true
 		memory, key, now := p.table()
-		if known, ok := env.Find[map[int]map[string]origin.Place](memory, placesTable, key, now); ok {
+		if known, ok := env.Get[map[int]map[string]origin.Place](memory, placesTable, key, now); ok {
 			p.known = known
 		}
 	}
@@ -95,7 +95,7 @@ func (p *places) save() {
 	defer p.mu.Unlock()
 	if p.changed {
 		memory, key, _ := p.table()
-		env.Keep(memory, placesTable, key, p.out.askedWritten(p.renderer), p.known)
+		env.Put(memory, placesTable, key, p.out.askedWritten(p.renderer), p.known)
 	}
 	p.changed = false
 }

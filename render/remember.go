@@ -169,7 +169,7 @@ type remembered struct {
 
 // recall returns the rendering of a target that is kept; nil where there is none.
 func (r *Renderer) recall(ctx context.Context, t Target) (*Rendering, []doc.Error) {
-	k, asked, ok := env.FindAsked[remembered](r.kept(), renderingTable, r.key(t), asker{r, t})
+	k, asked, ok := env.GetAsked[remembered](r.kept(), renderingTable, r.key(t), asker{r, t})
 	if !ok {
 		return nil, nil
 	}
@@ -259,7 +259,7 @@ func (r *Renderer) remember(out *Rendering, problems []doc.Error) {
 	if len(problems) > 0 {
 		asked = out.askedWritten(r) // where they stand counts
 	}
-	env.Keep(r.kept(), renderingTable, r.key(out.target), asked, k)
+	env.Put(r.kept(), renderingTable, r.key(out.target), asked, k)
 }
 
 // askedWritten are the questions of a rendering, and of where its fields are written.
@@ -271,15 +271,15 @@ func (r *Rendering) askedWritten(by *Renderer) env.Asked {
 	return asked
 }
 
-// Kept returns the text that was kept of a rendering under a name, for the same places; false where none is.
-func (r *Renderer) Kept(out *Rendering, name string) (text []byte, ok bool) {
-	return env.Find[[]byte](r.kept(), printedTable, name+" "+r.ownKey(out.target), asker{r, out.target})
+// Cached returns the text that was kept of a rendering under a name, for the same places; false where none is.
+func (r *Renderer) Cached(out *Rendering, name string) (text []byte, ok bool) {
+	return env.Get[[]byte](r.kept(), printedTable, name+" "+r.ownKey(out.target), asker{r, out.target})
 }
 
-// Keep keeps a text that follows from a rendering and its places and from nothing else, where the rendering is kept.
-func (r *Renderer) Keep(out *Rendering, name string, text []byte) {
+// CacheText keeps a text that follows from a rendering and its places and from nothing else, where the rendering is kept.
+func (r *Renderer) CacheText(out *Rendering, name string, text []byte) {
 	if out.asked != nil {
-		env.Keep(r.kept(), printedTable, name+" "+r.ownKey(out.target), out.askedWritten(r), text)
+		env.Put(r.kept(), printedTable, name+" "+r.ownKey(out.target), out.askedWritten(r), text)
 	}
 }
 

@@ -54,15 +54,15 @@ func (s Sides) Reached() []roots.Root {
 	return deploy.Between(s.Trees.Base.Roots, s.Trees.Head.Roots, paths, links)
 }
 
-// Alone renders the kustomizations of the head that the change reaches and that are no roots, and of which nothing says
-// who deploys them (see roots.Set.Alone). It returns what the change makes of each of them by itself; one that does not
+// Standalone renders the kustomizations of the head that the change reaches and that are no roots, and of which nothing says
+// who deploys them (see deploy.Set.Standalone). It returns what the change makes of each of them by itself; one that does not
 // render has nothing, since whatever includes it does not render either. The known roots are left out. Where everything
 // counts there are none: what each base lacks that its overlays have is of no use to anybody.
-func (s Sides) Alone(ctx context.Context, known []*Root) (list []*Root, _ error) {
+func (s Sides) Standalone(ctx context.Context, known []*Root) (list []*Root, _ error) {
 	if s.All {
 		return nil, nil
 	}
-	for _, root := range s.Trees.Head.Roots.Alone(s.Trees.Touched()) {
+	for _, root := range s.Trees.Head.Roots.Standalone(s.Trees.Touched()) {
 		if slices.ContainsFunc(known, func(r *Root) bool { return r.Root == root }) {
 			continue
 		}
@@ -117,7 +117,7 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 		}
 	}
 	var after []*render.Resource
-	if remains := inBase && s.Trees.Head.Roots.Remains(s.Trees.Base.Roots, root); inHead || remains {
+	if remains := inBase && s.Trees.Head.Roots.HasFormer(s.Trees.Base.Roots, root); inHead || remains {
 		now, problems, err := s.now(ctx, root, remains)
 		if err != nil {
 			return nil, err

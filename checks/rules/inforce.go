@@ -126,7 +126,7 @@ func (f *inForce) asItIs(p string, deployed bool) bool {
 		return true
 	}
 	// Roots that are chosen say what to check, not what there is.
-	return len(f.Settings.Roots.Include) > 0 && set.Loose(p) && !set.Excludes(path.Dir(p))
+	return len(f.Settings.Roots.Include) > 0 && set.Unreferenced(p) && !set.Excludes(path.Dir(p))
 }
 
 // namedBelow reports whether the settings name a file by a path that is in a folder, or is that folder.

@@ -116,7 +116,7 @@ func (out *Sources) below(ctx context.Context, c diff.Commit, named []string) (r
 			}
 		}
 	}
-	for _, dir := range c.Roots.Tops(dirs, inside) {
+	for _, dir := range c.Roots.TopLevel(dirs, inside) {
 		if out.folders[dir] != nil {
 			continue
 		}

@@ -58,7 +58,7 @@ func included(base, head *Set, changed []string) (list []roots.Root) {
 			}
 			for _, file := range files {
 				root := roots.Root{Path: path.Dir(file), Kind: roots.Folder}
-				if base.Loose(file) != head.Loose(file) {
+				if base.Unreferenced(file) != head.Unreferenced(file) {
 					visit(root, func() bool { return base.Has(root) || head.Has(root) })
 				}
 			}
@@ -106,10 +106,10 @@ func differently(of, other *Set, list *[]roots.Root) (files []string) {
 	return files
 }
 
-// Remains reports whether what was a root of an earlier tree is still there, though it may not be one any more:
+// HasFormer reports whether what was a root of an earlier tree is still there, though it may not be one any more:
 // included by another kustomization, made a component, named as data, declared a part of a chart. Whoever deploys the
 // folder does not know, and a change must not take out of sight what it edits.
-func (s *Set) Remains(before *Set, root roots.Root) bool {
+func (s *Set) HasFormer(before *Set, root roots.Root) bool {
 	switch {
 	case root.Object != "" || !s.Selects(root.Path):
 		return false
@@ -136,7 +136,7 @@ func (s *Set) remainingFiles(before *Set, root roots.Root) []string {
 	return slices.Compact(files)
 }
 
-// RenderFormer renders what was a root of an earlier tree, with all that it had and that is still there. See Remains.
+// RenderFormer renders what was a root of an earlier tree, with all that it had and that is still there. See HasFormer.
 func (s *Set) RenderFormer(ctx context.Context, before *Set, root roots.Root) (*render.Rendering, []doc.Error, error) {
 	t := render.Target{Root: root}
 	switch {

@@ -34,14 +34,14 @@ var chartTextTable = env.Table{Name: "charttext"}
 func (w *worklist) chartText(dir string) chartText {
 	key := tree.State(w.index.Tree(), dir)
 	memory := w.cache.Memory()
-	if known, ok := env.Find[chartText](memory, chartTextTable, key, nil); ok {
+	if known, ok := env.Get[chartText](memory, chartTextTable, key, nil); ok {
 		return known
 	}
 	var out chartText
 	w.readChart(dir, &out, map[string]bool{})
 	slices.Sort(out.Asks)
 	out.Asks = slices.Compact(out.Asks)
-	env.Keep(memory, chartTextTable, key, nil, out)
+	env.Put(memory, chartTextTable, key, nil, out)
 	return out
 }
 

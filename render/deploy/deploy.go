@@ -77,7 +77,7 @@ func (s *Set) All() []roots.Root {
 
 // all is All without looking into charts from elsewhere: they have to be fetched and rendered.
 func (s *Set) all() []roots.Root {
-	return s.merge(s.Standing(), s.found().sorted())
+	return s.merge(s.InFolders(), s.found().sorted())
 }
 
 // Reach lists the roots that a change of the given paths can change, sorted; links are those of them that are, or were,

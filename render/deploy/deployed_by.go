@@ -92,7 +92,7 @@ func externalKustomizations(s *Set) func() map[roots.Root]bool {
 	return sync.OnceValue(func() map[roots.Root]bool {
 		const generator = "HelmChartInflationGenerator"
 		files := slices.DeleteFunc(s.Mentions(generator), func(p string) bool { return !s.Holds(p, generator) })
-		for _, dir := range s.Bringing() {
+		for _, dir := range s.Graph.External() {
 			if f, err := s.Kustomization(dir); f != nil && err == nil {
 				files = append(files, f.Path)
 			}

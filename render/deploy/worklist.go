@@ -382,12 +382,12 @@ var evaluationTable = env.Table{Name: "evaluation"}
 // once implements gitops.Options.Once.
 func (w *worklist) once(key string, evaluate func(gitops.Tree) gitops.Evaluation) gitops.Evaluation {
 	memory := w.cache.Memory()
-	if known, ok := env.Find[gitops.Evaluation](memory, evaluationTable, key, files{w.index.Tree()}); ok {
+	if known, ok := env.Get[gitops.Evaluation](memory, evaluationTable, key, files{w.index.Tree()}); ok {
 		return known
 	}
 	record := env.Record(w.index.Tree())
 	out := evaluate(record)
-	env.Hold(memory, evaluationTable, key, record.Asked(), out)
+	env.PutHere(memory, evaluationTable, key, record.Asked(), out)
 	return out
 }
 

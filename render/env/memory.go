@@ -110,15 +110,15 @@ func (t *table) read(data []byte) {
 	}
 }
 
-// Find returns the answer that is kept under a key and rests on what is so now; false where there is none. Do not change
+// Get returns the answer that is kept under a key and rests on what is so now; false where there is none. Do not change
 // it. Its type is that which it was kept with.
-func Find[T any](m *Memory, of Table, key string, now Answerer) (value T, ok bool) {
+func Get[T any](m *Memory, of Table, key string, now Answerer) (value T, ok bool) {
 	value, _, ok = find[T](m, of, key, now)
 	return value, ok
 }
 
-// FindAsked is Find, and returns what the answer rests on, too.
-func FindAsked[T any](m *Memory, of Table, key string, now Answerer) (value T, asked Asked, ok bool) {
+// GetAsked is Get, and returns what the answer rests on, too.
+func GetAsked[T any](m *Memory, of Table, key string, now Answerer) (value T, asked Asked, ok bool) {
 	value, encoded, ok := find[T](m, of, key, now)
 	return value, decode(encoded), ok
 }
@@ -153,8 +153,8 @@ func find[T any](m *Memory, of Table, key string, now Answerer) (value T, asked 
 	return value, nil, false
 }
 
-// Keep keeps an answer under a key, from now on and on disk.
-func Keep[T any](m *Memory, of Table, key string, asked Asked, value T) {
+// Put keeps an answer under a key, from now on and on disk.
+func Put[T any](m *Memory, of Table, key string, asked Asked, value T) {
 	if m == nil || of.Apart && m.Disk == nil {
 		return
 	}
@@ -176,8 +176,8 @@ func Keep[T any](m *Memory, of Table, key string, asked Asked, value T) {
 	m.table(of, key).keep(key, r)
 }
 
-// Hold is Keep for an answer that cannot be written as JSON: it stays in the process.
-func Hold[T any](m *Memory, of Table, key string, asked Asked, value T) {
+// PutHere is Put for an answer that cannot be written as JSON: it stays in the process.
+func PutHere[T any](m *Memory, of Table, key string, asked Asked, value T) {
 	if m != nil {
 		m.table(of, key).keep(key, &record{asked: asked.encode(), value: value, used: true})
 	}

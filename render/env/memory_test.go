@@ -28,22 +28,22 @@ func TestAnswersRestOnTheirQuestions(t *testing.T) {
 			return m
 		}
 		m := open()
-		Keep(m, Table{Name: "t"}, "k", Asked(maps.Clone(now)), []string{"value"})
+		Put(m, Table{Name: "t"}, "k", Asked(maps.Clone(now)), []string{"value"})
 		if disk {
 			m.Save()
 			m = open()
 		}
-		if got, ok := Find[[]string](m, Table{Name: "t"}, "k", now); !ok || len(got) != 1 || got[0] != "value" {
+		if got, ok := Get[[]string](m, Table{Name: "t"}, "k", now); !ok || len(got) != 1 || got[0] != "value" {
 			t.Errorf("disk %t: got %v, %t", disk, got, ok)
 		}
 		for q := range now {
 			other := maps.Clone(now)
 			other[q] += "x"
-			if _, ok := Find[[]string](m, Table{Name: "t"}, "k", other); ok {
+			if _, ok := Get[[]string](m, Table{Name: "t"}, "k", other); ok {
 				t.Errorf("disk %t: %v has another answer, and the value counts", disk, q)
 			}
 		}
-		if _, ok := Find[[]string](m, Table{Name: "t"}, "other", now); ok {
+		if _, ok := Get[[]string](m, Table{Name: "t"}, "other", now); ok {
 			t.Error("another key has the value")
 		}
 	}
@@ -52,8 +52,8 @@ func TestAnswersRestOnTheirQuestions(t *testing.T) {
 func TestUnansweredQuestionsAreAskedAgain(t *testing.T) {
 	now := world{{Content, "a"}: string(unanswered)}
 	m := &Memory{}
-	Keep(m, Table{Name: "t"}, "k", Asked(now), 1)
-	if _, ok := Find[int](m, Table{Name: "t"}, "k", now); ok {
+	Put(m, Table{Name: "t"}, "k", Asked(now), 1)
+	if _, ok := Get[int](m, Table{Name: "t"}, "k", now); ok {
 		t.Error("a value counts that rests on what could not be read")
 	}
 }
@@ -61,10 +61,10 @@ func TestUnansweredQuestionsAreAskedAgain(t *testing.T) {
 func TestNewestVersionsStay(t *testing.T) {
 	m := &Memory{}
 	for i := range maxVersions + 1 {
-		Keep(m, Table{Name: "t"}, "k", Asked{{Content, "a"}: string(rune('0' + i))}, i)
+		Put(m, Table{Name: "t"}, "k", Asked{{Content, "a"}: string(rune('0' + i))}, i)
 	}
 	for i := range maxVersions + 1 {
-		got, ok := Find[int](m, Table{Name: "t"}, "k", world{{Content, "a"}: string(rune('0' + i))})
+		got, ok := Get[int](m, Table{Name: "t"}, "k", world{{Content, "a"}: string(rune('0' + i))})
 		if ok != (i > 0) || ok && got != i {
 			t.Errorf("version %d: got %d, %t", i, got, ok)
 		}
@@ -78,8 +78,8 @@ func TestWhatWouldNotComeBackIsNotWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := &Memory{Disk: d}
-	Keep(m, Table{Name: "t"}, "k", nil, "\xff")
-	if got, ok := Find[string](m, Table{Name: "t"}, "k", world{}); !ok || got != "\xff" {
+	Put(m, Table{Name: "t"}, "k", nil, "\xff")
+	if got, ok := Get[string](m, Table{Name: "t"}, "k", world{}); !ok || got != "\xff" {
 		t.Errorf("in the process it is %q, %t", got, ok)
 	}
 	m.Save()
@@ -97,7 +97,7 @@ func TestDamagedTableIsNotBelieved(t *testing.T) {
 	}
 	now := world{{Content, "a"}: "1"}
 	m := &Memory{Disk: d}
-	Keep(m, Table{Name: "t"}, "k", Asked(now), "value")
+	Put(m, Table{Name: "t"}, "k", Asked(now), "value")
 	m.Save()
 	files, err := filepath.Glob(filepath.Join(dir, "*", "*"))
 	if err != nil || len(files) != 1 {
@@ -112,7 +112,7 @@ func TestDamagedTableIsNotBelieved(t *testing.T) {
 			if err := os.WriteFile(files[0], damaged, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if got, ok := Find[string](&Memory{Disk: d}, Table{Name: "t"}, "k", now); ok {
+			if got, ok := Get[string](&Memory{Disk: d}, Table{Name: "t"}, "k", now); ok {
 				t.Fatalf("byte %d: %q comes from a damaged table", i, got)
 			}
 		}

@@ -76,9 +76,9 @@ func (g *Graph) Named(p string) bool { return len(g.values(readers, p)) > 0 }
 // Patching lists the folders whose kustomization uses a file as a patch, sorted.
 func (g *Graph) Patching(p string) []string { return g.sorted(patches, p) }
 
-// Taking lists the folders whose kustomization takes a file or folder over: as a resource, a base or a component, or as
+// IncludedBy lists the folders whose kustomization takes a file or folder over: as a resource, a base or a component, or as
 // the configuration of a plugin. What is data of a generator is taken over by nobody.
-func (g *Graph) Taking(p string) []string {
+func (g *Graph) IncludedBy(p string) []string {
 	return append(g.values(parents, p), g.values(plugins, p)...)
 }
 
@@ -88,9 +88,9 @@ func (g *Graph) IsResource(p string) bool { return len(g.values(parents, p)) > 0
 // Odd lists the folders whose kustomization has objects of kinds that no manifest says: patches change them.
 func (g *Graph) Odd() []string { return g.sorted(folders, odd) }
 
-// Bringing lists the folders whose kustomization takes something from outside of the tree, or the output of a chart: what
+// External lists the folders whose kustomization takes something from outside of the tree, or the output of a chart: what
 // that has no file of the tree says. Charts of configurations of plugins are not known.
-func (g *Graph) Bringing() []string { return g.sorted(folders, bringing) }
+func (g *Graph) External() []string { return g.sorted(folders, bringing) }
 
 // Marked lists the files that hold one of the marks of the options and can be manifests by their name, sorted;
 // kustomizations are not among them.

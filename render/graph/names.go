@@ -57,7 +57,7 @@ func (g *Graph) keys(r relation, prefix string) iter.Seq[string] {
 }
 
 // Unsettled lists the folders whose kustomization may have objects of which no file says the name: from a plugin, through
-// a link, or because it cannot be read. What comes from outside is not among them (see Bringing). Sorted.
+// a link, or because it cannot be read. What comes from outside is not among them (see External). Sorted.
 func (g *Graph) Unsettled() []string { return g.sorted(folders, broken, plugin, linked) }
 
 // Reading lists the folders whose kustomization names a file or folder, in whatever role; in no order.

@@ -167,7 +167,7 @@ func mustOpen(t *testing.T, tr *tree.Tree, c *graph.Cache) *roots.Index {
 
 func compare(t *testing.T, g *roots.Index, n *naive, tr *tree.Tree, r *rand.Rand) {
 	t.Helper()
-	if got := g.Standing(); !slices.Equal(got, n.roots) {
+	if got := g.InFolders(); !slices.Equal(got, n.roots) {
 		t.Fatalf("roots: got %v, want %v", got, n.roots)
 	}
 	var paths, marked, namespaces []string

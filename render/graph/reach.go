@@ -32,7 +32,7 @@ func (g *Graph) Around(changed, links []string) []string {
 func (g *Graph) climb(start map[string]bool, visit func(dir, reader string)) map[string]bool {
 	seen := maps.Clone(start)
 	for queue := slices.Collect(maps.Keys(start)); len(queue) > 0; queue = queue[1:] {
-		for _, reader := range g.Taking(queue[0]) {
+		for _, reader := range g.IncludedBy(queue[0]) {
 			if visit != nil {
 				visit(queue[0], reader)
 			}
@@ -109,18 +109,18 @@ func (g *Graph) Live(dir string, counts func(dir string) bool) bool {
 	return false
 }
 
-// Above lists the folders whose kustomization takes one of the given folders over, directly or not, and those folders
+// Ancestors lists the folders whose kustomization takes one of the given folders over, directly or not, and those folders
 // themselves, sorted.
-func (g *Graph) Above(start map[string]bool) []string {
+func (g *Graph) Ancestors(start map[string]bool) []string {
 	return slices.Sorted(maps.Keys(g.climb(start, nil)))
 }
 
-// Tops lists the folders whose kustomization counts, which no other live one takes over (see Live), and which takes
+// TopLevel lists the folders whose kustomization counts, which no other live one takes over (see Live), and which takes
 // over one of the given folders or is in one. Of kustomizations that include each other in a circle it lists one, so
 // that rendering it says so.
 //
 // Who takes a folder over is all that is asked of the index: all ways from a top down to a folder pass through those.
-func (g *Graph) Tops(start map[string]bool, counts func(dir string) bool) []string {
+func (g *Graph) TopLevel(start map[string]bool, counts func(dir string) bool) []string {
 	includes := map[string][]string{} // folder -> folders it includes, as far as they lead to the start
 	seen := g.climb(start, func(dir, reader string) {
 		includes[reader] = append(includes[reader], dir)

@@ -16,10 +16,10 @@ func (x *Index) Declaring(kind string) (kustomizations []Root, files []string) {
 		switch {
 		case kustomization.IsFileName(p):
 			dirs[path.Dir(p)] = true
-		case x.Loose(p):
+		case x.Unreferenced(p):
 			files = append(files, p)
 		default:
-			for _, dir := range x.Taking(p) {
+			for _, dir := range x.IncludedBy(p) {
 				dirs[dir] = true
 			}
 		}

@@ -127,12 +127,12 @@ func (d *Deploying) findLinked() (list []string) {
 func (d *Deploying) Including() map[string]bool {
 	taking := map[string]bool{}
 	for _, p := range d.Files() {
-		for _, dir := range d.index.Taking(p) {
+		for _, dir := range d.index.IncludedBy(p) {
 			taking[dir] = true
 		}
 	}
 	out := map[string]bool{}
-	for _, dir := range d.index.Above(taking) {
+	for _, dir := range d.index.Ancestors(taking) {
 		out[dir] = true
 	}
 	return out
@@ -149,7 +149,7 @@ func (d *Deploying) Matches(glob string) bool {
 func (d *Deploying) Dropped(p string, object *yaml.Node) bool {
 	_, metadata := doc.Field(object, "metadata")
 	_, has := texts(metadata, "annotations")["config.kubernetes.io/local-config"]
-	return has && slices.ContainsFunc(d.index.Taking(p), d.index.Lives)
+	return has && slices.ContainsFunc(d.index.IncludedBy(p), d.index.Lives)
 }
 
 // generator returns the field of a kustomization that generates objects of a kind, empty where none does.

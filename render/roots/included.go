@@ -43,5 +43,5 @@ func (x *Index) Included(dir string) (dirs, files []string) {
 // kustomization of its folder.
 func (x *Index) Includes(root, part Root) bool {
 	return root.Kind == Kustomization && part.Kind == Kustomization && root.Path != part.Path &&
-		slices.Contains(x.Above(map[string]bool{part.Path: true}), root.Path)
+		slices.Contains(x.Ancestors(map[string]bool{part.Path: true}), root.Path)
 }

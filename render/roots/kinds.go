@@ -41,7 +41,7 @@ func kinds() [3]kind {
 		},
 		{
 			Kind: Kustomization, owns: (*Index).HasKustomization, file: kustomization.IsFileName, touched: (*Index).Touched,
-			among: tops,
+			among: topLevel,
 		},
 		{
 			Kind: Folder, owns: func(*Index, string) bool { return true }, file: graph.IsManifestName,
@@ -60,8 +60,8 @@ func (x *Index) owner(dir string) Kind {
 	return Folder
 }
 
-// tops returns the kustomizations that no other takes over among some folders, and those that take one of them over.
-func tops(x *Index, dirs map[string]bool) []string { return x.Tops(dirs, x.Selects) }
+// topLevel returns the kustomizations that no other takes over among some folders, and those that take one of them over.
+func topLevel(x *Index, dirs map[string]bool) []string { return x.TopLevel(dirs, x.Selects) }
 
 // touchedFolders returns the folders whose manifests by themselves a change of paths is one of.
 func touchedFolders(x *Index, changed, links []string) map[string]bool {
@@ -69,7 +69,7 @@ func touchedFolders(x *Index, changed, links []string) map[string]bool {
 	for _, p := range append(x.aliases(changed, links), changed...) {
 		dir := path.Dir(p)
 		// A kustomization comes, and takes the manifests over, or it went.
-		if !dirs[dir] && (kustomization.IsFileName(p) || x.Loose(p)) {
+		if !dirs[dir] && (kustomization.IsFileName(p) || x.Unreferenced(p)) {
 			dirs[dir] = true
 		}
 	}
@@ -111,36 +111,36 @@ func (x *Index) manifests(dir string, limit int) []string {
 		if len(list) == limit {
 			break
 		}
-		if p := path.Join(dir, e.Name); e.Kind != tree.Dir && x.loose(p) && x.IsFile(p) && !x.elsewhere(p) {
+		if p := path.Join(dir, e.Name); e.Kind != tree.Dir && x.unreferenced(p) && x.IsFile(p) && !x.elsewhere(p) {
 			list = append(list, p)
 		}
 	}
 	return list
 }
 
-// loose reports whether a path has a manifest's name and is nobody else's: no kustomization takes it over, and neither
+// unreferenced reports whether a path has a manifest's name and is nobody else's: no kustomization takes it over, and neither
 // a policy test nor a chart has it for its own. Being data of a generator hides no manifest: who deploys the file does
 // not know of that.
-func (x *Index) loose(p string) bool {
+func (x *Index) unreferenced(p string) bool {
 	return graph.IsManifestName(p) && !kustomization.IsFileName(p) && !x.concealed(p) && !ofChart(x, p) && !x.taken(p) &&
 		x.PolicyTests().Of(p) == "" && (!x.Named(p) || x.holdsObjects(p))
 }
 
-// Loose reports whether a file looks like a manifest by its name and place and is part of its folder's own root.
-func (x *Index) Loose(p string) bool {
-	return x.loose(p) && x.IsFile(p) && x.owner(path.Dir(p)) == Folder
+// Unreferenced reports whether a file looks like a manifest by its name and place and is part of its folder's own root.
+func (x *Index) Unreferenced(p string) bool {
+	return x.unreferenced(p) && x.IsFile(p) && x.owner(path.Dir(p)) == Folder
 }
 
 // taken reports whether a kustomization that is part of a root takes a file over as a resource or uses it as a patch.
 func (x *Index) taken(p string) bool {
-	return slices.ContainsFunc(x.Taking(p), x.Lives) ||
+	return slices.ContainsFunc(x.IncludedBy(p), x.Lives) ||
 		slices.ContainsFunc(x.Patching(p), func(dir string) bool { return x.Lives(dir) && x.contents.aimed(dir, p) })
 }
 
 // IsPart reports whether a file is part of a root by itself: of a kustomization, or of the manifests of its folder.
 func (x *Index) IsPart(p string) bool {
 	dir := path.Dir(p)
-	return x.taken(p) || x.Selects(dir) && x.owner(dir) == Folder && x.loose(p)
+	return x.taken(p) || x.Selects(dir) && x.owner(dir) == Folder && x.unreferenced(p)
 }
 
 // IsFile reports whether a path is that of a file, or leads to one.
@@ -152,7 +152,7 @@ func (x *Index) IsFile(p string) bool {
 // Unread reports whether a file looks like a manifest by its name and place, but no kustomization names it though its
 // folder has one.
 func (x *Index) Unread(p string) bool {
-	return x.loose(p) && x.IsFile(p) && x.owner(path.Dir(p)) == Kustomization && !x.Named(p)
+	return x.unreferenced(p) && x.IsFile(p) && x.owner(path.Dir(p)) == Kustomization && !x.Named(p)
 }
 
 // Manifest reports whether a file can be a manifest: a kustomization has it as a resource, or its name and place say so:
@@ -202,7 +202,7 @@ func (x *Index) Excluded(changed, links []string) []Root {
 	}
 	var list []Root
 	everything := func(string) bool { return true }
-	for _, dir := range x.Tops(dead, everything) {
+	for _, dir := range x.TopLevel(dead, everything) {
 		list = append(list, Root{Path: dir})
 	}
 	for _, dir := range folders(x, touchedFolders(x, changed, links)) {

@@ -81,7 +81,7 @@ func filesBelow(t *tree.Tree, dir string, list *[]string) {
 // elsewhere reports whether a path leads through a symlink to a manifest that is part of a root where it lies.
 func (x *Index) elsewhere(p string) bool {
 	real, _, err := x.Tree().Lookup(p)
-	return err == nil && real != p && x.Selects(path.Dir(real)) && x.Loose(real)
+	return err == nil && real != p && x.Selects(path.Dir(real)) && x.Unreferenced(real)
 }
 
 // Dangling reports whether a path is a symlink that would be read as a manifest, or as a folder of them, and leads to
@@ -96,5 +96,5 @@ func (x *Index) Dangling(p string) bool {
 		return false
 	}
 	dir := path.Dir(p)
-	return x.owner(dir) == Folder && (x.loose(p) || path.Ext(p) == "" && len(x.manifests(dir, 1)) > 0)
+	return x.owner(dir) == Folder && (x.unreferenced(p) || path.Ext(p) == "" && len(x.manifests(dir, 1)) > 0)
 }

@@ -157,7 +157,7 @@ func (t PolicyTests) Claimed(before *Index, test string) (files []string) {
 	}
 	seen := map[string]bool{}
 	add := func(p string) {
-		if !seen[p] && t.index.IsFile(p) && before.Loose(p) && before.PolicyTests().untested(p) {
+		if !seen[p] && t.index.IsFile(p) && before.Unreferenced(p) && before.PolicyTests().untested(p) {
 			files = append(files, p)
 		}
 		seen[p] = true

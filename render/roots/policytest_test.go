@@ -40,7 +40,7 @@ kind: Pod
 		return g
 	}
 	paths := func(g *roots.Index) (list []string) {
-		for _, root := range g.Standing() {
+		for _, root := range g.InFolders() {
 			list = append(list, root.Path)
 		}
 		return list

@@ -8,7 +8,7 @@
 // To add a kind of root:
 //   - root.go: its constant and name;
 //   - kinds.go: its row, with functions that say whose files are its own, which folders a change touches and which of
-//     them are roots. Standing, IsRoot, Touching, Files, Manifest and Unread follow from the rows;
+//     them are roots. InFolders, IsRoot, Touching, Files, Manifest and Unread follow from the rows;
 //   - what an object deploys has no row: KindOf in root.go, and package deploy where it is not a folder's own root;
 //   - if files must be found by what they say (as a policy test names resources): one more graph.Notes in Open;
 //   - render: its case in Renderer.once.
@@ -115,8 +115,8 @@ func (o Options) Describe() string {
 	return string(text)
 }
 
-// Standing lists the roots that stand in the folders of the tree, sorted. It looks at the whole tree.
-func (x *Index) Standing() []Root {
+// InFolders lists the roots that stand in the folders of the tree, sorted. It looks at the whole tree.
+func (x *Index) InFolders() []Root {
 	rows := kinds()
 	dirs := make([]map[string]bool, len(rows))
 	for i := range rows {

@@ -115,7 +115,7 @@ func TestRoots(t *testing.T) {
 		{"exact", roots.Options{Include: []string{"env/prod"}}, []string{"env/prod"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := names(build(t, c.options).Standing()); !slices.Equal(got, c.want) {
+			if got := names(build(t, c.options).InFolders()); !slices.Equal(got, c.want) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})

@@ -67,7 +67,7 @@ func (d *Deploying) shapesOf(key shapeKey) bool {
 // Shaping lists the roots that change what a file says on its way to the cluster, none where all take it as it is.
 func (d *Deploying) Shaping(p string) []Root {
 	taking := map[string]bool{}
-	for _, dir := range d.index.Taking(p) {
+	for _, dir := range d.index.IncludedBy(p) {
 		if d.index.Lives(dir) {
 			taking[dir] = true
 		}
@@ -93,7 +93,7 @@ func (d *Deploying) OddRoots() []Root {
 
 // rootsOver lists the kustomizations that are roots by themselves and have some folders.
 func (x *Index) rootsOver(dirs map[string]bool) (list []Root) {
-	for _, dir := range x.Tops(dirs, x.Selects) {
+	for _, dir := range x.TopLevel(dirs, x.Selects) {
 		list = append(list, Root{Path: dir})
 	}
 	return list

@@ -125,7 +125,7 @@ func (n *Texts) of(what mentioned) (*mentioning, bool) {
 	for _, dir := range n.set.Unsettled() {
 		dirs[dir] = true
 	}
-	for _, dir := range n.set.Above(dirs) {
+	for _, dir := range n.set.Ancestors(dirs) {
 		out.folders[dir] = true
 	}
 	n.byName.Store(what, out)

@@ -35,18 +35,18 @@ func (s *Set) Deploys(p string) bool {
 // isDeployed reports whether an object that is itself deployed deploys the kustomization of a folder, or one that includes it.
 func (s *Set) isDeployed(dir string) bool {
 	w := s.found()
-	return slices.ContainsFunc(s.Above(map[string]bool{dir: true}), func(up string) bool {
+	return slices.ContainsFunc(s.Ancestors(map[string]bool{dir: true}), func(up string) bool {
 		return slices.ContainsFunc(w.above(up), func(one *Deployment) bool {
 			return one.Release == nil && one.Elsewhere == nil && (one.Path == up || one.has(up)) && w.isLive(one)
 		})
 	})
 }
 
-// Alone lists the kustomizations that a change of the given paths and symlinks is in, that others take over, and of
+// Standalone lists the kustomizations that a change of the given paths and symlinks is in, that others take over, and of
 // which nothing says who deploys them: neither the objects of Argo CD and Flux nor the options, which leave out what
 // somebody else deploys. What such a kustomization breaks by itself, one that takes it over may mend; whether all that
 // deploy it do, nobody knows.
-func (s *Set) Alone(changed, links []string) []roots.Root {
+func (s *Set) Standalone(changed, links []string) []roots.Root {
 	seen := map[string]bool{}
 	var list []roots.Root
 	var visit func(dir string)
@@ -56,7 +56,7 @@ func (s *Set) Alone(changed, links []string) []roots.Root {
 		}
 		seen[dir] = true
 		if !s.Stands(dir) {
-			for _, up := range s.Taking(dir) { // a component changes what takes it over
+			for _, up := range s.IncludedBy(dir) { // a component changes what takes it over
 				visit(up)
 			}
 		} else if root := (roots.Root{Path: dir}); s.Selects(dir) && !s.IsRoot(root) && !s.isDeployed(dir) {
