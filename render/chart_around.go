@@ -14,23 +14,14 @@ import (
 
 // verbatim is the place of a field that stands in a file of the chart as it is.
 func (c *chartPlaces) verbatim(s spot) origin.Place {
+	if c.top.here && s.part.own {
+		p := c.file(c.top.file(s.manifest.File)).Of(s.key, s.value)
+		p.Role = "crds"
+		return p
+	}
 	n := s.value
 	if s.key != nil && n.Kind != yaml.ScalarNode {
 		n = s.key
-	}
-	if c.top.here && s.part.own {
-		name := ""
-		if s.key != nil {
-			name = s.key.Value
-		}
-		p, ok := c.file(c.top.file(s.manifest.File)).Entry(n.Line, n.Column, name)
-		if !ok {
-			p = origin.Place{Path: c.top.file(s.manifest.File), StartLine: n.Line, EndLine: n.Line, How: origin.Enclosing}
-		} else {
-			p.How = origin.Identity
-		}
-		p.Role = "crds"
-		return p
 	}
 	p := c.fixed()
 	if s.manifest.File != "" {

@@ -30,7 +30,7 @@ func (c *chartPlaces) origin(o trace.Origin) (p origin.Place, sure bool) {
 			p.Chain = []origin.Link{{Path: home.file(file), StartLine: o.Line, EndLine: o.Line, Role: "template"}}
 			return p, false
 		}
-		return c.literal(home.file(file), o), true
+		return literalAt(home.file(file), c.trace.Text(o.Template), o), true
 	case trace.Release:
 		at := c.brings
 		switch {
@@ -55,12 +55,10 @@ func (c *chartPlaces) origin(o trace.Origin) (p origin.Place, sure bool) {
 	return p, false
 }
 
-// literal is the place of text of a template of this repository.
-func (c *chartPlaces) literal(name string, o trace.Origin) origin.Place {
+// literalAt is the place of text of a template of this repository.
+func literalAt(name, text string, o trace.Origin) origin.Place {
 	p := origin.Place{Path: name, StartLine: o.Line, EndLine: o.Line, How: origin.Writer, Role: "template"}
-	data, _, err := c.renderer.read(name)
-	text := strings.TrimPrefix(string(data), "\ufeff")
-	if err != nil || o.Offset+o.Length > len(text) || o.Length <= 0 {
+	if o.Offset+o.Length > len(text) || o.Length <= 0 {
 		return p
 	}
 	literal := text[o.Offset : o.Offset+o.Length]

@@ -69,7 +69,7 @@ func (c *chartPlaces) prepare() {
 	defer stop()
 	c.trace, _ = trace.Run(ctx, c.chart, c.options, c.output)
 	if c.trace != nil {
-		c.trial.Weigh(c.trace.Steps())
+		c.trial.Weigh(c.trace.Steps(), c.trace.Apart())
 	}
 	c.layers, _ = c.chart.Layers(c.options)
 	if c.load != nil {

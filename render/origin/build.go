@@ -66,7 +66,7 @@ func (b *Build) owner(resource *yaml.Node) *item {
 // parsed returns the documents of a manifest file, lists taken apart.
 func (b *Build) parsed(path string) []*yaml.Node {
 	var nodes []*yaml.Node
-	for _, d := range b.text(path).docs {
+	for _, d := range b.text(path).documents() {
 		if strings.HasSuffix(doc.Text(d, "kind"), "List") {
 			if items := doc.Items(d, "items"); len(items) > 0 {
 				nodes = append(nodes, items...)

@@ -39,6 +39,11 @@ func (f *File) Locate(resource *yaml.Node, pointer string) Place {
 	return p
 }
 
+// Of returns the place of a value that somebody else parsed from the file, with the key in front of it, if it has one.
+func (f *File) Of(key, value *yaml.Node) Place {
+	return f.at(f.path, anchor(step{key: key, value: value}), Identity, "")
+}
+
 // Entry returns the place of what a position of the file is said to be: a scalar, or the key in front of a map or a
 // list. The position is that of the key or of the value, and the name is the key's, empty where it is not known. What
 // is in a text that is YAML has a place, too. It returns false where nothing begins there.
@@ -73,14 +78,14 @@ func (f *File) Scalar(line, column int, name string) bool {
 func (f *File) Find(path []string) (p Place, depth int) {
 	t := f.text(f.path)
 	p = Place{Path: f.path, StartLine: 1, EndLine: 1, How: Enclosing}
-	if len(t.docs) == 0 {
+	if len(t.documents()) == 0 {
 		return p, 0
 	}
 	var pointer strings.Builder
 	for _, key := range path {
 		pointer.WriteString("/" + jsonpointer.Escape(key))
 	}
-	steps, _ := resolve(content(t.docs[0]), pointer.String())
+	steps, _ := resolve(content(t.documents()[0]), pointer.String())
 	if len(steps) > 0 {
 		p = f.at(f.path, anchor(steps[len(steps)-1]), Writer, "")
 	}
@@ -97,7 +102,7 @@ type entries struct{ byKey, byValue map[position][2]*yaml.Node }
 func (t *text) entry(at position, name string) (key, value *yaml.Node) {
 	if t.entries == nil {
 		t.entries = &entries{map[position][2]*yaml.Node{}, map[position][2]*yaml.Node{}}
-		for _, d := range t.docs {
+		for _, d := range t.documents() {
 			t.entries.add(nil, content(d))
 		}
 	}
@@ -148,7 +153,7 @@ func (f *File) FindKey(path []string) (p Place, depth int) {
 	if depth < len(path) || depth == 0 {
 		return p, depth
 	}
-	n := content(f.text(f.path).docs[0])
+	n := content(f.text(f.path).documents()[0])
 	var key *yaml.Node
 	for _, name := range path {
 		if key, n = doc.Field(n, name); n == nil {

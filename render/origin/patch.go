@@ -43,10 +43,10 @@ func (s *simulation) patchWith(c config, inline *yaml.Node, file string, target 
 func (s *simulation) patchDocuments(c config, inline *yaml.Node, file string) []document {
 	if file != "" && !strings.Contains(file, "\n") && !strings.Contains(file, ": ") {
 		name := c.file(file)
-		return inFile(name, s.b.text(name).docs)
+		return inFile(name, s.b.text(name).documents())
 	}
 	if inline != nil && inline.Kind == yaml.ScalarNode {
-		return inFile(c.path, s.b.text(c.path).inner(inline).docs)
+		return inFile(c.path, s.b.text(c.path).inner(inline).documents())
 	}
 	return nil
 }

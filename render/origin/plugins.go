@@ -24,9 +24,9 @@ func (s *simulation) plugins(l *Layer, field string) (list []document) {
 		case listed && part.Layer != nil:
 			list = append(list, s.b.manifests(part.Layer)...)
 		case listed:
-			list = append(list, inFile(part.Path, s.b.text(part.Path).docs)...)
+			list = append(list, inFile(part.Path, s.b.text(part.Path).documents())...)
 		case entry.Kind == yaml.ScalarNode:
-			list = append(list, inFile(l.File.Path, s.b.text(l.File.Path).inner(entry).docs)...)
+			list = append(list, inFile(l.File.Path, s.b.text(l.File.Path).inner(entry).documents())...)
 		}
 	}
 	return list
@@ -85,7 +85,7 @@ func (s *simulation) valueAdd(c config, n *yaml.Node, items []*item) {
 	}
 	targets := doc.Items(c.node, "targets")
 	if file := doc.Text(c.node, "targetFilePath"); file != "" {
-		for _, d := range s.b.text(c.layer.beside(file)).docs {
+		for _, d := range s.b.text(c.layer.beside(file)).documents() {
 			targets = append(targets, doc.Items(d, "targets")...)
 		}
 	}

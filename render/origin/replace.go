@@ -19,7 +19,7 @@ func (s *simulation) replacement(c config, items []*item) {
 		return
 	}
 	name := c.file(file)
-	for _, d := range s.b.text(name).docs {
+	for _, d := range s.b.text(name).documents() {
 		list := []*yaml.Node{d}
 		if d.Kind == yaml.SequenceNode {
 			list = d.Content

@@ -21,6 +21,7 @@ func newTexts(read func(path string) ([]byte, error)) texts { return texts{read,
 type text struct {
 	lines  []string
 	binary bool
+	parse  func() // fills what follows; nil: it did
 	docs   []*yaml.Node
 	index  map[position]*yaml.Node // scalars
 	blocks []*yaml.Node            // literal block scalars
@@ -35,7 +36,7 @@ func (x *texts) text(path string) *text {
 	if t, ok := x.known[path]; ok {
 		return t
 	}
-	t := &text{index: map[position]*yaml.Node{}}
+	t := &text{}
 	x.known[path] = t
 	data, err := x.read(path)
 	if err != nil {
@@ -43,11 +44,23 @@ func (x *texts) text(path string) *text {
 	}
 	t.binary = !utf8.Valid(data)
 	t.lines = strings.Split(strings.ReplaceAll(strings.TrimPrefix(string(data), byteOrderMark), "\r\n", "\n"), "\n")
-	t.docs, _ = doc.Parse(path, data, doc.Limits{})
-	for _, d := range t.docs {
-		t.add(d)
+	t.parse = func() {
+		t.index = map[position]*yaml.Node{}
+		t.docs, _ = doc.Parse(path, data, doc.Limits{})
+		for _, d := range t.docs {
+			t.add(d)
+		}
 	}
 	return t
+}
+
+// documents returns what the text is parsed into, at the first question.
+func (t *text) documents() []*yaml.Node {
+	if t.parse != nil {
+		t.parse()
+		t.parse = nil
+	}
+	return t.docs
 }
 
 // add indexes every scalar by where it stands.
@@ -66,6 +79,7 @@ func (t *text) add(n *yaml.Node) {
 // scalar returns the scalar at a position of the file, nil where there is none. It may be a line of a block scalar, as
 // a patch in a kustomization is, which is parsed for itself.
 func (t *text) scalar(at position) *yaml.Node {
+	t.documents()
 	if n := t.index[at]; n != nil {
 		return n
 	}

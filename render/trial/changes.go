@@ -97,17 +97,15 @@ func (r *Release) compare(ctx context.Context, e Edit) *Changes {
 func (r *Release) Isolated(ctx context.Context, template string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	is, known := r.isolated[template]
-	if !known {
+	if _, known := r.isolated[template]; !known && !r.apart {
 		whole, err := r.unedited(ctx)
 		if err == nil {
 			var out *helm.Output
 			out, err = r.try(ctx, Edit{Template: template, AnyValues: true})
-			is = err == nil && out.Files[template] == whole.Files[template]
+			r.isolated[template] = err == nil && out.Files[template] == whole.Files[template]
 		}
-		r.isolated[template] = is
 	}
-	return is
+	return r.apart || r.isolated[template]
 }
 
 // named returns the objects of some manifests by their names.

@@ -45,6 +45,7 @@ type Release struct {
 	mu       sync.Mutex
 	left     int          // steps of templates that renderings may still take
 	weight   int          // steps that one rendering takes; 0: not known, and not counted
+	apart    bool         // every template prints by itself what it prints among the others
 	whole    *helm.Output // without an edit
 	changes  map[string]*Changes
 	isolated map[string]bool
@@ -66,11 +67,12 @@ func New(chart *helm.Chart, options helm.Options, limits doc.Limits, steps int) 
 		isolated: map[string]bool{}, asked: map[string]int{}}
 }
 
-// Weigh says how many steps a rendering takes. The budget has no clock, so that an answer is the same on any machine.
-func (r *Release) Weigh(steps int) {
+// Weigh says how many steps a rendering takes, and whether its templates are known to have nothing to do with each other.
+// The budget has no clock, so that an answer is the same on any machine.
+func (r *Release) Weigh(steps int, apart bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.weight = steps
+	r.weight, r.apart = steps, apart
 }
 
 func (e Edit) key() string {

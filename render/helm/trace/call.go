@@ -53,23 +53,19 @@ func (c *call) result(spelled string, fn function) value {
 }
 
 // arguments evaluates the arguments of a call. It returns how they are spelled for text/template, which fits them to what
-// the function takes: literals, whose type depends on that, as they are.
+// the function takes: numbers, whose type depends on that, as they are.
 func (c *call) arguments(dot value, nodes []parse.Node, piped *value) (spelled string) {
-	add := func(v value) {
-		spelled += " (arg " + strconv.Itoa(len(c.args)) + ")"
-		c.args = append(c.args, v)
-	}
 	for _, n := range nodes {
-		switch n.(type) {
-		case *parse.NilNode, *parse.BoolNode, *parse.NumberNode, *parse.StringNode:
-			spelled += " " + n.String()
-			c.args = append(c.args, c.evaluate(dot, n, nil, nil))
-		default:
-			add(c.evaluate(dot, n, nil, nil))
+		c.args = append(c.args, c.evaluate(dot, n, nil, nil))
+		if number, ok := n.(*parse.NumberNode); ok {
+			spelled += " " + number.Text
+		} else {
+			spelled += " (arg " + strconv.Itoa(len(c.args)-1) + ")"
 		}
 	}
 	if piped != nil {
-		add(*piped)
+		c.args = append(c.args, *piped)
+		spelled += " (arg " + strconv.Itoa(len(c.args)-1) + ")"
 	}
 	return spelled
 }

@@ -119,6 +119,7 @@ func dict(c *call) taint {
 
 // setKey follows set and unset, which change the map that they return.
 func setKey(c *call) taint {
+	c.changes(c.args[0])
 	if len(c.args) == 3 && concrete(c.args[0].rv).IsValid() {
 		c.track(c.args[0]).set(c.key(1), entry{c.args[1].sh, c.place(c.args[2])})
 	}

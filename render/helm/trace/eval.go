@@ -44,6 +44,7 @@ type exec struct {
 	depth    int
 	calls    *template.Template            // with all functions
 	bridges  map[string]*template.Template // by their actions
+	numbers  map[string]reflect.Value      // by how they are spelled
 	bridge   *bridge                       // of the one that is executed
 	included map[string]int
 	funcs    map[string]function
@@ -278,7 +279,11 @@ func (f *frame) evaluate(dot value, n parse.Node, args []parse.Node, piped *valu
 	case *parse.BoolNode:
 		return value{reflect.ValueOf(n.True), f.literal(n, n.String())}
 	case *parse.NumberNode:
-		number, _ := f.real(n.Text, nil)
+		number, known := f.numbers[n.Text]
+		if !known {
+			number, _ = f.real(n.Text, nil)
+			f.numbers[n.Text] = number
+		}
 		return value{number, f.literal(n, n.Text)}
 	case *parse.StringNode:
 		sh := f.literal(n, n.Quoted)

@@ -29,6 +29,7 @@ func (c *call) snapshot(v value, e entry, depth int) before {
 // merging remembers what maps hold before a merge, and returns what finds out afterwards which of them each entry of
 // the result came from.
 func merging(c *call) handler {
+	c.changes(c.args[0])
 	var from []before
 	var more feeds
 	for _, a := range c.args {

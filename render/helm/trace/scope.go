@@ -41,7 +41,7 @@ func (e *exec) seedDot(full string, dot map[string]any, values *node) {
 		"Chart": {kind: Chart, chart: full}, "Release": {kind: Release}, "Capabilities": {kind: Capabilities},
 		"Files": {kind: File, chart: full}, "Template": {kind: Template}, "Values": values,
 	}
-	info := &mapInfo{}
+	info := &mapInfo{given: true}
 	for name, org := range roots {
 		info.set(name, entry{val: taint{org: org}})
 		if name != "Values" && name != "Files" && dot[name] != nil {

@@ -12,11 +12,13 @@ type table struct {
 	maps     map[unsafe.Pointer]*mapInfo
 	slices   map[unsafe.Pointer]*sliceInfo
 	assuming bool // see assume: what else would give a map entries counts as its origin
+	changed  bool // a template changed a map that others see, too
 }
 
 // mapInfo is where the entries of a map came from: those without an entry of their own from below org.
 type mapInfo struct {
 	org   *node
+	given bool // to templates, which all see it
 	over  map[string]entry
 	feeds feeds // what else would give it entries
 	like  *node // of a decoded map: what its keys are keys of, as others would be
@@ -56,6 +58,13 @@ func (t *table) sliceOf(v reflect.Value) *sliceInfo {
 		return nil
 	}
 	return t.slices[v.UnsafePointer()]
+}
+
+// changes notes that a template changes a map.
+func (t *table) changes(m value) {
+	if info := t.mapOf(m.rv); info != nil && info.given {
+		t.changed = true
+	}
 }
 
 // track returns the map's record, made with the origin that the value carries if there is none yet.
@@ -108,7 +117,7 @@ func (t *table) seed(v any, org *node) {
 			if rv.IsNil() || t.maps[rv.UnsafePointer()] != nil {
 				continue
 			}
-			t.maps[rv.UnsafePointer()] = &mapInfo{org: it.org}
+			t.maps[rv.UnsafePointer()] = &mapInfo{org: it.org, given: true}
 			for _, k := range rv.MapKeys() {
 				e := concrete(rv.MapIndex(k))
 				if (e.Kind() == reflect.Map || e.Kind() == reflect.Slice) && k.Kind() == reflect.String {

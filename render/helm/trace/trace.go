@@ -52,7 +52,7 @@ func run(ctx context.Context, in *helm.Input, want map[string]string, l Limits) 
 		}
 	}()
 	e := &exec{table: newTable(), ctx: ctx, limits: l.filled(), included: map[string]int{},
-		bridges: map[string]*template.Template{}}
+		bridges: map[string]*template.Template{}, numbers: map[string]reflect.Value{}}
 	e.funcs, e.calls = functions(), template.New("").Option("missingkey=zero").Funcs(in.Funcs).Funcs(e.bridging())
 	e.seedScopes(in)
 	values, _ := asMap(in.Top["Values"])
@@ -113,6 +113,17 @@ func (e *exec) file(templates *set, f helm.Template, want string) (out *traced) 
 // commands and arguments that were evaluated.
 func (t *Trace) Steps() int { return t.steps }
 
+// Apart reports whether every template certainly prints by itself what it prints among the others: none changes values
+// that others see.
+func (t *Trace) Apart() bool {
+	for _, f := range t.files {
+		if f.err != nil {
+			return false
+		}
+	}
+	return !t.exec.changed
+}
+
 // Accepted reports whether the shadow's bytes of a template's output are Helm's.
 func (t *Trace) Accepted(template string) bool { return t.Why(template) == nil }
 
@@ -123,6 +134,9 @@ func (t *Trace) Why(template string) error {
 	}
 	return fmt.Errorf("there is no output of a template %q", template)
 }
+
+// Text returns the text of a template.
+func (t *Trace) Text(template string) string { return t.sources[template] }
 
 // Source returns the file that a template is: see helm.Input.Source.
 func (t *Trace) Source(template string) (*helm.Chart, string) { return t.input.Source(template) }
