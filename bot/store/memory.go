@@ -236,8 +236,8 @@ const (
 
 // Preview is what a pull request would change in a repository that takes its rules.
 type Preview struct {
-	Of         string             `json:"of"`    // what it depends on beside the repository: another one is of no use
-	Tries      int                `json:"tries"` // how often the repository was looked at
+	Of         string                  `json:"of"`    // what it depends on beside the repository: another one is of no use
+	Tries      int                     `json:"tries"` // how often the repository was looked at
 	Repository report.DependentPreview `json:"user"`
 }
 
