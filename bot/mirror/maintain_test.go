@@ -42,6 +42,10 @@ func TestMakeRoom(t *testing.T) {
 	repo := func(id int64) forge.Repo {
 		return forge.Repo{Installation: id % 2, ID: id, Owner: "octo", Name: "svc"}
 	}
+	first, err := s.mirrors().Fetch(t.Context(), repo(1), want)
+	if err != nil {
+		t.Fatal(err)
+	}
 	type ages map[int64]time.Duration
 	for name, c := range map[string]struct {
 		used    ages  // by repository, before now
@@ -68,6 +72,11 @@ func TestMakeRoom(t *testing.T) {
 			var size int64
 			for id, ago := range c.used {
 				now = day.Add(-ago)
+				if c.fetches == 0 { // upkeep finds mirrors of former processes, too
+					if err := os.CopyFS(m.GitDir(repo(id)), os.DirFS(first.GitDir)); err != nil {
+						t.Fatal(err)
+					}
+				}
 				got, err := m.Fetch(t.Context(), repo(id), want)
 				if err != nil {
 					t.Fatal(err)

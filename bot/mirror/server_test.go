@@ -3,6 +3,7 @@ package mirror
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
@@ -49,12 +50,24 @@ func newServer(t testing.TB) *server {
 	root := t.TempDir()
 	s := &server{t: t, dir: filepath.Join(root, "svc.git"), work: filepath.Join(root, "work"), name: "/octo/svc.git",
 		token: secret}
-	s.git("", "init", "-q", "--bare", "-b", "main", s.dir)
-	for _, kv := range [][2]string{{"uploadpack.allowAnySHA1InWant", "true"}, {"uploadpack.allowFilter", "true"},
-		{"http.uploadpack", "true"}} {
-		s.git(s.dir, "config", kv[0], kv[1])
+	s.git("", "init", "-q", "--template=", "--bare", "-b", "main", s.dir)
+	s.git("", "init", "-q", "--template=", "-b", "main", s.work)
+	// The work tree shares the objects of the server, and nothing is packed unless a test asks for it.
+	objects := filepath.Join(s.work, ".git", "objects")
+	err = errors.Join(os.RemoveAll(objects), os.Symlink(filepath.Join(s.dir, "objects"), objects))
+	for dir, text := range map[string]string{
+		s.dir:                         "[uploadpack]\n\tallowAnySHA1InWant = true\n\tallowFilter = true\n[http]\n\tuploadpack = true\n",
+		filepath.Join(s.work, ".git"): "[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n",
+	} {
+		file, wrong := os.OpenFile(filepath.Join(dir, "config"), os.O_APPEND|os.O_WRONLY, 0)
+		if wrong == nil {
+			_, wrong = file.WriteString(text)
+		}
+		err = errors.Join(err, wrong, file.Close())
 	}
-	s.git("", "init", "-q", "-b", "main", s.work)
+	if err != nil {
+		t.Fatal(err)
+	}
 	backend := &cgi.Handler{Path: filepath.Join(strings.TrimSpace(string(out)), "git-http-backend"), Root: s.name,
 		Env: []string{"GIT_PROJECT_ROOT=" + s.dir, "GIT_HTTP_EXPORT_ALL=1"}, InheritEnv: []string{"PATH"}}
 	s.http = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -128,13 +141,15 @@ func (s *server) git(dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// commit writes a file on a branch (made from the present one if new) and pushes it to ref.
+// commit writes a file on a branch (made from the present one if new) and has ref of the server name the commit.
 func (s *server) commit(branch, ref, path, content string) string {
 	s.t.Helper()
-	if exec.Command("git", "-C", s.work, "rev-parse", "-q", "--verify", "refs/heads/"+branch).Run() == nil {
-		s.git(s.work, "checkout", "-q", branch)
-	} else {
+	here := filepath.Join(s.work, ".git", "refs", "heads", branch)
+	if _, err := os.Stat(here); err != nil {
 		s.git(s.work, "checkout", "-q", "-B", branch)
+	} else if head, err := os.ReadFile(filepath.Join(s.work, ".git", "HEAD")); err != nil ||
+		string(head) != "ref: refs/heads/"+branch+"\n" {
+		s.git(s.work, "checkout", "-q", branch)
 	}
 	full := filepath.Join(s.work, path)
 	if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
@@ -145,8 +160,23 @@ func (s *server) commit(branch, ref, path, content string) string {
 	}
 	s.git(s.work, "add", "-A")
 	s.git(s.work, "commit", "-q", "--allow-empty", "-m", path)
-	s.git(s.work, "push", "-q", "-f", s.dir, "HEAD:"+ref)
-	return s.git(s.work, "rev-parse", "HEAD")
+	id, err := os.ReadFile(here)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	commit := strings.TrimSpace(string(id))
+	s.publish(ref, commit)
+	return commit
+}
+
+// publish has ref of the server name a commit, as a push does.
+func (s *server) publish(ref, commit string) {
+	s.t.Helper()
+	file := filepath.Join(s.dir, filepath.FromSlash(ref))
+	err := os.MkdirAll(filepath.Dir(file), 0o755)
+	if err = errors.Join(err, os.WriteFile(file, []byte(commit+"\n"), 0o644)); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 func (s *server) mirrors(change ...func(*Config)) *Mirrors {
