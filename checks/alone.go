@@ -12,7 +12,7 @@ import (
 
 // alone returns what blocks in kustomizations by themselves and in none of those that include them: a warning, since
 // nothing says whether anybody deploys them so.
-func alone(ctx context.Context, v *review.Reviewer, view review.View, pairs []*diff.Pair, found []review.Found) (
+func alone(ctx context.Context, v *review.Reviewer, view review.View, pairs []*diff.Pair, found []review.Finding) (
 	list []report.Finding, _ error,
 ) {
 	answers, err := v.All(ctx, pairs)

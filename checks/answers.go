@@ -16,7 +16,7 @@ import (
 // answers are what the rules say about the pairs.
 type answers struct {
 	list    []review.Answer
-	found   []review.Found
+	found   []review.Finding
 	usage   *exceptions.Usage                    // of the merged exceptions
 	beyond  map[*engine.Exception]*report.Beyond // of the proposed ones
 	drafts  []report.Draft

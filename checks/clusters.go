@@ -109,7 +109,7 @@ func (c *Checker) foretell(ctx context.Context, change report.Change, o *outcome
 	o.preview, o.problems, err = preview.Run(ctx, preview.Input{
 		Trees: o.repo.trees, Before: o.rules.before, After: o.rules.after, Now: change.Now,
 		Repository: change.Repository, Branches: change.Branches, Has: o.has, Graphs: &k.graphs, Renderings: &k.renderings,
-		Limit: c.PreviewTime, Objects: o.repo.objects, Sources: o.repo.outside.Preview(), Wants: o.repo.outside.PreviewWants,
+		Limit: c.PreviewTime, Objects: o.repo.objects, Sources: o.repo.remote.Preview(), Wants: o.repo.remote.PreviewWants,
 		Secrets: o.pairs.secrets, Organization: o.pairs.above, OrganizationAfter: o.pairs.above,
 	})
 	return err
@@ -176,10 +176,10 @@ func active(outcomes []*outcome, findings []report.Finding) (list []report.Activ
 	return list
 }
 
-// upkeep lists the merged exceptions that somebody should look at. One that several clusters have is unused where none
+// cleanup lists the merged exceptions that somebody should look at. One that several clusters have is unused where none
 // of them uses it.
-func upkeep(outcomes []*outcome, whole bool, now time.Time) (list []report.Upkeep) {
-	used := func(x report.Upkeep) bool {
+func cleanup(outcomes []*outcome, whole bool, now time.Time) (list []report.Cleanup) {
+	used := func(x report.Cleanup) bool {
 		return slices.ContainsFunc(outcomes, func(o *outcome) bool {
 			return slices.ContainsFunc(o.rules.Exceptions, func(e *engine.Exception) bool {
 				return e.Path == x.Path && e.Line == x.Line && o.answers.usage.Needed(e)
@@ -192,7 +192,7 @@ func upkeep(outcomes []*outcome, whole bool, now time.Time) (list []report.Upkee
 				continue // whose it is looks after it
 			}
 			x.Unused = x.Unused && !used(x)
-			known := slices.ContainsFunc(list, func(y report.Upkeep) bool { return y.Path == x.Path && y.Line == x.Line })
+			known := slices.ContainsFunc(list, func(y report.Cleanup) bool { return y.Path == x.Path && y.Line == x.Line })
 			if !known && (x.Expired || x.Soon || x.Unused) {
 				list = append(list, x)
 			}

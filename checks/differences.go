@@ -12,7 +12,7 @@ import (
 
 // tellDifferences puts what the change does to the rendered resources into the report.
 func (p *pairs) tellDifferences(ctx context.Context, out *report.Report) error {
-	return rendered.Tell(ctx, rendered.Change{Pairs: p.list, Changed: p.sides.Trees.Changed, Clusters: p.clusters}, out)
+	return rendered.AddToReport(ctx, rendered.Change{Pairs: p.list, Changed: p.sides.Trees.Changed, Clusters: p.clusters}, out)
 }
 
 // differences is the report of a change that nobody asks the rules about. What a rule, or a check that is none, would

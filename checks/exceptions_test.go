@@ -214,11 +214,11 @@ spec:
 			}
 			head := r.Commit(pods)
 			rep := check(t, r, report.Change{Rules: head, Head: head, All: true})
-			if got := slices.ContainsFunc(rep.Upkeep, func(u report.Upkeep) bool { return u.Unused }); got != c.unused {
-				t.Errorf("claimed %v, want %v: %+v, errors %s", got, c.unused, rep.Upkeep, problems(rep.Errors))
+			if got := slices.ContainsFunc(rep.Cleanup, func(u report.Cleanup) bool { return u.Unused }); got != c.unused {
+				t.Errorf("claimed %v, want %v: %+v, errors %s", got, c.unused, rep.Cleanup, problems(rep.Errors))
 			}
-			if pr := check(t, r, report.Change{Rules: head, Base: head, Head: head}); len(pr.Upkeep) > 0 {
-				t.Errorf("a check of a change claims %+v", pr.Upkeep)
+			if pr := check(t, r, report.Change{Rules: head, Base: head, Head: head}); len(pr.Cleanup) > 0 {
+				t.Errorf("a check of a change claims %+v", pr.Cleanup)
 			}
 		})
 	}
@@ -234,7 +234,7 @@ func TestExpirySoon(t *testing.T) {
 		head := r.Commit(pods)
 		rep := check(t, r, report.Change{Rules: head, Head: head, All: true})
 		got := ""
-		for _, u := range rep.Upkeep {
+		for _, u := range rep.Cleanup {
 			got += map[bool]string{true: "expired"}[u.Expired] + map[bool]string{true: "soon"}[u.Soon]
 		}
 		if got != want {

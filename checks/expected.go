@@ -38,7 +38,7 @@ func (k *kept) lastWants() expectedWants {
 // expected is a remote.Request for what is expected to be wanted, nil where something was asked for already.
 func (k *kept) expected(repo *repository) (json.RawMessage, error) {
 	list := k.lastWants().List
-	if !repo.outside.First() || len(list) == 0 {
+	if !repo.remote.First() || len(list) == 0 {
 		return nil, nil
 	}
 	request := remote.Request{Allow: repo.settings.Sources.Allow, Expected: true}
@@ -51,11 +51,11 @@ func (k *kept) expected(repo *repository) (json.RawMessage, error) {
 // expect keeps what the base wanted in a check. Of a tree that was seen before it may not want all: part of the answers are
 // kept.
 func (k *kept) expect(repo *repository, change report.Change) {
-	if repo.outside == nil || change.All { // of a whole branch there is no base
+	if repo.remote == nil || change.All { // of a whole branch there is no base
 		return
 	}
 	last, now := k.lastWants(), expectedWants{Base: repo.trees.Base.Tree.ID()}
-	used := repo.outside.Used()
+	used := repo.remote.Used()
 	for _, want := range used {
 		now.List = append(now.List, expectedWant{Want: want})
 	}

@@ -137,13 +137,13 @@ func (m *maskedFiles) tell(v *mask.Values) {
 		for name, role := range m.named(key.tree, path.Dir(key.path)) {
 			if role > mask.Patch {
 				if data, _, err := key.tree.ReadFile(name); err == nil {
-					mask.Read(name, data, role).Tell(v)
+					mask.Read(name, data, role).AddTo(v)
 				}
 			}
 		}
 	}
 	for _, f := range m.files {
-		f.Tell(v)
+		f.AddTo(v)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/lintel-bot/lintel/checks/declared"
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/mask"
-	"github.com/lintel-bot/lintel/checks/parallel"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
@@ -28,7 +27,7 @@ type pairs struct {
 	asking   []*diff.Pair // the objects that ask for deployments in vain, of which little is known
 	alone    []*diff.Pair // what the change does to kustomizations that others include, by themselves
 	bases    []*diff.Root // these
-	surveyed []*diff.Pair // what builtin.Look finds
+	surveyed []*diff.Pair // what builtin.CheckRoots finds
 
 	clusters   func(roots.Root) []string // those of a root; nil: the settings know none
 	lookups    [2]*deploy.Set            // of the tip of the base branch and of the head, for what policies look up
@@ -51,7 +50,7 @@ func pair(ctx context.Context, change report.Change, repo *repository, k *kept) 
 	}
 	out := &pairs{context: repo.settings.Context, secrets: &mask.Values{},
 		sides: &diff.Sides{Trees: t, All: change.All, Base: t.Base.Roots, Head: t.Head.Roots}}
-	ofTip, ofHead := repo.outside.Lookups()
+	ofTip, ofHead := repo.remote.Lookups()
 	out.lookups = [2]*deploy.Set{t.Rules.Roots.WithSources(ofTip), t.Head.Roots.WithSources(ofHead)}
 	var err error
 	if len(repo.settings.Clusters) > 0 {
@@ -118,7 +117,7 @@ func (p *pairs) render(ctx context.Context) error {
 	reached := p.reached()
 	errs := make([]error, len(reached))
 	p.roots = make([]*diff.Root, len(reached))
-	parallel.Each(len(reached), func(i int) {
+	deploy.Each(len(reached), func(i int) {
 		p.roots[i], errs[i] = p.sides.Render(ctx, reached[i])
 		if r := p.roots[i]; r != nil && r.Known {
 			p.declared.Rendered(r.Root, r.Deployed, r.Head...)

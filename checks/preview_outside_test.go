@@ -83,11 +83,11 @@ func TestPreviewOutside(t *testing.T) {
 			if p := rep.Preview; p.Policies[0].Fails != c.fails || p.Stats.Unrendered != c.unrendered || p.Stats.Unseen > 0 {
 				t.Errorf("%+v", p)
 			}
-			from := slices.ContainsFunc(rep.Outside, func(o report.Outside) bool {
+			from := slices.ContainsFunc(rep.RemoteSources, func(o report.RemoteSource) bool {
 				return o.URL == base.URL && slices.Equal(o.Roots, []string{"remote"})
 			})
 			if from != (c.fails == 3) {
-				t.Errorf("from outside: %+v", rep.Outside)
+				t.Errorf("from outside: %+v", rep.RemoteSources)
 			}
 			hidden := rep.Withhold([]string{base.URL})
 			for _, f := range hidden.Preview.Findings {

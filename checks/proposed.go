@@ -15,10 +15,10 @@ import (
 // come from, see report.Change.Proposed. Both sides have one tree; what differs is what the rules from elsewhere are.
 func (c *Checker) proposed(ctx context.Context, change report.Change, repo *repository, k *kept) (*report.Report, error) {
 	out := &report.Report{All: true}
-	if wanted, err := repo.outside.Wanted(repo.settings.Sources.Allow); wanted != nil || err != nil {
+	if wanted, err := repo.remote.Wanted(repo.settings.Sources.Allow); wanted != nil || err != nil {
 		return &report.Report{Wanted: wanted}, err
 	}
-	_, sources := repo.outside.Sources()
+	_, sources := repo.remote.Sources()
 	secrets := &mask.Values{}
 	clusters := repo.clusters()
 	for _, cluster := range append([]string{""}, repo.settings.ClusterNames()...) {
@@ -42,7 +42,7 @@ func (c *Checker) proposed(ctx context.Context, change report.Change, repo *repo
 		if err != nil {
 			return nil, err
 		}
-		if !repo.trees.Head.Elsewhere.Instead.Met && !repo.trees.Rules.Elsewhere.Instead.Met {
+		if !repo.trees.Head.PolicySources.Instead.Met && !repo.trees.Rules.PolicySources.Instead.Met {
 			continue
 		}
 		out.Concerned = true
@@ -60,16 +60,16 @@ func (c *Checker) proposed(ctx context.Context, change report.Change, repo *repo
 		out.Fail(unread(before, change.Proposed.Base)...)
 		out.Fail(unread(after, change.Proposed.Head)...)
 	}
-	if wanted, err := repo.outside.Wanted(repo.settings.Sources.Allow); wanted != nil || err != nil {
+	if wanted, err := repo.remote.Wanted(repo.settings.Sources.Allow); wanted != nil || err != nil {
 		return &report.Report{Wanted: wanted}, err
 	}
 	out.ConcludeProposed()
-	var from []report.Outside // addresses by which others decide: a Secret must not hide one
+	var from []report.RemoteSource // addresses by which others decide: a Secret must not hide one
 	if out.Preview != nil {
-		from = out.Preview.Outside
+		from = out.Preview.RemoteSources
 	}
 	mask.Report(out, secrets)
-	out.Outside = from
+	out.RemoteSources = from
 	return out, nil
 }
 

@@ -229,7 +229,7 @@ func TestProposedOutside(t *testing.T) {
 	if rep.Title != "Once merged: 1 new failure" {
 		t.Fatalf("%s, %v, %+v", rep.Title, fetched, rep.Preview)
 	}
-	if diff := cmp.Diff([]report.Outside{{URL: proposedBase, Roots: []string{"remote"}}}, rep.Outside); diff != "" {
+	if diff := cmp.Diff([]report.RemoteSource{{URL: proposedBase, Roots: []string{"remote"}}}, rep.RemoteSources); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	data, err := json.Marshal(rep)

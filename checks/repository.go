@@ -18,7 +18,7 @@ import (
 // repository is what a change is read from.
 type repository struct {
 	objects  *tree.Objects
-	outside  *diff.Outside // what was fetched; nil: nothing
+	remote   *diff.RemoteSources // what was fetched; nil: nothing
 	trees    *diff.Trees
 	settings *settings.Settings // those in effect
 	proposed *settings.Settings // those of the change; nil where it leaves them alone, or has none that can be read
@@ -45,7 +45,7 @@ func open(ctx context.Context, change report.Change, k *kept) (*repository, erro
 	if err != nil {
 		return nil, err
 	}
-	if r.outside, err = diff.OpenOutside(ctx, change.Sources, change.Git, &k.fetched); err == nil {
+	if r.remote, err = diff.OpenRemoteSources(ctx, change.Sources, change.Git, &k.fetched); err == nil {
 		err = r.read(change, k)
 	}
 	if err != nil {
@@ -58,13 +58,13 @@ func open(ctx context.Context, change report.Change, k *kept) (*repository, erro
 // asked for: no answer counts then. That files are absent comes first, as somebody may fetch them.
 func (r *repository) close(err error) error {
 	defer r.objects.Close()
-	defer r.outside.Close()
+	defer r.remote.Close()
 	unread := r.objects.Err()
 	if unread != nil && (err == nil || r.objects.Absent()) {
 		return fmt.Errorf("the repository cannot be read whole: %w", unread)
 	}
 	if err == nil {
-		err = r.outside.Err()
+		err = r.remote.Err()
 	}
 	return err
 }
@@ -102,7 +102,7 @@ func (r *repository) read(change report.Change, k *kept) (err error) {
 	}
 	r.objects.SetBlobLimit(r.settings.Limits.FileBytes)
 	r.objects.SetFileLimit(r.settings.Limits.Files)
-	r.outside.Limit(r.settings.Limits.FileBytes, r.settings.Limits.Files)
+	r.remote.Limit(r.settings.Limits.FileBytes, r.settings.Limits.Files)
 	if err := t.Compare(); err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (r *repository) read(change report.Change, k *kept) (err error) {
 func (r *repository) index(k *kept) (err error) {
 	r.config = render.Config{Limits: r.settings.Limits.Render(), Namespaced: kinds.HasNamespace, Cache: &k.renderings}
 	ofBase, ofHead := r.config, r.config
-	ofBase.Sources, ofHead.Sources = r.outside.Sources()
+	ofBase.Sources, ofHead.Sources = r.remote.Sources()
 	t, options := r.trees, r.settings.RootOptions(r.names, r.branches)
 	for _, c := range []*diff.Commit{&t.Rules, &t.Base, &t.Head} {
 		c.Renderings = &k.renderings

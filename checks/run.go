@@ -54,7 +54,7 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	if err != nil {
 		return nil, err
 	}
-	if wanted, err := repo.outside.Wanted(repo.settings.Sources.Allow); wanted != nil || err != nil {
+	if wanted, err := repo.remote.Wanted(repo.settings.Sources.Allow); wanted != nil || err != nil {
 		return &report.Report{Wanted: wanted}, err
 	}
 	if change.OnlyDifferences {
@@ -72,7 +72,7 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 		outcomes = append(outcomes, one)
 	}
 	repo.asksTime = askTime(outcomes)
-	if wanted, err := repo.outside.LookupsWanted(repo.settings.Sources.Allow); wanted != nil || err != nil {
+	if wanted, err := repo.remote.LookupsWanted(repo.settings.Sources.Allow); wanted != nil || err != nil {
 		return &report.Report{Wanted: wanted}, err
 	}
 	for _, one := range outcomes {
@@ -80,7 +80,7 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 			return nil, err
 		}
 	}
-	if wanted, err := repo.outside.PreviewWanted(repo.settings.Sources.Allow); wanted != nil || err != nil {
+	if wanted, err := repo.remote.PreviewWanted(repo.settings.Sources.Allow); wanted != nil || err != nil {
 		return &report.Report{Wanted: wanted}, err
 	}
 	whom := repo.settings.AllApprovers()
@@ -121,7 +121,7 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	}
 	if change.All {
 		whole := len(out.Errors) == 0 && !slices.ContainsFunc(repo.trees.Differences, isChart)
-		out.Upkeep = upkeep(outcomes, whole, change.Now)
+		out.Cleanup = cleanup(outcomes, whole, change.Now)
 		out.Active = active(outcomes, out.Findings)
 	}
 	raise(out, repo.settings)
@@ -139,12 +139,12 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	// Addresses by which others decide: a Secret must not hide one.
 	from := bump.RemoteSources(slices.Concat(pairs.every, pairs.bases))
 	if out.Preview != nil {
-		from = report.JoinOutside(from, out.Preview.Outside)
+		from = report.JoinRemoteSources(from, out.Preview.RemoteSources)
 	}
 	mask.Report(out, pairs.secrets) // the last step: what comes behind it may say what is secret
 	files.shorten(out)
 	cutExcerpts(out.Excerpts, widths)
-	out.Outside = from
+	out.RemoteSources = from
 	return out, nil
 }
 

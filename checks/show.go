@@ -13,7 +13,6 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/output"
-	"github.com/lintel-bot/lintel/checks/parallel"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine/kinds"
@@ -41,7 +40,7 @@ func (c *Checker) Show(ctx context.Context, q report.Query) (*report.Showing, er
 	if err != nil {
 		return nil, err
 	}
-	from, err := diff.OpenOutside(ctx, q.Sources, q.Git, &k.fetched)
+	from, err := diff.OpenRemoteSources(ctx, q.Sources, q.Git, &k.fetched)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +186,7 @@ func (s *shower) roots(ctx context.Context) ([]report.ListedRoot, error) {
 	list := set.List()
 	out := make([]report.ListedRoot, len(list))
 	errs := make([]error, len(list))
-	parallel.Each(len(list), func(i int) {
+	deploy.Each(len(list), func(i int) {
 		out[i] = report.ListedRoot{Name: list[i].Name, Kind: list[i].As.String(), Path: list[i].Path, OK: true}
 		if s.Show == report.ShowNames {
 			return

@@ -1,10 +1,10 @@
 package checks
 
 import (
-	"github.com/lintel-bot/lintel/checks/parallel"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/review"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -23,7 +23,7 @@ func suggestLines(head *tree.Tree, files *maskedFiles, findings []report.Finding
 		}
 		byPath[f.Origin.Path] = append(byPath[f.Origin.Path], f)
 	}
-	parallel.Each(len(paths), func(i int) {
+	deploy.Each(len(paths), func(i int) {
 		data, _, err := head.ReadFile(paths[i])
 		if err != nil {
 			return

@@ -62,8 +62,8 @@ func TestWithhold(t *testing.T) {
 				f.add(remote.Want{Kind: remote.Git, URL: url, Ref: "refs/tags/" + v}, v, hushed(v))
 			}
 			rep := f.against(c.base, c.head)
-			if len(rep.NotChecked)+len(rep.Errors) > 0 || len(rep.Differences) == 0 || len(rep.Outside) != 1 {
-				t.Fatalf("%s\n%+v\n%+v", problems(rep.Errors), rep.NotChecked, rep.Outside)
+			if len(rep.NotChecked)+len(rep.Errors) > 0 || len(rep.Differences) == 0 || len(rep.RemoteSources) != 1 {
+				t.Fatalf("%s\n%+v\n%+v", problems(rep.Errors), rep.NotChecked, rep.RemoteSources)
 			}
 			if !strings.Contains(said(t, rep), "hush") {
 				t.Error("there is nothing to withhold")

@@ -90,7 +90,7 @@ func hostile(text string) *report.Report {
 	}
 	rep := &report.Report{Conclusion: report.Failure, Findings: []report.Finding{f("", report.Fail, true),
 		f(report.Pending, report.Fail, true), f(report.Merged, report.Skip, false), f("", report.Fail, false)},
-		Upkeep: []report.Upkeep{{Unused: true}, {Expired: true}, {Expires: time.Now().Add(time.Hour)}}}
+		Cleanup: []report.Cleanup{{Unused: true}, {Expired: true}, {Expires: time.Now().Add(time.Hour)}}}
 	pagetest.Fill(rep, text)
 	return rep
 }
@@ -203,7 +203,7 @@ func (s *served) fill() forge.Repository {
 			NotChecked: []report.NotChecked{{Root: "apps/legacy", Path: "apps/legacy/kustomization.yaml", Line: 4,
 				Reason: "the remote base https://github.com/acme/base could not be fetched"},
 				{Root: "clusters/edge", Path: "clusters/edge/flux-system/gotk-sync.yaml", Reason: "the path apps/edge is not there"}},
-			Upkeep: []report.Upkeep{{Name: "legacy-host-path", Path: "policies/exceptions/legacy.yaml", Line: 1, Expires: now.Add(9 * 24 * time.Hour)},
+			Cleanup: []report.Cleanup{{Name: "legacy-host-path", Path: "policies/exceptions/legacy.yaml", Line: 1, Expires: now.Add(9 * 24 * time.Hour)},
 				{Name: "old-registry", Path: "policies/exceptions/registry.yaml", Line: 3, Unused: true},
 				{Name: "gone", Path: "policies/exceptions/gone.yaml", Line: 8, Expires: now.Add(-24 * time.Hour), Expired: true}}}
 		n := 0

@@ -48,7 +48,7 @@ func TestForeign(t *testing.T) {
 // The overview of a repository is one for all readers: it quotes none of the others.
 func TestForeignInOverview(t *testing.T) {
 	m := &Meta{ID: "x", Head: headA, Branch: "main", Foreign: []Foreign{{URL: "https://a"}}}
-	rep := &report.Report{Outside: []report.Outside{{URL: "https://a", Roots: []string{"apps"}}},
+	rep := &report.Report{RemoteSources: []report.RemoteSource{{URL: "https://a", Roots: []string{"apps"}}},
 		NotChecked: []report.NotChecked{{Root: "apps", Reason: "hush", Quotes: true}, {Root: "apps", Reason: "own"}}}
 	var o Overview
 	o.add(m, rep, clock)

@@ -201,7 +201,7 @@ func (of HTML) Repository(w io.Writer, o *Overview, v View) error {
 	}
 	for i := range v.Previews {
 		e := &v.Previews[i]
-		out.Elsewhere = append(out.Elsewhere, output.ResultRow{State: string(e.Conclusion), When: minute(e.Completed),
+		out.FleetPreviews = append(out.FleetPreviews, output.ResultRow{State: string(e.Conclusion), When: minute(e.Completed),
 			Name:   output.Link{Text: fmt.Sprintf("#%d", e.Number), Address: fmt.Sprintf("%s/pull/%d", address, e.Number)},
 			Detail: "in " + e.Repository.String(),
 			Page:   output.Link{Text: output.Visible(e.Title), Address: v.Base + e.Path()}})

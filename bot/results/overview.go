@@ -193,7 +193,7 @@ func exceptionsOf(rep *report.Report) []Exception {
 		list = append(list, Exception{Name: a.Name, Path: a.Path, Line: a.Line, Expires: a.Expires, Covers: a.Covers,
 			Never: a.Expires.IsZero()})
 	}
-	for _, u := range rep.Upkeep {
+	for _, u := range rep.Cleanup {
 		i, known := at[place{u.Path, u.Line}]
 		if !known {
 			i = len(list)

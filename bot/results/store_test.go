@@ -290,7 +290,7 @@ func TestOverviewOfRepository(t *testing.T) {
 			State: report.Merged}})
 	branch.Report.Active = []report.Active{{Name: "shop/a", Path: "a.yaml", Line: 1, Covers: 1},
 		{Name: "shop/b", Path: "b.yaml", Line: 2, Expires: clock, Covers: 3}}
-	branch.Report.Upkeep = []report.Upkeep{{Name: "shop/b", Path: "b.yaml", Line: 2, Expires: clock, Unused: true},
+	branch.Report.Cleanup = []report.Cleanup{{Name: "shop/b", Path: "b.yaml", Line: 2, Expires: clock, Unused: true},
 		{Name: "shop/c", Path: "c.yaml", Expired: true}}
 	for range maxNotChecked + 3 {
 		branch.Report.NotChecked = append(branch.Report.NotChecked, report.NotChecked{Reason: "no"})

@@ -343,7 +343,7 @@ func TestOutlookOfPrivateBases(t *testing.T) {
 		}}, nil
 	}
 	b.sandbox.run = func(context.Context, report.Change) (*report.Report, error) {
-		r := &report.Report{Concerned: true, Outside: []report.Outside{{URL: "https://github.com/octo-org/base"}},
+		r := &report.Report{Concerned: true, RemoteSources: []report.RemoteSource{{URL: "https://github.com/octo-org/base"}},
 			Errors: []report.Problem{{Path: "x", Message: "hush", Quotes: true}}}
 		r.ConcludeProposed()
 		return r, nil

@@ -163,7 +163,7 @@ func (c *check) withhold(ctx context.Context, rep *report.Report) *report.Report
 	}
 	c.foreign = nil
 	var urls []string
-	for _, o := range rep.Outside {
+	for _, o := range rep.RemoteSources {
 		if repo, private := c.remotes.Private(ctx, o.URL); private && (repo.ID != c.repo.ID || repo.ID == 0) {
 			urls = append(urls, o.URL)
 			c.foreign = append(c.foreign, results.Foreign{URL: o.URL, Repository: forge.Repository{Repo: repo, Private: true}})

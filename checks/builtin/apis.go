@@ -134,7 +134,7 @@ func schemaOf(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation {
 	if s.Old != nil {
 		old = s.Old.Object
 	}
-	answer := f.Schemas.Look(ctx, s.Object, old)
+	answer := f.Schemas.Validate(ctx, s.Object, old)
 	if answer.State == schema.Unusable {
 		f.unusable.Store(s.Resource, answer.Reason)
 	}

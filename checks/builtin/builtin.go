@@ -73,7 +73,7 @@ func For(f Facts) []Check {
 	return append(Always(), leave(f, switched())...)
 }
 
-// ForRootChecks returns those of them that judge what Look finds.
+// ForRootChecks returns those of them that judge whole roots.
 func ForRootChecks(f Facts) []Check { return leave(f, switchedRootChecks()) }
 
 // leave returns the checks that the settings leave on.

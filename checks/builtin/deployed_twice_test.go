@@ -13,7 +13,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// found are what Look finds in a change from one archive to another, "old" where the base has it; from nothing, all of
+// found are what CheckRoots finds in a change from one archive to another, "old" where the base has it; from nothing, all of
 // the head counts. only are the checks that look.
 func found(t *testing.T, base, head string, clusters func(roots.Root) []string, only settings.Checks) (list []string) {
 	t.Helper()

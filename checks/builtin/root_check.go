@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/lintel-bot/lintel/checks/diff"
-	"github.com/lintel-bot/lintel/checks/parallel"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
@@ -129,7 +128,7 @@ func CheckRoots(ctx context.Context, reached *Reached, levels settings.Checks) (
 		}
 	}
 	lists, errs := make([][]*diff.Pair, len(reached.Roots)), make([]error, len(reached.Roots))
-	parallel.Each(len(reached.Roots), func(i int) {
+	deploy.Each(len(reached.Roots), func(i int) {
 		lists[i], errs[i] = reached.look(ctx, asked, reached.Roots[i])
 	})
 	for _, err := range errs {
@@ -140,7 +139,7 @@ func CheckRoots(ctx context.Context, reached *Reached, levels settings.Checks) (
 	return slices.Concat(lists...), nil
 }
 
-// look is Look for one root.
+// look is CheckRoots for one root.
 func (reached *Reached) look(ctx context.Context, asked []RootCheck, r *diff.Root) ([]*diff.Pair, error) {
 	t := reached.Sides.Trees
 	inBase := !reached.Sides.All && t.Base.Roots.Has(r.Root)

@@ -9,7 +9,7 @@ import (
 )
 
 // What the base has in the same way is told from what is new, wherever it is now, and left out where it is not edited.
-func TestLook(t *testing.T) {
+func TestCheckRoots(t *testing.T) {
 	const (
 		over = "-- over/kustomization.yaml --\nresources: [web.yaml]\npatches:\n"
 		web  = "-- over/web.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: {a: b}\n"
@@ -51,7 +51,7 @@ func TestLook(t *testing.T) {
 }
 
 // A root that moves takes what it has along.
-func TestLookAtWhatMoved(t *testing.T) {
+func TestCheckRootsThatMoved(t *testing.T) {
 	const app = "-- a/web.yaml --\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: shop}\n" +
 		"spec: {template: {metadata: {labels: {app: web}}}}\n---\napiVersion: v1\nkind: Service\n" +
 		"metadata: {name: web, namespace: shop}\nspec: {selector: {app: wbe}}\n"

@@ -126,13 +126,13 @@ func Resolved(roots []*diff.Root) (list []report.Resolved) {
 }
 
 // RemoteSources lists the git repositories that what roots deploy on either side is written in, besides their own.
-func RemoteSources(roots []*diff.Root) (list []report.Outside) {
+func RemoteSources(roots []*diff.Root) (list []report.RemoteSource) {
 	for _, r := range roots {
 		for _, address := range r.From {
-			list = append(list, report.Outside{URL: address, Roots: []string{r.Name()}})
+			list = append(list, report.RemoteSource{URL: address, Roots: []string{r.Name()}})
 		}
 	}
-	return report.JoinOutside(list, nil)
+	return report.JoinRemoteSources(list, nil)
 }
 
 // uses lists those of the head that are wanted, each once: they are told apart by what they are of and by their lines.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/mask"
-	"github.com/lintel-bot/lintel/checks/parallel"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine/admission"
@@ -238,7 +237,7 @@ func (d *Objects) look(ctx context.Context, t *table, w wanted) {
 // ofKind calls add with the objects of a kind of each of some roots, in their order. The lock is held.
 func (d *Objects) ofKind(ctx context.Context, list []roots.Root, kind string, add func(roots.Root, render.Declared)) {
 	found, errs := make([]render.Declared, len(list)), make([]error, len(list))
-	parallel.Each(len(list), func(i int) {
+	deploy.Each(len(list), func(i int) {
 		if resources, ok := d.roots[list[i]]; ok {
 			for _, r := range resources {
 				if r.Object["kind"] == kind {
@@ -275,7 +274,7 @@ func (d *Objects) render(ctx context.Context, list []roots.Root) {
 	list = slices.DeleteFunc(slices.Clone(list), func(r roots.Root) bool { _, ok := d.roots[r]; return ok })
 	found, blind := make([][]*render.Resource, len(list)), make([][]doc.Error, len(list))
 	errs := make([]error, len(list))
-	parallel.Each(len(list), func(i int) {
+	deploy.Each(len(list), func(i int) {
 		out, problems, err := d.set.Render(ctx, list[i])
 		if errs[i] = err; err == nil {
 			found[i], blind[i] = bare(out.Resources), append(problems, out.Broken()...)

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lintel-bot/lintel/checks/parallel"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/roots"
 )
@@ -150,7 +150,7 @@ func (d *Objects) mayDeploy(ctx context.Context, q query) []roots.Root {
 		return d.In != nil && !d.In(r) || d.tip != nil && !d.touched[r] || !d.set.IsExternal(r)
 	})
 	may := make([]bool, len(list))
-	parallel.Each(len(list), func(i int) {
+	deploy.Each(len(list), func(i int) {
 		may[i] = ctx.Err() == nil && (d.knows(list[i], q.Kind) || d.set.Renderer.MayBring(d.set.Target(list[i]), q.Sought))
 	})
 	out := list[:0]

@@ -21,12 +21,12 @@ type Commit struct {
 	Tree  *tree.Tree
 	Roots *deploy.Set
 
-	Renderings *render.Cache // where what is rendered of it is remembered; nil: nowhere
-	Elsewhere  Elsewhere     // what it takes rules from besides its own tree
+	Renderings    *render.Cache // where what is rendered of it is remembered; nil: nowhere
+	PolicySources PolicySources // what it takes rules from besides its own tree
 }
 
-// Elsewhere is what a commit takes rules from besides its own tree. The zero value is nothing.
-type Elsewhere struct {
+// PolicySources is what a commit takes rules from besides its own tree. The zero value is nothing.
+type PolicySources struct {
 	Sources  *remote.Sources // what was fetched; nil: nothing
 	Host     string          // see report.Change, likewise Policies, Files and Defaults
 	Policies []report.PolicySource
@@ -60,7 +60,7 @@ func (i *Instead) of(w remote.Want) (remote.Want, bool) {
 
 // Want is what a source of policies is in: a repository that is named "owner/name" is on the host, and the address of a
 // file is one file.
-func (e Elsewhere) Want(s report.PolicySource) remote.Want {
+func (e PolicySources) Want(s report.PolicySource) remote.Want {
 	if s.Path == "" && s.Ref == "" && strings.HasPrefix(s.Repository, "https://") &&
 		slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(s.Repository)) {
 		return remote.Want{Kind: remote.File, URL: s.Repository}
@@ -74,20 +74,20 @@ func (e Elsewhere) Want(s report.PolicySource) remote.Want {
 
 // Open returns what a source is in, as a commit without roots of its own settings. The errors are those of
 // [remote.Sources.Get].
-func (e Elsewhere) Open(w remote.Want) (*remote.Source, Commit, error) {
+func (e PolicySources) Open(w remote.Want) (*remote.Source, Commit, error) {
 	w, _ = e.Instead.of(w)
 	src, err := e.Sources.Get(w)
 	if err != nil {
 		return nil, Commit{}, err
 	}
-	return src, Commit{ID: src.Revision, Tree: src.Tree, Elsewhere: Elsewhere{Sources: e.Sources, Host: e.Host, Graphs: e.Graphs,
+	return src, Commit{ID: src.Revision, Tree: src.Tree, PolicySources: PolicySources{Sources: e.Sources, Host: e.Host, Graphs: e.Graphs,
 		Instead: e.Instead}}, nil
 }
 
 // Seek asks for a source, so that it is fetched with everything else. given says that whoever asks for the check named
 // it, and not the repository. With Instead that is so of what it stands for, and of nothing else: what the rules in it
 // name in turn, their author names.
-func (e Elsewhere) Seek(w remote.Want, given bool) {
+func (e PolicySources) Seek(w remote.Want, given bool) {
 	w, met := e.Instead.of(w)
 	if met || given && e.Instead == nil {
 		e.Sources.Give(w)
@@ -96,7 +96,7 @@ func (e Elsewhere) Seek(w remote.Want, given bool) {
 }
 
 // Graph is Graphs of an address.
-func (e Elsewhere) Graph(address string) *graph.Cache {
+func (e PolicySources) Graph(address string) *graph.Cache {
 	if e.Graphs == nil {
 		return &graph.Cache{}
 	}

@@ -6,11 +6,11 @@ import (
 	"slices"
 
 	"github.com/lintel-bot/lintel/checks/diff"
-	"github.com/lintel-bot/lintel/checks/parallel"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/review"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/render/deploy"
 )
 
 const (
@@ -40,7 +40,7 @@ func Beyond(ctx context.Context, in Context, findings []report.Finding) (map[*en
 	}
 	type answer struct{ with, without []engine.Result }
 	answers := make([]answer, len(resources))
-	parallel.Each(len(resources), func(i int) {
+	deploy.Each(len(resources), func(i int) {
 		created := &diff.Pair{Operation: admission.Create, New: resources[i]}
 		results := in.Reviewer.Ask(ctx, with, created)
 		if slices.ContainsFunc(results,

@@ -54,7 +54,7 @@ type blocked struct {
 }
 
 // blockedOf lists the results that block, once for all their fields.
-func blockedOf(found []review.Found) (list []blocked) {
+func blockedOf(found []review.Finding) (list []blocked) {
 	for _, f := range found {
 		if !f.Blocks || f.Waits() {
 			continue
@@ -75,7 +75,7 @@ type subject struct {
 
 // Drafts writes a file for each resource that blocks, with an exception for each policy. Each is tried out: it is
 // returned only if it lets exactly that through. The error says that the context ended before.
-func Drafts(ctx context.Context, in Context, home Home, found []review.Found) (drafts []report.Draft, _ error) {
+func Drafts(ctx context.Context, in Context, home Home, found []review.Finding) (drafts []report.Draft, _ error) {
 	var order []subject
 	groups := map[subject][]blocked{}
 	for _, b := range blockedOf(found) {

@@ -164,7 +164,7 @@ func created(list ...*render.Resource) (out []*diff.Pair) {
 }
 
 // That an exception is not used is said only where everything it could be about was looked at.
-func TestUpkeep(t *testing.T) {
+func TestCleanup(t *testing.T) {
 	p := policies(t, podsPolicy)
 	web := "kinds: [Pod], names: [web]"
 	for _, c := range []struct {
@@ -264,7 +264,7 @@ func TestDrafts(t *testing.T) {
 		t.Fatal(err)
 	}
 	view := review.View{Exceptions: in.Decision, Changed: func(string) bool { return true }}
-	var found []review.Found
+	var found []review.Finding
 	for i := range answers {
 		found = append(found, view.Findings(&answers[i])...)
 	}
@@ -291,7 +291,7 @@ func TestDrafts(t *testing.T) {
 	}
 }
 
-func waiting(found []review.Found) []review.Found {
+func waiting(found []review.Finding) []review.Finding {
 	out := slices.Clone(found)
 	for i := range out {
 		out[i].Exemption = &report.Exemption{State: report.Pending}

@@ -49,9 +49,9 @@ func (u *Usage) Note(a *review.Answer) {
 
 // Cleanup lists the merged exceptions that a whole check finds unused, ended or about to end. That one is unused is
 // claimed only where whole is set: everything was rendered, and everything it could be about was evaluated.
-func (u *Usage) Cleanup(d *Decision, policies *engine.Policies, whole bool, now time.Time) (list []report.Upkeep) {
+func (u *Usage) Cleanup(d *Decision, policies *engine.Policies, whole bool, now time.Time) (list []report.Cleanup) {
 	for _, e := range byPlace(d.merged(d.Effective, d.Inactive)) {
-		x := report.Upkeep{Name: e.FullName(), Path: e.Path, Line: e.Line, Expires: d.Ends(e), Covers: len(u.covers[e])}
+		x := report.Cleanup{Name: e.FullName(), Path: e.Path, Line: e.Line, Expires: d.Ends(e), Covers: len(u.covers[e])}
 		x.Expired = d.State(e) == report.Expired
 		x.Soon = !x.Expired && !x.Expires.IsZero() && x.Expires.Sub(now) <= soon
 		x.Unused = !x.Expired && whole && !u.needed[e] && u.judged(e, policies)

@@ -127,8 +127,8 @@ func EndOf(shown string, column int) int {
 	return utf8.RuneCountInString(shown[:len(head)+i]) + len(report.Hidden) + 1
 }
 
-// Tell gives the values of the file to those that are known.
-func (f *File) Tell(v *Values) {
+// AddTo gives the values of the file to those that are known.
+func (f *File) AddTo(v *Values) {
 	if f == nil {
 		return
 	}

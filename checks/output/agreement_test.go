@@ -170,7 +170,7 @@ func TestFormatsAgree(t *testing.T) {
 		}
 		for format, text := range texts {
 			before := view.StateOf(&f) >= view.Before // text has a line of these, Markdown a row
-			for what, s := range map[string]string{"sentence": view.Sentence(&f), "expected": f.Expected, "advice": view.Advice(&f),
+			for what, s := range map[string]string{"sentence": view.Sentence(&f), "expected": f.Expected, "advice": view.FixInstruction(&f),
 				"fix": fixed} {
 				toDo := format == "annotations" && what == "advice" && !strings.Contains(view.ToDo(&f), s)
 				short := before && (format == "text" || format == "markdown" && what == "fix") ||

@@ -133,7 +133,7 @@ func rich() *report.Report {
 				State: report.Approved, By: []string{"jane", "joe"}},
 		},
 		Bumps: bumps(), MoreBumps: 7, Resolved: resolved(),
-		Upkeep: []report.Upkeep{
+		Cleanup: []report.Cleanup{
 			{Name: "security/old", Path: "exceptions/old.yaml", Line: 1, Expires: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 				Expired: true},
 			{Name: "security/soon", Path: "exceptions/soon.yaml", Line: 1, Expires: time.Date(2026, 2, 1, 0, 0, 0, 0,
@@ -199,7 +199,7 @@ func hostileReport(s string) *report.Report {
 		Bumps:      hostileBumps(s, path),
 		Undeclared: []string{s}, RuleSources: []report.RuleSource{{Name: s, Ref: s}},
 		Resolved: []report.Resolved{{Name: s, Ref: s, Revision: s, Path: path, Line: 1}},
-		Upkeep:   []report.Upkeep{{Name: s, Path: path, Line: 1, Unused: true}},
+		Cleanup:  []report.Cleanup{{Name: s, Path: path, Line: 1, Unused: true}},
 		Drafts: []report.Draft{{Path: path, Covers: []report.Covered{{Policy: s}}, Resource: resource, YAML: s},
 			{Path: path, Covers: []report.Covered{{Policy: s}}, Resource: resource, Why: s}},
 		Approvers: &report.Approvers{Users: []string{s}, Teams: []string{s}},

@@ -34,7 +34,7 @@ func PageOf(r *report.Report, o PageOptions) *Page {
 		Command: shown(o.Command), Facts: append(slices.Clone(o.Facts), b.facts()...),
 		Errors: b.notes(r.Errors), NotChecked: b.notes(view.NotChecked(r.NotChecked)), Warnings: b.notes(r.Warnings),
 	}
-	for _, step := range view.Steps(r, "below", o.Button) {
+	for _, step := range view.NextActions(r, "below", o.Button) {
 		var runs view.Runs
 		for _, run := range step {
 			if run.Text != "" {
@@ -42,7 +42,7 @@ func PageOf(r *report.Report, o PageOptions) *Page {
 				runs = append(runs, run)
 			}
 		}
-		p.Steps = append(p.Steps, runs)
+		p.NextActions = append(p.NextActions, runs)
 	}
 	if len(r.Findings)+len(r.Errors) == 0 {
 		p.Counts = "" // the verdict says so
@@ -51,9 +51,9 @@ func PageOf(r *report.Report, o PageOptions) *Page {
 	for i := range r.Exceptions {
 		p.Exceptions = append(p.Exceptions, b.exception(&r.Exceptions[i]))
 	}
-	for i := range r.Upkeep {
-		u := &r.Upkeep[i]
-		p.Upkeep = append(p.Upkeep, Note{Where: b.at(u.Path, u.Line), Text: shown(u.Name + " " + view.UpkeepWords(u))})
+	for i := range r.Cleanup {
+		u := &r.Cleanup[i]
+		p.Cleanup = append(p.Cleanup, Note{Where: b.at(u.Path, u.Line), Text: shown(u.Name + " " + view.CleanupWords(u))})
 	}
 	for i := range r.Bumps {
 		p.Bumps = append(p.Bumps, b.bump(&r.Bumps[i]))

@@ -55,7 +55,7 @@ func (b *pageOf) finding(f *report.Finding) Finding {
 	out := Finding{
 		State: states[view.StateOf(f)], Mark: view.Mark(f), Rule: shown(view.RuleName(f.Rule)), Weight: shown(view.Weight(f)),
 		Source: b.rule(f.PolicyPath, max(f.PolicyLine, 1)), Message: shown(view.Sentence(f)), Expected: shown(f.Expected),
-		Advice: shown(view.Advice(f)), Field: shown(view.FieldName(f.Field)),
+		Advice: shown(view.FixInstruction(f)), Field: shown(view.FieldName(f.Field)),
 		Where: b.at(o.Path, o.StartLine), Code: b.code(o.Path, o.StartLine, o.EndLine, o.StartColumn, o.EndColumn),
 		Resources: each(view.ResourcesOf(f)), Roots: each(f.Roots), Clusters: each(f.Clusters),
 		ID: b.id("f", f.Policy, f.Rule, o.Path, fmt.Sprint(o.StartLine, ":", o.StartColumn), f.Field, f.Resource.String(),

@@ -15,7 +15,7 @@ import (
 // checkJSON writes all of the report but the source lines.
 func checkJSON(w io.Writer, r *report.Report, o Options) error {
 	out := *r
-	out.Excerpts, out.Work, out.Annotations, out.Outside = nil, nil, nil, nil
+	out.Excerpts, out.Work, out.Annotations, out.RemoteSources = nil, nil, nil, nil
 	return completeJSON(w, &out, o)
 }
 

@@ -73,7 +73,7 @@ func (m *markdown) sections(list []*report.Finding) (first, second []section) {
 		m.outside(active),
 		m.exceptions("Exceptions of this change", false),
 		m.exceptions(view.ObjectsTitle, true),
-		m.upkeep(),
+		m.cleanup(),
 		m.bumps(),
 		m.preview(),
 	}
@@ -143,7 +143,7 @@ func checkMarkdown(w io.Writer, r *report.Report, o Options) error {
 // next says what to do, as a list.
 func (m *markdown) next() section {
 	s := section{head: "\n**What to do**\n\n", one: "step", many: "steps"}
-	for _, step := range view.Steps(m.report, "below", m.o.Button) {
+	for _, step := range view.NextActions(m.report, "below", m.o.Button) {
 		row := "- "
 		for _, run := range step {
 			switch {
@@ -246,12 +246,12 @@ func (m *markdown) exceptions(title string, objects bool) section {
 	return s
 }
 
-// upkeep lists merged exceptions to remove or to renew.
-func (m *markdown) upkeep() section {
+// cleanup lists merged exceptions to remove or to renew.
+func (m *markdown) cleanup() section {
 	s := section{head: "\n#### Exceptions to look after\n\n", one: "exception", many: "exceptions"}
-	for i := range m.report.Upkeep {
-		u := &m.report.Upkeep[i]
-		s.rows = append(s.rows, fmt.Sprintf("- %s (%s) %s\n", code(u.Name), m.at(u.Path, u.Line, 0), view.UpkeepWords(u)))
+	for i := range m.report.Cleanup {
+		u := &m.report.Cleanup[i]
+		s.rows = append(s.rows, fmt.Sprintf("- %s (%s) %s\n", code(u.Name), m.at(u.Path, u.Line, 0), view.CleanupWords(u)))
 	}
 	return s
 }

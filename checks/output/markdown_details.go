@@ -122,7 +122,7 @@ func (m *markdown) fold(e view.Entry) string {
 		if o.Set == nil && len(e) == 1 {
 			row("Missing there", code(view.FieldName(o.Missing)))
 		}
-		row("Advice", prose(view.Advice(f)))
+		row("Advice", prose(view.FixInstruction(f)))
 		for _, c := range o.Chain {
 			if len(e) == 1 {
 				row("Over", m.at(c.Path, c.StartLine, 0)+" ("+prose(c.Role)+")")

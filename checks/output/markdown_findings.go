@@ -35,7 +35,7 @@ func (m *markdown) row(e view.Entry) string {
 	if f.Expected != "" {
 		what += " Expected: " + cellProse(f.Expected) + "."
 	}
-	toDo := view.Advice(f)
+	toDo := view.FixInstruction(f)
 	if len(e) == 1 {
 		toDo = view.FixWords(f)
 	}

@@ -28,26 +28,26 @@ var assets embed.FS
 // alone. Inline pages hold their styles and scripts, which their policy (Content Security Policy Level 3,
 // https://www.w3.org/TR/CSP3/) names by digest; others take them from where Assets are served.
 type Page struct {
-	Frame            // about what was checked: a pull request, a branch, a commit
-	State   string   // a conclusion of package report
-	Verdict string   // why, in one sentence
-	Counts  string   // of everything
-	Notices []string // what the page lacks
-	Facts   []Fact   // commits, times, clusters, what is deployed
-	Steps   []view.Runs
-	Totals  []Total
-	Errors  []Note
-	Groups  []Group // findings by policy
-	Changes []Change
-	Rest    []Link            // parts with further ones
-	Rests   map[string][]Link // likewise of other lists, by the ids of their sections
-	Images  []Row             // image, from, to, how many
-	More    []string
+	Frame                // about what was checked: a pull request, a branch, a commit
+	State       string   // a conclusion of package report
+	Verdict     string   // why, in one sentence
+	Counts      string   // of everything
+	Notices     []string // what the page lacks
+	Facts       []Fact   // commits, times, clusters, what is deployed
+	NextActions []view.Runs
+	Totals      []Total
+	Errors      []Note
+	Groups      []Group // findings by policy
+	Changes     []Change
+	Rest        []Link            // parts with further ones
+	Rests       map[string][]Link // likewise of other lists, by the ids of their sections
+	Images      []Row             // image, from, to, how many
+	More        []string
 
 	NotChecked []Note
 	Warnings   []Note
 	Exceptions []Exception
-	Upkeep     []Note
+	Cleanup    []Note
 	Bumps      []Bump
 	Preview    *Preview
 	Work       string
@@ -316,7 +316,7 @@ func (p *Page) sections() (list []pageSection) {
 	add(len(p.Changes), "Differences", "differences")
 	add(len(p.Images), "Images", "images")
 	add(len(p.NotChecked), "Not checked", "not-checked")
-	add(len(p.Exceptions)+len(p.Upkeep), "Exceptions", "exceptions")
+	add(len(p.Exceptions)+len(p.Cleanup), "Exceptions", "exceptions")
 	if p.Preview != nil {
 		list = append(list, pageSection{"Preview", "preview"})
 	}

@@ -59,7 +59,9 @@ func TestPageOfMuch(t *testing.T) {
 		"waiting": func(r *report.Report, i int) {
 			r.Exceptions = append(r.Exceptions, report.Exception{Name: token(i), Path: "e", Line: 1, State: report.Pending})
 		},
-		"upkeep": func(r *report.Report, i int) { r.Upkeep = append(r.Upkeep, report.Upkeep{Name: token(i), Path: "e"}) },
+		"upkeep": func(r *report.Report, i int) {
+			r.Cleanup = append(r.Cleanup, report.Cleanup{Name: token(i), Path: "e"})
+		},
 		"differences": func(r *report.Report, i int) {
 			r.Differences = append(r.Differences, report.Difference{Resource: resource(i), Roots: []string{"a"}})
 		},

@@ -20,7 +20,7 @@ type Overview struct {
 	MoreExceptions   int // that Exceptions leaves out
 	NotChecked       []Note
 	Results          []ResultRow // of pull requests, the newest first
-	Elsewhere        []ResultRow // what pull requests would change in other repositories, the newest first
+	FleetPreviews    []ResultRow // what pull requests would change in other repositories, the newest first
 	Repositories     []RepositoryRow
 	MoreRepositories bool // there are more than these
 }

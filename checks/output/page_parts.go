@@ -103,7 +103,7 @@ func (p *Page) divide() []part {
 	notes(&p.Errors, "errors", "Errors")
 	notes(&p.NotChecked, "not-checked", "Not checked")
 	notes(&p.Warnings, "warnings", "Warnings")
-	notes(&p.Upkeep, "upkeep", "Exceptions")
+	notes(&p.Cleanup, "cleanup", "Exceptions")
 	if p.Preview != nil {
 		preview := *p.Preview
 		notes(&preview.Items, "preview-items", "What this change does to the rules")

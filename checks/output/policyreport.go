@@ -71,7 +71,7 @@ func checkPolicyReport(w io.Writer, r *report.Report, o Options) error {
 			"action", string(f.Action), "operation", f.Operation,
 			"new", strconv.FormatBool(f.New), "blocks", strconv.FormatBool(f.Blocks),
 			"exception", exception, "exceptionState", state, "undecided", undecided,
-			"advice", view.Advice(f))
+			"advice", view.FixInstruction(f))
 		if x := view.FixOf(f); x != nil {
 			p.Properties["fix"] = yamlLines(x.Rows)
 		}

@@ -36,7 +36,7 @@ func checkText(w io.Writer, r *report.Report, o Options) error {
 	t.problems("warning", yellow, r.Warnings)
 	t.exceptions("Exceptions that this change adds or edits", false)
 	t.exceptions(view.ObjectsTitle, true)
-	t.upkeep()
+	t.cleanup()
 	t.bumps()
 	t.preview()
 	t.closing()
@@ -217,15 +217,15 @@ func (t *text) exceptions(title string, objects bool) {
 	t.blank()
 }
 
-func (t *text) upkeep() {
-	if len(t.report.Upkeep) == 0 {
+func (t *text) cleanup() {
+	if len(t.report.Cleanup) == 0 {
 		return
 	}
 	t.title("Exceptions to look after:")
-	for i := range t.report.Upkeep {
-		u := &t.report.Upkeep[i]
+	for i := range t.report.Cleanup {
+		u := &t.report.Cleanup[i]
 		t.head(t.paint.with(yellow), "  "+line(view.Place(u.Path, u.Line, 0)), line(u.Name))
-		t.rows("    ", line(view.UpkeepWords(u)))
+		t.rows("    ", line(view.CleanupWords(u)))
 	}
 	t.blank()
 }
@@ -237,7 +237,7 @@ func (t *text) verdict() {
 func (t *text) closing() {
 	t.rows("", view.Counts(t.report))
 	t.verdict()
-	for _, s := range view.Steps(t.report, "above", false) {
+	for _, s := range view.NextActions(t.report, "above", false) {
 		t.rows("", line("Next: "+s.String()))
 		if command := s.Command(); command != "" {
 			t.blank()

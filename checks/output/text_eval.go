@@ -200,7 +200,7 @@ func toneOfTrace(r report.Result) string {
 
 // traceStep writes one step: whether it holds, what it is, and below the values.
 func (t *text) traceStep(s *report.TraceStep) {
-	marks := map[report.Held]string{report.Holds: "✓", report.HoldsNot: "✗", report.Undecided: "?"}
+	marks := map[report.TraceOutcome]string{report.Holds: "✓", report.HoldsNot: "✗", report.Undecided: "?"}
 	head := "    " + marks[s.Holds] + " " + line(string(s.Part)+s.At)
 	what := s.What
 	if s.Error != "" {

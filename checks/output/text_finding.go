@@ -180,10 +180,10 @@ func (t *text) facts(e view.Entry) {
 		if o.Set == nil && len(e) == 1 {
 			t.fact("missing", view.FieldName(o.Missing))
 		}
-		t.fact("advice", view.Advice(f))
+		t.fact("advice", view.FixInstruction(f))
 		if o.Side == report.Base {
 			t.fact("note", "the place is in the base; the change deletes it")
-		} else if o.How == report.Enclosing && o.Missing == "" && view.Advice(f) == "" {
+		} else if o.How == report.Enclosing && o.Missing == "" && view.FixInstruction(f) == "" {
 			t.fact("note", "this is the nearest place that could be found")
 		}
 		for _, c := range o.Chain {

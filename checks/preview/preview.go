@@ -14,13 +14,13 @@ import (
 	"github.com/lintel-bot/lintel/checks/declared"
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/mask"
-	"github.com/lintel-bot/lintel/checks/parallel"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/review"
 	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -172,7 +172,7 @@ func (p *comparison) run(ctx context.Context, into *report.Preview, chosen []roo
 	into.Stats.Roots = len(chosen)
 	for chunk := range slices.Chunk(chosen, chunkSize) {
 		list := make([]*rootPreview, len(chunk))
-		parallel.Each(len(chunk), func(i int) { list[i] = p.root(limited, chunk[i]) })
+		deploy.Each(len(chunk), func(i int) { list[i] = p.root(limited, chunk[i]) })
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("the check was stopped: %w", errors.Join(err, context.Cause(ctx)))
 		}
@@ -191,12 +191,12 @@ func (p *comparison) run(ctx context.Context, into *report.Preview, chosen []roo
 			all.add(one)
 			if len(one.differences)+len(one.problems) > 0 {
 				for _, address := range one.from {
-					into.Outside = append(into.Outside, report.Outside{URL: address, Roots: []string{chunk[i].Name()}})
+					into.RemoteSources = append(into.RemoteSources, report.RemoteSource{URL: address, Roots: []string{chunk[i].Name()}})
 				}
 			}
 		}
 	}
-	into.Outside = report.JoinOutside(into.Outside, nil)
+	into.RemoteSources = report.JoinRemoteSources(into.RemoteSources, nil)
 	return all, nil
 }
 

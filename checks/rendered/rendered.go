@@ -47,9 +47,9 @@ type entry struct {
 	images  []report.ImageChange
 }
 
-// Tell puts what a change does to the rendered resources into the report: differences in the order of the roots, and of
+// AddToReport puts what a change does to the rendered resources into the report: differences in the order of the roots, and of
 // the resources in them. The error says that the context ended before.
-func Tell(ctx context.Context, c Change, out *report.Report) error {
+func AddToReport(ctx context.Context, c Change, out *report.Report) error {
 	l := &listing{entries: map[key]*entry{}, relabeled: map[key]bool{}, lines: maxLines, bytes: maxBytes}
 	// What is updated says more than what is all new or gone: it comes first where there is not room for all.
 	edits := sorted(editsOf(c.Pairs))

@@ -61,7 +61,7 @@ func told(t testing.TB, c Change) (lines []string, out *report.Report) {
 	t.Helper()
 	c.Changed = func(string) bool { return true }
 	out = &report.Report{}
-	if err := Tell(context.Background(), c, out); err != nil {
+	if err := AddToReport(context.Background(), c, out); err != nil {
 		t.Fatal(err)
 	}
 	lines = []string{}
@@ -266,7 +266,7 @@ func TestRelabeled(t *testing.T) {
 func TestTellEnds(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(errors.New("enough"))
-	err := Tell(ctx, Change{Pairs: of(root("r"), nil, []*render.Resource{in(t, "", configMap("a", "x"))})}, &report.Report{})
+	err := AddToReport(ctx, Change{Pairs: of(root("r"), nil, []*render.Resource{in(t, "", configMap("a", "x"))})}, &report.Report{})
 	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "enough") {
 		t.Errorf("got %v", err)
 	}

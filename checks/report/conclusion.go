@@ -140,7 +140,7 @@ func (r *Report) title() string {
 		parts = append(parts, "the settings name what is nowhere")
 	}
 	parts = append(parts, Counts([]Number{{unknown, "rule needs the cluster", "rules need the cluster"}})...)
-	if n := len(r.Upkeep); n > 0 && len(parts) == 0 {
+	if n := len(r.Cleanup); n > 0 && len(parts) == 0 {
 		parts = append(parts, "No violations, "+Count(n, "exception", "exceptions")+" to look after")
 	}
 	switch {

@@ -71,7 +71,7 @@ type TraceStep struct {
 	Part   TracePart    `json:"part"`           // match, exclude, preconditions, deny, pattern ...
 	At     string       `json:"at,omitempty"`   // which of them
 	Line   int          `json:"line,omitempty"` // in the file of the policy, where it is known
-	Holds  Held         `json:"holds"`
+	Holds  TraceOutcome `json:"holds"`
 	What   string       `json:"what,omitempty"` // what was asked, or found
 	Values []TraceValue `json:"values,omitempty"`
 	Error  string       `json:"error,omitempty"`
@@ -80,14 +80,14 @@ type TraceStep struct {
 // TracePart is a part of a rule.
 type TracePart string
 
-// Held says whether something holds.
-type Held string
+// TraceOutcome says whether something holds.
+type TraceOutcome string
 
 // The answers. What a deny asks for and holds is what denies.
 const (
-	Holds     Held = "yes"
-	HoldsNot  Held = "no"
-	Undecided Held = "unknown"
+	Holds     TraceOutcome = "yes"
+	HoldsNot  TraceOutcome = "no"
+	Undecided TraceOutcome = "unknown"
 )
 
 // TraceValue is the value that something had, as JSON. Values of Secrets are hidden.

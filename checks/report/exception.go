@@ -104,8 +104,8 @@ func (r *Review) By() (users []string) {
 // Missing is how many approvals a review lacks.
 func (r *Review) Missing() int { return max(0, r.Needed-len(r.Approved)) }
 
-// Upkeep is a merged exception that somebody should look at.
-type Upkeep struct {
+// Cleanup is a merged exception that somebody should look at.
+type Cleanup struct {
 	Name    string    `json:"name"`
 	Path    string    `json:"path"`
 	Line    int       `json:"line"`

@@ -22,8 +22,8 @@ type Preview struct {
 	Notices    []Problem          `json:"notices,omitempty"`  // its sentences, at the lines of the change they are about
 	Stats      PreviewStats       `json:"stats"`
 
-	// Outside are the git repositories that roots with differences are rendered from: Report.Outside has them, too.
-	Outside []Outside `json:"-"`
+	// RemoteSources are the git repositories that roots with differences are rendered from: Report.RemoteSources has them, too.
+	RemoteSources []RemoteSource `json:"-"`
 }
 
 // With returns a preview of two, of clusters with rules of their own; nil where both are. What both say is said once.
@@ -44,7 +44,7 @@ func (p *Preview) With(q *Preview) *Preview {
 	both.LeftOut += q.LeftOut
 	both.Warnings = joined(p.Warnings, q.Warnings, Problem.String)
 	both.Notices = joined(p.Notices, q.Notices, Problem.String)
-	both.Outside = JoinOutside(p.Outside, q.Outside)
+	both.RemoteSources = JoinRemoteSources(p.RemoteSources, q.RemoteSources)
 	both.Stats.Roots += q.Stats.Roots
 	both.Stats.Resources += q.Stats.Resources
 	both.Stats.Unseen += q.Stats.Unseen

@@ -37,7 +37,7 @@ type Report struct {
 	Mutations   []Mutation   `json:"mutations,omitempty"`  // what mutate rules write before the others look
 	Approvers   *Approvers   `json:"approvers,omitempty"`  // who may approve them, from the settings at the base
 	Teams       []string     `json:"teams,omitempty"`      // "org/team": those that the settings map to users
-	Upkeep      []Upkeep     `json:"upkeep,omitempty"`     // with Change.All: merged exceptions to remove or renew
+	Cleanup     []Cleanup    `json:"upkeep,omitempty"`     // with Change.All: merged exceptions to remove or renew
 	Active      []Active     `json:"active,omitempty"`     // with Change.All: merged exceptions that count
 	Drafts      []Draft      `json:"drafts,omitempty"`     // with Change.Drafts: exceptions for what blocks
 	Folders     []string     `json:"folders,omitempty"`    // the findings' roots that have no kustomization
@@ -55,8 +55,8 @@ type Report struct {
 	Relabeled       int           `json:"relabeled,omitempty"`       // resources with another label of a version only
 	Images          []ImageChange `json:"images,omitempty"`          // from and to, of all Differences
 
-	// Outside are the git repositories that roots are rendered from besides their own. "-o json" leaves it out.
-	Outside []Outside `json:"outside,omitempty"`
+	// RemoteSources are the git repositories that roots are rendered from besides their own. "-o json" leaves it out.
+	RemoteSources []RemoteSource `json:"outside,omitempty"`
 	// Withheld are the URLs of those of them that the reader may not read, see Withhold.
 	Withheld []string `json:"withheld,omitempty"`
 

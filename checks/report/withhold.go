@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// Outside is another git repository that roots are rendered from: a remote base, or what an object of Argo CD or Flux
+// RemoteSource is another git repository that roots are rendered from: a remote base, or what an object of Argo CD or Flux
 // deploys from there.
-type Outside struct {
+type RemoteSource struct {
 	URL   string   `json:"url"` // as it is asked for, without who asks
 	Roots []string `json:"roots"`
 }
 
-// JoinOutside joins two lists, sorted by URL.
-func JoinOutside(a, b []Outside) (list []Outside) {
+// JoinRemoteSources joins two lists, sorted by URL.
+func JoinRemoteSources(a, b []RemoteSource) (list []RemoteSource) {
 	roots := map[string][]string{}
 	for _, o := range slices.Concat(a, b) {
 		roots[o.URL] = append(roots[o.URL], o.Roots...)
@@ -22,18 +22,18 @@ func JoinOutside(a, b []Outside) (list []Outside) {
 	for _, url := range slices.Sorted(maps.Keys(roots)) {
 		names := roots[url]
 		slices.Sort(names)
-		list = append(list, Outside{URL: url, Roots: slices.Compact(names)})
+		list = append(list, RemoteSource{URL: url, Roots: slices.Compact(names)})
 	}
 	return list
 }
 
-// Withhold returns the report as those may see it who may not read some of the repositories in Outside, by their URLs:
+// Withhold returns the report as those may see it who may not read some of the repositories in RemoteSources, by their URLs:
 // no line of a root that is made of one is in it unless it is written in the repository that was checked. What rules
 // say about what is rendered stays. A report without such roots is returned as it is; r is not changed.
 func (r *Report) Withhold(urls []string) *Report {
 	hidden := map[string]bool{}
 	var from []string
-	for _, o := range r.Outside {
+	for _, o := range r.RemoteSources {
 		if slices.Contains(urls, o.URL) {
 			from = append(from, o.URL)
 			for _, root := range o.Roots {

@@ -11,7 +11,7 @@ func TestWithholdPlaces(t *testing.T) {
 	} {
 		const url = "git@git.example:octo/b.git"
 		own := &Origin{Path: "apps/p.yaml", How: Identity, Chain: []Place{{Path: path, StartLine: 1, EndLine: 1}}}
-		r := &Report{Outside: []Outside{{URL: url, Roots: []string{"apps"}}},
+		r := &Report{RemoteSources: []RemoteSource{{URL: url, Roots: []string{"apps"}}},
 			Findings: []Finding{{Roots: []string{"apps"}, Origin: own}},
 			Differences: []Difference{{Roots: []string{"apps"}, Hunks: []DiffHunk{{Lines: []DiffLine{{Sign: "+", Text: "a: 1",
 				Origin: own}}}}}}}

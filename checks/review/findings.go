@@ -39,22 +39,22 @@ func ViewOf(set *rules.Ruleset, exceptions Exceptions, changed func(path string)
 	return View{Exceptions: exceptions, Changed: changed, Block: set.Settings.Block}
 }
 
-// Found is a finding with the result that it is of.
-type Found struct {
+// Finding is a finding with the result that it is of.
+type Finding struct {
 	report.Finding
 	Pair   *diff.Pair
 	Result engine.Result
 }
 
 // Same reports whether another finding says the same of the same place, whatever the object is called by then.
-func (f Found) Same(other Found) bool {
+func (f Finding) Same(other Finding) bool {
 	at, there := f.Origin, other.Origin
 	return f.Policy == other.Policy && f.Rule == other.Rule && f.Resource.Kind == other.Resource.Kind &&
 		at.Path == there.Path && at.StartLine == there.StartLine && at.Side == there.Side
 }
 
 // Findings returns the findings of one answer, one for each failing field.
-func (v View) Findings(a *Answer) (list []Found) {
+func (v View) Findings(a *Answer) (list []Finding) {
 	for i, res := range a.Results {
 		if Quiet(res) {
 			continue
@@ -64,7 +64,7 @@ func (v View) Findings(a *Answer) (list []Found) {
 			if i < len(a.advice) {
 				a.suggest(&f, a.advice[i][field])
 			}
-			list = append(list, Found{f, a.Pair, res})
+			list = append(list, Finding{f, a.Pair, res})
 		}
 	}
 	for i, res := range a.Before {
@@ -84,7 +84,7 @@ func (a *Answer) answered(before engine.Result) bool {
 
 // loosened returns the findings of what a rule said before the change altered what it looks up. What it violates then
 // waits as for an exception; what was not known then is not known.
-func (v View) loosened(a *Answer, i int) (list []Found) {
+func (v View) loosened(a *Answer, i int) (list []Finding) {
 	res := a.Before[i]
 	var names []string
 	for _, r := range a.Altered {
@@ -102,7 +102,7 @@ func (v View) loosened(a *Answer, i int) (list []Found) {
 		if i < len(a.before) {
 			a.suggest(&f, a.before[i][field])
 		}
-		list = append(list, Found{f, a.Pair, res})
+		list = append(list, Finding{f, a.Pair, res})
 	}
 	return list
 }

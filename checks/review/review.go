@@ -13,13 +13,13 @@ import (
 	"github.com/lintel-bot/lintel/checks/builtin"
 	"github.com/lintel-bot/lintel/checks/declared"
 	"github.com/lintel-bot/lintel/checks/diff"
-	"github.com/lintel-bot/lintel/checks/parallel"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/kinds"
+	"github.com/lintel-bot/lintel/render/deploy"
 )
 
 // Reviewer asks the policies about one pair at a time. It is safe for concurrent use.
@@ -63,7 +63,7 @@ type Answer struct {
 // ended before.
 func (v *Reviewer) All(ctx context.Context, pairs []*diff.Pair) ([]Answer, error) {
 	answers := make([]Answer, len(pairs))
-	parallel.Each(len(pairs), func(i int) { answers[i] = v.Review(ctx, pairs[i]) })
+	deploy.Each(len(pairs), func(i int) { answers[i] = v.Review(ctx, pairs[i]) })
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("the check was stopped: %w", errors.Join(err, context.Cause(ctx)))
 	}

@@ -418,14 +418,14 @@ func TestPure(t *testing.T) {
 	}
 	with := view(states{waits: report.Pending})
 	was := text(one)
-	var found []review.Found
+	var found []review.Finding
 	for i := range one {
 		found = append(found, with.Findings(&one[i])...)
 	}
 	if now := text(one); now != was {
 		t.Errorf("the findings changed the answers:\n%s\nand then\n%s", was, now)
 	}
-	var again []review.Found
+	var again []review.Finding
 	for i := range one { // the same answers, a second time
 		again = append(again, with.Findings(&one[i])...)
 	}

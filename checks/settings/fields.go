@@ -39,8 +39,8 @@ func matches(field, text string) bool {
 	return regexp.MustCompile(f.Pattern).MatchString(text)
 }
 
-// FormOf says in a word or a few what may be written in a field of Fields; it is empty for what is no field.
-func FormOf(path string) string {
+// FormatOf says in a word or a few what may be written in a field of Fields; it is empty for what is no field.
+func FormatOf(path string) string {
 	at := schemaOf(reflect.TypeFor[Settings](), "")
 	for key := range strings.SplitSeq(strings.ReplaceAll(path, "[]", ".[]"), ".") {
 		if several, ok := at["anyOf"].([]SchemaNode); ok {

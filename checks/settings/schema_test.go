@@ -174,14 +174,14 @@ func TestSchemaRefuses(t *testing.T) {
 // Of each field it is said what it takes.
 func TestFormOf(t *testing.T) {
 	for _, f := range Fields() {
-		if FormOf(f.Path) == "" {
+		if FormatOf(f.Path) == "" {
 			t.Errorf("nothing is said of %q", f.Path)
 		}
 	}
 	for path, want := range map[string]string{"block": "map, or new, all", "block.audit": "true or false",
 		"clusters.*.roots": "list", "charts[].path": "text", "mode": "enforce, advisory", "nothing": "", "roots.nothing": ""} {
-		if got := FormOf(path); got != want {
-			t.Errorf("FormOf(%q) = %q, want %q", path, got, want)
+		if got := FormatOf(path); got != want {
+			t.Errorf("FormatOf(%q) = %q, want %q", path, got, want)
 		}
 	}
 }

@@ -54,7 +54,7 @@ func Sameness(f *report.Finding) string {
 		exemption = Exemption(f.Exemption)
 	}
 	return fmt.Sprintf("%q %d %t %t %t", []string{f.Policy, f.PolicyPath, RuleName(f.Rule), f.Severity, message, f.Expected,
-		fix.YAML, Advice(f), exemption, string(f.Action), string(f.Result), string(originOf(f).Side)},
+		fix.YAML, FixInstruction(f), exemption, string(f.Action), string(f.Result), string(originOf(f).Side)},
 		StateOf(f), fix.Example, f.New, f.Denied)
 }
 

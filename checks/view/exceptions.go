@@ -127,8 +127,8 @@ func decision(e *report.Exception, a *report.Approvers) (out []ExceptionFact) {
 	return out
 }
 
-// UpkeepWords says what is the matter with a merged exception.
-func UpkeepWords(u *report.Upkeep) string {
+// CleanupWords says what is the matter with a merged exception.
+func CleanupWords(u *report.Cleanup) string {
 	var parts []string
 	switch {
 	case u.Expired && u.Expires.IsZero():

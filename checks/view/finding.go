@@ -98,14 +98,14 @@ func Facts(f *report.Finding) (list []Fact) {
 	if f.Expected != "" {
 		list = append(list, Fact{"Expected", f.Expected})
 	}
-	if a := Advice(f); a != "" {
+	if a := FixInstruction(f); a != "" {
 		list = append(list, Fact{"Advice", a})
 	}
 	return list
 }
 
-// Advice says where and how to edit, where that needs more than a place and the lines of a fix.
-func Advice(f *report.Finding) string {
+// FixInstruction says where and how to edit, where that needs more than a place and the lines of a fix.
+func FixInstruction(f *report.Finding) string {
 	if f.Origin == nil {
 		return ""
 	}
@@ -141,7 +141,7 @@ func ToDo(f *report.Finding) string {
 		return "nothing has to be done here; the base branch has this violation already and it does not block."
 	}
 	edit := "change the value here so that the rule holds"
-	switch a := Advice(f); {
+	switch a := FixInstruction(f); {
 	case f.Operation == "DELETE":
 		edit = "keep what is removed here"
 	case a != "":

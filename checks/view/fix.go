@@ -51,7 +51,7 @@ func FixOf(f *report.Finding) *Fix {
 // FixWords returns what to do in one line, "" where it is not known: the fix if it is one of the field itself, and the
 // advice.
 func FixWords(f *report.Finding) string {
-	s, advice := f.Suggestion, Advice(f)
+	s, advice := f.Suggestion, FixInstruction(f)
 	if FixOf(f) == nil || f.Origin != nil && f.Origin.Set != nil {
 		return advice
 	}

@@ -203,9 +203,9 @@ func inState(r *report.Report, state report.State) (names []string) {
 	return Distinct(names)
 }
 
-// Steps says what has to be done for the check to succeed, the first thing first. where is where the findings stand;
+// NextActions says what has to be done for the check to succeed, the first thing first. where is where the findings stand;
 // button says that the reader has the button that drafts exceptions.
-func Steps(r *report.Report, where string, button bool) (out []Runs) {
+func NextActions(r *report.Report, where string, button bool) (out []Runs) {
 	if r.Concerned { // what is to be done, if anything, is to be done elsewhere
 		return nil
 	}

@@ -26,7 +26,7 @@ func TestWhoHasToApprove(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := &report.Report{Findings: c.findings, Approvers: &report.Approvers{Teams: []string{"owners"}}, Stats: report.Stats{Policies: 1}}
 			var words string
-			for _, s := range Steps(r, "above", true) {
+			for _, s := range NextActions(r, "above", true) {
 				words += s.String()
 			}
 			if !strings.HasSuffix(words, c.want) || c.want == "" && words != "" {

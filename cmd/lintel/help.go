@@ -69,7 +69,7 @@ func helpSettings(w io.Writer, _ *cobra.Command) {
 	para(w, 0, settings.Path+" at the top of the repository, read from the base branch: a change cannot loosen its own check. "+
 		"Every field has a default; no file is needed. A * stands for any name, [] for each entry of a list.")
 	for _, f := range settings.Fields() {
-		fmt.Fprintf(w, "\n%s (%s)\n", f.Path, settings.FormOf(f.Path))
+		fmt.Fprintf(w, "\n%s (%s)\n", f.Path, settings.FormatOf(f.Path))
 		text := f.Text
 		if f.Default != nil {
 			text += fmt.Sprintf(" Default: %v.", f.Default)

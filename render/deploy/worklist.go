@@ -6,12 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/doc"
@@ -118,16 +115,9 @@ func (w *worklist) objects() (objects []gitops.Object) {
 
 // prepare renders some roots, several at a time.
 func (w *worklist) prepare(list []roots.Root, kinds []string) {
-	var all errgroup.Group
-	all.SetLimit(runtime.GOMAXPROCS(0))
 	slices.SortFunc(list, roots.Compare)
-	for _, root := range slices.Compact(list) {
-		all.Go(func() error {
-			w.rendered(root, kinds)
-			return nil
-		})
-	}
-	_ = all.Wait() // no function returns an error
+	list = slices.Compact(list)
+	Each(len(list), func(i int) { w.rendered(list[i], kinds) })
 }
 
 // arriving returns the objects of some kinds that a file brings to a cluster: as the roots render them that change it, but

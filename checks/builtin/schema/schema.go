@@ -61,8 +61,8 @@ type Answer struct {
 	Reason     string
 }
 
-// Look returns what is wrong with an object. old is what it was before; nil where it is new.
-func (s *Schemas) Look(ctx context.Context, object, old map[string]any) Answer {
+// Validate returns what is wrong with an object. old is what it was before; nil where it is new.
+func (s *Schemas) Validate(ctx context.Context, object, old map[string]any) Answer {
 	apiVersion, kind := typeOf(object)
 	if _, encrypted := object["sops"].(map[string]any); encrypted || apiVersion == "" || kind == "" {
 		return Answer{} // SOPS: who deploys it decrypts it first
@@ -102,7 +102,7 @@ func (s *Schemas) Undeclared(ctx context.Context, object map[string]any) bool {
 		definitions, asked := s.defined(ctx)
 		return asked && !definitions.has(group, kind)
 	}
-	return s.Look(ctx, object, nil).State == Undeclared
+	return s.Validate(ctx, object, nil).State == Undeclared
 }
 
 // declares reports whether a definition has a kind in a version.

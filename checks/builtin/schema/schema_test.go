@@ -146,7 +146,7 @@ func TestCustomResources(t *testing.T) {
 			}
 			object := read(t, c.object)
 			before := fmt.Sprint(object)
-			if got := words(s.Look(t.Context(), object, old)); got != c.want {
+			if got := words(s.Validate(t.Context(), object, old)); got != c.want {
 				t.Errorf("got\n%s\nwant\n%s", got, c.want)
 			}
 			if fmt.Sprint(object) != before {
@@ -189,14 +189,14 @@ func TestDefinitions(t *testing.T) {
 		{"everything is known", []map[string]any{with("group:", "preserveUnknownFields: true\n  group:")}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := words(Compile("", declaring(c.list...)).Look(t.Context(), object, nil))
+			got := words(Compile("", declaring(c.list...)).Validate(t.Context(), object, nil))
 			if got != c.want && !(c.want == "state 2" && strings.HasPrefix(got, c.want)) {
 				t.Errorf("got\n%s\nwant\n%s", got, c.want)
 			}
 		})
 	}
 	crd := with("least: {type: integer,", "least: {")
-	if got := words(Compile("1.33", declaring()).Look(t.Context(), crd, nil)); !strings.HasPrefix(got,
+	if got := words(Compile("1.33", declaring()).Validate(t.Context(), crd, nil)); !strings.HasPrefix(got,
 		"/spec/versions/0/schema/openAPIV3Schema the schema is not structural") {
 		t.Errorf("of the definition itself: %s", got)
 	}
@@ -250,11 +250,11 @@ func TestHostileDefinitions(t *testing.T) {
 		{"all of itself", with(`{type: object, allOf: [{anyOf: [{not: {oneOf: [{}]}}]}]}`), object("{}"), "must not validate"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := words(Compile("", declaring(c.definition)).Look(t.Context(), c.object, nil))
+			got := words(Compile("", declaring(c.definition)).Validate(t.Context(), c.object, nil))
 			if !strings.Contains(got, c.want) || len(got) > 1000 {
 				t.Errorf("got %.1000q, want %q", got, c.want)
 			}
-			said := words(Compile("1.33", declaring()).Look(t.Context(), c.definition, nil))
+			said := words(Compile("1.33", declaring()).Validate(t.Context(), c.definition, nil))
 			if beyond[c.name] && strings.Contains(said, "/openAPIV3Schema") {
 				t.Errorf("the API server may take what is beyond our limits: %.1000q", said)
 			}
@@ -275,14 +275,14 @@ func TestMany(t *testing.T) {
 		"{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {" + fields.String() + "}}",
 	} {
 		object := read(t, text)
-		a := Compile("1.33", declaring(read(t, definitionOf))).Look(t.Context(), object, nil)
+		a := Compile("1.33", declaring(read(t, definitionOf))).Validate(t.Context(), object, nil)
 		if n := len(a.Violations); n != 50 || !strings.HasSuffix(a.Violations[0].Pointer, "/f000") ||
 			!strings.HasSuffix(a.Violations[49].Pointer, "/f049") {
 			t.Errorf("%.80s: %d, from %s to %s", text, n, a.Violations[0].Pointer, a.Violations[n-1].Pointer)
 		}
 	}
 	lacking := read(t, "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: ["+strings.Repeat("{},", 60)+"]}}")
-	for _, v := range Compile("1.33", declaring()).Look(t.Context(), lacking, nil).Violations {
+	for _, v := range Compile("1.33", declaring()).Validate(t.Context(), lacking, nil).Violations {
 		if !v.Missing {
 			t.Errorf("%s is not missing", v.Pointer)
 		}
@@ -296,7 +296,7 @@ func TestConcurrent(t *testing.T) {
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			if a := s.Look(context.Background(), object, nil); len(a.Violations) != 1 {
+			if a := s.Validate(context.Background(), object, nil); len(a.Violations) != 1 {
 				t.Errorf("%+v", a)
 			}
 		})
@@ -307,10 +307,10 @@ func TestConcurrent(t *testing.T) {
 func BenchmarkCustom(b *testing.B) {
 	s := Compile("1.33", declaring(read(b, definitionOf)))
 	object := read(b, "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a}\nspec: {size: 1, least: 0, mode: fast, list: [{name: a}]}\n")
-	s.Look(b.Context(), object, nil)
+	s.Validate(b.Context(), object, nil)
 	b.ReportAllocs()
 	for b.Loop() {
-		s.Look(b.Context(), object, nil)
+		s.Validate(b.Context(), object, nil)
 	}
 }
 
@@ -334,7 +334,7 @@ func FuzzDefinition(f *testing.F) {
 			}
 		}
 		s := Compile("1.33", declaring(crd))
-		s.Look(t.Context(), object, object)
-		s.Look(t.Context(), crd, nil)
+		s.Validate(t.Context(), object, object)
+		s.Validate(t.Context(), crd, nil)
 	})
 }

@@ -17,7 +17,7 @@ import (
 // elsewhere adds the policies that are written outside of the repository: what its settings name, what whoever asks for
 // the check hands in, and what the organisation has for all. What cannot be had is a problem: it is not in effect.
 func (out *Sources) elsewhere(ctx context.Context, c diff.Commit) error {
-	from := c.Elsewhere
+	from := c.PolicySources
 	for _, s := range out.Settings.Policies.External() {
 		at := report.Problem{Path: settings.Path, Line: out.Settings.PolicyLine(s)}
 		if err := out.fetched(ctx, from, s, at); err != nil {
@@ -46,7 +46,7 @@ func (out *Sources) elsewhere(ctx context.Context, c diff.Commit) error {
 }
 
 // fetched adds the policies of a source.
-func (out *Sources) fetched(ctx context.Context, from diff.Elsewhere, s report.PolicySource, at report.Problem) error {
+func (out *Sources) fetched(ctx context.Context, from diff.PolicySources, s report.PolicySource, at report.Problem) error {
 	set := &settings.Settings{Limits: out.Settings.Limits}
 	if s.Path != "" {
 		set.Policies = settings.Policies{{Path: s.Path}}
@@ -66,7 +66,7 @@ func (out *Sources) fetched(ctx context.Context, from diff.Elsewhere, s report.P
 }
 
 // inherited adds the policies of the organisation and its exceptions.
-func (out *Sources) inherited(ctx context.Context, from diff.Elsewhere) error {
+func (out *Sources) inherited(ctx context.Context, from diff.PolicySources) error {
 	want := remote.Want{Kind: remote.Git, URL: from.Defaults}
 	found, src, err := find(ctx, from, want, out.Settings.Inherits(), true)
 	if err != nil || src == nil {
@@ -83,7 +83,7 @@ func (out *Sources) inherited(ctx context.Context, from diff.Elsewhere) error {
 }
 
 // find finds the rules of what a want is: its policies, and its exceptions where these are asked for.
-func find(ctx context.Context, from diff.Elsewhere, w remote.Want, s *settings.Settings, exceptions bool) (*Sources,
+func find(ctx context.Context, from diff.PolicySources, w remote.Want, s *settings.Settings, exceptions bool) (*Sources,
 	*remote.Source, error) {
 	src, c, err := from.Open(w)
 	if err != nil {
@@ -180,7 +180,7 @@ func FindInherited(ctx context.Context, c diff.Commit, s *settings.Settings) (*S
 	if s.Inherits() == nil {
 		return out, nil
 	}
-	return out, out.inherited(ctx, c.Elsewhere)
+	return out, out.inherited(ctx, c.PolicySources)
 }
 
 // moved is a problem of another repository, said where this one names it.

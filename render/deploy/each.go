@@ -1,5 +1,4 @@
-// Package parallel does the independent pieces of one check on all processors.
-package parallel
+package deploy
 
 import (
 	"runtime"

@@ -11,9 +11,9 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// Outside is what a job takes from outside of the repository, as far as it was fetched. The nil Outside has nothing and
+// RemoteSources is what a job takes from outside of the repository, as far as it was fetched. The nil RemoteSources has nothing and
 // wants nothing.
-type Outside struct {
+type RemoteSources struct {
 	objects    *tree.Objects // nil: nothing was fetched
 	base, head *remote.Sources
 	lookups    [2]*remote.Sources
@@ -22,8 +22,8 @@ type Outside struct {
 	last       bool
 }
 
-// OpenOutside opens what was fetched; the result is nil where nothing ever is. held is what was read of the store before.
-func OpenOutside(ctx context.Context, s *report.Sources, git string, held *tree.Store) (*Outside, error) {
+// OpenRemoteSources opens what was fetched; the result is nil where nothing ever is. held is what was read of the store before.
+func OpenRemoteSources(ctx context.Context, s *report.Sources, git string, held *tree.Store) (*RemoteSources, error) {
 	if s == nil {
 		return nil, nil
 	}
@@ -31,7 +31,7 @@ func OpenOutside(ctx context.Context, s *report.Sources, git string, held *tree.
 	if err := json.Unmarshal(s.Lock, &lock); err != nil {
 		return nil, fmt.Errorf("reading what was fetched: %w", err)
 	}
-	o := &Outside{first: s.First, last: s.Last}
+	o := &RemoteSources{first: s.First, last: s.Last}
 	trees := func(string) (*tree.Tree, error) { return nil, tree.ErrNoObject }
 	if len(lock) > 0 {
 		var err error
@@ -47,14 +47,14 @@ func OpenOutside(ctx context.Context, s *report.Sources, git string, held *tree.
 }
 
 // Close ends the reading.
-func (o *Outside) Close() {
+func (o *RemoteSources) Close() {
 	if o != nil && o.objects != nil {
 		_ = o.objects.Close()
 	}
 }
 
 // Err says that not everything could be read that was asked for: no answer counts then.
-func (o *Outside) Err() error {
+func (o *RemoteSources) Err() error {
 	if o == nil || o.objects == nil || o.objects.Err() == nil {
 		return nil
 	}
@@ -62,7 +62,7 @@ func (o *Outside) Err() error {
 }
 
 // Limit bounds what is read: bytes of one file, and files and folders.
-func (o *Outside) Limit(bytes int64, files int) {
+func (o *RemoteSources) Limit(bytes int64, files int) {
 	if o != nil && o.objects != nil {
 		o.objects.SetBlobLimit(bytes)
 		o.objects.SetFileLimit(files)
@@ -70,7 +70,7 @@ func (o *Outside) Limit(bytes int64, files int) {
 }
 
 // Sources is what there is to render the base and the head with: the same, but each knows what its side wants.
-func (o *Outside) Sources() (base, head *remote.Sources) {
+func (o *RemoteSources) Sources() (base, head *remote.Sources) {
 	if o == nil {
 		return nil, nil
 	}
@@ -78,7 +78,7 @@ func (o *Outside) Sources() (base, head *remote.Sources) {
 }
 
 // Lookups is what Sources returns, for rendering what policies look up: they have wants of their own.
-func (o *Outside) Lookups() (base, head *remote.Sources) {
+func (o *RemoteSources) Lookups() (base, head *remote.Sources) {
 	if o == nil {
 		return nil, nil
 	}
@@ -86,7 +86,7 @@ func (o *Outside) Lookups() (base, head *remote.Sources) {
 }
 
 // Preview is what Sources returns for the head, for rendering what the change does not touch: it has wants of its own.
-func (o *Outside) Preview() *remote.Sources {
+func (o *RemoteSources) Preview() *remote.Sources {
 	if o == nil {
 		return nil
 	}
@@ -95,20 +95,20 @@ func (o *Outside) Preview() *remote.Sources {
 
 // Wanted is a remote.Request for what is to be fetched before there can be a result, nil where nothing is. allow is that
 // of the settings.
-func (o *Outside) Wanted(allow []string) (json.RawMessage, error) {
+func (o *RemoteSources) Wanted(allow []string) (json.RawMessage, error) {
 	return o.request(allow, o.Sources)
 }
 
 // LookupsWanted is Wanted for what policies look up.
-func (o *Outside) LookupsWanted(allow []string) (json.RawMessage, error) {
+func (o *RemoteSources) LookupsWanted(allow []string) (json.RawMessage, error) {
 	return o.request(allow, o.Lookups)
 }
 
 // First reports whether what is likely to be wanted may be asked for: see report.Sources.
-func (o *Outside) First() bool { return o != nil && o.first }
+func (o *RemoteSources) First() bool { return o != nil && o.first }
 
 // Used lists what was fetched and the base's side asked for, sorted.
-func (o *Outside) Used() []remote.Want {
+func (o *RemoteSources) Used() []remote.Want {
 	if o == nil {
 		return nil
 	}
@@ -118,10 +118,12 @@ func (o *Outside) Used() []remote.Want {
 }
 
 // PreviewWants reports whether PreviewWanted has something.
-func (o *Outside) PreviewWants() bool { return o != nil && !o.last && len(o.preview.Wanted()) > 0 }
+func (o *RemoteSources) PreviewWants() bool {
+	return o != nil && !o.last && len(o.preview.Wanted()) > 0
+}
 
 // PreviewWanted is Wanted for what a preview looks at.
-func (o *Outside) PreviewWanted(allow []string) (json.RawMessage, error) {
+func (o *RemoteSources) PreviewWanted(allow []string) (json.RawMessage, error) {
 	if !o.PreviewWants() {
 		return nil, nil
 	}
@@ -132,7 +134,7 @@ func (o *Outside) PreviewWanted(allow []string) (json.RawMessage, error) {
 	return json.Marshal(remote.Request{Wants: list, Allow: allow})
 }
 
-func (o *Outside) request(allow []string, of func() (base, head *remote.Sources)) (json.RawMessage, error) {
+func (o *RemoteSources) request(allow []string, of func() (base, head *remote.Sources)) (json.RawMessage, error) {
 	if o == nil || o.last {
 		return nil, nil
 	}

@@ -25,34 +25,34 @@ import (
 
 // elsewhere says what the commits take rules from besides their own trees.
 func (r *repository) elsewhere(change report.Change, k *kept) {
-	e := diff.Elsewhere{Host: change.Host, Policies: change.Policies, Files: change.PolicyFiles, Defaults: change.Defaults,
+	e := diff.PolicySources{Host: change.Host, Policies: change.Policies, Files: change.PolicyFiles, Defaults: change.Defaults,
 		Graphs: k.graphOf}
-	base, head := r.outside.Sources()
+	base, head := r.remote.Sources()
 	for _, c := range []*diff.Commit{&r.trees.Rules, &r.trees.Base, &r.trees.Head} {
-		c.Elsewhere = e
-		c.Elsewhere.Sources = base
+		c.PolicySources = e
+		c.PolicySources.Sources = base
 	}
-	r.trees.Head.Elsewhere.Sources = head
+	r.trees.Head.PolicySources.Sources = head
 	if p := change.Proposed; p != nil {
-		r.trees.Rules.Elsewhere.Instead = &diff.Instead{Addresses: p.Addresses, Refs: p.Refs, Revision: p.Base}
-		r.trees.Head.Elsewhere.Instead = &diff.Instead{Addresses: p.Addresses, Refs: p.Refs, Revision: p.Head}
+		r.trees.Rules.PolicySources.Instead = &diff.Instead{Addresses: p.Addresses, Refs: p.Refs, Revision: p.Base}
+		r.trees.Head.PolicySources.Instead = &diff.Instead{Addresses: p.Addresses, Refs: p.Refs, Revision: p.Head}
 	}
 }
 
 // inherit returns settings as those of the organisation leave them. Where these cannot be had or read, its policies
 // cannot be in effect: finding them says why.
 func (r *repository) inherit(c diff.Commit, own *settings.Settings) (*settings.Settings, []report.Problem, error) {
-	if c.Elsewhere.Defaults == "" {
+	if c.PolicySources.Defaults == "" {
 		return own, nil, nil
 	}
 	from := settings.Default()
-	want := remote.Want{Kind: remote.Git, URL: c.Elsewhere.Defaults}
-	c.Elsewhere.Seek(want, true)
-	_, src, err := c.Elsewhere.Open(want)
+	want := remote.Want{Kind: remote.Git, URL: c.PolicySources.Defaults}
+	c.PolicySources.Seek(want, true)
+	_, src, err := c.PolicySources.Open(want)
 	var failure *remote.Failure
 	switch {
 	case err == nil:
-		if _, err := src.Tree.Entry(settings.Path); errors.Is(err, tree.ErrNotExist) && path.Base(c.Elsewhere.Defaults) == ".github" {
+		if _, err := src.Tree.Entry(settings.Path); errors.Is(err, tree.ErrNotExist) && path.Base(c.PolicySources.Defaults) == ".github" {
 			return own, nil, nil // it has other things for the organisation
 		}
 		if from, _, err = settings.Read(src.Tree); err != nil { // what is wrong with them is said where its policies are found
@@ -72,7 +72,7 @@ func (r *repository) above(c diff.Commit, s *settings.Settings, renderings *rend
 	if from == nil || len(from.Context) == 0 {
 		return nil, nil
 	}
-	_, c, err := c.Elsewhere.Open(remote.Want{Kind: remote.Git, URL: c.Elsewhere.Defaults})
+	_, c, err := c.PolicySources.Open(remote.Want{Kind: remote.Git, URL: c.PolicySources.Defaults})
 	var failure *remote.Failure
 	if errors.Is(err, remote.ErrWanted) || errors.As(err, &failure) {
 		return nil, nil
@@ -81,7 +81,7 @@ func (r *repository) above(c diff.Commit, s *settings.Settings, renderings *rend
 		return nil, err
 	}
 	config := render.Config{Limits: from.Limits.Render(), Namespaced: kinds.HasNamespace, Cache: renderings}
-	set, err := deploy.Open(c.Tree, from.RootOptions(nil, nil), c.Elsewhere.Graph(r.trees.Rules.Elsewhere.Defaults), config)
+	set, err := deploy.Open(c.Tree, from.RootOptions(nil, nil), c.PolicySources.Graph(r.trees.Rules.PolicySources.Defaults), config)
 	if err != nil {
 		return nil, err
 	}
@@ -96,13 +96,13 @@ func (r *repository) seek() {
 		}
 		want := func(list []report.PolicySource, given bool) {
 			for _, source := range list {
-				c.Elsewhere.Seek(c.Elsewhere.Want(source), given)
+				c.PolicySources.Seek(c.PolicySources.Want(source), given)
 			}
 		}
 		for _, cluster := range append([]string{""}, s.ClusterNames()...) {
 			want(s.In(cluster).Policies.External(), false)
 		}
-		want(c.Elsewhere.Policies, true)
+		want(c.PolicySources.Policies, true)
 		if from := s.Inherits(); from != nil {
 			want(from.Policies.External(), true)
 		}
@@ -154,7 +154,7 @@ func (r *repository) opensAbove(f report.Finding) bool {
 
 // inherits reports whether a finding is of a policy of the organisation.
 func (r *repository) inherits(f report.Finding) bool {
-	from := r.trees.Rules.Elsewhere.Defaults
+	from := r.trees.Rules.PolicySources.Defaults
 	return from != "" && strings.HasPrefix(f.PolicyPath, rules.Address(from, ""))
 }
 
