@@ -86,6 +86,14 @@ func (r *Repo) Write(name, data string) {
 	}
 }
 
+// Remove removes a file or a symbolic link of the work tree.
+func (r *Repo) Remove(name string) {
+	r.t.Helper()
+	if err := os.Remove(filepath.Join(r.Dir, name)); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
 // Symlink makes a symbolic link in the work tree.
 func (r *Repo) Symlink(target, name string) {
 	r.t.Helper()
