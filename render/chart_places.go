@@ -38,9 +38,9 @@ type chartPlaces struct {
 
 	mu     sync.Mutex
 	ready  bool
-	trace  *trace.Trace                // nil: there is none
-	layers *helm.Layers                // likewise
-	files  map[string]*origin.File     // by path, or address: see chartFolder.file
+	trace  *trace.Trace // nil: there is none
+	layers *helm.Layers // likewise
+	files  chartFiles
 	parts  map[int]*manifestPart       // by the index of the manifest
 	joint  map[string]map[string]joint // by template and path
 	order  map[string][]string         // the names of a template's objects
@@ -82,31 +82,7 @@ func (c *chartPlaces) background() context.Context { return context.WithoutCance
 
 // file returns a file of this repository that places are looked for in.
 func (c *chartPlaces) file(name string) *origin.File {
-	return c.parsed(name, func() ([]byte, string, error) { return c.renderer.read(name) })
-}
-
-// fileOf returns a file of a chart that places are looked for in.
-func (c *chartPlaces) fileOf(home chartFolder, name string) *origin.File {
-	if home.here {
-		return c.file(home.file(name))
-	}
-	return c.parsed(home.file(name), func() ([]byte, string, error) {
-		return home.tree.ReadFile(path.Join(home.dir, name))
-	})
-}
-
-// parsed parses a file once for all places; one that cannot be read is empty.
-func (c *chartPlaces) parsed(name string, read func() ([]byte, string, error)) *origin.File {
-	f := c.files[name]
-	if f == nil {
-		data, _, _ := read()
-		f = origin.NewFile(name, data)
-		if c.files == nil {
-			c.files = map[string]*origin.File{}
-		}
-		c.files[name] = f
-	}
-	return f
+	return c.files.parsed(name, func() ([]byte, string, error) { return c.renderer.read(name) })
 }
 
 // locate returns the place of the field at a pointer into an object of a manifest.
@@ -162,4 +138,28 @@ func (c *chartPlaces) printed(manifest, line, column int, missing string) (origi
 		}
 	}
 	return origin.Place{}, false
+}
+
+// chartFiles are the files that the places of a chart are looked for in, each parsed once: by its path in this repository, or
+// by its address (see chartFolder.file).
+type chartFiles map[string]*origin.File
+
+// of returns a file of a chart, read from its folder where that is not in this repository.
+func (f *chartFiles) of(home chartFolder, name string, here func(string) *origin.File) *origin.File {
+	if home.here {
+		return here(home.file(name))
+	}
+	return f.parsed(home.file(name), func() ([]byte, string, error) { return home.tree.ReadFile(path.Join(home.dir, name)) })
+}
+
+// parsed parses a file once; one that cannot be read is empty.
+func (f *chartFiles) parsed(name string, read func() ([]byte, string, error)) *origin.File {
+	if (*f)[name] == nil {
+		if *f == nil {
+			*f = chartFiles{}
+		}
+		data, _, _ := read()
+		(*f)[name] = origin.NewFile(name, data)
+	}
+	return (*f)[name]
 }

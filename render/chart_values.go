@@ -84,7 +84,7 @@ func (c *chartPlaces) byDefault(set helm.Setting, key bool) (origin.Place, bool)
 		}
 		return c.brings, false
 	}
-	file := c.fileOf(home, set.File)
+	file := c.files.of(home, set.File, c.file)
 	p, depth := file.Find(set.Path)
 	if key && home.here && depth == len(set.Path) {
 		p, _ = file.FindKey(set.Path)
