@@ -155,15 +155,7 @@ func TestDamagedRepository(t *testing.T) {
 		"kind: ConfigMap, metadata: {name: a}}\n")
 	head := r.Commit("-- apps/a/b/x.yaml --\n{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {k: v}}\n")
 	for _, path := range []string{"apps", "apps/a", "apps/a/b", "apps/a/b/kustomization.yaml", "apps/a/b/x.yaml"} {
-		id := r.Rev(head + ":" + path)
-		file := filepath.Join(r.GitDir, "objects", id[:2], id[2:])
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Remove(file); err != nil {
-			t.Fatal(err)
-		}
+		file, data := r.Lose(r.Rev(head + ":" + path))
 		rep, err := (&checks.Checker{}).Run(t.Context(), report.Change{GitDir: r.GitDir, Rules: base, Base: base, Head: head})
 		if err == nil && rep.Conclusion != report.Failure {
 			t.Errorf("without %s: %s", path, rep.Title)

@@ -3,8 +3,6 @@ package tree_test
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -93,10 +91,7 @@ func TestErr(t *testing.T) {
 	if _, err := tr.Entry("missing"); !errors.Is(err, tree.ErrNotExist) || o.Err() != nil {
 		t.Fatal(err, o.Err())
 	}
-	id := r.Rev("HEAD:a/b")
-	if err := os.Remove(filepath.Join(r.GitDir, "objects", id[:2], id[2:])); err != nil {
-		t.Fatal(err)
-	}
+	r.Lose(r.Rev("HEAD:a/b"))
 	tr, err := o.Tree("HEAD")
 	if err != nil {
 		t.Fatal(err)

@@ -3,8 +3,6 @@ package tree_test
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -200,9 +198,7 @@ func TestAbsent(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		id := r.Rev(rev + ":" + name)
 		ids = append(ids, id)
-		if err := os.Remove(filepath.Join(r.GitDir, "objects", id[:2], id[2:])); err != nil {
-			t.Fatal(err)
-		}
+		r.Lose(id)
 	}
 	o := r.Objects()
 	tr, err := o.Tree(rev)

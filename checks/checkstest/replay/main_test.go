@@ -25,7 +25,7 @@ func TestReplay(t *testing.T) {
 	for _, image := range []string{"a:1", "a:2", "a:latest"} {
 		r.Commit("-- app/pod.yaml --\n" + strings.Replace(pod, "IMAGE", image, 1))
 	}
-	before := r.Git("count-objects")
+	before := r.Git("count-objects", "-v")
 	var out strings.Builder
 	reports := filepath.Join(t.TempDir(), "reports")
 	if err := replay(t.Context(), &out, options{repo: r.Dir, policies: policies, head: "HEAD", n: 9, verbose: true,
@@ -46,7 +46,7 @@ func TestReplay(t *testing.T) {
 			t.Errorf("the report is %q: %v", data, err)
 		}
 	}
-	if after := r.Git("count-objects"); after != before {
+	if after := r.Git("count-objects", "-v"); after != before {
 		t.Errorf("the repository has %s, had %s", after, before)
 	}
 }

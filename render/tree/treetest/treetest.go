@@ -2,6 +2,7 @@
 package treetest
 
 import (
+	"crypto/sha1" //nolint:gosec // Git's ids are made with it
 	"errors"
 	"os"
 	"os/exec"
@@ -20,14 +21,16 @@ type Repo struct {
 	GitDir string
 	Date   string // of commits
 	t      testing.TB
-	byGit  bool // git keeps the index of the work tree, so that commits are its own
+	packed map[[sha1.Size]byte]bool // objects that commit wrote
+	byGit  bool                     // git keeps the index of the work tree, so that commits are its own
 }
 
 // New makes an empty repository.
 func New(t testing.TB) *Repo {
 	t.Helper()
 	dir := t.TempDir()
-	r := &Repo{Dir: dir, GitDir: filepath.Join(dir, ".git"), Date: "2024-01-02T03:04:05Z", t: t}
+	r := &Repo{Dir: dir, GitDir: filepath.Join(dir, ".git"), Date: "2024-01-02T03:04:05Z", t: t,
+		packed: map[[sha1.Size]byte]bool{}}
 	r.start()
 	return r
 }
@@ -173,4 +176,37 @@ func (r *Repo) Tree(rev string) *tree.Tree {
 		r.t.Fatal(err)
 	}
 	return t
+}
+
+// Lose removes an object, as a damaged repository or a partial clone lacks it, and returns the file to put it back.
+func (r *Repo) Lose(id string) (file string, object []byte) {
+	r.t.Helper()
+	r.unpack()
+	file = filepath.Join(r.GitDir, "objects", id[:2], id[2:])
+	object, err := os.ReadFile(file)
+	if err = errors.Join(err, os.Remove(file)); err != nil {
+		r.t.Fatal(err)
+	}
+	return file, object
+}
+
+// unpack makes a file of each object that commit packed.
+func (r *Repo) unpack() {
+	r.t.Helper()
+	packs, err := filepath.Glob(filepath.Join(r.GitDir, "objects", "pack", "*.pack"))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, name := range packs {
+		pack, err := os.Open(name)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		err = errors.Join(os.Remove(name), os.Remove(strings.TrimSuffix(name, "pack")+"idx"))
+		cmd := exec.Command("git", "-C", r.Dir, "unpack-objects", "-q")
+		cmd.Stdin = pack
+		if err = errors.Join(err, cmd.Run(), pack.Close()); err != nil {
+			r.t.Fatal(err)
+		}
+	}
 }

@@ -2,8 +2,6 @@ package treetest
 
 import (
 	"bytes"
-	"compress/zlib"
-	"crypto/sha1" //nolint:gosec // Git's ids are made with it
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -20,7 +18,7 @@ var errByGit = errors.New("left to git")
 // start makes an empty repository as "git init" does, without a process.
 func (r *Repo) start() {
 	r.t.Helper()
-	for name, text := range map[string]string{"HEAD": "ref: refs/heads/main\n", "objects/info/.keep": "", "refs/heads/.keep": "",
+	for name, text := range map[string]string{"HEAD": "ref: refs/heads/main\n", "objects/pack/.keep": "", "refs/heads/.keep": "",
 		"refs/tags/.keep": "", "info/exclude": "",
 		"config": "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n"} {
 		file := filepath.Join(r.GitDir, filepath.FromSlash(name))
@@ -54,14 +52,13 @@ func (r *Repo) commit() (string, error) {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return "", err
 	}
-	tree, err := r.tree(r.Dir)
+	objects := pack{known: r.packed}
+	tree, err := r.tree(&objects, r.Dir)
 	if err != nil {
 		return "", err
 	}
 	if tree == nil {
-		if tree, err = r.object("tree", nil); err != nil {
-			return "", err
-		}
+		tree = objects.add("tree", nil)
 	}
 	text := fmt.Sprintf("tree %x\n", tree)
 	if len(parent) > 0 {
@@ -70,16 +67,15 @@ func (r *Repo) commit() (string, error) {
 	for _, who := range []string{"author", "committer"} {
 		text += fmt.Sprintf("%s t <t@example.com> %d %s\n", who, at.Unix(), at.Format("-0700"))
 	}
-	commit, err := r.object("commit", []byte(text+"\nchange\n"))
-	if err != nil {
+	id := hex.EncodeToString(objects.add("commit", []byte(text+"\nchange\n")))
+	if err := objects.write(filepath.Join(r.GitDir, "objects", "pack")); err != nil {
 		return "", err
 	}
-	id := hex.EncodeToString(commit)
 	return id, os.WriteFile(file, []byte(id+"\n"), 0o644)
 }
 
-// tree writes the tree of a folder and returns its id, nil for a folder without files.
-func (r *Repo) tree(dir string) ([]byte, error) {
+// tree adds the tree of a folder and returns its id, nil for a folder without files.
+func (r *Repo) tree(objects *pack, dir string) ([]byte, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
@@ -101,14 +97,14 @@ func (r *Repo) tree(dir string) ([]byte, error) {
 			return nil, errByGit
 		case e.IsDir():
 			made.order, made.mode = name+"/", "40000"
-			if made.id, err = r.tree(path); err == nil && made.id == nil {
+			if made.id, err = r.tree(objects, path); err == nil && made.id == nil {
 				continue
 			}
 		case e.Type() == os.ModeSymlink:
 			var to string
 			made.mode = "120000"
 			if to, err = os.Readlink(path); err == nil {
-				made.id, err = r.object("blob", []byte(to))
+				made.id = objects.add("blob", []byte(to))
 			}
 		case e.Type().IsRegular():
 			info, wrong := e.Info()
@@ -116,7 +112,7 @@ func (r *Repo) tree(dir string) ([]byte, error) {
 				made.mode = "100755"
 			}
 			if data, err = os.ReadFile(path); err == nil {
-				made.id, err = r.object("blob", data)
+				made.id = objects.add("blob", data)
 			}
 			err = errors.Join(wrong, err)
 		default:
@@ -135,27 +131,5 @@ func (r *Repo) tree(dir string) ([]byte, error) {
 	for _, e := range all {
 		fmt.Fprintf(&text, "%s %s\x00%s", e.mode, e.name, e.id)
 	}
-	return r.object("tree", text.Bytes())
-}
-
-// object writes a loose object and returns its id.
-func (r *Repo) object(kind string, data []byte) ([]byte, error) {
-	text := append(fmt.Appendf(nil, "%s %d\x00", kind, len(data)), data...)
-	sum := sha1.Sum(text) //nolint:gosec // as above
-	id := hex.EncodeToString(sum[:])
-	file := filepath.Join(r.GitDir, "objects", id[:2], id[2:])
-	if _, err := os.Stat(file); err == nil {
-		return sum[:], nil
-	}
-	var packed bytes.Buffer
-	w, err := zlib.NewWriterLevel(&packed, zlib.BestSpeed)
-	if err != nil {
-		return nil, err
-	}
-	_, err = w.Write(text)
-	err = errors.Join(err, w.Close(), os.MkdirAll(filepath.Dir(file), 0o755))
-	if err != nil {
-		return nil, err
-	}
-	return sum[:], os.WriteFile(file, packed.Bytes(), 0o444)
+	return objects.add("tree", text.Bytes()), nil
 }
