@@ -26,6 +26,9 @@ func TestDraftsHoldInACluster(t *testing.T) {
 	} {
 		for _, other := range []string{"", "web-api"} {
 			t.Run(kind+" "+other, func(t *testing.T) {
+				if testing.Short() && kind != "apps/v1 Deployment" && kind != "batch/v1 CronJob" {
+					t.Skip("long: make test-all")
+				}
 				apiVersion, kind, _ := strings.Cut(kind, " ")
 				manifest := func(name string) string {
 					return fmt.Sprintf("apiVersion: %s\nkind: %s\nmetadata: {name: %s, namespace: b, labels: {team: x}, "+

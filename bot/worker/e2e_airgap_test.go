@@ -17,6 +17,9 @@ import (
 // TestWithoutInternet has a server as the README says of one without the internet: what repositories name comes from a
 // mirror on a private address, and nothing else is asked for.
 func TestWithoutInternet(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	binary := buildLintel(t)
 	git, err := exec.LookPath("git")
 	if err != nil {

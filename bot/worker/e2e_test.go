@@ -22,18 +22,32 @@ import (
 // TestServe runs the real program against the imitation of GitHub.
 func TestServe(t *testing.T) {
 	binary := buildLintel(t)
-	t.Run("pull request", func(t *testing.T) { t.Parallel(); pullRequest(t, binary) })
-	t.Run("exceptions by review", func(t *testing.T) { t.Parallel(); exceptionsByReview(t, binary) })
-	t.Run("exception with history", func(t *testing.T) { t.Parallel(); exceptionWithHistory(t, binary) })
-	t.Run("planted exception", func(t *testing.T) { t.Parallel(); plantedException(t, binary) })
-	t.Run("bad input", func(t *testing.T) { t.Parallel(); badInput(t, binary) })
-	t.Run("head vanishes", func(t *testing.T) { t.Parallel(); headVanishes(t, binary) })
-	t.Run("webhooks of strangers", func(t *testing.T) { t.Parallel(); strangers(t, binary) })
-	t.Run("box crashes", func(t *testing.T) { t.Parallel(); boxCrashes(t, binary) })
-	t.Run("trouble", func(t *testing.T) { t.Parallel(); trouble(t, binary) })
-	t.Run("webhook is lost", func(t *testing.T) { t.Parallel(); lostWebhook(t, binary) })
-	t.Run("rate limits", func(t *testing.T) { t.Parallel(); rateLimits(t, binary) })
-	t.Run("server is killed", func(t *testing.T) { t.Parallel(); serverKilled(t, binary) })
+	for _, c := range []struct {
+		name string
+		test func(t *testing.T, binary string)
+		long bool
+	}{
+		{"pull request", pullRequest, false},
+		{"exceptions by review", exceptionsByReview, false},
+		{"exception with history", exceptionWithHistory, true},
+		{"planted exception", plantedException, false},
+		{"bad input", badInput, true},
+		{"head vanishes", headVanishes, true},
+		{"webhooks of strangers", strangers, false},
+		{"box crashes", boxCrashes, false},
+		{"trouble", trouble, true},
+		{"webhook is lost", lostWebhook, false},
+		{"rate limits", rateLimits, true},
+		{"server is killed", serverKilled, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.long && testing.Short() {
+				t.Skip("long: make test-all")
+			}
+			t.Parallel()
+			c.test(t, binary)
+		})
+	}
 }
 
 // pullRequest follows one pull request from its opening to the repaired, reopened and repeated check.

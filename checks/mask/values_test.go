@@ -319,6 +319,9 @@ func TestHostile(t *testing.T) {
 		"lines":         many(10, func(i int) string { return strings.Repeat("a1b2c3d4e5f6\n", 20_000+i) }),
 	} {
 		t.Run(name, func(t *testing.T) {
+			if testing.Short() && (name == "prefixes" || name == "lines" || name == "long") {
+				t.Skip("long: make test-all")
+			}
 			began := time.Now()
 			var v mask.Values
 			v.Object(secretOf("s", values))

@@ -1,8 +1,10 @@
 package tree_test
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"os/exec"
 	"strings"
 	"testing"
@@ -11,40 +13,50 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// made writes a tree object by its entries ("<mode> <type> <id>\t<name>") and returns its id.
-func made(t *testing.T, r *treetest.Repo, entries ...string) string {
+// maker starts a process that writes tree objects by their entries ("<mode> <type> <id>\t<name>") and returns their ids.
+func maker(t *testing.T, r *treetest.Repo) func(entries ...string) string {
 	t.Helper()
-	cmd := exec.Command("git", "-C", r.Dir, "mktree", "--missing")
-	cmd.Stdin = strings.NewReader(strings.Join(entries, "\n") + "\n")
-	out, err := cmd.Output()
-	if err != nil {
+	cmd := exec.CommandContext(t.Context(), "git", "-C", r.Dir, "mktree", "--missing", "--batch")
+	in, wrong := cmd.StdinPipe()
+	out, err := cmd.StdoutPipe()
+	if err = errors.Join(wrong, err, cmd.Start()); err != nil {
 		t.Fatal(err)
 	}
-	return strings.TrimSpace(string(out))
+	t.Cleanup(func() { _ = cmd.Wait() })
+	ids := bufio.NewReader(out)
+	return func(entries ...string) string {
+		t.Helper()
+		_, wrong := io.WriteString(in, strings.Join(entries, "\n")+"\n\n")
+		id, err := ids.ReadString('\n')
+		if err = errors.Join(wrong, err); err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(id)
+	}
 }
 
 // A few objects can say that there are 10^12 files, or folders without end.
 func TestTreesBeyondTheLimits(t *testing.T) {
 	r := treetest.New(t)
 	r.Commit("-- a.yaml --\na: b\n")
-	blob := r.Rev("HEAD:a.yaml")
-	bomb := made(t, r, "100644 blob "+blob+"\ta.yaml")
+	blob, made := r.Rev("HEAD:a.yaml"), maker(t, r)
+	bomb := made("100644 blob " + blob + "\ta.yaml")
 	for range 12 {
 		var entries []string
 		for i := range 10 {
 			entries = append(entries, fmt.Sprintf("040000 tree %s\td%d", bomb, i))
 		}
-		bomb = made(t, r, entries...)
+		bomb = made(entries...)
 	}
-	deep, long := made(t, r, "100644 blob "+blob+"\ta.yaml"), ""
+	deep, long := made("100644 blob "+blob+"\ta.yaml"), ""
 	for i := range 1000 {
-		deep = made(t, r, "040000 tree "+deep+"\td")
+		deep = made("040000 tree " + deep + "\td")
 		if i == 200 {
 			long = deep
 		}
 	}
 	for range 30 {
-		long = made(t, r, "040000 tree "+long+"\t"+strings.Repeat("x", 200))
+		long = made("040000 tree " + long + "\t" + strings.Repeat("x", 200))
 	}
 	o := r.Objects()
 	o.SetFileLimit(20_000)
