@@ -47,7 +47,7 @@ func blamed(resources []*render.Resource) ([]report.BlamedResource, error) {
 // blamedPlace is the place of a scalar with a text.
 func blamedPlace(p origin.Place, text string) report.BlamedPlace {
 	out := report.BlamedPlace{Path: p.Path, StartLine: p.StartLine, EndLine: p.EndLine, StartColumn: p.StartColumn,
-		EndColumn: p.EndColumn, How: string(p.How), Role: p.Role, Missing: p.Missing, Set: p.Set, Advice: p.Advice,
+		EndColumn: p.EndColumn, How: string(p.How), Role: p.Role, Missing: p.Missing, Set: p.Set, Advice: p.SuggestedFix,
 		Chain: blameLinks(p)}
 	for _, s := range p.Spans {
 		if s.To <= len(text) {

@@ -17,10 +17,10 @@ type Use string
 
 // The uses.
 const (
-	UseEvaluated Use = "evaluated"
-	UseBinding   Use = "binding" // puts policies into force
-	UseException Use = "exception"
-	UseElsewhere Use = "elsewhere" // evaluated in a cluster only, which is said once
+	UseEvaluated   Use = "evaluated"
+	UseBinding     Use = "binding" // puts policies into force
+	UseException   Use = "exception"
+	UseClusterOnly Use = "elsewhere" // evaluated in a cluster only, which is said once
 )
 
 // KnownKinds lists the kinds, by their groups and names.
@@ -38,7 +38,7 @@ func KnownKinds() (list []KnownKind) {
 			case r.exception:
 				one.Use = UseException
 			default:
-				one.Use = UseElsewhere
+				one.Use = UseClusterOnly
 			}
 			list = append(list, one)
 		}

@@ -24,7 +24,7 @@ func TestKnownKinds(t *testing.T) {
 		uses[k.Group+" "+k.Kind] = k.Use
 	}
 	for name, use := range map[string]Use{"kyverno.io ClusterPolicy": UseEvaluated, "policies.kyverno.io PolicyException": UseException,
-		"kyverno.io CleanupPolicy": UseElsewhere, admissionGroup + " MutatingAdmissionPolicyBinding": UseBinding} {
+		"kyverno.io CleanupPolicy": UseClusterOnly, admissionGroup + " MutatingAdmissionPolicyBinding": UseBinding} {
 		if uses[name] != use {
 			t.Errorf("%s is %q, want %q", name, uses[name], use)
 		}

@@ -19,14 +19,14 @@ import (
 )
 
 // builder builds the kustomizations of one tree, and reads its manifests, as files that it was given over them have them.
-// What they take from outside and from charts is brought in.
+// Their remote sources and charts are mounted.
 type builder struct {
 	tree     *tree.Tree
 	index    *roots.Index
 	limits   Limits
 	cache    *Cache              // nil: nothing is kept
 	steps    int                 // see Config.AttemptSteps
-	outside  *outside            // what is brought in
+	mounts   *mounts             // of remote sources and charts
 	overlay  map[string][]byte   // by path, links resolved
 	virtual  *gitops.Virtual     // among these, a kustomization of which nobody can edit a line; nil: there is none
 	whatever bool                // what awaits something is built without it, also where that is done again
@@ -35,8 +35,8 @@ type builder struct {
 	failed   *sync.Map           // likewise, by folder: []doc.Error, see obstacles
 }
 
-func newBuilder(x *roots.Index, l Limits, o *outside) builder {
-	return builder{tree: x.Tree(), index: x, limits: l, outside: o, builds: &builds{}, failed: &sync.Map{},
+func newBuilder(x *roots.Index, l Limits, o *mounts) builder {
+	return builder{tree: x.Tree(), index: x, limits: l, mounts: o, builds: &builds{}, failed: &sync.Map{},
 		finder: &diagnostics.Finder{Limits: l.Source}}
 }
 
@@ -62,8 +62,8 @@ func (b *builder) read(name string) ([]byte, string, error) {
 			return data, e.ID, nil
 		}
 	}
-	if isOutside(name) {
-		m, in, ok := b.outside.of(name)
+	if isMounted(name) {
+		m, in, ok := b.mounts.of(name)
 		if !ok {
 			return nil, "", fmt.Errorf("%s: %w", name, tree.ErrNotExist)
 		}
@@ -74,7 +74,7 @@ func (b *builder) read(name string) ([]byte, string, error) {
 
 // readDir lists a folder.
 func (b *builder) readDir(name string) ([]tree.Entry, error) {
-	if m, in, ok := b.outside.of(name); ok && m.file == "" && m.inflated == nil {
+	if m, in, ok := b.mounts.of(name); ok && m.file == "" && m.inflated == nil {
 		return m.source.Tree.ReadDir(in)
 	}
 	return b.tree.ReadDir(name)
@@ -82,8 +82,8 @@ func (b *builder) readDir(name string) ([]tree.Entry, error) {
 
 // lookup returns where a path leads, and what is there.
 func (b *builder) lookup(name string) (string, tree.Entry, error) {
-	if isOutside(name) {
-		m, in, ok := b.outside.of(name)
+	if isMounted(name) {
+		m, in, ok := b.mounts.of(name)
 		if !ok {
 			return "", tree.Entry{}, fmt.Errorf("%s: %w", name, tree.ErrNotExist)
 		}
@@ -104,7 +104,7 @@ func (b *builder) lookup(name string) (string, tree.Entry, error) {
 func (b *builder) kustomization(dir string) (*kustomization.File, error) {
 	var f *kustomization.File
 	var err error
-	if m, in, ok := b.outside.of(dir); ok {
+	if m, in, ok := b.mounts.of(dir); ok {
 		f, err = m.kustomization(in, b.limits.Source)
 	} else {
 		f, err = b.index.Kustomization(dir)
@@ -118,39 +118,39 @@ func (b *builder) kustomization(dir string) (*kustomization.File, error) {
 	return f, err
 }
 
-// build renders a kustomization: all of it, or what can be rendered without the entries that stand in the way.
+// build renders a kustomization: all of it, or what can be rendered without the entries that cannot be built.
 func (b *builder) build(root roots.Root) (*Rendering, []doc.Error) {
 	p := b.plan(root.Path)
 	for name := range p.manifests {
-		if _, id, err := b.read(name); err == nil && !isOutside(name) {
+		if _, id, err := b.read(name); err == nil && !isMounted(name) {
 			p.reads[name] = id
 		}
 	}
 	nothing := &Rendering{Root: root, Reads: p.reads, wants: p.wants}
-	if p.awaits && !b.whatever && b.outside.sources.Provisional {
-		return nothing, b.outside.problems(p.problems)
+	if p.awaits && !b.whatever && b.mounts.sources.Provisional {
+		return nothing, b.mounts.problems(p.problems)
 	}
-	for b.leave(p) {
+	for b.omit(p) {
 		out, failure := b.kustomize(root, p)
 		switch {
 		case failure == nil:
-			out.Partial = len(p.left) > 0
+			out.Partial = len(p.omitted) > 0
 			if p.fleeting || slices.ContainsFunc(p.problems, func(e doc.Error) bool { return !e.Unknown }) {
 				out.links = nil // what it lacks may come without a change of what it read
 			}
-			return out, b.outside.problems(p.problems)
+			return out, b.mounts.problems(p.problems)
 		case b.culprits(p):
 		case len(p.problems) == 0:
-			return nothing, b.outside.problems(b.without(p.texts).explain(root, p, failure))
+			return nothing, b.mounts.problems(b.without(p.texts).explain(root, p, failure))
 		default: // perhaps it is only for what is left out
 			nothing.Rest = func() []doc.Error {
-				return b.outside.problems(b.without(p.texts).explain(root, p, failure))
+				return b.mounts.problems(b.without(p.texts).explain(root, p, failure))
 			}
-			return nothing, b.outside.problems(append(p.problems, doc.Error{Path: p.root.File.Path, Line: 1, Unknown: true,
+			return nothing, b.mounts.problems(append(p.problems, doc.Error{Path: p.root.File.Path, Line: 1, Unknown: true,
 				Message: "kustomize cannot build the rest without what is missing, so none of it is checked"}))
 		}
 	}
-	return nothing, b.outside.problems(p.problems)
+	return nothing, b.mounts.problems(p.problems)
 }
 
 func (b *builder) kustomize(root roots.Root, p *plan) (*Rendering, error) {
@@ -178,8 +178,8 @@ func (b *builder) kustomize(root roots.Root, p *plan) (*Rendering, error) {
 		if b.virtual != nil {
 			res.through(func(p origin.Place) origin.Place { return real(b.virtual, p) })
 		}
-		if len(p.wants) > 0 || len(p.inflated) > 0 || isOutside(root.Path) {
-			res.through(b.outside.place)
+		if len(p.wants) > 0 || len(p.inflated) > 0 || isMounted(root.Path) {
+			res.through(b.mounts.place)
 		}
 		if why := unprintable(node, true); why != "" {
 			res.issue(Unprintable, "", "is or becomes a resource that kustomize cannot print: it "+why)

@@ -67,7 +67,7 @@ func (b *builder) run(dir string, p *plan) *sharedBuild {
 	one := b.builds.of(string(h.Sum(nil)))
 	one.once.Do(func() {
 		one.files, one.reads = origin.NewFileSet(), map[string]string{}
-		fsys := &fileSystem{renderer: b, reads: one.reads, may: b.reaching(p), links: maps.Clone(p.links),
+		fsys := &fileSystem{builder: b, reads: one.reads, may: b.reaching(p), links: maps.Clone(p.links),
 			transform: func(name string, data []byte) []byte {
 				if text, ok := p.texts[name]; ok {
 					data = text

@@ -111,9 +111,9 @@ func (c *chartReader) dependency(f chartFolder, d helm.Dependency) (chartFolder,
 
 // fetched returns what a chart from outside came to.
 func (c *chartReader) fetched(w remote.Want, at gitops.Position) (chartFolder, error) {
-	src, err := c.renderer.fetched(c.out, w, at)
+	src, err := c.builder.fetched(c.out, w, at)
 	if err != nil {
-		return chartFolder{}, &outsideError{w, at, err}
+		return chartFolder{}, &sourceError{w, at, err}
 	}
 	return chartFolder{tree: src.Tree, dir: ".", packed: true, from: src}, nil
 }

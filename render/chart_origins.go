@@ -32,7 +32,7 @@ func (c *chartPlaces) origin(o trace.Origin) (p origin.Place, sure bool) {
 		}
 		return literalAt(home.file(file), c.trace.Text(o.Template), o), true
 	case trace.Release:
-		at := c.brings
+		at := c.deployedBy
 		switch {
 		case slices.Equal(o.Path, []string{"Name"}) && c.name.Path != "":
 			at = c.scalar(c.name, "name")
@@ -50,7 +50,7 @@ func (c *chartPlaces) origin(o trace.Origin) (p origin.Place, sure bool) {
 	case trace.File:
 		return c.packed(o)
 	}
-	p = c.brings
+	p = c.deployedBy
 	p.Role = o.Kind.String()
 	return p, false
 }
@@ -97,7 +97,7 @@ func (c *chartPlaces) metadata(o trace.Origin) (origin.Place, bool) {
 		p.Role = "chart"
 		return p, depth == 1
 	}
-	p := c.brings
+	p := c.deployedBy
 	if ok {
 		p.Chain = []origin.Link{{Path: home.file(path.Join(sub, "Chart.yaml")), StartLine: 1, EndLine: 1, Role: "chart"}}
 	}
@@ -137,13 +137,13 @@ func (c *chartPlaces) homeOf(full string) (home chartFolder, sub string, ok bool
 func (c *chartPlaces) packed(o trace.Origin) (origin.Place, bool) {
 	home, sub, ok := c.homeOf(o.Template)
 	if !ok || o.Name == "" {
-		p := c.brings
+		p := c.deployedBy
 		p.Role = "file"
 		return p, false
 	}
 	data, _, err := home.tree.ReadFile(path.Join(home.dir, sub, o.Name))
 	if err != nil || !filepath.IsLocal(o.Name) {
-		p := c.brings // a template may ask for what is not there
+		p := c.deployedBy // a template may ask for what is not there
 		p.Role = "file"
 		return p, false
 	}

@@ -16,25 +16,25 @@ import (
 	"github.com/lintel-bot/lintel/render/trial"
 )
 
-// chartPlaces knows where the fields are written that a chart printed. What that takes is done when the first place is
-// asked for. It is safe for concurrent use.
+// chartPlaces finds the places of the fields that a chart printed. It is prepared when the first place is requested. It
+// is safe for concurrent use.
 type chartPlaces struct {
-	ctx      context.Context // that the chart was rendered under
-	renderer *builder
-	chart    *helm.Chart
-	homes    map[*helm.Chart]chartFolder
-	top      chartFolder
-	options  helm.Options
-	output   *helm.Output
-	trial    *trial.Release
-	values   *gitops.Values        // of the user; nil: nothing is known of them
-	load     func() *gitops.Values // makes values, if it is not nil
-	defaults *gitops.Values        // in place of the chart's own values.yaml; nil: that counts
-	entry    origin.Place          // what brings the chart in
-	name     gitops.Position
-	space    gitops.Position // of the release's namespace
-	advice   string          // what helps against what a chart from elsewhere prints
-	brings   origin.Place    // what brings in the chart that printed what is asked for now
+	ctx        context.Context // that the chart was rendered under
+	builder    *builder
+	chart      *helm.Chart
+	homes      map[*helm.Chart]chartFolder
+	top        chartFolder
+	options    helm.Options
+	output     *helm.Output
+	trial      *trial.Release
+	values     *gitops.Values        // of the user; nil: nothing is known of them
+	load       func() *gitops.Values // makes values, if it is not nil
+	defaults   *gitops.Values        // in place of the chart's own values.yaml; nil: that counts
+	entry      origin.Place          // what deploys the chart
+	name       gitops.Position
+	space      gitops.Position // of the release's namespace
+	fixWords   string          // how to change what a remote chart prints
+	deployedBy origin.Place    // what deploys the chart that printed the requested field
 
 	mu     sync.Mutex
 	ready  bool
@@ -48,12 +48,12 @@ type chartPlaces struct {
 
 // manifestPart is what all places in one manifest have in common.
 type manifestPart struct {
-	text    manifestText
-	brings  origin.Place // see chartPlaces.brings
-	own     bool         // its file is in the folder of the chart itself, not in that of one that it was completed with
-	objects []*yaml.Node // for those who ask by positions
-	parsed  bool         // objects are known
-	last    spot         // that was asked for; most are beside the one before
+	text       manifestText
+	deployedBy origin.Place // see chartPlaces.deployedBy
+	own        bool         // its file is in the folder of the chart itself, not in that of one that it was completed with
+	objects    []*yaml.Node // for those who ask by positions
+	parsed     bool         // objects are known
+	last       spot         // that was asked for; most are beside the one before
 }
 
 // maxTraceTime ends the shadow of a chart whose functions take very long. What else it does is bounded by its steps.
@@ -82,7 +82,7 @@ func (c *chartPlaces) background() context.Context { return context.WithoutCance
 
 // file returns a file of this repository that places are looked for in.
 func (c *chartPlaces) file(name string) *origin.File {
-	return c.files.parsed(name, func() ([]byte, string, error) { return c.renderer.read(name) })
+	return c.files.parsed(name, func() ([]byte, string, error) { return c.builder.read(name) })
 }
 
 // locate returns the place of the field at a pointer into an object of a manifest.
@@ -93,7 +93,7 @@ func (c *chartPlaces) locate(manifest int, object *yaml.Node, pointer string) or
 	part := c.part(manifest)
 	s := spot{manifest: c.output.Manifests[manifest], part: part, object: object, pointer: pointer, value: doc.Deref(object)}
 	s.follow(pointer, &part.last)
-	c.brings = part.brings
+	c.deployedBy = part.deployedBy
 	part.last = s
 	p := c.field(s)
 	if s.missing != "" {
@@ -109,7 +109,7 @@ func (c *chartPlaces) part(manifest int) *manifestPart {
 	p := c.parts[manifest]
 	if p == nil {
 		m := c.output.Manifests[manifest]
-		p = &manifestPart{text: manifestText{doc.NewOffsets(m.Text)}, brings: c.bringer(m)}
+		p = &manifestPart{text: manifestText{doc.NewOffsets(m.Text)}, deployedBy: c.deployer(m)}
 		if m.File != "" {
 			_, e, err := c.top.tree.Lookup(path.Join(c.top.dir, m.File))
 			p.own = err == nil && e.ID != ""
@@ -128,7 +128,7 @@ func (c *chartPlaces) printed(manifest, line, column int, missing string) (origi
 	c.prepare()
 	part := c.part(manifest)
 	if !part.parsed {
-		part.objects, part.parsed = c.output.Manifests[manifest].Objects(c.renderer.limits.Source), true
+		part.objects, part.parsed = c.output.Manifests[manifest].Objects(c.builder.limits.Source), true
 	}
 	objects := part.objects
 	c.mu.Unlock()

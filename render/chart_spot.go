@@ -13,15 +13,15 @@ import (
 
 // spot is a field of a manifest, found as far as it exists.
 type spot struct {
-	object     *yaml.Node
-	pointer    string
-	manifest   helm.Manifest
-	part       *manifestPart
-	key, value *yaml.Node   // key is nil for the element of a list and for the whole
-	above      []*yaml.Node // the keys that lead there, the outermost first
-	keys       []string     // that are missing below
-	missing    string       // the same as a JSON Pointer
-	steps      []step       // that lead there
+	object      *yaml.Node
+	pointer     string
+	manifest    helm.Manifest
+	part        *manifestPart
+	key, value  *yaml.Node   // key is nil for the element of a list and for the whole
+	keys        []*yaml.Node // the keys that lead there, the outermost first
+	missingKeys []string     // that are missing below
+	missing     string       // the same as a JSON Pointer
+	steps       []step       // that lead there
 }
 
 // step is one part of a pointer with what it leads to.
@@ -58,7 +58,7 @@ func (s *spot) follow(pointer string, last *spot) {
 		if value = doc.Deref(value); value == nil {
 			s.missing = "/" + strings.Join(parts[i:], "/")
 			for _, part := range parts[i:] {
-				s.keys = append(s.keys, jsonpointer.Unescape(part))
+				s.missingKeys = append(s.missingKeys, jsonpointer.Unescape(part))
 			}
 			return
 		}
@@ -69,7 +69,7 @@ func (s *spot) follow(pointer string, last *spot) {
 
 func (s *spot) enter(to step) {
 	if s.key, s.value = to.key, to.value; to.key != nil {
-		s.above = append(s.above, to.key)
+		s.keys = append(s.keys, to.key)
 	}
 }
 

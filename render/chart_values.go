@@ -15,7 +15,7 @@ import (
 // value returns the place of a value of the merged values, or of its key. It is sure if it is set here.
 func (c *chartPlaces) value(at []string, key bool) (origin.Place, bool) {
 	if c.layers == nil {
-		return c.brings, false
+		return c.deployedBy, false
 	}
 	set, ok := c.layers.At(at)
 	if c.values != nil {
@@ -52,7 +52,7 @@ func userPath(s helm.Setting, at []string) []string {
 // user returns the place of a value that is set in values of this repository.
 func (c *chartPlaces) user(values *gitops.Values, at []string, key bool, role string) (origin.Place, bool) {
 	pos, exact := values.Origin(at)
-	if !exact || pos.Path == "" || isOutside(pos.Path) {
+	if !exact || pos.Path == "" || isMounted(pos.Path) {
 		return origin.Place{}, false
 	}
 	if _, _, outside := values.Inside(at); outside {
@@ -76,13 +76,13 @@ func (c *chartPlaces) user(values *gitops.Values, at []string, key bool, role st
 func (c *chartPlaces) byDefault(set helm.Setting, key bool) (origin.Place, bool) {
 	home, ok := c.homes[set.Chart]
 	if !ok || set.File == "" {
-		return c.brings, false
+		return c.deployedBy, false
 	}
 	if c.defaults != nil && set.Chart == c.owner() && set.File == "values.yaml" {
 		if p, ok := c.user(c.defaults, set.Path, key, "values"); ok {
 			return p, true
 		}
-		return c.brings, false
+		return c.deployedBy, false
 	}
 	file := c.files.of(home, set.File, c.file)
 	p, depth := file.Find(set.Path)
@@ -135,20 +135,20 @@ func (c *chartPlaces) settable(at []string) origin.Place {
 		missing.WriteString("/" + jsonpointer.Escape(key))
 	}
 	p.Missing = missing.String()
-	p.Advice = "set " + strings.Join(at, ".") + " in the values"
+	p.SuggestedFix = "set " + strings.Join(at, ".") + " in the values"
 	return p
 }
 
 func (c *chartPlaces) around(at []string) (origin.Place, int) {
 	p, depth, ok := c.inValues(at)
-	if file := c.top.file("values.yaml"); c.top.here && c.renderer.has(file) {
+	if file := c.top.file("values.yaml"); c.top.here && c.builder.has(file) {
 		if found, n := c.file(file).Find(at); !ok || n > depth {
 			found.Role = "defaults"
 			return found, n
 		}
 	}
 	if !ok {
-		return c.brings, 0
+		return c.deployedBy, 0
 	}
 	return p, depth
 }
@@ -159,7 +159,7 @@ func (c *chartPlaces) inValues(at []string) (origin.Place, int, bool) {
 		return origin.Place{}, 0, false
 	}
 	pos, layer, depth, ok := c.values.Around(at)
-	if !ok || pos.Path == "" || isOutside(pos.Path) {
+	if !ok || pos.Path == "" || isMounted(pos.Path) {
 		return origin.Place{}, 0, false
 	}
 	if depth == 0 && layer.File != "" {
@@ -178,23 +178,23 @@ func (c *chartPlaces) absent(s spot) (p origin.Place, ok, all bool) {
 	if length == 0 {
 		return origin.Place{}, false, true
 	}
-	best, all := c.best(s, c.trace.Absent(s.manifest.Template, s.manifest.Offset+at, length, s.keys))
+	best, all := c.best(s, c.trace.Absent(s.manifest.Template, s.manifest.Offset+at, length, s.missingKeys))
 	if best == nil {
 		return origin.Place{}, false, all
 	}
 	p = c.settable(best.Path)
 	if p.Switch = best.Switch; p.Switch {
-		p.Advice = "turn " + strings.Join(best.Path, ".") + " on in the values"
+		p.SuggestedFix = "turn " + strings.Join(best.Path, ".") + " on in the values"
 	}
 	for i, need := range best.Needs {
 		word := " and "
 		if i == 0 {
 			word = ", with "
 		}
-		p.Advice += word + strings.Join(need, ".")
+		p.SuggestedFix += word + strings.Join(need, ".")
 	}
 	if best.harms != "" {
-		p.Advice += "; it also changes " + best.harms
+		p.SuggestedFix += "; it also changes " + best.harms
 	}
 	found := c.at(s, at, length)
 	c.link(&p, s, found[:0])

@@ -154,10 +154,10 @@ func (f chartFolder) files() (list []helm.File, err error) {
 
 // chartReader loads the charts of one release and notes what it read.
 type chartReader struct {
-	renderer *builder
-	out      *Rendering
-	at       gitops.Position             // what asks for the first of them: see asked
-	homes    map[*helm.Chart]chartFolder // where those are that were loaded
+	builder *builder
+	out     *Rendering
+	at      gitops.Position             // what asks for the first of them: see asked
+	homes   map[*helm.Chart]chartFolder // where those are that were loaded
 
 	whole map[string]*helm.Chart // with what they depend on, by key
 	sizes map[string]int         // of these: how many charts each of them is
@@ -204,8 +204,8 @@ func (c *chartReader) load(f chartFolder, defaults []byte) (*helm.Chart, int, er
 	c.open[place] = true
 	defer delete(c.open, place)
 	var charts *charts
-	if c.renderer.cache != nil && defaults == nil && f.instead == nil {
-		charts = &c.renderer.cache.charts
+	if c.builder.cache != nil && defaults == nil && f.instead == nil {
+		charts = &c.builder.cache.charts
 	}
 	chart, err := charts.load(key, func() (*helm.Chart, error) {
 		list, err := f.files()
@@ -259,24 +259,24 @@ func withDefaults(list []helm.File, defaults []byte) []helm.File {
 	return out
 }
 
-// outsideError says that something from outside is not there.
-type outsideError struct {
+// sourceError is the error of a remote source that is not there.
+type sourceError struct {
 	want remote.Want
 	at   gitops.Position // that asks for it; no path: what the error is about does
 	err  error
 }
 
-func (e *outsideError) Error() string {
+func (e *sourceError) Error() string {
 	if errors.Is(e.err, remote.ErrWanted) {
 		return e.want.String() + " has not been fetched"
 	}
 	return e.want.String() + ": " + e.err.Error()
 }
 
-func (e *outsideError) Unwrap() error { return e.err }
+func (e *sourceError) Unwrap() error { return e.err }
 
 // unknown reports whether only the operator, or the cluster, can tell what is there.
-func (e *outsideError) unknown() bool {
+func (e *sourceError) unknown() bool {
 	var f *remote.Failure
 	return !errors.As(e.err, &f) || !f.Broken
 }

@@ -15,7 +15,7 @@ import (
 func (b *builder) explain(root roots.Root, p *plan, failure error) []doc.Error {
 	list := b.finder.Find(rebuilder{b, p.openAPI}, root.Path, p.kustomizations, p.manifests, failure)
 	for i := range list {
-		list[i].Quotes = len(p.wants) > 0 || isOutside(root.Path)
+		list[i].Quotes = len(p.wants) > 0 || isMounted(root.Path)
 	}
 	return list
 }

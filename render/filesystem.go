@@ -22,7 +22,7 @@ var errReadOnly = errors.New("the repository is read-only while it is rendered")
 // fileSystem shows a tree to kustomize, with the files as transform leaves them. It holds nothing but the repository and
 // what its kustomizations bring in (see outside), so neither ".." nor a symlink leads anywhere else.
 type fileSystem struct {
-	renderer  *builder                           // where paths lead, and what is there
+	builder   *builder                           // where paths lead, and what is there
 	transform func(p string, data []byte) []byte // p: path in the repository, links resolved
 	reads     map[string]string                  // path -> object id; "" for paths that were probed and do not exist
 	may       func(p string) bool                // whether a file may be read; nil: all may
@@ -33,10 +33,10 @@ var _ filesys.FileSystem = (*fileSystem)(nil)
 
 func (f *fileSystem) lookup(p string) (string, tree.Entry, error) {
 	in := within(p)
-	real, e, err := f.renderer.lookup(in)
+	real, e, err := f.builder.lookup(in)
 	if errors.Is(err, tree.ErrNotExist) {
-		if from, ok := f.renderer.outside.beside(in); ok {
-			return f.renderer.lookup(from)
+		if from, ok := f.builder.mounts.fileMount(in); ok {
+			return f.builder.lookup(from)
 		}
 		f.note(in, "")
 		return "", tree.Entry{}, fmt.Errorf("%s: %w", in, fs.ErrNotExist)
@@ -58,7 +58,7 @@ func within(p string) string {
 
 // note notes what was read of the repository. What is outside of it is known by what it was asked for as.
 func (f *fileSystem) note(name, id string) {
-	if !isOutside(name) {
+	if !isMounted(name) {
 		f.reads[name] = id
 	}
 }
@@ -81,7 +81,7 @@ func (f *fileSystem) ReadDir(p string) ([]string, error) {
 	if e.Kind != tree.Dir {
 		return nil, fmt.Errorf("%s is not a folder", real)
 	}
-	list, err := f.renderer.readDir(real)
+	list, err := f.builder.readDir(real)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (f *fileSystem) CleanedAbs(p string) (filesys.ConfirmedDir, string, error) 
 		return "", "", err
 	}
 	full := place(real)
-	if from, ok := f.renderer.outside.beside(within(p)); ok && from == real {
+	if from, ok := f.builder.mounts.fileMount(within(p)); ok && from == real {
 		full = path.Clean(p) // kustomize reads no file that is elsewhere
 	}
 	if e.Kind == tree.Dir {
@@ -119,7 +119,7 @@ func (f *fileSystem) ReadFile(p string) ([]byte, error) {
 	if f.may != nil && !f.may(real) {
 		return nil, fmt.Errorf("%s is not below the folder of a kustomization, and none names it", real)
 	}
-	data, id, err := f.renderer.read(real)
+	data, id, err := f.builder.read(real)
 	if err != nil {
 		return nil, err
 	}

@@ -30,8 +30,8 @@ func (r *Renderer) deployed(ctx context.Context, t Target) (*Rendering, []doc.Er
 	var out *Rendering
 	var err error
 	switch {
-	case by.Elsewhere != nil:
-		out, problems, by, err = r.elsewhere(ctx, t)
+	case by.External != nil:
+		out, problems, by, err = r.externalSource(ctx, t)
 	case by.Release != nil:
 		out, problems, err = r.release(ctx, t, by.Release)
 	case by.Kind == gitops.ArgoDirectory:
@@ -84,8 +84,8 @@ func checkOf(cause gitops.Cause) Check {
 	switch cause {
 	case gitops.ClusterOnly:
 		return ControllerUnknown
-	case gitops.Advice:
-		return ControllerAdvice
+	case gitops.Suspicious:
+		return ControllerSuspicious
 	}
 	return ControllerRejects
 }

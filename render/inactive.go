@@ -38,7 +38,7 @@ func (r *Renderer) Inactive(ctx context.Context, out *Rendering) []*Resource {
 		return nil
 	case root.Object == "" || one == nil:
 		return r.inactiveEntries(nil, out)
-	case one.Elsewhere != nil || one.Kind == gitops.ArgoDirectory:
+	case one.External != nil || one.Kind == gitops.ArgoDirectory:
 		return nil
 	case one.Release != nil:
 		if len(one.Release.PostRender) == 0 || len(one.Problems) > 0 {
@@ -61,7 +61,7 @@ func (r *Renderer) inactiveEntries(one *Deployment, out *Rendering) (list []*Res
 		b = b.instead(one.Virtual)
 	}
 	p := b.plan(out.Root.Path)
-	if len(p.problems) > 0 || !b.leave(p) || p.openAPI {
+	if len(p.problems) > 0 || !b.omit(p) || p.openAPI {
 		return nil
 	}
 	t := &rebuilder{builder: b.without(p.texts)}
@@ -97,7 +97,7 @@ func (r *Renderer) inactiveEntries(one *Deployment, out *Rendering) (list []*Res
 				at, own = gitops.Position{Path: c.path, Line: c.at.Line, Column: c.at.Column}, true
 			}
 			places[pointer] = at
-			if inactive[c] && own && !isOutside(at.Path) {
+			if inactive[c] && own && !isMounted(at.Path) {
 				check := PatchTarget
 				if c.field == "images" {
 					check = ImageEntry

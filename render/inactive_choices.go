@@ -52,7 +52,7 @@ func (t *rebuilder) layers(root *origin.Layer) (list []*layered) {
 		seen[l.File.Path] = true
 		one := &layered{file: l.File, above: above}
 		data, _, err := t.read(l.File.Path)
-		if err != nil || isOutside(l.File.Path) || sigsyaml.Unmarshal(data, &one.fields) != nil {
+		if err != nil || isMounted(l.File.Path) || sigsyaml.Unmarshal(data, &one.fields) != nil {
 			return
 		}
 		one.choose()
@@ -106,7 +106,7 @@ func (t *rebuilder) chooseTransformers(l *layered, of *origin.Layer) {
 		if k >= 0 {
 			file, line = of.Plugins[k].Path, nil
 			var err error
-			if data, err = t.Read(file); err != nil || isOutside(file) {
+			if data, err = t.Read(file); err != nil || isMounted(file) {
 				continue
 			}
 		}

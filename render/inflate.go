@@ -77,7 +77,7 @@ func (b *builder) inflate(p *plan, layer *origin.Layer, i *inflation, above []st
 		i.Namespace = p.namespace
 	}
 	i.reads = &Rendering{Reads: map[string]string{}, links: map[string]string{}, wants: wants{}}
-	if b.outside.sources == nil && !i.local() {
+	if b.mounts.sources == nil && !i.local() {
 		maps.Copy(p.reads, i.reads.Reads) // it may come there
 		p.without(i.at, doc.Error{Path: i.shown.file, Line: i.shown.at.Line, Column: i.shown.at.Column, Unknown: true,
 			Message: "helmCharts: the chart is not in this repository, and Lintel does not fetch anything"})
@@ -114,7 +114,7 @@ func (b *builder) inflate(p *plan, layer *origin.Layer, i *inflation, above []st
 func (b *builder) inflated(i *inflation) (*inflated, *mount) {
 	args, _ := sigsyaml.Marshal([]any{i.HelmGlobals, i.HelmChart})
 	key := mountKey{at: i.at, text: fmt.Sprintf("%x %s", sha256.Sum256(args), i.shown.file)}
-	m := b.outside.mount(key, func(m *mount) {
+	m := b.mounts.mount(key, func(m *mount) {
 		m.field, m.shown, m.inflated = "helmCharts", i.shown, &inflated{}
 	})
 	m.inflated.once.Do(func() {
@@ -152,7 +152,7 @@ func (i *inflation) local() bool {
 	}
 	dir := path.Join(home, i.Name)
 	_, e, err := i.builder.find(dir)
-	if err != nil && i.reads != nil && !isOutside(dir) {
+	if err != nil && i.reads != nil && !isMounted(dir) {
 		i.reads.Reads[dir] = ""
 	}
 	return err == nil && e.Kind == tree.Dir
@@ -188,7 +188,7 @@ func (i *inflation) run() (*printedChart, error) {
 	if err != nil {
 		return nil, err
 	}
-	reader := &chartReader{renderer: i.builder, out: i.reads, at: i.builder.outside.asks(i.shown)}
+	reader := &chartReader{builder: i.builder, out: i.reads, at: i.builder.mounts.requestedAt(i.shown)}
 	chart, err := reader.chart(from, nil)
 	if err != nil {
 		return nil, err
@@ -203,8 +203,8 @@ func (i *inflation) run() (*printedChart, error) {
 		return nil, err
 	}
 	printed := &printedChart{output: out, here: from.here}
-	if !isOutside(i.shown.file) {
-		printed.places = i.places(&chartPlaces{ctx: context.Background(), renderer: i.builder, chart: chart,
+	if !isMounted(i.shown.file) {
+		printed.places = i.places(&chartPlaces{ctx: context.Background(), builder: i.builder, chart: chart,
 			homes: reader.homes, top: from, options: options, output: out, trial: tried})
 	}
 	switch {
@@ -212,7 +212,7 @@ func (i *inflation) run() (*printedChart, error) {
 		printed.from = from.dir
 	case i.local():
 		home, _ := i.home()
-		m, in, _ := i.builder.outside.of(path.Join(home, i.Name))
+		m, in, _ := i.builder.mounts.of(path.Join(home, i.Name))
 		printed.from = m.address(in)
 	default:
 		printed.from = strings.TrimSuffix(remote.Redacted(i.Repo), "/") + "/" + i.Name + "@" + chart.Version()
@@ -226,7 +226,7 @@ func (i *inflation) folder() (chartFolder, error) {
 	home, inside := i.home()
 	if i.local() {
 		dir := path.Join(home, i.Name)
-		if m, in, ok := i.builder.outside.of(dir); ok {
+		if m, in, ok := i.builder.mounts.of(dir); ok {
 			return chartFolder{tree: m.source.Tree, dir: in, from: m.source}, nil
 		}
 		return chartFolder{tree: i.builder.tree, dir: dir, here: true}, nil
@@ -248,9 +248,9 @@ func (i *inflation) folder() (chartFolder, error) {
 	if i.Devel && want.Ref == "" {
 		want.Ref = ">0.0.0-0"
 	}
-	found, err := i.builder.fetched(i.reads, want, i.builder.outside.asks(i.shown))
+	found, err := i.builder.fetched(i.reads, want, i.builder.mounts.requestedAt(i.shown))
 	if err != nil {
-		return chartFolder{}, &outsideError{want: want, err: err}
+		return chartFolder{}, &sourceError{want: want, err: err}
 	}
 	return chartFolder{tree: found.Tree, dir: ".", packed: true, from: found}, nil
 }
@@ -278,7 +278,7 @@ func (i *inflation) release() (string, error) {
 // problem says why a chart is not there. It is fleeting where it may go away without a change of anything.
 func (i *inflation) problem(err error) (doc.Error, bool) {
 	e := doc.Error{Path: i.shown.file, Line: i.shown.at.Line, Column: i.shown.at.Column}
-	var outside *outsideError
+	var outside *sourceError
 	var failure *remote.Failure
 	var refused *refusedError
 	var failed *helm.Error

@@ -19,7 +19,7 @@ func (i *inflation) places(c *chartPlaces) *chartPlaces {
 	c.entry = origin.Place{Path: i.shown.file, StartLine: max(1, i.shown.at.Line), EndLine: max(1, i.shown.at.Line),
 		How: origin.Enclosing, Role: "helmCharts"}
 	c.name, c.space = i.field("releaseName", "name"), i.field("namespace")
-	c.advice = "patch it in the kustomization"
+	c.fixWords = "patch it in the kustomization"
 	c.load = func() *gitops.Values { return i.layers(c) }
 	return c
 }
@@ -71,7 +71,7 @@ func (i *inflation) layers(c *chartPlaces) *gitops.Values {
 	if err != nil {
 		return nil
 	}
-	values, err := r.Values(i.builder.tree, i.builder.outside.sources)
+	values, err := r.Values(i.builder.tree, i.builder.mounts.sources)
 	if err != nil {
 		return nil
 	}

@@ -111,9 +111,9 @@ func message(err error) string {
 func (i *inflation) load(field, name string) ([]byte, error) {
 	if address, ok := kustomization.FileURL(name); ok && field == "valuesFile" {
 		want := remote.Want{Kind: remote.File, URL: address}
-		found, err := i.builder.fetched(i.reads, want, i.builder.outside.asks(i.shown))
+		found, err := i.builder.fetched(i.reads, want, i.builder.mounts.requestedAt(i.shown))
 		if err != nil {
-			return nil, &outsideError{want: want, err: err}
+			return nil, &sourceError{want: want, err: err}
 		}
 		data, _, err := found.Tree.ReadFile(remote.FileName)
 		return data, err
@@ -125,7 +125,7 @@ func (i *inflation) load(field, name string) ([]byte, error) {
 	real, e, err := i.builder.find(at)
 	switch {
 	case errors.Is(err, tree.ErrNotExist) || err == nil && e.Kind != tree.File:
-		if !isOutside(at) {
+		if !isMounted(at) {
 			i.reads.Reads[at] = ""
 		}
 		return nil, refusal("%s: %q does not exist", field, name)
@@ -135,7 +135,7 @@ func (i *inflation) load(field, name string) ([]byte, error) {
 		return nil, refusal("%s: %q is not below the kustomization, and kustomize reads no file from elsewhere", field, name)
 	}
 	data, id, err := i.builder.read(real)
-	if !isOutside(real) {
+	if !isMounted(real) {
 		if i.reads.Reads[real] = id; real != at {
 			i.reads.links[at] = real
 		}

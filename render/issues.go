@@ -7,11 +7,11 @@ type Check string
 
 // The checks of single resources.
 const (
-	Unprintable       Check = "unprintable"        // kustomize builds it and fails when it writes the result
-	EmbeddedItems     Check = "embedded-items"     // kubectl would create its items in its place
-	ControllerRejects Check = "controller-rejects" // Argo CD or Flux stumbles over it
-	ControllerUnknown Check = "controller-unknown" // what Argo CD or Flux makes of it only the cluster knows
-	ControllerAdvice  Check = "controller-advice"  // it is deployed, but probably not as it was meant
+	Unprintable          Check = "unprintable"        // kustomize builds it and fails when it writes the result
+	EmbeddedItems        Check = "embedded-items"     // kubectl would create its items in its place
+	ControllerRejects    Check = "controller-rejects" // Argo CD or Flux stumbles over it
+	ControllerUnknown    Check = "controller-unknown" // what Argo CD or Flux makes of it only the cluster knows
+	ControllerSuspicious Check = "controller-advice"  // it is deployed, but probably not as it was meant
 )
 
 // Issue is something about one resource that is wrong or not known. Resource.Origin of its pointer is its place.

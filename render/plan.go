@@ -29,11 +29,11 @@ type plan struct {
 	layers         int
 	reported       map[string]bool
 
-	whole  bool                                // a problem is of the root as a whole: none of it can be rendered
-	left   map[string][]kustomization.Position // the entries to leave out, by the file of the kustomization
-	named  map[string][]entry                  // the entries that name a manifest, a patch or a folder
-	broken map[string]*doc.Error               // the manifests and patches that were looked at, with what is wrong
-	texts  map[string][]byte                   // of the kustomizations as kustomize sees them, where it is not as they are
+	whole   bool                                // a problem is of the root as a whole: none of it can be rendered
+	omitted map[string][]kustomization.Position // the entries to leave out, by the file of the kustomization
+	named   map[string][]entry                  // the entries that name a manifest, a patch or a folder
+	broken  map[string]*doc.Error               // the manifests and patches that were looked at, with what is wrong
+	texts   map[string][]byte                   // of the kustomizations as kustomize sees them, where it is not as they are
 
 	values    map[string]map[kustomization.Position]kustomization.Value // what their entries are there, by their file
 	charts    map[string][]inflatedEntry                                // what is inflated, in order, by the file of the kustomization
@@ -61,7 +61,7 @@ func entryAt(f *kustomization.File, n *yaml.Node) entry {
 
 func (b *builder) plan(dir string) *plan {
 	p := &plan{kustomizations: map[string]*kustomization.File{}, manifests: map[string]bool{}, files: map[string]bool{},
-		reads: map[string]string{}, reported: map[string]bool{}, left: map[string][]kustomization.Position{}, named: map[string][]entry{},
+		reads: map[string]string{}, reported: map[string]bool{}, omitted: map[string][]kustomization.Position{}, named: map[string][]entry{},
 		broken: map[string]*doc.Error{}, values: map[string]map[kustomization.Position]kustomization.Value{},
 		charts: map[string][]inflatedEntry{}, inflated: map[inflationKey]*mount{}, links: map[string]string{},
 		wants: wants{}}
@@ -84,7 +84,7 @@ func (b *builder) reaching(p *plan) func(name string) bool {
 		}
 	}
 	return func(name string) bool {
-		return isOutside(name) || p.files[name] || slices.ContainsFunc(folders, func(dir string) bool {
+		return isMounted(name) || p.files[name] || slices.ContainsFunc(folders, func(dir string) bool {
 			return dir == "." || strings.HasPrefix(name, dir+"/")
 		})
 	}
@@ -98,8 +98,8 @@ func (p *plan) problem(e doc.Error) {
 
 // without adds what stands in the way of an entry: the rest can be rendered without it.
 func (p *plan) without(at entry, e doc.Error) {
-	if !slices.Contains(p.left[at.file], at.at) {
-		p.left[at.file] = append(p.left[at.file], at.at)
+	if !slices.Contains(p.omitted[at.file], at.at) {
+		p.omitted[at.file] = append(p.omitted[at.file], at.at)
 	}
 	p.report(e)
 }
@@ -195,14 +195,14 @@ func (b *builder) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, above
 		return doc.Error{Path: f.Path, Line: ref.Line, Column: ref.Column, Message: fmt.Sprintf(format, args...)}
 	}
 	fail := func(format string, args ...any) { report(errorOf(format, args...)) }
-	named, ok := b.bring(p, layer, ref, report, errorOf)
+	named, ok := b.mountEntry(p, layer, ref, report, errorOf)
 	if !ok {
 		return
 	}
 	real, found, err := b.find(named)
 	switch {
 	case errors.Is(err, tree.ErrNotExist):
-		if !isOutside(named) {
+		if !isMounted(named) {
 			p.reads[named] = ""
 		}
 		fail("%s: %q does not exist", ref.Field, ref.Value)
@@ -262,7 +262,7 @@ func (b *builder) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, above
 		if data, id, err := b.read(real); err == nil && ref.Field == "generators" {
 			documents, err := doc.Parse(real, data, b.limits.Source)
 			if list := b.generators(f, entryOf(f, ref), real, documents); err == nil && len(list) > 0 {
-				if !isOutside(real) {
+				if !isMounted(real) {
 					p.reads[real] = id // kustomize does not see it
 				}
 				for _, chart := range list {

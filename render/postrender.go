@@ -148,8 +148,8 @@ func newPrinted(list []*Resource, s *release) (*printed, *doc.Error) {
 // kustomizing returns a builder that sees nothing but the resources and a kustomization of them, which the mount is to
 // be given.
 func (p *printed) kustomizing(b *builder) (*builder, *mount) {
-	own := newBuilder(b.index, b.limits, &outside{plain: true})
-	m := own.outside.mount(mountKey{}, func(m *mount) { m.inflated = &inflated{} })
+	own := newBuilder(b.index, b.limits, &mounts{plain: true})
+	m := own.mounts.mount(mountKey{}, func(m *mount) { m.inflated = &inflated{} })
 	m.texts = map[string][]byte{printedFile: []byte(p.text.String())}
 	return &own, m
 }

@@ -43,8 +43,8 @@ type release struct {
 // fetched returns what something from outside came to, and notes that a rendering depends on it, and where it is asked
 // for: see asked.
 func (b *builder) fetched(out *Rendering, w remote.Want, at gitops.Position) (*remote.Source, error) {
-	out.wants.add(b.outside.sources, w, at)
-	return b.outside.sources.Get(w)
+	out.wants.add(b.mounts.sources, w, at)
+	return b.mounts.sources.Get(w)
 }
 
 // release renders a release of a chart: the bytes are Helm's.
@@ -76,7 +76,7 @@ func (r *Renderer) release(ctx context.Context, t Target, spec *gitops.Release) 
 		return nothing, []doc.Error{problem}, nil
 	}
 	out.versions.add(s.output)
-	problems = slices.Concat(problems, s.unknown(), s.unsure(ctx, out.Resources), s.elsewhere(ctx, out))
+	problems = slices.Concat(problems, s.unknown(), s.unsure(ctx, out.Resources), s.otherClusters(ctx, out))
 	out.Partial = len(problems) > 0 && out.Resources != nil
 	out.lookups = slices.Concat(s.output.Found, s.output.Lookups)
 	s.noted(out)
@@ -84,8 +84,9 @@ func (r *Renderer) release(ctx context.Context, t Target, spec *gitops.Release) 
 	return out, problems, nil
 }
 
-// elsewhere says where the clusters that have the release get different things. It is rendered for the first.
-func (s *release) elsewhere(ctx context.Context, rendering *Rendering) []doc.Error {
+// otherClusters returns a problem where clusters of the release get different objects. Only those of the first are
+// rendered.
+func (s *release) otherClusters(ctx context.Context, rendering *Rendering) []doc.Error {
 	clusters := s.target.clusters()
 	for _, other := range clusters[1:] {
 		kubernetes, versions := s.versions(other)
@@ -140,16 +141,16 @@ func (s *release) load(out *Rendering) (err error) {
 	} else {
 		src, err := r.fetched(out, s.spec.Chart.Want, gitops.Position{})
 		if err != nil {
-			return &outsideError{want: s.spec.Chart.Want, err: err}
+			return &sourceError{want: s.spec.Chart.Want, err: err}
 		}
 		from = fetchedChart(s.spec.Chart, src)
 	}
 	for _, l := range append(s.spec.Layers[:len(s.spec.Layers):len(s.spec.Layers)], s.spec.Defaults...) {
 		if l.Want.Kind != "" {
-			out.wants.add(r.outside.sources, l.Want, gitops.Position{})
+			out.wants.add(r.mounts.sources, l.Want, gitops.Position{})
 		}
 	}
-	defaults, err := s.spec.ChartValues(r.tree, r.outside.sources)
+	defaults, err := s.spec.ChartValues(r.tree, r.mounts.sources)
 	if err != nil {
 		return err
 	}
@@ -158,11 +159,11 @@ func (s *release) load(out *Rendering) (err error) {
 			return fmt.Errorf("writing down values: %w", err)
 		}
 	}
-	s.from, s.defaults, s.reader = from, defaults, &chartReader{renderer: &r.builder, out: out}
+	s.from, s.defaults, s.reader = from, defaults, &chartReader{builder: &r.builder, out: out}
 	if s.chart, err = s.reader.chart(from, s.instead); err != nil {
 		return err
 	}
-	if s.values, err = s.spec.Values(r.tree, r.outside.sources); err != nil {
+	if s.values, err = s.spec.Values(r.tree, r.mounts.sources); err != nil {
 		return err
 	}
 	s.options = helm.Options{
@@ -237,7 +238,7 @@ func (s *release) unknown() (problems []doc.Error) {
 func (s *release) problem(err error) (doc.Error, error) {
 	at := s.spec.Chart.Where
 	out := doc.Error{Path: at.Path, Line: at.Line, Column: at.Column}
-	var outside *outsideError
+	var outside *sourceError
 	var failure *remote.Failure
 	var written *doc.Error
 	var failed *helm.Error
@@ -245,7 +246,7 @@ func (s *release) problem(err error) (doc.Error, error) {
 	case errors.As(err, &outside):
 		out.Message, out.Unknown = outside.Error(), outside.unknown()
 		if by := outside.at; s.folder != "" && by.Path == path.Join(s.folder, path.Base(by.Path)) {
-			if !s.alone() {
+			if !s.isStandalone() {
 				out.Message += fmt.Sprintf(" (deployed by %s:%d)", out.Path, out.Line)
 			}
 			out.Path, out.Line, out.Column = by.Path, by.Line, by.Column
@@ -283,7 +284,7 @@ func (s *release) failed(out *doc.Error, e *helm.Error) {
 			out.Path, out.Line, out.Column = at.Path, at.Line, at.Column
 		}
 	case s.folder != "" && e.File != "":
-		if !s.alone() {
+		if !s.isStandalone() {
 			out.Message += fmt.Sprintf(" (deployed by %s:%d)", out.Path, out.Line)
 		}
 		out.Path, out.Line, out.Column = path.Join(s.folder, e.File), e.Line, 0
@@ -293,7 +294,7 @@ func (s *release) failed(out *doc.Error, e *helm.Error) {
 	asked := s.values != nil && len(s.values.Unknown) > 0 // with the values that the cluster has it may render
 	out.Unknown = e.Cause == helm.CauseLimit || asked || e.Cause == helm.CauseVersion && s.options.Kubernetes == "" ||
 		len(e.Lookups) > 0 ||
-		s.alone() // nobody says that it is deployed with no more than its own values
+		s.isStandalone() // nobody says that it is deployed with no more than its own values
 }
 
 // Made returns the object of a release as Helm printed it, after post renderers. Object has what Argo CD, Flux and the
@@ -319,8 +320,8 @@ func (r *Resource) Admitted(object map[string]any) *Resource {
 	return &with
 }
 
-// alone reports whether nobody says who deploys the chart.
-func (s *release) alone() bool { return s.target.Kind == roots.Chart && s.target.Object == "" }
+// isStandalone reports whether no object deploys the chart.
+func (s *release) isStandalone() bool { return s.target.Kind == roots.Chart && s.target.Object == "" }
 
 // standalone is a chart of the repository that no object deploys: it is rendered with its own values.
 func standalone(root roots.Root) *gitops.Release {

@@ -8,12 +8,12 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// patchAdvice is what helps against what a chart from elsewhere prints.
-const patchAdvice = "patch what the chart prints by a kustomization"
+// patchFix is how to change what a remote chart prints.
+const patchFix = "patch what the chart prints by a kustomization"
 
 // placesOf returns what knows the places of a release.
 func (s *release) placesOf(ctx context.Context) *chartPlaces {
-	advice := patchAdvice
+	advice := patchFix
 	if s.flux() {
 		advice = "change it by a post renderer of the HelmRelease (spec.postRenderers)"
 	}
@@ -21,9 +21,9 @@ func (s *release) placesOf(ctx context.Context) *chartPlaces {
 	if s.target.Kind == roots.Chart { // nobody wrote them
 		name, space = gitops.Position{}, gitops.Position{}
 	}
-	return &chartPlaces{ctx: ctx, renderer: &s.renderer.builder, chart: s.chart, homes: s.reader.homes, top: s.from,
+	return &chartPlaces{ctx: ctx, builder: &s.renderer.builder, chart: s.chart, homes: s.reader.homes, top: s.from,
 		options: s.options, output: s.output, trial: s.trial, values: s.values, defaults: s.defaults,
-		entry: placeAt(s.spec.Chart.Where, "chart"), name: name, space: space, advice: advice}
+		entry: placeAt(s.spec.Chart.Where, "chart"), name: name, space: space, fixWords: advice}
 }
 
 // flux reports whether Flux installs a release.

@@ -89,9 +89,9 @@ func (a asker) Answer(q env.Question) string {
 		if json.Unmarshal([]byte(q.Name), &want) != nil {
 			return ""
 		}
-		digest := a.outside.sources.Digest(want)
+		digest := a.mounts.sources.Digest(want)
 		if digest == "" {
-			_, _ = a.outside.sources.Get(want) // it is wanted again
+			_, _ = a.mounts.sources.Get(want) // it is wanted again
 		}
 		return digest
 	case env.Object:

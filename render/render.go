@@ -94,7 +94,7 @@ type Renderer struct {
 	declared   func() []string // see findVersions
 	lookups    *lookups
 	counts     *counts
-	texts      *texts // see MayBring
+	texts      *texts // see MayDeploy
 	held       *held
 	asking     *asking
 	inactives  *inactiveLayers
@@ -103,7 +103,7 @@ type Renderer struct {
 
 // New returns a renderer of the roots of one tree.
 func New(x *roots.Index, c Config) *Renderer {
-	r := &Renderer{builder: newBuilder(x, c.Limits.withDefaults(), &outside{sources: c.Sources}), namespaced: c.Namespaced,
+	r := &Renderer{builder: newBuilder(x, c.Limits.withDefaults(), &mounts{sources: c.Sources}), namespaced: c.Namespaced,
 		counts: &counts{}, texts: &texts{}, held: &held{}, asking: &asking{}, inactives: &inactiveLayers{}}
 	r.cache, r.steps = c.Cache, cmp.Or(max(0, c.AttemptSteps), trial.Steps)
 	r.declared = sync.OnceValue(r.findVersions)
@@ -115,7 +115,7 @@ func New(x *roots.Index, c Config) *Renderer {
 // it lacks.
 func (r *Renderer) WithSources(s *remote.Sources) *Renderer {
 	other := *r
-	other.outside, other.held, other.builds = &outside{sources: s}, nil, &builds{} // what is held was asked for by another
+	other.mounts, other.held, other.builds = &mounts{sources: s}, nil, &builds{} // what is held was asked for by another
 	return &other
 }
 

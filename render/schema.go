@@ -36,7 +36,7 @@ func build(fsys *fileSystem, dir string) (nodes []*yaml.Node, err error) {
 		}
 	}()
 	options := krusty.MakeDefaultOptions()
-	if fsys.renderer.index.Unrestricted() {
+	if fsys.builder.index.Unrestricted() {
 		options.LoadRestrictions = types.LoadRestrictionsNone
 	}
 	result, err := krusty.MakeKustomizer(options).Run(fsys, place(dir))

@@ -37,13 +37,13 @@ func (t Target) IsRelease() bool {
 	if t.Object == "" {
 		return t.Kind == roots.Chart
 	}
-	return t.By != nil && (t.By.Release != nil || t.By.Elsewhere != nil && t.By.Elsewhere.Release != nil)
+	return t.By != nil && (t.By.Release != nil || t.By.External != nil && t.By.External.Release != nil)
 }
 
 // IsExternal reports whether not all that the object deploys is in files of the tree: it is a release of a chart, or a folder
 // of another repository.
 func (t Target) IsExternal() bool {
-	return t.By != nil && (t.By.Release != nil || t.By.Elsewhere != nil)
+	return t.By != nil && (t.By.Release != nil || t.By.External != nil)
 }
 
 // release returns the release that the target is; nil where it is none, or is one only if a source has a chart.
@@ -74,7 +74,7 @@ func (t Target) written(in *tree.Tree) string {
 	if t.By.Release != nil {
 		files = append(files, t.By.Release.Chart.Where.Path)
 	}
-	if e := t.By.Elsewhere; e != nil && e.Release != nil {
+	if e := t.By.External; e != nil && e.Release != nil {
 		files = append(files, e.Release.Chart.Where.Path)
 	}
 	text := t.Object
@@ -87,7 +87,7 @@ func (t Target) written(in *tree.Tree) string {
 
 // key tells targets apart whose renderings differ: all objects that deploy a folder in the same way share one.
 func (r *Renderer) key(t Target) string {
-	return fmt.Sprintf("%v %d %t %t %q %v %t %q %q", r.limits, r.tree.BlobLimit(), r.outside.sources != nil, r.index.Unrestricted(),
+	return fmt.Sprintf("%v %d %t %t %q %v %t %q %q", r.limits, r.tree.BlobLimit(), r.mounts.sources != nil, r.index.Unrestricted(),
 		t.Path, t.Kind, t.Object != "", t.Digest, t.Clusters)
 }
 

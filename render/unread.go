@@ -13,12 +13,12 @@ import (
 	"github.com/lintel-bot/lintel/render/trial"
 )
 
-// ValueNote is a value of the user that a chart of another version reads no longer, or that its schema tells to move.
+// ValueNote is a value of the user that a chart of another version does not read any more, or that its schema deprecates.
 type ValueNote struct {
-	Path  []string
-	Where gitops.Position
-	Gone  bool   // nothing reads it any more
-	Says  string // what the schema of the chart says about it
+	Path    []string
+	Where   gitops.Position
+	Unread  bool   // nothing reads it any more
+	Message string // the description in the schema of the chart
 }
 
 // Charted is what a release of a chart is made with.
@@ -49,7 +49,7 @@ func (c *Charted) ValueNotes(ctx context.Context, before *Charted) (list []Value
 	s := c.release
 	now := newKnownValues(s.chart)
 	was := newKnownValues(before.release.chart)
-	list = now.says(s.values, was)
+	list = now.schemaNotes(s.values, was)
 	var tries []candidate
 	unread(s.values.Map, was, now, nil, &tries)
 	slices.SortStableFunc(tries, func(a, b candidate) int { return order(a.known, b.known) })
@@ -72,7 +72,7 @@ func (c *Charted) ValueNotes(ctx context.Context, before *Charted) (list []Value
 			}
 		}
 		at, _ := s.values.Origin(try.path)
-		list = append(list, ValueNote{Path: try.path, Where: at, Gone: true, Says: now.advice(try.path)})
+		list = append(list, ValueNote{Path: try.path, Where: at, Unread: true, Message: now.schemaNote(try.path)})
 	}
 	return list
 }
@@ -108,7 +108,7 @@ type knownValues struct {
 
 func newKnownValues(c *helm.Chart) knownValues {
 	k := knownValues{defaults: c.Defaults()}
-	_ = json.Unmarshal(c.Schema(), &k.schema) // Helm says what is wrong with it
+	_ = json.Unmarshal(c.Schema(), &k.schema) // Helm reports what is wrong with it
 	return k
 }
 
@@ -152,7 +152,7 @@ func at(values map[string]any, path []string) (map[string]any, bool) {
 	return values, true
 }
 
-// property returns what the schema has at a path, nil where it says nothing.
+// property returns the schema at a path, nil where there is none.
 func (k knownValues) property(path []string) map[string]any {
 	node := k.schema
 	for _, key := range path {
@@ -183,11 +183,11 @@ func (k knownValues) resolve(node map[string]any) map[string]any {
 	return node
 }
 
-// moved matches what a schema says of a value that has another place now.
+// moved matches the description of a value that has another place now.
 var moved = regexp.MustCompile(`(?i)\b(deprecated|renamed|no longer|moved to|replaced by|use .+ instead)\b`)
 
-// advice is what the schema says about a value that is to go, empty where it says nothing.
-func (k knownValues) advice(path []string) string {
+// schemaNote returns the description of a value that the schema deprecates or moves, empty for others.
+func (k knownValues) schemaNote(path []string) string {
 	node := k.property(path)
 	if node == nil {
 		return ""
@@ -203,15 +203,15 @@ func (k knownValues) advice(path []string) string {
 	return text
 }
 
-// says lists the user's values about which the schema gives advice that the one before did not give.
-func (k knownValues) says(v *gitops.Values, was knownValues) (list []ValueNote) {
+// schemaNotes lists the user's values that the schema deprecates or moves and the earlier schema did not.
+func (k knownValues) schemaNotes(v *gitops.Values, was knownValues) (list []ValueNote) {
 	var walk func(values map[string]any, path []string)
 	walk = func(values map[string]any, path []string) {
 		for _, key := range slices.Sorted(maps.Keys(values)) {
 			here := append(slices.Clip(path), key)
-			if text := k.advice(here); text != "" && was.advice(here) != text {
+			if text := k.schemaNote(here); text != "" && was.schemaNote(here) != text {
 				where, _ := v.Origin(here)
-				list = append(list, ValueNote{Path: here, Where: where, Says: text})
+				list = append(list, ValueNote{Path: here, Where: where, Message: text})
 				continue
 			}
 			if below, ok := values[key].(map[string]any); ok {

@@ -24,7 +24,7 @@ const UnusedValue Check = "unused-values"
 // shared reports whether a file gives values to another chart, too.
 func (r *Renderer) UnusedValues(ctx context.Context, t Target, shared func(file string) bool) *Resource {
 	one := t.By
-	if one == nil || one.Release == nil || one.Elsewhere != nil || len(one.Problems) > 0 {
+	if one == nil || one.Release == nil || one.External != nil || len(one.Problems) > 0 {
 		return nil
 	}
 	c := r.Charted(t)
@@ -35,7 +35,7 @@ func (r *Renderer) UnusedValues(ctx context.Context, t Target, shared func(file 
 	values, places, issues := map[string]any{}, map[string]gitops.Position{}, []Issue(nil)
 	for _, path := range s.unsaid() {
 		at, _ := s.values.Origin(path)
-		if at.Path == "" || isOutside(at.Path) || r.anchored(at.Path) || shared(at.Path) {
+		if at.Path == "" || isMounted(at.Path) || r.anchored(at.Path) || shared(at.Path) {
 			continue
 		}
 		whole := s.printed(ctx, nil)
@@ -81,7 +81,7 @@ func (s *release) unsaid() (list [][]string) {
 		name, around := try.path[len(try.path)-1], try.path[:len(try.path)-1]
 		value, _ := at(s.values.Map, around)
 		if value[name] == nil || strings.HasPrefix(name, "x-") || strings.ContainsAny(name[:min(1, len(name))], "._&*<") ||
-			s.chart.Says(name, true) || spoken(s.values.Map, name) || !s.oneByOne(known, around) {
+			s.chart.Mentions(name, true) || spoken(s.values.Map, name) || !s.oneByOne(known, around) {
 			continue
 		}
 		list = append(list, try.path)
@@ -96,11 +96,11 @@ func (s *release) oneByOne(known knownValues, path []string) bool {
 	if node := known.property(path); node != nil && (node["additionalProperties"] != nil || node["patternProperties"] != nil) {
 		return false
 	}
-	if slices.ContainsFunc(append([]string{"Values"}, path...), s.chart.Takes) {
+	if slices.ContainsFunc(append([]string{"Values"}, path...), s.chart.UsesWhole) {
 		return false
 	}
 	for key := range defaults { // at the top are those of subcharts, too
-		if len(path) > 0 && !s.chart.Says(key, false) {
+		if len(path) > 0 && !s.chart.Mentions(key, false) {
 			return false
 		}
 	}

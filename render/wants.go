@@ -84,8 +84,8 @@ func (r *Rendering) Uses(as Target) (list []Use) {
 		case at.Path != "" || by == nil:
 		case by.Release != nil:
 			at = askedAt(by.Release, want)
-		case by.Elsewhere != nil:
-			at = by.Elsewhere.Where
+		case by.External != nil:
+			at = by.External.Where
 		}
 		list = append(list, Use{e, at})
 	}
@@ -127,7 +127,7 @@ func askedAt(release *gitops.Release, want remote.Want) gitops.Position {
 
 // ChartFile returns Chart.yaml of a chart from outside, nil where that cannot be read.
 func (r *Renderer) ChartFile(u Use) []byte {
-	found, err := r.outside.sources.Get(u.Want)
+	found, err := r.mounts.sources.Get(u.Want)
 	if err != nil {
 		return nil
 	}

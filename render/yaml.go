@@ -64,7 +64,7 @@ func (r *Renderer) Unmarked(ctx context.Context, root roots.Root) ([]byte, error
 	if len(p.problems) > 0 {
 		return nil, &p.problems[0]
 	}
-	if !r.leave(p) {
+	if !r.omit(p) {
 		return nil, &p.problems[0]
 	}
 	nodes, err := r.without(p.texts).plainly(root, p.openAPI)
@@ -77,7 +77,7 @@ func (r *Renderer) Unmarked(ctx context.Context, root roots.Root) ([]byte, error
 
 // plainly runs kustomize and nothing else on the files as they are.
 func (b *builder) plainly(root roots.Root, ownSchema bool) ([]*yaml.Node, error) {
-	fsys := &fileSystem{renderer: b, reads: map[string]string{},
+	fsys := &fileSystem{builder: b, reads: map[string]string{},
 		transform: func(_ string, data []byte) []byte { return data }}
 	return runKustomize(fsys, root.Path, ownSchema)
 }

@@ -99,7 +99,7 @@ func Always() []Check {
 		fails(render.EmbeddedItems, "high"),
 		fails(render.ControllerRejects, "high"),
 		issueCheck(render.ControllerUnknown, Info{string(render.ControllerUnknown), "medium", engine.Unknown, false}),
-		issueCheck(render.ControllerAdvice, Info{string(render.ControllerAdvice), "low", engine.Fail, false}),
+		issueCheck(render.ControllerSuspicious, Info{string(render.ControllerSuspicious), "low", engine.Fail, false}),
 		fails(deploys, "high"),
 	}
 }

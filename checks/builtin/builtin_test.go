@@ -42,7 +42,7 @@ func TestResults(t *testing.T) {
 		{"what kustomize cannot print", "a", "", render.Unprintable, engine.Fail, true},
 		{"rejected", "a", "", render.ControllerRejects, engine.Fail, true},
 		{"only the cluster knows", "a", "", render.ControllerUnknown, engine.Unknown, false},
-		{"advice", "a", "", render.ControllerAdvice, engine.Fail, false},
+		{"advice", "a", "", render.ControllerSuspicious, engine.Fail, false},
 		{"a deployment", "a", "", deploys, engine.Fail, true},
 		{"excepted", "a", "embedded-items", render.EmbeddedItems, engine.Skip, true},
 		{"excepted by a wildcard", "a", "'*'", render.Unprintable, engine.Skip, true},
@@ -78,7 +78,7 @@ func TestAll(t *testing.T) {
 		}
 	}
 	for _, issue := range []render.Check{render.Unprintable, render.EmbeddedItems, render.ControllerRejects,
-		render.ControllerUnknown, render.ControllerAdvice} {
+		render.ControllerUnknown, render.ControllerSuspicious} {
 		if !names[string(issue)] {
 			t.Errorf("nothing judges %s", issue)
 		}

@@ -33,7 +33,7 @@ type bringer struct {
 // has to another namespace.
 func (b bringer) meets(reached *Reached, set *deploy.Set, other roots.Root) bool {
 	d := set.Target(other).By
-	plain := other.Kind == roots.Kustomization && (d == nil || d.Virtual == nil && d.Elsewhere == nil && d.Release == nil)
+	plain := other.Kind == roots.Kustomization && (d == nil || d.Virtual == nil && d.External == nil && d.Release == nil)
 	if f, err := set.Kustomization(other.Path); plain && !b.namespaces[""] && f != nil && err == nil {
 		if namespace := doc.Text(f.Node, "namespace"); namespace != "" && !b.namespaces[namespace] {
 			return false

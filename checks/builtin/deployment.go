@@ -29,7 +29,7 @@ func Deployments(s *diff.Sides) (pairs []*diff.Pair, not []report.NotChecked, ad
 		reason := strings.TrimSuffix(p.Message, " ("+p.Object.String()+")") // the object is named beside it
 		switch {
 		case known && old.State == p.State && old.Path == p.Path:
-		case p.Cause == gitops.Advice:
+		case p.Cause == gitops.Suspicious:
 			advice = append(advice, report.Problem{Path: p.Path, Line: p.Line, Column: p.Column, Message: p.Message})
 		case p.Cause == gitops.Broken && !known:
 			pairs = append(pairs, pairOf(p))

@@ -67,7 +67,7 @@ func values(ctx context.Context, sides *diff.Sides, r *diff.Root) (list []report
 	}
 	for _, n := range now.ValueNotes(ctx, before) {
 		list = append(list, report.ValueChange{Name: strings.Join(n.Path, "."), Path: n.Where.Path, Line: n.Where.Line,
-			Gone: n.Gone, Says: sentence(n.Says)})
+			Gone: n.Unread, Says: sentence(n.Message)})
 	}
 	return list
 }

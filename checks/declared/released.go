@@ -28,7 +28,7 @@ const releaseTime = time.Minute
 
 // query is what is looked up in such roots.
 type query struct {
-	render.Sought
+	render.ObjectQuery
 	only roots.Root // the root that is looked into; the zero root: all
 }
 
@@ -101,7 +101,7 @@ func ask(group, kind, namespace, name string) query {
 	if kinds.ClusterScoped(group, kind) {
 		namespace = ""
 	}
-	return query{Sought: render.Sought{Group: group, Kind: kind, Namespace: namespace, Name: name}}
+	return query{ObjectQuery: render.ObjectQuery{Group: group, Kind: kind, Namespace: namespace, Name: name}}
 }
 
 // asksFor reports whether an object is one of those that are looked up.
@@ -151,7 +151,7 @@ func (d *Objects) mayDeploy(ctx context.Context, q query) []roots.Root {
 	})
 	may := make([]bool, len(list))
 	deploy.Each(len(list), func(i int) {
-		may[i] = ctx.Err() == nil && (d.knows(list[i], q.Kind) || d.set.Renderer.MayBring(d.set.Target(list[i]), q.Sought))
+		may[i] = ctx.Err() == nil && (d.knows(list[i], q.Kind) || d.set.Renderer.MayDeploy(d.set.Target(list[i]), q.ObjectQuery))
 	})
 	out := list[:0]
 	for i, root := range list {

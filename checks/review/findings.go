@@ -293,7 +293,7 @@ func (v View) origin(p origin.Place, old bool) *report.Origin { return OriginOf(
 func OriginOf(p origin.Place, old bool, changed func(path string) bool) *report.Origin {
 	o := &report.Origin{Path: p.Path, StartLine: p.StartLine, EndLine: p.EndLine, StartColumn: p.StartColumn,
 		EndColumn: p.EndColumn, How: string(p.How), Missing: p.Missing, Set: p.Set, Switch: p.Switch,
-		Advice: p.Advice, Changed: changed(p.Path)}
+		Advice: p.SuggestedFix, Changed: changed(p.Path)}
 	if old {
 		o.Side = report.Base
 	}

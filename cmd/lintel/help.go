@@ -92,7 +92,7 @@ func helpPolicies(w io.Writer, _ *cobra.Command) {
 		words string
 	}{
 		{engine.UseEvaluated, "Evaluated:"}, {engine.UseBinding, "Put policies into force:"}, {engine.UseException, "Exceptions:"},
-		{engine.UseElsewhere, "Evaluated in a cluster only, which a check says once:"},
+		{engine.UseClusterOnly, "Evaluated in a cluster only, which a check says once:"},
 	}
 	for _, u := range uses {
 		fmt.Fprintln(w, u.words)

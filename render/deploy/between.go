@@ -77,7 +77,7 @@ func followReleases(base, head *worklist) {
 			var own, other []*Deployment
 			for _, one := range sides[0].sorted() {
 				same := theirs[one.id]
-				if one.Release == nil && one.Elsewhere == nil || same != nil && same.Digest() == one.Digest() {
+				if one.Release == nil && one.External == nil || same != nil && same.Digest() == one.Digest() {
 					continue
 				}
 				if own = append(own, one); same != nil {
@@ -155,9 +155,9 @@ func (s *Set) Unseen(before *Set, root roots.Root) bool {
 	if one == nil {
 		return false
 	}
-	if one.Elsewhere == nil {
+	if one.External == nil {
 		for _, other := range s.found().known() {
-			if other.Elsewhere != nil && other.Object == one.Object {
+			if other.External != nil && other.Object == one.Object {
 				return true
 			}
 		}

@@ -90,7 +90,7 @@ func (s *Set) Reach(changed, links []string) []roots.Root {
 	var around []*Deployment
 	for _, dir := range s.FoldersAround(changed, links) {
 		for _, one := range s.found().at(dir) {
-			if one.Release == nil && one.Elsewhere == nil {
+			if one.Release == nil && one.External == nil {
 				around = append(around, one)
 			}
 		}

@@ -43,7 +43,7 @@ func (s *Set) Deployers(root roots.Root) (list []*Deployment) {
 	w := s.found()
 	for _, one := range w.above(root.Path) {
 		own, is := w.root(one)
-		with := one.Bare() && !is // everything below the folder
+		with := one.Unmodified() && !is // everything below the folder
 		if is && own == root || with && root.Object == "" || root.Object != "" && one.id == root.Object {
 			list = append(list, one)
 		}
@@ -71,7 +71,7 @@ func (s *Set) Released(object gitops.Reference) bool {
 func (s *Set) External() []roots.Root {
 	list := slices.Collect(maps.Keys(s.external()))
 	for _, one := range s.found().sorted() {
-		if one.Release == nil && one.Elsewhere == nil {
+		if one.Release == nil && one.External == nil {
 			continue
 		}
 		if root, ok := s.found().root(one); ok {
@@ -84,7 +84,7 @@ func (s *Set) External() []roots.Root {
 // IsExternal reports whether a root is one of those.
 func (s *Set) IsExternal(root roots.Root) bool {
 	one := s.found().of(root)
-	return one != nil && (one.Release != nil || one.Elsewhere != nil) || s.external()[root]
+	return one != nil && (one.Release != nil || one.External != nil) || s.external()[root]
 }
 
 // externalKustomizations returns a function that returns the kustomizations among them.

@@ -62,7 +62,7 @@ func (d *Deployment) Digest() string { return d.digest() }
 func (w *worklist) resolve(one gitops.Deployment) *resolved {
 	out := &resolved{Deployment: render.Deployment{Deployment: one}}
 	switch {
-	case one.Release != nil, one.Elsewhere != nil:
+	case one.Release != nil, one.External != nil:
 	case one.Kind == gitops.ArgoDirectory:
 		out.Files, out.Problems = gitops.Files(w.index.Tree(), &one, w.limits)
 	default:
@@ -122,7 +122,7 @@ func (w *worklist) target(root roots.Root) render.Target {
 
 // root returns the root that a deployment is; false where it adds none to what the folder is anyway.
 func (w *worklist) root(one *Deployment) (roots.Root, bool) {
-	if one.Release != nil || !one.Bare() {
+	if one.Release != nil || !one.Unmodified() {
 		return roots.Root{Path: one.Path, Kind: roots.KindOf(one.Object.Kind), Object: one.ID()}, true
 	}
 	if k, err := w.index.Kustomization(one.Path); k == nil && err == nil {
@@ -148,7 +148,7 @@ func (d *Deployment) covers() []string {
 	switch {
 	case d.Release != nil:
 		return []string{path.Join(d.Path, "Chart.yaml")}
-	case d.Bare(), d.Elsewhere != nil:
+	case d.Unmodified(), d.External != nil:
 		return nil
 	}
 	list := append([]string{path.Join(d.Path, first)}, d.resolved().Files...)
@@ -165,10 +165,10 @@ func (w *worklist) covered(r roots.Root) bool {
 	bare, other := false, false
 	for _, one := range w.above(r.Path) {
 		switch {
-		case one.Elsewhere != nil, !w.isLive(one):
+		case one.External != nil, !w.isLive(one):
 		case one.Release != nil:
 			other = other || r.Kind == roots.Chart && one.Release.Chart.Here() && one.Release.Chart.Folder == r.Path
-		case one.Bare():
+		case one.Unmodified():
 			bare = bare || one.Path == r.Path
 		case r.Kind != roots.Folder && one.Path == r.Path:
 			other = other || one.Kind != gitops.ArgoDirectory

@@ -37,7 +37,7 @@ func (s *Set) isDeployed(dir string) bool {
 	w := s.found()
 	return slices.ContainsFunc(s.Ancestors(map[string]bool{dir: true}), func(up string) bool {
 		return slices.ContainsFunc(w.above(up), func(one *Deployment) bool {
-			return one.Release == nil && one.Elsewhere == nil && (one.Path == up || one.has(up)) && w.isLive(one)
+			return one.Release == nil && one.External == nil && (one.Path == up || one.has(up)) && w.isLive(one)
 		})
 	})
 }

@@ -73,7 +73,7 @@ func (n *Texts) parts(root roots.Root) *textParts {
 	}
 	out := &textParts{any: root.Kind == roots.Chart, files: n.set.Files(root), folders: []string{root.Path}}
 	if one := n.set.Target(root).By; one != nil {
-		out.any = one.Release != nil || one.Elsewhere != nil || len(one.Problems) > 0
+		out.any = one.Release != nil || one.External != nil || len(one.Problems) > 0
 		out.substitutes, out.text = one.Substitute.Active(), one.Text()
 		if one.Virtual != nil {
 			out.kustomization, out.names = one.Virtual.Data, graph.NamesIn(one.Virtual.Data)

@@ -27,7 +27,7 @@ type worklist struct {
 	index    *roots.Index
 	renderer *render.Renderer
 	cache    *render.Cache
-	repo     gitops.RepoHint
+	repo     gitops.RepoNames
 	limits   gitops.Limits
 
 	began sync.Once
@@ -45,7 +45,7 @@ type worklist struct {
 
 func newWorklist(x *roots.Index, r *render.Renderer, c *render.Cache) *worklist {
 	o := x.Options()
-	return &worklist{index: x, renderer: r, cache: c, repo: gitops.RepoHint{URLs: o.Repository, Branches: o.Branches},
+	return &worklist{index: x, renderer: r, cache: c, repo: gitops.RepoNames{URLs: o.Repository, Branches: o.Branches},
 		limits: gitops.Limits{Source: o.Limits}, holds: sync.OnceValue(x.Deploying.Including),
 		followed: map[string]bool{}, byPath: map[string][]*Deployment{}, byID: map[string]*Deployment{}}
 }
@@ -312,7 +312,7 @@ func (w *worklist) holdsDeployers(one *Deployment, external bool) bool {
 		return external || one.Release.Chart.Here() && slices.ContainsFunc(one.Release.Reads, func(p string) bool {
 			return w.chartText(p).Deploys
 		})
-	case one.Elsewhere != nil:
+	case one.External != nil:
 		return external
 	case one.Kind == gitops.ArgoDirectory:
 		return false // its files are read as they are
@@ -350,7 +350,7 @@ func (w *worklist) add(from *Deployment, objects, read []gitops.Object) (added [
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, one := range found {
-		if one.Release != nil && !one.Release.Chart.Here() || one.Elsewhere != nil {
+		if one.Release != nil && !one.Release.Chart.Here() || one.External != nil {
 			one.Path = path.Dir(one.Path) // it is that of a file
 		}
 		if up := from.repeated(&one); up != nil {

@@ -28,7 +28,7 @@ func (s *search) explain(c culprit) []doc.Error {
 		list = s.replacement(c)
 	case "images", "imageTags":
 		if name := doc.Text(c.node, "name"); name == "" {
-			list = c.says(c.node, "has no name: write the name of the image as it stands in the manifests, without its tag")
+			list = c.problem(c.node, "has no name: write the name of the image as it stands in the manifests, without its tag")
 		}
 	case "replicas":
 		list = s.replicas(c)
@@ -38,37 +38,37 @@ func (s *search) explain(c culprit) []doc.Error {
 		list = s.variable(c)
 	case "generators", "transformers", "validators":
 		if real, e, ok := named(s.repo, c.file, c.node.Value); ok && e.Kind == tree.File {
-			list = c.outside(c.node, real)
+			list = c.unreadable(c.node, real)
 		}
 	}
 	if len(list) == 0 {
-		list = c.says(c.node, "%s", Clean(c.failure))
+		list = c.problem(c.node, "%s", Clean(c.failure))
 	}
 	return list
 }
 
-// says is a problem at a node of the kustomization.
-func (c culprit) says(at *yaml.Node, format string, args ...any) []doc.Error {
+// problem is a problem at a node of the kustomization.
+func (c culprit) problem(at *yaml.Node, format string, args ...any) []doc.Error {
 	if at == nil {
 		at = c.node
 	}
 	if c.index < 0 && at == c.node {
 		at = c.key
 	}
-	return said(c.file.Path, at, c.field+": "+fmt.Sprintf(format, args...))
+	return problemAt(c.file.Path, at, c.field+": "+fmt.Sprintf(format, args...))
 }
 
-func said(file string, at *yaml.Node, message string) []doc.Error {
+func problemAt(file string, at *yaml.Node, message string) []doc.Error {
 	return []doc.Error{{Path: file, Line: at.Line, Column: at.Column, Message: message}}
 }
 
-// outside refuses a file that is not below the folder of the kustomization: kustomize reads no other, unless it is told
+// unreadable refuses a file that is not below the folder of the kustomization: kustomize reads no other, unless it is told
 // to.
-func (c culprit) outside(at *yaml.Node, real string) []doc.Error {
+func (c culprit) unreadable(at *yaml.Node, real string) []doc.Error {
 	if c.unrestricted || c.file.Dir == "." || strings.HasPrefix(real, c.file.Dir+"/") {
 		return nil
 	}
-	return c.says(at, "%s is not in or below the folder of this kustomization, and kustomize reads no files elsewhere: "+
+	return c.problem(at, "%s is not in or below the folder of this kustomization, and kustomize reads no files elsewhere: "+
 		"move it here, give its folder a kustomization and list that folder, or allow it (kustomize.loadRestrictor in "+
 		".lintel.yaml)", real)
 }
@@ -78,7 +78,7 @@ func (s *search) replicas(c culprit) []doc.Error {
 	name := doc.Text(c.node, "name")
 	_, at := doc.Field(c.node, "name")
 	if name == "" {
-		return c.says(at, "has no name: write the name of what is to have count replicas")
+		return c.problem(at, "has no name: write the name of what is to have count replicas")
 	}
 	var names []string
 	for _, i := range idsOf(c.objects) {
@@ -91,11 +91,11 @@ func (s *search) replicas(c culprit) []doc.Error {
 	case slices.Contains(names, name):
 		return nil
 	case near != "":
-		return c.says(at, "%s%s", words, near)
+		return c.problem(at, "%s%s", words, near)
 	case len(names) > 0:
-		return c.says(at, "%s: it may be %s", words, oneOf(names))
+		return c.problem(at, "%s: it may be %s", words, oneOf(names))
 	}
-	return c.says(at, "%s", words)
+	return c.problem(at, "%s", words)
 }
 
 // renamed says which resources become one by a namespace.
@@ -109,7 +109,7 @@ func (s *search) renamed(c culprit) []doc.Error {
 			moved := i
 			moved.namespace = other.namespace
 			if i != other && moved == other {
-				return c.says(c.node, "the namespace %q makes one of two resources, %s and %s: rename one, or put them into two "+
+				return c.problem(c.node, "the namespace %q makes one of two resources, %s and %s: rename one, or put them into two "+
 					"kustomizations", c.node.Value, other, i)
 			}
 		}
@@ -126,7 +126,7 @@ func (s *search) variable(c culprit) []doc.Error {
 		return nil
 	}
 	_, at := doc.Field(ref, "name")
-	return c.says(at, "%s: %s", doc.Text(c.node, "name"), absent(want, c.objects))
+	return c.problem(at, "%s: %s", doc.Text(c.node, "name"), absent(want, c.objects))
 }
 
 var (

@@ -16,7 +16,7 @@ func (s *search) generator(c culprit) []doc.Error {
 	n := doc.Deref(c.node)
 	name, behavior := doc.Text(n, "name"), doc.Text(n, "behavior")
 	if name == "" {
-		return c.says(n, "has no name: write name: and the name of what it generates")
+		return c.problem(n, "has no name: write name: and the name of what it generates")
 	}
 	kind := "ConfigMap"
 	if c.field == "secretGenerator" {
@@ -34,10 +34,10 @@ func (s *search) generator(c culprit) []doc.Error {
 	switch {
 	case (behavior == "merge" || behavior == "replace") && !has:
 		_, at := doc.Field(n, "behavior")
-		return c.says(at, "behavior %s changes a %s that a base generates, and %s", behavior, kind, absent(want, c.objects))
+		return c.problem(at, "behavior %s changes a %s that a base generates, and %s", behavior, kind, absent(want, c.objects))
 	case (behavior == "" || behavior == "create") && has:
 		_, at := doc.Field(n, "name")
-		return c.says(at, "%s is already part of this kustomization: write behavior: merge to add to it, or give it another "+
+		return c.problem(at, "%s is already part of this kustomization: write behavior: merge to add to it, or give it another "+
 			"name", want)
 	}
 	if env := doc.Text(n, "env"); env != "" {
@@ -52,7 +52,7 @@ func (s *search) generated(c culprit, field string, item *yaml.Node) []doc.Error
 	value := item.Value
 	if field == "literals" {
 		if key, _, ok := strings.Cut(value, "="); !ok || key == "" {
-			return c.says(item, "this literal must have the form name=value") // it may be a secret
+			return c.problem(item, "this literal must have the form name=value") // it may be a secret
 		}
 		return s.sameKey(c, item, value)
 	}
@@ -61,16 +61,16 @@ func (s *search) generated(c culprit, field string, item *yaml.Node) []doc.Error
 		key, after, ok := strings.Cut(value, "=")
 		switch {
 		case ok && (key == "" || after == "" || strings.Contains(after, "=")):
-			return c.says(item, "the file %q must have the form path or name=path", value)
+			return c.problem(item, "the file %q must have the form path or name=path", value)
 		case ok:
 			file = after
 		}
 	}
 	real, e, ok := named(s.repo, c.file, file)
 	if !ok || e.Kind != tree.File {
-		return c.says(item, "there is no file %q", file)
+		return c.problem(item, "there is no file %q", file)
 	}
-	if list := c.outside(item, real); list != nil {
+	if list := c.unreadable(item, real); list != nil {
 		return list
 	}
 	if field == "files" {
@@ -104,7 +104,7 @@ func (s *search) sameKey(c culprit, item *yaml.Node, value string) []doc.Error {
 			}
 			for _, own := range []string{"literals", "files"} {
 				if slices.Contains(doc.Items(c.node, own), item) && keyOf(own, value) == keyOf(field, other.Value) {
-					return c.says(item, "the key %q is given twice: remove one", keyOf(own, value))
+					return c.problem(item, "the key %q is given twice: remove one", keyOf(own, value))
 				}
 			}
 		}

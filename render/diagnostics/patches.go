@@ -24,13 +24,13 @@ type patchText struct {
 // at is a problem in a patch.
 func (p patchText) at(n *yaml.Node, message string) []doc.Error {
 	if p.inline == nil {
-		return said(p.path, n, message)
+		return problemAt(p.path, n, message)
 	}
 	at := *p.inline
 	if p.inline.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
 		at.Line, at.Column = p.inline.Line+n.Line, 0
 	}
-	return said(p.path, &at, message)
+	return problemAt(p.path, &at, message)
 }
 
 // patch says what is wrong with an entry of one of the three lists of patches.
@@ -45,9 +45,9 @@ func (s *search) patch(c culprit) []doc.Error {
 		_, target = doc.Field(n, "target")
 		switch {
 		case inline == nil && file == nil:
-			return c.says(n, "has neither patch nor path: write the patch, or the path of its file")
+			return c.problem(n, "has neither patch nor path: write the patch, or the path of its file")
 		case inline != nil && file != nil:
-			return c.says(inline, "has both patch and path: keep one")
+			return c.problem(inline, "has both patch and path: keep one")
 		}
 	}
 	p := patchText{path: c.file.Path, inline: inline}
@@ -55,7 +55,7 @@ func (s *search) patch(c culprit) []doc.Error {
 	if file != nil {
 		real, e, ok := named(s.repo, c.file, file.Value)
 		if ok && e.Kind == tree.File {
-			if list := c.outside(file, real); list != nil {
+			if list := c.unreadable(file, real); list != nil {
 				return list
 			}
 			text, err := s.repo.Read(real)
@@ -78,7 +78,7 @@ func (s *search) patch(c culprit) []doc.Error {
 		return nil
 	}
 	if p.documents = documents; len(documents) == 0 {
-		return c.says(n, "the patch is empty: write what it changes, or remove it")
+		return c.problem(n, "the patch is empty: write what it changes, or remove it")
 	}
 	if documents[0].Kind == yaml.SequenceNode {
 		return s.operations(c, p, target)
@@ -88,7 +88,7 @@ func (s *search) patch(c culprit) []doc.Error {
 			"like a manifest belongs into patches")
 	}
 	if target != nil && len(documents) > 1 {
-		return c.says(target, "a patch of several documents says itself what it changes: remove target, or make one entry "+
+		return c.problem(target, "a patch of several documents says itself what it changes: remove target, or make one entry "+
 			"of each document")
 	}
 	for _, d := range documents {
@@ -122,7 +122,7 @@ func (s *search) merge(c culprit, p patchText, d, target *yaml.Node) []doc.Error
 		for _, field := range []string{"group", "version", "kind", "name", "namespace"} {
 			_, value := doc.Field(target, field)
 			if _, err := regexp.Compile(doc.Text(target, field)); err != nil {
-				return c.says(value, "%s of the target is no valid regular expression: put a backslash before each sign that "+
+				return c.problem(value, "%s of the target is no valid regular expression: put a backslash before each sign that "+
 					"stands for itself", field)
 			}
 		}
@@ -180,7 +180,7 @@ var operationNames = []string{"add", "remove", "replace", "move", "copy", "test"
 // operations says what is wrong with a JSON patch.
 func (s *search) operations(c culprit, p patchText, target *yaml.Node) []doc.Error {
 	if target == nil {
-		return c.says(c.node, "a patch of operations needs a target: write target: with kind and name of what it changes")
+		return c.problem(c.node, "a patch of operations needs a target: write target: with kind and name of what it changes")
 	}
 	list := p.documents[0]
 	for _, op := range list.Content {
@@ -193,7 +193,7 @@ func (s *search) operations(c culprit, p patchText, target *yaml.Node) []doc.Err
 			namespace: doc.Text(target, "namespace")}
 		want.apiVersion = strings.TrimPrefix(doc.Text(target, "group")+"/"+doc.Text(target, "version"), "/")
 		if len(selected(target, c.objects)) == 0 {
-			return c.says(target, "this patch changes nothing: %s", absent(want, c.objects))
+			return c.problem(target, "this patch changes nothing: %s", absent(want, c.objects))
 		}
 	}
 	objects := map[int][]*yaml.Node{0: c.objects}

@@ -21,7 +21,7 @@ func (s *search) replacement(c culprit) []doc.Error {
 	if !ok || e.Kind != tree.File {
 		return nil
 	}
-	if list := c.outside(file, real); list != nil {
+	if list := c.unreadable(file, real); list != nil {
 		return list
 	}
 	documents := s.documents(real)
@@ -49,7 +49,7 @@ func (s *search) replaced(c culprit, file string, n *yaml.Node) []doc.Error {
 		if at == nil {
 			at = n
 		}
-		return said(file, at, "replacements: "+fmt.Sprintf(format, args...))
+		return problemAt(file, at, "replacements: "+fmt.Sprintf(format, args...))
 	}
 	if n.Kind != yaml.MappingNode {
 		return say(n, "this must be a map with source and targets")

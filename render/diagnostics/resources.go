@@ -20,7 +20,7 @@ func (s *search) resource(c culprit) []doc.Error {
 	}
 	if e.Kind == tree.Dir {
 		if f, err := s.repo.Kustomization(real); err == nil && f != nil && f.Component {
-			return c.says(c.node, "%q is a component: list it under components", c.node.Value)
+			return c.problem(c.node, "%q is a component: list it under components", c.node.Value)
 		}
 		if list := s.below(c); len(list) > 0 {
 			return list
@@ -37,10 +37,10 @@ func (s *search) resource(c culprit) []doc.Error {
 		return nil
 	}
 	if kustomization.IsFileName(real) {
-		return c.says(c.node, "%q is a kustomization: list its folder, %q, not the file", c.node.Value,
+		return c.problem(c.node, "%q is a kustomization: list its folder, %q, not the file", c.node.Value,
 			path.Dir(c.node.Value))
 	}
-	if list := c.outside(c.node, real); list != nil {
+	if list := c.unreadable(c.node, real); list != nil {
 		return list
 	}
 	documents := s.documents(real)
@@ -66,7 +66,7 @@ func (s *search) resource(c culprit) []doc.Error {
 		}
 	}
 	if ok {
-		return said(real, documents[n-1], Clean(c.failure))
+		return problemAt(real, documents[n-1], Clean(c.failure))
 	}
 	return nil
 }
@@ -75,7 +75,7 @@ func (s *search) resource(c culprit) []doc.Error {
 func (s *search) component(c culprit) []doc.Error {
 	real, _, ok := named(s.repo, c.file, c.node.Value)
 	if f, err := s.repo.Kustomization(real); ok && err == nil && f != nil && !f.Component {
-		return c.says(c.node, "%q is not a component: list it under resources, or write kind: Component in it", c.node.Value)
+		return c.problem(c.node, "%q is not a component: list it under resources, or write kind: Component in it", c.node.Value)
 	}
 	return s.below(c)
 }
@@ -84,7 +84,7 @@ func (s *search) component(c culprit) []doc.Error {
 func (s *search) object(c culprit, file string, n *yaml.Node, seen []id) []doc.Error {
 	n = doc.Deref(n)
 	if n.Kind != yaml.MappingNode {
-		return said(file, n, fmt.Sprintf("is %s, and a resource is a map with apiVersion, kind and metadata",
+		return problemAt(file, n, fmt.Sprintf("is %s, and a resource is a map with apiVersion, kind and metadata",
 			shape(doc.Value(n, true))))
 	}
 	i := idOf(n)
@@ -98,20 +98,20 @@ func (s *search) object(c culprit, file string, n *yaml.Node, seen []id) []doc.E
 		for _, key := range doc.Keys(n) {
 			if nearest(key, []string{"kind"}) != "" {
 				at, _ := doc.Field(n, key)
-				return said(file, at, fmt.Sprintf("this has no kind, so it is not a resource: write kind in place of %s", key))
+				return problemAt(file, at, fmt.Sprintf("this has no kind, so it is not a resource: write kind in place of %s", key))
 			}
 		}
-		return said(file, n, "this has no kind, so it is not a resource: write apiVersion and kind, or take the file off "+
+		return problemAt(file, n, "this has no kind, so it is not a resource: write apiVersion and kind, or take the file off "+
 			"the list of resources")
 	case i.apiVersion == "":
-		return said(file, n, fmt.Sprintf("this %s has no apiVersion: write it above kind", what))
+		return problemAt(file, n, fmt.Sprintf("this %s has no apiVersion: write it above kind", what))
 	case meta != nil && meta.Kind != yaml.MappingNode:
-		return said(file, meta, fmt.Sprintf("metadata of this %s is %s and must be a map with name", what,
+		return problemAt(file, meta, fmt.Sprintf("metadata of this %s is %s and must be a map with name", what,
 			shape(doc.Value(meta, true))))
 	case i.name == "":
 		key, at := doc.Field(meta, "generateName")
 		if at != nil {
-			return said(file, key, fmt.Sprintf("this %s has generateName in place of a name, and kustomize needs a name: write "+
+			return problemAt(file, key, fmt.Sprintf("this %s has generateName in place of a name, and kustomize needs a name: write "+
 				"metadata.name", what))
 		}
 		if key, _ = doc.Field(n, "metadata"); key == nil {
@@ -120,9 +120,9 @@ func (s *search) object(c culprit, file string, n *yaml.Node, seen []id) []doc.E
 		if other, value := doc.Field(meta, "name"); value != nil {
 			key = other
 		}
-		return said(file, key, fmt.Sprintf("this %s has no name: write metadata.name", what))
+		return problemAt(file, key, fmt.Sprintf("this %s has no name: write metadata.name", what))
 	case slices.ContainsFunc(seen, i.same):
-		return said(file, nameOf(n), fmt.Sprintf("%s stands in this file twice: remove one, or give it another name or "+
+		return problemAt(file, nameOf(n), fmt.Sprintf("%s stands in this file twice: remove one, or give it another name or "+
 			"namespace", i))
 	}
 	if list := s.twice(c, file, nameOf(n), i, i.String()); list != nil {
@@ -149,12 +149,12 @@ func oddMaps(file string, n *yaml.Node) []doc.Error {
 			continue
 		}
 		if value.Kind != yaml.MappingNode {
-			return said(file, value, fmt.Sprintf("metadata.%s is %s and must be a map (name: value)", field,
+			return problemAt(file, value, fmt.Sprintf("metadata.%s is %s and must be a map (name: value)", field,
 				shape(doc.Value(value, true))))
 		}
 		for key, v := range doc.Fields(value) {
 			if _, ok := doc.Value(v, true).(string); !ok {
-				return said(file, v, fmt.Sprintf("metadata.%s: %s is %s and must be text: put it in quotes", field,
+				return problemAt(file, v, fmt.Sprintf("metadata.%s: %s is %s and must be text: put it in quotes", field,
 					doc.Key(key), shape(doc.Value(v, true))))
 			}
 		}
@@ -177,9 +177,9 @@ func (s *search) twice(c culprit, file string, at *yaml.Node, i id, what string)
 			continue
 		}
 		if e.node.Value == c.node.Value {
-			return c.says(c.node, "%q is listed twice: remove one of the two", e.node.Value)
+			return c.problem(c.node, "%q is listed twice: remove one of the two", e.node.Value)
 		}
-		if s.brings(real, found, i) {
+		if s.has(real, found, i) {
 			if found.Kind == tree.Dir {
 				real = "the kustomization in " + real
 			}
@@ -187,11 +187,11 @@ func (s *search) twice(c culprit, file string, at *yaml.Node, i id, what string)
 			break
 		}
 	}
-	return said(file, at, words+": remove one, or give it another name or namespace (to change it, write a patch)")
+	return problemAt(file, at, words+": remove one, or give it another name or namespace (to change it, write a patch)")
 }
 
-// brings reports whether an entry of resources brings a resource.
-func (s *search) brings(real string, e tree.Entry, i id) bool {
+// has reports whether an entry of resources contains a resource.
+func (s *search) has(real string, e tree.Entry, i id) bool {
 	if e.Kind == tree.Dir {
 		objects, err := s.repo.Build(real, nil)
 		return err == nil && slices.ContainsFunc(idsOf(objects), i.same)

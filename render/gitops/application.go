@@ -76,7 +76,7 @@ func (r *reader) argoSource(app, s *field, index int) *Problem {
 		return problemAt(d.PathWhere, Broken, "this source names no path and no chart")
 	case s.get("path").unknown:
 		if len(r.Repo.URLs) > 0 && repository != "" && !hasUnknown(s.get("repoURL")) && !r.Repo.match(repository) {
-			return problemAt(s.position("repoURL"), ClusterOnly, "%s", elsewhereWords(repository))
+			return problemAt(s.position("repoURL"), ClusterOnly, "%s", otherRepository(repository))
 		}
 		r.needed()
 		return nil
@@ -88,14 +88,14 @@ func (r *reader) argoSource(app, s *field, index int) *Problem {
 	at, words := s.position("repoURL"), "" // words: the source is not this state of this repository
 	switch {
 	case !r.ours(repository, s.text("path")):
-		words = elsewhereWords(repository)
+		words = otherRepository(repository)
 	case hasUnknown(s.get("repoURL")) || hasUnknown(s.get("targetRevision")):
 		r.needed()
 	case !r.Repo.current(revision):
-		at, words = s.position("targetRevision"), anotherWords(revision)
+		at, words = s.position("targetRevision"), otherRevision(revision)
 	}
 	switch {
-	case words != "" && r.argoElsewhere(app, s, &d, at, words):
+	case words != "" && r.argoExternal(app, s, &d, at, words):
 		return nil
 	case words != "":
 		return problemAt(at, ClusterOnly, "%s", words)
@@ -147,7 +147,7 @@ func (r *reader) argoDirectory(s *field, d *Deployment) {
 	d.Directory = directoryOf(s)
 	for _, key := range []string{"include", "exclude"} {
 		if _, err := directoryGlob.compile(s.text("directory", key)); err != nil {
-			r.problem(problemAt(s.position("directory", key), Advice,
+			r.problem(problemAt(s.position("directory", key), Suspicious,
 				"the pattern is malformed: Argo CD takes it for one that matches nothing"))
 		}
 	}
@@ -165,20 +165,20 @@ func directoryOf(s *field) Directory {
 		Exclude: s.text("directory", "exclude")}
 }
 
-// argoElsewhere reads a source that is not this state of this repository. It returns false where what it is cannot be
+// argoExternal reads a source that is not this state of this repository. It returns false where what it is cannot be
 // asked for.
-func (r *reader) argoElsewhere(app, s *field, d *Deployment, at Position, words string) bool {
+func (r *reader) argoExternal(app, s *field, d *Deployment, at Position, words string) bool {
 	address, revision := s.text("repoURL"), s.text("targetRevision")
 	dir, ok := tree.Clean(s.text("path"))
 	if !ok || address == "" || slices.ContainsFunc([]string{address, revision, dir}, unfilled) || s.present("plugin") ||
 		s.present("helm") || hasUnknown(s.get("repoURL")) || hasUnknown(s.get("targetRevision")) {
 		return false
 	}
-	e := &Elsewhere{Want: argoGit(address, revision), Folder: dir, Where: s.position("targetRevision"), Asked: at, Says: words}
+	e := &ExternalSource{Want: argoGit(address, revision), Folder: dir, Where: s.position("targetRevision"), Asked: at, Message: words}
 	if revision == "" {
 		e.Where = s.position("repoURL")
 	}
-	d.Elsewhere, d.Directory, d.Kind = e, directoryOf(s), ArgoDirectory
+	d.External, d.Directory, d.Kind = e, directoryOf(s), ArgoDirectory
 	switch {
 	case s.present("kustomize"):
 		d.Kind, d.Overrides = ArgoKustomize, r.argoOverrides(s.get("kustomize"), s, app)

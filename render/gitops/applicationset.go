@@ -69,7 +69,7 @@ func (r *reader) applicationSet(root *field) *Problem {
 			r.also(s.values)
 		}
 	}
-	r.tellNeeds(all)
+	r.addNeeds(all)
 	return nil
 }
 

@@ -88,9 +88,9 @@ type Tree interface {
 	ReadDir(path string) ([]tree.Entry, error)
 }
 
-// RepoHint tells the repository from others that the objects name. Where it is empty, a source counts as this
+// RepoNames tells the repository from others that the objects name. Where it is empty, a source counts as this
 // repository if its path exists in the tree.
-type RepoHint struct {
+type RepoNames struct {
 	// URLs are clone URLs in any spelling, "owner/name", or a name, which stands for that of any owner: forks have
 	// another.
 	URLs []string
@@ -117,7 +117,7 @@ func (l Limits) withDefaults() Limits {
 // Options say what the objects are read against.
 type Options struct {
 	Tree   Tree
-	Repo   RepoHint
+	Repo   RepoNames
 	Limits Limits
 	// Once evaluates an object, or returns what that came to for the same key where all that was read of the tree is the
 	// same; nil: each is evaluated. It is asked only where all objects have an id. What it returns is not changed.
@@ -179,12 +179,12 @@ type Deployment struct {
 	Namespace      string
 	NamespaceWhere Position
 
-	Directory  Directory    // of an ArgoDirectory
-	Overrides  Overrides    // what is changed in the folder's kustomization: see Edit
-	Metadata   Metadata     // Flux' commonMetadata: see Finish
-	Substitute Substitution // Flux' postBuild: see Finish
-	Release    *Release     // of a chart
-	Elsewhere  *Elsewhere   // the folder is not of this repository, and Path is the object's file
+	Directory  Directory       // of an ArgoDirectory
+	Overrides  Overrides       // what is changed in the folder's kustomization: see Edit
+	Metadata   Metadata        // Flux' commonMetadata: see Finish
+	Substitute Substitution    // Flux' postBuild: see Finish
+	Release    *Release        // of a chart
+	External   *ExternalSource // the folder is not of this repository, and Path is the object's file
 
 	From      string   // the root that the object is rendered from; empty: it is as its file has it
 	Nth       int      // among those of one file and name that differ
@@ -239,9 +239,9 @@ func NameOf(id string) string {
 	return strings.TrimPrefix(parts[1]+"/"+cmp.Or(name, parts[2]), "/")
 }
 
-// Bare reports whether rendering the folder's kustomization as it is gives what is deployed.
-func (d *Deployment) Bare() bool {
-	return d.Kind != ArgoDirectory && d.Release == nil && d.Elsewhere == nil && d.Namespace == "" && len(d.Overrides.edits) == 0 &&
+// Unmodified reports whether rendering the folder's kustomization as it is gives what is deployed.
+func (d *Deployment) Unmodified() bool {
+	return d.Kind != ArgoDirectory && d.Release == nil && d.External == nil && d.Namespace == "" && len(d.Overrides.edits) == 0 &&
 		!d.Substitute.Active() && len(d.Metadata.Labels) == 0 && len(d.Metadata.Annotations) == 0
 }
 
@@ -260,7 +260,7 @@ func (d *Deployment) parts() []any {
 	parts := []any{d.Kind, d.Namespace, d.Directory, d.Overrides.shape(), texts(d.Metadata.Labels),
 		texts(d.Metadata.Annotations), texts(d.Substitute.Variables), d.Substitute.Always, len(d.Substitute.Unread),
 		d.Release.shape()}
-	if e := d.Elsewhere; e != nil {
+	if e := d.External; e != nil {
 		parts = append(parts, e.Want, e.Folder, e.Detect, e.Release.shape())
 	}
 	return parts

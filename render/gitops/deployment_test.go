@@ -243,7 +243,7 @@ spec:
 	}
 	other := *d
 	other.Namespace = "x"
-	if d.Digest() == other.Digest() || d.ID() != other.ID() || d.Bare() {
+	if d.Digest() == other.Digest() || d.ID() != other.ID() || d.Unmodified() {
 		t.Error("a namespace changes what is deployed, not which deployment it is")
 	}
 }

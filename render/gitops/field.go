@@ -58,7 +58,7 @@ func fieldOf(v any, depth int, next func() func() Position) *field {
 // nodes converts nodes whose aliases are known to end (doc.Parse).
 type nodes struct {
 	where   func(*yaml.Node) Position
-	outside *Position // what names the file of another source that where is about; nil: it is of this repository
+	namedBy *Position // what names the file of another source that where is about; nil: it is of this repository
 	truths  bool      // a key that is a boolean for kubectl has the name of that, too
 }
 
@@ -70,8 +70,8 @@ func fieldOfNode(path string, n *yaml.Node) *field {
 func (r nodes) field(n *yaml.Node, depth int) *field {
 	n = doc.Deref(n)
 	f := &field{where: func() Position { return r.where(n) }}
-	if r.outside != nil {
-		f.where, f.inside = func() Position { return *r.outside }, f.where
+	if r.namedBy != nil {
+		f.where, f.inside = func() Position { return *r.namedBy }, f.where
 	}
 	if n == nil || depth > MaxDepth {
 		return f

@@ -120,7 +120,7 @@ func (f *finisher) replace(text, pointer string) (string, []Position, bool) {
 		return text, nil, false
 	}
 	for _, name := range unique(e.unset) {
-		f.issues = append(f.issues, Issue{Pointer: pointer, Cause: Advice,
+		f.issues = append(f.issues, Issue{Pointer: pointer, Cause: Suspicious,
 			Message: fmt.Sprintf("nothing sets the variable %.80q: Flux puts an empty text in its place", name)})
 	}
 	for _, name := range unique(e.unread) {

@@ -41,7 +41,7 @@ func (r *reader) fluxKustomization(root *field) *Problem {
 	ref := spec.get("sourceRef")
 	from := r.fluxSource(ref, d.Object.Namespace, dir)
 	r.ask(d.Name, spec)
-	r.also(from.says...)
+	r.also(from.spec...)
 	at, words := spec.position("sourceRef", "name"), "" // words: the source is not this state of this repository
 	switch dir = from.inside; {
 	case from.packed:
@@ -51,9 +51,9 @@ func (r *reader) fluxKustomization(root *field) *Problem {
 		return problemAt(spec.position("sourceRef"), ClusterOnly, "the artifact that Kustomization %q reads holds no "+
 			"single folder of this repository at its path: what is deployed from it is not known", d.Name)
 	case !r.ours(from.repository, dir):
-		words = elsewhereWords(cmp.Or(from.repository, strings.TrimSpace(ref.text("kind")+" "+ref.text("name"))))
+		words = otherRepository(cmp.Or(from.repository, strings.TrimSpace(ref.text("kind")+" "+ref.text("name"))))
 	case !r.Repo.current(from.revision):
-		words = anotherWords(from.revision)
+		words = otherRevision(from.revision)
 	case !isKind(r.Tree, dir, tree.Dir):
 		return problemAt(d.PathWhere, Broken, "the path of Kustomization %q is not a folder of this repository", d.Name)
 	default:
@@ -63,9 +63,9 @@ func (r *reader) fluxKustomization(root *field) *Problem {
 		if from.repository == "" || strings.Contains(from.repository+from.revision, "${") {
 			return problemAt(at, ClusterOnly, "%s", words)
 		}
-		d.Elsewhere = &Elsewhere{Want: from.want(), Folder: dir, Where: from.where, Asked: at, Says: words}
+		d.External = &ExternalSource{Want: from.want(), Folder: dir, Where: from.where, Asked: at, Message: words}
 		if from.where.Path == "" {
-			d.Elsewhere.Where = at
+			d.External.Where = at
 		}
 	}
 	d.Overrides = fluxOverrides(spec)
@@ -107,9 +107,9 @@ type fluxSource struct {
 	submodules bool     // of the repository are part of it
 	semver     bool     // revision is a range of versions
 	several    bool     // objects that say different things may be meant
-	where      Position // what chooses the revision, else what says the address
-	address    Position // what says the address
-	says       []any    // what says so
+	where      Position // what chooses the revision, else the address
+	address    Position // of the address
+	spec       []any    // what they are read from
 }
 
 // want is the source where it is another repository, or another state of this one.
@@ -131,13 +131,13 @@ func (r *reader) fluxSource(ref *field, namespace, dir string) fluxSource {
 		return r.artifact(name, namespace, dir)
 	}
 	says := first(r.nearest(sourceGroup, kind, named(name, namespace))).get("spec")
-	return fluxSource{packed: true, says: []any{says}}
+	return fluxSource{packed: true, spec: []any{says}}
 }
 
 func (r *reader) gitRepository(name, namespace, dir string) fluxSource {
 	list := r.nearest(sourceGroup, "GitRepository", named(name, namespace))
 	spec := first(list).get("spec")
-	from := fluxSource{repository: spec.text("url"), inside: dir, known: true, says: []any{spec}, where: spec.position("url"),
+	from := fluxSource{repository: spec.text("url"), inside: dir, known: true, spec: []any{spec}, where: spec.position("url"),
 		address: spec.position("url"), submodules: spec.truth("recurseSubmodules"), several: !agree(list, "spec")}
 	// The first that is there counts (https://fluxcd.io/flux/components/source/gitrepositories/#reference).
 	for _, key := range []string{"commit", "name", "semver", "tag", "branch"} {
@@ -226,12 +226,12 @@ func (r *reader) artifact(name, namespace, dir string) fluxSource {
 		for _, s := range generator.elements("spec", "sources") {
 			if s.text("alias") == alias && s.text("kind") == "GitRepository" {
 				from := r.gitRepository(s.text("name"), cmp.Or(s.text("namespace"), namespace), inside)
-				from.says = append(from.says, says)
+				from.spec = append(from.spec, says)
 				return from
 			}
 		}
 	}
-	return fluxSource{says: []any{says}}
+	return fluxSource{spec: []any{says}}
 }
 
 // sameNamespace takes an object whose file names no namespace for one of any: its kustomization sets it.

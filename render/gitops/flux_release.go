@@ -248,7 +248,7 @@ func (r *reader) gitChart(chart *field, namespace string) (Chart, *Problem) {
 	c := Chart{Named: chart.position("chart"), Where: chart.position("chart")}
 	dir, _ := tree.Clean(cmp.Or(path.Clean("/" + chart.text("chart"))[1:], "."))
 	from := r.fluxSource(ref, namespace, dir)
-	r.also(from.says...)
+	r.also(from.spec...)
 	switch dir = from.inside; {
 	case from.several && ref.text("kind") == "GitRepository":
 		_, problem := r.source(ref, namespace)

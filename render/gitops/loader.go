@@ -183,7 +183,7 @@ func (l *loader) text(layer Layer, text string, where func(line, column int) Pos
 				return at
 			}}
 			if layer.Want.Kind != "" {
-				read.outside = &layer.Where
+				read.namedBy = &layer.Where
 			}
 			d.place = read.field(documents[i], 0)
 		}

@@ -14,21 +14,21 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// Cause says what a Problem or an Issue comes from, and so what it means for a check.
+// Cause is what a Problem or an Issue comes from, and so what it means for a check.
 type Cause string
 
 // The causes.
 const (
 	// Broken: what is written is wrong. It would not deploy either.
 	Broken Cause = "broken"
-	// ClusterOnly: only the cluster, the operator or another repository can tell, or it is beyond what Lintel evaluates
+	// ClusterOnly: it depends on the cluster, the operator or another repository, or it is beyond what Lintel evaluates
 	// or its limits. It may well deploy; what it deploys is not checked.
 	ClusterOnly Cause = "cluster"
-	// Advice: it is deployed, and checked, all the same; it is probably not what was meant.
-	Advice Cause = "advice"
+	// Suspicious: it is deployed, and checked, all the same; it is probably not what was meant.
+	Suspicious Cause = "advice"
 )
 
-// Problem says why something is not known, or not as a controller would have it. Its place is the field that asks.
+// Problem is why something is not known, or not as a controller would have it. Its place is the field that asks.
 type Problem struct {
 	doc.Error
 	Cause  Cause
@@ -46,7 +46,7 @@ func brokenAt(p Position, format string, args ...any) *doc.Error {
 	return &doc.Error{Path: p.Path, Line: p.Line, Column: p.Column, Message: fmt.Sprintf(format, args...)}
 }
 
-// of names the object that asks, in words too.
+// of names the object that asks, in the message too.
 func (p *Problem) of(object Reference) Problem {
 	p.Object = object
 	if object.Name != "" && !strings.Contains(p.Message, strconv.Quote(object.Name)) {
@@ -114,15 +114,15 @@ func (r *reader) needed() {
 	}
 }
 
-// tellNeeds adds a problem for each kind of thing that sets of an ApplicationSet depend on: what it makes of them is not
-// known.
-func (r *reader) tellNeeds(sets []set) {
-	told := map[string]bool{}
+// addNeeds adds a problem for each kind of thing that sets of an ApplicationSet depend on: which Applications they make
+// is not known.
+func (r *reader) addNeeds(sets []set) {
+	added := map[string]bool{}
 	for _, s := range sets {
-		if s.needs == nil || told[s.needs.why] {
+		if s.needs == nil || added[s.needs.why] {
 			continue
 		}
-		told[s.needs.why] = true
+		added[s.needs.why] = true
 		message := "which Applications this ApplicationSet makes is not known before merge"
 		if r.needs[s.needs.why] {
 			message = "folders or namespaces that this ApplicationSet deploys depend on it and are not known before merge"

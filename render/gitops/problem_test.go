@@ -43,7 +43,7 @@ func TestProblems(t *testing.T) {
 		"plugin": {argoApp("source:\n  path: apps/a\n  plugin: {name: x}"), ClusterOnly,
 			"app.yaml:7: a config management plugin"},
 		"missing folder": {argoApp("source: {path: gone, repoURL: o/r}"), Broken, `is not a folder`},
-		"malformed pattern": {argoApp("source: {path: apps/b, directory: {include: '[a'}}"), Advice,
+		"malformed pattern": {argoApp("source: {path: apps/b, directory: {include: '[a'}}"), Suspicious,
 			"the pattern is malformed"},
 		"no generators": {"-- s.yaml --\napiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: " +
 			"set}\nspec: {template: {}}\n", Broken, "has no generators"},

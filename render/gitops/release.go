@@ -57,13 +57,13 @@ type Chart struct {
 // Here reports whether the chart is a folder of this repository.
 func (c Chart) Here() bool { return c.Want.Kind == "" }
 
-// Elsewhere is a folder of another repository, or of another state of this one.
-type Elsewhere struct {
-	Want   remote.Want
-	Folder string   // in it, "." for its top
-	Where  Position // the field that chooses the revision, where there is one, else the address or the path
-	Asked  Position // what asks for it, in the object that deploys it
-	Says   string   // that it is not checked, for where it is not there
+// ExternalSource is a folder of another repository, or of another state of this one.
+type ExternalSource struct {
+	Want    remote.Want
+	Folder  string   // in it, "." for its top
+	Where   Position // the field that chooses the revision, where there is one, else the address or the path
+	Asked   Position // what asks for it, in the object that deploys it
+	Message string   // of the problem where the source is not there
 
 	// Detect says that what the folder holds decides what renders it: see Detect. Release is the release for a chart.
 	Detect  bool

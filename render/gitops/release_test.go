@@ -286,7 +286,7 @@ postRenderers:
     patchesStrategicMerge:
     - kind: Service`))
 	r := d.Release
-	if !r.SkipCRDs || r.KeepCRDs || d.Cluster != "prod" || d.Bare() {
+	if !r.SkipCRDs || r.KeepCRDs || d.Cluster != "prod" || d.Unmodified() {
 		t.Errorf("%+v", r)
 	}
 	want := map[string]string{"team": "a", helmGroup + "/name": "web", helmGroup + "/namespace": "flux"}

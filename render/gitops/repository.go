@@ -31,7 +31,7 @@ func repositoryName(s string) string {
 	return strings.TrimSuffix(strings.Trim(s, "/"), ".git")
 }
 
-func (h RepoHint) match(repository string) bool {
+func (h RepoNames) match(repository string) bool {
 	name := repositoryName(repository)
 	for _, u := range h.URLs {
 		known := repositoryName(u)
@@ -47,7 +47,7 @@ func (h RepoHint) match(repository string) bool {
 
 // current reports whether a revision of this repository is that of the tree, as far as its name says. Variables and
 // templates that nothing fills in may be.
-func (h RepoHint) current(revision string) bool {
+func (h RepoNames) current(revision string) bool {
 	revision = strings.TrimPrefix(revision, "refs/heads/")
 	switch {
 	case revision == "", revision == "HEAD", strings.Contains(revision, "${"), strings.Contains(revision, "{{"):
@@ -100,12 +100,12 @@ func kustomizationIn(t Tree, dir string) string {
 	return ""
 }
 
-func elsewhereWords(repository string) string {
+func otherRepository(repository string) string {
 	return fmt.Sprintf("the source is another repository, %.200s: what is deployed from it is not checked",
 		cmp.Or(repository, "which nothing here names"))
 }
 
-func anotherWords(revision string) string {
+func otherRevision(revision string) string {
 	return fmt.Sprintf("the source is another revision of this repository, %.200s, and not what is "+
 		"to be merged here: what is deployed from it is not checked", revision)
 }

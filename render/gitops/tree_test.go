@@ -96,7 +96,7 @@ func objectsOf(t testing.TB, f files) []Object {
 func read(t testing.TB, archive string, urls ...string) (files, []Deployment, []Problem) {
 	t.Helper()
 	f := unpack(archive)
-	list, problems := Deployments(objectsOf(t, f), Options{Tree: f, Repo: RepoHint{URLs: urls}})
+	list, problems := Deployments(objectsOf(t, f), Options{Tree: f, Repo: RepoNames{URLs: urls}})
 	return f, list, problems
 }
 

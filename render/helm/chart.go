@@ -104,8 +104,8 @@ func (c *Chart) CRDs(values map[string]any) (list []File) {
 	return list
 }
 
-// TemplatesHold reports whether a template of a chart, or of one that it depends on, holds a text.
-func (c *Chart) TemplatesHold(text string) bool { return templatesHold(c.chart, []byte(text)) }
+// TemplatesContain reports whether a template of a chart, or of one that it depends on, holds a text.
+func (c *Chart) TemplatesContain(text string) bool { return templatesHold(c.chart, []byte(text)) }
 
 func templatesHold(c *chart.Chart, text []byte) bool {
 	return slices.ContainsFunc(c.Templates, func(f *common.File) bool { return bytes.Contains(f.Data, text) }) ||

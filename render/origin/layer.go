@@ -41,8 +41,8 @@ func (l *Layer) real(name string) string {
 	return name
 }
 
-// beside returns the file that an entry of the kustomization names.
-func (l *Layer) beside(entry string) string { return l.real(path.Join(path.Dir(l.File.Path), entry)) }
+// sibling returns the file that an entry of the kustomization names.
+func (l *Layer) sibling(entry string) string { return l.real(path.Join(path.Dir(l.File.Path), entry)) }
 
 // manifests lists the documents of a layer's own files and of those below it, as they are written.
 func (b *Build) manifests(l *Layer) (list []document) {

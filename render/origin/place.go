@@ -26,9 +26,9 @@ type Place struct {
 	// nearest around it, and Missing are the keys to add there.
 	Set    []string
 	Switch bool // Set has to be true: the template spells the field itself
-	// Advice says in words what to do where no line of the repository decides the field; empty: edit the place.
-	Advice string
-	Spans  []Span // of a text that several wrote; the place itself is then of the last of them
+	// SuggestedFix is what to do where no line of the repository decides the field; empty: edit the place.
+	SuggestedFix string
+	Spans        []Span // of a text that several wrote; the place itself is then of the last of them
 }
 
 // Link is one earlier writer of the same field.

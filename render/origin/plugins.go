@@ -85,7 +85,7 @@ func (s *simulation) valueAdd(c config, n *yaml.Node, items []*item) {
 	}
 	targets := doc.Items(c.node, "targets")
 	if file := doc.Text(c.node, "targetFilePath"); file != "" {
-		for _, d := range s.b.text(c.layer.beside(file)).documents() {
+		for _, d := range s.b.text(c.layer.sibling(file)).documents() {
 			targets = append(targets, doc.Items(d, "targets")...)
 		}
 	}

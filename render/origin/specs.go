@@ -155,7 +155,7 @@ func splitSlashes(path string) []string {
 func (s *simulation) configurations(l *Layer) specs {
 	out := specs{}
 	for _, entry := range doc.Items(l.File.Node, "configurations") {
-		for _, d := range s.b.text(l.beside(entry.Value)).documents() {
+		for _, d := range s.b.text(l.sibling(entry.Value)).documents() {
 			for _, step := range []string{"namePrefix", "nameSuffix", "namespace", "commonLabels", "labels", "templateLabels",
 				"volumeClaimTemplateLabels", "commonAnnotations", "images", "replicas", "varReference"} {
 				out[step] = append(out[step], specsOf(doc.Items(d, step))...)

@@ -19,13 +19,13 @@ func newTexts(read func(path string) ([]byte, error)) texts { return texts{read,
 
 // text is a source file as lines and as parsed documents.
 type text struct {
-	lines  []string
-	binary bool
-	parse  func() // fills what follows; nil: it did
-	docs   []*yaml.Node
-	index  map[position]*yaml.Node // scalars
-	blocks []*yaml.Node            // literal block scalars
-	inlay  map[*yaml.Node]*text    // scalars that hold YAML, parsed
+	lines    []string
+	binary   bool
+	parse    func() // fills what follows; nil: it did
+	docs     []*yaml.Node
+	index    map[position]*yaml.Node // scalars
+	blocks   []*yaml.Node            // literal block scalars
+	embedded map[*yaml.Node]*text    // scalars that hold YAML, parsed
 
 	entries *entries // nil: not made yet
 }

@@ -36,7 +36,7 @@ type Options struct {
 	// Repository is its clone URLs, "owner/name" or name. They tell its own folders from those of others where
 	// objects of Argo CD and Flux name them; without any, a folder counts that exists.
 	Repository []string
-	// Branches are the names of the branch that the tree is a state of; see gitops.RepoHint.
+	// Branches are the names of the branch that the tree is a state of; see gitops.RepoNames.
 	Branches []string
 	// Unrestricted has kustomizations read files that are not below their folders, see Index.Unrestricted.
 	Unrestricted bool

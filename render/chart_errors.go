@@ -8,7 +8,7 @@ import (
 	"github.com/lintel-bot/lintel/render/helm"
 )
 
-// chartWords says as a sentence why a chart is not rendered. name stands for it: "the chart", "the chart db".
+// chartWords is the message why a chart is not rendered. name stands for the chart: "the chart", "the chart db".
 func chartWords(name string, e *helm.Error) string {
 	message := e.Message
 	switch e.Cause {
@@ -33,7 +33,7 @@ func chartWords(name string, e *helm.Error) string {
 	return message
 }
 
-// chartPlace says where in a chart that is not in this repository a mistake is.
+// chartPlace is the place of an error in a remote chart, for a message.
 func chartPlace(e *helm.Error) string {
 	where := e.File
 	if where == "" {

@@ -102,28 +102,28 @@ func TestMayBring(t *testing.T) {
 		return set, sources
 	}
 	for _, c := range []struct {
-		render.Sought
+		render.ObjectQuery
 		there, absent []string // with what is fetched, and without
 	}{
-		{render.Sought{Kind: "ConfigMap", Namespace: "shop", Name: "here-settings"}, []string{here}, every},
-		{render.Sought{Kind: "ConfigMap", Namespace: "shop"}, []string{here}, every},
-		{render.Sought{Kind: "ConfigMap"}, []string{here, "remote"}, append(every, "remote")},
-		{render.Sought{Kind: "ConfigMap", Namespace: "far", Name: "x"}, []string{"remote"}, []string{elsewhere, "remote"}},
-		{render.Sought{Kind: "ConfigMap", Namespace: "far"}, []string{"remote"}, []string{elsewhere, "remote"}},
-		{render.Sought{Kind: "ConfigMap", Namespace: "shop", Name: "there-settings"}, nil, absent},
-		{render.Sought{Kind: "ConfigMap", Namespace: "nowhere", Name: "here-settings"}, nil, []string{elsewhere}},
-		{render.Sought{Kind: "Secret", Namespace: "vault", Name: "key"}, []string{here}, []string{here, elsewhere}},
-		{render.Sought{Kind: "CronJob", Group: "batch", Namespace: "shop"}, nil, absent},
-		{render.Sought{Kind: "NetworkPolicy", Group: networking, Namespace: "shop"}, []string{here}, every},
-		{render.Sought{Kind: "NetworkPolicy", Group: "other.example.com", Namespace: "shop"}, nil, absent},
-		{render.Sought{Kind: "Role", Group: rbac, Namespace: "shop", Name: "reader"}, []string{here}, every},
-		{render.Sought{Kind: "Role", Group: rbac, Namespace: "shop", Name: "patched"}, []string{here}, every},
-		{render.Sought{Kind: "Service", Namespace: "shop", Name: "web"}, []string{fetched}, absent},
-		{render.Sought{Kind: "Namespace", Name: "vault"}, []string{elsewhere}, nil},
-		{render.Sought{Kind: "Namespace", Name: "shop"}, nil, []string{fetched}},
-		{render.Sought{Kind: "StorageClass", Group: storage, Name: "fast"}, nil, nil},
-		{render.Sought{Kind: "StorageClass", Group: storage, Name: "web-fast"}, nil, []string{fetched}},
-		{render.Sought{Kind: "StorageClass", Group: storage}, []string{"remote"}, append(absent, "remote")},
+		{render.ObjectQuery{Kind: "ConfigMap", Namespace: "shop", Name: "here-settings"}, []string{here}, every},
+		{render.ObjectQuery{Kind: "ConfigMap", Namespace: "shop"}, []string{here}, every},
+		{render.ObjectQuery{Kind: "ConfigMap"}, []string{here, "remote"}, append(every, "remote")},
+		{render.ObjectQuery{Kind: "ConfigMap", Namespace: "far", Name: "x"}, []string{"remote"}, []string{elsewhere, "remote"}},
+		{render.ObjectQuery{Kind: "ConfigMap", Namespace: "far"}, []string{"remote"}, []string{elsewhere, "remote"}},
+		{render.ObjectQuery{Kind: "ConfigMap", Namespace: "shop", Name: "there-settings"}, nil, absent},
+		{render.ObjectQuery{Kind: "ConfigMap", Namespace: "nowhere", Name: "here-settings"}, nil, []string{elsewhere}},
+		{render.ObjectQuery{Kind: "Secret", Namespace: "vault", Name: "key"}, []string{here}, []string{here, elsewhere}},
+		{render.ObjectQuery{Kind: "CronJob", Group: "batch", Namespace: "shop"}, nil, absent},
+		{render.ObjectQuery{Kind: "NetworkPolicy", Group: networking, Namespace: "shop"}, []string{here}, every},
+		{render.ObjectQuery{Kind: "NetworkPolicy", Group: "other.example.com", Namespace: "shop"}, nil, absent},
+		{render.ObjectQuery{Kind: "Role", Group: rbac, Namespace: "shop", Name: "reader"}, []string{here}, every},
+		{render.ObjectQuery{Kind: "Role", Group: rbac, Namespace: "shop", Name: "patched"}, []string{here}, every},
+		{render.ObjectQuery{Kind: "Service", Namespace: "shop", Name: "web"}, []string{fetched}, absent},
+		{render.ObjectQuery{Kind: "Namespace", Name: "vault"}, []string{elsewhere}, nil},
+		{render.ObjectQuery{Kind: "Namespace", Name: "shop"}, nil, []string{fetched}},
+		{render.ObjectQuery{Kind: "StorageClass", Group: storage, Name: "fast"}, nil, nil},
+		{render.ObjectQuery{Kind: "StorageClass", Group: storage, Name: "web-fast"}, nil, []string{fetched}},
+		{render.ObjectQuery{Kind: "StorageClass", Group: storage}, []string{"remote"}, append(absent, "remote")},
 	} {
 		for i, want := range [][]string{c.there, c.absent} {
 			have := lock
@@ -139,7 +139,7 @@ func TestMayBring(t *testing.T) {
 			for range 2 { // it is remembered
 				got = nil
 				for _, root := range brought {
-					if set.Renderer.MayBring(set.Target(root), c.Sought) {
+					if set.Renderer.MayDeploy(set.Target(root), c.ObjectQuery) {
 						got = append(got, root.Name())
 					}
 				}
@@ -147,7 +147,7 @@ func TestMayBring(t *testing.T) {
 			slices.Sort(got)
 			slices.Sort(want)
 			if !slices.Equal(got, want) {
-				t.Errorf("%+v, without what is fetched %t: got %q, want %q", c.Sought, i > 0, got, want)
+				t.Errorf("%+v, without what is fetched %t: got %q, want %q", c.ObjectQuery, i > 0, got, want)
 			}
 			if len(sources.Wanted()) > 0 {
 				t.Errorf("wants %v", sources.Wanted())

@@ -19,50 +19,50 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// What kustomizations take from outside of the repository stands beside it in the file system that kustomize sees: each
-// entry that brings something in has a mount of its own. Within this package the path of a file in there is absolute,
-// while those of the repository are relative to it. Nobody else sees such a path: what is said about it is said about
-// the entry of the repository that brings it in.
+// Remote sources and charts of kustomizations are mounted in the file system that kustomize sees: each entry that names
+// one has a mount of its own. Within this package the path of a mounted file is absolute, and paths of the repository
+// are relative to it. Nobody else sees a mounted path: places and problems in it become those of the entry in the
+// repository that names the source.
 
-// outsideRoot is where the mounts are, each with a name that nobody can guess: what one entry may bring in, no other
-// file may name, also where kustomizations read files that are not below their folders.
-const outsideRoot = "/outside"
+// mountsRoot is the folder of the mounts. The name of each cannot be guessed: no other file may name it, even where
+// kustomizations may read files that are not below their folders.
+const mountsRoot = "/outside"
 
-// besideName is the folder that single files from outside seem to stand in, below the folder of the kustomization that
-// takes them: kustomize reads no file from anywhere else.
-const besideName = ".lintel-outside"
+// fileMountName is the folder of single remote files, below the folder of the kustomization that names them: kustomize
+// reads files only from there.
+const fileMountName = ".lintel-outside"
 
-// outside is what renderings take from outside. It is safe for concurrent use.
-type outside struct {
+// mounts are the remote sources and charts of some renderings. It is safe for concurrent use.
+type mounts struct {
 	sources *remote.Sources
 
-	mu     sync.Mutex
-	mounts []*mount
-	known  map[mountKey]*mount
+	mu    sync.Mutex
+	list  []*mount
+	known map[mountKey]*mount
 
-	plain bool // whoever renders knows the paths of mounts: problems are told with them
+	plain bool // problems keep the paths of mounts: the caller knows them
 }
 
 type mountKey struct {
 	at   entry
 	want remote.Want
-	text string // of a chart, what it is asked for with
+	text string // of a chart: its release and values
 }
 
-// mount is what one entry brings in: a tree or a single file.
+// mount is the source of one entry: a tree or a single file.
 type mount struct {
-	at     entry  // of the kustomization that takes it
+	at     entry  // in the kustomization that names it
 	end    int    // the column behind the entry, 0 where it is whole lines
 	field  string // of the kustomization
 	prefix string // the path of its top
-	above  *mount // what that kustomization is in; nil: the repository
+	parent *mount // of that kustomization; nil: the repository
 
 	raw    string // the entry
 	source *remote.Source
 	file   string // the name that the only file has here; empty: it is a tree
 
 	shown    entry             // of a chart: where it is named, which may be in a file that the kustomization names
-	inflated *inflated         // what the chart came to; nil: it is no chart
+	inflated *inflated         // the rendered chart; nil: it is no chart
 	texts    map[string][]byte // the files of that
 
 	parsed sync.Map // by folder: parsedFile
@@ -73,71 +73,71 @@ type parsedFile struct {
 	err  error
 }
 
-// isOutside reports whether a path is one of a file from outside.
-func isOutside(name string) bool { return strings.HasPrefix(name, "/") }
+// isMounted reports whether a path is that of a mounted file.
+func isMounted(name string) bool { return strings.HasPrefix(name, "/") }
 
-// mount returns the mount of a key, which make makes where it is new.
-func (o *outside) mount(key mountKey, fill func(*mount)) *mount {
+// mount returns the mount of a key. A new one is filled by fill.
+func (o *mounts) mount(key mountKey, fill func(*mount)) *mount {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if m := o.known[key]; m != nil {
 		return m
 	}
-	m := &mount{at: key.at, prefix: outsideRoot + "/" + strconv.Itoa(len(o.mounts)) + "-" + rand.Text()}
-	m.above, _, _ = o.numbered(key.at.file)
+	m := &mount{at: key.at, prefix: mountsRoot + "/" + strconv.Itoa(len(o.list)) + "-" + rand.Text()}
+	m.parent, _, _ = o.numbered(key.at.file)
 	fill(m)
 	if o.known == nil {
 		o.known = map[mountKey]*mount{}
 	}
 	o.known[key] = m
-	o.mounts = append(o.mounts, m)
+	o.list = append(o.list, m)
 	return m
 }
 
 // of returns the mount that an absolute path leads into, and the path in it.
-func (o *outside) of(name string) (*mount, string, bool) {
+func (o *mounts) of(name string) (*mount, string, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.numbered(name)
 }
 
-func (o *outside) numbered(name string) (*mount, string, bool) {
-	in, ok := strings.CutPrefix(path.Clean(name), outsideRoot+"/")
+func (o *mounts) numbered(name string) (*mount, string, bool) {
+	in, ok := strings.CutPrefix(path.Clean(name), mountsRoot+"/")
 	if !ok {
 		return nil, "", false
 	}
 	top, in, _ := strings.Cut(in, "/")
 	number, _, _ := strings.Cut(top, "-")
 	n, err := strconv.Atoi(number)
-	if err != nil || n < 0 || n >= len(o.mounts) || o.mounts[n].prefix != outsideRoot+"/"+top {
+	if err != nil || n < 0 || n >= len(o.list) || o.list[n].prefix != mountsRoot+"/"+top {
 		return nil, "", false
 	}
 	if in == "" {
 		in = "."
 	}
-	return o.mounts[n], in, true
+	return o.list[n], in, true
 }
 
-// beside returns the path of the file that seems to stand at a path below a kustomization's folder.
-func (o *outside) beside(name string) (string, bool) {
-	dir, rest, ok := strings.Cut(name, "/"+besideName+"/")
+// fileMount returns the path in its mount of a single remote file, from its path below a kustomization's folder.
+func (o *mounts) fileMount(name string) (string, bool) {
+	dir, rest, ok := strings.Cut(name, "/"+fileMountName+"/")
 	if !ok {
-		if rest, ok = strings.CutPrefix(name, besideName+"/"); !ok {
+		if rest, ok = strings.CutPrefix(name, fileMountName+"/"); !ok {
 			return "", false
 		}
 		dir = "."
 	}
-	m, in, ok := o.of(outsideRoot + "/" + rest)
+	m, in, ok := o.of(mountsRoot + "/" + rest)
 	if !ok || m.file == "" || in != m.file || path.Dir(m.at.file) != dir {
 		return "", false
 	}
 	return path.Join(m.prefix, in), true
 }
 
-// entryPath returns what a kustomization must name to get what is at a path in a mount.
+// entryPath returns how a kustomization must name a path in a mount.
 func (m *mount) entryPath(name string) string {
 	if m.file != "" {
-		return path.Join(besideName, path.Base(m.prefix), m.file)
+		return path.Join(fileMountName, path.Base(m.prefix), m.file)
 	}
 	return relative(path.Dir(place(m.at.file)), name)
 }
@@ -149,7 +149,7 @@ func relative(from, to string) string {
 
 // place returns where a file or folder is in the file system that kustomize sees.
 func place(name string) string {
-	if isOutside(name) {
+	if isMounted(name) {
 		return name
 	}
 	return path.Join(mountPoint, name)
@@ -228,7 +228,7 @@ func (m *mount) parse(in string, limits doc.Limits) (f *kustomization.File, err 
 	return f, nil
 }
 
-// address says where something from outside is, for people: see origin.Link.
+// address returns the address of a mounted path, for people: see origin.Link.
 func (m *mount) address(in string) string {
 	if m.inflated != nil {
 		return "the chart"
@@ -236,7 +236,7 @@ func (m *mount) address(in string) string {
 	return addressOf(m.source, in)
 }
 
-// addressOf says where a file of a source is, for people: see origin.Link.
+// addressOf returns the address of a file of a source, for people: see origin.Link.
 func addressOf(src *remote.Source, in string) string {
 	w := src.Want
 	address := remote.Redacted(w.URL)
@@ -255,16 +255,16 @@ func addressOf(src *remote.Source, in string) string {
 	return address + "//" + in
 }
 
-// local returns the mount that an entry of the repository itself brings in, through which this one comes.
+// local returns the outermost mount that contains this one: its entry is in the repository itself.
 func (m *mount) local() *mount {
-	for m.above != nil {
-		m = m.above
+	for m.parent != nil {
+		m = m.parent
 	}
 	return m
 }
 
-// place turns a place from outside into the entry that brings it in, with what it was as the first link of its chain.
-func (o *outside) place(p origin.Place) origin.Place {
+// place turns a mounted place into its entry in the repository. The place becomes the first link of the chain.
+func (o *mounts) place(p origin.Place) origin.Place {
 	if o.plain {
 		return p
 	}
@@ -294,7 +294,7 @@ func (o *outside) place(p origin.Place) origin.Place {
 	return out
 }
 
-// here is where a person sees the entry.
+// here returns the entry as a person sees it.
 func (m *mount) here() entry {
 	if m.shown.file != "" {
 		return m.shown
@@ -302,15 +302,15 @@ func (m *mount) here() entry {
 	return m.at
 }
 
-// asks is the line of this repository that an entry of a kustomization comes from: see asked.
-func (o *outside) asks(at entry) gitops.Position {
+// requestedAt is the line of this repository that an entry of a kustomization comes from: see asked.
+func (o *mounts) requestedAt(at entry) gitops.Position {
 	if m, _, ok := o.of(at.file); ok {
 		at = m.local().here()
 	}
 	return gitops.Position{Path: at.file, Line: at.at.Line, Column: at.at.Column}
 }
 
-// place is the entry that brings it in.
+// place returns the place of the mount's entry.
 func (m *mount) place(how origin.How) origin.Place {
 	at := m.here()
 	p := origin.Place{Path: at.file, StartLine: max(1, at.at.Line), EndLine: max(1, at.at.Line), How: how, Role: m.field}
@@ -327,7 +327,7 @@ func (m *mount) link(in string, start, end int, role string) origin.Link {
 	return origin.Link{Path: m.address(in), StartLine: start, EndLine: end, Role: role}
 }
 
-func (o *outside) links(list []origin.Link) []origin.Link {
+func (o *mounts) links(list []origin.Link) []origin.Link {
 	var out []origin.Link
 	for _, l := range list {
 		if m, in, ok := o.of(l.Path); ok && m.inflated != nil {
@@ -348,11 +348,11 @@ func (o *outside) links(list []origin.Link) []origin.Link {
 	return out
 }
 
-// mountedPath matches the paths of files from outside in what kustomize says.
-var mountedPath = regexp.MustCompile(outsideRoot + `/[0-9]+-[A-Z2-7]+(/[^\s'":;,]*)?`)
+// mountedPath matches the paths of mounted files in messages of kustomize.
+var mountedPath = regexp.MustCompile(mountsRoot + `/[0-9]+-[A-Z2-7]+(/[^\s'":;,]*)?`)
 
-// shown is a path as a person knows it.
-func (o *outside) shown(name string) string {
+// shown returns a path as a person knows it.
+func (o *mounts) shown(name string) string {
 	m, in, ok := o.of(name)
 	switch {
 	case !ok:
@@ -363,8 +363,8 @@ func (o *outside) shown(name string) string {
 	return m.address(in)
 }
 
-// problems turns what is said about files from outside into what the entries that bring them in bring with them.
-func (o *outside) problems(list []doc.Error) (out []doc.Error) {
+// problems turns problems of mounted files into problems of their entries in the repository.
+func (o *mounts) problems(list []doc.Error) (out []doc.Error) {
 	seen := map[string]bool{}
 	for _, e := range list {
 		e.Message = mountedPath.ReplaceAllStringFunc(e.Message, o.shown)

@@ -15,9 +15,9 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// bring returns the path of what an entry of a kustomization names. What is outside of the repository is brought in,
-// and the entry is to be read by kustomize as the path of that.
-func (b *builder) bring(p *plan, layer *origin.Layer, ref kustomization.Ref, report func(doc.Error),
+// mountEntry returns the path of what an entry of a kustomization names. A remote source is mounted, and kustomize reads
+// the path of the mount in place of the entry.
+func (b *builder) mountEntry(p *plan, layer *origin.Layer, ref kustomization.Ref, report func(doc.Error),
 	errorOf func(string, ...any) doc.Error) (string, bool) {
 	address := remote.Redacted(ref.Value)
 	unknown := func(format string, args ...any) (string, bool) {
@@ -26,12 +26,12 @@ func (b *builder) bring(p *plan, layer *origin.Layer, ref kustomization.Ref, rep
 		report(e)
 		return "", false
 	}
-	if b.outside.sources == nil && kustomization.Remote(ref.Value) {
+	if b.mounts.sources == nil && kustomization.Remote(ref.Value) {
 		return unknown(notFetched, ref.Field, address)
 	}
 	named, inside := join(layer.File.Dir, ref.Value)
-	if b.outside.sources != nil {
-		e := &bringing{builder: b, plan: p, layer: layer, ref: ref}
+	if b.mounts.sources != nil {
+		e := &mountedEntry{builder: b, plan: p, layer: layer, ref: ref}
 		name, err := e.name(named, inside)
 		var failure *remote.Failure
 		var refused *refusedError
@@ -63,7 +63,7 @@ func (b *builder) bring(p *plan, layer *origin.Layer, ref kustomization.Ref, rep
 	return named, inside
 }
 
-// refusedError says why something from outside is not asked for.
+// refusedError is why a remote source is not requested.
 type refusedError struct {
 	message string
 	cycle   bool
@@ -72,12 +72,12 @@ type refusedError struct {
 func (e *refusedError) Error() string { return e.message }
 
 // join returns the path that an entry of a kustomization in a folder names. It returns false for one that leads out of
-// the repository, or of what the folder was brought in with.
+// the repository, or out of the mount of the folder.
 func join(dir, entry string) (string, bool) {
 	if strings.HasPrefix(entry, "/") {
 		return "", false
 	}
-	if !isOutside(dir) {
+	if !isMounted(dir) {
 		return tree.Clean(path.Join(dir, entry))
 	}
 	parts := strings.SplitN(dir, "/", 4) // "", the root, the number, and what is in there
@@ -89,26 +89,26 @@ func join(dir, entry string) (string, bool) {
 	return path.Join(strings.Join(parts[:3], "/"), named), ok
 }
 
-// find is lookup without an overlay: an entry names what is there.
+// find is lookup without the overlay.
 func (b *builder) find(name string) (string, tree.Entry, error) {
-	if isOutside(name) {
+	if isMounted(name) {
 		return b.lookup(name)
 	}
 	return b.tree.Lookup(name)
 }
 
-// bringing is an entry of a kustomization that may name something from outside.
-type bringing struct {
+// mountedEntry is an entry of a kustomization that may name a remote source.
+type mountedEntry struct {
 	builder *builder
 	plan    *plan
 	layer   *origin.Layer
 	ref     kustomization.Ref
 }
 
-// name returns the path of what the entry brings in, empty where kustomize takes it for a path. named is that path.
+// name returns the path of the mount, empty where kustomize takes the entry for a path. named is that path.
 // Kustomize gets a file where the entry is an address of one; where a folder may stand it takes the entry for that of a
 // repository next (KustTarget.accumulateResources), and a component is a folder at once.
-func (b *bringing) name(named string, inside bool) (string, error) {
+func (b *mountedEntry) name(named string, inside bool) (string, error) {
 	address, isFile := kustomization.FileURL(b.ref.Value)
 	repo, isRepo := kustomization.ParseRepo(b.ref.Value)
 	switch b.ref.Role {
@@ -136,8 +136,8 @@ func (b *bringing) name(named string, inside bool) (string, error) {
 	return "", nil
 }
 
-// first is the first of two ways that leads somewhere. Where both fail, the first one says why.
-func (b *bringing) first(one, other func() (string, error)) (string, error) {
+// first returns the result of the first of two functions that succeeds. Where both fail, it is the error of the first.
+func (b *mountedEntry) first(one, other func() (string, error)) (string, error) {
 	name, err := one()
 	var failure *remote.Failure
 	if !errors.As(err, &failure) {
@@ -151,20 +151,20 @@ func (b *bringing) first(one, other func() (string, error)) (string, error) {
 	return "", err
 }
 
-// get asks for something from outside.
-func (b *bringing) get(want remote.Want) (*remote.Source, error) {
-	sources := b.builder.outside.sources
-	b.plan.wants.add(sources, want, b.builder.outside.asks(entryOf(b.layer.File, b.ref)))
+// get returns a remote source, and notes that it is wanted.
+func (b *mountedEntry) get(want remote.Want) (*remote.Source, error) {
+	sources := b.builder.mounts.sources
+	b.plan.wants.add(sources, want, b.builder.mounts.requestedAt(entryOf(b.layer.File, b.ref)))
 	return sources.Get(want)
 }
 
-// repo brings in a git repository and returns the path of the folder in it.
-func (b *bringing) repo(repo kustomization.Repo) (string, error) {
+// repo mounts a git repository and returns the path of the folder in it.
+func (b *mountedEntry) repo(repo kustomization.Repo) (string, error) {
 	if repo.Disk() {
 		return "", &refusedError{message: "is a repository on the disk of whoever builds, which Lintel does not read"}
 	}
-	around, _, _ := b.builder.outside.of(b.layer.File.Path)
-	for m := around; m != nil; m = m.above {
+	around, _, _ := b.builder.mounts.of(b.layer.File.Path)
+	for m := around; m != nil; m = m.parent {
 		if m.file == "" && strings.HasPrefix(m.raw, b.ref.Value) {
 			return "", &refusedError{cycle: true, message: "includes itself: it is brought in by " + remote.Redacted(m.raw)}
 		}
@@ -183,11 +183,11 @@ func (b *bringing) repo(repo kustomization.Repo) (string, error) {
 	return name, nil
 }
 
-// file brings in a single file and returns its path.
-func (b *bringing) file(address string) (string, error) {
-	beside, _ := join(b.layer.File.Dir, besideName)
+// file mounts a single file and returns its path.
+func (b *mountedEntry) file(address string) (string, error) {
+	beside, _ := join(b.layer.File.Dir, fileMountName)
 	if _, _, err := b.builder.find(beside); err == nil {
-		return "", &refusedError{message: "cannot be brought in beside " + besideName + ": give that another name"}
+		return "", &refusedError{message: "cannot be brought in beside " + fileMountName + ": give that another name"}
 	}
 	want := remote.Want{Kind: remote.File, URL: address}
 	found, err := b.get(want)
@@ -204,12 +204,12 @@ func (b *bringing) file(address string) (string, error) {
 	return path.Join(m.prefix, m.file), nil
 }
 
-// readable returns a failure where a file is not one of resources, as a page for people is not.
-func (b *bringing) readable(found *remote.Source) error {
+// readable returns a failure where a file does not contain resources (an HTML page, for example).
+func (b *mountedEntry) readable(found *remote.Source) error {
 	data, _, err := found.Tree.ReadFile(remote.FileName)
 	var large *tree.TooLargeError
 	if errors.As(err, &large) {
-		return nil // it is said when the file is read
+		return nil // reported when the file is read
 	}
 	if err != nil {
 		return err
@@ -226,11 +226,11 @@ func (b *bringing) readable(found *remote.Source) error {
 }
 
 // mount returns the mount of the entry.
-func (b *bringing) mount(want remote.Want, found *remote.Source) *mount {
+func (b *mountedEntry) mount(want remote.Want, found *remote.Source) *mount {
 	f, ref := b.layer.File, b.ref
 	end := b.end()
 	key := mountKey{at: entryOf(f, ref), want: want}
-	return b.builder.outside.mount(key, func(m *mount) {
+	return b.builder.mounts.mount(key, func(m *mount) {
 		m.field, _, _ = strings.Cut(ref.Field, ".")
 		m.source = found
 		m.end = end
@@ -241,8 +241,8 @@ func (b *bringing) mount(want remote.Want, found *remote.Source) *mount {
 	})
 }
 
-// end returns the column behind the entry, 0 where it does not stand on one line.
-func (b *bringing) end() int {
+// end returns the column behind the entry, 0 where the entry has several lines.
+func (b *mountedEntry) end() int {
 	data, _, err := b.builder.read(b.layer.File.Path)
 	lines := strings.Split(string(data), "\n")
 	n := scalarAt(b.layer.File.Node, b.ref.Line, b.ref.Column)
@@ -266,8 +266,8 @@ func scalarAt(n *yaml.Node, line, column int) *yaml.Node {
 	return nil
 }
 
-// rewrite has kustomize read the entry as the path of what it brings in.
-func (b *bringing) rewrite(m *mount, name string) {
+// rewrite replaces the entry, as kustomize reads it, by the path of its mount.
+func (b *mountedEntry) rewrite(m *mount, name string) {
 	at := entryOf(b.layer.File, b.ref)
 	values := b.plan.values[at.file]
 	if values == nil {

@@ -11,14 +11,14 @@ import (
 // inner parses a scalar's content as YAML with the positions it has in the file. In folded scalars and in those
 // with escapes that have no counterpart all nodes stand where the scalar does.
 func (t *text) inner(n *yaml.Node) *text {
-	if in, ok := t.inlay[n]; ok {
+	if in, ok := t.embedded[n]; ok {
 		return in
 	}
 	in := &text{index: map[position]*yaml.Node{}}
-	if t.inlay == nil {
-		t.inlay = map[*yaml.Node]*text{}
+	if t.embedded == nil {
+		t.embedded = map[*yaml.Node]*text{}
 	}
-	t.inlay[n] = in
+	t.embedded[n] = in
 	docs, err := doc.Parse("", []byte(n.Value), doc.Limits{})
 	if err != nil {
 		return in

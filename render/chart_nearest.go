@@ -30,7 +30,7 @@ func (c *chartPlaces) verbatim(s spot) origin.Place {
 	return p
 }
 
-// nearest is the place of a field of which nothing more is known: the template, or what brings the chart in.
+// nearest is the place of a field of which nothing more is known: the template, or the entry that deploys the chart.
 func (c *chartPlaces) nearest(s spot) origin.Place {
 	at, here := "", false
 	if c.trace != nil {
@@ -44,14 +44,14 @@ func (c *chartPlaces) nearest(s spot) origin.Place {
 	if here {
 		return origin.Place{Path: at, StartLine: 1, EndLine: 1, How: origin.Enclosing, Role: "template"}
 	}
-	p := c.brings
+	p := c.deployedBy
 	if at != "" {
 		p.Chain = []origin.Link{{Path: at, StartLine: 1, EndLine: 1, Role: "template"}}
 	}
 	return p
 }
 
-// What fixed says of the values.
+// The ends of the suggested fix of fixed.
 const (
 	byNone    = ", as no value of the chart changes it"
 	byNoFound = ", as no value was found that sets it"
@@ -59,34 +59,34 @@ const (
 	bySome    = ", as the template spells it; that it is there is decided by "
 )
 
-// fixed is the place of what a chart from elsewhere says and no value changes.
+// fixed is the place of text of a remote chart that no value changes.
 func (c *chartPlaces) fixed() origin.Place {
-	p := c.brings
-	p.Advice = c.advice + byNone
+	p := c.deployedBy
+	p.SuggestedFix = c.fixWords + byNone
 	return p
 }
 
-// reasoned says of a place of fixed no more than is known: of a field that is not there, what was tried; of one that
-// stands under conditions, which value decides.
+// reasoned limits the suggested fix of fixed to what is known: of an absent field, what was tried; of a conditional one,
+// which value decides.
 func (c *chartPlaces) reasoned(p *origin.Place, s spot, missing string, found []trace.Origin) {
-	if p.Advice != c.advice+byNone {
+	if p.SuggestedFix != c.fixWords+byNone {
 		return
 	}
 	if s.missing != "" {
-		p.Advice = c.advice + missing
+		p.SuggestedFix = c.fixWords + missing
 		return
 	}
 	for _, o := range found {
 		if o.Kind == trace.Value && o.Role >= trace.Fallback && len(o.Path) > 0 {
-			p.Advice = c.advice + bySome + strings.Join(o.Path, ".")
+			p.SuggestedFix = c.fixWords + bySome + strings.Join(o.Path, ".")
 			return
 		}
 	}
 }
 
-// bringer returns the place of what brings in the chart that printed a manifest: that of the whole, or the entry of a
-// dependency from elsewhere in a chart of this repository.
-func (c *chartPlaces) bringer(m helm.Manifest) origin.Place {
+// deployer returns the place of the entry that deploys the chart which printed a manifest: that of the release, or the
+// entry of a remote dependency in a chart of this repository.
+func (c *chartPlaces) deployer(m helm.Manifest) origin.Place {
 	inside, ok := strings.CutPrefix(m.Template, c.chart.Name()+"/charts/")
 	if !ok || !c.top.here || c.trace == nil {
 		return c.entry
@@ -110,7 +110,7 @@ func (c *chartPlaces) bringer(m helm.Manifest) origin.Place {
 	return c.entry
 }
 
-// link adds what stands behind a place: the template.
+// link adds the template to the chain of a place.
 func (c *chartPlaces) link(p *origin.Place, s spot, found []trace.Origin) {
 	for _, l := range p.Chain {
 		if l.Role == "template" {
@@ -130,7 +130,7 @@ func (c *chartPlaces) link(p *origin.Place, s spot, found []trace.Origin) {
 			return
 		}
 	}
-	for _, key := range slices.Backward(s.above) {
+	for _, key := range slices.Backward(s.keys) {
 		at, length := s.part.text.scalar(key)
 		for _, o := range c.at(s, at, length) {
 			if c.linkText(p, o) {

@@ -17,15 +17,15 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// elsewhere renders a root that is a folder of another repository, or of another state of this one, as its controller
-// does. It returns the deployment by which the resources are to be finished, too.
-func (r *Renderer) elsewhere(ctx context.Context, t Target) (*Rendering, []doc.Error, *Deployment, error) {
+// externalSource renders a root that is a folder of another repository, or of another state of this one, as its
+// controller does. It also returns the deployment by which the resources are to be finished.
+func (r *Renderer) externalSource(ctx context.Context, t Target) (*Rendering, []doc.Error, *Deployment, error) {
 	one := t.By
-	e := one.Elsewhere
+	e := one.External
 	out := &Rendering{Reads: map[string]string{}, links: map[string]string{}, wants: wants{}}
 	found, err := r.fetched(out, e.Want, gitops.Position{})
 	if err != nil {
-		problem, err := missing(e, err)
+		problem, err := unavailable(e, err)
 		return out, problem, one, err
 	}
 	refused := func(at gitops.Position, unknown bool, format string, args ...any) (
@@ -35,7 +35,7 @@ func (r *Renderer) elsewhere(ctx context.Context, t Target) (*Rendering, []doc.E
 			Message: fmt.Sprintf(format, args...)}}, one, nil
 	}
 	at := entry{e.Where.Path, kustomization.Position{Line: e.Where.Line, Column: e.Where.Column}}
-	m := r.outside.mount(mountKey{at: at, want: e.Want, text: t.Object}, func(m *mount) {
+	m := r.mounts.mount(mountKey{at: at, want: e.Want, text: t.Object}, func(m *mount) {
 		m.field, m.source = "source", found
 	})
 	real, top, err := m.lookup(e.Folder)
@@ -73,31 +73,31 @@ func (r *Renderer) elsewhere(ctx context.Context, t Target) (*Rendering, []doc.E
 			return nil, nil, local, err
 		}
 		for _, res := range out.Resources {
-			res.through(r.outside.place)
+			res.through(r.mounts.place)
 		}
-		problems = r.outside.problems(append(m.said(said, one), more...))
+		problems = r.mounts.problems(append(m.problems(said, one), more...))
 		out.Partial = len(problems) > 0
 	default:
-		out, problems = r.builtElsewhere(m, real, local, limits)
+		out, problems = r.buildMounted(m, real, local, limits)
 	}
 	if out.wants == nil {
 		out.wants = wants{}
 	}
-	out.wants.add(r.outside.sources, e.Want, gitops.Position{})
+	out.wants.add(r.mounts.sources, e.Want, gitops.Position{})
 	if out.links == nil && (len(problems) == 0 || local.Kind == gitops.ArgoDirectory) {
 		out.links = map[string]string{}
 	}
-	maps.DeleteFunc(out.links, func(name, _ string) bool { return isOutside(name) })
-	maps.DeleteFunc(out.Reads, func(name, _ string) bool { return isOutside(name) })
+	maps.DeleteFunc(out.links, func(name, _ string) bool { return isMounted(name) })
+	maps.DeleteFunc(out.Reads, func(name, _ string) bool { return isMounted(name) })
 	return out, problems, local, nil
 }
 
-// builtElsewhere builds the kustomization of a folder of a mount as a controller does.
-func (r *Renderer) builtElsewhere(m *mount, dir string, one *Deployment, limits gitops.Limits) (
+// buildMounted builds the kustomization of a folder of a mount as a controller does.
+func (r *Renderer) buildMounted(m *mount, dir string, one *Deployment, limits gitops.Limits) (
 	*Rendering, []doc.Error,
 ) {
 	v, said := gitops.Edit(m.source.Tree, &one.Deployment, limits)
-	others := r.outside.problems(m.said(said, one))
+	others := r.mounts.problems(m.problems(said, one))
 	if slices.ContainsFunc(said, func(p gitops.Problem) bool { return p.Cause == gitops.Broken }) {
 		return &Rendering{Reads: map[string]string{}}, others
 	}
@@ -109,14 +109,14 @@ func (r *Renderer) builtElsewhere(m *mount, dir string, one *Deployment, limits 
 	return out, append(problems, others...)
 }
 
-// said turns what is said about a deployment into problems: those of files of the mount are told as such.
-func (m *mount) said(list []gitops.Problem, one *Deployment) (problems []doc.Error) {
+// problems converts the problems of a deployment: those of files of the mount get the path in the mount.
+func (m *mount) problems(list []gitops.Problem, one *Deployment) (problems []doc.Error) {
 	for _, p := range list {
-		if p.Cause == gitops.Advice {
+		if p.Cause == gitops.Suspicious {
 			continue
 		}
 		e := p.Error
-		if e.Unknown = p.Cause != gitops.Broken; e.Path != one.Where.Path && e.Path != one.Elsewhere.Where.Path {
+		if e.Unknown = p.Cause != gitops.Broken; e.Path != one.Where.Path && e.Path != one.External.Where.Path {
 			e.Path = path.Join(m.prefix, e.Path)
 		}
 		problems = append(problems, e)
@@ -124,9 +124,9 @@ func (m *mount) said(list []gitops.Problem, one *Deployment) (problems []doc.Err
 	return problems
 }
 
-// missing says why a source is not there. The error is of the repository.
-func missing(e *gitops.Elsewhere, err error) ([]doc.Error, error) {
-	out := doc.Error{Path: e.Asked.Path, Line: e.Asked.Line, Column: e.Asked.Column, Unknown: true, Message: e.Says}
+// unavailable returns the problem of a source that is not there. An error is one of the repository.
+func unavailable(e *gitops.ExternalSource, err error) ([]doc.Error, error) {
+	out := doc.Error{Path: e.Asked.Path, Line: e.Asked.Line, Column: e.Asked.Column, Unknown: true, Message: e.Message}
 	var failure *remote.Failure
 	switch {
 	case errors.As(err, &failure) && failure.Broken:

@@ -17,7 +17,7 @@ import (
 func setOf(t *testing.T, r *releases, resource, pointer string) (set, advice string) {
 	t.Helper()
 	p := find(t, r.one, resource).Origin(pointer)
-	return strings.Join(p.Set, "."), p.Advice
+	return strings.Join(p.Set, "."), p.SuggestedFix
 }
 
 // Many fields that no value prints do not use up what is done for those that one prints, whichever is asked for first.
@@ -163,8 +163,8 @@ data:
 		"/data/some":   advice + "the template spells it; that it is there is decided by enabled",
 		"/data/none":   advice + "no value was found that sets it",
 	} {
-		if p := find(t, out, "ConfigMap a").Origin(pointer); p.Advice != want {
-			t.Errorf("%s: %q", pointer, p.Advice)
+		if p := find(t, out, "ConfigMap a").Origin(pointer); p.SuggestedFix != want {
+			t.Errorf("%s: %q", pointer, p.SuggestedFix)
 		}
 	}
 	_, out, problems = w.render("own")

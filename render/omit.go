@@ -14,14 +14,14 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// leave leaves out of a plan the entries that stand in the way, and what depends on them: patches and the like of what
-// is not there would end the build. It returns false where the rest cannot be rendered without them.
-func (b *builder) leave(p *plan) bool {
-	if p.whole || p.root == nil || len(p.left)+len(p.values)+len(p.charts) == 0 {
+// omit removes from a plan the entries that cannot be built, and the entries that depend on them: a patch of a missing
+// object would fail the build. It returns false where the rest cannot be rendered without them.
+func (b *builder) omit(p *plan) bool {
+	if p.whole || p.root == nil || len(p.omitted)+len(p.values)+len(p.charts) == 0 {
 		return !p.whole && p.root != nil
 	}
 	d := &dependants{builder: b, plan: p, kept: map[entry]bool{}, dropped: map[entry]bool{}}
-	if len(p.left) > 0 {
+	if len(p.omitted) > 0 {
 		d.layer(p.root, nil, false)
 	}
 	if d.unclear {
@@ -30,9 +30,9 @@ func (b *builder) leave(p *plan) bool {
 	without := map[string]*kustomization.File{}
 	p.texts = map[string][]byte{}
 	for file, f := range p.kustomizations {
-		edits := kustomization.Edits{Without: slices.Clone(p.left[file]), Values: p.values[file]}
+		edits := kustomization.Edits{Without: slices.Clone(p.omitted[file]), Values: p.values[file]}
 		for _, chart := range p.charts[file] {
-			if !slices.Contains(p.left[file], chart.at) {
+			if !slices.Contains(p.omitted[file], chart.at) {
 				edits.Components = append(edits.Components, chart.component)
 			}
 			if !slices.Contains(edits.Without, chart.at) {
@@ -52,7 +52,7 @@ func (b *builder) leave(p *plan) bool {
 				"in this repository: write out what the aliases stand for to have the rest checked"})
 			return false
 		}
-		if p.texts[file] = text; len(p.left[file]) > 0 {
+		if p.texts[file] = text; len(p.omitted[file]) > 0 {
 			without[file] = f
 		}
 	}
@@ -60,7 +60,7 @@ func (b *builder) leave(p *plan) bool {
 	return true
 }
 
-// prune takes what is left out out of the layers.
+// prune removes the omitted entries from the layers.
 func (p *plan) prune(l *origin.Layer, without map[string]*kustomization.File) {
 	if f := without[l.File.Path]; f != nil {
 		l.File = f
@@ -84,8 +84,8 @@ func (p *plan) prune(l *origin.Layer, without map[string]*kustomization.File) {
 	}
 }
 
-// culprits finds what a build failed for: files that cannot be read, or folders that do not build by themselves. It
-// returns false where it found nothing new that could be left out.
+// culprits finds the causes of a failed build: files that cannot be read, or folders that do not build by themselves. It
+// returns false where it found nothing new to omit.
 func (b *builder) culprits(p *plan) bool {
 	found := false
 	blame := func(name string, list ...doc.Error) {
@@ -131,8 +131,8 @@ func (b *builder) culprits(p *plan) bool {
 	return found
 }
 
-// obstacles returns what keeps a folder that others include from being built, nil where nothing does. Often many
-// include one, so it is built once.
+// obstacles returns the problems that prevent the build of a folder that others include. The result is cached: often
+// many include one folder.
 func (b *builder) obstacles(dir string) (list []doc.Error) {
 	if known, ok := b.failed.Load(dir); ok {
 		return known.([]doc.Error)
@@ -147,20 +147,20 @@ func (b *builder) obstacles(dir string) (list []doc.Error) {
 // object names an object as a manifest or a patch does.
 type object struct{ kind, name string }
 
-// dependants looks for what cannot be built without what is left out.
+// dependants finds the entries that cannot be built without the omitted ones.
 type dependants struct {
 	builder *builder
 	plan    *plan
 	kept    map[entry]bool // entries that are needed somewhere
 	dropped map[entry]bool
-	unclear bool // what the rest would be without it cannot be told
+	unclear bool // what the rest would be is not known
 }
 
-// layer returns the objects that a layer has, and whether something of it is missing. around is what those have that
+// layer returns the objects of a layer, and whether something of it is missing. around are the objects of the layers that
 // include it as a component.
 func (d *dependants) layer(l *origin.Layer, around []object, lacks bool) (own []object, missing bool) {
 	p := d.plan
-	missing = len(p.left[l.File.Path]) > 0
+	missing = len(p.omitted[l.File.Path]) > 0
 	for _, part := range l.Resources {
 		if part.Layer == nil {
 			own = append(own, d.written(part.Path)...)
@@ -189,13 +189,13 @@ func (d *dependants) layer(l *origin.Layer, around []object, lacks bool) (own []
 
 var generated = map[string]string{"configMapGenerator": "ConfigMap", "secretGenerator": "Secret"}
 
-// entries leaves out the entries of a layer that need objects which are not there.
+// entries omits the entries of a layer that need missing objects.
 func (d *dependants) entries(l *origin.Layer, known []object) {
 	judge := func(item *yaml.Node, needs ...object) {
 		at := entryAt(l.File, item)
 		absent := slices.DeleteFunc(slices.Clone(needs), func(o object) bool { return has(known, o) })
 		switch {
-		case !d.dropped[at] && slices.Contains(d.plan.left[at.file], at.at):
+		case !d.dropped[at] && slices.Contains(d.plan.omitted[at.file], at.at):
 		case len(absent) == 0:
 			d.unclear = d.unclear || d.dropped[at]
 			d.kept[at] = true
@@ -203,7 +203,7 @@ func (d *dependants) entries(l *origin.Layer, known []object) {
 			d.unclear = true // it is needed, too
 		case !d.dropped[at]:
 			d.dropped[at] = true
-			d.plan.left[at.file] = append(d.plan.left[at.file], at.at)
+			d.plan.omitted[at.file] = append(d.plan.omitted[at.file], at.at)
 		}
 	}
 	n := l.File.Node
@@ -242,14 +242,14 @@ func (d *dependants) entries(l *origin.Layer, known []object) {
 
 func nameOf(n *yaml.Node) object { return object{doc.Text(n, "kind"), doc.Text(n, "name")} }
 
-// has reports whether there may be an object of a name: a prefix or suffix may have come to what is written.
+// has reports whether there may be an object of a name: a prefix or suffix may have been added to the written name.
 func has(known []object, o object) bool {
 	return slices.ContainsFunc(known, func(k object) bool {
 		return (o.kind == "" || k.kind == o.kind) && (o.name == "" || k.name != "" && strings.Contains(o.name, k.name))
 	})
 }
 
-// patched lists the objects that a strategic merge patch is of: the documents of a file, or those written in its place.
+// patched lists the objects of a strategic merge patch: the documents of a file, or those written in its place.
 func (d *dependants) patched(l *origin.Layer, patch *yaml.Node) []object {
 	if patch == nil {
 		return nil

@@ -10,7 +10,7 @@ import (
 )
 
 // ReadsFiles reports whether a template of the chart, or of one that it depends on, reads files of the chart (.Files).
-func (c *Charted) ReadsFiles() bool { return c.release.chart.TemplatesHold(".Files") }
+func (c *Charted) ReadsFiles() bool { return c.release.chart.TemplatesContain(".Files") }
 
 // Unshown lists those of some files of this repository with which the templates print the same as with the contents of
 // instead, by path; nil is a file that is not there. Where it cannot be told, as the chart does not render, there are
@@ -52,7 +52,7 @@ func (c *Charted) manifests(ctx context.Context, instead map[string][]byte) ([]h
 	s := c.release
 	tried := s.trial
 	if instead != nil && s.from.here {
-		from, reader := s.from, &chartReader{renderer: &s.renderer.builder, out: &Rendering{Reads: map[string]string{},
+		from, reader := s.from, &chartReader{builder: &s.renderer.builder, out: &Rendering{Reads: map[string]string{},
 			links: map[string]string{}, wants: wants{}}}
 		from.instead = instead
 		chart, err := reader.chart(from, s.instead)

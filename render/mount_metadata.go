@@ -29,7 +29,7 @@ func (b *builder) annotated(p *plan, resources []*yaml.Node) {
 		if _, value := doc.Field(annotations, "config.kubernetes.io/origin"); value != nil {
 			var o resource.Origin
 			if kyaml.Unmarshal([]byte(value.Value), &o) == nil {
-				b.outside.origin(at, &o)
+				b.mounts.origin(at, &o)
 				if text, err := o.String(); err == nil {
 					value.Value = text
 				}
@@ -39,7 +39,7 @@ func (b *builder) annotated(p *plan, resources []*yaml.Node) {
 			var list resource.Transformations
 			if kyaml.Unmarshal([]byte(value.Value), &list) == nil {
 				for _, o := range list {
-					b.outside.origin(at, o)
+					b.mounts.origin(at, o)
 				}
 				if text, err := list.String(); err == nil {
 					value.Value = text
@@ -50,13 +50,13 @@ func (b *builder) annotated(p *plan, resources []*yaml.Node) {
 }
 
 // origin turns paths relative to a folder that kustomize sees into those of what is mounted there.
-func (o *outside) origin(at string, origin *resource.Origin) {
+func (o *mounts) origin(at string, origin *resource.Origin) {
 	for _, p := range []*string{&origin.Path, &origin.ConfiguredIn} {
 		if *p == "" {
 			continue
 		}
 		name := within(path.Join(at, *p))
-		if file, ok := o.beside(name); ok {
+		if file, ok := o.fileMount(name); ok {
 			m, _, _ := o.of(file)
 			*p, origin.Repo, origin.Ref = m.noted()
 		} else if m, in, ok := o.of(name); ok {

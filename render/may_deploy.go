@@ -17,25 +17,25 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// What a chart prints, only rendering says. Before that, its text says what it cannot print: an object of a kind that is
-// nowhere in it, or with a name of words that are nowhere in it.
+// Only rendering shows what a chart prints. But a chart cannot print an object of a kind, or with a name of words, that
+// its text does not contain: so most charts need not be rendered to find an object.
 
-// Sought is an object that somebody looks for, or all of a kind.
-type Sought struct {
+// ObjectQuery selects one object, or all objects of a kind.
+type ObjectQuery struct {
 	Group, Kind string
 	// Namespace is where it is; empty: its kind has none, or it is looked for in all.
 	Namespace string
 	Name      string // empty: all of the kind
 }
 
-// MayBring reports whether a target of [deploy.Set.Brought] may deploy what is sought, as far as the text of its chart, of
-// its values and of the object that deploys it tell; where not all of that can be had, as far as the object tells. It
-// wants nothing. A name is missed that a chart puts together of parts of words. Of kustomizations, the
-// namespace that they put everything into counts, and what their own text names.
-func (r *Renderer) MayBring(target Target, s Sought) bool {
+// MayDeploy reports whether a target that renders something external may deploy an object. It searches the text of the
+// chart, of the values and of the object that deploys it; where not all of these are there, only the object. It fetches
+// nothing. It misses a name that a chart composes of parts of words. Of a kustomization it searches its namespace and
+// the names in its own text.
+func (r *Renderer) MayDeploy(target Target, s ObjectQuery) bool {
 	one := target.By
 	if !target.IsExternal() {
-		return r.kustomizationMayBring(target, s)
+		return r.kustomizationMayDeploy(target, s)
 	}
 	namespaces, names := namespacesOf(one), namesOf(one)
 	inside := s.Namespace == "" || slices.Contains(namespaces, s.Namespace)
@@ -51,17 +51,17 @@ func (r *Renderer) MayBring(target Target, s Sought) bool {
 	case whole:
 		return have
 	case !inside:
-		return slices.Contains(namespaces, "") || t.says(s.Namespace)
+		return slices.Contains(namespaces, "") || t.contains(s.Namespace)
 	case s.Namespace != "" || s.Name == "":
 		return true
 	}
 	// Whose it is that has no namespace, its name tells best.
-	return slices.Contains(namespaces, s.Name) || t.says(s.Name) ||
+	return slices.Contains(namespaces, s.Name) || t.contains(s.Name) ||
 		slices.ContainsFunc(names, func(name string) bool { return name != "" && strings.Contains(s.Name, name) })
 }
 
-// kustomizationMayBring is MayBring for a kustomization that takes something from outside or from a chart.
-func (r *Renderer) kustomizationMayBring(t Target, s Sought) bool {
+// kustomizationMayDeploy is MayDeploy for a kustomization with a remote source or a chart.
+func (r *Renderer) kustomizationMayDeploy(t Target, s ObjectQuery) bool {
 	if s.Namespace == "" && s.Name == "" {
 		return true
 	}
@@ -109,13 +109,13 @@ func releasesOf(one *Deployment) []*gitops.Release {
 	switch {
 	case one.Release != nil:
 		return []*gitops.Release{one.Release}
-	case one.Elsewhere != nil && one.Elsewhere.Release != nil:
-		return []*gitops.Release{one.Elsewhere.Release}
+	case one.External != nil && one.External.Release != nil:
+		return []*gitops.Release{one.External.Release}
 	}
 	return nil
 }
 
-// texts are those of the deployments that somebody looked for something in. They are safe for concurrent use.
+// texts are the texts of the deployments that were searched. It is safe for concurrent use.
 type texts struct {
 	mu     sync.Mutex
 	byRoot map[roots.Root]*text
@@ -126,7 +126,7 @@ type text struct {
 	own []byte // see gitops.Deployment.Text
 
 	mu    sync.Mutex
-	lacks bool            // not all of it can be had
+	lacks bool            // a part of it is missing
 	found map[string]bool // by word; of a kind behind "kind "
 }
 
@@ -142,18 +142,18 @@ func (t *texts) of(root roots.Root, one *Deployment) *text {
 	return t.byRoot[root]
 }
 
-// says reports whether the object itself holds a word.
-func (t *text) says(word string) bool { return bytes.Contains(t.own, []byte(word)) }
+// contains reports whether the object itself contains a word.
+func (t *text) contains(word string) bool { return bytes.Contains(t.own, []byte(word)) }
 
 // have reports whether the text has a kind and some words in it. Whole is false where not all of it can be had.
 func (t *text) have(r *Renderer, one *Deployment, kind string, words []string) (all, whole bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var search searching
+	var search textSearch
 	for i, word := range append([]string{kind}, words...) {
 		key, is := word, func(text []byte) bool { return bytes.Contains(text, []byte(word)) }
 		if i == 0 {
-			key, is = "kind "+kind, func(text []byte) bool { return holdsKind(text, kind) }
+			key, is = "kind "+kind, func(text []byte) bool { return containsKind(text, kind) }
 		}
 		known, ok := t.found[key]
 		if !ok && search == nil && !t.lacks {
@@ -174,9 +174,9 @@ func (t *text) have(r *Renderer, one *Deployment, kind string, words []string) (
 	return true, true
 }
 
-// holdsKind reports whether a kind stands in a text by itself, and not as a field of something else, as in
+// containsKind reports whether a kind stands in a text by itself, and not as a field of something else, as in
 // .Release.Namespace.
-func holdsKind(text []byte, kind string) bool {
+func containsKind(text []byte, kind string) bool {
 	part := func(c rune) bool { return c == '.' || c == '_' || unicode.IsLetter(c) || unicode.IsDigit(c) }
 	for {
 		i := bytes.Index(text, []byte(kind))
@@ -192,14 +192,14 @@ func holdsKind(text []byte, kind string) bool {
 	}
 }
 
-// searching reports whether is reports true of one of some texts.
-type searching func(is func(text []byte) bool) bool
+// textSearch reports whether is reports true of one of some texts.
+type textSearch func(is func(text []byte) bool) bool
 
 // textOf returns the texts that a deployment is made of, nil where not all of them can be had. It wants nothing.
-func (r *Renderer) textOf(one *Deployment, own []byte) searching {
-	sources := r.outside.sources.Aside()
+func (r *Renderer) textOf(one *Deployment, own []byte) textSearch {
+	sources := r.mounts.sources.Aside()
 	release := one.Release
-	if e := one.Elsewhere; e != nil {
+	if e := one.External; e != nil {
 		src, err := sources.Get(e.Want)
 		if err != nil {
 			return nil
@@ -218,7 +218,7 @@ func (r *Renderer) textOf(one *Deployment, own []byte) searching {
 		from = fetchedChart(release.Chart, src)
 	}
 	nowhere := &Rendering{Reads: map[string]string{}, links: map[string]string{}, wants: wants{}}
-	reader := &chartReader{renderer: &r.WithSources(sources).builder, out: nowhere}
+	reader := &chartReader{builder: &r.WithSources(sources).builder, out: nowhere}
 	chart, err := reader.chart(from, nil)
 	if err != nil {
 		return nil
@@ -251,7 +251,7 @@ const (
 )
 
 // textOfTree is textOf for a folder of another repository, which may take what it deploys from any other there.
-func textOfTree(t *tree.Tree, own []byte) searching {
+func textOfTree(t *tree.Tree, own []byte) textSearch {
 	texts, bytes := [][]byte{own}, 0
 	err := t.Walk(func(p string, e tree.Entry) error {
 		if e.Kind == tree.Dir || path.Ext(p) == ".md" {
