@@ -41,7 +41,7 @@ func (k *kept) expected(repo *repository) (json.RawMessage, error) {
 	if !repo.remote.First() || len(list) == 0 {
 		return nil, nil
 	}
-	request := remote.Request{Allow: repo.settings.Sources.Allow, Expected: true}
+	request := remote.Request{Allow: repo.settings.Sources.Allow, Prefetch: true}
 	for _, one := range list {
 		request.Wants = append(request.Wants, remote.Asked{Want: one.Want})
 	}

@@ -55,7 +55,7 @@ func TestExpectedWants(t *testing.T) {
 				round += fmt.Sprintf("%s %t,", a.Want.Ref, a.Base)
 				lock = append(lock, remote.Entry{Want: a.Want, Tree: chart, Revision: a.Want.Ref})
 			}
-			if request.Expected {
+			if request.Prefetch {
 				round += "expected"
 			}
 			rounds = append(rounds, round)

@@ -68,7 +68,7 @@ func (f *frame) assertion(t *assert.Tree) verdict {
 			fields = []string{""}
 		}
 		for _, field := range fields {
-			f.sheet.Add(field, x.Hint)
+			f.sheet.Add(field, x.Requirement)
 		}
 		if last := len(out) - 1; len(out) == maxResponses {
 			out[last].message = fmt.Sprintf("%d more assertions do not hold", len(failures)-last)

@@ -282,16 +282,16 @@ func (c *checker) kind(at, selector string, validates bool) {
 	switch {
 	case unknown:
 		c.bad(at, "%q is no kind: write the kind in upper camel case and the singular, as in a manifest%s", k.Kind,
-			suggestion(near))
+			didYouMean(near))
 	case near != "":
-		c.warn(at, "no kind of Kubernetes is called %q%s", k.Kind, suggestion(near))
+		c.warn(at, "no kind of Kubernetes is called %q%s", k.Kind, didYouMean(near))
 	}
 	if c.namespaced && kinds.ClusterScoped(k.Group, k.Kind) {
 		c.bad(at, "%s objects have no namespace, and a Policy applies to its own only: make it a ClusterPolicy", k.Kind)
 	}
 }
 
-func suggestion(near string) string {
+func didYouMean(near string) string {
 	if near == "" {
 		return ""
 	}

@@ -102,7 +102,7 @@ func (c *checker) resourceRules(pointer string, list []policy.ResourceRule) {
 			}
 			if resource == "" || strings.ToLower(resource) != resource {
 				c.bad(fmt.Sprintf("%s/resources/%d", at, j), "%q is no resource: write the plural in lower case%s", name,
-					suggestion(kinds.Plural(resource)))
+					didYouMean(kinds.Plural(resource)))
 			}
 		}
 	}
@@ -117,7 +117,7 @@ func checkCELException(d policy.Document, e policy.CELException) []policy.Proble
 		if r.Kind == "" || slices.Contains(known, r.Kind) {
 			continue
 		}
-		hint := suggestion(policy.Nearest(r.Kind, known))
+		hint := didYouMean(policy.Nearest(r.Kind, known))
 		if r.Kind == "ClusterPolicy" || r.Kind == "Policy" {
 			hint = ": exceptions to it are PolicyExceptions of kyverno.io/v2"
 		}

@@ -187,7 +187,7 @@ func TestCheckOtherKinds(t *testing.T) {
 }
 
 // All that is wrong is told in one go, in the order of the lines.
-func TestCheckTellsAll(t *testing.T) {
+func TestCheckReportsAllProblems(t *testing.T) {
 	got := problemsOf(`apiVersion: kyverno.io/v1
 kind: ClusterPolicy
 metadata: {name: P}

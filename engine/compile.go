@@ -29,7 +29,7 @@ func CompilePolicies(sources []policy.Source, o Options) (*Policies, []policy.Pr
 			}
 			switch {
 			case r == nil:
-			case r.elsewhere:
+			case r.clusterOnly:
 				problems = append(problems, outdated(d)...)
 				out.unsupported = append(out.unsupported, d.Warning("/kind", "%s %s is not evaluated before merge", d.Kind, d.Name))
 			case r.bind != nil:

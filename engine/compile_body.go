@@ -75,7 +75,7 @@ func (c *ruleCompiler) validate(out *rule, r *policy.Rule) *rule {
 	out.action = c.action(v)
 	switch have[0] {
 	case "manifests":
-		c.elsewhere("/validate/manifests", "validate.manifests")
+		c.clusterOnly("/validate/manifests", "validate.manifests")
 		return nil
 	case "assert":
 		out.body.assert = c.assertion(v.Assert)
@@ -297,11 +297,11 @@ func (c *ruleCompiler) cel(r *policy.Rule) *cel.Rule {
 
 func (c *ruleCompiler) mutate(out *rule, r *policy.Rule) *rule {
 	if r.Mutate.Targets != nil {
-		c.elsewhere("/mutate/targets", "mutation of existing objects")
+		c.clusterOnly("/mutate/targets", "mutation of existing objects")
 		return nil
 	}
 	if c.policy.report {
-		c.elsewhere("/mutate", "mutation outside of admission")
+		c.clusterOnly("/mutate", "mutation outside of admission")
 		return nil
 	}
 	m, err := mutate.Compile(c.tree, "/mutate", c.loader)

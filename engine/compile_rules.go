@@ -161,12 +161,12 @@ func (c *ruleCompiler) rule(r *policy.Rule) *rule {
 	case r.Mutate != nil:
 		return c.mutate(out, r)
 	default:
-		c.elsewhere("/"+have[0], have[0])
+		c.clusterOnly("/"+have[0], have[0])
 	}
 	return nil
 }
 
-func (c *ruleCompiler) elsewhere(pointer, what string) {
+func (c *ruleCompiler) clusterOnly(pointer, what string) {
 	if !c.generated {
 		name, _ := jsonpointer.At(c.tree, "/name").(string)
 		c.unsupported = append(c.unsupported, c.doc.Warning(c.at(pointer),

@@ -380,7 +380,7 @@ func TestCancellation(t *testing.T) {
 	}
 }
 
-func TestApplyOne(t *testing.T) {
+func TestApplyRulesOneStopsAtTheFirstMatch(t *testing.T) {
 	data := strings.Replace(ruleOf("validate: {deny: {}}"), "spec:\n", "spec:\n  applyRules: One\n", 1) +
 		"  - name: second\n    match: {any: [{resources: {kinds: [Pod]}}]}\n    validate: {deny: {}}\n"
 	e := mustCompile(t, data).Bind(nil, nil)

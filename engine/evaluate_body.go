@@ -160,7 +160,7 @@ func (f *frame) deny(b *body) verdict {
 			return verdict{outcome: Pass, message: fmt.Sprintf("validation rule '%s' passed.", f.rule.name)}
 		}
 		if f.sheet != nil {
-			f.wish(d.conditions.Wishes(f.scope))
+			f.wish(d.conditions.Remedies(f.scope))
 		}
 		// Most objects violate nothing: only for those that do is it found out what they violate.
 		out, err := d.conditions.Evaluate(f.scope)

@@ -205,7 +205,7 @@ func (f *frame) security(excepted []*Exception) verdict {
 		f.logDeletion(trace.PodSecurity)
 		return verdict{}
 	}
-	check, subject := f.rule.security, f.request.Subject()
+	check, subject := f.rule.security, f.request.CurrentObject()
 	out := check.Explain(subject, nil, f.sheet)
 	if f.log.On() {
 		f.log.Add(trace.Step{Part: trace.PodSecurity, Holds: out.Allowed, Words: "the pod keeps to the level", Err: out.Err,

@@ -9,7 +9,7 @@ import (
 
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/cel"
-	"github.com/lintel-bot/lintel/engine/hint"
+	"github.com/lintel-bot/lintel/engine/fix"
 	"github.com/lintel-bot/lintel/engine/jmespath"
 	"github.com/lintel-bot/lintel/engine/match"
 	"github.com/lintel-bot/lintel/engine/trace"
@@ -157,7 +157,7 @@ type review struct {
 	places  map[uintptr]string // where the maps of the object are, built at first use
 	prior   bool               // the old object is looked at, as if it were created
 	visited int                // elements of foreach so far
-	sheet   *hint.Sheet        // takes what is asked of the fields that fail, see Advise; nil mostly
+	sheet   *fix.Sheet         // takes what is asked of the fields that fail, see Advise; nil mostly
 	log     *trace.Log         // takes what is looked at, see Trace; nil mostly
 	traced  *traced            // where there is a log
 
@@ -184,7 +184,7 @@ func (v *review) run(steps []int) []placed {
 		n := len(v.results)
 		v.steps[i].evaluate(v)
 		if v.log.On() {
-			v.told(i, v.results[n:])
+			v.record(i, v.results[n:])
 		}
 	}
 	return v.results
@@ -214,7 +214,7 @@ func (v *review) see(inherited bool) {
 	} else {
 		v.ctx, request.Place = v.own, v.ownPlace
 	}
-	v.look(&request)
+	v.use(&request)
 }
 
 // same reports whether two objects are one.
@@ -226,11 +226,11 @@ func same(a, b admission.Object) bool {
 func (v *review) after(patched admission.Object) {
 	request := *v.request
 	request.Object = patched
-	v.look(&request)
+	v.use(&request)
 }
 
-// look makes the review go on with another request.
-func (v *review) look(r *admission.Request) {
+// use makes the review go on with another request.
+func (v *review) use(r *admission.Request) {
 	v.request, v.target = r, match.NewTarget(r)
 	v.vars, v.scope, v.places = nil, nil, nil
 }
@@ -253,7 +253,7 @@ func (v *review) newScope() *variable.Scope {
 	if v.scope == nil {
 		v.scope = variable.NewScope(v.ctx, v.root(), v.env, v.cluster)
 		v.scope.Lazy("images", func(*variable.Scope) (any, error) {
-			return images(v.ctx, v.request.Subject(), v.env)
+			return images(v.ctx, v.request.CurrentObject(), v.env)
 		})
 	}
 	return v.scope.Child()

@@ -34,7 +34,7 @@ spec:
 const unwanted = `{metadata: {name: a, labels: {tier: x}}, spec: {hostNetwork: true, restartPolicy: Never,
   containers: [{name: c, image: 'x:latest', resources: {limits: {memory: 3Gi}}}]}`
 
-func TestExpected(t *testing.T) {
+func TestRequirementOfFailedField(t *testing.T) {
 	want := map[string]string{
 		"/metadata/labels/team": "any value that is not empty", "/metadata/labels/tier": "gold, or silver",
 		"/spec/hostNetwork": "false", "/spec/containers/0/image": "anything but *:latest",
@@ -53,10 +53,10 @@ func TestExpected(t *testing.T) {
 		if len(results) != 1 || len(results[0].Fields) != len(want) {
 			t.Fatalf("%s: %+v", at, results)
 		}
-		advice := by.Advise(t.Context(), request, results)[0]
+		advice := by.SuggestFixes(t.Context(), request, results)[0]
 		for _, field := range results[0].Fields {
 			words, ok := want[field[len(at):]]
-			if got := advice[field].Expected; !ok || got != words {
+			if got := advice[field].Requirement; !ok || got != words {
 				t.Errorf("%s: %q, want %q", field, got, words)
 			}
 		}
@@ -65,7 +65,7 @@ func TestExpected(t *testing.T) {
 
 // What is expected is what the rule was compiled from, not what stands at the line that a person edits: the policy may
 // be patched by a kustomization.
-func TestExpectedOfARenderedPolicy(t *testing.T) {
+func TestRequirementOfRenderedPolicy(t *testing.T) {
 	source := policy.Source{Path: "base/p.yaml", Documents: yamltest.OnOneLine(wants)}
 	p, problems := engine.CompilePolicies([]policy.Source{source}, engine.Options{})
 	if policy.HasErrors(problems) {
@@ -83,13 +83,13 @@ spec: {restartPolicy: Always, containers: [{name: c, image: 'x:1', resources: {l
 	if len(results) != 1 || !slices.Equal(results[0].Fields, []string{memory}) {
 		t.Fatalf("%+v", results)
 	}
-	if got := by.Advise(t.Context(), request, results)[0][memory].Expected; got != "at most 2Gi" {
+	if got := by.SuggestFixes(t.Context(), request, results)[0][memory].Requirement; got != "at most 2Gi" {
 		t.Errorf("%q", got)
 	}
 }
 
 // Whatever a rule is made of, it says what it expects; what is no result of the set gets no advice.
-func TestExpectedOfEveryBody(t *testing.T) {
+func TestRequirementOfEveryRuleBody(t *testing.T) {
 	pod := object(t, "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {x: 1, hostNetwork: true}\n")
 	for body, want := range map[string]string{
 		"anyPattern: [{spec: {x: 2}}, {spec: {x: 3}}]": "2, or instead spec.x: 3",
@@ -107,13 +107,13 @@ func TestExpectedOfEveryBody(t *testing.T) {
 		if len(results) == 0 || results[0].Outcome != engine.Fail {
 			t.Fatalf("%s: %+v", body, results)
 		}
-		for field, advice := range by.Advise(t.Context(), request, results)[0] {
-			if got := advice.Expected; got == "" || want != "" && got != want {
+		for field, advice := range by.SuggestFixes(t.Context(), request, results)[0] {
+			if got := advice.Requirement; got == "" || want != "" && got != want {
 				t.Errorf("%s: %s: %q, want %q", body, field, got, want)
 			}
 		}
 		stranger := engine.Result{Outcome: engine.Fail, Rule: "all", Fields: []string{"/spec/x"}}
-		if advice := by.Advise(t.Context(), request, []engine.Result{stranger})[0]; len(advice) > 0 {
+		if advice := by.SuggestFixes(t.Context(), request, []engine.Result{stranger})[0]; len(advice) > 0 {
 			t.Errorf("a rule of no policy of the set: %+v", advice)
 		}
 	}
@@ -171,7 +171,7 @@ func TestRuleID(t *testing.T) {
 	}
 }
 
-func TestExceptionSays(t *testing.T) {
+func TestExceptionNamesItsPolicies(t *testing.T) {
 	head := `apiVersion: kyverno.io/v2
 kind: PolicyException
 metadata: {name: x, namespace: ns}

@@ -209,7 +209,7 @@ func (f *frame) locate(e element) (pointer string, ok bool) {
 	if m, ok := e.value().(map[string]any); ok && m != nil {
 		if f.review.places == nil {
 			f.review.places = map[uintptr]string{}
-			indexMaps(f.request.Subject(), "", f.review.places)
+			indexMaps(f.request.CurrentObject(), "", f.review.places)
 		}
 		pointer, ok = f.review.places[reflect.ValueOf(m).Pointer()]
 		return pointer, ok
@@ -217,7 +217,7 @@ func (f *frame) locate(e element) (pointer string, ok bool) {
 	var spots []string
 	for _, r := range e.outer.scope.Reads(e.entry.list) {
 		for _, p := range e.outer.follow(r, nil, 0) {
-			if l, ok := jsonpointer.At(f.request.Subject(), p).([]any); ok {
+			if l, ok := jsonpointer.At(f.request.CurrentObject(), p).([]any); ok {
 				for j := range l {
 					spots = append(spots, p+"/"+strconv.Itoa(j))
 				}
@@ -226,7 +226,7 @@ func (f *frame) locate(e element) (pointer string, ok bool) {
 			}
 		}
 	}
-	if len(spots) == len(e.list) && reflect.DeepEqual(jsonpointer.At(f.request.Subject(), spots[e.index]), e.value()) {
+	if len(spots) == len(e.list) && reflect.DeepEqual(jsonpointer.At(f.request.CurrentObject(), spots[e.index]), e.value()) {
 		return spots[e.index], true
 	}
 	return "", false

@@ -164,7 +164,7 @@ func noImages(format string, args ...any) error {
 
 // images is the variable of that name as the rule of a frame sees it.
 func (f *frame) images() (map[string]any, error) {
-	o := f.request.Subject()
+	o := f.request.CurrentObject()
 	if list := f.rule.extractors[admission.IdentityOf(o).Kind]; len(list) > 0 {
 		return extracted(f.ctx, o, list, f.env)
 	}

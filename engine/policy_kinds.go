@@ -14,9 +14,9 @@ import (
 type role struct {
 	// compile returns the policy, what of it is only evaluated in a cluster, and what is wrong with it. The policy is
 	// nil where nothing of it is evaluated; it does not count where a problem is an error.
-	compile              func(policy.Document, *bindings) (g compiled, elsewhere, problems []policy.Problem)
-	bind                 func(policy.Document, *bindings) []policy.Problem
-	exception, elsewhere bool
+	compile                func(policy.Document, *bindings) (g compiled, elsewhere, problems []policy.Problem)
+	bind                   func(policy.Document, *bindings) []policy.Problem
+	exception, clusterOnly bool
 }
 
 // admissionGroup is the group of the policies of Kubernetes itself.
@@ -29,10 +29,10 @@ var kindsOf = map[string]map[string]*role{
 		"ClusterPolicy":      {compile: compileRules},
 		"Policy":             {compile: compileRules},
 		"PolicyException":    {exception: true},
-		"CleanupPolicy":      {elsewhere: true},
+		"CleanupPolicy":      {clusterOnly: true},
 		"GlobalContextEntry": nil, "UpdateRequest": nil, "AdmissionReport": nil, "ClusterAdmissionReport": nil,
 		"BackgroundScanReport": nil, "ClusterBackgroundScanReport": nil,
-		"ClusterCleanupPolicy": {elsewhere: true},
+		"ClusterCleanupPolicy": {clusterOnly: true},
 	},
 	"policies.kyverno.io": {
 		"ValidatingPolicy":                {compile: compileValidating},
@@ -40,12 +40,12 @@ var kindsOf = map[string]map[string]*role{
 		"MutatingPolicy":                  {compile: compileMutating},
 		"NamespacedMutatingPolicy":        {compile: compileMutating},
 		"PolicyException":                 {exception: true},
-		"GeneratingPolicy":                {elsewhere: true},
-		"NamespacedGeneratingPolicy":      {elsewhere: true},
-		"DeletingPolicy":                  {elsewhere: true},
-		"NamespacedDeletingPolicy":        {elsewhere: true},
-		"ImageValidatingPolicy":           {elsewhere: true},
-		"NamespacedImageValidatingPolicy": {elsewhere: true},
+		"GeneratingPolicy":                {clusterOnly: true},
+		"NamespacedGeneratingPolicy":      {clusterOnly: true},
+		"DeletingPolicy":                  {clusterOnly: true},
+		"NamespacedDeletingPolicy":        {clusterOnly: true},
+		"ImageValidatingPolicy":           {clusterOnly: true},
+		"NamespacedImageValidatingPolicy": {clusterOnly: true},
 	},
 	admissionGroup: {
 		"ValidatingAdmissionPolicy":        {compile: compileValidatingAdmission},

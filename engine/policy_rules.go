@@ -104,7 +104,7 @@ func (s *ruleStep) evaluate(v *review) {
 		var applies bool
 		applies, v.gate.undecided = s.policy.applies(v.request)
 		if !applies && v.log.On() {
-			v.log.Add(s.policy.elsewhere(v.request))
+			v.log.Add(s.policy.otherNamespace(v.request))
 		}
 		v.gate.shut = !applies || s.policy.conditions != nil && !v.conditions(s.policy)
 		if v.log.On() {

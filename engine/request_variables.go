@@ -12,7 +12,7 @@ import (
 // (https://kyverno.io/docs/policy-types/cluster-policy/variables/#pre-defined-variables). Objects are
 // shared with the request: nothing changes them.
 func rootOf(r *admission.Request) map[string]any {
-	subject := r.Subject()
+	subject := r.CurrentObject()
 	id := admission.IdentityOf(subject)
 	gvk := map[string]any{"group": id.Group, "version": id.Version, "kind": id.Kind}
 	of := r.Identity()

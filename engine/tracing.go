@@ -37,8 +37,8 @@ type traced struct {
 	gate  []trace.Step // of the policy whose turn it is: why it is shut or not
 }
 
-// told takes what was logged of a step.
-func (v *review) told(i int, results []placed) {
+// record takes what was logged of a step.
+func (v *review) record(i int, results []placed) {
 	s := v.steps[i]
 	t := Trace{Policy: v.policies.list[s.policy].reference()}
 	t.Rule, t.Line = s.called()
@@ -56,7 +56,7 @@ func (v *review) leftOut() {
 	for i, s := range v.steps {
 		if len(v.traced.rules[i].Steps) == 0 && v.traced.rules[i].Outcome == "" {
 			s.explainMatch(v)
-			v.told(i, nil)
+			v.record(i, nil)
 		}
 	}
 }
@@ -72,7 +72,7 @@ func (s *ruleStep) called() (string, int) { return s.rule.name, s.line }
 
 func (s *ruleStep) explainMatch(v *review) {
 	if applies, _ := s.policy.applies(v.request); !applies {
-		v.log.Add(s.policy.elsewhere(v.request))
+		v.log.Add(s.policy.otherNamespace(v.request))
 		return
 	}
 	v.log.Add(match.Explain(s.match, s.exclude, v.target)...)
@@ -81,8 +81,8 @@ func (s *ruleStep) explainMatch(v *review) {
 	}
 }
 
-// elsewhere is the step of a namespaced policy that is not about a request.
-func (p *rulePolicy) elsewhere(r *admission.Request) trace.Step {
+// otherNamespace is the step of a namespaced policy that is not about a request.
+func (p *rulePolicy) otherNamespace(r *admission.Request) trace.Step {
 	return trace.Step{Part: trace.Namespace,
 		Words: fmt.Sprintf("the policy is about namespace %s, not %q", p.namespace, r.Identity().Namespace)}
 }

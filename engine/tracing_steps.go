@@ -108,7 +108,7 @@ func (v *review) logException(f *frame, x *Exception) {
 // valuesAt are the values of fields of the object that the request is about.
 func (v *review) valuesAt(fields []string) (out []trace.Value) {
 	for _, field := range slices.Compact(slices.Sorted(slices.Values(fields))) {
-		value, found := any(v.request.Subject()), true
+		value, found := any(v.request.CurrentObject()), true
 		if field != "" {
 			value, found = jsonpointer.Lookup(value, field)
 		}

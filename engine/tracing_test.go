@@ -50,7 +50,7 @@ func TestTraceAgrees(t *testing.T) {
 	}
 }
 
-// told is a trace in one line a step.
+// record is a trace in one line a step.
 func told(tr engine.Trace) string {
 	out := []string{fmt.Sprintf("%s/%s %s", tr.Policy.Name, tr.Rule, tr.Outcome)}
 	for _, s := range tr.Steps {

@@ -162,7 +162,7 @@ func TestPlacesAreRemembered(t *testing.T) {
 
 // A recalled release is, object by object, what it was: what Argo CD, Flux and the API server make of an object, and what
 // Helm printed.
-func TestReleaseIsRecalledAsMade(t *testing.T) {
+func TestCachedReleaseEqualsRendered(t *testing.T) {
 	disk, err := env.OpenDisk(t.TempDir(), 0)
 	if err != nil {
 		t.Fatal(err)
@@ -194,7 +194,7 @@ func TestReleaseIsRecalledAsMade(t *testing.T) {
 }
 
 // What is recalled of a release stands where its object is written now.
-func TestReleaseIsRecalledAtItsLines(t *testing.T) {
+func TestCachedReleaseKeepsItsLines(t *testing.T) {
 	disk, err := env.OpenDisk(t.TempDir(), 0)
 	if err != nil {
 		t.Fatal(err)
@@ -220,7 +220,7 @@ func TestReleaseIsRecalledAtItsLines(t *testing.T) {
 }
 
 // A resource that is recalled has the fields that it had when it was built.
-func TestRecalledFields(t *testing.T) {
+func TestCachedFieldsEqualRendered(t *testing.T) {
 	repo := treetest.New(t)
 	at := repo.Tree(repo.Commit(deployedTwice))
 	disk, err := env.OpenDisk(t.TempDir(), 0)

@@ -128,7 +128,7 @@ func TestCapabilities(t *testing.T) {
 }
 
 // What was rendered for other capabilities is not recalled.
-func TestCapabilitiesRecalled(t *testing.T) {
+func TestCachedCapabilitiesEqualRendered(t *testing.T) {
 	disk, err := env.OpenDisk(t.TempDir(), 0)
 	if err != nil {
 		t.Fatal(err)

@@ -121,7 +121,7 @@ metadata:
 
 // Nothing is said of all values of a chart where not all can have been tried, or where a value decides that the text is
 // there; what dependencies from elsewhere print is told by their entries.
-func TestAdviceOfChartsFromElsewhere(t *testing.T) {
+func TestSuggestedFixesOfRemoteCharts(t *testing.T) {
 	w := newWorld(t, host, `
 -- app/kustomization.yaml --
 helmCharts:

@@ -43,13 +43,13 @@ func (w *world) named(name string) (*render.Rendering, []doc.Error) {
 	return nil, nil
 }
 
-func elsewhereApp(name, source string) string {
+func externalApp(name, source string) string {
 	return "-- apps/" + name + ".yaml --\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: " + name +
 		", namespace: argocd}\nspec:\n  destination: {name: in-cluster, namespace: shop}\n  source:\n" +
 		"    repoURL: HOST/o/base\n    targetRevision: v1\n" + source
 }
 
-const elsewhereFiles = outsideBase + `
+const externalFiles = mountsBase + `
 -- git/o/base/plain/a.yaml --
 apiVersion: v1
 kind: ConfigMap
@@ -84,27 +84,27 @@ data:
 
 // What Argo CD and Flux deploy from other repositories is rendered as they do it, and its places are the line that
 // chooses the revision.
-func TestElsewhere(t *testing.T) {
+func TestExternalSourceIsRendered(t *testing.T) {
 	const flux = "-- apps/flux.yaml --\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\n" +
 		"metadata: {name: f, namespace: flux-system}\nspec:\n  path: ./deploy\n  targetNamespace: shop\n" +
 		"  sourceRef: {kind: GitRepository, name: other}\n  postBuild:\n    substitute: {who: me}\n" +
 		"-- apps/source.yaml --\napiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\n" +
 		"metadata: {name: other, namespace: flux-system}\nspec:\n  url: HOST/o/flux\n  ref:\n    tag: v1\n"
 	for _, c := range []struct{ name, archive, root, want string }{
-		{"a kustomization", elsewhereApp("a", "    path: deploy\n"), "Application/argocd/a",
+		{"a kustomization", externalApp("a", "    path: deploy\n"), "Application/argocd/a",
 			"Deployment shop/base-d apps/a.yaml:8, ServiceAccount shop/base-sa apps/a.yaml:8, " +
 				"ConfigMap shop/base-nested apps/a.yaml:8"},
-		{"with options", elsewhereApp("a", "    path: deploy\n    kustomize: {nameSuffix: -x}\n"), "Application/argocd/a",
+		{"with options", externalApp("a", "    path: deploy\n    kustomize: {nameSuffix: -x}\n"), "Application/argocd/a",
 			"Deployment shop/base-d-x apps/a.yaml:10, ServiceAccount shop/base-sa-x apps/a.yaml:10, " +
 				"ConfigMap shop/base-nested-x apps/a.yaml:10"},
-		{"a folder", elsewhereApp("a", "    path: plain\n"), "Application/argocd/a", "ConfigMap shop/a apps/a.yaml:8"},
-		{"a folder and those below", elsewhereApp("a", "    path: plain\n    directory: {recurse: true}\n"),
+		{"a folder", externalApp("a", "    path: plain\n"), "Application/argocd/a", "ConfigMap shop/a apps/a.yaml:8"},
+		{"a folder and those below", externalApp("a", "    path: plain\n    directory: {recurse: true}\n"),
 			"Application/argocd/a", "ConfigMap shop/a apps/a.yaml:8, ConfigMap shop/b apps/a.yaml:8"},
-		{"a chart", elsewhereApp("a", "    path: chart\n"), "Application/argocd/a", "ConfigMap shop/a apps/a.yaml:3"},
+		{"a chart", externalApp("a", "    path: chart\n"), "Application/argocd/a", "ConfigMap shop/a apps/a.yaml:3"},
 		{"of Flux", flux, "Kustomization/flux-system/f", "ConfigMap shop/a apps/source.yaml:7"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, host, elsewhereFiles+c.archive)
+			w := newWorld(t, host, externalFiles+c.archive)
 			out, problems := w.named(c.root)
 			var got []string
 			for _, res := range out.Resources {
@@ -124,7 +124,7 @@ func TestElsewhere(t *testing.T) {
 }
 
 // What is not there, or cannot be rendered, is one sentence at its line.
-func TestElsewhereMissing(t *testing.T) {
+func TestMissingExternalSourceIsNotChecked(t *testing.T) {
 	for _, c := range []struct {
 		path, fails, want string
 	}{
@@ -135,7 +135,7 @@ func TestElsewhereMissing(t *testing.T) {
 		{"deploy", "credentials", "apps/a.yaml:7: the source is another repository, https://git.example.com/o/base: what " +
 			"is deployed from it is not checked: credentials"},
 	} {
-		w := newWorld(t, host, elsewhereFiles+elsewhereApp("a", "    path: "+c.path+"\n"))
+		w := newWorld(t, host, externalFiles+externalApp("a", "    path: "+c.path+"\n"))
 		if c.fails != "" {
 			w.fails["o/base"] = &remote.Failure{Message: c.fails, Broken: c.fails == "gone"}
 		}
@@ -149,8 +149,8 @@ func TestElsewhereMissing(t *testing.T) {
 }
 
 // That a source cannot be read does not say that a folder is not in it.
-func TestElsewhereUnreadable(t *testing.T) {
-	w := newWorld(t, host, elsewhereFiles+elsewhereApp("a", "    path: plain/below\n"))
+func TestUnreadableExternalSourceIsNotChecked(t *testing.T) {
+	w := newWorld(t, host, externalFiles+externalApp("a", "    path: plain/below\n"))
 	base := w.repos["o/base"]
 	base.Lose(base.Rev("v1:plain"))
 	w.fetch(remote.Want{Kind: remote.Git, URL: host + "/o/base", Ref: "v1", Submodules: true})

@@ -63,14 +63,14 @@ func collect(n *yaml.Node, pointer string, plain bool, list *[]Field) {
 	}
 }
 
-// Twice lists the pointers of keys that a map of the resource has more than once. Of what was built or recalled it knows
+// DuplicateKeys lists the pointers of keys that a map of the resource has more than once. Of what was built or recalled it knows
 // none: kustomize refuses such a file.
-func (r *Resource) Twice() (pointers []string) {
-	twice(r.node, "", &pointers)
+func (r *Resource) DuplicateKeys() (pointers []string) {
+	duplicateKeys(r.node, "", &pointers)
 	return pointers
 }
 
-func twice(n *yaml.Node, pointer string, list *[]string) {
+func duplicateKeys(n *yaml.Node, pointer string, list *[]string) {
 	n = doc.Deref(n)
 	if n == nil {
 		return
@@ -79,9 +79,9 @@ func twice(n *yaml.Node, pointer string, list *[]string) {
 	for i, c := range n.Content {
 		switch {
 		case n.Kind == yaml.DocumentNode:
-			twice(c, pointer, list)
+			duplicateKeys(c, pointer, list)
 		case n.Kind == yaml.SequenceNode:
-			twice(c, pointer+"/"+strconv.Itoa(i), list)
+			duplicateKeys(c, pointer+"/"+strconv.Itoa(i), list)
 		case n.Kind == yaml.MappingNode && i%2 == 1:
 			key := doc.Deref(n.Content[i-1])
 			if key.Kind != yaml.ScalarNode || key.ShortTag() == "!!merge" {
@@ -91,7 +91,7 @@ func twice(n *yaml.Node, pointer string, list *[]string) {
 			if seen[key.Value]++; seen[key.Value] == 2 {
 				*list = append(*list, p)
 			}
-			twice(c, p, list)
+			duplicateKeys(c, p, list)
 		}
 	}
 }

@@ -68,7 +68,7 @@ func step(document *yaml.Node, op, a, b int) {
 		}
 		at.parent.Content = append(at.parent.Content[:at.i:at.i],
 			at.parent.Content[min(at.i+count, len(at.parent.Content)):]...)
-	case 1: // twice
+	case 1: // duplicateKeys
 		count := 1
 		if at.parent.Kind == yaml.MappingNode {
 			at.i, count = at.i&^1, 2

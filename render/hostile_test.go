@@ -102,7 +102,7 @@ func TestCycle(t *testing.T) {
 }
 
 // Problems come in the same order each time.
-func TestOrder(t *testing.T) {
+func TestProblemsComeInTheSameOrder(t *testing.T) {
 	r := treetest.New(t)
 	archive, want := "-- app/kustomization.yaml --\nresources: [h.yaml, g.yaml, f.yaml, e.yaml, d.yaml, c.yaml]\n", ""
 	for _, name := range []string{"c", "d", "e", "f", "g", "h"} {

@@ -18,7 +18,7 @@ import (
 )
 
 // What a chart was not rendered for is not remembered longer than it holds.
-func TestInflateRecalled(t *testing.T) {
+func TestCachedChartInflationEqualsRendered(t *testing.T) {
 	render := func(w *world, s *remote.Sources, disk *env.Disk) []doc.Error {
 		set, err := deploy.Open(w.repo.Tree("HEAD"), roots.Options{}, &graph.Cache{}, render.Config{Sources: s, Cache: &render.Cache{Disk: disk}})
 		if err != nil {

@@ -73,7 +73,7 @@ func TestLookup(t *testing.T) {
 }
 
 // A rendering is recalled only while a chart would be told the same.
-func TestLookupRecalled(t *testing.T) {
+func TestCachedLookupIsAsked(t *testing.T) {
 	disk, err := env.OpenDisk(t.TempDir(), 0)
 	if err != nil {
 		t.Fatal(err)

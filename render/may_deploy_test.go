@@ -77,7 +77,7 @@ metadata: {name: reader}
 
 // What a root may bring is found in the text of its chart and values, whatever Helm would print; what was not fetched may
 // have anything that its object does not speak against. Nothing is wanted by looking.
-func TestMayBring(t *testing.T) {
+func TestMayDeployFindsObjectsByText(t *testing.T) {
 	const here, fetched, elsewhere = "HelmRelease/shop/here", "HelmRelease/shop/fetched", "FluxKustomization/shop/elsewhere"
 	const rbac, networking, storage = "rbac.authorization.k8s.io", "networking.k8s.io", "storage.k8s.io"
 	every, absent := []string{here, fetched, elsewhere}, []string{fetched, elsewhere}

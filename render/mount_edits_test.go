@@ -17,7 +17,7 @@ import (
 
 // Each field of what is brought in, and of what is patched over it, changes when its place is changed: an entry that
 // brings it in by naming another revision, in which everything is another.
-func TestOutsidePlacesDecide(t *testing.T) {
+func TestEditsAtMountPlacesDecide(t *testing.T) {
 	w := newWorld(t, host, `
 -- app/kustomization.yaml --
 resources:
@@ -65,7 +65,7 @@ spec:
         env:
         - name: PATCHED
           value: here
-`+outsideBase)
+`+mountsBase)
 	base, nested := w.repos["o/base"], w.repos["o/nested"]
 	data, err := os.ReadFile(filepath.Join(base.Dir, "deploy/deployment.yaml"))
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 
 // What is written outside is told as the entry of the repository that brings it in, with the place inside of the source
 // behind it; what the repository writes over it stays where it is.
-func TestOutsidePlaces(t *testing.T) {
+func TestMountedFieldsHavePlacesInTheRepository(t *testing.T) {
 	w := newWorld(t, host, `
 -- app/kustomization.yaml --
 resources:
@@ -42,7 +42,7 @@ spec:
 -- base/kustomization.yaml --
 resources:
 - "HOST/o/base//deploy?ref=v1" # the base
-`+outsideBase)
+`+mountsBase)
 	_, out, problems := w.render("app")
 	if len(problems) > 0 {
 		t.Fatal(problems)
@@ -81,7 +81,7 @@ resources:
 }
 
 // What is not there, or wrong, is said once with the line of the entry that asks for it, and the rest is rendered.
-func TestOutsideMissing(t *testing.T) {
+func TestMissingRemoteSourcesAreProblems(t *testing.T) {
 	for _, c := range []struct {
 		name, files string
 		fails       map[string]*remote.Failure
@@ -136,7 +136,7 @@ func TestOutsideMissing(t *testing.T) {
 			"-- app/.lintel-outside/0/r.yaml --\n", nil, 1, []string{"?app/kustomization.yaml:3: resources: "}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, host, c.files+"-- app/own.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: own}\n"+outsideBase)
+			w := newWorld(t, host, c.files+"-- app/own.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: own}\n"+mountsBase)
 			w.fails = c.fails
 			_, out, problems := w.render("app")
 			if got := len(out.Resources); got != max(0, c.resources) || out.Partial != (c.resources >= 0) {
@@ -168,9 +168,9 @@ func TestOutsideMissing(t *testing.T) {
 }
 
 // A rendering is recalled only while the same is there, and what nobody has fetched is asked for again.
-func TestOutsideIsRecalled(t *testing.T) {
+func TestCachedRenderingHasMountPlaces(t *testing.T) {
 	w := newWorld(t, host, "-- app/kustomization.yaml --\nresources:\n- own.yaml\n- HOST/o/whole.git\n"+
-		"-- app/own.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: own}\n"+outsideBase)
+		"-- app/own.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: own}\n"+mountsBase)
 	disk, err := env.OpenDisk(t.TempDir(), 0)
 	if err != nil {
 		t.Fatal(err)
@@ -243,7 +243,7 @@ resources:
 images:
 - name: img
   newTag: v2
-`+outsideBase)
+`+mountsBase)
 	_, out, problems := w.render("app")
 	if len(problems) > 0 {
 		t.Fatal(problems)

@@ -153,8 +153,8 @@ func (w *world) render(dir string) (*deploy.Set, *render.Rendering, []doc.Error)
 
 const host = "https://git.example.com"
 
-// outsideBase is a repository with a base that has one below it and takes another one from elsewhere.
-const outsideBase = `
+// mountsBase is a repository with a base that has one below it and takes another one from elsewhere.
+const mountsBase = `
 -- git/o/base/deploy/kustomization.yaml --
 resources:
 - deployment.yaml
@@ -252,7 +252,7 @@ annotations: {by: transformer}
 fieldSpecs: [{path: metadata/annotations, create: true}]
 `
 
-var outsideCases = []struct{ name, files string }{
+var mountsCases = []struct{ name, files string }{
 	{"a base", "-- app/kustomization.yaml --\nresources:\n- HOST/o/base//deploy?ref=v1\n"},
 	{"patched", `
 -- app/kustomization.yaml --
@@ -355,10 +355,10 @@ patchesStrategicMerge:
 `},
 }
 
-func TestOutside(t *testing.T) {
-	for _, c := range outsideCases {
+func TestRemoteSourcesAreRendered(t *testing.T) {
+	for _, c := range mountsCases {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, host, c.files+outsideBase)
+			w := newWorld(t, host, c.files+mountsBase)
 			r, out, problems := w.render("app")
 			if len(problems) > 0 || len(out.Resources) == 0 {
 				t.Fatal(problems)
@@ -376,17 +376,17 @@ func TestOutside(t *testing.T) {
 }
 
 // The program named by LINTEL_KUSTOMIZE prints the same, with repositories and files over http.
-func TestOutsideAsKustomize(t *testing.T) {
+func TestMountsRenderAsKustomizeDoes(t *testing.T) {
 	program := os.Getenv("LINTEL_KUSTOMIZE")
 	if program == "" {
 		t.Skip("LINTEL_KUSTOMIZE does not name the program")
 	}
-	for _, c := range outsideCases {
+	for _, c := range mountsCases {
 		t.Run(c.name, func(t *testing.T) {
 			var w *world
 			server := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, in *http.Request) { w.serve(out, in) }))
 			defer server.Close()
-			w = newWorld(t, server.URL, c.files+outsideBase)
+			w = newWorld(t, server.URL, c.files+mountsBase)
 			_, out, problems := w.render("app")
 			if len(problems) > 0 {
 				t.Fatal(problems)

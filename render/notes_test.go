@@ -7,7 +7,7 @@ import (
 	"github.com/lintel-bot/lintel/render"
 )
 
-func TestNotes(t *testing.T) {
+func TestNotesOfValuesAndVersions(t *testing.T) {
 	monitor := func(name, version string) string {
 		return "\n-- chart/templates/" + name + ".yaml --\n{{- if .Capabilities.APIVersions.Has \"" + version + "\" }}\napiVersion: x\n" +
 			"kind: ServiceMonitor\nmetadata: {name: " + name + "}\n{{- end }}\n"

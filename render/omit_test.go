@@ -17,7 +17,7 @@ func deployment(name string) string {
 }
 
 // What stands in the way of a part is left out, with what depends on it; the rest is rendered as it is deployed.
-func TestLeaveOut(t *testing.T) {
+func TestBrokenEntriesAreOmitted(t *testing.T) {
 	const remote = "https://github.com/example/base//deploy?ref=v1"
 	own := "-- app/a.yaml --\n" + deployment("a") + "-- app/b.yaml --\n" + deployment("b")
 	kust := func(text string) string { return own + "-- app/kustomization.yaml --\n" + text }

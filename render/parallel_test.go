@@ -114,7 +114,7 @@ func TestParallelBuilds(t *testing.T) {
 }
 
 // A rendering is the same in a tree exactly where nothing that it read, looked for or went through differs.
-func TestSame(t *testing.T) {
+func TestParallelRenderingsAreEqual(t *testing.T) {
 	r := treetest.New(t)
 	r.Symlink("../base", "env/link")
 	base := r.Tree(r.Commit(`

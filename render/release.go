@@ -67,7 +67,7 @@ func (r *Renderer) release(ctx context.Context, t Target, spec *gitops.Release) 
 	if err != nil {
 		nothing := &Rendering{Reads: out.Reads, wants: out.wants}
 		if failed := (*helm.Error)(nil); errors.As(err, &failed) {
-			nothing.lookups = failed.Found
+			nothing.lookups = failed.AnsweredLookups
 		}
 		problem, err := s.problem(err)
 		if err != nil {
@@ -78,7 +78,7 @@ func (r *Renderer) release(ctx context.Context, t Target, spec *gitops.Release) 
 	out.versions.add(s.output)
 	problems = slices.Concat(problems, s.unknown(), s.unsure(ctx, out.Resources), s.otherClusters(ctx, out))
 	out.Partial = len(problems) > 0 && out.Resources != nil
-	out.lookups = slices.Concat(s.output.Found, s.output.Lookups)
+	out.lookups = slices.Concat(s.output.AnsweredLookups, s.output.Lookups)
 	s.noted(out)
 	out.inactive = func() []*Resource { return s.inactivePostRenderers(s.runs) }
 	return out, problems, nil

@@ -47,7 +47,7 @@ func TestUnusedValues(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := renderReleases(t, fluxRepo+"  values:\n"+c.values+"\n"+c.chart, render.Config{})
 			var list []string
-			if res := r.set.Renderer.UnusedValues(t.Context(), r.set.Target(r.one.Root), func(file string) bool { return r.set.GivesOthers(r.one.Root, file) }); res != nil {
+			if res := r.set.Renderer.UnusedValues(t.Context(), r.set.Target(r.one.Root), func(file string) bool { return r.set.ValuesShared(r.one.Root, file) }); res != nil {
 				for _, issue := range res.Issues {
 					at := res.Origin(issue.Pointer)
 					list = append(list, fmt.Sprintf("%s:%d: %s", at.Path, at.StartLine, issue.Message))

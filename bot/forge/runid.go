@@ -58,7 +58,7 @@ const (
 	Result    State = iota // it has a result, or will have the one of Digest; the digest may be empty
 	HasBegun               // it has none yet
 	HasFailed              // it is a failure that another try does not change
-	GaveUp                 // it ended without a result by no fault of the change, see Retry
+	Abandoned              // it ended without a result by no fault of the change, see Retry
 )
 
 // RunID is the external id of a check run: what the run is about, who asked for it, and what it came to. GitHub
@@ -77,7 +77,7 @@ type RunID struct {
 	Demand string // tells the wish for a fresh run from others; "" for none. It holds no slash
 	State  State
 	Job    uint64 // unless it is a result: the number of the job
-	Times  int    // with GaveUp: how often that has happened to this head, from 1
+	Times  int    // with Abandoned: how often that has happened to this head, from 1
 	Digest string // of a result: of all that it depends on; of a failure: of its words. It is hexadecimal
 	Own    string // of a result: its conclusion, where the run shows another's; "" elsewhere. Letters and _
 	Until  int64  // of a result: the Unix time at which it may become another by itself; zero for never
@@ -109,9 +109,9 @@ func (id RunID) Ends() time.Time {
 
 // The marks of the states that are not results.
 const (
-	begunMark  = "begun-"
-	failedMark = "failed-"
-	gaveUpMark = "gave-up-"
+	begunMark     = "begun-"
+	failedMark    = "failed-"
+	abandonedMark = "gave-up-"
 )
 
 // Outcome is the part of the id that depends on what the run came to, and not on who asked for it or what else is
@@ -123,8 +123,8 @@ func (id RunID) Outcome() string {
 		return begunMark + job
 	case HasFailed:
 		return failedMark + job + "-" + id.Digest
-	case GaveUp:
-		return gaveUpMark + strconv.Itoa(id.Times) + "-" + job
+	case Abandoned:
+		return abandonedMark + strconv.Itoa(id.Times) + "-" + job
 	}
 	return id.Digest
 }
@@ -140,7 +140,7 @@ func ParseRunID(text string) (RunID, error) {
 	outcome, id.Own, _ = strings.Cut(outcome, "~")
 	id.readOutcome(outcome)
 	switch {
-	case id.Target == (Target{}), id.Target.Number < 0, id.Target.Preview < 0, id.State == GaveUp && id.Times < 1,
+	case id.Target == (Target{}), id.Target.Number < 0, id.Target.Preview < 0, id.State == Abandoned && id.Times < 1,
 		id.Until < 0, id.State != Result && (id.Own != "" || id.Until != 0), strings.Contains(outcome, "/"),
 		id.String() != text:
 		return RunID{}, fmt.Errorf("%q is not the external id of a check run of Lintel", text)
@@ -156,9 +156,9 @@ func (id *RunID) readOutcome(text string) {
 	} else if rest, ok := strings.CutPrefix(text, failedMark); ok {
 		job, digest, _ := strings.Cut(rest, "-")
 		id.State, id.Job, id.Digest = HasFailed, number(job), digest
-	} else if rest, ok := strings.CutPrefix(text, gaveUpMark); ok {
+	} else if rest, ok := strings.CutPrefix(text, abandonedMark); ok {
 		times, job, _ := strings.Cut(rest, "-")
-		id.State, id.Job = GaveUp, number(job)
+		id.State, id.Job = Abandoned, number(job)
 		id.Times, _ = strconv.Atoi(times)
 	} else {
 		id.Digest = text
@@ -187,7 +187,7 @@ func NextRetry(first, now time.Time) time.Time {
 // a run that is not at its end, and one that was given up too often.
 func (id RunID) Retry() (pause time.Duration, again bool) {
 	list := retries()
-	if id.State != GaveUp || id.Times > len(list) {
+	if id.State != Abandoned || id.Times > len(list) {
 		return 0, false
 	}
 	return list[id.Times-1], true

@@ -20,7 +20,7 @@ func TestRunIDsAreReadAsTheyWereWritten(t *testing.T) {
 		"pr-1+d/00ff~neutral!60":           {Target: Target{Number: 1}, Demand: "d", Digest: "00ff", Own: "neutral", Until: 60},
 		"pr-1/00ff!1767225600":             {Target: Target{Number: 1}, Digest: "00ff", Until: 1767225600},
 		"pr-1/failed-9-00ff":               {Target: Target{Number: 1}, State: HasFailed, Job: 9, Digest: "00ff"},
-		"pr-1/gave-up-2-9":                 {Target: Target{Number: 1}, State: GaveUp, Job: 9, Times: 2},
+		"pr-1/gave-up-2-9":                 {Target: Target{Number: 1}, State: Abandoned, Job: 9, Times: 2},
 		"outlook-12+d/abc":                 {Target: Target{Preview: 12}, Demand: "d", Digest: "abc"},
 		"branch-612f622b63/abc":            {Target: Target{Branch: "a/b+c"}, Digest: "abc"},
 		"group-" + testCommit + "/begun-1": {Target: Target{Group: testCommit}, State: HasBegun, Job: 1},
@@ -51,11 +51,11 @@ func TestForeignRunIDsAreRefused(t *testing.T) {
 
 func TestGivenUpRunsAreRetriedFourTimes(t *testing.T) {
 	for times, want := range map[int]time.Duration{1: time.Minute, 2: 10 * time.Minute, 3: time.Hour, 4: 6 * time.Hour} {
-		if pause, again := (RunID{State: GaveUp, Times: times}).Retry(); !again || pause != want {
+		if pause, again := (RunID{State: Abandoned, Times: times}).Retry(); !again || pause != want {
 			t.Errorf("given up %d times: %s %v, want %s", times, pause, again, want)
 		}
 	}
-	for _, id := range []RunID{{State: GaveUp, Times: 5}, {}, {State: HasBegun}, {State: HasFailed}} {
+	for _, id := range []RunID{{State: Abandoned, Times: 5}, {}, {State: HasBegun}, {State: HasFailed}} {
 		if _, again := id.Retry(); again {
 			t.Errorf("%+v is tried again", id)
 		}

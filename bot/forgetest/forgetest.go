@@ -16,18 +16,18 @@ import (
 type GitHub struct {
 	forge.Client // nil: what is not implemented below is not asked for
 
-	Installed  []forge.Installation
-	Repos      []forge.Repo                   // of all installations
-	Archived   bool                           // every repository is
-	Private    map[int64]bool                 // repositories that are, by id
-	Tips       map[string]string              // commits of branches, in every repository
-	Pulls      map[int64][]*forge.PullRequest // by repository; open unless they are closed
-	Said       []forge.Review                 // of every pull request, oldest first
-	Committers []string                       // of every pull request
-	Rights     map[string]string              // by login; "none" by default
-	Teams      map[string][]string            // members by team, as org/slug
-	Lost       []forge.Delivery               // deliveries that failed
-	Runs       []forge.CheckRun               // oldest first; those that are published have their place by ID
+	Installed   []forge.Installation
+	Repos       []forge.Repo                   // of all installations
+	Archived    bool                           // every repository is
+	Private     map[int64]bool                 // repositories that are, by id
+	Tips        map[string]string              // commits of branches, in every repository
+	Pulls       map[int64][]*forge.PullRequest // by repository; open unless they are closed
+	PullReviews []forge.Review                 // of every pull request, oldest first
+	Committers  []string                       // of every pull request
+	Rights      map[string]string              // by login; "none" by default
+	Teams       map[string][]string            // members by team, as org/slug
+	Lost        []forge.Delivery               // deliveries that failed
+	Runs        []forge.CheckRun               // oldest first; those that are published have their place by ID
 
 	// Fail is asked before each call for an error to end it with: by the name of the method, with the repository, the
 	// check run or whatever else the call is about. Nil: none.
@@ -135,7 +135,7 @@ func (g *GitHub) PullRequestsOfCommit(ctx context.Context, repo forge.Repo, sha 
 
 // Reviews is as github.Client has it.
 func (g *GitHub) Reviews(_ context.Context, repo forge.Repo, _ int) ([]forge.Review, error) {
-	return g.Said, g.call("Reviews", repo)
+	return g.PullReviews, g.call("Reviews", repo)
 }
 
 // Pushers is as github.Client has it.

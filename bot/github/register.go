@@ -46,8 +46,8 @@ const (
 )
 
 var (
-	codeForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9A-Za-z_-]{1,255}$`) })
-	slugForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9A-Za-z_-]{1,100}$`) })
+	codePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9A-Za-z_-]{1,255}$`) })
+	slugPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9A-Za-z_-]{1,100}$`) })
 )
 
 // Convert exchanges the code that GitHub added to its redirect for the App's credentials, and returns where people install
@@ -56,7 +56,7 @@ var (
 // answered beyond its message. (https://docs.github.com/en/rest/apps/apps#create-a-github-app-from-a-manifest)
 func (r *Registrar) Convert(ctx context.Context, code string) (_ *Credentials, installURL string, _ error) {
 	const what = "the code of the App's registration"
-	if !codeForm().MatchString(code) {
+	if !codePattern().MatchString(code) {
 		return nil, "", &forge.Gone{What: what, Err: errors.New("malformed")}
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
@@ -75,11 +75,11 @@ func (r *Registrar) Convert(ctx context.Context, code string) (_ *Credentials, i
 	}
 	out := &Credentials{AppID: answer.GetID(), Slug: answer.GetSlug(), PrivateKey: answer.GetPEM(),
 		WebhookSecret: answer.GetWebhookSecret()}
-	if id, secret := answer.GetClientID(), answer.GetClientSecret(); clientIDForm().MatchString(id) && secret != "" &&
+	if id, secret := answer.GetClientID(), answer.GetClientSecret(); clientIDPattern().MatchString(id) && secret != "" &&
 		len(secret) <= maxSecret {
 		out.ClientID, out.ClientSecret = id, secret
 	}
-	if out.AppID <= 0 || !slugForm().MatchString(out.Slug) || out.WebhookSecret == "" || len(out.WebhookSecret) > maxSecret {
+	if out.AppID <= 0 || !slugPattern().MatchString(out.Slug) || out.WebhookSecret == "" || len(out.WebhookSecret) > maxSecret {
 		return nil, "", fmt.Errorf("%s: GitHub's answer lacks the App's id, its slug or its webhook secret", what)
 	}
 	if _, err := NewClient(Config{URL: r.client.web, AppID: out.AppID, PrivateKey: []byte(out.PrivateKey)}); err != nil {

@@ -185,8 +185,8 @@ func (s *Setup) address(r *http.Request) string {
 	return address
 }
 
-// organizationForm is what GitHub allows, or a little more.
-var organizationForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_-]{0,99}$`) })
+// organizationPattern is what GitHub allows, or a little more.
+var organizationPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_-]{0,99}$`) })
 
 // offer is the second page: everything that is going to be sent to GitHub, and the button that does it.
 func (s *Setup) offer(w http.ResponseWriter, r *http.Request) {
@@ -204,7 +204,7 @@ func (s *Setup) offer(w http.ResponseWriter, r *http.Request) {
 		again.Address = strings.TrimSpace(r.PostForm.Get("address"))
 	}
 	address, err := ParseAddress(again.Address)
-	if err == nil && again.Organization != "" && !organizationForm().MatchString(again.Organization) {
+	if err == nil && again.Organization != "" && !organizationPattern().MatchString(again.Organization) {
 		err = errors.New("this is not the name of an organization")
 	}
 	if err != nil {
@@ -274,15 +274,15 @@ func (s *Setup) callback(w http.ResponseWriter, r *http.Request) {
 	close(s.registered)
 }
 
-// hostForm leaves out what url.Parse takes but a Content-Security-Policy would read as more than a host.
-var hostForm = regexp.MustCompile(`^[0-9A-Za-z._:\[\]-]+$`)
+// hostPattern leaves out what url.Parse takes but a Content-Security-Policy would read as more than a host.
+var hostPattern = regexp.MustCompile(`^[0-9A-Za-z._:\[\]-]+$`)
 
 // ParseAddress checks the address of a server, such as https://lintel.example.com, and returns it without a
 // trailing slash. Its errors are for people.
 func ParseAddress(raw string) (string, error) {
 	u, err := url.Parse(strings.TrimRight(raw, "/"))
 	switch {
-	case err != nil || u.Hostname() == "" || !hostForm.MatchString(u.Host) || u.Scheme != "https" && u.Scheme != "http" ||
+	case err != nil || u.Hostname() == "" || !hostPattern.MatchString(u.Host) || u.Scheme != "https" && u.Scheme != "http" ||
 		len(raw) > maxAddress:
 		return "", errors.New("the address must look like https://lintel.example.com")
 	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":

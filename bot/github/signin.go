@@ -38,7 +38,7 @@ type SignIn struct {
 	client *Client      // without an identity
 }
 
-var clientIDForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9A-Za-z._-]{1,100}$`) })
+var clientIDPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9A-Za-z._-]{1,100}$`) })
 
 // NewSignIn returns a SignIn. It makes no request; its errors never contain the secret.
 func NewSignIn(c SignInConfig) (*SignIn, error) {
@@ -46,7 +46,7 @@ func NewSignIn(c SignInConfig) (*SignIn, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case !clientIDForm().MatchString(c.ClientID):
+	case !clientIDPattern().MatchString(c.ClientID):
 		return nil, errors.New("the GitHub App's client id is not one")
 	}
 	if err := checkSecret(c.ClientSecret); err != nil {
@@ -134,11 +134,11 @@ func (e *SignInRefused) Misconfigured() bool {
 // Unverified reports whether the person has no verified address at GitHub yet, without which nobody signs in.
 func (e *SignInRefused) Unverified() bool { return e.Reason == "unverified_user_email" }
 
-var reasonForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z_]{1,64}$`) })
+var reasonPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z_]{1,64}$`) })
 
 // SignInReason is an error code of GitHub's, as it may be logged: what does not look like one is "unknown".
 func SignInReason(code string) string {
-	if !reasonForm().MatchString(code) {
+	if !reasonPattern().MatchString(code) {
 		return "unknown"
 	}
 	return code

@@ -416,7 +416,7 @@ func TestFieldsOfOtherTypes(t *testing.T) {
 }
 
 // A push to another branch tells which one is the default, so that nobody need be asked.
-func TestPushTellsTheDefaultBranch(t *testing.T) {
+func TestPushNamesTheDefaultBranch(t *testing.T) {
 	repo := strings.Replace(where, `"id":11,`, `"id":11,"default_branch":"main",`, 1)
 	for branch, want := range map[string]string{"main": "", "feature": "main"} {
 		w, err := WorkOf("push", []byte(`{"ref":"refs/heads/`+branch+`",`+repo+`}`))

@@ -127,9 +127,9 @@ func (s *Server) places(c *call, sha string, in *runInput) {
 	}
 }
 
-var shaForm = regexp.MustCompile(`^[0-9a-f]{40}$`)
+var shaPattern = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
-func isSHA(s string) bool { return shaForm.MatchString(s) }
+func isSHA(s string) bool { return shaPattern.MatchString(s) }
 
 func value(s *string) string {
 	if s == nil {

@@ -70,7 +70,7 @@ type Server struct {
 	cancels       bool                 // people who are asked to sign in do not
 	signIns       map[string]signIn    // by code
 	userTokens    map[string]userToken // by token
-	handedOut     []string             // of codes and people's tokens
+	issued        []string             // of codes and people's tokens
 	accounts      map[string]int64     // ids by login, lower case, that accountID does not have; 0: nobody
 	logins        map[int64]string     // of accounts that were renamed
 	moved         map[string]int64     // old full names of repositories, lower case

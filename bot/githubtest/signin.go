@@ -124,7 +124,7 @@ func (s *Server) askWho(w http.ResponseWriter, back string) {
 }
 
 var (
-	challengeForm = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
+	challengePattern = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
 	// minState is far below what cannot be guessed.
 	minState = 16
 )
@@ -148,7 +148,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 	case len(state) < minState:
 		s.violate("error", r, "a state of %d characters binds nothing to the browser", len(state))
 	}
-	if query.Get("code_challenge_method") != "S256" || !challengeForm.MatchString(challenge) {
+	if query.Get("code_challenge_method") != "S256" || !challengePattern.MatchString(challenge) {
 		s.violate("error", r, "no PKCE, or a code_challenge that is none of S256")
 	}
 	cookie, err := r.Cookie(sessionCookie)
@@ -230,16 +230,16 @@ func (s *Server) accessToken(w http.ResponseWriter, r *http.Request) {
 	}
 	token := "ghu_" + rand.Text() + rand.Text()[:10]
 	s.userTokens[token] = userToken{code.login, s.now().Add(userTokenLife)}
-	s.handedOut = append(s.handedOut, token, get("code"))
+	s.issued = append(s.issued, token, get("code"))
 	answer(object{"access_token": token, "expires_in": int(userTokenLife.Seconds()), "refresh_token": "ghr_" + rand.Text(),
 		"refresh_token_expires_in": 15897600, "scope": "", "token_type": "bearer"})
 }
 
-// HandedOut is every code that was exchanged and every token of a person so far: what an App must not keep.
-func (s *Server) HandedOut() []string {
+// IssuedSecrets is every code that was exchanged and every token of a person so far: what an App must not keep.
+func (s *Server) IssuedSecrets() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.handedOut)
+	return slices.Clone(s.issued)
 }
 
 // getUser is GET /user, called with a person's token.

@@ -221,7 +221,7 @@ func newWeb(t *testing.T, serve http.HandlerFunc) (*web, *fetch.Policy) {
 	return w, p
 }
 
-func newSupply(t *testing.T, dir string, p *fetch.Policy, budget time.Duration) *Cache {
+func newSourceServer(t *testing.T, dir string, p *fetch.Policy, budget time.Duration) *Cache {
 	t.Helper()
 	s, err := NewCache(CacheConfig{Dir: dir, Client: &host{url: "https://github.com"}, Policy: p, Budget: budget})
 	if err != nil {
@@ -261,7 +261,7 @@ func TestSlowSource(t *testing.T) {
 		}
 	})
 	t.Cleanup(func() { close(ended) })
-	s := newSupply(t, t.TempDir(), p, time.Second)
+	s := newSourceServer(t, t.TempDir(), p, time.Second)
 	begun := time.Now()
 	lock := want(t, s, 7, w.URL+"/a", w.URL+"/b", w.URL+"/c", w.URL+"/d", w.URL+"/e")
 	if took := time.Since(begun); took > 5*time.Second {
@@ -288,7 +288,7 @@ func TestSlowSourceOfPreview(t *testing.T) {
 		}
 	})
 	t.Cleanup(func() { close(ended) })
-	kept, err := newSupply(t, t.TempDir(), p, time.Hour).For(t.Context(), Change{Repo: forge.Repo{Installation: 7}})
+	kept, err := newSourceServer(t, t.TempDir(), p, time.Hour).For(t.Context(), Change{Repo: forge.Repo{Installation: 7}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -314,7 +314,7 @@ func TestTwoWorkers(t *testing.T) {
 		_, _ = rw.Write([]byte("a: b\n"))
 	})
 	dir := t.TempDir()
-	one, other := newSupply(t, dir, p, time.Minute), newSupply(t, dir, p, time.Minute) // as two replicas on one folder
+	one, other := newSourceServer(t, dir, p, time.Minute), newSourceServer(t, dir, p, time.Minute) // as two replicas on one folder
 	var group sync.WaitGroup
 	for _, s := range []*Cache{one, one, other} {
 		group.Go(func() {
@@ -338,8 +338,8 @@ func TestTwoWorkers(t *testing.T) {
 func TestRestart(t *testing.T) {
 	w, p := newWeb(t, func(rw http.ResponseWriter, _ *http.Request) { _, _ = rw.Write([]byte("a: b\n")) })
 	dir := t.TempDir()
-	first := want(t, newSupply(t, dir, p, time.Minute), 7, w.URL+"/a")
-	s := newSupply(t, dir, p, time.Minute)
+	first := want(t, newSourceServer(t, dir, p, time.Minute), 7, w.URL+"/a")
+	s := newSourceServer(t, dir, p, time.Minute)
 	again := want(t, s, 7, w.URL+"/a")
 	if len(first) != 1 || len(again) != 1 || first[0] != again[0] || w.asked.Load() != 1 {
 		t.Errorf("%+v, then %+v, asked %d times", first, again, w.asked.Load())
@@ -353,7 +353,7 @@ func TestRestart(t *testing.T) {
 	if lock := want(t, s, 7, w.URL+"/a"); len(lock) != 1 || lock[0].Tree != first[0].Tree {
 		t.Errorf("%+v", lock)
 	}
-	if size, err := newSupply(t, dir+"/none", p, time.Minute).Maintain(t.Context()); err != nil || size != 0 {
+	if size, err := newSourceServer(t, dir+"/none", p, time.Minute).Maintain(t.Context()); err != nil || size != 0 {
 		t.Errorf("%d bytes, %v", size, err)
 	}
 	if _, err := s.For(t.Context(), Change{}); err == nil {
@@ -369,7 +369,7 @@ func threeStores(t *testing.T) (s *Cache, ages map[int64]time.Duration) {
 		large[i] = "0123456789abcdef"[rand.IntN(16)]
 	}
 	w, p := newWeb(t, func(rw http.ResponseWriter, _ *http.Request) { _, _ = rw.Write(large) })
-	s = newSupply(t, t.TempDir(), p, time.Minute)
+	s = newSourceServer(t, t.TempDir(), p, time.Minute)
 	ages = map[int64]time.Duration{7: 3 * time.Hour, 8: 5 * time.Hour, 9: time.Hour}
 	for installation, age := range ages {
 		want(t, s, installation, w.URL+"/a")
@@ -465,10 +465,10 @@ func TestMakeRoom(t *testing.T) {
 }
 
 // What a fork is given may be older than what the base is: nothing is expected of its changes.
-func TestNothingIsExpectedOfForks(t *testing.T) {
+func TestForksPrefetchNothing(t *testing.T) {
 	_, p := newWeb(t, func(http.ResponseWriter, *http.Request) {})
 	for _, fork := range []bool{false, true} {
-		kept, err := newSupply(t, t.TempDir(), p, time.Hour).For(t.Context(), Change{Repo: forge.Repo{Installation: 7}, Fork: fork})
+		kept, err := newSourceServer(t, t.TempDir(), p, time.Hour).For(t.Context(), Change{Repo: forge.Repo{Installation: 7}, Fork: fork})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -146,15 +146,15 @@ func (s *Resolver) Until(ctx context.Context, do func(*report.Sources) (wanted j
 			return &Error{err}
 		}
 		s.lock = append(s.lock, got...)
-		if len(got) == 0 && !request.Expected || len(s.lock) >= maxWants { // it was told what became of each, or of enough
+		if len(got) == 0 && !request.Prefetch || len(s.lock) >= maxWants { // it was told what became of each, or of enough
 			round = maxRounds - 1
 		}
 	}
 }
 
 func (s *Resolver) fetch(ctx context.Context, request remote.Request) (lock remote.Lock, err error) {
-	if request.Expected {
-		return s.expected(ctx, request)
+	if request.Prefetch {
+		return s.prefetch(ctx, request)
 	}
 	known := map[remote.Want]bool{}
 	for _, e := range s.lock {
@@ -210,14 +210,14 @@ func (s *Resolver) fetch(ctx context.Context, request remote.Request) (lock remo
 	return append(lock, more...), err
 }
 
-// expectedTime is how long is waited at most for what nobody may want.
-const expectedTime = 10 * time.Second
+// prefetchTime is how long is waited at most for what nobody may want.
+const prefetchTime = 10 * time.Second
 
-// expected fetches what nobody wants yet. Since it is not known that the base still names it, it is what only a change
+// prefetch fetches what nobody wants yet. Since it is not known that the base still names it, it is what only a change
 // names; what cannot be had like that, or not soon, is left to be asked for. Nobody is asked for it who may read a git
 // repository: that costs requests of the forge.
-func (s *Resolver) expected(ctx context.Context, request remote.Request) (remote.Lock, error) {
-	base, head, end, err := s.Open(Request{Allow: request.Allow, Named: s.named, Within: expectedTime})
+func (s *Resolver) prefetch(ctx context.Context, request remote.Request) (remote.Lock, error) {
+	base, head, end, err := s.Open(Request{Allow: request.Allow, Named: s.named, Within: prefetchTime})
 	if err != nil {
 		return nil, ctx.Err() // whoever wants something is told
 	}

@@ -89,7 +89,7 @@ func TestUntil(t *testing.T) {
 
 // What is expected is got like what only a change names, and what cannot be had so is asked for once more. Where it does
 // not matter who asks, everything is an answer. It is asked for in the first round alone.
-func TestExpected(t *testing.T) {
+func TestPrefetchUsesOnlyNamedSources(t *testing.T) {
 	chart := func(name string) remote.Asked {
 		return remote.Asked{Want: remote.Want{Kind: remote.Chart, URL: name}}
 	}
@@ -118,7 +118,7 @@ func TestExpected(t *testing.T) {
 					t.Errorf("round %d: first %t", rounds, have.First)
 				}
 				if have.First {
-					return json.Marshal(remote.Request{Expected: true, Allow: c.allow,
+					return json.Marshal(remote.Request{Prefetch: true, Allow: c.allow,
 						Wants: []remote.Asked{chart("there"), chart("gone"), chart("late"), asked("git", false)}})
 				}
 				for _, e := range s.Lock() {
@@ -138,9 +138,9 @@ func TestExpected(t *testing.T) {
 }
 
 // A store that cannot be opened is told to who wants something, not to who may.
-func TestExpectedWithoutAStore(t *testing.T) {
+func TestPrefetchWithoutAStore(t *testing.T) {
 	s := &Resolver{Open: func(Request) (Fetcher, Fetcher, func(), error) { return nil, nil, nil, errors.New("no room") }}
-	if lock, err := s.expected(t.Context(), remote.Request{}); lock != nil || err != nil {
+	if lock, err := s.prefetch(t.Context(), remote.Request{}); lock != nil || err != nil {
 		t.Errorf("%v, %v", lock, err)
 	}
 }

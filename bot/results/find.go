@@ -181,8 +181,8 @@ func (h *Handler) result(r *http.Request, repository forge.Repository, path []st
 	view View) (p *readyPage, private bool, err error) {
 	ctx, head := r.Context(), path[0]
 	private = repository.Private
-	if !headForm.MatchString(head) || len(path) > 1 && !idForm.MatchString(path[1]) ||
-		len(path) > 3 || len(path) == 3 && !partForm.MatchString(path[2]) {
+	if !headPattern.MatchString(head) || len(path) > 1 && !idPattern.MatchString(path[1]) ||
+		len(path) > 3 || len(path) == 3 && !partPattern.MatchString(path[2]) {
 		return nil, false, ErrNone
 	}
 	others, err := cachedLookup(ctx, h, fmt.Sprintf("h/%d/%s", repository.ID, head), lookupLife, func(ctx context.Context) ([]Meta, error) {

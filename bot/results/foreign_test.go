@@ -75,7 +75,7 @@ func TestManyForeign(t *testing.T) {
 
 // What only a change of another repository would bring has a page, and is in no list of this one: the newest result of a
 // commit is that of its check.
-func TestOutlookIsInNoList(t *testing.T) {
+func TestPreviewIsInNoListOfOtherRepository(t *testing.T) {
 	h := newHouse(t, Config{})
 	h.guard.seen = map[int64]Level{11: Public}
 	outlook := resultOf("outlook", headA, clock.Add(time.Hour))

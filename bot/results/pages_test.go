@@ -161,7 +161,7 @@ func TestPagesHaveNoMarkupOfOthers(t *testing.T) {
 }
 
 // The page of a repository with rules leads to what its pull requests would change elsewhere.
-func TestOutlooksOfARepository(t *testing.T) {
+func TestRulesRepositoryLinksFleetPreviews(t *testing.T) {
 	o := overview("Words")
 	v := View{Base: "/lintel", More: true, Previews: []PreviewResult{{Number: 12, Repository: forge.Repository{Repo: forge.Repo{Owner: "octo", Name: "user"}}, ID: "1d", Head: "c0ffee", Conclusion: report.Neutral, Title: "Once merged: <1> new failure"}}}
 	var b bytes.Buffer
@@ -178,7 +178,7 @@ func TestOutlooksOfARepository(t *testing.T) {
 }
 
 // A page about what another repository's change would bring says that, and gives no advice for this one.
-func TestOutlookPage(t *testing.T) {
+func TestPreviewPageNamesItsRepository(t *testing.T) {
 	rep := &report.Report{All: true, Concerned: true, Preview: &report.Preview{Policies: []report.PolicyPreview{{Policy: "owned",
 		Path: "https://github.com/octo-org/policies@" + strings.Repeat("a", 40) + "//kyverno/owned.yaml", Line: 3, Edit: report.Changed,
 		PreviewCounts: report.PreviewCounts{Fails: 1}, Applies: 2, Roots: 1, Action: report.Enforce}}, Stats: report.PreviewStats{Resources: 2, Roots: 1}}}

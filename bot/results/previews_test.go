@@ -10,8 +10,8 @@ import (
 	"github.com/lintel-bot/lintel/bot/forge"
 )
 
-// outlookOn stores what pull request n of the shop would change in another repository, and returns its page.
-func (h *house) outlookOn(t *testing.T, n int, id int64, name, external string) string {
+// previewOn stores what pull request n of the shop would change in another repository, and returns its page.
+func (h *house) previewOn(t *testing.T, n int, id int64, name, external string) string {
 	t.Helper()
 	r := resultOf(external, headB, clock.Add(time.Duration(n)*time.Minute))
 	r.Pull, r.Of, r.Title = nil, &PreviewOf{shop(), n}, external
@@ -21,16 +21,16 @@ func (h *house) outlookOn(t *testing.T, n int, id int64, name, external string) 
 }
 
 // The page of a repository leads to what its pull requests would change in those repositories that the reader may see.
-func TestOutlooks(t *testing.T) {
+func TestRepositoryPageLinksPreviews(t *testing.T) {
 	h := newHouse(t, Config{})
 	h.guard.signed = true
 	h.guard.seen = map[int64]Level{11: Private, 21: Private, 22: Hidden, 23: Public}
 	put(t, h.store, resultOf("own", headA, clock))
-	page := h.outlookOn(t, 12, 21, "a", "one")
-	h.outlookOn(t, 12, 22, "secret", "two")
-	h.outlookOn(t, 12, 23, "c", "three")
-	h.outlookOn(t, 3, 21, "a", "old")
-	h.outlookOn(t, 12, 21, "a", "four") // in place of the one before
+	page := h.previewOn(t, 12, 21, "a", "one")
+	h.previewOn(t, 12, 22, "secret", "two")
+	h.previewOn(t, 12, 23, "c", "three")
+	h.previewOn(t, 3, 21, "a", "old")
+	h.previewOn(t, 12, 21, "a", "four") // in place of the one before
 	ask := func(want string, private bool) {
 		t.Helper()
 		h.later(time.Minute)
@@ -73,10 +73,10 @@ func TestOutlooks(t *testing.T) {
 }
 
 // A repository that everybody may read does not tell everybody what rules say that not everybody may read.
-func TestOutlookOfPrivateRules(t *testing.T) {
+func TestPreviewHidesPrivateRules(t *testing.T) {
 	h := newHouse(t, Config{})
 	h.guard.seen = map[int64]Level{23: Public}
-	page := h.outlookOn(t, 12, 23, "c", "one")
+	page := h.previewOn(t, 12, 23, "c", "one")
 	if w := h.ask(http.MethodGet, page); w.Code != http.StatusNotFound {
 		t.Errorf("a stranger: %d", w.Code)
 	}

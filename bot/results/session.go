@@ -39,8 +39,8 @@ type session struct {
 	Begun   time.Time     `json:"begun"`
 }
 
-// secretForm is what secret makes.
-var secretForm = regexp.MustCompile(`^[0-9A-Za-z_-]{43}$`)
+// secretPattern is what secret makes.
+var secretPattern = regexp.MustCompile(`^[0-9A-Za-z_-]{43}$`)
 
 // secret is 256 random bits.
 func secret() string {
@@ -115,13 +115,13 @@ func (a *Access) find(ctx context.Context, r *http.Request) (*session, error) {
 	return &s, nil
 }
 
-// cookieForm is the cookie of a session: the account that it belongs to, and a secret.
-var cookieForm = regexp.MustCompile(`^[1-9][0-9]{0,18}\.[0-9A-Za-z_-]{43}$`)
+// cookiePattern is the cookie of a session: the account that it belongs to, and a secret.
+var cookiePattern = regexp.MustCompile(`^[1-9][0-9]{0,18}\.[0-9A-Za-z_-]{43}$`)
 
 // sessionName is where the session of a request's cookie is stored, and whose it says that it is; "" if it has none.
 func (a *Access) sessionName(r *http.Request) (name string, account int64) {
 	cookie, err := r.Cookie(a.cookieName("session"))
-	if err != nil || !cookieForm.MatchString(cookie.Value) {
+	if err != nil || !cookiePattern.MatchString(cookie.Value) {
 		return "", 0
 	}
 	number, id, _ := strings.Cut(cookie.Value, ".")
@@ -259,7 +259,7 @@ func (a *Access) start(w http.ResponseWriter, r *http.Request, t attempt) error 
 // resume is the attempt that this browser started with a state, nil if it did not, or too long ago. The cookie is
 // removed: an attempt is good for one return.
 func (a *Access) resume(w http.ResponseWriter, r *http.Request, state string) *attempt {
-	if !secretForm.MatchString(state) {
+	if !secretPattern.MatchString(state) {
 		return nil
 	}
 	name := a.attemptCookie(state)

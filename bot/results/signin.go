@@ -50,8 +50,8 @@ func (a *Access) login(w http.ResponseWriter, r *http.Request) {
 		oauth2.S256ChallengeFromVerifier(t.Verifier), err == nil))
 }
 
-// codeForm is what GitHub's codes look like, and more.
-var codeForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9A-Za-z_-]{1,255}$`) })
+// codePattern is what GitHub's codes look like, and more.
+var codePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9A-Za-z_-]{1,255}$`) })
 
 // callback is where GitHub sends the browser back.
 func (a *Access) callback(w http.ResponseWriter, r *http.Request) {
@@ -90,7 +90,7 @@ func (a *Access) callback(w http.ResponseWriter, r *http.Request) {
 		a.denied(w, t, github.SignInReason(reason))
 		return
 	}
-	if len(codes) == 0 || !codeForm().MatchString(codes[0]) {
+	if len(codes) == 0 || !codePattern().MatchString(codes[0]) {
 		a.refuse(w, t.Return)
 		return
 	}

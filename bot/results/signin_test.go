@@ -63,7 +63,7 @@ func TestSignIn(t *testing.T) {
 	s.clean()
 
 	app := s.hub.App()
-	secrets := append(s.hub.HandedOut(), app.ClientSecret, query.Get("state"),
+	secrets := append(s.hub.IssuedSecrets(), app.ClientSecret, query.Get("state"),
 		strings.Split(alice.cookie("lintel-session"), ".")[1], back.Query().Get("code"))
 	if len(secrets) != 6 {
 		t.Fatalf("secrets %q", secrets)
@@ -335,7 +335,7 @@ func TestSignInTrouble(t *testing.T) {
 				t.Errorf("%d %s", got.status, got.body)
 			}
 			s.strictly(name, got)
-			for _, secret := range append(s.hub.HandedOut(), s.hub.App().ClientSecret) {
+			for _, secret := range append(s.hub.IssuedSecrets(), s.hub.App().ClientSecret) {
 				if strings.Contains(s.log.String()+got.body, secret) {
 					t.Errorf("%q is in the log or on the page:\n%s", secret, s.log)
 				}

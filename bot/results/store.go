@@ -100,7 +100,7 @@ func partKey(repository int64, p parts, n int) string {
 // of the report. The same id again replaces the result.
 func (s *Store) Put(ctx context.Context, r *Stored) error {
 	m := &r.Meta
-	if m.Repository.ID <= 0 || !headForm.MatchString(m.Head) || !idForm.MatchString(m.ID) || r.Report == nil {
+	if m.Repository.ID <= 0 || !headPattern.MatchString(m.Head) || !idPattern.MatchString(m.ID) || r.Report == nil {
 		return errors.New("storing a result: it lacks its repository, its commit, its id or its report")
 	}
 	m.Schema = Schema
@@ -204,7 +204,7 @@ func (s *Store) decodeMeta(data []byte, key string) (*Meta, error) {
 
 // Meta returns what is known about a result; ErrNone if there is none.
 func (s *Store) Meta(ctx context.Context, repository int64, head, id string) (*Meta, error) {
-	if !headForm.MatchString(head) || !idForm.MatchString(id) {
+	if !headPattern.MatchString(head) || !idPattern.MatchString(id) {
 		return nil, ErrNone
 	}
 	return s.meta(ctx, resultKey(repository, head, id))
@@ -213,7 +213,7 @@ func (s *Store) Meta(ctx context.Context, repository int64, head, id string) (*M
 // OfHead returns the results of a commit, the one that was stored last first: no clock has a say. What only changes
 // elsewhere would bring is not among them.
 func (s *Store) OfHead(ctx context.Context, repository int64, head string) ([]Meta, error) {
-	if !headForm.MatchString(head) {
+	if !headPattern.MatchString(head) {
 		return nil, nil
 	}
 	keys, err := s.index.Keys(ctx, resultKey(repository, head, "*"))

@@ -159,11 +159,11 @@ func (m *Meta) CheckRunURL() string {
 }
 
 var (
-	idForm = regexp.MustCompile(`^[0-9a-f]{32}$`)
-	// partForm is the name of a part of a page.
-	partForm = regexp.MustCompile(`^[a-z]{1,20}-[0-9]{1,5}$`)
-	// headForm is a full object id of git.
-	headForm = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+	idPattern = regexp.MustCompile(`^[0-9a-f]{32}$`)
+	// partPattern is the name of a part of a page.
+	partPattern = regexp.MustCompile(`^[a-z]{1,20}-[0-9]{1,5}$`)
+	// headPattern is a full object id of git.
+	headPattern = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 )
 
 // essential are the fields of a report without which there is no page; the others may be left out of one that is too

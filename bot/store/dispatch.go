@@ -109,7 +109,7 @@ func (q *Queue) Drop(ctx context.Context, installation, repository int64) error 
 // Depth is how much there is to do.
 type Depth struct {
 	Waiting int       // not in work, postponed ones included
-	Taken   int       // in work, over all processes
+	InWork  int       // in work, over all processes
 	Oldest  time.Time // when the oldest of them was published; zero when there is none
 }
 
@@ -123,8 +123,8 @@ func (q *Queue) Depth(ctx context.Context) (Depth, error) {
 	if err != nil {
 		return Depth{}, fmt.Errorf("asking for the depth of the queue: %w", err)
 	}
-	d := Depth{Taken: min(int(leases.State.Msgs), int(jobs.State.Msgs))}
-	d.Waiting = int(jobs.State.Msgs) - d.Taken
+	d := Depth{InWork: min(int(leases.State.Msgs), int(jobs.State.Msgs))}
+	d.Waiting = int(jobs.State.Msgs) - d.InWork
 	if jobs.State.Msgs > 0 {
 		d.Oldest = jobs.State.FirstTime
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func TestAloneIsOneAtATime(t *testing.T) {
+func TestLockAdmitsOneAtATime(t *testing.T) {
 	q := open(t, Config{})
 	shared := Key{Installation: 7, Repository: 11, Commit: "0123456789abcdef0123456789abcdef01234567"}
 	var inside, most atomic.Int32
@@ -38,7 +38,7 @@ func TestAloneIsOneAtATime(t *testing.T) {
 }
 
 // Who waits in vain, or loses its turn, comes back later.
-func TestAloneGivesUp(t *testing.T) {
+func TestLockTimesOut(t *testing.T) {
 	q := open(t, Config{AckWait: 400 * time.Millisecond})
 	shared := Key{Installation: 7, Repository: 11, Commit: "0123456789abcdef0123456789abcdef01234567"}
 	job := &Job{Key: one, queue: q, seq: 1}
@@ -68,7 +68,7 @@ func TestAloneGivesUp(t *testing.T) {
 }
 
 // A turn whose holder panics ends, so that the key is not lost to everybody for as long as the process lives.
-func TestAloneEndsWithAPanic(t *testing.T) {
+func TestLockEndsWithAPanic(t *testing.T) {
 	q := open(t, Config{AckWait: 400 * time.Millisecond})
 	shared := Key{Installation: 7, Repository: 11, Commit: "0123456789abcdef0123456789abcdef01234567"}
 	job := &Job{Key: one, queue: q, seq: 1}

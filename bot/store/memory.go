@@ -186,8 +186,8 @@ type Dependent struct {
 	RuleSources []report.RuleSource `json:"sources,omitempty"`
 }
 
-// Takes reports whether the user may take rules from a branch; refs are the names by which it would.
-func (u Dependent) Takes(refs []string) bool {
+// UsesRulesOf reports whether the user may take rules from a branch; refs are the names by which it would.
+func (u Dependent) UsesRulesOf(refs []string) bool {
 	return len(u.RuleSources) == 0 ||
 		slices.ContainsFunc(u.RuleSources, func(s report.RuleSource) bool { return slices.Contains(refs, s.Ref) })
 }

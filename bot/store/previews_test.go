@@ -11,7 +11,7 @@ import (
 )
 
 // What a pull request would change is remembered by what it depends on, and whatever is too much to remember is not.
-func TestOutlooks(t *testing.T) {
+func TestPreviewsAreRemembered(t *testing.T) {
 	q := open(t, Config{})
 	key := Key{Installation: 7, Repository: 11, Target: forge.Target{Preview: 12}}
 	put := func(key Key, user int64, o Preview) {
@@ -38,13 +38,13 @@ func TestOutlooks(t *testing.T) {
 }
 
 // A user takes rules from the branches that its settings name; one of which nobody noted them may take them from any.
-func TestUserTakes(t *testing.T) {
+func TestDependentUsesRulesOfNamedBranches(t *testing.T) {
 	u := Dependent{RuleSources: []report.RuleSource{{Name: "https://h/o/p", Ref: "v1"}, {Name: "https://h/o/p.git"}}}
 	for refs, want := range map[string]bool{"main,refs/heads/main,": true, "next,refs/heads/next": false, "v1,refs/heads/v1": true} {
-		if got := u.Takes(strings.Split(refs, ",")); got != want {
+		if got := u.UsesRulesOf(strings.Split(refs, ",")); got != want {
 			t.Errorf("%s: %t", refs, got)
 		}
-		if !(Dependent{}).Takes(strings.Split(refs, ",")) {
+		if !(Dependent{}).UsesRulesOf(strings.Split(refs, ",")) {
 			t.Errorf("%s: not of one that is not known", refs)
 		}
 	}

@@ -115,7 +115,7 @@ func TestInstallationsTakeTurns(t *testing.T) {
 }
 
 // One installation at its rate limit: its other jobs are not begun, those of the others are.
-func TestPausedInstallationWaitsAlone(t *testing.T) {
+func TestPausedInstallationDelaysNoOther(t *testing.T) {
 	q := open(t, Config{})
 	got := make(chan int64, 16)
 	var mu sync.Mutex

@@ -11,7 +11,7 @@ import (
 )
 
 // Where GitHub lets fewer jobs through than come, the newest is begun first; a lane that caught up is in order again.
-func TestShortLaneBeginsWithTheNewest(t *testing.T) {
+func TestPausedQueueBeginsWithTheNewest(t *testing.T) {
 	q := open(t, Config{})
 	key := func(n int) Key { return Key{Installation: 7, Repository: 11, Target: forge.Target{Number: n}} }
 	for n := 1; n <= 5; n++ {
@@ -38,7 +38,7 @@ func TestShortLaneBeginsWithTheNewest(t *testing.T) {
 }
 
 // All processes that work on a queue know how many they are.
-func TestPeers(t *testing.T) {
+func TestProcessesAreCounted(t *testing.T) {
 	now := time.Now()
 	var p processes
 	if p.count(now) != 1 {
@@ -119,7 +119,7 @@ func TestWorkersAreShared(t *testing.T) {
 		t.Errorf("%v is begun, want the rest", k)
 	}
 	for deadline := time.Now().Add(20 * time.Second); ; {
-		if d, err := q.Depth(t.Context()); err == nil && d.Waiting+d.Taken == 0 {
+		if d, err := q.Depth(t.Context()); err == nil && d.Waiting+d.InWork == 0 {
 			break
 		} else if time.Now().After(deadline) {
 			t.Fatalf("%+v, %v", d, err)
@@ -129,7 +129,7 @@ func TestWorkersAreShared(t *testing.T) {
 
 // A worker is taken from nobody for a job that another process does or has postponed, for one that has not waited, nor the
 // only one of an installation.
-func TestRelieve(t *testing.T) {
+func TestPreemptionSparesOnlyWorkers(t *testing.T) {
 	q := open(t, Config{})
 	theirs := Key{Installation: 8, Repository: 11, Target: forge.Target{Number: 1}}
 	publish(t, q, theirs, "")

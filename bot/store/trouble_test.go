@@ -46,7 +46,7 @@ func TestUnansweredRequestIsRepeated(t *testing.T) {
 }
 
 // A job that was never announced, or whose announcement was lost, is found; so is one that the walk has passed.
-func TestUnannouncedJobIsFound(t *testing.T) {
+func TestUnannouncedJobIsDone(t *testing.T) {
 	q := open(t, Config{})
 	got := make(chan int, 4)
 	work(t, q, 1, func(_ context.Context, j *Job) error { got <- j.Key.Number; return nil })
@@ -91,7 +91,7 @@ func TestForeignMessageIsRemoved(t *testing.T) {
 		t.Errorf("got %q", event)
 	}
 	stop()
-	if d, err := q.Depth(t.Context()); err != nil || d.Waiting+d.Taken != 0 {
+	if d, err := q.Depth(t.Context()); err != nil || d.Waiting+d.InWork != 0 {
 		t.Errorf("depth %+v, %v", d, err)
 	}
 }
@@ -138,7 +138,7 @@ func TestPostponementOutlivesProcess(t *testing.T) {
 	if o := q.process(t.Context(), one, "b", handle); time.Until(o.again) < 50*time.Minute {
 		t.Errorf("again %s in another process", o.again)
 	}
-	if d, err := q.Depth(t.Context()); err != nil || d.Waiting != 1 || d.Taken != 0 {
+	if d, err := q.Depth(t.Context()); err != nil || d.Waiting != 1 || d.InWork != 0 {
 		t.Errorf("depth %+v, %v", d, err)
 	}
 }
@@ -293,7 +293,7 @@ func TestLeaseSurvivesServer(t *testing.T) {
 }
 
 // What earlier versions left in the store is taken over, or goes.
-func TestOpenTakesOverOldStore(t *testing.T) {
+func TestOpenMigratesOldStore(t *testing.T) {
 	dir := t.TempDir()
 	q, err := Open(t.Context(), Config{Dir: dir})
 	if err != nil {

@@ -20,9 +20,9 @@ import (
 )
 
 var (
-	descForm     = regexp.MustCompile(`fqName: "([^"]+)".*variableLabels: \{([^}]*)\}`)
-	selectorForm = regexp.MustCompile(`([a-zA-Z_:][a-zA-Z0-9_:]*)\s*(?:\{([^}]*)\})?`)
-	labelForm    = regexp.MustCompile(`([a-zA-Z_][a-zA-Z0-9_]*)\s*(?:=~|!~|!=|=)\s*"[^"]*"`)
+	descPattern     = regexp.MustCompile(`fqName: "([^"]+)".*variableLabels: \{([^}]*)\}`)
+	selectorPattern = regexp.MustCompile(`([a-zA-Z_:][a-zA-Z0-9_:]*)\s*(?:\{([^}]*)\})?`)
+	labelPattern    = regexp.MustCompile(`([a-zA-Z_][a-zA-Z0-9_]*)\s*(?:=~|!~|!=|=)\s*"[^"]*"`)
 	// ignored has labels that are named, ranges and variables.
 	ignored = regexp.MustCompile(`\b(by|without|on|ignoring)\s*\([^)]*\)|\[[^\]]*\]`)
 	// words of the query language that the files use; whatever else looks like a name is one of a metric.
@@ -44,7 +44,7 @@ func registered(t *testing.T) map[string][]string {
 	go func() { m.registry.Describe(descs); close(descs) }()
 	all := map[string][]string{}
 	for d := range descs {
-		found := descForm.FindStringSubmatch(d.String())
+		found := descPattern.FindStringSubmatch(d.String())
 		if found == nil {
 			t.Fatalf("the form of descriptions changed: %s", d)
 		}
@@ -75,7 +75,7 @@ func registered(t *testing.T) map[string][]string {
 
 // unregistered are the metrics and labels of an expression that the server does not have.
 func unregistered(expr string, metrics map[string][]string) (missing []string, used int) {
-	for _, found := range selectorForm.FindAllStringSubmatch(ignored.ReplaceAllString(expr, " "), -1) {
+	for _, found := range selectorPattern.FindAllStringSubmatch(ignored.ReplaceAllString(expr, " "), -1) {
 		name := found[1]
 		if slices.Contains(words, name) {
 			continue
@@ -86,7 +86,7 @@ func unregistered(expr string, metrics map[string][]string) (missing []string, u
 			continue
 		}
 		used++
-		for _, label := range labelForm.FindAllStringSubmatch(found[2], -1) {
+		for _, label := range labelPattern.FindAllStringSubmatch(found[2], -1) {
 			if !slices.Contains(labels, label[1]) && !slices.Contains(added, label[1]) {
 				missing = append(missing, name+"{"+label[1]+"}")
 			}

@@ -147,7 +147,7 @@ func TestApprovals(t *testing.T) {
 			rules: report.Approvers{Users: []string{"robot[bot]"}}, by: []string{"robot[bot]"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			hub := &forgetest.GitHub{Said: tt.reviews, Committers: []string{"Pusher"},
+			hub := &forgetest.GitHub{PullReviews: tt.reviews, Committers: []string{"Pusher"},
 				Teams: map[string][]string{"org/security": {"wendy"}},
 				Rights: map[string]string{"wendy": "write", "adam": "admin", "rita": "read", "author": "admin", "pusher": "admin",
 					"robot[bot]": "write", "Mallory": "admin"}}
@@ -206,7 +206,7 @@ func TestApprovalsTeamErrors(t *testing.T) {
 	in := &report.Inspection{Approvers: report.Approvers{Teams: []string{"org/security"}},
 		Exceptions: []report.Exception{{Path: "a", Blob: "b", State: "pending"}}}
 	git := &fakeGit{commits: map[string]map[string]string{"c": {"a": "b"}}}
-	hub := &forgetest.GitHub{Said: []forge.Review{{User: "wendy", State: "APPROVED", CommitSHA: "c"}}}
+	hub := &forgetest.GitHub{PullReviews: []forge.Review{{User: "wendy", State: "APPROVED", CommitSHA: "c"}}}
 	trouble := error(&forge.Gone{What: "members"})
 	hub.Fail = func(call string, _ any) error {
 		if call == "TeamMember" {
@@ -258,7 +258,7 @@ func TestWhoPushedCommitsCannotApprove(t *testing.T) {
 	for head, want := range map[string]int{"planted": 0, "honest": 1} {
 		git := &fakeGit{commits: map[string]map[string]string{"rules": {}},
 			remote: map[string]map[string]string{head: {"a": "b"}}}
-		hub := &forgetest.GitHub{Said: []forge.Review{{User: "Mallory", State: "APPROVED", CommitSHA: head}},
+		hub := &forgetest.GitHub{PullReviews: []forge.Review{{User: "Mallory", State: "APPROVED", CommitSHA: head}},
 			Rights: map[string]string{"Mallory": "write"}}
 		reviews, err := NewApprovals(hub, git, pushLog{1: {}}).Decide(t.Context(), forge.Repo{},
 			&forge.PullRequest{Number: 1, HeadSHA: head}, "", "rules", in)
@@ -267,7 +267,7 @@ func TestWhoPushedCommitsCannotApprove(t *testing.T) {
 		}
 	}
 	git := &fakeGit{commits: map[string]map[string]string{"rules": {}}}
-	hub := &forgetest.GitHub{Said: []forge.Review{{User: "wendy", State: "APPROVED", CommitSHA: "x"}}}
+	hub := &forgetest.GitHub{PullReviews: []forge.Review{{User: "wendy", State: "APPROVED", CommitSHA: "x"}}}
 	if _, err := NewApprovals(hub, git, pushLog{1: {}}).Decide(t.Context(), forge.Repo{},
 		&forge.PullRequest{Number: 1, HeadSHA: "gone"}, "", "rules", in); err == nil {
 		t.Error("commits that cannot be had were taken for none")
@@ -277,7 +277,7 @@ func TestWhoPushedCommitsCannotApprove(t *testing.T) {
 func TestWhoPushedIsUnknown(t *testing.T) {
 	in := &report.Inspection{Exceptions: []report.Exception{{Path: "a", Blob: "b", State: "pending"}}}
 	git := &fakeGit{commits: map[string]map[string]string{"c": {"a": "b"}}}
-	hub := &forgetest.GitHub{Said: []forge.Review{{User: "wendy", State: "APPROVED", CommitSHA: "c"}},
+	hub := &forgetest.GitHub{PullReviews: []forge.Review{{User: "wendy", State: "APPROVED", CommitSHA: "c"}},
 		Rights: map[string]string{"wendy": "write"}}
 	decider := NewApprovals(hub, git, pushLog{1: {}, 2: {"*"}})
 	for number, want := range map[int]int{1: 1, 2: 0} {
@@ -308,7 +308,7 @@ func TestApprovalsWithOtherFiles(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			hub := &forgetest.GitHub{Rights: map[string]string{"wendy": "write"},
-				Said: []forge.Review{{User: "wendy", State: "APPROVED", CommitSHA: "now"}}}
+				PullReviews: []forge.Review{{User: "wendy", State: "APPROVED", CommitSHA: "now"}}}
 			git := &fakeGit{commits: map[string]map[string]string{"now": c.files, "rules": {}}}
 			in := &report.Inspection{Exceptions: []report.Exception{
 				{Path: exceptionPath, Blob: "new", With: with, State: report.Pending},

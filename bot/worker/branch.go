@@ -215,7 +215,7 @@ func (w *Worker) checkDependents(ctx context.Context, t Task, refs []string, see
 // dependentsOf are the repositories that may take rules from a branch of the task's repository; refs are its names.
 func (w *Worker) dependentsOf(ctx context.Context, t Task, refs []string) ([]store.Dependent, error) {
 	users, err := w.Jobs.Dependents(ctx, t.Key.Installation, t.Key.Repository)
-	return slices.DeleteFunc(users, func(u store.Dependent) bool { return !u.Takes(refs) }), err
+	return slices.DeleteFunc(users, func(u store.Dependent) bool { return !u.UsesRulesOf(refs) }), err
 }
 
 // refsOf are the names by which settings name a branch.

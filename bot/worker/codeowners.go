@@ -42,7 +42,7 @@ func ParseCodeOwners(data []byte) *CodeOwners {
 		}
 		rule := ownersRule{pattern: pattern}
 		for _, w := range words[1:] {
-			if !ownerForm.MatchString(w) {
+			if !ownerPattern.MatchString(w) {
 				ok = false
 			}
 			rule.owners = append(rule.owners, w)
@@ -54,8 +54,8 @@ func ParseCodeOwners(data []byte) *CodeOwners {
 	return c
 }
 
-// ownerForm is @user, @org/team or an address.
-var ownerForm = regexp.MustCompile(`^(@[A-Za-z0-9][A-Za-z0-9_-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?|[^@\s]+@[^@\s]+)$`)
+// ownerPattern is @user, @org/team or an address.
+var ownerPattern = regexp.MustCompile(`^(@[A-Za-z0-9][A-Za-z0-9_-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?|[^@\s]+@[^@\s]+)$`)
 
 // ownersWords splits a line at blanks that are not escaped, up to a comment.
 func ownersWords(line string) []string {

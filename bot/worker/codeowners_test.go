@@ -82,7 +82,7 @@ func FuzzCodeOwners(f *testing.F) {
 	f.Fuzz(func(t *testing.T, file, path string) {
 		owners := ParseCodeOwners([]byte(file)).Owners(path)
 		for _, o := range owners {
-			if !ownerForm.MatchString(o) {
+			if !ownerPattern.MatchString(o) {
 				t.Errorf("owner %q", o)
 			}
 		}

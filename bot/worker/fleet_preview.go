@@ -320,7 +320,7 @@ func (o *fleetPreview) previewOne(ctx context.Context, u store.Dependent, propos
 		into.Repository, into.URL = repo.String(), o.webURL(repo)
 	}
 	into.Private = settings.Private
-	if !u.Takes(proposed.Refs) || settings.Archived || settings.DefaultBranch == "" || into.Private && !o.private {
+	if !u.UsesRulesOf(proposed.Refs) || settings.Archived || settings.DefaultBranch == "" || into.Private && !o.private {
 		into.State = report.DependentUnrelated
 		return false, nil
 	}

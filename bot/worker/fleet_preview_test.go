@@ -57,21 +57,21 @@ func (recorderDouble) Overview(r forge.Repository) string { return "https://page
 
 func (recorderDouble) Published(context.Context, *results.Stored, int64) error { return nil }
 
-// outlookBench is a bench whose task is to look ahead for a pull request with rules that three repositories take.
-type outlookBench struct {
+// previewBench is a bench whose task is to look ahead for a pull request with rules that three repositories take.
+type previewBench struct {
 	*bench
-	users *dependentsDouble
-	pages recorderDouble
-	now   time.Time
-	said  report.FleetPreview // what the check run said last
+	dependents *dependentsDouble
+	pages      recorderDouble
+	now        time.Time
+	published  report.FleetPreview // what the check run said last
 }
 
-func newOutlookBench(t *testing.T) *outlookBench {
+func newPreviewBench(t *testing.T) *previewBench {
 	t.Helper()
-	b := &outlookBench{bench: newBench(t), pages: recorderDouble{}, now: clock}
-	b.users = &b.jobs.dependentsDouble
+	b := &previewBench{bench: newBench(t), pages: recorderDouble{}, now: clock}
+	b.dependents = &b.jobs.dependentsDouble
 	for id := range int64(3) {
-		b.users.list = append(b.users.list, store.Dependent{ID: 21 + id, Owner: "octo-org", Name: string(rune('a' + id)),
+		b.dependents.list = append(b.dependents.list, store.Dependent{ID: 21 + id, Owner: "octo-org", Name: string(rune('a' + id)),
 			RuleSources: []report.RuleSource{{Name: "https://github.com/octo-org/fleet"}}})
 	}
 	b.mirror.changed = []string{"policies/p.yaml"}
@@ -81,13 +81,13 @@ func newOutlookBench(t *testing.T) *outlookBench {
 	b.Results = b.pages
 	b.Now = func() time.Time { return b.now }
 	b.Remotes = func(context.Context, remotes.Change) (*remotes.Resolver, error) { return nil, nil }
-	b.PreviewSummary = func(o *report.FleetPreview) string { b.said = *o; return "summary" }
+	b.PreviewSummary = func(o *report.FleetPreview) string { b.published = *o; return "summary" }
 	b.sandbox.run = func(context.Context, report.Change) (*report.Report, error) { return b.failing(), nil }
 	return b
 }
 
 // failing is what a repository says of which a policy newly fails a place. Another policy of its own does, too.
-func (b *outlookBench) failing() *report.Report {
+func (b *previewBench) failing() *report.Report {
 	r := &report.Report{Concerned: true, Preview: &report.Preview{
 		Policies: []report.PolicyPreview{
 			{Policy: "p", Path: "https://github.com/octo-org/fleet@" + headA + "//policies/p.yaml", Line: 3, Edit: report.Changed,
@@ -100,8 +100,8 @@ func (b *outlookBench) failing() *report.Report {
 }
 
 // states are those of the repositories as the check run shows them.
-func (b *outlookBench) states() (list []string) {
-	for _, u := range b.said.Dependents {
+func (b *previewBench) states() (list []string) {
+	for _, u := range b.published.Dependents {
 		state := string(u.State)
 		if u.State == report.DependentWaits {
 			state = "waits"
@@ -113,15 +113,15 @@ func (b *outlookBench) states() (list []string) {
 
 // A pull request of a private repository tells of the private ones that take its rules numbers, and of policies only its
 // own; the rest, and which they are, is on pages for their readers.
-func TestOutlook(t *testing.T) {
-	b := newOutlookBench(t)
+func TestFleetPreviewHidesPrivateRepositories(t *testing.T) {
+	b := newPreviewBench(t)
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"seen", "seen", "c seen"}, b.states()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	for _, u := range b.said.Dependents {
+	for _, u := range b.published.Dependents {
 		open := u.Repository == "octo-org/c"
 		if got := len(u.Findings) == 1; got != open {
 			t.Errorf("%s: places are shown: %t", u.Repository, got)
@@ -133,8 +133,8 @@ func TestOutlook(t *testing.T) {
 			t.Errorf("%s: page %q, %q at %q, %d fail", u.Repository, u.Page, u.URL, u.Head, u.Fails)
 		}
 	}
-	if b.said.Page != "https://pages/octo-org/fleet" {
-		t.Errorf("readers find them on %q", b.said.Page)
+	if b.published.Page != "https://pages/octo-org/fleet" {
+		t.Errorf("readers find them on %q", b.published.Page)
 	}
 	for id, r := range b.pages {
 		if r.Of.String() != "octo-org/fleet#12" || len(r.Report.Preview.Findings) != 1 || r.Head != headB || r.Pull != nil {
@@ -170,14 +170,14 @@ func TestOutlook(t *testing.T) {
 }
 
 // In a repository that everybody may read, private ones are counted, and not looked at.
-func TestOutlookOfPublicRules(t *testing.T) {
-	b := newOutlookBench(t)
+func TestFleetPreviewOfPublicRules(t *testing.T) {
+	b := newPreviewBench(t)
 	b.hub.Private[11] = false
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
-	if len(b.said.Dependents) != 1 || b.said.Dependents[0].Repository != "octo-org/c" || b.said.Hidden != 2 || len(b.sandbox.changes) != 1 {
-		t.Errorf("%d looks: %+v", len(b.sandbox.changes), b.said)
+	if len(b.published.Dependents) != 1 || b.published.Dependents[0].Repository != "octo-org/c" || b.published.Hidden != 2 || len(b.sandbox.changes) != 1 {
+		t.Errorf("%d looks: %+v", len(b.sandbox.changes), b.published)
 	}
 	b.sandbox.run = func(context.Context, report.Change) (*report.Report, error) {
 		r := &report.Report{Concerned: true}
@@ -191,8 +191,8 @@ func TestOutlookOfPublicRules(t *testing.T) {
 }
 
 // Each turn ends after a while and says how far it is, at most every half minute; the next goes on.
-func TestOutlookTurns(t *testing.T) {
-	b := newOutlookBench(t)
+func TestFleetPreviewContinuesInTurns(t *testing.T) {
+	b := newPreviewBench(t)
 	b.sandbox.run = func(context.Context, report.Change) (*report.Report, error) {
 		b.now = b.now.Add(previewTurn)
 		return b.failing(), nil
@@ -225,8 +225,8 @@ func (p *fewPace) Admit(ctx context.Context, _ int64, background bool) (context.
 }
 
 // Each repository is looked at when there is room for what nobody waits for, and the checks of people need not wait.
-func TestOutlookIsPaced(t *testing.T) {
-	b := newOutlookBench(t)
+func TestFleetPreviewIsPaced(t *testing.T) {
+	b := newPreviewBench(t)
 	pace := &fewPace{room: 3} // for the turn, and two
 	b.Pace = pace
 	var later *store.Later
@@ -243,8 +243,8 @@ func TestOutlookIsPaced(t *testing.T) {
 }
 
 // What turns out to concern nobody any more leaves no check run open.
-func TestOutlookEndsEarly(t *testing.T) {
-	b := newOutlookBench(t)
+func TestFleetPreviewEndsEarly(t *testing.T) {
+	b := newPreviewBench(t)
 	b.sandbox.run = func(context.Context, report.Change) (*report.Report, error) {
 		b.now = b.now.Add(previewTurn)
 		return b.failing(), nil
@@ -259,8 +259,8 @@ func TestOutlookEndsEarly(t *testing.T) {
 }
 
 // Another head makes the outlook on the one before void, and a closed pull request needs none.
-func TestOutlookMovesOn(t *testing.T) {
-	b := newOutlookBench(t)
+func TestFleetPreviewOfANewHead(t *testing.T) {
+	b := newPreviewBench(t)
 	b.sandbox.run = func(context.Context, report.Change) (*report.Report, error) {
 		b.now = b.now.Add(previewTurn)
 		return b.failing(), nil
@@ -283,7 +283,7 @@ func TestOutlookMovesOn(t *testing.T) {
 
 // What keeps a repository from being looked at is said, and tried again where that may help; nothing of a private
 // repository is told with it.
-func TestOutlookTrouble(t *testing.T) {
+func TestFleetPreviewReportsUnreadableRepositories(t *testing.T) {
 	limit := &forge.RetryLater{After: time.Minute, Reason: "limit"}
 	for name, tt := range map[string]struct {
 		err   error
@@ -300,7 +300,7 @@ func TestOutlookTrouble(t *testing.T) {
 		"with error": {nil, "fails there are errors", 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newOutlookBench(t)
+			b := newPreviewBench(t)
 			b.sandbox.run = func(_ context.Context, c report.Change) (*report.Report, error) {
 				if !strings.HasSuffix(c.Repository[0], "a") {
 					return b.failing(), nil
@@ -334,8 +334,8 @@ func TestOutlookTrouble(t *testing.T) {
 }
 
 // A repository that everybody may read can be made of one that not everybody may: what that says is told to its readers.
-func TestOutlookOfPrivateBases(t *testing.T) {
-	b := newOutlookBench(t)
+func TestFleetPreviewOfPrivateBases(t *testing.T) {
+	b := newPreviewBench(t)
 	base := forge.Repo{Installation: 7, ID: 31, Owner: "octo-org", Name: "base"}
 	b.Remotes = func(context.Context, remotes.Change) (*remotes.Resolver, error) {
 		return &remotes.Resolver{Private: func(_ context.Context, address string) (forge.Repo, bool) {
@@ -351,7 +351,7 @@ func TestOutlookOfPrivateBases(t *testing.T) {
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
-	for _, u := range b.said.Dependents {
+	for _, u := range b.published.Dependents {
 		if strings.Contains(u.Reason, "hush") || u.State != report.DependentFails {
 			t.Errorf("%s: %s %q", u.Repository, u.State, u.Reason)
 		}
@@ -367,8 +367,8 @@ func TestOutlookOfPrivateBases(t *testing.T) {
 }
 
 // Rules of strangers are asked about nothing, unless somebody who may write wants it.
-func TestOutlookOfAFork(t *testing.T) {
-	b := newOutlookBench(t)
+func TestFleetPreviewOfAFork(t *testing.T) {
+	b := newPreviewBench(t)
 	b.pr.Fork = true
 	if err := b.Do(t.Context(), b.task); err != nil || len(b.sandbox.changes) != 0 || b.last(t).Conclusion != "neutral" {
 		t.Fatalf("%v, %d looks, %+v", err, len(b.sandbox.changes), b.last(t))
@@ -386,21 +386,21 @@ func TestOutlookOfAFork(t *testing.T) {
 }
 
 // Where nobody is concerned, nothing is said; and it never stands in the way of checks.
-func TestOutlookOfNobody(t *testing.T) {
-	for name, prepare := range map[string]func(*outlookBench){
-		"no users": func(b *outlookBench) { b.users.list = nil },
-		"no rules": func(b *outlookBench) { b.mirror.changed = []string{"README.md"} },
-		"gone":     func(b *outlookBench) { b.pr.Number = 13; b.now = clock.Add(time.Hour) },
+func TestFleetPreviewWithoutDependents(t *testing.T) {
+	for name, prepare := range map[string]func(*previewBench){
+		"no users": func(b *previewBench) { b.dependents.list = nil },
+		"no rules": func(b *previewBench) { b.mirror.changed = []string{"README.md"} },
+		"gone":     func(b *previewBench) { b.pr.Number = 13; b.now = clock.Add(time.Hour) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newOutlookBench(t)
+			b := newPreviewBench(t)
 			prepare(b)
 			if err := b.Do(t.Context(), b.task); err != nil || len(b.hub.Runs)+len(b.sandbox.changes) != 0 {
 				t.Errorf("%v, %v", err, b.hub.Runs)
 			}
 		})
 	}
-	b := newOutlookBench(t)
+	b := newPreviewBench(t)
 	b.Budget = func(int64) (forge.Budget, bool) {
 		return forge.Budget{Limit: 5000, Remaining: 1249, Reset: clock.Add(10 * time.Minute)}, true
 	}
@@ -408,7 +408,7 @@ func TestOutlookOfNobody(t *testing.T) {
 	if err := b.Do(t.Context(), b.task); !errors.As(err, &later) || later.After != 10*time.Minute || later.Pause || len(b.sandbox.changes) != 0 {
 		t.Errorf("little left of the hour: %v, %d looks", err, len(b.sandbox.changes))
 	}
-	b = newOutlookBench(t)
+	b = newPreviewBench(t)
 	b.task.Try = 4
 	if err := b.Do(t.Context(), b.task); err != nil || b.last(t).Title != "Not known: it could not be looked at" || len(b.sandbox.changes) != 0 {
 		t.Errorf("after three deaths: %v, %d looks", err, len(b.sandbox.changes))
@@ -416,8 +416,8 @@ func TestOutlookOfNobody(t *testing.T) {
 }
 
 // The check of a pull request has the others looked at, once it has its result.
-func TestOutlookIsAnnounced(t *testing.T) {
-	b := newOutlookBench(t)
+func TestFleetPreviewFollowsTheCheck(t *testing.T) {
+	b := newPreviewBench(t)
 	b.task.Key.Preview, b.task.Key.Number = 0, 12
 	b.sandbox.run = func(context.Context, report.Change) (*report.Report, error) {
 		return &report.Report{Conclusion: report.Failure}, nil
@@ -428,7 +428,7 @@ func TestOutlookIsAnnounced(t *testing.T) {
 	if want := []store.Key{{Installation: 7, Repository: 11, Target: forge.Target{Preview: 12}}}; !cmp.Equal(b.jobs.keys, want) {
 		t.Errorf("jobs %v", b.jobs.keys)
 	}
-	b.users.list, b.jobs.keys = nil, nil
+	b.dependents.list, b.jobs.keys = nil, nil
 	b.demand("d-2")
 	if err := b.Do(t.Context(), b.task); err != nil || len(b.jobs.keys) != 0 {
 		t.Errorf("without users: %v, jobs %v", err, b.jobs.keys)

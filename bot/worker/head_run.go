@@ -28,12 +28,12 @@ type headRun struct {
 	part   string // of the check run's name
 	closed bool   // nothing is to be checked any more
 
-	run      forge.CheckRun // ID zero: none is open
-	required bool           // a run is wanted even if nothing changed
-	quiet    func()         // see reportProgress; nil: nothing is being reported
-	known    string         // outcome of the completed run that stands, as its id has it; "" for none
-	lacking  time.Time      // since when results are not for good; zero: the one that stands is
-	gaveUp   int            // how often this head was given up
+	run       forge.CheckRun // ID zero: none is open
+	required  bool           // a run is wanted even if nothing changed
+	quiet     func()         // see reportProgress; nil: nothing is being reported
+	known     string         // outcome of the completed run that stands, as its id has it; "" for none
+	lacking   time.Time      // since when results are not for good; zero: the one that stands is
+	abandoned int            // how often this head was given up
 }
 
 // timed measures a stage until it is called.
@@ -105,11 +105,11 @@ func (c *headRun) open(ctx context.Context) (wanted bool, _ error) {
 		if !ours {
 			continue
 		}
-		if run.Status != forge.Completed || id.State == forge.GaveUp {
-			c.run, c.gaveUp = run, id.Times
+		if run.Status != forge.Completed || id.State == forge.Abandoned {
+			c.run, c.abandoned = run, id.Times
 			continue
 		}
-		if c.gaveUp > 0 {
+		if c.abandoned > 0 {
 			c.run = forge.CheckRun{Part: c.part} // a later run has the result
 		}
 		if run.Conclusion == forge.Cancelled {
@@ -286,7 +286,7 @@ func (c *headRun) endProgress() {
 
 // giveUp is conclude for what the change is not to blame for: the sweep has it tried again.
 func (c *headRun) giveUp(ctx context.Context, v verdict) error {
-	id := forge.RunID{State: forge.GaveUp, Job: c.task.Sequence, Times: c.gaveUp + 1}
+	id := forge.RunID{State: forge.Abandoned, Job: c.task.Sequence, Times: c.abandoned + 1}
 	if _, again := id.Retry(); again {
 		v.summary += "\n\nLintel also tries again by itself after a while."
 	}

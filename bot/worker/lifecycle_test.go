@@ -40,7 +40,7 @@ func TestGivenUpHeadIsTakenUpAgain(t *testing.T) {
 		}
 		run := b.last(t)
 		id, err := forge.ParseRunID(run.ExternalID)
-		if len(b.hub.Runs) != 1 || run.Conclusion != "failure" || err != nil || id.State != forge.GaveUp || id.Times != n {
+		if len(b.hub.Runs) != 1 || run.Conclusion != "failure" || err != nil || id.State != forge.Abandoned || id.Times != n {
 			t.Fatalf("after %d times: %d runs, %s %s", n, len(b.hub.Runs), run.Conclusion, run.ExternalID)
 		}
 		// The package sweep has it done again for as long as this is so.

@@ -180,7 +180,7 @@ func (m *Metrics) watchDepth(depth func(context.Context) (store.Depth, error)) {
 		}
 		const name, help = "lintel_queue_depth", "Jobs in the queue: waiting (postponed ones included), or taken (in work)."
 		figure(name, help, float64(depth.Waiting), "state", "waiting")
-		figure(name, help, float64(depth.Taken), "state", "taken")
+		figure(name, help, float64(depth.InWork), "state", "taken")
 		age := 0.0
 		if !depth.Oldest.IsZero() {
 			age = max(time.Since(depth.Oldest).Seconds(), 0)

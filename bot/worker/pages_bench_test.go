@@ -57,7 +57,7 @@ func BenchmarkPagesBesideWebhooks(b *testing.B) {
 			for b.Loop() {
 				s.round(&load, c.address)
 			}
-			load.tell(b)
+			load.deliver(b)
 		})
 	}
 }
@@ -227,7 +227,7 @@ func (l *load) read(took time.Duration, code int) {
 	l.codes[code]++
 }
 
-func (l *load) tell(b *testing.B) {
+func (l *load) deliver(b *testing.B) {
 	slices.Sort(l.waits)
 	slices.Sort(l.reads)
 	ms := func(list []time.Duration, percent int) float64 {

@@ -14,7 +14,7 @@ import (
 
 // A check that is done soon is told of once; one that takes longer says so first, and if GitHub does not take that, it
 // has its result all the same.
-func TestTell(t *testing.T) {
+func TestProgressIsPublished(t *testing.T) {
 	for name, c := range map[string]struct {
 		patience time.Duration
 		refused  bool
@@ -61,7 +61,7 @@ func TestTell(t *testing.T) {
 }
 
 // A result that GitHub does not take is sent when it does, without another check; unless there is news.
-func TestUnsentResult(t *testing.T) {
+func TestOutboxSendsRefusedResult(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(b *bench)
 		checks int
@@ -97,7 +97,7 @@ func TestUnsentResult(t *testing.T) {
 }
 
 // A result that was ready when its worker was wanted elsewhere is sent without another check.
-func TestUnsentWhenHandedBack(t *testing.T) {
+func TestOutboxSendsResultOfStoppedWorker(t *testing.T) {
 	b := newBench(t)
 	b.Patience = time.Hour
 	ctx, yield := context.WithCancel(t.Context())
@@ -117,7 +117,7 @@ func TestUnsentWhenHandedBack(t *testing.T) {
 }
 
 // A result gets no younger by being refused again and again.
-func TestUnsentGrowsOld(t *testing.T) {
+func TestOutboxResultExpires(t *testing.T) {
 	var u outbox
 	task := Task{Key: store.Key{Installation: 7, Repository: 11, Target: forge.Target{Number: 12}}, Sequence: 1}
 	u.put(task, headA, result{}, clock)

@@ -96,7 +96,7 @@ func TestHeadWaitsForWhoIsNotChecked(t *testing.T) {
 func TestGivenUpNeighbourBlocks(t *testing.T) {
 	b := newPair(t)
 	b.hub.Runs = []forge.CheckRun{{ID: 1, HeadSHA: headA, Status: "completed", Conclusion: "failure",
-		ExternalID: forge.RunID{Target: forge.Target{Number: 12}, State: forge.GaveUp, Times: 1, Job: 5}.String()}}
+		ExternalID: forge.RunID{Target: forge.Target{Number: 12}, State: forge.Abandoned, Times: 1, Job: 5}.String()}}
 	b.check(t, 14, report.Success)
 	b.shows(t, report.Failure, "#12 with the same head commit fails")
 }

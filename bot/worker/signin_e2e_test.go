@@ -116,7 +116,7 @@ func TestServeSignIn(t *testing.T) {
 	}
 	clean(t, hub)
 	p.terminate()
-	secrets := append(append(hub.HandedOut(), codes...), id, again, app.ClientSecret)
+	secrets := append(append(hub.IssuedSecrets(), codes...), id, again, app.ClientSecret)
 	has := func(what string, data []byte) {
 		for _, secret := range secrets {
 			if bytes.Contains(data, []byte(secret)) {

@@ -104,7 +104,7 @@ var lives = []standinScene{
 		}
 		s.control(http.MethodGet, "/repos/"+s.repo, nil, &repo)
 		for _, suite := range repo.Suites {
-			s.tell(fmt.Sprintf("/check-suites/%d/rerequest", suite.ID), fields{"user": "bob"})
+			s.deliver(fmt.Sprintf("/check-suites/%d/rerequest", suite.ID), fields{"user": "bob"})
 		}
 		s.ends(3, map[int]string{n: "success"})
 	}},
@@ -112,19 +112,19 @@ var lives = []standinScene{
 		s.push("change", s.broken())
 		n := s.pull("change", fields{"draft": true})
 		s.ends(1, map[int]string{n: "failure"})
-		s.edit(n, fields{"draft": false})
+		s.editFile(n, fields{"draft": false})
 		s.ends(1, map[int]string{n: "failure"})
-		s.edit(n, fields{"draft": true})
-		s.edit(n, fields{"title": "Other", "body": "Text"})
-		s.edit(n, fields{"labels": []string{"x"}})
+		s.editFile(n, fields{"draft": true})
+		s.editFile(n, fields{"title": "Other", "body": "Text"})
+		s.editFile(n, fields{"labels": []string{"x"}})
 		s.ends(1, map[int]string{n: "failure"})
 	}},
 	{name: "closed and opened again", play: func(s *standin) {
 		s.push("change", s.broken())
 		n := s.pull("change")
-		s.edit(n, fields{"state": "closed"})
+		s.editFile(n, fields{"state": "closed"})
 		s.push("change", fine("new"))
-		s.edit(n, fields{"state": "open"})
+		s.editFile(n, fields{"state": "open"})
 		s.ends(2, map[int]string{n: "failure"})
 	}},
 	{name: "another base", play: func(s *standin) {
@@ -132,7 +132,7 @@ var lives = []standinScene{
 		s.push("change", s.broken())
 		n := s.pull("change")
 		s.ends(1, map[int]string{n: "failure"})
-		s.edit(n, fields{"base": "release"})
+		s.editFile(n, fields{"base": "release"})
 		s.ends(2, map[int]string{n: "success"})
 		s.push("release", map[string]string{"policies/never.yaml": neverPolicy})
 		s.ends(3, map[int]string{n: "success"})
@@ -147,13 +147,13 @@ var lives = []standinScene{
 		s.ends(2, map[int]string{a: "failure", b: "failure"})
 		s.again(b)
 		s.ends(3, map[int]string{a: "failure", b: "failure"})
-		s.edit(a, fields{"state": "closed"})
+		s.editFile(a, fields{"state": "closed"})
 		s.ends(4, map[int]string{b: "success"})
-		s.edit(a, fields{"state": "open"})
+		s.editFile(a, fields{"state": "open"})
 		s.ends(5, map[int]string{a: "failure", b: "failure"})
-		s.edit(a, fields{"base": "release"})
+		s.editFile(a, fields{"base": "release"})
 		s.ends(6, map[int]string{a: "success", b: "success"})
-		s.edit(b, fields{"base": "main"})
+		s.editFile(b, fields{"base": "main"})
 		s.ends(7, map[int]string{a: "failure", b: "failure"})
 	}},
 	{name: "the same head from a fork against a lax base", play: func(s *standin) {
@@ -176,7 +176,7 @@ var lives = []standinScene{
 		for i := range 3 {
 			id := s.review(n, "bob", "APPROVE")
 			s.ends(2+2*i, map[int]string{n: "success"})
-			s.tell(fmt.Sprintf("/pulls/%d/reviews/%d/dismiss", n, id), fields{"user": "olga", "message": "no"})
+			s.deliver(fmt.Sprintf("/pulls/%d/reviews/%d/dismiss", n, id), fields{"user": "olga", "message": "no"})
 			s.ends(3+2*i, map[int]string{n: "action_required"})
 		}
 		s.again(n)
@@ -193,9 +193,9 @@ var lives = []standinScene{
 		s.ends(1, map[int]string{n: "success"})
 		strict := s.push("main", map[string]string{"policies/never.yaml": neverPolicy}, fields{"user": "olga"})
 		s.ends(2, map[int]string{n: "failure"})
-		s.tell("/push", fields{"ref": "main", "sha": lax, "force": true, "user": "olga"})
+		s.deliver("/push", fields{"ref": "main", "sha": lax, "force": true, "user": "olga"})
 		s.ends(3, map[int]string{n: "success"})
-		s.tell("/push", fields{"ref": "main", "sha": strict, "force": true, "user": "olga"})
+		s.deliver("/push", fields{"ref": "main", "sha": strict, "force": true, "user": "olga"})
 		s.ends(4, map[int]string{n: "failure"})
 	}},
 	{name: "pushed over, and back", play: func(s *standin) {
@@ -204,11 +204,11 @@ var lives = []standinScene{
 		s.ends(1, map[int]string{n: "failure"})
 		s.push("change", fine("other"), fields{"parent": "main"})
 		s.ends(1, map[int]string{n: "success"})
-		s.tell("/push", fields{"ref": "change", "sha": first, "force": true, "user": "alice"})
+		s.deliver("/push", fields{"ref": "change", "sha": first, "force": true, "user": "alice"})
 		s.ends(1, map[int]string{n: "failure"})
 		for range 5 { // faster than any check
 			s.push("change", fine("other"), fields{"parent": "main"})
-			s.tell("/push", fields{"ref": "change", "sha": first, "force": true, "user": "alice"})
+			s.deliver("/push", fields{"ref": "change", "sha": first, "force": true, "user": "alice"})
 		}
 		s.ends(1, map[int]string{n: "failure"})
 	}},
@@ -234,10 +234,10 @@ var lives = []standinScene{
 		s.push("other", fine("b"))
 		a, b := s.pull("change"), s.pull("other")
 		s.ends(1, map[int]string{a: "success", b: "success"})
-		s.tell(fmt.Sprintf("/pulls/%d/merge", a), fields{"user": "olga", "method": "squash"})
+		s.deliver(fmt.Sprintf("/pulls/%d/merge", a), fields{"user": "olga", "method": "squash"})
 		s.ends(2, map[int]string{b: "success"})
-		s.tell("/push", fields{"ref": "change", "delete": true, "user": "olga"})
-		s.tell("/push", fields{"ref": "other", "delete": true, "user": "olga"}) // closes the other one
+		s.deliver("/push", fields{"ref": "change", "delete": true, "user": "olga"})
+		s.deliver("/push", fields{"ref": "other", "delete": true, "user": "olga"}) // closes the other one
 		s.ends(2, nil)
 	}},
 	{name: "approved, dismissed, refused", play: func(s *standin) {
@@ -252,7 +252,7 @@ var lives = []standinScene{
 		s.ends(4, map[int]string{n: "success"})
 		s.review(n, "bob", "COMMENT")
 		s.ends(4, map[int]string{n: "success"})
-		s.tell(fmt.Sprintf("/pulls/%d/reviews/%d/dismiss", n, id), fields{"user": "olga", "message": "no"})
+		s.deliver(fmt.Sprintf("/pulls/%d/reviews/%d/dismiss", n, id), fields{"user": "olga", "message": "no"})
 		s.ends(5, map[int]string{n: "action_required"})
 		s.review(n, "carol", "REQUEST_CHANGES")
 		s.ends(6, map[int]string{n: "failure"})
@@ -281,9 +281,9 @@ var lives = []standinScene{
 	{name: "approved by who pushed while it was closed", play: func(s *standin) {
 		s.push("change", fine("new"))
 		n := s.pull("change")
-		s.edit(n, fields{"state": "closed"})
+		s.editFile(n, fields{"state": "closed"})
 		s.push("change", s.excepted(), fields{"user": "bob", "author": fields{"name": "alice", "email": "alice@example.com"}})
-		s.edit(n, fields{"state": "open", "user": "alice"})
+		s.editFile(n, fields{"state": "open", "user": "alice"})
 		s.review(n, "bob", "APPROVE")
 		s.ends(2, map[int]string{n: "action_required"})
 		s.review(n, "carol", "APPROVE")
@@ -292,8 +292,8 @@ var lives = []standinScene{
 	{name: "approved by who only opened it again", play: func(s *standin) {
 		s.push("change", s.excepted())
 		n := s.pull("change")
-		s.edit(n, fields{"state": "closed"})
-		s.edit(n, fields{"state": "open", "user": "bob"})
+		s.editFile(n, fields{"state": "closed"})
+		s.editFile(n, fields{"state": "open", "user": "bob"})
 		s.review(n, "bob", "APPROVE")
 		s.ends(3, map[int]string{n: "success"})
 	}},
@@ -327,14 +327,14 @@ var lives = []standinScene{
 		if run.Conclusion != "failure" {
 			s.t.Errorf("the group with violations: %+v", run)
 		}
-		s.tell(fmt.Sprintf("/check-runs/%d/rerequest", run.ID), fields{"user": "alice"})
+		s.deliver(fmt.Sprintf("/check-runs/%d/rerequest", run.ID), fields{"user": "alice"})
 		s.completed(s.repo, groups[1].HeadSHA, 2)
-		s.tell(fmt.Sprintf("/merge-queue/%d/destroy", groups[1].ID), fields{"user": "alice", "reason": "invalidated"})
-		s.tell(fmt.Sprintf("/merge-queue/%d/merge", groups[0].ID), fields{"user": "alice"})
+		s.deliver(fmt.Sprintf("/merge-queue/%d/destroy", groups[1].ID), fields{"user": "alice", "reason": "invalidated"})
+		s.deliver(fmt.Sprintf("/merge-queue/%d/merge", groups[0].ID), fields{"user": "alice"})
 		s.ends(2, map[int]string{b: "failure"})
 		// Destroyed before it is looked at.
 		s.control(http.MethodPost, "/repos/"+s.repo+"/merge-queue", fields{"pulls": []int{b}, "user": "alice"}, &groups[2])
-		s.tell(fmt.Sprintf("/merge-queue/%d/destroy", groups[2].ID), fields{"user": "alice"})
+		s.deliver(fmt.Sprintf("/merge-queue/%d/destroy", groups[2].ID), fields{"user": "alice"})
 		s.ends(2, map[int]string{b: "failure"})
 	}},
 	{name: "renamed twice", play: func(s *standin) {
@@ -427,14 +427,14 @@ var lives = []standinScene{
 	}},
 	{name: "tags and odd branches", play: func(s *standin) {
 		head := s.push("change", s.broken())
-		s.tell("/push", fields{"ref": "refs/tags/v1", "sha": head, "user": "alice"})
-		s.tell("/push", fields{"ref": "refs/tags/v1", "delete": true, "user": "alice"})
+		s.deliver("/push", fields{"ref": "refs/tags/v1", "sha": head, "user": "alice"})
+		s.deliver("/push", fields{"ref": "refs/tags/v1", "delete": true, "user": "alice"})
 		for _, name := range []string{"a.b/c+d", "dependabot/npm_and_yarn/@scope/pkg-1.2.3", "feature#1"} {
 			s.push(name, s.broken())
 			n := s.pull(name)
 			base := "base-" + name
 			s.push(base, map[string]string{"README.md": "x"})
-			s.edit(n, fields{"base": base})
+			s.editFile(n, fields{"base": base})
 			s.ends(2, map[int]string{n: "failure"})
 		}
 	}},
@@ -455,5 +455,5 @@ func (s *standin) again(number int) {
 			id = max(id, run.ID)
 		}
 	}
-	s.tell(fmt.Sprintf("/check-runs/%d/rerequest", id), fields{"user": "alice"})
+	s.deliver(fmt.Sprintf("/check-runs/%d/rerequest", id), fields{"user": "alice"})
 }

@@ -12,15 +12,15 @@ import (
 	"testing"
 )
 
-const outlookName = "Lintel (other repositories)"
+const previewName = "Lintel (other repositories)"
 
-// outlookRun waits for the check run about other repositories.
-func (s *standin) outlookRun(repo, sha string, count int) (run sceneRun, text string) {
+// previewRun waits for the check run about other repositories.
+func (s *standin) previewRun(repo, sha string, count int) (run sceneRun, text string) {
 	s.t.Helper()
 	var runs []sceneRun
 	s.control(http.MethodGet, fmt.Sprintf("/wait?repo=%s&sha=%s&name=%s&count=%d&timeout=120", repo, sha,
-		url.QueryEscape(outlookName), count), nil, nil)
-	s.control(http.MethodGet, "/check-runs?repo="+repo+"&sha="+sha+"&name="+url.QueryEscape(outlookName), nil, &runs)
+		url.QueryEscape(previewName), count), nil, nil)
+	s.control(http.MethodGet, "/check-runs?repo="+repo+"&sha="+sha+"&name="+url.QueryEscape(previewName), nil, &runs)
 	for _, r := range runs {
 		if r.ID > run.ID {
 			run = r
@@ -35,7 +35,7 @@ func (s *standin) outlookRun(repo, sha string, count int) (run sceneRun, text st
 
 // A pull request in a repository with policies shows what it would change in each that takes them, before it is merged.
 // LINTEL_OUTLOOK_REPOSITORIES says how many there are.
-func TestStandinOutlook(t *testing.T) {
+func TestStandinFleetPreview(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: make test-all")
 	}
@@ -98,7 +98,7 @@ spec:
 		"files": fields{"kyverno/owned.yaml": policy("team")}}, &pushed)
 	head := pushed.SHA
 	s.control(http.MethodPost, "/repos/"+policies+"/pulls?wait=1", fields{"head": "team", "title": "Team", "user": "alice"}, nil)
-	run, text := s.outlookRun(policies, head, 1)
+	run, text := s.previewRun(policies, head, 1)
 	failing := (many + 2) / 4
 	if want := fmt.Sprintf("Once merged: %d new failure", failing); run.Conclusion != "neutral" || !strings.HasPrefix(text, want) {
 		t.Errorf("want %q, got %s %s", want, run.Conclusion, text)
@@ -142,14 +142,14 @@ spec:
 	}
 	// Asked for again, all is looked at again.
 	s.control(http.MethodPost, fmt.Sprintf("/repos/%s/check-runs/%d/rerequest?wait=1", policies, run.ID), fields{"user": "alice"}, nil)
-	if run, again := s.outlookRun(policies, head, 2); !strings.HasPrefix(again, strings.SplitN(text, "\n", 2)[0]) || run.Conclusion != "neutral" {
+	if run, again := s.previewRun(policies, head, 2); !strings.HasPrefix(again, strings.SplitN(text, "\n", 2)[0]) || run.Conclusion != "neutral" {
 		t.Errorf("asked for again: %s %s", run.Conclusion, again)
 	}
 	// What changes nothing says so, and what is no rule says nothing.
 	s.control(http.MethodPost, "/repos/"+policies+"/commits?wait=1", fields{"branch": "words", "base": "main", "user": "alice",
 		"message": "Words", "files": fields{"kyverno/owned.yaml": "# owned\n" + policy("owner")}}, &pushed)
 	s.control(http.MethodPost, "/repos/"+policies+"/pulls?wait=1", fields{"head": "words", "title": "Words", "user": "alice"}, nil)
-	if run, text := s.outlookRun(policies, pushed.SHA, 1); run.Conclusion != "success" || !strings.HasPrefix(text, "Once merged, nothing changes in") {
+	if run, text := s.previewRun(policies, pushed.SHA, 1); run.Conclusion != "success" || !strings.HasPrefix(text, "Once merged, nothing changes in") {
 		t.Errorf("of a comment: %s %s", run.Conclusion, text)
 	}
 
@@ -159,12 +159,12 @@ spec:
 		"message": "Spy", "files": fields{"kyverno/owned.yaml": policy("spy")}}, &pushed)
 	s.control(http.MethodPost, "/repos/"+policies+"/pulls?wait=1", fields{"head": "spy", "head_repo": "mallory/policies", "title": "Spy",
 		"user": "mallory"}, nil)
-	run, text = s.outlookRun(policies, pushed.SHA, 1)
+	run, text = s.previewRun(policies, pushed.SHA, 1)
 	if run.Conclusion != "neutral" || !strings.Contains(text, "comes from a fork") || strings.Contains(text, "user-") {
 		t.Errorf("from a fork: %s %s", run.Conclusion, text)
 	}
 	s.control(http.MethodPost, fmt.Sprintf("/repos/%s/check-runs/%d/rerequest?wait=1", policies, run.ID), fields{"user": "alice"}, nil)
-	if run, text = s.outlookRun(policies, pushed.SHA, 2); !strings.Contains(text, "new failures") {
+	if run, text = s.previewRun(policies, pushed.SHA, 2); !strings.Contains(text, "new failures") {
 		t.Errorf("from a fork, as alice asks: %s %s", run.Conclusion, text)
 	}
 
@@ -172,7 +172,7 @@ spec:
 	s.control(http.MethodPatch, "/repos/"+policies+"?wait=1", fields{"private": false}, nil)
 	s.control(http.MethodPost, "/repos/"+policies+"/commits?wait=1", fields{"branch": "team", "user": "alice", "message": "More",
 		"files": fields{"kyverno/owned.yaml": policy("squad")}}, &pushed)
-	run, text = s.outlookRun(policies, pushed.SHA, 1)
+	run, text = s.previewRun(policies, pushed.SHA, 1)
 	if strings.Contains(text, "user-01") || !strings.Contains(text, "user-05") || !strings.Contains(text, "are not named") ||
 		run.Conclusion != "neutral" {
 		t.Errorf("of a public repository: %s %s", run.Conclusion, text)

@@ -63,8 +63,8 @@ func (h *hall) in(t *testing.T, org string, more ...fields) *standin {
 	return &s
 }
 
-// tell posts to the control interface, to a path below the scenario's repository, and waits for the webhooks.
-func (s *standin) tell(path string, in fields) {
+// deliver posts to the control interface, to a path below the scenario's repository, and waits for the webhooks.
+func (s *standin) deliver(path string, in fields) {
 	s.t.Helper()
 	s.control(http.MethodPost, "/repos/"+s.repo+path+"?wait=1", in, nil)
 }
@@ -98,7 +98,7 @@ func (s *standin) pull(head string, more ...fields) int {
 	return pull.Number
 }
 
-func (s *standin) edit(number int, in fields) {
+func (s *standin) editFile(number int, in fields) {
 	s.t.Helper()
 	s.control(http.MethodPatch, fmt.Sprintf("/repos/%s/pulls/%d?wait=1", s.repo, number), in, nil)
 }

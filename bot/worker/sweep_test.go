@@ -292,7 +292,7 @@ func TestGivenUpHeadsAreTriedAgain(t *testing.T) {
 func TestSettled(t *testing.T) {
 	for n := 1; n <= 5; n++ {
 		run := forge.CheckRun{Status: "completed", CompletedAt: sweepStart}
-		id := forge.RunID{Target: forge.Target{Number: 1}, State: forge.GaveUp, Times: n, Job: 7}
+		id := forge.RunID{Target: forge.Target{Number: 1}, State: forge.Abandoned, Times: n, Job: 7}
 		settled, final := isSettled(run, id, sweepStart)
 		if last := n > 4; !settled || final != last {
 			t.Errorf("after %d times: settled %v, final %v", n, settled, final)

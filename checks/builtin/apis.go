@@ -143,7 +143,7 @@ func schemaOf(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation {
 		found = slices.DeleteFunc(found, missing)
 	}
 	if s.Root.Kind == roots.Folder { // elsewhere kustomize refuses it, and a chart prints it once
-		for _, p := range s.Twice() {
+		for _, p := range s.DuplicateKeys() {
 			found = append(found, schema.Violation{Pointer: p,
 				Message: "is set twice in a map: the last one counts, and kustomize and Flux refuse the file"})
 		}

@@ -86,7 +86,7 @@ func idleEntry(check render.Check) RootCheck {
 
 // unusedValues finds values of releases that no template of their chart reads: see render.Renderer.UnusedValues.
 func unusedValues(ctx context.Context, a *Scope) ([]RootViolation, error) {
-	others := func(file string) bool { return a.Set.GivesOthers(a.Root, file) }
+	others := func(file string) bool { return a.Set.ValuesShared(a.Root, file) }
 	r := a.Set.Renderer.UnusedValues(ctx, a.Set.Target(a.Root), others)
 	if r == nil {
 		return nil, ctx.Err()

@@ -90,7 +90,7 @@ func (e PolicySources) Open(w remote.Want) (*remote.Source, Commit, error) {
 func (e PolicySources) Seek(w remote.Want, given bool) {
 	w, met := e.Instead.of(w)
 	if met || given && e.Instead == nil {
-		e.Sources.Give(w)
+		e.Sources.MarkGiven(w)
 	}
 	_, _ = e.Sources.Get(w) // what it came to is said where its policies are found
 }

@@ -31,7 +31,7 @@ func (v *Values) subresource(r *admission.Request) {
 	if v == nil {
 		return
 	}
-	id := admission.IdentityOf(r.Subject())
+	id := admission.IdentityOf(r.CurrentObject())
 	for _, s := range v.Subresources {
 		if s.Subresource.Group == id.Group && s.Subresource.Version == id.Version && s.Subresource.Kind == id.Kind {
 			p := s.ParentResource

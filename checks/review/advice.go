@@ -9,7 +9,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
-	"github.com/lintel-bot/lintel/engine/hint"
+	"github.com/lintel-bot/lintel/engine/fix"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/render/doc"
 )
@@ -20,8 +20,8 @@ func (a *Answer) advise(ctx, was context.Context, rules *engine.Evaluator, reque
 		return
 	}
 	request.Object = a.Object()
-	a.advice = rules.Advise(ctx, &request, policies(a.Results))
-	a.before = rules.Advise(was, &request, policies(a.Before))
+	a.advice = rules.SuggestFixes(ctx, &request, policies(a.Results))
+	a.before = rules.SuggestFixes(was, &request, policies(a.Before))
 }
 
 // policies are the results of policies, in their places: other checks know themselves what they expect.
@@ -36,19 +36,19 @@ func policies(results []engine.Result) []engine.Result {
 }
 
 // wrong is what of the text of a field a result is about.
-func (a *Answer) wrong(res engine.Result, field string) hint.Part {
+func (a *Answer) wrong(res engine.Result, field string) fix.Part {
 	for i, other := range a.Results {
 		if i < len(a.advice) && a.advice[i] != nil && other.ID() == res.ID() && other.Line == res.Line {
 			return a.advice[i][field].Part
 		}
 	}
-	return hint.Part{}
+	return fix.Part{}
 }
 
 // suggest puts advice into a finding.
-func (a *Answer) suggest(f *report.Finding, advice engine.Advice) {
-	f.Expected = advice.Expected
-	e := advice.Edit
+func (a *Answer) suggest(f *report.Finding, advice engine.SuggestedFix) {
+	f.Expected = advice.Requirement
+	e := advice.Change
 	if e == nil {
 		return
 	}

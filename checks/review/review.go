@@ -54,9 +54,9 @@ type Answer struct {
 	Altered []report.Resource // what the policies looked up and the change alters
 	Before  []engine.Result   // what they say where these are as they were; asked only where there are any
 
-	advice, before []map[string]engine.Advice // of the results, and of what was said before
-	above          *Mutations                 // what inherited rules alone mutated; nil where nothing
-	versions       *diff.Versions             // of the object, as mutate rules leave it; nil where there was none before
+	advice, before []map[string]engine.SuggestedFix // of the results, and of what was said before
+	above          *Mutations                       // what inherited rules alone mutated; nil where nothing
+	versions       *diff.Versions                   // of the object, as mutate rules leave it; nil where there was none before
 }
 
 // All reviews all pairs, on all processors. The answers are in the order of the pairs; the error says that the context
@@ -191,7 +191,7 @@ func (v *Reviewer) Evaluate(ctx context.Context, rules *engine.Evaluator, r *adm
 
 // place looks up what is declared about where the object of a request is.
 func (v *Reviewer) place(ctx context.Context, r *admission.Request) (p admission.Place) {
-	id := admission.IdentityOf(r.Subject())
+	id := admission.IdentityOf(r.CurrentObject())
 	if id.Namespace == "" {
 		p.ClusterScoped = r.Unplaced(id) && kinds.DefinedClusterScoped(ctx, v.Cluster, id.Group, id.Kind)
 		return p

@@ -187,7 +187,7 @@ func throughLinks(c diff.Commit, named []string) map[string]bool {
 // of one that is deployed. What else uses it as a patch does not take it out of effect.
 func ownPatch(c diff.Commit, named []string, p string) bool {
 	return c.Roots.PatchIn(p, func(dir string) bool {
-		return len(named) == 0 && c.Roots.Lives(dir) || settings.Under(dir, named)
+		return len(named) == 0 && c.Roots.IsLive(dir) || settings.Under(dir, named)
 	})
 }
 

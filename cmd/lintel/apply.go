@@ -94,7 +94,7 @@ func runApply(cmd *cobra.Command, o applyOptions) error {
 	if err := refused(cmd); err != nil {
 		return err
 	}
-	if err := o.traceable(o.form()); err != nil {
+	if err := o.traceable(o.outputFormat()); err != nil {
 		return err
 	}
 	switch {
@@ -120,14 +120,14 @@ func runApply(cmd *cobra.Command, o applyOptions) error {
 	}
 	options := outputOptions(color)
 	options.Counts, options.JSON, options.Messages = true, o.format == "json", o.detailed
-	if err := output.Write(o.form(), cmd.OutOrStdout(), rep, options); err != nil {
+	if err := output.Write(o.outputFormat(), cmd.OutOrStdout(), rep, options); err != nil {
 		return err
 	}
 	return o.exit(rep)
 }
 
-// form is the name of the form that the flags ask for.
-func (o *applyOptions) form() string {
+// outputFormat is the name of the form that the flags ask for.
+func (o *applyOptions) outputFormat() string {
 	switch {
 	case o.report:
 		return "policyreport"

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// spread lets the repeatable flags of eval take several values in a row, which is what a shell makes of
+// repeatFlags lets the repeatable flags of eval take several values in a row, which is what a shell makes of
 // "-p policies/*.yaml": the flag is written again before each further value. Other commands' arguments stay.
-func spread(args []string) []string {
+func repeatFlags(args []string) []string {
 	if len(args) == 0 || args[0] != "eval" {
 		return args
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestSpread(t *testing.T) {
+func TestRepeatableFlagsTakeSeveralValues(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"eval -p a b -r c", "eval -p a -p b -r c"},
 		{"eval --policy a b c --resource - d", "eval --policy a --policy b --policy c --resource - --resource d"},
@@ -19,12 +19,12 @@ func TestSpread(t *testing.T) {
 		{"eval", "eval"},
 		{"", ""},
 	} {
-		if got := strings.Join(spread(strings.Fields(c.args)), " "); got != c.want {
+		if got := strings.Join(repeatFlags(strings.Fields(c.args)), " "); got != c.want {
 			t.Errorf("%s: got %s, want %s", c.args, got, c.want)
 		}
 	}
 	args := []string{"eval", "-p", "a", "b"}
-	if spread(args); !slices.Equal(args, []string{"eval", "-p", "a", "b"}) {
+	if repeatFlags(args); !slices.Equal(args, []string{"eval", "-p", "a", "b"}) {
 		t.Error("the arguments were changed")
 	}
 }

@@ -19,7 +19,7 @@ import (
 type checkOptions struct {
 	repo, base, head, user, color string
 	policies                      policyOptions
-	output                        forms
+	output                        formats
 	drafts                        string
 	worktree, staged              bool
 	all, noCache                  bool
@@ -44,7 +44,7 @@ func newCheckCommand() *cobra.Command {
 	f.StringVar(&o.drafts, "draft-exceptions", "",
 		"write exceptions for what blocks to this file, one file for each resource below this folder (DIR/), or - for the "+
 			"standard output; the report then goes to the standard error")
-	addFormsFlag[*report.Report](cmd, &o.output)
+	addFormatsFlag[*report.Report](cmd, &o.output)
 	o.view.flags(cmd, &o.output)
 	o.policies.flags(cmd)
 	f.DurationVar(&o.timeout, "timeout", sandbox.DefaultTimeout, "end the check after this time")
@@ -89,7 +89,7 @@ func runCheck(cmd *cobra.Command, o checkOptions, names []string) error {
 	around := repo.pageOptions(ctx, change, o.looksAt())
 	bare := *rep // the other forms do not depend on whether there is a page
 	bare.Differences, bare.MoreDifferences, bare.Relabeled, bare.Images = nil, 0, 0, nil
-	err = writeForms(&o.output, out, func(form string) *report.Report {
+	err = writeFormats(&o.output, out, func(form string) *report.Report {
 		if form == "html" {
 			return rep
 		}

@@ -191,8 +191,8 @@ func namesIn(file, key string, known map[string]bool) {
 	delete(known, "")
 }
 
-// completeForms completes the name of a form, and behind NAME= a file.
-func completeForms(names []string) cobra.CompletionFunc {
+// completeFormats completes the name of a form, and behind NAME= a file.
+func completeFormats(names []string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
 		name, file, named := strings.Cut(word, "=")
 		if !named {

@@ -23,7 +23,7 @@ func newDiffCommand() *cobra.Command {
 	f := cmd.Flags()
 	o.change.changeFlags(cmd, "show")
 	f.BoolVar(&o.exitCode, "exit-code", false, "end with exit code 1 if anything differs")
-	addFormsFlag[*report.Differences](cmd, &o.change.output)
+	addFormatsFlag[*report.Differences](cmd, &o.change.output)
 	f.DurationVar(&o.change.timeout, "timeout", sandbox.DefaultTimeout, "end after this time")
 	cmd.MarkFlagsMutuallyExclusive("head", "worktree")
 	return cmd
@@ -45,7 +45,7 @@ func runDiff(cmd *cobra.Command, o diffOptions, names []string) error {
 	}
 	differences := rep.Rendered()
 	around := repo.pageOptions(ctx, change, o.change.looksAt())
-	err = writeForms(&o.change.output, cmd.OutOrStdout(), func(string) *report.Differences { return differences },
+	err = writeFormats(&o.change.output, cmd.OutOrStdout(), func(string) *report.Differences { return differences },
 		func(color string) output.Options {
 			options := outputOptions(color)
 			options.HTML = around
@@ -55,7 +55,7 @@ func runDiff(cmd *cobra.Command, o diffOptions, names []string) error {
 		return err
 	}
 	if o.change.output.first == "text" {
-		sayUnknown(cmd, differences)
+		printUnknown(cmd, differences)
 	}
 	switch {
 	case len(differences.Errors) > 0:
@@ -68,8 +68,8 @@ func runDiff(cmd *cobra.Command, o diffOptions, names []string) error {
 	return nil
 }
 
-// sayUnknown says what could not be rendered: the other forms have it in themselves.
-func sayUnknown(cmd *cobra.Command, d *report.Differences) {
+// printUnknown says what could not be rendered: the other forms have it in themselves.
+func printUnknown(cmd *cobra.Command, d *report.Differences) {
 	say := func(label string, p report.Problem) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "lintel: %s: %s\n", label, visible(p.String()))
 	}

@@ -16,10 +16,10 @@ import (
 
 // fileReader reads what flags name: files, folders, patterns of both, the standard input, and what is at an address.
 type fileReader struct {
-	ctx       context.Context
-	stdin     io.Reader
-	used      bool // the standard input
-	elsewhere addresses
+	ctx    context.Context
+	stdin  io.Reader
+	used   bool // the standard input
+	linked addresses
 }
 
 var errStdinTwice = errors.New("the standard input (-) can be read only once")
@@ -48,7 +48,7 @@ func (r *fileReader) read(name, branch string) ([]rules.File, error) {
 		data, err := io.ReadAll(io.LimitReader(r.stdin, rules.MaxBytes+1))
 		return []rules.File{{Path: "-", Data: data}}, err
 	case strings.Contains(name, "://"):
-		return r.elsewhere.read(r.ctx, name, branch)
+		return r.linked.read(r.ctx, name, branch)
 	}
 	info, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(name, "*?[") {

@@ -104,12 +104,12 @@ func actAsIntruder() int {
 // house is a server's data folder with two installations, of which one has two repositories, and sandboxes in which
 // intruders are.
 type house struct {
-	t     *testing.T
-	data  string
-	pool  *sandbox.Sandbox
-	kept  *caches
-	log   bytes.Buffer
-	repos map[string]forge.Repo
+	t      *testing.T
+	data   string
+	pool   *sandbox.Sandbox
+	cached *caches
+	log    bytes.Buffer
+	repos  map[string]forge.Repo
 }
 
 const houseSecret = "the-secret-of-"
@@ -135,10 +135,10 @@ func newHouse(t *testing.T) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.kept = &caches{mirrors: mirrors, fetched: outside, cache: h.at("cache"), limit: 1 << 30}
+	h.cached = &caches{mirrors: mirrors, fetched: outside, cache: h.at("cache"), limit: 1 << 30}
 	h.pool = sandbox.New(sandbox.Config{Executable: os.Args[0], Args: []string{"act-as-intruder"}, Children: len(h.repos),
 		Timeout: time.Minute, MemoryLimit: 512 << 20, Log: slog.New(slog.NewTextHandler(&h.log, nil)),
-		Owned: h.kept.owned(slog.New(slog.DiscardHandler))})
+		Owned: h.cached.owned(slog.New(slog.DiscardHandler))})
 	t.Cleanup(func() { _ = h.pool.Close() })
 	for name := range h.repos {
 		h.plant(h.mirrorOf(name), "HEAD", name)
@@ -154,10 +154,10 @@ func (h *house) at(name string) string { return filepath.Join(h.data, name) }
 func (h *house) owner(name string) string {
 	return fmt.Sprintf("%d.%d", h.repos[name].Installation, h.repos[name].ID)
 }
-func (h *house) mirrorOf(name string) string { return h.kept.mirrors.GitDir(h.repos[name]) }
+func (h *house) mirrorOf(name string) string { return h.cached.mirrors.GitDir(h.repos[name]) }
 func (h *house) cacheOf(name string) string  { return h.at("cache/" + h.owner(name)) }
 func (h *house) fetchedOf(name string) string {
-	dir, err := h.kept.fetched.Folder(h.t.Context(), h.repos[name].Installation)
+	dir, err := h.cached.fetched.Folder(h.t.Context(), h.repos[name].Installation)
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	root := newRootCommand()
-	root.SetArgs(spread(os.Args[1:]))
+	root.SetArgs(repeatFlags(os.Args[1:]))
 	err := root.ExecuteContext(ctx)
 	var code exitCode
 	var coded codedError

@@ -40,14 +40,14 @@ type manPage struct {
 func manPages(root *cobra.Command) []manPage {
 	root.InitDefaultHelpCmd()
 	pages := []manPage{{"lintel.1", man(root)}}
-	for _, cmd := range told(root) {
+	for _, cmd := range visibleCommands(root) {
 		pages = append(pages, manPage{manName(cmd) + ".1", man(cmd)})
 	}
 	return pages
 }
 
-// told are the commands and topics that people are told of.
-func told(root *cobra.Command) []*cobra.Command {
+// visibleCommands are the commands and topics that people are told of.
+func visibleCommands(root *cobra.Command) []*cobra.Command {
 	return slices.DeleteFunc(slices.Clone(root.Commands()), func(cmd *cobra.Command) bool {
 		return cmd.Hidden || cmd.Name() == "help" || cmd.Name() == "completion"
 	})
@@ -90,7 +90,7 @@ func man(cmd *cobra.Command) []byte {
 	}
 	if cmd.HasSubCommands() {
 		section("COMMANDS")
-		for _, c := range told(cmd) {
+		for _, c := range visibleCommands(cmd) {
 			fmt.Fprintf(&b, ".TP\n.BR %s (1)\n%s\n", roff(manName(c)), roff(c.Short))
 		}
 	}
@@ -140,7 +140,7 @@ func verbatim(b *bytes.Buffer, text string) {
 func seeAlso(b *bytes.Buffer, cmd *cobra.Command) {
 	b.WriteString(".SH SEE ALSO\n")
 	var pages []string
-	for _, c := range append([]*cobra.Command{cmd.Root()}, told(cmd.Root())...) {
+	for _, c := range append([]*cobra.Command{cmd.Root()}, visibleCommands(cmd.Root())...) {
 		if c != cmd {
 			pages = append(pages, roff(manName(c))+"(1)")
 		}

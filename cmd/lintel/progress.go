@@ -40,7 +40,7 @@ func showProgress(w io.Writer, phase string) *progressLine {
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
-		p.tell(w, ticker.C, stop, func() time.Duration { return time.Since(started) })
+		p.print(w, ticker.C, stop, func() time.Duration { return time.Since(started) })
 	}()
 	p.stop = func() {
 		ticker.Stop()
@@ -53,8 +53,8 @@ func showProgress(w io.Writer, phase string) *progressLine {
 // end clears the line. It is called once.
 func (p *progressLine) end() { p.stop() }
 
-// tell writes the line anew at each tick that changes it, and clears it at the end.
-func (p *progressLine) tell(w io.Writer, ticks <-chan time.Time, stop <-chan struct{}, since func() time.Duration) {
+// print writes the line anew at each tick that changes it, and clears it at the end.
+func (p *progressLine) print(w io.Writer, ticks <-chan time.Time, stop <-chan struct{}, since func() time.Duration) {
 	shown := ""
 	for {
 		select {

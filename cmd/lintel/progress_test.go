@@ -31,7 +31,7 @@ func TestProgress(t *testing.T) {
 		var at atomic.Int64
 		go func() {
 			defer close(done)
-			line.tell(&out, ticks, stop, func() time.Duration { return time.Duration(at.Load()) })
+			line.print(&out, ticks, stop, func() time.Duration { return time.Duration(at.Load()) })
 		}()
 		for _, d := range c.ticks {
 			at.Store(int64(d))
@@ -75,7 +75,7 @@ type answering struct {
 func (a answering) Run(context.Context, report.Change) (*report.Report, error) { return a.rep, nil }
 
 // What is no terminal gets no line.
-func TestProgressElsewhere(t *testing.T) {
+func TestProgressIsSilentWithoutTerminal(t *testing.T) {
 	var out strings.Builder
 	showProgress(&out, "checking").end()
 	if out.Len() > 0 {

@@ -49,7 +49,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"commit": commit, "change": change, "unpack": unpack, "exits": exits, "event": event, "outside": startOutside,
+			"commit": commit, "change": change, "unpack": unpack, "exits": exits, "event": event, "outside": startRemote,
 			"charts": charts,
 		},
 	})

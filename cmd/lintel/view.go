@@ -20,7 +20,7 @@ type viewOptions struct {
 
 // flags adds the flags of a view. They are for text: what programs read is always whole, so that they are refused where
 // no form is text.
-func (o *viewOptions) flags(cmd *cobra.Command, in *forms) {
+func (o *viewOptions) flags(cmd *cobra.Command, in *formats) {
 	f := cmd.Flags()
 	groupings, severities := view.Groupings(), report.Severities()
 	f.StringVar(&o.groupBy, "group-by", groupings[0], "what stands together in the text: "+enumerated(groupings))

@@ -75,8 +75,8 @@ func (r *Request) Unplaced(id Identity) bool {
 	return !r.ClusterScoped && kinds.Unplaced(id.Group, id.Kind, id.Namespace)
 }
 
-// Subject is the object the request is about: the new one, or the old one of a DELETE.
-func (r *Request) Subject() Object {
+// CurrentObject is the object the request is about: the new one, or the old one of a DELETE.
+func (r *Request) CurrentObject() Object {
 	if r.Object != nil {
 		return r.Object
 	}
@@ -85,7 +85,7 @@ func (r *Request) Subject() Object {
 
 // Identity names what the request is about: its object, as one of the kind whose subresource that is.
 func (r *Request) Identity() Identity {
-	id := IdentityOf(r.Subject())
+	id := IdentityOf(r.CurrentObject())
 	if r.Parent.Kind != "" {
 		id.Group, id.Version, id.Kind = r.Parent.Group, r.Parent.Version, r.Parent.Kind
 	}

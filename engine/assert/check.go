@@ -11,16 +11,16 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/lintel-bot/lintel/engine/hint"
+	"github.com/lintel-bot/lintel/engine/fix"
 	"github.com/lintel-bot/lintel/engine/jmespath"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 // Failure is one assertion that does not hold.
 type Failure struct {
-	Message string    // with the path of the assertion, in the form of the API server's field errors
-	Fields  []string  // RFC 6901 pointers into the payload of what is asserted about, or was read for it
-	Hint    hint.Hint // what the tree asks of them
+	Message     string          // with the path of the assertion, in the form of the API server's field errors
+	Fields      []string        // RFC 6901 pointers into the payload of what is asserted about, or was read for it
+	Requirement fix.Requirement // what the tree asks of them
 }
 
 // Check evaluates the tree on a payload, which stays as it is. The bindings of env are those of the rule. An
@@ -61,8 +61,8 @@ type checker struct {
 	failures []Failure
 }
 
-func (c *checker) fail(e *field.Error, v value, h hint.Hint) {
-	c.failures = append(c.failures, Failure{Message: e.Error(), Fields: v.fields, Hint: h})
+func (c *checker) fail(e *field.Error, v value, h fix.Requirement) {
+	c.failures = append(c.failures, Failure{Message: e.Error(), Fields: v.fields, Requirement: h})
 }
 
 func (c *checker) search(e *jmespath.Expression, data any, b bindings) (any, error) {
@@ -224,12 +224,12 @@ func (l leaf) check(c *checker, at path, v value, b bindings, _ int) error {
 	case err != nil:
 		return &brokenError{at, err}
 	case !same:
-		c.fail(field.Invalid(at, v.data, expected(want)), v, asks(at, v, want))
+		c.fail(field.Invalid(at, v.data, requirementOf(want)), v, asks(at, v, want))
 	}
 	return nil
 }
 
-func expected(want any) string {
+func requirementOf(want any) string {
 	switch w := want.(type) {
 	case int64, float64, bool:
 		return fmt.Sprintf("Expected value: %v", w)

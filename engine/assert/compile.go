@@ -71,16 +71,16 @@ type projection struct {
 
 // The forms of a key, as the documentation has them.
 var (
-	eachForm = sync.OnceValue(func() *regexp.Regexp {
+	eachPattern = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^~(\w*)\.(.*)$`)
 	})
-	bindForm = sync.OnceValue(func() *regexp.Regexp {
+	bindPattern = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^(.*?)\s*->\s*(\w+)$`)
 	})
-	escapedForm = sync.OnceValue(func() *regexp.Regexp {
+	escapedPattern = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^\\(.+)\\$`)
 	})
-	exprForm = sync.OnceValue(func() *regexp.Regexp {
+	exprPattern = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^\((?:(\w+);)?(.+)\)$`)
 	})
 )
@@ -146,17 +146,17 @@ func (c *compiler) node(v any, at string, depth int) (node, error) {
 
 func (c *compiler) projection(key, at string) (projection, error) {
 	var p projection
-	if m := eachForm().FindStringSubmatch(key); m != nil {
+	if m := eachPattern().FindStringSubmatch(key); m != nil {
 		p.each, p.index, key = true, m[1], m[2]
 	}
-	if m := bindForm().FindStringSubmatch(key); m != nil {
+	if m := bindPattern().FindStringSubmatch(key); m != nil {
 		key, p.binds = m[1], m[2]
 	}
-	if m := escapedForm().FindStringSubmatch(key); m != nil {
+	if m := escapedPattern().FindStringSubmatch(key); m != nil {
 		p.name = m[1]
 		return p, nil
 	}
-	m := exprForm().FindStringSubmatch(key)
+	m := exprPattern().FindStringSubmatch(key)
 	if m == nil {
 		p.name = key
 		return p, nil

@@ -135,7 +135,7 @@ func (a *activation) compute(name string) (any, bool) {
 	return nil, false
 }
 
-func (s *evaluation) subject() admission.Object { return s.request.Subject() }
+func (s *evaluation) subject() admission.Object { return s.request.CurrentObject() }
 
 func (s *evaluation) allowed() *allowance {
 	if s.values == nil {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/lintel-bot/lintel/engine/admission"
-	"github.com/lintel-bot/lintel/engine/hint"
+	"github.com/lintel-bot/lintel/engine/fix"
 	"github.com/lintel-bot/lintel/engine/trace"
 )
 
@@ -43,6 +43,6 @@ type Env struct {
 	// Now, are left out.
 	Exceptions []*Exception
 	Now        time.Time
-	Log        *trace.Log  // takes what is looked at; likewise
-	Sheet      *hint.Sheet // takes what is asked of the fields that fail; nil where nobody wants to know
+	Log        *trace.Log // takes what is looked at; likewise
+	Sheet      *fix.Sheet // takes what is asked of the fields that fail; nil where nobody wants to know
 }

@@ -82,7 +82,7 @@ func explain(a *activation, e *expression, v view) ([]string, bool) {
 			out = append(out, v.pointer(p.pointer))
 		}
 	}
-	x.tellRest(e)
+	x.requireRest(e)
 	if len(out) == 0 {
 		return []string{""}, old
 	}
@@ -149,7 +149,7 @@ func (x *explainer) blame(f frame, e ast.Expr, got bool) []place {
 	case ast.CallKind:
 		return x.blameCall(f, e, got)
 	}
-	return x.tell(f, e, got, x.reads(f, e).places)
+	return x.require(f, e, got, x.reads(f, e).places)
 }
 
 func (x *explainer) blameCall(f frame, e ast.Expr, got bool) []place {
@@ -189,13 +189,13 @@ func (x *explainer) blameCall(f frame, e ast.Expr, got bool) []place {
 		}
 	case operators.In:
 		if left := x.reads(f, args[0]).places; len(left) > 0 {
-			return x.tell(f, e, got, left)
+			return x.require(f, e, got, left)
 		}
-		return x.tell(f, e, got, x.entry(f, args[1], args[0]))
+		return x.require(f, e, got, x.entry(f, args[1], args[0]))
 	case callHasIndex:
-		return x.tell(f, e, got, x.entry(f, args[0], args[1]))
+		return x.require(f, e, got, x.entry(f, args[0], args[1]))
 	}
-	return x.tell(f, e, got, deepest(x.reads(f, e).places))
+	return x.require(f, e, got, deepest(x.reads(f, e).places))
 }
 
 // branch is the one that the arguments of ?: choose.
@@ -292,7 +292,7 @@ func (s *evaluation) lookup(p place) (any, bool) {
 func (x *explainer) blameError(f frame, e ast.Expr) []place {
 	out := x.broken(f, e)
 	if asksSomething(e) {
-		x.tell(f, e, false, out)
+		x.require(f, e, false, out)
 	}
 	return out
 }

@@ -23,9 +23,9 @@ type image struct {
 var imageType = cel.ObjectType("kyverno.image")
 
 var (
-	repositoryForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9_./-]{2,255}$`) })
-	tagForm        = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`) })
-	digestForm     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^sha256:[0-9a-f]{64}$`) })
+	repositoryPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9_./-]{2,255}$`) })
+	tagPattern        = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`) })
+	digestPattern     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^sha256:[0-9a-f]{64}$`) })
 )
 
 // parseImage reads an image reference of at most 1,024 bytes. It takes and refuses what Kyverno does
@@ -38,13 +38,13 @@ func parseImage(s string) (image, error) {
 	}
 	rest := s
 	if before, digest, ok := strings.Cut(rest, "@"); ok {
-		if !digestForm().MatchString(digest) {
+		if !digestPattern().MatchString(digest) {
 			return img, fmt.Errorf("could not parse image reference %q: bad digest", s)
 		}
 		rest, img.digest = before, digest
 	}
 	if i := strings.LastIndexByte(rest, ':'); i > strings.LastIndexByte(rest, '/') {
-		if !tagForm().MatchString(rest[i+1:]) {
+		if !tagPattern().MatchString(rest[i+1:]) {
 			return img, fmt.Errorf("could not parse image reference %q: bad tag", s)
 		}
 		rest, img.tag = rest[:i], rest[i+1:]
@@ -57,7 +57,7 @@ func parseImage(s string) (image, error) {
 		img.registry = "index.docker.io"
 	}
 	if host, err := url.Parse("//" + img.registry); err != nil || host.Host != img.registry ||
-		!repositoryForm().MatchString(img.repository) {
+		!repositoryPattern().MatchString(img.repository) {
 		return img, fmt.Errorf("could not parse image reference %q", s)
 	}
 	if img.registry == "index.docker.io" && !strings.Contains(img.repository, "/") {

@@ -21,7 +21,7 @@ func (p *Policy) ExplainMatch(ctx context.Context, r *admission.Request, env Env
 	if !env.Log.On() {
 		return
 	}
-	if id := admission.IdentityOf(r.Subject()); p.namespace != "" && id.Namespace != p.namespace && !r.Unplaced(id) {
+	if id := admission.IdentityOf(r.CurrentObject()); p.namespace != "" && id.Namespace != p.namespace && !r.Unplaced(id) {
 		env.Log.Add(trace.Step{Part: trace.Namespace,
 			Words: fmt.Sprintf("the policy is about namespace %s, not %q", p.namespace, id.Namespace)})
 		return

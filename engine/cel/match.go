@@ -118,7 +118,7 @@ func (m *matcher) inNamespace(r *admission.Request, id admission.Identity) (bool
 	case m.namespaces == nil:
 		return true, nil
 	case id.Kind == "Namespace" && id.Group == "":
-		set := admission.LabelsOf(r.Subject())
+		set := admission.LabelsOf(r.CurrentObject())
 		set[nameLabel] = id.Name
 		return m.namespaces.Matches(set), nil
 	case r.Unplaced(id):

@@ -21,7 +21,7 @@ func (p *program) params(ctx context.Context, r *admission.Request, env Env, kin
 	group, _ := admission.SplitVersion(kind.APIVersion)
 	namespace := ref.Namespace
 	if namespace == "" && !kinds.ClusterScoped(group, kind.Kind) {
-		id := admission.IdentityOf(r.Subject())
+		id := admission.IdentityOf(r.CurrentObject())
 		if r.Unplaced(id) {
 			return nil, admission.NeedsNamespace(id)
 		}

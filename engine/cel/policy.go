@@ -237,7 +237,7 @@ func (p *Policy) Evaluate(ctx context.Context, r *admission.Request, env Env) []
 // whether it does is not known.
 func (p *Policy) about(ctx context.Context, r *admission.Request, env Env) (*target, error) {
 	var elsewhere error // the policy may be one of another namespace
-	if id := admission.IdentityOf(r.Subject()); p.namespace != "" && id.Namespace != p.namespace {
+	if id := admission.IdentityOf(r.CurrentObject()); p.namespace != "" && id.Namespace != p.namespace {
 		if !r.Unplaced(id) {
 			return nil, nil
 		}

@@ -202,7 +202,7 @@ func (x *explainer) blameComprehension(f frame, e ast.Expr, got bool) []place {
 		return x.blame(inner, c.Result(), got)
 	}
 	body := bodyOf(c)
-	over := func() []place { return x.tell(f, e, got, x.reads(f, c.IterRange()).places) }
+	over := func() []place { return x.require(f, e, got, x.reads(f, c.IterRange()).places) }
 	// An all() that holds and an exists() that does not are about the list as a whole.
 	if body.kind != every && body.kind != some || (body.kind == some) != got {
 		return over()

@@ -45,7 +45,7 @@ type condition struct {
 
 // Outcome is what a set of conditions said.
 type Outcome struct {
-	Met bool
+	Matched bool
 
 	// Reads are the RFC 6901 pointers into the root of the scope ("/request/object/spec/replicas") that the keys and
 	// values of the conditions that decided read: for a set that is met those that are met, else those that are not. Where
@@ -99,7 +99,7 @@ func (s *Set) Evaluate(sc *variable.Scope) (Outcome, error) {
 	}
 	reads := s.decided(sc, met)
 	slices.Sort(reads)
-	return Outcome{Met: met, Reads: slices.Compact(reads), Message: message}, nil
+	return Outcome{Matched: met, Reads: slices.Compact(reads), Message: message}, nil
 }
 
 // holds evaluates any up to the first condition that is met and all up to the first that is not. All is

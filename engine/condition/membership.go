@@ -10,14 +10,14 @@ import (
 // members is a value prepared for the operators that look for keys in it: a list, a JSON list in a
 // string, a range, or a single text.
 type members struct {
-	texts    []string
-	isList   bool // the value is a list
-	isNumber bool // the value is a number or bool: only AnyIn and AnyNotIn take it, and only for lists
-	isText   bool
-	text     string          // the string as it is
-	within   *pattern.Scalar // the string is a range
-	outside  *pattern.Scalar // the opposite of the range
-	invalid  bool            // the string is JSON, but not a list of strings
+	texts     []string
+	isList    bool // the value is a list
+	isNumber  bool // the value is a number or bool: only AnyIn and AnyNotIn take it, and only for lists
+	isText    bool
+	text      string          // the string as it is
+	within    *pattern.Scalar // the string is a range
+	unmatched *pattern.Scalar // the opposite of the range
+	invalid   bool            // the string is JSON, but not a list of strings
 }
 
 // prepare reads a value. A value that is none of these matches nothing, and no operator is true for it.
@@ -31,7 +31,7 @@ func prepare(value any) members {
 		m := members{isText: true, text: typed}
 		if left, right, op, ok := pattern.SplitRange(typed); ok && op == "-" {
 			m.within, _ = pattern.CompileScalar(typed) // what is not a string is an error
-			m.outside, _ = pattern.CompileScalar(left + "!-" + right)
+			m.unmatched, _ = pattern.CompileScalar(left + "!-" + right)
 			return m
 		}
 		m.texts, m.invalid = jsonTexts(typed)
@@ -111,9 +111,9 @@ func membership(negative, numbers bool, each func(keys []string, found func(stri
 			if m.isText && len(keys) == 1 && keys[0] == m.text {
 				return !negative
 			}
-			if m.outside != nil && negative && numbers {
+			if m.unmatched != nil && negative && numbers {
 				// AnyNotIn asks for a key outside the range, which a text that is not a number is not.
-				return slices.ContainsFunc(keys, func(key string) bool { return m.outside.Matches(key) })
+				return slices.ContainsFunc(keys, func(key string) bool { return m.unmatched.Matches(key) })
 			}
 			found, ok := m.holdsEach()
 			return ok && each(keys, found)

@@ -174,11 +174,11 @@ func TestEvaluate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.Met != tt.met || !slices.Equal(got.Reads, tt.reads) {
-				t.Errorf("got %v %q, want %v %q", got.Met, got.Reads, tt.met, tt.reads)
+			if got.Matched != tt.met || !slices.Equal(got.Reads, tt.reads) {
+				t.Errorf("got %v %q, want %v %q", got.Matched, got.Reads, tt.met, tt.reads)
 			}
 			met, message, err := s.Holds(sc)
-			if met != got.Met || message != got.Message || err != nil {
+			if met != got.Matched || message != got.Message || err != nil {
 				t.Errorf("Holds says %v %q %v", met, message, err)
 			}
 			again, err := s.Evaluate(sc)
@@ -248,7 +248,7 @@ func TestMessages(t *testing.T) {
 	}
 	for _, tt := range tests {
 		got, err := mustCompile(t, tt.set).Evaluate(scope(t))
-		if err != nil || got.Met != tt.met || got.Message != tt.message {
+		if err != nil || got.Matched != tt.met || got.Message != tt.message {
 			t.Errorf("%s: %+v, %v; want %q", tt.set, got, err, tt.message)
 		}
 	}
@@ -342,7 +342,7 @@ func FuzzCompile(f *testing.F) {
 		sc := variable.NewScope(context.Background(), map[string]any{"request": map[string]any{"operation": "CREATE"}},
 			jmespath.Env{}, nil)
 		got, err := s.Evaluate(sc)
-		if met, _, holdsErr := s.Holds(sc); (err == nil) != (holdsErr == nil) || met != got.Met {
+		if met, _, holdsErr := s.Holds(sc); (err == nil) != (holdsErr == nil) || met != got.Matched {
 			t.Errorf("Evaluate %v, %v and Holds %v, %v", got, err, met, holdsErr)
 		}
 	})

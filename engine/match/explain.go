@@ -158,7 +158,7 @@ func (f *filter) misses(t *Target, as role) (out []string) {
 		if t.User.Username != "" {
 			who = "user " + t.User.Username
 		}
-		miss("%s is not %s", who, f.whom())
+		miss("%s is not %s", who, f.userNames())
 	}
 	if len(out) > 0 || f.namespaceSelector == nil {
 		return out
@@ -174,8 +174,8 @@ func (f *filter) misses(t *Target, as role) (out []string) {
 	return out
 }
 
-// whom are those that the filter names.
-func (f *filter) whom() string {
+// userNames lists the users, groups and roles that the filter names.
+func (f *filter) userNames() string {
 	var names []string
 	for _, s := range f.subjects {
 		name := s.Name

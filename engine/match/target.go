@@ -34,7 +34,7 @@ type Target struct {
 
 // NewTarget takes what blocks look at out of a request, for the object that is its subject.
 func NewTarget(r *admission.Request) *Target {
-	object := r.Subject()
+	object := r.CurrentObject()
 	t := &Target{
 		Identity:     r.Identity(),
 		SubResource:  r.SubResource,

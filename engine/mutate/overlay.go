@@ -23,7 +23,7 @@ func overlay(patch any, object admission.Object) (admission.Object, error) {
 	id := admission.IdentityOf(object)
 	m := merger{builtin: builtinGroup(id.Group), kind: id.Kind}
 	plain, verdict, err := m.conditions(patch, object, field{}, 0)
-	if err != nil || verdict != met {
+	if err != nil || verdict != matched {
 		return object, err
 	}
 	p, ok := plain.(map[string]any)
@@ -45,7 +45,7 @@ func overlay(patch any, object admission.Object) (admission.Object, error) {
 type verdict int
 
 const (
-	met     verdict = iota
+	matched verdict = iota
 	unmet           // a condition does not hold: this part, up to the element of a list, is left out
 	stopped         // a global condition does not hold: the whole patch is left out
 )
@@ -74,7 +74,7 @@ func anchorOf(key string) (anchor byte, name string) {
 // conditions checks the anchors of a patch against the object and gives the patch without them.
 func (m merger) conditions(patch, object any, at field, depth int) (any, verdict, error) {
 	if depth > maxDepth {
-		return nil, met, errDepth
+		return nil, matched, errDepth
 	}
 	switch p := patch.(type) {
 	case map[string]any:
@@ -82,13 +82,13 @@ func (m merger) conditions(patch, object any, at field, depth int) (any, verdict
 	case []any:
 		return m.listConditions(p, object, at, depth)
 	}
-	return patch, met, nil
+	return patch, matched, nil
 }
 
 func (m merger) mapConditions(p map[string]any, object any, at field, depth int) (any, verdict, error) {
 	have, _ := object.(map[string]any)
 	keys := slices.Sorted(maps.Keys(p))
-	if verdict, err := selected(p, have, keys); err != nil || verdict != met {
+	if verdict, err := selected(p, have, keys); err != nil || verdict != matched {
 		return nil, verdict, err
 	}
 	out := make(map[string]any, len(p))
@@ -104,7 +104,7 @@ func (m merger) mapConditions(p map[string]any, object any, at field, depth int)
 				continue
 			}
 			value, verdict, err := m.conditions(rest, have[name], at.child(name), depth+1)
-			if err != nil || verdict != met {
+			if err != nil || verdict != matched {
 				return nil, verdict, err
 			}
 			if !isEmpty(value) {
@@ -117,7 +117,7 @@ func (m merger) mapConditions(p map[string]any, object any, at field, depth int)
 			continue
 		}
 		value, verdict, err := m.conditions(p[key], current, at.child(name), depth+1)
-		if err != nil || verdict != met {
+		if err != nil || verdict != matched {
 			return nil, verdict, err
 		}
 		if isEmpty(value) && !isEmpty(p[key]) {
@@ -125,7 +125,7 @@ func (m merger) mapConditions(p map[string]any, object any, at field, depth int)
 		}
 		out[name] = value
 	}
-	return out, met, nil
+	return out, matched, nil
 }
 
 // selected checks the conditions of a map itself: the global ones first, which count for more.
@@ -141,14 +141,14 @@ func selected(p, have map[string]any, keys []string) (verdict, error) {
 			}
 			ok, err := chosen(p[key], have, name)
 			if err != nil {
-				return met, fmt.Errorf("the condition %q: %w", key, err)
+				return matched, fmt.Errorf("the condition %q: %w", key, err)
 			}
 			if !ok {
 				return kind.not, nil
 			}
 		}
 	}
-	return met, nil
+	return matched, nil
 }
 
 // conditionOf is a condition without what is to be added.
@@ -258,14 +258,14 @@ func (m merger) listConditions(p []any, object any, at field, depth int) (any, v
 		settled := copyMaps(element)
 		for _, target := range targets {
 			if err := settle(settled, target, depth+1); err != nil {
-				return nil, met, err
+				return nil, matched, err
 			}
 			value, verdict, err := m.conditions(settled, target, at.element(), depth+1)
 			if err != nil {
-				return nil, met, err
+				return nil, matched, err
 			}
 			stops = stops || verdict == stopped
-			if verdict != met {
+			if verdict != matched {
 				continue
 			}
 			passed = true
@@ -277,7 +277,7 @@ func (m merger) listConditions(p []any, object any, at field, depth int) (any, v
 			return nil, stopped, nil
 		}
 	}
-	return out, met, nil
+	return out, matched, nil
 }
 
 // settle decides what an element of a patch adds by the element of the object that it is held against. Kyverno

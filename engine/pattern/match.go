@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/lintel-bot/lintel/engine/hint"
+	"github.com/lintel-bot/lintel/engine/fix"
 )
 
 // verdict is the answer of a part of a pattern.
@@ -35,7 +35,7 @@ func (n *node) match(value any, r *recorder) verdict {
 			if r == nil {
 				return fail
 			}
-			r.wants(n.hint)
+			r.wants(n.requirement)
 			return r.fail(r.here(), "pattern and resource have different structures. Path: ", r.here(),
 				fmt.Sprintf(". Expected map[string]interface {}, found %T", value))
 		}
@@ -46,13 +46,13 @@ func (n *node) match(value any, r *recorder) verdict {
 	list, ok := value.([]any)
 	switch {
 	case !ok:
-		r.wants(n.hint)
+		r.wants(n.requirement)
 		return structureMismatch(r)
 	case n.shape == shapeEmptyList:
 		if r == nil {
 			return fail
 		}
-		r.wants(n.hint)
+		r.wants(n.requirement)
 		return r.fail(r.here(), "pattern Array empty")
 	}
 	return n.matchElements(list, r)
@@ -70,7 +70,7 @@ func structureMismatch(r *recorder) verdict {
 func (n *node) matchScalar(value any, r *recorder) verdict {
 	list, isList := value.([]any)
 	if n.list && !isList {
-		r.wants(n.hint)
+		r.wants(n.requirement)
 		return structureMismatch(r)
 	}
 	if n.scalar.Matches(value) {
@@ -82,13 +82,13 @@ func (n *node) matchScalar(value any, r *recorder) verdict {
 	path := r.here()
 	text := "resource value '" + show(value) + "' does not match '" + show(n.scalar.raw) + "' at path " + path
 	if !isList || r.muted > 0 {
-		r.wants(func() hint.Hint { return n.scalar.hint(value, r.stringly()) })
+		r.wants(func() fix.Requirement { return n.scalar.requirement(value, r.stringly()) })
 		return r.fail(path, text)
 	}
 	for i, element := range list {
 		if !n.scalar.matchOne(element) {
 			m := r.enterIndex(i)
-			r.wants(func() hint.Hint { return n.scalar.hint(element, false) })
+			r.wants(func() fix.Requirement { return n.scalar.requirement(element, false) })
 			r.fail(path, text)
 			r.leave(m)
 		}
@@ -101,7 +101,7 @@ func (n *node) matchScalar(value any, r *recorder) verdict {
 func (n *node) matchMap(m map[string]any, r *recorder) verdict {
 	if r != nil {
 		// Kyverno looks its anchors up before it expands the metadata.
-		r.met(n.anchors, m)
+		r.matched(n.anchors, m)
 	}
 	n = n.of(m)
 	failed := false

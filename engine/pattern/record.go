@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/lintel-bot/lintel/engine/hint"
+	"github.com/lintel-bot/lintel/engine/fix"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
@@ -25,7 +25,7 @@ type recorder struct {
 	found bool // first is set
 
 	// sheet takes what the parts that fail ask for; nil where nobody wants to know.
-	sheet *hint.Sheet
+	sheet *fix.Sheet
 
 	// anchors are those that were met, and whether the resource had the field anywhere. Kyverno keys
 	// them by their text alone and so do we: see printedPath.
@@ -97,7 +97,7 @@ func (r *recorder) fail(path string, text ...string) verdict {
 }
 
 // wants writes down what a part of the pattern asks of the value here, which fails it.
-func (r *recorder) wants(what func() hint.Hint) {
+func (r *recorder) wants(what func() fix.Requirement) {
 	if r.collecting() && r.sheet != nil {
 		r.sheet.Add(string(r.pointer), what())
 	}
@@ -120,8 +120,8 @@ func (r *recorder) report(negation bool) {
 // here is the path of the current value as Kyverno prints it.
 func (r *recorder) here() string { return string(r.printed) }
 
-// met notes the anchors of a map that Kyverno looks up in the resource.
-func (r *recorder) met(anchors []entry, resource map[string]any) {
+// matched notes the anchors of a map that Kyverno looks up in the resource.
+func (r *recorder) matched(anchors []entry, resource map[string]any) {
 	if r.found {
 		return
 	}

@@ -16,7 +16,7 @@ import (
 	"k8s.io/pod-security-admission/policy"
 
 	"github.com/lintel-bot/lintel/engine/admission"
-	"github.com/lintel-bot/lintel/engine/hint"
+	"github.com/lintel-bot/lintel/engine/fix"
 	"github.com/lintel-bot/lintel/engine/pattern"
 )
 
@@ -155,7 +155,7 @@ func (c *Check) Evaluate(object admission.Object, extra []Exclude) Outcome {
 }
 
 // Explain is Evaluate, and writes down what the level asks of each field that violates it.
-func (c *Check) Explain(object admission.Object, extra []Exclude, sheet *hint.Sheet) Outcome {
+func (c *Check) Explain(object admission.Object, extra []Exclude, sheet *fix.Sheet) Outcome {
 	found, err := podOf(object)
 	if err != nil {
 		return Outcome{Err: err}
@@ -187,7 +187,7 @@ func (c *Check) Explain(object admission.Object, extra []Exclude, sheet *hint.Sh
 			for _, p := range v.where() {
 				fields = append(fields, found.pointer+p)
 				if sheet != nil {
-					sheet.Add(found.pointer+p, v.hint(ctl))
+					sheet.Add(found.pointer+p, v.requirement(ctl))
 				}
 			}
 		}

@@ -207,7 +207,7 @@ func TestDeployerSpellings(t *testing.T) {
 
 // A component that an Application asks for where it exists is looked for each time: whether it is there is not part of
 // what the build without it reads.
-func TestMissingComponentComes(t *testing.T) {
+func TestMissingComponentReachesItsRootsWhenAdded(t *testing.T) {
 	repo := treetest.New(t)
 	base := repo.Commit(`
 -- argo/app.yaml --

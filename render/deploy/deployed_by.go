@@ -41,7 +41,7 @@ func (s *Set) DeployedBy(root roots.Root) []string {
 // Deployers lists what deploys a root, or the folder above that it is deployed with.
 func (s *Set) Deployers(root roots.Root) (list []*Deployment) {
 	w := s.found()
-	for _, one := range w.above(root.Path) {
+	for _, one := range w.ancestors(root.Path) {
 		own, is := w.root(one)
 		with := one.Unmodified() && !is // everything below the folder
 		if is && own == root || with && root.Object == "" || root.Object != "" && one.id == root.Object {
@@ -91,7 +91,7 @@ func (s *Set) IsExternal(root roots.Root) bool {
 func externalKustomizations(s *Set) func() map[roots.Root]bool {
 	return sync.OnceValue(func() map[roots.Root]bool {
 		const generator = "HelmChartInflationGenerator"
-		files := slices.DeleteFunc(s.Mentions(generator), func(p string) bool { return !s.Holds(p, generator) })
+		files := slices.DeleteFunc(s.Mentions(generator), func(p string) bool { return !s.MentionsIn(p, generator) })
 		for _, dir := range s.Graph.External() {
 			if f, err := s.Kustomization(dir); f != nil && err == nil {
 				files = append(files, f.Path)

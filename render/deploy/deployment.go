@@ -163,7 +163,7 @@ func (d *Deployment) covers() []string {
 // covered reports whether a root that stands in its folder is deployed, but only as one of the deployments has it.
 func (w *worklist) covered(r roots.Root) bool {
 	bare, other := false, false
-	for _, one := range w.above(r.Path) {
+	for _, one := range w.ancestors(r.Path) {
 		switch {
 		case one.External != nil, !w.isLive(one):
 		case one.Release != nil:

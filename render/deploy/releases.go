@@ -16,8 +16,8 @@ func (s *Set) OfKind(ctx context.Context, root roots.Root, kind string) (render.
 // Charted returns the chart of a root that is a release, and its values. See render.Renderer.Charted.
 func (s *Set) Charted(root roots.Root) *render.Charted { return s.Renderer.Charted(s.Target(root)) }
 
-// GivesOthers reports whether a file gives values to another chart, too, than that of a root.
-func (s *Set) GivesOthers(root roots.Root, file string) bool {
+// ValuesShared reports whether a file gives values to another chart, too, than that of a root.
+func (s *Set) ValuesShared(root roots.Root, file string) bool {
 	own := s.Deployment(root)
 	return slices.ContainsFunc(s.Reach([]string{file}, nil), func(other roots.Root) bool {
 		if other == root {

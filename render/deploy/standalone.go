@@ -22,21 +22,21 @@ func (w *worklist) deploysFile(p string, passed map[string]bool) bool {
 		return false // what only deploys itself is not deployed
 	}
 	passed[p] = true
-	return w.index.IsPart(p) || slices.ContainsFunc(w.above(path.Dir(p)), func(one *Deployment) bool {
+	return w.index.IsPart(p) || slices.ContainsFunc(w.ancestors(path.Dir(p)), func(one *Deployment) bool {
 		return one.has(p) && w.deploysFile(one.Where.Path, passed)
 	})
 }
 
 // Deploys reports whether an object of Argo CD or Flux deploys a file by its folder, whatever else names it.
 func (s *Set) Deploys(p string) bool {
-	return slices.ContainsFunc(s.found().above(path.Dir(p)), func(one *Deployment) bool { return one.has(p) })
+	return slices.ContainsFunc(s.found().ancestors(path.Dir(p)), func(one *Deployment) bool { return one.has(p) })
 }
 
 // isDeployed reports whether an object that is itself deployed deploys the kustomization of a folder, or one that includes it.
 func (s *Set) isDeployed(dir string) bool {
 	w := s.found()
 	return slices.ContainsFunc(s.Ancestors(map[string]bool{dir: true}), func(up string) bool {
-		return slices.ContainsFunc(w.above(up), func(one *Deployment) bool {
+		return slices.ContainsFunc(w.ancestors(up), func(one *Deployment) bool {
 			return one.Release == nil && one.External == nil && (one.Path == up || one.has(up)) && w.isLive(one)
 		})
 	})
@@ -55,7 +55,7 @@ func (s *Set) Standalone(changed, links []string) []roots.Root {
 			return
 		}
 		seen[dir] = true
-		if !s.Stands(dir) {
+		if !s.IsStandalone(dir) {
 			for _, up := range s.IncludedBy(dir) { // a component changes what takes it over
 				visit(up)
 			}

@@ -139,7 +139,7 @@ spec:
 
 // What a root renders to, its text may say: nothing that a look-up asks for is missed. And a root of which nothing is put
 // together does not say what stands in none of its files.
-func TestRootsSayWhatTheyRender(t *testing.T) {
+func TestRootsListWhatTheyRender(t *testing.T) {
 	r := treetest.New(t)
 	err := filepath.WalkDir("../../testdata", func(p string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {

@@ -189,7 +189,7 @@ func (w *worklist) rendered(root roots.Root, kinds []string) builtObjects {
 // ArtifactGenerator or a HelmChart reads in turn is known only by reading it.
 func (w *worklist) lookUp(kinds []string, wanted map[string][]string) (objects []gitops.Object) {
 	for _, kind := range kinds {
-		names, values := wanted[kind], roots.HoldsValues(kind)
+		names, values := wanted[kind], roots.IsValuesSource(kind)
 		switch all := kind == "GitRepository" || kind == "ArtifactGenerator" || len(wanted["HelmChart"]) > 0 && !values; {
 		case all:
 			names = nil
@@ -425,8 +425,8 @@ func (w *worklist) at(dir string) []*Deployment {
 	return slices.Clone(w.byPath[dir])
 }
 
-// above lists the deployments of a folder and of those around it.
-func (w *worklist) above(dir string) (list []*Deployment) {
+// ancestors lists the deployments of a folder and of those around it.
+func (w *worklist) ancestors(dir string) (list []*Deployment) {
 	for _, dir := range roots.Upwards(dir) {
 		list = append(list, w.at(dir)...)
 	}

@@ -333,7 +333,7 @@ var broken = []struct{ name, archive, want string }{
 			"kind: Component in it"},
 }
 
-func TestMistakes(t *testing.T) {
+func TestDiagnosticsNameTheCause(t *testing.T) {
 	for _, c := range broken {
 		t.Run(c.name, func(t *testing.T) {
 			root := "app"
@@ -376,7 +376,7 @@ func problems(t *testing.T, archive string, paths ...string) []string {
 }
 
 // A problem in a base is the same one, at the same place, for all that include it.
-func TestOneMistake(t *testing.T) {
+func TestProblemOfABaseHasOnePlace(t *testing.T) {
 	const base = "-- base/kustomization.yaml --\nresources: [a.yaml]\npatches:\n- path: p.yaml\n-- base/a.yaml --\n" +
 		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n-- base/p.yaml --\napiVersion: v1\nkind: ConfigMap\n" +
 		"metadata: {name: b}\n"

@@ -18,16 +18,16 @@ func meant(name string, names []string) string {
 func nearest(name string, names []string) string {
 	best, distance := "", 1+max(1, len(name)/3)
 	for _, n := range slices.Sorted(slices.Values(names)) {
-		if d := edits(strings.ToLower(name), strings.ToLower(n)); d < distance {
+		if d := editDistance(strings.ToLower(name), strings.ToLower(n)); d < distance {
 			best, distance = n, d
 		}
 	}
 	return best
 }
 
-// edits is how many letters must be written, removed, replaced or swapped with their neighbor to get from one name to
+// editDistance is how many letters must be written, removed, replaced or swapped with their neighbor to get from one name to
 // another. It is large for names that nobody would look through.
-func edits(a, b string) int {
+func editDistance(a, b string) int {
 	const longest = 80
 	if len(a) > longest || len(b) > longest {
 		return longest

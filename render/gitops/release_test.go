@@ -33,8 +33,8 @@ func describe(d Deployment) string {
 		cmp.Or(r.Name, "-"), cmp.Or(r.Namespace, "-"), c.Where.Line)), " ")
 }
 
-// fluxSources are sources of Flux.
-const fluxSources = `
+// fluxSourceObjects are sources of Flux.
+const fluxSourceObjects = `
 -- sources.yaml --
 apiVersion: source.toolkit.fluxcd.io/v1
 kind: HelmRepository
@@ -112,7 +112,7 @@ func twice(tag string) string {
 }
 
 func helmRelease(spec string) string {
-	return fluxKind(helmGroup+"/v2", "HelmRelease", spec) + fluxSources
+	return fluxKind(helmGroup+"/v2", "HelmRelease", spec) + fluxSourceObjects
 }
 
 func TestReleases(t *testing.T) {

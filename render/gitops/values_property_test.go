@@ -88,7 +88,7 @@ func TestTags(t *testing.T) {
 			m.write("  values.yaml: |")
 			m.object("    ", 0)
 		}
-		archive := "-- all.yaml --\n" + m.file.String() + fluxSources
+		archive := "-- all.yaml --\n" + m.file.String() + fluxSourceObjects
 		f, d := oneRelease(t, archive)
 		v, err := d.Release.Values(f, nil)
 		if err != nil {

@@ -135,8 +135,8 @@ func (g *Graph) HasNote(of, key, p string) bool { return g.has(noted, noteKey(of
 
 func noteKey(of, key string) string { return of + "\x00" + key }
 
-// Holds reports whether a file holds a word as a value (see Mentions).
-func (g *Graph) Holds(p, word string) bool { return g.has(mentions, word, p) }
+// MentionsIn reports whether a file holds a word as a value (see Mentions).
+func (g *Graph) MentionsIn(p, word string) bool { return g.has(mentions, word, p) }
 
 // IsManifestName reports whether a file's name is that of a YAML or JSON file.
 func IsManifestName(p string) bool {

@@ -94,7 +94,7 @@ func newNaive(t *testing.T, tr *tree.Tree) *naive {
 // place says whose a file with the name of a manifest is.
 func (n *naive) place(p string) {
 	switch dir := path.Dir(p); {
-	case n.taken(p) || n.ofChart(p) || len(n.readers[p]) > 0 && !n.deployable(p):
+	case n.included(p) || n.ofChart(p) || len(n.readers[p]) > 0 && !n.deployable(p):
 	case n.has(n.real(dir)):
 		n.unread[p] = len(n.readers[p]) == 0
 	default:
@@ -143,10 +143,10 @@ func (n *naive) ofChart(p string) bool {
 
 func (n *naive) deployable(p string) bool { return strings.Contains(n.texts[n.real(p)], "apiVersion") }
 
-// taken reports whether something that is no component, or that leads to what is none, takes a file over.
-func (n *naive) taken(p string) bool {
+// included reports whether something that is no component, or that leads to what is none, takes a file over.
+func (n *naive) included(p string) bool {
 	live := func(dir string) bool {
-		for _, top := range n.tops() {
+		for _, top := range n.topLevel() {
 			if n.below(top, map[string]bool{})[dir] {
 				return true
 			}
@@ -156,8 +156,8 @@ func (n *naive) taken(p string) bool {
 	return slices.ContainsFunc(n.takers[p], live)
 }
 
-// tops lists what can be deployed by itself.
-func (n *naive) tops() []string {
+// topLevel lists what can be deployed by itself.
+func (n *naive) topLevel() []string {
 	list := slices.Collect(maps.Keys(n.broken))
 	for dir, f := range n.files {
 		if !f.Component {
@@ -209,7 +209,7 @@ func (n *naive) below(dir string, into map[string]bool) map[string]bool {
 
 func (n *naive) findRoots() {
 	included, reached, live := map[string]bool{}, map[string]bool{}, map[string]bool{}
-	for _, dir := range n.tops() {
+	for _, dir := range n.topLevel() {
 		n.below(dir, live)
 	}
 	for from, targets := range n.includes {

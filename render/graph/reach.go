@@ -21,15 +21,15 @@ func (g *Graph) Around(changed, links []string) []string {
 	for _, p := range changed {
 		add(path.Dir(p))
 	}
-	for dir := range g.climb(g.Touched(changed, links), nil) {
+	for dir := range g.ancestors(g.Touched(changed, links), nil) {
 		add(dir)
 	}
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// climb returns the given folders and all whose kustomization takes one of them over, or one of these. It calls visit,
+// ancestors returns the given folders and all whose kustomization takes one of them over, or one of these. It calls visit,
 // if there is one, for each of them and each folder whose kustomization takes it over.
-func (g *Graph) climb(start map[string]bool, visit func(dir, reader string)) map[string]bool {
+func (g *Graph) ancestors(start map[string]bool, visit func(dir, reader string)) map[string]bool {
 	seen := maps.Clone(start)
 	for queue := slices.Collect(maps.Keys(start)); len(queue) > 0; queue = queue[1:] {
 		for _, reader := range g.IncludedBy(queue[0]) {
@@ -93,16 +93,16 @@ func (g *Graph) mark(dirty map[string]bool, p string) {
 	}
 }
 
-// Stands reports whether a folder has a kustomization that can be deployed by itself: it is no component.
-func (g *Graph) Stands(dir string) bool {
+// IsStandalone reports whether a folder has a kustomization that can be deployed by itself: it is no component.
+func (g *Graph) IsStandalone(dir string) bool {
 	return g.HasKustomization(dir) && !g.has(folders, component, dir)
 }
 
 // Live reports whether the kustomization of a folder is one that counts and can be deployed by itself, or leads to one
 // by those that take it over.
 func (g *Graph) Live(dir string, counts func(dir string) bool) bool {
-	for up := range g.climb(map[string]bool{dir: true}, nil) {
-		if g.Stands(up) && counts(up) {
+	for up := range g.ancestors(map[string]bool{dir: true}, nil) {
+		if g.IsStandalone(up) && counts(up) {
 			return true
 		}
 	}
@@ -112,7 +112,7 @@ func (g *Graph) Live(dir string, counts func(dir string) bool) bool {
 // Ancestors lists the folders whose kustomization takes one of the given folders over, directly or not, and those folders
 // themselves, sorted.
 func (g *Graph) Ancestors(start map[string]bool) []string {
-	return slices.Sorted(maps.Keys(g.climb(start, nil)))
+	return slices.Sorted(maps.Keys(g.ancestors(start, nil)))
 }
 
 // TopLevel lists the folders whose kustomization counts, which no other live one takes over (see Live), and which takes
@@ -122,7 +122,7 @@ func (g *Graph) Ancestors(start map[string]bool) []string {
 // Who takes a folder over is all that is asked of the index: all ways from a top down to a folder pass through those.
 func (g *Graph) TopLevel(start map[string]bool, counts func(dir string) bool) []string {
 	includes := map[string][]string{} // folder -> folders it includes, as far as they lead to the start
-	seen := g.climb(start, func(dir, reader string) {
+	seen := g.ancestors(start, func(dir, reader string) {
 		includes[reader] = append(includes[reader], dir)
 	})
 	live := map[string]bool{}
@@ -137,7 +137,7 @@ func (g *Graph) TopLevel(start map[string]bool, counts func(dir string) bool) []
 		}
 	}
 	for dir := range seen {
-		if g.Stands(dir) && counts(dir) {
+		if g.IsStandalone(dir) && counts(dir) {
 			below(dir)
 		}
 	}
@@ -163,7 +163,7 @@ func (g *Graph) TopLevel(start map[string]bool, counts func(dir string) bool) []
 	var circles []string
 	for _, dir := range slices.Sorted(maps.Keys(seen)) {
 		switch {
-		case !g.Stands(dir) || !counts(dir):
+		case !g.IsStandalone(dir) || !counts(dir):
 		case !included[dir]:
 			add(dir)
 		case !g.has(folders, broken, dir):

@@ -37,8 +37,8 @@ type Error struct {
 	Paths [][]string
 	// Lookups has what was asked of the cluster before, and not answered: with the answer it may be no error.
 	Lookups []Lookup
-	// Found has what was asked of the cluster before, and answered: the message may quote it.
-	Found []Lookup
+	// AnsweredLookups has what was asked of the cluster before, and answered: the message may quote it.
+	AnsweredLookups []Lookup
 }
 
 // Error implements error.

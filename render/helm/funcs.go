@@ -50,7 +50,7 @@ func (r *run) lookup(apiVersion, kind, namespace, name string) (map[string]any, 
 	if found == nil || !all && name != "" {
 		return map[string]any{}, nil
 	}
-	if r.found[asked] = true; len(r.found) > manyVersions {
+	if r.answered[asked] = true; len(r.answered) > manyVersions {
 		return nil, &refusal{CauseLimit, fmt.Sprintf("asks the cluster for more than %d things", manyVersions)}
 	}
 	return found, nil

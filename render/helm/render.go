@@ -28,12 +28,12 @@ type Options struct {
 
 // Output is what a chart prints.
 type Output struct {
-	Manifests []Manifest        // in the order of `helm template`
-	Files     map[string]string // what the engine printed, by the names of templates
-	Lookups   []Lookup          // what lookup was asked for and Options.Lookup did not know, each once, sorted
-	Found     []Lookup          // what Options.Lookup knew, or had a part of, each once, sorted
-	Absent    []string          // what Capabilities.APIVersions.Has was asked for and denied, each once, sorted
-	Present   []string          // what it was asked for and granted, likewise
+	Manifests       []Manifest        // in the order of `helm template`
+	Files           map[string]string // what the engine printed, by the names of templates
+	Lookups         []Lookup          // what lookup was asked for and Options.Lookup did not know, each once, sorted
+	AnsweredLookups []Lookup          // what Options.Lookup knew, or had a part of, each once, sorted
+	Absent          []string          // what Capabilities.APIVersions.Has was asked for and denied, each once, sorted
+	Present         []string          // what it was asked for and granted, likewise
 	// Listed says that the chart may have looked at the API versions in another way than by Has.
 	Listed bool
 	// Phased says that the chart may print something else for an upgrade than for an installation.

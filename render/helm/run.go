@@ -21,7 +21,7 @@ type run struct {
 	calls    map[string]int
 	frozen   map[string]bool
 	lookups  map[Lookup]bool // not answered, or in part
-	found    map[Lookup]bool // answered, or in part
+	answered map[Lookup]bool // answered, or in part
 	versions apiVersions
 	asks     asks
 	depth    int
@@ -31,7 +31,7 @@ type run struct {
 
 func newRun(o Options) *run {
 	return &run{options: o, limits: o.Limits.withDefaults(), calls: map[string]int{}, frozen: map[string]bool{},
-		lookups: map[Lookup]bool{}, found: map[Lookup]bool{}}
+		lookups: map[Lookup]bool{}, answered: map[Lookup]bool{}}
 }
 
 // Render renders a chart. An error is an *Error, also when ctx ended.
@@ -44,10 +44,10 @@ func (c *Chart) Render(ctx context.Context, o Options) (*Output, error) {
 	done := make(chan result, 1)
 	go func() {
 		out, err := guarded(func() (*Output, error) { return c.render(o, r) })
-		if e, ok := errors.AsType[*Error](err); ok && len(r.lookups)+len(r.found) > 0 {
+		if e, ok := errors.AsType[*Error](err); ok && len(r.lookups)+len(r.answered) > 0 {
 			with := *e
 			with.Lookups = slices.SortedFunc(maps.Keys(r.lookups), compareLookups)
-			with.Found = slices.SortedFunc(maps.Keys(r.found), compareLookups)
+			with.AnsweredLookups = slices.SortedFunc(maps.Keys(r.answered), compareLookups)
 			err = &with
 		}
 		done <- result{out, err}
@@ -95,7 +95,7 @@ func (c *Chart) render(o Options, r *run) (*Output, error) {
 	out.Phased = r.asks.phase
 	out.Frozen = slices.Sorted(maps.Keys(r.frozen))
 	out.Lookups = slices.SortedFunc(maps.Keys(r.lookups), compareLookups)
-	out.Found = slices.SortedFunc(maps.Keys(r.found), compareLookups)
+	out.AnsweredLookups = slices.SortedFunc(maps.Keys(r.answered), compareLookups)
 	if out.Manifests, err = in.manifests(out.Files, o); err != nil {
 		return nil, err
 	}

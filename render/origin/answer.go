@@ -66,7 +66,7 @@ func (b *Build) field(i *item, steps []step) (Place, bool) {
 	if v != nil && v.kind != yaml.ScalarNode {
 		v = nil
 	}
-	agrees := v != nil && v.by.known() && (v.loose || v.text == text || v.null && last.value.ShortTag() == "!!null")
+	agrees := v != nil && v.by.known() && (v.approximate || v.text == text || v.null && last.value.ShortTag() == "!!null")
 	switch {
 	case agrees && ok && written(v.by) &&
 		(!forgets(steps) || v.by.path == carried.Path && v.by.node != nil && v.by.node.Line == carried.StartLine):

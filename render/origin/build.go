@@ -44,7 +44,7 @@ func (b *Build) addManifests(l *Layer) {
 // owner returns what the steps made a rendered resource of, nil if they do not know it.
 func (b *Build) owner(resource *yaml.Node) *item {
 	if b.owners == nil {
-		s := &simulation{b: b, defaults: defaultSpecs()}
+		s := &transformation{b: b, defaults: defaultSpecs()}
 		custom := specs{}
 		items := s.layer(b.root, nil, custom)
 		s.metadata(items)

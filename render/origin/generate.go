@@ -11,7 +11,7 @@ import (
 )
 
 // generators runs configMapGenerator and secretGenerator, then the generator plugins.
-func (s *simulation) generators(l *Layer, items []*item) []*item {
+func (s *transformation) generators(l *Layer, items []*item) []*item {
 	_, options := doc.Field(l.File.Node, "generatorOptions")
 	for _, role := range []string{"configMapGenerator", "secretGenerator"} {
 		for _, n := range doc.Items(l.File.Node, role) {
@@ -34,7 +34,7 @@ func (s *simulation) generators(l *Layer, items []*item) []*item {
 
 // policy makes the ServiceAccount of an IAMPolicyGenerator
 // (https://github.com/kubernetes-sigs/kustomize/tree/master/plugin/builtin).
-func (s *simulation) policy(c config) *item {
+func (s *transformation) policy(c config) *item {
 	_, account := doc.Field(c.node, "kubernetesService")
 	_, cloud := doc.Field(c.node, "serviceAccount")
 	whole := s.whole(c)
@@ -48,7 +48,7 @@ func (s *simulation) policy(c config) *item {
 	}
 	if _, n := doc.Field(cloud, "name"); n != nil {
 		v := scalarValue("", s.mark(c, n))
-		v.loose = true
+		v.approximate = true
 		root.ensure(whole, "metadata", "annotations").put("iam.gke.io/gcp-service-account", v)
 	}
 	return newItem(root, nil)
@@ -56,7 +56,7 @@ func (s *simulation) policy(c config) *item {
 
 // generate makes the ConfigMap or Secret of one entry, or merges it into the one it names
 // (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/configmapgenerator/).
-func (s *simulation) generate(c config, global *yaml.Node, items []*item) []*item {
+func (s *transformation) generate(c config, global *yaml.Node, items []*item) []*item {
 	kind := "ConfigMap"
 	if c.role == "secretGenerator" || doc.Text(c.node, "kind") == "SecretGenerator" {
 		kind = "Secret"
@@ -142,7 +142,7 @@ func mergeData(old, made *value) {
 		into := made.get(to)
 		for _, f := range have.fields {
 			if holder == "stringData" {
-				f.value.loose = true
+				f.value.approximate = true
 			}
 			if v := into.get(f.key); v == nil {
 				into.put(f.key, f.value)
@@ -153,7 +153,7 @@ func mergeData(old, made *value) {
 	}
 }
 
-func (s *simulation) generatorOptions(c config, options *yaml.Node, role, file string, root *value) {
+func (s *transformation) generatorOptions(c config, options *yaml.Node, role, file string, root *value) {
 	for _, holder := range []string{"labels", "annotations"} {
 		key, pairs := doc.Field(options, holder)
 		if pairs == nil || pairs.Kind != yaml.MappingNode {
@@ -170,10 +170,10 @@ func (s *simulation) generatorOptions(c config, options *yaml.Node, role, file s
 }
 
 // generatorData fills data with the literals, the lines of env files and the files of an entry.
-func (s *simulation) generatorData(c config, root *value, kind string) {
+func (s *transformation) generatorData(c config, root *value, kind string) {
 	add := func(holder, key, text string, by mark) {
 		v := scalarValue(text, by)
-		v.loose = true
+		v.approximate = true
 		if kind == "Secret" {
 			v.text = base64.StdEncoding.EncodeToString([]byte(text))
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 // operations runs a JSON patch (RFC 6902) on a resource.
-func (s *simulation) operations(w writer, patch *yaml.Node, i *item) {
+func (s *transformation) operations(w writer, patch *yaml.Node, i *item) {
 	for _, op := range patch.Content {
 		op = doc.Deref(op)
 		to := pointer(doc.Text(op, "path"))
@@ -40,7 +40,7 @@ func (s *simulation) operations(w writer, patch *yaml.Node, i *item) {
 }
 
 // copyOf copies a value within the simulation's bounds, nil when they are met.
-func (s *simulation) copyOf(v *value) *value {
+func (s *transformation) copyOf(v *value) *value {
 	n := v.size(maxValues)
 	if s.copied += n; s.copied > maxValues {
 		return nil

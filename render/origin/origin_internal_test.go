@@ -106,7 +106,7 @@ func TestOperations(t *testing.T) {
 				t.Fatal(err)
 			}
 			i := newItem(parse(t, base), nil)
-			(&simulation{}).operations(writer{path: "patch.yaml"}, docs[0], i)
+			(&transformation{}).operations(writer{path: "patch.yaml"}, docs[0], i)
 			if got, want := printed(t, i.root), printed(t, parse(t, c.want)); got != want {
 				t.Errorf("got\n%swant\n%s", got, want)
 			}

@@ -10,7 +10,7 @@ import (
 )
 
 // patchStrategic runs an entry of patchesStrategicMerge: a path or a document.
-func (s *simulation) patchStrategic(c config, items []*item) []*item {
+func (s *transformation) patchStrategic(c config, items []*item) []*item {
 	for _, d := range s.patchDocuments(c, c.node, c.node.Value) {
 		items = s.merge(c, d, nil, items)
 	}
@@ -18,13 +18,13 @@ func (s *simulation) patchStrategic(c config, items []*item) []*item {
 }
 
 // patch runs an entry of patches or patchesJson6902.
-func (s *simulation) patch(c config, items []*item) []*item {
+func (s *transformation) patch(c config, items []*item) []*item {
 	_, inline := doc.Field(c.node, "patch")
 	_, target := doc.Field(c.node, "target")
 	return s.patchWith(c, inline, doc.Text(c.node, "path"), target, items)
 }
 
-func (s *simulation) patchWith(c config, inline *yaml.Node, file string, target *yaml.Node, items []*item) []*item {
+func (s *transformation) patchWith(c config, inline *yaml.Node, file string, target *yaml.Node, items []*item) []*item {
 	for _, d := range s.patchDocuments(c, inline, file) {
 		if d.node.Kind == yaml.SequenceNode {
 			for _, i := range selected(target, items) {
@@ -40,7 +40,7 @@ func (s *simulation) patchWith(c config, inline *yaml.Node, file string, target 
 }
 
 // patchDocuments reads the documents of a patch: those of a file if it names one, else those in the scalar.
-func (s *simulation) patchDocuments(c config, inline *yaml.Node, file string) []document {
+func (s *transformation) patchDocuments(c config, inline *yaml.Node, file string) []document {
 	if file != "" && !strings.Contains(file, "\n") && !strings.Contains(file, ": ") {
 		name := c.file(file)
 		return inFile(name, s.b.text(name).documents())
@@ -52,7 +52,7 @@ func (s *simulation) patchDocuments(c config, inline *yaml.Node, file string) []
 }
 
 // merge runs one strategic-merge patch. It never changes what identifies the resource, unless its options say so.
-func (s *simulation) merge(c config, d document, target *yaml.Node, items []*item) []*item {
+func (s *transformation) merge(c config, d document, target *yaml.Node, items []*item) []*item {
 	if d.node.Kind != yaml.MappingNode {
 		return items
 	}

@@ -11,7 +11,7 @@ import (
 
 // plugins lists the configurations of a layer's generators or transformers: documents in the kustomization, in
 // files, and in folders with a kustomization of their own.
-func (s *simulation) plugins(l *Layer, field string) (list []document) {
+func (s *transformation) plugins(l *Layer, field string) (list []document) {
 	byEntry := map[string]Part{}
 	for _, p := range l.Plugins {
 		if p.Field == field {
@@ -34,7 +34,7 @@ func (s *simulation) plugins(l *Layer, field string) (list []document) {
 
 // transformer runs the configuration of one of kustomize's own transformers
 // (https://github.com/kubernetes-sigs/kustomize/tree/master/plugin/builtin).
-func (s *simulation) transformer(c config, items []*item) []*item {
+func (s *transformation) transformer(c config, items []*item) []*item {
 	get := func(name string) *yaml.Node { _, n := doc.Field(c.node, name); return n }
 	specs := specsOf(doc.Items(c.node, "fieldSpecs"))
 	switch doc.Text(c.node, "kind") {
@@ -79,7 +79,7 @@ func (s *simulation) transformer(c config, items []*item) []*item {
 }
 
 // valueAdd writes a value to fields; into one that holds a path, as one element of it.
-func (s *simulation) valueAdd(c config, n *yaml.Node, items []*item) {
+func (s *transformation) valueAdd(c config, n *yaml.Node, items []*item) {
 	if n == nil {
 		return
 	}
@@ -100,7 +100,7 @@ func (s *simulation) valueAdd(c config, n *yaml.Node, items []*item) {
 			}
 			(fieldSpec{create: true}).walk(i.root, path, yaml.ScalarNode, by, func(v *value) {
 				v.write(n.Value, by)
-				v.loose = doc.Text(target, "filePathPosition") != ""
+				v.approximate = doc.Text(target, "filePathPosition") != ""
 			})
 		}
 	}

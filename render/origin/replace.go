@@ -12,7 +12,7 @@ import (
 
 // replacement runs an entry of replacements: itself, or those in the file it names
 // (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/replacements/).
-func (s *simulation) replacement(c config, items []*item) {
+func (s *transformation) replacement(c config, items []*item) {
 	file := doc.Text(c.node, "path")
 	if file == "" {
 		s.replaceOne(c, items)
@@ -30,7 +30,7 @@ func (s *simulation) replacement(c config, items []*item) {
 	}
 }
 
-func (s *simulation) replaceOne(c config, items []*item) {
+func (s *transformation) replaceOne(c config, items []*item) {
 	from := s.replacementSource(c, items)
 	if from == nil {
 		return
@@ -63,7 +63,7 @@ func (s *simulation) replaceOne(c config, items []*item) {
 }
 
 // replacementSource returns the value that a replacement copies, marked as the replacement's.
-func (s *simulation) replacementSource(c config, items []*item) *value {
+func (s *transformation) replacementSource(c config, items []*item) *value {
 	if _, literal := doc.Field(c.node, "sourceValue"); literal != nil {
 		return scalarValue(literal.Value, s.mark(c, literal))
 	}
@@ -105,7 +105,7 @@ func (s *simulation) replacementSource(c config, items []*item) *value {
 }
 
 // read makes the mark of a value that of a replacement that reads it.
-func (s *simulation) read(c config, by *mark) { by.how, by.role, by.step = Writer, c.role, s.step }
+func (s *transformation) read(c config, by *mark) { by.how, by.role, by.step = Writer, c.role, s.step }
 
 // selectedExactly returns the one item that a replacement's source names: no regular expressions.
 func selectedExactly(from *yaml.Node, items []*item) *item {
@@ -124,11 +124,11 @@ func selectedExactly(from *yaml.Node, items []*item) *item {
 }
 
 // assign writes a replacement's value to a field path of a resource. What it makes on the way is marked by.
-func (s *simulation) assign(root *value, path []string, from *value, options *yaml.Node, by mark) {
-	if holder := scalarAbove(root, path); holder != nil {
+func (s *transformation) assign(root *value, path []string, from *value, options *yaml.Node, by mark) {
+	if holder := scalarAncestor(root, path); holder != nil {
 		// YAML or JSON inside a string: the text is its own and the value's.
 		holder.chain = append(from.history(), holder.chain...)
-		holder.loose = true
+		holder.approximate = true
 		return
 	}
 	walk := fieldPath{by: by}
@@ -175,8 +175,8 @@ func spliced(to *value, pieces []piece, delimiter, at string) []piece {
 	return slices.Concat(cut(to.parts(), 0, start), pieces, cut(to.parts(), end, len(to.text)))
 }
 
-// scalarAbove returns the scalar that a field path leads into, nil if none.
-func scalarAbove(v *value, path []string) *value {
+// scalarAncestor returns the scalar that a field path leads into, nil if none.
+func scalarAncestor(v *value, path []string) *value {
 	for k := 1; k < len(path); k++ {
 		if found := matches(v, path[:k]); len(found) > 0 && found[0].kind == yaml.ScalarNode {
 			return found[0]

@@ -152,7 +152,7 @@ func splitSlashes(path string) []string {
 }
 
 // configurations reads the files of a kustomization's field of that name.
-func (s *simulation) configurations(l *Layer) specs {
+func (s *transformation) configurations(l *Layer) specs {
 	out := specs{}
 	for _, entry := range doc.Items(l.File.Node, "configurations") {
 		for _, d := range s.b.text(l.sibling(entry.Value)).documents() {

@@ -15,9 +15,9 @@ import (
 // found by the nodes that kustomize carried.
 const maxValues = 1_500_000
 
-// simulation follows the steps of a build on values that know who wrote them. It does what kustomize does as far
+// transformation follows the steps of a build on values that know who wrote them. It does what kustomize does as far
 // as origins need it; where it is wrong, its values are not what was rendered, and the place says so.
-type simulation struct {
+type transformation struct {
 	b        *Build
 	defaults specs
 	step     int
@@ -84,7 +84,7 @@ func newItem(root *value, doc *document) *item {
 
 // layer runs one kustomization on what its parent has so far (a component) or on nothing. It adds its configurations
 // to those of its parent.
-func (s *simulation) layer(l *Layer, items []*item, custom specs) []*item {
+func (s *transformation) layer(l *Layer, items []*item, custom specs) []*item {
 	for _, part := range l.Resources {
 		if part.Layer != nil {
 			below := specs{}
@@ -127,26 +127,26 @@ func (c config) file(name string) string { return c.layer.real(path.Join(path.Di
 // field is the configuration that stands in a field; its node is nil where there is none.
 func (c config) field(name string) config { c.key, c.node = doc.Field(c.node, name); return c }
 
-func (s *simulation) mark(c config, n *yaml.Node) mark {
+func (s *transformation) mark(c config, n *yaml.Node) mark {
 	return mark{path: c.path, node: n, how: Writer, role: c.role, step: s.step}
 }
 
 // whole marks what an entry makes without a place of its own in it.
-func (s *simulation) whole(c config) mark {
+func (s *transformation) whole(c config) mark {
 	return mark{path: c.path, line: c.node.Line, end: c.node.Line, how: Writer, role: c.role, step: s.step}
 }
 
 // room reports whether the simulation may hold more.
-func (s *simulation) room() bool { return s.copied <= maxValues }
+func (s *transformation) room() bool { return s.copied <= maxValues }
 
 // made counts a value that was made.
-func (s *simulation) made(v *value) *value {
+func (s *transformation) made(v *value) *value {
 	s.copied += v.size(maxValues)
 	return v
 }
 
 // transform runs the fields of a kustomization in kustomize's own order (api/internal/target), then its plugins.
-func (s *simulation) transform(l *Layer, items []*item, custom specs) []*item {
+func (s *transformation) transform(l *Layer, items []*item, custom specs) []*item {
 	c := config{layer: l, path: l.File.Path, node: l.File.Node}
 	specs := func(step string) []fieldSpec { return union(s.defaults[step], custom[step]) }
 	each := func(name, role string, do func(config)) {
@@ -188,7 +188,7 @@ func (s *simulation) transform(l *Layer, items []*item, custom specs) []*item {
 
 // resolve matches the items to the rendered resources: by kind and name, what is left by the order. A generated
 // name gets its hash.
-func (s *simulation) resolve(items []*item, rendered []*yaml.Node) map[*yaml.Node]*item {
+func (s *transformation) resolve(items []*item, rendered []*yaml.Node) map[*yaml.Node]*item {
 	owner := map[*yaml.Node]*item{}
 	taken := map[*item]bool{}
 	byName := map[[3]string][]*item{}

@@ -20,7 +20,7 @@ type namespacing struct {
 
 // namespace sets the namespace of everything that has one
 // (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/namespace/).
-func (s *simulation) namespace(c config, o namespacing, items []*item) {
+func (s *transformation) namespace(c config, o namespacing, items []*item) {
 	name := strings.TrimSpace(c.node.Value)
 	if name == "" {
 		return
@@ -61,7 +61,7 @@ func (s *simulation) namespace(c config, o namespacing, items []*item) {
 }
 
 // affix adds a prefix, or else a suffix, to names.
-func (s *simulation) affix(c config, specs []fieldSpec, prefix bool, items []*item) {
+func (s *transformation) affix(c config, specs []fieldSpec, prefix bool, items []*item) {
 	if c.node.Value == "" {
 		return
 	}
@@ -89,7 +89,7 @@ func (s *simulation) affix(c config, specs []fieldSpec, prefix bool, items []*it
 }
 
 // labels runs an entry of labels (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/labels/).
-func (s *simulation) labels(c config, specs func(step string) []fieldSpec, items []*item) {
+func (s *transformation) labels(c config, specs func(step string) []fieldSpec, items []*item) {
 	list := union(specsOf(doc.Items(c.node, "fields")), specs("labels"))
 	if doc.Text(c.node, "includeSelectors") == "true" {
 		list = union(list, specs("commonLabels"))
@@ -106,7 +106,7 @@ func (s *simulation) labels(c config, specs func(step string) []fieldSpec, items
 }
 
 // pairs adds labels or annotations to maps.
-func (s *simulation) pairs(c config, specs []fieldSpec, items []*item) {
+func (s *transformation) pairs(c config, specs []fieldSpec, items []*item) {
 	n := doc.Deref(c.node)
 	if n == nil || n.Kind != yaml.MappingNode {
 		return
@@ -130,7 +130,7 @@ func (s *simulation) pairs(c config, specs []fieldSpec, items []*item) {
 
 // metadata adds what the root's buildMetadata asks for: labels and annotations that kustomize words itself
 // (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/buildmetadata/).
-func (s *simulation) metadata(items []*item) {
+func (s *transformation) metadata(items []*item) {
 	l := s.b.root
 	for _, entry := range doc.Items(l.File.Node, "buildMetadata") {
 		s.step++
@@ -143,14 +143,14 @@ func (s *simulation) metadata(items []*item) {
 		for _, i := range items {
 			if ok {
 				v := scalarValue("", by)
-				v.loose = true
+				v.approximate = true
 				i.root.ensure(by, "metadata", path[0]).set(path[1], v)
 			}
 		}
 	}
 }
 
-func (s *simulation) replicas(c config, specs []fieldSpec, items []*item) {
+func (s *transformation) replicas(c config, specs []fieldSpec, items []*item) {
 	_, n := doc.Field(c.node, "count")
 	if n == nil {
 		return
@@ -168,7 +168,7 @@ func (s *simulation) replicas(c config, specs []fieldSpec, items []*item) {
 
 // images replaces the name, the tag or the digest of the images that an entry names
 // (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/images/).
-func (s *simulation) images(c config, specs []fieldSpec, items []*item) {
+func (s *transformation) images(c config, specs []fieldSpec, items []*item) {
 	name := doc.Text(c.node, "name")
 	// Kustomize takes the name for a regular expression.
 	re, err := regexp.Compile("^" + name +
@@ -213,7 +213,7 @@ func containers(v *value, visit func(*value)) {
 
 // image returns what an entry of images makes of an image, and which of its fields says so last; nothing where none
 // says anything.
-func (s *simulation) image(c config, v *value) (pieces []piece, by mark) {
+func (s *transformation) image(c config, v *value) (pieces []piece, by mark) {
 	name, tag, digest := SplitImage(v.text)
 	old := v.parts()
 	ofName, ofTag, ofDigest := cut(old, 0, len(name)), []piece(nil), []piece(nil)

@@ -27,16 +27,16 @@ func (m mark) known() bool { return m.path != "" }
 
 // value is a field on its way through the steps of a build: what it holds, and who wrote it.
 type value struct {
-	kind   yaml.Kind // ScalarNode, MappingNode or SequenceNode
-	text   string    // of a scalar
-	null   bool
-	way    bool // of a map: made on the way to another one, so that nobody writes there
-	loose  bool // the text need not be what is rendered: the content of a file, for one
-	fields []field
-	items  []*value
-	by     mark
-	pieces []piece // of a scalar that several wrote: who wrote which part of the text
-	chain  []link  // what it replaced, the nearest first
+	kind        yaml.Kind // ScalarNode, MappingNode or SequenceNode
+	text        string    // of a scalar
+	null        bool
+	way         bool // of a map: made on the way to another one, so that nobody writes there
+	approximate bool // the text need not be what is rendered: the content of a file, for one
+	fields      []field
+	items       []*value
+	by          mark
+	pieces      []piece // of a scalar that several wrote: who wrote which part of the text
+	chain       []link  // what it replaced, the nearest first
 }
 
 // link is a value that was replaced: who wrote it, and what it was.
@@ -48,7 +48,7 @@ type link struct {
 // history lists the value itself and what it replaced.
 func (v *value) history() []link {
 	own := link{v.by, v.text}
-	if v.loose {
+	if v.approximate {
 		own.text = ""
 	}
 	return append([]link{own}, v.chain...)
@@ -167,7 +167,7 @@ func (v *value) replaces(old *value) {
 // write changes a scalar in place.
 func (v *value) write(text string, by mark) {
 	v.chain = v.history()
-	v.text, v.by, v.null, v.loose, v.pieces = text, by, false, false, nil
+	v.text, v.by, v.null, v.approximate, v.pieces = text, by, false, false, nil
 }
 
 func (v *value) clone() *value {

@@ -18,7 +18,7 @@ type variable struct {
 }
 
 // collectVars reads the vars of a layer (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/vars/).
-func (s *simulation) collectVars(l *Layer, items []*item) {
+func (s *transformation) collectVars(l *Layer, items []*item) {
 	for _, n := range doc.Items(l.File.Node, "vars") {
 		_, ref := doc.Field(n, "objref")
 		v := variable{name: doc.Text(n, "name"),
@@ -39,7 +39,7 @@ func (s *simulation) collectVars(l *Layer, items []*item) {
 }
 
 // resolveVars writes the values of vars where "$(NAME)" stands.
-func (s *simulation) resolveVars(items []*item, specs []fieldSpec) {
+func (s *transformation) resolveVars(items []*item, specs []fieldSpec) {
 	if len(s.vars) == 0 {
 		return
 	}
@@ -62,7 +62,7 @@ func (s *simulation) resolveVars(items []*item, specs []fieldSpec) {
 // indexes are those of a var's field path, as in "containers[0]".
 var indexes = regexp.MustCompile(`\[([0-9]+)\]`)
 
-func (s *simulation) resolveVar(v *value) {
+func (s *transformation) resolveVar(v *value) {
 	if v.kind != yaml.ScalarNode || !strings.Contains(v.text, "$(") {
 		return
 	}

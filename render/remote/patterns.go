@@ -11,9 +11,9 @@ import (
 // Globs are patterns of addresses: * is anything but a slash, ** is anything.
 type Globs []*regexp.Regexp
 
-// patternForm is scheme://host/path, or scheme://** for all of a scheme. A host is written out to its end: without the
+// validPattern is scheme://host/path, or scheme://** for all of a scheme. A host is written out to its end: without the
 // slash behind it a pattern would fit longer names as well.
-var patternForm = regexp.MustCompile(`^(https|oci)://(\*\*|[A-Za-z0-9._:*\[\]-]+/.*)$`)
+var validPattern = regexp.MustCompile(`^(https|oci)://(\*\*|[A-Za-z0-9._:*\[\]-]+/.*)$`)
 
 // CompileGlobs reads patterns. The error names the first that is not valid.
 func CompileGlobs(patterns ...string) (Globs, error) {
@@ -29,7 +29,7 @@ func CompileGlobs(patterns ...string) (Globs, error) {
 }
 
 func compile(pattern string) (*regexp.Regexp, error) {
-	m := patternForm.FindStringSubmatch(pattern)
+	m := validPattern.FindStringSubmatch(pattern)
 	if m == nil || (m[2] != "**" && strings.HasPrefix(m[2], "**")) {
 		return nil, fmt.Errorf("%q is not a pattern of addresses: write https://**, oci://registry.example.com/charts/** "+
 			"or the like", pattern)

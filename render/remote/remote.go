@@ -78,8 +78,8 @@ type Request struct {
 	// Allow narrows what may be fetched of what is not given: one of these patterns of addresses must fit. Nil: nothing is
 	// narrowed.
 	Allow []string `json:"allow"`
-	// Expected says that nobody is known to want it yet: the base did when the repository was checked before.
-	Expected bool `json:"expected,omitempty"`
+	// Prefetch says that nobody is known to want it yet: the base did when the repository was checked before.
+	Prefetch bool `json:"expected,omitempty"`
 }
 
 var userInfo = regexp.MustCompile(`://[^/?#\s]*@`)
@@ -208,8 +208,8 @@ func (s *Sources) note(wants map[Want]bool, w Want) {
 	wants[w] = true
 }
 
-// Give says that whoever asked for the rendering names a want (see Asked).
-func (s *Sources) Give(w Want) {
+// MarkGiven says that whoever asked for the rendering names a want (see Asked).
+func (s *Sources) MarkGiven(w Want) {
 	if s != nil {
 		s.note(s.given, w)
 	}

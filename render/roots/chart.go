@@ -17,7 +17,7 @@ func (x *Index) Chart(p string) string {
 		return ""
 	}
 	dir := path.Dir(p)
-	if x.IsFile(p) && !ofChart(x, p) && (x.unreferenced(p) || x.taken(p) || x.HasKustomization(dir)) {
+	if x.IsFile(p) && !ofChart(x, p) && (x.unreferenced(p) || x.included(p) || x.HasKustomization(dir)) {
 		return ""
 	}
 	for _, dir := range Upwards(dir) {

@@ -25,7 +25,7 @@ func (x *Index) Declaring(kind string) (kustomizations []Root, files []string) {
 		}
 	}
 	for dir := range dirs {
-		if !x.Lives(dir) {
+		if !x.IsLive(dir) {
 			delete(dirs, dir)
 		}
 	}

@@ -149,7 +149,7 @@ func (d *Deploying) Matches(glob string) bool {
 func (d *Deploying) Dropped(p string, object *yaml.Node) bool {
 	_, metadata := doc.Field(object, "metadata")
 	_, has := texts(metadata, "annotations")["config.kubernetes.io/local-config"]
-	return has && slices.ContainsFunc(d.index.IncludedBy(p), d.index.Lives)
+	return has && slices.ContainsFunc(d.index.IncludedBy(p), d.index.IsLive)
 }
 
 // generator returns the field of a kustomization that generates objects of a kind, empty where none does.
@@ -163,8 +163,8 @@ func generator(kind string) string {
 	return ""
 }
 
-// HoldsValues reports whether objects of a kind hold values for others.
-func HoldsValues(kind string) bool { return generator(kind) != "" }
+// IsValuesSource reports whether objects of a kind hold values for others.
+func IsValuesSource(kind string) bool { return generator(kind) != "" }
 
 // Generating lists the roots with a kustomization that generates a ConfigMap or Secret of one of some names.
 func (d *Deploying) Generating(kind string, names []string) []Root {

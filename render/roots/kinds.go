@@ -111,7 +111,7 @@ func (x *Index) manifests(dir string, limit int) []string {
 		if len(list) == limit {
 			break
 		}
-		if p := path.Join(dir, e.Name); e.Kind != tree.Dir && x.unreferenced(p) && x.IsFile(p) && !x.elsewhere(p) {
+		if p := path.Join(dir, e.Name); e.Kind != tree.Dir && x.unreferenced(p) && x.IsFile(p) && !x.movedByLink(p) {
 			list = append(list, p)
 		}
 	}
@@ -122,7 +122,7 @@ func (x *Index) manifests(dir string, limit int) []string {
 // a policy test nor a chart has it for its own. Being data of a generator hides no manifest: who deploys the file does
 // not know of that.
 func (x *Index) unreferenced(p string) bool {
-	return graph.IsManifestName(p) && !kustomization.IsFileName(p) && !x.concealed(p) && !ofChart(x, p) && !x.taken(p) &&
+	return graph.IsManifestName(p) && !kustomization.IsFileName(p) && !x.concealed(p) && !ofChart(x, p) && !x.included(p) &&
 		x.PolicyTests().Of(p) == "" && (!x.Named(p) || x.holdsObjects(p))
 }
 
@@ -131,16 +131,16 @@ func (x *Index) Unreferenced(p string) bool {
 	return x.unreferenced(p) && x.IsFile(p) && x.owner(path.Dir(p)) == Folder
 }
 
-// taken reports whether a kustomization that is part of a root takes a file over as a resource or uses it as a patch.
-func (x *Index) taken(p string) bool {
-	return slices.ContainsFunc(x.IncludedBy(p), x.Lives) ||
-		slices.ContainsFunc(x.Patching(p), func(dir string) bool { return x.Lives(dir) && x.contents.aimed(dir, p) })
+// included reports whether a kustomization that is part of a root takes a file over as a resource or uses it as a patch.
+func (x *Index) included(p string) bool {
+	return slices.ContainsFunc(x.IncludedBy(p), x.IsLive) ||
+		slices.ContainsFunc(x.Patching(p), func(dir string) bool { return x.IsLive(dir) && x.contents.aimed(dir, p) })
 }
 
 // IsPart reports whether a file is part of a root by itself: of a kustomization, or of the manifests of its folder.
 func (x *Index) IsPart(p string) bool {
 	dir := path.Dir(p)
-	return x.taken(p) || x.Selects(dir) && x.owner(dir) == Folder && x.unreferenced(p)
+	return x.included(p) || x.Selects(dir) && x.owner(dir) == Folder && x.unreferenced(p)
 }
 
 // IsFile reports whether a path is that of a file, or leads to one.
@@ -166,8 +166,8 @@ func (x *Index) ManifestOrPatch(p string) bool {
 	return x.IsResource(p) || graph.IsManifestName(p) && !x.concealed(p) && !ofChart(x, p)
 }
 
-// Lives reports whether the kustomization of a folder is one of a root that the options choose, or part of one.
-func (x *Index) Lives(dir string) bool { return x.Live(dir, x.Selects) }
+// IsLive reports whether the kustomization of a folder is one of a root that the options choose, or part of one.
+func (x *Index) IsLive(dir string) bool { return x.Live(dir, x.Selects) }
 
 // hidden reports whether a path has an element that starts with a dot: tools' own files, test fixtures.
 func hidden(p string) bool { return strings.HasPrefix(p, ".") || strings.Contains(p, "/.") }
@@ -196,7 +196,7 @@ func (x *Index) Excluded(changed, links []string) []Root {
 	}
 	dead := map[string]bool{}
 	for dir := range x.Touched(changed, links) {
-		if !x.Lives(dir) {
+		if !x.IsLive(dir) {
 			dead[dir] = true
 		}
 	}

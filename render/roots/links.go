@@ -78,8 +78,8 @@ func filesBelow(t *tree.Tree, dir string, list *[]string) {
 	}
 }
 
-// elsewhere reports whether a path leads through a symlink to a manifest that is part of a root where it lies.
-func (x *Index) elsewhere(p string) bool {
+// movedByLink reports whether a path leads through a symlink to a manifest that is part of a root where it lies.
+func (x *Index) movedByLink(p string) bool {
 	real, _, err := x.Tree().Lookup(p)
 	return err == nil && real != p && x.Selects(path.Dir(real)) && x.Unreferenced(real)
 }

@@ -68,14 +68,14 @@ func (d *Deploying) shapesOf(key shapeKey) bool {
 func (d *Deploying) Shaping(p string) []Root {
 	taking := map[string]bool{}
 	for _, dir := range d.index.IncludedBy(p) {
-		if d.index.Lives(dir) {
+		if d.index.IsLive(dir) {
 			taking[dir] = true
 		}
 	}
 	if len(taking) == 0 {
 		return nil
 	}
-	release := d.index.Holds(p, "HelmRelease")
+	release := d.index.MentionsIn(p, "HelmRelease")
 	return slices.DeleteFunc(d.index.rootsOver(taking), func(r Root) bool { return !d.shapesBelow(r.Path, release) })
 }
 

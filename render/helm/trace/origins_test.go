@@ -214,7 +214,7 @@ func TestFallbacksAndConditions(t *testing.T) {
 	}
 }
 
-func TestGlobalsOfSubchartsAreTheTops(t *testing.T) {
+func TestGlobalsOfSubchartsComeFromTheParent(t *testing.T) {
 	r := example("a: b\n", "global: {registry: r.example}\nsub: {image: i}\n")
 	r.files = append(r.files, helm.File{Name: "charts/sub/Chart.yaml",
 		Data: []byte("apiVersion: v2\nname: sub\nversion: 0.1.0\n")},

@@ -473,7 +473,7 @@ func TestSlow(t *testing.T) {
 
 // An end of the caller is not a failure of what was asked for.
 // Whether another try may help is known, also of what is noted already.
-func TestPassing(t *testing.T) {
+func TestTemporaryFailuresAreMarked(t *testing.T) {
 	n := newInternet(t)
 	n.serve("files.example.com", http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		var code int

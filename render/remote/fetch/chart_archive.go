@@ -33,7 +33,7 @@ const (
 
 var (
 	errNotPacked = broken("it is not a packed chart")
-	driveForm    = regexp.MustCompile(`^[a-zA-Z]:/`)
+	drivePattern = regexp.MustCompile(`^[a-zA-Z]:/`)
 )
 
 // unpack returns the files of a packed chart without the folder that they are in, and the version in its Chart.yaml.
@@ -156,7 +156,7 @@ func innerName(name string) (string, error) {
 		return "", broken("the packed chart has no folder that its files are in")
 	}
 	clean := path.Clean(rest)
-	if !ok || path.IsAbs(rest) || clean == "." || strings.HasPrefix(clean, "..") || driveForm.MatchString(clean) ||
+	if !ok || path.IsAbs(rest) || clean == "." || strings.HasPrefix(clean, "..") || drivePattern.MatchString(clean) ||
 		strings.ContainsRune(clean, 0) || len(clean) > maxName || strings.Count(clean, "/") > maxDepth {
 		return "", illegal
 	}

@@ -10,10 +10,10 @@ import (
 	"github.com/Masterminds/semver/v3"
 )
 
-var exactForm = regexp.MustCompile(`^v?[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.+_-]+)?$`)
+var exactPattern = regexp.MustCompile(`^v?[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.+_-]+)?$`)
 
 // exactVersion reports whether a reference is one version and no range: what it comes to does not change.
-func exactVersion(ref string) bool { return exactForm.MatchString(ref) }
+func exactVersion(ref string) bool { return exactPattern.MatchString(ref) }
 
 func parses(version string) bool {
 	_, err := semver.NewVersion(version)

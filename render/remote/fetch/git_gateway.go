@@ -99,7 +99,7 @@ func (g *gitGateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // refs passes the question for references on. Where it is redirected to is where the rest of the session goes.
 func (g *gitGateway) refs(w http.ResponseWriter, r *http.Request) {
 	var resp *http.Response
-	err := g.client.Again(r.Context(), func() (err error) {
+	err := g.client.Retry(r.Context(), func() (err error) {
 		if resp, err = g.ask(r, "/info/refs", nil); err != nil {
 			return retry(r.Context(), err)
 		}

@@ -155,7 +155,7 @@ func (r *ociRepository) Pull(ctx context.Context, c *ociChart, max int64) (packe
 
 // again tries what may work the next time, and says in one sentence why something does not.
 func (r *ociRepository) again(ctx context.Context, do func() error) error {
-	return r.client.Again(ctx, func() error {
+	return r.client.Retry(ctx, func() error {
 		err := do()
 		var answered *errcode.ErrorResponse
 		switch {

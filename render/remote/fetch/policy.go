@@ -100,8 +100,8 @@ func (p *Policy) WithHost(u *url.URL) *Policy {
 	return &c
 }
 
-// Own reports whether a host and port are those of WithHost.
-func (p *Policy) Own(hostPort string) bool {
+// IsHost reports whether a host and port are those of WithHost.
+func (p *Policy) IsHost(hostPort string) bool {
 	if p.own == nil {
 		return false
 	}

@@ -139,7 +139,7 @@ func (t *trip) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	host := r.URL.Hostname()
 	a, err := netip.ParseAddr(host)
-	if ((err == nil && !c.mayDial(a)) || host == "localhost") && !c.policy.Own(net.JoinHostPort(host, r.URL.Port())) {
+	if ((err == nil && !c.mayDial(a)) || host == "localhost") && !c.policy.IsHost(net.JoinHostPort(host, r.URL.Port())) {
 		return nil, notPublic()
 	}
 	return c.proxied.RoundTrip(r)

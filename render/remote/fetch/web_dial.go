@@ -35,7 +35,7 @@ func (c *webClient) dial(ctx context.Context, network, address string) (net.Conn
 	}
 	var usable []netip.Addr
 	for _, a := range addresses {
-		if c.mayDial(a) || c.policy.Own(address) {
+		if c.mayDial(a) || c.policy.IsHost(address) {
 			usable = append(usable, a.Unmap())
 		}
 	}

@@ -32,15 +32,15 @@ func (e retryable) Unwrap() error { return e.error }
 // Get gets an address, at most max bytes of it. No answer, 429 and 5xx are tried again.
 func (t *trip) Get(ctx context.Context, u *url.URL, etag string, max int64) (*webAnswer, error) {
 	var answer *webAnswer
-	err := t.client.Again(ctx, func() (err error) {
+	err := t.client.Retry(ctx, func() (err error) {
 		answer, err = t.get(ctx, u, etag, max)
 		return err
 	})
 	return answer, err
 }
 
-// Again calls do until it works, fails for good, or failed three times.
-func (c *webClient) Again(ctx context.Context, do func() error) error {
+// Retry calls do until it works, fails for good, or failed three times.
+func (c *webClient) Retry(ctx context.Context, do func() error) error {
 	pause := firstWait
 	for n := 1; ; n++ {
 		err := do()

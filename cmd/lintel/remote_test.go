@@ -19,19 +19,19 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// elsewhere are the servers of scripts, by their work folders.
-var elsewhere sync.Map
+// remoteAddress are the servers of scripts, by their work folders.
+var remoteAddress sync.Map
 
-// startOutside starts what a repository takes things from, and says so in LINTEL_SOURCES: the folders of
+// startRemote starts what a repository takes things from, and says so in LINTEL_SOURCES: the folders of
 // .outside/charts as a chart repository at https://charts.example.com/, those of .outside/git as repositories with a tag v1 at
 // https://git.example.com/NAME (a plus sign in their names stands for a slash). "outside stop" ends it.
-func startOutside(ts *testscript.TestScript, neg bool, args []string) {
+func startRemote(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) > 1 || len(args) == 1 && args[0] != "stop" {
 		ts.Fatalf("usage: outside [stop]")
 	}
 	work := ts.MkAbs(".")
 	if len(args) == 1 {
-		server, ok := elsewhere.LoadAndDelete(work)
+		server, ok := remoteAddress.LoadAndDelete(work)
 		if !ok {
 			ts.Fatalf("outside was not started")
 		}
@@ -58,9 +58,9 @@ func startOutside(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	})
 	server := httptest.NewServer(mux)
-	elsewhere.Store(work, server)
+	remoteAddress.Store(work, server)
 	ts.Defer(func() {
-		if server, ok := elsewhere.LoadAndDelete(work); ok {
+		if server, ok := remoteAddress.LoadAndDelete(work); ok {
 			server.(*httptest.Server).Close()
 		}
 	})

@@ -22,7 +22,7 @@ type advised struct {
 	body    string // pattern, deny, foreach, ...
 	field   string
 	result  engine.Result
-	advice  engine.Advice
+	fix     engine.SuggestedFix
 	request *admission.Request
 	by      *engine.Evaluator
 }
@@ -65,7 +65,7 @@ func eachAdvised(t *testing.T, do func(advised)) {
 				if r.Outcome != engine.Fail {
 					continue
 				}
-				advice := by.Advise(context.Background(), request, []engine.Result{r})[0]
+				advice := by.SuggestFixes(context.Background(), request, []engine.Result{r})[0]
 				for _, field := range r.Fields {
 					do(advised{bodies.of(r), field, r, advice[field], request, by})
 				}
@@ -105,21 +105,21 @@ func bodiesOf(t *testing.T, rules []policy.Source) bodies {
 }
 
 // Nearly every finding of a public policy says what is expected.
-func TestConformanceExpected(t *testing.T) {
+func TestConformanceRequirements(t *testing.T) {
 	total, said, edits := map[string]int{}, map[string]int{}, map[string]int{}
 	eachAdvised(t, func(a advised) {
 		for _, k := range []string{a.body, "all"} {
 			total[k]++
-			if a.advice.Expected != "" {
+			if a.fix.Requirement != "" {
 				said[k]++
 			}
-			if a.advice.Edit != nil {
+			if a.fix.Change != nil {
 				edits[k]++
 			}
 		}
 		if os.Getenv("ADVISED") != "" {
-			fmt.Printf("%s %s %s %s: %q %+v\n", a.body, a.result.Policy.Name, a.result.Rule, a.field, a.advice.Expected,
-				a.advice.Edit)
+			fmt.Printf("%s %s %s %s: %q %+v\n", a.body, a.result.Policy.Name, a.result.Rule, a.field, a.fix.Requirement,
+				a.fix.Change)
 		}
 	})
 	for _, k := range slices.Sorted(maps.Keys(total)) {
@@ -131,17 +131,17 @@ func TestConformanceExpected(t *testing.T) {
 }
 
 // What is suggested helps: with it, the field does not fail any more.
-func TestConformanceSuggestions(t *testing.T) { eachAdvised(t, func(a advised) { a.helps(t) }) }
+func TestConformanceSuggestedFixes(t *testing.T) { eachAdvised(t, func(a advised) { a.helps(t) }) }
 
 // helps fails the test where the field still fails with what is suggested; it reports whether anything is.
 func (a advised) helps(t *testing.T) bool {
 	t.Helper()
-	if a.advice.Edit == nil {
+	if a.fix.Change == nil {
 		return false
 	}
-	object, ok := a.advice.Edit.Apply(a.request.Object)
+	object, ok := a.fix.Change.Apply(a.request.Object)
 	if !ok {
-		t.Errorf("%s: %+v cannot be applied", a.field, a.advice.Edit)
+		t.Errorf("%s: %+v cannot be applied", a.field, a.fix.Change)
 		return true
 	}
 	before := 0
@@ -158,19 +158,19 @@ func (a advised) helps(t *testing.T) bool {
 			continue
 		}
 		count += len(r.Fields)
-		if !a.advice.Edit.Remove && r.Message == a.result.Message && slices.Contains(r.Fields, a.field) {
-			t.Errorf("%s %s %s: fails with %+v, too", r.Policy.Name, r.Rule, a.field, a.advice.Edit)
+		if !a.fix.Change.Remove && r.Message == a.result.Message && slices.Contains(r.Fields, a.field) {
+			t.Errorf("%s %s %s: fails with %+v, too", r.Policy.Name, r.Rule, a.field, a.fix.Change)
 		}
 	}
 	if count >= before && before > 0 {
-		t.Errorf("%s %s %s: %+v leaves %d of %d", a.result.Policy.Name, a.result.Rule, a.field, a.advice.Edit, count,
+		t.Errorf("%s %s %s: %+v leaves %d of %d", a.result.Policy.Name, a.result.Rule, a.field, a.fix.Change, count,
 			before)
 	}
 	return true
 }
 
-// adviceOf calls a function for each field of an object that fails.
-func adviceOf(t *testing.T, by *engine.Evaluator, o admission.Object, do func(advised)) {
+// suggestedFixOf calls a function for each field of an object that fails.
+func suggestedFixOf(t *testing.T, by *engine.Evaluator, o admission.Object, do func(advised)) {
 	t.Helper()
 	request := &admission.Request{Operation: admission.Create, Object: o}
 	results := by.Evaluate(t.Context(), request)
@@ -179,7 +179,7 @@ func adviceOf(t *testing.T, by *engine.Evaluator, o admission.Object, do func(ad
 			request.Object = r.Patched
 		}
 	}
-	for i, advice := range by.Advise(t.Context(), request, results) {
+	for i, advice := range by.SuggestFixes(t.Context(), request, results) {
 		for _, field := range results[i].Fields {
 			if results[i].Outcome == engine.Fail {
 				do(advised{"", field, results[i], advice[field], request, by})

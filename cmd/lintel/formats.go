@@ -13,27 +13,27 @@ import (
 	"github.com/lintel-bot/lintel/checks/output"
 )
 
-// forms are those in which a command writes what it has to say: one to the standard output, others into files.
-type forms struct {
+// formats are those in which a command writes what it has to say: one to the standard output, others into files.
+type formats struct {
 	written []string // as the user has them: NAME, or NAME=FILE
 	first   string
-	files   []formFile
+	files   []formatFile
 }
 
-type formFile struct{ name, path string }
+type formatFile struct{ name, path string }
 
-// addFormsFlag adds the flag that chooses the forms in which a command writes values of a type. One that does not exist
+// addFormatsFlag adds the flag that chooses the forms in which a command writes values of a type. One that does not exist
 // ends the command before it begins.
-func addFormsFlag[V output.Value](cmd *cobra.Command, o *forms) {
+func addFormatsFlag[V output.Value](cmd *cobra.Command, o *formats) {
 	names := output.Names[V]()
 	cmd.Flags().StringArrayVarP(&o.written, "output", "o", nil, "one of "+strings.Join(names, ", ")+
 		", on the standard output (default text); NAME=FILE writes a file besides (may be repeated)")
-	_ = cmd.RegisterFlagCompletionFunc("output", completeForms(names))
+	_ = cmd.RegisterFlagCompletionFunc("output", completeFormats(names))
 	cmd.PreRunE = func(*cobra.Command, []string) error { return o.read(names) }
 }
 
 // read understands what the user wrote.
-func (o *forms) read(names []string) error {
+func (o *formats) read(names []string) error {
 	o.first, o.files = "", nil
 	for _, written := range o.written {
 		name, path, isFile := strings.Cut(written, "=")
@@ -42,10 +42,10 @@ func (o *forms) read(names []string) error {
 			return &output.UnknownError{Name: name, Names: names}
 		case isFile && path == "":
 			return fmt.Errorf("--output %s: name the file behind the equals sign", written)
-		case isFile && slices.ContainsFunc(o.files, func(f formFile) bool { return f.path == path }):
+		case isFile && slices.ContainsFunc(o.files, func(f formatFile) bool { return f.path == path }):
 			return fmt.Errorf("--output: %q is to be written twice", path)
 		case isFile:
-			o.files = append(o.files, formFile{name, path})
+			o.files = append(o.files, formatFile{name, path})
 		case o.first != "":
 			return fmt.Errorf("--output: %s and %s cannot both go to the standard output: name a file, as in %s=FILE", o.first, name,
 				name)
@@ -60,13 +60,13 @@ func (o *forms) read(names []string) error {
 }
 
 // has reports whether a form is among them.
-func (o *forms) has(name string) bool {
-	return o.first == name || slices.ContainsFunc(o.files, func(f formFile) bool { return f.name == name })
+func (o *formats) has(name string) bool {
+	return o.first == name || slices.ContainsFunc(o.files, func(f formatFile) bool { return f.name == name })
 }
 
-// writeForms writes a value in all forms, each as of has it; w is for the one that goes to no file. Files do not depend
+// writeFormats writes a value in all forms, each as of has it; w is for the one that goes to no file. Files do not depend
 // on the terminal.
-func writeForms[V output.Value](o *forms, w io.Writer, of func(form string) V, options func(color string) output.Options,
+func writeFormats[V output.Value](o *formats, w io.Writer, of func(form string) V, options func(color string) output.Options,
 	color string,
 ) error {
 	if err := output.Write(o.first, w, of(o.first), options(color)); err != nil {

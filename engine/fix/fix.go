@@ -1,8 +1,8 @@
-// Package hint is what a rule asks of the fields that fail it: in words, and as values to try.
+// Package fix describes what a rule requires of the fields that fail it: in words, and as values to try.
 //
-// Whoever compares (patterns, conditions, expressions, controls) writes hints on a sheet while it looks at an object
-// again; the engine tries the values out before anybody is told.
-package hint
+// Patterns, conditions, expressions and controls add requirements to a sheet while they evaluate an object again. The
+// engine tries the values before it suggests them.
+package fix
 
 import (
 	"fmt"
@@ -15,51 +15,53 @@ import (
 // Placeholder stands in a value for what a person has to choose.
 const Placeholder = "<value>"
 
-// Hint is what one comparison asks of a field. Words complete "expected: ...".
-type Hint struct {
-	Words string
-	Edits []Edit // worth trying, the best first
+// Requirement is what one comparison asks of a field. Words complete "expected: ...".
+type Requirement struct {
+	Words   string
+	Changes []Change // worth trying, the best first
 	// Of is the text that was looked at, of the field or of what is a part of it, and Part what of it is wrong.
 	Of   string
 	Part Part
 }
 
-// Edit is a value to write, or a field to remove.
-type Edit struct {
-	Below   string // RFC 6901, from the field that the hint is about to what is edited; mostly ""
+// Change is a value to write, or a field to remove.
+type Change struct {
+	Below   string // RFC 6901, from the field that the requirement is about to what is edited; mostly ""
 	Value   any
 	Remove  bool
 	Element bool // only where the field is an element of a list
 	Example bool // other values do as well
 }
 
-// Write is the hint of a field that must have one value.
-func Write(value any) Hint { return Hint{Words: Text(value), Edits: []Edit{{Value: value}}} }
+// Write is the requirement of a field that must have one value.
+func Write(value any) Requirement {
+	return Requirement{Words: Text(value), Changes: []Change{{Value: value}}}
+}
 
 // Choose returns the edits that write one of several values; each is an example where there are several.
-func Choose(values ...any) []Edit {
-	var out []Edit
+func Choose(values ...any) []Change {
+	var out []Change
 	for _, v := range values[:min(len(values), maxChoices)] {
-		out = append(out, Edit{Value: v, Example: len(values) > 1})
+		out = append(out, Change{Value: v, Example: len(values) > 1})
 	}
 	return out
 }
 
 const maxChoices = 4
 
-// Sheet collects hints by the pointer of the field they are about. The nil sheet takes none.
+// Sheet collects requirements by the pointer of the field they are about. The nil sheet takes none.
 type Sheet struct {
-	fields map[string][]Hint
+	fields map[string][]Requirement
 	order  []string
 }
 
-// Add writes a hint down, each once.
-func (s *Sheet) Add(field string, h Hint) {
+// Add writes a requirement down, each once.
+func (s *Sheet) Add(field string, h Requirement) {
 	if s == nil || h.Words == "" {
 		return
 	}
 	if s.fields == nil {
-		s.fields = map[string][]Hint{}
+		s.fields = map[string][]Requirement{}
 	}
 	for _, known := range s.fields[field] {
 		if known.Words == h.Words {
@@ -72,10 +74,10 @@ func (s *Sheet) Add(field string, h Hint) {
 	s.fields[field] = append(s.fields[field], h)
 }
 
-// At returns the hints about a field.
-func (s *Sheet) At(field string) []Hint { return s.fields[field] }
+// At returns the requirements about a field.
+func (s *Sheet) At(field string) []Requirement { return s.fields[field] }
 
-// Fields returns the fields that have hints, in the order in which the first of each was written.
+// Fields returns the fields that have requirements, in the order in which the first of each was written.
 func (s *Sheet) Fields() []string { return s.order }
 
 // maxText is how much of a value is shown in words.

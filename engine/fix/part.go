@@ -1,4 +1,4 @@
-package hint
+package fix
 
 import (
 	"strings"
@@ -8,9 +8,9 @@ import (
 // Part is a part of a text, in bytes. The zero value is all of it, or a part that is not known.
 type Part struct{ From, To int }
 
-// In returns where in the text of a field the part is that a hint is about: what the rule looked at may be a part of
+// In returns where in the text of a field the part is that a requirement is about: what the rule looked at may be a part of
 // the text itself, as the tag of an image is.
-func (h Hint) In(text string) Part {
+func (h Requirement) In(text string) Part {
 	if h.Of == "" || text == "" {
 		return Part{}
 	}

@@ -11,16 +11,16 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
 
-	"github.com/lintel-bot/lintel/engine/hint"
+	"github.com/lintel-bot/lintel/engine/fix"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 // maxSource is how much of an expression words quote.
 const maxSource = 160
 
-// tell writes down what would make a part of an expression that is got the opposite, about the places that it is
+// require writes down what would make a part of an expression that is got the opposite, about the places that it is
 // blamed on, and returns these.
-func (x *explainer) tell(f frame, e ast.Expr, got bool, places []place) []place {
+func (x *explainer) require(f frame, e ast.Expr, got bool, places []place) []place {
 	sheet := x.a.state.env.Sheet
 	if sheet == nil || len(places) == 0 {
 		return places
@@ -39,9 +39,9 @@ func (x *explainer) tell(f frame, e ast.Expr, got bool, places []place) []place 
 	return places
 }
 
-// below is a hint about a place whose edits are at the target that is there or below it; without one there are none.
-func below(h hint.Hint, p place, targets []place) hint.Hint {
-	out := hint.Hint{Words: h.Words, Of: h.Of, Part: h.Part}
+// below is a requirement about a place whose edits are at the target that is there or below it; without one there are none.
+func below(h fix.Requirement, p place, targets []place) fix.Requirement {
+	out := fix.Requirement{Words: h.Words, Of: h.Of, Part: h.Part}
 	for _, t := range targets {
 		rest, ok := jsonpointer.Below(t.pointer, p.pointer)
 		if t.pointer == p.pointer {
@@ -53,19 +53,19 @@ func below(h hint.Hint, p place, targets []place) hint.Hint {
 		if rest != "" {
 			out.Words = jsonpointer.Dotted(rest) + ": " + h.Words
 		}
-		for _, edit := range h.Edits {
+		for _, edit := range h.Changes {
 			edit.Below = rest + edit.Below
-			out.Edits = append(out.Edits, edit)
+			out.Changes = append(out.Changes, edit)
 		}
 		break
 	}
 	return out
 }
 
-// tellRest says what the expression as a whole asks, for places that nothing narrower is known about.
-func (x *explainer) tellRest(e *expression) {
+// requireRest says what the expression as a whole asks, for places that nothing narrower is known about.
+func (x *explainer) requireRest(e *expression) {
 	if sheet := x.a.state.env.Sheet; sheet != nil {
-		sheet.Add("", hint.Hint{Words: "that " + quoted(e.source) + " holds"})
+		sheet.Add("", fix.Requirement{Words: "that " + quoted(e.source) + " holds"})
 	}
 }
 
@@ -95,7 +95,7 @@ func asksSomething(e ast.Expr) bool {
 
 // ask says what would make a part the opposite of what it is, and which part of it the edits are about; nil where that
 // is what the part reads.
-func (x *explainer) ask(f frame, e ast.Expr, got bool) (hint.Hint, ast.Expr) {
+func (x *explainer) ask(f frame, e ast.Expr, got bool) (fix.Requirement, ast.Expr) {
 	switch e.Kind() {
 	case ast.SelectKind:
 		if e.AsSelect().IsTestOnly() {
@@ -117,19 +117,19 @@ func (x *explainer) ask(f frame, e ast.Expr, got bool) (hint.Hint, ast.Expr) {
 	if got {
 		holds = " does not hold"
 	}
-	return hint.Hint{Words: "that " + quoted(text) + holds}, nil
+	return fix.Requirement{Words: "that " + quoted(text) + holds}, nil
 }
 
-func boolean(got bool) hint.Hint { return hint.Write(!got) }
+func boolean(got bool) fix.Requirement { return fix.Write(!got) }
 
-func presence(got bool) hint.Hint {
+func presence(got bool) fix.Requirement {
 	if got {
-		return hint.Hint{Words: "nothing: the field must not be set", Edits: []hint.Edit{{Remove: true}}}
+		return fix.Requirement{Words: "nothing: the field must not be set", Changes: []fix.Change{{Remove: true}}}
 	}
-	return hint.Hint{Words: "that it is set", Edits: []hint.Edit{{Value: hint.Placeholder, Example: true}}}
+	return fix.Requirement{Words: "that it is set", Changes: []fix.Change{{Value: fix.Placeholder, Example: true}}}
 }
 
-func (x *explainer) askCall(f frame, c ast.CallExpr, got bool) (hint.Hint, ast.Expr) {
+func (x *explainer) askCall(f frame, c ast.CallExpr, got bool) (fix.Requirement, ast.Expr) {
 	name, args := c.FunctionName(), c.Args()
 	if c.IsMemberFunction() {
 		args = append([]ast.Expr{c.Target()}, args...)
@@ -143,11 +143,11 @@ func (x *explainer) askCall(f frame, c ast.CallExpr, got bool) (hint.Hint, ast.E
 		return boolean(got), nil
 	}
 	if len(args) != 2 {
-		return hint.Hint{}, nil
+		return fix.Requirement{}, nil
 	}
 	subject, value, turned, ok := x.sides(f, args)
 	if !ok {
-		return hint.Hint{}, nil
+		return fix.Requirement{}, nil
 	}
 	size := ""
 	if subject.Kind() == ast.CallKind && subject.AsCall().FunctionName() == "size" {
@@ -170,38 +170,38 @@ func (x *explainer) askCall(f frame, c ast.CallExpr, got bool) (hint.Hint, ast.E
 	if subject.Kind() == ast.CallKind && !reader(subject.AsCall().FunctionName()) {
 		text, err := cel.ExprToString(subject, f.expr.checked.SourceInfo())
 		if err != nil {
-			return hint.Hint{}, nil
+			return fix.Requirement{}, nil
 		}
-		return hint.Hint{Words: quoted(text) + " to be " + h.Words, Of: h.Of, Part: h.Part}, subject
+		return fix.Requirement{Words: quoted(text) + " to be " + h.Words, Of: h.Of, Part: h.Part}, subject
 	}
 	return h, subject
 }
 
 // wrong returns the text that a comparison looked at, and what of it made the comparison what it is.
-func wrong(name string, have, value any, got bool) (string, hint.Part) {
+func wrong(name string, have, value any, got bool) (string, fix.Part) {
 	text, ok := have.(string)
 	want, isText := value.(string)
 	if !ok || !isText {
-		return text, hint.Part{}
+		return text, fix.Part{}
 	}
 	if name == "matches" {
 		re, err := regexp.Compile(want)
 		if at := []int(nil); err == nil && got {
 			if at = re.FindStringIndex(text); at != nil {
-				return text, hint.Like(text, "*"+text[at[0]:at[1]]+"*")
+				return text, fix.Like(text, "*"+text[at[0]:at[1]]+"*")
 			}
 		}
-		return text, hint.Part{}
+		return text, fix.Part{}
 	}
 	like, known := map[string]string{"startsWith": want + "*", "endsWith": "*" + want, "contains": "*" + want + "*",
 		operators.Equals: want, operators.NotEquals: want}[name]
 	switch {
 	case !known:
-		return text, hint.Part{}
+		return text, fix.Part{}
 	case got == (name != operators.NotEquals):
-		return text, hint.Like(text, like)
+		return text, fix.Like(text, like)
 	}
-	return text, hint.Against(text, like)
+	return text, fix.Against(text, like)
 }
 
 // reader reports whether a function hands out what it is given.
@@ -233,9 +233,9 @@ func (x *explainer) sides(f frame, args []ast.Expr) (subject ast.Expr, value any
 }
 
 // asked is what a comparison with a value asks for to become the opposite of what it is.
-func asked(name string, value any, got, turned bool) hint.Hint {
+func asked(name string, value any, got, turned bool) fix.Requirement {
 	list, isList := value.([]any)
-	text := hint.Text(value)
+	text := fix.Text(value)
 	not := ""
 	if got {
 		not = "not "
@@ -243,43 +243,43 @@ func asked(name string, value any, got, turned bool) hint.Hint {
 	switch name {
 	case operators.Equals, operators.NotEquals:
 		if got == (name == operators.NotEquals) {
-			return hint.Write(value)
+			return fix.Write(value)
 		}
 		if b, ok := value.(bool); ok {
-			return hint.Write(!b)
+			return fix.Write(!b)
 		}
 		if value == "" {
-			return hint.Hint{Words: "a value that is not empty",
-				Edits: []hint.Edit{{Value: hint.Placeholder, Example: true}}}
+			return fix.Requirement{Words: "a value that is not empty",
+				Changes: []fix.Change{{Value: fix.Placeholder, Example: true}}}
 		}
-		return hint.Hint{Words: "anything but " + text}
+		return fix.Requirement{Words: "anything but " + text}
 	case operators.In:
 		switch {
 		case !isList && turned:
 			with := map[bool]string{true: "without ", false: "with "}[got]
-			return hint.Hint{Words: "a list or mapping " + with + text}
+			return fix.Requirement{Words: "a list or mapping " + with + text}
 		case !isList:
-			return hint.Hint{}
+			return fix.Requirement{}
 		case got:
-			return hint.Hint{Words: hint.NoneOf(list), Edits: []hint.Edit{{Remove: true, Element: true}}}
+			return fix.Requirement{Words: fix.NoneOf(list), Changes: []fix.Change{{Remove: true, Element: true}}}
 		case len(list) == 0:
-			return hint.Hint{Words: "nothing: no value is allowed", Edits: []hint.Edit{{Remove: true}}}
+			return fix.Requirement{Words: "nothing: no value is allowed", Changes: []fix.Change{{Remove: true}}}
 		}
-		return hint.Hint{Words: hint.OneOf(list), Edits: append(hint.Choose(list...), hint.Edit{Remove: true, Element: true})}
+		return fix.Requirement{Words: fix.OneOf(list), Changes: append(fix.Choose(list...), fix.Change{Remove: true, Element: true})}
 	case "startsWith":
-		return hint.Hint{Words: "a value that does " + not + "begin with " + text}
+		return fix.Requirement{Words: "a value that does " + not + "begin with " + text}
 	case "endsWith":
-		return hint.Hint{Words: "a value that does " + not + "end in " + text}
+		return fix.Requirement{Words: "a value that does " + not + "end in " + text}
 	case "contains":
-		return hint.Hint{Words: "a value that does " + not + "contain " + text}
+		return fix.Requirement{Words: "a value that does " + not + "contain " + text}
 	case "matches":
-		return hint.Hint{Words: "a value that does " + not + "match the regular expression " + text}
+		return fix.Requirement{Words: "a value that does " + not + "match the regular expression " + text}
 	}
 	return compared(name, value, got, turned)
 }
 
-// compared is the hint of <, <=, > and >=.
-func compared(name string, value any, got, turned bool) hint.Hint {
+// compared is the requirement of <, <=, > and >=.
+func compared(name string, value any, got, turned bool) fix.Requirement {
 	signs := []string{operators.Less, operators.LessEquals, operators.GreaterEquals, operators.Greater}
 	at := -1
 	for i, s := range signs {
@@ -288,7 +288,7 @@ func compared(name string, value any, got, turned bool) hint.Hint {
 		}
 	}
 	if at < 0 {
-		return hint.Hint{}
+		return fix.Requirement{}
 	}
 	if turned {
 		at = 3 - at
@@ -296,28 +296,28 @@ func compared(name string, value any, got, turned bool) hint.Hint {
 	if got { // the opposite: < becomes >=
 		at = (at + 2) % 4
 	}
-	words := []string{"less than ", "at most ", "at least ", "more than "}[at] + hint.Text(value)
+	words := []string{"less than ", "at most ", "at least ", "more than "}[at] + fix.Text(value)
 	n, ok := value.(int64)
 	if !ok {
-		return hint.Hint{Words: words}
+		return fix.Requirement{Words: words}
 	}
 	n += []int64{-1, 0, 0, 1}[at]
-	return hint.Hint{Words: words, Edits: []hint.Edit{{Value: n, Example: true}}}
+	return fix.Requirement{Words: words, Changes: []fix.Change{{Value: n, Example: true}}}
 }
 
-// sized is a hint about how many elements or characters there are.
-func sized(h hint.Hint, name string, value any, got, turned bool) hint.Hint {
-	out := hint.Hint{Words: "a size of " + h.Words}
+// sized is a requirement about how many elements or characters there are.
+func sized(h fix.Requirement, name string, value any, got, turned bool) fix.Requirement {
+	out := fix.Requirement{Words: "a size of " + h.Words}
 	some := name == operators.Greater && !got && !turned && value == int64(0) ||
 		name == operators.GreaterEquals && !got && !turned && value == int64(1) ||
 		name == operators.NotEquals && !got && value == int64(0) || name == operators.Equals && got && value == int64(0)
 	none := (name == operators.Equals && !got || name == operators.NotEquals && got) && value == int64(0)
 	switch {
 	case some:
-		out = hint.Hint{Words: "a value that is not empty",
-			Edits: []hint.Edit{{Value: hint.Placeholder, Example: true}, {Value: []any{hint.Placeholder}, Example: true}}}
+		out = fix.Requirement{Words: "a value that is not empty",
+			Changes: []fix.Change{{Value: fix.Placeholder, Example: true}, {Value: []any{fix.Placeholder}, Example: true}}}
 	case none:
-		out = hint.Hint{Words: "nothing: it must be empty", Edits: []hint.Edit{{Remove: true}}}
+		out = fix.Requirement{Words: "nothing: it must be empty", Changes: []fix.Change{{Remove: true}}}
 	}
 	return out
 }

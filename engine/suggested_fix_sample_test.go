@@ -43,7 +43,7 @@ func without(v any, at string, do func(pointer string, lacking any)) {
 }
 
 // Whatever somebody leaves out of a manifest of the sample repository: what its policies then suggest helps.
-func TestSampleSuggestions(t *testing.T) {
+func TestSampleSuggestedFixes(t *testing.T) {
 	var sources []policy.Source
 	err := filepath.WalkDir("../testdata/sample", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".yaml") || strings.HasPrefix(d.Name(), ".") {
@@ -69,9 +69,9 @@ func TestSampleSuggestions(t *testing.T) {
 			if strings.HasPrefix(pointer, "/kind") || strings.HasPrefix(pointer, "/apiVersion") {
 				return
 			}
-			adviceOf(t, by, object, func(a advised) {
+			suggestedFixOf(t, by, object, func(a advised) {
 				findings++
-				if a.advice.Expected == "" {
+				if a.fix.Requirement == "" {
 					t.Errorf("without %s: %s %s %s says nothing", pointer, a.result.Policy.Name, a.result.Rule, a.field)
 				}
 				if a.helps(t) {

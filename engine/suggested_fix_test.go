@@ -7,7 +7,7 @@ import (
 )
 
 // What podSecurity and assert ask for, and the value that was tried out.
-func TestAdvise(t *testing.T) {
+func TestSuggestedFixMakesRulePass(t *testing.T) {
 	const baseline = "podSecurity: {level: baseline, version: v1.30}"
 	const restricted = "podSecurity: {level: restricted, version: v1.30}"
 	container := func(nonRoot, seccomp, escalation, drop bool) string {
@@ -75,14 +75,14 @@ func TestAdvise(t *testing.T) {
 			by := mustCompile(t, ruleOf("validate: {"+c.rule+"}")).Bind(nil, nil)
 			o := object(t, "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {"+c.spec+"}\n")
 			found := false
-			adviceOf(t, by, o, func(a advised) {
+			suggestedFixOf(t, by, o, func(a advised) {
 				a.helps(t)
 				if a.field != c.field {
 					return
 				}
 				found = true
 				edit := ""
-				if e := a.advice.Edit; e != nil && e.Remove {
+				if e := a.fix.Change; e != nil && e.Remove {
 					edit = "goes"
 				} else if e != nil {
 					data, err := json.Marshal(e.Value)
@@ -91,8 +91,8 @@ func TestAdvise(t *testing.T) {
 					}
 					edit = strings.TrimSpace(strings.TrimPrefix(e.Field, a.field) + " = " + string(data))
 				}
-				if a.advice.Expected != c.expected || edit != c.edit {
-					t.Errorf("got  %q, %q\nwant %q, %q", a.advice.Expected, edit, c.expected, c.edit)
+				if a.fix.Requirement != c.expected || edit != c.edit {
+					t.Errorf("got  %q, %q\nwant %q, %q", a.fix.Requirement, edit, c.expected, c.edit)
 				}
 			})
 			if !found {

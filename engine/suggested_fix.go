@@ -10,45 +10,45 @@ import (
 
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/condition"
-	"github.com/lintel-bot/lintel/engine/hint"
+	"github.com/lintel-bot/lintel/engine/fix"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/pattern"
 )
 
-// Advice is what a rule asks of a field that fails it.
-type Advice struct {
-	Expected string // in words, "" where nothing is known
-	Edit     *Edit  // nil where no value is known to help
+// SuggestedFix is what a rule asks of a field that fails it.
+type SuggestedFix struct {
+	Requirement string  // in words, "" where nothing is known
+	Change      *Change // nil where no value is known to help
 	// Part is what of the text of the field is wrong.
-	Part hint.Part
+	Part fix.Part
 }
 
-// Edit is a change of an object after which a field does not fail any more. It was tried out.
-type Edit struct {
+// Change is a change of an object after which a field does not fail any more. It was tried out.
+type Change struct {
 	Field   string // RFC 6901 pointer to what is written or removed; what is missing above it has to be made
 	Value   any    // nil where Remove is set
 	Remove  bool
-	Example bool // the rule takes other values as well, or the value holds a placeholder (see package hint)
+	Example bool // the rule takes other values as well, or the value holds a placeholder (see package fix)
 }
 
-// maxAdvised bounds how many fields of one result advice is tried out for.
-const maxAdvised = 50
+// maxSuggested bounds for how many fields of one result fixes are tried.
+const maxSuggested = 50
 
-// Advise returns what rules ask of the fields of results, by field, for each result. request is the one that the
-// results are of, with the object as mutate rules left it. Only failures get advice, and none where the field is one of
+// SuggestFixes returns what rules ask of the fields of results, by field, for each result. request is the one that the
+// results are of, with the object as mutate rules left it. Only failures get them, and not for fields of
 // an old object.
-func (e *Evaluator) Advise(ctx context.Context, request *admission.Request, results []Result) []map[string]Advice {
-	out := make([]map[string]Advice, len(results))
-	asked := map[ruleAt]*advisor{}
+func (e *Evaluator) SuggestFixes(ctx context.Context, request *admission.Request, results []Result) []map[string]SuggestedFix {
+	out := make([]map[string]SuggestedFix, len(results))
+	asked := map[ruleAt]*suggester{}
 	for i, r := range results {
 		if r.Outcome != Fail || r.Old || r.Mutation || request.Object == nil {
 			continue
 		}
 		at := ruleAt{r.Policy, r.Rule, r.Line}
 		if asked[at] == nil {
-			asked[at] = e.advisor(ctx, request, r)
+			asked[at] = e.suggester(ctx, request, r)
 		}
-		out[i] = asked[at].advise(r)
+		out[i] = asked[at].suggest(r)
 	}
 	return out
 }
@@ -60,9 +60,9 @@ type ruleAt struct {
 	line   int
 }
 
-// advisor asks a rule what it wants of the object that fails it.
-func (e *Evaluator) advisor(ctx context.Context, request *admission.Request, r Result) *advisor {
-	a := &advisor{Evaluator: e, ctx: ctx, request: request, at: ruleAt{r.Policy, r.Rule, r.Line}, sheet: &hint.Sheet{}}
+// suggester returns a suggester for the rule of a failed result.
+func (e *Evaluator) suggester(ctx context.Context, request *admission.Request, r Result) *suggester {
+	a := &suggester{Evaluator: e, ctx: ctx, request: request, at: ruleAt{r.Policy, r.Rule, r.Line}, sheet: &fix.Sheet{}}
 	for i, s := range e.steps {
 		if e.policies.list[s.policy].reference() == r.Policy && about(s.step, r) {
 			a.steps = append(a.steps, i)
@@ -72,23 +72,23 @@ func (e *Evaluator) advisor(ctx context.Context, request *admission.Request, r R
 	return a
 }
 
-func (a *advisor) advise(r Result) map[string]Advice {
+func (a *suggester) suggest(r Result) map[string]SuggestedFix {
 	if !a.failing {
 		return nil
 	}
 	a.fields = r.Fields
-	out := make(map[string]Advice, len(r.Fields))
+	out := make(map[string]SuggestedFix, len(r.Fields))
 	for i, field := range r.Fields {
-		hints := hintsAbout(a.sheet, field)
-		slices.SortStableFunc(hints, func(a, b hint.Hint) int { return removes(a) - removes(b) })
-		advice := Advice{Expected: join(hints)}
-		if text, ok := jsonpointer.At(a.request.Object, field).(string); ok && len(hints) > 0 {
-			advice.Part = hints[0].In(text)
+		requirements := requirementsOf(a.sheet, field)
+		slices.SortStableFunc(requirements, func(a, b fix.Requirement) int { return removes(a) - removes(b) })
+		suggested := SuggestedFix{Requirement: join(requirements)}
+		if text, ok := jsonpointer.At(a.request.Object, field).(string); ok && len(requirements) > 0 {
+			suggested.Part = requirements[0].In(text)
 		}
-		if i < maxAdvised {
-			advice.Edit = a.remembered(field, hints)
+		if i < maxSuggested {
+			suggested.Change = a.remembered(field, requirements)
 		}
-		out[field] = advice
+		out[field] = suggested
 	}
 	return out
 }
@@ -99,22 +99,22 @@ func about(s step, r Result) bool {
 	return !ok || rule.name == r.Rule && (rule.line == r.Line || rule.cel != nil)
 }
 
-// hintsAbout are the hints about a field, or else about what is below it, or else about the object as a whole.
-func hintsAbout(sheet *hint.Sheet, field string) []hint.Hint {
-	if hints := slices.Clone(sheet.At(field)); len(hints) > 0 && (field != "" || len(sheet.Fields()) == 1) {
-		return hints
+// requirementsOf are the requirements about a field, or else about what is below it, or else about the object as a whole.
+func requirementsOf(sheet *fix.Sheet, field string) []fix.Requirement {
+	if requirements := slices.Clone(sheet.At(field)); len(requirements) > 0 && (field != "" || len(sheet.Fields()) == 1) {
+		return requirements
 	}
-	var out []hint.Hint
+	var out []fix.Requirement
 	for _, other := range sheet.Fields() {
 		rest, ok := jsonpointer.Below(other, field)
 		if !ok || rest == "" {
 			continue
 		}
 		for _, h := range sheet.At(other) {
-			below := hint.Hint{Words: jsonpointer.Dotted(rest) + ": " + h.Words}
-			for _, e := range h.Edits {
+			below := fix.Requirement{Words: jsonpointer.Dotted(rest) + ": " + h.Words}
+			for _, e := range h.Changes {
 				e.Below = rest + e.Below
-				below.Edits = append(below.Edits, e)
+				below.Changes = append(below.Changes, e)
 			}
 			out = append(out, below)
 		}
@@ -125,23 +125,23 @@ func hintsAbout(sheet *hint.Sheet, field string) []hint.Hint {
 	return out
 }
 
-// maxHints is how many hints about one field are told.
-const maxHints = 3
+// maxRequirements is how many requirements about one field are given.
+const maxRequirements = 3
 
-// removes is 1 for a hint that can only take the field away, which is the last that people want to do.
-func removes(h hint.Hint) int {
-	if len(h.Edits) > 0 && h.Edits[0].Remove && !h.Edits[0].Element {
+// removes is 1 for a requirement that can only take the field away, which is the last that people want to do.
+func removes(h fix.Requirement) int {
+	if len(h.Changes) > 0 && h.Changes[0].Remove && !h.Changes[0].Element {
 		return 1
 	}
 	return 0
 }
 
-func join(hints []hint.Hint) string {
-	if len(hints) > 1 && removes(hints[0]) == 0 {
-		hints = slices.DeleteFunc(slices.Clone(hints), func(h hint.Hint) bool { return removes(h) == 1 })
+func join(requirements []fix.Requirement) string {
+	if len(requirements) > 1 && removes(requirements[0]) == 0 {
+		requirements = slices.DeleteFunc(slices.Clone(requirements), func(h fix.Requirement) bool { return removes(h) == 1 })
 	}
 	var words []string
-	for _, h := range hints[:min(len(hints), maxHints)] {
+	for _, h := range requirements[:min(len(requirements), maxRequirements)] {
 		if !slices.Contains(words, h.Words) {
 			words = append(words, h.Words)
 		}
@@ -149,21 +149,21 @@ func join(hints []hint.Hint) string {
 	return strings.Join(words, "; ")
 }
 
-// advisor tries out what may help.
-type advisor struct {
+// suggester collects the requirements of one rule on one object and tries the changes that may fulfil them.
+type suggester struct {
 	*Evaluator
 	ctx     context.Context
 	request *admission.Request
 	at      ruleAt
 	steps   []int
-	sheet   *hint.Sheet // what it asks for
+	sheet   *fix.Sheet // what it asks for
 	failing bool
 	fields  []string // of the result that is looked at
 }
 
 // ask returns the fields that fail with an object in place of the one of the request; failing is false where the rule
 // has nothing against it.
-func (a *advisor) ask(object admission.Object, sheet *hint.Sheet) (fields []string, failing bool) {
+func (a *suggester) ask(object admission.Object, sheet *fix.Sheet) (fields []string, failing bool) {
 	request := *a.request
 	request.Object = object
 	with := *a.Evaluator
@@ -183,27 +183,27 @@ func (a *advisor) ask(object admission.Object, sheet *hint.Sheet) (fields []stri
 	return fields, failing
 }
 
-// question is what is asked where edits are tried: of objects that differ in nothing of it the answer is the same.
+// question is the key of tried: objects with equal questions have the same answer.
 type question struct {
 	ruleAt
-	kind, field, fields, hints string
+	kind, field, fields, requirements string
 }
 
 // maxTried bounds how many answers an evaluator keeps.
 const maxTried = 10_000
 
-// tried remembers which edits helped: in a large repository the same is wrong with many objects. It is safe for
+// tried caches which changes helped: in a large repository many objects fail in the same way. It is safe for
 // concurrent use.
 type tried struct {
-	helped sync.Map // question -> [2]int: hint and edit, or -1
+	helped sync.Map // question -> [2]int: requirement and change, or -1
 	kept   atomic.Int32
 }
 
-// remembered returns what try does, which is asked once for each kind of object that fails in the same way.
-func (a *advisor) remembered(field string, hints []hint.Hint) *Edit {
+// remembered returns the cached result of try for objects of one kind that fail in the same way.
+func (a *suggester) remembered(field string, requirements []fix.Requirement) *Change {
 	var asks strings.Builder
-	for _, h := range hints { // not the text of the field, which is written over
-		fmt.Fprintf(&asks, "%q %#v\n", h.Words, h.Edits)
+	for _, h := range requirements { // not the text of the field, which is written over
+		fmt.Fprintf(&asks, "%q %#v\n", h.Words, h.Changes)
 	}
 	q := question{a.at, admission.IdentityOf(a.request.Object).Kind, field, strings.Join(a.fields, "\n"), asks.String()}
 	if found, ok := a.tried.helped.Load(q); ok {
@@ -211,35 +211,35 @@ func (a *advisor) remembered(field string, hints []hint.Hint) *Edit {
 		if at[0] < 0 {
 			return nil
 		}
-		edit := editOf(field, hints[at[0]].Edits[at[1]])
-		return &edit
+		change := changeOf(field, requirements[at[0]].Changes[at[1]])
+		return &change
 	}
-	at, edit := a.try(field, hints)
+	at, change := a.try(field, requirements)
 	if a.tried.kept.Add(1) <= maxTried {
 		a.tried.helped.Store(q, at)
 	}
-	return edit
+	return change
 }
 
-func editOf(field string, e hint.Edit) Edit {
-	return Edit{Field: field + e.Below, Value: e.Value, Remove: e.Remove, Example: e.Example}
+func changeOf(field string, e fix.Change) Change {
+	return Change{Field: field + e.Below, Value: e.Value, Remove: e.Remove, Example: e.Example}
 }
 
 // try returns the first edit after which the field does not fail any more, and nothing else fails that did not before,
-// and of which hint it is; -1 where there is none.
-func (a *advisor) try(field string, hints []hint.Hint) (at [2]int, found *Edit) {
-	for i, h := range hints {
-		for j, e := range h.Edits {
-			edit := editOf(field, e)
-			if e.Element && !isElement(edit.Field) || slices.Contains(identity(), edit.Field) {
+// and of which requirement it is; -1 where there is none.
+func (a *suggester) try(field string, requirements []fix.Requirement) (at [2]int, found *Change) {
+	for i, h := range requirements {
+		for j, e := range h.Changes {
+			change := changeOf(field, e)
+			if e.Element && !isElement(change.Field) || slices.Contains(identity(), change.Field) {
 				continue
 			}
-			object, ok := edit.Apply(a.request.Object)
+			object, ok := change.Apply(a.request.Object)
 			if !ok {
 				continue
 			}
-			if a.helps(field, edit, object) {
-				return [2]int{i, j}, &edit
+			if a.helps(field, change, object) {
+				return [2]int{i, j}, &change
 			}
 		}
 	}
@@ -251,12 +251,12 @@ func identity() []string {
 	return []string{"/apiVersion", "/kind", "/metadata/name", "/metadata/namespace"}
 }
 
-func (a *advisor) helps(field string, edit Edit, object admission.Object) bool {
+func (a *suggester) helps(field string, change Change, object admission.Object) bool {
 	now, failing := a.ask(object, nil)
 	if !failing {
 		return true
 	}
-	if edit.Remove && isElement(edit.Field) {
+	if change.Remove && isElement(change.Field) {
 		return len(now) < len(a.fields) // what follows moves up
 	}
 	return !slices.ContainsFunc(now, func(f string) bool {
@@ -273,7 +273,7 @@ func isElement(pointer string) bool {
 
 // Apply returns an object with the edit made; the object stays as it is. It is not ok where the edit cannot be made
 // because something else than a mapping or a list stands above it, or nothing is there to remove.
-func (e Edit) Apply(object admission.Object) (admission.Object, bool) {
+func (e Change) Apply(object admission.Object) (admission.Object, bool) {
 	if e.Field == "" {
 		return nil, false
 	}
@@ -285,7 +285,7 @@ func (e Edit) Apply(object admission.Object) (admission.Object, bool) {
 	return m, ok
 }
 
-func (e Edit) apply(at any, tokens []string) (any, bool) {
+func (e Change) apply(at any, tokens []string) (any, bool) {
 	if len(tokens) == 0 {
 		return e.Value, true
 	}
@@ -338,7 +338,7 @@ func (f *frame) explain(p *pattern.Pattern, subject any, others ...*pattern.Patt
 	if f.sheet == nil {
 		return
 	}
-	found := &hint.Sheet{}
+	found := &fix.Sheet{}
 	p.Explain(subject, found)
 	or := ""
 	for _, other := range others {
@@ -350,8 +350,8 @@ func (f *frame) explain(p *pattern.Pattern, subject any, others ...*pattern.Patt
 		for _, h := range found.At(field) {
 			if or != "" {
 				h.Words += or
-				for i := range h.Edits {
-					h.Edits[i].Example = true
+				for i := range h.Changes {
+					h.Changes[i].Example = true
 				}
 			}
 			for _, at := range f.place([]string{field}) {
@@ -363,7 +363,7 @@ func (f *frame) explain(p *pattern.Pattern, subject any, others ...*pattern.Patt
 
 // summary is what a pattern asks of all that fails it.
 func summary(p *pattern.Pattern, subject any) string {
-	found := &hint.Sheet{}
+	found := &fix.Sheet{}
 	p.Explain(subject, found)
 	var parts []string
 	for _, field := range found.Fields() {
@@ -377,16 +377,16 @@ func summary(p *pattern.Pattern, subject any) string {
 }
 
 // wish writes down what the conditions of a deny ask for.
-func (f *frame) wish(list []condition.Wish) {
+func (f *frame) wish(list []condition.Remedy) {
 	for _, w := range list {
 		for i, read := range w.Reads {
 			for _, at := range f.trace([]string{read}) {
-				h := w.Hint
+				h := w.Requirement
 				if have, ok := w.Have[i].(string); ok {
 					h.Of, h.Part = have, w.Wrong(have)
 				}
 				if at == "" && !strings.HasPrefix(h.Words, w.Key) {
-					h = hint.Hint{Words: w.Key + " to be " + h.Words}
+					h = fix.Requirement{Words: w.Key + " to be " + h.Words}
 				}
 				f.sheet.Add(at, h)
 			}
@@ -395,7 +395,7 @@ func (f *frame) wish(list []condition.Wish) {
 			if len(w.Value) > 0 || len(w.Reads) == 0 {
 				h := w.AtValue
 				if h.Words == "" || len(w.Value) > 1 {
-					h = hint.Hint{Words: w.Hint.Words}
+					h = fix.Requirement{Words: w.Requirement.Words}
 				}
 				f.sheet.Add(at, h)
 			}
@@ -409,10 +409,10 @@ func (f *frame) denied(b *body, fields []string) {
 		return
 	}
 	if b.preconditions != nil {
-		f.wish(b.preconditions.Wishes(f.scope))
+		f.wish(b.preconditions.Remedies(f.scope))
 	}
 	for _, at := range fields {
-		f.sheet.Add(at, hint.Hint{Words: "nothing like it: the rule denies every " + f.target.Identity.Kind +
+		f.sheet.Add(at, fix.Requirement{Words: "nothing like it: the rule denies every " + f.target.Identity.Kind +
 			" that it is about"})
 	}
 }

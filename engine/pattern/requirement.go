@@ -6,28 +6,28 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/lintel-bot/lintel/engine/hint"
+	"github.com/lintel-bot/lintel/engine/fix"
 )
 
 // Explain writes down what the pattern asks of each field of a resource that fails it, by the pointers of
 // [Outcome.Fields].
-func (p *Pattern) Explain(resource any, sheet *hint.Sheet) {
+func (p *Pattern) Explain(resource any, sheet *fix.Sheet) {
 	r := newRecorder()
 	r.sheet = sheet
 	p.root.match(resource, r)
 }
 
-// hint is what a node asks of a value that has another shape, or is not there.
-func (n *node) hint() hint.Hint {
+// requirement is what a node asks of a value that has another shape, or is not there.
+func (n *node) requirement() fix.Requirement {
 	if n.shape == shapeScalar && !n.list {
-		return n.scalar.hint(nil, false)
+		return n.scalar.requirement(nil, false)
 	}
 	value, example, ok := n.example(0)
 	words := n.words()
 	if !ok {
-		return hint.Hint{Words: words}
+		return fix.Requirement{Words: words}
 	}
-	return hint.Hint{Words: words, Edits: []hint.Edit{{Value: value, Example: example}}}
+	return fix.Requirement{Words: words, Changes: []fix.Change{{Value: value, Example: example}}}
 }
 
 // words is what a node asks for.
@@ -92,7 +92,7 @@ func (n *node) example(depth int) (value any, example, ok bool) {
 	}
 	switch n.shape {
 	case shapeScalar:
-		edits := n.scalar.edits(nil, false)
+		edits := n.scalar.changes(nil, false)
 		if len(edits) == 0 || edits[0].Remove {
 			return nil, false, false
 		}
@@ -142,29 +142,29 @@ func (n *node) exampleMap(depth int) (value any, example, ok bool) {
 
 func (s *Scalar) takesNothing() bool { return s.Matches(nil) }
 
-// oneMore is the hint of a list that lacks an element.
-func (n *node) oneMore(length int) hint.Hint {
-	h := hint.Hint{Words: "a list that has an element with " + n.words()}
+// oneMore is the requirement of a list that lacks an element.
+func (n *node) oneMore(length int) fix.Requirement {
+	h := fix.Requirement{Words: "a list that has an element with " + n.words()}
 	if value, _, ok := n.example(0); ok {
-		h.Edits = []hint.Edit{{Below: "/" + strconv.Itoa(length), Value: value, Example: true}}
+		h.Changes = []fix.Change{{Below: "/" + strconv.Itoa(length), Value: value, Example: true}}
 	}
 	return h
 }
 
-func absent() hint.Hint {
-	return hint.Hint{Words: "nothing: the field must not be set", Edits: []hint.Edit{{Remove: true}}}
+func absent() fix.Requirement {
+	return fix.Requirement{Words: "nothing: the field must not be set", Changes: []fix.Change{{Remove: true}}}
 }
 
-func anyValue() hint.Hint {
-	return hint.Hint{Words: "any value", Edits: []hint.Edit{{Value: hint.Placeholder, Example: true}}}
+func anyValue() fix.Requirement {
+	return fix.Requirement{Words: "any value", Changes: []fix.Change{{Value: fix.Placeholder, Example: true}}}
 }
 
-// someKey is the hint of a map that lacks a key that wildcards describe.
-func (e *entry) someKey() hint.Hint {
+// someKey is the requirement of a map that lacks a key that wildcards describe.
+func (e *entry) someKey() fix.Requirement {
 	if e.anything {
-		return hint.Hint{Words: "a key like " + e.name}
+		return fix.Requirement{Words: "a key like " + e.name}
 	}
-	return hint.Hint{Words: "a key like " + e.name + " with " + e.value.words()}
+	return fix.Requirement{Words: "a key like " + e.name + " with " + e.value.words()}
 }
 
 // stringly reports whether the value here is one of labels or annotations, which are always strings.
@@ -175,9 +175,9 @@ func (r *recorder) stringly() bool {
 		strings.HasSuffix(at[:i], "/matchLabels"))
 }
 
-// hint is what a leaf asks of a value; stringly values are strings whatever they look like.
-func (s *Scalar) hint(have any, stringly bool) hint.Hint {
-	h := hint.Hint{Words: s.words(), Edits: s.edits(have, stringly)}
+// requirement is what a leaf asks of a value; stringly values are strings whatever they look like.
+func (s *Scalar) requirement(have any, stringly bool) fix.Requirement {
+	h := fix.Requirement{Words: s.words(), Changes: s.changes(have, stringly)}
 	if text, ok := have.(string); ok {
 		h.Of, h.Part = text, s.wrong(text)
 	}
@@ -185,38 +185,38 @@ func (s *Scalar) hint(have any, stringly bool) hint.Hint {
 }
 
 // wrong is the part of a text that keeps a leaf from matching it.
-func (s *Scalar) wrong(text string) hint.Part {
-	var parts []hint.Part
+func (s *Scalar) wrong(text string) fix.Part {
+	var parts []fix.Part
 	for _, terms := range s.alternatives {
 		for i := range terms {
 			switch t := &terms[i]; {
 			case t.match(text):
 				continue
 			case t.op == equal:
-				parts = append(parts, hint.Against(text, t.operand))
+				parts = append(parts, fix.Against(text, t.operand))
 			case t.op == notEqual:
-				parts = append(parts, hint.Like(text, t.operand))
+				parts = append(parts, fix.Like(text, t.operand))
 			}
 			break
 		}
 	}
-	return hint.Furthest(parts...)
+	return fix.Furthest(parts...)
 }
 
-func (s *Scalar) edits(have any, stringly bool) []hint.Edit {
+func (s *Scalar) changes(have any, stringly bool) []fix.Change {
 	switch raw := s.raw.(type) {
 	case nil:
-		return []hint.Edit{{Remove: true}}
+		return []fix.Change{{Remove: true}}
 	case bool, int64, float64:
 		if stringly {
-			return []hint.Edit{{Value: fmt.Sprint(raw)}}
+			return []fix.Change{{Value: fmt.Sprint(raw)}}
 		}
-		return []hint.Edit{{Value: raw}}
+		return []fix.Change{{Value: raw}}
 	}
-	var out []hint.Edit
+	var out []fix.Change
 	for _, terms := range s.alternatives {
 		for i := range terms {
-			out = append(out, terms[i].edits(have, stringly)...)
+			out = append(out, terms[i].changes(have, stringly)...)
 		}
 	}
 	if len(s.alternatives) > 1 {
@@ -227,18 +227,18 @@ func (s *Scalar) edits(have any, stringly bool) []hint.Edit {
 	return out
 }
 
-func (t *term) edits(have any, stringly bool) []hint.Edit {
+func (t *term) changes(have any, stringly bool) []fix.Change {
 	switch {
 	case t.op == equal && (t.operand == "*" || t.operand == "?*"):
-		return []hint.Edit{{Value: hint.Placeholder, Example: true}}
+		return []fix.Change{{Value: fix.Placeholder, Example: true}}
 	case t.op == equal && t.operand == "":
-		return []hint.Edit{{Value: ""}}
+		return []fix.Change{{Value: ""}}
 	case t.op == equal && !t.wild:
-		return []hint.Edit{{Value: typed(t.operand, have, stringly)}}
+		return []fix.Change{{Value: typed(t.operand, have, stringly)}}
 	case t.op == moreEqual || t.op == lessEqual:
-		return []hint.Edit{{Value: typed(t.operand, have, stringly), Example: true}}
+		return []fix.Change{{Value: typed(t.operand, have, stringly), Example: true}}
 	case t.op == within:
-		return append(t.ends[0].edits(have, stringly), t.ends[1].edits(have, stringly)...)
+		return append(t.ends[0].changes(have, stringly), t.ends[1].changes(have, stringly)...)
 	case t.op == more || t.op == less:
 		n, err := strconv.ParseInt(t.operand, 10, 64)
 		if err != nil {
@@ -247,9 +247,9 @@ func (t *term) edits(have any, stringly bool) []hint.Edit {
 		if n++; t.op == less {
 			n -= 2
 		}
-		return []hint.Edit{{Value: typed(strconv.FormatInt(n, 10), have, stringly), Example: true}}
+		return []fix.Change{{Value: typed(strconv.FormatInt(n, 10), have, stringly), Example: true}}
 	case t.op == notEqual && (t.operand == "true" || t.operand == "false"):
-		return []hint.Edit{{Value: typed(strconv.FormatBool(t.operand == "false"), have, stringly)}}
+		return []fix.Change{{Value: typed(strconv.FormatBool(t.operand == "false"), have, stringly)}}
 	}
 	return nil
 }

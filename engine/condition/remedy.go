@@ -6,32 +6,32 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/lintel-bot/lintel/engine/hint"
+	"github.com/lintel-bot/lintel/engine/fix"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/pattern"
 	"github.com/lintel-bot/lintel/engine/variable"
 )
 
-// Wish is what has to be different for a condition to say the opposite.
-type Wish struct {
-	Reads []string // what the key reads, as in [Outcome]
-	Hint  hint.Hint
-	Key   string // the key as sentences quote it; the hint says it where the key is more than one field
-	Have  []any  // the values at Reads
+// Remedy is what has to be different for a condition to say the opposite.
+type Remedy struct {
+	Reads       []string // what the key reads, as in [Outcome]
+	Requirement fix.Requirement
+	Key         string // the key as sentences quote it; the requirement says it where the key is more than one field
+	Have        []any  // the values at Reads
 	// Wrong returns what of one of them, which is a text, is wrong.
-	Wrong func(have string) hint.Part
+	Wrong func(have string) fix.Part
 	// Value is what the value of the condition reads: another way is to change that. AtValue is said there; without
 	// words, Hint is.
 	Value   []string
-	AtValue hint.Hint
+	AtValue fix.Requirement
 }
 
-// Wishes returns what would make a set that is met not met: the opposite of each of its conditions that are met.
-func (s *Set) Wishes(sc *variable.Scope) (out []Wish) {
+// Remedies returns what would make a set that is met not met: the opposite of each of its conditions that are met.
+func (s *Set) Remedies(sc *variable.Scope) (out []Remedy) {
 	for i := range s.blocks {
 		b := &s.blocks[i]
 		for _, c := range slices.Concat(b.any, b.all) {
-			if w, ok := c.wish(sc); ok {
+			if w, ok := c.remedy(sc); ok {
 				out = append(out, w)
 			}
 		}
@@ -39,17 +39,17 @@ func (s *Set) Wishes(sc *variable.Scope) (out []Wish) {
 	return out
 }
 
-// wish is the opposite of a condition that is met.
-func (c *condition) wish(sc *variable.Scope) (Wish, bool) {
+// remedy is the opposite of a condition that is met.
+func (c *condition) remedy(sc *variable.Scope) (Remedy, bool) {
 	key, t, err := c.operands(sc)
 	if err != nil || !t(key) {
-		return Wish{}, false
+		return Remedy{}, false
 	}
 	value, err := c.value.Resolve(sc)
 	if err != nil {
-		return Wish{}, false
+		return Remedy{}, false
 	}
-	w := Wish{Reads: c.key.Reads(sc), Value: c.value.Reads(sc)}
+	w := Remedy{Reads: c.key.Reads(sc), Value: c.value.Reads(sc)}
 	plain := len(w.Reads) == 1 && (reflect.DeepEqual(valueAt(sc, w.Reads[0]), key) || valueAt(sc, w.Reads[0]) == nil)
 	list, isList := key.([]any)
 	if isList {
@@ -60,70 +60,70 @@ func (c *condition) wish(sc *variable.Scope) (Wish, bool) {
 	words, edits := c.opposite(value, isList)
 	if len(w.Reads) == 0 && len(w.Value) > 0 && !isList && strings.Contains(c.name, "Equal") {
 		words, _ = c.opposite(key, false) // the key says how the value must not be
-		w.Hint = hint.Hint{Words: words}
+		w.Requirement = fix.Requirement{Words: words}
 		return w, words != ""
 	}
 	if len(w.Reads) == 0 && len(w.Value) > 0 && strings.HasSuffix(c.name, "In") && !strings.Contains(c.source, "{{") {
 		w.AtValue = c.member(sc, listOf(key), value, w.Value[0])
-		w.Hint = hint.Hint{Words: w.AtValue.Words}
+		w.Requirement = fix.Requirement{Words: w.AtValue.Words}
 		return w, true
 	}
 	w.Key = short(c.source)
 	if !plain && c.source != "" {
 		words, edits = w.Key+" to be "+words, only(edits)
 	}
-	w.Hint = hint.Hint{Words: words, Edits: edits}
+	w.Requirement = fix.Requirement{Words: words, Changes: edits}
 	for _, r := range w.Reads {
 		w.Have = append(w.Have, valueAt(sc, r))
 	}
-	w.Wrong = func(have string) hint.Part { return c.wrong(value, have) }
+	w.Wrong = func(have string) fix.Part { return c.wrong(value, have) }
 	return w, words != ""
 }
 
 // member is what has to be in a list of the object, or must not be: a name that the rule asks for is among its elements,
 // or among the fields of a mapping.
-func (c *condition) member(sc *variable.Scope, names []any, value any, read string) hint.Hint {
+func (c *condition) member(sc *variable.Scope, names []any, value any, read string) fix.Requirement {
 	list, isList := valueAt(sc, read).([]any)
 	m, isMap := valueAt(sc, read).(map[string]any)
 	lacks := strings.Contains(c.name, "Not")
-	all := hint.List(names)
+	all := fix.List(names)
 	switch {
 	case isMap && lacks:
-		var edits []hint.Edit
+		var edits []fix.Change
 		for _, n := range names {
 			if name, ok := n.(string); ok && m[name] == nil {
-				edits = append(edits, hint.Edit{Below: "/" + jsonpointer.Escape(name), Value: hint.Placeholder, Example: true})
+				edits = append(edits, fix.Change{Below: "/" + jsonpointer.Escape(name), Value: fix.Placeholder, Example: true})
 			}
 		}
-		return hint.Hint{Words: "a field " + all, Edits: edits}
+		return fix.Requirement{Words: "a field " + all, Changes: edits}
 	case isMap:
-		return hint.Hint{Words: "no field " + all}
+		return fix.Requirement{Words: "no field " + all}
 	case lacks && len(names) == 1 && (isList || valueAt(sc, read) == nil):
-		edit := hint.Edit{Value: []any{names[0]}}
+		edit := fix.Change{Value: []any{names[0]}}
 		if isList {
-			edit = hint.Edit{Below: "/" + strconv.Itoa(len(list)), Value: names[0]}
+			edit = fix.Change{Below: "/" + strconv.Itoa(len(list)), Value: names[0]}
 		}
-		return hint.Hint{Words: "a list that has " + all, Edits: []hint.Edit{edit}}
+		return fix.Requirement{Words: "a list that has " + all, Changes: []fix.Change{edit}}
 	case lacks:
-		return hint.Hint{Words: "a list that has " + all}
+		return fix.Requirement{Words: "a list that has " + all}
 	}
-	return hint.Hint{Words: "a list without " + all}
+	return fix.Requirement{Words: "a list without " + all}
 }
 
 // wrong is the part of a text for which a condition with a value is met.
-func (c *condition) wrong(value any, have string) hint.Part {
-	var parts []hint.Part
+func (c *condition) wrong(value any, have string) fix.Part {
+	var parts []fix.Part
 	for _, v := range listOf(value) {
 		text, ok := v.(string)
 		switch {
 		case !ok:
 		case strings.Contains(c.name, "Not"):
-			parts = append(parts, hint.Against(have, text))
+			parts = append(parts, fix.Against(have, text))
 		case pattern.Wildcard(text, have):
-			parts = append(parts, hint.Like(have, text))
+			parts = append(parts, fix.Like(have, text))
 		}
 	}
-	return hint.Furthest(parts...)
+	return fix.Furthest(parts...)
 }
 
 // elements reports whether all that is read are elements of the list.
@@ -135,8 +135,8 @@ func elements(sc *variable.Scope, reads []string, list []any) bool {
 }
 
 // only keeps the edits that take an element away, which do not depend on what the key makes of it.
-func only(edits []hint.Edit) []hint.Edit {
-	return slices.DeleteFunc(slices.Clone(edits), func(e hint.Edit) bool { return !e.Element })
+func only(edits []fix.Change) []fix.Change {
+	return slices.DeleteFunc(slices.Clone(edits), func(e fix.Change) bool { return !e.Element })
 }
 
 // short is an expression as a sentence quotes it.
@@ -146,60 +146,60 @@ func short(source string) string {
 }
 
 // opposite is what the key must be for the condition not to be met.
-func (c *condition) opposite(value any, isList bool) (string, []hint.Edit) {
+func (c *condition) opposite(value any, isList bool) (string, []fix.Change) {
 	values := listOf(value)
-	taken := []hint.Edit{{Remove: true, Element: true}}
+	taken := []fix.Change{{Remove: true, Element: true}}
 	switch c.name {
 	case "Equal", "Equals":
 		if b, ok := value.(bool); ok {
-			return hint.Text(!b), []hint.Edit{{Value: !b}}
+			return fix.Text(!b), []fix.Change{{Value: !b}}
 		}
 		if value == "" {
-			return "a value that is not empty", []hint.Edit{{Value: hint.Placeholder, Example: true}}
+			return "a value that is not empty", []fix.Change{{Value: fix.Placeholder, Example: true}}
 		}
-		return "anything but " + hint.Text(value), taken
+		return "anything but " + fix.Text(value), taken
 	case "NotEqual", "NotEquals":
 		if value == "" {
-			return "nothing, or an empty value", []hint.Edit{{Remove: true}}
+			return "nothing, or an empty value", []fix.Change{{Remove: true}}
 		}
 		if s, ok := value.(string); ok && pattern.HasWildcard(s) {
 			return "a value like " + s, nil
 		}
-		return hint.Text(value), []hint.Edit{{Value: value}}
+		return fix.Text(value), []fix.Change{{Value: value}}
 	case "AnyIn", "In", "AllIn":
 		if c.name == "AllIn" && isList {
-			return "something besides " + hint.List(values), nil
+			return "something besides " + fix.List(values), nil
 		}
-		return hint.NoneOf(values), taken
+		return fix.NoneOf(values), taken
 	case "AnyNotIn", "NotIn", "AllNotIn":
 		if slices.ContainsFunc(values, isWild) {
 			return wild(values), taken
 		}
-		return hint.OneOf(values), append(hint.Choose(values...), taken...)
+		return fix.OneOf(values), append(fix.Choose(values...), taken...)
 	case "GreaterThan", "DurationGreaterThan":
-		return "at most " + hint.Text(value), []hint.Edit{{Value: value, Example: true}}
+		return "at most " + fix.Text(value), []fix.Change{{Value: value, Example: true}}
 	case "GreaterThanOrEquals", "DurationGreaterThanOrEquals":
-		return "less than " + hint.Text(value), step(value, -1)
+		return "less than " + fix.Text(value), step(value, -1)
 	case "LessThan", "DurationLessThan":
-		return "at least " + hint.Text(value), []hint.Edit{{Value: value, Example: true}}
+		return "at least " + fix.Text(value), []fix.Change{{Value: value, Example: true}}
 	case "LessThanOrEquals", "DurationLessThanOrEquals":
-		return "more than " + hint.Text(value), step(value, 1)
+		return "more than " + fix.Text(value), step(value, 1)
 	}
 	return "", nil
 }
 
-func step(value any, by int64) []hint.Edit {
+func step(value any, by int64) []fix.Change {
 	if n, ok := value.(int64); ok {
-		return []hint.Edit{{Value: n + by, Example: true}}
+		return []fix.Change{{Value: n + by, Example: true}}
 	}
 	return nil
 }
 
 func wild(values []any) string {
 	if len(values) == 1 {
-		return "a value like " + hint.Text(values[0])
+		return "a value like " + fix.Text(values[0])
 	}
-	return "a value like one of " + hint.List(values)
+	return "a value like one of " + fix.List(values)
 }
 
 func isWild(v any) bool {

@@ -1,0 +1,59 @@
+package podsecurity
+
+import (
+	"github.com/lintel-bot/lintel/engine/fix"
+)
+
+// requirement is what the Pod Security Standards ask of the field that breaks a control
+// (https://kubernetes.io/docs/concepts/security/pod-security-standards/).
+func (v violation) requirement(ctl control) fix.Requirement {
+	gone := []fix.Change{{Remove: true}}
+	switch ctl.id {
+	case "hostNamespaces", "privileged", "windowsHostProcess", "allowPrivilegeEscalation":
+		return fix.Write(false)
+	case "runAsNonRoot":
+		return fix.Write(true)
+	case "runAsUser":
+		return fix.Requirement{Words: "a user other than 0, or none", Changes: gone}
+	case "seccompProfile_baseline", "seccompProfile_restricted", "appArmorProfile":
+		if len(v.path) > 1 && v.path[1] == "annotations" {
+			return fix.Requirement{Words: "runtime/default, or localhost/*, or no such annotation",
+				Changes: append([]fix.Change{{Value: "runtime/default", Example: true}}, gone...)}
+		}
+		return fix.Requirement{Words: "RuntimeDefault, or Localhost", Changes: []fix.Change{{Value: "RuntimeDefault", Example: true}}}
+	case "procMount", "procMount_restricted":
+		return fix.Write("Default")
+	case "hostPorts":
+		return fix.Requirement{Words: "0, or no host port", Changes: gone}
+	case "capabilities_baseline", "capabilities_restricted":
+		return v.capabilities(ctl)
+	case "hostPathVolumes":
+		return fix.Requirement{Words: "no hostPath: a persistentVolumeClaim, a configMap, an emptyDir or another kind of volume"}
+	case "restrictedVolumes":
+		return fix.Requirement{Words: "a volume of the kind configMap, csi, downwardAPI, emptyDir, ephemeral, " +
+			"persistentVolumeClaim, projected or secret"}
+	case "sysctls":
+		return fix.Requirement{Words: "a sysctl that Kubernetes calls safe, such as net.ipv4.ip_unprivileged_port_start, or none"}
+	case "seLinuxOptions":
+		if v.path[len(v.path)-1] == "type" {
+			return fix.Requirement{Words: "container_t, container_init_t, container_kvm_t, container_engine_t, or no type",
+				Changes: []fix.Change{{Value: "container_t", Example: true}}}
+		}
+		return fix.Requirement{Words: "nothing: the field must not be set", Changes: gone}
+	case "hostProbesAndHostLifecycle":
+		return fix.Requirement{Words: "no host: the kubelet asks the pod itself", Changes: gone}
+	}
+	return fix.Requirement{Words: "what the control " + ctl.id + " of the Pod Security Standards allows"}
+}
+
+func (v violation) capabilities(ctl control) fix.Requirement {
+	if v.path[len(v.path)-1] == "drop" {
+		return fix.Requirement{Words: "a list that has ALL", Changes: []fix.Change{{Value: []any{"ALL"}}}}
+	}
+	words := "no capability besides NET_BIND_SERVICE"
+	if ctl.id == "capabilities_baseline" {
+		words = "no capability besides AUDIT_WRITE, CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, MKNOD, NET_BIND_SERVICE, " +
+			"SETFCAP, SETGID, SETPCAP, SETUID and SYS_CHROOT"
+	}
+	return fix.Requirement{Words: words, Changes: []fix.Change{{Remove: true}}}
+}
