@@ -177,7 +177,7 @@ func stands(values map[string]any, name string) bool {
 	return false
 }
 
-// needsCluster says what of a cluster the entry would have to be loaded from.
+// needsCluster describes what of a cluster the entry would have to be loaded from.
 func (e *entry) needsCluster(s *variable.Scope) (any, error) {
 	what := e.needs
 	if e.needsArgument != nil {

@@ -23,7 +23,7 @@ type verdict struct {
 	line    int       // of the part of the rule that decided, 0 for the rule
 	more    []verdict // further failures that are results of their own; of them only message and fields count
 
-	// unmet says that an error is one of preconditions, which an element of a foreach may have.
+	// unmet means that an error is one of preconditions, which an element of a foreach may have.
 	unmet bool
 }
 

@@ -203,8 +203,8 @@ func (f *frame) valueAt(pointer string) any {
 	return jsonpointer.At(value, "/"+rest)
 }
 
-// locate says where in the object an element of a list is: a mapping by its identity, since expressions hand out the
-// mappings of the object themselves; anything else by its place in the list that a plain path reads.
+// locate describes where in the object an element of a list is: a mapping by its identity, since expressions hand out
+// the mappings of the object themselves; anything else by its place in the list that a plain path reads.
 func (f *frame) locate(e element) (pointer string, ok bool) {
 	if m, ok := e.value().(map[string]any); ok && m != nil {
 		if f.review.places == nil {

@@ -49,18 +49,19 @@ type Result struct {
 
 	// Exceptions are those that made the rule skip (or, for CEL and pod security, pass).
 	Exceptions []*Exception
-	// Combined says that more than one exception was needed, which together may allow what none of them allows alone.
+	// Combined means that more than one exception was needed, which together may allow what none of them allows alone.
 	Combined bool
 
-	// Warn says that the policy asks for a warning to whoever makes the request.
+	// Warn means that the policy asks for a warning to whoever makes the request.
 	Warn bool
 
-	// PreExisting says that the old object of an update violates the rule, too. Tolerated says that the rule
+	// PreExisting means that the old object of an update violates the rule, too. Tolerated says that the rule
 	// lets such an update through (allowExistingViolations): a cluster would not deny it.
 	PreExisting bool
 	Tolerated   bool
 
-	// Mutation says that the rule is a mutate rule; Patched is then the object after it, nil where the rule did not apply.
+	// Mutation means that the rule is a mutate rule; Patched is then the object after it, nil where the rule did not
+	// apply.
 	Mutation bool
 	Patched  admission.Object
 }

@@ -53,7 +53,7 @@ func (e *Evaluator) SuggestFixes(ctx context.Context, request *admission.Request
 	return out
 }
 
-// ruleAt is a rule, or a part of one that is told apart by its line.
+// ruleAt is a rule, or a part of one that is distinguished by its line.
 type ruleAt struct {
 	policy PolicyRef
 	rule   string

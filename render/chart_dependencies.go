@@ -47,8 +47,8 @@ func (c *chartReader) complete(f chartFolder, chart *helm.Chart) (*helm.Chart, i
 	return out, size, err
 }
 
-// blames says what is wrong with a dependency in terms of the chart of f: by its file where that is in this repository,
-// else on the line that declares it.
+// blames describes what is wrong with a dependency in terms of the chart of f: by its file where that is in this
+// repository, else on the line that declares it.
 func (f chartFolder) blames(d helm.Dependency, from chartFolder, err error) error {
 	wrong, ok := errors.AsType[*helm.Error](err)
 	if !ok || from.tree == nil || f.packed { // without a tree it is the declaration that is wrong

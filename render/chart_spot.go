@@ -74,7 +74,7 @@ func (s *spot) enter(to step) {
 }
 
 // pointerAt returns the pointer of the value that begins at a position, or whose key does; column 0: on the line.
-// holder says that it is a map or a list.
+// holder means that it is a map or a list.
 func pointerAt(n *yaml.Node, line, column int, holder bool) (string, bool) {
 	at := func(n *yaml.Node) bool { return n != nil && n.Line == line && (column == 0 || n.Column == column) }
 	switch n.Kind {

@@ -60,7 +60,7 @@ type chartFolder struct {
 	tree *tree.Tree
 	dir  string
 	here bool // tree is the repository
-	// packed says that the chart was one file, in which .helmignore means nothing.
+	// packed means that the chart was one file, in which .helmignore means nothing.
 	packed bool
 	from   *remote.Source // what it came with; nil: the repository
 	// instead has other contents of files of the repository, by path; nil: the file is not there.

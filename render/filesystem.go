@@ -19,8 +19,8 @@ const mountPoint = "/repository"
 
 var errReadOnly = errors.New("the repository is read-only while it is rendered")
 
-// fileSystem shows a tree to kustomize, with the files as transform leaves them. It holds nothing but the repository and
-// what its kustomizations bring in (see outside), so neither ".." nor a symlink leads anywhere else.
+// fileSystem shows a tree to kustomize, with the files as transform leaves them. It holds nothing but the repository
+// and the mounts of its kustomizations (see mounts), so neither ".." nor a symlink leads anywhere else.
 type fileSystem struct {
 	builder   *builder                           // where paths lead, and what is there
 	transform func(p string, data []byte) []byte // p: path in the repository, links resolved

@@ -26,7 +26,7 @@ import (
 )
 
 // Kustomize runs charts as the last of its built-in generators: behind the resources and the maps of the generators,
-// before the components and all transformers. So what a chart prints is brought in as a component that comes before the
+// before the components and all transformers. So the output of a chart is included as a component that comes before the
 // others. The annotation keeps the field `namespace` off it.
 const (
 	inflatedFile = "chart.yaml"
@@ -36,14 +36,14 @@ const (
 		": \"true\"}\n  fieldSpecs: [{path: metadata/annotations, create: true}]\n"
 )
 
-// inflationKey tells the charts apart that kustomizations bring in.
+// inflationKey distinguishes the charts that kustomizations inflate.
 type inflationKey struct {
 	at    entry // what is left out of the kustomization's text
 	shown entry // where the chart is named
-	nth   int   // of those that one configuration of generators brings in
+	nth   int   // of those that one configuration of generators inflates
 }
 
-// inflation is an entry of a kustomization that brings in a chart.
+// inflation is an entry of a kustomization that inflates a chart.
 type inflation struct {
 	builder *builder
 	file    *kustomization.File
@@ -71,7 +71,7 @@ type inflatedEntry struct {
 	component string // what the kustomization must name to get it
 }
 
-// inflate brings in what a chart prints.
+// inflate mounts the output of a chart.
 func (b *builder) inflate(p *plan, layer *origin.Layer, i *inflation, above []string) {
 	if i.Namespace == "" && !i.generator {
 		i.Namespace = p.namespace
@@ -275,7 +275,7 @@ func (i *inflation) release() (string, error) {
 	return i.NameTemplate, nil
 }
 
-// problem says why a chart is not there. It is fleeting where it may go away without a change of anything.
+// problem is the reason why a chart is not there. It is fleeting where it may go away without a change of anything.
 func (i *inflation) problem(err error) (doc.Error, bool) {
 	e := doc.Error{Path: i.shown.file, Line: i.shown.at.Line, Column: i.shown.at.Column}
 	var outside *sourceError

@@ -19,7 +19,7 @@ type Issue struct {
 	Check   Check
 	Pointer string // RFC 6901, into the resource
 	Message string
-	// Value says that the value of the field is what is not known: nothing that depends on it can be decided.
+	// Value means that the value of the field is what is not known: nothing that depends on it can be decided.
 	Value bool `json:",omitempty"`
 }
 

@@ -80,7 +80,7 @@ resources:
 	}
 }
 
-// What is not there, or wrong, is said once with the line of the entry that asks for it, and the rest is rendered.
+// What is not there, or wrong, is reported once with the line of the entry that asks for it, and the rest is rendered.
 func TestMissingRemoteSourcesAreProblems(t *testing.T) {
 	for _, c := range []struct {
 		name, files string

@@ -15,7 +15,7 @@ import (
 
 // Notes lists what a rendering of a release assumes of the cluster and whoever reads it should know: resources that are
 // left out for an API version that nothing declares, what the chart asked the cluster for and nobody could say, schemas
-// that were not asked. It may render again, so it is for those whom somebody looks at.
+// that were not asked. It may render again, so it is for shown ones only.
 func (r *Rendering) Notes(ctx context.Context) []doc.Error {
 	if r == nil || r.notes == nil {
 		return nil

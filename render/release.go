@@ -31,7 +31,7 @@ type release struct {
 	options  helm.Options
 	trial    *trial.Release
 	output   *helm.Output
-	folder   string // of the chart, in this repository; empty: it comes from elsewhere
+	folder   string // of the chart, in this repository; empty: it is a remote one
 	from     chartFolder
 	reader   *chartReader
 	defaults *gitops.Values // see gitops.Release.ChartValues
@@ -220,7 +220,7 @@ func (s *release) resources(out *Rendering) (problems []doc.Error, err error) {
 	return problems, nil
 }
 
-// unknown says which values are not known, each once.
+// unknown describes which values are not known, each once.
 func (s *release) unknown() (problems []doc.Error) {
 	seen := map[gitops.Position]bool{}
 	for _, u := range s.values.Unknown {
@@ -233,8 +233,8 @@ func (s *release) unknown() (problems []doc.Error) {
 	return problems
 }
 
-// problem says what stood in the way of rendering, at the line of this repository that a person must edit. The error is
-// of the repository.
+// problem describes what stood in the way of rendering, at the line of this repository that a person must edit. The
+// error is of the repository.
 func (s *release) problem(err error) (doc.Error, error) {
 	at := s.spec.Chart.Where
 	out := doc.Error{Path: at.Path, Line: at.Line, Column: at.Column}
@@ -269,7 +269,7 @@ func (s *release) problem(err error) (doc.Error, error) {
 	return out, nil
 }
 
-// failed says why Helm did not render the chart.
+// failed is the reason why Helm did not render the chart.
 func (s *release) failed(out *doc.Error, e *helm.Error) {
 	out.Message = chartWords("the chart", e)
 	for path := valueRead(e); len(path) > 0 && s.values != nil; path = path[:len(path)-1] {
@@ -294,7 +294,7 @@ func (s *release) failed(out *doc.Error, e *helm.Error) {
 	asked := s.values != nil && len(s.values.Unknown) > 0 // with the values that the cluster has it may render
 	out.Unknown = e.Cause == helm.CauseLimit || asked || e.Cause == helm.CauseVersion && s.options.Kubernetes == "" ||
 		len(e.Lookups) > 0 ||
-		s.isStandalone() // nobody says that it is deployed with no more than its own values
+		s.isStandalone() // no object deploys it, perhaps with no more than its own values
 }
 
 // Made returns the object of a release as Helm printed it, after post renderers. Object has what Argo CD, Flux and the

@@ -72,7 +72,7 @@ type Rendering struct {
 	Rest func() []doc.Error
 }
 
-// Config says how a renderer works. The zero value means the defaults.
+// Config describes how a renderer works. The zero value means the defaults.
 type Config struct {
 	Limits Limits
 	Cache  *Cache // where answers about renderings are kept; nil: nowhere

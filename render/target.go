@@ -65,7 +65,8 @@ func (t Target) clusters() []Cluster {
 	return t.Clusters
 }
 
-// written tells what else is written in the files that say how the target is deployed: where a line of theirs stands.
+// written describes what else is written in the files that say how the target is deployed: where a line of theirs
+// stands.
 func (t Target) written(in *tree.Tree) string {
 	if t.By == nil {
 		return ""
@@ -85,11 +86,11 @@ func (t Target) written(in *tree.Tree) string {
 	return text
 }
 
-// key tells targets apart whose renderings differ: all objects that deploy a folder in the same way share one.
+// key distinguishes targets whose renderings differ: all objects that deploy a folder in the same way share one.
 func (r *Renderer) key(t Target) string {
 	return fmt.Sprintf("%v %d %t %t %q %v %t %q %q", r.limits, r.tree.BlobLimit(), r.mounts.sources != nil, r.index.Unrestricted(),
 		t.Path, t.Kind, t.Object != "", t.Digest, t.Clusters)
 }
 
-// ownKey tells targets apart whose renderings differ in what they come to or in where that is written.
+// ownKey distinguishes targets whose renderings differ in what they come to or in where that is written.
 func (r *Renderer) ownKey(t Target) string { return t.Object + " " + r.key(t) }

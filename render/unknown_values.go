@@ -68,7 +68,7 @@ func (s *release) unsure(ctx context.Context, list []*Resource) []doc.Error {
 	return nil
 }
 
-// reason says why the values are not known, where there is one reason.
+// reason returns why the values are not known, where there is one reason.
 func (s *release) reason() string {
 	reason := ""
 	for _, u := range s.values.Unknown {

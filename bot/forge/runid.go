@@ -9,7 +9,7 @@ import (
 )
 
 // Target is what a check run is about, within its repository: one of a pull request, a branch, a merge group, and what
-// a pull request would change elsewhere.
+// a pull request would change in other repositories.
 type Target struct {
 	Number  int    // of the pull request
 	Branch  string // name

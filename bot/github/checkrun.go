@@ -80,7 +80,7 @@ func (a *Client) partOf(name string) string {
 //
 // Publish can be repeated after any error, also when GitHub carried out a request and its answer was lost:
 // the newest run, if it has the same ExternalID, is continued behind the annotations it has; if it is an unfinished one
-// of the same subject and demand (see forge.RunID), it is taken over, so that a job which died after its first message
+// of the same subject and demand (see forge.RunID), it is reused, so that a job which died after its first message
 // leaves no run open behind it; while the digest of the result is not known, any run of theirs is, and keeps its own.
 // An older run never gets a result. GitHub cannot remove annotations; a run that has some of another ExternalID is
 // left alone (and cancelled if it is unfinished) in favor of a new one. A commit that GitHub does not have

@@ -43,14 +43,14 @@ type Job struct {
 // Scope is an installation, or one of its repositories unless that is zero.
 type Scope struct{ Installation, Repository int64 }
 
-// Pusher says who moved the head of a pull request.
+// Pusher describes who moved the head of a pull request.
 type Pusher struct {
 	Repository int64
 	Number     int
 	Login      string
 }
 
-// Tip says who pushed a commit as the new tip of a branch, if the commit itself does not say so.
+// Tip describes who pushed a commit as the new tip of a branch, if the commit itself does not say so.
 type Tip struct {
 	Repository int64
 	Commit     string

@@ -69,7 +69,7 @@ func FitTitle(s string) string {
 
 // FitText returns markdown of at most 65,535 bytes. Longer text is cut at the end of a line (of a rune, if
 // one line alone is too long); code fences and details blocks that the cut left open are closed, and a last
-// line says how much was left out.
+// line states how much was left out.
 func FitText(s string) string { return fitTo(s, MaxText) }
 
 func fitTo(s string, limit int) string {

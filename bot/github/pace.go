@@ -146,8 +146,8 @@ const (
 	crowded     = "as many requests as GitHub allows are under way"
 )
 
-// full says what there is no room for, and for how long; nil: there is room for requests of so many points, and check
-// runs if created is not zero. Each is held besides for the jobs that are in work.
+// full describes what there is no room for, and for how long; nil: there is room for requests of so many points, and
+// check runs if created is not zero. Each is held besides for the jobs that are in work.
 func (p *pace) full(u urgency, points, created, held int) *forge.RetryLater {
 	if p.none {
 		return nil

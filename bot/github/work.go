@@ -264,7 +264,7 @@ func onAuthorization(from eventOrigin, e *gh.GitHubAppAuthorizationEvent) (Work,
 	return Work{Revoked: e.GetSender().GetID()}, nil
 }
 
-// onRepository: an archived one takes no check runs, one that is back or elsewhere may lack some.
+// onRepository: an archived one takes no check runs, one that is back or was transferred may lack some.
 func onRepository(from eventOrigin, e *gh.RepositoryEvent) (Work, error) {
 	switch from.action {
 	case "archived", "deleted", "unarchived", "renamed", "transferred":

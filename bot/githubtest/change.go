@@ -8,7 +8,7 @@ import (
 
 // What owners do to a repository and to the installation. No webhooks are sent for it.
 
-// SetPublic says whether everybody may read a repository; a new one is private.
+// SetPublic reports whether everybody may read a repository; a new one is private.
 func (s *Server) SetPublic(fullName string, public bool) error {
 	r, err := s.repo(fullName)
 	if err != nil {

@@ -152,7 +152,7 @@ func (s *Server) runOf(c *call) *Run {
 	return run
 }
 
-// apply takes over what was sent: annotations and nothing else add up.
+// apply stores the fields that were sent: annotations and nothing else add up.
 func (run *Run) apply(in *runInput, now time.Time) {
 	set(&run.Name, in.Name)
 	set(&run.Status, in.Status)

@@ -26,7 +26,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
-// Config says how a Server is set up. The zero value works.
+// Config describes how a Server is set up. The zero value works.
 type Config struct {
 	Now     func() time.Time // default time.Now
 	KeyBits int              // size of the App's key; default 2048

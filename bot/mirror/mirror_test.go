@@ -485,7 +485,7 @@ func TestMaintain(t *testing.T) {
 	}
 }
 
-// A mirror from before installations had folders of their own is taken over, and what nobody takes over goes.
+// A mirror from before installations had folders of their own is adopted, and one that nobody adopts is removed.
 func TestFormerFolder(t *testing.T) {
 	s := newServer(t)
 	base := s.commit("main", mainRef, "a", "1")

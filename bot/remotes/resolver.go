@@ -32,8 +32,8 @@ type Resolver struct {
 	// that cannot be told, it is one without an id.
 	Private func(ctx context.Context, address string) (forge.Repo, bool)
 
-	// Fork says that the change comes from a fork: nothing is fetched before it is wanted, since what a fork is given may be
-	// older than what the base is.
+	// Fork means that the change comes from a fork: nothing is fetched before it is wanted, since what a fork is given may
+	// be older than what the base is.
 	Fork bool
 
 	// Defaults returns the address of the repository with the organisation's defaults, empty where it has none; nil: none
@@ -97,8 +97,8 @@ func (s *Resolver) Lock() remote.Lock {
 	return slices.Clone(s.lock)
 }
 
-// ID tells what everything came to apart from anything else that it could have come to; it is empty where nothing was
-// wanted.
+// ID distinguishes the results of all wants; it is empty where nothing
+// was wanted.
 func (s *Resolver) ID() string {
 	if s == nil || len(s.lock) == 0 {
 		return ""

@@ -340,7 +340,7 @@ func (a *Access) Turn(w http.ResponseWriter, r *http.Request) bool {
 		a.show(w, http.StatusUnauthorized, notice{Title: "You are not signed in"})
 	case who == nil:
 		a.redirect(w, a.again(a.back(r.URL.RequestURI())))
-	default: // it says who the reader is, who may want to be somebody else
+	default: // the page names the reader, who may want to be somebody else
 		a.show(w, http.StatusNotFound, notice{Title: "Not found", Login: who.Account.Login,
 			Text: "There is no such page, or GitHub does not say at the moment that you may see it. " +
 				"Results are kept for a while only: ask for the check again to have a new one."})

@@ -256,7 +256,7 @@ func (h *Handler) meta(ctx context.Context, repository forge.Repository, head, i
 	})
 }
 
-// key tells pages apart that differ for their readers.
+// key distinguishes pages that differ for their readers.
 func key(kind, name string, v View) string {
 	return fmt.Sprintf("%s/%t/%q/%s", kind, v.SignedIn, v.Withheld, name)
 }

@@ -100,7 +100,7 @@ func notices(r *Stored, v View) (list []string) {
 	return list
 }
 
-// leftOut says what the fields of a report are that may be left out.
+// leftOut describes what the fields of a report are that may be left out.
 var leftOut = map[string]string{"differences": "the rendered differences", "images": "the changes of images",
 	"bumps": "what other versions change", "preview": "the preview of the rules", "excerpts": "the source lines"}
 
@@ -329,7 +329,7 @@ func spark(s *Summary) *output.Chart {
 	return c
 }
 
-// overTime says what a chart shows.
+// overTime describes what a chart shows.
 func overTime(c *output.Chart) string {
 	last := len(c.Bars) - 1
 	reports := report.Count(len(c.Bars), "report", "reports")

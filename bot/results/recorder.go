@@ -22,7 +22,7 @@ var ErrPaused = errors.New("the store of results failed a moment ago")
 // Recorder stores the results that have a page which their readers can open, and knows its address. It is safe for
 // concurrent use.
 type Recorder struct {
-	// Room says why there is no room for results, which share a disk with the jobs. Nil: there always is.
+	// Room is the reason why there is no room for results, which share a disk with the jobs. Nil: there always is.
 	Room func() error
 
 	store     *Store

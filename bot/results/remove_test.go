@@ -109,7 +109,7 @@ func (b *bucketDouble) has(filter string) bool {
 	return false
 }
 
-// Where a repository is now is taken over: after the App was installed again, a renaming, a transfer.
+// The present name and owner of a repository are stored: after the App was installed again, a renaming, a transfer.
 func TestRepositoryMoves(t *testing.T) {
 	for name, to := range map[string]forge.Repository{
 		"installed again": {Repo: forge.Repo{ID: 11, Installation: 70, Owner: "Octo-Org", Name: "fleet.gitops"}},

@@ -26,7 +26,7 @@ const (
 	signedOut = "signed-out"
 )
 
-// home says where the pages are, and who is signed in.
+// home describes where the pages are, and who is signed in.
 func (a *Access) home(w http.ResponseWriter, r *http.Request) {
 	p := notice{Title: "Lintel", Text: "Each result has a page of its own, to which its check run on GitHub leads."}
 	var ok bool

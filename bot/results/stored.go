@@ -107,7 +107,7 @@ type parts struct {
 type Stored struct {
 	Meta
 	Report *report.Report // nil: it cannot be read, or is not there any more; to be checked again
-	// Outdated says that another version of the program stored it: what the report lacks may have been said there.
+	// Outdated means that another version of the program stored it: what the report lacks may have been said there.
 	Outdated bool
 }
 

@@ -44,7 +44,7 @@ type Point struct {
 	Blocking int       `json:"blocking"`
 }
 
-// summarize takes over what an overview has of a repository.
+// summarize copies a repository's values of an overview.
 func (s *Summary) summarize(o *Overview) {
 	s.Newest, s.Trend = nil, nil
 	for _, list := range [][]Entry{o.Branch, o.Pulls} {
@@ -234,11 +234,11 @@ func (s *Store) amend(ctx context.Context, repository int64, edit func(*Summary)
 	})
 }
 
-// Reached says which repository the App reaches now under an id, with its installation and its name. Not known: it
+// Reached notes which repository the App reaches now under an id, with its installation and its name. Not known: it
 // cannot be told at the moment.
 type Reached func(installation, repository int64) (now forge.Repo, reached, known bool)
 
-// Retain compares all repositories with those that the App reaches: a new name or installation is taken over, what is
+// Retain compares all repositories with those that the App reaches: a new name or installation is stored, what is
 // not reached is hidden, and removed when it was hidden for a day. It is also for events that were lost.
 func (s *Store) Retain(ctx context.Context, reached Reached) error {
 	all, err := s.all(ctx)
@@ -264,7 +264,7 @@ func (s *Store) Retain(ctx context.Context, reached Reached) error {
 	return nil
 }
 
-// moved takes over where a repository is now.
+// moved stores the present name and owner of a repository.
 func (s *Store) moved(ctx context.Context, r *Summary, now forge.Repo) error {
 	to := forge.Repository{Repo: now, Private: r.Repository.Private}
 	if to.ID = r.Repository.ID; to == r.Repository && r.Gone.IsZero() {

@@ -2,7 +2,7 @@
 
 package sandbox
 
-// auditArch says that there is no list of calls for this architecture.
+// auditArch means that there is no list of calls for this architecture.
 const auditArch = 0
 
 func deniedCalls() []uintptr { return nil }

@@ -39,7 +39,7 @@ var ErrClosed = errors.New("the sandbox is closed")
 // errTimeout is the cause of the end of a job that took too long.
 var errTimeout = errors.New("timeout")
 
-// Config says what the child is and what it may use. Zero fields have defaults.
+// Config describes what the child is and what it may use. Zero fields have defaults.
 type Config struct {
 	Executable  string        // default: the running binary
 	Args        []string      // the arguments that make it call Serve; default: "sandbox"
@@ -415,7 +415,7 @@ func (s *seat) retire(why string) {
 	s.child = nil
 }
 
-// diagnose says what became of a child whose exchange failed.
+// diagnose describes what became of a child whose exchange failed.
 func (s *Sandbox) diagnose(c *child, err error) error {
 	var large *tooLargeError
 	switch {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errNoFilter says that the system calls of this processor's architecture are not listed here.
+// errNoFilter means that the system calls of this processor's architecture are not listed here.
 var errNoFilter = errors.New("no list of system calls for " + runtime.GOARCH)
 
 // filterCalls denies the whole process, its threads and its future children what a check never needs, for good, with a

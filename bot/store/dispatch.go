@@ -21,9 +21,10 @@ func (q *Queue) wake(installation int64) {
 }
 
 // Work hands jobs to the handler, up to workers at a time and never two of one key, until ctx ends. Installations take
-// turns. One that is alone has all workers; once another waits for longer than Config.Courtesy and has none, the context
-// of a job ends whose installation has several, and the job is begun again later. Work returns when all handlers have
-// returned and their jobs are settled: done, or handed back. An error means that the connection was closed.
+// turns. One that is alone has all workers; once another waits for longer than Config.Courtesy and has none, the
+// context of a job ends whose installation has several, and the job is begun again later. Work returns when all
+// handlers have returned and their jobs are settled: done, or returned to the queue. An error means that the connection
+// was closed.
 func (q *Queue) Work(ctx context.Context, workers int, handle Handler) error {
 	workers = max(workers, 1)
 	l := &tenants{queue: q, byID: map[int64]*tenant{}}

@@ -50,7 +50,7 @@ func (j *Job) SetMark(ctx context.Context, text string) error {
 }
 
 // Handler works on one job. Nil means done. A *Later puts the job back without counting the try. When ctx
-// has ended, the job is handed back whatever the error. Any other error counts: the job is delivered
+// has ended, the job is returned to the queue whatever the error. Any other error counts: the job is delivered
 // again after a pause, for ever, so a handler must conclude what is beyond its Tries.
 type Handler func(ctx context.Context, job *Job) error
 

@@ -54,7 +54,7 @@ const (
 	publishFor = 30 * time.Second
 )
 
-// Config says where the jobs live and how patient the queue is. Zero values take the defaults named.
+// Config describes where the jobs live and how patient the queue is. Zero values take the defaults named.
 type Config struct {
 	Dir string // folder of the embedded server; used when URL is empty
 	URL string // of a NATS server or cluster, comma separated; credentials may be part of it
@@ -248,7 +248,7 @@ func (q *Queue) newest(ctx context.Context, key Key) (uint64, error) {
 // (JSStreamReplicasNotSupportedErr in nats-server).
 const notClustered jetstream.ErrorCode = 10074
 
-// makeStream makes a stream, or brings it up to date: of three replicas where the server is part of a cluster, else of one.
+// makeStream makes a stream, or updates it: of three replicas where the server is part of a cluster, else of one.
 func (q *Queue) makeStream(ctx context.Context, config jetstream.StreamConfig) (jetstream.Stream, error) {
 	if config.Replicas = 3; q.embedded != nil {
 		config.Replicas = 1

@@ -44,7 +44,7 @@ type tenant struct {
 type running struct {
 	newer uint64 // sequence of another job of the key that was found meanwhile; zero: none was
 	turn  uint64 // when it was begun
-	yield func() // has it handed back
+	yield func() // has it returned to the queue
 }
 
 // wait is what is known about a job that is not begun yet.
@@ -73,7 +73,7 @@ type tenants struct {
 	yielding   *running  // was asked to hand its job back and has not yet; nil: none was
 }
 
-// outcome tells what became of a job.
+// outcome describes what became of a job.
 type outcome struct {
 	seq   uint64        // of the job, zero if not known
 	again time.Time     // the job, or another of its key, is there and to be looked at then; zero if not known to be

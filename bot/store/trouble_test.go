@@ -292,7 +292,7 @@ func TestLeaseSurvivesServer(t *testing.T) {
 	}
 }
 
-// What earlier versions left in the store is taken over, or goes.
+// The content that earlier versions left in the store is migrated or removed.
 func TestOpenMigratesOldStore(t *testing.T) {
 	dir := t.TempDir()
 	q, err := Open(t.Context(), Config{Dir: dir})

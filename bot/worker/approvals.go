@@ -301,7 +301,7 @@ func (d *decision) findPushers(ctx context.Context, rulesCommit string) error {
 	return nil
 }
 
-// commits are those that the pull request brings. A merge group that squashes does not have its head.
+// commits are those of the pull request. A merge group that squashes does not have its head.
 func (d *decision) commits(ctx context.Context, base string) ([]string, error) {
 	list, err := d.git.Commits(ctx, d.gitDir, base, d.pr.HeadSHA)
 	var vanished *mirror.Vanished

@@ -233,7 +233,7 @@ func approved(reviews []report.Review) []string {
 	return reviews[0].By()
 }
 
-// pushLog says who pushed, by pull request.
+// pushLog is who pushed, by pull request.
 type pushLog map[int][]string
 
 func (l pushLog) Pushers(_ context.Context, _ int64, number int) ([]string, error) {

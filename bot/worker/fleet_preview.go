@@ -85,7 +85,7 @@ func (w *Worker) fleetPreview(ctx context.Context, t Task, log *slog.Logger) err
 	return o.giveUp(ctx)
 }
 
-// giveUp says that nothing could be found out.
+// giveUp notes that nothing could be found out.
 func (o *fleetPreview) giveUp(ctx context.Context) error {
 	return o.conclude(ctx, report.Neutral, "Not known: it could not be looked at", "What this pull request would change in other "+
 		"repositories could not be found out. The server's log has the details."+askAgain)
@@ -280,7 +280,7 @@ func (o *fleetPreview) conclude(ctx context.Context, conclusion report.Conclusio
 	return o.publishFinal(ctx)
 }
 
-// annotations says at each policy of the pull request what becomes of it elsewhere.
+// annotations reports at each policy of the pull request its effect on other repositories.
 func (o *fleetPreview) annotations(out *report.FleetPreview) (list []forge.Annotation) {
 	for _, p := range out.Policies() {
 		_, path, ok := strings.Cut(p.Path, "@"+o.head+"//") // as package rules has files of other repositories

@@ -286,8 +286,8 @@ func (u *outbox) take(t Task, head string, now time.Time) (result, bool) {
 		(ends.IsZero() || now.Before(ends))
 }
 
-// send completes the check run with a result; where GitHub does not take it now, or the job is handed back, it is
-// remembered.
+// send completes the check run with a result; where GitHub does not take it now, or the job is returned to the queue,
+// it is remembered.
 func (c *check) send(ctx context.Context, r result) error {
 	c.run.Conclusion, c.run.Title, c.run.Summary, c.run.Text = r.run.Conclusion, r.run.Title, r.run.Summary, r.run.Text
 	c.run.Annotations, c.run.DetailsURL, c.run.Actions = r.run.Annotations, r.run.DetailsURL, r.run.Actions

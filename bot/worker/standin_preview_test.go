@@ -34,7 +34,7 @@ func (s *standin) previewRun(repo, sha string, count int) (run sceneRun, text st
 }
 
 // A pull request in a repository with policies shows what it would change in each that takes them, before it is merged.
-// LINTEL_OUTLOOK_REPOSITORIES says how many there are.
+// LINTEL_OUTLOOK_REPOSITORIES describes how many there are.
 func TestStandinFleetPreview(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: make test-all")

@@ -53,8 +53,8 @@ type SweepConfig struct {
 	Log      *slog.Logger                         // default: discard
 }
 
-// Sweeper finds what webhooks did not bring: deliveries that failed, and open pull requests whose head has no completed
-// check run of ours. Use it from one goroutine.
+// Sweeper finds what webhooks did not deliver: deliveries that failed, and open pull requests whose head has no
+// completed check run of ours. Use it from one goroutine.
 type Sweeper struct {
 	config SweepConfig
 	since  time.Time            // failed deliveries before this are dealt with

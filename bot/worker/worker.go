@@ -3,8 +3,8 @@
 // A job is only a key. The worker reads the present state of the pull request, fetches its commits, has them inspected
 // in the sandbox, asks GitHub for what the inspection names (teams, reviews of exceptions), has them checked with the
 // answers, and writes the report into a check run, which it always completes. All it needs comes through small
-// interfaces, so that its decisions can be tested without GitHub, git or a child process. A Sweeper finds what webhooks did
-// not bring, and Approvals finds out which exceptions were approved in review.
+// interfaces, so that its decisions can be tested without GitHub, git or a child process. A Sweeper finds what webhooks
+// did not deliver, and Approvals finds out which exceptions were approved in review.
 package worker
 
 import (
@@ -253,7 +253,7 @@ type Sandbox interface {
 	Run(ctx context.Context, change report.Change) (*report.Report, error)
 }
 
-// Mirror brings the commits of a pull request onto this machine; mirror.Mirrors is one. *mirror.Vanished
+// Mirror fetches the commits of a pull request; mirror.Mirrors is one. *mirror.Vanished
 // says that GitHub no longer has a commit.
 type Mirror interface {
 	Fetch(ctx context.Context, repo forge.Repo, want mirror.Want) (mirror.State, error)

@@ -60,7 +60,7 @@ func (r *repository) shallow(ctx context.Context) bool {
 	return said == "true"
 }
 
-// howToFetch says how a clone gets the commits and branches that it lacks.
+// howToFetch explains how a clone gets the commits and branches that it lacks.
 func (r *repository) howToFetch(ctx context.Context) string {
 	remote, all := cmp.Or(r.remote(ctx), "origin"), ""
 	if r.shallow(ctx) {

@@ -13,7 +13,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// looksAt says which files the flags name as the head.
+// looksAt describes which files the flags name as the head.
 func (o checkOptions) looksAt() files {
 	switch {
 	case o.worktree:
@@ -89,7 +89,7 @@ func (r *repository) branch(ctx context.Context, change *report.Change, o checkO
 }
 
 // nextCommit fills in the commits of a change that is what git would commit now, change.Head. The first commit of a
-// repository brings its own rules: there are no others.
+// repository has its own rules: there are no others.
 func (r *repository) nextCommit(ctx context.Context, change *report.Change) (err error) {
 	change.Rules = change.Head
 	if _, err := r.run(ctx, nil, "rev-parse", "--verify", "--quiet", "HEAD"); err != nil || change.All {

@@ -74,7 +74,7 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// forTests says whether a package is for tests: its folder, or one around it, has a name that ends in "test".
+// forTests reports whether a package is for tests: its folder, or one around it, has a name that ends in "test".
 // checks/policytest is none of them: it is what "lintel test" does.
 func forTests(folder string) bool {
 	for name := range strings.SplitSeq(folder, "/") {

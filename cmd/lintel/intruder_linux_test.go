@@ -29,7 +29,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// intruder is a child that was taken over: it does what the change asks for, and tells what it got.
+// intruder is a compromised child: it does what the change asks for, and reports what it got.
 type intruder struct{}
 
 func (intruder) Show(context.Context, report.Query) (*report.Showing, error) {
@@ -183,7 +183,7 @@ func (h *house) intrude(name, how, target string) (got, trouble string) {
 	return got, trouble
 }
 
-// A sandbox that was taken over sees its own repository and what its installation fetched, and nothing of another
+// A sandbox that was compromised sees its own repository and what its installation fetched, and nothing of another
 // installation, of another repository, or of the server; the same attempts succeed on what is its own.
 func TestSandboxSeesItsOwn(t *testing.T) {
 	t.Setenv("LINTEL_GITHUB_WEBHOOK_SECRET", houseSecret+"server")

@@ -41,7 +41,7 @@ func (o *serveOptions) newPages(jobs *store.Queue, readers *results.Access, log 
 // jobRoom is what results leave of a disk to the jobs beside them, which must not be lost.
 const jobRoom = 256 << 20
 
-// roomIn says that a folder has no room for results.
+// roomIn means that a folder has no room for results.
 func roomIn(dir string) func() error {
 	return func() error {
 		if free := store.Free(dir); free < jobRoom {

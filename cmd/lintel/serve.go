@@ -337,7 +337,7 @@ func runnable(executable string) error {
 	return err
 }
 
-// engineVersion tells builds apart; results of another engine are checked anew.
+// engineVersion distinguishes builds; results of another engine are checked anew.
 func engineVersion() string {
 	b := version()
 	return fmt.Sprintf("%s %s %t", b.Number, b.Commit, b.Modified)

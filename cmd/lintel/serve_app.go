@@ -200,7 +200,7 @@ func (o *serveOptions) signIn(stored *github.Credentials) (*github.SignIn, error
 	return s, nil
 }
 
-// access says who may see a page.
+// access describes who may see a page.
 func (o *serveOptions) access(ctx context.Context, app *identity, jobs *store.Queue,
 	log *slog.Logger) (*results.Access, error) {
 	c := results.AccessConfig{Hub: app.client, PublicURL: o.publicURL, TTL: o.pageAccessTTL, Log: log}

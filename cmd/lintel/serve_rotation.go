@@ -15,7 +15,7 @@ import (
 // not tell of changes everywhere, least of all of a Kubernetes secret's, which are changes of a symbolic link.
 const rotateEvery = 10 * time.Second
 
-// rotation brings credentials into force that were changed in their files.
+// rotation applies credentials that were changed in their files.
 type rotation struct {
 	files []*rotated
 	again <-chan os.Signal // asks for a look at once
@@ -26,7 +26,7 @@ type rotation struct {
 // rotated is one file with a credential.
 type rotated struct {
 	setting, name string
-	set           func([]byte) (changed bool, err error) // brings it into force, or leaves the present one
+	set           func([]byte) (changed bool, err error) // applies it, or leaves the present one
 	seen, judged  [sha256.Size]byte                      // the content at the last look, and that given to set last
 	said          string                                 // the problem that was logged last
 }

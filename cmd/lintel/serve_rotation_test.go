@@ -19,7 +19,7 @@ import (
 )
 
 // New content of a file counts at the second look that sees it, or at once on request. What cannot be used leaves the
-// one before in force and is said once, without its content.
+// one before in force and is reported once, without its content.
 func TestRotation(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "secret")
 	write := func(text string) func() error {

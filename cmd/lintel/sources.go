@@ -78,7 +78,7 @@ func (o *sourcesOptions) openStore(ctx context.Context, git string) (*remote.Sto
 	return kept, rules, nil
 }
 
-// place says where the store is, and what may be fetched.
+// place describes where the store is, and what may be fetched.
 func (o *sourcesOptions) place(git string) (options remote.StoreOptions, rules *fetch.Policy, err error) {
 	if rules, err = o.policy(); err != nil {
 		return options, nil, err

@@ -163,12 +163,12 @@ func InheritedView(ctx context.Context) context.Context {
 // IsInheritedView reports whether a context is one of InheritedView.
 func IsInheritedView(ctx context.Context) bool { return ctx.Value(inheritedView{}) != nil }
 
-// NeedsNamespace says that a decision needs the namespace that an object comes to be in: nothing names it.
+// NeedsNamespace means that a decision needs the namespace that an object comes to be in: nothing names it.
 func NeedsNamespace(id Identity) *NeedsClusterError {
 	return &NeedsClusterError{What: "the namespace of " + id.Kind + " " + id.Name}
 }
 
-// NeedsClusterError says that a decision needs something that is not in the repository. A rule that
+// NeedsClusterError means that a decision needs something that is not in the repository. A rule that
 // meets one is "unknown", never pass or fail.
 type NeedsClusterError struct {
 	What string // for people: "ConfigMap kube-system/allowed-registries"
@@ -176,8 +176,9 @@ type NeedsClusterError struct {
 
 func (e *NeedsClusterError) Error() string { return fmt.Sprintf("needs the cluster: %s", e.What) }
 
-// UnreadableError says that what is evaluated has a form that neither the API server nor Kyverno reads: text where a list
-// belongs, a container without a name. What meets one is an error, also where other errors count as "does not apply".
+// UnreadableError means that what is evaluated has a form that neither the API server nor Kyverno reads: text where a
+// list belongs, a container without a name. What meets one is an error, also where other errors count as "does not
+// apply".
 type UnreadableError struct{ Err error }
 
 func (e *UnreadableError) Error() string { return e.Err.Error() }

@@ -7,8 +7,8 @@ import (
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
-// PodPointer says where the objects of a kind of Kubernetes have their pod: the pointer of what holds its metadata and
-// spec. It returns false for all other kinds.
+// PodPointer describes where the objects of a kind of Kubernetes have their pod: the pointer of what holds its metadata
+// and spec. It returns false for all other kinds.
 func PodPointer(kind string) (pointer string, ok bool) {
 	switch kind {
 	case "Pod":

@@ -1,4 +1,4 @@
-// Package assert evaluates assertion trees, the form of rules that Kyverno took over from kyverno-json
+// Package assert evaluates assertion trees, the form of rules that Kyverno adopted from kyverno-json
 // (https://kyverno.github.io/kyverno-json/latest/policies/asserts/): a tree of the shape of the object whose keys
 // may be expressions that project what is below them, and whose leaves are compared.
 //
@@ -22,7 +22,7 @@ const (
 	maxElements = 100_000 // that all iterations go over
 )
 
-// CompileError says where a tree is wrong.
+// CompileError describes where a tree is wrong.
 type CompileError struct {
 	Pointer string // RFC 6901, below the tree
 	Message string

@@ -26,7 +26,7 @@ const (
 // language is the environment that all expressions are compiled in: immutable, built on first use.
 type language struct {
 	env *cel.Env
-	// small is an environment with the functions of the language itself. A program takes over all functions of
+	// small is an environment with the functions of the language itself. A program copies all functions of
 	// its environment, whether it calls them or not, and most call no others. common are those that mean the same in both.
 	small  *cel.Env
 	common map[string]bool

@@ -60,7 +60,7 @@ type source struct {
 	exact  bool
 }
 
-// explain says which fields made the expression false or fail, as pointers into the real object. The second
+// explain describes which fields made the expression false or fail, as pointers into the real object. The second
 // result is true where they are of the old object. Nothing known is the whole object.
 func explain(a *activation, e *expression, v view) ([]string, bool) {
 	x := &explainer{a: a}
@@ -137,7 +137,7 @@ func (x *explainer) truth(f frame, e ast.Expr) (bool, error) {
 	return bool(b), nil
 }
 
-// blame says why a part that can be evaluated has the value it has.
+// blame is the reason why a part that can be evaluated has the value it has.
 func (x *explainer) blame(f frame, e ast.Expr, got bool) []place {
 	switch e.Kind() {
 	case ast.SelectKind:

@@ -18,7 +18,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// patchType says what the expression of a mutation gives.
+// patchType describes what the expression of a mutation gives.
 type patchType int
 
 const (
@@ -152,7 +152,7 @@ func CompileMutatingAdmissionPolicy(doc policy.Document, p policy.MutatingAdmiss
 	})
 }
 
-// Evaluate says what the policy makes of the object of the request: nothing where it does not match, else one
+// Evaluate returns the objects that the policy makes of the object of the request: nothing where it does not match, else one
 // mutation, or one for each binding of a MutatingAdmissionPolicy that matches, each of what the one before it
 // left. The request is not changed.
 func (m *Mutating) Evaluate(ctx context.Context, r *admission.Request, env Env) []Mutation {

@@ -217,7 +217,7 @@ func CompileAdmissionPolicy(doc policy.Document, p policy.ValidatingAdmissionPol
 	})
 }
 
-// Evaluate says what the policy says about the request: nothing where it does not match, else one result, or
+// Evaluate returns the results of the policy for the request: nothing where it does not match, else one result, or
 // one for each binding of a ValidatingAdmissionPolicy that matches.
 func (p *Policy) Evaluate(ctx context.Context, r *admission.Request, env Env) []Result {
 	t, err := p.about(ctx, r, env)

@@ -7,7 +7,7 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// reads says which fields a part of an expression reads. Of a chain of fields it is the last one.
+// reads describes which fields a part of an expression reads. Of a chain of fields it is the last one.
 func (x *explainer) reads(f frame, e ast.Expr) source {
 	if x.steps++; x.steps > maxSteps {
 		return source{}
@@ -271,7 +271,7 @@ func (x *explainer) elements(f frame, c ast.ComprehensionExpr) []frame {
 	return out
 }
 
-// origins says where each element of a list comes from, nil where that is not known.
+// origins describes where each element of a list comes from, nil where that is not known.
 func (x *explainer) origins(f frame, e ast.Expr, value traits.Lister) []source {
 	if x.steps++; x.steps > maxSteps {
 		return nil

@@ -62,7 +62,7 @@ func below(h fix.Requirement, p place, targets []place) fix.Requirement {
 	return out
 }
 
-// requireRest says what the expression as a whole asks, for places that nothing narrower is known about.
+// requireRest describes what the expression as a whole asks, for places that nothing narrower is known about.
 func (x *explainer) requireRest(e *expression) {
 	if sheet := x.a.state.env.Sheet; sheet != nil {
 		sheet.Add("", fix.Requirement{Words: "that " + quoted(e.source) + " holds"})
@@ -93,8 +93,8 @@ func asksSomething(e ast.Expr) bool {
 	return false
 }
 
-// ask says what would make a part the opposite of what it is, and which part of it the edits are about; nil where that
-// is what the part reads.
+// ask describes what would make a part the opposite of what it is, and which part of it the edits are about; nil where
+// that is what the part reads.
 func (x *explainer) ask(f frame, e ast.Expr, got bool) (fix.Requirement, ast.Expr) {
 	switch e.Kind() {
 	case ast.SelectKind:

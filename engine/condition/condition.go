@@ -58,7 +58,7 @@ type Outcome struct {
 	Message string
 }
 
-// EvaluationError says which condition could not be evaluated. It wraps the error of the variable:
+// EvaluationError describes which condition could not be evaluated. It wraps the error of the variable:
 // *jmespath.NotFoundError, *admission.NeedsClusterError and others.
 type EvaluationError struct {
 	Pointer string // RFC 6901, to the key or value in the document the set was compiled from

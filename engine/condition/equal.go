@@ -6,7 +6,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/pattern"
 )
 
-// relation says how a key relates to a value: equal, different, or not comparable at all.
+// relation describes how a key relates to a value: equal, different, or not comparable at all.
 type relation byte
 
 const (

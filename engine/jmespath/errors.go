@@ -8,7 +8,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/admission"
 )
 
-// SyntaxError says why an expression does not compile: it cannot be parsed, uses a part of JMESPath
+// SyntaxError is the reason why an expression does not compile: it cannot be parsed, uses a part of JMESPath
 // that Kyverno does not have, or calls a function wrongly.
 type SyntaxError struct {
 	Offset  int // in bytes from the start of the expression
@@ -19,7 +19,7 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("%s (at offset %d)", e.Message, e.Offset)
 }
 
-// NotFoundError says that an expression asked for a key that does not exist, with no || to catch it.
+// NotFoundError means that an expression asked for a key that does not exist, with no || to catch it.
 type NotFoundError struct {
 	Path string // the key
 }
@@ -28,7 +28,7 @@ type NotFoundError struct {
 // (https://kyverno.io/docs/policy-types/cluster-policy/jmespath/, "Non-Existence Checks").
 func (e *NotFoundError) Error() string { return fmt.Sprintf("Unknown key %q in path", e.Path) }
 
-// FunctionError says that a function refused its arguments.
+// FunctionError is the error of a function that refused its arguments.
 type FunctionError struct {
 	Function string
 	Message  string
@@ -38,7 +38,7 @@ func (e *FunctionError) Error() string {
 	return fmt.Sprintf("JMESPath function '%s': %s", e.Function, e.Message)
 }
 
-// LimitError says that an evaluation was ended because it took too many steps or made too much output.
+// LimitError means that an evaluation was ended because it took too many steps or made too much output.
 type LimitError struct {
 	What  string // "steps" or "bytes"
 	Limit int

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// op says what a node does.
+// op describes what a node does.
 type op uint8
 
 const (

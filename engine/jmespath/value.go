@@ -6,7 +6,7 @@ import (
 	"reflect"
 )
 
-// falsy says what counts as false: null, false, and empty strings, lists and objects
+// falsy describes what counts as false: null, false, and empty strings, lists and objects
 // (https://jmespath.org/specification.html#or-expressions). The number 0 is not among them.
 func falsy(v any) bool {
 	switch v := v.(type) {

@@ -100,7 +100,7 @@ func Below(pointer, parent string) (rest string, ok bool) {
 	return rest, ok && (rest == "" || rest[0] == '/')
 }
 
-// Error says what is wrong with the value behind a pointer of a document.
+// Error describes what is wrong with the value behind a pointer of a document.
 type Error struct{ Pointer, Message string }
 
 // Errorf returns an [Error] with a formatted message.

@@ -17,7 +17,7 @@ var (
 	no  = answer{}
 )
 
-// role says how a block is read; the three uses differ in details.
+// role describes how a block is read; the three uses differ in details.
 type role int
 
 const (

@@ -26,7 +26,7 @@ type requirement struct {
 	values   []string
 }
 
-// InvalidError says which part of a block cannot be used. Field is its path below the block, in slashes.
+// InvalidError describes which part of a block cannot be used. Field is its path below the block, in slashes.
 // Warning is set for a part that takes nobody and nothing: in an exclude block that loosens nothing.
 type InvalidError struct {
 	Field   string

@@ -41,7 +41,7 @@ func overlay(patch any, object admission.Object) (admission.Object, error) {
 	return result, nil
 }
 
-// verdict says what the anchors of a part of a patch found.
+// verdict describes what the anchors of a part of a patch found.
 type verdict int
 
 const (

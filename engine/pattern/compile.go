@@ -8,7 +8,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
-// shape says what a node of a pattern asks of the value it meets.
+// shape describes what a node of a pattern asks of the value it meets.
 type shape byte
 
 const (
@@ -48,7 +48,7 @@ type entry struct {
 	some     []*node // existence anchor: each must match an element, which only a map can
 }
 
-// place says where in the pattern a map is: wildcards in keys count only in labels and annotations.
+// place describes where in the pattern a map is: wildcards in keys count only in labels and annotations.
 type place byte
 
 const (

@@ -58,7 +58,7 @@ type Outcome struct {
 	// nowhere in the resource, or a list is shorter than a pattern of lists).
 	Path string
 
-	// Message says why the verdict is not Pass, in Kyverno's words.
+	// Message is the reason why the verdict is not Pass, in Kyverno's words.
 	Message string
 }
 

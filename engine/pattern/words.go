@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// words says what a leaf asks for.
+// words describes what a leaf asks for.
 func (s *Scalar) words() string {
 	text, isText := s.raw.(string)
 	switch {

@@ -55,7 +55,7 @@ type Outcome struct {
 	Err error
 }
 
-// InvalidError says which part of a podSecurity rule or exclusion is wrong. Field is one of level,
+// InvalidError describes which part of a podSecurity rule or exclusion is wrong. Field is one of level,
 // version, controlName, images and restrictedField; Index is the exclusion it is in, or -1.
 type InvalidError struct {
 	Field   string
@@ -120,7 +120,7 @@ func Compile(level, version string, exclude []Exclude) (*Check, error) {
 	return c, nil
 }
 
-// Validate says what is wrong with exclusions, as an *InvalidError: an unknown control, a restricted field
+// Validate describes what is wrong with exclusions, as an *InvalidError: an unknown control, a restricted field
 // of another control, images where the field is one of the pod.
 func Validate(exclude []Exclude) error {
 	for i, e := range exclude {

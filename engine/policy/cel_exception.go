@@ -7,7 +7,7 @@ type CELException struct {
 	Spec CELExceptionSpec `json:"spec"`
 }
 
-// CELExceptionSpec says which policies are meant, for which requests, and what is let through. With
+// CELExceptionSpec describes which policies are meant, for which requests, and what is let through. With
 // neither images nor allowed values the policies are skipped.
 type CELExceptionSpec struct {
 	PolicyRefs      []CELPolicyRef   `json:"policyRefs"`

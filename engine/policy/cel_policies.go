@@ -78,7 +78,7 @@ type CELPodControllers struct {
 	Controllers []string `json:"controllers"`
 }
 
-// CELEvaluation says where a policy is evaluated.
+// CELEvaluation describes where a policy is evaluated.
 type CELEvaluation struct {
 	Mode           string     `json:"mode"`
 	Admission      *CELSwitch `json:"admission"`

@@ -84,7 +84,7 @@ func scalar(n *yaml.Node) any {
 	return n.Value
 }
 
-// number brings a decoded scalar to the convention of k8s.io/apimachinery: JSON has one kind of number, so
+// number converts a decoded scalar to the convention of k8s.io/apimachinery: JSON has one kind of number, so
 // 1.0 is the integer 1.
 func number(v any) any {
 	switch v := v.(type) {

@@ -54,7 +54,7 @@ type Spec struct {
 	UseServerSideApply             *bool                 `json:"useServerSideApply"`
 }
 
-// WebhookConfiguration says how the API server would call a policy. The match conditions are CEL over the
+// WebhookConfiguration describes how the API server would call a policy. The match conditions are CEL over the
 // request; a request that does not meet them never reaches the policy.
 type WebhookConfiguration struct {
 	FailurePolicy   string           `json:"failurePolicy"`
@@ -294,7 +294,7 @@ type PolicyException struct {
 	Status     any           `json:"status"`
 }
 
-// ExceptionSpec says which rules do not count for which requests.
+// ExceptionSpec describes which rules do not count for which requests.
 type ExceptionSpec struct {
 	Background  *bool                `json:"background"`
 	Match       Match                `json:"match"`

@@ -235,7 +235,7 @@ func (t *template) text(s *Scope, round int) (text string, shallow bool, err err
 	return b.String(), shallow, nil
 }
 
-// flat is the text of an expression that has variables inside: what they bring in is substituted, too.
+// flat is the text of an expression that has variables inside: their content is substituted, too.
 func (t *template) flat(s *Scope, round int) (string, error) {
 	text, shallow, err := t.text(s, round)
 	if err != nil || shallow {

@@ -16,7 +16,7 @@ const maxDepth = 200
 // Tree is a tree of JSON with variables, compiled once. It is immutable and safe for concurrent use.
 type Tree struct{ root *node }
 
-// ResolveError says that a variable has no value. It wraps what Scope.Query said, so that the caller can
+// ResolveError means that a variable has no value. It wraps what Scope.Query said, so that the caller can
 // look for *jmespath.NotFoundError and *admission.NeedsClusterError.
 type ResolveError struct {
 	Variable string // the expression

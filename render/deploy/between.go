@@ -13,8 +13,8 @@ import (
 )
 
 // Between lists the roots of two trees that the change from one to the other reaches, sorted: those that the changed
-// files are part of, those that a changed kustomization takes over or gives up, those that objects of Argo CD and
-// Flux deploy differently, and releases for whose charts other API versions are there. See Set.Reach for links.
+// files are part of, those that a changed kustomization includes or no longer includes, those that objects of Argo CD
+// and Flux deploy differently, and releases for whose charts other API versions are there. See Set.Reach for links.
 func Between(base, head *Set, changed, links []string) []roots.Root {
 	list := append(base.Reach(changed, links), head.Reach(changed, links)...)
 	list = append(list, included(base, head, changed)...)

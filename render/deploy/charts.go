@@ -18,7 +18,7 @@ import (
 
 // Charts of the repository that ask the cluster for objects (lookup) print something else when what the repository
 // declares changes. Which objects they ask for only rendering says, so all files that may declare one of the kinds that
-// the templates name count. Of charts from elsewhere that is not known here: what they ask for reaches them when they are
+// the templates name count. Of remote charts that is not known here: what they ask for reaches them when they are
 // rendered for another reason.
 
 // chartText is what the files of a chart say, as far as it matters before it is rendered.

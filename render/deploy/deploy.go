@@ -69,13 +69,13 @@ func (s *Set) With(config render.Config) *Set {
 }
 
 // All lists all roots, sorted: those of the folders, as the objects of Argo CD and Flux deploy them. It looks at the
-// whole tree, and into charts from elsewhere for objects that deploy.
+// whole tree, and into remote charts for objects that deploy.
 func (s *Set) All() []roots.Root {
 	s.found().followExternal()
 	return s.all()
 }
 
-// all is All without looking into charts from elsewhere: they have to be fetched and rendered.
+// all is All without looking into remote charts: they have to be fetched and rendered.
 func (s *Set) all() []roots.Root {
 	return s.merge(s.InFolders(), s.found().sorted())
 }

@@ -14,7 +14,7 @@ import (
 
 // DeployedBy lists the files with objects of Argo CD and Flux that deploy a root, sorted: those that name it, those of
 // the folder above that it is deployed with, and those that deploy such an object in turn. The list is empty where
-// nobody says who deploys it.
+// nobody describes who deploys it.
 func (s *Set) DeployedBy(root roots.Root) []string {
 	files := map[string]bool{}
 	asked := map[roots.Root]bool{}

@@ -30,7 +30,7 @@ func From(root roots.Root) string {
 // Deployment is what an object of Argo CD or Flux makes of a folder.
 type Deployment struct {
 	gitops.Deployment
-	from     *Deployment // the one that brings the object; nil: a file has it
+	from     *Deployment // the one that deploys the object; nil: a file has it
 	id       string
 	own      func() string // gitops.Deployment.Digest
 	digest   func() string // with what is built, see worklist.digest
@@ -93,7 +93,7 @@ func (w *worklist) digest(one *Deployment) string {
 	return fmt.Sprintf("%s%x", one.own(), sha256.Sum256(v.Data))
 }
 
-// contents tells what the files come to that a release reads.
+// contents describes what the files come to that a release reads.
 func (w *worklist) contents(release *gitops.Release) string {
 	h := sha256.New()
 	for _, p := range release.Reads {

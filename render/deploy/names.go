@@ -19,8 +19,8 @@ type Listed struct {
 	As   roots.Kind // what deploys it: an object of Argo CD or Flux may deploy a kustomization as it is
 }
 
-// bringer names what brings the object of a deployment: the root that renders it, with what brings that in turn, or its
-// file.
+// bringer names what deploys the object of a deployment: the root that renders it, with what deploys that in turn, or
+// its file.
 func (w *worklist) bringer(one *Deployment) (name string) {
 	known := w.known()
 	for range maxFollowed {
@@ -50,7 +50,7 @@ func (s *Set) List() []Listed {
 	return s.list()
 }
 
-// list is List without looking into charts from elsewhere.
+// list is List without looking into remote charts.
 func (s *Set) list() []Listed {
 	var list []Listed
 	objects := map[int]*Deployment{} // by index
@@ -121,7 +121,7 @@ func (s *Set) list() []Listed {
 	return list
 }
 
-// UnknownNameError says that a name stands for no root.
+// UnknownNameError means that a name stands for no root.
 type UnknownNameError struct {
 	Name  string
 	Below []string // the roots below the folder of this name
@@ -142,7 +142,7 @@ func (e *UnknownNameError) Error() string {
 	return message
 }
 
-// AmbiguousNameError says that a name stands for several roots.
+// AmbiguousNameError means that a name stands for several roots.
 type AmbiguousNameError struct {
 	Name string
 	Of   []string // names that stand for one

@@ -7,8 +7,8 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// isLive reports whether the object of a deployment is itself deployed: as part of a root, or by another object that is. What
-// nobody deploys takes nothing over. What is deployed brings the object, too, where that renders it.
+// isLive reports whether the object of a deployment is itself deployed: as part of a root, or by another object that
+// is. What nobody deploys includes nothing. A deployed root deploys the object, too, if it renders it.
 func (w *worklist) isLive(one *Deployment) bool {
 	for one.from != nil {
 		one = one.from
@@ -42,9 +42,9 @@ func (s *Set) isDeployed(dir string) bool {
 	})
 }
 
-// Standalone lists the kustomizations that a change of the given paths and symlinks is in, that others take over, and of
+// Standalone lists the kustomizations that a change of the given paths and symlinks is in, that others include, and of
 // which nothing says who deploys them: neither the objects of Argo CD and Flux nor the options, which leave out what
-// somebody else deploys. What such a kustomization breaks by itself, one that takes it over may mend; whether all that
+// somebody else deploys. What such a kustomization breaks by itself, one that includes it may mend; whether all that
 // deploy it do, nobody knows.
 func (s *Set) Standalone(changed, links []string) []roots.Root {
 	seen := map[string]bool{}
@@ -56,7 +56,7 @@ func (s *Set) Standalone(changed, links []string) []roots.Root {
 		}
 		seen[dir] = true
 		if !s.IsStandalone(dir) {
-			for _, up := range s.IncludedBy(dir) { // a component changes what takes it over
+			for _, up := range s.IncludedBy(dir) { // a component changes what includes it
 				visit(up)
 			}
 		} else if root := (roots.Root{Path: dir}); s.Selects(dir) && !s.IsRoot(root) && !s.isDeployed(dir) {

@@ -31,7 +31,7 @@ type worklist struct {
 	limits   gitops.Limits
 
 	began sync.Once
-	done  sync.Once              // charts from elsewhere were followed, too
+	done  sync.Once              // remote charts were followed, too
 	work  sync.Mutex             // for whoever adds
 	built sync.Map               // by builtKey: builtObjects
 	holds func() map[string]bool // see holdsDeployers
@@ -65,7 +65,7 @@ func (w *worklist) ready() *worklist {
 	return w
 }
 
-// followExternal reads the objects in all charts from elsewhere, and in other repositories: these cannot be looked into
+// followExternal reads the objects in all remote charts, and in other repositories: these cannot be looked into
 // without rendering them.
 func (w *worklist) followExternal() {
 	list := w.sorted()
@@ -120,9 +120,9 @@ func (w *worklist) prepare(list []roots.Root, kinds []string) {
 	Each(len(list), func(i int) { w.rendered(list[i], kinds) })
 }
 
-// arriving returns the objects of some kinds that a file brings to a cluster: as the roots render them that change it, but
-// for those roots that were added already; as it has them, if it holds one of some names (nil: any), where no root changes it,
-// or where one cannot be rendered as a whole.
+// arriving returns the objects of some kinds that a file deploys to a cluster: as the roots render them that change it,
+// but for those roots that were added already; as it has them, if it holds one of some names (nil: any), where no root
+// changes it, or where one cannot be rendered as a whole.
 func (w *worklist) arriving(p string, shaping []roots.Root, added map[roots.Root]bool, names []string, kinds ...string) (
 	list []gitops.Object,
 ) {
@@ -218,7 +218,7 @@ func (w *worklist) lookUp(kinds []string, wanted map[string][]string) (objects [
 	return objects
 }
 
-// follow reads the objects that deployments bring, and those that these deploy in turn. With external, charts from elsewhere
+// follow reads the objects that deployments render, and those that these deploy in turn. With external, remote charts
 // and other repositories count, too.
 func (w *worklist) follow(found []*Deployment, external bool) {
 	for depth := 0; len(found) > 0 && depth < maxFollowed; depth++ {
@@ -230,8 +230,8 @@ func (w *worklist) follow(found []*Deployment, external bool) {
 	}
 }
 
-// isOpen reports whether a deployment may bring objects that are not known: it is deployed in a way of its own, and no other
-// one brings it otherwise.
+// isOpen reports whether a deployment may render objects that are not known: it is deployed in a way of its own, and no
+// other one renders it otherwise.
 func (w *worklist) isOpen(one *Deployment) bool {
 	root, ok := w.root(one)
 	if !ok || root.Object == "" || !w.index.Selects(root.Path) {
@@ -242,7 +242,7 @@ func (w *worklist) isOpen(one *Deployment) bool {
 	return !w.followed[one.id] && w.byID[one.id] == one
 }
 
-// followOne reads the objects that one deployment brings, once.
+// followOne reads the objects that one deployment renders, once.
 func (w *worklist) followOne(one *Deployment, external bool) []*Deployment {
 	if !w.isOpen(one) {
 		return nil
@@ -271,8 +271,8 @@ func (w *worklist) followOne(one *Deployment, external bool) []*Deployment {
 	return added
 }
 
-// arrived takes out the objects that a deployment renders in another way than files have them, with what they brought: what
-// arrives in the cluster counts. again are deployments that arrived as they were.
+// arrived takes out the objects that a deployment renders in another way than files have them, with what they deployed:
+// what arrives in the cluster counts. again are deployments that arrived as they were.
 func (w *worklist) arrived(one *Deployment, objects []gitops.Object, again map[*Deployment]bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -325,8 +325,8 @@ func (w *worklist) holdsDeployers(one *Deployment, external bool) bool {
 	})
 }
 
-// add adds what objects deploy that one deployment brings, nil where files have them. It returns what is new, and of what
-// brought them what they are again. What they read and that came with them counts, and not what it was made of.
+// add adds what objects deploy that one deployment renders, nil where files have them. It returns what is new, and of
+// what rendered them what they are again. What they read and that came with them counts, and not what it was made of.
 func (w *worklist) add(from *Deployment, objects, read []gitops.Object) (added []*Deployment, again map[*Deployment]bool) {
 	if len(objects) == 0 {
 		return nil, nil
@@ -397,8 +397,9 @@ func (w *worklist) put(one *Deployment) bool {
 	return true
 }
 
-// repeated returns the deployment that another one is again which this one brings: this one, or one that brings it in
-// turn; nil where there is none. The first object of a cluster often is among what it deploys, and comes to what is known.
+// repeated returns the deployment that another one repeats which this one deploys: this one, or one that deploys it in
+// turn; nil where there is none. The first object of a cluster often is among what it deploys, and comes to what is
+// known.
 func (d *Deployment) repeated(one *gitops.Deployment) *Deployment {
 	for ; d != nil; d = d.from {
 		if d.Object == one.Object && d.Name == one.Name && d.Source == one.Source && d.own() == one.Digest() {

@@ -12,7 +12,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// explain says why the build fails with an entry.
+// explain is the reason why the build fails with an entry.
 func (s *search) explain(c culprit) []doc.Error {
 	var list []doc.Error
 	switch c.field {
@@ -73,7 +73,7 @@ func (c culprit) unreadable(at *yaml.Node, real string) []doc.Error {
 		".lintel.yaml)", real)
 }
 
-// replicas says why a count reaches nothing.
+// replicas is the reason why a count reaches nothing.
 func (s *search) replicas(c culprit) []doc.Error {
 	name := doc.Text(c.node, "name")
 	_, at := doc.Field(c.node, "name")
@@ -98,7 +98,7 @@ func (s *search) replicas(c culprit) []doc.Error {
 	return c.problem(at, "%s", words)
 }
 
-// renamed says which resources become one by a namespace.
+// renamed describes which resources become one by a namespace.
 func (s *search) renamed(c culprit) []doc.Error {
 	if c.field != "namespace" {
 		return nil
@@ -117,7 +117,7 @@ func (s *search) renamed(c culprit) []doc.Error {
 	return nil
 }
 
-// variable says what a var refers to in vain.
+// variable describes what a var refers to in vain.
 func (s *search) variable(c culprit) []doc.Error {
 	_, ref := doc.Field(c.node, "objref")
 	want := id{doc.Text(ref, "apiVersion"), doc.Text(ref, "kind"), doc.Text(ref, "namespace"),

@@ -182,7 +182,7 @@ func jsonFields(t reflect.Type, into map[string]reflect.Type) {
 	}
 }
 
-// fieldsOf says which fields a type has, where that helps.
+// fieldsOf describes which fields a type has, where that helps.
 func fieldsOf(t reflect.Type) string {
 	known := map[string]reflect.Type{}
 	jsonFields(t, known)
@@ -199,7 +199,7 @@ func join(where, name string) string {
 	return where + "." + name
 }
 
-// shape says what a value is.
+// shape describes what a value is.
 func shape(value any) string {
 	switch value.(type) {
 	case map[string]any:

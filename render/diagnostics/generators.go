@@ -11,7 +11,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// generator says what is wrong with an entry of configMapGenerator or secretGenerator.
+// generator describes what is wrong with an entry of configMapGenerator or secretGenerator.
 func (s *search) generator(c culprit) []doc.Error {
 	n := doc.Deref(c.node)
 	name, behavior := doc.Text(n, "name"), doc.Text(n, "behavior")
@@ -47,7 +47,7 @@ func (s *search) generator(c culprit) []doc.Error {
 	return nil
 }
 
-// generated says what is wrong with one source of a generator's data.
+// generated describes what is wrong with one source of a generator's data.
 func (s *search) generated(c culprit, field string, item *yaml.Node) []doc.Error {
 	value := item.Value
 	if field == "literals" {
@@ -88,7 +88,7 @@ func (s *search) generated(c culprit, field string, item *yaml.Node) []doc.Error
 	return nil
 }
 
-// sameKey says that an item gives a key that another gives, too.
+// sameKey returns the problem that an item gives a key that another gives, too.
 func (s *search) sameKey(c culprit, item *yaml.Node, value string) []doc.Error {
 	keyOf := func(field, value string) string {
 		key, _, ok := strings.Cut(value, "=")

@@ -57,7 +57,7 @@ func idsOf(objects []*yaml.Node) (list []id) {
 	return list
 }
 
-// absent says why there is no resource to which the name fits, and what it may have been meant to be.
+// absent is the reason why there is no resource to which the name fits, and what it may have been meant to be.
 func absent(want id, objects []*yaml.Node) string {
 	have := idsOf(objects)
 	find := func(fits func(id) bool) *id {
@@ -122,8 +122,8 @@ func oneOf(names []string) string {
 	return strings.Join(quoted, "")
 }
 
-// missing says which part of a path leads nowhere in an object; "" where all of it leads somewhere. where is how the
-// path of a part is written.
+// missing describes which part of a path leads nowhere in an object; "" where all of it leads somewhere. where is how
+// the path of a part is written.
 func missing(object *yaml.Node, path []string, where func([]string) string) string {
 	at := doc.Deref(object)
 	for i, token := range path {

@@ -33,7 +33,7 @@ func (p patchText) at(n *yaml.Node, message string) []doc.Error {
 	return problemAt(p.path, &at, message)
 }
 
-// patch says what is wrong with an entry of one of the three lists of patches.
+// patch describes what is wrong with an entry of one of the three lists of patches.
 func (s *search) patch(c culprit) []doc.Error {
 	n := doc.Deref(c.node)
 	var inline, file, target *yaml.Node
@@ -99,7 +99,7 @@ func (s *search) patch(c culprit) []doc.Error {
 	return nil
 }
 
-// merge says what is wrong with a strategic merge patch.
+// merge describes what is wrong with a strategic merge patch.
 func (s *search) merge(c culprit, p patchText, d, target *yaml.Node) []doc.Error {
 	if d.Kind != yaml.MappingNode {
 		return p.at(d, fmt.Sprintf("is %s, and a patch is a map, or a list of operations (op, path, value)",
@@ -177,7 +177,7 @@ func unlike(patch, object *yaml.Node, where string) (*yaml.Node, string) {
 // operationNames are those of RFC 6902.
 var operationNames = []string{"add", "remove", "replace", "move", "copy", "test"}
 
-// operations says what is wrong with a JSON patch.
+// operations describes what is wrong with a JSON patch.
 func (s *search) operations(c culprit, p patchText, target *yaml.Node) []doc.Error {
 	if target == nil {
 		return c.problem(c.node, "a patch of operations needs a target: write target: with kind and name of what it changes")
@@ -226,7 +226,7 @@ func (s *search) operations(c culprit, p patchText, target *yaml.Node) []doc.Err
 	return p.at(at, words+": "+Clean(c.failure))
 }
 
-// malformed says what is wrong with the form of an operation.
+// malformed describes what is wrong with the form of an operation.
 func malformed(op *yaml.Node) string {
 	if op.Kind != yaml.MappingNode {
 		return "this is no operation: write op, path and value"
@@ -254,7 +254,7 @@ func malformed(op *yaml.Node) string {
 	return ""
 }
 
-// refused says why an operation cannot be done on an object, "" where it can, as far as that is seen here.
+// refused is the reason why an operation cannot be done on an object, "" where it can, as far as that is seen here.
 func refused(op, object *yaml.Node) string {
 	show := func(parts []string) string {
 		escaped := make([]string, len(parts))

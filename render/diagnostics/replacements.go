@@ -10,7 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// replacement says what is wrong with an entry of replacements.
+// replacement describes what is wrong with an entry of replacements.
 func (s *search) replacement(c culprit) []doc.Error {
 	n := doc.Deref(c.node)
 	_, file := doc.Field(n, "path")
@@ -43,7 +43,7 @@ func (s *search) replacement(c culprit) []doc.Error {
 // sayer makes a problem of a node and words.
 type sayer func(at *yaml.Node, format string, args ...any) []doc.Error
 
-// replaced says what is wrong with one replacement, in the kustomization or a file of its own.
+// replaced describes what is wrong with one replacement, in the kustomization or a file of its own.
 func (s *search) replaced(c culprit, file string, n *yaml.Node) []doc.Error {
 	var say sayer = func(at *yaml.Node, format string, args ...any) []doc.Error {
 		if at == nil {
@@ -97,7 +97,7 @@ func (s *search) replaced(c culprit, file string, n *yaml.Node) []doc.Error {
 	return nil
 }
 
-// source says why there is no value to replace others with.
+// source is the reason why there is no value to replace others with.
 func (s *search) source(c culprit, from *yaml.Node, say sayer) []doc.Error {
 	if from.Kind != yaml.MappingNode {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// resource says what is wrong with a file or a base.
+// resource describes what is wrong with a file or a base.
 func (s *search) resource(c culprit) []doc.Error {
 	real, e, ok := named(s.repo, c.file, c.node.Value)
 	if !ok {
@@ -71,7 +71,7 @@ func (s *search) resource(c culprit) []doc.Error {
 	return nil
 }
 
-// component says what is wrong with an entry of components.
+// component describes what is wrong with an entry of components.
 func (s *search) component(c culprit) []doc.Error {
 	real, _, ok := named(s.repo, c.file, c.node.Value)
 	if f, err := s.repo.Kustomization(real); ok && err == nil && f != nil && !f.Component {
@@ -80,7 +80,7 @@ func (s *search) component(c culprit) []doc.Error {
 	return s.below(c)
 }
 
-// object says what is wrong with one resource of a file. seen are those above it.
+// object describes what is wrong with one resource of a file. seen are those above it.
 func (s *search) object(c culprit, file string, n *yaml.Node, seen []id) []doc.Error {
 	n = doc.Deref(n)
 	if n.Kind != yaml.MappingNode {
@@ -140,7 +140,7 @@ func nameOf(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// oddMaps says where labels or annotations are no map of texts, which kustomize does not take.
+// oddMaps describes where labels or annotations are no map of texts, which kustomize does not take.
 func oddMaps(file string, n *yaml.Node) []doc.Error {
 	_, meta := doc.Field(n, "metadata")
 	for _, field := range []string{"labels", "annotations"} {
@@ -162,7 +162,7 @@ func oddMaps(file string, n *yaml.Node) []doc.Error {
 	return nil
 }
 
-// twice says that a resource is there already, and who brings it; nil where it is not.
+// twice returns the problem of a resource that another entry contains already, and names that; nil where none does.
 func (s *search) twice(c culprit, file string, at *yaml.Node, i id, what string) []doc.Error {
 	if !slices.ContainsFunc(idsOf(c.objects), i.same) {
 		return nil

@@ -31,7 +31,7 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Error says what is wrong with a file and where. The message names no content of the file.
+// Error describes what is wrong with a file and where. The message names no content of the file.
 type Error struct {
 	Path    string
 	Line    int // 0: the whole file
@@ -39,10 +39,10 @@ type Error struct {
 	Message string
 	Syntax  bool // no reader of YAML takes it; of another, Lintel has its own reasons
 
-	// Unknown says that nothing is wrong with what is written: only the cluster, the operator or another repository has
+	// Unknown means that nothing is wrong with what is written: only the cluster, the operator or another repository has
 	// what it asks for, or Lintel does not evaluate it.
 	Unknown bool
-	// Quotes says that the message may have something that is written in another repository or in a chart.
+	// Quotes means that the message may have something that is written in another repository or in a chart.
 	Quotes bool
 }
 

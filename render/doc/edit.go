@@ -26,7 +26,7 @@ type Editor struct {
 	newline   string
 }
 
-// ErrUncertain says that a text cannot be edited so that nothing else changes.
+// ErrUncertain means that a text cannot be edited so that nothing else changes.
 var ErrUncertain = errors.New("an anchor, an alias or its formatting makes that unsafe")
 
 // NewEditor returns an editor of a file. Documents that cannot be read stay as they are.

@@ -51,7 +51,7 @@ func Key(n *yaml.Node) string {
 	return n.Value
 }
 
-// Fields yields the keys and values of a map: its own as they are written, then those that its merge keys bring and it
+// Fields yields the keys and values of a map: its own as they are written, then those of its merge keys and it
 // does not have itself. Of several merge keys the last wins, as for kubectl; of the maps of one merge key the first. Of
 // a key that is written twice the last counts.
 func Fields(n *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {

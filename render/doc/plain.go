@@ -63,7 +63,7 @@ func withContent(n *yaml.Node, content []*yaml.Node) *yaml.Node {
 	return &copied
 }
 
-// flat returns a map without merge keys, what they bring last.
+// flat returns a map without merge keys, their fields last.
 func flat(n *yaml.Node) *yaml.Node {
 	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
 		if !IsMerge(n.Content[i]) {

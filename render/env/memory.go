@@ -29,9 +29,9 @@ type Memory struct {
 // Table is where answers of one kind are kept.
 type Table struct {
 	Name string // of letters, digits and dashes
-	// Apart says that the answers are large: each key has an entry of its own on disk, which is read whenever somebody asks
-	// for it and written at once, and nothing of it stays in the process. Else the table is read as a whole, and written by
-	// Save.
+	// Apart means that the answers are large: each key has an entry of its own on disk, which is read whenever somebody
+	// asks for it and written at once, and nothing of it stays in the process. Else the table is read as a whole, and
+	// written by Save.
 	Apart bool
 }
 

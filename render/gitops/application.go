@@ -213,7 +213,7 @@ func argoDestination(app *field) (cluster, namespace string, at Position) {
 	return cluster, known(to, "namespace"), to.position("namespace")
 }
 
-// argoKind says what renders a source: what it says itself, else what its folder holds
+// argoKind describes what renders a source: what it says itself, else what its folder holds
 // (https://argo-cd.readthedocs.io/en/stable/user-guide/tool_detection/). Empty: a plugin.
 func (r *reader) argoKind(s *field, dir string) Kind {
 	for _, k := range []struct {

@@ -228,7 +228,7 @@ func (d *Deployment) ID() string {
 	return id
 }
 
-// NameOf returns NAMESPACE/NAME of what an object deploys by its ID: what an ApplicationSet brings forth has the name of
+// NameOf returns NAMESPACE/NAME of what an object deploys by its ID: what an ApplicationSet generates has the name of
 // the Application.
 func NameOf(id string) string {
 	parts := strings.SplitN(id, "/", 4)
@@ -376,7 +376,7 @@ func (o Options) once(object Object, byKind map[string][]*field, context func() 
 	return o.Once(fmt.Sprintf("%q %v %q %s %s", o.Repo, o.Limits, object.from, object.id, looked), do)
 }
 
-// contextDigest tells the objects apart that are only looked up.
+// contextDigest distinguishes the objects that are only looked up.
 func contextDigest(objects []Object) string {
 	_, kinds := Kinds()
 	var parts []any

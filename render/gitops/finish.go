@@ -16,7 +16,7 @@ import (
 	"github.com/lintel-bot/lintel/render/kustomization"
 )
 
-// Write says that a controller wrote a field of a resource after the build.
+// Write means that a controller wrote a field of a resource after the build.
 type Write struct {
 	Pointer string     // RFC 6901, into the resource
 	Role    string     // "substitute", "commonMetadata" or "destination"

@@ -12,7 +12,8 @@ import (
 
 // Layer is one source of values.
 type Layer struct {
-	// Name says what it is, for people: "spec.values", "ConfigMap app-values", "values-prod.yaml", "parameter image.tag".
+	// Name is its name for people: "spec.values", "ConfigMap app-values", "values-prod.yaml", "parameter
+	// image.tag".
 	Name string
 	// Where is the field that holds the values, or that names what holds them.
 	Where Position
@@ -20,7 +21,7 @@ type Layer struct {
 	// to. It may be a pattern: see Values.
 	File string
 	Want remote.Want
-	// Unknown says why nobody knows what it holds; empty: it is known.
+	// Unknown is the reason why nobody knows what it holds; empty: it is known.
 	Unknown string
 
 	kind      layerKind
@@ -131,7 +132,7 @@ func (p *part) tags(v any, around *field, key string) any {
 	return &leaf{field: here, reason: p.reason(here), layer: p.index, exact: exact, null: v == nil}
 }
 
-// reason says why nobody knows the value of a scalar of the layer; empty: it is known.
+// reason returns why the value of a scalar of the layer is not known; empty: it is known.
 func (p *part) reason(f *field) string {
 	switch text, _ := f.scalar.(string); {
 	case p.kind != mergeLayer:

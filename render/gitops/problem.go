@@ -149,7 +149,7 @@ func (r *reader) reads(paths ...string) {
 
 func (r *reader) state() string { return digest(r.asked...) }
 
-// digest tells values apart.
+// digest distinguishes values.
 func digest(parts ...any) string {
 	values := make([]any, len(parts))
 	for i, part := range parts {

@@ -42,7 +42,7 @@ type Release struct {
 	Reads []string
 }
 
-// Chart says where the files of a chart are.
+// Chart describes where the files of a chart are.
 type Chart struct {
 	// Want is a chart, or another git repository with the chart in Folder. Its zero value means this repository.
 	Want remote.Want
@@ -65,7 +65,7 @@ type ExternalSource struct {
 	Asked   Position // what asks for it, in the object that deploys it
 	Message string   // of the problem where the source is not there
 
-	// Detect says that what the folder holds decides what renders it: see Detect. Release is the release for a chart.
+	// Detect means that what the folder holds decides what renders it: see Detect. Release is the release for a chart.
 	Detect  bool
 	Release *Release
 }

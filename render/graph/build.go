@@ -232,7 +232,7 @@ func (g *Graph) derive(from known, differences []tree.Difference) error {
 	if err != nil {
 		return err
 	}
-	// A kustomization can take over a file of any name as a resource.
+	// A kustomization can include a file of any name as a resource.
 	var others []string
 	for p := range added[parents] {
 		if !IsManifestName(p) && !kustomization.IsFileName(p) && !g.hiddenFiles[p] {

@@ -76,8 +76,8 @@ func (g *Graph) Named(p string) bool { return len(g.values(readers, p)) > 0 }
 // Patching lists the folders whose kustomization uses a file as a patch, sorted.
 func (g *Graph) Patching(p string) []string { return g.sorted(patches, p) }
 
-// IncludedBy lists the folders whose kustomization takes a file or folder over: as a resource, a base or a component, or as
-// the configuration of a plugin. What is data of a generator is taken over by nobody.
+// IncludedBy lists the folders whose kustomization takes a file or folder over: as a resource, a base or a component,
+// or as the configuration of a plugin. The data of a generator is included by nobody.
 func (g *Graph) IncludedBy(p string) []string {
 	return append(g.values(parents, p), g.values(plugins, p)...)
 }
@@ -104,7 +104,7 @@ func (g *Graph) Links() []string { return g.sorted(mentions, links) }
 // HasMark reports whether a file holds one of the marks of the options (see Marked).
 func (g *Graph) HasMark(p string) bool { return g.has(mentions, marked, p) }
 
-// Mentions lists the files that hold a word as a value, and so can bring forth an object of the kind of that name:
+// Mentions lists the files that hold a word as a value, and so can produce an object of the kind of that name:
 // manifests, and kustomizations with a generator or a patch. Symlinks are always listed. A word that does
 // not start with a capital letter is found behind "kind:" only.
 func (g *Graph) Mentions(word string) []string {

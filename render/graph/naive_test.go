@@ -21,7 +21,7 @@ type naive struct {
 	broken   map[string]bool
 	includes map[string][]string
 	readers  map[string][]string
-	takers   map[string][]string // those of the readers that take over what they name
+	takers   map[string][]string // the readers that include what they name
 	plugins  []string
 	plain    map[string][]string
 	charts   map[string]bool
@@ -143,7 +143,7 @@ func (n *naive) ofChart(p string) bool {
 
 func (n *naive) deployable(p string) bool { return strings.Contains(n.texts[n.real(p)], "apiVersion") }
 
-// included reports whether something that is no component, or that leads to what is none, takes a file over.
+// included reports whether something that is no component, or that leads to what is none, includes a file.
 func (n *naive) included(p string) bool {
 	live := func(dir string) bool {
 		for _, top := range n.topLevel() {

@@ -27,8 +27,8 @@ func (g *Graph) Around(changed, links []string) []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// ancestors returns the given folders and all whose kustomization takes one of them over, or one of these. It calls visit,
-// if there is one, for each of them and each folder whose kustomization takes it over.
+// ancestors returns the given folders and all whose kustomization includes one of them, or one of these. It calls
+// visit, if there is one, for each of them and each folder whose kustomization includes it.
 func (g *Graph) ancestors(start map[string]bool, visit func(dir, reader string)) map[string]bool {
 	seen := maps.Clone(start)
 	for queue := slices.Collect(maps.Keys(start)); len(queue) > 0; queue = queue[1:] {
@@ -99,7 +99,7 @@ func (g *Graph) IsStandalone(dir string) bool {
 }
 
 // Live reports whether the kustomization of a folder is one that counts and can be deployed by itself, or leads to one
-// by those that take it over.
+// by those that include it.
 func (g *Graph) Live(dir string, counts func(dir string) bool) bool {
 	for up := range g.ancestors(map[string]bool{dir: true}, nil) {
 		if g.IsStandalone(up) && counts(up) {
@@ -115,7 +115,7 @@ func (g *Graph) Ancestors(start map[string]bool) []string {
 	return slices.Sorted(maps.Keys(g.ancestors(start, nil)))
 }
 
-// TopLevel lists the folders whose kustomization counts, which no other live one takes over (see Live), and which takes
+// TopLevel lists the folders whose kustomization counts, which no other live one includes (see Live), and which takes
 // over one of the given folders or is in one. Of kustomizations that include each other in a circle it lists one, so
 // that rendering it says so.
 //

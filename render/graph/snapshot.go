@@ -15,7 +15,7 @@ type relation int
 
 const (
 	readers  relation = iota // a file or folder -> the folders whose kustomization names it
-	parents                  // a file or folder -> those that take it over as a resource, a base or a component
+	parents                  // a file or folder -> those that include it as a resource, a base or a component
 	patches                  // a file -> those that use it as a patch
 	plugins                  // a file or folder -> those that it configures a plugin for
 	folders                  // what is said of a folder's kustomization (see the trait keys) -> the folders

@@ -21,8 +21,8 @@ const (
 	CauseLimit    Cause = "limit"    // larger, deeper or slower than the limits allow
 )
 
-// Error says why a chart cannot be loaded or rendered. The message is one sentence and has no values in it, except
-// those that the chart itself puts into the words of required and fail.
+// Error is the reason why a chart cannot be loaded or rendered. The message is one sentence and has no values in it,
+// except those that the chart itself puts into the words of required and fail.
 type Error struct {
 	Cause Cause
 	// File is the file in the chart's folder, subcharts by the folder of their name in charts/; empty if it is not one

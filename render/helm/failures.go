@@ -16,7 +16,7 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.message }
 
-// unparsed says why a template cannot be parsed.
+// unparsed is the reason why a template cannot be parsed.
 func (in *Input) unparsed(name string, err error) error {
 	if h, ok := errors.AsType[*halt](err); ok {
 		return in.at(h.error, name, 0)
@@ -25,7 +25,7 @@ func (in *Input) unparsed(name string, err error) error {
 	return in.at(&Error{Cause: CauseSyntax, Message: sentence(message)}, name, line)
 }
 
-// unparsedText says why a text given to tpl cannot be parsed, without the text: it is a value.
+// unparsedText is the reason why a text given to tpl cannot be parsed, without the text: it is a value.
 func unparsedText(err error) error {
 	if _, ok := errors.AsType[*halt](err); ok {
 		return err
@@ -46,8 +46,8 @@ func (in *Input) at(e *Error, name string, line int) error {
 	return &out
 }
 
-// failed says why a template stopped. The place is the innermost: the line that called required, not the lines that
-// include it.
+// failed is the reason why a template stopped. The place is the innermost: the line that called required, not the lines
+// that include it.
 func (in *Input) failed(name string, err error) error {
 	where, line, message := name, 0, ""
 	for at := err; at != nil; {

@@ -51,11 +51,11 @@ type Input struct {
 	skipped []string
 }
 
-// Begin says which template is executed next: what the frozen functions return depends on it.
+// Begin notes which template is executed next: what the frozen functions return depends on it.
 func (in *Input) Begin(template string) { in.run.template = template }
 
-// Source returns the file that a template is, by the engine's name for it, and the chart that was loaded with that file:
-// the one that With was called of, or one that it brought in. The chart is nil for a file in a packed subchart.
+// Source returns the file that a template is, by the engine's name for it, and the chart that was loaded with that
+// file: the one that With was called of, or one that it depends on. The chart is nil for a file in a packed subchart.
 func (in *Input) Source(template string) (*Chart, string) {
 	o := in.sources[template]
 	return o.owner, o.file
@@ -145,7 +145,7 @@ func (c *Chart) installable() error {
 	return nil
 }
 
-// mismatch says that values and charts do not fit together. Helm's words can quote values.
+// mismatch means that values and charts do not fit together. Helm's words can quote values.
 func mismatch(error) error {
 	return &Error{Cause: CauseValues, Message: "cannot merge the values: where a subchart's are, something else stands"}
 }

@@ -100,7 +100,8 @@ func vetted(name string) bool {
 	return false
 }
 
-// refused says why Helm does not load a chart. Its words about a broken file may quote the file: they stay out.
+// refused is the reason why Helm does not load a chart. Its words about a broken file may quote the file: they stay
+// out.
 func (c *Chart) refused(err error) error {
 	e := &Error{Cause: CauseInvalid, Message: "is not a chart that Helm loads"}
 	if _, ok := c.files["Chart.yaml"]; !ok {
@@ -125,7 +126,7 @@ func (c *Chart) refused(err error) error {
 	return e
 }
 
-// invalid says what Helm has against a Chart.yaml, and on which line: of the chart, or of one that lies in it.
+// invalid describes what Helm has against a Chart.yaml, and on which line: of the chart, or of one that lies in it.
 func (c *Chart) invalid(said chart.ValidationError) error {
 	words := strings.TrimPrefix(said.Error(), "validation: ")
 	e := &Error{Cause: CauseInvalid, Message: strings.TrimPrefix(words, "chart.metadata.")}

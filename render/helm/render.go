@@ -34,9 +34,9 @@ type Output struct {
 	AnsweredLookups []Lookup          // what Options.Lookup knew, or had a part of, each once, sorted
 	Absent          []string          // what Capabilities.APIVersions.Has was asked for and denied, each once, sorted
 	Present         []string          // what it was asked for and granted, likewise
-	// Listed says that the chart may have looked at the API versions in another way than by Has.
+	// Listed means that the chart may have looked at the API versions in another way than by Has.
 	Listed bool
-	// Phased says that the chart may print something else for an upgrade than for an installation.
+	// Phased means that the chart may print something else for an upgrade than for an installation.
 	Phased bool
 	// Frozen has the functions that are random or read the clock and were called, each once, sorted.
 	Frozen []string

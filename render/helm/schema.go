@@ -92,7 +92,7 @@ type anything struct{}
 // Load implements jsonschema.URLLoader.
 func (anything) Load(string) (any, error) { return true, nil }
 
-// refused says what the schemas refuse, without the values; nil: nothing.
+// refused describes what the schemas refuse, without the values; nil: nothing.
 func (s *schemas) refused(c *chart.Chart, values map[string]any, at []string, folder string) *Error {
 	if len(c.Schema) > 0 {
 		if e := s.of(c.Schema).refused(values, at); e != nil {
@@ -158,7 +158,7 @@ func leaves(e *jsonschema.ValidationError, into []*jsonschema.ValidationError) [
 	return into
 }
 
-// wish says what a schema wants, in words that have nothing of the value.
+// wish describes what a schema wants, in words that have nothing of the value.
 func wish(of jsonschema.ErrorKind) string {
 	switch k := of.(type) {
 	case *kind.Type:

@@ -182,7 +182,7 @@ func inline(n *yaml.Node) bool {
 // (api/internal/git/repospec.go, extractHost; api/internal/loader/fileloader.go, IsRemoteFile).
 var remoteStart = regexp.MustCompile(`(?i)^(git::)?(https?:|ssh://|file://|github\.com[/:]|[a-z][a-z0-9-]*@)`)
 
-// Address reports whether a text starts as the address of a file or a git repository elsewhere.
+// Address reports whether a text starts as the address of a file or a remote git repository.
 func Address(value string) bool { return remoteStart.MatchString(value) }
 
 // Remote reports whether kustomize could take a reference for something to fetch: a URL, or one of the spellings of a

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// Repo is a folder of a git repository elsewhere, as kustomize reads it from an entry.
+// Repo is a folder of a remote git repository, as kustomize reads it from an entry.
 type Repo struct {
 	URL        string // what it hands to "git fetch"
 	Folder     string // in the repository, as written; may be empty
 	Ref        string // empty: HEAD
 	Submodules bool
-	// Marked says that the address is made for kustomize: it has a revision, or it says where the repository ends and the
+	// Marked means that the address is made for kustomize: it has a revision, or it says where the repository ends and the
 	// folder begins. What it has no marks of may as well be the address of a file.
 	Marked bool
 }
@@ -63,7 +63,7 @@ func (r *Repo) query(query string) {
 	}
 }
 
-// splitHost takes the part up to the host's end off an address. GitHub's is brought to one of two forms.
+// splitHost takes the part up to the host's end off an address. GitHub's is normalized.
 func splitHost(address string) (host, rest string, ok bool) {
 	address, _ = cutFold(address, "git::")
 	scheme, user := "", ""

@@ -14,7 +14,7 @@ import (
 
 // Kustomize reads a kustomization by way of JSON (types.Kustomization.Unmarshal): letter case does not count in the
 // names of fields, of a field that is written twice the last counts, aliases can be names, and !!binary is decoded. A
-// reader that knows one spelling alone would vet another file than the one that is built. So the file is brought to
+// reader that knows one spelling alone would vet another file than the one that is built. So the file is converted to
 // one spelling first, and what even kustomize's own readers disagree about is refused.
 
 // itemTypes are those of the items of a kustomization's lists.
@@ -41,7 +41,7 @@ func fieldsOf(t reflect.Type) (names []string) {
 	return names
 }
 
-// spell brings the file to one spelling.
+// spell converts the file to one spelling.
 func (f *File) spell() error {
 	if n := encoded(f.Node); n != nil {
 		return &doc.Error{Path: f.Path, Line: n.Line, Column: n.Column,

@@ -20,7 +20,7 @@ type Build struct {
 	owners   map[*yaml.Node]*item
 }
 
-// NewBuild returns the origins of a kustomization's build. The files are those that were handed to kustomize, the
+// NewBuild returns the origins of a kustomization's build. The files are those that kustomize read, the
 // rendered nodes what it returned, and read returns a file of the tree.
 func NewBuild(files *FileSet, root *Layer, rendered []*yaml.Node, read func(path string) ([]byte, error)) *Build {
 	b := &Build{texts: newTexts(read), files: files, root: root, rendered: rendered, manifest: map[string]bool{}}

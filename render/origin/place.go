@@ -33,7 +33,7 @@ type Place struct {
 
 // Link is one earlier writer of the same field.
 type Link struct {
-	// Path is a file of the repository, or the address of one that was brought in: URL@REVISION//PATH for a file of a git
+	// Path is a file of the repository, or the address of a remote one: URL@REVISION//PATH for a file of a git
 	// repository or a chart (the chart's name is the end of the URL), the URL for a single file. The line of a template of
 	// a chart is 1 where it is not known.
 	Path               string

@@ -11,7 +11,7 @@ import (
 	"github.com/lintel-bot/lintel/render/kustomization"
 )
 
-// namespacing says how a namespace is set: what besides metadata holds it, and which subjects of role bindings.
+// namespacing describes how a namespace is set: what besides metadata holds it, and which subjects of role bindings.
 type namespacing struct {
 	specs     []fieldSpec
 	subjects  string // as in the field setRoleBindingSubjects of kustomize's NamespaceTransformer

@@ -54,11 +54,11 @@ type Want struct {
 	// or a digest ("sha256:" and hex). For both it can be a range of tags, see Versions. Empty: the default branch, the
 	// newest version.
 	Ref string `json:"ref,omitempty"`
-	// Tag says that Ref is a tag of a registry as it is, and no range.
+	// Tag means that Ref is a tag of a registry as it is, and no range.
 	Tag bool `json:"tag,omitempty"`
 	// Filter is a regular expression for tags of a registry: others are not there for a range of Versions. Empty: all are.
 	Filter string `json:"filter,omitempty"`
-	// Submodules says that the submodules of a git repository are part of it.
+	// Submodules means that the submodules of a git repository are part of it.
 	Submodules bool `json:"submodules,omitempty"`
 }
 
@@ -66,9 +66,9 @@ type Want struct {
 type Asked struct {
 	Want Want `json:"want"`
 	Base bool `json:"base,omitempty"` // the base names it, whatever the change does
-	// Given says that whoever asked for the rendering names it, and no file of the repository.
+	// Given means that whoever asked for the rendering names it, and no file of the repository.
 	Given bool `json:"given,omitempty"`
-	// Preview says that only a preview wants it, of what the change does not touch: it is not waited for long.
+	// Preview means that only a preview wants it, of what the change does not touch: it is not waited for long.
 	Preview bool `json:"preview,omitempty"`
 }
 
@@ -78,7 +78,7 @@ type Request struct {
 	// Allow narrows what may be fetched of what is not given: one of these patterns of addresses must fit. Nil: nothing is
 	// narrowed.
 	Allow []string `json:"allow"`
-	// Prefetch says that nobody is known to want it yet: the base did when the repository was checked before.
+	// Prefetch means that nobody is known to want it yet: the base did when the repository was checked before.
 	Prefetch bool `json:"expected,omitempty"`
 }
 
@@ -106,17 +106,17 @@ func Compare(a, b Want) int {
 		cmp.Compare(a.Filter, b.Filter), cmp.Compare(strconv.FormatBool(a.Submodules), strconv.FormatBool(b.Submodules)))
 }
 
-// Failure says why a want could not be had. It is an error. Its message is one sentence without the want's address and
-// without anything secret.
+// Failure is the reason why a want could not be had. It is an error. Its message is one sentence without the want's
+// address and without anything secret.
 type Failure struct {
 	Message string `json:"message"`
-	// Broken says that what is asked for does not exist (404, no such version or revision, not a chart, a wrong digest):
+	// Broken means that what is asked for does not exist (404, no such version or revision, not a chart, a wrong digest):
 	// it would not deploy either. Otherwise only the operator or the cluster can tell: credentials, the allow-list, no
 	// answer, limits.
 	Broken bool `json:"broken,omitempty"`
-	// Passing says that it may be over a while later: the source did not answer, or there was no time for it.
+	// Passing means that it may be over a while later: the source did not answer, or there was no time for it.
 	Passing bool `json:"passing,omitempty"`
-	// Own says that it is about whoever asks, now: another one may have it.
+	// Own means that it is about whoever asks, now: another one may have it.
 	Own bool `json:"-"`
 }
 
@@ -129,7 +129,7 @@ type Entry struct {
 	Tree     string `json:"tree,omitempty"`     // the git object id of the tree in the store
 	Revision string `json:"revision,omitempty"` // the commit, or the chart's version
 	Digest   string `json:"digest,omitempty"`   // of a packed chart or a file as it was received: "sha256:" and hex
-	// Changed says that the same exact version or digest had another content when it was first fetched: that digest.
+	// Changed means that the same exact version or digest had another content when it was first fetched: that digest.
 	Changed string   `json:"changed,omitempty"`
 	Failure *Failure `json:"failure,omitempty"` // nil: Tree is there
 }
@@ -150,8 +150,8 @@ type Source struct {
 // Sources reads what a lock names and notes what it lacks. It is safe for concurrent use. The nil Sources has nothing
 // and notes nothing.
 type Sources struct {
-	// Provisional says that what rests on these is done again once something was wanted that is not there: what lacks a part
-	// need not be rendered without it.
+	// Provisional means that what rests on these is done again once something was wanted that is not there: what lacks a
+	// part need not be rendered without it.
 	Provisional bool
 
 	trees func(id string) (*tree.Tree, error)
@@ -208,7 +208,7 @@ func (s *Sources) note(wants map[Want]bool, w Want) {
 	wants[w] = true
 }
 
-// MarkGiven says that whoever asked for the rendering names a want (see Asked).
+// MarkGiven notes that whoever asked for the rendering names a want (see Asked).
 func (s *Sources) MarkGiven(w Want) {
 	if s != nil {
 		s.note(s.given, w)
@@ -222,8 +222,8 @@ func (s *Sources) IsGiven(w Want) bool {
 	return s.given[w]
 }
 
-// Digest tells what a want came to apart from anything else that it could have come to; empty: nobody has fetched it,
-// and it is not wanted for that.
+// Digest distinguishes the results of a want; empty: nobody has fetched
+// it, and it is not wanted for that.
 func (s *Sources) Digest(w Want) string {
 	if s == nil {
 		return ""
@@ -244,7 +244,7 @@ func (e Entry) digest() string {
 	return string(data)
 }
 
-// ID tells what all wants came to apart from anything else that they could have come to. It is empty for the nil
+// ID distinguishes the results of all wants. It is empty for the nil
 // Sources.
 func (s *Sources) ID() string {
 	if s == nil {

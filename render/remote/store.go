@@ -177,7 +177,7 @@ func (s *Store) Put(key string, n Note) error {
 	return s.write(s.notePath(key), data)
 }
 
-// Used says that a thing was used now.
+// Used notes that a thing was used now.
 func (s *Store) Used(keys ...string) {
 	now := s.Now()
 	for _, key := range keys {

@@ -8,8 +8,8 @@ import (
 )
 
 // Declaring lists the kustomizations that are roots by themselves and may have objects of a kind in them, and the
-// manifests that may and are part of their folder's own root, both sorted. What objects of Argo CD and Flux bring is not
-// among them.
+// manifests that may and are part of their folder's own root, both sorted. The objects that Argo CD and Flux deploy are
+// not among them.
 func (x *Index) Declaring(kind string) (kustomizations []Root, files []string) {
 	dirs := map[string]bool{}
 	for _, p := range x.Mentions(kind) {

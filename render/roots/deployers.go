@@ -122,7 +122,7 @@ func (d *Deploying) findLinked() (list []string) {
 	return list
 }
 
-// Including returns the folders whose kustomization takes over a file with objects that deploy something, directly or
+// Including returns the folders whose kustomization includes a file with objects that deploy something, directly or
 // not.
 func (d *Deploying) Including() map[string]bool {
 	taking := map[string]bool{}

@@ -60,7 +60,7 @@ func (x *Index) owner(dir string) Kind {
 	return Folder
 }
 
-// topLevel returns the kustomizations that no other takes over among some folders, and those that take one of them over.
+// topLevel returns the kustomizations that no other includes among some folders, and those that include one of them.
 func topLevel(x *Index, dirs map[string]bool) []string { return x.TopLevel(dirs, x.Selects) }
 
 // touchedFolders returns the folders whose manifests by themselves a change of paths is one of.
@@ -118,9 +118,9 @@ func (x *Index) manifests(dir string, limit int) []string {
 	return list
 }
 
-// unreferenced reports whether a path has a manifest's name and is nobody else's: no kustomization takes it over, and neither
-// a policy test nor a chart has it for its own. Being data of a generator hides no manifest: who deploys the file does
-// not know of that.
+// unreferenced reports whether a path has a manifest's name and is nobody else's: no kustomization includes it, and
+// neither a policy test nor a chart has it for its own. Being data of a generator hides no manifest: who deploys the
+// file does not know of that.
 func (x *Index) unreferenced(p string) bool {
 	return graph.IsManifestName(p) && !kustomization.IsFileName(p) && !x.concealed(p) && !ofChart(x, p) && !x.included(p) &&
 		x.PolicyTests().Of(p) == "" && (!x.Named(p) || x.holdsObjects(p))
@@ -131,7 +131,7 @@ func (x *Index) Unreferenced(p string) bool {
 	return x.unreferenced(p) && x.IsFile(p) && x.owner(path.Dir(p)) == Folder
 }
 
-// included reports whether a kustomization that is part of a root takes a file over as a resource or uses it as a patch.
+// included reports whether a kustomization that is part of a root includes a file as a resource or uses it as a patch.
 func (x *Index) included(p string) bool {
 	return slices.ContainsFunc(x.IncludedBy(p), x.IsLive) ||
 		slices.ContainsFunc(x.Patching(p), func(dir string) bool { return x.IsLive(dir) && x.contents.aimed(dir, p) })

@@ -126,7 +126,7 @@ func (c *contents) contentOf(dir string, above map[string]bool) *content {
 	return out
 }
 
-// addRef adds what an entry of a kustomization brings.
+// addRef adds the objects of an entry of a kustomization.
 func (c *contents) addRef(out *content, f *kustomization.File, ref kustomization.Ref, above map[string]bool) {
 	named, ok := tree.Clean(path.Join(f.Dir, ref.Value))
 	if kustomization.Remote(ref.Value) || !ok {

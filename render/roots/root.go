@@ -19,7 +19,7 @@ const (
 	Folder                 // manifests without a kustomization
 	Chart                  // the folder of a Helm chart
 	Application            // of Argo CD
-	ApplicationSet         // what one of Argo CD brings forth
+	ApplicationSet         // what one of Argo CD generates
 	FluxKustomization      // of Flux
 	HelmRelease            // of Flux
 )

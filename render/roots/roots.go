@@ -42,8 +42,8 @@ type Options struct {
 	Unrestricted bool
 }
 
-// ChartEntry says how charts of the repository are deployed by somebody whom the repository does not have: each is a
-// release of its own, in place of the chart with its own values.
+// ChartEntry describes how charts of the repository are deployed by somebody whom the repository does not have: each is
+// a release of its own, in place of the chart with its own values.
 type ChartEntry struct {
 	Path      string // glob over the folders of charts
 	Values    []string
@@ -106,7 +106,7 @@ func (x *Index) PolicyTests() PolicyTests { return PolicyTests{x} }
 // Options are those that the index was opened with.
 func (x *Index) Options() Options { return x.options }
 
-// Describe tells options apart, in text.
+// Describe returns a text that distinguishes options.
 func (o Options) Describe() string {
 	text, err := json.Marshal(o)
 	if err != nil {

@@ -26,8 +26,8 @@ type shapeKey struct {
 	namespace bool
 }
 
-// shapesBelow reports whether the kustomization of a folder, or one that it takes over, changes what its resources say. Their
-// namespace counts where it is asked for: a chart is rendered for that of its HelmRelease.
+// shapesBelow reports whether the kustomization of a folder, or one that it includes, changes the content of its
+// resources. Their namespace counts where it is asked for: a chart is rendered for that of its HelmRelease.
 func (d *Deploying) shapesBelow(dir string, namespace bool) bool {
 	d.shapes.mu.Lock()
 	defer d.shapes.mu.Unlock()

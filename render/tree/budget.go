@@ -15,14 +15,14 @@ const (
 	maxPath      = 4096 // bytes of a path, as in Linux: PATH_MAX
 )
 
-// TooManyError says that a tree has more files and folders than the limit.
+// TooManyError means that a tree has more files and folders than the limit.
 type TooManyError struct{ Limit int }
 
 func (e *TooManyError) Error() string {
 	return fmt.Sprintf("the repository has more than the limit of %d files and folders", e.Limit)
 }
 
-// TooDeepError says that a folder is nested deeper, or has a longer path, than any file system allows.
+// TooDeepError means that a folder is nested deeper, or has a longer path, than any file system allows.
 type TooDeepError struct{ Path string } // its beginning
 
 func (e *TooDeepError) Error() string {

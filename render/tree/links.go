@@ -78,8 +78,8 @@ func Links(t Reader, dir string) (list []Link, err error) {
 	return list, walk(real)
 }
 
-// State tells what is at a path apart from anything else that may be there, what symlinks lead to included; it is empty
-// where nothing is there, or nothing that can be read.
+// State distinguishes what may be at a path, the targets of symlinks included; it is
+// empty where nothing is there, or nothing that can be read.
 func State(t Reader, p string) string {
 	_, e, err := t.Lookup(p)
 	if err != nil {

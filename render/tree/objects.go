@@ -31,7 +31,7 @@ var (
 	ErrNotExist = errors.New("no such file or folder in the repository")
 )
 
-// TooLargeError says that a blob is over the limit and was not read.
+// TooLargeError means that a blob is over the limit and was not read.
 type TooLargeError struct {
 	Path        string // empty where only the object is known
 	Size, Limit int64  // bytes
@@ -41,7 +41,7 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("is %d bytes large, more than the limit of %d", e.Size, e.Limit)
 }
 
-// AbsentError says that a repository does not have files that its own folders name: it is a partial clone or damaged.
+// AbsentError means that a repository does not have files that its own folders name: it is a partial clone or damaged.
 type AbsentError struct {
 	GitDir string   // as it was opened; not part of the message
 	IDs    []string // object ids, sorted; the first of them where there are very many
@@ -54,7 +54,7 @@ func (e *AbsentError) Error() string {
 // Is makes it an ErrNoObject, too.
 func (e *AbsentError) Is(target error) bool { return target == ErrNoObject }
 
-// Config says which repository to read and how.
+// Config describes which repository to read and how.
 type Config struct {
 	GitDir     string   // absolute path of the git directory
 	Alternates []string // further object folders, absolute

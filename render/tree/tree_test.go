@@ -190,7 +190,7 @@ func abs(n int) int {
 	return n
 }
 
-// What a partial clone does not have is said once for all files that were asked for.
+// What a partial clone does not have is reported once for all files that were asked for.
 func TestAbsent(t *testing.T) {
 	r := treetest.New(t)
 	rev := r.Commit("-- a --\n1\n-- b --\n2\n-- c --\n3\n-- d --\n4\n")

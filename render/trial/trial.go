@@ -58,7 +58,7 @@ const Steps = 20_000_000
 // A template by itself counts as a part of all.
 const isolatedShare = 8
 
-// ErrBudget says that an edit was not tried, because others took too much.
+// ErrBudget means that an edit was not tried, because others took too much.
 var ErrBudget = errors.New("the renderings that only try something out take too long")
 
 // New returns a release to try edits on. The renderings that follow Weigh may take a number of steps.
@@ -67,8 +67,8 @@ func New(chart *helm.Chart, options helm.Options, limits doc.Limits, steps int) 
 		isolated: map[string]bool{}, asked: map[string]int{}}
 }
 
-// Weigh says how many steps a rendering takes, and whether its templates are known to have nothing to do with each other.
-// The budget has no clock, so that an answer is the same on any machine.
+// Weigh sets how many steps a rendering takes, and whether its templates are known to have nothing to do with each
+// other. The budget has no clock, so that an answer is the same on any machine.
 func (r *Release) Weigh(steps int, apart bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/githubtest"
 )
 
-// broken says which policies the pull request breaks, each with the text of the line that does it.
+// broken describes which policies the pull request breaks, each with the text of the line that does it.
 var broken = map[string]string{
 	"disallow-privileged": "privileged: true",
 	"disallow-latest-tag": ":latest",

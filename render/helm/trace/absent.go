@@ -15,7 +15,7 @@ type Candidate struct {
 	Path []string
 	// Needs are the values that have to count as true too, because the block that prints the field asks for them.
 	Needs [][]string
-	// Switch says that Path is such a value itself: the template spells the field's value.
+	// Switch means that Path is such a value itself: the template spells the field's value.
 	Switch bool
 
 	score int

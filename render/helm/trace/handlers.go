@@ -8,7 +8,7 @@ type function struct {
 	before  func(c *call) handler              // the same, of what the call changes
 	native  func(f *frame, args []value) value // it is executed here
 	special bool                               // and, or: arguments are evaluated as needed
-	// kept says that it is not called to see what a block would print: it changes what it is given, costs much, or would
+	// kept means that it is not called to see what a block would print: it changes what it is given, costs much, or would
 	// return something else of other values.
 	kept bool
 }

@@ -15,7 +15,7 @@ type skippedBlock struct {
 	vars []variable
 	tmpl *tmpl
 	set  *set
-	// moved says that what was printed was decoded since and stands elsewhere.
+	// moved means that what was printed was decoded since and stands elsewhere.
 	moved bool
 }
 

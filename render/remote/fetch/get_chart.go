@@ -148,7 +148,7 @@ func (f *Fetcher) index(ctx context.Context, repository *url.URL, fresh time.Dur
 	return data, n.Hosts, f.store.Put(key, n)
 }
 
-// inIndex says that it is the index that could not be had.
+// inIndex means that it is the index that could not be had.
 func inIndex(err error) error {
 	if failureOf(err) == nil {
 		return err

@@ -19,7 +19,7 @@ type gitSource struct {
 	URL           *url.URL // canonical
 	Raw           string   // the address as it was written, for a git of the user's; empty: URL
 	Authorization string   // the header, empty: none
-	// Unsure says that a server that does not have it may have it for others: its asker meant it to be read with a key.
+	// Unsure means that a server that does not have it may have it for others: its asker meant it to be read with a key.
 	Unsure bool
 }
 

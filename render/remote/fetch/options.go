@@ -19,7 +19,7 @@ type Options struct {
 	UserGit bool
 	// Offline uses only what the store has, however old.
 	Offline bool
-	// Fork says that a fork's change asks: only what the store has is used, and what the policy's forks.allow has.
+	// Fork means that a fork's change asks: only what the store has is used, and what the policy's forks.allow has.
 	Fork bool
 
 	// Token returns what git is shown for a repository; empty where there is nothing to show. It is asked about https

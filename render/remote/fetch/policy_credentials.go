@@ -17,7 +17,7 @@ import (
 // maxSecret is how large a file with credentials may be.
 const maxSecret = 1 << 20
 
-// credential says where the credentials for a prefix are. Exactly one file is set.
+// credential names where the credentials for a prefix are. Exactly one file is set.
 type credential struct {
 	prefix                            string
 	basicAuthFile, tokenFile, dockerF string

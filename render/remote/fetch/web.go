@@ -94,7 +94,7 @@ type trip struct {
 	client *webClient
 	// Authorization is shown where the first request goes only, whatever requests follow.
 	Authorization string
-	// Pinned says that the digest of what comes is known: redirects may then lead to hosts that the allow-list does not
+	// Pinned means that the digest of what comes is known: redirects may then lead to hosts that the allow-list does not
 	// have, such as those where registries keep their content. Addresses are checked all the same.
 	Pinned bool
 
