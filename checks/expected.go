@@ -51,7 +51,7 @@ func (k *kept) expected(repo *repository) (json.RawMessage, error) {
 // expect keeps what the base wanted in a check. Of a tree that was seen before it may not want all: part of the answers are
 // kept.
 func (k *kept) expect(repo *repository, change report.Change) {
-	if repo.remote == nil || change.All { // of a whole branch there is no base
+	if change.Sources == nil || change.All { // of a whole branch there is no base
 		return
 	}
 	last, now := k.lastWants(), expectedWants{Base: repo.trees.Base.Tree.ID()}

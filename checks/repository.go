@@ -18,7 +18,7 @@ import (
 // repository is what a change is read from.
 type repository struct {
 	objects  *tree.Objects
-	remote   *diff.RemoteSources // what was fetched; nil: nothing
+	remote   *diff.RemoteSources // what was fetched
 	trees    *diff.Trees
 	settings *settings.Settings // those in effect
 	proposed *settings.Settings // those of the change; nil where it leaves them alone, or has none that can be read

@@ -8,6 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/checks/mask"
+	"github.com/lintel-bot/lintel/checks/rendered"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/doc"
@@ -100,14 +101,7 @@ func blameLines(res *render.Resource, originOf func(pointer string) origin.Place
 		}
 		l := report.BlamedLine{Text: t, Path: place.Path, Line: place.StartLine, Near: place.How == origin.Enclosing}
 		if n := i - first; n > 0 && blocks[first+1] {
-			// The lines of a block scalar are those of the source, if it is one there, too.
-			offset := 0
-			if place.StartColumn == 0 && place.Role != "configMapGenerator" && place.Role != "secretGenerator" {
-				offset = n
-			} else if place.StartColumn == 0 && place.EndLine > place.StartLine {
-				offset = n - 1
-			}
-			l.Line = min(place.StartLine+offset, place.EndLine)
+			l.Line = rendered.LineOf(place, n).StartLine
 		} else if n == 0 {
 			if l.Chain = blameLinks(place); secret && mask.InData(at) {
 				hideLinks(l.Chain)

@@ -94,7 +94,7 @@ func notices(r *Stored, v View) (list []string) {
 			"this one would say.")
 	}
 	if len(v.Withheld) > 0 {
-		list = append(list, "Lines of "+output.Visible(strings.Join(v.Withheld, ", "))+
+		list = append(list, "Lines of "+output.Line(strings.Join(v.Withheld, ", "))+
 			" are not shown: they are for those who may read it.")
 	}
 	return list
@@ -165,7 +165,7 @@ func (of HTML) Repository(w io.Writer, o *Overview, v View) error {
 			{Text: o.Repository.Owner, Address: v.Base + OrganisationPath(o.Repository.Owner)}}}}}
 	if len(o.Branch) > 0 {
 		out.Facts = append(out.Facts, output.Fact{Label: "Default branch",
-			Items: []output.Link{{Text: output.Visible(o.Branch[0].Name)}}})
+			Items: []output.Link{{Text: output.Line(o.Branch[0].Name)}}})
 		newest, first := o.Branch[0], o.Branch[min(len(o.Branch), chartBars)-1]
 		out.Policies = policyRows(&first, &newest)
 		if len(o.Branch) > 1 {
@@ -178,7 +178,7 @@ func (of HTML) Repository(w io.Writer, o *Overview, v View) error {
 		out.MoreExceptions = o.MoreExceptions
 		for _, n := range o.NotChecked {
 			out.NotChecked = append(out.NotChecked, output.Note{Where: place(blob, n.Path, n.Line),
-				Text: output.Visible(n.Problem().Message)})
+				Text: output.Line(n.Problem().Message)})
 		}
 		if o.MoreNotChecked > 0 {
 			out.NotChecked = append(out.NotChecked, output.Note{Text: fmt.Sprintf("and %d more", o.MoreNotChecked)})
@@ -191,11 +191,11 @@ func (of HTML) Repository(w io.Writer, o *Overview, v View) error {
 	}
 	for i := range o.Pulls {
 		e := &o.Pulls[i]
-		name := output.Link{Text: fmt.Sprintf("#%d %s", e.Pull, output.Visible(e.Name)),
+		name := output.Link{Text: fmt.Sprintf("#%d %s", e.Pull, output.Line(e.Name)),
 			Address: fmt.Sprintf("%s/pull/%d", address, e.Pull)}
 		row := result(e, o.Repository, name, v)
 		if e.Author != "" {
-			row.Detail = "by " + output.Visible(e.Author)
+			row.Detail = "by " + output.Line(e.Author)
 		}
 		out.Results = append(out.Results, row)
 	}
@@ -204,7 +204,7 @@ func (of HTML) Repository(w io.Writer, o *Overview, v View) error {
 		out.FleetPreviews = append(out.FleetPreviews, output.ResultRow{State: string(e.Conclusion), When: minute(e.Completed),
 			Name:   output.Link{Text: fmt.Sprintf("#%d", e.Number), Address: fmt.Sprintf("%s/pull/%d", address, e.Number)},
 			Detail: "in " + e.Repository.String(),
-			Page:   output.Link{Text: output.Visible(e.Title), Address: v.Base + e.Path()}})
+			Page:   output.Link{Text: output.Line(e.Title), Address: v.Base + e.Path()}})
 	}
 	out.MoreRepositories = v.More
 	return out.Write(w)
@@ -212,7 +212,7 @@ func (of HTML) Repository(w io.Writer, o *Overview, v View) error {
 
 // exception says when an exception ends, as it was known when the default branch was checked.
 func exception(e *Exception, checked time.Time, blob func(string, int) string) output.ExceptionRow {
-	row := output.ExceptionRow{Name: output.Visible(e.Name), Where: place(blob, e.Path, e.Line)}
+	row := output.ExceptionRow{Name: output.Line(e.Name), Where: place(blob, e.Path, e.Line)}
 	switch {
 	case e.Never:
 		row.Ends = "never"
@@ -264,7 +264,7 @@ func place(blob func(string, int) string, file string, line int) output.Link {
 	if file == "" {
 		return output.Link{}
 	}
-	l := output.Link{Text: output.Visible(file), Address: blob(file, line)}
+	l := output.Link{Text: output.Line(file), Address: blob(file, line)}
 	if line > 0 {
 		l.Text += fmt.Sprintf(":%d", line)
 	}
@@ -273,7 +273,7 @@ func place(blob func(string, int) string, file string, line int) output.Link {
 
 func result(e *Entry, r forge.Repository, name output.Link, v View) output.ResultRow {
 	return output.ResultRow{Name: name, State: string(e.Conclusion), When: minute(e.Completed),
-		Page: output.Link{Text: output.Visible(e.Title), Address: v.Base + e.Path(r)}}
+		Page: output.Link{Text: output.Line(e.Title), Address: v.Base + e.Path(r)}}
 }
 
 // chartPolicies is how many policies have a color of their own.
@@ -289,7 +289,7 @@ func chart(o *Overview) *output.Chart {
 	c := &output.Chart{Title: "Violations of the default branch by policy"}
 	for _, of := range shown[0].Violations[:min(len(shown[0].Violations), chartPolicies)] {
 		index[of.Policy] = len(c.Legend)
-		c.Legend = append(c.Legend, output.Visible(of.Policy))
+		c.Legend = append(c.Legend, output.Line(of.Policy))
 	}
 	c.Legend = append(c.Legend, "others")
 	for i := range slices.Backward(shown) {
@@ -357,7 +357,7 @@ func policyRows(first, newest *Entry) (rows []output.PolicyRow) {
 		return sum >= e.Total
 	}
 	for _, v := range newest.Violations {
-		row := output.PolicyRow{Policy: output.Visible(v.Policy), Severity: output.Visible(v.Severity), Violations: v.Count}
+		row := output.PolicyRow{Policy: output.Line(v.Policy), Severity: output.Line(v.Severity), Violations: v.Count}
 		if was, known := before[v.Policy]; known || all(first) {
 			row.Change = change(v.Count - was)
 		}
@@ -366,7 +366,7 @@ func policyRows(first, newest *Entry) (rows []output.PolicyRow) {
 	}
 	for _, v := range first.Violations {
 		if _, left := before[v.Policy]; left && all(newest) {
-			rows = append(rows, output.PolicyRow{Policy: output.Visible(v.Policy), Severity: output.Visible(v.Severity),
+			rows = append(rows, output.PolicyRow{Policy: output.Line(v.Policy), Severity: output.Line(v.Severity),
 				Change: change(-v.Count)})
 		}
 	}

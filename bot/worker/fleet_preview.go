@@ -287,10 +287,10 @@ func (o *fleetPreview) annotations(out *report.FleetPreview) (list []forge.Annot
 		if !ok || p.PreviewCounts == (report.PreviewCounts{}) {
 			continue
 		}
-		a := output.ProblemAnnotation(report.Problem{Path: path, Line: p.Line, Message: "Once this is merged: policy " + p.Policy + ": " +
-			p.PreviewCounts.Words() + " in " + report.Count(p.Roots, "other repository", "other repositories")})
-		a.Level, a.Title = view.Notice, "Other repositories"
-		list = append(list, annotation(a))
+		words := "Once this is merged: policy " + p.Policy + ": " + p.PreviewCounts.Words() + " in " +
+			report.Count(p.Roots, "other repository", "other repositories")
+		list = append(list, annotation(output.ProblemAnnotation(report.Problem{Path: path, Line: p.Line, Message: words}, view.Notice,
+			"Other repositories")))
 	}
 	return list
 }

@@ -87,7 +87,7 @@ func (c *comparison) change(named report.Resource, old, new *render.Resource) re
 }
 
 // unified prints a difference, at most so many lines and bytes of it, and returns how many lines are left out.
-func unified(hunks []diff.Hunk, maxLines, maxBytes int) (text string, leftOut int) {
+func unified(hunks []report.DiffHunk, maxLines, maxBytes int) (text string, leftOut int) {
 	var b strings.Builder
 	lines := 0
 	write := func(s string) {
@@ -101,7 +101,7 @@ func unified(hunks []diff.Hunk, maxLines, maxBytes int) (text string, leftOut in
 	for _, h := range hunks {
 		write(h.Head())
 		for _, l := range h.Lines {
-			write(string(l.Sign) + l.Text)
+			write(l.Sign + l.Text)
 		}
 	}
 	return b.String(), leftOut

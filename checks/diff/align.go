@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/lintel-bot/lintel/checks/view"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
@@ -74,8 +75,8 @@ func (v *Versions) align(pointer string, before, now []any) []int {
 	return known
 }
 
-// maxAligned is up to how many comparisons lists are aligned by the longest common sequence, and elements that were
-// edited by how much they are alike; beyond that, it is their content and their order alone that tell.
+// maxAligned is up to how many comparisons elements that were edited are aligned by how much they are alike; beyond that,
+// it is their order alone that tells.
 const maxAligned = 1 << 16
 
 // Align returns for each element of a list which one of an earlier version it is, -1 for one that is new: the one of
@@ -111,76 +112,41 @@ func nameOf(e any) string {
 	return name
 }
 
-// alignSame matches elements of the same content.
+// alignSame matches elements of the same content, by the longest common sequence if that is found soon.
 func alignSame(before, now []any, olds, news []int, out []int) {
 	old, new := texts(before, olds), texts(now, news)
-	same := func(k, i int) bool { return old[k] == new[i] }
-	for len(olds) > 0 && len(news) > 0 && same(olds[0], news[0]) {
-		out[news[0]] = olds[0]
-		olds, news = olds[1:], news[1:]
-	}
-	for len(olds) > 0 && len(news) > 0 && same(olds[len(olds)-1], news[len(news)-1]) {
-		out[news[len(news)-1]] = olds[len(olds)-1]
-		olds, news = olds[:len(olds)-1], news[:len(news)-1]
-	}
-	if len(olds)*len(news) <= maxAligned {
-		alignCommon(olds, news, same, out)
-	}
-	// What moved is the same, too.
 	free := map[string][]int{}
-	taken := map[int]bool{}
-	for _, i := range news {
-		taken[out[i]] = true
-	}
-	for _, k := range olds {
-		if !taken[k] {
-			free[old[k]] = append(free[old[k]], k)
+	k, i := 0, 0
+	for _, sign := range view.LineEdits(old, new) {
+		switch sign {
+		case '-':
+			free[old[k]] = append(free[old[k]], olds[k])
+			k++
+		case '+':
+			i++
+		default:
+			out[news[i]] = olds[k]
+			k, i = k+1, i+1
 		}
 	}
-	for _, i := range news {
-		if list := free[new[i]]; out[i] < 0 && len(list) > 0 {
-			out[i], free[new[i]] = list[0], list[1:]
+	for n, i := range news { // what moved is the same, too
+		if list := free[new[n]]; out[i] < 0 && len(list) > 0 {
+			out[i], free[new[n]] = list[0], list[1:]
 		}
 	}
 }
 
-// texts returns the content of some elements as text, by their index.
-func texts(list []any, chosen []int) map[int]string {
-	out := make(map[int]string, len(chosen))
-	for _, i := range chosen {
+// texts returns the content of some elements as text.
+func texts(list []any, chosen []int) []string {
+	out := make([]string, len(chosen))
+	for n, i := range chosen {
 		text, err := json.Marshal(list[i])
 		if err != nil {
 			text = fmt.Appendf(nil, "%#v", list[i]) // no JSON value: there is none such in an object
 		}
-		out[i] = string(text)
+		out[n] = string(text)
 	}
 	return out
-}
-
-// alignCommon matches the elements of the longest common sequence.
-func alignCommon(olds, news []int, same func(k, i int) bool, out []int) {
-	length := make([][]int, len(olds)+1) // of the longest common sequence of what follows
-	for k := range length {
-		length[k] = make([]int, len(news)+1)
-	}
-	for k := len(olds) - 1; k >= 0; k-- {
-		for i := len(news) - 1; i >= 0; i-- {
-			if length[k][i] = max(length[k+1][i], length[k][i+1]); same(olds[k], news[i]) {
-				length[k][i] = length[k+1][i+1] + 1
-			}
-		}
-	}
-	for k, i := 0, 0; k < len(olds) && i < len(news); {
-		switch {
-		case same(olds[k], news[i]):
-			out[news[i]] = olds[k]
-			k, i = k+1, i+1
-		case length[k+1][i] >= length[k][i+1]:
-			k++
-		default:
-			i++
-		}
-	}
 }
 
 // alignEdited matches what is left over between elements that stayed: those that are most alike first.

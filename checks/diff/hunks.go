@@ -3,24 +3,10 @@ package diff
 import (
 	"maps"
 	"slices"
-	"strings"
 
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/view"
 )
-
-// Line is one line of a difference.
-type Line struct {
-	Sign    byte   // ' ', '-' or '+'
-	Text    string // YAML, indented as in the whole object
-	Pointer string // the field, as JSON Pointer (RFC 6901); of the earlier version where the sign is '-'
-	Part    int    // of a text of several lines, which of them this is, from 1; 0: it is none of such
-}
-
-// Hunk is a part of the object in which something differs, with a few lines around.
-type Hunk struct {
-	Path  string // what that is in, for people: spec.template.spec.containers[app]; empty: the top of the object
-	Lines []Line
-}
 
 // around is how many lines that are the same stand before and after what differs.
 const around = 3
@@ -28,7 +14,7 @@ const around = 3
 // Hunks returns what differs between two versions of an object, of JSON values, as lines of YAML of which each knows what
 // field it shows. One that is nil is not there. The cost follows what differs: what is the same is compared, and printed
 // only where it stands around.
-func Hunks(was, now map[string]any) []Hunk {
+func Hunks(was, now map[string]any) []report.DiffHunk {
 	if was == nil {
 		was = map[string]any{}
 	}
@@ -42,15 +28,15 @@ func Hunks(was, now map[string]any) []Hunk {
 
 // item is a line, or a part of the object that is the same: it is printed only if it is needed.
 type item struct {
-	line Line
+	line report.DiffLine
 	at   *fieldPath
 	same *node
 }
 
-func (i item) differs() bool { return i.same == nil && i.line.Sign != ' ' }
+func (i item) differs() bool { return i.same == nil && i.line.Sign != " " }
 
 // head appends the first lines of an item, until there are n.
-func (i item) head(list []Line, n int) []Line {
+func (i item) head(list []report.DiffLine, n int) []report.DiffLine {
 	if i.same == nil {
 		return append(list, i.line)
 	}
@@ -58,7 +44,7 @@ func (i item) head(list []Line, n int) []Line {
 }
 
 // tail is head for the last lines, in reverse.
-func (i item) tail(list []Line, n int) []Line {
+func (i item) tail(list []report.DiffLine, n int) []report.DiffLine {
 	if i.same == nil {
 		return append(list, i.line)
 	}
@@ -68,7 +54,7 @@ func (i item) tail(list []Line, n int) []Line {
 // walk collects what two versions come to.
 type walk struct{ items []item }
 
-func (w *walk) add(sign byte, n node) {
+func (w *walk) add(sign string, n node) {
 	for _, l := range n.head(nil, maxLines) {
 		l.Sign = sign
 		w.items = append(w.items, item{line: l, at: n.at})
@@ -101,8 +87,8 @@ func (w *walk) values(n node, was, now any) {
 			return
 		}
 	}
-	w.add('-', n.with(was))
-	w.add('+', n.with(now))
+	w.add("-", n.with(was))
+	w.add("+", n.with(now))
 }
 
 // enter prints the line of a container and returns the node in which its elements are.
@@ -141,10 +127,10 @@ func (w *walk) maps(n node, was, now map[string]any) {
 			w.values(added, old, new)
 		default: // also where one of them begins an element of a list
 			if before {
-				w.add('-', removed)
+				w.add("-", removed)
 			}
 			if after {
-				w.add('+', added)
+				w.add("+", added)
 			}
 		}
 		if before {
@@ -162,21 +148,21 @@ func (w *walk) lists(n node, was, now []any) {
 	next := 0
 	remove := func(to int) {
 		for ; next < to; next++ {
-			w.add('-', n.element(next, next, was[next]).with(was[next]))
+			w.add("-", n.element(next, next, was[next]).with(was[next]))
 		}
 	}
 	for i, value := range now {
 		added := n.element(i, i, value).with(value)
 		if !stays[i] {
-			w.add('+', added)
+			w.add("+", added)
 			continue
 		}
 		remove(from[i])
 		if removed := n.element(next, next, was[next]).with(was[next]); removed.lead == added.lead {
 			w.values(added, was[next], value)
 		} else {
-			w.add('-', removed)
-			w.add('+', added)
+			w.add("-", removed)
+			w.add("+", added)
 		}
 		next++
 	}
@@ -219,10 +205,10 @@ func (w *walk) texts(n node, was, now string) bool {
 	if old[0].Text == new[0].Text {
 		w.items = append(w.items, item{line: new[0], at: n.at})
 	} else {
-		w.items = append(w.items, item{line: signed(old[0], '-'), at: n.at}, item{line: signed(new[0], '+'), at: n.at})
+		w.items = append(w.items, item{line: signed(old[0], "-"), at: n.at}, item{line: signed(new[0], "+"), at: n.at})
 	}
 	old, new = old[1:], new[1:]
-	text := func(list []Line) []string {
+	text := func(list []report.DiffLine) []string {
 		out := make([]string, len(list))
 		for i, l := range list {
 			out[i] = l.Text
@@ -230,7 +216,7 @@ func (w *walk) texts(n node, was, now string) bool {
 		return out
 	}
 	for _, e := range view.LineEdits(text(old), text(new)) {
-		line := Line{}
+		line := report.DiffLine{}
 		switch e {
 		case '-':
 			line, old = old[0], old[1:]
@@ -239,18 +225,18 @@ func (w *walk) texts(n node, was, now string) bool {
 		default:
 			line, old, new = new[0], old[1:], new[1:]
 		}
-		w.items = append(w.items, item{line: signed(line, e), at: n.at})
+		w.items = append(w.items, item{line: signed(line, string(e)), at: n.at})
 	}
 	return true
 }
 
-func signed(l Line, sign byte) Line {
+func signed(l report.DiffLine, sign string) report.DiffLine {
 	l.Sign = sign
 	return l
 }
 
 // hunks puts the items together: what differs, and a few lines around.
-func (w *walk) hunks() (list []Hunk) {
+func (w *walk) hunks() (list []report.DiffHunk) {
 	items := w.items
 	for len(items) > 0 {
 		n := slices.IndexFunc(items, item.differs)
@@ -261,7 +247,7 @@ func (w *walk) hunks() (list []Hunk) {
 		if items[n].line.Part == 0 {
 			inside = inside.container()
 		}
-		hunk := Hunk{Path: inside.String(), Lines: last(items[:n], around)}
+		hunk := report.DiffHunk{Path: inside.String(), Lines: last(items[:n], around)}
 		items = items[n:]
 		for len(items) > 0 {
 			if items[0].differs() {
@@ -286,7 +272,7 @@ func (w *walk) hunks() (list []Hunk) {
 }
 
 // first are up to n lines of items.
-func first(items []item, n int) (list []Line) {
+func first(items []item, n int) (list []report.DiffLine) {
 	for _, i := range items {
 		if len(list) >= n {
 			break
@@ -297,7 +283,7 @@ func first(items []item, n int) (list []Line) {
 }
 
 // last are up to n lines at the end of items.
-func last(items []item, n int) (list []Line) {
+func last(items []item, n int) (list []report.DiffLine) {
 	for _, i := range slices.Backward(items) {
 		if len(list) >= n {
 			break
@@ -307,22 +293,4 @@ func last(items []item, n int) (list []Line) {
 	list = list[:min(n, len(list))]
 	slices.Reverse(list)
 	return list
-}
-
-// String is the difference in unified form, without the names of files.
-func (h Hunk) String() string {
-	var b strings.Builder
-	b.WriteString(h.Head() + "\n")
-	for _, l := range h.Lines {
-		b.WriteString(string(l.Sign) + l.Text + "\n")
-	}
-	return b.String()
-}
-
-// Head is the line that begins the hunk in unified form.
-func (h Hunk) Head() string {
-	if h.Path == "" {
-		return "@@ @@"
-	}
-	return "@@ " + h.Path + " @@"
 }

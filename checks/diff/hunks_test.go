@@ -104,8 +104,8 @@ func TestPaths(t *testing.T) {
 	}
 	var got []string
 	for _, l := range hunks[0].Lines {
-		if l.Sign == '+' {
-			got = append(got, l.Pointer)
+		if l.Sign == "+" {
+			got = append(got, l.Field)
 		}
 	}
 	if want := []string{"/metadata/annotations/a~1b", "/spec/template/spec/containers/0/env/0/value"}; !reflect.DeepEqual(got, want) {
@@ -188,10 +188,10 @@ func TestBothVersionsAreInADifference(t *testing.T) {
 		var old, new strings.Builder
 		for _, i := range w.items {
 			for _, l := range i.head(nil, maxLines) {
-				if l.Sign != '+' {
+				if l.Sign != "+" {
 					old.WriteString(l.Text + "\n")
 				}
-				if l.Sign != '-' {
+				if l.Sign != "-" {
 					new.WriteString(l.Text + "\n")
 				}
 			}

@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/engine/admission"
@@ -40,7 +41,7 @@ func takenOver(created, deleted map[Key][]*Pair, tookOver func(from, to *Pair) b
 					of = append(of, from)
 				}
 			}
-			if len(of) > 0 && alikeAll(of) {
+			if len(of) > 0 && !slices.ContainsFunc(of, func(p *Pair) bool { return !same(of[0].Old, p.Old) }) {
 				takers[of[0]] = append(takers[of[0]], to)
 				done[to] = true
 			}
@@ -95,16 +96,6 @@ func update(from, to *Pair, drop map[*Pair]bool) {
 		return
 	}
 	to.Operation, to.Old = admission.Update, from.Old
-}
-
-// alikeAll reports whether all pairs remove the same.
-func alikeAll(list []*Pair) bool {
-	for _, p := range list[1:] {
-		if !same(list[0].Old, p.Old) {
-			return false
-		}
-	}
-	return true
 }
 
 // renamedFolders tells objects what they were before where a folder above several roots got another name: of the roots

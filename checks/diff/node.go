@@ -12,6 +12,7 @@ import (
 
 	yaml2 "go.yaml.in/yaml/v2"
 
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
@@ -60,8 +61,8 @@ func (n node) with(value any) node {
 	return n
 }
 
-func (n node) line(text string, part int) Line {
-	return Line{Sign: ' ', Text: text, Pointer: n.at.pointer(), Part: part}
+func (n node) line(text string, part int) report.DiffLine {
+	return report.DiffLine{Sign: " ", Text: text, Field: n.at.pointer(), Part: part}
 }
 
 // entry is the i-th entry of a mapping, of which n is what open returned.
@@ -95,7 +96,7 @@ func (n node) element(i, index int, value any) node {
 
 // open returns the lines that a value has by itself, and for a mapping or list that holds something the node in which
 // its elements are.
-func (n node) open() (lines []Line, inner node) {
+func (n node) open() (lines []report.DiffLine, inner node) {
 	space := ""
 	if n.keyed {
 		space = " "
@@ -105,22 +106,22 @@ func (n node) open() (lines []Line, inner node) {
 	switch v := n.value.(type) {
 	case map[string]any:
 		if len(v) == 0 {
-			return []Line{n.line(n.lead+space+"{}", 0)}, node{}
+			return []report.DiffLine{n.line(n.lead+space+"{}", 0)}, node{}
 		}
 		down = 2
 	case []any:
 		if len(v) == 0 {
-			return []Line{n.line(n.lead+space+"[]", 0)}, node{}
+			return []report.DiffLine{n.line(n.lead+space+"[]", 0)}, node{}
 		}
 	default:
 		if lines := n.block(); lines != nil {
 			return lines, node{}
 		}
-		return []Line{n.line(n.lead+space+scalar(v), 0)}, node{}
+		return []report.DiffLine{n.line(n.lead+space+scalar(v), 0)}, node{}
 	}
 	if n.keyed {
 		inner.lead, inner.indent = "", n.indent+down
-		return []Line{n.line(n.lead, 0)}, inner
+		return []report.DiffLine{n.line(n.lead, 0)}, inner
 	}
 	return nil, inner
 }
@@ -141,7 +142,7 @@ func (n node) elements() (list []node) {
 }
 
 // head appends the lines of a value until there are most.
-func (n node) head(list []Line, most int) []Line {
+func (n node) head(list []report.DiffLine, most int) []report.DiffLine {
 	lines, inner := n.open()
 	list = append(list, lines...)
 	if inner.at == nil {
@@ -157,7 +158,7 @@ func (n node) head(list []Line, most int) []Line {
 }
 
 // tail appends the last lines of a value, the last one first, until there are most.
-func (n node) tail(list []Line, most int) []Line {
+func (n node) tail(list []report.DiffLine, most int) []report.DiffLine {
 	lines, inner := n.open()
 	if inner.at != nil {
 		for _, e := range slices.Backward(inner.elements()) {
@@ -179,7 +180,7 @@ const breaks = "\r\u0085\u2028\u2029"
 // block are the lines of a text of several, nil for others: in the literal style, or where that cannot hold it, as one
 // with carriage returns, in quotes, each of its lines on one. The library would quote all of a text on one line for a
 // single space at the end of a line, a tab, or a character outside of the Basic Multilingual Plane.
-func (n node) block() []Line {
+func (n node) block() []report.DiffLine {
 	s, ok := n.value.(string)
 	if !ok || !strings.Contains(strings.TrimSuffix(s, "\n"), "\n") {
 		return nil
@@ -193,7 +194,7 @@ func (n node) block() []Line {
 	if strings.ContainsFunc(s, unprintable) {
 		return n.quoted(lead, space, s, texts)
 	}
-	lines := []Line{n.line(lead+literal(s), 0)}
+	lines := []report.DiffLine{n.line(lead+literal(s), 0)}
 	for i, text := range texts {
 		if text != "" {
 			text = space + text
@@ -230,8 +231,8 @@ func literal(s string) string {
 
 // quoted are the lines of a text in quotes, each with a line break that is escaped at its end
 // (https://yaml.org/spec/1.2.2/#731-double-quoted-style). The escapes of Go are some of those of YAML.
-func (n node) quoted(lead, space, s string, texts []string) []Line {
-	lines := []Line{n.line(lead+`"\`, 0)}
+func (n node) quoted(lead, space, s string, texts []string) []report.DiffLine {
+	lines := []report.DiffLine{n.line(lead+`"\`, 0)}
 	for i, text := range texts {
 		text = strconv.Quote(text)
 		text = text[1 : len(text)-1]

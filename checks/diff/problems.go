@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render/doc"
@@ -43,11 +42,7 @@ func Failures(list []*Root) []report.Problem {
 		if len(names) == 1 {
 			continue
 		}
-		shown := strings.Join(names[:min(fewRoots, len(names))], ", ")
-		if more := len(names) - fewRoots; more > 0 {
-			shown += fmt.Sprintf(" and %d more", more)
-		}
-		order[i].Message += fmt.Sprintf(" (this stops %d roots: %s)", len(names), shown)
+		order[i].Message += fmt.Sprintf(" (this stops %d roots: %s)", len(names), report.Some(names, fewRoots))
 	}
 	return order
 }

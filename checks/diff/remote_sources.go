@@ -11,8 +11,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// RemoteSources is what a job takes from outside of the repository, as far as it was fetched. The nil RemoteSources has nothing and
-// wants nothing.
+// RemoteSources is what a job takes from outside of the repository, as far as it was fetched.
 type RemoteSources struct {
 	objects    *tree.Objects // nil: nothing was fetched
 	base, head *remote.Sources
@@ -22,10 +21,11 @@ type RemoteSources struct {
 	last       bool
 }
 
-// OpenRemoteSources opens what was fetched; the result is nil where nothing ever is. held is what was read of the store before.
+// OpenRemoteSources opens what was fetched; where nothing ever is, the result has nothing and wants nothing. held is what
+// was read of the store before.
 func OpenRemoteSources(ctx context.Context, s *report.Sources, git string, held *tree.Store) (*RemoteSources, error) {
 	if s == nil {
-		return nil, nil
+		return &RemoteSources{last: true}, nil
 	}
 	var lock remote.Lock
 	if err := json.Unmarshal(s.Lock, &lock); err != nil {
@@ -55,7 +55,7 @@ func (o *RemoteSources) Close() {
 
 // Err says that not everything could be read that was asked for: no answer counts then.
 func (o *RemoteSources) Err() error {
-	if o == nil || o.objects == nil || o.objects.Err() == nil {
+	if o.objects == nil || o.objects.Err() == nil {
 		return nil
 	}
 	return fmt.Errorf("what was fetched cannot be read whole: %w", o.objects.Err())
@@ -63,35 +63,20 @@ func (o *RemoteSources) Err() error {
 
 // Limit bounds what is read: bytes of one file, and files and folders.
 func (o *RemoteSources) Limit(bytes int64, files int) {
-	if o != nil && o.objects != nil {
+	if o.objects != nil {
 		o.objects.SetBlobLimit(bytes)
 		o.objects.SetFileLimit(files)
 	}
 }
 
 // Sources is what there is to render the base and the head with: the same, but each knows what its side wants.
-func (o *RemoteSources) Sources() (base, head *remote.Sources) {
-	if o == nil {
-		return nil, nil
-	}
-	return o.base, o.head
-}
+func (o *RemoteSources) Sources() (base, head *remote.Sources) { return o.base, o.head }
 
 // Lookups is what Sources returns, for rendering what policies look up: they have wants of their own.
-func (o *RemoteSources) Lookups() (base, head *remote.Sources) {
-	if o == nil {
-		return nil, nil
-	}
-	return o.lookups[0], o.lookups[1]
-}
+func (o *RemoteSources) Lookups() (base, head *remote.Sources) { return o.lookups[0], o.lookups[1] }
 
 // Preview is what Sources returns for the head, for rendering what the change does not touch: it has wants of its own.
-func (o *RemoteSources) Preview() *remote.Sources {
-	if o == nil {
-		return nil
-	}
-	return o.preview
-}
+func (o *RemoteSources) Preview() *remote.Sources { return o.preview }
 
 // Wanted is a remote.Request for what is to be fetched before there can be a result, nil where nothing is. allow is that
 // of the settings.
@@ -105,13 +90,10 @@ func (o *RemoteSources) LookupsWanted(allow []string) (json.RawMessage, error) {
 }
 
 // First reports whether what is likely to be wanted may be asked for: see report.Sources.
-func (o *RemoteSources) First() bool { return o != nil && o.first }
+func (o *RemoteSources) First() bool { return o.first }
 
 // Used lists what was fetched and the base's side asked for, sorted.
 func (o *RemoteSources) Used() []remote.Want {
-	if o == nil {
-		return nil
-	}
 	list := slices.Concat(o.base.Used(), o.lookups[0].Used())
 	slices.SortFunc(list, remote.Compare)
 	return slices.Compact(list)
@@ -119,7 +101,7 @@ func (o *RemoteSources) Used() []remote.Want {
 
 // PreviewWants reports whether PreviewWanted has something.
 func (o *RemoteSources) PreviewWants() bool {
-	return o != nil && !o.last && len(o.preview.Wanted()) > 0
+	return !o.last && len(o.preview.Wanted()) > 0
 }
 
 // PreviewWanted is Wanted for what a preview looks at.
@@ -135,7 +117,7 @@ func (o *RemoteSources) PreviewWanted(allow []string) (json.RawMessage, error) {
 }
 
 func (o *RemoteSources) request(allow []string, of func() (base, head *remote.Sources)) (json.RawMessage, error) {
-	if o == nil || o.last {
+	if o.last {
 		return nil, nil
 	}
 	base, head := of()

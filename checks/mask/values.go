@@ -186,15 +186,6 @@ func spell(x *index, text string, apart bool) {
 	}
 }
 
-// Hide returns a text without the values. Where it speaks of Secrets, even what would be an ordinary word elsewhere is
-// hidden if it is a value of one of them.
-func (v *Values) Hide(text string, of ...report.Resource) string {
-	if v == nil {
-		return text
-	}
-	return replace(text, v.find(text, of, nil))
-}
-
 // find returns the parts of a text that are values of Secrets, but for those that are visible anyway.
 func (v *Values) find(text string, of []report.Resource, visible map[string]bool) (found []span) {
 	v.mu.Lock()

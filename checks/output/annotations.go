@@ -61,18 +61,23 @@ func Annotations(rep *report.Report) (list []Annotation, left int) {
 	for _, p := range rep.Errors {
 		// A problem in a file that the change leaves alone can be one of the base, where the lines differ.
 		if p.Path != "" && p.Changed {
-			add(ProblemAnnotation(p))
+			add(ProblemAnnotation(p, view.Failure, "Could not be checked"))
 		}
 	}
 	for _, n := range rep.NotChecked {
 		if n.Changed {
-			a := ProblemAnnotation(n.Problem())
-			a.Level, a.Title = view.Warn, "Lintel: not checked"
-			add(a)
+			add(ProblemAnnotation(n.Problem(), view.Warn, "Lintel: not checked"))
 		}
 	}
-	for _, a := range previewNotes(rep.Preview, rep.Errors) {
-		add(a)
+	if p := rep.Preview; p != nil { // what becomes of a policy or an exception stands at its own line
+		for _, n := range p.Notices {
+			add(ProblemAnnotation(n, view.Notice, "Preview"))
+		}
+		for _, e := range rep.Errors { // failed rows of policy tests that the change itself leaves alone
+			if !e.Changed && p.Tests != nil && slices.Contains(p.Tests.Files, e.Path) {
+				add(ProblemAnnotation(e, view.Failure, "Policy test"))
+			}
+		}
 	}
 	chosen := choose(all, rep.MaxAnnotations())
 	for _, c := range chosen {
@@ -167,38 +172,12 @@ func annotationMessage(e view.Entry) string {
 	return strings.Join(lines, "\n")
 }
 
-// ProblemAnnotation is the annotation of what could not be checked.
-func ProblemAnnotation(p report.Problem) Annotation {
+// ProblemAnnotation is the annotation of a problem, or of what else is said about a place.
+func ProblemAnnotation(p report.Problem, level view.Level, title string) Annotation {
 	line := max(p.Line, 1)
-	a := Annotation{Path: p.Path, StartLine: line, EndLine: line, Level: view.Failure,
-		Title: "Could not be checked", Message: p.Message}
+	a := Annotation{Path: p.Path, StartLine: line, EndLine: line, Level: level, Title: title, Message: p.Message}
 	if p.Line > 0 && p.Column > 0 {
 		a.StartColumn, a.EndColumn = p.Column, p.Column
 	}
 	return a
-}
-
-// previewNotes are the annotations of a preview: what becomes of a policy or an exception at its own line, and the
-// failed rows of policy tests that the change itself leaves alone. Those of tests it edits are among the errors.
-func previewNotes(p *report.Preview, errors []report.Problem) []Annotation {
-	if p == nil {
-		return nil
-	}
-	var list []Annotation
-	for _, n := range p.Notices {
-		a := ProblemAnnotation(n)
-		a.Level, a.Title = view.Notice, "Preview"
-		list = append(list, a)
-	}
-	if p.Tests == nil {
-		return list
-	}
-	for _, e := range errors {
-		if !e.Changed && slices.Contains(p.Tests.Files, e.Path) {
-			a := ProblemAnnotation(e)
-			a.Title = "Policy test"
-			list = append(list, a)
-		}
-	}
-	return list
 }

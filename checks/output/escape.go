@@ -18,52 +18,33 @@ func hostile(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) && r != '\u200c' && r != '\u200d'
 }
 
-// line makes text safe to show on one line: hostile characters are written as escapes, a tab is a space,
+// Line makes text safe to show on one line: hostile characters are written as escapes, a tab is a space,
 // line ends become spaces.
-func line(s string) string {
-	return clean(s, func(r rune) (string, bool) {
-		switch r {
-		case '\t', '\n':
-			return " ", true
-		case '\r':
-			return "", true
-		}
-		return "", false
-	})
-}
+func Line(s string) string { return clean(s, map[rune]string{'\t': " ", '\n': " ", '\r': ""}) }
 
-// lines is like line, but keeps line ends.
+// lines is like Line, but keeps line ends.
 func lines(s string) string {
-	s = strings.ReplaceAll(s, "\r\n", "\n")
-	return clean(s, func(r rune) (string, bool) {
-		switch r {
-		case '\n':
-			return "\n", true
-		case '\t':
-			return " ", true
-		}
-		return "", false
-	})
+	return clean(strings.ReplaceAll(s, "\r\n", "\n"), map[rune]string{'\n': "\n", '\t': " "})
 }
 
 // clean escapes what is hostile, unless special has another text for it.
-func clean(s string, special func(rune) (string, bool)) string {
+func clean(s string, special map[rune]string) string {
 	if utf8.ValidString(s) && strings.IndexFunc(s, hostile) < 0 {
 		return s
 	}
 	var b strings.Builder
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && n == 1 {
+		text, known := special[r]
+		switch {
+		case r == utf8.RuneError && n == 1:
 			fmt.Fprintf(&b, `\x%02x`, s[i])
-		} else if hostile(r) {
-			if t, ok := special(r); ok {
-				b.WriteString(t)
-			} else {
-				b.WriteString(escape(r))
-			}
-		} else {
+		case !hostile(r):
 			b.WriteRune(r)
+		case known:
+			b.WriteString(text)
+		default:
+			b.WriteString(escape(r))
 		}
 		i += n
 	}
@@ -90,7 +71,7 @@ func tame(row string) string {
 }
 
 // LogLine is a line of text that neither a terminal nor the log of a CI system obeys.
-func LogLine(s string) string { return tame(Visible(s)) }
+func LogLine(s string) string { return tame(Line(s)) }
 
 // tag is what begins a command anywhere in a line.
 var tag = regexp.MustCompile(`##([A-Za-z]*\[)`)
@@ -112,9 +93,9 @@ func tameWords(s string) string {
 	return strings.Join(words, " ")
 }
 
-// wrap breaks text at spaces into lines of at most width columns, keeping its own line ends. Words that
+// Wrap breaks text at spaces into lines of at most width columns, keeping its own line ends. Words that
 // are longer stay whole, so that paths can be copied, and so do commands of ours. No row is a command of a log.
-func wrap(s string, width int) []string {
+func Wrap(s string, width int) []string {
 	var out []string
 	for paragraph := range strings.SplitSeq(strings.TrimRight(s, "\n "), "\n") {
 		row, columns := "", 0
@@ -133,9 +114,6 @@ func wrap(s string, width int) []string {
 	}
 	return out
 }
-
-// Wrap breaks text of ours at spaces into lines of at most width columns; longer words stay whole, and so do commands.
-func Wrap(s string, width int) []string { return wrap(s, width) }
 
 // units are words, where "lintel", its command and the flags behind are one.
 func units(words []string) (out []string) {

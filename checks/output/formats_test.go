@@ -254,7 +254,7 @@ func FuzzFrame(f *testing.F) {
 }
 
 func TestWrap(t *testing.T) {
-	got := wrap("one two three\n\n/a/very/long/path/that/stays/whole end", 9)
+	got := Wrap("one two three\n\n/a/very/long/path/that/stays/whole end", 9)
 	want := []string{"one two", "three", "", "/a/very/long/path/that/stays/whole", "end"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -14,10 +14,16 @@ import (
 // cover is left out; what the base already had is a notice.
 func checkGitHub(w io.Writer, r *report.Report, _ Options) error {
 	var b strings.Builder
-	for i := range r.Errors {
-		p := &r.Errors[i]
-		command(&b, "error", "Lintel", p.Message, problemPlace(p))
+	problems := func(name, title string, list []report.Problem) {
+		for _, p := range list {
+			var at *report.Origin
+			if p.Path != "" {
+				at = &report.Origin{Path: p.Path, StartLine: p.Line, EndLine: p.Line, StartColumn: p.Column}
+			}
+			command(&b, name, title, p.Message, at)
+		}
 	}
+	problems("error", "Lintel", r.Errors)
 	for _, f := range view.Only(view.ByPlace(r.Findings), view.Blocking, view.Pending, view.Warning, view.Before) {
 		message := view.Sentence(f)
 		if m := view.Mark(f); m != "" {
@@ -33,15 +39,12 @@ func checkGitHub(w io.Writer, r *report.Report, _ Options) error {
 		}
 		command(&b, commandNames[view.LevelOf(f)], view.Title(f.Policy, f.Rule), message, f.Origin)
 	}
-	for _, p := range view.NotChecked(r.NotChecked) {
-		command(&b, "warning", "Lintel", p.Message, problemPlace(&p))
+	problems("warning", "Lintel", view.NotChecked(r.NotChecked))
+	problems("warning", "Lintel", r.Warnings)
+	if r.Preview != nil {
+		problems("notice", "Lintel preview", r.Preview.Notices)
 	}
-	for i := range r.Warnings {
-		p := &r.Warnings[i]
-		command(&b, "warning", "Lintel", p.Message, problemPlace(p))
-	}
-	previewCommands(&b, r.Preview)
-	fmt.Fprintf(&b, "Lintel: %s. %s\n", view.Counts(r), tame(line(view.Verdict(r))))
+	fmt.Fprintf(&b, "Lintel: %s. %s\n", view.Counts(r), tame(Line(view.Verdict(r))))
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -59,13 +62,6 @@ func details(f *report.Finding, label func(string) string) string {
 		b.WriteString("\n" + strings.Join(x.Rows, "\n"))
 	}
 	return b.String()
-}
-
-func problemPlace(p *report.Problem) *report.Origin {
-	if p.Path == "" {
-		return nil
-	}
-	return &report.Origin{Path: p.Path, StartLine: p.Line, EndLine: p.Line, StartColumn: p.Column}
 }
 
 func command(b *strings.Builder, name, title, message string, o *report.Origin) {
@@ -94,15 +90,5 @@ func commandData(s string) string {
 
 // commandProperty escapes a command's property, which ends at a comma or colon.
 func commandProperty(s string) string {
-	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C").Replace(tameTags(line(s)))
-}
-
-// previewCommands are the sentences as workflow commands.
-func previewCommands(b *strings.Builder, p *report.Preview) {
-	if p == nil {
-		return
-	}
-	for i := range p.Notices {
-		command(b, "notice", "Lintel preview", p.Notices[i].Message, problemPlace(&p.Notices[i]))
-	}
+	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C").Replace(tameTags(Line(s)))
 }

@@ -172,7 +172,7 @@ func diffLine(row string) DiffLine {
 }
 
 // shown makes text safe to show, also in the log of a CI system that has the page's source.
-func shown(s string) string { return tameTags(line(s)) }
+func shown(s string) string { return tameTags(Line(s)) }
 
 // each makes texts safe to show.
 func each(list []string) []string {
@@ -206,5 +206,5 @@ func (b *pageOf) code(path string, start, end, from, to int) (list []CodeLine) {
 
 // codeText is a line of a file, with its tabs.
 func codeText(s string) string {
-	return tameTags(clean(strings.TrimSuffix(s, "\r"), func(r rune) (string, bool) { return string(r), r == '\t' }))
+	return tameTags(clean(strings.TrimSuffix(s, "\r"), map[rune]string{'\t': "\t"}))
 }

@@ -51,7 +51,7 @@ var states = [...]string{view.Blocking: "blocking", view.Pending: "pending", vie
 	view.Excepted: "excepted"}
 
 func (b *pageOf) finding(f *report.Finding) Finding {
-	o := cmp.Or(f.Origin, &report.Origin{})
+	o := view.OriginOf(f)
 	out := Finding{
 		State: states[view.StateOf(f)], Mark: view.Mark(f), Rule: shown(view.RuleName(f.Rule)), Weight: shown(view.Weight(f)),
 		Source: b.rule(f.PolicyPath, max(f.PolicyLine, 1)), Message: shown(view.Sentence(f)), Expected: shown(f.Expected),
@@ -124,7 +124,7 @@ func (b *pageOf) bump(of *report.Bump) Bump {
 			one.Lines = append(one.Lines, diffLine(strings.TrimSuffix(row, "\n")))
 		}
 		if c.LeftOut > 0 {
-			one.LeftOut = report.Count(c.LeftOut, "more line is", "more lines are") + " not shown."
+			one.LeftOut = view.MoreLines(c.LeftOut) + "."
 		}
 		out.Changed = append(out.Changed, one)
 	}

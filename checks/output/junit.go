@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"encoding/xml"
 	"io"
 	"slices"
@@ -11,22 +12,22 @@ import (
 )
 
 type junitSuites struct {
-	XMLName  xml.Name      `xml:"testsuites"`
-	Name     string        `xml:"name,attr"`
-	Tests    int           `xml:"tests,attr"`
-	Failures int           `xml:"failures,attr"`
-	Errors   int           `xml:"errors,attr"`
-	Skipped  int           `xml:"skipped,attr"`
-	Suites   []*junitSuite `xml:"testsuite"`
+	XMLName xml.Name `xml:"testsuites"`
+	junitCounts
+	Suites []*junitSuite `xml:"testsuite"`
 }
 
 type junitSuite struct {
-	Name     string      `xml:"name,attr"`
-	Tests    int         `xml:"tests,attr"`
-	Failures int         `xml:"failures,attr"`
-	Errors   int         `xml:"errors,attr"`
-	Skipped  int         `xml:"skipped,attr"`
-	Cases    []junitCase `xml:"testcase"`
+	junitCounts
+	Cases []junitCase `xml:"testcase"`
+}
+
+type junitCounts struct {
+	Name     string `xml:"name,attr"`
+	Tests    int    `xml:"tests,attr"`
+	Failures int    `xml:"failures,attr"`
+	Errors   int    `xml:"errors,attr"`
+	Skipped  int    `xml:"skipped,attr"`
 }
 
 type junitCase struct {
@@ -51,35 +52,36 @@ type junitCause struct {
 // because an exception covers it, the base had it or the cluster is needed is skipped; an audited
 // violation passes with its message as output.
 func checkJUnit(w io.Writer, r *report.Report, _ Options) error {
-	check := &junitSuite{Name: "lintel"}
+	all := newJUnit("lintel")
+	check := all.suite("lintel")
 	for i := range r.Errors {
 		p := &r.Errors[i]
-		name := "check"
-		if p.Path != "" {
-			name = view.Place(p.Path, p.Line, p.Column)
-		}
-		check.add(junitProblem(name, p))
+		check.add(junitProblem(cmp.Or(view.KnownPlace(p.Path, p.Line, p.Column), "check"), p))
 	}
 	for _, p := range view.NotChecked(r.NotChecked) {
-		check.add(junitCase{Name: line(view.Place(p.Path, p.Line, 0)), Class: "lintel",
-			Skipped: &junitCause{Message: line(p.Message)}})
+		check.add(junitCase{Name: Line(view.Place(p.Path, p.Line, 0)), Class: "lintel",
+			Skipped: &junitCause{Message: Line(p.Message)}})
 	}
 	if len(r.Errors) == 0 {
-		check.add(junitCase{Name: "check", Class: "lintel", Output: line(view.Work(r))})
+		check.add(junitCase{Name: "check", Class: "lintel", Output: Line(view.Work(r))})
 	}
-	all := &junitSuites{Name: "lintel", Suites: []*junitSuite{check}}
-	suites := map[string]*junitSuite{}
-	for _, f := range view.ByPlace(r.Findings) {
-		s := suites[f.Policy]
-		if s == nil {
-			s = &junitSuite{Name: line(f.Policy)}
-			suites[f.Policy] = s
-			all.Suites = append(all.Suites, s)
+	for _, findings := range view.Grouped[view.Entry](view.ByPlace(r.Findings), func(f *report.Finding) string { return f.Policy }) {
+		s := all.suite(findings[0].Policy)
+		for _, f := range findings {
+			s.add(junitFinding(f))
 		}
-		s.add(junitFinding(f))
 	}
 	slices.SortStableFunc(all.Suites[1:], func(a, b *junitSuite) int { return strings.Compare(a.Name, b.Name) })
 	return all.write(w)
+}
+
+func newJUnit(name string) *junitSuites { return &junitSuites{junitCounts: junitCounts{Name: name}} }
+
+// suite begins a suite.
+func (all *junitSuites) suite(name string) *junitSuite {
+	s := &junitSuite{junitCounts: junitCounts{Name: Line(name)}}
+	all.Suites = append(all.Suites, s)
+	return s
 }
 
 // write counts the cases and writes all of it.
@@ -101,19 +103,17 @@ func (all *junitSuites) write(w io.Writer) error {
 
 // junitProblem is the case of something that could not be read.
 func junitProblem(name string, p *report.Problem) junitCase {
-	return junitCase{Name: line(name), Class: "lintel", File: line(p.Path), Line: p.Line,
-		Error: &junitCause{Message: line(p.Message), Type: string(report.Error), Text: lines(p.Message)}}
+	return junitCase{Name: Line(name), Class: "lintel", File: Line(p.Path), Line: p.Line,
+		Error: &junitCause{Message: Line(p.Message), Type: string(report.Error), Text: lines(p.Message)}}
 }
 
 func junitFinding(f *report.Finding) junitCase {
 	name := strings.TrimSpace(view.RuleName(f.Rule) + " " + f.Resource.String() + " " +
 		view.FieldName(f.Field))
-	c := junitCase{Name: line(name), Class: line(f.Policy)}
-	if f.Origin != nil {
-		c.File, c.Line = line(f.Origin.Path), f.Origin.StartLine
-	}
-	text := view.PlaceOf(f) + "\n" + view.Sentence(f) + details(f, strings.ToLower)
-	cause := &junitCause{Message: line(view.Sentence(f)), Type: string(f.Result), Text: lines(text)}
+	o := view.OriginOf(f)
+	c := junitCase{Name: Line(name), Class: Line(f.Policy), File: Line(o.Path), Line: o.StartLine}
+	text := view.PlaceOf(f.Origin) + "\n" + view.Sentence(f) + details(f, strings.ToLower)
+	cause := &junitCause{Message: Line(view.Sentence(f)), Type: string(f.Result), Text: lines(text)}
 	if m := view.Mark(f); m != "" {
 		cause.Message = m + ": " + cause.Message
 	}
@@ -147,28 +147,26 @@ func (s *junitSuite) add(c junitCase) {
 // testJUnit writes the outcome of policy tests as JUnit's XML: a suite for each file, a case for each row. Rows
 // where nothing was compared are skipped, errors have a suite of their own.
 func testJUnit(w io.Writer, r *report.TestRun, _ Options) error {
-	all := &junitSuites{Name: "lintel test"}
+	all := newJUnit("lintel test")
 	var last *junitSuite
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		if last == nil || last.Name != line(row.File) {
-			last = &junitSuite{Name: line(row.File)}
-			all.Suites = append(all.Suites, last)
+		if last == nil || last.Name != Line(row.File) {
+			last = all.suite(row.File)
 		}
 		name := strings.TrimSpace(row.Rule + " " + qualifiedName(row.Resource))
-		c := junitCase{Name: line(name), Class: line(row.Policy), File: line(row.File)}
+		c := junitCase{Name: Line(name), Class: Line(row.Policy), File: Line(row.File)}
 		_, why := rowResult(row)
 		switch {
 		case row.Excluded:
-			c.Skipped = &junitCause{Message: line(why)}
+			c.Skipped = &junitCause{Message: Line(why)}
 		case !row.OK:
-			c.Failure = &junitCause{Message: line(why), Type: string(row.Actual), Text: lines(row.Reason)}
+			c.Failure = &junitCause{Message: Line(why), Type: string(row.Actual), Text: lines(row.Reason)}
 		}
 		last.add(c)
 	}
 	if len(r.Errors) > 0 {
-		last = &junitSuite{Name: "files"}
-		all.Suites = append(all.Suites, last)
+		last = all.suite("files")
 		for i := range r.Errors {
 			p := &r.Errors[i]
 			last.add(junitProblem(view.Place(p.Path, p.Line, p.Column), p))

@@ -199,11 +199,15 @@ func (m *markdown) problems(title string, problems []report.Problem) section {
 
 // problem is an item of a list.
 func (m *markdown) problem(p report.Problem) string {
-	where := ""
-	if p.Path != "" {
-		where = m.at(p.Path, p.Line, p.Column) + ": "
+	return "- " + m.before(p.Path, p.Line, p.Column) + prose(clip(p.Message, 2*messageRunes))
+}
+
+// before is a place before what is said about it, "" where none is known.
+func (m *markdown) before(path string, line, column int) string {
+	if path == "" {
+		return ""
 	}
-	return "- " + where + prose(clip(p.Message, 2*messageRunes))
+	return m.at(path, line, column) + ": "
 }
 
 // notChecked is what was not looked at as a list: the first of each reason, with the others folded.

@@ -60,11 +60,7 @@ func (m *markdown) resolved() section {
 	s := foldedSection("Moving references: "+report.Count(len(m.report.Resolved), "reference", "references"), "line", "lines")
 	for i := range m.report.Resolved {
 		r := &m.report.Resolved[i]
-		at := ""
-		if r.Path != "" {
-			at = m.at(r.Path, r.Line, 0) + ": "
-		}
-		s.rows = append(s.rows, "- "+at+prose(r.String())+"\n")
+		s.rows = append(s.rows, "- "+m.before(r.Path, r.Line, 0)+prose(r.String())+"\n")
 	}
 	return s
 }
@@ -90,7 +86,7 @@ func (m *markdown) differences() section {
 			fmt.Fprintf(&row, "\n<details><summary>%s: %s</summary>\n\n", codeTag(b.Root), codeTag(c.String()))
 			row.WriteString(fence("diff", lines(c.Diff)))
 			if c.LeftOut > 0 {
-				row.WriteString("\n" + report.Count(c.LeftOut, "more line is", "more lines are") + " not shown.\n")
+				row.WriteString("\n" + view.MoreLines(c.LeftOut) + ".\n")
 			}
 			row.WriteString("\n</details>\n")
 			s.rows = append(s.rows, row.String())

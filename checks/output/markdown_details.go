@@ -89,7 +89,7 @@ func (m *markdown) folds(list []*report.Finding) section {
 }
 
 // codeTag is text between tags of HTML, where references are all that is read.
-func codeTag(s string) string { return "<code>" + references(clip(line(s), codeRunes)) + "</code>" }
+func codeTag(s string) string { return "<code>" + references(clip(Line(s), codeRunes)) + "</code>" }
 
 // fold is one entry in full. What only one place has is told where there is only one.
 func (m *markdown) fold(e view.Entry) string {

@@ -43,7 +43,7 @@ func (m *markdown) rendered(list []report.Difference) section {
 		var text strings.Builder
 		for k := range d.Hunks {
 			h := &d.Hunks[k]
-			text.WriteString(tameTags(line(h.Head())) + "\n")
+			text.WriteString(tameTags(Line(h.Head())) + "\n")
 			for _, r := range rowsOf(h) {
 				text.WriteString(tame(strings.TrimRight(r.sign+r.text, " ")) + "\n")
 			}
@@ -55,10 +55,8 @@ func (m *markdown) rendered(list []report.Difference) section {
 			b.WriteString("\n" + left + ".\n")
 		}
 		if places := m.placesOf(d); len(places) > 0 {
-			if more := len(places) - placesListed; more > 0 {
-				places = append(places[:placesListed], fmt.Sprintf("and %d more", more))
-			}
-			b.WriteString("\nWritten at " + strings.Join(places, ", ") + "\n")
+			shown := andMore(places[:min(len(places), placesListed)], len(places)-placesListed)
+			b.WriteString("\nWritten at " + strings.Join(shown, ", ") + "\n")
 		}
 		b.WriteString("\n</details>\n")
 		s.rows = append(s.rows, b.String())

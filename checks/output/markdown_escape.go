@@ -19,7 +19,7 @@ func cellProse(s string) string { return inertWords(s, wide) }
 
 // inertWords is prose with breaks in words that have more columns than most.
 func inertWords(s string, most int) string {
-	words := strings.Fields(line(s))
+	words := strings.Fields(Line(s))
 	for i, w := range words {
 		long := textWidth(w) > most
 		switch {
@@ -93,7 +93,7 @@ const codeRunes = 260
 // code writes text as inline code, in which GitHub links nothing. Where the short form would need its
 // own escapes (backticks, and pipes and backslashes in tables) it is HTML with references.
 func code(s string) string {
-	s = clip(strings.Join(strings.Fields(line(s)), " "), codeRunes)
+	s = clip(strings.Join(strings.Fields(Line(s)), " "), codeRunes)
 	if s == "" {
 		return ""
 	}
@@ -127,7 +127,7 @@ func link(text, address string) string {
 	if strings.HasPrefix(shown, "`") && !strings.ContainsAny(shown, "[]") && strings.Trim(address, plainAddress) == "" {
 		return "[" + shown + "](" + address + ")"
 	}
-	inert := references(clip(strings.TrimSpace(line(text)), codeRunes))
+	inert := references(clip(strings.TrimSpace(Line(text)), codeRunes))
 	return `<a href="` + href + `"><code>` + inert + "</code></a>"
 }
 
@@ -137,7 +137,7 @@ const wide = 32
 
 // breakable is link for the cell of a table.
 func breakable(text, address string) string {
-	shown := clip(strings.Join(strings.Fields(line(text)), " "), codeRunes)
+	shown := clip(strings.Join(strings.Fields(Line(text)), " "), codeRunes)
 	if widest(shown) <= wide {
 		return link(text, address)
 	}

@@ -4,8 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 // ErrNoPart means that a page has no part of that name.
@@ -54,11 +57,11 @@ func (d *divider) add(kind, heading string) *part {
 }
 
 // fit returns those at the beginning of a list for which there is room, and links to the parts that have the others.
-func fit[T any](d *divider, list []T, room *int, size func(*T) int, kind, heading, words string, in func(*part) *[]T) (shown []T,
+func fit[T any](d *divider, list []T, room *int, sizeOf func(*T) int, kind, heading, words string, in func(*part) *[]T) (shown []T,
 	rest []Link) {
 	n := 0
 	for ; n < len(list); n++ {
-		s := size(&list[n])
+		s := sizeOf(&list[n])
 		if s > *room {
 			break
 		}
@@ -67,7 +70,7 @@ func fit[T any](d *divider, list []T, room *int, size func(*T) int, kind, headin
 	for k := n; k < len(list); {
 		from, full := k, 0
 		for k < len(list) && (full == 0 || full < partSize) {
-			full += size(&list[k])
+			full += sizeOf(&list[k])
 			k++
 		}
 		of := d.add(kind, fmt.Sprintf("%s: %d to %d of %d", heading, from+1, k, len(list)))
@@ -88,16 +91,16 @@ func (p *Page) divide() []part {
 	for i := range p.Facts {
 		f := &p.Facts[i]
 		all := len(f.Items)
-		f.Items, f.Rest = fit(d, f.Items, new(roomNames), func(l *Link) int { return 16 + l.size() }, "names", f.Label, "The names",
+		f.Items, f.Rest = fit(d, f.Items, new(roomNames), size[Link], "names", f.Label, "The names",
 			func(of *part) *[]Link { return &of.Links })
 		f.Further = all - len(f.Items)
 	}
 	d.findings(p)
 	d.differences(p)
-	p.Bumps, p.Rests["versions"] = fit(d, p.Bumps, new(roomBumps), (*Bump).size, "versions", "What other versions change",
+	p.Bumps, p.Rests["versions"] = fit(d, p.Bumps, new(roomBumps), (*Bump).headSize, "versions", "What other versions change",
 		"Versions", func(of *part) *[]Bump { return &of.Bumps })
 	notes := func(list *[]Note, id, heading string) {
-		*list, p.Rests[id] = fit(d, *list, new(roomList), (*Note).size, "notes", heading, heading,
+		*list, p.Rests[id] = fit(d, *list, new(roomList), size[Note], "notes", heading, heading,
 			func(of *part) *[]Note { return &of.Notes })
 	}
 	notes(&p.Errors, "errors", "Errors")
@@ -108,22 +111,22 @@ func (p *Page) divide() []part {
 		preview := *p.Preview
 		notes(&preview.Items, "preview-items", "What this change does to the rules")
 		notes(&preview.Warnings, "preview-warnings", "What this change does to the rules")
-		preview.Rows, p.Rests["preview"] = fit(d, preview.Rows, new(roomList), (*PreviewRow).size, "rules",
+		preview.Rows, p.Rests["preview"] = fit(d, preview.Rows, new(roomList), size[PreviewRow], "rules",
 			"Differences of the rules", "Differences", func(of *part) *[]PreviewRow { return &of.Rows })
 		p.Preview = &preview
 	}
-	p.Exceptions, p.Rests["exceptions"] = fit(d, p.Exceptions, new(roomList), (*Exception).size, "exceptions", "Exceptions",
+	p.Exceptions, p.Rests["exceptions"] = fit(d, p.Exceptions, new(roomList), size[Exception], "exceptions", "Exceptions",
 		"Exceptions", func(of *part) *[]Exception { return &of.Exceptions })
-	p.Images, p.Rests["images"] = fit(d, p.Images, new(roomList), (*Row).size, "images", "Images", "Images",
+	p.Images, p.Rests["images"] = fit(d, p.Images, new(roomList), size[Row], "images", "Images", "Images",
 		func(of *part) *[]Row { return &of.Images })
-	p.Totals, p.Rests["totals"] = fit(d, p.Totals, new(roomList), (*Total).size, "policies", "By policy", "Policies",
+	p.Totals, p.Rests["totals"] = fit(d, p.Totals, new(roomList), size[Total], "policies", "By policy", "Policies",
 		func(of *part) *[]Total { return &of.Totals })
 	return d.parts
 }
 
 // names takes further names out of a list.
 func (d *divider) names(list *[]string, heading string) (rest []Link) {
-	*list, rest = fit(d, *list, new(roomNames), func(s *string) int { return 16 + width(*s) }, "names", heading, "The names",
+	*list, rest = fit(d, *list, new(roomNames), size[string], "names", heading, "The names",
 		func(of *part) *[]string { return &of.Names })
 	return rest
 }
@@ -150,10 +153,10 @@ func (d *divider) findings(p *Page) {
 			f.RootsRest = d.names(&f.Roots, g.Policy+", rendered by")
 			f.ClustersRest = d.names(&f.Clusters, g.Policy+", clusters")
 		}
-		g.Findings, g.Rest = fit(d, g.Findings, &room, (*Finding).size, "findings", g.Policy+": places", "Places",
+		g.Findings, g.Rest = fit(d, g.Findings, &room, size[Finding], "findings", g.Policy+": places", "Places",
 			func(of *part) *[]Finding { return &of.Findings })
 	}
-	_, p.Rests["findings"] = fit(d, groups[n:], new(0), (*Group).size, "groups", "Further policies", "Further policies",
+	_, p.Rests["findings"] = fit(d, groups[n:], new(0), size[Group], "groups", "Further policies", "Further policies",
 		func(of *part) *[]Group { return &of.Groups })
 	p.Groups = groups[:n]
 }
@@ -161,24 +164,24 @@ func (d *divider) findings(p *Page) {
 // differences divides changes: all of them have their first lines on the page, as far as there is room for these.
 func (d *divider) differences(p *Page) {
 	lines, heads := roomLines, roomChanges
-	open, size := -1, 0
+	open, full := -1, 0
 	take := func(list []Change) (shown []Change, rest []Link) {
 		for _, c := range list {
 			c.RootsRest = d.names(&c.Roots, "Deployed by")
 			if heads -= c.headSize(); heads > 0 {
-				lines -= c.size()
+				lines -= size(&c.Lines)
 			}
 			if heads > 0 && (lines > 0 || len(c.Lines) == 0) {
 				shown = append(shown, c)
 				continue
 			}
-			if open < 0 || size >= partSize {
+			if open < 0 || full >= partSize {
 				d.add("differences", "What would be different in the cluster")
-				open, size = len(d.parts)-1, 0
+				open, full = len(d.parts)-1, 0
 			}
 			of := &d.parts[open]
 			c.First = c.First || len(of.Changes) == 0 && len(c.Roots) > 0
-			of.Changes, size = append(of.Changes, c), size+c.headSize()+c.size()
+			of.Changes, full = append(of.Changes, c), full+c.headSize()+size(&c.Lines)
 			if at := (Link{"More resources", p.Parts + of.name}); heads > 0 {
 				c.Lines, c.Open = nil, false
 				c.Rest = Link{"Show the difference", at.Address + "#" + c.ID}
@@ -218,115 +221,64 @@ func (p *Page) WritePart(w io.Writer, name string) error {
 	return ErrNoPart
 }
 
-// What markup takes besides the texts in it, about.
-const (
-	findingMarkup = 900
-	lineMarkup    = 45
-	headMarkup    = 300
-)
+// markup is what tags take for each of what lists hold, besides the texts in it, about.
+var markup = map[reflect.Type]int{
+	reflect.TypeFor[Finding](): 900, reflect.TypeFor[Group](): 300, reflect.TypeFor[Change](): 300, reflect.TypeFor[Bump](): 300,
+	reflect.TypeFor[Exception](): 300, reflect.TypeFor[PreviewRow](): 300, reflect.TypeFor[Total](): 300,
+	reflect.TypeFor[Note](): 45, reflect.TypeFor[Link](): 45, reflect.TypeFor[CodeLine](): 45, reflect.TypeFor[DiffLine](): 45,
+	reflect.TypeFor[view.WordSpan](): 7, reflect.TypeFor[string](): 16,
+}
 
-// width is how long a text is in HTML (see html/template), control characters aside.
-func width(s string) int {
-	n := len(s)
-	for i := range len(s) {
-		switch s[i] {
-		case '"', '\'', '&', '+', '<', '>':
-			n += 4
+// size is how much room something takes that a list of the page holds, about.
+func size[T any](of *T) int {
+	v := reflect.ValueOf(of).Elem()
+	return markup[v.Type()] + textSize(v)
+}
+
+// textSize is how long the texts of a value are in HTML (see html/template), control characters aside, with the markup of
+// what is in lists.
+func textSize(v reflect.Value) (n int) {
+	switch v.Kind() {
+	case reflect.String:
+		s := v.String()
+		n = len(s)
+		for i := range len(s) {
+			switch s[i] {
+			case '"', '\'', '&', '+', '<', '>':
+				n += 4
+			}
+		}
+	case reflect.Slice:
+		n = v.Len() * markup[v.Type().Elem()]
+		for i := range v.Len() {
+			n += textSize(v.Index(i))
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			n += textSize(v.Field(i))
 		}
 	}
 	return n
 }
 
-func widthOf(list []string, markup int) (n int) {
-	for _, s := range list {
-		n += width(s) + markup
-	}
-	return n
+// headSize is the size of what is shown of a policy without its findings, of a change without its lines.
+func (g Group) headSize() int {
+	g.Findings = nil
+	return size(&g)
 }
 
-func (l Link) size() int { return width(l.Text) + width(l.Address) }
-
-func (f *Finding) size() int {
-	n := findingMarkup + width(f.Message) + width(f.Expected) + width(f.Field) + width(f.Missing) + width(f.Advice) +
-		width(f.Exemption.Text) + f.Exemption.Where.size() + 2*width(f.ID) + width(f.Rule) + width(f.Weight) + f.Where.size() + f.Source.size() +
-		sizeOf(f.Write) + codeSize(f.Code) + widthOf(f.Resources, 16) + widthOf(f.Roots, 16) + widthOf(f.Clusters, 16)
-	for _, list := range [][]Link{f.ResourcesRest, f.RootsRest, f.ClustersRest} {
-		n += linksSize(list)
-	}
-	for i := range f.Chain {
-		n += f.Chain[i].size()
-	}
-	return n
+func (c Change) headSize() int {
+	c.Lines = nil
+	return size(&c)
 }
 
-func (g *Group) headSize() int {
-	return headMarkup + width(g.Policy) + width(g.Title) + width(g.Why) + width(g.Category) + g.Source.size() +
-		linksSize(g.Rest)
-}
-
-func (g *Group) size() int {
-	n := g.headSize()
-	for i := range g.Findings {
-		n += g.Findings[i].size()
-	}
-	return n
-}
-
-func (c *Change) size() int { return sizeOf(c.Lines) }
-
-func (c *Change) headSize() int {
-	return headMarkup + width(c.Resource) + width(c.Note) + widthOf(c.Roots, 4) + widthOf(c.Clusters, 4) + linksSize(c.RootsRest)
-}
-
-func (b *Bump) size() int {
-	n := headMarkup + width(b.Root) + width(b.Counts) + widthOf(b.Images, 20) + widthOf(b.Care, 20) + widthOf(b.Added, 16) +
-		widthOf(b.Removed, 16) + linksSize(b.Links) + linksSize(b.Rest)
-	for i := range b.Moved {
-		n += b.Moved[i].size()
-	}
-	for i := range b.Changed {
-		n += b.Changed[i].headSize()
-	}
-	return n
-}
-
-func (n *Note) size() int { return lineMarkup + n.Where.size() + width(n.Text) + codeSize(n.Code) }
-
-func (e *Exception) size() int {
-	return headMarkup + width(e.Name) + width(e.State) + e.Where.size() + widthOf(e.Facts, 10)
-}
-
-func (r *Row) size() int { return widthOf(*r, 26) }
-
-func (r *PreviewRow) size() int {
-	return headMarkup + width(r.Effect) + width(r.Rule) + width(r.Becomes) + width(r.Resource) + width(r.More) + r.Where.size()
-}
-
-func (t *Total) size() int {
-	return headMarkup + width(t.ID) + width(t.Policy) + width(t.Title) + width(t.Severity) + width(t.Action)
-}
-
-func linksSize(list []Link) (n int) {
-	for _, l := range list {
-		n += lineMarkup + l.size()
-	}
-	return n
-}
-
-func codeSize(lines []CodeLine) (n int) {
-	for i := range lines {
-		l := &lines[i]
-		n += lineMarkup + width(l.Before) + width(l.Marked) + width(l.After)
-	}
-	return n
-}
-
-func sizeOf(lines []DiffLine) (n int) {
-	for i := range lines {
-		n += lineMarkup + lines[i].Where.size()
-		for _, w := range lines[i].Words {
-			n += 7 + width(w.Text)
-		}
+// headSize is the size of a root with the first lines of its changes.
+func (b *Bump) headSize() int {
+	whole := *b
+	whole.Changed = nil
+	n := size(&whole)
+	for _, c := range b.Changed {
+		n += c.headSize()
 	}
 	return n
 }

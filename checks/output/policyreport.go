@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"io"
 	"slices"
 	"strconv"
@@ -56,24 +57,20 @@ func checkPolicyReport(w io.Writer, r *report.Report, o Options) error {
 		for _, res := range append([]report.Resource{f.Resource}, f.Resources...) {
 			p.Resources = append(p.Resources, reportResource(res))
 		}
-		path, at, exception, state := "", "", "", ""
-		if f.Origin != nil {
-			path, at = f.Origin.Path, number(f.Origin.StartLine)
-		}
-		if f.Exemption != nil {
-			exception, state = f.Exemption.Exception, string(f.Exemption.State)
-		}
-		undecided := ""
+		o, e, undecided := view.OriginOf(f), cmp.Or(f.Exemption, &report.Exemption{}), ""
 		if f.Result == report.Unknown {
 			undecided = "true"
 		}
-		p.Properties = properties("path", path, "line", at, "field", f.Field,
+		p.Properties = properties("path", o.Path, "line", number(o.StartLine), "field", f.Field,
 			"action", string(f.Action), "operation", f.Operation,
 			"new", strconv.FormatBool(f.New), "blocks", strconv.FormatBool(f.Blocks),
-			"exception", exception, "exceptionState", state, "undecided", undecided,
+			"exception", e.Exception, "exceptionState", string(e.State), "undecided", undecided,
 			"advice", view.FixInstruction(f))
 		if x := view.FixOf(f); x != nil {
-			p.Properties["fix"] = yamlLines(x.Rows)
+			for i, row := range x.Rows {
+				x.Rows[i] = yamlText(row)
+			}
+			p.Properties["fix"] = strings.Join(x.Rows, "\n")
 		}
 		out.add(p)
 	}
@@ -150,16 +147,7 @@ func reportResource(r report.Resource) report.Resource {
 }
 
 // yamlText is text on one line: the writer of YAML may break it at spaces.
-func yamlText(s string) string { return tameWords(line(s)) }
-
-// yamlLines is text of several lines.
-func yamlLines(rows []string) string {
-	out := make([]string, len(rows))
-	for i, row := range rows {
-		out[i] = yamlText(row)
-	}
-	return strings.Join(out, "\n")
-}
+func yamlText(s string) string { return tameWords(Line(s)) }
 
 func number(n int) string {
 	if n <= 0 {

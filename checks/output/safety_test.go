@@ -120,7 +120,7 @@ func TestWorkflowCommandsReadBack(t *testing.T) {
 		if got := unescape(commandData(s)); got != tameTags(lines(s)) {
 			t.Errorf("message %q reads back as %q", s, got)
 		}
-		if got := unescape(commandProperty(s)); got != tameTags(line(s)) {
+		if got := unescape(commandProperty(s)); got != tameTags(Line(s)) {
 			t.Errorf("property %q reads back as %q", s, got)
 		}
 	}

@@ -185,7 +185,7 @@ func sarifRules(r *report.Report) ([]sarifRule, map[string]int) {
 		full := short + where + ". Its action is " + string(f.Action) + "."
 		about := r.About[f.Policy]
 		if about.Description != "" {
-			full = line(about.Description) + " " + full
+			full = Line(about.Description) + " " + full
 		}
 		if about.Title != "" {
 			short = about.Title + ": " + short
@@ -247,12 +247,6 @@ func sarifProblem(p *report.Problem) sarifResult {
 		Fingerprints: map[string]string{fingerprintName: digest(errorRule, p.Path, message)}}
 }
 
-// sarifWords is the message of a finding with what is expected and what to write.
-func sarifWords(f *report.Finding) string {
-	words := cmp.Or(view.Sentence(f), view.Title(f.Policy, f.Rule))
-	return words + details(f, strings.Clone)
-}
-
 // sarifLevels are the levels of results. One that is suppressed is a note.
 var sarifLevels = map[view.Level]string{view.Failure: "error", view.Warn: "warning"}
 
@@ -261,7 +255,7 @@ func sarifFinding(f *report.Finding) sarifResult {
 		RuleID:       ruleID(f),
 		Kind:         "fail",
 		Level:        cmp.Or(sarifLevels[view.LevelOf(f)], "note"),
-		Message:      sarifMessage(sarifWords(f)),
+		Message:      sarifMessage(cmp.Or(view.Sentence(f), view.Title(f.Policy, f.Rule)) + details(f, strings.Clone)),
 		Fingerprints: map[string]string{fingerprintName: fingerprint(f)},
 		Suppressions: []sarifSuppression{},
 		Baseline:     "unchanged",
@@ -329,12 +323,8 @@ const fingerprintName = "lintel/v1"
 
 // fingerprint identifies a finding across commits: its line may move.
 func fingerprint(f *report.Finding) string {
-	path := ""
-	if f.Origin != nil {
-		path = f.Origin.Path
-	}
 	r := f.Resource
-	return digest(f.Policy, f.Rule, r.APIVersion, r.Kind, r.Namespace, r.Name, f.Field, path)
+	return digest(f.Policy, f.Rule, r.APIVersion, r.Kind, r.Namespace, r.Name, f.Field, view.OriginOf(f).Path)
 }
 
 func digest(parts ...string) string {

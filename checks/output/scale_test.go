@@ -174,7 +174,7 @@ func TestSeverity(t *testing.T) {
 // No row ends within a command.
 func TestCommandsAreNotBroken(t *testing.T) {
 	for width := 24; width < 90; width++ {
-		for _, row := range wrap("To see it run lintel check --draft-exceptions - --repo and (lintel fix) or "+
+		for _, row := range Wrap("To see it run lintel check --draft-exceptions - --repo and (lintel fix) or "+
 			"`lintel test --all` now", width) {
 			for _, half := range []string{"lintel", "check", "--draft-exceptions", "(lintel", "`lintel", "test"} {
 				if strings.HasSuffix(row, half) {

@@ -76,14 +76,14 @@ func (t *text) rows(indent, s string) { t.painted(indent, s, func(row string) st
 
 // painted is rows with colors.
 func (t *text) painted(indent, s string, paint func(string) string) {
-	for _, row := range wrap(s, t.width-len(indent)) {
+	for _, row := range Wrap(s, t.width-len(indent)) {
 		t.line(indent + paint(row))
 	}
 }
 
 // item writes text behind an indentation, and its further lines behind one that is deeper.
 func (t *text) item(indent, s string) {
-	for i, row := range wrap(line(s), t.width-len(indent)-2) {
+	for i, row := range Wrap(Line(s), t.width-len(indent)-2) {
 		t.line(indent + strings.Repeat("  ", min(i, 1)) + row)
 	}
 }
@@ -143,7 +143,7 @@ func (t *text) fact(label, s string) {
 	if s == "" {
 		return
 	}
-	for i, row := range wrap(line(s), t.width-13) {
+	for i, row := range Wrap(Line(s), t.width-13) {
 		if i > 0 {
 			label = ""
 		}
@@ -159,11 +159,7 @@ func (t *text) problems(label, tone string, list []report.Problem) {
 
 func (t *text) problem(label, tone string, p *report.Problem) {
 	paint := t.paint.with(tone)
-	where := ""
-	if p.Path != "" {
-		where = line(view.Place(p.Path, p.Line, p.Column))
-	}
-	t.head(paint, where, label)
+	t.head(paint, Line(view.KnownPlace(p.Path, p.Line, p.Column)), label)
 	t.rows("  ", lines(p.Message))
 	if p.Line > 0 {
 		t.frame(p.Path, span{startLine: p.Line, endLine: p.Line, start: p.Column}, paint)
@@ -209,7 +205,7 @@ func (t *text) exceptions(title string, objects bool) {
 	}
 	t.title(title + ":")
 	for _, e := range list {
-		t.head(t.paint.with(yellow), "  "+line(view.Place(e.Path, e.Line, 0)), line(string(e.State)), line(e.Name))
+		t.head(t.paint.with(yellow), "  "+Line(view.Place(e.Path, e.Line, 0)), Line(string(e.State)), Line(e.Name))
 		for _, f := range view.ExceptionFacts(e, t.report.Approvers) {
 			t.item("    ", f.String())
 		}
@@ -224,38 +220,39 @@ func (t *text) cleanup() {
 	t.title("Exceptions to look after:")
 	for i := range t.report.Cleanup {
 		u := &t.report.Cleanup[i]
-		t.head(t.paint.with(yellow), "  "+line(view.Place(u.Path, u.Line, 0)), line(u.Name))
-		t.rows("    ", line(view.CleanupWords(u)))
+		t.head(t.paint.with(yellow), "  "+Line(view.Place(u.Path, u.Line, 0)), Line(u.Name))
+		t.rows("    ", Line(view.CleanupWords(u)))
 	}
 	t.blank()
 }
 
 func (t *text) verdict() {
-	t.painted("", line(view.Verdict(t.report)), t.paint.with(toneOf(t.report.Conclusion)).mark)
+	t.painted("", Line(view.Verdict(t.report)), t.paint.with(toneOf(string(t.report.Conclusion))).mark)
 }
 
 func (t *text) closing() {
 	t.rows("", view.Counts(t.report))
 	t.verdict()
 	for _, s := range view.NextActions(t.report, "above", false) {
-		t.rows("", line("Next: "+s.String()))
+		t.rows("", Line("Next: "+s.String()))
 		if command := s.Command(); command != "" {
 			t.blank()
 			t.line("    " + command) // to be copied: not wrapped
 			t.blank()
 		}
 	}
-	t.painted("", line(view.Work(t.report)), t.paint.dim)
+	t.painted("", Line(view.Work(t.report)), t.paint.dim)
 }
 
-func toneOf(c report.Conclusion) string {
-	switch c {
-	case report.Success:
+// toneOf is the color of a conclusion, a result or the effect of a preview.
+func toneOf(word string) string {
+	switch word {
+	case string(report.Success), string(report.Pass), string(report.Skip), string(report.EffectPasses):
 		return green
-	case report.Neutral, report.ActionRequired:
-		return yellow
+	case string(report.Failure), string(report.Fail), string(report.Error), string(report.EffectFails):
+		return red
 	}
-	return red
+	return yellow
 }
 
 // painter colors text, or not.
@@ -292,18 +289,17 @@ const bumpLines = 10
 // bumps writes what other versions of things from outside change, for people at a terminal.
 func (t *text) bumps() {
 	if len(t.report.Bumps) > 0 {
-		t.line(t.paint.bold(view.BumpsTitle + ":"))
-		t.blank()
+		t.title(view.BumpsTitle + ":")
 	}
 	for i := range t.report.Bumps {
 		b := &t.report.Bumps[i]
 		for k := range b.Moved {
 			m := &b.Moved[k]
-			t.head(t.paint.with(cyan), "  "+line(view.Place(m.Path, m.Line, 0)), line(m.Name), line(view.Versions(m)))
+			t.head(t.paint.with(cyan), "  "+Line(view.Place(m.Path, m.Line, 0)), Line(m.Name), Line(view.Versions(m)))
 		}
-		t.rows("    ", line("in "+b.Root))
+		t.rows("    ", Line("in "+b.Root))
 		if b.Problem == "" {
-			t.rows("    ", line(view.BumpCounts(b)))
+			t.rows("    ", Line(view.BumpCounts(b)))
 		}
 		var all []string
 		for _, words := range view.ImageWords(b.Images) {
@@ -311,7 +307,7 @@ func (t *text) bumps() {
 		}
 		for _, list := range [][]string{all, view.CareWords(b)} {
 			for _, words := range list[:min(len(list), bumpLines)] {
-				t.rows("    ", line("- "+words))
+				t.rows("    ", Line("- "+words))
 			}
 			if n := len(list) - bumpLines; n > 0 {
 				t.rows("    ", "- "+report.Count(n, "more line", "more lines"))
@@ -325,11 +321,7 @@ func (t *text) bumps() {
 	}
 	for i := range t.report.Resolved {
 		r := &t.report.Resolved[i]
-		at := ""
-		if r.Path != "" {
-			at = view.Place(r.Path, r.Line, 0) + ": "
-		}
-		t.rows("", line(at+r.String()))
+		t.rows("", Line(strings.TrimPrefix(view.KnownPlace(r.Path, r.Line, 0)+": ", ": ")+r.String()))
 	}
 	if len(t.report.Resolved) > 0 {
 		t.blank()
@@ -347,14 +339,14 @@ func (t *text) preview() {
 	}
 	t.blank()
 	t.line(t.paint.bold(view.PreviewTitle))
-	t.rows("", line(view.PreviewIntro(t.report)))
+	t.rows("", Line(view.PreviewIntro(t.report)))
 	t.blank()
 	for _, item := range view.PreviewItems(p) {
-		for i, row := range wrap(line(item.Words), t.width-4) {
+		for i, row := range Wrap(Line(item.Words), t.width-4) {
 			t.line("  " + []string{"- ", "  "}[min(i, 1)] + row)
 		}
 		if item.Path != "" {
-			t.line("    " + t.paint.dim(tame(line(view.Place(item.Path, item.Line, 0)))))
+			t.line("    " + t.paint.dim(tame(Line(view.Place(item.Path, item.Line, 0)))))
 		}
 	}
 	if len(p.Warnings) > 0 {
@@ -363,23 +355,12 @@ func (t *text) preview() {
 	t.problems("warning", yellow, p.Warnings)
 	t.blank()
 	for _, f := range p.Findings[:min(len(p.Findings), previewLines)] {
-		where := view.PlaceOf(&report.Finding{Origin: f.Origin})
-		t.head(t.paint.with(previewTone(f.Effect)), "  "+line(where), line(string(f.Effect)),
-			line(view.Title(f.Policy, f.Rule)))
-		t.rows("    ", line(view.PreviewResources(&f)+": "+view.Becomes(&f)))
+		t.head(t.paint.with(toneOf(string(f.Effect))), "  "+Line(view.PlaceOf(f.Origin)), Line(string(f.Effect)),
+			Line(view.Title(f.Policy, f.Rule)))
+		t.rows("    ", Line(view.PreviewResources(&f)+": "+view.Becomes(&f)))
 	}
 	if n := len(p.Findings) - previewLines + p.LeftOut; n > 0 && len(p.Findings) >= previewLines {
 		t.line(fmt.Sprintf("  and %s", report.Count(n, "more place", "more places")))
 	}
 	t.blank()
-}
-
-func previewTone(e report.Effect) string {
-	switch e {
-	case report.EffectFails:
-		return red
-	case report.EffectPasses:
-		return green
-	}
-	return yellow
 }

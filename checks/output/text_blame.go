@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/lintel-bot/lintel/checks/report"
@@ -34,12 +33,12 @@ func blameText(w io.Writer, resources []report.BlamedResource, o Options) error 
 func rootsText(w io.Writer, roots []report.ListedRoot, _ Options) error {
 	out := bufio.NewWriter(w)
 	for _, r := range roots {
-		fmt.Fprintf(out, "%-17s  %s", r.Kind, Visible(r.Name))
+		fmt.Fprintf(out, "%-17s  %s", r.Kind, Line(r.Name))
 		if r.Path != r.Name {
-			fmt.Fprintf(out, "  (%s)", Visible(r.Path))
+			fmt.Fprintf(out, "  (%s)", Line(r.Path))
 		}
 		if r.Reason != "" {
-			fmt.Fprintf(out, "\n%19s%s", "", Visible(r.Reason))
+			fmt.Fprintf(out, "\n%19s%s", "", Line(r.Reason))
 		}
 		fmt.Fprintln(out)
 	}
@@ -83,9 +82,9 @@ func newBlamePrinter(lines []report.BlamedLine, o Options) *blamePrinter {
 	}
 	taken := map[string]bool{}
 	for _, path := range slices.Sorted(maps.Keys(p.colors)) {
-		name := shorten(Visible(path), room, 1)
+		name := shorten(Line(path), room, 1)
 		for letters := 2; letters < 6 && taken[name]; letters++ {
-			name = shorten(Visible(path), room, letters)
+			name = shorten(Line(path), room, letters)
 		}
 		taken[name] = true
 		p.names[path] = name
@@ -97,10 +96,10 @@ func newBlamePrinter(lines []report.BlamedLine, o Options) *blamePrinter {
 func (p *blamePrinter) print(w *bufio.Writer, lines []report.BlamedLine) {
 	for _, l := range lines {
 		if l.Path == "" {
-			p.row(w, "", "", Visible(l.Text))
+			p.row(w, "", "", Line(l.Text))
 			continue
 		}
-		p.row(w, p.place(l.Path, l.Line), p.code(l), Visible(l.Text))
+		p.row(w, p.place(l.Path, l.Line), p.code(l), Line(l.Text))
 		if p.options.Chain {
 			for _, link := range l.Chain {
 				indent := l.Text[:len(l.Text)-len(strings.TrimLeft(l.Text, " "))]
@@ -113,7 +112,7 @@ func (p *blamePrinter) print(w *bufio.Writer, lines []report.BlamedLine) {
 // was words an earlier value: what it was, where that is known, and what wrote it.
 func was(link report.BlamedLink) string {
 	const most = 60
-	value, _, more := strings.Cut(visibleLines(link.Value), "\n")
+	value, _, more := strings.Cut(lines(link.Value), "\n")
 	if runes := []rune(value); len(runes) > most {
 		value, more = string(runes[:most]), true
 	}
@@ -126,20 +125,11 @@ func was(link report.BlamedLink) string {
 	return value + " (" + link.Role + ")"
 }
 
-// visibleLines is visible text whose line ends stay.
-func visibleLines(s string) string {
-	lines := strings.Split(s, "\n")
-	for i, line := range lines {
-		lines[i] = Visible(line)
-	}
-	return strings.Join(lines, "\n")
-}
-
 // legend says what the shortened paths stand for.
 func (p *blamePrinter) legend(w *bufio.Writer) {
 	first := true
 	for _, path := range slices.Sorted(maps.Keys(p.names)) {
-		name, full := p.names[path], Visible(path)
+		name, full := p.names[path], Line(path)
 		if name == full {
 			continue
 		}
@@ -211,27 +201,4 @@ func shorten(path string, room, letters int) string {
 		name = append(name[:rest-1:rest-1], '…')
 	}
 	return string(folders) + string(name)
-}
-
-// Visible replaces what a terminal would obey: control characters and characters without a shape.
-func Visible(s string) string {
-	if plain(s) {
-		return s
-	}
-	return strings.Map(func(r rune) rune {
-		if r == utf8.RuneError || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
-			return '\ufffd'
-		}
-		return r
-	}, s)
-}
-
-// plain reports whether a text has no other characters than those of ASCII that are seen.
-func plain(s string) bool {
-	for i := range len(s) {
-		if s[i] < ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return true
 }

@@ -27,16 +27,20 @@ func diffText(w io.Writer, d *report.Differences, o Options) error {
 	for i := range d.Differences {
 		one := &d.Differences[i]
 		if i == 0 || !slices.Equal(last, one.Roots) {
-			t.painted("", line(strings.Join(one.Roots, ", ")), t.paint.with(cyan).mark)
+			t.painted("", Line(strings.Join(one.Roots, ", ")), t.paint.with(cyan).mark)
 			t.blank()
 		}
 		last = one.Roots
 		t.resource(one)
 	}
 	t.images(d)
-	t.painted("", line(view.DiffCounts(d)), t.paint.bold)
-	t.painted("", line(view.UnknownWords(d)), t.paint.with(yellow).mark)
-	t.rows("", line(view.OtherRoots(d)))
+	t.painted("", Line(view.DiffCounts(d)), t.paint.bold)
+	if unknown := view.UnknownWords(d); unknown != "" {
+		t.painted("", Line(unknown), t.paint.with(yellow).mark)
+	}
+	if others := view.OtherRoots(d); others != "" {
+		t.rows("", others)
+	}
 	_, err := io.WriteString(w, strings.TrimLeft(t.out.String(), "\n"))
 	return err
 }
@@ -44,18 +48,8 @@ func diffText(w io.Writer, d *report.Differences, o Options) error {
 // diffWriter is a text that has differences.
 type diffWriter struct{ *text }
 
-func (t *diffWriter) painted(indent, s string, paint func(string) string) {
-	if s != "" {
-		t.text.painted(indent, s, paint)
-	}
-}
-
-func (t *diffWriter) rows(indent, s string) {
-	t.painted(indent, s, func(row string) string { return row })
-}
-
 func (t *diffWriter) resource(d *report.Difference) {
-	t.painted("", line(d.Resource.String())+": "+line(view.DiffWords(d)), t.paint.bold)
+	t.painted("", Line(d.Resource.String())+": "+Line(view.DiffWords(d)), t.paint.bold)
 	for i := range d.Hunks {
 		t.hunk(&d.Hunks[i])
 	}
@@ -72,7 +66,7 @@ func (t *diffWriter) images(d *report.Differences) {
 	}
 	t.line(t.paint.bold("Images:"))
 	for _, s := range view.ImageWords(d.Images) {
-		t.rows("  ", line(s))
+		t.rows("  ", Line(s))
 	}
 	t.blank()
 }
@@ -89,9 +83,9 @@ func (r row) changed() bool { return r.sign != " " }
 func rowsOf(h *report.DiffHunk) []row {
 	list := make([]row, len(h.Lines))
 	for i, l := range h.Lines {
-		list[i] = row{sign: signOf(l.Sign), text: strings.TrimRight(tameTags(line(untabbed(l.Text))), " ")}
+		list[i] = row{sign: signOf(l.Sign), text: strings.TrimRight(tameTags(Line(strings.ReplaceAll(l.Text, "\t", "    "))), " ")}
 		if list[i].changed() {
-			list[i].place = tameTags(line(view.LineOrigin(l.Origin)))
+			list[i].place = tameTags(Line(view.LineOrigin(l.Origin)))
 		}
 	}
 	pairs := view.LinePairs(len(list), func(i int) (sign, text string) { return list[i].sign, list[i].text })
@@ -107,13 +101,10 @@ func rowsOf(h *report.DiffHunk) []row {
 	return list
 }
 
-// untabbed is a text with its tabs as wide as people have them.
-func untabbed(s string) string { return strings.ReplaceAll(s, "\t", "    ") }
-
 // spaced is a line in which tabs and the spaces at its end can be seen: it differs from another one in nothing else.
 func spaced(s string) string {
 	text := strings.TrimRight(s, " ")
-	return tameTags(line(strings.ReplaceAll(text, "\t", `\t`))) + strings.Repeat("·", len(s)-len(text))
+	return tameTags(Line(strings.ReplaceAll(text, "\t", `\t`))) + strings.Repeat("·", len(s)-len(text))
 }
 
 // fit shortens a line that takes more than some rows of a terminal: around what was edited to a few words, else at its
@@ -155,7 +146,7 @@ func signOf(s string) string {
 // the lines that come from the same file.
 func (t *diffWriter) hunk(h *report.DiffHunk) {
 	if h.Path != "" { // else it begins at the top
-		t.line(t.paint.paint(cyan, tameTags(line(h.Head()))))
+		t.line(t.paint.paint(cyan, tameTags(Line(h.Head()))))
 	}
 	list := rowsOf(h)
 	beside := true
@@ -170,7 +161,7 @@ func (t *diffWriter) hunk(h *report.DiffHunk) {
 			last = ""
 		} else if !beside && (i == 0 || !sameFile(h.Lines[i-1], h.Lines[i])) {
 			if at := runPlace(h.Lines[i:]); at != last {
-				t.line(t.paint.dim("@ " + tameTags(line(at))))
+				t.line(t.paint.dim("@ " + tameTags(Line(at))))
 				last = at
 			}
 		}

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -12,7 +13,7 @@ import (
 // evalText writes what policies say about objects for people: what is wrong with the files, then what did not pass,
 // object by object, and what it comes to.
 func evalText(w io.Writer, r *report.Evaluation, o Options) error {
-	t := newText(&report.Report{Excerpts: r.Excerpts}, o)
+	t := &evalWriter{newText(&report.Report{Excerpts: r.Excerpts}, o)}
 	t.problems("error", red, r.Errors)
 	var last report.Resource
 	for i := range r.Results {
@@ -22,7 +23,7 @@ func evalText(w io.Writer, r *report.Evaluation, o Options) error {
 		}
 		if res.Resource != last {
 			t.blank()
-			t.head(t.paint.with(cyan), "", line(res.Resource.String()), line(res.Path))
+			t.head(t.paint.with(cyan), "", Line(res.Resource.String()), Line(res.Path))
 			last = res.Resource
 		}
 		t.evalResult(res)
@@ -34,8 +35,11 @@ func evalText(w io.Writer, r *report.Evaluation, o Options) error {
 	return t.write(w)
 }
 
+// evalWriter is a text about an evaluation.
+type evalWriter struct{ *text }
+
 // evalTotals says what an evaluation comes to.
-func (t *text) evalTotals(r *report.Evaluation) {
+func (t *evalWriter) evalTotals(r *report.Evaluation) {
 	if t.o.Counts {
 		t.painted("", evalWork(r.Stats), t.paint.dim)
 		s := r.Stats
@@ -43,26 +47,19 @@ func (t *text) evalTotals(r *report.Evaluation) {
 			s.Skip))
 		return
 	}
-	t.painted("", evalCounts(r), t.paint.with(toneOf(r.Conclusion)).mark)
+	t.painted("", evalCounts(r), t.paint.with(toneOf(string(r.Conclusion))).mark)
 	t.painted("", evalWork(r.Stats), t.paint.dim)
 }
 
 // evalTable writes all results as rows, as the kyverno command does with --table.
 func evalTable(w io.Writer, r *report.Evaluation, o Options) error {
-	t := newText(&report.Report{}, o)
+	t := &evalWriter{newText(&report.Report{}, o)}
 	t.problems("error", red, r.Errors)
 	rows := make([]tableRow, len(r.Results))
 	for i := range r.Results {
 		res := &r.Results[i]
-		tone := yellow
-		switch res.Result {
-		case report.Fail, report.Error:
-			tone = red
-		case report.Pass, report.Skip:
-			tone = green
-		}
 		rows[i] = tableRow{cells: []string{fmt.Sprint(i + 1), res.Policy, res.Rule, qualifiedName(res.Resource),
-			string(res.Result)}, tone: tone}
+			string(res.Result)}, tone: toneOf(string(res.Result))}
 		if o.Messages {
 			rows[i].note = res.Message
 		}
@@ -74,7 +71,7 @@ func evalTable(w io.Writer, r *report.Evaluation, o Options) error {
 	return t.write(w)
 }
 
-func (t *text) evalResult(r *report.EvaluationResult) {
+func (t *evalWriter) evalResult(r *report.EvaluationResult) {
 	paint := t.paint.with(yellow)
 	switch {
 	case r.Blocks():
@@ -83,10 +80,10 @@ func (t *text) evalResult(r *report.EvaluationResult) {
 		paint = t.paint.with(green)
 	}
 	name := view.Title(r.Policy, r.Rule)
-	t.line("  " + paint.mark(string(r.Result)) + strings.Repeat(" ", max(1, 9-len(r.Result))) + line(name))
+	t.line("  " + paint.mark(string(r.Result)) + strings.Repeat(" ", max(1, 9-len(r.Result))) + Line(name))
 	t.rows("           ", lines(view.Reason(r.Rule, r.Message)))
 	if r.PolicyPath != "" {
-		t.line("           " + t.paint.dim("rule: "+line(view.Place(r.PolicyPath, r.PolicyLine, 0))))
+		t.line("           " + t.paint.dim("rule: "+Line(view.Place(r.PolicyPath, r.PolicyLine, 0))))
 	}
 	t.evalPlaces(r, paint)
 	if r.Tolerated {
@@ -94,17 +91,17 @@ func (t *text) evalResult(r *report.EvaluationResult) {
 	}
 	if r.Combined {
 		words := "only " + strings.Join(r.Exceptions, " and ") + " together allow it: none of them alone does"
-		t.line("           " + t.paint.dim(line(words)))
+		t.line("           " + t.paint.dim(Line(words)))
 	}
 }
 
 // evalPlaces says where the fields of a result are, with the lines of the first few results.
-func (t *text) evalPlaces(r *report.EvaluationResult, paint painter) {
+func (t *evalWriter) evalPlaces(r *report.EvaluationResult, paint painter) {
 	const indent = "           "
 	if len(r.Places) == 0 {
 		for _, f := range r.Fields {
 			if f != "" {
-				t.line(indent + t.paint.dim(line(view.FieldName(f))))
+				t.line(indent + t.paint.dim(Line(view.FieldName(f))))
 			}
 		}
 		return
@@ -117,7 +114,7 @@ func (t *text) evalPlaces(r *report.EvaluationResult, paint painter) {
 		if p.Missing {
 			words += " (missing)"
 		}
-		t.line(indent + t.paint.dim(line(words)))
+		t.line(indent + t.paint.dim(Line(words)))
 		s := span{startLine: p.Line, endLine: p.Line, start: p.Column, end: p.EndColumn}
 		t.frame(r.Path, s, paint)
 	}
@@ -125,23 +122,13 @@ func (t *text) evalPlaces(r *report.EvaluationResult, paint painter) {
 
 // evalCounts says how many results of each kind there are.
 func evalCounts(r *report.Evaluation) string {
-	var parts []string
-	for _, c := range []struct {
-		n         int
-		one, many string
-	}{
-		{len(r.Errors), "file error", "file errors"}, {r.Stats.Fail, "fail", "fail"}, {r.Stats.Error, "error", "error"},
-		{r.Stats.Warn, "warn", "warn"}, {r.Stats.Unknown, "unknown", "unknown"}, {r.Stats.Skip, "skip", "skip"},
-		{r.Stats.Pass, "pass", "pass"},
-	} {
-		if c.n > 0 {
-			parts = append(parts, report.Count(c.n, c.one, c.many))
-		}
-	}
-	if len(parts) == 0 {
-		return "no policy is about these resources"
-	}
-	return strings.Join(parts, ", ")
+	s := r.Stats
+	return cmp.Or(strings.Join(report.Counts([]report.Number{
+		{N: len(r.Errors), One: "file error", Many: "file errors"}, {N: s.Fail, One: "fail", Many: "fail"},
+		{N: s.Error, One: "error", Many: "error"}, {N: s.Warn, One: "warn", Many: "warn"},
+		{N: s.Unknown, One: "unknown", Many: "unknown"}, {N: s.Skip, One: "skip", Many: "skip"},
+		{N: s.Pass, One: "pass", Many: "pass"},
+	}), ", "), "no policy is about these resources")
 }
 
 func evalWork(s report.EvaluationStats) string {
@@ -155,7 +142,7 @@ func evalWork(s report.EvaluationStats) string {
 
 // traces say why each rule said what it said, object by object. Rules that are generated for pod controllers and not
 // about the object are left out.
-func (t *text) traces(list []report.EvaluationTrace) {
+func (t *evalWriter) traces(list []report.EvaluationTrace) {
 	var last report.Resource
 	for i := range list {
 		tr := &list[i]
@@ -164,20 +151,17 @@ func (t *text) traces(list []report.EvaluationTrace) {
 		}
 		if tr.Resource != last {
 			t.blank()
-			t.line(t.paint.bold("Why, for " + line(tr.Resource.String()) + ":"))
+			t.line(t.paint.bold("Why, for " + Line(tr.Resource.String()) + ":"))
 			last = tr.Resource
 		}
 		t.blank()
-		result := string(tr.Result)
-		if result == "" {
-			result = "not about it"
+		tone := toneOf(string(tr.Result))
+		if tr.Result == report.Skip {
+			tone = yellow
 		}
-		where := ""
-		if tr.PolicyPath != "" {
-			where = line(view.Place(tr.PolicyPath, tr.PolicyLine, 0))
-		}
+		where := Line(view.KnownPlace(tr.PolicyPath, tr.PolicyLine, 0))
 		name := strings.TrimSuffix(tr.Policy+" / "+tr.Rule, " / ")
-		t.head(t.paint.with(toneOfTrace(tr.Result)), "  "+line(name), result, where)
+		t.head(t.paint.with(tone), "  "+Line(name), cmp.Or(string(tr.Result), "not about it"), where)
 		for j := range tr.Steps {
 			t.traceStep(&tr.Steps[j])
 		}
@@ -188,36 +172,26 @@ func (t *text) traces(list []report.EvaluationTrace) {
 	t.blank()
 }
 
-func toneOfTrace(r report.Result) string {
-	switch r {
-	case report.Fail, report.Error:
-		return red
-	case report.Pass:
-		return green
-	}
-	return yellow
-}
-
 // traceStep writes one step: whether it holds, what it is, and below the values.
-func (t *text) traceStep(s *report.TraceStep) {
+func (t *evalWriter) traceStep(s *report.TraceStep) {
 	marks := map[report.TraceOutcome]string{report.Holds: "✓", report.HoldsNot: "✗", report.Undecided: "?"}
-	head := "    " + marks[s.Holds] + " " + line(string(s.Part)+s.At)
+	head := "    " + marks[s.Holds] + " " + Line(string(s.Part)+s.At)
 	what := s.What
 	if s.Error != "" {
 		what = strings.TrimPrefix(what+": "+s.Error, ": ")
 	}
 	const indent = "        "
-	if what = line(what); what != "" && textWidth(head)+2+textWidth(what) <= t.width {
+	if what = Line(what); what != "" && textWidth(head)+2+textWidth(what) <= t.width {
 		t.line(head + "  " + what)
 	} else {
 		t.line(head)
 		t.rows(indent, what)
 	}
 	for _, v := range s.Values {
-		value := []rune(line(v.Is))
+		value := []rune(Line(v.Is))
 		if room := 2 * t.width; len(value) > room {
 			value = append(value[:room], '…')
 		}
-		t.rows(indent, line(v.Of)+" = "+string(value))
+		t.rows(indent, Line(v.Of)+" = "+string(value))
 	}
 }

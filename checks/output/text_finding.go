@@ -37,7 +37,7 @@ func (t *text) findings(list []*report.Finding) {
 	rest := func() {
 		if left > 0 {
 			t.rows("", fmt.Sprintf("and %s of %s; --all-places lists them", report.Count(left, "more finding", "more findings"),
-				line(rule)))
+				Line(rule)))
 		}
 		left = 0
 	}
@@ -51,7 +51,7 @@ func (t *text) findings(list []*report.Finding) {
 			t.blank()
 			group, who = of, ""
 			if by == view.ByResource {
-				t.title(line(group) + ":")
+				t.title(Line(group) + ":")
 			}
 		}
 		told[rule]++
@@ -80,7 +80,7 @@ func (t *text) entryHead(p painter, at string, e view.Entry, mark string) {
 	if mark != "" {
 		mark = "[" + mark + "]"
 	}
-	t.head(p, line(at), line(view.Weight(e[0])), line(view.Title(e[0].Policy, e[0].Rule)), mark, size)
+	t.head(p, Line(at), Line(view.Weight(e[0])), Line(view.Title(e[0].Policy, e[0].Rule)), mark, size)
 }
 
 // tone is the color of an entry.
@@ -94,7 +94,7 @@ func (t *text) tone(e view.Entry) painter {
 // entry is what one, or several findings say, in full.
 func (t *text) entry(e view.Entry, last *report.Origin) {
 	f := e[0]
-	t.entryHead(t.tone(e), view.PlaceOf(f), e, view.Mark(f))
+	t.entryHead(t.tone(e), view.PlaceOf(f.Origin), e, view.Mark(f))
 	t.rows("  ", lines(view.Sentence(f)))
 	if o := f.Origin; o != nil && (last == nil || o.Path != last.Path || spanOf(o) != spanOf(last)) {
 		t.frame(o.Path, spanOf(o), t.tone(e))
@@ -110,7 +110,7 @@ func spanOf(o *report.Origin) span { return span{o.StartLine, o.EndLine, o.Start
 // that stands above already, where entries are grouped by file; brief returns the one for the next.
 func (t *text) brief(e view.Entry, by view.Grouping, above string) string {
 	list := e.Spots()
-	at := view.PlaceOf(e[0])
+	at := view.PlaceOf(e[0].Origin)
 	if len(list) == 1 {
 		at = list[0].Place(fewNames)
 	}
@@ -124,7 +124,7 @@ func (t *text) brief(e view.Entry, by view.Grouping, above string) string {
 	}
 	who := list[0].Who()
 	if by == view.ByPolicy || by == view.ByFile && who != above {
-		t.rows("    ", line(who))
+		t.rows("    ", Line(who))
 	}
 	return who
 }
@@ -139,10 +139,10 @@ func (t *text) fix(f *report.Finding) {
 	if x.Path != "" {
 		words += fmt.Sprintf(" (%s)", view.Place(x.Path, x.Line, 0))
 	}
-	t.line(t.paint.dim(line(words) + ":"))
+	t.line(t.paint.dim(Line(words) + ":"))
 	t.blank()
 	for _, row := range x.Rows {
-		switch shown := "    " + line(row); row[:min(len(row), 1)] {
+		switch shown := "    " + Line(row); row[:min(len(row), 1)] {
 		case "+":
 			t.line(t.paint.with(green).mark(shown))
 		case "-":
@@ -163,9 +163,7 @@ func (t *text) facts(e view.Entry) {
 		t.fact("why", view.Why(t.report, f.Policy))
 		t.told[f.Policy] = true
 	}
-	if f.PolicyPath != "" {
-		t.fact("policy", view.Place(f.PolicyPath, f.PolicyLine, 0))
-	}
+	t.fact("policy", view.KnownPlace(f.PolicyPath, f.PolicyLine, 0))
 	t.places(e)
 	if roots := e.Roots(); len(e) > 1 && len(roots) > fewNames && !t.o.AllPlaces {
 		t.fact("roots", report.Some(roots, 1)) // the places say as much
@@ -227,7 +225,7 @@ func (t *text) spot(label string, s *view.Spot) {
 	if t.o.AllPlaces {
 		limit = len(s.Lines)
 	}
-	at, what := tame(line(s.Place(limit))), tame(line(s.Who()))
+	at, what := tame(Line(s.Place(limit))), tame(Line(s.Who()))
 	prefix := "  " + t.paint.dim(fmt.Sprintf("%-9s", label)) + "  "
 	if label == "" {
 		prefix = strings.Repeat(" ", indent)
@@ -248,7 +246,7 @@ func (t *text) short(title string, list []*report.Finding) {
 	t.title(title)
 	for _, e := range view.Entries(list, view.ByPolicy) {
 		f := e[0]
-		t.entryHead(t.paint.with(cyan), "  "+view.PlaceOf(f), e, "")
+		t.entryHead(t.paint.with(cyan), "  "+view.PlaceOf(f.Origin), e, "")
 		if t.o.AllPlaces && len(e) > 1 {
 			t.places(e)
 			continue
@@ -260,7 +258,7 @@ func (t *text) short(title string, list []*report.Finding) {
 		if f.Denied {
 			detail += ", " + view.DeniedWords
 		}
-		t.rows("    ", line(detail))
+		t.rows("    ", Line(detail))
 	}
 	t.blank()
 }
@@ -274,7 +272,7 @@ func columnWidths(rows [][]string) (widths []int, rest int) {
 	widths = make([]int, len(rows[0]))
 	for i := range widths {
 		for _, cells := range rows {
-			cells[i] = tame(line(cells[i]))
+			cells[i] = tame(Line(cells[i]))
 			widths[i] = max(widths[i], textWidth(cells[i]))
 		}
 		if i > 0 {

@@ -2,9 +2,9 @@ package output
 
 import (
 	"bufio"
-	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
@@ -14,8 +14,33 @@ import (
 // initText writes a plan of "lintel init" for people: what was found, what is written and what is left, and what to do
 // next.
 func initText(w io.Writer, p *report.InitPlan, o Options) error {
-	b := &initWriter{paint: painter{color: o.Color}, width: cmp.Or(o.Width, 80)}
-	b.list("Found", p.Found)
+	t := newText(nil, o)
+	head := func(title string) {
+		t.blank()
+		t.line(t.paint.bold(title))
+	}
+	list := func(title string, notes []string) {
+		if len(notes) > 0 {
+			head(title)
+		}
+		for _, n := range notes {
+			t.item("  ", n)
+		}
+	}
+	table := func(title string, rows [][2]string) {
+		width := 0
+		for _, r := range rows {
+			width = max(width, textWidth(Line(r[0])))
+		}
+		if len(rows) > 0 {
+			head(title)
+		}
+		for _, r := range rows {
+			name := Line(r[0])
+			t.line("  " + name + strings.Repeat(" ", width-textWidth(name)) + "  " + Line(r[1]))
+		}
+	}
+	list("Found", p.Found)
 	done := "Written"
 	if p.DryRun {
 		done = "Would be written"
@@ -32,7 +57,7 @@ func initText(w io.Writer, p *report.InitPlan, o Options) error {
 		}
 	}
 	for _, f := range p.Files {
-		if !ofPolicy(p, f.Path) {
+		if !slices.ContainsFunc(p.Policies, func(r report.PlannedRule) bool { return strings.HasPrefix(f.Path, r.Folder+"/") }) {
 			note := "the settings"
 			if len(p.Clusters) > 0 {
 				note += ", with the clusters " + strings.Join(p.Clusters, ", ")
@@ -43,79 +68,26 @@ func initText(w io.Writer, p *report.InitPlan, o Options) error {
 	for _, r := range p.Policies {
 		add(r.Action, r.Folder+"/", r.Title, r.Reason)
 	}
-	b.table(done, rows)
-	b.table("There already, the same", same)
-	b.table("Left as it is", left)
-	b.list("Note", p.Notes)
+	table(done, rows)
+	table("There already, the same", same)
+	table("Left as it is", left)
+	list("Note", p.Notes)
 	var next [][2]string
 	for _, s := range p.Next {
 		next = append(next, [2]string{s.Command, s.For})
 	}
-	b.table("Next", next)
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-// ofPolicy reports whether a file is one of a policy of the plan.
-func ofPolicy(p *report.InitPlan, path string) bool {
-	for _, r := range p.Policies {
-		if strings.HasPrefix(path, r.Folder+"/") {
-			return true
-		}
-	}
-	return false
-}
-
-// initWriter writes lists under their heads, with an empty line between them.
-type initWriter struct {
-	strings.Builder
-	paint painter
-	width int
-}
-
-func (b *initWriter) head(title string) {
-	if b.Len() > 0 {
-		b.WriteByte('\n')
-	}
-	b.WriteString(b.paint.bold(title) + "\n")
-}
-
-func (b *initWriter) list(title string, lines []string) {
-	if len(lines) == 0 {
-		return
-	}
-	b.head(title)
-	for _, l := range lines {
-		for i, part := range wrap(Visible(l), b.width-4) {
-			fmt.Fprintf(b, "  %s%s\n", strings.Repeat("  ", min(i, 1)), part)
-		}
-	}
-}
-
-func (b *initWriter) table(title string, rows [][2]string) {
-	if len(rows) == 0 {
-		return
-	}
-	b.head(title)
-	width := 0
-	for _, r := range rows {
-		width = max(width, textWidth(Visible(r[0])))
-	}
-	for _, r := range rows {
-		name := Visible(r[0])
-		pad := strings.Repeat(" ", width-textWidth(name))
-		b.WriteString(strings.TrimRight("  "+name+pad+"  "+Visible(r[1]), " ") + "\n")
-	}
+	table("Next", next)
+	return t.write(w)
 }
 
 // fixText writes what became of deprecated fields for people: a line for each place, and how many there are.
 func fixText(w io.Writer, r *report.Fixes, _ Options) error {
 	var b strings.Builder
 	for _, e := range r.Edits {
-		fmt.Fprintf(&b, "%s:%d:%d: %s\n", line(e.Path), e.Line, e.Column, line(e.Message))
+		fmt.Fprintf(&b, "%s:%d:%d: %s\n", Line(e.Path), e.Line, e.Column, Line(e.Message))
 	}
 	for _, l := range r.Left {
-		fmt.Fprintf(&b, "%s:%d:%d: left as it is: %s\n", line(l.Path), l.Line, l.Column, line(l.Message))
+		fmt.Fprintf(&b, "%s:%d:%d: left as it is: %s\n", Line(l.Path), l.Line, l.Column, Line(l.Message))
 	}
 	done := "rewritten"
 	if r.Proposed {
@@ -152,27 +124,27 @@ func buildText(w io.Writer, b report.Build, _ Options) error {
 func fetchedText(w io.Writer, list []report.Fetched, _ Options) error {
 	out := bufio.NewWriter(w)
 	for _, f := range list {
-		fmt.Fprintf(out, "%-5s  %s", f.Kind, Visible(f.URL))
+		fmt.Fprintf(out, "%-5s  %s", f.Kind, Line(f.URL))
 		for _, part := range []string{f.Name, f.Ref} {
 			if part != "" {
-				fmt.Fprintf(out, "  %s", Visible(part))
+				fmt.Fprintf(out, "  %s", Line(part))
 			}
 		}
 		fmt.Fprint(out, "\n       ")
 		if !f.OK {
-			fmt.Fprintf(out, "not had: %s\n", Visible(f.Reason))
+			fmt.Fprintf(out, "not had: %s\n", Line(f.Reason))
 			continue
 		}
 		if f.Revision != "" && f.Revision != f.Ref {
-			fmt.Fprintf(out, "%s  ", Visible(f.Revision))
+			fmt.Fprintf(out, "%s  ", Line(f.Revision))
 		}
-		fmt.Fprint(out, Visible(f.Digest))
+		fmt.Fprint(out, Line(f.Digest))
 		if f.Bytes > 0 {
 			fmt.Fprintf(out, "  %s", kibibytes(f.Bytes))
 		}
 		fmt.Fprintln(out)
 		if f.Changed != "" {
-			fmt.Fprintf(out, "       it was %s when it was first fetched\n", Visible(f.Changed))
+			fmt.Fprintf(out, "       it was %s when it was first fetched\n", Line(f.Changed))
 		}
 	}
 	return out.Flush()

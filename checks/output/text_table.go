@@ -24,7 +24,7 @@ func (t *text) table(header []string, rows []tableRow) {
 	for r := range rows {
 		cells := make([]string, len(rows[r].cells))
 		for i, c := range rows[r].cells {
-			cells[i] = line(c)
+			cells[i] = Line(c)
 			widths[i] = max(widths[i], textWidth(cells[i]))
 		}
 		rows[r].cells = cells
@@ -45,7 +45,7 @@ func (t *text) table(header []string, rows []tableRow) {
 		})
 		if row.note != "" {
 			indent := "│" + strings.Repeat(" ", widths[0]+2) + "│ "
-			for _, part := range wrap(lines(row.note), t.width-textWidth(indent)) {
+			for _, part := range Wrap(lines(row.note), t.width-textWidth(indent)) {
 				t.line(indent + part)
 			}
 		}

@@ -63,7 +63,7 @@ func (t *text) coverage(list []report.RuleCoverage) {
 			failing++
 		}
 		if gap := c.Gap(); gap != "" {
-			t.head(t.paint.with(yellow), line(view.Place(c.Path, c.Line, 0)), line(gap), line(view.Title(c.Policy, c.Rule)))
+			t.head(t.paint.with(yellow), Line(view.Place(c.Path, c.Line, 0)), Line(gap), Line(view.Title(c.Policy, c.Rule)))
 		}
 	}
 	if failing < len(list) {
@@ -104,7 +104,7 @@ func (t *text) testTable(rows []report.TestRow, id *int, o Options) (hidden int)
 	if len(table) == 0 && o.Rows == FailedRows {
 		return hidden
 	}
-	t.line(t.paint.bold(line(rows[0].File)))
+	t.line(t.paint.bold(Line(rows[0].File)))
 	if len(table) == 0 {
 		t.line("  nothing was compared")
 	} else {

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"unicode/utf8"
 
-	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/view"
 )
 
 // cut leaves the lines out for which there is no room, and counts them. Of long lines it leaves what they have around
 // what differs.
-func (l *listing) cut(hunks []diff.Hunk) (out []diff.Hunk, leftOut int) {
+func (l *listing) cut(hunks []report.DiffHunk) (out []report.DiffHunk, leftOut int) {
 	own := min(maxOwnLines, l.lines)
 	for _, h := range hunks {
 		lines := h.Lines[:min(len(h.Lines), own)]
@@ -22,14 +22,14 @@ func (l *listing) cut(hunks []diff.Hunk) (out []diff.Hunk, leftOut int) {
 		}
 		own, l.lines, leftOut = own-n, l.lines-n, leftOut+len(h.Lines)-n
 		if n > 0 {
-			out = append(out, diff.Hunk{Path: h.Path, Lines: lines[:n]})
+			out = append(out, report.DiffHunk{Path: h.Path, Lines: lines[:n]})
 		}
 	}
 	return out, leftOut
 }
 
 // shorten cuts long lines, of two versions of one at the same place.
-func shorten(lines []diff.Line) {
+func shorten(lines []report.DiffLine) {
 	long := false
 	for _, l := range lines {
 		long = long || len(l.Text) > maxLine
@@ -37,24 +37,16 @@ func shorten(lines []diff.Line) {
 	if !long {
 		return
 	}
-	pairs := view.LinePairs(len(lines), func(i int) (sign, text string) { return string(lines[i].Sign), lines[i].Text })
+	pairs := view.LinePairs(len(lines), func(i int) (sign, text string) { return lines[i].Sign, lines[i].Text })
 	for i, k := range pairs {
 		switch {
 		case k < 0:
 			lines[i].Text = excerpt(lines[i].Text, 0)
 		case k > i:
-			from := common(lines[i].Text, lines[k].Text)
+			from := view.SameHead([]byte(lines[i].Text), []byte(lines[k].Text))
 			lines[i].Text, lines[k].Text = excerpt(lines[i].Text, from), excerpt(lines[k].Text, from)
 		}
 	}
-}
-
-// common is how many bytes two texts begin with alike.
-func common(a, b string) (n int) {
-	for n < len(a) && n < len(b) && a[n] == b[n] {
-		n++
-	}
-	return n
 }
 
 // What is shown of a line that is cut: its beginning, which says what it is, and what is around the byte to be seen.

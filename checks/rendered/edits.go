@@ -10,6 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/review"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/origin"
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
@@ -19,6 +20,14 @@ type edit struct {
 	operation admission.Operation
 	old, new  *render.Resource
 	from      roots.Root // that deployed it before and gave it up; the zero value: none
+
+	places map[side]origin.Place // that were looked up
+}
+
+// side is a field of one side of an edit.
+type side struct {
+	old     bool
+	pointer string
 }
 
 // moved reports whether another root deployed the resource before.
@@ -56,7 +65,7 @@ func editsOf(pairs []*diff.Pair) (list []*edit) {
 	created, deleted := map[stem][]*edit{}, map[stem][]*edit{}
 	gone := map[left]bool{}
 	for _, p := range pairs {
-		e := &edit{root: p.Root, operation: p.Operation, new: p.New}
+		e := &edit{root: p.Root, operation: p.Operation, new: p.New, places: map[side]origin.Place{}}
 		if p.Operation != admission.Create {
 			e.old = p.Old
 		}

@@ -2,11 +2,12 @@ package rendered
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
-	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/review"
+	"github.com/lintel-bot/lintel/checks/view"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/render/origin"
 )
@@ -17,41 +18,22 @@ type finder struct {
 	left    int // places that may yet be looked up
 }
 
-// side is a field of one side of an edit.
-type side struct {
-	old     bool
-	pointer string
-}
-
-// places are those of an edit that were looked up.
-type places struct {
-	of    *edit
-	known map[side]origin.Place
-}
-
-// part is what of the edits of a difference is written at the same places.
-type part struct {
-	edits []*edit
-	at    places // of the first
-}
-
 // split divides the edits of a difference by where it is written: overlays may have the same each by a patch of its own.
 // The lines that are put in tell, or where there are none those that are taken out. Where it is too much to look, the
 // places of the first stand for those of the others.
-func (f *finder) split(e *entry) (parts []*part) {
-	sign := byte('-')
+func (f *finder) split(e *entry) (parts [][]*edit) {
+	sign := "-"
 	for _, h := range e.hunks {
 		for _, l := range h.Lines {
-			if l.Sign == '+' {
-				sign = '+'
+			if l.Sign == "+" {
+				sign = "+"
 			}
 		}
 	}
-	by := map[string]*part{}
+	by := map[string]int{}
 	for i, p := range e.edits {
-		own := places{p, map[side]origin.Place{}}
 		if i > 0 && f.left <= 0 {
-			parts[0].edits = append(parts[0].edits, p)
+			parts[0] = append(parts[0], p)
 			continue
 		}
 		var at strings.Builder
@@ -60,62 +42,63 @@ func (f *finder) split(e *entry) (parts []*part) {
 				if len(e.edits) == 1 || l.Sign != sign {
 					continue
 				}
-				if o := f.place(own, l); o != nil {
+				if o := f.place(p, l); o != nil {
 					fmt.Fprintf(&at, "%s\x00%d\x00", o.Path, o.StartLine)
 				}
 			}
 		}
-		one := by[at.String()]
-		if one == nil {
-			one = &part{at: own}
-			by[at.String()] = one
-			parts = append(parts, one)
+		k, ok := by[at.String()]
+		if !ok {
+			k = len(parts)
+			by[at.String()] = k
+			parts = append(parts, nil)
 		}
-		one.edits = append(one.edits, p)
+		parts[k] = append(parts[k], p)
 	}
 	return parts
 }
 
 // located are hunks with the places of the lines that differ.
-func (f *finder) located(at places, hunks []diff.Hunk) []report.DiffHunk {
-	out := make([]report.DiffHunk, len(hunks))
-	for i, h := range hunks {
-		out[i] = report.DiffHunk{Path: h.Path, Lines: make([]report.DiffLine, len(h.Lines))}
-		for k, l := range h.Lines {
-			out[i].Lines[k] = report.DiffLine{Sign: string(l.Sign), Text: l.Text, Field: l.Pointer}
-			if l.Sign != ' ' {
-				out[i].Lines[k].Origin = f.place(at, l)
+func (f *finder) located(e *edit, hunks []report.DiffHunk) []report.DiffHunk {
+	out := slices.Clone(hunks)
+	for i := range out {
+		out[i].Lines = slices.Clone(out[i].Lines)
+		for k := range out[i].Lines {
+			l := &out[i].Lines[k]
+			if l.Sign != " " {
+				l.Origin = f.place(e, *l)
 			}
+			l.Part = 0
 		}
 	}
 	return out
 }
 
 // place is where a line is written, nil where that is not known.
-func (f *finder) place(at places, l diff.Line) *report.Origin {
-	res, other, old := at.of.new, at.of.old, l.Sign == '-'
+func (f *finder) place(e *edit, l report.DiffLine) *report.Origin {
+	res, other, old := e.new, e.old, l.Sign == "-"
 	if old {
 		res, other = other, res
 	}
 	if res == nil {
 		return nil
 	}
-	p, ok := at.known[side{old, l.Pointer}]
+	p, ok := e.places[side{old, l.Field}]
 	if !ok {
 		if f.left <= 0 {
 			return nil
 		}
 		f.left--
-		p = res.Origin(l.Pointer)
+		p = res.Origin(l.Field)
 		if len(p.Spans) > 0 && other != nil {
-			p = p.Within(differs(res.Made(), other.Made(), l.Pointer))
+			p = p.Within(differs(res.Made(), other.Made(), l.Field))
 		}
-		at.known[side{old, l.Pointer}] = p
+		e.places[side{old, l.Field}] = p
 	}
 	if p.Path == "" {
 		return nil
 	}
-	return review.OriginOf(lineOf(f.substituted(p), l.Part), old, f.changed)
+	return review.OriginOf(LineOf(f.substituted(p), l.Part), old, f.changed)
 }
 
 // substituted is the place of a value that Flux puts into a line which the change leaves alone, else the place itself:
@@ -141,18 +124,12 @@ func differs(object, other map[string]any, pointer string) (from, to int) {
 	if !ok {
 		return 0, 0
 	}
-	for from < len(now) && from < len(was) && now[from] == was[from] {
-		from++
-	}
-	to = len(now)
-	for rest := len(was); to > from && rest > from && now[to-1] == was[rest-1]; rest-- {
-		to--
-	}
-	return from, to
+	from = view.SameHead([]byte(now), []byte(was))
+	return from, len(now) - view.SameTail([]byte(now[from:]), []byte(was[from:]))
 }
 
-// lineOf is the place of one line of a text of several, which are those of the source, if it is one there, too.
-func lineOf(p origin.Place, part int) origin.Place {
+// LineOf is the place of one line of a text of several, from 1, which are those of the source, if it is one there, too.
+func LineOf(p origin.Place, part int) origin.Place {
 	if part == 0 || p.How == origin.Enclosing {
 		return p
 	}

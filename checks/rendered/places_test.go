@@ -29,7 +29,7 @@ func TestLinesOfTexts(t *testing.T) {
 		"what only encloses it":     {place(4, 9, 0, "", origin.Enclosing), 3, 4},
 		"a text that begins inside": {place(4, 9, 3, "", origin.Identity), 3, 4},
 	} {
-		if got := lineOf(tc.place, tc.part); got.StartLine != tc.want {
+		if got := LineOf(tc.place, tc.part); got.StartLine != tc.want {
 			t.Errorf("%s: line %d, want %d", name, got.StartLine, tc.want)
 		}
 	}

@@ -42,7 +42,7 @@ type Change struct {
 type entry struct {
 	named   report.Resource
 	edits   []*edit
-	hunks   []diff.Hunk
+	hunks   []report.DiffHunk
 	leftOut int
 	images  []report.ImageChange
 }
@@ -70,7 +70,7 @@ func AddToReport(ctx context.Context, c Change, out *report.Report) error {
 				return fmt.Errorf("the check was stopped: %w", errors.Join(err, context.Cause(ctx)))
 			}
 			d := report.Difference{Resource: e.named, Operation: string(e.edits[0].operation), LeftOut: e.leftOut,
-				Hunks: find.located(part.at, e.hunks), Roots: rootsOf(part.edits)}
+				Hunks: find.located(part[0], e.hunks), Roots: rootsOf(part)}
 			if e.edits[0].moved() {
 				d.From = e.edits[0].from.Name()
 			}
@@ -79,7 +79,7 @@ func AddToReport(ctx context.Context, c Change, out *report.Report) error {
 				d.Replaces = &before
 			}
 			if c.Clusters != nil {
-				d.Clusters = clustersOf(part.edits, c.Clusters)
+				d.Clusters = clustersOf(part, c.Clusters)
 			}
 			out.Differences = append(out.Differences, d)
 		}
@@ -159,10 +159,10 @@ func (l *listing) add(one *edit) {
 }
 
 // digest tells differences of one resource apart.
-func digest(hunks []diff.Hunk) (sum [sha256.Size]byte) {
+func digest(hunks []report.DiffHunk) (sum [sha256.Size]byte) {
 	h := sha256.New()
-	for _, one := range hunks {
-		_, _ = h.Write([]byte(one.String())) // never fails
+	for i := range hunks {
+		_, _ = h.Write([]byte(hunks[i].String())) // never fails
 	}
 	return [sha256.Size]byte(h.Sum(nil))
 }

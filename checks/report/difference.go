@@ -1,5 +1,7 @@
 package report
 
+import "strings"
+
 // Difference is what a change does to one rendered resource.
 type Difference struct {
 	Roots     []string `json:"roots"` // those that deploy it, all with the same difference
@@ -31,6 +33,16 @@ func (h *DiffHunk) Head() string {
 	return "@@ " + h.Path + " @@"
 }
 
+// String is the difference in unified form, without the names of files.
+func (h *DiffHunk) String() string {
+	var b strings.Builder
+	b.WriteString(h.Head() + "\n")
+	for _, l := range h.Lines {
+		b.WriteString(l.Sign + l.Text + "\n")
+	}
+	return b.String()
+}
+
 // DiffLine is one line of a resource as YAML. Secrets are shown without their values.
 type DiffLine struct {
 	Sign  string `json:"sign"`  // " ", "-" or "+"
@@ -39,6 +51,7 @@ type DiffLine struct {
 	// Origin is where a line that differs is written: at the merge base where it is taken out, else at the head. It is nil
 	// where that is not known, and for lines that are the same.
 	Origin *Origin `json:"origin,omitempty"`
+	Part   int     `json:"-"` // of a text of several lines, which of them this is, from 1, until its place is known; else 0
 }
 
 // Added counts the lines that are put in, as far as they are listed.

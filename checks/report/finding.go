@@ -263,6 +263,17 @@ func CompareFindings(a, b Finding) int {
 		cmp.Compare(a.Operation, b.Operation), cmp.Compare(a.Message, b.Message), slices.Compare(a.Roots, b.Roots))
 }
 
+var unescape = strings.NewReplacer("~1", "/", "~0", "~")
+
+// Tokens are those of a JSON Pointer (RFC 6901), unescaped.
+func Tokens(pointer string) []string {
+	tokens := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
+	for i, token := range tokens {
+		tokens[i] = unescape.Replace(token)
+	}
+	return tokens
+}
+
 // Mutation is what a mutate rule writes into a resource before the other rules look at it.
 type Mutation struct {
 	Policy     string   `json:"policy"`
@@ -284,11 +295,7 @@ func (f *Finding) ChartValue() (keys []string, yaml string, ok bool) {
 	if o.Switch {
 		return slices.Clone(o.Set), "true", true
 	}
-	unescape := strings.NewReplacer("~1", "/", "~0", "~")
-	var tokens []string
-	for token := range strings.SplitSeq(strings.TrimPrefix(s.Field, "/"), "/") {
-		tokens = append(tokens, unescape.Replace(token))
-	}
+	tokens := Tokens(s.Field)
 	// The value is about the field, or about one above it of the same name, as args is for the first of args.
 	last := o.Set[len(o.Set)-1]
 	var rest []string
@@ -302,11 +309,7 @@ func (f *Finding) ChartValue() (keys []string, yaml string, ok bool) {
 		if !inside || below != "" && below[0] != '/' {
 			return nil, "", false
 		}
-		for token := range strings.SplitSeq(below, "/") {
-			if token != "" {
-				rest = append(rest, unescape.Replace(token))
-			}
-		}
+		rest = slices.DeleteFunc(Tokens(below), func(token string) bool { return token == "" })
 	}
 	for _, token := range rest {
 		if _, err := strconv.ParseUint(token, 10, 31); err == nil && token != "0" {

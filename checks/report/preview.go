@@ -35,15 +35,15 @@ func (p *Preview) With(q *Preview) *Preview {
 		return p
 	}
 	both := *p
-	both.Settings = joined(p.Settings, q.Settings, func(s string) string { return s })
+	both.Settings = union(slices.Clone(p.Settings), q.Settings)
 	both.Policies = append(slices.Clone(p.Policies), q.Policies...)
 	both.Exceptions = append(slices.Clone(p.Exceptions), q.Exceptions...)
-	both.RootsIn = joined(p.RootsIn, q.RootsIn, func(s string) string { return s })
-	both.RootsOut = joined(p.RootsOut, q.RootsOut, func(s string) string { return s })
+	both.RootsIn = union(slices.Clone(p.RootsIn), q.RootsIn)
+	both.RootsOut = union(slices.Clone(p.RootsOut), q.RootsOut)
 	both.Findings = append(slices.Clone(p.Findings), q.Findings...)
 	both.LeftOut += q.LeftOut
-	both.Warnings = joined(p.Warnings, q.Warnings, Problem.String)
-	both.Notices = joined(p.Notices, q.Notices, Problem.String)
+	both.Warnings = joined(p.Warnings, q.Warnings)
+	both.Notices = joined(p.Notices, q.Notices)
 	both.RemoteSources = JoinRemoteSources(p.RemoteSources, q.RemoteSources)
 	both.Stats.Roots += q.Stats.Roots
 	both.Stats.Resources += q.Stats.Resources
@@ -65,14 +65,10 @@ func (p *Preview) Counts() (all PreviewCounts) {
 }
 
 // joined appends what of a second list the first does not say.
-func joined[T any](a, b []T, says func(T) string) []T {
-	list := slices.Clone(a)
-	for _, x := range b {
-		if !slices.ContainsFunc(a, func(y T) bool { return says(x) == says(y) }) {
-			list = append(list, x)
-		}
-	}
-	return list
+func joined(a, b []Problem) []Problem {
+	return slices.Concat(a, slices.DeleteFunc(slices.Clone(b), func(p Problem) bool {
+		return slices.ContainsFunc(a, func(q Problem) bool { return p.String() == q.String() })
+	}))
 }
 
 // PreviewStats counts what a preview looked at.

@@ -158,8 +158,11 @@ func LeftOutWords(d *report.Difference) string {
 	case d.LeftOut == 0:
 		return ""
 	}
-	return report.Count(d.LeftOut, "more line is", "more lines are") + " not shown"
+	return MoreLines(d.LeftOut)
 }
+
+// MoreLines says how many lines are left out.
+func MoreLines(n int) string { return report.Count(n, "more line is", "more lines are") + " not shown" }
 
 // DiffCounts says in one line what a change comes to.
 func DiffCounts(d *report.Differences) string {

@@ -152,11 +152,11 @@ func split(s string) (list []string) {
 
 // middle tells the beginning and the end that two texts have in common from the rest, in whole characters.
 func middle(was, now string) []run {
-	head := sameHead([]byte(was), []byte(now))
+	head := SameHead([]byte(was), []byte(now))
 	for head > 0 && (head < len(was) && !utf8.RuneStart(was[head]) || head < len(now) && !utf8.RuneStart(now[head])) {
 		head--
 	}
-	tail := sameTail([]byte(was[head:]), []byte(now[head:]))
+	tail := SameTail([]byte(was[head:]), []byte(now[head:]))
 	for tail > 0 && !utf8.RuneStart(was[len(was)-tail]) {
 		tail--
 	}

@@ -10,8 +10,8 @@ const maxEdits = 600
 func LineEdits(was, now []string) []byte { return edits(was, now, maxEdits) }
 
 func edits(was, now []string, most int) []byte {
-	head := sameHead(was, now)
-	tail := sameTail(was[head:], now[head:])
+	head := SameHead(was, now)
+	tail := SameTail(was[head:], now[head:])
 	a, b := was[head:len(was)-tail], now[head:len(now)-tail]
 	middle := shortest(a, b, most)
 	if middle == nil {
@@ -20,16 +20,16 @@ func edits(was, now []string, most int) []byte {
 	return slices.Concat(slices.Repeat([]byte{' '}, head), middle, slices.Repeat([]byte{' '}, tail))
 }
 
-// sameHead is how much two lists have in common at their beginning.
-func sameHead[T comparable](a, b []T) (n int) {
+// SameHead is how much two lists have in common at their beginning.
+func SameHead[T comparable](a, b []T) (n int) {
 	for n < len(a) && n < len(b) && a[n] == b[n] {
 		n++
 	}
 	return n
 }
 
-// sameTail is sameHead for their end.
-func sameTail[T comparable](a, b []T) (n int) {
+// SameTail is SameHead for their end.
+func SameTail[T comparable](a, b []T) (n int) {
 	for n < len(a) && n < len(b) && a[len(a)-1-n] == b[len(b)-1-n] {
 		n++
 	}

@@ -29,7 +29,7 @@ func Groupings() []string { return []string{string(ByPolicy), string(ByFile), st
 func (g Grouping) Of(f *report.Finding) string {
 	switch g {
 	case ByFile:
-		return originOf(f).Path
+		return OriginOf(f).Path
 	case ByResource:
 		return f.Resource.String()
 	}
@@ -54,12 +54,12 @@ func Sameness(f *report.Finding) string {
 		exemption = Exemption(f.Exemption)
 	}
 	return fmt.Sprintf("%q %d %t %t %t", []string{f.Policy, f.PolicyPath, RuleName(f.Rule), f.Severity, message, f.Expected,
-		fix.YAML, FixInstruction(f), exemption, string(f.Action), string(f.Result), string(originOf(f).Side)},
+		fix.YAML, FixInstruction(f), exemption, string(f.Action), string(f.Result), string(OriginOf(f).Side)},
 		StateOf(f), fix.Example, f.New, f.Denied)
 }
 
-// originOf is the place of a finding, an empty one where it has none.
-func originOf(f *report.Finding) *report.Origin { return cmp.Or(f.Origin, &report.Origin{}) }
+// OriginOf is the place of a finding, an empty one where it has none.
+func OriginOf(f *report.Finding) *report.Origin { return cmp.Or(f.Origin, &report.Origin{}) }
 
 // Entries puts findings together, which come in the order of their places. By policy the policies that matter most
 // come first: what blocks, then by severity, then by how much there is; by file the order of places stays; by resource
@@ -126,7 +126,7 @@ func (e Entry) Spots() (out []Spot) {
 		if o != nil && o.Path == "" {
 			o = nil
 		}
-		k := fmt.Sprintf("%q", []string{originOf(f).Path, f.Resource.String(), f.Operation, fmt.Sprint(f.Resources)})
+		k := fmt.Sprintf("%q", []string{OriginOf(f).Path, f.Resource.String(), f.Operation, fmt.Sprint(f.Resources)})
 		i, ok := at[k]
 		if !ok {
 			i = len(out)
@@ -142,11 +142,8 @@ func (e Entry) Spots() (out []Spot) {
 
 // Place is "path:12:5", or "path:12, 18, 24" of several places in one file, those beyond the limit counted.
 func (s *Spot) Place(limit int) string {
-	if s.Origin == nil {
-		return Place("", 0, 0)
-	}
 	if len(s.Lines) < 2 {
-		return Place(s.Origin.Path, s.Origin.StartLine, s.Origin.StartColumn)
+		return PlaceOf(s.Origin)
 	}
 	out := Place(s.Origin.Path, s.Lines[0], 0)
 	for _, n := range s.Lines[1:min(len(s.Lines), limit)] {
@@ -271,7 +268,7 @@ func placesOf(list []*report.Finding) int {
 	seen := map[place]bool{}
 	none := 0
 	for _, f := range list {
-		if o := originOf(f); o.Path != "" {
+		if o := OriginOf(f); o.Path != "" {
 			seen[place{o.Path, o.StartLine, o.StartColumn, o.Side}] = true
 		} else {
 			none++
@@ -287,7 +284,7 @@ func ByPlace(findings []report.Finding) []*report.Finding {
 		list[i] = &findings[i]
 	}
 	slices.SortStableFunc(list, func(a, b *report.Finding) int {
-		x, y := originOf(a), originOf(b)
+		x, y := OriginOf(a), OriginOf(b)
 		if (x.Path == "") != (y.Path == "") {
 			return strings.Compare(y.Path, x.Path)
 		}

@@ -37,10 +37,13 @@ func FixOf(f *report.Finding) *Fix {
 	case s.Diff != nil && f.Origin != nil:
 		x.Rows, x.Path, x.Line = s.Diff.Lines(), f.Origin.Path, s.Diff.Line
 	case f.Origin != nil && f.Origin.Set != nil:
-		x.Rows = valuesRows(f)
+		// Nothing where it does not follow from the field what has to be written into the values of the chart.
+		if keys, text, ok := f.ChartValue(); ok {
+			x.Rows = yamlRows(keys, text, false)
+		}
 	case renderedElsewhere(f):
 	default:
-		x.Rows = yamlRows(strings.Split(strings.TrimPrefix(s.Field, "/"), "/"), s.YAML, s.Remove)
+		x.Rows = yamlRows(report.Tokens(s.Field), s.YAML, s.Remove)
 	}
 	if x.Rows == nil {
 		return nil
@@ -77,19 +80,6 @@ func renderedElsewhere(f *report.Finding) bool {
 		slices.ContainsFunc(o.Chain, func(p report.Place) bool { return p.Role == "template" && p.Path != o.Path })
 }
 
-// valuesRows are the YAML of the value of a chart that decides the field, nil where it does not follow from the field
-// what has to be written there.
-func valuesRows(f *report.Finding) []string {
-	keys, text, ok := f.ChartValue()
-	if !ok {
-		return nil
-	}
-	for i := range keys {
-		keys[i] = strings.NewReplacer("~", "~0", "/", "~1").Replace(keys[i])
-	}
-	return yamlRows(keys, text, false)
-}
-
 // yamlRows are a value below the keys that lead to it, as much as people need to find the place.
 func yamlRows(tokens []string, text string, remove bool) []string {
 	sign := "+"
@@ -111,7 +101,6 @@ func yamlRows(tokens []string, text string, remove bool) []string {
 	var out []string
 	indent := ""
 	for i, token := range tokens {
-		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
 		if _, err := strconv.ParseUint(token, 10, 31); err == nil {
 			if i == len(tokens)-1 {
 				return append(out, lines(sign+indent+"- ", sign+indent+"  ")...)

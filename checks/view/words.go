@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -24,10 +25,7 @@ func RuleName(rule string) string {
 // metadata.labels["app.kubernetes.io/name"].
 func FieldName(pointer string) string {
 	var b strings.Builder
-	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
-		if strings.Contains(token, "~") {
-			token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
-		}
+	for _, token := range report.Tokens(pointer) {
 		_, err := strconv.ParseUint(token, 10, 31)
 		switch {
 		case err == nil:
@@ -122,12 +120,18 @@ func Place(path string, line, column int) string {
 	return fmt.Sprintf("%s:%d:%d", path, line, column)
 }
 
-// PlaceOf is the place that a person must edit to change the field of a finding.
-func PlaceOf(f *report.Finding) string {
-	if f.Origin == nil {
-		return Place("", 0, 0)
+// KnownPlace is Place, empty where no path is known.
+func KnownPlace(path string, line, column int) string {
+	if path == "" {
+		return ""
 	}
-	return Place(f.Origin.Path, f.Origin.StartLine, f.Origin.StartColumn)
+	return Place(path, line, column)
+}
+
+// PlaceOf is where an origin is; it may be nil.
+func PlaceOf(o *report.Origin) string {
+	o = cmp.Or(o, &report.Origin{})
+	return Place(o.Path, o.StartLine, o.StartColumn)
 }
 
 // revision is the commit in the address of a file of another git repository.

@@ -95,7 +95,7 @@ func TestPlain(t *testing.T) {
 	in := "| ❌ | `a`<br>[`r`](https://x/y#L1) high | Name a version &lt;x&gt; \\*. | " +
 		"<a href=\"https://x\"><code>a&#47;<wbr>b</code></a> |\n" +
 		"<details><summary>More</summary>\n\nx &amp; y &#27;[2J\n</details>"
-	want := "| ❌ | `a`; `r` high | Name a version <x> *. | a/b |\n▸ More\n\nx & y \ufffd[2J\n"
+	want := "| ❌ | `a`; `r` high | Name a version <x> *. | a/b |\n▸ More\n\nx & y \\u001b[2J\n"
 	if got := plain(in); got != want {
 		t.Errorf("got:\n%q\nwant:\n%q", got, want)
 	}

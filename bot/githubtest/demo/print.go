@@ -108,7 +108,7 @@ func plain(markdown string) string {
 	}
 	var rows []string
 	for row := range strings.SplitSeq(html.UnescapeString(markdown), "\n") {
-		rows = append(rows, output.Visible(row))
+		rows = append(rows, output.Line(row))
 	}
 	return strings.Join(rows, "\n")
 }
