@@ -49,7 +49,7 @@ func TestForeignRunIDsAreRefused(t *testing.T) {
 	}
 }
 
-func TestGivenUpRunsAreRetriedFourTimes(t *testing.T) {
+func TestAbandonedRunsAreRetriedFourTimes(t *testing.T) {
 	for times, want := range map[int]time.Duration{1: time.Minute, 2: 10 * time.Minute, 3: time.Hour, 4: 6 * time.Hour} {
 		if pause, again := (RunID{State: Abandoned, Times: times}).Retry(); !again || pause != want {
 			t.Errorf("given up %d times: %s %v, want %s", times, pause, again, want)

@@ -385,7 +385,7 @@ func TestFileModes(t *testing.T) {
 }
 
 // The first form takes what it is told, and gives it back when it is wrong.
-func TestForm(t *testing.T) {
+func TestSetupFormKeepsAndRefusesInput(t *testing.T) {
 	s := newSetupScene(t, nil)
 	for _, c := range []struct {
 		address, organization, says string

@@ -191,7 +191,7 @@ func TestPartialFaults(t *testing.T) {
 }
 
 // Servers that give no parts, and histories of which git takes none in parts, are mirrored whole.
-func TestWhole(t *testing.T) {
+func TestServersWithoutPartialCloneAreMirroredWhole(t *testing.T) {
 	for name, change := range map[string]func(s *server){
 		"no filter": func(s *server) {
 			s.git(s.dir, "config", "uploadpack.allowFilter", "false")

@@ -63,7 +63,7 @@ func wanting(t *testing.T, rounds *[]*report.Sources, wants func(round int) []re
 }
 
 // What is wanted is got once, by who may get it for its side, and what it came to is the same for good.
-func TestUntil(t *testing.T) {
+func TestWantIsFetchedOnceForItsSide(t *testing.T) {
 	s, base, head, named := newStore()
 	for range 2 {
 		var rounds []*report.Sources

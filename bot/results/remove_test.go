@@ -33,7 +33,7 @@ func resultIn(r forge.Repository) *Stored {
 }
 
 // What is taken from the App is hidden at once, removed a day later, and shown again when it is back before.
-func TestGone(t *testing.T) {
+func TestRemovedRepositoryIsHiddenThenDeleted(t *testing.T) {
 	for name, c := range map[string]struct {
 		gone        func(s *Store) error
 		shown, left string

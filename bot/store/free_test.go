@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestFree(t *testing.T) {
+func TestFreeSpaceOfDisk(t *testing.T) {
 	if free := Free(t.TempDir()); free <= 0 || runtime.GOOS == "linux" && free == math.MaxInt64 {
 		t.Errorf("%d bytes", free)
 	}

@@ -360,7 +360,7 @@ func TestTwoProcessesShareAndNeverCollide(t *testing.T) {
 	stop()
 }
 
-func TestJobOfDeadProcessIsTakenOver(t *testing.T) {
+func TestJobOfDeadProcessIsDoneByAnother(t *testing.T) {
 	config := Config{URL: natsServer(t), AckWait: time.Second, Occupied: 10 * time.Millisecond}
 	dying, heir := open(t, config), open(t, config)
 	publish(t, heir, one, "e")

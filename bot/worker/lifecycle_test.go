@@ -30,7 +30,7 @@ func TestAnswerFromThePast(t *testing.T) {
 }
 
 // What could not be checked for reasons outside of the change is taken up again, in the same run.
-func TestGivenUpHeadIsTakenUpAgain(t *testing.T) {
+func TestAbandonedHeadIsCheckedAgain(t *testing.T) {
 	b := newBench(t)
 	b.mirror.err = errors.New("no answer")
 	b.task.Try = b.task.Tries

@@ -93,7 +93,7 @@ func TestHeadWaitsForWhoIsNotChecked(t *testing.T) {
 	}
 }
 
-func TestGivenUpNeighbourBlocks(t *testing.T) {
+func TestAbandonedNeighbourBlocks(t *testing.T) {
 	b := newPair(t)
 	b.hub.Runs = []forge.CheckRun{{ID: 1, HeadSHA: headA, Status: "completed", Conclusion: "failure",
 		ExternalID: forge.RunID{Target: forge.Target{Number: 12}, State: forge.Abandoned, Times: 1, Job: 5}.String()}}

@@ -270,7 +270,7 @@ func TestRunSweepsAtOnceAndAtTheInterval(t *testing.T) {
 }
 
 // A head that was given up is looked at again and again, until its time has come.
-func TestGivenUpHeadsAreTriedAgain(t *testing.T) {
+func TestAbandonedHeadsAreRetried(t *testing.T) {
 	h := &forgetest.GitHub{Installed: []forge.Installation{{ID: 1}},
 		Repos: []forge.Repo{{Installation: 1, ID: 5, Owner: "o", Name: "r"}},
 		Pulls: map[int64][]*forge.PullRequest{5: {{Number: 1, HeadSHA: "h"}}},

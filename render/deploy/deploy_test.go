@@ -251,7 +251,7 @@ resources: [c.yaml]
 }
 
 // A name is that of a folder, or of the object that deploys one in a way of its own.
-func TestOf(t *testing.T) {
+func TestRootsAreFoundByName(t *testing.T) {
 	repo := treetest.New(t)
 	set := open(t, repo.Tree(repo.Commit(deployed)))
 	for name, want := range map[string]string{
