@@ -253,6 +253,9 @@ func TestBumpOfApplication(t *testing.T) {
 
 // Roots beyond those that are told of are counted.
 func TestManyBumps(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	f := &fetched{t: t, repo: treetest.New(t)}
 	for _, version := range []string{"1.0.0", "2.0.0"} {
 		f.add(shopChart(version), version, sources{"Chart.yaml": "apiVersion: v2\nname: shop\nversion: " + version + "\n",

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/lintel-bot/lintel/render/tree"
+	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
 // readable requires that all files of commits can be read from a mirror by who has no network and no token.
@@ -277,7 +278,7 @@ func TestAllFilesAreThere(t *testing.T) {
 					s.git(s.work, "merge", "-q", "-s", "ours", "-m", "merge", "main")
 				}
 				head := s.git(s.work, "rev-parse", "HEAD")
-				s.publish(ref, head)
+				treetest.Publish(t, s.dir, ref, head)
 				tip := s.git(s.dir, "rev-parse", mainRef)
 				if random.Intn(3) == 0 {
 					head = s.git(s.work, "rev-parse", head+"^")

@@ -3,7 +3,6 @@ package mirror
 import (
 	"context"
 	"encoding/base64"
-	"errors"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
@@ -15,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/lintel-bot/lintel/bot/forge"
+	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
 const secret = "ghs_aVerySecretToken0123456789"
@@ -50,24 +50,8 @@ func newServer(t testing.TB) *server {
 	root := t.TempDir()
 	s := &server{t: t, dir: filepath.Join(root, "svc.git"), work: filepath.Join(root, "work"), name: "/octo/svc.git",
 		token: secret}
-	s.git("", "init", "-q", "--template=", "--bare", "-b", "main", s.dir)
-	s.git("", "init", "-q", "--template=", "-b", "main", s.work)
-	// The work tree shares the objects of the server, and nothing is packed unless a test asks for it.
-	objects := filepath.Join(s.work, ".git", "objects")
-	err = errors.Join(os.RemoveAll(objects), os.Symlink(filepath.Join(s.dir, "objects"), objects))
-	for dir, text := range map[string]string{
-		s.dir:                         "[uploadpack]\n\tallowAnySHA1InWant = true\n\tallowFilter = true\n[http]\n\tuploadpack = true\n",
-		filepath.Join(s.work, ".git"): "[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n",
-	} {
-		file, wrong := os.OpenFile(filepath.Join(dir, "config"), os.O_APPEND|os.O_WRONLY, 0)
-		if wrong == nil {
-			_, wrong = file.WriteString(text)
-		}
-		err = errors.Join(err, wrong, file.Close())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	treetest.Served(t, s.dir, s.work,
+		"[uploadpack]\n\tallowAnySHA1InWant = true\n\tallowFilter = true\n[http]\n\tuploadpack = true\n")
 	backend := &cgi.Handler{Path: filepath.Join(strings.TrimSpace(string(out)), "git-http-backend"), Root: s.name,
 		Env: []string{"GIT_PROJECT_ROOT=" + s.dir, "GIT_HTTP_EXPORT_ALL=1"}, InheritEnv: []string{"PATH"}}
 	s.http = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -165,18 +149,8 @@ func (s *server) commit(branch, ref, path, content string) string {
 		s.t.Fatal(err)
 	}
 	commit := strings.TrimSpace(string(id))
-	s.publish(ref, commit)
+	treetest.Publish(s.t, s.dir, ref, commit)
 	return commit
-}
-
-// publish has ref of the server name a commit, as a push does.
-func (s *server) publish(ref, commit string) {
-	s.t.Helper()
-	file := filepath.Join(s.dir, filepath.FromSlash(ref))
-	err := os.MkdirAll(filepath.Dir(file), 0o755)
-	if err = errors.Join(err, os.WriteFile(file, []byte(commit+"\n"), 0o644)); err != nil {
-		s.t.Fatal(err)
-	}
 }
 
 func (s *server) mirrors(change ...func(*Config)) *Mirrors {

@@ -14,6 +14,9 @@ import (
 // jobs, and whatever became of what the README calls a cache. Where LINTEL_OLDER names a program of an earlier version, that
 // goes on with it, too, and then this one again.
 func TestRestore(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	binary := buildLintel(t)
 	hub, data := newHub(t), t.TempDir()
 	env := append([]string{"LINTEL_GITHUB_URL=" + hub.URL()}, unconfigured...)

@@ -102,6 +102,9 @@ func TestSARIFForeignText(t *testing.T) {
 
 // Code scanning takes 25,000 results: what blocks is among them, and the file says what is not.
 func TestSARIFLimit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	r := &report.Report{}
 	for range maxResults + 10 {
 		r.Findings = append(r.Findings, report.Finding{Policy: "audit", Rule: "r", Result: report.Warn, New: true,

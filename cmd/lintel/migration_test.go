@@ -167,7 +167,10 @@ func TestMigrationFlags(t *testing.T) {
 		t.Fatalf("only %v are listed", listed)
 	}
 	for command, args := range map[string][]string{"apply": {"apply", "policies/", "-r", "pod.yaml"}, "test": {"test", "policies/"}} {
-		for _, f := range foreignFlags(command) {
+		for i, f := range foreignFlags(command) {
+			if testing.Short() && f.instead == "" && i%4 > 0 {
+				continue // a whole run for each flag that is taken: make test-all
+			}
 			given := "--" + f.name
 			with := append(args[:len(args):len(args)], given)
 			if f.takes {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/tree"
+	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
 // forge serves the bare repositories of a folder by git's smart protocol.
@@ -75,8 +76,7 @@ func (f *forge) git(dir string, args ...string) string {
 
 // create makes a repository, as "o/name.git".
 func (f *forge) create(name string) {
-	f.git("", "init", "-q", "--bare", "-b", "main", filepath.Join(f.root, name))
-	f.git("", "init", "-q", "-b", "main", f.work(name))
+	treetest.Served(f.t, filepath.Join(f.root, name), f.work(name), "")
 }
 
 func (f *forge) work(name string) string { return filepath.Join(f.root, "work", name) }
@@ -97,8 +97,9 @@ func (f *forge) commit(name, ref, path, text string) string {
 
 func (f *forge) push(name, ref string) string {
 	f.git(f.work(name), "commit", "-q", "--allow-empty", "-m", "m")
-	f.git(f.work(name), "push", "-q", "-f", filepath.Join(f.root, name), "HEAD:"+ref)
-	return f.git(f.work(name), "rev-parse", "HEAD")
+	commit := f.git(f.work(name), "rev-parse", "HEAD")
+	treetest.Publish(f.t, filepath.Join(f.root, name), ref, commit)
+	return commit
 }
 
 func gitWant(ref string) remote.Want {

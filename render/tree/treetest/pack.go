@@ -94,7 +94,8 @@ func (p *pack) write(dir string) error {
 		index = number(index, e.offset)
 	}
 	index = append(index, sum[:]...)
-	sum2 := sha1.Sum(index) //nolint:gosec // as above
+	end := sha1.Sum(index) //nolint:gosec // as above
+	index = append(index, end[:]...)
 	name := filepath.Join(dir, fmt.Sprintf("pack-%x", sum))
-	return errors.Join(os.WriteFile(name+".pack", data, 0o444), os.WriteFile(name+".idx", append(index, sum2[:]...), 0o444))
+	return errors.Join(os.WriteFile(name+".pack", data, 0o444), os.WriteFile(name+".idx", index, 0o444))
 }
