@@ -24,7 +24,7 @@ func with(values any, at []string, value any) any {
 		}
 	}
 	out := map[string]any{}
-	if m, ok := values.(map[string]any); ok {
+	if m, ok := values.(map[string]any); ok && m != nil {
 		out = maps.Clone(m)
 	}
 	out[at[0]] = with(out[at[0]], at[1:], value)
