@@ -142,7 +142,7 @@ func TestLinePairsIsBounded(t *testing.T) {
 				WordsOf(lines[i], lines[k])
 			}
 		}
-		if d := time.Since(start); d > 2*time.Second {
+		if d := time.Since(start); d > 10*time.Second { // far less, also on a busy machine
 			t.Errorf("%d lines of %q took %s", len(lines), alphabet, d)
 		}
 	}
