@@ -28,8 +28,8 @@ build:
 CHEAP = -vet=off -ldflags=-w
 
 ## test: tests of every package, without those that take long (flags in TESTFLAGS, some packages in PACKAGES)
-test:
-	$(GO) test $(CHEAP) -short $(TESTFLAGS) $(PACKAGES)
+test: # the garbage collector runs less often, which saves a quarter of what renderings take
+	GOGC=$${GOGC:-300} $(GO) test $(CHEAP) -short $(TESTFLAGS) $(PACKAGES)
 
 ## test-all: all tests (flags in TESTFLAGS, some packages in PACKAGES)
 test-all:
