@@ -17,7 +17,7 @@ type builtObjects struct {
 
 // Objects returns the objects of some kinds in the rendering of a target. from names the target for what these objects deploy
 // in turn (see gitops.FromRoot). Whole is false where the target does not render, or something is missing in it. What was
-// rendered for this is held for whoever renders the target next.
+// rendered for this is in the memo for the next request of the target.
 func (r *Renderer) Objects(ctx context.Context, t Target, from string, kinds []string) (list []gitops.Object, whole bool) {
 	key := strings.Join(kinds, " ") + " " + r.ownKey(t)
 	built, ok := env.Get[builtObjects](r.kept(), objectsTable, key, asker{r, t})
@@ -28,7 +28,7 @@ func (r *Renderer) Objects(ctx context.Context, t Target, from string, kinds []s
 		if err != nil {
 			return nil, false
 		}
-		r.held.put(r.ownKey(t), out, problems)
+		r.memo.put(r.ownKey(t), out, problems)
 		built = builtObjects{Whole: !out.Partial && len(problems) == 0}
 		for _, res := range out.Resources {
 			if kind, _ := res.Object["kind"].(string); slices.Contains(kinds, kind) {

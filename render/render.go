@@ -95,7 +95,7 @@ type Renderer struct {
 	lookups    *lookups
 	counts     *counts
 	texts      *texts // see MayDeploy
-	held       *held
+	memo       *memo
 	asking     *asking
 	inactives  *inactiveLayers
 	fresh      bool // no rendering is recalled or kept
@@ -104,7 +104,7 @@ type Renderer struct {
 // New returns a renderer of the roots of one tree.
 func New(x *roots.Index, c Config) *Renderer {
 	r := &Renderer{builder: newBuilder(x, c.Limits.withDefaults(), &mounts{sources: c.Sources}), namespaced: c.Namespaced,
-		counts: &counts{}, texts: &texts{}, held: &held{}, asking: &asking{}, inactives: &inactiveLayers{}}
+		counts: &counts{}, texts: &texts{}, memo: &memo{}, asking: &asking{}, inactives: &inactiveLayers{}}
 	r.cache, r.steps = c.Cache, cmp.Or(max(0, c.AttemptSteps), trial.Steps)
 	r.declared = sync.OnceValue(r.findVersions)
 	r.lookups = &lookups{renderer: r}
@@ -115,7 +115,7 @@ func New(x *roots.Index, c Config) *Renderer {
 // it lacks.
 func (r *Renderer) WithSources(s *remote.Sources) *Renderer {
 	other := *r
-	other.mounts, other.held, other.builds = &mounts{sources: s}, nil, &builds{} // what is held was asked for by another
+	other.mounts, other.memo, other.builds = &mounts{sources: s}, nil, &builds{} // its renderings are those of another
 	return &other
 }
 
@@ -131,7 +131,7 @@ func (r *Renderer) Counts() (built, recalled int) {
 // does not have must be kustomizations. The graph stays that of the tree.
 func (r *Renderer) With(files map[string][]byte) *Renderer {
 	other := *r
-	other.builder, other.texts, other.held = *r.with(files), &texts{}, nil
+	other.builder, other.texts, other.memo = *r.with(files), &texts{}, nil
 	other.lookups = &lookups{renderer: &other}
 	return &other
 }
@@ -149,7 +149,7 @@ func (r *Renderer) Render(ctx context.Context, t Target) (*Rendering, []doc.Erro
 	if r.kept() != nil && r.kept().Disk != nil {
 		defer r.cache.lock(r.key(t))()
 	}
-	if out, problems := r.held.take(r.ownKey(t)); out != nil {
+	if out, problems := r.memo.take(r.ownKey(t)); out != nil {
 		return out, problems, nil
 	}
 	return r.once(ctx, t)

@@ -219,7 +219,7 @@ func (r *Renderer) recall(ctx context.Context, t Target) (*Rendering, []doc.Erro
 // again renders a target whose rendering was recalled, for whoever asks for places.
 func (r *Renderer) again(ctx context.Context, t Target) (*Rendering, error) {
 	fresh := *r
-	fresh.fresh, fresh.held = true, nil
+	fresh.fresh, fresh.memo = true, nil
 	out, problems, err := fresh.Render(ctx, t)
 	if err != nil {
 		return nil, err
@@ -283,37 +283,37 @@ func (r *Renderer) CacheText(out *Rendering, name string, text []byte) {
 	}
 }
 
-// held are renderings that were made to find out what the objects in them deploy: whoever asks for the target next gets them,
-// once. nil holds none.
-type held struct {
+// memo has the renderings that were made to find out what the objects in them deploy. The next request of a target takes
+// its rendering out. The nil memo is empty.
+type memo struct {
 	mu    sync.Mutex
-	byKey map[string]heldRendering
+	byKey map[string]memoEntry
 }
 
-type heldRendering struct {
+type memoEntry struct {
 	rendering *Rendering
 	problems  []doc.Error
 }
 
-// maxHeld is how many are held: with their nodes they take much room.
-const maxHeld = 32
+// maxMemo is how many it has: with their nodes they take much room.
+const maxMemo = 32
 
-func (h *held) put(key string, out *Rendering, problems []doc.Error) {
+func (h *memo) put(key string, out *Rendering, problems []doc.Error) {
 	if h == nil {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.byKey == nil {
-		h.byKey = map[string]heldRendering{}
+		h.byKey = map[string]memoEntry{}
 	}
-	if len(h.byKey) < maxHeld {
-		h.byKey[key] = heldRendering{out, problems}
+	if len(h.byKey) < maxMemo {
+		h.byKey[key] = memoEntry{out, problems}
 	}
 }
 
-// take returns what is held under a key; the rendering is nil where nothing is.
-func (h *held) take(key string) (*Rendering, []doc.Error) {
+// take returns the rendering of a key, nil where there is none.
+func (h *memo) take(key string) (*Rendering, []doc.Error) {
 	if h == nil {
 		return nil, nil
 	}
