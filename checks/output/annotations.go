@@ -46,7 +46,7 @@ func Annotations(rep *report.Report) (list []Annotation, left int) {
 		policy, rule, message string
 	}
 	var all []candidate
-	for _, same := range view.Grouped[view.Entry](findings, func(f *report.Finding) noted {
+	for _, same := range report.Grouped[view.Entry](findings, func(f *report.Finding) noted {
 		return noted{placeAnnotation(f), f.Policy, f.Rule, f.Message}
 	}) {
 		f := same[0]

@@ -118,7 +118,7 @@ func (b *pageOf) hunk(h *report.DiffHunk, path *string) []DiffLine {
 // images are the changes of images, each once, with how many containers have it.
 func images(list []report.ImageChange) (rows []Row) {
 	type change struct{ from, to string }
-	for _, same := range view.Grouped[[]report.ImageChange](list, func(i report.ImageChange) change { return change{i.From, i.To} }) {
+	for _, same := range report.Grouped[[]report.ImageChange](list, func(i report.ImageChange) change { return change{i.From, i.To} }) {
 		var where []string
 		for _, i := range same {
 			where = append(where, i.Resource.String())

@@ -16,7 +16,7 @@ const openFindings = 5
 
 // groups puts findings together by policy, the loudest and most severe first.
 func (b *pageOf) groups(list []*report.Finding) (groups []Group, totals []Total) {
-	byPolicy := view.Grouped[view.Entry](list, func(f *report.Finding) string { return f.Policy })
+	byPolicy := report.Grouped[view.Entry](list, func(f *report.Finding) string { return f.Policy })
 	slices.SortFunc(byPolicy, func(x, y view.Entry) int {
 		return cmp.Or(cmp.Compare(view.Loudest(x), view.Loudest(y)),
 			cmp.Compare(report.SeverityRank(x[0].Severity), report.SeverityRank(y[0].Severity)),

@@ -65,7 +65,7 @@ func checkJUnit(w io.Writer, r *report.Report, _ Options) error {
 	if len(r.Errors) == 0 {
 		check.add(junitCase{Name: "check", Class: "lintel", Output: Line(view.Work(r))})
 	}
-	for _, findings := range view.Grouped[view.Entry](view.ByPlace(r.Findings), func(f *report.Finding) string { return f.Policy }) {
+	for _, findings := range report.Grouped[view.Entry](view.ByPlace(r.Findings), func(f *report.Finding) string { return f.Policy }) {
 		s := all.suite(findings[0].Policy)
 		for _, f := range findings {
 			s.add(junitFinding(f))

@@ -215,30 +215,29 @@ func Merge(list []Finding) []Finding {
 		missing                                                 string
 		isNew                                                   bool
 	}
-	at := map[reason]int{}
-	var out []Finding
-	for _, f := range list {
+	key := func(f Finding) reason {
 		k := reason{policy: f.Policy, policyPath: f.PolicyPath, rule: f.Rule, action: f.Action, operation: f.Operation,
 			message: f.Message, result: f.Result, path: f.Origin.Path, side: f.Origin.Side, line: f.Origin.StartLine,
 			column: f.Origin.StartColumn, missing: f.Origin.Missing, isNew: f.New}
 		if f.Exemption != nil {
 			k.exemption = f.Exemption.Path + f.Exemption.Exception + string(f.Exemption.State)
 		}
-		i, ok := at[k]
-		if !ok {
-			at[k] = len(out)
-			out = append(out, f)
-			continue
-		}
-		into := &out[i]
-		into.Roots, into.Clusters = union(into.Roots, f.Roots), union(into.Clusters, f.Clusters)
-		for _, r := range append([]Resource{f.Resource}, f.Resources...) {
-			if r != into.Resource {
-				into.Resources = union(into.Resources, []Resource{r})
+		return k
+	}
+	var out []Finding
+	for _, same := range Grouped[[]Finding](list, key) {
+		into := same[0]
+		for _, f := range same[1:] {
+			into.Roots, into.Clusters = union(into.Roots, f.Roots), union(into.Clusters, f.Clusters)
+			for _, r := range append([]Resource{f.Resource}, f.Resources...) {
+				if r != into.Resource {
+					into.Resources = union(into.Resources, []Resource{r})
+				}
 			}
+			into.Blocks = into.Blocks || f.Blocks
+			into.Denied = into.Denied || f.Denied
 		}
-		into.Blocks = into.Blocks || f.Blocks
-		into.Denied = into.Denied || f.Denied
+		out = append(out, into)
 	}
 	return out
 }

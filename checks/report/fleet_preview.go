@@ -152,23 +152,19 @@ func (p *FleetPreview) Policies() []PolicyPreview {
 		policy, path string
 		line         int
 	}
-	known := map[place]int{}
-	var list []PolicyPreview
+	var all, list []PolicyPreview
 	for _, d := range p.Dependents {
-		for _, policy := range d.Policies {
-			at := place{policy.Policy, policy.Path, policy.Line}
-			i, ok := known[at]
-			if !ok {
-				i = len(list)
-				known[at] = i
-				list = append(list, PolicyPreview{Policy: policy.Policy, Edit: policy.Edit, Path: policy.Path, Line: policy.Line,
-					Action: policy.Action, Before: policy.Before})
-			}
-			sum := &list[i]
+		all = append(all, d.Policies...)
+	}
+	for _, same := range Grouped[[]PolicyPreview](all, func(p PolicyPreview) place { return place{p.Policy, p.Path, p.Line} }) {
+		first := same[0]
+		sum := PolicyPreview{Policy: first.Policy, Edit: first.Edit, Path: first.Path, Line: first.Line, Action: first.Action,
+			Before: first.Before, Roots: len(same)}
+		for _, policy := range same {
 			sum.PreviewCounts, sum.Applies = sum.Plus(policy.PreviewCounts), sum.Applies+policy.Applies
 			sum.Partial = sum.Partial || policy.Partial
-			sum.Roots++
 		}
+		list = append(list, sum)
 	}
 	slices.SortStableFunc(list, func(a, b PolicyPreview) int {
 		return cmp.Or(b.compare(a.PreviewCounts), strings.Compare(a.Policy, b.Policy))

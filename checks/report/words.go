@@ -39,3 +39,19 @@ func Some(names []string, most int) string {
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
+
+// Grouped puts those of a list together that have the same key, in the order of the first of each.
+func Grouped[S ~[]T, T any, K comparable](list []T, key func(T) K) (groups []S) {
+	at := map[K]int{}
+	for _, x := range list {
+		k := key(x)
+		i, ok := at[k]
+		if !ok {
+			i = len(groups)
+			at[k] = i
+			groups = append(groups, nil)
+		}
+		groups[i] = append(groups[i], x)
+	}
+	return groups
+}

@@ -65,7 +65,7 @@ func OriginOf(f *report.Finding) *report.Origin { return cmp.Or(f.Origin, &repor
 // come first: what blocks, then by severity, then by how much there is; by file the order of places stays; by resource
 // those come first that have something that blocks.
 func Entries(list []*report.Finding, by Grouping) []Entry {
-	out := Grouped[Entry](list, func(f *report.Finding) string { return Sameness(f) + by.Of(f) })
+	out := report.Grouped[Entry](list, func(f *report.Finding) string { return Sameness(f) + by.Of(f) })
 	rank := map[string]int{}
 	switch by {
 	case ByFile:
@@ -93,22 +93,6 @@ func Entries(list []*report.Finding, by Grouping) []Entry {
 	return out
 }
 
-// Grouped puts those of a list together that have the same key, in the order of the first of each.
-func Grouped[S ~[]T, T any, K comparable](list []T, key func(T) K) (groups []S) {
-	at := map[K]int{}
-	for _, x := range list {
-		k := key(x)
-		i, ok := at[k]
-		if !ok {
-			i = len(groups)
-			at[k] = i
-			groups = append(groups, nil)
-		}
-		groups[i] = append(groups[i], x)
-	}
-	return groups
-}
-
 // Spot is a file in which an entry stands for one resource, and those that share its places.
 type Spot struct {
 	Origin   *report.Origin // the first place; nil: none is known
@@ -120,22 +104,20 @@ type Spot struct {
 
 // Spots are where an entry stands.
 func (e Entry) Spots() (out []Spot) {
-	at := map[string]int{}
-	for _, f := range e {
-		o := f.Origin
-		if o != nil && o.Path == "" {
-			o = nil
+	for _, same := range report.Grouped[Entry](e, func(f *report.Finding) string {
+		return fmt.Sprintf("%q", []string{OriginOf(f).Path, f.Resource.String(), f.Operation, fmt.Sprint(f.Resources)})
+	}) {
+		f := same[0]
+		spot := Spot{Resource: f.Resource, Others: f.Resources, Verb: strings.ToLower(f.Operation)}
+		if OriginOf(f).Path != "" {
+			spot.Origin = f.Origin
+			for _, f := range same {
+				if !slices.Contains(spot.Lines, f.Origin.StartLine) {
+					spot.Lines = append(spot.Lines, f.Origin.StartLine)
+				}
+			}
 		}
-		k := fmt.Sprintf("%q", []string{OriginOf(f).Path, f.Resource.String(), f.Operation, fmt.Sprint(f.Resources)})
-		i, ok := at[k]
-		if !ok {
-			i = len(out)
-			at[k] = i
-			out = append(out, Spot{Origin: o, Resource: f.Resource, Others: f.Resources, Verb: strings.ToLower(f.Operation)})
-		}
-		if o != nil && !slices.Contains(out[i].Lines, o.StartLine) {
-			out[i].Lines = append(out[i].Lines, o.StartLine)
-		}
+		out = append(out, spot)
 	}
 	return out
 }
@@ -329,13 +311,9 @@ type Total struct {
 
 // Totals adds up findings by policy: those that block first, then by severity, then those that found most.
 func Totals(list []*report.Finding) []Total {
-	of := map[string]Entry{}
-	for _, f := range list {
-		of[f.Policy] = append(of[f.Policy], f)
-	}
 	var out []Total
-	for policy, own := range of {
-		t := Total{Policy: policy, Loudest: Loudest(own), Places: placesOf(own)}
+	for _, own := range report.Grouped[Entry](list, func(f *report.Finding) string { return f.Policy }) {
+		t := Total{Policy: own[0].Policy, Loudest: Loudest(own), Places: placesOf(own)}
 		t.Severity = strings.Join(own.each(func(f *report.Finding) []string { return filled(f.Severity) }), ", ")
 		actions := own.each(func(f *report.Finding) []string { return filled(string(f.Action)) })
 		slices.Sort(actions)

@@ -108,7 +108,7 @@ func UncheckedOf(list []report.NotChecked) []Unchecked {
 		words string
 		rules bool
 	}
-	return Grouped[Unchecked](list, func(n report.NotChecked) reason { return reason{n.Reason, n.Rules} })
+	return report.Grouped[Unchecked](list, func(n report.NotChecked) reason { return reason{n.Reason, n.Rules} })
 }
 
 // maxNames is how many names a sentence has.
