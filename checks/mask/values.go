@@ -318,11 +318,7 @@ func wordLike(text string) bool {
 
 // plainWord reports whether a value says nothing even where its Secret is spoken of.
 func plainWord(text string) bool {
-	switch strings.ToLower(text) {
-	case "true", "false", "null", "nil", "none", "yes", "off", "opaque":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"true", "false", "null", "nil", "none", "yes", "off", "opaque"}, strings.ToLower(text))
 }
 
 func kindsOf(text string) (digits, letters int) {

@@ -249,7 +249,9 @@ func textSize(v reflect.Value) (n int) {
 			}
 		}
 	case reflect.Slice:
-		n = v.Len() * markup[v.Type().Elem()]
+		if v.Len() > 0 { // most are empty
+			n = v.Len() * markup[v.Type().Elem()]
+		}
 		for i := range v.Len() {
 			n += textSize(v.Index(i))
 		}

@@ -62,8 +62,8 @@ func (d *Difference) Removed() int { return d.count("-") }
 
 func (d *Difference) count(sign string) (n int) {
 	for _, h := range d.Hunks {
-		for i := range h.Lines {
-			if h.Lines[i].Sign == sign {
+		for _, l := range h.Lines {
+			if l.Sign == sign {
 				n++
 			}
 		}

@@ -1,5 +1,7 @@
 package report
 
+import "slices"
+
 // Layout is what somebody who begins with Lintel has to know of a tree.
 type Layout struct {
 	Roots    []LaidRoot   `json:"roots"`
@@ -75,17 +77,8 @@ const (
 
 // Left reports whether anything was in the way.
 func (p *InitPlan) Left() bool {
-	for _, f := range p.Files {
-		if f.Action == PlanLeave {
-			return true
-		}
-	}
-	for _, r := range p.Policies {
-		if r.Action == PlanLeave {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Files, func(f PlannedFile) bool { return f.Action == PlanLeave }) ||
+		slices.ContainsFunc(p.Policies, func(r PlannedRule) bool { return r.Action == PlanLeave })
 }
 
 // Fixes is what became of deprecated fields in files, and the stable form of "lintel fix -o json".

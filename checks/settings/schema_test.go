@@ -172,7 +172,7 @@ func TestSchemaRefuses(t *testing.T) {
 }
 
 // Of each field it is said what it takes.
-func TestFormOf(t *testing.T) {
+func TestFormatOf(t *testing.T) {
 	for _, f := range Fields() {
 		if FormatOf(f.Path) == "" {
 			t.Errorf("nothing is said of %q", f.Path)

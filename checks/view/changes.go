@@ -166,12 +166,11 @@ func MoreLines(n int) string { return report.Count(n, "more line is", "more line
 
 // DiffCounts says in one line what a change comes to.
 func DiffCounts(d *report.Differences) string {
-	n, roots := map[string]int{}, map[string]bool{}
-	for i := range d.Differences {
-		n[d.Differences[i].Operation]++
-		for _, root := range d.Differences[i].Roots {
-			roots[root] = true
-		}
+	n := map[string]int{}
+	var roots []string
+	for _, one := range d.Differences {
+		n[one.Operation]++
+		roots = append(roots, one.Roots...)
 	}
 	switch {
 	case !d.Any() && UnknownWords(d) != "":
@@ -187,7 +186,7 @@ func DiffCounts(d *report.Differences) string {
 	}
 	if len(parts) > 0 {
 		words = append(words, fmt.Sprintf("%s in %s: %s", report.Count(len(d.Differences), "difference", "differences"),
-			report.Count(len(roots), "root", "roots"), strings.Join(parts, ", ")))
+			report.Count(len(Distinct(roots)), "root", "roots"), strings.Join(parts, ", ")))
 	}
 	words = append(words, report.Counts([]report.Number{
 		{N: d.More, One: "more resource differs and is not listed", Many: "more resources differ and are not listed"},
