@@ -27,21 +27,10 @@ const (
 	partSize     = 250_000
 )
 
-// part is what of a page has an address of its own: things of one kind.
+// part is what of a page has an address of its own.
 type part struct {
 	name, heading string
-
-	Groups     []Group
-	Findings   []Finding
-	Changes    []Change
-	Bumps      []Bump
-	Notes      []Note
-	Exceptions []Exception
-	Totals     []Total
-	Images     []Row
-	Rows       []PreviewRow
-	Names      []string
-	Links      []Link
+	list          any // of things of one kind
 }
 
 // divider takes what is in parts out of a page.
@@ -50,15 +39,15 @@ type divider struct {
 	parts []part
 }
 
-// add begins a part.
-func (d *divider) add(kind, heading string) *part {
-	d.parts = append(d.parts, part{name: fmt.Sprintf("%s-%d", kind, len(d.parts)+1), heading: heading})
-	return &d.parts[len(d.parts)-1]
+// add adds a part, and returns its address.
+func (d *divider) add(kind, heading string, list any) string {
+	name := fmt.Sprintf("%s-%d", kind, len(d.parts)+1)
+	d.parts = append(d.parts, part{name, heading, list})
+	return d.at + name
 }
 
 // fit returns those at the beginning of a list for which there is room, and links to the parts that have the others.
-func fit[T any](d *divider, list []T, room *int, sizeOf func(*T) int, kind, heading, words string, in func(*part) *[]T) (shown []T,
-	rest []Link) {
+func fit[T any](d *divider, list []T, room *int, sizeOf func(*T) int, kind, heading, words string) (shown []T, rest []Link) {
 	n := 0
 	for ; n < len(list); n++ {
 		s := sizeOf(&list[n])
@@ -73,9 +62,8 @@ func fit[T any](d *divider, list []T, room *int, sizeOf func(*T) int, kind, head
 			full += sizeOf(&list[k])
 			k++
 		}
-		of := d.add(kind, fmt.Sprintf("%s: %d to %d of %d", heading, from+1, k, len(list)))
-		*in(of) = list[from:k]
-		rest = append(rest, Link{fmt.Sprintf("%s %d to %d", words, from+1, k), d.at + of.name})
+		at := d.add(kind, fmt.Sprintf("%s: %d to %d of %d", heading, from+1, k, len(list)), list[from:k])
+		rest = append(rest, Link{fmt.Sprintf("%s %d to %d", words, from+1, k), at})
 	}
 	return list[:n], rest
 }
@@ -91,17 +79,15 @@ func (p *Page) divide() []part {
 	for i := range p.Facts {
 		f := &p.Facts[i]
 		all := len(f.Items)
-		f.Items, f.Rest = fit(d, f.Items, new(roomNames), size[Link], "names", f.Label, "The names",
-			func(of *part) *[]Link { return &of.Links })
+		f.Items, f.Rest = fit(d, f.Items, new(roomNames), size[Link], "names", f.Label, "The names")
 		f.Further = all - len(f.Items)
 	}
 	d.findings(p)
 	d.differences(p)
 	p.Bumps, p.Rests["versions"] = fit(d, p.Bumps, new(roomBumps), (*Bump).headSize, "versions", "What other versions change",
-		"Versions", func(of *part) *[]Bump { return &of.Bumps })
+		"Versions")
 	notes := func(list *[]Note, id, heading string) {
-		*list, p.Rests[id] = fit(d, *list, new(roomList), size[Note], "notes", heading, heading,
-			func(of *part) *[]Note { return &of.Notes })
+		*list, p.Rests[id] = fit(d, *list, new(roomList), size[Note], "notes", heading, heading)
 	}
 	notes(&p.Errors, "errors", "Errors")
 	notes(&p.NotChecked, "not-checked", "Not checked")
@@ -112,22 +98,19 @@ func (p *Page) divide() []part {
 		notes(&preview.Items, "preview-items", "What this change does to the rules")
 		notes(&preview.Warnings, "preview-warnings", "What this change does to the rules")
 		preview.Rows, p.Rests["preview"] = fit(d, preview.Rows, new(roomList), size[PreviewRow], "rules",
-			"Differences of the rules", "Differences", func(of *part) *[]PreviewRow { return &of.Rows })
+			"Differences of the rules", "Differences")
 		p.Preview = &preview
 	}
 	p.Exceptions, p.Rests["exceptions"] = fit(d, p.Exceptions, new(roomList), size[Exception], "exceptions", "Exceptions",
-		"Exceptions", func(of *part) *[]Exception { return &of.Exceptions })
-	p.Images, p.Rests["images"] = fit(d, p.Images, new(roomList), size[Row], "images", "Images", "Images",
-		func(of *part) *[]Row { return &of.Images })
-	p.Totals, p.Rests["totals"] = fit(d, p.Totals, new(roomList), size[Total], "policies", "By policy", "Policies",
-		func(of *part) *[]Total { return &of.Totals })
+		"Exceptions")
+	p.Images, p.Rests["images"] = fit(d, p.Images, new(roomList), size[Row], "images", "Images", "Images")
+	p.Totals, p.Rests["totals"] = fit(d, p.Totals, new(roomList), size[Total], "policies", "By policy", "Policies")
 	return d.parts
 }
 
 // names takes further names out of a list.
 func (d *divider) names(list *[]string, heading string) (rest []Link) {
-	*list, rest = fit(d, *list, new(roomNames), size[string], "names", heading, "The names",
-		func(of *part) *[]string { return &of.Names })
+	*list, rest = fit(d, *list, new(roomNames), size[string], "names", heading, "The names")
 	return rest
 }
 
@@ -153,11 +136,9 @@ func (d *divider) findings(p *Page) {
 			f.RootsRest = d.names(&f.Roots, g.Policy+", rendered by")
 			f.ClustersRest = d.names(&f.Clusters, g.Policy+", clusters")
 		}
-		g.Findings, g.Rest = fit(d, g.Findings, &room, size[Finding], "findings", g.Policy+": places", "Places",
-			func(of *part) *[]Finding { return &of.Findings })
+		g.Findings, g.Rest = fit(d, g.Findings, &room, size[Finding], "findings", g.Policy+": places", "Places")
 	}
-	_, p.Rests["findings"] = fit(d, groups[n:], new(0), size[Group], "groups", "Further policies", "Further policies",
-		func(of *part) *[]Group { return &of.Groups })
+	_, p.Rests["findings"] = fit(d, groups[n:], new(0), size[Group], "groups", "Further policies", "Further policies")
 	p.Groups = groups[:n]
 }
 
@@ -176,12 +157,13 @@ func (d *divider) differences(p *Page) {
 				continue
 			}
 			if open < 0 || full >= partSize {
-				d.add("differences", "What would be different in the cluster")
+				d.add("differences", "What would be different in the cluster", []Change(nil))
 				open, full = len(d.parts)-1, 0
 			}
 			of := &d.parts[open]
-			c.First = c.First || len(of.Changes) == 0 && len(c.Roots) > 0
-			of.Changes, full = append(of.Changes, c), full+c.headSize()+size(&c.Lines)
+			changes, _ := of.list.([]Change)
+			c.First = c.First || len(changes) == 0 && len(c.Roots) > 0
+			of.list, full = append(changes, c), full+c.headSize()+size(&c.Lines)
 			if at := (Link{"More resources", p.Parts + of.name}); heads > 0 {
 				c.Lines, c.Open = nil, false
 				c.Rest = Link{"Show the difference", at.Address + "#" + c.ID}
@@ -207,16 +189,19 @@ func (p *Page) WritePart(w io.Writer, name string) error {
 		if of.name != name {
 			continue
 		}
-		for i := range of.Changes {
-			of.Changes[i].Open = true
+		changes, _ := of.list.([]Change)
+		for i := range changes {
+			changes[i].Open = true
 		}
 		return execute(w, "part.html", struct {
 			*Frame
 			common
-			part
+			Kind                          string
+			List, Totals                  any
 			Part, Heading, Whole, Verdict string
 			Has                           []Column
-		}{&p.Frame, p.Frame.common(of.heading), of, of.name, of.heading, strings.TrimSuffix(p.Parts, "/"), p.Verdict, p.Columns()})
+		}{&p.Frame, p.Frame.common(of.heading), reflect.TypeOf(of.list).Elem().Name(), of.list, of.list, of.name, of.heading,
+			strings.TrimSuffix(p.Parts, "/"), p.Verdict, p.Columns()})
 	}
 	return ErrNoPart
 }
