@@ -226,7 +226,7 @@ func (b *builder) Manifest(name string) ([]*Resource, string, *doc.Error, error)
 				continue
 			}
 			res := &Resource{Object: object, node: node, plain: true}
-			res.locator = func(pointer string) origin.Place { return file.Locate(node, pointer) }
+			res.locator = func(pointer string) origin.Place { return file.Field(node, pointer) }
 			if embeds(object) {
 				res.issue(EmbeddedItems, "/items", embedded)
 			}

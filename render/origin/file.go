@@ -21,9 +21,9 @@ func NewFile(path string, data []byte) *File {
 	return &File{path: path, texts: newTexts(func(string) ([]byte, error) { return data, nil })}
 }
 
-// Locate returns the place of the field at a pointer into a resource of the file. The place of a field that does not
+// Field returns the place of the field at a pointer into a resource of the file. The place of a field that does not
 // exist is that of its nearest existing parent.
-func (f *File) Locate(resource *yaml.Node, pointer string) Place {
+func (f *File) Field(resource *yaml.Node, pointer string) Place {
 	resource = content(resource)
 	steps, missing := resolve(resource, pointer)
 	var p Place
