@@ -130,9 +130,9 @@ type wanted struct {
 	brought bool
 }
 
-// from reports whether a root may declare what is wanted.
-func (w wanted) from(set *deploy.Set, root roots.Root) bool {
-	return (w.name == "" || set.Texts.MayName(root, w.name)) && (w.word == "" || set.Texts.MayMention(root, w.word)) ||
+// from reports whether a root may declare what is wanted of a kind.
+func (w wanted) from(set *deploy.Set, kind string, root roots.Root) bool {
+	return (w.name == "" || set.Texts.MayName(root, kind, w.name)) && (w.word == "" || set.Texts.MayMention(root, w.word)) ||
 		w.brought && set.IsExternal(root)
 }
 
@@ -212,7 +212,7 @@ func (d *Objects) hide(list []entry) {
 func (d *Objects) look(ctx context.Context, t *table, w wanted) {
 	fresh := slices.DeleteFunc(slices.Clone(t.reached), func(r roots.Root) bool {
 		_, looked := t.looked[r]
-		return looked || !w.from(d.set, r)
+		return looked || !w.from(d.set, t.kind, r)
 	})
 	d.ofKind(ctx, fresh, t.kind, func(root roots.Root, found render.Declared) {
 		t.looked[root] = nil

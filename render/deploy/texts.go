@@ -18,9 +18,9 @@ type Texts struct {
 	byRoot sync.Map // *textParts
 }
 
-// mentioned is a name, and whether variables of Flux may become it; or a word.
+// mentioned is the name of an object of a kind, and whether variables of Flux may become it; or a word.
 type mentioned struct {
-	name        string
+	kind, name  string
 	substitutes bool
 	word        string
 }
@@ -31,15 +31,15 @@ type mentioning struct{ files, folders map[string]bool }
 // hash is how long what kustomize writes behind the names of generated objects is: a dash and ten letters.
 const hash = 11
 
-// MayName reports whether a root may deploy an object of a name, as far as its files in the tree and the object that
+// MayName reports whether a root may deploy an object of a kind and name, as far as its files in the tree and the object that
 // deploys it tell: it is false only where none of them says the name or how names are put together. Of what a kustomization
 // takes from outside it knows nothing (see IsExternal). Nothing is rendered.
-func (n *Texts) MayName(root roots.Root, name string) bool {
-	if i := len(name) - hash; i > 0 && name[i] == '-' && n.MayName(root, name[:i]) {
+func (n *Texts) MayName(root roots.Root, kind, name string) bool {
+	if i := len(name) - hash; i > 0 && name[i] == '-' && n.MayName(root, kind, name[:i]) {
 		return true
 	}
 	parts := n.parts(root)
-	return parts.names.May(name) || n.has(parts, name, mentioned{name: name, substitutes: parts.substitutes})
+	return parts.names.May(name) || n.has(parts, name, mentioned{kind: kind, name: name, substitutes: parts.substitutes})
 }
 
 // MayMention reports the same of objects that hold a word as a value (see graph.Graph.Mentions).
@@ -107,7 +107,7 @@ func (n *Texts) of(what mentioned) (*mentioning, bool) {
 	}
 	files, known := n.set.Mentions(what.word), true
 	if what.name != "" {
-		files, known = n.set.Naming(what.name, what.substitutes)
+		files, known = n.set.Naming(what.kind, what.name, what.substitutes)
 	}
 	if !known {
 		return nil, false

@@ -43,6 +43,32 @@ patches:
 - op: replace
   path: /metadata/name
   value: renamed
+-- renamed/kustomization.yaml --
+resources: [../base]
+patches:
+- path: rename.yaml
+  target: {kind: Namespace}
+  options: {allowNameChange: true}
+-- renamed/rename.yaml --
+apiVersion: v1
+kind: Whatever
+metadata: {name: by-merge}
+-- turned/kustomization.yaml --
+resources: [../base]
+patches:
+- path: turn.yaml
+  target: {kind: ServiceAccount}
+-- turned/turn.yaml --
+- op: replace
+  path: /kind
+  value: Endpoints
+-- whole/kustomization.yaml --
+resources: [../base]
+patches:
+- path: whole.json
+  target: {kind: Namespace}
+-- whole/whole.json --
+[{"op": "replace", "path": "/metadata", "value": {"name": "by-whole"}}]
 -- replaced/kustomization.yaml --
 resources: [../base, source.yaml]
 replacements:
@@ -174,7 +200,7 @@ func TestRootsListWhatTheyRender(t *testing.T) {
 			if set.IsExternal(root) {
 				continue
 			}
-			if name != "" && !set.Texts.MayName(root, name) {
+			if name != "" && !set.Texts.MayName(root, kind, name) {
 				t.Errorf("%v is not said to name %s %s", root, kind, name)
 			}
 			if !set.Texts.MayMention(root, kind) {
@@ -187,13 +213,13 @@ func TestRootsListWhatTheyRender(t *testing.T) {
 	}
 	for _, name := range []string{"Namespace team-a", "ServiceAccount pre-runner-post", "ServiceAccount renamed",
 		"ServiceAccount copied", "Secret argo-extra", "Endpoints inside", "Pod pod-red", "Namespace flux-team", "Pod by-flux",
-		"ServiceAccount argo-runner", "Namespace argo-ns"} {
+		"ServiceAccount argo-runner", "Namespace argo-ns", "Namespace by-merge", "Endpoints runner", "Namespace by-whole"} {
 		if !names[name] {
 			t.Errorf("nothing renders to %s", name)
 		}
 	}
 	for _, dir := range []string{"alone", "team", "around", "patched"} {
-		if set.Texts.MayName(roots.Root{Path: dir}, "nobody") {
+		if set.Texts.MayName(roots.Root{Path: dir}, "ServiceAccount", "nobody") {
 			t.Errorf("%s is said to name nobody", dir)
 		}
 	}

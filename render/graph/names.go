@@ -16,17 +16,22 @@ const (
 	anything    = "\x00anything"    // the file may give objects names that are not written out in it
 	substituted = "\x00substituted" // only where Flux substitutes variables
 	around      = "\x00around"      // and a prefix or suffix: the file writes it around names
+	edits       = "\x00edits"       // the names in the file may become those of objects in other files
 )
 
-// Naming lists the files that may give an object a name, in full, as far as they say so: as the name or namespace of
-// something, by a prefix or suffix that the name has, by an anchor, a patch or a replacement, and with substitutes by a
-// variable of Flux. Symlinks that may be manifests are among them. It is false for names of other characters than a-z,
+// Naming lists the files that may give an object of a kind (empty: of any) a name, in full, as far as they say so: as the
+// name or namespace of something, by a prefix or suffix that the name has, by an anchor, a patch or a replacement, and with
+// substitutes by a variable of Flux. A file that writes the name out, does not mention the kind and changes no object of
+// other files is not among them. Symlinks that may be manifests are. It is false for names of other characters than a-z,
 // 0-9, ".", ":" and "-", of which nothing is known.
-func (g *Graph) Naming(name string, substitutes bool) (files []string, known bool) {
+func (g *Graph) Naming(kind, name string, substitutes bool) (files []string, known bool) {
 	if !isName([]byte(name)) {
 		return nil, false
 	}
-	keys := []string{name, anything}
+	written := slices.DeleteFunc(g.sorted(naming, name), func(p string) bool {
+		return kind != "" && !kustomization.IsFileName(p) && !g.has(naming, edits, p) && !g.MentionsIn(p, kind)
+	})
+	keys := []string{anything}
 	if substitutes {
 		keys = append(keys, substituted)
 	}
@@ -35,7 +40,7 @@ func (g *Graph) Naming(name string, substitutes bool) (files []string, known boo
 			keys = append(keys, key)
 		}
 	}
-	files = append(g.sorted(naming, keys...), g.values(mentions, link)...)
+	files = slices.Concat(written, g.sorted(naming, keys...), g.values(mentions, link))
 	slices.Sort(files)
 	return slices.Compact(files), true
 }
@@ -115,7 +120,8 @@ func called(p string, text []byte, visit func(key string)) {
 			visit(value)
 		}
 	})
-	if after(text, "/metadata/name", "space") { // a patch of JSON
+	fields(text, "op", nil, func(string, string, bool) { visit(edits) }) // a patch of JSON
+	if after(text, "/metadata/name", "space") {
 		if bytes.Contains(text, []byte("from")) {
 			visit(anything)
 		}
@@ -155,12 +161,14 @@ func fields(text []byte, name string, others []string, visit func(field, value s
 	}
 }
 
-// composes reports whether a text says how names are made of others: the kinds of plugins, the variables of a
-// kustomization, and what a replacement writes to.
+// composes reports whether a text says how names are made of others, or makes objects those of other kinds: the kinds of
+// plugins, the variables of a kustomization, what a replacement writes to, and patches that may change either.
 func composes(text []byte, kustomization bool) bool {
 	holds := func(word string) bool { return bytes.Contains(text, []byte(word)) }
 	return holds("Transformer") || kustomization && holds("vars") ||
-		holds("fieldPaths") && after(text, "metadata", ".labels", ".annotations", ".namespace", ":")
+		holds("allowNameChange") || holds("allowKindChange") || holds("op") && after(text, "/kind", "s", "/") ||
+		holds("fieldPaths") && (after(text, "metadata", ".labels", ".annotations", ".namespace", ":") ||
+			after(text, "kind", ":", `":`, `':`, "s"))
 }
 
 // obscures reports whether a text may have letters of names written in another way: in escapes, those of JSON in a scalar

@@ -74,9 +74,42 @@ func TestNaming(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		files, known := g.Naming("team-a", c.name == "flux")
+		files, known := g.Naming("", "team-a", c.name == "flux")
 		if got := slices.Contains(files, "x/"+p); !known || got != c.is {
 			t.Errorf("%s: found %v, want %t", c.why, files, c.is)
+		}
+	}
+}
+
+// A file that writes a name out counts only for the kinds that it mentions, unless what it writes changes objects of others.
+func TestNamingOfAKind(t *testing.T) {
+	const wanted, other = true, false
+	for why, c := range map[string]struct {
+		is         bool
+		path, text string
+	}{
+		"of the kind":            {wanted, "a.yaml", "kind: Namespace\nmetadata: {name: team-a}\n"},
+		"of another":             {other, "a.yaml", "kind: Pod\nmetadata: {name: x, namespace: team-a}\n"},
+		"in another document":    {wanted, "a.yaml", "kind: Namespace\nmetadata: {name: x}\n---\nkind: Pod\nmetadata: {name: team-a}\n"},
+		"JSON":                   {wanted, "a.json", `{"kind": "Namespace", "metadata": {"name": "team-a"}}`},
+		"a kustomization":        {wanted, "kustomization.yaml", "namespace: team-a\n"},
+		"a patch of JSON":        {wanted, "a.yaml", "- {op: replace, path: /metadata, value: {name: team-a}}\n"},
+		"a patch in JSON":        {wanted, "a.json", `[{"op": "replace", "path": "/metadata", "value": {"name": "team-a"}}]`},
+		"a patch of the kind":    {wanted, "a.yaml", "- {op: replace, path: /kind, value: Namespace}\n"},
+		"a name that may change": {wanted, "kustomization.yaml", "patches: [{path: a.yaml, options: {allowNameChange: true}}]\n"},
+		"a kind that may change": {wanted, "kustomization.yaml", "patches: [{path: a.yaml, options: {allowKindChange: true}}]\n"},
+		"a replacement of kinds": {wanted, "kustomization.yaml", "replacements: [{targets: [{select: {kind: Pod}, fieldPaths: [kind]}]}]\n"},
+		"another replacement":    {other, "kustomization.yaml", "replacements: [{targets: [{select: {kind: Pod}, fieldPaths: [spec.a]}]}]\n"},
+		"an escape":              {wanted, "a.yaml", "\"k\\x69nd\": Namespace\nmetadata: {name: team-a}\n"},
+	} {
+		r := treetest.New(t)
+		g, err := graph.Build(r.Tree(r.Commit("-- x/"+c.path+" --\n"+c.text)), graph.Options{}, &graph.Cache{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		files, known := g.Naming("Namespace", "team-a", false)
+		if got := slices.Contains(files, "x/"+c.path); !known || got != c.is {
+			t.Errorf("%s: found %v, want %t", why, files, c.is)
 		}
 	}
 }
@@ -89,7 +122,7 @@ func TestNamingIsNotKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"", "A", "a_b", "a/b", "a b", "-", "a:"} {
-		if _, known := g.Naming(name, true); known {
+		if _, known := g.Naming("", name, true); known {
 			t.Errorf("%q is known", name)
 		}
 	}
