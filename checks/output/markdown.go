@@ -178,15 +178,12 @@ func (m *markdown) blob(path string, line int) string {
 	return address(m.o.BlobURL, path, line)
 }
 
-// origin links a finding's place in a cell; one that only the base has is not a line of the head.
-func (m *markdown) origin(o *report.Origin) string {
-	if o == nil {
-		return ""
-	}
+// origin links a line of a finding's file in a cell; one that only the base has is not a line of the head.
+func (m *markdown) origin(o *report.Origin, line int) string {
 	if o.Side == report.Base {
-		return breakable(view.Place(o.Path, o.StartLine, 0), "") + " (deleted)"
+		return breakable(view.Place(o.Path, line, 0), "") + " (deleted)"
 	}
-	return breakable(view.Place(o.Path, o.StartLine, 0), m.blob(o.Path, o.StartLine))
+	return breakable(view.Place(o.Path, line, 0), m.blob(o.Path, line))
 }
 
 func (m *markdown) problems(title string, problems []report.Problem) section {

@@ -133,10 +133,13 @@ func (m *markdown) previewTable() section {
 	icons := map[report.Effect]string{report.EffectFails: "❌", report.EffectPasses: "✅", report.EffectUndecided: "❔"}
 	for i := range p.Findings {
 		f := &p.Findings[i]
-		icon := cmp.Or(icons[f.Effect], "⚠️")
+		icon, at := cmp.Or(icons[f.Effect], "⚠️"), ""
+		if f.Origin != nil {
+			at = m.origin(f.Origin, f.Origin.StartLine)
+		}
 		s.rows = append(s.rows, fmt.Sprintf("| %s | %s<br>%s | %s<br>%s | %s<br>%s |\n", icon, breakable(f.Policy, ""),
 			breakable(view.RuleName(f.Rule), ""), cellProse(view.Becomes(f)),
-			cellProse(clip(view.Reason(f.Rule, f.Message), messageRunes)), m.origin(f.Origin), cellProse(view.PreviewResources(f))))
+			cellProse(clip(view.Reason(f.Rule, f.Message), messageRunes)), at, cellProse(view.PreviewResources(f))))
 	}
 	return s
 }

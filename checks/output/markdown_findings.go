@@ -87,12 +87,9 @@ func (m *markdown) cell(e view.Entry) string {
 func (m *markdown) spot(s *view.Spot) string {
 	var at []string
 	for i, n := range s.Lines[:min(len(s.Lines), m.places)] {
-		switch {
-		case s.Origin.Side == report.Base:
-			at = append(at, breakable(view.Place(s.Origin.Path, n, 0), "")+" (deleted)")
-		case i == 0:
-			at = append(at, breakable(view.Place(s.Origin.Path, n, 0), m.blob(s.Origin.Path, n)))
-		default: // a further line of a file that is named already
+		if i == 0 || s.Origin.Side == report.Base {
+			at = append(at, m.origin(s.Origin, n))
+		} else { // a further line of a file that is named already
 			at = append(at, link(fmt.Sprint(n), m.blob(s.Origin.Path, n)))
 		}
 	}

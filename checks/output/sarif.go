@@ -116,7 +116,7 @@ const errorRule = "lintel/error"
 // the check are notifications; an error in a file is a result as well, since viewers show nothing else. Past 25,000
 // results the rest is counted in a notification.
 func checkSARIF(w io.Writer, r *report.Report, o Options) error {
-	rules, index := sarifRules(r)
+	rules := sarifRules(r)
 	run := sarifRun{
 		Tool: sarifTool{sarifDriver{Name: "lintel", Version: o.Version,
 			InformationURI: "https://github.com/lintel-bot/lintel", Rules: rules}},
@@ -155,7 +155,8 @@ func checkSARIF(w io.Writer, r *report.Report, o Options) error {
 			" left out: code scanning takes 25,000"}})
 	}
 	for i := range run.Results {
-		run.Results[i].RuleIndex = index[run.Results[i].RuleID]
+		result := &run.Results[i]
+		result.RuleIndex = slices.IndexFunc(rules, func(rule sarifRule) bool { return rule.ID == result.RuleID })
 	}
 	return writeJSON(w, sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0",
 		Runs: []sarifRun{run}})
@@ -170,8 +171,8 @@ func ruleID(f *report.Finding) string {
 	return strings.TrimSuffix(f.Policy+"/"+view.RuleName(f.Rule), "/")
 }
 
-// sarifRules are the rules that have results, sorted, and where each is.
-func sarifRules(r *report.Report) ([]sarifRule, map[string]int) {
+// sarifRules are the rules that have results, sorted.
+func sarifRules(r *report.Report) []sarifRule {
 	byID := map[string]sarifRule{}
 	for i := range r.Findings {
 		f := &r.Findings[i]
@@ -217,11 +218,7 @@ func sarifRules(r *report.Report) ([]sarifRule, map[string]int) {
 	for _, id := range slices.Sorted(maps.Keys(byID)) {
 		rules = append(rules, byID[id])
 	}
-	index := map[string]int{}
-	for i, r := range rules {
-		index[r.ID] = i
-	}
-	return rules, index
+	return rules
 }
 
 // newSARIFRule describes a rule; GitHub requires all three texts and shows 1,024 characters of the first two.
