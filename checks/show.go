@@ -99,7 +99,18 @@ func (s *shower) show(ctx context.Context) (*report.Showing, error) {
 		}
 		return out, err
 	}
-	rendering, problems, by, err := s.render(ctx)
+	found, err := s.find()
+	var rendering *render.Rendering
+	var problems []doc.Error
+	name := fmt.Sprintf("masked-%s-%s-%t-%t-%t-%d", s.Show, cmp.Or(s.Output, "default"), s.sorted, s.Chain, s.Color, s.Width)
+	if err == nil {
+		// Of a large chart, printing takes longer than rendering, so what is printed of it is kept.
+		if text, ok := found.by.Cached(found.target, name); ok {
+			out.Text = text
+			return out, nil
+		}
+		rendering, problems, err = found.render(ctx)
+	}
 	var unable *unableError
 	switch {
 	case errors.As(err, &unable):
@@ -111,17 +122,14 @@ func (s *shower) show(ctx context.Context) (*report.Showing, error) {
 	for _, p := range append(problems, rendering.Broken()...) {
 		out.Said = append(out.Said, p.Error())
 	}
-	out.Text, err = s.printed(by, rendering)
+	if out.Text, err = s.printed(rendering); err == nil && len(out.Said) == 0 {
+		found.by.CacheText(rendering, name, out.Text)
+	}
 	return out, err
 }
 
-// printed prints the objects of a rendering, or their places. Of a large chart that takes longer than to recall the
-// rendering, so it is kept.
-func (s *shower) printed(by *render.Renderer, rendering *render.Rendering) ([]byte, error) {
-	kept := fmt.Sprintf("masked-%s-%s-%t-%t-%t-%d", s.Show, cmp.Or(s.Output, "default"), s.sorted, s.Chain, s.Color, s.Width)
-	if text, ok := by.Cached(rendering, kept); ok {
-		return text, nil
-	}
+// printed prints the objects of a rendering, or their places.
+func (s *shower) printed(rendering *render.Rendering) ([]byte, error) {
 	var text bytes.Buffer
 	options := output.Options{Chain: s.Chain, Color: s.Color, Width: s.Width}
 	if s.Show == report.ShowObjects {
@@ -133,24 +141,19 @@ func (s *shower) printed(by *render.Renderer, rendering *render.Rendering) ([]by
 		for i, r := range resources {
 			list[i] = r.Made()
 		}
-		if err := output.Write(s.Output, &text, list, options); err != nil {
-			return nil, err
-		}
-	} else {
-		whole, err := rendering.Whole()
-		if err != nil {
-			return nil, err
-		}
-		list, err := blamed(whole.Resources)
-		if err != nil {
-			return nil, err
-		}
-		if err := output.Write(s.Output, &text, list, options); err != nil {
-			return nil, err
-		}
+		err := output.Write(s.Output, &text, list, options)
+		return text.Bytes(), err
 	}
-	by.CacheText(rendering, kept, text.Bytes())
-	return text.Bytes(), nil
+	whole, err := rendering.Whole()
+	if err != nil {
+		return nil, err
+	}
+	list, err := blamed(whole.Resources)
+	if err != nil {
+		return nil, err
+	}
+	err = output.Write(s.Output, &text, list, options)
+	return text.Bytes(), err
 }
 
 // unableError says why what was asked for cannot be shown.
@@ -205,18 +208,31 @@ func (s *shower) roots(ctx context.Context) ([]report.ListedRoot, error) {
 	return out, errors.Join(errs...)
 }
 
-// render renders the root that was asked for, as it is or as an object of a name deploys it, and returns what rendered it.
-// The repository as a whole is looked at only where the root is not a kustomization.
-func (s *shower) render(ctx context.Context) (*render.Rendering, []doc.Error, *render.Renderer, error) {
+// shownRoot is the root that was asked for, and what renders it.
+type shownRoot struct {
+	by     *render.Renderer
+	target render.Target
+	render func(context.Context) (*render.Rendering, []doc.Error, error)
+}
+
+func shownOf(set *deploy.Set, root roots.Root) *shownRoot {
+	return &shownRoot{set.Renderer, set.Target(root), func(ctx context.Context) (*render.Rendering, []doc.Error, error) {
+		return set.Render(ctx, root)
+	}}
+}
+
+// find finds the root that was asked for, as it is or as an object of a name deploys it. The repository as a whole is looked
+// at only where the root is not a kustomization.
+func (s *shower) find() (*shownRoot, error) {
 	if s.As == "" {
 		index, err := roots.Unindexed(s.tree, roots.Options{})
 		if err != nil {
-			return nil, nil, nil, err
+			return nil, err
 		}
 		for _, p := range s.Root.Paths {
 			if f, broken := index.Kustomization(p); f != nil || broken != nil {
 				s.sorted = f != nil && s.Show == report.ShowObjects && !f.Sorts()
-				return s.kustomization(ctx, index, roots.Root{Path: p})
+				return s.kustomization(index, roots.Root{Path: p}), nil
 			}
 			if _, e, err := s.tree.Lookup(p); err == nil && (e.Kind == tree.File || e.Kind == tree.Dir) {
 				break
@@ -225,58 +241,60 @@ func (s *shower) render(ctx context.Context) (*render.Rendering, []doc.Error, *r
 	}
 	set, err := s.shown()
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
-	find := s.plain
 	if s.As != "" {
-		find = s.deployed
+		return s.deployed(set)
 	}
-	out, problems, err := find(ctx, set)
-	return out, problems, set.Renderer, err
+	return s.plain(set)
 }
 
-// kustomization renders a kustomization. What is wrong with it may be right where the repository is deployed by Flux, or
-// its settings say so.
-func (s *shower) kustomization(ctx context.Context, index *roots.Index, root roots.Root) (*render.Rendering, []doc.Error,
-	*render.Renderer, error) {
-	renderer := render.New(index, s.config)
-	out, problems, err := renderer.Render(ctx, render.Target{Root: root})
-	if err != nil || len(problems) == 0 {
-		return out, problems, renderer, err
+// kustomization is a root that is rendered without the others. What is wrong with it may be right where the repository is
+// deployed by Flux, or its settings say so.
+func (s *shower) kustomization(index *roots.Index, root roots.Root) *shownRoot {
+	one := &shownRoot{by: render.New(index, s.config), target: render.Target{Root: root}}
+	one.render = func(ctx context.Context) (*render.Rendering, []doc.Error, error) {
+		out, problems, err := one.by.Render(ctx, one.target)
+		if err != nil || len(problems) == 0 {
+			return out, problems, err
+		}
+		if set, err := s.shown(); err == nil && set.Unrestricted() {
+			one.by = set.Renderer
+			return set.Render(ctx, root)
+		}
+		return out, problems, nil
 	}
-	if set, err := s.shown(); err == nil && set.Unrestricted() {
-		out, problems, err := set.Render(ctx, root)
-		return out, problems, set.Renderer, err
-	}
-	return out, problems, renderer, nil
+	return one
 }
 
-// plain renders the first of the paths that is a folder of manifests or a manifest, or what is called as the user wrote.
-func (s *shower) plain(ctx context.Context, set *deploy.Set) (*render.Rendering, []doc.Error, error) {
+// plain finds the first of the paths that is a folder of manifests or a manifest, or what is called as the user wrote.
+func (s *shower) plain(set *deploy.Set) (*shownRoot, error) {
 	for _, p := range s.Root.Paths {
 		folder := roots.Root{Path: p, Kind: roots.Folder}
 		if f, broken := set.Kustomization(p); f != nil || broken != nil {
-			return set.Render(ctx, roots.Root{Path: p})
+			return shownOf(set, roots.Root{Path: p}), nil
 		}
 		if len(set.Files(folder)) > 0 {
-			return set.Render(ctx, folder)
+			return shownOf(set, folder), nil
 		}
 		if real, e, err := s.tree.Lookup(p); err == nil && e.Kind == tree.File {
-			list, _, problem, err := set.Renderer.Manifest(real)
-			out := &render.Rendering{Root: folder, Resources: list}
-			switch {
-			case err != nil:
-				return nil, nil, err
-			case problem != nil:
-				return out, []doc.Error{*problem}, nil
-			case len(list) > 0:
-				return out, nil, nil
-			}
-			return nil, nil, unable("%s holds no manifest", p)
+			return &shownRoot{set.Renderer, render.Target{Root: folder}, func(context.Context) (*render.Rendering, []doc.Error, error) {
+				list, _, problem, err := set.Renderer.Manifest(real)
+				out := &render.Rendering{Root: folder, Resources: list}
+				switch {
+				case err != nil:
+					return nil, nil, err
+				case problem != nil:
+					return out, []doc.Error{*problem}, nil
+				case len(list) > 0:
+					return out, nil, nil
+				}
+				return nil, nil, unable("%s holds no manifest", p)
+			}}, nil
 		}
 	}
 	if len(s.Root.Paths) == 0 {
-		return nil, nil, unable("the root must be a path in the repository, or a name that \"lintel roots\" lists")
+		return nil, unable("the root must be a path in the repository, or a name that \"lintel roots\" lists")
 	}
 	var first error
 	for _, name := range slices.Compact(append([]string{path.Clean(s.Root.Name)}, s.Root.Paths...)) {
@@ -284,32 +302,32 @@ func (s *shower) plain(ctx context.Context, set *deploy.Set) (*render.Rendering,
 		var ambiguous *deploy.AmbiguousNameError
 		switch {
 		case err == nil:
-			return set.Render(ctx, root)
+			return shownOf(set, root), nil
 		case errors.As(err, &ambiguous):
-			return nil, nil, &unableError{err}
+			return nil, &unableError{err}
 		}
 		first = cmp.Or(first, err)
 	}
 	_, err := set.Find(s.Root.Paths[0])
-	return nil, nil, &unableError{cmp.Or(err, first)}
+	return nil, &unableError{cmp.Or(err, first)}
 }
 
-// deployed renders a folder as the object of a name deploys it.
-func (s *shower) deployed(ctx context.Context, set *deploy.Set) (*render.Rendering, []doc.Error, error) {
+// deployed finds a folder as the object of a name deploys it.
+func (s *shower) deployed(set *deploy.Set) (*shownRoot, error) {
 	var names []string
 	for _, p := range slices.Compact(slices.Clone(s.Root.Paths)) {
 		for _, root := range set.Of(p) {
 			switch one := set.Deployment(root); {
 			case one == nil || root.Path != p:
 			case one.Name == s.As:
-				return set.Render(ctx, root)
+				return shownOf(set, root), nil
 			default:
 				names = append(names, one.Name)
 			}
 		}
 	}
 	if len(names) == 0 {
-		return nil, nil, unable("no Application or Flux Kustomization deploys this folder in a way of its own")
+		return nil, unable("no Application or Flux Kustomization deploys this folder in a way of its own")
 	}
-	return nil, nil, unable("%q does not deploy this folder; these do: %s", s.As, strings.Join(slices.Compact(names), ", "))
+	return nil, unable("%q does not deploy this folder; these do: %s", s.As, strings.Join(slices.Compact(names), ", "))
 }

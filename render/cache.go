@@ -271,9 +271,9 @@ func (r *Rendering) askedWritten(by *Renderer) env.Asked {
 	return asked
 }
 
-// Cached returns the text that was kept of a rendering under a name, for the same places; false where none is.
-func (r *Renderer) Cached(out *Rendering, name string) (text []byte, ok bool) {
-	return env.Get[[]byte](r.kept(), printedTable, name+" "+r.ownKey(out.target), asker{r, out.target})
+// Cached returns the text that was kept under a name of what a target comes to, for the same places; false where none is.
+func (r *Renderer) Cached(t Target, name string) (text []byte, ok bool) {
+	return env.Get[[]byte](r.kept(), printedTable, name+" "+r.ownKey(t), asker{r, t})
 }
 
 // CacheText keeps a text that follows from a rendering and its places and from nothing else, where the rendering is kept.

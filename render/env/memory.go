@@ -139,7 +139,7 @@ func find[T any](m *Memory, of Table, key string, now Answerer) (value T, asked 
 		defer t.mu.Unlock()
 		r.used = true
 		if r.value == nil {
-			if kjson.UnmarshalCaseSensitivePreserveInts(r.data, &value) != nil {
+			if !read(r.data, &value) {
 				return value, nil, false
 			}
 			if !of.Apart && m.hold(r.data) {
@@ -158,11 +158,7 @@ func Put[T any](m *Memory, of Table, key string, asked Asked, value T) {
 	if m == nil || of.Apart && m.Disk == nil {
 		return
 	}
-	data, err := json.Marshal(value)
-	// A text that is not UTF-8 would not come back as it was.
-	if err != nil || bytes.Contains(data, []byte(`\ufffd`)) {
-		data = nil
-	}
+	data := written(value)
 	r := &record{asked: asked.encode(), data: data, used: true}
 	if of.Apart {
 		if data != nil {
@@ -174,6 +170,27 @@ func Put[T any](m *Memory, of Table, key string, asked Asked, value T) {
 		r.value = value
 	}
 	m.table(of, key).keep(key, r)
+}
+
+// written returns a value as it is on disk: bytes as they are, else JSON; nil where it would not come back as it was.
+func written(value any) []byte {
+	if data, is := value.([]byte); is {
+		return slices.Clip(data)
+	}
+	data, err := json.Marshal(value)
+	if err != nil || bytes.Contains(data, []byte(`\ufffd`)) { // of what is not UTF-8
+		return nil
+	}
+	return data
+}
+
+// read reads what written returned; false where it cannot.
+func read[T any](data []byte, value *T) bool {
+	if text, is := any(value).(*[]byte); is {
+		*text = data
+		return true
+	}
+	return kjson.UnmarshalCaseSensitivePreserveInts(data, value) == nil
 }
 
 // PutHere is Put for an answer that cannot be written as JSON: it stays in the process.
