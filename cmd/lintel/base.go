@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -55,15 +56,10 @@ func (r *repository) remote(ctx context.Context) string {
 	return list[0]
 }
 
-func (r *repository) shallow(ctx context.Context) bool {
-	said, _ := r.run(ctx, nil, "rev-parse", "--is-shallow-repository")
-	return said == "true"
-}
-
 // howToFetch explains how a clone gets the commits and branches that it lacks.
 func (r *repository) howToFetch(ctx context.Context) string {
 	remote, all := cmp.Or(r.remote(ctx), "origin"), ""
-	if r.shallow(ctx) {
+	if r.shallow {
 		all = "--unshallow "
 	}
 	return fmt.Sprintf("git fetch %s%s '+refs/heads/*:refs/remotes/%s/*'; with actions/checkout, fetch-depth: 0", all, remote,
@@ -134,12 +130,12 @@ const moreHistory = "fetch more history (git fetch --unshallow)"
 func (r *repository) mergeBase(ctx context.Context, a, b string) (string, error) {
 	id, err := r.run(ctx, nil, "merge-base", a, b)
 	if err != nil {
-		if r.shallow(ctx) {
+		if r.shallow {
 			return "", errors.New("base and head have no common commit in this shallow clone: " + moreHistory)
 		}
 		return "", errors.New("base and head have no common commit")
 	}
-	if id == a || id == b || !r.shallow(ctx) {
+	if id == a || id == b || !r.shallow {
 		return id, nil
 	}
 	// Where the history of either ends without coming to that commit, it may lead to a better one.
@@ -162,11 +158,7 @@ func (r *repository) mergeBase(ctx context.Context, a, b string) (string, error)
 
 // cut returns the commits of a shallow clone whose parents it lacks.
 func (r *repository) cut(ctx context.Context) ([]string, error) {
-	file, err := r.run(ctx, nil, "rev-parse", "--path-format=absolute", "--git-path", "shallow")
-	if err != nil {
-		return nil, err
-	}
-	data, err := os.ReadFile(file)
+	data, err := os.ReadFile(filepath.Join(r.common, "shallow"))
 	if err != nil {
 		return nil, fmt.Errorf("where this shallow clone ends cannot be told: %w", err)
 	}
@@ -201,7 +193,7 @@ func (r *repository) nothing(ctx context.Context, change *report.Change, p *pipe
 	case r.byDefault.local && r.remote(ctx) != "":
 		return fmt.Errorf("head and base are the same commit, because the branch %s of the remote was not fetched: fetch it "+
 			"(%s), name the base with --base, or use --all", r.byDefault.name, r.howToFetch(ctx))
-	case r.shallow(ctx):
+	case r.shallow:
 		return fmt.Errorf("head and base are the same commit, and this clone is shallow, so it may lack what the head is to be "+
 			"compared with: fetch it (%s), name the base with --base, or use --all", r.howToFetch(ctx))
 	}

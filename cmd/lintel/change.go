@@ -34,7 +34,7 @@ func localChange(ctx context.Context, repo *repository, o checkOptions) (report.
 	}
 	change.Repository, change.Branches = repo.names(ctx), repo.branches(ctx, o.base)
 	for _, file := range o.approve {
-		name, err := repo.inside(ctx, file)
+		name, err := repo.fromTop(file)
 		if err != nil {
 			return fail(err)
 		}
@@ -109,13 +109,9 @@ func (r *repository) same(ctx context.Context, change *report.Change) bool {
 	return err == nil && tree == change.Head
 }
 
-// inside returns a file's path within the repository: as given from the folder the user named, or from the top.
-func (r *repository) inside(ctx context.Context, file string) (string, error) {
-	prefix, err := r.run(ctx, nil, "rev-parse", "--show-prefix")
-	if err != nil {
-		return "", err
-	}
-	name := path.Join(prefix, filepath.ToSlash(file))
+// fromTop returns a file's path within the repository: as given from the folder the user named, or from the top.
+func (r *repository) fromTop(file string) (string, error) {
+	name := path.Join(r.prefix, filepath.ToSlash(file))
 	if filepath.IsAbs(file) || name == ".." || strings.HasPrefix(name, "../") {
 		return "", errors.New("--approve " + file + ": name the file as it is called in the repository")
 	}

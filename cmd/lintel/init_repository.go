@@ -73,7 +73,7 @@ func (b *beginning) look(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	top, err := repo.run(ctx, nil, "rev-parse", "--show-toplevel")
+	top, err := repo.top(ctx)
 	if err != nil {
 		return fmt.Errorf("this repository has no work tree: %w", err)
 	}
@@ -121,13 +121,9 @@ func (r *repository) treeWith(ctx context.Context, tree, objects string, files [
 		return "", err
 	}
 	defer os.RemoveAll(temp)
-	own, err := r.run(ctx, nil, "rev-parse", "--path-format=absolute", "--git-path", "objects")
-	if err != nil {
-		return "", err
-	}
 	work := filepath.Join(temp, "files")
 	env := []string{"GIT_DIR=" + r.gitDir, "GIT_WORK_TREE=" + work, "GIT_INDEX_FILE=" + filepath.Join(temp, "index"),
-		"GIT_OBJECT_DIRECTORY=" + objects, "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + own}
+		"GIT_OBJECT_DIRECTORY=" + objects, "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + r.objects}
 	if _, err := r.run(ctx, env, "read-tree", tree); err != nil {
 		return "", err
 	}

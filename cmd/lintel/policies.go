@@ -90,7 +90,7 @@ func (r *repository) host(ctx context.Context) string {
 // named is a file as findings name it: one of the repository from its top folder, as its own policies are, and others
 // as they were given.
 func (r *repository) named(ctx context.Context, file string) string {
-	top, err := r.run(ctx, nil, "rev-parse", "--show-toplevel")
+	top, err := r.top(ctx)
 	if err != nil {
 		return file
 	}

@@ -19,11 +19,24 @@ import (
 
 // repository is the git repository that a command works on.
 type repository struct {
-	git    string // the git binary, absolute
-	dir    string // the folder the user named
-	gitDir string // absolute
+	git string // the git binary, absolute
+	dir string // the folder the user named
 
-	byDefault branch // see defaultBranch; the zero branch: nobody asked, or there is none
+	// What git has, absolute: its folder, which a linked work tree shares with another, objects and index.
+	gitDir, common, objects, index string
+
+	inside  bool   // the folder is in a work tree
+	prefix  string // of the folder in the work tree, with a slash behind it; empty at its top
+	shallow bool   // the clone lacks some of the history
+
+	byDefault branch    // see defaultBranch; the zero branch: nobody asked, or there is none
+	config    []setting // see settings; nil: nobody asked
+}
+
+// setting is a value of git's configuration.
+type setting struct {
+	scope, file string // "local": of the repository
+	key, value  string
 }
 
 func openRepository(ctx context.Context, dir string) (*repository, error) {
@@ -32,10 +45,39 @@ func openRepository(ctx context.Context, dir string) (*repository, error) {
 		return nil, err
 	}
 	r := &repository{git: git, dir: dir}
-	if r.gitDir, err = r.run(ctx, nil, "rev-parse", "--absolute-git-dir"); err != nil {
+	out, err := r.run(ctx, nil, "rev-parse", "--is-inside-work-tree", "--is-shallow-repository", "--absolute-git-dir",
+		"--path-format=absolute", "--git-common-dir", "--git-path", "objects", "--git-path", "index", "--show-prefix")
+	if err != nil {
 		return nil, fmt.Errorf("%s is not in a git repository: %w", dir, err)
 	}
+	const answers = 7 // the last is empty at the top
+	lines := append(strings.Split(out, "\n"), "")
+	if len(lines) > answers+1 {
+		return nil, fmt.Errorf("%s is in a repository with a line break in its path", dir)
+	}
+	r.inside, r.shallow, r.gitDir = lines[0] == "true", lines[1] == "true", lines[2]
+	r.common, r.objects, r.index, r.prefix = lines[3], lines[4], lines[5], lines[6]
 	return r, nil
+}
+
+// top returns the top folder of the work tree.
+func (r *repository) top(ctx context.Context) (string, error) {
+	return r.run(ctx, nil, "rev-parse", "--show-toplevel")
+}
+
+// settings returns git's configuration, in the order in which later values count.
+func (r *repository) settings(ctx context.Context) []setting {
+	if r.config != nil {
+		return r.config
+	}
+	r.config = []setting{}
+	out, _ := r.run(ctx, nil, "--git-dir="+r.gitDir, "config", "--show-scope", "--show-origin", "-z", "--list")
+	fields := strings.Split(out, "\x00")
+	for ; len(fields) >= 3; fields = fields[3:] {
+		key, value, _ := strings.Cut(fields[2], "\n")
+		r.config = append(r.config, setting{fields[0], strings.TrimPrefix(fields[1], "file:"), key, value})
+	}
+	return r.config
 }
 
 // sandbox starts a sandbox that may read the repository, object folders beside it and what was fetched.
@@ -58,7 +100,12 @@ func userCache() string {
 // origin returns the address of the remote "origin", in git's short form of ssh addresses
 // (https://git-scm.com/docs/git-clone#_git_urls), too; an empty one where there is none that names a host.
 func (r *repository) origin(ctx context.Context) *url.URL {
-	address, _ := r.run(ctx, nil, "config", "--get", "remote.origin.url")
+	address := ""
+	for _, one := range r.settings(ctx) {
+		if one.key == "remote.origin.url" {
+			address = one.value
+		}
+	}
 	return remoteURL(address)
 }
 
@@ -141,13 +188,12 @@ func (r *repository) branches(ctx context.Context, base string) (list []string) 
 // names returns what the remotes call the repository, without their owners: a fork has another than the repository
 // that Argo CD and Flux read.
 func (r *repository) names(ctx context.Context) []string {
-	urls, err := r.run(ctx, nil, "config", "--get-regexp", `^remote\..*\.url$`)
-	if err != nil {
-		return nil // no remotes
-	}
 	var list []string
-	for line := range strings.Lines(urls) {
-		_, url, _ := strings.Cut(strings.TrimSpace(line), " ")
+	for _, one := range r.settings(ctx) {
+		if !strings.HasPrefix(one.key, "remote.") || !strings.HasSuffix(one.key, ".url") {
+			continue
+		}
+		url := strings.TrimSpace(one.value)
 		name := strings.TrimSuffix(strings.TrimSuffix(url, "/"), ".git")
 		if i := strings.LastIndexAny(name, "/:"); i >= 0 && i+1 < len(name) && !filepath.IsAbs(url) {
 			list = append(list, name[i+1:])
@@ -157,15 +203,10 @@ func (r *repository) names(ctx context.Context) []string {
 }
 
 // folders returns what git reads to answer for objects of the repository, absolute: its folders, which a linked work
-// tree shares with another, those of the object folders it borrows from, and the files of its configuration. It is for
-// the rules of the sandbox: what git cannot tell is left out.
+// tree shares with another, those of the object folders it borrows from, and the files of its configuration with those that
+// they include: git ends when it can see one and not read it. It is for the rules of the sandbox.
 func (r *repository) folders(ctx context.Context) []string {
-	list := []string{r.gitDir}
-	for _, args := range [][]string{{"--git-common-dir"}, {"--git-path", "objects"}} {
-		if dir, err := r.run(ctx, nil, append([]string{"rev-parse", "--path-format=absolute"}, args...)...); err == nil {
-			list = append(list, dir)
-		}
-	}
+	list := []string{r.gitDir, r.common, r.objects}
 	// An object folder names others, which may name others, five deep (git's limit).
 	for level, depth := list[len(list)-1:], 0; len(level) > 0 && depth < 5; depth++ {
 		var next []string
@@ -174,27 +215,21 @@ func (r *repository) folders(ctx context.Context) []string {
 		}
 		list, level = append(list, next...), next
 	}
-	return append(list, r.settings(ctx)...)
-}
-
-// settings returns the files of the repository's configuration, absolute, with those that they include: git ends
-// when it can see one and not read it.
-func (r *repository) settings(ctx context.Context) (list []string) {
-	out, _ := r.run(ctx, nil, "--git-dir="+r.gitDir, "config", "--local", "--includes", "--show-origin", "-z", "--list")
-	fields := strings.Split(out, "\x00")
-	for i := 0; i+1 < len(fields); i += 2 { // a file, and a name and a value of it
-		file := strings.TrimPrefix(fields[i], "file:")
-		name, value, _ := strings.Cut(fields[i+1], "\n")
-		list = append(list, file)
-		if strings.HasPrefix(name, "include") && strings.HasSuffix(name, ".path") {
-			if !filepath.IsAbs(value) {
-				value = filepath.Join(filepath.Dir(file), value)
+	var files []string
+	for _, one := range r.settings(ctx) {
+		if one.scope != "local" {
+			continue
+		}
+		files = append(files, one.file)
+		if included := one.value; strings.HasPrefix(one.key, "include") && strings.HasSuffix(one.key, ".path") {
+			if !filepath.IsAbs(included) {
+				included = filepath.Join(filepath.Dir(one.file), included)
 			}
-			list = append(list, value)
+			files = append(files, included)
 		}
 	}
-	slices.Sort(list)
-	return slices.Compact(list)
+	slices.Sort(files)
+	return append(list, slices.Compact(files)...)
 }
 
 // alternates returns the object folders that one borrows from (gitrepository-layout(5), objects/info/alternates).

@@ -107,8 +107,7 @@ func (r *repository) ask(ctx context.Context, rev string, q *report.Query) (clea
 	q.GitDir, q.Git, q.Repository, q.Branches = r.gitDir, r.git, r.names(ctx), r.branches(ctx, "")
 	q.Root.Paths = r.paths(ctx, q.Root.Name)
 	q.Cache = userCache()
-	inside, err := r.run(ctx, nil, "rev-parse", "--is-inside-work-tree")
-	if rev != "" || err != nil || inside != "true" {
+	if rev != "" || !r.inside {
 		if rev == "" {
 			rev = "HEAD"
 		}
@@ -126,9 +125,9 @@ func (r *repository) ask(ctx context.Context, rev string, q *report.Query) (clea
 // paths returns what the user's words may mean, in the order to try: a path from the folder the user named, and one
 // from the top of the repository.
 func (r *repository) paths(ctx context.Context, root string) []string {
-	prefix, _ := r.run(ctx, nil, "rev-parse", "--show-prefix")
+	prefix := r.prefix
 	if filepath.IsAbs(root) {
-		if top, err := r.run(ctx, nil, "rev-parse", "--show-toplevel"); err == nil {
+		if top, err := r.top(ctx); err == nil {
 			if real, err := filepath.EvalSymlinks(root); err == nil {
 				root = real
 			}

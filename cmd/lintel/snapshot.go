@@ -39,24 +39,18 @@ func (r *repository) snapshot(ctx context.Context, of files) (tree, objects stri
 	if err := os.Mkdir(objects, 0o700); err != nil {
 		return "", "", err
 	}
-	own, err := r.run(ctx, nil, "rev-parse", "--path-format=absolute", "--git-path", "objects")
-	if err != nil {
-		return "", "", err
-	}
-	top, err := r.run(ctx, nil, "rev-parse", "--show-toplevel")
+	top, err := r.top(ctx)
 	if err != nil {
 		return "", "", fmt.Errorf("this repository has no work tree: %w", err)
 	}
 	index := filepath.Join(temp, "index")
 	// The real index knows which files are unchanged, so that they are not read again. In a hook, it may be one that git
 	// made for this commit (GIT_INDEX_FILE), and it is locked then.
-	if path, err := r.run(ctx, nil, "rev-parse", "--path-format=absolute", "--git-path", "index"); err == nil {
-		if err := copyIndex(path, index); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return "", "", err
-		}
+	if err := copyIndex(r.index, index); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", "", err
 	}
 	env := []string{"GIT_INDEX_FILE=" + index, "GIT_OBJECT_DIRECTORY=" + objects,
-		"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + own}
+		"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + r.objects}
 	if of == inTree {
 		if _, err := r.run(ctx, env, "-C", top, "add", "--all"); err != nil {
 			return "", "", fmt.Errorf("read %s: %w", of, err)

@@ -15,7 +15,7 @@ import (
 // uncommittedRules returns a file of the work tree that is not committed as it is and seems to hold policies or
 // exceptions; "" where there is none.
 func (r *repository) uncommittedRules(ctx context.Context) string {
-	top, err := r.run(ctx, nil, "rev-parse", "--show-toplevel")
+	top, err := r.top(ctx)
 	if err != nil {
 		return "" // it has no work tree
 	}
