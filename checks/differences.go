@@ -61,8 +61,8 @@ func differences(ctx context.Context, repo *repository, p *pairs) (*report.Repor
 		}
 	}
 	slices.Sort(out.Clusters)
-	p.sides.Head.Renderer.Save(ctx)
-	p.sides.Base.Renderer.Save(ctx)
+	p.sides.Head.Renderer.SavePlaces(ctx)
+	p.sides.Base.Renderer.SavePlaces(ctx)
 	files := newMaskedFiles(repo.trees)
 	files.read(out)
 	files.tell(p.secrets)

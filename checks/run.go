@@ -31,6 +31,9 @@ func (c *Checker) Run(ctx context.Context, change report.Change) (*report.Report
 		return nil, err
 	}
 	out, err := c.check(ctx, change, repo, k)
+	if ctx.Err() == nil {
+		k.renderings.Save() // also where something is to be fetched first: another process may go on then
+	}
 	if err = repo.close(err); err != nil {
 		return nil, err
 	}
@@ -113,8 +116,8 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 		}
 	}
 	k.expect(repo, change)
-	pairs.sides.Head.Renderer.Save(ctx)
-	pairs.sides.Base.Renderer.Save(ctx)
+	pairs.sides.Head.Renderer.SavePlaces(ctx)
+	pairs.sides.Base.Renderer.SavePlaces(ctx)
 	out.Folders = folders(repo.trees.Head.Roots, out.Findings)
 	for _, one := range outcomes {
 		one.tellExceptions(out, change)

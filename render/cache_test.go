@@ -17,9 +17,9 @@ import (
 )
 
 // cached returns a renderer of a tree, as a process of its own would with the same cache on disk.
-func cached(t *testing.T, at *tree.Tree, disk *env.Disk) *deploy.Set {
+func cached(t *testing.T, at *tree.Tree, cache *render.Cache) *deploy.Set {
 	t.Helper()
-	set, err := deploy.Open(at, roots.Options{}, &graph.Cache{Disk: disk}, render.Config{Cache: &render.Cache{Disk: disk}})
+	set, err := deploy.Open(at, roots.Options{}, &graph.Cache{Disk: cache.Disk}, render.Config{Cache: cache})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestDeployedAlikeIsBuiltOnce(t *testing.T) {
 	}
 	want := []string{"dev at flux/c.yaml:6", "prod at flux/a.yaml:6", "prod at flux/b.yaml:7"}
 	for round, wantRecalled := range []int{1, 3} {
-		set := cached(t, at, disk)
+		set := cached(t, at, &render.Cache{Disk: disk})
 		var got []string
 		for _, root := range set.All() {
 			if root.Path != "app" {
@@ -137,7 +137,8 @@ func TestPlacesAreRemembered(t *testing.T) {
 	}
 	var before string
 	for round := range 2 {
-		set := cached(t, at, disk)
+		cache := &render.Cache{Disk: disk}
+		set := cached(t, at, cache)
 		set.Reach([]string{"apps/prod/to-prod.yaml"}, nil)
 		var got []string
 		for _, root := range set.All() {
@@ -145,7 +146,7 @@ func TestPlacesAreRemembered(t *testing.T) {
 				got = append(got, fmt.Sprint(root, one.PathWhere, one.NamespaceWhere))
 			}
 		}
-		set.Renderer.Save(t.Context())
+		cache.Save()
 		if built, _ := set.Renderer.Counts(); round == 1 && built > 0 {
 			t.Errorf("%d built again", built)
 		}
@@ -229,7 +230,7 @@ func TestCachedFieldsEqualRendered(t *testing.T) {
 	}
 	var got [2][]string
 	for i := range got {
-		r := cached(t, at, disk)
+		r := cached(t, at, &render.Cache{Disk: disk})
 		out, _, err := r.Render(t.Context(), roots.Root{Path: "app"})
 		if err != nil {
 			t.Fatal(err)

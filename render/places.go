@@ -112,13 +112,12 @@ func (a *asking) add(p *places) {
 	a.list = append(a.list, p)
 }
 
-// Save keeps, for later checks, what was worked out about the renderings of this renderer, and where the fields are written
-// that somebody asked for. It is for the end of a check; of one that was canceled, nothing is kept.
-func (r *Renderer) Save(ctx context.Context) {
+// SavePlaces keeps, for later checks, where the fields of renderings are written that somebody asked for. It is for the end
+// of a check; of one that was canceled, nothing is kept.
+func (r *Renderer) SavePlaces(ctx context.Context) {
 	if r.cache == nil || ctx.Err() != nil {
 		return
 	}
-	r.cache.Save()
 	r.asking.mu.Lock()
 	defer r.asking.mu.Unlock()
 	for _, p := range r.asking.list {

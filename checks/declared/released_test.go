@@ -62,17 +62,19 @@ func TestReleased(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	open := func() *Objects {
-		set, err := deploy.Open(at, roots.Options{Repository: []string{"https://git.example.com/fleet"}}, &graph.Cache{Disk: disk}, render.Config{Namespaced: kinds.HasNamespace, Cache: &render.Cache{Disk: disk}})
+	open := func() (*Objects, *render.Cache) {
+		cache := &render.Cache{Disk: disk}
+		set, err := deploy.Open(at, roots.Options{Repository: []string{"https://git.example.com/fleet"}}, &graph.Cache{Disk: disk},
+			render.Config{Namespaced: kinds.HasNamespace, Cache: cache})
 		if err != nil {
 			t.Fatal(err)
 		}
 		d := New(set, nil)
 		d.Since(New(set, nil), nil)
-		return d
+		return d, cache
 	}
 	for round, kept := range []bool{false, true} {
-		d := open()
+		d, cache := open()
 		ctx, lookups := For(t.Context(), roots.Root{Path: "apps", Kind: roots.Folder})
 		for i, c := range []struct {
 			kind, namespace, name string
@@ -109,7 +111,7 @@ func TestReleased(t *testing.T) {
 		if len(lookups.Altered()) > 0 || len(d.Warnings()) > 0 {
 			t.Errorf("%v %v", lookups.Altered(), d.Warnings())
 		}
-		d.set.Renderer.Save(t.Context())
+		cache.Save()
 	}
 }
 
