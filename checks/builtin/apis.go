@@ -11,6 +11,7 @@ import (
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
+	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/roots"
 )
@@ -50,13 +51,13 @@ type seeing interface {
 	Seen(group, kind string) []admission.Object
 }
 
-// all are the objects of a kind that are declared. Which there are is a fact of the cluster, and nothing that an answer
-// about one object relies on: looking at them is not noted.
-func (f Facts) all(ctx context.Context, group, kind string) []map[string]any {
+// all are the objects of a kind that are declared, or at least those that have a word. Which there are is a fact of the
+// cluster, and nothing that an answer about one object relies on: looking at them is not noted.
+func (f Facts) all(ctx context.Context, group, kind, word string) []map[string]any {
 	if f.Cluster == nil {
 		return nil
 	}
-	list := f.Cluster.List(unnoted{ctx}, group, kind, "")
+	list := f.Cluster.List(kinds.AskFor(unnoted{ctx}, word), group, kind, "")
 	if s, ok := f.Cluster.(seeing); ok {
 		list = slices.Concat(list, s.Seen(group, kind))
 	}

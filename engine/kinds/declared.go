@@ -21,7 +21,8 @@ func AskedFor(ctx context.Context) (kind string, is bool) {
 	return kind, is
 }
 
-func askFor(ctx context.Context, kind string) context.Context {
+// AskFor returns a context in which AskedFor says so.
+func AskFor(ctx context.Context, kind string) context.Context {
 	return context.WithValue(ctx, kindsKey{}, kind)
 }
 
@@ -41,7 +42,7 @@ func In(ctx context.Context, cluster Cluster, group, plural string) string {
 	if kind := Kind(group, plural); kind != "" || cluster == nil {
 		return kind
 	}
-	ctx = askFor(ctx, "")
+	ctx = AskFor(ctx, "")
 	if kind := defined(ctx, cluster, group, plural); kind != "" {
 		return kind
 	}
@@ -60,7 +61,7 @@ func In(ctx context.Context, cluster Cluster, group, plural string) string {
 // defined returns the kind with a plural name that a CustomResourceDefinition defines: it is called so
 // (https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/).
 func defined(ctx context.Context, cluster Cluster, group, plural string) string {
-	d, _ := cluster.Get(askFor(ctx, ""), apiextensions, definition, "", plural+"."+group)
+	d, _ := cluster.Get(AskFor(ctx, ""), apiextensions, definition, "", plural+"."+group)
 	spec, _ := d["spec"].(map[string]any)
 	names, _ := spec["names"].(map[string]any)
 	kind, _ := names["kind"].(string)
@@ -78,7 +79,7 @@ func DefinedClusterScoped(ctx context.Context, cluster Cluster, group, kind stri
 		names, _ := spec["names"].(map[string]any)
 		return spec["scope"] == "Cluster", spec["group"] == group && names["kind"] == kind
 	}
-	ctx = askFor(ctx, kind)
+	ctx = AskFor(ctx, kind)
 	if d, ok := cluster.Get(ctx, apiextensions, definition, "", Plural(kind)+"."+group); ok {
 		if is, says := scoped(d); says {
 			return is

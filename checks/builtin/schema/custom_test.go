@@ -50,7 +50,7 @@ func shop(t *testing.T, spec string) map[string]any {
 
 // Each thing that the API server would refuse or prune is found at its field, and nothing of what it takes.
 func TestLookFindsWhatTheDefinitionRefuses(t *testing.T) {
-	d := newDefinitions([]map[string]any{parsed(t, shops)})
+	d := newDefinitions([]map[string]any{parsed(t, shops)}, "Shop")
 	if !d.has("example.com", "Shop") || d.has("example.com", "Other") || !slices.Equal(d.versions("example.com", "Shop"), []string{"v1"}) {
 		t.Fatalf("versions %v", d.versions("example.com", "Shop"))
 	}

@@ -30,11 +30,11 @@ type schemaOf struct {
 	err     error
 }
 
-// newDefinitions returns the definitions among some objects; others are left out.
-func newDefinitions(objects []map[string]any) *definitions {
+// newDefinitions returns the definitions of a kind, of whatever group, among some objects; others are left out.
+func newDefinitions(objects []map[string]any, of string) *definitions {
 	d := &definitions{kinds: map[kind]*declared{}}
 	for _, o := range objects {
-		d.add(o)
+		d.add(o, of)
 	}
 	for _, k := range d.kinds {
 		slices.Sort(k.versions)
@@ -42,7 +42,7 @@ func newDefinitions(objects []map[string]any) *definitions {
 	return d
 }
 
-func (d *definitions) add(o map[string]any) {
+func (d *definitions) add(o map[string]any, of string) {
 	if o["kind"] != "CustomResourceDefinition" {
 		return
 	}
@@ -50,7 +50,7 @@ func (d *definitions) add(o map[string]any) {
 	names, _ := spec["names"].(map[string]any)
 	group, _ := spec["group"].(string)
 	name, _ := names["kind"].(string)
-	if group == "" || name == "" {
+	if group == "" || name == "" || name != of {
 		return
 	}
 	k := d.kinds[kind{group, name}]

@@ -28,7 +28,7 @@ func (s *Schemas) installedFlux(ctx context.Context) string {
 	}
 	lowest := ""
 	for _, kind := range installsFlux {
-		for _, o := range s.declared(ctx, kind[0], kind[1]) {
+		for _, o := range s.declared(ctx, kind[0], kind[1], "") {
 			found := fluxVersion(o)
 			if _, ok := release(found); ok && (lowest == "" || before(found, lowest)) {
 				lowest = found

@@ -29,19 +29,22 @@ const most = 50
 type Schemas struct {
 	types    *types
 	minor    int // of Kubernetes; 0: not known
-	declared func(ctx context.Context, group, kind string) []map[string]any
+	declared Declared
 
 	mu     sync.Mutex
-	custom *definitions // of custom resources; nil until they are asked for
-	flux   *string      // likewise the version of Flux that is installed
+	custom map[string]*definitions // of custom resources, by the kinds that were asked for
+	flux   *string                 // likewise the version of Flux that is installed
 }
+
+// Declared lists the declared objects of a kind: all, or at least those whose text has a word.
+type Declared func(ctx context.Context, group, kind, word string) []map[string]any
 
 // Compile returns the schemas of a version of Kubernetes ("1.33"; empty: not known) and of the definitions of custom
 // resources among the declared objects, which are asked for when an object of a kind is looked at that is not of
 // Kubernetes.
-func Compile(version string, declared func(ctx context.Context, group, kind string) []map[string]any) *Schemas {
+func Compile(version string, declared Declared) *Schemas {
 	minor, _ := minorOf(version)
-	return &Schemas{types: typesOf(version), minor: minor, declared: declared}
+	return &Schemas{types: typesOf(version), minor: minor, declared: declared, custom: map[string]*definitions{}}
 }
 
 // State says how much is known of the kind of an object.
@@ -77,7 +80,7 @@ func (s *Schemas) Validate(ctx context.Context, object, old map[string]any) Answ
 	if !ok {
 		return misspelled(apiVersion, kind)
 	}
-	definitions, ok := s.defined(ctx)
+	definitions, ok := s.defined(ctx, kind)
 	if !ok {
 		return Answer{}
 	}
@@ -99,7 +102,7 @@ func (s *Schemas) Validate(ctx context.Context, object, old map[string]any) Answ
 func (s *Schemas) Undeclared(ctx context.Context, object map[string]any) bool {
 	apiVersion, kind := typeOf(object)
 	if group, _, ok := strings.Cut(apiVersion, "/"); ok && !ofKubernetesGroup(apiVersion) {
-		definitions, asked := s.defined(ctx)
+		definitions, asked := s.defined(ctx, kind)
 		return asked && !definitions.has(group, kind)
 	}
 	return s.Validate(ctx, object, nil).State == Undeclared
@@ -108,7 +111,7 @@ func (s *Schemas) Undeclared(ctx context.Context, object map[string]any) bool {
 // declares reports whether a definition has a kind in a version.
 func (s *Schemas) declares(ctx context.Context, apiVersion, name string) bool {
 	group, version, _ := strings.Cut(apiVersion, "/")
-	definitions, ok := s.defined(ctx)
+	definitions, ok := s.defined(ctx, name)
 	return ok && slices.Contains(definitions.versions(group, name), version)
 }
 
@@ -162,16 +165,17 @@ func definition(object map[string]any) (found []Violation) {
 	return found
 }
 
-// defined returns the definitions; ok is false where they could not be asked for.
-func (s *Schemas) defined(ctx context.Context) (*definitions, bool) {
+// defined returns the definitions of a kind; ok is false where they could not be asked for.
+func (s *Schemas) defined(ctx context.Context, kind string) (d *definitions, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.custom == nil {
-		list := s.declared(ctx, "apiextensions.k8s.io", "CustomResourceDefinition")
+	if d = s.custom[kind]; d == nil {
+		list := s.declared(ctx, "apiextensions.k8s.io", "CustomResourceDefinition", kind)
 		if ctx.Err() != nil {
 			return nil, false
 		}
-		s.custom = newDefinitions(slices.Clip(list))
+		d = newDefinitions(list, kind)
+		s.custom[kind] = d
 	}
-	return s.custom, true
+	return d, true
 }

@@ -68,8 +68,8 @@ spec:
 `
 
 // declaring is a repository that declares some objects.
-func declaring(list ...map[string]any) func(context.Context, string, string) []map[string]any {
-	return func(_ context.Context, _, kind string) []map[string]any {
+func declaring(list ...map[string]any) Declared {
+	return func(_ context.Context, _, kind, _ string) []map[string]any {
 		return slices.DeleteFunc(slices.Clone(list), func(o map[string]any) bool { return o["kind"] != kind })
 	}
 }
