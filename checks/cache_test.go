@@ -11,6 +11,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
@@ -166,5 +167,55 @@ func TestDamagedRepository(t *testing.T) {
 		if err := os.WriteFile(file, data, 0o444); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// What a check works out before something has to be fetched is not worked out again in the next round, whoever does that.
+func TestRoundsBeforeAFetchAreKept(t *testing.T) {
+	r := treetest.New(t)
+	base := r.Commit(`
+-- deploys/kustomization.yaml --
+resources: [app.yaml]
+patches:
+- target: {kind: Application}
+  patch: '[{"op": "replace", "path": "/spec/source/path", "value": "app"}]'
+-- deploys/app.yaml --
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: app, namespace: argocd}
+spec:
+  source: {repoURL: 'https://git.example.com/fleet', path: other, targetRevision: HEAD}
+  destination: {server: 'https://kubernetes.default.svc', namespace: shop}
+-- app/kustomization.yaml --
+resources: [cm.yaml, 'https://git.example.com/base.git?ref=v1']
+-- app/cm.yaml --
+{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {k: v}}
+`)
+	head := r.Commit("-- app/cm.yaml --\n{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {k: w}}\n")
+	var lock remote.Lock
+	for _, want := range []remote.Want{{Kind: remote.File, URL: "https://git.example.com/base.git?ref=v1"},
+		{Kind: remote.Git, URL: "https://git.example.com/base.git", Ref: "v1", Submodules: true}} {
+		lock = append(lock, remote.Entry{Want: want, Failure: &remote.Failure{Message: "needs credentials"}})
+	}
+	fetched, err := json.Marshal(lock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(cache, lock string) *report.Report {
+		rep, err := (&checks.Checker{}).Run(t.Context(), report.Change{GitDir: r.GitDir, Cache: cache, Rules: base,
+			Base: base, Head: head, Now: time.Now(), Repository: []string{"https://git.example.com/fleet"},
+			Sources: &report.Sources{GitDir: r.GitDir, Lock: []byte(lock)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rep
+	}
+	cache := t.TempDir()
+	if first := run(cache, "[]"); first.Wanted == nil {
+		t.Fatalf("nothing is wanted: %+v", first)
+	}
+	again, alone := run(cache, string(fetched)), run("", string(fetched))
+	if again.Wanted != nil || alone.Wanted != nil || again.Work.Rendered >= alone.Work.Rendered {
+		t.Errorf("%+v is worked out in the second round, and %+v without the first; wanted: %s", again.Work, alone.Work, again.Wanted)
 	}
 }
