@@ -152,7 +152,7 @@ resources: [a.yaml]
 	}
 }
 
-// A repository that lacks objects is never checked as if it held nothing.
+// A repository that lacks objects is never checked as if it held nothing, and nothing of that is kept.
 func TestDamagedRepository(t *testing.T) {
 	r := treetest.New(t)
 	base := r.Commit("-- apps/a/b/kustomization.yaml --\nresources: [x.yaml]\n-- apps/a/b/x.yaml --\n{apiVersion: v1, " +
@@ -160,12 +160,18 @@ func TestDamagedRepository(t *testing.T) {
 	head := r.Commit("-- apps/a/b/x.yaml --\n{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {k: v}}\n")
 	for _, path := range []string{"apps", "apps/a", "apps/a/b", "apps/a/b/kustomization.yaml", "apps/a/b/x.yaml"} {
 		file, data := r.Lose(r.Rev(head + ":" + path))
-		rep, err := (&checks.Checker{}).Run(t.Context(), report.Change{GitDir: r.GitDir, Rules: base, Base: base, Head: head})
+		change := report.Change{GitDir: r.GitDir, Cache: t.TempDir(), Rules: base, Base: base, Head: head}
+		rep, err := (&checks.Checker{}).Run(t.Context(), change)
 		if err == nil && rep.Conclusion != report.Failure {
 			t.Errorf("without %s: %s", path, rep.Title)
 		}
 		if err := os.WriteFile(file, data, 0o444); err != nil {
 			t.Fatal(err)
+		}
+		whole := change
+		whole.Cache = ""
+		if got, want := reportText(t, &checks.Checker{}, change), reportText(t, &checks.Checker{}, whole); got != want {
+			t.Errorf("with what was kept without %s:\n%s\nwant:\n%s", path, got, want)
 		}
 	}
 }

@@ -31,11 +31,11 @@ func (c *Checker) Run(ctx context.Context, change report.Change) (*report.Report
 		return nil, err
 	}
 	out, err := c.check(ctx, change, repo, k)
-	if ctx.Err() == nil {
-		k.renderings.Save() // also where something is to be fetched first: another process may go on then
-	}
 	if err = repo.close(err); err != nil {
 		return nil, err
+	}
+	if ctx.Err() == nil {
+		k.renderings.Save() // also where something is to be fetched first: another process may go on then
 	}
 	if !repo.asksTime {
 		k.keep(ctx, change, c.PreviewTime, out, begun)
