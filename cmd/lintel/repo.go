@@ -50,10 +50,11 @@ func openRepository(ctx context.Context, dir string) (*repository, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s is not in a git repository: %w", dir, err)
 	}
-	const answers = 7 // the last is empty at the top
-	lines := append(strings.Split(out, "\n"), "")
-	if len(lines) > answers+1 {
-		return nil, fmt.Errorf("%s is in a repository with a line break in its path", dir)
+	lines := append(strings.Split(out, "\n"), "") // the prefix is empty at the top
+	absolute := len(lines) > 6 && !slices.ContainsFunc(lines[2:6], func(p string) bool { return !filepath.IsAbs(p) })
+	if !absolute || strings.Join(lines[7:], "") != "" {
+		return nil, fmt.Errorf("git does not say where the repository of %s is: it has to be git 2.31 or newer, and no folder "+
+			"may have a line break in its name", dir)
 	}
 	r.inside, r.shallow, r.gitDir = lines[0] == "true", lines[1] == "true", lines[2]
 	r.common, r.objects, r.index, r.prefix = lines[3], lines[4], lines[5], lines[6]

@@ -52,3 +52,20 @@ func TestSnapshotReadsRacyFiles(t *testing.T) {
 		t.Errorf("the snapshot has %q", got)
 	}
 }
+
+// What git says of a repository is taken by lines: a folder that has a line break in its name is refused, and not misread.
+func TestRepositoriesWithALineBreakInTheirPathAreRefused(t *testing.T) {
+	for _, name := range []string{"plain", "two\nlines"} {
+		dir := filepath.Join(t.TempDir(), name)
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command("git", "-C", dir, "init", "--quiet").CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		r, err := openRepository(t.Context(), dir)
+		if refused := name != "plain"; refused != (err != nil) {
+			t.Errorf("%q: %+v, %v", name, r, err)
+		}
+	}
+}
