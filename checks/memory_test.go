@@ -30,7 +30,9 @@ var variants = map[string][]string{
 
 	"base/kustomization.yaml": {"resources: [web.yaml]\n", "resources: [web.yaml, more.yaml]\n",
 		"namePrefix: x-\nresources: [web.yaml]\n",
-		"resources: [gone.yaml]\n", ""},
+		"resources: [gone.yaml]\n", "", "resources: [link.yaml]\n", "resources: [link.yaml]\n"},
+	"base/link.yaml": {"->web.yaml", "->twin.yaml"}, // the same content at another place
+	"base/twin.yaml": {configMapOf("web", "", "k: v")},
 	"base/web.yaml": {configMapOf("web", "", "k: v"), configMapOf("web", "team: a", "k: v"),
 		configMapOf("web", "", "k: w"), "{"},
 	"base/more.yaml": {"", configMapOf("more", "team: a", "k: v"), configMapOf("more", "", "k: v")},
@@ -46,7 +48,8 @@ var variants = map[string][]string{
 	"linked":         {"", "->plain", "->over", "->nowhere"},
 
 	"deploys/app.yaml": {application("chart", "size: 1"), application("chart", "size: 2"),
-		application("over", ""), application("gone", ""), "", application("linked", "")},
+		application("over", ""), application("gone", ""), "", "# a line more\n" + application("gone", ""),
+		"# a line more\n" + application("chart", "size: 1"), application("linked", "")},
 	"deploys/set.yaml":    {"", generatedFrom("apps/*"), generatedFrom("apps/o*")},
 	"deploys/source.yaml": {fleet, strings.Replace(fleet, "fleet'", "other'", 1), ""},
 	"deploys/release.yaml": {releaseOf("r", "shop", "./chart", "size: 1"),
