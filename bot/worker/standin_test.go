@@ -72,10 +72,15 @@ func TestStandin(t *testing.T) {
 	if run := s.completed(repo, head, 2); run.Conclusion != "success" {
 		t.Errorf("the run after the approval: %+v", run)
 	}
-	// More findings than fit into one request.
-	head = s.commit(repo, manyFindings())
-	if run := s.completed(repo, head, 1); run.Conclusion != "failure" {
-		t.Errorf("the run with many findings: %s", run.Conclusion)
+	// More findings than fit into one request: each is on its line.
+	many := manyFindings()
+	head = s.commit(repo, many)
+	run = s.completed(repo, head, 1)
+	if want := strings.Count(many["platform/pods.yaml"], "image: "); run.Conclusion != "failure" ||
+		annotatedImages(t, run, many["platform/pods.yaml"]) != want ||
+		strings.Contains(string(run.Output), "annotations.max") {
+		t.Errorf("%d of %d images are annotated, %s: %s", annotatedImages(t, run, many["platform/pods.yaml"]), want,
+			run.Conclusion, run.Output)
 	}
 	s.clean()
 }
@@ -210,6 +215,25 @@ func manyFindings() map[string]string {
 			"containers:\n    - name: a\n      image: registry.octo.example/é/a:latest\n", i)
 	}
 	return map[string]string{"platform/pods.yaml": b.String()}
+}
+
+// annotatedImages counts the lines with an image that carry an annotation of a check run.
+func annotatedImages(t *testing.T, run standinRun, text string) int {
+	t.Helper()
+	var list []struct {
+		Path string
+		Line int `json:"start_line"`
+	}
+	if err := json.Unmarshal(run.Annotations, &list); err != nil {
+		t.Fatal(err)
+	}
+	lines, found := strings.Split(text, "\n"), map[int]bool{}
+	for _, a := range list {
+		if a.Path == "platform/pods.yaml" && strings.Contains(lines[a.Line-1], "image: ") {
+			found[a.Line] = true
+		}
+	}
+	return len(found)
 }
 
 func skipWithoutStandin(t *testing.T) {

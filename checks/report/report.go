@@ -78,9 +78,9 @@ type Report struct {
 	Excerpts map[string]map[int]string `json:"excerpts,omitempty"`
 }
 
-// DefaultAnnotations is how many findings a check run shows on their lines where nothing else is asked for: about what
-// a person reads.
-const DefaultAnnotations = 50
+// DefaultAnnotations is how many findings a check run shows on their lines where the settings name no number: GitHub
+// takes 50 in a request, and each request counts towards its limits.
+const DefaultAnnotations = 1000
 
 // MaxAnnotations is how many findings a check run shows on their lines.
 func (r *Report) MaxAnnotations() int {
