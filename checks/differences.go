@@ -65,7 +65,9 @@ func differences(ctx context.Context, repo *repository, p *pairs) (*report.Repor
 	p.sides.Base.Renderer.SavePlaces(ctx)
 	files := newMaskedFiles(repo.trees)
 	files.read(out)
-	files.tell(p.secrets)
+	if err := files.tell(p.secrets); err != nil {
+		return nil, err
+	}
 	mask.Report(out, p.secrets) // the last step: what comes behind it may say what is secret
 	return out, nil
 }

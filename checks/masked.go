@@ -126,8 +126,9 @@ func (m *maskedFiles) shorten(rep *report.Report) {
 // head returns a file of the head.
 func (m *maskedFiles) head(name string) *mask.File { return m.file(m.trees.Head.Tree, name) }
 
-// tell gives the values in the files that were read to those that are known: what does not render is known from there.
-func (m *maskedFiles) tell(v *mask.Values) {
+// tell gives the values in the files that were read to those that are known: what does not render is known from there;
+// and the paths of the repository, which are no values.
+func (m *maskedFiles) tell(v *mask.Values) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for key := range m.files {
@@ -145,6 +146,16 @@ func (m *maskedFiles) tell(v *mask.Values) {
 	for _, f := range m.files {
 		f.AddTo(v)
 	}
+	if v.Empty() {
+		return nil
+	}
+	for _, d := range m.trees.Differences {
+		v.Name(d.Path)
+	}
+	return m.trees.Head.Tree.Walk(func(name string, _ tree.Entry) error {
+		v.Name(name)
+		return nil
+	})
 }
 
 // role is what the kustomizations around a file make of it.

@@ -138,7 +138,9 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	var widths map[string]map[int]int
 	out.Excerpts, widths = excerpts(repo.trees, files, out)
 	suggestLines(repo.trees.Head.Tree, files, out.Findings)
-	files.tell(pairs.secrets)
+	if err := files.tell(pairs.secrets); err != nil {
+		return nil, err
+	}
 	// Addresses by which others decide: a Secret must not hide one.
 	from := bump.RemoteSources(slices.Concat(pairs.every, pairs.bases))
 	if out.Preview != nil {

@@ -102,7 +102,7 @@ func (x *index) hash(text string) uint {
 }
 
 // find adds the parts of a text that are values, except some.
-func (x *index) find(text string, except map[string]bool, found *[]span) {
+func (x *index) find(text string, except except, found *[]span) {
 	x.prepare()
 	if len(x.sorted) == 0 {
 		return
@@ -124,12 +124,12 @@ func (x *index) find(text string, except map[string]bool, found *[]span) {
 }
 
 // at is what begins at a place of a text.
-func (x *index) at(text string, i int, except map[string]bool, room *int) (span, bool) {
+func (x *index) at(text string, i int, except except, room *int) (span, bool) {
 	tail := text[i:min(len(text), i+keyBytes)]
 	next := sort.Search(len(x.sorted), func(k int) bool { return x.sorted[k].key > tail })
 	if next > 0 {
 		for e := x.sorted[next-1]; e != nil; e = e.shorter {
-			if !strings.HasPrefix(tail, e.key) || except[e.key] && len(e.rest) == 0 {
+			if !strings.HasPrefix(tail, e.key) || except.has(e) {
 				continue
 			}
 			if to := i + len(e.key); e.how > word || apart(text[:i], text[to:]) {
@@ -150,7 +150,9 @@ func (x *index) at(text string, i int, except map[string]bool, room *int) (span,
 	// The beginning of a value, as messages have it that are cut.
 	n := 0
 	for _, e := range x.sorted[max(0, next-1):min(next+1, len(x.sorted))] {
-		n = max(n, common(tail, e.key))
+		if !except.has(e) {
+			n = max(n, common(tail, e.key))
+		}
 	}
 	for ; n >= cutText; n-- {
 		if strings.HasPrefix(text[i+n:], "...") || strings.HasPrefix(text[i+n:], "…") {
@@ -201,4 +203,52 @@ func apart(before, after string) bool {
 
 func isWord(r rune) bool {
 	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_')
+}
+
+// except is what is shown though it is a value.
+type except struct {
+	words map[string]bool
+	names *nameList
+}
+
+func (x except) has(e *entry) bool { return len(e.rest) == 0 && (x.words[e.key] || x.names.hold(e)) }
+
+// nameList are the names of what is in the repository, and paths.
+type nameList struct {
+	list map[string]bool
+	text strings.Builder // the list, each on a line of its own
+	held map[*entry]bool // what was asked for
+}
+
+func (n *nameList) add(name string) {
+	if name == "" || n.list[name] {
+		return
+	}
+	if n.list == nil {
+		n.list = map[string]bool{}
+	}
+	n.list[name], n.held = true, nil
+	n.text.WriteString(name + "\n")
+}
+
+// hold reports whether a value is a part of a name, as it would be one of a text.
+func (n *nameList) hold(e *entry) bool {
+	held, known := n.held[e]
+	if known {
+		return held
+	}
+	for from, text := 0, n.text.String(); !held; {
+		i := strings.Index(text[from:], e.key)
+		if i < 0 {
+			break
+		}
+		i += from
+		from = i + len(e.key)
+		held = e.how > word || apart(text[:i], text[from:])
+	}
+	if n.held == nil {
+		n.held = map[*entry]bool{}
+	}
+	n.held[e] = held
+	return held
 }

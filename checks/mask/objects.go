@@ -7,11 +7,12 @@
 //
 //   - by its place, whatever it is: in objects, in the lines of files that make Secrets, and where a finding about it
 //     points to;
-//   - by what it is, in all other texts, if it is unlikely to stand there for another reason: from six characters on, of
-//     which not all are those of a name, or eight letters of a name; a word by itself is none of those that texts about
-//     anything have. Ports, quantities, names of images and words of settings are shorter; a search for what is shorter takes
-//     moments. A name that the report shows anyway stays, as does a word of a policy's description;
+//   - by what it is, in all other texts, if it is unlikely to stand there for another reason: from eight characters on,
+//     other than a word of a dictionary, which is letters in one case or with a large first one. Ports, quantities, names
+//     of images and words of settings are shorter. A word of a policy's description stays;
 //   - from three characters on where the text is about its Secret, but for "true" and the like.
+//
+// A value that is a part of a name is shown in texts: of an object, of a file or folder, of what the report names.
 //
 // In texts a value is known again in quotes and escapes of any depth, in base64 of anything that holds it, also in lines,
 // in one case of letters, with other white space, over lines that follow each other, and where it is cut behind its

@@ -81,7 +81,7 @@ func Texts(of any, v *Values) {
 	if v == nil {
 		return
 	}
-	w := walker{values: v, names: map[string]bool{}, kinds: map[reflect.Type]*structKind{}}
+	w := walker{values: v, words: map[string]bool{}, kinds: map[reflect.Type]*structKind{}}
 	w.learn(reflect.ValueOf(of), false)
 	w.walk(reflect.ValueOf(of), nil)
 }
@@ -89,7 +89,7 @@ func Texts(of any, v *Values) {
 // walker goes through a structure.
 type walker struct {
 	values *Values
-	names  map[string]bool // what is named: that a Secret holds the same is not seen
+	words  map[string]bool // in which policies speak of themselves
 	kinds  map[reflect.Type]*structKind
 	block  block // for one at a time
 }
@@ -146,16 +146,13 @@ func (w *walker) learn(v reflect.Value, named bool) {
 		if about, ok := v.Interface().(map[string]report.About); ok {
 			for _, a := range about {
 				for word := range strings.FieldsFuncSeq(a.Title+" "+a.Description, func(r rune) bool { return !isWord(r) }) {
-					w.names[word] = true
+					w.words[word] = true
 				}
 			}
 		}
 	case reflect.String:
-		if named && !w.names[v.String()] {
-			for part := range strings.SplitSeq(v.String(), "/") {
-				w.names[part] = true
-			}
-			w.names[v.String()] = true
+		if named {
+			w.values.Name(v.String())
 		}
 	}
 }
@@ -198,7 +195,7 @@ func (w *walker) walk(v reflect.Value, about []report.Resource) {
 		}
 	case reflect.String:
 		if v.CanSet() && v.Type() == reflect.TypeFor[string]() { // others are words of ours
-			if found := w.values.find(v.String(), about, w.names); len(found) > 0 {
+			if found := w.values.find(v.String(), about, w.words); len(found) > 0 {
 				v.SetString(replace(v.String(), found))
 			}
 		}
@@ -288,7 +285,7 @@ func (l *block) add(key int, text string) {
 func (l *block) find(w *walker, about []report.Resource) map[int][]span {
 	text := string(l.text)
 	var out map[int][]span
-	for _, s := range w.values.find(text, about, w.names) {
+	for _, s := range w.values.find(text, about, w.words) {
 		i, _ := slices.BinarySearch(l.at, s.from+1)
 		for i--; i < len(l.at) && l.at[i] < s.to; i++ {
 			end := len(text) - 1

@@ -19,6 +19,7 @@ type Values struct {
 	known index                // what is hidden wherever it stands
 	own   map[string][]*secret // what is hidden where a Secret is spoken of, by its name
 	taken map[taken]bool       // several versions of an object have most in common
+	names nameList
 }
 
 // taken is a value that was added.
@@ -35,21 +36,39 @@ type secret struct {
 	keys      map[string]bool
 }
 
-// Object takes the values of an object, if it is a Secret.
+// Object takes the names of an object and, if it is a Secret, its values.
 func (v *Values) Object(o map[string]any) {
-	if v == nil || !IsSecret(o) {
+	if v == nil {
 		return
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.object(v.secret(o), o)
-}
-
-// secret is where the values of an object belong.
-func (v *Values) secret(o map[string]any) *secret {
 	meta, _ := o["metadata"].(map[string]any)
 	name, _ := meta["name"].(string)
 	namespace, _ := meta["namespace"].(string)
+	v.names.add(name)
+	v.names.add(namespace)
+	if IsSecret(o) {
+		v.object(v.secret(namespace, name), o)
+	}
+}
+
+// Name takes the name of something in the repository, or a path: a value that is a part of it is shown anyway.
+func (v *Values) Name(name string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.names.add(name)
+}
+
+// Empty reports whether no values are known.
+func (v *Values) Empty() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return len(v.taken) == 0
+}
+
+// secret is where the values of a Secret belong.
+func (v *Values) secret(namespace, name string) *secret {
 	for _, s := range v.own[name] {
 		if s.namespace == namespace {
 			return s
@@ -125,15 +144,15 @@ func (v *Values) add(s *secret, text string, encoded bool) {
 	if plain, ok := decoded(text); encoded && ok {
 		text = plain
 	} else if encoded { // keys and archives
-		v.parts(text)
+		v.parts(s, text)
 		text = strings.Join(strings.Fields(text), "")
 	}
 	v.whole(s, text)
-	if inner, ok := decoded(text); ok && len(text) >= longText {
+	if inner, ok := decoded(text); ok && len(text) >= shortest {
 		v.whole(s, inner)
-		v.parts(inner)
+		v.parts(s, inner)
 	}
-	v.parts(text)
+	v.parts(s, text)
 }
 
 func (v *Values) whole(s *secret, text string) {
@@ -142,18 +161,18 @@ func (v *Values) whole(s *secret, text string) {
 	case unlikely(text):
 		spell(&v.known, text, wordLike(text))
 	case s != nil && !plainWord(text):
-		spell(&s.values, text, wordLike(text) || utf8.RuneCountInString(text) < longText)
+		spell(&s.values, text, wordLike(text) || utf8.RuneCountInString(text) < shortPart)
 	}
 }
 
 // parts takes what a value consists of, also where it is a text in quotes, such as a key in JSON.
-func (v *Values) parts(text string) {
+func (v *Values) parts(s *secret, text string) {
 	list := partsOf(text)
 	if r, ok := (reading{text: text}).unescaped('\\'); ok {
 		list = append(list, partsOf(r.text)...)
 	}
 	for _, part := range list {
-		spell(&v.known, part, wordLike(part))
+		v.whole(s, part)
 	}
 }
 
@@ -168,7 +187,7 @@ func spell(x *index, text string, apart bool) {
 	}
 	flat := fold(text)
 	x.add(flat, how)
-	if utf8.RuneCountInString(flat) >= longText { // policies compare in lower case
+	if utf8.RuneCountInString(flat) >= shortest { // policies compare in lower case
 		for _, other := range []string{strings.ToLower(flat), strings.ToUpper(flat)} {
 			if other != flat {
 				x.add(other, how)
@@ -186,20 +205,21 @@ func spell(x *index, text string, apart bool) {
 	}
 }
 
-// find returns the parts of a text that are values of Secrets, but for those that are visible anyway.
-func (v *Values) find(text string, of []report.Resource, visible map[string]bool) (found []span) {
+// find returns the parts of a text that are values of Secrets, but for names and, where it is about no Secret, for some
+// words.
+func (v *Values) find(text string, of []report.Resource, words map[string]bool) (found []span) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	about := false
 	for _, r := range of {
 		for _, s := range v.of(r) {
-			about = true // so that names of others are none of it
-			v.known.search(text, s.keys, &found)
-			s.values.search(text, s.keys, &found)
+			about = true
+			v.known.search(text, except{s.keys, &v.names}, &found)
+			s.values.search(text, except{s.keys, &v.names}, &found)
 		}
 	}
 	if !about {
-		v.known.search(text, visible, &found)
+		v.known.search(text, except{words, &v.names}, &found)
 	}
 	return slices.DeleteFunc(found, func(s span) bool { return s.hides(text) })
 }
@@ -218,7 +238,7 @@ func (v *Values) of(r report.Resource) (list []*secret) {
 }
 
 // search finds values in all readings of a text.
-func (x *index) search(text string, except map[string]bool, found *[]span) {
+func (x *index) search(text string, except except, found *[]span) {
 	if len(x.entries) == 0 {
 		return
 	}
@@ -244,7 +264,7 @@ func (x *index) search(text string, except map[string]bool, found *[]span) {
 }
 
 // read finds values in a reading of a text.
-func (x *index) read(text string, r reading, except map[string]bool, found *[]span) {
+func (x *index) read(text string, r reading, except except, found *[]span) {
 	from := len(*found)
 	x.find(r.text, except, found)
 	for i := from; i < len(*found); i++ {
@@ -285,28 +305,26 @@ func replace(text string, found []span) string {
 }
 
 const (
-	shortMixed  = 6 // characters from which on a value of several kinds of characters, or a number, is unlikely
-	shortLetter = 8 // likewise one of letters only, as names are
-	longText    = 8 // characters from which on a part of a value tells something
-	maxParts    = 4_000
+	shortest  = 8  // characters from which on a value is unlikely to stand elsewhere
+	shortPart = 6  // likewise as a part of a word, where a text is about its Secret
+	longWord  = 20 // letters that a word of a language has at most
+	maxParts  = 4_000
 )
-
-// usual are words of so many letters that texts about anything have.
-var usual = map[string]bool{"username": true, "password": true, "localhost": true, "postgres": true, "postgresql": true,
-	"production": true, "development": true, "disabled": true, "required": true, "kubernetes": true, "validation": true,
-	"database": true, "namespace": true, "container": true, "containers": true, "deployment": true, "resource": true,
-	"resources": true, "services": true, "internal": true, "external": true, "security": true, "privileged": true,
-	"unlimited": true, "standard": true, "application": true, "configuration": true, "kustomization": true,
-	"annotations": true, "metadata": true, "template": true, "replicas": true, "mariadb": true, "rabbitmq": true}
 
 // unlikely reports whether a text stands hardly anywhere but where the value of a Secret does: see the package.
 func unlikely(text string) bool {
-	n := utf8.RuneCountInString(text)
 	digits, letters := kindsOf(text)
-	if signs := strings.Count(text, "-") + strings.Count(text, "_") + strings.Count(text, "."); letters+signs == n { // a name
-		return letters > 0 && n >= shortLetter && !usual[strings.ToLower(text)]
+	return utf8.RuneCountInString(text) >= shortest && digits+letters > 0 && !dictionaryWord(text)
+}
+
+// dictionaryWord reports whether a text reads as a word of a language: letters in one case, or the first one large.
+func dictionaryWord(text string) bool {
+	_, first := utf8.DecodeRuneInString(text)
+	is := func(text string, of func(rune) bool) bool {
+		return !strings.ContainsFunc(text, func(r rune) bool { return !of(r) })
 	}
-	return n >= shortMixed && digits+letters > 0
+	return utf8.RuneCountInString(text) <= longWord && is(text[:first], unicode.IsLetter) &&
+		(is(text[first:], unicode.IsLower) || is(text, unicode.IsUpper))
 }
 
 // wordLike reports whether a value reads as a word or a number, and may be a part of others.
@@ -352,7 +370,7 @@ var credential = sync.OnceValue(func() *regexp.Regexp {
 // Ordinary words and names of hosts are none.
 func partsOf(text string) (list []string) {
 	add := func(s string) {
-		if len(list) < maxParts && unlikely(s) {
+		if len(list) < maxParts {
 			list = append(list, s)
 		}
 	}
@@ -383,7 +401,7 @@ func separates(r rune) bool { return strings.ContainsRune(" \n\r\t=:,;&?@\"'{}[]
 // than a number behind a name. Names of hosts, versions, regions and paths have no such part.
 func random(word string) bool {
 	const least = 5 // characters of such a part
-	return utf8.RuneCountInString(word) >= longText && slices.ContainsFunc(strings.FieldsFunc(word, func(r rune) bool {
+	return utf8.RuneCountInString(word) >= shortest && slices.ContainsFunc(strings.FieldsFunc(word, func(r rune) bool {
 		return strings.ContainsRune("-_./", r)
 	}), func(part string) bool {
 		digits, letters := kindsOf(part)

@@ -28,20 +28,23 @@ func secretOf(name string, values map[string]any) map[string]any {
 func TestHide(t *testing.T) {
 	var v mask.Values
 	v.Object(map[string]any{"kind": "Secret", "metadata": map[string]any{"name": "db", "namespace": "shop"},
-		"data": map[string]any{"password": encode("hunter2\n"), "port": encode("5432"), "quoted": encode(`a"b'c\d`)},
+		"data": map[string]any{"password": encode("hunter2hunter2\n"), "port": encode("5432"), "quoted": encode(`a"b'c\d=e`),
+			"seven": encode("winter7")},
 		"stringData": map[string]any{"url": "postgres://app:corr-horse@db.shop:5432/x", "user": "admin", "pin": 123,
-			"on": "true", "word": "kingfisher", "short": "ab", "mark": "hidden", "other": "(changed", "number": "1", "image": "nginx", "env": "default", "empty": "",
+			"on": "true", "word": "kingFisher", "short": "ab", "mark": "hidden", "other": "(changed", "number": "1", "image": "nginx", "env": "default", "empty": "",
 			"usual": "production", "host": "web", "name": "web-app", "size": "512Mi", "long": 4711_0815, "phrase": "correct  horse\r\nbattery staple",
 			"sops": "ENC[AES256_GCM,data:aaaa,iv:bbbb,tag:cccc,type:str]"}})
 	v.Object(map[string]any{"kind": "ConfigMap", "data": map[string]any{"a": "visible-as-it-is"}})
 	resource := report.Resource{APIVersion: "v1", Kind: "Secret", Namespace: "shop", Name: "db"}
 	for _, c := range []struct{ text, want, own string }{
-		{text: "it is hunter2", want: "it is (hidden)"},
-		{text: "it is hunter2s", want: "it is (hidden)s"},
-		{text: "it is HUNTER2", want: "it is HUNTER2"},
-		{text: "it is " + encode("hunter2") + " or " + encode("hunter2\n"), want: "it is (hidden) or (hidden)"},
-		{text: `it is a\"b'c\\d`, want: "it is (hidden)"},
-		{text: `it is 'a"b''c\d'`, want: "it is '(hidden)'"},
+		{text: "it is hunter2hunter2", want: "it is (hidden)"},
+		{text: "it is hunter2hunter2s", want: "it is (hidden)s"},
+		{text: "it is HUNTER2hunter2", want: "it is HUNTER2hunter2"},
+		{text: "it is " + encode("hunter2hunter2") + " or " + encode("hunter2hunter2\n"), want: "it is (hidden) or (hidden)"},
+		{text: "it is winter7 or winter7s", want: "it is winter7 or winter7s", own: "it is (hidden) or (hidden)s"},
+		{text: "it is " + encode("winter7"), want: "it is " + encode("winter7"), own: "it is (hidden)"},
+		{text: `it is a\"b'c\\d=e`, want: "it is (hidden)"},
+		{text: `it is 'a"b''c\d=e'`, want: "it is '(hidden)'"},
 		{text: "corr-horse", want: "(hidden)"},
 		{text: "kingfishers and kingfisher and KINGFISHER", want: "kingfishers and (hidden) and (hidden)"},
 		{text: "it is correct horse battery staple.", want: "it is (hidden)."},
@@ -78,23 +81,46 @@ func TestHide(t *testing.T) {
 	}
 }
 
-// Names that are shown anyway stay, and so do words of what policies say about themselves; not where a text is about a
-// Secret that has them as a value.
+// Names that are shown anyway stay, also as a part of others. So do words of what policies say about themselves, but
+// where a text is about a Secret that has them as a value.
 func TestHideNames(t *testing.T) {
 	var v mask.Values
-	v.Object(secretOf("s", map[string]any{"a": "kingfisher", "b": "nightingale", "c": "production-7", "d": "apps"}))
-	const message = "no kingfisher, nightingale or production-7 in apps"
+	v.Object(secretOf("s", map[string]any{"a": "kingFisher", "b": "nightinGale", "c": "production-7", "d": "apps",
+		"e": "kubearchive-1", "f": "db.eagle", "g": "eagle"}))
+	v.Object(map[string]any{"kind": "ConfigMap", "metadata": map[string]any{"name": "settings", "namespace": "product-kubearchive-1"}})
+	v.Name("apps/db.eagle/a.yaml")
+	const message = "no kingfisher, nightingale or production-7 in apps of product-kubearchive-1, apps/db.eagle/a.yaml:1"
 	rep := &report.Report{
 		Findings: []report.Finding{{Message: message, Policy: "production-7", Roots: []string{"apps"}},
 			{Message: message, Resource: report.Resource{Kind: "Secret", Namespace: "shop", Name: "s"}}},
 		About: map[string]report.About{"production-7": {Description: "It is about a nightingale."}},
 	}
 	mask.Report(rep, &v)
-	if got, want := rep.Findings[0].Message, "no (hidden), nightingale or production-7 in apps"; got != want {
+	if got, want := rep.Findings[0].Message, strings.Replace(message, "kingfisher", "(hidden)", 1); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got, want := rep.Findings[1].Message, "no (hidden), (hidden) or (hidden) in (hidden)"; got != want {
+	if got, want := rep.Findings[1].Message, strings.NewReplacer("kingfisher", "(hidden)", "nightingale", "(hidden)").Replace(message); got != want {
 		t.Errorf("of the Secret, %q, want %q", got, want)
+	}
+}
+
+// Words of a dictionary and what is short are not looked for in texts about anything, whatever they are values of.
+func TestHideWords(t *testing.T) {
+	for value, word := range map[string]bool{
+		"production": true, "Production": true, "PRODUCTION": true, "kubearchive": true, "internationalize": true, "straße": true,
+		"hunter2": true, "aB3$xyz": true, "1234567": true, "--------": true,
+		"hunter2hunter2": false, "productioN": false, "proDuction": false, "correcthorsebatterystaple": false, "12345678": false,
+		"corr-horse": false, "pass word": false, "пароль-пароль": false, "密码密码密码密码": false,
+	} {
+		var v mask.Values
+		v.Object(secretOf("s", map[string]any{"a": value}))
+		want := "it is (hidden)."
+		if word {
+			want = "it is " + value + "."
+		}
+		if got := v.Hide("it is " + value + "."); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }
 
@@ -103,11 +129,11 @@ func TestHideNames(t *testing.T) {
 func TestHideParts(t *testing.T) {
 	var v mask.Values
 	v.Object(secretOf("s", map[string]any{
-		"config": "apiVersion: v1\nkind: Config\nusers:\n- name: me\n  user: {token: T0ken-in-config, password: justletters}\n" +
+		"config": "apiVersion: v1\nkind: Config\nusers:\n- name: me\n  user: {token: T0ken-in-config, password: justLetters}\n" +
 			"region: eu-west-1\nhost: db-eu-west-1.example.com\nnode: server01\nimage: registry.example.com/app:v1.25.3\narch: x86_64-linux\n",
 		"key":  `{"private_key":"-----BEGIN PRIVATE KEY-----\nMIIEvgIBADANBgkqhkiG9w0\nBAQEFAASC8KgwggSkAgEAAo\n-----END PRIVATE KEY-----\n"}`,
 		"pull": `{"auths": {"x.io": {"auth": "` + encode("bot:R3gistry-Pw") + `"}}}`,
-		"url":  "postgres://app:plainletters@db-0.db:5432/shop?sslmode=disable",
+		"url":  "postgres://app:plainLetters@db-0.db:5432/shop?sslmode=disable",
 	}))
 	for _, s := range []string{"apiVersion: v1", "kind: Config", "eu-west-1", "host: db-eu-west-1.example.com", "server01", "x86_64-linux",
 		"image: registry.example.com/app:v1.25.3", "-----BEGIN PRIVATE KEY-----", "private_key", "db-0.db:5432", "sslmode=disable",
@@ -116,8 +142,8 @@ func TestHideParts(t *testing.T) {
 			t.Errorf("%q is shown as %q", s, got)
 		}
 	}
-	for _, s := range []string{"T0ken-in-config", "justletters", "MIIEvgIBADANBgkqhkiG9w0", "BAQEFAASC8KgwggSkAgEAAo", "R3gistry-Pw",
-		encode("bot:R3gistry-Pw"), "plainletters", encode("MIIEvgIBADANBgkqhkiG9w0")} {
+	for _, s := range []string{"T0ken-in-config", "justLetters", "MIIEvgIBADANBgkqhkiG9w0", "BAQEFAASC8KgwggSkAgEAAo", "R3gistry-Pw",
+		encode("bot:R3gistry-Pw"), "plainLetters", encode("MIIEvgIBADANBgkqhkiG9w0")} {
 		if got := v.Hide("it is " + s); got != "it is (hidden)" {
 			t.Errorf("%q is shown as %q", s, got)
 		}
