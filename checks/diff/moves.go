@@ -2,7 +2,6 @@ package diff
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render"
@@ -65,7 +64,7 @@ func takenOver(created, deleted map[Key][]*Pair, tookOver func(from, to *Pair) b
 func Keep(list []*Pair, known []*Root, tookOver func(from, to *Pair) bool) {
 	created := map[Key][]*Pair{}
 	for _, to := range list {
-		if to.Operation == admission.Create && to.Before == nil && hasName(to.New) {
+		if to.Operation == admission.Create && to.Before == nil && hasName(to.New) && len(to.clusters) == 0 {
 			k := KeyOf(to.New)
 			created[k] = append(created[k], to)
 		}
@@ -136,13 +135,4 @@ func renamedFolders(gone, created []*Pair, stays func(roots.Root) bool) {
 			next.to.Before, next.to.From = from.Old, from.Root
 		}
 	}
-}
-
-// sharedEnd counts the last elements that two paths have in common.
-func sharedEnd(a, b string) (n int) {
-	as, bs := strings.Split(a, "/"), strings.Split(b, "/")
-	for n < min(len(as), len(bs)) && as[len(as)-1-n] == bs[len(bs)-1-n] {
-		n++
-	}
-	return n
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
@@ -22,7 +23,8 @@ type Pair struct {
 	Before *render.Resource
 	From   roots.Root
 
-	unseen map[string]string // see Root.Unseen
+	unseen   map[string]string // see Root.Unseen
+	clusters []gitops.Cluster  // that it is about; none where it is not known that anything deploys the root
 }
 
 // Earlier returns what the object was before the change, nil where it was not.
@@ -201,7 +203,8 @@ func Both(before, after []*render.Resource) []*render.Resource {
 // it: that is an update, if anything changed at all. Else the cluster deletes it in one place and creates it in
 // another; of a root that is gone, what it violated before is known (see Pair.Before). Objects that several roots add
 // or remove stay as they are, since which of them moved is anybody's guess, unless one of the roots took another over
-// (see Trees.TookOver) or their paths tell (see renamedFolders). Of the removals in moved, those that are not part of a
+// (see Trees.TookOver) or their paths tell (see renamedFolders). All this is for roots of which nothing says who deploys
+// them; for the others see redeployed. Of the removals in moved, those that are not part of a
 // move do not count. stays reports whether the head has a root.
 func Join(list, moved []*Pair, stays func(roots.Root) bool, tookOver func(from, to *Pair) bool) []*Pair {
 	created, deleted := map[Key][]*Pair{}, map[Key][]*Pair{}
@@ -215,6 +218,12 @@ func Join(list, moved []*Pair, stays func(roots.Root) bool, tookOver func(from, 
 		}
 	}
 	drop := map[*Pair]bool{}
+	deployed := redeployed(created, deleted, drop)
+	for _, byKey := range []map[Key][]*Pair{created, deleted} {
+		for k, list := range byKey {
+			byKey[k] = slices.DeleteFunc(list, func(p *Pair) bool { return deployed[p] || drop[p] })
+		}
+	}
 	done := takenOver(created, deleted, tookOver, drop)
 	for k, gone := range deleted {
 		if len(gone) != 1 || len(created[k]) != 1 {

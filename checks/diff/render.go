@@ -10,6 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
@@ -18,6 +19,10 @@ type Sides struct {
 	Trees      *Trees
 	Base, Head *deploy.Set
 	All        bool // everything in the head counts as created; the base is not asked
+
+	// Clusters lists the clusters that a root of one side is deployed to, none where nothing deploys it. Nil: see
+	// deploy.Set.Clusters.
+	Clusters func(*deploy.Set, roots.Root) []gitops.Cluster
 }
 
 // Root is what a change makes of one root.
@@ -98,6 +103,7 @@ func (s Sides) Standalone(ctx context.Context, known []*Root) (list []*Root, _ e
 func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 	out := &Root{Root: root}
 	inBase, inHead := !s.All && s.Trees.Base.Roots.Has(root), s.Trees.Head.Roots.Has(root)
+	at := s.placement(root, inBase, inHead)
 	var before []*render.Resource
 	if inBase {
 		old, problems, err := s.Base.Render(ctx, root)
@@ -110,7 +116,7 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 		if len(problems) > 0 && !old.Partial {
 			out.Unseen = old.Reads
 		}
-		if inHead && (len(problems) == 0 || old.Partial) && s.Head.Same(old) {
+		if inHead && !at.moves() && (len(problems) == 0 || old.Partial) && s.Head.Same(old) {
 			out.Deployed, out.Known, out.Base = before, len(problems) == 0, nil
 			out.Now, out.From = s.Head.Uses(old), append(out.From, s.Head.Renderer.Repositories(old)...)
 			return out, nil // nothing that it reads changed
@@ -144,10 +150,12 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 	}
 	unseen := inBase && !inHead && s.Trees.Head.Roots.Unseen(s.Trees.Base.Roots, root)
 	if !unseen {
-		out.Pairs = Pairs(root, before, after, s.All)
+		out.Pairs = at.pairs(root, before, after, s.All)
 	}
 	for _, p := range out.Pairs {
-		p.unseen = out.Unseen
+		if len(at.added) == 0 {
+			p.unseen = out.Unseen
+		}
 	}
 	switch {
 	case unseen: // it may all be there still
@@ -159,6 +167,7 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 	}
 	for _, p := range slices.Concat(out.Pairs, out.Moved) {
 		p.Old, p.New, p.Before = admitted(p.Old), admitted(p.New), admitted(p.Before)
+		at.place(p)
 	}
 	return out, nil
 }

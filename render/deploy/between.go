@@ -4,6 +4,8 @@ import (
 	"context"
 	"path"
 	"slices"
+	"strings"
+	"sync"
 
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/doc"
@@ -90,17 +92,24 @@ func followReleases(base, head *worklist) {
 	}
 }
 
-// differently adds the roots that objects of one tree deploy, but those of the other do not or in another way, and
-// returns the files by whose change the roots are known that these take the place of.
+// differently adds the roots that objects of one tree deploy, but those of the other do not, or in another way or to
+// another cluster, and returns the files by whose change the roots are known that these take the place of.
 func differently(of, other *Set, list *[]roots.Root) (files []string) {
-	theirs := other.found().known()
+	theirs, all := other.found().known(), sync.OnceValue(of.all)
 	for id, one := range of.found().known() {
-		if same := theirs[id]; same != nil && same.Digest() == one.Digest() {
+		if same := theirs[id]; same != nil && same.Digest() == one.Digest() &&
+			slices.Equal(other.found().reaches(same), of.found().reaches(one)) {
 			continue
 		}
 		files = append(files, one.covers()...)
-		if r, ok := of.found().root(one); ok && of.Selects(r.Path) {
+		r, ok := of.found().root(one)
+		switch {
+		case ok && of.Selects(r.Path):
 			*list = append(*list, r)
+		case !ok: // all roots below the folder are deployed as they are
+			*list = append(*list, slices.DeleteFunc(slices.Clone(all()), func(r roots.Root) bool {
+				return r.Object != "" || one.Path != "." && r.Path != one.Path && !strings.HasPrefix(r.Path, one.Path+"/")
+			})...)
 		}
 	}
 	return files
@@ -152,9 +161,11 @@ func (s *Set) RenderFormer(ctx context.Context, before *Set, root roots.Root) (*
 // deploys is not known: nobody can tell that anything of that goes.
 func (s *Set) Unseen(before *Set, root roots.Root) bool {
 	one := before.found().of(root)
-	if one == nil {
-		return false
-	}
+	return one != nil && s.IsUnseen(one)
+}
+
+// IsUnseen reports the same of what a deployment of an earlier tree deployed.
+func (s *Set) IsUnseen(one *Deployment) bool {
 	if one.External == nil {
 		for _, other := range s.found().known() {
 			if other.External != nil && other.Object == one.Object {

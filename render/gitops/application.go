@@ -63,7 +63,8 @@ func (r *reader) argoSource(app, s *field, index int) *Problem {
 		Path: app.position("metadata", "name").Path, Object: r.object, Name: app.text("metadata", "name"), Source: index,
 		Revision: known(s, "targetRevision"), Where: app.position("metadata", "name"), PathWhere: s.position("path"),
 	}
-	d.Cluster, d.Namespace, d.NamespaceWhere = argoDestination(app)
+	d.Namespace, d.NamespaceWhere = known(app, "spec", "destination", "namespace"), app.position("spec", "destination", "namespace")
+	d.Cluster, d.To = r.argoCluster(app.get("spec", "destination"))
 	if chart, ok := r.argoChart(s); ok {
 		return r.argoRemoteChart(app, s, chart, d)
 	}
@@ -200,17 +201,6 @@ func known(f *field, keys ...string) string {
 		return ""
 	}
 	return f.text()
-}
-
-func argoDestination(app *field) (cluster, namespace string, at Position) {
-	to := app.get("spec", "destination")
-	if cluster = known(to, "name"); cluster == "" {
-		cluster = known(to, "server")
-	}
-	if cluster == "https://kubernetes.default.svc" {
-		cluster = "in-cluster" // the name that Argo CD gives it
-	}
-	return cluster, known(to, "namespace"), to.position("namespace")
 }
 
 // argoKind describes what renders a source: what it says itself, else what its folder holds

@@ -48,6 +48,7 @@ func (r *reader) applicationSet(root *field) *Problem {
 				template = own.fill(template)
 			}
 		}
+		r.choosing = choosing(generator)
 		for _, s := range sets {
 			r.unknown, r.guess = s.needs, s.guess
 			r.ask(generator, template, spec.get("templatePatch"), s.values)

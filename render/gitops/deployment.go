@@ -173,6 +173,7 @@ type Deployment struct {
 	Source   int       // index in spec.sources
 	Revision string    // branch, tag or commit as written; empty or HEAD: the default branch
 	Cluster  string    // name or address of the cluster, for people; may be empty
+	To       Cluster   // that the object names; the zero value: the one that it is in itself
 
 	// Namespace is where namespaced objects without a namespace go (Argo CD's destination). Flux' target
 	// namespace is one of Overrides: kustomize writes it over what the manifests say.
@@ -292,6 +293,7 @@ type reader struct {
 	asked    []any           // what it asks for and reads, see ask
 	unknown  *need           // what the Application at hand depends on and only the cluster has; nil: nothing
 	guess    bool            // whether it is made at all only the cluster knows
+	choosing string          // how the generator chooses that gives it, see choosing
 	needs    map[string]bool // why folders or namespaces of the ApplicationSet at hand are not known
 }
 

@@ -79,22 +79,16 @@ func (r *reader) fluxKustomization(root *field) *Problem {
 // fluxDeployment is what the objects of Flux that deploy have in common.
 func (r *reader) fluxDeployment(root *field, kind Kind) Deployment {
 	spec := root.get("spec")
+	config := cmp.Or(spec.text("kubeConfig", "secretRef", "name"), spec.text("kubeConfig", "configMapRef", "name"))
+	to := Cluster{}
+	if config != "" {
+		to = Cluster{ByConfig, config}
+	}
 	return Deployment{
 		Kind: kind, Path: r.where.Path, Object: r.object, Name: r.object.Name, Where: r.where,
-		Cluster: cmp.Or(spec.text("kubeConfig", "secretRef", "name"), spec.text("kubeConfig", "configMapRef", "name"),
-			clusterFolder(r.where.Path)),
+		Cluster: cmp.Or(config, ClusterFolder(r.where.Path)), To: to,
 		Metadata: Metadata{valuesOf(spec.get("commonMetadata", "labels")), valuesOf(spec.get("commonMetadata", "annotations"))},
 	}
-}
-
-// clusterFolder returns the folder after "clusters", where Flux' guide has one for each cluster
-// (https://fluxcd.io/flux/guides/repository-structure/).
-func clusterFolder(p string) string {
-	parts := strings.Split(p, "/")
-	if i := slices.Index(parts, "clusters"); i >= 0 && i+2 < len(parts) {
-		return parts[i+1]
-	}
-	return ""
 }
 
 // fluxSource is where a Kustomization of Flux, or the chart of a HelmRelease, comes from.

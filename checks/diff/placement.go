@@ -1,0 +1,133 @@
+package diff
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
+	"github.com/lintel-bot/lintel/render/gitops"
+	"github.com/lintel-bot/lintel/render/roots"
+)
+
+// placement says which clusters a root is deployed to on both sides. All is empty where no object of Argo CD or Flux says
+// who deploys anything: then a root is the same as long as its path is.
+type placement struct {
+	before, after  []gitops.Cluster
+	added, removed []gitops.Cluster // of a root of both sides: those that only one of them has
+}
+
+func (s Sides) placement(root roots.Root, inBase, inHead bool) (at placement) {
+	base, head := s.Trees.Base.Roots, s.Trees.Head.Roots
+	if s.All || !base.Deploying.Any() && !head.Deploying.Any() {
+		return at
+	}
+	of := s.Clusters
+	if of == nil {
+		of = (*deploy.Set).Clusters
+	}
+	if inBase {
+		at.before = of(base, root)
+	}
+	if inHead {
+		at.after = of(head, root)
+	}
+	if inBase && inHead {
+		at.added, at.removed = without(at.after, at.before), without(at.before, at.after)
+		if slices.ContainsFunc(base.Deployers(root), func(one *deploy.Deployment) bool { return head.IsUnseen(one) }) {
+			at.removed = nil
+		}
+	}
+	return at
+}
+
+// without lists the clusters that are none of some others.
+func without(list, others []gitops.Cluster) []gitops.Cluster {
+	return slices.DeleteFunc(slices.Clone(list), func(c gitops.Cluster) bool { return slices.ContainsFunc(others, c.Same) })
+}
+
+// moves reports whether the root comes to a cluster, or leaves one.
+func (at placement) moves() bool { return len(at.added)+len(at.removed) > 0 }
+
+// pairs are those of Pairs. In a cluster where the root was not, all of it is created, whatever it was elsewhere; where it is
+// no more, all of it is deleted.
+func (at placement) pairs(root roots.Root, before, after []*render.Resource, all bool) []*Pair {
+	list := Pairs(root, before, after, all)
+	if len(at.added) > 0 {
+		stays := len(at.added) < len(at.after)
+		list = slices.DeleteFunc(list, func(p *Pair) bool {
+			return p.Operation == admission.Create || !stays && (p.Operation == admission.Update || len(at.before) == 0)
+		})
+		list = append(Pairs(root, nil, after, true), list...)
+	}
+	if len(at.removed) > 0 {
+		list = slices.DeleteFunc(list, func(p *Pair) bool { return p.Operation == admission.Delete })
+		list = append(list, Pairs(root, before, nil, true)...)
+	}
+	return list
+}
+
+// place tells a pair the clusters that it is about.
+func (at placement) place(p *Pair) {
+	switch {
+	case p.Operation == admission.Delete && len(at.removed) > 0:
+		p.clusters = at.removed
+	case p.Operation == admission.Delete:
+		p.clusters = at.before
+	case p.Operation == admission.Create && len(at.added) > 0:
+		p.clusters = at.added
+	default:
+		p.clusters = at.after
+	}
+}
+
+// redeployed makes one pair of the removal of an object and of its addition by another root that is deployed to the same cluster:
+// nothing changed but who deploys it. Where several remove it or add it, those belong together whose objects of Argo CD or
+// Flux have the same name, then those whose paths end alike. It returns the additions that are deployed: what was not
+// deployed where they are excuses nothing.
+func redeployed(created, deleted map[Key][]*Pair, drop map[*Pair]bool) (deployed map[*Pair]bool) {
+	type match struct {
+		from, to *Pair
+		alike    int
+	}
+	deployed = map[*Pair]bool{}
+	for k, list := range created {
+		var matches []match
+		for _, to := range list {
+			if len(to.clusters) == 0 {
+				continue
+			}
+			deployed[to] = true
+			for _, from := range deleted[k] {
+				if from.Root == to.Root || len(from.clusters) == 0 || len(without(to.clusters, from.clusters)) > 0 {
+					continue
+				}
+				alike := sharedEnd(from.Root.Path, to.Root.Path)
+				if a, b := from.Root.Object, to.Root.Object; a != "" && b != "" && gitops.NameOf(a) == gitops.NameOf(b) {
+					alike += len(to.Root.Path) // more than any path has elements
+				}
+				matches = append(matches, match{from, to, alike})
+			}
+		}
+		slices.SortStableFunc(matches, func(a, b match) int { return cmp.Compare(b.alike, a.alike) })
+		used := map[*Pair]bool{}
+		for _, m := range matches {
+			if !used[m.from] && !used[m.to] {
+				used[m.from], used[m.to] = true, true
+				update(m.from, m.to, drop)
+			}
+		}
+	}
+	return deployed
+}
+
+// sharedEnd counts the last elements that two paths have in common.
+func sharedEnd(a, b string) (n int) {
+	as, bs := strings.Split(a, "/"), strings.Split(b, "/")
+	for n < min(len(as), len(bs)) && as[len(as)-1-n] == bs[len(bs)-1-n] {
+		n++
+	}
+	return n
+}

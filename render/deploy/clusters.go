@@ -1,0 +1,100 @@
+package deploy
+
+import (
+	"path"
+	"slices"
+
+	"github.com/lintel-bot/lintel/render/gitops"
+	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/roots"
+)
+
+// Clusters lists the clusters that a root is deployed to, as far as the tree tells. It is empty where nothing deploys the
+// root. A root that has objects which deploy others is deployed by somebody.
+func (s *Set) Clusters(root roots.Root) []gitops.Cluster {
+	w := s.found()
+	if known, ok := w.clusters.Load(root); ok {
+		return known.([]gitops.Cluster)
+	}
+	list := w.clustersOf(s.liveDeployers(root), map[string]bool{})
+	if len(list) == 0 && s.hasDeployers(root) {
+		list = []gitops.Cluster{clusterOfFolder(root.Path)}
+	}
+	w.clusters.Store(root, list)
+	return list
+}
+
+// liveDeployers lists the deployers of a root that are themselves deployed.
+func (s *Set) liveDeployers(root roots.Root) []*Deployment {
+	return slices.DeleteFunc(s.Deployers(root), func(one *Deployment) bool { return !s.found().isLive(one) })
+}
+
+// hasDeployers reports whether a root that stands by itself has objects that deploy something.
+func (s *Set) hasDeployers(root roots.Root) bool {
+	switch root.Kind {
+	case roots.Kustomization:
+		return s.found().holds()[root.Path]
+	case roots.Folder:
+		return slices.ContainsFunc(s.Files(root), s.Deploying.Has)
+	}
+	return false
+}
+
+// reaches lists the clusters that a deployment goes to, none where its object is not deployed.
+func (w *worklist) reaches(one *Deployment) []gitops.Cluster {
+	if !w.isLive(one) {
+		return nil
+	}
+	return w.clustersOf([]*Deployment{one}, map[string]bool{})
+}
+
+// clustersOf lists the clusters that deployments go to: those that their objects name, else those that the objects
+// are in. Passed are the deployments and files that are asked already.
+func (w *worklist) clustersOf(list []*Deployment, passed map[string]bool) (clusters []gitops.Cluster) {
+	for _, one := range list {
+		for one.To == (gitops.Cluster{}) && one.from != nil {
+			one = one.from
+		}
+		own := []gitops.Cluster{one.To}
+		if one.To == (gitops.Cluster{}) {
+			own = w.clustersOfObject(one, passed)
+		}
+		for _, c := range own {
+			if !slices.Contains(clusters, c) {
+				clusters = append(clusters, c)
+			}
+		}
+	}
+	return clusters
+}
+
+// clustersOfObject lists the clusters that the object of a deployment is in, which a file or a root by itself has.
+func (w *worklist) clustersOfObject(one *Deployment, passed map[string]bool) (clusters []gitops.Cluster) {
+	file := one.Where.Path
+	if one.From != "" {
+		file = path.Join(one.From, kustomization.FileNames()[0])
+	}
+	if !passed[file] {
+		passed[file] = true
+		var above []*Deployment
+		for _, other := range w.ancestors(path.Dir(file)) {
+			if other != one && other.Release == nil && other.External == nil &&
+				(other.has(file) || one.From != "" && (other.Path == one.From || other.has(one.From))) && w.isLive(other) {
+				above = append(above, other)
+			}
+		}
+		clusters = w.clustersOf(above, passed)
+	}
+	if len(clusters) == 0 {
+		clusters = []gitops.Cluster{clusterOfFolder(path.Dir(file))}
+	}
+	return clusters
+}
+
+// clusterOfFolder returns the cluster that a folder of objects is for.
+func clusterOfFolder(dir string) gitops.Cluster {
+	if name := gitops.ClusterFolder(dir + "/."); name != "" {
+		return gitops.Cluster{By: gitops.ByFolder, Name: name}
+	}
+	return gitops.Cluster{}
+}
