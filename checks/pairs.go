@@ -56,6 +56,7 @@ func pair(ctx context.Context, change report.Change, repo *repository, k *kept) 
 	if len(repo.settings.Clusters) > 0 {
 		out.clusters = clusters
 	}
+	out.sides.Clusters = repo.settings.Deployed(out.sides.Base, out.sides.Head)
 	if out.above, err = repo.above(t.Rules, repo.settings, &k.renderings); err != nil {
 		return nil, err
 	}
@@ -145,7 +146,7 @@ func (p *pairs) render(ctx context.Context) error {
 	return err
 }
 
-// tookOver is diff.Trees.TookOver within a cluster.
+// tookOver is diff.Trees.TookOver within a cluster of the settings.
 func (p *pairs) tookOver(from, to *diff.Pair) bool {
 	return p.sides.Trees.TookOver(from, to) &&
 		(p.clusters == nil || slices.Equal(p.clusters(from.Root), p.clusters(to.Root)))

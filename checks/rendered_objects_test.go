@@ -123,9 +123,9 @@ func TestRenderedObjectsOfABranch(t *testing.T) {
 	}
 }
 
-// Objects of Argo CD that come to deploy what the repository deploys already bring only what they change of it, be they
-// one or several.
-func TestDeployedByOthersNow(t *testing.T) {
+// What objects of Argo CD come to deploy is created in their cluster, whatever lay in the folder before, be they one or
+// several.
+func TestObjectsThatDeployAFolderCreateAllOfIt(t *testing.T) {
 	application := func(name, kustomize string) string {
 		return "-- argo/" + name + ".yaml --\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: " + name +
 			"}\nspec:\n  destination: {namespace: shop}\n  source: {repoURL: https://example.com/r, path: apps" + kustomize + "}\n"
@@ -138,12 +138,12 @@ func TestDeployedByOthersNow(t *testing.T) {
 		name, head string
 		blocking   []string
 	}{
-		{"one", application("one", ""), nil},
-		{"two", application("one", "") + application("two", ""), nil},
+		{"one", application("one", ""), []string{"apps/a.yaml net"}},
+		{"two", application("one", "") + application("two", ""), []string{"apps/a.yaml net"}},
 		{"two, one of which changes an image", application("one", "") + application("two", latest),
-			[]string{"argo/two.yaml tag"}},
+			[]string{"apps/a.yaml net", "argo/two.yaml tag"}},
 		{"two that change it", application("one", latest) + application("two", latest),
-			[]string{"argo/one.yaml tag", "argo/two.yaml tag"}},
+			[]string{"apps/a.yaml net", "argo/one.yaml tag", "argo/two.yaml tag"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r.Git("checkout", "--quiet", "--force", base)

@@ -20,7 +20,7 @@ type Sides struct {
 	Base, Head *deploy.Set
 	All        bool // everything in the head counts as created; the base is not asked
 
-	// Clusters lists the clusters that a root of one side is deployed to, none where nothing deploys it. Nil: see
+	// Clusters lists the clusters that a root of one side is deployed to, none where nothing deploys it; nil: see
 	// deploy.Set.Clusters.
 	Clusters func(*deploy.Set, roots.Root) []gitops.Cluster
 }

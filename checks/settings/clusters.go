@@ -11,6 +11,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/deploy"
+	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
@@ -84,6 +85,31 @@ func (s *Settings) Of(sets ...*deploy.Set) func(roots.Root) []string {
 		}
 		known[root] = belongs(paths...)
 		return known[root]
+	}
+}
+
+// Deployed returns a function that lists the clusters that a root of one of some trees is deployed to: as the settings say,
+// else as the tree tells (see deploy.Set.Clusters). It is one cluster where the settings say that there are none.
+func (s *Settings) Deployed(sets ...*deploy.Set) func(*deploy.Set, roots.Root) []gitops.Cluster {
+	of := map[*deploy.Set]func(roots.Root) []string{}
+	for _, set := range sets {
+		of[set] = s.Of(set)
+	}
+	return func(set *deploy.Set, root roots.Root) (list []gitops.Cluster) {
+		if len(s.Clusters) > 0 {
+			for _, name := range of[set](root) {
+				if name != "" {
+					list = append(list, gitops.Cluster{By: gitops.BySettings, Name: name})
+				}
+			}
+		}
+		if len(list) > 0 {
+			return list
+		}
+		if list = set.Clusters(root); len(list) > 0 && s.Clusters != nil && len(s.Clusters) == 0 {
+			return []gitops.Cluster{{}}
+		}
+		return list
 	}
 }
 

@@ -1,0 +1,86 @@
+package checks_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/render/tree/treetest"
+)
+
+// TestConclusions checks the changes of testdata/conclusions. Each line of an archive's comment is one:
+//
+//	name: part part => conclusion, text, text
+//
+// Its base has the files of the parts, and those of the folder NAME.base; the change writes those of the folder NAME. A file
+// that says only "DELETE" is removed, one that says "LINK target" is a symlink. Each text is in the report: in a finding as
+// "OPERATION Kind namespace/name", or in what it says of files. An attack stands beside a harmless change like it.
+func TestConclusions(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/conclusions/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		archive, err := txtar.ParseFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(archive.Comment)) {
+			name, rest, ok := strings.Cut(strings.TrimSpace(line), ": ")
+			parts, want, is := strings.Cut(rest, "=> ")
+			if !ok || !is || strings.HasPrefix(name, "#") {
+				continue
+			}
+			t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar")+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				r := treetest.New(t)
+				base := write(r, archive, append(strings.Fields(parts), name+".base")...)
+				head := write(r, archive, name)
+				rep := check(t, r, report.Change{Rules: base, Base: base, Head: head, Repository: []string{"https://github.com/acme/fleet.git"}})
+				concluded(t, rep, strings.Split(want, ", "))
+			})
+		}
+	}
+}
+
+// write commits the files of some folders of an archive.
+func write(r *treetest.Repo, archive *txtar.Archive, folders ...string) string {
+	for _, folder := range folders {
+		for _, f := range archive.Files {
+			name, ok := strings.CutPrefix(f.Name, folder+"/")
+			text := string(f.Data)
+			switch target, link := strings.CutPrefix(strings.TrimSpace(text), "LINK "); {
+			case !ok:
+			case text == "DELETE\n":
+				r.Remove(name)
+			case link:
+				r.Symlink(target, name)
+			default:
+				r.Write(name, text)
+			}
+		}
+	}
+	return r.Snapshot()
+}
+
+// concluded requires a conclusion, and texts of what a report says.
+func concluded(t *testing.T, rep *report.Report, want []string) {
+	t.Helper()
+	said := toldOf(rep) + "\n" + problems(rep.Warnings)
+	for _, f := range rep.Findings {
+		said += fmt.Sprintf("\n%s %s %s", f.Operation, f.Resource.Kind, report.Name(f.Resource.Namespace, f.Resource.Name))
+	}
+	if string(rep.Conclusion) != want[0] {
+		t.Errorf("the conclusion is %s, want %s: %s\n%s", rep.Conclusion, want[0], rep.Title, said)
+	}
+	for _, text := range want[1:] {
+		if !strings.Contains(said, text) {
+			t.Errorf("%q is not said:\n%s", text, said)
+		}
+	}
+}
