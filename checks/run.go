@@ -137,7 +137,9 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	files.cover(out.Findings)
 	var widths map[string]map[int]int
 	out.Excerpts, widths = excerpts(repo.trees, files, out)
-	suggestLines(repo.trees.Head.Tree, files, out.Findings)
+	out.Edits = suggestLines(repo.trees.Head.Tree, files, out.Findings, func(f *report.Finding) bool {
+		return slices.Contains(change.Edits, f.Policy) || slices.Contains(change.Edits, "*")
+	})
 	if err := files.tell(pairs.secrets); err != nil {
 		return nil, err
 	}
@@ -146,7 +148,9 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	if out.Preview != nil {
 		from = report.JoinRemoteSources(from, out.Preview.RemoteSources)
 	}
+	lines := written(out.Edits)
 	mask.Report(out, pairs.secrets) // the last step: what comes behind it may say what is secret
+	unmasked(out, lines)
 	files.shorten(out)
 	cutExcerpts(out.Excerpts, widths)
 	out.RemoteSources = from

@@ -1,42 +1,85 @@
 package checks
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/review"
+	"github.com/lintel-bot/lintel/checks/view"
+	"github.com/lintel-bot/lintel/engine/fix"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
 // suggestLines puts what the findings suggest into lines of their files, where these are known and hold no value of a
-// Secret.
-func suggestLines(head *tree.Tree, files *maskedFiles, findings []report.Finding) {
-	byPath := map[string][]*report.Finding{}
+// Secret. It returns the edits that those come to that are asked for.
+func suggestLines(head *tree.Tree, files *maskedFiles, findings []report.Finding, asked func(*report.Finding) bool,
+) (edits []report.SourceEdit) {
+	byPath := map[string][]int{}
 	var paths []string
 	for i := range findings {
 		f := &findings[i]
 		if f.Suggestion == nil || f.Origin == nil || f.Origin.Side != report.Head {
 			continue
 		}
-		if byPath[f.Origin.Path] == nil {
-			paths = append(paths, f.Origin.Path)
+		path, _, err := head.Lookup(f.Origin.Path)
+		if err != nil {
+			continue
 		}
-		byPath[f.Origin.Path] = append(byPath[f.Origin.Path], f)
+		if byPath[path] == nil {
+			paths = append(paths, path)
+		}
+		byPath[path] = append(byPath[path], i)
 	}
-	deploy.Each(len(paths), func(i int) {
-		data, _, err := head.ReadFile(paths[i])
+	perPath := make([][]report.SourceEdit, len(paths))
+	deploy.Each(len(paths), func(k int) {
+		data, _, err := head.ReadFile(paths[k])
 		if err != nil {
 			return
 		}
 		file := review.LinesOf(data)
-		for _, f := range byPath[paths[i]] {
-			d := edit(file, f)
-			if d != nil && !files.showable(f.Origin.Path, d) {
-				d = nil
+		var wishes []review.Wish
+		var of []int
+		for _, i := range byPath[paths[k]] {
+			f := &findings[i]
+			w, ok := wish(f)
+			if !ok {
+				continue
 			}
-			f.Suggestion.Diff = d
+			f.Suggestion.Diff = file.Diff(w.Origin, w.Field, w.Suggestion)
+			if d := f.Suggestion.Diff; d != nil && !files.showable(f.Origin.Path, d) {
+				f.Suggestion.Diff = nil
+			}
+			if asked(f) && writable(f) {
+				wishes, of = append(wishes, w), append(of, i)
+			}
+		}
+		for _, j := range file.Together(wishes) {
+			e := report.SourceEdit{Path: paths[k], Diff: j.Diff}
+			for _, i := range j.Of {
+				e.Findings = append(e.Findings, of[i])
+			}
+			if e.Diff == nil || files.showable(e.Path, e.Diff) {
+				files.around(&e)
+				perPath[k] = append(perPath[k], e)
+			}
 		}
 	})
+	return slices.Concat(perPath...)
+}
+
+// writable reports whether what a finding suggests may be written as it is: it is about a violation, its lines are
+// known and are the place of the field, and nothing in it is left to a person.
+func writable(f *report.Finding) bool {
+	o, s := f.Origin, f.Suggestion
+	state := view.StateOf(f)
+	return s.Diff != nil && (f.Result == report.Fail || f.Result == report.Warn) &&
+		(state == view.Blocking || state == view.Warning) && !strings.Contains(s.YAML, fix.Placeholder) &&
+		(o.Set != nil || o.Advice == "" && (o.How != report.Enclosing || o.Missing != ""))
 }
 
 // showable reports whether nothing is secret in the lines of a file that an edit shows. The line above is shown as
@@ -54,15 +97,53 @@ func (m *maskedFiles) showable(path string, d *report.Diff) bool {
 	return true
 }
 
-// edit returns the lines that write what a finding suggests: its field, or the value of a chart that decides it.
-func edit(file *review.Lines, f *report.Finding) *report.Diff {
+// around counts the lines around an edit in which nothing is secret.
+func (m *maskedFiles) around(e *report.SourceEdit) {
+	if e.Diff == nil {
+		return
+	}
+	f := m.head(e.Path)
+	end := e.Diff.Line + len(e.Diff.Removed)
+	for e.Before < report.ShownAround && e.Diff.Line-e.Before > 1 && !f.Hides(e.Diff.Line-e.Before-1) {
+		e.Before++
+	}
+	for e.After < report.ShownAround && end+e.After <= len(f.Lines()) && !f.Hides(end+e.After) {
+		e.After++
+	}
+}
+
+// wish is what a finding suggests for its place: the field, or the value of a chart that decides it.
+func wish(f *report.Finding) (review.Wish, bool) {
 	if f.Origin.Set == nil {
-		return file.Diff(f.Origin, f.Field, f.Suggestion)
+		return review.Wish{Origin: f.Origin, Field: f.Field, Suggestion: f.Suggestion}, true
 	}
 	keys, text, ok := f.ChartValue()
 	if !ok {
-		return nil
+		return review.Wish{}, false
 	}
 	below := jsonpointer.Join(keys[len(f.Origin.Set):]...)
-	return file.Diff(f.Origin, "", &report.Suggestion{Field: below, YAML: text})
+	return review.Wish{Origin: f.Origin, Suggestion: &report.Suggestion{Field: below, YAML: text}}, true
+}
+
+// written is what edits write.
+func written(edits []report.SourceEdit) (out []string) {
+	for _, e := range edits {
+		out = append(out, fmt.Sprintf("%q", cmp.Or(e.Diff, &report.Diff{}).Lines()))
+	}
+	return out
+}
+
+// unmasked drops the edits in which something was hidden since they were written so, and those of which a finding
+// suggests nothing any more.
+func unmasked(rep *report.Report, before []string) {
+	var kept []report.SourceEdit
+	for i, now := range written(rep.Edits) {
+		if e := rep.Edits[i]; now == before[i] && !slices.ContainsFunc(e.Findings, func(k int) bool {
+			s := rep.Findings[k].Suggestion
+			return s == nil || s.Diff == nil
+		}) {
+			kept = append(kept, e)
+		}
+	}
+	rep.Edits = kept
 }

@@ -40,6 +40,7 @@ type Report struct {
 	Cleanup     []Cleanup    `json:"upkeep,omitempty"`     // with Change.All: merged exceptions to remove or renew
 	Active      []Active     `json:"active,omitempty"`     // with Change.All: merged exceptions that count
 	Drafts      []Draft      `json:"drafts,omitempty"`     // with Change.Drafts: exceptions for what blocks
+	Edits       []SourceEdit `json:"edits,omitempty"`      // with Change.Edits: what the findings suggest together
 	Folders     []string     `json:"folders,omitempty"`    // the findings' roots that have no kustomization
 	Preview     *Preview     `json:"preview,omitempty"`    // what the change does to the rules themselves, once merged
 	Until       time.Time    `json:"until,omitzero"`       // when the result may change by itself: an exception ends

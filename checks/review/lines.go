@@ -19,6 +19,7 @@ type Lines struct {
 	text    string
 	lines   []string
 	editors map[int]*doc.Editor // by how many lines are before the document
+	inner   map[int]*innerLines // by the line of the text that holds them
 	made    map[string]bool     // edits that were tried, and whether they can be made
 	read    int                 // lines that were read for that
 }
@@ -38,14 +39,45 @@ func LinesOf(data []byte) *Lines {
 	if _, err := doc.Parse("", []byte(text), doc.Limits{}); err != nil {
 		return nil
 	}
-	return &Lines{text: text, lines: strings.Split(text, "\n"), editors: map[int]*doc.Editor{}, made: map[string]bool{}}
+	return &Lines{text: text, lines: strings.Split(text, "\n"), editors: map[int]*doc.Editor{},
+		inner: map[int]*innerLines{}, made: map[string]bool{}}
 }
 
 // Diff returns the lines to take out and to put in, nil where it is not certain that the file then says what is
 // suggested and nothing else has changed.
 func (f *Lines) Diff(o *report.Origin, field string, s *report.Suggestion) *report.Diff {
-	if f == nil || o == nil || o.StartLine < 1 || o.StartLine > len(f.lines) || o.StartColumn < 1 ||
-		o.StartLine != o.EndLine || o.EndColumn-1 > len([]rune(f.lines[o.StartLine-1])) {
+	if in, at := f.within(o); in != nil {
+		return in.outside(in.Diff(at, field, s))
+	}
+	p := f.plan(o, field, s)
+	if p == nil {
+		return nil
+	}
+	return f.diff(p, p.change)
+}
+
+// editor is that of the document of a line, with how many lines are before the document.
+func (f *Lines) editor(line int) (*doc.Editor, int) {
+	text, before := doc.DocumentAt([]byte(f.text), line)
+	if f.editors[before] == nil {
+		f.editors[before] = doc.NewEditor(text)
+	}
+	return f.editors[before], before
+}
+
+// plan is an edit of a document that writes what is suggested.
+type plan struct {
+	place
+	before int // lines above the document
+	change *doc.Edit
+	// Of what is put in: the map around it, its key there and the value.
+	in    doc.Spot
+	key   string
+	value any
+}
+
+func (f *Lines) plan(o *report.Origin, field string, s *report.Suggestion) *plan {
+	if !f.has(o) || o.EndColumn-1 > len([]rune(f.lines[o.StartLine-1])) {
 		return nil
 	}
 	var value any
@@ -53,27 +85,28 @@ func (f *Lines) Diff(o *report.Origin, field string, s *report.Suggestion) *repo
 	if !ok || !s.Remove && yaml.Unmarshal([]byte(s.YAML), &value) != nil {
 		return nil
 	}
-	text, before := doc.DocumentAt([]byte(f.text), o.StartLine)
-	if f.editors[before] == nil {
-		f.editors[before] = doc.NewEditor(text)
-	}
-	place := place{f.editors[before], o.StartLine - before, o.StartColumn, o.EndColumn - o.StartColumn}
-	var edit *doc.Edit
+	editor, before := f.editor(o.StartLine)
+	p := &plan{place: place{editor, o.StartLine - before, o.StartColumn, o.EndColumn - o.StartColumn}, before: before}
 	switch missing := o.Missing + below; {
 	case s.Remove && missing == "":
-		edit = place.remove()
+		p.change = p.remove()
 	case s.Remove:
 	case missing != "":
-		edit = place.insert(missing, value)
+		p.insert(missing, value)
 	default:
-		edit = place.replace(s.Was, value)
+		p.change = p.replace(s.Was, value)
 	}
-	if edit == nil || edit.Unsafe != "" {
+	if p.change == nil || p.change.Unsafe != "" {
 		return nil
 	}
+	return p
+}
+
+// diff returns an edit of the document of a plan as lines.
+func (f *Lines) diff(p *plan, edit *doc.Edit) *report.Diff {
 	d := &report.Diff{}
 	d.Line, d.Removed, d.Added = edit.Lines()
-	if d.Line += before; len(d.Removed) == 0 && d.Line > 1 {
+	if d.Line += p.before; len(d.Removed) == 0 && d.Line > 1 {
 		d.Above = f.lines[d.Line-2]
 	}
 	for _, row := range slices.Concat([]string{d.Above}, d.Removed, d.Added) {
@@ -83,8 +116,8 @@ func (f *Lines) Diff(o *report.Origin, field string, s *report.Suggestion) *repo
 	}
 	key := fmt.Sprint(d.Line, len(d.Removed), d.Added) // what several findings suggest is tried once
 	if _, tried := f.made[key]; !tried {
-		if f.read += strings.Count(string(text), "\n"); f.read <= maxRead {
-			_, err := place.editor.Apply(edit)
+		if f.read += strings.Count(p.editor.Text, "\n"); f.read <= maxRead {
+			_, err := p.editor.Apply(edit)
 			f.made[key] = err == nil
 		}
 	}
@@ -117,12 +150,17 @@ func (p place) scalar() (doc.Spot, bool) {
 	return doc.Spot{}, false
 }
 
-// replace writes another value in the place of a scalar.
+// replace writes another value in the place of a scalar. A text stays one: what templates print of it is not.
 func (p place) replace(was string, value any) *doc.Edit {
 	s, ok := p.scalar()
 	var old, have any
-	if !ok || was == "" || yaml.Unmarshal([]byte(was), &old) != nil || s.Node.Decode(&have) != nil ||
-		!reflect.DeepEqual(have, old) {
+	if !ok || was == "" || yaml.Unmarshal([]byte(was), &old) != nil || s.Node.Decode(&have) != nil {
+		return nil
+	}
+	if text, ok := have.(string); ok && text == was {
+		old, value = text, fmt.Sprint(value)
+	}
+	if !reflect.DeepEqual(have, old) {
 		return nil // the line holds a part of the value, or what it is made of
 	}
 	edit := p.edit(s)
@@ -152,7 +190,7 @@ func (p place) remove() *doc.Edit {
 }
 
 // insert writes a value below what a place is, at a pointer that does not exist there.
-func (p place) insert(missing string, value any) *doc.Edit {
+func (p *plan) insert(missing string, value any) {
 	list := slices.Collect(jsonpointer.Tokens(missing))
 	for i := len(list) - 1; i > 0; i-- {
 		if _, err := strconv.Atoi(list[i]); err != nil {
@@ -160,17 +198,22 @@ func (p place) insert(missing string, value any) *doc.Edit {
 		} else if list[i] == "0" {
 			value = []any{value}
 		} else {
-			return nil
+			return
 		}
 	}
 	_, err := strconv.Atoi(list[0])
-	s, ok := p.holder()
+	in, ok := p.holder()
 	if err == nil || !ok {
-		return nil
+		return
 	}
-	edit := p.edit(s)
-	edit.Insert(s.Pointer+jsonpointer.Join(list[0]), value)
-	return edit
+	p.in, p.key, p.value = in, list[0], value
+	p.put()
+}
+
+// put makes the edit that puts the value in.
+func (p *plan) put() {
+	p.change = p.edit(p.in)
+	p.change.Insert(p.in.Pointer+jsonpointer.Join(p.key), p.value)
 }
 
 // holder is the map that a place names by its key, or begins.
@@ -187,5 +230,15 @@ func (p place) holder() (doc.Spot, bool) {
 			return s, true
 		}
 	}
+	if p.column == 0 && p.editor.Len() == 1 {
+		return p.whole()
+	}
 	return doc.Spot{}, false
+}
+
+// whole is the document of values: one that is no manifest.
+func (p place) whole() (doc.Spot, bool) {
+	s := p.editor.Document(0)
+	kind, _ := doc.Field(s.Node, "kind")
+	return s, s.Node.Kind == yaml.MappingNode && kind == nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -23,7 +24,7 @@ type checkOptions struct {
 	drafts                        string
 	worktree, staged              bool
 	all, noCache                  bool
-	approve                       []string
+	approve, fix                  []string
 	failOn                        string
 	view                          viewOptions
 	timeout                       time.Duration
@@ -41,6 +42,9 @@ func newCheckCommand() *cobra.Command {
 	f.BoolVar(&o.all, "all", false, "check every root of the head, not only what changed")
 	f.StringVar(&o.user, "user", "", "the account that asks for the change; the settings map it to a user of the cluster")
 	f.StringArrayVar(&o.approve, "approve", nil, "treat this exception file of the change as approved (may be repeated)")
+	f.StringSliceVar(&o.fix, "fix", nil, "edit the files of the work tree as findings of all policies, or of each `POLICY` "+
+		"named (may be repeated), suggest, where that was tried and helps; print the difference, and check again")
+	f.Lookup("fix").NoOptDefVal = "*"
 	f.StringVar(&o.drafts, "draft-exceptions", "",
 		"write exceptions for what blocks to this file, one file for each resource below this folder (DIR/), or - for the "+
 			"standard output; the report then goes to the standard error")
@@ -70,13 +74,24 @@ func (o *checkOptions) changeFlags(cmd *cobra.Command, do string) {
 
 func runCheck(cmd *cobra.Command, o checkOptions, names []string) error {
 	ctx := cmd.Context()
+	if len(o.fix) > 0 {
+		if cmd.Flags().Changed("head") || o.staged {
+			return errors.New("--fix edits the files of the work tree, which it checks: leave --head and --staged out")
+		}
+		o.worktree = true
+	}
 	repo, err := openRepository(ctx, o.repo)
 	if err != nil {
 		return err
 	}
-	change, rep, err := o.ask(cmd, repo, names, asking{doing: "checking", instead: "use --worktree or --all",
-		failed: "the check could not be run"}, func(c *report.Change) error {
-		c.Drafts, c.Differences = o.drafts != "", o.output.has("html")
+	words := asking{doing: "checking", instead: "use --worktree or --all", failed: "the check could not be run"}
+	if len(o.fix) > 0 {
+		if words.edits = cmd.OutOrStdout(); o.output.first != "text" || o.drafts == "-" {
+			words.edits = cmd.ErrOrStderr() // what a program reads stands alone
+		}
+	}
+	change, rep, err := o.ask(cmd, repo, names, words, func(c *report.Change) error {
+		c.Drafts, c.Differences, c.Edits = o.drafts != "", o.output.has("html"), o.fix
 		return o.policies.apply(cmd, repo, c)
 	})
 	if err != nil {
@@ -87,6 +102,7 @@ func runCheck(cmd *cobra.Command, o checkOptions, names []string) error {
 		out = cmd.ErrOrStderr()
 	}
 	around := repo.pageOptions(ctx, change, o.looksAt())
+	rep.Edits = nil
 	bare := *rep // the other forms do not depend on whether there is a page
 	bare.Differences, bare.MoreDifferences, bare.Relabeled, bare.Images = nil, 0, 0, nil
 	err = writeFormats(&o.output, out, func(form string) *report.Report {
@@ -116,8 +132,12 @@ func runCheck(cmd *cobra.Command, o checkOptions, names []string) error {
 }
 
 // asking are the words of a command that has a change looked at: what it does meanwhile, what helps where there is no
-// change, and what is said when it fails.
-type asking struct{ doing, instead, failed string }
+// change, and what is said when it fails. edits is for the difference by the suggested edits, which are then written;
+// nil: they are not.
+type asking struct {
+	doing, instead, failed string
+	edits                  io.Writer
+}
 
 // ask has a sandbox look at the change that the flags and names describe, for what prepare asks of it.
 func (o checkOptions) ask(cmd *cobra.Command, repo *repository, names []string, words asking,
@@ -153,10 +173,22 @@ func (o checkOptions) ask(cmd *cobra.Command, repo *repository, names []string, 
 	child := repo.sandbox(ctx, change.Cache, change.Alternates, outside, o.timeout)
 	defer child.Close()
 	line := showProgress(cmd.ErrOrStderr(), words.doing)
-	rep, err := outside.Run(ctx, watched{child, line, words.doing}, change)
+	run := func(change report.Change) (*report.Report, error) {
+		return outside.Run(ctx, watched{child, line, words.doing}, change)
+	}
+	rep, err := run(change)
+	var fixes *fixing
+	if err == nil && words.edits != nil {
+		words.doing = "trying edits"
+		fixes, change, rep, err = tryFixes(ctx, repo, change, rep, run)
+	}
 	line.end()
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", words.failed, err)
+	}
+	if fixes != nil && !fixes.write(words.edits, cmd.ErrOrStderr()) {
+		words.edits = nil
+		return o.ask(cmd, repo, names, words, prepare)
 	}
 	return &change, rep, nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -116,16 +117,27 @@ func readAtMost(name string, bytes int64) ([]byte, error) {
 
 // replaceFile writes a file at once or not at all.
 func replaceFile(name string, data []byte, mode fs.FileMode) error {
-	temp, err := os.CreateTemp(filepath.Dir(name), ".lintel-*")
+	folder, err := os.OpenRoot(filepath.Dir(name))
 	if err != nil {
 		return err
 	}
-	_, err = temp.Write(data)
-	if err = errors.Join(err, temp.Chmod(mode), temp.Close()); err == nil {
-		err = os.Rename(temp.Name(), name)
+	defer folder.Close()
+	return replaceIn(folder, filepath.Base(name), data, mode)
+}
+
+// replaceIn is replaceFile for a file below a folder: no link leads out of that.
+func replaceIn(folder *os.Root, name string, data []byte, mode fs.FileMode) error {
+	temp := filepath.Join(filepath.Dir(name), ".lintel-"+rand.Text())
+	f, err := folder.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Chmod(mode), f.Close()); err == nil {
+		err = folder.Rename(temp, name)
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(temp.Name()))
+		return errors.Join(err, folder.Remove(temp))
 	}
 	return nil
 }

@@ -129,7 +129,12 @@ const maxOutput = 64 << 20
 
 // run runs git in the repository, as its user does, and returns its output without the last line break.
 func (r *repository) run(ctx context.Context, env []string, args ...string) (string, error) {
-	call := gitcmd.Call{Git: r.git, Options: []string{"-C", r.dir}, Args: args, Max: maxOutput,
+	return r.runWith(ctx, env, "", args...)
+}
+
+// runWith is run with something on git's standard input.
+func (r *repository) runWith(ctx context.Context, env []string, stdin string, args ...string) (string, error) {
+	call := gitcmd.Call{Git: r.git, Options: []string{"-C", r.dir}, Args: args, Max: maxOutput, Stdin: stdin,
 		Env: append(os.Environ(), append(env, "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0")...)}
 	out, err := call.Run(ctx)
 	var failed *gitcmd.Error

@@ -43,14 +43,12 @@ func (r *repository) snapshot(ctx context.Context, of files) (tree, objects stri
 	if err != nil {
 		return "", "", fmt.Errorf("this repository has no work tree: %w", err)
 	}
-	index := filepath.Join(temp, "index")
+	env, index := r.besides(objects)
 	// The real index knows which files are unchanged, so that they are not read again. In a hook, it may be one that git
 	// made for this commit (GIT_INDEX_FILE), and it is locked then.
 	if err := copyIndex(r.index, index); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return "", "", err
 	}
-	env := []string{"GIT_INDEX_FILE=" + index, "GIT_OBJECT_DIRECTORY=" + objects,
-		"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + r.objects}
 	if of == inTree {
 		if _, err := r.run(ctx, env, "-C", top, "add", "--all"); err != nil {
 			return "", "", fmt.Errorf("read %s: %w", of, err)
@@ -62,6 +60,13 @@ func (r *repository) snapshot(ctx context.Context, of files) (tree, objects stri
 		return "", "", fmt.Errorf("read %s: %w", of, err)
 	}
 	return tree, objects, nil
+}
+
+// besides is an environment in which git writes into an object folder beside the repository's, and the index beside that.
+func (r *repository) besides(objects string) (env []string, index string) {
+	index = filepath.Join(filepath.Dir(objects), "index")
+	return []string{"GIT_INDEX_FILE=" + index, "GIT_OBJECT_DIRECTORY=" + objects,
+		"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + r.objects}, index
 }
 
 // merged is an error where a file of the index has a conflict: it has nothing that could be committed.

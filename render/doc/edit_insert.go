@@ -8,7 +8,7 @@ import (
 )
 
 // Insert writes a field into a map, or below a key without a value: behind the last field where that ends on its line,
-// else as the first one, in lines of its own.
+// else as the first one where there is a place, in lines of its own.
 func (c *Edit) Insert(pointer string, value any) {
 	list := tokens(pointer)
 	name, parent := list[len(list)-1], pointer[:strings.LastIndexByte(pointer, '/')]
@@ -50,6 +50,8 @@ func (c *Edit) Insert(pointer string, value any) {
 			c.insertLines(e.lineEnd(e.Of(key)), first.Column-1, name, value)
 		case n > 2 && m.Content[2].Line > first.Line:
 			c.insertLines(e.lineStart(e.Of(m.Content[2])), first.Column-1, name, value)
+		case known:
+			c.insertLines(e.lineEnd(end), first.Column-1, name, value)
 		default:
 			c.fail("there is no place for it")
 		}

@@ -1,0 +1,14 @@
+package report
+
+// SourceEdit is what findings suggest for one place of a file of the head, together. No line of it is secret.
+type SourceEdit struct {
+	Path     string `json:"path"`           // the file's own, of no link to it
+	Diff     *Diff  `json:"diff,omitempty"` // nil: the findings contradict each other, and none of them has an edit
+	Findings []int  `json:"findings"`       // those that suggest it, by index
+	// Before and After are how many of the lines around it may be shown, at most ShownAround.
+	Before int `json:"before,omitempty"`
+	After  int `json:"after,omitempty"`
+}
+
+// ShownAround is how many lines a difference shows on each side of what differs.
+const ShownAround = 3

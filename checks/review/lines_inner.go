@@ -1,0 +1,105 @@
+package review
+
+import (
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
+	"github.com/lintel-bot/lintel/render/doc"
+)
+
+// innerLines are YAML in a text of several lines: values of a chart in an Application, in a ConfigMap.
+type innerLines struct {
+	*Lines
+	around *Lines
+	above  int // lines of the file before them
+	indent int
+}
+
+// wholeValues reports whether a place is values as a whole, in which a value is to be set.
+func wholeValues(o *report.Origin) bool {
+	return o.StartColumn == 0 && len(o.Set) > 0 && strings.HasPrefix(o.Missing, jsonpointer.Join(o.Set...))
+}
+
+// has reports whether a place is one of the file: a part of a line, or values as a whole.
+func (f *Lines) has(o *report.Origin) bool {
+	return f != nil && o != nil && o.StartLine >= 1 && o.StartLine <= len(f.lines) &&
+		(wholeValues(o) || o.StartColumn >= 1 && o.StartLine == o.EndLine)
+}
+
+// within returns the text of several lines that a place is in, and the place in that; nil where it is in none.
+func (f *Lines) within(o *report.Origin) (*innerLines, *report.Origin) {
+	if !f.has(o) {
+		return nil, nil
+	}
+	editor, before := f.editor(o.StartLine)
+	if len(editor.At(o.StartLine-before, o.StartColumn)) > 0 {
+		return nil, nil
+	}
+	for i := range editor.Len() {
+		if n := textAt(editor, editor.Document(i).Node, o.StartLine-before); n != nil {
+			in, at := f.innerOf(n, before), *o
+			if at.StartLine = max(1, o.StartLine-in.above); o.StartColumn > 0 {
+				at.StartColumn, at.EndColumn = o.StartColumn-in.indent, o.EndColumn-in.indent
+			}
+			at.EndLine = at.StartLine
+			return in, &at
+		}
+	}
+	return nil, nil
+}
+
+// textAt returns the literal text below a value that begins on a line or goes over it, nil where there is none.
+func textAt(e *doc.Editor, n *yaml.Node, line int) *yaml.Node {
+	if n.Kind == yaml.ScalarNode && n.Style&yaml.LiteralStyle != 0 && n.Line <= line {
+		if _, end, ok := e.Span(n); ok && line <= 1+strings.Count(e.Text[:end], "\n") {
+			return n
+		}
+	}
+	for _, c := range n.Content {
+		if found := textAt(e, c, line); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+func (f *Lines) innerOf(n *yaml.Node, before int) *innerLines {
+	above := before + n.Line
+	if f.inner[above] != nil {
+		return f.inner[above]
+	}
+	in := &innerLines{around: f, above: above}
+	f.inner[above] = in
+	count := strings.Count(strings.TrimRight(n.Value, "\n"), "\n") + 1
+	rows := append([]string(nil), f.lines[above:min(above+count, len(f.lines))]...)
+	for i, row := range rows {
+		if trimmed := strings.TrimLeft(row, " "); in.indent == 0 && trimmed != "" {
+			in.indent = len(row) - len(trimmed)
+		}
+		rows[i] = row[min(in.indent, len(row)):]
+	}
+	in.Lines = LinesOf([]byte(strings.Join(rows, "\n")))
+	return in
+}
+
+// outside is an edit of the text as one of the file.
+func (in *innerLines) outside(d *report.Diff) *report.Diff {
+	if d == nil {
+		return nil
+	}
+	d.Line += in.above
+	if len(d.Removed) == 0 {
+		d.Above = in.around.lines[d.Line-2]
+	}
+	for _, rows := range [][]string{d.Removed, d.Added} {
+		for i, row := range rows {
+			if row != "" {
+				rows[i] = strings.Repeat(" ", in.indent) + row
+			}
+		}
+	}
+	return d
+}

@@ -1,0 +1,202 @@
+package review
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/render/doc"
+)
+
+// Wish is what a finding suggests: see [Lines.Diff].
+type Wish struct {
+	Origin     *report.Origin
+	Field      string
+	Suggestion *report.Suggestion
+}
+
+// Joint is the edit of one place that several wishes come to, by their index. It is nil where they contradict each
+// other: each of them then writes something else there.
+type Joint struct {
+	Diff *report.Diff
+	Of   []int
+}
+
+// wished is a plan with the wishes that it fulfils.
+type wished struct {
+	*plan
+	diff   *report.Diff
+	of     []int
+	refuse bool // it contradicts another one
+}
+
+// end is behind the last line that is taken out.
+func (w *wished) end() int { return w.diff.Line + len(w.diff.Removed) }
+
+// Together returns edits that can be made together, in the order of their wishes. One that cannot be put in lines is in
+// none of them.
+func (f *Lines) Together(wishes []Wish) (out []Joint) {
+	var plans []*wished
+	inner, insides := map[*innerLines][]int{}, map[int]Wish{}
+	for i, w := range wishes {
+		if in, at := f.within(w.Origin); in != nil {
+			w.Origin = at
+			inner[in], insides[i] = append(inner[in], i), w
+		} else if p := f.plan(w.Origin, w.Field, w.Suggestion); p != nil {
+			plans = append(plans, &wished{plan: p, of: []int{i}})
+		}
+	}
+	for in, list := range inner {
+		var below []Wish
+		for _, i := range list {
+			below = append(below, insides[i])
+		}
+		for _, j := range in.Together(below) {
+			for k, i := range j.Of {
+				j.Of[k] = list[i]
+			}
+			out = append(out, Joint{in.outside(j.Diff), j.Of})
+		}
+	}
+	plans = f.located(merged(plans))
+	for len(plans) > 0 {
+		n, end := 1, plans[0].end()
+		for n < len(plans) && (plans[n].diff.Line < end || plans[n].diff.Line == plans[0].diff.Line) {
+			end = max(end, plans[n].end())
+			n++
+		}
+		out = append(out, f.joints(plans[:n])...)
+		plans = plans[n:]
+	}
+	slices.SortStableFunc(out, func(a, b Joint) int { return cmp.Compare(a.Of[0], b.Of[0]) })
+	return out
+}
+
+// merged makes one plan of those that put values below the same missing key.
+func merged(plans []*wished) (out []*wished) {
+	byKey := map[string][]*wished{}
+	for _, p := range plans {
+		if p.key == "" {
+			out = append(out, p)
+			continue
+		}
+		key := fmt.Sprintf("%d %d %q %q", p.before, p.in.Document, p.in.Pointer, p.key)
+		byKey[key] = append(byKey[key], p)
+	}
+	for _, list := range byKey {
+		contradicting(list, func(a, b *wished) bool {
+			_, ok := union(a.value, b.value)
+			return !ok
+		})
+		var first *wished
+		for _, p := range list {
+			switch {
+			case p.refuse || first == nil:
+				out = append(out, p)
+				if !p.refuse {
+					first = p
+				}
+			default:
+				first.value, _ = union(first.value, p.value)
+				first.of = append(first.of, p.of...)
+				first.put()
+			}
+		}
+	}
+	return out
+}
+
+// contradicting marks those of a list that contradict another one.
+func contradicting(list []*wished, contradict func(a, b *wished) bool) {
+	for i, a := range list {
+		for _, b := range list[:i] {
+			if contradict(a, b) {
+				a.refuse, b.refuse = true, true
+			}
+		}
+	}
+}
+
+// union is a value with what another one has besides; false where they differ.
+func union(a, b any) (any, bool) {
+	m, isMap := a.(map[string]any)
+	more, both := b.(map[string]any)
+	if !isMap || !both {
+		return a, reflect.DeepEqual(a, b)
+	}
+	out := map[string]any{}
+	for k, v := range m {
+		out[k] = v
+	}
+	for k, v := range more {
+		if have, ok := out[k]; ok {
+			if v, ok = union(have, v); !ok {
+				return nil, false
+			}
+		}
+		out[k] = v
+	}
+	return out, true
+}
+
+// located finds the lines of plans and drops those that cannot be made. Plans of the same lines are one.
+func (f *Lines) located(plans []*wished) (out []*wished) {
+	same := map[string]*wished{}
+	for _, p := range plans {
+		if p.diff = f.diff(p.plan, p.change); p.diff == nil {
+			continue
+		}
+		key := fmt.Sprintf("%d %d %q", p.diff.Line, len(p.diff.Removed), p.diff.Added)
+		if known := same[key]; known != nil && !known.refuse && !p.refuse {
+			known.of = append(known.of, p.of...)
+			continue
+		}
+		same[key] = p
+		out = append(out, p)
+	}
+	slices.SortFunc(out, func(a, b *wished) int {
+		return cmp.Or(cmp.Compare(a.diff.Line, b.diff.Line), cmp.Compare(a.of[0], b.of[0]))
+	})
+	return out
+}
+
+// joints makes one edit of plans that edit the same lines, and one each of those that contradict each other.
+func (f *Lines) joints(list []*wished) (out []Joint) {
+	contradicting(list, func(a, b *wished) bool { return a.change.Overlaps(b.change) })
+	var fit []*wished
+	var against Joint
+	for _, p := range list {
+		if p.refuse {
+			against.Of = append(against.Of, p.of...)
+		} else {
+			fit = append(fit, p)
+		}
+	}
+	if len(fit) > 0 {
+		// From the end of the lines, so that what goes there moves nothing of what is before; what is deeper comes first
+		// where both are put in at the same place.
+		slices.SortStableFunc(fit, func(a, b *wished) int {
+			return cmp.Or(cmp.Compare(b.line, a.line), cmp.Compare(depth(b), depth(a)))
+		})
+		var one Joint
+		var edits []*doc.Edit
+		for _, p := range fit {
+			edits, one.Of = append(edits, p.change), append(one.Of, p.of...)
+		}
+		slices.Sort(one.Of)
+		if one.Diff = fit[0].diff; len(fit) > 1 {
+			one.Diff = f.diff(fit[0].plan, doc.Join(edits...))
+		}
+		out = append(out, one)
+	}
+	if len(against.Of) > 0 {
+		slices.Sort(against.Of)
+		out = append(out, against)
+	}
+	return out
+}
+
+func depth(p *wished) int { return strings.Count(p.in.Pointer, "/") }

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// Edits count only where what they are for goes and nothing comes.
+func TestUnhelpfulEdits(t *testing.T) {
+	finding := func(policy, name, field string) report.Finding {
+		return report.Finding{Policy: policy, Rule: "r", Resource: report.Resource{Kind: "Pod", Name: name}, Field: field,
+			Roots: []string{"root-" + name}, Origin: &report.Origin{Path: name + ".yaml"}}
+	}
+	a, b, c := finding("p", "a", "/x"), finding("p", "b", "/x"), finding("q", "c", "/x")
+	for name, tc := range map[string]struct {
+		after []report.Finding
+		errs  []report.Problem
+		want  string
+	}{
+		"all are gone":           {nil, nil, "map[]"},
+		"one is still there":     {[]report.Finding{b}, nil, "map[1:the rule finds as much with it]"},
+		"another field of it is": {[]report.Finding{finding("p", "b", "/y")}, nil, "map[0:the rule finds as much with it 1:the rule finds as much with it]"},
+		"something new of it is": {[]report.Finding{finding("new", "a", "/y")}, nil, "map[0:with it new is violated]"},
+		"something new of its root": {[]report.Finding{{Policy: "new", Resource: report.Resource{Name: "z"}, Roots: []string{"root-c"}}}, nil,
+			"map[2:with it new is violated]"},
+		"something new elsewhere": {[]report.Finding{{Policy: "new"}}, nil,
+			"map[0:with it new is violated 1:with it new is violated 2:with it new is violated]"},
+		"what an exception covers is no finding": {[]report.Finding{{Policy: "new", Result: report.Skip}}, nil, "map[]"},
+		"it does not render":                     {nil, []report.Problem{{Path: "c.yaml"}}, "map[2:something could not be checked with it]"},
+	} {
+		before := &report.Report{Findings: []report.Finding{a, b, c}}
+		edits := []report.SourceEdit{{Findings: []int{0}}, {Findings: []int{1}}, {Findings: []int{2}}}
+		if got := fmt.Sprint(unhelpful(before, &report.Report{Findings: tc.after, Errors: tc.errs}, edits)); got != tc.want {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
+	}
+}
+
+// Edits of lines, and the difference that they come to, which shows lines around them only where nothing is secret.
+func TestEditedRows(t *testing.T) {
+	edit := func(line, before, after int, removed, added string) report.SourceEdit {
+		split := func(s string) []string { return strings.FieldsFunc(s, func(r rune) bool { return r == '|' }) }
+		return report.SourceEdit{Diff: &report.Diff{Line: line, Removed: split(removed), Added: split(added)}, Before: before, After: after}
+	}
+	for name, c := range map[string]struct {
+		text  string
+		edits []report.SourceEdit // from the end of the file
+		want  string
+		diff  string
+	}{
+		"in the middle": {"a\nb\nc\nd\ne\n", []report.SourceEdit{edit(3, 1, 2, "c", "x|y")}, "a\nb\nx\ny\nd\ne\n",
+			"@@ -2,4 +2,5 @@\n b\n-c\n+x\n+y\n d\n e\n"},
+		"two apart": {"a\nb\nc\nd\ne\n", []report.SourceEdit{edit(5, 0, 0, "e", ""), edit(2, 0, 0, "", "x")}, "a\nx\nb\nc\nd\n",
+			"@@ -1,0 +2 @@\n+x\n@@ -5 +5,0 @@\n-e\n"},
+		"two in one": {"a\nb\nc\n", []report.SourceEdit{edit(3, 1, 0, "c", "x"), edit(1, 0, 1, "a", "y")}, "y\nb\nx\n",
+			"@@ -1,3 +1,3 @@\n-a\n+y\n b\n-c\n+x\n"},
+		"other line breaks": {"a\r\nb\r\n", []report.SourceEdit{edit(3, 0, 0, "", "c")}, "a\r\nb\r\nc\r\n", "@@ -2,0 +3 @@\n+c\n"},
+		"no last line break": {"a\nb", []report.SourceEdit{edit(3, 1, 0, "", "c")}, "a\nb\nc",
+			"@@ -2 +2,2 @@\n b\n+c\n\\ No newline at end of file\n"},
+		"other lines than that":    {"a\nb\n", []report.SourceEdit{edit(1, 0, 0, "b", "c")}, "", ""},
+		"lines that are not there": {"a\n", []report.SourceEdit{edit(4, 0, 0, "", "c")}, "", ""},
+	} {
+		f := &fixedFile{shown: map[int]bool{}, data: []byte(c.text)}
+		f.read()
+		why := ""
+		for _, e := range c.edits {
+			if f.rows, why = f.rows.with(&e, f); why != "" {
+				break
+			}
+		}
+		if got := f.rows.String(); got != c.want || (why == "") != (c.want != "") {
+			t.Errorf("%s: %q, want %q (%s)", name, got, c.want, why)
+		}
+		var out strings.Builder
+		if f.difference(&out, "f"); why == "" && out.String() != "--- a/f\n+++ b/f\n"+c.diff {
+			t.Errorf("%s: %s", name, out.String())
+		}
+	}
+}
