@@ -16,7 +16,7 @@ import (
 //
 //	name: part part => conclusion, text, text
 //
-// Its base has the files of the parts, and those of the folder NAME.base; the change writes those of the folder NAME. A file
+// Its base has the files of the folders PART, and those of NAME.base; the change writes those of PART.next and of NAME. A file
 // that says only "DELETE" is removed, one that says "LINK target" is a symlink. Each text is in the report: in a finding as
 // "OPERATION Kind namespace/name", or in what it says of files. An attack stands beside a harmless change like it.
 func TestConclusions(t *testing.T) {
@@ -39,8 +39,11 @@ func TestConclusions(t *testing.T) {
 			t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar")+"/"+name, func(t *testing.T) {
 				t.Parallel()
 				r := treetest.New(t)
-				base := write(r, archive, append(strings.Fields(parts), name+".base")...)
-				head := write(r, archive, name)
+				of, next := strings.Fields(parts), []string(nil)
+				for _, part := range of {
+					next = append(next, part+".next")
+				}
+				base, head := write(r, archive, append(of, name+".base")...), write(r, archive, append(next, name)...)
 				rep := check(t, r, report.Change{Rules: base, Base: base, Head: head, Repository: []string{"https://github.com/acme/fleet.git"}})
 				concluded(t, rep, strings.Split(want, ", "))
 			})

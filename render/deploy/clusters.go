@@ -40,6 +40,22 @@ func (s *Set) hasDeployers(root roots.Root) bool {
 	return false
 }
 
+// chosen returns the index in which the folders are chosen, too, that live objects deploy.
+func (w *worklist) chosen() *roots.Index {
+	var folders []string
+	for _, one := range w.sorted() {
+		if !w.isLive(one) {
+			continue
+		}
+		folder := one.Path
+		if _, ok := w.root(one); !ok {
+			folder += "/" // the roots below it are what it deploys
+		}
+		folders = append(folders, folder)
+	}
+	return w.index.WithDeployed(folders)
+}
+
 // reaches lists the clusters that a deployment goes to, none where its object is not deployed.
 func (w *worklist) reaches(one *Deployment) []gitops.Cluster {
 	if !w.isLive(one) {

@@ -41,8 +41,24 @@ func Open(t *tree.Tree, o roots.Options, c *graph.Cache, config render.Config) (
 	return New(x, config), nil
 }
 
-// New returns the roots of an index as they are deployed.
+// New returns the roots of an index as they are deployed. The globs of its options choose among the roots, and not among what
+// deploys them: what an object deploys that is itself deployed is a root wherever it lies.
 func New(x *roots.Index, config render.Config) *Set {
+	s := opened(x, config)
+	for range maxFollowed {
+		if x.ChoosesAll() || !x.Deploying.Any() {
+			break
+		}
+		more := s.found().chosen()
+		if more == x {
+			break
+		}
+		x, s = more, opened(more, config)
+	}
+	return s
+}
+
+func opened(x *roots.Index, config render.Config) *Set {
 	s := &Set{Index: x, Renderer: render.New(x, config)}
 	s.found = newWorklist(x, s.Renderer, config.Cache).ready
 	s.external = externalKustomizations(s)

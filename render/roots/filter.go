@@ -7,8 +7,11 @@ import (
 	"strings"
 )
 
-// filter chooses roots by the settings' globs.
-type filter struct{ include, exclude []*regexp.Regexp }
+// filter chooses roots by the settings' globs, and those that are deployed.
+type filter struct {
+	include, exclude []*regexp.Regexp
+	deployed         []string // folders; with a slash at the end all that is below, too
+}
 
 func newFilter(include, exclude []string) (*filter, error) {
 	f := &filter{}
@@ -27,10 +30,16 @@ func newFilter(include, exclude []string) (*filter, error) {
 }
 
 func (f *filter) match(p string) bool {
-	return !f.excludes(p) && (len(f.include) == 0 || matchesAny(f.include, p))
+	return !matchesAny(f.exclude, p) && (len(f.include) == 0 || matchesAny(f.include, p)) || f.isDeployed(p)
 }
 
-func (f *filter) excludes(p string) bool { return matchesAny(f.exclude, p) }
+func (f *filter) excludes(p string) bool { return matchesAny(f.exclude, p) && !f.isDeployed(p) }
+
+func (f *filter) isDeployed(p string) bool {
+	return slices.ContainsFunc(f.deployed, func(dir string) bool {
+		return strings.TrimSuffix(dir, "/") == p || strings.HasSuffix(dir, "/") && (strings.HasPrefix(p, dir) || dir == "./")
+	})
+}
 
 func matchesAny(list []*regexp.Regexp, p string) bool {
 	return slices.ContainsFunc(list, func(re *regexp.Regexp) bool { return re.MatchString(p) })

@@ -89,11 +89,31 @@ func newIndex(g *graph.Graph, o Options) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
+	return filtered(g, o, f), nil
+}
+
+func filtered(g *graph.Graph, o Options, f *filter) *Index {
 	x := &Index{Graph: g, options: o, filter: f}
 	x.unrestricted = o.Unrestricted || len(g.Noted(deployers, ofFlux)) > 0
 	x.contents.index, x.Deploying = x, newDeploying(x)
-	return x, nil
+	return x
 }
+
+// WithDeployed returns an index that chooses the roots of some folders, too, whatever the options say: somebody deploys
+// them. With a slash at its end a folder stands for all that is below. It returns the index itself where the options choose
+// all roots anyway.
+func (x *Index) WithDeployed(folders []string) *Index {
+	folders = slices.DeleteFunc(slices.Clone(folders), x.Selects)
+	if len(folders) == 0 {
+		return x
+	}
+	f := *x.filter
+	f.deployed = slices.Concat(f.deployed, folders)
+	return filtered(x.Graph, x.options, &f)
+}
+
+// ChoosesAll reports whether the options choose all roots.
+func (x *Index) ChoosesAll() bool { return len(x.filter.include)+len(x.filter.exclude) == 0 }
 
 // Unrestricted reports whether kustomizations of the tree are built with LoadRestrictionsNone: they may read files of
 // the repository that are not below their folders. Flux builds so, whatever it builds
