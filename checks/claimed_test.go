@@ -28,13 +28,13 @@ func TestClaimedByTests(t *testing.T) {
 		{"Chainsaw names a deployed file", plain, "-- apps/chainsaw-test.yaml --\n" + test(chainsaw, "a.yaml"),
 			report.Neutral, "apps/a.yaml"},
 		{"Chainsaw above names a deployed file", plain, "-- chainsaw-test.yaml --\n" + test(chainsaw, "apps/a.yaml"),
-			report.Neutral, "apps/a.yaml"},
+			report.Success, ""},
 		{"KUTTL names a deployed folder", plain, "-- kuttl-test.yaml --\n" + test(kuttl, "apps"),
-			report.Neutral, "apps/a.yaml"},
+			report.Success, ""},
 		{"a policy test names a deployed file as something else", plain, "-- apps/kyverno-test.yaml --\n" + head +
 			"policies: [a.yaml]\nresources: []\nresults: []\n", report.Neutral, "apps/a.yaml"},
 		{"and has a new one beside it", plain, "-- apps/chainsaw-test.yaml --\n" + test(chainsaw, "b.yaml") +
-			"# \n---\n" + test(chainsaw, "a.yaml") + "-- apps/b.yaml --\n" + other, report.Neutral, "apps/b.yaml"},
+			"# \n---\n" + test(chainsaw, "a.yaml") + "-- apps/b.yaml --\n" + other, report.Failure, "apps/b.yaml"},
 		{"a deployed file that is edited besides", plain, "-- apps/chainsaw-test.yaml --\n" + test(chainsaw, "a.yaml") +
 			"-- apps/a.yaml --\n" + badPod, report.Failure, "apps/a.yaml"},
 		{"a test with its own", plain, "-- tests/chainsaw-test.yaml --\n" + test(chainsaw, "b.yaml") +

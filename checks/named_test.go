@@ -107,8 +107,8 @@ func TestNamedByOthers(t *testing.T) {
 			"[apps/a.yaml]\n-- flux/apps.yaml --\n" + flux + "  targetNamespace: team\n", bad, report.Failure},
 		{"resource of a policy test among what is deployed", good + "-- apps/b.yaml --\n" +
 			strings.ReplaceAll(goodPod, "name: a", "name: b") + "-- kyverno-test.yaml --\nkind: Test\nresources: [apps/a.yaml]\n",
-			bad, report.Neutral},
-		{"folder of a policy test", good + "-- kyverno-test.yaml --\nkind: Test\nresources: [apps]\n", bad, report.Neutral},
+			bad, report.Failure},
+		{"folder of a policy test", good + "-- kyverno-test.yaml --\nkind: Test\nresources: [apps]\n", bad, report.Failure},
 		{"resource of a policy test", "-- tests/kyverno-test.yaml --\napiVersion: cli.kyverno.io/v1alpha1\nkind: Test\nmetadata: {name: t}\nresources: [a.yaml]\n-- tests/a.yaml --\n" +
 			goodPod, "-- tests/a.yaml --\n" + badPod, report.Success},
 

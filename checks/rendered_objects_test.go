@@ -87,7 +87,7 @@ func TestRenderedObjects(t *testing.T) {
 			"-- flux/vars.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"v\\x61rs\", namespace: f}\ndata: {TAG: latest}\n",
 			report.Failure, "apps/a.yaml"},
 		{"below an excluded folder", apps + "-- .lintel.yaml --\nroots: {exclude: [apps/**]}\n-- argo/web.yaml --\n" + web,
-			"-- apps/a.yaml --\n" + badPod, report.Neutral, ""},
+			"-- apps/a.yaml --\n" + badPod, report.Failure, "apps/a.yaml"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := treetest.New(t)

@@ -132,10 +132,12 @@ func (r *repository) index(k *kept) (err error) {
 	for _, c := range []*diff.Commit{&t.Rules, &t.Base, &t.Head} {
 		c.Renderings = &k.renderings
 	}
-	if t.Head.Roots, err = deploy.Open(t.Head.Tree, options, r.graphs, ofHead); err != nil {
+	if t.Base.Roots, err = deploy.Open(t.Base.Tree, options, r.graphs, ofBase); err != nil {
 		return err
 	}
-	if t.Base.Roots, err = deploy.Open(t.Base.Tree, options, r.graphs, ofBase); err != nil {
+	changed := options
+	changed.Before = t.Base.Roots.Index
+	if t.Head.Roots, err = deploy.Open(t.Head.Tree, changed, r.graphs, ofHead); err != nil {
 		return err
 	}
 	switch t.Rules.Tree.ID() {

@@ -66,12 +66,9 @@ func (p *pairs) unread(file string) error {
 			"not checked as something that is deployed"})
 	case test == "":
 		p.not(root, file, "no kustomization includes this file: list it under resources, or remove it")
-	case set.PolicyTests().IsFixture(p.sides.Base.Index, file):
+	default:
 		p.warnings = append(p.warnings, report.Problem{Path: file, Message: "is a resource of the test " + test +
 			", so it is not checked as something that is deployed"})
-	default:
-		p.not(root, file, "is a resource of the test "+test+", though what is beside it is deployed: move what is for "+
-			"tests into a folder of its own")
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ func Open(t *tree.Tree, o roots.Options, c *graph.Cache, config render.Config) (
 func New(x *roots.Index, config render.Config) *Set {
 	s := opened(x, config)
 	for range maxFollowed {
-		if x.ChoosesAll() || !x.Deploying.Any() {
+		if x.ChoosesAll() && !x.PolicyTests().Any() || !x.Deploying.Any() {
 			break
 		}
 		more := s.found().chosen()

@@ -2,6 +2,7 @@ package roots
 
 import (
 	"cmp"
+	"errors"
 	"path"
 	"slices"
 	"strings"
@@ -47,6 +48,9 @@ func fixtureFields(p string) []string {
 // for it; of those elsewhere it does not decide what they are.
 func policyTestNotes(limits doc.Limits) graph.Notes {
 	return graph.Notes{Of: policyTests, Read: func(p string, data []byte, note func(string)) {
+		if fixtureFields(p) != nil {
+			note(anyTest)
+		}
 		eachNamed(p, data, limits, func(at string, resource bool) {
 			if resource {
 				note(at)
@@ -109,46 +113,74 @@ func eachScalar(n *yaml.Node, visit func(*yaml.Node)) {
 	}
 }
 
-// Of returns the policy test that a file is a resource of, empty where it is of none: it is there to be judged
-// by policies, not to be deployed.
-func (t PolicyTests) Of(p string) string {
-	return t.noted(policyTests, p)
-}
+// anyTest is the key of all tests.
+const anyTest = "\x00any"
 
-// noted returns the first of the tests that are noted of a file, or of a folder around it.
-func (t PolicyTests) noted(of, p string) string {
+// Any reports whether there are tests at all.
+func (t PolicyTests) Any() bool { return len(t.index.Noted(policyTests, anyTest)) > 0 }
+
+// Of returns the policy test whose fixture a file is, empty where it is of none: it is there to be judged by policies, not
+// to be deployed. A test has fixtures in its own folder and below, if nothing else lies there that may be deployed, now or
+// in the earlier tree: a new test takes nothing of that. One at the top of the repository has none.
+func (t PolicyTests) Of(p string) string { return t.owner(policyTests, p) }
+
+// owner returns the first of the tests that are noted of a file, or of a folder around it, and that may have it.
+func (t PolicyTests) owner(of, p string) string {
 	for at := p; at != "."; at = path.Dir(at) {
-		if tests := t.index.Noted(of, at); len(tests) > 0 {
-			return slices.Min(tests)
+		for _, test := range t.index.Noted(of, at) {
+			if t.owns(path.Dir(test)) && !t.index.filter.isDeployed(path.Dir(p)) {
+				return test
+			}
 		}
 	}
 	return ""
 }
 
-// IsFixture reports whether a resource of a policy test is certainly there for tests only: a test names the file itself,
-// and all that a cluster could take from its folder, and nothing of that was deployed in an earlier tree.
-func (t PolicyTests) IsFixture(before *Index, p string) bool {
-	if len(t.index.Noted(policyTests, p)) == 0 || slices.ContainsFunc(before.manifests(path.Dir(p), -1), before.PolicyTests().untested) {
-		return false
+// owns reports whether what lies in a folder with a test, and below, is there for tests alone.
+func (t PolicyTests) owns(dir string) bool {
+	known, ok := t.index.testFolders.Load(dir)
+	if !ok {
+		before := t.index.options.Before
+		known = dir != "." && !t.holdsOther(dir) && (before == nil || !before.PolicyTests().holdsOther(dir))
+		t.index.testFolders.Store(dir, known)
 	}
-	entries, err := t.index.Tree().ReadDir(path.Dir(p))
-	return err == nil && !slices.ContainsFunc(entries, func(e tree.Entry) bool {
-		other := path.Join(path.Dir(p), e.Name)
-		return graph.IsManifestName(other) && !kustomization.IsFileName(other) && t.Of(other) == "" &&
-			len(t.index.Noted(policyTests, named+other)) == 0 && slices.ContainsFunc(t.index.identities(other), deployable)
+	return known.(bool)
+}
+
+// holdsOther reports whether a folder, or one below it, has what a cluster may take and no test names.
+func (t PolicyTests) holdsOther(dir string) bool {
+	entries, err := t.index.Tree().ReadDir(dir)
+	return err != nil && !errors.Is(err, tree.ErrNotExist) || slices.ContainsFunc(entries, func(e tree.Entry) bool {
+		p := path.Join(dir, e.Name)
+		switch {
+		case hidden(e.Name) || t.isNamed(p):
+			return false
+		case e.Kind == tree.Dir:
+			return t.holdsOther(p)
+		}
+		return kustomization.IsFileName(p) || e.Name == "Chart.yaml" || graph.IsManifestName(p) && t.isOther(p)
 	})
 }
 
-// untested reports whether a file holds what a cluster may take and no test names it.
-func (t PolicyTests) untested(p string) bool {
-	return t.Of(p) == "" && len(t.index.Noted(policyTests, named+p)) == 0 &&
-		slices.ContainsFunc(t.index.identities(p), deployable)
+// isNamed reports whether a test names a file, or a folder around it.
+func (t PolicyTests) isNamed(p string) bool {
+	for at := p; at != "."; at = path.Dir(at) {
+		if len(t.index.Noted(policyTests, at)) > 0 {
+			return true
+		}
+	}
+	return len(t.index.Noted(policyTests, named+p)) > 0
+}
+
+// isOther reports whether a file holds what a cluster may take and no test names it.
+func (t PolicyTests) isOther(p string) bool {
+	return !t.isNamed(p) && slices.ContainsFunc(t.index.identities(p), deployable)
 }
 
 // Claimed lists, of what a test names, the files that were deployed from their folder in an earlier tree, when no test
 // named them. By the next change their folder is one of a test.
 func (t PolicyTests) Claimed(before *Index, test string) (files []string) {
-	if fixtureFields(test) == nil {
+	if dir := path.Dir(test); fixtureFields(test) == nil || dir == "." || t.holdsOther(dir) {
 		return nil
 	}
 	data, _, err := t.index.Tree().ReadFile(test)
@@ -157,7 +189,7 @@ func (t PolicyTests) Claimed(before *Index, test string) (files []string) {
 	}
 	seen := map[string]bool{}
 	add := func(p string) {
-		if !seen[p] && t.index.IsFile(p) && before.Unreferenced(p) && before.PolicyTests().untested(p) {
+		if !seen[p] && t.index.IsFile(p) && before.Unreferenced(p) && before.PolicyTests().isOther(p) {
 			files = append(files, p)
 		}
 		seen[p] = true
@@ -209,5 +241,5 @@ func exceptionNotes(limits doc.Limits) graph.Notes {
 // OfAny returns the policy test that has a file, beside or below it, as a resource or as an exception that it
 // is about; empty where none does.
 func (t PolicyTests) OfAny(p string) string {
-	return cmp.Or(t.noted(policyTestExceptions, p), t.Of(p))
+	return cmp.Or(t.owner(policyTestExceptions, p), t.Of(p))
 }

@@ -87,10 +87,10 @@ kind: Pod
 	}
 }
 
-// What tests of clusters name is there for them; what they do not name may be deployed.
+// What tests of clusters name is there for them, in folders that hold nothing else that may be deployed.
 func TestFixturesOfClusterTests(t *testing.T) {
 	r := treetest.New(t)
-	set := open(t, r.Tree(r.Commit(`
+	const tests = `
 -- e2e/web/chainsaw-test.yaml --
 apiVersion: chainsaw.kyverno.io/v1alpha1
 kind: Test
@@ -106,9 +106,6 @@ kind: Pod
 -- e2e/web/more/job.yaml --
 apiVersion: v1
 kind: Pod
--- e2e/web/deployed.yaml --
-apiVersion: v1
-kind: Pod
 -- apps/app.yaml --
 apiVersion: v1
 kind: Pod
@@ -118,15 +115,13 @@ testDirs: [./cases]
 -- kuttl/cases/one/00-install.yaml --
 apiVersion: v1
 kind: Pod
--- kuttl/other.yaml --
-apiVersion: v1
-kind: Pod
-`)))
-	for p, want := range map[string]string{
+`
+	fixtures := map[string]string{
 		"e2e/web/pod.yaml": "e2e/web/chainsaw-test.yaml", "e2e/web/more/job.yaml": "e2e/web/chainsaw-test.yaml",
-		"kuttl/cases/one/00-install.yaml": "kuttl/kuttl-test.yaml",
-		"e2e/web/deployed.yaml":           "", "apps/app.yaml": "", "kuttl/other.yaml": "",
-	} {
+		"kuttl/cases/one/00-install.yaml": "kuttl/kuttl-test.yaml", "apps/app.yaml": "",
+	}
+	set := open(t, r.Tree(r.Commit(tests)))
+	for p, want := range fixtures {
 		if got := set.PolicyTests().Of(p); got != want {
 			t.Errorf("%s is of the test %q, want %q", p, got, want)
 		}
@@ -134,6 +129,20 @@ kind: Pod
 	for _, dir := range []string{"e2e/web/more", "kuttl/cases/one"} {
 		if set.IsRoot(roots.Root{Path: dir, Kind: roots.Folder}) {
 			t.Errorf("%s is a root", dir)
+		}
+	}
+	for name, other := range map[string]string{
+		"manifests":        "-- e2e/web/deployed.yaml --\nkind: Pod\napiVersion: v1\n-- kuttl/other.yaml --\nkind: Pod\napiVersion: v1\n",
+		"a kustomization":  "-- e2e/web/x/kustomization.yaml --\n-- kuttl/cases2/x/kustomization.yaml --\n",
+		"a chart":          "-- e2e/web/c/Chart.yaml --\nname: c\n-- kuttl/c/Chart.yaml --\nname: c\n",
+		"manifests deeper": "-- e2e/web/a/b/c.yaml --\nkind: Pod\napiVersion: v1\n-- kuttl/x/y.yaml --\nkind: Pod\napiVersion: v1\n",
+	} {
+		r := treetest.New(t)
+		set := open(t, r.Tree(r.Commit(tests+other)))
+		for p := range fixtures {
+			if got := set.PolicyTests().Of(p); got != "" {
+				t.Errorf("beside %s, %s is of the test %q", name, p, got)
+			}
 		}
 	}
 }

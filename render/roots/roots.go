@@ -15,10 +15,10 @@
 package roots
 
 import (
-	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
+	"sync"
 
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/graph"
@@ -38,6 +38,8 @@ type Options struct {
 	Repository []string
 	// Branches are the names of the branch that the tree is a state of; see gitops.RepoNames.
 	Branches []string
+	// Before is an earlier tree: what may be deployed there no policy test of this tree takes. Nil: there is none.
+	Before *Index
 	// Unrestricted has kustomizations read files that are not below their folders, see Index.Unrestricted.
 	Unrestricted bool
 }
@@ -62,6 +64,7 @@ type Index struct {
 	filter       *filter
 	unrestricted bool
 	contents     contents
+	testFolders  sync.Map // by folder: bool, see PolicyTests.owns
 
 	Deploying *Deploying
 }
@@ -100,10 +103,10 @@ func filtered(g *graph.Graph, o Options, f *filter) *Index {
 }
 
 // WithDeployed returns an index that chooses the roots of some folders, too, whatever the options say: somebody deploys
-// them. With a slash at its end a folder stands for all that is below. It returns the index itself where the options choose
-// all roots anyway.
+// them. No policy test has their files. With a slash at its end a folder stands for all that is below. It
+// returns the index itself where it knows them.
 func (x *Index) WithDeployed(folders []string) *Index {
-	folders = slices.DeleteFunc(slices.Clone(folders), x.Selects)
+	folders = slices.DeleteFunc(slices.Clone(folders), func(dir string) bool { return slices.Contains(x.filter.deployed, dir) })
 	if len(folders) == 0 {
 		return x
 	}
@@ -125,15 +128,6 @@ func (x *Index) PolicyTests() PolicyTests { return PolicyTests{x} }
 
 // Options are those that the index was opened with.
 func (x *Index) Options() Options { return x.options }
-
-// Describe returns a text that distinguishes options.
-func (o Options) Describe() string {
-	text, err := json.Marshal(o)
-	if err != nil {
-		return fmt.Sprint(o) // options are texts and numbers
-	}
-	return string(text)
-}
 
 // InFolders lists the roots that stand in the folders of the tree, sorted. It looks at the whole tree.
 func (x *Index) InFolders() []Root {
