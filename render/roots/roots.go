@@ -15,7 +15,6 @@
 package roots
 
 import (
-	"fmt"
 	"path"
 	"slices"
 	"sync"
