@@ -88,7 +88,8 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	}
 	whom := repo.settings.AllApprovers()
 	out := &report.Report{All: change.All, Approvers: &whom, Teams: repo.settings.Teams(),
-		Annotations: repo.settings.Annotations.Max}
+		Annotations: repo.settings.Annotations.Max,
+		Suggest:     repo.settings.Suggestions == settings.SuggestionsReview && !change.All && len(change.Edits) == 0}
 	out.Fail(repo.problems...)
 	out.Warnings = append(out.Warnings, repo.advice...)
 	pairs.tell(out)
@@ -138,7 +139,7 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	var widths map[string]map[int]int
 	out.Excerpts, widths = excerpts(repo.trees, files, out)
 	out.Edits = suggestLines(repo.trees.Head.Tree, files, out.Findings, func(f *report.Finding) bool {
-		return slices.Contains(change.Edits, f.Policy) || slices.Contains(change.Edits, "*")
+		return out.Suggest || slices.Contains(change.Edits, f.Policy) || slices.Contains(change.Edits, "*")
 	})
 	if err := files.tell(pairs.secrets); err != nil {
 		return nil, err

@@ -103,6 +103,17 @@ type Annotation struct {
 // Action is a button on a check run: GitHub allows 20, 40 and 20 characters.
 type Action struct{ Label, Description, Identifier string }
 
+// Suggestion is lines of a pull request's head with others in their place, which people can commit.
+type Suggestion struct {
+	Path               string
+	StartLine, EndLine int
+	Was, Lines         []string
+	Why                string // markdown
+}
+
+// MaxSuggestions is how many suggestions of the App a pull request has at most.
+const MaxSuggestions = 30
+
 // Review is one review of a pull request, oldest first in lists.
 type Review struct {
 	User      string
@@ -164,6 +175,10 @@ type Client interface {
 	// Publish creates or updates a check run, and sets run.ID.
 	Publish(ctx context.Context, repo Repo, run *CheckRun) error
 
+	// Suggest makes a list the App's suggestions on a pull request. left is how many were too many. It is a *NotGranted
+	// where the App may not post them.
+	Suggest(ctx context.Context, repo Repo, number int, headSHA string, list []Suggestion) (left int, err error)
+
 	FailedDeliveries(ctx context.Context, since time.Time) ([]Delivery, error)
 	Redeliver(ctx context.Context, id int64) error
 }
@@ -190,6 +205,11 @@ type Gone struct {
 
 func (e *Gone) Error() string { return e.What + " is not there or the App has no access to it" }
 func (e *Gone) Unwrap() error { return e.Err }
+
+// NotGranted means that the App lacks a permission, as its owner's page calls it.
+type NotGranted struct{ Permission string }
+
+func (e *NotGranted) Error() string { return "the App lacks the permission " + e.Permission }
 
 // IsGone reports whether an error is a *Gone.
 func IsGone(err error) bool {

@@ -28,6 +28,7 @@ type GitHub struct {
 	Teams       map[string][]string            // members by team, as org/slug
 	Lost        []forge.Delivery               // deliveries that failed
 	Runs        []forge.CheckRun               // oldest first; those that are published have their place by ID
+	Suggestions []forge.Suggestion             // of every pull request
 
 	// Fail is asked before each call for an error to end it with: by the name of the method, with the repository, the
 	// check run or whatever else the call is about. Nil: none.
@@ -186,6 +187,15 @@ func (g *GitHub) Publish(_ context.Context, _ forge.Repo, run *forge.CheckRun) e
 		g.Published()
 	}
 	return nil
+}
+
+// Suggest is as github.Client has it: it takes any lines.
+func (g *GitHub) Suggest(_ context.Context, _ forge.Repo, _ int, _ string, list []forge.Suggestion) (int, error) {
+	if err := g.call("Suggest", list); err != nil {
+		return 0, err
+	}
+	g.Suggestions = list[:min(len(list), forge.MaxSuggestions)]
+	return len(list) - len(g.Suggestions), nil
 }
 
 // CloneURL is as github.Client has it.

@@ -63,7 +63,8 @@ var eventPermissions = map[string]string{
 	"pull_request_review": "pull_requests", "push": "contents", "repository": "metadata",
 }
 
-// The App asks for exactly the permissions that its events and the calls of the client need.
+// The App asks for exactly the permissions that its events and the calls of the client need; suggestions need one more,
+// and do without where it is not granted.
 func TestManifestPermissions(t *testing.T) {
 	hub := newSetupHub(t)
 	const repo = "octo-org/fleet"
@@ -131,6 +132,9 @@ func callAll(t *testing.T, client *Client, head string, number int) {
 		"Publish": func(ctx context.Context) {
 			_ = client.Publish(ctx, repo, &forge.CheckRun{HeadSHA: head, Status: "in_progress", Title: "t", Summary: "s",
 				ExternalID: "x"})
+		},
+		"Suggest": func(ctx context.Context) {
+			_, _ = client.Suggest(ctx, repo, number, head, []forge.Suggestion{suggestion("a.yaml", 1, 1, "a: 3")})
 		},
 		"Present": func(ctx context.Context) { _, _ = client.Present(ctx, repo) },
 		"MayRead": func(ctx context.Context) {

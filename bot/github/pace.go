@@ -244,7 +244,8 @@ func (p *pace) await(req *http.Request, after func(time.Duration) <-chan time.Ti
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
 	default:
 		points = writePoints
-		if req.Method == http.MethodPost && strings.HasSuffix(req.URL.Path, "/check-runs") {
+		if req.Method == http.MethodPost &&
+			(strings.HasSuffix(req.URL.Path, "/check-runs") || strings.HasSuffix(req.URL.Path, "/reviews")) {
 			created = 1
 		}
 	}

@@ -32,11 +32,14 @@ func (g *grants) set(permissions map[string]string, at time.Time) {
 	g.permissions, g.at = permissions, at
 }
 
-// lacks reports whether the token is known to be without a permission, and when it was made.
+// lacks reports whether the token is known to be without a permission, "members" or "pull_requests:write", and when it
+// was made.
 func (g *grants) lacks(permission string) (bool, time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return len(g.permissions) > 0 && g.permissions[permission] == "", g.at
+	name, level, _ := strings.Cut(permission, ":")
+	has := g.permissions[name]
+	return len(g.permissions) > 0 && (has == "" || level == "write" && has == "read"), g.at
 }
 
 const (

@@ -51,6 +51,9 @@ func onPullRequest(from eventOrigin, e *gh.PullRequestEvent) (Work, error) {
 }
 
 func onReview(from eventOrigin, e *gh.PullRequestReviewEvent) (Work, error) {
+	if e.GetReview().GetUser().GetType() == "Bot" && strings.EqualFold(e.GetReview().GetState(), "commented") {
+		return Work{}, nil // such as our own: a comment decides nothing
+	}
 	switch from.action {
 	case "submitted", "edited", "dismissed":
 		return ofPull(from, e.PullRequest)

@@ -11,7 +11,11 @@ import (
 // types. All of these functions are called with the lock held.
 
 func userObject(login string) object {
-	return object{"login": login, "id": accountID(login), "type": "User"}
+	kind := "User"
+	if strings.HasSuffix(login, "[bot]") {
+		kind = "Bot"
+	}
+	return object{"login": login, "id": accountID(login), "type": kind}
 }
 
 // accountID is a stable number for an account.

@@ -22,6 +22,7 @@ type pull struct {
 	headSHA  string
 	created  time.Time
 	reviews  []*review
+	comments []Comment
 	fromFork bool
 }
 

@@ -68,7 +68,8 @@ type route struct {
 // handler serves the API below /api/v3 and at the top, and git.
 func (s *Server) handler() http.Handler {
 	routes := map[string]route{
-		"GET /app/installations":                     {jwt: true, serve: s.listInstallations},
+		"GET /app":               {jwt: true, serve: s.getApp},
+		"GET /app/installations": {jwt: true, serve: s.listInstallations},
 		"POST /app/installations/{id}/access_tokens": {jwt: true, serve: s.createToken},
 		"GET /app/hook/deliveries":                   {jwt: true, serve: s.listDeliveries},
 		"POST /app/hook/deliveries/{id}/attempts":    {jwt: true, serve: s.redeliver},
@@ -84,6 +85,13 @@ func (s *Server) handler() http.Handler {
 			serve: s.listReviews},
 		"GET /repos/{owner}/{repo}/pulls/{number}/commits": {permission: "pull_requests:read",
 			unlocked: true, serve: s.listCommits},
+		"GET /repos/{owner}/{repo}/pulls/{number}/files": {permission: "pull_requests:read",
+			unlocked: true, serve: s.listFiles},
+		"GET /repos/{owner}/{repo}/pulls/{number}/comments": {permission: "pull_requests:read",
+			unlocked: true, serve: s.listComments},
+		"POST /repos/{owner}/{repo}/pulls/{number}/reviews": {permission: "pull_requests:write",
+			unlocked: true, serve: s.createReview},
+		"DELETE /repos/{owner}/{repo}/pulls/comments/{id}":           {permission: "pull_requests:write", serve: s.deleteComment},
 		"GET /repos/{owner}/{repo}/git/ref/heads/{branch...}":        {permission: "contents:read", serve: s.getRef},
 		"GET /repos/{owner}/{repo}/collaborators/{login}/permission": {permission: "metadata:read", serve: s.getPermission},
 		"GET /orgs/{org}/teams/{slug}/memberships/{login}":           {permission: "members:read", serve: s.getMembership},

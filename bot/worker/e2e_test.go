@@ -31,6 +31,7 @@ func TestServe(t *testing.T) {
 		{"exceptions by review", exceptionsByReview, false},
 		{"exception with history", exceptionWithHistory, true},
 		{"planted exception", plantedException, false},
+		{"suggested changes", suggestedChanges, false},
 		{"bad input", badInput, true},
 		{"head vanishes", headVanishes, true},
 		{"webhooks of strangers", strangers, false},

@@ -46,6 +46,7 @@ func (c *check) post(ctx context.Context, change report.Change, rep *report.Repo
 		c.page = c.run.DetailsURL
 	}
 	rep = shown
+	suggestions := c.suggest(ctx, rep)
 	c.run.Conclusion = string(rep.Conclusion)
 	c.run.Title = rep.Title
 	c.run.Summary = c.Summary(rep, c.blobURL(c.head), c.blobURL(c.rules), c.page)
@@ -61,7 +62,7 @@ func (c *check) post(ctx context.Context, change report.Change, rep *report.Repo
 	for _, a := range list {
 		c.run.Annotations = append(c.run.Annotations, annotation(a))
 	}
-	c.run.Summary += output.Unannotated(len(c.run.Annotations), left, c.page)
+	c.run.Summary += output.Unannotated(len(c.run.Annotations), left, c.page) + suggestions
 	return c.send(ctx, result{id: id, run: c.run, kept: kept})
 }
 
@@ -209,7 +210,9 @@ func (c *check) stored(change report.Change, rep *report.Report, id forge.RunID)
 	if c.task.Key.Group != "" && len(change.Branches) > 0 {
 		m.Group = change.Branches[0]
 	}
-	return &results.Stored{Meta: m, Report: rep}
+	kept := *rep
+	kept.Edits = nil
+	return &results.Stored{Meta: m, Report: &kept}
 }
 
 // laptop is the command that shows the same in a clone: the rules are those of the base.

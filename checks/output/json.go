@@ -12,10 +12,11 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// checkJSON writes all of the report but the source lines.
+// checkJSON writes all of the report but the source lines and the edits that its findings come to.
 func checkJSON(w io.Writer, r *report.Report, o Options) error {
 	out := *r
 	out.Excerpts, out.Work, out.Annotations, out.RemoteSources = nil, nil, nil, nil
+	out.Edits, out.Suggest = nil, false
 	return completeJSON(w, &out, o)
 }
 

@@ -50,7 +50,7 @@ type Change struct {
 	Reviews []Review `json:"reviews,omitempty"` // what the reviews of the pull request say about its exceptions
 	Approve []string `json:"approve,omitempty"` // exception files that count as approved, whatever they hold (--approve)
 	Drafts  bool     `json:"drafts,omitempty"`  // draft exceptions for what blocks
-	Edits   []string `json:"edits,omitempty"`   // policies whose suggestions Report.Edits holds; "*": all
+	Edits   []string `json:"edits,omitempty"`   // policies whose suggestions Report.Edits has in any case; "*": all
 	// Differences asks for what the change does to the rendered resources, OnlyDifferences for nothing else: no rule is
 	// read then. With All there are none.
 	Differences     bool `json:"differences,omitempty"`

@@ -40,7 +40,7 @@ type Report struct {
 	Cleanup     []Cleanup    `json:"upkeep,omitempty"`     // with Change.All: merged exceptions to remove or renew
 	Active      []Active     `json:"active,omitempty"`     // with Change.All: merged exceptions that count
 	Drafts      []Draft      `json:"drafts,omitempty"`     // with Change.Drafts: exceptions for what blocks
-	Edits       []SourceEdit `json:"edits,omitempty"`      // with Change.Edits: what the findings suggest together
+	Edits       []SourceEdit `json:"edits,omitempty"`      // with Change.Edits and Suggest: what the findings suggest
 	Folders     []string     `json:"folders,omitempty"`    // the findings' roots that have no kustomization
 	Preview     *Preview     `json:"preview,omitempty"`    // what the change does to the rules themselves, once merged
 	Until       time.Time    `json:"until,omitzero"`       // when the result may change by itself: an exception ends
@@ -67,6 +67,10 @@ type Report struct {
 	// Annotations is how many findings a check run shows on their lines, from the settings at the base; nil is
 	// DefaultAnnotations. "-o json" leaves it out, since it says nothing about the change.
 	Annotations *int `json:"annotations,omitempty"`
+
+	// Suggest says that the settings at the base ask for Edits to be suggested where they can be committed. "-o json" leaves
+	// it out, since it says nothing about the change.
+	Suggest bool `json:"suggest,omitempty"`
 
 	// Work is what the check cost. "-o json" leaves it out, since it says nothing about the change.
 	Work *Work `json:"work,omitempty"`

@@ -41,6 +41,10 @@ func (Unrendered) words() []string {
 	return []string{string(UnrenderedNeutral), string(UnrenderedFailure)}
 }
 
+func (Suggestions) words() []string {
+	return []string{string(SuggestionsOff), string(SuggestionsReview)}
+}
+
 // wordsOf returns the words that a type takes, nil for a type that takes others.
 func wordsOf(t reflect.Type) []string {
 	if w, ok := reflect.Zero(t).Interface().(worded); ok {

@@ -45,6 +45,7 @@ type Settings struct {
 	Sources    Sources    `yaml:"sources"` // what may be fetched from outside
 	// Annotations bound what a check run puts beside the lines of a change.
 	Annotations Annotations `yaml:"annotations"`
+	Suggestions Suggestions `yaml:"suggestions"`
 	// Clusters by name. Without any, everything is one.
 	Clusters map[string]Cluster `yaml:"clusters"`
 
@@ -65,9 +66,18 @@ const (
 	UnrenderedFailure Unrendered = "failure" // it fails what brings or edits it, and with block.existing whatever reaches it
 )
 
+// Suggestions is where what findings suggest can be committed besides being shown with them.
+type Suggestions string
+
+// Where that is.
+const (
+	SuggestionsOff    Suggestions = "off"    // nowhere; the default
+	SuggestionsReview Suggestions = "review" // in a review of the pull request
+)
+
 // Default returns the settings of a repository that has none.
 func Default() *Settings {
-	return &Settings{Unrendered: UnrenderedNeutral, Mode: ModeEnforce,
+	return &Settings{Unrendered: UnrenderedNeutral, Mode: ModeEnforce, Suggestions: SuggestionsOff,
 		Kustomize: Kustomize{LoadRestrictionsRootOnly}}
 }
 
@@ -201,6 +211,7 @@ func parseSettings(data []byte, s *Settings) []report.Problem {
 	}
 	s.written = documents[0]
 	s.Mode, s.Unrendered = cmp.Or(s.Mode, ModeEnforce), cmp.Or(s.Unrendered, UnrenderedNeutral)
+	s.Suggestions = cmp.Or(s.Suggestions, SuggestionsOff)
 	s.Kustomize.LoadRestrictor = cmp.Or(s.Kustomize.LoadRestrictor, LoadRestrictionsRootOnly)
 	return s.judge()
 }

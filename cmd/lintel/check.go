@@ -102,7 +102,6 @@ func runCheck(cmd *cobra.Command, o checkOptions, names []string) error {
 		out = cmd.ErrOrStderr()
 	}
 	around := repo.pageOptions(ctx, change, o.looksAt())
-	rep.Edits = nil
 	bare := *rep // the other forms do not depend on whether there is a page
 	bare.Differences, bare.MoreDifferences, bare.Relabeled, bare.Images = nil, 0, 0, nil
 	err = writeFormats(&o.output, out, func(form string) *report.Report {

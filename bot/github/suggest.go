@@ -1,0 +1,181 @@
+package github
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	gh "github.com/google/go-github/v62/github"
+
+	"github.com/lintel-bot/lintel/bot/forge"
+)
+
+// Suggest makes a list the suggestions of the App on a pull request, as far as GitHub takes them: those for lines that
+// its page of changes shows, the first forge.MaxSuggestions of them. New ones come in one review that neither approves
+// nor blocks; those that stand stay; others are deleted, unless somebody answered them. To delete one needs no more than
+// the permission to post it, and one API that every Enterprise Server has; to resolve a thread needs GraphQL besides.
+// left is how many were too many. The error is a *forge.NotGranted where there are some and the App may not post them.
+func (a *Client) Suggest(ctx context.Context, repo forge.Repo, number int, headSHA string, list []forge.Suggestion,
+) (left int, err error) {
+	what := fmt.Sprintf("suggestions on pull request %d of %s", number, repo)
+	if len(list) > 0 {
+		if list, err = a.shown(ctx, repo, number, list); err != nil {
+			return 0, err
+		}
+	}
+	left = max(len(list)-forge.MaxSuggestions, 0)
+	list = list[:len(list)-left]
+	if !a.installed(repo.Installation).may(ctx, "pull_requests:write") {
+		if len(list) == 0 {
+			return 0, nil
+		}
+		return 0, &forge.NotGranted{Permission: "Pull requests: Read and write"}
+	}
+	posted, err := a.suggested(ctx, repo, number)
+	if err != nil {
+		return left, err
+	}
+	var comments []*gh.DraftReviewComment
+	for _, s := range list {
+		body := suggestionBody(s)
+		at := slices.IndexFunc(posted, func(p suggested) bool { return p.is(s, body) })
+		if at >= 0 {
+			posted = slices.Delete(posted, at, at+1)
+			continue
+		}
+		c := &gh.DraftReviewComment{Path: &s.Path, Body: &body, Side: gh.String("RIGHT"), Line: &s.EndLine}
+		if s.StartLine < s.EndLine {
+			c.StartSide, c.StartLine = gh.String("RIGHT"), &s.StartLine
+		}
+		comments = append(comments, c)
+	}
+	for _, p := range posted {
+		if p.answered {
+			continue
+		}
+		_, err := a.of(repo).PullRequests.DeleteComment(ctx, repo.Owner, repo.Name, p.id)
+		if err = a.classify(what, err); err != nil && !notFound(err) {
+			return left, err
+		}
+	}
+	if len(comments) == 0 {
+		return left, nil
+	}
+	_, _, err = a.of(repo).PullRequests.CreateReview(ctx, repo.Owner, repo.Name, number, &gh.PullRequestReviewRequest{
+		CommitID: &headSHA, Event: gh.String("COMMENT"), Comments: comments,
+		Body: gh.String("What " + a.name + " suggests for lines of this pull request. Its check has everything else.")})
+	return left, a.classify(what, err)
+}
+
+// hunk is what a hunk of a patch says of the lines of the new file.
+var hunk = regexp.MustCompile(`(?m)^@@ -[0-9,]+ \+([0-9]+)(?:,([0-9]+))? @@`)
+
+// shown returns those suggestions of which GitHub shows the lines on the page of changes: it takes comments there only.
+func (a *Client) shown(ctx context.Context, repo forge.Repo, number int, list []forge.Suggestion,
+) (out []forge.Suggestion, _ error) {
+	type lines struct{ from, to int }
+	hunks := map[string][]lines{}
+	err := a.pages(ctx, fmt.Sprintf("files of pull request %d of %s", number, repo),
+		func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
+			files, resp, err := a.of(repo).PullRequests.ListFiles(ctx, repo.Owner, repo.Name, number, &o)
+			for _, f := range files {
+				for _, m := range hunk.FindAllStringSubmatch(f.GetPatch(), -1) {
+					from, _ := strconv.Atoi(m[1])
+					count, _ := strconv.Atoi(cmp.Or(m[2], "1"))
+					hunks[f.GetFilename()] = append(hunks[f.GetFilename()], lines{from, from + count - 1})
+				}
+			}
+			return resp, err
+		})
+	for _, s := range list {
+		if slices.ContainsFunc(hunks[s.Path], func(h lines) bool { return h.from <= s.StartLine && s.EndLine <= h.to }) {
+			out = append(out, s)
+		}
+	}
+	return out, err
+}
+
+// suggested is a suggestion of the App that is there.
+type suggested struct {
+	id       int64
+	path     string
+	line     int // 0: its lines were edited since
+	mark     string
+	answered bool
+}
+
+func (p suggested) is(s forge.Suggestion, body string) bool {
+	return p.path == s.Path && p.line == s.EndLine && p.mark == markOf(body)
+}
+
+// suggested lists the suggestions of the App on a pull request.
+func (a *Client) suggested(ctx context.Context, repo forge.Repo, number int) (list []suggested, _ error) {
+	var all []*gh.PullRequestComment
+	what := fmt.Sprintf("comments on lines of pull request %d of %s", number, repo)
+	err := a.pages(ctx, what, func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
+		comments, resp, err := a.of(repo).PullRequests.ListComments(ctx, repo.Owner, repo.Name, number,
+			&gh.PullRequestListCommentsOptions{ListOptions: o})
+		all = append(all, comments...)
+		return resp, err
+	})
+	if err != nil || !slices.ContainsFunc(all, func(c *gh.PullRequestComment) bool { return markOf(c.GetBody()) != "" }) {
+		return nil, err
+	}
+	login, err := a.login(ctx)
+	for _, c := range all {
+		mark := markOf(c.GetBody())
+		if mark == "" || c.GetUser().GetLogin() != login {
+			continue
+		}
+		list = append(list, suggested{c.GetID(), c.GetPath(), c.GetLine(), mark, slices.ContainsFunc(all,
+			func(other *gh.PullRequestComment) bool { return other.GetInReplyTo() == c.GetID() })})
+	}
+	return list, err
+}
+
+// login is the account as which the App writes.
+func (a *Client) login(ctx context.Context) (string, error) {
+	app, _, err := a.asApp.Apps.Get(ctx, "")
+	if err != nil {
+		return "", a.classify("the App", err)
+	}
+	return app.GetSlug() + "[bot]", nil
+}
+
+// mark is the end of a suggestion's body, by which it is found again.
+var mark = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<!-- suggestion ([0-9a-f]{32}) -->\s*$`) })
+
+func markOf(body string) string {
+	if m := mark().FindStringSubmatch(body); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+var backticks = regexp.MustCompile("`+")
+
+// suggestionBody is a suggestion as a comment: GitHub puts the lines of its block in the place of those it is about
+// (https://docs.github.com/en/pull-requests/collaborating-with-pull-requests/reviewing-changes-in-pull-requests/incorporating-feedback-in-your-pull-request).
+func suggestionBody(s forge.Suggestion) string {
+	fence := "```"
+	for _, run := range backticks.FindAllString(strings.Join(s.Lines, "\n"), -1) {
+		if len(run) >= len(fence) {
+			fence = run + "`"
+		}
+	}
+	var b strings.Builder
+	b.WriteString(s.Why + "\n\n" + fence + "suggestion\n")
+	for _, line := range s.Lines {
+		b.WriteString(line + "\n")
+	}
+	b.WriteString(fence + "\n")
+	sum := sha256.Sum256([]byte(fmt.Sprintf("%q %q %s", s.Path, s.Was, b.String())))
+	return b.String() + "\n<!-- suggestion " + hex.EncodeToString(sum[:16]) + " -->"
+}

@@ -1,0 +1,89 @@
+package output
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
+)
+
+// Suggestion is lines of a file of the head with others in their place.
+type Suggestion struct {
+	Path               string
+	StartLine, EndLine int
+	Was, Lines         []string
+	Why                string // the findings that it is for, in GitHub's Markdown
+}
+
+// Suggestions are the edits of a report as people can commit them: each replaces lines that are there. What blocks
+// comes first.
+func Suggestions(rep *report.Report) (list []Suggestion) {
+	type placed struct {
+		Suggestion
+		blocks   bool
+		findings []int
+	}
+	var all []*placed
+	edits := slices.Clone(rep.Edits)
+	slices.SortStableFunc(edits, func(a, b report.SourceEdit) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(lineOf(a), lineOf(b)))
+	})
+	for _, e := range edits {
+		d := e.Diff
+		if d == nil {
+			continue
+		}
+		s := &placed{Suggestion{Path: e.Path, StartLine: d.Line, EndLine: d.Line + len(d.Removed) - 1, Was: d.Removed,
+			Lines: d.Added}, false, e.Findings}
+		if len(d.Removed) == 0 { // put behind the line above, which replaces itself
+			if last := len(all) - 1; last >= 0 && all[last].Path == e.Path && all[last].EndLine == d.Line-1 {
+				all[last].Lines = slices.Concat(all[last].Lines, d.Added)
+				all[last].findings = append(slices.Clip(all[last].findings), e.Findings...)
+				continue
+			}
+			if e.Before == 0 {
+				continue // it must not be shown
+			}
+			s.StartLine, s.Was, s.Lines = s.StartLine-1, []string{d.Above}, slices.Concat([]string{d.Above}, d.Added)
+		}
+		all = append(all, s)
+	}
+	for _, s := range all {
+		for _, i := range s.findings {
+			s.blocks = s.blocks || rep.Findings[i].Blocks
+		}
+		s.Why = reasons(rep, s.findings)
+	}
+	slices.SortStableFunc(all, func(a, b *placed) int {
+		if a.blocks != b.blocks && a.blocks {
+			return -1
+		} else if a.blocks != b.blocks {
+			return 1
+		}
+		return 0
+	})
+	for _, s := range all {
+		list = append(list, s.Suggestion)
+	}
+	return list
+}
+
+func lineOf(e report.SourceEdit) int { return cmp.Or(e.Diff, &report.Diff{}).Line }
+
+// reasons says which findings an edit is for, each once, and where other values do as well.
+func reasons(rep *report.Report, findings []int) string {
+	var lines []string
+	for _, i := range findings {
+		f := &rep.Findings[i]
+		line := "**" + prose(view.Title(f.Policy, f.Rule)) + "**: " + prose(view.Sentence(f))
+		if f.Suggestion != nil && f.Suggestion.Example {
+			line += " Other values do as well."
+		}
+		if !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n\n")
+}
