@@ -206,7 +206,7 @@ func TestHiddenByTemplates(t *testing.T) {
 		{"a template at the end of a line", badPod + "---\napiVersion: v1\nkind: Pod # {{\nx: [\n", report.Failure},
 		{"a template in another document", badPod + "---\napiVersion: v1\nkind: Pod\nx: '{{'\n---\nkind: Pod\nx: [\n",
 			report.Failure},
-		{"a template beside a manifest", badPod + "---\napiVersion: v1\nkind: Pod\n{{ if x }}\n", report.Neutral},
+		{"a template beside a manifest", badPod + "---\napiVersion: v1\nkind: Pod\n{{ if x }}\n", report.Failure},
 		{"a template before a manifest", "apiVersion: v1\nkind: Pod\n{% if x %}\n---\n" + badPod, report.Neutral},
 		{"a template", "apiVersion: v1\nkind: Pod\n{{ if x }}\n", report.Success},
 		{"no manifest", "x: [\n", report.Success},

@@ -37,6 +37,7 @@ type pairs struct {
 	charts     int // how many of these are Helm charts
 	others     int // how many roots the change reaches that are not asked for
 	warnings   []report.Problem
+	broken     []report.Problem // of files that the change breaks and that no root refuses
 
 	secrets *mask.Values // of the objects that anybody looked at
 }
@@ -226,5 +227,5 @@ func (p *pairs) tellObstacles(out *report.Report) {
 			out.NotChecked = append(out.NotChecked, n)
 		}
 	}
-	out.Fail(diff.Failures(failing)...)
+	out.Fail(append(diff.Failures(failing), p.broken...)...)
 }

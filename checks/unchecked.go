@@ -47,9 +47,14 @@ func (p *pairs) unchecked(ctx context.Context) error {
 func (p *pairs) unread(file string) error {
 	set := p.sides.Trees.Head.Roots
 	if set.Unreferenced(file) || set.Deploys(file) {
-		if line := p.sides.Head.Renderer.Template(file); line > 0 {
-			p.notChecked = append(p.notChecked, report.NotChecked{Root: path.Dir(file), Path: file, Line: line, Reason: "this " +
-				"file has a template in it, so no cluster takes it as it is: move what is none into a file of its own"})
+		const reason = "this file has a template in it, so no cluster takes it as it is: move what is none into a file of its own"
+		line := p.sides.Head.Renderer.Template(file)
+		switch {
+		case line == 0:
+		case set.Deploys(file) && p.sides.Base.Renderer.Template(file) == 0:
+			p.broken = append(p.broken, report.Problem{Path: file, Line: line, Message: reason})
+		default:
+			p.notChecked = append(p.notChecked, report.NotChecked{Root: path.Dir(file), Path: file, Line: line, Reason: reason})
 		}
 	}
 	test := set.PolicyTests().Of(file)

@@ -192,8 +192,9 @@ func (b *builder) kustomize(root roots.Root, p *plan) (*Rendering, error) {
 	return out, nil
 }
 
-// Manifest reads the resources of one plain file and its object id. Documents without apiVersion and kind are
-// left out, and so are kustomizations and files that are not YAML but templates of it.
+// Manifest reads the resources of one plain file and its object id: those before what cannot be read, which is returned,
+// too. Documents without apiVersion and kind are left out, and so are kustomizations. That a document is a template of YAML
+// is not returned.
 func (b *builder) Manifest(name string) ([]*Resource, string, *doc.Error, error) {
 	data, id, err := b.read(name)
 	var large *tree.TooLargeError
@@ -206,12 +207,9 @@ func (b *builder) Manifest(name string) ([]*Resource, string, *doc.Error, error)
 		return nil, "", nil, err
 	}
 	documents, err := doc.Parse(name, data, b.limits.Source)
-	var e *doc.Error
-	switch {
-	case errors.As(err, &e):
-		return nil, id, b.refused(name, data), nil
-	case err != nil:
-		return nil, id, nil, err
+	var broken *doc.Error
+	if err != nil {
+		broken = b.refused(name, data)
 	}
 	file := origin.NewFile(name, data)
 	var list []*Resource
@@ -233,7 +231,7 @@ func (b *builder) Manifest(name string) ([]*Resource, string, *doc.Error, error)
 			list = append(list, res)
 		}
 	}
-	return list, id, nil, nil
+	return list, id, broken, nil
 }
 
 // deployable reports whether an object is one that a cluster stores: configuration of kustomize and of the

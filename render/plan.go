@@ -77,14 +77,18 @@ func (b *builder) reaching(p *plan) func(name string) bool {
 		return nil
 	}
 	var folders []string
+	own := map[string]bool{} // where the files of kustomizations lie that are symlinks
 	for _, f := range p.kustomizations {
 		folders = append(folders, f.Dir)
+		if real, _, err := b.lookup(f.Path); err == nil {
+			own[real] = true
+		}
 		if real, _, err := b.lookup(f.Dir); err == nil && real != f.Dir {
 			folders = append(folders, real)
 		}
 	}
 	return func(name string) bool {
-		return isMounted(name) || p.files[name] || slices.ContainsFunc(folders, func(dir string) bool {
+		return isMounted(name) || p.files[name] || own[name] || slices.ContainsFunc(folders, func(dir string) bool {
 			return dir == "." || strings.HasPrefix(name, dir+"/")
 		})
 	}

@@ -191,11 +191,16 @@ func same(a, b *render.Resource) bool {
 
 // Both lists the resources of one side that the other has, too.
 func Both(before, after []*render.Resource) []*render.Resource {
+	return slices.DeleteFunc(slices.Clone(before), missing(after))
+}
+
+// missing returns a function that reports whether some resources lack one.
+func missing(list []*render.Resource) func(*render.Resource) bool {
 	seen := map[Key]bool{}
-	for _, r := range after {
+	for _, r := range list {
 		seen[KeyOf(r)] = true
 	}
-	return slices.DeleteFunc(slices.Clone(before), func(r *render.Resource) bool { return !seen[KeyOf(r)] })
+	return func(r *render.Resource) bool { return !seen[KeyOf(r)] }
 }
 
 // Join matches the removal of an object in one root with its addition in another. Where the first is no root any more

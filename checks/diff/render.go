@@ -143,7 +143,8 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 		case !now.Partial:
 			return out, nil
 		case root.Kind == roots.Folder:
-			before = slices.DeleteFunc(slices.Clone(before), func(r *render.Resource) bool { return in(problems, r) })
+			gone := missing(after)
+			before = slices.DeleteFunc(slices.Clone(before), func(r *render.Resource) bool { return in(problems, r) && gone(r) })
 		case len(out.brought()) > 0:
 			before = Both(before, after)
 		}

@@ -143,10 +143,7 @@ func (w *worklist) arriving(p string, shaping []roots.Root, added map[roots.Root
 	if err != nil || !holdsAny(graph.Plain(p, data, w.limits.Source), names) {
 		return list // who checks the file says why
 	}
-	documents, err := doc.Parse(p, data, w.limits.Source)
-	if err != nil {
-		return list // the file is a root's, which says so
-	}
+	documents, _ := doc.Parse(p, data, w.limits.Source) // the root of the file says what cannot be read
 	for i, document := range documents {
 		for j, node := range doc.Unlist(document) {
 			if slices.Contains(kinds, doc.Text(node, "kind")) && !w.index.Deploying.Dropped(p, node) {

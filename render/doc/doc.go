@@ -53,9 +53,9 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d: %s", e.Path, e.Line, e.Message)
 }
 
-// Parse reads all documents of a YAML or JSON file up to the first problem; empty ones are left out. The nodes are the
-// documents' content, as it is written, with lines and columns of the file. The limits hold for all documents together.
-// An error is an *Error.
+// Parse reads all documents of a YAML or JSON file up to the first problem, which is returned with those before it; empty
+// ones are left out. The nodes are the documents' content, as it is written, with lines and columns of the file. The limits
+// hold for all documents together. An error is an *Error.
 func Parse(path string, data []byte, limits Limits) (documents []*yaml.Node, _ error) {
 	limits = limits.withDefaults()
 	// The parser's recursion follows the nesting; the cheapest bound comes before it.
@@ -68,7 +68,7 @@ func Parse(path string, data []byte, limits Limits) (documents []*yaml.Node, _ e
 			problem = m.document(path, document)
 		}
 		if problem != nil {
-			return nil, problem
+			return documents, problem
 		}
 		documents = append(documents, document)
 	}

@@ -48,10 +48,7 @@ func newDeploying(x *Index) *Deploying {
 func deployerNotes(limits doc.Limits) graph.Notes {
 	return graph.Notes{Of: deployers, Marks: []string{"argoproj.io/", "fluxcd.io/"}, Read: func(p string, data []byte,
 		note func(string)) {
-		documents, err := doc.Parse(p, data, limits)
-		if err != nil {
-			return // nothing can be read from it later, either
-		}
+		documents, _ := doc.Parse(p, data, limits) // those before what cannot be read
 		for _, document := range documents {
 			for _, node := range doc.Unlist(document) {
 				noteDeployer(node, note)

@@ -10,9 +10,10 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// shaping are the fields of a kustomization by which it changes what its resources say, beyond their names.
+// shaping are the fields of a kustomization by which it changes what its resources say. Argo CD reads a parameter file by the
+// name of an Application.
 var shaping = []string{"patches", "patchesStrategicMerge", "patchesJson6902", "replacements", "transformers", "vars",
-	"configurations", "components"}
+	"configurations", "components", "namePrefix", "nameSuffix"}
 
 // shapes keeps which kustomizations change what their resources say. It is safe for concurrent use.
 type shapes struct {

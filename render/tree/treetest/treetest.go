@@ -4,6 +4,7 @@ package treetest
 import (
 	"crypto/sha1" //nolint:gosec // Git's ids are made with it
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -97,10 +98,14 @@ func (r *Repo) Remove(name string) {
 	}
 }
 
-// Symlink makes a symbolic link in the work tree.
+// Symlink makes a symbolic link in the work tree, in place of a file or a link that is there.
 func (r *Repo) Symlink(target, name string) {
 	r.t.Helper()
-	if err := os.Symlink(target, r.place(name)); err != nil {
+	p := r.place(name)
+	if err := os.Remove(p); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		r.t.Fatal(err)
+	}
+	if err := os.Symlink(target, p); err != nil {
 		r.t.Fatal(err)
 	}
 }
