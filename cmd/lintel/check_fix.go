@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -15,13 +14,14 @@ import (
 // fixing is "lintel check --fix": the edits that a report suggests are tried in a copy of the tree that was checked,
 // which is checked again. Only what helped there is written into the work tree.
 type fixing struct {
-	repo  *repository
-	run   func(report.Change) (*report.Report, error)
-	top   *os.Root // of the work tree
-	env   []string // in which git writes beside the repository
-	files map[string]*fixedFile
-	given map[string]bool // edits that were given up
-	left  []string        // what is not written, and why
+	repo    *repository
+	run     func(report.Change) (*report.Report, error)
+	top     *os.Root // of the work tree
+	checked string   // the tree that was checked first
+	objects string   // the folder beside the repository into which git writes
+	files   map[string]*fixedFile
+	given   map[string]bool // edits that were given up
+	left    []string        // what is not written, and why
 }
 
 // fixRounds is how often the tree is checked again: an edit that does not help is left out, one can bring up another.
@@ -40,8 +40,8 @@ func tryFixes(ctx context.Context, repo *repository, change report.Change, rep *
 	if err != nil {
 		return nil, change, rep, err
 	}
-	env, _ := repo.besides(change.Alternates[0])
-	x := &fixing{repo: repo, run: run, top: top, env: env, files: map[string]*fixedFile{}, given: map[string]bool{}}
+	x := &fixing{repo: repo, run: run, top: top, checked: change.Head, objects: change.Alternates[0],
+		files: map[string]*fixedFile{}, given: map[string]bool{}}
 	change, rep, err = x.rounds(ctx, change, rep)
 	return x, change, rep, err
 }
@@ -51,11 +51,11 @@ func tryFixes(ctx context.Context, repo *repository, change report.Change, rep *
 func (x *fixing) rounds(ctx context.Context, change report.Change, rep *report.Report,
 ) (report.Change, *report.Report, error) {
 	for range fixRounds {
-		edits, tried := x.possible(ctx, rep)
-		if len(edits) == 0 {
-			return change, rep, nil
+		edits, tried, err := x.possible(ctx, rep)
+		if len(edits) == 0 || err != nil {
+			return change, rep, err
 		}
-		tree, err := x.tree(ctx, tried)
+		tree, err := x.tree(ctx, x.contents(tried))
 		if err != nil {
 			return change, rep, fmt.Errorf("try the edits: %w", err)
 		}
@@ -80,16 +80,20 @@ func (x *fixing) rounds(ctx context.Context, change report.Change, rep *report.R
 		}
 		change, rep = next, now
 	}
-	edits, _ := x.possible(ctx, rep)
+	edits, _, err := x.possible(ctx, rep)
 	for i := range edits {
 		x.giveUp(rep, &edits[i], "too many edits did not help before it")
 	}
-	return change, rep, nil
+	return change, rep, err
 }
 
 // possible returns the edits of a report that can be made, and the files that they edit as they are with them.
-func (x *fixing) possible(ctx context.Context, rep *report.Report) (edits []report.SourceEdit, tried map[string]rows) {
+func (x *fixing) possible(ctx context.Context, rep *report.Report,
+) (edits []report.SourceEdit, tried map[string]rows, _ error) {
 	tried = map[string]rows{}
+	if err := x.open(ctx, rep.Edits); err != nil {
+		return nil, nil, err
+	}
 	byLine := slices.SortedFunc(slices.Values(rep.Edits), func(a, b report.SourceEdit) int {
 		return -cmp.Compare(lineOf(&a), lineOf(&b)) // from the end, so that lines stay what they are
 	})
@@ -101,23 +105,24 @@ func (x *fixing) possible(ctx context.Context, rep *report.Report) (edits []repo
 			x.giveUp(rep, &e, "they contradict each other")
 			continue
 		}
-		f, why := x.file(ctx, e.Path)
-		if why != "" {
-			x.giveUp(rep, &e, why)
+		f := x.files[e.Path]
+		if f.why != "" {
+			x.giveUp(rep, &e, f.why)
 			continue
 		}
 		now := tried[e.Path]
 		if now == nil {
 			now = f.rows
 		}
-		if now, why = now.with(&e, f); why != "" {
+		now, why := now.with(&e, f)
+		if why != "" {
 			x.giveUp(rep, &e, why)
 			continue
 		}
 		tried[e.Path] = now
 		edits = append(edits, e)
 	}
-	return edits, tried
+	return edits, tried, nil
 }
 
 func lineOf(e *report.SourceEdit) int { return cmp.Or(e.Diff, &report.Diff{}).Line }
@@ -141,35 +146,4 @@ func (x *fixing) giveUp(rep *report.Report, e *report.SourceEdit, why string) {
 	if !slices.Contains(x.left, line) {
 		x.left = append(x.left, line)
 	}
-}
-
-// tree writes the tree with files as they are tried and all others as they were.
-func (x *fixing) tree(ctx context.Context, tried map[string]rows) (string, error) {
-	var entries strings.Builder
-	for _, path := range slices.Sorted(maps.Keys(x.files)) {
-		f := x.files[path]
-		now := f.rows
-		if tried[path] != nil {
-			now = tried[path]
-		}
-		if now == nil {
-			continue // it is not to be edited
-		}
-		blob, err := x.blob(ctx, path, now.String(), "-w")
-		if err != nil {
-			return "", err
-		}
-		fmt.Fprintf(&entries, "%s %s\t%s\x00", f.gitMode, blob, path)
-	}
-	_, err := x.repo.runWith(ctx, x.env, entries.String(), "-C", x.top.Name(), "update-index", "-z", "--index-info")
-	if err != nil {
-		return "", err
-	}
-	return x.repo.run(ctx, x.env, "write-tree")
-}
-
-// blob is what git calls the content of a file, with what its filters do.
-func (x *fixing) blob(ctx context.Context, path, content string, more ...string) (string, error) {
-	args := append([]string{"-C", x.top.Name(), "hash-object", "--stdin", "--path=" + path}, more...)
-	return x.repo.runWith(ctx, x.env, content, args...)
 }

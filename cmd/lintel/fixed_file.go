@@ -8,22 +8,21 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/lintel-bot/lintel/checks/output"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // fixedFile is a file of the work tree that edits are made in.
 type fixedFile struct {
-	why     string // why it is left alone; empty: it is not
-	gitMode string
-	mode    fs.FileMode
-	data    []byte // as it was read
-	rows    rows   // with the edits that helped
-	shown   map[int]bool
+	why   string // why it is left alone; empty: it is not
+	mode  fs.FileMode
+	data  []byte       // as it was read
+	rows  rows         // with the edits that helped
+	shown map[int]bool // lines as they were read that may be shown around an edit
 }
 
 // rows are the lines of a file, each with its line break.
@@ -74,18 +73,36 @@ func (r rows) with(e *report.SourceEdit, f *fixedFile) (now rows, why string) {
 	return now, ""
 }
 
-// file reads a file of the work tree that is as it was checked. It returns why it is to be left alone, or "".
-func (x *fixing) file(ctx context.Context, path string) (*fixedFile, string) {
-	f := x.files[path]
-	if f == nil {
-		f = &fixedFile{shown: map[int]bool{}}
-		x.files[path] = f
-		f.why = x.read(ctx, path, f)
+// open reads the files of edits that are not open yet. Those that are not as they were checked are left alone.
+func (x *fixing) open(ctx context.Context, edits []report.SourceEdit) error {
+	opened := map[string]string{}
+	for _, e := range edits {
+		if x.files[e.Path] != nil {
+			continue
+		}
+		f := &fixedFile{shown: map[int]bool{}}
+		x.files[e.Path] = f
+		if f.why = x.read(e.Path, f); f.why == "" {
+			opened[e.Path] = string(f.data)
+		}
 	}
-	return f, f.why
+	if len(opened) == 0 {
+		return nil
+	}
+	tree, err := x.tree(ctx, opened)
+	if err != nil || tree == x.checked {
+		return err
+	}
+	others, err := x.git(ctx, "", "diff-tree", "-r", "-z", "--no-renames", "--name-only", x.checked, tree)
+	for path := range strings.SplitSeq(others, "\x00") {
+		if f := x.files[path]; f != nil {
+			f.why = "the file is not what was checked"
+		}
+	}
+	return err
 }
 
-func (x *fixing) read(ctx context.Context, path string, f *fixedFile) string {
+func (x *fixing) read(path string, f *fixedFile) string {
 	for i := range path {
 		if path[i] != '/' {
 			continue
@@ -105,15 +122,55 @@ func (x *fixing) read(ctx context.Context, path string, f *fixedFile) string {
 		return plainCause(err).Error()
 	}
 	f.mode = info.Mode().Perm()
-	blob, err := x.blob(ctx, path, string(f.data))
-	entry, err2 := x.repo.run(ctx, x.env, "-C", x.top.Name(), "ls-files", "--stage", "-z", "--", ":(literal)"+path)
-	mode, rest, _ := strings.Cut(entry, " ")
-	if checked, _, _ := strings.Cut(rest, " "); err != nil || err2 != nil || checked != blob {
-		return "the file is not what was checked"
-	}
-	f.gitMode = mode
 	f.read()
 	return ""
+}
+
+// contents are those of the files that are edited, some of them as they are tried.
+func (x *fixing) contents(tried map[string]rows) map[string]string {
+	out := map[string]string{}
+	for path, f := range x.files {
+		now := f.rows
+		if tried[path] != nil {
+			now = tried[path]
+		}
+		if f.why == "" {
+			out[path] = now.String()
+		}
+	}
+	return out
+}
+
+// tree writes the tree that was checked with other contents of some files, as git takes them from a work tree.
+func (x *fixing) tree(ctx context.Context, contents map[string]string) (string, error) {
+	if _, err := x.git(ctx, "", "read-tree", x.checked); err != nil {
+		return "", err
+	}
+	var paths strings.Builder
+	for path, text := range contents {
+		file := filepath.Join(x.scratch(), filepath.FromSlash(path))
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			return "", err
+		}
+		if err := replaceFile(file, []byte(text), x.files[path].mode); err != nil {
+			return "", err
+		}
+		paths.WriteString(path + "\x00")
+	}
+	if _, err := x.git(ctx, paths.String(), "update-index", "-z", "--stdin"); err != nil {
+		return "", err
+	}
+	return x.git(ctx, "", "write-tree")
+}
+
+// scratch is a work tree beside the repository, with those files alone that are edited.
+func (x *fixing) scratch() string { return filepath.Join(filepath.Dir(x.objects), "tree") }
+
+// git runs git on the scratch work tree, with an index and objects beside the repository.
+func (x *fixing) git(ctx context.Context, stdin string, args ...string) (string, error) {
+	env, _ := x.repo.besides(x.objects)
+	where := []string{"--git-dir=" + x.repo.gitDir, "--work-tree=" + x.scratch()}
+	return x.repo.runWith(ctx, env, stdin, append(where, args...)...)
 }
 
 // read takes the lines of the file.
@@ -170,83 +227,4 @@ func (x *fixing) replace(path string, f *fixedFile, now string) error {
 		return plainCause(err)
 	}
 	return nil
-}
-
-// difference writes what was edited as a unified difference. Around it are lines in which nothing is secret.
-func (f *fixedFile) difference(out io.Writer, path string) {
-	fmt.Fprintf(out, "--- a/%s\n+++ b/%s\n", output.LogLine(path), output.LogLine(path))
-	was := slices.Collect(strings.Lines(string(f.data)))
-	type change struct {
-		sign string
-		row
-	}
-	var all []change
-	line := 1
-	for i := 0; i <= len(f.rows); {
-		var added []change
-		for ; i < len(f.rows) && f.rows[i].line == 0; i++ {
-			added = append(added, change{"+", f.rows[i]})
-		}
-		next := len(was) + 1
-		if i < len(f.rows) {
-			next = f.rows[i].line
-		}
-		for ; line < next; line++ {
-			all = append(all, change{"-", row{was[line-1], line}})
-		}
-		all = append(all, added...)
-		if i < len(f.rows) {
-			all = append(all, change{" ", f.rows[i]})
-		}
-		line, i = next+1, i+1
-	}
-	included := make([]bool, len(all))
-	for i, c := range all {
-		for _, step := range []int{-1, 1} {
-			at := i
-			for n := 0; c.sign != " " && n <= report.ShownAround && at >= 0 && at < len(all); n++ {
-				if all[at].sign == " " && !f.shown[all[at].line] {
-					break
-				}
-				included[at] = true
-				at += step
-			}
-		}
-	}
-	before, after := 0, 0 // lines above
-	for i := 0; i < len(all); {
-		var hunk strings.Builder
-		removed, added := 0, 0
-		for ; i < len(all) && included[i]; i++ {
-			c := all[i]
-			text, whole := strings.CutSuffix(c.text, "\n")
-			hunk.WriteString(c.sign + output.LogLine(strings.TrimSuffix(text, "\r")) + "\n")
-			if !whole {
-				hunk.WriteString("\\ No newline at end of file\n")
-			}
-			if c.sign != "+" {
-				removed++
-			}
-			if c.sign != "-" {
-				added++
-			}
-		}
-		if hunk.Len() > 0 {
-			fmt.Fprintf(out, "@@ -%s +%s @@\n%s", hunkRange(before, removed), hunkRange(after, added), hunk.String())
-		}
-		if before, after = before+removed, after+added; i < len(all) && !included[i] {
-			before, after, i = before+1, after+1, i+1
-		}
-	}
-}
-
-// hunkRange is the lines of a hunk behind so many others, as a unified difference names them.
-func hunkRange(above, lines int) string {
-	if lines == 0 {
-		return fmt.Sprintf("%d,0", above)
-	}
-	if lines == 1 {
-		return fmt.Sprint(above + 1)
-	}
-	return fmt.Sprintf("%d,%d", above+1, lines)
 }
