@@ -191,6 +191,12 @@ func (p place) remove() *doc.Edit {
 
 // insert writes a value below what a place is, at a pointer that does not exist there.
 func (p *plan) insert(missing string, value any) {
+	in, ok := p.holder()
+	if p.column == 0 {
+		var above string
+		in, above, ok = p.values()
+		missing = above + missing
+	}
 	list := slices.Collect(jsonpointer.Tokens(missing))
 	for i := len(list) - 1; i > 0; i-- {
 		if _, err := strconv.Atoi(list[i]); err != nil {
@@ -201,9 +207,7 @@ func (p *plan) insert(missing string, value any) {
 			return
 		}
 	}
-	_, err := strconv.Atoi(list[0])
-	in, ok := p.holder()
-	if err == nil || !ok {
+	if _, err := strconv.Atoi(list[0]); err == nil || !ok {
 		return
 	}
 	p.in, p.key, p.value = in, list[0], value
@@ -230,15 +234,5 @@ func (p place) holder() (doc.Spot, bool) {
 			return s, true
 		}
 	}
-	if p.column == 0 && p.editor.Len() == 1 {
-		return p.whole()
-	}
 	return doc.Spot{}, false
-}
-
-// whole is the document of values: one that is no manifest.
-func (p place) whole() (doc.Spot, bool) {
-	s := p.editor.Document(0)
-	kind, _ := doc.Field(s.Node, "kind")
-	return s, s.Node.Kind == yaml.MappingNode && kind == nil
 }

@@ -6,7 +6,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/checks/report"
-	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
@@ -16,11 +15,6 @@ type innerLines struct {
 	around *Lines
 	above  int // lines of the file before them
 	indent int
-}
-
-// wholeValues reports whether a place is values as a whole, in which a value is to be set.
-func wholeValues(o *report.Origin) bool {
-	return o.StartColumn == 0 && len(o.Set) > 0 && strings.HasPrefix(o.Missing, jsonpointer.Join(o.Set...))
 }
 
 // has reports whether a place is one of the file: a part of a line, or values as a whole.

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -78,5 +81,52 @@ func TestEditedRows(t *testing.T) {
 		if f.difference(&out, "f"); why == "" && out.String() != "--- a/f\n+++ b/f\n"+c.diff {
 			t.Errorf("%s: %s", name, out.String())
 		}
+	}
+}
+
+// What somebody changed since it was read, or made a link, is left alone.
+func TestFilesThatChangeAreLeftAlone(t *testing.T) {
+	for name, meanwhile := range map[string]func(file string) error{
+		"nothing":         func(string) error { return nil },
+		"another content": func(file string) error { return os.WriteFile(file, []byte("c\n"), 0o600) },
+		"gone":            os.Remove,
+		"a link": func(file string) error {
+			return errors.Join(os.Rename(file, file+"-real"), os.Symlink(filepath.Base(file)+"-real", file))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			file := filepath.Join(dir, "sub", "f.yaml")
+			if err := errors.Join(os.Mkdir(filepath.Dir(file), 0o755), os.WriteFile(file, []byte("a\n"), 0o640)); err != nil {
+				t.Fatal(err)
+			}
+			top, err := os.OpenRoot(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			x := &fixing{top: top, files: map[string]*fixedFile{}}
+			f := &fixedFile{shown: map[int]bool{}}
+			if why := x.read("sub/f.yaml", f); why != "" {
+				t.Fatal(why)
+			}
+			x.files["sub/f.yaml"], f.rows = f, rows{{text: "b\n"}}
+			if err := meanwhile(file); err != nil {
+				t.Fatal(err)
+			}
+			was, _ := os.ReadFile(file)
+			var out, log strings.Builder
+			whole := x.write(&out, &log)
+			now, _ := os.ReadFile(file)
+			if left := name != "nothing"; whole == left || left && (string(now) != string(was) || out.Len() > 0) ||
+				!left && string(now) != "b\n" || left != strings.Contains(log.String(), "not edited: sub/f.yaml: ") {
+				t.Errorf("%t, %q: %s%s", whole, now, &out, &log)
+			}
+			if info, err := os.Lstat(file); name == "nothing" && (err != nil || info.Mode() != 0o640) {
+				t.Errorf("%v %v", info.Mode(), err)
+			}
+			if names, err := filepath.Glob(filepath.Join(dir, "sub", ".lintel-*")); err != nil || len(names) > 0 {
+				t.Errorf("%v is left over", names)
+			}
+		})
 	}
 }

@@ -43,7 +43,7 @@ const (
 	minPageResult, maxPageResult   = 64 << 10, results.MaxResult
 	minDisk, maxDisk               = 64 << 20, 64 << 40
 	// maxSummary leaves room, within GitHub's 65,535 bytes, for what the client adds about annotations.
-	maxSummary = 65535 - 512
+	maxSummary = 65535 - 1024
 )
 
 // serveOptions is what "lintel serve" was told, by flags or the environment.
