@@ -67,6 +67,10 @@ func TestEventsToJobs(t *testing.T) {
 		{"pull_request", "edited", pull + `,"changes":{"title":{"from":"x"}}`, nil, store.Message{}},
 		{"pull_request", "labeled", pull, nil, store.Message{}},
 		{"pull_request_review", "submitted", pull, one, seen},
+		{"pull_request_review", "submitted", pull + `,"review":{"state":"approved","user":{"type":"Bot"}}`, one, seen},
+		{"pull_request_review", "submitted", pull + `,"review":{"state":"commented","user":{"type":"User"}}`, one, seen},
+		{"pull_request_review", "submitted", pull + `,"review":{"state":"commented","user":{"type":"Bot"}}`, nil,
+			store.Message{}}, // as our own
 		{"pull_request_review", "edited", pull, one, seen},
 		{"pull_request_review", "dismissed", pull, one, seen},
 		{"check_run", "rerequested", `"check_run":{` + listed + `}`, one, fresh},
