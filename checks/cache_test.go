@@ -146,7 +146,7 @@ resources: [a.yaml]
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := len(rep.NotChecked) > 0; got != c.errors {
+		if got := len(rep.NotChecked)+len(rep.Errors) > 0; got != c.errors {
 			t.Errorf("not checked: %v", rep.NotChecked)
 		}
 	}

@@ -44,7 +44,7 @@ func TestConclusions(t *testing.T) {
 					next = append(next, part+".next")
 				}
 				base, head := write(r, archive, append(of, name+".base")...), write(r, archive, append(next, name)...)
-				rep := check(t, r, report.Change{Rules: base, Base: base, Head: head, Repository: []string{"https://github.com/acme/fleet.git"}})
+				rep := check(t, r, report.Change{Rules: base, Base: base, Head: head, Repository: []string{"https://github.com/acme/fleet.git"}, Branches: []string{"main"}})
 				concluded(t, rep, strings.Split(want, ", "))
 			})
 		}

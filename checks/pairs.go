@@ -210,11 +210,12 @@ func (p *pairs) tellObstacles(out *report.Report) {
 		brought := &diff.Root{Root: r.Root}
 		failing = append(failing, brought)
 		for _, o := range r.Obstacles(gone) {
-			if !o.Before && !o.Unknown {
+			if (!o.Before || p.sides.Trees.Changed(o.Path)) && !o.Unknown { // who edits what is broken and leaves it so wrote it
 				brought.Head = append(brought.Head, o.Error)
 				continue
 			}
-			n := report.NotChecked{Path: o.Path, Line: o.Line, Reason: o.Message, Before: o.Before, Quotes: o.Quotes}
+			n := report.NotChecked{Path: o.Path, Line: o.Line, Reason: o.Message, Before: o.Before, Quotes: o.Quotes,
+				Touched: len(r.Pairs) > 0 || p.sides.Trees.Changed(o.Path)}
 			if o.Before {
 				n.Reason += " (also so in the base)"
 			}

@@ -158,13 +158,13 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	return out, nil
 }
 
-// raise lets what is not checked fail the check where the settings ask for it: what the change brings or edits, and
-// with block.existing also what it only reaches.
+// raise lets what is not checked fail the check where the settings ask for it: what the change brings or edits, and of the
+// base what is in the way of roots that it alters; with block.existing also of those that it only reaches.
 func raise(out *report.Report, s *settings.Settings) {
 	for i := range out.NotChecked {
 		n := &out.NotChecked[i]
 		n.Fails = s.Unrendered == settings.UnrenderedFailure && !n.Rules &&
-			(n.Changed || !n.Before || s.Block.Existing)
+			(n.Changed || !n.Before || n.Touched || s.Block.Existing)
 	}
 }
 

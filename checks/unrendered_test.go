@@ -242,7 +242,7 @@ func TestUnrenderedReads(t *testing.T) {
 			sources{"j/a.jsonnet": "{a: 1}\n"}, []string{"j/a.jsonnet:0"}},
 		{"the ref of a source", sources{"k.yaml": fluxKustomize("  path: f\n  sourceRef: {kind: GitRepository, name: g}\n"),
 			"g.yaml": git("{branch: main}"), "f/p.yaml": aPod("f", "1")}, sources{"g.yaml": git("{tag: v1}")},
-			[]string{"k.yaml:7"}},
+			[]string{"g.yaml:4", "k.yaml:7"}},
 		{"a suspended release", sources{}, sources{"r.yaml": release(ofChart + "  suspend: true\n")}, nil},
 		{"a list generator", sources{"apps/shop/p.yaml": aPod("shop", "1")},
 			sources{"s.yaml": appSetOf("list: {elements: [{name: a, server: b}]}", "apps/shop")}, nil},

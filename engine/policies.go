@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
@@ -33,9 +34,18 @@ func (p *Policies) At(now time.Time) *Policies {
 func (p *Policies) List() []PolicyInfo {
 	out := make([]PolicyInfo, 0, len(p.list))
 	for _, g := range p.list {
-		out = append(out, PolicyInfo{g.reference(), g.ruleNames()})
+		out = append(out, PolicyInfo{g.reference(), g.ruleNames(), matchesNothing(g)})
 	}
 	return out
+}
+
+// matchesNothing reports whether a policy names only kinds that are certainly misspelled.
+func matchesNothing(g compiled) bool {
+	steps := g.bind(nil)
+	return len(steps) > 0 && !slices.ContainsFunc(steps, func(s step) bool {
+		plurals := s.plurals()
+		return len(plurals) == 0 || slices.ContainsFunc(plurals, func(p string) bool { return !kinds.MisspelledPlural(p) })
+	})
 }
 
 // Unsupported lists, once each, the policies and rules that are only evaluated in a cluster (generation,

@@ -70,6 +70,8 @@ type Result struct {
 type PolicyInfo struct {
 	PolicyRef
 	Rules []string // as written and as generated for pod controllers
+	// MatchesNothing is set where no kind that the policy names exists: each is a misspelled one of Kubernetes.
+	MatchesNothing bool
 }
 
 // Options are the inputs of a compilation that are not in files.

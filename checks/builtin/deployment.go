@@ -87,8 +87,8 @@ func knownProblems(before, now []gitops.Problem) func(gitops.Problem) (gitops.Pr
 	}
 }
 
-// Unrendered lists what a change does to objects that deploy what Lintel does not render, as they are once they are
-// rendered themselves: overlays and substitutions change them.
+// Unrendered lists what a change does to objects that deploy what Lintel does not render, or that take something else than
+// this repository for a source now, as they are once they are rendered themselves: overlays and substitutions change them.
 func Unrendered(set *deploy.Set, pairs []*diff.Pair, known []report.NotChecked) (not []report.NotChecked) {
 	for _, p := range pairs {
 		if p.New == nil {
@@ -96,7 +96,13 @@ func Unrendered(set *deploy.Set, pairs []*diff.Pair, known []report.NotChecked) 
 		}
 		words, field := unrendered(p.New.Object)
 		spec, _ := p.New.Object["spec"].(map[string]any)
-		if words == "" || spec["suspend"] == true || p.Old != nil && reflect.DeepEqual(p.Old.Object["spec"], any(spec)) {
+		if p.Old != nil && reflect.DeepEqual(p.Old.Object["spec"], any(spec)) {
+			continue
+		}
+		if p.Old != nil && words == "" {
+			words, field = turned(set.RepoNames(), p.Old.Object, p.New.Object)
+		}
+		if words == "" || spec["suspend"] == true {
 			continue
 		}
 		id, at := admission.IdentityOf(p.New.Object), p.New.Origin(field)

@@ -173,6 +173,7 @@ type NotChecked struct {
 	Reason  string `json:"reason"`
 	Changed bool   `json:"changed,omitempty"` // whether the change touches this file
 	Before  bool   `json:"before,omitempty"`  // the base has it in the same way
+	Touched bool   `json:"-"`                 // the change alters the root
 	Rules   bool   `json:"rules,omitempty"`   // it is about rules of the base branch that are not in effect
 	Kind    bool   `json:"kind,omitempty"`    // it is the fields of a kind
 	Fails   bool   `json:"fails,omitempty"`   // the settings let it fail the check

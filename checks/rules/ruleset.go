@@ -2,7 +2,9 @@ package rules
 
 import (
 	"fmt"
+	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lintel-bot/lintel/checks/report"
@@ -31,7 +33,7 @@ func Compile(s *Sources, now time.Time, known *Compiler) *Ruleset {
 	options := engine.Options{Now: now}
 	policies, problems := known.policies(s.Policies, options)
 	exceptions, more := engine.CompileExceptions(ForEngine(s.Exceptions), options)
-	set.Policies, set.Exceptions = policies, exceptions
+	set.Policies, set.Exceptions = policies, lastOfEachName(exceptions)
 	for _, list := range [][]policy.Problem{problems, policies.Unsupported(), more} {
 		old := slices.DeleteFunc(slices.Clone(list), func(p policy.Problem) bool { return !p.Deprecated })
 		rest := slices.DeleteFunc(slices.Clone(list), func(p policy.Problem) bool { return p.Deprecated })
@@ -46,6 +48,21 @@ func Compile(s *Sources, now time.Time, known *Compiler) *Ruleset {
 	}
 	set.settle(s)
 	return set
+}
+
+// lastOfEachName leaves out the exceptions that another one of the same name replaces in a cluster, since it stands behind it
+// in the same file or folder: what is applied last counts. Of other folders other clusters may have them.
+func lastOfEachName(list []*engine.Exception) []*engine.Exception {
+	type key struct{ group, namespace, name, folder string }
+	last := map[key]*engine.Exception{}
+	of := func(e *engine.Exception) key {
+		group, _, _ := strings.Cut(e.APIVersion, "/")
+		return key{group, e.Namespace, e.Name, path.Dir(e.Path)}
+	}
+	for _, e := range list {
+		last[of(e)] = e
+	}
+	return slices.DeleteFunc(list, func(e *engine.Exception) bool { return e.Name != "" && last[of(e)] != e })
 }
 
 // settle puts what is wrong with the rules of other repositories where this one names them. What is to be said beside
@@ -89,7 +106,7 @@ func (set *Ruleset) Count(s *report.Stats, seen map[string]bool) {
 		return !known
 	}
 	for _, p := range set.Policies.List() {
-		if first(p.Path, p.Line) {
+		if !p.MatchesNothing && first(p.Path, p.Line) {
 			s.Policies++
 			s.Rules += len(p.Rules)
 		}

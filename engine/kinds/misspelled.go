@@ -35,6 +35,19 @@ func Misspelled(kind string) (near string, unknown bool) {
 	return near, unknown
 }
 
+// MisspelledPlural reports whether a plural name is that of no kind and was likely meant for one of Kubernetes (see
+// Misspelled).
+func MisspelledPlural(plural string) bool {
+	if strings.ContainsAny(plural, "*?{ ") || Known([]string{"*"}, plural) {
+		return false
+	}
+	return slices.ContainsFunc(kubernetes, func(g apiGroup) bool {
+		return slices.ContainsFunc(slices.Concat(strings.Fields(g.namespaced), strings.Fields(g.cluster)), func(kind string) bool {
+			return len(kind) > 5 && slip(plural, Plural(kind))
+		})
+	})
+}
+
 // slip reports whether a differs from b by two neighboring letters that changed places, or by one letter
 // inside that is missing or too much.
 func slip(a, b string) bool {

@@ -45,9 +45,7 @@ type worklist struct {
 }
 
 func newWorklist(x *roots.Index, r *render.Renderer, c *render.Cache) *worklist {
-	o := x.Options()
-	return &worklist{index: x, renderer: r, cache: c, repo: gitops.RepoNames{URLs: o.Repository, Branches: o.Branches},
-		limits: gitops.Limits{Source: o.Limits}, holds: sync.OnceValue(x.Deploying.Including),
+	return &worklist{index: x, renderer: r, cache: c, repo: x.RepoNames(), limits: gitops.Limits{Source: x.Options().Limits}, holds: sync.OnceValue(x.Deploying.Including),
 		followed: map[string]bool{}, byPath: map[string][]*Deployment{}, byID: map[string]*Deployment{}}
 }
 

@@ -76,7 +76,7 @@ func (r *reader) argoSource(app, s *field, index int) *Problem {
 	case s.text("path") == "":
 		return problemAt(d.PathWhere, Broken, "this source names no path and no chart")
 	case s.get("path").unknown:
-		if len(r.Repo.URLs) > 0 && repository != "" && !hasUnknown(s.get("repoURL")) && !r.Repo.match(repository) {
+		if len(r.Repo.URLs) > 0 && repository != "" && !hasUnknown(s.get("repoURL")) && !r.Repo.Match(repository) {
 			return problemAt(s.position("repoURL"), ClusterOnly, "%s", otherRepository(repository))
 		}
 		r.needed()
@@ -92,7 +92,7 @@ func (r *reader) argoSource(app, s *field, index int) *Problem {
 		words = otherRepository(repository)
 	case hasUnknown(s.get("repoURL")) || hasUnknown(s.get("targetRevision")):
 		r.needed()
-	case !r.Repo.current(revision):
+	case !r.Repo.Current(revision):
 		at, words = s.position("targetRevision"), otherRevision(revision)
 	}
 	switch {

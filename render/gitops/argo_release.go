@@ -30,7 +30,7 @@ func (r *reader) argoChart(s *field) (Chart, bool) {
 		c.Want = remote.Want{Kind: remote.Chart, URL: address, Ref: newest(revision)}
 		c.Named = c.Source
 	case s.present("helm") && !s.present("plugin") && address != "" && s.text("path") != "" && inside &&
-		(!r.ours(address, s.text("path")) || !r.Repo.current(revision)):
+		(!r.ours(address, s.text("path")) || !r.Repo.Current(revision)):
 		c.Want, c.Folder, c.Named = argoGit(address, revision), dir, s.position("path")
 	default:
 		return c, false
@@ -190,7 +190,7 @@ func (a *argoValues) file(item *field) Layer {
 			l.broken = "the values file " + written + " is of a source that is a chart: Argo CD takes them from git only"
 		case !in:
 			l.broken = "the values file " + written + " leads out of its repository"
-		case a.ours(address, name) && a.Repo.current(revision):
+		case a.ours(address, name) && a.Repo.Current(revision):
 			l.File = name
 		default:
 			l.File, l.Want = name, argoGit(address, revision)
@@ -221,7 +221,7 @@ func (a *argoValues) mayBe(written string) {
 	pattern, folder := insideElement.ReplaceAllString(wholeElement.ReplaceAllString(written, "$1**$2"), "*"), ""
 	if ref, inside, ok := strings.Cut(pattern, "/"); ok && strings.HasPrefix(ref, "$") {
 		source := sourceOf(a.app, ref)
-		if source == nil || !a.ours(source.text("repoURL"), "") || !a.Repo.current(source.text("targetRevision")) {
+		if source == nil || !a.ours(source.text("repoURL"), "") || !a.Repo.Current(source.text("targetRevision")) {
 			return
 		}
 		pattern = inside

@@ -52,7 +52,7 @@ func (r *reader) fluxKustomization(root *field) *Problem {
 			"single folder of this repository at its path: what is deployed from it is not known", d.Name)
 	case !r.ours(from.repository, dir):
 		words = otherRepository(cmp.Or(from.repository, strings.TrimSpace(ref.text("kind")+" "+ref.text("name"))))
-	case !r.Repo.current(from.revision):
+	case !r.Repo.Current(from.revision):
 		words = otherRevision(from.revision)
 	case !isKind(r.Tree, dir, tree.Dir):
 		return problemAt(d.PathWhere, Broken, "the path of Kustomization %q is not a folder of this repository", d.Name)

@@ -84,11 +84,11 @@ func (e *expander) git(g *field, needs *need) ([]set, error) {
 			return []set{{values: map[string]any{}, needs: needs}}, nil
 		}
 	}
-	if repository := g.text("repoURL"); len(e.Repo.URLs) > 0 && repository != "" && !e.Repo.match(repository) {
+	if repository := g.text("repoURL"); len(e.Repo.URLs) > 0 && repository != "" && !e.Repo.Match(repository) {
 		needs := &need{g.position("repoURL"), "the git generator reads another repository"}
 		return []set{{values: map[string]any{}, needs: needs}}, nil
 	}
-	if revision := g.text("revision"); !e.Repo.current(revision) {
+	if revision := g.text("revision"); !e.Repo.Current(revision) {
 		needs := &need{g.position("revision"), "the git generator reads another revision of this repository"}
 		return []set{{values: map[string]any{}, needs: needs}}, nil
 	}

@@ -31,7 +31,11 @@ func repositoryName(s string) string {
 	return strings.TrimSuffix(strings.Trim(s, "/"), ".git")
 }
 
-func (h RepoNames) match(repository string) bool {
+// SameRepository reports whether two clone URLs are spellings of one.
+func SameRepository(a, b string) bool { return repositoryName(a) == repositoryName(b) }
+
+// Match reports whether a clone URL is one of the repository.
+func (h RepoNames) Match(repository string) bool {
 	name := repositoryName(repository)
 	for _, u := range h.URLs {
 		known := repositoryName(u)
@@ -45,9 +49,9 @@ func (h RepoNames) match(repository string) bool {
 	return false
 }
 
-// current reports whether a revision of this repository is that of the tree, as far as its name says. Variables and
+// Current reports whether a revision of this repository is that of the tree, as far as its name says. Variables and
 // templates that nothing fills in may be.
-func (h RepoNames) current(revision string) bool {
+func (h RepoNames) Current(revision string) bool {
 	revision = strings.TrimPrefix(revision, "refs/heads/")
 	switch {
 	case revision == "", revision == "HEAD", strings.Contains(revision, "${"), strings.Contains(revision, "{{"):
@@ -65,7 +69,7 @@ var noBranch = regexp.MustCompile(`\A([0-9a-f]{7,64}|v?[0-9]+(\.[0-9x*]+)*([-+].
 // this is, or where the source's address is not known.
 func (r *reader) ours(repository, dir string) bool {
 	if len(r.Repo.URLs) > 0 && repository != "" && !strings.Contains(repository, "{{") {
-		return r.Repo.match(repository)
+		return r.Repo.Match(repository)
 	}
 	clean, ok := tree.Clean(dir)
 	return ok && exists(r.Tree, clean)

@@ -20,6 +20,7 @@ import (
 	"sync"
 
 	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -124,6 +125,11 @@ func (x *Index) Unrestricted() bool { return x.unrestricted }
 
 // PolicyTests are those of the tree.
 func (x *Index) PolicyTests() PolicyTests { return PolicyTests{x} }
+
+// RepoNames are what the repository and its branch are called.
+func (x *Index) RepoNames() gitops.RepoNames {
+	return gitops.RepoNames{URLs: x.options.Repository, Branches: x.options.Branches}
+}
 
 // Options are those that the index was opened with.
 func (x *Index) Options() Options { return x.options }

@@ -1,0 +1,70 @@
+package builtin
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
+	"github.com/lintel-bot/lintel/render/gitops"
+)
+
+// turned says that an object of Argo CD or Flux took this repository, in its present state, for a source before a change and
+// takes another one now, and which field says so: nobody sees what comes from there. Both are empty where that is not so.
+func turned(repo gitops.RepoNames, old, now admission.Object) (words, field string) {
+	id := admission.IdentityOf(now)
+	switch id.Group + "/" + id.Kind {
+	case "source.toolkit.fluxcd.io/GitRepository":
+		from, to := mapAt(old, "/spec"), mapAt(now, "/spec")
+		if url, _ := from["url"].(string); !repo.Match(url) {
+			return "", ""
+		}
+		for _, key := range []string{"branch", "tag", "semver", "name", "commit"} {
+			was, _ := mapAt(old, "/spec/ref")[key].(string)
+			is, _ := mapAt(now, "/spec/ref")[key].(string)
+			if is != was && is != "" && (key != "branch" || was != "" && repo.Current(was) || !repo.Current(is)) {
+				return turnedTo("revision", was, is), "/spec/ref/" + key
+			}
+		}
+		return turnedAddress(repo, "/spec", from, to)
+	case "argoproj.io/Application", "argoproj.io/ApplicationSet":
+		return turnedAddress(repo, "/spec", old["spec"], now["spec"])
+	}
+	return "", ""
+}
+
+// turnedAddress looks for an address of this repository that became that of another one.
+func turnedAddress(repo gitops.RepoNames, at string, old, now any) (words, field string) {
+	switch now := now.(type) {
+	case map[string]any:
+		old, _ := old.(map[string]any)
+		for _, key := range slices.Sorted(maps.Keys(now)) {
+			was, had := old[key].(string)
+			is, has := now[key].(string)
+			pointer := at + "/" + jsonpointer.Escape(key)
+			if address := key == "url" || key == "repoURL"; address && had && has && repo.Match(was) && !gitops.SameRepository(was, is) {
+				return turnedTo("repository", was, is), pointer
+			}
+			if words, field = turnedAddress(repo, pointer, old[key], now[key]); words != "" {
+				return words, field
+			}
+		}
+	case []any:
+		old, _ := old.([]any)
+		for i := range min(len(old), len(now)) {
+			if words, field = turnedAddress(repo, fmt.Sprintf("%s/%d", at, i), old[i], now[i]); words != "" {
+				return words, field
+			}
+		}
+	}
+	return "", ""
+}
+
+func turnedTo(what, was, is string) string {
+	from := ""
+	if was != "" {
+		from = fmt.Sprintf("from %.200s ", was)
+	}
+	return fmt.Sprintf("the change turns this source %sto another %s, %.200s: what is deployed from there is not checked", from, what, is)
+}
