@@ -97,18 +97,17 @@ func (m *maskedFiles) showable(path string, d *report.Diff) bool {
 	return true
 }
 
-// around counts the lines around an edit in which nothing is secret.
+// around adds the lines around an edit, as excerpts have them.
 func (m *maskedFiles) around(e *report.SourceEdit) {
 	if e.Diff == nil {
 		return
 	}
-	f := m.head(e.Path)
-	end := e.Diff.Line + len(e.Diff.Removed)
-	for e.Before < report.ShownAround && e.Diff.Line-e.Before > 1 && !f.Hides(e.Diff.Line-e.Before-1) {
-		e.Before++
-	}
-	for e.After < report.ShownAround && end+e.After <= len(f.Lines()) && !f.Hides(end+e.After) {
-		e.After++
+	lines, end := m.head(e.Path).Lines(), e.Diff.Line+len(e.Diff.Removed)
+	e.Around = map[int]string{}
+	for n := max(1, e.Diff.Line-report.ShownAround); n <= min(len(lines), end+report.ShownAround-1); n++ {
+		if n < e.Diff.Line || n >= end {
+			e.Around[n] = lines[n-1][:min(len(lines[n-1]), maxExcerpt)]
+		}
 	}
 }
 

@@ -43,8 +43,8 @@ func Suggestions(rep *report.Report) (list []Suggestion) {
 				all[last].findings = append(slices.Clip(all[last].findings), e.Findings...)
 				continue
 			}
-			if e.Before == 0 {
-				continue // it must not be shown
+			if d.Line < 2 || strings.Contains(d.Above, report.Hidden) {
+				continue
 			}
 			s.StartLine, s.Was, s.Lines = s.StartLine-1, []string{d.Above}, slices.Concat([]string{d.Above}, d.Added)
 		}

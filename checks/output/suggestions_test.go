@@ -20,11 +20,11 @@ func TestSuggestions(t *testing.T) {
 		Findings: []report.Finding{finding("a", "No <b>.", false, false), finding("b", "Ask @team.", true, true)},
 		Edits: []report.SourceEdit{
 			{Path: "x.yaml", Diff: diff(9, "", []string{"nine"}, []string{"9"}), Findings: []int{0}},
-			{Path: "x.yaml", Diff: diff(3, "two", nil, []string{"3"}), Findings: []int{0}, Before: 1},
+			{Path: "x.yaml", Diff: diff(3, "two", nil, []string{"3"}), Findings: []int{0}},
 			{Path: "x.yaml", Diff: diff(5, "(hidden)", nil, []string{"5"}), Findings: []int{0}},
 			{Path: "x.yaml", Diff: nil, Findings: []int{0, 1}},
 			{Path: "x.yaml", Diff: diff(1, "", nil, []string{"top"}), Findings: []int{0}},
-			{Path: "y.yaml", Diff: diff(5, "four", nil, []string{"5"}), Findings: []int{0, 1, 0}, Before: 2},
+			{Path: "y.yaml", Diff: diff(5, "four", nil, []string{"5"}), Findings: []int{0, 1, 0}},
 			{Path: "y.yaml", Diff: diff(3, "", []string{"three", "four"}, []string{"3"}), Findings: []int{0}},
 			{Path: "z.yaml", Diff: diff(3, "", []string{"three"}, nil), Findings: []int{0}},
 		},

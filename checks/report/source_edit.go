@@ -5,9 +5,8 @@ type SourceEdit struct {
 	Path     string `json:"path"`           // the file's own, of no link to it
 	Diff     *Diff  `json:"diff,omitempty"` // nil: the findings contradict each other, and none of them has an edit
 	Findings []int  `json:"findings"`       // those that suggest it, by index
-	// Before and After are how many of the lines around it may be shown, at most ShownAround.
-	Before int `json:"before,omitempty"`
-	After  int `json:"after,omitempty"`
+	// Around are lines of the file before and behind it, at most ShownAround each, as they may be shown.
+	Around map[int]string `json:"around,omitempty"`
 }
 
 // ShownAround is how many lines a difference shows on each side of what differs.

@@ -42,11 +42,18 @@ func TestUnhelpfulEdits(t *testing.T) {
 	}
 }
 
-// Edits of lines, and the difference that they come to, which shows lines around them only where nothing is secret.
+// Edits of lines, and the difference that they come to, with the lines around them as they may be shown.
 func TestEditedRows(t *testing.T) {
 	edit := func(line, before, after int, removed, added string) report.SourceEdit {
 		split := func(s string) []string { return strings.FieldsFunc(s, func(r rune) bool { return r == '|' }) }
-		return report.SourceEdit{Diff: &report.Diff{Line: line, Removed: split(removed), Added: split(added)}, Before: before, After: after}
+		around, end := map[int]string{}, line+len(split(removed))
+		for i := range before {
+			around[line-1-i] = "shown"
+		}
+		for i := range after {
+			around[end+i] = "shown"
+		}
+		return report.SourceEdit{Diff: &report.Diff{Line: line, Removed: split(removed), Added: split(added)}, Around: around}
 	}
 	for name, c := range map[string]struct {
 		text  string
@@ -55,18 +62,18 @@ func TestEditedRows(t *testing.T) {
 		diff  string
 	}{
 		"in the middle": {"a\nb\nc\nd\ne\n", []report.SourceEdit{edit(3, 1, 2, "c", "x|y")}, "a\nb\nx\ny\nd\ne\n",
-			"@@ -2,4 +2,5 @@\n b\n-c\n+x\n+y\n d\n e\n"},
+			"@@ -2,4 +2,5 @@\n shown\n-c\n+x\n+y\n shown\n shown\n"},
 		"two apart": {"a\nb\nc\nd\ne\n", []report.SourceEdit{edit(5, 0, 0, "e", ""), edit(2, 0, 0, "", "x")}, "a\nx\nb\nc\nd\n",
 			"@@ -1,0 +2 @@\n+x\n@@ -5 +5,0 @@\n-e\n"},
 		"two in one": {"a\nb\nc\n", []report.SourceEdit{edit(3, 1, 0, "c", "x"), edit(1, 0, 1, "a", "y")}, "y\nb\nx\n",
-			"@@ -1,3 +1,3 @@\n-a\n+y\n b\n-c\n+x\n"},
+			"@@ -1,3 +1,3 @@\n-a\n+y\n shown\n-c\n+x\n"},
 		"other line breaks": {"a\r\nb\r\n", []report.SourceEdit{edit(3, 0, 0, "", "c")}, "a\r\nb\r\nc\r\n", "@@ -2,0 +3 @@\n+c\n"},
 		"no last line break": {"a\nb", []report.SourceEdit{edit(3, 1, 0, "", "c")}, "a\nb\nc",
-			"@@ -2 +2,2 @@\n b\n+c\n\\ No newline at end of file\n"},
+			"@@ -2 +2,2 @@\n shown\n+c\n\\ No newline at end of file\n"},
 		"other lines than that":    {"a\nb\n", []report.SourceEdit{edit(1, 0, 0, "b", "c")}, "", ""},
 		"lines that are not there": {"a\n", []report.SourceEdit{edit(4, 0, 0, "", "c")}, "", ""},
 	} {
-		f := &fixedFile{shown: map[int]bool{}, data: []byte(c.text)}
+		f := &fixedFile{shown: map[int]string{}, data: []byte(c.text)}
 		f.read()
 		why := ""
 		for _, e := range c.edits {
@@ -105,7 +112,7 @@ func TestFilesThatChangeAreLeftAlone(t *testing.T) {
 				t.Fatal(err)
 			}
 			x := &fixing{top: top, files: map[string]*fixedFile{}}
-			f := &fixedFile{shown: map[int]bool{}}
+			f := &fixedFile{shown: map[int]string{}}
 			if why := x.read("sub/f.yaml", f); why != "" {
 				t.Fatal(why)
 			}

@@ -10,7 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// difference writes what was edited as a unified difference. Around it are lines in which nothing is secret.
+// difference writes what was edited as a unified difference. Around it are lines without what is secret in them.
 func (f *fixedFile) difference(out io.Writer, path string) {
 	fmt.Fprintf(out, "--- a/%s\n+++ b/%s\n", output.LogLine(path), output.LogLine(path))
 	was := slices.Collect(strings.Lines(string(f.data)))
@@ -43,7 +43,7 @@ func (f *fixedFile) difference(out io.Writer, path string) {
 		for _, step := range []int{-1, 1} {
 			at := i
 			for n := 0; c.sign != " " && n <= report.ShownAround && at >= 0 && at < len(all); n++ {
-				if all[at].sign == " " && !f.shown[all[at].line] {
+				if _, ok := f.shown[all[at].line]; all[at].sign == " " && !ok {
 					break
 				}
 				included[at] = true
@@ -58,6 +58,9 @@ func (f *fixedFile) difference(out io.Writer, path string) {
 		for ; i < len(all) && included[i]; i++ {
 			c := all[i]
 			text, whole := strings.CutSuffix(c.text, "\n")
+			if c.sign == " " {
+				text = f.shown[c.line]
+			}
 			hunk.WriteString(c.sign + output.LogLine(strings.TrimSuffix(text, "\r")) + "\n")
 			if !whole {
 				hunk.WriteString("\\ No newline at end of file\n")

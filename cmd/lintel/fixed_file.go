@@ -20,9 +20,9 @@ import (
 type fixedFile struct {
 	why   string // why it is left alone; empty: it is not
 	mode  fs.FileMode
-	data  []byte       // as it was read
-	rows  rows         // with the edits that helped
-	shown map[int]bool // lines as they were read that may be shown around an edit
+	data  []byte         // as it was read
+	rows  rows           // with the edits that helped
+	shown map[int]string // lines as they were read, around edits, as they may be shown
 }
 
 // rows are the lines of a file, each with its line break.
@@ -51,8 +51,10 @@ func (r rows) with(e *report.SourceEdit, f *fixedFile) (now rows, why string) {
 	if !same {
 		return nil, "its lines are not those that were checked"
 	}
-	for i := max(0, from-e.Before); i < min(len(r), to+e.After); i++ {
-		f.shown[r[i].line] = f.shown[r[i].line] || i < from || i >= to
+	for n, text := range e.Around {
+		if n <= len(r) && r[n-1].line > 0 {
+			f.shown[r[n-1].line] = text
+		}
 	}
 	lineBreak := "\n"
 	if around := r[max(0, min(from, len(r))-1)].text; strings.HasSuffix(around, "\r\n") {
@@ -80,7 +82,7 @@ func (x *fixing) open(ctx context.Context, edits []report.SourceEdit) error {
 		if x.files[e.Path] != nil {
 			continue
 		}
-		f := &fixedFile{shown: map[int]bool{}}
+		f := &fixedFile{shown: map[int]string{}}
 		x.files[e.Path] = f
 		if f.why = x.read(e.Path, f); f.why == "" {
 			opened[e.Path] = string(f.data)
