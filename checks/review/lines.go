@@ -74,6 +74,9 @@ type plan struct {
 	in    doc.Spot
 	key   string
 	value any
+	// Of elements that are taken out: the list, and their indexes.
+	list    string
+	indexes []int
 }
 
 func (f *Lines) plan(o *report.Origin, field string, s *report.Suggestion) *plan {
@@ -89,7 +92,7 @@ func (f *Lines) plan(o *report.Origin, field string, s *report.Suggestion) *plan
 	p := &plan{place: place{editor, o.StartLine - before, o.StartColumn, o.EndColumn - o.StartColumn}, before: before}
 	switch missing := o.Missing + below; {
 	case s.Remove && missing == "":
-		p.change = p.remove()
+		p.remove()
 	case s.Remove:
 	case missing != "":
 		p.insert(missing, value)
@@ -169,24 +172,28 @@ func (p place) replace(was string, value any) *doc.Edit {
 }
 
 // remove takes a line out that holds nothing but a scalar with its key, or an element of a list.
-func (p place) remove() *doc.Edit {
+func (p *plan) remove() {
 	s, ok := p.scalar()
-	if !ok || doc.IsFlow(s.In) {
-		return nil
+	if !ok || doc.IsFlow(s.In) || len(s.In.Content) < 2 {
+		return
 	}
-	edit := p.edit(s)
+	p.in = s
 	at := strings.LastIndexByte(s.Pointer, '/')
-	switch {
-	case s.Key != nil && s.Key.Line == s.Node.Line && len(s.In.Content) > 2:
-		edit.Remove(s.Pointer, false)
-	case s.Key == nil && len(s.In.Content) > 1:
+	if s.Key == nil {
 		if i, err := strconv.Atoi(s.Pointer[at+1:]); err == nil {
-			edit.RemoveItems(s.Pointer[:at], i)
+			p.list, p.indexes = s.Pointer[:at], []int{i}
+			p.take()
 		}
-	default:
-		return nil
+	} else if s.Key.Line == s.Node.Line && len(s.In.Content) > 2 {
+		p.change = p.edit(s)
+		p.change.Remove(s.Pointer, false)
 	}
-	return edit
+}
+
+// take makes the edit that takes the elements out.
+func (p *plan) take() {
+	p.change = p.edit(p.in)
+	p.change.RemoveItems(p.list, p.indexes...)
 }
 
 // insert writes a value below what a place is, at a pointer that does not exist there.

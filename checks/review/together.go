@@ -31,13 +31,14 @@ type wished struct {
 	diff   *report.Diff
 	of     []int
 	refuse bool // it contradicts another one
+	later  bool // it cannot be made together with the others of its document
 }
 
 // end is behind the last line that is taken out.
 func (w *wished) end() int { return w.diff.Line + len(w.diff.Removed) }
 
 // Together returns edits that can be made together, in the order of their wishes. One that cannot be put in lines is in
-// none of them.
+// none of them, and neither is one that has to wait until others are made.
 func (f *Lines) Together(wishes []Wish) (out []Joint) {
 	var plans []*wished
 	inner, insides := map[*innerLines][]int{}, map[int]Wish{}
@@ -62,28 +63,37 @@ func (f *Lines) Together(wishes []Wish) (out []Joint) {
 		}
 	}
 	plans = f.located(merged(plans))
+	var groups [][]*wished // that edit the same lines
 	for len(plans) > 0 {
 		n, end := 1, plans[0].end()
 		for n < len(plans) && (plans[n].diff.Line < end || plans[n].diff.Line == plans[0].diff.Line) {
 			end = max(end, plans[n].end())
 			n++
 		}
-		out = append(out, f.joints(plans[:n])...)
-		plans = plans[n:]
+		contradicting(plans[:n], func(a, b *wished) bool { return a.change.Overlaps(b.change) })
+		groups, plans = append(groups, plans[:n]), plans[n:]
+	}
+	postpone(groups)
+	for _, g := range groups {
+		out = append(out, f.joints(g)...)
 	}
 	slices.SortStableFunc(out, func(a, b Joint) int { return cmp.Compare(a.Of[0], b.Of[0]) })
 	return out
 }
 
-// merged makes one plan of those that put values below the same missing key.
+// merged makes one plan of those that put values below the same missing key, and of those that take elements out of the
+// same list.
 func merged(plans []*wished) (out []*wished) {
 	byKey := map[string][]*wished{}
 	for _, p := range plans {
-		if p.key == "" {
+		key := fmt.Sprintf("%d %d %q %q", p.before, p.in.Document, p.in.Pointer, p.key)
+		switch {
+		case p.list != "":
+			key = fmt.Sprintf("%d %d %q", p.before, p.in.Document, p.list)
+		case p.key == "":
 			out = append(out, p)
 			continue
 		}
-		key := fmt.Sprintf("%d %d %q %q", p.before, p.in.Document, p.in.Pointer, p.key)
 		byKey[key] = append(byKey[key], p)
 	}
 	for _, list := range byKey {
@@ -99,6 +109,12 @@ func merged(plans []*wished) (out []*wished) {
 				if !p.refuse {
 					first = p
 				}
+			case p.list != "":
+				first.indexes = append(first.indexes, p.indexes...)
+				slices.Sort(first.indexes)
+				first.indexes = slices.Compact(first.indexes)
+				first.of = append(first.of, p.of...)
+				first.take()
 			default:
 				first.value, _ = union(first.value, p.value)
 				first.of = append(first.of, p.of...)
@@ -163,33 +179,65 @@ func (f *Lines) located(plans []*wished) (out []*wished) {
 	return out
 }
 
-// joints makes one edit of plans that edit the same lines, and one each of those that contradict each other.
-func (f *Lines) joints(list []*wished) (out []Joint) {
-	contradicting(list, func(a, b *wished) bool { return a.change.Overlaps(b.change) })
-	var fit []*wished
-	var against Joint
+// postpone marks the plans that cannot be made together with the others of their document, though each can by itself.
+func postpone(groups [][]*wished) {
+	byDocument := map[*doc.Editor][]*wished{}
+	for _, p := range slices.Concat(groups...) {
+		if !p.refuse {
+			byDocument[p.editor] = append(byDocument[p.editor], p)
+		}
+	}
+	for editor, list := range byDocument {
+		if len(list) < 2 {
+			continue
+		}
+		if _, err := editor.Apply(joined(list)); err == nil {
+			continue
+		}
+		kept := list[:1]
+		for _, p := range list[1:] {
+			with := append(slices.Clone(kept), p)
+			if _, err := editor.Apply(joined(with)); err != nil {
+				p.later = true
+			} else {
+				kept = with
+			}
+		}
+	}
+}
+
+// joined is the edit of plans of one document. It goes from the end, so that no element moves before it is edited; what is
+// deeper comes first where both are put in at the same place.
+func joined(list []*wished) *doc.Edit {
+	list = slices.SortedStableFunc(slices.Values(list), func(a, b *wished) int {
+		return cmp.Or(cmp.Compare(b.line, a.line), cmp.Compare(depth(b), depth(a)))
+	})
+	var edits []*doc.Edit
 	for _, p := range list {
-		if p.refuse {
+		edits = append(edits, p.change)
+	}
+	return doc.Join(edits...)
+}
+
+func depth(p *wished) int { return strings.Count(p.in.Pointer, "/") }
+
+// joints makes one edit of plans that edit the same lines, and one without lines of those that contradict each other.
+func (f *Lines) joints(list []*wished) (out []Joint) {
+	var fit []*wished
+	var one, against Joint
+	for _, p := range list {
+		switch {
+		case p.refuse:
 			against.Of = append(against.Of, p.of...)
-		} else {
-			fit = append(fit, p)
+		case !p.later:
+			fit, one.Of = append(fit, p), append(one.Of, p.of...)
 		}
 	}
 	if len(fit) > 0 {
-		// From the end of the lines, so that what goes there moves nothing of what is before; what is deeper comes first
-		// where both are put in at the same place.
-		slices.SortStableFunc(fit, func(a, b *wished) int {
-			return cmp.Or(cmp.Compare(b.line, a.line), cmp.Compare(depth(b), depth(a)))
-		})
-		var one Joint
-		var edits []*doc.Edit
-		for _, p := range fit {
-			edits, one.Of = append(edits, p.change), append(one.Of, p.of...)
+		if one.Diff = fit[0].diff; len(fit) > 1 {
+			one.Diff = f.diff(fit[0].plan, joined(fit))
 		}
 		slices.Sort(one.Of)
-		if one.Diff = fit[0].diff; len(fit) > 1 {
-			one.Diff = f.diff(fit[0].plan, doc.Join(edits...))
-		}
 		out = append(out, one)
 	}
 	if len(against.Of) > 0 {
@@ -198,5 +246,3 @@ func (f *Lines) joints(list []*wished) (out []Joint) {
 	}
 	return out
 }
-
-func depth(p *wished) int { return strings.Count(p.in.Pointer, "/") }

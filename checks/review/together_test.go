@@ -2,11 +2,15 @@ package review
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 // What several findings suggest is written together where they do not contradict each other, and then not at all.
@@ -59,7 +63,9 @@ func TestTogether(t *testing.T) {
 		"in braces": {[]Wish{add(4, 3, 9, "/memory", "1Gi"), add(4, 3, 9, "/gpu", "0"), set(4, 17, 18, "1", "2")},
 			[]string{"[0 1 2] 4 -  limits: {cpu: 1}|+  limits: {cpu: 2, memory: 1Gi, gpu: 0}"}},
 		"elements": {[]Wish{remove(6, 5, 7), remove(8, 5, 7), set(7, 5, 7, "81", "83")},
-			[]string{"[0] 6 -  - 80", "[1] 8 -  - 82", "[2] 7 -  - 81|+  - 83"}},
+			[]string{"[0 1 2] 6 -  - 80|-  - 81|-  - 82|+  - 83"}},
+		"all elements": {[]Wish{remove(6, 5, 7), remove(8, 5, 7), remove(7, 5, 7), replicas("3")},
+			[]string{"[0 1 2] 5 -  ports:|-  - 80|-  - 81|-  - 82|+  ports: []", "[3] 2 -  replicas: 1 # one|+  replicas: 3 # one"}},
 		"what cannot be written": {[]Wish{replicas("3"), set(3, 10, 15, "other", "x"), add(99, 1, 2, "/a", "1")},
 			[]string{"[0] 2 -  replicas: 1 # one|+  replicas: 3 # one"}},
 		"in a text": {[]Wish{set(11, 11, 12, "2", "3"), add(12, 5, 9, "/x", "1"), whole("a"), whole("b"), replicas("3")},
@@ -85,4 +91,101 @@ func TestTogetherOfNoYAML(t *testing.T) {
 	if got := LinesOf([]byte("a: [")).Together([]Wish{{&report.Origin{StartLine: 1}, "", &report.Suggestion{}}}); got != nil {
 		t.Errorf("%v", got)
 	}
+}
+
+// Whatever findings suggest together: the lines come to a file in which each of them has what it asks for.
+func TestTogetherComesToWhatEachAsks(t *testing.T) {
+	const text = `spec:
+  replicas: 1 # one
+  limits: {cpu: 1, gpu: 2}
+  ports:
+  - 80
+  - 81 # tls
+  deep:
+    # nothing else
+    er: {}
+  list:
+  - name: a
+    image: "a:1"
+  - name: b
+`
+	type asked struct {
+		line, column, end int
+		missing, pointer  string
+		was, now          string
+		remove            bool
+	}
+	all := []asked{
+		{line: 2, column: 13, end: 14, pointer: "/spec/replicas", was: "1", now: "3"},
+		{line: 3, column: 17, end: 18, pointer: "/spec/limits/cpu", was: "1", now: "4"},
+		{line: 3, column: 3, end: 9, missing: "/memory", pointer: "/spec/limits/memory", now: "1Gi"},
+		{line: 3, column: 3, end: 9, missing: "/disk/size", pointer: "/spec/limits/disk/size", now: "9"},
+		{line: 5, column: 5, end: 7, pointer: "/spec/ports/0", remove: true},
+		{line: 6, column: 5, end: 7, pointer: "/spec/ports/1", was: "81", now: "82"},
+		{line: 1, column: 1, end: 5, missing: "/sec/a", pointer: "/spec/sec/a", now: "true"},
+		{line: 1, column: 1, end: 5, missing: "/sec/b/c", pointer: "/spec/sec/b/c", now: "[x]"},
+		{line: 7, column: 3, end: 7, missing: "/new", pointer: "/spec/deep/new", now: "1"},
+		{line: 9, column: 5, end: 7, missing: "/x", pointer: "/spec/deep/er/x", now: "1"},
+		{line: 12, column: 12, end: 17, pointer: "/spec/list/0/image", was: "a:1", now: "a:2"},
+		{line: 11, column: 5, end: 9, missing: "/image2", pointer: "/spec/list/0/image2", now: "c"},
+		{line: 13, column: 5, end: 9, missing: "/image", pointer: "/spec/list/1/image", now: "b"},
+		{line: 13, column: 5, end: 9, missing: "/pull", pointer: "/spec/list/1/pull", now: "Always"},
+	}
+	check := func(list ...asked) {
+		t.Helper()
+		var wishes []Wish
+		gone := 0
+		for _, a := range list {
+			wishes = append(wishes, Wish{&report.Origin{StartLine: a.line, EndLine: a.line, StartColumn: a.column, EndColumn: a.end,
+				Missing: a.missing}, "", &report.Suggestion{Was: a.was, YAML: a.now, Remove: a.remove}})
+			if a.remove {
+				gone++
+			}
+		}
+		joints := LinesOf([]byte(text)).Together(wishes)
+		slices.SortFunc(joints, func(a, b Joint) int { return b.Diff.Line - a.Diff.Line })
+		lines, made := strings.Split(text, "\n"), 0
+		for _, j := range joints {
+			lines = slices.Replace(lines, j.Diff.Line-1, j.Diff.Line-1+len(j.Diff.Removed), j.Diff.Added...)
+			made += len(j.Of)
+		}
+		now := strings.Join(lines, "\n")
+		var got any
+		if err := yaml.Unmarshal([]byte(now), &got); err != nil || made != len(list) {
+			t.Errorf("%d of %+v are made, %v:\n%s", made, list, err, now)
+			return
+		}
+		for _, a := range list {
+			if a.remove {
+				continue
+			}
+			pointer := a.pointer
+			if pointer == "/spec/ports/1" && gone > 0 {
+				pointer = "/spec/ports/0"
+			}
+			var want any
+			if err := yaml.Unmarshal([]byte(a.now), &want); err != nil {
+				t.Fatal(err)
+			}
+			if have := jsonpointer.At(got, pointer); !reflect.DeepEqual(have, want) {
+				t.Errorf("%s is %v, want %v:\n%s", a.pointer, have, want, now)
+			}
+		}
+		if ports, _ := jsonpointer.At(got, "/spec/ports").([]any); len(ports) != 2-gone {
+			t.Errorf("%v are the ports:\n%s", ports, now)
+		}
+		if strings.Count(now, "#") != strings.Count(text, "#") {
+			t.Errorf("a comment is lost:\n%s", now)
+		}
+	}
+	for i, a := range all {
+		check(a)
+		for k, b := range all[:i] {
+			check(a, b)
+			for _, c := range all[:k] {
+				check(c, a, b)
+			}
+		}
+	}
+	check(all...)
 }

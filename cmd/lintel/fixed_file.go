@@ -51,9 +51,9 @@ func (r rows) with(e *report.SourceEdit, f *fixedFile) (now rows, why string) {
 	if !same {
 		return nil, "its lines are not those that were checked"
 	}
-	for n, text := range e.Around {
-		if n <= len(r) && r[n-1].line > 0 {
-			f.shown[r[n-1].line] = text
+	for n, text := range e.Around { // before other edits that are tried with this one
+		if n <= len(f.rows) && f.rows[n-1].line > 0 {
+			f.shown[f.rows[n-1].line] = text
 		}
 	}
 	lineBreak := "\n"
