@@ -114,7 +114,15 @@ func (a *answers) why(out map[string]report.About, policies *engine.Policies) ma
 
 // tell puts the answers into the report.
 func (a *answers) tell(out *report.Report) {
-	out.Findings = append(append(out.Findings, a.findings()...), a.alone...)
+	for _, f := range a.found {
+		for _, c := range f.Because {
+			if id := out.Because(c); !slices.Contains(f.Causes, id) {
+				f.Causes = append(f.Causes, id)
+			}
+		}
+		out.Findings = append(out.Findings, f.Finding)
+	}
+	out.Findings = append(out.Findings, a.alone...)
 	out.Drafts = append(out.Drafts, a.drafts...)
 	for _, n := range a.notChecked {
 		if !slices.Contains(out.NotChecked, n) { // other clusters may have it, too

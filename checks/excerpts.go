@@ -60,6 +60,9 @@ func excerpts(trees *diff.Trees, files *maskedFiles, rep *report.Report) (out ma
 	for _, n := range rep.NotChecked {
 		add(n.Path, n.Line, n.Line, 0, false)
 	}
+	for _, c := range rep.Causes {
+		add(c.Path, c.Line, c.Line, 0, false)
+	}
 	for _, p := range rep.Errors {
 		add(p.Path, p.Line, p.Line, p.Column, false)
 	}

@@ -83,10 +83,10 @@ func (c lookupCase) run(t *testing.T, change report.Change) *report.Report {
 	change.Head, change.Repository = r.Snapshot(), []string{"https://git.example.com/fleet"}
 	rep := check(t, r, change)
 	said := c.says == "" || slices.ContainsFunc(rep.Findings, func(f report.Finding) bool {
-		return strings.Contains(f.Message, c.says)
+		return strings.Contains(sayings(rep, f), c.says)
 	})
 	if rep.Conclusion != c.conclusion || !said {
-		t.Fatalf("%s (%s), want %s and %q: %+v, errors %s", rep.Conclusion, rep.Title, c.conclusion, c.says, rep.Findings,
+		t.Fatalf("%s (%s), want %s and %q: %+v, causes %+v, errors %s", rep.Conclusion, rep.Title, c.conclusion, c.says, rep.Findings, rep.Causes,
 			problems(rep.Errors))
 	}
 	if waits := len(rep.Exceptions) == 1 && rep.Exceptions[0].Path == c.waits; c.waits != "" && !waits {
@@ -165,7 +165,7 @@ func TestLookupsOfReleases(t *testing.T) {
 			report.Neutral, "depends on a value that only the cluster has", "", 0},
 		{"a template that fails", chart(map[string]string{
 			"charts/settings/templates/x.yaml": `{{ fail "secret words" }}`}), pod("blue"), report.Neutral,
-			"what HelmRelease/ops/settings deploys is not known, charts/settings/templates/x.yaml:1: cannot be rendered", "", 0},
+			"charts/settings/templates/x.yaml:1: what HelmRelease/ops/settings deploys is not known: cannot be rendered", "", 0},
 		{"a chart that prints without end", chart(map[string]string{
 			"charts/settings/templates/x.yaml": `{{ range until 9999 }}{{ repeat 99999 "x" }}{{ end }}`}), pod("blue"),
 			report.Neutral, "what HelmRelease/ops/settings deploys is not known", "", 0},
@@ -192,7 +192,7 @@ func TestLookupsOfReleases(t *testing.T) {
 			report.Success, "", "", 0},
 		{"a list lacks a release", with(hosts("a.example.com"), "charts/web/templates/x.yaml", `{{ fail "x" }}`),
 			map[string]string{"apps/i.yaml": ingressOf("mine", "b.example.com"), "apps/j.yaml": ingressOf("other", "c.example.com")},
-			report.Neutral, "what HelmRelease/shop/web deploys is not known, charts/web/templates/x.yaml:1: cannot be rendered", "", 0},
+			report.Neutral, "charts/web/templates/x.yaml:1: what HelmRelease/shop/web deploys is not known: cannot be rendered", "", 0},
 		{"a release that becomes one of a chart from elsewhere", hosts("a.example.com"), map[string]string{
 			"apps/i.yaml": ingressOf("mine", "a.example.com"), "ops/web.yaml": fetchedRelease("1.0.0")}, report.ActionRequired,
 			"Ingress shop/web, which this change brings or alters", "", 0},
@@ -230,8 +230,8 @@ func TestLookupsOfFetchedReleases(t *testing.T) {
 		lock remote.Lock
 	}{
 		{lookupCase{"a remote base", bases, pod("blue"), report.Failure, "Not allowed", "", 0}, fromGit},
-		{lookupCase{"a remote base that cannot be had", bases, pod("blue"), report.Neutral, "what remote deploys is not known, " +
-			"remote/kustomization.yaml:2: resources: ", "", 0}, remote.Lock{{Want: git, Failure: refused.Failure}}},
+		{lookupCase{"a remote base that cannot be had", bases, pod("blue"), report.Neutral, "(remote/kustomization.yaml:2: " +
+			"https://git.example.com/base.git?ref=v1: ", "", 0}, remote.Lock{{Want: git, Failure: refused.Failure}}},
 		{lookupCase{"a folder of another repository", map[string]string{"flux/other.yaml": "apiVersion: " +
 			"source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: other, namespace: ops}\nspec: {url: " +
 			"'https://git.example.com/base.git', ref: {tag: v1}}\n---\napiVersion: kustomize.toolkit.fluxcd.io/v1\n" +
@@ -240,15 +240,14 @@ func TestLookupsOfFetchedReleases(t *testing.T) {
 			URL: git.URL, Ref: "refs/tags/v1"}, Tree: plain, Revision: "0123"}}},
 		{lookupCase{"allowed", base, pod("red"), report.Success, "", "", 0}, remote.Lock{there}},
 		{lookupCase{"not allowed", base, pod("blue"), report.Failure, "Not allowed", "", 0}, remote.Lock{there}},
-		{lookupCase{"refused", base, pod("blue"), report.Neutral, "needs the cluster: ConfigMap ops/allowed (what " +
-			"HelmRelease/ops/settings deploys is not known, ops/release.yaml:13: chart settings 1.0.0 of " +
-			"https://charts.example.com: needs credentials)", "", 0}, remote.Lock{refused}},
+		{lookupCase{"refused", base, pod("blue"), report.Neutral, "needs the cluster: ConfigMap ops/allowed " +
+			"(ops/release.yaml:13: chart settings 1.0.0 of https://charts.example.com: needs credentials)", "", 0}, remote.Lock{refused}},
 		{lookupCase{"a version that hides what is deployed", map[string]string{"apps/other.yaml": ingressOf("other", "b.example.com"),
 			"ops/release.yaml": fetchedRelease("1.0.0")},
 			map[string]string{"apps/i.yaml": ingressOf("mine", "b.example.com"), "ops/release.yaml": fetchedRelease("2.0.0")},
 			report.ActionRequired, "relies on HelmRelease ops/settings", "ops/release.yaml", 0}, remote.Lock{there, gone}},
 		{lookupCase{"nothing is fetched", base, pod("blue"), report.Neutral, "ops/release.yaml:13: chart settings 1.0.0 of " +
-			"https://charts.example.com has not been fetched", "", 0}, nil},
+			"https://charts.example.com: has not been fetched", "", 0}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			change := report.Change{}

@@ -134,10 +134,10 @@ func TestLookups(t *testing.T) {
 			change := report.Change{Base: base, Rules: base, Head: r.Snapshot()}
 			rep := check(t, r, change)
 			said := c.says == "" || slices.ContainsFunc(rep.Findings, func(f report.Finding) bool {
-				return strings.Contains(f.Message, c.says)
+				return strings.Contains(sayings(rep, f), c.says)
 			})
 			if rep.Conclusion != c.conclusion || !said {
-				t.Fatalf("%s (%s), want %s and %q: %+v, errors %s", rep.Conclusion, rep.Title, c.conclusion, c.says, rep.Findings,
+				t.Fatalf("%s (%s), want %s and %q: %+v, causes %+v, errors %s", rep.Conclusion, rep.Title, c.conclusion, c.says, rep.Findings, rep.Causes,
 					problems(rep.Errors))
 			}
 			if c.waits == "" {

@@ -180,7 +180,13 @@ func (p *pairs) tell(out *report.Report) {
 	out.Warnings = append(out.Warnings, p.warnings...)
 	p.tellObstacles(out)
 	out.Work = p.sides.Work()
-	out.Warnings = append(out.Warnings, p.declared.Warnings()...)
+	for _, b := range p.declared.Blind() {
+		w := diff.Problems("policies that look up other objects do not see what is deployed from here: ", b.Why)
+		c := b.Cause()
+		c.Roots = 1
+		w[0].Cause = out.Because(c)
+		out.Warnings = append(out.Warnings, w...)
+	}
 }
 
 // isRule reports whether a pair is of a policy, a binding or an exception. They are judged as everything is, and are no
@@ -199,7 +205,6 @@ func all(list []*diff.Pair, is func(*diff.Pair) bool) bool {
 func (p *pairs) tellObstacles(out *report.Report) {
 	gone := p.sides.Gone(p.every)
 	var failing []*diff.Root
-	known := map[report.NotChecked]int{} // without the root -> index
 	for _, r := range p.roots {
 		if r.Unseen != nil && p.sides.Trees.Head.Roots.Has(r.Root) && len(r.Head) == 0 {
 			e := r.Base[len(r.Base)-1]
@@ -214,17 +219,12 @@ func (p *pairs) tellObstacles(out *report.Report) {
 				brought.Head = append(brought.Head, o.Error)
 				continue
 			}
-			n := report.NotChecked{Path: o.Path, Line: o.Line, Reason: o.Message, Before: o.Before, Quotes: o.Quotes,
+			n := report.NotChecked{Root: r.Name(), Path: o.Path, Line: o.Line, Reason: o.Message, Before: o.Before,
+				Quotes: o.Quotes, Cause: out.Because(diff.CauseOf(o.Error)),
 				Touched: len(r.Pairs) > 0 || p.sides.Trees.Changed(o.Path)}
 			if o.Before {
 				n.Reason += " (also so in the base)"
 			}
-			if i, ok := known[n]; ok {
-				out.NotChecked[i].Root += ", " + r.Name()
-				continue
-			}
-			known[n] = len(out.NotChecked)
-			n.Root = r.Name()
 			out.NotChecked = append(out.NotChecked, n)
 		}
 	}

@@ -242,6 +242,14 @@ func TestWarnings(t *testing.T) {
 		"charts/web/templates/a.yaml --\n{{ x }}\n")
 	rep := check(t, r, report.Change{Base: base, Rules: base, Head: head})
 	all := problems(rep.Warnings)
+	for i := range rep.NotChecked {
+		if n := &rep.NotChecked[i]; !slices.ContainsFunc(rep.Causes, func(c report.Cause) bool {
+			return c.ID == n.Cause && c.Sentence == n.Reason && c.Changed && c.Roots == 1
+		}) {
+			t.Errorf("no cause of %+v: %+v", n, rep.Causes)
+		}
+		rep.NotChecked[i].Cause = ""
+	}
 	if want := []report.NotChecked{{Root: "app", Path: "app/loose.yaml", Changed: true, Reason: "no kustomization includes " +
 		"this file: list it under resources, or remove it"}, {Root: "charts/web", Path: "charts/web/templates/a.yaml", Changed: true,
 		Reason: "this Helm chart changes, and nothing that is deployed from here renders it"}}; !slices.Equal(rep.NotChecked, want) {

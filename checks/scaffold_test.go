@@ -3,6 +3,7 @@ package checks_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +24,17 @@ func check(t testing.TB, r *treetest.Repo, c report.Change) *report.Report {
 		t.Fatal(err)
 	}
 	return rep
+}
+
+// sayings are what a finding says, and its causes with their places.
+func sayings(r *report.Report, f report.Finding) string {
+	text := f.Message
+	for _, c := range r.Causes {
+		if slices.Contains(f.Causes, c.ID) {
+			text += " (" + report.Problem{Path: c.Path, Line: c.Line, Message: c.Sentence}.String() + ")"
+		}
+	}
+	return text
 }
 
 // lines describes findings in short: result, place, field and what else matters.

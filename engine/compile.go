@@ -31,7 +31,8 @@ func CompilePolicies(sources []policy.Source, o Options) (*Policies, []policy.Pr
 			case r == nil:
 			case r.clusterOnly:
 				problems = append(problems, outdated(d)...)
-				out.unsupported = append(out.unsupported, d.Warning("/kind", "%s %s is not evaluated before merge", d.Kind, d.Name))
+				out.unsupported = append(out.unsupported, d.Warning("/kind", "%s %s is not evaluated before merge",
+					d.Kind, d.Name).As(policy.NotEvaluated))
 			case r.bind != nil:
 				problems = append(problems, r.bind(d, &bound)...)
 			case r.compile != nil:
@@ -48,7 +49,8 @@ func CompilePolicies(sources []policy.Source, o Options) (*Policies, []policy.Pr
 		} else if first, twice := seen[key]; twice {
 			problems = append(problems, d.Warning("/metadata/name",
 				"%s %s is also written at %s:%d: both are evaluated, remove one",
-				d.Kind, d.Name, first.Path, first.Line))
+				d.Kind, d.Name, first.Path, first.Line).As(
+				"policies are written more than once: all count, remove the others"))
 		} else {
 			seen[key] = d
 		}

@@ -170,7 +170,8 @@ func (c *ruleCompiler) clusterOnly(pointer, what string) {
 	if !c.generated {
 		name, _ := jsonpointer.At(c.tree, "/name").(string)
 		c.unsupported = append(c.unsupported, c.doc.Warning(c.at(pointer),
-			"%s %s: rule %s (%s) is not evaluated before merge", c.doc.Kind, c.doc.Name, name, what))
+			"%s %s: rule %s (%s) is not evaluated before merge", c.doc.Kind, c.doc.Name, name, what).As(
+			policy.NotEvaluated))
 	}
 }
 

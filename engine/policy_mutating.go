@@ -26,7 +26,7 @@ func compileMutating(d policy.Document, _ *bindings) (compiled, []policy.Problem
 		return nil, nil, append(problems, bad...)
 	case cel.ChangesOthers(m):
 		others := d.Warning("/kind", "%s %s changes objects that exist already: it is not evaluated before merge", d.Kind,
-			d.Name)
+			d.Name).As(policy.NotEvaluated)
 		return nil, []policy.Problem{others}, append(problems, bad...)
 	case c == nil:
 		return nil, bad, problems // off at admission

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/helm"
 	"github.com/lintel-bot/lintel/render/remote"
@@ -274,6 +275,14 @@ func (e *sourceError) Error() string {
 }
 
 func (e *sourceError) Unwrap() error { return e.err }
+
+// tell says in a problem, behind the words of its message, that the source is not there.
+func (e *sourceError) tell(out *doc.Error) {
+	out.Message, out.Unknown = out.Message+e.Error(), e.unknown()
+	if out.Unknown {
+		out.Missing, out.Reason = e.want.String(), e.err.Error()
+	}
+}
 
 // unknown reports whether only the operator, or the cluster, can tell what is there.
 func (e *sourceError) unknown() bool {

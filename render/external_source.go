@@ -134,6 +134,7 @@ func unavailable(e *gitops.ExternalSource, err error) ([]doc.Error, error) {
 		out.Message, out.Unknown = fmt.Sprintf("the source %s: %s", remote.Redacted(e.Want.URL), failure.Message), false
 	case errors.As(err, &failure):
 		out.Message += ": " + failure.Message
+		out.Missing, out.Reason = e.Want.String(), failure.Message
 	case !errors.Is(err, remote.ErrWanted):
 		return nil, err
 	}

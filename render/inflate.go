@@ -284,7 +284,8 @@ func (i *inflation) problem(err error) (doc.Error, bool) {
 	var failed *helm.Error
 	switch {
 	case errors.As(err, &outside):
-		e.Message, e.Unknown = "helmCharts: "+outside.Error(), outside.unknown()
+		e.Message = "helmCharts: "
+		outside.tell(&e)
 		return e, !errors.Is(err, remote.ErrWanted) && !errors.As(err, &failure) // the store may be read the next time
 	case errors.As(err, &failure):
 		e.Message = "helmCharts: " + failure.Message

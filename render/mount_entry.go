@@ -20,14 +20,17 @@ import (
 func (b *builder) mountEntry(p *plan, layer *origin.Layer, ref kustomization.Ref, report func(doc.Error),
 	errorOf func(string, ...any) doc.Error) (string, bool) {
 	address := remote.Redacted(ref.Value)
-	unknown := func(format string, args ...any) (string, bool) {
+	unknown := func(reason, format string, args ...any) (string, bool) {
 		e := errorOf(format, args...)
 		e.Unknown = true
+		if reason != "" {
+			e.Missing, e.Reason = address, reason
+		}
 		report(e)
 		return "", false
 	}
 	if b.mounts.sources == nil && kustomization.Remote(ref.Value) {
-		return unknown(notFetched, ref.Field, address)
+		return unknown("", notFetched, ref.Field, address)
 	}
 	named, inside := join(layer.File.Dir, ref.Value)
 	if b.mounts.sources != nil {
@@ -41,20 +44,20 @@ func (b *builder) mountEntry(p *plan, layer *origin.Layer, ref kustomization.Ref
 		case err == nil:
 		case errors.Is(err, remote.ErrWanted):
 			p.awaits = true
-			return unknown("%s: %q has not been fetched", ref.Field, address)
+			return unknown("it has not been fetched", "%s: %q has not been fetched", ref.Field, address)
 		case errors.As(err, &failure) && failure.Broken:
 			report(errorOf("%s: %q: %s", ref.Field, address, failure.Message))
 			return "", false
 		case errors.As(err, &failure):
-			return unknown("%s: %q: %s", ref.Field, address, failure.Message)
+			return unknown(failure.Message, "%s: %q: %s", ref.Field, address, failure.Message)
 		case errors.As(err, &refused) && refused.cycle:
 			p.problem(errorOf("%s: %q %s", ref.Field, address, refused.message))
 			return "", false
 		case errors.As(err, &refused):
-			return unknown("%s: %q %s", ref.Field, address, refused.message)
+			return unknown("", "%s: %q %s", ref.Field, address, refused.message)
 		default:
 			p.fleeting = true
-			return unknown("%s: %q cannot be read: %s", ref.Field, address, err)
+			return unknown("", "%s: %q cannot be read: %s", ref.Field, address, err)
 		}
 	}
 	if !inside {

@@ -244,7 +244,7 @@ func (s *release) problem(err error) (doc.Error, error) {
 	var failed *helm.Error
 	switch {
 	case errors.As(err, &outside):
-		out.Message, out.Unknown = outside.Error(), outside.unknown()
+		outside.tell(&out)
 		if by := outside.at; s.folder != "" && by.Path == path.Join(s.folder, path.Base(by.Path)) {
 			if !s.isStandalone() {
 				out.Message += fmt.Sprintf(" (deployed by %s:%d)", out.Path, out.Line)

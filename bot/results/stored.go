@@ -169,7 +169,7 @@ var (
 // essential are the fields of a report without which there is no page; the others may be left out of one that is too
 // large, the largest first: rendered differences before all.
 func essential() []string {
-	return []string{"conclusion", "title", "all", "findings", "errors", "warnings", "notChecked", "exceptions",
+	return []string{"conclusion", "title", "all", "findings", "errors", "warnings", "notChecked", "causes", "exceptions",
 		"approvers", "stats", "about", "until", "clusters", "upkeep", "outside", "active"}
 }
 

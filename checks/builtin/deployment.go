@@ -34,24 +34,10 @@ func Deployments(s *diff.Sides) (pairs []*diff.Pair, not []report.NotChecked, ad
 		case p.Cause == gitops.Broken && !known:
 			pairs = append(pairs, pairOf(p))
 		default:
-			not = unite(not, report.NotChecked{Root: p.Object.Root(), Path: p.Path, Line: p.Line, Reason: reason})
+			not = append(not, report.NotChecked{Root: p.Object.Root(), Path: p.Path, Line: p.Line, Reason: reason})
 		}
 	}
 	return pairs, not, advice
-}
-
-// unite adds something that is not checked. What several objects of one file ask for in the same words is one thing.
-func unite(list []report.NotChecked, n report.NotChecked) []report.NotChecked {
-	i := slices.IndexFunc(list, func(m report.NotChecked) bool {
-		return m.Path == n.Path && m.Line == n.Line && m.Reason == n.Reason
-	})
-	if i < 0 {
-		return append(list, n)
-	}
-	if !slices.Contains(strings.Split(list[i].Root, ", "), n.Root) {
-		list[i].Root += ", " + n.Root
-	}
-	return list
 }
 
 // knownProblems returns what finds a problem of now among those of before: of the same object in the same file, else in

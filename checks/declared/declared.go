@@ -5,14 +5,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/mask"
-	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/kinds"
@@ -41,9 +40,8 @@ type Objects struct {
 	given []roots.Root                      // of these, those that Rendered was told of
 	// looked are those that were looked into for a kind, and not rendered for anything else.
 	looked map[roots.Root]bool
-	blind  []doc.Error // why roots that were looked into declare nothing
-	// unseen is blind by root.
-	unseen map[roots.Root][]doc.Error
+	blind  map[Blind]bool
+	unseen map[roots.Root][]doc.Error // why roots that were looked into declare less than they have
 
 	isExternal sync.Map // by root: bool, see deploy.Set.External
 	known      sync.Map // by rootKind: render.Declared
@@ -58,7 +56,7 @@ type Objects struct {
 
 // New returns the objects that the roots of a tree declare. named are the files and folders of the settings.
 func New(set *deploy.Set, named []string) *Objects {
-	return &Objects{set: set, context: named, unseen: map[roots.Root][]doc.Error{},
+	return &Objects{set: set, context: named, unseen: map[roots.Root][]doc.Error{}, blind: map[Blind]bool{},
 		kinds: map[string]*table{}, views: map[string]*view{}, answers: map[query]*released{},
 		roots: map[roots.Root][]*render.Resource{}, looked: map[roots.Root]bool{}}
 }
@@ -289,16 +287,16 @@ func (d *Objects) render(ctx context.Context, list []roots.Root) {
 	}
 }
 
-// Warnings lists what the look-ups of policies did not see.
-func (d *Objects) Warnings() []report.Problem {
+// Blind lists the roots that look-ups of policies did not see, in the order of what stood in the way.
+func (d *Objects) Blind() []Blind {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	slices.SortFunc(d.blind, func(a, b doc.Error) int {
-		return cmp.Or(strings.Compare(a.Path, b.Path), a.Line-b.Line, strings.Compare(a.Message, b.Message))
+	list := slices.SortedFunc(maps.Keys(d.blind), func(a, b Blind) int {
+		return cmp.Or(strings.Compare(a.Why.Path, b.Why.Path), a.Why.Line-b.Why.Line,
+			strings.Compare(a.Why.Message, b.Why.Message), roots.Compare(a.Root, b.Root))
 	})
-	list := diff.Problems("policies that look up other objects do not see what is deployed from here: ", d.blind...)
 	if d.tip != nil {
-		list = append(list, d.tip.Warnings()...)
+		list = append(list, d.tip.Blind()...)
 	}
 	return list
 }

@@ -104,7 +104,7 @@ func TestLookUp(t *testing.T) {
 			t.Errorf("%+v: got %v %v", c, o, ok)
 		}
 	}
-	if w := d.Warnings(); len(w) > 0 {
+	if w := d.Blind(); len(w) > 0 {
 		t.Errorf("%v", w)
 	}
 	without, _ := objects(t, repository)
@@ -141,7 +141,7 @@ func TestBlind(t *testing.T) {
 	d, _ := objects(t, repository+"-- broken/kustomization.yaml --\nresources: [cm.yaml, gone.yaml]\n"+
 		"-- broken/cm.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: seen}\n")
 	d.List(t.Context(), "", "Service", "")
-	if w := d.Warnings(); len(w) > 0 {
+	if w := d.Blind(); len(w) > 0 {
 		t.Errorf("nobody asked: %v", w)
 	}
 	for range 2 {
@@ -149,7 +149,7 @@ func TestBlind(t *testing.T) {
 			t.Error("what is there of a root declares nothing")
 		}
 	}
-	if w := d.Warnings(); len(w) != 1 || w[0].Path != "broken/kustomization.yaml" || !strings.Contains(w[0].Message,
+	if w := d.Blind(); len(w) != 1 || w[0].Why.Path != "broken/kustomization.yaml" || !strings.Contains(w[0].Why.Message,
 		"gone.yaml") {
 		t.Errorf("%v", w)
 	}

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/lintel-bot/lintel/checks/declared"
-	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/deploy"
@@ -34,7 +33,7 @@ metadata: {name: broken}
 		t.Fatal(err)
 	}
 	ask := func(at *tree.Tree, options roots.Options, context ...string) (services, namespaces []admission.Object,
-		warnings []report.Problem, built int) {
+		warnings []declared.Blind, built int) {
 		t.Helper()
 		set, err := deploy.Open(at, options, &graph.Cache{Disk: disk}, render.Config{Cache: &render.Cache{Disk: disk}})
 		if err != nil {
@@ -46,11 +45,11 @@ metadata: {name: broken}
 		services = head.List(t.Context(), "", "Service", "")
 		namespaces = head.List(t.Context(), "", "Namespace", "")
 		built, _ = set.Renderer.Counts()
-		return services, namespaces, head.Warnings(), built
+		return services, namespaces, head.Blind(), built
 	}
 	type answer struct {
 		services, namespaces []admission.Object
-		warnings             []report.Problem
+		warnings             []declared.Blind
 	}
 	var want answer
 	for i, c := range []struct {

@@ -60,7 +60,7 @@ type Lookups struct {
 
 	mu      sync.Mutex
 	altered map[report.Resource]bool
-	differ  map[string]string // why an answer is not known, by the name of what was asked for
+	unknown map[string][]report.Cause // why an answer is not known, by the name of what was asked for
 }
 
 type asking struct {
@@ -73,7 +73,7 @@ type askingKey struct{}
 
 // For returns a context in which look-ups are those of an object of a root, and what was looked up in it.
 func For(ctx context.Context, root roots.Root) (context.Context, *Lookups) {
-	l := &Lookups{root: root, altered: map[report.Resource]bool{}, differ: map[string]string{}}
+	l := &Lookups{root: root, altered: map[report.Resource]bool{}, unknown: map[string][]report.Cause{}}
 	return context.WithValue(ctx, askingKey{}, asking{Lookups: l}), l
 }
 
@@ -93,22 +93,32 @@ func (l *Lookups) Altered() (list []report.Resource) {
 	return list
 }
 
-// Why returns why the answer that a message asks for is not known, though it is declared; "" where nothing says so.
-func (l *Lookups) Why(message string) string {
+// Why returns why something that a rule needs is not known, though it may be declared; nil where nothing says so.
+func (l *Lookups) Why(what string) []report.Cause {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for what, why := range l.differ {
-		if strings.Contains(message, what) {
-			return why
+	longest := ""
+	for name := range l.unknown {
+		if len(name) > len(longest) && strings.Contains(what, name) {
+			longest = name
 		}
 	}
-	return ""
+	return l.unknown[longest]
+}
+
+// because notes why something is not known, by words one of which is in what asks for it.
+func (l *Lookups) because(causes []report.Cause, words ...string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, word := range words {
+		l.unknown[word] = causes
+	}
 }
 
 func askingOf(ctx context.Context) asking {
 	a, ok := ctx.Value(askingKey{}).(asking)
 	if !ok {
-		a.Lookups = &Lookups{altered: map[report.Resource]bool{}, differ: map[string]string{}}
+		a.Lookups = &Lookups{altered: map[report.Resource]bool{}, unknown: map[string][]report.Cause{}}
 	}
 	a.inherited = admission.IsInheritedView(ctx)
 	return a
@@ -126,7 +136,7 @@ func (d *Objects) Get(ctx context.Context, group, kind, namespace, name string) 
 	releases := inReleases(ctx)
 	was, now := d.seen(ctx, group, kind, wanted{name: name, brought: !releases})
 	// find also reports whether it looked into releases.
-	find := func(v *view, after bool) (found []entry, blind []blindRoot, looked bool) {
+	find := func(v *view, after bool) (found []entry, blind []Blind, looked bool) {
 		for _, id := range v.names[name] {
 			if is(id, namespace, name) {
 				found = append(found, a.heard(v.by[id])...)
@@ -175,14 +185,14 @@ func (d *Objects) List(ctx context.Context, group, kind, namespace string) []adm
 	word, _ := kinds.AskedFor(ctx)
 	releases := inReleases(ctx)
 	was, now := d.seen(ctx, group, kind, wanted{word: word, brought: !releases})
-	with := func(v *view, after bool) (*view, []blindRoot) {
+	with := func(v *view, after bool) (*view, []Blind) {
 		if !releases {
 			return v, nil
 		}
 		all := d.brought(ctx, a, asked, after)
 		return v.with(a, all.list), all.blind
 	}
-	find := func(v *view, blind []blindRoot) (list []admission.Object) {
+	find := func(v *view, blind []Blind) (list []admission.Object) {
 		if len(blind) > 0 {
 			a.notLooked(blind, kinds.PluralOf(group, kind), kind+" for the parameters")
 			return nil
@@ -239,11 +249,7 @@ func (d *Objects) unread(ctx context.Context, a asking, group, kind string, word
 	if why == "" {
 		return false
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, word := range words {
-		a.differ[word] = why
-	}
+	a.because([]report.Cause{{Kind: report.CauseCluster, Reason: why}}, words...)
 	return true
 }
 
@@ -283,32 +289,31 @@ func (a asking) choose(candidates []entry) (admission.Object, bool) {
 func (a asking) uncertain(candidates []entry) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.differ[candidates[0].id.Name] != ""
+	return a.unknown[candidates[0].id.Name] != nil
 }
 
 func (a asking) unsure(e entry) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.differ[e.id.Name] = fmt.Sprintf("%s deploys it, and not all of it is known, %s", e.root.Name(), e.unsure)
+	why := fmt.Sprintf("%s deploys it, and not all of it is known, %s", e.root.Name(), e.unsure)
+	a.because([]report.Cause{{Kind: report.CauseCluster, Reason: why}}, e.id.Name)
 }
+
+// maxPlaces is how many roots are named that declare something.
+const maxPlaces = 10
 
 func (a asking) unclear(found []entry) {
 	id := found[0].id
+	name := id.Kind + " " + report.Name(id.Namespace, id.Name)
 	var places []string
 	for _, e := range found {
 		if !e.named {
 			places = append(places, e.root.Name())
 		}
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	why := fmt.Sprintf("several roots declare %s %s, and they differ: %s", id.Kind, report.Name(id.Namespace, id.Name),
-		strings.Join(places, ", "))
+	why := fmt.Sprintf("several roots declare %s, and they differ: %s", name, report.Some(places, maxPlaces))
 	if len(places) == 0 {
-		why = fmt.Sprintf("several files of the settings' context declare %s %s, and they differ", id.Kind,
-			report.Name(id.Namespace, id.Name))
+		why = fmt.Sprintf("several files of the settings' context declare %s, and they differ", name)
 	}
-	a.differ[id.Name] = why
+	a.because([]report.Cause{{Kind: report.CauseDiffer, What: name, Sentence: why}}, id.Name)
 }
 
 func (a asking) alter(id admission.Identity) {

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
+	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/kinds"
@@ -35,13 +35,22 @@ type query struct {
 // released is what they deploy of it.
 type released struct {
 	list  []entry
-	blind []blindRoot
+	blind []Blind
 }
 
-// blindRoot is a root that may deploy it, and why that is not known.
-type blindRoot struct {
-	Root roots.Root `json:"root"`
-	Why  doc.Error  `json:"why"`
+// Blind is a root that may deploy what is looked up, and why that is not known.
+type Blind struct {
+	Root roots.Root
+	Why  doc.Error
+}
+
+// Cause is why the root is not seen.
+func (b Blind) Cause() report.Cause {
+	c := diff.CauseOf(b.Why)
+	if c.Kind == report.CauseRoot {
+		c.Kind, c.What = report.CauseUnseen, b.Root.Name()
+	}
+	return c
 }
 
 // released returns what releases deploy of what is looked up.
@@ -74,7 +83,7 @@ func (d *Objects) lookReleased(ctx context.Context, q query) *released {
 				if e.Quotes { // from where not everybody may read
 					e.Message, e.Quotes = "cannot be rendered", false
 				}
-				out.blind = append(out.blind, blindRoot{root, e})
+				out.blind = append(out.blind, Blind{root, e})
 				why = wordsOf(e)
 			}
 			for i, o := range found.Objects {
@@ -87,7 +96,7 @@ func (d *Objects) lookReleased(ctx context.Context, q query) *released {
 	})
 	for _, root := range may {
 		if !looked[root] {
-			out.blind = append(out.blind, blindRoot{root, d.late(root)})
+			out.blind = append(out.blind, Blind{root, d.late(root)})
 		}
 	}
 	for _, b := range out.blind {
@@ -193,7 +202,7 @@ func (d *Objects) inTime(ctx context.Context, do func(context.Context)) {
 
 // late says that there was no time for a root.
 func (d *Objects) late(root roots.Root) doc.Error {
-	out := doc.Error{Path: root.Path, Unknown: true, Message: "there was no time to render " + root.Name()}
+	out := doc.Error{Path: root.Path, Unknown: true, Message: "there was no time to render it"}
 	if one := d.set.Deployment(root); one != nil {
 		out.Path, out.Line = one.Where.Path, one.Where.Line
 	}
@@ -202,8 +211,8 @@ func (d *Objects) late(root roots.Root) doc.Error {
 
 // warn notes what is not seen of a root, if that is not said of the root itself. The lock is held.
 func (d *Objects) warn(root roots.Root, why doc.Error) {
-	if !slices.Contains(d.given, root) && !slices.Contains(d.blind, why) {
-		d.blind = append(d.blind, why)
+	if !slices.Contains(d.given, root) {
+		d.blind[Blind{root, why}] = true
 	}
 }
 
@@ -268,29 +277,21 @@ func (d *Objects) ownRelease(ctx context.Context, a asking, q query, after bool)
 }
 
 // notLooked notes why something is not known, by words one of which is in what asks for it.
-func (a asking) notLooked(blind []blindRoot, words ...string) {
+func (a asking) notLooked(blind []Blind, words ...string) {
 	if len(blind) == 0 {
 		return
 	}
-	const most = 3
-	var list []string
-	for _, b := range blind[:min(len(blind), most)] {
-		list = append(list, fmt.Sprintf("what %s deploys is not known, %s", b.Root.Name(), wordsOf(b.Why)))
+	var causes []report.Cause
+	for _, b := range blind {
+		causes = append(causes, b.Cause())
 	}
-	if n := len(blind) - most; n > 0 {
-		list = append(list, "and so of "+report.Count(n, "other", "others"))
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, word := range words {
-		a.differ[word] = strings.Join(list, "; ")
-	}
+	a.because(causes, words...)
 }
 
 // hides notes that the change keeps roots from being known that were known before.
-func (d *Objects) hides(a asking, was, now []blindRoot) {
+func (d *Objects) hides(a asking, was, now []Blind) {
 	for _, b := range now {
-		if slices.ContainsFunc(was, func(w blindRoot) bool { return w.Root == b.Root }) {
+		if slices.ContainsFunc(was, func(w Blind) bool { return w.Root == b.Root }) {
 			continue
 		}
 		id := admission.Identity{Kind: b.Root.Kind.String(), Name: b.Root.Path}

@@ -108,8 +108,8 @@ func TestReleased(t *testing.T) {
 		if kind := kinds.In(ctx, d, "example.com", "configmaps"); kind != "" {
 			t.Errorf("kind %s", kind)
 		}
-		if len(lookups.Altered()) > 0 || len(d.Warnings()) > 0 {
-			t.Errorf("%v %v", lookups.Altered(), d.Warnings())
+		if len(lookups.Altered()) > 0 || len(d.Blind()) > 0 {
+			t.Errorf("%v %v", lookups.Altered(), d.Blind())
 		}
 		cache.Save()
 	}
@@ -138,13 +138,14 @@ func TestReleasedLate(t *testing.T) {
 		_, ok := d.Get(ctx, "", "ConfigMap", "ops", "web-settings")
 		list := d.List(ctx, "", "ConfigMap", "ops")
 		why := lookups.Why("needs the cluster: ConfigMap ops/web-settings")
-		said := strings.Contains(why, "deploy/web.yaml:3: there was no time to render HelmRelease/ops/web")
+		said := len(why) == 1 && why[0].What == "HelmRelease/ops/web" && why[0].Path == "deploy/web.yaml" && why[0].Line == 3 &&
+			strings.HasPrefix(why[0].Reason, "there was no time to render")
 		if ok == late || (list == nil) != late || said != late {
-			t.Errorf("late %t: %t, %d, %q", late, ok, len(list), why)
+			t.Errorf("late %t: %t, %d, %+v", late, ok, len(list), why)
 		}
-		warned := len(d.Warnings()) > 0 && strings.Contains(d.Warnings()[0].Message, "there was no time")
+		warned := len(d.Blind()) > 0 && strings.Contains(d.Blind()[0].Why.Message, "there was no time")
 		if warned != late {
-			t.Errorf("late %t: %v", late, d.Warnings())
+			t.Errorf("late %t: %v", late, d.Blind())
 		}
 	}
 }

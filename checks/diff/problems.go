@@ -19,6 +19,15 @@ func Problems(words string, list ...doc.Error) (problems []report.Problem) {
 	return problems
 }
 
+// CauseOf returns what rendering says as the cause of what is not checked or not decided.
+func CauseOf(e doc.Error) report.Cause {
+	c := report.Cause{Kind: report.CauseRoot, Reason: e.Message, Path: e.Path, Line: e.Line, Quotes: e.Quotes}
+	if e.Missing != "" {
+		c.Kind, c.What, c.Reason = report.CauseSource, e.Missing, e.Reason
+	}
+	return c
+}
+
 // fewRoots is how many roots a problem names.
 const fewRoots = 5
 

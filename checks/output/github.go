@@ -39,8 +39,18 @@ func checkGitHub(w io.Writer, r *report.Report, _ Options) error {
 		}
 		command(&b, commandNames[view.LevelOf(f)], view.Title(f.Policy, f.Rule), message, f.Origin)
 	}
-	problems("warning", "Lintel", view.NotChecked(r.NotChecked))
-	problems("warning", "Lintel", r.Warnings)
+	for _, c := range view.CausesOf(r, view.ByPlace(r.Findings)) {
+		p := c.Problem()
+		for _, w := range c.Waiting() {
+			var items []string
+			for _, item := range w.Items {
+				items = append(items, item.String())
+			}
+			p.Message += "\n" + w.Label + ": " + report.Some(items, fewNames)
+		}
+		problems("warning", "Lintel: "+c.Label(), []report.Problem{p})
+	}
+	problems("warning", "Lintel", view.Alone(r.Warnings))
 	if r.Preview != nil {
 		problems("notice", "Lintel preview", r.Preview.Notices)
 	}

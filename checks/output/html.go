@@ -32,7 +32,7 @@ func PageOf(r *report.Report, o PageOptions) *Page {
 		Frame: Frame{Name: Link{Text: shown(o.Name.Text), Address: o.Name.Address}, Detail: shown(o.Detail)},
 		State: string(r.Conclusion), Verdict: shown(view.Verdict(r)), Counts: shown(view.Counts(r)), Work: shown(view.Work(r)),
 		Command: shown(o.Command), Facts: append(slices.Clone(o.Facts), b.facts()...),
-		Errors: b.notes(r.Errors), NotChecked: b.notes(view.NotChecked(r.NotChecked)), Warnings: b.notes(r.Warnings),
+		Errors: b.notes(r.Errors), NotChecked: b.causes(), Warnings: b.notes(view.Alone(r.Warnings)),
 	}
 	for _, step := range view.NextActions(r, "below", o.Button) {
 		var runs view.Runs
@@ -118,6 +118,22 @@ func ownAddress(of func(path string, line int) string, path string, line int) st
 func (b *pageOf) notes(problems []report.Problem) (list []Note) {
 	for _, p := range problems {
 		list = append(list, Note{Where: b.at(p.Path, p.Line), Text: shown(p.Message), Code: b.code(p.Path, p.Line, p.Line, 0, 0)})
+	}
+	return list
+}
+
+// causes are what stands in the way, each thing once, with what waits for it.
+func (b *pageOf) causes() (list []Note) {
+	for _, c := range view.CausesOf(b.report, view.ByPlace(b.report.Findings)) {
+		note := b.notes([]report.Problem{c.Problem()})[0]
+		for _, w := range c.Waiting() {
+			f := Fact{Label: strings.ToUpper(w.Label[:1]) + w.Label[1:]}
+			for _, item := range w.Items {
+				f.Items = append(f.Items, Link{Text: shown(item.String()), Address: b.at(item.Path, item.Line).Address})
+			}
+			note.Facts = append(note.Facts, f)
+		}
+		list = append(list, note)
 	}
 	return list
 }

@@ -16,7 +16,7 @@ func diffHTML(w io.Writer, d *report.Differences, o Options) error {
 	b := &pageOf{report: &report.Report{Clusters: d.Clusters}, o: o.HTML, ids: map[string]int{}}
 	p := &Page{
 		Frame:  Frame{Name: o.HTML.Name, Detail: shown(o.HTML.Detail), Inline: true},
-		Errors: b.notes(d.Errors), NotChecked: b.notes(view.NotChecked(d.NotChecked)), Warnings: b.notes(d.Warnings),
+		Errors: b.notes(d.Errors), NotChecked: b.notes(view.NotChecked(d.NotChecked, nil)), Warnings: b.notes(d.Warnings),
 		Facts:   append(slices.Clone(o.HTML.Facts), b.facts()...),
 		Verdict: shown(view.DiffCounts(d)), Counts: shown(view.UnknownWords(d)), Work: shown(view.OtherRoots(d)),
 		Command: shown(o.HTML.Command),

@@ -30,9 +30,13 @@ func (b *pageOf) groups(list []*report.Finding) (groups []Group, totals []Total)
 			Action: shown(string(first.Action))}
 		group := Group{ID: id, Policy: shown(name), Title: shown(about.Title), Why: shown(about.Description),
 			Category: shown(about.Category), Source: b.rule(first.PolicyPath, 0), Quiet: view.Loudest(findings) >= view.Before,
-			Places: len(findings)}
+		}
 		slices.SortStableFunc(findings, func(f, g *report.Finding) int { return cmp.Compare(view.StateOf(f), view.StateOf(g)) })
 		for i, f := range findings {
+			if view.StateOf(f) == view.Undecided { // it is told with what it waits for
+				total.States[view.Warning]++
+				continue
+			}
 			one := b.finding(f)
 			one.Folded = i >= openFindings || view.StateOf(f) >= view.Before && !group.Quiet
 			group.Findings = append(group.Findings, one)
@@ -41,14 +45,19 @@ func (b *pageOf) groups(list []*report.Finding) (groups []Group, totals []Total)
 			}
 			total.States[view.StateOf(f)]++
 		}
-		groups, totals = append(groups, group), append(totals, total)
+		if group.Places = len(group.Findings); group.Places > 0 {
+			groups = append(groups, group)
+		} else {
+			total.ID = "not-checked"
+		}
+		totals = append(totals, total)
 	}
 	return groups, totals
 }
 
 // states are the names of the states, for the styles of the page.
-var states = [...]string{view.Blocking: "blocking", view.Pending: "pending", view.Warning: "warning", view.Before: "before",
-	view.Excepted: "excepted"}
+var states = [...]string{view.Blocking: "blocking", view.Pending: "pending", view.Warning: "warning",
+	view.Undecided: "warning", view.Before: "before", view.Excepted: "excepted"}
 
 func (b *pageOf) finding(f *report.Finding) Finding {
 	o := view.OriginOf(f)

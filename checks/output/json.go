@@ -57,6 +57,8 @@ func complete(v reflect.Value) reflect.Value {
 			of.Quotes = false
 		case *report.NotChecked:
 			of.Quotes = false
+		case *report.Cause:
+			of.Quotes = false
 		}
 		return out
 	}

@@ -68,7 +68,7 @@ func (m *markdown) sections(list []*report.Finding) (first, second []section) {
 		m.totals(list),
 		m.next(),
 		m.problems("Errors", r.Errors),
-		m.notChecked(),
+		m.causes(list),
 		m.table("Findings", active, false),
 		m.outside(active),
 		m.exceptions("Exceptions of this change", false),
@@ -78,7 +78,7 @@ func (m *markdown) sections(list []*report.Finding) (first, second []section) {
 		m.preview(),
 	}
 	second = []section{
-		m.problems("Warnings", r.Warnings),
+		m.problems("Warnings", view.Alone(r.Warnings)),
 		m.table("Already in the base", view.Only(list, view.Before), true),
 		m.covered(view.Only(list, view.Excepted)),
 		m.previewTable(),
@@ -207,22 +207,38 @@ func (m *markdown) before(path string, line, column int) string {
 	return m.at(path, line, column) + ": "
 }
 
-// notChecked is what was not looked at as a list: the first of each reason, with the others folded.
-func (m *markdown) notChecked() section {
-	s := section{head: "\n#### Not checked\n\n", one: "line", many: "lines"}
-	for _, u := range view.UncheckedOf(m.report.NotChecked) {
-		row := m.problem(u[0].Problem())
-		if rest := u[1:]; len(rest) > 0 {
-			var names []string
-			for _, n := range rest[:min(len(rest), m.places)] {
-				names = append(names, strings.TrimSpace(prose(clip(n.Root, codeRunes))+" "+m.at(n.Path, n.Line, 0)))
+// causes is what stands in the way, each thing once, with what waits for it folded.
+func (m *markdown) causes(findings []*report.Finding) section {
+	s := section{head: "\n#### " + view.CausesTitle + "\n\n", one: "line", many: "lines"}
+	for _, c := range view.CausesOf(m.report, findings) {
+		row := m.problem(c.Problem())
+		for _, w := range c.Waiting() {
+			var items []string
+			for _, item := range w.Items[:min(len(w.Items), m.places)] {
+				items = append(items, m.item(item))
 			}
-			row += fmt.Sprintf("<details><summary>Likewise %d more</summary>%s</details>", len(rest),
-				strings.Join(andMore(names, len(rest)-len(names)), "<br>"))
+			items = andMore(items, len(w.Items)-len(items))
+			switch {
+			case w.Label == "likewise":
+				row += fmt.Sprintf("<details><summary>Likewise %d more</summary>%s</details>", len(w.Items), strings.Join(items, "<br>"))
+			case len(w.Items) == 1:
+				row += "<br>" + w.Label + ": " + items[0]
+			default:
+				row += fmt.Sprintf("<details><summary>%d %s</summary>%s</details>", len(w.Items), w.Label, strings.Join(items, "<br>"))
+			}
 		}
 		s.rows = append(s.rows, row+"\n")
 	}
 	return s
+}
+
+// item is one of what waits, with a link to its place.
+func (m *markdown) item(i view.Item) string {
+	at := ""
+	if i.Path != "" {
+		at = m.at(i.Path, i.Line, 0)
+	}
+	return strings.TrimSpace(prose(clip(i.Words, codeRunes)) + " " + at)
 }
 
 // andMore counts what a list leaves out.

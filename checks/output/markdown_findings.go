@@ -11,7 +11,7 @@ import (
 )
 
 // icons are what a row begins with.
-var icons = map[view.State]string{view.Blocking: "❌", view.Pending: "⏳", view.Warning: "⚠️", view.Before: "▫️", view.Excepted: "✅"}
+var icons = map[view.State]string{view.Blocking: "❌", view.Pending: "⏳", view.Warning: "⚠️", view.Undecided: "⚠️", view.Before: "▫️", view.Excepted: "✅"}
 
 // table has one row for each entry. The resource stands with the place: three columns fit beside a conversation.
 func (m *markdown) table(title string, list []*report.Finding, folded bool) section {

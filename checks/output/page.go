@@ -114,6 +114,7 @@ type Note struct {
 	Where Link
 	Text  string
 	Code  []CodeLine
+	Facts []Fact
 }
 
 // CodeLine is a line of a source file.
@@ -315,7 +316,7 @@ func (p *Page) sections() (list []pageSection) {
 	add(len(p.Bumps), "Versions", "versions")
 	add(len(p.Changes), "Differences", "differences")
 	add(len(p.Images), "Images", "images")
-	add(len(p.NotChecked), "Not checked", "not-checked")
+	add(len(p.NotChecked), view.CausesTitle, "not-checked")
 	add(len(p.Exceptions)+len(p.Cleanup), "Exceptions", "exceptions")
 	if p.Preview != nil {
 		list = append(list, pageSection{"Preview", "preview"})

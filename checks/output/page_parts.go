@@ -90,7 +90,7 @@ func (p *Page) divide() []part {
 		*list, p.Rests[id] = fit(d, *list, new(roomList), size[Note], "notes", heading, heading)
 	}
 	notes(&p.Errors, "errors", "Errors")
-	notes(&p.NotChecked, "not-checked", "Not checked")
+	notes(&p.NotChecked, "not-checked", view.CausesTitle)
 	notes(&p.Warnings, "warnings", "Warnings")
 	notes(&p.Cleanup, "cleanup", "Exceptions")
 	if p.Preview != nil {

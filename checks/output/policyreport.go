@@ -47,7 +47,7 @@ type policyResult struct {
 func checkPolicyReport(w io.Writer, r *report.Report, o Options) error {
 	out := newPolicyReport(r.Errors)
 	out.Summary.Pass = r.Stats.Passed
-	for _, p := range view.NotChecked(r.NotChecked) {
+	for _, p := range view.NotChecked(r.NotChecked, r.Causes) {
 		out.add(policyResult{Scored: true, Policy: "lintel", Result: report.Skip, Message: yamlText(p.Message),
 			Properties: properties("path", p.Path, "line", number(p.Line), "undecided", "true")})
 	}

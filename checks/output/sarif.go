@@ -135,7 +135,7 @@ func checkSARIF(w io.Writer, r *report.Report, o Options) error {
 		}
 	}
 	notify("error", r.Errors)
-	notify("warning", view.NotChecked(r.NotChecked))
+	notify("warning", view.NotChecked(r.NotChecked, r.Causes))
 	notify("warning", r.Warnings)
 	for i := range r.Errors {
 		if p := &r.Errors[i]; p.Path != "" {

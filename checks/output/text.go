@@ -32,8 +32,10 @@ func checkText(w io.Writer, r *report.Report, o Options) error {
 			o.Severity))
 		t.blank()
 	}
-	t.notChecked(r.NotChecked)
-	t.problems("warning", yellow, r.Warnings)
+	for _, c := range view.CausesOf(r, list) {
+		t.causes(c)
+	}
+	t.problems("warning", yellow, view.Alone(r.Warnings))
 	t.exceptions("Exceptions that this change adds or edits", false)
 	t.exceptions(view.ObjectsTitle, true)
 	t.cleanup()
@@ -158,28 +160,54 @@ func (t *text) problems(label, tone string, list []report.Problem) {
 }
 
 func (t *text) problem(label, tone string, p *report.Problem) {
-	paint := t.paint.with(tone)
-	t.head(paint, Line(view.KnownPlace(p.Path, p.Line, p.Column)), label)
-	t.rows("  ", lines(p.Message))
-	if p.Line > 0 {
-		t.frame(p.Path, span{startLine: p.Line, endLine: p.Line, start: p.Column}, paint)
-	}
+	t.said(label, tone, p)
+	t.code(tone, p)
 	t.blank()
 }
 
-// notChecked says what was not looked at: the first of each reason as a problem, the others below it by their names.
-func (t *text) notChecked(list []report.NotChecked) {
-	for _, u := range view.UncheckedOf(list) {
-		p := u[0].Problem()
-		t.problem("not checked", yellow, &p)
-		rest := u[1:]
-		shown := t.few(len(rest))
-		for i, n := range rest[:shown] {
-			t.fact([]string{"likewise", ""}[min(i, 1)], strings.TrimSpace(n.Root+" "+view.Place(n.Path, n.Line, 0)))
-		}
-		t.more(len(rest) - shown)
-		t.blank()
+// code shows the lines around a problem.
+func (t *text) code(tone string, p *report.Problem) {
+	if p.Line > 0 {
+		t.frame(p.Path, span{startLine: p.Line, endLine: p.Line, start: p.Column}, t.paint.with(tone))
 	}
+}
+
+// said is problem without lines of code.
+func (t *text) said(label, tone string, p *report.Problem) {
+	t.head(t.paint.with(tone), Line(view.KnownPlace(p.Path, p.Line, p.Column)), label)
+	t.rows("  ", lines(p.Message))
+}
+
+// causes writes what stands in the way once, and a few of those that wait for it by their names.
+func (t *text) causes(c *view.Causes) {
+	p := c.Problem()
+	t.said(c.Label(), yellow, &p)
+	if c.One() {
+		t.code(yellow, &p)
+	}
+	for _, w := range c.Waiting() {
+		few := fewCauses
+		switch {
+		case t.o.AllPlaces:
+			few = len(w.Items)
+		case len(c.Findings) > 1 && w.Label == "roots":
+			few = 1 // the objects say as much
+		case len(w.Items) <= fewNames:
+			few = len(w.Items)
+		}
+		var names []string
+		for i, item := range w.Items {
+			switch {
+			case item.Path == "":
+				names = append(names, item.Words)
+			case i < few:
+				t.fact([]string{w.Label, ""}[min(i, 1)], item.String())
+			}
+		}
+		t.fact(w.Label, report.Some(names, few))
+		t.more(len(w.Items) - len(names) - few)
+	}
+	t.blank()
 }
 
 // few is how many of so many places are shown: all, or of many the first few.

@@ -17,6 +17,7 @@ const (
 	manyPlaces   = 8  // more than these are folded
 	fewPlaces    = 5  // shown then
 	fewNames     = 5
+	fewCauses    = 3 // and what waits for them
 )
 
 // findings writes entries, by policy, file or resource as the options say. Of many findings, the first few of a rule are

@@ -30,9 +30,9 @@ func TestUncheckedForOneReason(t *testing.T) {
 		want  []string
 		not   string
 	}{
-		"text": {text(Options{}), 25, []string{"HelmRelease/a/app-0 is not checked: the chart cannot be had\n",
+		"text": {text(Options{}), 18, []string{"HelmRelease/a/app-0 is not checked: the chart cannot be had\n",
 			"likewise   HelmRelease/a/app-1 apps/1/source.yaml:13\n             HelmRelease/a/app-2 apps/2/source.yaml:13\n",
-			"and 63 more; --all-places", "other is not checked: it is a bucket", "p.yaml:2  not checked\n  the chart"},
+			"and 65 more; --all-places", "other is not checked: it is a bucket", "p.yaml:2  not checked\n  the chart"},
 			"app-6 "},
 		"text of all": {text(Options{AllPlaces: true}), 90, []string{"app-68 apps/68/source.yaml:13"}, "more"},
 		"markdown": {Markdown(r, MarkdownOptions{}), 20, []string{"<details><summary>Likewise 68 more</summary>" +

@@ -84,15 +84,18 @@ func (r *Report) conclusion() Conclusion {
 func (r *Report) title() string {
 	var old, warnings, unknown, blocking, rules, baseProblems, kinds, refused int
 	var roots []string
+	deployments := map[string]bool{}
 	for _, n := range r.NotChecked {
-		if n.Kind {
+		switch {
+		case n.Kind:
 			kinds++
-		}
-		if n.Rules {
+		case n.Rules:
 			rules++
 			if !n.Changed {
 				baseProblems++
 			}
+		default:
+			deployments[n.Root] = true
 		}
 	}
 	waits := map[string]bool{}
@@ -131,7 +134,7 @@ func (r *Report) title() string {
 		{refused, "exception was refused", "exceptions were refused"},
 		{warnings, "warning", "warnings"},
 		{r.Stats.Unchecked, "Helm chart is not checked", "Helm charts are not checked"},
-		{len(r.NotChecked) - r.Stats.Unchecked - rules - kinds, "deployment is not checked", "deployments are not checked"},
+		{len(deployments) - r.Stats.Unchecked, "deployment is not checked", "deployments are not checked"},
 		{kinds, "kind is not checked by its definition", "kinds are not checked by their definitions"},
 	})
 	if baseProblems > 0 {
@@ -144,6 +147,8 @@ func (r *Report) title() string {
 		parts = append(parts, "No violations, "+Count(n, "exception", "exceptions")+" to look after")
 	}
 	switch {
+	case len(parts) > 0 && r.conclusion() == Neutral && r.untouched():
+		return strings.Join(parts, ", ") + ", all for causes that this change does not touch"
 	case len(parts) > 0:
 		return strings.Join(parts, ", ")
 	case r.Stats.Policies == 0:

@@ -25,7 +25,7 @@ func TestConclude(t *testing.T) {
 			"4 resources checked, no violations: 3 of 4 resources met a rule"},
 		{"broken policies", Report{Stats: checked, NotChecked: []NotChecked{{Rules: true}, {}}}, Neutral,
 			"1 deployment is not checked, the policies or settings of the base branch have errors"},
-		{"raised", Report{Stats: checked, NotChecked: []NotChecked{{}, {Fails: true}}}, Failure,
+		{"raised", Report{Stats: checked, NotChecked: []NotChecked{{Root: "a"}, {Root: "b", Fails: true}}}, Failure,
 			"2 deployments are not checked"},
 		{"no policies", Report{Stats: Stats{Resources: 2}}, Neutral, "No policies in this repository: nothing was checked"},
 		{"nothing changed", Report{Stats: Stats{Policies: 1}}, Success, "No deployed manifest changes"},

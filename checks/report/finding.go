@@ -78,6 +78,7 @@ type Finding struct {
 	Action     Action     `json:"action"`
 	Field      string     `json:"field"` // RFC 6901 pointer into the rendered resource
 	Message    string     `json:"message"`
+	Causes     []string   `json:"causes,omitempty"` // the ids of those for which it is undecided: any of them
 	Origin     *Origin    `json:"origin,omitempty"`
 	Roots      []string   `json:"roots"`               // the roots whose render has it
 	Clusters   []string   `json:"clusters,omitempty"`  // those that deploy them, where the settings know any
@@ -234,6 +235,7 @@ func Merge(list []Finding) []Finding {
 					into.Resources = union(into.Resources, []Resource{r})
 				}
 			}
+			into.Causes = union(into.Causes, f.Causes)
 			into.Blocks = into.Blocks || f.Blocks
 			into.Denied = into.Denied || f.Denied
 		}

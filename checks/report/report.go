@@ -23,6 +23,7 @@ type Report struct {
 	Errors     []Problem    `json:"errors"`               // what could not be read, rendered or compiled: it fails
 	Warnings   []Problem    `json:"warnings,omitempty"`   // such as policies that are not evaluated before merge
 	NotChecked []NotChecked `json:"notChecked,omitempty"` // what is deployed and was not looked at
+	Causes     []Cause      `json:"causes,omitempty"`     // why so, and why findings are undecided: they have the ids
 	Bumps      []Bump       `json:"bumps"`                // what other versions of things from outside change
 	MoreBumps  int          `json:"moreBumps,omitempty"`  // roots with another version that Bumps leaves out
 	// Undeclared are the kinds of objects that the change touches and whose fields nobody here declares.
@@ -129,6 +130,7 @@ func (r *Report) Sort(changed func(path string) bool) {
 	}
 	slices.SortFunc(r.NotChecked, func(a, b NotChecked) int { return a.Problem().Compare(b.Problem()) })
 	r.NotChecked = slices.Compact(r.NotChecked)
+	r.explain(changed)
 }
 
 // Problem is something that could not be read, rendered, compiled or decided, and what to do about it.
@@ -139,6 +141,9 @@ type Problem struct {
 	Message string `json:"message"`
 	Changed bool   `json:"changed,omitempty"` // whether the change touches this file
 	Quotes  bool   `json:"quotes,omitempty"`  // other repositories may be quoted, see Withhold; "-o json" leaves it out
+	Cause   string `json:"cause,omitempty"`   // the id of the cause that it has in common with others
+	// Common is what it says, without names and places: warnings of one kind become one cause by it.
+	Common string `json:"-"`
 }
 
 // Compare orders problems by place, then by what they say.
@@ -178,6 +183,7 @@ type NotChecked struct {
 	Kind    bool   `json:"kind,omitempty"`    // it is the fields of a kind
 	Fails   bool   `json:"fails,omitempty"`   // the settings let it fail the check
 	Quotes  bool   `json:"quotes,omitempty"`  // as of a Problem
+	Cause   string `json:"cause,omitempty"`   // the id of its cause
 }
 
 // Problem is what is not checked as a problem with a place.

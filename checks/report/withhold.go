@@ -67,6 +67,12 @@ func (r *Report) Withhold(urls []string) *Report {
 			n.Reason = quoting(from)
 		}
 	}
+	out.Causes = slices.Clone(r.Causes)
+	for i := range out.Causes {
+		if c := &out.Causes[i]; c.Quotes {
+			c.Reason, c.Sentence = quoting(from), quoting(from)
+		}
+	}
 	if r.Preview != nil {
 		preview := *r.Preview
 		preview.Warnings, preview.Notices = unquoted(preview.Warnings, from), unquoted(preview.Notices, from)

@@ -1,6 +1,7 @@
 package review
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"strings"
@@ -42,8 +43,9 @@ func ViewOf(set *rules.Ruleset, exceptions Exceptions, changed func(path string)
 // Finding is a finding with the result that it is of.
 type Finding struct {
 	report.Finding
-	Pair   *diff.Pair
-	Result engine.Result
+	Pair    *diff.Pair
+	Result  engine.Result
+	Because []report.Cause // why it is undecided: any of them
 }
 
 // Same reports whether another finding says the same of the same place, whatever the object is called by then.
@@ -64,7 +66,7 @@ func (v View) Findings(a *Answer) (list []Finding) {
 			if i < len(a.advice) {
 				a.suggest(&f, a.advice[i][field])
 			}
-			list = append(list, Finding{f, a.Pair, res})
+			list = append(list, Finding{f, a.Pair, res, a.because(res)})
 		}
 	}
 	for i, res := range a.Before {
@@ -102,7 +104,43 @@ func (v View) loosened(a *Answer, i int) (list []Finding) {
 		if i < len(a.before) {
 			a.suggest(&f, a.before[i][field])
 		}
-		list = append(list, Finding{f, a.Pair, res})
+		list = append(list, Finding{f, a.Pair, res, a.because(res)})
+	}
+	return list
+}
+
+// because returns why a result is undecided: what the rule needs of the cluster, and why nobody here answers for it, or
+// a value that only the cluster has.
+func (a *Answer) because(res engine.Result) []report.Cause {
+	if !Undecided(res) {
+		return nil
+	}
+	what := admission.Needed(res.Message)
+	if what == "" {
+		if new := a.Pair.New; new != nil {
+			for _, issue := range new.Issues {
+				if issue.Value && strings.HasSuffix(res.Message, issue.Message) {
+					return []report.Cause{{Kind: report.CauseCluster, Reason: issue.Message}}
+				}
+			}
+		}
+		return nil
+	}
+	if id := admission.IdentityOf(a.Pair.Resource().Object); what == admission.NeedsNamespace(id).What {
+		return []report.Cause{{Kind: report.CauseCluster, What: what, Reason: "nothing names it", Changed: true,
+			ToDo: "name the namespace in the object or in its kustomization"}}
+	}
+	altered := slices.ContainsFunc(a.Altered, func(r report.Resource) bool { return r.String() == what })
+	list := slices.Clone(a.lookups.Why(what))
+	if list == nil {
+		list = []report.Cause{{}}
+	}
+	for i := range list {
+		c := &list[i]
+		c.Kind, c.Changed = cmp.Or(c.Kind, report.CauseCluster), altered
+		if c.Kind == report.CauseCluster {
+			c.What = what
+		}
 	}
 	return list
 }

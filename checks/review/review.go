@@ -54,6 +54,7 @@ type Answer struct {
 	Altered []report.Resource // what the policies looked up and the change alters
 	Before  []engine.Result   // what they say where these are as they were; asked only where there are any
 
+	lookups        *declared.Lookups
 	advice, before []map[string]engine.SuggestedFix // of the results, and of what was said before
 	above          *Mutations                       // what inherited rules alone mutated; nil where nothing
 	versions       *diff.Versions                   // of the object, as mutate rules leave it; nil where there was none before
@@ -86,17 +87,10 @@ func (v *Reviewer) Review(ctx context.Context, p *diff.Pair) Answer {
 	request := v.Request(p)
 	ctx, lookups := declared.For(ctx, p.Root)
 	was := ctx
-	out := Answer{Pair: p, Results: v.ask(ctx, v.Effective, p, request)}
+	out := Answer{Pair: p, Results: v.ask(ctx, v.Effective, p, request), lookups: lookups}
 	if out.Altered = lookups.Altered(); len(out.Altered) > 0 {
 		was = lookups.Before(ctx)
 		out.Before = v.ask(was, v.Effective, p, v.Request(p))
-	}
-	for _, list := range [][]engine.Result{out.Results, out.Before} {
-		for i, r := range list {
-			if why := lookups.Why(r.Message); why != "" && Undecided(r) {
-				list[i].Message += " (" + why + ")"
-			}
-		}
 	}
 	excepted := func(r engine.Result) bool { return len(r.Exceptions) > 0 }
 	if v.WithoutExceptions != nil && slices.ContainsFunc(out.Results, excepted) {

@@ -121,7 +121,7 @@ func (set *Ruleset) Count(s *report.Stats, seen map[string]bool) {
 // Problems splits what the engine found into what fails the check and what is said beside it.
 func Problems(list []policy.Problem) (errs, warnings []report.Problem) {
 	for _, p := range list {
-		q := report.Problem{Path: p.Path, Line: p.Line, Column: p.Column, Message: p.Message}
+		q := report.Problem{Path: p.Path, Line: p.Line, Column: p.Column, Message: p.Message, Common: p.Common}
 		if p.Warning {
 			warnings = append(warnings, q)
 		} else {

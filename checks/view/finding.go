@@ -13,11 +13,12 @@ type State int
 
 // The states, the worst first.
 const (
-	Blocking State = iota // fails the check
-	Pending               // blocks until an exception of the change is approved
-	Warning               // audited, undecided, or otherwise not blocking
-	Before                // the base had it, too
-	Excepted              // an exception covers it
+	Blocking  State = iota // fails the check
+	Pending                // blocks until an exception of the change is approved
+	Warning                // audited, or otherwise not blocking
+	Undecided              // waits for causes of the report, with which it is told
+	Before                 // the base had it, too
+	Excepted               // an exception covers it
 )
 
 // StateOf returns the state of a finding.
@@ -31,6 +32,8 @@ func StateOf(f *report.Finding) State {
 		return Blocking
 	case !f.New:
 		return Before
+	case len(f.Causes) > 0:
+		return Undecided
 	}
 	return Warning
 }
@@ -93,13 +96,16 @@ func Sentence(f *report.Finding) string { return Reason(f.Rule, f.Message) }
 // Fact is a labelled detail of a finding.
 type Fact struct{ Label, Text string }
 
-// Facts are what the rule expects and the advice, where they are known.
+// Facts are what the rule expects and the advice, where they are known, and the ids of what it waits for.
 func Facts(f *report.Finding) (list []Fact) {
 	if f.Expected != "" {
 		list = append(list, Fact{"Expected", f.Expected})
 	}
 	if a := FixInstruction(f); a != "" {
 		list = append(list, Fact{"Advice", a})
+	}
+	if len(f.Causes) > 0 {
+		list = append(list, Fact{"Causes", report.Some(f.Causes, maxNames)})
 	}
 	return list
 }

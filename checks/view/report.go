@@ -29,7 +29,7 @@ func Counts(r *report.Report) string {
 		{N: len(r.Errors), One: "error", Many: "errors"},
 		{N: n[Blocking], One: "blocking finding", Many: "blocking findings"},
 		{N: n[Pending], One: "waiting for approval", Many: "waiting for approval"},
-		{N: n[Warning], One: "not blocking", Many: "not blocking"},
+		{N: n[Warning] + n[Undecided], One: "not blocking", Many: "not blocking"},
 		{N: n[Before], One: "already in the base", Many: "already in the base"},
 		{N: n[Excepted], One: "covered by an exception", Many: "covered by exceptions"},
 	})
@@ -89,26 +89,6 @@ func Work(r *report.Report) string {
 		parts = append(parts, words)
 	}
 	return strings.Join(parts, ", ")
-}
-
-// NotChecked is what was not looked at as problems with their places.
-func NotChecked(list []report.NotChecked) (problems []report.Problem) {
-	for _, n := range list {
-		problems = append(problems, n.Problem())
-	}
-	return problems
-}
-
-// Unchecked is what is not checked for one and the same reason. It is never empty.
-type Unchecked []report.NotChecked
-
-// UncheckedOf puts together what is not checked for the same reason, as all releases of a chart that cannot be had.
-func UncheckedOf(list []report.NotChecked) []Unchecked {
-	type reason struct {
-		words string
-		rules bool
-	}
-	return report.Grouped[Unchecked](list, func(n report.NotChecked) reason { return reason{n.Reason, n.Rules} })
 }
 
 // maxNames is how many names a sentence has.

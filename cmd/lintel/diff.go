@@ -8,6 +8,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/sandbox"
 	"github.com/lintel-bot/lintel/checks/output"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 type diffOptions struct {
@@ -76,8 +77,8 @@ func printUnknown(cmd *cobra.Command, d *report.Differences) {
 	for _, p := range d.Errors {
 		say("error", p)
 	}
-	for _, n := range d.NotChecked {
-		say("not rendered", n.Problem())
+	for _, p := range view.NotChecked(d.NotChecked, nil) {
+		say("not rendered", p)
 	}
 	for _, p := range d.Warnings {
 		say("warning", p)

@@ -7,7 +7,6 @@ package admission
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -174,7 +173,16 @@ type NeedsClusterError struct {
 	What string // for people: "ConfigMap kube-system/allowed-registries"
 }
 
-func (e *NeedsClusterError) Error() string { return fmt.Sprintf("needs the cluster: %s", e.What) }
+func (e *NeedsClusterError) Error() string { return needsCluster + e.What }
+
+const needsCluster = "needs the cluster: "
+
+// Needed returns what a message says that is needed of the cluster; "" where it says nothing of it.
+func Needed(message string) string {
+	_, what, _ := strings.Cut(message, needsCluster)
+	what, _, _ = strings.Cut(what, ";") // what follows if it is not so
+	return what
+}
 
 // UnreadableError means that what is evaluated has a form that neither the API server nor Kyverno reads: text where a
 // list belongs, a container without a name. What meets one is an error, also where other errors count as "does not

@@ -32,7 +32,17 @@ type Problem struct {
 	Warning    bool
 	Deprecated bool // a warning of what still works: the message is the same wherever that is written
 	Message    string
+	Common     string // of warnings that are alike: what they say, without names
 }
+
+// As is the problem as one of several that say the same but for names.
+func (p Problem) As(common string) Problem {
+	p.Common = common
+	return p
+}
+
+// NotEvaluated is what the warnings of what is left to the cluster have in common.
+const NotEvaluated = "policies and rules of these kinds are not evaluated before merge"
 
 // String is the problem as compilers write one: path:line:column: message.
 func (p Problem) String() string {

@@ -44,6 +44,8 @@ type Error struct {
 	Unknown bool
 	// Quotes means that the message may have something that is written in another repository or in a chart.
 	Quotes bool
+	// Missing is what could not be had from outside, as people name it, and Reason why; empty: it is about something else.
+	Missing, Reason string
 }
 
 func (e *Error) Error() string {

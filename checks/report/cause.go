@@ -1,0 +1,148 @@
+package report
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+)
+
+// CauseKind is what kind of thing stands in the way.
+type CauseKind string
+
+// The kinds of causes.
+const (
+	CauseSource  CauseKind = "source"  // something from outside of the repository could not be had
+	CauseCluster CauseKind = "cluster" // only the cluster has it
+	CauseDiffer  CauseKind = "differ"  // it is declared several times, and not in the same way
+	CauseRoot    CauseKind = "root"    // something that is deployed could not be looked at
+	CauseUnseen  CauseKind = "unseen"  // look-ups do not see what a root deploys
+	CausePolicy  CauseKind = "policy"  // policies do not count as they are written
+)
+
+// Cause is why something could not be decided or looked at. A report has it once, whatever waits for it.
+type Cause struct {
+	ID       string    `json:"id"` // the same in all reports: a digest of the kind and of what is missing
+	Kind     CauseKind `json:"kind"`
+	What     string    `json:"missing,omitempty"` // what is missing, as people name it; empty: the reason says it
+	Reason   string    `json:"reason,omitempty"`  // why that is so
+	Sentence string    `json:"sentence"`          // both
+	Path     string    `json:"path"`              // one of the places; one that the change touches, where there is any
+	Line     int       `json:"line"`
+	ToDo     string    `json:"toDo,omitempty"`
+	Rules    int       `json:"rules"`             // undecided findings that wait for it
+	Objects  int       `json:"objects"`           // that these are about
+	Roots    int       `json:"roots"`             // that are not checked for it, or not seen by look-ups
+	Changed  bool      `json:"changed,omitempty"` // whether the change touches it
+	Quotes   bool      `json:"quotes,omitempty"`  // as of a Problem
+}
+
+// toDo is what to do about a cause that says no more of it.
+var toDo = map[CauseKind]string{
+	CauseSource:  "let the operator allow it, or run \"lintel fetch\" with a network",
+	CauseCluster: "check by hand, or declare it under context in .lintel.yaml",
+	CauseDiffer:  "name the roots of each cluster under clusters in .lintel.yaml",
+}
+
+// complete returns a cause with its id and its words.
+func (c Cause) complete() Cause {
+	sum := sha256.Sum256([]byte(string(c.Kind) + "\x00" + cmp.Or(c.What, c.Reason)))
+	c.ID = hex.EncodeToString(sum[:6])
+	c.ToDo = cmp.Or(c.ToDo, toDo[c.Kind])
+	switch {
+	case c.Sentence != "":
+	case c.Kind == CauseSource:
+		c.Sentence = c.What + ": " + c.Reason
+	case c.Kind == CauseUnseen:
+		c.Sentence = "what " + c.What + " deploys is not known: " + c.Reason
+	case c.Kind == CauseCluster && c.What != "":
+		c.Sentence = "needs the cluster: " + c.What
+		if c.Reason != "" {
+			c.Sentence += " (" + c.Reason + ")"
+		}
+	default:
+		c.Sentence = c.Reason
+	}
+	return c
+}
+
+// Because returns the id of a cause, which the report has from then on.
+func (r *Report) Because(c Cause) string {
+	c = c.complete()
+	i := slices.IndexFunc(r.Causes, func(d Cause) bool { return d.ID == c.ID })
+	if i < 0 {
+		r.Causes = append(r.Causes, c)
+		return c.ID
+	}
+	r.Causes[i].Roots += c.Roots
+	r.Causes[i].Changed = r.Causes[i].Changed || c.Changed
+	return c.ID
+}
+
+// Because is the cause for which something is not checked, where it names none.
+func (n NotChecked) Because() Cause {
+	return Cause{Kind: CauseRoot, Reason: n.Reason, Path: n.Path, Line: n.Line, Quotes: n.Quotes}.complete()
+}
+
+// explain gives a cause to all that is not checked, and counts what waits for each. changed reports whether the change
+// touches a file.
+func (r *Report) explain(changed func(path string) bool) {
+	for i := range r.NotChecked {
+		if n := &r.NotChecked[i]; n.Cause == "" {
+			n.Cause = r.Because(n.Because())
+		}
+	}
+	for i := range r.Warnings {
+		if w := &r.Warnings[i]; w.Cause == "" && w.Common != "" {
+			w.Cause = r.Because(Cause{Kind: CausePolicy, Reason: w.Common, Path: w.Path, Line: w.Line})
+		}
+	}
+	known := map[string]*Cause{}
+	for i := range r.Causes {
+		c := &r.Causes[i]
+		c.Changed = c.Changed || changed(c.Path)
+		known[c.ID] = c
+	}
+	seen := map[any]bool{}
+	once := func(key any) int {
+		if seen[key] {
+			return 0
+		}
+		seen[key] = true
+		return 1
+	}
+	for _, f := range r.Findings {
+		for _, id := range f.Causes {
+			c := known[id]
+			c.Rules++
+			for _, o := range append([]Resource{f.Resource}, f.Resources...) {
+				c.Objects += once([2]any{id, o})
+			}
+		}
+	}
+	for _, n := range r.NotChecked {
+		c := known[n.Cause]
+		c.Roots += once([2]any{n.Cause, n.Root})
+		if n.Changed && !c.Changed {
+			c.Path, c.Line, c.Changed = n.Path, n.Line, true
+		}
+	}
+	slices.SortFunc(r.Causes, func(a, b Cause) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Kind, b.Kind),
+			cmp.Compare(a.What, b.What), cmp.Compare(a.Reason, b.Reason))
+	})
+}
+
+// untouched reports whether all that is undecided and not checked waits for causes that the change does not touch.
+func (r *Report) untouched() bool {
+	touched := func(id string) bool {
+		return slices.ContainsFunc(r.Causes, func(c Cause) bool { return c.ID == id && c.Changed })
+	}
+	for _, f := range r.Findings {
+		if f.New && (f.Result != Skip && len(f.Causes) == 0 || slices.ContainsFunc(f.Causes, touched)) {
+			return false
+		}
+	}
+	return len(r.Causes) > 0 && !r.All && r.Stats.Policies > 0 && r.Stats.Unchecked == 0 &&
+		!slices.ContainsFunc(r.NotChecked, func(n NotChecked) bool { return touched(n.Cause) })
+}

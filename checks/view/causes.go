@@ -1,0 +1,263 @@
+package view
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// Causes is what a report says once: causes of one kind for one reason, and all that waits for one of them.
+type Causes struct {
+	List       []report.Cause // at least one
+	Findings   Entry          // that are undecided, in the order of their places
+	NotChecked []report.NotChecked
+	Warnings   []report.Problem
+}
+
+// CausesTitle is what causes are told below.
+const CausesTitle = "Undecided or not checked"
+
+// CausesOf puts the causes of a report together, with those of some findings that are undecided: what rules wait for comes
+// first, then what is not checked.
+func CausesOf(r *report.Report, findings []*report.Finding) (list []*Causes) {
+	type alike struct {
+		kind   report.CauseKind
+		reason string
+		rules  bool
+	}
+	groups, causes := map[alike]*Causes{}, map[string]report.Cause{}
+	for _, c := range r.Causes {
+		causes[c.ID] = c
+	}
+	of := func(c report.Cause, rules bool) *Causes {
+		key := alike{c.Kind, c.Reason, rules}
+		g := groups[key]
+		if g == nil {
+			g = &Causes{}
+			groups[key], list = g, append(list, g)
+		}
+		if !slices.ContainsFunc(g.List, func(d report.Cause) bool { return d.ID == c.ID }) {
+			g.List = append(g.List, c)
+		}
+		return g
+	}
+	undecided := Only(findings, Undecided)
+	waits := map[*Causes]int{}
+	for _, f := range undecided {
+		for _, id := range f.Causes {
+			waits[of(causes[id], false)]++
+		}
+	}
+	for _, f := range undecided { // it is named once, where most wait
+		most := of(causes[f.Causes[0]], false)
+		for _, id := range f.Causes {
+			if g := of(causes[id], false); waits[g] > waits[most] {
+				most = g
+			}
+		}
+		most.Findings = append(most.Findings, f)
+	}
+	for _, n := range r.NotChecked {
+		c, known := causes[n.Cause]
+		if !known {
+			c = n.Because()
+		}
+		g := of(c, n.Rules)
+		g.NotChecked = append(g.NotChecked, n)
+	}
+	for _, w := range r.Warnings {
+		if c, known := causes[w.Cause]; known {
+			g := of(c, false)
+			g.Warnings = append(g.Warnings, w)
+		}
+	}
+	for _, g := range list {
+		slices.SortStableFunc(g.List, func(a, b report.Cause) int {
+			return cmp.Or(cmp.Compare(b.Rules, a.Rules), cmp.Compare(b.Roots, a.Roots))
+		})
+	}
+	return list
+}
+
+// united has once what is not checked for one reason at one place, with the names of the roots.
+func united(list []report.NotChecked) (out []report.NotChecked) {
+	for _, same := range report.Grouped[[]report.NotChecked](list, func(n report.NotChecked) report.NotChecked {
+		n.Root = ""
+		return n
+	}) {
+		var roots []string
+		for _, n := range same {
+			roots = append(roots, n.Root)
+		}
+		same[0].Root = report.Some(Distinct(roots), fewRoots)
+		out = append(out, same[0])
+	}
+	return out
+}
+
+// fewRoots is how many roots are named that are not checked for one reason.
+const fewRoots = 1
+
+// NotChecked is what was not looked at as problems with their places, and the causes that rules wait for by their ids.
+func NotChecked(list []report.NotChecked, causes []report.Cause) (problems []report.Problem) {
+	for _, n := range united(list) {
+		problems = append(problems, n.Problem())
+	}
+	for _, c := range causes {
+		if c.Rules > 0 {
+			problems = append(problems, report.Problem{Path: c.Path, Line: c.Line, Message: "cause " + c.ID + ": " + c.Sentence})
+		}
+	}
+	return problems
+}
+
+// Alone are the warnings that have no cause in common with others.
+func Alone(list []report.Problem) []report.Problem {
+	return slices.DeleteFunc(slices.Clone(list), func(p report.Problem) bool { return p.Cause != "" })
+}
+
+// One reports whether all that there is to say is that something at one place is not checked.
+func (c *Causes) One() bool {
+	return len(c.List) == 1 && !c.decides() && len(united(c.NotChecked)) == 1
+}
+
+// decides reports whether rules wait for any of the causes.
+func (c *Causes) decides() bool {
+	return slices.ContainsFunc(c.List, func(one report.Cause) bool { return one.Rules > 0 })
+}
+
+// Label is what became of what waits.
+func (c *Causes) Label() string {
+	switch {
+	case c.decides():
+		return "undecided"
+	case len(c.NotChecked) > 0:
+		return "not checked"
+	}
+	return "warning"
+}
+
+// Problem is what is said first: of a root that is not checked what is said of it, of what several have in common that.
+// The place is one that says why.
+func (c *Causes) Problem() report.Problem {
+	one := c.List[0]
+	switch {
+	case len(c.List) > 1:
+		words := map[report.CauseKind]string{
+			report.CauseSource:  "sources outside of the repository could not be had",
+			report.CauseUnseen:  "roots of which look-ups do not see what they deploy",
+			report.CauseCluster: "things that rules ask for only the cluster has",
+			report.CauseDiffer:  "objects that rules ask for are declared several times, and they differ",
+		}[one.Kind]
+		return report.Problem{Message: strings.Join(append(filled(report.Count(len(c.List), "", words)),
+			filled(one.Reason)...), ": ")}
+	case c.decides():
+		return report.Problem{Path: one.Path, Line: one.Line, Message: one.Sentence}
+	case len(c.NotChecked) > 0:
+		return united(c.NotChecked)[0].Problem()
+	case len(c.Warnings) == 1:
+		return c.Warnings[0]
+	}
+	return report.Problem{Message: one.Sentence}
+}
+
+// Item is one of several things that are named, with its place where that is known.
+type Item struct {
+	Words, Path string
+	Line        int
+}
+
+// String is the words and the place.
+func (i Item) String() string {
+	return strings.TrimSpace(i.Words + " " + KnownPlace(i.Path, i.Line, 0))
+}
+
+// Waiting is a labelled list of what has to do with causes.
+type Waiting struct {
+	Label string
+	Items []Item
+}
+
+// Waiting lists what there is to do, the causes where there are several, and what waits for them.
+func (c *Causes) Waiting() (list []Waiting) {
+	add := func(label string, items ...Item) {
+		if len(items) > 0 {
+			list = append(list, Waiting{label, items})
+		}
+	}
+	add("to do", items(filled(c.List[0].ToDo))...)
+	var causes, others []Item
+	for _, one := range c.List {
+		words := one.What
+		if waits := waiting(one); waits != "" {
+			words += " (" + waits + ")"
+		}
+		causes = append(causes, Item{Words: words, Path: one.Path, Line: one.Line})
+	}
+	var roots []string
+	for _, n := range c.NotChecked {
+		roots = append(roots, n.Root)
+	}
+	for _, n := range united(c.NotChecked) {
+		others = append(others, Item{Words: n.Root, Path: n.Path, Line: n.Line})
+	}
+	switch {
+	case len(c.List) > 1: // which have the places
+		add("causes", causes...)
+		add("unchecked", items(Distinct(roots))...)
+	case c.decides():
+		add("waiting", Item{Words: waiting(c.List[0])})
+		add("unchecked", others...)
+	case len(others) > 0:
+		add("likewise", others[1:]...)
+	case len(c.Warnings) > 1:
+		for _, w := range c.Warnings {
+			others = append(others, Item{Path: w.Path, Line: w.Line})
+		}
+		add("places", others...)
+	}
+	if one := c.Findings.each(func(f *report.Finding) []string { return []string{Sentence(f)} }); len(one) == 1 &&
+		one[0] != c.List[0].Sentence {
+		add("message", items(one)...)
+	}
+	policy := func(f *report.Finding) []string { return []string{Title(f.Policy, f.Rule) + " (" + Weight(f) + ")"} }
+	placed := func(f *report.Finding) []string {
+		return []string{policy(f)[0] + " " + KnownPlace(f.PolicyPath, f.PolicyLine, 0)}
+	}
+	if one := c.Findings.each(placed); len(one) == 1 {
+		add("policy", items(one)...)
+	} else {
+		add("policies", items(c.Findings.each(policy))...)
+	}
+	var objects []Item
+	for _, s := range c.Findings.Spots() {
+		o := cmp.Or(s.Origin, &report.Origin{})
+		objects = append(objects, Item{Words: s.Who(), Path: o.Path, Line: o.StartLine})
+	}
+	add("objects", objects...)
+	if fields := c.Findings.Fields(); len(fields) == 1 {
+		add("field", items(fields)...)
+	}
+	add("roots", items(c.Findings.Roots())...)
+	add("clusters", items(c.Findings.Clusters())...)
+	return list
+}
+
+// items are things that have no place.
+func items(names []string) (list []Item) {
+	for _, name := range names {
+		list = append(list, Item{Words: name})
+	}
+	return list
+}
+
+// waiting counts what waits for a cause: "48 rules on 20 objects, 3 roots".
+func waiting(c report.Cause) string {
+	words := ""
+	if c.Rules > 0 {
+		words = report.Count(c.Rules, "rule", "rules") + " on " + report.Count(c.Objects, "object", "objects")
+	}
+	return strings.Join(append(filled(words), report.Counts([]report.Number{{N: c.Roots, One: "root", Many: "roots"}})...), ", ")
+}
