@@ -13,6 +13,9 @@ import (
 // maxNames is how many resources or roots one annotation lists.
 const maxNames = 20
 
+// maxReasons is how many causes one annotation lists.
+const maxReasons = 3
+
 // Annotation is a note on lines of a file of the head. Columns are those of GitHub, whose last one is inside.
 type Annotation struct {
 	Path                                       string
@@ -47,6 +50,9 @@ func Annotations(rep *report.Report) (list []Annotation, left int) {
 	}
 	var all []candidate
 	for _, same := range report.Grouped[view.Entry](findings, func(f *report.Finding) noted {
+		if view.StateOf(f) == view.Undecided { // the first place stands for all that wait for the same
+			return noted{Annotation{}, f.Policy, f.Rule, strings.Join(f.Causes, " ")}
+		}
 		return noted{placeAnnotation(f), f.Policy, f.Rule, f.Message}
 	}) {
 		f := same[0]
@@ -54,7 +60,7 @@ func Annotations(rep *report.Report) (list []Annotation, left int) {
 		if f.New {
 			c.old = 0
 		}
-		c.Title, c.Message = view.Title(f.Policy, f.Rule), annotationMessage(same)
+		c.Title, c.Message = view.Title(f.Policy, f.Rule), annotationMessage(rep, same)
 		all = append(all, c)
 	}
 	add := func(a Annotation) { all = append(all, candidate{Annotation: a, group: a.Title}) }
@@ -64,9 +70,9 @@ func Annotations(rep *report.Report) (list []Annotation, left int) {
 			add(ProblemAnnotation(p, view.Failure, "Could not be checked"))
 		}
 	}
-	for _, n := range rep.NotChecked {
-		if n.Changed {
-			add(ProblemAnnotation(n.Problem(), view.Warn, "Lintel: not checked"))
+	for _, p := range view.NotChecked(rep.NotChecked, nil) {
+		if p.Changed {
+			add(ProblemAnnotation(p, view.Warn, "Lintel: not checked"))
 		}
 	}
 	if p := rep.Preview; p != nil { // what becomes of a policy or an exception stands at its own line
@@ -146,9 +152,12 @@ func placeAnnotation(f *report.Finding) Annotation {
 }
 
 // annotationMessage is what one or several findings at a place say.
-func annotationMessage(e view.Entry) string {
+func annotationMessage(rep *report.Report, e view.Entry) string {
 	f := e[0]
 	lines := []string{view.Sentence(f), "", "What to do: " + view.ToDo(f)}
+	if reasons := view.Reasons(rep, f); len(reasons) > 0 {
+		lines = append(lines, "Because: "+report.Some(reasons, maxReasons))
+	}
 	if f.Expected != "" {
 		lines = append(lines, "Expected: "+f.Expected)
 	}

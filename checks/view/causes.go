@@ -163,6 +163,16 @@ func (c *Causes) Problem() report.Problem {
 	return report.Problem{Message: one.Sentence}
 }
 
+// Reasons are the causes for which a finding is undecided.
+func Reasons(r *report.Report, f *report.Finding) (list []string) {
+	for _, c := range r.Causes {
+		if slices.Contains(f.Causes, c.ID) {
+			list = append(list, c.Sentence)
+		}
+	}
+	return list
+}
+
 // Item is one of several things that are named, with its place where that is known.
 type Item struct {
 	Words, Path string
@@ -237,8 +247,8 @@ func (c *Causes) Waiting() (list []Waiting) {
 		objects = append(objects, Item{Words: s.Who(), Path: o.Path, Line: o.StartLine})
 	}
 	add("objects", objects...)
-	if fields := c.Findings.Fields(); len(fields) == 1 {
-		add("field", items(fields)...)
+	if len(c.Findings) == 1 {
+		add("field", items(c.Findings.Fields())...)
 	}
 	add("roots", items(c.Findings.Roots())...)
 	add("clusters", items(c.Findings.Clusters())...)
