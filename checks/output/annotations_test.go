@@ -134,6 +134,30 @@ func TestProblemsAreAnnotatedWhereTheChangeMadeThem(t *testing.T) {
 	}
 }
 
+// What waits for the same causes is one annotation of each rule, at the first place, and so is what is not checked at one
+// place, however many objects and roots there are.
+func TestUndecidedIsAnnotatedOnce(t *testing.T) {
+	rep := &report.Report{}
+	id := rep.Because(report.Cause{Kind: report.CauseCluster, What: "Namespace shop"})
+	for i := range 12 {
+		rep.Findings = append(rep.Findings, finding(func(f *report.Finding) {
+			f.Result, f.Blocks, f.Causes = report.Unknown, false, []string{id}
+			f.Resource.Name = fmt.Sprint("web-", i)
+			o := *f.Origin
+			o.Path, o.StartLine, o.EndLine = "apps/a.yaml", i+1, i+1
+			f.Origin = &o
+		}))
+		rep.NotChecked = append(rep.NotChecked, report.NotChecked{Root: fmt.Sprint("root-", i), Path: "k.yaml", Line: 2,
+			Reason: "a generator", Changed: true})
+	}
+	got, left := Annotations(rep)
+	if len(got) != 2 || left != 0 || got[0].Path != "apps/a.yaml" || got[0].StartLine != 1 ||
+		!strings.Contains(got[0].Message, "\nBecause: needs the cluster: Namespace shop\n") ||
+		!strings.Contains(got[0].Message, "web-11") || got[1].Message != "root-0 and 11 more is not checked: a generator" {
+		t.Errorf("%d left, %+v", left, got)
+	}
+}
+
 // No more annotations are posted than a person reads: what blocks first, of each policy one, the same ones each time;
 // the rest is counted.
 func TestAnnotationsAreCapped(t *testing.T) {

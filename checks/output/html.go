@@ -129,7 +129,11 @@ func (b *pageOf) causes() (list []Note) {
 		for _, w := range c.Waiting() {
 			f := Fact{Label: strings.ToUpper(w.Label[:1]) + w.Label[1:]}
 			for _, item := range w.Items {
-				f.Items = append(f.Items, Link{Text: shown(item.String()), Address: b.at(item.Path, item.Line).Address})
+				at := b.at(item.Path, item.Line)
+				if item.Rule {
+					at = b.rule(item.Path, item.Line)
+				}
+				f.Items = append(f.Items, Link{Text: shown(item.String()), Address: at.Address})
 			}
 			note.Facts = append(note.Facts, f)
 		}

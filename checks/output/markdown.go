@@ -235,7 +235,11 @@ func (m *markdown) causes(findings []*report.Finding) section {
 // item is one of what waits, with a link to its place.
 func (m *markdown) item(i view.Item) string {
 	at := ""
-	if i.Path != "" {
+	switch {
+	case i.Path == "":
+	case i.Rule:
+		at = link(view.Place(i.Path, i.Line, 0), address(m.o.PolicyURL, i.Path, max(i.Line, 1)))
+	default:
 		at = m.at(i.Path, i.Line, 0)
 	}
 	return strings.TrimSpace(prose(clip(i.Words, codeRunes)) + " " + at)

@@ -118,9 +118,9 @@ func Alone(list []report.Problem) []report.Problem {
 	return slices.DeleteFunc(slices.Clone(list), func(p report.Problem) bool { return p.Cause != "" })
 }
 
-// One reports whether all that there is to say is that something at one place is not checked.
+// One reports whether there is one place to look at: what is not checked by itself, or what the change touches.
 func (c *Causes) One() bool {
-	return len(c.List) == 1 && !c.decides() && len(united(c.NotChecked)) == 1
+	return len(c.List) == 1 && (c.decides() && c.List[0].Changed || !c.decides() && len(united(c.NotChecked)) == 1)
 }
 
 // decides reports whether rules wait for any of the causes.
@@ -177,6 +177,7 @@ func Reasons(r *report.Report, f *report.Finding) (list []string) {
 type Item struct {
 	Words, Path string
 	Line        int
+	Rule        bool // the place is one of a rule, at the commit that these are of
 }
 
 // String is the words and the place.
@@ -228,16 +229,13 @@ func (c *Causes) Waiting() (list []Waiting) {
 		}
 		add("places", others...)
 	}
-	if one := c.Findings.each(func(f *report.Finding) []string { return []string{Sentence(f)} }); len(one) == 1 &&
-		one[0] != c.List[0].Sentence {
-		add("message", items(one)...)
-	}
 	policy := func(f *report.Finding) []string { return []string{Title(f.Policy, f.Rule) + " (" + Weight(f) + ")"} }
 	placed := func(f *report.Finding) []string {
-		return []string{policy(f)[0] + " " + KnownPlace(f.PolicyPath, f.PolicyLine, 0)}
+		return []string{policy(f)[0] + KnownPlace(f.PolicyPath, f.PolicyLine, 0)}
 	}
-	if one := c.Findings.each(placed); len(one) == 1 {
-		add("policy", items(one)...)
+	if len(c.Findings.each(placed)) == 1 {
+		f := c.Findings[0]
+		add("policy", Item{Words: policy(f)[0], Path: f.PolicyPath, Line: f.PolicyLine, Rule: true})
 	} else {
 		add("policies", items(c.Findings.each(policy))...)
 	}
@@ -248,6 +246,7 @@ func (c *Causes) Waiting() (list []Waiting) {
 	}
 	add("objects", objects...)
 	if len(c.Findings) == 1 {
+		add("message", Item{Words: Sentence(c.Findings[0])})
 		add("field", items(c.Findings.Fields())...)
 	}
 	add("roots", items(c.Findings.Roots())...)
