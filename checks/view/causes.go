@@ -84,7 +84,7 @@ func CausesOf(r *report.Report, findings []*report.Finding) (list []*Causes) {
 // united has once what is not checked for one reason at one place, with the names of the roots.
 func united(list []report.NotChecked) (out []report.NotChecked) {
 	for _, same := range report.Grouped[[]report.NotChecked](list, func(n report.NotChecked) report.NotChecked {
-		n.Root = ""
+		n.Root, n.Touched = "", false
 		return n
 	}) {
 		var roots []string
