@@ -95,7 +95,7 @@ func (f *Lines) plan(o *report.Origin, field string, s *report.Suggestion) *plan
 		p.remove()
 	case s.Remove:
 	case missing != "":
-		p.insert(missing, value)
+		p.insert(missing, value, wholeValues(o))
 	default:
 		p.change = p.replace(s.Was, value)
 	}
@@ -197,9 +197,9 @@ func (p *plan) take() {
 }
 
 // insert writes a value below what a place is, at a pointer that does not exist there.
-func (p *plan) insert(missing string, value any) {
+func (p *plan) insert(missing string, value any, whole bool) {
 	in, ok := p.holder()
-	if p.column == 0 {
+	if !ok && whole {
 		var above string
 		in, above, ok = p.values()
 		missing = above + missing

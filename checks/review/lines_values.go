@@ -11,10 +11,10 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// wholeValues reports whether a place is values of a chart as a whole, or what deploys the chart without any; a value is
-// to be set there.
+// wholeValues reports whether a place is values of a chart as a whole, what names them, or what deploys the chart without
+// any; a value is to be set there.
 func wholeValues(o *report.Origin) bool {
-	return o.StartColumn == 0 && len(o.Set) > 0 && strings.HasPrefix(o.Missing, jsonpointer.Join(o.Set...))
+	return len(o.Set) > 0 && strings.HasPrefix(o.Missing, jsonpointer.Join(o.Set...))
 }
 
 // values is the map into which values are written, with the keys that are missing above them: the document, if it is one
@@ -24,33 +24,51 @@ func (p place) values() (in doc.Spot, above string, ok bool) {
 		return doc.Spot{}, "", false
 	}
 	in = p.editor.Document(0)
-	at := func(n *yaml.Node, keys ...string) *yaml.Node {
-		for _, key := range keys {
-			_, n = doc.Field(n, key)
-		}
-		return n
-	}
 	_, charts := doc.Field(in.Node, "helmCharts")
 	switch kind := doc.Text(in.Node, "kind"); {
 	case kind == "HelmRelease":
-		in.Pointer, above = "/spec", "/values"
-	case kind == "Application":
-		in.Pointer, in.Node = "/spec/source", at(in.Node, "spec", "source")
-		if sources := at(p.editor.Document(0).Node, "spec", "sources"); sources != nil {
-			for i, source := range sources.Content {
-				if source.Line <= p.line {
-					in.Pointer, in.Node = "/spec/sources/"+strconv.Itoa(i), source
-				}
-			}
+		in, above = below(in, "spec"), "/values"
+	case kind == "Application", kind == "ApplicationSet":
+		spec := below(in, "spec")
+		if kind == "ApplicationSet" {
+			spec = below(below(spec, "template"), "spec")
 		}
-		if at(in.Node, "helm", "values") != nil {
+		if in = p.element(below(spec, "sources")); in.Node == nil {
+			in = below(spec, "source")
+		}
+		helm := below(in, "helm")
+		if below(helm, "values").Node != nil {
 			return doc.Spot{}, "", false // it would count no more
 		}
-		if above = "/helm/valuesObject"; at(in.Node, "helm") != nil {
-			in.Pointer, above = in.Pointer+"/helm", "/valuesObject"
+		if above = "/helm/valuesObject"; helm.Node != nil {
+			in, above = helm, "/valuesObject"
 		}
-	case kind != "" || charts != nil || p.line != 1:
+	case charts != nil:
+		in, above = p.element(below(in, "helmCharts")), "/valuesInline"
+	case kind != "" || p.line != 1:
 		return doc.Spot{}, "", false
 	}
 	return in, above, in.Node != nil && in.Node.Kind == yaml.MappingNode
+}
+
+// below is a field of a map, without a node where there is none.
+func below(s doc.Spot, name string) doc.Spot {
+	s.Pointer += jsonpointer.Join(name)
+	if s.Node != nil {
+		_, s.Node = doc.Field(s.Node, name)
+	}
+	return s
+}
+
+// element is that of a list in which the place is, without a node where there is none.
+func (p place) element(list doc.Spot) (in doc.Spot) {
+	if list.Node == nil {
+		return list
+	}
+	for i, n := range list.Node.Content {
+		if n.Line <= p.line {
+			in = doc.Spot{Document: list.Document, Pointer: list.Pointer + jsonpointer.Join(strconv.Itoa(i)), Node: n}
+		}
+	}
+	return in
 }

@@ -94,6 +94,9 @@ func runCheck(cmd *cobra.Command, o checkOptions, names []string) error {
 		c.Drafts, c.Differences, c.Edits = o.drafts != "", o.output.has("html"), o.fix
 		return o.policies.apply(cmd, repo, c)
 	})
+	if err != nil && len(o.fix) > 0 && len(names) > 0 {
+		err = fmt.Errorf("%w (a policy is named with an equals sign: --fix=%s)", err, names[0])
+	}
 	if err != nil {
 		return err
 	}

@@ -42,6 +42,11 @@ func tryFixes(ctx context.Context, repo *repository, change report.Change, rep *
 	}
 	x := &fixing{repo: repo, run: run, top: top, checked: change.Head, objects: change.Alternates[0],
 		files: map[string]*fixedFile{}, given: map[string]bool{}}
+	for _, policy := range change.Edits {
+		if policy != "*" && !slices.ContainsFunc(rep.Findings, func(f report.Finding) bool { return f.Policy == policy }) {
+			x.left = append(x.left, "policy "+policy+" finds nothing")
+		}
+	}
 	change, rep, err = x.rounds(ctx, change, rep)
 	return x, change, rep, err
 }
