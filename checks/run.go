@@ -53,6 +53,7 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	if wanted, err := k.expected(repo); wanted != nil || err != nil {
 		return &report.Report{Wanted: wanted}, err
 	}
+	repo.trees.Settle()
 	pairs, err := pair(ctx, change, repo, k)
 	if err != nil {
 		return nil, err

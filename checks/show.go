@@ -186,6 +186,7 @@ func (s *shower) roots(ctx context.Context) ([]report.ListedRoot, error) {
 	if err != nil {
 		return nil, err
 	}
+	set = set.Settled()
 	list := set.List()
 	out := make([]report.ListedRoot, len(list))
 	errs := make([]error, len(list))

@@ -132,6 +132,17 @@ func (t *Trees) Compare() error {
 	return nil
 }
 
+// Settle has what is deployed count for what is a root: see deploy.Set.Settled.
+func (t *Trees) Settle() {
+	settled := map[*deploy.Set]*deploy.Set{}
+	for _, c := range []*Commit{&t.Base, &t.Head, &t.Rules} {
+		if settled[c.Roots] == nil {
+			settled[c.Roots] = c.Roots.Settled()
+		}
+		c.Roots = settled[c.Roots]
+	}
+}
+
 // Changed reports whether the change touches a file.
 func (t *Trees) Changed(path string) bool { return t.changed[path] }
 

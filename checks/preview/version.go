@@ -50,6 +50,7 @@ func newSide(in Input, set *rules.Ruleset, decision *exceptions.Decision, like *
 			if head.Roots, err = deploy.Open(head.Tree, options, in.Graphs, config); err != nil {
 				return nil, err
 			}
+			head.Roots = head.Roots.Settled()
 		}
 		head.Roots.ForClusters(set.Settings.Rendered(set.Settings.Of(head.Roots)))
 		s.sides = &diff.Sides{Trees: &diff.Trees{Head: head}, Head: head.Roots, All: true}

@@ -56,12 +56,30 @@ func (w *worklist) chosen() *roots.Index {
 	return w.index.WithDeployed(folders)
 }
 
-// reaches lists the clusters that a deployment goes to, none where its object is not deployed.
+// reaches lists the clusters that a deployment goes to, none where its object is not deployed. All that the files and roots of
+// the objects say is asked once: many deployments have theirs in the same.
 func (w *worklist) reaches(one *Deployment) []gitops.Cluster {
-	if !w.isLive(one) {
-		return nil
+	type object struct {
+		file, from string
+		to         gitops.Cluster
 	}
-	return w.clustersOf([]*Deployment{one}, map[string]bool{})
+	for one.To == (gitops.Cluster{}) && one.from != nil {
+		one = one.from
+	}
+	top := one
+	for top.from != nil {
+		top = top.from
+	}
+	key := object{top.Where.Path + "\x00" + one.Where.Path, one.From, one.To}
+	if known, ok := w.reached.Load(key); ok {
+		return known.([]gitops.Cluster)
+	}
+	var list []gitops.Cluster
+	if w.isLive(one) {
+		list = w.clustersOf([]*Deployment{one}, map[string]bool{})
+	}
+	w.reached.Store(key, list)
+	return list
 }
 
 // clustersOf lists the clusters that deployments go to: those that their objects name, else those that the objects

@@ -29,6 +29,7 @@ type Set struct {
 	clusters func(roots.Root) []render.Cluster // see ForClusters
 	found    func() *worklist                  // when it was worked off
 	external func() map[roots.Root]bool        // see externalKustomizations
+	config   render.Config
 }
 
 // Open returns the roots of a tree. It reads what roots.Open does; objects of Argo CD and Flux are read when somebody asks
@@ -45,21 +46,32 @@ func Open(t *tree.Tree, o roots.Options, c *graph.Cache, config render.Config) (
 // deploys them: what an object deploys that is itself deployed is a root wherever it lies.
 func New(x *roots.Index, config render.Config) *Set {
 	s := opened(x, config)
+	if o := x.Options(); len(o.Include)+len(o.Exclude) > 0 {
+		s = s.Settled()
+	}
+	return s
+}
+
+// Settled returns the set in which what is deployed counts for what is a root, too: no policy test and no generator has files
+// for its own that somebody deploys. It reads the objects of Argo CD and Flux where there are such.
+func (s *Set) Settled() *Set {
 	for range maxFollowed {
-		if x.ChoosesAll() && !x.PolicyTests().Any() || !x.Deploying.Any() {
+		if !s.AsksForDeployed() || !s.Deploying.Any() {
 			break
 		}
 		more := s.found().chosen()
-		if more == x {
+		if more == s.Index {
 			break
 		}
-		x, s = more, opened(more, config)
+		clusters := s.clusters
+		s = opened(more, s.config)
+		s.clusters = clusters
 	}
 	return s
 }
 
 func opened(x *roots.Index, config render.Config) *Set {
-	s := &Set{Index: x, Renderer: render.New(x, config)}
+	s := &Set{Index: x, Renderer: render.New(x, config), config: config}
 	s.found = newWorklist(x, s.Renderer, config.Cache).ready
 	s.external = externalKustomizations(s)
 	s.Texts = &Texts{set: s}
@@ -80,7 +92,7 @@ func (s *Set) WithSources(sources *remote.Sources) *Set {
 // With returns a set whose roots are rendered in another way; what they are stays.
 func (s *Set) With(config render.Config) *Set {
 	other := *s
-	other.Renderer = render.New(s.Index, config)
+	other.Renderer, other.config = render.New(s.Index, config), config
 	return &other
 }
 

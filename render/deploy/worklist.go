@@ -35,6 +35,7 @@ type worklist struct {
 	work     sync.Mutex             // for whoever adds
 	built    sync.Map               // by builtKey: builtObjects
 	clusters sync.Map               // by roots.Root: []gitops.Cluster, see Set.Clusters
+	reached  sync.Map               // what reaches returns, by what it depends on
 	holds    func() map[string]bool // see holdsDeployers
 
 	mu       sync.Mutex

@@ -73,6 +73,12 @@ func (g *Graph) Kustomization(dir string) (*kustomization.File, error) {
 // Named reports whether a kustomization names a file or folder.
 func (g *Graph) Named(p string) bool { return len(g.values(readers, p)) > 0 }
 
+// NamedBy lists the folders whose kustomization names a file or folder.
+func (g *Graph) NamedBy(p string) []string { return g.values(readers, p) }
+
+// Generating lists the folders whose kustomization has manifests in folders below it as data, sorted.
+func (g *Graph) Generating() []string { return g.sorted(folders, generating) }
+
 // Patching lists the folders whose kustomization uses a file as a patch, sorted.
 func (g *Graph) Patching(p string) []string { return g.sorted(patches, p) }
 

@@ -159,6 +159,8 @@ func (s *scanner) link(f *kustomization.File, out *facts) error {
 			}
 		}
 		traits[plugin] = traits[plugin] || ref.Role == kustomization.Plugin
+		traits[generating] = traits[generating] || ref.Role == kustomization.Data && IsManifestName(named) &&
+			path.Dir(named) != f.Dir && (f.Dir == "." || strings.HasPrefix(named, f.Dir+"/"))
 	}
 	for trait, has := range traits {
 		if has {

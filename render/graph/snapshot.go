@@ -34,6 +34,8 @@ const (
 	odd       = "odd"       // patches change the kinds of its objects
 	bringing  = "bringing"  // it takes something from outside of the tree, or a chart
 
+	generating = "generating" // it generates objects of files in folders below it that have the names of manifests
+
 	marked = "\x00marked" // the file holds one of Options.Marks
 	link   = "\x00link"   // a symlink with the name of a manifest or kustomization
 	links  = "\x00links"  // a symlink of any name

@@ -119,11 +119,11 @@ func (x *Index) manifests(dir string, limit int) []string {
 }
 
 // unreferenced reports whether a path has a manifest's name and is nobody else's: no kustomization includes it, and
-// neither a policy test nor a chart has it for its own. Being data of a generator hides no manifest: who deploys the
-// file does not know of that.
+// neither a policy test nor a chart has it for its own. Being data of a generator hides a manifest only in a folder
+// of such data (see isData): who deploys a folder does not know of that.
 func (x *Index) unreferenced(p string) bool {
 	return graph.IsManifestName(p) && !kustomization.IsFileName(p) && !x.concealed(p) && !ofChart(x, p) && !x.included(p) &&
-		x.PolicyTests().Of(p) == "" && (!x.Named(p) || x.holdsObjects(p))
+		x.PolicyTests().Of(p) == "" && (!x.Named(p) || x.holdsObjects(p) && !x.isData(p))
 }
 
 // Unreferenced reports whether a file looks like a manifest by its name and place and is part of its folder's own root.

@@ -116,9 +116,6 @@ func eachScalar(n *yaml.Node, visit func(*yaml.Node)) {
 // anyTest is the key of all tests.
 const anyTest = "\x00any"
 
-// Any reports whether there are tests at all.
-func (t PolicyTests) Any() bool { return len(t.index.Noted(policyTests, anyTest)) > 0 }
-
 // Of returns the policy test whose fixture a file is, empty where it is of none: it is there to be judged by policies, not
 // to be deployed. A test has fixtures in its own folder and below, if nothing else lies there that may be deployed, now or
 // in the earlier tree: a new test takes nothing of that. One at the top of the repository has none.

@@ -17,6 +17,7 @@ package roots
 import (
 	"path"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/lintel-bot/lintel/render/doc"
@@ -102,11 +103,20 @@ func filtered(g *graph.Graph, o Options, f *filter) *Index {
 	return x
 }
 
-// WithDeployed returns an index that chooses the roots of some folders, too, whatever the options say: somebody deploys
-// them. No policy test has their files. With a slash at its end a folder stands for all that is below. It
-// returns the index itself where it knows them.
+// WithDeployed returns an index that knows of some folders that somebody deploys: their roots are chosen whatever the options
+// say, and no policy test and no generator has their files for its own. With a slash at its end a folder stands for all that is
+// below. It returns the index itself where that makes no difference.
 func (x *Index) WithDeployed(folders []string) *Index {
-	folders = slices.DeleteFunc(slices.Clone(folders), func(dir string) bool { return slices.Contains(x.filter.deployed, dir) })
+	var tests []string
+	for _, test := range x.Noted(policyTests, anyTest) {
+		tests = append(tests, path.Dir(test))
+	}
+	folders = slices.DeleteFunc(slices.Clone(folders), func(folder string) bool {
+		dir := strings.TrimSuffix(folder, "/")
+		meets := func(owner string) bool { return isBelow(dir, owner) || dir != folder && isBelow(owner, dir) }
+		return slices.Contains(x.filter.deployed, folder) || x.filter.match(dir) && !slices.Contains(tests, dir) &&
+			!slices.ContainsFunc(tests, meets) && !slices.ContainsFunc(x.Generating(), meets)
+	})
 	if len(folders) == 0 {
 		return x
 	}
@@ -115,8 +125,10 @@ func (x *Index) WithDeployed(folders []string) *Index {
 	return filtered(x.Graph, x.options, &f)
 }
 
-// ChoosesAll reports whether the options choose all roots.
-func (x *Index) ChoosesAll() bool { return len(x.filter.include)+len(x.filter.exclude) == 0 }
+// AsksForDeployed reports whether it may matter to what is a root which folders are deployed: see WithDeployed.
+func (x *Index) AsksForDeployed() bool {
+	return len(x.filter.include)+len(x.filter.exclude) > 0 || len(x.Noted(policyTests, anyTest))+len(x.Generating()) > 0
+}
 
 // Unrestricted reports whether kustomizations of the tree are built with LoadRestrictionsNone: they may read files of
 // the repository that are not below their folders. Flux builds so, whatever it builds
