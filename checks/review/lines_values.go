@@ -11,14 +11,14 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// wholeValues reports whether a place is values of a chart as a whole, what names them, or what deploys the chart without
-// any; a value is to be set there.
+// wholeValues reports whether a place is values of a chart as a whole, what names them, or what deploys the chart
+// without any; a value is to be set there.
 func wholeValues(o *report.Origin) bool {
 	return len(o.Set) > 0 && strings.HasPrefix(o.Missing, jsonpointer.Join(o.Set...))
 }
 
-// values is the map into which values are written, with the keys that are missing above them: the document, if it is one
-// of values, or a part of the object that deploys the chart.
+// values is the map into which values are written, with the keys that are missing above them: the document, if it is
+// one of values, or a part of the object that deploys the chart.
 func (p place) values() (in doc.Spot, above string, ok bool) {
 	if p.editor.Len() != 1 {
 		return doc.Spot{}, "", false

@@ -42,8 +42,8 @@ func newCheckCommand() *cobra.Command {
 	f.BoolVar(&o.all, "all", false, "check every root of the head, not only what changed")
 	f.StringVar(&o.user, "user", "", "the account that asks for the change; the settings map it to a user of the cluster")
 	f.StringArrayVar(&o.approve, "approve", nil, "treat this exception file of the change as approved (may be repeated)")
-	f.StringSliceVar(&o.fix, "fix", nil, "edit the files of the work tree as findings of all policies, or of each `POLICY` "+
-		"named (may be repeated), suggest, where that was tried and helps; print the difference, and check again")
+	f.StringSliceVar(&o.fix, "fix", nil, "edit the files of the work tree as findings of all policies, or of each "+
+		"`POLICY` named (may be repeated), suggest, where that was tried and helps; print the difference, and check again")
 	f.Lookup("fix").NoOptDefVal = "*"
 	f.StringVar(&o.drafts, "draft-exceptions", "",
 		"write exceptions for what blocks to this file, one file for each resource below this folder (DIR/), or - for the "+
