@@ -30,6 +30,7 @@ type pairs struct {
 	surveyed []*diff.Pair // what builtin.CheckRoots finds
 
 	clusters   func(roots.Root) []string // those of a root; nil: the settings know none
+	inferred   bool                      // clusters are told apart by what deploys to them: the settings do not say
 	lookups    [2]*deploy.Set            // of the tip of the base branch and of the head, for what policies look up
 	context    []string                  // files and folders that the settings name
 	above      *declared.Above           // what the organisation's settings name
@@ -57,6 +58,7 @@ func pair(ctx context.Context, change report.Change, repo *repository, k *kept) 
 	if len(repo.settings.Clusters) > 0 {
 		out.clusters = clusters
 	}
+	out.inferred = repo.settings.Clusters == nil
 	out.sides.Clusters = repo.settings.Deployed(out.sides.Base, out.sides.Head)
 	if out.above, err = repo.above(t.Rules, repo.settings, &k.renderings); err != nil {
 		return nil, err
@@ -91,6 +93,9 @@ func (p *pairs) objects(named []string, in func(roots.Root) bool) *declared.Obje
 	t := p.sides.Trees
 	d := declared.New(p.lookups[1], named)
 	d.In, d.Secrets, d.Above = in, p.secrets, p.above
+	if p.inferred {
+		d.Apart = p.sides.Apart
+	}
 	if !p.sides.All && t.ProposesRules() {
 		d.Since(declared.New(p.lookups[0], named), p.reached())
 	}

@@ -26,6 +26,8 @@ import (
 type Objects struct {
 	// In reports whether a root is of the cluster that is asked; nil: all are.
 	In func(roots.Root) bool
+	// Apart reports whether two roots are certainly deployed to different clusters; nil: none are.
+	Apart func(a, b roots.Root) bool
 	// Secrets takes the values of the Secrets that are looked up; nil: nobody does.
 	Secrets *mask.Values
 	// Above answers look-ups, too: in place of the settings' files those of inherited policies.

@@ -47,7 +47,7 @@ type view struct {
 // branch, and what it touches is answered as it was, too. touched are the roots that it reaches.
 func (d *Objects) Since(tip *Objects, touched []roots.Root) {
 	d.tip, d.touched = tip, map[roots.Root]bool{}
-	tip.In, tip.Secrets, tip.Above = d.In, d.Secrets, d.Above
+	tip.In, tip.Apart, tip.Secrets, tip.Above = d.In, d.Apart, d.Secrets, d.Above
 	for _, root := range touched {
 		d.touched[root] = true
 	}
@@ -65,8 +65,9 @@ type Lookups struct {
 
 type asking struct {
 	*Lookups
-	before    bool // the change does not count
-	inherited bool // an inherited policy asks
+	before    bool                       // the change does not count
+	inherited bool                       // an inherited policy asks
+	apart     func(a, b roots.Root) bool // see Objects.Apart
 }
 
 type askingKey struct{}
@@ -115,13 +116,18 @@ func (l *Lookups) because(causes []report.Cause, words ...string) {
 	}
 }
 
-func askingOf(ctx context.Context) asking {
+func (d *Objects) asking(ctx context.Context) asking {
 	a, ok := ctx.Value(askingKey{}).(asking)
 	if !ok {
 		a.Lookups = &Lookups{altered: map[report.Resource]bool{}, unknown: map[string][]report.Cause{}}
 	}
-	a.inherited = admission.IsInheritedView(ctx)
+	a.inherited, a.apart = admission.IsInheritedView(ctx), d.Apart
 	return a
+}
+
+// hears reports whether a root may answer: nothing says that it is of another cluster.
+func (a asking) hears(root roots.Root) bool {
+	return a.apart == nil || root == a.root || !a.apart(a.root, root)
 }
 
 // Get implements admission.Cluster. The root of the object that is judged answers first, then the files of the
@@ -129,7 +135,7 @@ func askingOf(ctx context.Context) asking {
 // repositories bring; where several of these differ, nobody knows. For inherited policies the files of the organisation
 // answer first, and those of the repository's settings never: what they say no cluster has to confirm.
 func (d *Objects) Get(ctx context.Context, group, kind, namespace, name string) (admission.Object, bool) {
-	a, asked := askingOf(ctx), ask(group, kind, namespace, name)
+	a, asked := d.asking(ctx), ask(group, kind, namespace, name)
 	if d.unread(ctx, a, group, kind, name) {
 		return nil, false
 	}
@@ -178,7 +184,7 @@ func (d *Objects) Get(ctx context.Context, group, kind, namespace, name string) 
 // List implements admission.Cluster. Where one of the objects is not known, the list is not, nor is it where a release
 // may have more of them than are known.
 func (d *Objects) List(ctx context.Context, group, kind, namespace string) []admission.Object {
-	a, asked := askingOf(ctx), ask(group, kind, namespace, "")
+	a, asked := d.asking(ctx), ask(group, kind, namespace, "")
 	if d.unread(ctx, a, group, kind, kinds.PluralOf(group, kind), kind+" for the parameters") {
 		return nil
 	}
@@ -201,8 +207,9 @@ func (d *Objects) List(ctx context.Context, group, kind, namespace string) []adm
 			if namespace != "" && id.Namespace != namespace {
 				continue
 			}
-			o, ok := a.choose(v.by[id])
-			if !ok && len(v.by[id]) > 0 && a.uncertain(v.by[id]) {
+			of := a.heard(v.by[id])
+			o, ok := a.choose(of)
+			if !ok && len(of) > 0 && a.uncertain(of) {
 				return nil
 			}
 			if ok {
@@ -233,10 +240,11 @@ func (d *Objects) List(ctx context.Context, group, kind, namespace string) []adm
 
 // heard are those of some entries that may answer.
 func (a asking) heard(list []entry) []entry {
-	if !a.inherited {
+	answers := func(e entry) bool { return e.named && (e.above || !a.inherited) || !e.named && a.hears(e.root) }
+	if !slices.ContainsFunc(list, func(e entry) bool { return !answers(e) }) {
 		return list
 	}
-	return slices.DeleteFunc(slices.Clone(list), func(e entry) bool { return e.named && !e.above })
+	return slices.DeleteFunc(slices.Clone(list), func(e entry) bool { return !answers(e) })
 }
 
 // unread reports whether what inherited policies ask for is not known, since the organisation may say it where it cannot
@@ -329,8 +337,8 @@ func (a asking) listed(was, now *view, namespace string) {
 			if namespace != "" && id.Namespace != namespace {
 				continue
 			}
-			before, had := a.choose(was.by[id])
-			after, has := a.choose(now.by[id])
+			before, had := a.choose(a.heard(was.by[id]))
+			after, has := a.choose(a.heard(now.by[id]))
 			if had != has || !reflect.DeepEqual(before, after) {
 				a.alter(id)
 			}
@@ -341,7 +349,7 @@ func (a asking) listed(was, now *view, namespace string) {
 // seen returns what is declared of a kind, or at least what is wanted of it, before the change and with it; the same where
 // there is but one tree. What other roots have that the change adds as a whole answers nobody but themselves.
 func (d *Objects) seen(ctx context.Context, group, kind string, w wanted) (was, now *view) {
-	a := askingOf(ctx)
+	a := d.asking(ctx)
 	own := d.all(ctx, group, kind, w)
 	if d.tip == nil {
 		was = d.viewed(ctx, " "+group+"/"+kind, own, [2]int{len(own)})

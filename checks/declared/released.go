@@ -53,6 +53,14 @@ func (b Blind) Cause() report.Cause {
 	return c
 }
 
+// of are those of some roots.
+func (r *released) of(is func(roots.Root) bool) *released {
+	return &released{
+		list:  slices.DeleteFunc(slices.Clone(r.list), func(e entry) bool { return !is(e.root) }),
+		blind: slices.DeleteFunc(slices.Clone(r.blind), func(b Blind) bool { return !is(b.Root) }),
+	}
+}
+
 // released returns what releases deploy of what is looked up.
 func (d *Objects) released(ctx context.Context, q query) *released {
 	d.mu.Lock()
@@ -229,13 +237,13 @@ func wordsOf(e doc.Error) string {
 // answers nobody but themselves.
 func (d *Objects) brought(ctx context.Context, a asking, q query, after bool) *released {
 	if d.tip == nil {
-		return d.released(ctx, q)
+		return d.released(ctx, q).of(a.hears)
 	}
-	was := d.tip.released(ctx, q)
+	was := d.tip.released(ctx, q).of(a.hears)
 	if !after {
 		return was
 	}
-	own := d.released(ctx, q)
+	own := d.released(ctx, q).of(a.hears)
 	out := &released{}
 	counts := func(root roots.Root) bool { return root == a.root || d.tip.set.Has(root) }
 	for _, e := range own.list {

@@ -43,6 +43,20 @@ func (s Sides) placement(root roots.Root, inBase, inHead bool) (at placement) {
 	return at
 }
 
+// Apart reports whether two roots are certainly deployed to different clusters. A root of the base alone is where it was.
+func (s Sides) Apart(a, b roots.Root) bool {
+	of := func(root roots.Root) []gitops.Cluster {
+		if list := s.Trees.Head.Roots.Clusters(root); len(list) > 0 {
+			return list
+		}
+		return s.Trees.Base.Roots.Clusters(root)
+	}
+	theirs := of(b)
+	return len(theirs) > 0 && len(of(a)) > 0 && !slices.ContainsFunc(of(a), func(one gitops.Cluster) bool {
+		return slices.ContainsFunc(theirs, func(other gitops.Cluster) bool { return !one.Apart(other) })
+	})
+}
+
 // without lists the clusters that are none of some others.
 func without(list, others []gitops.Cluster) []gitops.Cluster {
 	return slices.DeleteFunc(slices.Clone(list), func(c gitops.Cluster) bool { return slices.ContainsFunc(others, c.Same) })
