@@ -187,13 +187,11 @@ func (t *text) causes(c *view.Causes) {
 	}
 	for _, w := range c.Waiting() {
 		few := fewCauses
-		switch {
-		case t.o.AllPlaces:
+		if t.o.AllPlaces || len(w.Items) <= fewNames {
 			few = len(w.Items)
-		case len(c.Findings) > 1 && w.Label == "roots":
-			few = 1 // the objects say as much
-		case len(w.Items) <= fewNames:
-			few = len(w.Items)
+		}
+		if w.Label == "roots" && min(len(c.Findings), len(w.Items)) > 1 && !t.o.AllPlaces {
+			continue // the objects say as much
 		}
 		var names []string
 		for i, item := range w.Items {
