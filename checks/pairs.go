@@ -59,7 +59,7 @@ func pair(ctx context.Context, change report.Change, repo *repository, k *kept) 
 		out.clusters = clusters
 	}
 	out.inferred = repo.settings.Clusters == nil
-	out.sides.Clusters = repo.settings.Deployed(out.sides.Base, out.sides.Head)
+	out.sides.Placement = repo.settings.Deployed(out.sides.Base, out.sides.Head)
 	if out.above, err = repo.above(t.Rules, repo.settings, &k.renderings); err != nil {
 		return nil, err
 	}

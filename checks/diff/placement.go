@@ -15,8 +15,8 @@ import (
 // placement says which clusters a root is deployed to on both sides. All is empty where no object of Argo CD or Flux says
 // who deploys anything: then a root is the same as long as its path is.
 type placement struct {
-	before, after  []gitops.Cluster
-	added, removed []gitops.Cluster // of a root of both sides: those that only one of them has
+	before, after  deploy.Placement
+	added, removed []gitops.Cluster // of a root of both sides: those that only one of them is said to have
 }
 
 func (s Sides) placement(root roots.Root, inBase, inHead bool) (at placement) {
@@ -24,9 +24,9 @@ func (s Sides) placement(root roots.Root, inBase, inHead bool) (at placement) {
 	if s.All || !base.Deploying.Any() && !head.Deploying.Any() {
 		return at
 	}
-	of := s.Clusters
+	of := s.Placement
 	if of == nil {
-		of = (*deploy.Set).Clusters
+		of = (*deploy.Set).Placement
 	}
 	if inBase {
 		at.before = of(base, root)
@@ -34,11 +34,11 @@ func (s Sides) placement(root roots.Root, inBase, inHead bool) (at placement) {
 	if inHead {
 		at.after = of(head, root)
 	}
-	if inBase && inHead {
-		at.added, at.removed = without(at.after, at.before), without(at.before, at.after)
-		if slices.ContainsFunc(base.Deployers(root), func(one *deploy.Deployment) bool { return head.IsUnseen(one) }) {
-			at.removed = nil
-		}
+	if inBase && inHead && !at.after.Implied {
+		at.added = without(at.after.Clusters, at.before.Clusters)
+	}
+	if inBase && inHead && !at.before.Implied && !slices.ContainsFunc(base.Deployers(root), head.IsUnseen) {
+		at.removed = without(at.before.Clusters, at.after.Clusters)
 	}
 	return at
 }
@@ -46,10 +46,10 @@ func (s Sides) placement(root roots.Root, inBase, inHead bool) (at placement) {
 // Apart reports whether two roots are certainly deployed to different clusters. A root of the base alone is where it was.
 func (s Sides) Apart(a, b roots.Root) bool {
 	of := func(root roots.Root) []gitops.Cluster {
-		if list := s.Trees.Head.Roots.Clusters(root); len(list) > 0 {
+		if list := s.Trees.Head.Roots.Placement(root).Clusters; len(list) > 0 {
 			return list
 		}
-		return s.Trees.Base.Roots.Clusters(root)
+		return s.Trees.Base.Roots.Placement(root).Clusters
 	}
 	theirs := of(b)
 	return len(theirs) > 0 && len(of(a)) > 0 && !slices.ContainsFunc(of(a), func(one gitops.Cluster) bool {
@@ -70,9 +70,9 @@ func (at placement) moves() bool { return len(at.added)+len(at.removed) > 0 }
 func (at placement) pairs(root roots.Root, before, after []*render.Resource, all bool) []*Pair {
 	list := Pairs(root, before, after, all)
 	if len(at.added) > 0 {
-		stays := len(at.added) < len(at.after)
+		stays := len(at.added) < len(at.after.Clusters)
 		list = slices.DeleteFunc(list, func(p *Pair) bool {
-			return p.Operation == admission.Create || !stays && (p.Operation == admission.Update || len(at.before) == 0)
+			return p.Operation == admission.Create || !stays && (p.Operation == admission.Update || len(at.before.Clusters) == 0)
 		})
 		list = append(Pairs(root, nil, after, true), list...)
 	}
@@ -89,11 +89,11 @@ func (at placement) place(p *Pair) {
 	case p.Operation == admission.Delete && len(at.removed) > 0:
 		p.clusters = at.removed
 	case p.Operation == admission.Delete:
-		p.clusters = at.before
+		p.clusters = at.before.Clusters
 	case p.Operation == admission.Create && len(at.added) > 0:
 		p.clusters = at.added
-	default:
-		p.clusters = at.after
+	case !at.after.Implied:
+		p.clusters = at.after.Clusters
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/doc"
-	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
@@ -20,9 +19,8 @@ type Sides struct {
 	Base, Head *deploy.Set
 	All        bool // everything in the head counts as created; the base is not asked
 
-	// Clusters lists the clusters that a root of one side is deployed to, none where nothing deploys it; nil: see
-	// deploy.Set.Clusters.
-	Clusters func(*deploy.Set, roots.Root) []gitops.Cluster
+	// Placement returns where a root of one side is deployed; nil: as deploy.Set.Placement does.
+	Placement func(*deploy.Set, roots.Root) deploy.Placement
 }
 
 // Root is what a change makes of one root.

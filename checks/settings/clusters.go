@@ -88,28 +88,28 @@ func (s *Settings) Of(sets ...*deploy.Set) func(roots.Root) []string {
 	}
 }
 
-// Deployed returns a function that lists the clusters that a root of one of some trees is deployed to: as the settings say,
-// else as the tree tells (see deploy.Set.Clusters). It is one cluster where the settings say that there are none.
-func (s *Settings) Deployed(sets ...*deploy.Set) func(*deploy.Set, roots.Root) []gitops.Cluster {
+// Deployed returns a function that returns where a root of one of some trees is deployed: as the settings say, else as the tree
+// tells (see deploy.Set.Placement). It is one cluster where the settings say that there are none.
+func (s *Settings) Deployed(sets ...*deploy.Set) func(*deploy.Set, roots.Root) deploy.Placement {
 	of := map[*deploy.Set]func(roots.Root) []string{}
 	for _, set := range sets {
 		of[set] = s.Of(set)
 	}
-	return func(set *deploy.Set, root roots.Root) (list []gitops.Cluster) {
+	return func(set *deploy.Set, root roots.Root) (p deploy.Placement) {
 		if len(s.Clusters) > 0 {
 			for _, name := range of[set](root) {
 				if name != "" {
-					list = append(list, gitops.Cluster{By: gitops.BySettings, Name: name})
+					p.Clusters = append(p.Clusters, gitops.Cluster{By: gitops.BySettings, Name: name})
 				}
 			}
 		}
-		if len(list) > 0 {
-			return list
+		if len(p.Clusters) > 0 {
+			return p
 		}
-		if list = set.Clusters(root); len(list) > 0 && s.Clusters != nil && len(s.Clusters) == 0 {
-			return []gitops.Cluster{{}}
+		if p = set.Placement(root); len(p.Clusters) > 0 && s.Clusters != nil && len(s.Clusters) == 0 {
+			p.Clusters = []gitops.Cluster{{}}
 		}
-		return list
+		return p
 	}
 }
 

@@ -9,19 +9,25 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// Clusters lists the clusters that a root is deployed to, as far as the tree tells. It is empty where nothing deploys the
-// root. A root that has objects which deploy others is deployed by somebody.
-func (s *Set) Clusters(root roots.Root) []gitops.Cluster {
+// Placement is where a root is deployed.
+type Placement struct {
+	Clusters []gitops.Cluster // as far as the tree tells; none where nothing deploys the root
+	// Implied is set where no object says that the root is deployed: it has objects that deploy others, so somebody does.
+	Implied bool
+}
+
+// Placement returns where a root is deployed.
+func (s *Set) Placement(root roots.Root) Placement {
 	w := s.found()
-	if known, ok := w.clusters.Load(root); ok {
-		return known.([]gitops.Cluster)
+	if known, ok := w.placements.Load(root); ok {
+		return known.(Placement)
 	}
-	list := w.clustersOf(s.liveDeployers(root), map[string]bool{})
-	if len(list) == 0 && s.hasDeployers(root) {
-		list = []gitops.Cluster{clusterOfFolder(root.Path)}
+	p := Placement{Clusters: w.clustersOf(s.liveDeployers(root), map[string]bool{})}
+	if len(p.Clusters) == 0 && s.hasDeployers(root) {
+		p = Placement{[]gitops.Cluster{clusterOfFolder(root.Path)}, true}
 	}
-	w.clusters.Store(root, list)
-	return list
+	w.placements.Store(root, p)
+	return p
 }
 
 // liveDeployers lists the deployers of a root that are themselves deployed.
@@ -104,18 +110,28 @@ func (w *worklist) clustersOf(list []*Deployment, passed map[string]bool) (clust
 
 // clustersOfObject lists the clusters that the object of a deployment is in, which a file or a root by itself has.
 func (w *worklist) clustersOfObject(one *Deployment, passed map[string]bool) (clusters []gitops.Cluster) {
-	file := one.Where.Path
+	file, including := one.Where.Path, map[string]bool{}
 	if one.From != "" {
 		file = path.Join(one.From, kustomization.FileNames()[0])
+		including[one.From] = true
+	} else {
+		for _, dir := range w.index.IncludedBy(file) {
+			including[dir] = true
+		}
 	}
 	if !passed[file] {
 		passed[file] = true
 		var above []*Deployment
-		for _, other := range w.ancestors(path.Dir(file)) {
-			if other != one && other.Release == nil && other.External == nil &&
-				(other.has(file) || one.From != "" && (other.Path == one.From || other.has(one.From))) && w.isLive(other) {
-				above = append(above, other)
+		add := func(list []*Deployment, has func(*Deployment) bool) {
+			for _, other := range list {
+				if other != one && other.Release == nil && other.External == nil && has(other) && w.isLive(other) {
+					above = append(above, other)
+				}
 			}
+		}
+		add(w.ancestors(path.Dir(file)), func(other *Deployment) bool { return other.has(file) })
+		for _, dir := range w.index.Ancestors(including) {
+			add(w.ancestors(dir), func(other *Deployment) bool { return other.Path == dir || other.has(dir) })
 		}
 		clusters = w.clustersOf(above, passed)
 	}

@@ -30,13 +30,13 @@ type worklist struct {
 	repo     gitops.RepoNames
 	limits   gitops.Limits
 
-	began    sync.Once
-	done     sync.Once              // remote charts were followed, too
-	work     sync.Mutex             // for whoever adds
-	built    sync.Map               // by builtKey: builtObjects
-	clusters sync.Map               // by roots.Root: []gitops.Cluster, see Set.Clusters
-	reached  sync.Map               // what reaches returns, by what it depends on
-	holds    func() map[string]bool // see holdsDeployers
+	began      sync.Once
+	done       sync.Once              // remote charts were followed, too
+	work       sync.Mutex             // for whoever adds
+	built      sync.Map               // by builtKey: builtObjects
+	placements sync.Map               // by roots.Root: Placement
+	reached    sync.Map               // what reaches returns, by what it depends on
+	holds      func() map[string]bool // see holdsDeployers
 
 	mu       sync.Mutex
 	followed map[string]bool // by ID: the deployments whose objects are known
