@@ -141,7 +141,6 @@ func (p *pairs) render(ctx context.Context) error {
 	stays := p.sides.Trees.Head.Roots.Has
 	gone := slices.DeleteFunc(slices.Concat(list, moved), func(p *diff.Pair) bool { return p.New != nil })
 	p.list = diff.Join(list, moved, stays, p.tookOver)
-	diff.Keep(p.list, p.roots, p.tookOver)
 	var alone []*diff.Pair
 	var err error
 	p.bases, err = p.sides.Standalone(ctx, p.roots)

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/lintel-bot/lintel/engine/admission"
-	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
@@ -57,34 +56,6 @@ func takenOver(created, deleted map[Key][]*Pair, tookOver func(from, to *Pair) b
 		}
 	}
 	return done
-}
-
-// Keep tells objects what they were before where a root gave up what deploys them, and has others of the same names
-// now. Of several such roots the first of known counts.
-func Keep(list []*Pair, known []*Root, tookOver func(from, to *Pair) bool) {
-	created := map[Key][]*Pair{}
-	for _, to := range list {
-		if to.Operation == admission.Create && to.Before == nil && hasName(to.New) && len(to.clusters) == 0 {
-			k := KeyOf(to.New)
-			created[k] = append(created[k], to)
-		}
-	}
-	for _, r := range known {
-		before := map[Key]*render.Resource{}
-		for _, was := range r.before {
-			if k := KeyOf(was); created[k] != nil {
-				before[k] = was
-			}
-		}
-		for k, was := range before {
-			from := &Pair{Root: r.Root, Operation: admission.Delete, Old: was}
-			for _, to := range created[k] {
-				if to.Before == nil && to.Root != r.Root && was.Origin("").Path == to.New.Origin("").Path && tookOver(from, to) {
-					to.Before, to.From = admitted(was), r.Root
-				}
-			}
-		}
-	}
 }
 
 // update makes one pair of the removal of an object and of its addition, or none where it is the same.

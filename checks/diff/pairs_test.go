@@ -1,11 +1,9 @@
 package diff
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 
-	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/origin"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -191,20 +189,5 @@ func TestPairsOfIssues(t *testing.T) {
 		if got := len(Join(list, nil, func(roots.Root) bool { return false }, apart)) > 0; got != c.want {
 			t.Errorf("%s and another deploys the object: %v", c.name, got)
 		}
-	}
-}
-
-// Many roots of which none had anything before cost no more than to look at each of their objects.
-func TestKeepOfMany(t *testing.T) {
-	var list []*Pair
-	var known []*Root
-	for i := range 300 {
-		root := roots.Root{Path: fmt.Sprint(i)}
-		known = append(known, &Root{Root: root})
-		list = append(list, &Pair{Root: root, Operation: admission.Create, New: object("A", "n", fmt.Sprint(i), "1")})
-	}
-	never := func(_, _ *Pair) bool { return false }
-	if n := testing.AllocsPerRun(1, func() { Keep(list, known, never) }); n > 10*300 {
-		t.Errorf("%v allocations", n)
 	}
 }
