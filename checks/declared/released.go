@@ -48,7 +48,7 @@ type Blind struct {
 func (b Blind) Cause() report.Cause {
 	c := diff.CauseOf(b.Why)
 	if c.Kind == report.CauseRoot {
-		c.Kind, c.What = report.CauseUnseen, b.Root.Name()
+		c.Kind, c.What = report.CauseUnseen, b.Why.Path
 	}
 	return c
 }
@@ -284,6 +284,9 @@ func (d *Objects) ownRelease(ctx context.Context, a asking, q query, after bool)
 	return d.brought(ctx, a, q, after)
 }
 
+// maxCauses is how many causes one answer has: it is unknown for any of them.
+const maxCauses = 100
+
 // notLooked notes why something is not known, by words one of which is in what asks for it.
 func (a asking) notLooked(blind []Blind, words ...string) {
 	if len(blind) == 0 {
@@ -291,7 +294,9 @@ func (a asking) notLooked(blind []Blind, words ...string) {
 	}
 	var causes []report.Cause
 	for _, b := range blind {
-		causes = append(causes, b.Cause())
+		if c := b.Cause(); !slices.Contains(causes, c) && len(causes) < maxCauses {
+			causes = append(causes, c)
+		}
 	}
 	a.because(causes, words...)
 }

@@ -138,7 +138,7 @@ func TestReleasedLate(t *testing.T) {
 		_, ok := d.Get(ctx, "", "ConfigMap", "ops", "web-settings")
 		list := d.List(ctx, "", "ConfigMap", "ops")
 		why := lookups.Why("needs the cluster: ConfigMap ops/web-settings")
-		said := len(why) == 1 && why[0].What == "HelmRelease/ops/web" && why[0].Path == "deploy/web.yaml" && why[0].Line == 3 &&
+		said := len(why) == 1 && why[0].Path == "deploy/web.yaml" && why[0].Line == 3 &&
 			strings.HasPrefix(why[0].Reason, "there was no time to render")
 		if ok == late || (list == nil) != late || said != late {
 			t.Errorf("late %t: %t, %d, %+v", late, ok, len(list), why)

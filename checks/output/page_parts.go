@@ -75,12 +75,10 @@ func (p *Page) divide() []part {
 	}
 	d := &divider{at: p.Parts}
 	p.Rests = map[string][]Link{}
-	p.Facts = slices.Clone(p.Facts)
-	for i := range p.Facts {
-		f := &p.Facts[i]
-		all := len(f.Items)
-		f.Items, f.Rest = fit(d, f.Items, new(roomNames), size[Link], "names", f.Label, "The names")
-		f.Further = all - len(f.Items)
+	p.Facts = d.facts(p.Facts)
+	p.NotChecked = slices.Clone(p.NotChecked)
+	for i := range p.NotChecked {
+		p.NotChecked[i].Facts = d.facts(p.NotChecked[i].Facts)
 	}
 	d.findings(p)
 	d.differences(p)
@@ -106,6 +104,18 @@ func (p *Page) divide() []part {
 	p.Images, p.Rests["images"] = fit(d, p.Images, new(roomList), size[Row], "images", "Images", "Images")
 	p.Totals, p.Rests["totals"] = fit(d, p.Totals, new(roomList), size[Total], "policies", "By policy", "Policies")
 	return d.parts
+}
+
+// facts takes further names out of facts.
+func (d *divider) facts(list []Fact) []Fact {
+	list = slices.Clone(list)
+	for i := range list {
+		f := &list[i]
+		all := len(f.Items)
+		f.Items, f.Rest = fit(d, f.Items, new(roomNames), size[Link], "names", f.Label, "The names")
+		f.Further = all - len(f.Items)
+	}
+	return list
 }
 
 // names takes further names out of a list.

@@ -91,6 +91,39 @@ func TestPageParts(t *testing.T) {
 	}
 }
 
+// What waits for one cause is one item of the page, and in parts of it where that is much.
+func TestPagePartsOfCauses(t *testing.T) {
+	const objects = 20_000
+	r := &report.Report{}
+	id := r.Because(report.Cause{Kind: report.CauseCluster, What: "Namespace shop"})
+	for i := range objects {
+		r.Findings = append(r.Findings, finding(func(f *report.Finding) {
+			f.Result, f.Blocks, f.Causes, f.Resource.Name = report.Unknown, false, []string{id}, fmt.Sprint("undecided-", i)
+		}))
+	}
+	p := servedPage(r)
+	var out bytes.Buffer
+	if err := p.Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	page := out.String()
+	if strings.Count(page, "needs the cluster: Namespace shop") != 1 || strings.Contains(page, `class="finding`) ||
+		len(page) > 100_000 {
+		t.Errorf("%d bytes, %.2000s", len(page), page[strings.Index(page, "<main"):])
+	}
+	named := strings.Count(page, "undecided-")
+	for _, m := range regexp.MustCompile(`<a href="/p/(names-[0-9]+)"`).FindAllStringSubmatch(page, -1) {
+		out.Reset()
+		if err := p.WritePart(&out, m[1]); err != nil {
+			t.Fatal(err)
+		}
+		named += strings.Count(out.String(), "undecided-")
+	}
+	if named != objects {
+		t.Errorf("%d of %d objects are named", named, objects)
+	}
+}
+
 // In a browser the parts come when they are asked for: by a click, a key, an address or a search.
 func TestPageLoadsItsParts(t *testing.T) {
 	b := pagetest.Open(t)

@@ -16,7 +16,7 @@ const (
 	CauseCluster CauseKind = "cluster" // only the cluster has it
 	CauseDiffer  CauseKind = "differ"  // it is declared several times, and not in the same way
 	CauseRoot    CauseKind = "root"    // something that is deployed could not be looked at
-	CauseUnseen  CauseKind = "unseen"  // look-ups do not see what a root deploys
+	CauseUnseen  CauseKind = "unseen"  // look-ups do not see what is deployed from a file
 	CausePolicy  CauseKind = "policy"  // policies do not count as they are written
 )
 
@@ -46,7 +46,11 @@ var toDo = map[CauseKind]string{
 
 // complete returns a cause with its id and its words.
 func (c Cause) complete() Cause {
-	sum := sha256.Sum256([]byte(string(c.Kind) + "\x00" + cmp.Or(c.What, c.Reason)))
+	what := cmp.Or(c.What, c.Reason)
+	if c.Kind == CauseUnseen { // one file may have several mistakes
+		what += "\x00" + c.Reason
+	}
+	sum := sha256.Sum256([]byte(string(c.Kind) + "\x00" + what))
 	c.ID = hex.EncodeToString(sum[:6])
 	c.ToDo = cmp.Or(c.ToDo, toDo[c.Kind])
 	switch {
@@ -54,7 +58,7 @@ func (c Cause) complete() Cause {
 	case c.Kind == CauseSource:
 		c.Sentence = c.What + ": " + c.Reason
 	case c.Kind == CauseUnseen:
-		c.Sentence = "what " + c.What + " deploys is not known: " + c.Reason
+		c.Sentence = "what is deployed from " + c.What + " is not known: " + c.Reason
 	case c.Kind == CauseCluster && c.What != "":
 		c.Sentence = "needs the cluster: " + c.What
 		if c.Reason != "" {

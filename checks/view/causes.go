@@ -2,6 +2,7 @@ package view
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -27,7 +28,7 @@ func CausesOf(r *report.Report, findings []*report.Finding) (list []*Causes) {
 		reason string
 		rules  bool
 	}
-	groups, causes := map[alike]*Causes{}, map[string]report.Cause{}
+	groups, causes, listed := map[alike]*Causes{}, map[string]report.Cause{}, map[string]bool{}
 	for _, c := range r.Causes {
 		causes[c.ID] = c
 	}
@@ -38,8 +39,8 @@ func CausesOf(r *report.Report, findings []*report.Finding) (list []*Causes) {
 			g = &Causes{}
 			groups[key], list = g, append(list, g)
 		}
-		if !slices.ContainsFunc(g.List, func(d report.Cause) bool { return d.ID == c.ID }) {
-			g.List = append(g.List, c)
+		if key := fmt.Sprint(c.ID, rules); !listed[key] {
+			listed[key], g.List = true, append(g.List, c)
 		}
 		return g
 	}
@@ -147,7 +148,7 @@ func (c *Causes) Problem() report.Problem {
 	case len(c.List) > 1:
 		words := map[report.CauseKind]string{
 			report.CauseSource:  "sources outside of the repository could not be had",
-			report.CauseUnseen:  "roots of which look-ups do not see what they deploy",
+			report.CauseUnseen:  "files of which it is not known what is deployed from them",
 			report.CauseCluster: "things that rules ask for only the cluster has",
 			report.CauseDiffer:  "objects that rules ask for are declared several times, and they differ",
 		}[one.Kind]

@@ -37,7 +37,7 @@ func TestCausesOf(t *testing.T) {
 			got += fmt.Sprintf("  %d %s: %s\n", len(w.Items), w.Label, w.Items[0])
 		}
 	}
-	const want = `undecided: what x deploys is not known: it is broken, 1 causes, 0 findings
+	const want = `undecided: what is deployed from x is not known: it is broken, 1 causes, 0 findings
   1 waiting: 2 rules on 2 objects
 undecided: 3 sources outside of the repository could not be had: no answer, 3 causes, 10 findings
   1 to do: let the operator allow it, or run "lintel fetch" with a network
