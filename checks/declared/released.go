@@ -294,7 +294,9 @@ func (a asking) notLooked(blind []Blind, words ...string) {
 	}
 	var causes []report.Cause
 	for _, b := range blind {
-		if c := b.Cause(); !slices.Contains(causes, c) && len(causes) < maxCauses {
+		c := b.Cause()
+		same := func(d report.Cause) bool { return d.Kind == c.Kind && d.What == c.What && d.Reason == c.Reason }
+		if len(causes) < maxCauses && !slices.ContainsFunc(causes, same) {
 			causes = append(causes, c)
 		}
 	}

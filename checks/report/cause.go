@@ -35,6 +35,8 @@ type Cause struct {
 	Roots    int       `json:"roots"`             // that are not checked for it, or not seen by look-ups
 	Changed  bool      `json:"changed,omitempty"` // whether the change touches it
 	Quotes   bool      `json:"quotes,omitempty"`  // as of a Problem
+	// Resources are the Secrets that wait for it: it may name a value of one.
+	Resources []Resource `json:"-"`
 }
 
 // toDo is what to do about a cause that says no more of it.
@@ -120,7 +122,10 @@ func (r *Report) explain(changed func(path string) bool) {
 			c := known[id]
 			c.Rules++
 			for _, o := range append([]Resource{f.Resource}, f.Resources...) {
-				c.Objects += once([2]any{id, o})
+				n := once([2]any{id, o})
+				if c.Objects += n; n > 0 && o.Kind == "Secret" {
+					c.Resources = append(c.Resources, o)
+				}
 			}
 		}
 	}
