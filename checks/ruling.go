@@ -54,28 +54,14 @@ func (r *ruling) tell(out *report.Report, seen map[string]bool) {
 	out.Warnings = append(out.Warnings, r.Warnings...)
 	switch {
 	case out.All:
-		out.Warnings = append(out.Warnings, onceAKind(r.Deprecated)...)
+		for _, p := range r.Deprecated { // each kind is said once
+			p.Common = p.Message
+			out.Warnings = append(out.Warnings, p)
+		}
 	case r.own != nil:
 		out.Warnings = append(out.Warnings, r.own.Deprecated...)
 	}
 	r.Count(&out.Stats, seen)
-}
-
-// onceAKind keeps of the problems of one message the first, which says how many there are.
-func onceAKind(list []report.Problem) (kinds []report.Problem) {
-	list = report.SortProblems(slices.Clone(list))
-	more := map[string]int{}
-	for _, p := range list {
-		if more[p.Message]++; more[p.Message] == 1 {
-			kinds = append(kinds, p)
-		}
-	}
-	for i := range kinds {
-		if n := more[kinds[i].Message] - 1; n > 0 {
-			kinds[i].Message += " (and in " + report.Count(n, "place", "places") + " more)"
-		}
-	}
-	return kinds
 }
 
 // decide decides which exceptions count.
