@@ -15,6 +15,7 @@ import (
 // placement says which clusters a root is deployed to on both sides. All is empty where no object of Argo CD or Flux says
 // who deploys anything: then a root is the same as long as its path is.
 type placement struct {
+	known          bool // objects of Argo CD or Flux say who deploys anything
 	before, after  deploy.Placement
 	added, removed []gitops.Cluster // of a root of both sides: those that only one of them is said to have
 }
@@ -24,6 +25,7 @@ func (s Sides) placement(root roots.Root, inBase, inHead bool) (at placement) {
 	if s.All || !base.Deploying.Any() && !head.Deploying.Any() {
 		return at
 	}
+	at.known = true
 	of := s.Placement
 	if of == nil {
 		of = (*deploy.Set).Placement
@@ -39,6 +41,9 @@ func (s Sides) placement(root roots.Root, inBase, inHead bool) (at placement) {
 	}
 	if inBase && inHead && !at.before.Implied && !slices.ContainsFunc(base.Deployers(root), head.IsUnseen) {
 		at.removed = without(at.before.Clusters, at.after.Clusters)
+	}
+	if len(at.added) == 1 && len(at.removed) == 1 && at.added[0].MayBe(at.removed[0]) {
+		at.added, at.removed = nil, nil
 	}
 	return at
 }
@@ -83,6 +88,20 @@ func (at placement) pairs(root roots.Root, before, after []*render.Resource, all
 	return list
 }
 
+// fallsOut reports whether a root of the head alone is one only since nothing deploys its folder any more: no cluster gets it, and
+// the change touches nothing of it.
+func (s Sides) fallsOut(at placement, inBase, inHead bool, reads map[string]string) bool {
+	if !at.known || inBase || !inHead || len(at.after.Clusters) > 0 {
+		return false
+	}
+	for p := range reads {
+		if s.Trees.Changed(p) {
+			return false
+		}
+	}
+	return true
+}
+
 // place tells a pair the clusters that it is about.
 func (at placement) place(p *Pair) {
 	switch {
@@ -115,7 +134,9 @@ func redeployed(created, deleted map[Key][]*Pair, drop map[*Pair]bool) (deployed
 			}
 			deployed[to] = true
 			for _, from := range deleted[k] {
-				if from.Root == to.Root || len(from.clusters) == 0 || len(without(to.clusters, from.clusters)) > 0 {
+				if from.Root == to.Root || len(from.clusters) == 0 || !slices.ContainsFunc(to.clusters, func(c gitops.Cluster) bool {
+					return slices.ContainsFunc(from.clusters, c.MayBe)
+				}) {
 					continue
 				}
 				alike := sharedEnd(from.Root.Path, to.Root.Path)
@@ -126,15 +147,48 @@ func redeployed(created, deleted map[Key][]*Pair, drop map[*Pair]bool) (deployed
 			}
 		}
 		slices.SortStableFunc(matches, func(a, b match) int { return cmp.Compare(b.alike, a.alike) })
-		used := map[*Pair]bool{}
+		of := map[*Pair][]*Pair{} // by what is added: what it takes the place of, each in some clusters
+		left := map[*Pair][]gitops.Cluster{}
 		for _, m := range matches {
-			if !used[m.from] && !used[m.to] {
-				used[m.from], used[m.to] = true, true
-				update(m.from, m.to, drop)
+			for _, p := range []*Pair{m.from, m.to} {
+				if _, known := left[p]; !known {
+					left[p] = p.clusters
+				}
+			}
+			had := left[m.to]
+			left[m.to] = taken(had, left[m.from])
+			left[m.from] = taken(left[m.from], had)
+			if len(left[m.to]) < len(had) {
+				of[m.to] = append(of[m.to], m.from)
+			}
+		}
+		for to, froms := range of {
+			if len(left[to]) == 0 && !slices.ContainsFunc(froms, func(p *Pair) bool { return !same(p.Old, froms[0].Old) }) {
+				update(froms[0], to, drop)
+				for _, from := range froms {
+					drop[from] = drop[from] || len(left[from]) == 0
+				}
 			}
 		}
 	}
 	return deployed
+}
+
+// taken lists the clusters that none of some others may be, each of which stands for one.
+func taken(list, others []gitops.Cluster) (left []gitops.Cluster) {
+	others = slices.Clone(others)
+	for _, c := range list {
+		i := slices.Index(others, c)
+		if i < 0 {
+			i = slices.IndexFunc(others, c.MayBe)
+		}
+		if i < 0 {
+			left = append(left, c)
+		} else {
+			others = slices.Delete(others, i, i+1)
+		}
+	}
+	return left
 }
 
 // sharedEnd counts the last elements that two paths have in common.

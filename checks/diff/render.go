@@ -156,6 +156,11 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 			p.unseen = out.Unseen
 		}
 	}
+	if s.fallsOut(at, inBase, inHead, out.Reads) {
+		for _, p := range out.Pairs {
+			p.Before, p.From = p.New, root
+		}
+	}
 	switch {
 	case unseen: // it may all be there still
 		out.Moved = Pairs(root, before, nil, false)

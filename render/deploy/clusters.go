@@ -3,6 +3,7 @@ package deploy
 import (
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/kustomization"
@@ -124,7 +125,11 @@ func (w *worklist) clustersOfObject(one *Deployment, passed map[string]bool) (cl
 		var above []*Deployment
 		add := func(list []*Deployment, has func(*Deployment) bool) {
 			for _, other := range list {
-				if other != one && other.Release == nil && other.External == nil && has(other) && w.isLive(other) {
+				switch {
+				case other.Release != nil, other.External != nil, !has(other):
+				case other == one && one.Kind == gitops.Flux: // the first object of a cluster deploys itself
+					clusters = append(clusters, gitops.Cluster{By: gitops.ByFolder, Name: other.Path})
+				case other != one && w.isLive(other):
 					above = append(above, other)
 				}
 			}
@@ -133,7 +138,14 @@ func (w *worklist) clustersOfObject(one *Deployment, passed map[string]bool) (cl
 		for _, dir := range w.index.Ancestors(including) {
 			add(w.ancestors(dir), func(other *Deployment) bool { return other.Path == dir || other.has(dir) })
 		}
-		clusters = w.clustersOf(above, passed)
+		clusters = append(clusters, w.clustersOf(above, passed)...)
+	}
+	if len(clusters) == 0 { // each root that includes the object may be for a cluster of its own
+		for _, root := range w.index.Touching([]string{file}, nil) {
+			if c := clusterOfFolder(root.Path); root.Kind == roots.Kustomization && !slices.Contains(clusters, c) {
+				clusters = append(clusters, c)
+			}
+		}
 	}
 	if len(clusters) == 0 {
 		clusters = []gitops.Cluster{clusterOfFolder(path.Dir(file))}
@@ -143,8 +155,9 @@ func (w *worklist) clustersOfObject(one *Deployment, passed map[string]bool) (cl
 
 // clusterOfFolder returns the cluster that a folder of objects is for.
 func clusterOfFolder(dir string) gitops.Cluster {
-	if name := gitops.ClusterFolder(dir + "/."); name != "" {
-		return gitops.Cluster{By: gitops.ByFolder, Name: name}
+	parts := strings.Split(dir, "/")
+	if i := slices.Index(parts, "clusters"); i >= 0 && i+1 < len(parts) {
+		return gitops.Cluster{By: gitops.ByFolder, Name: path.Join(parts[:i+2]...)}
 	}
 	return gitops.Cluster{}
 }

@@ -13,6 +13,9 @@ func (w *worklist) isLive(one *Deployment) bool {
 	for one.from != nil {
 		one = one.from
 	}
+	if one.From != "" && w.index.IsLive(one.From) { // a root by itself renders it, which may have given it its name
+		return true
+	}
 	return one.Object.Kind == roots.ChartEntryKind || w.deploysFile(one.Where.Path, map[string]bool{})
 }
 

@@ -19,7 +19,7 @@ type ClusterBy uint8
 // What tells clusters apart. The zero value is nothing: it is the one in which the objects of the repository are.
 const (
 	ByNothing   ClusterBy = iota
-	ByFolder              // the folder "clusters/NAME" that the object stands in
+	ByFolder              // the folder that its objects are deployed from: "clusters/NAME", or one that deploys itself
 	ByName                // the name that Argo CD knows it by
 	ByServer              // its address
 	ByConfig              // the kubeconfig that Flux uses
@@ -31,6 +31,12 @@ const (
 // equal, or only a generator knows what one of them is.
 func (c Cluster) Same(other Cluster) bool {
 	return c == other || (c.By == ByGenerator) != (other.By == ByGenerator)
+}
+
+// MayBe reports whether a change that puts one description in place of another may mean the same cluster: where nothing told
+// a cluster, its objects may have got a folder.
+func (c Cluster) MayBe(other Cluster) bool {
+	return c.Same(other) || c.By == ByNothing && other.By == ByFolder || c.By == ByFolder && other.By == ByNothing
 }
 
 // Apart reports whether two descriptions certainly stand for different clusters: both say the same kind of thing, and not

@@ -82,7 +82,7 @@ func (r *reader) fluxDeployment(root *field, kind Kind) Deployment {
 	config := cmp.Or(spec.text("kubeConfig", "secretRef", "name"), spec.text("kubeConfig", "configMapRef", "name"))
 	to := Cluster{}
 	if config != "" {
-		to = Cluster{ByConfig, config}
+		to = Cluster{ByConfig, r.object.Namespace + "/" + config + "/" + spec.text("kubeConfig", "secretRef", "key")}
 	}
 	return Deployment{
 		Kind: kind, Path: r.where.Path, Object: r.object, Name: r.object.Name, Where: r.where,

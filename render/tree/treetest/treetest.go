@@ -90,10 +90,12 @@ func (r *Repo) Write(name, data string) {
 	}
 }
 
-// Remove removes a file or a symbolic link of the work tree.
+// Remove removes a file, a symbolic link, or a folder with all that is in it, of the work tree.
 func (r *Repo) Remove(name string) {
 	r.t.Helper()
-	if err := os.Remove(filepath.Join(r.Dir, name)); err != nil {
+	p := filepath.Join(r.Dir, name)
+	_, err := os.Lstat(p)
+	if err = errors.Join(err, os.RemoveAll(p)); err != nil {
 		r.t.Fatal(err)
 	}
 }
