@@ -119,7 +119,7 @@ spec:
 	if run = s.completed(third); run.Conclusion != "failure" {
 		t.Errorf("with one mended:\n%s", show(run))
 	}
-	all = expect(number, "app/a.yaml:14-14", "app/b.yaml:14-14", "app/a.yaml:14-14")
+	expect(number, "app/a.yaml:14-14", "app/b.yaml:14-14", "app/a.yaml:14-14")
 
 	// With nothing to suggest none is left but the answered one.
 	fourth := s.push("change", map[string]string{"app/b.yaml": file("b", "Always") + "        imagePullPolicy: Always\n"})
