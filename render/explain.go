@@ -2,6 +2,7 @@ package render
 
 import (
 	"maps"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 
@@ -13,7 +14,8 @@ import (
 
 // explain turns kustomize's error into problems with lines and words for people.
 func (b *builder) explain(root roots.Root, p *plan, failure error) []doc.Error {
-	list := b.finder.Find(rebuilder{b, p.openAPI}, root.Path, p.kustomizations, p.manifests, failure)
+	// What was found before is remembered for all that ask.
+	list := slices.Clone(b.finder.Find(rebuilder{b, p.openAPI}, root.Path, p.kustomizations, p.manifests, failure))
 	for i := range list {
 		list[i].Quotes = len(p.wants) > 0 || isMounted(root.Path)
 	}
