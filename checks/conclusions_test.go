@@ -3,6 +3,7 @@ package checks_test
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,8 +34,13 @@ func TestConclusions(t *testing.T) {
 		for line := range strings.Lines(string(archive.Comment)) {
 			name, rest, ok := strings.Cut(strings.TrimSpace(line), ": ")
 			parts, want, is := strings.Cut(rest, "=> ")
-			if !ok || !is || strings.HasPrefix(name, "#") {
-				continue
+			if !ok || !is {
+				t.Fatalf("%s: %q is no change and its conclusion", file, line)
+			}
+			for _, part := range strings.Fields(parts) {
+				if !hasFolder(archive, part) && !hasFolder(archive, part+".next") {
+					t.Fatalf("%s: %s has no part %s", file, name, part)
+				}
 			}
 			t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar")+"/"+name, func(t *testing.T) {
 				t.Parallel()
@@ -43,12 +49,19 @@ func TestConclusions(t *testing.T) {
 				for _, part := range of {
 					next = append(next, part+".next")
 				}
+				if !hasFolder(archive, name) && !slices.ContainsFunc(next, func(part string) bool { return hasFolder(archive, part) }) {
+					t.Fatal("nothing changes")
+				}
 				base, head := write(r, archive, append(of, name+".base")...), write(r, archive, append(next, name)...)
 				rep := check(t, r, report.Change{Rules: base, Base: base, Head: head, Repository: []string{"https://github.com/acme/fleet.git"}, Branches: []string{"main"}})
 				concluded(t, rep, strings.Split(want, ", "))
 			})
 		}
 	}
+}
+
+func hasFolder(archive *txtar.Archive, folder string) bool {
+	return slices.ContainsFunc(archive.Files, func(f txtar.File) bool { return strings.HasPrefix(f.Name, folder+"/") })
 }
 
 // write commits the files of some folders of an archive.

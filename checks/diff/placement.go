@@ -165,8 +165,8 @@ func redeployed(created, deleted map[Key][]*Pair, drop map[*Pair]bool) (deployed
 		for to, froms := range of {
 			if len(left[to]) == 0 && !slices.ContainsFunc(froms, func(p *Pair) bool { return !same(p.Old, froms[0].Old) }) {
 				update(froms[0], to, drop)
-				for _, from := range froms {
-					drop[from] = drop[from] || len(left[from]) == 0
+				for _, from := range froms { // in clusters that nothing else has it for it is deleted all the same
+					drop[from] = len(left[from]) == 0
 				}
 			}
 		}

@@ -307,7 +307,7 @@ func replace(text string, found []span) string {
 const (
 	shortest  = 8  // characters from which on a value is unlikely to stand elsewhere
 	shortPart = 6  // likewise as a part of a word, where a text is about its Secret
-	longWord  = 20 // letters that a word of a language has at most
+	longWord  = 15 // letters that a word of a language has at most
 	maxParts  = 4_000
 )
 
@@ -317,13 +317,16 @@ func unlikely(text string) bool {
 	return utf8.RuneCountInString(text) >= shortest && digits+letters > 0 && !dictionaryWord(text)
 }
 
-// dictionaryWord reports whether a text reads as a word of a language: letters in one case, or the first one large.
+// dictionaryWord reports whether a text reads as a word of a language: letters in one case, or the first one large, of which
+// no five follow each other without a vowel. Generated passwords of letters are longer, or do not read so.
 func dictionaryWord(text string) bool {
 	_, first := utf8.DecodeRuneInString(text)
 	is := func(text string, of func(rune) bool) bool {
 		return !strings.ContainsFunc(text, func(r rune) bool { return !of(r) })
 	}
-	return utf8.RuneCountInString(text) <= longWord && is(text[:first], unicode.IsLetter) &&
+	consonants := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return strings.ContainsRune("aeiouy", r) })
+	speakable := !slices.ContainsFunc(consonants, func(run string) bool { return utf8.RuneCountInString(run) > 4 })
+	return speakable && utf8.RuneCountInString(text) <= longWord && is(text[:first], unicode.IsLetter) &&
 		(is(text[first:], unicode.IsLower) || is(text, unicode.IsUpper))
 }
 

@@ -152,6 +152,6 @@ func (r *Report) untouched() bool {
 			return false
 		}
 	}
-	return len(r.Causes) > 0 && !r.All && r.Stats.Policies > 0 && r.Stats.Unchecked == 0 &&
+	return len(r.Causes) > 0 && !r.All && r.Stats.Policies > r.Stats.MatchNothing && r.Stats.Unchecked == 0 &&
 		!slices.ContainsFunc(r.NotChecked, func(n NotChecked) bool { return touched(n.Cause) })
 }

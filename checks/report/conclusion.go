@@ -74,7 +74,7 @@ func (r *Report) conclusion() Conclusion {
 		return Failure
 	case pending:
 		return ActionRequired
-	case weak, len(r.NotChecked) > 0, r.Stats.Unchecked > 0, r.Stats.Policies == 0:
+	case weak, len(r.NotChecked) > 0, r.Stats.Unchecked > 0, r.Stats.Policies == r.Stats.MatchNothing:
 		return Neutral
 	}
 	return Success
@@ -153,6 +153,8 @@ func (r *Report) title() string {
 		return strings.Join(parts, ", ")
 	case r.Stats.Policies == 0:
 		return "No policies in this repository: nothing was checked"
+	case r.Stats.Policies == r.Stats.MatchNothing:
+		return "No policy names a kind that exists: nothing was checked"
 	case r.Stats.Resources == 0 && r.Preview != nil:
 		return "Only policies, exceptions or settings change"
 	case r.Stats.Resources == 0:

@@ -203,20 +203,21 @@ type Work struct {
 
 // Stats counts what a check did.
 type Stats struct {
-	Policies    int `json:"policies"`
-	Rules       int `json:"rules"`
-	Exceptions  int `json:"exceptions"`
-	Roots       int `json:"roots"`         // roots that the change reaches
-	Resources   int `json:"resources"`     // resources that were evaluated
-	Met         int `json:"met,omitempty"` // those of them that a rule was about
-	Passed      int `json:"passed"`
-	Failed      int `json:"failed"`
-	Warned      int `json:"warned"`
-	Skipped     int `json:"skipped"`
-	Errored     int `json:"errored"`
-	Unknown     int `json:"unknown"`
-	PreExisting int `json:"preExisting"`
-	Mutated     int `json:"mutated"`          // resources that mutate rules change before the others look
-	Unchecked   int `json:"unchecked"`        // changed Helm charts, which are not rendered
-	Others      int `json:"others,omitempty"` // roots that the change reaches and Change.Roots leaves out
+	Policies     int `json:"policies"`
+	MatchNothing int `json:"matchNothing,omitempty"` // those of them that name only kinds which do not exist
+	Rules        int `json:"rules"`
+	Exceptions   int `json:"exceptions"`
+	Roots        int `json:"roots"`         // roots that the change reaches
+	Resources    int `json:"resources"`     // resources that were evaluated
+	Met          int `json:"met,omitempty"` // those of them that a rule was about
+	Passed       int `json:"passed"`
+	Failed       int `json:"failed"`
+	Warned       int `json:"warned"`
+	Skipped      int `json:"skipped"`
+	Errored      int `json:"errored"`
+	Unknown      int `json:"unknown"`
+	PreExisting  int `json:"preExisting"`
+	Mutated      int `json:"mutated"`          // resources that mutate rules change before the others look
+	Unchecked    int `json:"unchecked"`        // changed Helm charts, which are not rendered
+	Others       int `json:"others,omitempty"` // roots that the change reaches and Change.Roots leaves out
 }

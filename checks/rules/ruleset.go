@@ -33,7 +33,8 @@ func Compile(s *Sources, now time.Time, known *Compiler) *Ruleset {
 	options := engine.Options{Now: now}
 	policies, problems := known.policies(s.Policies, options)
 	exceptions, more := engine.CompileExceptions(ForEngine(s.Exceptions), options)
-	set.Policies, set.Exceptions = policies, lastOfEachName(exceptions)
+	set.Policies = policies
+	set.lastOfEachName(exceptions, s)
 	for _, list := range [][]policy.Problem{problems, policies.Unsupported(), more} {
 		old := slices.DeleteFunc(slices.Clone(list), func(p policy.Problem) bool { return !p.Deprecated })
 		rest := slices.DeleteFunc(slices.Clone(list), func(p policy.Problem) bool { return p.Deprecated })
@@ -50,19 +51,34 @@ func Compile(s *Sources, now time.Time, known *Compiler) *Ruleset {
 	return set
 }
 
-// lastOfEachName leaves out the exceptions that another one of the same name replaces in a cluster, since it stands behind it
-// in the same file or folder: what is applied last counts. Of other folders other clusters may have them.
-func lastOfEachName(list []*engine.Exception) []*engine.Exception {
+// lastOfEachName takes exceptions but for those that another one of the same name replaces in a cluster, since it stands
+// behind it in the same file or folder: what is applied last counts. Those of other folders, and what kustomizations make of
+// one, other clusters may have.
+func (set *Ruleset) lastOfEachName(list []*engine.Exception, s *Sources) {
 	type key struct{ group, namespace, name, folder string }
 	last := map[key]*engine.Exception{}
 	of := func(e *engine.Exception) key {
 		group, _, _ := strings.Cut(e.APIVersion, "/")
 		return key{group, e.Namespace, e.Name, path.Dir(e.Path)}
 	}
-	for _, e := range list {
-		last[of(e)] = e
+	rendered := map[string]bool{}
+	for _, one := range s.Exceptions {
+		rendered[one.Path] = rendered[one.Path] || one.Folder != ""
 	}
-	return slices.DeleteFunc(list, func(e *engine.Exception) bool { return e.Name != "" && last[of(e)] != e })
+	plain := func(e *engine.Exception) bool { return e.Name != "" && !rendered[e.Path] }
+	for _, e := range list {
+		if plain(e) {
+			last[of(e)] = e
+		}
+	}
+	for _, e := range list {
+		if by := last[of(e)]; plain(e) && by != e {
+			set.Warnings = append(set.Warnings, report.Problem{Path: e.Path, Line: e.Line, Message: fmt.Sprintf("PolicyException %s is "+
+				"also written at %s:%d, which a cluster gets last: this one does not count, remove it", e.Name, by.Path, by.Line)})
+			continue
+		}
+		set.Exceptions = append(set.Exceptions, e)
+	}
 }
 
 // settle puts what is wrong with the rules of other repositories where this one names them. What is to be said beside
@@ -106,9 +122,12 @@ func (set *Ruleset) Count(s *report.Stats, seen map[string]bool) {
 		return !known
 	}
 	for _, p := range set.Policies.List() {
-		if !p.MatchesNothing && first(p.Path, p.Line) {
+		if first(p.Path, p.Line) {
 			s.Policies++
 			s.Rules += len(p.Rules)
+			if p.MatchesNothing {
+				s.MatchNothing++
+			}
 		}
 	}
 	for _, e := range set.Exceptions {

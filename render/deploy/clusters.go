@@ -3,7 +3,6 @@ package deploy
 import (
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/kustomization"
@@ -25,7 +24,7 @@ func (s *Set) Placement(root roots.Root) Placement {
 	}
 	p := Placement{Clusters: w.clustersOf(s.liveDeployers(root), map[string]bool{})}
 	if len(p.Clusters) == 0 && s.hasDeployers(root) {
-		p = Placement{[]gitops.Cluster{clusterOfFolder(root.Path)}, true}
+		p = Placement{[]gitops.Cluster{gitops.ClusterOfFolder(root.Path)}, true}
 	}
 	w.placements.Store(root, p)
 	return p
@@ -142,22 +141,13 @@ func (w *worklist) clustersOfObject(one *Deployment, passed map[string]bool) (cl
 	}
 	if len(clusters) == 0 { // each root that includes the object may be for a cluster of its own
 		for _, root := range w.index.Touching([]string{file}, nil) {
-			if c := clusterOfFolder(root.Path); root.Kind == roots.Kustomization && !slices.Contains(clusters, c) {
+			if c := gitops.ClusterOfFolder(root.Path); root.Kind == roots.Kustomization && !slices.Contains(clusters, c) {
 				clusters = append(clusters, c)
 			}
 		}
 	}
 	if len(clusters) == 0 {
-		clusters = []gitops.Cluster{clusterOfFolder(path.Dir(file))}
+		clusters = []gitops.Cluster{gitops.ClusterOfFolder(path.Dir(file))}
 	}
 	return clusters
-}
-
-// clusterOfFolder returns the cluster that a folder of objects is for.
-func clusterOfFolder(dir string) gitops.Cluster {
-	parts := strings.Split(dir, "/")
-	if i := slices.Index(parts, "clusters"); i >= 0 && i+1 < len(parts) {
-		return gitops.Cluster{By: gitops.ByFolder, Name: path.Join(parts[:i+2]...)}
-	}
-	return gitops.Cluster{}
 }

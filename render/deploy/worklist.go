@@ -46,7 +46,8 @@ type worklist struct {
 }
 
 func newWorklist(x *roots.Index, r *render.Renderer, c *render.Cache) *worklist {
-	return &worklist{index: x, renderer: r, cache: c, repo: x.RepoNames(), limits: gitops.Limits{Source: x.Options().Limits}, holds: sync.OnceValue(x.Deploying.Including),
+	return &worklist{index: x, renderer: r, cache: c, repo: x.RepoNames(),
+		limits: gitops.Limits{Source: x.Options().Limits}, holds: sync.OnceValue(x.Deploying.Including),
 		followed: map[string]bool{}, byPath: map[string][]*Deployment{}, byID: map[string]*Deployment{}}
 }
 

@@ -2,6 +2,7 @@ package gitops
 
 import (
 	"cmp"
+	"path"
 	"slices"
 	"strings"
 )
@@ -34,15 +35,20 @@ func (c Cluster) Same(other Cluster) bool {
 }
 
 // MayBe reports whether a change that puts one description in place of another may mean the same cluster: where nothing told
-// a cluster, its objects may have got a folder.
+// a cluster its objects may have got a folder, and those of a folder one in it.
 func (c Cluster) MayBe(other Cluster) bool {
-	return c.Same(other) || c.By == ByNothing && other.By == ByFolder || c.By == ByFolder && other.By == ByNothing
+	return c.Same(other) || c.By == ByNothing && other.By == ByFolder || c.By == ByFolder && other.By == ByNothing ||
+		c.within(other) || other.within(c)
 }
 
 // Apart reports whether two descriptions certainly stand for different clusters: both say the same kind of thing, and not
-// the same.
+// the same. A folder in another one may be for a part of its cluster.
 func (c Cluster) Apart(other Cluster) bool {
-	return c.By == other.By && c.By != ByGenerator && c.Name != other.Name
+	return c.By == other.By && c.By != ByGenerator && c.Name != other.Name && !c.within(other) && !other.within(c)
+}
+
+func (c Cluster) within(other Cluster) bool {
+	return c.By == ByFolder && other.By == ByFolder && (other.Name == "." || strings.HasPrefix(c.Name, other.Name+"/"))
 }
 
 // argoCluster reads the destination of an Application, which a generator of an ApplicationSet may have filled in. It returns
@@ -86,12 +92,12 @@ func choosing(generator *field) string {
 	return digest(parts...)
 }
 
-// ClusterFolder returns the folder after "clusters", where Flux' guide has one for each cluster
+// ClusterOfFolder returns the cluster that a folder of objects is for: Flux' guide has one below "clusters" for each
 // (https://fluxcd.io/flux/guides/repository-structure/).
-func ClusterFolder(p string) string {
-	parts := strings.Split(p, "/")
-	if i := slices.Index(parts, "clusters"); i >= 0 && i+2 < len(parts) {
-		return parts[i+1]
+func ClusterOfFolder(dir string) Cluster {
+	parts := strings.Split(dir, "/")
+	if i := slices.Index(parts, "clusters"); i >= 0 && i+1 < len(parts) {
+		return Cluster{ByFolder, path.Join(parts[:i+2]...)}
 	}
-	return ""
+	return Cluster{}
 }

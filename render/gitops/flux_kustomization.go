@@ -84,9 +84,12 @@ func (r *reader) fluxDeployment(root *field, kind Kind) Deployment {
 	if config != "" {
 		to = Cluster{ByConfig, r.object.Namespace + "/" + config + "/" + spec.text("kubeConfig", "secretRef", "key")}
 	}
+	people := config
+	if folder := ClusterOfFolder(path.Dir(r.where.Path)); people == "" && folder.Name != "" {
+		people = path.Base(folder.Name)
+	}
 	return Deployment{
-		Kind: kind, Path: r.where.Path, Object: r.object, Name: r.object.Name, Where: r.where,
-		Cluster: cmp.Or(config, ClusterFolder(r.where.Path)), To: to,
+		Kind: kind, Path: r.where.Path, Object: r.object, Name: r.object.Name, Where: r.where, Cluster: people, To: to,
 		Metadata: Metadata{valuesOf(spec.get("commonMetadata", "labels")), valuesOf(spec.get("commonMetadata", "annotations"))},
 	}
 }

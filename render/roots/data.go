@@ -26,11 +26,16 @@ func (x *Index) isData(p string) bool {
 
 // onlyData reports whether all manifests of a folder are data; they are where there are none.
 func (x *Index) onlyData(dir string) bool {
-	entries, _ := x.Tree().ReadDir(dir) // nil where there is no folder
-	return !slices.ContainsFunc(entries, func(e tree.Entry) bool {
-		p := path.Join(dir, e.Name)
-		return e.Kind != tree.Dir && graph.IsManifestName(p) && x.holdsObjects(p) && !x.isDataOfOne(p)
-	})
+	known, ok := x.dataFolders.Load(dir)
+	if !ok {
+		entries, _ := x.Tree().ReadDir(dir) // nil where there is no folder
+		known = !slices.ContainsFunc(entries, func(e tree.Entry) bool {
+			p := path.Join(dir, e.Name)
+			return e.Kind != tree.Dir && graph.IsManifestName(p) && x.holdsObjects(p) && !x.isDataOfOne(p)
+		})
+		x.dataFolders.Store(dir, known)
+	}
+	return known.(bool)
 }
 
 // isDataOfOne reports whether a live kustomization in a folder above a file generates an object of it.

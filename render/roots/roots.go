@@ -66,6 +66,7 @@ type Index struct {
 	unrestricted bool
 	contents     contents
 	testFolders  sync.Map // by folder: bool, see PolicyTests.owns
+	dataFolders  sync.Map // by folder: bool, see onlyData
 
 	Deploying *Deploying
 }
@@ -111,11 +112,12 @@ func (x *Index) WithDeployed(folders []string) *Index {
 	for _, test := range x.Noted(policyTests, anyTest) {
 		tests = append(tests, path.Dir(test))
 	}
+	owners := append(slices.Clone(tests), x.Generating()...)
 	folders = slices.DeleteFunc(slices.Clone(folders), func(folder string) bool {
 		dir := strings.TrimSuffix(folder, "/")
 		meets := func(owner string) bool { return isBelow(dir, owner) || dir != folder && isBelow(owner, dir) }
 		return slices.Contains(x.filter.deployed, folder) || x.filter.match(dir) && !slices.Contains(tests, dir) &&
-			!slices.ContainsFunc(tests, meets) && !slices.ContainsFunc(x.Generating(), meets)
+			!slices.ContainsFunc(owners, meets)
 	})
 	if len(folders) == 0 {
 		return x
