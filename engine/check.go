@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -285,6 +286,9 @@ func (c *checker) kind(at, selector string, validates bool) {
 			didYouMean(near))
 	case near != "":
 		c.warn(at, "no kind of Kubernetes is called %q%s", k.Kind, didYouMean(near))
+	}
+	if kinds.NoVersion([]string{k.Group}, k.Version) {
+		c.warn(at, "%s has no version %s: this matches nothing", cmp.Or(k.Group, "Kubernetes' core API"), k.Version)
 	}
 	if c.namespaced && kinds.ClusterScoped(k.Group, k.Kind) {
 		c.bad(at, "%s objects have no namespace, and a Policy applies to its own only: make it a ClusterPolicy", k.Kind)

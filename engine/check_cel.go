@@ -85,6 +85,12 @@ func (c *checker) resourceRules(pointer string, list []policy.ResourceRule) {
 			}
 		}
 		c.oneOf(at+"/scope", r.Scope, "*", "Cluster", "Namespaced")
+		for j, version := range r.APIVersions {
+			if kinds.NoVersion(r.APIGroups, version) {
+				c.warn(fmt.Sprintf("%s/apiVersions/%d", at, j), "%s has no version %s: the rule matches nothing in it",
+					strings.Join(r.APIGroups, ", "), version)
+			}
+		}
 		for j, g := range r.APIGroups {
 			if strings.Contains(g, "/") {
 				c.bad(fmt.Sprintf("%s/apiGroups/%d", at, j), "%q is no API group: write the version under apiVersions", g)

@@ -64,6 +64,8 @@ func TestCheckRules(t *testing.T) {
 			`7:40: "pods" is no kind: write the kind in upper camel case and the singular, as in a manifest: did you mean "Pod"?`},
 		{"letters of a kind", "rules:\n- name: r\n  match: {any: [{resources: {kinds: [Deploymnet]}}]}\n" + body,
 			`7:40: warning: no kind of Kubernetes is called "Deploymnet": did you mean "Deployment"?`},
+		{"a version that never was", "rules:\n- name: r\n  match: {any: [{resources: {kinds: [apps/v9/Deployment]}}]}\n" + body,
+			"7:40: warning: apps has no version v9: this matches nothing"},
 		{"selector operator", "rules:\n- name: r\n  match: {any: [{resources: {kinds: [Pod], selector: {matchExpressions: " +
 			"[{key: a, operator: Equals, values: [b]}]}}}]}\n" + body,
 			`7:85: unknown operator "Equals": use In, NotIn, Exists or DoesNotExist`},

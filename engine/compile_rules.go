@@ -132,9 +132,14 @@ func (c *ruleCompiler) rule(r *policy.Rule) *rule {
 	if out.match.Empty() {
 		c.bad("/match", "match names nothing: add any or all with resources")
 	}
-	for _, kind := range out.match.Kinds() {
-		out.plurals = append(out.plurals, kinds.Plural(kind))
+	exists := func(k match.Kind) bool {
+		return !kinds.MisspelledPlural(kinds.Plural(k.Kind)) && !kinds.NoVersion([]string{k.Group}, k.Version)
 	}
+	named := out.match.Kinds()
+	for _, k := range named {
+		out.plurals = append(out.plurals, kinds.Plural(k.Kind))
+	}
+	out.nothing = len(named) > 0 && !slices.ContainsFunc(named, exists)
 	if r.Exclude != nil {
 		out.exclude = c.block("/exclude", *r.Exclude)
 	}

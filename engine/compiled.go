@@ -18,6 +18,8 @@ type compiled interface {
 type step interface {
 	// plurals returns the plural names of the kinds it can be about, nil for any.
 	plurals() []string
+	// nothing reports whether it names only kinds and versions that certainly do not exist.
+	nothing() bool
 	// phase returns when it has its turn.
 	phase() phase
 	// called returns which rule it is, empty for a policy as a whole, and its line.

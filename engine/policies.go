@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
@@ -39,13 +38,10 @@ func (p *Policies) List() []PolicyInfo {
 	return out
 }
 
-// matchesNothing reports whether a policy names only kinds that are certainly misspelled.
+// matchesNothing reports whether a policy names only kinds and versions that certainly do not exist.
 func matchesNothing(g compiled) bool {
 	steps := g.bind(nil)
-	return len(steps) > 0 && !slices.ContainsFunc(steps, func(s step) bool {
-		plurals := s.plurals()
-		return len(plurals) == 0 || slices.ContainsFunc(plurals, func(p string) bool { return !kinds.MisspelledPlural(p) })
-	})
+	return len(steps) > 0 && !slices.ContainsFunc(steps, func(s step) bool { return !s.nothing() })
 }
 
 // Unsupported lists, once each, the policies and rules that are only evaluated in a cluster (generation,

@@ -49,6 +49,7 @@ func compileValidatingAdmission(d policy.Document, bound *bindings) (compiled, [
 
 func (p *celPolicy) bind([]*Exception) []step { return []step{p} }
 func (p *celPolicy) plurals() []string        { return p.cel.Plurals() }
+func (p *celPolicy) nothing() bool            { return p.cel.MatchesNothing() }
 func (p *celPolicy) phase() phase             { return validates }
 
 func (p *celPolicy) uses(string) Uses { return usesOf(p.cel.Allowances()) }

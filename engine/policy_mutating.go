@@ -47,6 +47,7 @@ func compileMutatingAdmission(d policy.Document, bound *bindings) (compiled, []p
 
 func (p *mutatingPolicy) bind([]*Exception) []step { return []step{p} }
 func (p *mutatingPolicy) plurals() []string        { return p.cel.Plurals() }
+func (p *mutatingPolicy) nothing() bool            { return p.cel.MatchesNothing() }
 func (p *mutatingPolicy) phase() phase             { return p.at }
 func (p *mutatingPolicy) uses(string) Uses         { return usesOf(p.cel.Allowances()) }
 

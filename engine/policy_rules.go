@@ -30,6 +30,7 @@ type rule struct {
 	line           int
 	match, exclude *match.Block
 	plurals        []string // of the kinds it can be about, nil for any
+	nothing        bool     // it names only kinds that do not exist
 	body           body
 	message        *text
 	action         action
@@ -90,6 +91,7 @@ func (p *rulePolicy) uses(name string) Uses {
 }
 
 func (s *ruleStep) plurals() []string { return s.rule.plurals }
+func (s *ruleStep) nothing() bool     { return s.rule.nothing }
 
 func (s *ruleStep) phase() phase {
 	if s.mutation != nil {

@@ -66,6 +66,17 @@ type Policy struct {
 // Plurals are the plural names of the kinds that the policy can be about, nil where that can be any.
 func (p *Policy) Plurals() []string { return p.plurals }
 
+// MatchesNothing reports whether the policy names only versions that certainly do not exist.
+func (p *Policy) MatchesNothing() bool {
+	exists := func(r policy.ResourceRule) bool {
+		return len(r.APIVersions) == 0 ||
+			slices.ContainsFunc(r.APIVersions, func(version string) bool { return !kinds.NoVersion(r.APIGroups, version) })
+	}
+	return len(p.targets) > 0 && !slices.ContainsFunc(p.targets, func(t target) bool {
+		return len(t.match.rules) == 0 || slices.ContainsFunc(t.match.rules, exists)
+	})
+}
+
 // finish collects the plurals.
 func (p *Policy) finish() {
 	var plurals []string

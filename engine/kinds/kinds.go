@@ -79,6 +79,17 @@ func OfKubernetes(group string) bool {
 	return slices.ContainsFunc(kubernetes, func(g apiGroup) bool { return g.name == group })
 }
 
+// NoVersion reports whether groups are all of Kubernetes itself, and never had a version, which may hold wildcards.
+func NoVersion(groups []string, version string) bool {
+	never := func(group string) bool {
+		return slices.ContainsFunc(kubernetes, func(g apiGroup) bool {
+			return g.name == group && !slices.Contains(strings.Fields(g.versions), version)
+		})
+	}
+	return len(groups) > 0 && !strings.ContainsAny(version, "*?") &&
+		!slices.ContainsFunc(groups, func(group string) bool { return !never(group) })
+}
+
 // name is that of a kind, or of its plural, in its group.
 type name struct{ group, name string }
 

@@ -62,6 +62,9 @@ func TestScopeAgreesWithKubernetesAPI(t *testing.T) {
 			t.Fatal(err)
 		}
 		group := string(groupName.FindSubmatch(register)[1])
+		if version := filepath.Base(filepath.Dir(file)); OfKubernetes(group) && NoVersion([]string{group}, version) {
+			t.Errorf("%q has the version %s", group, version)
+		}
 		for _, found := range clientOf.FindAllStringSubmatch(string(source), -1) {
 			kind := found[2]
 			if group == "policy" && kind == "Eviction" {
@@ -124,6 +127,26 @@ func TestHasNamespace(t *testing.T) {
 	} {
 		if got := HasNamespace(kind.group, kind.name); got != want {
 			t.Errorf("%s: got %v", kind, got)
+		}
+	}
+}
+
+func TestNoVersion(t *testing.T) {
+	never := [][2]string{{"apps", "v9"}, {"batch", "v3"}, {"", "v2"}, {"policy", "v1beta3"}, {"extensions", "v1"}}
+	for _, gv := range never {
+		if !NoVersion(gv[:1], gv[1]) {
+			t.Errorf("%s %s: it never was, and passes for one that was", gv[0], gv[1])
+		}
+	}
+	if !NoVersion([]string{"apps", "batch"}, "v9") || NoVersion([]string{"apps", "example.com"}, "v9") ||
+		NoVersion([]string{"apps", "autoscaling"}, "v2") || NoVersion(nil, "v9") {
+		t.Error("of several groups, all never had it")
+	}
+	for _, gv := range [][2]string{{"apps", "v1"}, {"apps", "v1beta1"}, {"apps", "v1beta2"}, {"extensions", "v1beta1"},
+		{"policy", "v1beta1"}, {"batch", "v1beta1"}, {"batch", "v2alpha1"}, {"autoscaling", "v2beta2"}, {"", "v1"}, {"", "*"},
+		{"apps", "v*"}, {"apps", "v?"}, {"*", "v9"}, {"app?", "v9"}, {"example.com", "v9"}, {"kyverno.io", "v9"}} {
+		if NoVersion(gv[:1], gv[1]) {
+			t.Errorf("%s %s: it may be, and passes for one that never was", gv[0], gv[1])
 		}
 	}
 }

@@ -140,14 +140,14 @@ func (f *filter) hasResources() bool {
 func (f *filter) empty() bool { return !f.hasUser() && !f.hasResources() }
 
 // Kinds lists the kinds a request can have to match, nil when it can have any.
-func (b *Block) Kinds() []string {
-	var kinds []string
+func (b *Block) Kinds() []Kind {
+	var kinds []Kind
 	add := func(f *filter) bool {
 		for _, k := range f.kinds {
 			if strings.ContainsAny(k.Kind, "*?") {
 				return false
 			}
-			kinds = append(kinds, k.Kind)
+			kinds = append(kinds, k)
 		}
 		return len(f.kinds) > 0
 	}
