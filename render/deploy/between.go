@@ -185,6 +185,9 @@ func (s *Set) Problems() []gitops.Problem {
 	problems := slices.Clone(w.problems)
 	w.mu.Unlock()
 	return slices.DeleteFunc(problems, func(p gitops.Problem) bool {
+		if slices.Contains(s.Deploying.Charts(), roots.Root{Path: p.From, Kind: roots.Chart}) && !s.IsLive(p.From) {
+			return !w.standsAlone(p.From, map[string]bool{})
+		}
 		return s.Deploying.Has(p.Path) && !w.deploysFile(p.Path, map[string]bool{})
 	})
 }

@@ -40,6 +40,8 @@ func (s *Set) hasDeployers(root roots.Root) bool {
 	switch root.Kind {
 	case roots.Kustomization:
 		return s.found().holds()[root.Path]
+	case roots.Chart:
+		return slices.Contains(s.Deploying.Charts(), root)
 	case roots.Folder:
 		return slices.ContainsFunc(s.Files(root), s.Deploying.Has)
 	}
@@ -72,11 +74,7 @@ func (w *worklist) reaches(one *Deployment) []gitops.Cluster {
 	for one.To == (gitops.Cluster{}) && one.from != nil {
 		one = one.from
 	}
-	top := one
-	for top.from != nil {
-		top = top.from
-	}
-	key := object{top.Where.Path + "\x00" + one.Where.Path, one.From, one.To}
+	key := object{one.top().Where.Path + "\x00" + one.Where.Path, one.From, one.To}
 	if known, ok := w.reached.Load(key); ok {
 		return known.([]gitops.Cluster)
 	}

@@ -50,6 +50,14 @@ func (w *worklist) deployment(one gitops.Deployment, from *Deployment) *Deployme
 	return d
 }
 
+// top returns the deployment that a file or a root by itself has and by which this one is deployed, be it itself.
+func (d *Deployment) top() *Deployment {
+	for d.from != nil {
+		d = d.from
+	}
+	return d
+}
+
 // ID names the deployment; see gitops.Deployment.ID.
 func (d *Deployment) ID() string { return d.id }
 

@@ -9,14 +9,28 @@ import (
 
 // isLive reports whether the object of a deployment is itself deployed: as part of a root, or by another object that
 // is. What nobody deploys includes nothing. A deployed root deploys the object, too, if it renders it.
-func (w *worklist) isLive(one *Deployment) bool {
-	for one.from != nil {
-		one = one.from
-	}
-	if one.From != "" && w.index.IsLive(one.From) { // a root by itself renders it, which may have given it its name
+func (w *worklist) isLive(one *Deployment) bool { return w.isLiveWithout(one, map[string]bool{}) }
+
+// isLiveWithout is isLive where the charts passed do not count.
+func (w *worklist) isLiveWithout(one *Deployment, passed map[string]bool) bool {
+	one = one.top()
+	// A root by itself renders it, which may have given it its name.
+	if one.From != "" && (w.index.IsLive(one.From) || w.standsAlone(one.From, passed)) {
 		return true
 	}
 	return one.Object.Kind == roots.ChartEntryKind || w.deploysFile(one.Where.Path, map[string]bool{})
+}
+
+// standsAlone reports whether a folder is that of a chart that may print objects which deploy something, and that nothing releases
+// but what it prints itself. The charts passed do not count.
+func (w *worklist) standsAlone(dir string, passed map[string]bool) bool {
+	if passed[dir] || !slices.Contains(w.index.Deploying.Charts(), roots.Root{Path: dir, Kind: roots.Chart}) {
+		return false
+	}
+	passed[dir] = true
+	return !slices.ContainsFunc(w.at(dir), func(one *Deployment) bool {
+		return one.Release != nil && one.top().From != dir && w.isLiveWithout(one, passed)
+	})
 }
 
 // deploysFile reports whether the objects in a file are deployed, other than by those in the files passed.

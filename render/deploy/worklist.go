@@ -62,8 +62,21 @@ func (w *worklist) ready() *worklist {
 		list := w.enter(w.index.Options().Charts)
 		added, _ := w.add(nil, w.objects(), nil)
 		w.follow(append(list, added...), false)
+		w.follow(w.printed(), false)
 	})
 	return w
+}
+
+// printed adds what charts deploy that nothing releases, as they print it with their own values, and returns what is new.
+func (w *worklist) printed() (added []*Deployment) {
+	deploying, context := gitops.Kinds()
+	for _, root := range w.index.Deploying.Charts() {
+		if w.standsAlone(root.Path, map[string]bool{}) {
+			more, _ := w.add(nil, w.rendered(root, deploying).objects, w.rendered(root, context).objects)
+			added = append(added, more...)
+		}
+	}
+	return added
 }
 
 // followExternal reads the objects in all remote charts, and in other repositories: these cannot be looked into

@@ -1,6 +1,7 @@
 package roots
 
 import (
+	"bytes"
 	"path"
 	"regexp"
 	"slices"
@@ -24,6 +25,7 @@ const deployers = "deployer"
 const (
 	anyFolder = "\x00any"
 	ofFlux    = "\x00flux"
+	anyGroup  = "\x00group" // the text names a group of objects that deploy, but has no such object: it may be a template
 )
 
 // DeployerGroups are the API groups of the objects that deploy something, each with a slash behind it.
@@ -36,12 +38,14 @@ type Deploying struct {
 	index    *Index
 	shapes   shapes
 	linked   func() []string // see Linked
+	printing func() printing
 	variable func() []*regexp.Regexp
 }
 
 func newDeploying(x *Index) *Deploying {
 	d := &Deploying{index: x}
 	d.linked, d.variable = sync.OnceValue(d.findLinked), sync.OnceValue(d.findVariablePaths)
+	d.printing = sync.OnceValue(d.findPrinting)
 	return d
 }
 
@@ -49,26 +53,36 @@ func deployerNotes(limits doc.Limits) graph.Notes {
 	return graph.Notes{Of: deployers, Marks: []string{"argoproj.io/", "fluxcd.io/"}, Read: func(p string, data []byte,
 		note func(string)) {
 		documents, _ := doc.Parse(p, data, limits) // those before what cannot be read
+		deploys := false
 		for _, document := range documents {
 			for _, node := range doc.Unlist(document) {
-				noteDeployer(node, note)
+				deploys = noteDeployer(node, note) || deploys
 			}
+		}
+		if text := graph.Plain(p, data, limits); !deploys && slices.ContainsFunc(DeployerGroups(), func(group string) bool {
+			return bytes.Contains(text, []byte(group))
+		}) {
+			note(anyGroup)
 		}
 	}}
 }
 
-func noteDeployer(n *yaml.Node, note func(string)) {
+// noteDeployer reports whether an object deploys something.
+func noteDeployer(n *yaml.Node, note func(string)) bool {
 	kind := doc.Text(n, "kind")
 	group, _, _ := strings.Cut(doc.Text(n, "apiVersion"), "/")
 	switch flux := strings.HasSuffix(group, "fluxcd.io"); {
 	case group == "argoproj.io" && (kind == "Application" || kind == "ApplicationSet"):
 		note(anyFolder)
+		return true
 	case group == "kustomize.toolkit.fluxcd.io" && kind == "Kustomization", group == "helm.toolkit.fluxcd.io" && kind == "HelmRelease":
 		note(anyFolder)
 		note(ofFlux)
+		return true
 	case flux:
 		note(kind)
 	}
+	return false
 }
 
 // Has reports whether a file has objects that deploy something.
@@ -82,7 +96,8 @@ func (d *Deploying) Sources(kind string) []string { return d.index.Noted(deploye
 
 // Any reports whether there may be objects of Argo CD or Flux in the tree, or that the options name.
 func (d *Deploying) Any() bool {
-	return len(d.index.options.Charts) > 0 || len(d.Files()) > 0 || len(d.index.Odd()) > 0 || len(d.Linked()) > 0
+	return len(d.index.options.Charts) > 0 || len(d.Files()) > 0 || len(d.index.Odd()) > 0 || len(d.Linked()) > 0 ||
+		len(d.Charts()) > 0 || len(d.printing().inflating) > 0
 }
 
 // Linked lists the paths that lead through symlinks to files with objects that may deploy something, and that are
@@ -127,6 +142,9 @@ func (d *Deploying) Including() map[string]bool {
 		for _, dir := range d.index.IncludedBy(p) {
 			taking[dir] = true
 		}
+	}
+	for _, dir := range d.printing().inflating {
+		taking[dir] = true
 	}
 	out := map[string]bool{}
 	for _, dir := range d.index.Ancestors(taking) {

@@ -80,10 +80,11 @@ func (d *Deploying) Shaping(p string) []Root {
 	return slices.DeleteFunc(d.index.rootsOver(taking), func(r Root) bool { return !d.shapesBelow(r.Path, release) })
 }
 
-// OddRoots lists the roots with objects whose kinds no manifest says (see graph.Graph.Odd).
+// OddRoots lists the roots with objects whose kinds no manifest says: patches change them (see graph.Graph.Odd), or a chart prints
+// them.
 func (d *Deploying) OddRoots() []Root {
 	dirs := map[string]bool{}
-	for _, dir := range d.index.Odd() {
+	for _, dir := range append(d.index.Odd(), d.printing().inflating...) {
 		dirs[dir] = true
 	}
 	if len(dirs) == 0 {
