@@ -118,6 +118,7 @@ func (v *Reviewer) Review(ctx context.Context, p *diff.Pair) Answer {
 			before.Object, before.OldObject = as, as
 			out.Old = append(out.Old, contents(v.Evaluate(was, v.Effective, before))...)
 		}
+		out.Old = append(out.Old, v.vanished(ctx, &out, request)...)
 	}
 	if v.Inactive != nil {
 		out.Inactive = v.ask(ctx, v.Inactive, p, request)

@@ -1,0 +1,99 @@
+package review
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/lintel-bot/lintel/checks/builtin"
+	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
+)
+
+// vanished returns what the base violated below maps that the object does not have any more, at these maps: a rule names
+// the map then, since nothing below it is there to be named.
+func (v *Reviewer) vanished(ctx context.Context, a *Answer, r *admission.Request) (list []engine.Result) {
+	for _, res := range a.Results {
+		if !Violated(res) || res.Policy.Kind == builtin.Kind {
+			continue
+		}
+		for _, field := range res.Fields {
+			if v.violatedBelow(ctx, a, r, res, field) {
+				was, _ := a.versions.Earlier(field)
+				list = append(list, engine.Result{Policy: res.Policy, Rule: res.Rule, Outcome: res.Outcome, Fields: []string{was}})
+			}
+		}
+	}
+	return list
+}
+
+// violatedBelow reports whether a rule violated at a field that vanished would be violated below it only where the base
+// was, if the map that was there were empty: what else was in it the rule did not need.
+func (v *Reviewer) violatedBelow(ctx context.Context, a *Answer, r *admission.Request, res engine.Result, field string) bool {
+	earlier, ok := a.versions.Earlier(field)
+	if was, isMap := jsonpointer.At(a.versions.Was(), earlier).(map[string]any); !ok || !isMap || len(was) == 0 {
+		return false
+	}
+	at := field
+	if a.Mutations != nil {
+		at = a.Mutations.rendered(field)
+	}
+	object, ok := withEmptyMap(map[string]any(r.Object), slices.Collect(jsonpointer.Tokens(at))).(map[string]any)
+	if !ok {
+		return false
+	}
+	with, found := *r, false
+	with.Object = object
+	for _, other := range v.Evaluate(ctx, v.Effective, &with) {
+		if other.Policy != res.Policy || other.Rule != res.Rule || !Violated(other) {
+			continue
+		}
+		for _, f := range FieldsOf(other) {
+			switch below, is := jsonpointer.Below(f, field); {
+			case !is:
+				continue
+			case below == "" || other.Outcome != res.Outcome:
+				return false
+			}
+			was, ok := a.versions.Earlier(f)
+			known := ok && slices.ContainsFunc(a.Old, func(old engine.Result) bool {
+				return old.Policy == res.Policy && old.Rule == res.Rule && old.Outcome == res.Outcome && slices.Contains(old.Fields, was)
+			})
+			if !known && !v.violatedBelow(ctx, a, &with, res, f) {
+				return false
+			}
+			found = true
+		}
+	}
+	return found
+}
+
+// withEmptyMap returns a value with an empty map at a path where there is nothing, nil where that cannot be.
+func withEmptyMap(value any, path []string) any {
+	switch {
+	case len(path) == 0 && value == nil:
+		return map[string]any{}
+	case len(path) == 0:
+		return nil
+	}
+	child, _ := jsonpointer.Child(value, path[0])
+	if child = withEmptyMap(child, path[1:]); child == nil {
+		return nil
+	}
+	switch value := value.(type) {
+	case nil:
+		return map[string]any{path[0]: child}
+	case map[string]any:
+		out := maps.Clone(value)
+		out[path[0]] = child
+		return out
+	case []any:
+		if i, ok := jsonpointer.Index(path[0], len(value)); ok {
+			out := slices.Clone(value)
+			out[i] = child
+			return out
+		}
+	}
+	return nil
+}
