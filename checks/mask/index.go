@@ -218,6 +218,30 @@ type nameList struct {
 	list map[string]bool
 	text strings.Builder // the list, each on a line of its own
 	held map[*entry]bool // what was asked for
+	// whole are values that are shown, though not as a part of others.
+	whole map[string]bool
+}
+
+// addSource takes the address of a source outside of the repository. A Secret that says how to reach it may have the
+// address as a value, or what it is called there. What may be a password in it is none of that.
+func (n *nameList) addSource(address string) {
+	_, place, ok := strings.Cut(address, "://")
+	place, _, _ = strings.Cut(place, " ")
+	if place, _, _ = strings.Cut(place, "?"); !ok || strings.Contains(place, "@") {
+		return
+	}
+	if n.whole == nil {
+		n.whole = map[string]bool{}
+	}
+	before := ""
+	for _, name := range strings.Split(place, "/") {
+		before += name
+		n.whole[before] = true
+		before += "/"
+		if !strings.ContainsFunc(name, func(r rune) bool { return unicode.IsDigit(r) || unicode.IsUpper(r) }) {
+			n.whole[name] = true
+		}
+	}
 }
 
 func (n *nameList) add(name string) {
@@ -233,6 +257,9 @@ func (n *nameList) add(name string) {
 
 // hold reports whether a value is a part of a name, as it would be one of a text.
 func (n *nameList) hold(e *entry) bool {
+	if n.whole[e.key] {
+		return true
+	}
 	held, known := n.held[e]
 	if known {
 		return held

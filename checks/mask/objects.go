@@ -12,7 +12,8 @@
 //     of images and words of settings are shorter. A word of a policy's description stays;
 //   - from three characters on where the text is about its Secret, but for "true" and the like.
 //
-// A value that is a part of a name is shown in texts: of an object, of a file or folder, of what the report names.
+// A value that is a part of a name is shown in texts: of an object, of a file or folder, of what the report names. So is one
+// that is the address, or the beginning of the address, of a source outside of the repository that the report names.
 //
 // In texts a value is known again in quotes and escapes of any depth, in base64 of anything that holds it, also in lines,
 // in one case of letters, with other white space, over lines that follow each other, and where it is cut behind its

@@ -86,6 +86,8 @@ func Texts(of any, v *Values) {
 	w.walk(reflect.ValueOf(of), nil)
 }
 
+var causeType = reflect.TypeFor[report.Cause]()
+
 // walker goes through a structure.
 type walker struct {
 	values *Values
@@ -135,6 +137,9 @@ func (w *walker) learn(v reflect.Value, named bool) {
 			w.learn(v.Elem(), named)
 		}
 	case reflect.Struct:
+		if v.Type() == causeType && v.FieldByName("Kind").String() == string(report.CauseSource) {
+			w.values.source(v.FieldByName("What").String())
+		}
 		for _, f := range w.kind(v.Type()).fields {
 			w.learn(v.Field(f.index), f.named)
 		}

@@ -60,6 +60,13 @@ func (v *Values) Name(name string) {
 	v.names.add(name)
 }
 
+// source takes the address of a source outside of the repository.
+func (v *Values) source(address string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.names.addSource(address)
+}
+
 // Empty reports whether no values are known.
 func (v *Values) Empty() bool {
 	v.mu.Lock()

@@ -1,6 +1,7 @@
 package mask_test
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -101,6 +102,32 @@ func TestHideNames(t *testing.T) {
 	}
 	if got, want := rep.Findings[1].Message, strings.NewReplacer("kingfisher", "(hidden)", "nightingale", "(hidden)").Replace(message); got != want {
 		t.Errorf("of the Secret, %q, want %q", got, want)
+	}
+}
+
+// The address of a source stays where a Secret says how to reach it, and what may be a password in an address does not.
+func TestHideAddresses(t *testing.T) {
+	var v mask.Values
+	v.Object(secretOf("s", map[string]any{"url": "registry-1.example.com/chartscatalogue", "name": "chartscatalogue",
+		"token": "a1b2c3d4e5f6", "password": "t.example.com/charts", "more": "correcthorsebattery"}))
+	for what, want := range map[string]string{
+		"oci://registry-1.example.com/chartscatalogue/web at 1.2.3":         "",
+		"chart web 1.2.3 of https://registry-1.example.com/chartscatalogue": "",
+		"https://example.com/a1b2c3d4e5f6/web at 1":                         "https://example.com/(hidden)/web at 1",
+		"https://example.com/web?token=correcthorsebattery at 1":            "https://example.com/web?token=(hidden) at 1",
+		"https://git.example.com/charts-of-all at 1":                        "https://gi(hidden)-of-all at 1",
+	} {
+		rep := &report.Report{Causes: []report.Cause{{Kind: report.CauseSource, What: what}}}
+		mask.Report(rep, &v)
+		if got := rep.Causes[0].What; got != cmp.Or(want, what) {
+			t.Errorf("%q becomes %q, want %q", what, got, cmp.Or(want, what))
+		}
+	}
+	rep := &report.Report{Findings: []report.Finding{{Message: "no registry-1.example.com/chartscatalogue"}}}
+	fresh := &mask.Values{}
+	fresh.Object(secretOf("s", map[string]any{"url": "registry-1.example.com/chartscatalogue"}))
+	if mask.Report(rep, fresh); rep.Findings[0].Message != "no (hidden)" {
+		t.Errorf("of no source: %q", rep.Findings[0].Message)
 	}
 }
 
