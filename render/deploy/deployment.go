@@ -145,9 +145,9 @@ func (d *Deployment) has(p string) bool {
 	return slices.Contains(d.resolved().Files, p) || v != nil && v.Generated && slices.Contains(v.Includes, p)
 }
 
-// hasAll reports whether all of some files are among them.
-func (d *Deployment) hasAll(files []string) bool {
-	return !slices.ContainsFunc(files, func(p string) bool { return !d.has(p) })
+// settles reports whether all of some files are among them, or left out by the source: what is left out is not deployed.
+func (w *worklist) settles(d *Deployment, files []string) bool {
+	return !slices.ContainsFunc(files, func(p string) bool { return !d.has(p) && !d.Leaves(w.index.Tree(), p) })
 }
 
 // covers lists the files by whose change the graph knows the roots that a deployment takes the place of.
@@ -181,11 +181,11 @@ func (w *worklist) covered(r roots.Root) bool {
 		case r.Kind != roots.Folder && one.Path == r.Path:
 			other = other || one.Kind != gitops.ArgoDirectory
 		case r.Kind == roots.Folder && one.Kind == gitops.ArgoDirectory:
-			other = other || one.hasAll(w.index.Files(r))
+			other = other || w.settles(one, w.index.Files(r))
 		case one.Kind != gitops.Flux:
 		case r.Kind == roots.Folder:
 			v := one.resolved().Virtual
-			other = other || v != nil && v.Generated && one.hasAll(w.index.Files(r))
+			other = other || v != nil && v.Generated && w.settles(one, w.index.Files(r))
 		default:
 			other = other || one.has(r.Path)
 		}

@@ -39,9 +39,17 @@ func (w *worklist) deploysFile(p string, passed map[string]bool) bool {
 		return false // what only deploys itself is not deployed
 	}
 	passed[p] = true
-	return w.index.IsPart(p) || slices.ContainsFunc(w.ancestors(path.Dir(p)), func(one *Deployment) bool {
+	return w.index.IsPart(p) && !w.isLeftOut(p) || slices.ContainsFunc(w.ancestors(path.Dir(p)), func(one *Deployment) bool {
 		return one.has(p) && w.deploysFile(one.Where.Path, passed)
 	})
+}
+
+// isLeftOut reports whether the source of something that deploys the folder of a file leaves the file out.
+func (w *worklist) isLeftOut(p string) bool {
+	w.mu.Lock()
+	leaving := w.leaving
+	w.mu.Unlock()
+	return slices.ContainsFunc(leaving, func(one *Deployment) bool { return one.Leaves(w.index.Tree(), p) })
 }
 
 // Deploys reports whether an object of Argo CD or Flux deploys a file by its folder, whatever else names it.

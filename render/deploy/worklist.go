@@ -42,6 +42,7 @@ type worklist struct {
 	followed map[string]bool // by ID: the deployments whose objects are known
 	byPath   map[string][]*Deployment
 	byID     map[string]*Deployment
+	leaving  []*Deployment // whose source leaves out something of their folder
 	problems []gitops.Problem
 }
 
@@ -404,6 +405,9 @@ func (w *worklist) put(one *Deployment) bool {
 		return false
 	}
 	w.byID[one.id] = one
+	if one.LeavesOut {
+		w.leaving = append(w.leaving, one)
+	}
 	w.byPath[one.Path] = append(w.byPath[one.Path], one)
 	return true
 }

@@ -186,6 +186,8 @@ type Deployment struct {
 	Substitute Substitution    // Flux' postBuild: see Finish
 	Release    *Release        // of a chart
 	External   *ExternalSource // the folder is not of this repository, and Path is the object's file
+	Exclusion  Exclusion       // what Flux' source leaves out, where that may be some of the folder
+	LeavesOut  bool            // it is some of the folder: see Leaves
 
 	From      string   // the root that the object is rendered from; empty: it is as its file has it
 	Nth       int      // among those of one file and name that differ
@@ -242,7 +244,7 @@ func NameOf(id string) string {
 
 // Unmodified reports whether rendering the folder's kustomization as it is gives what is deployed.
 func (d *Deployment) Unmodified() bool {
-	return d.Kind != ArgoDirectory && d.Release == nil && d.External == nil && d.Namespace == "" && len(d.Overrides.edits) == 0 &&
+	return d.Kind != ArgoDirectory && d.Release == nil && d.External == nil && !d.LeavesOut && d.Namespace == "" && len(d.Overrides.edits) == 0 &&
 		!d.Substitute.Active() && len(d.Metadata.Labels) == 0 && len(d.Metadata.Annotations) == 0
 }
 
@@ -260,7 +262,7 @@ func (d *Deployment) Text() []byte {
 func (d *Deployment) parts() []any {
 	parts := []any{d.Kind, d.Namespace, d.Directory, d.Overrides.shape(), texts(d.Metadata.Labels),
 		texts(d.Metadata.Annotations), texts(d.Substitute.Variables), d.Substitute.Always, len(d.Substitute.Unread),
-		d.Release.shape()}
+		d.Release.shape(), d.LeavesOut}
 	if e := d.External; e != nil {
 		parts = append(parts, e.Want, e.Folder, e.Detect, e.Release.shape())
 	}

@@ -58,6 +58,9 @@ func (r *reader) fluxKustomization(root *field) *Problem {
 		return problemAt(d.PathWhere, Broken, "the path of Kustomization %q is not a folder of this repository", d.Name)
 	default:
 		d.Path = resolved(r.Tree, dir)
+		if problem := r.leave(&d, from, at); problem != nil {
+			return problem
+		}
 	}
 	if words != "" {
 		if from.repository == "" || strings.Contains(from.repository+from.revision, "${") {
@@ -107,6 +110,8 @@ type fluxSource struct {
 	where      Position // what chooses the revision, else the address
 	address    Position // of the address
 	spec       []any    // what they are read from
+	exclusion  Exclusion
+	includes   []*field // what comes from other sources
 }
 
 // want is the source where it is another repository, or another state of this one.
@@ -135,7 +140,11 @@ func (r *reader) gitRepository(name, namespace, dir string) fluxSource {
 	list := r.nearest(sourceGroup, "GitRepository", named(name, namespace))
 	spec := first(list).get("spec")
 	from := fluxSource{repository: spec.text("url"), inside: dir, known: true, spec: []any{spec}, where: spec.position("url"),
-		address: spec.position("url"), submodules: spec.truth("recurseSubmodules"), several: !agree(list, "spec")}
+		address: spec.position("url"), submodules: spec.truth("recurseSubmodules"), several: !agree(list, "spec"),
+		exclusion: Exclusion{Ignore: spec.text("ignore")}, includes: spec.elements("include")}
+	for _, dir := range spec.elements("sparseCheckout") {
+		from.exclusion.Sparse = append(from.exclusion.Sparse, dir.text())
+	}
 	// The first that is there counts (https://fluxcd.io/flux/components/source/gitrepositories/#reference).
 	for _, key := range []string{"commit", "name", "semver", "tag", "branch"} {
 		if from.revision = spec.text("ref", key); from.revision != "" {

@@ -263,6 +263,9 @@ func (r *reader) gitChart(chart *field, namespace string) (Chart, *Problem) {
 				"read: what is deployed from it is not checked")
 		}
 		c.Folder = resolved(r.Tree, dir)
+		if p := path.Join(c.Folder, "Chart.yaml"); newArtifact(r.Tree, from.exclusion).lacks(p, false) {
+			return c, problemAt(at, Broken, "the source of the chart leaves out %s: Flux has nothing to render from it", p)
+		}
 		return c, nil
 	case from.repository == "":
 		return c, problemAt(at, ClusterOnly, "no GitRepository of this repository has the name %q: where "+

@@ -3,7 +3,6 @@ package gitops
 import (
 	"errors"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -112,61 +111,34 @@ func (w *folderWalk) walk(dir string, depth int, visit func(p string) error) err
 	return nil
 }
 
-// fluxIgnored is what Flux' source-controller leaves out of an artifact
-// (https://fluxcd.io/flux/components/source/gitrepositories/#default-exclusions).
-const fluxIgnored = `
-.git/
-.gitignore
-.gitmodules
-.gitattributes
-.github/
-.circleci/
-.travis.yml
-.gitlab-ci.yml
-appveyor.yml
-.drone.yml
-cloudbuild.yaml
-codeship-services.yml
-codeship-steps.yml
-**/.goreleaser.yml
-**/.sops.yaml
-**/.flux.yaml
-`
-
 // generate writes the kustomization that Flux makes for a folder without one: every manifest below it, and every
 // folder that has a kustomization as such
 // (https://fluxcd.io/flux/components/kustomize/kustomizations/#generating-a-kustomizationyaml-file).
 func (v *Virtual) generate(t Tree, d *Deployment, limits Limits) (*field, *Problem) {
-	ignored := ignoreRules{}
-	ignored.add(".", fluxIgnored)
-	ignored.load(t, ".")
-	for i, c := range d.Path {
-		if c == '/' {
-			ignored.load(t, d.Path[:i])
-		}
-	}
-	if d.Path != "." {
-		ignored.load(t, d.Path)
-	}
+	from := newArtifact(t, d.Exclusion)
 	var resources []string
 	w := &folderWalk{tree: t, list: bounded(t, limits.Files), enter: func(dir string) bool {
-		if ignored.match(dir, true) {
+		if from.lacks(dir, true) && !from.keeps {
+			v.leaves = true
 			return false
 		}
-		if kustomizationIn(t, dir) != "" {
+		if file := kustomizationIn(t, dir); file != "" && !from.lacks(file, false) {
 			resources = append(resources, dir)
 			return false
 		}
-		ignored.load(t, dir)
 		return true
 	}}
 	err := w.walk(d.Path, 0, func(p string) error {
-		if ext := path.Ext(p); (ext == ".yaml" || ext == ".yml") && !ignored.match(p, false) {
+		switch ext := path.Ext(p); {
+		case ext != ".yaml" && ext != ".yml":
+		case from.lacks(p, false):
+			v.leaves = true
+		default:
 			resources = append(resources, p)
 		}
 		return nil
 	})
-	if err == nil && ignored.exceeded {
+	if err == nil && from.exceeded {
 		err = unknown("has more in its .sourceignore files than the limit allows")
 	}
 	if err != nil {
@@ -201,67 +173,4 @@ func anyList(texts []string) []any {
 		list[i] = text
 	}
 	return list
-}
-
-// ignoreRules are the patterns of .sourceignore files, the last that matches counts.
-type ignoreRules struct {
-	rules    []ignoreRule
-	exceeded bool // the limits: not all rules are here
-}
-
-type ignoreRule struct {
-	dir        string
-	re         *regexp.Regexp
-	keep       bool
-	folderOnly bool
-	anywhere   bool // the pattern names an element at any depth
-}
-
-func (r *ignoreRules) load(t Tree, dir string) {
-	if data, _, err := t.ReadFile(path.Join(dir, ".sourceignore")); err == nil {
-		r.add(dir, string(data))
-	}
-}
-
-func (r *ignoreRules) add(dir, text string) {
-	if r.exceeded = r.exceeded || len(text) > 1<<20 || len(r.rules) > 10_000; r.exceeded {
-		return
-	}
-	for pattern := range strings.SplitSeq(text, "\n") {
-		pattern = strings.TrimRight(pattern, " \r")
-		if pattern == "" || strings.HasPrefix(pattern, "#") {
-			continue
-		}
-		rule := ignoreRule{dir: dir}
-		pattern, rule.keep = strings.CutPrefix(pattern, "!")
-		pattern, rule.folderOnly = strings.CutSuffix(pattern, "/")
-		rule.anywhere = !strings.Contains(pattern, "/")
-		re, err := ignoreGlob.compile(strings.TrimPrefix(pattern, "/"))
-		if err != nil {
-			continue
-		}
-		rule.re = re
-		r.rules = append(r.rules, rule)
-	}
-}
-
-// match reports whether a path is left out. Whoever asks has not gone into folders that are.
-func (r *ignoreRules) match(p string, folder bool) bool {
-	for _, rule := range slices.Backward(r.rules) {
-		name := p
-		if rule.dir != "." {
-			below, ok := strings.CutPrefix(p, rule.dir+"/")
-			if !ok {
-				continue
-			}
-			name = below
-		}
-		if rule.anywhere {
-			name = path.Base(name)
-		}
-		if (folder || !rule.folderOnly) && rule.re.MatchString(name) {
-			return !rule.keep
-		}
-	}
-	return false
 }

@@ -22,8 +22,6 @@ var (
 	// pathspecGlob is git's default pathspec, which the git file generator uses
 	// (https://git-scm.com/docs/gitglossary#Documentation/gitglossary.txt-pathspec).
 	pathspecGlob = dialect{}
-	// ignoreGlob is that of .sourceignore, which is .gitignore's (https://git-scm.com/docs/gitignore).
-	ignoreGlob = dialect{segments: true}
 )
 
 const maxPattern = 4096

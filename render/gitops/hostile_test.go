@@ -159,7 +159,7 @@ func FuzzGlob(f *testing.F) {
 		f.Add(p, "a/b.yaml")
 	}
 	f.Fuzz(func(t *testing.T, pattern, path string) {
-		for _, d := range []dialect{directoryGlob, pathspecGlob, ignoreGlob} {
+		for _, d := range []dialect{directoryGlob, pathspecGlob, globPattern} {
 			if re, err := d.compile(pattern); err == nil {
 				re.MatchString(path)
 			}

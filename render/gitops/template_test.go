@@ -104,8 +104,8 @@ func TestGlobs(t *testing.T) {
 		{directoryGlob, `\*.yaml`, "*.yaml", true}, {directoryGlob, `\*.yaml`, "a.yaml", false},
 		{pathspecGlob, "a/*/c.json", "a/x/y/c.json", true}, {pathspecGlob, "a/**/c.json", "a/x/c.json", true},
 		{pathspecGlob, "a/**/c.json", "a/c.json", false}, {pathspecGlob, "{a}", "{a}", true},
-		{ignoreGlob, "a/*", "a/b", true}, {ignoreGlob, "a/*", "a/b/c", false}, {ignoreGlob, "a/**", "a/b/c", true},
-		{ignoreGlob, "**/c", "a/b/c", true}, {ignoreGlob, "a/**/c", "a/c", true}, {ignoreGlob, "ü?", "üä", true},
+		{globPattern, "a/*", "a/b", true}, {globPattern, "a/*", "a/b/c", false}, {globPattern, "a/**", "a/b/c", true},
+		{globPattern, "**/c", "a/b/c", true}, {globPattern, "a/**/c", "a/c", true}, {globPattern, "ü?", "üä", true},
 	}
 	for _, test := range tests {
 		re, err := test.d.compile(test.pattern)

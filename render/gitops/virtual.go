@@ -25,6 +25,7 @@ type Virtual struct {
 	Generated bool     // there is no such file in the repository
 	Includes  []string // the files and folders that a generated one lists, as paths in the repository
 	lines     []line
+	leaves    bool // the source leaves out some of the folder that a generated one is for
 }
 
 // line is where a line of a virtual file comes from.

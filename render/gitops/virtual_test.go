@@ -210,6 +210,7 @@ kind: Kustomization
 metadata: {name: all}
 spec: {path: all, targetNamespace: shop}
 -- .sourceignore --
+.sops.yaml
 /all/skip/
 *.tmp.yaml
 !keep.tmp.yaml

@@ -1,0 +1,247 @@
+package gitops
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// Exclusion is what a source of Flux says to leave out of the repository.
+type Exclusion struct {
+	Ignore string   // patterns, over those of .sourceignore files
+	Sparse []string // folders outside of which nothing is checked out; none: all is
+}
+
+// artifact tells what Flux' source-controller makes of a state of the repository for those who deploy it
+// (https://fluxcd.io/flux/components/source/gitrepositories/#excluding-files).
+type artifact struct {
+	tree     Tree
+	sparse   []string
+	own      []ignoreRule
+	files    map[string][]ignoreRule // of the .sourceignore files, by folder
+	defaults []ignoreRule
+	keeps    bool // a rule takes something back: there may be some in a folder that another leaves out
+	exceeded bool // the limits: not all rules are here
+}
+
+// ignoreRule is a line of .gitignore as go-git reads it, whose matcher Flux has: what lies below something that a pattern matches
+// is matched, too, and the last rule that matches decides.
+type ignoreRule struct {
+	pattern    []string // elements
+	keep       bool
+	folderOnly bool
+	anywhere   bool // the pattern names an element at any depth
+}
+
+// fluxIgnored is what is left out where nothing says what is
+// (https://fluxcd.io/flux/components/source/gitrepositories/#default-exclusions).
+const fluxIgnored = `
+.github/
+.circleci/
+.travis.yml
+.gitlab-ci.yml
+appveyor.yml
+.drone.yml
+cloudbuild.yaml
+codeship-services.yml
+codeship-steps.yml
+**/.goreleaser.yml
+**/.sops.yaml
+**/.flux.yaml
+`
+
+func newArtifact(t Tree, e Exclusion) *artifact {
+	a := &artifact{tree: t, files: map[string][]ignoreRule{}}
+	for _, dir := range e.Sparse {
+		if clean, ok := tree.Clean(strings.Trim(dir, "/")); ok && clean != "." {
+			a.sparse = append(a.sparse, clean)
+		}
+	}
+	a.own, a.defaults = a.rules(e.Ignore), a.rules(fluxIgnored)
+	return a
+}
+
+// Leaves reports whether the source of a deployment leaves out a file in its folder or below.
+func (d *Deployment) Leaves(t Tree, p string) bool {
+	return d.LeavesOut && (d.Path == "." || strings.HasPrefix(p, d.Path+"/")) && newArtifact(t, d.Exclusion).lacks(p, false)
+}
+
+func (a *artifact) rules(text string) (list []ignoreRule) {
+	if a.exceeded = a.exceeded || len(text) > 1<<20 || strings.Count(text, "\n") > 10_000; a.exceeded {
+		return nil
+	}
+	for pattern := range strings.SplitSeq(text, "\n") {
+		pattern = strings.TrimSuffix(pattern, "\r")
+		if strings.HasPrefix(pattern, "#") || strings.TrimSpace(pattern) == "" || len(pattern) > maxPattern {
+			continue
+		}
+		rule := ignoreRule{}
+		pattern, rule.keep = strings.CutPrefix(pattern, "!")
+		if !strings.HasSuffix(pattern, `\ `) {
+			pattern = strings.TrimRight(pattern, " ")
+		}
+		pattern, rule.folderOnly = strings.CutSuffix(pattern, "/")
+		rule.pattern = strings.Split(pattern, "/")
+		rule.anywhere = len(rule.pattern) == 1
+		a.keeps = a.keeps || rule.keep
+		list = append(list, rule)
+	}
+	return list
+}
+
+// of returns the rules of the .sourceignore file of a folder.
+func (a *artifact) of(dir string) []ignoreRule {
+	list, known := a.files[dir]
+	if p := path.Join(dir, ".sourceignore"); !known {
+		if data, _, err := a.tree.ReadFile(p); err == nil && a.checkedOut(p, false) {
+			list = a.rules(string(data))
+		}
+		a.files[dir] = list
+	}
+	return list
+}
+
+func (a *artifact) checkedOut(p string, folder bool) bool {
+	return len(a.sparse) == 0 || slices.ContainsFunc(a.sparse, func(dir string) bool {
+		return strings.HasPrefix(p+"/", dir+"/") || folder && strings.HasPrefix(dir, p+"/")
+	})
+}
+
+// lacks reports whether a path of the repository is left out.
+func (a *artifact) lacks(p string, folder bool) bool {
+	if !a.checkedOut(p, folder) {
+		return true
+	}
+	elements, any := strings.Split(p, "/"), len(a.own) > 0
+	for i := len(elements); i >= 0; i-- { // those of the source count most, then those of the deepest folder
+		rules, name := a.own, elements
+		if i < len(elements) {
+			rules, name = a.of(cmp.Or(strings.Join(elements[:i], "/"), ".")), elements[i:]
+		}
+		any = any || len(rules) > 0
+		for _, rule := range slices.Backward(rules) {
+			if rule.match(name, folder) {
+				return !rule.keep
+			}
+		}
+	}
+	return !any && slices.ContainsFunc(a.defaults, func(rule ignoreRule) bool { return rule.match(elements, folder) })
+}
+
+// match reports whether a pattern matches the elements of a path, or those of a folder around it.
+func (r ignoreRule) match(elements []string, folder bool) bool {
+	if r.anywhere {
+		i := slices.IndexFunc(elements, func(name string) bool { return matchElement(r.pattern[0], name) })
+		return i >= 0 && (folder || !r.folderOnly || i < len(elements)-1)
+	}
+	matched, deep := false, false
+	for i, pattern := range r.pattern {
+		switch {
+		case pattern == "":
+			deep = false
+		case pattern == "**" && i < len(r.pattern)-1:
+			deep = true
+		case pattern == "**":
+		case strings.Contains(pattern, "**"):
+			return false
+		default:
+			n := 0
+			for deep && n < len(elements) && !matchElement(pattern, elements[n]) {
+				n++
+			}
+			if n == len(elements) && (!deep || n == 0) || n < len(elements) && !matchElement(pattern, elements[n]) {
+				return false
+			}
+			matched, deep = n < len(elements), false
+			elements = elements[min(n+1, len(elements)):]
+		}
+	}
+	return matched && (folder || !r.folderOnly || len(elements) > 0)
+}
+
+func matchElement(pattern, name string) bool {
+	ok, err := path.Match(pattern, name)
+	return err == nil && ok
+}
+
+// excludes reports whether anything says of the files in a folder that some are left out, beyond what always is.
+func (a *artifact) excludes(dir string) bool {
+	for any := len(a.own)+len(a.sparse) > 0; ; dir = path.Dir(dir) {
+		if any = any || len(a.of(dir)) > 0; any || dir == "." {
+			return any
+		}
+	}
+}
+
+// missing returns the first file that the kustomization of a folder is made of and the artifact lacks, empty where it has all.
+func (a *artifact) missing(dir string, limits Limits, passed map[string]bool) string {
+	file := kustomizationIn(a.tree, dir)
+	if file == "" || passed[dir] {
+		return ""
+	}
+	passed[dir] = true
+	if a.lacks(file, false) {
+		return file
+	}
+	data, _, err := a.tree.ReadFile(file)
+	if err != nil {
+		return ""
+	}
+	f, err := kustomization.Parse(file, data, limits.Source)
+	if err != nil {
+		return "" // the build says so
+	}
+	for _, ref := range f.Refs {
+		p, ok := tree.Clean(path.Join(dir, ref.Value))
+		if kustomization.Remote(ref.Value) || !ok {
+			continue
+		}
+		real, e, err := a.tree.Lookup(p)
+		switch {
+		case err != nil:
+		case e.Kind == tree.Dir:
+			if below := a.missing(real, limits, passed); below != "" {
+				return below
+			}
+		case a.lacks(real, false):
+			return real
+		}
+	}
+	return ""
+}
+
+// leave finds out what the source of a Kustomization leaves out of its folder. What is left out of a kustomization breaks it.
+func (r *reader) leave(d *Deployment, from fluxSource, at Position) *Problem {
+	for _, include := range from.includes {
+		to := strings.Trim(cmp.Or(include.text("toPath"), include.text("repository", "name")), "/")
+		if d.Path == "." || strings.HasPrefix(to+"/", d.Path+"/") || strings.HasPrefix(d.Path+"/", to+"/") {
+			r.problem(problemAt(include.position("repository", "name"), ClusterOnly, "the source includes files of GitRepository %q "+
+				"at %.200s: what is deployed from them is not checked", include.text("repository", "name"), to))
+		}
+	}
+	a := newArtifact(r.Tree, from.exclusion)
+	if !a.excludes(d.Path) {
+		return nil
+	}
+	d.Exclusion = from.exclusion
+	missing := ""
+	if kustomizationIn(r.Tree, d.Path) != "" {
+		missing = a.missing(d.Path, r.Limits, map[string]bool{})
+	} else {
+		v := &Virtual{}
+		if _, problem := v.generate(r.Tree, d, r.Limits); problem != nil {
+			return problem
+		}
+		if d.LeavesOut = v.leaves; v.leaves && len(v.Includes) == 0 {
+			missing = d.Path
+		}
+	}
+	if missing != "" {
+		return problemAt(at, Broken, "the source of Kustomization %q leaves out %s: Flux has nothing to build from it", d.Name, missing)
+	}
+	return nil
+}
