@@ -157,16 +157,26 @@ func TestMemoryChangesNothing(t *testing.T) {
 	var warm checks.Checker
 	base, log := r.Snapshot(), []string{}
 	for range steps {
-		for range 1 + random.IntN(2) {
-			p := paths[random.IntN(len(paths))]
-			text := variants[p][random.IntN(len(variants[p]))]
-			set(p, text)
-			log = append(log, p+": "+strconv.Quote(text))
+		moves := random.IntN(3) == 0
+		if moves { // what deploys stands a line further down, or up, and nothing else changes
+			for _, p := range paths {
+				if strings.HasPrefix(p, "deploys/") {
+					set(p, moved(now[p]))
+				}
+			}
+			log = append(log, "a line before all that deploys, or one less")
+		} else {
+			for range 1 + random.IntN(2) {
+				p := paths[random.IntN(len(paths))]
+				text := variants[p][random.IntN(len(variants[p]))]
+				set(p, text)
+				log = append(log, p+": "+strconv.Quote(text))
+			}
 		}
 		head := r.Snapshot()
 		change := report.Change{GitDir: r.GitDir, Rules: base, Base: base, Head: head,
 			Repository: []string{"https://git.example.com/fleet"}, Now: time.Date(2024, 1, 2, 0, 0, 0, 0, time.UTC)}
-		if random.IntN(3) == 0 {
+		if moves || random.IntN(3) == 0 {
 			change.All, change.Base = true, ""
 		}
 		want := reportText(t, &checks.Checker{}, change)
@@ -182,6 +192,15 @@ func TestMemoryChangesNothing(t *testing.T) {
 		}
 		base = head
 	}
+}
+
+// moved puts a line before a text, or takes it away.
+func moved(text string) string {
+	const line = "# moved\n"
+	if rest, ok := strings.CutPrefix(text, line); ok || text == "" {
+		return rest
+	}
+	return line + text
 }
 
 func number(t *testing.T, variable string, otherwise int) int {
