@@ -140,9 +140,11 @@ func (p *pairs) render(ctx context.Context) error {
 	}
 	stays := p.sides.Trees.Head.Roots.Has
 	gone := slices.DeleteFunc(slices.Concat(list, moved), func(p *diff.Pair) bool { return p.New != nil })
-	p.list = diff.Join(list, moved, stays, p.tookOver)
 	var alone []*diff.Pair
 	var err error
+	if p.list, err = p.sides.Kept(ctx, diff.Join(list, moved, stays, p.tookOver)); err != nil {
+		return err
+	}
 	p.bases, err = p.sides.Standalone(ctx, p.roots)
 	for _, r := range p.bases {
 		alone = append(alone, r.Pairs...)

@@ -2,6 +2,7 @@ package diff
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 
@@ -172,6 +173,46 @@ func redeployed(created, deleted map[Key][]*Pair, drop map[*Pair]bool) (deployed
 		}
 	}
 	return deployed
+}
+
+// Kept makes updates of additions to clusters where another root of the base has the object, too, as far as both are made of one
+// file: it is there already, whoever else deploys it now.
+func (s Sides) Kept(ctx context.Context, list []*Pair) ([]*Pair, error) {
+	base := s.Trees.Base.Roots
+	drop, by := map[*Pair]bool{}, map[string][]roots.Root{}
+	for _, p := range list {
+		if p.Operation != admission.Create || len(p.clusters) == 0 || !hasName(p.New) {
+			continue
+		}
+		file := p.New.Origin("").Path
+		others, known := by[file]
+		if !known && s.Trees.Base.Blob(file) != "" {
+			others = base.Reach([]string{file}, nil)
+		}
+		by[file] = others
+		left := p.clusters
+		var had *render.Resource
+		for _, root := range others {
+			at := s.placement(root, true, false).before.Clusters
+			if root == p.Root || !slices.ContainsFunc(left, func(c gitops.Cluster) bool { return slices.Contains(at, c) }) {
+				continue
+			}
+			was, _, err := s.Base.Render(ctx, root)
+			if err != nil {
+				return nil, err
+			}
+			i := slices.IndexFunc(was.Resources, func(r *render.Resource) bool { return KeyOf(r) == KeyOf(p.New) })
+			if i < 0 || had != nil && !same(had, was.Resources[i]) {
+				continue
+			}
+			had = was.Resources[i]
+			left = slices.DeleteFunc(slices.Clone(left), func(c gitops.Cluster) bool { return slices.Contains(at, c) })
+		}
+		if len(left) == 0 {
+			update(&Pair{Root: p.Root, Old: admitted(had)}, p, drop)
+		}
+	}
+	return slices.DeleteFunc(list, func(p *Pair) bool { return drop[p] }), nil
 }
 
 // taken lists the clusters that none of some others may be, each of which stands for one.
