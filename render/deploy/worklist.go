@@ -64,8 +64,40 @@ func (w *worklist) ready() *worklist {
 		added, _ := w.add(nil, w.objects(), nil)
 		w.follow(append(list, added...), false)
 		w.follow(w.printed(), false)
+		w.unlink()
 	})
 	return w
+}
+
+// unlink takes out what objects deploy that a link leads to where these deploy the same to the same clusters.
+func (w *worklist) unlink() {
+	if len(w.index.Deploying.Linked()) == 0 {
+		return
+	}
+	var leading []*Deployment
+	all := w.sorted()
+	for _, one := range all {
+		real, _, err := w.index.Tree().Lookup(one.Where.Path)
+		if one.From != "" || err != nil || real == one.Where.Path {
+			continue
+		}
+		clusters := w.reaches(one)
+		if slices.ContainsFunc(all, func(other *Deployment) bool {
+			return other.From == "" && other.Where.Path == real && other.says(one.Object, one.Name, one.Source, one.own()) &&
+				!slices.ContainsFunc(clusters, func(c gitops.Cluster) bool { return !slices.Contains(w.reaches(other), c) })
+		}) {
+			leading = append(leading, one)
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	without := w.remove(leading, nil)
+	w.problems = slices.DeleteFunc(w.problems, func(p gitops.Problem) bool {
+		real, _, err := w.index.Tree().Lookup(p.Path)
+		return without[p.From] || err == nil && real != p.Path && slices.ContainsFunc(w.problems, func(other gitops.Problem) bool {
+			return other.Path == real && other.Object == p.Object
+		})
+	})
 }
 
 // printed adds what charts deploy that nothing releases, as they print it with their own values, and returns what is new.
@@ -293,17 +325,28 @@ func (w *worklist) arrived(one *Deployment, objects []gitops.Object, again map[*
 			return as.Kind() == o.Kind && as.Name() == o.Name && as.File() == file
 		})
 	}
-	raw := map[*Deployment]bool{}
+	var raw []*Deployment
 	for _, other := range w.byID {
-		raw[other] = other != one && !again[other] && arrived(other.Object, other.Where.Path, other.From)
+		if other != one && !again[other] && arrived(other.Object, other.Where.Path, other.From) {
+			raw = append(raw, other)
+		}
 	}
-	without := map[string]bool{} // as gitops.Deployment.From names them
+	without := w.remove(raw, one)
+	w.problems = slices.DeleteFunc(w.problems, func(p gitops.Problem) bool {
+		return without[p.From] || arrived(p.Object, p.Path, p.From)
+	})
+}
+
+// remove takes out some deployments and what they deploy in turn, but not what another one does that is kept. It returns what is
+// gone as gitops.Deployment.From names it. The lock is held.
+func (w *worklist) remove(list []*Deployment, kept *Deployment) (without map[string]bool) {
+	without = map[string]bool{}
 	for id, other := range w.byID {
 		up := other
-		for up != nil && up != one && !raw[up] {
+		for up != nil && up != kept && !slices.Contains(list, up) {
 			up = up.from
 		}
-		if up == nil || up == one {
+		if up == nil || up == kept {
 			continue
 		}
 		if root, ok := w.root(other); ok && root.Object != "" {
@@ -312,9 +355,7 @@ func (w *worklist) arrived(one *Deployment, objects []gitops.Object, again map[*
 		delete(w.byID, id)
 		w.byPath[other.Path] = slices.DeleteFunc(w.byPath[other.Path], func(d *Deployment) bool { return d == other })
 	}
-	w.problems = slices.DeleteFunc(w.problems, func(p gitops.Problem) bool {
-		return without[p.From] || arrived(p.Object, p.Path, p.From)
-	})
+	return without
 }
 
 // holdsDeployers reports whether what a deployment renders may hold objects that deploy.
@@ -417,11 +458,16 @@ func (w *worklist) put(one *Deployment) bool {
 // known.
 func (d *Deployment) repeated(one *gitops.Deployment) *Deployment {
 	for ; d != nil; d = d.from {
-		if d.Object == one.Object && d.Name == one.Name && d.Source == one.Source && d.own() == one.Digest() {
+		if d.says(one.Object, one.Name, one.Source, one.Digest()) {
 			return d
 		}
 	}
 	return nil
+}
+
+// says reports whether an object of this name that has a digest deploys the same.
+func (d *Deployment) says(object gitops.Reference, name string, source int, digest string) bool {
+	return d.Object == object && d.Name == name && d.Source == source && d.own() == digest
 }
 
 // of returns the deployment of a root, nil where the tree has none such.

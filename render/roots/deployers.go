@@ -100,8 +100,7 @@ func (d *Deploying) Any() bool {
 		len(d.Charts()) > 0 || len(d.printing().inflating) > 0
 }
 
-// Linked lists the paths that lead through symlinks to files with objects that may deploy something, and that are
-// no manifests where they lie: by their name, or in a hidden folder.
+// Linked lists the paths that lead through symlinks to files with objects that may deploy something.
 func (d *Deploying) Linked() []string { return d.linked() }
 
 func (d *Deploying) findLinked() (list []string) {
@@ -119,7 +118,13 @@ func (d *Deploying) findLinked() (list []string) {
 		}
 		for _, p := range paths {
 			at, _, err := d.index.Tree().Lookup(p)
-			if err != nil || !graph.IsManifestName(p) || graph.IsManifestName(at) && !hidden(at) {
+			if err != nil || !graph.IsManifestName(p) {
+				continue
+			}
+			if graph.IsManifestName(at) && !hidden(at) {
+				if d.Has(at) {
+					list = append(list, p)
+				}
 				continue
 			}
 			if data, _, err := d.index.Tree().ReadFile(p); err == nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -78,10 +79,12 @@ func filesBelow(t *tree.Tree, dir string, list *[]string) {
 	}
 }
 
-// movedByLink reports whether a path leads through a symlink to a manifest that is part of a root where it lies.
+// movedByLink reports whether a path leads through a symlink to a manifest that is part of a root where it lies, which is not in
+// the folder of another cluster.
 func (x *Index) movedByLink(p string) bool {
 	real, _, err := x.Tree().Lookup(p)
-	return err == nil && real != p && x.Selects(path.Dir(real)) && x.Unreferenced(real)
+	return err == nil && real != p && x.Selects(path.Dir(real)) && x.Unreferenced(real) &&
+		!gitops.ClusterOfFolder(path.Dir(p)).Apart(gitops.ClusterOfFolder(path.Dir(real)))
 }
 
 // Dangling reports whether a path is a symlink that would be read as a manifest, or as a folder of them, and leads to
