@@ -173,7 +173,7 @@ func (s *Set) IsUnseen(one *Deployment) bool {
 			}
 		}
 	}
-	return slices.ContainsFunc(s.Problems(), func(p gitops.Problem) bool {
+	return s.found().isWaiting(one.Object, one.Where.Path) || slices.ContainsFunc(s.Problems(), func(p gitops.Problem) bool {
 		return p.Cause == gitops.ClusterOnly && p.Object == one.Object
 	})
 }

@@ -3,7 +3,9 @@ package deploy
 import (
 	"path"
 	"slices"
+	"strings"
 
+	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
@@ -44,12 +46,26 @@ func (w *worklist) deploysFile(p string, passed map[string]bool) bool {
 	})
 }
 
-// isLeftOut reports whether the source of something that deploys the folder of a file leaves the file out.
+// isLeftOut reports whether the source of something that deploys the folder of a file leaves the file out, or what deploys the
+// folder is suspended.
 func (w *worklist) isLeftOut(p string) bool {
 	w.mu.Lock()
-	leaving := w.leaving
+	leaving, waiting := w.leaving, w.waiting
 	w.mu.Unlock()
-	return slices.ContainsFunc(leaving, func(one *Deployment) bool { return one.Leaves(w.index.Tree(), p) })
+	return slices.ContainsFunc(leaving, func(one *Deployment) bool { return one.Leaves(w.index.Tree(), p) }) ||
+		slices.ContainsFunc(waiting, func(one *Deployment) bool { return one.Kind == gitops.Flux && one.isAround(p) || one.has(p) })
+}
+
+// isWaiting reports whether an object is suspended, or the one that deploys its file.
+func (w *worklist) isWaiting(object gitops.Reference, file string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.ContainsFunc(w.waiting, func(one *Deployment) bool { return one.Object == object || one.isAround(file) })
+}
+
+// isAround reports whether a file lies in the folder of a Kustomization of this repository, or below.
+func (d *Deployment) isAround(p string) bool {
+	return d.Release == nil && d.External == nil && (d.Path == "." || strings.HasPrefix(p, d.Path+"/"))
 }
 
 // Deploys reports whether an object of Argo CD or Flux deploys a file by its folder, whatever else names it.

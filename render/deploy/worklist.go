@@ -43,6 +43,7 @@ type worklist struct {
 	byPath   map[string][]*Deployment
 	byID     map[string]*Deployment
 	leaving  []*Deployment // whose source leaves out something of their folder
+	waiting  []*Deployment // that are suspended
 	problems []gitops.Problem
 }
 
@@ -332,6 +333,9 @@ func (w *worklist) arrived(one *Deployment, objects []gitops.Object, again map[*
 		}
 	}
 	without := w.remove(raw, one)
+	w.waiting = slices.DeleteFunc(w.waiting, func(other *Deployment) bool {
+		return arrived(other.Object, other.Where.Path, other.From)
+	})
 	w.problems = slices.DeleteFunc(w.problems, func(p gitops.Problem) bool {
 		return without[p.From] || arrived(p.Object, p.Path, p.From)
 	})
@@ -408,6 +412,8 @@ func (w *worklist) add(from *Deployment, objects, read []gitops.Object) (added [
 		}
 		if up := from.repeated(&one); up != nil {
 			again[up] = true
+		} else if one.Suspended {
+			w.waiting = append(w.waiting, w.deployment(one, from))
 		} else if next := w.deployment(one, from); w.put(next) {
 			added = append(added, next)
 		}

@@ -109,7 +109,7 @@ func (r *reader) argoSource(app, s *field, index int) *Problem {
 			d.Object.Name)
 	}
 	d.Path = resolved(r.Tree, dir)
-	s = r.withSourceFiles(s, d.Path, d.Name)
+	s = r.withSourceFiles(s, &d)
 	r.askFor(app, s)
 	d.Revision = known(s, "targetRevision")
 	switch d.Kind = r.argoKind(s, d.Path); d.Kind {
@@ -146,6 +146,7 @@ func (r *reader) deploys(d Deployment, says ...*field) {
 // argoDirectory reads which manifests of its folder a source has.
 func (r *reader) argoDirectory(s *field, d *Deployment) {
 	d.Directory = directoryOf(s)
+	d.LeavesOut = d.Directory.Include+d.Directory.Exclude != ""
 	for _, key := range []string{"include", "exclude"} {
 		if _, err := directoryGlob.compile(s.text("directory", key)); err != nil {
 			r.problem(problemAt(s.position("directory", key), Suspicious,
@@ -217,20 +218,26 @@ func (r *reader) argoKind(s *field, dir string) Kind {
 	return Detect(r.Tree, dir)
 }
 
-// sourceFiles lists the parameter files of a folder that count for an Application of a name
-// (https://argo-cd.readthedocs.io/en/stable/user-guide/parameters/#store-overrides-in-git).
-func sourceFiles(t Tree, dir, name string) []string {
+// skipReconcile is the annotation by which Argo CD leaves what an Application deploys alone
+// (https://argo-cd.readthedocs.io/en/stable/user-guide/skip_reconcile/).
+const skipReconcile = "argocd.argoproj.io/skip-reconcile"
+
+// sourceFiles lists the parameter files of a folder that count for an Application
+// (https://argo-cd.readthedocs.io/en/stable/user-guide/parameters/#store-overrides-in-git). One of another namespace than Argo CD
+// is in, which nothing here says, goes by that, too.
+func sourceFiles(t Tree, dir string, d *Deployment) []string {
 	files := []string{path.Join(dir, ".argocd-source.yaml")}
-	if name != "" && !strings.ContainsAny(name, "/{") {
-		files = append(files, path.Join(dir, ".argocd-source-"+name+".yaml"))
+	if d.Name != "" && !strings.ContainsAny(d.Name, "/{") {
+		files = append(files, path.Join(dir, ".argocd-source-"+d.Name+".yaml"),
+			path.Join(dir, ".argocd-source-"+d.Object.Namespace+"_"+d.Name+".yaml"))
 	}
 	return slices.DeleteFunc(files, func(p string) bool { return !isKind(t, p, tree.File) })
 }
 
 // withSourceFiles merges the parameter files of a folder over its source.
-func (r *reader) withSourceFiles(s *field, dir, name string) *field {
+func (r *reader) withSourceFiles(s *field, d *Deployment) *field {
 	merged := s
-	for _, p := range sourceFiles(r.Tree, dir, name) {
+	for _, p := range sourceFiles(r.Tree, d.Path, d) {
 		patch, problem := r.readFile(p)
 		if r.problem(problem); len(patch) > 0 {
 			merged = merged.merge(patch[0])
@@ -339,5 +346,5 @@ func Detect(t Tree, dir string) Kind {
 
 // HasSourceFile reports whether a folder has parameters that Argo CD merges over an Application's source.
 func HasSourceFile(t Tree, d *Deployment, dir string) bool {
-	return len(sourceFiles(t, dir, d.Name)) > 0
+	return len(sourceFiles(t, dir, d)) > 0
 }

@@ -187,7 +187,8 @@ type Deployment struct {
 	Release    *Release        // of a chart
 	External   *ExternalSource // the folder is not of this repository, and Path is the object's file
 	Exclusion  Exclusion       // what Flux' source leaves out, where that may be some of the folder
-	LeavesOut  bool            // it is some of the folder: see Leaves
+	LeavesOut  bool            // some of the folder is left out: see Leaves
+	Suspended  bool            // the controller leaves what is there alone until the object is resumed
 
 	From      string   // the root that the object is rendered from; empty: it is as its file has it
 	Nth       int      // among those of one file and name that differ
@@ -360,7 +361,7 @@ func (o Options) once(object Object, byKind map[string][]*field, context func() 
 	case group == helmGroup && kind == "HelmRelease":
 		evaluate, flux = (*reader).helmRelease, true
 	}
-	if evaluate == nil || flux && root.truth("spec", "suspend") { // Flux leaves what is suspended alone until it is resumed
+	if evaluate == nil {
 		return Evaluation{}
 	}
 	do := func(t Tree) Evaluation {
@@ -368,6 +369,12 @@ func (o Options) once(object Object, byKind map[string][]*field, context func() 
 			object: Reference{kind, root.text("metadata", "namespace"), root.text("metadata", "name")}}
 		r.Tree = t
 		r.problem(evaluate(r, root))
+		if flux && root.truth("spec", "suspend") || root.text("metadata", "annotations", skipReconcile) == "true" {
+			for i := range r.found {
+				r.found[i].Suspended = true
+			}
+			return Evaluation{Deployments: r.found}
+		}
 		return Evaluation{r.found, r.problems.list}
 	}
 	if o.Once == nil {

@@ -22,9 +22,7 @@ func Files(t Tree, d *Deployment, limits Limits) ([]string, []Problem) {
 	}
 	var problems []Problem
 	jsonnet := []any{d.Directory.state}
-	// A malformed pattern matches nothing, as in Argo CD.
-	include, _ := directoryGlob.compile(d.Directory.Include)
-	exclude, _ := directoryGlob.compile(d.Directory.Exclude)
+	leaves := d.Directory.leaves()
 	var files []string
 	w := &folderWalk{tree: t, list: bounded(t, limits.withDefaults().Files),
 		enter: func(string) bool { return d.Directory.Recurse }}
@@ -34,9 +32,7 @@ func Files(t Tree, d *Deployment, limits Limits) ([]string, []Problem) {
 			jsonnet = append(jsonnet, p, tree.State(t, p))
 		}
 		switch {
-		case !slices.Contains([]string{".yaml", ".yml", ".json", ".jsonnet"}, path.Ext(p)):
-		case d.Directory.Exclude != "" && exclude != nil && exclude.MatchString(name):
-		case d.Directory.Include != "" && (include == nil || !include.MatchString(name)):
+		case !slices.Contains([]string{".yaml", ".yml", ".json", ".jsonnet"}, path.Ext(p)) || leaves(name):
 		case path.Ext(p) == ".jsonnet":
 			problems = append(problems, *problemAt(Position{Path: p}, ClusterOnly,
 				"is Jsonnet, which Lintel does not evaluate: what it deploys is not checked"))
@@ -60,6 +56,17 @@ func Files(t Tree, d *Deployment, limits Limits) ([]string, []Problem) {
 		problems[i].State = digest(append(jsonnet, w.entries)...)
 	}
 	return files, problems
+}
+
+// leaves returns a function that reports whether the patterns leave out a file by its name below the folder. A malformed pattern
+// matches nothing, as in Argo CD.
+func (d Directory) leaves() func(name string) bool {
+	include, _ := directoryGlob.compile(d.Include)
+	exclude, _ := directoryGlob.compile(d.Exclude)
+	return func(name string) bool {
+		return d.Exclude != "" && exclude != nil && exclude.MatchString(name) ||
+			d.Include != "" && (include == nil || !include.MatchString(name))
+	}
 }
 
 // folderWalk visits the files below a folder in the order of their paths.

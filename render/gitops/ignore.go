@@ -65,9 +65,19 @@ func newArtifact(t Tree, e Exclusion) *artifact {
 	return a
 }
 
-// Leaves reports whether the source of a deployment leaves out a file in its folder or below.
+// Leaves reports whether the source of a deployment, or what it says of its folder, leaves out a file there or below.
 func (d *Deployment) Leaves(t Tree, p string) bool {
-	return d.LeavesOut && (d.Path == "." || strings.HasPrefix(p, d.Path+"/")) && newArtifact(t, d.Exclusion).lacks(p, false)
+	name, below := p, d.Path == "."
+	if !below {
+		name, below = strings.CutPrefix(p, d.Path+"/")
+	}
+	switch {
+	case !d.LeavesOut || !below:
+		return false
+	case d.Kind == ArgoDirectory:
+		return (d.Directory.Recurse || path.Dir(p) == d.Path) && d.Directory.leaves()(name)
+	}
+	return newArtifact(t, d.Exclusion).lacks(p, false)
 }
 
 func (a *artifact) rules(text string) (list []ignoreRule) {

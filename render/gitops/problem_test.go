@@ -143,8 +143,12 @@ func TestHandled(t *testing.T) {
 		}
 	}
 	// What is suspended is left as it is in the cluster, whatever it asks for.
-	suspended := fluxKind(fluxGroup+"/v1", "Kustomization", "path: apps/a\nsuspend: true")
-	if _, found, problems := read(t, suspended); len(found) > 0 || len(problems) > 0 {
-		t.Errorf("suspended: %d deployments, %s", len(found), messages(problems))
+	for _, suspended := range []string{
+		fluxKind(fluxGroup+"/v1", "Kustomization", "path: apps/a\nsuspend: true"),
+		fluxKind(fluxGroup+"/v1", "Kustomization", "path: apps/a\ntargetNamespace: ${x}\nsuspend: true"),
+	} {
+		if _, found, problems := read(t, suspended); len(found) != 1 || !found[0].Suspended || len(problems) > 0 {
+			t.Errorf("suspended: %+v, %s", found, messages(problems))
+		}
 	}
 }

@@ -65,7 +65,7 @@ func (d *Deploying) shapesOf(key shapeKey) bool {
 	return shapes
 }
 
-// Shaping lists the roots that change what a file says on its way to the cluster, none where all take it as it is.
+// Shaping lists the roots by which a file gets to clusters where one of them changes what it says, none where all take it as it is.
 func (d *Deploying) Shaping(p string) []Root {
 	taking := map[string]bool{}
 	for _, dir := range d.index.IncludedBy(p) {
@@ -77,7 +77,11 @@ func (d *Deploying) Shaping(p string) []Root {
 		return nil
 	}
 	release := d.index.MentionsIn(p, "HelmRelease")
-	return slices.DeleteFunc(d.index.rootsOver(taking), func(r Root) bool { return !d.shapesBelow(r.Path, release) })
+	list := d.index.rootsOver(taking)
+	if !slices.ContainsFunc(list, func(r Root) bool { return d.shapesBelow(r.Path, release) }) {
+		return nil
+	}
+	return list
 }
 
 // OddRoots lists the roots with objects whose kinds no manifest says: patches change them (see graph.Graph.Odd), or a chart prints
