@@ -3,6 +3,7 @@ package checks
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/lintel-bot/lintel/checks/builtin"
 	"github.com/lintel-bot/lintel/checks/declared"
@@ -186,6 +187,13 @@ func (p *pairs) tell(out *report.Report) {
 	out.Warnings = append(out.Warnings, p.warnings...)
 	p.tellObstacles(out)
 	out.Work = p.sides.Work()
+	for _, l := range p.declared.Last() {
+		w := diff.Problems("policies that look up other objects see what was deployed from here on "+l.Day.Format(time.DateOnly)+": ", l.Why)
+		c := l.Cause()
+		c.Roots = 1
+		w[0].Cause = out.Because(c)
+		out.Warnings = append(out.Warnings, w...)
+	}
 	for _, b := range p.declared.Blind() {
 		w := diff.Problems("policies that look up other objects do not see what is deployed from here: ", b.Why)
 		c := b.Cause()

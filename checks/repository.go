@@ -3,6 +3,7 @@ package checks
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
@@ -120,24 +121,30 @@ func (r *repository) read(change report.Change, k *kept) (err error) {
 		r.standing = stays(r.standing, problems, func(report.Problem) bool { return true })
 	}
 	r.seek()
-	return r.index(k)
+	return r.index(k, change.Now)
 }
 
 // index finds the roots of the three trees.
-func (r *repository) index(k *kept) (err error) {
+func (r *repository) index(k *kept, now time.Time) (err error) {
 	r.config = render.Config{Limits: r.settings.Limits.Render(), Namespaced: kinds.HasNamespace, Cache: &k.renderings}
 	ofBase, ofHead := r.config, r.config
 	ofBase.Sources, ofHead.Sources = r.remote.Sources()
 	t, options := r.trees, r.settings.RootOptions(r.names, r.branches)
+	at := func(c render.Config, commit diff.Commit) render.Config {
+		if commit.Tree.ID() == t.Rules.Tree.ID() {
+			c.Branch = now
+		}
+		return c
+	}
 	for _, c := range []*diff.Commit{&t.Rules, &t.Base, &t.Head} {
 		c.Renderings = &k.renderings
 	}
-	if t.Base.Roots, err = deploy.Open(t.Base.Tree, options, r.graphs, ofBase); err != nil {
+	if t.Base.Roots, err = deploy.Open(t.Base.Tree, options, r.graphs, at(ofBase, t.Base)); err != nil {
 		return err
 	}
 	changed := options
 	changed.Before = t.Base.Roots.Index
-	if t.Head.Roots, err = deploy.Open(t.Head.Tree, changed, r.graphs, ofHead); err != nil {
+	if t.Head.Roots, err = deploy.Open(t.Head.Tree, changed, r.graphs, at(ofHead, t.Head)); err != nil {
 		return err
 	}
 	switch t.Rules.Tree.ID() {
@@ -146,7 +153,7 @@ func (r *repository) index(k *kept) (err error) {
 	case t.Base.Tree.ID():
 		t.Rules.Roots = t.Base.Roots
 	default:
-		t.Rules.Roots, err = deploy.Open(t.Rules.Tree, options, r.graphs, ofBase)
+		t.Rules.Roots, err = deploy.Open(t.Rules.Tree, options, r.graphs, at(ofBase, t.Rules))
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/env"
@@ -19,6 +20,8 @@ type Declared struct {
 	Unsure  []string         `json:"unsure"`  // of each, why not all of it is known; empty: it is
 	// Problem is what stood first in the way of rendering all of the root; nil: nothing did.
 	Problem *doc.Error `json:"problem,omitempty"`
+	// Last is the day of the rendering, where it is the last that is known; see LastOfKind.
+	Last time.Time `json:"-"`
 }
 
 // KnownOfKind returns the objects of a kind that a target deploys, if that is known without rendering it.

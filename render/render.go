@@ -10,6 +10,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -80,6 +81,9 @@ type Config struct {
 	Sources *remote.Sources
 	// Namespaced reports whether objects of a kind live in a namespace; nil: kustomize is asked.
 	Namespaced func(apiVersion, kind string) bool
+	// Branch says that the tree is the tip of the base branch, now: what it comes to is the last that is known of it (see
+	// LastOfKind). The zero time says that it is not.
+	Branch time.Time
 	// AttemptSteps is how many steps the templates of a release may take in renderings that only try out which value
 	// decides a field, as the shadow counted them: no clock, so that a place is the same on any machine. A chart of 130
 	// resources takes 40,000 for one. Less makes places less exact. 0: 20,000,000.
@@ -99,6 +103,7 @@ type Renderer struct {
 	asking     *asking
 	inactives  *inactiveLayers
 	fresh      bool // no rendering is recalled or kept
+	branch     time.Time
 }
 
 // New returns a renderer of the roots of one tree.
@@ -106,6 +111,7 @@ func New(x *roots.Index, c Config) *Renderer {
 	r := &Renderer{builder: newBuilder(x, c.Limits.withDefaults(), &mounts{sources: c.Sources}), namespaced: c.Namespaced,
 		counts: &counts{}, texts: &texts{}, memo: &memo{}, asking: &asking{}, inactives: &inactiveLayers{}}
 	r.cache, r.steps = c.Cache, cmp.Or(max(0, c.AttemptSteps), trial.Steps)
+	r.branch = c.Branch
 	r.declared = sync.OnceValue(r.findVersions)
 	r.lookups = &lookups{renderer: r}
 	return r
@@ -160,6 +166,9 @@ func (r *Renderer) once(ctx context.Context, t Target) (*Rendering, []doc.Error,
 	if !r.fresh {
 		if out, problems := r.recall(ctx, t); out != nil {
 			r.counts.recalled.Add(1)
+			if len(problems) == 0 {
+				r.keepLast(out)
+			}
 			return out, problems, nil
 		}
 	}
@@ -180,6 +189,9 @@ func (r *Renderer) once(ctx context.Context, t Target) (*Rendering, []doc.Error,
 	}
 	if out.Root, out.target = t.Root, t; len(problems) == 0 || out.Partial {
 		r.remember(out, problems)
+	}
+	if len(problems) == 0 && !out.Partial {
+		r.keepLast(out)
 	}
 	return out, problems, nil
 }

@@ -44,6 +44,9 @@ type Objects struct {
 	looked map[roots.Root]bool
 	blind  map[Blind]bool
 	unseen map[roots.Root][]doc.Error // why roots that were looked into declare less than they have
+	// last are those that answer as their last known rendering does, in place of what cannot be had now.
+	last      map[Blind]time.Time
+	lacksLast map[roots.Root]bool // no rendering of these is kept that could answer
 
 	isExternal sync.Map // by root: bool, see deploy.Set.External
 	known      sync.Map // by rootKind: render.Declared
@@ -51,15 +54,15 @@ type Objects struct {
 	answers map[query]*released // what releases have
 	spent   time.Duration       // on rendering them
 
-	tip     *Objects // of the tip of the base branch; nil: there is but one tree
-	touched map[roots.Root]bool
-	views   map[string]*view // by side, group/kind
+	tip     *Objects            // of the tip of the base branch; nil: there is but one tree
+	touched map[roots.Root]bool // by the change; the tip has them, too
+	views   map[string]*view    // by side, group/kind
 }
 
 // New returns the objects that the roots of a tree declare. named are the files and folders of the settings.
 func New(set *deploy.Set, named []string) *Objects {
 	return &Objects{set: set, context: named, unseen: map[roots.Root][]doc.Error{}, blind: map[Blind]bool{},
-		kinds: map[string]*table{}, views: map[string]*view{}, answers: map[query]*released{},
+		last: map[Blind]time.Time{}, lacksLast: map[roots.Root]bool{}, kinds: map[string]*table{}, views: map[string]*view{}, answers: map[query]*released{},
 		roots: map[roots.Root][]*render.Resource{}, looked: map[roots.Root]bool{}}
 }
 
@@ -217,11 +220,13 @@ func (d *Objects) look(ctx context.Context, t *table, w wanted) {
 	d.ofKind(ctx, fresh, t.kind, func(root roots.Root, found render.Declared) {
 		t.looked[root] = nil
 		for i, o := range found.Objects {
-			t.looked[root] = t.add(t.looked[root], foundEntry{Root: root, Object: o, Digest: found.Digests[i]})
+			t.looked[root] = t.add(t.looked[root], foundEntry{Root: root, Object: o, Digest: found.Digests[i], Last: found.Last})
 		}
 		d.hide(t.looked[root])
 		for _, e := range d.unseen[root] {
-			d.warn(root, e)
+			if found.Last.IsZero() {
+				d.warn(root, e)
+			}
 		}
 	})
 	t.list = nil
@@ -264,8 +269,29 @@ func (d *Objects) ofKind(ctx context.Context, list []roots.Root, kind string, ad
 				d.unseen[root] = []doc.Error{*p}
 			}
 		}
-		add(root, found[i])
+		add(root, d.orLast(root, kind, found[i]))
 	}
+}
+
+// orLast returns what a root deployed of a kind by its last known rendering, in place of what is known of it now, where that
+// lacks what cannot be had from outside and the change does not touch the root. The lock is held.
+func (d *Objects) orLast(root roots.Root, kind string, now render.Declared) render.Declared {
+	unseen := d.unseen[root]
+	if len(unseen) == 0 || unseen[0].Missing == "" || !unseen[0].Unknown || d.touched[root] || d.lacksLast[root] {
+		return now
+	}
+	key := rootKind{root, kind}
+	if known, ok := d.known.Load(key); ok && !known.(render.Declared).Last.IsZero() {
+		return known.(render.Declared)
+	}
+	last, ok := d.set.Renderer.LastOfKind(d.set.Target(root), kind)
+	if !ok {
+		d.lacksLast[root] = true
+		return now
+	}
+	d.last[Blind{root, unseen[0]}] = last.Last
+	d.known.Store(key, last)
+	return last
 }
 
 // render renders those of the roots that nobody rendered yet. The lock is held. A root that does not render declares
@@ -289,14 +315,36 @@ func (d *Objects) render(ctx context.Context, list []roots.Root) {
 	}
 }
 
+// Last is a root that answered look-ups as its last known rendering does, with the day of that.
+type Last struct {
+	Blind
+	Day time.Time
+}
+
+// Last lists them, in the order of what stood in the way.
+func (d *Objects) Last() (list []Last) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for b, day := range d.last {
+		list = append(list, Last{b, day})
+	}
+	slices.SortFunc(list, func(a, b Last) int { return compareBlind(a.Blind, b.Blind) })
+	if d.tip != nil {
+		list = append(list, d.tip.Last()...)
+	}
+	return list
+}
+
+func compareBlind(a, b Blind) int {
+	return cmp.Or(strings.Compare(a.Why.Path, b.Why.Path), a.Why.Line-b.Why.Line,
+		strings.Compare(a.Why.Message, b.Why.Message), roots.Compare(a.Root, b.Root))
+}
+
 // Blind lists the roots that look-ups of policies did not see, in the order of what stood in the way.
 func (d *Objects) Blind() []Blind {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	list := slices.SortedFunc(maps.Keys(d.blind), func(a, b Blind) int {
-		return cmp.Or(strings.Compare(a.Why.Path, b.Why.Path), a.Why.Line-b.Why.Line,
-			strings.Compare(a.Why.Message, b.Why.Message), roots.Compare(a.Root, b.Root))
-	})
+	list := slices.SortedFunc(maps.Keys(d.blind), compareBlind)
 	if d.tip != nil {
 		list = append(list, d.tip.Blind()...)
 	}

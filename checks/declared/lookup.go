@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/admission"
@@ -20,11 +21,12 @@ type entry struct {
 	id     admission.Identity
 	object admission.Object
 	root   roots.Root
-	named  bool   // by the settings' files, and not by a root
-	above  bool   // by those of the organisation's settings
-	digest string // equal objects have the same; empty: it is not known
-	unsure string // why not all of it is known; empty: it is
-	same   int    // of one view: the number of its object, which others that are equal have, too; zero: not numbered
+	named  bool      // by the settings' files, and not by a root
+	above  bool      // by those of the organisation's settings
+	digest string    // equal objects have the same; empty: it is not known
+	unsure string    // why not all of it is known; empty: it is
+	last   time.Time // the day of the last known rendering of its root, where it is of that; zero: it is of now
+	same   int       // of one view: the number of its object, which others that are equal have, too; zero: not numbered
 }
 
 // equals reports whether two entries, of one view where they are of any, have the same object.
@@ -51,6 +53,7 @@ func (d *Objects) Since(tip *Objects, touched []roots.Root) {
 	for _, root := range touched {
 		d.touched[root] = true
 	}
+	tip.touched = d.touched
 }
 
 // Lookups are what a rule asked for in one evaluation, as far as it matters what the change does to it. They are safe
@@ -61,6 +64,7 @@ type Lookups struct {
 	mu      sync.Mutex
 	altered map[report.Resource]bool
 	unknown map[string][]report.Cause // why an answer is not known, by the name of what was asked for
+	last    map[roots.Root]time.Time  // see entry.last
 }
 
 type asking struct {
@@ -286,12 +290,33 @@ func (a asking) choose(candidates []entry) (admission.Object, bool) {
 				a.unsure(found[0])
 				return nil, false
 			}
+			a.restOn(found[0])
 			return found[0].object, true
 		}
 		a.unclear(found)
 		return nil, false
 	}
 	return nil, false
+}
+
+// restOn notes that an answer is one of a last known rendering.
+func (a asking) restOn(e entry) {
+	if e.last.IsZero() {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.last == nil {
+		a.last = map[roots.Root]time.Time{}
+	}
+	a.last[e.root] = e.last
+}
+
+// Last are the roots that answered as their last known rendering does, with the day of that.
+func (l *Lookups) Last() map[roots.Root]time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.last)
 }
 
 func (a asking) uncertain(candidates []entry) bool {

@@ -86,7 +86,7 @@ func (d *Objects) lookReleased(ctx context.Context, q query) *released {
 		d.ofKind(ctx, may, q.Kind, func(root roots.Root, found render.Declared) {
 			looked[root] = true
 			why := ""
-			if unseen := d.unseen[root]; len(unseen) > 0 {
+			if unseen := d.unseen[root]; len(unseen) > 0 && found.Last.IsZero() {
 				e := unseen[0]
 				if e.Quotes { // from where not everybody may read
 					e.Message, e.Quotes = "cannot be rendered", false
@@ -96,7 +96,8 @@ func (d *Objects) lookReleased(ctx context.Context, q query) *released {
 			}
 			for i, o := range found.Objects {
 				if q.asksFor(admission.IdentityOf(o)) {
-					e := foundEntry{Root: root, Object: o, Digest: found.Digests[i], Unsure: cmp.Or(why, found.Unsure[i])}
+					e := foundEntry{Root: root, Object: o, Digest: found.Digests[i], Last: found.Last,
+						Unsure: cmp.Or(why, found.Unsure[i])}
 					out.list = append(out.list, e.entry())
 				}
 			}
@@ -139,12 +140,13 @@ type foundEntry struct {
 	Object map[string]any // without the defaults of the API server
 	Digest string         // equal objects have the same; empty: it is not known
 	Unsure string
+	Last   time.Time // the day of the last known rendering, where it is of that
 }
 
 // entry is what was found, with the defaults of the API server.
 func (e foundEntry) entry() entry {
 	return entry{id: admission.IdentityOf(e.Object), object: admission.WithDefaults(e.Object), root: e.Root, named: e.Named,
-		unsure: e.Unsure, digest: e.Digest}
+		unsure: e.Unsure, digest: e.Digest, last: e.Last}
 }
 
 // rootKind is a kind of objects of a root.

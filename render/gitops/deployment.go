@@ -252,6 +252,18 @@ func (d *Deployment) Unmodified() bool {
 // Digest differs between two deployments that may render differently from the same files. Places do not count.
 func (d *Deployment) Digest() string { return digest(append(d.parts(), d.Path)...) }
 
+// Unversioned is Digest without the versions of the chart and of the source.
+func (d *Deployment) Unversioned() string {
+	other := *d
+	other.Release = d.Release.unversioned()
+	if d.External != nil {
+		source := *d.External
+		source.Want.Ref, source.Release = "", source.Release.unversioned()
+		other.External = &source
+	}
+	return other.Digest()
+}
+
 // Text is what the object says of what it deploys, as one text to search in: names, values, patches. What files say that
 // it names is not in it.
 func (d *Deployment) Text() []byte {

@@ -97,6 +97,16 @@ func (r *Release) shape() []any {
 		r.HooksApart}
 }
 
+// unversioned is the release of no version of its chart.
+func (r *Release) unversioned() *Release {
+	if r == nil {
+		return nil
+	}
+	other := *r
+	other.Chart.Want.Ref = ""
+	return &other
+}
+
 // reads notes files of this repository.
 func (r *Release) reads(paths ...string) {
 	for _, p := range paths {

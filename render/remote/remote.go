@@ -222,6 +222,15 @@ func (s *Sources) IsGiven(w Want) bool {
 	return s.given[w]
 }
 
+// Lacks reports whether a want is not there now, though it may exist. It is not wanted for that.
+func (s *Sources) Lacks(w Want) bool {
+	if s == nil {
+		return true
+	}
+	e, ok := s.known[w]
+	return !ok || e.Failure != nil && !e.Failure.Broken
+}
+
 // Digest distinguishes the results of a want; empty: nobody has fetched
 // it, and it is not wanted for that.
 func (s *Sources) Digest(w Want) string {

@@ -1,0 +1,114 @@
+package checks_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/render/remote"
+	"github.com/lintel-bot/lintel/render/tree/treetest"
+)
+
+// What a chart or a base came to the last time answers look-ups while it cannot be had, of another version where the base
+// branch alone names that: not with other values, not where the change touches it, and not where it does not exist.
+func TestLastKnownRenderingAnswersLookups(t *testing.T) {
+	store := treetest.New(t)
+	store.Write("Chart.yaml", chartFile)
+	store.Write("values.yaml", "team: red\n")
+	store.Write("templates/cm.yaml", printsAllowed)
+	chart := strings.TrimSpace(store.Rev(store.Snapshot() + "^{tree}"))
+	store.Git("rm", "-rqf", ".")
+	store.Write("kustomization.yaml", "resources: [cm.yaml]\n")
+	store.Write("cm.yaml", configMap("red"))
+	plain := strings.TrimSpace(store.Rev(store.Snapshot() + "^{tree}"))
+
+	settings := func(version string) remote.Want {
+		return remote.Want{Kind: remote.Chart, URL: "https://charts.example.com", Name: "settings", Ref: version}
+	}
+	base := remote.Want{Kind: remote.Git, URL: "https://git.example.com/base.git", Ref: "v1", Submodules: true}
+	there := remote.Lock{{Want: settings("1.0.0"), Tree: chart, Revision: "1.0.0"}, {Want: base, Tree: plain, Revision: "0123"}}
+	lacking := func(broken bool) (lock remote.Lock) {
+		for _, w := range []remote.Want{settings("1.0.0"), settings("2.0.0"), base} {
+			lock = append(lock, remote.Entry{Want: w, Failure: &remote.Failure{Message: "no answer", Broken: broken}})
+		}
+		return lock
+	}
+	ingresses := func(ops string) map[string]string {
+		return map[string]string{"ops/release.yaml": ops, "apps/other.yaml": ingressOf("other", "b.example.com")}
+	}
+	release := map[string]string{"ops/release.yaml": fetchedRelease("1.0.0")}
+	values := map[string]string{"ops/release.yaml": fetchedRelease("1.0.0") + "  values: {team: blue}\n"}
+	newer := map[string]string{"ops/release.yaml": fetchedRelease("2.0.0")}
+	remoteBase := func(more string) map[string]string {
+		return map[string]string{"remote/kustomization.yaml": "namespace: ops\nresources: ['https://git.example.com/base.git?ref=v1']\n" + more}
+	}
+	pod := func(team string) map[string]string {
+		return map[string]string{"apps/pod.yaml": podOf("shop", team, "")}
+	}
+	for _, c := range []struct {
+		name                string
+		known, merged, head map[string]string // of the base when all could be had, of the base later, of the change
+		lock                remote.Lock
+		conclusion          report.Conclusion
+		says                bool // of which day the answer is
+	}{
+		{"it lets pass", release, nil, pod("red"), lacking(false), report.Success, true},
+		{"it lets nothing pass", release, nil, pod("blue"), lacking(false), report.Failure, true},
+		{"nobody tried to fetch it", release, nil, pod("blue"), remote.Lock{}, report.Failure, true},
+		{"it can be had", release, nil, pod("blue"), there, report.Failure, false},
+		{"never had", nil, release, pod("blue"), lacking(false), report.Neutral, false},
+		{"the base names a later version", release, newer, pod("blue"), lacking(false), report.Failure, true},
+		{"the change names a later version", release, nil, with(pod("blue"), "ops/release.yaml", fetchedRelease("2.0.0")),
+			lacking(false), report.Neutral, false},
+		{"the base has other values", release, values, pod("red"), lacking(false), report.Neutral, false},
+		{"the change has other values", release, nil, with(pod("red"), "ops/release.yaml", values["ops/release.yaml"]),
+			lacking(false), report.Neutral, false},
+		{"it does not exist", release, nil, pod("blue"), lacking(true), report.Neutral, false},
+		{"it has none of the kind", ingresses(fetchedRelease("1.0.0")), nil, map[string]string{"apps/i.yaml": ingressOf("mine", "a.example.com")},
+			lacking(false), report.Success, true},
+		{"nobody knows whether it has any of the kind", nil, ingresses(fetchedRelease("1.0.0")), map[string]string{
+			"apps/i.yaml": ingressOf("mine", "a.example.com")}, lacking(false), report.Neutral, false},
+		{"a remote base", remoteBase(""), nil, pod("blue"), lacking(false), report.Failure, true},
+		{"a remote base, and the change touches the root", remoteBase(""), nil,
+			with(pod("blue"), "remote/kustomization.yaml", remoteBase("namePrefix: ''\n")["remote/kustomization.yaml"]),
+			lacking(false), report.Neutral, false},
+		{"a remote base of a root that became another", remoteBase(""), remoteBase("commonLabels: {a: b}\n"), pod("blue"),
+			lacking(false), report.Neutral, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, cache := treetest.New(t), t.TempDir()
+			r.Commit(allowed + uniqueHosts + "-- flux/source.yaml --\n" + fleet)
+			run := func(change report.Change, lock remote.Lock) *report.Report {
+				data, err := json.Marshal(lock)
+				if err != nil {
+					t.Fatal(err)
+				}
+				change.Cache, change.GitDir, change.Repository = cache, r.GitDir, []string{"https://git.example.com/fleet"}
+				change.Now, change.Sources = now, &report.Sources{GitDir: store.GitDir, Lock: data, Last: true}
+				rep, err := (&checks.Checker{}).Run(t.Context(), change)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return rep
+			}
+			edit(t, r, c.known)
+			known := r.Snapshot()
+			run(report.Change{All: true, Rules: known, Head: known}, there)
+			edit(t, r, c.merged)
+			tip := r.Snapshot()
+			edit(t, r, c.head)
+			rep := run(report.Change{Rules: tip, Base: tip, Head: r.Snapshot()}, c.lock)
+			said := toldOf(rep) + problems(rep.Warnings)
+			if rep.Conclusion != c.conclusion || strings.Contains(said, "from here on 2026-01-02: ") != c.says {
+				t.Errorf("%s (%s), want %s: %s", rep.Conclusion, rep.Title, c.conclusion, said)
+			}
+			if c.says { // it is not judged by that
+				if rep := run(report.Change{All: true, Rules: tip, Head: tip}, c.lock); rep.Conclusion != report.Neutral || len(rep.NotChecked) == 0 {
+					t.Errorf("of all: %s (%s) %+v", rep.Conclusion, rep.Title, rep.NotChecked)
+				}
+			}
+		})
+	}
+}
