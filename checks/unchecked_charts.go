@@ -25,6 +25,9 @@ func (p *pairs) changedCharts(ctx context.Context) error {
 	aside := map[string][]string{}
 	for _, d := range t.Differences {
 		chart := t.Head.Roots.Chart(d.Path)
+		for outer := t.Head.Roots.ChartAround(chart); outer != "" && !p.rendersChart(chart, d.Path); {
+			chart, outer = outer, t.Head.Roots.ChartAround(outer)
+		}
 		switch {
 		case chart == "":
 		case !p.rendersChart(chart, d.Path):

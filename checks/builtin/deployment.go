@@ -93,7 +93,7 @@ func Unrendered(set *deploy.Set, pairs []*diff.Pair, known []report.NotChecked) 
 		}
 		id, at := admission.IdentityOf(p.New.Object), p.New.Origin(field)
 		object := gitops.Reference{Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
-		if set.Released(object) {
+		if set.Released(object, at.Path) {
 			continue // it is a root of its own
 		}
 		n := report.NotChecked{Root: object.Root(), Path: at.Path, Line: at.StartLine, Reason: words}

@@ -54,11 +54,15 @@ func (s *Set) Deployers(root roots.Root) (list []*Deployment) {
 // Deployment returns what deploys a root in a way of its own, nil where nothing of the tree does.
 func (s *Set) Deployment(root roots.Root) *Deployment { return s.found().of(root) }
 
-// Released reports whether what an object deploys is a release of a chart that is a root of the tree, or a problem says
-// why that is not known.
-func (s *Set) Released(object gitops.Reference) bool {
+// Released reports whether what an object of a file deploys is a release of a chart that is a root of the tree, or a problem says
+// why that is not known. Where the file names no namespace, who deploys it may.
+func (s *Set) Released(object gitops.Reference, file string) bool {
 	for _, one := range s.found().known() {
-		if one.Release != nil && one.Object == object {
+		as := one.Object
+		if object.Namespace == "" && one.Where.Path == file {
+			as.Namespace = ""
+		}
+		if one.Release != nil && as == object {
 			return true
 		}
 	}

@@ -28,6 +28,14 @@ func (x *Index) Chart(p string) string {
 	return ""
 }
 
+// ChartAround returns the folder of the chart that has the one of a folder as a part, empty where none has.
+func (x *Index) ChartAround(dir string) string {
+	if up := path.Dir(path.Dir(dir)); path.Base(path.Dir(dir)) == "charts" && x.HasChart(up) {
+		return up
+	}
+	return ""
+}
+
 // touchedCharts returns the folders of the charts that a change of paths is in.
 func touchedCharts(x *Index, changed, links []string) map[string]bool {
 	dirs := map[string]bool{}
