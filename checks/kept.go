@@ -61,14 +61,24 @@ func (k *kept) report(change report.Change, previewTime time.Duration) *report.R
 	if !ok {
 		return nil
 	}
-	var out report.Report
-	if json.Unmarshal(data, &out) != nil {
+	var of keptReport
+	if json.Unmarshal(data, &of) != nil || lacksSource(&of.Report) && of.Last != k.renderings.LastDigest() {
 		return nil
 	}
-	if out.Work != nil {
-		out.Work = &report.Work{}
+	if of.Report.Work != nil {
+		of.Report.Work = &report.Work{}
 	}
-	return &out
+	return &of.Report
+}
+
+// keptReport is a report as it is kept.
+type keptReport struct {
+	Report report.Report
+	Last   string // see render.Cache.LastDigest: it counts where a source could not be had
+}
+
+func lacksSource(r *report.Report) bool {
+	return slices.ContainsFunc(r.Causes, func(c report.Cause) bool { return c.Kind == report.CauseSource })
 }
 
 // keep keeps a report that was begun at a time and that the time has no part in.
@@ -82,7 +92,7 @@ func (k *kept) keep(ctx context.Context, change report.Change, previewTime time.
 		return
 	}
 	if scope, name, ok := k.keptAt(change, previewTime); ok {
-		if data, err := json.Marshal(out); err == nil {
+		if data, err := json.Marshal(keptReport{*out, k.renderings.LastDigest()}); err == nil {
 			_ = k.renderings.Disk.Put(scope, name, data) // without it, the next check works it out again
 		}
 	}

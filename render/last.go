@@ -26,6 +26,9 @@ type lastRendering struct {
 	Sources map[string]string `json:"sources"`
 }
 
+// LastDigest distinguishes what LastOfKind rests on.
+func (c *Cache) LastDigest() string { return c.Memory().Digest(lastTable) }
+
 // lastKey is the key of the last rendering of a target.
 func (r *Renderer) lastKey(t Target) string {
 	if t.By != nil {

@@ -64,12 +64,13 @@ type Lookups struct {
 	mu      sync.Mutex
 	altered map[report.Resource]bool
 	unknown map[string][]report.Cause // why an answer is not known, by the name of what was asked for
-	last    map[roots.Root]time.Time  // see entry.last
+	last    time.Time                 // see Last
 }
 
 type asking struct {
 	*Lookups
 	before    bool                       // the change does not count
+	current   bool                       // what only a last known rendering has does not count
 	inherited bool                       // an inherited policy asks
 	apart     func(a, b roots.Root) bool // see Objects.Apart
 }
@@ -85,6 +86,12 @@ func For(ctx context.Context, root roots.Root) (context.Context, *Lookups) {
 // Before returns a context in which the same look-ups are answered as before the change.
 func (l *Lookups) Before(ctx context.Context) context.Context {
 	return context.WithValue(ctx, askingKey{}, asking{Lookups: l, before: true})
+}
+
+// Current returns a context in which what only a last known rendering has is not known. What is looked up in it is not noted.
+func (l *Lookups) Current(ctx context.Context) context.Context {
+	ctx, other := For(ctx, l.root)
+	return context.WithValue(ctx, askingKey{}, asking{Lookups: other, current: true})
 }
 
 // Altered lists what was asked for and is another by the change, sorted.
@@ -290,7 +297,9 @@ func (a asking) choose(candidates []entry) (admission.Object, bool) {
 				a.unsure(found[0])
 				return nil, false
 			}
-			a.restOn(found[0])
+			if !found[0].last.IsZero() && !a.lastKnown(found[0]) {
+				return nil, false
+			}
 			return found[0].object, true
 		}
 		a.unclear(found)
@@ -299,24 +308,25 @@ func (a asking) choose(candidates []entry) (admission.Object, bool) {
 	return nil, false
 }
 
-// restOn notes that an answer is one of a last known rendering.
-func (a asking) restOn(e entry) {
-	if e.last.IsZero() {
-		return
+// lastKnown notes that an answer is one of a last known rendering. It reports whether that counts.
+func (a asking) lastKnown(e entry) bool {
+	if a.current {
+		a.because([]report.Cause{{}}, e.id.Name)
+		return false
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.last == nil {
-		a.last = map[roots.Root]time.Time{}
+	if a.last.IsZero() || e.last.Before(a.last) {
+		a.last = e.last
 	}
-	a.last[e.root] = e.last
+	return true
 }
 
-// Last are the roots that answered as their last known rendering does, with the day of that.
-func (l *Lookups) Last() map[roots.Root]time.Time {
+// Last is the day of the last known rendering that something was answered from, the earliest of several; zero: nothing was.
+func (l *Lookups) Last() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return maps.Clone(l.last)
+	return l.last
 }
 
 func (a asking) uncertain(candidates []entry) bool {

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/lintel-bot/lintel/checks/builtin"
 	"github.com/lintel-bot/lintel/checks/diff"
@@ -174,6 +175,9 @@ func (v View) Finding(a *Answer, res engine.Result, field string) report.Finding
 	}
 	if res.Line > 0 {
 		f.PolicyLine = res.Line
+	}
+	if a.ofLast[res.ID()] {
+		f.Message += " (what it looks up is as of " + a.last.Format(time.DateOnly) + ")"
 	}
 	f.Origin = v.place(a, side, field, a.wrong(res, field), res.Policy.Inherited, old)
 	switch {

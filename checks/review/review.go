@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/lintel-bot/lintel/checks/builtin"
 	"github.com/lintel-bot/lintel/checks/declared"
@@ -53,6 +54,10 @@ type Answer struct {
 
 	Altered []report.Resource // what the policies looked up and the change alters
 	Before  []engine.Result   // what they say where these are as they were; asked only where there are any
+
+	// ofLast are the rules that are violated only by what a last known rendering has, of the day of last.
+	ofLast map[engine.RuleID]bool
+	last   time.Time
 
 	lookups        *declared.Lookups
 	advice, before []map[string]engine.SuggestedFix // of the results, and of what was said before
@@ -120,10 +125,29 @@ func (v *Reviewer) Review(ctx context.Context, p *diff.Pair) Answer {
 		}
 		out.Old = append(out.Old, v.vanished(ctx, &out, request)...)
 	}
+	if out.last = lookups.Last(); !out.last.IsZero() {
+		out.ofLast = violatedOnlyIn(out.Results, v.Evaluate(lookups.Current(ctx), v.Effective, v.Request(p)))
+	}
 	if v.Inactive != nil {
 		out.Inactive = v.ask(ctx, v.Inactive, p, request)
 	}
 	return out
+}
+
+// violatedOnlyIn returns the rules that are violated in some results, and not in others.
+func violatedOnlyIn(list, others []engine.Result) map[engine.RuleID]bool {
+	rules := map[engine.RuleID]bool{}
+	for _, r := range list {
+		if Violated(r) {
+			rules[r.ID()] = r.Policy.Kind != builtin.Kind
+		}
+	}
+	for _, r := range others {
+		if Violated(r) {
+			delete(rules, r.ID())
+		}
+	}
+	return rules
 }
 
 // compared reports whether it matters what the base said: of what can block, and of what checks beside the policies do

@@ -153,6 +153,20 @@ func find[T any](m *Memory, of Table, key string, now Answerer) (value T, asked 
 	return value, nil, false
 }
 
+// Digest distinguishes what a table has.
+func (m *Memory) Digest(of Table) string {
+	if m == nil {
+		return ""
+	}
+	t, h := m.table(of, ""), sha256.New()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, key := range slices.Sorted(maps.Keys(t.records)) {
+		h.Write(appendText(appendText(nil, key), t.records[key][0].data))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
 // Put keeps an answer under a key, from now on and on disk.
 func Put[T any](m *Memory, of Table, key string, asked Asked, value T) {
 	if m == nil || of.Apart && m.Disk == nil {
