@@ -176,7 +176,7 @@ func redeployed(created, deleted map[Key][]*Pair, drop map[*Pair]bool) (deployed
 }
 
 // Kept makes updates of additions to clusters where another root of the base has the object, too, as far as both are made of one
-// file: it is there already, whoever else deploys it now.
+// file: it is there already, whoever else deploys it now. Of a cluster that only a generator knows nobody can tell.
 func (s Sides) Kept(ctx context.Context, list []*Pair) ([]*Pair, error) {
 	base := s.Trees.Base.Roots
 	drop, by := map[*Pair]bool{}, map[string][]roots.Root{}
@@ -194,6 +194,7 @@ func (s Sides) Kept(ctx context.Context, list []*Pair) ([]*Pair, error) {
 		var had *render.Resource
 		for _, root := range others {
 			at := s.placement(root, true, false).before.Clusters
+			at = slices.DeleteFunc(slices.Clone(at), func(c gitops.Cluster) bool { return c.By == gitops.ByGenerator })
 			if root == p.Root || !slices.ContainsFunc(left, func(c gitops.Cluster) bool { return slices.Contains(at, c) }) {
 				continue
 			}
