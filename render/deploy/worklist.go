@@ -136,20 +136,20 @@ func (w *worklist) followThese(list []*Deployment) (any bool) {
 // objects returns the objects that deploy something, as files have them or as kustomizations render them.
 func (w *worklist) objects() (objects []gitops.Object) {
 	deploying, _ := gitops.Kinds()
-	shaping := map[string][]roots.Root{}
+	shaping, plain := map[string][]roots.Root{}, map[string][]roots.Root{}
 	odd := w.index.Deploying.OddRoots()
 	all := slices.Clone(odd)
 	files := slices.Concat(w.index.Deploying.Files(), w.index.Deploying.Linked())
 	for _, p := range files {
-		if list := w.index.Deploying.Shaping(p); len(list) > 0 && w.index.Manifest(p) {
-			shaping[p], all = list, append(all, list...)
+		if list, others := w.index.Deploying.Shaping(p); len(list) > 0 && w.index.Manifest(p) {
+			shaping[p], plain[p], all = list, others, append(all, list...)
 		}
 	}
 	w.prepare(all, deploying)
 	added := map[roots.Root]bool{}
 	for _, p := range files {
 		if w.index.Manifest(p) {
-			objects = append(objects, w.arriving(p, shaping[p], added, nil, deploying...)...)
+			objects = append(objects, w.arriving(p, shaping[p], plain[p], added, nil, deploying...)...)
 		}
 	}
 	for _, root := range odd {
@@ -169,9 +169,9 @@ func (w *worklist) prepare(list []roots.Root, kinds []string) {
 }
 
 // arriving returns the objects of some kinds that a file deploys to a cluster: as the roots render them that change it,
-// but for those roots that were added already; as it has them, if it holds one of some names (nil: any), where no root
-// changes it, or where one cannot be rendered as a whole.
-func (w *worklist) arriving(p string, shaping []roots.Root, added map[roots.Root]bool, names []string, kinds ...string) (
+// but for those roots that were added already; as it has them, if it holds one of some names (nil: any), in the plain roots
+// beside these, where no root changes it, or where one cannot be rendered as a whole.
+func (w *worklist) arriving(p string, shaping, plain []roots.Root, added map[roots.Root]bool, names []string, kinds ...string) (
 	list []gitops.Object,
 ) {
 	whole := len(shaping) > 0
@@ -183,7 +183,7 @@ func (w *worklist) arriving(p string, shaping []roots.Root, added map[roots.Root
 			list = append(list, one.objects...)
 		}
 	}
-	if whole {
+	if whole && len(plain) == 0 {
 		return list
 	}
 	data, id, err := w.index.Tree().ReadFile(p)
@@ -193,8 +193,16 @@ func (w *worklist) arriving(p string, shaping []roots.Root, added map[roots.Root
 	documents, _ := doc.Parse(p, data, w.limits.Source) // the root of the file says what cannot be read
 	for i, document := range documents {
 		for j, node := range doc.Unlist(document) {
-			if slices.Contains(kinds, doc.Text(node, "kind")) && !w.index.Deploying.Dropped(p, node) {
-				list = append(list, gitops.FromNode(p, node).Identified(fmt.Sprint(p, " ", id, " ", i, " ", j)))
+			if !slices.Contains(kinds, doc.Text(node, "kind")) || w.index.Deploying.Dropped(p, node) {
+				continue
+			}
+			object := gitops.FromNode(p, node).Identified(fmt.Sprint(p, " ", id, " ", i, " ", j))
+			if !whole {
+				list = append(list, object)
+				continue
+			}
+			for _, root := range plain {
+				list = append(list, object.In(From(root)))
 			}
 		}
 	}
@@ -248,7 +256,8 @@ func (w *worklist) lookUp(kinds []string, wanted map[string][]string) (objects [
 		}
 		for _, p := range files {
 			if w.index.Manifest(p) && !kustomization.IsFileName(p) {
-				objects = append(objects, w.arriving(p, w.index.Deploying.Shaping(p), added, names, kind)...)
+				shaping, plain := w.index.Deploying.Shaping(p)
+				objects = append(objects, w.arriving(p, shaping, plain, added, names, kind)...)
 			}
 		}
 		if !values {

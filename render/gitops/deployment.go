@@ -36,6 +36,12 @@ func (o Object) Identified(id string) Object {
 	return o
 }
 
+// In returns the object as a root has it that does not change it; see FromRoot.
+func (o Object) In(root string) Object {
+	o.from = root
+	return o
+}
+
 // FromNode returns the object of one YAML document of a file.
 func FromNode(path string, n *yaml.Node) Object { return Object{root: fieldOfNode(path, n)} }
 

@@ -65,8 +65,9 @@ func (d *Deploying) shapesOf(key shapeKey) bool {
 	return shapes
 }
 
-// Shaping lists the roots by which a file gets to clusters where one of them changes what it says, none where all take it as it is.
-func (d *Deploying) Shaping(p string) []Root {
+// Shaping lists the roots that change what a file says on its way to the cluster, none where all take it as it is, and beside them
+// those that do not change it.
+func (d *Deploying) Shaping(p string) (shaping, plain []Root) {
 	taking := map[string]bool{}
 	for _, dir := range d.index.IncludedBy(p) {
 		if d.index.IsLive(dir) {
@@ -74,14 +75,20 @@ func (d *Deploying) Shaping(p string) []Root {
 		}
 	}
 	if len(taking) == 0 {
-		return nil
+		return nil, nil
 	}
 	release := d.index.MentionsIn(p, "HelmRelease")
-	list := d.index.rootsOver(taking)
-	if !slices.ContainsFunc(list, func(r Root) bool { return d.shapesBelow(r.Path, release) }) {
-		return nil
+	for _, r := range d.index.rootsOver(taking) {
+		if d.shapesBelow(r.Path, release) {
+			shaping = append(shaping, r)
+		} else {
+			plain = append(plain, r)
+		}
 	}
-	return list
+	if len(shaping) == 0 {
+		return nil, nil
+	}
+	return shaping, plain
 }
 
 // OddRoots lists the roots with objects whose kinds no manifest says: patches change them (see graph.Graph.Odd), or a chart prints
