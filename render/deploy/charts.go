@@ -72,7 +72,7 @@ var asking = regexp.MustCompile(`^lookup\b(?:\s+"[^"]*"\s+"([A-Za-z]+)")?`)
 
 // read adds what a file says. The word is looked for first: an expression takes long, of large files.
 func (c *chartText) read(data []byte) {
-	c.Deploys = c.Deploys || holdsAny(data, roots.DeployerGroups())
+	c.Deploys = c.Deploys || roots.NamesDeployers(data)
 	word := []byte("lookup")
 	for {
 		i := bytes.Index(data, word)

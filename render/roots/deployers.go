@@ -28,9 +28,13 @@ const (
 	anyGroup  = "\x00group" // the text names a group of objects that deploy, but has no such object: it may be a template
 )
 
-// DeployerGroups are the API groups of the objects that deploy something, each with a slash behind it.
-func DeployerGroups() []string {
-	return []string{"argoproj.io/", "kustomize.toolkit.fluxcd.io/", "helm.toolkit.fluxcd.io/"}
+// deployerGroup matches the API groups of the objects that deploy something in front of a version, or of what may become one:
+// annotations begin like them.
+var deployerGroup = regexp.MustCompile(`(?:^|[^.\w-])(?:argoproj|(?:kustomize|helm)\.toolkit\.fluxcd)\.io/(?:v|[^\w-]|$)`)
+
+// NamesDeployers reports whether a text names one of these groups. A template may put the name together.
+func NamesDeployers(text []byte) bool {
+	return (bytes.Contains(text, []byte("argoproj.io/")) || bytes.Contains(text, []byte("toolkit.fluxcd.io/"))) && deployerGroup.Match(text)
 }
 
 // Deploying are the objects of Argo CD and Flux that deploy something, as the files of the tree have them.
@@ -59,9 +63,7 @@ func deployerNotes(limits doc.Limits) graph.Notes {
 				deploys = noteDeployer(node, note) || deploys
 			}
 		}
-		if text := graph.Plain(p, data, limits); !deploys && slices.ContainsFunc(DeployerGroups(), func(group string) bool {
-			return bytes.Contains(text, []byte(group))
-		}) {
+		if !deploys && NamesDeployers(graph.Plain(p, data, limits)) {
 			note(anyGroup)
 		}
 	}}
