@@ -28,9 +28,10 @@ const (
 	anyGroup  = "\x00group" // the text names a group of objects that deploy, but has no such object: it may be a template
 )
 
-// deployerGroup matches the API groups of the objects that deploy something in front of a version, or of what may become one:
-// annotations begin like them.
-var deployerGroup = regexp.MustCompile(`(?:^|[^.\w-])(?:argoproj|(?:kustomize|helm)\.toolkit\.fluxcd)\.io/(?:v|[^\w-]|$)`)
+// deployerGroup matches the API groups of the objects that deploy something as a value or in a template, in front of a version or of
+// what may become one: annotations begin like them, and descriptions mention them.
+var deployerGroup = regexp.MustCompile("(?m)(?:^\\s*[\"']?|[:=]\\s*[\"'`]?|\\}\\}|\\{\\{[^}\n]*[\"'`])" +
+	`(?:argoproj|(?:kustomize|helm)\.toolkit\.fluxcd)\.io/(?:v|[^\w-]|$)`)
 
 // NamesDeployers reports whether a text names one of these groups. A template may put the name together.
 func NamesDeployers(text []byte) bool {
