@@ -8,6 +8,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/builtin/schema"
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
@@ -28,6 +29,9 @@ func apis() []switchable {
 		}}
 	}
 	return []switchable{
+		with(Info{refusedName, "high", engine.Fail, false}, refused),
+		with(Info{"recreated", "medium", engine.Fail, false}, recreated),
+		with(Info{"api-server-warnings", "low", engine.Fail, false}, warned),
 		with(Info{schemaName, "medium", engine.Fail, false}, schemaOf),
 		with(Info{"removed-apis", "high", engine.Fail, false}, removed),
 		with(Info{"deprecated-apis", "low", engine.Fail, false}, deprecated),
@@ -41,10 +45,13 @@ type lookFunc func(context.Context, *apiFacts, Deployed) []schema.Violation
 // apiFacts are what these checks know of a cluster.
 type apiFacts struct {
 	*schema.Schemas
+	refuses  bool     // the check of what the API server refuses is on
 	unusable sync.Map // *render.Resource -> why not all of it was looked at
 }
 
-func (f Facts) newAPIs() *apiFacts { return &apiFacts{Schemas: schema.Compile(f.Kubernetes, f.all)} }
+func (f Facts) newAPIs() *apiFacts {
+	return &apiFacts{Schemas: schema.Compile(f.Kubernetes, f.all), refuses: f.Levels.Of(refusedName) != settings.LevelOff}
+}
 
 // seeing is a cluster that also knows what is rendered and not declared by a file of the repository.
 type seeing interface {
@@ -149,6 +156,7 @@ func schemaOf(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation {
 				Message: "is set twice in a map: the last one counts, and kustomize and Flux refuse the file"})
 		}
 	}
+	found = f.withoutRefused(ctx, found, s)
 	gone := len(f.Removed(ctx, s.Object)) > 0
 	return slices.DeleteFunc(found, func(v schema.Violation) bool { // who knows the lifecycle of kinds knows more
 		return gone && v.Pointer == "/apiVersion" || v.Pointer == "/kind" && schema.InLifecycle(s.Object)

@@ -70,7 +70,7 @@ func TestAPIs(t *testing.T) {
 			issues: []render.Issue{{Check: render.ControllerUnknown, Pointer: "/data/a", Value: true}}},
 		{name: "below a value that is not known", object: "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {a: 1}}",
 			issues: []render.Issue{{Check: render.ControllerUnknown, Pointer: "/data", Value: true}}},
-		{name: "next to it", object: "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {a: 1}}", want: "schema /data/a",
+		{name: "next to it", object: "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {a: 1}}", want: "api-server /data/a",
 			issues: []render.Issue{{Check: render.ControllerUnknown, Pointer: "/data/ab", Value: true}}},
 		{name: "told already", object: "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, items: []}",
 			issues: []render.Issue{{Check: render.EmbeddedItems, Pointer: "/items"}}},
@@ -89,7 +89,9 @@ func TestAPIs(t *testing.T) {
 			old: strings.Replace(thing, "SPEC", "{size: 2}", 1), want: "schema /spec"},
 		{name: "custom, of another version", object: "{apiVersion: e.com/v2, kind: Thing}", want: "schema /apiVersion"},
 		{name: "nobody declares it", object: "{apiVersion: e.com/v1, kind: Other, spec: {a: b}}"},
-		{name: "a workload without selector", object: labelled, root: folder, want: "schema /spec/selector"},
+		{name: "a workload without selector", object: labelled, root: folder,
+			want: "api-server /spec/selector\napi-server /spec/template/metadata/labels\n" +
+				"api-server /spec/template/spec/containers/0/image"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := Deployed{Resource: render.NewResource(objectOf(t, c.object), file(c.path).Locate, c.issues...), Root: c.root}

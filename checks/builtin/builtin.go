@@ -14,6 +14,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
@@ -35,6 +36,14 @@ type Deployed struct {
 	*render.Resource
 	Old  *render.Resource // what it was before; nil where it is new
 	Root roots.Root       // what deploys it
+
+	Updated  bool // Old is what it takes the place of in the cluster
+	Recreate bool // what deploys it deletes it and creates it again where it cannot be changed
+}
+
+// DeployedOf is the object that a pair leaves behind.
+func DeployedOf(p *diff.Pair) Deployed {
+	return Deployed{p.New, p.Earlier(), p.Root, p.Operation == admission.Update, p.Recreate}
 }
 
 // Info describes a check.

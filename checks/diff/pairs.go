@@ -23,6 +23,9 @@ type Pair struct {
 	Before *render.Resource
 	From   roots.Root
 
+	// Recreate says that what deploys the object deletes it and creates it again where it cannot be changed.
+	Recreate bool
+
 	unseen   map[string]string // see Root.Unseen
 	clusters []gitops.Cluster  // that it is about; none where it is not known that anything deploys the root
 }

@@ -169,11 +169,19 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 	case root.Kind == roots.Folder:
 		out.Moved = Pairs(root, outside(Both(before, after), s.Trees.Head.Roots.Files(root)), nil, false)
 	}
+	recreate := inHead && recreates(s.Trees.Head.Roots, root)
 	for _, p := range slices.Concat(out.Pairs, out.Moved) {
 		p.Old, p.New, p.Before = admitted(p.Old), admitted(p.New), admitted(p.Before)
+		p.Recreate = recreate
 		at.place(p)
 	}
 	return out, nil
+}
+
+// recreates reports whether all that deploys a root deletes and creates again what it cannot change.
+func recreates(set *deploy.Set, root roots.Root) bool {
+	deployers := set.Deployers(root)
+	return len(deployers) > 0 && !slices.ContainsFunc(deployers, func(d *deploy.Deployment) bool { return !d.Recreate })
 }
 
 func (s Sides) now(ctx context.Context, root roots.Root, remains bool) (*render.Rendering, []doc.Error, error) {

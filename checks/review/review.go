@@ -174,7 +174,7 @@ func (v *Reviewer) Ask(ctx context.Context, rules *engine.Evaluator, p *diff.Pai
 func (v *Reviewer) ask(ctx context.Context, rules *engine.Evaluator, p *diff.Pair,
 	r *admission.Request) []engine.Result {
 	results := v.unsettled(ctx, rules, p.New, r, v.Evaluate(ctx, rules, r))
-	return append(results, v.look(ctx, rules, builtin.Deployed{Resource: p.New, Old: p.Earlier(), Root: p.Root}, r)...)
+	return append(results, v.look(ctx, rules, builtin.DeployedOf(p), r)...)
 }
 
 // Request returns the admission request that a pair is.

@@ -7,19 +7,22 @@ import (
 )
 
 // Checks say what the checks that need no policies do with what they find: a level for each that can be switched. What
-// a repository says nothing of is LevelWarn.
+// a repository says nothing of has the level in the tag, else LevelWarn.
 type Checks struct {
-	Schema        Level `yaml:"schema"`          // objects against the types of Kubernetes and of custom resource definitions
-	Removed       Level `yaml:"removed-apis"`    // versions of APIs that the cluster does not serve
-	Deprecated    Level `yaml:"deprecated-apis"` // versions of APIs that it will not serve
-	Selector      Level `yaml:"selector"`        // selectors that match no Pod
-	PatchTarget   Level `yaml:"patch-target"`    // patches and replacements of kustomizations that match nothing
-	ImageEntry    Level `yaml:"image-entry"`     // likewise of images
-	PostRenderer  Level `yaml:"post-renderer"`   // likewise of HelmReleases
-	DeployedTwice Level `yaml:"deployed-twice"`  // objects of two roots
-	IdleRule      Level `yaml:"idle-rule"`       // policies and exceptions that can match nothing
-	UnusedValues  Level `yaml:"unused-values"`   // values that no template reads
-	MissingKey    Level `yaml:"missing-key"`     // keys of ConfigMaps and Secrets that are not there
+	Refused       Level `yaml:"api-server" default:"enforce"` // what the API server refuses
+	Recreated     Level `yaml:"recreated"`                    // what is deleted and created again, since a field cannot change
+	Warned        Level `yaml:"api-server-warnings"`          // what the API server warns of
+	Schema        Level `yaml:"schema"`                       // objects against the types of Kubernetes and of custom resource definitions
+	Removed       Level `yaml:"removed-apis"`                 // versions of APIs that the cluster does not serve
+	Deprecated    Level `yaml:"deprecated-apis"`              // versions of APIs that it will not serve
+	Selector      Level `yaml:"selector"`                     // selectors that match no Pod
+	PatchTarget   Level `yaml:"patch-target"`                 // patches and replacements of kustomizations that match nothing
+	ImageEntry    Level `yaml:"image-entry"`                  // likewise of images
+	PostRenderer  Level `yaml:"post-renderer"`                // likewise of HelmReleases
+	DeployedTwice Level `yaml:"deployed-twice"`               // objects of two roots
+	IdleRule      Level `yaml:"idle-rule"`                    // policies and exceptions that can match nothing
+	UnusedValues  Level `yaml:"unused-values"`                // values that no template reads
+	MissingKey    Level `yaml:"missing-key"`                  // keys of ConfigMaps and Secrets that are not there
 }
 
 // Level is what a check that needs no policy does with what it finds.
@@ -28,7 +31,7 @@ type Level string
 // The levels.
 const (
 	LevelOff     Level = "off"     // it does not look
-	LevelWarn    Level = "warn"    // it says so; the default
+	LevelWarn    Level = "warn"    // it says so; the default of most
 	LevelEnforce Level = "enforce" // it fails what is new
 )
 
@@ -36,20 +39,23 @@ const (
 func (c Checks) Of(name string) Level {
 	v := reflect.ValueOf(c)
 	for i := range v.NumField() {
-		if v.Type().Field(i).Tag.Get("yaml") == name && v.Field(i).String() != "" {
-			return Level(v.Field(i).String())
+		if v.Type().Field(i).Tag.Get("yaml") == name {
+			return cmp.Or(Level(v.Field(i).String()), byDefault(v.Type().Field(i)))
 		}
 	}
 	return LevelWarn
 }
 
+// byDefault is the level of a check that a repository says nothing of.
+func byDefault(f reflect.StructField) Level { return cmp.Or(Level(f.Tag.Get("default")), LevelWarn) }
+
 // atLeast is each level, or the one that others ask for where it goes further.
 func (c Checks) atLeast(others Checks) Checks {
-	rank := func(level string) int {
-		return slices.Index([]Level{LevelOff, LevelWarn, LevelEnforce}, cmp.Or(Level(level), LevelWarn))
-	}
 	out := reflect.ValueOf(&c).Elem()
 	for i := range out.NumField() {
+		rank := func(level string) int {
+			return slices.Index([]Level{LevelOff, LevelWarn, LevelEnforce}, cmp.Or(Level(level), byDefault(out.Type().Field(i))))
+		}
 		asked := reflect.ValueOf(others).Field(i).String()
 		if asked != "" && rank(asked) > rank(out.Field(i).String()) {
 			out.Field(i).SetString(asked)

@@ -180,6 +180,7 @@ type Deployment struct {
 	Revision string    // branch, tag or commit as written; empty or HEAD: the default branch
 	Cluster  string    // name or address of the cluster, for people; may be empty
 	To       Cluster   // that the object names; the zero value: the one that it is in itself
+	Recreate bool      // an object that cannot be changed is deleted and created again
 
 	// Namespace is where namespaced objects without a namespace go (Argo CD's destination). Flux' target
 	// namespace is one of Overrides: kustomize writes it over what the manifests say.

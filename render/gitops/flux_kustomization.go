@@ -22,7 +22,7 @@ const (
 func (r *reader) fluxKustomization(root *field) *Problem {
 	spec := root.get("spec")
 	d := r.fluxDeployment(root, Flux)
-	d.PathWhere = spec.position("path")
+	d.PathWhere, d.Recreate = spec.position("path"), spec.truth("force")
 	// Flux joins the path below the source's root, wherever it points.
 	dir, ok := tree.Clean(strings.TrimLeft(path.Clean("/"+spec.text("path")), "/"))
 	if dir == "" || !ok {

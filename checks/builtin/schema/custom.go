@@ -109,7 +109,7 @@ func (s *schema) look(ctx context.Context, object, old map[string]any) (found []
 		errs = slices.DeleteFunc(errs, func(e *field.Error) bool {
 			unusable := e.Type == field.ErrorTypeInternal || strings.HasPrefix(e.Detail, "rule compile error")
 			if unusable && err == nil {
-				err = fmt.Errorf("a rule of it cannot be used: %s", clipTo(maxWords, firstLine(e.Detail)))
+				err = fmt.Errorf("a rule of it cannot be used: %s", ClipTo(maxWords, firstLine(e.Detail)))
 			}
 			return unusable
 		})
@@ -196,7 +196,7 @@ func open(object map[string]any, pointer string, e *field.Error) bool {
 func replaced(v any) bool {
 	switch v := v.(type) {
 	case string:
-		return placeholder(v)
+		return Placeholder(v)
 	case map[string]any:
 		for _, child := range v {
 			if replaced(child) {
@@ -220,7 +220,7 @@ func violation(object map[string]any, e *field.Error) Violation {
 	case field.ErrorTypeRequired:
 		v.Missing, v.Message = true, fmt.Sprintf("is missing: the definition of %v needs it", object["kind"])
 		if detail != "" {
-			v.Message += ": " + clipTo(maxWords, detail)
+			v.Message += ": " + ClipTo(maxWords, detail)
 		}
 		return v
 	case field.ErrorTypeNotSupported:
@@ -233,7 +233,7 @@ func violation(object map[string]any, e *field.Error) Violation {
 	default:
 		v.Message = detail
 	}
-	v.Message = clipTo(maxWords, strings.TrimSpace(v.Message)) + ": " + refused
+	v.Message = ClipTo(maxWords, strings.TrimSpace(v.Message)) + ": " + refused
 	return v
 }
 

@@ -66,6 +66,10 @@ func keyOf(o map[string]any, path string) (key, rest string) {
 	return path[:end], path[end:]
 }
 
+// PointerTo returns the JSON Pointer of a path of the API server in an object, and of the first field on the way that is
+// not there.
+func PointerTo(object map[string]any, path string) string { return pointer(resolve(object, path)) }
+
 func pointer(tokens []string) string {
 	if len(tokens) == 1 && tokens[0] == "" {
 		return ""

@@ -19,6 +19,7 @@ type Violation struct {
 	Pointer string // RFC 6901; a field that is missing has the pointer it would have
 	Message string
 	Missing bool // the field is not there
+	Refused bool // the API server cannot read the object
 }
 
 // most is how many violations of one object are told, in the order of its keys: what comes behind is most often of the
@@ -67,8 +68,8 @@ type Answer struct {
 // Validate returns what is wrong with an object. old is what it was before; nil where it is new.
 func (s *Schemas) Validate(ctx context.Context, object, old map[string]any) Answer {
 	apiVersion, kind := typeOf(object)
-	if _, encrypted := object["sops"].(map[string]any); encrypted || apiVersion == "" || kind == "" {
-		return Answer{} // SOPS: who deploys it decrypts it first
+	if Encrypted(object) || apiVersion == "" || kind == "" {
+		return Answer{}
 	}
 	if s.types.serves(apiVersion, kind) {
 		return Answer{Violations: append(s.types.look(object), definition(object)...)}
@@ -96,6 +97,19 @@ func (s *Schemas) Validate(ctx context.Context, object, old map[string]any) Answ
 		out.State, out.Reason = Unusable, err.Error()
 	}
 	return out
+}
+
+// Encrypted reports whether an object is encrypted by SOPS: who deploys it decrypts it first.
+func Encrypted(object map[string]any) bool {
+	_, encrypted := object["sops"].(map[string]any)
+	return encrypted
+}
+
+// Served reports whether the cluster's version of Kubernetes serves the kind of an object, or knows nothing of it.
+func (s *Schemas) Served(object map[string]any) bool {
+	apiVersion, kind := typeOf(object)
+	_, _, known := servedIn(apiVersion, kind)
+	return !known || s.types.serves(apiVersion, kind)
 }
 
 // Undeclared reports whether nobody declares the kind of an object.

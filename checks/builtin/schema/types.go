@@ -264,10 +264,10 @@ func (w *walk) scalar(f *form, field variants[property], value any, at *path) {
 	case mistyped:
 		w.mistyped(f, value, at)
 	default:
-		if s, ok := value.(string); ok && placeholder(s) {
+		if s, ok := value.(string); ok && Placeholder(s) {
 			return
 		}
-		w.add(at, "%s: %s", problem, refused)
+		w.refuse(at, "%s: %s", problem, refused)
 	}
 }
 

@@ -63,7 +63,7 @@ func (w *walk) enumerated(f *form, field variants[property], value string, at *p
 			return
 		}
 	}
-	if placeholder(value) {
+	if Placeholder(value) {
 		return
 	}
 	quoted := make([]string, len(f.enum))
@@ -84,7 +84,7 @@ func (w *walk) mistyped(f *form, value any, at *path) {
 	is, advice := "", ""
 	switch v := value.(type) {
 	case string:
-		if placeholder(v) {
+		if Placeholder(v) {
 			return // of what is filled in by others nobody knows the type
 		}
 		is = "a string"
@@ -109,10 +109,16 @@ func (w *walk) mistyped(f *form, value any, at *path) {
 		}
 	}
 	if advice == "" {
-		w.add(at, "must be %s, not %s: %s", wanted[f.is], is, refused)
+		w.refuse(at, "must be %s, not %s: %s", wanted[f.is], is, refused)
 		return
 	}
-	w.add(at, "must be %s, not %s%s (%s)", wanted[f.is], is, advice, refused)
+	w.refuse(at, "must be %s, not %s%s (%s)", wanted[f.is], is, advice, refused)
+}
+
+// refuse tells of a value that the API server cannot read.
+func (w *walk) refuse(at *path, format string, args ...any) {
+	w.add(at, format, args...)
+	w.found[len(w.found)-1].Refused = true
 }
 
 // formatted returns what is wrong with a string of a format.
@@ -134,9 +140,9 @@ func formatted(is base, s string) string {
 	return ""
 }
 
-// placeholder reports whether a string is made to be replaced before the cluster sees it, by a plugin of Argo CD, by
+// Placeholder reports whether a string is made to be replaced before the cluster sees it, by a plugin of Argo CD, by
 // variables of Flux, by SOPS.
-func placeholder(s string) bool {
+func Placeholder(s string) bool {
 	for _, mark := range []struct{ open, end string }{{"<", ">"}, {"${", "}"}, {"$(", ")"}, {"{{", "}}"}, {"ENC[", "]"}} {
 		if _, rest, ok := strings.Cut(s, mark.open); ok && strings.Contains(rest, mark.end) {
 			return true
@@ -146,10 +152,10 @@ func placeholder(s string) bool {
 }
 
 // Clip shortens what is quoted.
-func Clip(s string) string { return clipTo(60, s) }
+func Clip(s string) string { return ClipTo(60, s) }
 
-// clipTo shortens a text to some bytes.
-func clipTo(n int, s string) string {
+// ClipTo shortens a text to some bytes.
+func ClipTo(n int, s string) string {
 	if len(s) > n {
 		return strings.ToValidUTF8(s[:n], "") + "..."
 	}

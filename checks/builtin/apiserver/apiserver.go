@@ -1,0 +1,182 @@
+// Package apiserver says what the API server itself has against an object: what it would refuse, when the object is new
+// and when it takes the place of an older one, and what it would warn of. Every verdict is made by Kubernetes' own code:
+// the strategies and validations of k8s.io/kubernetes, in the order of its storage
+// (https://github.com/kubernetes/kubernetes/tree/master/staging/src/k8s.io/apiserver/pkg/registry/rest).
+package apiserver
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/go-logr/logr"
+	genericvalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+
+	"github.com/lintel-bot/lintel/checks/builtin/schema"
+	"github.com/lintel-bot/lintel/engine/kinds"
+)
+
+// Answer is what the API server says of an object.
+type Answer struct {
+	Refused []schema.Violation // why it does not take the object as it is
+	Fixed   []schema.Violation // what it does not let change in the older object
+	Warned  []schema.Violation // it takes the object, and says this
+	Unread  bool               // it cannot read the object, and nothing else is known
+}
+
+// Look returns what the API server says of an object, which is JSON as rendering has it. old is the object that it takes
+// the place of, nil where it is new. Where the API server would not have taken the old one there is none in the cluster,
+// and the object is judged as a new one.
+func Look(ctx context.Context, object, old map[string]any) Answer {
+	gvk := apischema.FromAPIVersionAndKind(text(object["apiVersion"]), text(object["kind"]))
+	s := strategyOf(gvk)
+	if s == nil {
+		return Answer{Refused: custom(gvk, object)}
+	}
+	return s.look(ctx, gvk, object, old)
+}
+
+func text(v any) string {
+	s, _ := v.(string)
+	return s
+}
+
+// uid is that of all objects: what the API server would have chosen.
+const uid = "00000000-0000-4000-8000-000000000000"
+
+func (s *strategy) look(ctx context.Context, gvk apischema.GroupVersionKind, object, old map[string]any) (out Answer) {
+	defer func() { // its code is made for objects that came through other doors before
+		if r := recover(); r != nil {
+			out = Answer{}
+		}
+	}()
+	release := s.group.use()
+	defer release()
+	ctx = klog.NewContext(ctx, logr.Discard())
+	ctx = request.WithRequestInfo(ctx, &request.RequestInfo{APIGroup: gvk.Group, APIVersion: gvk.Version})
+	now, err := s.created(ctx, gvk, object)
+	if err != nil {
+		return Answer{Unread: true}
+	}
+	ctx = request.WithNamespace(ctx, now.meta.GetNamespace())
+	out.Refused = violations(object, rest.ValidateCreate(ctx, now.object, s.registered))
+	was, err := s.admitted(ctx, old)
+	if err != nil || was == nil {
+		out.Warned = warnings(object, s.WarningsOnCreate(ctx, now.object))
+		return out
+	}
+	s.kept(ctx, now, was)
+	out.Fixed = slices.DeleteFunc(violations(object, rest.ValidateUpdate(ctx, now.object, was.object, s.registered)),
+		func(v schema.Violation) bool {
+			return slices.ContainsFunc(out.Refused, func(r schema.Violation) bool { return r.Pointer == v.Pointer })
+		})
+	out.Warned = warnings(object, s.WarningsOnUpdate(ctx, now.object, was.object))
+	return out
+}
+
+// live is an object as the API server has it.
+type live struct {
+	object runtime.Object // of the internal type
+	meta   metav1.Object
+}
+
+// created reads an object as a request to create it, and prepares it as the API server does.
+func (s *strategy) created(ctx context.Context, gvk apischema.GroupVersionKind, object map[string]any) (*live, error) {
+	written, err := legacyscheme.Scheme.New(gvk)
+	if err != nil {
+		return nil, err
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, written); err != nil {
+		return nil, err
+	}
+	legacyscheme.Scheme.Default(written)
+	internal, err := legacyscheme.Scheme.UnsafeConvertToVersion(written, runtime.InternalGroupVersioner)
+	if err != nil {
+		return nil, err
+	}
+	l := &live{object: internal, meta: internal.(metav1.Object)}
+	l.meta.SetUID(uid)
+	l.meta.SetResourceVersion("")
+	switch {
+	case !s.NamespaceScoped():
+		l.meta.SetNamespace("")
+	case l.meta.GetNamespace() == "":
+		l.meta.SetNamespace(metav1.NamespaceDefault)
+	}
+	if l.meta.GetName() == "" && l.meta.GetGenerateName() != "" {
+		l.meta.SetName(l.meta.GetGenerateName() + "00000")
+	}
+	s.PrepareForCreate(ctx, internal)
+	return l, nil
+}
+
+// admitted is the old object as the cluster has it, nil where it has none: nobody wrote it, or it was refused.
+func (s *strategy) admitted(ctx context.Context, old map[string]any) (*live, error) {
+	gvk := apischema.FromAPIVersionAndKind(text(old["apiVersion"]), text(old["kind"]))
+	if old == nil || strategyOf(gvk) != s {
+		return nil, nil
+	}
+	was, err := s.created(ctx, gvk, old)
+	if err != nil || len(violations(old, rest.ValidateCreate(ctx, was.object, s.registered))) > 0 {
+		return nil, err
+	}
+	return was, nil
+}
+
+// kept gives a new object what it keeps of the old one, which has been in the cluster for a while.
+func (s *strategy) kept(ctx context.Context, now, was *live) {
+	was.meta.SetResourceVersion("1")
+	now.meta.SetResourceVersion("1")
+	now.meta.SetNamespace(was.meta.GetNamespace())
+	now.meta.SetName(was.meta.GetName())
+	if s.live != nil {
+		s.live(now.object, was.object)
+	}
+	s.PrepareForUpdate(ctx, now.object, was.object)
+}
+
+// custom returns what the API server refuses of the metadata of a custom resource: names, labels, annotations, owners and
+// finalizers. Kinds without a group in Kubernetes that are none of its own are of other programs.
+func custom(gvk apischema.GroupVersionKind, object map[string]any) []schema.Violation {
+	if !strings.Contains(gvk.Group, ".") || kinds.OfKubernetes(gvk.Group) {
+		return nil
+	}
+	var o metav1.PartialObjectMetadata
+	metadata := map[string]any{"metadata": object["metadata"]}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(metadata, &o); err != nil {
+		return nil
+	}
+	switch {
+	case o.Name == "" && o.GenerateName == "":
+		return nil // a file of another program
+	case o.Name == "":
+		o.Name = o.GenerateName + "00000"
+	}
+	return violations(object, genericvalidation.ValidateObjectMeta(&o.ObjectMeta, o.Namespace != "", validateName,
+		field.NewPath("metadata")))
+}
+
+// validateName is what is asked of the names of custom resources.
+func validateName(name string, prefix bool) []string {
+	return genericvalidation.NameIsDNSSubdomain(name, prefix)
+}
+
+// warnings are what the API server warns of, each with the field that it begins with.
+func warnings(object map[string]any, list []string) (out []schema.Violation) {
+	for _, w := range list {
+		at, message, ok := strings.Cut(w, ": ")
+		if !ok || strings.ContainsAny(at, " \t") {
+			at, message = "", w
+		}
+		out = append(out, schema.Violation{Pointer: schema.PointerTo(object, at), Message: schema.ClipTo(most, message)})
+	}
+	return out
+}

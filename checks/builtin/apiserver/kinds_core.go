@@ -1,0 +1,145 @@
+package apiserver
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/kubernetes/pkg/api/persistentvolume"
+	"k8s.io/kubernetes/pkg/api/persistentvolumeclaim"
+	"k8s.io/kubernetes/pkg/api/pod"
+	"k8s.io/kubernetes/pkg/api/service"
+	"k8s.io/kubernetes/pkg/apis/core"
+	corev1 "k8s.io/kubernetes/pkg/apis/core/v1"
+	"k8s.io/kubernetes/pkg/apis/core/validation"
+	"k8s.io/kubernetes/pkg/capabilities"
+	"k8s.io/kubernetes/pkg/registry/core/limitrange"
+	"k8s.io/kubernetes/pkg/registry/core/podtemplate"
+	"k8s.io/kubernetes/pkg/registry/core/resourcequota"
+	volumes "k8s.io/kubernetes/pkg/volume/validation"
+)
+
+func coreGroup() *group {
+	return of([]string{"v1"}, installers{core.AddToScheme, corev1.AddToScheme, capable}, map[string]registered{
+		"ConfigMap":             validate(true, validation.ValidateConfigMap, validation.ValidateConfigMapUpdate),
+		"Endpoints":             validate(true, validation.ValidateEndpointsCreate, validation.ValidateEndpointsUpdate),
+		"LimitRange":            limitrange.Strategy,
+		"Namespace":             namespaces(),
+		"PersistentVolume":      persistentVolumes(),
+		"PersistentVolumeClaim": claims(),
+		"Pod":                   pods(),
+		"PodTemplate":           podtemplate.Strategy,
+		"ReplicationController": replicationControllers(),
+		"ResourceQuota":         resourcequota.Strategy,
+		"Secret":                validate(true, validation.ValidateSecret, secretUpdate),
+		"Service":               services(),
+		"ServiceAccount":        validate(true, validation.ValidateServiceAccount, validation.ValidateServiceAccountUpdate),
+	})
+}
+
+// capable has Kubernetes' code take privileged containers, as each cluster does that can run its own network.
+func capable(*runtime.Scheme) error {
+	capabilities.Setup(true, 0)
+	return nil
+}
+
+func secretUpdate(now, was *core.Secret) field.ErrorList {
+	if now.Type == "" {
+		now.Type = was.Type
+	}
+	return validation.ValidateSecretUpdate(now, was)
+}
+
+func namespaces() *validated {
+	return validate(false, validation.ValidateNamespace, func(now, was *core.Namespace) field.ErrorList {
+		return append(validation.ValidateNamespace(now), validation.ValidateNamespaceUpdate(now, was)...)
+	})
+}
+
+func persistentVolumes() *validated {
+	check := func(now, was *core.PersistentVolume) field.ErrorList {
+		errs := validation.ValidatePersistentVolume(now, validation.ValidationOptionsForPersistentVolume(now, was))
+		return append(errs, volumes.ValidatePersistentVolume(now)...)
+	}
+	return validate(false, func(now *core.PersistentVolume) field.ErrorList { return check(now, nil) },
+		func(now, was *core.PersistentVolume) field.ErrorList {
+			return append(check(now, was), validation.ValidatePersistentVolumeUpdate(now, was,
+				validation.ValidationOptionsForPersistentVolume(now, was))...)
+		}).warning(func(_ context.Context, now, _ runtime.Object) []string {
+		return persistentvolume.GetWarningsForPersistentVolume(now.(*core.PersistentVolume))
+	})
+}
+
+func claims() *validated {
+	v := validate(true, func(now *core.PersistentVolumeClaim) field.ErrorList {
+		return validation.ValidatePersistentVolumeClaim(now, validation.ValidationOptionsForPersistentVolumeClaim(now, nil))
+	}, func(now, was *core.PersistentVolumeClaim) field.ErrorList {
+		return validation.ValidatePersistentVolumeClaimUpdate(now, was,
+			validation.ValidationOptionsForPersistentVolumeClaim(now, was))
+	}).warning(func(_ context.Context, now, _ runtime.Object) []string {
+		return persistentvolumeclaim.GetWarningsForPersistentVolumeClaim(now.(*core.PersistentVolumeClaim))
+	})
+	v.prepare = func(o runtime.Object) {
+		claim := o.(*core.PersistentVolumeClaim)
+		claim.Status = core.PersistentVolumeClaimStatus{}
+		persistentvolumeclaim.EnforceDataSourceBackwardsCompatibility(&claim.Spec, nil)
+		persistentvolumeclaim.NormalizeDataSources(&claim.Spec)
+	}
+	return v
+}
+
+func pods() *validated {
+	options := func(now, was *core.Pod) validation.PodValidationOptions {
+		if was == nil {
+			o := pod.GetValidationOptionsFromPodSpecAndMeta(&now.Spec, nil, &now.ObjectMeta, nil)
+			o.ResourceIsPod = true
+			return o
+		}
+		o := pod.GetValidationOptionsFromPodSpecAndMeta(&now.Spec, &was.Spec, &now.ObjectMeta, &was.ObjectMeta)
+		o.ResourceIsPod = true
+		return o
+	}
+	v := validate(true, func(now *core.Pod) field.ErrorList { return validation.ValidatePodCreate(now, options(now, nil)) },
+		func(now, was *core.Pod) field.ErrorList {
+			return validation.ValidatePodUpdate(now, was, options(now, was))
+		},
+	).warning(func(ctx context.Context, now, was runtime.Object) []string {
+		if was != nil {
+			return nil
+		}
+		return pod.GetWarningsForPod(ctx, now.(*core.Pod), nil)
+	})
+	v.prepare = func(o runtime.Object) {
+		p := o.(*core.Pod)
+		p.Status = core.PodStatus{Phase: core.PodPending}
+		pod.DropDisabledPodFields(p, nil)
+		pod.DefaultPodLevelResources(p)
+	}
+	return v
+}
+
+func replicationControllers() *validated {
+	return validate(true, func(now *core.ReplicationController) field.ErrorList {
+		return validation.ValidateReplicationController(now, pod.GetValidationOptionsFromPodTemplate(now.Spec.Template, nil))
+	}, func(now, was *core.ReplicationController) field.ErrorList {
+		return validation.ValidateReplicationControllerUpdate(now, was,
+			pod.GetValidationOptionsFromPodTemplate(now.Spec.Template, was.Spec.Template))
+	}).warning(func(ctx context.Context, now, was runtime.Object) []string {
+		var before *core.PodTemplateSpec
+		if rc, ok := was.(*core.ReplicationController); ok {
+			before = rc.Spec.Template
+		}
+		return pod.GetWarningsForPodTemplate(ctx, field.NewPath("spec", "template"),
+			now.(*core.ReplicationController).Spec.Template, before)
+	})
+}
+
+func services() *validated {
+	v := validate(true, validation.ValidateServiceCreate, validation.ValidateServiceUpdate).warning(
+		func(_ context.Context, now, was runtime.Object) []string {
+			before, _ := was.(*core.Service)
+			return service.GetWarningsForService(now.(*core.Service), before)
+		})
+	v.prepare = allocate
+	return v
+}

@@ -1,0 +1,115 @@
+package apiserver
+
+import (
+	"context"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	definitions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/kube-aggregator/pkg/apis/apiregistration"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	apiservices "k8s.io/kube-aggregator/pkg/apis/apiregistration/validation"
+	"k8s.io/kubernetes/pkg/api/pod"
+	"k8s.io/kubernetes/pkg/apis/admissionregistration"
+	admissionregistrationv1 "k8s.io/kubernetes/pkg/apis/admissionregistration/v1"
+	admissions "k8s.io/kubernetes/pkg/apis/admissionregistration/validation"
+	"k8s.io/kubernetes/pkg/apis/apps"
+	appsvalidation "k8s.io/kubernetes/pkg/apis/apps/validation"
+	certificates "k8s.io/kubernetes/pkg/apis/certificates/validation"
+	discovery "k8s.io/kubernetes/pkg/apis/discovery/validation"
+	"k8s.io/kubernetes/pkg/apis/flowcontrol"
+	flowcontrolv1 "k8s.io/kubernetes/pkg/apis/flowcontrol/v1"
+	flows "k8s.io/kubernetes/pkg/apis/flowcontrol/validation"
+	resources "k8s.io/kubernetes/pkg/apis/resource/validation"
+)
+
+func replicaSets() *validated {
+	return validate(true, func(now *apps.ReplicaSet) field.ErrorList {
+		return appsvalidation.ValidateReplicaSet(now, pod.GetValidationOptionsFromPodTemplate(&now.Spec.Template, nil))
+	}, func(now, was *apps.ReplicaSet) field.ErrorList {
+		return appsvalidation.ValidateReplicaSetUpdate(now, was,
+			pod.GetValidationOptionsFromPodTemplate(&now.Spec.Template, &was.Spec.Template))
+	}).warning(func(ctx context.Context, now, was runtime.Object) []string {
+		at := field.NewPath("spec", "template")
+		if before, ok := was.(*apps.ReplicaSet); ok {
+			return pod.GetWarningsForPodTemplate(ctx, at, &now.(*apps.ReplicaSet).Spec.Template, &before.Spec.Template)
+		}
+		return pod.GetWarningsForPodTemplate(ctx, at, &now.(*apps.ReplicaSet).Spec.Template, nil)
+	})
+}
+
+func signingRequests() *validated {
+	return validate(false, certificates.ValidateCertificateSigningRequestCreate,
+		certificates.ValidateCertificateSigningRequestUpdate)
+}
+
+func endpointSlices() *validated {
+	return validate(true, discovery.ValidateEndpointSliceCreate, discovery.ValidateEndpointSliceUpdate)
+}
+
+func flowSchemas() *validated {
+	return validate(false, flows.ValidateFlowSchema, func(now, was *flowcontrol.FlowSchema) field.ErrorList {
+		return flows.ValidateFlowSchemaUpdate(was, now)
+	})
+}
+
+func priorityLevels() *validated {
+	check := func(now *flowcontrol.PriorityLevelConfiguration) field.ErrorList {
+		return flows.ValidatePriorityLevelConfiguration(now, flowcontrolv1.SchemeGroupVersion,
+			flows.PriorityLevelValidationOptions{})
+	}
+	return validate(false, check, func(now, _ *flowcontrol.PriorityLevelConfiguration) field.ErrorList {
+		return check(now)
+	})
+}
+
+func resourceClaims() *validated {
+	return validate(true, resources.ValidateResourceClaim, resources.ValidateResourceClaimUpdate)
+}
+
+func resourceClaimTemplates() *validated {
+	return validate(true, resources.ValidateResourceClaimTemplate, resources.ValidateResourceClaimTemplateUpdate)
+}
+
+func admissionGroup() *group {
+	return of([]string{"v1"}, installers{admissionregistration.AddToScheme, admissionregistrationv1.AddToScheme},
+		map[string]registered{
+			"MutatingWebhookConfiguration": validate(false, admissions.ValidateMutatingWebhookConfiguration,
+				admissions.ValidateMutatingWebhookConfigurationUpdate),
+			"ValidatingWebhookConfiguration": validate(false, admissions.ValidateValidatingWebhookConfiguration,
+				admissions.ValidateValidatingWebhookConfigurationUpdate),
+			"ValidatingAdmissionPolicy": validate(false, admissions.ValidateValidatingAdmissionPolicy,
+				admissions.ValidateValidatingAdmissionPolicyUpdate),
+			"ValidatingAdmissionPolicyBinding": validate(false, admissions.ValidateValidatingAdmissionPolicyBinding,
+				admissions.ValidateValidatingAdmissionPolicyBindingUpdate),
+			"MutatingAdmissionPolicy": validate(false, admissions.ValidateMutatingAdmissionPolicy,
+				admissions.ValidateMutatingAdmissionPolicyUpdate),
+			"MutatingAdmissionPolicyBinding": validate(false, admissions.ValidateMutatingAdmissionPolicyBinding,
+				admissions.ValidateMutatingAdmissionPolicyBindingUpdate),
+		})
+}
+
+func definitionGroup() *group {
+	ctx := context.Background()
+	return of([]string{"v1"}, installers{apiextensions.AddToScheme, apiextensionsv1.AddToScheme}, map[string]registered{
+		"CustomResourceDefinition": validate(false, func(now *apiextensions.CustomResourceDefinition) field.ErrorList {
+			return definitions.ValidateCustomResourceDefinition(ctx, now)
+		}, func(now, was *apiextensions.CustomResourceDefinition) field.ErrorList {
+			return definitions.ValidateCustomResourceDefinitionUpdate(ctx, now, was)
+		}),
+	})
+}
+
+func serviceGroup() *group {
+	ctx := context.Background()
+	return of([]string{"v1"}, installers{apiregistration.AddToScheme, apiregistrationv1.AddToScheme},
+		map[string]registered{
+			"APIService": validate(false, func(now *apiregistration.APIService) field.ErrorList {
+				return apiservices.ValidateAPIService(ctx, now)
+			}, func(now, was *apiregistration.APIService) field.ErrorList {
+				return apiservices.ValidateAPIServiceUpdate(ctx, now, was)
+			}),
+		})
+}

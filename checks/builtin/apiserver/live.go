@@ -1,0 +1,137 @@
+package apiserver
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/kubernetes/pkg/api/job"
+	"k8s.io/kubernetes/pkg/api/pod"
+	"k8s.io/kubernetes/pkg/api/service"
+	"k8s.io/kubernetes/pkg/apis/batch"
+	"k8s.io/kubernetes/pkg/apis/batch/validation"
+	"k8s.io/kubernetes/pkg/apis/core"
+)
+
+// lives are what the cluster has added to objects of some kinds by the time that they change.
+var lives = map[string]func(now, was runtime.Object){
+	"PersistentVolumeClaim": bound,
+}
+
+// bound has a claim bound to a volume of the size that it asks for: only then its size may grow.
+func bound(now, was runtime.Object) {
+	claim := was.(*core.PersistentVolumeClaim)
+	claim.Status = core.PersistentVolumeClaimStatus{Phase: core.ClaimBound, AccessModes: claim.Spec.AccessModes,
+		Capacity: core.ResourceList{}}
+	if size, ok := claim.Spec.Resources.Requests[core.ResourceStorage]; ok {
+		claim.Status.Capacity[core.ResourceStorage] = size.DeepCopy()
+	} else {
+		claim.Status.Capacity[core.ResourceStorage] = resource.Quantity{}
+	}
+	now.(*core.PersistentVolumeClaim).Status = *claim.Status.DeepCopy()
+}
+
+// addresses are those that Services get.
+var addresses = map[core.IPFamily]string{core.IPv4Protocol: "10.96.0.10", core.IPv6Protocol: "fd00::10"}
+
+// allocate gives a Service what the API server allocates before it looks at one that is created: addresses, and a port
+// for health checks.
+func allocate(o runtime.Object) {
+	s := &o.(*core.Service).Spec
+	o.(*core.Service).Status = core.ServiceStatus{}
+	if s.Type == core.ServiceTypeExternalName {
+		return
+	}
+	if s.ClusterIP != "" && len(s.ClusterIPs) == 0 {
+		s.ClusterIPs = []string{s.ClusterIP}
+	}
+	policy := core.IPFamilyPolicySingleStack
+	if len(s.IPFamilies) > 1 || len(s.ClusterIPs) > 1 {
+		policy = core.IPFamilyPolicyRequireDualStack
+	}
+	if s.IPFamilyPolicy == nil {
+		s.IPFamilyPolicy = &policy
+	}
+	if len(s.IPFamilies) == 0 {
+		s.IPFamilies = []core.IPFamily{core.IPv4Protocol}
+		if len(s.ClusterIPs) > 0 && strings.Contains(s.ClusterIPs[0], ":") {
+			s.IPFamilies[0] = core.IPv6Protocol
+		}
+	}
+	if len(s.IPFamilies) == 1 && *s.IPFamilyPolicy == core.IPFamilyPolicyRequireDualStack {
+		other := core.IPv6Protocol
+		if s.IPFamilies[0] == core.IPv6Protocol {
+			other = core.IPv4Protocol
+		}
+		s.IPFamilies = append(s.IPFamilies, other)
+	}
+	if s.ClusterIP != core.ClusterIPNone {
+		for _, family := range s.IPFamilies[min(len(s.ClusterIPs), len(s.IPFamilies)):] {
+			s.ClusterIPs = append(s.ClusterIPs, addresses[family])
+		}
+		if s.ClusterIP == "" && len(s.ClusterIPs) > 0 {
+			s.ClusterIP = s.ClusterIPs[0]
+		}
+	}
+	if service.NeedsHealthCheck(o.(*core.Service)) && s.HealthCheckNodePort == 0 {
+		s.HealthCheckNodePort = 30000
+	}
+}
+
+func jobs() *validated {
+	v := validate(true, func(now *batch.Job) field.ErrorList {
+		return validation.ValidateJobCreate(now, jobOptions(now, nil))
+	}, func(now, was *batch.Job) field.ErrorList {
+		return validation.ValidateJobUpdate(now, was, jobOptions(now, was))
+	})
+	v.prepare = func(o runtime.Object) {
+		j := o.(*batch.Job)
+		j.Status = batch.JobStatus{}
+		job.DropDisabledFields(&j.Spec, nil)
+		if j.Spec.ManualSelector == nil || !*j.Spec.ManualSelector {
+			selected(j)
+		}
+	}
+	return v
+}
+
+// selected gives a Job the selector, and its Pods the labels, that the API server generates.
+func selected(j *batch.Job) {
+	template := &j.Spec.Template
+	if template.Labels == nil {
+		template.Labels = map[string]string{}
+	}
+	for key, value := range map[string]string{batch.LegacyJobNameLabel: j.Name, batch.JobNameLabel: j.Name,
+		batch.LegacyControllerUidLabel: string(j.UID), batch.ControllerUidLabel: string(j.UID)} {
+		if _, set := template.Labels[key]; !set {
+			template.Labels[key] = value
+		}
+	}
+	if j.Spec.Selector == nil {
+		j.Spec.Selector = &metav1.LabelSelector{}
+	}
+	if j.Spec.Selector.MatchLabels == nil {
+		j.Spec.Selector.MatchLabels = map[string]string{}
+	}
+	if _, set := j.Spec.Selector.MatchLabels[batch.ControllerUidLabel]; !set {
+		j.Spec.Selector.MatchLabels[batch.ControllerUidLabel] = string(j.UID)
+	}
+}
+
+// jobOptions are those of Kubernetes' registry for Jobs; one that is suspended may not have started yet.
+func jobOptions(now, was *batch.Job) validation.JobValidationOptions {
+	if was == nil {
+		return validation.JobValidationOptions{RequirePrefixedLabels: true,
+			PodValidationOptions: pod.GetValidationOptionsFromPodTemplate(&now.Spec.Template, nil)}
+	}
+	suspended := was.Spec.Suspend != nil && *was.Spec.Suspend
+	o := validation.JobValidationOptions{RequirePrefixedLabels: true,
+		PodValidationOptions:             pod.GetValidationOptionsFromPodTemplate(&now.Spec.Template, &was.Spec.Template),
+		AllowMutableSchedulingDirectives: suspended, AllowMutablePodResources: suspended}
+	o.AllowInvalidLabelValueInSelector = o.AllowInvalidLabelValueInSelector ||
+		metav1validation.LabelSelectorHasInvalidLabelValue(was.Spec.Selector)
+	return o
+}

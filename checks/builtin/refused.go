@@ -1,0 +1,123 @@
+package builtin
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/builtin/apiserver"
+	"github.com/lintel-bot/lintel/checks/builtin/schema"
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
+)
+
+const refusedName = "api-server"
+
+// refused finds what the API server refuses: of a new object and, of one that takes the place of another, what it does
+// not let change, unless what deploys it deletes the old one first.
+func refused(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation {
+	answer := f.asked(ctx, s)
+	if !s.recreated() {
+		return append(answer.Refused, answer.Fixed...)
+	}
+	return answer.Refused
+}
+
+// recreated finds what is deleted and created again, since what deploys it cannot change a field.
+func recreated(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation {
+	if !s.recreated() {
+		return nil
+	}
+	found := f.asked(ctx, s).Fixed
+	for i := range found {
+		found[i].Message = fmt.Sprintf("%s: what deploys the object deletes it and creates it again%s",
+			strings.TrimSuffix(found[i].Message, ": "+apiserver.Refused), lost(s.Object))
+	}
+	return found
+}
+
+// lost says what else goes with an object that is deleted.
+func lost(object map[string]any) string {
+	switch id := admission.IdentityOf(object); id.Kind {
+	case "StatefulSet":
+		return ", with all its Pods at once; its claims stay as they were"
+	case "Deployment", "DaemonSet", "ReplicaSet", "ReplicationController", "Job", "Pod":
+		return ", with all its Pods at once"
+	case "Service":
+		return ", and its addresses and load balancer with it"
+	case "PersistentVolumeClaim", "PersistentVolume":
+		return ": the volume, and with the reclaim policy Delete its data, is lost"
+	}
+	return ""
+}
+
+// recreated reports whether what deploys an object, or a word of its own, has it deleted where it cannot be changed:
+// Force=true of Argo CD (https://argo-cd.readthedocs.io/en/stable/user-guide/sync-options/), which Replace=true alone
+// does not do, and force of Flux (https://fluxcd.io/flux/components/kustomize/kustomizations/#force).
+func (s Deployed) recreated() bool {
+	if s.Recreate {
+		return true
+	}
+	annotations := labelsAt(s.Object, "/metadata/annotations")
+	return strings.EqualFold(annotations["kustomize.toolkit.fluxcd.io/force"], "enabled") ||
+		slices.Contains(strings.Split(strings.ReplaceAll(annotations["argocd.argoproj.io/sync-options"], " ", ""), ","),
+			"Force=true")
+}
+
+// warned finds what the API server warns of.
+func warned(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation {
+	return f.asked(ctx, s).Warned
+}
+
+// answer is what the API server says.
+type answer struct{ Refused, Fixed, Warned []schema.Violation }
+
+// asked asks the API server. What others fill in is not judged, and neither are parts of objects.
+func (f *apiFacts) asked(ctx context.Context, s Deployed) (out answer) {
+	if s.Fragment() || schema.Encrypted(s.Object) || !f.Schemas.Served(s.Object) {
+		return answer{}
+	}
+	var old map[string]any
+	if s.Updated && s.Old != nil {
+		old = s.Old.Object
+	}
+	said := apiserver.Look(ctx, s.Object, old)
+	if said.Unread { // the types of Kubernetes tell better what it is
+		out.Refused = slices.DeleteFunc(f.Schemas.Validate(ctx, s.Object, old).Violations,
+			func(v schema.Violation) bool { return !v.Refused })
+		return out
+	}
+	for _, list := range []*[]schema.Violation{&said.Refused, &said.Fixed, &said.Warned} {
+		*list = slices.DeleteFunc(*list, func(v schema.Violation) bool { return filledIn(jsonpointer.At(s.Object, v.Pointer)) })
+	}
+	return answer{said.Refused, said.Fixed, said.Warned}
+}
+
+// withoutRefused leaves out what the check of the API server's refusals says of the same fields.
+func (f *apiFacts) withoutRefused(ctx context.Context, found []schema.Violation, s Deployed) []schema.Violation {
+	if !f.refuses || len(found) == 0 {
+		return found
+	}
+	said := f.asked(ctx, s).Refused
+	return slices.DeleteFunc(found, func(v schema.Violation) bool {
+		return slices.ContainsFunc(said, func(r schema.Violation) bool { return r.Pointer == v.Pointer })
+	})
+}
+
+// filledIn reports whether a value has one in it that others fill in.
+func filledIn(value any) bool {
+	switch v := value.(type) {
+	case string:
+		return schema.Placeholder(v)
+	case []any:
+		return slices.ContainsFunc(v, filledIn)
+	case map[string]any:
+		for key, child := range v {
+			if schema.Placeholder(key) || filledIn(child) {
+				return true
+			}
+		}
+	}
+	return false
+}
