@@ -32,6 +32,7 @@ func apis() []switchable {
 		with(Info{refusedName, "high", engine.Fail, false}, refused),
 		with(Info{"recreated", "medium", engine.Fail, false}, recreated),
 		with(Info{"api-server-warnings", "low", engine.Fail, false}, warned),
+		with(Info{"pod-security", "high", engine.Fail, false}, insecure),
 		with(Info{schemaName, "medium", engine.Fail, false}, schemaOf),
 		with(Info{"removed-apis", "high", engine.Fail, false}, removed),
 		with(Info{"deprecated-apis", "low", engine.Fail, false}, deprecated),
@@ -45,12 +46,13 @@ type lookFunc func(context.Context, *apiFacts, Deployed) []schema.Violation
 // apiFacts are what these checks know of a cluster.
 type apiFacts struct {
 	*schema.Schemas
+	cluster  admission.Cluster
 	refuses  bool     // the check of what the API server refuses is on
 	unusable sync.Map // *render.Resource -> why not all of it was looked at
 }
 
 func (f Facts) newAPIs() *apiFacts {
-	return &apiFacts{Schemas: schema.Compile(f.Kubernetes, f.all), refuses: f.Levels.Of(refusedName) != settings.LevelOff}
+	return &apiFacts{Schemas: schema.Compile(f.Kubernetes, f.all), cluster: f.Cluster, refuses: f.Levels.Of(refusedName) != settings.LevelOff}
 }
 
 // seeing is a cluster that also knows what is rendered and not declared by a file of the repository.

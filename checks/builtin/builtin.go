@@ -39,11 +39,14 @@ type Deployed struct {
 
 	Updated  bool // Old is what it takes the place of in the cluster
 	Recreate bool // what deploys it deletes it and creates it again where it cannot be changed
+
+	said *answer // what the API server says of it, which several checks tell of; nil: it was not asked yet
 }
 
 // DeployedOf is the object that a pair leaves behind.
 func DeployedOf(p *diff.Pair) Deployed {
-	return Deployed{p.New, p.Earlier(), p.Root, p.Operation == admission.Update, p.Recreate}
+	return Deployed{Resource: p.New, Old: p.Earlier(), Root: p.Root, Updated: p.Operation == admission.Update,
+		Recreate: p.Recreate}
 }
 
 // Info describes a check.
@@ -154,6 +157,7 @@ func switched() []switchable {
 func Results(ctx context.Context, checks []Check, s Deployed, rules *engine.Evaluator,
 	request *admission.Request) []engine.Result {
 	var out []engine.Result
+	s.said = new(answer)
 	for _, c := range checks {
 		violations := c.Violations(ctx, s)
 		if len(violations) == 0 {

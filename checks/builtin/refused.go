@@ -18,10 +18,14 @@ const refusedName = "api-server"
 // not let change, unless what deploys it deletes the old one first.
 func refused(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation {
 	answer := f.asked(ctx, s)
+	found := slices.Clone(answer.Refused)
 	if !s.recreated() {
-		return append(answer.Refused, answer.Fixed...)
+		found = append(found, answer.Fixed...)
 	}
-	return answer.Refused
+	if s.Object["kind"] == "Pod" {
+		found = append(found, f.admits(ctx, s, "enforce", apiserver.Refused)...)
+	}
+	return found
 }
 
 // recreated finds what is deleted and created again, since what deploys it cannot change a field.
@@ -29,10 +33,10 @@ func recreated(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation 
 	if !s.recreated() {
 		return nil
 	}
-	found := f.asked(ctx, s).Fixed
+	found := slices.Clone(f.asked(ctx, s).Fixed)
 	for i := range found {
 		found[i].Message = fmt.Sprintf("%s: what deploys the object deletes it and creates it again%s",
-			strings.TrimSuffix(found[i].Message, ": "+apiserver.Refused), lost(s.Object))
+			strings.TrimSuffix(found[i].Message, ": "+apiserver.Fixed), lost(s.Object))
 	}
 	return found
 }
@@ -70,13 +74,27 @@ func warned(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation {
 	return f.asked(ctx, s).Warned
 }
 
-// answer is what the API server says.
-type answer struct{ Refused, Fixed, Warned []schema.Violation }
+// answer is what the API server says of an object.
+type answer struct {
+	apiserver.Answer
+	asked bool
+}
 
-// asked asks the API server. What others fill in is not judged, and neither are parts of objects.
-func (f *apiFacts) asked(ctx context.Context, s Deployed) (out answer) {
+// asked asks the API server, once for all checks. What others fill in is not judged, and neither are parts of objects.
+func (f *apiFacts) asked(ctx context.Context, s Deployed) apiserver.Answer {
+	if s.said == nil || !s.said.asked {
+		said := &answer{f.ask(ctx, s), true}
+		if s.said == nil {
+			return said.Answer
+		}
+		*s.said = *said
+	}
+	return s.said.Answer
+}
+
+func (f *apiFacts) ask(ctx context.Context, s Deployed) apiserver.Answer {
 	if s.Fragment() || schema.Encrypted(s.Object) || !f.Schemas.Served(s.Object) {
-		return answer{}
+		return apiserver.Answer{}
 	}
 	var old map[string]any
 	if s.Updated && s.Old != nil {
@@ -84,14 +102,13 @@ func (f *apiFacts) asked(ctx context.Context, s Deployed) (out answer) {
 	}
 	said := apiserver.Look(ctx, s.Object, old)
 	if said.Unread { // the types of Kubernetes tell better what it is
-		out.Refused = slices.DeleteFunc(f.Schemas.Validate(ctx, s.Object, old).Violations,
+		said.Refused = slices.DeleteFunc(f.Schemas.Validate(ctx, s.Object, old).Violations,
 			func(v schema.Violation) bool { return !v.Refused })
-		return out
 	}
 	for _, list := range []*[]schema.Violation{&said.Refused, &said.Fixed, &said.Warned} {
 		*list = slices.DeleteFunc(*list, func(v schema.Violation) bool { return filledIn(jsonpointer.At(s.Object, v.Pointer)) })
 	}
-	return answer{said.Refused, said.Fixed, said.Warned}
+	return said
 }
 
 // withoutRefused leaves out what the check of the API server's refusals says of the same fields.

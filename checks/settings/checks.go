@@ -12,6 +12,7 @@ type Checks struct {
 	Refused       Level `yaml:"api-server" default:"enforce"` // what the API server refuses
 	Recreated     Level `yaml:"recreated"`                    // what is deleted and created again, since a field cannot change
 	Warned        Level `yaml:"api-server-warnings"`          // what the API server warns of
+	PodSecurity   Level `yaml:"pod-security"`                 // Pods that a declared Namespace does not admit
 	Schema        Level `yaml:"schema"`                       // objects against the types of Kubernetes and of custom resource definitions
 	Removed       Level `yaml:"removed-apis"`                 // versions of APIs that the cluster does not serve
 	Deprecated    Level `yaml:"deprecated-apis"`              // versions of APIs that it will not serve

@@ -67,14 +67,14 @@ func (s *strategy) look(ctx context.Context, gvk apischema.GroupVersionKind, obj
 		return Answer{Unread: true}
 	}
 	ctx = request.WithNamespace(ctx, now.meta.GetNamespace())
-	out.Refused = violations(object, rest.ValidateCreate(ctx, now.object, s.registered))
+	out.Refused = violations(object, rest.ValidateCreate(ctx, now.object, s.registered), Refused)
 	was, err := s.admitted(ctx, old)
 	if err != nil || was == nil {
 		out.Warned = warnings(object, s.WarningsOnCreate(ctx, now.object))
 		return out
 	}
 	s.kept(ctx, now, was)
-	out.Fixed = slices.DeleteFunc(violations(object, rest.ValidateUpdate(ctx, now.object, was.object, s.registered)),
+	out.Fixed = slices.DeleteFunc(violations(object, rest.ValidateUpdate(ctx, now.object, was.object, s.registered), Fixed),
 		func(v schema.Violation) bool {
 			return slices.ContainsFunc(out.Refused, func(r schema.Violation) bool { return r.Pointer == v.Pointer })
 		})
@@ -125,7 +125,7 @@ func (s *strategy) admitted(ctx context.Context, old map[string]any) (*live, err
 		return nil, nil
 	}
 	was, err := s.created(ctx, gvk, old)
-	if err != nil || len(violations(old, rest.ValidateCreate(ctx, was.object, s.registered))) > 0 {
+	if err != nil || len(violations(old, rest.ValidateCreate(ctx, was.object, s.registered), Refused)) > 0 {
 		return nil, err
 	}
 	return was, nil
@@ -161,7 +161,7 @@ func custom(gvk apischema.GroupVersionKind, object map[string]any) []schema.Viol
 		o.Name = o.GenerateName + "00000"
 	}
 	return violations(object, genericvalidation.ValidateObjectMeta(&o.ObjectMeta, o.Namespace != "", validateName,
-		field.NewPath("metadata")))
+		field.NewPath("metadata")), Refused)
 }
 
 // validateName is what is asked of the names of custom resources.

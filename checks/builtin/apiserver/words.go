@@ -8,23 +8,27 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/lintel-bot/lintel/checks/builtin/schema"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
-// Refused ends the message of a refusal.
-const Refused = "the API server refuses the object"
+// Refused ends the message of a refusal, and Fixed that of a change.
+const (
+	Refused = "the API server refuses the object"
+	Fixed   = "the API server refuses the change of what the cluster has, whoever applies it"
+)
 
 // most is how many bytes of what the API server says of a field are told.
 const most = 400
 
 // violations are the errors of the API server by the fields that they are about, in its order. An error about its own
 // code is none about the object.
-func violations(object map[string]any, list field.ErrorList) (out []schema.Violation) {
+func violations(object map[string]any, list field.ErrorList, effect string) (out []schema.Violation) {
 	said := map[string]int{}
 	for _, e := range list {
 		if e.Type == field.ErrorTypeInternal {
 			continue
 		}
-		at, words := schema.PointerTo(object, e.Field), body(e)
+		at, words := at(object, e), body(e)
 		i, told := said[at]
 		switch {
 		case !told:
@@ -35,12 +39,22 @@ func violations(object map[string]any, list field.ErrorList) (out []schema.Viola
 		}
 	}
 	for i := range out {
-		out[i].Message = schema.ClipTo(most, out[i].Message) + ": " + Refused
+		out[i].Message = schema.ClipTo(most, out[i].Message) + ": " + effect
 	}
 	return slices.Clip(out)
 }
 
-// body is what the API server says. A value that has parts stands where the finding does.
+// at is the field that an error is about. Of the addresses of a Service people write the first one.
+func at(object map[string]any, e *field.Error) string {
+	if _, set := jsonpointer.Lookup(object, "/spec/clusterIPs"); !set && object["kind"] == "Service" &&
+		strings.HasPrefix(e.Field, "spec.clusterIPs") {
+		return "/spec/clusterIP"
+	}
+	return schema.PointerTo(object, e.Field)
+}
+
+// body is what the API server says, in one line: what it adds to that is a difference of its own fields, with their values.
+// A value that has parts stands where the finding does.
 func body(e *field.Error) string {
 	v := reflect.ValueOf(e.BadValue)
 	for v.IsValid() && v.Kind() == reflect.Pointer && !v.IsNil() {
@@ -50,5 +64,6 @@ func body(e *field.Error) string {
 	case reflect.Map, reflect.Slice, reflect.Struct, reflect.Array:
 		e.BadValue = field.OmitValueType{}
 	}
-	return e.ErrorBody()
+	line, _, _ := strings.Cut(e.ErrorBody(), "\n")
+	return line
 }
