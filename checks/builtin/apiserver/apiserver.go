@@ -70,7 +70,9 @@ func (s *strategy) look(ctx context.Context, gvk apischema.GroupVersionKind, obj
 	out.Refused = violations(object, rest.ValidateCreate(ctx, now.object, s.registered), Refused)
 	was, err := s.admitted(ctx, old)
 	if err != nil || was == nil {
-		out.Warned = warnings(object, s.WarningsOnCreate(ctx, now.object))
+		if len(out.Refused) == 0 { // it warns of what it takes
+			out.Warned = warnings(object, s.WarningsOnCreate(ctx, now.object))
+		}
 		return out
 	}
 	s.kept(ctx, now, was)
@@ -78,7 +80,9 @@ func (s *strategy) look(ctx context.Context, gvk apischema.GroupVersionKind, obj
 		func(v schema.Violation) bool {
 			return slices.ContainsFunc(out.Refused, func(r schema.Violation) bool { return r.Pointer == v.Pointer })
 		})
-	out.Warned = warnings(object, s.WarningsOnUpdate(ctx, now.object, was.object))
+	if len(out.Refused)+len(out.Fixed) == 0 {
+		out.Warned = warnings(object, s.WarningsOnUpdate(ctx, now.object, was.object))
+	}
 	return out
 }
 

@@ -1,16 +1,92 @@
 package apiserver
 
 import (
-	"context"
+	"os"
+	"slices"
+	"strings"
 	"testing"
 
+	"golang.org/x/tools/txtar"
 	"sigs.k8s.io/yaml"
+
+	"github.com/lintel-bot/lintel/checks/builtin/schema"
 )
 
-func object(t testing.TB, text string) map[string]any {
-	var o map[string]any
-	if err := yaml.Unmarshal([]byte(text), &o); err != nil {
+// Each file of testdata is an object, or an old one and a new one behind it. Its name says what the API server refuses
+// ("refused /spec/ports"), does not let change ("fixed /spec/selector") or warns of ("warned /spec"), several after a
+// comma, "taken" for none, and what the object is about behind a colon.
+func TestLook(t *testing.T) {
+	archive, err := txtar.ParseFile("testdata/objects.txtar")
+	if err != nil {
 		t.Fatal(err)
+	}
+	for _, file := range archive.Files {
+		want, _, _ := strings.Cut(file.Name, ":")
+		t.Run(file.Name, func(t *testing.T) {
+			var objects []map[string]any
+			for _, text := range strings.Split(string(file.Data), "---\n") {
+				objects = append(objects, object(t, text))
+			}
+			now, old := objects[len(objects)-1], map[string]any(nil)
+			if len(objects) > 1 {
+				old = objects[0]
+			}
+			said := Look(t.Context(), now, old)
+			var got []string
+			for _, of := range []struct {
+				word string
+				list []schema.Violation
+			}{{"refused", said.Refused}, {"fixed", said.Fixed}, {"warned", said.Warned}} {
+				for _, v := range of.list {
+					got = append(got, of.word+" "+v.Pointer)
+					if v.Message == "" || len(v.Message) > 600 || strings.Contains(v.Message, "\n") {
+						t.Errorf("%s: the message is %q", v.Pointer, v.Message)
+					}
+				}
+			}
+			if said.Unread {
+				got = append(got, "unread")
+			}
+			if len(got) == 0 {
+				got = []string{"taken"}
+			}
+			slices.Sort(got)
+			if list := strings.Join(got, ", "); list != want {
+				t.Errorf("got %q, want %q: %+v", list, want, said)
+			}
+		})
+	}
+}
+
+// Objects are looked at side by side, from the first one on.
+func TestLookSideBySide(t *testing.T) {
+	for _, text := range []string{deployed, "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {ports: [{port: 1}]}\n"} {
+		o := object(t, text)
+		for range 4 {
+			t.Run("", func(t *testing.T) {
+				t.Parallel()
+				if said := Look(t.Context(), o, o); len(said.Refused)+len(said.Fixed) > 0 {
+					t.Errorf("%+v", said)
+				}
+			})
+		}
+	}
+}
+
+// What the API server says of a Secret does not have what is in it.
+func TestSecretsAreNotTold(t *testing.T) {
+	o := object(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ntype: kubernetes.io/dockerconfigjson\n"+
+		"stringData: {.dockerconfigjson: hunter2-is-no-json}\n")
+	said := Look(t.Context(), o, nil)
+	if len(said.Refused) != 1 || strings.Contains(said.Refused[0].Message, "hunter2") {
+		t.Errorf("%+v", said)
+	}
+}
+
+func object(t testing.TB, text string) (o map[string]any) {
+	t.Helper()
+	if err := yaml.Unmarshal([]byte(text), &o); err != nil {
+		t.Fatalf("%v in %s", err, text)
 	}
 	return o
 }
@@ -32,42 +108,32 @@ spec:
         livenessProbe: {httpGet: {path: /, port: http}}
 `
 
-func TestTry(t *testing.T) {
-	for _, text := range []string{deployed, `apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web}
-spec:
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: wob}}
-    spec:
-      containers:
-      - {name: web, image: "", volumeMounts: [{name: x, mountPath: /x}]}
-      - {name: web, image: a}
-`, `apiVersion: batch/v1
-kind: CronJob
-metadata: {name: web}
-spec:
-  schedule: 61 * * * *
-  jobTemplate: {spec: {template: {spec: {containers: [{name: a, image: b}]}}}}
-`, `apiVersion: v1
-kind: Service
-metadata: {name: web}
-spec: {}
-`, `apiVersion: batch/v1
-kind: Job
-metadata: {name: web}
-spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: b}]}}}
-`} {
-		o := object(t, text)
-		t.Logf("%+v", Look(context.Background(), o, nil))
-	}
-	t.Logf("%+v", Look(context.Background(), object(t, deployed+"      nodeSelector: {a: b}"), object(t, deployed)))
-}
-
 func BenchmarkLook(b *testing.B) {
 	o := object(b, deployed)
 	for b.Loop() {
-		Look(context.Background(), o, nil)
+		Look(b.Context(), o, nil)
 	}
+}
+
+// FuzzLook has objects of any shape looked at: nothing panics, and each answer is about the object.
+func FuzzLook(f *testing.F) {
+	data, err := os.ReadFile("testdata/objects.txtar")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range txtar.Parse(data).Files {
+		f.Add(string(file.Data))
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var o map[string]any
+		if yaml.Unmarshal([]byte(text), &o) != nil || len(text) > 4096 {
+			t.Skip("no object, or a large one")
+		}
+		said := Look(t.Context(), o, o)
+		for _, v := range slices.Concat(said.Refused, said.Fixed, said.Warned) {
+			if v.Pointer != "" && v.Pointer[0] != '/' {
+				t.Errorf("no pointer: %q", v.Pointer)
+			}
+		}
+	})
 }
