@@ -100,7 +100,7 @@ func (f *apiFacts) ask(ctx context.Context, s Deployed) apiserver.Answer {
 	if s.Updated && s.Old != nil {
 		old = s.Old.Object
 	}
-	said := apiserver.Look(ctx, s.Object, old)
+	said := apiserver.Look(ctx, s.Object, old, f.Schemas.Minor())
 	if said.Unread { // the types of Kubernetes tell better what it is
 		said.Refused = slices.DeleteFunc(f.Schemas.Validate(ctx, s.Object, old).Violations,
 			func(v schema.Violation) bool { return !v.Refused })

@@ -6,6 +6,7 @@ package apiserver
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -34,14 +35,33 @@ type Answer struct {
 
 // Look returns what the API server says of an object, which is JSON as rendering has it. old is the object that it takes
 // the place of, nil where it is new. Where the API server would not have taken the old one there is none in the cluster,
-// and the object is judged as a new one.
-func Look(ctx context.Context, object, old map[string]any) Answer {
+// and the object is judged as a new one. minor is that of the cluster's version 1.N, 0 where it is not known: what only
+// later versions refuse is a warning.
+func Look(ctx context.Context, object, old map[string]any, minor int) Answer {
 	gvk := apischema.FromAPIVersionAndKind(text(object["apiVersion"]), text(object["kind"]))
 	s := strategyOf(gvk)
 	if s == nil {
 		return Answer{Refused: custom(gvk, object)}
 	}
-	return s.look(ctx, gvk, object, old)
+	release := s.group.use()
+	out := s.look(ctx, gvk, object, old)
+	release()
+	if len(out.Refused)+len(out.Fixed) == 0 || minor < firstEmulated || minor >= linked {
+		return out
+	}
+	var then Answer
+	emulate(uint(minor), func() { then = s.look(ctx, gvk, object, old) })
+	for _, list := range []struct{ now, then *[]schema.Violation }{{&out.Refused, &then.Refused}, {&out.Fixed, &then.Fixed}} {
+		*list.now = slices.DeleteFunc(*list.now, func(v schema.Violation) bool {
+			newer := !slices.ContainsFunc(*list.then, func(w schema.Violation) bool { return w.Pointer == v.Pointer })
+			if newer {
+				v.Message = fmt.Sprintf("%s, from a later version of Kubernetes than 1.%d on", v.Message, minor)
+				out.Warned = append(out.Warned, v)
+			}
+			return newer
+		})
+	}
+	return out
 }
 
 func text(v any) string {
@@ -58,8 +78,6 @@ func (s *strategy) look(ctx context.Context, gvk apischema.GroupVersionKind, obj
 			out = Answer{}
 		}
 	}()
-	release := s.group.use()
-	defer release()
 	ctx = klog.NewContext(ctx, logr.Discard())
 	ctx = request.WithRequestInfo(ctx, &request.RequestInfo{APIGroup: gvk.Group, APIVersion: gvk.Version})
 	now, err := s.created(ctx, gvk, object)
@@ -76,10 +94,15 @@ func (s *strategy) look(ctx context.Context, gvk apischema.GroupVersionKind, obj
 		return out
 	}
 	s.kept(ctx, now, was)
-	out.Fixed = slices.DeleteFunc(violations(object, rest.ValidateUpdate(ctx, now.object, was.object, s.registered), Fixed),
-		func(v schema.Violation) bool {
-			return slices.ContainsFunc(out.Refused, func(r schema.Violation) bool { return r.Pointer == v.Pointer })
-		})
+	created := out.Refused
+	out.Refused = nil
+	for _, v := range violations(object, rest.ValidateUpdate(ctx, now.object, was.object, s.registered), Fixed) {
+		if i := slices.IndexFunc(created, func(r schema.Violation) bool { return r.Pointer == v.Pointer }); i >= 0 {
+			out.Refused = append(out.Refused, created[i])
+		} else {
+			out.Fixed = append(out.Fixed, v)
+		}
+	}
 	if len(out.Refused)+len(out.Fixed) == 0 {
 		out.Warned = warnings(object, s.WarningsOnUpdate(ctx, now.object, was.object))
 	}
@@ -107,7 +130,9 @@ func (s *strategy) created(ctx context.Context, gvk apischema.GroupVersionKind, 
 		return nil, err
 	}
 	l := &live{object: internal, meta: internal.(metav1.Object)}
-	l.meta.SetUID(uid)
+	if l.meta.GetUID() == "" {
+		l.meta.SetUID(uid)
+	}
 	l.meta.SetResourceVersion("")
 	switch {
 	case !s.NamespaceScoped():

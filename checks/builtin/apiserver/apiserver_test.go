@@ -31,7 +31,7 @@ func TestLook(t *testing.T) {
 			if len(objects) > 1 {
 				old = objects[0]
 			}
-			said := Look(t.Context(), now, old)
+			said := Look(t.Context(), now, old, 0)
 			var got []string
 			for _, of := range []struct {
 				word string
@@ -58,6 +58,18 @@ func TestLook(t *testing.T) {
 	}
 }
 
+// What only a later version than the cluster's refuses is a warning; others are not made to wait for it for ever.
+func TestLookByVersion(t *testing.T) {
+	o := object(t, "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: a}\n"+
+		"spec: {podSelector: {}, ingress: [{from: [{ipBlock: {cidr: 10.0.0.1/8}}]}]}\n")
+	for _, c := range []struct{ minor, refused, warned int }{{0, 1, 0}, {37, 1, 0}, {35, 0, 1}, {30, 1, 0}, {0, 1, 0}} {
+		said := Look(t.Context(), o, nil, c.minor)
+		if len(said.Refused) != c.refused || len(said.Warned) != c.warned {
+			t.Errorf("1.%d: %+v", c.minor, said)
+		}
+	}
+}
+
 // Objects are looked at side by side, from the first one on.
 func TestLookSideBySide(t *testing.T) {
 	for _, text := range []string{deployed, "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {ports: [{port: 1}]}\n"} {
@@ -65,7 +77,7 @@ func TestLookSideBySide(t *testing.T) {
 		for range 4 {
 			t.Run("", func(t *testing.T) {
 				t.Parallel()
-				if said := Look(t.Context(), o, o); len(said.Refused)+len(said.Fixed) > 0 {
+				if said := Look(t.Context(), o, o, 0); len(said.Refused)+len(said.Fixed) > 0 {
 					t.Errorf("%+v", said)
 				}
 			})
@@ -77,7 +89,7 @@ func TestLookSideBySide(t *testing.T) {
 func TestSecretsAreNotTold(t *testing.T) {
 	o := object(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ntype: kubernetes.io/dockerconfigjson\n"+
 		"stringData: {.dockerconfigjson: hunter2-is-no-json}\n")
-	said := Look(t.Context(), o, nil)
+	said := Look(t.Context(), o, nil, 0)
 	if len(said.Refused) != 1 || strings.Contains(said.Refused[0].Message, "hunter2") {
 		t.Errorf("%+v", said)
 	}
@@ -111,7 +123,7 @@ spec:
 func BenchmarkLook(b *testing.B) {
 	o := object(b, deployed)
 	for b.Loop() {
-		Look(b.Context(), o, nil)
+		Look(b.Context(), o, nil, 0)
 	}
 }
 
@@ -129,7 +141,7 @@ func FuzzLook(f *testing.F) {
 		if yaml.Unmarshal([]byte(text), &o) != nil || len(text) > 4096 {
 			t.Skip("no object, or a large one")
 		}
-		said := Look(t.Context(), o, o)
+		said := Look(t.Context(), o, o, 0)
 		for _, v := range slices.Concat(said.Refused, said.Fixed, said.Warned) {
 			if v.Pointer != "" && v.Pointer[0] != '/' {
 				t.Errorf("no pointer: %q", v.Pointer)

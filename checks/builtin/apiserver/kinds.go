@@ -4,9 +4,11 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/apis/apps"
 	appsv1 "k8s.io/kubernetes/pkg/apis/apps/v1"
@@ -45,7 +47,9 @@ import (
 	"k8s.io/kubernetes/pkg/registry/coordination/lease"
 	"k8s.io/kubernetes/pkg/registry/networking/ingress"
 	"k8s.io/kubernetes/pkg/registry/networking/ingressclass"
+	"k8s.io/kubernetes/pkg/registry/networking/ipaddress"
 	"k8s.io/kubernetes/pkg/registry/networking/networkpolicy"
+	"k8s.io/kubernetes/pkg/registry/networking/servicecidr"
 	"k8s.io/kubernetes/pkg/registry/node/runtimeclass"
 	"k8s.io/kubernetes/pkg/registry/policy/poddisruptionbudget"
 	"k8s.io/kubernetes/pkg/registry/rbac/clusterrole"
@@ -99,6 +103,7 @@ func (g *group) use() (release func()) {
 		scheme.RUnlock()
 		scheme.Lock()
 		if !g.installed {
+			klog.SetLogger(logr.Discard()) // what Kubernetes' code has to say of an object is what it returns
 			for _, install := range g.install {
 				utilruntime.Must(install(legacyscheme.Scheme))
 			}
@@ -128,7 +133,8 @@ var groups = sync.OnceValue(func() map[string]*group {
 			"CronJob": cronjob.Strategy, "Job": jobs(),
 		}),
 		"networking.k8s.io": of(v1, installers{networking.AddToScheme, networkingv1.AddToScheme}, map[string]registered{
-			"Ingress": ingress.Strategy, "IngressClass": ingressclass.Strategy, "NetworkPolicy": networkpolicy.Strategy,
+			"Ingress": ingress.Strategy, "IngressClass": ingressclass.Strategy, "IPAddress": ipaddress.Strategy,
+			"NetworkPolicy": networkpolicy.Strategy, "ServiceCIDR": servicecidr.Strategy,
 		}),
 		"policy": of(v1, installers{policy.AddToScheme, policyv1.AddToScheme}, map[string]registered{
 			"PodDisruptionBudget": poddisruptionbudget.Strategy,

@@ -17,6 +17,7 @@ import (
 	"k8s.io/kubernetes/pkg/registry/core/podtemplate"
 	"k8s.io/kubernetes/pkg/registry/core/resourcequota"
 	volumes "k8s.io/kubernetes/pkg/volume/validation"
+	security "k8s.io/pod-security-admission/api"
 )
 
 func coreGroup() *group {
@@ -50,9 +51,15 @@ func secretUpdate(now, was *core.Secret) field.ErrorList {
 	return validation.ValidateSecretUpdate(now, was)
 }
 
+// namespaces are looked at with the labels that Pod security admission reads.
 func namespaces() *validated {
-	return validate(false, validation.ValidateNamespace, func(now, was *core.Namespace) field.ErrorList {
-		return append(validation.ValidateNamespace(now), validation.ValidateNamespaceUpdate(now, was)...)
+	check := func(now *core.Namespace) field.ErrorList {
+		_, errs := security.PolicyToEvaluate(now.Labels, security.Policy{})
+		return append(validation.ValidateNamespace(now), errs...)
+	}
+	return validate(false, check, func(now, was *core.Namespace) field.ErrorList {
+		now.Spec.Finalizers = was.Spec.Finalizers
+		return append(check(now), validation.ValidateNamespaceUpdate(now, was)...)
 	})
 }
 

@@ -1,8 +1,11 @@
 package apiserver
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -11,6 +14,7 @@ import (
 	"k8s.io/kubernetes/pkg/api/job"
 	"k8s.io/kubernetes/pkg/api/pod"
 	"k8s.io/kubernetes/pkg/api/service"
+	"k8s.io/kubernetes/pkg/apis/apps"
 	"k8s.io/kubernetes/pkg/apis/batch"
 	"k8s.io/kubernetes/pkg/apis/batch/validation"
 	"k8s.io/kubernetes/pkg/apis/core"
@@ -18,7 +22,10 @@ import (
 
 // lives are what the cluster has added to objects of some kinds by the time that they change.
 var lives = map[string]func(now, was runtime.Object){
-	"PersistentVolumeClaim": bound,
+	"CustomResourceDefinition": stored,
+	"PersistentVolumeClaim":    bound,
+	"Service":                  addressed,
+	"StatefulSet":              defaulted,
 }
 
 // bound has a claim bound to a volume of the size that it asks for: only then its size may grow.
@@ -34,19 +41,19 @@ func bound(now, was runtime.Object) {
 	now.(*core.PersistentVolumeClaim).Status = *claim.Status.DeepCopy()
 }
 
-// addresses are those that Services get.
-var addresses = map[core.IPFamily]string{core.IPv4Protocol: "10.96.0.10", core.IPv6Protocol: "fd00::10"}
+// addresses are those that Services get, which nobody writes.
+var addresses = map[core.IPFamily]string{core.IPv4Protocol: "10.254.253.252", core.IPv6Protocol: "fdfe:fdfc::1"}
 
 // allocate gives a Service what the API server allocates before it looks at one that is created: addresses, and a port
 // for health checks.
 func allocate(o runtime.Object) {
 	s := &o.(*core.Service).Spec
 	o.(*core.Service).Status = core.ServiceStatus{}
-	if s.Type == core.ServiceTypeExternalName {
-		return
-	}
 	if s.ClusterIP != "" && len(s.ClusterIPs) == 0 {
 		s.ClusterIPs = []string{s.ClusterIP}
+	}
+	if s.Type == core.ServiceTypeExternalName {
+		return
 	}
 	policy := core.IPFamilyPolicySingleStack
 	if len(s.IPFamilies) > 1 || len(s.ClusterIPs) > 1 {
@@ -78,6 +85,33 @@ func allocate(o runtime.Object) {
 	}
 	if service.NeedsHealthCheck(o.(*core.Service)) && s.HealthCheckNodePort == 0 {
 		s.HealthCheckNodePort = 30000
+	}
+}
+
+// addressed has a Service keep its addresses where the new version names none.
+func addressed(now, was runtime.Object) {
+	to, from := &now.(*core.Service).Spec, &was.(*core.Service).Spec
+	if from.ClusterIP != "" && slices.Contains(slices.Collect(maps.Values(addresses)), to.ClusterIP) {
+		to.ClusterIP, to.ClusterIPs = from.ClusterIP, from.ClusterIPs
+	}
+}
+
+// stored has objects of a definition stored in the version that it names for that.
+func stored(now, was runtime.Object) {
+	d := was.(*apiextensions.CustomResourceDefinition)
+	for _, v := range d.Spec.Versions {
+		if v.Storage {
+			d.Status.StoredVersions = []string{v.Name}
+		}
+	}
+	now.(*apiextensions.CustomResourceDefinition).Status = *d.Status.DeepCopy()
+}
+
+// defaulted has a StatefulSet keep the default of a field that nobody wrote and whoever applies it does not take away.
+func defaulted(now, was runtime.Object) {
+	to, from := &now.(*apps.StatefulSet).Spec.UpdateStrategy, was.(*apps.StatefulSet).Spec.UpdateStrategy
+	if to.RollingUpdate == nil {
+		to.RollingUpdate = from.RollingUpdate
 	}
 }
 

@@ -44,11 +44,15 @@ func violations(object map[string]any, list field.ErrorList, effect string) (out
 	return slices.Clip(out)
 }
 
-// at is the field that an error is about. Of the addresses of a Service people write the first one.
+// at is the field that an error is about, or that people write in its place: the first address of a Service, and the
+// versions of a definition for those that its objects are stored in.
 func at(object map[string]any, e *field.Error) string {
-	if _, set := jsonpointer.Lookup(object, "/spec/clusterIPs"); !set && object["kind"] == "Service" &&
-		strings.HasPrefix(e.Field, "spec.clusterIPs") {
+	_, many := jsonpointer.Lookup(object, "/spec/clusterIPs")
+	switch kind := object["kind"]; {
+	case kind == "Service" && !many && strings.HasPrefix(e.Field, "spec.clusterIPs"):
 		return "/spec/clusterIP"
+	case kind == "CustomResourceDefinition" && strings.HasPrefix(e.Field, "status.storedVersions"):
+		return "/spec/versions"
 	}
 	return schema.PointerTo(object, e.Field)
 }

@@ -99,6 +99,9 @@ func (s *Schemas) Validate(ctx context.Context, object, old map[string]any) Answ
 	return out
 }
 
+// Minor is that of the version of Kubernetes, 0 where it is not known.
+func (s *Schemas) Minor() int { return s.minor }
+
 // Encrypted reports whether an object is encrypted by SOPS: who deploys it decrypts it first.
 func Encrypted(object map[string]any) bool {
 	_, encrypted := object["sops"].(map[string]any)
