@@ -23,8 +23,6 @@ import (
 	coordinationv1 "k8s.io/kubernetes/pkg/apis/coordination/v1"
 	"k8s.io/kubernetes/pkg/apis/discovery"
 	discoveryv1 "k8s.io/kubernetes/pkg/apis/discovery/v1"
-	"k8s.io/kubernetes/pkg/apis/flowcontrol"
-	flowcontrolv1 "k8s.io/kubernetes/pkg/apis/flowcontrol/v1"
 	"k8s.io/kubernetes/pkg/apis/networking"
 	networkingv1 "k8s.io/kubernetes/pkg/apis/networking/v1"
 	"k8s.io/kubernetes/pkg/apis/node"
@@ -117,7 +115,8 @@ func (g *group) use() (release func()) {
 
 type installers = []func(*runtime.Scheme) error
 
-// groups are those that people keep objects of in Git, in the versions that are served.
+// groups are those that people keep objects of in Git, in the versions that are served. That of flow control is not among
+// them: its validation registers its types, whether anybody asks or not.
 var groups = sync.OnceValue(func() map[string]*group {
 	v1 := []string{"v1"}
 	return map[string]*group{
@@ -164,10 +163,6 @@ var groups = sync.OnceValue(func() map[string]*group {
 		"discovery.k8s.io": of(v1, installers{discovery.AddToScheme, discoveryv1.AddToScheme}, map[string]registered{
 			"EndpointSlice": endpointSlices(),
 		}),
-		"flowcontrol.apiserver.k8s.io": of(v1, installers{flowcontrol.AddToScheme, flowcontrolv1.AddToScheme},
-			map[string]registered{
-				"FlowSchema": flowSchemas(), "PriorityLevelConfiguration": priorityLevels(),
-			}),
 		"admissionregistration.k8s.io": admissionGroup(),
 		"apiextensions.k8s.io":         definitionGroup(),
 		"apiregistration.k8s.io":       serviceGroup(),

@@ -19,9 +19,6 @@ import (
 	appsvalidation "k8s.io/kubernetes/pkg/apis/apps/validation"
 	certificates "k8s.io/kubernetes/pkg/apis/certificates/validation"
 	discovery "k8s.io/kubernetes/pkg/apis/discovery/validation"
-	"k8s.io/kubernetes/pkg/apis/flowcontrol"
-	flowcontrolv1 "k8s.io/kubernetes/pkg/apis/flowcontrol/v1"
-	flows "k8s.io/kubernetes/pkg/apis/flowcontrol/validation"
 	resources "k8s.io/kubernetes/pkg/apis/resource/validation"
 )
 
@@ -47,22 +44,6 @@ func signingRequests() *validated {
 
 func endpointSlices() *validated {
 	return validate(true, discovery.ValidateEndpointSliceCreate, discovery.ValidateEndpointSliceUpdate)
-}
-
-func flowSchemas() *validated {
-	return validate(false, flows.ValidateFlowSchema, func(now, was *flowcontrol.FlowSchema) field.ErrorList {
-		return flows.ValidateFlowSchemaUpdate(was, now)
-	})
-}
-
-func priorityLevels() *validated {
-	check := func(now *flowcontrol.PriorityLevelConfiguration) field.ErrorList {
-		return flows.ValidatePriorityLevelConfiguration(now, flowcontrolv1.SchemeGroupVersion,
-			flows.PriorityLevelValidationOptions{})
-	}
-	return validate(false, check, func(now, _ *flowcontrol.PriorityLevelConfiguration) field.ErrorList {
-		return check(now)
-	})
 }
 
 func resourceClaims() *validated {
