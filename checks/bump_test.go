@@ -75,10 +75,11 @@ func shopFiles(version string, next bool) sources {
 		"values.schema.json": `{"type": "object", "properties": {"setting": {"type": "string"` +
 			pick("", `, "deprecated": true, "description": "Renamed to settings.one."`) + "}}}\n",
 		"templates/pod.yaml": "apiVersion: v1\nkind: Pod\nmetadata:\n  name: web\n  " + labels +
+			pick("\n  annotations: {size: '{{ .Values.old.size }}'}", "") +
 			"\nspec:\n  containers:\n  - {name: c, image: 'ghcr.io/acme/web:" + pick("1.0", "latest") + "'}\n" +
-			"  initContainers:\n  - {name: i, image: 'ghcr.io/acme/init" + pick(":1@sha256:aa", ":2@sha256:bb") + "'}\n" +
-			pick("  priority: {{ .Values.old.size }}\n", ""),
-		"templates/same.yaml": "apiVersion: v1\nkind: Service\nmetadata:\n  name: web\n  " + labels + "\nspec: {}\n",
+			"  initContainers:\n  - {name: i, image: 'ghcr.io/acme/init" + pick(":1@sha256:aa", ":2@sha256:bb") + "'}\n",
+		"templates/same.yaml": "apiVersion: v1\nkind: Service\nmetadata:\n  name: web\n  " + labels +
+			"\nspec: {ports: [{port: 80}]}\n",
 		"templates/secret.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData:\n" +
 			"  same: hunter2\n  other: " + pick("swordfish", "flounder") + "\n" + pick("", "  more: halibut\n"),
 		"templates/role.yaml": "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: r}\nrules:\n" +

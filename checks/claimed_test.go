@@ -48,7 +48,7 @@ func TestClaimedByTests(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := treetest.New(t)
-			base := r.Commit(pods + c.base)
+			base := r.Commit(bare(pods + c.base))
 			rep := check(t, r, report.Change{Rules: base, Base: base, Head: r.Commit(c.head)})
 			if told := toldOf(rep); rep.Conclusion != c.want || !strings.Contains(told, c.mentions) {
 				t.Errorf("%s, %s, want %s and %q:\n%s", rep.Conclusion, rep.Title, c.want, c.mentions, told)

@@ -54,7 +54,7 @@ func TestDeployersAreFound(t *testing.T) {
 			if name, target, ok := strings.Cut(c.links, " "); ok {
 				r.Symlink(target, name)
 			}
-			base := r.Commit(pods + apps + c.base)
+			base := r.Commit(bare(pods + apps + c.base))
 			rep := check(t, r, report.Change{Rules: base, Base: base, Head: r.Commit(c.head)})
 			if rep.Conclusion != report.Failure || len(rep.Errors) > 0 {
 				t.Errorf("%s, %s:\n%s", rep.Conclusion, rep.Title, toldOf(rep))

@@ -64,6 +64,8 @@ spec:
       containers:
       - name: web
         image: %s
+    metadata: {labels: {app: web}}
+  selector: {matchLabels: {app: web}}
 `
 
 func TestDifferences(t *testing.T) {

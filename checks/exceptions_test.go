@@ -292,7 +292,7 @@ spec:
           containers: [{image: "!*:latest", resources: {limits: {memory: "<=1Gi"}}}]
           restartPolicy: "{{ request.object.spec.x || 'Always' }}"
 `)
-	r.Write("apps/a.yaml", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {selector: {matchLabels: {tier: x}}, template: {metadata: "+
+	r.Write("apps/a.yaml", "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec: {template: {metadata: "+
 		"{labels: {tier: x}}, spec: {hostNetwork: true, restartPolicy: Never, containers: [{name: c, image: 'x:latest', "+
 		"resources: {limits: {memory: 2Gi}}}]}}}\n")
 	rep := check(t, r, report.Change{Base: base, Rules: base, Head: r.Snapshot()})

@@ -13,6 +13,9 @@ const (
 	goodPod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: c, image: x:1}]}\n"
 	badPod  = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {hostNetwork: true, containers: [{name: c, image: " +
 		"x:1}]}\n"
+	// badDeployment makes Pods like badPod.
+	badDeployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {selector: {matchLabels: {a: b}}, " +
+		"template: {metadata: {labels: {a: b}}, spec: {hostNetwork: true, containers: [{name: c, image: x:1}]}}}\n"
 	// otherPod is a good one, too.
 	otherPod = "apiVersion: v1\nkind: Pod\nmetadata: {name: b}\nspec: {containers: [{name: c, image: x:1}]}\n"
 	// repair is a kustomization's patch that makes badPod a good one.
@@ -97,7 +100,7 @@ func TestNothingHides(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := treetest.New(t)
-			base := r.Commit(pods + c.base)
+			base := r.Commit(bare(pods + c.base))
 			head := r.Commit(c.head)
 			rep := check(t, r, report.Change{Rules: base, Base: base, Head: head})
 			if rep.Conclusion != report.Failure {
@@ -140,8 +143,9 @@ func TestRestructured(t *testing.T) {
 			badPod + "-- apps/more/c.yaml --\n" + otherPod + "-- apps/kustomization.yaml --\nresources: [b.yaml]\n",
 			"-- apps/kustomization.yaml --\nresources: [b.yaml, more/a.yaml]\n"},
 		{"given a kustomization", "-- apps/a.yaml --\n" + badPod, "-- apps/kustomization.yaml --\nresources: [a.yaml]\n"},
-		{"given a kustomization that repairs", "-- apps/a.yaml --\n" + badPod,
-			"-- apps/kustomization.yaml --\nresources: [a.yaml]\n" + harden},
+		{"given a kustomization that repairs", "-- apps/a.yaml --\n" + badDeployment,
+			"-- apps/kustomization.yaml --\nresources: [a.yaml]\npatches: [{patch: '[{\"op\": \"remove\", \"path\": " +
+				"\"/spec/template/spec/hostNetwork\"}]', target: {kind: Deployment}}]\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := treetest.New(t)
@@ -168,7 +172,7 @@ func TestPoliciesAreFoundByKind(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := treetest.New(t)
-			base := r.Commit("\n" + base + "-- app/a.yaml --\n" + goodPod)
+			base := r.Commit(bare("\n" + base + "-- app/a.yaml --\n" + goodPod))
 			head := r.Commit("-- app/a.yaml --\n" + badPod)
 			if rep := check(t, r, report.Change{Rules: base, Base: base, Head: head}); rep.Conclusion != report.Failure {
 				t.Errorf("%s: %s: %q", rep.Conclusion, rep.Title, lines(rep))

@@ -131,7 +131,7 @@ func TestNamedByOthers(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := treetest.New(t)
-			base := r.Commit(pods + c.base)
+			base := r.Commit(bare(pods + c.base))
 			head := r.Commit(c.head)
 			rep := check(t, r, report.Change{Rules: base, Base: base, Head: head})
 			if rep.Conclusion != c.want {
@@ -177,7 +177,7 @@ func TestNamedPolicies(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := treetest.New(t)
-			base := r.Commit(pods + plain + c.base)
+			base := r.Commit(bare(pods + plain + c.base))
 			head := r.Commit("-- apps/a.yaml --\n" + badPod)
 			rep := check(t, r, report.Change{Rules: base, Base: base, Head: head})
 			violated := false
@@ -213,7 +213,7 @@ func TestHiddenByTemplates(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := treetest.New(t)
-			base := r.Commit(pods + "-- apps/b.yaml --\nx: 1\n")
+			base := r.Commit(bare(pods + "-- apps/b.yaml --\nx: 1\n"))
 			head := r.Commit("-- apps/b.yaml --\n" + c.head)
 			rep := check(t, r, report.Change{Rules: base, Base: base, Head: head})
 			if rep.Conclusion != c.want {
@@ -260,7 +260,7 @@ func TestSymlinks(t *testing.T) {
 				if !late {
 					r.Symlink(c.target, c.link)
 				}
-				base := r.Commit(pods + c.base)
+				base := r.Commit(bare(pods + c.base))
 				if late {
 					r.Symlink(c.target, c.link)
 				}
@@ -324,9 +324,9 @@ func TestPoliciesBelow(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := treetest.New(t)
-			base := r.Commit("-- policies/sub/p.yaml --\n" + audit + "-- apps/a.yaml --\n" + goodPod + "-- .lintel.yaml --\n" +
-				c.base)
-			head := r.Commit("-- apps/a.yaml --\n" + badPod)
+			base := r.Commit("-- policies/sub/p.yaml --\n" + audit + "-- apps/a.yaml --\n" +
+				strings.Replace(badDeployment, "hostNetwork: true, ", "", 1) + "-- .lintel.yaml --\n" + c.base)
+			head := r.Commit("-- apps/a.yaml --\n" + badDeployment)
 			rep := check(t, r, report.Change{Rules: base, Base: base, Head: head})
 			if len(rep.Findings) != 1 || rep.Findings[0].Blocks != c.blocks || len(rep.Errors) > 0 ||
 				(c.name == "does not render") != (len(rep.Warnings) == 1) {

@@ -46,6 +46,8 @@ spec:
   template:
     spec:
       containers: [{name: c, image: "i:1"}]
+    metadata: {labels: {app: shop}}
+  selector: {matchLabels: {app: shop}}
 -- shop/dev/kustomization.yaml --
 namespace: dev
 resources: [../base]
@@ -124,9 +126,11 @@ func TestPreview(t *testing.T) {
 		want         []string
 		errors       string // of the report
 	}{
-		{name: "no rules change", change: "-- apps/more.yaml --\n" + pod("more", "  hostNetwork: true\n  containers: []\n")},
+		{name: "no rules change", change: "-- apps/more.yaml --\n" + pod("more",
+			"  hostNetwork: true\n  containers: [{name: c, image: 'i:1'}]\n")},
 		{name: "a file that only looks like rules", change: "-- apps/more.yaml --\n" + strings.Replace(
-			pod("more", "  containers: []\n"), "{name: more}", "{name: more, annotations: {policies.kyverno.io/x: y}}", 1)},
+			pod("more", "  containers: [{name: c, image: 'i:1'}]\n"), "{name: more}",
+			"{name: more, annotations: {policies.kyverno.io/x: y}}", 1)},
 		{name: "comments and order", change: podsPolicy("spec:\n  rules", "# why\nspec:\n  rules")},
 		{name: "a renamed file", change: strings.Replace(podsPolicy("", ""), "policies/p.yaml", "policies/pods.yaml", 1),
 			remove: []string{"policies/p.yaml"}},
@@ -470,13 +474,13 @@ func TestPreviewIsBounded(t *testing.T) {
 	r := treetest.New(t)
 	var many strings.Builder
 	many.WriteString("-- base/kustomization.yaml --\nresources: [pod.yaml]\n-- base/pod.yaml --\n" +
-		pod("c", "  containers: []\n"))
+		pod("c", "  containers: [{name: c, image: 'i:1'}]\n"))
 	for i := range 60 {
 		fmt.Fprintf(&many, "-- shared/%02d/kustomization.yaml --\nnamespace: n%d\nresources: [../../base]\n", i, i)
 	}
 	for i := range 130 {
-		fmt.Fprintf(&many, "-- apps/%03d/pod.yaml --\n%s---\n%s", i, pod("a", "  containers: []\n"),
-			pod("b", "  containers: []\n"))
+		fmt.Fprintf(&many, "-- apps/%03d/pod.yaml --\n%s---\n%s", i, pod("a", "  containers: [{name: c, image: 'i:1'}]\n"),
+			pod("b", "  containers: [{name: c, image: 'i:1'}]\n"))
 	}
 	base := r.Commit(many.String())
 	head := r.Commit("-- policies/team.yaml --\n" + teamPolicy)

@@ -15,13 +15,16 @@ import (
 // An update may keep what the object violated before, also when the list around it changes; what is new blocks.
 func TestNew(t *testing.T) {
 	r := treetest.New(t)
-	r.Write("apps/a.yaml", pod("a", "  containers:\n  - {name: old, image: 'x:latest'}\n"))
+	deployed := func(containers string) string {
+		return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec:\n  selector: {matchLabels: {a: b}}\n" +
+			"  template:\n    metadata: {labels: {a: b}}\n    spec:\n      containers:\n" + containers
+	}
+	r.Write("apps/a.yaml", deployed("      - {name: old, image: 'x:latest'}\n"))
 	base := r.Commit(pods)
-	r.Write("apps/a.yaml", pod("a",
-		"  containers:\n  - {name: first, image: 'y:latest'}\n  - {name: old, image: 'x:latest'}\n"))
+	r.Write("apps/a.yaml", deployed("      - {name: first, image: 'y:latest'}\n      - {name: old, image: 'x:latest'}\n"))
 	rep := check(t, r, report.Change{Base: base, Rules: base, Head: r.Snapshot()})
-	want := []string{"fail UPDATE apps/a.yaml tag /spec/containers/0/image",
-		"fail UPDATE apps/a.yaml tag /spec/containers/1/image old"}
+	want := []string{"fail UPDATE apps/a.yaml autogen-tag /spec/template/spec/containers/0/image",
+		"fail UPDATE apps/a.yaml autogen-tag /spec/template/spec/containers/1/image old"}
 	if got := lines(rep); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -32,7 +35,7 @@ func TestNew(t *testing.T) {
 	base = r.Rev("HEAD")
 	r.Write(".lintel.yaml", "block: all\n")
 	rules := r.Snapshot()
-	r.Write("apps/a.yaml", pod("a", "  containers:\n  - {name: old, image: 'x:latest', tty: true}\n"))
+	r.Write("apps/a.yaml", deployed("      - {name: old, image: 'x:latest', tty: true}\n"))
 	if rep := check(t, r, report.Change{Base: base, Rules: rules, Head: r.Snapshot()}); rep.Conclusion != report.Failure {
 		t.Errorf("block: all concludes %s", rep.Conclusion)
 	}
@@ -45,7 +48,7 @@ func TestNew(t *testing.T) {
 // What moves to another folder is removed there and created here; what it violated there it violated before.
 func TestMove(t *testing.T) {
 	r := treetest.New(t)
-	r.Write("apps/a.yaml", pod("a", "  hostNetwork: true\n"))
+	r.Write("apps/a.yaml", pod("a", "  hostNetwork: true\n  containers: [{name: c, image: 'x:1'}]\n"))
 	base := r.Commit(pods)
 	r.Git("mv", "apps", "services")
 	rep := check(t, r, report.Change{Base: base, Rules: base, Head: r.Snapshot()})
@@ -104,7 +107,7 @@ metadata: {name: shop, labels: {tier: gold}}
 `)
 	service := func(ns, kind string) string {
 		return "apiVersion: v1\nkind: Service\nmetadata: {name: s-" + ns + ", namespace: " + ns + "}\nspec:\n  type: " +
-			kind + "\n"
+			kind + "\n  ports: [{port: 80}]\n"
 	}
 	r.Write("apps/a.yaml", service("shop", "NodePort"))
 	r.Write("apps/b.yaml", service("elsewhere", "ClusterIP"))
@@ -263,7 +266,7 @@ func TestWarnings(t *testing.T) {
 // A misspelled folder of policies is not an empty set.
 func TestSettingsNameNothing(t *testing.T) {
 	r := treetest.New(t)
-	r.Write("apps/a.yaml", pod("a", "  hostNetwork: true\n"))
+	r.Write("apps/a.yaml", pod("a", "  hostNetwork: true\n  containers: [{name: c, image: 'x:1'}]\n"))
 	head := r.Commit(pods + "-- .lintel.yaml --\npolicies: [polices/]\n")
 	rep := check(t, r, report.Change{Rules: head, Head: head, All: true})
 	if rep.Conclusion != report.Neutral || len(rep.NotChecked) != 1 || !strings.HasPrefix(rep.NotChecked[0].Reason,

@@ -48,7 +48,7 @@ func TestWithholdProblems(t *testing.T) {
 			"targetRevision: v1}\n")}, sources{"app/kustomization.yaml": "resources: [hush.yaml]\n"}, ""},
 		{"a chart that fails", sources{}, chart, charted("{{ fail .Values.a }}\n"), ""},
 		{"a chart that looks up", declaring, looking("apiVersion: v1\nkind: Pod\nmetadata: {name: look}\nspec: {hostname: " +
-			"'{{ $c.data.a }}'}\n"), nil, ""},
+			"'{{ $c.data.a }}', containers: [{name: c, image: 'i:1'}]}\n"), nil, ""},
 		{"a chart that fails with what it looks up", declaring, looking("{{ fail $c.data.a }}\n"), nil, ""},
 		{"an own mistake", sources{}, overlay("patches: [{path: gone.yaml}]\n"), nil, "does not exist"},
 	} {

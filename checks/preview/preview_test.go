@@ -22,12 +22,12 @@ const (
 apiVersion: v1
 kind: Pod
 metadata: {name: a, namespace: shop}
-spec: {hostNetwork: true, containers: []}
+spec: {hostNetwork: true, containers: [{name: c, image: x:1}]}
 -- other/pod.yaml --
 apiVersion: v1
 kind: Pod
 metadata: {name: b, namespace: shop}
-spec: {containers: []}
+spec: {containers: [{name: c, image: x:1}]}
 -- cluster/ns.yaml --
 apiVersion: v1
 kind: Namespace
