@@ -111,14 +111,17 @@ func (f *apiFacts) ask(ctx context.Context, s Deployed) apiserver.Answer {
 	return said
 }
 
-// withoutRefused leaves out what the check of the API server's refusals says of the same fields.
+// withoutRefused leaves out what the check of the API server's refusals says of the same fields, or of what is in them.
 func (f *apiFacts) withoutRefused(ctx context.Context, found []schema.Violation, s Deployed) []schema.Violation {
 	if !f.refuses || len(found) == 0 {
 		return found
 	}
 	said := f.asked(ctx, s).Refused
 	return slices.DeleteFunc(found, func(v schema.Violation) bool {
-		return slices.ContainsFunc(said, func(r schema.Violation) bool { return r.Pointer == v.Pointer })
+		return slices.ContainsFunc(said, func(r schema.Violation) bool {
+			_, in := jsonpointer.Below(r.Pointer, v.Pointer)
+			return in
+		})
 	})
 }
 

@@ -2,6 +2,7 @@ package report
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -147,8 +148,16 @@ func (f *Finding) withhold() {
 		kept.Was = ""
 		f.Suggestion = &kept
 	}
+	if f.Policy == checksPolicy {
+		f.Message = quoted.ReplaceAllString(f.Message, `"(hidden)"`)
+	}
 	f.Origin = f.Origin.withhold()
 }
+
+// checksPolicy is the policy of the checks that are none (see checks/builtin), which quote what they find.
+const checksPolicy = "lintel"
+
+var quoted = regexp.MustCompile(`"[^"]*"`)
 
 // withhold returns an origin without the places that are not in the repository that was checked.
 func (o *Origin) withhold() *Origin {

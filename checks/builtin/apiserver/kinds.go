@@ -37,6 +37,7 @@ import (
 	schedulingv1 "k8s.io/kubernetes/pkg/apis/scheduling/v1"
 	"k8s.io/kubernetes/pkg/apis/storage"
 	storagev1 "k8s.io/kubernetes/pkg/apis/storage/v1"
+	"k8s.io/kubernetes/pkg/capabilities"
 	"k8s.io/kubernetes/pkg/registry/apps/daemonset"
 	"k8s.io/kubernetes/pkg/registry/apps/deployment"
 	"k8s.io/kubernetes/pkg/registry/apps/statefulset"
@@ -101,7 +102,7 @@ func (g *group) use() (release func()) {
 		scheme.RUnlock()
 		scheme.Lock()
 		if !g.installed {
-			klog.SetLogger(logr.Discard()) // what Kubernetes' code has to say of an object is what it returns
+			prepare()
 			for _, install := range g.install {
 				utilruntime.Must(install(legacyscheme.Scheme))
 			}
@@ -112,6 +113,13 @@ func (g *group) use() (release func()) {
 	}
 	return scheme.RUnlock
 }
+
+// prepare has Kubernetes' code keep quiet, since it returns what it has to say of an object, and take privileged
+// containers, as each cluster does that runs its own network.
+var prepare = sync.OnceFunc(func() {
+	klog.SetLogger(logr.Discard())
+	capabilities.Setup(true, 0)
+})
 
 type installers = []func(*runtime.Scheme) error
 

@@ -12,7 +12,6 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core"
 	corev1 "k8s.io/kubernetes/pkg/apis/core/v1"
 	"k8s.io/kubernetes/pkg/apis/core/validation"
-	"k8s.io/kubernetes/pkg/capabilities"
 	"k8s.io/kubernetes/pkg/registry/core/limitrange"
 	"k8s.io/kubernetes/pkg/registry/core/podtemplate"
 	"k8s.io/kubernetes/pkg/registry/core/resourcequota"
@@ -21,7 +20,7 @@ import (
 )
 
 func coreGroup() *group {
-	return of([]string{"v1"}, installers{core.AddToScheme, corev1.AddToScheme, capable}, map[string]registered{
+	return of([]string{"v1"}, installers{core.AddToScheme, corev1.AddToScheme}, map[string]registered{
 		"ConfigMap":             validate(true, validation.ValidateConfigMap, validation.ValidateConfigMapUpdate),
 		"Endpoints":             validate(true, validation.ValidateEndpointsCreate, validation.ValidateEndpointsUpdate),
 		"LimitRange":            limitrange.Strategy,
@@ -36,12 +35,6 @@ func coreGroup() *group {
 		"Service":               services(),
 		"ServiceAccount":        validate(true, validation.ValidateServiceAccount, validation.ValidateServiceAccountUpdate),
 	})
-}
-
-// capable has Kubernetes' code take privileged containers, as each cluster does that can run its own network.
-func capable(*runtime.Scheme) error {
-	capabilities.Setup(true, 0)
-	return nil
 }
 
 func secretUpdate(now, was *core.Secret) field.ErrorList {

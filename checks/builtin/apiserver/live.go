@@ -24,6 +24,7 @@ import (
 var lives = map[string]func(now, was runtime.Object){
 	"CustomResourceDefinition": stored,
 	"PersistentVolumeClaim":    bound,
+	"Pod":                      pulled,
 	"Service":                  addressed,
 	"StatefulSet":              defaulted,
 }
@@ -104,7 +105,26 @@ func stored(now, was runtime.Object) {
 			d.Status.StoredVersions = []string{v.Name}
 		}
 	}
-	now.(*apiextensions.CustomResourceDefinition).Status = *d.Status.DeepCopy()
+	next := now.(*apiextensions.CustomResourceDefinition)
+	next.Status = *d.Status.DeepCopy()
+	for _, v := range next.Spec.Versions {
+		if v.Storage && !slices.Contains(next.Status.StoredVersions, v.Name) {
+			next.Status.StoredVersions = append(next.Status.StoredVersions, v.Name)
+		}
+	}
+}
+
+// pulled has containers keep how their image is pulled, which by default follows from its tag: who applies a Pod changes
+// nothing that neither version writes.
+func pulled(now, was runtime.Object) {
+	to, from := &now.(*core.Pod).Spec, &was.(*core.Pod).Spec
+	for _, list := range [][2][]core.Container{{to.Containers, from.Containers}, {to.InitContainers, from.InitContainers}} {
+		for i := range list[0] {
+			if i < len(list[1]) && list[0][i].Image != list[1][i].Image {
+				list[0][i].ImagePullPolicy = list[1][i].ImagePullPolicy
+			}
+		}
+	}
 }
 
 // defaulted has a StatefulSet keep the default of a field that nobody wrote and whoever applies it does not take away.

@@ -53,6 +53,16 @@ func at(object map[string]any, e *field.Error) string {
 		return "/spec/clusterIP"
 	case kind == "CustomResourceDefinition" && strings.HasPrefix(e.Field, "status.storedVersions"):
 		return "/spec/versions"
+	case kind == "CustomResourceDefinition":
+		// What all versions have in common Kubernetes keeps beside them.
+		if rest, ok := strings.CutPrefix(e.Field, "spec.validation"); ok {
+			return schema.PointerTo(object, "spec.versions[0].schema"+rest)
+		}
+		for _, common := range []string{"subresources", "additionalPrinterColumns", "selectableFields"} {
+			if strings.HasPrefix(e.Field, "spec."+common) {
+				return schema.PointerTo(object, strings.Replace(e.Field, "spec.", "spec.versions[0].", 1))
+			}
+		}
 	}
 	return schema.PointerTo(object, e.Field)
 }
