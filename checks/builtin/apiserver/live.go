@@ -60,6 +60,11 @@ func allocate(o runtime.Object) {
 	if len(s.IPFamilies) > 1 || len(s.ClusterIPs) > 1 {
 		policy = core.IPFamilyPolicyRequireDualStack
 	}
+	for i, family := range s.IPFamilies {
+		if addresses[family] == "" || slices.Contains(s.IPFamilies[:i], family) {
+			return // what is wrong is told of before anything is allocated
+		}
+	}
 	if s.IPFamilyPolicy == nil {
 		s.IPFamilyPolicy = &policy
 	}
@@ -97,7 +102,7 @@ func addressed(now, was runtime.Object) {
 	}
 }
 
-// stored has objects of a definition stored in the version that it names for that.
+// stored has a definition established, and objects of it stored in the version that it names for that.
 func stored(now, was runtime.Object) {
 	d := was.(*apiextensions.CustomResourceDefinition)
 	for _, v := range d.Spec.Versions {
@@ -105,6 +110,9 @@ func stored(now, was runtime.Object) {
 			d.Status.StoredVersions = []string{v.Name}
 		}
 	}
+	d.Status.AcceptedNames = d.Spec.Names
+	apiextensions.SetCRDCondition(d, apiextensions.CustomResourceDefinitionCondition{Type: apiextensions.Established,
+		Status: apiextensions.ConditionTrue})
 	next := now.(*apiextensions.CustomResourceDefinition)
 	next.Status = *d.Status.DeepCopy()
 	for _, v := range next.Spec.Versions {

@@ -53,6 +53,8 @@ func at(object map[string]any, e *field.Error) string {
 		return "/spec/clusterIP"
 	case kind == "CustomResourceDefinition" && strings.HasPrefix(e.Field, "status.storedVersions"):
 		return "/spec/versions"
+	case kind == "CustomResourceDefinition" && e.Field == "spec.version":
+		return schema.PointerTo(object, "spec.versions[0].name")
 	case kind == "CustomResourceDefinition":
 		// What all versions have in common Kubernetes keeps beside them.
 		if rest, ok := strings.CutPrefix(e.Field, "spec.validation"); ok {
@@ -75,7 +77,7 @@ func body(e *field.Error) string {
 		v = v.Elem()
 	}
 	switch v.Kind() {
-	case reflect.Map, reflect.Slice, reflect.Struct, reflect.Array:
+	case reflect.Invalid, reflect.Pointer, reflect.Map, reflect.Slice, reflect.Struct, reflect.Array:
 		e.BadValue = field.OmitValueType{}
 	}
 	line, _, _ := strings.Cut(e.ErrorBody(), "\n")
