@@ -117,7 +117,7 @@ func Unseen(ctx context.Context, checks []Check, pairs []*diff.Pair) (undeclared
 				told[c] = true
 				at := p.New.Origin("/kind")
 				not = append(not, report.NotChecked{Kind: true, Root: "schema of " + name, Path: at.Path, Line: at.StartLine,
-					Reason: "its definition cannot be used: " + c.reason})
+					Reason: c.reason})
 			}
 		}
 		if known[name] {
@@ -146,7 +146,7 @@ func schemaOf(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation {
 	}
 	answer := f.Schemas.Validate(ctx, s.Object, old)
 	if answer.State == schema.Unusable {
-		f.unusable.Store(s.Resource, answer.Reason)
+		f.unusable.Store(s.Resource, "its definition cannot be used: "+answer.Reason)
 	}
 	found := answer.Violations
 	if s.Fragment() {

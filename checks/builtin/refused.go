@@ -101,9 +101,16 @@ func (f *apiFacts) ask(ctx context.Context, s Deployed) apiserver.Answer {
 		old = s.Old.Object
 	}
 	said := apiserver.Look(ctx, s.Object, old, f.Schemas.Minor())
-	if said.Unread { // the types of Kubernetes tell better what it is
+	switch {
+	case said.Failed:
+		f.unusable.Store(s.Resource, "Kubernetes' own validation gives up on it")
+	case said.Unread: // the types of Kubernetes tell better what it is
 		said.Refused = slices.DeleteFunc(f.Schemas.Validate(ctx, s.Object, old).Violations,
 			func(v schema.Violation) bool { return !v.Refused })
+		if len(said.Refused) == 0 && !filledIn(s.Object) {
+			said.Refused = []schema.Violation{{Pointer: "/kind", Message: fmt.Sprintf("a value of it is of another type than "+
+				"%v has: %s", s.Object["kind"], apiserver.Refused)}}
+		}
 	}
 	for _, list := range []*[]schema.Violation{&said.Refused, &said.Fixed, &said.Warned} {
 		*list = slices.DeleteFunc(*list, func(v schema.Violation) bool { return filledIn(jsonpointer.At(s.Object, v.Pointer)) })

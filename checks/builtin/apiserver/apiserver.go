@@ -30,7 +30,8 @@ type Answer struct {
 	Refused []schema.Violation // why it does not take the object as it is
 	Fixed   []schema.Violation // what it does not let change in the older object
 	Warned  []schema.Violation // it takes the object, and says this
-	Unread  bool               // it cannot read the object, and nothing else is known
+	Unread  bool               // it cannot read the object as one of its kind, and nothing else is known
+	Failed  bool               // its code gave up on the object, and nothing is known
 }
 
 // Look returns what the API server says of an object, which is JSON as rendering has it. old is the object that it takes
@@ -75,7 +76,7 @@ const uid = "00000000-0000-4000-8000-000000000000"
 func (s *strategy) look(ctx context.Context, gvk apischema.GroupVersionKind, object, old map[string]any) (out Answer) {
 	defer func() { // its code is made for objects that came through other doors before
 		if r := recover(); r != nil {
-			out = Answer{}
+			out = Answer{Failed: true}
 		}
 	}()
 	ctx = klog.NewContext(ctx, logr.Discard())
