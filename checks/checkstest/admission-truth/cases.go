@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"embed"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/lintel-bot/lintel/checks/builtin/schema"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/render/doc"
 )
@@ -131,10 +133,13 @@ func found(ctx context.Context, s *server, folders string, n int, seed uint64) (
 				return err
 			}
 			data, err := os.ReadFile(path)
+			if bytes.Contains(data, []byte("${")) {
+				return err // others fill it in
+			}
 			for _, o := range parse(path, data) {
 				kind := fmt.Sprint(o["apiVersion"], " ", o["kind"])
 				key := kind + fmt.Sprint(jsonpointer.At(o, "/metadata/name"))
-				if _, served := s.resources[kind]; served && !seen[key] && o["spec"] != "" && o["sops"] == nil {
+				if _, served := s.resources[kind]; served && !seen[key] && !schema.Encrypted(o) {
 					seen[key] = true
 					byKind[kind] = append(byKind[kind], pair{from: path, was: o})
 				}

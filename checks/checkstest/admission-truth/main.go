@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,7 +29,7 @@ type options struct {
 	kubeconfig, version, manifests string
 	n                              int
 	seed                           uint64
-	objects, all                   bool
+	objects, all, fields           bool
 }
 
 func main() {
@@ -40,6 +41,7 @@ func main() {
 	flag.Uint64Var(&o.seed, "seed", 1, "what the changes are chosen by")
 	flag.BoolVar(&o.objects, "objects", false, "print the objects that there is no agreement on")
 	flag.BoolVar(&o.all, "v", false, "print also what there is agreement on")
+	flag.BoolVar(&o.fields, "fields", false, "print also where both refuse an object for other fields")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -59,7 +61,7 @@ func compare(ctx context.Context, out io.Writer, o options) error {
 	if err != nil {
 		return err
 	}
-	c := &comparison{server: s, out: out, objects: o.objects, all: o.all,
+	c := &comparison{server: s, out: out, objects: o.objects, all: o.all, fields: o.fields,
 		schemas: schema.Compile(o.version, func(context.Context, string, string, string) []map[string]any { return here })}
 	if err := c.prepare(ctx, here); err != nil {
 		return err
@@ -91,6 +93,7 @@ type comparison struct {
 	out     io.Writer
 	objects bool
 	all     bool
+	fields  bool
 	tally   tally
 }
 
@@ -172,37 +175,66 @@ func (c *comparison) created(ctx context.Context, path, from string, o map[strin
 	return err
 }
 
-// judge compares what the server says of an object with what Lintel says.
+// judge compares what the server says of an object with what Lintel says: whether it is refused and, where both refuse
+// it, for which fields.
 func (c *comparison) judge(ctx context.Context, verb, from string, v verdict, now, was map[string]any) {
 	said := c.lintel(ctx, now, was)
 	kind, _ := now["kind"].(string)
 	c.tally.add(verb, kind, v, said)
-	if v.refused() == (len(said) > 0) && !c.all {
+	agree := v.refused() == (len(said) > 0)
+	if v.Reason == "Invalid" && len(said) > 0 {
+		agree = c.sameFields(v, said, now) || !c.fields
+	}
+	if agree && !c.all {
 		return
 	}
 	server := "takes it"
 	if v.refused() {
 		server = "refuses it: " + v.Reason + ": " + v.Message
 	}
-	_, _ = fmt.Fprintf(c.out, "%s %s, %s\n  server %s\n  lintel %s\n", verb, kind, from, server,
-		strings.Join(append(said, "")[:max(1, len(said))], "\n         "))
-	if c.objects {
-		for _, o := range []map[string]any{was, now} {
-			if text, err := doc.Print(o); err == nil && o != nil {
-				_, _ = fmt.Fprintf(c.out, "  ---\n  %s\n", strings.ReplaceAll(strings.TrimSpace(string(text)), "\n", "\n  "))
-			}
+	_, _ = fmt.Fprintf(c.out, "%s %s, %s\n  server %s\n", verb, kind, from, server)
+	for _, w := range said {
+		_, _ = fmt.Fprintf(c.out, "  lintel %s %s %s\n", w.check, w.Pointer, w.Message)
+	}
+	for _, o := range []map[string]any{was, now} {
+		if text, err := doc.Print(o); err == nil && o != nil && c.objects {
+			_, _ = fmt.Fprintf(c.out, "  ---\n  %s\n", strings.ReplaceAll(strings.TrimSpace(string(text)), "\n", "\n  "))
 		}
 	}
 }
 
+// sameFields compares the fields that the server names with those that Lintel does, and counts the former.
+func (c *comparison) sameFields(v verdict, said []words, now map[string]any) bool {
+	named := map[string]bool{}
+	for _, f := range v.fields {
+		named[schema.PointerTo(now, f)] = true
+	}
+	same := true
+	for pointer := range named {
+		c.tally.fields++
+		if slices.ContainsFunc(said, func(w words) bool { return w.Pointer == pointer }) {
+			c.tally.alsoLintel++
+		} else {
+			same = false
+		}
+	}
+	return same && !slices.ContainsFunc(said, func(w words) bool { return !named[w.Pointer] })
+}
+
+// words are one thing that a check of Lintel says.
+type words struct {
+	check string
+	schema.Violation
+}
+
 // lintel returns what Lintel has against an object, as its checks api-server and schema do.
-func (c *comparison) lintel(ctx context.Context, now, was map[string]any) (said []string) {
+func (c *comparison) lintel(ctx context.Context, now, was map[string]any) (said []words) {
 	answer := apiserver.Look(ctx, runtime.DeepCopyJSON(now), was)
 	for _, v := range append(answer.Refused, answer.Fixed...) {
-		said = append(said, fmt.Sprintf("api-server %s %s", v.Pointer, v.Message))
+		said = append(said, words{"api-server", v})
 	}
 	for _, v := range c.schemas.Validate(ctx, now, was).Violations {
-		said = append(said, fmt.Sprintf("schema %s %s", v.Pointer, v.Message))
+		said = append(said, words{"schema", v})
 	}
 	return said
 }

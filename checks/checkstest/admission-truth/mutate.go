@@ -12,8 +12,8 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// words are what a text is replaced with.
-var words = []any{"", " ", "-a", "a-", "A", "a b", "a_b", "a/b", "../a", "/a", "a:b", "a.b", "a..b", "0", "-1", "100%",
+// texts are what a text is replaced with.
+var texts = []any{"", " ", "-a", "a-", "A", "a b", "a_b", "a/b", "../a", "/a", "a:b", "a.b", "a..b", "0", "-1", "100%",
 	"101%", "1.5", "1Gi", "*", "*.a", "300.1.1.1", "10.0.0.0/33", "http", "none", "None", "é", "\n", strings.Repeat("a", 64),
 	strings.Repeat("a", 254), strings.Repeat("a/", 600), int64(7), true, []any{}, map[string]any{}}
 
@@ -79,7 +79,7 @@ func change(random *rand.Rand, value any) (new any, set bool) {
 		}
 		return append(slices.Clone(v), v[random.IntN(len(v))]), true
 	case string:
-		return words[random.IntN(len(words))], true
+		return texts[random.IntN(len(texts))], true
 	case bool:
 		return []any{!v, !v, "true", int64(0)}[random.IntN(4)], true
 	}

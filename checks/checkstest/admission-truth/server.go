@@ -38,6 +38,7 @@ type resource struct {
 type verdict struct {
 	Status, Reason, Message string
 	Code                    int
+	fields                  []string // that it names, as it does
 }
 
 func (v verdict) refused() bool { return v.Status == "Failure" }
@@ -135,6 +136,7 @@ func (s *server) ask(ctx context.Context, method, path, contentType string, body
 		Reason, Message string
 		Code            int
 		Kind            string
+		Details         struct{ Causes []struct{ Field string } }
 	}
 	if err := json.Unmarshal(data, &answer); err != nil {
 		return v, fmt.Errorf("%s %s: %s", method, path, data)
@@ -142,6 +144,9 @@ func (s *server) ask(ctx context.Context, method, path, contentType string, body
 	if answer.Kind == "Status" {
 		v = verdict{Reason: answer.Reason, Message: answer.Message, Code: answer.Code}
 		v.Status, _ = answer.Status.(string)
+		for _, cause := range answer.Details.Causes {
+			v.fields = append(v.fields, cause.Field)
+		}
 	}
 	return v, nil
 }

@@ -13,15 +13,26 @@ import (
 type tally struct {
 	counts map[string]*counts
 	of     map[bool]map[string]int // what the server refused, by its reason, and whether Lintel did, too
+	by     map[string]int          // what Lintel refused, by its checks
+
+	fields, alsoLintel int // that the server named where both refuse an object
 }
 
 type counts struct{ objects, agree, silent, alone int }
 
 // add counts an answer of each.
-func (t *tally) add(verb, kind string, v verdict, said []string) {
+func (t *tally) add(verb, kind string, v verdict, said []words) {
 	if t.counts == nil {
 		t.counts = map[string]*counts{}
 		t.of = map[bool]map[string]int{true: {}, false: {}}
+		t.by = map[string]int{}
+	}
+	checks := map[string]bool{}
+	for _, w := range said {
+		checks[w.check] = true
+	}
+	if len(said) > 0 {
+		t.by[strings.Join(slices.Sorted(maps.Keys(checks)), " and ")]++
 	}
 	class := verb + " taken"
 	if v.refused() {
@@ -60,4 +71,9 @@ func (t *tally) print(out io.Writer) {
 		_, _ = fmt.Fprintf(out, "only the server refuses, with the reason %s: %d of %d\n", reason, t.of[false][reason],
 			t.of[false][reason]+t.of[true][reason])
 	}
+	for _, checks := range slices.Sorted(maps.Keys(t.by)) {
+		_, _ = fmt.Fprintf(out, "Lintel refuses, by %s: %d\n", checks, t.by[checks])
+	}
+	_, _ = fmt.Fprintf(out, "fields that the server names of what both refuse: %d, and Lintel names %d of them\n", t.fields,
+		t.alsoLintel)
 }
