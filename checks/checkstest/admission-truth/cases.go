@@ -32,7 +32,8 @@ type pair struct {
 func parse(name string, data []byte) (out []map[string]any) {
 	documents, _ := doc.Documents(name, data, doc.Limits{})
 	for _, d := range documents {
-		if o, ok := doc.Value(d, false).(map[string]any); ok && o["kind"] != nil && jsonpointer.At(o, "/metadata/name") != nil {
+		o, ok := doc.Value(d, false).(map[string]any)
+		if ok && o["kind"] != nil && jsonpointer.At(o, "/metadata/name") != nil {
 			out = append(out, o)
 		}
 	}

@@ -1,6 +1,6 @@
 // Command admission-truth asks an API server on this machine what it refuses of objects, when they are created and when
-// they take the place of others, asks Lintel the same, and prints where the two do not agree. It creates what it changes
-// and deletes it again.
+// they take the place of others, asks Lintel the same, and prints where the two do not agree. It creates what it
+// changes, and deletes that again.
 package main
 
 import (
@@ -26,17 +26,18 @@ import (
 )
 
 type options struct {
-	kubeconfig, version, manifests string
-	n                              int
-	seed                           uint64
-	objects, all, fields           bool
+	kubeconfig, manifests string
+	minor                 int
+	n                     int
+	seed                  uint64
+	objects, all, fields  bool
 }
 
 func main() {
 	var o options
 	flag.StringVar(&o.kubeconfig, "kubeconfig", "", "of an API server on this machine, with a token")
-	flag.StringVar(&o.version, "version", "1.35", "the version of Kubernetes that the server is of")
-	flag.StringVar(&o.manifests, "manifests", "", "folders of real manifests to change, with commas between them (default: none)")
+	flag.IntVar(&o.minor, "minor", 35, "N of the version 1.N of Kubernetes that the server is of")
+	flag.StringVar(&o.manifests, "manifests", "", "folders of manifests to change, with commas between them")
 	flag.IntVar(&o.n, "n", 400, "how many changes of real manifests to try")
 	flag.Uint64Var(&o.seed, "seed", 1, "what the changes are chosen by")
 	flag.BoolVar(&o.objects, "objects", false, "print the objects that there is no agreement on")
@@ -61,8 +62,9 @@ func compare(ctx context.Context, out io.Writer, o options) error {
 	if err != nil {
 		return err
 	}
-	c := &comparison{server: s, out: out, objects: o.objects, all: o.all, fields: o.fields,
-		schemas: schema.Compile(o.version, func(context.Context, string, string, string) []map[string]any { return here })}
+	declared := func(context.Context, string, string, string) []map[string]any { return here }
+	c := &comparison{server: s, minor: o.minor, out: out, objects: o.objects, all: o.all, fields: o.fields,
+		schemas: schema.Compile(fmt.Sprintf("1.%d", o.minor), declared)}
 	if err := c.prepare(ctx, here); err != nil {
 		return err
 	}
@@ -90,6 +92,7 @@ func compare(ctx context.Context, out io.Writer, o options) error {
 type comparison struct {
 	server  *server
 	schemas *schema.Schemas
+	minor   int
 	out     io.Writer
 	objects bool
 	all     bool
@@ -239,7 +242,7 @@ type words struct {
 
 // lintel returns what Lintel has against an object, as its checks api-server and schema do.
 func (c *comparison) lintel(ctx context.Context, now, was map[string]any) (said []words) {
-	answer := apiserver.Look(ctx, runtime.DeepCopyJSON(now), was)
+	answer := apiserver.Look(ctx, runtime.DeepCopyJSON(now), was, c.minor)
 	for _, v := range append(answer.Refused, answer.Fixed...) {
 		said = append(said, words{"api-server", v})
 	}

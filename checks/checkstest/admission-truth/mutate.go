@@ -14,8 +14,8 @@ import (
 
 // texts are what a text is replaced with.
 var texts = []any{"", " ", "-a", "a-", "A", "a b", "a_b", "a/b", "../a", "/a", "a:b", "a.b", "a..b", "0", "-1", "100%",
-	"101%", "1.5", "1Gi", "*", "*.a", "300.1.1.1", "10.0.0.0/33", "http", "none", "None", "é", "\n", strings.Repeat("a", 64),
-	strings.Repeat("a", 254), strings.Repeat("a/", 600), int64(7), true, []any{}, map[string]any{}}
+	"101%", "1.5", "1Gi", "*", "*.a", "300.1.1.1", "10.0.0.0/33", "http", "none", "None", "é", "\n",
+	strings.Repeat("a", 64), strings.Repeat("a", 254), strings.Repeat("a/", 600), int64(7), true, []any{}, map[string]any{}}
 
 // numbers are what a number is replaced with.
 var numbers = []any{int64(-1), int64(0), int64(1), int64(65536), int64(1) << 31, int64(1) << 40, 1.5, "1", "a", "50%",

@@ -74,6 +74,6 @@ func (t *tally) print(out io.Writer) {
 	for _, checks := range slices.Sorted(maps.Keys(t.by)) {
 		_, _ = fmt.Fprintf(out, "Lintel refuses, by %s: %d\n", checks, t.by[checks])
 	}
-	_, _ = fmt.Fprintf(out, "fields that the server names of what both refuse: %d, and Lintel names %d of them\n", t.fields,
-		t.alsoLintel)
+	_, _ = fmt.Fprintf(out, "fields that the server names of what both refuse: %d, and Lintel names %d of them\n",
+		t.fields, t.alsoLintel)
 }
