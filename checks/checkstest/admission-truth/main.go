@@ -181,12 +181,15 @@ func (c *comparison) created(ctx context.Context, path, from string, o map[strin
 // judge compares what the server says of an object with what Lintel says: whether it is refused and, where both refuse
 // it, for which fields.
 func (c *comparison) judge(ctx context.Context, verb, from string, v verdict, now, was map[string]any) {
-	said := c.lintel(ctx, now, was)
+	said, warned := c.lintel(ctx, now, was)
 	kind, _ := now["kind"].(string)
 	c.tally.add(verb, kind, v, said)
 	agree := v.refused() == (len(said) > 0)
 	if v.Reason == "Invalid" && len(said) > 0 {
 		agree = c.sameFields(v, said, now) || !c.fields
+	}
+	if agree && !v.refused() {
+		agree = c.sameWarnings(v, warned) || !c.fields
 	}
 	if agree && !c.all {
 		return
@@ -196,7 +199,10 @@ func (c *comparison) judge(ctx context.Context, verb, from string, v verdict, no
 		server = "refuses it: " + v.Reason + ": " + v.Message
 	}
 	_, _ = fmt.Fprintf(c.out, "%s %s, %s\n  server %s\n", verb, kind, from, server)
-	for _, w := range said {
+	for _, w := range v.warnings {
+		_, _ = fmt.Fprintf(c.out, "  server warns: %s\n", w)
+	}
+	for _, w := range append(said, warned...) {
 		_, _ = fmt.Fprintf(c.out, "  lintel %s %s %s\n", w.check, w.Pointer, w.Message)
 	}
 	for _, o := range []map[string]any{was, now} {
@@ -230,6 +236,20 @@ func (c *comparison) sameFields(v verdict, said []words, now map[string]any) boo
 	return same
 }
 
+// sameWarnings compares what the server warns of with what Lintel does, and counts both.
+func (c *comparison) sameWarnings(v verdict, warned []words) bool {
+	same := 0
+	for _, w := range warned {
+		if slices.ContainsFunc(v.warnings, func(text string) bool { return strings.HasSuffix(text, w.Message) }) {
+			same++
+		}
+	}
+	c.tally.warnings += len(v.warnings)
+	c.tally.bothWarn += same
+	c.tally.lintelWarns += len(warned)
+	return same == len(v.warnings) && same == len(warned)
+}
+
 func related(a, b string) bool {
 	return strings.HasPrefix(a+"/", b+"/") || strings.HasPrefix(b+"/", a+"/")
 }
@@ -240,8 +260,8 @@ type words struct {
 	schema.Violation
 }
 
-// lintel returns what Lintel has against an object, as its checks api-server and schema do.
-func (c *comparison) lintel(ctx context.Context, now, was map[string]any) (said []words) {
+// lintel returns what Lintel has against an object, as its checks api-server and schema do, and what it warns of.
+func (c *comparison) lintel(ctx context.Context, now, was map[string]any) (said, warned []words) {
 	answer := apiserver.Look(ctx, runtime.DeepCopyJSON(now), was, c.minor)
 	for _, v := range append(answer.Refused, answer.Fixed...) {
 		said = append(said, words{"api-server", v})
@@ -249,5 +269,8 @@ func (c *comparison) lintel(ctx context.Context, now, was map[string]any) (said 
 	for _, v := range c.schemas.Validate(ctx, now, was).Violations {
 		said = append(said, words{"schema", v})
 	}
-	return said
+	for _, v := range answer.Warned {
+		warned = append(warned, words{"api-server-warnings", v})
+	}
+	return said, warned
 }

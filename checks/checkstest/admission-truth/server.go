@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"sigs.k8s.io/yaml"
 
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
@@ -38,7 +39,7 @@ type resource struct {
 type verdict struct {
 	Status, Reason, Message string
 	Code                    int
-	fields                  []string // that it names, as it does
+	fields, warnings        []string // as it words them
 }
 
 func (v verdict) refused() bool { return v.Status == "Failure" }
@@ -100,34 +101,35 @@ func (s *server) discover(ctx context.Context) error {
 }
 
 func (s *server) read(ctx context.Context, path string, into any) error {
-	data, err := s.send(ctx, http.MethodGet, path, "", nil)
+	data, _, err := s.send(ctx, http.MethodGet, path, "", nil)
 	if err != nil {
 		return err
 	}
 	return json.Unmarshal(data, into)
 }
 
-func (s *server) send(ctx context.Context, method, path, contentType string, body any) ([]byte, error) {
-	data, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
+func (s *server) send(ctx context.Context, method, path, contentType string, body any) (
+	data []byte, headers http.Header, err error) {
+	if data, err = json.Marshal(body); err != nil {
+		return nil, nil, err
 	}
 	request, err := http.NewRequestWithContext(ctx, method, s.url+path, bytes.NewReader(data))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	request.Header.Set("Authorization", "Bearer "+s.token)
 	request.Header.Set("Content-Type", contentType)
 	response, err := s.client.Do(request)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() { _ = response.Body.Close() }()
-	return io.ReadAll(response.Body)
+	data, err = io.ReadAll(response.Body)
+	return data, response.Header, err
 }
 
 func (s *server) ask(ctx context.Context, method, path, contentType string, body any) (v verdict, err error) {
-	data, err := s.send(ctx, method, path, contentType, body)
+	data, headers, err := s.send(ctx, method, path, contentType, body)
 	if err != nil {
 		return v, err
 	}
@@ -141,8 +143,12 @@ func (s *server) ask(ctx context.Context, method, path, contentType string, body
 	if err := json.Unmarshal(data, &answer); err != nil {
 		return v, fmt.Errorf("%s %s: %s", method, path, data)
 	}
+	warnings, _ := utilnet.ParseWarningHeaders(headers.Values("Warning"))
+	for _, w := range warnings {
+		v.warnings = append(v.warnings, w.Text)
+	}
 	if answer.Kind == "Status" {
-		v = verdict{Reason: answer.Reason, Message: answer.Message, Code: answer.Code}
+		v.Reason, v.Message, v.Code = answer.Reason, answer.Message, answer.Code
 		v.Status, _ = answer.Status.(string)
 		for _, cause := range answer.Details.Causes {
 			v.fields = append(v.fields, cause.Field)

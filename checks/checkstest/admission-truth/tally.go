@@ -15,7 +15,8 @@ type tally struct {
 	of     map[bool]map[string]int // what the server refused, by its reason, and whether Lintel did, too
 	by     map[string]int          // what Lintel refused, by its checks
 
-	fields, alsoLintel int // that the server named where both refuse an object
+	fields, alsoLintel              int // that the server named where both refuse an object
+	warnings, bothWarn, lintelWarns int // of objects that both take
 }
 
 type counts struct{ objects, agree, silent, alone int }
@@ -76,4 +77,6 @@ func (t *tally) print(out io.Writer) {
 	}
 	_, _ = fmt.Fprintf(out, "fields that the server names of what both refuse: %d, and Lintel names %d of them\n",
 		t.fields, t.alsoLintel)
+	_, _ = fmt.Fprintf(out, "warnings of what both take: %d of the server, %d of both, %d of Lintel\n", t.warnings, t.bothWarn,
+		t.lintelWarns)
 }
