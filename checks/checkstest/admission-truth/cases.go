@@ -167,7 +167,7 @@ func found(ctx context.Context, s *server, folders string, n int, seed uint64) (
 	for i := range n {
 		for _, kind := range kinds {
 			p := byKind[kind][i%len(byKind[kind])] // again, with another change
-			if i < 8*len(byKind[kind]) && len(out) < n {
+			if i < 30*len(byKind[kind]) && len(out) < n {
 				if i < len(byKind[kind]) {
 					out = append(out, pair{from: p.from, now: p.was})
 				}
