@@ -158,10 +158,7 @@ func (c *comparison) try(ctx context.Context, p pair) error {
 		return err
 	}
 	object := path + "/" + url.PathEscape(name)
-	if p.was["kind"] == "PersistentVolumeClaim" {
-		err = c.server.bind(ctx, object, p.was)
-	}
-	if err == nil {
+	if err = c.server.settle(ctx, object, p.was); err == nil {
 		v, err = c.server.update(ctx, object, p.now, p.was)
 	}
 	if err == nil {

@@ -182,15 +182,37 @@ func (s *server) create(ctx context.Context, collection string, o map[string]any
 	return s.ask(ctx, http.MethodPost, path, asJSON, o)
 }
 
-// bind binds a claim to a volume of the size that it asks for, as a controller would.
-func (s *server) bind(ctx context.Context, object string, claim map[string]any) error {
-	status := map[string]any{"phase": "Bound", "accessModes": jsonpointer.At(claim, "/spec/accessModes"),
-		"capacity": jsonpointer.At(claim, "/spec/resources/requests")}
-	v, err := s.ask(ctx, http.MethodPatch, object+"/status", mergePatch, map[string]any{"status": status})
-	if err == nil && v.refused() {
-		err = errors.New(v.Message)
+// settle has what a cluster does with some objects soon after they are created: a claim is bound to a volume of the size
+// that it asks for, as a controller would, and a definition of custom resources is established.
+func (s *server) settle(ctx context.Context, object string, o map[string]any) error {
+	switch o["kind"] {
+	case "PersistentVolumeClaim":
+		status := map[string]any{"phase": "Bound", "accessModes": jsonpointer.At(o, "/spec/accessModes"),
+			"capacity": jsonpointer.At(o, "/spec/resources/requests")}
+		v, err := s.ask(ctx, http.MethodPatch, object+"/status", mergePatch, map[string]any{"status": status})
+		if err == nil && v.refused() {
+			err = errors.New(v.Message)
+		}
+		return err
+	case "CustomResourceDefinition":
+		for range 100 {
+			var live struct {
+				Status struct {
+					Conditions []struct{ Type, Status string }
+				}
+			}
+			if err := s.read(ctx, object, &live); err != nil {
+				return err
+			}
+			for _, c := range live.Status.Conditions {
+				if c.Type == "Established" && c.Status == "True" {
+					return nil
+				}
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
 	}
-	return err
+	return nil
 }
 
 // update does what kubectl apply would do to change an object that is there, not really.
