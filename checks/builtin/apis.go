@@ -52,7 +52,8 @@ type apiFacts struct {
 }
 
 func (f Facts) newAPIs() *apiFacts {
-	return &apiFacts{Schemas: schema.Compile(f.Kubernetes, f.all), cluster: f.Cluster, refuses: f.Levels.Of(refusedName) != settings.LevelOff}
+	return &apiFacts{Schemas: schema.Compile(f.Kubernetes, f.all), cluster: f.Cluster,
+		refuses: f.Levels.Of(refusedName) != settings.LevelOff}
 }
 
 // seeing is a cluster that also knows what is rendered and not declared by a file of the repository.
@@ -97,13 +98,14 @@ func (f *apiFacts) violations(ctx context.Context, look lookFunc, s Deployed) (l
 
 // Unseen names the kinds of what a change leaves behind and of which nobody declares the fields, each once, as
 // "Certificate (cert-manager.io/v1)". Policies and exceptions are not among them: whoever compiles them knows them.
-// What is declared by definitions that cannot be used is not checked, told once a kind and reason.
+// What is declared by definitions that cannot be used, or what Kubernetes' own validation gives up on, is not checked, told
+// once a kind and reason.
 func Unseen(ctx context.Context, checks []Check, pairs []*diff.Pair) (undeclared []string, not []report.NotChecked) {
-	i := slices.IndexFunc(checks, func(c Check) bool { return c.Name == schemaName })
+	i := slices.IndexFunc(checks, func(c Check) bool { return c.apis != nil }) // they all have the same
 	if i < 0 {
 		return nil, nil
 	}
-	facts := checks[i].apis
+	facts, fields := checks[i].apis, slices.ContainsFunc(checks, func(c Check) bool { return c.Name == schemaName })
 	type cause struct{ kind, reason string }
 	known, told := map[string]bool{}, map[cause]bool{}
 	for _, p := range pairs {
@@ -124,7 +126,7 @@ func Unseen(ctx context.Context, checks []Check, pairs []*diff.Pair) (undeclared
 			continue
 		}
 		known[name] = true
-		if id.Kind != "" && !engine.IsRule(id.Group, id.Kind) && facts.Schemas.Undeclared(ctx, p.New.Object) {
+		if fields && id.Kind != "" && !engine.IsRule(id.Group, id.Kind) && facts.Schemas.Undeclared(ctx, p.New.Object) {
 			undeclared = append(undeclared, name)
 		}
 	}

@@ -87,8 +87,9 @@ func TestAPIs(t *testing.T) {
 		{name: "custom", object: strings.Replace(thing, "SPEC", "{size: a}", 1), want: "schema /spec/size"},
 		{name: "custom, shrinks", object: strings.Replace(thing, "SPEC", "{size: 1}", 1),
 			old: strings.Replace(thing, "SPEC", "{size: 2}", 1), want: "schema /spec"},
-		{name: "custom, of another version", object: "{apiVersion: e.com/v2, kind: Thing}", want: "schema /apiVersion"},
+		{name: "custom, of another version", object: "{apiVersion: e.com/v2, kind: Thing}", want: "api-server /metadata\nschema /apiVersion"},
 		{name: "nobody declares it", object: "{apiVersion: e.com/v1, kind: Other, spec: {a: b}}"},
+		{name: "custom, without a name", object: "{apiVersion: e.com/v1, kind: Thing, spec: {size: 1}}", want: "api-server /metadata"},
 		{name: "a workload without selector", object: labelled, root: folder,
 			want: "api-server /spec/selector\napi-server /spec/template/metadata/labels\n" +
 				"api-server /spec/template/spec/containers/0/image"},

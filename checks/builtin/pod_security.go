@@ -18,12 +18,14 @@ const securityLabels = "pod-security.kubernetes.io/"
 // insecure finds what a declared Namespace does not let Pods do, where the API server takes the object all the same: it
 // makes Pods, which are refused then, or the Namespace asks for a warning.
 func insecure(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation {
-	id := admission.IdentityOf(s.Object)
-	if id.Kind != "Pod" {
-		if found := f.admits(ctx, s, "enforce", fmt.Sprintf("the API server takes the %s with a warning and refuses its Pods, "+
-			"which never start", id.Kind)); len(found) > 0 {
-			return found
-		}
+	kind := s.Object["kind"]
+	found := f.admits(ctx, s, "enforce", fmt.Sprintf("the API server takes the %v with a warning and refuses its Pods, which "+
+		"never start", kind))
+	switch {
+	case len(found) > 0 && kind == "Pod": // it is refused
+		return nil
+	case len(found) > 0:
+		return found
 	}
 	return f.admits(ctx, s, "warn", "the API server warns")
 }
@@ -42,7 +44,7 @@ func (f *apiFacts) admits(ctx context.Context, s Deployed, mode, effect string) 
 	}
 	check, err := podsecurity.Compile(level, labels[securityLabels+mode+"-version"], nil)
 	if err != nil {
-		return nil // of another level the API server takes everything, and warns at the Namespace
+		return nil // the API server refuses the Namespace
 	}
 	out := check.Evaluate(s.Object, nil)
 	if out.Allowed || len(out.Fields) == 0 {

@@ -100,6 +100,9 @@ func (f *apiFacts) ask(ctx context.Context, s Deployed) apiserver.Answer {
 	if s.Updated && s.Old != nil {
 		old = s.Old.Object
 	}
+	if !hasName(s.Object) && f.Schemas.Undeclared(ctx, s.Object) {
+		return apiserver.Answer{} // a file of another program
+	}
 	said := apiserver.Look(ctx, s.Object, old, f.Schemas.Minor())
 	switch {
 	case said.Failed:
@@ -113,9 +116,16 @@ func (f *apiFacts) ask(ctx context.Context, s Deployed) apiserver.Answer {
 		}
 	}
 	for _, list := range []*[]schema.Violation{&said.Refused, &said.Fixed, &said.Warned} {
-		*list = slices.DeleteFunc(*list, func(v schema.Violation) bool { return filledIn(jsonpointer.At(s.Object, v.Pointer)) })
+		*list = slices.DeleteFunc(*list, func(v schema.Violation) bool {
+			return filledIn(jsonpointer.At(s.Object, v.Pointer))
+		})
 	}
 	return said
+}
+
+// hasName reports whether an object has a name, or one that is generated.
+func hasName(object map[string]any) bool {
+	return textAt(object, "/metadata/name") != "" || textAt(object, "/metadata/generateName") != ""
 }
 
 // withoutRefused leaves out what the check of the API server's refusals says of the same fields, or of what is in them.

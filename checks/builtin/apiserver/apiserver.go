@@ -52,7 +52,9 @@ func Look(ctx context.Context, object, old map[string]any, minor int) Answer {
 	}
 	var then Answer
 	emulate(uint(minor), func() { then = s.look(ctx, gvk, object, old) })
-	for _, list := range []struct{ now, then *[]schema.Violation }{{&out.Refused, &then.Refused}, {&out.Fixed, &then.Fixed}} {
+	for _, list := range []struct{ now, then *[]schema.Violation }{
+		{&out.Refused, &then.Refused}, {&out.Fixed, &then.Fixed},
+	} {
 		*list.now = slices.DeleteFunc(*list.now, func(v schema.Violation) bool {
 			newer := !slices.ContainsFunc(*list.then, func(w schema.Violation) bool { return w.Pointer == v.Pointer })
 			if newer {
@@ -184,10 +186,7 @@ func custom(gvk apischema.GroupVersionKind, object map[string]any) []schema.Viol
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(metadata, &o); err != nil {
 		return nil
 	}
-	switch {
-	case o.Name == "" && o.GenerateName == "":
-		return nil // a file of another program
-	case o.Name == "":
+	if o.Name == "" && o.GenerateName != "" {
 		o.Name = o.GenerateName + "00000"
 	}
 	return violations(object, genericvalidation.ValidateObjectMeta(&o.ObjectMeta, o.Namespace != "", validateName,

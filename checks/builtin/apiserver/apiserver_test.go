@@ -62,7 +62,8 @@ func TestLook(t *testing.T) {
 func TestLookByVersion(t *testing.T) {
 	o := object(t, "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: a}\n"+
 		"spec: {podSelector: {}, ingress: [{from: [{ipBlock: {cidr: 10.0.0.1/8}}]}]}\n")
-	for _, c := range []struct{ minor, refused, warned int }{{0, 1, 0}, {37, 1, 0}, {35, 0, 1}, {30, 1, 0}, {0, 1, 0}} {
+	for _, c := range []struct{ minor, refused, warned int }{{0, 1, 0}, {37, 1, 0}, {36, 1, 0},
+		{35, 0, 1}, {34, 0, 1}, {33, 0, 1}, {32, 0, 1}, {31, 0, 1}, {30, 1, 0}, {0, 1, 0}} {
 		said := Look(t.Context(), o, nil, c.minor)
 		if len(said.Refused) != c.refused || len(said.Warned) != c.warned {
 			t.Errorf("1.%d: %+v", c.minor, said)
