@@ -62,7 +62,8 @@ type Objects struct {
 // New returns the objects that the roots of a tree declare. named are the files and folders of the settings.
 func New(set *deploy.Set, named []string) *Objects {
 	return &Objects{set: set, context: named, unseen: map[roots.Root][]doc.Error{}, blind: map[Blind]bool{},
-		last: map[Blind]time.Time{}, lacksLast: map[roots.Root]bool{}, kinds: map[string]*table{}, views: map[string]*view{}, answers: map[query]*released{},
+		last: map[Blind]time.Time{}, lacksLast: map[roots.Root]bool{}, kinds: map[string]*table{},
+		views: map[string]*view{}, answers: map[query]*released{},
 		roots: map[roots.Root][]*render.Resource{}, looked: map[roots.Root]bool{}}
 }
 

@@ -70,37 +70,6 @@ func (w *worklist) ready() *worklist {
 	return w
 }
 
-// unlink takes out what objects deploy that a link leads to where these deploy the same to the same clusters.
-func (w *worklist) unlink() {
-	if len(w.index.Deploying.Linked()) == 0 {
-		return
-	}
-	var leading []*Deployment
-	all := w.sorted()
-	for _, one := range all {
-		real, _, err := w.index.Tree().Lookup(one.Where.Path)
-		if one.From != "" || err != nil || real == one.Where.Path {
-			continue
-		}
-		clusters := w.reaches(one)
-		if slices.ContainsFunc(all, func(other *Deployment) bool {
-			return other.From == "" && other.Where.Path == real && other.says(one.Object, one.Name, one.Source, one.own()) &&
-				!slices.ContainsFunc(clusters, func(c gitops.Cluster) bool { return !slices.Contains(w.reaches(other), c) })
-		}) {
-			leading = append(leading, one)
-		}
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	without := w.remove(leading, nil)
-	w.problems = slices.DeleteFunc(w.problems, func(p gitops.Problem) bool {
-		real, _, err := w.index.Tree().Lookup(p.Path)
-		return without[p.From] || err == nil && real != p.Path && slices.ContainsFunc(w.problems, func(other gitops.Problem) bool {
-			return other.Path == real && other.Object == p.Object
-		})
-	})
-}
-
 // printed adds what charts deploy that nothing releases, as they print it with their own values, and returns what is new.
 func (w *worklist) printed() (added []*Deployment) {
 	deploying, context := gitops.Kinds()
@@ -323,52 +292,6 @@ func (w *worklist) followOne(one *Deployment, external bool) []*Deployment {
 		w.arrived(one, objects, again)
 	}
 	return added
-}
-
-// arrived takes out the objects that a deployment renders in another way than files have them, with what they deployed:
-// what arrives in the cluster counts. again are deployments that arrived as they were.
-func (w *worklist) arrived(one *Deployment, objects []gitops.Object, again map[*Deployment]bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	arrived := func(o gitops.Reference, file, from string) bool {
-		return (from == "" || !strings.Contains(from, by)) && slices.ContainsFunc(objects, func(as gitops.Object) bool {
-			return as.Kind() == o.Kind && as.Name() == o.Name && as.File() == file
-		})
-	}
-	var raw []*Deployment
-	for _, other := range w.byID {
-		if other != one && !again[other] && arrived(other.Object, other.Where.Path, other.From) {
-			raw = append(raw, other)
-		}
-	}
-	without := w.remove(raw, one)
-	w.waiting = slices.DeleteFunc(w.waiting, func(other *Deployment) bool {
-		return arrived(other.Object, other.Where.Path, other.From)
-	})
-	w.problems = slices.DeleteFunc(w.problems, func(p gitops.Problem) bool {
-		return without[p.From] || arrived(p.Object, p.Path, p.From)
-	})
-}
-
-// remove takes out some deployments and what they deploy in turn, but not what another one does that is kept. It returns what is
-// gone as gitops.Deployment.From names it. The lock is held.
-func (w *worklist) remove(list []*Deployment, kept *Deployment) (without map[string]bool) {
-	without = map[string]bool{}
-	for id, other := range w.byID {
-		up := other
-		for up != nil && up != kept && !slices.Contains(list, up) {
-			up = up.from
-		}
-		if up == nil || up == kept {
-			continue
-		}
-		if root, ok := w.root(other); ok && root.Object != "" {
-			without[From(root)] = true
-		}
-		delete(w.byID, id)
-		w.byPath[other.Path] = slices.DeleteFunc(w.byPath[other.Path], func(d *Deployment) bool { return d == other })
-	}
-	return without
 }
 
 // holdsDeployers reports whether what a deployment renders may hold objects that deploy.
