@@ -123,7 +123,7 @@ const kyvernoCommonFlags = `
 // nothing here names what to use instead.
 func TestKyvernoFlags(t *testing.T) {
 	if release := strings.TrimSuffix(kyvernoVersion, ".0"); !strings.Contains(section(t), "`kyverno apply` "+release) {
-		t.Errorf("the README does not name release %s", release)
+		t.Errorf("engine/README.md does not name release %s", release)
 	}
 	for _, c := range []struct {
 		cmd  *cobra.Command

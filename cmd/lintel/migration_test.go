@@ -11,16 +11,16 @@ import (
 	"testing"
 )
 
-// section is the part of the README that tells how to come from the kyverno command.
+// section is the part of engine/README.md that says how to move from the kyverno command.
 func section(t *testing.T) string {
 	t.Helper()
-	readme, err := os.ReadFile("../../README.md")
+	readme, err := os.ReadFile("../../engine/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, text, ok := strings.Cut(string(readme), "### Coming from the Kyverno CLI\n")
+	_, text, ok := strings.Cut(string(readme), "\n## Move from the Kyverno CLI\n")
 	if !ok {
-		t.Fatal("the README has no such section")
+		t.Fatal("engine/README.md has no such section")
 	}
 	text, _, _ = strings.Cut(text, "\n## ")
 	return text
@@ -47,7 +47,7 @@ func tableOf(t *testing.T, header string) (rows [][2][]string) {
 	return rows
 }
 
-// sampleFiles is what the commands of the README run on: all of them succeed.
+// sampleFiles is what the commands of engine/README.md run on: all of them succeed.
 func sampleFiles(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -100,7 +100,7 @@ func words(command string) (out []string) {
 	return out
 }
 
-// Each row of the README works: with the words of the kyverno command, and with those of ours.
+// Each row of engine/README.md works: with the words of the kyverno command, and with those of ours.
 func TestMigrationTable(t *testing.T) {
 	dir := sampleFiles(t)
 	ran := 0
@@ -148,7 +148,7 @@ func TestMigrationTable(t *testing.T) {
 	}
 }
 
-// The flags that the README lists as having something else in their place are those that the program refuses, with the
+// The flags that engine/README.md lists as having something else in their place are those that the program refuses, with the
 // words that the program has, and no others.
 func TestMigrationFlags(t *testing.T) {
 	dir := sampleFiles(t)
@@ -183,17 +183,17 @@ func TestMigrationFlags(t *testing.T) {
 			case f.instead != "" && (code == 0 || stdout != "" || stderr != "lintel: "+given+": "+f.instead+"\n"):
 				t.Errorf("%s %s: %d %q %q", command, given, code, stdout, stderr)
 			case f.instead != "" && !listed[command+" "+given]:
-				t.Errorf("the README does not list %s of %s", given, command)
+				t.Errorf("engine/README.md does not list %s of %s", given, command)
 			}
 			delete(listed, command+" "+given)
 		}
 	}
 	for name := range listed {
-		t.Errorf("the README lists %s, which is not refused", name)
+		t.Errorf("engine/README.md lists %s, which is not refused", name)
 	}
 }
 
-// The words and exit codes of outcomes are those that the README has.
+// The words and exit codes of outcomes are those that engine/README.md has.
 func TestMigrationOutcomes(t *testing.T) {
 	const head = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p%s}\nspec:\n  rules:\n  - name: r\n" +
 		"    match: {any: [{resources: {kinds: [Pod]}}]}\n"
