@@ -214,6 +214,24 @@ func TestSameAsKustomize(t *testing.T) {
 	}
 }
 
+// valueAt is what objects have at a path such as "ConfigMap lintel/data/KEY"; nil where there is nothing.
+func valueAt(all map[string]object, path string) any {
+	parts := strings.Split(path, "/")
+	var at any = all[parts[0]]
+	for _, part := range parts[1:] {
+		switch v := at.(type) {
+		case object:
+			at = v[part]
+		case []any:
+			i := int(part[0] - '0')
+			if at = nil; i < len(v) {
+				at = v[i]
+			}
+		}
+	}
+	return at
+}
+
 // Each value arrives where it should.
 func TestValues(t *testing.T) {
 	const pod = "Deployment lintel/spec/template/spec/"
@@ -265,20 +283,7 @@ func TestValues(t *testing.T) {
 			continue
 		}
 		path, value, _ := strings.Cut(want, "=")
-		parts := strings.Split(path, "/")
-		var at any = all[parts[0]]
-		for _, part := range parts[1:] {
-			switch v := at.(type) {
-			case object:
-				at = v[part]
-			case []any:
-				i := int(part[0] - '0')
-				if at = nil; i < len(v) {
-					at = v[i]
-				}
-			}
-		}
-		if got := fmt.Sprint(at); got != value {
+		if got := fmt.Sprint(valueAt(all, path)); got != value {
 			t.Errorf("%q: %s is %q, want %q", values, path, got, value)
 		}
 	}

@@ -354,7 +354,7 @@ func (s *seat) start(ctx context.Context, owner string) error {
 func (s *Sandbox) warn(lacks ...string) {
 	for _, what := range lacks {
 		if _, said := s.warned.LoadOrStore(what, true); !said {
-			s.cfg.Log.Warn("sandbox runs without " + what) // as the README has it
+			s.cfg.Log.Warn("sandbox runs without " + what) // as deploy/README.md has it
 		}
 	}
 }

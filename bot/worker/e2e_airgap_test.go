@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// TestWithoutInternet has a server as the README says of one without the internet: what repositories name comes from a
+// TestWithoutInternet has a server as deploy/README.md says of one without the internet: what repositories name comes from a
 // mirror on a private address, and nothing else is asked for.
 func TestWithoutInternet(t *testing.T) {
 	if testing.Short() {

@@ -11,7 +11,7 @@ import (
 )
 
 // TestRestore copies the data folder of a server in work, kills it, and goes on with the copy: as the same App, with the
-// jobs, and whatever became of what the README calls a cache. Where LINTEL_OLDER names a program of an earlier version, that
+// jobs, and whatever became of what deploy/README.md calls a cache. Where LINTEL_OLDER names a program of an earlier version, that
 // goes on with it, too, and then this one again.
 func TestRestore(t *testing.T) {
 	if testing.Short() {

@@ -26,15 +26,21 @@ import (
 	"time"
 )
 
-// readmeBlocks are the code blocks of one language below a heading of the README, up to the next heading, without their
-// indentation. There have to be as many as the test plays, so that it sees each.
+// readmeBlocks are those of the README.
 func readmeBlocks(t *testing.T, heading, language string, count int) []string {
+	t.Helper()
+	return documentBlocks(t, "README.md", heading, language, count)
+}
+
+// documentBlocks are the code blocks of one language below a heading of a document, up to the next heading, without their
+// indentation. There have to be as many as the test plays, so that it sees each.
+func documentBlocks(t *testing.T, document, heading, language string, count int) []string {
 	t.Helper()
 	var blocks []string
 	var block *strings.Builder
 	var here bool
 	var fence, indent string
-	for line := range strings.Lines(readFile(t, filepath.Join("..", "..", "README.md"))) {
+	for line := range strings.Lines(readFile(t, filepath.Join("..", "..", filepath.FromSlash(document)))) {
 		text := strings.TrimLeft(line, " ")
 		switch {
 		case block != nil && strings.TrimSpace(line) == "```":
@@ -52,7 +58,7 @@ func readmeBlocks(t *testing.T, heading, language string, count int) []string {
 		}
 	}
 	if len(blocks) != count {
-		t.Fatalf("the README has %d blocks of %q below %q, and the test knows %d", len(blocks), language, heading, count)
+		t.Fatalf("%s has %d blocks of %q below %q, and the test knows %d", document, len(blocks), language, heading, count)
 	}
 	return blocks
 }

@@ -43,8 +43,9 @@ const (
 	patchedImage = "apps/web/base/deployment.yaml"
 )
 
-// The README is followed word by word by somebody with nothing but Debian's base, git and curl: from the archive of a release
-// to the first finding, to a change that is blocked, to the workflow, and to the hook of pre-commit.
+// The README, and what deploy/README.md says of the installation, are followed word by word by somebody with nothing but
+// Debian's base, git and curl: from the archive of a release to the first finding, to a change that is blocked, to the
+// workflow, and to the hook of pre-commit.
 //
 // Not played: Homebrew and the image, which need macOS or a container engine; cosign, which needs Sigstore's servers (a
 // stand-in sees to its arguments); sudo, which stands for the person; GitHub, whose releases a server on loopback has; the
@@ -60,7 +61,7 @@ func TestReadmeFromNothing(t *testing.T) {
 	n := newNewcomer(t, "git", "curl")
 	version := actionVersion(t)
 	n.reachesGitHub(version, releaseFiles(t))
-	install := readmeBlocks(t, "## Install", "sh", 2)[1]
+	install := documentBlocks(t, "deploy/README.md", "## Install the program", "sh", 3)[1]
 	if strings.Count(install, "/usr/local/bin/") != 1 {
 		t.Fatalf("the program goes to another place:\n%s", install)
 	}
@@ -222,7 +223,7 @@ func TestReadmeGoInstall(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: make test-all")
 	}
-	lines := strings.Split(strings.TrimSpace(readmeBlocks(t, "## Install", "sh", 2)[0]), "\n")
+	lines := strings.Split(strings.TrimSpace(documentBlocks(t, "deploy/README.md", "## Install the program", "sh", 3)[0]), "\n")
 	line := lines[len(lines)-1]
 	const module, version = "github.com/lintel-bot/lintel", "v1.0.0"
 	if !strings.Contains(line, "go install "+module+"/cmd/lintel@latest") {

@@ -14,7 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// What the release is called in .goreleaser.yaml is what the README and the action fetch, and what the workflow pins is what
+// What the release is called in .goreleaser.yaml is what deploy/README.md and the action fetch, and what the workflow pins is what
 // "make release-check" tries.
 func TestReleaseNames(t *testing.T) {
 	top := filepath.Join("..", "..")
@@ -60,14 +60,14 @@ func TestReleaseNames(t *testing.T) {
 	if len(published) != 8 {
 		t.Errorf("published are %v", published)
 	}
-	readme := readFile(t, filepath.Join(top, "README.md"))
+	readme := readFile(t, filepath.Join(top, "deploy", "README.md"))
 	fetched := regexp.MustCompile(`\$from/(\S+)`).FindAllStringSubmatch(readme, -1)
 	if len(fetched) != 3 {
-		t.Errorf("the README fetches %v", fetched)
+		t.Errorf("deploy/README.md fetches %v", fetched)
 	}
 	for _, m := range fetched {
 		if !published[m[1]] {
-			t.Errorf("the README fetches %s, which no release has", m[1])
+			t.Errorf("deploy/README.md fetches %s, which no release has", m[1])
 		}
 	}
 	for _, system := range []string{"linux", "darwin"} { // as install.sh makes the name
