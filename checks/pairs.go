@@ -14,6 +14,7 @@ import (
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render/deploy"
+	"github.com/lintel-bot/lintel/render/progress"
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
@@ -125,7 +126,9 @@ func (p *pairs) render(ctx context.Context) error {
 	reached := p.reached()
 	errs := make([]error, len(reached))
 	p.roots = make([]*diff.Root, len(reached))
+	count := progress.From(ctx).Count("rendering", len(reached))
 	deploy.Each(len(reached), func(i int) {
+		defer count.Begin(reached[i].Name())()
 		p.roots[i], errs[i] = p.sides.Render(ctx, reached[i])
 		if r := p.roots[i]; r != nil && r.Known {
 			p.declared.Rendered(r.Root, r.Deployed, r.Head...)

@@ -13,6 +13,7 @@ import (
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/progress"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -34,12 +35,14 @@ type repository struct {
 	graphs   *graph.Cache
 	advice   []report.Problem // what of the settings does not count since the organisation's do
 
-	config render.Config // by which roots are rendered, without what comes from outside
+	progress progress.Teller
+	config   render.Config // by which roots are rendered, without what comes from outside
 }
 
 // open opens the repository of a change: its trees, its settings, and what differs.
 func open(ctx context.Context, change report.Change, k *kept) (*repository, error) {
-	r := &repository{names: change.Repository, branches: change.Branches, graphs: &k.graphs}
+	r := &repository{names: change.Repository, branches: change.Branches, graphs: &k.graphs,
+		progress: progress.From(ctx)}
 	var err error
 	r.objects, err = tree.Open(ctx, tree.Config{GitDir: change.GitDir, Alternates: change.Alternates, Git: change.Git,
 		Store: &k.blobs})
@@ -126,7 +129,8 @@ func (r *repository) read(change report.Change, k *kept) (err error) {
 
 // index finds the roots of the three trees.
 func (r *repository) index(k *kept, now time.Time) (err error) {
-	r.config = render.Config{Limits: r.settings.Limits.Render(), Namespaced: kinds.HasNamespace, Cache: &k.renderings}
+	r.config = render.Config{Limits: r.settings.Limits.Render(), Namespaced: kinds.HasNamespace, Cache: &k.renderings,
+		Progress: r.progress}
 	ofBase, ofHead := r.config, r.config
 	ofBase.Sources, ofHead.Sources = r.remote.Sources()
 	t, options := r.trees, r.settings.RootOptions(r.names, r.branches)

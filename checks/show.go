@@ -20,6 +20,7 @@ import (
 	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/progress"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -51,7 +52,8 @@ func (c *Checker) Show(ctx context.Context, q report.Query) (*report.Showing, er
 		return nil, err
 	}
 	s := &shower{Query: q, objects: objects, tree: t, settings: own, problems: problems, graphs: &k.graphs,
-		config: render.Config{Namespaced: kinds.HasNamespace, Sources: have, Cache: &k.renderings}}
+		config: render.Config{Namespaced: kinds.HasNamespace, Sources: have, Cache: &k.renderings,
+			Progress: progress.From(ctx)}}
 	if s.Show == report.ShowPlaces {
 		s.config.AttemptSteps = placesSteps
 	}
@@ -190,7 +192,9 @@ func (s *shower) roots(ctx context.Context) ([]report.ListedRoot, error) {
 	list := set.List()
 	out := make([]report.ListedRoot, len(list))
 	errs := make([]error, len(list))
+	count := progress.From(ctx).Count("rendering", len(list))
 	deploy.Each(len(list), func(i int) {
+		defer count.Begin(list[i].Name)()
 		out[i] = report.ListedRoot{Name: list[i].Name, Kind: list[i].As.String(), Path: list[i].Path, OK: true}
 		if s.Show == report.ShowNames {
 			return

@@ -17,6 +17,7 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/helm"
+	"github.com/lintel-bot/lintel/render/progress"
 	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/trial"
@@ -77,6 +78,8 @@ type Rendering struct {
 type Config struct {
 	Limits Limits
 	Cache  *Cache // where answers about renderings are kept; nil: nowhere
+	// Progress is told what is rendered to find out what is deployed; nil: nobody is.
+	Progress progress.Teller
 	// Sources is what was fetched from outside of the repository; nil: nothing is looked for there.
 	Sources *remote.Sources
 	// Namespaced reports whether objects of a kind live in a namespace; nil: kustomize is asked.

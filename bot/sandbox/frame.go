@@ -9,11 +9,12 @@ import (
 	"io"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/render/progress"
 )
 
 // protocol is the version of the frames; both sides are the same binary, so a difference means that
 // something else answers.
-const protocol = 5
+const protocol = 6
 
 // maxRequest bounds a frame to the child.
 const maxRequest = 16 << 20
@@ -42,10 +43,13 @@ type request struct {
 	Inspect bool           `json:"inspect,omitempty"` // in place of checking it
 	Change  *report.Change `json:"change,omitempty"`
 	Query   *report.Query  `json:"query,omitempty"`
+	Steps   bool           `json:"steps,omitempty"` // somebody waits for frames with a Step before the answer
 }
 
-// answer is what a job came to: exactly one of Inspection, Report, Showing and Failed.
+// answer is what a job came to: exactly one of Inspection, Report, Showing and Failed. With Step, it is what is under way, and
+// the answer follows.
 type answer struct {
+	Step       *progress.Step     `json:"step,omitempty"`
 	Inspection *report.Inspection `json:"inspection,omitempty"`
 	Report     *report.Report     `json:"report,omitempty"`
 	Showing    *report.Showing    `json:"showing,omitempty"`

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/render/progress"
 	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
@@ -221,6 +222,7 @@ func (s *seat) do(ctx context.Context, owner string, q request) (*answer, error)
 	if q.Change != nil {
 		q.Change.Git = cmp.Or(q.Change.Git, s.cfg.Git)
 	}
+	q.Steps = progress.From(ctx) != nil
 	c := s.child
 	c.stderr.reset()
 	var a answer
@@ -368,7 +370,7 @@ func (s *Sandbox) exchange(ctx context.Context, c *child, send, receive any) err
 			result <- err
 			return
 		}
-		result <- readFrame(c.out, receive, s.cfg.OutputLimit) // says more than the broken pipe
+		result <- s.receive(ctx, c, receive) // says more than the broken pipe
 	}()
 	var err error
 	select {
@@ -385,6 +387,23 @@ func (s *Sandbox) exchange(ctx context.Context, c *child, send, receive any) err
 	c.kill()
 	<-result // the pipes end with the process group
 	return err
+}
+
+// receive reads the answer of a child, and tells the steps before it to whom the context names.
+func (s *Sandbox) receive(ctx context.Context, c *child, v any) error {
+	tell := progress.From(ctx)
+	for {
+		err := readFrame(c.out, v, s.cfg.OutputLimit)
+		a, ok := v.(*answer)
+		switch {
+		case err != nil || !ok || a.Step == nil:
+			return err
+		case tell == nil:
+			return fmt.Errorf("%w: nobody asked for steps", errNotFrame)
+		}
+		tell(*a.Step)
+		*a = answer{}
+	}
 }
 
 // end ends the present child after an error; it did not fail where the caller gave up.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/render/progress"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -90,6 +91,10 @@ func act(ctx context.Context, c report.Change) (*report.Report, error) {
 	switch c.Head {
 	case "pid":
 		title = strconv.Itoa(os.Getpid())
+	case "steps":
+		progress.From(ctx).Count("rendering", 2).Begin("a")
+	case "false step":
+		writeFrame(os.Stdout, answer{Step: &progress.Step{Doing: "nothing"}}, maxRequest)
 	case "error":
 		return nil, errors.New("the head commit is not there")
 	case "absent":
@@ -218,6 +223,29 @@ func TestChildStaysWarm(t *testing.T) {
 	}
 	if n := b.Restarts(); n != 0 {
 		t.Errorf("%d restarts", n)
+	}
+}
+
+// What is under way is told to who waits, and to nobody else; a child that tells it unasked breaks the protocol.
+func TestSteps(t *testing.T) {
+	b := testSandbox(t, nil)
+	var told []progress.Step
+	ctx := progress.With(t.Context(), func(s progress.Step) { told = append(told, s) })
+	for range 2 {
+		if _, err := b.Run(ctx, report.Change{Head: "steps"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	one := progress.Step{Doing: "rendering", Of: 2, Name: "a"}
+	if want := []progress.Step{one, one}; !slices.Equal(told, want) {
+		t.Errorf("told %v, want %v", told, want)
+	}
+	if _, err := b.Run(t.Context(), report.Change{Head: "steps"}); err != nil {
+		t.Error(err)
+	}
+	var crash *Crash
+	if _, err := b.Run(t.Context(), report.Change{Head: "false step"}); !errors.As(err, &crash) || crash.Reason != reasonProtocol {
+		t.Errorf("a step that nobody asked for: %v", err)
 	}
 }
 

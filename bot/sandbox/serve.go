@@ -13,8 +13,11 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync"
+	"time"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/render/progress"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -69,7 +72,9 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, checker Checker) er
 		if s.Confine {
 			renewProcessorTime(s)
 		}
-		a := work(ctx, q, checker)
+		job, end := stepping(ctx, q, out)
+		a := work(job, q, checker)
+		end()
 		a.Memory = held(s.Memory / 4)
 		err := writeFrame(out, a, s.Output)
 		var large *tooLargeError
@@ -86,6 +91,30 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, checker Checker) er
 		}
 	}
 	return nil
+}
+
+// stepPause is the least time between two steps that are told.
+const stepPause = 200 * time.Millisecond
+
+// stepping returns the context of a job, with a teller that writes frames where somebody waits for them, until it is ended.
+func stepping(ctx context.Context, q request, out io.Writer) (job context.Context, end func()) {
+	if !q.Steps {
+		return ctx, func() {}
+	}
+	var mu sync.Mutex
+	over := false
+	tell := progress.Teller(func(s progress.Step) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !over { // else a frame would follow the answer
+			_ = writeFrame(out, answer{Step: &s}, maxRequest) // the answer finds a broken pipe, too
+		}
+	})
+	return progress.With(ctx, tell.Seldom(stepPause, time.Now)), func() {
+		mu.Lock()
+		defer mu.Unlock()
+		over = true
+	}
 }
 
 // work does one job and turns errors and panics into answers.

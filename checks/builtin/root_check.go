@@ -12,6 +12,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/deploy"
+	"github.com/lintel-bot/lintel/render/progress"
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
@@ -128,7 +129,9 @@ func CheckRoots(ctx context.Context, reached *Reached, levels settings.Checks) (
 		}
 	}
 	lists, errs := make([][]*diff.Pair, len(reached.Roots)), make([]error, len(reached.Roots))
+	count := progress.From(ctx).Count("checking what the roots say", len(reached.Roots))
 	deploy.Each(len(reached.Roots), func(i int) {
+		defer count.Begin(reached.Roots[i].Name())()
 		lists[i], errs[i] = reached.look(ctx, asked, reached.Roots[i])
 	})
 	for _, err := range errs {

@@ -155,8 +155,8 @@ func runeWidth(r rune) int {
 	return 1
 }
 
-// clipWidth cuts text to a number of columns, the last of them an ellipsis.
-func clipWidth(s string, width int) string {
+// ClipWidth cuts text to a number of columns, the last of them an ellipsis.
+func ClipWidth(s string, width int) string {
 	if textWidth(s) <= width {
 		return s
 	}

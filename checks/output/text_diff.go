@@ -115,7 +115,7 @@ func (r *row) fit(width int) {
 		return
 	}
 	if r.parts == nil {
-		r.text = clipWidth(r.text, 3*width)
+		r.text = ClipWidth(r.text, 3*width)
 		return
 	}
 	r.text = ""

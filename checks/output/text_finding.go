@@ -307,7 +307,7 @@ func (t *text) totals(list []*report.Finding) {
 		var b strings.Builder
 		for i, c := range cells {
 			if i == 0 {
-				c = clipWidth(c, widths[0])
+				c = ClipWidth(c, widths[0])
 			}
 			pad := strings.Repeat(" ", max(widths[i]-textWidth(c), 0))
 			if i == 0 || rows[0][i] == "severity" || rows[0][i] == "action" {

@@ -21,6 +21,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render/deploy"
+	"github.com/lintel-bot/lintel/render/progress"
 )
 
 // Reviewer asks the policies about one pair at a time. It is safe for concurrent use.
@@ -69,7 +70,11 @@ type Answer struct {
 // ended before.
 func (v *Reviewer) All(ctx context.Context, pairs []*diff.Pair) ([]Answer, error) {
 	answers := make([]Answer, len(pairs))
-	deploy.Each(len(pairs), func(i int) { answers[i] = v.Review(ctx, pairs[i]) })
+	count := progress.From(ctx).Count("asking the policies", len(pairs))
+	deploy.Each(len(pairs), func(i int) {
+		defer count.Begin(pairs[i].Root.Name())()
+		answers[i] = v.Review(ctx, pairs[i])
+	})
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("the check was stopped: %w", errors.Join(err, context.Cause(ctx)))
 	}

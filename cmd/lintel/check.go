@@ -146,7 +146,9 @@ func (o checkOptions) ask(cmd *cobra.Command, repo *repository, names []string, 
 	prepare func(*report.Change) error,
 ) (*report.Change, *report.Report, error) {
 	ctx := cmd.Context()
+	line := showProgress(cmd.ErrOrStderr(), readingTree)
 	change, cleanup, err := localChange(ctx, repo, o)
+	line.end()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -174,7 +176,8 @@ func (o checkOptions) ask(cmd *cobra.Command, repo *repository, names []string, 
 	}
 	child := repo.sandbox(ctx, change.Cache, change.Alternates, outside, o.timeout)
 	defer child.Close()
-	line := showProgress(cmd.ErrOrStderr(), words.doing)
+	line = showProgress(cmd.ErrOrStderr(), words.doing)
+	ctx = line.in(ctx)
 	run := func(change report.Change) (*report.Report, error) {
 		return outside.Run(ctx, watched{child, line, words.doing}, change)
 	}

@@ -31,47 +31,9 @@ func newFetchCommand() *cobra.Command {
 }
 
 func runFetch(cmd *cobra.Command, o showOptions, rules policyOptions, roots []string) error {
-	ctx := cmd.Context()
-	repo, err := openRepository(ctx, o.repo)
-	if err != nil {
-		return err
-	}
-	q := report.Query{Show: report.ShowRoots}
-	cleanup, err := repo.ask(ctx, o.rev, &q)
-	if err != nil {
-		return err
-	}
-	defer cleanup()
-	outside, err := o.sources.open(ctx, repo.git)
-	if err != nil {
-		return err
-	}
-	if outside == nil {
-		return errors.New("there is no folder for what is fetched: name one with --store")
-	}
-	child := repo.sandbox(ctx, q.Cache, q.Alternates, outside, 0)
-	defer child.Close()
-	q.Output = "json"
-	if len(roots) == 0 {
-		if _, err := showing(ctx, child, outside, q); err != nil {
-			return err
-		}
-		change := report.Change{GitDir: q.GitDir, Alternates: q.Alternates, Git: q.Git, Cache: q.Cache, Repository: q.Repository,
-			Branches: q.Branches, Rules: q.Tree, Head: q.Tree, All: true, Now: time.Now()}
-		if err := rules.apply(cmd, repo, &change); err != nil {
-			return err
-		}
-		if _, err := outside.Inspect(ctx, child, change); err != nil {
-			return err
-		}
-	}
-	for _, root := range roots {
-		q.Show, q.Root = report.ShowObjects, report.RootName{Name: root, Paths: repo.paths(ctx, root)}
-		if _, err := showing(ctx, child, outside, q); err != nil {
-			return err
-		}
-	}
-	list, missing, err := o.fetched(ctx, repo.git, outside.Lock())
+	line := showProgress(cmd.ErrOrStderr(), readingTree)
+	list, missing, err := fetchAll(line.in(cmd.Context()), cmd, o, rules, roots)
+	line.end()
 	if err != nil {
 		return err
 	}
@@ -86,6 +48,53 @@ func runFetch(cmd *cobra.Command, o showOptions, rules policyOptions, roots []st
 		return exitUnable
 	}
 	return nil
+}
+
+// fetchAll fetches what some roots take from outside, or all roots and the policies, and returns what was wanted and how much
+// of it could not be had.
+func fetchAll(ctx context.Context, cmd *cobra.Command, o showOptions, rules policyOptions, roots []string) (
+	list []report.Fetched, missing int, err error,
+) {
+	repo, err := openRepository(ctx, o.repo)
+	if err != nil {
+		return nil, 0, err
+	}
+	q := report.Query{Show: report.ShowRoots}
+	cleanup, err := repo.ask(ctx, o.rev, &q)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer cleanup()
+	outside, err := o.sources.open(ctx, repo.git)
+	if err != nil {
+		return nil, 0, err
+	}
+	if outside == nil {
+		return nil, 0, errors.New("there is no folder for what is fetched: name one with --store")
+	}
+	child := repo.sandbox(ctx, q.Cache, q.Alternates, outside, 0)
+	defer child.Close()
+	q.Output = "json"
+	if len(roots) == 0 {
+		if _, err := showing(ctx, child, outside, q); err != nil {
+			return nil, 0, err
+		}
+		change := report.Change{GitDir: q.GitDir, Alternates: q.Alternates, Git: q.Git, Cache: q.Cache, Repository: q.Repository,
+			Branches: q.Branches, Rules: q.Tree, Head: q.Tree, All: true, Now: time.Now()}
+		if err := rules.apply(cmd, repo, &change); err != nil {
+			return nil, 0, err
+		}
+		if _, err := outside.Inspect(ctx, child, change); err != nil {
+			return nil, 0, err
+		}
+	}
+	for _, root := range roots {
+		q.Show, q.Root = report.ShowObjects, report.RootName{Name: root, Paths: repo.paths(ctx, root)}
+		if _, err := showing(ctx, child, outside, q); err != nil {
+			return nil, 0, err
+		}
+	}
+	return o.fetched(ctx, repo.git, outside.Lock())
 }
 
 // fetched lists what wants came to, and counts those that could not be had.

@@ -54,6 +54,7 @@ func runInit(cmd *cobra.Command, o initOptions) error {
 		return err
 	}
 	line := showProgress(cmd.ErrOrStderr(), "looking at the repository")
+	ctx = line.in(ctx)
 	beginning, err := begin(ctx, o.repo)
 	if err != nil {
 		line.end()

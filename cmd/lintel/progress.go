@@ -11,36 +11,48 @@ import (
 	"golang.org/x/term"
 
 	"github.com/lintel-bot/lintel/bot/remotes"
+	"github.com/lintel-bot/lintel/checks/output"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/render/progress"
 )
 
 const (
 	progressAfter = time.Second // work that is done by then needs no word
 	progressEvery = 500 * time.Millisecond
+
+	readingTree = "reading the repository"
 )
 
 // progressLine is what a terminal is told of work that goes on.
 type progressLine struct {
-	phase atomic.Value // string
+	step  atomic.Value // progress.Step
 	stop  func()
+	shown bool // on a terminal
 }
 
-// showProgress says on a terminal what is being done, and for how long, until it is ended, which clears the line.
-// Elsewhere, and on terminals that cannot clear a line, it is silent. What share of the work is done nobody knows
-// beforehand: how much a change reaches is what the work finds out.
-func showProgress(w io.Writer, phase string) *progressLine {
+// showProgress says on a terminal what is being done, for how long, and of what is counted how much is done and what is
+// under way, until it is ended, which clears the line. Elsewhere, and on terminals that cannot clear a line, it is silent.
+func showProgress(w io.Writer, doing string) *progressLine {
 	p := &progressLine{stop: func() {}}
-	p.phase.Store(phase)
+	p.set(progress.Step{Doing: doing})
 	f, ok := w.(*os.File)
 	if !ok || os.Getenv("TERM") == "dumb" || !term.IsTerminal(int(f.Fd())) {
 		return p
+	}
+	p.shown = true
+	width := func() int {
+		n, _, err := term.GetSize(int(f.Fd()))
+		if err != nil || n <= 0 {
+			return 80
+		}
+		return n
 	}
 	started := time.Now()
 	ticker := time.NewTicker(progressEvery)
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
-		p.print(w, ticker.C, stop, func() time.Duration { return time.Since(started) })
+		p.print(w, width, ticker.C, stop, func() time.Duration { return time.Since(started) })
 	}()
 	p.stop = func() {
 		ticker.Stop()
@@ -50,11 +62,24 @@ func showProgress(w io.Writer, phase string) *progressLine {
 	return p
 }
 
+// set has the line say another step.
+func (p *progressLine) set(s progress.Step) { p.step.Store(s) }
+
+// in returns a context of which the jobs tell the line their steps, where it is shown.
+func (p *progressLine) in(ctx context.Context) context.Context {
+	if !p.shown {
+		return ctx
+	}
+	return progress.With(ctx, p.set)
+}
+
 // end clears the line. It is called once.
 func (p *progressLine) end() { p.stop() }
 
 // print writes the line anew at each tick that changes it, and clears it at the end.
-func (p *progressLine) print(w io.Writer, ticks <-chan time.Time, stop <-chan struct{}, since func() time.Duration) {
+func (p *progressLine) print(w io.Writer, width func() int, ticks <-chan time.Time, stop <-chan struct{},
+	since func() time.Duration,
+) {
 	shown := ""
 	for {
 		select {
@@ -68,12 +93,22 @@ func (p *progressLine) print(w io.Writer, ticks <-chan time.Time, stop <-chan st
 			if d < progressAfter {
 				continue
 			}
-			if row := fmt.Sprintf("lintel: %s, %d s ...", p.phase.Load(), int(d.Seconds())); row != shown {
+			if row := p.row(d, width()-1); row != shown {
 				fmt.Fprint(w, "\r\x1b[K"+row)
 				shown = row
 			}
 		}
 	}
+}
+
+// row is the line after some time, no wider than width: what is wrapped cannot be cleared.
+func (p *progressLine) row(d time.Duration, width int) string {
+	step, _ := p.step.Load().(progress.Step)
+	row := fmt.Sprintf("lintel: %s, %d s", step, int(d.Seconds()))
+	if step.Name == "" {
+		return row + " ..."
+	}
+	return output.ClipWidth(output.LogLine(row+": "+step.Name), width)
 }
 
 // watched is a sandbox that tells what it does, until it answers with what is to be fetched first.
@@ -85,10 +120,10 @@ type watched struct {
 
 // Run is that of the sandbox.
 func (s watched) Run(ctx context.Context, change report.Change) (*report.Report, error) {
-	s.line.phase.Store(s.doing)
+	s.line.set(progress.Step{Doing: s.doing})
 	rep, err := s.Sandbox.Run(ctx, change)
 	if err == nil && rep != nil && rep.Wanted != nil {
-		s.line.phase.Store("fetching what comes from outside")
+		s.line.set(progress.Step{Doing: "fetching what comes from outside"})
 	}
 	return rep, err
 }

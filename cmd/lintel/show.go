@@ -40,7 +40,9 @@ func runShow(cmd *cobra.Command, o showOptions, q report.Query) error {
 	if err != nil {
 		return err
 	}
+	line := showProgress(cmd.ErrOrStderr(), readingTree)
 	cleanup, err := repo.ask(ctx, o.rev, &q)
+	line.end()
 	if err != nil {
 		return err
 	}
@@ -52,8 +54,8 @@ func runShow(cmd *cobra.Command, o showOptions, q report.Query) error {
 	}
 	child := repo.sandbox(ctx, q.Cache, q.Alternates, outside, 0)
 	defer child.Close()
-	line := showProgress(cmd.ErrOrStderr(), "rendering")
-	out, err := showing(ctx, child, outside, q)
+	line = showProgress(cmd.ErrOrStderr(), "rendering")
+	out, err := showing(line.in(ctx), child, outside, q)
 	line.end()
 	if err != nil {
 		return err

@@ -72,7 +72,7 @@ func (s *Set) Settled() *Set {
 
 func opened(x *roots.Index, config render.Config) *Set {
 	s := &Set{Index: x, Renderer: render.New(x, config), config: config}
-	s.found = newWorklist(x, s.Renderer, config.Cache).ready
+	s.found = newWorklist(x, s.Renderer, config).ready
 	s.external = externalKustomizations(s)
 	s.Texts = &Texts{set: s}
 	return s

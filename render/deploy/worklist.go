@@ -16,6 +16,7 @@ import (
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/progress"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -27,6 +28,7 @@ type worklist struct {
 	index    *roots.Index
 	renderer *render.Renderer
 	cache    *render.Cache
+	progress progress.Teller
 	repo     gitops.RepoNames
 	limits   gitops.Limits
 
@@ -47,8 +49,8 @@ type worklist struct {
 	problems []gitops.Problem
 }
 
-func newWorklist(x *roots.Index, r *render.Renderer, c *render.Cache) *worklist {
-	return &worklist{index: x, renderer: r, cache: c, repo: x.RepoNames(),
+func newWorklist(x *roots.Index, r *render.Renderer, c render.Config) *worklist {
+	return &worklist{index: x, renderer: r, cache: c.Cache, progress: c.Progress, repo: x.RepoNames(),
 		limits: gitops.Limits{Source: x.Options().Limits}, holds: sync.OnceValue(x.Deploying.Including),
 		followed: map[string]bool{}, byPath: map[string][]*Deployment{}, byID: map[string]*Deployment{}}
 }
@@ -130,11 +132,18 @@ func (w *worklist) objects() (objects []gitops.Object) {
 	return objects
 }
 
+// finding is what a worklist does, for those who wait.
+const finding = "finding what is deployed"
+
 // prepare renders some roots, several at a time.
 func (w *worklist) prepare(list []roots.Root, kinds []string) {
 	slices.SortFunc(list, roots.Compare)
 	list = slices.Compact(list)
-	Each(len(list), func(i int) { w.rendered(list[i], kinds) })
+	count := w.progress.Count(finding, len(list))
+	Each(len(list), func(i int) {
+		defer count.Begin(list[i].Name())()
+		w.rendered(list[i], kinds)
+	})
 }
 
 // arriving returns the objects of some kinds that a file deploys to a cluster: as the roots render them that change it,
@@ -244,10 +253,14 @@ func (w *worklist) lookUp(kinds []string, wanted map[string][]string) (objects [
 // follow reads the objects that deployments render, and those that these deploy in turn. With external, remote charts
 // and other repositories count, too.
 func (w *worklist) follow(found []*Deployment, external bool) {
+	count := w.progress.Count(finding, 0)
 	for depth := 0; len(found) > 0 && depth < maxFollowed; depth++ {
 		var next []*Deployment
+		count.Add(len(found))
 		for _, one := range found {
+			end := count.Begin(one.Name)
 			next = append(next, w.followOne(one, external)...)
+			end()
 		}
 		found = next
 	}

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/lintel-bot/lintel/render/progress"
 	"github.com/lintel-bot/lintel/render/remote"
 )
 
@@ -43,8 +44,10 @@ func (f *Fetcher) all(ctx context.Context, wants []remote.Want) (remote.Lock, er
 	lock := make(remote.Lock, len(wants))
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(together)
+	count := progress.From(ctx).Count("fetching what comes from outside", len(wants))
 	for i, w := range wants {
 		group.Go(func() error {
+			defer count.Begin(w.String())()
 			entry, err := f.one(groupCtx, w)
 			if err == nil {
 				lock[i] = entry
