@@ -169,27 +169,38 @@ func playSteps(t *testing.T, steps []walkthroughStep, dir string) ([]string, err
 	return printed, err
 }
 
-// changing is what differs between two runs of the same commands: commits, dates and durations.
-var changing = regexp.MustCompile(`\b[0-9a-f]{7,40}\b|\b\d{4}-\d\d-\d\d\b|\b\d{1,2} [A-Z][a-z]+ 20\d\d\b|\b\d+(\.\d+)?m?s\b`)
+var (
+	// changing is what differs between two runs of the same commands: commits, dates and durations.
+	changing = regexp.MustCompile(`\b[0-9a-f]{7,40}\b|\b\d{4}-\d\d-\d\d\b|\b\d{1,2} [A-Z][a-z]+ 20\d\d\b|\b\d+(\.\d+)?m?s\b`)
+	// trailing are spaces that the files do not have.
+	trailing = regexp.MustCompile(`(?m) +$`)
+)
 
 // showsOutput says whether output that a file shows is what was printed.
 func showsOutput(shown, printed string) bool {
-	steady := func(s string) string { return changing.ReplaceAllString(s, "<changing>") }
+	steady := func(s string) string {
+		return trailing.ReplaceAllLiteralString(changing.ReplaceAllLiteralString(s, "<changing>"), "")
+	}
 	pattern := regexp.QuoteMeta(steady(shown))
 	pattern = regexp.MustCompile(`(?m)^…\n`).ReplaceAllLiteralString(pattern, `(?:.*\n)*`)
 	return regexp.MustCompile(`\A` + pattern + `\z`).MatchString(steady(printed))
 }
 
-// updatedWalkthrough is the text of a walk-through that shows what its steps printed.
+// updatedWalkthrough is the text of a walk-through that shows what its steps printed. Output that leaves lines out at one
+// place shows as many lines before and after it as it did.
 func updatedWalkthrough(text string, steps []walkthroughStep, printed []string) string {
 	lines := strings.Split(text, "\n")
 	for i, s := range slices.Backward(steps) {
 		if s.output == nil || showsOutput(*s.output, printed[i]) {
 			continue
 		}
-		var shown []string
-		for line := range strings.SplitSeq(strings.TrimSuffix(printed[i], "\n"), "\n") {
-			shown = append(shown, strings.TrimRight(s.indent+line, " "))
+		shown := strings.Split(strings.TrimSuffix(printed[i], "\n"), "\n")
+		was := lines[s.begin:s.end]
+		if gap := slices.Index(was, s.indent+"…"); gap >= 0 && len(was) < len(shown) {
+			shown = slices.Concat(shown[:gap], []string{"…"}, shown[len(shown)-(len(was)-gap-1):])
+		}
+		for i, line := range shown {
+			shown[i] = strings.TrimRight(s.indent+line, " ")
 		}
 		lines = slices.Replace(lines, s.begin, s.end, shown...)
 	}
