@@ -60,6 +60,28 @@ func TestShowsOutput(t *testing.T) {
 	}
 }
 
+func TestUpdatedWalkthroughKeepsWhatIsLeftOut(t *testing.T) {
+	const text = "1. Do it:\n\n   ```sh\n   one\n   ```\n\n   ```\n   at 1a2b3c4\n   ```\n\n```sh\ntwo\n```\n\n" +
+		"```sh\nthree\n```\n\n```\na\n…\nd\ne\n```\n"
+	steps := walkthroughSteps(t, text)
+	if len(steps) != 3 || steps[1].output != nil || steps[0].commands != "one\n" || steps[2].line != 16 {
+		t.Fatalf("steps %+v", steps)
+	}
+	for _, c := range []struct {
+		printed []string
+		want    string
+	}{
+		{[]string{"at f0e1d2c\n", "more\n", "a\nb\nc\nd\ne\n"}, text},
+		{[]string{"at 1a2b3c4 \nend\n"}, strings.Replace(text, "   at 1a2b3c4\n", "   at 1a2b3c4\n   end\n", 1)},
+		{[]string{"at 1a2b3c4\n", "", "A\nb\nc\nd\nE\n"}, strings.Replace(text, "a\n…\nd\ne\n", "A\n…\nd\nE\n", 1)},
+		{[]string{"at 1a2b3c4\n", "", "A\nE\n"}, strings.Replace(text, "a\n…\nd\ne\n", "A\nE\n", 1)},
+	} {
+		if diff := cmp.Diff(c.want, updatedWalkthrough(text, steps[:len(c.printed)], c.printed)); diff != "" {
+			t.Errorf("printed %q (-want +got):\n%s", c.printed, diff)
+		}
+	}
+}
+
 // playWalkthrough runs the sh blocks of a markdown file, in order and in one shell that starts in a folder, and compares
 // what each prints with the block without a language that follows it. A block that no output follows has to succeed. In
 // the output a line "…" stands for any number of lines, "~" for the home folder; commits, dates and durations are not
