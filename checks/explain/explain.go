@@ -1,0 +1,108 @@
+// Package explain says what a report's checks, causes, errors and warnings mean, and what to do about each.
+//
+// Its texts are files of this folder: checks.yaml has the checks that need no policies, messages.yaml what else a report, a
+// command or the server can say. To add a check, add its entry to checks.yaml: a test requires one, and runs its example.
+package explain
+
+import (
+	_ "embed"
+	"strings"
+	"sync"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/checks/builtin"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/settings"
+)
+
+//go:embed checks.yaml
+var checksFile []byte
+
+//go:embed messages.yaml
+var messagesFile []byte
+
+// Topics are all explanations: the checks in the order of the documentation, then the messages. They are not to be changed.
+var Topics = sync.OnceValue(func() (list []report.Explanation) {
+	infos := map[string]builtin.Info{}
+	for _, c := range builtin.For(builtin.Facts{}) {
+		infos[c.Name] = c.Info
+	}
+	switchable := settings.CheckNames()
+	for _, t := range read(checksFile) {
+		info := infos[t.Name]
+		t.Kind, t.Severity = report.ExplainCheck, info.Severity
+		t.Level = string(settings.LevelWarn)
+		if info.Enforce {
+			t.Level = string(settings.LevelEnforce)
+		}
+		for _, name := range switchable {
+			if name == t.Name {
+				t.Setting = "checks." + name
+			}
+		}
+		list = append(list, t)
+	}
+	for _, t := range read(messagesFile) {
+		t.Kind = report.ExplainMessage
+		list = append(list, t)
+	}
+	return list
+})
+
+// read reads a file of this folder.
+func read(data []byte) (list []report.Explanation) {
+	var entries []struct {
+		Name, About, Means, ToDo, Wrong, Right string
+		Says                                   []string
+	}
+	if err := yaml.Unmarshal(data, &entries); err != nil {
+		panic(err) // a test reads it
+	}
+	for _, e := range entries {
+		list = append(list, report.Explanation{Name: e.Name, About: e.About, Means: e.Means, ToDo: e.ToDo, Says: e.Says,
+			Wrong: e.Wrong, Right: e.Right})
+	}
+	return list
+}
+
+// Find returns what has a name, with or without the policy "lintel/" in front, else the messages that a text quotes, the one
+// that is said with the most words first.
+func Find(text string) (list []report.Explanation) {
+	name := strings.TrimPrefix(strings.ReplaceAll(text, " ", ""), builtin.Policy+"/")
+	for _, t := range Topics() {
+		if t.Name == name {
+			return []report.Explanation{t}
+		}
+	}
+	most := 0
+	for _, t := range Topics() {
+		switch n := quoted(t, text); {
+		case n == 0 || n < most:
+		case n > most:
+			most, list = n, []report.Explanation{t}
+		default:
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// quoted is how many characters of what a topic says are in a text.
+func quoted(t report.Explanation, text string) (most int) {
+	text = strings.ToLower(text)
+	for _, says := range t.Says {
+		n, rest, all := 0, text, true
+		for part := range strings.SplitSeq(strings.ToLower(says), "…") {
+			part = strings.TrimSpace(part)
+			at := strings.Index(rest, part)
+			if all = all && at >= 0; all {
+				n, rest = n+len(part), rest[at+len(part):]
+			}
+		}
+		if all {
+			most = max(most, n)
+		}
+	}
+	return most
+}
