@@ -81,10 +81,14 @@ type shower struct {
 
 func (s *shower) show(ctx context.Context) (*report.Showing, error) {
 	out := &report.Showing{}
-	if s.Show == report.ShowLayout {
-		layout, err := s.layout(ctx)
+	describe := map[report.Show]func(context.Context) (any, error){
+		report.ShowLayout:   func(ctx context.Context) (any, error) { return s.layout(ctx) },
+		report.ShowPolicies: func(ctx context.Context) (any, error) { return s.policies(ctx) },
+	}
+	if describe := describe[s.Show]; describe != nil {
+		v, err := describe(ctx)
 		if err == nil {
-			out.Text, err = json.Marshal(layout)
+			out.Text, err = json.Marshal(v)
 		}
 		return out, err
 	}

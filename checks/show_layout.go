@@ -10,6 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/rules"
+	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
@@ -46,6 +47,35 @@ func (s *shower) layout(ctx context.Context) (*report.Layout, error) {
 	}
 	out.Reached, err = s.reached(ctx, head)
 	return out, err
+}
+
+// policies explains the policies of the tree, those of its clusters included.
+func (s *shower) policies(ctx context.Context) ([]report.Explanation, error) {
+	head, err := s.commit(s.tree)
+	if err != nil {
+		return nil, err
+	}
+	list := []report.Explanation{}
+	known := map[engine.PolicyRef]bool{}
+	for _, cluster := range append([]string{""}, s.settings.ClusterNames()...) {
+		found, err := rules.Find(ctx, head, s.settings.In(cluster))
+		if err != nil {
+			return nil, err
+		}
+		policies, _ := engine.CompilePolicies(rules.ForEngine(found.Policies), engine.Options{}) // what is wrong with them a check reports
+		for _, p := range policies.List() {
+			if known[p.PolicyRef] {
+				continue
+			}
+			known[p.PolicyRef] = true
+			about := policies.About(p.PolicyRef)
+			generated := func(rule string) bool { return strings.HasPrefix(rule, "autogen-") }
+			list = append(list, report.Explanation{Kind: report.ExplainPolicy, Name: report.Name(p.Namespace, p.Name),
+				About: about.Title, Means: about.Description, Severity: p.Severity, Category: about.Category, Rules: slices.DeleteFunc(p.Rules, generated),
+				Path: p.Path, Line: p.Line})
+		}
+	}
+	return list, nil
 }
 
 // commit opens a tree with its roots and the files that may hold rules.

@@ -47,7 +47,8 @@ const (
 // Value is what a command has to say.
 type Value interface {
 	*report.Report | *report.Differences | *report.Evaluation | *report.TestRun | *report.Fixes |
-		[]report.BlamedResource | []report.ListedRoot | []report.Object | []report.Fetched | report.Build | *report.InitPlan
+		[]report.BlamedResource | []report.ListedRoot | []report.Object | []report.Fetched | report.Build | *report.InitPlan |
+		[]report.Explanation
 }
 
 // writer writes what a command has to say.
@@ -62,10 +63,11 @@ type format struct {
 // formats are all forms, in the order of the documentation.
 func formats() []format {
 	return []format{
-		{"text", []any{checkText, diffText, evalText, testText, fixText, blameText, rootsText, fetchedText, buildText, initText}},
+		{"text", []any{checkText, diffText, evalText, testText, fixText, blameText, rootsText, fetchedText, buildText, initText,
+			explainText}},
 		{"json", []any{checkJSON, completeJSON[*report.Differences], evalJSON, valueJSON[*report.TestRun], plainJSON[*report.Fixes],
 			plainJSON[[]report.BlamedResource], plainJSON[*report.InitPlan], completeJSON[[]report.ListedRoot], completeJSON[[]report.Object],
-			completeJSON[[]report.Fetched]}},
+			completeJSON[[]report.Fetched], completeJSON[[]report.Explanation]}},
 		{"yaml", []any{objectsYAML}},
 		{"sarif", []any{checkSARIF}},
 		{"github", []any{checkGitHub}},

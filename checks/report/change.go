@@ -125,6 +125,8 @@ const (
 	ShowObjects Show = "objects" // what a root deploys
 	ShowPlaces  Show = "places"  // what a root deploys, with where each line is written
 	ShowLayout  Show = "layout"  // a Layout, as JSON
+	// ShowPolicies asks for an Explanation of each policy of the tree, as JSON.
+	ShowPolicies Show = "policies"
 )
 
 // Showing is the answer to a Query.

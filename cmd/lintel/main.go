@@ -91,7 +91,7 @@ func newRootCommand() *cobra.Command {
 	}
 	root.AddCommand(newCheckCommand(), newDiffCommand(), newEvalCommand(), newApplyCommand(), newTestCommand(), newFixCommand(),
 		newBlameCommand(), newRootsCommand(), newRenderCommand(), newFetchCommand(), newServeCommand(),
-		newVersionCommand(), newSchemaCommand(), newInitCommand(), newSandboxCommand(&checks.Checker{}))
+		newVersionCommand(), newSchemaCommand(), newExplainCommand(), newInitCommand(), newSandboxCommand(&checks.Checker{}))
 	root.AddCommand(newHelpTopics()...)
 	root.AddCommand(newManCommand())
 	addCompletions(root)

@@ -1,0 +1,99 @@
+package output
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// explainText writes explanations for people: one or a few in full, many as a list.
+func explainText(w io.Writer, list []report.Explanation, o Options) error {
+	t := newText(nil, o)
+	if len(list) > fewExplanations {
+		t.explanations("Checks that need no policy", list, report.ExplainCheck)
+		t.explanations("Messages", list, report.ExplainMessage)
+		t.explanations("Policies of this repository", list, report.ExplainPolicy)
+		return t.write(w)
+	}
+	for i := range list {
+		t.blank()
+		t.explanation(&list[i])
+	}
+	return t.write(w)
+}
+
+// fewExplanations is how many are printed in full.
+const fewExplanations = 5
+
+// explanations lists those of a kind, a line each.
+func (t *text) explanations(title string, list []report.Explanation, kind report.ExplanationKind) {
+	width, first := 0, true
+	for _, e := range list {
+		width = max(width, textWidth(Line(e.Name)))
+	}
+	for _, e := range list {
+		if e.Kind != kind {
+			continue
+		}
+		if first {
+			t.blank()
+			t.line(t.paint.bold(title))
+		}
+		first = false
+		name := Line(e.Name)
+		t.line("  " + name + strings.Repeat(" ", width-textWidth(name)) + "  " + Line(e.About))
+	}
+}
+
+func (t *text) explanation(e *report.Explanation) {
+	t.rows("", t.paint.bold(Line(e.Name))+": "+Line(cmp.Or(e.About, "a policy of this repository")))
+	var facts []string
+	if e.Path != "" {
+		facts = append(facts, fmt.Sprintf("%s:%d", e.Path, e.Line))
+	}
+	if e.Severity != "" {
+		facts = append(facts, "severity "+e.Severity)
+	}
+	if e.Category != "" {
+		facts = append(facts, "category "+e.Category)
+	}
+	switch {
+	case e.Setting != "":
+		facts = append(facts, fmt.Sprintf("default: %s; the setting %s changes it", e.Level, e.Setting))
+	case e.Level != "":
+		facts = append(facts, "always on: "+e.Level)
+	}
+	if len(e.Rules) > 0 {
+		facts = append(facts, "rules "+strings.Join(e.Rules, ", "))
+	}
+	if len(facts) > 0 {
+		t.rows("", Line(strings.Join(facts, "; ")))
+	}
+	for _, part := range []struct{ title, text string }{{"What it means", e.Means}, {"What to do", e.ToDo}} {
+		if part.text != "" {
+			t.blank()
+			t.line(t.paint.bold(part.title))
+			t.rows("  ", strings.Join(strings.Fields(part.text), " "))
+		}
+	}
+	if len(e.Says) > 0 {
+		t.blank()
+		t.line(t.paint.bold("As it is printed"))
+		for _, says := range e.Says {
+			t.rows("  ", Line(says))
+		}
+	}
+	for _, part := range []struct{ title, text string }{{"Wrong", e.Wrong}, {"Right", e.Right}} {
+		if part.text == "" {
+			continue
+		}
+		t.blank()
+		t.line(t.paint.bold(part.title))
+		for line := range strings.Lines(part.text) {
+			t.line("  " + Line(strings.TrimRight(line, "\n")))
+		}
+	}
+}
