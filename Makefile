@@ -16,9 +16,13 @@ GORELEASER_VERSION ?= v2.16.0
 # in a module can set that for "go install". The race detector alone needs C.
 export CGO_ENABLED ?= 0
 
-.PHONY: all build test test-all race soak demo picture deploy-check bench blame-proof replay admission-truth same lint fmt vet staticcheck fuzz-smoke image chart release-check clean
+.PHONY: all help build test test-all race soak demo picture deploy-check bench blame-proof replay admission-truth same lint fmt vet staticcheck fuzz-smoke image chart release-check clean
 
 all: build
+
+## help: the targets
+help:
+	@sed -n 's/^## //p' $(MAKEFILE_LIST)
 
 ## build: the program, as bin/lintel
 build:

@@ -149,6 +149,27 @@ func TestLinksOfTheDocumentationLeadSomewhere(t *testing.T) {
 	}
 }
 
+// Each file of the project that the documentation names is there; NAME stands for any.
+func TestFilesOfTheDocumentationExist(t *testing.T) {
+	named := regexp.MustCompile("^(bot|checks|cmd|deploy|engine|render|\\.ci|\\.github)/[a-zA-Z0-9_./-]+$")
+	for _, d := range documentation(t) {
+		if strings.HasPrefix(d.name, "testdata/") { // a repository of its own
+			continue
+		}
+		for _, line := range d.lines {
+			for _, span := range codeSpan.FindAllString(line.text, -1) {
+				name := strings.Trim(span, "`")
+				if line.fence != "" || !named.MatchString(name) || strings.Contains(name, "NAME") {
+					continue
+				}
+				if _, err := os.Stat(filepath.Join("..", "..", name)); err != nil {
+					t.Errorf("%s:%d: %s does not exist", d.name, line.number, name)
+				}
+			}
+		}
+	}
+}
+
 // Each command of the documentation exists, with its flags and its environment variables.
 func TestCommandsOfTheDocumentationExist(t *testing.T) {
 	targets := regexp.MustCompile(`(?m)^([a-z-]+):`).FindAllStringSubmatch(readFile(t, filepath.Join("..", "..", "Makefile")), -1)
