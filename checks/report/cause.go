@@ -22,14 +22,14 @@ const (
 
 // Cause is why something could not be decided or looked at. A report has it once, whatever waits for it.
 type Cause struct {
-	ID       string    `json:"id"` // the same in all reports: a digest of the kind and of what is missing
-	Kind     CauseKind `json:"kind"`
+	ID       string    `json:"id"`                // the same in all reports: a digest of the kind and of what is missing
+	Kind     CauseKind `json:"kind"`              // source, cluster, differ, root, unseen or policy
 	What     string    `json:"missing,omitempty"` // what is missing, as people name it; empty: the reason says it
 	Reason   string    `json:"reason,omitempty"`  // why that is so
 	Sentence string    `json:"sentence"`          // both
 	Path     string    `json:"path"`              // one of the places; one that the change touches, where there is any
-	Line     int       `json:"line"`
-	ToDo     string    `json:"toDo,omitempty"`
+	Line     int       `json:"line"`              // of the file; 0: the whole file
+	ToDo     string    `json:"toDo,omitempty"`    // what to do about it
 	Rules    int       `json:"rules"`             // undecided findings that wait for it
 	Objects  int       `json:"objects"`           // that these are about
 	Roots    int       `json:"roots"`             // that are not checked for it, or not seen by look-ups

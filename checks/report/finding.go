@@ -69,27 +69,27 @@ const (
 
 // Finding is one violated (or undecided, or excepted) rule at one field of one resource.
 type Finding struct {
-	Policy     string     `json:"policy"` // name, or namespace/name of a namespaced policy
-	Rule       string     `json:"rule"`
-	Severity   string     `json:"severity,omitempty"` // critical, high, medium, low or info; the policy's annotation
-	Resource   Resource   `json:"resource"`
-	Operation  string     `json:"operation"`
-	Result     Result     `json:"result"`
-	Action     Action     `json:"action"`
-	Field      string     `json:"field"` // RFC 6901 pointer into the rendered resource
-	Message    string     `json:"message"`
-	Causes     []string   `json:"causes,omitempty"` // the ids of those for which it is undecided: any of them
-	Origin     *Origin    `json:"origin,omitempty"`
+	Policy     string     `json:"policy"`              // name, or namespace/name of a namespaced policy
+	Rule       string     `json:"rule"`                // of the policy
+	Severity   string     `json:"severity,omitempty"`  // critical, high, medium, low or info; the policy's annotation
+	Resource   Resource   `json:"resource"`            // apiVersion, kind, namespace and name of the object
+	Operation  string     `json:"operation"`           // CREATE, UPDATE or DELETE
+	Result     Result     `json:"result"`              // fail, warn, skip, error or unknown
+	Action     Action     `json:"action"`              // Enforce or Audit
+	Field      string     `json:"field"`               // RFC 6901 pointer into the rendered resource
+	Message    string     `json:"message"`             // what the rule reports
+	Causes     []string   `json:"causes,omitempty"`    // the ids of those for which it is undecided: any of them
+	Origin     *Origin    `json:"origin,omitempty"`    // the place to edit
 	Roots      []string   `json:"roots"`               // the roots whose render has it
 	Clusters   []string   `json:"clusters,omitempty"`  // those that deploy them, where the settings know any
 	Resources  []Resource `json:"resources,omitempty"` // further resources that fail at the same place for the same reason
-	Exemption  *Exemption `json:"exemption,omitempty"`
-	New        bool       `json:"new"`                // false: the base had it, too
-	Denied     bool       `json:"denied,omitempty"`   // not new, and a cluster refuses the update all the same
-	Blocks     bool       `json:"blocks"`             // whether this finding alone fails the check
-	PolicyPath string     `json:"policyPath"`         // where the policy is written
-	PolicyLine int        `json:"policyLine"`         // of the rule, where it has one
-	Expected   string     `json:"expected,omitempty"` // what the rule asks of the field, as people say it
+	Exemption  *Exemption `json:"exemption,omitempty"` // the exception that covers it, and its state
+	New        bool       `json:"new"`                 // false: the base had it, too
+	Denied     bool       `json:"denied,omitempty"`    // not new, and a cluster refuses the update all the same
+	Blocks     bool       `json:"blocks"`              // whether this finding alone fails the check
+	PolicyPath string     `json:"policyPath"`          // where the policy is written
+	PolicyLine int        `json:"policyLine"`          // of the rule, where it has one
+	Expected   string     `json:"expected,omitempty"`  // what the rule asks of the field, as people say it
 	// Approvers decide about exceptions to the policy in place of the repository's: it is one of the organisation. Nil:
 	// the repository's do.
 	Approvers *Approvers `json:"approvers,omitempty"`
@@ -170,13 +170,13 @@ const (
 // the column behind the last character. Zero columns mean whole lines. Where a value of a Secret is hidden, EndColumn is
 // behind what stands in its place, or zero.
 type Origin struct {
-	Path        string  `json:"path"`
-	StartLine   int     `json:"startLine"`
-	EndLine     int     `json:"endLine"`
-	StartColumn int     `json:"startColumn"`
-	EndColumn   int     `json:"endColumn"`
-	How         string  `json:"how"` // Identity, writer, search or Enclosing
-	Side        Side    `json:"side,omitempty"`
+	Path        string  `json:"path"`              // the file, from the top of the repository
+	StartLine   int     `json:"startLine"`         // from 1
+	EndLine     int     `json:"endLine"`           // the last line
+	StartColumn int     `json:"startColumn"`       // from 1, in characters; 0: the whole line
+	EndColumn   int     `json:"endColumn"`         // the last column
+	How         string  `json:"how"`               // Identity, writer, search or Enclosing
+	Side        Side    `json:"side,omitempty"`    // base where the place is in the base commit
 	Changed     bool    `json:"changed"`           // whether the change touches this file
 	Chain       []Place `json:"chain"`             // what this value replaced, nearest layer first
 	Missing     string  `json:"missing,omitempty"` // the rest of the pointer that does not exist below this place

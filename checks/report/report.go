@@ -15,11 +15,11 @@ import (
 // Report is the outcome of one check of one change. Its JSON form is the stable output of
 // "lintel check -o json" and what the sandbox sends to the server.
 type Report struct {
-	Conclusion Conclusion   `json:"conclusion"`
-	Title      string       `json:"title"`              // one line for people
-	All        bool         `json:"all,omitempty"`      // everything was checked, not a change
-	Advisory   bool         `json:"advisory,omitempty"` // the settings let nothing block, see Advise
-	Findings   []Finding    `json:"findings"`
+	Conclusion Conclusion   `json:"conclusion"`           // failure, action_required, neutral or success
+	Title      string       `json:"title"`                // one line for people
+	All        bool         `json:"all,omitempty"`        // everything was checked, not a change
+	Advisory   bool         `json:"advisory,omitempty"`   // the settings let nothing block, see Advise
+	Findings   []Finding    `json:"findings"`             // violations and what is undecided
 	Errors     []Problem    `json:"errors"`               // what could not be read, rendered or compiled: it fails
 	Warnings   []Problem    `json:"warnings,omitempty"`   // such as policies that are not evaluated before merge
 	NotChecked []NotChecked `json:"notChecked,omitempty"` // what is deployed and was not looked at
@@ -46,7 +46,7 @@ type Report struct {
 	Preview     *Preview     `json:"preview,omitempty"`    // what the change does to the rules themselves, once merged
 	Until       time.Time    `json:"until,omitzero"`       // when the result may change by itself: an exception ends
 	Clusters    []string     `json:"clusters,omitempty"`   // those that the change touches, where the settings know any
-	Stats       Stats        `json:"stats"`
+	Stats       Stats        `json:"stats"`                // counts: roots, resources, policies, and more
 
 	// WouldBlock counts the findings that would block if the report were not Advisory.
 	WouldBlock int `json:"wouldBlock,omitempty"`
@@ -172,10 +172,10 @@ func (p Problem) String() string {
 // NotChecked is something deployed that could not be looked at, for a reason that the change is not to blame for:
 // only the cluster or the operator knows it, or Lintel does not render it.
 type NotChecked struct {
-	Root    string `json:"root"` // folder, or kind and name of the object that deploys
-	Path    string `json:"path"`
-	Line    int    `json:"line"` // 0: the file
-	Reason  string `json:"reason"`
+	Root    string `json:"root"`              // folder, or kind and name of the object that deploys
+	Path    string `json:"path"`              // the file that names it
+	Line    int    `json:"line"`              // 0: the file
+	Reason  string `json:"reason"`            // why, in one sentence
 	Changed bool   `json:"changed,omitempty"` // whether the change touches this file
 	Before  bool   `json:"before,omitempty"`  // the base has it in the same way
 	Touched bool   `json:"-"`                 // the change alters the root

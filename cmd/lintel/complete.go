@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/checks/eval"
+	"github.com/lintel-bot/lintel/checks/explain"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
@@ -38,6 +39,13 @@ func addCompletions(root *cobra.Command) {
 					return nil, cobra.ShellCompDirectiveNoFileComp
 				}
 				return completeRoots(cmd, args, word), cobra.ShellCompDirectiveDefault // any folder can be asked for
+			}
+		case "explain":
+			cmd.ValidArgsFunction = func(*cobra.Command, []string, string) (list []string, _ cobra.ShellCompDirective) {
+				for _, e := range explain.Topics() {
+					list = append(list, e.Name+"\t"+e.About)
+				}
+				return list, cobra.ShellCompDirectiveNoFileComp
 			}
 		case "test":
 			_ = cmd.RegisterFlagCompletionFunc("run", completeRun) // the flag exists

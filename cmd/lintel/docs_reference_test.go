@@ -243,18 +243,44 @@ func fieldTable(t *testing.T, args []string) string {
 	if fields == nil {
 		t.Fatalf("package report has no type %s", args[0])
 	}
-	rows := [][]string{{"field", "meaning"}}
+	rows := [][]string{{"field", "type", "meaning"}}
 	for _, f := range fields.Fields.List {
 		comment := strings.Join(strings.Fields(f.Doc.Text()+" "+f.Comment.Text()), " ")
 		if f.Tag == nil {
 			continue
 		}
 		name, _, _ := strings.Cut(reflect.StructTag(strings.Trim(f.Tag.Value, "`")).Get("json"), ",")
-		if name != "" && name != "-" {
-			rows = append(rows, []string{"`" + name + "`", comment})
+		if name != "" && name != "-" && !strings.Contains(comment, `"-o json" leaves it out`) {
+			rows = append(rows, []string{"`" + name + "`", jsonType(f.Type), comment})
 		}
 	}
 	return markdownTable(rows)
+}
+
+// jsonType is how people call the type of a field in JSON.
+func jsonType(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.StarExpr:
+		return jsonType(e.X)
+	case *ast.ArrayType:
+		return "list of " + jsonType(e.Elt)
+	case *ast.MapType:
+		return "map"
+	case *ast.Ident:
+		switch e.Name {
+		case "string", "Conclusion", "Result", "Action", "Side", "CauseKind", "State":
+			return "text"
+		case "int", "int64", "float64":
+			return "number"
+		case "bool":
+			return "boolean"
+		}
+	case *ast.SelectorExpr:
+		if e.Sel.Name == "Time" {
+			return "time"
+		}
+	}
+	return "object"
 }
 
 // markdownTable is a table; the first row is its head.

@@ -327,4 +327,3 @@ func TestSentencesOfTheDocumentationAreShort(t *testing.T) {
 		end()
 	}
 }
-
