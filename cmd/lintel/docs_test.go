@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"os"
 	"os/exec"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/pflag"
 )
 
@@ -218,6 +220,33 @@ func TestCommandsOfTheDocumentationExist(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// plays runs the lines of the sh blocks below a heading of a document, but for those that need a network. Each ends with 0, or
+// with 1 since something blocks.
+func plays(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: plays FILE HEADING")
+	}
+	d := newDocument(args[0], ts.ReadFile(filepath.Join(ts.Getenv("PROJECT"), args[0])))
+	here, played := false, 0
+	for _, line := range d.lines {
+		if line.fence == "" && strings.HasPrefix(line.text, "#") {
+			here = strings.TrimSpace(strings.TrimLeft(line.text, "#")) == args[1]
+		}
+		if !here || line.fence != "sh" || strings.TrimSpace(line.text) == "" || strings.Contains(line.text, "https://") {
+			continue
+		}
+		ts.Logf("%s:%d: %s", args[0], line.number, line.text)
+		err := ts.Exec("sh", "-c", line.text)
+		if failed := new(exec.ExitError); err != nil && (!errors.As(err, &failed) || failed.ExitCode() != 1) {
+			ts.Fatalf("%s:%d: %s: %v", args[0], line.number, line.text, err)
+		}
+		played++
+	}
+	if played == 0 {
+		ts.Fatalf("%s has no commands below %q", args[0], args[1])
 	}
 }
 

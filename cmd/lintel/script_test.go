@@ -50,7 +50,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"commit": commit, "change": change, "unpack": unpack, "exits": exits, "event": event, "outside": startRemote,
-			"charts": charts,
+			"charts": charts, "plays": plays,
 		},
 	})
 }
