@@ -107,10 +107,10 @@ func validator(t *testing.T) func(text string) error {
 	}
 }
 
-// The schema takes what Read takes: the examples of the README, and the settings of all test scripts.
+// The schema takes what Read takes: the examples of checks/README.md, and the settings of all test scripts.
 func TestSchemaTakesWhatIsRead(t *testing.T) {
 	validate := validator(t)
-	readme, err := os.ReadFile("../../README.md")
+	readme, err := os.ReadFile("../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,14 +118,14 @@ func TestSchemaTakesWhatIsRead(t *testing.T) {
 	section, _, _ = strings.Cut(section, "\n## ")
 	examples := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(section, -1)
 	if len(examples) == 0 {
-		t.Fatal("the README has no example of settings")
+		t.Fatal("checks/README.md has no example of settings")
 	}
 	for _, m := range examples {
 		if problems := parseSettings([]byte(m[1]), Default()); len(problems) > 0 {
-			t.Errorf("README: %v", problems)
+			t.Errorf("checks/README.md: %v", problems)
 		}
 		if err := validate(m[1]); err != nil {
-			t.Errorf("README: %v", err)
+			t.Errorf("checks/README.md: %v", err)
 		}
 	}
 	scripts, _ := filepath.Glob("../../cmd/lintel/testdata/*/*.txtar")

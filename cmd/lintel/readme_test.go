@@ -84,7 +84,7 @@ func TestReadmeFromNothing(t *testing.T) {
 	begin := time.Now()
 	n.succeeds(n.home, install)
 	installed := time.Since(begin)
-	out := n.succeeds(clone, readmeBlocks(t, "### Start with `lintel init`", "sh", 1)[0])
+	out := n.succeeds(clone, readmeBlocks(t, "## Your first finding", "sh", 2)[0])
 	first := time.Since(begin)
 	finding := fmt.Sprintf("%s:%d", patchedImage, at(t, firstRepository[patchedImage], "latest"))
 	if !strings.Contains(out, finding) {
@@ -104,7 +104,7 @@ func TestReadmeFromNothing(t *testing.T) {
 	writeFile(t, filepath.Join(clone, patchFile), privileged)
 	n.succeeds(clone, "git commit --quiet -a && git push --quiet origin change")
 	blocked := fmt.Sprintf("%s:%d", patchFile, at(t, privileged, "privileged"))
-	check, _, ok := strings.Cut(readmeBlocks(t, "## On a laptop", "sh", 2)[0], "# this branch against the default branch\n")
+	check, _, ok := strings.Cut(readmeBlocks(t, "## Your first finding", "sh", 2)[1], "# this branch against the default branch\n")
 	check = check[strings.LastIndex(check, "\n")+1:]
 	if code, out := n.types(clone, check); !ok || code != 1 || !strings.Contains(out, blocked) {
 		t.Errorf("%q: exit code %d, want 1 and a finding at %s:\n%s", check, code, blocked, out)
