@@ -87,7 +87,7 @@ func TestFind(t *testing.T) {
 		"api-server": "api-server", "lintel/schema": "schema", "lintel / schema": "schema", "nothing like it": "",
 		"needs-the-cluster": "needs-the-cluster", "needs the cluster: Namespace shop": "needs-the-cluster",
 		"Several roots declare Namespace shop, and they differ: a, b": "declared-differently",
-		"a/b.yaml:3: the chart repository has no chart web": "source-does-not-exist",
+		"a/b.yaml:3: the chart repository has no chart web":           "source-does-not-exist",
 	} {
 		var names []string
 		for _, topic := range explain.Find(text) {
