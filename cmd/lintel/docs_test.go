@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"flag"
 	"os"
 	"os/exec"
 	"path"
@@ -16,8 +15,6 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/pflag"
 )
-
-var update = flag.Bool("update", false, "write the generated parts of the documentation")
 
 // document is a file of the documentation.
 type document struct {

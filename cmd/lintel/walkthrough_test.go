@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write the output of walk-throughs into their files")
+var update = flag.Bool("update", false, "write the generated parts of the documentation, and the output of walk-throughs")
 
 // Each example has a walk-through, and what it shows is what its commands print.
 func TestWalkthroughsOfExamples(t *testing.T) {
