@@ -281,7 +281,7 @@ func (p *comparison) resource(ctx context.Context, out *rootPreview, old, now *d
 	p.exceptions(ctx, out, reviews)
 }
 
-// rootsBetween returns the roots of one list that the other does not have, as folders.
+// rootsBetween returns the roots of one list that the other does not have, as folders, and a chart with its values.
 func rootsBetween(of, other []roots.Root) []string {
 	has := map[roots.Root]bool{}
 	for _, root := range other {
@@ -290,7 +290,11 @@ func rootsBetween(of, other []roots.Root) []string {
 	paths := map[string]bool{}
 	for _, root := range of {
 		if !has[root] {
-			paths[root.Path] = true
+			name := root.Path
+			if root.Kind == roots.Chart {
+				name = root.Name()
+			}
+			paths[name] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(paths))

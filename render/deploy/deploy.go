@@ -142,7 +142,7 @@ func (s *Set) Has(root roots.Root) bool {
 	if !s.Selects(root.Path) {
 		return false
 	}
-	return s.IsRoot(root) && !s.found().covered(root) || slices.ContainsFunc(s.found().ancestors(root.Path), func(one *Deployment) bool {
+	return root.Object == "" && s.IsRoot(root) && !s.found().covered(root) || slices.ContainsFunc(s.found().ancestors(root.Path), func(one *Deployment) bool {
 		own, ok := s.found().root(one)
 		return ok && own == root
 	})
