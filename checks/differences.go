@@ -12,7 +12,11 @@ import (
 
 // tellDifferences puts what the change does to the rendered resources into the report.
 func (p *pairs) tellDifferences(ctx context.Context, out *report.Report) error {
-	return rendered.AddToReport(ctx, rendered.Change{Pairs: p.list, Changed: p.sides.Trees.Changed, Clusters: p.clusters}, out)
+	return rendered.AddToReport(ctx, p.rendered(), out)
+}
+
+func (p *pairs) rendered() rendered.Change {
+	return rendered.Change{Pairs: p.list, Changed: p.sides.Trees.Changed, Clusters: p.clusters}
 }
 
 // differences is the report of a change that nobody asks the rules about. What a rule, or a check that is none, would
@@ -51,6 +55,10 @@ func differences(ctx context.Context, repo *repository, p *pairs) (*report.Repor
 	out.Warnings = append(out.Warnings, repo.standing...)
 	out.Sort(repo.trees.Changed)
 	if err := p.tellDifferences(ctx, out); err != nil {
+		return nil, err
+	}
+	var err error
+	if out.RootChanges, err = rendered.ByRoot(ctx, p.rendered()); err != nil {
 		return nil, err
 	}
 	for _, d := range out.Differences {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/bump"
 	"github.com/lintel-bot/lintel/checks/mask"
+	"github.com/lintel-bot/lintel/checks/rendered"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/render"
@@ -111,6 +112,11 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	out.Resolved = slices.Concat(resolved(outcomes), bump.Resolved(pairs.roots))
 	if !change.All {
 		out.Bumps, out.MoreBumps = bump.Of(ctx, pairs.sides, pairs.roots, out.Findings)
+	}
+	if !change.All {
+		if out.RootChanges, err = rendered.ByRoot(ctx, pairs.rendered()); err != nil {
+			return nil, err
+		}
 	}
 	if change.Differences && !change.All {
 		if err := pairs.tellDifferences(ctx, out); err != nil {

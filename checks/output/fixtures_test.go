@@ -132,7 +132,7 @@ func rich() *report.Report {
 			{Name: "security/batch", Path: "exceptions/batch.yaml", Line: 1, Blob: "257cc5642cb1a054f08cc83f2d943e56fd3ebe99",
 				State: report.Approved, By: []string{"jane", "joe"}},
 		},
-		Bumps: bumps(), MoreBumps: 7, Resolved: resolved(),
+		RootChanges: rootChanges(), Bumps: bumps(), MoreBumps: 7, Resolved: resolved(),
 		Cleanup: []report.Cleanup{
 			{Name: "security/old", Path: "exceptions/old.yaml", Line: 1, Expires: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 				Expired: true},
@@ -196,6 +196,8 @@ func hostileReport(s string) *report.Report {
 				Beyond: &report.Beyond{Failing: []report.Resource{resource}, Fails: 2},
 				Review: &report.Review{Needed: 9, Who: []string{s}, Approved: []report.Vote{{User: s, Commit: s}},
 					Refused: []report.Vote{{User: s}}, Ignored: []report.Vote{{User: s, Why: s}}}}},
+		RootChanges: []report.RootChange{{Root: s, Clusters: []string{s}, Added: 1,
+			Images: []report.ImageChange{{From: s, To: s + "1"}}}},
 		Bumps:      hostileBumps(s, path),
 		Undeclared: []string{s}, RuleSources: []report.RuleSource{{Name: s, Ref: s}},
 		Resolved: []report.Resolved{{Name: s, Ref: s, Revision: s, Path: path, Line: 1}},
@@ -205,4 +207,15 @@ func hostileReport(s string) *report.Report {
 		Approvers: &report.Approvers{Users: []string{s}, Teams: []string{s}},
 		Preview:   hostilePreview(s),
 		Excerpts:  map[string]map[int]string{path: {1: s, 2: s, 3: s}}}
+}
+
+// rootChanges are of two clusters where a change does the same, and of a third.
+func rootChanges() []report.RootChange {
+	moved := []report.ImageChange{{Resource: deployment("shop", "web"), Container: "web", From: "ghcr.io/acme/web:6.5.0",
+		To: "ghcr.io/acme/web:6.6.2"}}
+	return []report.RootChange{
+		{Root: "Application/argocd/web-eu", Clusters: []string{"eu"}, Changed: 2, Images: moved},
+		{Root: "Application/argocd/web-us", Clusters: []string{"us"}, Changed: 2, Images: moved},
+		{Root: "ops", Clusters: []string{"ops"}, Added: 1, Removed: 3},
+	}
 }

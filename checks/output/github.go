@@ -9,11 +9,12 @@ import (
 	"github.com/lintel-bot/lintel/checks/view"
 )
 
-// checkGitHub writes workflow commands, which GitHub Actions shows as annotations, and a last line for the log
+// checkGitHub writes a first line for the log, and workflow commands, which GitHub Actions shows as annotations
 // (https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands). What exceptions
 // cover is left out; what the base already had is a notice.
 func checkGitHub(w io.Writer, r *report.Report, _ Options) error {
 	var b strings.Builder
+	fmt.Fprintf(&b, "Lintel: %s. %s\n", view.Counts(r), tame(Line(view.Verdict(r))))
 	problems := func(name, title string, list []report.Problem) {
 		for _, p := range list {
 			var at *report.Origin
@@ -54,7 +55,6 @@ func checkGitHub(w io.Writer, r *report.Report, _ Options) error {
 	if r.Preview != nil {
 		problems("notice", "Lintel preview", r.Preview.Notices)
 	}
-	fmt.Fprintf(&b, "Lintel: %s. %s\n", view.Counts(r), tame(Line(view.Verdict(r))))
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -30,7 +30,7 @@ func PageOf(r *report.Report, o PageOptions) *Page {
 	b := &pageOf{report: r, o: o, ids: map[string]int{}}
 	p := &Page{
 		Frame: Frame{Name: Link{Text: shown(o.Name.Text), Address: o.Name.Address}, Detail: shown(o.Detail)},
-		State: string(r.Conclusion), Verdict: shown(view.Verdict(r)), Counts: shown(view.Counts(r)), Work: shown(view.Work(r)),
+		State: string(r.Conclusion), Verdict: shown(view.Verdict(r)), Counts: shown(view.Breakdown(r)), Work: shown(view.Work(r)),
 		Command: shown(o.Command), Facts: append(slices.Clone(o.Facts), b.facts()...),
 		Errors: b.notes(r.Errors), NotChecked: b.causes(), Warnings: b.notes(view.Alone(r.Warnings)),
 	}
@@ -44,10 +44,11 @@ func PageOf(r *report.Report, o PageOptions) *Page {
 		}
 		p.NextActions = append(p.NextActions, runs)
 	}
-	if len(r.Findings)+len(r.Errors) == 0 {
-		p.Counts = "" // the verdict says so
+	list := view.ByPlace(r.Findings)
+	p.Groups, p.Totals = b.groups(list)
+	if !view.NeedTotals(list) {
+		p.Totals = nil
 	}
-	p.Groups, p.Totals = b.groups(view.ByPlace(r.Findings))
 	for i := range r.Exceptions {
 		p.Exceptions = append(p.Exceptions, b.exception(&r.Exceptions[i]))
 	}
@@ -127,7 +128,7 @@ func (b *pageOf) causes() (list []Note) {
 	for _, c := range view.CausesOf(b.report, view.ByPlace(b.report.Findings)) {
 		note := b.notes([]report.Problem{c.Problem()})[0]
 		for _, w := range c.Waiting() {
-			f := Fact{Label: strings.ToUpper(w.Label[:1]) + w.Label[1:]}
+			f := Fact{Label: strings.ToUpper(w.Label[:1]) + w.Label[1:], Folded: true}
 			for _, item := range w.Items {
 				at := b.at(item.Path, item.Line)
 				if item.Rule {

@@ -72,6 +72,7 @@ func (b *pageOf) differences(p *Page, d *report.Differences) {
 		p.More = append(p.More, report.Count(d.Relabeled, "resource differs", "resources differ")+
 			" only in the label that states the version: not listed.")
 	}
+	p.Clusters = clusters(d.RootChanges)
 	p.Images = images(d.Images)
 }
 
@@ -113,6 +114,19 @@ func (b *pageOf) hunk(h *report.DiffHunk, path *string) []DiffLine {
 		}
 	}
 	return list
+}
+
+// clusters is the table of what changes in clusters.
+func clusters(list []report.RootChange) (rows []ClusterRow) {
+	columns, table := view.ClusterChanges(list)
+	for _, texts := range table {
+		row := make(ClusterRow, len(texts))
+		for i, text := range texts {
+			row[i] = Cell{columns[i], shown(text)}
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }
 
 // images are the changes of images, each once, with how many containers have it.

@@ -32,8 +32,8 @@ type MarkdownOptions struct {
 // messageRunes is how much of a message a table shows; annotations have the whole.
 const messageRunes = 1000
 
-// Markdown writes the report for the summary of a check run: the verdict, how much each policy found, what to do,
-// errors, a row for all findings that differ in nothing but the resource and the place, what GitHub does not show
+// Markdown writes the report for the summary of a check run: the verdict, what to do, errors and other causes, how much each
+// policy found where that is much, a row for all findings that differ in nothing but the resource and the place, what GitHub does not show
 // beside the changed lines, exceptions and what they lack, warnings, and what the base already had. Where MaxBytes asks
 // for it rows name fewer of their places, then there are fewer rows; what is left out is counted.
 func Markdown(r *report.Report, o MarkdownOptions) string {
@@ -41,8 +41,11 @@ func Markdown(r *report.Report, o MarkdownOptions) string {
 	list := view.ByPlace(r.Findings)
 	icon := map[report.Conclusion]string{report.Success: "✅", report.Neutral: "⚠️",
 		report.ActionRequired: "⏳"}[r.Conclusion]
-	head := fmt.Sprintf("**%s %s**\n\n%s\n", cmp.Or(icon, "❌"), prose(clip(view.Verdict(r), 300)), prose(view.Counts(r))) +
-		m.page()
+	head := fmt.Sprintf("**%s %s**\n", cmp.Or(icon, "❌"), prose(clip(view.Verdict(r), 300)))
+	if words := view.Breakdown(r); words != "" {
+		head += "\n" + prose(words) + "\n"
+	}
+	head += m.page()
 	foot := "\n<sub>" + prose(view.Work(r)) + "</sub>\n"
 	whole := ""
 	var first, second []section
@@ -65,15 +68,16 @@ func (m *markdown) sections(list []*report.Finding) (first, second []section) {
 	r := m.report
 	active := view.Only(list, view.Blocking, view.Pending, view.Warning)
 	first = []section{
-		m.totals(list),
 		m.next(),
 		m.problems("Errors", r.Errors),
 		m.causes(list),
+		m.totals(list),
 		m.table("Findings", active, false),
 		m.outside(active),
 		m.exceptions("Exceptions of this change", false),
 		m.exceptions(view.ObjectsTitle, true),
 		m.cleanup(),
+		m.clusters(r.RootChanges),
 		m.bumps(),
 		m.preview(),
 	}
@@ -108,10 +112,10 @@ func (m *markdown) all() string {
 	return ` <a href="` + address + `">The whole report</a> has them.`
 }
 
-// totals is how much each policy found. One finding needs no table.
+// totals is how much each policy found. Few findings need no table.
 func (m *markdown) totals(list []*report.Finding) section {
 	s := section{one: "policy", many: "policies"}
-	if len(list) < 2 {
+	if !view.NeedTotals(list) {
 		return s
 	}
 	all := view.Totals(list)

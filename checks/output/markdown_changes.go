@@ -9,6 +9,20 @@ import (
 	"github.com/lintel-bot/lintel/checks/view"
 )
 
+// clusters is a table of what changes in clusters.
+func (m *markdown) clusters(list []report.RootChange) section {
+	columns, rows := view.ClusterChanges(list)
+	s := section{head: "\n#### " + view.ClusterChangesTitle + "\n\n| " + strings.Join(columns, " | ") + " |\n|" +
+		strings.Repeat(" --- |", len(columns)-4) + " ---: | ---: | ---: | --- |\n", one: "row", many: "rows"}
+	for _, cells := range rows {
+		for i, c := range cells {
+			cells[i] = cellProse(c)
+		}
+		s.rows = append(s.rows, "| "+strings.Join(cells, " | ")+" |\n")
+	}
+	return s
+}
+
 // bumps is a table of what other versions of things from outside change.
 func (m *markdown) bumps() section {
 	s := section{head: "\n#### " + view.BumpsTitle + "\n\n| Version | Resources and images | To look at |\n" +

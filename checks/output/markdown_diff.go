@@ -27,7 +27,7 @@ func diffMarkdown(w io.Writer, d *report.Differences, _ Options) error {
 	for _, s := range view.ImageWords(d.Images) {
 		images.rows = append(images.rows, "- "+code(s)+"\n")
 	}
-	sections := []section{m.problems("Errors", d.Errors), m.causes(nil), m.rendered(d.Differences), images}
+	sections := []section{m.problems("Errors", d.Errors), m.causes(nil), m.clusters(d.RootChanges), m.rendered(d.Differences), images}
 	_, err := io.WriteString(w, assemble(head, sections, []section{m.problems("Warnings", d.Warnings)}, "", 0, ""))
 	return err
 }

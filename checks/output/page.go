@@ -42,6 +42,7 @@ type Page struct {
 	Rest        []Link            // parts with further ones
 	Rests       map[string][]Link // likewise of other lists, by the ids of their sections
 	Images      []Row             // image, from, to, how many
+	Clusters    []ClusterRow
 	More        []string
 
 	NotChecked []Note
@@ -77,11 +78,12 @@ type Fact struct {
 	Items   []Link
 	Rest    []Link // parts with further ones
 	Further int    // items in those
+	Folded  bool   // several items are shown as their number, to be unfolded
 	Code    bool   // names from the repository or its history, no words
 }
 
-// Many reports whether the items are more than a reader passes over.
-func (f Fact) Many() bool { return f.Count() > 8 }
+// Many reports whether the items are more than a reader is to pass over.
+func (f Fact) Many() bool { return f.Count() > 8 || f.Folded && f.Count() > 1 }
 
 // Count is how many items there are.
 func (f Fact) Count() int { return len(f.Items) + f.Further }
@@ -179,6 +181,12 @@ type Change struct {
 
 // Row is a row of a table.
 type Row []string
+
+// ClusterRow says what changes in some clusters. All rows have the same columns.
+type ClusterRow []Cell
+
+// Cell is a cell of a table, with the name of its column.
+type Cell struct{ Column, Text string }
 
 // Exception is an exception of the change, or what waits for approval as one does.
 type Exception struct {
@@ -308,15 +316,16 @@ func (p *Page) sections() (list []pageSection) {
 		}
 	}
 	add(len(p.Errors), "Errors", "errors")
+	add(len(p.NotChecked), view.CausesTitle, "not-checked")
 	found := 0
 	for _, g := range p.Groups {
 		found += len(g.Findings)
 	}
 	add(found, "Findings", "findings")
+	add(len(p.Clusters), "Changes", "clusters")
 	add(len(p.Bumps), "Versions", "versions")
 	add(len(p.Changes), "Differences", "differences")
 	add(len(p.Images), "Images", "images")
-	add(len(p.NotChecked), view.CausesTitle, "not-checked")
 	add(len(p.Exceptions)+len(p.Cleanup), "Exceptions", "exceptions")
 	if p.Preview != nil {
 		list = append(list, pageSection{"Preview", "preview"})

@@ -102,6 +102,8 @@ func (p *Page) divide() []part {
 	p.Exceptions, p.Rests["exceptions"] = fit(d, p.Exceptions, new(roomList), size[Exception], "exceptions", "Exceptions",
 		"Exceptions")
 	p.Images, p.Rests["images"] = fit(d, p.Images, new(roomList), size[Row], "images", "Images", "Images")
+	p.Clusters, p.Rests["clusters"] = fit(d, p.Clusters, new(roomList), size[ClusterRow], "clusters", view.ClusterChangesTitle,
+		"Applications")
 	p.Totals, p.Rests["totals"] = fit(d, p.Totals, new(roomList), size[Total], "policies", "By policy", "Policies")
 	return d.parts
 }
@@ -220,7 +222,7 @@ func (p *Page) WritePart(w io.Writer, name string) error {
 var markup = map[reflect.Type]int{
 	reflect.TypeFor[Finding](): 900, reflect.TypeFor[Group](): 300, reflect.TypeFor[Change](): 300, reflect.TypeFor[Bump](): 300,
 	reflect.TypeFor[Exception](): 300, reflect.TypeFor[PreviewRow](): 300, reflect.TypeFor[Total](): 300,
-	reflect.TypeFor[Note](): 45, reflect.TypeFor[Link](): 45, reflect.TypeFor[CodeLine](): 45, reflect.TypeFor[DiffLine](): 45,
+	reflect.TypeFor[Cell](): 45, reflect.TypeFor[Note](): 45, reflect.TypeFor[Link](): 45, reflect.TypeFor[CodeLine](): 45, reflect.TypeFor[DiffLine](): 45,
 	reflect.TypeFor[view.WordSpan](): 7, reflect.TypeFor[string](): 16,
 }
 

@@ -10,20 +10,25 @@ import (
 	"github.com/lintel-bot/lintel/checks/view"
 )
 
-// checkText writes the report for people at a terminal: how much each policy found, errors, then the findings, each
-// with the lines it is about, those that differ in nothing but the resource as one; what the base already had and what
-// exceptions cover comes short and apart; the last lines say what it comes to. Quiet text is errors and the verdict.
+// checkText writes the report for people at a terminal: the verdict and what to do, errors and other causes, how much each
+// policy found where that is much, then the findings, each with the lines it is about, those that differ in nothing but the
+// resource as one; what the base already had and what exceptions cover comes short and apart, then what changes in clusters.
+// Quiet text is the verdict and errors.
 func checkText(w io.Writer, r *report.Report, o Options) error {
 	t := newText(r, o)
+	t.verdict()
 	if o.Quiet {
 		t.problems("error", red, r.Errors)
-		t.verdict()
 		return t.write(w)
 	}
+	t.next()
 	all := view.ByPlace(r.Findings)
 	list := view.Severe(all, o.Severity)
-	t.totals(list)
 	t.problems("error", red, r.Errors)
+	for _, c := range view.CausesOf(r, list) {
+		t.causes(c)
+	}
+	t.totals(list)
 	t.findings(view.Only(list, view.Blocking, view.Pending, view.Warning))
 	t.short("Already in the base (these do not block):", view.Only(list, view.Before))
 	t.short("Covered by exceptions:", view.Only(list, view.Excepted))
@@ -32,18 +37,22 @@ func checkText(w io.Writer, r *report.Report, o Options) error {
 			o.Severity))
 		t.blank()
 	}
-	for _, c := range view.CausesOf(r, list) {
-		t.causes(c)
-	}
 	t.problems("warning", yellow, view.Alone(r.Warnings))
 	t.exceptions("Exceptions that this change adds or edits", false)
 	t.exceptions(view.ObjectsTitle, true)
 	t.cleanup()
+	t.clusters(r.RootChanges)
 	t.bumps()
 	t.preview()
-	t.closing()
+	t.painted("", Line(view.Work(r)), t.paint.dim)
+	if strings.Count(t.out.String(), "\n") > screenRows {
+		t.verdict() // the first line has scrolled away
+	}
 	return t.write(w)
 }
+
+// screenRows is how many lines a terminal shows, about.
+const screenRows = 40
 
 type text struct {
 	report *report.Report
@@ -256,10 +265,10 @@ func (t *text) verdict() {
 	t.painted("", Line(view.Verdict(t.report)), t.paint.with(toneOf(string(t.report.Conclusion))).mark)
 }
 
-func (t *text) closing() {
-	t.rows("", view.Counts(t.report))
-	t.verdict()
-	for _, s := range view.NextActions(t.report, "above", false) {
+// next says of what there is how much, and what to do about it.
+func (t *text) next() {
+	t.rows("", view.Breakdown(t.report))
+	for _, s := range view.NextActions(t.report, "below", false) {
 		t.rows("", Line("Next: "+s.String()))
 		if command := s.Command(); command != "" {
 			t.blank()
@@ -267,7 +276,28 @@ func (t *text) closing() {
 			t.blank()
 		}
 	}
-	t.painted("", Line(view.Work(t.report)), t.paint.dim)
+	t.blank()
+}
+
+// clusterRows is how many rows the text has of what changes in clusters.
+const clusterRows = 10
+
+// clusters writes what changes in clusters as a table.
+func (t *text) clusters(list []report.RootChange) {
+	columns, rows := view.ClusterChanges(list)
+	if len(rows) == 0 {
+		return
+	}
+	t.title(view.ClusterChangesTitle + ":")
+	var shown []tableRow
+	for _, cells := range rows[:min(len(rows), clusterRows)] {
+		shown = append(shown, tableRow{cells: cells})
+	}
+	t.table(columns, shown)
+	if n := len(rows) - clusterRows; n > 0 {
+		t.rows("", report.Count(n, "more row is", "more rows are")+" not shown; lintel diff lists everything")
+	}
+	t.blank()
 }
 
 // toneOf is the color of a conclusion, a result or the effect of a preview.

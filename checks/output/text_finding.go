@@ -161,7 +161,7 @@ func (t *text) facts(e view.Entry) {
 	t.fact("field", t.some(e.Fields()))
 	t.fact("expected", f.Expected)
 	if !t.told[f.Policy] {
-		t.fact("why", view.Why(t.report, f.Policy))
+		t.why(f.Policy)
 		t.told[f.Policy] = true
 	}
 	t.fact("policy", view.KnownPlace(f.PolicyPath, f.PolicyLine, 0))
@@ -194,6 +194,19 @@ func (t *text) facts(e view.Entry) {
 	if f.Exemption != nil {
 		t.fact("exception", view.Exemption(f.Exemption))
 	}
+}
+
+// why says in one line why there is a policy, and which command says more.
+func (t *text) why(policy string) {
+	words := Line(view.Why(t.report, policy))
+	if short := ClipWidth(words, t.width-13); short != words {
+		t.fact("why", cmp.Or(ClipWidth(Line(t.report.About[policy].Title), t.width-13), short))
+		if command := view.ExplainCommand(policy); command != "" {
+			t.line("  " + t.paint.dim(fmt.Sprintf("%-9s", "more")) + "  " + command) // to be copied: not wrapped
+		}
+		return
+	}
+	t.fact("why", words)
 }
 
 // some names a few of many, or all where that is asked for.
@@ -283,9 +296,9 @@ func columnWidths(rows [][]string) (widths []int, rest int) {
 	return widths, rest
 }
 
-// totals writes how much each policy found, as an aligned table. One finding needs none.
+// totals writes how much each policy found, as an aligned table. Few findings need none.
 func (t *text) totals(list []*report.Finding) {
-	if len(list) < 2 {
+	if !view.NeedTotals(list) {
 		return
 	}
 	all := view.Totals(list)

@@ -36,6 +36,17 @@ func (e *edit) moved() bool { return e.from != roots.Root{} }
 // replaces reports whether the resource is created in place of another, which goes.
 func (e *edit) replaces() bool { return e.operation == admission.Create && e.old != nil && !e.moved() }
 
+// versions are the resource before and after; nil where it is not there.
+func (e *edit) versions() (was, now map[string]any) {
+	if e.old != nil {
+		was = e.old.Made()
+	}
+	if e.new != nil {
+		now = e.new.Made()
+	}
+	return was, now
+}
+
 func (e *edit) named() report.Resource {
 	if e.new != nil {
 		return review.Named(e.new.Object)

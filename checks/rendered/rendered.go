@@ -124,13 +124,7 @@ type listing struct {
 
 // add lists the difference that an edit makes.
 func (l *listing) add(one *edit) {
-	var was, now map[string]any
-	if one.old != nil {
-		was = one.old.Made()
-	}
-	if one.new != nil {
-		now = one.new.Made()
-	}
+	was, now := one.versions()
 	if diff.Same(was, now) && !one.moved() {
 		return // only what is not known of it differs
 	}

@@ -271,3 +271,44 @@ func TestTellEnds(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// What changes is counted with each root, with its own images and clusters; what is the same, and another label of the
+// version, is not. A folder that an object deploys is counted with that.
+func TestByRoot(t *testing.T) {
+	pod := func(image string) *render.Resource {
+		return in(t, "pod.yaml", "{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: c, image: "+image+"}]}}")
+	}
+	labelled := func(version string) *render.Resource {
+		return in(t, "a.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: v, labels: {helm.sh/chart: "+version+"}}}")
+	}
+	map1, map2, other := in(t, "a.yaml", configMap("a", "1")), in(t, "a.yaml", configMap("a", "2")), in(t, "b.yaml", configMap("b", "1"))
+	application := roots.Root{Path: "web", Kind: roots.Application, Object: "argocd/web"}
+	list, err := ByRoot(t.Context(), Change{
+		Pairs: slices.Concat(
+			of(root("eu"), []*render.Resource{pod("web:1"), map1}, []*render.Resource{pod("web:2"), map2}),
+			of(root("us"), []*render.Resource{pod("web:1"), map1}, []*render.Resource{pod("web:3"), map1, other}),
+			of(root("same"), []*render.Resource{labelled("v-1")}, []*render.Resource{labelled("v-2")}),
+			of(root("web"), []*render.Resource{other}, nil), of(application, []*render.Resource{other}, nil)),
+		Clusters: func(r roots.Root) []string { return []string{"of " + r.Path} },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range list {
+		images := []string{}
+		for _, i := range c.Images {
+			images = append(images, i.From+" "+i.To)
+		}
+		got = append(got, fmt.Sprint(c.Root, c.Clusters, c.Added, c.Changed, c.Removed, images))
+	}
+	want := []string{"eu[of eu] 0 2 0 [web:1 web:2]", "us[of us] 1 1 0 [web:1 web:3]", "Application/argocd/web[of web] 0 0 1 []"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := ByRoot(ended, Change{Pairs: of(root("eu"), nil, []*render.Resource{other})}); !errors.Is(err, context.Canceled) {
+		t.Errorf("it does not end: %v", err)
+	}
+}

@@ -19,6 +19,16 @@ type Difference struct {
 	Clusters []string   `json:"clusters,omitempty"` // those of the roots, where the settings know any
 }
 
+// RootChange is what a change does to what one root deploys.
+type RootChange struct {
+	Root     string        `json:"root"`
+	Clusters []string      `json:"clusters,omitempty"` // those of the root, where the settings know any
+	Added    int           `json:"added,omitempty"`    // resources; likewise the others
+	Changed  int           `json:"changed,omitempty"`  // also one in place of another, or of another root
+	Removed  int           `json:"removed,omitempty"`
+	Images   []ImageChange `json:"images,omitempty"`
+}
+
 // DiffHunk is a part of a resource in which something differs, with a few lines around.
 type DiffHunk struct {
 	Path  string     `json:"path"` // where that is, for people: spec.template.spec.containers[app]; empty: at the top
@@ -79,6 +89,7 @@ type Differences struct {
 	Relabeled   int           `json:"relabeled,omitempty"`
 	Images      []ImageChange `json:"images"`
 	Clusters    []string      `json:"clusters,omitempty"`
+	RootChanges []RootChange  `json:"rootChanges,omitempty"`
 	Others      int           `json:"others,omitempty"` // roots that the change reaches and that were not asked for
 	Errors      []Problem     `json:"errors"`           // what cannot be rendered: its differences are not known
 	NotChecked  []NotChecked  `json:"notChecked,omitempty"`
@@ -88,7 +99,7 @@ type Differences struct {
 // Rendered is the part of a report that is about the rendered resources.
 func (r *Report) Rendered() *Differences {
 	return &Differences{Differences: r.Differences, More: r.MoreDifferences, Relabeled: r.Relabeled, Images: r.Images,
-		Clusters: r.Clusters, Others: r.Stats.Others, Errors: r.Errors, NotChecked: r.NotChecked, Warnings: r.Warnings}
+		Clusters: r.Clusters, RootChanges: r.RootChanges, Others: r.Stats.Others, Errors: r.Errors, NotChecked: r.NotChecked, Warnings: r.Warnings}
 }
 
 // Any reports whether anything differs.

@@ -51,6 +51,8 @@ type Report struct {
 	// WouldBlock counts the findings that would block if the report were not Advisory.
 	WouldBlock int `json:"wouldBlock,omitempty"`
 
+	// RootChanges count what the change does to the resources of each root. With Change.All there are none.
+	RootChanges []RootChange `json:"rootChanges,omitempty"`
 	// Differences are what the change does to the rendered resources, where Change.Differences asks for them.
 	Differences     []Difference  `json:"differences,omitempty"`
 	MoreDifferences int           `json:"moreDifferences,omitempty"` // resources that Differences leaves out

@@ -91,6 +91,12 @@ func (r *Report) Withhold(urls []string) *Report {
 			said[d.Resource] = true
 		}
 	}
+	out.RootChanges = slices.Clone(r.RootChanges)
+	for i := range out.RootChanges {
+		if c := &out.RootChanges[i]; hidden[c.Root] {
+			c.Images = nil
+		}
+	}
 	out.Bumps = slices.Clone(r.Bumps)
 	for i, b := range r.Bumps {
 		if hidden[b.Root] {

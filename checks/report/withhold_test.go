@@ -22,3 +22,17 @@ func TestWithholdPlaces(t *testing.T) {
 		}
 	}
 }
+
+// How many resources change in a root of a repository that the reader may not read is said, and not which images.
+func TestWithheldRootsNameNoImages(t *testing.T) {
+	images := []ImageChange{{From: "secret:1", To: "secret:2"}}
+	r := &Report{RemoteSources: []RemoteSource{{URL: "https://github.com/org/closed", Roots: []string{"hidden"}}},
+		RootChanges: []RootChange{{Root: "hidden", Changed: 2, Images: images}, {Root: "open", Changed: 1, Images: images}}}
+	out := r.Withhold([]string{"https://github.com/org/closed"})
+	if got := out.RootChanges; got[0].Images != nil || got[0].Changed != 2 || len(got[1].Images) != 1 {
+		t.Errorf("%+v", got)
+	}
+	if len(r.RootChanges[0].Images) != 1 {
+		t.Error("the report itself was changed")
+	}
+}

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
@@ -194,6 +196,51 @@ func DiffCounts(d *report.Differences) string {
 	})...)
 	return strings.Join(words, "; ")
 }
+
+// ClusterChangesTitle is the heading of what changes in the clusters.
+const ClusterChangesTitle = "What changes in clusters"
+
+// ClusterChanges is a table of what a change does to what is deployed, with the names of its columns; that of the clusters
+// is left out where none is known. Applications for which it does the same share a row.
+func ClusterChanges(list []report.RootChange) (columns []string, rows [][]string) {
+	columns = []string{"Cluster", "Application", "Added", "Changed", "Removed", "Images"}
+	known := false
+	for _, same := range report.Grouped[[]report.RootChange](list, func(c report.RootChange) string {
+		return fmt.Sprintf("%d %d %d %q", c.Added, c.Changed, c.Removed, ImageWords(c.Images))
+	}) {
+		var clusters, roots []string
+		for _, c := range same {
+			clusters, roots = append(clusters, c.Clusters...), append(roots, c.Root)
+		}
+		clusters = Distinct(clusters)
+		known = known || len(clusters) > 0
+		c := same[0]
+		rows = append(rows, []string{report.Some(clusters, fewNames), report.Some(roots, fewNames), some(c.Added),
+			some(c.Changed), some(c.Removed),
+			digest.ReplaceAllString(report.Some(ImageWords(c.Images), fewImages), "$1…")})
+	}
+	if !known {
+		columns = columns[1:]
+		for i := range rows {
+			rows[i] = rows[i][1:]
+		}
+	}
+	return columns, rows
+}
+
+// some is a number, empty for none: a table then shows what there is.
+func some(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+// fewNames is how many names a cell has, fewImages how many images.
+const fewNames, fewImages = 3, 2
+
+// digest matches the digest of an image, with what is shown of it where there is little room.
+var digest = regexp.MustCompile(`(sha256:[0-9a-f]{12})[0-9a-f]{52}`)
 
 // UnknownWords says what of a change is not known; empty where that is nothing.
 func UnknownWords(d *report.Differences) string {

@@ -309,6 +309,12 @@ type Total struct {
 	Places             int
 }
 
+// fewFindings is how many findings a reader passes over without totals of them.
+const fewFindings = 10
+
+// NeedTotals reports whether findings are so many that totals help to pass over them.
+func NeedTotals(list []*report.Finding) bool { return len(list) > fewFindings }
+
 // Totals adds up findings by policy: those that block first, then by severity, then those that found most.
 func Totals(list []*report.Finding) []Total {
 	var out []Total

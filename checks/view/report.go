@@ -1,6 +1,7 @@
 package view
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -12,6 +13,18 @@ func Why(r *report.Report, policy string) string {
 	about := r.About[policy]
 	description := strings.NewReplacer("\r", "", "\n", " ", "\t", " ").Replace(about.Description)
 	return strings.Join(append(filled(about.Title), filled(description)...), ": ")
+}
+
+// plainName matches a name that a shell takes as it stands.
+var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`)
+
+// ExplainCommand is the command that says what there is to say about a policy; empty where the policy's name is not one to
+// copy into a shell.
+func ExplainCommand(policy string) string {
+	if !plainName.MatchString(policy) {
+		return ""
+	}
+	return "lintel explain " + policy
 }
 
 // states counts the findings in each state.
@@ -37,6 +50,14 @@ func Counts(r *report.Report) string {
 		return "no findings"
 	}
 	return strings.Join(parts, ", ")
+}
+
+// Breakdown is Counts where the report has things of several kinds; else the verdict says as much, and it is empty.
+func Breakdown(r *report.Report) string {
+	if words := Counts(r); strings.Contains(words, ",") {
+		return words
+	}
+	return ""
 }
 
 // Verdict is the conclusion in plain words, with the report's title.

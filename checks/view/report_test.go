@@ -35,3 +35,31 @@ func TestWhoHasToApprove(t *testing.T) {
 		})
 	}
 }
+
+// A line that a person copies into a shell holds no name that the shell would read otherwise.
+func TestExplainCommandHasPlainNamesOnly(t *testing.T) {
+	for name, want := range map[string]string{
+		"shop/allowed-registries": "lintel explain shop/allowed-registries", "a.b_c-1": "lintel explain a.b_c-1",
+		"-a": "", "a;b": "", "a b": "", "$(a)": "", "": "", "a\nb": "",
+	} {
+		if got := ExplainCommand(name); got != want {
+			t.Errorf("%q: %q, want %q", name, got, want)
+		}
+	}
+}
+
+// The breakdown is there where the verdict does not say as much.
+func TestBreakdown(t *testing.T) {
+	blocking := report.Finding{Result: report.Fail, New: true, Blocks: true}
+	known := report.Finding{Result: report.Fail}
+	for want, list := range map[string][]report.Finding{
+		"": {blocking, blocking}, "2 blocking findings, 1 already in the base": {blocking, known, blocking},
+	} {
+		if got := Breakdown(&report.Report{Findings: list}); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if got := Breakdown(&report.Report{}); got != "" {
+		t.Errorf("%q of an empty report", got)
+	}
+}

@@ -1,0 +1,58 @@
+package rendered
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/lintel-bot/lintel/checks/bump"
+	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/render/roots"
+)
+
+// maxRootImages is how many changes of images are named of one root.
+const maxRootImages = 100
+
+// ByRoot counts what a change does to the resources of each root, in the order of the roots; another label of the version
+// does not count. A folder that an object of Argo CD or Flux deploys is counted with that alone. The error says that the
+// context ended before.
+func ByRoot(ctx context.Context, c Change) (list []report.RootChange, err error) {
+	edits := sorted(editsOf(c.Pairs))
+	deployed := map[string]bool{}
+	for _, e := range edits {
+		deployed[e.root.Path] = deployed[e.root.Path] || e.root.Object != ""
+	}
+	var last roots.Root
+	for _, e := range edits {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("the check was stopped: %w", errors.Join(err, context.Cause(ctx)))
+		}
+		was, now := e.versions()
+		if diff.Same(was, now) && !e.moved() || e.root.Object == "" && deployed[e.root.Path] ||
+			was != nil && now != nil && !e.moved() && bump.SameButVersion(was, now) {
+			continue
+		}
+		if len(list) == 0 || e.root != last {
+			if len(list) == maxListed {
+				break
+			}
+			list, last = append(list, report.RootChange{Root: e.root.Name()}), e.root
+			if c.Clusters != nil {
+				list[len(list)-1].Clusters = clustersOf([]*edit{e}, c.Clusters)
+			}
+		}
+		one := &list[len(list)-1]
+		switch {
+		case was == nil:
+			one.Added++
+		case now == nil:
+			one.Removed++
+		default:
+			one.Changed++
+		}
+		images := bump.ImageChanges(e.named(), was, now)
+		one.Images = append(one.Images, images[:min(len(images), maxRootImages-len(one.Images))]...)
+	}
+	return list, nil
+}
