@@ -25,8 +25,8 @@ func alone(ctx context.Context, v *review.Reviewer, view review.View, pairs []*d
 				continue
 			}
 			f.Finding.Result, f.Blocks = report.Warn, false
-			f.Message += fmt.Sprintf(" (%s relies on its overlay: what includes it mends this, and nothing says that nobody "+
-				"deploys it as it is)", f.Roots[0])
+			f.Message += fmt.Sprintf(" (%s relies on its overlay: the kustomization that includes it fixes this, and "+
+				"%[1]s may also be deployed by itself)", f.Roots[0])
 			list = append(list, f.Finding)
 		}
 	}

@@ -160,7 +160,7 @@ func TestBump(t *testing.T) {
 			t.Errorf("%s is in the report", secret)
 		}
 	}
-	says := []string{"version v1beta1 is no longer served", "objects are stored as v1", "v1 has no spec.b any more"}
+	says := []string{"version v1beta1 is no longer served", "objects are stored as v1", "v1 no longer has spec.b"}
 	if len(b.CRDs) != 1 || len(b.CRDs[0].Says) != 3 || !slices.Contains(b.CRDs[0].Says, says[0]) ||
 		!slices.Contains(b.CRDs[0].Says, says[1]) || !slices.Contains(b.CRDs[0].Says, says[2]) {
 		t.Errorf("CRDs %+v", b.CRDs)
@@ -176,8 +176,8 @@ func TestBump(t *testing.T) {
 			t.Errorf("%s at %s:%d", v, v.Path, v.Line)
 		}
 	}
-	if !slices.Equal(told, []string{"the new version's schema says about setting: Renamed to settings.one.",
-		"nothing reads old any more"}) {
+	if !slices.Equal(told, []string{"the schema of the new version rejects setting: Renamed to settings.one.",
+		"nothing reads old with the new version"}) {
 		t.Errorf("values %q", told)
 	}
 	if len(rep.Resolved) != 1 || rep.Resolved[0].String() != "^2 of shop is 2.1.0" {
@@ -215,7 +215,7 @@ func TestBumpOfBase(t *testing.T) {
 	if len(b.Changed) != 1 || len(b.Images) != 1 || b.Images[0].From != "i:1" || b.Images[0].To != "i:2" {
 		t.Errorf("%+v", b)
 	}
-	if len(rep.Warnings) != 1 || !strings.Contains(rep.Warnings[0].Message, "this version changed its content") ||
+	if len(rep.Warnings) != 1 || !strings.Contains(rep.Warnings[0].Message, "this version has changed its content") ||
 		rep.Warnings[0].Line != 3 {
 		t.Errorf("warnings %+v", rep.Warnings)
 	}

@@ -34,8 +34,8 @@ func differences(ctx context.Context, repo *repository, p *pairs) (*report.Repor
 			continue // which is told
 		}
 		for _, e := range r.Base {
-			out.Warnings = append(out.Warnings, report.Problem{Path: e.Path, Line: e.Line, Message: "the base could not " +
-				"be rendered whole, so what it left out of " + r.Name() + " counts as new: " + e.Message})
+			out.Warnings = append(out.Warnings, report.Problem{Path: e.Path, Line: e.Line, Message: "the base could " +
+				"not be rendered completely, so what is missing of " + r.Name() + " there counts as new: " + e.Message})
 		}
 	}
 	for _, pair := range p.list {

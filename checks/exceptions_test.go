@@ -121,24 +121,25 @@ func TestBroad(t *testing.T) {
 		want       []string
 	}{
 		{"narrow", exception("e", "{exceptions: [{policyName: pods, ruleNames: [net]}], match: {any: [{resources: {"+
-			narrow+"}}]}}"), []string{"it has no end: it counts until somebody removes it"}},
+			narrow+"}}]}}"), []string{"it has no expiry date: it counts until it is removed"}},
 		{"ends", strings.Replace(exception("e", "{exceptions: [{policyName: pods, ruleNames: [net]}], match: {all: "+
 			"[{resources: {kinds: [Pod], names: [a]}}, {resources: {namespaces: [b], operations: [CREATE]}}]}}"),
 			"namespace: ops}", "namespace: ops, labels: {cleanup.kyverno.io/ttl: 2030-01-01}}", 1), nil},
 		{"open", exception("e", "{background: false, exceptions: [{policyName: pods, ruleNames: ['*']}, {policyName: "+
 			"standard, ruleNames: [base*]}], match: {any: [{resources: {kinds: ['*'], names: ['web-*']}}]}}"),
-			[]string{"all rules of pods, also those it will get", "any operation by anybody",
+			[]string{"all rules of pods, including those added later", "any operation by any user",
 				"every control of the Pod Security Standard in standard", "every kind", "every name like web-*", "every namespace",
-				"every rule of standard like base*", "it has no end"}},
+				"every rule of standard like base*", "it has no expiry date"}},
 		{"no namespace to name", exception("e", "{exceptions: [{policyName: pods, ruleNames: [net]}], match: {any: "+
-			"[{resources: {kinds: [v1/Namespace], names: [a], operations: [CREATE]}}]}}"), []string{"it has no end"}},
+			"[{resources: {kinds: [v1/Namespace], names: [a], operations: [CREATE]}}]}}"), []string{"it has no expiry date"}},
 		{"one control", exception("e", "{exceptions: [{policyName: standard, ruleNames: [baseline]}], match: {any: "+
 			"[{resources: {"+narrow+"}}]}, podSecurity: [{controlName: Privileged Containers, images: ['*']}]}"),
-			[]string{"every image for the control Privileged Containers", "it has no end"}},
+			[]string{"every image for the control Privileged Containers", "it has no expiry date"}},
 		{"all of a policy in CEL", celException("e", "{policyRefs: [{name: privileged, kind: ValidatingPolicy}, {name: "+
 			"volumes, kind: ValidatingPolicy}, {name: owner, kind: ValidatingPolicy}]}"),
-			[]string{"all of privileged, though that policy can take single images", "all of volumes, though that policy can " +
-				"take single values", "every resource that the policy is about", "it has no end"}},
+			[]string{"all of privileged, although an exception to that policy can name single images", "all of " +
+				"volumes, although an exception to that policy " +
+				"can name single values", "every resource that the policy matches", "it has no expiry date"}},
 		{"some of it", celException("e", "{policyRefs: [{name: privileged, kind: ValidatingPolicy}], images: ['r/*'], "+
 			"expiresAt: 2030-01-01T00:00:00Z, matchConditions: [{name: only, expression: object.kind == 'Pod'}]}"),
 			[]string{"every image like r/*", "every name", "every namespace"}},

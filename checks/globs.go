@@ -56,13 +56,13 @@ func missed(c diff.Commit, s *settings.Settings) (list, notes []report.Problem) 
 			case settings.NamesExceptions:
 				next = "edit the settings, or add the folder: until then no exception there counts"
 			case settings.NamesContext:
-				next = "edit the settings, or add the files: until then policies find nothing there"
+				next = "edit the settings, or add the files: until then policies cannot look up anything there"
 			case settings.NamesRoots:
-				next = "edit the settings: until then it has nothing checked"
+				next = "edit the settings: until then it selects no root"
 			case settings.NamesCharts:
-				next = "edit the settings: until then it has no chart checked"
+				next = "edit the settings: until then it selects no chart"
 			case settings.NamesClusters:
-				next = "edit the settings: until then nothing belongs to the cluster by it"
+				next = "edit the settings: until then it assigns nothing to the cluster"
 			}
 			harmless := g.Names == settings.NamesExcluded || g.Names == settings.NamesExceptions &&
 				len(c.Roots.Mentions("PolicyException")) == 0 && !strings.Contains(p.Message, "did you mean")

@@ -114,7 +114,7 @@ func TestLastKnownRenderingAnswersLookups(t *testing.T) {
 				}
 			}
 			said := toldOf(rep) + problems(rep.Warnings)
-			if rep.Conclusion != c.conclusion || strings.Contains(said, "from here on 2026-01-02: ") != c.says {
+			if rep.Conclusion != c.conclusion || strings.Contains(said, "as they were on 2026-01-02, ") != c.says {
 				t.Errorf("%s (%s), want %s: %s", rep.Conclusion, rep.Title, c.conclusion, said)
 			}
 			if c.says { // it is not judged by that

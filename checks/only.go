@@ -29,7 +29,7 @@ func only(trees *diff.Trees, names []report.RootName) ([]roots.Root, error) {
 
 // named finds the roots that one name stands for: those of the first of its meanings that either side has.
 func named(trees *diff.Trees, name report.RootName) (list []roots.Root, err error) {
-	first := errors.New("this is neither a path in the repository nor a name that \"lintel roots\" lists")
+	first := errors.New("this is neither a path in the repository nor a name listed by \"lintel roots\"")
 	for _, meaning := range append(slices.Clone(name.Paths), path.Clean(name.Name)) {
 		for _, set := range []*deploy.Set{trees.Head.Roots, trees.Base.Roots} {
 			if set == nil {

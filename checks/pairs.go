@@ -191,14 +191,15 @@ func (p *pairs) tell(out *report.Report) {
 	p.tellObstacles(out)
 	out.Work = p.sides.Work()
 	for _, l := range p.declared.Last() {
-		w := diff.Problems("policies that look up other objects see what was deployed from here on "+l.Day.Format(time.DateOnly)+": ", l.Why)
+		w := diff.Problems("policies look up objects of this root as they were on "+l.Day.Format(time.DateOnly)+", "+
+			"since it does not render now: ", l.Why)
 		c := l.Cause()
 		c.Roots = 1
 		w[0].Cause = out.Because(c)
 		out.Warnings = append(out.Warnings, w...)
 	}
 	for _, b := range p.declared.Blind() {
-		w := diff.Problems("policies that look up other objects do not see what is deployed from here: ", b.Why)
+		w := diff.Problems("policies cannot look up the objects of this root, since it does not render: ", b.Why)
 		c := b.Cause()
 		c.Roots = 1
 		w[0].Cause = out.Because(c)
@@ -225,9 +226,9 @@ func (p *pairs) tellObstacles(out *report.Report) {
 	for _, r := range p.roots {
 		if r.Unseen != nil && p.sides.Trees.Head.Roots.Has(r.Root) && len(r.Head) == 0 {
 			e := r.Base[len(r.Base)-1]
-			out.Warnings = append(out.Warnings, report.Problem{Path: e.Path, Line: e.Line, Quotes: e.Quotes, Message: "the base could not be " +
-				"rendered, so everything in " + r.Name() + " counts as new, except what stands in files that were part of it and " +
-				"did not change: " + e.Message})
+			out.Warnings = append(out.Warnings, report.Problem{Path: e.Path, Line: e.Line, Quotes: e.Quotes, Message: "" +
+				"the base could not be rendered, so everything in " + r.Name() + " counts as new, except what " +
+				"unchanged files of it contain: " + e.Message})
 		}
 		brought := &diff.Root{Root: r.Root}
 		failing = append(failing, brought)

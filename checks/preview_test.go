@@ -163,7 +163,7 @@ func TestPreview(t *testing.T) {
 			"passes tag apps/pods.yaml:18 fail>pass 1",
 		}},
 		{name: "a rule by another name", change: podsPolicy("name: net", "name: network"), want: []string{
-			"policy pods (Enforce) would say the same as now about 5 resources",
+			"policy pods (Enforce) would have the same results as now for 5 resources",
 		}},
 		{name: "the same as another kind", change: "-- policies/p.yaml --\n" + `apiVersion: policies.kyverno.io/v1
 kind: ValidatingPolicy
@@ -174,10 +174,10 @@ spec:
   validations:
   - expression: "!has(object.spec.hostNetwork) || !object.spec.hostNetwork"
   - expression: "object.spec.containers.all(c, !c.image.endsWith(':latest'))"
-`, want: []string{"policy pods (Enforce) would say the same as now about 5 resources"}},
+`, want: []string{"policy pods (Enforce) would have the same results as now for 5 resources"}},
 		{name: "deleted", remove: []string{"policies/p.yaml"},
 			change: "-- policies/team.yaml --\n" + strings.Replace(teamPolicy, "[Pod, Deployment]", "[Job]", 1), want: []string{
-				"policy pods (Enforce) is removed: nobody would report 2 resources that violate it in 1 root any more",
+				"policy pods (Enforce) is removed: 2 resources that violate it in 1 root would no longer be reported",
 				"new policy team applies to nothing in this repository",
 				"passes net apps/pods.yaml:5 fail> 1", "passes tag apps/pods.yaml:18 fail> 1",
 			}},
@@ -199,8 +199,8 @@ spec:
 			errors: "policies/m.yaml:8", want: []string{
 				"new policy no-host has errors, so what it would do is not known",
 				"what policy pods would do is not known, because another policy has errors",
-				"warning policies/m.yaml: what changes for the resources is not known: a policy with errors would change what the " +
-					"other policies see",
+				"warning policies/m.yaml: the effect on resources is not known: a mutating policy has errors, so the " +
+					"input of the other policies is not known",
 			}},
 		{name: "of a kind for clusters", change: "-- policies/p2.yaml --\napiVersion: kyverno.io/v2\nkind: " +
 			"CleanupPolicy\nmetadata: {name: tidy, namespace: a}\nspec: {schedule: '0 0 * * *', match: {any: [{resources: " +
@@ -211,14 +211,14 @@ spec:
 		{name: "settings leave policies out", change: "-- .lintel.yaml --\npolicies: [rules/]\n-- rules/team.yaml --\n" +
 			strings.Replace(teamPolicy, "[Pod, Deployment]", "[Job]", 1), want: []string{
 			"the settings change (policies)",
-			"policy pods (Enforce) is removed: nobody would report 2 resources that violate it in 1 root any more",
+			"policy pods (Enforce) is removed: 2 resources that violate it in 1 root would no longer be reported",
 			"new policy team applies to nothing in this repository",
 			"passes net apps/pods.yaml:5 fail> 1", "passes tag apps/pods.yaml:18 fail> 1",
 		}},
 		{name: "settings that name nothing", change: "-- .lintel.yaml --\npolicies: [polices/]\n",
 			errors: `policies: "polices/" does not exist`, want: []string{
 				"the settings change (policies)",
-				"policy pods (Enforce) is removed: nobody would report 2 resources that violate it in 1 root any more",
+				"policy pods (Enforce) is removed: 2 resources that violate it in 1 root would no longer be reported",
 				"passes net apps/pods.yaml:5 fail> 1", "passes tag apps/pods.yaml:18 fail> 1",
 			}},
 		{name: "settings leave roots out", change: "-- .lintel.yaml --\nroots: {exclude: [apps]}\n", want: []string{
@@ -243,7 +243,7 @@ spec:
 			}},
 		{name: "an exception another covers", base: "-- e.yaml --\n" + fmt.Sprintf(hostException, "host"),
 			change: "-- f.yaml --\n" + fmt.Sprintf(hostException, "again"), want: []string{
-				"new exception ops/again would let nothing through that violates a rule, and covers 2 resources that need none",
+				"new exception ops/again would let through nothing that violates a rule, and covers 2 resources that need none",
 			}},
 		{name: "expired exception", change: "-- e.yaml --\n" + strings.Replace(fmt.Sprintf(hostException, "host"),
 			"namespace: ops}", "namespace: ops, labels: {cleanup.kyverno.io/ttl: '2020-01-01'}}", 1), want: []string{
@@ -311,7 +311,7 @@ spec:
     match: {any: [{resources: {kinds: [Pod]}}]}
     mutate: {patchStrategicMerge: {spec: {hostNetwork: false}}}
 `, want: []string{
-			"new policy no-host would change 5 resources before the other policies look",
+			"new policy no-host would change 5 resources before the other policies are evaluated",
 			"policy pods (Enforce) would no longer report 1 resource in 1 root",
 			"passes net apps/pods.yaml:5 fail>pass 1",
 		}},
@@ -518,12 +518,12 @@ func TestPreviewOutOfTime(t *testing.T) {
 		rep.Conclusion != report.Success {
 		t.Fatalf("%s, preview %+v", rep.Title, p)
 	}
-	want := "0 resources in 0 roots; time was up for 4 more roots, where there may be other differences"
+	want := "0 resources in 0 roots; the time limit was reached before 4 more roots, where there may be other differences"
 	if got := p.Scope(); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got, want := p.Policies[0].Words(),
-		"new policy team applies to nothing in this repository, as far as there was time to look"; got != want {
+		"new policy team applies to nothing in this repository, as far as the time limit allowed"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

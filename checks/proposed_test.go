@@ -122,11 +122,11 @@ spec: {containers: [{name: c, image: "i:1"}]}
 		},
 		"a branch that is not the default one": {
 			repo: "-- .lintel.yaml --\npolicies: [{repository: o/policies}]\n" + team, refs: []string{"next", "refs/heads/next"},
-			want: []string{"success: No rules come from the branch that would change", "o/policies@main base"},
+			want: []string{"success: This repository takes no rules from the changed branch", "o/policies@main base"},
 		},
 		"a commit": {
 			repo: "-- .lintel.yaml --\npolicies: [{repository: o/policies, ref: " + base + "}]\n" + team,
-			want: []string{"success: No rules come from the branch that would change", "o/policies@BASE base"},
+			want: []string{"success: This repository takes no rules from the changed branch", "o/policies@BASE base"},
 		},
 		"the organisation's": {
 			repo: "-- .lintel.yaml --\nsources: {allow: []}\n" + team, defaults: address,
@@ -141,12 +141,14 @@ spec: {containers: [{name: c, image: "i:1"}]}
 		},
 		"broken": {
 			repo: "-- .lintel.yaml --\npolicies: [{repository: o/policies}]\n" + team, head: broken,
-			want: []string{"neutral: What would change is not known: 2 errors", "o/policies@BASE base, given", "o/policies@HEAD head, given",
+			want: []string{"neutral: The effect is not known: 2 errors", "o/policies@BASE base, " +
+				"given", "o/policies@HEAD head, given",
 				"policy team has errors, so what it would do is not known"},
 		},
 		"what the change names is not given": {
 			repo: "-- .lintel.yaml --\n" + team, defaults: address, head: greedy,
-			want: []string{"neutral: What would change is not known: 1 error", "o/policies@BASE base, given", "o/policies@HEAD head, given",
+			want: []string{"neutral: The effect is not known: 1 error", "o/policies@BASE base, " +
+				"given", "o/policies@HEAD head, given",
 				"o/secret@main head"},
 		},
 		"nothing of the rules": {

@@ -133,8 +133,8 @@ metadata: {name: shop, labels: {tier: gold}}
 	base = r.Snapshot()
 	r.Write("apps/b.yaml", service("elsewhere", "NodePort"))
 	rep = check(t, r, report.Change{Base: base, Rules: base, Head: r.Snapshot()})
-	if got, want := problems(rep.Warnings), `broken/kustomization.yaml:1: policies that look up other objects do not `+
-		`see what is deployed from here: resources: "gone.yaml" does not exist`; !strings.Contains(got, want) {
+	if got, want := problems(rep.Warnings), `broken/kustomization.yaml:1: policies cannot look up the objects of `+
+		`this root, since it does not render: resources: "gone.yaml" does not exist`; !strings.Contains(got, want) {
 		t.Errorf("got %s", got)
 	}
 }
@@ -211,7 +211,7 @@ func TestMendedInPart(t *testing.T) {
 	const b = "{kind: B, apiVersion: e.com/v1, metadata: {name: b}}\n"
 	for name, c := range map[string]struct{ base, head, want string }{
 		"outside of the folder": {outside + app + "resources: [../shared/a.yaml, b.yaml]\n", "-- app/b.yaml --\n" + b,
-			"neutral shared/a.yaml is not in or below"},
+			"neutral shared/a.yaml is outside the folder of this kustomization"},
 		"twice the same": {"-- app/a.yaml --\n" + b + "-- app/c.yaml --\n" + b + app +
 			"resources: [a.yaml, c.yaml, b.yaml]\n", "-- app/b.yaml --\n" + outside[20:],
 			`neutral B "b" is already part`},
@@ -219,7 +219,7 @@ func TestMendedInPart(t *testing.T) {
 			app + "resources: [../shared/a.yaml, b.yaml, gone.yaml]\n", `failure "gone.yaml" does not exist`},
 		"nothing but what was missing": {app + "resources: [b.yaml]\n", "-- app/b.yaml --\n" + b, "success "},
 		"outside of the folder now": {outside + app + "resources: [b.yaml]\n", "-- app/b.yaml --\n" + b + app +
-			"resources: [../shared/a.yaml, b.yaml]\n", "failure shared/a.yaml is not in or below"},
+			"resources: [../shared/a.yaml, b.yaml]\n", "failure shared/a.yaml is outside the folder of this kustomization"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := treetest.New(t)
@@ -255,7 +255,7 @@ func TestWarnings(t *testing.T) {
 	}
 	if want := []report.NotChecked{{Root: "app", Path: "app/loose.yaml", Changed: true, Reason: "no kustomization includes " +
 		"this file: list it under resources, or remove it"}, {Root: "charts/web", Path: "charts/web/templates/a.yaml", Changed: true,
-		Reason: "this Helm chart changes, and nothing that is deployed from here renders it"}}; !slices.Equal(rep.NotChecked, want) {
+		Reason: "this Helm chart changes, and no object in this repository deploys it"}}; !slices.Equal(rep.NotChecked, want) {
 		t.Errorf("not checked: %+v", rep.NotChecked)
 	}
 	if strings.Contains(all, "notes.yaml") || rep.Conclusion != report.Neutral {

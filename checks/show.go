@@ -303,7 +303,7 @@ func (s *shower) plain(set *deploy.Set) (*shownRoot, error) {
 		}
 	}
 	if len(s.Root.Paths) == 0 {
-		return nil, unable("the root must be a path in the repository, or a name that \"lintel roots\" lists")
+		return nil, unable("the root must be a path in the repository, or a name listed by \"lintel roots\"")
 	}
 	var first error
 	for _, name := range slices.Compact(append([]string{path.Clean(s.Root.Name)}, s.Root.Paths...)) {
@@ -336,7 +336,7 @@ func (s *shower) deployed(set *deploy.Set) (*shownRoot, error) {
 		}
 	}
 	if len(names) == 0 {
-		return nil, unable("no Application or Flux Kustomization deploys this folder in a way of its own")
+		return nil, unable("no Application or Flux Kustomization changes how this folder is rendered")
 	}
 	return nil, unable("%q does not deploy this folder; these do: %s", s.As, strings.Join(slices.Compact(names), ", "))
 }

@@ -58,9 +58,9 @@ func tellStanding(out *report.Report, standing, missing []report.Problem) {
 		out.Fail(standing...)
 		return
 	}
-	reason := "the base branch has this, too, and the change leaves it alone: " + standing[0].Message
+	reason := "the base branch has this error, too, and the change does not touch it: " + standing[0].Message
 	if n := len(standing) - 1; n > 0 {
-		reason += fmt.Sprintf(" (and %s, see the report of the branch)", report.Count(n, "error more", "errors more"))
+		reason += fmt.Sprintf(" (and %s, see the report of the branch)", report.Count(n, "more error", "more errors"))
 	}
 	not(standing[0], reason)
 }

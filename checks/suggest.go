@@ -133,7 +133,7 @@ func written(edits []report.SourceEdit) (out []string) {
 }
 
 // unmasked drops the edits in which something was hidden since they were written so, and those of which a finding
-// suggests nothing any more.
+// suggests nothing now.
 func unmasked(rep *report.Report, before []string) {
 	var kept []report.SourceEdit
 	for i, now := range written(rep.Edits) {

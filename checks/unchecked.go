@@ -21,7 +21,7 @@ func (p *pairs) unchecked(ctx context.Context) error {
 	}
 	for _, d := range s.Trees.Differences {
 		if d.New != nil && s.Trees.Head.Roots.Dangling(d.Path) {
-			p.not(path.Dir(d.Path), d.Path, "this symlink leads out of the repository, or to nothing in it")
+			p.not(path.Dir(d.Path), d.Path, "the target of this symlink is outside the repository, or does not exist")
 		}
 		if d.New == nil || kustomization.IsFileName(d.Path) {
 			continue
@@ -47,7 +47,8 @@ func (p *pairs) unchecked(ctx context.Context) error {
 func (p *pairs) unread(file string) error {
 	set := p.sides.Trees.Head.Roots
 	if set.Unreferenced(file) || set.Deploys(file) {
-		const reason = "this file has a template in it, so no cluster takes it as it is: move what is none into a file of its own"
+		const reason = "this file contains a template, so no cluster accepts it as it is: move manifests without " +
+			"templates into another file"
 		line := p.sides.Head.Renderer.Template(file)
 		switch {
 		case line == 0:
@@ -82,8 +83,8 @@ func (p *pairs) unread(file string) error {
 func (p *pairs) claimed(test string) {
 	t := p.sides.Trees
 	for _, file := range t.Head.Roots.PolicyTests().Claimed(t.Base.Roots.Index, test) {
-		p.not(path.Dir(file), file, "the test "+test+" names this file, which was checked as part of a folder that is "+
-			"deployed: what the test has is not checked from now on, so give it files of its own")
+		p.not(path.Dir(file), file, "the test "+test+" uses this file, which until now was checked as part of a "+
+			"deployed folder. Files of tests are not checked: copy the file for the test")
 	}
 }
 

@@ -34,7 +34,7 @@ func (p *pairs) changedCharts(ctx context.Context) error {
 			if _, told := aside[chart]; d.New != nil && !told {
 				aside[chart] = nil
 				p.charts++
-				p.not(chart, d.Path, "this Helm chart changes, and nothing that is deployed from here renders it")
+				p.not(chart, d.Path, "this Helm chart changes, and no object in this repository deploys it")
 			}
 		case !ownFile(chart, d.Path) && !forPeople(chart, d.Path) && !p.reading(d.Path):
 			aside[chart] = append(aside[chart], d.Path)
@@ -56,7 +56,7 @@ func (p *pairs) tellUnshown(chart string, files []string) {
 	if len(files) == 0 {
 		return
 	}
-	words := "nothing that is deployed from here renders the chart with this file"
+	words := "no object in this repository deploys the chart with this values file"
 	if rest := files[1:]; len(rest) > 0 {
 		words += ", nor with " + strings.Join(rest[:min(len(rest), most)], ", ")
 		if more := len(rest) - most; more > 0 {

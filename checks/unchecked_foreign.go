@@ -26,7 +26,8 @@ func (p *pairs) foreign(file string) error {
 	if ext := path.Ext(file); ext == ".jsonnet" || ext == ".libsonnet" {
 		told := func(problem gitops.Problem) bool { return problem.Path == file }
 		if set.MayDeploy(dir) && !slices.ContainsFunc(set.Problems(), told) {
-			p.not(dir, file, "is Jsonnet, which Argo CD deploys and Lintel does not evaluate: what comes of it is not checked")
+			p.not(dir, file, "is Jsonnet, which Argo CD deploys and Lintel does not evaluate: what it deploys is not "+
+				"checked")
 		}
 		return nil
 	}
@@ -41,8 +42,8 @@ func (p *pairs) foreign(file string) error {
 	case err != nil:
 		return err
 	case bytes.HasPrefix(data, lfsPointer):
-		p.not(dir, file, "Git LFS keeps the content of this file elsewhere, and Lintel does not fetch it: what is deployed "+
-			"from it is not checked")
+		p.not(dir, file, "the content of this file is in Git LFS, which Lintel does not fetch: what is deployed from "+
+			"it is not checked")
 		return nil
 	case !roots.Hidden(file) || strings.HasPrefix(file, ".github/") || !graph.IsManifestName(file) ||
 		set.Deploys(file) || set.Named(file) || set.PolicyTests().Of(file) != "":
@@ -50,8 +51,8 @@ func (p *pairs) foreign(file string) error {
 	}
 	resources, _, _, err := p.sides.Head.Renderer.Manifest(file)
 	if err == nil && len(resources) > 0 && !rulesOnly(resources) {
-		p.not(dir, file, "lies in a hidden folder, and nothing here says who deploys it: have an object of Argo CD or Flux "+
-			"name the folder, give it a kustomization, or move the file")
+		p.not(dir, file, "is in a hidden folder that no object in this repository deploys. Move the file, add a "+
+			"kustomization, or add an object of Argo CD or Flux")
 	}
 	return err
 }

@@ -53,7 +53,7 @@ func parseLookup(urlPath string) (lookupPath, error) {
 			}
 		case "limit", "resourceVersion", "resourceVersionMatch":
 		default:
-			return out, fmt.Errorf("the URL path %q has a parameter that cannot be answered", urlPath)
+			return out, fmt.Errorf("the URL path %q has a parameter that Lintel does not support", urlPath)
 		}
 	}
 	return out, nil

@@ -115,7 +115,7 @@ func TestNotForAdmission(t *testing.T) {
 		"kind: MutatingPolicy\nmetadata: {name: p}\nspec: {targetMatchConstraints: {expression: 'x'}, " + podsOnly + ", " +
 			labels + "}": "exist already",
 		"kind: MutatingPolicy\nmetadata: {name: p}\nspec: {evaluation: {admission: {enabled: false}}, " + podsOnly + ", " +
-			labels + "}": "off at admission",
+			labels + "}": "disabled at admission",
 		"kind: NamespacedImageValidatingPolicy\nmetadata: {name: p, namespace: n}\nspec: {}": "not evaluated",
 	} {
 		p, problems := engine.CompilePolicies([]policy.Source{{Path: "p.yaml", Documents: yamltest.Documents("apiVersion: " +

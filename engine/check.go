@@ -76,30 +76,32 @@ func checkMetadata(d policy.Document, m policy.Metadata) []policy.Problem {
 	// What still is a template of another tool has no name yet.
 	if m.Name != "" && !strings.ContainsAny(m.Name, "{}$") {
 		if bad := validation.IsDNS1123Subdomain(m.Name); len(bad) > 0 {
-			c.bad("/metadata/name", "%q is no name of an object: use lower case letters, digits, - and . only, up to 253",
+			c.bad("/metadata/name", "%q is not a valid name of an object: use lower case letters, digits, - and . "+
+				"only, up to 253",
 				m.Name)
 		}
 	}
 	if m.Namespace != "" && !strings.ContainsAny(m.Namespace, "{}$") {
 		if bad := validation.IsDNS1123Label(m.Namespace); len(bad) > 0 {
-			c.bad("/metadata/namespace", "%q is no name of a namespace: use lower case letters, digits and - only, up to 63",
+			c.bad("/metadata/namespace", "%q is not a valid name of a namespace: use lower case letters, digits and "+
+				"- only, up to 63",
 				m.Namespace)
 		}
 	}
 	for k, v := range m.Labels {
 		at := "/metadata/labels/" + jsonpointer.Escape(k)
 		if len(validation.IsQualifiedName(k)) > 0 {
-			c.bad(at, "%q is no key of a label: write a name of up to 63 letters, digits, -, _ and ., or domain/name", k)
+			c.bad(at, "%q is not a valid label key: write a name of up to 63 letters, digits, -, _ and ., or domain/name", k)
 		}
 		// A date with colons is not a value of a label, but what it says is clear.
 		if len(validation.IsValidLabelValue(v)) > 0 && !strings.ContainsAny(v, "{}$") && k != ttlLabel {
-			c.bad(at, "%q is no value of a label: use up to 63 letters, digits, -, _ and .", v)
+			c.bad(at, "%q is not a valid label value: use up to 63 letters, digits, -, _ and .", v)
 		}
 	}
 	for k := range m.Annotations {
 		if len(validation.IsQualifiedName(strings.ToLower(k))) > 0 {
 			c.bad("/metadata/annotations/"+jsonpointer.Escape(k),
-				"%q is no key of an annotation: write a name of up to 63 letters, digits, -, _ and ., or domain/name", k)
+				"%q is not a valid annotation key: write a name of up to 63 letters, digits, -, _ and ., or domain/name", k)
 		}
 	}
 	return c.problems
@@ -173,7 +175,7 @@ func (c *checker) overrides(pointer string, list []policy.FailureActionOverride)
 		for j, n := range o.Namespaces {
 			if before, ok := claimed[n]; ok && before != action {
 				c.bad(fmt.Sprintf("%s/%d/namespaces/%d", pointer, i, j),
-					"namespace %q has another action in an override before: keep one", n)
+					"an earlier override gives namespace %q another action: keep one", n)
 			}
 			claimed[n] = action
 		}
@@ -246,7 +248,8 @@ func (c *checker) block(at string, m policy.Match, validates bool) {
 				set   bool
 			}{{"roles", len(f.Roles) > 0}, {"clusterRoles", len(f.ClusterRoles) > 0}, {"subjects", len(f.Subjects) > 0}} {
 				if u.set {
-					c.bad(at+"/"+u.field, "%s are not known in a background scan, which this policy allows: set spec.background to "+
+					c.bad(at+"/"+u.field, "%s are not available in a background scan, which this policy allows: set "+
+						"spec.background to "+
 						"false", u.field)
 				}
 			}
@@ -256,7 +259,7 @@ func (c *checker) block(at string, m policy.Match, validates bool) {
 				"ClusterPolicy")
 		}
 		if f.Resources.Name != "" && len(f.Resources.Names) > 0 {
-			c.bad(at+"/resources/name", "name and names are written side by side: keep names")
+			c.bad(at+"/resources/name", "name and names are both set: keep names")
 		}
 		for i, k := range f.Resources.Kinds {
 			c.kind(fmt.Sprintf("%s/resources/kinds/%d", at, i), k, validates)
@@ -276,16 +279,16 @@ func (c *checker) kind(at, selector string, validates bool) {
 		c.bad(at, "the kind * is not allowed in a background scan, which this policy allows: set spec.background to false")
 	}
 	if k.SubResource != "" && k.SubResource != "*" && c.background && validates {
-		c.bad(at, "the subresource %s is not known in a background scan, which this policy allows: set spec.background to "+
+		c.bad(at, "the subresource %s is not available in a background scan, which this policy allows: set spec.background to "+
 			"false", selector)
 	}
 	near, unknown := kinds.Misspelled(k.Kind)
 	switch {
 	case unknown:
-		c.bad(at, "%q is no kind: write the kind in upper camel case and the singular, as in a manifest%s", k.Kind,
+		c.bad(at, "%q is not a kind: write the kind in upper camel case and the singular, as in a manifest%s", k.Kind,
 			didYouMean(near))
 	case near != "":
-		c.warn(at, "no kind of Kubernetes is called %q%s", k.Kind, didYouMean(near))
+		c.warn(at, "Kubernetes has no kind %q%s", k.Kind, didYouMean(near))
 	}
 	if kinds.NoVersion([]string{k.Group}, k.Version) {
 		c.warn(at, "%s has no version %s: this matches nothing", cmp.Or(k.Group, "Kubernetes' core API"), k.Version)
@@ -314,8 +317,8 @@ func (c *checker) metadata(at string, pattern any) {
 				case bool, int64, float64:
 					c.bad(at+path+"/"+part+"/"+jsonpointer.Escape(k), "%s are text: put %v in quotes", part, v)
 				default:
-					c.bad(at+path+"/"+part+"/"+jsonpointer.Escape(k), "%s are text, and Kyverno refuses anything else here: "+
-						"write text, or leave %s out", part, k)
+					c.bad(at+path+"/"+part+"/"+jsonpointer.Escape(k), "%s are text, and Kyverno rejects anything "+
+						"else here: write text, or leave %s out", part, k)
 				}
 			}
 		}
@@ -338,7 +341,7 @@ func (c *checker) operations(at string, conditions any) {
 		if strings.HasPrefix(operator, "Duration") {
 			if s, ok := m["value"].(string); ok && !strings.Contains(s, "{{") {
 				if _, err := time.ParseDuration(s); err != nil {
-					c.bad(pointer+"/value", "%q is no duration: write for example 1h30m", s)
+					c.bad(pointer+"/value", "%q is not a duration: write for example 1h30m", s)
 				}
 			}
 		}
@@ -369,6 +372,6 @@ func (c *checker) patchPaths(at, patch string) {
 		}
 		l, column := c.doc.TextPosition(at, i+1, 1)
 		c.problems = append(c.problems, policy.Problem{Path: c.doc.Path, Line: l, Column: column,
-			Message: "variables are not resolved in the path of a JSON patch: use foreach, or patchStrategicMerge"})
+			Message: "variables are not resolved in the path of a JSON patch: use foreach or patchStrategicMerge"})
 	}
 }

@@ -38,7 +38,8 @@ func checkCEL(d policy.Document) []policy.Problem {
 	}
 	for i, v := range spec.Variables {
 		if v.Name != "" && !identifier().MatchString(v.Name) {
-			c.bad(fmt.Sprintf("/spec/variables/%d/name", i), "%q is no name of a variable: use letters, digits and _", v.Name)
+			c.bad(fmt.Sprintf("/spec/variables/%d/name", i), "%q is not a valid name of a variable: use letters, "+
+				"digits and _", v.Name)
 		}
 	}
 	seen := map[string]bool{}
@@ -59,7 +60,7 @@ func checkCEL(d policy.Document) []policy.Problem {
 		}
 		c.oneOf(at+"/reason", v.Reason, "Unauthorized", "Forbidden", "Invalid", "RequestEntityTooLarge")
 		if strings.Contains(strings.TrimSpace(v.Message), "\n") && d.Group() == "admissionregistration.k8s.io" {
-			c.bad(at+"/message", "the message has several lines: the API server takes one")
+			c.bad(at+"/message", "the message has several lines: the API server accepts one")
 		}
 	}
 	if m := spec.MatchConstraints; m != nil {
@@ -93,12 +94,12 @@ func (c *checker) resourceRules(pointer string, list []policy.ResourceRule) {
 		}
 		for j, g := range r.APIGroups {
 			if strings.Contains(g, "/") {
-				c.bad(fmt.Sprintf("%s/apiGroups/%d", at, j), "%q is no API group: write the version under apiVersions", g)
+				c.bad(fmt.Sprintf("%s/apiGroups/%d", at, j), "%q is not an API group: write the version under apiVersions", g)
 			}
 		}
 		for j, v := range r.APIVersions {
 			if strings.Contains(v, "/") {
-				c.bad(fmt.Sprintf("%s/apiVersions/%d", at, j), "%q is no version: write the group under apiGroups", v)
+				c.bad(fmt.Sprintf("%s/apiVersions/%d", at, j), "%q is not a version: write the group under apiGroups", v)
 			}
 		}
 		for j, name := range r.Resources {
@@ -107,7 +108,7 @@ func (c *checker) resourceRules(pointer string, list []policy.ResourceRule) {
 				continue
 			}
 			if resource == "" || strings.ToLower(resource) != resource {
-				c.bad(fmt.Sprintf("%s/resources/%d", at, j), "%q is no resource: write the plural in lower case%s", name,
+				c.bad(fmt.Sprintf("%s/resources/%d", at, j), "%q is not a resource: write the plural in lower case%s", name,
 					didYouMean(kinds.Plural(resource)))
 			}
 		}

@@ -31,8 +31,8 @@ func (c *checker) besidePod(at string, m policy.Match) {
 		}
 	}
 	if mixed != "" {
-		c.warn(mixed+"/resources/kinds", "Pod stands beside %s: Kyverno generates no rules for pod controllers, so that "+
-			"Deployments and others are not checked; write Pod in a policy of its own", strings.Join(beside, ", "))
+		c.warn(mixed+"/resources/kinds", "the kinds are Pod and %s: Kyverno then generates no rules for pod "+
+			"controllers. Deployments and others are not checked: write a rule for Pod alone", strings.Join(beside, ", "))
 	}
 }
 

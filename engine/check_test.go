@@ -40,55 +40,59 @@ func TestCheckRules(t *testing.T) {
 			"5:3: the policy is off, both at admission and in the background: set one of them to true"},
 		{"conflicting overrides", "rules:\n- name: r\n" + match +
 			"  validate: {deny: {}, failureActionOverrides: [{action: Enforce, namespaces: [a, b]}, {action: Audit, " +
-			"namespaces: [b]}]}", `8:119: namespace "b" has another action in an override before: keep one`},
+			"namespaces: [b]}]}", `8:119: an earlier override gives namespace "b" another action: keep one`},
 		{"override of nothing", "rules:\n- name: r\n" + match +
 			"  validate: {deny: {}, failureActionOverrides: [{action: Enforce}]}",
 			"8:51: warning: the override names no namespaces and has no effect: add namespaces or namespaceSelector"},
 		{"failure action", "rules:\n- name: r\n" + match + "  validate: {deny: {}, failureAction: Block}",
 			`8:26: unknown failure action "Block": use Enforce or Audit`},
 		{"users in the background", "rules:\n- name: r\n  match: {any: [{clusterRoles: [admin]}]}\n" + body,
-			"7:20: clusterRoles are not known in a background scan, which this policy allows: set spec.background to false"},
+			"7:20: clusterRoles are not available in a background scan, which this policy allows: set " +
+				"spec.background to false"},
 		{"variables about users in the background", "rules:\n- name: r\n" + match +
 			"  validate: {message: 'Hello, {{ request.userInfo.username }}', deny: {}}",
-			"8:33: request.userInfo is not known in a background scan, which this policy allows: set spec.background to false"},
+			"8:33: request.userInfo is not available in a background scan, which this policy allows: set " +
+				"spec.background to false"},
 		{"name and names", "rules:\n- name: r\n  match: {any: [{resources: {kinds: [Pod], name: a, names: [b]}}]}\n" + body,
-			"7:46: name and names are written side by side: keep names"},
+			"7:46: name and names are both set: keep names"},
 		{"all kinds in the background", "rules:\n- name: r\n  match: {any: [{resources: {kinds: ['*']}}]}\n" + body,
 			"7:40: the kind * is not allowed in a background scan, which this policy allows: set spec.background to false"},
 		{"all kinds and more", "background: false\nrules:\n- name: r\n  match: {any: [{resources: {kinds: ['*', Pod]}}]}\n" +
 			body, "8:32: the kind * stands for all kinds: remove the others"},
 		{"subresource in the background", "rules:\n- name: r\n  match: {any: [{resources: {kinds: [Pod/exec]}}]}\n" + body,
-			"7:40: the subresource Pod/exec is not known in a background scan, which this policy allows: set spec.background " +
+			"7:40: the subresource Pod/exec is not available in a background scan, which this policy allows: set " +
+				"spec.background " +
 				"to false"},
 		{"a resource for a kind", "rules:\n- name: r\n  match: {any: [{resources: {kinds: [pods]}}]}\n" + body,
-			`7:40: "pods" is no kind: write the kind in upper camel case and the singular, as in a manifest: did you mean "Pod"?`},
+			`7:40: "pods" is not a kind: write the kind in upper camel case and the singular, as in a manifest: did ` +
+				`you mean "Pod"?`},
 		{"letters of a kind", "rules:\n- name: r\n  match: {any: [{resources: {kinds: [Deploymnet]}}]}\n" + body,
-			`7:40: warning: no kind of Kubernetes is called "Deploymnet": did you mean "Deployment"?`},
+			`7:40: warning: Kubernetes has no kind "Deploymnet": did you mean "Deployment"?`},
 		{"a version that never was", "rules:\n- name: r\n  match: {any: [{resources: {kinds: [apps/v9/Deployment]}}]}\n" + body,
 			"7:40: warning: apps has no version v9: this matches nothing"},
 		{"selector operator", "rules:\n- name: r\n  match: {any: [{resources: {kinds: [Pod], selector: {matchExpressions: " +
 			"[{key: a, operator: Equals, values: [b]}]}}}]}\n" + body,
 			`7:85: unknown operator "Equals": use In, NotIn, Exists or DoesNotExist`},
 		{"selector key", "rules:\n- name: r\n  match: {any: [{resources: {kinds: [Pod], selector: {matchLabels: {'a b': " +
-			"c}}}}]}\n" + body, `7:71: "a b" is no key of a label: write a name, or domain/name`},
+			"c}}}}]}\n" + body, `7:71: "a b" is not a valid label key: write a name, or domain/name`},
 		{"service account without a namespace",
 			"background: false\nrules:\n- name: r\n  match: {any: [{resources: {kinds: [Pod]}}]}\n" +
 				"  exclude: {any: [{subjects: [{kind: ServiceAccount, name: a}]}]}\n" + body,
-			"9:33: warning: the ServiceAccount has no namespace, so it is nobody: add it"},
+			"9:33: warning: the ServiceAccount has no namespace, so it matches no account: add the namespace"},
 		{"service account without a namespace in match",
 			"background: false\nrules:\n- name: r\n  match: {any: [{subjects: [{kind: ServiceAccount, name: a}]}]}\n" + body,
-			"8:31: the ServiceAccount has no namespace, so it is nobody: add it"},
+			"8:31: the ServiceAccount has no namespace, so it matches no account: add the namespace"},
 		{"operation", "rules:\n- name: r\n" + match +
 			"  preconditions: {all: [{key: '{{ request.operation }}', operator: AnyIn, value: [CREATE, Update]}]}\n" + body,
 			`8:93: unknown operation "Update": use CREATE, UPDATE, DELETE, CONNECT`},
 		{"duration", "rules:\n- name: r\n" + match +
 			"  preconditions: {all: [{key: '{{ request.object.a }}', operator: DurationGreaterThan, value: soon}]}\n" + body,
-			`8:90: "soon" is no duration: write for example 1h30m`},
+			`8:90: "soon" is not a duration: write for example 1h30m`},
 		{"label of a pattern", "rules:\n- name: r\n" + match + "  validate: {pattern: {metadata: {labels: {a: true}}}}",
 			"8:46: labels are text: put true in quotes"},
 		{"null as a label of a pattern", "rules:\n- name: r\n" + match +
-			"  validate: {pattern: {metadata: {labels: {a: null}}}}", "8:46: labels are text, and Kyverno refuses anything else " +
-			"here: write text, or leave a out"},
+			"  validate: {pattern: {metadata: {labels: {a: null}}}}", "8:46: labels are text, and Kyverno rejects " +
+			"anything else here: write text, or leave a out"},
 		{"annotation of a pattern of a foreach", "rules:\n- name: r\n" + match +
 			"  validate: {foreach: [{list: request.object.a, pattern: {metadata: {annotations: {a: 1}}}}]}",
 			"8:86: annotations are text: put 1 in quotes"},
@@ -101,7 +105,7 @@ func TestCheckRules(t *testing.T) {
 		{"a version", "rules:\n- name: r\n" + match + "  validate: {podSecurity: {level: baseline, version: newest}}",
 			"8:47: "},
 		{"Pod beside another kind", "rules:\n- name: r\n  match: {any: [{resources: {kinds: [Pod, Service]}}]}\n" + body,
-			"7:32: warning: Pod stands beside Service: Kyverno generates no rules for pod controllers"},
+			"7:32: warning: the kinds are Pod and Service: Kyverno then generates no rules for pod controllers."},
 		{"a control", "rules:\n- name: r\n" + match +
 			"  validate: {podSecurity: {level: baseline, exclude: [{controlName: Capability}]}}", "8:58: "},
 		{"two bodies", "rules:\n- name: r\n" + match + "  validate: {deny: {}}\n  mutate: {patchStrategicMerge: {a: b}}",
@@ -142,9 +146,9 @@ func TestCheckOtherKinds(t *testing.T) {
 	}
 	tests := []struct{ name, data, want string }{
 		{"name", strings.Replace(namespaced("kinds: [Pod]"), "name: p,", "name: My_Policy,", 1),
-			`3:12: "My_Policy" is no name of an object: use lower case letters, digits, - and . only, up to 253`},
+			`3:12: "My_Policy" is not a valid name of an object: use lower case letters, digits, - and . only, up to 253`},
 		{"label", strings.Replace(namespaced("kinds: [Pod]"), "name: p,", "name: p, labels: {a: 'b c'},", 1),
-			`3:30: "b c" is no value of a label: use up to 63 letters, digits, -, _ and .`},
+			`3:30: "b c" is not a valid label value: use up to 63 letters, digits, -, _ and .`},
 		{"controllers", strings.Replace(namespaced("kinds: [Pod]"), "name: p,",
 			"name: p, annotations: {pod-policies.kyverno.io/autogen-controllers: 'Deployments,CronJob'},", 1),
 			`3:35: warning: no rules are generated for "Deployments": did you mean "Deployment"?`},
@@ -153,7 +157,7 @@ func TestCheckOtherKinds(t *testing.T) {
 		{"cluster scope in a Policy", namespaced("kinds: [Namespace]"),
 			"7:40: Namespace objects have no namespace, and a Policy applies to its own only: make it a ClusterPolicy"},
 		{"exception with users", exception + "  match: {any: [{resources: {kinds: [Pod]}, subjects: [{kind: User, name: " +
-			"a}]}]}\n", "6:45: subjects are not known in a background scan"},
+			"a}]}]}\n", "6:45: subjects are not available in a background scan"},
 		{"exception with a variable", exception + "  match: {any: [{resources: {kinds: [Pod]}}]}\n" +
 			"  conditions: {all: [{key: '{{ element.x }}', operator: Equals, value: a}]}\n",
 			`7:29: the variable "element" is not defined here: it exists inside of foreach only`},
@@ -161,18 +165,18 @@ func TestCheckOtherKinds(t *testing.T) {
 			"  match: {any: [{resources: {kinds: [Pod]}}]}\n",
 			"1:1: warning: kyverno.io/v2alpha1 is deprecated: use kyverno.io/v2"},
 		{"a resource in upper case", strings.Replace(vpol("v", "validations: [{expression: 'true'}]"), `["pods"]`, "[Pod]",
-			1), `11:21: "Pod" is no resource: write the plural in lower case: did you mean "pods"?`},
+			1), `11:21: "Pod" is not a resource: write the plural in lower case: did you mean "pods"?`},
 		{"no operations", strings.Replace(vpol("v", "validations: [{expression: 'true'}]"),
 			`      operations:  ["CREATE", "UPDATE"]`+"\n", "", 1),
 			`8:7: the rule has no operations and matches nothing: add them, "*" for all`},
 		{"a group with its version", strings.Replace(vpol("v", "validations: [{expression: 'true'}]"), `[""]`, "[apps/v1]",
-			1), `8:21: "apps/v1" is no API group: write the version under apiVersions`},
+			1), `8:21: "apps/v1" is not an API group: write the version under apiVersions`},
 		{"scope", strings.Replace(vpol("v", "validations: [{expression: 'true'}]"), `      resources: `,
 			"      scope: namespaced\n      resources: ", 1), `11:7: unknown value "namespaced": did you mean "Namespaced"?`},
 		{"reason", vpol("v", "validations: [{expression: 'true', reason: Bad}]"),
 			`12:38: unknown value "Bad": use Unauthorized or Forbidden or Invalid or RequestEntityTooLarge`},
 		{"variable name", vpol("v", "variables: [{name: a-b, expression: '1'}]\nvalidations: [{expression: 'true'}]"),
-			`12:16: "a-b" is no name of a variable: use letters, digits and _`},
+			`12:16: "a-b" is not a valid name of a variable: use letters, digits and _`},
 		{"match condition twice", vpol("v", "matchConditions: [{name: a, expression: 'true'}, {name: a, expression: "+
 			"'true'}]\nvalidations: [{expression: 'true'}]"), `12:53: the match condition "a" is written twice: rename one`},
 		{"kind of policy", strings.Replace(strings.TrimPrefix(celException("e", "v", "images: [a]"), "\n---\n"),

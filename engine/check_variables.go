@@ -176,7 +176,8 @@ func (c *variableChecker) context(at string, list []policy.ContextEntry, known n
 // source checks what the source of an entry has to say.
 func (c *variableChecker) source(at string, e policy.ContextEntry) {
 	if v := e.Variable; v != nil && v.Default != nil && v.JMESPath == "" {
-		c.bad(at+"/variable/default", "the default of %q is never used: it stands in for what a jmesPath does not find",
+		c.bad(at+"/variable/default", "the default of %q is never used: it replaces only the result of a jmesPath "+
+			"that finds nothing",
 			e.Name)
 	}
 	if m := e.ConfigMap; m != nil && m.Name != "" && m.Namespace == "" {
@@ -250,7 +251,8 @@ func (c *variableChecker) reads(source string, line, column int, known names, dy
 	}
 	if c.background {
 		if m := ofUser().FindStringSubmatch(source); m != nil {
-			report(false, "%s is not known in a background scan, which this policy allows: set spec.background to false", m[1])
+			report(false, "%s is not available in a background scan, which this policy allows: set spec.background "+
+				"to false", m[1])
 		}
 	}
 	e, err := jmespath.Compile(source)

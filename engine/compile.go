@@ -48,9 +48,9 @@ func CompilePolicies(sources []policy.Source, o Options) (*Policies, []policy.Pr
 			problems = append(problems, d.Problem("/metadata", "the policy has no metadata.name: add one"))
 		} else if first, twice := seen[key]; twice {
 			problems = append(problems, d.Warning("/metadata/name",
-				"%s %s is also written at %s:%d: both are evaluated, remove one",
+				"%s %s is also defined at %s:%d: both are evaluated, so remove one",
 				d.Kind, d.Name, first.Path, first.Line).As(
-				"policies are written more than once: all count, remove the others"))
+				"policies are defined more than once: all are evaluated, so remove the duplicates"))
 		} else {
 			seen[key] = d
 		}

@@ -62,7 +62,8 @@ func (c *ruleCompiler) validate(out *rule, r *policy.Rule) *rule {
 	}
 	have := present(bodies)
 	if len(have) > 1 {
-		c.bad("/validate/"+have[1], "validate has several bodies (%s): keep one, and make rules of the others",
+		c.bad("/validate/"+have[1], "validate has several bodies (%s): keep one, and move the others to rules of "+
+			"their own",
 			strings.Join(have, ", "))
 		return nil
 	}
@@ -125,7 +126,7 @@ func (c *ruleCompiler) forEach(at string, f policy.ForEach, depth int) *forEach 
 	out := &forEach{scope: f.ElementScope}
 	switch {
 	case f.List == "":
-		c.bad(at, "the foreach has no list: add the JMESPath expression to go over")
+		c.bad(at, "the foreach has no list: add the JMESPath expression to iterate over")
 	case strings.Contains(f.List, "{{"):
 		c.bad(at+"/list", "list is a JMESPath expression and takes no {{ }}: remove the braces")
 	default:

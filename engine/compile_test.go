@@ -67,7 +67,7 @@ func TestCompileProblems(t *testing.T) {
 		{"level of pod security", rule("validate: {podSecurity: {level: strict}}"), []string{"p.yaml:8:30: level: "}},
 		{"several at once", head + "  - match: {any: [{resources: {kinds: [a/b/c/d/e]}}]}\n" +
 			"    preconditions: {all: [{key: a, operator: Is, value: b}]}\n    validate: {failureAction: x, deny: {}}\n",
-			[]string{"p.yaml:6:5: the rule has no name", "p.yaml:6:40: \"a/b/c/d/e\" is no kind", "p.yaml:7:36: ",
+			[]string{"p.yaml:6:5: the rule has no name", "p.yaml:6:40: \"a/b/c/d/e\" is not a kind", "p.yaml:7:36: ",
 				"p.yaml:8:16: unknown failure action"}},
 		{"misspelled kind", strings.Replace(rule("validate: {deny: {}}"), "ClusterPolicy", "ClusterPolcy", 1),
 			[]string{`p.yaml:2:1: unknown kind "ClusterPolcy" of kyverno.io: did you mean "ClusterPolicy"?`}},

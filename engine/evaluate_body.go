@@ -171,7 +171,7 @@ func (f *frame) deny(b *body) verdict {
 	}
 	fields := f.trace(reads)
 	if d.conditions == nil {
-		f.log.Add(trace.Step{Part: trace.Deny, Holds: true, Words: "there are no conditions: all is denied"})
+		f.log.Add(trace.Step{Part: trace.Deny, Holds: true, Words: "there are no conditions, so everything is denied"})
 		f.denied(b, fields)
 	}
 	if b.preconditions != nil && len(fields) == 1 && fields[0] == "" {
@@ -285,7 +285,8 @@ func (f *frame) each(e *forEach, list []any) (verdict, int) {
 // element evaluates one entry for one element.
 func (f *frame) element(e *forEach, list []any, i int) verdict {
 	if f.review.visited++; f.review.visited > maxElements {
-		return verdict{outcome: Error, message: fmt.Sprintf("the policies go over more than %d elements of this object",
+		return verdict{outcome: Error, message: fmt.Sprintf("the policies iterate over more than %d elements of this "+
+			"object",
 			maxElements)}
 	}
 	if err := f.ctx.Err(); err != nil {

@@ -208,7 +208,7 @@ func (f *frame) security(excepted []*Exception) verdict {
 	check, subject := f.rule.security, f.request.CurrentObject()
 	out := check.Explain(subject, nil, f.sheet)
 	if f.log.On() {
-		f.log.Add(trace.Step{Part: trace.PodSecurity, Holds: out.Allowed, Words: "the pod keeps to the level", Err: out.Err,
+		f.log.Add(trace.Step{Part: trace.PodSecurity, Holds: out.Allowed, Words: "the pod meets the level", Err: out.Err,
 			Values: f.valuesAt(out.Fields)})
 	}
 	if out.Err != nil {

@@ -93,7 +93,7 @@ func TestRequirementOfEveryRuleBody(t *testing.T) {
 	pod := object(t, "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {x: 1, hostNetwork: true}\n")
 	for body, want := range map[string]string{
 		"anyPattern: [{spec: {x: 2}}, {spec: {x: 3}}]": "2, or instead spec.x: 3",
-		"deny: {}": "nothing like it: the rule denies every Pod that it is about",
+		"deny: {}": "no such object: the rule denies every Pod that it matches",
 		"foreach: [{list: 'request.object.[spec]', pattern: {x: 2}}]":                                 "2",
 		"pattern: {spec: '{{ request.object.metadata.name }}'}":                                       "a",
 		"assert: {object: {spec: {x: 2}}}":                                                            "2",

@@ -145,7 +145,7 @@ func (x *search) image(m map[string]any, pointer string, secrets []any) error {
 			return fmt.Errorf("the image extractor's jmesPath at %s: %w", pointer, err)
 		}
 		if value, ok = result.(string); !ok {
-			return fmt.Errorf("the image extractor's jmesPath at %s answers no string", pointer)
+			return fmt.Errorf("the image extractor's jmesPath at %s does not return a string", pointer)
 		}
 	}
 	info, err := parseImage(value)

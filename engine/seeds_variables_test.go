@@ -347,7 +347,7 @@ func TestSeedEvaluationOrder(t *testing.T) {
 		{"a variable in the path of a patch", "- name: r\n  match: {any: [{resources: {kinds: [Pod]}}]}\n  mutate:\n" +
 			"    patchesJson6902: |-\n      - op: add\n        path: /metadata/labels/{{ request.object.metadata.name }}\n" +
 			"        value: x",
-			"p.yaml:11: variables are not resolved in the path of a JSON patch: use foreach, or patchStrategicMerge"},
+			"p.yaml:11: variables are not resolved in the path of a JSON patch: use foreach or patchStrategicMerge"},
 		{"a variable that nobody defines", "- name: r\n  match: {any: [{resources: {kinds: [Pod]}}]}\n  validate:\n" +
 			"    message: |\n      Hello,\n      {{ elment.name }}\n    foreach:\n" +
 			"    - {list: request.object.spec.containers, deny: {}}",

@@ -412,7 +412,7 @@ func (f *frame) denied(b *body, fields []string) {
 		f.wish(b.preconditions.Remedies(f.scope))
 	}
 	for _, at := range fields {
-		f.sheet.Add(at, fix.Requirement{Words: "nothing like it: the rule denies every " + f.target.Identity.Kind +
-			" that it is about"})
+		f.sheet.Add(at, fix.Requirement{Words: "no such object: the rule denies every " + f.target.Identity.Kind + " " +
+			"that it matches"})
 	}
 }

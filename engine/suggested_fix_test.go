@@ -38,7 +38,7 @@ func TestSuggestedFixMakesRulePass(t *testing.T) {
 		{"sysctl", baseline,
 			"securityContext: {sysctls: [{name: kernel.x, value: '1'}]}, containers: [{name: c, image: i}]",
 			"/spec/securityContext/sysctls/0/name",
-			"a sysctl that Kubernetes calls safe, such as net.ipv4.ip_unprivileged_port_start, or none", ""},
+			"a safe sysctl, such as net.ipv4.ip_unprivileged_port_start, or none", ""},
 		{"proc mount", baseline, "containers: [{name: c, image: i, securityContext: {procMount: Unmasked}}]",
 			"/spec/containers/0/securityContext/procMount", "Default", `= "Default"`},
 		{"escalation", restricted, container(true, true, false, true),

@@ -84,7 +84,7 @@ func (s *ruleStep) explainMatch(v *review) {
 // otherNamespace is the step of a namespaced policy that is not about a request.
 func (p *rulePolicy) otherNamespace(r *admission.Request) trace.Step {
 	return trace.Step{Part: trace.Namespace,
-		Words: fmt.Sprintf("the policy is about namespace %s, not %q", p.namespace, r.Identity().Namespace)}
+		Words: fmt.Sprintf("the policy applies to namespace %s, not %q", p.namespace, r.Identity().Namespace)}
 }
 
 func (p *celPolicy) called() (string, int)  { return "", p.ref.Line }

@@ -20,7 +20,7 @@ func (f *frame) logPattern(part trace.Part, at string, out pattern.Outcome) {
 	if !f.log.On() {
 		return
 	}
-	step := trace.Step{Part: part, At: at, Holds: out.Verdict == pattern.Pass, Words: "the object fits"}
+	step := trace.Step{Part: part, At: at, Holds: out.Verdict == pattern.Pass, Words: "the object matches"}
 	switch {
 	case out.Verdict == pattern.Skip:
 		step.Words = "it does not apply: a conditional or global anchor does not hold"
@@ -35,7 +35,7 @@ func (f *frame) logPattern(part trace.Part, at string, out pattern.Outcome) {
 
 // logDeletion notes that a part says how objects must be, and not whether they may go.
 func (v *review) logDeletion(part trace.Part) {
-	v.log.Add(trace.Step{Part: part, Words: "it is not about deletions"})
+	v.log.Add(trace.Step{Part: part, Words: "it does not apply to deletions"})
 }
 
 // logList notes how long the list of a foreach is.

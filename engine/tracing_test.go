@@ -110,7 +110,7 @@ match yes: kind Pod
 exclude yes: namespace prod`, ""},
 		"all denied": {ruleOf("validate: {deny: {}}"), `p/r fail
 match yes: kind Pod
-deny yes: there are no conditions: all is denied`, ""},
+deny yes: there are no conditions, so everything is denied`, ""},
 		"cel": {`apiVersion: policies.kyverno.io/v1
 kind: ValidatingPolicy
 metadata: {name: v}

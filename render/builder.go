@@ -147,7 +147,7 @@ func (b *builder) build(root roots.Root) (*Rendering, []doc.Error) {
 				return b.mounts.problems(b.without(p.texts).explain(root, p, failure))
 			}
 			return nothing, b.mounts.problems(append(p.problems, doc.Error{Path: p.root.File.Path, Line: 1, Unknown: true,
-				Message: "kustomize cannot build the rest without what is missing, so none of it is checked"}))
+				Message: "kustomize cannot build this root without the missing part, so none of it is checked"}))
 		}
 	}
 	return nothing, b.mounts.problems(p.problems)
@@ -215,8 +215,8 @@ func (b *builder) Manifest(name string) ([]*Resource, string, *doc.Error, error)
 	var list []*Resource
 	for _, document := range documents {
 		if at := ambiguous(document); at != nil {
-			return nil, id, &doc.Error{Path: name, Line: at.Line, Column: at.Column, Message: "stands above a merge key " +
-				"(<<) that sets it, too, and programs disagree which one counts: put the merge key first"}, nil
+			return nil, id, &doc.Error{Path: name, Line: at.Line, Column: at.Column, Message: "comes before a merge " +
+				"key (<<) that also sets it, and programs disagree on which value wins: put the merge key first"}, nil
 		}
 		for _, node := range doc.Unlist(document) {
 			object, ok := doc.Value(node, true).(map[string]any)

@@ -100,8 +100,8 @@ func TestCapabilities(t *testing.T) {
 			"v1.24 thing false pod true monitor true old true"},
 		"two clusters": {fluxRepo + asking, cluster(render.Cluster{Name: "a", Kubernetes: "1.30"}, render.Cluster{Name: "b",
 			Kubernetes: "1.33"}), "v1.30 thing false pod true monitor false old false\n" +
-			`flux/app.yaml:8: the chart prints something else for the cluster "b" than for "a", by their versions of ` +
-			`Kubernetes or their API versions: only the latter is checked`},
+			`flux/app.yaml:8: the chart renders differently for the clusters "b" and "a", as their Kubernetes ` +
+			`versions or API versions differ: only the latter is checked`},
 		"two clusters, no difference": {fluxRepo, cluster(render.Cluster{Name: "a", Kubernetes: "1.30"},
 			render.Cluster{Name: "b", Kubernetes: "1.33"}), ""},
 	} {

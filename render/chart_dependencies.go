@@ -30,7 +30,7 @@ func (c *chartReader) complete(f chartFolder, chart *helm.Chart) (*helm.Chart, i
 				deps[d.Key()] = one
 				if size += n; size > maxCharted {
 					return nil, 0, &helm.Error{Cause: helm.CauseLimit,
-						Message: fmt.Sprintf("is made of more than %d charts, counted each time", maxCharted)}
+						Message: fmt.Sprintf("includes more than %d charts, repeated ones counted each time", maxCharted)}
 				}
 				continue
 			}
@@ -88,11 +88,11 @@ func (c *chartReader) dependency(f chartFolder, d helm.Dependency) (chartFolder,
 	case strings.HasPrefix(repository, "file://"):
 		dir, ok := tree.Clean(path.Join(f.dir, strings.TrimPrefix(repository, "file://")))
 		if !ok || f.packed {
-			return chartFolder{}, refused("the dependency %s lies out of the repository", d.Key())
+			return chartFolder{}, refused("the dependency %s is outside the repository", d.Key())
 		}
 		if _, _, err := f.tree.Lookup(path.Join(dir, "Chart.yaml")); err != nil {
 			if errors.Is(err, tree.ErrNotExist) {
-				return chartFolder{}, refused("the dependency %s is not there: %s is no chart", d.Key(), dir)
+				return chartFolder{}, refused("the dependency %s was not found: %s is not a chart", d.Key(), dir)
 			}
 			return chartFolder{}, err
 		}
@@ -103,10 +103,10 @@ func (c *chartReader) dependency(f chartFolder, d helm.Dependency) (chartFolder,
 	case strings.HasPrefix(repository, "https://"), strings.HasPrefix(repository, "http://"):
 		return c.fetched(remote.Want{Kind: remote.Chart, URL: repository, Name: d.Name, Ref: version}, at)
 	case repository == "":
-		return chartFolder{}, refused("the dependency %s is neither in charts/ nor has it a repository", d.Key())
+		return chartFolder{}, refused("the dependency %s is not in charts/ and names no repository", d.Key())
 	}
-	return chartFolder{}, refused("the repository %.80q of the dependency %s is a name that only somebody's Helm knows: write "+
-		"its address, or pack the chart into charts/", d.Repository, d.Key())
+	return chartFolder{}, refused("the repository %.80q of the dependency %s is an alias of a local Helm "+
+		"configuration: write its URL, or put the chart into charts/", d.Repository, d.Key())
 }
 
 // fetched returns what a chart from outside came to.

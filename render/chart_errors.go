@@ -13,9 +13,9 @@ func chartWords(name string, e *helm.Error) string {
 	message := e.Message
 	switch e.Cause {
 	case helm.CauseRequired:
-		message = name + " asks for a value that is not set: " + message
+		message = name + " requires a value that is not set: " + message
 	case helm.CauseFail:
-		message = name + " refuses its values: " + message
+		message = name + " rejects its values: " + message
 	case helm.CauseSyntax:
 		message = "a template of " + name + " cannot be parsed: " + message
 	case helm.CauseTemplate:
@@ -28,7 +28,8 @@ func chartWords(name string, e *helm.Error) string {
 		}
 	}
 	if len(e.Lookups) > 0 {
-		message += "; before, it asked the cluster for " + lookedUp(e.Lookups[0]) + " (lookup), which nothing here declares"
+		message += "; before that, it looked up " + lookedUp(e.Lookups[0]) + " in the cluster (lookup), which " +
+			"nothing in this repository declares"
 	}
 	return message
 }

@@ -160,7 +160,7 @@ data:
 	}
 	for pointer, want := range map[string]string{
 		"/data/always": advice + "no value of the chart changes it",
-		"/data/some":   advice + "the template spells it; that it is there is decided by enabled",
+		"/data/some":   advice + "the template contains this text; whether it is rendered depends on enabled",
 		"/data/none":   advice + "no value was found that sets it",
 	} {
 		if p := find(t, out, "ConfigMap a").Origin(pointer); p.SuggestedFix != want {

@@ -55,8 +55,8 @@ func (c *chartPlaces) nearest(s spot) origin.Place {
 const (
 	byNone    = ", as no value of the chart changes it"
 	byNoFound = ", as no value was found that sets it"
-	byNoTried = ", as no value that was tried sets it, and not all could be"
-	bySome    = ", as the template spells it; that it is there is decided by "
+	byNoTried = ", as no value that was tried sets it; not all values could be tried"
+	bySome    = ", as the template contains this text; whether it is rendered depends on "
 )
 
 // fixed is the place of text of a remote chart that no value changes.

@@ -94,15 +94,16 @@ func (f chartFolder) files() (list []helm.File, err error) {
 			return err
 		}
 		if folders++; depth > 64 || folders > maxChartFiles { // links may lead back
-			return &helm.Error{Cause: helm.CauseLimit, Message: fmt.Sprintf("the chart has more than %d folders, or some in more "+
-				"than 64 others", maxChartFiles)}
+			return &helm.Error{Cause: helm.CauseLimit, Message: fmt.Sprintf("the chart has more than %d folders, or "+
+				"folders nested more than 64 deep", maxChartFiles)}
 		}
 		for _, e := range entries {
 			at, inside := path.Join(dir, e.Name), path.Join(name, e.Name)
 			if e.Kind == tree.Symlink {
 				real, to, err := f.tree.Lookup(at)
 				if errors.Is(err, tree.ErrNotExist) {
-					return &helm.Error{Cause: helm.CauseInvalid, File: inside, Message: "is a symlink to nowhere"}
+					return &helm.Error{Cause: helm.CauseInvalid, File: inside, Message: "is a symlink whose target " +
+						"does not exist"}
 				}
 				if err != nil {
 					return err
@@ -196,7 +197,7 @@ func (c *chartReader) load(f chartFolder, defaults []byte) (*helm.Chart, int, er
 	place := fmt.Sprintf("%t %p %s %s", f.here, f.from, real, key) // dependencies are looked for beside it
 	switch {
 	case c.open[place]:
-		return nil, 0, &helm.Error{Cause: helm.CauseInvalid, Message: "depends on itself, by way of " + f.file("Chart.yaml")}
+		return nil, 0, &helm.Error{Cause: helm.CauseInvalid, Message: "depends on itself, through " + f.file("Chart.yaml")}
 	case c.whole[place] != nil && defaults == nil:
 		return c.whole[place], c.sizes[place], nil
 	case c.whole == nil:

@@ -108,10 +108,10 @@ func TestChartsThatDependOnCharts(t *testing.T) {
 	twice += chart("d12")
 	for name, c := range map[string]struct{ charts, want string }{
 		"a circle": {chart("chart", "b") + chart("b", "c") + chart("c", "b"),
-			"depends on itself, by way of b/Chart.yaml"},
-		"itself": {chart("chart", "chart"), "depends on itself, by way of chart/Chart.yaml"},
+			"depends on itself, through b/Chart.yaml"},
+		"itself": {chart("chart", "chart"), "depends on itself, through chart/Chart.yaml"},
 		"twice":  {chart("chart", "b", "c") + chart("b", "c") + chart("c"), ""},
-		"a tree": {twice, "is made of more than 500 charts, counted each time"},
+		"a tree": {twice, "includes more than 500 charts, repeated ones counted each time"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := renderReleases(t, fluxRepo+"\n"+c.charts, render.Config{})

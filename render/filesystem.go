@@ -117,7 +117,7 @@ func (f *fileSystem) ReadFile(p string) ([]byte, error) {
 		return nil, fmt.Errorf("%s is not a file", real)
 	}
 	if f.may != nil && !f.may(real) {
-		return nil, fmt.Errorf("%s is not below the folder of a kustomization, and none names it", real)
+		return nil, fmt.Errorf("%s is not below the folder of a kustomization, and no kustomization names it", real)
 	}
 	data, id, err := f.builder.read(real)
 	if err != nil {

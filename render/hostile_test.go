@@ -31,9 +31,9 @@ func TestRefused(t *testing.T) {
 			"-- app/kustomization.yaml --\nconfigMapGenerator:\n- name: a\n  files: [k=http://127.0.0.1/f]\n",
 			`app/kustomization.yaml:3: configMapGenerator.files: "http://127.0.0.1/f" is not in this repository`},
 		{"out of the repository", "-- app/kustomization.yaml --\nresources:\n- ../../other\n",
-			`app/kustomization.yaml:2: resources: "../../other" leads out of the repository`},
+			`app/kustomization.yaml:2: resources: "../../other" points outside the repository`},
 		{"absolute", "-- app/kustomization.yaml --\nresources:\n- /etc\n",
-			`app/kustomization.yaml:2: resources: "/etc" leads out of the repository`},
+			`app/kustomization.yaml:2: resources: "/etc" points outside the repository`},
 		{"folder without kustomization", "-- app/kustomization.yaml --\nresources:\n- sub\n-- app/sub/a.yaml --\n" +
 			deployment,
 			`app/kustomization.yaml:2: resources: the folder "sub" has no kustomization file`},
@@ -45,7 +45,7 @@ func TestRefused(t *testing.T) {
 		{"broken manifest", "-- app/kustomization.yaml --\nresources: [a.yaml]\n-- app/a.yaml --\nkind: A\n  b: c\n",
 			`app/a.yaml:2: is not valid YAML`},
 		{"two kustomizations", "-- app/kustomization.yaml --\nresources: []\n-- app/kustomization.yml --\nresources: []\n",
-			`stands beside another kustomization file`},
+			`is in a folder with another kustomization file`},
 		{"helm", "-- app/kustomization.yaml --\nhelmCharts:\n- name: x\n",
 			`app/kustomization.yaml:2: helmCharts: `},
 		{"exec plugin", "-- app/kustomization.yaml --\ngenerators: [g.yaml]\n-- app/g.yaml --\napiVersion: viaduct.ai/v1\n" +
@@ -131,7 +131,7 @@ func TestSymlinks(t *testing.T) {
 	}
 	// Kustomize itself refuses files from outside the kustomization's folder, and a link is one.
 	if _, problems := tryRoot(t, r, rev, "app"); len(problems) != 1 ||
-		!strings.Contains(problems[0].Message, "is not in or below") {
+		!strings.Contains(problems[0].Message, "is outside the folder") {
 		t.Errorf("a link out of the folder: %v", problems)
 	}
 }

@@ -97,7 +97,7 @@ func (b *builder) inflate(p *plan, layer *origin.Layer, i *inflation, above []st
 	other, twice := p.inflated[i.inflationKey]
 	if twice && other != m {
 		p.without(i.at, doc.Error{Path: i.shown.file, Line: i.shown.at.Line, Column: i.shown.at.Column, Unknown: true,
-			Message: "the chart is brought into one root with several namespaces, which Lintel does not tell apart"})
+			Message: "one root includes the chart with several namespaces, which Lintel does not distinguish"})
 		return
 	}
 	if !twice {
@@ -171,8 +171,8 @@ func (i *inflation) run() (*printedChart, error) {
 	case strings.HasPrefix(i.Name, "-"), strings.HasPrefix(i.ReleaseName, "-"):
 		return nil, refusal("has a name that starts with a dash, which kustomize refuses")
 	case strings.HasPrefix(i.ChartHome, "/"):
-		return nil, &refusedError{message: "has its charts in a folder of whoever builds (chartHome), which Lintel does not " +
-			"read"}
+		return nil, &refusedError{message: "has its charts in a folder outside the repository (chartHome), which " +
+			"Lintel does not read"}
 	case !slices.Contains([]string{"", "override", "merge", "replace"}, i.ValuesMerge):
 		return nil, refusal("valuesMerge is none of override, merge and replace")
 	}
@@ -234,15 +234,15 @@ func (i *inflation) folder() (chartFolder, error) {
 	want := remote.Want{Kind: remote.Chart, Ref: i.Version}
 	switch {
 	case i.Repo == "" && !inside:
-		return chartFolder{}, refusal("the chart's folder %q leads out of the repository", i.ChartHome)
+		return chartFolder{}, refusal("the chart's folder %q points outside the repository", i.ChartHome)
 	case i.Repo == "":
-		return chartFolder{}, refusal("there is no chart in %s, and no repo is given to get it from", path.Join(home, i.Name))
+		return chartFolder{}, refusal("there is no chart in %s, and no repo is given to fetch it from", path.Join(home, i.Name))
 	case strings.HasPrefix(i.Repo, "oci://"):
 		want.URL = strings.TrimSuffix(i.Repo, "/") + "/" + i.Name
 	case strings.HasPrefix(i.Repo, "https://"), strings.HasPrefix(i.Repo, "http://"):
 		want.URL, want.Name = i.Repo, i.Name
 	default:
-		return chartFolder{}, refusal("there is no chart in %s, and repo %q is no address to get it from",
+		return chartFolder{}, refusal("there is no chart in %s, and repo %q is not an address to fetch it from",
 			path.Join(home, i.Name), i.Repo)
 	}
 	if i.Devel && want.Ref == "" {
@@ -269,8 +269,8 @@ func (i *inflation) release() (string, error) {
 		return "", refusal("sets both releaseName and nameTemplate, which Helm refuses")
 	}
 	if strings.Contains(i.NameTemplate, "{{") {
-		return "", &refusedError{message: "makes the name of the release by a template (nameTemplate), which Lintel does " +
-			"not run"}
+		return "", &refusedError{message: "has a template for the name of the release (nameTemplate), which Lintel " +
+			"does not evaluate"}
 	}
 	return i.NameTemplate, nil
 }

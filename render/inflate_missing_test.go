@@ -22,7 +22,8 @@ func TestInflateMissing(t *testing.T) {
 			"?app/kustomization.yaml:6: helmCharts: oci://reg.example.com/secret/web at 1.0.0: needs credentials"},
 		{"nowhere", chart("name: gone"), "app/kustomization.yaml:4: helmCharts: there is no chart in app/charts/gone"},
 		{"from a folder", chart("name: gone; repo: ../charts"),
-			"app/kustomization.yaml:4: helmCharts: there is no chart in app/charts/gone, and repo \"../charts\" is no address"},
+			"app/kustomization.yaml:4: helmCharts: there is no chart in app/charts/gone, and repo \"../charts\" is " +
+				"not an address"},
 		{"no name", chart("version: 1.2.3"), "app/kustomization.yaml:4: helmCharts: has no name"},
 		{"a name that is an option", chart("name: --post-renderer=x"), "app/kustomization.yaml:4: helmCharts: has a name that starts"},
 		{"no values", chart("name: local; valuesFile: gone.yaml"), `app/kustomization.yaml:4: helmCharts: valuesFile: "gone.yaml" does not exist`},
@@ -31,12 +32,13 @@ func TestInflateMissing(t *testing.T) {
 		{"values that are none", chart("name: local; valuesFile: v.yaml") + "-- app/v.yaml --\n[a\n",
 			"app/kustomization.yaml:4: helmCharts: the values cannot be read"},
 		{"a home elsewhere", chart("name: local") + "helmGlobals: {chartHome: /tmp/charts}\n",
-			"?app/kustomization.yaml:4: helmCharts: has its charts in a folder of whoever builds"},
+			"?app/kustomization.yaml:4: helmCharts: has its charts in a folder outside the repository"},
 		{"a name that is made without end", strings.Replace(chart("name: local; nameTemplate: '{{ range 999999999999 }}name"+
-			"{{ end }}'"), "releaseName: r\n  ", "", 1), "?app/kustomization.yaml:3: helmCharts: makes the name of the release by a template"},
+			"{{ end }}'"), "releaseName: r\n  ", "", 1), "?app/kustomization.yaml:3: helmCharts: has a template for " +
+			"the name of the release"},
 		{"fails", chart("name: bad") + "-- app/charts/bad/Chart.yaml --\napiVersion: v2\nname: bad\nversion: 1.0.0\n" +
 			"-- app/charts/bad/values.yaml --\na: b\n-- app/charts/bad/templates/a.yaml --\na: {{ fail \"no luck\" }}\n",
-			"app/kustomization.yaml:4: the chart bad refuses its values: no luck"},
+			"app/kustomization.yaml:4: the chart bad rejects its values: no luck"},
 		{"no object", chart("name: bad") + "-- app/charts/bad/Chart.yaml --\napiVersion: v2\nname: bad\nversion: 1.0.0\n" +
 			"-- app/charts/bad/values.yaml --\na: b\n-- app/charts/bad/templates/a.yaml --\nkind: A\na: b\n",
 			"app/kustomization.yaml:4: helmCharts: "},

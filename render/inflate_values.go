@@ -120,7 +120,7 @@ func (i *inflation) load(field, name string) ([]byte, error) {
 	}
 	at, ok := join(i.root, name)
 	if !ok {
-		return nil, refusal("%s: %q leads out of the repository", field, name)
+		return nil, refusal("%s: %q points outside the repository", field, name)
 	}
 	real, e, err := i.builder.find(at)
 	switch {
@@ -132,7 +132,7 @@ func (i *inflation) load(field, name string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case i.root != "." && !strings.HasPrefix(real, i.root+"/"):
-		return nil, refusal("%s: %q is not below the kustomization, and kustomize reads no file from elsewhere", field, name)
+		return nil, refusal("%s: %q is not below the kustomization, and kustomize reads no other files", field, name)
 	}
 	data, id, err := i.builder.read(real)
 	if !isMounted(real) {

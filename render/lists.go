@@ -17,12 +17,12 @@ func embeds(object map[string]any) bool {
 	})
 }
 
-const embedded = "has items that are objects, which kubectl creates in its place: use kind: List, or list them by " +
-	"themselves"
+const embedded = "has items that are objects, which kubectl creates in place of the list: use kind: List, or write " +
+	"them as separate documents"
 
 // tooMany is the problem of a root with more resources than the limit.
 func tooMany(path string, limit int) doc.Error {
 	return doc.Error{Path: path,
-		Message: fmt.Sprintf("brings its root to more than %d resources: split the root, or raise limits.resources in "+
+		Message: fmt.Sprintf("exceeds the limit of %d resources of its root: split the root, or raise limits.resources in "+
 			".lintel.yaml on the base branch", limit)}
 }

@@ -28,7 +28,7 @@ func TestLookup(t *testing.T) {
 		return "\n-- " + file + " --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings" + namespace +
 			"}\ndata: {mode: " + mode + "}\n"
 	}
-	const none = "asks the cluster for ConfigMap shop/settings (lookup), which nothing in this repository declares"
+	const none = "looks up ConfigMap shop/settings in the cluster (lookup), which nothing in this repository declares"
 	for name, c := range map[string]struct {
 		more, want, note string
 	}{
@@ -49,9 +49,11 @@ func TestLookup(t *testing.T) {
 		"said in two ways": {chart(size) + manifest("a/a.yaml", ", namespace: shop", "x") +
 			manifest("b/a.yaml", ", namespace: shop", "y"), "0", none},
 		"a list": {text(`"{{ range (lookup "v1" "ConfigMap" "" "").items }}{{ .metadata.name }} {{ end }}"`) +
-			manifest("a/a.yaml", ", namespace: shop", "x"), "settings ", "all of kind ConfigMap (lookup): it is checked with those"},
+			manifest("a/a.yaml", ", namespace: shop", "x"), "settings ", "all of kind ConfigMap in the cluster " +
+			"(lookup): it is checked with those"},
 		"encrypted": {chart(`(lookup "v1" "Secret" "shop" "s") | len`) + "-- a/s.yaml --\napiVersion: v1\nkind: Secret\n" +
-			"metadata: {name: s, namespace: shop}\ndata: {a: ENC}\nsops: {mac: x}\n", "0", "asks the cluster for Secret shop/s"},
+			"metadata: {name: s, namespace: shop}\ndata: {a: ENC}\nsops: {mac: x}\n", "0", "looks up Secret shop/s " +
+			"in the cluster"},
 		"what a chart changes": {text(`{{ $_ := set (lookup "v1" "ConfigMap" "shop" "settings") "data" 1 }}{{ `+mode+` }}`) +
 			manifest("apps/a.yaml", ", namespace: shop", "fast"), "fast", ""},
 	} {

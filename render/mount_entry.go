@@ -61,7 +61,7 @@ func (b *builder) mountEntry(p *plan, layer *origin.Layer, ref kustomization.Ref
 		}
 	}
 	if !inside {
-		report(errorOf("%s: %q leads out of the repository", ref.Field, address))
+		report(errorOf("%s: %q points outside the repository", ref.Field, address))
 	}
 	return named, inside
 }
@@ -164,12 +164,12 @@ func (b *mountedEntry) get(want remote.Want) (*remote.Source, error) {
 // repo mounts a git repository and returns the path of the folder in it.
 func (b *mountedEntry) repo(repo kustomization.Repo) (string, error) {
 	if repo.Disk() {
-		return "", &refusedError{message: "is a repository on the disk of whoever builds, which Lintel does not read"}
+		return "", &refusedError{message: "is a repository on a local disk, which Lintel does not read"}
 	}
 	around, _, _ := b.builder.mounts.of(b.layer.File.Path)
 	for m := around; m != nil; m = m.parent {
 		if m.file == "" && strings.HasPrefix(m.raw, b.ref.Value) {
-			return "", &refusedError{cycle: true, message: "includes itself: it is brought in by " + remote.Redacted(m.raw)}
+			return "", &refusedError{cycle: true, message: "includes itself: it is included by " + remote.Redacted(m.raw)}
 		}
 	}
 	want := remote.Want{Kind: remote.Git, URL: repo.URL, Ref: repo.Ref, Submodules: repo.Submodules}
@@ -190,7 +190,8 @@ func (b *mountedEntry) repo(repo kustomization.Repo) (string, error) {
 func (b *mountedEntry) file(address string) (string, error) {
 	beside, _ := join(b.layer.File.Dir, fileMountName)
 	if _, _, err := b.builder.find(beside); err == nil {
-		return "", &refusedError{message: "cannot be brought in beside " + fileMountName + ": give that another name"}
+		return "", &refusedError{message: "cannot be included beside the file " + fileMountName + ": give that file " +
+			"another name"}
 	}
 	want := remote.Want{Kind: remote.File, URL: address}
 	found, err := b.get(want)

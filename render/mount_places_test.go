@@ -102,24 +102,26 @@ func TestMissingRemoteSourcesAreProblems(t *testing.T) {
 			[]string{`?app/kustomization.yaml:3: resources: "HOST/o/secret//a?ref=v1": needs credentials`}},
 		{"nested", "-- app/kustomization.yaml --\nresources:\n- own.yaml\n- HOST/o/base//deploy?ref=v1\n",
 			map[string]*remote.Failure{"o/nested": {Message: "needs credentials"}}, 3,
-			[]string{`?app/kustomization.yaml:3: resources: what it brings in has a mistake (HOST/o/base@BASE//deploy/kustomization.yaml, ` +
+			[]string{`?app/kustomization.yaml:3: resources: what it includes has an error ` +
+				`(HOST/o/base@BASE//deploy/kustomization.yaml, ` +
 				`line 4): resources: "HOST/o/nested//x?ref=v1": needs credentials`}},
 		{"broken file", "-- app/kustomization.yaml --\nresources:\n- own.yaml\n- HOST/o/bad\n" +
 			"-- git/o/bad/kustomization.yaml --\nresources: [a.yaml]\n-- git/o/bad/a.yaml --\nkind: [\n", nil, 1,
-			[]string{"app/kustomization.yaml:3: resources: what it brings in has a mistake (HOST/o/bad@REV//a.yaml, line 1): is not valid YAML"}},
+			[]string{"app/kustomization.yaml:3: resources: what it includes has an error (HOST/o/bad@REV//a.yaml, " +
+				"line 1): is not valid YAML"}},
 		{"does not build", "-- app/kustomization.yaml --\nresources:\n- own.yaml\n- HOST/o/bad\n" +
 			"-- git/o/bad/kustomization.yaml --\nresources: [a.yaml, b.yaml]\n" +
 			"-- git/o/bad/a.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n" +
 			"-- git/o/bad/b.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", nil, 1,
-			[]string{"app/kustomization.yaml:3: resources: what it brings in has a mistake (HOST/o/bad@REV//"}},
+			[]string{"app/kustomization.yaml:3: resources: what it includes has an error (HOST/o/bad@REV//"}},
 		{"out of its repository", "-- app/kustomization.yaml --\nresources:\n- own.yaml\n- HOST/o/bad//a\n" +
 			"-- git/o/bad/a/kustomization.yaml --\nresources: [../../x, ../../../repository/app/own.yaml]\n", nil, 1,
-			[]string{"resources: \"../../x\" leads out of the repository", "own.yaml\" leads out of the repository"}},
+			[]string{"resources: \"../../x\" points outside the repository", "own.yaml\" points outside the repository"}},
 		{"a cycle", "-- app/kustomization.yaml --\nresources:\n- own.yaml\n- HOST/o/a\n" +
 			"-- git/o/a/kustomization.yaml --\nresources: [HOST/o/b]\n-- git/o/b/kustomization.yaml --\nresources: [HOST/o/a]\n",
-			nil, -1, []string{`"HOST/o/a" includes itself: it is brought in by HOST/o/a`}},
+			nil, -1, []string{`"HOST/o/a" includes itself: it is included by HOST/o/a`}},
 		{"on disk", "-- app/kustomization.yaml --\nresources:\n- own.yaml\n- file:///tmp/x\n", nil, 1,
-			[]string{`?app/kustomization.yaml:3: resources: "file:///tmp/x" is a repository on the disk`}},
+			[]string{`?app/kustomization.yaml:3: resources: "file:///tmp/x" is a repository on a local disk`}},
 		{"no patch", "-- app/kustomization.yaml --\nresources:\n- own.yaml\npatches:\n- path: HOST/raw/gone.yaml\n", nil, 1,
 			[]string{`app/kustomization.yaml:4: patches.path: "HOST/raw/gone.yaml": there is no such thing`}},
 		{"no schema", "-- app/kustomization.yaml --\nresources:\n- own.yaml\ncrds:\n- HOST/raw/gone.json\n", nil, -1,
@@ -127,7 +129,7 @@ func TestMissingRemoteSourcesAreProblems(t *testing.T) {
 		{"bombs", "-- app/kustomization.yaml --\nresources:\n- own.yaml\n- HOST/raw/bomb.yaml\n" +
 			"-- raw/bomb.yaml --\nkind: A\na: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\n" +
 			"c: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\n" +
-			"f: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\n", nil, 1, []string{"app/kustomization.yaml:3: resources: what it brings in"}},
+			"f: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\n", nil, 1, []string{"app/kustomization.yaml:3: resources: what it includes"}},
 		{"a page", "-- app/kustomization.yaml --\nresources:\n- own.yaml\n- HOST/raw/page\n" +
 			"-- raw/page --\n<html><p>no: </p>\n", nil, 1, []string{`"HOST/raw/page": what is there is not YAML of resources`}},
 		{"aliases of what is brought in", "-- app/kustomization.yaml --\nresources:\n- own.yaml\n" +

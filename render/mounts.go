@@ -219,7 +219,7 @@ func (m *mount) parse(in string, limits doc.Limits) (f *kustomization.File, err 
 		case err != nil:
 			return nil, err
 		case f != nil:
-			return nil, &doc.Error{Path: name, Message: "stands beside another kustomization file: keep one"}
+			return nil, &doc.Error{Path: name, Message: "is in a folder with another kustomization file: keep one"}
 		}
 		if f, err = kustomization.Parse(name, data, limits); err != nil {
 			return nil, err
@@ -380,7 +380,7 @@ func (o *mounts) problems(list []doc.Error) (out []doc.Error) {
 			top := m.local()
 			line := top.here()
 			e = doc.Error{Path: line.file, Line: line.at.Line, Column: line.at.Column, Unknown: e.Unknown, Quotes: true,
-				Message: fmt.Sprintf("%s: what it brings in has a mistake (%s): %s", top.field, at, e.Message)}
+				Message: fmt.Sprintf("%s: what it includes has an error (%s): %s", top.field, at, e.Message)}
 		}
 		if key := e.Error(); !seen[key] {
 			seen[key] = true

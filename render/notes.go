@@ -59,7 +59,8 @@ func (s *release) notes(ctx context.Context) (list []doc.Error) {
 		if name == "" {
 			name = "NAME"
 		}
-		add("the chart leaves out %s, because nothing here says that the cluster has %s: where it has, list that under "+
+		add("the chart leaves out %s, because nothing in this repository says that the cluster has %s: if it does, "+
+			"list that under "+
 			"clusters.%s.apiVersions in .lintel.yaml", several(left.objects), left.version, name)
 	}
 	var missing, lists []string
@@ -71,22 +72,22 @@ func (s *release) notes(ctx context.Context) (list []doc.Error) {
 		}
 	}
 	if len(missing) > 0 {
-		add("the chart asks the cluster for %s (lookup), which nothing in this repository declares: it is checked as if "+
-			"that were not there", several(missing))
+		add("the chart looks up %s in the cluster (lookup), which nothing in this repository declares: it is checked "+
+			"as if that did not exist", several(missing))
 	}
 	if len(lists) > 0 {
-		add("the chart asks the cluster for %s (lookup): it is checked with those that this repository declares",
+		add("the chart looks up %s in the cluster (lookup): it is checked with those that this repository declares",
 			several(lists))
 	}
 	if s.output.Phased && s.target.Kind == roots.HelmRelease { // Argo CD installs, always
 		if out, err := s.trial.Try(ctx, trial.Edit{Upgrade: true}); err != nil || !slices.Equal(out.Manifests, s.output.Manifests) {
-			add("the chart prints something else when it is upgraded than when it is installed (.Release.IsUpgrade, " +
-				".Release.Revision): only the latter is checked")
+			add("the chart renders differently on upgrade than on installation (.Release.IsUpgrade, " +
+				".Release.Revision): only the installation is checked")
 		}
 	}
 	for _, chart := range s.output.Unvalidated {
-		add("the values were not held against the schema of the chart %s: it refers to other places, and nothing is "+
-			"fetched for that", chart)
+		add("the values were not validated against the schema of the chart %s: the schema refers to other documents, "+
+			"which Lintel does not fetch", chart)
 	}
 	return list
 }

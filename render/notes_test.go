@@ -16,34 +16,36 @@ func TestNotesOfValuesAndVersions(t *testing.T) {
 		"nothing":                   {"", ""},
 		"a version makes no object": {asking, ""},
 		"one version": {monitor("a", "monitoring.coreos.com/v1"), "flux/app.yaml:8: the chart leaves out ServiceMonitor a, " +
-			"because nothing here says that the cluster has monitoring.coreos.com/v1: where it has, list that under " +
+			"because nothing in this repository says that the cluster has monitoring.coreos.com/v1: if it does, list " +
+			"that under " +
 			"clusters.home.apiVersions in .lintel.yaml"},
 		"two versions": {monitor("a", "one/v1") + monitor("b", "two/v1"), "flux/app.yaml:8: the chart leaves out " +
-			"ServiceMonitor a, because nothing here says that the cluster has one/v1: where it has, list that under " +
+			"ServiceMonitor a, because nothing in this repository says that the cluster has one/v1: if it does, list " +
+			"that under " +
 			"clusters.home.apiVersions in .lintel.yaml\n" +
-			"flux/app.yaml:8: the chart leaves out ServiceMonitor b, because nothing here says that the cluster has two/v1: where " +
-			"it has, list that under clusters.home.apiVersions in .lintel.yaml"},
+			"flux/app.yaml:8: the chart leaves out ServiceMonitor b, because nothing in this repository says that " +
+			"the cluster has two/v1: if it does, list that under clusters.home.apiVersions in .lintel.yaml"},
 		"a look-up": {`
 -- chart/templates/secret.yaml --
 apiVersion: v1
 kind: Secret
 metadata: {name: s}
 stringData: {a: {{ (lookup "v1" "Secret" "shop" "old").data | default "new" | quote }} }
-`, "flux/app.yaml:8: the chart asks the cluster for Secret shop/old (lookup), which nothing in this repository declares: it " +
-			"is checked as if that were not there"},
+`, "flux/app.yaml:8: the chart looks up Secret shop/old in the cluster (lookup), which nothing in this repository " +
+			"declares: it is checked as if that did not exist"},
 		"an upgrade": {"\n-- chart/templates/more.yaml --\n{{ if .Release.IsUpgrade }}{apiVersion: v1, kind: Pod, metadata: " +
-			"{name: more}}{{ end }}\n", "flux/app.yaml:8: the chart prints something else when it is upgraded than when it is " +
-			"installed (.Release.IsUpgrade, .Release.Revision): only the latter is checked"},
+			"{name: more}}{{ end }}\n", "flux/app.yaml:8: the chart renders differently on upgrade than on " +
+			"installation (.Release.IsUpgrade, .Release.Revision): only the installation is checked"},
 		"a later revision": {"\n-- chart/templates/more.yaml --\n{{ if gt (int .Release.Revision) 1 }}{apiVersion: v1, kind: " +
-			"Pod, metadata: {name: more}}{{ end }}\n", "flux/app.yaml:8: the chart prints something else when it is upgraded than " +
-			"when it is installed (.Release.IsUpgrade, .Release.Revision): only the latter is checked"},
+			"Pod, metadata: {name: more}}{{ end }}\n", "flux/app.yaml:8: the chart renders differently on upgrade " +
+			"than on installation (.Release.IsUpgrade, .Release.Revision): only the installation is checked"},
 		"an upgrade of no consequence": {"\n-- chart/templates/more.yaml --\n{{ if .Release.IsInstall }}{{ end }}\n" +
 			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: more}\ndata: {a: b}\n", ""},
 		"a schema that is elsewhere": {`
 -- chart/values.schema.json --
 {"$ref": "https://schemas.example.com/values.json"}
-`, "flux/app.yaml:8: the values were not held against the schema of the chart app: it refers to other places, and nothing " +
-			"is fetched for that"},
+`, "flux/app.yaml:8: the values were not validated against the schema of the chart app: the schema refers to other " +
+			"documents, which Lintel does not fetch"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := renderReleases(t, fluxRepo+c.more, render.Config{}, render.Cluster{Name: "home"})

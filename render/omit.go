@@ -48,8 +48,8 @@ func (b *builder) omit(p *plan) bool {
 		}
 		f, text, ok := f.Edit(data, edits)
 		if !ok {
-			p.report(doc.Error{Path: file, Line: 1, Unknown: true, Message: "has aliases (*), and something that is not " +
-				"in this repository: write out what the aliases stand for to have the rest checked"})
+			p.report(doc.Error{Path: file, Line: 1, Unknown: true, Message: "has aliases (*), and an entry that is " +
+				"not in this repository: replace the aliases with their values to have the rest checked"})
 			return false
 		}
 		if p.texts[file] = text; len(p.omitted[file]) > 0 {

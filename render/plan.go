@@ -135,8 +135,8 @@ func (b *builder) layer(p *plan, dir string, above []string, missing doc.Error,
 	}
 	if p.layers++; p.layers > b.limits.Layers {
 		p.problem(doc.Error{Path: f.Path,
-			Message: fmt.Sprintf("is one of more than %d kustomizations that this root includes, counted each time: bases "+
-				"that include each other's multiples grow without end", b.limits.Layers)})
+			Message: fmt.Sprintf("is one of more than %d kustomizations that this root includes, repeated ones "+
+				"counted each time: include each base once", b.limits.Layers)})
 		return nil
 	}
 	p.kustomizations[f.Path] = f
@@ -307,8 +307,8 @@ func (p *plan) plugins(documents []*yaml.Node, field string, refuse func(*yaml.N
 			refuse(at, true, notFetched, field, at.Value)
 		}
 		if kind := doc.Text(d, "kind"); strings.HasPrefix(kind, "HelmChart") {
-			refuse(d, true, "the generator %s needs the helm program: Lintel does not run it, so what it brings is not "+
-				"checked; render the chart into a file", kind)
+			refuse(d, true, "the generator %s needs the helm program: Lintel does not run it, so what it generates "+
+				"is not checked; render the chart into a file", kind)
 		} else if doc.Text(d, "apiVersion") != "builtin" {
 			refuse(d, true, "configures the plugin %q, which is a program: Lintel does not run it, so what it does is not "+
 				"checked", kind)
@@ -387,7 +387,7 @@ func (b *builder) vet(name string, ref kustomization.Ref, errorOf func(string, .
 	}
 	// Kustomize takes for JSON what starts with a bracket, and does not see it behind our blank lines.
 	if ref.Role == kustomization.Patch && len(data) > 0 && data[0] == '[' && !json.Valid(data) {
-		return &doc.Error{Path: name, Line: 1, Message: "starts like JSON and is none: put quotes around names and " +
+		return &doc.Error{Path: name, Line: 1, Message: "starts like JSON but is not valid JSON: put quotes around names and " +
 			"texts, or write it as YAML"}
 	}
 	return nil

@@ -100,10 +100,10 @@ func (s *release) otherClusters(ctx context.Context, rendering *Rendering) []doc
 		if err == nil && slices.Equal(out.Manifests, s.output.Manifests) {
 			continue
 		}
-		words := "the chart prints something else for the cluster %q than for %q, by their versions of Kubernetes or their " +
-			"API versions: only the latter is checked"
+		words := "the chart renders differently for the clusters %q and %q, as their Kubernetes versions or API " +
+			"versions differ: only the latter is checked"
 		if err != nil {
-			words = "the chart does not render for the cluster %q, by its version of Kubernetes or its API versions, as it " +
+			words = "the chart does not render with the Kubernetes version and API versions of the cluster %q, but " +
 				"does for %q: only the latter is checked"
 		}
 		at := s.spec.Chart.Where
@@ -262,7 +262,7 @@ func (s *release) problem(err error) (doc.Error, error) {
 		s.failed(&out, failed)
 		out.Quotes = true
 	case errors.Is(err, tree.ErrNotExist):
-		out.Message = "the chart is not there: " + s.spec.Chart.Folder + " is no folder of " + s.spec.Chart.Want.URL
+		out.Message = "the chart was not found: " + s.spec.Chart.Folder + " is not a folder of " + s.spec.Chart.Want.URL
 	default:
 		return out, err
 	}

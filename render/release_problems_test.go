@@ -27,9 +27,9 @@ func TestReleaseProblems(t *testing.T) {
 	template := func(text string) string { return "\n-- chart/templates/broken.yaml --\n" + text + "\n" }
 	for name, c := range map[string]struct{ more, want string }{
 		"required": {template("\n" + `a: {{ required "set the host" .Values.host }}`),
-			"chart/templates/broken.yaml:2: the chart asks for a value that is not set: set the host (deployed by APP:8)"},
+			"chart/templates/broken.yaml:2: the chart requires a value that is not set: set the host (deployed by APP:8)"},
 		"fail": {template(`{{ fail "no" }}`),
-			"chart/templates/broken.yaml:1: the chart refuses its values: no (deployed by APP:8)"},
+			"chart/templates/broken.yaml:1: the chart rejects its values: no (deployed by APP:8)"},
 		"schema": {"  values:\n    image: 5\n-- chart/values.schema.json --\n" + `{"properties": {"image": {"type": "string"}}}`,
 			"APP:11: the chart does not allow the values: image must be string and is number"},
 		"template": {"  values:\n    image: 5\n" + template(`{{ .Values.image.name }}`),
@@ -42,13 +42,15 @@ func TestReleaseProblems(t *testing.T) {
 		"library": {"\n-- chart/Chart.yaml --\n{apiVersion: v2, name: app, version: 1.0.0, type: library}\n",
 			"chart/Chart.yaml: the chart is a library chart, which cannot be installed (deployed by APP:8)"},
 		"look-up": {template(`{{ if not (lookup "v1" "Secret" "shop" "old") }}{{ fail "no" }}{{ end }}`),
-			"chart/templates/broken.yaml:1: the chart refuses its values: no; before, it asked the cluster for Secret shop/old " +
-				"(lookup), which nothing here declares (deployed by APP:8)"},
+			"chart/templates/broken.yaml:1: the chart rejects its values: no; before that, it looked up Secret " +
+				"shop/old in the cluster (lookup), which nothing in this repository declares (deployed by APP:8)"},
 		"missing dependency": {"\n-- chart/Chart.yaml --\napiVersion: v2\nname: app\nversion: 1.0.0\ndependencies:\n- name: db\n" +
-			"  version: 1.x\n", "chart/Chart.yaml:5: the dependency db is neither in charts/ nor has it a repository (deployed by APP:8)"},
+			"  version: 1.x\n", "chart/Chart.yaml:5: the dependency db is not in charts/ and names no repository " +
+			"(deployed by APP:8)"},
 		"alias": {"\n-- chart/Chart.yaml --\napiVersion: v2\nname: app\nversion: 1.0.0\ndependencies:\n- name: db\n" +
-			"  version: 1.x\n  repository: \"@stable\"\n", `chart/Chart.yaml:5: the repository "@stable" of the dependency db is a ` +
-			"name that only somebody's Helm knows: write its address, or pack the chart into charts/ (deployed by APP:8)"},
+			"  version: 1.x\n  repository: \"@stable\"\n", `chart/Chart.yaml:5: the repository "@stable" of the ` +
+			`dependency db is ` +
+			"an alias of a local Helm configuration: write its URL, or put the chart into charts/ (deployed by APP:8)"},
 		"no version": {"\n-- chart/Chart.yaml --\napiVersion: v2\nname: app\n",
 			"chart/Chart.yaml:1: the chart has no version, which Helm requires (deployed by APP:8)"},
 		"not a version": {"\n-- chart/Chart.yaml --\napiVersion: v2\nname: app\nversion: new\n",

@@ -57,8 +57,8 @@ func (s *release) unsure(ctx context.Context, list []*Resource) []doc.Error {
 	case again == nil && len(list) == 0:
 		return nil // what stands in the way is said
 	case again == nil:
-		return said("the chart does not render with other texts in place of a value that only the cluster has" + s.reason() +
-			", so what is made of that is checked as if it were known")
+		return said("the chart does not render with another text for a value that only the cluster has" + s.reason() + ". " +
+			"What depends on it is checked as if it were known")
 	case len(again.Resources) != len(list):
 		return said("which resources the chart prints " + message)
 	}

@@ -78,9 +78,9 @@ data:
 			`{"properties": {"token": {"type": "string", "pattern": "^lintel-"}}}` + "\n", ""},
 		{"beside a post renderer that matches nothing", `  postRenderers: [{kustomize: {images: [{name: nothing, newTag: "1"}]}}]
 ` + secret("false"), ""},
-		{"all", secret(`not (hasPrefix "lintel-" .Values.token)`), "flux/app.yaml:8: the chart does not render with other texts " +
-			"in place of a value that only the cluster has (the Secret hidden is not in this repository), so what is made of " +
-			"that is checked as if it were known"},
+		{"all", secret(`not (hasPrefix "lintel-" .Values.token)`), "flux/app.yaml:8: the chart does not render with " +
+			"another text for a value that only the cluster has (the Secret hidden is not in this repository). What " +
+			"depends on it is checked as if it were known"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := renderReleases(t, fluxRepo+spec+c.files, render.Config{})

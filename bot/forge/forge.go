@@ -203,7 +203,7 @@ type Gone struct {
 	Err  error
 }
 
-func (e *Gone) Error() string { return e.What + " is not there or the App has no access to it" }
+func (e *Gone) Error() string { return e.What + " does not exist, or the App has no access to it" }
 func (e *Gone) Unwrap() error { return e.Err }
 
 // NotGranted means that the App lacks a permission, as its owner's page calls it.

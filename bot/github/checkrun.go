@@ -123,7 +123,7 @@ func validate(run *forge.CheckRun) error {
 		return fmt.Errorf("a check run cannot be %q", run.Status)
 	}
 	if run.HeadSHA == "" {
-		return errors.New("a check run needs the commit it is for")
+		return errors.New("a check run needs a commit")
 	}
 	return nil
 }
@@ -149,7 +149,7 @@ func (p *publication) publish(ctx context.Context) error {
 		err := p.send(ctx, p.partial(todo[:MaxBatch]))
 		if unprocessable(err) {
 			p.run.Summary = withNotes(p.run.Summary, []string{fmt.Sprintf(
-				"GitHub refused %d annotations; they are not shown on their lines.", len(todo))})
+				"GitHub rejected %d annotations, which are therefore not shown on their lines.", len(todo))})
 			todo = nil
 			break
 		}
@@ -175,9 +175,10 @@ func (p *publication) finish(ctx context.Context, todo []forge.Annotation) error
 	if full.output != nil {
 		bare := full
 		bare.details, bare.actions = "", nil
-		note := "GitHub refused the details of this check; the conclusion stands."
+		note := "GitHub rejected the details of this check; its conclusion is not affected."
 		if n := len(todo); n > 0 {
-			note = fmt.Sprintf("GitHub refused the details of this check, %d annotations among them; the conclusion stands.", n)
+			note = fmt.Sprintf("GitHub rejected the details of this check and %d annotations; its conclusion is not "+
+				"affected.", n)
 		}
 		bare.output = &gh.CheckRunOutput{Title: full.output.Title, Summary: gh.String(note)}
 		attempts = append(attempts, bare, message{status: p.run.Status, conclusion: p.run.Conclusion})

@@ -86,7 +86,7 @@ func (a *Client) classify(what string, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	return fmt.Errorf("%s: asking GitHub: %w", what, err)
+	return fmt.Errorf("%s: request to GitHub: %w", what, err)
 }
 
 // classifyToken judges the answer to a request for an installation token. It consumes the answer's body,

@@ -90,7 +90,7 @@ func WorkOf(event string, data []byte) (Work, error) {
 			job.Message.Owner, job.Message.Name = ownerAndName(from.repo)
 		}
 		if err := job.Key.Validate(); err != nil {
-			return Work{}, fmt.Errorf("the payload does not say what to check: %w", err)
+			return Work{}, fmt.Errorf("the payload does not name what to check: %w", err)
 		}
 	}
 	if foreign {

@@ -175,7 +175,7 @@ func TestWaiting(t *testing.T) {
 		code       int
 	}{
 		{"/healthz", "ok\n", 200},
-		{"/readyz", "not ready: no GitHub App is registered yet: open the link that was printed at the start\n", 503},
+		{"/readyz", "not ready: no GitHub App is registered yet: open the link that the server printed at its start\n", 503},
 		{"/webhook", "no GitHub App is registered yet\n", 503},
 	} {
 		if got := s.get(c.path); got.code != c.code || got.body != c.says {
@@ -232,7 +232,7 @@ func TestGitHubErrors(t *testing.T) {
 		says  string
 		again int // the same callback once more
 	}{
-		"gone":         {githubtest.Fault{Status: 404}, 400, "It was used before, or is older than an hour", 200},
+		"gone":         {githubtest.Fault{Status: 404}, 400, "The code was used before, or is older than an hour", 200},
 		"answer lost":  {githubtest.Fault{Status: 502, Commit: true}, 502, "Bad Gateway", 400},
 		"unavailable":  {githubtest.Fault{Status: 503}, 502, "Reload this page to try again", 200},
 		"server error": {githubtest.Fault{Status: 500}, 502, "GitHub answered 500", 200},

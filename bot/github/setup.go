@@ -126,7 +126,7 @@ func (s *Setup) Wait(ctx context.Context) (*Credentials, error) {
 func (s *Setup) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
 func (s *Setup) ready(w http.ResponseWriter, _ *http.Request) {
-	reason := "no GitHub App is registered yet: open the link that was printed at the start"
+	reason := "no GitHub App is registered yet: open the link that the server printed at its start"
 	switch {
 	case s.done():
 		reason = "starting as the GitHub App"
@@ -247,23 +247,21 @@ func (s *Setup) callback(w http.ResponseWriter, r *http.Request) {
 	case forge.IsGone(err):
 		s.config.Log.Warn("the GitHub App was not registered", "error", err)
 		s.show(w, http.StatusBadRequest, setupPage{Title: "GitHub does not know this code",
-			Text: "It was used before, or is older than an hour. " +
-				"If GitHub lists a new App in the settings of its owner, delete it, and open the link that was printed at the " +
-				"start again."})
+			Text: "The code was used before, or is older than an hour. If GitHub lists a new App in the settings of its " +
+				"owner, delete it. Then open the link again that the server printed at its start."})
 		return
 	case err != nil:
 		s.config.Log.Warn("the GitHub App was not registered", "error", err)
-		s.show(w, http.StatusBadGateway, setupPage{Title: "GitHub did not hand out the credentials", Text: "Reload this page " +
+		s.show(w, http.StatusBadGateway, setupPage{Title: "GitHub did not provide the credentials", Text: "Reload this page " +
 			"to try again; that works for an hour.", Problem: err.Error()})
 		return
 	}
 	c.GitHubURL = s.config.GitHubURL
 	if err := storeCredentials(s.config.DataDir, c); err != nil {
-		s.config.Log.Error("the GitHub App was registered, but not kept", "slug", c.Slug, "error", err)
+		s.config.Log.Error("the GitHub App was registered, but its credentials were not stored", "slug", c.Slug, "error", err)
 		s.show(w, http.StatusInternalServerError, setupPage{Title: "The credentials could not be stored", Problem: err.Error(),
-			Text: "GitHub hands them out only once. " +
-				"Delete the App " + c.Slug + " in the settings of its owner, mend the data directory, and open the link that " +
-				"was printed at the start again."})
+			Text: "GitHub provides them only once. Delete the App " + c.Slug + " in the settings of its owner, and repair " +
+				"the data directory. Then open the link again that the server printed at its start."})
 		return
 	}
 	s.mu.Lock()

@@ -47,7 +47,7 @@ func NewSignIn(c SignInConfig) (*SignIn, error) {
 	case err != nil:
 		return nil, err
 	case !clientIDPattern().MatchString(c.ClientID):
-		return nil, errors.New("the GitHub App's client id is not one")
+		return nil, errors.New("the GitHub App's client id is not valid")
 	}
 	if err := checkSecret(c.ClientSecret); err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func (s *SignIn) Key(purpose string) [sha256.Size]byte {
 type SignInRefused struct{ Reason string }
 
 func (e *SignInRefused) Error() string {
-	return "GitHub refused to exchange the code of a sign-in: " + e.Reason
+	return "GitHub refused the code of a sign-in: " + e.Reason
 }
 
 // Misconfigured reports whether it is the operator who can mend it, and not the reader by another try or at GitHub.

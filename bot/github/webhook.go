@@ -177,7 +177,7 @@ func (h *Webhook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "too large", http.StatusRequestEntityTooLarge)
 		return
 	case err != nil:
-		http.Error(w, "the body ended early", http.StatusBadRequest)
+		http.Error(w, "the body is incomplete", http.StatusBadRequest)
 		return
 	}
 	if !h.signed(body, signature) {
@@ -238,7 +238,7 @@ func (h *Webhook) accept(w http.ResponseWriter, r *http.Request, body []byte) {
 	}
 	work, err := WorkOf(event, payload)
 	if err != nil {
-		h.config.Log.Warn("webhook not understood", "delivery", delivery, "reason", err.Error())
+		h.config.Log.Warn("webhook not recognized", "delivery", delivery, "reason", err.Error())
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
@@ -256,7 +256,7 @@ func (h *Webhook) accept(w http.ResponseWriter, r *http.Request, body []byte) {
 	}
 	if err := h.store(ctx, work, delivery, log); err != nil {
 		log.Error("webhook not stored", "error", err)
-		http.Error(w, "the job queue does not take the job", http.StatusServiceUnavailable)
+		http.Error(w, "the job queue does not accept the job", http.StatusServiceUnavailable)
 		return
 	}
 	w.WriteHeader(http.StatusAccepted)

@@ -164,7 +164,7 @@ func (s *session) probe(ctx context.Context) (moved bool, err error) {
 		code == http.StatusPermanentRedirect:
 		to, err := resp.Location()
 		if err != nil || to.Host != req.URL.Host || to.Scheme != req.URL.Scheme || !strings.HasSuffix(to.Path, "/info/refs") {
-			return false, fmt.Errorf("%s was redirected to another server, which is not followed", s.repo)
+			return false, fmt.Errorf("%s redirects to another server; this redirect is not followed", s.repo)
 		}
 		s.address = (&url.URL{Scheme: to.Scheme, Host: to.Host, Path: strings.TrimSuffix(to.Path, "/info/refs")}).String()
 		return true, nil

@@ -250,11 +250,11 @@ func (m *Mirrors) Complete(ctx context.Context, gitDir string, commits, objects 
 	repo, ok := m.repos[gitDir]
 	m.mu.Unlock()
 	if !ok {
-		return errors.New("nothing is fetched into a repository that is no mirror")
+		return errors.New("nothing is fetched into a repository that is not a mirror")
 	}
 	return m.use(ctx, repo, func(s *session) error {
 		if !s.partial {
-			err := &Failed{Command: "fetch", Reason: "a mirror that has everything lacks something"}
+			err := &Failed{Command: "fetch", Reason: "a complete mirror lacks an object"}
 			if m.corrupted(ctx, repo, err) {
 				return errors.Join(err, remote.WithoutPath(os.RemoveAll(s.dir)))
 			}

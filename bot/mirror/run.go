@@ -100,7 +100,7 @@ func (r runner) secrets(c call) []string {
 // Vanished means that GitHub does not have a commit (any more), for example after a forced push.
 type Vanished struct{ SHA string }
 
-func (e *Vanished) Error() string { return "commit " + e.SHA + " is not on GitHub any more" }
+func (e *Vanished) Error() string { return "commit " + e.SHA + " is no longer on GitHub" }
 
 // NoBranch means that the base branch does not exist (any more) and no commit was given in its place.
 type NoBranch struct{ Name string }
@@ -132,7 +132,7 @@ type Denied struct {
 }
 
 func (e *Denied) Error() string {
-	return fmt.Sprintf("%s is not there or the App may not read it (HTTP %d)", e.Repo, e.Status)
+	return fmt.Sprintf("%s does not exist, or the App may not read it (HTTP %d)", e.Repo, e.Status)
 }
 
 // NoFile means that a commit has no regular file at a path.

@@ -149,7 +149,7 @@ func (a *asker) private(ctx context.Context, address string) (forge.Repo, bool) 
 	repo, err := a.find(ctx, u.String())
 	switch {
 	case err != nil:
-		a.log.Warn("nobody knows whether a source is private; its lines are shown to nobody", "repository", named.String(),
+		a.log.Warn("whether a source is private is not known; its lines are not shown", "repository", named.String(),
 			"error", err)
 		return named, true
 	case repo.ID == 0:
@@ -174,7 +174,7 @@ func (a *asker) defaults(ctx context.Context) (string, error) {
 	asked := time.Now()
 	list, err := a.c.Client.Repositories(ctx, repo.Installation)
 	if err != nil {
-		return "", fmt.Errorf("asking for the organisation's defaults: %w", err)
+		return "", fmt.Errorf("reading the organisation's defaults: %w", err)
 	}
 	address := ""
 	for _, name := range defaultsNames() {
@@ -278,11 +278,11 @@ func (t *logged) Fetch(ctx context.Context, wants []remote.Want) (remote.Lock, e
 	lock, err := t.Fetcher.Fetch(ctx, wants)
 	for _, e := range lock {
 		if e.Failure != nil {
-			t.log.Info("something from outside could not be had", "kind", string(e.Want.Kind), "url", withoutSecrets(e.Want),
+			t.log.Info("a remote source could not be fetched", "kind", string(e.Want.Kind), "url", withoutSecrets(e.Want),
 				"name", e.Want.Name, "reason", e.Failure.Message)
 		}
 		if e.Changed != "" {
-			t.log.Warn("something from outside has another content than when it was first seen",
+			t.log.Warn("a remote source has other content than when it was first fetched",
 				"kind", string(e.Want.Kind), "url", withoutSecrets(e.Want), "name", e.Want.Name, "first", e.Changed)
 		}
 	}

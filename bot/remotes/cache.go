@@ -120,7 +120,7 @@ func (s *Cache) For(ctx context.Context, change Change) (*Resolver, error) {
 
 func (s *Cache) store(ctx context.Context, installation int64) (*remote.Store, error) {
 	if installation <= 0 {
-		return nil, errors.New("nothing is fetched without an installation")
+		return nil, errors.New("remote sources need an installation")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,7 +149,7 @@ func (s *Cache) Maintain(ctx context.Context) (int64, error) {
 		return 0, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("the folder of what was fetched: %w", remote.WithoutPath(err))
+		return 0, fmt.Errorf("the folder of the source cache: %w", remote.WithoutPath(err))
 	}
 	var problems []error
 	var all []cached

@@ -77,7 +77,7 @@ type Request struct {
 type Error struct{ Err error }
 
 func (e *Error) Error() string {
-	return "what comes from outside could not be fetched: " + e.Err.Error()
+	return "the remote sources could not be fetched: " + e.Err.Error()
 }
 func (e *Error) Unwrap() error { return e.Err }
 
@@ -130,7 +130,7 @@ func (s *Resolver) Until(ctx context.Context, do func(*report.Sources) (wanted j
 	for round := 1; ; round++ {
 		data, err := json.Marshal(s.lock)
 		if err != nil {
-			return fmt.Errorf("writing down what was fetched: %w", err)
+			return fmt.Errorf("writing the list of fetched sources: %w", err)
 		}
 		wanted, err := do(&report.Sources{GitDir: s.GitDir, Lock: data, First: round == 1 && len(s.lock) == 0 && !s.Fork,
 			Last: round >= maxRounds})
@@ -139,7 +139,7 @@ func (s *Resolver) Until(ctx context.Context, do func(*report.Sources) (wanted j
 		}
 		var request remote.Request
 		if err := json.Unmarshal(wanted, &request); err != nil {
-			return fmt.Errorf("reading what is wanted from outside: %w", err)
+			return fmt.Errorf("reading the list of wanted remote sources: %w", err)
 		}
 		got, err := s.fetch(ctx, request)
 		if err != nil {

@@ -94,7 +94,7 @@ func NewAccess(c AccessConfig) (*Access, error) {
 	case c.Hub == nil:
 		return nil, errors.New("access: no Hub")
 	case c.TTL < 0 || c.TTL > MaxAccessTTL:
-		return nil, fmt.Errorf("access: answers can be remembered for at most %s", MaxAccessTTL)
+		return nil, fmt.Errorf("access: answers can be cached for at most %s", MaxAccessTTL)
 	}
 	slots := make(chan struct{}, maxQuestions)
 	a := &Access{config: c, exchanges: rate.NewLimiter(exchangeRate, exchangeBurst),
@@ -104,7 +104,7 @@ func NewAccess(c AccessConfig) (*Access, error) {
 	}
 	u, err := url.Parse(c.PublicURL)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || strings.HasSuffix(c.PublicURL, "/") {
-		return nil, errors.New("access: the public address is not one")
+		return nil, errors.New("access: the public address is not valid")
 	}
 	if c.Sessions == nil || c.Used == nil {
 		return nil, errors.New("access: no sessions")
@@ -269,7 +269,7 @@ func (a *Access) mayRead(ctx context.Context, repo forge.Repo, account forge.Acc
 	return true, store.Span{From: asked, Life: a.config.TTL}, nil
 }
 
-var errSpare = errors.New("GitHub's hourly rate limit is nearly used up; what is left is for the checks")
+var errSpare = errors.New("GitHub's hourly rate limit is nearly used up; the rest is reserved for checks")
 
 // spare keeps pages from using up what the checks of an installation need.
 func (a *Access) spare(installation int64) error {
@@ -335,15 +335,15 @@ func (a *Access) Turn(w http.ResponseWriter, r *http.Request) bool {
 	case err != nil:
 		w.Header().Set("Retry-After", "5")
 		a.show(w, http.StatusServiceUnavailable, notice{Title: "Not available at the moment",
-			Text: "GitHub does not say who may see this page, or this server cannot ask. Try again in a few seconds."})
+			Text: "This server could not ask GitHub who may see this page. Try again in a few seconds."})
 	case who == nil && mode != "" && mode != "navigate":
 		a.show(w, http.StatusUnauthorized, notice{Title: "You are not signed in"})
 	case who == nil:
 		a.redirect(w, a.again(a.back(r.URL.RequestURI())))
 	default: // the page names the reader, who may want to be somebody else
 		a.show(w, http.StatusNotFound, notice{Title: "Not found", Login: who.Account.Login,
-			Text: "There is no such page, or GitHub does not say at the moment that you may see it. " +
-				"Results are kept for a while only: ask for the check again to have a new one."})
+			Text: "This page does not exist, or GitHub does not currently confirm that you may see it. Results are " +
+				"kept for a limited time: re-run the check for a new one."})
 	}
 	return true
 }

@@ -71,7 +71,7 @@ func (h *Handler) allowed(r *http.Request, owner, name string) (*Summary, error)
 func (h *Handler) level(r *http.Request, repository forge.Repository) Level {
 	level, err := h.config.Guard.Level(r, repository)
 	if err != nil {
-		h.config.Log.Warn("nobody knows who may see a page", "repository", repository.String(), "error", err)
+		h.config.Log.Warn("who may see a page is not known", "repository", repository.String(), "error", err)
 		return Hidden
 	}
 	return level
@@ -170,7 +170,7 @@ func (h *Handler) visible(r *http.Request, all []*Summary, signedIn bool) (shown
 		}
 	}
 	if err := unknown.Load(); err != nil {
-		h.config.Log.Warn("nobody knows who may see some repositories of a page", "error", *err)
+		h.config.Log.Warn("who may see some repositories of a page is not known", "error", *err)
 	}
 	return shown, nil
 }

@@ -102,12 +102,12 @@ func New(c Config) *Handler {
 			Places: make(chan struct{}, renderings), Most: renderings + pagesWaiting, Wait: busyWait, Timeout: makeTimeout}),
 		looks: store.NewCache[string](store.CacheConfig[any]{Limit: maxLooked, Weight: lookedSize, Now: c.Now,
 			Places: make(chan struct{}, lookups), Most: lookups + maxWaiting, Wait: busyWait, Timeout: makeTimeout}),
-		missing: message(http.StatusNotFound, "Not found", "There is no such page, or you may not see it. Results are kept for a "+
-			"while only: ask for the check again to have a new one."),
-		busy: message(http.StatusServiceUnavailable, "Busy", "Too many pages are asked for at this moment. Try again in a few "+
-			"seconds."),
-		failed: message(http.StatusInternalServerError, "Not shown", "The page could not be made. The log of the server says "+
-			"why."),
+		missing: message(http.StatusNotFound, "Not found", "This page does not exist, or you may not see it. Results "+
+			"are kept for a limited time: re-run the check for a new one."),
+		busy: message(http.StatusServiceUnavailable, "Busy", "There are too many requests at the moment. Try again "+
+			"in a few seconds."),
+		failed: message(http.StatusInternalServerError, "Not shown", "The page could not be created. The server's "+
+			"log has the reason."),
 	}
 }
 
@@ -177,7 +177,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	case r.Context().Err() != nil: // the reader is gone
 	default:
-		h.config.Log.Error("a page could not be made", "error", err)
+		h.config.Log.Error("a page could not be created", "error", err)
 		h.send(w, r, h.failed, "no-store")
 	}
 }

@@ -35,8 +35,9 @@ func (of HTML) frame(v View, name output.Link) output.Frame {
 func (of HTML) Result(w io.Writer, r *Stored, v View) error {
 	if r.Report == nil {
 		name, _ := titles(r)
-		return writeMessage(w, of.frame(v, name), "This result cannot be shown any more",
-			"It was made by another version of Lintel, or its report is gone: re-run the check on GitHub to have a new one.")
+		return writeMessage(w, of.frame(v, name), "This result can no longer be shown",
+			"It was created by another version of Lintel, or its report was removed: re-run the check on GitHub for "+
+				"a new one.")
 	}
 	return of.whole(r, v).Write(w)
 }
@@ -74,7 +75,8 @@ func (of HTML) whole(r *Stored, v View) *output.Page {
 func notices(r *Stored, v View) (list []string) {
 	switch {
 	case r.TooLarge:
-		list = append(list, "The report was too large to be kept: only its totals are here. The command below shows all of it.")
+		list = append(list, "The report was too large to store: this page has only its totals. The command below "+
+			"prints the whole report.")
 	case len(r.LeftOut) > 0:
 		var lacks []string
 		for _, name := range r.LeftOut {
@@ -86,16 +88,16 @@ func notices(r *Stored, v View) (list []string) {
 				lacks = append(lacks, words)
 			}
 		}
-		list = append(list, "Of this report was too large to be kept: "+strings.Join(lacks, ", ")+
-			". The command below shows all of it.")
+		list = append(list, "These parts of the report were too large to store: "+strings.Join(lacks, ", ")+
+			". The command below prints the whole report.")
 	}
 	if r.Outdated {
-		list = append(list, "This result was made by another version of Lintel: re-run the check on GitHub for all that "+
-			"this one would say.")
+		list = append(list, "This result was created by another version of Lintel: re-run the check on GitHub for a "+
+			"complete one.")
 	}
 	if len(v.Withheld) > 0 {
 		list = append(list, "Lines of "+output.Line(strings.Join(v.Withheld, ", "))+
-			" are not shown: they are for those who may read it.")
+			" are shown only to those who may read it.")
 	}
 	return list
 }
@@ -227,7 +229,7 @@ func exception(e *Exception, checked time.Time, blob func(string, int) string) o
 	}
 	switch {
 	case e.Expired:
-		row.Words, row.Look = "nothing any more", true
+		row.Words, row.Look = "nothing now", true
 	case e.Unused:
 		row.Words, row.Look = "nothing that needs it", true
 	default:

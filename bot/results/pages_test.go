@@ -73,7 +73,7 @@ func TestPagesOfResults(t *testing.T) {
 	large := storedResult("Words")
 	large.LeftOut = []string{"differences", "folders", "teams"}
 	b.Reset()
-	if err := (HTML{}).Result(&b, large, view); err != nil || !strings.Contains(b.String(), "too large to be kept: the rendered differences, details.") {
+	if err := (HTML{}).Result(&b, large, view); err != nil || !strings.Contains(b.String(), "too large to store: the rendered differences, details.") {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 }
@@ -116,7 +116,7 @@ func TestPagesOfRepositories(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{`<td class="when">1 June 2026</td><td>2 findings</td>`, `<td class="when">never</td><td>1 finding</td>`,
-		`<td class="when">not known</td><td>0 findings</td>`, `<td class="when">ended on 1 April 2026</td><td class="look">nothing any more</td>`,
+		`<td class="when">not known</td><td>0 findings</td>`, `<td class="when">ended on 1 April 2026</td><td class="look">nothing now</td>`,
 		`<td class="when">never</td><td class="look">nothing that needs it</td>`, "and 3 more", "and 4 more",
 		"<title>Violations of the default branch by policy</title><desc>69 on 2026-05-01 00:21, 10 on 2026-05-01 01:20, at most 69 in 60 reports</desc>",
 		`<tr><th scope="row" class="when">2026-05-01 01:20</th><td class="n">5</td><td class="n">3</td><td class="n">2</td><td class="n">10</td></tr>`,

@@ -17,7 +17,7 @@ const (
 )
 
 // ErrPaused means that the store failed a moment ago and is not asked again yet.
-var ErrPaused = errors.New("the store of results failed a moment ago")
+var ErrPaused = errors.New("the store of results failed recently")
 
 // Recorder stores the results that have a page which their readers can open, and knows its address. It is safe for
 // concurrent use.

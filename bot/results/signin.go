@@ -28,7 +28,7 @@ const (
 
 // home describes where the pages are, and who is signed in.
 func (a *Access) home(w http.ResponseWriter, r *http.Request) {
-	p := notice{Title: "Lintel", Text: "Each result has a page of its own, to which its check run on GitHub leads."}
+	p := notice{Title: "Lintel", Text: "Each result has its own page; its check run on GitHub links to it."}
 	var ok bool
 	if p.Login, ok = a.Reader(r); !ok {
 		p.Again = a.again(homePath)
@@ -41,8 +41,8 @@ func (a *Access) login(w http.ResponseWriter, r *http.Request) {
 	t := attempt{State: secret(), Verifier: secret(), Return: a.back(r.URL.Query().Get("return")),
 		Begun: a.config.Now().UTC()}
 	if err := a.start(w, r, t); err != nil {
-		a.config.Log.Error("a sign-in cannot begin", "error", err)
-		a.show(w, http.StatusInternalServerError, notice{Title: "The sign-in cannot begin"})
+		a.config.Log.Error("a sign-in could not start", "error", err)
+		a.show(w, http.StatusInternalServerError, notice{Title: "The sign-in could not start"})
 		return
 	}
 	_, err := r.Cookie(a.cookieName(signedOut))
@@ -98,13 +98,13 @@ func (a *Access) callback(w http.ResponseWriter, r *http.Request) {
 	var refused *github.SignInRefused
 	switch {
 	case errors.As(err, &refused) && refused.Misconfigured():
-		a.config.Log.Error("nobody can sign in: the App's client id, client secret or callback URL is not what GitHub "+
-			"has", "reason", refused.Reason)
+		a.config.Log.Error("nobody can sign in: the App's client id, client secret or callback URL differs from "+
+			"GitHub's", "reason", refused.Reason)
 		a.broken(w)
 		return
 	case errors.As(err, &refused) && refused.Unverified():
 		a.show(w, http.StatusForbidden, notice{Title: "GitHub does not let you sign in",
-			Text: "It wants you to verify your primary email address first, in your settings there.", Again: a.again(t.Return)})
+			Text: "Verify your primary email address first, in your settings on GitHub.", Again: a.again(t.Return)})
 		return
 	case errors.As(err, &refused):
 		a.refuse(w, t.Return)
@@ -127,31 +127,32 @@ func (a *Access) callback(w http.ResponseWriter, r *http.Request) {
 func (a *Access) denied(w http.ResponseWriter, t *attempt, reason string) {
 	if reason == "access_denied" {
 		a.show(w, http.StatusOK, notice{Title: "The sign-in was cancelled",
-			Text: "Without it, only results of public repositories can be shown.", Again: a.again(t.Return)})
+			Text: "Without signing in, you can see only results of public repositories.", Again: a.again(t.Return)})
 		return
 	}
 	// The address can say so without GitHub, by whoever holds the browser: this is no proof.
-	a.config.Log.Warn("a reader came back from GitHub with an error; if all do, look at the App's settings", "reason", reason)
+	a.config.Log.Warn("GitHub reported an error for a sign-in; if this happens to all readers, check the App's "+
+		"settings", "reason", reason)
 	a.broken(w)
 }
 
 // broken answers where GitHub does not take the App.
 func (a *Access) broken(w http.ResponseWriter) {
 	a.show(w, http.StatusBadGateway, notice{Title: "Sign-in does not work",
-		Text: "GitHub refused this server. Its operator finds the reason in the log."})
+		Text: "GitHub refused this server's request. The server's log has the reason."})
 }
 
 // refuse answers to a return from GitHub that this browser did not set out for, or did before.
 func (a *Access) refuse(w http.ResponseWriter, back string) {
 	a.show(w, http.StatusBadRequest, notice{Title: "This sign-in cannot be completed",
-		Text: "It was not begun in this browser, was used before, or took longer than ten minutes.", Again: a.again(back)})
+		Text: "It was started in another browser, was used before, or took longer than ten minutes.", Again: a.again(back)})
 }
 
 // later answers when a sign-in failed for reasons that pass.
 func (a *Access) later(w http.ResponseWriter, t *attempt) {
 	w.Header().Set("Retry-After", "5")
 	a.show(w, http.StatusServiceUnavailable, notice{Title: "The sign-in did not work",
-		Text: "GitHub or this server cannot answer at the moment.", Again: a.again(t.Return)})
+		Text: "GitHub or this server is not available at the moment.", Again: a.again(t.Return)})
 }
 
 // signOut ends the session of a browser.
@@ -159,7 +160,7 @@ func (a *Access) signOut(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if !a.own(r) {
 		a.show(w, http.StatusForbidden, notice{Title: "Not signed out",
-			Text: "The request came from a page of another site."})
+			Text: "The request came from another site."})
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), sessionTimeout)
@@ -168,7 +169,7 @@ func (a *Access) signOut(w http.ResponseWriter, r *http.Request) {
 		a.config.Log.Warn("a session cannot be ended", "error", err)
 		w.Header().Set("Retry-After", "5")
 		a.show(w, http.StatusServiceUnavailable, notice{Title: "Not signed out",
-			Text: "This server cannot do it at the moment. Try again in a few seconds."})
+			Text: "This server could not end your session. Try again in a few seconds."})
 		return
 	}
 	a.setCookie(w, a.cookieName("session"), "", 0)

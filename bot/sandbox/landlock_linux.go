@@ -245,7 +245,7 @@ func programFiles(program string) ([]string, error) {
 		return files, nil // the job will say that there is no git
 	}
 	if script, err := isScript(real); err != nil || script {
-		return nil, errors.New("git is a script here, so that it cannot be told what it needs")
+		return nil, errors.New("git is a script here, so the files that it needs are not known")
 	}
 	prefix := filepath.Dir(filepath.Dir(real))
 	return append(files, real, filepath.Join(prefix, "lib"), filepath.Join(prefix, "lib64"),

@@ -117,7 +117,7 @@ func dataSize() (uint64, error) {
 			}
 		}
 	}
-	return 0, fmt.Errorf("the kernel does not tell the size of the data")
+	return 0, fmt.Errorf("the kernel does not report the size of the data")
 }
 
 // onFirstThread reports whether the caller is on the thread that the process began with.

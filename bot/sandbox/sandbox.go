@@ -208,7 +208,7 @@ func (s *seat) do(ctx context.Context, owner string, q request) (*answer, error)
 		s.retire("it ended between two jobs")
 	}
 	if s.child != nil && slices.ContainsFunc(s.places, place.moved) { // the child may only use what is gone
-		s.retire("a folder that it may use was replaced")
+		s.retire("a folder that it has access to was replaced")
 	}
 	if s.owner != owner {
 		s.dismiss()
@@ -251,7 +251,7 @@ func (s *seat) settle(q request, a *answer) error {
 		s.retire("it answered without a report")
 		return &Crash{Reason: reasonProtocol}
 	case a.Memory > s.cfg.MemoryLimit/2:
-		s.retire("it holds more memory than an idle child should")
+		s.retire("it uses more memory than an idle child process may")
 	}
 	return nil
 }
@@ -443,7 +443,7 @@ func (s *Sandbox) diagnose(c *child, err error) error {
 		return err
 	case errors.As(err, &large):
 		if large.sending {
-			return fmt.Errorf("the change is too large to hand over: %w", err)
+			return fmt.Errorf("the change is too large for the sandbox: %w", err)
 		}
 		return &Crash{Reason: "answered with more than " + size(s.cfg.OutputLimit), Err: err}
 	case errors.Is(err, errNotFrame):
@@ -451,7 +451,7 @@ func (s *Sandbox) diagnose(c *child, err error) error {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), isBrokenPipe(err):
 		return s.postMortem(c)
 	}
-	return &Crash{Reason: "could not be talked to", Err: err}
+	return &Crash{Reason: "did not accept the job", Err: err}
 }
 
 // explain gives the ends that are not crashes their words.
@@ -460,7 +460,7 @@ func (s *Sandbox) explain(ctx context.Context, err error) error {
 	case errors.Is(err, errTimeout):
 		return &Crash{Reason: "took longer than " + s.cfg.Timeout.String()}
 	case ctx.Err() != nil && !errors.Is(err, ErrClosed):
-		return fmt.Errorf("the check was given up: %w", ctx.Err())
+		return fmt.Errorf("the check was cancelled: %w", ctx.Err())
 	}
 	return err
 }

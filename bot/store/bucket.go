@@ -168,7 +168,7 @@ func Change(ctx context.Context, values Values, key string, edit func([]byte) ([
 			return err
 		}
 	}
-	return fmt.Errorf("storing %s: it changes all the time", key)
+	return fmt.Errorf("storing %s: concurrent changes prevented it", key)
 }
 
 // delete removes a key by leaving a mark in its place; an option can say of which revision.

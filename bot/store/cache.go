@@ -9,7 +9,7 @@ import (
 )
 
 // ErrBusy means that as many values are got for a Cache, or waited for, as may be at a time.
-var ErrBusy = errors.New("too much is asked for at this moment")
+var ErrBusy = errors.New("there are too many requests at the moment")
 
 // CacheConfig bounds a Cache. Limit is required, and Places and Timeout for Ask.
 type CacheConfig[V any] struct {
@@ -166,7 +166,7 @@ func (c *Cache[K, V]) Ask(ctx context.Context, key K, get func(context.Context) 
 func (c *Cache[K, V]) get(ctx context.Context, key K, a *attempt[V], get func(context.Context) (V, Span, error)) {
 	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
 	defer cancel()
-	a.err = errors.New("getting a value ended early") // unless there is another end
+	a.err = errors.New("reading a value ended early") // unless there is another end
 	defer func() {
 		_ = recover()
 		if a.err != nil && a.span.Life == 0 {

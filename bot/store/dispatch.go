@@ -102,7 +102,7 @@ func (q *Queue) Drop(ctx context.Context, installation, repository int64) error 
 	}
 	err := do(ctx, func(ctx context.Context) error { return q.stream.Purge(ctx, jetstream.WithPurgeSubject(subject)) })
 	if err != nil {
-		return fmt.Errorf("dropping jobs: %w", err)
+		return fmt.Errorf("removing jobs: %w", err)
 	}
 	return nil
 }
@@ -122,7 +122,7 @@ func (q *Queue) Depth(ctx context.Context) (Depth, error) {
 		leases, err = q.leases.stream.Info(ctx)
 	}
 	if err != nil {
-		return Depth{}, fmt.Errorf("asking for the depth of the queue: %w", err)
+		return Depth{}, fmt.Errorf("reading the depth of the queue: %w", err)
 	}
 	d := Depth{InWork: min(int(leases.State.Msgs), int(jobs.State.Msgs))}
 	d.Waiting = int(jobs.State.Msgs) - d.InWork
@@ -135,7 +135,7 @@ func (q *Queue) Depth(ctx context.Context) (Depth, error) {
 // Ready reports whether the queue answers.
 func (q *Queue) Ready(ctx context.Context) error {
 	if _, err := q.stream.Info(ctx); err != nil {
-		return fmt.Errorf("asking the job queue: %w", err)
+		return fmt.Errorf("reading the job queue: %w", err)
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ const (
 	// alivePrefix starts the subject, followed by a name that a process gave itself, on which it says that it is there.
 	alivePrefix = "lintel.alive."
 	aliveEvery  = 5 * time.Second
-	// aliveFor is how long a process counts that says nothing any more.
+	// aliveFor is how long a process counts that says nothing now.
 	aliveFor = 4 * aliveEvery
 )
 

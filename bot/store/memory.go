@@ -31,7 +31,7 @@ func (m *Memory) AskDrafts(ctx context.Context, repository int64, head string) e
 		err = m.state.Put(ctx, name, nil)
 	}
 	if err != nil {
-		return fmt.Errorf("remembering that drafts are wanted: %w", err)
+		return fmt.Errorf("storing that drafts are wanted: %w", err)
 	}
 	return nil
 }
@@ -77,7 +77,7 @@ func (m *Memory) Claim(ctx context.Context, name string) (bool, error) {
 // Forget takes a claim back.
 func (m *Memory) Forget(ctx context.Context, name string) error {
 	if err := m.state.delete(ctx, "claim."+name); err != nil {
-		return fmt.Errorf("forgetting the claim %q: %w", name, err)
+		return fmt.Errorf("removing the claim %q: %w", name, err)
 	}
 	return nil
 }
@@ -100,7 +100,7 @@ func (m *Memory) AddPusher(ctx context.Context, repository int64, number int, lo
 // AddTip remembers, on disk before it returns, that an account pushed a commit as the tip of a branch.
 func (m *Memory) AddTip(ctx context.Context, repository int64, commit, login string) error {
 	if !IsObjectID(commit) {
-		return fmt.Errorf("remembering who pushed: %q is not an object id", commit)
+		return fmt.Errorf("storing who pushed: %q is not an object id", commit)
 	}
 	return m.addPusher(ctx, tipName(repository, commit), login)
 }

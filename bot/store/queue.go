@@ -177,7 +177,7 @@ func (q *Queue) Close() {
 }
 
 // ErrFull means that the queue holds as many jobs as it may, or its disk is full.
-var ErrFull = errors.New("the job queue takes no more jobs")
+var ErrFull = errors.New("the job queue does not accept more jobs")
 
 // storeFailed is the server's code for a message that its store refused (JSStreamStoreFailedF in
 // nats-server): maximum messages exceeded, no space.

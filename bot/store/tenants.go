@@ -198,7 +198,7 @@ func (l *tenants) walk(ctx context.Context, at *tenant) (Key, uint64, bool, erro
 		}
 		key, err := parseKey(msg.Subject)
 		if err != nil {
-			l.queue.config.Log.Error("a message in the job queue is no job", "error", err)
+			l.queue.config.Log.Error("a message in the job queue is not a job", "error", err)
 			if err := remove(ctx, l.queue.stream, msg.Sequence); err != nil {
 				return Key{}, 0, false, err
 			}

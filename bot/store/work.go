@@ -33,7 +33,7 @@ func (q *Queue) process(ctx context.Context, key Key, owner string, handle Handl
 	// What became of the job is told to the server under the lease, also when ctx has ended.
 	lost := held.during(ctx, func(working, keeping context.Context) { o, err = q.work(working, keeping, key, handle) })
 	if err != nil && ctx.Err() == nil {
-		q.config.Log.Warn("the job queue does not answer; the job comes back", "job", key.String(), "error", err)
+		q.config.Log.Warn("the job queue does not answer; the job will be tried again", "job", key.String(), "error", err)
 	}
 	if err != nil || lost {
 		o.again = soon.again

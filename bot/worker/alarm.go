@@ -94,7 +94,7 @@ func (a *Alarm) ring(ctx context.Context) time.Duration {
 		message := store.Message{Event: "alarm", Owner: one.repo.Owner, Name: one.repo.Name, At: now.UTC()}
 		// Every replica has its alarm; the queue takes one of their jobs.
 		if err := a.jobs.Publish(ctx, key, message, "alarm-"+strconv.FormatInt(one.at.Unix(), 10)); err != nil {
-			a.log.Warn("a job that is due could not be stored; it is tried again", "job", key.String(), "error", err)
+			a.log.Warn("a job that is due could not be stored; it will be tried again", "job", key.String(), "error", err)
 			wait = min(wait, alarmRetry)
 			continue
 		}

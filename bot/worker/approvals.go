@@ -215,7 +215,7 @@ func (d *decision) objection(ctx context.Context, e report.Exception, r forge.Re
 		return "the author cannot approve", nil
 	}
 	if d.pushers[strings.ToLower(r.User)] || d.pushers[store.Everybody] {
-		return "who pushed to the pull request cannot approve", nil
+		return "somebody who pushed to the pull request cannot approve", nil
 	}
 	may, err := d.allowed(ctx, r.User, owners)
 	if err != nil {
@@ -228,7 +228,7 @@ func (d *decision) objection(ctx context.Context, e report.Exception, r forge.Re
 }
 
 // gone is the objection against a review of which nothing can be found out.
-const gone = "the reviewed commit is not on GitHub any more"
+const gone = "the reviewed commit is no longer on GitHub"
 
 // sameContent compares the files that were reviewed with the present ones.
 func (d *decision) sameContent(ctx context.Context, e report.Exception, r forge.Review) (string, error) {

@@ -71,7 +71,7 @@ func (w *Worker) nobodys(ctx context.Context, t Task, refs []string,
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("asking for open pull requests: %w", err)
+		return false, fmt.Errorf("listing open pull requests: %w", err)
 	}
 	users, err := w.dependentsOf(ctx, t, refs)
 	if err != nil || len(users) > 0 {
@@ -94,7 +94,7 @@ func (w *Worker) announce(ctx context.Context, t Task, defaultBranch, tip string
 	}
 	pulls, err := open()
 	if err != nil {
-		return fmt.Errorf("asking for open pull requests: %w", err)
+		return fmt.Errorf("listing open pull requests: %w", err)
 	}
 	if len(pulls) > 0 {
 		changed, err := w.rulesChanged(ctx, t, seen, tip)
@@ -177,7 +177,7 @@ func (c *check) recordDependency(ctx context.Context, rep *report.Report) {
 	for from, list := range sources {
 		user := store.Dependent{ID: c.repo.ID, Owner: c.repo.Owner, Name: c.repo.Name, At: c.Now(), RuleSources: list}
 		if err := c.Jobs.AddDependent(ctx, c.repo.Installation, from.ID, user); err != nil {
-			c.log.Warn("it was not noted where rules come from", "repository", from.String(), "error", scrub(err.Error()))
+			c.log.Warn("the sources of the rules were not stored", "repository", from.String(), "error", scrub(err.Error()))
 		}
 	}
 }
@@ -193,7 +193,7 @@ func (w *Worker) checkDependents(ctx context.Context, t Task, refs []string, see
 	if seen != "" {
 		state, err := w.Mirror.Fetch(ctx, t.repo(), mirror.Want{BaseRef: t.Key.Branch, BaseSHA: tip, HeadSHA: tip})
 		if err != nil {
-			return fmt.Errorf("reading what changed of the rules: %w", err)
+			return fmt.Errorf("reading the changes of the rules: %w", err)
 		}
 		paths, err := w.Mirror.Changed(ctx, state.GitDir, seen, tip)
 		if err == nil && !slices.ContainsFunc(paths, mayHoldRules) {

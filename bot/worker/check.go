@@ -46,7 +46,7 @@ func (c *check) see(ctx context.Context) error {
 	}
 	err := c.do(ctx)
 	if c.task.exhausted() && forge.IsGone(err) {
-		c.log.Warn("there is nothing left to report to", "error", scrub(err.Error()))
+		c.log.Warn("the check run to report to no longer exists", "error", scrub(err.Error()))
 		return c.task.Ledger.SetNote(ctx, "")
 	}
 	return err
@@ -148,7 +148,7 @@ func (c *check) inspect(ctx context.Context, change report.Change) (*report.Insp
 	defer c.timed(stageInspect)()
 	in, err := c.remotes.Inspect(ctx, c.Sandbox, change)
 	if err == nil && in == nil {
-		err = errors.New("the sandbox answered with nothing")
+		err = errors.New("the sandbox returned no answer")
 	}
 	return in, err
 }
@@ -158,7 +158,7 @@ func (c *check) evaluate(ctx context.Context, change report.Change) (*report.Rep
 	defer func() { c.Metrics.stage(stageCheck, c.Now().Sub(begun)-(c.waited-waited)) }()
 	rep, err := c.remotes.Run(ctx, c.Sandbox, change)
 	if err == nil && rep == nil {
-		err = errors.New("the sandbox answered with nothing")
+		err = errors.New("the sandbox returned no answer")
 	}
 	if err == nil {
 		c.Metrics.work(rep.Work)
@@ -217,7 +217,7 @@ func (c *check) teams(ctx context.Context, all []string) (member []string, _ err
 	for _, team := range all {
 		is, err := c.Client.TeamMember(ctx, c.repo, team, c.change.User.Login)
 		if err != nil && !forge.IsGone(err) {
-			return nil, fmt.Errorf("asking for the members of a team: %w", err)
+			return nil, fmt.Errorf("listing the members of a team: %w", err)
 		}
 		if is {
 			member = append(member, team)
@@ -310,7 +310,7 @@ func (c *check) watch() func(remote.Lock) {
 			had++
 			c.Metrics.source(string(e.Want.Kind), "had")
 		}
-		c.log.Info("fetched from outside", "had", had, "failed", refused, "took", took.String())
+		c.log.Info("fetched remote sources", "had", had, "failed", refused, "took", took.String())
 	}
 }
 

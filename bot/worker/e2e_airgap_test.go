@@ -65,7 +65,7 @@ func TestWithoutInternet(t *testing.T) {
 	hub.SetHook(p.url + "/webhook")
 	for _, c := range []struct{ branch, address, conclusion, says string }{
 		{"mirrored", "https://git.example.com/octo/base//app?ref=v1", "failure", "disallow-latest-tag"},
-		{"not-allowed", "https://github.com/octo/base//app?ref=v1", "neutral", "the list of allowed sources does not have it"},
+		{"not-allowed", "https://github.com/octo/base//app?ref=v1", "neutral", "it is not in the list of allowed sources"},
 		{"not-mirrored", "https://git.example.com/octo/none//app?ref=v1", "failure", "git.example.com/octo/none"},
 	} {
 		head := s.push(c.branch, map[string]string{"apps/" + c.branch + "/kustomization.yaml": "resources:\n- " + c.address + "\n"})

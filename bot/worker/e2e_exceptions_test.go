@@ -89,7 +89,7 @@ func plantedException(t *testing.T, binary string) {
 			t.Fatal(err)
 		}
 		run = s.await(head, newer(run))
-		if run.Conclusion != by.want || !strings.Contains(show(run), "who pushed to the pull request cannot approve") {
+		if run.Conclusion != by.want || !strings.Contains(show(run), "somebody who pushed to the pull request cannot approve") {
 			t.Errorf("approved by %s: %s, want %s:\n%s", by.login, run.Conclusion, by.want, show(run))
 		}
 	}

@@ -74,34 +74,33 @@ func verdictCrash(crash *sandbox.Crash) verdict {
 	reason := scrub(crash.Reason)
 	return verdict{
 		title: "The check " + reason,
-		summary: "Nothing was decided about this commit: the check " + reason + ".\n\n" +
-			"If this happens again, a manifest or kustomization of this pull request needs more time or memory than the " +
-			"server allows, " +
-			"for example through nested YAML aliases or bases that include each other." + askAgain,
+		summary: "This commit has no result: the check " + reason + ".\n\n" +
+			"If this happens again, a manifest or kustomization of this pull request exceeds the server's limits of " +
+			"time or memory. Common causes are nested YAML aliases and bases that include each other." + askAgain,
 	}
 }
 
 func verdictFailed(failed *sandbox.Failed) verdict {
 	reason := strings.TrimSuffix(scrub(failed.Message), ".")
-	title := "The check could not be done"
+	title := "The check could not be run"
 	if failed.Panicked {
 		title = "The check failed because of a defect of Lintel"
 	}
-	return verdict{title: title, summary: "Nothing was decided about this commit: " + reason + "." + askAgain}
+	return verdict{title: title, summary: "This commit has no result: " + reason + "." + askAgain}
 }
 
 func verdictVanished(sha string) verdict {
 	return verdict{
 		title: "A commit of this pull request is no longer on GitHub",
-		summary: "Commit " + sha + " is still named by this pull request, but GitHub does not hand it out any more " +
-			"(this happens after a forced push or when a fork is deleted). Push again to have it checked.",
+		summary: "This pull request names commit " + sha + ", but GitHub no longer provides it. This happens after a " +
+			"forced push, or when a fork is deleted. Push again to start a new check.",
 	}
 }
 
 // verdictUnfit is for repositories and histories that no further try makes fit.
 func verdictUnfit(reason string) verdict {
 	reason = scrub(reason)
-	return verdict{title: "Not checked: " + reason, summary: "Nothing was decided about this commit: " + reason + "." +
+	return verdict{title: "Not checked: " + reason, summary: "This commit has no result: " + reason + "." +
 		askAgain}
 }
 
@@ -127,20 +126,20 @@ func verdictGivenUp(stage string, tries int, err error) verdict {
 		stageReview:  "the reviews could not be read from GitHub",
 		stageCheck:   "the check did not start",
 		stageReport:  "the check run could not be updated",
-		stageRemotes: "what comes from outside of the repository could not be fetched",
+		stageRemotes: "the remote sources could not be fetched",
 	}[stage]
 	return verdict{
 		title: "Not checked: " + what,
-		summary: fmt.Sprintf("Nothing was decided about this commit: %s, in %d tries.%s The server's log has the details.",
+		summary: fmt.Sprintf("This commit has no result: %s, in %d attempts.%s The server's log has the details.",
 			what, tries, detail(err)) + askAgain,
 	}
 }
 
 func verdictExhausted(tries int) verdict {
 	return verdict{
-		title: "Not checked: the check did not come to an end",
-		summary: fmt.Sprintf("Nothing was decided about this commit: the check was begun %d times and never came to an "+
-			"end. The server's log has the details.", tries) + askAgain,
+		title: "Not checked: the check did not finish",
+		summary: fmt.Sprintf("This commit has no result: the check was started %d times and never finished. The "+
+			"server's log has the details.", tries) + askAgain,
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 func (w *Worker) ofCommit(ctx context.Context, t Task, log *slog.Logger) error {
 	numbers, err := w.Client.PullRequestsOfCommit(ctx, t.repo(), t.Key.Commit)
 	if forge.IsGone(err) && !w.early(t) {
-		log.Warn("the commit is out of reach; nothing to do")
+		log.Warn("the commit is not accessible; nothing to do")
 		return nil
 	}
 	if err != nil {
@@ -48,18 +48,18 @@ func (w *Worker) ofCommit(ctx context.Context, t Task, log *slog.Logger) error {
 // everything asks for what is missing in a repository, or in all of an installation.
 func (w *Worker) everything(ctx context.Context, t Task, log *slog.Logger) error {
 	if wait := t.Message.After.Sub(w.Now()); wait > 0 {
-		return &store.Later{After: wait, Err: errors.New("others whose rules changed are checked first")}
+		return &store.Later{After: wait, Err: errors.New("other repositories whose rules changed are checked first")}
 	}
 	message := t.following(t.Message.At)
 	message.Missing, message.Rules = !t.Message.Rules, t.Message.Rules
 	if t.Key.Repository == 0 {
 		repos, err := w.Client.Repositories(ctx, t.Key.Installation)
 		if forge.IsGone(err) && !w.early(t) {
-			log.Warn("the installation is out of reach; nothing to do")
+			log.Warn("the installation is not accessible; nothing to do")
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("asking for repositories: %w", err)
+			return fmt.Errorf("listing repositories: %w", err)
 		}
 		for _, repo := range repos {
 			message.Owner, message.Name = repo.Owner, repo.Name
@@ -76,7 +76,7 @@ func (w *Worker) everything(ctx context.Context, t Task, log *slog.Logger) error
 	}
 	pulls, err := w.Client.OpenPullRequests(ctx, t.repo(), "")
 	if err != nil {
-		return fmt.Errorf("asking for open pull requests: %w", err)
+		return fmt.Errorf("listing open pull requests: %w", err)
 	}
 	key := store.Key{Installation: t.Key.Installation, Repository: t.Key.Repository}
 	for _, pr := range pulls {

@@ -87,8 +87,8 @@ func (w *Worker) fleetPreview(ctx context.Context, t Task, log *slog.Logger) err
 
 // giveUp notes that nothing could be found out.
 func (o *fleetPreview) giveUp(ctx context.Context) error {
-	return o.conclude(ctx, report.Neutral, "Not known: it could not be looked at", "What this pull request would change in other "+
-		"repositories could not be found out. The server's log has the details."+askAgain)
+	return o.conclude(ctx, report.Neutral, "Not known: the preview could not be created", "The effect of this pull "+
+		"request on other repositories is not known. The server's log has the details."+askAgain)
 }
 
 // turn looks at repositories for a while and says how far it is.
@@ -118,9 +118,10 @@ func (o *fleetPreview) turn(ctx context.Context) error {
 		return o.giveUp(ctx)
 	}
 	if strange {
-		return o.conclude(ctx, report.Neutral, "Not looked at, since this comes from a fork", "The rules of this pull request were not "+
-			"asked about other repositories, of which they could tell what its author may not see. Who may write to this one can "+
-			"have it done: use **Re-run** or **Check again**.")
+		return o.conclude(ctx, report.Neutral, "No preview for a pull request from a fork", "The rules of this pull "+
+			"request were not evaluated for other repositories, since the results could reveal content that its "+
+			"author may not see. To start the preview, somebody with write access can use **Re-run** or **Check "+
+			"again**.")
 	}
 	if o.previews, err = o.Jobs.Previews(ctx, o.task.Key, o.of); err != nil {
 		return err
@@ -150,7 +151,7 @@ func (o *fleetPreview) concerns(ctx context.Context) (bool, error) {
 	}
 	paths, err := o.Mirror.Changed(ctx, o.state.GitDir, o.state.MergeBase, o.head)
 	if err != nil {
-		return false, fmt.Errorf("reading what changes of the rules: %w", err)
+		return false, fmt.Errorf("reading the changes of the rules: %w", err)
 	}
 	return slices.ContainsFunc(paths, mayHoldRules), nil
 }
@@ -215,7 +216,7 @@ func (o *fleetPreview) afford(ctx context.Context) (_ context.Context, done func
 		b, known := o.Budget(o.repo.Installation)
 		if known && b.Remaining < b.Limit/previewShare && b.Reset.After(o.Now()) {
 			return nil, nil, &store.Later{After: b.Reset.Sub(o.Now()),
-				Err: errors.New("what is left of GitHub's hourly limit is for checks")}
+				Err: errors.New("the rest of GitHub's hourly limit is reserved for checks")}
 		}
 	}
 	return o.admit(ctx, o.task)
@@ -251,7 +252,7 @@ func (o *fleetPreview) publishPreview(ctx context.Context, done bool) error {
 	if done {
 		return o.conclude(ctx, conclusion, out.Title(), o.PreviewSummary(out))
 	}
-	later := &store.Later{After: previewPause, Err: errors.New("others have their turn")}
+	later := &store.Later{After: previewPause, Err: errors.New("other jobs have their turn")}
 	last, err := o.task.Ledger.Mark(ctx)
 	if err != nil {
 		return err
@@ -361,7 +362,7 @@ func (o *fleetPreview) preview(ctx context.Context, c *check) (rep *report.Repor
 	}
 	change.Differences, change.Drafts = false, false
 	if o.Remotes == nil {
-		return nil, state, errors.New("nothing is fetched from outside here")
+		return nil, state, errors.New("this server does not fetch remote sources")
 	}
 	// What the proposed rules name is the author's wish.
 	c.remotes, err = o.Remotes(ctx, remotes.Change{Repo: c.repo, Log: c.log, Fork: o.pr.Fork,
@@ -376,7 +377,7 @@ func (o *fleetPreview) preview(ctx context.Context, c *check) (rep *report.Repor
 	return rep, state, err
 }
 
-// notPreviewed notes why a repository could not be looked at.
+// notPreviewed notes why a repository could not be checked.
 func (o *fleetPreview) notPreviewed(ctx context.Context, into *report.DependentPreview, err error) (again bool, _ error) {
 	var (
 		limit    *forge.RetryLater
@@ -391,7 +392,7 @@ func (o *fleetPreview) notPreviewed(ctx context.Context, into *report.DependentP
 	case ctx.Err() != nil, errors.As(err, &limit):
 		return false, err
 	case forge.IsGone(err):
-		into.Reason = "it is out of the App's reach"
+		into.Reason = "the App has no access to it"
 	case errors.As(err, &large):
 		into.Reason = fmt.Sprintf("it is larger than the limit of %d MB for a mirror", large.Limit>>20)
 	case errors.As(err, &crash):
@@ -399,16 +400,16 @@ func (o *fleetPreview) notPreviewed(ctx context.Context, into *report.DependentP
 	case errors.As(err, &failed):
 		into.Reason = scrub(failed.Message)
 	case errors.As(err, &vanished):
-		into.Reason, again = "its default branch moved meanwhile", true
+		into.Reason, again = "its default branch changed during the check", true
 	case errors.As(err, &fetching):
-		into.Reason, again = "what it takes from outside could not be fetched", true
+		into.Reason, again = "its remote sources could not be fetched", true
 	default:
 		into.Reason, again = "it could not be fetched from GitHub", true
 	}
 	if into.Private && (crash != nil || failed != nil) {
-		into.Reason = "the check could not be done; the server's log says why"
+		into.Reason = "the check could not be run; the server's log has the reason"
 	}
-	o.log.Warn("a repository could not be looked at", "user", into.Repository, "error", scrub(err.Error()))
+	o.log.Warn("a repository could not be checked", "user", into.Repository, "error", scrub(err.Error()))
 	return again, nil
 }
 

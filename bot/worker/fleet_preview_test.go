@@ -290,13 +290,15 @@ func TestFleetPreviewReportsUnreadableRepositories(t *testing.T) {
 		want  string // of a
 		looks int
 	}{
-		"may pass":   {errors.New("connection reset"), "fails it could not be fetched from GitHub", 4},
-		"crash":      {&sandbox.Crash{Reason: "took longer than 5m"}, "fails the check could not be done; the server's log says why", 3},
-		"failed":     {&sandbox.Failed{Message: "hush"}, "fails the check could not be done; the server's log says why", 3},
+		"may pass": {errors.New("connection reset"), "fails it could not be fetched from GitHub", 4},
+		"crash": {&sandbox.Crash{Reason: "took longer than 5m"}, "fails the check could not be run; the " +
+			"server's log has the reason", 3},
+		"failed": {&sandbox.Failed{Message: "hush"}, "fails the check could not be run; the server's log has the " +
+			"reason", 3},
 		"too large":  {&mirror.TooLarge{Repo: "octo-org/a", Limit: 64 << 20}, "fails it is larger than the limit of 64 MB for a mirror", 3},
-		"gone":       {&forge.Gone{What: "the commit"}, "fails it is out of the App's reach", 3},
+		"gone":       {&forge.Gone{What: "the commit"}, "fails the App has no access to it", 3},
 		"GitHub's":   {limit, "", 1},
-		"fetching":   {&remotes.Error{Err: errors.New("store")}, "fails what it takes from outside could not be fetched", 4},
+		"fetching":   {&remotes.Error{Err: errors.New("store")}, "fails its remote sources could not be fetched", 4},
 		"with error": {nil, "fails there are errors", 3},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -326,7 +328,7 @@ func TestFleetPreviewReportsUnreadableRepositories(t *testing.T) {
 			if diff := cmp.Diff([]string{"seen", "c seen", tt.want}, b.states()); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
-			if run := b.last(t); run.Conclusion != "neutral" || !strings.Contains(run.Title, "1 repository not looked at") {
+			if run := b.last(t); run.Conclusion != "neutral" || !strings.Contains(run.Title, "1 repository not checked") {
 				t.Errorf("%+v", run)
 			}
 		})
@@ -410,7 +412,8 @@ func TestFleetPreviewWithoutDependents(t *testing.T) {
 	}
 	b = newPreviewBench(t)
 	b.task.Try = 4
-	if err := b.Do(t.Context(), b.task); err != nil || b.last(t).Title != "Not known: it could not be looked at" || len(b.sandbox.changes) != 0 {
+	if err := b.Do(t.Context(), b.task); err != nil || b.last(t).Title != "Not known: the preview could not be "+
+		"created" || len(b.sandbox.changes) != 0 {
 		t.Errorf("after three deaths: %v, %d looks", err, len(b.sandbox.changes))
 	}
 }

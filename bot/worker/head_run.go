@@ -206,14 +206,14 @@ func (c *headRun) publishFinal(ctx context.Context) error {
 	c.log.Info("check run completed", "check_run", c.run.ID, "conclusion", c.run.Conclusion)
 	if err := c.task.Ledger.SetNote(ctx, ""); err != nil {
 		// The run is complete, which the next job sees; the note costs it one look.
-		c.log.Warn("the note of the job stays", "error", err)
+		c.log.Warn("the state of the job was not removed", "error", err)
 	}
 	return nil
 }
 
 // abandon ends the work on a head that the pull request has left; the new head has its own job.
 func (c *headRun) abandon(ctx context.Context) error {
-	c.log.Info("the pull request moved on")
+	c.log.Info("the pull request has changed")
 	if c.run.ID != 0 {
 		if err := c.cancel(ctx, &c.run); err != nil && !forge.IsGone(err) {
 			return err
@@ -225,9 +225,8 @@ func (c *headRun) abandon(ctx context.Context) error {
 // cancel completes a run that has no result because nobody needs it any more.
 func (c *headRun) cancel(ctx context.Context, run *forge.CheckRun) error {
 	run.Status, run.Conclusion, run.CompletedAt = forge.Completed, forge.Cancelled, c.Now()
-	run.Title = "Not finished: the pull request moved on"
-	run.Summary = "The pull request has another head commit by now, or was closed, so this commit was not checked to " +
-		"the end."
+	run.Title = "Not finished: the pull request has changed"
+	run.Summary = "The pull request was closed or has a newer head commit, so the check of this commit was stopped."
 	if err := c.Client.Publish(ctx, c.repo, run); err != nil {
 		return fmt.Errorf("canceling a check run: %w", err)
 	}
@@ -266,7 +265,7 @@ func (c *headRun) reportProgress(ctx context.Context) error {
 		}
 		// Where GitHub's limits are half used, results come first, and are told all the same.
 		if err := c.Client.Publish(github.Background(ctx), c.repo, &run); err != nil {
-			c.log.Info("the check run does not show that the check is under way", "error", scrub(err.Error()))
+			c.log.Info("the check run could not be marked as in progress", "error", scrub(err.Error()))
 		}
 	}()
 	c.quiet = sync.OnceFunc(func() {
@@ -288,7 +287,7 @@ func (c *headRun) endProgress() {
 func (c *headRun) giveUp(ctx context.Context, v verdict) error {
 	id := forge.RunID{State: forge.Abandoned, Job: c.task.Sequence, Times: c.abandoned + 1}
 	if _, again := id.Retry(); again {
-		v.summary += "\n\nLintel also tries again by itself after a while."
+		v.summary += "\n\nLintel also tries again automatically after some time."
 	}
 	return c.concludeAs(ctx, v, id)
 }

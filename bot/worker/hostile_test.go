@@ -45,7 +45,7 @@ func TestHostilePullRequests(t *testing.T) {
 		{"bomb", map[string]string{"apps/bomb/cm.yaml": aliasBomb()},
 			[]string{"too large once its aliases are replaced", "apps/bomb/cm.yaml"}},
 		{"hog", hog(), []string{"ran out of its memory limit", "aliases"}},
-		{"endless", endless(), []string{"took longer than " + hostileTimeout, "more time or memory"}},
+		{"endless", endless(), []string{"took longer than " + hostileTimeout, "exceeds the server's limits of time or memory"}},
 		{"loud", loud(), nil},
 	}
 	heads := map[string]string{}

@@ -44,7 +44,7 @@ func TestAbandonedHeadIsCheckedAgain(t *testing.T) {
 			t.Fatalf("after %d times: %d runs, %s %s", n, len(b.hub.Runs), run.Conclusion, run.ExternalID)
 		}
 		// The package sweep has it done again for as long as this is so.
-		if _, again := id.Retry(); again != (n < 5) || strings.Contains(run.Summary, "tries again by itself") != again {
+		if _, again := id.Retry(); again != (n < 5) || strings.Contains(run.Summary, "tries again automatically") != again {
 			t.Errorf("after %d times: again %v, %q", n, again, run.Summary)
 		}
 		b.task.Message.Event, b.task.Message.Missing, b.task.Sequence = "sweep", true, b.task.Sequence+1

@@ -30,7 +30,7 @@ func (w *Worker) group(ctx context.Context, t Task, log *slog.Logger) error {
 			return err
 		}
 		if about = new(store.Group); json.Unmarshal([]byte(text), about) != nil || about.Base == "" {
-			log.Warn("nothing is known about the merge group any more")
+			log.Warn("the merge group is no longer known")
 			return nil
 		}
 	}
@@ -55,7 +55,7 @@ func (c *check) grouped(ctx context.Context, state mirror.State, about *store.Gr
 	}
 	open, err := c.Client.OpenPullRequests(ctx, c.repo, "")
 	if err != nil {
-		return nil, fmt.Errorf("asking for open pull requests: %w", err)
+		return nil, fmt.Errorf("listing open pull requests: %w", err)
 	}
 	slices.Sort(commits)
 	var pulls []*forge.PullRequest

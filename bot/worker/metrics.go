@@ -58,19 +58,19 @@ func NewMetrics(depth func(context.Context) (store.Depth, error), restarts func(
 		webhooks: counter("lintel_webhook_answers_total", "Answers to webhook deliveries by status code.", "code"),
 		answers:  histogram("lintel_webhook_duration_seconds", "Time until a webhook delivery was answered.", fast),
 		unserved: in.NewCounter(prometheus.CounterOpts{Name: "lintel_webhooks_unserved_total",
-			Help: "Webhook deliveries of accounts that LINTEL_ACCOUNTS does not name: answered, and dropped."}),
+			Help: "Webhook deliveries of accounts that LINTEL_ACCOUNTS does not name: answered and ignored."}),
 		jobs: counter("lintel_jobs_total", "Deliveries of jobs to workers by outcome: done, postponed, failed (to be tried "+
 			"again), handed_back.", "outcome"),
-		delays: counter("lintel_github_delays_total", "Deliveries of jobs that had to wait for room below GitHub's limits: of "+
-			"people's changes, or in the background.", "of"),
+		delays: counter("lintel_github_delays_total", "Deliveries of jobs that had to wait for GitHub's rate limits, "+
+			"by kind: people's changes, or background work.", "of"),
 		checks: counter("lintel_checks_total", "Completed check runs by conclusion.", "conclusion"),
 		duration: in.NewHistogram(prometheus.HistogramOpts{Name: "lintel_check_duration_seconds",
 			Help: "Time from the event to the completed check run.", Buckets: slow}),
 		rendered: counter("lintel_renderings_total", "Kustomizations that checks needed: built, or cached (taken from an earlier "+
 			"check).", "source"),
-		sources: counter("lintel_sources_total", "Things from outside that checks wanted, by kind (git, chart, file) and "+
-			"outcome: had, failed.", "kind", "outcome"),
-		results: counter("lintel_results_total", "Results by what became of them: stored, reduced (too large, parts were left "+
+		sources: counter("lintel_sources_total", "Remote sources that checks needed, by kind (git, chart, file) and "+
+			"outcome: had (fetched or cached), failed.", "kind", "outcome"),
+		results: counter("lintel_results_total", "Results by outcome: stored, reduced (too large, parts were left "+
 			"out), unwanted (nobody could open their page), failed.", "outcome"),
 		pages: counter("lintel_page_answers_total", "Answers to requests for pages by status code.", "code"),
 		paged: histogram("lintel_page_duration_seconds", "Time until a request for a page was answered.", fast),
@@ -210,8 +210,8 @@ func (m *Metrics) WatchBudgets(budgets func() map[int64]forge.Budget) {
 				{"lintel_github_requests_limit", "GitHub's hourly limit of the same installations.", float64(b.Limit)},
 				{"lintel_github_check_runs_remaining", "Check runs that this server may still create within the hour, of the same " +
 					"installations.", float64(b.CheckRuns)},
-				{"lintel_github_wait_seconds", "How long the next check of the same installations has to wait for room below GitHub's " +
-					"limits.", b.Wait.Seconds()},
+				{"lintel_github_wait_seconds", "How long the next check of the same installations has to wait for " +
+					"GitHub's rate limits.", b.Wait.Seconds()},
 			} {
 				figure(f.name, f.help, f.value, "installation", label)
 			}
@@ -224,7 +224,7 @@ func (m *Metrics) WatchBudgets(budgets func() map[int64]forge.Budget) {
 func (m *Metrics) WatchDisk(sizes func() map[string]int64) {
 	m.registry.MustRegister(collector(func(figure figures) {
 		for kind, bytes := range sizes() {
-			figure("lintel_disk_bytes", "Bytes in the data folder by what they are: mirrors, sources, cache.", float64(bytes),
+			figure("lintel_disk_bytes", "Bytes in the data folder by use: mirrors, sources, cache.", float64(bytes),
 				"kind", kind)
 		}
 	}))

@@ -147,7 +147,7 @@ func (c *check) record(ctx context.Context, change report.Change, rep *report.Re
 		c.Metrics.result("unwanted")
 		return nil
 	case kept.TooLarge || len(kept.LeftOut) > 0:
-		c.log.Info("the result was too large to be stored whole", "left_out", kept.LeftOut, "all", kept.TooLarge)
+		c.log.Info("the result was too large to be stored completely", "left_out", kept.LeftOut, "all", kept.TooLarge)
 		c.Metrics.result("reduced")
 	default:
 		c.Metrics.result("stored")
@@ -179,7 +179,7 @@ func (c *check) published(ctx context.Context, kept *results.Stored) {
 		return
 	}
 	if err := c.Results.Published(ctx, kept, c.run.ID); err != nil {
-		c.log.Warn("the stored result does not know its check run", "error", scrub(err.Error()))
+		c.log.Warn("the stored result could not be linked to its check run", "error", scrub(err.Error()))
 	}
 }
 
@@ -189,7 +189,7 @@ func (w *Worker) settingsOf(ctx context.Context, repo forge.Repo) (*forge.Settin
 	defer cancel()
 	settings, err := w.Client.Repository(asking, repo)
 	if err != nil {
-		return nil, fmt.Errorf("asking whether the repository is private: %w", err)
+		return nil, fmt.Errorf("reading whether the repository is private: %w", err)
 	}
 	return settings, nil
 }

@@ -142,7 +142,7 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, log
 	parts.Go(func() error { return work(running) })
 	<-running.Done()
 	asked := ctx.Err() != nil
-	log.Info("stopping: no more webhooks are taken, jobs in work are handed back")
+	log.Info("stopping: webhooks are no longer accepted, jobs in work are returned to the queue")
 	draining, done := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer done()
 	if err := server.Shutdown(draining); err != nil {

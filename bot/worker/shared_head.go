@@ -57,7 +57,7 @@ func (c *headRun) sharedHead(ctx context.Context) (*sharedHead, error) {
 func (c *headRun) otherPulls(ctx context.Context) (numbers []int, _ error) {
 	listed, err := c.Client.PullRequestsOfCommit(ctx, c.repo, c.head)
 	if err != nil {
-		return nil, fmt.Errorf("asking for the pull requests of the head: %w", err)
+		return nil, fmt.Errorf("listing the pull requests of the head: %w", err)
 	}
 	for _, number := range listed {
 		if number == c.task.Key.Number {
@@ -129,8 +129,9 @@ func (c *headRun) share(ctx context.Context, s *sharedHead) error {
 		they = "have"
 		does = strings.NewReplacer("fails", "fail", "waits", "wait", "is ", "are ").Replace(does)
 	}
-	c.run.Summary = fmt.Sprintf("%s %s this commit as head, too, and %s. One commit has one result, so the worst one "+
-		"counts. By itself, this would be: **%s** (%s).\n\n", who, they, does, c.run.Title, own) + c.run.Summary
+	c.run.Summary = fmt.Sprintf("%s %s this commit as head, too, and %s. GitHub shows one result per commit, so the "+
+		"worst result is shown. Without it, the result would be: **%s** "+
+		"(%s).\n\n", who, they, does, c.run.Title, own) + c.run.Summary
 	c.run.Title = fmt.Sprintf("%s with the same head commit %s", who, does)
 	c.run.Conclusion = string(cmp.Or(result, report.ActionRequired))
 	if result != "" {

@@ -85,7 +85,7 @@ func TestResultDependsOnWhatWasFetched(t *testing.T) {
 	if got := b.sandbox.changes[0]; got.Owner != "7.11" {
 		t.Errorf("the change is %q's", got.Owner)
 	}
-	if !strings.Contains(b.log.String(), `"msg":"fetched from outside"`) {
+	if !strings.Contains(b.log.String(), `"msg":"fetched remote sources"`) {
 		t.Error("the log says nothing")
 	}
 }

@@ -109,7 +109,8 @@ func TestStandinForeignLines(t *testing.T) {
 		}
 		res, body = browse(t, h.browser(t, "bob"), address)
 		if res.StatusCode != http.StatusOK || strings.Contains(body, "hush") || !strings.Contains(body, "own-main") ||
-			!strings.Contains(body, "disallow-latest-tag") || !strings.Contains(body, "are not shown: they are for those who may read it") {
+			!strings.Contains(body, "disallow-latest-tag") || !strings.Contains(body, "are shown only to those who "+
+			"may read it") {
 			t.Errorf("bob: %d\n%s", res.StatusCode, body)
 		}
 	}

@@ -160,7 +160,7 @@ spec:
 	s.control(http.MethodPost, "/repos/"+policies+"/pulls?wait=1", fields{"head": "spy", "head_repo": "mallory/policies", "title": "Spy",
 		"user": "mallory"}, nil)
 	run, text = s.previewRun(policies, pushed.SHA, 1)
-	if run.Conclusion != "neutral" || !strings.Contains(text, "comes from a fork") || strings.Contains(text, "user-") {
+	if run.Conclusion != "neutral" || !strings.Contains(text, "from a fork") || strings.Contains(text, "user-") {
 		t.Errorf("from a fork: %s %s", run.Conclusion, text)
 	}
 	s.control(http.MethodPost, fmt.Sprintf("/repos/%s/check-runs/%d/rerequest?wait=1", policies, run.ID), fields{"user": "alice"}, nil)

@@ -80,6 +80,6 @@ func TestStandinPrivateBase(t *testing.T) {
 		"user": "olga", "message": "Later", "files": base("c:latest")}, nil)
 	s.control(http.MethodPost, "/repos", fields{"full_name": "mallory/fleet", "fork_of": repo}, nil)
 	says(open("mallory", "fork", "mallory/fleet", naming("base", "later")), "neutral",
-		"it is not fetched for a fork's change", "!disallow-latest-tag")
+		"is not fetched for a change from a fork", "!disallow-latest-tag")
 	s.clean("octo-org/none", "octo-org/elsewhere")
 }

@@ -24,14 +24,14 @@ func (c *check) suggest(ctx context.Context, rep *report.Report) string {
 	var lacks *forge.NotGranted
 	switch {
 	case errors.As(err, &lacks):
-		return fmt.Sprintf("\nSuggested changes are not posted, though `suggestions: review` in `.lintel.yaml` asks for "+
-			"them: the App lacks the permission *%s*. Its owner grants that on the App's page, and then who owns this account "+
-			"accepts it.\n", lacks.Permission)
+		return fmt.Sprintf("\nSuggested changes (`suggestions: review` in `.lintel.yaml`) were not posted: the App "+
+			"lacks the permission *%s*. The App's owner can add it on the App's page; then the owner of this account "+
+			"has to accept it.\n", lacks.Permission)
 	case err != nil:
 		c.log.Warn("the suggestions were not posted", "error", scrub(err.Error()))
-		return "\nGitHub did not take the suggested changes; a later check tries again.\n"
+		return "\nGitHub did not accept the suggested changes; a later check tries again.\n"
 	case left > 0:
-		return fmt.Sprintf("\n%s not posted: there are %d at most.\n",
+		return fmt.Sprintf("\n%s not posted: the limit is %d.\n",
 			report.Count(left, "more suggested change is", "more suggested changes are"), forge.MaxSuggestions)
 	}
 	return ""

@@ -24,11 +24,12 @@ func TestSuggestionsOfACheck(t *testing.T) {
 		posted int
 		says   string // at the end of the summary
 	}{
-		"some":           {edits: edits[:3], posted: 3},
-		"none":           {},
-		"not asked for":  {edits: edits[:3], off: true},
-		"too many":       {edits: edits, posted: forge.MaxSuggestions, says: "\n2 more suggested changes are not posted: there are 30 at most.\n"},
-		"not granted":    {edits: edits[:3], err: &forge.NotGranted{Permission: "Pull requests: Read and write"}, says: "accepts it.\n"},
+		"some":          {edits: edits[:3], posted: 3},
+		"none":          {},
+		"not asked for": {edits: edits[:3], off: true},
+		"too many": {edits: edits, posted: forge.MaxSuggestions, says: "\n2 more suggested changes are not " +
+			"posted: the limit is 30.\n"},
+		"not granted":    {edits: edits[:3], err: &forge.NotGranted{Permission: "Pull requests: Read and write"}, says: "has to accept it.\n"},
 		"GitHub refuses": {edits: edits[:3], err: errors.New(token), says: "a later check tries again.\n"},
 	} {
 		t.Run(name, func(t *testing.T) {

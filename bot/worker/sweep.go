@@ -87,7 +87,7 @@ func NewSweeper(c SweepConfig) *Sweeper {
 func (s *Sweeper) Run(ctx context.Context) {
 	for {
 		if err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
-			s.config.Log.Warn("the sweep is not complete; the next one goes on", "error", err)
+			s.config.Log.Warn("the sweep is not complete; the next one continues", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -114,7 +114,7 @@ func (s *Sweeper) unchecked(ctx context.Context) error {
 	s.round++
 	installations, err := s.config.Client.Installations(ctx)
 	if err != nil {
-		return fmt.Errorf("asking for installations: %w", err)
+		return fmt.Errorf("listing installations: %w", err)
 	}
 	var errs []error
 	s.reached, s.suspended, s.incomplete = map[int64]forge.Repo{}, map[int64]bool{}, false
@@ -142,7 +142,7 @@ func (s *Sweeper) unchecked(ctx context.Context) error {
 			return now, reached, !s.suspended[installation]
 		})
 		if err != nil {
-			s.config.Log.Warn("the results of what the App does not reach any more were not removed", "error", err)
+			s.config.Log.Warn("the results of repositories that the App can no longer access were not removed", "error", err)
 		}
 	}
 	if len(errs) == 0 {
@@ -160,7 +160,7 @@ func (s *Sweeper) installation(ctx context.Context, i forge.Installation) error 
 	repos, err := s.config.Client.Repositories(ctx, i.ID)
 	if err != nil {
 		s.incomplete = true
-		return fmt.Errorf("asking for repositories: %w", err)
+		return fmt.Errorf("listing repositories: %w", err)
 	}
 	var errs []error
 	for _, repo := range repos {
@@ -171,7 +171,8 @@ func (s *Sweeper) installation(ctx context.Context, i forge.Installation) error 
 		repo := repos[(s.next[i.ID]+n)%len(repos)]
 		if s.spent(i.ID) {
 			s.next[i.ID] = (s.next[i.ID] + n) % len(repos)
-			s.config.Log.Info("the sweep leaves the rest of the hourly rate limit to the checks", "installation", i.ID)
+			s.config.Log.Info("the rest of the hourly rate limit is reserved for checks, so the sweep "+
+				"ends", "installation", i.ID)
 			return errors.Join(append(errs, errSpent)...)
 		}
 		err := s.repository(ctx, repo)
@@ -189,7 +190,7 @@ func (s *Sweeper) installation(ctx context.Context, i forge.Installation) error 
 }
 
 // errSpent keeps what is known about the heads that this round did not get to.
-var errSpent = errors.New("the rest of the rate limit is for the checks")
+var errSpent = errors.New("the rest of the rate limit is reserved for checks")
 
 // spent reports whether less than half of an installation's requests are left: the checks come first.
 func (s *Sweeper) spent(installation int64) bool {
@@ -203,7 +204,7 @@ func (s *Sweeper) spent(installation int64) bool {
 func (s *Sweeper) repository(ctx context.Context, repo forge.Repo) error {
 	pulls, err := s.config.Client.OpenPullRequests(ctx, repo, "")
 	if err != nil {
-		return fmt.Errorf("asking for open pull requests: %w", err)
+		return fmt.Errorf("listing open pull requests: %w", err)
 	}
 	open := map[sweptHead]bool{}
 	at := func(number int, sha string) sweptHead {
@@ -217,7 +218,7 @@ func (s *Sweeper) repository(ctx context.Context, repo forge.Repo) error {
 		if _, ok := s.done[h]; !ok {
 			runs, err := s.config.Client.CheckRuns(ctx, repo, h.sha)
 			if err != nil {
-				return fmt.Errorf("asking for check runs: %w", err)
+				return fmt.Errorf("listing check runs: %w", err)
 			}
 			settled, final := s.checked(repo, h, runs)
 			// The newest run, by which people merge, may have the result of one that left the head.
@@ -305,7 +306,7 @@ func (s *Sweeper) redeliver(ctx context.Context) error {
 	}
 	failed, err := s.config.Client.FailedDeliveries(ctx, since)
 	if err != nil {
-		return fmt.Errorf("asking for failed deliveries: %w", err)
+		return fmt.Errorf("listing failed deliveries: %w", err)
 	}
 	next := begun.Add(-redeliveryOverlap)
 	for _, d := range failed {
@@ -361,7 +362,7 @@ func (s *Sweeper) again(ctx context.Context, d forge.Delivery, claims ...string)
 	switch {
 	case forge.IsGone(err): // too old by now; the look at the heads makes up for it
 	case err != nil:
-		err = fmt.Errorf("asking for a redelivery: %w", err)
+		err = fmt.Errorf("requesting a redelivery: %w", err)
 		for _, claim := range claims {
 			err = errors.Join(err, s.config.Queue.Forget(context.WithoutCancel(ctx), claim))
 		}

@@ -32,7 +32,7 @@ func TaskOf(j *store.Job) Task {
 func (w *Worker) reachable(ctx context.Context, t Task, log *slog.Logger, what string, err error) (done bool, _ error) {
 	switch {
 	case forge.IsGone(err) && !w.early(t):
-		log.Warn("the " + what + " is out of reach; nothing to do")
+		log.Warn("the " + what + " is not accessible; nothing to do")
 		return true, t.Ledger.SetNote(ctx, "")
 	case err != nil:
 		return false, fmt.Errorf("reading the %s: %w", what, err)

@@ -94,7 +94,7 @@ func (w *Worker) Do(ctx context.Context, t Task) error {
 	case err == nil:
 		w.Metrics.job("done")
 	case ctx.Err() != nil:
-		log.Info("job handed back")
+		log.Info("job returned to the queue")
 		w.Metrics.job("handed_back")
 	case errors.As(err, &later):
 		log.Info("job postponed", "after", later.After.String(), "reason", scrub(later.Err.Error()))
@@ -178,7 +178,7 @@ func (w *Worker) pull(ctx context.Context, t Task, log *slog.Logger) error {
 	case gone || err != nil:
 		return err
 	case pr.Updated.Before(t.Message.Updated) && w.Now().Sub(t.Message.At) < lagLimit:
-		return &store.Later{After: lagPause, Err: errors.New("GitHub does not show yet what it told")}
+		return &store.Later{After: lagPause, Err: errors.New("GitHub does not show the change of the webhook yet")}
 	}
 	c := w.check(t, log.With("pull_request", pr.Number, "head", pr.HeadSHA))
 	c.pr, c.head, c.closed, c.change.User.Login = pr, pr.HeadSHA, pr.State != "open", pr.Author

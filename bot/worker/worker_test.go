@@ -62,7 +62,7 @@ func TestFailures(t *testing.T) {
 		"inspection":            {func(b *bench) { b.sandbox.trouble = plain }, 3, "did not start"},
 		"inspection of nothing": {func(b *bench) { b.sandbox.inspection = nil }, 3, "did not start"},
 		"inspection that failed": {func(b *bench) { b.sandbox.trouble = &sandbox.Failed{Message: "x"} }, 1,
-			"could not be done"},
+			"could not be run"},
 		"inspection that crashed": {func(b *bench) {
 			b.sandbox.trouble = &sandbox.Crash{Reason: "ran out of its memory limit of 2 GiB"}
 		}, 1, "The check ran out of its memory limit of 2 GiB"},
@@ -72,7 +72,7 @@ func TestFailures(t *testing.T) {
 		}, 1, "The check ran out of its memory limit of 2 GiB"},
 		"failed": {func(b *bench) {
 			b.sandbox.run = answer(nil, &sandbox.Failed{Message: "cannot read /data/mirrors/11/x " + token})
-		}, 1, "could not be done"},
+		}, 1, "could not be run"},
 		"panic": {func(b *bench) {
 			b.sandbox.run = answer(nil,
 				&sandbox.Failed{Message: "x", Panicked: true})

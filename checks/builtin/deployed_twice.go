@@ -78,8 +78,8 @@ func deployedTwice(ctx context.Context, a *Scope) (list []RootViolation, _ error
 			if other.root == a.Root || own < 0 || !first(all.by[key][own], other) || !a.Reached.together(a.Set, a.Root, other.root) {
 				continue
 			}
-			list = append(list, RootViolation{r, Violation{"/metadata/name", fmt.Sprintf("%s deploys it, too: each undoes what the "+
-				"other does", other.root.Name())}})
+			list = append(list, RootViolation{r, Violation{"/metadata/name", fmt.Sprintf("%s also deploys this "+
+				"object: each overwrites the changes of the other", other.root.Name())}})
 			break
 		}
 	}

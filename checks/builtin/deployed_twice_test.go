@@ -77,8 +77,8 @@ func TestDeployedTwice(t *testing.T) {
 	}
 	a := flux("cluster/a.yaml", "a", "apps/a", "") + object("apps/a/ns.yaml", "Namespace", "name: shop")
 	b := flux("cluster/b.yaml", "b", "apps/b", "") + object("apps/b/ns.yaml", "Namespace", "name: shop")
-	const says = "apps/b apps/b/ns.yaml deployed-twice: apps/a deploys it, " +
-		"too: each undoes what the other does"
+	const says = "apps/b apps/b/ns.yaml deployed-twice: apps/a also deploys this object: each overwrites the changes " +
+		"of the other"
 	none := func(roots.Root) []string { return []string{""} }
 	kustomized := strings.NewReplacer("-- apps/a/ns.yaml --", "-- apps/a/kustomization.yaml --\nresources: [../base]\n"+
 		"-- apps/base/kustomization.yaml --\nresources: [ns.yaml]\n-- apps/base/ns.yaml --")
@@ -110,7 +110,8 @@ func TestDeployedTwice(t *testing.T) {
 			argo("b", "ApplicationSet", "{generators: [{list: {elements: [{}]}}], template: {metadata: {name: b}, spec: "), nil, nil},
 		{"Argo CD deploys both", "", object("apps/a/ns.yaml", "Namespace", "name: shop") +
 			object("apps/b/ns.yaml", "Namespace", "name: shop") + argo("a", "Application", "") + argo("b", "Application", ""), nil,
-			[]string{"Application/b apps/b/ns.yaml deployed-twice: Application/a deploys it, too: each undoes what the other does"}},
+			[]string{"Application/b apps/b/ns.yaml deployed-twice: Application/a also deploys this object: each " +
+				"overwrites the changes of the other"}},
 		{"one Application that two files have", "", object("apps/a/ns.yaml", "Namespace", "name: shop") +
 			object("apps/b/ns.yaml", "Namespace", "name: shop") + argo("a", "Application", "") +
 			strings.Replace(argo("b", "Application", ""), "{name: b}", "{name: a}", 1), nil, nil},
@@ -123,8 +124,8 @@ func TestDeployedTwice(t *testing.T) {
 			"-- apps/b/kustomization.yaml --\nresources: [../base]\n", nil,
 			[]string{strings.ReplaceAll(says, "apps/b/ns.yaml", "apps/base/ns.yaml")}},
 		{"a base that many put into namespaces of their own, and one into the same", tenants.String() + tenant("z", "shop"),
-			tenant("b", "shop"), nil, []string{"apps/b apps/base/o.yaml deployed-twice: apps/z deploys it, too: each undoes " +
-				"what the other does"}},
+			tenant("b", "shop"), nil, []string{"apps/b apps/base/o.yaml deployed-twice: apps/z also deploys this " +
+				"object: each overwrites the changes of the other"}},
 		{"it was so before, and is edited", a + b, object("apps/b/ns.yaml", "Namespace", "name: shop, labels: {a: b}") +
 			object("apps/a/ns.yaml", "Namespace", "name: shop, labels: {a: b}"), nil, []string{says + " old"}},
 		{"it was so before, and something else is edited", a + b + object("apps/b/o.yaml", "ConfigMap", "name: o"),

@@ -75,7 +75,7 @@ func blocks(o map[string]any, matching, excluding string) (list []Violation) {
 		for _, b := range filters[:i] {
 			if field := a.apart(b); all && field != "" {
 				list = append(list, Violation{a.at + "/resources/" + field,
-					"contradicts another part of match.all: no object has both, so the rule matches nothing"})
+					"contradicts another part of match.all: no object matches both, so the rule matches nothing"})
 			}
 		}
 	}
@@ -91,7 +91,7 @@ func blocks(o map[string]any, matching, excluding string) (list []Violation) {
 		uncovered = !slices.ContainsFunc(filters, covered)
 	}
 	if !uncovered {
-		list = append(list, Violation{excluding, "excludes all that the rule matches: it matches nothing"})
+		list = append(list, Violation{excluding, "excludes everything that the rule matches"})
 	}
 	return list
 }
@@ -259,8 +259,8 @@ func contradiction(o map[string]any, at string) (list []Violation) {
 }
 
 func idleSelector(at string, i int, key string) Violation {
-	return Violation{fmt.Sprintf("%s/matchExpressions/%d", at, i), fmt.Sprintf("contradicts what else the selector asks of "+
-		"the label %s: nothing has both, so it matches nothing", key)}
+	return Violation{fmt.Sprintf("%s/matchExpressions/%d", at, i), fmt.Sprintf("contradicts another expression of "+
+		"the selector for the label %s: no object satisfies both, so the selector matches nothing", key)}
 }
 
 // constraints looks at what a policy with expressions, or a binding, chooses.
@@ -289,7 +289,7 @@ func constraints(o map[string]any, at string) (list []Violation) {
 		return slices.ContainsFunc(excluded, func(x map[string]any) bool { return coversRule(x, rule) })
 	}
 	if len(rules) > 0 && !slices.ContainsFunc(rules, func(rule map[string]any) bool { return !covered(rule) }) {
-		list = append(list, Violation{at + "/excludeResourceRules", "excludes all that the policy chooses: it matches nothing"})
+		list = append(list, Violation{at + "/excludeResourceRules", "excludes everything that the policy matches"})
 	}
 	return list
 }

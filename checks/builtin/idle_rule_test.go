@@ -16,7 +16,7 @@ func TestIdleRule(t *testing.T) {
 		except  = "apiVersion: kyverno.io/v2\nkind: PolicyException\nmetadata: {name: e}\nspec: {"
 		cel     = "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\nmetadata: {name: v}\nspec: " +
 			"{matchConstraints: {"
-		excludes = "/spec/rules/0/exclude: excludes all that the rule matches: it matches nothing"
+		excludes = "/spec/rules/0/exclude: excludes everything that the rule matches"
 	)
 	rule := func(match, exclude string) string {
 		text := kyverno + "match: {" + match + "}"
@@ -29,8 +29,8 @@ func TestIdleRule(t *testing.T) {
 		return "resourceRules: [{operations: [CREATE], apiVersions: [v1], " + rule + "}]"
 	}
 	apart := func(field string) string {
-		return "/spec/rules/0/match/all/1/resources/" + field + ": contradicts another part of match.all: no object has " +
-			"both, so the rule matches nothing"
+		return "/spec/rules/0/match/all/1/resources/" + field + ": contradicts another part of match.all: no object " +
+			"matches both, so the rule matches nothing"
 	}
 	for _, c := range []struct{ name, object, want string }{
 		{"a kind", rule("any: [{resources: {kinds: [Pod, v1/Deployment, apps/v1/Deployment, 'apps/*/*', example.com/v1/A]}}]", ""),
@@ -70,14 +70,16 @@ func TestIdleRule(t *testing.T) {
 			"operator: In, values: [b, c]}, {key: d, operator: Exists}]}}}]", ""), ""},
 		{"a selector that contradicts itself", rule("any: [{resources: {kinds: [Pod], selector: {matchLabels: {a: b}, "+
 			"matchExpressions: [{key: a, operator: DoesNotExist}]}}}]", ""), "/spec/rules/0/match/any/0/resources/selector/" +
-			"matchExpressions/0: contradicts what else the selector asks of the label a: nothing has both, so it matches nothing"},
+			"matchExpressions/0: contradicts another expression of the selector for the label a: no object satisfies " +
+			"both, so the selector matches nothing"},
 		{"another one", cel + resources("apiGroups: [''], resources: [pods]") + ", namespaceSelector: {matchExpressions: " +
 			"[{key: a, operator: In, values: [x]}, {key: a, operator: NotIn, values: [x, y]}]}}}",
-			"/spec/matchConstraints/namespaceSelector/matchExpressions/1: contradicts what else the selector asks of the " +
-				"label a: nothing has both, so it matches nothing"},
+			"/spec/matchConstraints/namespaceSelector/matchExpressions/1: contradicts another expression of the " +
+				"selector for the label a: no object satisfies both, so the selector matches nothing"},
 		{"two that share no value", cel + "objectSelector: {matchExpressions: [{key: a, operator: In, values: [x]}, " +
-			"{key: a, operator: In, values: [y]}]}}}", "/spec/matchConstraints/objectSelector/matchExpressions/1: contradicts " +
-			"what else the selector asks of the label a: nothing has both, so it matches nothing"},
+			"{key: a, operator: In, values: [y]}]}}}", "/spec/matchConstraints/objectSelector/matchExpressions/1: " +
+			"contradicts another expression of the selector for the label a: no object satisfies both, so the " +
+			"selector matches nothing"},
 		{"resources", cel + resources("apiGroups: ['', apps], resources: [pods, deployments, pods/exec, '*']") + "}}", ""},
 		{"a resource of another group", cel + resources("apiGroups: [''], resources: [pods, deployments]") + "}}",
 			"/spec/matchConstraints/resourceRules/0/resources/1: no version of Kubernetes has the resource deployments in the " +
@@ -86,7 +88,7 @@ func TestIdleRule(t *testing.T) {
 		{"a resource of any group", cel + resources("apiGroups: ['*'], resources: [things]") + "}}", ""},
 		{"all resources are excluded", cel + resources("apiGroups: [''], resources: [pods]") + ", exclude" +
 			strings.Replace(resources("apiGroups: ['*'], resources: ['*']"), "r", "R", 1) + "}}",
-			"/spec/matchConstraints/excludeResourceRules: excludes all that the policy chooses: it matches nothing"},
+			"/spec/matchConstraints/excludeResourceRules: excludes everything that the policy matches"},
 		{"some are", cel + resources("apiGroups: [''], resources: [pods]") + ", exclude" +
 			strings.Replace(resources("apiGroups: [''], resources: [pods], resourceNames: [a]"), "r", "R", 1) + "}}", ""},
 		{"no policy", "apiVersion: v1\nkind: ConfigMap\nspec: {rules: [{match: {any: [{resources: {kinds: [apps/v1/Pod]}}]}}]}", ""},

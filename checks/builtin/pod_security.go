@@ -50,7 +50,7 @@ func (f *apiFacts) admits(ctx context.Context, s Deployed, mode, effect string) 
 	if out.Allowed || len(out.Fields) == 0 {
 		return nil
 	}
-	return []schema.Violation{{Pointer: out.Fields[0], Message: fmt.Sprintf("Namespace %s asks for %s: %s: %s", id.Namespace,
+	return []schema.Violation{{Pointer: out.Fields[0], Message: fmt.Sprintf("Namespace %s requires %s: %s: %s", id.Namespace,
 		level, schema.ClipTo(most, strings.TrimPrefix(out.Message, "It violates ")), effect)}}
 }
 

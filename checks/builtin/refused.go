@@ -35,7 +35,7 @@ func recreated(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation 
 	}
 	found := slices.Clone(f.asked(ctx, s).Fixed)
 	for i := range found {
-		found[i].Message = fmt.Sprintf("%s: what deploys the object deletes it and creates it again%s",
+		found[i].Message = fmt.Sprintf("%s: the deployment tool deletes the object and creates it again%s",
 			strings.TrimSuffix(found[i].Message, ": "+apiserver.Fixed), lost(s.Object))
 	}
 	return found
@@ -45,7 +45,7 @@ func recreated(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation 
 func lost(object map[string]any) string {
 	switch id := admission.IdentityOf(object); id.Kind {
 	case "StatefulSet":
-		return ", with all its Pods at once; its claims stay as they were"
+		return ", with all its Pods at once; its PersistentVolumeClaims stay"
 	case "Deployment", "DaemonSet", "ReplicaSet", "ReplicationController", "Job", "Pod":
 		return ", with all its Pods at once"
 	case "Service":
@@ -106,13 +106,13 @@ func (f *apiFacts) ask(ctx context.Context, s Deployed) apiserver.Answer {
 	said := apiserver.Look(ctx, s.Object, old, f.Schemas.Minor())
 	switch {
 	case said.Failed:
-		f.unusable.Store(s.Resource, "Kubernetes' own validation gives up on it")
+		f.unusable.Store(s.Resource, "Kubernetes' own validation crashed on it")
 	case said.Unread: // the types of Kubernetes tell better what it is
 		said.Refused = slices.DeleteFunc(f.Schemas.Validate(ctx, s.Object, old).Violations,
 			func(v schema.Violation) bool { return !v.Refused })
 		if len(said.Refused) == 0 && !filledIn(s.Object) {
-			said.Refused = []schema.Violation{{Pointer: "/kind", Message: fmt.Sprintf("a value of it is of another type than "+
-				"%v has: %s", s.Object["kind"], apiserver.Refused)}}
+			said.Refused = []schema.Violation{{Pointer: "/kind", Message: fmt.Sprintf("a value of it has another "+
+				"type than %v requires: %s", s.Object["kind"], apiserver.Refused)}}
 		}
 	}
 	for _, list := range []*[]schema.Violation{&said.Refused, &said.Fixed, &said.Warned} {

@@ -66,5 +66,6 @@ func turnedTo(what, was, is string) string {
 	if was != "" {
 		from = fmt.Sprintf("from %.200s ", was)
 	}
-	return fmt.Sprintf("the change turns this source %sto another %s, %.200s: what is deployed from there is not checked", from, what, is)
+	return fmt.Sprintf("the change switches this source %sto another %s, %.200s: what is deployed from there is not "+
+		"checked", from, what, is)
 }

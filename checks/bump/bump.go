@@ -43,9 +43,9 @@ func Of(ctx context.Context, sides *diff.Sides, roots []*diff.Root, findings []r
 		}
 		switch {
 		case len(r.Head) > 0 && len(r.Deployed) == 0:
-			one.Problem = "with the new version this does not render"
+			one.Problem = "it does not render with the new version"
 		case len(r.Base) > 0 && len(r.Before()) == 0:
-			one.Problem = "with the version before this did not render, so there is nothing to compare with"
+			one.Problem = "it did not render with the old version, so there is nothing to compare with"
 		default:
 			b := &comparison{bump: &one, room: min(room, maxBump), work: maxWork}
 			left := b.room
@@ -106,9 +106,9 @@ func sentence(s string) string {
 func Changed(roots []*diff.Root) (list []report.Problem) {
 	for _, u := range uses(roots, func(u render.Use) bool { return u.Changed != "" }) {
 		list = append(list, report.Problem{Path: u.Where.Path, Line: u.Where.Line, Message: nameOf(u.Want) + " " +
-			report.Version{Ref: u.Want.Ref, Revision: u.Revision}.String() + ": this version changed its content since it " +
-			"was first fetched (" + digest(u.Changed) + ", now " + digest(u.Digest, u.Tree) + "): make sure that this is known " +
-			"to who publishes it"})
+			report.Version{Ref: u.Want.Ref, Revision: u.Revision}.String() + ": this version has changed its content " +
+			"since it was first fetched (" + digest(u.Changed) + ", now " + digest(u.Digest, u.Tree) + "): ask " +
+			"its publisher whether that is intended"})
 	}
 	return list
 }

@@ -32,7 +32,7 @@ func crdChange(named report.Resource, was, now map[string]any) *report.CRDChange
 		say("the kind is new")
 		return out
 	case now == nil:
-		say("the kind is removed, and with it all objects of it")
+		say("the kind is removed, and all its objects with it")
 		return out
 	}
 	olds, news := crdVersions(was), crdVersions(now)
@@ -57,7 +57,7 @@ func crdChange(named report.Resource, was, now map[string]any) *report.CRDChange
 		}
 		gone := removedFields(old.schema, new.schema, "")
 		for _, field := range gone[:min(len(gone), maxFields)] {
-			say("%s has no %s any more", name, field)
+			say("%s no longer has %s", name, field)
 		}
 		if n := len(gone) - maxFields; n > 0 {
 			say("%s lacks %s", name, report.Count(n, "more field", "more fields"))

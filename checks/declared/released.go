@@ -212,7 +212,7 @@ func (d *Objects) inTime(ctx context.Context, do func(context.Context)) {
 
 // late says that there was no time for a root.
 func (d *Objects) late(root roots.Root) doc.Error {
-	out := doc.Error{Path: root.Path, Unknown: true, Message: "there was no time to render it"}
+	out := doc.Error{Path: root.Path, Unknown: true, Message: "the time limit was reached before it was rendered"}
 	if one := d.set.Deployment(root); one != nil {
 		out.Path, out.Line = one.Where.Path, one.Where.Line
 	}

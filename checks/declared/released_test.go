@@ -139,11 +139,11 @@ func TestReleasedLate(t *testing.T) {
 		list := d.List(ctx, "", "ConfigMap", "ops")
 		why := lookups.Why("needs the cluster: ConfigMap ops/web-settings")
 		said := len(why) == 1 && why[0].Path == "deploy/web.yaml" && why[0].Line == 3 &&
-			strings.HasPrefix(why[0].Reason, "there was no time to render")
+			strings.HasPrefix(why[0].Reason, "the time limit was reached before it was rendered")
 		if ok == late || (list == nil) != late || said != late {
 			t.Errorf("late %t: %t, %d, %+v", late, ok, len(list), why)
 		}
-		warned := len(d.Blind()) > 0 && strings.Contains(d.Blind()[0].Why.Message, "there was no time")
+		warned := len(d.Blind()) > 0 && strings.Contains(d.Blind()[0].Why.Message, "the time limit was reached")
 		if warned != late {
 			t.Errorf("late %t: %v", late, d.Blind())
 		}

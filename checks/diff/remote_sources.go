@@ -29,7 +29,7 @@ func OpenRemoteSources(ctx context.Context, s *report.Sources, git string, held 
 	}
 	var lock remote.Lock
 	if err := json.Unmarshal(s.Lock, &lock); err != nil {
-		return nil, fmt.Errorf("reading what was fetched: %w", err)
+		return nil, fmt.Errorf("reading the source cache: %w", err)
 	}
 	o := &RemoteSources{first: s.First, last: s.Last}
 	trees := func(string) (*tree.Tree, error) { return nil, tree.ErrNoObject }
@@ -58,7 +58,7 @@ func (o *RemoteSources) Err() error {
 	if o.objects == nil || o.objects.Err() == nil {
 		return nil
 	}
-	return fmt.Errorf("what was fetched cannot be read whole: %w", o.objects.Err())
+	return fmt.Errorf("the source cache cannot be read completely: %w", o.objects.Err())
 }
 
 // Limit bounds what is read: bytes of one file, and files and folders.

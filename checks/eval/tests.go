@@ -15,7 +15,7 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// TestName is how the files of tests are called.
+// TestName is the name of the test files.
 const TestName = roots.PolicyTestName
 
 // TestInput is which policy tests to run, files which list policies, objects and the results to expect, and what the run

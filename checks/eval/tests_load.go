@@ -241,7 +241,7 @@ func reason(err error) string {
 	case errors.Is(err, fs.ErrNotExist):
 		return "the file does not exist"
 	case errors.Is(err, fs.ErrInvalid):
-		return "the path leads out of the file system"
+		return "the path points outside the file system"
 	case errors.As(err, &at):
 		return at.Err.Error()
 	}

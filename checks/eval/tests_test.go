@@ -79,7 +79,7 @@ func TestRows(t *testing.T) {
 		"namespace": {"results: [{policy: ns/tag, rule: tag, resources: [default/bad], result: fail}]",
 			[]string{"bad fail ok"}},
 		"no such object": {"results: [{policy: tag, rule: tag, resources: [typo], result: pass}]",
-			[]string{"good pass ok", "bad fail failed", "s  excluded: no rule answered"}},
+			[]string{"good pass ok", "bad fail failed", "s  excluded: no rule gave a result"}},
 		"no rule named": {"results: [{policy: tag, resources: [bad], result: fail}]", []string{"bad fail ok"}},
 		"no such rule": {"results: [{policy: tag, rule: typo, resources: [bad], result: pass}]",
 			[]string{"bad  excluded: " + noRule}},

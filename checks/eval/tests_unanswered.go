@@ -12,7 +12,7 @@ import (
 // The reasons of rows without a comparison, and of those whose policy is not there.
 const (
 	notEvaluated = "not evaluated before merge"
-	noAnswer     = "no rule answered"
+	noAnswer     = "no rule gave a result"
 	noRule       = "the policy has no rule of this name"
 	notLoaded    = "the policy could not be loaded"
 	notFound     = "the test has no policy of this name"

@@ -124,7 +124,7 @@ func (h *hidden) text(v trace.Value) string {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(h.without(v.Value)); err != nil {
-		return "(a value that is no JSON)"
+		return "(a value that is not JSON)"
 	}
 	text := strings.TrimSuffix(b.String(), "\n")
 	if len(text) > maxValue {

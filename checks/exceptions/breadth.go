@@ -27,7 +27,7 @@ func Breadth(e *engine.Exception, policies *engine.Policies) []string {
 		out = broadCEL(*expressions, policies)
 	}
 	if e.Expires.IsZero() && e.TTL == 0 {
-		out = append(out, "it has no end: it counts until somebody removes it")
+		out = append(out, "it has no expiry date: it counts until it is removed")
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
@@ -109,7 +109,7 @@ func broadFilter(f policy.ResourceFilter, other []string) (out []string) {
 		out = append(out, open("namespace", d.Namespaces, d.NamespaceSelector != nil)...)
 	}
 	if len(d.Operations)+len(f.Subjects)+len(f.Roles)+len(f.ClusterRoles) == 0 {
-		out = append(out, "any operation by anybody: neither operations nor users are narrowed")
+		out = append(out, "any operation by any user: the exception limits neither operations nor users")
 	}
 	return out
 }
@@ -136,14 +136,14 @@ func broadRules(spec policy.ExceptionSpec, policies *engine.Policies) (out []str
 		for _, name := range ref.RuleNames {
 			switch {
 			case strings.Trim(name, "*") == "":
-				out = append(out, fmt.Sprintf("all rules of %s, also those it will get", ref.PolicyName))
+				out = append(out, fmt.Sprintf("all rules of %s, including those added later", ref.PolicyName))
 			case strings.ContainsAny(name, "*?"):
 				out = append(out, fmt.Sprintf("every rule of %s like %s", ref.PolicyName, name))
 			}
 		}
 		if len(spec.PodSecurity) == 0 && takesControls(ref, policies) {
 			out = append(out, fmt.Sprintf(
-				"every control of the Pod Security Standard in %s, though spec.podSecurity can name one", ref.PolicyName))
+				"every control of the Pod Security Standard in %s, although spec.podSecurity can name one", ref.PolicyName))
 		}
 	}
 	for _, c := range spec.PodSecurity {
@@ -179,7 +179,7 @@ func broadCEL(spec policy.CELExceptionSpec, policies *engine.Policies) (out []st
 	text := conditions.String()
 	switch {
 	case len(spec.MatchConditions) == 0:
-		out = append(out, "every resource that the policy is about: spec.matchConditions is empty")
+		out = append(out, "every resource that the policy matches: spec.matchConditions is empty")
 	default:
 		if !strings.Contains(text, ".name") {
 			out = append(out, "every name")
@@ -199,9 +199,11 @@ func broadCEL(spec policy.CELExceptionSpec, policies *engine.Policies) (out []st
 	for _, ref := range spec.PolicyRefs {
 		switch uses := usesOf(ref, policies); {
 		case uses.Images:
-			out = append(out, fmt.Sprintf("all of %s, though that policy can take single images (spec.images)", ref.Name))
+			out = append(out, fmt.Sprintf("all of %s, although an exception to that policy can name single images "+
+				"(spec.images)", ref.Name))
 		case len(uses.Values) > 0:
-			out = append(out, fmt.Sprintf("all of %s, though that policy can take single values (spec.allowedValues)", ref.Name))
+			out = append(out, fmt.Sprintf("all of %s, although an exception to that policy can name single values "+
+				"(spec.allowedValues)", ref.Name))
 		}
 	}
 	return out

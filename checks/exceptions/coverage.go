@@ -49,7 +49,7 @@ func Beyond(ctx context.Context, in Context, findings []report.Finding) (map[*en
 		}
 	})
 	if ctx.Err() != nil {
-		return nil, fmt.Errorf("the check was stopped while exceptions were looked at: %w", context.Cause(ctx))
+		return nil, fmt.Errorf("the check was stopped while it evaluated exceptions: %w", context.Cause(ctx))
 	}
 	for i, a := range answers {
 		resource := review.Named(resources[i].Object)

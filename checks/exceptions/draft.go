@@ -50,14 +50,14 @@ type Control struct {
 type UnsupportedError struct{ Kind string }
 
 func (e *UnsupportedError) Error() string {
-	return "a " + e.Kind + " knows no exceptions: fix the value, or narrow what the policy (or its binding) matches"
+	return "a " + e.Kind + " does not support exceptions: fix the value, or narrow what the policy (or its binding) matches"
 }
 
 // UnnamedError says that a resource cannot be told from others.
 type UnnamedError struct{ Kind string }
 
 func (e *UnnamedError) Error() string {
-	return "this " + e.Kind + " has no name that an exception could be narrowed to: give it one"
+	return "this " + e.Kind + " has no name that an exception could match: give it one"
 }
 
 // maxID keeps names usable as labels and file names.
@@ -219,16 +219,18 @@ func quote(s string) string {
 // comment is what to do with the draft before it is committed.
 func (t Target) comment() string {
 	var b strings.Builder
-	b.WriteString("# Drafted by Lintel. Say here why it is needed and who looks after it; shorten its time if you can.\n")
+	b.WriteString("# Drafted by Lintel. State here why it is needed and who is responsible for it; shorten its time " +
+		"if you can.\n")
 	if t.Namespace == "" && kinds.HasNamespace(t.APIVersion, t.Kind) {
-		b.WriteString("# The namespace is not known from Git, so this covers the name in each of them: add the namespace.\n")
+		b.WriteString("# The namespace is not known from Git, so this matches the name in every namespace: add the " +
+			"namespace.\n")
 	}
 	if len(t.Made) > 0 {
 		var made []string
 		for _, m := range t.Made {
 			made = append(made, m.Kind+"s")
 		}
-		fmt.Fprintf(&b, "# A cluster makes %s of it and checks them by themselves, so they are named, too.\n",
+		fmt.Fprintf(&b, "# A cluster creates %s from it and checks them separately, so this names them, too.\n",
 			strings.Join(made, " and "))
 	}
 	return b.String()

@@ -31,7 +31,8 @@ func TestYAML(t *testing.T) {
 		target exceptions.Target
 		want   string
 	}{
-		"rules": {ruled, `# Drafted by Lintel. Say here why it is needed and who looks after it; shorten its time if you can.
+		"rules": {ruled, `# Drafted by Lintel. State here why it is needed and who is responsible for it; shorten ` +
+			`its time if you can.
 apiVersion: kyverno.io/v2
 kind: PolicyException
 metadata:
@@ -61,7 +62,8 @@ spec:
       images:
         - r/a:1
 `},
-		"expressions": {expressions, `# Drafted by Lintel. Say here why it is needed and who looks after it; shorten its time if you can.
+		"expressions": {expressions, `# Drafted by Lintel. State here why it is needed and who is responsible for ` +
+			`it; shorten its time if you can.
 apiVersion: policies.kyverno.io/v1beta1
 kind: PolicyException
 metadata:

@@ -101,7 +101,7 @@ func Drafts(ctx context.Context, in Context, home Home, found []review.Finding) 
 		d := &drafter{Context: in, home: home, subject: s, blocked: groups[s], known: known}
 		cover, text, why := d.draft(ctx, ids)
 		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("the check was stopped while exceptions were drafted: %w", context.Cause(ctx))
+			return nil, fmt.Errorf("the check was stopped while it drafted exceptions: %w", context.Cause(ctx))
 		}
 		files.add(s, cover, text, why)
 	}
@@ -202,8 +202,8 @@ func (d *drafter) draft(ctx context.Context, taken map[string]bool) (out report.
 		d.target, d.blocked = alone, blocked
 	}
 	if !d.suffices(ctx) {
-		return out, "", "no exception for just this resource lets it through: the policy fails before it looks at " +
-			"exceptions, or something only the cluster has decides"
+		return out, "", "no exception for this resource alone lets it through. The policy fails before exceptions " +
+			"are applied, or the result depends on the cluster"
 	}
 	d.narrow(ctx)
 	taken[d.target.ID] = true

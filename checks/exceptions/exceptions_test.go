@@ -84,12 +84,12 @@ func TestBreadth(t *testing.T) {
 		want             []string
 	}{
 		{"narrow", end, spec("net", narrow), nil},
-		{"no end", "", spec("net", narrow), []string{"it has no end: it counts until somebody removes it"}},
-		{"all rules", end, spec("'*'", narrow), []string{"all rules of pods, also those it will get",
-			"every control of the Pod Security Standard in pods, though spec.podSecurity can name one"}},
+		{"no end", "", spec("net", narrow), []string{"it has no expiry date: it counts until it is removed"}},
+		{"all rules", end, spec("'*'", narrow), []string{"all rules of pods, including those added later",
+			"every control of the Pod Security Standard in pods, although spec.podSecurity can name one"}},
 		{"rules like", end, spec("'n*'", narrow), []string{"every rule of pods like n*"}},
 		{"a standard", end, spec("level", narrow), []string{
-			"every control of the Pod Security Standard in pods, though spec.podSecurity can name one"}},
+			"every control of the Pod Security Standard in pods, although spec.podSecurity can name one"}},
 		{"names like", end, spec("net", strings.Replace(narrow, "web", "'web-*'", 1)), []string{"every name like web-*"}},
 		{"no names", end, spec("net", "kinds: [Pod], namespaces: [a], operations: [CREATE]"), []string{"every name"}},
 		{"no names, but labels", end, spec("net",
@@ -97,7 +97,7 @@ func TestBreadth(t *testing.T) {
 		{"no namespaces", end, spec("net", "kinds: [Pod], names: [web], operations: [CREATE]"), []string{"every namespace"}},
 		{"nothing has a namespace", end, spec("net", "kinds: [Namespace], names: [web], operations: [CREATE]"), nil},
 		{"anybody", end, spec("net", "kinds: [Pod], namespaces: [a], names: [web]"), []string{
-			"any operation by anybody: neither operations nor users are narrowed"}},
+			"any operation by any user: the exception limits neither operations nor users"}},
 		{"under all, each narrows", end,
 			"{exceptions: [{policyName: pods, ruleNames: [net]}], match: {all: [{resources: {kinds: [Pod]}}, " +
 				"{resources: {namespaces: [a], names: [web], operations: [CREATE]}}]}}", nil},

@@ -34,7 +34,7 @@ func Report(rep *report.Report, v *Values) {
 	for i := range rep.Drafts {
 		if d := &rep.Drafts[i]; d.YAML != drafts[i] {
 			d.YAML = ""
-			d.Why = "it would have to name a value of a Secret"
+			d.Why = "it would contain a value of a Secret"
 		}
 	}
 }

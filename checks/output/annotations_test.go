@@ -57,7 +57,7 @@ func TestAnnotationLevels(t *testing.T) {
 		"removal":      {func(f *report.Finding) { f.Operation = "DELETE" }, "failure", "keep what is removed"},
 		"refused": {func(f *report.Finding) {
 			f.Exemption = &report.Exemption{Exception: "ns/e", Path: "e.yaml", State: "refused", By: "bob"}
-		}, "failure", "bob asked for changes"},
+		}, "failure", "bob requested changes"},
 		"unknown": {func(f *report.Finding) { f.Result, f.Blocks = report.Unknown, false }, "warning",
 			"only the cluster has"},
 		"error":          {func(f *report.Finding) { f.Result = report.Error }, "failure", "could not be evaluated"},

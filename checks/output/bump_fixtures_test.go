@@ -25,7 +25,7 @@ func bumps() []report.Bump {
 			Violations: 2,
 		},
 		{
-			Root: "apps/base", Problem: "with the new version this does not render",
+			Root: "apps/base", Problem: "it does not render with the new version",
 			Moved: []report.Moved{{Name: "github.com/acme/base", URL: "https://github.com/acme/base",
 				From: report.Version{Ref: "v1", Revision: "1111111111111111111111111111111111111111"},
 				To:   report.Version{Ref: "main", Revision: "2222222222222222222222222222222222222222"},

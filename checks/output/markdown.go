@@ -273,7 +273,7 @@ func (m *markdown) exceptions(title string, objects bool) section {
 
 // cleanup lists merged exceptions to remove or to renew.
 func (m *markdown) cleanup() section {
-	s := section{head: "\n#### Exceptions to look after\n\n", one: "exception", many: "exceptions"}
+	s := section{head: "\n#### Exceptions to renew or remove\n\n", one: "exception", many: "exceptions"}
 	for i := range m.report.Cleanup {
 		u := &m.report.Cleanup[i]
 		s.rows = append(s.rows, fmt.Sprintf("- %s (%s) %s\n", code(u.Name), m.at(u.Path, u.Line, 0), view.CleanupWords(u)))

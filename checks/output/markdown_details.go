@@ -43,9 +43,9 @@ func fence(language, text string) string {
 // drafts are the exceptions that somebody asked for.
 func (m *markdown) drafts() section {
 	s := section{one: "draft", many: "drafts", head: "\n#### Drafted exceptions\n\n" +
-		"Each file lets one resource through, and what the cluster makes of it, past the policies that it names and no " +
-		"others; that was tried out. Commit those you need to this pull request under the paths given, say why in the " +
-		"first line, and ask for a review.\n\n"}
+		"Each file exempts one resource, and what the cluster creates from it, from the policies that it names; a " +
+		"trial confirmed that. Commit the files you need to this pull request under the given paths, state the " +
+		"reason in the first line, and ask for a review.\n\n"}
 	for i := range m.report.Drafts {
 		d := &m.report.Drafts[i]
 		if d.YAML == "" {

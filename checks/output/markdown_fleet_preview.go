@@ -12,8 +12,8 @@ import (
 // FleetPreview is what a change of rules changes in other repositories, as the summary of a check run: Markdown of at most
 // limit bytes.
 func FleetPreview(p *report.FleetPreview, limit int) string {
-	head := "What merging this pull request changes in the repositories that take their rules from here, by what their " +
-		"default branches deploy. It has no say in whether this pull request may be merged.\n"
+	head := "The effect of merging this pull request on the repositories that use its rules, based on their default " +
+		"branches. It does not decide whether this pull request may be merged.\n"
 	foot := ""
 	if p.Hidden > 0 {
 		foot = "\n" + report.Count(p.Hidden, "private repository that takes rules from here is not named", "private repositories "+
@@ -31,7 +31,7 @@ func FleetPreview(p *report.FleetPreview, limit int) string {
 		policies.rows = append(policies.rows, fmt.Sprintf("| %s | %s | %d |\n", breakable(policy.Policy, ""),
 			cellProse(policy.PreviewCounts.Words()), policy.Roots))
 	}
-	seen := section{head: "\n| Repository | Once merged | Looked at |\n| --- | --- | --- |\n", one: "repository", many: "repositories"}
+	seen := section{head: "\n| Repository | Once merged | Checked |\n| --- | --- | --- |\n", one: "repository", many: "repositories"}
 	var places []section
 	var quiet []report.DependentPreview
 	var unnamed report.FleetPreview
@@ -49,14 +49,14 @@ func FleetPreview(p *report.FleetPreview, limit int) string {
 	if len(unnamed.Dependents) > 0 {
 		seen.rows = append(seen.rows, unnamedRow(&unnamed))
 	}
-	failed := section{head: "\n#### Could not be looked at\n\n", one: "repository", many: "repositories"}
+	failed := section{head: "\n#### Could not be checked\n\n", one: "repository", many: "repositories"}
 	for _, d := range p.Of(report.DependentFails) {
 		failed.rows = append(failed.rows, "- "+dependentName(&d)+": "+prose(clip(d.Reason, messageRunes))+"\n")
 	}
 	return assemble(head, []section{policies, seen, failed,
 		dependentNames("Nothing changes", quiet),
-		dependentNames("Still to be looked at", p.Of(report.DependentWaits)),
-		dependentNames("Take no rules from this branch", p.Of(report.DependentUnrelated)),
+		dependentNames("Still to be checked", p.Of(report.DependentWaits)),
+		dependentNames("Use no rules of this branch", p.Of(report.DependentUnrelated)),
 	}, places, foot, limit, "")
 }
 

@@ -32,17 +32,17 @@ func fleetPreviewed(s string, n int) *report.FleetPreview {
 
 func TestFleetPreview(t *testing.T) {
 	got := FleetPreview(fleetPreviewed("p", 1), 0)
-	want := `What merging this pull request changes in the repositories that take their rules from here, by what their default branches deploy. It has no say in whether this pull request may be merged.
+	want := `The effect of merging this pull request on the repositories that use its rules, based on their default branches. It does not decide whether this pull request may be merged.
 
 | Policy | Once merged | Repositories |
 | --- | --- | ---: |
 | ` + "`p`" + ` | 1 new failure, 2 no longer reported | 1 |
 
-| Repository | Once merged | Looked at |
+| Repository | Once merged | Checked |
 | --- | --- | --- |
 | ` + "[`octo-org/0`](https://github.com/octo-org/x)" + ` | 1 new failure, 2 no longer reported; settings: p | 3 resources; no time for 1 root; 2 roots do not render |
 
-#### Could not be looked at
+#### Could not be checked
 
 - ` + "[`octo-org/p`](https://pages/p)" + `: p
 
@@ -52,13 +52,13 @@ func TestFleetPreview(t *testing.T) {
 
 </details>
 
-<details><summary>Still to be looked at: 1</summary>
+<details><summary>Still to be checked: 1</summary>
 
 - ` + "[`octo-org/p`](https://pages/p)" + `
 
 </details>
 
-<details><summary>Take no rules from this branch: 1</summary>
+<details><summary>Use no rules of this branch: 1</summary>
 
 - ` + "[`octo-org/p`](https://pages/p)" + `
 
@@ -84,26 +84,27 @@ func TestFleetPreviewWithoutNames(t *testing.T) {
 	for range 2 {
 		o.Dependents = append(o.Dependents,
 			report.DependentPreview{State: report.DependentSeen, PreviewCounts: report.PreviewCounts{Fails: 3}, Resources: 4, Settings: []string{"block"}, Unseen: 7},
-			report.DependentPreview{State: report.DependentFails, Reason: "it is out of the App's reach"}, report.DependentPreview{})
+			report.DependentPreview{State: report.DependentFails, Reason: "the App has no access to " +
+				"it"}, report.DependentPreview{})
 	}
 	o.Dependents = append(o.Dependents, report.DependentPreview{State: report.DependentUnrelated})
 	want := `
-| Repository | Once merged | Looked at |
+| Repository | Once merged | Checked |
 | --- | --- | --- |
 | 2 private repositories | 6 new failures; settings of 2 | 8 resources; in part in 2 |
 
-#### Could not be looked at
+#### Could not be checked
 
-- a private repository: it is out of the App's reach
-- a private repository: it is out of the App's reach
+- a private repository: the App has no access to it
+- a private repository: the App has no access to it
 
-<details><summary>Still to be looked at: 2</summary>
+<details><summary>Still to be checked: 2</summary>
 
 - 2 private repositories
 
 </details>
 
-<details><summary>Take no rules from this branch: 1</summary>
+<details><summary>Use no rules of this branch: 1</summary>
 
 - a private repository
 

@@ -252,7 +252,7 @@ func (t *text) cleanup() {
 	if len(t.report.Cleanup) == 0 {
 		return
 	}
-	t.title("Exceptions to look after:")
+	t.title("Exceptions to renew or remove:")
 	for i := range t.report.Cleanup {
 		u := &t.report.Cleanup[i]
 		t.head(t.paint.with(yellow), "  "+Line(view.Place(u.Path, u.Line, 0)), Line(u.Name))

@@ -132,7 +132,7 @@ func fetchedText(w io.Writer, list []report.Fetched, _ Options) error {
 		}
 		fmt.Fprint(out, "\n       ")
 		if !f.OK {
-			fmt.Fprintf(out, "not had: %s\n", Line(f.Reason))
+			fmt.Fprintf(out, "not fetched: %s\n", Line(f.Reason))
 			continue
 		}
 		if f.Revision != "" && f.Revision != f.Ref {

@@ -48,8 +48,8 @@ func previewRules(ctx context.Context, in Input, p *report.Preview, e *rules.Edi
 	all := newGathered()
 	if blind != "" {
 		p.Warnings = append(p.Warnings, report.Problem{Path: blind, Changed: true,
-			Message: "what changes for the resources is not known: a policy with errors would change what the other " +
-				"policies see"})
+			Message: "the effect on resources is not known: a mutating policy has errors, so the input of the other " +
+				"policies is not known"})
 	} else {
 		roots, added, gone := pr.roots()
 		p.RootsIn, p.RootsOut = added, gone

@@ -124,9 +124,9 @@ type ValueChange struct {
 
 // String is the change in words.
 func (v ValueChange) String() string {
-	words := "the new version's schema says about " + v.Name + ": " + v.Says
+	words := "the schema of the new version rejects " + v.Name + ": " + v.Says
 	if v.Gone {
-		words = "nothing reads " + v.Name + " any more"
+		words = "nothing reads " + v.Name + " with the new version"
 		if v.Says != "" {
 			words += " (" + v.Says + ")"
 		}

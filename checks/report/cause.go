@@ -41,7 +41,7 @@ type Cause struct {
 
 // toDo is what to do about a cause that says no more of it.
 var toDo = map[CauseKind]string{
-	CauseSource:  "let the operator allow it, or run \"lintel fetch\" with a network",
+	CauseSource:  "let the operator allow it, or run \"lintel fetch\" with network access",
 	CauseCluster: "check by hand, or declare it under context in .lintel.yaml",
 	CauseDiffer:  "name the roots of each cluster under clusters in .lintel.yaml",
 }

@@ -53,7 +53,7 @@ func TestCauses(t *testing.T) {
 
 // A check says that the change has nothing to do with what keeps it from being green, and only where that is so.
 func TestTitleOfCausesThatTheChangeLeavesAlone(t *testing.T) {
-	const words = "all for causes that this change does not touch"
+	const words = "all from causes outside this change"
 	for _, c := range []struct {
 		name   string
 		change func(r *Report)

@@ -135,20 +135,20 @@ func (r *Report) title() string {
 		{warnings, "warning", "warnings"},
 		{r.Stats.Unchecked, "Helm chart is not checked", "Helm charts are not checked"},
 		{len(deployments) - r.Stats.Unchecked, "deployment is not checked", "deployments are not checked"},
-		{kinds, "kind is not checked by its definition", "kinds are not checked by their definitions"},
+		{kinds, "kind is not checked against its definition", "kinds are not checked against their definitions"},
 	})
 	if baseProblems > 0 {
 		parts = append(parts, "the policies or settings of the base branch have errors")
 	} else if rules > 0 {
-		parts = append(parts, "the settings name what is nowhere")
+		parts = append(parts, "the settings name files that do not exist")
 	}
 	parts = append(parts, Counts([]Number{{unknown, "rule needs the cluster", "rules need the cluster"}})...)
 	if n := len(r.Cleanup); n > 0 && len(parts) == 0 {
-		parts = append(parts, "No violations, "+Count(n, "exception", "exceptions")+" to look after")
+		parts = append(parts, "No violations, "+Count(n, "exception", "exceptions")+" to renew or remove")
 	}
 	switch {
 	case len(parts) > 0 && r.conclusion() == Neutral && r.untouched():
-		return strings.Join(parts, ", ") + ", all for causes that this change does not touch"
+		return strings.Join(parts, ", ") + ", all from causes outside this change"
 	case len(parts) > 0:
 		return strings.Join(parts, ", ")
 	case r.Stats.Policies == 0:
@@ -173,9 +173,9 @@ func (r *Report) met() string {
 	}
 	switch {
 	case r.Stats.Met == 0:
-		return ": no rule is about " + changes
+		return ": no rule applies to " + changes
 	case r.Stats.Met < r.Stats.Resources:
-		return fmt.Sprintf(": %d of %d %sresources met a rule", r.Stats.Met, r.Stats.Resources, changed)
+		return fmt.Sprintf(": rules apply to %d of %d %sresources", r.Stats.Met, r.Stats.Resources, changed)
 	}
 	return ""
 }
@@ -233,16 +233,16 @@ func (r *Report) ConcludeProposed() {
 	r.Conclusion = Success
 	switch p := r.Preview; {
 	case !r.Concerned:
-		r.Title = "No rules come from the branch that would change"
+		r.Title = "This repository takes no rules from the changed branch"
 	case len(r.Errors) > 0:
-		r.Conclusion, r.Title = Neutral, "What would change is not known: "+Count(len(r.Errors), "error", "errors")
+		r.Conclusion, r.Title = Neutral, "The effect is not known: "+Count(len(r.Errors), "error", "errors")
 	case p == nil:
 		r.Title = "Nothing would change"
 	default:
 		counts, unseen := p.Counts(), p.Stats.Unseen+p.Stats.Unrendered
 		r.Title = "Once merged: " + counts.Words()
 		if unseen > 0 {
-			r.Title += "; " + Count(unseen, "root was", "roots were") + " not looked at"
+			r.Title += "; " + Count(unseen, "root was", "roots were") + " not checked"
 		}
 		if counts.Worse() || unseen > 0 {
 			r.Conclusion = Neutral

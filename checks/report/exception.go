@@ -110,7 +110,7 @@ type Cleanup struct {
 	Path    string    `json:"path"`
 	Line    int       `json:"line"`
 	Expires time.Time `json:"expires,omitzero"`
-	Expired bool      `json:"expired,omitempty"` // it covers nothing any more
+	Expired bool      `json:"expired,omitempty"` // it covers nothing now
 	Soon    bool      `json:"soon,omitempty"`    // it ends within 14 days
 	Unused  bool      `json:"unused,omitempty"`  // everything was rendered and evaluated, and nothing fails without it
 	Covers  int       `json:"covers,omitempty"`  // with Unused: how many resources it is about all the same

@@ -20,7 +20,7 @@ type DependentState string
 
 // The states of repositories.
 const (
-	DependentWaits     DependentState = ""      // it is still to be looked at
+	DependentWaits     DependentState = ""      // it is still to be checked
 	DependentSeen      DependentState = "seen"  // it was looked at
 	DependentUnrelated DependentState = "apart" // it takes no rules from the branch that would change: from a tag, for one
 	DependentFails     DependentState = "fails" // it could not be looked at
@@ -189,9 +189,9 @@ func (p *FleetPreview) Title() string {
 	title := "Once merged, nothing changes in " + of
 	switch {
 	case len(seen) == 0 && all == 0 && p.Hidden == 0:
-		title = "No repository takes rules from this branch"
+		title = "No repository uses rules of this branch"
 	case len(seen) == 0 && all == 0:
-		title = "Nothing can be told"
+		title = "Only private repositories use rules of this branch"
 	case len(seen) == 0:
 		title = "Not known for any of " + of
 	case changed > 0:
@@ -202,9 +202,9 @@ func (p *FleetPreview) Title() string {
 		failed = len(p.Of(DependentFails))
 	}
 	return strings.Join(append([]string{title}, Counts([]Number{
-		{partly, "repository looked at in part", "repositories looked at in part"},
-		{failed, "repository not looked at", "repositories not looked at"},
-		{len(p.Of(DependentWaits)), "is still to be looked at", "are still to be looked at"},
+		{partly, "repository partly checked", "repositories partly checked"},
+		{failed, "repository not checked", "repositories not checked"},
+		{len(p.Of(DependentWaits)), "is still to be checked", "are still to be checked"},
 		{p.Hidden, "private repository not named", "private repositories not named"},
 	})...), "; ")
 }

@@ -26,7 +26,7 @@ func (p *PolicyPreview) Words() string {
 // partly qualifies what was counted.
 func partly(partial bool) string {
 	if partial {
-		return ", as far as there was time to look"
+		return ", as far as the time limit allowed"
 	}
 	return ""
 }
@@ -39,7 +39,7 @@ func (p *PolicyPreview) words() string {
 	case p.Edit == Removed && p.Passes == 0:
 		return subject + " is removed; nothing here violates it"
 	case p.Edit == Removed:
-		return fmt.Sprintf("%s is removed: nobody would report %s in %s any more", subject,
+		return fmt.Sprintf("%s is removed: %s in %s would no longer be reported", subject,
 			Count(p.Passes, "resource that violates it", "resources that violate it"), Count(p.Roots, "root", "roots"))
 	}
 	var parts []string
@@ -61,13 +61,14 @@ func (p *PolicyPreview) words() string {
 	case len(parts) > 0:
 		return subject + " would " + enumeration(parts) + " in " + Count(p.Roots, "root", "roots")
 	case p.Mutates > 0:
-		return subject + " would change " + Count(p.Mutates, "resource", "resources") + " before the other policies look"
+		return subject + " would change " + Count(p.Mutates, "resource", "resources") + " before the other policies " +
+			"are evaluated"
 	case p.Applies == 0:
 		return subject + " applies to nothing in this repository"
 	case p.Edit == Added:
 		return subject + " holds for all it applies to: " + Count(p.Applies, "resource", "resources")
 	}
-	return subject + " would say the same as now about " + Count(p.Applies, "resource", "resources")
+	return subject + " would have the same results as now for " + Count(p.Applies, "resource", "resources")
 }
 
 // enumeration is a list in a sentence: "a, b and c".
@@ -117,7 +118,7 @@ func (x *ExceptionPreview) words() string {
 	if x.Edit == Changed {
 		subject += ", as edited,"
 	}
-	words := subject + " would let nothing through that violates a rule"
+	words := subject + " would let through nothing that violates a rule"
 	if x.Lets > 0 {
 		words = fmt.Sprintf("%s would let through %s in %s", subject,
 			Count(x.Lets, "resource that violates a rule", "resources that violate a rule"), Count(x.Roots, "root", "roots"))
@@ -169,7 +170,7 @@ func (p *Preview) Scope() string {
 	words := fmt.Sprintf("%s in %s", Count(s.Resources, "resource", "resources"),
 		Count(s.Roots-s.Unseen, "root", "roots"))
 	if s.Unseen > 0 {
-		words += fmt.Sprintf("; time was up for %s, where there may be other differences",
+		words += fmt.Sprintf("; the time limit was reached before %s, where there may be other differences",
 			Count(s.Unseen, "more root", "more roots"))
 	}
 	if s.Unrendered > 0 {

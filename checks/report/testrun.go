@@ -82,7 +82,7 @@ type TestRow struct {
 	Rule     string   `json:"rule"`     // the rule that answered, else the one that was expected to
 	Resource Resource `json:"resource"` // namespaced kinds and others alike are in "default" when they name nothing else
 	Expected Result   `json:"expected"` // as the test says it, known or not
-	Actual   Result   `json:"actual"`   // empty when no rule answered
+	Actual   Result   `json:"actual"`   // empty when no rule gave a result
 	OK       bool     `json:"ok"`
 	Excluded bool     `json:"excluded"` // nothing was compared; OK is then false
 	Reason   string   `json:"reason"`   // why it is not OK, or the message of the rule

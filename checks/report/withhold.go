@@ -106,7 +106,7 @@ func (r *Report) Withhold(urls []string) *Report {
 				}
 			}
 			out.Bumps[i] = Bump{Root: b.Root, Moved: b.Moved, Violations: b.Violations,
-				Problem: "what it changes is shown to those who may read the repository that it is from"}
+				Problem: "what it changes is visible only to those who can read its source repository"}
 		}
 	}
 	out.Images = slices.DeleteFunc(slices.Clone(r.Images), func(i ImageChange) bool { return said[i.Resource] })
@@ -126,7 +126,7 @@ func unquoted(list []Problem, from []string) []Problem {
 }
 
 func quoting(from []string) string {
-	return "what stands in the way here is shown to those who may read " + strings.Join(from, " and ")
+	return "the error is visible only to those who can read " + strings.Join(from, " and ")
 }
 
 // elsewhere reports whether a path is of another repository or a chart: an address, or one of git as scp writes it.

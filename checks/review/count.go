@@ -40,7 +40,7 @@ func (a *Answer) Combined() (list []report.Problem) {
 			continue
 		}
 		list = append(list, report.Problem{Path: res.Policy.Path, Line: res.Policy.Line, Message: fmt.Sprintf(
-			"%s / %s passes for %s only because %s stand together: none of them alone allows it",
+			"%s / %s passes for %s only because %s are combined: none of them alone allows it",
 			res.Policy.FullName(), res.Rule, Named(a.Pair.Resource().Object),
 			strings.Join(engine.ExceptionNames(res.Exceptions), " and "))})
 	}

@@ -95,7 +95,7 @@ func (v View) loosened(a *Answer, i int) (list []Finding) {
 	}
 	for _, field := range FieldsOf(res) {
 		f := v.Finding(a, res, field)
-		f.Message += " (relies on " + strings.Join(names, ", ") + ", which this change brings or alters)"
+		f.Message += " (relies on " + strings.Join(names, ", ") + ", which this change adds or edits)"
 		if Violated(res) && f.Exemption == nil && v.Altered != nil {
 			f.Exemption = v.Altered(a)
 		}
@@ -177,7 +177,7 @@ func (v View) Finding(a *Answer, res engine.Result, field string) report.Finding
 		f.PolicyLine = res.Line
 	}
 	if a.ofLast[res.ID()] {
-		f.Message += " (what it looks up is as of " + a.last.Format(time.DateOnly) + ")"
+		f.Message += " (based on objects as of " + a.last.Format(time.DateOnly) + ")"
 	}
 	f.Origin = v.place(a, side, field, a.wrong(res, field), res.Policy.Inherited, old)
 	switch {

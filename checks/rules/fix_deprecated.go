@@ -102,7 +102,7 @@ func (p *planner) policy(root *yaml.Node) {
 	p.moveFlag(spec, rules, "generateExistingOnPolicyUpdate", "generate", "generateExisting")
 	if has(spec, "generateExisting") && has(spec, "generateExistingOnPolicyUpdate") {
 		for _, c := range p.changes[len(p.changes)-2:] {
-			c.Unsafe = "generateExisting and generateExistingOnPolicyUpdate are both written"
+			c.Unsafe = "generateExisting and generateExistingOnPolicyUpdate are both set"
 		}
 	}
 }
@@ -191,7 +191,7 @@ func (p *planner) rename(at string, n *yaml.Node, old, now string) {
 	}
 	c := p.change(at+"/"+old, key, "%s is deprecated and now %s", old, now)
 	if has(n, now) {
-		c.message = fmt.Sprintf("%s is deprecated and has no effect beside %s", old, now)
+		c.message = fmt.Sprintf("%s is deprecated and has no effect next to %s", old, now)
 		c.Remove(at+"/"+old, true)
 		return
 	}
@@ -241,7 +241,7 @@ func (p *planner) conditions(at string, parent *yaml.Node, field string) {
 		return
 	}
 	each(at, n)
-	c := p.change(at, key, "a list of conditions is deprecated and now stands under %s.all", field)
+	c := p.change(at, key, "a list of conditions is deprecated and now belongs under %s.all", field)
 	c.Wrap(at, "all")
 }
 
@@ -252,7 +252,7 @@ func (p *planner) filter(at string, rule *yaml.Node, block string) {
 	if !isMapping(n) || has(n, "any", "all") {
 		return
 	}
-	c := p.change(at+"/"+block, key, "a filter directly under %s is deprecated and now stands in %s.any", block, block)
+	c := p.change(at+"/"+block, key, "a filter directly under %s is deprecated and now belongs under %s.any", block, block)
 	c.Wrap(at+"/"+block, "any")
 }
 
@@ -290,9 +290,9 @@ func (p *planner) failureAction(spec *yaml.Node, rules []rule) {
 		p.move(o, list, "failureActionOverrides", toOverrides)
 		switch {
 		case shadowed:
-			o.Unsafe = "the rule has overrides of its own that come first"
+			o.Unsafe = "the rule has its own overrides, which take precedence"
 		case images:
-			o.Unsafe = "verifyImages knows no overrides"
+			o.Unsafe = "verifyImages does not support overrides"
 		}
 	}
 	if action != nil {
@@ -301,7 +301,7 @@ func (p *planner) failureAction(spec *yaml.Node, rules []rule) {
 		p.move(c, value, "failureAction", toAction)
 		if o != nil && o.Unsafe != "" {
 			// A rule that says its action no longer looks at the overrides of the policy.
-			c.Unsafe = "the overrides beside it stay: " + o.Unsafe
+			c.Unsafe = "the overrides next to it stay: " + o.Unsafe
 		}
 		if o != nil && o.Unsafe == "" && c.Unsafe != "" {
 			o.Unsafe = c.Unsafe

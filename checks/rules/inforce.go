@@ -147,7 +147,7 @@ func (f *inForce) render(ctx context.Context, root roots.Root) error {
 	if err != nil {
 		return err
 	}
-	words := "the exceptions of " + root.Path + " are not in effect, since it does not render: "
+	words := "the exceptions of " + root.Path + " are not in effect, since " + root.Path + " does not render: "
 	f.Warnings = append(f.Warnings, diff.Problems(words, problems...)...)
 	for _, s := range list {
 		if slices.ContainsFunc(engine.RuleDocuments(ForEngine([]Source{s})), isException) {

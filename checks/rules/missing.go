@@ -22,7 +22,7 @@ func Missing(c diff.Commit, named []settings.Glob) (problems []report.Problem) {
 		message := ""
 		switch _, _, err := c.Tree.Lookup(g.Text); {
 		case wildcard(g.Text) && !matches(c, g), err == nil && ofRoots(g) && !matches(c, g):
-			message = fmt.Sprintf("%s: no %s is at %q", g.Field, g.Names, g.Text)
+			message = fmt.Sprintf("%s: no %s matches %q", g.Field, g.Names, g.Text)
 		case !wildcard(g.Text) && errors.Is(err, tree.ErrNotExist):
 			message = fmt.Sprintf("%s: %q does not exist in the repository", g.Field, g.Text)
 		default:

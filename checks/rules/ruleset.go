@@ -73,8 +73,9 @@ func (set *Ruleset) lastOfEachName(list []*engine.Exception, s *Sources) {
 	}
 	for _, e := range list {
 		if by := last[of(e)]; plain(e) && by != e {
-			set.Warnings = append(set.Warnings, report.Problem{Path: e.Path, Line: e.Line, Message: fmt.Sprintf("PolicyException %s is "+
-				"also written at %s:%d, which a cluster gets last: this one does not count, remove it", e.Name, by.Path, by.Line)})
+			set.Warnings = append(set.Warnings, report.Problem{Path: e.Path, Line: e.Line, Message: fmt.Sprintf(""+
+				"PolicyException %s is also defined at %s:%d, which a cluster applies last: this one does not count, "+
+				"so remove it", e.Name, by.Path, by.Line)})
 			continue
 		}
 		set.Exceptions = append(set.Exceptions, e)

@@ -126,8 +126,9 @@ func (out *Sources) below(ctx context.Context, c diff.Commit, named []string) (r
 			return nil, err
 		}
 		if broken := out.Problems[problems:]; len(broken) > 0 {
-			out.Warnings = append(out.Warnings, report.Problem{Path: broken[0].Path, Line: broken[0].Line, Message: "the " +
-				"policies of " + dir + " are in effect as their files have them, since it does not render"})
+			out.Warnings = append(out.Warnings, report.Problem{Path: broken[0].Path, Line: broken[0].Line, Message: "" +
+				"the policies of " + dir + " are in effect as written in their files, since that folder does not " +
+				"render"})
 			out.Problems = out.Problems[:problems]
 			delete(out.folders, dir)
 			continue

@@ -47,13 +47,13 @@ func (s *Settings) chartProblems() (problems []report.Problem) {
 		id := fmt.Sprintf("%q", []any{strings.Trim(c.Path, "/"), c.Values, c.Name})
 		switch problem := globProblem(c.Path); {
 		case c.Path == "":
-			fail("path is missing: say which chart it is")
+			fail("path is missing: name the folder of the chart")
 		case problem != "":
 			fail("%s", problem)
 		case c.Name != "" && !matches("charts[].name", c.Name):
 			fail("%q is not a name of a release: at most 53 lower case letters, digits, dashes and dots", c.Name)
 		case seen[id] > 0:
-			fail("%q has this on line %d already: give the release another name, or other values", c.Path, seen[id])
+			fail("line %[2]d has the same entry for %[1]q: give the release another name, or other values", c.Path, seen[id])
 		}
 		for _, v := range c.Values {
 			if v == "" {

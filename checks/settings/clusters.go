@@ -190,7 +190,8 @@ func (s *Settings) clusterProblems() (problems []report.Problem) {
 		case name == "":
 			fail("", "", "a cluster needs a name")
 		case len(c.Roots) == 0:
-			fail("", "roots", "is missing: say which roots, or files of Argo CD and Flux objects, belong to the cluster")
+			fail("", "roots", "is missing: name the roots, or files of Argo CD and Flux objects, that belong to the "+
+				"cluster")
 		}
 		if c.Kubernetes != "" && !matches("clusters.*.kubernetes", c.Kubernetes) {
 			fail(c.Kubernetes, "kubernetes", "%q is not a version: write it like \"1.33\"", c.Kubernetes)

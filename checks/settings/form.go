@@ -65,7 +65,7 @@ func (f *form) value(n *yaml.Node, t reflect.Type, where string) {
 		f.fields(n, t, where)
 	case reflect.Map:
 		if n.Kind != yaml.MappingNode {
-			f.report(at, where, "must be a map from names to what belongs to them")
+			f.report(at, where, "must be a map with names as keys")
 			return
 		}
 		f.twice(n, where)

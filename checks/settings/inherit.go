@@ -25,10 +25,10 @@ func (s *Settings) Inherit(from *Settings) (*Settings, []report.Problem) {
 			Message: field + ": does not count: " + why})
 	}
 	if s.Mode == ModeAdvisory && from.Mode != ModeAdvisory {
-		ignore("mode", "the organisation's settings do not say so")
+		ignore("mode", "only the organisation's settings can set this")
 	}
 	if len(s.Identities.Users)+len(s.Identities.Teams) > 0 && !reflect.DeepEqual(s.Identities, from.Identities) {
-		ignore("identities", "those in the organisation's settings do")
+		ignore("identities", "the organisation's settings take precedence")
 	}
 	out.Mode, out.Identities = from.Mode, from.Identities
 	out.Block = Block{Existing: s.Block.Existing || from.Block.Existing, Audit: s.Block.Audit || from.Block.Audit}

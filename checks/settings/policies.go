@@ -79,7 +79,7 @@ func PolicySourceProblem(s report.PolicySource) string {
 	}
 	switch {
 	case s.Repository == "" && s.Ref != "":
-		return "repository is missing: say which one the ref is of"
+		return "repository is missing: name the repository of the ref"
 	case s.Repository == "" && s.Path == "":
 		return "is empty: name a file, a folder or a glob"
 	case problem != "":

@@ -157,7 +157,7 @@ func (f Field) describe(s SchemaNode) {
 
 // Shape is that of Shaped. Fields may say more of a single check.
 func (Level) Shape(s SchemaNode) SchemaNode {
-	s["description"], s["default"] = "What the check does with what it finds.", LevelWarn
+	s["description"], s["default"] = "The level of the check.", LevelWarn
 	return s
 }
 

@@ -232,7 +232,7 @@ func (s *Settings) judge() []report.Problem {
 	}
 	for _, team := range s.Approvers.Teams {
 		if org, slug, ok := strings.Cut(team, "/"); !ok || org == "" || slug == "" {
-			fail(team, "approvers.teams", "%q needs the form organization/team", team)
+			fail(team, "approvers.teams", "%q must be written as organization/team", team)
 		}
 	}
 	s.eachGlob(func(g Glob, keys []string) {
@@ -256,7 +256,7 @@ func (s *Settings) judge() []report.Problem {
 // globProblem returns what is wrong with a glob, empty for nothing.
 func globProblem(glob string) string {
 	if _, ok := tree.Clean(glob); !ok {
-		return fmt.Sprintf("%q leads out of the repository", glob)
+		return fmt.Sprintf("%q points outside the repository", glob)
 	}
 	if _, err := roots.Glob(glob); err != nil {
 		return err.Error()

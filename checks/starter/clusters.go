@@ -145,7 +145,7 @@ func Unclear(list []Cluster, before, after *report.Layout) string {
 	for _, r := range after.Roots {
 		known[r.Name] = true
 		if len(r.By) > 0 && len(r.Clusters) == 0 {
-			return fmt.Sprintf("%s would be of none of them", r.Name)
+			return fmt.Sprintf("%s would belong to none of them", r.Name)
 		}
 		for _, c := range r.Clusters {
 			if to, seen := destinations[c]; seen && to != r.Destination && r.Destination != "" && to != "" {
@@ -159,12 +159,12 @@ func Unclear(list []Cluster, before, after *report.Layout) string {
 	}
 	for _, c := range list {
 		if !used[c.Name] {
-			return fmt.Sprintf("no root would be of %s", c.Name)
+			return fmt.Sprintf("no root would belong to %s", c.Name)
 		}
 	}
 	for _, r := range before.Roots {
 		if !known[r.Name] {
-			return fmt.Sprintf("%s would be no root any more", r.Name)
+			return fmt.Sprintf("%s would no longer be a root", r.Name)
 		}
 	}
 	return ""

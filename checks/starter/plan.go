@@ -78,7 +78,7 @@ func (p *Plan) settle(r Repository, f File) error {
 		}
 	case report.PlanLeave:
 		if len(r.Clusters) > 0 {
-			p.Notes = append(p.Notes, fmt.Sprintf("The settings that are there could name the clusters %s.",
+			p.Notes = append(p.Notes, fmt.Sprintf("The existing settings could name the clusters %s.",
 				enumerated(r.Clusters)))
 		}
 	}
@@ -98,7 +98,7 @@ func (p *Plan) add(r Repository, c Choice, policy Policy) error {
 		own = append(own, planned)
 		switch {
 		case planned.Action == report.PlanLeave && rule.Action != report.PlanLeave:
-			rule.Action, rule.Reason = report.PlanLeave, f.Path+" is there, and says something else"
+			rule.Action, rule.Reason = report.PlanLeave, f.Path+" exists with other content"
 		case planned.Action == report.PlanWrite && rule.Action == report.PlanSame:
 			rule.Action = report.PlanWrite
 		}
@@ -137,7 +137,7 @@ func (r Repository) planned(f File) (report.PlannedFile, error) {
 	case bytes.Equal(there, f.Data):
 		return report.PlannedFile{Path: f.Path, Action: report.PlanSame}, nil
 	}
-	return report.PlannedFile{Path: f.Path, Action: report.PlanLeave, Reason: "it is there, and says something else"}, nil
+	return report.PlannedFile{Path: f.Path, Action: report.PlanLeave, Reason: "it exists with other content"}, nil
 }
 
 // settings returns the text of the settings.
@@ -263,7 +263,7 @@ func (r Repository) found() []string {
 		list[0] = report.Count(n, "root", "roots") + ": " + strings.Join(parts, ", ")
 	}
 	if by > 0 {
-		list = append(list, fmt.Sprintf("Argo CD or Flux deploys %d of them from here", by))
+		list = append(list, fmt.Sprintf("Argo CD or Flux deploys %d of them", by))
 	}
 	if len(r.Layout.Policies) > 0 {
 		list = append(list, report.Count(len(r.Layout.Policies), "policy", "policies"))

@@ -88,9 +88,9 @@ func TestUnclear(t *testing.T) {
 		want  string
 	}{
 		{"clear", []report.LaidRoot{a, b, loose}, ""},
-		{"of none", []report.LaidRoot{a, b, {Name: "c", By: []string{"z"}}}, "c would be of none of them"},
-		{"unused", []report.LaidRoot{a}, "no root would be of two"},
-		{"gone", []report.LaidRoot{a, {Name: "c", Clusters: []string{"two"}}}, "b would be no root any more"},
+		{"of none", []report.LaidRoot{a, b, {Name: "c", By: []string{"z"}}}, "c would belong to none of them"},
+		{"unused", []report.LaidRoot{a}, "no root would belong to two"},
+		{"gone", []report.LaidRoot{a, {Name: "c", Clusters: []string{"two"}}}, "b would no longer be a root"},
 		{"two destinations", []report.LaidRoot{a, b, {Name: "c", By: []string{"z"}, Clusters: []string{"one"}, Destination: "us"}},
 			"c is deployed to us, others of one to eu"},
 	} {

@@ -107,7 +107,7 @@ func (c Choice) Policies() ([]Policy, error) {
 	}
 	for _, s := range c.Sets {
 		if !slices.Contains(Sets(), s) {
-			return nil, fmt.Errorf("there is no set %q: choose of %s", s, strings.Join(Sets(), ", "))
+			return nil, fmt.Errorf("there is no set %q: use one of %s", s, strings.Join(Sets(), ", "))
 		}
 	}
 	var list []Policy

@@ -147,10 +147,10 @@ func (c *Causes) Problem() report.Problem {
 	switch {
 	case len(c.List) > 1:
 		words := map[report.CauseKind]string{
-			report.CauseSource:  "sources outside of the repository could not be had",
-			report.CauseUnseen:  "files of which it is not known what is deployed from them",
-			report.CauseCluster: "things that rules ask for only the cluster has",
-			report.CauseDiffer:  "objects that rules ask for are declared several times, and they differ",
+			report.CauseSource:  "remote sources could not be fetched",
+			report.CauseUnseen:  "files whose deployed objects are not known",
+			report.CauseCluster: "objects that rules look up are only in the cluster",
+			report.CauseDiffer:  "objects that rules look up are declared several times, and the declarations differ",
 		}[one.Kind]
 		return report.Problem{Message: strings.Join(append(filled(report.Count(len(c.List), "", words)),
 			filled(one.Reason)...), ": ")}

@@ -101,9 +101,9 @@ func CareWords(b *report.Bump) (list []string) {
 	}
 	for i := range b.Grants {
 		g := &b.Grants[i]
-		words := " may more: "
+		words := " gets new permissions: "
 		if g.Added {
-			words = " is new and may: "
+			words = " is new, with the permissions: "
 		}
 		rules := strings.Join(g.Rules, "; ")
 		if g.LeftOut > 0 {
@@ -257,7 +257,7 @@ func OtherRoots(d *report.Differences) string {
 	if d.Others == 0 {
 		return ""
 	}
-	return report.Count(d.Others, "other root", "other roots") + " of the change not asked for"
+	return report.Count(d.Others, "other root", "other roots") + " of the change not selected"
 }
 
 // LineOrigin is where a line is written, "path:line"; empty where that is not known. near says that the place only
@@ -307,7 +307,7 @@ func PreviewItems(p *report.Preview) (list []PreviewItem) {
 func PreviewIntro(r *report.Report) string {
 	p, intro := r.Preview, "This check used the rules of the base branch."
 	if r.Concerned {
-		intro = "The change is one of another repository that rules come from."
+		intro = "The change is in another repository, whose rules this repository uses."
 	}
 	if p.Stats.Roots > 0 {
 		intro += " Once merged, for " + p.Scope() + ":"

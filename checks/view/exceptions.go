@@ -42,14 +42,14 @@ func ExceptionFacts(e *report.Exception, a *report.Approvers) []ExceptionFact {
 	out := decision(e, a)
 	add := func(words string, names ...string) { out = append(out, ExceptionFact{Words: words, Names: names}) }
 	if e.Object {
-		add("is looked up by policies, which pass only as this change has it")
+		add("is looked up by policies, which pass only with the content of this change")
 	}
 	if len(e.With) > 0 {
 		var paths []string
 		for _, f := range e.With {
 			paths = append(paths, f.Path)
 		}
-		add("also depends on what this change does to", paths...)
+		add("also depends on the changes to", paths...)
 	}
 	if e.Lets == 0 {
 		add("covers no finding of this change")
@@ -57,21 +57,21 @@ func ExceptionFacts(e *report.Exception, a *report.Approvers) []ExceptionFact {
 		add("lets through " + report.Count(e.Lets, "finding", "findings") + " of this change")
 	}
 	if b := e.Beyond; b != nil {
-		looked := fmt.Sprintf(" (%s in %d of %s looked at)", report.Count(b.Resources, "resource", "resources"), b.Roots,
+		looked := fmt.Sprintf(" (%s in %d of %s checked)", report.Count(b.Resources, "resource", "resources"), b.Roots,
 			report.Count(b.OfRoots, "root", "roots"))
 		if b.Fails > 0 {
 			f := ExceptionFact{Words: "would also cover " + report.Count(b.Fails, "other resource that fails", "other resources that fail") +
-				" its rules today:", Names: ResourceNames(b.Failing), After: looked}
+				" its rules now:", Names: ResourceNames(b.Failing), After: looked}
 			if more := b.Fails - len(b.Failing); more > 0 {
 				f.After = fmt.Sprintf(" and %d more", more) + looked
 			}
 			out = append(out, f)
 		} else {
-			add("covers no other resource that fails its rules today" + looked)
+			add("covers no other resource that fails its rules now" + looked)
 		}
 		if b.Complying > 0 {
-			keep := report.Count(b.Complying, "resource that keeps", "resources that keep")
-			add("would also cover later violations of " + keep + " its rules today")
+			keep := report.Count(b.Complying, "resource that passes", "resources that pass")
+			add("would also cover later violations of " + keep + " its rules now")
 		}
 	}
 	if len(e.Broad) > 0 {
@@ -132,18 +132,18 @@ func CleanupWords(u *report.Cleanup) string {
 	var parts []string
 	switch {
 	case u.Expired && u.Expires.IsZero():
-		parts = append(parts, "has ended: since when it counts is not known")
+		parts = append(parts, "has ended: the start of its time to live is not known")
 	case u.Expired:
-		parts = append(parts, "ended on "+day(u.Expires)+" and covers nothing any more: remove or renew it")
+		parts = append(parts, "ended on "+day(u.Expires)+" and no longer covers anything: remove or renew it")
 	case u.Soon:
 		parts = append(parts, "ends on "+day(u.Expires)+": renew it, or fix what it covers")
 	}
 	switch {
 	case u.Unused && u.Covers > 0:
 		about := report.Count(u.Covers, "resource", "resources")
-		parts = append(parts, "is not needed any more: what it is about ("+about+") keeps the rules")
+		parts = append(parts, "is no longer needed: what it covers ("+about+") passes the rules")
 	case u.Unused:
-		parts = append(parts, "covers nothing in this repository any more: remove it")
+		parts = append(parts, "no longer covers anything in this repository: remove it")
 	}
 	return strings.Join(parts, "; ")
 }

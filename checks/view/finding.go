@@ -64,7 +64,7 @@ func LevelOf(f *report.Finding) Level {
 }
 
 // DeniedWords end the description of what the base had, where a cluster does not tolerate that.
-const DeniedWords = "which a cluster denies all the same"
+const DeniedWords = "which a cluster denies nevertheless"
 
 // Mark describes the state of a finding besides its message; it may be empty.
 func Mark(f *report.Finding) string {
@@ -135,16 +135,17 @@ func ToDo(f *report.Finding) string {
 	case e != nil && e.State == report.Pending:
 		return "nothing here; exception " + e.Exception + " (" + e.Path + ") covers this once it is approved in review."
 	case e != nil && e.State == report.Refused:
-		return "fix the value, or exception " + e.Exception + " (" + e.Path + "): " + e.By + " asked for changes of it."
+		return "fix the value, or edit exception " + e.Exception + " (" + e.Path + "), for which " + e.By + " " +
+			"requested changes."
 	case e != nil && e.State == report.Expired:
 		return "exception " + e.Exception + " (" + e.Path + ") has expired; renew it, or fix the value."
 	case f.Result == report.Unknown:
-		return "check by hand; the rule needs data that only the cluster has, or declare that data under context in " +
+		return "the rule needs data that only the cluster has: check by hand, or declare the data under context in " +
 			".lintel.yaml."
 	case f.Result == report.Error:
-		return "fix the policy or the value it stumbles over; the rule could not be evaluated."
+		return "fix the policy, or the value that it fails on; the rule could not be evaluated."
 	case StateOf(f) == Before:
-		return "nothing has to be done here; the base branch has this violation already and it does not block."
+		return "nothing to do; the base branch has this violation already and it does not block."
 	}
 	edit := "change the value here so that the rule holds"
 	switch a := FixInstruction(f); {

@@ -99,7 +99,7 @@ func Work(r *report.Report) string {
 	}
 	parts = append(parts, report.Counts([]report.Number{
 		{N: s.Unchecked, One: "changed Helm chart not checked", Many: "changed Helm charts not checked"},
-		{N: s.Others, One: "other root of the change not asked for", Many: "other roots of the change not asked for"},
+		{N: s.Others, One: "other root of the change not selected", Many: "other roots of the change not selected"},
 		{N: s.Mutated, One: "resource changed by mutate rules first", Many: "resources changed by mutate rules first"},
 	})...)
 	if n := len(r.Undeclared); n > 0 {
@@ -215,8 +215,8 @@ func NextActions(r *report.Report, where string, button bool) (out []Runs) {
 		out = append(out, Runs{{Text: "Fix the errors: what cannot be read or rendered is not checked."}})
 	}
 	if n[Blocking] > 0 {
-		words := Runs{{Text: "Edit the lines named " + where +
-			", so that the policies hold. If something has to stay as it is, add an exception to this change"}}
+		words := Runs{{Text: "Edit the lines named " + where + " so that they comply with the policies. If a value " +
+			"has to stay, add an exception to this change"}}
 		if button {
 			words = words.add(" (the button ", "Draft exceptions").add(" writes a draft)")
 		}
@@ -231,7 +231,7 @@ func NextActions(r *report.Report, where string, button bool) (out []Runs) {
 	}
 	if names := inState(r, report.Refused); len(names) > 0 {
 		out = append(out, Runs{}.add("Changes were requested on ", report.Some(names, maxNames)).
-			add(": edit it as asked, or fix what it was to cover."))
+			add(": edit it as requested, or fix the findings that it covers."))
 	}
 	if names := inState(r, report.Pending); n[Pending] > 0 || len(names) > 0 {
 		it := "it"
@@ -239,12 +239,13 @@ func NextActions(r *report.Report, where string, button bool) (out []Runs) {
 			it = "them"
 		}
 		out = append(out, Runs{}.add("Ask for a review of ", report.Some(names, maxNames)).add(
-			". Nothing else is to do: when enough approvers have approved "+it+", this check succeeds by itself."))
+			". This check succeeds by itself once enough approvers have approved "+it+"."))
 	}
 	rules := func(n report.NotChecked) bool { return n.Rules }
 	if r.Stats.Policies == 0 && len(r.Errors) == 0 && !slices.ContainsFunc(r.NotChecked, rules) {
-		out = append(out, append(Runs{}.add("Add policies to the base branch, anywhere in the repository, or name their files "+
-			"and folders under ", "policies").add(" in .lintel.yaml. This writes some to start with, in a clone on your machine:"),
+		out = append(out, append(Runs{}.add("Add policies to the base branch, anywhere in the repository, or name "+
+			"their files and folders under ", "policies").add(" in .lintel.yaml. To write a starter set in a local "+
+			"clone:"),
 			Run{Text: "lintel init", Command: true}))
 	}
 	return out

@@ -58,7 +58,7 @@ func Reason(rule, message string) string {
 		i += at
 		if boilerplate(text[i+len(name):]) && (i == 0 || text[i-1] == ' ') {
 			if text = strings.TrimSpace(text[:i]); text == "" {
-				return "The object is not as the rule " + RuleName(rule) + " wants it."
+				return "The object violates the rule " + RuleName(rule) + "."
 			}
 			return text
 		}

@@ -8,7 +8,7 @@ func TestReason(t *testing.T) {
 		{"autogen-r", "validation error: No. rule autogen-r[0] failed at path /a/ rule autogen-r[1] failed at path /b/", "No."},
 		{"r", "validation failure: validation error: No. rule r failed at path /spec/x y/", "No."},
 		{"r", "Validation rule 'r' failed. It violates PodSecurity", "It violates PodSecurity"},
-		{"autogen-r", "validation error: rule autogen-r failed at path /a/", "The object is not as the rule r wants it."},
+		{"autogen-r", "validation error: rule autogen-r failed at path /a/", "The object violates the rule r."},
 		{"r", "The rule r is about names. rule r failed", "The rule r is about names."},
 		{"r", "Follow rule r failed at nothing", "Follow rule r failed at nothing"},
 		{"", "plain", "plain"},

@@ -35,11 +35,11 @@ func parseAddress(text, branch string) (a address, err error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
-		return a, errors.New("an address cannot be understood: write https://HOST/OWNER/REPOSITORY")
+		return a, errors.New("an address is not valid: write https://HOST/OWNER/REPOSITORY")
 	case u.User != nil:
-		return a, errors.New("an address holds credentials: leave them to git's credential helpers, or to --sources")
+		return a, errors.New("an address contains credentials: use git's credential helpers, or credentials in --sources")
 	case u.Scheme != "https":
-		return a, fmt.Errorf("%s:// is not read: use https, or clone the repository and name its folder", u.Scheme)
+		return a, fmt.Errorf("%s:// is not supported: use https, or clone the repository and name its folder", u.Scheme)
 	case branch == "" && u.Fragment == "" && (strings.Contains(u.Path, "//") || strings.HasPrefix(u.RawQuery, "ref=")):
 		return kustomizeAddress(u)
 	case branch == "" && u.Fragment == "" && u.RawQuery == "" && pageOfGitHub.MatchString(u.Path):
@@ -47,7 +47,8 @@ func parseAddress(text, branch string) (a address, err error) {
 		u.Path, u.RawPath = m[1], ""
 		return address{want: remote.Want{Kind: remote.Git, URL: u.String(), Ref: m[2]}, dir: path.Clean("./" + m[3])}, nil
 	case u.RawQuery != "" || u.Fragment != "":
-		return a, errors.New("an address takes no ? but ?ref=BRANCH, and no #: name a branch with --git-branch")
+		return a, errors.New("an address can have ?ref=BRANCH, but no other query and no #: name a branch with " +
+			"--git-branch")
 	case branch == "" && eval.IsManifest(u.Path):
 		return address{want: remote.Want{Kind: remote.File, URL: u.String()}}, nil
 	}
@@ -60,7 +61,7 @@ func parseAddress(text, branch string) (a address, err error) {
 		}
 	}
 	if len(parts) < n {
-		return a, errors.New("an address of policies is a file (https://HOST/PATH/NAME.yaml) or a repository " +
+		return a, errors.New("the address of policies must be a file (https://HOST/PATH/NAME.yaml) or a repository " +
 			"(https://HOST/OWNER/REPOSITORY)")
 	}
 	rest := strings.Join(parts[n:], "/")
@@ -81,7 +82,7 @@ func kustomizeAddress(u *url.URL) (a address, err error) {
 	query := u.Query()
 	a.want = remote.Want{Kind: remote.Git, Ref: query.Get("ref")}
 	if query.Del("ref"); len(query) > 0 {
-		return a, errors.New("an address takes only ?ref=")
+		return a, errors.New("an address can have no query but ?ref=")
 	}
 	repository, dir, _ := strings.Cut(u.Path, "//")
 	u.Path, u.RawPath, u.RawQuery = strings.TrimSuffix(repository, "/"), "", ""
@@ -104,7 +105,7 @@ func (e addresses) read(ctx context.Context, text, branch string) ([]rules.File,
 		return nil, err
 	}
 	if store == nil {
-		return nil, errors.New("there is no folder for what is fetched: name one with --store")
+		return nil, errors.New("no folder for the source cache is known: name one with --store")
 	}
 	f, err := fetch.New(fetch.Options{Store: store, Policy: rules, UserGit: true, Offline: e.offline})
 	if err != nil {

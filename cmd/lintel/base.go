@@ -91,10 +91,10 @@ func (r *repository) defaultBranch(ctx context.Context) (branch, error) {
 		r.byDefault = found
 		return found, nil
 	case r.remote(ctx) != "":
-		return branch{}, fmt.Errorf("cannot tell the default branch, which may not have been fetched: name the base with "+
-			"--base, or fetch it (%s)", r.howToFetch(ctx))
+		return branch{}, fmt.Errorf("the default branch is not known and may not have been fetched: name the base "+
+			"with --base, or fetch it (%s)", r.howToFetch(ctx))
 	}
-	return branch{}, errors.New("cannot tell the default branch: name the base with --base")
+	return branch{}, errors.New("the default branch is not known: name the base with --base")
 }
 
 // usualBranch looks for the default branch of a remote, and for a local one in its place. Lost is the name of one that the
@@ -149,7 +149,7 @@ func (r *repository) mergeBase(ctx context.Context, a, b string) (string, error)
 	}
 	for commit := range strings.Lines(since) {
 		if slices.Contains(cut, strings.TrimSpace(commit)) {
-			return "", errors.New("the history of this shallow clone ends before it is certain where the change left its base: " +
+			return "", errors.New("the history of this shallow clone is too short to find the merge base: " +
 				moreHistory)
 		}
 	}
@@ -160,7 +160,7 @@ func (r *repository) mergeBase(ctx context.Context, a, b string) (string, error)
 func (r *repository) cut(ctx context.Context) ([]string, error) {
 	data, err := os.ReadFile(filepath.Join(r.common, "shallow"))
 	if err != nil {
-		return nil, fmt.Errorf("where this shallow clone ends cannot be told: %w", err)
+		return nil, fmt.Errorf("the end of this shallow clone could not be read: %w", err)
 	}
 	return strings.Fields(string(data)), nil
 }
@@ -191,11 +191,11 @@ func (r *repository) nothing(ctx context.Context, change *report.Change, p *pipe
 	case p != nil:
 		return p.nothing(change)
 	case r.byDefault.local && r.remote(ctx) != "":
-		return fmt.Errorf("head and base are the same commit, because the branch %s of the remote was not fetched: fetch it "+
-			"(%s), name the base with --base, or use --all", r.byDefault.name, r.howToFetch(ctx))
+		return fmt.Errorf("head and base are the same commit, because the remote branch %s was not fetched: fetch it "+
+			"(%s), use --base, or use --all", r.byDefault.name, r.howToFetch(ctx))
 	case r.shallow:
-		return fmt.Errorf("head and base are the same commit, and this clone is shallow, so it may lack what the head is to be "+
-			"compared with: fetch it (%s), name the base with --base, or use --all", r.howToFetch(ctx))
+		return fmt.Errorf("head and base are the same commit; this clone is shallow and may lack the base branch: "+
+			"fetch it (%s), use --base, or use --all", r.howToFetch(ctx))
 	}
 	return nil
 }

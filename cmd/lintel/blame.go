@@ -26,8 +26,8 @@ func newBlameCommand() *cobra.Command {
 	addColorFlag(cmd, &color, "color the text by file")
 	f := cmd.Flags()
 	f.StringVar(&as, "as", "",
-		"render the root as the Argo CD Application or Flux Kustomization of this name deploys it")
-	f.BoolVar(&chain, "chain", false, "print below a line what its value replaced")
+		"render the root as the Argo CD Application or Flux Kustomization with this name deploys it")
+	f.BoolVar(&chain, "chain", false, "print the replaced values below each line")
 	f.Lookup("color").NoOptDefVal = "always"
 	return cmd
 }

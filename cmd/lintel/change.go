@@ -113,7 +113,7 @@ func (r *repository) same(ctx context.Context, change *report.Change) bool {
 func (r *repository) fromTop(file string) (string, error) {
 	name := path.Join(r.prefix, filepath.ToSlash(file))
 	if filepath.IsAbs(file) || name == ".." || strings.HasPrefix(name, "../") {
-		return "", errors.New("--approve " + file + ": name the file as it is called in the repository")
+		return "", errors.New("--approve " + file + ": name the file by its path in the repository")
 	}
 	return name, nil
 }

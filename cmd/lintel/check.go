@@ -38,23 +38,24 @@ func newCheckCommand() *cobra.Command {
 	})
 	f := cmd.Flags()
 	o.changeFlags(cmd, "check")
-	f.BoolVar(&o.staged, "staged", false, "check what git would commit now, the index, against HEAD: for a pre-commit hook")
+	f.BoolVar(&o.staged, "staged", false, "check the index (what git would commit now) against HEAD; for a "+
+		"pre-commit hook")
 	f.BoolVar(&o.all, "all", false, "check every root of the head, not only what changed")
-	f.StringVar(&o.user, "user", "", "the account that asks for the change; the settings map it to a user of the cluster")
+	f.StringVar(&o.user, "user", "", "the account that requests the change; the settings map it to a user of the cluster")
 	f.StringArrayVar(&o.approve, "approve", nil, "treat this exception file of the change as approved (may be repeated)")
-	f.StringSliceVar(&o.fix, "fix", nil, "edit the files of the work tree as findings of all policies, or of each "+
-		"`POLICY` named (may be repeated), suggest, where that was tried and helps; print the difference, and check again")
+	f.StringSliceVar(&o.fix, "fix", nil, "apply the suggested fixes that a trial confirms, of all policies or of each "+
+		"`POLICY` named (may be repeated); print the difference and check again")
 	f.Lookup("fix").NoOptDefVal = "*"
 	f.StringVar(&o.drafts, "draft-exceptions", "",
-		"write exceptions for what blocks to this file, one file for each resource below this folder (DIR/), or - for the "+
-			"standard output; the report then goes to the standard error")
+		"write exceptions for blocking findings to this file, or to one file per resource in this folder (DIR/). "+
+			"With -, write them to standard output and the report to standard error")
 	addFormatsFlag[*report.Report](cmd, &o.output)
 	o.view.flags(cmd, &o.output)
 	o.policies.flags(cmd)
 	f.DurationVar(&o.timeout, "timeout", sandbox.DefaultTimeout, "end the check after this time")
-	addChoiceFlag(cmd, "fail-on", &o.failOn, []string{failOnWarn, failOnNeutral}, "what ends with exit code 1 besides what "+
-		"fails the check: warn (new violations of rules that only audit, and rules that could not be evaluated) or neutral "+
-		"(whatever is not a success)")
+	addChoiceFlag(cmd, "fail-on", &o.failOn, []string{failOnWarn, failOnNeutral}, "also exit with code 1 on warn "+
+		"(new violations of audit rules, and rules that could not be evaluated) or neutral (every conclusion but "+
+		"success)")
 	cmd.MarkFlagsMutuallyExclusive("head", "worktree", "staged")
 	cmd.MarkFlagsMutuallyExclusive("base", "staged")
 	return cmd
@@ -66,8 +67,8 @@ func (o *checkOptions) changeFlags(cmd *cobra.Command, do string) {
 	f.StringVar(&o.repo, "repo", ".", "a folder of the repository")
 	f.StringVar(&o.base, "base", "", "the commit the change goes to (default: the default branch)")
 	f.StringVar(&o.head, "head", "HEAD", "the commit to "+do)
-	f.BoolVar(&o.worktree, "worktree", false, do+" the work tree, with what is not committed yet, in place of --head")
-	f.BoolVar(&o.noCache, "no-cache", false, "neither use nor keep what other checks left in the user's cache folder")
+	f.BoolVar(&o.worktree, "worktree", false, do+" the work tree, including uncommitted changes, in place of --head")
+	f.BoolVar(&o.noCache, "no-cache", false, "do not read or write the cache in the user's cache folder")
 	addColorFlag(cmd, &o.color, "color the text")
 	o.sources.flags(cmd)
 }
@@ -76,7 +77,7 @@ func runCheck(cmd *cobra.Command, o checkOptions, names []string) error {
 	ctx := cmd.Context()
 	if len(o.fix) > 0 {
 		if cmd.Flags().Changed("head") || o.staged {
-			return errors.New("--fix edits the files of the work tree, which it checks: leave --head and --staged out")
+			return errors.New("--fix checks and edits the work tree: remove --head and --staged")
 		}
 		o.worktree = true
 	}
@@ -124,8 +125,8 @@ func runCheck(cmd *cobra.Command, o checkOptions, names []string) error {
 		return err
 	}
 	if file := repo.uncommittedRules(ctx); rep.Stats.Policies == 0 && !o.worktree && file != "" {
-		fmt.Fprintln(cmd.ErrOrStderr(), "lintel: "+strconv.Quote(file)+" is not committed, so it was not looked at: use "+
-			"--worktree to check the files as they are now, with --all by their own policies")
+		fmt.Fprintln(cmd.ErrOrStderr(), "lintel: "+strconv.Quote(file)+" is not committed and was not checked. Use "+
+			"--worktree to check the files as they are now; add --all to use their own policies")
 	}
 	if fails(rep, o.failOn) {
 		return exitBlocked
@@ -155,8 +156,8 @@ func (o checkOptions) ask(cmd *cobra.Command, repo *repository, names []string, 
 	defer cleanup()
 	switch {
 	case o.staged && !o.all && repo.same(ctx, &change):
-		fmt.Fprintln(cmd.ErrOrStderr(), "lintel: nothing is staged, so there is nothing to compare: git add what is to "+
-			"be committed, or "+words.instead)
+		fmt.Fprintln(cmd.ErrOrStderr(), "lintel: nothing is staged, so there is nothing to compare: stage files with "+
+			"git add, or "+words.instead)
 	case change.Base == change.Head:
 		fmt.Fprintln(cmd.ErrOrStderr(), "lintel: head and base are the same commit, so there is nothing to compare: "+
 			"name a --base, or "+words.instead)
@@ -237,7 +238,7 @@ func writeDrafts(cmd *cobra.Command, file string, drafts []report.Draft) error {
 // writeDraft writes one file of drafts under a folder, and says where. A file that is there stays.
 func writeDraft(cmd *cobra.Command, folder string, d *report.Draft) error {
 	if !filepath.IsLocal(filepath.FromSlash(d.Path)) {
-		return fmt.Errorf("the drafts could not be written: %q leads out of the folder", d.Path)
+		return fmt.Errorf("the drafts could not be written: %q points outside the folder", d.Path)
 	}
 	name := filepath.Join(folder, filepath.FromSlash(d.Path))
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {

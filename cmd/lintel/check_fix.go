@@ -87,7 +87,7 @@ func (x *fixing) rounds(ctx context.Context, change report.Change, rep *report.R
 	}
 	edits, _, err := x.possible(ctx, rep)
 	for i := range edits {
-		x.giveUp(rep, &edits[i], "too many edits did not help before it")
+		x.giveUp(rep, &edits[i], "the limit of failed trials was reached before it")
 	}
 	return change, rep, err
 }
@@ -107,7 +107,7 @@ func (x *fixing) possible(ctx context.Context, rep *report.Report,
 			continue
 		}
 		if e.Diff == nil {
-			x.giveUp(rep, &e, "they contradict each other")
+			x.giveUp(rep, &e, "the suggested edits contradict each other")
 			continue
 		}
 		f := x.files[e.Path]

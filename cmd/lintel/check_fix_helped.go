@@ -30,7 +30,7 @@ func unhelpful(before, after *report.Report, edits []report.SourceEdit) map[int]
 	for rule, n := range mends {
 		if is[rule] > was[rule]-n {
 			ofRule := func(f *report.Finding) bool { return ruleOf(f) == rule }
-			c.blame("the rule finds as much with it", func(f *report.Finding) bool {
+			c.blame("the rule has as many findings with it", func(f *report.Finding) bool {
 				return ofRule(f) && slices.ContainsFunc(after.Findings, func(g report.Finding) bool {
 					return ruleOf(&g) == rule && g.Field == f.Field && shared(resources(&g), resources(f)) && shared(g.Roots, f.Roots)
 				})

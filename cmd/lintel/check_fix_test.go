@@ -23,9 +23,10 @@ func TestUnhelpfulEdits(t *testing.T) {
 		errs  []report.Problem
 		want  string
 	}{
-		"all are gone":           {nil, nil, "map[]"},
-		"one is still there":     {[]report.Finding{b}, nil, "map[1:the rule finds as much with it]"},
-		"another field of it is": {[]report.Finding{finding("p", "b", "/y")}, nil, "map[0:the rule finds as much with it 1:the rule finds as much with it]"},
+		"all are gone":       {nil, nil, "map[]"},
+		"one is still there": {[]report.Finding{b}, nil, "map[1:the rule has as many findings with it]"},
+		"another field of it is": {[]report.Finding{finding("p", "b", "/y")}, nil, "map[0:the rule has as many " +
+			"findings with it 1:the rule has as many findings with it]"},
 		"something new of it is": {[]report.Finding{finding("new", "a", "/y")}, nil, "map[0:with it new is violated]"},
 		"something new of its root": {[]report.Finding{{Policy: "new", Resource: report.Resource{Name: "z"}, Roots: []string{"root-c"}}}, nil,
 			"map[2:with it new is violated]"},

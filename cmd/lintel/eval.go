@@ -43,7 +43,7 @@ func newEvalCommand() *cobra.Command {
 		"a file or folder of objects that the cluster holds, for look-ups (may be repeated)")
 	f.StringArrayVar(&o.old, "old", nil, "a file or folder of the resources before an update (may be repeated)")
 	f.StringVar(&o.values, "values", "", "a file of kind Values with variables and namespace labels")
-	f.StringVar(&o.userInfo, "userinfo", "", "a file of kind UserInfo with who asks")
+	f.StringVar(&o.userInfo, "userinfo", "", "a file of kind UserInfo with the requesting user")
 	f.StringVar(&o.operation, "operation", "",
 		"CREATE, UPDATE, DELETE or CONNECT (default: UPDATE for what --old holds, else CREATE)")
 	f.StringVar(&o.branch, "git-branch", "", "the branch or tag of policies in git repositories")
@@ -58,13 +58,13 @@ func newEvalCommand() *cobra.Command {
 
 func (o *evalOptions) traceFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.trace, "trace", false,
-		"say of each rule why it is about a resource or not, and what decided: in the text and the JSON")
+		"explain for each rule why it matches a resource or not, and what decided (text and JSON)")
 }
 
 // traceable returns an error for a form that cannot say why.
 func (o *evalOptions) traceable(form string) error {
 	if o.trace && form != "text" && form != "json" {
-		return fmt.Errorf("--trace is for text and JSON: a %s has no place for it", form)
+		return fmt.Errorf("--trace works with text and JSON output, not with %s", form)
 	}
 	return nil
 }

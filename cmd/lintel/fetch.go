@@ -42,9 +42,9 @@ func runFetch(cmd *cobra.Command, o showOptions, rules policyOptions, roots []st
 	}
 	switch {
 	case len(list) == 0:
-		fmt.Fprintln(cmd.ErrOrStderr(), "lintel: nothing comes from outside of the repository")
+		fmt.Fprintln(cmd.ErrOrStderr(), "lintel: the repository has no remote sources")
 	case missing > 0:
-		fmt.Fprintf(cmd.ErrOrStderr(), "lintel: %d of %d could not be had\n", missing, len(list))
+		fmt.Fprintf(cmd.ErrOrStderr(), "lintel: %d of %d could not be fetched\n", missing, len(list))
 		return exitUnable
 	}
 	return nil
@@ -70,7 +70,7 @@ func fetchAll(ctx context.Context, cmd *cobra.Command, o showOptions, rules poli
 		return nil, 0, err
 	}
 	if outside == nil {
-		return nil, 0, errors.New("there is no folder for what is fetched: name one with --store")
+		return nil, 0, errors.New("no folder for the source cache is known: name one with --store")
 	}
 	child := repo.sandbox(ctx, q.Cache, q.Alternates, outside, 0)
 	defer child.Close()

@@ -69,7 +69,7 @@ func (r *fileReader) read(name, branch string) ([]rules.File, error) {
 func (r *fileReader) matching(pattern string) (out []rules.File, err error) {
 	names, err := filepath.Glob(pattern)
 	if err != nil {
-		return nil, fmt.Errorf("%q is no pattern of files: %w", pattern, err)
+		return nil, fmt.Errorf("%q is not a pattern of files: %w", pattern, err)
 	}
 	if len(names) == 0 {
 		return nil, fmt.Errorf("no file matches %q", pattern)
@@ -149,7 +149,7 @@ func plainCause(err error) error {
 		return err
 	}
 	if strings.Contains(of.Err.Error(), "escapes") { // package os has no name for it
-		return errors.New("it leads out of the repository")
+		return errors.New("it points outside the repository")
 	}
 	return of.Err
 }

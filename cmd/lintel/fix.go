@@ -26,7 +26,7 @@ func newFixCommand() *cobra.Command {
 	cmd := newCommand("fix", cobra.MinimumNArgs(1), func(cmd *cobra.Command, args []string) error {
 		return runFix(cmd, args, o)
 	})
-	cmd.Flags().BoolVar(&o.check, "check", false, "write nothing, exit with 1 if something would be rewritten")
+	cmd.Flags().BoolVar(&o.check, "check", false, "write nothing; exit with 1 if something would be rewritten")
 	addOutputFlag[*report.Fixes](cmd, &o.output)
 	return cmd
 }

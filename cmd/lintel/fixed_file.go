@@ -49,7 +49,7 @@ func (r rows) with(e *report.SourceEdit, f *fixedFile) (now rows, why string) {
 		same = strings.TrimRight(r[from+i].text, "\r\n") == e.Diff.Removed[i]
 	}
 	if !same {
-		return nil, "its lines are not those that were checked"
+		return nil, "its lines differ from those that were checked"
 	}
 	for n, text := range e.Around { // before other edits that are tried with this one
 		if n <= len(f.rows) && f.rows[n-1].line > 0 {
@@ -98,7 +98,7 @@ func (x *fixing) open(ctx context.Context, edits []report.SourceEdit) error {
 	others, err := x.git(ctx, "", "diff-tree", "-r", "-z", "--no-renames", "--name-only", x.checked, tree)
 	for path := range strings.SplitSeq(others, "\x00") {
 		if f := x.files[path]; f != nil {
-			f.why = "the file is not what was checked"
+			f.why = "the file differs from what was checked"
 		}
 	}
 	return err
@@ -110,7 +110,7 @@ func (x *fixing) read(path string, f *fixedFile) string {
 			continue
 		}
 		if info, err := x.top.Lstat(path[:i]); err != nil || !info.IsDir() {
-			return "a folder of the file is a link, or is not there"
+			return "a folder of the file is a link, or does not exist"
 		}
 	}
 	info, err := x.top.Lstat(path)
@@ -118,7 +118,7 @@ func (x *fixing) read(path string, f *fixedFile) string {
 	case err != nil:
 		return plainCause(err).Error()
 	case !info.Mode().IsRegular():
-		return "the file is a link, or no file"
+		return "the file is a link, or not a regular file"
 	}
 	if f.data, err = x.top.ReadFile(path); err != nil {
 		return plainCause(err).Error()
@@ -215,7 +215,7 @@ func (x *fixing) write(out, log io.Writer) bool {
 	return whole
 }
 
-var errChanged = errors.New("the file was changed meanwhile")
+var errChanged = errors.New("the file was changed during the check")
 
 func (x *fixing) replace(path string, f *fixedFile, now string) error {
 	info, err := x.top.Lstat(path)

@@ -27,7 +27,7 @@ type formatFile struct{ name, path string }
 func addFormatsFlag[V output.Value](cmd *cobra.Command, o *formats) {
 	names := output.Names[V]()
 	cmd.Flags().StringArrayVarP(&o.written, "output", "o", nil, "one of "+strings.Join(names, ", ")+
-		", on the standard output (default text); NAME=FILE writes a file besides (may be repeated)")
+		", on standard output (default text); NAME=FILE also writes a file (may be repeated)")
 	_ = cmd.RegisterFlagCompletionFunc("output", completeFormats(names))
 	cmd.PreRunE = func(*cobra.Command, []string) error { return o.read(names) }
 }
@@ -41,7 +41,7 @@ func (o *formats) read(names []string) error {
 		case !slices.Contains(names, name):
 			return &output.UnknownError{Name: name, Names: names}
 		case isFile && path == "":
-			return fmt.Errorf("--output %s: name the file behind the equals sign", written)
+			return fmt.Errorf("--output %s: name the file after the equals sign", written)
 		case isFile && slices.ContainsFunc(o.files, func(f formatFile) bool { return f.path == path }):
 			return fmt.Errorf("--output: %q is to be written twice", path)
 		case isFile:

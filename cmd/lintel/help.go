@@ -40,9 +40,10 @@ func para(w io.Writer, indent int, text string) {
 // exitWords say what the exit codes of all commands mean.
 func exitWords() []string {
 	return []string{
-		"Nothing blocks: what was asked is done.",
-		"Something blocks, a test failed, something differs where that was asked for, or something was in the way.",
-		"What was asked could not be done. The reason is on the standard error.",
+		"Nothing blocks, and the command did what was asked.",
+		"Something blocks, a test failed, a difference was found with --exit-code, or files of lintel init exist " +
+			"with other content.",
+		"The command could not do what was asked. Standard error has the reason.",
 	}
 }
 
@@ -61,8 +62,8 @@ func helpExitCodes(w io.Writer, root *cobra.Command) {
 		}
 	}
 	fmt.Fprintln(w)
-	para(w, 0, "What is only a warning ends lintel check with 0; --fail-on warn or neutral, or block: {audit: true} in the "+
-		"settings, change that.")
+	para(w, 0, "With warnings only, lintel check exits with 0. To change that, use --fail-on warn or neutral, or "+
+		"block: {audit: true} in the settings.")
 }
 
 func helpSettings(w io.Writer, _ *cobra.Command) {
@@ -91,8 +92,9 @@ func helpPolicies(w io.Writer, _ *cobra.Command) {
 		use   engine.Use
 		words string
 	}{
-		{engine.UseEvaluated, "Evaluated:"}, {engine.UseBinding, "Put policies into force:"}, {engine.UseException, "Exceptions:"},
-		{engine.UseClusterOnly, "Evaluated in a cluster only, which a check says once:"},
+		{engine.UseEvaluated, "Evaluated:"}, {engine.UseBinding, "Put policies into " +
+			"effect:"}, {engine.UseException, "Exceptions:"},
+		{engine.UseClusterOnly, "Evaluated in a cluster only; a check reports that once:"},
 	}
 	for _, u := range uses {
 		fmt.Fprintln(w, u.words)
@@ -103,13 +105,14 @@ func helpPolicies(w io.Writer, _ *cobra.Command) {
 		}
 		fmt.Fprintln(w)
 	}
-	para(w, 0, "Policies are found by their kind, in every manifest of the repository that is neither hidden nor a patch, "+
-		"unless \"policies\" in "+settings.Path+" names files and folders. They are read from the base branch, so they count "+
-		"once they are merged; a change to them is previewed. \"lintel init\" writes some to start with.")
+	para(w, 0, "Policies are found by their kind, in all manifests that are neither hidden nor patches. With "+
+		"\"policies\" in "+settings.Path+", only the files and folders named there count. They are read from the "+
+		"base branch, so "+
+		"they apply once they are merged; a check previews changes to them. \"lintel init\" writes a starter set.")
 	fmt.Fprintln(w)
-	para(w, 0, "Violations of rules that enforce block where they are new; those of rules that audit are warnings. An "+
-		"exception of a change counts once it is approved in review.")
+	para(w, 0, "New violations of enforced rules block; violations of audit rules are warnings. An exception that a "+
+		"change adds counts once it is approved in review.")
 	fmt.Fprintln(w)
-	para(w, 0, "\"lintel test\" runs their tests ("+eval.TestName+"), \"lintel eval\" asks them about files, \"lintel fix\" "+
-		"brings deprecated fields to their present place.")
+	para(w, 0, "\"lintel test\" runs their tests ("+eval.TestName+"), \"lintel eval\" evaluates them for files, and "+
+		"\"lintel fix\" moves deprecated fields to their current place.")
 }

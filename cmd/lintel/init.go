@@ -31,17 +31,17 @@ func newInitCommand() *cobra.Command {
 	cmd := newCommand("init", cobra.NoArgs, func(cmd *cobra.Command, _ []string) error { return runInit(cmd, o) })
 	f := cmd.Flags()
 	f.StringVar(&o.repo, "repo", ".", "a folder of the repository")
-	addChoiceFlag(cmd, "kind", &o.kind, starter.Kinds(), "the kind of the policies (default: that of most policies of the "+
-		"repository, else "+starter.Kinds()[0]+")")
+	addChoiceFlag(cmd, "kind", &o.kind, starter.Kinds(), "the kind of the policies (default: the most frequent kind "+
+		"in the repository, else "+starter.Kinds()[0]+")")
 	o.action = starter.Audit
-	addChoiceFlag(cmd, "action", &o.action, starter.Actions(), "what becomes of a violation: audit (a warning) or enforce "+
-		"(a new one blocks)")
+	addChoiceFlag(cmd, "action", &o.action, starter.Actions(), "the effect of violations: audit (a warning) or "+
+		"enforce (a new one blocks)")
 	f.StringSliceVar(&o.sets, "set", nil, "sets of policies: "+strings.Join(starter.Sets(), ", ")+" (default: all but "+
-		"restricted, which contains baseline; namespaces where Argo CD or Flux says where most of it is deployed)")
+		"restricted, which contains baseline; namespaces only if Argo CD or Flux names most namespaces)")
 	_ = cmd.RegisterFlagCompletionFunc("set", cobra.FixedCompletions(starter.Sets(), cobra.ShellCompDirectiveNoFileComp))
-	f.StringVar(&o.folder, "policies", "", "the folder of the policies, from the top of the repository (default: "+
-		strings.Join(policyFolders(), ", or where something deploys that, ")+")")
-	f.BoolVar(&o.dryRun, "dry-run", false, "write nothing, and say what would be written")
+	f.StringVar(&o.folder, "policies", "", "the folder of the policies, relative to the top of the repository (default: "+
+		strings.Join(policyFolders(), ", or if that is deployed, ")+")")
+	f.BoolVar(&o.dryRun, "dry-run", false, "write nothing, and print what would be written")
 	addOutputFlag[*report.InitPlan](cmd, &o.output)
 	addColorFlag(cmd, &o.color, "color the text")
 	return cmd
@@ -53,7 +53,7 @@ func runInit(cmd *cobra.Command, o initOptions) error {
 	if err != nil {
 		return err
 	}
-	line := showProgress(cmd.ErrOrStderr(), "looking at the repository")
+	line := showProgress(cmd.ErrOrStderr(), "reading the repository")
 	ctx = line.in(ctx)
 	beginning, err := begin(ctx, o.repo)
 	if err != nil {
@@ -89,7 +89,7 @@ func (o initOptions) folders() ([]string, error) {
 	}
 	p, ok := tree.Clean(filepath.ToSlash(o.folder))
 	if !ok || p == "." || filepath.IsAbs(o.folder) || slices.Contains(strings.Split(strings.ToLower(p), "/"), ".git") {
-		return nil, fmt.Errorf("--policies: %q is no folder in the repository", o.folder)
+		return nil, fmt.Errorf("--policies: %q is not a folder of the repository", o.folder)
 	}
 	return []string{p}, nil
 }
@@ -106,13 +106,13 @@ func (b *beginning) next(plan *starter.Plan) []report.PlannedStep {
 	if b.repo == nil {
 		add("git init", "Lintel checks git repositories")
 	}
-	add("lintel check --all --worktree", "what the policies find here as it is")
+	add("lintel check --all --worktree", "findings of the policies now")
 	if len(plan.Policies) > 0 {
 		folder := path.Dir(plan.Policies[0].Folder)
 		add("lintel test "+b.fromHere(folder), "the tests of the policies")
 	}
-	add("git add -A && git commit", "policies count once the base branch has them")
-	add("lintel check", "on a branch: what it changes")
+	add("git add -A && git commit", "policies apply once the base branch has them")
+	add("lintel check", "on a branch: findings of its changes")
 	return steps
 }
 

@@ -30,13 +30,13 @@ func (o initOptions) planner(b *beginning) *planner {
 	if len(p.choice.Sets) == 0 {
 		p.choice.Sets = starter.DefaultSets(b.layout)
 		if !slices.Contains(p.choice.Sets, starter.Namespaces) {
-			p.notes = append(p.notes, "The set "+starter.Namespaces+" is left out: nothing here says in which namespace most "+
-				"manifests are deployed that name none. --set "+starter.Namespaces+" writes it.")
+			p.notes = append(p.notes, "The set "+starter.Namespaces+" is left out: for most manifests without a "+
+				"namespace, the repository does not name one. --set "+starter.Namespaces+" writes it.")
 		}
 	}
 	if b.layout != nil && len(b.layout.Problems) > 0 {
 		wrong := b.layout.Problems[0]
-		p.notes = append(p.notes, fmt.Sprintf("The settings that are there do not count: %s:%d: %s.", wrong.Path, wrong.Line,
+		p.notes = append(p.notes, fmt.Sprintf("The existing settings are not valid: %s:%d: %s.", wrong.Path, wrong.Line,
 			wrong.Message))
 	}
 	return p
@@ -58,7 +58,8 @@ func (p *planner) plan(ctx context.Context, folders []string) (*starter.Plan, er
 			continue
 		}
 		if why := starter.Unclear(p.repository.Clusters, p.layout, after); why != "" && len(plan.Clusters) > 0 {
-			p.notes = append(p.notes, "The repository may be of several clusters ("+strings.Join(plan.Clusters, ", ")+"), which "+
+			p.notes = append(p.notes, "The repository may serve several clusters ("+strings.Join(plan.Clusters, ", "+
+				"")+"), which "+
 				"the settings do not name: "+why+".")
 			if plan, after, err = p.try(ctx, nil); err != nil {
 				return nil, err
@@ -66,8 +67,8 @@ func (p *planner) plan(ctx context.Context, folders []string) (*starter.Plan, er
 		}
 		return plan, p.note(ctx, plan, after)
 	}
-	return nil, fmt.Errorf("nothing was written: %s would deploy the policies and the resources of their tests from %s: "+
-		"name a folder that nothing deploys with --policies", deployer, strings.Join(folders, " and "))
+	return nil, fmt.Errorf("nothing was written: %s would deploy the policies and the resources of their tests from "+
+		"%s. Name a folder that is not deployed with --policies", deployer, strings.Join(folders, " and "))
 }
 
 // try plans with some clusters, and describes the repository as it would be.
@@ -88,12 +89,12 @@ func (p *planner) note(ctx context.Context, plan *starter.Plan, after *report.La
 		return slices.ContainsFunc(after.Policies, func(l report.LaidPolicy) bool { return l.Path == path })
 	}
 	if slices.ContainsFunc(plan.Covers, func(path string) bool { return !counts(path) }) {
-		plan.Notes = append(plan.Notes, fmt.Sprintf("By the settings that are there, the policies in %s do not count: add "+
-			"%[1]s/ to \"policies\" in %s.", p.choice.Folder, settings.Path))
+		plan.Notes = append(plan.Notes, fmt.Sprintf("With the existing settings, the policies in %s do not count: "+
+			"add %[1]s/ to \"policies\" in %s.", p.choice.Folder, settings.Path))
 	}
 	ignored, err := p.ignored(ctx, plan.Write)
 	if len(ignored) > 0 {
-		plan.Notes = append(plan.Notes, "Git ignores "+ignored[0]+", so that it does not count: see .gitignore.")
+		plan.Notes = append(plan.Notes, "Git ignores "+ignored[0]+", so it does not count: see .gitignore.")
 	}
 	return err
 }

@@ -94,11 +94,11 @@ func (b *beginning) look(ctx context.Context, dir string) error {
 func (b *beginning) ask(ctx context.Context, q report.Query) (*report.Layout, error) {
 	out, err := b.child.Show(ctx, q)
 	if err != nil {
-		return nil, fmt.Errorf("the repository could not be looked at: %w", err)
+		return nil, fmt.Errorf("the repository could not be read: %w", err)
 	}
 	layout := &report.Layout{}
 	if err := json.Unmarshal(out.Text, layout); err != nil {
-		return nil, fmt.Errorf("the repository could not be looked at: %w", err)
+		return nil, fmt.Errorf("the repository could not be read: %w", err)
 	}
 	return layout, nil
 }
@@ -166,9 +166,9 @@ func (b *beginning) read(name string) ([]byte, error) {
 func (b *beginning) write(files []starter.File) error {
 	for i, f := range files {
 		if err := b.writeFile(f); err != nil {
-			wrote := "nothing was written before"
+			wrote := "no file was written"
 			if i > 0 {
-				wrote = report.Count(i, "file was", "files were") + " written before, the last " + files[i-1].Path
+				wrote = report.Count(i, "file was", "files were") + " written, the last one is " + files[i-1].Path
 			}
 			return fmt.Errorf("%s could not be written: %w; %s", f.Path, err, wrote)
 		}

@@ -45,7 +45,8 @@ const jobRoom = 256 << 20
 func roomIn(dir string) func() error {
 	return func() error {
 		if free := store.Free(dir); free < jobRoom {
-			return fmt.Errorf("the disk of LINTEL_DATA_DIR has %d MiB left, which are for the jobs: results are not kept", free>>20)
+			return fmt.Errorf("the disk of LINTEL_DATA_DIR has only %d MiB left, which are reserved for jobs: "+
+				"results are not stored", free>>20)
 		}
 		return nil
 	}

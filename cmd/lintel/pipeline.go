@@ -126,13 +126,13 @@ func (p *pipeline) base(ctx context.Context, r *repository, head string) (string
 			return id, nil
 		}
 	}
-	return "", fmt.Errorf("the workflow's clone has no commit that this %s could be compared with: add \"fetch-depth: %d\" to "+
-		"the step with actions/checkout, or name the base with --base", strings.ReplaceAll(p.event, "_", " "), depth)
+	return "", fmt.Errorf("the workflow's clone lacks the commit to compare this %s with: add \"fetch-depth: %d\" to "+
+		"the actions/checkout step, or use --base", strings.ReplaceAll(p.event, "_", " "), depth)
 }
 
 func (p *pipeline) checkedOutBase() error {
-	return fmt.Errorf("the workflow checked out the branch that the change goes to, and nothing of the change: for %s, "+
-		"check out the head, or use the event pull_request", p.event)
+	return fmt.Errorf("the workflow checked out the base branch, not the change: for %s, check out the head, or use "+
+		"the event pull_request", p.event)
 }
 
 // nothing decides about a head that is part of the base: a push that takes commits back is compared with what was there,

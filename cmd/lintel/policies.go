@@ -21,9 +21,9 @@ type policyOptions struct {
 
 func (o *policyOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringArrayVarP(&o.policies, "policy", "p", nil, "policies to ask besides the repository's: a file, a folder, or an "+
-		"address (https://github.com/octo-org/policies//kyverno?ref=v1, or of one file) (may be repeated)")
-	f.StringVar(&o.defaults, "defaults", "", "the repository with the organisation's defaults, as the App reads it "+
+	f.StringArrayVarP(&o.policies, "policy", "p", nil, "policies to add to the repository's: a file, a folder, or an "+
+		"address such as https://github.com/octo-org/policies//kyverno?ref=v1 (may be repeated)")
+	f.StringVar(&o.defaults, "defaults", "", "the repository with the organisation's defaults, as for the App "+
 		"(octo-org/.lintel, or its address)")
 }
 

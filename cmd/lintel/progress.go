@@ -123,7 +123,7 @@ func (s watched) Run(ctx context.Context, change report.Change) (*report.Report,
 	s.line.set(progress.Step{Doing: s.doing})
 	rep, err := s.Sandbox.Run(ctx, change)
 	if err == nil && rep != nil && rep.Wanted != nil {
-		s.line.set(progress.Step{Doing: "fetching what comes from outside"})
+		s.line.set(progress.Step{Doing: "fetching remote sources"})
 	}
 	return rep, err
 }

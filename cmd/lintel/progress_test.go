@@ -56,7 +56,7 @@ func TestProgress(t *testing.T) {
 // What is wanted from outside is a phase of its own.
 func TestProgressPhases(t *testing.T) {
 	line := showProgress(&strings.Builder{}, "starting")
-	for _, c := range []struct{ wanted, phase string }{{"", "rendering"}, {"{}", "fetching what comes from outside"}} {
+	for _, c := range []struct{ wanted, phase string }{{"", "rendering"}, {"{}", "fetching remote sources"}} {
 		rep := &report.Report{}
 		if c.wanted != "" {
 			rep.Wanted = json.RawMessage(c.wanted)

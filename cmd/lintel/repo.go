@@ -53,8 +53,8 @@ func openRepository(ctx context.Context, dir string) (*repository, error) {
 	lines := append(strings.Split(out, "\n"), "") // the prefix is empty at the top
 	absolute := len(lines) > 6 && !slices.ContainsFunc(lines[2:6], func(p string) bool { return !filepath.IsAbs(p) })
 	if !absolute || strings.Join(lines[7:], "") != "" {
-		return nil, fmt.Errorf("git does not say where the repository of %s is: it has to be git 2.31 or newer, and no folder "+
-			"may have a line break in its name", dir)
+		return nil, fmt.Errorf("git cannot locate the repository of %s: use git 2.31 or newer, and no line breaks in "+
+			"names of folders", dir)
 	}
 	r.inside, r.shallow, r.gitDir = lines[0] == "true", lines[1] == "true", lines[2]
 	r.common, r.objects, r.index, r.prefix = lines[3], lines[4], lines[5], lines[6]

@@ -71,12 +71,10 @@ func newServeCommand() *cobra.Command {
 		Use:   "serve",
 		Short: "Run the GitHub App: check pull requests and post check runs",
 		Long: "serve takes GitHub's webhooks at /webhook, checks the pull requests, and posts a check run on each head.\n" +
-			"It also answers /healthz, /readyz and /metrics. Without an App it prints a link to a page that registers one, " +
-			"keeps its\n" +
-			"credentials in the data directory, and goes on as that App.\n\n" +
-			"Each flag can be given as an environment variable: --listen as LINTEL_LISTEN, and so on; the flag wins. Prefer " +
-			"the\n" +
-			"environment for the webhook secret, as others can see flags.",
+			"It also answers /healthz, /readyz and /metrics. Without an App it prints a link to a page that registers one.\n" +
+			"It stores the credentials in the data directory and continues as that App.\n\n" +
+			"Each flag can be set by an environment variable, such as --listen by LINTEL_LISTEN; the flag takes\n" +
+			"precedence. Use the environment for the webhook secret, since other users of the machine can read flags.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := fromEnvironment(cmd.Flags(), os.LookupEnv); err != nil {
@@ -87,41 +85,42 @@ func newServeCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.listen, "listen", ":8080", "address to listen on")
-	f.StringVar(&o.dataDir, "data-dir", "", "folder for the mirrors, what was fetched, the embedded job queue and the "+
+	f.StringVar(&o.dataDir, "data-dir", "", "folder for mirrors, the source cache, the embedded job queue and the "+
 		"App's credentials (required)")
-	f.StringVar(&o.publicURL, "public-url", "", "address at which GitHub and people reach this server: check runs "+
-		"lead to pages below it; empty: there are no pages, and it is asked for to register an App")
+	f.StringVar(&o.publicURL, "public-url", "", "address at which GitHub and people reach this server; check runs "+
+		"link to its pages. Empty: no pages, and registering an App asks for it")
 	f.StringVar(&o.githubURL, "github-url", "https://github.com", "address of GitHub or of an Enterprise Server")
-	f.StringVar(&o.appID, "github-app-id", "", "id of the GitHub App; without it, its key and its secret: the App "+
-		"registered here")
+	f.StringVar(&o.appID, "github-app-id", "", "id of the GitHub App; without id, key and secret, the App that was "+
+		"registered by this server")
 	f.StringVar(&o.keyFile, "github-private-key-file", "", "file with the App's private key, PEM")
 	f.StringVar(&o.secret, "github-webhook-secret", "", "the App's webhook secret")
-	f.StringVar(&o.secretFile, "github-webhook-secret-file", "", "file with that secret, in place of it")
+	f.StringVar(&o.secretFile, "github-webhook-secret-file", "", "file with the webhook secret, in place of "+
+		"--github-webhook-secret")
 	f.StringVar(&o.clientID, "github-client-id", "", "the App's client id, with which people sign in to see results of "+
 		"private repositories")
 	f.StringVar(&o.clientSecretFile, "github-client-secret-file", "", "file with the App's client secret")
-	f.DurationVar(&o.pageAccessTTL, "page-access-ttl", results.DefaultAccessTTL, "how long it is remembered what GitHub says "+
-		"about who may see a result")
-	f.StringVar(&o.accounts, "accounts", "", "organizations and users that the App works for, separated by commas; empty: all "+
-		"that installed it")
+	f.DurationVar(&o.pageAccessTTL, "page-access-ttl", results.DefaultAccessTTL, "how long GitHub's answer about who "+
+		"may see a result is cached")
+	f.StringVar(&o.accounts, "accounts", "", "organizations and users that the App serves, separated by commas; "+
+		"empty: all that installed it")
 	f.StringVar(&o.natsURL, "nats-url", "", "NATS server or cluster that keeps the jobs; empty: embedded")
-	f.StringVar(&o.sources, "sources", "", "file that says what may be fetched from outside of the repositories, and how; "+
-		"empty: everything public")
-	f.IntVar(&o.workers, "workers", 2, "pull requests that are checked at a time")
+	f.StringVar(&o.sources, "sources", "", "file with the allowed remote sources and their credentials; empty: all "+
+		"public ones")
+	f.IntVar(&o.workers, "workers", 2, "number of pull requests that are checked at the same time")
 	f.DurationVar(&o.checkTimeout, "check-timeout", sandbox.DefaultTimeout, "end a check after this time")
 	f.IntVar(&o.checkMemory, "check-memory", sandbox.DefaultMemoryLimit>>20, "MiB of memory that one check may take")
 	o.pageBytes, o.pageResult = results.DefaultBytes, results.DefaultResult
 	f.DurationVar(&o.pageAge, "page-max-age", results.DefaultAge, "how long results are kept for their pages")
-	f.Var(&o.pageBytes, "page-max-bytes", "how much all results may take; the oldest go first")
-	f.Var(&o.pageResult, "page-max-result", "how large one report may be; above it, differences are left out")
+	f.Var(&o.pageBytes, "page-max-bytes", "storage limit of all results; the oldest are removed first")
+	f.Var(&o.pageResult, "page-max-result", "size limit of one report; above it, differences are left out")
 	// The defaults leave room for jobs and results on a volume of 10 GiB.
 	o.mirrorBytes, o.mirrorRepository, o.sourcesBytes, o.cacheBytes = 5<<30, 4<<30, 1<<30, 1<<30
-	f.Var(&o.mirrorBytes, "mirror-max-bytes", "how much the copies of all repositories may take; those that were used longest "+
-		"ago go first")
-	f.Var(&o.mirrorRepository, "mirror-max-repository", "how much the copy of one repository may take; larger ones are not "+
-		"checked")
-	f.Var(&o.sourcesBytes, "sources-max-bytes", "how much of what was fetched from outside is kept")
-	f.Var(&o.cacheBytes, "cache-max-bytes", "how much of what was worked out is kept")
+	f.Var(&o.mirrorBytes, "mirror-max-bytes", "storage limit of all mirrors of repositories; the least recently used "+
+		"are removed first")
+	f.Var(&o.mirrorRepository, "mirror-max-repository", "storage limit of the mirror of one repository; larger ones "+
+		"are not checked")
+	f.Var(&o.sourcesBytes, "sources-max-bytes", "storage limit of the source cache")
+	f.Var(&o.cacheBytes, "cache-max-bytes", "storage limit of the cache of checks")
 	f.DurationVar(&o.sweepInterval, "sweep-interval", worker.DefaultInterval, "time between searches for lost webhooks")
 	return cmd
 }
@@ -177,7 +176,8 @@ func (o *serveOptions) validate() (err error) {
 			return fmt.Errorf("LINTEL_PUBLIC_URL is not usable: %w", err)
 		}
 		if !github.Confidential(o.publicURL) {
-			return errors.New("LINTEL_PUBLIC_URL is not usable: the address must begin with https, unless it is of this machine")
+			return errors.New("LINTEL_PUBLIC_URL is not usable: the address must begin with https, unless it points " +
+				"to this machine")
 		}
 	}
 	if o.serves, err = parseAccounts(o.accounts); err != nil {
@@ -271,7 +271,7 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *store.Qu
 		return nil, nil, fmt.Errorf("the running program cannot be found: %w", err)
 	}
 	if err := sandbox.Sweep(); err != nil {
-		log.Warn("what killed servers left in TMPDIR could not be removed", "error", remote.WithoutPath(err))
+		log.Warn("temporary files of killed servers in TMPDIR could not be removed", "error", remote.WithoutPath(err))
 	}
 	sandboxes := sandbox.New(sandbox.Config{Executable: executable, Children: o.workers, Timeout: o.checkTimeout,
 		MemoryLimit: int64(o.checkMemory) << 20, Log: log, Complete: mirrors.Complete, Owned: kept.owned(log)})

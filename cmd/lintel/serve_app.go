@@ -42,7 +42,7 @@ func (o *serveOptions) app() (*identity, error) {
 		return o.registered(stored)
 	}
 	if o.natsURL != "" {
-		return nil, errors.New("LINTEL_GITHUB_APP_ID is not set: the servers that share LINTEL_NATS_URL need the App in " +
+		return nil, errors.New("LINTEL_GITHUB_APP_ID is not set: servers that share LINTEL_NATS_URL need the App in " +
 			"their settings")
 	}
 	return nil, nil
@@ -160,7 +160,7 @@ func (o *serveOptions) invite(out io.Writer, link string) {
 		link)
 	if o.publicURL == "" {
 		origin, _, _ := strings.Cut(link, "/setup")
-		fmt.Fprintf(out, "From elsewhere, put the address at which this server is reached in place of %s.\n\n", origin)
+		fmt.Fprintf(out, "On another machine, replace %s by the address of this server.\n\n", origin)
 	}
 }
 

@@ -60,7 +60,7 @@ func (s *caches) owned(log *slog.Logger) func(string) ([]string, string) {
 		if err == nil {
 			read = append(read, fetched)
 		} else {
-			log.Warn("the folder for what is fetched could not be made", "installation", repo.Installation, "error", err)
+			log.Warn("the folder of the source cache could not be created", "installation", repo.Installation, "error", err)
 		}
 		return read, filepath.Join(s.cache, owner)
 	}
@@ -73,7 +73,7 @@ const (
 	keepUnused = 14 * 24 * time.Hour
 )
 
-// cleanUp does what others do in the background, and keeps the copies of repositories, what was fetched and the caches
+// cleanUp does what others do in the background, and keeps the mirrors of repositories, what was fetched and the caches
 // from filling the disk, until ctx ends.
 func cleanUp(ctx context.Context, s *caches, log *slog.Logger, others ...func(context.Context)) {
 	var running sync.WaitGroup
@@ -89,8 +89,8 @@ func cleanUp(ctx context.Context, s *caches, log *slog.Logger, others ...func(co
 			name string
 			tidy func() error
 		}{
-			{"the copies of repositories", func() error { return s.mirrors.Maintain(ctx, unused) }},
-			{"what was fetched from outside", func() error {
+			{"the mirrors of repositories", func() error { return s.mirrors.Maintain(ctx, unused) }},
+			{"the source cache", func() error {
 				size, err := s.fetched.Maintain(ctx)
 				s.fetchedBytes.Store(size)
 				return err
@@ -102,7 +102,7 @@ func cleanUp(ctx context.Context, s *caches, log *slog.Logger, others ...func(co
 			}},
 		} {
 			if err := stock.tidy(); err != nil && ctx.Err() == nil {
-				log.Warn(stock.name+" could not be tidied", "error", err)
+				log.Warn(stock.name+" could not be cleaned up", "error", err)
 			}
 		}
 		select {

@@ -76,9 +76,9 @@ func (r *rotation) look(asked bool) {
 		}
 		switch {
 		case changed:
-			r.log.Info("a credential changed; the new one is in force", "setting", f.setting)
+			r.log.Info("a credential changed; the new one is in use", "setting", f.setting)
 		case problem != "" && problem != f.said:
-			r.log.Error("a credential cannot be used; the one before stays in force", "setting", f.setting, "error", problem)
+			r.log.Error("a credential cannot be used; the previous one stays in use", "setting", f.setting, "error", problem)
 		}
 		f.said = problem
 	}

@@ -49,7 +49,7 @@ func TestRotation(t *testing.T) {
 		{nothing, false, "one", ""},
 		{write("tw"), false, "one", ""}, // half of it
 		{write("two\n"), false, "one", ""},
-		{nothing, false, "two", "the new one is in force"},
+		{nothing, false, "two", "the new one is in use"},
 		{nothing, false, "two", ""},
 		{remove, false, "two", "cannot be read"},
 		{nothing, false, "two", ""},
@@ -62,7 +62,7 @@ func TestRotation(t *testing.T) {
 		{write("two"), false, "two", ""},
 		{nothing, false, "two", ""},
 		{write(strings.Repeat("x", maxSecretFile+1)), false, "two", "too large"},
-		{write("three"), true, "three", "the new one is in force"},
+		{write("three"), true, "three", "the new one is in use"},
 		{remove, false, "three", "cannot be read"},
 		{write("three"), false, "three", ""},
 		{remove, false, "three", "cannot be read"}, // again, as it was mended meanwhile
@@ -149,7 +149,7 @@ func TestRotationOfServer(t *testing.T) {
 	write("secret", []byte("two\n"))
 	write("client", []byte("two\n"))
 	r.look(true)
-	if got := strings.Count(said.String(), "the new one is in force"); got != 3 || strings.Contains(said.String(), "two") {
+	if got := strings.Count(said.String(), "the new one is in use"); got != 3 || strings.Contains(said.String(), "two") {
 		t.Errorf("log %s", said.String())
 	}
 	if app.signIn.Key("x") == before {

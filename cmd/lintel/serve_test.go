@@ -47,7 +47,7 @@ func TestServeConfiguration(t *testing.T) {
 		{"LINTEL_WORKERS", "0", "LINTEL_WORKERS must be from 1 to 64"},
 		{"LINTEL_WORKERS", "many", "LINTEL_WORKERS is not a valid number"},
 		{"LINTEL_SWEEP_INTERVAL", "5", "LINTEL_SWEEP_INTERVAL is not a valid duration"},
-		{"LINTEL_SOURCES", filepath.Join(dir, "none"), "LINTEL_SOURCES cannot be used: the file about sources: "},
+		{"LINTEL_SOURCES", filepath.Join(dir, "none"), "LINTEL_SOURCES cannot be used: the sources file: "},
 		{"LINTEL_SOURCES", key, "key.pem:1: "},
 		{"LINTEL_PAGE_ACCESS_TTL", "0s", "LINTEL_PAGE_ACCESS_TTL must be more than 0s"},
 		{"LINTEL_PAGE_ACCESS_TTL", "2h", "LINTEL_PAGE_ACCESS_TTL must be more than 0s and at most 1h"},

@@ -24,16 +24,16 @@ type sourcesOptions struct {
 
 func (o *sourcesOptions) flags(cmd *cobra.Command) {
 	o.storeFlags(cmd)
-	cmd.Flags().BoolVar(&o.offline, "offline", false, "use only what was fetched before (see \"lintel fetch\")")
+	cmd.Flags().BoolVar(&o.offline, "offline", false, "use only sources that were fetched before (see \"lintel fetch\")")
 }
 
 // storeFlags are the flags of commands that have to use the network.
 func (o *sourcesOptions) storeFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&o.file, "sources", os.Getenv("LINTEL_SOURCES"), "the file that says what may be fetched from outside, and "+
-		"how (default: lintel/sources.yaml in the user's configuration folder, if it is there)")
-	f.StringVar(&o.store, "store", os.Getenv("LINTEL_STORE"), "the folder for what is fetched (default: lintel-sources in "+
-		"the user's cache folder)")
+	f.StringVar(&o.file, "sources", os.Getenv("LINTEL_SOURCES"), "the file with the allowed remote sources and "+
+		"their credentials (default: lintel/sources.yaml in the user's configuration folder, if it exists)")
+	f.StringVar(&o.store, "store", os.Getenv("LINTEL_STORE"), "the folder of the source cache (default: "+
+		"lintel-sources in the user's cache folder)")
 }
 
 // open returns the user's store, nil where there is no place for one: what comes from outside is not checked then, which
@@ -47,7 +47,7 @@ func (o *sourcesOptions) open(ctx context.Context, git string) (*remotes.Resolve
 		err error) {
 		kept, err := remote.OpenStore(ctx, options)
 		if err != nil {
-			return nil, nil, nil, fmt.Errorf("what was fetched cannot be opened: %w", err)
+			return nil, nil, nil, fmt.Errorf("the source cache cannot be opened: %w", err)
 		}
 		narrowed, err := rules.Narrow(a.Allow)
 		if err != nil {
@@ -73,7 +73,7 @@ func (o *sourcesOptions) openStore(ctx context.Context, git string) (*remote.Sto
 	}
 	kept, err := remote.OpenStore(ctx, options)
 	if err != nil {
-		return nil, nil, fmt.Errorf("what was fetched cannot be opened: %w", err)
+		return nil, nil, fmt.Errorf("the source cache cannot be opened: %w", err)
 	}
 	return kept, rules, nil
 }

@@ -37,17 +37,17 @@ func newTestCommand() *cobra.Command {
 	addColorFlag(cmd, &o.color, "color the text")
 	alias(f, "output", "output-format")
 	f.StringVarP(&o.run, "run", "t", "",
-		"only results of these names: policy=NAME,rule=NAME,resource=NAME, each may be left out or hold wildcards")
+		"only results with these names: policy=NAME,rule=NAME,resource=NAME; each is optional and may have wildcards")
 	alias(f, "run", "test-case-selector")
-	f.StringVarP(&o.file, "file-name", "f", eval.TestName, "how the files of tests are called")
-	f.BoolVar(&o.all, "all", false, "show all rows, also those where nothing was compared")
-	f.BoolVar(&o.failOnly, "fail-only", false, "show the rows that failed and no others")
+	f.StringVarP(&o.file, "file-name", "f", eval.TestName, "the name of the test files")
+	f.BoolVar(&o.all, "all", false, "show all rows, including those where nothing was compared")
+	f.BoolVar(&o.failOnly, "fail-only", false, "show only the rows that failed")
 	f.BoolVar(&o.detailed, "detailed-results", false, "show the message of each row")
 	f.BoolVar(&o.noColor, "remove-color", false, "the same as --color never")
-	f.BoolVar(&o.strict, "strict", false, "rows where nothing is compared fail")
-	f.BoolVar(&o.coverage, "coverage", false, "name the rules that no row reaches, and those that only ever pass")
+	f.BoolVar(&o.strict, "strict", false, "fail rows where nothing was compared")
+	f.BoolVar(&o.coverage, "coverage", false, "list the rules that no row reaches, and those that only pass")
 	f.BoolVar(&o.watch, "watch", false, "run again when a file that the tests read changes, until Ctrl-C")
-	f.IntVar(&o.workers, "workers", 0, "test files to run at a time (default: one a processor)")
+	f.IntVar(&o.workers, "workers", 0, "number of test files to run at the same time (default: one per processor)")
 	addForeignFlags(cmd)
 	return cmd
 }
@@ -62,7 +62,7 @@ func runTest(cmd *cobra.Command, o testOptions, dirs []string) error {
 	case o.all && o.failOnly:
 		return errors.New("--all and --fail-only are both given: choose one")
 	case o.file == "" || o.file != path.Base(filepath.ToSlash(o.file)):
-		return fmt.Errorf("--file-name: %q is no name of a file", o.file)
+		return fmt.Errorf("--file-name: %q is not a file name", o.file)
 	}
 	match, err := resultFilter(o.run)
 	if err != nil {
@@ -84,7 +84,7 @@ func runTest(cmd *cobra.Command, o testOptions, dirs []string) error {
 	case !o.watch:
 		return once(os.DirFS)
 	case o.output != "text":
-		return fmt.Errorf("--watch is for text, which is written again and again: -o %s is one report", o.output)
+		return fmt.Errorf("--watch needs text output, since it prints repeatedly: -o %s is a single report", o.output)
 	}
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
@@ -184,7 +184,7 @@ func resultFilter(value string) (func(policy, rule, resource string) bool, error
 	for part := range strings.SplitSeq(value, ",") {
 		key, name, ok := strings.Cut(strings.TrimSpace(part), "=")
 		if _, known := want[key]; !ok || !known {
-			return nil, fmt.Errorf("--run: %q is none of policy=NAME, rule=NAME, resource=NAME", part)
+			return nil, fmt.Errorf("--run: %q is not policy=NAME, rule=NAME or resource=NAME", part)
 		}
 		want[key] = name
 	}

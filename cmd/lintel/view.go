@@ -23,11 +23,12 @@ type viewOptions struct {
 func (o *viewOptions) flags(cmd *cobra.Command, in *formats) {
 	f := cmd.Flags()
 	groupings, severities := view.Groupings(), report.Severities()
-	f.StringVar(&o.groupBy, "group-by", groupings[0], "what stands together in the text: "+enumerated(groupings))
+	f.StringVar(&o.groupBy, "group-by", groupings[0], "how the text is grouped: "+enumerated(groupings))
 	f.StringVar(&o.severity, "severity", "", "show findings of this severity and above, and count the others: "+
-		enumerated(severities)+"; none stated is medium")
-	f.BoolVar(&o.allPlaces, "all-places", false, "show every finding and each of its places, however many there are")
-	f.BoolVarP(&o.quiet, "quiet", "q", false, "show the verdict and errors only")
+		""+enumerated(severities)+"; "+
+		"a policy without severity is medium")
+	f.BoolVar(&o.allPlaces, "all-places", false, "show every finding and all its places")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "show only the verdict and errors")
 	for name, values := range map[string][]string{"group-by": groupings, "severity": severities} {
 		_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 	}
@@ -47,7 +48,7 @@ func (o *viewOptions) flags(cmd *cobra.Command, in *formats) {
 		}
 		for _, name := range []string{"group-by", "severity", "all-places", "quiet"} {
 			if f.Changed(name) && !in.has("text") {
-				return fmt.Errorf("--%s is for text: -o %s is always the whole report", name, in.first)
+				return fmt.Errorf("--%s works with text only: -o %s is always the whole report", name, in.first)
 			}
 		}
 		return nil

@@ -37,7 +37,7 @@ func watch(ctx context.Context, tick <-chan time.Time, log io.Writer,
 			fmt.Fprintf(log, "lintel: %s\n", visible(err.Error()))
 			files.keep(before)
 		}
-		fmt.Fprintln(log, "lintel: waiting for changes; Ctrl-C ends")
+		fmt.Fprintln(log, "lintel: waiting for changes; press Ctrl-C to stop")
 		if !files.wait(ctx, tick) {
 			return err
 		}

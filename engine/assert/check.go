@@ -131,7 +131,7 @@ func (c *checker) entry(e entry, at path, v value, b bindings, depth int) error 
 
 func (c *checker) element(e entry, at path, v value, b bindings, index any, depth int) error {
 	if c.left--; c.left < 0 {
-		return fmt.Errorf("the assertions go over more than %d elements", maxElements)
+		return fmt.Errorf("the assertions iterate over more than %d elements", maxElements)
 	}
 	if err := c.ctx.Err(); err != nil {
 		return err

@@ -135,7 +135,7 @@ func (c *compiler) node(v any, at string, depth int) (node, error) {
 		case err != nil:
 			return nil, err
 		case p.each:
-			return nil, &CompileError{at, "a value cannot go over elements: ~ is for keys"}
+			return nil, &CompileError{at, "a value cannot iterate over elements: ~ is for keys"}
 		case p.binds != "":
 			return nil, &CompileError{at, "a value cannot be bound: -> is for keys"}
 		}

@@ -34,7 +34,7 @@ func (c *compiler) controllers(m *policy.MatchResources, a *policy.CELAutogen) [
 		for i, w := range wanted {
 			if !slices.ContainsFunc(known, func(k controller) bool { return k.plural == w }) {
 				c.problem("/spec/autogen/podControllers/controllers/"+itoa(i),
-					"%q is no pod controller: use daemonsets, deployments, replicasets, statefulsets, jobs or cronjobs", w)
+					"%q is not a pod controller: use daemonsets, deployments, replicasets, statefulsets, jobs or cronjobs", w)
 			}
 		}
 	}

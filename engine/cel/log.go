@@ -23,7 +23,7 @@ func (p *Policy) ExplainMatch(ctx context.Context, r *admission.Request, env Env
 	}
 	if id := admission.IdentityOf(r.CurrentObject()); p.namespace != "" && id.Namespace != p.namespace && !r.Unplaced(id) {
 		env.Log.Add(trace.Step{Part: trace.Namespace,
-			Words: fmt.Sprintf("the policy is about namespace %s, not %q", p.namespace, id.Namespace)})
+			Words: fmt.Sprintf("the policy applies to namespace %s, not %q", p.namespace, id.Namespace)})
 		return
 	}
 	if len(p.targets) > 0 { // the others are those of pod controllers
@@ -127,9 +127,9 @@ func (a *activation) logMutation(mu mutation, err error) {
 // logException notes whether an exception is about the request.
 func (e Env) logException(x *Exception, applies bool, err error) {
 	if e.Log.On() {
-		words := "exception " + x.name + " is about the request"
+		words := "exception " + x.name + " matches the request"
 		if !applies {
-			words = "exception " + x.name + " is not about the request"
+			words = "exception " + x.name + " does not match the request"
 		}
 		e.Log.Add(trace.Step{Part: trace.Exception, Holds: applies, Words: words, Err: err})
 	}

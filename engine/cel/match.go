@@ -59,7 +59,8 @@ func (c *compiler) matching(pointer string, m *policy.MatchResources) *matcher {
 		}
 		for _, op := range r.Operations {
 			if !slices.Contains([]string{"*", "CREATE", "UPDATE", "DELETE", "CONNECT"}, op) {
-				c.problem(pointer+list+itoa(at)+"/operations", "%q is no operation: use CREATE, UPDATE, DELETE, CONNECT or *", op)
+				c.problem(pointer+list+itoa(at)+"/operations", "%q is not an operation: use CREATE, UPDATE, DELETE, "+
+					"CONNECT or *", op)
 			}
 		}
 	}

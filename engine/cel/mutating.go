@@ -119,7 +119,7 @@ func CompileMutatingPolicy(doc policy.Document, p policy.MutatingPolicy) (*Mutat
 			out.replace = e.UseServerSideApply
 			if e.Admission != nil && e.Admission.Enabled != nil && !*e.Admission.Enabled {
 				c.problems = append(c.problems, doc.Warning("/spec/evaluation/admission",
-					"%s %s is off at admission: it is not evaluated before merge", doc.Kind, doc.Name))
+					"%s %s is disabled at admission: it is not evaluated before merge", doc.Kind, doc.Name))
 				return nil
 			}
 		}

@@ -254,7 +254,7 @@ func (x *exporter) object(l *literal, at string, depth int) (any, error) {
 func exportObject(v ref.Val, where view) (map[string]any, error) {
 	l, ok := v.(*literal)
 	if !ok || l.kind.TypeName() != objectTypeName {
-		return nil, fmt.Errorf("the expression gives %s, not Object", v.Type().TypeName())
+		return nil, fmt.Errorf("the expression returns %s, not Object", v.Type().TypeName())
 	}
 	x := &exporter{left: maxValues, where: where}
 	out, err := x.export(l, objectTypeName, 0)
@@ -268,7 +268,7 @@ func exportObject(v ref.Val, where view) (map[string]any, error) {
 func exportPatch(v ref.Val) ([]any, error) {
 	list, ok := v.(traits.Lister)
 	if !ok {
-		return nil, fmt.Errorf("the expression gives %s, not a list of JSONPatch", v.Type().TypeName())
+		return nil, fmt.Errorf("the expression returns %s, not a list of JSONPatch", v.Type().TypeName())
 	}
 	x := &exporter{left: maxValues}
 	out := []any{}

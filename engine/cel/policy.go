@@ -109,7 +109,7 @@ func (c *compiler) body(at, failurePolicy string, vars []policy.CELVariable, con
 	for i, v := range vars {
 		pointer := at + "/variables/" + itoa(i)
 		if v.Name == "" || c.declared[v.Name] {
-			c.problem(pointer+"/name", "a variable needs a name of its own, %q is not", v.Name)
+			c.problem(pointer+"/name", "a variable needs a unique name that is an identifier, which %q is not", v.Name)
 		}
 		if x := c.compile(pointer+"/expression", v.Expression); x != nil {
 			p.variables = append(p.variables, variable{v.Name, x})
@@ -194,7 +194,7 @@ func (c *compiler) enforces(pointer string, actions []string, fallback bool) boo
 	}
 	for i, a := range actions {
 		if !slices.Contains([]string{"Deny", "Audit", "Warn"}, a) {
-			c.problem(pointer+"/"+itoa(i), "%q is no validation action: use Deny, Audit or Warn", a)
+			c.problem(pointer+"/"+itoa(i), "%q is not a validation action: use Deny, Audit or Warn", a)
 		}
 	}
 	return slices.Contains(actions, "Deny")

@@ -439,18 +439,18 @@ func TestProblems(t *testing.T) {
 		"literal": {"  validations:\n  - expression: |\n      true &&\n      nothing\n",
 			"p.yaml:11: the expression does not compile: undeclared reference to 'nothing'"},
 		"type": {"  validations:\n  - expression: '1 + 1'\n",
-			"p.yaml:9:5: the expression gives int, it must give bool"},
+			"p.yaml:9:5: the expression returns int and must return bool"},
 		"variable": {"  variables:\n  - {name: pods, expression: '1'}\n  validations:\n  - expression: variables.pod == 1\n",
 			"p.yaml:11:26: the variable \"pod\" is not defined before this place; did you mean \"pods\"?"},
 		"later": {"  variables:\n  - {name: a, expression: 'variables.b'}\n  - {name: b, expression: '1'}\n" +
 			"  validations:\n  - expression: 'true'\n", "the variable \"b\" is not defined before this place"},
 		"action": {"  validationActions: [Block]\n  validations:\n  - expression: 'true'\n",
-			"\"Block\" is no validation action"},
+			"\"Block\" is not a validation action"},
 		"nothing": {"  validations: []\n", "the policy validates nothing"},
 		"empty":   {"  validations:\n  - expression: ''\n", "the expression is empty"},
 		"has":     {"  validations:\n  - expression: has(object)\n", "invalid argument to has() macro"},
 		"controller": {"  autogen: {podControllers: {controllers: [deployment]}}\n  validations:\n  - expression: 'true'\n",
-			"\"deployment\" is no pod controller"},
+			"\"deployment\" is not a pod controller"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, problems := compileVP(t, podPolicy(tt.spec))

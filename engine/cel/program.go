@@ -89,7 +89,7 @@ func (c *compiler) compile(pointer, source string, want ...*cel.Type) *expressio
 	gives := checked.OutputType()
 	if len(want) > 0 && !slices.ContainsFunc(want, func(t *cel.Type) bool { return gives.IsExactType(t) }) &&
 		!gives.IsExactType(cel.DynType) && !gives.IsExactType(cel.AnyType) {
-		c.problem(pointer, "the expression gives %s, it must give %s", gives, want[0])
+		c.problem(pointer, "the expression returns %s and must return %s", gives, want[0])
 		return nil
 	}
 	native := checked.NativeRep()
@@ -206,7 +206,7 @@ func (e *expression) truth(a *activation) (bool, error) {
 	}
 	b, ok := out.(types.Bool)
 	if !ok {
-		return false, fmt.Errorf("the expression gives %s, not bool", out.Type().TypeName())
+		return false, fmt.Errorf("the expression returns %s, not bool", out.Type().TypeName())
 	}
 	return bool(b), nil
 }

@@ -90,7 +90,7 @@ func (c *compiler) block(raw map[string]any, at string) (block, error) {
 	for _, field := range slices.Sorted(maps.Keys(raw)) {
 		here := at + "/" + jsonpointer.Escape(field)
 		if field != "any" && field != "all" {
-			return block{}, jsonpointer.Errorf(here, "unknown field %s: conditions stand under any and all",
+			return block{}, jsonpointer.Errorf(here, "unknown field %s: conditions belong under any and all",
 				pattern.Quote(field))
 		}
 		if raw[field] == nil {

@@ -49,10 +49,10 @@ func Compile(m policy.Match) (*Block, []*InvalidError) {
 	switch {
 	case len(b.any) > 0 && len(b.all) > 0:
 		problems = append(problems, &InvalidError{Field: "all",
-			Message: "any and all are written side by side: keep one of them"})
+			Message: "any and all are both set: keep one of them"})
 	case len(b.any)+len(b.all) > 0 && !direct.empty():
 		problems = append(problems, &InvalidError{Field: "resources",
-			Message: "resources or user info stands beside any or all, where it has no effect: move it into the list"})
+			Message: "resources or user info is set next to any or all, where it has no effect: move it into the list"})
 	}
 	if len(b.any) == 0 && len(b.all) == 0 {
 		b.any = []filter{direct}
@@ -78,7 +78,7 @@ func compileFilter(f policy.ResourceFilter) (filter, []*InvalidError) {
 		kind, ok := ParseKind(k)
 		if !ok {
 			bad(fmt.Sprintf("resources/kinds/%d", i),
-				"%q is no kind: write Kind, version/Kind, group/version/Kind or one of them with /subresource", k)
+				"%q is not a kind: write Kind, version/Kind, group/version/Kind or one of them with /subresource", k)
 			continue
 		}
 		out.kinds = append(out.kinds, kind)
@@ -117,11 +117,11 @@ func compileFilter(f policy.ResourceFilter) (filter, []*InvalidError) {
 			bad(at+"kind", "unknown kind of subject %q: use User, Group or ServiceAccount", s.Kind)
 		}
 		if s.Name == "" {
-			bad(at+"name", "the subject has no name: say whom it is about")
+			bad(at+"name", "the subject has no name: add the name of the user, group or ServiceAccount")
 		}
 		if s.Kind == "ServiceAccount" && s.Namespace == "" {
 			// No user has such a name, so the subject takes nobody; older versions of Kyverno accepted it.
-			bad(at+"namespace", "the ServiceAccount has no namespace, so it is nobody: add it")
+			bad(at+"namespace", "the ServiceAccount has no namespace, so it matches no account: add the namespace")
 			problems[len(problems)-1].Warning = true
 		}
 	}

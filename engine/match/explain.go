@@ -20,7 +20,7 @@ func Explain(match, exclude *Block, t *Target) []trace.Step {
 // Explain says for each filter of the block of an exception whether it takes a request.
 func (b *Block) Explain(t *Target) []trace.Step {
 	if b.Empty() {
-		return []trace.Step{{Part: trace.Exception, Words: "its match block says nothing"}}
+		return []trace.Step{{Part: trace.Exception, Words: "its match block is empty"}}
 	}
 	return b.explain(t, asException, trace.Exception)
 }
@@ -93,7 +93,7 @@ func (f *filter) asks(t *Target, as role) string {
 	}
 	if f.hasUser() {
 		if as == asMatch && t.anonymous() && !f.user(t) {
-			parts = append(parts, "any user, since nobody says who asks")
+			parts = append(parts, "any user, since the requesting user is not given")
 		} else {
 			parts = append(parts, "user "+t.User.Username)
 		}
@@ -107,7 +107,7 @@ func (f *filter) misses(t *Target, as role) (out []string) {
 	miss := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	user := f.hasUser() && (as != asMatch || !t.anonymous() || f.user(t))
 	if !user && !f.hasResources() {
-		miss("it names no resources, and nobody says who asks")
+		miss("it names no resources, and the requesting user is not given")
 	}
 	if len(f.operations) > 0 && !slices.Contains(f.operations, t.Operation) {
 		var names []string
@@ -166,7 +166,7 @@ func (f *filter) misses(t *Target, as role) (out []string) {
 	if a := f.namespace(t, as); !a.yes && a.needs == nil {
 		switch {
 		case t.Identity.Kind == "Namespace":
-			miss("a namespaceSelector takes no Namespaces")
+			miss("a namespaceSelector does not match objects of kind Namespace")
 		default:
 			miss("the labels of namespace %s are not %s", t.Identity.Namespace, f.namespaceSelector)
 		}

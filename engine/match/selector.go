@@ -47,10 +47,10 @@ func CompileSelector(s *policy.Selector) (*Selector, error) {
 		at := "matchLabels/" + jsonpointer.Escape(key)
 		if value := s.MatchLabels[key]; !isLabelKey(key) {
 			return nil, &InvalidError{Field: at,
-				Message: fmt.Sprintf("%q is no key of a label: write a name, or domain/name", key)}
+				Message: fmt.Sprintf("%q is not a valid label key: write a name, or domain/name", key)}
 		} else if !isLabelValue(value) {
 			return nil, &InvalidError{Field: at,
-				Message: fmt.Sprintf("%q is no value of a label: up to 63 letters, digits, -, _ and .", value)}
+				Message: fmt.Sprintf("%q is not a valid label value: up to 63 letters, digits, -, _ and .", value)}
 		}
 		out.labels = append(out.labels, pair{key, s.MatchLabels[key]})
 	}
@@ -71,15 +71,15 @@ func CompileSelector(s *policy.Selector) (*Selector, error) {
 			return nil, &InvalidError{Field: at + "operator", Message: message}
 		}
 		if r.Key == "" {
-			return nil, &InvalidError{Field: at + "key", Message: "the expression has no key: say which label it is about"}
+			return nil, &InvalidError{Field: at + "key", Message: "the expression has no key: add the key of the label"}
 		}
 		if !isLabelKey(r.Key) {
-			return nil, &InvalidError{Field: at + "key", Message: fmt.Sprintf("%q is no key of a label", r.Key)}
+			return nil, &InvalidError{Field: at + "key", Message: fmt.Sprintf("%q is not a valid label key", r.Key)}
 		}
 		for j, v := range r.Values {
 			if !isLabelValue(v) {
 				return nil, &InvalidError{Field: fmt.Sprintf("%svalues/%d", at, j),
-					Message: fmt.Sprintf("%q is no value of a label: up to 63 letters, digits, -, _ and .", v)}
+					Message: fmt.Sprintf("%q is not a valid label value: up to 63 letters, digits, -, _ and .", v)}
 			}
 		}
 		out.requirements = append(out.requirements, requirement{r.Key, r.Operator, r.Values})

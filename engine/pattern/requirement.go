@@ -54,7 +54,7 @@ func (n *node) words() string {
 	case shapeListOfLists:
 		return fmt.Sprintf("a list of %d lists", len(n.elements))
 	}
-	return "something that no list is: the pattern is an empty list, which nothing satisfies"
+	return "no possible value: the pattern is an empty list, which nothing satisfies"
 }
 
 // words is what a key of a map asks for, "" where it is a condition.

@@ -127,7 +127,7 @@ func Validate(exclude []Exclude) error {
 		ids, ok := controlIDs(e.ControlName)
 		if !ok {
 			return &InvalidError{Field: "controlName", Index: i,
-				Message: fmt.Sprintf("%q is no control that can be excluded; known are %s", clip(e.ControlName),
+				Message: fmt.Sprintf("%q is not a control that can be excluded: use one of %s", clip(e.ControlName),
 					strings.Join(controlNames(), ", "))}
 		}
 		if e.RestrictedField == "" {

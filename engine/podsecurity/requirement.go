@@ -33,7 +33,7 @@ func (v violation) requirement(ctl control) fix.Requirement {
 		return fix.Requirement{Words: "a volume of the kind configMap, csi, downwardAPI, emptyDir, ephemeral, " +
 			"persistentVolumeClaim, projected or secret"}
 	case "sysctls":
-		return fix.Requirement{Words: "a sysctl that Kubernetes calls safe, such as net.ipv4.ip_unprivileged_port_start, or none"}
+		return fix.Requirement{Words: "a safe sysctl, such as net.ipv4.ip_unprivileged_port_start, or none"}
 	case "seLinuxOptions":
 		if v.path[len(v.path)-1] == "type" {
 			return fix.Requirement{Words: "container_t, container_init_t, container_kvm_t, container_engine_t, or no type",
@@ -41,7 +41,7 @@ func (v violation) requirement(ctl control) fix.Requirement {
 		}
 		return fix.Requirement{Words: "nothing: the field must not be set", Changes: gone}
 	case "hostProbesAndHostLifecycle":
-		return fix.Requirement{Words: "no host: the kubelet asks the pod itself", Changes: gone}
+		return fix.Requirement{Words: "no host: the kubelet probes the pod itself", Changes: gone}
 	}
 	return fix.Requirement{Words: "what the control " + ctl.id + " of the Pod Security Standards allows"}
 }

@@ -28,7 +28,7 @@ var operators = []string{">=", "<=", ">", "<", "!"}
 // is one reference takes the value as it is.
 func (p *parser) references(s string, at []string, depth int) (any, error) {
 	if depth > maxReferences {
-		return nil, fmt.Errorf("references lead to references more than %d times", maxReferences)
+		return nil, fmt.Errorf("references are nested more than %d levels deep", maxReferences)
 	}
 	found := referencePattern().FindAllStringIndex(s, -1)
 	if len(found) == 1 && found[0][0] == 0 && found[0][1] == len(s) && s[0] == '$' {
@@ -53,7 +53,7 @@ func (p *parser) references(s string, at []string, depth int) (any, error) {
 		}
 		b.WriteString(text)
 		if b.Len() > maxText {
-			return nil, fmt.Errorf("references make more than %d bytes", maxText)
+			return nil, fmt.Errorf("the text with references replaced has more than %d bytes", maxText)
 		}
 	}
 	b.WriteString(s[rest:])
@@ -79,7 +79,7 @@ func (p *parser) reference(s string, at []string, depth int) (any, error) {
 	}
 	switch v.(type) {
 	case map[string]any, []any, nil:
-		return nil, fmt.Errorf("reference %s does not lead to a single value", s)
+		return nil, fmt.Errorf("reference %s does not point to a single value", s)
 	}
 	if text, ok := v.(string); ok && strings.Contains(text, "$(") {
 		var err error

@@ -75,7 +75,7 @@ func parseTemplate(text, path string, tokens []string) (*template, error) {
 			break
 		}
 		if round == maxRounds {
-			return nil, fmt.Errorf("variables stand in each other deeper than %d", maxRounds)
+			return nil, fmt.Errorf("variables are nested more than %d levels deep", maxRounds)
 		}
 		var b strings.Builder
 		rest := 0
@@ -203,7 +203,7 @@ func (t *template) next(text string, round int) (*template, error) {
 		return nil, nil
 	}
 	if round >= maxRounds {
-		return nil, fmt.Errorf("variables at path %s hold variables more than %d times", t.path, maxRounds)
+		return nil, fmt.Errorf("variables at path %s are replaced by further variables more than %d times", t.path, maxRounds)
 	}
 	next, err := parseTemplate(text, t.path, nil)
 	if err != nil {
@@ -375,7 +375,7 @@ func again(s *Scope, v any, path string, round int) (any, error) {
 		return v, nil
 	}
 	if round >= maxRounds {
-		return nil, fmt.Errorf("variables at path %s hold variables more than %d times", path, maxRounds)
+		return nil, fmt.Errorf("variables at path %s are replaced by further variables more than %d times", path, maxRounds)
 	}
 	n, err := (&parser{path: path, dynamic: true}).node(v, nil, 0)
 	if err != nil {

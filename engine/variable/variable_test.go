@@ -148,7 +148,7 @@ func TestResolveErrors(t *testing.T) {
 			`failed: Unknown key "app" in path`,
 		`"{{ cm.{{ 'a b' }} }}"`:                            `failed to resolve cm.{{ 'a b' }} at path`,
 		`"[{{ request.object.metadata.annotations.hcl }}]"`: `failed to resolve`,
-		`"[{{ cm.data.loop }}]"`:                            `hold variables more than 16 times`,
+		`"[{{ cm.data.loop }}]"`:                            `are replaced by further variables more than 16 times`,
 		`{"{{ element }}": 1}`:                              `is not a string`,
 		`{"{{ key }}": 1, "app": 2}`:                        `two keys become "app"`,
 	} {
@@ -241,11 +241,11 @@ func TestParseErrors(t *testing.T) {
 		"reference":          {decode(t, `{"a": "$(./../zz)"}`), "", "/a", "reference $(./../zz) not resolved"},
 		"environment":        {decode(t, `{"a": "$(POD_NAME)"}`), "", "/a", "reference $(POD_NAME) not resolved"},
 		"reference to list":  {decode(t, `{"a": "$(./../b)", "b": []}`), "", "/a", "single value"},
-		"reference cycle":    {decode(t, `{"a": "$(./../b)", "b": "$(./../a)"}`), "", "/a", "references lead to references"},
+		"reference cycle":    {decode(t, `{"a": "$(./../b)", "b": "$(./../a)"}`), "", "/a", "references are nested more than"},
 		"reference is empty": {decode(t, `{"a": "$(<)"}`), "", "/a", "empty reference"},
 		"depth":              {cycle, "", strings.Repeat("/a", maxDepth+1), "nested deeper"},
 		"nesting": {strings.Repeat("{{ a", maxRounds+2) + strings.Repeat(" }}", maxRounds+2), "", "",
-			"stand in each other deeper"},
+			"variables are nested more than"},
 		"zero byte": {"{{ a }} \x00", "", "", "zero byte"},
 	} {
 		_, err := Parse(c.document, c.pointer)

@@ -130,7 +130,7 @@ type UnknownNameError struct {
 func (e *UnknownNameError) Error() string {
 	message := e.Name + " has neither a kustomization nor manifests"
 	if first, _, _ := strings.Cut(e.Name, "/"); roots.IsKindName(first) {
-		message = "nothing that deploys something is called " + e.Name
+		message = "no object that deploys something has the name " + e.Name
 	}
 	if n := len(e.Below); n > 0 {
 		const most = 8

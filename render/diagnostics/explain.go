@@ -28,7 +28,7 @@ func (s *search) explain(c culprit) []doc.Error {
 		list = s.replacement(c)
 	case "images", "imageTags":
 		if name := doc.Text(c.node, "name"); name == "" {
-			list = c.problem(c.node, "has no name: write the name of the image as it stands in the manifests, without its tag")
+			list = c.problem(c.node, "has no name: write the name of the image as in the manifests, without its tag")
 		}
 	case "replicas":
 		list = s.replicas(c)
@@ -68,9 +68,9 @@ func (c culprit) unreadable(at *yaml.Node, real string) []doc.Error {
 	if c.unrestricted || c.file.Dir == "." || strings.HasPrefix(real, c.file.Dir+"/") {
 		return nil
 	}
-	return c.problem(at, "%s is not in or below the folder of this kustomization, and kustomize reads no files elsewhere: "+
-		"move it here, give its folder a kustomization and list that folder, or allow it (kustomize.loadRestrictor in "+
-		".lintel.yaml)", real)
+	return c.problem(at, "%s is outside the folder of this kustomization, where kustomize reads no files. Move it "+
+		"into this folder, or make its folder a kustomization and list that, or set kustomize.loadRestrictor in "+
+		".lintel.yaml", real)
 }
 
 // replicas is the reason why a count reaches nothing.
@@ -109,8 +109,8 @@ func (s *search) renamed(c culprit) []doc.Error {
 			moved := i
 			moved.namespace = other.namespace
 			if i != other && moved == other {
-				return c.problem(c.node, "the namespace %q makes one of two resources, %s and %s: rename one, or put them into two "+
-					"kustomizations", c.node.Value, other, i)
+				return c.problem(c.node, "the namespace %q gives two resources the same identity, %s and %s: rename "+
+					"one, or put them into two kustomizations", c.node.Value, other, i)
 			}
 		}
 	}

@@ -156,13 +156,13 @@ func (r *reader) fields(n *yaml.Node, t reflect.Type, where string) {
 
 // misplaced are fields that people write into kustomizations and that belong elsewhere.
 var misplaced = map[string]string{
-	"spec": "it belongs into a manifest, or into a Kustomization of Flux (kustomize.toolkit.fluxcd.io), which is " +
+	"spec": "it belongs in a manifest, or into a Kustomization of Flux (kustomize.toolkit.fluxcd.io), which is " +
 		"another kind of file",
-	"data":   "it belongs into a ConfigMap: list it under configMapGenerator, or put it in a file under resources",
-	"target": "it belongs into an entry of patches",
-	"path":   "it belongs into an entry of patches",
-	"op":     "it belongs into a patch: list that under patches",
-	"files":  "it belongs into an entry of configMapGenerator or secretGenerator",
+	"data":   "it belongs in a ConfigMap: list it under configMapGenerator, or put it in a file under resources",
+	"target": "it belongs in an entry of patches",
+	"path":   "it belongs in an entry of patches",
+	"op":     "it belongs in a patch: list that under patches",
+	"files":  "it belongs in an entry of configMapGenerator or secretGenerator",
 }
 
 // jsonFields lists the fields of a struct by the names they have in JSON, with those of embedded structs.

@@ -23,7 +23,7 @@ var broken = []struct{ name, archive, want string }{
 	{"misspelled field", "-- app/kustomization.yaml --\nresources: [web.yaml]\nnamespcae: prod\n" + web,
 		"app/kustomization.yaml:2: kustomize knows no field \"namespcae\": did you mean \"namespace\"?"},
 	{"unknown field", "-- app/kustomization.yaml --\nresources: [web.yaml]\nspec: {}\n" + web,
-		"app/kustomization.yaml:2: kustomize knows no field \"spec\": it belongs into a manifest, or into a " +
+		"app/kustomization.yaml:2: kustomize knows no field \"spec\": it belongs in a manifest, or into a " +
 			"Kustomization of Flux (kustomize.toolkit.fluxcd.io), which is another kind of file"},
 	{"misspelled field below", "-- app/kustomization.yaml --\nresources: [web.yaml]\nimages:\n- name: nginx\n" +
 		"  newtags: \"2\"\n" + web,
@@ -78,15 +78,15 @@ var broken = []struct{ name, archive, want string }{
 		"b/kustomization.yaml:2: resources: \"../app\" includes itself: app -> b -> app"},
 	{"file of another folder", "-- app/kustomization.yaml --\nresources:\n- web.yaml\n- ../shared/a.yaml\n" +
 		"-- shared/a.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n" + web,
-		"app/kustomization.yaml:3: resources: shared/a.yaml is not in or below the folder of this kustomization, and " +
-			"kustomize reads no files elsewhere: move it here, give its folder a kustomization and list that folder, or allow it " +
-			"(kustomize.loadRestrictor in .lintel.yaml)"},
+		"app/kustomization.yaml:3: resources: shared/a.yaml is outside the folder of this kustomization, where " +
+			"kustomize reads no files. Move it into this folder, or make its folder a kustomization and list that, " +
+			"or set kustomize.loadRestrictor in .lintel.yaml"},
 	{"patch of another folder", "-- app/kustomization.yaml --\nresources: [web.yaml]\npatches:\n- path: " +
 		"../shared/p.yaml\n" +
 		"-- shared/p.yaml --\n" + webPatch + web,
-		"app/kustomization.yaml:3: patches: shared/p.yaml is not in or below the folder of this kustomization, and " +
-			"kustomize reads no files elsewhere: move it here, give its folder a kustomization and list that folder, or allow it " +
-			"(kustomize.loadRestrictor in .lintel.yaml)"},
+		"app/kustomization.yaml:3: patches: shared/p.yaml is outside the folder of this kustomization, where " +
+			"kustomize reads no files. Move it into this folder, or make its folder a kustomization and list that, " +
+			"or set kustomize.loadRestrictor in .lintel.yaml"},
 	{"a kustomization as a file", "-- app/kustomization.yaml --\nresources:\n- ../base/kustomization.yaml\n" +
 		"-- base/kustomization.yaml --\nresources: [a.yaml]\n-- base/a.yaml --\napiVersion: v1\nkind: ConfigMap\n" +
 		"metadata: {name: a}\n",
@@ -103,8 +103,8 @@ var broken = []struct{ name, archive, want string }{
 		"app/a.yaml:1: this ConfigMap has no name: write metadata.name"},
 	{"no kind, second document", "-- app/kustomization.yaml --\nresources:\n- a.yaml\n-- app/a.yaml --\napiVersion: v1\n" +
 		"kind: ConfigMap\nmetadata: {name: a}\n---\napiVersion: v1\nmetadata:\n  name: b\n",
-		"app/a.yaml:5: this has no kind, so it is not a resource: write apiVersion and kind, or take the file off " +
-			"the list of resources"},
+		"app/a.yaml:5: this has no kind, so it is not a resource: write apiVersion and kind, or remove the file from " +
+			"resources"},
 	{"misspelled kind", "-- app/kustomization.yaml --\nresources:\n- a.yaml\n-- app/a.yaml --\napiVersion: v1\n" +
 		"Kind: ConfigMap\nmetadata: {name: a}\n",
 		"app/a.yaml:2: this has no kind, so it is not a resource: write kind in place of Kind"},
@@ -114,16 +114,15 @@ var broken = []struct{ name, archive, want string }{
 	{"no map", "-- app/kustomization.yaml --\nresources:\n- a.yaml\n-- app/a.yaml --\n- a\n- b\n",
 		"app/a.yaml:1: is a list, and a resource is a map with apiVersion, kind and metadata"},
 	{"values file", "-- app/kustomization.yaml --\nresources:\n- values.yaml\n-- app/values.yaml --\nimage: nginx\n",
-		"app/values.yaml:1: this has no kind, so it is not a resource: write apiVersion and kind, or take the file " +
-			"off the list of resources"},
+		"app/values.yaml:1: this has no kind, so it is not a resource: write apiVersion and kind, or remove the file " +
+			"from resources"},
 	{"duplicate in two files", "-- app/kustomization.yaml --\nresources:\n- web.yaml\n- more.yaml\n-- app/more.yaml --\n" +
 		webPatch + web,
 		"app/more.yaml:4: Deployment \"web\" is already part of this kustomization, by app/web.yaml: remove one, " +
 			"or give it another name or namespace (to change it, write a patch)"},
 	{"duplicate in one file", "-- app/kustomization.yaml --\nresources:\n- more.yaml\n-- app/more.yaml --\n" + webPatch +
 		"---\n" + webPatch,
-		"app/more.yaml:9: Deployment \"web\" stands in this file twice: remove one, or give it another name or " +
-			"namespace"},
+		"app/more.yaml:9: Deployment \"web\" is in this file twice: remove one, or give it another name or namespace"},
 	{"listed twice", "-- app/kustomization.yaml --\nresources:\n- web.yaml\n- web.yaml\n" + web,
 		"app/kustomization.yaml:3: resources: \"web.yaml\" is listed twice: remove one of the two"},
 	{"duplicate of a base", "-- top/kustomization.yaml --\nresources:\n- ../app\n- web.yaml\n-- top/web.yaml --\n" +
@@ -132,12 +131,13 @@ var broken = []struct{ name, archive, want string }{
 			"remove one, or give it another name or namespace (to change it, write a patch)"},
 	{"two bases bring it", "-- top/kustomization.yaml --\nresources:\n- ../app\n- ../two\n" +
 		"-- two/kustomization.yaml --\nresources: [../app]\n-- app/kustomization.yaml --\nresources: [web.yaml]\n" + web,
-		"top/kustomization.yaml:3: Deployment \"web\", which two brings, is already part of this kustomization, by " +
+		"top/kustomization.yaml:3: Deployment \"web\", which two includes, is already part of this kustomization, by " +
 			"the kustomization in app: remove one, or give it another name or namespace (to change it, write a patch)"},
 	{"duplicate by namespace", "-- app/kustomization.yaml --\nresources: [a.yaml]\nnamespace: c\n-- app/a.yaml --\n" +
 		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: a}\n---\napiVersion: v1\nkind: ConfigMap\n" +
 		"metadata: {name: a, namespace: b}\n",
-		"app/kustomization.yaml:2: namespace: the namespace \"c\" makes one of two resources, ConfigMap \"a\" in the " +
+		"app/kustomization.yaml:2: namespace: the namespace \"c\" gives two resources the same identity, ConfigMap " +
+			"\"a\" in the " +
 			"namespace \"a\" and ConfigMap \"a\" in the namespace \"b\": rename one, or put them into two kustomizations"},
 
 	{"patch of nothing", "-- app/kustomization.yaml --\nresources: [web.yaml]\npatches:\n- path: p.yaml\n-- " +
@@ -229,7 +229,7 @@ var broken = []struct{ name, archive, want string }{
 		"- target: {group: apps, version: v1, kind: Deployment, name: web}\n  path: p.yaml\n-- app/p.yaml --\n" +
 		"spec: {replicas: 2}\n" + web,
 		"app/p.yaml:1: patchesJson6902: this must be a list of operations (op, path, value); a patch that looks like " +
-			"a manifest belongs into patches"},
+			"a manifest belongs in patches"},
 	{"json6902 without target", "-- app/kustomization.yaml --\nresources: [web.yaml]\npatchesJson6902:\n- path: p.yaml\n" +
 		"-- app/p.yaml --\n- {op: remove, path: /spec/replicas}\n" + web,
 		"app/kustomization.yaml:3: patchesJson6902: a patch of operations needs a target: write target: with kind " +
@@ -241,7 +241,7 @@ var broken = []struct{ name, archive, want string }{
 		"app/kustomization.yaml:4: configMapGenerator.files: \"gone.txt\" does not exist"},
 	{"literal without value", "-- app/kustomization.yaml --\nconfigMapGenerator:\n- name: a\n  literals:\n  - a=b\n" +
 		"  - c\n",
-		"app/kustomization.yaml:5: configMapGenerator: this literal must have the form name=value"},
+		"app/kustomization.yaml:5: configMapGenerator: this literal must be written as name=value"},
 	{"literals are a map", "-- app/kustomization.yaml --\nconfigMapGenerator:\n- name: a\n  literals:\n    a: b\n",
 		"app/kustomization.yaml:4: configMapGenerator[].literals is a map and must be a list: write each entry on a " +
 			"line of its own that begins with \"- \""},
@@ -266,7 +266,7 @@ var broken = []struct{ name, archive, want string }{
 	{"malformed expression", "-- app/kustomization.yaml --\nresources: [web.yaml]\npatches:\n- path: p.yaml\n" +
 		"  target: {name: \"web(\"}\n-- app/p.yaml --\nkind: A\nmetadata: {name: a}\n" + web,
 		"app/kustomization.yaml:4: patches: name of the target is no valid regular expression: put a backslash " +
-			"before each sign that stands for itself"},
+			"before each character that is meant literally"},
 	{"transformer that is none", "-- app/kustomization.yaml --\nresources: [web.yaml]\ntransformers: [t.yaml]\n" +
 		"-- app/t.yaml --\napiVersion: builtin\nkind: LabelsTransformer\nmetadata: {name: x}\n" + web,
 		"app/kustomization.yaml:2: transformers: unable to load builtin LabelsTransformer.builtin.[noGrp]"},

@@ -52,7 +52,7 @@ func (s *search) generated(c culprit, field string, item *yaml.Node) []doc.Error
 	value := item.Value
 	if field == "literals" {
 		if key, _, ok := strings.Cut(value, "="); !ok || key == "" {
-			return c.problem(item, "this literal must have the form name=value") // it may be a secret
+			return c.problem(item, "this literal must be written as name=value") // it may be a secret
 		}
 		return s.sameKey(c, item, value)
 	}
@@ -61,7 +61,7 @@ func (s *search) generated(c culprit, field string, item *yaml.Node) []doc.Error
 		key, after, ok := strings.Cut(value, "=")
 		switch {
 		case ok && (key == "" || after == "" || strings.Contains(after, "=")):
-			return c.problem(item, "the file %q must have the form path or name=path", value)
+			return c.problem(item, "the file %q must be written as path or name=path", value)
 		case ok:
 			file = after
 		}

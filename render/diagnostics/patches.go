@@ -85,11 +85,11 @@ func (s *search) patch(c culprit) []doc.Error {
 	}
 	if c.field == "patchesJson6902" {
 		return p.at(documents[0], "patchesJson6902: this must be a list of operations (op, path, value); a patch that looks "+
-			"like a manifest belongs into patches")
+			"like a manifest belongs in patches")
 	}
 	if target != nil && len(documents) > 1 {
-		return c.problem(target, "a patch of several documents says itself what it changes: remove target, or make one entry "+
-			"of each document")
+		return c.problem(target, "a patch of several documents names what each changes: remove target, or write one "+
+			"entry per document")
 	}
 	for _, d := range documents {
 		if list := s.merge(c, p, d, target); list != nil {
@@ -122,8 +122,8 @@ func (s *search) merge(c culprit, p patchText, d, target *yaml.Node) []doc.Error
 		for _, field := range []string{"group", "version", "kind", "name", "namespace"} {
 			_, value := doc.Field(target, field)
 			if _, err := regexp.Compile(doc.Text(target, field)); err != nil {
-				return c.problem(value, "%s of the target is no valid regular expression: put a backslash before each sign that "+
-					"stands for itself", field)
+				return c.problem(value, "%s of the target is no valid regular expression: put a backslash before "+
+					"each character that is meant literally", field)
 			}
 		}
 		chosen = selected(target, c.objects)

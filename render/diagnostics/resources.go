@@ -30,7 +30,7 @@ func (s *search) resource(c culprit) []doc.Error {
 			return nil
 		}
 		for _, i := range idsOf(objects) {
-			if list := s.twice(c, c.file.Path, c.node, i, i.String()+", which "+real+" brings,"); list != nil {
+			if list := s.twice(c, c.file.Path, c.node, i, i.String()+", which "+real+" includes,"); list != nil {
 				return list
 			}
 		}
@@ -101,8 +101,8 @@ func (s *search) object(c culprit, file string, n *yaml.Node, seen []id) []doc.E
 				return problemAt(file, at, fmt.Sprintf("this has no kind, so it is not a resource: write kind in place of %s", key))
 			}
 		}
-		return problemAt(file, n, "this has no kind, so it is not a resource: write apiVersion and kind, or take the file off "+
-			"the list of resources")
+		return problemAt(file, n, "this has no kind, so it is not a resource: write apiVersion and kind, or remove "+
+			"the file from resources")
 	case i.apiVersion == "":
 		return problemAt(file, n, fmt.Sprintf("this %s has no apiVersion: write it above kind", what))
 	case meta != nil && meta.Kind != yaml.MappingNode:
@@ -122,8 +122,8 @@ func (s *search) object(c culprit, file string, n *yaml.Node, seen []id) []doc.E
 		}
 		return problemAt(file, key, fmt.Sprintf("this %s has no name: write metadata.name", what))
 	case slices.ContainsFunc(seen, i.same):
-		return problemAt(file, nameOf(n), fmt.Sprintf("%s stands in this file twice: remove one, or give it another name or "+
-			"namespace", i))
+		return problemAt(file, nameOf(n), fmt.Sprintf("%s is in this file twice: remove one, or give it another name "+
+			"or namespace", i))
 	}
 	if list := s.twice(c, file, nameOf(n), i, i.String()); list != nil {
 		return list

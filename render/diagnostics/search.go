@@ -27,7 +27,7 @@ var order = []string{"openapi", "generatorOptions", "sortOptions", "buildMetadat
 var repeatable = []string{"patchesStrategicMerge", "patches", "patchesJson6902", "replicas", "images", "imageTags",
 	"replacements", "labels", "configMapGenerator", "secretGenerator"}
 
-var errSpent = errors.New("the search for what is wrong took too long")
+var errSpent = errors.New("the search for the cause took too long")
 
 // search is the search for the problems of one root.
 type search struct {

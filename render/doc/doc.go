@@ -158,7 +158,7 @@ func Narrow(data []byte) ([]byte, bool) {
 func decode(decoder *yaml.Decoder, into *yaml.Node) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = errors.New("yaml: the parser gave up on this file")
+			err = errors.New("yaml: the parser crashed on this file")
 		}
 	}()
 	return decoder.Decode(into)

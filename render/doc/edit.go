@@ -233,7 +233,7 @@ func tokens(pointer string) (list []string) {
 
 func (c *Edit) fail(why string) { c.Unsafe = cmp.Or(c.Unsafe, why) }
 
-const unclear = "where it ends in the text is not certain"
+const unclear = "its end in the text is not certain"
 
 // mean notes what becomes of the value at a pointer.
 func (c *Edit) mean(pointer string, do func(any) any) {

@@ -34,7 +34,7 @@ func (c *Edit) Insert(pointer string, value any) {
 	case m.Kind == yaml.ScalarNode && m.ShortTag() == "!!null" && m.Value == "" && key != nil && !flow:
 		c.insertLines(e.lineEnd(e.Of(key)), key.Column+1, name, value)
 	case m.Kind != yaml.MappingNode || m.Anchor != "":
-		c.fail("it is no map of its own")
+		c.fail("it is not a map that is written out here")
 	case IsFlow(m):
 		c.appendFlow(m, name, value)
 	case e.KeepLines:
@@ -235,7 +235,7 @@ func (c *Edit) prepend(m *yaml.Node, f field) {
 		}
 		c.put(at, at, text)
 	case f.block:
-		c.fail("the rule is written in a way that leaves no place for a list")
+		c.fail("the rule has no place where a list can be added")
 	default:
 		at := e.Of(first)
 		c.put(at, at, f.name+": "+f.raw+e.newline+strings.Repeat(" ", first.Column-1))
@@ -245,7 +245,7 @@ func (c *Edit) prepend(m *yaml.Node, f field) {
 // prependFlow writes a field into braces, with quotes where the other keys have them.
 func (c *Edit) prependFlow(m *yaml.Node, f field) {
 	if f.block || strings.Contains(f.raw, "\n") {
-		c.fail("the rule is written in braces and the value on lines")
+		c.fail("the rule is written in braces, and the value is not")
 		return
 	}
 	e, first := c.editor, m.Content[0]

@@ -50,7 +50,7 @@ func (c *Edit) RemoveItems(pointer string, indexes ...int) {
 			c.put(c.editor.Of(list.Content[i]), c.editor.Of(list.Content[i+1]), "")
 		case IsFlow(list):
 		case !ok || !known:
-			c.fail("it does not stand on a line of its own")
+			c.fail("it is not on a line of its own")
 		default:
 			c.put(start, c.editor.lineEnd(end), "")
 		}
@@ -102,7 +102,7 @@ func (c *Edit) remove(pointer string, withComments bool) (found comments) {
 	}
 	start := e.Of(key)
 	if !e.isFirst(start) {
-		c.fail("it does not stand on a line of its own")
+		c.fail("it is not on a line of its own")
 		return found
 	}
 	start = e.lineStart(start)

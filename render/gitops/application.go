@@ -104,9 +104,9 @@ func (r *reader) argoSource(app, s *field, index int) *Problem {
 	case words != "":
 		return problemAt(at, ClusterOnly, "%s", words)
 	case !ok:
-		return problemAt(d.PathWhere, Broken, "the path leads out of the repository")
+		return problemAt(d.PathWhere, Broken, "the path points outside the repository")
 	case strings.Contains(dir, "{{"):
-		return problemAt(d.PathWhere, Broken, "the path keeps a template that nothing fills in")
+		return problemAt(d.PathWhere, Broken, "the path has a template expression that no generator fills in")
 	case !isKind(r.Tree, dir, tree.Dir):
 		return problemAt(d.PathWhere, Broken, "the path of %s %q is not a folder of this repository", d.Object.Kind,
 			d.Object.Name)
@@ -132,7 +132,8 @@ func (r *reader) argoSource(app, s *field, index int) *Problem {
 		d.Release = r.argoRelease(app, s, chart)
 	}
 	if strings.Contains(d.Namespace, "{{") {
-		r.problem(problemAt(d.NamespaceWhere, Broken, "the namespace keeps a template that nothing fills in"))
+		r.problem(problemAt(d.NamespaceWhere, Broken, "the namespace has a template expression that no generator "+
+			"fills in"))
 	}
 	r.deploys(d, s.get("kustomize"), s.get("directory"), s.get("helm"), app.get("spec", "destination", "namespace"))
 	return nil
@@ -153,7 +154,7 @@ func (r *reader) argoDirectory(s *field, d *Deployment) {
 	for _, key := range []string{"include", "exclude"} {
 		if _, err := directoryGlob.compile(s.text("directory", key)); err != nil {
 			r.problem(problemAt(s.position("directory", key), Suspicious,
-				"the pattern is malformed: Argo CD takes it for one that matches nothing"))
+				"the pattern is malformed: for Argo CD it matches nothing"))
 		}
 	}
 	r.also(s.get("directory", "jsonnet"))

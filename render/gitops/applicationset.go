@@ -151,7 +151,7 @@ func (e *expander) generate(entry *field, parent *set, depth int) ([]set, error)
 		return nil, located(entry, errors.New("no generator is named"))
 	}
 	if kinds > 1 && depth > 0 {
-		return nil, located(entry, errors.New("only one generator may stand in each entry of a matrix or merge"))
+		return nil, located(entry, errors.New("each entry of a matrix or merge may have only one generator"))
 	}
 	selected, err := selectSets(entry.get("selector"), all)
 	if err != nil {
@@ -188,7 +188,7 @@ func (e *expander) one(key string, g *field, parent *set, depth int) ([]set, err
 		needs = cmp.Or(needs, &need{g.position(), "the " + key + " generator needs the cluster"})
 		return []set{{values: e.ownValues(g), needs: needs}}, nil
 	}
-	return nil, fmt.Errorf("there is no generator of the name %.40q", key)
+	return nil, fmt.Errorf("there is no generator with the name %.40q", key)
 }
 
 // ownValues returns the values that a generator adds to each of its sets and that are the same in all.
@@ -243,7 +243,7 @@ func (e *expander) interpolate(g *field, parent set) (*field, error) {
 func (e *expander) matrix(g *field, parent *set, depth int) ([]set, error) {
 	children := g.elements("generators")
 	if len(children) != 2 {
-		return nil, fmt.Errorf("a matrix has two generators, this has %d", len(children))
+		return nil, fmt.Errorf("a matrix needs exactly two generators, and this one has %d", len(children))
 	}
 	first, err := e.generate(children[0], parent, depth+1)
 	if err != nil {

@@ -50,11 +50,11 @@ func (r *reader) argoRemoteChart(app, s *field, c Chart, d Deployment) *Problem 
 	}
 	for _, key := range says {
 		if unfilled(s.text(key)) {
-			return problemAt(s.position(key), Broken, "%s keeps a template that nothing fills in", key)
+			return problemAt(s.position(key), Broken, "%s has a template expression that no generator fills in", key)
 		}
 	}
 	if s.text("repoURL") == "" {
-		return problemAt(c.Named, Broken, "this source names no repository that the chart %.80q is of", s.text("chart"))
+		return problemAt(c.Named, Broken, "this source names no repository for the chart %.80q", s.text("chart"))
 	}
 	d.Kind, d.PathWhere, d.Release = ArgoHelm, c.Named, r.argoRelease(app, s, c)
 	r.deploys(d, s.get("helm"), app.get("spec", "destination", "namespace"))
@@ -174,7 +174,7 @@ func (a *argoValues) file(item *field) Layer {
 	written := item.text()
 	l := Layer{Name: written, Where: item.position()}
 	if item.unknown {
-		l.Unknown = "which file it is depends on what only the cluster has"
+		l.Unknown = "the name of the file depends on values that only the cluster has"
 		a.mayBe(written)
 		return l
 	}
@@ -185,11 +185,12 @@ func (a *argoValues) file(item *field) Layer {
 		address, revision := source.text("repoURL"), source.text("targetRevision")
 		switch {
 		case !ok || hasUnknown(source):
-			l.Unknown = "which file it is depends on what only the cluster has"
+			l.Unknown = "the name of the file depends on values that only the cluster has"
 		case source.text("chart") != "":
-			l.broken = "the values file " + written + " is of a source that is a chart: Argo CD takes them from git only"
+			l.broken = "the values file " + written + " is in a source that is a chart: Argo CD reads values files " +
+				"from git sources only"
 		case !in:
-			l.broken = "the values file " + written + " leads out of its repository"
+			l.broken = "the values file " + written + " points outside its repository"
 		case a.ours(address, name) && a.Repo.Current(revision):
 			l.File = name
 		default:
@@ -198,16 +199,16 @@ func (a *argoValues) file(item *field) Layer {
 	} else if strings.HasPrefix(ref, "$") && len(a.app.elements("spec", "sources")) > 0 {
 		l.broken = "the values file " + written + ": no source of this Application has the ref " + ref[1:]
 	} else if text, ok := a.environment(written); !ok {
-		l.Unknown = "which file it is depends on what only the cluster has"
+		l.Unknown = "the name of the file depends on values that only the cluster has"
 	} else if scheme, _, remotely := strings.Cut(text, "://"); remotely {
 		l.File, l.Want = remote.FileName, remote.Want{Kind: remote.File, URL: text}
 		if scheme != "http" && scheme != "https" {
-			l.broken = "Argo CD reads no values files over " + scheme
+			l.broken = "Argo CD does not read values files over " + scheme
 		}
 	} else {
 		name, in := below(a.release.Chart.Folder, text)
 		if l.File, l.Want = name, a.release.Chart.Want; !in {
-			l.broken = "the values file " + written + " leads out of its repository"
+			l.broken = "the values file " + written + " points outside its repository"
 		}
 	}
 	if l.File != "" && l.Want.Kind == "" {
@@ -274,7 +275,7 @@ func (a *argoValues) inPlace(helm *field) {
 			return
 		}
 		if l.value.unknown {
-			l.Unknown = "it depends on what only the cluster has"
+			l.Unknown = "it depends on values that only the cluster has"
 		}
 	}
 	l.Where = l.value.position()
@@ -294,7 +295,7 @@ func (a *argoValues) parameters(helm *field) {
 			l := Layer{Name: "parameter " + p.text("name"), Where: p.position("value"), kind: kind, path: p.text("name"),
 				value: made(listed(value), p.where)}
 			if !ok || hasUnknown(p) {
-				l.Unknown = "it depends on what only the cluster has"
+				l.Unknown = "it depends on values that only the cluster has"
 			}
 			layers = append(slices.DeleteFunc(layers, func(old Layer) bool { return old.path == l.path }), l)
 		}

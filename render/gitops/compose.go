@@ -77,8 +77,8 @@ func (p *part) set(out map[string]any, tagged bool) (err error) {
 			err = errors.New("panics")
 		}
 		if err != nil {
-			err = brokenAt(p.Where, "the values cannot take %q: it is not a path that Helm reads, or what is there is of another "+
-				"kind", p.path)
+			err = brokenAt(p.Where, "the values cannot set %q: it is not a path that Helm reads, or the value there "+
+				"has another type", p.path)
 		}
 	}()
 	text, kind := p.text, p.kind

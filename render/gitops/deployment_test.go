@@ -102,7 +102,7 @@ apiVersion: argoproj.io/v1alpha1
 kind: Application
 metadata: {name: web}
 spec: {source: {repoURL: o/r, path: ../x}}
-`, urls: []string{"o/r"}, problem: "leads out of the repository"},
+`, urls: []string{"o/r"}, problem: "points outside the repository"},
 		"plugin": {archive: `
 -- app.yaml --
 apiVersion: argoproj.io/v1alpha1
@@ -286,7 +286,7 @@ spec:
 		t.Error(s)
 	}
 	for _, want := range []string{`of Secret "hidden" are in the cluster`, `of ConfigMap "gone" are in the cluster`,
-		`"1x" is not a name`} {
+		`"1x" is not a valid name`} {
 		if !strings.Contains(messages(problems), want) {
 			t.Errorf("no problem says %q: %s", want, messages(problems))
 		}

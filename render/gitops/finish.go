@@ -121,7 +121,7 @@ func (f *finisher) replace(text, pointer string) (string, []Position, bool) {
 	}
 	for _, name := range unique(e.unset) {
 		f.issues = append(f.issues, Issue{Pointer: pointer, Cause: Suspicious,
-			Message: fmt.Sprintf("nothing sets the variable %.80q: Flux puts an empty text in its place", name)})
+			Message: fmt.Sprintf("nothing sets the variable %.80q: Flux replaces it with an empty string", name)})
 	}
 	for _, name := range unique(e.unread) {
 		f.issues = append(f.issues, Issue{Pointer: pointer, Cause: ClusterOnly, Value: true,

@@ -58,7 +58,7 @@ func TestFinish(t *testing.T) {
 			d: Deployment{Substitute: Substitution{Variables: variables}}, in: "a: x${gone}\nb: ${gone:-d}\n",
 			want:   "a: x\nb: d\n",
 			writes: []string{"/a substitute []", "/b substitute []"},
-			issues: []string{"/a advice nothing sets the variable \"gone\": Flux puts an empty text in its place"},
+			issues: []string{"/a advice nothing sets the variable \"gone\": Flux replaces it with an empty string"},
 		},
 		"unread": {
 			d:  Deployment{Substitute: Substitution{Variables: variables, Unread: []Position{{}}}},

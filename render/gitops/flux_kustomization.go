@@ -45,7 +45,8 @@ func (r *reader) fluxKustomization(root *field) *Problem {
 	at, words := spec.position("sourceRef", "name"), "" // words: the source is not this state of this repository
 	switch dir = from.inside; {
 	case from.packed:
-		return problemAt(at, ClusterOnly, "the source is %.40s %q, an artifact that is packed elsewhere: what is deployed from "+
+		return problemAt(at, ClusterOnly, "the source is %.40s %q, an artifact that is built outside this "+
+			"repository: what is deployed from "+
 			"it is not checked", ref.text("kind"), ref.text("name"))
 	case !from.known:
 		return problemAt(spec.position("sourceRef"), ClusterOnly, "the artifact that Kustomization %q reads holds no "+
@@ -296,7 +297,7 @@ func (r *reader) substitution(post *field) Substitution {
 		for _, k := range f.keys {
 			v := f.fields[k]
 			if !variableName.MatchString(k) {
-				r.problem(problemAt(v.position(), Broken, "%.80q is not a name of a variable: Flux fails on it", k))
+				r.problem(problemAt(v.position(), Broken, "%.80q is not a valid name of a variable: Flux fails on it", k))
 				continue
 			}
 			s.Variables[k] = Value{Text: strings.ReplaceAll(v.text(), "\n", ""), Where: v.position()}

@@ -17,8 +17,8 @@ func (r *reader) helmRelease(root *field) *Problem {
 	r.ask(r.object.Name, spec)
 	for _, key := range []*field{root.get("metadata", "name"), spec.get("releaseName"), spec.get("targetNamespace")} {
 		if strings.Contains(key.text(), "${") {
-			return problemAt(key.position(), ClusterOnly, "the name or the namespace of this HelmRelease has a variable "+
-				"that nothing of this repository puts a value in for: what is deployed is not known")
+			return problemAt(key.position(), ClusterOnly, "the name or namespace of this HelmRelease has a variable "+
+				"that nothing in this repository sets: what is deployed is not known")
 		}
 	}
 	out := &Release{rule: fluxRule, limits: r.Limits, NameWhere: r.where,
@@ -119,8 +119,8 @@ func (r *reader) fluxChart(spec *field, out *Release) (Chart, *Problem) {
 		case kind == "OCIRepository":
 			return r.ociRepository(ref, f.get("spec"))
 		case kind != "HelmChart":
-			return Chart{}, problemAt(ref.position("kind"), ClusterOnly, "the chart is an artifact of %.40s %q, which is packed "+
-				"elsewhere: what is deployed from it is not checked", kind, ref.text("name"))
+			return Chart{}, problemAt(ref.position("kind"), ClusterOnly, "the chart is an artifact of %.40s %q, "+
+				"which is built outside this repository: what is deployed from it is not checked", kind, ref.text("name"))
 		}
 		chart, namespace = f.get("spec"), cmp.Or(ref.text("namespace"), namespace)
 	} else if !chart.present() {
@@ -133,8 +133,8 @@ func (r *reader) fluxChart(spec *field, out *Release) (Chart, *Problem) {
 func unsettled(fields ...*field) *Problem {
 	for _, f := range fields {
 		if strings.Contains(f.text(), "${") {
-			return problemAt(f.position(), ClusterOnly, "the chart depends on a variable that nothing of this repository "+
-				"puts a value in for: what is deployed is not known")
+			return problemAt(f.position(), ClusterOnly, "the chart depends on a variable that nothing in this "+
+				"repository sets: what is deployed is not known")
 		}
 	}
 	return nil
@@ -264,15 +264,15 @@ func (r *reader) gitChart(chart *field, namespace string) (Chart, *Problem) {
 		}
 		c.Folder = resolved(r.Tree, dir)
 		if p := path.Join(c.Folder, "Chart.yaml"); newArtifact(r.Tree, from.exclusion).lacks(p, false) {
-			return c, problemAt(at, Broken, "the source of the chart leaves out %s: Flux has nothing to render from it", p)
+			return c, problemAt(at, Broken, "the source of the chart excludes %s: Flux has nothing to render from it", p)
 		}
 		return c, nil
 	case from.repository == "":
 		return c, problemAt(at, ClusterOnly, "no GitRepository of this repository has the name %q: where "+
 			"the chart comes from is not known", ref.text("name"))
 	case strings.Contains(from.repository+from.revision, "${"):
-		return c, problemAt(at, ClusterOnly, "the repository of the chart depends on a variable that "+
-			"nothing of this repository puts a value in for: what is deployed is not known")
+		return c, problemAt(at, ClusterOnly, "the repository of the chart depends on a variable that nothing in this "+
+			"repository sets: what is deployed is not known")
 	}
 	c.Folder, c.Want = dir, from.want()
 	if from.where.Path != "" { // the chart says nothing of the version: its repository does

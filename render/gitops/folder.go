@@ -146,7 +146,7 @@ func (v *Virtual) generate(t Tree, d *Deployment, limits Limits) (*field, *Probl
 		return nil
 	})
 	if err == nil && from.exceeded {
-		err = unknown("has more in its .sourceignore files than the limit allows")
+		err = unknown("has more patterns in its .sourceignore files than the limit allows")
 	}
 	if err != nil {
 		return nil, problemAt(d.PathWhere, causeOf(err), "the folder %s %s", d.Path, err)

@@ -233,7 +233,7 @@ func (e *expander) pathspec(spec string) (hits []string, err error) {
 	folder, isWild := wild(spec)
 	clean, ok := tree.Clean(folder)
 	if !ok {
-		return nil, errors.New("the path leads out of the repository")
+		return nil, errors.New("the path points outside the repository")
 	}
 	matches := func(string) bool { return true }
 	if isWild {

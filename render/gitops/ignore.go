@@ -251,7 +251,8 @@ func (r *reader) leave(d *Deployment, from fluxSource, at Position) *Problem {
 		}
 	}
 	if missing != "" {
-		return problemAt(at, Broken, "the source of Kustomization %q leaves out %s: Flux has nothing to build from it", d.Name, missing)
+		return problemAt(at, Broken, "the source of Kustomization %q excludes %s: Flux has nothing to build from "+
+			"it", d.Name, missing)
 	}
 	return nil
 }

@@ -139,7 +139,7 @@ func (p *part) reason(f *field) string {
 		return p.Unknown
 	case f.fields != nil || f.list:
 	case f.unknown:
-		return "it depends on what only the cluster has"
+		return "it depends on values that only the cluster has"
 	case p.variables:
 		return variableIn(text)
 	}
@@ -166,7 +166,7 @@ func (p *part) anyReason(f *field) string {
 
 func variableIn(text string) string {
 	if found := unset.FindString(text); found != "" {
-		return fmt.Sprintf("nothing of this repository puts a value in for %.80s}", found)
+		return fmt.Sprintf("nothing in this repository sets %.80s}", found)
 	}
 	return ""
 }

@@ -227,8 +227,9 @@ func TestReleaseProblems(t *testing.T) {
 			twice("v1") + twice("v2"), ClusterOnly, `k.yaml:5: several objects GitRepository of this repository have the name ` +
 			`"twice"`},
 		"variable in the name": {helmRelease("releaseName: ${X}\nchartRef: {kind: OCIRepository, name: tag}"), ClusterOnly,
-			"k.yaml:5: the name or the namespace"},
-		"Argo, template":   {argoApp("source: {repoURL: 'https://x', chart: '{{ .x }}'}"), Broken, "chart keeps a template"},
+			"k.yaml:5: the name or namespace"},
+		"Argo, template": {argoApp("source: {repoURL: 'https://x', chart: '{{ .x }}'}"), Broken, "chart has a " +
+			"template expression"},
 		"Argo, no address": {argoApp("source: {chart: redis}"), Broken, "names no repository"},
 		"Argo, no chart":   {argoApp("source: {repoURL: o/r, path: apps/b, helm: {}}"), Broken, "has no Chart.yaml"},
 		"Argo, plugin": {argoApp("source: {repoURL: 'https://x/y', path: a, plugin: {}, helm: {}}"), ClusterOnly,

@@ -106,10 +106,10 @@ func kustomizationIn(t Tree, dir string) string {
 
 func otherRepository(repository string) string {
 	return fmt.Sprintf("the source is another repository, %.200s: what is deployed from it is not checked",
-		cmp.Or(repository, "which nothing here names"))
+		cmp.Or(repository, "which nothing in this repository names"))
 }
 
 func otherRevision(revision string) string {
-	return fmt.Sprintf("the source is another revision of this repository, %.200s, and not what is "+
-		"to be merged here: what is deployed from it is not checked", revision)
+	return fmt.Sprintf("the source is another revision of this repository, %.200s, which is not the one to be "+
+		"merged: what is deployed from it is not checked", revision)
 }

@@ -19,8 +19,8 @@ import (
 
 // Why Lintel does not call some of the functions that Argo CD has.
 const (
-	changing = "what it gives differs each time, so what is deployed is not known before the merge"
-	costly   = "it takes more work than a check spends, so what is deployed is not known before the merge"
+	changing = "its result differs each time, so what is deployed is not known before the merge"
+	costly   = "it needs more computation than the limit allows, so what is deployed is not known before the merge"
 )
 
 // refusedFunctions returns the functions of sprig that are not called, and why. Those of dates read the clock or the

@@ -17,7 +17,7 @@ const (
 var (
 	errTooLarge = unknown("a value grows larger than the limit allows")
 	errTooLong  = unknown("a template's text is longer than the limit allows")
-	errTooMuch  = unknown("its templates take more work than the limit allows")
+	errTooMuch  = unknown("its templates need more computation than the limit allows")
 )
 
 // spend counts work; hostile templates end here.

@@ -288,8 +288,8 @@ func locate(t *tree.Tree, dir string) (p string, at tree.Entry, err error) {
 		}
 	}
 	if count > 1 {
-		return p, at, &doc.Error{Path: p, Message: "stands beside another kustomization file: kustomize accepts one a " +
-			"folder"}
+		return p, at, &doc.Error{Path: p, Message: "is in a folder with another kustomization file: kustomize " +
+			"accepts one per folder"}
 	}
 	return p, at, nil
 }

@@ -105,13 +105,13 @@ func (c *Chart) with(deps map[string]*Chart) (*Chart, error) {
 			return nil, &Error{Cause: CauseInvalid, Message: fmt.Sprintf("declares no dependency %q", key)}
 		case more.Name() != dep.Name:
 			return nil, &Error{Cause: CauseInvalid, File: dep.File, Line: dep.Line, Message: fmt.Sprintf(
-				"asks for a dependency %q, and what its repository has is a chart of another name", dep.Name)}
+				"needs the dependency %q, but its repository has a chart with another name", dep.Name)}
 		case outOfRange(dep.Version, more.Version()):
 			// Helm would take it for a chart that nobody declared: never off, without its alias.
-			message := fmt.Sprintf("asks for version %s of the dependency %q, and what is there is %s", dep.Version, key,
+			message := fmt.Sprintf("needs version %s of the dependency %q, but found version %s", dep.Version, key,
 				more.Version())
 			if dep.LockedVersion == more.Version() {
-				message += ", which Chart.lock has: they are out of sync"
+				message += ", the version in Chart.lock: Chart.yaml and Chart.lock are out of sync"
 			}
 			return nil, &Error{Cause: CauseInvalid, File: dep.File, Line: dep.Line, Message: message}
 		case have[more.Name()+"\x00"+more.Version()]:

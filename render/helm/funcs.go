@@ -51,7 +51,7 @@ func (r *run) lookup(apiVersion, kind, namespace, name string) (map[string]any, 
 		return map[string]any{}, nil
 	}
 	if r.answered[asked] = true; len(r.answered) > manyVersions {
-		return nil, &refusal{CauseLimit, fmt.Sprintf("asks the cluster for more than %d things", manyVersions)}
+		return nil, &refusal{CauseLimit, fmt.Sprintf("looks up more than %d objects in the cluster (lookup)", manyVersions)}
 	}
 	return found, nil
 }

@@ -273,7 +273,7 @@ func TestErrors(t *testing.T) {
 				Message: "does not allow the values: s.k must be integer and is string", Paths: [][]string{{"s", "k"}}}},
 		"values": {[]string{"charts/s/Chart.yaml", "apiVersion: v2\nname: s\nversion: 1.0.0\n", "values.yaml", "s: 1\n"},
 			helm.Error{Cause: helm.CauseValues,
-				Message: "cannot merge the values: where a subchart's are, something else stands"}},
+				Message: "cannot merge the values: the key of a subchart holds something other than a map"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := app(t, test.files...).Render(t.Context(), helm.Options{Name: "rel"})

@@ -93,7 +93,7 @@ func (c *Chart) input(o Options, r *run) (*Input, error) {
 		return nil, err
 	}
 	if !shallow(o.Values, maxValuesDepth) {
-		return nil, tooMuch("is given values that are nested too deep")
+		return nil, tooMuch("has values that are nested too deeply")
 	}
 	processed := clone(c.chart)
 	if err := chartutil.ProcessDependencies(processed, o.Values); err != nil {
@@ -147,7 +147,8 @@ func (c *Chart) installable() error {
 
 // mismatch means that values and charts do not fit together. Helm's words can quote values.
 func mismatch(error) error {
-	return &Error{Cause: CauseValues, Message: "cannot merge the values: where a subchart's are, something else stands"}
+	return &Error{Cause: CauseValues, Message: "cannot merge the values: the key of a subchart holds something other " +
+		"than a map"}
 }
 
 // templates collects the templates and what they are executed with. The latter Helm's engine says: it is run over a
@@ -160,7 +161,7 @@ func (c *Chart) templates(in *Input) error {
 		return ""
 	}}}
 	if _, err := e.RenderWithContext(context.Background(), probe(in.Chart), in.Top); err != nil {
-		return &Error{Cause: CauseTemplate, Message: "Helm's engine does not take this chart"}
+		return &Error{Cause: CauseTemplate, Message: "Helm's engine rejects this chart"}
 	}
 	byName := map[string]Template{}
 	in.collect(c, in.Chart, dots, byName)
@@ -238,7 +239,7 @@ const (
 func capabilities(o Options) (*common.Capabilities, error) {
 	version, err := common.ParseKubeVersion(cmp.Or(o.Kubernetes, DefaultKubernetes))
 	if err != nil {
-		return nil, &Error{Cause: CauseVersion, Message: "is rendered for a version of Kubernetes that is not one"}
+		return nil, &Error{Cause: CauseVersion, Message: "is rendered for an invalid version of Kubernetes"}
 	}
 	caps := common.DefaultCapabilities.Copy()
 	caps.KubeVersion = *version

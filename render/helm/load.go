@@ -35,7 +35,7 @@ func LoadPackage(files []File, l Limits) (*Chart, error) {
 func guarded[T any](do func() (T, error)) (result T, err error) {
 	defer func() {
 		if recover() != nil {
-			err = &Error{Cause: CauseInvalid, Message: "Helm's code breaks on this chart"}
+			err = &Error{Cause: CauseInvalid, Message: "Helm's code crashes on this chart"}
 		}
 	}()
 	return do()

@@ -91,10 +91,10 @@ func TestLockOutOfSync(t *testing.T) {
 		return c
 	}
 	for _, test := range []struct{ asked, version, want string }{
-		{"2.0.0", "1.0.0", `asks for version 2.0.0 of the dependency "db", and what is there is 1.0.0, ` +
-			`which Chart.lock has: they are out of sync`},
+		{"2.0.0", "1.0.0", `needs version 2.0.0 of the dependency "db", but found version 1.0.0, the version in ` +
+			`Chart.lock: Chart.yaml and Chart.lock are out of sync`},
 		{"^2", "2.1.0", ""},
-		{">=1.0.0", "1.0.0-rc.1", `asks for version >=1.0.0 of the dependency "db", and what is there is 1.0.0-rc.1`},
+		{">=1.0.0", "1.0.0-rc.1", `needs version >=1.0.0 of the dependency "db", but found version 1.0.0-rc.1`},
 		{">=1.0.0", "1.1.0-rc.1", ""},
 		{"1.x", "1.0.0+build", ""},
 	} {

@@ -95,12 +95,13 @@ func (f *File) canonical(n *yaml.Node, names []string) error {
 			}
 			for _, merged := range doc.Merged(n.Content[i+1]) {
 				if other := misspelled(merged, names); other != "" {
-					return fail(key, "merges in the field %q, which kustomize takes for another: use its exact spelling", other)
+					return fail(key, "merges in the field %q, which kustomize reads as another field: use its exact "+
+						"spelling", other)
 				}
 				for _, name := range doc.Keys(merged) {
 					if _, above := own[name]; above {
-						return fail(key, "sets %q above a merge key (<<) that sets it, too, and programs disagree which one counts: "+
-							"put the merge key first", name)
+						return fail(key, "sets %q before a merge key (<<) that also sets it, and programs disagree "+
+							"on which value wins: put the merge key first", name)
 					}
 				}
 			}

@@ -26,7 +26,7 @@ func TestSpelling(t *testing.T) {
 		{"merged", "x: &x {resources: [a]}\n<<: *x\n", "1 resources a"},
 		{"merged and set", "x: &x {resources: [a]}\n<<: *x\nresources: [b]\n", "3 resources b"},
 		{"set and merged", "x: &x {resources: [a]}\nresources: [b]\n<<: *x\n",
-			`f/kustomization.yaml:3: sets "resources" above a merge key`},
+			`f/kustomization.yaml:3: sets "resources" before a merge key`},
 		{"merged in capitals", "x: &x {Resources: [a]}\n<<: *x\n", `f/kustomization.yaml:2: merges in the field "Resources"`},
 		{"merged twice", "x: &x {resources: [a]}\n<<: *x\n<<: *x\n", "f/kustomization.yaml:3: has two merge keys"},
 		{"base64", "resources: [!!binary YQ==]\n", "f/kustomization.yaml:1: has text in base64"},

@@ -13,7 +13,7 @@ import (
 const lockPoll = 20 * time.Millisecond
 
 // ErrLocked means that somebody else has a lock.
-var ErrLocked = errors.New("somebody else has the lock")
+var ErrLocked = errors.New("another process holds the lock")
 
 // Lock takes the lock of a thing, among goroutines and processes alike. It ends with its process, however that ends.
 func (s *Store) Lock(ctx context.Context, key string) (unlock func(), err error) {
@@ -39,7 +39,7 @@ func (s *Store) wait(ctx context.Context, key string, shared bool) (func(), erro
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
-			return nil, fmt.Errorf("waiting for somebody else who fetches the same: %w", context.Cause(ctx))
+			return nil, fmt.Errorf("waiting for another process that fetches the same: %w", context.Cause(ctx))
 		}
 	}
 }

@@ -111,7 +111,7 @@ func (t *Tree) Entry(p string) (Entry, error) {
 func (t *Tree) lookup(p string, follow bool, links *int) (string, Entry, error) {
 	clean, ok := Clean(p)
 	if !ok {
-		return "", Entry{}, fmt.Errorf("%s leads out of the repository: %w", p, ErrNotExist)
+		return "", Entry{}, fmt.Errorf("%s points outside the repository: %w", p, ErrNotExist)
 	}
 	at := Entry{Name: ".", Kind: Dir, ID: t.root}
 	if clean == "." {
@@ -147,10 +147,12 @@ func (t *Tree) lookup(p string, follow bool, links *int) (string, Entry, error) 
 			return "", Entry{}, t.objects.remember(err)
 		}
 		if err != nil || len(target) > maxTarget {
-			return "", Entry{}, fmt.Errorf("%s is a symlink to nowhere: %w", path.Join(here, name), ErrNotExist)
+			return "", Entry{}, fmt.Errorf("%s is a symlink whose target does not exist: "+
+				"%w", path.Join(here, name), ErrNotExist)
 		}
 		if strings.HasPrefix(string(target), "/") {
-			return "", Entry{}, fmt.Errorf("%s is a symlink out of the repository: %w", path.Join(here, name), ErrNotExist)
+			return "", Entry{}, fmt.Errorf("%s is a symlink to a place outside the repository: "+
+				"%w", path.Join(here, name), ErrNotExist)
 		}
 		return t.lookup(path.Join(here, string(target), clean[min(from, len(clean)):]), follow, links)
 	}

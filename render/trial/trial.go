@@ -59,7 +59,7 @@ const Steps = 20_000_000
 const isolatedShare = 8
 
 // ErrBudget means that an edit was not tried, because others took too much.
-var ErrBudget = errors.New("the renderings that only try something out take too long")
+var ErrBudget = errors.New("the trial renderings take too long")
 
 // New returns a release to try edits on. The renderings that follow Weigh may take a number of steps.
 func New(chart *helm.Chart, options helm.Options, limits doc.Limits, steps int) *Release {

@@ -58,7 +58,7 @@ func Look(ctx context.Context, object, old map[string]any, minor int) Answer {
 		*list.now = slices.DeleteFunc(*list.now, func(v schema.Violation) bool {
 			newer := !slices.ContainsFunc(*list.then, func(w schema.Violation) bool { return w.Pointer == v.Pointer })
 			if newer {
-				v.Message = fmt.Sprintf("%s, from a later version of Kubernetes than 1.%d on", v.Message, minor)
+				v.Message = fmt.Sprintf("%s, in versions of Kubernetes after 1.%d", v.Message, minor)
 				out.Warned = append(out.Warned, v)
 			}
 			return newer

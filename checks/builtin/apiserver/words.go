@@ -14,7 +14,7 @@ import (
 // Refused ends the message of a refusal, and Fixed that of a change.
 const (
 	Refused = "the API server refuses the object"
-	Fixed   = "the API server refuses the change of what the cluster has, whoever applies it"
+	Fixed   = "the API server refuses this change of the existing object"
 )
 
 // most is how many bytes of what the API server says of a field are told.

@@ -83,7 +83,7 @@ func compile(source any, prunes bool) (out *schema, err error) {
 		return nil, err
 	}
 	if err := defaulting.PruneDefaults(s); err != nil {
-		return nil, fmt.Errorf("the defaults of the schema do not fit it: %w", err)
+		return nil, fmt.Errorf("the defaults of the schema do not satisfy the schema: %w", err)
 	}
 	validator, _, err := validation.NewSchemaValidator(props)
 	if err != nil {

@@ -38,12 +38,13 @@ func (d *definitions) look(ctx context.Context, group, version string, object, o
 	if !ok {
 		switch {
 		case k.legacy:
-			return nil, errors.New("it is of apiextensions.k8s.io/v1beta1, which no known version of Kubernetes reads")
+			return nil, errors.New("it has the version apiextensions.k8s.io/v1beta1, which no supported version of " +
+				"Kubernetes serves")
 		case len(k.versions) == 0:
 			return nil, errors.New("it has no versions")
 		}
 		return []Violation{{Pointer: "/apiVersion", Message: fmt.Sprintf(
-			"%s has no version %q by its definition, but %s: the API server does not take the object", name,
+			"%s has no version %q in its definition, but %s: the API server refuses the object", name,
 			Clip(version), strings.Join(k.versions, ", "))}}, nil
 	}
 	if len(list) > maxVersions {
@@ -84,7 +85,7 @@ func (d *definitions) look(ctx context.Context, group, version string, object, o
 func (s *schema) look(ctx context.Context, object, old map[string]any) (found []Violation, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			found, err = nil, errors.New("the object cannot be looked at by its definition")
+			found, err = nil, errors.New("the object cannot be validated against its definition")
 		}
 	}()
 	if n, paths := size(object, 0); s.defaults*n > maxWork || s.choices*n > maxChoices || n > maxValues ||
@@ -177,7 +178,7 @@ func (s *schema) unknown(object map[string]any, path string) (v Violation, ok bo
 		}
 	}
 	name := tokens[len(tokens)-1]
-	message, near := fmt.Sprintf("%q is no field by the definition of %v", Clip(name), object["kind"]), ""
+	message, near := fmt.Sprintf("%q is not a field in the definition of %v", Clip(name), object["kind"]), ""
 	if in != nil {
 		if _, known := in.Properties[name]; known {
 			return v, false
@@ -218,13 +219,13 @@ func violation(object map[string]any, e *field.Error) Violation {
 	}
 	switch e.Type {
 	case field.ErrorTypeRequired:
-		v.Missing, v.Message = true, fmt.Sprintf("is missing: the definition of %v needs it", object["kind"])
+		v.Missing, v.Message = true, fmt.Sprintf("is missing: the definition of %v requires it", object["kind"])
 		if detail != "" {
 			v.Message += ": " + ClipTo(maxWords, detail)
 		}
 		return v
 	case field.ErrorTypeNotSupported:
-		v.Message = "has a value that is none of the " + detail
+		v.Message = "has a value that is not one of the " + detail
 	case field.ErrorTypeTypeInvalid:
 		must, is, _ := strings.Cut(detail, ": ")
 		v.Message = must + ", not " + strings.Trim(is, `"`)

@@ -156,7 +156,7 @@ func until(r row) string {
 	if r.removed == "" {
 		return ""
 	}
-	return ", and goes with " + r.removed
+	return ", and is removed in " + r.removed
 }
 
 // instead says what comes in place of a kind.

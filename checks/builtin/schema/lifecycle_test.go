@@ -9,7 +9,7 @@ func TestLifecycle(t *testing.T) {
 	for _, c := range []struct{ version, apiVersion, kind, removed, deprecated string }{
 		{"1.33", "apps/v1", "Deployment", "", ""},
 		{"1.24", "policy/v1beta1", "PodDisruptionBudget", "",
-			"PodDisruptionBudget in policy/v1beta1 is deprecated since Kubernetes 1.21, and goes with 1.25: " +
+			"PodDisruptionBudget in policy/v1beta1 is deprecated since Kubernetes 1.21, and is removed in 1.25: " +
 				"write PodDisruptionBudget in policy/v1"},
 		{"1.20", "policy/v1beta1", "PodDisruptionBudget", "", ""},
 		{"1.25", "policy/v1beta1", "PodDisruptionBudget", "PodDisruptionBudget in policy/v1beta1 was removed in Kubernetes " +
@@ -22,12 +22,12 @@ func TestLifecycle(t *testing.T) {
 			"PodSecurityPolicy in extensions/v1beta1 was removed in Kubernetes 1.16", ""},
 		{"", "extensions/v1beta1", "Ingress",
 			"Ingress in extensions/v1beta1 was removed in Kubernetes 1.22: write Ingress in networking.k8s.io/v1", ""},
-		{"1.21", "extensions/v1beta1", "Ingress", "", "Ingress in extensions/v1beta1 is deprecated since Kubernetes 1.14, and " +
-			"goes with 1.22: write Ingress in networking.k8s.io/v1"},
+		{"1.21", "extensions/v1beta1", "Ingress", "", "Ingress in extensions/v1beta1 is deprecated since Kubernetes " +
+			"1.14, and is removed in 1.22: write Ingress in networking.k8s.io/v1"},
 		{"", "networking.k8s.io/v1beta1", "IngressClass", "IngressClass in networking.k8s.io/v1beta1 was removed in " +
 			"Kubernetes 1.22: write IngressClass in networking.k8s.io/v1", ""},
 		{"1.25", "autoscaling/v2beta2", "HorizontalPodAutoscaler", "", "HorizontalPodAutoscaler in autoscaling/v2beta2 is " +
-			"deprecated since Kubernetes 1.23, and goes with 1.26: write HorizontalPodAutoscaler in autoscaling/v2"},
+			"deprecated since Kubernetes 1.23, and is removed in 1.26: write HorizontalPodAutoscaler in autoscaling/v2"},
 		{"", "flowcontrol.apiserver.k8s.io/v1alpha1", "FlowSchema", "FlowSchema in flowcontrol.apiserver.k8s.io/v1alpha1 was " +
 			"removed in Kubernetes 1.21: write FlowSchema in flowcontrol.apiserver.k8s.io/v1", ""},
 		{"", "admissionregistration.k8s.io/v1beta1", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicy in " +
@@ -115,7 +115,8 @@ func TestDeclared(t *testing.T) {
 	if got := messages(s.Removed(t.Context(), object)); got != "" {
 		t.Errorf("removed: %s", got)
 	}
-	if got := messages(s.Deprecated(t.Context(), object)); !strings.Contains(got, "since cert-manager 1.4, and goes with 1.6") {
+	if got := messages(s.Deprecated(t.Context(), object)); !strings.Contains(got, "since cert-manager 1.4, and is "+
+		"removed in 1.6") {
 		t.Errorf("deprecated: %s", got)
 	}
 }

@@ -139,7 +139,7 @@ func (s *Schemas) later(apiVersion, kind string, first int) Answer {
 		return Answer{}
 	}
 	return Answer{Violations: []Violation{{Pointer: "/apiVersion", Message: fmt.Sprintf(
-		"%s in %s is there from Kubernetes 1.%d on, and the cluster has 1.%d", kind, apiVersion, first, s.minor)}}}
+		"%s in %s exists since Kubernetes 1.%d, and the cluster has 1.%d", kind, apiVersion, first, s.minor)}}}
 }
 
 // misspelled tells of a kind of no group that Kubernetes does not have and that looks like one it has. Files of other

@@ -87,7 +87,7 @@ func words(a Answer) string {
 
 const (
 	isRefused = ": the API server refuses the object"
-	isDropped = "kubectl apply and server-side apply refuse it, others lose it with a warning"
+	isDropped = "kubectl apply and server-side apply refuse it, and other clients drop it with a warning"
 )
 
 func TestCustomResources(t *testing.T) {
@@ -99,34 +99,40 @@ func TestCustomResources(t *testing.T) {
 		{"right", "", thing("size: 2, mode: fast, name: a, port: http, when: '2020-01-01T00:00:00Z', labels: {a.b/c: d}, " +
 			"free: {a: {b: 1}}, maybe: null, list: [{name: a}, {name: b}]"), ""},
 		{"null is pruned", "", thing("size: 2, mode: null"), ""},
-		{"unknown", "", thing("size: 2, sise: 3"), `/spec/sise "sise" is no field by the definition of Thing: did you mean "size"? (` + isDropped + ")"},
-		{"unknown in a list", "", thing("size: 2, list: [{name: a, valu: b}]"), `/spec/list/0/valu "valu" is no field by the definition of Thing: did you mean "value"? (` + isDropped + ")"},
-		{"unknown at the root", "", thing("size: 2") + "specs: {}\n", `/specs "specs" is no field by the definition of Thing: did you mean "spec"? (` + isDropped + ")"},
+		{"unknown", "", thing("size: 2, sise: 3"), `/spec/sise "sise" is not a field in the definition of Thing: did ` +
+			`you mean "size"? (` + isDropped + ")"},
+		{"unknown in a list", "", thing("size: 2, list: [{name: a, valu: b}]"), `/spec/list/0/valu "valu" is not a ` +
+			`field in the definition of Thing: did you mean "value"? (` + isDropped + ")"},
+		{"unknown at the root", "", thing("size: 2") + "specs: {}\n", `/specs "specs" is not a field in the ` +
+			`definition of Thing: did you mean "spec"? (` + isDropped + ")"},
 		{"type", "", thing("size: '2'"), "/spec/size must be of type integer, not string" + isRefused},
 		{"key with dots", "", thing("size: 2, labels: {a.b/c: 1}"), "/spec/labels/a.b~1c must be of type string, not integer" + isRefused},
-		{"missing", "", thing("mode: fast"), "/spec/size is missing: the definition of Thing needs it"},
-		{"missing spec", "", "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a}\n", "/spec is missing: the definition of Thing needs it"},
-		{"enum", "", thing("size: 1, mode: quick"), `/spec/mode has a value that is none of the supported values: "fast", "slow"` + isRefused},
+		{"missing", "", thing("mode: fast"), "/spec/size is missing: the definition of Thing requires it"},
+		{"missing spec", "", "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a}\n", "/spec is missing: " +
+			"the definition of Thing requires it"},
+		{"enum", "", thing("size: 1, mode: quick"), `/spec/mode has a value that is not one of the supported values: ` +
+			`"fast", "slow"` + isRefused},
 		{"placeholder", "", thing("size: '${SIZE}', mode: '${MODE}'"), ""},
 		{"minimum", "", thing("size: 0"), "/spec/size should be greater than or equal to 1" + isRefused},
 		{"pattern", "", thing("size: 1, name: A"), "/spec/name should match '^[a-z]+$'" + isRefused},
 		{"format", "", thing("size: 1, when: now"), `/spec/when must be of type date-time, not now` + isRefused},
 		{"list keys", "", thing("size: 1, list: [{name: a}, {name: a}]"), "/spec/list/1 is there twice" + isRefused},
 		{"embedded", "", thing("size: 1, template: {metadata: {name: a}, spec: {b: c}}"),
-			"/spec/template/apiVersion is missing: the definition of Thing needs it\n" +
-				"/spec/template/kind is missing: the definition of Thing needs it"},
+			"/spec/template/apiVersion is missing: the definition of Thing requires it\n" +
+				"/spec/template/kind is missing: the definition of Thing requires it"},
 		{"rule", "", thing("size: 1, least: 2"), "/spec is smaller than the least" + isRefused},
 		{"rule with the old object", thing("size: 3"), thing("size: 2"), "/spec cannot shrink" + isRefused},
 		{"old object of another kind", "apiVersion: v1\nkind: Thing\n", thing("size: 2"), ""},
 		{"status", "", thing("size: 2") + "status: {ready: maybe, other: 1}\n", ""},
 		{"metadata", "", "apiVersion: example.com/v1\nkind: Thing\nmetadata: {nam: a, labels: {a: 1}}\nspec: {size: 1}\n",
 			"/metadata/labels/a must be a string, not a number: write it in quotes (the API server refuses the object)\n" +
-				`/metadata/nam "nam" is no field of ObjectMeta in Kubernetes 1.33: did you mean "name"? (` + isDropped + ")"},
+				`/metadata/nam "nam" is not a field of ObjectMeta in Kubernetes 1.33: did you mean "name"? ` +
+				`(` + isDropped + ")"},
 		{"encrypted", "", thing("size: ENC") + "sops: {mac: a}\n", ""},
 		{"version", "", strings.Replace(thing("size: 1"), "/v1", "/v2", 1),
-			`/apiVersion Thing has no version "v2" by its definition, but v1: the API server does not take the object`},
+			`/apiVersion Thing has no version "v2" in its definition, but v1: the API server refuses the object`},
 		{"version that is not served", "", strings.Replace(thing("size: 1"), "/v1", "/v1alpha1", 1),
-			`/apiVersion Thing has no version "v1alpha1" by its definition, but v1: the API server does not take the object`},
+			`/apiVersion Thing has no version "v1alpha1" in its definition, but v1: the API server refuses the object`},
 		{"undeclared", "", "apiVersion: example.com/v1\nkind: Other\n", "state 1 "},
 		{"undeclared of Kubernetes", "", "apiVersion: apps/v1\nkind: Deploymint\n",
 			`/kind Kubernetes has no kind "Deploymint" in apps/v1: did you mean "Deployment"?`},
@@ -134,7 +140,7 @@ func TestCustomResources(t *testing.T) {
 		{"of another program", "", "apiVersion: 0.1.0\nkind: example.com/app\n", "state 1 "},
 		{"of OpenShift", "", "apiVersion: v1\nkind: Template\n", "state 1 "},
 		{"key with a dot in front", "", thing("size: 2, name: {.a: {}}"), "/spec/name must be of type string, not object" +
-			isRefused + "\n" + `/spec/name/.a ".a" is no field by the definition of Thing: ` + isDropped},
+			isRefused + "\n" + `/spec/name/.a ".a" is not a field in the definition of Thing: ` + isDropped},
 		{"elsewhere in Kubernetes", "", "apiVersion: v1\nkind: Deployment\n",
 			`/kind Kubernetes has no kind "Deployment" in v1: it is in apps/v1`},
 		{"of another version of Kubernetes", "", "apiVersion: autoscaling/v2beta2\nkind: HorizontalPodAutoscaler\nspec: {a: b}\n", ""},
@@ -171,12 +177,13 @@ func TestDefinitions(t *testing.T) {
 		want string
 	}{
 		{"none", nil, "state 1 "},
-		{"one", []map[string]any{read(t, definitionOf)}, `/spec/surplus "surplus" is no field by the definition of Thing: ` + isDropped},
+		{"one", []map[string]any{read(t, definitionOf)}, `/spec/surplus "surplus" is not a field in the definition ` +
+			`of Thing: ` + isDropped},
 		{"two", []map[string]any{read(t, definitionOf), with("mode: {", "other: {type: integer}\n              mode: {")},
-			`/spec/surplus "surplus" is no field by the definition of Thing: ` + isDropped},
+			`/spec/surplus "surplus" is not a field in the definition of Thing: ` + isDropped},
 		{"newer", []map[string]any{read(t, definitionOf), with("least: {type", "surplus: {type: integer}\n              least: {type")}, ""},
 		{"old", []map[string]any{with("apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1")},
-			"state 2 it is of apiextensions.k8s.io/v1beta1, which no known version of Kubernetes reads"},
+			"state 2 it has the version apiextensions.k8s.io/v1beta1, which no supported version of Kubernetes serves"},
 		{"one cannot be used", []map[string]any{read(t, definitionOf), with("least: {type: integer,", "least: {")}, "state 2"},
 		{"one cannot be used, another takes it", []map[string]any{with("least: {type: integer,", "least: {"),
 			with("least: {type", "surplus: {type: integer}\n              least: {type")}, ""},
@@ -184,7 +191,8 @@ func TestDefinitions(t *testing.T) {
 		{"not structural", []map[string]any{with("least: {type: integer,", "least: {")},
 			"state 2 the schema is not structural: openAPIV3Schema.properties[spec].properties[least].type: Required value: must not be empty for specified object fields"},
 		{"unusable rule", []map[string]any{with("self.size >= self.least", "self.nothing")},
-			`/spec/surplus "surplus" is no field by the definition of Thing: ` + isDropped + "\nstate 2 a rule of it cannot be used: " +
+			`/spec/surplus "surplus" is not a field in the definition of Thing: ` + isDropped + "\nstate 2 a rule of " +
+				"it cannot be used: " +
 				"rule compile error: compilation failed: ERROR: <input>:1:5: undefined field 'nothing'"},
 		{"everything is known", []map[string]any{with("group:", "preserveUnknownFields: true\n  group:")}, ""},
 	} {

@@ -124,7 +124,7 @@ type walk struct {
 	found   []Violation
 }
 
-// of are the keys and values of a map that are still to be looked at.
+// of are the keys and values of a map that are still to be checked.
 func (w *walk) of(o map[string]any) iter.Seq2[string, any] {
 	return func(yield func(string, any) bool) {
 		if !w.inOrder {

@@ -40,10 +40,14 @@ func TestTypesOfKubernetes(t *testing.T) {
 		{"right", "1.33", deployment, ""},
 		{"right in any version", "", deployment, ""},
 		{"unknown", "1.33", pod("contaners: []"),
-			`/spec/contaners "contaners" is no field of PodSpec in Kubernetes 1.33: did you mean "containers"? (` + isDropped + ")"},
-		{"nothing near", "v1.33.2", pod("somethingElse: 1"), `/spec/somethingElse "somethingElse" is no field of PodSpec in Kubernetes 1.33: ` + isDropped},
-		{"another case", "1.33", pod("HostNetwork: true"), `/spec/HostNetwork "HostNetwork" is no field of PodSpec in Kubernetes 1.33: did you mean "hostNetwork"? (` + isDropped + ")"},
-		{"newer", "1.29", pod("resources: {}"), `/spec/resources "resources" is no field of PodSpec in Kubernetes 1.29, but from 1.32 on: ` + isDropped},
+			`/spec/contaners "contaners" is not a field of PodSpec in Kubernetes 1.33: did you mean "containers"? ` +
+				`(` + isDropped + ")"},
+		{"nothing near", "v1.33.2", pod("somethingElse: 1"), `/spec/somethingElse "somethingElse" is not a field of ` +
+			`PodSpec in Kubernetes 1.33: ` + isDropped},
+		{"another case", "1.33", pod("HostNetwork: true"), `/spec/HostNetwork "HostNetwork" is not a field of ` +
+			`PodSpec in Kubernetes 1.33: did you mean "hostNetwork"? (` + isDropped + ")"},
+		{"newer", "1.29", pod("resources: {}"), `/spec/resources "resources" is not a field of PodSpec in Kubernetes ` +
+			`1.29, but exists since 1.32: ` + isDropped},
 		{"newer, of no version", "", pod("resources: {}"), ""},
 		{"newer than all", "1.99", pod("resources: {}"), ""},
 		{"type", "1.33", pod("terminationGracePeriodSeconds: '30'"), "/spec/terminationGracePeriodSeconds must be a whole number, not a string: write it without quotes (the API server refuses the object)"},
@@ -53,10 +57,12 @@ func TestTypesOfKubernetes(t *testing.T) {
 		{"list", "1.33", pod("volumes: {name: a}"), "/spec/volumes must be a list, not a map: the API server refuses the object"},
 		{"map of strings", "1.33", pod("nodeSelector: {a/b: 1}"), "/spec/nodeSelector/a~1b must be a string, not a number: write it in quotes (the API server refuses the object)"},
 		{"enum", "1.33", pod("dnsPolicy: clusterFirst"), `/spec/dnsPolicy "clusterFirst" is not one of "ClusterFirst", "ClusterFirstWithHostNet", "Default", "None": did you mean "ClusterFirst"? (the API server refuses the object)`},
-		{"quantity", "1.33", pod("overhead: {cpu: 2x}"), `/spec/overhead/cpu "2x" is no quantity: write it like 500m or 2Gi: the API server refuses the object`},
+		{"quantity", "1.33", pod("overhead: {cpu: 2x}"), `/spec/overhead/cpu "2x" is not a quantity: write it like ` +
+			`500m or 2Gi: the API server refuses the object`},
 		{"missing", "1.33", "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{image: i}]}",
-			"/spec/containers/0/name is missing: Container needs it"},
-		{"missing list", "1.33", "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {}", "/spec/containers is missing: PodSpec needs it"},
+			"/spec/containers/0/name is missing: Container requires it"},
+		{"missing list", "1.33", "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {}", "/spec/containers is " +
+			"missing: PodSpec requires it"},
 		{"needs nothing in the status", "1.33", pod("") + "status: {containerStatuses: [{}]}", ""},
 		{"secret", "1.33", "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {a: '*', b: YQ==, c: 'ENC[AES256]', d: '<path:a#b>'}",
 			"/data/a is not in base64: the API server refuses the object"},
@@ -64,7 +70,7 @@ func TestTypesOfKubernetes(t *testing.T) {
 			"/metadata/annotations/a must be a string, not true: write it in quotes (the API server refuses the object)"},
 		{"service name", "1.30", "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: s}\nspec: {selector: {}, template: {metadata: {labels: {a: b}}, spec: {containers: []}}}", ""},
 		{"role", "1.30", "apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: s}\n" +
-			"roleRef: {kind: Role}", "/roleRef/name is missing: RoleRef needs it"},
+			"roleRef: {kind: Role}", "/roleRef/name is missing: RoleRef requires it"},
 		{"not served", "1.33", "apiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata: {nam: s}", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 
 // dropped says what becomes of a field that is not known, see
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation; server-side apply has no place for it.
-const dropped = "kubectl apply and server-side apply refuse it, others lose it with a warning"
+const dropped = "kubectl apply and server-side apply refuse it, and other clients drop it with a warning"
 
 // refused says what becomes of an object that cannot be read, or that validation does not let in.
 const refused = "the API server refuses the object"
@@ -26,20 +26,20 @@ func (w *walk) add(at *path, format string, args ...any) {
 
 // missing tells of a field that is not there.
 func (w *walk) missing(of *record, at *path) {
-	w.add(at, "is missing: %s needs it", of.name)
+	w.add(at, "is missing: %s requires it", of.name)
 	w.found[len(w.found)-1].Missing = true
 }
 
 // unknown tells of a field that no type has.
 func (w *walk) unknown(of *record, name string, at *path) {
-	message, near := fmt.Sprintf("%q is no field of %s in %s", Clip(name), of.name, w.name), ""
+	message, near := fmt.Sprintf("%q is not a field of %s in %s", Clip(name), of.name, w.name), ""
 	switch in := of.fields[name].all(); {
 	case in == 0:
 		near = policy.Nearest(name, of.names(w.in))
 	case in > w.in:
-		message += fmt.Sprintf(", but from 1.%d on", w.table.firstOf(in))
+		message += fmt.Sprintf(", but exists since 1.%d", w.table.firstOf(in))
 	default:
-		message += fmt.Sprintf(", but up to 1.%d", w.table.lastOf(in))
+		message += fmt.Sprintf(", but existed up to 1.%d", w.table.lastOf(in))
 	}
 	w.add(at, "%s", withEffect(message, near, dropped))
 }
@@ -126,11 +126,11 @@ func formatted(is base, s string) string {
 	switch is {
 	case isQuantity:
 		if _, err := resource.ParseQuantity(s); err != nil {
-			return fmt.Sprintf("%q is no quantity: write it like 500m or 2Gi", Clip(s))
+			return fmt.Sprintf("%q is not a quantity: write it like 500m or 2Gi", Clip(s))
 		}
 	case isTime:
 		if _, err := time.Parse(time.RFC3339, s); err != nil {
-			return fmt.Sprintf("%q is no time: write it like 2006-01-02T15:04:05Z", Clip(s))
+			return fmt.Sprintf("%q is not a time: write it like 2006-01-02T15:04:05Z", Clip(s))
 		}
 	case isBytes:
 		if _, err := base64.StdEncoding.DecodeString(s); err != nil {

@@ -31,7 +31,7 @@ type traced struct {
 }
 
 // errDiffers is why a file is not accepted whose shadow ran to its end.
-var errDiffers = errors.New("the shadow execution printed other bytes than Helm")
+var errDiffers = errors.New("the traced execution printed other bytes than Helm")
 
 // Run executes the templates of a release once more and compares what they print with what Helm printed: out is what
 // the chart rendered with these options. An error means that nothing could be executed; a single file that could not
@@ -39,7 +39,7 @@ var errDiffers = errors.New("the shadow execution printed other bytes than Helm"
 func Run(ctx context.Context, c *helm.Chart, o helm.Options, out *helm.Output) (*Trace, error) {
 	in, err := c.Input(o)
 	if err != nil {
-		return nil, fmt.Errorf("preparing the shadow execution: %w", err)
+		return nil, fmt.Errorf("preparing the traced execution: %w", err)
 	}
 	return run(ctx, in, out.Files, Limits{})
 }
@@ -48,7 +48,7 @@ func Run(ctx context.Context, c *helm.Chart, o helm.Options, out *helm.Output) (
 func run(ctx context.Context, in *helm.Input, want map[string]string, l Limits) (t *Trace, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			t, err = nil, fmt.Errorf("shadow execution: %v", r)
+			t, err = nil, fmt.Errorf("traced execution: %v", r)
 		}
 	}()
 	e := &exec{table: newTable(), ctx: ctx, limits: l.filled(), included: map[string]int{},
@@ -60,7 +60,7 @@ func run(ctx context.Context, in *helm.Input, want map[string]string, l Limits) 
 		input: in}
 	trees, err := in.Trees()
 	if err != nil {
-		return nil, fmt.Errorf("preparing the shadow execution: %w", err)
+		return nil, fmt.Errorf("preparing the traced execution: %w", err)
 	}
 	templates := newSet(trees)
 	for _, f := range in.Templates {

@@ -314,13 +314,13 @@ func TestOwnFailures(t *testing.T) {
 		asker   func(*Options)
 		words   string
 	}{
-		"an index": {chartWant("1.2.3"), without, func(*Options) {}, "the index leads to"},
+		"an index": {chartWant("1.2.3"), without, func(*Options) {}, "the index points to"},
 		"a fork": {chartWant("1.2.3"), "forks: {allow: ['https://charts.example.com/**']}",
-			func(o *Options) { o.Fork = true }, "for a fork's change"},
+			func(o *Options) { o.Fork = true }, "for a change from a fork"},
 		"a redirect":  {leads, without, func(*Options) {}, "it redirects to"},
-		"a submodule": {nested, without, func(*Options) {}, "its submodule sub cannot be had: the list"},
+		"a submodule": {nested, without, func(*Options) {}, "its submodule sub cannot be fetched: the list"},
 		"a deadline": {gitWant("main"), "", func(o *Options) { o.Deadline = time.Now().Add(-time.Second) },
-			"the time for what comes from outside"},
+			"the time limit for fetching remote sources"},
 		"a submodule that is private": {nested, "", func(o *Options) {
 			o.Token = func(ctxt, string) (string, error) { return "any", nil }
 			o.MayRead = func(_ ctxt, address string) (bool, error) { return !strings.Contains(address, "sub"), nil }

@@ -146,14 +146,14 @@ func (u *unpacker) keep(name string, data []byte) error {
 
 // innerName is a name without the first folder, with the checks of Helm's loader.
 func innerName(name string) (string, error) {
-	illegal := broken("the chart holds a file with a name that leads elsewhere (%s)", quote(name))
+	illegal := broken("the chart holds a file whose path is outside the chart (%s)", quote(name))
 	slashed := name
 	if strings.Contains(name, `\`) {
 		slashed = strings.ReplaceAll(name, `\`, "/")
 	}
 	first, rest, ok := strings.Cut(slashed, "/")
 	if first == "Chart.yaml" {
-		return "", broken("the packed chart has no folder that its files are in")
+		return "", broken("the files of the packed chart are not in a folder")
 	}
 	clean := path.Clean(rest)
 	if !ok || path.IsAbs(rest) || clean == "." || strings.HasPrefix(clean, "..") || drivePattern.MatchString(clean) ||

@@ -166,7 +166,7 @@ func yamlEntries(index []byte, name string) ([]indexEntry, error) {
 	var entries []indexEntry
 	for _, item := range items {
 		if len(item) > maxEntry {
-			return nil, undecided("the index of the chart repository says too much of one version of %s", quote(name))
+			return nil, undecided("the index of the chart repository has an entry for %s that is too large", quote(name))
 		}
 		var n yaml.Node
 		if err := yaml.Unmarshal(item, &n); err != nil {

@@ -64,9 +64,9 @@ func pickVersion(versions []string, ref string) (int, error) {
 		}
 	}
 	if ref == "" {
-		return 0, broken("there is no version of the chart that is no prerelease")
+		return 0, broken("the chart has prerelease versions only")
 	}
-	return 0, broken("there is no version of the chart that %s fits", quote(ref))
+	return 0, broken("no version of the chart matches %s", quote(ref))
 }
 
 // versionsOfTags returns the versions that tags of a registry stand for, newest first: a tag has "_" for "+". Tags that are
@@ -100,7 +100,7 @@ func newestTag(tags []string, ref string, short bool) (string, error) {
 		}
 	}
 	if newest < 0 {
-		return "", broken("no tag is a version that %s fits", quote(ref))
+		return "", broken("no tag is a version that matches %s", quote(ref))
 	}
 	return tags[newest], nil
 }

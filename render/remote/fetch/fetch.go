@@ -44,7 +44,7 @@ func (f *Fetcher) all(ctx context.Context, wants []remote.Want) (remote.Lock, er
 	lock := make(remote.Lock, len(wants))
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(together)
-	count := progress.From(ctx).Count("fetching what comes from outside", len(wants))
+	count := progress.From(ctx).Count("fetching remote sources", len(wants))
 	for i, w := range wants {
 		group.Go(func() error {
 			defer count.Begin(w.String())()
@@ -98,7 +98,7 @@ func (f *Fetcher) one(ctx context.Context, w remote.Want) (remote.Entry, error) 
 	defer cancel()
 	if !f.o.Deadline.IsZero() {
 		ctx, cancel = context.WithDeadlineCause(ctx, f.o.Deadline, &remote.Failure{Own: true, Passing: true,
-			Message: "the time for what comes from outside was over"})
+			Message: "the time limit for fetching remote sources was reached"})
 		defer cancel()
 	}
 	n, err := f.note(ctx, w)

@@ -46,8 +46,8 @@ func (f *Fetcher) getRepository(ctx context.Context, j job) (remote.Note, error)
 	}
 	if from.Host != j.url.Host || from.Scheme != j.url.Scheme {
 		if !f.o.Policy.Allows(from) {
-			return remote.Note{}, denied("the index leads to the host %s, which the list of allowed sources does "+
-				"not have", from.Host)
+			return remote.Note{}, denied("the index points to the host %s, which is not in the list of allowed "+
+				"sources", from.Host)
 		}
 		hosts = append(hosts, remote.WithoutSecrets(from))
 	}
@@ -57,7 +57,7 @@ func (f *Fetcher) getRepository(ctx context.Context, j job) (remote.Note, error)
 	if from.Scheme == "oci" {
 		at := strings.LastIndexByte(from.Path, ':')
 		if at < 0 {
-			return remote.Note{}, broken("the index leads to a registry without saying to which tag")
+			return remote.Note{}, broken("the index points to a registry without a tag")
 		}
 		tag := from.Path[at+1:]
 		from.Path, from.RawPath = from.Path[:at], ""
@@ -256,7 +256,7 @@ func (f *Fetcher) unpacked(ctx context.Context, p parcel, get func(*parcel) ([]b
 	}
 	got := digest(packed)
 	if p.digest != "" && p.digest != got {
-		return remote.Note{}, broken("the packed chart has another digest than its repository says")
+		return remote.Note{}, broken("the packed chart does not have the digest that its repository lists")
 	}
 	// Unpacked charts are large: few at a time.
 	select {

@@ -105,7 +105,7 @@ func (w *walk) tree(ctx context.Context, j job, src gitSource, at gitCommit, nes
 		sub, err := w.submodule(ctx, j, m, nested-1)
 		if failure := failureOf(err); failure != nil {
 			of := *failure
-			of.Message = "its submodule " + m.Path + " cannot be had: " + failure.Message
+			of.Message = "its submodule " + m.Path + " cannot be fetched: " + failure.Message
 			return n, &of
 		} else if err != nil {
 			return n, err
@@ -177,7 +177,7 @@ func moduleURL(parent *url.URL, address string) (string, error) {
 		if rest, ok := strings.CutPrefix(address, "../"); ok {
 			n := strings.LastIndexByte(folder, '/')
 			if n < 0 {
-				return "", broken("its address in .gitmodules leads nowhere")
+				return "", broken("its address in .gitmodules is not valid")
 			}
 			address, folder = rest, folder[:n]
 		} else if rest, ok := strings.CutPrefix(address, "./"); ok {

@@ -43,7 +43,7 @@ type gitGateway struct {
 func (f *Fetcher) openGateway(ctx context.Context, src gitSource) (*gitGateway, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, errors.New("git cannot be given a way out: nothing can listen on 127.0.0.1")
+		return nil, errors.New("git has no proxy to fetch through: listening on 127.0.0.1 failed")
 	}
 	trip := f.web.Trip()
 	trip.Authorization = src.Authorization
@@ -172,7 +172,7 @@ func (g *gitGateway) ask(r *http.Request, path string, body io.Reader) (*http.Re
 // pass gives an answer to git, as far as it may be large.
 func (g *gitGateway) pass(w http.ResponseWriter, resp *http.Response) {
 	if e := resp.Header.Get("Content-Encoding"); e != "" && e != "identity" {
-		g.fail(w, undecided("its host packs answers in a way that was not asked for"))
+		g.fail(w, undecided("its host compresses answers in a way that was not requested"))
 		return
 	}
 	w.Header().Set("Content-Type", resp.Header.Get("Content-Type"))

@@ -172,7 +172,7 @@ func TestVersionsOfTags(t *testing.T) {
 			t.Errorf("%s: %s, want %s", ref, contentOf(t, f, e, "a.yaml"), want)
 		}
 	}
-	refused(t, f, gitWant(remote.Versions+"^3"), true, `no tag is a version that "^3" fits`)
+	refused(t, f, gitWant(remote.Versions+"^3"), true, `no tag is a version that matches "^3"`)
 	refused(t, f, gitWant(remote.Versions+"main"), true, "not a range of versions")
 	n.pass(time.Hour)
 	g.commit("o/base.git", "refs/tags/v1.12.0", "a.yaml", "v1.12.0")
@@ -353,10 +353,10 @@ func TestDeadline(t *testing.T) {
 	had(t, n.fetcher("", func(o *Options) { o.Store = s }), chartWant("1.2.3"))
 	f := n.fetcher("", func(o *Options) { o.Store, o.Deadline = s, time.Now().Add(300*time.Millisecond) })
 	slow := remote.Want{Kind: remote.File, URL: "https://slow.example.com/x"}
-	refused(t, f, slow, false, "time for what comes from outside was over")
+	refused(t, f, slow, false, "time limit for fetching remote sources was reached")
 	had(t, f, chartWant("1.2.3"))
 	slow.URL += "y"
-	refused(t, f, slow, false, "time for what comes from outside was over")
+	refused(t, f, slow, false, "time limit for fetching remote sources was reached")
 }
 
 // The operator's credentials hold for git as well, and only for their prefix.

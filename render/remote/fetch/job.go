@@ -61,7 +61,7 @@ func (f *Fetcher) job(ctx context.Context, w remote.Want) (job, error) {
 	case u.Scheme == "http" && !f.o.Policy.PlainHTTP(u):
 		return job{}, undecided("only https is used, unless the operator's plainHTTP has the address")
 	case !f.o.Policy.Allows(u):
-		return job{}, denied("the list of allowed sources does not have it")
+		return job{}, denied("it is not in the list of allowed sources")
 	case w.Kind == remote.Chart && !plainName && (w.Name != "" || u.Scheme != "oci"):
 		return job{}, broken("%s cannot be the name of a chart", quote(w.Name))
 	case strings.ContainsFunc(w.Ref, func(r rune) bool { return r < ' ' || r == 0x7f }) || len(w.Ref) > 1024 ||
@@ -123,7 +123,7 @@ func (f *Fetcher) mayRead(ctx context.Context, address string) error {
 func (f *Fetcher) mayUse(ctx context.Context, n remote.Note) error {
 	for _, host := range n.Hosts {
 		if u, err := remote.Address(host); err != nil || !f.o.Policy.Allows(u) {
-			return denied("it comes from a further host, which the list of allowed sources does not have")
+			return denied("it comes from another host, which is not in the list of allowed sources")
 		}
 	}
 	for _, repository := range n.Private {
@@ -141,9 +141,9 @@ func (f *Fetcher) onlyKnown(j job) bool { return f.o.Fork && !f.o.Policy.AllowsF
 func (f *Fetcher) mayAsk(u *url.URL) error {
 	switch {
 	case f.o.Offline:
-		return denied("the store does not have it, and the network is not used")
+		return denied("it is not in the source cache, and the network is not used")
 	case f.o.Fork && !f.o.Policy.AllowsFork(u):
-		return denied("it is not fetched for a fork's change, and the store does not have it")
+		return denied("it is not in the source cache, and is not fetched for a change from a fork")
 	}
 	return nil
 }

@@ -24,5 +24,5 @@ func TestFetchingMaintains(t *testing.T) {
 	had(t, f, chartWant("1.3.0"))
 	offline := n.fetcher("", func(o *Options) { o.Store, o.Offline = s, true })
 	had(t, offline, chartWant("1.3.0"))
-	refused(t, offline, chartWant("1.2.3"), false, "the store does not have it")
+	refused(t, offline, chartWant("1.2.3"), false, "it is not in the source cache")
 }

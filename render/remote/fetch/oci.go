@@ -169,7 +169,7 @@ func (r *ociRepository) again(ctx context.Context, do func() error) error {
 			return statusFailure(http.StatusUnauthorized)
 		case errors.Is(err, content.ErrMismatchedDigest), errors.Is(err, content.ErrTrailingData),
 			errors.Is(err, content.ErrInvalidDescriptorSize):
-			return broken("the registry has another content than the digest says")
+			return broken("the content from the registry does not have its digest")
 		}
 		return retry(ctx, err)
 	})
@@ -180,7 +180,7 @@ func (r *ociRepository) again(ctx context.Context, do func() error) error {
 func registryStatus(e *errcode.ErrorResponse) error {
 	err := statusFailure(e.StatusCode)
 	if f := failureOf(err); f != nil && f.Broken && (e.URL == nil || !strings.HasPrefix(e.URL.Path, "/v2/")) {
-		return undecided("whoever gives out tokens for the registry has none (HTTP %d)", e.StatusCode)
+		return undecided("the token service of the registry gave no token (HTTP %d)", e.StatusCode)
 	}
 	return err
 }

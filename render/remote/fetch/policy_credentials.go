@@ -67,7 +67,7 @@ func (c credential) read(host string) (*Credential, error) {
 	}
 	user, password, ok := strings.Cut(text, ":")
 	if !ok {
-		return nil, errors.New("the file is not of the form user:password")
+		return nil, errors.New("the file must contain user:password")
 	}
 	return &Credential{User: user, Password: password}, nil
 }
@@ -105,7 +105,7 @@ func docker(data []byte, host string) (*Credential, error) {
 		Auths map[string]entry `json:"auths"`
 	}
 	if err := json.Unmarshal(data, &config); err != nil {
-		return nil, errors.New("the file is not a configuration of docker")
+		return nil, errors.New("the file is not a Docker configuration")
 	}
 	for name, e := range config.Auths {
 		if dockerHost(name) != dockerHost(host) {
@@ -121,7 +121,7 @@ func docker(data []byte, host string) (*Credential, error) {
 		}
 		return c, nil
 	}
-	return nil, errors.New("the configuration of docker has no entry for this registry")
+	return nil, errors.New("the Docker configuration has no entry for this registry")
 }
 
 // dockerHost is the host of an entry, whose key can be an old address.

@@ -57,7 +57,7 @@ type policyFile struct {
 func LoadPolicy(path string) (*Policy, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("the file about sources: %w", err)
+		return nil, fmt.Errorf("the sources file: %w", err)
 	}
 	return ParsePolicy(path, data)
 }
@@ -100,7 +100,7 @@ func located(name string, err error) error {
 		return fmt.Errorf("%s:1: %s", name, strings.TrimPrefix(said, "yaml: ")) // the decoder leaves out the first line
 	}
 	what := unknownField.ReplaceAllString(m[2], `the field "$1" is not known`)
-	what = wrongType.ReplaceAllString(what, "this is not the kind of value that belongs here ($1)")
+	what = wrongType.ReplaceAllString(what, "the value has the wrong type ($1)")
 	return fmt.Errorf("%s:%s: %s", name, m[1], what)
 }
 
@@ -184,7 +184,7 @@ func (r *policyReader) prefix(t text, schemes ...string) string {
 	case u.RawQuery != "":
 		fail("the address has a query")
 	case !strings.HasSuffix(remote.Comparable(u), "/"):
-		fail("the address has to end with /: without, it would fit longer names as well")
+		fail("the address has to end with /: without it, longer names would match, too")
 	default:
 		return remote.Comparable(u)
 	}

@@ -134,7 +134,7 @@ func TestFileErrors(t *testing.T) {
 		"allow: []\nalow: []\n":              `sources.yaml:2: the field "alow" is not known`,
 		"forks: {allowed: []}":               `sources.yaml:1: the field "allowed" is not known`,
 		"allow:\n- https://**\n- nonsense\n": `sources.yaml:3: "nonsense" is not a pattern`,
-		"allow: https://**":                  "sources.yaml:1: this is not the kind of value",
+		"allow: https://**":                  "sources.yaml:1: the value has the wrong type",
 		"allow:\n- {a: b}":                   "sources.yaml:2: a text is needed here",
 		"mirrors:\n- from: https://a.example.com/x\n  to: https://b.example.com/\n": `sources.yaml:2: ` +
 			`"https://a.example.com/x": the address has to end with /`,

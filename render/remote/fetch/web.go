@@ -205,7 +205,7 @@ func (t *trip) redirect(r *http.Request, via []*http.Request) error {
 		return nil
 	}
 	if !t.client.policy.Allows(to) {
-		return denied("it redirects to the host %s, which the list of allowed sources does not have", to.Host)
+		return denied("it redirects to the host %s, which is not in the list of allowed sources", to.Host)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

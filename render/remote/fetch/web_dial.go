@@ -73,5 +73,5 @@ func (c *webClient) mayDial(a netip.Addr) bool {
 }
 
 func notPublic() error {
-	return undecided("its host has no public address, and the operator's list of private ones does not have it")
+	return undecided("its host has no public address, and is not in the operator's list of private networks")
 }

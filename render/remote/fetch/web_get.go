@@ -124,9 +124,9 @@ func statusFailure(code int) error {
 	case code == http.StatusNotFound || code == http.StatusGone:
 		return broken("it does not exist (HTTP %d)", code)
 	case code == http.StatusUnauthorized || code == http.StatusForbidden || code == http.StatusProxyAuthRequired:
-		return undecided("it needs credentials that are not there, or refuses them (HTTP %d)", code)
+		return undecided("it needs credentials that are not configured, or rejects them (HTTP %d)", code)
 	case code == http.StatusTooManyRequests || code >= 500:
-		return retryable{transient("its host has trouble (HTTP %d)", code)}
+		return retryable{transient("its host reports an error of its own (HTTP %d)", code)}
 	}
-	return undecided("its host gave an answer that is of no use (HTTP %d)", code)
+	return undecided("its host gave an unexpected answer (HTTP %d)", code)
 }
