@@ -16,7 +16,7 @@ GORELEASER_VERSION ?= v2.16.0
 # in a module can set that for "go install". The race detector alone needs C.
 export CGO_ENABLED ?= 0
 
-.PHONY: all help build test test-all race soak demo picture deploy-check bench blame-proof replay admission-truth same lint fmt vet staticcheck fuzz-smoke image chart release-check clean
+.PHONY: all help build test test-all race soak demo picture deploy-check bench blame-proof replay texts admission-truth same lint fmt vet staticcheck fuzz-smoke image chart release-check clean
 
 all: build
 
@@ -84,6 +84,10 @@ replay:
 ## admission-truth: compare what an API server on this machine refuses with what Lintel says (KUBECONFIG=path, MANIFESTS=folders, FLAGS for more)
 admission-truth:
 	$(GO) run ./checks/checkstest/admission-truth -kubeconfig '$(KUBECONFIG)' -manifests '$(MANIFESTS)' $(FLAGS)
+
+## texts: print every text that a person can see, with its file and line
+texts:
+	@$(GO) run ./checks/checkstest/texts
 
 ## same: compare what two programs print over clones of public repositories (OLD=program, NEW=bin/lintel, SAME_REPOS=folder)
 same: build
