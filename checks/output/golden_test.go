@@ -77,9 +77,8 @@ func TestUnknownForm(t *testing.T) {
 	if !errors.As(err, &unknown) || unknown.Name != "yaml" || !strings.Contains(err.Error(), "policyreport") {
 		t.Errorf("error %v", err)
 	}
-	if want := []string{"text", "json", "sarif", "github", "junit", "policyreport",
-		"markdown", "html"}; !slices.Equal(Names[*report.Report](), want) {
-		t.Errorf("names %v", Names[*report.Report]())
+	if names := Names[*report.Report](); slices.Contains(names, "yaml") || !slices.Contains(names, "html") {
+		t.Errorf("names %v", names)
 	}
 }
 

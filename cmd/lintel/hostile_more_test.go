@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lintel-bot/lintel/checks/output"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
@@ -194,7 +196,7 @@ func TestHostileNames(t *testing.T) {
 	r.Write("app/"+name+"/cm.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: [\n")
 	r.Write("app/"+name+"/kustomization.yaml", "resources: [cm.yaml, \"\\e]0;x\\a::add-mask::x\\n::error::y\"]\n")
 	r.Snapshot()
-	for _, form := range []string{"text", "json", "sarif", "github", "junit", "policyreport", "markdown"} {
+	for _, form := range output.Names[*report.Report]() {
 		t.Run(form, func(t *testing.T) {
 			out, state := lintel(t, r, time.Minute, "check", "--all", "--no-cache", "-o", form)
 			if state.ExitCode() != 1 {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/lintel-bot/lintel/checks/explain"
 )
 
 const maxWords = 25
@@ -71,6 +73,39 @@ func TestTextsAreShortAndPlain(t *testing.T) {
 	for _, text := range texts {
 		for _, p := range problems(text.value) {
 			t.Errorf("%v: %s", text, p)
+		}
+	}
+}
+
+// Messages that are explained are quoted as the program prints them: each is in the list of texts, with … for what varies.
+func TestExplainedMessagesArePrinted(t *testing.T) {
+	list, err := collect("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	verb := regexp.MustCompile(`%(\[\d+\])?[-+#.\d]*[a-zA-Z]`)
+	quote := regexp.MustCompile(`[…\s"]+`)
+	plain := func(text string) string { return strings.TrimSpace(quote.ReplaceAllString(verb.ReplaceAllString(text, "…"), " ")) }
+	for _, topic := range explain.Topics() {
+		for _, says := range topic.Says {
+			printed := slices.ContainsFunc(list, func(t text) bool {
+				if strings.HasSuffix(t.file, "messages.yaml") {
+					return false
+				}
+				rest := plain(t.value)
+				for part := range strings.SplitSeq(says, "…") {
+					part = strings.Trim(plain(part), "():,. ")
+					at := strings.Index(rest, part)
+					if at < 0 {
+						return false
+					}
+					rest = rest[at+len(part):]
+				}
+				return true
+			})
+			if !printed {
+				t.Errorf("%s: the program does not print %q", topic.Name, says)
+			}
 		}
 	}
 }
