@@ -85,7 +85,9 @@ func TestExplainedMessagesArePrinted(t *testing.T) {
 	}
 	verb := regexp.MustCompile(`%(\[\d+\])?[-+#.\d]*[a-zA-Z]`)
 	quote := regexp.MustCompile(`[…\s"]+`)
-	plain := func(text string) string { return strings.TrimSpace(quote.ReplaceAllString(verb.ReplaceAllString(text, "…"), " ")) }
+	plain := func(text string) string {
+		return strings.TrimSpace(quote.ReplaceAllString(verb.ReplaceAllString(text, "…"), " "))
+	}
 	for _, topic := range explain.Topics() {
 		for _, says := range topic.Says {
 			printed := slices.ContainsFunc(list, func(t text) bool {
