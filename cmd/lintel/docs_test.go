@@ -150,7 +150,7 @@ func TestLinksOfTheDocumentationLeadSomewhere(t *testing.T) {
 
 // Each file of the project that the documentation names is there; NAME stands for any.
 func TestFilesOfTheDocumentationExist(t *testing.T) {
-	named := regexp.MustCompile("^(bot|checks|cmd|deploy|engine|render|\\.ci|\\.github)/[a-zA-Z0-9_./-]+$")
+	named := regexp.MustCompile(`^(bot|checks|cmd|deploy|engine|render|\.ci|\.github)/[a-zA-Z0-9_./-]+$`)
 	for _, d := range documentation(t) {
 		if strings.HasPrefix(d.name, "testdata/") { // a repository of its own
 			continue
