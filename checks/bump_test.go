@@ -177,7 +177,7 @@ func TestBump(t *testing.T) {
 		}
 	}
 	if !slices.Equal(told, []string{"the schema of the new version rejects setting: Renamed to settings.one.",
-		"nothing reads old with the new version"}) {
+		"no template of the new version reads old"}) {
 		t.Errorf("values %q", told)
 	}
 	if len(rep.Resolved) != 1 || rep.Resolved[0].String() != "^2 of shop is 2.1.0" {

@@ -35,7 +35,7 @@ func differences(ctx context.Context, repo *repository, p *pairs) (*report.Repor
 		}
 		for _, e := range r.Base {
 			out.Warnings = append(out.Warnings, report.Problem{Path: e.Path, Line: e.Line, Message: "the base could " +
-				"not be rendered completely, so what is missing of " + r.Name() + " there counts as new: " + e.Message})
+				"not be rendered completely, so the parts of " + r.Name() + " that it lacks count as new: " + e.Message})
 		}
 	}
 	for _, pair := range p.list {

@@ -228,7 +228,7 @@ func (p *pairs) tellObstacles(out *report.Report) {
 			e := r.Base[len(r.Base)-1]
 			out.Warnings = append(out.Warnings, report.Problem{Path: e.Path, Line: e.Line, Quotes: e.Quotes, Message: "" +
 				"the base could not be rendered, so everything in " + r.Name() + " counts as new, except what " +
-				"unchanged files of it contain: " + e.Message})
+				"stands in files that the change leaves alone: " + e.Message})
 		}
 		brought := &diff.Root{Root: r.Root}
 		failing = append(failing, brought)

@@ -110,7 +110,7 @@ func (p *pairs) excluded() error {
 		changed = append(changed, d.Path)
 	}
 	for _, root := range t.Head.Roots.Excluded(changed, links) {
-		p.not(root.Path, settings.Path, "the settings exclude this root, which the change reaches (roots.exclude)")
+		p.not(root.Path, settings.Path, "the change affects this root, and roots.exclude in .lintel.yaml excludes it")
 	}
 	return nil
 }

@@ -138,7 +138,7 @@ func (c *checker) spec(s *policy.Spec) {
 		}
 	}
 	if s.Admission != nil && !*s.Admission && !c.background {
-		c.bad("/spec/admission", "the policy is off, both at admission and in the background: set one of them to true")
+		c.bad("/spec/admission", "the policy is never evaluated: set spec.admission or spec.background to true")
 	}
 	if c.namespaced && len(s.ValidationFailureActionOverrides) > 0 {
 		c.bad("/spec/validationFailureActionOverrides",

@@ -37,7 +37,7 @@ func TestCheckRules(t *testing.T) {
 		{"timeout", "webhookConfiguration: {timeoutSeconds: 60}\nrules:\n- name: r\n" + match + body,
 			"5:26: the timeout is 60 seconds and must be from 1 to 30"},
 		{"off", "admission: false\nbackground: false\nrules:\n- name: r\n" + match + body,
-			"5:3: the policy is off, both at admission and in the background: set one of them to true"},
+			"5:3: the policy is never evaluated: set spec.admission or spec.background to true"},
 		{"conflicting overrides", "rules:\n- name: r\n" + match +
 			"  validate: {deny: {}, failureActionOverrides: [{action: Enforce, namespaces: [a, b]}, {action: Audit, " +
 			"namespaces: [b]}]}", `8:119: an earlier override gives namespace "b" another action: keep one`},

@@ -216,7 +216,7 @@ func (s *fuzzSandbox) render(t *testing.T, name string, data []byte) {
 		}
 		problems = append(problems, rendering.Broken()...)
 		s.harmless(t, problems)
-		if len(problems) > 0 || root.Kind == roots.Folder {
+		if len(problems) > 0 || root.Kind != roots.Kustomization || root.Object != "" {
 			continue
 		}
 		want, err := renderer.Unmarked(t.Context(), root)

@@ -18,7 +18,7 @@ func unprintable(n *yaml.Node, top bool) (why string) {
 	case yaml.ScalarNode:
 		var v any
 		if n.Style&yaml.TaggedStyle != 0 && n.Decode(&v) != nil {
-			return fmt.Sprintf("is tagged %s but is none", n.ShortTag())
+			return fmt.Sprintf("has the YAML tag %s and another type of value", n.ShortTag())
 		}
 		return ""
 	}

@@ -129,8 +129,8 @@ func (c *headRun) share(ctx context.Context, s *sharedHead) error {
 		they = "have"
 		does = strings.NewReplacer("fails", "fail", "waits", "wait", "is ", "are ").Replace(does)
 	}
-	c.run.Summary = fmt.Sprintf("%s %s this commit as head, too, and %s. GitHub shows one result per commit, so the "+
-		"worst result is shown. Without it, the result would be: **%s** "+
+	c.run.Summary = fmt.Sprintf("%s %s the same head commit, and %s. GitHub shows one result per commit, so Lintel reports the "+
+		"worst one. By itself, this pull request would have the result **%s** "+
 		"(%s).\n\n", who, they, does, c.run.Title, own) + c.run.Summary
 	c.run.Title = fmt.Sprintf("%s with the same head commit %s", who, does)
 	c.run.Conclusion = string(cmp.Or(result, report.ActionRequired))

@@ -51,7 +51,7 @@ func lost(object map[string]any) string {
 	case "Service":
 		return ", and its addresses and load balancer with it"
 	case "PersistentVolumeClaim", "PersistentVolume":
-		return ": the volume, and with the reclaim policy Delete its data, is lost"
+		return ": the volume is lost, and with the reclaim policy Delete its data, too"
 	}
 	return ""
 }

@@ -336,7 +336,7 @@ func (a asking) uncertain(candidates []entry) bool {
 }
 
 func (a asking) unsure(e entry) {
-	why := fmt.Sprintf("%s deploys it, and not all of that is known, %s", e.root.Name(), e.unsure)
+	why := fmt.Sprintf("%s deploys it, and not all of its content is known, %s", e.root.Name(), e.unsure)
 	a.because([]report.Cause{{Kind: report.CauseCluster, Reason: why}}, e.id.Name)
 }
 

@@ -127,8 +127,8 @@ func Unannotated(shown, left int, page string) string {
 	if left == 0 {
 		return ""
 	}
-	words := fmt.Sprintf("\n%s shown on the lines of the files, %d more would be: at most annotations.max in "+
-		".lintel.yaml.", report.Count(shown, "annotation is", "annotations are"), left)
+	words := fmt.Sprintf("\n%s shown on the lines of the files, %d more are not: annotations.max in "+
+		".lintel.yaml limits them.", report.Count(shown, "annotation is", "annotations are"), left)
 	if address, ok := webAddress(page); ok {
 		words += fmt.Sprintf(" <a href=\"%s\">All of them</a>", address)
 	}

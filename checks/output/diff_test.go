@@ -170,7 +170,7 @@ func TestDiffCounts(t *testing.T) {
 		{report.Differences{}, "Nothing that is deployed differs"},
 		{report.Differences{Errors: make([]report.Problem, 1)}, "Nothing differs in what could be rendered"},
 		{report.Differences{NotChecked: make([]report.NotChecked, 1)}, "Nothing differs in what could be rendered"},
-		{report.Differences{Relabeled: 1}, "1 resource with another label of the version only"},
+		{report.Differences{Relabeled: 1}, "1 resource where only the version label differs"},
 		{report.Differences{Differences: of("CREATE", "UPDATE", "UPDATE"), More: 2},
 			"3 differences in 2 roots: 1 created, 2 updated; 2 more resources differ and are not listed"},
 	} {

@@ -82,7 +82,7 @@ func (p *Page) divide() []part {
 	}
 	d.findings(p)
 	d.differences(p)
-	p.Bumps, p.Rests["versions"] = fit(d, p.Bumps, new(roomBumps), (*Bump).headSize, "versions", "What other versions change",
+	p.Bumps, p.Rests["versions"] = fit(d, p.Bumps, new(roomBumps), (*Bump).headSize, "versions", "What version updates change",
 		"Versions")
 	notes := func(list *[]Note, id, heading string) {
 		*list, p.Rests[id] = fit(d, *list, new(roomList), size[Note], "notes", heading, heading)

@@ -79,7 +79,7 @@ func reasons(rep *report.Report, findings []int) string {
 		f := &rep.Findings[i]
 		line := "**" + prose(view.Title(f.Policy, f.Rule)) + "**: " + prose(view.Sentence(f))
 		if f.Suggestion != nil && f.Suggestion.Example {
-			line += " Other values do as well."
+			line += " Other values also satisfy the rule."
 		}
 		if !slices.Contains(lines, line) {
 			lines = append(lines, line)

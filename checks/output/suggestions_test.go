@@ -33,7 +33,7 @@ func TestSuggestions(t *testing.T) {
 	for _, s := range Suggestions(rep) {
 		got = append(got, fmt.Sprintf("%s:%d-%d %q for %q: %s", s.Path, s.StartLine, s.EndLine, s.Lines, s.Was, s.Why))
 	}
-	const a, b = "**a**: No &lt;b&gt;.", "**b**: Ask `@team.` Other values do as well."
+	const a, b = "**a**: No &lt;b&gt;.", "**b**: Ask `@team.` Other values also satisfy the rule."
 	if want := []string{
 		`y.yaml:3-4 ["3" "5"] for ["three" "four"]: ` + a + "\n\n" + b,
 		`x.yaml:2-2 ["two" "3"] for ["two"]: ` + a,

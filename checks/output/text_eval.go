@@ -128,7 +128,7 @@ func evalCounts(r *report.Evaluation) string {
 		{N: s.Error, One: "error", Many: "error"}, {N: s.Warn, One: "warn", Many: "warn"},
 		{N: s.Unknown, One: "unknown", Many: "unknown"}, {N: s.Skip, One: "skip", Many: "skip"},
 		{N: s.Pass, One: "pass", Many: "pass"},
-	}), ", "), "no policy is about these resources")
+	}), ", "), "no policy matches these resources")
 }
 
 func evalWork(s report.EvaluationStats) string {
@@ -161,7 +161,7 @@ func (t *evalWriter) traces(list []report.EvaluationTrace) {
 		}
 		where := Line(view.KnownPlace(tr.PolicyPath, tr.PolicyLine, 0))
 		name := strings.TrimSuffix(tr.Policy+" / "+tr.Rule, " / ")
-		t.head(t.paint.with(tone), "  "+Line(name), cmp.Or(string(tr.Result), "not about it"), where)
+		t.head(t.paint.with(tone), "  "+Line(name), cmp.Or(string(tr.Result), "does not match"), where)
 		for j := range tr.Steps {
 			t.traceStep(&tr.Steps[j])
 		}

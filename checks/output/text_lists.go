@@ -69,7 +69,7 @@ func initText(w io.Writer, p *report.InitPlan, o Options) error {
 		add(r.Action, r.Folder+"/", r.Title, r.Reason)
 	}
 	table(done, rows)
-	table("There already, the same", same)
+	table("Already there, identical", same)
 	table("Left as it is", left)
 	list("Note", p.Notes)
 	var next [][2]string

@@ -69,7 +69,7 @@ func (t *text) coverage(list []report.RuleCoverage) {
 	if failing < len(list) {
 		t.blank()
 	}
-	t.rows("", fmt.Sprintf("coverage: rows reach %d of %s, %d in a row where it fails or changes something", reached,
+	t.rows("", fmt.Sprintf("coverage: test rows reach %d of %s, and %d of these fail or change something in a row", reached,
 		report.Count(len(list), "rule", "rules"), failing))
 }
 

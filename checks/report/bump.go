@@ -126,7 +126,7 @@ type ValueChange struct {
 func (v ValueChange) String() string {
 	words := "the schema of the new version rejects " + v.Name + ": " + v.Says
 	if v.Gone {
-		words = "nothing reads " + v.Name + " with the new version"
+		words = "no template of the new version reads " + v.Name
 		if v.Says != "" {
 			words += " (" + v.Says + ")"
 		}

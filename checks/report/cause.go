@@ -41,8 +41,8 @@ type Cause struct {
 
 // toDo is what to do about a cause that says no more of it.
 var toDo = map[CauseKind]string{
-	CauseSource:  "let the operator allow it, or run \"lintel fetch\" with network access",
-	CauseCluster: "check by hand, or declare it under context in .lintel.yaml",
+	CauseSource:  "ask the operator of the server to allow this source, or run \"lintel fetch\" with network access",
+	CauseCluster: "compare by hand, or add a manifest of the object to the context in .lintel.yaml",
 	CauseDiffer:  "name the roots of each cluster under clusters in .lintel.yaml",
 }
 

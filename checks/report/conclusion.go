@@ -154,7 +154,7 @@ func (r *Report) title() string {
 	case r.Stats.Policies == 0:
 		return "No policies in this repository: nothing was checked"
 	case r.Stats.Policies == r.Stats.MatchNothing:
-		return "No policy names a kind that exists: nothing was checked"
+		return "All policies match only kinds that do not exist: nothing was checked"
 	case r.Stats.Resources == 0 && r.Preview != nil:
 		return "Only policies, exceptions or settings change"
 	case r.Stats.Resources == 0:

@@ -22,7 +22,7 @@ func (s *Settings) Inherit(from *Settings) (*Settings, []report.Problem) {
 	var ignored []report.Problem
 	ignore := func(field, why string) {
 		ignored = append(ignored, report.Problem{Path: Path, Line: s.line("", field),
-			Message: field + ": does not count: " + why})
+			Message: field + " is ignored: " + why})
 	}
 	if s.Mode == ModeAdvisory && from.Mode != ModeAdvisory {
 		ignore("mode", "only the organisation's settings can set this")

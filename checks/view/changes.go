@@ -13,7 +13,7 @@ import (
 )
 
 // BumpsTitle is the heading of what other versions of things from outside change.
-const BumpsTitle = "What other versions change in the cluster"
+const BumpsTitle = "What version updates change in the cluster"
 
 // MoreBumps says how many roots with another version are not told of; empty where that is none.
 func MoreBumps(r *report.Report) string {
@@ -37,7 +37,7 @@ func BumpCounts(b *report.Bump) string {
 	parts := report.Counts([]report.Number{
 		{N: len(b.Added), One: "added", Many: "added"}, {N: len(b.Removed), One: "removed", Many: "removed"},
 		{N: len(b.Changed), One: "changed", Many: "changed"},
-		{N: b.Relabeled, One: "with another label of the version only", Many: "with another label of the version only"},
+		{N: b.Relabeled, One: "where only the version label differs", Many: "where only the version label differs"},
 	})
 	if len(parts) == 0 {
 		return "no resource changes"
@@ -156,7 +156,7 @@ func DiffWords(d *report.Difference) string {
 func LeftOutWords(d *report.Difference) string {
 	switch {
 	case d.Withheld > 0:
-		return report.Count(d.Withheld, "line is", "lines are") + " shown only to who may read the repository of origin"
+		return report.Count(d.Withheld, "line is", "lines are") + " shown only to those who may read the source repository"
 	case d.LeftOut == 0:
 		return ""
 	}
@@ -192,7 +192,7 @@ func DiffCounts(d *report.Differences) string {
 	}
 	words = append(words, report.Counts([]report.Number{
 		{N: d.More, One: "more resource differs and is not listed", Many: "more resources differ and are not listed"},
-		{N: d.Relabeled, One: "resource with another label of the version only", Many: "resources with another label of the version only"},
+		{N: d.Relabeled, One: "resource where only the version label differs", Many: "resources where only the version label differs"},
 	})...)
 	return strings.Join(words, "; ")
 }

@@ -42,7 +42,7 @@ func ExceptionFacts(e *report.Exception, a *report.Approvers) []ExceptionFact {
 	out := decision(e, a)
 	add := func(words string, names ...string) { out = append(out, ExceptionFact{Words: words, Names: names}) }
 	if e.Object {
-		add("is looked up by policies, which pass only with the content of this change")
+		add("is looked up by policies that pass only because of what this change writes there")
 	}
 	if len(e.With) > 0 {
 		var paths []string
@@ -132,7 +132,7 @@ func CleanupWords(u *report.Cleanup) string {
 	var parts []string
 	switch {
 	case u.Expired && u.Expires.IsZero():
-		parts = append(parts, "has ended: the start of its time to live is not known")
+		parts = append(parts, "counts as expired, because Git does not show when its time to live began: set a fixed date")
 	case u.Expired:
 		parts = append(parts, "ended on "+day(u.Expires)+" and no longer covers anything: remove or renew it")
 	case u.Soon:

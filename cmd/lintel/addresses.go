@@ -37,7 +37,7 @@ func parseAddress(text, branch string) (a address, err error) {
 	case err != nil:
 		return a, errors.New("an address is not valid: write https://HOST/OWNER/REPOSITORY")
 	case u.User != nil:
-		return a, errors.New("an address contains credentials: use git's credential helpers, or credentials in --sources")
+		return a, errors.New("an address contains credentials: use git's credential helpers, or the file of --sources")
 	case u.Scheme != "https":
 		return a, fmt.Errorf("%s:// is not supported: use https, or clone the repository and name its folder", u.Scheme)
 	case branch == "" && u.Fragment == "" && (strings.Contains(u.Path, "//") || strings.HasPrefix(u.RawQuery, "ref=")):

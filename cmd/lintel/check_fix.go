@@ -87,7 +87,7 @@ func (x *fixing) rounds(ctx context.Context, change report.Change, rep *report.R
 	}
 	edits, _, err := x.possible(ctx, rep)
 	for i := range edits {
-		x.giveUp(rep, &edits[i], "the limit of failed trials was reached before it")
+		x.giveUp(rep, &edits[i], "not tried: the limit of failed trials was reached first")
 	}
 	return change, rep, err
 }

@@ -30,7 +30,7 @@ func unhelpful(before, after *report.Report, edits []report.SourceEdit) map[int]
 	for rule, n := range mends {
 		if is[rule] > was[rule]-n {
 			ofRule := func(f *report.Finding) bool { return ruleOf(f) == rule }
-			c.blame("the rule has as many findings with it", func(f *report.Finding) bool {
+			c.blame("the edit does not reduce the findings of the rule", func(f *report.Finding) bool {
 				return ofRule(f) && slices.ContainsFunc(after.Findings, func(g report.Finding) bool {
 					return ruleOf(&g) == rule && g.Field == f.Field && shared(resources(&g), resources(f)) && shared(g.Roots, f.Roots)
 				})
@@ -43,7 +43,7 @@ func unhelpful(before, after *report.Report, edits []report.SourceEdit) map[int]
 		}
 	}
 	if n := len(after.Errors) + len(after.NotChecked); n > len(before.Errors)+len(before.NotChecked) {
-		c.blame("something could not be checked with it", func(f *report.Finding) bool {
+		c.blame("with this edit, something can no longer be checked", func(f *report.Finding) bool {
 			at := func(path string) bool { return f.Origin.Path == path }
 			return slices.ContainsFunc(after.Errors, func(p report.Problem) bool { return at(p.Path) }) ||
 				slices.ContainsFunc(after.NotChecked, func(n report.NotChecked) bool {

@@ -95,7 +95,7 @@ func readSecret(setting, name string) ([]byte, error) {
 // registered is the App of stored credentials. Another GitHub does not know it, and must not see its signature.
 func (o *serveOptions) registered(c *github.Credentials) (*identity, error) {
 	if !strings.EqualFold(strings.TrimRight(c.GitHubURL, "/"), strings.TrimRight(o.githubURL, "/")) {
-		return nil, errors.New("LINTEL_GITHUB_URL is not the GitHub that the App in the data directory was registered at")
+		return nil, errors.New("the App in the data directory was registered at another GitHub than LINTEL_GITHUB_URL: correct the address, or use another data directory")
 	}
 	return o.identity(c.AppID, []byte(c.PrivateKey), []byte(c.WebhookSecret), c)
 }
@@ -160,7 +160,7 @@ func (o *serveOptions) invite(out io.Writer, link string) {
 		link)
 	if o.publicURL == "" {
 		origin, _, _ := strings.Cut(link, "/setup")
-		fmt.Fprintf(out, "On another machine, replace %s by the address of this server.\n\n", origin)
+		fmt.Fprintf(out, "To open the link on another machine, replace %s by the address of this server.\n\n", origin)
 	}
 }
 

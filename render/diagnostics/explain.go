@@ -78,7 +78,7 @@ func (s *search) replicas(c culprit) []doc.Error {
 	name := doc.Text(c.node, "name")
 	_, at := doc.Field(c.node, "name")
 	if name == "" {
-		return c.problem(at, "has no name: write the name of what is to have count replicas")
+		return c.problem(at, "has no name: write the name of the workload whose replicas this entry sets")
 	}
 	var names []string
 	for _, i := range idsOf(c.objects) {

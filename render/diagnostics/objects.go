@@ -99,7 +99,7 @@ func absent(want id, objects []*yaml.Node) string {
 	}
 	switch {
 	case len(have) == 0:
-		return none + ": nothing is listed under resources that it could be"
+		return none + ": no resource of this kustomization could be meant"
 	case len(names) == 0:
 		return fmt.Sprintf("%s, nor any other %s: add it under resources, or correct the kind", none, want.kind)
 	}

@@ -88,8 +88,8 @@ func (s *search) patch(c culprit) []doc.Error {
 			"like a manifest belongs in patches")
 	}
 	if target != nil && len(documents) > 1 {
-		return c.problem(target, "a patch of several documents names what each changes: remove target, or write one "+
-			"entry per document")
+		return c.problem(target, "a patch of several documents cannot have a target, since each document names its own: remove target, or "+
+			"write one entry per document")
 	}
 	for _, d := range documents {
 		if list := s.merge(c, p, d, target); list != nil {

@@ -259,7 +259,7 @@ func (r *reader) gitChart(chart *field, namespace string) (Chart, *Problem) {
 	case r.ours(from.repository, dir) && r.Repo.Current(from.revision):
 		if isKind(r.Tree, dir, tree.File) {
 			r.reads(dir)
-			return c, problemAt(c.Named, ClusterOnly, "the chart is a packed file of this repository, which Lintel does not "+
+			return c, problemAt(c.Named, ClusterOnly, "the chart is a packaged chart (.tgz) of this repository, which Lintel does not "+
 				"read: what is deployed from it is not checked")
 		}
 		c.Folder = resolved(r.Tree, dir)

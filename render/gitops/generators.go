@@ -36,7 +36,7 @@ func (e *expander) list(g *field, needs *need) ([]set, error) {
 				case isText:
 					flat[k] = text
 				default:
-					return nil, located(element, fmt.Errorf("the value of %.60q is not text, which only goTemplate allows", k))
+					return nil, located(element, fmt.Errorf("the value of %.60q is not a string: put it in quotes, or set goTemplate: true", k))
 				}
 			}
 			values = flat

@@ -125,7 +125,7 @@ func (r *reader) addNeeds(sets []set) {
 		added[s.needs.why] = true
 		message := "which Applications this ApplicationSet makes is not known before merge"
 		if r.needs[s.needs.why] {
-			message = "folders or namespaces that this ApplicationSet deploys depend on it and are not known before merge"
+			message = "the folders or namespaces that this ApplicationSet deploys to depend on this generator and are not known before merge"
 		}
 		r.problem(problemAt(s.needs.at, ClusterOnly, "%s: %s", s.needs.why, message))
 	}

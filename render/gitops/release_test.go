@@ -214,7 +214,7 @@ func TestReleaseProblems(t *testing.T) {
 			`k.yaml:5: the folder empty of HelmRelease "web" has no Chart.yaml`},
 		"packed": {helmRelease("chart: {spec: {chart: packed/c-1.tgz, sourceRef: {kind: GitRepository, name: ours}}}"),
 			ClusterOnly,
-			"is a packed file"},
+			"is a packaged chart"},
 		"variable in the version": {helmRelease("chart: {spec: {chart: a, version: '${V}', sourceRef: {kind: " +
 			"HelmRepository, name: podinfo}}}"), ClusterOnly, "k.yaml:5: the chart depends on a variable"},
 		"variable in the address": {helmRelease("chart: {spec: {chart: a, sourceRef: {kind: HelmRepository, name: late}}}"),
@@ -236,7 +236,7 @@ func TestReleaseProblems(t *testing.T) {
 			"another repository"},
 		"Argo, the cluster's version": {appSet("  goTemplate: true\n", "  - clusters: {}\n",
 			"x}\n    spec: {source: {repoURL: 'https://x', chart: a, targetRevision: '{{.name}}'}}"), ClusterOnly,
-			"folders or namespaces that this ApplicationSet deploys depend on it"},
+			"the folders or namespaces that this ApplicationSet deploys to depend on"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, list, problems := read(t, test.archive, "o/r")

@@ -252,7 +252,7 @@ func TestBrokenValues(t *testing.T) {
 			"[gone.yaml]", ""), `app.yaml:10: the values file "apps/c/gone.yaml" is not there`},
 		"no match": {argoValuesOf("valueFiles: ['gone/*.yaml']", ""), `app.yaml:10: no file matches "apps/c/gone/*.yaml"`},
 		"outside": {argoValuesOf("valueFiles: [../../../x.yaml]", ""),
-			`app.yaml:10: the values file ../../../x.yaml leads out`},
+			`app.yaml:10: the values file ../../../x.yaml points outside`},
 		"no such ref": {argoApp("sources:\n- repoURL: o/r\n  path: apps/c\n  helm:\n    ignoreMissingValueFiles: true\n" +
 			"    valueFiles: [$vlues/prod.yaml]\n- {repoURL: o/r, ref: values}"),
 			"app.yaml:10: the values file $vlues/prod.yaml: no source of this Application has the ref vlues"},

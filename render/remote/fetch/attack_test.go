@@ -258,7 +258,7 @@ func TestAllowedContent(t *testing.T) {
 	had(t, n.fetcher("", store), chartWant("1.2.3"))
 	narrow := n.fetcher("allow: ['https://charts.example.com/**']", store)
 	for range 2 {
-		refused(t, narrow, chartWant("1.2.x"), false, "a further host")
+		refused(t, narrow, chartWant("1.2.x"), false, "another host")
 	}
 	had(t, n.fetcher("", store), chartWant("1.2.x"))
 }
@@ -318,7 +318,7 @@ func TestOwnFailures(t *testing.T) {
 		"a fork": {chartWant("1.2.3"), "forks: {allow: ['https://charts.example.com/**']}",
 			func(o *Options) { o.Fork = true }, "for a change from a fork"},
 		"a redirect":  {leads, without, func(*Options) {}, "it redirects to"},
-		"a submodule": {nested, without, func(*Options) {}, "its submodule sub cannot be fetched: the list"},
+		"a submodule": {nested, without, func(*Options) {}, "its submodule sub cannot be fetched: it is not in the list"},
 		"a deadline": {gitWant("main"), "", func(o *Options) { o.Deadline = time.Now().Add(-time.Second) },
 			"the time limit for fetching remote sources"},
 		"a submodule that is private": {nested, "", func(o *Options) {
@@ -394,7 +394,7 @@ func TestPrivateAddresses(t *testing.T) {
 	w := chartWant("1.2.3")
 	w.URL = server.URL + "/charts"
 	real := func(o *Options) { o.Web.Dial = (&net.Dialer{}).DialContext }
-	refused(t, n.fetcher("", real), w, false, "only https")
+	refused(t, n.fetcher("", real), w, false, "plain http is not allowed")
 	plain := "plainHTTP: ['" + server.URL + "/']"
 	refused(t, n.fetcher(plain, real), w, false, "no public address")
 	had(t, n.fetcher(plain+"\nprivate: [127.0.0.0/8]", real), w)
@@ -522,11 +522,11 @@ func TestArchives(t *testing.T) {
 	}{
 		{"link", pack(t, good, file{name: "app/values.yaml", kind: tar.TypeSymlink, link: "/etc/passwd"}), false, "link"},
 		{"hard link", pack(t, good, file{name: "app/x", kind: tar.TypeLink, link: "app/Chart.yaml"}), false, "link"},
-		{"path", pack(t, good, file{name: "app/../../x", data: "x"}), true, "leads elsewhere"},
-		{"absolute", pack(t, good, file{name: "app//etc/x", data: "x"}), true, "leads elsewhere"},
+		{"path", pack(t, good, file{name: "app/../../x", data: "x"}), true, "outside the chart"},
+		{"absolute", pack(t, good, file{name: "app//etc/x", data: "x"}), true, "outside the chart"},
 		{"device", pack(t, good, file{name: "app/x", kind: tar.TypeChar}), true, "no file"},
 		{"no chart", pack(t, file{name: "app/values.yaml", data: "x"}), true, "no Chart.yaml"},
-		{"no folder", pack(t, file{name: "Chart.yaml", data: "x"}), true, "no folder"},
+		{"no folder", pack(t, file{name: "Chart.yaml", data: "x"}), true, "not in a folder"},
 		{"bomb", pack(t, good, file{name: "app/x", data: strings.Repeat("0", 3<<20)}), false, "too large"},
 		{"no archive", []byte("hello"), true, "not a packed chart"},
 		{"half an archive", pack(t, good)[:60], true, "not a packed chart"},

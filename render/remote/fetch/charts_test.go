@@ -177,7 +177,7 @@ func TestDigestChanges(t *testing.T) {
 	had(t, f, chartWant("1.2.3"))
 	r.index = strings.ReplaceAll(r.index, e.Digest[7:], strings.Repeat("0", 64))
 	n.pass(2 * time.Hour)
-	refused(t, f, chartWant("1.2.3"), true, "another digest")
+	refused(t, f, chartWant("1.2.3"), true, "the digest that its repository lists")
 }
 
 func TestRepositoryFails(t *testing.T) {

@@ -56,7 +56,7 @@ func (f *Fetcher) resolve(ctx context.Context, src gitSource, ref string) (gitCo
 	versions, short := strings.CutPrefix(versions, remote.ShortVersions)
 	ranged := whole || short
 	if ref != "" && !ranged && !safeRef(ref) {
-		return gitCommit{}, broken("the revision is not one that git can have")
+		return gitCommit{}, broken("the revision is not valid: write a branch, a tag or a commit")
 	}
 	names := []string{"HEAD"}
 	switch {
@@ -165,7 +165,7 @@ func (s *gitSession) fetch(ctx context.Context, at gitCommit) error {
 	}
 	there, err := s.try(ctx, at, "--", everyHead, everyTag)
 	if err == nil && !there {
-		err = undecided("git does not accept what the repository has there")
+		err = undecided("git rejects the object that this revision names")
 	}
 	return err
 }

@@ -127,7 +127,7 @@ func TestGit(t *testing.T) {
 		}
 	}
 	refused(t, f, gitWant("absent"), true, "no branch or tag")
-	refused(t, f, gitWant("--upload-pack=/bin/true"), true, "not one that git can have")
+	refused(t, f, gitWant("--upload-pack=/bin/true"), true, "the revision is not valid")
 	refused(t, f, gitWant(strings.Repeat("1", 40)), true, "no such commit")
 	gone := gitWant("main")
 	gone.URL = "https://git.example.com/o/absent.git"

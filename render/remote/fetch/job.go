@@ -59,14 +59,14 @@ func (f *Fetcher) job(ctx context.Context, w remote.Want) (job, error) {
 	case !slices.Contains(schemes[w.Kind], u.Scheme):
 		return job{}, undecided("addresses that begin with %s:// are not fetched for this", u.Scheme)
 	case u.Scheme == "http" && !f.o.Policy.PlainHTTP(u):
-		return job{}, undecided("only https is used, unless the operator's plainHTTP has the address")
+		return job{}, undecided("plain http is not allowed: use https, or have the operator list the address under plainHTTP")
 	case !f.o.Policy.Allows(u):
 		return job{}, denied("it is not in the list of allowed sources")
 	case w.Kind == remote.Chart && !plainName && (w.Name != "" || u.Scheme != "oci"):
 		return job{}, broken("%s cannot be the name of a chart", quote(w.Name))
 	case strings.ContainsFunc(w.Ref, func(r rune) bool { return r < ' ' || r == 0x7f }) || len(w.Ref) > 1024 ||
 		len(w.Filter) > 1024:
-		return job{}, broken("the version or revision is not one that can exist")
+		return job{}, broken("the version or revision is not valid: write a version, a branch, a tag or a commit")
 	}
 	switch w.Kind {
 	case remote.Git:

@@ -228,7 +228,7 @@ func TestRegistryLies(t *testing.T) {
 	other[len(other)-1]++
 	r.blobs[sum(data)] = other
 	n.serve("registry.example.com", r)
-	refused(t, n.fetcher(""), ociWant("1.2.3"), true, "another content")
+	refused(t, n.fetcher(""), ociWant("1.2.3"), true, "does not have its digest")
 }
 
 // The operator's credentials go to the registry and whoever gives out its tokens; blobs come from where they are.
@@ -283,5 +283,5 @@ func TestIndexLeadsToRegistry(t *testing.T) {
 	}
 	// What the store has is no way around a list of allowed sources.
 	refused(t, n.fetcher("", func(o *Options) { o.Store, o.Policy = f.o.Store, narrow }), chartWant("1.2.3"), false,
-		"further host")
+		"another host")
 }

@@ -170,7 +170,7 @@ func (c *webClient) scheme(u *url.URL) error {
 	case u.Scheme == "http" && c.policy.PlainHTTP(withPath(address, u.Path)):
 		return nil
 	}
-	return undecided("only https is used, unless the operator's plainHTTP has the address")
+	return undecided("plain http is not allowed: use https, or have the operator list the address under plainHTTP")
 }
 
 func withPath(u *url.URL, path string) *url.URL {
