@@ -132,7 +132,7 @@ func TestPagesOfRepositories(t *testing.T) {
 		t.Errorf("%d parts are drawn", n)
 	}
 	b.Reset()
-	if err := (HTML{}).Organisation(&b, "octo", []*Summary{summary("Words"), {Repository: forge.Repository{Repo: forge.Repo{Owner: "octo", Name: "new"}}}}, View{More: true}); err != nil || !strings.Contains(b.String(), "There are more than are shown here.") ||
+	if err := (HTML{}).Organisation(&b, "octo", []*Summary{summary("Words"), {Repository: forge.Repository{Repo: forge.Repo{Owner: "octo", Name: "new"}}}}, View{More: true}); err != nil || !strings.Contains(b.String(), "The list is not complete.") ||
 		!strings.Contains(b.String(), `<td class="n" data-of="blocking">2</td><td class="n" data-of="violations">7</td>`) ||
 		!strings.Contains(b.String(), "<desc>9 on 2026-04-01 00:00, 7 on 2026-05-01 00:00, at most 9 in 2 reports</desc>") || !strings.Contains(b.String(), `<a href="/o/octo/fleet">octo/fleet</a>`) ||
 		!strings.Contains(b.String(), `<a href="/o/octo/new">octo/new</a>`) {
@@ -168,7 +168,7 @@ func TestRulesRepositoryLinksFleetPreviews(t *testing.T) {
 	if err := (HTML{}).Repository(&b, o, v); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`<h2 id="elsewhere">Pull requests in other repositories</h2>`, "There are more than are shown here.",
+	for _, want := range []string{`<h2 id="elsewhere">Pull requests in other repositories</h2>`, "The list is not complete.",
 		`<a href="https://github.example/octo/fleet/pull/12">#12</a> <small>in octo/user</small>`,
 		`<a href="/lintel/r/octo/user/c0ffee/1d">Once merged: &lt;1&gt; new failure</a>`} {
 		if !strings.Contains(b.String(), want) {

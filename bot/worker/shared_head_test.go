@@ -56,7 +56,7 @@ func TestLaxerBaseDoesNotTurnAHeadGreen(t *testing.T) {
 	b.check(t, 12, report.Failure)
 	b.hub.Pulls[11][1].State = "open"
 	b.check(t, 14, report.Success)
-	b.shows(t, report.Failure, "#12 with the same head commit fails", "Without it, the result would be: **By itself: success**")
+	b.shows(t, report.Failure, "#12 with the same head commit fails", "By itself, this pull request would have the result **By itself: success**")
 
 	b.demand("d-2") // a fresh run of the lax one
 	b.check(t, 14, report.Success)
