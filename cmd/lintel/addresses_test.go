@@ -30,18 +30,18 @@ func TestParseAddress(t *testing.T) {
 		{"https://h.example", "main", address{}, "the address of policies must be"},
 		{"http://h.example/o/r", "", address{}, "use https"},
 		{"file:///etc/passwd", "", address{}, "use https"},
-		{"ssh://git@h.example/o/r", "", address{}, "holds credentials"},
-		{"https://u:hunter2@h.example/o/r", "", address{}, "holds credentials"},
+		{"ssh://git@h.example/o/r", "", address{}, "contains credentials"},
+		{"https://u:hunter2@h.example/o/r", "", address{}, "contains credentials"},
 		{"https://h.example/o/r?depth=1", "", address{}, "--git-branch"},
 		{repo + "?ref=v1", "", git(repo, "v1", "."), ""},
 		{repo + "//a/b?ref=v1", "", git(repo, "v1", "a/b"), ""},
 		{repo + "//a/b.yaml", "", git(repo, "", "a/b.yaml"), ""},
 		{"https://h.example/a/b/c//d/", "", git("https://h.example/a/b/c", "", "d"), ""},
-		{repo + "//a?ref=v1&x=y", "", address{}, "only ?ref="},
+		{repo + "//a?ref=v1&x=y", "", address{}, "no query but ?ref="},
 		{repo + "/tree/main/a/b", "", git(repo, "main", "a/b"), ""},
 		{repo + "/tree/main", "", git(repo, "main", "."), ""},
 		{repo + "/blob/v1/a/b.yaml", "", git(repo, "v1", "a/b.yaml"), ""},
-		{"https://hunter2\x7f@h/o/r", "", address{}, "cannot be understood"},
+		{"https://hunter2\x7f@h/o/r", "", address{}, "is not valid"},
 	} {
 		got, err := parseAddress(c.text, c.branch)
 		switch {

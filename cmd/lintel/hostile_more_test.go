@@ -100,7 +100,7 @@ func TestLimitsOfTheBaseApply(t *testing.T) {
 	r.Git("checkout", "--quiet", "-b", "change")
 	r.Commit("-- .lintel.yaml --\nlimits: {resources: 1000}\n-- apps/b.yaml --\n" + strings.Repeat(configMap+"---\n", 3))
 	out, state := lintel(t, r, time.Minute, "check", "--no-cache", "--base", "main")
-	if state.ExitCode() != 1 || !strings.Contains(out, "more than 2 resources") || !strings.Contains(out, "apps/b.yaml") {
+	if state.ExitCode() != 1 || !strings.Contains(out, "the limit of 2 resources") || !strings.Contains(out, "apps/b.yaml") {
 		t.Errorf("exit code %d:\n%s", state.ExitCode(), clip(out))
 	}
 	r.Commit("-- .lintel.yaml --\nlimits:\n  resource: 1000\n")
