@@ -183,7 +183,7 @@ func TestWatchInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	said, err := bufio.NewReader(stderr).ReadString('\n')
-	if err != nil || !strings.Contains(said, "Ctrl-C ends") {
+	if err != nil || !strings.Contains(said, "press Ctrl-C to stop") {
 		t.Fatalf("%q, %v", said, err)
 	}
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
