@@ -103,7 +103,7 @@ spec:
 	if want := fmt.Sprintf("Once merged: %d new failure", failing); run.Conclusion != "neutral" || !strings.HasPrefix(text, want) {
 		t.Errorf("want %q, got %s %s", want, run.Conclusion, text)
 	}
-	for _, want := range []string{"many-org/user-05: ", "app/settings.yml", "Take no rules", "a private repository"} {
+	for _, want := range []string{"many-org/user-05: ", "app/settings.yml", "Use no rules of this branch", "a private repository"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the check run lacks %q:\n%s", want, text)
 		}
