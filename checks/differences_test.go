@@ -249,3 +249,29 @@ func BenchmarkDifferences(b *testing.B) {
 		})
 	}
 }
+
+func TestRootChangesCountEachRoot(t *testing.T) {
+	base, head := sources{}, sources{}
+	for i := range 120 {
+		dir := fmt.Sprintf("root-%03d/", i)
+		base[dir+"kustomization.yaml"], head[dir+"kustomization.yaml"] = "resources: [web.yaml]\n", "resources: [web.yaml]\n"
+		base[dir+"web.yaml"], head[dir+"web.yaml"] = fmt.Sprintf(webFile, "web:1"), fmt.Sprintf(webFile, "web:2")
+	}
+	head["root-000/kustomization.yaml"] = "resources: [web.yaml, added.yaml]\n"
+	head["root-000/added.yaml"] = keyed("added", "x")
+	base["root-001/kustomization.yaml"] = "resources: [web.yaml, removed.yaml]\n"
+	base["root-001/removed.yaml"] = keyed("removed", "x")
+	with, alone := between(t, base, head)
+	for _, r := range []*report.Report{with, alone} {
+		if len(r.RootChanges) != 120 {
+			t.Fatalf("%d roots", len(r.RootChanges))
+		}
+		for i, want := range []report.RootChange{{Added: 1, Changed: 1}, {Changed: 1, Removed: 1}, {Changed: 1}} {
+			got := r.RootChanges[i]
+			if got.Root != fmt.Sprintf("root-%03d", i) || got.Added != want.Added || got.Changed != want.Changed || got.Removed != want.Removed ||
+				len(got.Images) != 1 {
+				t.Errorf("%+v", got)
+			}
+		}
+	}
+}

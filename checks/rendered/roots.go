@@ -11,9 +11,6 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// maxRootImages is how many changes of images are named of one root.
-const maxRootImages = 100
-
 // ByRoot counts what a change does to the resources of each root, in the order of the roots; another label of the version
 // does not count. A folder that an object of Argo CD or Flux deploys is counted with that alone. The error says that the
 // context ended before.
@@ -34,9 +31,6 @@ func ByRoot(ctx context.Context, c Change) (list []report.RootChange, err error)
 			continue
 		}
 		if len(list) == 0 || e.root != last {
-			if len(list) == maxListed {
-				break
-			}
 			list, last = append(list, report.RootChange{Root: e.root.Name()}), e.root
 			if c.Clusters != nil {
 				list[len(list)-1].Clusters = clustersOf([]*edit{e}, c.Clusters)
@@ -51,8 +45,7 @@ func ByRoot(ctx context.Context, c Change) (list []report.RootChange, err error)
 		default:
 			one.Changed++
 		}
-		images := bump.ImageChanges(e.named(), was, now)
-		one.Images = append(one.Images, images[:min(len(images), maxRootImages-len(one.Images))]...)
+		one.Images = append(one.Images, bump.ImageChanges(e.named(), was, now)...)
 	}
 	return list, nil
 }
