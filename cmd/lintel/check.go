@@ -205,6 +205,9 @@ func writeDrafts(cmd *cobra.Command, file string, drafts []report.Draft) error {
 	if file == "" {
 		return nil
 	}
+	if len(drafts) == 0 {
+		fmt.Fprintln(cmd.ErrOrStderr(), "lintel: no finding blocks, so no exception was drafted")
+	}
 	info, err := os.Stat(file)
 	folder := strings.HasSuffix(file, "/") || err == nil && info.IsDir()
 	var b strings.Builder
