@@ -35,7 +35,7 @@ type repository struct {
 	graphs   *graph.Cache
 	advice   []report.Problem // what of the settings does not count since the organisation's do
 
-	progress progress.Teller
+	progress progress.Func
 	config   render.Config // by which roots are rendered, without what comes from outside
 }
 

@@ -55,6 +55,7 @@ func (s *shower) policies(ctx context.Context) ([]report.Explanation, error) {
 	if err != nil {
 		return nil, err
 	}
+	head.PolicySources = diff.PolicySources{Sources: s.config.Sources, Host: s.Host}
 	list := []report.Explanation{}
 	known := map[engine.PolicyRef]bool{}
 	for _, cluster := range append([]string{""}, s.settings.ClusterNames()...) {

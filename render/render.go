@@ -79,7 +79,7 @@ type Config struct {
 	Limits Limits
 	Cache  *Cache // where answers about renderings are kept; nil: nowhere
 	// Progress is told what is rendered to find out what is deployed; nil: nobody is.
-	Progress progress.Teller
+	Progress progress.Func
 	// Sources is what was fetched from outside of the repository; nil: nothing is looked for there.
 	Sources *remote.Sources
 	// Namespaced reports whether objects of a kind live in a namespace; nil: kustomize is asked.

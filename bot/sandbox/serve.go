@@ -103,7 +103,7 @@ func stepping(ctx context.Context, q request, out io.Writer) (job context.Contex
 	}
 	var mu sync.Mutex
 	over := false
-	tell := progress.Teller(func(s progress.Step) {
+	tell := progress.Func(func(s progress.Step) {
 		mu.Lock()
 		defer mu.Unlock()
 		if !over { // else a frame would follow the answer

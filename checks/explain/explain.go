@@ -54,13 +54,13 @@ var Topics = sync.OnceValue(func() (list []report.Explanation) {
 func read(data []byte) (list []report.Explanation) {
 	var entries []struct {
 		Name, About, Means, ToDo, Wrong, Right string
-		Says                                   []string
+		Printed                                []string
 	}
 	if err := yaml.Unmarshal(data, &entries); err != nil {
 		panic(err) // a test reads it
 	}
 	for _, e := range entries {
-		list = append(list, report.Explanation{Name: e.Name, About: e.About, Means: e.Means, ToDo: e.ToDo, Says: e.Says,
+		list = append(list, report.Explanation{Name: e.Name, About: e.About, Means: e.Means, ToDo: e.ToDo, Printed: e.Printed,
 			Wrong: e.Wrong, Right: e.Right})
 	}
 	return list
@@ -91,9 +91,9 @@ func Find(text string) (list []report.Explanation) {
 // quoted is how many characters of what a topic says are in a text.
 func quoted(t report.Explanation, text string) (most int) {
 	text = strings.ToLower(text)
-	for _, says := range t.Says {
+	for _, printed := range t.Printed {
 		n, rest, all := 0, text, true
-		for part := range strings.SplitSeq(strings.ToLower(says), "…") {
+		for part := range strings.SplitSeq(strings.ToLower(printed), "…") {
 			part = strings.TrimSpace(part)
 			at := strings.Index(rest, part)
 			if all = all && at >= 0; all {

@@ -76,14 +76,14 @@ func (t *text) explanation(e *report.Explanation) {
 		if part.text != "" {
 			t.blank()
 			t.line(t.paint.bold(part.title))
-			t.rows("  ", strings.Join(strings.Fields(part.text), " "))
+			t.rows("  ", Line(strings.Join(strings.Fields(part.text), " ")))
 		}
 	}
-	if len(e.Says) > 0 {
+	if len(e.Printed) > 0 {
 		t.blank()
 		t.line(t.paint.bold("As it is printed"))
-		for _, says := range e.Says {
-			t.rows("  ", Line(says))
+		for _, printed := range e.Printed {
+			t.rows("  ", Line(printed))
 		}
 	}
 	for _, part := range []struct{ title, text string }{{"Wrong", e.Wrong}, {"Right", e.Right}} {

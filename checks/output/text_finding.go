@@ -161,7 +161,7 @@ func (t *text) facts(e view.Entry) {
 	t.fact("field", t.some(e.Fields()))
 	t.fact("expected", f.Expected)
 	if !t.told[f.Policy] {
-		t.why(f.Policy)
+		t.why(f)
 		t.told[f.Policy] = true
 	}
 	t.fact("policy", view.KnownPlace(f.PolicyPath, f.PolicyLine, 0))
@@ -197,11 +197,11 @@ func (t *text) facts(e view.Entry) {
 }
 
 // why says in one line why there is a policy, and which command says more.
-func (t *text) why(policy string) {
-	words := Line(view.Why(t.report, policy))
+func (t *text) why(f *report.Finding) {
+	words := Line(view.Why(t.report, f.Policy))
 	if short := ClipWidth(words, t.width-13); short != words {
-		t.fact("why", cmp.Or(ClipWidth(Line(t.report.About[policy].Title), t.width-13), short))
-		if command := view.ExplainCommand(policy); command != "" {
+		t.fact("why", cmp.Or(ClipWidth(Line(t.report.About[f.Policy].Title), t.width-13), short))
+		if command := view.ExplainCommand(f); command != "" {
 			t.line("  " + t.paint.dim(fmt.Sprintf("%-9s", "more")) + "  " + command) // to be copied: not wrapped
 		}
 		return

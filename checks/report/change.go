@@ -96,6 +96,7 @@ type Query struct {
 	Repository []string `json:"repository,omitempty"` // as in Change
 	Branches   []string `json:"branches,omitempty"`   // as in Change
 	Sources    *Sources `json:"sources,omitempty"`    // as in Change
+	Host       string   `json:"host,omitempty"`       // as in Change
 	Tree       string   `json:"tree"`                 // a commit or a tree
 
 	Show   Show     `json:"show"`

@@ -8,7 +8,7 @@ type Explanation struct {
 	About    string          `json:"about"`              // one line
 	Means    string          `json:"means,omitempty"`    // what it means for what is deployed
 	ToDo     string          `json:"toDo,omitempty"`     // what a person does about it
-	Says     []string        `json:"says,omitempty"`     // as a report says it; … stands for the parts that vary
+	Printed  []string        `json:"printed,omitempty"`  // as a report says it; … stands for the parts that vary
 	Severity string          `json:"severity,omitempty"` // of a check or a policy
 	Level    string          `json:"level,omitempty"`    // of a check: off, warn or enforce, where the settings say nothing
 	Setting  string          `json:"setting,omitempty"`  // the field of the settings that changes the level

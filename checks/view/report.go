@@ -18,13 +18,13 @@ func Why(r *report.Report, policy string) string {
 // plainName matches a name that a shell takes as it stands.
 var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`)
 
-// ExplainCommand is the command that says what there is to say about a policy; empty where the policy's name is not one to
-// copy into a shell.
-func ExplainCommand(policy string) string {
-	if !plainName.MatchString(policy) {
+// ExplainCommand is the command that explains the policy of a finding; empty where its name is not one to copy into a shell,
+// and for a policy of another repository, which the command may not know.
+func ExplainCommand(f *report.Finding) string {
+	if !plainName.MatchString(f.Policy) || strings.Contains(f.PolicyPath, "://") {
 		return ""
 	}
-	return "lintel explain " + policy
+	return "lintel explain " + f.Policy
 }
 
 // states counts the findings in each state.

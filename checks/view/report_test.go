@@ -42,9 +42,15 @@ func TestExplainCommandHasPlainNamesOnly(t *testing.T) {
 		"shop/allowed-registries": "lintel explain shop/allowed-registries", "a.b_c-1": "lintel explain a.b_c-1",
 		"-a": "", "a;b": "", "a b": "", "$(a)": "", "": "", "a\nb": "",
 	} {
-		if got := ExplainCommand(name); got != want {
+		if got := ExplainCommand(&report.Finding{Policy: name, PolicyPath: "policies/a.yaml"}); got != want {
 			t.Errorf("%q: %q, want %q", name, got, want)
 		}
+	}
+}
+
+func TestExplainCommandIsForPoliciesOfTheRepository(t *testing.T) {
+	if got := ExplainCommand(&report.Finding{Policy: "team", PolicyPath: "https://example.com/o/p@1//team.yaml"}); got != "" {
+		t.Errorf("%q", got)
 	}
 }
 

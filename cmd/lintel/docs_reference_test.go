@@ -165,8 +165,8 @@ func pages(kind report.ExplanationKind) string {
 	var out strings.Builder
 	for _, e := range topicsOf(kind) {
 		fmt.Fprintf(&out, "## %s\n\n%s.\n\n", e.Name, strings.TrimSuffix(e.About, "."))
-		if len(e.Says) > 0 {
-			fmt.Fprintf(&out, "```\n%s\n```\n\n", strings.Join(e.Says, "\n"))
+		if len(e.Printed) > 0 {
+			fmt.Fprintf(&out, "```\n%s\n```\n\n", strings.Join(e.Printed, "\n"))
 		}
 		fmt.Fprintf(&out, "**What it means.** %s\n\n", strings.Join(strings.Fields(e.Means), " "))
 		fmt.Fprintf(&out, "**What to do.** %s\n\n", strings.Join(strings.Fields(e.ToDo), " "))

@@ -14,62 +14,74 @@ import (
 )
 
 func newExplainCommand() *cobra.Command {
-	var repo, format, color string
+	var o showOptions
+	var color string
 	cmd := newCommand("explain", nil, func(cmd *cobra.Command, args []string) error {
-		list, err := explained(cmd, repo, strings.Join(args, " "))
+		list, err := explained(cmd, o, strings.Join(args, " "))
 		if err != nil {
 			return err
 		}
-		return output.Write(format, cmd.OutOrStdout(), list, outputOptions(color))
+		return output.Write(o.output, cmd.OutOrStdout(), list, outputOptions(color))
 	})
-	cmd.Flags().StringVar(&repo, "repo", ".", "a folder of the repository whose policies are explained")
-	addOutputFlag[[]report.Explanation](cmd, &format)
+	o.flags(cmd)
+	addOutputFlag[[]report.Explanation](cmd, &o.output)
 	addColorFlag(cmd, &color, "color the text")
 	return cmd
 }
 
-// explained finds what a text is about: first among what every report may say, which needs no repository, then among the
-// policies of the repository.
-func explained(cmd *cobra.Command, dir, text string) ([]report.Explanation, error) {
+// explained finds what a text is about: among what every report may say, which needs no repository, and among the policies of
+// the repository. A name may be that of a check and of a policy.
+func explained(cmd *cobra.Command, o showOptions, text string) ([]report.Explanation, error) {
 	if text == "" {
 		return explain.Topics(), nil
 	}
-	if list := explain.Find(text); len(list) > 0 {
-		return list, nil
+	known := explain.Find(text)
+	if len(known) > 0 && known[0].Kind == report.ExplainMessage {
+		return known, nil
 	}
-	policies, err := policiesOf(cmd, dir)
-	if err != nil {
+	policies, err := policiesOf(cmd, o)
+	switch {
+	case err != nil && len(known) > 0: // there need be no repository
+		return known, nil
+	case err != nil:
 		return nil, fmt.Errorf("there is no check or message %q, and policies cannot be looked up: %w", text, err)
 	}
-	name, _, _ := strings.Cut(strings.ReplaceAll(text, " ", ""), "/")
-	list := slices.DeleteFunc(slices.Clone(policies), func(e report.Explanation) bool {
-		return e.Name != text && e.Name != name && !slices.Contains(e.Rules, text)
-	})
-	if len(list) == 0 {
-		return nil, fmt.Errorf("there is no check, message or policy %q: \"lintel explain\" lists the checks and messages, and "+
-			"the repository has %s", text, report.Count(len(policies), "policy", "policies"))
+	text = strings.ReplaceAll(text, " ", "")
+	for _, e := range policies {
+		rule, of := strings.CutPrefix(text, e.Name+"/")
+		if e.Name == text || slices.Contains(e.Rules, text) || of && slices.Contains(e.Rules, rule) {
+			known = append(known, e)
+		}
 	}
-	return list, nil
+	if len(known) == 0 {
+		return nil, fmt.Errorf("there is no check, message, policy or rule %q: \"lintel explain\" lists the checks and messages, "+
+			"and the repository has %s", text, report.Count(len(policies), "policy", "policies"))
+	}
+	return known, nil
 }
 
-// policiesOf asks a sandbox for the policies of the work tree.
-func policiesOf(cmd *cobra.Command, dir string) (list []report.Explanation, err error) {
+// policiesOf asks a sandbox for the policies of the tree, those of other repositories that its settings name included.
+func policiesOf(cmd *cobra.Command, o showOptions) (list []report.Explanation, err error) {
 	ctx := cmd.Context()
-	repo, err := openRepository(ctx, dir)
+	repo, err := openRepository(ctx, o.repo)
 	if err != nil {
 		return nil, err
 	}
-	q := report.Query{Show: report.ShowPolicies}
-	cleanup, err := repo.ask(ctx, "", &q)
+	q := report.Query{Show: report.ShowPolicies, Host: repo.host(ctx)}
+	cleanup, err := repo.ask(ctx, o.rev, &q)
 	if err != nil {
 		return nil, err
 	}
 	defer cleanup()
-	child := repo.sandbox(ctx, q.Cache, q.Alternates, nil, 0)
+	outside, err := o.sources.open(ctx, repo.git)
+	if err != nil {
+		return nil, err
+	}
+	child := repo.sandbox(ctx, q.Cache, q.Alternates, outside, 0)
 	defer child.Close()
 	line := showProgress(cmd.ErrOrStderr(), "reading policies")
 	defer line.end()
-	out, err := child.Show(ctx, q)
+	out, err := showing(line.in(ctx), child, outside, q)
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ type worklist struct {
 	index    *roots.Index
 	renderer *render.Renderer
 	cache    *render.Cache
-	progress progress.Teller
+	progress progress.Func
 	repo     gitops.RepoNames
 	limits   gitops.Limits
 

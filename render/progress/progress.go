@@ -24,27 +24,27 @@ func (s Step) String() string {
 	return fmt.Sprintf("%s, %d of %d", s.Doing, s.Done, s.Of)
 }
 
-// Teller is told each step; nil is told nothing. It is called by several goroutines at a time.
-type Teller func(Step)
+// Func is told each step; nil is told nothing. It is called by several goroutines at a time.
+type Func func(Step)
 
-type teller struct{}
+type key struct{}
 
 // With returns a context whose jobs tell their steps.
-func With(ctx context.Context, tell Teller) context.Context {
+func With(ctx context.Context, tell Func) context.Context {
 	if tell == nil {
 		return ctx
 	}
-	return context.WithValue(ctx, teller{}, tell)
+	return context.WithValue(ctx, key{}, tell)
 }
 
 // From returns who is told the steps of a context's jobs, nil where that is nobody.
-func From(ctx context.Context) Teller {
-	tell, _ := ctx.Value(teller{}).(Teller)
+func From(ctx context.Context) Func {
+	tell, _ := ctx.Value(key{}).(Func)
 	return tell
 }
 
 // Seldom returns a teller that passes on a step when the time of the one before is at least pause ago, and drops others.
-func (t Teller) Seldom(pause time.Duration, now func() time.Time) Teller {
+func (t Func) Seldom(pause time.Duration, now func() time.Time) Func {
 	if t == nil {
 		return nil
 	}
@@ -60,13 +60,13 @@ func (t Teller) Seldom(pause time.Duration, now func() time.Time) Teller {
 
 // Counter counts the pieces of some work. It is safe for concurrent use; nil counts nothing.
 type Counter struct {
-	tell     Teller
+	tell     Func
 	doing    string
 	done, of atomic.Int64
 }
 
 // Count returns a counter of n pieces.
-func (t Teller) Count(doing string, n int) *Counter {
+func (t Func) Count(doing string, n int) *Counter {
 	if t == nil {
 		return nil
 	}

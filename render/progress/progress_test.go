@@ -9,7 +9,7 @@ import (
 // A counter says what is done, what there is and what was begun; pieces that turn up later count, too.
 func TestCounterTellsWhatIsDone(t *testing.T) {
 	var told []Step
-	c := Teller(func(s Step) { told = append(told, s) }).Count("rendering", 2)
+	c := Func(func(s Step) { told = append(told, s) }).Count("rendering", 2)
 	end := c.Begin("a")
 	end()
 	c.Add(3)

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"maps"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -83,33 +84,69 @@ func TestExplainedMessagesArePrinted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	verb := regexp.MustCompile(`%(\[\d+\])?[-+#.\d]*[a-zA-Z]`)
-	quote := regexp.MustCompile(`[…\s"]+`)
-	plain := func(text string) string {
-		return strings.TrimSpace(quote.ReplaceAllString(verb.ReplaceAllString(text, "…"), " "))
-	}
 	for _, topic := range explain.Topics() {
-		for _, says := range topic.Says {
-			printed := slices.ContainsFunc(list, func(t text) bool {
-				if strings.HasSuffix(t.file, "messages.yaml") {
-					return false
-				}
-				rest := plain(t.value)
-				for part := range strings.SplitSeq(says, "…") {
-					part = strings.Trim(plain(part), "():,. ")
-					at := strings.Index(rest, part)
-					if at < 0 {
-						return false
-					}
-					rest = rest[at+len(part):]
-				}
-				return true
-			})
-			if !printed {
-				t.Errorf("%s: the program does not print %q", topic.Name, says)
+		for _, quote := range topic.Printed {
+			if !printed(list, quote) {
+				t.Errorf("%s: the program does not print %q", topic.Name, quote)
 			}
 		}
 	}
+}
+
+// What troubleshooting quotes in its first column as a sentence is printed, too.
+func TestTroubleIsQuotedAsPrinted(t *testing.T) {
+	list, err := collect("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile("../../../deploy/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, chapter, _ := strings.Cut(string(data), "\n## Troubleshooting\n")
+	chapter, _, _ = strings.Cut(chapter, "\n## ")
+	quotes := 0
+	for line := range strings.Lines(chapter) {
+		row := strings.Split(line, "|")
+		if len(row) < 4 {
+			continue
+		}
+		for _, m := range regexp.MustCompile("`([^`]*)`").FindAllStringSubmatch(row[1], -1) {
+			if !strings.Contains(m[1], " ") { // a name
+				continue
+			}
+			if quotes++; !printed(list, m[1]) {
+				t.Errorf("the program does not print %q", m[1])
+			}
+		}
+	}
+	if quotes < 15 {
+		t.Errorf("%d texts are quoted", quotes)
+	}
+}
+
+// printed says whether a text that is quoted, with … for what varies, is part of one of the texts that the program prints.
+func printed(list []text, quote string) bool {
+	verb := regexp.MustCompile(`%(\[\d+\])?[-+#.\d]*[a-zA-Z]`)
+	space := regexp.MustCompile(`[…\s"]+`)
+	plain := func(text string) string {
+		return strings.TrimSpace(space.ReplaceAllString(verb.ReplaceAllString(text, "…"), " "))
+	}
+	return slices.ContainsFunc(list, func(t text) bool {
+		if strings.HasSuffix(t.file, "messages.yaml") {
+			return false
+		}
+		rest := plain(t.value)
+		for part := range strings.SplitSeq(quote, "…") {
+			part = strings.Trim(plain(part), "():,. ")
+			at := strings.Index(rest, part)
+			if at < 0 {
+				return false
+			}
+			rest = rest[at+len(part):]
+		}
+		return true
+	})
 }
 
 func TestProblemsOfTexts(t *testing.T) {
