@@ -46,7 +46,10 @@ func Markdown(r *report.Report, o MarkdownOptions) string {
 		head += "\n" + prose(words) + "\n"
 	}
 	head += m.page()
-	foot := "\n<sub>" + prose(view.Work(r)) + "</sub>\n"
+	foot := ""
+	if words := view.Work(r); words != "" {
+		foot = "\n<sub>" + prose(words) + "</sub>\n"
+	}
 	whole := ""
 	var first, second []section
 	for _, m.places = range []int{20, 10, 5, 3} {

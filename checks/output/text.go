@@ -44,7 +44,9 @@ func checkText(w io.Writer, r *report.Report, o Options) error {
 	t.clusters(r.RootChanges)
 	t.bumps()
 	t.preview()
-	t.painted("", Line(view.Work(r)), t.paint.dim)
+	if words := view.Work(r); words != "" {
+		t.painted("", Line(words), t.paint.dim)
+	}
 	if strings.Count(t.out.String(), "\n") > screenRows {
 		t.verdict() // the first line has scrolled away
 	}

@@ -132,8 +132,7 @@ func evalCounts(r *report.Evaluation) string {
 }
 
 func evalWork(s report.EvaluationStats) string {
-	out := fmt.Sprintf("%s, %s with %s", report.Count(s.Resources, "resource", "resources"),
-		report.Count(s.Policies, "policy", "policies"), report.Count(s.Rules, "rule", "rules"))
+	out := report.Count(s.Resources, "resource", "resources") + ", " + report.Count(s.Policies, "policy", "policies")
 	if s.Exceptions > 0 {
 		out += ", " + report.Count(s.Exceptions, "exception", "exceptions")
 	}

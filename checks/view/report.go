@@ -89,11 +89,12 @@ func Work(r *report.Report) string {
 		return r.Preview.Scope()
 	}
 	s := r.Stats
-	parts := []string{
-		report.Count(s.Resources, "resource", "resources") + " in " + report.Count(s.Roots, "root", "roots"),
-		report.Count(s.Policies, "policy", "policies") + " with " + report.Count(s.Rules, "rule", "rules"),
-		report.Count(s.Passed, "check", "checks") + " passed",
-	}
+	in := " in " + report.Count(s.Roots, "root", "roots")
+	parts := report.Counts([]report.Number{
+		{N: s.Resources, One: "resource" + in, Many: "resources" + in},
+		{N: s.Policies, One: "policy", Many: "policies"},
+		{N: s.Passed, One: "check passed", Many: "checks passed"},
+	})
 	if len(r.Clusters) > 0 {
 		parts = append(parts, "in "+report.Some(r.Clusters, maxNames))
 	}

@@ -69,3 +69,17 @@ func TestBreakdown(t *testing.T) {
 		t.Errorf("%q of an empty report", got)
 	}
 }
+
+// What was looked at is counted without what there is none of.
+func TestWork(t *testing.T) {
+	for want, s := range map[string]report.Stats{
+		"":                                 {},
+		"1 resource in 1 root, 2 policies": {Resources: 1, Roots: 1, Policies: 2, Rules: 6},
+		"3 resources in 2 roots, 1 policy, 1 check passed": {Resources: 3, Roots: 2, Policies: 1, Passed: 1},
+		"1 policy, 1 changed Helm chart not checked":       {Policies: 1, Unchecked: 1},
+	} {
+		if got := Work(&report.Report{Stats: s}); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
