@@ -33,12 +33,29 @@ func Missing(c diff.Commit, named []settings.Glob) (problems []report.Problem) {
 			matches(c, settings.Glob{Names: g.Names, Text: below}) {
 			near = below
 		}
-		if near != "" {
+		folder := folderOf(c, g)
+		switch {
+		case folder != "":
+			message = fmt.Sprintf("%s: %q is the name of a root: write its folder, %q", g.Field, g.Text, folder)
+		case near != "":
 			message += fmt.Sprintf(": did you mean %q?", near)
 		}
 		problems = append(problems, report.Problem{Path: settings.Path, Line: g.Line, Message: message})
 	}
 	return problems
+}
+
+// folderOf is the folder of the root whose name is in the place of a glob over folders; "" where it is no such name, or
+// where the folder would not do.
+func folderOf(c diff.Commit, g settings.Glob) string {
+	if g.Names != settings.NamesClusters || !slices.ContainsFunc(strings.Split(g.Text, "/"), roots.IsKindName) {
+		return ""
+	}
+	root, err := c.Roots.Find(g.Text)
+	if err != nil || !matches(c, settings.Glob{Names: g.Names, Text: root.Path}) {
+		return ""
+	}
+	return root.Path
 }
 
 func wildcard(text string) bool { return strings.ContainsAny(text, "*?") }
