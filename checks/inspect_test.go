@@ -52,7 +52,7 @@ resources: [gone.yaml]
 	head := r.Snapshot()
 	got := inspect(t, r, report.Change{Base: base, Rules: base, Head: head})
 	want := &report.Inspection{Teams: []string{"org/ops"},
-		Approvers: report.Approvers{Users: []string{"olga"}, Teams: []string{"org/security"}, CodeOwners: true, Count: 2},
+		Approvers: report.Approvers{Users: []string{"olga"}, Teams: []string{"org/security"}, Count: 2},
 		Exceptions: []report.Exception{{Name: "ops/e", Path: "e.yaml", Line: 1, Blob: r.Rev("HEAD:e.yaml"),
 			State: report.Pending}}}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -11,6 +11,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/store"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/settings"
 )
 
 // Git reads from a mirror. Its errors about absent things are *mirror.Vanished and *mirror.NoFile.
@@ -124,7 +125,7 @@ func (d *decision) gather(ctx context.Context, rulesCommit string, owners bool) 
 	if !owners {
 		return nil
 	}
-	for _, path := range OwnersPaths() {
+	for _, path := range settings.OwnersPaths() {
 		data, _, err := d.git.Blob(ctx, d.gitDir, rulesCommit, path)
 		var none *mirror.NoFile
 		switch {

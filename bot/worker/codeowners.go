@@ -10,9 +10,6 @@ import (
 // (https://docs.github.com/en/repositories/managing-your-repositorys-settings-and-features/customizing-your-repository/about-code-owners#codeowners-file-size).
 const maxOwnersFile = 3 << 20
 
-// OwnersPaths are the places of a CODEOWNERS file; the first that exists counts.
-func OwnersPaths() []string { return []string{".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS"} }
-
 // CodeOwners is a parsed CODEOWNERS file. The zero value owns nothing. It is immutable.
 type CodeOwners struct{ rules []ownersRule }
 

@@ -22,7 +22,7 @@ func many(n int) *report.Report {
 		{"require-probes", "low", "A liveness probe is required.", "livenessProbe", "any value"},
 		{"pinned-registries", "info", "The registry of %s is not known.", "image", ""},
 	}
-	r := &report.Report{Conclusion: report.Failure, Title: fmt.Sprintf("%d new violations in 60 folders", n),
+	r := &report.Report{Conclusion: report.Failure, Title: fmt.Sprintf("%d new violations in 60 roots", n),
 		Excerpts: map[string]map[int]string{}, About: map[string]report.About{"disallow-latest-tag": {Title: "Tags that move",
 			Description: "What runs should be what was reviewed."}},
 		Stats: report.Stats{Policies: len(rules), Rules: len(rules), Roots: 60, Resources: 60, Failed: n}}

@@ -123,7 +123,7 @@ func (r *Report) title() string {
 			refused++
 		}
 	}
-	what, where, who := "new violation", r.where(roots), r.awaited(waits)
+	what, where, who := "new violation", where(roots), r.awaited(waits)
 	if old > 0 || r.All {
 		what = "violation"
 	}
@@ -180,25 +180,14 @@ func (r *Report) met() string {
 	return ""
 }
 
-// where says in how many overlays, or folders of plain manifests, something is.
-func (r *Report) where(roots []string) string {
+// where says in how many roots something is.
+func where(roots []string) string {
 	slices.Sort(roots)
 	roots = slices.Compact(roots)
-	plain := 0
-	for _, root := range roots {
-		if slices.Contains(r.Folders, root) {
-			plain++
-		}
-	}
-	switch {
-	case len(roots) == 0:
+	if len(roots) == 0 {
 		return ""
-	case plain == 0:
-		return " in " + Count(len(roots), "overlay", "overlays")
-	case plain == len(roots):
-		return " in " + Count(plain, "folder", "folders")
 	}
-	return fmt.Sprintf(" in %d roots", len(roots))
+	return " in " + Count(len(roots), "root", "roots")
 }
 
 // maxWho is how many of those who may approve a title names.

@@ -153,6 +153,6 @@ func (d *Draft) Policies() (names []string) {
 type Approvers struct {
 	Users      []string `json:"users,omitempty"`
 	Teams      []string `json:"teams,omitempty"` // "org/team"
-	CodeOwners bool     `json:"codeowners"`
+	CodeOwners bool     `json:"codeowners"`      // those of the exception, where there is a CODEOWNERS file
 	Count      int      `json:"count"`
 }

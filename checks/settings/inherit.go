@@ -51,7 +51,7 @@ func (s *Settings) OrganizationApprovers() *report.Approvers {
 		return nil
 	}
 	whom := from.AllApprovers()
-	whom.CodeOwners = from.Approvers.CodeOwners != nil && *from.Approvers.CodeOwners
+	whom.CodeOwners = from.Approvers.CodeOwners != nil && *from.Approvers.CodeOwners && !s.unowned
 	return &whom
 }
 

@@ -54,6 +54,7 @@ type Settings struct {
 	whole     *Settings  // those that these are one cluster's of
 	written   *yaml.Node // the file; nil: there is none
 	inherits  *Settings  // those of the organisation, see Inherit
+	unowned   bool       // the tree has no CODEOWNERS file
 }
 
 // Unrendered is what a check comes to by what cannot be checked, since only the cluster, the operator or another
@@ -148,7 +149,11 @@ func (s *Settings) SameRoots(other *Settings) bool {
 		s.Kustomize == other.Kustomize
 }
 
-// AllApprovers returns who may approve exceptions, defaults filled in.
+// OwnersPaths are the places of a CODEOWNERS file; the first that exists counts.
+func OwnersPaths() []string { return []string{".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS"} }
+
+// AllApprovers returns who may approve exceptions, defaults filled in. Code owners are among them only where the tree has
+// a CODEOWNERS file.
 func (s *Settings) AllApprovers() report.Approvers {
 	a := report.Approvers{
 		Users: s.Approvers.Users, Teams: s.Approvers.Teams, CodeOwners: true, Count: max(1, s.Approvers.Count),
@@ -156,12 +161,25 @@ func (s *Settings) AllApprovers() report.Approvers {
 	if s.Approvers.CodeOwners != nil {
 		a.CodeOwners = *s.Approvers.CodeOwners
 	}
+	a.CodeOwners = a.CodeOwners && !s.unowned
 	return a
 }
 
 // Read returns the settings of a tree. What cannot be read is a problem; the defaults then apply, but that nothing is
 // fetched where sources are named, and the problem fails the check. The error is that of the repository.
 func Read(t *tree.Tree) (*Settings, []report.Problem, error) {
+	s, problems, err := read(t)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.unowned = !slices.ContainsFunc(OwnersPaths(), func(p string) bool {
+		_, _, err := t.Lookup(p)
+		return err == nil
+	})
+	return s, problems, nil
+}
+
+func read(t *tree.Tree) (*Settings, []report.Problem, error) {
 	s := Default()
 	data, _, err := t.ReadFile(Path)
 	if errors.Is(err, tree.ErrNotExist) {

@@ -33,7 +33,7 @@ func TestReplay(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := regexp.MustCompile(`(?s)^[0-9a-f]{10} .* 1 roots +1 resources success: 1 resource checked, no violations\n` +
-		`[0-9a-f]{10} .* failure: 1 new violation in 1 folder\n` +
+		`[0-9a-f]{10} .* failure: 1 new violation in 1 root\n` +
 		`first check \S+ \(nothing known\)\n2 checks, 2 roots, 2 resources, map\[failure:1 success:1\]\n` +
 		`time    median \S+  p95 \S+  max \S+\n` +
 		`cpu     median \S+  p95 \S+  max \S+\nmemory  median \d+ MiB  p95 \d+ MiB  max \d+ MiB\n$`)

@@ -1,0 +1,39 @@
+package settings
+
+import (
+	"testing"
+
+	"github.com/lintel-bot/lintel/render/tree/treetest"
+)
+
+// Code owners approve where there is a file that says who they are: at the commit that the settings are of, also for the
+// organisation's policies.
+func TestCodeOwnersApproveWhereThereIsAFile(t *testing.T) {
+	for _, c := range []struct {
+		file, settings string
+		want           bool
+	}{
+		{".github/CODEOWNERS", "{}", true},
+		{"CODEOWNERS", "{}", true},
+		{"docs/CODEOWNERS", "approvers: {codeowners: true}", true},
+		{"CODEOWNERS", "approvers: {codeowners: false}", false},
+		{"apps/CODEOWNERS", "{}", false},
+		{"apps/CODEOWNERS", "approvers: {codeowners: true}", false},
+		{"apps/CODEOWNERS", "broken: true", false},
+	} {
+		r := treetest.New(t)
+		head := r.Commit("-- .lintel.yaml --\n" + c.settings + "\n-- " + c.file + " --\n* @octocat\n")
+		s, _, err := Read(r.Tree(head))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.AllApprovers().CodeOwners; got != c.want {
+			t.Errorf("%s, %s: %v", c.file, c.settings, got)
+		}
+		yes := true
+		inherited, _ := s.Inherit(&Settings{Approvers: Approvers{Users: []string{"olga"}, CodeOwners: &yes}})
+		if got, want := inherited.OrganizationApprovers().CodeOwners, c.file != "apps/CODEOWNERS"; got != want {
+			t.Errorf("%s: %v for the organisation's policies", c.file, got)
+		}
+	}
+}
