@@ -53,7 +53,7 @@ func ask(ctx context.Context, change report.Change, repo *repository, rules *rul
 			pairs.secrets.Object(r.Patched)
 		}
 	}
-	view := review.ViewOf(rules.Ruleset, rules.decision, repo.trees.Changed)
+	view := review.ViewOf(rules.Ruleset, rules.decision, repo.trees)
 	out.lookups = newLookups(change, repo.trees, pairs)
 	view.Altered = out.lookups.exemption
 	for i := range out.list {
@@ -83,7 +83,7 @@ func reviewer(change report.Change, rules *ruling, pairs *pairs) *review.Reviewe
 	if len(d.Inactive) > 0 {
 		v.Inactive = rules.Policies.Bind(slices.Concat(d.Effective, d.Inactive), pairs.declared)
 	}
-	if change.All {
+	if change.All || len(d.Effective) > 0 {
 		v.WithoutExceptions = rules.Policies.Bind(nil, pairs.declared)
 	}
 	return v

@@ -275,3 +275,20 @@ func TestRootChangesCountEachRoot(t *testing.T) {
 		}
 	}
 }
+
+// What an object deploys is one root of another path, and one row.
+func TestRootChangesAreOneForEachName(t *testing.T) {
+	application := func(path string) string {
+		return "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web, namespace: argocd}\nspec:\n" +
+			"  destination: {namespace: shop}\n  source: {repoURL: " + ownURL + ", path: " + path + "}\n"
+	}
+	files := sources{"a/cm.yaml": keyed("a", "x"), "b/cm.yaml": keyed("b", "x")}
+	with, _ := between(t, files.with(sources{"apps/web.yaml": application("a")}), files.with(sources{"apps/web.yaml": application("b")}))
+	var got []string
+	for _, c := range with.RootChanges {
+		got = append(got, fmt.Sprintf("%s +%d ~%d -%d", c.Root, c.Added, c.Changed, c.Removed))
+	}
+	if diff := cmp.Diff([]string{"Application/argocd/web +1 ~0 -1", "apps +0 ~1 -0"}, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -57,6 +57,22 @@ func TestBeyond(t *testing.T) {
 	}
 }
 
+// What a merged exception covers has the line of the field that would fail; what complies without it is not covered.
+func TestCoveredFindingsHaveTheLineOfTheField(t *testing.T) {
+	r := treetest.New(t)
+	r.Write("exceptions/e.yaml", exception("e",
+		"{exceptions: [{policyName: pods, ruleNames: [net]}], match: {any: [{resources: {kinds: [Pod]}}]}}"))
+	base := r.Commit(pods)
+	r.Write("apps/new.yaml", pod("new", hostNetwork)+"---\n"+pod("good", "  containers: [{name: c, image: 'x:1'}]\n"))
+	var got []string
+	for _, f := range check(t, r, report.Change{Base: base, Rules: base, Head: r.Snapshot()}).Findings {
+		got = append(got, fmt.Sprintf("%s %s:%d %s %s", f.Resource.Name, f.Origin.Path, f.Origin.StartLine, f.Field, f.Exemption.Exception))
+	}
+	if diff := cmp.Diff([]string{"new apps/new.yaml:5 /spec/hostNetwork ops/e"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // How far is looked is bounded, and the bound is told.
 func TestBeyondIsBounded(t *testing.T) {
 	r := treetest.New(t)

@@ -68,7 +68,7 @@ func newSide(in Input, set *rules.Ruleset, decision *exceptions.Decision, like *
 	}
 	s.checks = builtin.For(builtin.FactsOf(set.Settings, s.declared))
 	s.reviewer = s.reviewerWith(decision.Effective)
-	s.view = review.ViewOf(set, decision, in.Trees.Changed)
+	s.view = review.ViewOf(set, decision, in.Trees)
 	return s, nil
 }
 

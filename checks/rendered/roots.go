@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/lintel-bot/lintel/checks/bump"
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
-	"github.com/lintel-bot/lintel/render/roots"
 )
 
 // ByRoot counts what a change does to the resources of each root, in the order of the roots; another label of the version
@@ -20,7 +20,7 @@ func ByRoot(ctx context.Context, c Change) (list []report.RootChange, err error)
 	for _, e := range edits {
 		deployed[e.root.Path] = deployed[e.root.Path] || e.root.Object != ""
 	}
-	var last roots.Root
+	row := map[string]int{} // that has a name and clusters: what an object deploys before and after may be two roots
 	for _, e := range edits {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("the check was stopped: %w", errors.Join(err, context.Cause(ctx)))
@@ -30,13 +30,15 @@ func ByRoot(ctx context.Context, c Change) (list []report.RootChange, err error)
 			was != nil && now != nil && !e.moved() && bump.SameButVersion(was, now) {
 			continue
 		}
-		if len(list) == 0 || e.root != last {
-			list, last = append(list, report.RootChange{Root: e.root.Name()}), e.root
-			if c.Clusters != nil {
-				list[len(list)-1].Clusters = clustersOf([]*edit{e}, c.Clusters)
-			}
+		in := report.RootChange{Root: e.root.Name()}
+		if c.Clusters != nil {
+			in.Clusters = clustersOf([]*edit{e}, c.Clusters)
 		}
-		one := &list[len(list)-1]
+		name := strings.Join(append(in.Clusters, in.Root), "\n")
+		if _, ok := row[name]; !ok {
+			row[name], list = len(list), append(list, in)
+		}
+		one := &list[row[name]]
 		switch {
 		case was == nil:
 			one.Added++

@@ -31,14 +31,17 @@ type View struct {
 	Exceptions Exceptions
 	Block      settings.Block
 	Changed    func(path string) bool // whether the change touches a file
+	// Stopped returns where the change stops deploying the object of a deletion, and whether only the base has that place; nil
+	// where nobody asks.
+	Stopped func(*diff.Pair) (at origin.Place, old, ok bool)
 	// Altered says how far what the change alters and a policy looked up has come, as if it were an exception; nil where
 	// nothing is asked for of which there are two versions.
 	Altered func(a *Answer) *report.Exemption
 }
 
-// ViewOf returns the view of one version of the rules. changed reports whether the change touches a file.
-func ViewOf(set *rules.Ruleset, exceptions Exceptions, changed func(path string) bool) View {
-	return View{Exceptions: exceptions, Changed: changed, Block: set.Settings.Block}
+// ViewOf returns the view of one version of the rules on a change.
+func ViewOf(set *rules.Ruleset, exceptions Exceptions, change *diff.Trees) View {
+	return View{Exceptions: exceptions, Changed: change.Changed, Stopped: change.Stopped, Block: set.Settings.Block}
 }
 
 // Finding is a finding with the result that it is of.
@@ -59,7 +62,7 @@ func (f Finding) Same(other Finding) bool {
 // Findings returns the findings of one answer, one for each failing field.
 func (v View) Findings(a *Answer) (list []Finding) {
 	for i, res := range a.Results {
-		if Quiet(res) {
+		if Quiet(res) || a.uncovered(&res) {
 			continue
 		}
 		for _, field := range FieldsOf(res) {
@@ -76,6 +79,21 @@ func (v View) Findings(a *Answer) (list []Finding) {
 		}
 	}
 	return list
+}
+
+// uncovered reports whether a rule that exceptions take away holds without them; else the result gets the fields that they
+// cover.
+func (a *Answer) uncovered(res *engine.Result) bool {
+	if len(res.Exceptions) == 0 || Violated(*res) || Undecided(*res) {
+		return false
+	}
+	for _, bare := range a.WithoutExceptions {
+		if bare.ID() == res.ID() {
+			res.Fields, res.Old = bare.Fields, bare.Old
+			return bare.Outcome == engine.Pass || bare.Outcome == engine.Skip
+		}
+	}
+	return false
 }
 
 // answered reports whether the results speak of a violation, or of what is not known, as much as an earlier one does.
@@ -180,6 +198,11 @@ func (v View) Finding(a *Answer, res engine.Result, field string) report.Finding
 		f.Message += " (based on objects as of " + a.last.Format(time.DateOnly) + ")"
 	}
 	f.Origin = v.place(a, side, field, a.wrong(res, field), res.Policy.Inherited, old)
+	if a.Pair.New == nil && v.Stopped != nil && !f.Origin.Changed {
+		if at, old, ok := v.Stopped(a.Pair); ok {
+			f.Origin = v.origin(at, old)
+		}
+	}
 	switch {
 	case len(res.Exceptions) > 0:
 		f.Exemption = v.exemption(res.Exceptions)

@@ -30,7 +30,7 @@ type Reviewer struct {
 	Cluster   admission.Cluster
 	Effective *engine.Evaluator // with the exceptions that count
 	Inactive  *engine.Evaluator // with those that do not count, too; nil where there are none
-	// WithoutExceptions is nil where nobody wants to know.
+	// WithoutExceptions is nil where there are none, or nobody wants to know.
 	WithoutExceptions *engine.Evaluator
 	Checks            []builtin.Check // what is looked at besides the policies
 }

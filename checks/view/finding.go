@@ -149,7 +149,7 @@ func ToDo(f *report.Finding) string {
 	}
 	edit := "change the value here so that the rule holds"
 	switch a := FixInstruction(f); {
-	case f.Operation == "DELETE":
+	case f.Operation == "DELETE" && (a == "" || f.Origin.Side == report.Base):
 		edit = "keep what is removed here"
 	case a != "":
 		edit = a

@@ -51,6 +51,16 @@ func (s *Set) Deployers(root roots.Root) (list []*Deployment) {
 	return list
 }
 
+// Counterpart returns what the object of a deployment of another tree deploys in this one, nil where its file has it no more.
+func (s *Set) Counterpart(d *Deployment) *Deployment {
+	for _, one := range s.found().sorted() {
+		if one.Object == d.Object && one.Source == d.Source && one.Where.Path == d.Where.Path {
+			return one
+		}
+	}
+	return nil
+}
+
 // Deployment returns what deploys a root in a way of its own, nil where nothing of the tree does.
 func (s *Set) Deployment(root roots.Root) *Deployment { return s.found().of(root) }
 

@@ -1,0 +1,126 @@
+package checks_test
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/render/tree/treetest"
+)
+
+// A deletion of an object whose own file stays is found where the change stops deploying it.
+func TestDeletionsAreFoundWhereTheDeploymentStops(t *testing.T) {
+	const keep = `apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: keep}
+spec:
+  rules:
+  - name: keep
+    match: {any: [{resources: {kinds: [ConfigMap], operations: [DELETE]}}]}
+    validate: {failureAction: Enforce, message: do not delete, deny: {}}
+`
+	application := func(path string) string {
+		return `apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: web, namespace: argocd}
+spec:
+  destination: {server: https://kubernetes.default.svc, namespace: shop}
+  source:
+    repoURL: ` + ownURL + `
+    path: ` + path + "\n"
+	}
+	both := "namespace: shop\nresources:\n- a.yaml\n- b.yaml\n"
+	for name, tc := range map[string]struct {
+		base, head sources
+		want       string
+	}{
+		"the file is deleted": {
+			base: sources{"web/kustomization.yaml": both},
+			head: sources{"web/kustomization.yaml": "namespace: shop\nresources:\n- a.yaml\n", "web/b.yaml": ""},
+			want: "base web/b.yaml:1",
+		},
+		"an entry of a kustomization": {
+			base: sources{"web/kustomization.yaml": both},
+			head: sources{"web/kustomization.yaml": "namespace: shop\nresources:\n- a.yaml\n"},
+			want: "head web/kustomization.yaml:2 put b.yaml back under resources",
+		},
+		"a base of a base": {
+			base: sources{"apps/web.yaml": application("top"), "top/kustomization.yaml": "resources:\n- ../middle\n- ../web\n",
+				"middle/kustomization.yaml": "resources: [../low]\n", "low/kustomization.yaml": "resources: [b.yaml]\n",
+				"low/b.yaml": keyed("b", "x"), "web/kustomization.yaml": "resources: [a.yaml]\n", "web/b.yaml": ""},
+			head: sources{"top/kustomization.yaml": "resources:\n- ../web\n"},
+			want: "head top/kustomization.yaml:1 put ../middle back under resources",
+		},
+		"the field of the kustomization": {
+			base: sources{"web/kustomization.yaml": "resources:\n- a.yaml\ncomponents:\n- ../more\n", "web/b.yaml": "",
+				"more/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nresources: [b.yaml]\n",
+				"more/b.yaml":             keyed("b", "x")},
+			head: sources{"web/kustomization.yaml": "resources:\n- a.yaml\n"},
+			want: "base web/kustomization.yaml:4",
+		},
+		"a patch": {
+			base: sources{"web/kustomization.yaml": both},
+			head: sources{"web/kustomization.yaml": both + "patches:\n- patch: |\n    $patch: delete\n    apiVersion: v1\n    kind: ConfigMap\n" +
+				"    metadata: {name: b}\n"},
+			want: "head web/kustomization.yaml:7 remove this patch",
+		},
+		"the file of a patch": {
+			base: sources{"web/kustomization.yaml": both + "patches: [{path: patch.yaml}]\n",
+				"web/patch.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\ndata: {y: z}\n"},
+			head: sources{"web/patch.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n$patch: delete\n"},
+			want: "head web/patch.yaml:4 remove this patch",
+		},
+		"another namespace": {
+			base: sources{"web/kustomization.yaml": "namespace: shop\nresources: [b.yaml]\n"},
+			head: sources{"web/kustomization.yaml": "namespace: other\nresources: [b.yaml]\n"},
+			want: "base web/kustomization.yaml:1",
+		},
+		"another path of an Application": {
+			base: sources{"apps/web.yaml": application("web"), "other/o.yaml": keyed("o", "x"), "web/a.yaml": ""},
+			head: sources{"apps/web.yaml": application("other")},
+			want: "head apps/web.yaml:8 have this object deploy what it deployed before",
+		},
+		"an Application that is gone": {
+			base: sources{"apps/web.yaml": application("web"), "web/a.yaml": ""},
+			head: sources{"apps/web.yaml": ""},
+			want: "base apps/web.yaml:3",
+		},
+		"an Application that a kustomization drops": {
+			base: sources{"apps/web.yaml": application("web"), "apps/kustomization.yaml": "resources: [web.yaml]\n", "web/a.yaml": ""},
+			head: sources{"apps/kustomization.yaml": "resources: []\n"},
+			want: "head apps/kustomization.yaml:1 put web.yaml back under resources",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := treetest.New(t)
+			base := sources{"policies/keep.yaml": keep, ".lintel.yaml": "policies: [policies]\n", "web/a.yaml": keyed("a", "x"), "web/b.yaml": keyed("b", "x")}
+			commit := func(more sources) string {
+				base = base.with(more)
+				maps.DeleteFunc(base, func(_, text string) bool { return text == "" })
+				r.Git("rm", "-rq", "--ignore-unmatch", ".")
+				return r.Commit(base.archive())
+			}
+			before, after := commit(tc.base), commit(tc.head)
+			got := ""
+			for _, f := range check(t, r, report.Change{Base: before, Rules: before, Head: after, Repository: []string{ownURL}, Branches: []string{"main"}}).Findings {
+				if f.Resource.Name == "b" {
+					side := "head"
+					if f.Origin.Side == report.Base {
+						side = "base"
+					}
+					got = fmt.Sprintf("%s %s:%d", side, f.Origin.Path, f.Origin.StartLine)
+					if f.Origin.Advice != "" {
+						got += " " + f.Origin.Advice
+					}
+					if !f.Origin.Changed {
+						t.Errorf("the change does not touch %s", f.Origin.Path)
+					}
+				}
+			}
+			if got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
