@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 // fixing is "lintel check --fix": the edits that a report suggests are tried in a copy of the tree that was checked,
@@ -22,6 +23,7 @@ type fixing struct {
 	files   map[string]*fixedFile
 	given   map[string]bool // edits that were given up
 	left    []string        // what is not written, and why
+	byHand  int             // findings that no edit is for
 }
 
 // fixRounds is how often the tree is checked again: an edit that does not help is left out, one can bring up another.
@@ -48,7 +50,22 @@ func tryFixes(ctx context.Context, repo *repository, change report.Change, rep *
 		}
 	}
 	change, rep, err = x.rounds(ctx, change, rep)
+	x.byHand = withoutEdit(change, rep)
 	return x, change, rep, err
+}
+
+// withoutEdit counts the violations of the policies asked for that a report has no edit for.
+func withoutEdit(change report.Change, rep *report.Report) (n int) {
+	for i := range rep.Findings {
+		f := &rep.Findings[i]
+		state := view.StateOf(f)
+		if (state == view.Blocking || state == view.Warning) &&
+			(slices.Contains(change.Edits, "*") || slices.Contains(change.Edits, f.Policy)) &&
+			!slices.ContainsFunc(rep.Edits, func(e report.SourceEdit) bool { return slices.Contains(e.Findings, i) }) {
+			n++
+		}
+	}
+	return n
 }
 
 // rounds tries edits until none is left. The change and the report that it returns are those of the tree with all that

@@ -204,14 +204,17 @@ func (x *fixing) write(out, log io.Writer) bool {
 	for _, why := range x.left {
 		fmt.Fprintln(log, "lintel: not edited:", visible(why))
 	}
-	switch count {
-	case 0:
-		fmt.Fprintln(log, "lintel: no file was edited")
-	case 1:
-		fmt.Fprintln(log, "lintel: 1 file was edited")
+	words := report.Count(count, "file was", "files were") + " edited"
+	switch {
+	case count > 0:
+	case x.byHand > 0:
+		words = "no file was edited: " + report.Count(x.byHand, "finding has", "findings have") + " to be fixed by hand"
+	case len(x.left) == 0:
+		words = "no file was edited: there is nothing to fix"
 	default:
-		fmt.Fprintf(log, "lintel: %d files were edited\n", count)
+		words = "no file was edited"
 	}
+	fmt.Fprintln(log, "lintel:", words)
 	return whole
 }
 
