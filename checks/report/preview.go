@@ -26,7 +26,8 @@ type Preview struct {
 	RemoteSources []RemoteSource `json:"-"`
 }
 
-// With returns a preview of two, of clusters with rules of their own; nil where both are. What both say is said once.
+// With returns a preview of two, of clusters with rules of their own; nil where both are. What both say is said once, and
+// what they count of one policy or exception is summed up.
 func (p *Preview) With(q *Preview) *Preview {
 	switch {
 	case p == nil:
@@ -36,14 +37,36 @@ func (p *Preview) With(q *Preview) *Preview {
 	}
 	both := *p
 	both.Settings = union(slices.Clone(p.Settings), q.Settings)
-	both.Policies = append(slices.Clone(p.Policies), q.Policies...)
-	both.Exceptions = append(slices.Clone(p.Exceptions), q.Exceptions...)
+	both.Policies, both.Exceptions = slices.Clone(p.Policies), slices.Clone(p.Exceptions)
+	said := map[string]string{} // what the sum says, by the notices of its parts
+	for _, o := range q.Policies {
+		if i := slices.IndexFunc(both.Policies, o.same); i >= 0 {
+			sum := both.Policies[i].plus(o)
+			said[notice(both.Policies[i].Words())], said[notice(o.Words())] = notice(sum.Words()), notice(sum.Words())
+			both.Policies[i] = sum
+		} else {
+			both.Policies = append(both.Policies, o)
+		}
+	}
+	for _, x := range q.Exceptions {
+		if i := slices.IndexFunc(both.Exceptions, x.same); i >= 0 {
+			sum := both.Exceptions[i].plus(x)
+			said[notice(both.Exceptions[i].Words())], said[notice(x.Words())] = notice(sum.Words()), notice(sum.Words())
+			both.Exceptions[i] = sum
+		} else {
+			both.Exceptions = append(both.Exceptions, x)
+		}
+	}
 	both.RootsIn = union(slices.Clone(p.RootsIn), q.RootsIn)
 	both.RootsOut = union(slices.Clone(p.RootsOut), q.RootsOut)
 	both.Findings = append(slices.Clone(p.Findings), q.Findings...)
 	both.LeftOut += q.LeftOut
 	both.Warnings = joined(p.Warnings, q.Warnings)
-	both.Notices = joined(p.Notices, q.Notices)
+	both.Notices = nil
+	for _, n := range slices.Concat(p.Notices, q.Notices) {
+		n.Message = cmp.Or(said[n.Message], n.Message)
+		both.Notices = joined(both.Notices, []Problem{n})
+	}
 	both.RemoteSources = JoinRemoteSources(p.RemoteSources, q.RemoteSources)
 	both.Stats.Roots += q.Stats.Roots
 	both.Stats.Resources += q.Stats.Resources
@@ -122,6 +145,27 @@ type PolicyPreview struct {
 	Roots int `json:"roots"` // roots in which any of these are
 }
 
+// same reports whether another counts the same policy, in another cluster.
+func (o PolicyPreview) same(other PolicyPreview) bool {
+	return o.Policy == other.Policy && o.Edit == other.Edit && o.Path == other.Path && o.Line == other.Line && o.State == other.State
+}
+
+func (o PolicyPreview) plus(other PolicyPreview) PolicyPreview {
+	o.Action, o.Before = o.Action.with(other.Action), o.Before.with(other.Before)
+	o.Partial = o.Partial || other.Partial
+	o.Applies, o.Mutates, o.Roots = o.Applies+other.Applies, o.Mutates+other.Mutates, o.Roots+other.Roots
+	o.PreviewCounts = o.Plus(other.PreviewCounts)
+	return o
+}
+
+// with is the action of rules that have this one or another; "" is that of what applies to nothing.
+func (a Action) with(other Action) Action {
+	if a == "" || other == "" || a == other {
+		return cmp.Or(a, other)
+	}
+	return Mixed
+}
+
 // PreviewCounts counts what a change of rules changes, by policy and resource: a resource that two policies treat otherwise
 // counts twice.
 type PreviewCounts struct {
@@ -166,6 +210,18 @@ type ExceptionPreview struct {
 	Lets      int    `json:"lets"`              // resources that violate a rule and are let through by it
 	Needless  int    `json:"needless"`          // resources it covers that keep the rules without it
 	Roots     int    `json:"roots"`             // roots in which what it lets through is
+}
+
+// same reports whether another counts the same exception, in another cluster.
+func (x ExceptionPreview) same(other ExceptionPreview) bool {
+	return x.Exception == other.Exception && x.Edit == other.Edit && x.Path == other.Path && x.Line == other.Line &&
+		x.Expired == other.Expired
+}
+
+func (x ExceptionPreview) plus(other ExceptionPreview) ExceptionPreview {
+	x.Partial = x.Partial || other.Partial
+	x.Lets, x.Needless, x.Roots = x.Lets+other.Lets, x.Needless+other.Needless, x.Roots+other.Roots
+	return x
 }
 
 // Effect is what a merge changes for a resource at a place.

@@ -185,16 +185,18 @@ func (p *Preview) SetNotices(has func(path string) bool) {
 	var list []Problem
 	for i := range p.Policies {
 		if o := &p.Policies[i]; o.Edit == Added || o.Edit == Changed {
-			list = append(list, Problem{Path: o.Path, Line: o.Line, Message: "Once this is merged: " + o.Words()})
+			list = append(list, Problem{Path: o.Path, Line: o.Line, Message: notice(o.Words())})
 		}
 	}
 	for i := range p.Exceptions {
 		if x := &p.Exceptions[i]; x.Edit != Removed {
-			list = append(list, Problem{Path: x.Path, Line: x.Line, Message: "Once this is merged: " + x.Words()})
+			list = append(list, Problem{Path: x.Path, Line: x.Line, Message: notice(x.Words())})
 		}
 	}
 	if len(p.RootsIn)+len(p.RootsOut) > 0 && has(SettingsPath) {
-		list = append(list, Problem{Path: SettingsPath, Line: 1, Message: "Once this is merged: " + p.SettingsWords()})
+		list = append(list, Problem{Path: SettingsPath, Line: 1, Message: notice(p.SettingsWords())})
 	}
 	p.Notices = list
 }
+
+func notice(words string) string { return "Once this is merged: " + words }
