@@ -12,13 +12,14 @@ import (
 	"github.com/lintel-bot/lintel/engine/fix"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/render/deploy"
-	"github.com/lintel-bot/lintel/render/tree"
+	"github.com/lintel-bot/lintel/render/roots"
 )
 
 // suggestLines puts what the findings suggest into lines of their files, where these are known and hold no value of a
 // Secret. It returns the edits that those come to that are asked for.
-func suggestLines(head *tree.Tree, files *maskedFiles, findings []report.Finding, asked func(*report.Finding) bool,
+func suggestLines(set *deploy.Set, files *maskedFiles, findings []report.Finding, asked func(*report.Finding) bool,
 ) (edits []report.SourceEdit) {
+	head := set.Tree()
 	byPath := map[string][]int{}
 	var paths []string
 	for i := range findings {
@@ -41,7 +42,7 @@ func suggestLines(head *tree.Tree, files *maskedFiles, findings []report.Finding
 		if err != nil {
 			return
 		}
-		file := review.LinesOf(data)
+		file, reach := review.LinesOf(data), set.Reach([]string{paths[k]}, nil)
 		var wishes []review.Wish
 		var of []int
 		for _, i := range byPath[paths[k]] {
@@ -53,6 +54,9 @@ func suggestLines(head *tree.Tree, files *maskedFiles, findings []report.Finding
 			f.Suggestion.Diff = file.Diff(w.Origin, w.Field, w.Suggestion)
 			if d := f.Suggestion.Diff; d != nil && !files.showable(f.Origin.Path, d) {
 				f.Suggestion.Diff = nil
+			}
+			if f.Suggestion.Diff != nil {
+				f.Suggestion.Shared = others(set, reach, f)
 			}
 			if asked(f) && writable(f) {
 				wishes, of = append(wishes, w), append(of, i)
@@ -70,6 +74,23 @@ func suggestLines(head *tree.Tree, files *maskedFiles, findings []report.Finding
 		}
 	})
 	return slices.Concat(perPath...)
+}
+
+// others returns the names of those of some roots that a finding is not of. None are named of what a release of a chart has: the
+// file that a release reads is part of the root that deploys the release, and that is no surprise.
+func others(set *deploy.Set, reach []roots.Root, f *report.Finding) (names []string) {
+	for _, name := range f.Roots {
+		r, err := set.Find(name)
+		if d := set.Deployment(r); err != nil || r.Kind == roots.Chart || d != nil && d.Release != nil {
+			return nil
+		}
+	}
+	for _, r := range reach {
+		if name := r.Name(); !slices.Contains(f.Roots, name) && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // writable reports whether what a finding suggests may be written as it is: it is about a violation, its lines are

@@ -83,7 +83,7 @@ func (b *pageOf) finding(f *report.Finding) Finding {
 		out.Chain = append(out.Chain, Note{Where: b.at(c.Path, c.StartLine), Text: "(" + shown(c.Role) + ")"})
 	}
 	if x := view.FixOf(f); x != nil {
-		out.WriteWords = x.Words("What to write")
+		out.WriteWords = shown(x.Words("What to write"))
 		for _, row := range x.Rows {
 			out.Write = append(out.Write, diffLine(row))
 		}

@@ -105,7 +105,7 @@ func (m *markdown) fold(e view.Entry) string {
 	row("Field", codes(e.Fields(), m.places))
 	row("Expected", prose(f.Expected))
 	if x := view.FixOf(f); x != nil {
-		words := x.Words("Write")
+		words := prose(x.Words("Write"))
 		if x.Path != "" {
 			words += " " + m.at(x.Path, x.Line, 0)
 		}

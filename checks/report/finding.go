@@ -105,6 +105,9 @@ type Suggestion struct {
 	Example bool   `json:"example,omitempty"` // other values do as well
 	Was     string `json:"was,omitempty"`     // the value now, where it is a scalar
 	Diff    *Diff  `json:"diff,omitempty"`    // the lines to edit, where they are known
+
+	// Shared are the other roots that the file to edit is part of: the edit may change them, too.
+	Shared []string `json:"shared,omitempty"`
 }
 
 // Diff is an edit of a source file, the one of the finding's origin.

@@ -13,6 +13,7 @@ import (
 type Fix struct {
 	Rows    []string // each behind a space, a minus or a plus
 	Example bool     // other values do as well
+	Shared  []string // other roots that the edit may change
 	Path    string   // with Line, where the lines of the source are known
 	Line    int
 }
@@ -20,9 +21,16 @@ type Fix struct {
 // Words are the line above a fix, beginning with a verb.
 func (x *Fix) Words(verb string) string {
 	if x.Example {
-		return verb + ", for example"
+		verb += ", for example"
+	}
+	if len(x.Shared) > 0 {
+		verb += ", " + sharedWords(x.Shared)
 	}
 	return verb
+}
+
+func sharedWords(roots []string) string {
+	return "in a file that is also part of " + report.Some(roots, 3)
 }
 
 // FixOf returns the suggested fix of a finding. It is nil where none is known, and where an exception is or will be the
@@ -32,7 +40,7 @@ func FixOf(f *report.Finding) *Fix {
 	if state := StateOf(f); s == nil || state == Pending || state == Excepted {
 		return nil
 	}
-	x := &Fix{Example: s.Example}
+	x := &Fix{Example: s.Example, Shared: s.Shared}
 	switch {
 	case s.Diff != nil && f.Origin != nil:
 		x.Rows, x.Path, x.Line = s.Diff.Lines(), f.Origin.Path, s.Diff.Line
