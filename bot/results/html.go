@@ -61,9 +61,13 @@ func titles(r *Stored) (name output.Link, detail string) {
 // whole is the page of a result that has a report.
 func (of HTML) whole(r *Stored, v View) *output.Page {
 	name, detail := titles(r)
+	drafts := ""
+	if r.Command != "" {
+		drafts = r.Command + " --draft-exceptions -"
+	}
 	p := output.PageOf(r.Report.Withhold(v.Withheld), output.PageOptions{Name: name, Detail: detail, Facts: resultFacts(r, v),
 		Command: r.Command, BlobURL: output.Blob(r.RepositoryURL(), r.Head), PolicyURL: output.Blob(r.RepositoryURL(), r.Rules),
-		BaseURL: output.Blob(r.RepositoryURL(), r.Base), Button: r.Pull != nil})
+		BaseURL: output.Blob(r.RepositoryURL(), r.Base), Button: r.Pull != nil, Drafts: drafts})
 	around := of.frame(v, p.Name)
 	around.Detail, around.Parts = p.Detail, v.Here+"/"
 	p.Frame = around

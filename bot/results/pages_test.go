@@ -63,6 +63,12 @@ func TestPagesOfResults(t *testing.T) {
 			t.Errorf("no %s in\n%s", want, b.String())
 		}
 	}
+	branch := storedResult("Words") // which has no button
+	branch.Pull, branch.Command = nil, "lintel check --all --defaults octo/.lintel"
+	b.Reset()
+	if err := (HTML{}).Result(&b, branch, view); err != nil || !strings.Contains(b.String(), branch.Command+" --draft-exceptions -<") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
 	gone := storedResult("Words")
 	gone.Report = nil
 	b.Reset()

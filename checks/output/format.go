@@ -30,6 +30,7 @@ type Options struct {
 	Severity  string        // text of checks: the least of the findings shown; "" is all of them
 	AllPlaces bool          // text of checks: fold nothing
 	Quiet     bool          // text of checks: errors and the verdict only
+	Drafts    string        // of checks: the command that drafts exceptions; empty: it needs no flags
 	Page      string        // markdown: the web address of a page with everything, may be empty
 	HTML      PageOptions   // html: what it shows besides the report
 }

@@ -23,6 +23,7 @@ type PageOptions struct {
 	BlobURL, PolicyURL func(path string, line int) string
 	BaseURL            func(path string, line int) string // the same at the merge base
 	Button             bool                               // the reader has the buttons of a check run
+	Drafts             string                             // the command that drafts exceptions; empty: it needs no flags
 }
 
 // PageOf returns the report as a page shows it: all of it, however much that is. The caller says how it is served.
@@ -34,7 +35,7 @@ func PageOf(r *report.Report, o PageOptions) *Page {
 		Command: shown(o.Command), Facts: append(slices.Clone(o.Facts), b.facts()...),
 		Errors: b.notes(r.Errors), NotChecked: b.causes(), Warnings: b.notes(view.Alone(r.Warnings)),
 	}
-	for _, step := range view.NextActions(r, "below", o.Button) {
+	for _, step := range view.NextActions(r, o.Button, o.Drafts) {
 		var runs view.Runs
 		for _, run := range step {
 			if run.Text != "" {
@@ -70,6 +71,7 @@ func PageOf(r *report.Report, o PageOptions) *Page {
 
 // checkHTML writes the report as one file that asks for nothing else.
 func checkHTML(w io.Writer, r *report.Report, o Options) error {
+	o.HTML.Drafts = o.Drafts
 	p := PageOf(r, o.HTML)
 	p.Inline = true
 	return p.Write(w)

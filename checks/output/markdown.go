@@ -25,6 +25,8 @@ type MarkdownOptions struct {
 	MaxBytes int
 	// Button says that the reader has the buttons of a check run.
 	Button bool
+	// Drafts is the command that drafts exceptions; empty: it needs no flags.
+	Drafts string
 	// Page is the web address of a page with everything that the report holds; may be empty.
 	Page string
 }
@@ -143,14 +145,14 @@ func (m *markdown) totals(list []*report.Finding) section {
 
 // checkMarkdown writes the summary of a check run that has no limit, no links and no buttons.
 func checkMarkdown(w io.Writer, r *report.Report, o Options) error {
-	_, err := io.WriteString(w, Markdown(r, MarkdownOptions{Page: o.Page}))
+	_, err := io.WriteString(w, Markdown(r, MarkdownOptions{Page: o.Page, Drafts: o.Drafts}))
 	return err
 }
 
 // next says what to do, as a list.
 func (m *markdown) next() section {
 	s := section{head: "\n**What to do**\n\n", one: "step", many: "steps"}
-	for _, step := range view.NextActions(m.report, "below", m.o.Button) {
+	for _, step := range view.NextActions(m.report, m.o.Button, m.o.Drafts) {
 		row := "- "
 		for _, run := range step {
 			switch {

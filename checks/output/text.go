@@ -270,7 +270,7 @@ func (t *text) verdict() {
 // next says of what there is how much, and what to do about it.
 func (t *text) next() {
 	t.rows("", view.Breakdown(t.report))
-	for _, s := range view.NextActions(t.report, "below", false) {
+	for _, s := range view.NextActions(t.report, false, t.o.Drafts) {
 		t.rows("", Line("Next: "+s.String()))
 		if command := s.Command(); command != "" {
 			t.blank()

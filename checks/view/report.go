@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -205,9 +206,19 @@ func inState(r *report.Report, state report.State) (names []string) {
 	return Distinct(names)
 }
 
-// NextActions says what has to be done for the check to succeed, the first thing first. where is where the findings stand;
-// button says that the reader has the button that drafts exceptions.
-func NextActions(r *report.Report, where string, button bool) (out []Runs) {
+// deletes reports whether all that blocks is about objects which the change deletes: no line of these can be edited.
+func deletes(r *report.Report) bool {
+	for i := range r.Findings {
+		if f := &r.Findings[i]; StateOf(f) == Blocking && f.Operation != "DELETE" {
+			return false
+		}
+	}
+	return true
+}
+
+// NextActions says what has to be done for the check to succeed, the first thing first; the findings stand below. button
+// says that the reader has the button that drafts exceptions, draft is the command that does; empty: it needs no flags.
+func NextActions(r *report.Report, button bool, draft string) (out []Runs) {
 	if r.Concerned { // what is to be done, if anything, is to be done elsewhere
 		return nil
 	}
@@ -216,8 +227,12 @@ func NextActions(r *report.Report, where string, button bool) (out []Runs) {
 		out = append(out, Runs{{Text: "Fix the errors: what cannot be read or rendered is not checked."}})
 	}
 	if n[Blocking] > 0 {
-		words := Runs{{Text: "Edit the lines named " + where + " so that they comply with the policies. If a value " +
-			"has to stay, add an exception to this change"}}
+		words := Runs{{Text: "Edit the lines named below so that they comply with the policies. If a value has to " +
+			"stay, add an exception to this change"}}
+		if deletes(r) {
+			words = Runs{{Text: "Keep the objects named below: policies deny that they are deleted. If one has to go, " +
+				"add an exception to this change"}}
+		}
 		if button {
 			words = words.add(" (the button ", "Draft exceptions").add(" writes a draft)")
 		}
@@ -226,7 +241,7 @@ func NextActions(r *report.Report, where string, button bool) (out []Runs) {
 			words = append(words.add([]string{": ", ", for the organisation's policies "}[i]), approverWords(a)...)
 		}
 		if words = words.add("."); !button {
-			words = append(words.add(" This writes a draft:"), Run{Text: "lintel check --draft-exceptions -", Command: true})
+			words = append(words.add(" This writes a draft:"), Run{Text: cmp.Or(draft, "lintel check --draft-exceptions -"), Command: true})
 		}
 		out = append(out, words)
 	}

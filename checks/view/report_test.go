@@ -26,13 +26,31 @@ func TestWhoHasToApprove(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := &report.Report{Findings: c.findings, Approvers: &report.Approvers{Teams: []string{"owners"}}, Stats: report.Stats{Policies: 1}}
 			var words string
-			for _, s := range NextActions(r, "above", true) {
+			for _, s := range NextActions(r, true, "") {
 				words += s.String()
 			}
 			if !strings.HasSuffix(words, c.want) || c.want == "" && words != "" {
 				t.Errorf("%q does not end in %q", words, c.want)
 			}
 		})
+	}
+}
+
+// Where all that blocks is about objects that the change deletes there are no lines to edit.
+func TestNextActionsForDeletedObjects(t *testing.T) {
+	deleted := report.Finding{Result: report.Fail, New: true, Blocks: true, Operation: "DELETE"}
+	created, known := deleted, deleted
+	created.Operation = "CREATE"
+	known.Operation, known.New, known.Blocks = "UPDATE", false, false
+	for want, findings := range map[string][]report.Finding{
+		"Keep the objects named below": {deleted, known},
+		"Edit the lines named below":   {deleted, created},
+	} {
+		r := &report.Report{Findings: findings, Stats: report.Stats{Policies: 1}}
+		if got := NextActions(r, false, "lintel check --all --draft-exceptions -"); len(got) != 1 ||
+			!strings.HasPrefix(got[0].String(), want) || got[0].Command() != "lintel check --all --draft-exceptions -" {
+			t.Errorf("%v, want %q", got, want)
+		}
 	}
 }
 

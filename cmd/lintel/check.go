@@ -115,7 +115,7 @@ func runCheck(cmd *cobra.Command, o checkOptions, names []string) error {
 		return &bare
 	}, func(color string) output.Options {
 		options := o.view.apply(outputOptions(color))
-		options.HTML = around
+		options.HTML, options.Drafts = around, draftCommand(cmd, names)
 		return options
 	}, o.color)
 	if err != nil {
