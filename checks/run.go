@@ -89,7 +89,7 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 		return &report.Report{Wanted: wanted}, err
 	}
 	whom := repo.settings.AllApprovers()
-	out := &report.Report{All: change.All, Approvers: &whom, Teams: repo.settings.Teams(),
+	out := &report.Report{All: change.All, Same: !change.All && len(repo.trees.Differences) == 0, Approvers: &whom, Teams: repo.settings.Teams(),
 		Annotations: repo.settings.Annotations.Max,
 		Suggest:     repo.settings.Suggestions == settings.SuggestionsReview && !change.All && len(change.Edits) == 0}
 	out.Fail(repo.problems...)

@@ -155,6 +155,8 @@ func (r *Report) title() string {
 		return "No policies in this repository: nothing was checked"
 	case r.Stats.Policies == r.Stats.MatchNothing:
 		return "All policies match only kinds that do not exist: nothing was checked"
+	case r.Same:
+		return "There is nothing to compare: the head changes no file"
 	case r.Stats.Resources == 0 && r.Preview != nil:
 		return "Only policies, exceptions or settings change"
 	case r.Stats.Resources == 0:

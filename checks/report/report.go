@@ -18,6 +18,7 @@ type Report struct {
 	Conclusion Conclusion   `json:"conclusion"`           // failure, action_required, neutral or success
 	Title      string       `json:"title"`                // one line for people
 	All        bool         `json:"all,omitempty"`        // everything was checked, not a change
+	Same       bool         `json:"same,omitempty"`       // the head changes no file of the base: nothing was compared
 	Advisory   bool         `json:"advisory,omitempty"`   // the settings let nothing block, see Advise
 	Findings   []Finding    `json:"findings"`             // violations and what is undecided
 	Errors     []Problem    `json:"errors"`               // what could not be read, rendered or compiled: it fails

@@ -63,7 +63,7 @@ func Breakdown(r *report.Report) string {
 
 // Verdict is the conclusion in plain words, with the report's title.
 func Verdict(r *report.Report) string {
-	if r.Concerned { // nothing of the repository was judged
+	if r.Concerned || r.Same && r.Conclusion == report.Success { // nothing of the repository was judged
 		return r.Title
 	}
 	words := "The check fails"
@@ -223,6 +223,9 @@ func NextActions(r *report.Report, button bool, draft string) (out []Runs) {
 		return nil
 	}
 	n := states(r)
+	if r.Same {
+		out = append(out, Runs{{Text: "Check every root:"}, {Text: "lintel check --all", Command: true}})
+	}
 	if len(r.Errors) > 0 {
 		out = append(out, Runs{{Text: "Fix the errors: what cannot be read or rendered is not checked."}})
 	}
