@@ -122,14 +122,49 @@ func newServeCommand() *cobra.Command {
 	f.Var(&o.sourcesBytes, "sources-max-bytes", "storage limit of the source cache")
 	f.Var(&o.cacheBytes, "cache-max-bytes", "storage limit of the cache of checks")
 	f.DurationVar(&o.sweepInterval, "sweep-interval", worker.DefaultInterval, "time between searches for lost webhooks")
+	for _, b := range o.bounds() {
+		f.Lookup(b.flag).Usage += "; " + b.words
+	}
 	return cmd
+}
+
+// bound is which values a flag may have.
+type bound struct {
+	flag  string
+	ok    bool // the present one is such a value
+	words string
+}
+
+// bounds are those of all flags that have any.
+func (o *serveOptions) bounds() []bound {
+	const disk = "from 64MiB to 64TiB"
+	return []bound{
+		{"workers", within(o.workers, 1, maxWorkers), fmt.Sprintf("from 1 to %d", maxWorkers)},
+		{"check-timeout", within(o.checkTimeout, time.Second, time.Hour), "from 1s to 1h"},
+		{"check-memory", within(o.checkMemory, minCheckMemory, maxCheckMemory),
+			fmt.Sprintf("from %d to %d (MiB)", minCheckMemory, maxCheckMemory)},
+		{"sweep-interval", o.sweepInterval >= time.Second, "at least 1s"},
+		{"page-max-age", o.pageAge >= time.Hour, "at least 1h"},
+		{"page-max-bytes", within(o.pageBytes, minPageBytes, maxPageBytes), "from 64MiB to 1TiB"},
+		{"page-max-result", within(o.pageResult, minPageResult, maxPageResult), "from 64KiB to 256MiB"},
+		{"page-access-ttl", within(o.pageAccessTTL, 1, results.MaxAccessTTL), "more than 0s and at most 1h"},
+		{"mirror-max-bytes", within(o.mirrorBytes, minDisk, maxDisk), disk},
+		{"mirror-max-repository", within(o.mirrorRepository, minDisk, maxDisk), disk},
+		{"sources-max-bytes", within(o.sourcesBytes, minDisk, maxDisk), disk},
+		{"cache-max-bytes", within(o.cacheBytes, minDisk, maxDisk), disk},
+	}
+}
+
+// variable is the environment variable that sets a flag.
+func variable(flag string) string {
+	return "LINTEL_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
 // fromEnvironment sets the flags that the command line did not, from variables of the same names. Values
 // are never part of the error: one of them is a secret.
 func fromEnvironment(flags *pflag.FlagSet, lookup func(string) (string, bool)) (err error) {
 	flags.VisitAll(func(f *pflag.Flag) {
-		name := "LINTEL_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		name := variable(f.Name)
 		value, ok := lookup(name)
 		if !ok || value == "" || f.Changed || err != nil {
 			return
@@ -144,27 +179,12 @@ func fromEnvironment(flags *pflag.FlagSet, lookup func(string) (string, bool)) (
 
 // validate returns the first thing that is wrong, as one sentence that says what to set.
 func (o *serveOptions) validate() (err error) {
-	for _, v := range []struct {
-		ok   bool
-		says string
-	}{
-		{o.dataDir != "", "LINTEL_DATA_DIR is not set: name a folder that Lintel may write to"},
-		{within(o.workers, 1, maxWorkers), fmt.Sprintf("LINTEL_WORKERS must be from 1 to %d", maxWorkers)},
-		{within(o.checkTimeout, time.Second, time.Hour), "LINTEL_CHECK_TIMEOUT must be from 1s to 1h"},
-		{within(o.checkMemory, minCheckMemory, maxCheckMemory),
-			fmt.Sprintf("LINTEL_CHECK_MEMORY must be from %d to %d (MiB)", minCheckMemory, maxCheckMemory)},
-		{o.sweepInterval >= time.Second, "LINTEL_SWEEP_INTERVAL must be at least a second"},
-		{o.pageAge >= time.Hour, "LINTEL_PAGE_MAX_AGE must be at least 1h"},
-		{within(o.pageBytes, minPageBytes, maxPageBytes), "LINTEL_PAGE_MAX_BYTES must be from 64MiB to 1TiB"},
-		{within(o.pageResult, minPageResult, maxPageResult), "LINTEL_PAGE_MAX_RESULT must be from 64KiB to 256MiB"},
-		{within(o.pageAccessTTL, 1, results.MaxAccessTTL), "LINTEL_PAGE_ACCESS_TTL must be more than 0s and at most 1h"},
-		{within(o.mirrorBytes, minDisk, maxDisk), "LINTEL_MIRROR_MAX_BYTES must be from 64MiB to 64TiB"},
-		{within(o.mirrorRepository, minDisk, maxDisk), "LINTEL_MIRROR_MAX_REPOSITORY must be from 64MiB to 64TiB"},
-		{within(o.sourcesBytes, minDisk, maxDisk), "LINTEL_SOURCES_MAX_BYTES must be from 64MiB to 64TiB"},
-		{within(o.cacheBytes, minDisk, maxDisk), "LINTEL_CACHE_MAX_BYTES must be from 64MiB to 64TiB"},
-	} {
-		if !v.ok {
-			return errors.New(v.says)
+	if o.dataDir == "" {
+		return errors.New("LINTEL_DATA_DIR is not set: name a folder that Lintel may write to")
+	}
+	for _, b := range o.bounds() {
+		if !b.ok {
+			return fmt.Errorf("%s must be %s", variable(b.flag), b.words)
 		}
 	}
 	o.mirrorRepository = min(o.mirrorRepository, o.mirrorBytes) // one copy may take as much as all of them

@@ -51,7 +51,7 @@ func TestServeConfiguration(t *testing.T) {
 		{"LINTEL_SOURCES", key, "key.pem:1: "},
 		{"LINTEL_PAGE_ACCESS_TTL", "0s", "LINTEL_PAGE_ACCESS_TTL must be more than 0s"},
 		{"LINTEL_PAGE_ACCESS_TTL", "2h", "LINTEL_PAGE_ACCESS_TTL must be more than 0s and at most 1h"},
-		{"LINTEL_SWEEP_INTERVAL", "1ms", "LINTEL_SWEEP_INTERVAL must be at least a second"},
+		{"LINTEL_SWEEP_INTERVAL", "1ms", "LINTEL_SWEEP_INTERVAL must be at least 1s"},
 		{"LINTEL_PUBLIC_URL", "http://lintel.example.com", "LINTEL_PUBLIC_URL is not usable: the address must begin with https"},
 		{"LINTEL_PUBLIC_URL", "https://lintel.example.com/?a=b", "LINTEL_PUBLIC_URL is not usable: the address must not"},
 		{"LINTEL_PAGE_MAX_AGE", "1m", "LINTEL_PAGE_MAX_AGE must be at least 1h"},
