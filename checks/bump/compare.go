@@ -66,6 +66,7 @@ func (c *comparison) resources(pairs []*diff.Pair) {
 			listed(c, &b.Grants, *g)
 		}
 	}
+	b.Images = WithoutMoved(b.Images)
 }
 
 // listed adds to a list of the bump, up to its limit.
@@ -169,6 +170,17 @@ func ImageChanges(named report.Resource, was, now map[string]any) (list []report
 		}
 	}
 	return list
+}
+
+// WithoutMoved drops the images that come with one container and go with another: they are neither new nor gone.
+func WithoutMoved(list []report.ImageChange) []report.ImageChange {
+	before, after := map[string]bool{}, map[string]bool{}
+	for _, i := range list {
+		before[i.From], after[i.To] = true, true
+	}
+	return slices.DeleteFunc(list, func(i report.ImageChange) bool {
+		return i.From == "" && before[i.To] || i.To == "" && after[i.From]
+	})
 }
 
 // images are those of all pod specs in an object, and others that custom resources name, by where they stand.

@@ -2,6 +2,7 @@ package bump
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/lintel-bot/lintel/checks/diff"
@@ -17,6 +18,21 @@ func TestImagesOfSecrets(t *testing.T) {
 	named := report.Resource{APIVersion: "v1", Kind: "Secret", Name: "s"}
 	if list := ImageChanges(named, secret("aHVudGVyMg=="), secret("c3dvcmRmaXNo")); len(list) > 0 {
 		t.Errorf("%+v", list)
+	}
+}
+
+// An image that moves from one container to another is neither new nor gone.
+func TestImagesThatMove(t *testing.T) {
+	for name, c := range map[string]struct{ list, want []report.ImageChange }{
+		"moved":                    {[]report.ImageChange{{From: "a:1"}, {To: "a:1"}}, nil},
+		"another version":          {[]report.ImageChange{{From: "a:1"}, {To: "a:2"}}, []report.ImageChange{{From: "a:1"}, {To: "a:2"}}},
+		"gone where others get it": {[]report.ImageChange{{From: "a:2"}, {From: "a:1", To: "a:2"}}, []report.ImageChange{{From: "a:1", To: "a:2"}}},
+		"swapped":                  {[]report.ImageChange{{From: "a", To: "b"}, {From: "b", To: "a"}}, []report.ImageChange{{From: "a", To: "b"}, {From: "b", To: "a"}}},
+		"none":                     {},
+	} {
+		if got := WithoutMoved(c.list); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %+v", name, got)
+		}
 	}
 }
 

@@ -90,6 +90,7 @@ func AddToReport(ctx context.Context, c Change, out *report.Report) error {
 		}
 	}
 	slices.SortStableFunc(out.Differences, compare)
+	out.Images = bump.WithoutMoved(out.Images)
 	slices.SortStableFunc(out.Images, func(a, b report.ImageChange) int { return compareResources(a.Resource, b.Resource) })
 	out.MoreDifferences, out.Relabeled = l.more, len(l.relabeled)
 	return nil

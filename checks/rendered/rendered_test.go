@@ -250,6 +250,10 @@ func TestClustersAndImages(t *testing.T) {
 	if len(out.Images) != 1 || out.Images[0].From != "web:1" || out.Images[0].To != "web:2" {
 		t.Errorf("images: %+v", out.Images)
 	}
+	_, moved := told(t, Change{Pairs: slices.Concat(of(root("a"), web("web:1"), nil), of(root("b"), nil, web("web:1")))})
+	if len(moved.Differences) != 2 || len(moved.Images) != 0 {
+		t.Errorf("moved: %+v", moved)
+	}
 }
 
 // A Deployment of which only the label of a version differs is counted, once however many roots have it.

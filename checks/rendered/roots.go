@@ -49,5 +49,8 @@ func ByRoot(ctx context.Context, c Change) (list []report.RootChange, err error)
 		}
 		one.Images = append(one.Images, bump.ImageChanges(e.named(), was, now)...)
 	}
+	for i := range list {
+		list[i].Images = bump.WithoutMoved(list[i].Images)
+	}
 	return list, nil
 }
