@@ -15,8 +15,9 @@ import (
 // plainWord matches what a shell takes as it stands.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9@%+=:,./_-][A-Za-z0-9@%+=:,./_~-]*$`)
 
-// draftCommand is the command that drafts exceptions for what the same check finds: it has all flags that the user gave but
-// those that say how the check goes on and what is shown. What may be a password is left out.
+// draftCommand is the command that drafts exceptions for what the same check finds, to be run in the repository: it has all
+// flags that the user gave but those that say how the check goes on, where folders of this machine are, and what is shown.
+// What may be a password is left out.
 func draftCommand(cmd *cobra.Command, names []string) string {
 	words := []string{"lintel", "check"}
 	add := func(word string) {
@@ -28,14 +29,14 @@ func draftCommand(cmd *cobra.Command, names []string) string {
 	for _, name := range names {
 		add(name)
 	}
-	shows := []string{"all-places", "color", "draft-exceptions", "fail-on", "fix", "group-by", "no-cache", "output", "quiet",
-		"severity", "timeout"}
+	without := []string{"all-places", "color", "draft-exceptions", "fail-on", "fix", "group-by", "no-cache", "output", "quiet",
+		"repo", "severity", "store", "timeout"}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		list, several := f.Value.(pflag.SliceValue)
 		switch {
 		case f.Name == "fix" && !cmd.Flags().Changed("worktree"):
 			words = append(words, "--worktree")
-		case slices.Contains(shows, f.Name):
+		case slices.Contains(without, f.Name):
 		case f.Value.Type() == "bool":
 			add("--" + f.Name + strings.TrimSuffix("="+f.Value.String(), "=true"))
 		case several:

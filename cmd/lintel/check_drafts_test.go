@@ -17,7 +17,7 @@ func TestDraftCommandKeepsWhatWasAsked(t *testing.T) {
 			`apps/a Application/argocd/b --base v1 --head 'it'\''s' `},
 		{[]string{"--fix"}, "--worktree "},
 		{[]string{"--fix=pull", "--worktree", "--offline", "--user", "octocat"}, "--offline --user octocat --worktree "},
-		{[]string{"--worktree=false", "--repo", "../r"}, "--repo ../r --worktree=false "},
+		{[]string{"--worktree=false", "--repo", "../r", "--store", "s", "--sources", "s.yaml"}, "--sources s.yaml --worktree=false "},
 		{[]string{"-p", "https://me:secret@example.com/o/p?ref=v1"}, "--policy 'https://example.com/o/p?ref=v1' "},
 		{[]string{"--staged", "--base", "$(x)\n"}, `--base '$(x) ' --staged `},
 	} {
