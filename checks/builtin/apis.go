@@ -33,6 +33,7 @@ func apis() []switchable {
 		with(Info{"recreated", "medium", engine.Fail, false}, recreated),
 		with(Info{"api-server-warnings", "low", engine.Fail, false}, warned),
 		with(Info{"pod-security", "high", engine.Fail, false}, insecure),
+		with(Info{"namespace-limits", "high", engine.Fail, false}, overLimits),
 		with(Info{schemaName, "medium", engine.Fail, false}, schemaOf),
 		with(Info{"removed-apis", "high", engine.Fail, false}, removed),
 		with(Info{"deprecated-apis", "low", engine.Fail, false}, deprecated),

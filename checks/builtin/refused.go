@@ -25,6 +25,9 @@ func refused(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation {
 	if s.Object["kind"] == "Pod" {
 		found = append(found, f.admits(ctx, s, "enforce", apiserver.Refused)...)
 	}
+	if kind := s.Object["kind"]; kind == "Pod" && !s.Updated || kind == "PersistentVolumeClaim" {
+		found = append(found, f.limited(ctx, s, apiserver.Refused)...)
+	}
 	return found
 }
 

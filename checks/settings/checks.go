@@ -13,6 +13,7 @@ type Checks struct {
 	Recreated     Level `yaml:"recreated"`                    // what is deleted and created again, since a field cannot change
 	Warned        Level `yaml:"api-server-warnings"`          // what the API server warns of
 	PodSecurity   Level `yaml:"pod-security"`                 // Pods that a declared Namespace does not admit
+	Limits        Level `yaml:"namespace-limits"`             // Pods that LimitRanges and ResourceQuotas do not admit
 	Schema        Level `yaml:"schema"`                       // objects against the types of Kubernetes and of custom resource definitions
 	Removed       Level `yaml:"removed-apis"`                 // versions of APIs that the cluster does not serve
 	Deprecated    Level `yaml:"deprecated-apis"`              // versions of APIs that it will not serve

@@ -1,0 +1,93 @@
+package apiserver_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/lintel-bot/lintel/checks/builtin/apiserver"
+)
+
+func TestLimits(t *testing.T) {
+	const (
+		small   = "metadata: {name: small}\nspec: {limits: [{type: Container, min: {cpu: 100m}, max: {memory: 1Gi}, maxLimitRequestRatio: {cpu: 2}}]}"
+		filling = "metadata: {name: filling}\nspec: {limits: [{type: Container, default: {memory: 1Gi, cpu: 1}, defaultRequest: {cpu: 1}}]}"
+		whole   = "metadata: {name: whole}\nspec: {limits: [{type: Pod, max: {memory: 1Gi}}]}"
+		claims  = "metadata: {name: claims}\nspec: {limits: [{type: PersistentVolumeClaim, max: {storage: 5Gi}}]}"
+		stating = "metadata: {name: stating}\nspec: {hard: {requests.cpu: 4, limits.memory: 8Gi, pods: 10}}"
+		counted = "metadata: {name: counted}\nspec: {hard: {pods: 10, services: 1}}"
+		bestOf  = "metadata: {name: best}\nspec: {hard: {pods: 1}, scopes: [BestEffort]}"
+		notBest = "metadata: {name: not-best}\nspec: {hard: {requests.cpu: 1}, scopes: [NotBestEffort]}"
+	)
+	pod := func(containers string) string {
+		return "apiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: shop}\nspec: {containers: [" + containers + "]}"
+	}
+	for name, tc := range map[string]struct {
+		object         string
+		ranges, quotas []string
+		want           []string
+	}{
+		"no limits": {object: pod("{name: a, image: a}")},
+		"too much memory": {
+			object: pod("{name: a, image: a, resources: {requests: {cpu: 1}, limits: {cpu: 1, memory: 2Gi}}}"), ranges: []string{small},
+			want: []string{"/spec/containers/0/resources/limits/memory LimitRange small: maximum memory usage per Container is 1Gi, but limit is 2Gi"},
+		},
+		"nothing stated": {
+			object: pod("{name: a, image: a}"), ranges: []string{small},
+			want: []string{
+				"/spec/containers/0/resources LimitRange small: cpu max limit to request ratio per Container is 2, but no limit is specified or limit is 0",
+			},
+		},
+		"defaults of another LimitRange": {object: pod("{name: a, image: a}"), ranges: []string{filling, small}},
+		"the second container": {
+			object: pod("{name: a, image: a, resources: {limits: {cpu: 1, memory: 1Gi}}}, {name: b, image: b, resources: {requests: {cpu: 50m}, limits: {cpu: 100m, memory: 1Gi}}}"),
+			ranges: []string{small},
+			want:   []string{"/spec/containers/1/resources/requests/cpu LimitRange small: minimum cpu usage per Container is 100m, but request is 50m"},
+		},
+		"a ratio": {
+			object: pod("{name: a, image: a, resources: {requests: {cpu: 1}, limits: {cpu: 3, memory: 1Gi}}}"), ranges: []string{small},
+			want: []string{"/spec/containers/0/resources/limits/cpu LimitRange small: cpu max limit to request ratio per Container is 2, but provided ratio is 3.000000"},
+		},
+		"all containers together": {
+			object: pod("{name: a, image: a, resources: {limits: {memory: 1Gi}}}, {name: b, image: b, resources: {limits: {memory: 1Gi}}}"), ranges: []string{whole},
+			want: []string{"/spec/resources LimitRange whole: maximum memory usage per Pod is 1Gi, but limit is 2Gi"},
+		},
+		"a claim": {
+			object: "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 10Gi}}}",
+			ranges: []string{claims, small}, quotas: []string{stating},
+			want: []string{"/spec/resources/requests/storage LimitRange claims: maximum storage usage per PersistentVolumeClaim is 5Gi, but request is 10Gi"},
+		},
+		"a quota": {
+			object: pod("{name: a, image: a, resources: {limits: {cpu: 1}}}, {name: b, image: b, resources: {limits: {cpu: 1, memory: 1Gi}}}"),
+			quotas: []string{stating, counted},
+			want:   []string{"/spec/containers/0/resources ResourceQuota stating: must specify limits.memory for: a"},
+		},
+		"a quota with the defaults of a LimitRange": {object: pod("{name: a, image: a}"), ranges: []string{filling}, quotas: []string{stating}},
+		"quotas of other Pods":                      {object: pod("{name: a, image: a}"), quotas: []string{bestOf, notBest}},
+		"limits that cannot be read":                {object: pod("{name: a, image: a}"), ranges: []string{"spec: {limits: 1}"}, quotas: []string{"spec: []"}},
+		"an object that cannot be read":             {object: "apiVersion: v1\nkind: Pod\nspec: []", ranges: []string{small}},
+		"another kind":                              {object: "apiVersion: v1\nkind: Secret", ranges: []string{small}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			read := func(texts ...string) (list []map[string]any) {
+				for _, text := range texts {
+					var o map[string]any
+					if err := yaml.Unmarshal([]byte(text), &o); err != nil {
+						t.Fatal(err)
+					}
+					list = append(list, o)
+				}
+				return list
+			}
+			var got []string
+			for _, v := range (apiserver.Limits{Ranges: read(tc.ranges...), Quotas: read(tc.quotas...)}).Refuse(t.Context(), read(tc.object)[0]) {
+				got = append(got, strings.TrimSpace(v.Pointer+" "+v.Message))
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
