@@ -25,7 +25,12 @@ func apis() []switchable {
 				f.apis = f.newAPIs
 			}
 			facts := f.apis() // all of them compile the definitions of custom resources once
-			return Check{info, func(ctx context.Context, s Deployed) []Violation { return facts.violations(ctx, look, s) }, facts}
+			check := Check{Info: info, apis: facts}
+			check.Violations = func(ctx context.Context, s Deployed) []Violation { return facts.violations(ctx, look, s) }
+			if info.Name == refusedName {
+				check.Fix = facts.fixRefused
+			}
+			return check
 		}}
 	}
 	return []switchable{

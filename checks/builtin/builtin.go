@@ -27,6 +27,8 @@ type Check struct {
 	Info
 	// Violations returns what is wrong with an object, nothing where all is well.
 	Violations func(ctx context.Context, s Deployed) []Violation
+	// Fix returns what mends a violation at a pointer, as far as that is known. Nil: it never is.
+	Fix func(ctx context.Context, s Deployed, pointer string) engine.SuggestedFix
 
 	apis *apiFacts // what it knows of APIs; nil: nothing
 }
@@ -173,6 +175,26 @@ func Results(ctx context.Context, checks []Check, s Deployed, rules *engine.Eval
 				result.Outcome, result.Exceptions = engine.Skip, covering[:1]
 			}
 			out = append(out, result)
+		}
+	}
+	return out
+}
+
+// Fixes returns what mends the failures of checks, by field, in the places of their results.
+func Fixes(ctx context.Context, checks []Check, s Deployed, results []engine.Result) []map[string]engine.SuggestedFix {
+	out := make([]map[string]engine.SuggestedFix, len(results))
+	s.said = new(answer)
+	for i, r := range results {
+		if r.Policy.Kind != Kind || r.Outcome != engine.Fail {
+			continue
+		}
+		for _, c := range checks {
+			if c.Name != r.Rule || c.Fix == nil {
+				continue
+			}
+			for _, field := range r.Fields {
+				out[i] = map[string]engine.SuggestedFix{field: c.Fix(ctx, s, field)}
+			}
 		}
 	}
 	return out

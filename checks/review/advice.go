@@ -14,17 +14,23 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// advise asks of the rules that are violated what they expect.
-func (a *Answer) advise(ctx, was context.Context, rules *engine.Evaluator, request admission.Request) {
+// advise asks of the rules and the checks that are violated what they expect.
+func (v *Reviewer) advise(ctx, was context.Context, a *Answer, request admission.Request) {
 	if a.Pair.New == nil {
 		return
 	}
 	request.Object = a.Object()
+	rules := v.Effective
 	a.advice = rules.SuggestFixes(ctx, &request, policies(a.Results))
+	for i, of := range builtin.Fixes(ctx, v.Checks, builtin.DeployedOf(a.Pair), a.Results) {
+		if of != nil {
+			a.advice[i] = of
+		}
+	}
 	a.before = rules.SuggestFixes(was, &request, policies(a.Before))
 }
 
-// policies are the results of policies, in their places: other checks know themselves what they expect.
+// policies are the results of policies, in their places.
 func policies(results []engine.Result) []engine.Result {
 	out := slices.Clone(results)
 	for i := range out {

@@ -196,7 +196,7 @@ func (p *plan) take() {
 	p.change.RemoveItems(p.list, p.indexes...)
 }
 
-// insert writes a value below what a place is, at a pointer that does not exist there.
+// insert writes a value below what a place is, at a pointer that does not exist there, or in the place of a scalar of it.
 func (p *plan) insert(missing string, value any, whole bool) {
 	in, ok := p.holder()
 	if !ok && whole {
@@ -215,6 +215,13 @@ func (p *plan) insert(missing string, value any, whole bool) {
 		}
 	}
 	if _, err := strconv.Atoi(list[0]); err == nil || !ok {
+		return
+	}
+	if _, there := doc.Field(in.Node, list[0]); there != nil {
+		if there.Kind == yaml.ScalarNode && there.Anchor == "" && len(list) == 1 {
+			p.change = p.edit(in)
+			p.change.Set(in.Pointer+jsonpointer.Join(list[0]), value)
+		}
 		return
 	}
 	p.in, p.key, p.value = in, list[0], value

@@ -113,7 +113,7 @@ func (v *Reviewer) Review(ctx context.Context, p *diff.Pair) Answer {
 	if !slices.ContainsFunc(out.Results, compared) && !slices.ContainsFunc(out.Before, compared) {
 		return out
 	}
-	out.advise(ctx, was, v.Effective, *request)
+	v.advise(ctx, was, &out, *request)
 	if old := p.Earlier(); old != nil {
 		// Did the base violate it, too? The old object takes the place of the new one.
 		before := v.User.Request(admission.Update)

@@ -1,0 +1,76 @@
+package builtin
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/builtin/schema"
+	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
+)
+
+// fixRefused returns a change after which the API server has nothing against a field any more, and nothing new against
+// another one. Of what it does not let change, it is the value that the object has: nobody is made to go back to it.
+func (f *apiFacts) fixRefused(ctx context.Context, s Deployed, pointer string) (out engine.SuggestedFix) {
+	said := f.asked(ctx, s)
+	if slices.ContainsFunc(said.Fixed, func(v schema.Violation) bool { return v.Pointer == pointer }) {
+		if was := scalar(jsonpointer.At(s.Old.Object, pointer)); was != "" && s.Object["kind"] != "Secret" {
+			out.Requirement = was + ", as the existing object has it"
+		}
+		return out
+	}
+	for _, change := range candidates(s, pointer) {
+		fixed, ok := change.Apply(s.Object)
+		if !ok {
+			continue
+		}
+		resource := *s.Resource
+		resource.Object = fixed
+		tried := s
+		tried.Resource, tried.said = &resource, nil
+		now := f.asked(ctx, tried)
+		was := slices.Concat(said.Refused, said.Fixed)
+		if !slices.ContainsFunc(slices.Concat(now.Refused, now.Fixed), func(v schema.Violation) bool {
+			return v.Pointer == pointer || !slices.ContainsFunc(was, func(w schema.Violation) bool { return w.Pointer == v.Pointer })
+		}) {
+			out.Change = &change
+			return out
+		}
+	}
+	return out
+}
+
+// scalar is a value that fits into a line, "" for others.
+func scalar(value any) string {
+	switch v := value.(type) {
+	case string:
+		return schema.Clip(v)
+	case bool, int64, float64:
+		return fmt.Sprint(v)
+	}
+	return ""
+}
+
+// candidates are the changes of a field that may help, the surest first: the text in other letters, what kinds that make Pods
+// take, and the label that a selector asks for.
+func candidates(s Deployed, pointer string) (list []engine.Change) {
+	value := jsonpointer.At(s.Object, pointer)
+	if text, ok := value.(string); ok && text != "" {
+		for _, other := range []string{strings.ToUpper(text), strings.ToUpper(text[:1]) + text[1:]} {
+			list = append(list, engine.Change{Field: pointer, Value: other})
+		}
+	}
+	if strings.HasSuffix(pointer, "/restartPolicy") {
+		list = append(list, engine.Change{Field: pointer, Value: "Always"}, engine.Change{Field: pointer, Value: "Never", Example: true})
+	}
+	if labels, ok := strings.CutSuffix(pointer, "/template/metadata/labels"); ok {
+		for key, want := range labelsAt(s.Object, labels+"/selector/matchLabels") {
+			if labelsAt(s.Object, pointer)[key] != want {
+				list = append(list, engine.Change{Field: pointer + jsonpointer.Join(key), Value: want})
+			}
+		}
+	}
+	return list
+}
