@@ -23,7 +23,7 @@ import (
 type Limits struct{ Ranges, Quotas []map[string]any }
 
 // Refuse returns what limits have against a Pod or a PersistentVolumeClaim that is created: amounts that a LimitRange does not
-// allow, once its defaults are filled in, and requests and limits that a ResourceQuota makes every container state
+// allow, once its defaults are filled in, and requests and limits that a ResourceQuota makes every container state, and what is more than all of it
 // (https://kubernetes.io/docs/concepts/policy/limit-range/, https://kubernetes.io/docs/concepts/policy/resource-quotas/). How
 // much of a quota is used is not known. Limits that cannot be read say nothing.
 func (l Limits) Refuse(ctx context.Context, object map[string]any) (found []schema.Violation) {
@@ -152,7 +152,8 @@ func amount(object map[string]any, pointer string, limit corev1.LimitRangeItem) 
 	return pointer + "/resources"
 }
 
-// unstated finds containers without requests or limits that a ResourceQuota makes all containers state.
+// unstated finds containers without requests or limits that a ResourceQuota makes all containers state, and a Pod that takes
+// more than all of the quota.
 func unstated(pod *core.Pod, object map[string]any) (found []schema.Violation) {
 	q := new(corev1.ResourceQuota)
 	if !written(object, q) {
@@ -169,6 +170,13 @@ func unstated(pod *core.Pod, object map[string]any) (found []schema.Violation) {
 			found = append(found, limited(pointer+"/resources", "ResourceQuota "+q.Name, err))
 		}
 	})
+	if usage, err := pods.Usage(pod); err == nil && len(found) == 0 {
+		if ok, over := quota.LessThanOrEqual(quota.Mask(usage, required), q.Spec.Hard); !ok && len(over) > 0 {
+			used, hard := usage[over[0]], q.Spec.Hard[over[0]]
+			found = append(found, limited("/spec", "ResourceQuota "+q.Name, fmt.Errorf("exceeded by this Pod alone: requested %s: %s, limited: %s",
+				over[0], used.String(), hard.String())))
+		}
+	}
 	return found
 }
 

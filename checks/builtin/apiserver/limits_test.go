@@ -64,6 +64,10 @@ func TestLimits(t *testing.T) {
 			quotas: []string{stating, counted},
 			want:   []string{"/spec/containers/0/resources ResourceQuota stating: must specify limits.memory for: a"},
 		},
+		"more than a quota": {
+			object: pod("{name: a, image: a, resources: {limits: {cpu: 5, memory: 1Gi}}}"), quotas: []string{stating},
+			want: []string{"/spec ResourceQuota stating: exceeded by this Pod alone: requested requests.cpu: 5, limited: 4"},
+		},
 		"a quota with the defaults of a LimitRange": {object: pod("{name: a, image: a}"), ranges: []string{filling}, quotas: []string{stating}},
 		"quotas of other Pods":                      {object: pod("{name: a, image: a}"), quotas: []string{bestOf, notBest}},
 		"limits that cannot be read":                {object: pod("{name: a, image: a}"), ranges: []string{"spec: {limits: 1}"}, quotas: []string{"spec: []"}},
