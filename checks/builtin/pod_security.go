@@ -8,6 +8,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/builtin/schema"
 	"github.com/lintel-bot/lintel/checks/declared"
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/podsecurity"
 )
 
@@ -50,7 +51,14 @@ func (f *apiFacts) admits(ctx context.Context, s Deployed, mode, effect string) 
 	if out.Allowed || len(out.Fields) == 0 {
 		return nil
 	}
-	return []schema.Violation{{Pointer: out.Fields[0], Message: fmt.Sprintf("Namespace %s requires %s: %s: %s", id.Namespace,
+	at := out.Fields[0]
+	for _, field := range out.Fields { // one that is written is rather where somebody edits
+		if _, ok := jsonpointer.Lookup(s.Object, field); ok {
+			at = field
+			break
+		}
+	}
+	return []schema.Violation{{Pointer: at, Message: fmt.Sprintf("Namespace %s requires %s: %s: %s", id.Namespace,
 		level, schema.ClipTo(most, strings.TrimPrefix(out.Message, "It violates ")), effect)}}
 }
 
