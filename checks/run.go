@@ -12,8 +12,6 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/render"
-	"github.com/lintel-bot/lintel/render/deploy"
-	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -126,7 +124,6 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	k.expect(repo, change)
 	pairs.sides.Head.Renderer.SavePlaces(ctx)
 	pairs.sides.Base.Renderer.SavePlaces(ctx)
-	out.Folders = folders(repo.trees.Head.Roots, out.Findings)
 	for _, one := range outcomes {
 		one.tellExceptions(out, change)
 	}
@@ -177,16 +174,3 @@ func raise(out *report.Report, s *settings.Settings) {
 
 // isChart reports whether a file makes its folder a Helm chart.
 func isChart(d tree.Difference) bool { return path.Base(d.Path) == "Chart.yaml" }
-
-// folders are those of the findings' roots that have no kustomization.
-func folders(set *deploy.Set, findings []report.Finding) (out []string) {
-	for _, f := range findings {
-		for _, root := range f.Roots {
-			if !slices.Contains(out, root) && len(set.Files(roots.Root{Path: root, Kind: roots.Folder})) > 0 {
-				out = append(out, root)
-			}
-		}
-	}
-	slices.Sort(out)
-	return out
-}

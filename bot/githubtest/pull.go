@@ -121,21 +121,6 @@ func (s *Server) setOpen(fullName string, number int, open bool, action string) 
 	return nil
 }
 
-// EditBase lets a pull request go into another branch; the webhook pull_request edited is sent.
-func (s *Server) EditBase(fullName string, number int, base string) error {
-	r, p, err := s.pull(fullName, number)
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	before := p.baseRef
-	p.baseRef = base
-	s.mu.Unlock()
-	s.sendPull("edited", r, p, p.author, object{"changes": object{
-		"base": object{"ref": object{"from": before}, "sha": object{"from": ""}}}})
-	return nil
-}
-
 // Review gives a review of the present head: state is APPROVED, CHANGES_REQUESTED or COMMENTED. The webhook
 // pull_request_review submitted is sent. It returns the review's id.
 func (s *Server) Review(fullName string, number int, login, state string) (int64, error) {

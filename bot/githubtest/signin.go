@@ -45,13 +45,6 @@ func (s *Server) SetCallbackURLs(urls ...string) {
 	s.callbacks = urls
 }
 
-// CallbackURLs are those that were registered, with the App or with SetCallbackURLs.
-func (s *Server) CallbackURLs() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.callbacks)
-}
-
 // CancelSignIn has everybody who is asked press Cancel, or not any more.
 func (s *Server) CancelSignIn(cancel bool) {
 	s.mu.Lock()

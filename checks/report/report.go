@@ -43,7 +43,6 @@ type Report struct {
 	Active      []Active     `json:"active,omitempty"`     // with Change.All: merged exceptions that count
 	Drafts      []Draft      `json:"drafts,omitempty"`     // with Change.Drafts: exceptions for what blocks
 	Edits       []SourceEdit `json:"edits,omitempty"`      // with Change.Edits and Suggest: what the findings suggest
-	Folders     []string     `json:"folders,omitempty"`    // the findings' roots that have no kustomization
 	Preview     *Preview     `json:"preview,omitempty"`    // what the change does to the rules themselves, once merged
 	Until       time.Time    `json:"until,omitzero"`       // when the result may change by itself: an exception ends
 	Clusters    []string     `json:"clusters,omitempty"`   // those that the change touches, where the settings know any
