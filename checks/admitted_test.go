@@ -8,9 +8,9 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// Policies see objects as admission does, with the API server's defaults; what nobody wrote stands at the nearest
-// field that somebody did.
-func TestDefaultsOfTheServer(t *testing.T) {
+// Policies see objects as in admission review, with the API server's defaults. A finding about a defaulted field is
+// placed at the nearest field that a file contains.
+func TestPoliciesSeeTheDefaultsOfTheAPIServer(t *testing.T) {
 	r := treetest.New(t)
 	base := r.Commit(`
 -- policies/p.yaml --

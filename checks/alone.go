@@ -10,8 +10,9 @@ import (
 	"github.com/lintel-bot/lintel/checks/review"
 )
 
-// alone returns what blocks in kustomizations by themselves and in none of those that include them: a warning, since
-// nothing says whether anybody deploys them so.
+// alone returns, as warnings, the blocking findings of kustomizations that others include, rendered standalone. It
+// leaves out findings that including roots have too. They are warnings because it is unknown whether anybody deploys
+// such a kustomization by itself.
 func alone(ctx context.Context, v *review.Reviewer, view review.View, pairs []*diff.Pair, found []review.Finding) (
 	list []report.Finding, _ error,
 ) {
@@ -21,7 +22,7 @@ func alone(ctx context.Context, v *review.Reviewer, view review.View, pairs []*d
 	}
 	for i := range answers {
 		for _, f := range view.Findings(&answers[i]) {
-			excepted := func(other review.Finding) bool { // it is not known which fields of an excepted object fail
+			excepted := func(other review.Finding) bool { // Lintel does not know which fields of an excepted object fail
 				return other.Exemption != nil && f.Policy == other.Policy && f.Rule == other.Rule &&
 					f.Resource.Kind == other.Resource.Kind && f.Resource.Name == other.Resource.Name && f.Origin.Path == other.Origin.Path
 			}

@@ -13,22 +13,22 @@ import (
 	"github.com/lintel-bot/lintel/render"
 )
 
-// answers are what the rules say about the pairs.
+// answers are the results of evaluating the rules over the pairs of a change.
 type answers struct {
 	list    []review.Answer
 	found   []review.Finding
-	usage   *exceptions.Usage                    // of the merged exceptions
-	beyond  map[*engine.Exception]*report.Beyond // of the proposed ones
+	usage   *exceptions.Usage                    // which merged exceptions were used
+	beyond  map[*engine.Exception]*report.Beyond // what the proposed exceptions would cover besides the change
 	drafts  []report.Draft
 	lookups *lookups
-	alone   []report.Finding // what kustomizations violate by themselves and those that include them mend
+	alone   []report.Finding // findings of standalone kustomizations that the roots including them fix
 
-	undeclared []string // kinds whose fields nobody declares, which checks without policies would look at
+	undeclared []string // kinds without a known schema, which the checks without policies therefore skip
 	notChecked []report.NotChecked
 }
 
-// ask asks the rules about all pairs. About objects that ask for deployments, and about what does nothing, no policy is
-// asked.
+// ask evaluates the rules over all pairs. Policies do not evaluate pairs.asking and pairs.surveyed; only the checks
+// without policies do.
 func ask(ctx context.Context, change report.Change, repo *repository, rules *ruling, pairs *pairs) (*answers, error) {
 	v := reviewer(change, rules, pairs)
 	out := &answers{usage: exceptions.NewUsage()}
@@ -97,7 +97,7 @@ func (a *answers) findings() []report.Finding {
 	return list
 }
 
-// why adds what the policies of the findings say about themselves.
+// why adds to out the descriptions that the policies of the findings carry, by policy name.
 func (a *answers) why(out map[string]report.About, policies *engine.Policies) map[string]report.About {
 	for _, f := range a.found {
 		about := report.About(policies.About(f.Result.Policy))
@@ -112,7 +112,7 @@ func (a *answers) why(out map[string]report.About, policies *engine.Policies) ma
 	return out
 }
 
-// tell puts the answers into the report.
+// tell adds the answers to the report.
 func (a *answers) tell(out *report.Report) {
 	for _, f := range a.found {
 		for _, c := range f.Because {
@@ -125,7 +125,7 @@ func (a *answers) tell(out *report.Report) {
 	out.Findings = append(out.Findings, a.alone...)
 	out.Drafts = append(out.Drafts, a.drafts...)
 	for _, n := range a.notChecked {
-		if !slices.Contains(out.NotChecked, n) { // other clusters may have it, too
+		if !slices.Contains(out.NotChecked, n) { // another cluster may have added it already
 			out.NotChecked = append(out.NotChecked, n)
 		}
 	}
@@ -141,7 +141,8 @@ func (a *answers) tell(out *report.Report) {
 	}
 }
 
-// met adds the resources that a policy's rule was about.
+// met marks in resources those for which a rule of a policy had a result. Policies and exceptions themselves do not
+// count.
 func (a *answers) met(resources map[*render.Resource]bool) {
 	for _, one := range a.list {
 		met := func(r engine.Result) bool { return r.Policy.Kind != builtin.Kind }

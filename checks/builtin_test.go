@@ -29,21 +29,21 @@ spec:
 		"metadata: {name: b}}]\n"
 )
 
-// An ApplicationSet that cannot be expanded is never a pass: what only the cluster knows is not checked, what is wrong
-// fails the change that brings it, and no other.
+// An ApplicationSet that cannot be expanded never passes. One that depends on cluster data is not checked; an invalid
+// one fails the change that introduces it, and no later change.
 func TestApplicationSetThatCannotBeExpanded(t *testing.T) {
 	for _, c := range []struct {
 		name, base, head string
 		want             report.Conclusion
 		not, findings    int
 	}{
-		{"a list", "", "list: {elements: [{name: a}]}", report.Success, 0, 0},
-		{"clusters", "", "clusters: {}", report.Neutral, 1, 0},
-		{"clusters, as before", "clusters: {}", "clusters: {}", report.Success, 0, 0},
-		{"clusters, with another selector", "clusters: {}", "clusters: {selector: {matchLabels: {a: b}}}", report.Neutral, 1,
+		{"a list generator expands", "", "list: {elements: [{name: a}]}", report.Success, 0, 0},
+		{"a new cluster generator is not checked", "", "clusters: {}", report.Neutral, 1, 0},
+		{"an unchanged cluster generator passes", "clusters: {}", "clusters: {}", report.Success, 0, 0},
+		{"a changed cluster generator is not checked", "clusters: {}", "clusters: {selector: {matchLabels: {a: b}}}", report.Neutral, 1,
 			0},
-		{"broken", "", "list: {elements: [7]}", report.Failure, 0, 1},
-		{"broken as before", "list: {elements: [7]}", "list: {elements: [7]}", report.Success, 0, 0},
+		{"a new invalid generator fails", "", "list: {elements: [7]}", report.Failure, 0, 1},
+		{"an unchanged invalid generator passes", "list: {elements: [7]}", "list: {elements: [7]}", report.Success, 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := treetest.New(t)
@@ -76,7 +76,7 @@ func TestApplicationSetThatCannotBeExpanded(t *testing.T) {
 	}
 }
 
-// What anybody would stumble over who deploys a resource is a finding: new or old, on its line, excepted like others.
+// Findings of the built-in checks are new or pre-existing, have a line, and can be excepted like those of policies.
 func TestBuiltinFindings(t *testing.T) {
 	r := treetest.New(t)
 	empty := r.Commit(pods)
@@ -93,7 +93,7 @@ func TestBuiltinFindings(t *testing.T) {
 	if len(rep.Findings) != 1 || rep.Findings[0].New || rep.Conclusion != report.Success {
 		t.Errorf("as before: %s %q", rep.Conclusion, lines(rep))
 	}
-	// What stands in such items no policy sees: another one is not what the base had.
+	// Policies do not see items of an object that is no list, so a changed item is not one that the base had.
 	r.Write("apps/a.yaml", strings.ReplaceAll(itemsOfNoList, "{name: b}", "{name: c}"))
 	rep = check(t, r, report.Change{Base: broken, Rules: broken, Head: r.Snapshot()})
 	if len(rep.Findings) != 1 || !rep.Findings[0].New || rep.Conclusion != report.Failure {
@@ -120,8 +120,8 @@ func TestBuiltinFindings(t *testing.T) {
 	}
 }
 
-// What only the cluster knows of a resource makes the change neutral that brings it, and no later one.
-func TestUnknownAsBefore(t *testing.T) {
+// A check that depends on cluster data makes the change neutral that introduces the resource, and no later change.
+func TestUnknownResultIsReportedOnlyByTheChangeThatIntroducesIt(t *testing.T) {
 	r := treetest.New(t)
 	flux := `-- clusters/a.yaml --
 apiVersion: kustomize.toolkit.fluxcd.io/v1
@@ -157,8 +157,8 @@ data: {host: "${HOST}", port: "1"}
 	}
 }
 
-// How much an exception opens beyond the change is found out for what is no policy, too.
-func TestBeyondBuiltinFindings(t *testing.T) {
+// The report also says what else an exception for a built-in check covers.
+func TestBuiltinExceptionListsWhatElseItCovers(t *testing.T) {
 	r := treetest.New(t)
 	r.Write("apps/old.yaml", strings.ReplaceAll(itemsOfNoList, "{name: a}", "{name: old}"))
 	base := r.Commit(pods)
@@ -172,7 +172,7 @@ func TestBeyondBuiltinFindings(t *testing.T) {
 	}
 }
 
-// The preview of an exception for what is no policy says what it lets through.
+// The preview of an exception for a built-in check lists the findings that it lets through.
 func TestPreviewOfBuiltinException(t *testing.T) {
 	r := treetest.New(t)
 	r.Write("apps/old.yaml", strings.ReplaceAll(itemsOfNoList, "{name: a}", "{name: old}"))

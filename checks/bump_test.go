@@ -12,14 +12,14 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// fetched is what came from outside.
+// fetched is a repository under test with a lock of fetched remote sources.
 type fetched struct {
 	t    *testing.T
 	repo *treetest.Repo
 	lock remote.Lock
 }
 
-// add has a want come to files.
+// add records that a wanted source was fetched and has these files.
 func (f *fetched) add(w remote.Want, revision string, files sources) *remote.Entry {
 	f.t.Helper()
 	f.repo.Git("rm", "-rq", "--ignore-unmatch", ".")
@@ -37,7 +37,7 @@ func (f *fetched) sources() *report.Sources {
 	return &report.Sources{GitDir: f.repo.GitDir, Lock: data, Last: true}
 }
 
-// against checks a change with what was fetched.
+// against checks a change with the fetched sources.
 func (f *fetched) against(base, head sources) *report.Report {
 	f.t.Helper()
 	r := treetest.New(f.t)
@@ -59,7 +59,7 @@ func shopApp(version, values string) string {
 		"\n    helm:\n      valuesObject: " + values + "\n")
 }
 
-// shopFiles is a chart in two versions that differ in all that a report of them tells.
+// shopFiles are a chart in one of two versions, which differ in everything that the report of a bump mentions.
 func shopFiles(version string, next bool) sources {
 	pick := func(before, after string) string {
 		if next {
@@ -101,8 +101,8 @@ func shopFiles(version string, next bool) sources {
 	return files
 }
 
-// Another version of a chart is told with all that it changes in the cluster.
-func TestBump(t *testing.T) {
+// The report of a chart's new version lists everything that changes in the cluster.
+func TestChartBumpListsItsChanges(t *testing.T) {
 	f := &fetched{t: t, repo: treetest.New(t)}
 	f.add(shopChart("1.0.0"), "1.0.0", shopFiles("1.0.0", false))
 	f.add(shopChart("^2"), "2.1.0", shopFiles("2.1.0", true))
@@ -185,9 +185,9 @@ func TestBump(t *testing.T) {
 	}
 }
 
-// A remote base that moves on is told with the line that names it, and so is what a branch came to; what changed its
-// content is a warning.
-func TestBumpOfBase(t *testing.T) {
+// A remote base with a new ref is reported at the line that names it, and so is the new commit of a branch. A tag whose
+// content changed is a warning.
+func TestBumpOfARemoteBaseIsReported(t *testing.T) {
 	f := &fetched{t: t, repo: treetest.New(t)}
 	base := func(ref string) remote.Want {
 		return remote.Want{Kind: remote.Git, URL: "https://github.com/acme/base", Ref: ref, Submodules: true}
@@ -230,8 +230,8 @@ func TestBumpOfBase(t *testing.T) {
 	}
 }
 
-// So is another tag of the repository that an Application deploys.
-func TestBumpOfApplication(t *testing.T) {
+// Another tag of the repository that an Application deploys is reported as a bump.
+func TestBumpOfAnApplicationIsReported(t *testing.T) {
 	f := &fetched{t: t, repo: treetest.New(t)}
 	for _, tag := range []string{"v1.0.0", "v1.1.0"} {
 		f.add(remote.Want{Kind: remote.Git, URL: "https://github.com/acme/app", Ref: tag, Submodules: true},
@@ -252,8 +252,8 @@ func TestBumpOfApplication(t *testing.T) {
 	}
 }
 
-// Roots beyond those that are told of are counted.
-func TestManyBumps(t *testing.T) {
+// Roots beyond the listed ones are only counted.
+func TestBumpsBeyondTheLimitAreCounted(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: make test-all")
 	}

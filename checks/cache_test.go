@@ -15,7 +15,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// What is kept in memory and on disk, whatever became of it, changes no report.
+// No state of the caches in memory and on disk, damaged or not, changes a report.
 func TestCacheChangesNothing(t *testing.T) {
 	m := newMonorepo(t, 12, 6)
 	cache := t.TempDir()
@@ -38,10 +38,10 @@ func TestCacheChangesNothing(t *testing.T) {
 		name string
 		hurt func(file string) error
 	}{
-		{"nothing", func(string) error { return nil }},
-		{"cut", func(file string) error { return os.Truncate(file, 40) }},
-		{"emptied", func(file string) error { return os.Truncate(file, 0) }},
-		{"removed", os.Remove},
+		{"intact file", func(string) error { return nil }},
+		{"truncated file", func(file string) error { return os.Truncate(file, 40) }},
+		{"empty file", func(file string) error { return os.Truncate(file, 0) }},
+		{"removed file", os.Remove},
 		{"a folder in its place", func(file string) error { _ = os.Remove(file); return os.Mkdir(file, 0o700) }},
 	}
 	heads := append(m.edits, m.shared[10])
@@ -96,7 +96,7 @@ func files(tb testing.TB, dir string) (list []string) {
 	return list
 }
 
-// The second check of a repository takes from disk what the first built.
+// The second check of a repository reads from disk the renderings that the first one built.
 func TestRenderingsAreKept(t *testing.T) {
 	m := newMonorepo(t, 12, 6)
 	cache := t.TempDir()

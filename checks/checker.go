@@ -12,30 +12,30 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// Checker runs checks and keeps, from one to the next, what object ids make safe to keep. It runs one check at a time;
-// the zero value is ready.
+// Checker runs checks and keeps, between them, results that are keyed by object ids and therefore stay valid. It runs
+// one check at a time; the zero value is ready to use.
 type Checker struct {
-	PreviewTime time.Duration // how long a preview may look at resources; 0: 90 s, negative: not at all
+	PreviewTime time.Duration // time limit of a preview; 0: 90 s, negative: no preview
 
 	mu   sync.Mutex
-	kept []*kept // those used last first
+	kept []*kept // most recently used first
 }
 
-// maxKept is of how many repositories a checker keeps something.
+// maxKept is the number of repositories for which a checker keeps results.
 const maxKept = 4
 
-// kept is what is kept of one repository.
+// kept holds the results that are kept for one repository.
 type kept struct {
 	gitDir, cache string
 	blobs         tree.Store
-	fetched       tree.Store // of the store of what was fetched
+	fetched       tree.Store // objects of the fetched sources
 	graphs        graph.Cache
-	others        map[string]*graph.Cache // of other repositories that rules are in, by address
+	others        map[string]*graph.Cache // of other repositories that contain rules, by address
 	renderings    render.Cache
 	compiler      rules.Compiler
 }
 
-// of returns what is kept of a repository.
+// of returns the kept results of a repository, new ones where there are none yet.
 func (c *Checker) of(gitDir, folder string) *kept {
 	i := slices.IndexFunc(c.kept, func(k *kept) bool { return k.gitDir == gitDir && k.cache == folder })
 	k := &kept{gitDir: gitDir, cache: folder}
@@ -45,7 +45,7 @@ func (c *Checker) of(gitDir, folder string) *kept {
 	} else {
 		k.graphs.Repository = gitDir
 		if folder != "" {
-			if disk, err := env.OpenDisk(folder, 0); err == nil { // else nothing is kept: that costs time only
+			if disk, err := env.OpenDisk(folder, 0); err == nil { // without a disk cache, checks only take longer
 				k.graphs.Disk = disk
 				k.renderings = render.Cache{Disk: disk, Repository: gitDir}
 			}

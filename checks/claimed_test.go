@@ -8,9 +8,9 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// A test takes what was deployed out of sight neither at once nor in two steps without a word; what comes with a test
-// is its own.
-func TestClaimedByTests(t *testing.T) {
+// A test that names a deployed file does not silently remove it from the check, in one step or in two. Files that a
+// change adds together with their test are not checked.
+func TestTestsDoNotHideDeployedFiles(t *testing.T) {
 	const (
 		chainsaw = "apiVersion: chainsaw.kyverno.io/v1alpha1\nkind: Test\nmetadata: {name: t}\n" +
 			"spec: {steps: [{try: [{apply: {file: FILE}}]}]}\n"
@@ -33,13 +33,13 @@ func TestClaimedByTests(t *testing.T) {
 			report.Success, ""},
 		{"a policy test names a deployed file as something else", plain, "-- apps/kyverno-test.yaml --\n" + head +
 			"policies: [a.yaml]\nresources: []\nresults: []\n", report.Neutral, "apps/a.yaml"},
-		{"and has a new one beside it", plain, "-- apps/chainsaw-test.yaml --\n" + test(chainsaw, "b.yaml") +
+		{"Chainsaw names a new file beside a deployed one", plain, "-- apps/chainsaw-test.yaml --\n" + test(chainsaw, "b.yaml") +
 			"# \n---\n" + test(chainsaw, "a.yaml") + "-- apps/b.yaml --\n" + other, report.Failure, "apps/b.yaml"},
 		{"a deployed file that is edited besides", plain, "-- apps/chainsaw-test.yaml --\n" + test(chainsaw, "a.yaml") +
 			"-- apps/a.yaml --\n" + badPod, report.Failure, "apps/a.yaml"},
-		{"a test with its own", plain, "-- tests/chainsaw-test.yaml --\n" + test(chainsaw, "b.yaml") +
+		{"a new test with a new file", plain, "-- tests/chainsaw-test.yaml --\n" + test(chainsaw, "b.yaml") +
 			"-- tests/b.yaml --\n" + other, report.Success, ""},
-		{"more for a test", plain + "-- tests/chainsaw-test.yaml --\n" + test(chainsaw, "a.yaml") + "-- tests/a.yaml --\n" +
+		{"another file for an existing test", plain + "-- tests/chainsaw-test.yaml --\n" + test(chainsaw, "a.yaml") + "-- tests/a.yaml --\n" +
 			goodPod, "-- tests/chainsaw-test.yaml --\n" + test(chainsaw, "[a.yaml, b.yaml]") + "-- tests/b.yaml --\n" + other,
 			report.Success, ""},
 		{"a test's file that an object deploys", "-- argo/a.yaml --\n" + deploysApps + "-- apps/x/chainsaw-test.yaml --\n" +
@@ -57,7 +57,7 @@ func TestClaimedByTests(t *testing.T) {
 	}
 }
 
-// toldOf is all that a report says of files.
+// toldOf is everything that a report says about files.
 func toldOf(rep *report.Report) string {
 	var told strings.Builder
 	for _, n := range rep.NotChecked {

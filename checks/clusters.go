@@ -14,16 +14,16 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// scope is what a check is about in one cluster: its settings, and what the change does to its objects.
+// scope is the part of a check for one cluster: the cluster's settings, and what the change does to its objects.
 type scope struct {
-	cluster string // "": what belongs to none of the clusters that the settings know, or all where they know none
+	cluster string // "": roots that belong to no cluster of the settings, or all roots where the settings have no clusters
 	repo    *repository
 	pairs   *pairs
 	has     func(roots.Root) bool
 }
 
-// scopes divides a change among the clusters: those whose objects or rules it may touch. A root that several clusters
-// deploy is part of each.
+// scopes splits a change by cluster. It returns the clusters whose objects or rules the change may touch. A root that
+// several clusters deploy is part of each.
 func scopes(repo *repository, whole *pairs) []scope {
 	if len(repo.settings.Clusters) == 0 {
 		return []scope{{repo: repo, pairs: whole, has: func(roots.Root) bool { return true }}}
@@ -42,12 +42,12 @@ func scopes(repo *repository, whole *pairs) []scope {
 	return list
 }
 
-// clusters returns a function that lists the clusters of a root, which it remembers.
+// clusters returns a function that lists the clusters of a root and caches the answer.
 func (r *repository) clusters() func(roots.Root) []string {
 	return r.settings.Of(r.trees.Head.Roots, r.trees.Base.Roots)
 }
 
-// in returns the repository as one cluster has it.
+// in returns the repository with the settings of one cluster.
 func (r *repository) in(cluster string) *repository {
 	own := *r
 	own.cluster, own.settings = cluster, r.settings.In(cluster)
@@ -57,12 +57,12 @@ func (r *repository) in(cluster string) *repository {
 	return &own
 }
 
-// in returns the pairs of some roots, with what these roots and files declare.
+// in returns the pairs of the selected roots. Their declared objects are those of these roots and of the named files.
 func (p *pairs) in(has func(roots.Root) bool, named []string) *pairs {
 	keep := func(list []*diff.Pair) []*diff.Pair {
 		list = slices.DeleteFunc(slices.Clone(list), func(pair *diff.Pair) bool { return !has(pair.Root) })
 		for i, pair := range list {
-			if pair.Before != nil && !has(pair.From) && pair.From != (roots.Root{}) { // it comes from another cluster
+			if pair.Before != nil && !has(pair.From) && pair.From != (roots.Root{}) { // the object moves here from another cluster
 				moved := *pair
 				moved.Before = nil
 				list[i] = &moved
@@ -84,7 +84,7 @@ func (p *pairs) in(has func(roots.Root) bool, named []string) *pairs {
 
 func (p *pairs) empty() bool { return len(p.list)+len(p.asking)+len(p.alone) == 0 }
 
-// outcome is what a check comes to in one cluster.
+// outcome is the result of a check in one cluster.
 type outcome struct {
 	scope
 	rules    *ruling
@@ -93,7 +93,7 @@ type outcome struct {
 	problems []report.Problem // of the preview
 }
 
-// judge is the way through the rooms in one cluster: the rules and the answers.
+// judge evaluates one cluster: it compiles the rules and evaluates the pairs.
 func judge(ctx context.Context, change report.Change, s scope, k *kept) (*outcome, error) {
 	out := &outcome{scope: s}
 	var err error
@@ -104,7 +104,7 @@ func judge(ctx context.Context, change report.Change, s scope, k *kept) (*outcom
 	return out, err
 }
 
-// foretell previews what the change does to the rules of one cluster.
+// foretell previews the change's effect on the rules of one cluster.
 func (c *Checker) foretell(ctx context.Context, change report.Change, o *outcome, k *kept) (err error) {
 	o.preview, o.problems, err = preview.Run(ctx, preview.Input{
 		Trees: o.repo.trees, Before: o.rules.before, After: o.rules.after, Now: change.Now,
@@ -115,7 +115,7 @@ func (c *Checker) foretell(ctx context.Context, change report.Change, o *outcome
 	return err
 }
 
-// tell puts the outcome of one cluster into the report. Rules that were seen were counted before.
+// tell adds the outcome of one cluster to the report. seen are the rules that other clusters counted already.
 func (o *outcome) tell(out *report.Report, seen map[string]bool) {
 	before := len(out.Findings)
 	o.rules.tell(out, seen)
@@ -147,7 +147,7 @@ func (o *outcome) tell(out *report.Report, seen map[string]bool) {
 	}
 }
 
-// tellExceptions puts what became of the exceptions into a report that has the findings of all clusters.
+// tellExceptions adds the states of the exceptions to a report that already has the findings of all clusters.
 func (o *outcome) tellExceptions(out *report.Report, change report.Change) {
 	out.Exceptions = addExceptions(out.Exceptions, exceptions.List(o.rules.decision, exceptions.Known{
 		Policies: o.rules.Policies, Reviews: change.Reviews, Findings: out.Findings, Beyond: o.answers.beyond,
@@ -164,7 +164,7 @@ func (o *outcome) tellExceptions(out *report.Report, change report.Change) {
 	out.Exceptions = addExceptions(out.Exceptions, relied)
 }
 
-// active lists the merged exceptions that count, those of several clusters once.
+// active lists the merged exceptions in effect, each once even if several clusters share it.
 func active(outcomes []*outcome, findings []report.Finding) (list []report.Active) {
 	for _, o := range outcomes {
 		for _, x := range exceptions.Active(o.rules.decision, findings) {
@@ -176,8 +176,8 @@ func active(outcomes []*outcome, findings []report.Finding) (list []report.Activ
 	return list
 }
 
-// cleanup lists the merged exceptions that somebody should look at. One that several clusters have is unused where none
-// of them uses it.
+// cleanup lists the merged exceptions that are expired, expire soon or are unused. One that several clusters share is
+// unused only if no cluster uses it.
 func cleanup(outcomes []*outcome, whole bool, now time.Time) (list []report.Cleanup) {
 	used := func(x report.Cleanup) bool {
 		return slices.ContainsFunc(outcomes, func(o *outcome) bool {
@@ -189,7 +189,7 @@ func cleanup(outcomes []*outcome, whole bool, now time.Time) (list []report.Clea
 	for _, o := range outcomes {
 		for _, x := range o.answers.usage.Cleanup(o.rules.decision, o.rules.Policies, whole, now) {
 			if rules.IsExternal(x.Path) {
-				continue // whose it is looks after it
+				continue // the repository that contains it reports it
 			}
 			x.Unused = x.Unused && !used(x)
 			known := slices.ContainsFunc(list, func(y report.Cleanup) bool { return y.Path == x.Path && y.Line == x.Line })

@@ -13,13 +13,14 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// TestConclusions checks the changes of testdata/conclusions. Each line of an archive's comment is one:
+// TestConclusions checks the changes of testdata/conclusions. Each line of an archive's comment is one change:
 //
 //	name: part part => conclusion, text, text
 //
-// Its base has the files of the folders PART, and those of NAME.base; the change writes those of PART.next and of NAME. A file
-// that says only "DELETE" is removed, one that says "LINK target" is a symlink. Each text is in the report: in a finding as
-// "OPERATION Kind namespace/name", or in what it says of files. An attack stands beside a harmless change like it.
+// The base has the files of the folders PART, and those of NAME.base. The change writes the files of PART.next and of
+// NAME. A file that says only "DELETE" is removed, one that says "LINK target" is a symlink. The report must contain
+// each text: in a finding as "OPERATION Kind namespace/name", or in what it says about files. Each attack stands beside
+// a similar harmless change.
 func TestConclusions(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/conclusions/*.txtar")
@@ -84,7 +85,7 @@ func write(r *treetest.Repo, archive *txtar.Archive, folders ...string) string {
 	return r.Snapshot()
 }
 
-// concluded requires a conclusion, and texts of what a report says.
+// concluded requires a conclusion, and texts that the report must contain.
 func concluded(t *testing.T, rep *report.Report, want []string) {
 	t.Helper()
 	said := toldOf(rep) + "\n" + problems(rep.Warnings)

@@ -8,8 +8,8 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// However an object of Argo CD is written, and whatever brings it to the cluster, it is taken as it is deployed: here
-// it breaks a policy in what the change adds. What does not reach the cluster takes nothing over.
+// An Application is found however it is written and however it reaches the cluster: here its patches break a policy in
+// the folder that it deploys. An Application that does not reach the cluster has no effect.
 func TestDeployersAreFound(t *testing.T) {
 	const patches = `    kustomize: {patches: [{target: {kind: Pod}, patch: '[{"op": "add", ` +
 		`"path": "/spec/hostNetwork", "value": V}]'}]}` + "\n"

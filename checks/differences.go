@@ -10,7 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/render"
 )
 
-// tellDifferences puts what the change does to the rendered resources into the report.
+// tellDifferences adds the change's differences of rendered resources to the report.
 func (p *pairs) tellDifferences(ctx context.Context, out *report.Report) error {
 	return rendered.AddToReport(ctx, p.rendered(), out)
 }
@@ -19,8 +19,8 @@ func (p *pairs) rendered() rendered.Change {
 	return rendered.Change{Pairs: p.list, Changed: p.sides.Trees.Changed, Clusters: p.clusters}
 }
 
-// differences is the report of a change that nobody asks the rules about. What a rule, or a check that is none, would
-// say about what is deployed is not in it; what keeps something from being deployed at all is an error.
+// differences is the report of a change without evaluated rules. It has no findings of policies or of checks without
+// policies. What keeps an object from being deployed at all is an error.
 func differences(ctx context.Context, repo *repository, p *pairs) (*report.Report, error) {
 	out := &report.Report{}
 	p.tell(out)
@@ -31,7 +31,7 @@ func differences(ctx context.Context, repo *repository, p *pairs) (*report.Repor
 	}
 	for _, r := range p.roots {
 		if len(r.Head) > 0 || r.Unseen != nil {
-			continue // which is told
+			continue // the obstacles are reported already
 		}
 		for _, e := range r.Base {
 			out.Warnings = append(out.Warnings, report.Problem{Path: e.Path, Line: e.Line, Message: "the base could " +
@@ -76,7 +76,7 @@ func differences(ctx context.Context, repo *repository, p *pairs) (*report.Repor
 	if err := files.tell(p.secrets); err != nil {
 		return nil, err
 	}
-	mask.Report(out, p.secrets) // the last step: what comes behind it may say what is secret
+	mask.Report(out, p.secrets) // the last step, since each earlier step may add values that must be masked
 	return out, nil
 }
 

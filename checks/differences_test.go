@@ -13,7 +13,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// between checks a change of files with its differences, and returns the report of these alone, too.
+// between checks a change of files, with differences. It returns that report, and the report of the differences alone.
 func between(t testing.TB, base, head sources) (with, alone *report.Report) {
 	t.Helper()
 	r := treetest.New(t)
@@ -27,7 +27,7 @@ func between(t testing.TB, base, head sources) (with, alone *report.Report) {
 	return with, check(t, r, change)
 }
 
-// shown are differences in short: what they are of, and the lines that differ, with their places.
+// shown lists differences in short: their resource, and the lines that differ with their places.
 func shown(r *report.Report) []string {
 	list := []string{}
 	for _, d := range r.Differences {
@@ -77,14 +77,14 @@ func TestDifferences(t *testing.T) {
 		want       []string
 		relabeled  int
 	}{
-		"nothing": {base: sources{"a/cm.yaml": keyed("a", "x")}, head: sources{"a/cm.yaml": keyed("a", "x") + "# new\n"},
+		"a comment changes nothing": {base: sources{"a/cm.yaml": keyed("a", "x")}, head: sources{"a/cm.yaml": keyed("a", "x") + "# new\n"},
 			want: []string{}},
 		"defaults of the API server are not shown": {
 			base: sources{"a/web.yaml": fmt.Sprintf(webFile, "web:1")},
 			head: sources{"a/web.yaml": fmt.Sprintf(webFile, "web:2")},
 			want: []string{"UPDATE Deployment web in a", "-- image: web:1 a/web.yaml:9", "+- image: web:2 a/web.yaml:9"},
 		},
-		"the part of a text that differs says where": {
+		"only the differing line of a text is shown, with its place": {
 			base: sources{"a/kustomization.yaml": named("acme/web"),
 				"a/web.yaml": fmt.Sprintf(webFile, "web:0")},
 			head: sources{"a/kustomization.yaml": named("other/web"),
@@ -92,7 +92,7 @@ func TestDifferences(t *testing.T) {
 			want: []string{"UPDATE Deployment web in a", "-- image: acme/web:v1 a/kustomization.yaml:4",
 				"+- image: other/web:v1 a/kustomization.yaml:4"},
 		},
-		"a patch comes and goes": {
+		"one patch is added and another removed": {
 			base: sources{"a/kustomization.yaml": "resources: [web.yaml]\n", "a/web.yaml": fmt.Sprintf(webFile, "web:0")},
 			head: sources{"a/kustomization.yaml": "resources: [web.yaml]\npatches: [{path: p.yaml}]\n",
 				"a/web.yaml": fmt.Sprintf(webFile, "web:0"),
@@ -107,14 +107,14 @@ func TestDifferences(t *testing.T) {
 				"CREATE ConfigMap b in a", "+apiVersion: v1 a/cm.yaml:1", "+data: a/cm.yaml:4", "+key: x a/cm.yaml:4",
 				"+kind: ConfigMap a/cm.yaml:2", "+metadata: a/cm.yaml:3", "+name: b a/cm.yaml:3"},
 		},
-		"only the label of a version": {
+		"a changed version label only": {
 			base: sources{"a/cm.yaml": keyed("a", "x") + "---\n" + strings.Replace(keyed("b", "x"), "name: b",
 				"name: b, labels: {app.kubernetes.io/version: '1'}", 1)},
 			head: sources{"a/cm.yaml": keyed("a", "x") + "---\n" + strings.Replace(keyed("b", "x"), "name: b",
 				"name: b, labels: {app.kubernetes.io/version: '2'}", 1)},
 			want: []string{}, relabeled: 1,
 		},
-		"clusters": {
+		"overlays of two clusters": {
 			base: sources{report.SettingsPath: "clusters:\n  one: {roots: [one]}\n  two: {roots: [two]}\n",
 				"base/kustomization.yaml": "resources: [cm.yaml]\n", "base/cm.yaml": keyed("a", "x"),
 				"one/kustomization.yaml": "resources: [../base]\n", "two/kustomization.yaml": "resources: [../base]\n"},
@@ -144,8 +144,8 @@ func keyed(name, value string) string {
 	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + "}\ndata: {key: " + value + "}\n"
 }
 
-// A check that nobody asks for differences has none, and its JSON does not say a word about them.
-func TestDifferencesAreAskedFor(t *testing.T) {
+// A check without requested differences has none, and its JSON has no such field.
+func TestDifferencesAreOnlyComputedOnRequest(t *testing.T) {
 	r := treetest.New(t)
 	before := r.Commit("-- a/cm.yaml --\n" + keyed("a", "x"))
 	after := r.Commit("-- a/cm.yaml --\n" + keyed("a", "new"))
@@ -159,7 +159,7 @@ func TestDifferencesAreAskedFor(t *testing.T) {
 	}
 }
 
-// What is too much is counted; what changes in place goes first, and all that is listed has its place.
+// Differences beyond the limit are counted. In-place changes are listed first, and every listed line has its place.
 func TestDifferencesAreBounded(t *testing.T) {
 	large := func(n int, value string) string {
 		var b strings.Builder

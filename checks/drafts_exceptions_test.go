@@ -11,7 +11,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// draftPolicies are of every kind that exceptions are made for, and one that knows none.
+// draftPolicies are one policy of each kind that supports exceptions, and one of a kind that does not.
 const draftPolicies = pods + `
 -- policies/standard.yaml --
 apiVersion: kyverno.io/v1
@@ -84,7 +84,7 @@ kind: ConfigMap
 metadata: {name: old, namespace: b, annotations: {owner: x}}
 `
 
-// draftObjects are objects that break the policies in all sorts of ways.
+// draftObjects are random objects that break the policies in many ways.
 func draftObjects(random *rand.Rand) string {
 	pick := func(list ...string) string { return list[random.IntN(len(list))] }
 	var b strings.Builder

@@ -12,8 +12,8 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// A draft for what a controller runs lets its Pods through as well, and no Pods of others.
-func TestDraftsHoldInACluster(t *testing.T) {
+// A draft for a controller also covers the Pods that it creates, and no Pods of other controllers.
+func TestDraftsCoverThePodsOfAController(t *testing.T) {
 	pod := "{containers: [{name: c, image: \"r/a:latest\", securityContext: {privileged: true}}], hostNetwork: true, " +
 		"restartPolicy: Never}"
 	template := "{metadata: {labels: {team: x}, annotations: {owner: x}}, spec: " + pod + "}"

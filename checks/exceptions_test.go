@@ -15,8 +15,8 @@ import (
 
 const hostNetwork = "  hostNetwork: true\n  containers: [{name: c, image: 'x:1'}]\n"
 
-// What an exception covers besides the change is found by evaluation, also in roots that the change does not reach.
-func TestBeyond(t *testing.T) {
+// What an exception covers besides the change is found by evaluation, also in roots that the change does not affect.
+func TestExceptionListsWhatElseItCovers(t *testing.T) {
 	r := treetest.New(t)
 	r.Write("other/a.yaml", pod("old", hostNetwork)+"---\n"+pod("older", hostNetwork)+"---\n"+pod("good",
 		"  containers: [{name: c, image: 'x:1'}]\n"))
@@ -31,7 +31,7 @@ func TestBeyond(t *testing.T) {
 			"[new]}}]}}", nil, 0},
 		{"every pod", "{exceptions: [{policyName: pods, ruleNames: [net]}], match: {any: [{resources: {kinds: [Pod]}}]}}",
 			[]string{"old", "older"}, 1},
-		{"a name like", "{exceptions: [{policyName: pods, ruleNames: [net]}], match: {any: [{resources: {kinds: [Pod], " +
+		{"names by a wildcard", "{exceptions: [{policyName: pods, ruleNames: [net]}], match: {any: [{resources: {kinds: [Pod], " +
 			"names: [new, old*]}}]}}", []string{"old", "older"}, 0},
 		{"another rule", "{exceptions: [{policyName: pods, ruleNames: [tag]}], match: {any: [{resources: {kinds: [Pod], " +
 			"names: [old, good]}}]}}", nil, 2},
@@ -57,7 +57,8 @@ func TestBeyond(t *testing.T) {
 	}
 }
 
-// What a merged exception covers has the line of the field that would fail; what complies without it is not covered.
+// What a merged exception covers is placed at the field that would fail. A resource that complies without the exception
+// is not covered.
 func TestCoveredFindingsHaveTheLineOfTheField(t *testing.T) {
 	r := treetest.New(t)
 	r.Write("exceptions/e.yaml", exception("e",
@@ -73,8 +74,8 @@ func TestCoveredFindingsHaveTheLineOfTheField(t *testing.T) {
 	}
 }
 
-// How far is looked is bounded, and the bound is told.
-func TestBeyondIsBounded(t *testing.T) {
+// The search for what else an exception covers is bounded, and the report says so when it stops.
+func TestSearchForCoveredResourcesIsBounded(t *testing.T) {
 	r := treetest.New(t)
 	r.Commit(pods)
 	for i := range 70 {
@@ -90,8 +91,8 @@ func TestBeyondIsBounded(t *testing.T) {
 	}
 }
 
-// An exception that the change proposes is refused: what it covers blocks.
-func TestRefused(t *testing.T) {
+// A refused exception of the change does not count: what it covers blocks.
+func TestRefusedExceptionDoesNotCount(t *testing.T) {
 	r := treetest.New(t)
 	base := r.Commit(pods)
 	r.Write("apps/new.yaml", pod("new", hostNetwork))
@@ -117,7 +118,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// An exception of policies.kyverno.io that takes away all of a policy waits for approval like any other.
+// An exception of policies.kyverno.io that disables a whole policy waits for approval like any other.
 func TestWholeCELExceptionWaits(t *testing.T) {
 	r := treetest.New(t)
 	base := r.Commit(draftPolicies)
@@ -130,7 +131,7 @@ func TestWholeCELExceptionWaits(t *testing.T) {
 	}
 }
 
-func TestBroad(t *testing.T) {
+func TestBroadExceptionsAreDescribed(t *testing.T) {
 	narrow := "kinds: [Pod], names: [a], namespaces: [b], operations: [CREATE]"
 	for _, c := range []struct {
 		name, text string
@@ -138,25 +139,25 @@ func TestBroad(t *testing.T) {
 	}{
 		{"narrow", exception("e", "{exceptions: [{policyName: pods, ruleNames: [net]}], match: {any: [{resources: {"+
 			narrow+"}}]}}"), []string{"it has no expiry date: it counts until it is removed"}},
-		{"ends", strings.Replace(exception("e", "{exceptions: [{policyName: pods, ruleNames: [net]}], match: {all: "+
+		{"with an expiry date", strings.Replace(exception("e", "{exceptions: [{policyName: pods, ruleNames: [net]}], match: {all: "+
 			"[{resources: {kinds: [Pod], names: [a]}}, {resources: {namespaces: [b], operations: [CREATE]}}]}}"),
 			"namespace: ops}", "namespace: ops, labels: {cleanup.kyverno.io/ttl: 2030-01-01}}", 1), nil},
-		{"open", exception("e", "{background: false, exceptions: [{policyName: pods, ruleNames: ['*']}, {policyName: "+
+		{"broad in every way", exception("e", "{background: false, exceptions: [{policyName: pods, ruleNames: ['*']}, {policyName: "+
 			"standard, ruleNames: [base*]}], match: {any: [{resources: {kinds: ['*'], names: ['web-*']}}]}}"),
 			[]string{"all rules of pods, including those added later", "any operation by any user",
 				"every control of the Pod Security Standard in standard", "every kind", "every name like web-*", "every namespace",
 				"every rule of standard like base*", "it has no expiry date"}},
-		{"no namespace to name", exception("e", "{exceptions: [{policyName: pods, ruleNames: [net]}], match: {any: "+
+		{"cluster-scoped kind", exception("e", "{exceptions: [{policyName: pods, ruleNames: [net]}], match: {any: "+
 			"[{resources: {kinds: [v1/Namespace], names: [a], operations: [CREATE]}}]}}"), []string{"it has no expiry date"}},
 		{"one control", exception("e", "{exceptions: [{policyName: standard, ruleNames: [baseline]}], match: {any: "+
 			"[{resources: {"+narrow+"}}]}, podSecurity: [{controlName: Privileged Containers, images: ['*']}]}"),
 			[]string{"every image for the control Privileged Containers", "it has no expiry date"}},
-		{"all of a policy in CEL", celException("e", "{policyRefs: [{name: privileged, kind: ValidatingPolicy}, {name: "+
+		{"a whole CEL policy", celException("e", "{policyRefs: [{name: privileged, kind: ValidatingPolicy}, {name: "+
 			"volumes, kind: ValidatingPolicy}, {name: owner, kind: ValidatingPolicy}]}"),
 			[]string{"all of privileged, although an exception to that policy can name single images", "all of " +
 				"volumes, although an exception to that policy " +
 				"can name single values", "every resource that the policy matches", "it has no expiry date"}},
-		{"some of it", celException("e", "{policyRefs: [{name: privileged, kind: ValidatingPolicy}], images: ['r/*'], "+
+		{"a CEL policy for some images", celException("e", "{policyRefs: [{name: privileged, kind: ValidatingPolicy}], images: ['r/*'], "+
 			"expiresAt: 2030-01-01T00:00:00Z, matchConditions: [{name: only, expression: object.kind == 'Pod'}]}"),
 			[]string{"every image like r/*", "every name", "every namespace"}},
 	} {
@@ -181,8 +182,8 @@ func TestBroad(t *testing.T) {
 	}
 }
 
-// That nothing needs an exception is claimed only where a whole check can tell.
-func TestUnused(t *testing.T) {
+// An exception is reported as unused only where a check of the whole repository can tell.
+func TestUnusedExceptionsAreReported(t *testing.T) {
 	refs := "{policyName: pods, ruleNames: [net]}"
 	one := func(match string) string {
 		return exception("e", "{exceptions: ["+refs+"], match: {any: [{resources: {kinds: [Pod], names: [gone]"+match+"}}]}}")
@@ -195,19 +196,19 @@ func TestUnused(t *testing.T) {
 		{name: "unused", text: one(""), unused: true},
 		{name: "needed", text: strings.Replace(one(""), "gone", "old", 1)},
 		{name: "covers what complies", text: strings.Replace(one(""), "gone", "good", 1), unused: true},
-		{name: "of another operation", text: one(", operations: [DELETE]")},
-		{name: "of some users", text: strings.Replace(one(""), "[{resources:",
+		{name: "for another operation", text: one(", operations: [DELETE]")},
+		{name: "for some users", text: strings.Replace(one(""), "[{resources:",
 			"[{subjects: [{kind: User, name: jane}], resources:", 1)},
 		{name: "on a condition about the request", text: exception("e",
 			"{exceptions: ["+refs+"], match: {any: [{resources: {kinds: [Pod], names: [gone]}}]}, conditions: {any: [{key: "+
 				"'{{ request.userInfo.username }}', operator: Equals, value: x}]}}")},
-		{name: "of a policy from elsewhere", text: strings.Replace(one(""), "policyName: pods", "policyName: elsewhere", 1)},
-		{name: "of a rule that is not there", text: strings.Replace(one(""), "[net]", "[net, nat]", 1)},
-		{name: "something does not render", text: one(""),
+		{name: "for a policy that the repository does not have", text: strings.Replace(one(""), "policyName: pods", "policyName: elsewhere", 1)},
+		{name: "also for a rule that does not exist", text: strings.Replace(one(""), "[net]", "[net, nat]", 1)},
+		{name: "a root does not render", text: one(""),
 			files: map[string]string{"apps/k/kustomization.yaml": "resources: [missing.yaml]\n"}},
 		{name: "a chart is not rendered", text: one(""),
 			files: map[string]string{"chart/Chart.yaml": "name: x\nversion: 1.0.0\n"}},
-		{name: "a result is not known", text: one(""), files: map[string]string{
+		{name: "a result is unknown", text: one(""), files: map[string]string{
 			"apps/svc.yaml": pod("unknown", "  containers: [{name: c, image: 'x:1'}]\n"), "policies/p2.yaml": `
 apiVersion: kyverno.io/v1
 kind: ClusterPolicy
@@ -220,7 +221,7 @@ spec:
     validate:
       message: No.
       deny: {conditions: {all: [{key: "{{ x }}", operator: Equals, value: y}]}}
-`}, unused: true}, // of another policy
+`}, unused: true}, // an unknown result of another policy
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := treetest.New(t)
@@ -241,8 +242,8 @@ spec:
 	}
 }
 
-// The ends of exceptions are announced two weeks before.
-func TestExpirySoon(t *testing.T) {
+// Exceptions that expire within two weeks are reported.
+func TestExceptionsThatExpireSoonAreReported(t *testing.T) {
 	for days, want := range map[int]string{-1: "expired", 0: "expired", 1: "soon", 14: "soon", 15: ""} {
 		r := treetest.New(t)
 		r.Write("apps/a.yaml", pod("old", hostNetwork))
@@ -260,8 +261,9 @@ func TestExpirySoon(t *testing.T) {
 	}
 }
 
-// A whole check lists the merged exceptions that count, whatever becomes of them, with what they cover and their end.
-func TestActive(t *testing.T) {
+// A check of the whole repository lists the merged exceptions in effect, used or not, with what they cover and when
+// they expire.
+func TestMergedExceptionsAreListed(t *testing.T) {
 	spec := func(names string) string {
 		return "{exceptions: [{policyName: pods, ruleNames: [net, autogen-net]}], match: {any: [{resources: {kinds: [Pod], names: [" +
 			names + "]}}]}}"
@@ -287,8 +289,8 @@ func TestActive(t *testing.T) {
 	}
 }
 
-// A finding says what the policy's pattern asks of its field.
-func TestExpected(t *testing.T) {
+// A finding says which value the policy's pattern expects in its field.
+func TestFindingSaysTheExpectedValue(t *testing.T) {
 	r := treetest.New(t)
 	base := r.Commit(`
 -- policies/p.yaml --

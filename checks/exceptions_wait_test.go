@@ -12,13 +12,13 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// narrow is an exception for one Pod, for the rule about the network.
+// narrow is an exception for one Pod and the rule "net".
 func narrow(name, pod string) string {
 	return exception(name, "{exceptions: [{policyName: pods, ruleNames: [net]}], match: {any: [{resources: "+
 		"{kinds: [Pod], names: ["+pod+"]}}]}}")
 }
 
-// edit writes files; those with no content are removed.
+// edit writes files, and removes those with empty content.
 func edit(t *testing.T, r *treetest.Repo, files map[string]string) {
 	t.Helper()
 	for name, data := range files {
@@ -30,7 +30,7 @@ func edit(t *testing.T, r *treetest.Repo, files map[string]string) {
 	}
 }
 
-// waiting are the places of the exceptions that wait for approval, as both calls of the server see it.
+// waiting lists the places of the exceptions that wait for approval. It requires that Inspect and Run agree on them.
 func waiting(t *testing.T, r *treetest.Repo, change report.Change) (list []string, rep *report.Report) {
 	t.Helper()
 	rep = check(t, r, change)
@@ -51,8 +51,8 @@ func waiting(t *testing.T, r *treetest.Repo, change report.Change) (list []strin
 	return list, rep
 }
 
-// What a change brings into force waits for approval by itself, also when nothing needs it yet; what says the same or
-// less does not.
+// Each exception that a change brings into effect waits for approval, even if nothing needs it yet. An edit that leaves
+// an exception the same or narrower needs no approval.
 func TestExceptionsWait(t *testing.T) {
 	kustomization := func(lines string) string {
 		return "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n" + lines
@@ -67,82 +67,82 @@ func TestExceptionsWait(t *testing.T) {
 		base, head map[string]string
 		waits      []string
 	}{
-		{"a new one", nil, map[string]string{"e/a.yaml": narrow("a", "x")}, []string{"e/a.yaml:1 ops/a"}},
-		{"one that names more", map[string]string{"e/a.yaml": narrow("a", "x")},
+		{"a new exception", nil, map[string]string{"e/a.yaml": narrow("a", "x")}, []string{"e/a.yaml:1 ops/a"}},
+		{"an exception that names more", map[string]string{"e/a.yaml": narrow("a", "x")},
 			map[string]string{"e/a.yaml": narrow("a", "x, z")}, []string{"e/a.yaml:1 ops/a"}},
-		{"one that says something else", map[string]string{"e/a.yaml": narrow("a", "x")},
+		{"an exception for another resource", map[string]string{"e/a.yaml": narrow("a", "x")},
 			map[string]string{"e/a.yaml": narrow("a", "z")}, []string{"e/a.yaml:1 ops/a"}},
 		{"another name", map[string]string{"e/a.yaml": narrow("a", "x")},
 			map[string]string{"e/a.yaml": narrow("other", "x")}, []string{"e/a.yaml:1 ops/other"}},
-		{"one less name", map[string]string{"e/a.yaml": narrow("a", "x, z")},
+		{"one name removed", map[string]string{"e/a.yaml": narrow("a", "x, z")},
 			map[string]string{"e/a.yaml": narrow("a", "z")}, nil},
-		{"a comment", map[string]string{"e/a.yaml": narrow("a", "x")},
+		{"a comment added", map[string]string{"e/a.yaml": narrow("a", "x")},
 			map[string]string{"e/a.yaml": "# why\n" + narrow("a", "x")}, nil},
-		{"its formatting", map[string]string{"e/a.yaml": narrow("a", "x")},
+		{"other formatting", map[string]string{"e/a.yaml": narrow("a", "x")},
 			map[string]string{"e/a.yaml": strings.Replace(narrow("a", "x"), "names: [x]", "\"names\":   ['x']", 1)}, nil},
-		{"another document of its file", map[string]string{"e/a.yaml": two},
+		{"another document of its file is edited", map[string]string{"e/a.yaml": two},
 			map[string]string{"e/a.yaml": narrow("new", "z") + "---\n" + two}, []string{"e/a.yaml:1 ops/new"}},
-		{"a document less", map[string]string{"e/a.yaml": two}, map[string]string{"e/a.yaml": narrow("b", "other")}, nil},
-		{"a removed one", map[string]string{"e/a.yaml": two}, map[string]string{"e/a.yaml": ""}, nil},
-		{"a time to live, where there was none", map[string]string{"e/a.yaml": narrow("a", "x")},
+		{"another document of its file is removed", map[string]string{"e/a.yaml": two}, map[string]string{"e/a.yaml": narrow("b", "other")}, nil},
+		{"an exception is removed", map[string]string{"e/a.yaml": two}, map[string]string{"e/a.yaml": ""}, nil},
+		{"a time to live is added", map[string]string{"e/a.yaml": narrow("a", "x")},
 			map[string]string{"e/a.yaml": strings.Replace(narrow("a", "x"), "namespace: ops",
 				"namespace: ops, labels: {cleanup.kyverno.io/ttl: '2030-01-01'}", 1)}, nil},
-		{"no end any more", map[string]string{"e/a.yaml": strings.Replace(narrow("a", "x"), "namespace: ops",
+		{"a time to live is removed", map[string]string{"e/a.yaml": strings.Replace(narrow("a", "x"), "namespace: ops",
 			"namespace: ops, labels: {cleanup.kyverno.io/ttl: '2030-01-01'}", 1)},
 			map[string]string{"e/a.yaml": narrow("a", "x")}, []string{"e/a.yaml:1 ops/a"}},
-		{"one that ended before it came", nil, map[string]string{"e/a.yaml": strings.Replace(narrow("a", "x"),
+		{"a new exception that has expired already", nil, map[string]string{"e/a.yaml": strings.Replace(narrow("a", "x"),
 			"namespace: ops", "namespace: ops, labels: {cleanup.kyverno.io/ttl: '2020-01-01'}", 1)}, nil},
-		{"a moved one: others may own the new place", map[string]string{"e/a.yaml": narrow("a", "x")},
+		{"a moved exception, since the new path may have another owner", map[string]string{"e/a.yaml": narrow("a", "x")},
 			map[string]string{"e/a.yaml": "", "mine/a.yaml": narrow("a", "x")}, []string{"mine/a.yaml:1 ops/a"}},
-		{"a hidden one", nil, map[string]string{".e/a.yaml": narrow("a", "x")}, nil},
+		{"an exception in a hidden folder", nil, map[string]string{".e/a.yaml": narrow("a", "x")}, nil},
 
-		{"one that no kustomization lists", nil,
+		{"a new exception that its kustomization does not list", nil,
 			map[string]string{"k/kustomization.yaml": kustomization(""), "k/a.yaml": narrow("a", "x")}, nil},
-		{"one that a kustomization lists at last",
+		{"a kustomization newly lists the exception",
 			map[string]string{"k/kustomization.yaml": kustomization("resources: []\n"), "k/a.yaml": narrow("a", "x")},
 			map[string]string{"k/kustomization.yaml": kustomization("resources: [a.yaml]\n")}, []string{"k/a.yaml:1 ops/a"}},
-		{"one whose kustomization goes",
+		{"the kustomization that did not list it is removed",
 			map[string]string{"k/kustomization.yaml": kustomization("resources: []\n"), "k/a.yaml": narrow("a", "x")},
 			map[string]string{"k/kustomization.yaml": ""}, []string{"k/a.yaml:1 ops/a"}},
-		{"one that a kustomization takes as it is", map[string]string{"k/a.yaml": narrow("a", "x")},
+		{"a new kustomization includes it unchanged", map[string]string{"k/a.yaml": narrow("a", "x")},
 			map[string]string{"k/kustomization.yaml": kustomization("resources: [a.yaml]\n")}, nil},
-		{"one that a kustomization broadens",
+		{"a patch broadens it",
 			map[string]string{"k/kustomization.yaml": kustomization("resources: [a.yaml]\n"), "k/a.yaml": narrow("a", "x")},
 			map[string]string{"k/kustomization.yaml": strings.Replace(patched, "NAME", "\"*\"", 1)},
 			[]string{"k/a.yaml:1 ops/a"}},
-		{"one that a new root broadens", map[string]string{"k/a.yaml": narrow("a", "x")},
+		{"a new root puts it into another namespace", map[string]string{"k/a.yaml": narrow("a", "x")},
 			map[string]string{"up/kustomization.yaml": kustomization("resources: [../k]\nnamespace: other\n"),
 				"k/kustomization.yaml": kustomization("resources: [a.yaml]\n")}, []string{"k/a.yaml:1 other/a"}},
-		{"the original of a patched one is not there, its patch is what counts",
+		{"a patch overrides the edited field",
 			map[string]string{"k/kustomization.yaml": strings.Replace(patched, "NAME", "z", 1), "k/a.yaml": narrow("a", "x")},
 			map[string]string{"k/a.yaml": narrow("a", "q")}, nil},
 
-		{"one of an excluded folder", map[string]string{".lintel.yaml": "roots: {exclude: ['old/**']}\n"},
+		{"a new exception in an excluded folder", map[string]string{".lintel.yaml": "roots: {exclude: ['old/**']}\n"},
 			map[string]string{"old/a.yaml": narrow("a", "x")}, nil},
-		{"one that moves out of an excluded folder",
+		{"moved out of an excluded folder",
 			map[string]string{".lintel.yaml": "roots: {exclude: ['old/**']}\n", "old/a.yaml": narrow("a", "x")},
 			map[string]string{"old/a.yaml": "", "e/a.yaml": narrow("a", "x")}, []string{"e/a.yaml:1 ops/a"}},
-		{"one whose folder is excluded no more",
+		{"its folder is no longer excluded",
 			map[string]string{".lintel.yaml": "roots: {exclude: ['old/**']}\n", "old/a.yaml": narrow("a", "x")},
 			map[string]string{".lintel.yaml": "{}\n"}, []string{"old/a.yaml:1 ops/a"}},
-		{"one of an excluded folder that the settings name",
+		{"in an excluded folder that the settings name for exceptions",
 			map[string]string{".lintel.yaml": "roots: {exclude: ['old/**']}\nexceptions: [old]\n"},
 			map[string]string{"old/a.yaml": narrow("a", "x")}, []string{"old/a.yaml:1 ops/a"}},
-		{"one that the settings name at last",
+		{"the settings newly name its folder",
 			map[string]string{".lintel.yaml": "exceptions: [e]\n", "other/a.yaml": narrow("a", "x")},
 			map[string]string{".lintel.yaml": "exceptions: [e, other]\n"}, []string{"other/a.yaml:1 ops/a"}},
-		{"one that the settings leave out from now on",
+		{"the settings no longer name its folder",
 			map[string]string{".lintel.yaml": "exceptions: [e, other]\n", "other/a.yaml": narrow("a", "x")},
 			map[string]string{".lintel.yaml": "exceptions: [e]\n"}, nil},
-		{"settings that come, and change nothing", map[string]string{"e/a.yaml": narrow("a", "x")},
+		{"new settings that name the same folder", map[string]string{"e/a.yaml": narrow("a", "x")},
 			map[string]string{".lintel.yaml": "exceptions: [e]\n"}, nil},
-		{"one of a policy test", map[string]string{"t/kyverno-test.yaml": policyTest},
+		{"a new exception of a policy test", map[string]string{"t/kyverno-test.yaml": policyTest},
 			map[string]string{"t/a.yaml": narrow("a", "x")}, nil},
-		{"one whose policy test goes", map[string]string{"t/kyverno-test.yaml": policyTest, "t/a.yaml": narrow("a", "x")},
+		{"the policy test that used it is removed", map[string]string{"t/kyverno-test.yaml": policyTest, "t/a.yaml": narrow("a", "x")},
 			map[string]string{"t/kyverno-test.yaml": ""}, []string{"t/a.yaml:1 ops/a"}},
-		{"one that a policy test has and the settings name", map[string]string{".lintel.yaml": "exceptions: [t]\n",
+		{"of a policy test in a folder that the settings name", map[string]string{".lintel.yaml": "exceptions: [t]\n",
 			"t/kyverno-test.yaml": policyTest}, map[string]string{"t/a.yaml": narrow("a", "x")}, []string{"t/a.yaml:1 ops/a"}},
-		{"chosen roots do not say what there is", map[string]string{".lintel.yaml": "roots: {include: ['apps/**']}\n"},
+		{"outside of roots.include", map[string]string{".lintel.yaml": "roots: {include: ['apps/**']}\n"},
 			map[string]string{"e/a.yaml": narrow("a", "x")}, []string{"e/a.yaml:1 ops/a"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -160,7 +160,7 @@ func TestExceptionsWait(t *testing.T) {
 	}
 }
 
-// Which exceptions count: a new Pod that one of the base would cover fails where that one is in no cluster.
+// Which exceptions of the base count. A new Pod that the exception covers fails where the exception is in no cluster.
 func TestExceptionsInForce(t *testing.T) {
 	kustomization := func(lines string) string { return "kind: Kustomization\n" + lines }
 	covering := narrow("a", "new")
@@ -171,24 +171,24 @@ func TestExceptionsInForce(t *testing.T) {
 	}{
 		{"a plain folder", map[string]string{"e/a.yaml": covering}, true},
 		{"among the policies", map[string]string{"policies/a.yaml": covering}, true},
-		{"a listed one", map[string]string{"k/kustomization.yaml": kustomization("resources: [a.yaml]\n"),
+		{"listed by its kustomization", map[string]string{"k/kustomization.yaml": kustomization("resources: [a.yaml]\n"),
 			"k/a.yaml": covering}, true},
-		{"one that is not listed", map[string]string{"k/kustomization.yaml": kustomization("resources: []\n"),
+		{"not listed by its kustomization", map[string]string{"k/kustomization.yaml": kustomization("resources: []\n"),
 			"k/a.yaml": covering}, false},
-		{"one that is not listed, named by its file", map[string]string{".lintel.yaml": "exceptions: [k/a.yaml]\n",
+		{"not listed, but the settings name its file", map[string]string{".lintel.yaml": "exceptions: [k/a.yaml]\n",
 			"k/kustomization.yaml": kustomization("resources: []\n"), "k/a.yaml": covering}, true},
-		{"a folder with a kustomization, by the settings", map[string]string{".lintel.yaml": "exceptions: [k]\n",
+		{"the settings name a folder with a kustomization", map[string]string{".lintel.yaml": "exceptions: [k]\n",
 			"k/kustomization.yaml": kustomization("resources: [a.yaml]\n"), "k/a.yaml": covering}, true},
-		{"a base of it", map[string]string{".lintel.yaml": "exceptions: [k]\n", "b/a.yaml": covering,
+		{"in a base of a kustomization that the settings name", map[string]string{".lintel.yaml": "exceptions: [k]\n", "b/a.yaml": covering,
 			"k/kustomization.yaml": kustomization("resources: [../b]\n"),
 			"b/kustomization.yaml": kustomization("resources: [a.yaml]\n")}, true},
-		{"the original that a kustomization changes", map[string]string{"k/a.yaml": covering,
+		{"a kustomization patches it to cover something else", map[string]string{"k/a.yaml": covering,
 			"k/kustomization.yaml": kustomization("resources: [a.yaml]\npatches:\n- patch: '- {op: replace, path: " +
 				"/spec/match/any/0/resources/names/0, value: old}'\n  target: {kind: PolicyException}\n")}, false},
-		{"one that a kustomization makes of another", map[string]string{"k/a.yaml": narrow("a", "old"),
+		{"a kustomization patches it to cover the Pod", map[string]string{"k/a.yaml": narrow("a", "old"),
 			"k/kustomization.yaml": kustomization("resources: [a.yaml]\npatches:\n- patch: '- {op: replace, path: " +
 				"/spec/match/any/0/resources/names/0, value: new}'\n  target: {kind: PolicyException}\n")}, true},
-		{"one that a kustomization removes", map[string]string{"k/a.yaml": covering,
+		{"a kustomization deletes it", map[string]string{"k/a.yaml": covering,
 			"k/kustomization.yaml": kustomization("resources: [a.yaml]\npatches:\n- patch: '{apiVersion: kyverno.io/v2, " +
 				"kind: PolicyException, metadata: {name: a, namespace: ops}, $patch: delete}'\n")}, false},
 		{"a kustomization that does not render", map[string]string{"k/a.yaml": covering,
@@ -207,7 +207,7 @@ func TestExceptionsInForce(t *testing.T) {
 			"metadata: {name: t}\nresources: [a.yaml]\n"}, false},
 		{"an exception of a policy test", map[string]string{"t/in/a.yaml": covering, "t/kyverno-test.yaml": "kind: Test\n" +
 			"metadata: {name: t}\nexceptions: [in/a.yaml]\n"}, false},
-		{"one beside, that a policy test uses", map[string]string{"e/a.yaml": covering, "t/kyverno-test.yaml": "kind: Test\n" +
+		{"in another folder, used by a policy test", map[string]string{"e/a.yaml": covering, "t/kyverno-test.yaml": "kind: Test\n" +
 			"metadata: {name: t}\nexceptions: [../e/a.yaml]\n"}, true},
 		{"a template of a chart", map[string]string{"c/Chart.yaml": "name: c\nversion: 1.0.0\n",
 			"c/templates/a.yaml": covering}, false},
@@ -228,7 +228,7 @@ func TestExceptionsInForce(t *testing.T) {
 	}
 }
 
-// A time to live counts from the commit in which an exception got its present terms.
+// A time to live counts from the commit in which the exception got its present content.
 func TestTimeToLive(t *testing.T) {
 	lives := func(ttl, names string) string {
 		return strings.Replace(narrow("a", names), "namespace: ops", "namespace: ops, labels: {cleanup.kyverno.io/ttl: "+
@@ -237,23 +237,23 @@ func TestTimeToLive(t *testing.T) {
 	day := func(n int) string { return now.AddDate(0, 0, n).Format("2006-01-02T15:04:05Z") }
 	for _, c := range []struct {
 		name  string
-		steps []string // content of its file, one each day: the last is today's
-		ends  int      // in how many days; 0: it has ended
+		steps []string // content of its file, one commit a day: the last is today's
+		ends  int      // days until it expires; 0: it has expired
 	}{
-		{"as it is", []string{lives("10d", "new")}, 10},
-		{"touched", []string{lives("10d", "new"), "# x\n" + lives("10d", "new")}, 9},
-		{"another document", []string{lives("10d", "new"), lives("10d", "new") + "---\n" + narrow("b", "b")}, 9},
+		{"added today", []string{lives("10d", "new")}, 10},
+		{"comment added", []string{lives("10d", "new"), "# x\n" + lives("10d", "new")}, 9},
+		{"another document added", []string{lives("10d", "new"), lives("10d", "new") + "---\n" + narrow("b", "b")}, 9},
 		{"moved in its file", []string{lives("10d", "new"), narrow("b", "b") + "---\n" + lives("10d", "new")}, 9},
 		{"touched after its end", []string{lives("2d", "new"), lives("2d", "new"), "# x\n" + lives("2d", "new")}, 0},
-		{"formatted each day", []string{lives("3d", "new"), " " + strings.ReplaceAll(lives("3d", "new"), "\n", "\n "),
+		{"reformatted each day", []string{lives("3d", "new"), " " + strings.ReplaceAll(lives("3d", "new"), "\n", "\n "),
 			"\n" + lives("3d", "new")}, 1},
-		{"an annotation", []string{lives("10d", "new"), strings.Replace(lives("10d", "new"), "name: a",
+		{"annotation added", []string{lives("10d", "new"), strings.Replace(lives("10d", "new"), "name: a",
 			"name: a, annotations: {why: x}", 1)}, 9},
 		{"broadened", []string{lives("10d", "new"), lives("10d", "new, more")}, 10},
 		{"narrowed", []string{lives("10d", "new, more"), lives("10d", "new")}, 9},
 		{"shorter", []string{lives("10d", "new"), lives("9d", "new")}, 8},
 		{"longer", []string{lives("10d", "new"), lives("20d", "new")}, 20},
-		{"limited at last", []string{narrow("a", "new"), lives("10d", "new")}, 10},
+		{"time to live added", []string{narrow("a", "new"), lives("10d", "new")}, 10},
 		{"removed, and added again", []string{lives("10d", "new"), narrow("b", "b"), lives("10d", "new")}, 10},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -277,7 +277,8 @@ func TestTimeToLive(t *testing.T) {
 	}
 }
 
-// Where a patch says how long an exception lives, that counts from when the patch does, and not from when the file came.
+// Where a patch sets the time to live, it counts from the commit in which the patch got its present content, not from
+// that of the patched file.
 func TestTimeToLiveOfAPatch(t *testing.T) {
 	day := func(n int) string { return now.AddDate(0, 0, n).Format("2006-01-02T15:04:05Z") }
 	merge := func(ttl string) string {
@@ -290,13 +291,13 @@ func TestTimeToLiveOfAPatch(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name  string
-		steps []string // what the patch is, one each day: the last is today's; "": there is none
-		ends  int      // in how many days
+		steps []string // content of the patch, one commit a day: the last is today's; "": no patch
+		ends  int      // days until it expires
 	}{
-		{"as old as its file", []string{merge("10d"), merge("10d")}, 9},
-		{"set at last", []string{"", "", merge("10d")}, 10},
-		{"set yesterday", []string{"", merge("10d"), "# x\n" + merge("10d")}, 9},
-		{"an operation", []string{"", "", operation("10d"), operation("10d")}, 9},
+		{"patch as old as its file", []string{merge("10d"), merge("10d")}, 9},
+		{"patch added today", []string{"", "", merge("10d")}, 10},
+		{"patch added yesterday", []string{"", merge("10d"), "# x\n" + merge("10d")}, 9},
+		{"a JSON patch operation", []string{"", "", operation("10d"), operation("10d")}, 9},
 		{"longer", []string{merge("10d"), merge("20d")}, 20},
 		{"shorter", []string{merge("10d"), merge("9d")}, 8},
 	} {
@@ -324,28 +325,28 @@ func TestTimeToLiveOfAPatch(t *testing.T) {
 	}
 }
 
-// What the base branch has moved on is not the change's.
+// What the base branch changed after the head left it is not attributed to the change.
 func TestExceptionsOfTheBaseAreNotProposed(t *testing.T) {
 	for _, c := range []struct {
 		name            string
 		base, tip, head map[string]string
 		waits           []string
 	}{
-		{name: "the base broadened it", base: map[string]string{"e/a.yaml": narrow("a", "x")},
+		{name: "the base branch broadened it", base: map[string]string{"e/a.yaml": narrow("a", "x")},
 			tip: map[string]string{"e/a.yaml": narrow("a", "x, z")}},
-		{name: "the base removed it", base: map[string]string{"e/a.yaml": narrow("a", "x")},
+		{name: "the base branch removed it", base: map[string]string{"e/a.yaml": narrow("a", "x")},
 			tip: map[string]string{"e/a.yaml": ""}},
-		{name: "the base moved it", base: map[string]string{"e/a.yaml": narrow("a", "x")},
+		{name: "the base branch moved it", base: map[string]string{"e/a.yaml": narrow("a", "x")},
 			tip: map[string]string{"e/a.yaml": "", "f/a.yaml": narrow("a", "x")}},
-		{name: "the base excludes it", base: map[string]string{"e/a.yaml": narrow("a", "x")},
+		{name: "the base branch excludes it", base: map[string]string{"e/a.yaml": narrow("a", "x")},
 			tip: map[string]string{".lintel.yaml": "exceptions: [f]\n"}},
-		{name: "the base has it, too", tip: map[string]string{"e/a.yaml": narrow("a", "x")},
+		{name: "the base branch added the same exception", tip: map[string]string{"e/a.yaml": narrow("a", "x")},
 			head: map[string]string{"e/a.yaml": narrow("a", "x")}},
-		{name: "the base has a broader one", tip: map[string]string{"e/a.yaml": narrow("a", "x, z")},
+		{name: "the base branch added a broader one", tip: map[string]string{"e/a.yaml": narrow("a", "x, z")},
 			head: map[string]string{"e/a.yaml": narrow("a", "x")}},
-		{name: "the base has a narrower one", tip: map[string]string{"e/a.yaml": narrow("a", "x")},
+		{name: "the base branch added a narrower one", tip: map[string]string{"e/a.yaml": narrow("a", "x")},
 			head: map[string]string{"e/a.yaml": narrow("a", "x, z")}, waits: []string{"e/a.yaml:1 ops/a"}},
-		{name: "the base took it out, the change edits it", base: map[string]string{"e/a.yaml": narrow("a", "x, z")},
+		{name: "the base branch removed it, and the change edits it", base: map[string]string{"e/a.yaml": narrow("a", "x, z")},
 			tip: map[string]string{"e/a.yaml": ""}, head: map[string]string{"e/a.yaml": narrow("a", "x")},
 			waits: []string{"e/a.yaml:1 ops/a"}},
 	} {

@@ -8,19 +8,19 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// excerptLines is how many lines around a place are shown, excerptWidth how many bytes of one, and behind the last
-// column of a place; excerptMost is how many of one in any case.
+// excerptLines is the number of lines shown around a place. excerptWidth limits the bytes of a line, and the bytes
+// after a place's last column; excerptMost limits a line in any case.
 const (
 	excerptLines = 2
 	excerptWidth = 300
-	excerptMost  = 16 << 10 // likewise of one in which a place is far to the right
-	maxExcerpt   = 64 << 10 // bytes that are looked through for what Secrets hold
+	excerptMost  = 16 << 10 // limit for a line whose place is far to the right
+	maxExcerpt   = 64 << 10 // bytes of a line that are searched for values of Secrets
 )
 
-// excerpts collects the source lines around the findings and errors, without what they say of Secrets. Lines of the base
-// are shown only for files that the head does not have.
+// excerpts returns the source lines around the findings and errors, by path and line, without values of Secrets. Lines
+// of the base are shown only for files that the head does not have.
 //
-// widths is up to how many bytes they are to be shown, where that is more than usual.
+// widths is the number of bytes to show of lines that need more than excerptWidth.
 func excerpts(trees *diff.Trees, files *maskedFiles, rep *report.Report) (out map[string]map[int]string,
 	widths map[string]map[int]int,
 ) {
@@ -69,7 +69,7 @@ func excerpts(trees *diff.Trees, files *maskedFiles, rep *report.Report) (out ma
 	return out, widths
 }
 
-// cutExcerpts cuts lines to what is shown: not before all is hidden in them that has to be.
+// cutExcerpts cuts lines to their shown width. It runs after masking, since masking needs whole lines.
 func cutExcerpts(lines map[string]map[int]string, widths map[string]map[int]int) {
 	for path, file := range lines {
 		for n, text := range file {

@@ -9,33 +9,33 @@ import (
 	"github.com/lintel-bot/lintel/render/remote"
 )
 
-// Each time that a check wants something from outside it is done again. What the base wanted in the last checks it will
-// most likely want now: it is fetched before the first look.
+// A check that needs an unfetched remote source runs again after the fetch. Sources that the base needed in earlier
+// checks are therefore requested before the first run.
 
-// expectedWants are what the base wanted in earlier checks.
+// expectedWants are the remote sources that the base needed in earlier checks.
 type expectedWants struct {
-	Base string         `json:"base"` // the tree of the last one
+	Base string         `json:"base"` // id of the base tree of the last check
 	List []expectedWant `json:"list"`
 }
 
 type expectedWant struct {
 	Want   remote.Want `json:"want"`
-	Unused int         `json:"unused,omitempty"` // trees that did not want it, since one did
+	Unused int         `json:"unused,omitempty"` // number of base trees that did not need it since one last did
 }
 
-// wantsTable has them.
+// wantsTable stores expectedWants.
 var wantsTable = env.Table{Name: "wants"}
 
-// maxUnused is how many trees of the base need not want something that is still expected.
+// maxUnused is the number of base trees in a row that may not need a source before it is no longer expected.
 const maxUnused = 8
 
-// lastWants is what is expected, by any check of the repository.
+// lastWants returns the remote sources that earlier checks of the repository stored.
 func (k *kept) lastWants() expectedWants {
 	last, _ := env.Get[expectedWants](k.renderings.Memory(), wantsTable, "", nil)
 	return last
 }
 
-// expected is a remote.Request for what is expected to be wanted, nil where something was asked for already.
+// expected returns a remote.Request for the expected sources. It is nil in every round but the first.
 func (k *kept) expected(repo *repository) (json.RawMessage, error) {
 	list := k.lastWants().List
 	if !repo.remote.First() || len(list) == 0 {
@@ -48,10 +48,10 @@ func (k *kept) expected(repo *repository) (json.RawMessage, error) {
 	return json.Marshal(request)
 }
 
-// expect keeps what the base wanted in a check. Of a tree that was seen before it may not want all: part of the answers are
-// kept.
+// expect stores the sources that the base needed in this check. A check of a base tree that was checked before may need
+// fewer of them, since some answers are cached. It therefore does not count as a tree without use.
 func (k *kept) expect(repo *repository, change report.Change) {
-	if change.Sources == nil || change.All { // of a whole branch there is no base
+	if change.Sources == nil || change.All { // a check of the whole branch has no base
 		return
 	}
 	last, now := k.lastWants(), expectedWants{Base: repo.trees.Base.Tree.ID()}

@@ -12,8 +12,8 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// What the base wanted in the last checks is wanted at once in the next one, of another change, by whoever runs it; for as
-// long as it was of use not long ago. What only a change names is not.
+// Sources that the base needed in earlier checks are requested at once in a later check of another change, in any
+// process, until several base trees did not need them. Sources that only a change names are not requested early.
 func TestExpectedWants(t *testing.T) {
 	store := treetest.New(t)
 	chart := strings.TrimSpace(store.Rev(store.Commit("-- Chart.yaml --\n"+chartFile+"-- templates/cm.yaml --\n"+
@@ -23,7 +23,7 @@ func TestExpectedWants(t *testing.T) {
 	base := r.Snapshot()
 	cache := t.TempDir()
 	last := 0
-	// run checks a new change of a base, and returns what it wants in each round.
+	// run checks a new change of a base, and returns the sources that it requests in each round.
 	run := func(base string, first bool, changed map[string]string) (rounds []string) {
 		t.Helper()
 		r.Git("checkout", "-q", "-f", base)
@@ -84,7 +84,7 @@ func TestExpectedWants(t *testing.T) {
 		r.Git("checkout", "-q", "-f", base)
 		edit(t, r, map[string]string{"ops/release.yaml": "", "README.md": fmt.Sprint(i)})
 		without := r.Snapshot()
-		whole(without) // has no base that could want it
+		whole(without) // a check without a base does not store what it needs
 		expect(fmt.Sprint("nobody uses it, tree ", i), run(without, true, nil), "1.0.0 false,expected")
 		if i < 8 {
 			expect(fmt.Sprint("the same, tree ", i), run(without, true, nil), "1.0.0 false,expected")

@@ -20,7 +20,7 @@ const (
 	lfs = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
 )
 
-// wide is a text as some editors save it.
+// wide encodes a text as UTF-16, as some editors save it.
 func wide(text string, order binary.AppendByteOrder) string {
 	out := order.AppendUint16(nil, 0xfeff)
 	for _, unit := range utf16.Encode([]rune(text)) {
@@ -29,7 +29,7 @@ func wide(text string, order binary.AppendByteOrder) string {
 	return string(out)
 }
 
-// What a cluster may get from a file that is not what it seems is checked, or named as not checked.
+// A file that is deployed but is not plain YAML of this repository is checked, or reported as not checked.
 func TestForeignFiles(t *testing.T) {
 	other := strings.ReplaceAll(badPod, "name: a", "name: b")
 	deep := "---\napiVersion: x.io/v1\nkind: Deep\nspec: " + strings.Repeat("{a: ", 120) + strings.Repeat("}", 120) + "\n"
@@ -46,17 +46,17 @@ func TestForeignFiles(t *testing.T) {
 			func(r *treetest.Repo) { r.Write("apps/b.yaml", wide(other, binary.BigEndian)) }, report.Failure, "apps/b.yaml"},
 		{"UTF-16 and no manifest", nil,
 			func(r *treetest.Repo) { r.Write("apps/b.json", wide(`{"a": 1}`, binary.LittleEndian)) }, report.Success, ""},
-		{"escaped keys beside what is refused", nil, func(r *treetest.Repo) {
+		{"escaped keys beside an invalid document", nil, func(r *treetest.Repo) {
 			r.Write("apps/b.yaml", strings.NewReplacer("kind:", `"\u006bind":`, "apiVersion:", `"\x61piVersion":`).
 				Replace(other)+strings.ReplaceAll(deep, "kind", `"\u006bind"`))
 		}, report.Failure, "apps/b.yaml"},
-		{"indented beside what is refused", nil, func(r *treetest.Repo) {
+		{"indented keys beside an invalid document", nil, func(r *treetest.Repo) {
 			r.Write("apps/b.yaml", "  "+strings.ReplaceAll(strings.TrimSpace(other), "\n", "\n  ")+"\n"+
 				strings.ReplaceAll(strings.ReplaceAll(deep, "kind", " kind"), "apiVersion", " apiVersion"))
 		}, report.Failure, "apps/b.yaml"},
-		{"kept by Git LFS", nil, func(r *treetest.Repo) { r.Write("apps/b.yaml", lfs) }, report.Neutral, "Git LFS"},
-		{"given to Git LFS", nil, func(r *treetest.Repo) { r.Write("apps/a.yaml", lfs) }, report.Neutral, "Git LFS"},
-		{"Git LFS elsewhere", nil, func(r *treetest.Repo) { r.Write("docs/a.png", lfs) }, report.Success, ""},
+		{"new file in Git LFS", nil, func(r *treetest.Repo) { r.Write("apps/b.yaml", lfs) }, report.Neutral, "Git LFS"},
+		{"file moved to Git LFS", nil, func(r *treetest.Repo) { r.Write("apps/a.yaml", lfs) }, report.Neutral, "Git LFS"},
+		{"Git LFS file that is no manifest", nil, func(r *treetest.Repo) { r.Write("docs/a.png", lfs) }, report.Success, ""},
 		{"submodule", nil, func(r *treetest.Repo) { submodule(r, "apps/sub") }, report.Neutral, "apps/sub"},
 		{"folder that becomes a submodule", func(r *treetest.Repo) { r.Write("apps/sub/c.yaml", "a: 1\n") },
 			func(r *treetest.Repo) {
@@ -73,7 +73,7 @@ func TestForeignFiles(t *testing.T) {
 				r.Write(".k8s/a.yaml", goodPod)
 			},
 			func(r *treetest.Repo) { r.Write(".k8s/b.yaml", other) }, report.Failure, ".k8s/b.yaml"},
-		{"GitHub's folder", nil, func(r *treetest.Repo) { r.Write(".github/kind/b.yaml", other) }, report.Success, ""},
+		{"the folder .github", nil, func(r *treetest.Repo) { r.Write(".github/kind/b.yaml", other) }, report.Success, ""},
 		{"Jsonnet", nil, func(r *treetest.Repo) { r.Write("apps/b.jsonnet", "{}") }, report.Neutral, "apps/b.jsonnet"},
 		{"Jsonnet library",
 			func(r *treetest.Repo) {
@@ -83,7 +83,7 @@ func TestForeignFiles(t *testing.T) {
 			func(r *treetest.Repo) { r.Write("l.libsonnet", "{}") }, report.Neutral, "l.libsonnet"},
 		{"Jsonnet that nobody deploys", nil, func(r *treetest.Repo) { r.Write("tools/b.jsonnet", "{}") }, report.Success, ""},
 
-		// Whoever deploys a folder follows the links in it.
+		// Argo CD and Flux follow the links in a folder that they deploy.
 		{"linked file", func(r *treetest.Repo) { r.Write("docs/b.txt", goodPod); r.Symlink("../docs/b.txt", "apps/b.yaml") },
 			func(r *treetest.Repo) { r.Write("docs/b.txt", other) }, report.Failure, "docs/b.txt"},
 		{"linked file that an object deploys", func(r *treetest.Repo) {
@@ -123,7 +123,7 @@ func TestForeignFiles(t *testing.T) {
 	}
 }
 
-// submodule puts a submodule at a path, as if it had been checked out.
+// submodule adds a submodule at a path, as if it had been checked out.
 func submodule(r *treetest.Repo, name string) {
 	_ = os.MkdirAll(filepath.Join(r.Dir, name), 0o755)
 	r.Git("rm", "--quiet", "-r", "--cached", "--ignore-unmatch", name)

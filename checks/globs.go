@@ -10,15 +10,15 @@ import (
 	"github.com/lintel-bot/lintel/checks/settings"
 )
 
-// unmatched is what the settings name and that is nowhere. Of policies the ruling tells, too: without them a change
-// must not be merged.
+// unmatched are the globs of the settings that match no file. The ruling reports those of policies, because without
+// policies a change must not be merged.
 type unmatched struct {
-	standing []report.Problem // on the base branch, and the change does not mend it
-	brought  []report.Problem // by the change
-	notes    []report.Problem // what harms nothing
+	standing []report.Problem // those of the base branch that the change does not fix
+	brought  []report.Problem // those that the change introduces
+	notes    []report.Problem // those without an effect
 }
 
-// unmatched looks for what the settings name.
+// unmatched finds the globs of the settings that match no file.
 func (r *repository) unmatched() (out unmatched) {
 	t := r.trees
 	now, notes := missed(t.Rules, r.settings)
@@ -37,14 +37,14 @@ func (r *repository) unmatched() (out unmatched) {
 	}
 	never, _ := missed(t.Base, named)
 	tip, _ := missed(t.Rules, named)
-	out.brought = slices.DeleteFunc(out.brought, func(p report.Problem) bool { // what the base branch got meanwhile
+	out.brought = slices.DeleteFunc(out.brought, func(p report.Problem) bool { // the base branch added the files meanwhile
 		return hasProblem(never, p) && !hasProblem(tip, p)
 	})
 	return out
 }
 
-// missed lists what the settings name, policies apart, and a commit does not have. What is left out is not missed, and
-// neither are exceptions where there are none of any: git keeps no empty folders.
+// missed lists the globs of the settings, except those of policies, that match nothing in a commit. The notes are
+// harmless: exclusions, and folders for exceptions in a repository without any, since git keeps no empty folders.
 func missed(c diff.Commit, s *settings.Settings) (list, notes []report.Problem) {
 	for _, g := range s.Globs() {
 		if g.Names == settings.NamesPolicies {
@@ -77,7 +77,7 @@ func missed(c diff.Commit, s *settings.Settings) (list, notes []report.Problem) 
 	return list, notes
 }
 
-// tell puts what is nowhere into the report.
+// tell adds the unmatched globs to the report.
 func (u unmatched) tell(out *report.Report) {
 	for _, p := range append(u.standing, u.brought...) {
 		out.NotChecked = append(out.NotChecked, report.NotChecked{Root: "settings", Path: p.Path, Line: p.Line,

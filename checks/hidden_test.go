@@ -13,27 +13,27 @@ const (
 	goodPod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: c, image: x:1}]}\n"
 	badPod  = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {hostNetwork: true, containers: [{name: c, image: " +
 		"x:1}]}\n"
-	// badDeployment makes Pods like badPod.
+	// badDeployment creates Pods like badPod.
 	badDeployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {selector: {matchLabels: {a: b}}, " +
 		"template: {metadata: {labels: {a: b}}, spec: {hostNetwork: true, containers: [{name: c, image: x:1}]}}}\n"
-	// otherPod is a good one, too.
+	// otherPod is another good Pod.
 	otherPod = "apiVersion: v1\nkind: Pod\nmetadata: {name: b}\nspec: {containers: [{name: c, image: x:1}]}\n"
-	// repair is a kustomization's patch that makes badPod a good one.
+	// repair is a kustomization's patch that makes badPod a good Pod.
 	repair = `patches: [{patch: '[{"op": "remove", "path": "/spec/hostNetwork"}]', target: {kind: Pod}}]
 `
 	harden = "patches: [{patch: '{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {hostNetwork: null}}'}]\n"
 )
 
-// A change that breaks a policy cannot take what it breaks out of sight: however it is spelled, and whatever else
-// names the file, the check does not pass.
-func TestNothingHides(t *testing.T) {
+// A change that breaks a policy cannot hide the violation. However the file is written, and whatever else names it, the
+// check does not pass.
+func TestViolationsCannotBeHidden(t *testing.T) {
 	plain := "-- apps/a.yaml --\n" + goodPod
 	built := "-- apps/a.yaml --\n" + goodPod + "-- apps/kustomization.yaml --\nresources: [a.yaml]\n"
 	for _, c := range []struct{ name, base, head string }{
 		{"plain", plain, "-- apps/a.yaml --\n" + badPod},
 		{"built", built, "-- apps/a.yaml --\n" + badPod},
 
-		// What was a root stays one.
+		// What was a root at the base stays a root.
 		{"included and repaired elsewhere", built,
 			"-- apps/a.yaml --\n" + badPod + "-- x/kustomization.yaml --\nresources: [../apps]\n" + harden},
 		{"made a component", built, "-- apps/a.yaml --\n" + badPod + "-- apps/kustomization.yaml --\napiVersion: " +
@@ -47,24 +47,24 @@ func TestNothingHides(t *testing.T) {
 			"-- kustomization.yaml --\nconfigMapGenerator: [{name: g, files: [apps/a.yaml]}]\n"},
 		{"a file included and repaired above", plain,
 			"-- apps/a.yaml --\n" + badPod + "-- kustomization.yaml --\nresources: [apps/a.yaml]\n" + repair},
-		{"what repairs it goes", "-- apps/a.yaml --\n" + badPod + "-- apps/kustomization.yaml --\nresources: [a.yaml]\n" +
+		{"the repairing patch is removed", "-- apps/a.yaml --\n" + badPod + "-- apps/kustomization.yaml --\nresources: [a.yaml]\n" +
 			"-- x/b.yaml --\n" + otherPod + "-- x/kustomization.yaml --\nresources: [../apps, b.yaml]\n" + harden,
 			"-- x/kustomization.yaml --\nresources: [b.yaml]\n"},
-		{"what repairs it does no more, for another that includes it", "-- apps/a.yaml --\n" + badPod +
+		{"the repairing patch is removed, and another kustomization includes it", "-- apps/a.yaml --\n" + badPod +
 			"-- apps/kustomization.yaml --\nresources: [a.yaml]\n-- x/kustomization.yaml --\nresources: [../apps]\n" + harden,
 			"-- all/kustomization.yaml --\nresources: [../x]\npatches: [{patch: '{apiVersion: v1, kind: Pod, metadata: " +
 				"{name: a}, spec: {hostNetwork: true}}'}]\n"},
 		{"declared a chart", plain, "-- apps/a.yaml --\n" + badPod + "-- apps/Chart.yaml --\nname: x\n"},
 		{"everything declared a chart", plain, "-- apps/a.yaml --\n" + badPod + "-- Chart.yaml --\nname: x\n"},
 
-		// What readers of Kubernetes see is what counts.
+		// Manifests are read as Kubernetes reads them.
 		{"list in a list", plain, "-- apps/a.yaml --\napiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: List, " +
 			"items: [{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {hostNetwork: true}}]}]\n"},
 		{"items without a kind", plain, "-- apps/a.yaml --\napiVersion: v1\nkind: PodList\nitems: [{metadata: {name: a}, " +
 			"spec: {hostNetwork: true, containers: []}}]\n"},
-		{"items of what is no list", plain, "-- apps/a.yaml --\napiVersion: v1\nkind: Odd\nmetadata: {name: o}\nitems: " +
+		{"items of an object that is no list", plain, "-- apps/a.yaml --\napiVersion: v1\nkind: Odd\nmetadata: {name: o}\nitems: " +
 			"[{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {hostNetwork: true}}]\n"},
-		{"items of what is no list, built", built, "-- apps/a.yaml --\napiVersion: v1\nkind: Odd\nmetadata: {name: " +
+		{"items of an object that is no list, built", built, "-- apps/a.yaml --\napiVersion: v1\nkind: Odd\nmetadata: {name: " +
 			"o}\nitems: [{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {hostNetwork: true}}]\n"},
 		{"alias as a key", plain, "-- apps/a.yaml --\napiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {x: &n " +
 			"hostNetwork}}\nspec: {*n : true, containers: [{name: c, image: x:1}]}\n"},
@@ -82,9 +82,9 @@ func TestNothingHides(t *testing.T) {
 			"{hostNetwork: true}}\nspec: {hostNetwork: false, <<: *m, containers: [{name: c, image: x:1}]}\n"},
 		{"tagged as a merge", plain, "-- apps/a.yaml --\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\n!!merge spec: " +
 			"{hostNetwork: true, containers: [{name: c, image: x:1}]}\n"},
-		{"old words for true", plain, "-- apps/a.yaml --\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: " +
+		{"YAML 1.1 words for true", plain, "-- apps/a.yaml --\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: " +
 			"{hostNetwork: on, containers: [{name: c, image: x:1}]}\n"},
-		{"twice", plain, "-- apps/a.yaml --\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {hostNetwork: false, " +
+		{"duplicate field", plain, "-- apps/a.yaml --\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {hostNetwork: false, " +
 			"hostNetwork: true, containers: [{name: c, image: x:1}]}\n"},
 		{"the second of the same name", plain, "-- apps/a.yaml --\n" + goodPod + "---\n" + badPod},
 		{"the first of the same name", plain, "-- apps/a.yaml --\n" + badPod + "---\n" + goodPod},
@@ -92,7 +92,7 @@ func TestNothingHides(t *testing.T) {
 			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x"}}` +
 			`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"hostNetwork":true}}` + "\n"},
 
-		// What kustomize takes a field for is what it is.
+		// Fields of a kustomization are read as kustomize reads them.
 		{"resources in capitals", built, "-- apps/b.yaml --\n" + strings.ReplaceAll(badPod, "name: a", "name: b") +
 			"-- apps/kustomization.yaml --\nRESOURCES: [b.yaml]\n"},
 		{"resources twice", built, "-- apps/b.yaml --\n" + strings.ReplaceAll(badPod, "name: a", "name: b") +
@@ -111,8 +111,8 @@ func TestNothingHides(t *testing.T) {
 	}
 }
 
-// What moved for good reasons stays green: no finding where nothing changed, and none twice.
-func TestRestructured(t *testing.T) {
+// Moving objects without changing them neither creates findings nor duplicates them.
+func TestRestructuringCreatesNoFindings(t *testing.T) {
 	const many = "-- apps/a.yaml --\n" + badPod + "-- apps/kustomization.yaml --\nresources: [a.yaml]\n" +
 		"-- other/kustomization.yaml --\nresources: [p.yaml]\n-- other/p.yaml --\n" + otherPod +
 		"-- all/kustomization.yaml --\nresources: [../other]\n"
@@ -120,26 +120,26 @@ func TestRestructured(t *testing.T) {
 		{"included elsewhere", "-- apps/a.yaml --\n" + badPod + "-- apps/kustomization.yaml --\nresources: [a.yaml]\n",
 			"-- apps/a.yaml --\n" + strings.ReplaceAll(badPod, "x:1", "x:2") +
 				"-- all/kustomization.yaml --\nresources: [../apps]\n"},
-		{"included as it is", many, "-- all/kustomization.yaml --\nresources: [../other, ../apps]\n"},
-		{"included by one below another", many + "-- top/kustomization.yaml --\nresources: [../all]\n",
+		{"included unchanged", many, "-- all/kustomization.yaml --\nresources: [../other, ../apps]\n"},
+		{"included by a base of another root", many + "-- top/kustomization.yaml --\nresources: [../all]\n",
 			"-- all/kustomization.yaml --\nresources: [../other, ../apps]\n"},
-		{"included with what changes it", many, "-- all/kustomization.yaml --\nresources: [../other, ../apps]\n" +
+		{"included and changed", many, "-- all/kustomization.yaml --\nresources: [../other, ../apps]\n" +
 			"commonLabels: {a: b}\n"},
 		{"included twice", many + "-- more/kustomization.yaml --\nresources: [../other]\n",
 			"-- all/kustomization.yaml --\nresources: [../other, ../apps]\n" +
 				"-- more/kustomization.yaml --\nresources: [../other, ../apps]\n"},
-		{"included no more", many + "-- all/kustomization.yaml --\nresources: [../other, ../apps]\n",
+		{"no longer included", many + "-- all/kustomization.yaml --\nresources: [../other, ../apps]\n",
 			"-- all/kustomization.yaml --\nresources: [../other]\n"},
-		{"replaced by another", many + "-- all/kustomization.yaml --\nresources: [../apps]\n-- new/a.yaml --\n" +
+		{"replaced by another kustomization", many + "-- all/kustomization.yaml --\nresources: [../apps]\n-- new/a.yaml --\n" +
 			badPod + "-- new/kustomization.yaml --\nresources: [a.yaml]\ncommonLabels: {a: b}\n",
 			"-- all/kustomization.yaml --\nresources: [../new]\n"},
-		{"replaced by the same", many + "-- all/kustomization.yaml --\nresources: [../apps]\n-- new/a.yaml --\n" +
+		{"replaced by the same content", many + "-- all/kustomization.yaml --\nresources: [../apps]\n-- new/a.yaml --\n" +
 			badPod + "-- new/kustomization.yaml --\nresources: [a.yaml]\n",
 			"-- all/kustomization.yaml --\nresources: [../new]\n"},
-		{"a file of a folder below", "-- apps/b.yaml --\n" + otherPod + "-- apps/more/a.yaml --\n" + badPod +
+		{"a file of a subfolder", "-- apps/b.yaml --\n" + otherPod + "-- apps/more/a.yaml --\n" + badPod +
 			"-- apps/kustomization.yaml --\nresources: [b.yaml]\n",
 			"-- apps/kustomization.yaml --\nresources: [b.yaml, more/a.yaml]\n"},
-		{"a file of a folder below, which keeps others", "-- apps/b.yaml --\n" + otherPod + "-- apps/more/a.yaml --\n" +
+		{"a file of a subfolder that keeps others", "-- apps/b.yaml --\n" + otherPod + "-- apps/more/a.yaml --\n" +
 			badPod + "-- apps/more/c.yaml --\n" + otherPod + "-- apps/kustomization.yaml --\nresources: [b.yaml]\n",
 			"-- apps/kustomization.yaml --\nresources: [b.yaml, more/a.yaml]\n"},
 		{"given a kustomization", "-- apps/a.yaml --\n" + badPod, "-- apps/kustomization.yaml --\nresources: [a.yaml]\n"},
@@ -160,13 +160,13 @@ func TestRestructured(t *testing.T) {
 	}
 }
 
-// Policies are found by kind however the file spells it, and whatever it is called where a kustomization has it.
+// Policies are found by kind, however the file spells the kind and whatever name a kustomization's resource has.
 func TestPoliciesAreFoundByKind(t *testing.T) {
 	policy := strings.TrimPrefix(pods, "\n-- policies/p.yaml --\n")
 	for name, base := range map[string]string{
 		"escaped":          "-- p.yaml --\n" + strings.NewReplacer("kyverno.io/v1", `"kyv\x65rno.\u0069o/v1"`).Replace(policy),
 		"escaped kind":     "-- p.yaml --\n" + strings.NewReplacer("ClusterPolicy", `"ClusterP\u006flicy"`).Replace(policy),
-		"a line goes on":   "-- p.yaml --\n" + strings.NewReplacer("kyverno.io/v1", "\"kyver\\\n  no.io/v1\"").Replace(policy),
+		"continued line":   "-- p.yaml --\n" + strings.NewReplacer("kyverno.io/v1", "\"kyver\\\n  no.io/v1\"").Replace(policy),
 		"without a suffix": "-- p/kustomization.yaml --\nresources: [rules]\n-- p/rules --\n" + policy,
 		"hidden":           "-- p/kustomization.yaml --\nresources: [.rules.yaml]\n-- p/.rules.yaml --\n" + policy,
 	} {
@@ -181,8 +181,8 @@ func TestPoliciesAreFoundByKind(t *testing.T) {
 	}
 }
 
-// A folder of several overlays gets another name: each is what it was.
-func TestRenamedFolder(t *testing.T) {
+// Renaming a folder of several overlays changes none of them.
+func TestRenamedFolderOfOverlaysHasNoNewFindings(t *testing.T) {
 	r := treetest.New(t)
 	base := r.Commit(pods + "-- apps/base/a.yaml --\n" + badPod + "-- apps/base/kustomization.yaml --\nresources: " +
 		"[a.yaml]\n-- apps/dev/kustomization.yaml --\nresources: [../base]\nlabels: [{pairs: {a: dev}}]\n" +
@@ -198,7 +198,7 @@ func TestRenamedFolder(t *testing.T) {
 	if rep.Conclusion != report.Failure || strings.Count(got, " old") != len(rep.Findings)-1 || len(rep.Errors) > 0 {
 		t.Errorf("%s, %s: %s", rep.Conclusion, rep.Title, got)
 	}
-	// What is deployed once more than before is new, though it comes from folders that end alike.
+	// Two copies replace one folder. The additional copy is new, even though both folders end like the old one.
 	r.Git("checkout", "--quiet", "--force", base)
 	for _, to := range []string{"east", "west"} {
 		for _, f := range []string{"base/a.yaml", "base/kustomization.yaml", "dev/kustomization.yaml", "prod/kustomization.yaml"} {

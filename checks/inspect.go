@@ -10,9 +10,9 @@ import (
 	"github.com/lintel-bot/lintel/engine"
 )
 
-// Inspect returns whom to ask for approval of what before the change is checked. It reads the settings and the
-// exceptions of both sides, and renders only what these come from; of a whole branch it returns the version of its
-// rules, for which folders of policies are rendered. Errors are those of [Checker.Run].
+// Inspect returns whom to ask for approval, which the App needs before the check runs. It reads the settings and the
+// exceptions of both sides, and renders only folders that contain exceptions. For a whole branch it returns the version
+// of its rules, for which it renders folders of policies. Errors are those of [Checker.Run].
 func (c *Checker) Inspect(ctx context.Context, change report.Change) (*report.Inspection, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -38,7 +38,7 @@ func inspect(ctx context.Context, change report.Change, repo *repository) (*repo
 	return out, nil
 }
 
-// inspectCluster adds what is to be known of one cluster; of the top level in a repository without any.
+// inspectCluster adds the exceptions, or the version of the rules, of one cluster or of the top level.
 func inspectCluster(ctx context.Context, change report.Change, repo *repository, out *report.Inspection) error {
 	if change.All {
 		found, err := rules.Find(ctx, repo.trees.Rules, repo.settings)
@@ -65,7 +65,7 @@ func inspectCluster(ctx context.Context, change report.Change, repo *repository,
 		return err
 	}
 	own := rules.Compile(&rules.Sources{Settings: repo.settings, Exceptions: by.Sources}, change.Now, nil)
-	var merged []*engine.Exception // they do not bear on what waits for approval
+	var merged []*engine.Exception // merged exceptions have no influence on which proposed ones wait for approval
 	decision := decide(change, repo, merged, brought(own.Exceptions, by), tip, by)
 	above, err := rules.FindInherited(ctx, repo.trees.Rules, repo.settings)
 	if err != nil {
@@ -76,7 +76,7 @@ func inspectCluster(ctx context.Context, change report.Change, repo *repository,
 	return nil
 }
 
-// addExceptions adds those that are not listed; clusters may share some.
+// addExceptions adds the exceptions that list lacks, since clusters may share some.
 func addExceptions(list, more []report.Exception) []report.Exception {
 	for _, e := range more {
 		i := slices.IndexFunc(list, func(x report.Exception) bool {

@@ -24,7 +24,7 @@ func inspect(t *testing.T, r *treetest.Repo, c report.Change) *report.Inspection
 	return out
 }
 
-// known is what both calls of the server say about exceptions, in short.
+// known lists exceptions in short, to compare those of Inspect with those of Run.
 func known(list []report.Exception) []string {
 	out := []string{}
 	for _, e := range list {
@@ -33,7 +33,7 @@ func known(list []report.Exception) []string {
 	return out
 }
 
-// Inspecting renders nothing: where no kustomization can be built, it still tells whom to ask.
+// Inspecting renders nothing: it says whom to ask even if no kustomization can be built.
 func TestInspectRendersNothing(t *testing.T) {
 	r := treetest.New(t)
 	base := r.Commit(`
@@ -63,7 +63,7 @@ resources: [gone.yaml]
 	}
 }
 
-// Both calls of the server say the same about the exceptions of a change, wherever they are and whatever moved.
+// Inspect and Run agree about the exceptions of a change, wherever these are and however they moved.
 func TestInspectAgreesWithRun(t *testing.T) {
 	random := rand.New(rand.NewPCG(11, 12))
 	pick := func(list ...string) string { return list[random.IntN(len(list))] }
@@ -125,7 +125,7 @@ func TestInspectAgreesWithRun(t *testing.T) {
 	}
 }
 
-// The version of the rules of a branch changes with what the rules come to, and with nothing else.
+// The version of a branch's rules changes when the compiled rules change, and only then.
 func TestVersionOfTheRules(t *testing.T) {
 	r := treetest.New(t)
 	policy := func(action, more string) string {

@@ -13,15 +13,15 @@ import (
 	"github.com/lintel-bot/lintel/render/remote"
 )
 
-// A report is kept as what it rests on is: the commits, what was fetched, the settings of the check, the program. The time
-// is among that only if a rule asks for it, and then the report is not kept.
+// A report is kept as long as its inputs are the same: the commits, the fetched sources, the settings of the check and
+// the program. A report that depends on the time is not kept.
 
-// maxKeptWork is how long a check takes at most whose report is kept. No part of it ran into a limit of time then, the
-// shortest of which are longer.
+// maxKeptWork limits how long the check of a kept report may take. Every limit of time in a check is longer, so none of
+// them can have changed the report.
 const maxKeptWork = 50 * time.Second
 
-// keptAt returns where the report of a change is kept, false where none is: nothing is kept of the repository, or the
-// answer depends on the clock.
+// keptAt returns where the report of a change is kept. It is false without a disk cache, for drafts of exceptions, and
+// for a lock that cannot be read.
 func (k *kept) keptAt(change report.Change, previewTime time.Duration) (scope, name string, ok bool) {
 	disk := k.renderings.Disk
 	if disk == nil || change.Drafts {
@@ -51,7 +51,7 @@ func (k *kept) keptAt(change report.Change, previewTime time.Duration) (scope, n
 	return disk.Scope("report", k.gitDir), hex.EncodeToString(sum[:]), true
 }
 
-// report returns the kept report of a change, nil where there is none.
+// report returns the kept report of a change, nil if there is none.
 func (k *kept) report(change report.Change, previewTime time.Duration) *report.Report {
 	scope, name, ok := k.keptAt(change, previewTime)
 	if !ok {
@@ -71,17 +71,17 @@ func (k *kept) report(change report.Change, previewTime time.Duration) *report.R
 	return &of.Report
 }
 
-// keptReport is a report as it is kept.
+// keptReport is the stored form of a report.
 type keptReport struct {
 	Report report.Report
-	Last   string // see render.Cache.LastDigest: it counts where a source could not be had
+	Last   string // see render.Cache.LastDigest; it is compared if a source could not be fetched
 }
 
 func lacksSource(r *report.Report) bool {
 	return slices.ContainsFunc(r.Causes, func(c report.Cause) bool { return c.Kind == report.CauseSource })
 }
 
-// keep keeps a report that was begun at a time and that the time has no part in.
+// keep stores a report whose check began at a time. It stores none whose check took longer than maxKeptWork.
 func (k *kept) keep(ctx context.Context, change report.Change, previewTime time.Duration, out *report.Report, begun time.Time) {
 	took, most := time.Since(begun), maxKeptWork
 	if previewTime > 0 {
@@ -93,13 +93,12 @@ func (k *kept) keep(ctx context.Context, change report.Change, previewTime time.
 	}
 	if scope, name, ok := k.keptAt(change, previewTime); ok {
 		if data, err := json.Marshal(keptReport{*out, k.renderings.LastDigest()}); err == nil {
-			_ = k.renderings.Disk.Put(scope, name, data) // without it, the next check works it out again
+			_ = k.renderings.Disk.Put(scope, name, data) // if storing fails, the next check runs again
 		}
 	}
 }
 
-// askTime reports whether what the rules come to may depend on the time: those in effect, and those that the change
-// proposes.
+// askTime reports whether the result of the rules, in effect or proposed, may depend on the time.
 func askTime(outcomes []*outcome) bool {
 	return slices.ContainsFunc(outcomes, func(o *outcome) bool {
 		return slices.ContainsFunc(append(o.rules.proposals, o.rules.before), (*rules.Sources).MayAskTime)

@@ -32,12 +32,12 @@ kind: ConfigMap
 metadata: {name: a, annotations: {at: VALUE}}
 `
 
-// The same check again is answered by its report, unless a rule asks for the time: then it is judged by the time it is.
-func TestReportIsKeptUnlessItRestsOnTheTime(t *testing.T) {
+// The same check again returns the kept report, unless a rule asks for the time: then it runs with the present time.
+func TestReportIsKeptUnlessItDependsOnTheTime(t *testing.T) {
 	january, july := now, now.AddDate(0, 6, 0)
 	for _, c := range []struct {
 		name, key    string
-		kept, blocks bool // at the second time
+		kept, blocks bool // in the second check
 	}{
 		{"no rule asks", "request.object.metadata.annotations.at", true, false},
 		{"a rule asks", "time_now_utc()", false, true},

@@ -11,8 +11,9 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// What a chart or a base came to the last time answers look-ups while it cannot be had, of another version where the base
-// branch alone names that: not with other values, not where the change touches it, and not where it does not exist.
+// While a chart or a remote base cannot be fetched, look-ups use its last known rendering. That may be of another
+// version if only the base branch names the new one. It is not used with other values, for a root that the change
+// touches, or for a source that does not exist.
 func TestLastKnownRenderingAnswersLookups(t *testing.T) {
 	store := treetest.New(t)
 	store.Write("Chart.yaml", chartFile)
@@ -49,13 +50,13 @@ func TestLastKnownRenderingAnswersLookups(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name                string
-		known, merged, head map[string]string // of the base when all could be had, of the base later, of the change
+		known, merged, head map[string]string // the base when all could be fetched, files added to the base later, and those of the change
 		lock                remote.Lock
 		conclusion          report.Conclusion
-		says                bool // of which day the answer is
+		says                bool // whether the report says from which day the rendering is
 	}{
-		{"it lets pass", release, nil, pod("red"), lacking(false), report.Success, true},
-		{"it lets nothing pass", release, nil, pod("blue"), lacking(false), report.Failure, true},
+		{"the last rendering lets the Pod pass", release, nil, pod("red"), lacking(false), report.Success, true},
+		{"the last rendering lets no Pod pass", release, nil, pod("blue"), lacking(false), report.Failure, true},
 		{"another rule is violated, too", with(map[string]string{"apps/ns.yaml": namespaceOf("shop", "restricted")}, "ops/release.yaml",
 			fetchedRelease("1.0.0")), nil, map[string]string{"apps/pod.yaml": podOf("shop", "blue", ", hostNetwork: true")}, lacking(false),
 			report.Failure, true},
@@ -63,8 +64,8 @@ func TestLastKnownRenderingAnswersLookups(t *testing.T) {
 			fetchedRelease("1.0.0")), nil, map[string]string{"apps/pod.yaml": podOf("shop", "red", ", hostNetwork: true")}, lacking(false),
 			report.Failure, true},
 		{"nobody tried to fetch it", release, nil, pod("blue"), remote.Lock{}, report.Failure, true},
-		{"it can be had", release, nil, pod("blue"), there, report.Failure, false},
-		{"never had", nil, release, pod("blue"), lacking(false), report.Neutral, false},
+		{"it can be fetched", release, nil, pod("blue"), there, report.Failure, false},
+		{"never fetched", nil, release, pod("blue"), lacking(false), report.Neutral, false},
 		{"the base names a later version", release, newer, pod("blue"), lacking(false), report.Failure, true},
 		{"the change names a later version", release, nil, with(pod("blue"), "ops/release.yaml", fetchedRelease("2.0.0")),
 			lacking(false), report.Neutral, false},
@@ -72,15 +73,15 @@ func TestLastKnownRenderingAnswersLookups(t *testing.T) {
 		{"the change has other values", release, nil, with(pod("red"), "ops/release.yaml", values["ops/release.yaml"]),
 			lacking(false), report.Neutral, false},
 		{"it does not exist", release, nil, pod("blue"), lacking(true), report.Neutral, false},
-		{"it has none of the kind", ingresses(fetchedRelease("1.0.0")), nil, map[string]string{"apps/i.yaml": ingressOf("mine", "a.example.com")},
+		{"the last rendering has no object of the kind", ingresses(fetchedRelease("1.0.0")), nil, map[string]string{"apps/i.yaml": ingressOf("mine", "a.example.com")},
 			lacking(false), report.Success, true},
-		{"nobody knows whether it has any of the kind", nil, ingresses(fetchedRelease("1.0.0")), map[string]string{
+		{"never fetched, so it may have objects of the kind", nil, ingresses(fetchedRelease("1.0.0")), map[string]string{
 			"apps/i.yaml": ingressOf("mine", "a.example.com")}, lacking(false), report.Neutral, false},
 		{"a remote base", remoteBase(""), nil, pod("blue"), lacking(false), report.Failure, true},
 		{"a remote base, and the change touches the root", remoteBase(""), nil,
 			with(pod("blue"), "remote/kustomization.yaml", remoteBase("namePrefix: ''\n")["remote/kustomization.yaml"]),
 			lacking(false), report.Neutral, false},
-		{"a remote base of a root that became another", remoteBase(""), remoteBase("commonLabels: {a: b}\n"), pod("blue"),
+		{"a remote base of a root that the base branch changed", remoteBase(""), remoteBase("commonLabels: {a: b}\n"), pod("blue"),
 			lacking(false), report.Neutral, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -105,7 +106,7 @@ func TestLastKnownRenderingAnswersLookups(t *testing.T) {
 			tip := r.Snapshot()
 			edit(t, r, c.head)
 			change := report.Change{Rules: tip, Base: tip, Head: r.Snapshot()}
-			run(change, c.lock) // what this comes to while nothing is known is not kept any longer than that
+			run(change, c.lock) // a report about an unknown source is kept no longer than the source is unknown
 			run(report.Change{All: true, Rules: known, Head: known}, there)
 			rep := run(change, c.lock)
 			for _, f := range rep.Findings {
@@ -117,7 +118,7 @@ func TestLastKnownRenderingAnswersLookups(t *testing.T) {
 			if rep.Conclusion != c.conclusion || strings.Contains(said, "as they were on 2026-01-02, ") != c.says {
 				t.Errorf("%s (%s), want %s: %s", rep.Conclusion, rep.Title, c.conclusion, said)
 			}
-			if c.says { // it is not judged by that
+			if c.says { // the last known rendering was not used
 				if rep := run(report.Change{All: true, Rules: tip, Head: tip}, c.lock); rep.Conclusion != report.Neutral || len(rep.NotChecked) == 0 {
 					t.Errorf("of all: %s (%s) %+v", rep.Conclusion, rep.Title, rep.NotChecked)
 				}

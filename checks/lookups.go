@@ -12,8 +12,8 @@ import (
 	"github.com/lintel-bot/lintel/render"
 )
 
-// lookups are the objects that the change alters and by which alone a policy lets something pass: they wait for
-// approval as exceptions do. They are safe for concurrent use.
+// lookups are the objects that the change alters and without which a policy would not pass. They need approval as
+// exceptions do. They are safe for concurrent use.
 type lookups struct {
 	change report.Change
 	trees  *diff.Trees
@@ -27,7 +27,7 @@ func newLookups(change report.Change, trees *diff.Trees, pairs *pairs) *lookups 
 	return &lookups{change: change, trees: trees, pairs: pairs, known: map[report.Resource][]report.Exception{}}
 }
 
-// exemption says how far what an answer relies on has come: as far as the least of it.
+// exemption returns the least advanced state of approval among the altered objects that an answer relies on.
 func (l *lookups) exemption(a *review.Answer) *report.Exemption {
 	order := []report.State{report.Refused, report.Pending, report.Approved}
 	var worst *report.Exemption
@@ -41,7 +41,7 @@ func (l *lookups) exemption(a *review.Answer) *report.Exemption {
 	return worst
 }
 
-// of returns the places at which the change alters an object, with what was decided about them.
+// of returns the places at which the change alters an object, with their states of approval.
 func (l *lookups) of(object report.Resource) []report.Exception {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -55,14 +55,14 @@ func (l *lookups) of(object report.Resource) []report.Exception {
 			list = append(list, l.waiting(p, object))
 		}
 	}
-	if len(list) == 0 { // what alters it is not known: nobody can approve it
+	if len(list) == 0 { // nobody can approve a change at an unknown place
 		list = []report.Exception{{Name: object.String(), Object: true, State: report.Pending}}
 	}
 	l.known[object] = list
 	return list
 }
 
-// waiting is what one pair makes of an object.
+// waiting describes the approval that is needed for a pair that alters an object, and its state.
 func (l *lookups) waiting(p *diff.Pair, object report.Resource) report.Exception {
 	out := report.Exception{Name: object.String(), Object: true, State: report.Pending}
 	at := p.Resource().Origin("")
@@ -89,7 +89,7 @@ func (l *lookups) waiting(p *diff.Pair, object report.Resource) report.Exception
 		}
 	}
 	slices.SortFunc(out.With, func(a, b report.File) int { return cmp.Compare(a.Path, b.Path) })
-	if !l.trees.Changed(out.Path) && len(out.With) > 0 { // who owns what the change writes decides
+	if !l.trees.Changed(out.Path) && len(out.With) > 0 { // the owner of the file that the change edits decides
 		out.Path, out.Line, out.With = out.With[0].Path, 0, out.With[1:]
 	}
 	out.Blob = l.trees.Head.Blob(out.Path)
@@ -108,7 +108,7 @@ func (l *lookups) waiting(p *diff.Pair, object report.Resource) report.Exception
 	return out
 }
 
-// list describes those that findings which would block rely on, of those that a function takes; nil takes all.
+// list describes the altered objects that blocking findings rely on. takes selects the findings; nil selects all.
 func (l *lookups) list(findings []report.Finding, takes func(report.Finding) bool) (list []report.Exception) {
 	for _, waits := range l.known {
 		for _, e := range waits {

@@ -11,14 +11,14 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// releaseOf is a HelmRelease of a chart of the repository.
+// releaseOf is a HelmRelease of a chart in this repository.
 func releaseOf(name, namespace, chart, values string) string {
 	return "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: " + name + ", namespace: " + namespace +
 		"}\nspec:\n  chart: {spec: {chart: " + chart + ", sourceRef: {kind: GitRepository, name: fleet}}}\n  values: {" + values +
 		"}\n"
 }
 
-// fetchedRelease is one of a chart from elsewhere.
+// fetchedRelease is a HelmRelease of a chart of a Helm repository.
 func fetchedRelease(version string) string {
 	return "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: charts, namespace: ops}\n" +
 		"spec: {url: 'https://charts.example.com'}\n---\napiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\n" +
@@ -32,7 +32,7 @@ const (
 	chartFile = "{apiVersion: v2, name: settings, version: 1.0.0}\n"
 	// printsAllowed is a template of the ConfigMap that a policy looks up.
 	printsAllowed = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: allowed}\ndata: {team: {{ .Values.team | quote }}}\n"
-	// uniqueHosts lets no two Ingresses have one host.
+	// uniqueHosts is a policy that rejects two Ingresses with one host.
 	uniqueHosts = `
 -- policies/hosts.yaml --
 apiVersion: kyverno.io/v1
@@ -62,14 +62,14 @@ func ingressOf(name, host string) string {
 		"  rules: [{host: " + host + "}]\n"
 }
 
-// lookupCase is a change, and what a policy that looks something up comes to.
+// lookupCase is a change, and the expected result of a policy that looks something up.
 type lookupCase struct {
 	name       string
 	base, head map[string]string
 	conclusion report.Conclusion
 	says       string // part of a finding's message
-	waits      string // the file that is to be approved
-	rendered   int    // at most, where it is not 0
+	waits      string // the file that waits for approval
+	rendered   int    // limit of rendered releases, where it is not 0
 }
 
 func (c lookupCase) run(t *testing.T, change report.Change) *report.Report {
@@ -98,8 +98,8 @@ func (c lookupCase) run(t *testing.T, change report.Change) *report.Report {
 	return rep
 }
 
-// What only a chart prints is looked up, too: what a change leaves alone is seen as it is, what it alters does not loosen
-// its own check, and what cannot be seen is said.
+// Policies look up objects that only a chart renders. Charts that the change leaves alone answer as they are. A chart
+// that the change alters does not loosen the change's own check, and an unknown rendering is reported.
 func TestLookupsOfReleases(t *testing.T) {
 	chart := func(more map[string]string) map[string]string {
 		files := map[string]string{"charts/settings/Chart.yaml": chartFile, "charts/settings/values.yaml": "team: none\n",
@@ -125,7 +125,7 @@ func TestLookupsOfReleases(t *testing.T) {
 			"metadata: {name: settings}\nspec:\n  destination: {namespace: ops}\n"+
 			"  source: {repoURL: 'https://git.example.com/fleet', path: charts/settings, helm: {values: 'team: red'}}\n"),
 			pod("blue"), report.Failure, "Not allowed", "", 0},
-		{"a namespace that the template names", chart(map[string]string{
+		{"the template sets the namespace", chart(map[string]string{
 			"ops/release.yaml":                  releaseOf("settings", "elsewhere", "charts/settings", "team: red"),
 			"charts/settings/templates/cm.yaml": strings.Replace(printsAllowed, "allowed", "allowed, namespace: ops", 1)}),
 			pod("blue"), report.Failure, "Not allowed", "", 0},
@@ -155,10 +155,10 @@ func TestLookupsOfReleases(t *testing.T) {
 			"team: blue")), report.Failure, "Not allowed", "", 0},
 		{"a decoy that the change adds", chart(nil), with(pod("blue"), "a/release.yaml", releaseOf("a", "ops",
 			"charts/settings", "team: blue")), report.Failure, "Not allowed", "", 0},
-		{"a file in front of it", chart(map[string]string{"ops/ns.yaml": namespaceOf("ops", "x")}),
+		{"a new file that answers before the release", chart(map[string]string{"ops/ns.yaml": namespaceOf("ops", "x")}),
 			with(pod("blue"), "ops/cm.yaml", configMap("blue")), report.ActionRequired, "relies on ConfigMap ops/allowed",
 			"ops/cm.yaml", 0},
-		{"the release goes", chart(nil), with(pod("blue"), "ops/release.yaml", ""), report.ActionRequired,
+		{"the release is removed", chart(nil), with(pod("blue"), "ops/release.yaml", ""), report.ActionRequired,
 			"relies on ConfigMap ops/allowed", "", 0},
 		{"a value that only the cluster has", with(chart(nil), "ops/release.yaml", releaseOf("settings", "ops", "charts/settings",
 			"more: 1")+"  valuesFrom: [{kind: Secret, name: hidden, valuesKey: x, targetPath: team}]\n"), pod("blue"),
@@ -169,7 +169,7 @@ func TestLookupsOfReleases(t *testing.T) {
 		{"a chart that prints without end", chart(map[string]string{
 			"charts/settings/templates/x.yaml": `{{ range until 9999 }}{{ repeat 99999 "x" }}{{ end }}`}), pod("blue"),
 			report.Neutral, "is not known: ", "", 0},
-		{"a chart that is none", with(chart(nil), "charts/settings/Chart.yaml", "name: [\n"), pod("blue"), report.Neutral,
+		{"an invalid Chart.yaml", with(chart(nil), "charts/settings/Chart.yaml", "name: [\n"), pod("blue"), report.Neutral,
 			"is not known: ", "", 0},
 		{"a template that the change breaks", chart(nil), with(pod("blue"), "charts/settings/templates/x.yaml",
 			`{{ fail "x" }}`), report.Failure, "relies on ConfigMap ops/allowed", "", 0},
@@ -190,10 +190,10 @@ func TestLookupsOfReleases(t *testing.T) {
 			"a.example.com")}, report.Failure, "The host is taken", "", 0},
 		{"a host is free", hosts("a.example.com"), map[string]string{"apps/i.yaml": ingressOf("mine", "b.example.com")},
 			report.Success, "", "", 0},
-		{"a list lacks a release", with(hosts("a.example.com"), "charts/web/templates/x.yaml", `{{ fail "x" }}`),
+		{"a release is missing in a list", with(hosts("a.example.com"), "charts/web/templates/x.yaml", `{{ fail "x" }}`),
 			map[string]string{"apps/i.yaml": ingressOf("mine", "b.example.com"), "apps/j.yaml": ingressOf("other", "c.example.com")},
 			report.Neutral, "charts/web/templates/x.yaml:1: what is deployed from charts/web/templates/x.yaml is not known: cannot be rendered", "", 0},
-		{"a release that becomes one of a chart from elsewhere", hosts("a.example.com"), map[string]string{
+		{"a release changes to a chart of a Helm repository", hosts("a.example.com"), map[string]string{
 			"apps/i.yaml": ingressOf("mine", "a.example.com"), "ops/web.yaml": fetchedRelease("1.0.0")}, report.ActionRequired,
 			"Ingress shop/web, which this change adds or edits", "", 0},
 	} {
@@ -201,8 +201,8 @@ func TestLookupsOfReleases(t *testing.T) {
 	}
 }
 
-// A chart from elsewhere is wanted where a look-up may be about it, also of the base branch alone. What was not fetched
-// is said, and nothing is decided without it.
+// A remote chart is requested if a look-up may need it, also if only the base branch deploys it. A chart that was not
+// fetched is reported, and the result is unknown.
 func TestLookupsOfFetchedReleases(t *testing.T) {
 	store := treetest.New(t)
 	store.Write("Chart.yaml", chartFile)
@@ -266,7 +266,7 @@ func TestLookupsOfFetchedReleases(t *testing.T) {
 		base, head map[string]string
 		want       []remote.Asked
 	}{
-		{"what the base has", base, pod("blue"), []remote.Asked{{Want: want, Base: true}}},
+		{"a release of the base", base, pod("blue"), []remote.Asked{{Want: want, Base: true}}},
 		{"nothing looks it up", base, map[string]string{"apps/x.yaml": namespaceOf("x", "y")}, nil},
 		{"files answer", map[string]string{"ops/release.yaml": fetchedRelease("1.0.0"), "ops/cm.yaml": configMap("red")},
 			pod("blue"), nil},
@@ -294,8 +294,8 @@ func TestLookupsOfFetchedReleases(t *testing.T) {
 	}
 }
 
-// What the base branch has moved on with answers, and is wanted, where the change leaves it alone.
-func TestLookupsOfReleasesAtTheTip(t *testing.T) {
+// Releases that the base branch added later are requested and used for look-ups, if the change leaves them alone.
+func TestLookupsUseReleasesOfTheTipOfTheBaseBranch(t *testing.T) {
 	r := treetest.New(t)
 	base := r.Commit(allowed + "-- flux/source.yaml --\n" + fleet + "-- charts/settings/Chart.yaml --\n" + chartFile +
 		"-- charts/settings/templates/cm.yaml --\n" + printsAllowed + "-- ops/release.yaml --\n" +

@@ -9,7 +9,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// allowed is a policy that lets Pods have what a ConfigMap lists, and one that asks for a label of their namespace.
+// allowed are two policies: one allows Pods what a ConfigMap lists, the other requires a label of their namespace.
 const allowed = `
 -- policies/p.yaml --
 apiVersion: kyverno.io/v1
@@ -52,7 +52,8 @@ func podOf(namespace, team, spec string) string {
 		"}}\nspec: {containers: [{name: c, image: 'x:1'}]" + spec + "}\n"
 }
 
-// A change does not loosen its own check by what policies look up, and nobody else's objects answer.
+// A change cannot loosen its own check through objects that policies look up, and objects of another cluster or root do
+// not answer.
 func TestLookups(t *testing.T) {
 	const host = ", hostNetwork: true"
 	kustomization := func(lines string) string { return "kind: Kustomization\n" + lines }
@@ -61,11 +62,11 @@ func TestLookups(t *testing.T) {
 		base, head map[string]string
 		conclusion report.Conclusion
 		says       string // part of a finding's message
-		waits      string // the file that is to be approved
+		waits      string // the file that waits for approval
 	}{
-		{"left alone, and allowed", map[string]string{"ops/cm.yaml": configMap("red")},
+		{"unchanged ConfigMap allows the Pod", map[string]string{"ops/cm.yaml": configMap("red")},
 			map[string]string{"apps/pod.yaml": podOf("shop", "red", "")}, report.Success, "", ""},
-		{"left alone, and not allowed", map[string]string{"ops/cm.yaml": configMap("red")},
+		{"unchanged ConfigMap does not allow the Pod", map[string]string{"ops/cm.yaml": configMap("red")},
 			map[string]string{"apps/pod.yaml": podOf("shop", "blue", "")}, report.Failure, "Not allowed", ""},
 		{"loosened by the change", map[string]string{"ops/cm.yaml": configMap("red")},
 			map[string]string{"apps/pod.yaml": podOf("shop", "blue", ""), "ops/cm.yaml": configMap("blue")},
@@ -73,9 +74,9 @@ func TestLookups(t *testing.T) {
 		{"tightened by the change", map[string]string{"ops/cm.yaml": configMap("red")},
 			map[string]string{"apps/pod.yaml": podOf("shop", "red", ""), "ops/cm.yaml": configMap("blue")},
 			report.Failure, "Not allowed", ""},
-		{"loosened, and nothing needs it", map[string]string{"ops/cm.yaml": configMap("red")},
+		{"loosened, and no Pod needs it", map[string]string{"ops/cm.yaml": configMap("red")},
 			map[string]string{"ops/cm.yaml": configMap("blue")}, report.Success, "", ""},
-		{"touched", map[string]string{"ops/cm.yaml": configMap("red")},
+		{"comment added", map[string]string{"ops/cm.yaml": configMap("red")},
 			map[string]string{"apps/pod.yaml": podOf("shop", "red", ""), "ops/cm.yaml": "# x\n" + configMap("red")},
 			report.Success, "", ""},
 		{"removed by the change", map[string]string{"ops/cm.yaml": configMap("red")},
@@ -91,7 +92,7 @@ func TestLookups(t *testing.T) {
 			"a/x.yaml": namespaceOf("x", "y")},
 			map[string]string{"apps/pod.yaml": podOf("shop", "blue", ""), "a/cm.yaml": configMap("blue")},
 			report.ActionRequired, "relies on ConfigMap ops/allowed", "a/cm.yaml"},
-		{"a decoy for what nobody declares", nil,
+		{"a new object that the base does not declare", nil,
 			map[string]string{"apps/pod.yaml": podOf("shop", "blue", ""), "apps/cm.yaml": configMap("blue")},
 			report.Neutral, "relies on ConfigMap ops/allowed", ""},
 		{"a patch loosens it", map[string]string{"ops/cm.yaml": configMap("red"),
@@ -104,7 +105,7 @@ func TestLookups(t *testing.T) {
 			".lintel.yaml": "context: [cluster]\nroots: {exclude: [cluster]}\n", "cluster/cm.yaml": configMap("red"),
 			"ops/cm.yaml": configMap("blue")},
 			map[string]string{"apps/pod.yaml": podOf("shop", "blue", "")}, report.Failure, "Not allowed", ""},
-		{"the settings' context is the base's", map[string]string{
+		{"the settings' context is read from the base", map[string]string{
 			".lintel.yaml": "context: [cluster]\nroots: {exclude: [cluster]}\n", "cluster/cm.yaml": configMap("red")},
 			map[string]string{"apps/pod.yaml": podOf("shop", "blue", ""), "cluster/cm.yaml": configMap("blue")},
 			report.Failure, "Not allowed", ""},
@@ -122,7 +123,7 @@ func TestLookups(t *testing.T) {
 		{"a namespace that the change opens", map[string]string{"prod/ns.yaml": namespaceOf("shop", "restricted"),
 			"cm.yaml": configMap("red")}, map[string]string{"prod/pod.yaml": podOf("shop", "red", host),
 			"prod/ns.yaml": namespaceOf("shop", "open")}, report.ActionRequired, "relies on Namespace shop", "prod/ns.yaml"},
-		{"what has no namespace does not answer", map[string]string{"ops/cm.yaml": strings.Replace(configMap("blue"),
+		{"an object without a namespace does not answer", map[string]string{"ops/cm.yaml": strings.Replace(configMap("blue"),
 			", namespace: ops", "", 1)}, map[string]string{"apps/pod.yaml": podOf("shop", "blue", "")}, report.Neutral, "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -165,8 +166,8 @@ func TestLookups(t *testing.T) {
 	}
 }
 
-// What the base branch has moved on with answers, where the change leaves it alone.
-func TestLookupsAtTheTip(t *testing.T) {
+// Objects that the base branch changed later are used for look-ups, if the change leaves them alone.
+func TestLookupsUseTheTipOfTheBaseBranch(t *testing.T) {
 	r := treetest.New(t)
 	base := r.Commit(allowed + "-- ops/cm.yaml --\n" + configMap("red"))
 	tip := r.Commit("-- ops/cm.yaml --\n" + configMap("blue"))

@@ -13,7 +13,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// takeSecrets takes the values of the Secrets that a change reaches, on both sides.
+// takeSecrets collects the values of the Secrets that a change affects, on both sides.
 func (p *pairs) takeSecrets() {
 	for _, r := range p.every {
 		for _, res := range slices.Concat(r.Before(), r.Deployed) {
@@ -25,15 +25,15 @@ func (p *pairs) takeSecrets() {
 	}
 }
 
-// maskedFiles reads source files without the values of Secrets. Only those are read that somebody asks for, and the
-// kustomizations in the folders around them: no other one names a file (kustomize reads none from outside of its
-// folder). They are safe for concurrent use.
+// maskedFiles reads source files and masks values of Secrets. It reads only requested files, and the kustomizations in
+// the folders above them: no other kustomization can name a file, since kustomize reads no files outside of its folder.
+// It is safe for concurrent use.
 type maskedFiles struct {
 	trees *diff.Trees
 
 	mu    sync.Mutex
 	files map[inTree]*mask.File
-	roles map[inTree]map[string]mask.Role // by folder: of the files that its kustomization names
+	roles map[inTree]map[string]mask.Role // by folder: how the folder's kustomization uses its files
 }
 
 type inTree struct {
@@ -45,7 +45,7 @@ func newMaskedFiles(trees *diff.Trees) *maskedFiles {
 	return &maskedFiles{trees: trees, files: map[inTree]*mask.File{}, roles: map[inTree]map[string]mask.Role{}}
 }
 
-// file returns a file of a tree, nil where there is none.
+// file returns a file of a tree, nil if there is none.
 func (m *maskedFiles) file(t *tree.Tree, name string) *mask.File {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -60,7 +60,7 @@ func (m *maskedFiles) file(t *tree.Tree, name string) *mask.File {
 	return m.files[key]
 }
 
-// read reads the files that problems are about: they may quote from what does not render.
+// read reads the files of all problems, since their messages may quote text of a file that does not render.
 func (m *maskedFiles) read(rep *report.Report) {
 	for _, list := range [][]report.Problem{rep.Errors, rep.Warnings} {
 		for _, p := range list {
@@ -80,8 +80,8 @@ func (m *maskedFiles) of(o *report.Origin) *mask.File {
 	return m.head(o.Path)
 }
 
-// cover hides what findings about values of Secrets are about, wherever that is written: in the values of a chart, in what
-// a replacement copies.
+// cover masks the places of findings about values of Secrets in any file, for example in the values of a chart or in
+// the source of a replacement.
 func (m *maskedFiles) cover(findings []report.Finding) {
 	for i := range findings {
 		f := &findings[i]
@@ -89,15 +89,15 @@ func (m *maskedFiles) cover(findings []report.Finding) {
 		if !mask.OfValue(f) || strings.Count(f.Field, "/") < 2 || f.Result == report.Skip || o == nil || o.Missing != "" {
 			continue
 		}
-		// A line alone is that of a rule that mutates.
+		// A place that is a whole line belongs to a rule that mutates.
 		if o.How != report.Enclosing && (o.StartColumn > 0 || o.EndLine > o.StartLine) {
 			m.of(o).Cover(o.StartLine, o.EndLine, o.StartColumn, o.EndColumn)
 		}
 	}
 }
 
-// shorten takes the columns from places that would tell how long something hidden is: they end where what stands in its
-// place does.
+// shorten removes or moves columns that would reveal the length of a masked value. A column after the value is removed,
+// and an end inside it becomes the end of the mask.
 func (m *maskedFiles) shorten(rep *report.Report) {
 	for i := range rep.Findings {
 		f := &rep.Findings[i]
@@ -126,8 +126,8 @@ func (m *maskedFiles) shorten(rep *report.Report) {
 // head returns a file of the head.
 func (m *maskedFiles) head(name string) *mask.File { return m.file(m.trees.Head.Tree, name) }
 
-// tell gives the values in the files that were read to those that are known: what does not render is known from there;
-// and the paths of the repository, which are no values.
+// tell adds to v the values of Secrets in all files that were read, since files that do not render have no other source
+// of values. It also tells v the paths of the repository, which are not masked.
 func (m *maskedFiles) tell(v *mask.Values) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -158,7 +158,7 @@ func (m *maskedFiles) tell(v *mask.Values) error {
 	})
 }
 
-// role is what the kustomizations around a file make of it.
+// role returns how the kustomizations above a file use it.
 func (m *maskedFiles) role(t *tree.Tree, name string) (role mask.Role) {
 	for dir := path.Dir(name); ; dir = path.Dir(dir) {
 		role = max(role, m.named(t, dir)[name])
@@ -168,7 +168,7 @@ func (m *maskedFiles) role(t *tree.Tree, name string) (role mask.Role) {
 	}
 }
 
-// named returns what the kustomization of a folder makes of files.
+// named returns how the kustomization of a folder uses the files that it names.
 func (m *maskedFiles) named(t *tree.Tree, dir string) map[string]mask.Role {
 	key := inTree{t, dir}
 	if known, ok := m.roles[key]; ok {

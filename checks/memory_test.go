@@ -16,9 +16,9 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// variants are the contents that each file of a repository may have; an empty one: there is no such file. All kinds of
-// roots are among them, each with what an answer about it may rest on: files, folders, links, what does not exist, what
-// other roots declare, API versions, and who deploys it.
+// variants are the contents that each file of a repository may have; "" means that the file does not exist. They
+// include roots of all kinds, with everything that a cached answer may depend on: files, folders, links, missing files,
+// objects of other roots, API versions, and what deploys the root.
 var variants = map[string][]string{
 	".lintel.yaml":           {"", "context: [cluster.yaml]\n", "roots: {exclude: [plain]}\n"},
 	"cluster.yaml":           {"", labelledNamespace("shop", "a"), labelledNamespace("shop", "b")},
@@ -132,8 +132,8 @@ func fluxKustomization(path, team string) string {
 		"  postBuild: {substitute: {team: " + team + "}}\n"
 }
 
-// Whatever a repository became, a check comes to the same with what earlier checks kept, in the process and on disk, as
-// without it. LINTEL_STEPS has the number of random edits, LINTEL_SEED where they begin.
+// After any sequence of edits, a check gives the same report with caches in the process or on disk as without.
+// LINTEL_STEPS is the number of random edits, LINTEL_SEED the seed.
 func TestMemoryChangesNothing(t *testing.T) {
 	steps, seed := number(t, "LINTEL_STEPS", 12), number(t, "LINTEL_SEED", 1)
 	random := rand.New(rand.NewPCG(uint64(seed), 0))
@@ -158,7 +158,7 @@ func TestMemoryChangesNothing(t *testing.T) {
 	base, log := r.Snapshot(), []string{}
 	for range steps {
 		moves := random.IntN(3) == 0
-		if moves { // what deploys stands a line further down, or up, and nothing else changes
+		if moves { // lines before the objects shift the places, and nothing else changes
 			for _, p := range paths {
 				if strings.HasPrefix(p, "deploys/") {
 					set(p, moved(now[p]))
@@ -194,7 +194,7 @@ func TestMemoryChangesNothing(t *testing.T) {
 	}
 }
 
-// moved puts a line before a text, or takes it away.
+// moved adds a line before a text, or removes it.
 func moved(text string) string {
 	const line = "# moved\n"
 	if rest, ok := strings.CutPrefix(text, line); ok || text == "" {
@@ -216,7 +216,7 @@ func number(t *testing.T, variable string, otherwise int) int {
 	return n
 }
 
-// reportText is all of a report but what the check had to do for it.
+// reportText is a report as text, without the fields about the work of the check.
 func reportText(t *testing.T, c *checks.Checker, change report.Change) string {
 	t.Helper()
 	rep, err := c.Run(t.Context(), change)

@@ -77,7 +77,7 @@ func measure(b *testing.B, round func(i int)) {
 	b.ReportMetric(float64(processorTime(b)-before)/float64(time.Millisecond)/float64(i), "cpu-ms/op")
 }
 
-// processorTime is that of this process and of the children it waited for.
+// processorTime is the processor time of this process and of the children that it waited for.
 func processorTime(tb testing.TB) (sum time.Duration) {
 	tb.Helper()
 	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {

@@ -10,18 +10,18 @@ import (
 	"testing"
 )
 
-// monorepo is a repository of many applications in three environments each: a base and overlays that patch it, use a
-// component that all share, and (some of them) a base that 10, 100 or 1,000 overlays share.
+// monorepo is a repository of many applications in three environments each. Each has a base and overlays, which patch
+// the base and use a component that all share. Some overlays also include a base that 10, 100 or 1,000 overlays share.
 type monorepo struct {
 	gitDir string
 	base   string   // the commit all changes start from
-	edits  []string // commits that change one file of one application, each another
+	edits  []string // commits that each change one file of one application
 	shared map[int]string
 }
 
 var environments = []string{"dev", "staging", "prod"}
 
-// newMonorepo writes the objects in one go.
+// newMonorepo writes the objects in one git process.
 func newMonorepo(tb testing.TB, apps, edits int) *monorepo {
 	tb.Helper()
 	m := &monorepo{gitDir: filepath.Join(tb.TempDir(), "repo.git"), shared: map[int]string{}}
@@ -67,7 +67,7 @@ func newMonorepo(tb testing.TB, apps, edits int) *monorepo {
 		for e, env := range environments {
 			text := "namespace: " + env + "\nresources:\n- ../base\n"
 			for _, k := range counts {
-				if e == 2 && i < k { // overlays of one environment
+				if e == 2 && i < k { // the overlays of one environment include the shared base
 					text += fmt.Sprintf("- ../../../shared/base-%d\n", k)
 				}
 			}

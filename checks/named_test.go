@@ -8,16 +8,16 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// What names a manifest decides whether it is checked only where it deploys it. The base has the name already: a change
-// that brings it was seen to be harmless.
-func TestNamedByOthers(t *testing.T) {
+// Files that name a manifest of the base do not change whether it is checked, unless they deploy it. They are part of
+// the base here.
+func TestManifestNamedByAnotherFileIsStillChecked(t *testing.T) {
 	const (
 		good  = "-- apps/a.yaml --\n" + goodPod
 		bad   = "-- apps/a.yaml --\n" + badPod
 		built = good + "-- apps/kustomization.yaml --\nresources: [a.yaml]\n"
 		other = "-- x/b.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n"
 		wrap  = "-- wrap/kustomization.yaml --\nresources: [../apps]\n" + harden
-		// app deploys a folder in its own way; repo says that the folder is one of this repository.
+		// app is an Application that deploys a folder with a patch that fixes its Pods.
 		app = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: apps}\nspec:\n  destination: {namespace: " +
 			"n}\n  source: {repoURL: https://example.com/r, path: apps, kustomize: {patches: [{target: {kind: Pod}, patch: '[{\"op\": " +
 			"\"remove\", \"path\": \"/spec/hostNetwork\"}]'}]}}\n"
@@ -30,7 +30,7 @@ func TestNamedByOthers(t *testing.T) {
 		name, base, head string
 		want             report.Conclusion
 	}{
-		// As data of a generator.
+		// Named as data of a generator.
 		{"file as data", good + "-- kustomization.yaml --\nconfigMapGenerator: [{name: g, files: [apps/a.yaml]}]\n", bad,
 			report.Failure},
 		{"file as a Secret's data", good + "-- kustomization.yaml --\nsecretGenerator: [{name: g, files: [k=apps/a.yaml]}]\n",
@@ -48,7 +48,7 @@ func TestNamedByOthers(t *testing.T) {
 		{"data beside a kustomization that has no use for it", "-- apps/kustomization.yaml --\nconfigMapGenerator: [{name: g, " +
 			"files: [a.yaml]}]\n" + good, bad, report.Success},
 
-		// As a patch.
+		// Named as a patch.
 		{"patch without a target", good + "-- kustomization.yaml --\nresources: [x/b.yaml]\n" +
 			"patches: [{path: apps/a.yaml, target: {kind: Nothing}}]\n" + other, bad, report.Failure},
 		{"patch of another name", good + "-- kustomization.yaml --\nresources: [x/b.yaml]\n" +
@@ -63,7 +63,7 @@ func TestNamedByOthers(t *testing.T) {
 		{"patch of a component that nobody uses", good + "-- kustomization.yaml --\nkind: Component\n" +
 			"patches: [{path: apps/a.yaml}]\n", bad, report.Failure},
 
-		// As a resource of what nobody deploys.
+		// Named as a resource of a kustomization that nobody deploys.
 		{"resource of an excluded root", good + "-- kustomization.yaml --\nresources: [apps/a.yaml]\n" + repair +
 			"-- .lintel.yaml --\nroots: {exclude: [.]}\n", bad, report.Failure},
 		{"resource of a component that nobody uses", good + "-- kustomization.yaml --\nkind: Component\n" +
@@ -76,7 +76,7 @@ func TestNamedByOthers(t *testing.T) {
 			"-- x/b/kustomization.yaml --\nresources: [../a]\n" + harden + exclude, bad, report.Failure},
 		{"not included", built + wrap + "-- .lintel.yaml --\nroots: {include: [apps]}\n", bad, report.Failure},
 
-		// By what wraps it and mends it.
+		// Included by a kustomization that fixes the violation.
 		{"wrapped", built + wrap, bad, report.Neutral},
 		{"wrapped twice", built + wrap + "-- wrap2/kustomization.yaml --\nresources: [../wrap]\n", bad, report.Neutral},
 		{"wrapped, and mended in one of two", built + wrap + "-- wrap2/kustomization.yaml --\nresources: [../apps]\n", bad,
@@ -97,7 +97,7 @@ func TestNamedByOthers(t *testing.T) {
 			report.Success},
 		{"wrapped, and an object deploys the base", built + wrap + "-- flux/apps.yaml --\n" + flux, bad, report.Failure},
 
-		// As a part of a chart, or of a policy test.
+		// Part of a chart, or of a policy test.
 		{"below a chart", good + "-- Chart.yaml --\nname: x\n", bad, report.Failure},
 		{"beside a chart", good + "-- apps/Chart.yaml --\nname: x\n", bad, report.Failure},
 		{"kustomization below a chart", built + "-- Chart.yaml --\nname: x\n", bad, report.Failure},
@@ -112,7 +112,7 @@ func TestNamedByOthers(t *testing.T) {
 		{"resource of a policy test", "-- tests/kyverno-test.yaml --\napiVersion: cli.kyverno.io/v1alpha1\nkind: Test\nmetadata: {name: t}\nresources: [a.yaml]\n-- tests/a.yaml --\n" +
 			goodPod, "-- tests/a.yaml --\n" + badPod, report.Success},
 
-		// By objects of Argo CD and Flux.
+		// Deployed by objects of Argo CD and Flux.
 		{"object that mends", built + "-- argo/apps.yaml --\n" + app, bad, report.Success},
 		{"object in an excluded folder", built + "-- x/apps.yaml --\n" + app + exclude, bad, report.Failure},
 		{"object that its folder's kustomization leaves out", built + "-- argo/apps.yaml --\n" + app +
@@ -149,8 +149,8 @@ func TestNamedByOthers(t *testing.T) {
 	}
 }
 
-// What names a policy turns none off.
-func TestNamedPolicies(t *testing.T) {
+// No file that names a policy disables it.
+func TestPolicyNamedByAnotherFileStaysInEffect(t *testing.T) {
 	const named = "-- .lintel.yaml --\npolicies: [policies]\n"
 	const plain = "-- apps/a.yaml --\n" + goodPod
 	for _, c := range []struct{ name, base string }{
@@ -191,8 +191,8 @@ func TestNamedPolicies(t *testing.T) {
 	}
 }
 
-// A document that cannot be read does not hide the others of its file.
-func TestHiddenByTemplates(t *testing.T) {
+// A document that cannot be read does not hide the other documents of its file.
+func TestUnreadableDocumentHidesNoOthers(t *testing.T) {
 	const twice = "---\napiVersion: v1\nkind: Pod\nmetadata: {name: t}\nspec: &s {a: *s}\n"
 	deep := "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: t}\ndata: " + strings.Repeat("[", 200) +
 		strings.Repeat("]", 200) + "\n"
@@ -200,8 +200,8 @@ func TestHiddenByTemplates(t *testing.T) {
 		name, head string
 		want       report.Conclusion
 	}{
-		{"what only we refuse", "# {{\n" + badPod + twice, report.Failure},
-		{"what is too deep", "# {{\n" + badPod + deep, report.Failure},
+		{"an alias that only Lintel rejects", "# {{\n" + badPod + twice, report.Failure},
+		{"a document that is nested too deep", "# {{\n" + badPod + deep, report.Failure},
 		{"a template in a comment", "# {{\n" + badPod + "---\napiVersion: v1\nkind: Pod\nx: [\n", report.Failure},
 		{"a template at the end of a line", badPod + "---\napiVersion: v1\nkind: Pod # {{\nx: [\n", report.Failure},
 		{"a template in another document", badPod + "---\napiVersion: v1\nkind: Pod\nx: '{{'\n---\nkind: Pod\nx: [\n",
@@ -227,7 +227,7 @@ func TestHiddenByTemplates(t *testing.T) {
 	}
 }
 
-// What is read through a symlink is checked where nobody else does.
+// A manifest that is deployed only through a symlink is checked.
 func TestSymlinks(t *testing.T) {
 	const quiet = "-- .lintel.yaml --\nroots: {exclude: [hidden/**]}\n"
 	for _, c := range []struct {
@@ -298,8 +298,8 @@ func TestSymlinks(t *testing.T) {
 	}
 }
 
-// A kustomization below a folder of policies counts as it renders, and what it does not read as it is.
-func TestPoliciesBelow(t *testing.T) {
+// A kustomization below a folder of policies counts as rendered; files that it does not read count as they are.
+func TestPoliciesInAKustomizationCountAsRendered(t *testing.T) {
 	audit := strings.ReplaceAll(strings.TrimPrefix(pods, "\n-- policies/p.yaml --\n"), "Enforce", "Audit")
 	const enforce = `patches:
 - target: {kind: ClusterPolicy}

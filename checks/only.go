@@ -13,8 +13,8 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// only finds the roots that alone are asked for, by name, of either side; nil: all are. The error says which name stands
-// for none, or for several.
+// only returns the roots of both sides that the names stand for; nil selects all roots. It fails for a name that stands
+// for no root or for several.
 func only(trees *diff.Trees, names []report.RootName) ([]roots.Root, error) {
 	var list []roots.Root
 	for _, name := range names {
@@ -27,7 +27,8 @@ func only(trees *diff.Trees, names []report.RootName) ([]roots.Root, error) {
 	return list, nil
 }
 
-// named finds the roots that one name stands for: those of the first of its meanings that either side has.
+// named returns the roots of one name. It tries the meanings of the name in order, and takes the first one that either
+// side has.
 func named(trees *diff.Trees, name report.RootName) (list []roots.Root, err error) {
 	first := errors.New("this is neither a path in the repository nor a name listed by \"lintel roots\"")
 	for _, meaning := range append(slices.Clone(name.Paths), path.Clean(name.Name)) {
@@ -51,10 +52,10 @@ func named(trees *diff.Trees, name report.RootName) (list []roots.Root, err erro
 	return nil, first
 }
 
-// narrow leaves what is not about some roots out.
+// narrow removes everything that is not about the given roots.
 func (p *pairs) narrow(list []roots.Root) {
 	is := func(root roots.Root) bool {
-		return slices.ContainsFunc(list, func(one roots.Root) bool { // a folder may be a root in two ways
+		return slices.ContainsFunc(list, func(one roots.Root) bool { // a folder may be a root of two kinds
 			return one.Path == root.Path && one.Object == root.Object
 		})
 	}

@@ -18,34 +18,34 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// pairs are what a change does to the objects that are deployed, and what the head declares.
+// pairs are what a change does to the deployed objects, with everything that is needed to judge it.
 type pairs struct {
 	sides    *diff.Sides
 	declared *declared.Objects
 	touched  []roots.Root
-	roots    []*diff.Root // those that are asked for
-	every    []*diff.Root // these, and all others that the change reaches
+	roots    []*diff.Root // the selected roots that the change affects
+	every    []*diff.Root // all roots that the change affects
 	list     []*diff.Pair
-	asking   []*diff.Pair // the objects that ask for deployments in vain, of which little is known
-	alone    []*diff.Pair // what the change does to kustomizations that others include, by themselves
-	bases    []*diff.Root // these
-	surveyed []*diff.Pair // what builtin.CheckRoots finds
+	asking   []*diff.Pair // objects that request a deployment which Lintel cannot render
+	alone    []*diff.Pair // changes of kustomizations that others include, rendered standalone
+	bases    []*diff.Root // the roots of alone
+	surveyed []*diff.Pair // violations of builtin.CheckRoots
 
-	clusters   func(roots.Root) []string // those of a root; nil: the settings know none
-	inferred   bool                      // clusters are told apart by what deploys to them: the settings do not say
-	lookups    [2]*deploy.Set            // of the tip of the base branch and of the head, for what policies look up
-	context    []string                  // files and folders that the settings name
-	above      *declared.Above           // what the organisation's settings name
+	clusters   func(roots.Root) []string // clusters of a root; nil: the settings have no clusters
+	inferred   bool                      // the settings have no clusters, so what deploys a root tells them apart
+	lookups    [2]*deploy.Set            // the tip of the base branch and the head, for what policies look up
+	context    []string                  // files and folders of the settings' context
+	above      *declared.Above           // the context of the organisation's settings
 	notChecked []report.NotChecked
-	charts     int // how many of these are Helm charts
-	others     int // how many roots the change reaches that are not asked for
+	charts     int // how many entries of notChecked are Helm charts
+	others     int // number of affected roots that are not selected
 	warnings   []report.Problem
-	broken     []report.Problem // of files that the change breaks and that no root refuses
+	broken     []report.Problem // changed files with errors that no root reports
 
-	secrets *mask.Values // of the objects that anybody looked at
+	secrets *mask.Values // of all objects that were read
 }
 
-// pair renders what the change reaches on both sides.
+// pair renders the roots that the change affects, on both sides.
 func pair(ctx context.Context, change report.Change, repo *repository, k *kept) (*pairs, error) {
 	t := repo.trees
 	clusters := repo.clusters()
@@ -90,7 +90,7 @@ func pair(ctx context.Context, change report.Change, repo *repository, k *kept) 
 	return out, nil
 }
 
-// objects are what is declared: by the files that the settings name, and by roots; nil: by all.
+// objects are the objects that policies may look up: those of the named files, and of the roots in; nil: of all roots.
 func (p *pairs) objects(named []string, in func(roots.Root) bool) *declared.Objects {
 	t := p.sides.Trees
 	d := declared.New(p.lookups[1], named)
@@ -104,7 +104,7 @@ func (p *pairs) objects(named []string, in func(roots.Root) bool) *declared.Obje
 	return d
 }
 
-// reached lists the roots that the change reaches.
+// reached lists the roots that the change affects.
 func (p *pairs) reached() []roots.Root {
 	if p.touched == nil {
 		p.touched = p.sides.Reached()
@@ -112,7 +112,7 @@ func (p *pairs) reached() []roots.Root {
 	return p.touched
 }
 
-// reads is what was read for a root on either side.
+// reads returns what the rendering of a root read, on either side.
 func (p *pairs) reads(root roots.Root) map[string]string {
 	for _, r := range p.roots {
 		if r.Root == root {
@@ -157,13 +157,13 @@ func (p *pairs) render(ctx context.Context) error {
 	return err
 }
 
-// tookOver is diff.Trees.TookOver within a cluster of the settings.
+// tookOver is diff.Trees.TookOver, limited to pairs in the same clusters of the settings.
 func (p *pairs) tookOver(from, to *diff.Pair) bool {
 	return p.sides.Trees.TookOver(from, to) &&
 		(p.clusters == nil || slices.Equal(p.clusters(from.Root), p.clusters(to.Root)))
 }
 
-// survey has the checks of whole roots look at those that are asked for.
+// survey runs the built-in checks of whole roots over the selected roots.
 func (p *pairs) survey(ctx context.Context, levels settings.Checks) (err error) {
 	reached := &builtin.Reached{Sides: p.sides, Roots: p.roots, Clusters: p.clusters}
 	p.surveyed, err = builtin.CheckRoots(ctx, reached, levels)
@@ -173,7 +173,7 @@ func (p *pairs) survey(ctx context.Context, levels settings.Checks) (err error) 
 	return err
 }
 
-// tell puts what stood in the way into the report, and what was looked at.
+// tell adds obstacles to rendering, and the numbers of checked roots and resources, to the report.
 func (p *pairs) tell(out *report.Report) {
 	out.Stats.Unchecked, out.Stats.Others = p.charts, p.others
 	for _, pair := range p.list {
@@ -207,8 +207,8 @@ func (p *pairs) tell(out *report.Report) {
 	}
 }
 
-// isRule reports whether a pair is of a policy, a binding or an exception. They are judged as everything is, and are no
-// workload: who reads the numbers wants to know of that.
+// isRule reports whether a pair is a policy, a binding or an exception. Rules are checked like all objects, but the
+// numbers of the report count workloads only.
 func isRule(p *diff.Pair) bool {
 	id := admission.IdentityOf(p.Resource().Object)
 	return engine.IsRule(id.Group, id.Kind)
@@ -218,8 +218,9 @@ func all(list []*diff.Pair, is func(*diff.Pair) bool) bool {
 	return !slices.ContainsFunc(list, func(p *diff.Pair) bool { return !is(p) })
 }
 
-// tellObstacles says what stood in the way of rendering the roots. What the change brings and is wrong fails the check.
-// What the base has in the same way, and what only others have, is not checked; everything else of the root is.
+// tellObstacles reports what prevented the rendering of roots. An error that the change introduces fails the check. An
+// error that the base has too, or that is caused by other repositories, is reported as not checked. The rest of the
+// root is checked.
 func (p *pairs) tellObstacles(out *report.Report) {
 	gone := p.sides.Gone(p.every)
 	var failing []*diff.Root
@@ -233,7 +234,7 @@ func (p *pairs) tellObstacles(out *report.Report) {
 		brought := &diff.Root{Root: r.Root}
 		failing = append(failing, brought)
 		for _, o := range r.Obstacles(gone) {
-			if (!o.Before || p.sides.Trees.Changed(o.Path)) && !o.Unknown { // who edits what is broken and leaves it so wrote it
+			if (!o.Before || p.sides.Trees.Changed(o.Path)) && !o.Unknown { // an edit of a broken file that does not fix it counts as introducing the error
 				brought.Head = append(brought.Head, o.Error)
 				continue
 			}

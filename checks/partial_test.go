@@ -13,9 +13,9 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// In a clone that has no more than the files of the commits that are compared, the age of an exception is not mistaken:
-// the check names all that it lacks of the history, and says the same as ever when that is there.
-func TestPartialClone(t *testing.T) {
+// A clone may have only the files of the compared commits. A check there does not compute a wrong age of an exception:
+// it names the missing objects of the history. Once they are fetched, its report is that of a full clone.
+func TestPartialCloneNamesTheMissingHistory(t *testing.T) {
 	lives := strings.Replace(narrow("a", "new"), "namespace: ops", "namespace: ops, labels: {cleanup.kyverno.io/ttl: 9d}", 1)
 	patch := "apiVersion: kyverno.io/v2\nkind: PolicyException\nmetadata: {name: a, namespace: ops, labels: " +
 		"{cleanup.kyverno.io/ttl: 9d}}\n"
@@ -23,8 +23,8 @@ func TestPartialClone(t *testing.T) {
 		step   func(r *treetest.Repo, n string)
 		lacked int
 	}{
-		"its own": {func(r *treetest.Repo, n string) { r.Write("e/a.yaml", "# "+n+"\n"+lives) }, 4},
-		"a patch": {func(r *treetest.Repo, n string) {
+		"edits of the exception": {func(r *treetest.Repo, n string) { r.Write("e/a.yaml", "# "+n+"\n"+lives) }, 4},
+		"edits of its patch": {func(r *treetest.Repo, n string) {
 			r.Write("e/a.yaml", "# "+n+"\n"+narrow("a", "new"))
 			r.Write("e/p.yaml", "# "+n+"\n"+patch)
 			r.Write("e/kustomization.yaml", "resources: [a.yaml]\npatches: [{path: p.yaml, target: {kind: PolicyException}}]\n")

@@ -23,7 +23,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// elsewhere says what the commits take rules from besides their own trees.
+// elsewhere sets the other repositories and files from which the commits take rules.
 func (r *repository) elsewhere(change report.Change, k *kept) {
 	e := diff.PolicySources{Host: change.Host, Policies: change.Policies, Files: change.PolicyFiles, Defaults: change.Defaults,
 		Graphs: k.graphOf}
@@ -39,8 +39,8 @@ func (r *repository) elsewhere(change report.Change, k *kept) {
 	}
 }
 
-// inherit returns settings as those of the organisation leave them. Where these cannot be had or read, its policies
-// cannot be in effect: finding them says why.
+// inherit returns settings combined with the organisation's settings. If those cannot be fetched or read, the
+// organisation's policies cannot be in effect; rules.Find reports that.
 func (r *repository) inherit(c diff.Commit, own *settings.Settings) (*settings.Settings, []report.Problem, error) {
 	if c.PolicySources.Defaults == "" {
 		return own, nil, nil
@@ -53,9 +53,9 @@ func (r *repository) inherit(c diff.Commit, own *settings.Settings) (*settings.S
 	switch {
 	case err == nil:
 		if _, err := src.Tree.Entry(settings.Path); errors.Is(err, tree.ErrNotExist) && path.Base(c.PolicySources.Defaults) == ".github" {
-			return own, nil, nil // it has other things for the organisation
+			return own, nil, nil // a repository .github without settings has other purposes
 		}
-		if from, _, err = settings.Read(src.Tree); err != nil { // what is wrong with them is said where its policies are found
+		if from, _, err = settings.Read(src.Tree); err != nil { // rules.Find reports errors of these settings
 			return nil, nil, err
 		}
 	case !errors.Is(err, remote.ErrWanted) && !errors.As(err, &failure):
@@ -65,8 +65,8 @@ func (r *repository) inherit(c diff.Commit, own *settings.Settings) (*settings.S
 	return out, ignored, nil
 }
 
-// above returns what the organisation's settings name as context, as a commit has it; nil where they name nothing, and
-// where they cannot be had, which is said where its policies are found.
+// above returns the context of the organisation's settings at a commit. It is nil if there is none, or if the settings
+// cannot be fetched; rules.Find reports the latter.
 func (r *repository) above(c diff.Commit, s *settings.Settings, renderings *render.Cache) (*declared.Above, error) {
 	from := s.Inherits()
 	if from == nil || len(from.Context) == 0 {
@@ -88,7 +88,7 @@ func (r *repository) above(c diff.Commit, s *settings.Settings, renderings *rend
 	return declared.NewAbove(set, from.Context), nil
 }
 
-// seek asks for what the rules of both sides are in, so that it is fetched with everything else.
+// seek requests the repositories of rules for both sides, so that they are fetched together with other sources.
 func (r *repository) seek() {
 	ask := func(c diff.Commit, s *settings.Settings) {
 		if s == nil {
@@ -111,10 +111,10 @@ func (r *repository) seek() {
 	ask(r.trees.Head, r.proposed)
 }
 
-// maxGraphs is of how many other repositories what was read is kept.
+// maxGraphs is the number of other repositories whose graphs are cached.
 const maxGraphs = 8
 
-// graphOf returns where what is read of another repository is remembered.
+// graphOf returns the cache for the graph of another repository.
 func (k *kept) graphOf(address string) *graph.Cache {
 	if k.others == nil || len(k.others) >= maxGraphs && k.others[address] == nil {
 		k.others = map[string]*graph.Cache{}
@@ -125,8 +125,8 @@ func (k *kept) graphOf(address string) *graph.Cache {
 	return k.others[address]
 }
 
-// approvers returns who decides about exceptions in place of the repository's approvers: about those that open what is
-// inherited. It is nil where nobody does.
+// approvers returns who approves an exception instead of the repository's own approvers. These are the organisation's
+// approvers, for exceptions that cover an inherited policy. It is nil if the organisation names no approvers.
 func (r *repository) approvers(found *rules.Sources) func(e *engine.Exception) *report.Approvers {
 	whom := r.settings.OrganizationApprovers()
 	if whom == nil {
@@ -147,7 +147,8 @@ func (r *repository) approvers(found *rules.Sources) func(e *engine.Exception) *
 	}
 }
 
-// opensAbove reports whether an exception to what a finding is of opens what is inherited.
+// opensAbove reports whether an exception for a finding would cover an inherited policy or a check that the
+// organisation requires.
 func (r *repository) opensAbove(f report.Finding) bool {
 	return r.inherits(f) || f.Policy == builtin.Policy && r.settings.Demands()
 }
@@ -158,7 +159,7 @@ func (r *repository) inherits(f report.Finding) bool {
 	return from != "" && strings.HasPrefix(f.PolicyPath, rules.Address(from, ""))
 }
 
-// resolved is what references to repositories with policies came to, each once.
+// resolved lists the commits to which references to repositories of policies were resolved, each once.
 func resolved(outcomes []*outcome) (list []report.Resolved) {
 	for _, o := range outcomes {
 		for _, r := range o.rules.before.Resolved {
@@ -170,7 +171,7 @@ func resolved(outcomes []*outcome) (list []report.Resolved) {
 	return list
 }
 
-// ruleSources are the other repositories that rules in effect come from, each once.
+// ruleSources lists the other repositories that contain rules in effect, each once.
 func ruleSources(outcomes []*outcome) (list []report.RuleSource) {
 	for _, o := range outcomes {
 		for _, r := range o.rules.before.Resolved {

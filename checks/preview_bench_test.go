@@ -10,8 +10,8 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// BenchmarkPreview measures, in a repository of 3,000 roots, a change of one manifest, which previews nothing, and one
-// that adds a policy, which looks at every root.
+// BenchmarkPreview measures two changes in a repository of 3,000 roots: one edits a manifest and previews nothing, the
+// other adds a policy and evaluates every root.
 func BenchmarkPreview(b *testing.B) {
 	m := newMonorepo(b, 1000, 1)
 	var stream bytes.Buffer

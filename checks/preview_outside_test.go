@@ -11,9 +11,9 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// A change of the rules is previewed for what comes from outside, too: all of it is wanted at once before anything is
-// looked at, for the preview alone, and what could not be had is counted.
-func TestPreviewOutside(t *testing.T) {
+// A change of rules is also previewed for roots with remote sources. All sources that the preview needs are requested
+// at once before it runs, only for the preview. Roots whose sources cannot be fetched are counted.
+func TestPreviewRequestsRemoteSources(t *testing.T) {
 	store := treetest.New(t)
 	put := func(files map[string]string) string {
 		store.Git("rm", "-rq", "--ignore-unmatch", ".")
@@ -40,16 +40,16 @@ func TestPreviewOutside(t *testing.T) {
 		name       string
 		lock       remote.Lock
 		last       bool
-		nothing    bool // is ever fetched
+		nothing    bool // the program does not fetch at all
 		wants      []remote.Want
 		fails      int
 		unrendered int
 	}{
-		{"nothing was fetched yet", remote.Lock{}, false, false, []remote.Want{chart, base}, 0, 0},
-		{"some was", lock[:1], false, false, []remote.Want{base}, 0, 0},
-		{"all was", lock, false, false, nil, 3, 0},
-		{"some cannot be had in time", lock[:1], true, false, nil, 2, 1},
-		{"nothing is fetched", nil, false, true, nil, 1, 2},
+		{"no source is fetched yet", remote.Lock{}, false, false, []remote.Want{chart, base}, 0, 0},
+		{"one source is fetched", lock[:1], false, false, []remote.Want{base}, 0, 0},
+		{"all sources are fetched", lock, false, false, nil, 3, 0},
+		{"one source is not fetched in time", lock[:1], true, false, nil, 2, 1},
+		{"the program does not fetch", nil, false, true, nil, 1, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			change := report.Change{Base: at, Rules: at, Head: head}

@@ -13,8 +13,8 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// previewed is a repository whose rules are edited: three pods, of which "host" uses the network of its node, and two
-// deployments that share a base.
+// previewed is a repository whose rules the tests edit. It has three Pods, of which "host" uses the network of its
+// node, and two Deployments that share a base.
 const previewed = pods + `
 -- apps/pods.yaml --
 apiVersion: v1
@@ -89,7 +89,7 @@ func commit(r *treetest.Repo, archive string, remove []string) string {
 	return r.Commit(archive)
 }
 
-// words is a preview in short: its sentences, and its differences.
+// words describes a preview in short: its sentences, and its differences.
 func words(p *report.Preview) []string {
 	if p == nil {
 		return nil
@@ -140,11 +140,11 @@ func TestPreview(t *testing.T) {
 			"fails label apps/pods.yaml:16 >fail 1",
 			"fails label shop/base/deployment.yaml:3 >fail 2",
 		}},
-		{name: "new policy that holds", change: "-- policies/team.yaml --\n" +
+		{name: "new policy without violations", change: "-- policies/team.yaml --\n" +
 			strings.Replace(teamPolicy, `labels: {team: "?*"}`, `name: "?*"`, 1), want: []string{
 			"new policy team (Enforce) holds for all it applies to: 5 resources",
 		}},
-		{name: "new policy about nothing",
+		{name: "new policy that matches nothing",
 			change: "-- policies/team.yaml --\n" + strings.Replace(teamPolicy, "[Pod, Deployment]", "[Job]", 1), want: []string{
 				"new policy team applies to nothing in this repository",
 			}},
@@ -187,7 +187,7 @@ spec:
 		{name: "unreadable", change: "-- policies/p.yaml --\napiVersion: kyverno.io/v1\na: [\n", want: []string{
 			"policy pods has errors, so what it would do is not known",
 		}, errors: "policies/p.yaml:"},
-		{name: "broken, and changes what others see", change: "-- policies/m.yaml --\n" + `apiVersion: kyverno.io/v1
+		{name: "an invalid policy that would mutate", change: "-- policies/m.yaml --\n" + `apiVersion: kyverno.io/v1
 kind: ClusterPolicy
 metadata: {name: no-host}
 spec:
@@ -202,7 +202,7 @@ spec:
 				"warning policies/m.yaml: the effect on resources is not known: a mutating policy has errors, so the " +
 					"input of the other policies is not known",
 			}},
-		{name: "of a kind for clusters", change: "-- policies/p2.yaml --\napiVersion: kyverno.io/v2\nkind: " +
+		{name: "of a kind that only clusters evaluate", change: "-- policies/p2.yaml --\napiVersion: kyverno.io/v2\nkind: " +
 			"CleanupPolicy\nmetadata: {name: tidy, namespace: a}\nspec: {schedule: '0 0 * * *', match: {any: [{resources: " +
 			"{kinds: [Pod]}}]}}\n", want: []string{
 			"new policy a/tidy is of a kind that is not evaluated before merge",
@@ -226,7 +226,7 @@ spec:
 			"policy pods (Enforce) would no longer report 2 resources in 1 root",
 			"passes net apps/pods.yaml:5 fail> 1", "passes tag apps/pods.yaml:18 fail> 1",
 		}},
-		{name: "settings that say nothing about resources", change: "-- .lintel.yaml --\napprovers: {count: 2}\n",
+		{name: "settings without an effect on resources", change: "-- .lintel.yaml --\napprovers: {count: 2}\n",
 			want: []string{"the settings change (approvers)"}},
 		{name: "broken settings", change: "-- .lintel.yaml --\nroots: 3\n", errors: ".lintel.yaml:1"},
 		{name: "new exception", change: "-- e.yaml --\n" + fmt.Sprintf(hostException, "host"), want: []string{
@@ -286,7 +286,7 @@ spec: {policyName: host, validationActions: [Deny]}
 			"new policy host (Enforce) would newly fail for 1 resource of 3 in 1 root",
 			"fails host apps/pods.yaml:5 >fail 1",
 		}},
-		{name: "a binding goes, which leaves an audit", base: "-- policies/v.yaml --" + `
+		{name: "a removed binding leaves an audit", base: "-- policies/v.yaml --" + `
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
 metadata: {name: host}
@@ -302,7 +302,7 @@ spec: {policyName: host, validationActions: [Deny]}
 			"policy host (Audit, now Enforce) would only warn for 1 resource that fails now in 1 root",
 			"relaxed host apps/pods.yaml:5 fail>warn 1",
 		}},
-		{name: "a mutation changes what others see", change: "-- policies/m.yaml --\n" + `apiVersion: kyverno.io/v1
+		{name: "a mutation changes what other policies see", change: "-- policies/m.yaml --\n" + `apiVersion: kyverno.io/v1
 kind: ClusterPolicy
 metadata: {name: no-host}
 spec:
@@ -337,8 +337,8 @@ spec:
 	}
 }
 
-// compareWithChecks checks the branch by the rules before and after: what only one of them reports is what the preview
-// says, but for rules that cannot be told apart.
+// compareWithChecks runs checks with the rules before and after. What only one of them reports must be in the preview,
+// but rules of one policy are not told apart.
 func compareWithChecks(t *testing.T, r *treetest.Repo, before, after string, p *report.Preview) {
 	t.Helper()
 	places := func(rules string) map[string]report.Result {
@@ -379,7 +379,7 @@ func compareWithChecks(t *testing.T, r *treetest.Repo, before, after string, p *
 	}
 }
 
-// What the base branch got after the head left it is neither added nor removed by the change.
+// What the base branch changed after the head left it is neither added nor removed in the preview.
 func TestPreviewOfAnOldHead(t *testing.T) {
 	r := treetest.New(t)
 	base := r.Commit(previewed)
@@ -412,7 +412,7 @@ results:
   result: pass
 `
 
-// The tests beside a policy, and those that name it, are run; what fails is an error at its row.
+// Policy tests beside a policy, and tests that name it, are run. A failing row is an error at its line.
 func TestPreviewRunsPolicyTests(t *testing.T) {
 	rules := "-- policies/team.yaml --\n" + teamPolicy + "-- policies/.kyverno-test/pod.yaml --\n" +
 		pod("bare", "  containers: []\n")
@@ -425,22 +425,22 @@ func TestPreviewRunsPolicyTests(t *testing.T) {
 		remove             []string
 		want               string // in short: the files, and the errors
 	}{
-		{name: "beside a new policy", change: rules + "-- policies/.kyverno-test/kyverno-test.yaml --\n" + teamTest,
+		{name: "tests beside a new policy", change: rules + "-- policies/.kyverno-test/kyverno-test.yaml --\n" + teamTest,
 			want: failing},
-		{name: "that pass", change: rules + "-- policies/.kyverno-test/kyverno-test.yaml --\n" + good},
-		{name: "of an edited policy, left alone themselves",
+		{name: "passing tests", change: rules + "-- policies/.kyverno-test/kyverno-test.yaml --\n" + good},
+		{name: "unchanged tests of an edited policy",
 			base:   rules + "-- policies/.kyverno-test/kyverno-test.yaml --\n" + teamTest,
 			change: "-- policies/team.yaml --\n# edited\n" + teamPolicy, want: failing},
-		{name: "elsewhere, that name the policy", base: rules + "-- tests/kyverno-test.yaml --\n" + strings.NewReplacer(
+		{name: "tests in another folder that name the policy", base: rules + "-- tests/kyverno-test.yaml --\n" + strings.NewReplacer(
 			"../team", "../policies/team", "pod.yaml", "../policies/.kyverno-test/pod.yaml").Replace(teamTest),
 			change: "-- policies/team.yaml --\n# edited\n" + teamPolicy,
 			want:   strings.Replace(failing, "policies/.kyverno-test/", "tests/", 1)},
-		{name: "whose objects are edited", base: rules + "-- policies/.kyverno-test/kyverno-test.yaml --\n" + teamTest,
+		{name: "tests whose objects are edited", base: rules + "-- policies/.kyverno-test/kyverno-test.yaml --\n" + teamTest,
 			change: "-- policies/.kyverno-test/pod.yaml --\n# edited\n" + pod("bare", "  containers: []\n"), want: failing},
-		{name: "whose policy is removed", base: rules + "-- policies/.kyverno-test/kyverno-test.yaml --\n" + good,
+		{name: "tests whose policy is removed", base: rules + "-- policies/.kyverno-test/kyverno-test.yaml --\n" + good,
 			remove: []string{"policies/team.yaml"},
 			want:   "policies/.kyverno-test/kyverno-test.yaml:4: ../team.yaml: the file does not exist"},
-		{name: "that cannot be read", change: rules + "-- policies/.kyverno-test/kyverno-test.yaml --\nkind: " +
+		{name: "tests that cannot be read", change: rules + "-- policies/.kyverno-test/kyverno-test.yaml --\nkind: " +
 			"Test\napiVersion: cli.kyverno.io/v1alpha1\npolicy: [a]\n", want: "policies/.kyverno-test/kyverno-test.yaml:3:"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -469,7 +469,7 @@ func TestPreviewRunsPolicyTests(t *testing.T) {
 	}
 }
 
-// The list of differences is bounded, what is left out is counted, and the counts of the policies are whole.
+// The list of differences is bounded. Omitted differences are counted, and the counts per policy are complete.
 func TestPreviewIsBounded(t *testing.T) {
 	r := treetest.New(t)
 	var many strings.Builder
@@ -492,7 +492,7 @@ func TestPreviewIsBounded(t *testing.T) {
 	base = r.Snapshot()
 	head = r.Commit("-- policies/team.yaml --\n" + strings.Replace(teamPolicy, "name: team", "name: owner", 1))
 	p = check(t, r, report.Change{Base: base, Rules: base, Head: head}).Preview
-	if len(p.Findings) != 2 { // the policy that is there and the one that takes its place
+	if len(p.Findings) != 2 { // the old policy and the one that replaces it
 		t.Fatalf("%d findings", len(p.Findings))
 	}
 	for _, f := range p.Findings {
@@ -503,7 +503,7 @@ func TestPreviewIsBounded(t *testing.T) {
 	}
 }
 
-// What there was no time for is counted, and changes no conclusion.
+// Roots for which there was no time are counted, and do not change the conclusion.
 func TestPreviewOutOfTime(t *testing.T) {
 	r := treetest.New(t)
 	base := r.Commit(previewed)

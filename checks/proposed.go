@@ -11,8 +11,9 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// proposed says what would be said of all that the head deploys once a change of another repository is merged that rules
-// come from, see report.Change.Proposed. Both sides have one tree; what differs is what the rules from elsewhere are.
+// proposed previews a change of another repository from which this repository takes rules, see report.Change.Proposed.
+// It evaluates everything that the head deploys with the rules before and after that change. Both sides have the same
+// tree.
 func (c *Checker) proposed(ctx context.Context, change report.Change, repo *repository, k *kept) (*report.Report, error) {
 	out := &report.Report{All: true}
 	if wanted, err := repo.remote.Wanted(repo.settings.Sources.Allow); wanted != nil || err != nil {
@@ -64,7 +65,7 @@ func (c *Checker) proposed(ctx context.Context, change report.Change, repo *repo
 		return &report.Report{Wanted: wanted}, err
 	}
 	out.ConcludeProposed()
-	var from []report.RemoteSource // addresses by which others decide: a Secret must not hide one
+	var from []report.RemoteSource // others decide by these addresses: masking values of Secrets must not change one
 	if out.Preview != nil {
 		from = out.Preview.RemoteSources
 	}
@@ -73,7 +74,7 @@ func (c *Checker) proposed(ctx context.Context, change report.Change, repo *repo
 	return out, nil
 }
 
-// unread is what is wrong with rules that come from elsewhere where nothing of them comes from a revision.
+// unread returns the problems of rules if none of them were read from a revision.
 func unread(found *rules.Sources, revision string) []report.Problem {
 	if slices.ContainsFunc(found.Resolved, func(r report.Resolved) bool { return r.Ref == revision }) {
 		return nil

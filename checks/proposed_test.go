@@ -15,11 +15,11 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// proposedBase is a repository that others are made of.
+// proposedBase is the address of the remote base of some repositories.
 const proposedBase = "https://host.example/o/base"
 
-// foretell asks what a repository would see of a change of the repository with its policies, of which everything is there
-// that is asked for. It returns the report and what was fetched: the URLs, with the revisions.
+// foretell previews a change of a repository of policies in a repository that uses them. Every requested source can be
+// fetched. It returns the report, and the fetched URLs with their revisions.
 func foretell(t *testing.T, change report.Change, store *treetest.Repo) (*report.Report, []string) {
 	t.Helper()
 	change.All, change.Rules, change.Host, change.Now = true, change.Head, "https://host.example", time.Unix(1_700_000_000, 0)
@@ -70,9 +70,8 @@ func foretell(t *testing.T, change report.Change, store *treetest.Repo) (*report
 	return nil, nil
 }
 
-// What a change of policies would change in a repository that takes them from there is what the checks before and after
-// the merge say differently.
-func TestProposed(t *testing.T) {
+// The preview of a proposed change of policies equals the difference between checks before and after its merge.
+func TestPreviewOfProposedPoliciesEqualsTheDifferenceOfTwoChecks(t *testing.T) {
 	policies := treetest.New(t)
 	policy := func(label string) string {
 		return "-- kyverno/team.yaml --\n" + strings.ReplaceAll(teamPolicy, "team: ", label+": ")
@@ -110,7 +109,7 @@ spec: {containers: [{name: c, image: "i:1"}]}
 		head     string
 		want     []string // the title, what is fetched, the words of the preview
 	}{
-		"a branch that is named": {
+		"the named branch": {
 			repo: "-- .lintel.yaml --\npolicies: [{repository: o/policies, ref: main, path: kyverno}]\n" + team,
 			want: []string{"neutral: Once merged: 1 new failure", "o/policies@BASE base, given", "o/policies@HEAD head, given",
 				"policy team (Enforce) would newly fail for 1 resource of 2 in 1 root", "fails label a/pod.yaml:5 pass>fail 1"},
@@ -128,7 +127,7 @@ spec: {containers: [{name: c, image: "i:1"}]}
 			repo: "-- .lintel.yaml --\npolicies: [{repository: o/policies, ref: " + base + "}]\n" + team,
 			want: []string{"success: This repository takes no rules from the changed branch", "o/policies@BASE base"},
 		},
-		"the organisation's": {
+		"the organisation's policies": {
 			repo: "-- .lintel.yaml --\nsources: {allow: []}\n" + team, defaults: address,
 			want: []string{"neutral: Once merged: 1 new failure", "o/policies@BASE base, given", "o/policies@HEAD head, given",
 				"policy team (Enforce) would newly fail for 1 resource of 2 in 1 root", "fails label a/pod.yaml:5 pass>fail 1"},
@@ -139,19 +138,19 @@ spec: {containers: [{name: c, image: "i:1"}]}
 			want: []string{"neutral: Once merged: 1 new failure", "o/policies@BASE base, given", "o/policies@HEAD head, given",
 				"policy team (Enforce) would newly fail for 1 resource of 2 in 1 root", "fails label a/pod.yaml:5 pass>fail 1"},
 		},
-		"broken": {
+		"invalid policies": {
 			repo: "-- .lintel.yaml --\npolicies: [{repository: o/policies}]\n" + team, head: broken,
 			want: []string{"neutral: The effect is not known: 2 errors", "o/policies@BASE base, " +
 				"given", "o/policies@HEAD head, given",
 				"policy team has errors, so what it would do is not known"},
 		},
-		"what the change names is not given": {
+		"a source that the change names is not fetched": {
 			repo: "-- .lintel.yaml --\n" + team, defaults: address, head: greedy,
 			want: []string{"neutral: The effect is not known: 1 error", "o/policies@BASE base, " +
 				"given", "o/policies@HEAD head, given",
 				"o/secret@main head"},
 		},
-		"nothing of the rules": {
+		"a change without rules": {
 			repo: "-- .lintel.yaml --\npolicies: [{repository: o/policies}]\n" + team, head: same,
 			want: []string{"success: Nothing would change", "o/policies@BASE base, given", "o/policies@HEAD head, given"},
 		},
@@ -180,8 +179,8 @@ spec: {containers: [{name: c, image: "i:1"}]}
 	}
 }
 
-// What an organisation's policies look up is what it says as the change leaves it; a repository's own policies look there
-// last.
+// An organisation's policies look up the context of its own proposed settings first. A repository's own policies look
+// there last.
 func TestProposedContext(t *testing.T) {
 	policies := treetest.New(t)
 	said := func(team string) string {
@@ -213,8 +212,8 @@ spec:
 	}
 }
 
-// Which repositories the places of a preview are in is told, for those who may not read them.
-func TestProposedOutside(t *testing.T) {
+// The report names the repositories in which places of the preview are, so that readers without access do not see them.
+func TestProposedPreviewNamesRepositoriesOfItsPlaces(t *testing.T) {
 	store := treetest.New(t)
 	base := store.Commit("-- kyverno/other.yaml --\n" + strings.ReplaceAll(teamPolicy, "team: ", "other: "))
 	store.Git("checkout", "--quiet", "-b", "other")
@@ -238,7 +237,7 @@ func TestProposedOutside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var there report.Report // beyond the sandbox
+	var there report.Report // as read by the process outside of the sandbox
 	if err := json.Unmarshal(data, &there); err != nil {
 		t.Fatal(err)
 	}

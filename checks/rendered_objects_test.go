@@ -9,7 +9,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// What Argo CD and Flux are told is what kustomizations render to, not what files say.
+// Objects of Argo CD and Flux are taken as kustomizations render them, not as their files contain them.
 func TestRenderedObjects(t *testing.T) {
 	const (
 		app = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web}\nspec:\n  destination: {namespace: n}\n" +
@@ -55,9 +55,9 @@ func TestRenderedObjects(t *testing.T) {
 			"-- argo/dev/kustomization.yaml --\nresources: [../base]\n" + latest, report.Failure, "argo/dev/kustomization.yaml"},
 		{"an overlay that is left alone", apps + base + web + overlay + latest, "-- apps/a.yaml --\n" +
 			strings.Replace(goodPod, "{name: a}", "{name: a, labels: {x: y}}", 1), report.Success, ""},
-		{"variables from a generated ConfigMap", tagged + generator + "-- flux/vars.env --\nTAG=1\n-- flux/web.yaml --\n" + flux +
+		{"changed variables of a generated ConfigMap", tagged + generator + "-- flux/vars.env --\nTAG=1\n-- flux/web.yaml --\n" + flux +
 			variables, "-- flux/vars.env --\nTAG=latest\n", report.Failure, "apps/a.yaml"},
-		{"variables from a generated ConfigMap that stay", tagged + generator + "-- flux/vars.env --\nTAG=1\n-- flux/web.yaml " +
+		{"unchanged variables of a generated ConfigMap", tagged + generator + "-- flux/vars.env --\nTAG=1\n-- flux/web.yaml " +
 			"--\n" + flux + variables, "-- apps/a.yaml --\napiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {x: y}}\nspec: " +
 			"{containers: [{name: c, image: \"x:${TAG}\"}]}\n", report.Success, ""},
 		{"two objects of one name, the last bad", apps + "-- argo/web.yaml --\n" + web + "---\n" + web,
@@ -70,7 +70,7 @@ func TestRenderedObjects(t *testing.T) {
 			"-- argo/web --\n" + bad, report.Failure, "argo/web"},
 		{"a resource of a hidden name", apps + "-- argo/kustomization.yaml --\nresources: [.web.yaml]\n-- argo/.web.yaml --\n" +
 			web, "-- argo/.web.yaml --\n" + bad, report.Failure, "argo/.web.yaml"},
-		{"a resource without a suffix that comes", apps + "-- argo/kustomization.yaml --\nresources: []\n-- argo/web --\n" + bad,
+		{"a newly listed resource without a suffix", apps + "-- argo/kustomization.yaml --\nresources: []\n-- argo/web --\n" + bad,
 			"-- argo/kustomization.yaml --\nresources: [web]\n", report.Failure, "argo/web"},
 		{"an escaped group", apps + "-- argo/web.yaml --\n" + escape.Replace(web), "-- argo/web.yaml --\n" + escape.Replace(bad),
 			report.Failure, "argo/web.yaml"},
@@ -107,7 +107,7 @@ func TestRenderedObjects(t *testing.T) {
 	}
 }
 
-// The check of a whole branch, too, takes objects as overlays render them.
+// A check of a whole branch also takes objects as overlays render them.
 func TestRenderedObjectsOfABranch(t *testing.T) {
 	r := treetest.New(t)
 	head := r.Commit(pods + "-- apps/kustomization.yaml --\nresources: [a.yaml]\n-- apps/a.yaml --\n" + goodPod +
@@ -122,8 +122,8 @@ func TestRenderedObjectsOfABranch(t *testing.T) {
 	}
 }
 
-// What objects of Argo CD come to deploy is created in their cluster, whatever lay in the folder before, be they one or
-// several.
+// What Applications newly deploy is created in their cluster, even if the folder existed before, by one Application or
+// by several.
 func TestObjectsThatDeployAFolderCreateAllOfIt(t *testing.T) {
 	application := func(name, kustomize string) string {
 		return "-- argo/" + name + ".yaml --\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: " + name +

@@ -17,26 +17,26 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// repository is what a change is read from.
+// repository is everything that a change is read from.
 type repository struct {
 	objects  *tree.Objects
-	remote   *diff.RemoteSources // what was fetched
+	remote   *diff.RemoteSources // the fetched sources
 	trees    *diff.Trees
-	settings *settings.Settings // those in effect
-	proposed *settings.Settings // those of the change; nil where it leaves them alone, or has none that can be read
-	problems []report.Problem   // of the proposed settings, as far as the change brings them
-	standing []report.Problem   // of the settings in effect that the change does not mend
+	settings *settings.Settings // the settings in effect
+	proposed *settings.Settings // the settings of the head; nil if the change does not edit them, or if they cannot be read
+	problems []report.Problem   // problems of the proposed settings that the change introduces
+	standing []report.Problem   // problems of the settings in effect that the change does not fix
 
-	asksTime bool // the outcome may be another one at another time
+	asksTime bool // the result depends on the present time
 
-	cluster  string   // that the settings are of; see in
-	names    []string // of the repository, see roots.Options; likewise of the branch
+	cluster  string   // cluster whose settings these are; see in
+	names    []string // names and branches of the repository, see roots.Options
 	branches []string
 	graphs   *graph.Cache
-	advice   []report.Problem // what of the settings does not count since the organisation's do
+	advice   []report.Problem // parts of the settings that the organisation's settings override
 
 	progress progress.Func
-	config   render.Config // by which roots are rendered, without what comes from outside
+	config   render.Config // configuration of the renderer, without remote sources
 }
 
 // open opens the repository of a change: its trees, its settings, and what differs.
@@ -58,8 +58,8 @@ func open(ctx context.Context, change report.Change, k *kept) (*repository, erro
 	return r, nil
 }
 
-// close ends the reading, and returns the error that there is already, or that not everything could be read that was
-// asked for: no answer counts then. That files are absent comes first, as somebody may fetch them.
+// close closes the repository. It returns err, or the error that some requested object could not be read: the result
+// does not count then. Absent objects take precedence over err, since the caller may fetch them.
 func (r *repository) close(err error) error {
 	defer r.objects.Close()
 	defer r.remote.Close()
@@ -127,7 +127,7 @@ func (r *repository) read(change report.Change, k *kept) (err error) {
 	return r.index(k, change.Now)
 }
 
-// index finds the roots of the three trees.
+// index finds the roots of the base, the head, and the tip of the base branch.
 func (r *repository) index(k *kept, now time.Time) (err error) {
 	r.config = render.Config{Limits: r.settings.Limits.Render(), Namespaced: kinds.HasNamespace, Cache: &k.renderings,
 		Progress: r.progress}
@@ -162,7 +162,7 @@ func (r *repository) index(k *kept, now time.Time) (err error) {
 	return err
 }
 
-// under returns a commit with the roots that it has by other settings than those in effect.
+// under returns a commit with the roots that the settings s select.
 func (r *repository) under(c diff.Commit, s *settings.Settings) (_ diff.Commit, err error) {
 	if !s.SameRoots(r.settings) {
 		c.Roots, err = deploy.Open(c.Tree, s.RootOptions(r.names, r.branches), r.graphs, r.config)
@@ -170,7 +170,7 @@ func (r *repository) under(c diff.Commit, s *settings.Settings) (_ diff.Commit, 
 	return c, err
 }
 
-// find finds the rules of a commit by settings.
+// find finds the rules of a commit according to settings.
 func (r *repository) find(ctx context.Context, c diff.Commit, s *settings.Settings) (*rules.Sources, error) {
 	c, err := r.under(c, s)
 	if err != nil {
@@ -179,7 +179,7 @@ func (r *repository) find(ctx context.Context, c diff.Commit, s *settings.Settin
 	return rules.Find(ctx, c, s)
 }
 
-// exceptions is find for exceptions alone.
+// exceptions is find for exceptions only.
 func (r *repository) exceptions(ctx context.Context, c diff.Commit, s *settings.Settings) (*rules.Sources, error) {
 	c, err := r.under(c, s)
 	if err != nil {

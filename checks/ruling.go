@@ -12,17 +12,17 @@ import (
 	"github.com/lintel-bot/lintel/engine"
 )
 
-// ruling is what a change is judged by, and what it would change of that.
+// ruling is the rules that a change is judged by, and the rules that it proposes.
 type ruling struct {
-	*rules.Ruleset                // in effect
-	own            *rules.Ruleset // those of the head that the change adds or edits; nil where none can be
+	*rules.Ruleset                // the rules in effect
+	own            *rules.Ruleset // rules of the head that the change adds or edits; nil if the change cannot touch rules
 	brought        *rules.Introduced
 	decision       *exceptions.Decision
-	before, after  *rules.Sources   // before and after the merge; after is nil where the change cannot touch rules
-	proposals      []*rules.Sources // those of the head, by the settings of either side
-	problems       []report.Problem // why rules are not, or would not be, in effect by the change
-	standing       []report.Problem // why rules of the base branch are not in effect, whatever the change does
-	missing        []report.Problem // policies that its settings name and that are nowhere, not at the head either
+	before, after  *rules.Sources   // before and after the merge; after is nil if the change cannot touch rules
+	proposals      []*rules.Sources // rules of the head, according to the settings of each side
+	problems       []report.Problem // why rules are not, or would not be, in effect because of the change
+	standing       []report.Problem // why rules of the base branch are not in effect, independent of the change
+	missing        []report.Problem // policies that the settings name and that exist neither on the base branch nor at the head
 }
 
 // rule finds and compiles the rules of both sides.
@@ -48,13 +48,13 @@ func rule(ctx context.Context, change report.Change, repo *repository, k *kept) 
 	return out, nil
 }
 
-// tell puts what is wrong with the rules into the report, and how many there are that were not seen.
+// tell adds the problems and the number of the rules to the report, except for rules that were seen before.
 func (r *ruling) tell(out *report.Report, seen map[string]bool) {
 	out.Fail(r.problems...)
 	out.Warnings = append(out.Warnings, r.Warnings...)
 	switch {
 	case out.All:
-		for _, p := range r.Deprecated { // each kind is said once
+		for _, p := range r.Deprecated { // one warning for each kind
 			p.Common = p.Message
 			out.Warnings = append(out.Warnings, p)
 		}
@@ -81,8 +81,8 @@ func decide(change report.Change, repo *repository, merged, proposed []*engine.E
 	})
 }
 
-// propose reads the rules of the head: broken ones must not be merged, exceptions may be approved, and what becomes of
-// everything is previewed.
+// propose reads the rules of the head. Invalid policies must not be merged, exceptions may be approved, and the effect
+// of all changed rules is previewed.
 func (out *ruling) propose(ctx context.Context, change report.Change, repo *repository) error {
 	t := repo.trees
 	head, err := rules.Find(ctx, t.Head, repo.settings)
@@ -126,13 +126,13 @@ func (out *ruling) propose(ctx context.Context, change report.Change, repo *repo
 	return nil
 }
 
-// brought keeps the exceptions that the change brings.
+// brought returns the exceptions of a list that the change brings into effect.
 func brought(list []*engine.Exception, by *rules.Introduced) []*engine.Exception {
 	return slices.DeleteFunc(list, func(e *engine.Exception) bool { return !by.Has(e) })
 }
 
-// bring finds out which exceptions the change brings into force. What it would do by its own settings counts, and what
-// was in force where the head left the base branch, by the settings that held there, it does not bring.
+// bring finds the exceptions that the change brings into effect, also through its own settings. Exceptions that were in
+// effect where the head left the base branch, according to the settings there, are not the change's.
 func (r *repository) bring(ctx context.Context, tip, head *rules.Sources) (*rules.Introduced, error) {
 	t := r.trees
 	heads, bases := []*rules.Sources{head}, []*rules.Sources(nil)
@@ -166,8 +166,8 @@ func (r *repository) bring(ctx context.Context, tip, head *rules.Sources) (*rule
 	return rules.Introduce(t, heads, tip, bases...), nil
 }
 
-// compare tells what the change brings of what is wrong with rules from what the base branch has, and what it mends of
-// that. own is what is wrong at the head with what is the change's.
+// compare separates the problems that the change introduces from those of the base branch, and removes those that it
+// fixes. own are the problems of the rules that the change adds or edits.
 func (out *ruling) compare(repo *repository, head *rules.Sources, own []report.Problem) {
 	t := repo.trees
 	gone := func(p report.Problem) bool {

@@ -15,8 +15,8 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// Run checks one change. The error is about the repository or the machine; what is wrong with the change is in the
-// report.
+// Run checks one change and returns the report, which contains the errors of the change itself. It fails for errors of
+// the repository or the machine.
 func (c *Checker) Run(ctx context.Context, change report.Change) (*report.Report, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -34,7 +34,7 @@ func (c *Checker) Run(ctx context.Context, change report.Change) (*report.Report
 		return nil, err
 	}
 	if ctx.Err() == nil {
-		k.renderings.Save() // also where something is to be fetched first: another process may go on then
+		k.renderings.Save() // also before a fetch, since another process may run the next round
 	}
 	if !repo.asksTime {
 		k.keep(ctx, change, c.PreviewTime, out, begun)
@@ -42,11 +42,11 @@ func (c *Checker) Run(ctx context.Context, change report.Change) (*report.Report
 	return out, nil
 }
 
-// check is the way of a change through the rooms: the pairs, and in each cluster the rules, the answers and the
-// preview; then the report.
+// check runs the steps of a check: it pairs the objects, evaluates the rules of each cluster, previews proposed rules,
+// and writes the report.
 func (c *Checker) check(ctx context.Context, change report.Change, repo *repository, k *kept) (*report.Report, error) {
 	if change.Proposed != nil {
-		repo.asksTime = true // whether its rules do nobody looks
+		repo.asksTime = true // whether the rules ask for the time is not determined
 		return c.proposed(ctx, change, repo, k)
 	}
 	if wanted, err := k.expected(repo); wanted != nil || err != nil {
@@ -148,13 +148,13 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	if err := files.tell(pairs.secrets); err != nil {
 		return nil, err
 	}
-	// Addresses by which others decide: a Secret must not hide one.
+	// Others decide by these addresses: masking values of Secrets must not change one.
 	from := bump.RemoteSources(slices.Concat(pairs.every, pairs.bases))
 	if out.Preview != nil {
 		from = report.JoinRemoteSources(from, out.Preview.RemoteSources)
 	}
 	lines := written(out.Edits)
-	mask.Report(out, pairs.secrets) // the last step: what comes behind it may say what is secret
+	mask.Report(out, pairs.secrets) // the last step, since each earlier step may add values that must be masked
 	unmasked(out, lines)
 	files.shorten(out)
 	cutExcerpts(out.Excerpts, widths)
@@ -162,8 +162,9 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	return out, nil
 }
 
-// raise lets what is not checked fail the check where the settings ask for it: what the change brings or edits, and of the
-// base what is in the way of roots that it alters; with block.existing also of those that it only reaches.
+// raise lets unchecked parts fail the check if the settings say so. These are parts that the change introduces or
+// edits, and pre-existing obstacles in roots that it alters; with block.existing, also in roots that it affects without
+// altering.
 func raise(out *report.Report, s *settings.Settings) {
 	for i := range out.NotChecked {
 		n := &out.NotChecked[i]

@@ -12,8 +12,8 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// An update may keep what the object violated before, also when the list around it changes; what is new blocks.
-func TestNew(t *testing.T) {
+// An update that keeps a pre-existing violation passes, also when the list around it changes. A new violation blocks.
+func TestPreExistingViolationsDoNotBlock(t *testing.T) {
 	r := treetest.New(t)
 	deployed := func(containers string) string {
 		return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec:\n  selector: {matchLabels: {a: b}}\n" +
@@ -45,8 +45,8 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// What moves to another folder is removed there and created here; what it violated there it violated before.
-func TestMove(t *testing.T) {
+// A move to another folder is a deletion and a creation. Violations of the moved object are pre-existing.
+func TestMovedViolationsArePreExisting(t *testing.T) {
 	r := treetest.New(t)
 	r.Write("apps/a.yaml", pod("a", "  hostNetwork: true\n  containers: [{name: c, image: 'x:1'}]\n"))
 	base := r.Commit(pods)
@@ -64,8 +64,8 @@ func TestMove(t *testing.T) {
 	}
 }
 
-// A rule that looks something up is answered from what the head declares, rendered; what is not there is unknown.
-func TestLookUp(t *testing.T) {
+// A look-up of a rule is answered with the rendered objects of the head; a missing object makes the result unknown.
+func TestLookUpsAreAnsweredFromTheHead(t *testing.T) {
 	r := treetest.New(t)
 	base := r.Commit(`
 -- policies/p.yaml --
@@ -127,7 +127,7 @@ metadata: {name: shop, labels: {tier: gold}}
 		t.Errorf("got %s", problems(rep.Warnings))
 	}
 
-	// What does not render is not seen, which is said.
+	// Policies cannot look up objects of a root that does not render, which is a warning.
 	r.Write("broken/kustomization.yaml", "resources: [ns.yaml, gone.yaml]\n")
 	r.Write("broken/ns.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: elsewhere}\n")
 	base = r.Snapshot()
@@ -139,9 +139,9 @@ metadata: {name: shop, labels: {tier: gold}}
 	}
 }
 
-// Mutate rules run first, as in a cluster. What they wrote is traced to the rule, the rest to its line, also when
-// they shift a list.
-func TestMutations(t *testing.T) {
+// Mutate rules run first, as in a cluster. Fields that they set are traced to the rule, all others to their line, also
+// if a mutation shifts a list.
+func TestMutatedFieldsAreTracedToTheirRule(t *testing.T) {
 	r := treetest.New(t)
 	base := r.Commit(pods + `
 -- policies/m.yaml --
@@ -183,8 +183,8 @@ spec:
 	}
 }
 
-// Errors of the base are not a reason to pass, nor to take everything for deleted.
-func TestBrokenSides(t *testing.T) {
+// If the base does not render, the check does not pass for that reason, nor treats its objects as deleted.
+func TestBaseThatDoesNotRenderDoesNotPass(t *testing.T) {
 	r := treetest.New(t)
 	r.Write("app/kustomization.yaml", "resources: [pod.yaml, gone.yaml]\n")
 	r.Write("app/pod.yaml", pod("a", "  hostNetwork: true\n  containers: []\n"))
@@ -204,21 +204,21 @@ func TestBrokenSides(t *testing.T) {
 	}
 }
 
-// Who mends one thing is not told off for another that was there before, and that nobody could see.
-func TestMendedInPart(t *testing.T) {
+// A change that fixes one error of a root does not fail for another pre-existing error that the first one hid.
+func TestFixingOneErrorDoesNotFailForAnotherPreExistingOne(t *testing.T) {
 	const outside = "-- shared/a.yaml --\n{kind: A, apiVersion: e.com/v1, metadata: {name: a}}\n"
 	const app = "-- app/kustomization.yaml --\n"
 	const b = "{kind: B, apiVersion: e.com/v1, metadata: {name: b}}\n"
 	for name, c := range map[string]struct{ base, head, want string }{
-		"outside of the folder": {outside + app + "resources: [../shared/a.yaml, b.yaml]\n", "-- app/b.yaml --\n" + b,
+		"a file outside of the folder is left": {outside + app + "resources: [../shared/a.yaml, b.yaml]\n", "-- app/b.yaml --\n" + b,
 			"neutral shared/a.yaml is outside the folder of this kustomization"},
-		"twice the same": {"-- app/a.yaml --\n" + b + "-- app/c.yaml --\n" + b + app +
+		"a duplicate resource is left": {"-- app/a.yaml --\n" + b + "-- app/c.yaml --\n" + b + app +
 			"resources: [a.yaml, c.yaml, b.yaml]\n", "-- app/b.yaml --\n" + outside[20:],
 			`neutral B "b" is already part`},
-		"and another mistake besides": {outside + app + "resources: [../shared/a.yaml, b.yaml]\n", "-- app/b.yaml --\n" + b +
+		"the change introduces another error": {outside + app + "resources: [../shared/a.yaml, b.yaml]\n", "-- app/b.yaml --\n" + b +
 			app + "resources: [../shared/a.yaml, b.yaml, gone.yaml]\n", `failure "gone.yaml" does not exist`},
-		"nothing but what was missing": {app + "resources: [b.yaml]\n", "-- app/b.yaml --\n" + b, "success "},
-		"outside of the folder now": {outside + app + "resources: [b.yaml]\n", "-- app/b.yaml --\n" + b + app +
+		"the only error is fixed": {app + "resources: [b.yaml]\n", "-- app/b.yaml --\n" + b, "success "},
+		"the change adds a file outside of the folder": {outside + app + "resources: [b.yaml]\n", "-- app/b.yaml --\n" + b + app +
 			"resources: [../shared/a.yaml, b.yaml]\n", "failure shared/a.yaml is outside the folder of this kustomization"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -237,7 +237,7 @@ func TestMendedInPart(t *testing.T) {
 	}
 }
 
-func TestWarnings(t *testing.T) {
+func TestUncheckedFilesAreReported(t *testing.T) {
 	r := treetest.New(t)
 	base := r.Commit(pods + "-- app/kustomization.yaml --\nresources: []\n-- charts/web/Chart.yaml --\n" +
 		"apiVersion: v2\nname: web\nversion: 1.0.0\ntype: library\n")
@@ -263,8 +263,8 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// A misspelled folder of policies is not an empty set.
-func TestSettingsNameNothing(t *testing.T) {
+// A misspelled folder of policies is an error, not an empty list of policies.
+func TestSettingsThatNameNoPolicyFail(t *testing.T) {
 	r := treetest.New(t)
 	r.Write("apps/a.yaml", pod("a", "  hostNetwork: true\n  containers: [{name: c, image: 'x:1'}]\n"))
 	head := r.Commit(pods + "-- .lintel.yaml --\npolicies: [polices/]\n")
@@ -275,7 +275,7 @@ func TestSettingsNameNothing(t *testing.T) {
 	}
 }
 
-// Every kind of policy that Lintel evaluates is found by kind.
+// All kinds of policies that Lintel evaluates are found by kind.
 func TestAdmissionPoliciesAreFound(t *testing.T) {
 	for _, kind := range []string{"ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"} {
 		r := treetest.New(t)
@@ -288,7 +288,7 @@ func TestAdmissionPoliciesAreFound(t *testing.T) {
 	}
 }
 
-// The same change gives the same bytes, also from a warm checker.
+// The same change gives byte-identical reports, also from a checker that ran before.
 func TestDeterministic(t *testing.T) {
 	r, base, head := sample(t)
 	var checker checks.Checker

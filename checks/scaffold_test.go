@@ -26,7 +26,7 @@ func check(t testing.TB, r *treetest.Repo, c report.Change) *report.Report {
 	return rep
 }
 
-// sayings are what a finding says, and its causes with their places.
+// sayings returns the message of a finding, and its causes with their places.
 func sayings(r *report.Report, f report.Finding) string {
 	text := f.Message
 	for _, c := range r.Causes {
@@ -37,7 +37,7 @@ func sayings(r *report.Report, f report.Finding) string {
 	return text
 }
 
-// lines describes findings in short: result, place, field and what else matters.
+// lines describes findings in short: result, place, field and other details.
 func lines(r *report.Report) []string {
 	list := []string{}
 	for _, f := range r.Findings {
@@ -86,8 +86,8 @@ func pod(name, spec string) string {
 	return "apiVersion: v1\nkind: Pod\nmetadata: {name: " + name + "}\nspec:\n" + spec
 }
 
-// bare is an archive whose bare Pods change in a way that an API server refuses: the check of that is off in its
-// settings, so that what finds something is a policy.
+// bare switches the api-server check off in the settings of an archive. Its bare Pods change in a way that an API
+// server rejects, and the tests look for findings of policies only.
 func bare(archive string) string {
 	const file, off = "-- .lintel.yaml --\n", "checks: {api-server: \"off\"}\n"
 	if before, after, ok := strings.Cut(archive, file); ok {

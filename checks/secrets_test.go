@@ -14,8 +14,8 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// tellAll are policies that fail on every Secret, and on what else holds its values, each at another field, and quote what
-// is there in many ways.
+// tellAll are policies that fail for every Secret, and for other objects that contain its values. Each fails at another
+// field, and quotes the value in many ways.
 const tellAll = `
 -- policies/tell.yaml --
 apiVersion: kyverno.io/v1
@@ -86,7 +86,7 @@ spec:
   - expression: "string(base64.decode(object.?stringData[?'password'].orValue('????'))) == 'x'"
 `
 
-// No form of a report, and none of a difference, holds a value of a Secret, however and wherever it is written.
+// No format of a report or of a rendered difference contains a value of a Secret, however the Secret is written.
 func TestNoValueOfASecret(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: make test-all")
@@ -109,7 +109,7 @@ func TestNoValueOfASecret(t *testing.T) {
 		"  - {select: {kind: Deployment}, fieldPaths: [\"spec.template.spec.containers.[name=c].env.[name=A].value\"]}\n"
 	for _, c := range []struct {
 		name, files string
-		quiet       bool // there may be nothing to say
+		quiet       bool // the case may have no finding
 	}{
 		{name: "stringData", files: "-- apps/a.yaml --\n" + plain + "stringData:\n  password: " + secret + "\n"},
 		{name: "data", files: "-- apps/a.yaml --\n" + plain + "data:\n  password: " + encoded + "\n"},
@@ -220,7 +220,7 @@ func TestNoValueOfASecret(t *testing.T) {
 	}
 }
 
-// utf16le is a text in UTF-16.
+// utf16le encodes a text as UTF-16.
 func utf16le(text string) string {
 	b := []byte{0xff, 0xfe}
 	for _, u := range utf16.Encode([]rune(text)) {
@@ -229,7 +229,7 @@ func utf16le(text string) string {
 	return string(b)
 }
 
-// written writes a value in all of its forms.
+// written adds a value to into in each format.
 func written[V output.Value](t *testing.T, into map[string]string, name string, value V) {
 	t.Helper()
 	for _, form := range output.Names[V]() {
@@ -241,9 +241,9 @@ func written[V output.Value](t *testing.T, into map[string]string, name string, 
 	}
 }
 
-// A value that is no unlikely one is hidden where it is written, though the file does not say that it is one, and its
-// place does not tell how long it is.
-func TestWeakValueInItsPlace(t *testing.T) {
+// A weak value, which may be an ordinary word, is masked at its own place even if the file does not declare a Secret.
+// Its columns do not reveal its length.
+func TestWeakValueIsMaskedAtItsPlace(t *testing.T) {
 	const chart = "-- apps/Chart.yaml --\nname: c\nversion: 1.0.0\napiVersion: v2\n-- apps/templates/s.yaml --\n" +
 		"apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\nstringData:\n  password: {{ .Values.db | quote }}\n"
 	const build = "-- apps/kustomization.yaml --\nresources: [a.yaml, c.yaml]\nreplacements:\n- source: {kind: ConfigMap, fieldPath: data.db}\n" +
@@ -291,8 +291,8 @@ func TestWeakValueInItsPlace(t *testing.T) {
 	}
 }
 
-// What SOPS, sealed Secrets and external Secrets hold is no secret.
-func TestEncryptedStays(t *testing.T) {
+// Values of SOPS, sealed Secrets and external Secrets are encrypted or references, so they are not masked.
+func TestEncryptedValuesAreNotMasked(t *testing.T) {
 	const value = "ENC[AES256_GCM,data:p673wCQv7vo=,iv:YYtrWvlq=,tag:A1=,type:str]"
 	r := treetest.New(t)
 	base := r.Commit(tellAll + "-- apps/x.yaml --\nkind: ConfigMap\napiVersion: v1\nmetadata: {name: x}\n")
@@ -315,9 +315,9 @@ func TestEncryptedStays(t *testing.T) {
 	}
 }
 
-// What a report says does not depend on the values of Secrets, but for what policies quote of them: neither are they in
-// it, nor do words that anybody uses go with them.
-func TestReportsAreTheSame(t *testing.T) {
+// A report does not depend on the values of Secrets, except where policies quote them. It neither contains a value nor
+// masks ordinary words that equal one.
+func TestReportDoesNotDependOnValuesOfSecrets(t *testing.T) {
 	r := treetest.New(t)
 	base := r.Commit(pods)
 	reportOf := func(value string) string {

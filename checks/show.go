@@ -25,8 +25,9 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// Show answers what a tree deploys, with what earlier checks and answers left: its roots, the objects of one, or where these
-// are written. The error is about the repository or the machine; what is wrong with what was asked for is in the answer.
+// Show answers a query about what a tree deploys: its roots, the objects of one root, or their places. It uses the
+// caches of earlier checks. Errors of the query are in the answer; it fails for errors of the repository or the
+// machine.
 func (c *Checker) Show(ctx context.Context, q report.Query) (*report.Showing, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -47,7 +48,7 @@ func (c *Checker) Show(ctx context.Context, q report.Query) (*report.Showing, er
 	}
 	defer from.Close()
 	have, _ := from.Sources()
-	own, problems, err := settings.Read(t) // but for a layout, what is wrong with them a check tells
+	own, problems, err := settings.Read(t) // errors of the settings are part of a layout only; otherwise a check reports them
 	if err != nil {
 		return nil, err
 	}
@@ -73,10 +74,10 @@ type shower struct {
 	objects  *tree.Objects
 	tree     *tree.Tree
 	settings *settings.Settings
-	problems []report.Problem // of the settings
+	problems []report.Problem // problems of the settings
 	graphs   *graph.Cache
 	config   render.Config
-	sorted   bool // what is printed is in the order of the program kustomize
+	sorted   bool // print resources in the order of the program kustomize
 }
 
 func (s *shower) show(ctx context.Context) (*report.Showing, error) {
@@ -110,7 +111,7 @@ func (s *shower) show(ctx context.Context) (*report.Showing, error) {
 	var problems []doc.Error
 	name := fmt.Sprintf("masked-%s-%s-%t-%t-%t-%d", s.Show, cmp.Or(s.Output, "default"), s.sorted, s.Chain, s.Color, s.Width)
 	if err == nil {
-		// Of a large chart, printing takes longer than rendering, so what is printed of it is kept.
+		// For a large chart, printing takes longer than rendering, so the printed text is cached.
 		if text, ok := found.by.Cached(found.target, name); ok {
 			out.Text = text
 			return out, nil
@@ -162,20 +163,20 @@ func (s *shower) printed(rendering *render.Rendering) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// unableError says why what was asked for cannot be shown.
+// unableError is an error of the query, whose text becomes part of the answer.
 type unableError struct{ error }
 
 func unable(format string, args ...any) error { return &unableError{fmt.Errorf(format, args...)} }
 
-// placesSteps is render.Config.AttemptSteps where all fields of a release are asked for: of a large chart, finding out
-// more takes many times as long as rendering it.
+// placesSteps is render.Config.AttemptSteps for queries about all fields of a release. For a large chart, a more
+// thorough search takes many times as long as rendering.
 const placesSteps = 1_000_000
 
 // open finds the roots of a tree.
 func (s *shower) open(t *tree.Tree, o roots.Options) (*deploy.Set, error) {
 	set, err := deploy.Open(t, o, s.graphs, s.config)
 	if err == nil {
-		set.ForClusters(s.settings.Rendered(s.settings.Of(set))) // those that count are said
+		set.ForClusters(s.settings.Rendered(s.settings.Of(set))) // only the clusters in effect are listed
 	}
 	return set, err
 }
@@ -186,7 +187,7 @@ func (s *shower) shown() (*deploy.Set, error) {
 		Unrestricted: s.settings.Unrestricted()})
 }
 
-// roots lists the roots, and renders them where that is asked for.
+// roots lists the roots, and renders them unless only names are asked for.
 func (s *shower) roots(ctx context.Context) ([]report.ListedRoot, error) {
 	set, err := s.shown()
 	if err != nil {
@@ -217,7 +218,7 @@ func (s *shower) roots(ctx context.Context) ([]report.ListedRoot, error) {
 	return out, errors.Join(errs...)
 }
 
-// shownRoot is the root that was asked for, and what renders it.
+// shownRoot is the queried root, and what renders it.
 type shownRoot struct {
 	by     *render.Renderer
 	target render.Target
@@ -230,8 +231,8 @@ func shownOf(set *deploy.Set, root roots.Root) *shownRoot {
 	}}
 }
 
-// find finds the root that was asked for, as it is or as an object of a name deploys it. The repository as a whole is looked
-// at only where the root is not a kustomization.
+// find finds the queried root, or the root that the object named by As deploys. It indexes the whole repository only if
+// the root is not a kustomization.
 func (s *shower) find() (*shownRoot, error) {
 	if s.As == "" {
 		index, err := roots.Unindexed(s.tree, roots.Options{})
@@ -258,8 +259,9 @@ func (s *shower) find() (*shownRoot, error) {
 	return s.plain(set)
 }
 
-// kustomization is a root that is rendered without the others. What is wrong with it may be right where the repository is
-// deployed by Flux, or its settings say so.
+// kustomization returns a kustomization that is rendered without indexing the other roots. If that has problems, it is
+// rendered again with the whole repository: kustomizations that Flux deploys, or the settings, may have fewer
+// restrictions.
 func (s *shower) kustomization(index *roots.Index, root roots.Root) *shownRoot {
 	one := &shownRoot{by: render.New(index, s.config), target: render.Target{Root: root}}
 	one.render = func(ctx context.Context) (*render.Rendering, []doc.Error, error) {
@@ -276,7 +278,8 @@ func (s *shower) kustomization(index *roots.Index, root roots.Root) *shownRoot {
 	return one
 }
 
-// plain finds the first of the paths that is a folder of manifests or a manifest, or what is called as the user wrote.
+// plain finds the first of the paths that is a folder of manifests, a kustomization or a manifest; otherwise the root
+// with the name that the user wrote.
 func (s *shower) plain(set *deploy.Set) (*shownRoot, error) {
 	for _, p := range s.Root.Paths {
 		folder := roots.Root{Path: p, Kind: roots.Folder}
@@ -321,7 +324,7 @@ func (s *shower) plain(set *deploy.Set) (*shownRoot, error) {
 	return nil, &unableError{cmp.Or(err, first)}
 }
 
-// deployed finds a folder as the object of a name deploys it.
+// deployed finds the root that is a folder as deployed by the object named by As.
 func (s *shower) deployed(set *deploy.Set) (*shownRoot, error) {
 	var names []string
 	for _, p := range slices.Compact(slices.Clone(s.Root.Paths)) {

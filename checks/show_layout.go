@@ -16,7 +16,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// layout says what is where in the tree.
+// layout lists the roots, their clusters and the policies of the tree; with Before, also the roots that differ.
 func (s *shower) layout(ctx context.Context) (*report.Layout, error) {
 	head, err := s.commit(s.tree)
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *shower) layout(ctx context.Context) (*report.Layout, error) {
 	return out, err
 }
 
-// policies explains the policies of the tree, those of its clusters included.
+// policies explains the policies of the tree, including those of single clusters.
 func (s *shower) policies(ctx context.Context) ([]report.Explanation, error) {
 	head, err := s.commit(s.tree)
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *shower) policies(ctx context.Context) ([]report.Explanation, error) {
 		if err != nil {
 			return nil, err
 		}
-		policies, _ := engine.CompilePolicies(rules.ForEngine(found.Policies), engine.Options{}) // what is wrong with them a check reports
+		policies, _ := engine.CompilePolicies(rules.ForEngine(found.Policies), engine.Options{}) // a check reports invalid policies
 		for _, p := range policies.List() {
 			if known[p.PolicyRef] {
 				continue
@@ -85,8 +85,8 @@ func (s *shower) commit(t *tree.Tree) (diff.Commit, error) {
 	return diff.Commit{Tree: t, Roots: set, Renderings: s.config.Cache}, err
 }
 
-// reached lists the roots that deploy something else than those of the tree before. Which roots are part of a difference is
-// known too widely, so they are rendered.
+// reached lists the roots whose rendering differs from that of the tree Before. deploy.Between returns too many roots,
+// so they are rendered and compared.
 func (s *shower) reached(ctx context.Context, head diff.Commit) (names []string, err error) {
 	before, err := s.objects.Tree(s.Before)
 	if err != nil {
@@ -144,7 +144,7 @@ func deploys(ctx context.Context, set *deploy.Set, r roots.Root) (string, error)
 	return b.String(), nil
 }
 
-// destination is a cluster as an object of Argo CD or Flux names it, if that is another than the object's own.
+// destination returns the cluster that an object of Argo CD or Flux names, or "" for its own cluster.
 func destination(cluster string) string {
 	if cluster == "in-cluster" || strings.TrimSuffix(cluster, "/") == "https://kubernetes.default.svc" {
 		return ""
@@ -152,7 +152,7 @@ func destination(cluster string) string {
 	return cluster
 }
 
-// values lists the files of values in the folder of a chart, besides its own.
+// values lists the values files in a chart's folder, except for its values.yaml.
 func (s *shower) values(dir string) (names []string) {
 	roots.Walk(s.tree, path.Join(dir, "*"), func(p string, e tree.Entry) bool {
 		name := path.Base(p)

@@ -15,11 +15,11 @@ import (
 	"github.com/lintel-bot/lintel/render/origin"
 )
 
-// blamed finds the place of every scalar and of every printed line of some resources.
+// blamed returns the place of every scalar and of every printed line of some resources.
 func blamed(resources []*render.Resource) ([]report.BlamedResource, error) {
 	out := []report.BlamedResource{}
 	for _, res := range resources {
-		places := map[string]origin.Place{} // most lines are those of a scalar
+		places := map[string]origin.Place{} // a cache, since most lines are those of a scalar
 		originOf := func(pointer string) origin.Place {
 			p, ok := places[pointer]
 			if !ok {
@@ -45,7 +45,7 @@ func blamed(resources []*render.Resource) ([]report.BlamedResource, error) {
 	return out, nil
 }
 
-// blamedPlace is the place of a scalar with a text.
+// blamedPlace returns the place of a scalar. The text selects the parts of a scalar that have several places.
 func blamedPlace(p origin.Place, text string) report.BlamedPlace {
 	out := report.BlamedPlace{Path: p.Path, StartLine: p.StartLine, EndLine: p.EndLine, StartColumn: p.StartColumn,
 		EndColumn: p.EndColumn, How: string(p.How), Role: p.Role, Missing: p.Missing, Set: p.Set, Advice: p.SuggestedFix,
@@ -65,7 +65,7 @@ func blameLinks(p origin.Place) (links []report.BlamedLink) {
 	return links
 }
 
-// resourceOf names a resource as its text does.
+// resourceOf returns the identity of a resource as its text has it.
 func resourceOf(res *render.Resource) report.Resource {
 	meta, _ := res.Object["metadata"].(map[string]any)
 	text := func(m map[string]any, key string) string { s, _ := m[key].(string); return s }
@@ -73,7 +73,7 @@ func resourceOf(res *render.Resource) report.Resource {
 		Namespace: text(meta, "namespace"), Name: text(meta, "name")}
 }
 
-// blameLines prints one resource and finds the field of each line: what starts last on a line is nearest to it.
+// blameLines prints one resource and finds the place of each line, which is that of the last field that starts on it.
 func blameLines(res *render.Resource, originOf func(pointer string) origin.Place) ([]report.BlamedLine, error) {
 	data, err := res.YAML()
 	if err != nil {
@@ -112,8 +112,8 @@ func blameLines(res *render.Resource, originOf func(pointer string) origin.Place
 	return lines, nil
 }
 
-// hideLinks hides what stood where a value of a Secret stands. Who reads the lines wants to know where they come from;
-// the values are in what is deployed ("lintel render"), and in the form for programs.
+// hideLinks masks the former values in the chain of a Secret's field. Readers of the lines need places only; values are
+// in the output of "lintel render" and in the JSON.
 func hideLinks(links []report.BlamedLink) {
 	for i := range links {
 		if links[i].Value != "" {
@@ -122,7 +122,7 @@ func hideLinks(links []report.BlamedLink) {
 	}
 }
 
-// markLines notes the pointer of what starts on each line below a node, and which lines begin a block scalar.
+// markLines notes which field starts last on each line below a node, and which lines begin a block scalar.
 func markLines(n *yaml.Node, pointer string, starts map[int]string, blocks map[int]bool) {
 	switch n.Kind {
 	case yaml.MappingNode:

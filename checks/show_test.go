@@ -26,9 +26,8 @@ resources: [../base]
 resources: [none.yaml]
 `
 
-// A query is answered with the roots, the objects of one, or their places; what is wrong with what was asked for is an
-// answer, too.
-func TestShow(t *testing.T) {
+// Show answers with the roots, the objects of one root, or their places. An error of the query is an answer, too.
+func TestShowAnswersQueries(t *testing.T) {
 	r := treetest.New(t)
 	head := r.Commit(repository)
 	for _, c := range []struct {

@@ -8,7 +8,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// broughtProblems keeps of what is wrong at the head what the base branch does not have in the same way.
+// broughtProblems returns the problems of the head that the base branch does not have.
 func broughtProblems(base, own []report.Problem) (list []report.Problem) {
 	for _, p := range own {
 		if !hasProblem(base, p) {
@@ -18,7 +18,7 @@ func broughtProblems(base, own []report.Problem) (list []report.Problem) {
 	return list
 }
 
-// stays keeps of what is wrong at the base branch what the head has, too, or does not mend.
+// stays returns the problems of the base branch that the head has too, or that the change does not fix.
 func stays(base, own []report.Problem, mended func(report.Problem) bool) (list []report.Problem) {
 	for _, p := range base {
 		if hasProblem(own, p) || !mended(p) {
@@ -30,7 +30,7 @@ func stays(base, own []report.Problem, mended func(report.Problem) bool) (list [
 
 var atLine = regexp.MustCompile(`\b(line|column) \d+`)
 
-// hasProblem reports whether a list has a problem, on whichever line.
+// hasProblem reports whether a list contains a problem, on any line.
 func hasProblem(list []report.Problem, p report.Problem) bool {
 	message := atLine.ReplaceAllString(p.Message, "$1")
 	return slices.ContainsFunc(list, func(q report.Problem) bool {
@@ -38,9 +38,9 @@ func hasProblem(list []report.Problem, p report.Problem) bool {
 	})
 }
 
-// tellStanding puts what is wrong with the rules at the base branch into the report: in one line, since the author of a
-// change is not the one to mend it; the report of the branch itself has all of it. missing are policies that the
-// settings name and that are nowhere.
+// tellStanding reports the problems of the base branch's rules. In the report of a change, it is one line, since the
+// author of the change is not the one to fix them; the report of the branch has all. missing are policies that the
+// settings name and that do not exist.
 func tellStanding(out *report.Report, standing, missing []report.Problem) {
 	not := func(p report.Problem, reason string) {
 		n := report.NotChecked{Root: "policies", Path: p.Path, Line: p.Line, Reason: reason, Rules: true}

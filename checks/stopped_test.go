@@ -9,7 +9,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// A deletion of an object whose own file stays is found where the change stops deploying it.
+// A deleted object whose own file remains is placed where the change stops deploying it.
 func TestDeletionsAreFoundWhereTheDeploymentStops(t *testing.T) {
 	const keep = `apiVersion: kyverno.io/v1
 kind: ClusterPolicy
@@ -40,32 +40,32 @@ spec:
 			head: sources{"web/kustomization.yaml": "namespace: shop\nresources:\n- a.yaml\n", "web/b.yaml": ""},
 			want: "base web/b.yaml:1",
 		},
-		"an entry of a kustomization": {
+		"a resource is removed from a kustomization": {
 			base: sources{"web/kustomization.yaml": both},
 			head: sources{"web/kustomization.yaml": "namespace: shop\nresources:\n- a.yaml\n"},
 			want: "head web/kustomization.yaml:2 put b.yaml back under resources",
 		},
-		"a base of a base": {
+		"a base that includes another base is removed": {
 			base: sources{"apps/web.yaml": application("top"), "top/kustomization.yaml": "resources:\n- ../middle\n- ../web\n",
 				"middle/kustomization.yaml": "resources: [../low]\n", "low/kustomization.yaml": "resources: [b.yaml]\n",
 				"low/b.yaml": keyed("b", "x"), "web/kustomization.yaml": "resources: [a.yaml]\n", "web/b.yaml": ""},
 			head: sources{"top/kustomization.yaml": "resources:\n- ../web\n"},
 			want: "head top/kustomization.yaml:1 put ../middle back under resources",
 		},
-		"the field of the kustomization": {
+		"the field components is removed": {
 			base: sources{"web/kustomization.yaml": "resources:\n- a.yaml\ncomponents:\n- ../more\n", "web/b.yaml": "",
 				"more/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nresources: [b.yaml]\n",
 				"more/b.yaml":             keyed("b", "x")},
 			head: sources{"web/kustomization.yaml": "resources:\n- a.yaml\n"},
 			want: "base web/kustomization.yaml:4",
 		},
-		"a patch": {
+		"a new patch deletes the object": {
 			base: sources{"web/kustomization.yaml": both},
 			head: sources{"web/kustomization.yaml": both + "patches:\n- patch: |\n    $patch: delete\n    apiVersion: v1\n    kind: ConfigMap\n" +
 				"    metadata: {name: b}\n"},
 			want: "head web/kustomization.yaml:7 remove this patch",
 		},
-		"the file of a patch": {
+		"an edited patch file deletes the object": {
 			base: sources{"web/kustomization.yaml": both + "patches: [{path: patch.yaml}]\n",
 				"web/patch.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\ndata: {y: z}\n"},
 			head: sources{"web/patch.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n$patch: delete\n"},
@@ -76,17 +76,17 @@ spec:
 			head: sources{"web/kustomization.yaml": "namespace: other\nresources: [b.yaml]\n"},
 			want: "base web/kustomization.yaml:1",
 		},
-		"another path of an Application": {
+		"an Application gets another path": {
 			base: sources{"apps/web.yaml": application("web"), "other/o.yaml": keyed("o", "x"), "web/a.yaml": ""},
 			head: sources{"apps/web.yaml": application("other")},
 			want: "head apps/web.yaml:8 have this object deploy what it deployed before",
 		},
-		"an Application that is gone": {
+		"an Application is deleted": {
 			base: sources{"apps/web.yaml": application("web"), "web/a.yaml": ""},
 			head: sources{"apps/web.yaml": ""},
 			want: "base apps/web.yaml:3",
 		},
-		"an Application that a kustomization drops": {
+		"a kustomization drops an Application": {
 			base: sources{"apps/web.yaml": application("web"), "apps/kustomization.yaml": "resources: [web.yaml]\n", "web/a.yaml": ""},
 			head: sources{"apps/kustomization.yaml": "resources: []\n"},
 			want: "head apps/kustomization.yaml:1 put web.yaml back under resources",

@@ -15,8 +15,8 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// suggestLines puts what the findings suggest into lines of their files, where these are known and hold no value of a
-// Secret. It returns the edits that those come to that are asked for.
+// suggestLines adds to the findings' suggestions the lines to edit in their files. It does so where the lines are known
+// and contain no value of a Secret. It returns the combined edits for the findings that asked selects.
 func suggestLines(set *deploy.Set, files *maskedFiles, findings []report.Finding, asked func(*report.Finding) bool,
 ) (edits []report.SourceEdit) {
 	head := set.Tree()
@@ -76,8 +76,8 @@ func suggestLines(set *deploy.Set, files *maskedFiles, findings []report.Finding
 	return slices.Concat(perPath...)
 }
 
-// others returns the names of those of some roots that a finding is not of. None are named of what a release of a chart has: the
-// file that a release reads is part of the root that deploys the release, and that is no surprise.
+// others returns the names of those roots in reach that a finding does not list. It returns none for a root with a Helm
+// release: files that the release reads belong to the root that deploys it, which surprises nobody.
 func others(set *deploy.Set, reach []roots.Root, f *report.Finding) (names []string) {
 	for _, name := range f.Roots {
 		r, err := set.Find(name)
@@ -93,8 +93,8 @@ func others(set *deploy.Set, reach []roots.Root, f *report.Finding) (names []str
 	return names
 }
 
-// writable reports whether what a finding suggests may be written as it is: it is about a violation, its lines are
-// known and are the place of the field, and nothing in it is left to a person.
+// writable reports whether a finding's suggestion can be written as it is: the finding is a violation, its lines are
+// known and are those of the field, and the suggestion has no placeholder.
 func writable(f *report.Finding) bool {
 	o, s := f.Origin, f.Suggestion
 	state := view.StateOf(f)
@@ -103,8 +103,8 @@ func writable(f *report.Finding) bool {
 		(o.Set != nil || o.Advice == "" && (o.How != report.Enclosing || o.Missing != ""))
 }
 
-// showable reports whether nothing is secret in the lines of a file that an edit shows. The line above is shown as
-// excerpts have it.
+// showable reports whether the lines of a file that an edit shows contain no masked value. It replaces the line above
+// with the masked one, as in excerpts.
 func (m *maskedFiles) showable(path string, d *report.Diff) bool {
 	f := m.head(path)
 	for i := range d.Removed {
@@ -118,7 +118,7 @@ func (m *maskedFiles) showable(path string, d *report.Diff) bool {
 	return true
 }
 
-// around adds the lines around an edit, as excerpts have them.
+// around adds the lines around an edit, masked as in excerpts.
 func (m *maskedFiles) around(e *report.SourceEdit) {
 	if e.Diff == nil {
 		return
@@ -132,7 +132,7 @@ func (m *maskedFiles) around(e *report.SourceEdit) {
 	}
 }
 
-// wish is what a finding suggests for its place: the field, or the value of a chart that decides it.
+// wish is the suggestion of a finding for its place: the field, or the value of a chart that sets the field.
 func wish(f *report.Finding) (review.Wish, bool) {
 	if f.Origin.Set == nil {
 		return review.Wish{Origin: f.Origin, Field: f.Field, Suggestion: f.Suggestion}, true
@@ -145,7 +145,7 @@ func wish(f *report.Finding) (review.Wish, bool) {
 	return review.Wish{Origin: f.Origin, Suggestion: &report.Suggestion{Field: below, YAML: text}}, true
 }
 
-// written is what edits write.
+// written returns the text that each edit writes.
 func written(edits []report.SourceEdit) (out []string) {
 	for _, e := range edits {
 		out = append(out, fmt.Sprintf("%q", cmp.Or(e.Diff, &report.Diff{}).Lines()))
@@ -153,8 +153,8 @@ func written(edits []report.SourceEdit) (out []string) {
 	return out
 }
 
-// unmasked drops the edits in which something was hidden since they were written so, and those of which a finding
-// suggests nothing now.
+// unmasked removes the edits whose text was masked after it was written, and those of findings that no longer have a
+// suggestion.
 func unmasked(rep *report.Report, before []string) {
 	var kept []report.SourceEdit
 	for i, now := range written(rep.Edits) {

@@ -13,7 +13,7 @@ import (
 	"github.com/lintel-bot/lintel/render/kustomization"
 )
 
-// unchecked finds what of the change is not checked.
+// unchecked finds the parts of the change that are not checked.
 func (p *pairs) unchecked(ctx context.Context) error {
 	s := p.sides
 	if s.All {
@@ -43,7 +43,7 @@ func (p *pairs) unchecked(ctx context.Context) error {
 	return p.excluded()
 }
 
-// unread tells of a changed file that looks like a manifest and is not checked.
+// unread reports a changed file that looks like a manifest and is not checked.
 func (p *pairs) unread(file string) error {
 	set := p.sides.Trees.Head.Roots
 	if set.Unreferenced(file) || set.Deploys(file) {
@@ -67,7 +67,7 @@ func (p *pairs) unread(file string) error {
 		return err
 	}
 	switch root := path.Dir(file); {
-	case problem == nil && rulesOnly(resources): // they are in effect as rules, wherever they lie
+	case problem == nil && rulesOnly(resources): // policies and exceptions are in effect wherever their file is
 		p.warnings = append(p.warnings, report.Problem{Path: file, Message: "no kustomization includes this file, so it is " +
 			"not checked as something that is deployed"})
 	case test == "":
@@ -79,7 +79,7 @@ func (p *pairs) unread(file string) error {
 	return nil
 }
 
-// claimed tells of what was deployed and is a test's from now on, since the test names it.
+// claimed reports files that were deployed until now, and that the given test uses in the head.
 func (p *pairs) claimed(test string) {
 	t := p.sides.Trees
 	for _, file := range t.Head.Roots.PolicyTests().Claimed(t.Base.Roots.Index, test) {
@@ -88,8 +88,8 @@ func (p *pairs) claimed(test string) {
 	}
 }
 
-// excluded tells of the roots that the settings leave out though the change reaches them. What the settings name as
-// context, and rules, are looked at for what they are.
+// excluded reports the roots that the change affects and the settings exclude. Files of the settings' context, and
+// rules, do not count as a change of such a root.
 func (p *pairs) excluded() error {
 	t := p.sides.Trees
 	var changed []string
@@ -115,7 +115,7 @@ func (p *pairs) excluded() error {
 	return nil
 }
 
-// rulesOnly reports whether some resources are policies and exceptions, and nothing else.
+// rulesOnly reports whether all of some resources are policies or exceptions. It is false for no resources.
 func rulesOnly(resources []*render.Resource) bool {
 	return len(resources) > 0 && !slices.ContainsFunc(resources, func(r *render.Resource) bool {
 		id := admission.IdentityOf(r.Object)
@@ -123,7 +123,7 @@ func rulesOnly(resources []*render.Resource) bool {
 	})
 }
 
-// not adds something that is not checked.
+// not adds an entry to notChecked.
 func (p *pairs) not(root, file, reason string) {
 	p.notChecked = append(p.notChecked, report.NotChecked{Root: root, Path: file, Reason: reason})
 }

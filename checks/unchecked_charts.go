@@ -18,8 +18,8 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// changedCharts tells of the charts that change and that nothing renders, and of the files in them with which nothing
-// does: values of an environment that is deployed from elsewhere, and what templates read only with such values.
+// changedCharts reports the changed charts that no root renders. It also reports changed files of rendered charts with
+// which no root renders them: values of another environment, and files that templates read only with such values.
 func (p *pairs) changedCharts(ctx context.Context) error {
 	t := p.sides.Trees
 	aside := map[string][]string{}
@@ -50,7 +50,7 @@ func (p *pairs) changedCharts(ctx context.Context) error {
 	return nil
 }
 
-// tellUnshown tells of the files of a chart with which nothing renders it.
+// tellUnshown reports the files of a chart with which no root renders it.
 func (p *pairs) tellUnshown(chart string, files []string) {
 	const most = 5
 	if len(files) == 0 {
@@ -66,18 +66,19 @@ func (p *pairs) tellUnshown(chart string, files []string) {
 	p.not(chart, files[0], words)
 }
 
-// rendersChart reports whether a root that is checked is made of the chart of a folder, of which a file changed.
+// rendersChart reports whether a checked root renders the chart of a folder, or reads the changed file.
 func (p *pairs) rendersChart(chart, file string) bool {
 	return p.reading(file) || slices.ContainsFunc(p.roots, func(r *diff.Root) bool { return has(r, chart) })
 }
 
-// has reports whether a root is made of the chart of a folder: by itself, or as part of another one.
+// has reports whether a root renders the chart of a folder, as the whole root or as a part of it.
 func has(r *diff.Root, chart string) bool {
 	_, whole := r.Reads[chart+"/"]
 	return whole || r.Kind == roots.Chart && r.Path == chart
 }
 
-// reading reports whether a root that is checked reads a file by its name, as values are, or by that of a symlink.
+// reading reports whether a checked root reads a file by its name, as it reads values, or by the name of a symlink to
+// it.
 func (p *pairs) reading(file string) bool {
 	names := []string{file}
 	for _, c := range []diff.Commit{p.sides.Trees.Base, p.sides.Trees.Head} {
@@ -90,8 +91,8 @@ func (p *pairs) reading(file string) bool {
 	})
 }
 
-// names reports whether a root reads a file by its name. What a release reads of the chart's folder, also by way of
-// symlinks in it, it does not name.
+// names reports whether a root reads a file by its name. Files that a release reads only because they are in the
+// chart's folder, also through symlinks, do not count.
 func (p *pairs) names(r *diff.Root, file string) bool {
 	if r.Kind == roots.Chart && r.Object == "" {
 		return false
@@ -114,8 +115,8 @@ func (p *pairs) names(r *diff.Root, file string) bool {
 	return ok && !released
 }
 
-// unshown lists those of some changed files of a chart whose change is not seen in anything that is checked: somebody
-// may give them as values, or templates read them.
+// unshown returns those of a chart's changed files whose change has no effect on any checked root. They may be values
+// files, or files that templates read.
 func (p *pairs) unshown(ctx context.Context, chart string, files []string) ([]string, error) {
 	if len(files) == 0 {
 		return nil, nil
@@ -137,7 +138,7 @@ func (p *pairs) unshown(ctx context.Context, chart string, files []string) ([]st
 		switch {
 		case c == nil && (r.Kind == roots.Kustomization || r.Kind == roots.FluxKustomization):
 			return nil, nil // it renders the chart
-		case c == nil, !c.ReadsFiles(): // of a chart that cannot be loaded the root says why
+		case c == nil, !c.ReadsFiles(): // the root reports why a chart cannot be loaded
 			continue
 		}
 		readable = true
@@ -152,7 +153,7 @@ func (p *pairs) unshown(ctx context.Context, chart string, files []string) ([]st
 	}), ctx.Err()
 }
 
-// contents returns what a file has; nil where there is none.
+// contents returns the content of a file; nil if there is none, or if it is too large.
 func contents(t *tree.Tree, file string) ([]byte, error) {
 	data, _, err := t.ReadFile(file)
 	var large *tree.TooLargeError
@@ -162,7 +163,7 @@ func contents(t *tree.Tree, file string) ([]byte, error) {
 	return append([]byte{}, data...), err
 }
 
-// mayBeValues reports whether a file is one that Helm reads as values: a map that is not an object of a cluster.
+// mayBeValues reports whether a file may be a values file of Helm: one with a map that is no Kubernetes object.
 func (p *pairs) mayBeValues(file string) bool {
 	t := p.sides.Trees
 	data, err := contents(t.Head.Tree, file)
@@ -183,7 +184,7 @@ func (p *pairs) mayBeValues(file string) bool {
 	})
 }
 
-// ownFile reports whether a file of a chart is one that Helm reads whatever the values are.
+// ownFile reports whether a file of a chart is one that Helm reads with any values.
 func ownFile(chart, file string) bool {
 	name := inChart(chart, file)
 	top, _, below := strings.Cut(name, "/")
@@ -196,7 +197,7 @@ func ownFile(chart, file string) bool {
 	return false
 }
 
-// forPeople reports whether a file of a chart is for those who write it, read about it or test it, by its name.
+// forPeople reports whether a file's name says that it is for the chart's authors, readers or tests.
 func forPeople(chart, file string) bool {
 	name := inChart(chart, file)
 	folders := strings.Split(path.Dir(name), "/")

@@ -13,11 +13,11 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// lfsPointer begins a file that Git LFS keeps elsewhere
+// lfsPointer begins a file whose content is in Git LFS
 // (https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md#the-pointer).
 var lfsPointer = []byte("version https://git-lfs.github.com/spec/")
 
-// foreign tells of a changed file that is deployed as something else than it is here.
+// foreign reports a changed file that Lintel cannot check as it is deployed: Jsonnet, Git LFS and hidden folders.
 func (p *pairs) foreign(file string) error {
 	set, dir := p.sides.Trees.Head.Roots, path.Dir(file)
 	if set.Excludes(dir) {
@@ -38,7 +38,7 @@ func (p *pairs) foreign(file string) error {
 	var large *tree.TooLargeError
 	switch {
 	case errors.As(err, &large) || errors.Is(err, tree.ErrNotExist):
-		return nil // who reads it says so
+		return nil // what reads the file reports the error
 	case err != nil:
 		return err
 	case bytes.HasPrefix(data, lfsPointer):
@@ -57,7 +57,7 @@ func (p *pairs) foreign(file string) error {
 	return err
 }
 
-// submodules tells of the submodules that the change brings or moves on.
+// submodules reports the submodules that the change adds or moves to another commit.
 func (p *pairs) submodules() error {
 	t := p.sides.Trees
 	list, err := tree.Submodules(t.Base.Tree, t.Head.Tree)

@@ -90,9 +90,9 @@ func wantNotChecked(t *testing.T, rep *report.Report, want report.Conclusion, pl
 	}
 }
 
-// What deploys something that Lintel does not render is named with its own line where the change brings or alters it,
-// and only there; the settings can let it fail.
-func TestUnrendered(t *testing.T) {
+// An object that deploys something Lintel does not render is reported at its own line, only by a change that adds or
+// alters it. The settings can let it fail.
+func TestUnrenderedDeploymentsAreReported(t *testing.T) {
 	values := sources{"envs/redis.yaml": "a: 1\n"}
 	several := func(version string) string {
 		return argo("  sources:\n  - repoURL: https://charts.example.com\n    chart: redis\n    targetRevision: " + version +
@@ -162,8 +162,8 @@ func TestUnrendered(t *testing.T) {
 	}
 }
 
-// What is not rendered is altered by what it reads of the repository, too: the line is its own.
-func TestUnrenderedReads(t *testing.T) {
+// A change of a file that an unrendered deployment reads alters the deployment, which is reported at its own line.
+func TestUnrenderedDeploymentIsAlteredByFilesThatItReads(t *testing.T) {
 	chart := sources{"charts/c/Chart.yaml": "apiVersion: v2\nname: c\nversion: 1.0.0\n", "charts/c/values.yaml": "a: 1\n"}
 	config := func(name, value string) string {
 		return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + "}\ndata: {values.yaml: '" + value + "'}\n"
@@ -190,7 +190,7 @@ func TestUnrenderedReads(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		base, head sources
-		places     []string // none: it is not reached
+		places     []string // none: the change does not affect it
 	}{
 		{"a ConfigMap", sources{"f/r.yaml": release(valuesFrom("ConfigMap")), "g/c.yaml": config("vals", "a: 1")},
 			sources{"g/c.yaml": config("vals", "a: 2")}, []string{"f/r.yaml:7"}},
@@ -259,9 +259,9 @@ func TestUnrenderedReads(t *testing.T) {
 	}
 }
 
-// Where an object comes to deploy what is not rendered, nothing is known to go, and what the folder violated before is
-// not new.
-func TestUnrenderedFromNowOn(t *testing.T) {
+// If an object starts to deploy something that is not rendered, no object counts as deleted, and violations that the
+// folder had are pre-existing.
+func TestDeploymentThatBecomesUnrenderedDeletesNothing(t *testing.T) {
 	source := func(more string) sources {
 		return sources{"x.yaml": argo("  source: {repoURL: " + ownURL + ", path: apps/shop" + more + "}\n")}
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// What stands in the way of a rendering, and what a chart looks up in another root, quote no other repository to who may
-// not read it. What is wrong with the own files is told as ever, and programs are told nothing of who may see it.
+// Obstacles to rendering, and what a chart looks up in another root, do not quote another repository to readers without
+// access to it. Problems of the own files are shown to everybody, and JSON does not say who may see a text.
 func TestWithholdProblems(t *testing.T) {
 	const url = "https://git.example/octo/b"
 	overlay := func(more string) sources {
@@ -32,17 +32,17 @@ func TestWithholdProblems(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		base, head sources
-		theirs     sources // in place of hushed
-		stays      string  // in place of what is withheld
+		theirs     sources // files of the other repository; nil: hushed
+		stays      string  // text that is not withheld
 	}{
-		{"a file that is not there", sources{}, overlay(""), sources{"app/kustomization.yaml": "resources: [hush.yaml]\n"}, ""},
+		{"a file that does not exist", sources{}, overlay(""), sources{"app/kustomization.yaml": "resources: [hush.yaml]\n"}, ""},
 		{"a field that kustomize does not know", sources{}, overlay(""),
 			sources{"app/kustomization.yaml": "resources: [p.yaml]\nhush: 1\n", "app/p.yaml": goodPod}, ""},
 		{"what kustomize cannot read", sources{}, overlay(""), sources{"app/kustomization.yaml": "resources: [hush.yaml]\n",
 			"app/hush.yaml": "apiVersion: v1\nkind: Pod\nhush: 1\n"}, ""},
-		{"a replacement of what is not there", sources{}, overlay("replacements: [{source: {kind: ConfigMap, name: c, fieldPath: " +
+		{"a replacement of a missing field", sources{}, overlay("replacements: [{source: {kind: ConfigMap, name: c, fieldPath: " +
 			"data.none}, targets: [{select: {kind: Pod}, fieldPaths: [spec.none]}]}]\n"), nil, ""},
-		{"what the base had", overlay("").with(sources{"apps/a.yaml": goodPod}), overlay("namePrefix: a-\n"),
+		{"an error that the base had", overlay("").with(sources{"apps/a.yaml": goodPod}), overlay("namePrefix: a-\n"),
 			sources{"app/kustomization.yaml": "resources: [hush.yaml]\n"}, ""},
 		{"an Application", sources{}, sources{"apps/a.yaml": argo("  source: {repoURL: " + url + ", path: app, " +
 			"targetRevision: v1}\n")}, sources{"app/kustomization.yaml": "resources: [hush.yaml]\n"}, ""},
@@ -50,7 +50,7 @@ func TestWithholdProblems(t *testing.T) {
 		{"a chart that looks up", declaring, looking("apiVersion: v1\nkind: Pod\nmetadata: {name: look}\nspec: {hostname: " +
 			"'{{ $c.data.a }}', containers: [{name: c, image: 'i:1'}]}\n"), nil, ""},
 		{"a chart that fails with what it looks up", declaring, looking("{{ fail $c.data.a }}\n"), nil, ""},
-		{"an own mistake", sources{}, overlay("patches: [{path: gone.yaml}]\n"), nil, "does not exist"},
+		{"an error of the own files", sources{}, overlay("patches: [{path: gone.yaml}]\n"), nil, "does not exist"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := &fetched{t: t, repo: treetest.New(t)}

@@ -10,9 +10,9 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// What stands in another repository is in the report of one that deploys it only for who may read both, however it comes
-// there; what the own repository says of the same objects stays.
-func TestWithhold(t *testing.T) {
+// Text of another repository is in the report only for readers of both repositories, however it gets there. What the
+// own repository says about the same objects stays for all.
+func TestTextOfOtherRepositoriesIsWithheld(t *testing.T) {
 	const url = "https://git.example/octo/b"
 	overlay := func(ref string, more string) sources {
 		return sources{"apps/kustomization.yaml": "resources: ['" + url + "//app?ref=" + ref + "']\n" + more,
@@ -31,15 +31,15 @@ func TestWithhold(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		base, head sources
-		own        string // a line that stays
+		own        string // a line that is not withheld
 	}{
 		{"a remote base", overlay("v1", patched), overlay("v2", patched), "hostname: own-v2"},
-		{"a remote base that comes", sources{}, overlay("v2", patched), "hostname: own-v2"},
-		{"a remote base that goes", overlay("v1", patched), sources{}, "hostname: own-v1"},
+		{"a new remote base", sources{}, overlay("v2", patched), "hostname: own-v2"},
+		{"a removed remote base", overlay("v1", patched), sources{}, "hostname: own-v1"},
 		{"a component", at("v1", sources{"apps/kustomization.yaml": "resources: [p.yaml]\ncomponents: ['" + url +
 			"//part?ref=REF']\n", "apps/p.yaml": aPod("web", "1")}), at("v2", sources{"apps/kustomization.yaml": "resources: " +
 			"[p.yaml]\ncomponents: ['" + url + "//part?ref=REF']\n", "apps/p.yaml": aPod("web", "2")}), ""},
-		{"what is made of its values", overlay("v1", patched+"images: [{name: hush/web, newTag: '1'}]\nnamePrefix: a-\n"),
+		{"values that are changed further", overlay("v1", patched+"images: [{name: hush/web, newTag: '1'}]\nnamePrefix: a-\n"),
 			overlay("v2", patched+"images: [{name: hush/web, newTag: '2'}]\nnamePrefix: b-\n"), ""},
 		{"values that are copied", overlay("v1", patched), overlay("v2", patched+"replacements:\n- source: {kind: ConfigMap, name: c, "+
 			"fieldPath: data.a}\n  targets: [{select: {kind: Pod}, fieldPaths: [spec.hostname], options: {create: true}}]\n"), ""},
@@ -88,7 +88,7 @@ func said(t *testing.T, rep *report.Report) string {
 	return string(data)
 }
 
-// hushed are files of another repository that nobody may see.
+// hushed are files of another repository that only its readers may see.
 func hushed(v string) sources {
 	return sources{
 		"app/kustomization.yaml": "resources: [pod.yaml, cm.yaml]\n",
