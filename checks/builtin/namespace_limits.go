@@ -28,7 +28,7 @@ func (f *apiFacts) limited(ctx context.Context, s Deployed, effect string) (foun
 	if !makes && !claim || id.Group == "argoproj.io" || id.Namespace == "" || s.Fragment() || f.cluster == nil {
 		return nil
 	}
-	ctx, _ = declared.For(unnoted{ctx}, s.Root)
+	ctx = declared.Cautious(unnoted{ctx}, s.Root)
 	var limits apiserver.Limits
 	for _, o := range f.cluster.List(ctx, "", "LimitRange", id.Namespace) {
 		limits.Ranges = append(limits.Ranges, o)

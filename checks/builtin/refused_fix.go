@@ -21,6 +21,9 @@ func (f *apiFacts) fixRefused(ctx context.Context, s Deployed, pointer string) (
 		}
 		return out
 	}
+	if !slices.ContainsFunc(said.Refused, func(v schema.Violation) bool { return v.Pointer == pointer }) {
+		return out // a declared object has something against it, which no change is tried against
+	}
 	for _, change := range candidates(s, pointer) {
 		fixed, ok := change.Apply(s.Object)
 		if !ok {

@@ -42,6 +42,7 @@ type Objects struct {
 	given []roots.Root                      // of these, those that Rendered was told of
 	// looked are those that were looked into for a kind, and not rendered for anything else.
 	looked map[roots.Root]bool
+	common map[[2]roots.Root]bool // see alike
 	blind  map[Blind]bool
 	unseen map[roots.Root][]doc.Error // why roots that were looked into declare less than they have
 	// last are those that answer as their last known rendering does, in place of what cannot be had now.
@@ -64,7 +65,7 @@ func New(set *deploy.Set, named []string) *Objects {
 	return &Objects{set: set, context: named, unseen: map[roots.Root][]doc.Error{}, blind: map[Blind]bool{},
 		last: map[Blind]time.Time{}, lacksLast: map[roots.Root]bool{}, kinds: map[string]*table{},
 		views: map[string]*view{}, answers: map[query]*released{},
-		roots: map[roots.Root][]*render.Resource{}, looked: map[roots.Root]bool{}}
+		roots: map[roots.Root][]*render.Resource{}, looked: map[roots.Root]bool{}, common: map[[2]roots.Root]bool{}}
 }
 
 // Rendered notes what a root renders to, so that it is not rendered again, and what stood in the way.

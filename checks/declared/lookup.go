@@ -72,6 +72,7 @@ type asking struct {
 	before    bool                       // the change does not count
 	current   bool                       // what only a last known rendering has does not count
 	inherited bool                       // an inherited policy asks
+	cautious  bool                       // see Cautious
 	apart     func(a, b roots.Root) bool // see Objects.Apart
 }
 
@@ -81,6 +82,13 @@ type askingKey struct{}
 func For(ctx context.Context, root roots.Root) (context.Context, *Lookups) {
 	l := &Lookups{root: root, altered: map[report.Resource]bool{}, unknown: map[string][]report.Cause{}}
 	return context.WithValue(ctx, askingKey{}, asking{Lookups: l}), l
+}
+
+// Cautious returns a context in which look-ups are those of an object of a root, and roots that have an object in common with
+// it do not answer: though nothing says so, both are rather made for two clusters, such as overlays of one base.
+func Cautious(ctx context.Context, root roots.Root) context.Context {
+	ctx, l := For(ctx, root)
+	return context.WithValue(ctx, askingKey{}, asking{Lookups: l, cautious: true})
 }
 
 // Before returns a context in which the same look-ups are answered as before the change.
@@ -133,7 +141,37 @@ func (d *Objects) asking(ctx context.Context) asking {
 		a.Lookups = &Lookups{altered: map[report.Resource]bool{}, unknown: map[string][]report.Cause{}}
 	}
 	a.inherited, a.apart = admission.IsInheritedView(ctx), d.Apart
+	if a.cautious {
+		a.apart = func(own, other roots.Root) bool {
+			return d.Apart != nil && d.Apart(own, other) || d.alike(ctx, own, other)
+		}
+	}
 	return a
+}
+
+// alike reports whether two roots have an object of one name in common, in a namespace.
+func (d *Objects) alike(ctx context.Context, a, b roots.Root) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	key := [2]roots.Root{a, b}
+	known, ok := d.common[key]
+	if ok {
+		return known
+	}
+	d.render(ctx, key[:])
+	has := map[admission.Identity]bool{}
+	for i, root := range key {
+		for _, r := range d.roots[root] {
+			id := admission.IdentityOf(r.Object)
+			id.Version = ""
+			known = known || i == 1 && has[id]
+			has[id] = has[id] || i == 0 && id.Namespace != "" && id.Name != ""
+		}
+	}
+	if ctx.Err() == nil {
+		d.common[key] = known
+	}
+	return known
 }
 
 // hears reports whether a root may answer: nothing says that it is of another cluster.
