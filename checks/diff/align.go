@@ -14,15 +14,15 @@ import (
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
-// Versions are two versions of an object. They are safe for concurrent use.
+// Versions are two versions of an object, whose list elements are matched. It is safe for concurrent use.
 type Versions struct {
 	was, now any
 
 	mu      sync.Mutex
-	aligned map[string][]int // by the pointer of a list
+	aligned map[string][]int // by the pointer of the list
 }
 
-// NewVersions returns an object and what it was before.
+// NewVersions returns the versions of an object before and after a change.
 func NewVersions(was, now map[string]any) *Versions {
 	return &Versions{was: was, now: now, aligned: map[string][]int{}}
 }
@@ -30,8 +30,8 @@ func NewVersions(was, now map[string]any) *Versions {
 // Was returns the earlier version.
 func (v *Versions) Was() map[string]any { return v.was.(map[string]any) }
 
-// Earlier returns the pointer that a field has in the earlier version: elements of lists come and go, so that an index
-// alone says nothing. It returns false where the field is in an element that the earlier version does not have.
+// Earlier returns the pointer of a field in the earlier version. Indexes may differ, since elements of lists are added
+// and removed. It returns false if the field is in an element that the earlier version does not have.
 func (v *Versions) Earlier(pointer string) (string, bool) {
 	object, was := v.now, v.was
 	parts := strings.Split(pointer, "/")
@@ -63,7 +63,7 @@ func (v *Versions) Earlier(pointer string) (string, bool) {
 	return strings.Join(parts, "/"), true
 }
 
-// align aligns a list once.
+// align returns the matching of a list's elements, which it caches.
 func (v *Versions) align(pointer string, before, now []any) []int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -75,16 +75,16 @@ func (v *Versions) align(pointer string, before, now []any) []int {
 	return known
 }
 
-// maxAligned is up to how many comparisons elements that were edited are aligned by how much they are alike; beyond that,
-// it is their order alone that tells.
+// maxAligned is the number of comparisons up to which edited elements are matched by similarity. Longer lists are
+// matched by order.
 const maxAligned = 1 << 16
 
-// Align returns for each element of a list which one of an earlier version it is, -1 for one that is new: the one of
-// the same name; without a name, the one of the same content, in order; of those that were edited, the most alike.
+// Align matches the elements of a list to those of an earlier version. It returns an index for each element, -1 for a
+// new one. Elements with a name match by name; others match by content in order, and edited ones by similarity.
 func Align(before, now []any) []int {
 	out := make([]int, len(now))
 	named := map[string]int{}
-	var olds, news []int // those without a name
+	var olds, news []int // elements without a name
 	for k, e := range before {
 		if name := nameOf(e); name == "" {
 			olds = append(olds, k)
@@ -98,7 +98,7 @@ func Align(before, now []any) []int {
 			news = append(news, i)
 		} else if k, ok := named[name]; ok {
 			out[i] = k
-			delete(named, name) // a second one of the name is another
+			delete(named, name) // a second element of the same name does not match
 		}
 	}
 	alignSame(before, now, olds, news, out)
@@ -112,7 +112,7 @@ func nameOf(e any) string {
 	return name
 }
 
-// alignSame matches elements of the same content, by the longest common sequence if that is found soon.
+// alignSame matches elements of the same content. It uses the longest common sequence, unless that takes too long.
 func alignSame(before, now []any, olds, news []int, out []int) {
 	old, new := texts(before, olds), texts(now, news)
 	free := map[string][]int{}
@@ -129,7 +129,7 @@ func alignSame(before, now []any, olds, news []int, out []int) {
 			k, i = k+1, i+1
 		}
 	}
-	for n, i := range news { // what moved is the same, too
+	for n, i := range news { // an element that moved also matches
 		if list := free[new[n]]; out[i] < 0 && len(list) > 0 {
 			out[i], free[new[n]] = list[0], list[1:]
 		}
@@ -142,14 +142,14 @@ func texts(list []any, chosen []int) []string {
 	for n, i := range chosen {
 		text, err := json.Marshal(list[i])
 		if err != nil {
-			text = fmt.Appendf(nil, "%#v", list[i]) // no JSON value: there is none such in an object
+			text = fmt.Appendf(nil, "%#v", list[i]) // not a JSON value, which no object contains
 		}
 		out[n] = string(text)
 	}
 	return out
 }
 
-// alignEdited matches what is left over between elements that stayed: those that are most alike first.
+// alignEdited matches the remaining elements between two matched ones, the most similar pairs first.
 func alignEdited(before, now []any, olds, out []int) {
 	taken := map[int]bool{}
 	for _, k := range out {
@@ -183,7 +183,7 @@ func alignEdited(before, now []any, olds, out []int) {
 	}
 }
 
-// byLikeness lists the pairs of some old and new elements, those that are most alike first; of equals in order.
+// byLikeness lists the pairs of old and new elements, the most similar ones first; equally similar ones in order.
 func byLikeness(before, now []any, olds, news []int) (pairs [][2]int) {
 	if len(olds)*len(news) > maxAligned {
 		for n := range min(len(olds), len(news)) {
@@ -202,7 +202,7 @@ func byLikeness(before, now []any, olds, news []int) (pairs [][2]int) {
 	return pairs
 }
 
-// alike counts what two values have in common.
+// alike returns how much two values have in common.
 func alike(a, b any) int {
 	if reflect.DeepEqual(a, b) {
 		return 2

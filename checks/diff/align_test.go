@@ -54,7 +54,7 @@ func TestEarlier(t *testing.T) {
 	}
 }
 
-// Long lists of which every element was edited, or moved, take no longer than it takes to look at them.
+// Matching long lists whose elements were all edited, or all moved, takes linear time.
 func TestAlignLong(t *testing.T) {
 	const n = 20_000
 	edited, moved, now := make([]any, n), make([]any, n), make([]any, n)

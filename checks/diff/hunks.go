@@ -8,12 +8,12 @@ import (
 	"github.com/lintel-bot/lintel/checks/view"
 )
 
-// around is how many lines that are the same stand before and after what differs.
+// around is the number of unchanged lines shown before and after a difference.
 const around = 3
 
-// Hunks returns what differs between two versions of an object, of JSON values, as lines of YAML of which each knows what
-// field it shows. One that is nil is not there. The cost follows what differs: what is the same is compared, and printed
-// only where it stands around.
+// Hunks returns the difference between two versions of an object of JSON values, as lines of YAML with the field of
+// each. A nil version does not exist. Unchanged parts are printed only next to a difference, so the cost depends on its
+// size.
 func Hunks(was, now map[string]any) []report.DiffHunk {
 	if was == nil {
 		was = map[string]any{}
@@ -26,7 +26,7 @@ func Hunks(was, now map[string]any) []report.DiffHunk {
 	return w.hunks()
 }
 
-// item is a line, or a part of the object that is the same: it is printed only if it is needed.
+// item is a line, or an unchanged part of the object that is printed only if it is needed.
 type item struct {
 	line report.DiffLine
 	at   *fieldPath
@@ -51,7 +51,7 @@ func (i item) tail(list []report.DiffLine, n int) []report.DiffLine {
 	return i.same.tail(list, n)
 }
 
-// walk collects what two versions come to.
+// walk collects the items of two versions.
 type walk struct{ items []item }
 
 func (w *walk) add(sign string, n node) {
@@ -61,10 +61,10 @@ func (w *walk) add(sign string, n node) {
 	}
 }
 
-// maxLines is how many lines are printed of one field that differs.
+// maxLines limits the printed lines of one differing field.
 const maxLines = 1 << 20
 
-// values compares what two versions have at one place.
+// values compares the values of both versions at one place.
 func (w *walk) values(n node, was, now any) {
 	if Same(was, now) {
 		n.value = now
@@ -91,7 +91,7 @@ func (w *walk) values(n node, was, now any) {
 	w.add("+", n.with(now))
 }
 
-// enter prints the line of a container and returns the node in which its elements are.
+// enter prints the line of a container and returns the node of its elements.
 func (w *walk) enter(n node, value any) node {
 	n.value = value
 	lines, inner := n.open()
@@ -117,7 +117,7 @@ func Same(a, b any) bool {
 func (w *walk) maps(n node, was, now map[string]any) {
 	keys := slices.AppendSeq(slices.Collect(maps.Keys(now)), maps.Keys(was))
 	slices.Sort(keys)
-	olds, news := 0, 0 // printed
+	olds, news := 0, 0 // number of printed elements
 	for _, key := range slices.Compact(keys) {
 		old, before := was[key]
 		new, after := now[key]
@@ -125,7 +125,7 @@ func (w *walk) maps(n node, was, now map[string]any) {
 		switch {
 		case before && after && removed.lead == added.lead:
 			w.values(added, old, new)
-		default: // also where one of them begins an element of a list
+		default: // also where one version begins an element of a list
 			if before {
 				w.add("-", removed)
 			}
@@ -169,9 +169,9 @@ func (w *walk) lists(n node, was, now []any) {
 	remove(len(was))
 }
 
-// rising says of each element whether it keeps its place: the most that can be said to, where others moved.
+// rising reports for each element whether it keeps its place. As many elements as possible keep theirs.
 func rising(from []int) []bool {
-	var ends []int // by length - 1: the element that ends the sequence of that length with the lowest origin
+	var ends []int // by length - 1: the last element of the sequence of that length whose origin is lowest
 	before := make([]int, len(from))
 	for i, k := range from {
 		if k < 0 {
@@ -196,7 +196,7 @@ func rising(from []int) []bool {
 	return stays
 }
 
-// texts compares texts of several lines line by line. It returns false for others.
+// texts compares strings of several lines line by line. It returns false for other strings.
 func (w *walk) texts(n node, was, now string) bool {
 	old, new := n.with(was).block(), n.with(now).block()
 	if old == nil || new == nil {
@@ -235,7 +235,7 @@ func signed(l report.DiffLine, sign string) report.DiffLine {
 	return l
 }
 
-// hunks puts the items together: what differs, and a few lines around.
+// hunks groups the items into differences with a few lines around each.
 func (w *walk) hunks() (list []report.DiffHunk) {
 	items := w.items
 	for len(items) > 0 {
@@ -262,7 +262,7 @@ func (w *walk) hunks() (list []report.DiffHunk) {
 			between := first(items[:n], 2*around+1)
 			if len(between) > 2*around {
 				hunk.Lines = append(hunk.Lines, between[:around]...)
-				break // items stay: their end is the beginning of the next one
+				break // items keeps these lines, since they also begin the next hunk
 			}
 			hunk.Lines, items = append(hunk.Lines, between...), items[n:]
 		}
@@ -271,7 +271,7 @@ func (w *walk) hunks() (list []report.DiffHunk) {
 	return list
 }
 
-// first are up to n lines of items.
+// first returns up to n lines from the beginning of items.
 func first(items []item, n int) (list []report.DiffLine) {
 	for _, i := range items {
 		if len(list) >= n {
@@ -282,7 +282,7 @@ func first(items []item, n int) (list []report.DiffLine) {
 	return list[:min(n, len(list))]
 }
 
-// last are up to n lines at the end of items.
+// last returns up to n lines from the end of items.
 func last(items []item, n int) (list []report.DiffLine) {
 	for _, i := range slices.Backward(items) {
 		if len(list) >= n {

@@ -21,11 +21,11 @@ func parse(t testing.TB, text string) map[string]any {
 	return out
 }
 
-func TestOf(t *testing.T) {
+func TestHunks(t *testing.T) {
 	big := "a: {x1: 1, x2: 2, x3: 3, x4: 4, x5: 5, x6: 6, x7: 7, x8: 8, x9: 9}\n"
 	for name, tc := range map[string]struct{ was, now, want string }{
-		"nothing": {"a: 1", "a: 1", ""},
-		"a scalar, with what is around": {
+		"no difference": {"a: 1", "a: 1", ""},
+		"a scalar, with lines around": {
 			"kind: Deployment\nspec: {replicas: 1, paused: true, selector: {a: b, c: d}, template: {x: y}}",
 			"kind: Deployment\nspec: {replicas: 2, paused: true, selector: {a: b, c: d}, template: {x: y}}",
 			`@@ spec @@
@@ -39,11 +39,11 @@ func TestOf(t *testing.T) {
      c: d
 `,
 		},
-		"two that are near are one": {
+		"two near differences are one hunk": {
 			"a: 1\nb: {c: [1, 2]}\nd: 1", "a: 2\nb: {c: [1, 2]}\nd: 2",
 			"@@ @@\n-a: 1\n+a: 2\n b:\n   c:\n   - 1\n   - 2\n-d: 1\n+d: 2\n",
 		},
-		"two that are far are not": {
+		"two distant differences are two hunks": {
 			"_: 1\n" + big + "z: 1", "_: 2\n" + big + "z: 2",
 			"@@ @@\n-_: 1\n+_: 2\n a:\n   x1: 1\n   x2: 2\n@@ @@\n   x7: 7\n   x8: 8\n   x9: 9\n-z: 1\n+z: 2\n",
 		},
@@ -67,23 +67,23 @@ func TestOf(t *testing.T) {
 		"a key that begins an element": {
 			"l: [{a: 1, b: 2}]", "l: [{b: 2}]", "@@ l[0] @@\n l:\n-- a: 1\n-  b: 2\n+- b: 2\n",
 		},
-		"a text of several lines": {
+		"a string of several lines": {
 			"data: {x: \"one\\ntwo\\nthree\\n\"}", "data: {x: \"one\\nzwei\\nthree\\n\"}",
 			"@@ data.x @@\n data:\n   x: |\n     one\n-    two\n+    zwei\n     three\n",
 		},
-		"a text that the library has on one line": {
+		"a string that the YAML library prints on one line": {
 			"x: \"if a && b; then \\n\\techo 🔥 1\\nfi\"", "x: \"if a && b; then \\n\\techo 🔥 2\\nfi\"",
 			"@@ x @@\n x: |-\n   if a && b; then \n-  \techo 🔥 1\n+  \techo 🔥 2\n   fi\n",
 		},
-		"a text with carriage returns": {
+		"a string with carriage returns": {
 			"x: \"a\\r\\n  b\\r\\nc\"", "x: \"a\\r\\n  d\\r\\nc\"",
 			"@@ x @@\n x: \"\\\n   a\\r\\n\\\n-  \\  b\\r\\n\\\n+  \\  d\\r\\n\\\n   c\\\n   \"\n",
 		},
-		"nothing is escaped as in HTML": {"x: a", "x: \"<&>\\r\"", "@@ @@\n-x: a\n+x: \"<&>\\r\"\n"},
-		"another kind of value":         {"a: {b: 1}", "a: [1]", "@@ @@\n-a:\n-  b: 1\n+a:\n+- 1\n"},
-		"empty and not":                 {"a: {}\nb: []", "a: {c: 1}\nb: [{}]", "@@ @@\n-a: {}\n+a:\n+  c: 1\n-b: []\n+b:\n+- {}\n"},
-		"null and absent":               {"a: null", "b: null", "@@ @@\n-a: null\n+b: null\n"},
-		"texts like other types":        {"a: \"1\"\nb: \"yes\"", "a: 1\nb: true", "@@ @@\n-a: \"1\"\n+a: 1\n-b: \"yes\"\n+b: true\n"},
+		"nothing is escaped as in HTML":      {"x: a", "x: \"<&>\\r\"", "@@ @@\n-x: a\n+x: \"<&>\\r\"\n"},
+		"another kind of value":              {"a: {b: 1}", "a: [1]", "@@ @@\n-a:\n-  b: 1\n+a:\n+- 1\n"},
+		"empty and not":                      {"a: {}\nb: []", "a: {c: 1}\nb: [{}]", "@@ @@\n-a: {}\n+a:\n+  c: 1\n-b: []\n+b:\n+- {}\n"},
+		"null and absent":                    {"a: null", "b: null", "@@ @@\n-a: null\n+b: null\n"},
+		"strings that look like other types": {"a: \"1\"\nb: \"yes\"", "a: 1\nb: true", "@@ @@\n-a: \"1\"\n+a: 1\n-b: \"yes\"\n+b: true\n"},
 	} {
 		var got strings.Builder
 		for _, h := range Hunks(parse(t, tc.was), parse(t, tc.now)) {
@@ -113,7 +113,7 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// random is a JSON value.
+// random returns a random JSON value.
 func random(r *rand.Rand, depth int) any {
 	texts := []string{"a", "yes", "1", "", "x: y", "- a", "#", "a\nb", "a\nb\n", "a\n\nb\n\n", " a\nb", "\ta\nb", "a\r\nb",
 		strings.Repeat("long ", 40), strings.Repeat("'q' ", 40), "a\u0085b", "é\n\u2028", "null", "~", "0x1f", "1e3", "|", "\x01",
@@ -137,7 +137,7 @@ func random(r *rand.Rand, depth int) any {
 	return texts[r.IntN(len(texts))]
 }
 
-// edited is a value with something changed in it.
+// edited returns a value with one random edit.
 func edited(r *rand.Rand, v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -174,7 +174,7 @@ func edited(r *rand.Rand, v any) any {
 	return random(r, 1)
 }
 
-// Without what is taken out, a difference is the new version, whole; without what is put in, the old one.
+// A difference without its removed lines is the whole new version; without its added lines, it is the old one.
 func TestBothVersionsAreInADifference(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
@@ -206,7 +206,7 @@ func TestBothVersionsAreInADifference(t *testing.T) {
 			}
 			var want map[string]any
 			data, _ := json.Marshal(side.want)
-			_ = json.Unmarshal(data, &want) // numbers as YAML comes to have them
+			_ = json.Unmarshal(data, &want) // numbers have the types that decoding YAML gives them
 			if d := cmp.Diff(want, got); d != "" && len(want) > 0 {
 				t.Fatalf("%s\n%s", side.text, d)
 			}
@@ -214,8 +214,8 @@ func TestBothVersionsAreInADifference(t *testing.T) {
 	}
 }
 
-// What a part that is the same begins and ends with is what is printed of it as a whole.
-func TestHeadAndTail(t *testing.T) {
+// head and tail print the same lines as printing the whole value.
+func TestHeadAndTailPrintLinesOfTheWhole(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 2000 {
 		n := node{at: &fieldPath{}, value: random(r, 5)}

@@ -7,9 +7,9 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// TookOver reports whether an object that a root of the base removes is the one that another root of the head adds: the
-// change lets a kustomization take the other's folder over, or give it up, or others deploy the folder, and nothing moved
-// but who deploys it. A file that a folder has by itself on one side may be part of a kustomization on the other.
+// TookOver reports whether an object that one root removes is the object that another root adds, so that only its
+// deployer changes. It is so if a kustomization begins or stops to include the other's folder, or if another object
+// deploys the same folder. A file may also move between a folder without a kustomization and a kustomization.
 func (t *Trees) TookOver(from, to *Pair) bool {
 	a, b := from.Root, to.Root
 	switch {
@@ -25,8 +25,7 @@ func (t *Trees) TookOver(from, to *Pair) bool {
 	return t.Head.Roots.Includes(b, a) || t.Base.Roots.Includes(a, b)
 }
 
-// takenOver matches the objects of roots that the change takes over, or gives up, as Join does with others. It returns
-// those that have their match.
+// takenOver matches objects whose root was taken over, see TookOver. It returns the pairs that have a match.
 func takenOver(created, deleted map[Key][]*Pair, tookOver func(from, to *Pair) bool, drop map[*Pair]bool,
 ) map[*Pair]bool {
 	done := map[*Pair]bool{}
@@ -50,7 +49,7 @@ func takenOver(created, deleted map[Key][]*Pair, tookOver func(from, to *Pair) b
 				update(from, list[0], drop)
 				continue
 			}
-			for _, to := range list { // once more, and more
+			for _, to := range list { // several roots deploy the object now
 				to.Before, to.From = from.Old, from.Root
 			}
 		}
@@ -68,9 +67,8 @@ func update(from, to *Pair, drop map[*Pair]bool) {
 	to.Operation, to.Old = admission.Update, from.Old
 }
 
-// renamedFolders tells objects what they were before where a folder above several roots got another name: of the roots
-// that are gone, each has its successor where the end of the path is most alike. One that is gone has one successor: what
-// else is deployed like it is new.
+// renamedFolders sets Before where a folder above several roots was renamed. Each former root has at most one
+// successor: the one whose path ends most alike. Additional similar objects are new.
 func renamedFolders(gone, created []*Pair, stays func(roots.Root) bool) {
 	type successor struct {
 		to     *Pair
@@ -96,7 +94,7 @@ func renamedFolders(gone, created []*Pair, stays func(roots.Root) bool) {
 		switch known := of[found]; {
 		case found == nil || most < known.shared:
 		case most == known.shared:
-			of[found] = successor{nil, most} // which of them it is, is anybody's guess
+			of[found] = successor{nil, most} // several are equally similar, so it is unknown which is the successor
 		default:
 			of[found] = successor{to, most}
 		}

@@ -16,14 +16,14 @@ import (
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
-// fieldPath is where a value is in its object.
+// fieldPath is the path of a value in its object.
 type fieldPath struct {
 	up   *fieldPath
 	key  string // as in a JSON Pointer, unescaped
-	name string // for people: .key, [name] or [0]
+	name string // printed form: .key, [name] or [0]
 }
 
-// pointer is the path as JSON Pointer (RFC 6901).
+// pointer returns the path as JSON Pointer (RFC 6901).
 func (p *fieldPath) pointer() string {
 	if p == nil || p.up == nil {
 		return ""
@@ -31,7 +31,7 @@ func (p *fieldPath) pointer() string {
 	return p.up.pointer() + "/" + jsonpointer.Escape(p.key)
 }
 
-// container is the mapping or list that a value is in.
+// container returns the path of the mapping or list that contains the value.
 func (p *fieldPath) container() *fieldPath {
 	if p.up == nil {
 		return p
@@ -39,7 +39,7 @@ func (p *fieldPath) container() *fieldPath {
 	return p.up
 }
 
-// String is the path for people.
+// String returns the path in its printed form.
 func (p *fieldPath) String() string {
 	if p == nil || p.up == nil {
 		return ""
@@ -47,12 +47,12 @@ func (p *fieldPath) String() string {
 	return strings.TrimPrefix(p.up.String()+p.name, ".")
 }
 
-// node is a value and how it is printed.
+// node is a value with the position at which it is printed.
 type node struct {
 	at     *fieldPath
 	value  any
-	lead   string // what stands before it on its line
-	indent int    // of what is in it, on further lines
+	lead   string // text before the value on its line
+	indent int    // of the value's further lines
 	keyed  bool   // lead is a key, with its colon
 }
 
@@ -65,7 +65,7 @@ func (n node) line(text string, part int) report.DiffLine {
 	return report.DiffLine{Sign: " ", Text: text, Field: n.at.pointer(), Part: part}
 }
 
-// entry is the i-th entry of a mapping, of which n is what open returned.
+// entry returns the i-th entry of a mapping; n is the node that open returned.
 func (n node) entry(i int, key string) node {
 	lead := strings.Repeat(" ", n.indent)
 	if i == 0 && n.lead != "" {
@@ -78,7 +78,7 @@ func (n node) entry(i int, key string) node {
 	return node{at: &fieldPath{n.at, key, name}, lead: lead + scalar(key) + ":", indent: n.indent, keyed: true}
 }
 
-// element is the i-th element of a list that is printed, of which n is what open returned; index is its own.
+// element returns the i-th printed element of a list; n is the node that open returned. index is its index in the list.
 func (n node) element(i, index int, value any) node {
 	lead := strings.Repeat(" ", n.indent)
 	if i == 0 && n.lead != "" {
@@ -94,8 +94,7 @@ func (n node) element(i, index int, value any) node {
 	return node{at: &fieldPath{n.at, key, name}, lead: lead + "- ", indent: n.indent + 2}
 }
 
-// open returns the lines that a value has by itself, and for a mapping or list that holds something the node in which
-// its elements are.
+// open returns the value's own lines, and for a nonempty mapping or list the node in which its elements are.
 func (n node) open() (lines []report.DiffLine, inner node) {
 	space := ""
 	if n.keyed {
@@ -126,7 +125,7 @@ func (n node) open() (lines []report.DiffLine, inner node) {
 	return nil, inner
 }
 
-// elements are what is in a mapping or list, of which n is what open returned.
+// elements returns the elements of a mapping or list; n is the node that open returned.
 func (n node) elements() (list []node) {
 	switch v := n.value.(type) {
 	case map[string]any:
@@ -174,12 +173,13 @@ func (n node) tail(list []report.DiffLine, most int) []report.DiffLine {
 	return list
 }
 
-// breaks end a line in YAML 1.1 (https://yaml.org/spec/1.1/#b-char), and are written as escapes.
+// breaks are characters that end a line in YAML 1.1 (https://yaml.org/spec/1.1/#b-char). They are escaped.
 const breaks = "\r\u0085\u2028\u2029"
 
-// block are the lines of a text of several, nil for others: in the literal style, or where that cannot hold it, as one
-// with carriage returns, in quotes, each of its lines on one. The library would quote all of a text on one line for a
-// single space at the end of a line, a tab, or a character outside of the Basic Multilingual Plane.
+// block returns the lines of a string of several lines, nil for other values. It uses the literal style. A string that
+// this style cannot contain, such as one with carriage returns, is quoted with one line for each of its lines. The YAML
+// library would quote the whole string on one line because of one space at the end of a line, a tab, or a character
+// outside of the Basic Multilingual Plane.
 func (n node) block() []report.DiffLine {
 	s, ok := n.value.(string)
 	if !ok || !strings.Contains(strings.TrimSuffix(s, "\n"), "\n") {
@@ -204,7 +204,7 @@ func (n node) block() []report.DiffLine {
 	return lines
 }
 
-// unprintable reports whether a character cannot stand in a text as it is, or would not be seen there.
+// unprintable reports whether a character cannot be written in a string as it is, or would be invisible.
 func unprintable(r rune) bool {
 	switch r {
 	case '\n', '\t', '\u200c', '\u200d': // the last two join letters and emoji
@@ -213,8 +213,8 @@ func unprintable(r rune) bool {
 	return r == utf8.RuneError || !unicode.IsPrint(r) && !unicode.Is(unicode.Zs, r)
 }
 
-// literal is what begins a text in the literal style (https://yaml.org/spec/1.2.2/#81-block-scalar-styles): how far it is
-// indented, where its first line does not tell, and whether it ends with no line break or with several.
+// literal returns the header of a literal block scalar (https://yaml.org/spec/1.2.2/#81-block-scalar-styles): its
+// indentation if the first line does not show it, and how it treats line breaks at the end.
 func literal(s string) string {
 	head := "|"
 	if strings.ContainsAny(s[:1], " \t\n") {
@@ -229,8 +229,8 @@ func literal(s string) string {
 	return head
 }
 
-// quoted are the lines of a text in quotes, each with a line break that is escaped at its end
-// (https://yaml.org/spec/1.2.2/#731-double-quoted-style). The escapes of Go are some of those of YAML.
+// quoted returns the lines of a string in double quotes, each ending with an escaped line break
+// (https://yaml.org/spec/1.2.2/#731-double-quoted-style). Go's escapes are a subset of YAML's.
 func (n node) quoted(lead, space, s string, texts []string) []report.DiffLine {
 	lines := []report.DiffLine{n.line(lead+`"\`, 0)}
 	for i, text := range texts {
@@ -247,20 +247,20 @@ func (n node) quoted(lead, space, s string, texts []string) []report.DiffLine {
 	return append(lines, n.line(space+`"`, len(texts)))
 }
 
-// plain are texts that YAML has as they are, if they are no word of its own: most are. The library takes long for each.
+// plain matches most strings that YAML has without quotes. It is a shortcut, since the YAML library is slow.
 var plain = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_./-]*$`)
 
-// reserved are words that YAML 1.1 reads as something else (https://yaml.org/type/).
+// reserved are words that YAML 1.1 reads as values of other types (https://yaml.org/type/).
 var reserved = map[string]bool{"y": true, "n": true, "yes": true, "no": true, "on": true, "off": true, "true": true,
 	"false": true, "null": true}
 
-// scalar is a value as YAML on one line.
+// scalar returns a value as YAML on one line.
 func scalar(v any) string {
 	if s, ok := v.(string); ok && len(s) < 64 && plain.MatchString(s) && !reserved[strings.ToLower(s)] {
 		return s
 	}
 	if v == "<<" {
-		return `"<<"` // the library leaves it to be read as a merge
+		return `"<<"` // the library does not quote it, and it would be read as a merge key
 	}
 	data, err := yaml2.Marshal(v)
 	text := strings.TrimSuffix(string(data), "\n")
@@ -275,5 +275,5 @@ func scalar(v any) string {
 	case text[0] == '\'':
 		return "'" + strings.ReplaceAll(s, "'", "''") + "'"
 	}
-	return s // it is folded only because it is long
+	return s // the library folds it only because it is long
 }

@@ -12,25 +12,25 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// Pair is one resource of a root before and after the change: an admission review to be.
+// Pair is one resource of a root before and after the change, from which an admission request is made.
 type Pair struct {
 	Root      roots.Root
 	Operation admission.Operation
 	Old, New  *render.Resource // nil on the side that has none
 
-	// Before is what a created object was before, though it is not updated: in a root of the base that is gone (From),
-	// or under another name that the cluster gave it. What it violated then, it violated before.
+	// Before is the earlier state of a created object that is not updated: in a former root of the base (From), or
+	// under another generated name. Violations of Before are pre-existing.
 	Before *render.Resource
 	From   roots.Root
 
-	// Recreate says that what deploys the object deletes it and creates it again where it cannot be changed.
+	// Recreate says that the deployer deletes the object and creates it again if it cannot be updated.
 	Recreate bool
 
 	unseen   map[string]string // see Root.Unseen
-	clusters []gitops.Cluster  // that it is about; none where it is not known that anything deploys the root
+	clusters []gitops.Cluster  // clusters that get the object; none if no known object deploys the root
 }
 
-// Earlier returns what the object was before the change, nil where it was not.
+// Earlier returns the object before the change; nil if it did not exist.
 func (p *Pair) Earlier() *render.Resource {
 	switch p.Operation {
 	case admission.Update:
@@ -41,10 +41,10 @@ func (p *Pair) Earlier() *render.Resource {
 	return nil
 }
 
-// Read reports whether the root was made of a file at the base, too, where it had no result that could be compared.
+// Read reports whether the root read a file at the base, if the base could not be rendered.
 func (p *Pair) Read(path string) bool { return p.unseen[path] != "" }
 
-// Resource returns the one that the review is about: the new one, or of a deletion the old one.
+// Resource returns the reviewed resource: the new one, or the old one of a deletion.
 func (p *Pair) Resource() *render.Resource {
 	if p.New != nil {
 		return p.New
@@ -52,7 +52,7 @@ func (p *Pair) Resource() *render.Resource {
 	return p.Old
 }
 
-// Versions calls a function with each version of the object that there is.
+// Versions calls take with each existing version of the object.
 func (p *Pair) Versions(take func(map[string]any)) {
 	for _, r := range []*render.Resource{p.Old, p.New, p.Before} {
 		if r != nil {
@@ -64,8 +64,8 @@ func (p *Pair) Versions(take func(map[string]any)) {
 // Key identifies an object across versions of its API, as the API server does: by group, kind, namespace and name.
 type Key struct{ Group, Kind, Namespace, Name string }
 
-// fromExtensions are the groups that have the kinds now which were in the group "extensions": the API server served the
-// same objects in both, until Kubernetes 1.22.
+// fromExtensions maps kinds of the former group "extensions" to their present group. Until Kubernetes 1.22, the API
+// server served the same objects in both groups.
 var fromExtensions = map[string]string{
 	"DaemonSet": "apps", "Deployment": "apps", "ReplicaSet": "apps",
 	"Ingress": "networking.k8s.io", "NetworkPolicy": "networking.k8s.io", "PodSecurityPolicy": "policy",
@@ -80,7 +80,7 @@ func KeyOf(r *render.Resource) Key {
 	return Key{id.Group, id.Kind, id.Namespace, id.Name}
 }
 
-// Pairs matches the resources of one root at both commits. What did not change is left out, unless all is set.
+// Pairs matches the resources of one root at both commits. It leaves out unchanged resources unless all is set.
 func Pairs(root roots.Root, before, after []*render.Resource, all bool) []*Pair {
 	before, looseOld := named(before)
 	after, looseNew := named(after)
@@ -109,15 +109,15 @@ func Pairs(root roots.Root, before, after []*render.Resource, all bool) []*Pair 
 	return renamed(list, unnamed(root, looseOld, looseNew))
 }
 
-// renamed joins the pairs of resources that have a name and of those that have none. One that gets its name from the
-// cluster no more, or from now on, was there before: it was created each time, and is.
+// renamed joins the pairs of resources with a name and of those with a generated name (generateName). An object that
+// changes from one to the other is created, and gets its earlier state as Before.
 func renamed(with, without []*Pair) []*Pair {
 	stem := func(r *render.Resource) Key {
 		k := KeyOf(r)
 		k.Name = strings.TrimRight(k.Name, "-.")
 		return k
 	}
-	used := map[*Pair]bool{} // one that goes was one object
+	used := map[*Pair]bool{} // each deleted object matches at most once
 	match := func(created *Pair, list []*Pair) int {
 		if created.Operation != admission.Create || created.Before != nil {
 			return -1
@@ -140,8 +140,8 @@ func renamed(with, without []*Pair) []*Pair {
 	return append(with, without...)
 }
 
-// named splits resources into those that have a name and those that get one in the cluster (generateName): no two of
-// these are the same object.
+// named splits resources into those with a name and those with a generated name (generateName). Two of the latter are
+// never the same object.
 func named(list []*render.Resource) (with, without []*render.Resource) {
 	for _, r := range list {
 		if !hasName(r) {
@@ -153,7 +153,7 @@ func named(list []*render.Resource) (with, without []*render.Resource) {
 	return with, without
 }
 
-// unnamed matches resources without a name: one that changed is created again, whatever was there before.
+// unnamed matches resources with generated names. A changed one is a creation, since the cluster generates a new name.
 func unnamed(root roots.Root, before, after []*render.Resource) (list []*Pair) {
 	before = slices.Clone(before)
 	take := func(is func(*render.Resource) bool) *render.Resource {
@@ -172,7 +172,7 @@ func unnamed(root roots.Root, before, after []*render.Resource) (list []*Pair) {
 	}
 	for _, p := range list {
 		p.Before = take(func(old *render.Resource) bool {
-			return KeyOf(old) == KeyOf(p.New) // the name is the prefix
+			return KeyOf(old) == KeyOf(p.New) // the prefix is compared as the name
 		})
 	}
 	for _, r := range before {
@@ -187,17 +187,17 @@ func hasName(r *render.Resource) bool {
 	return name != ""
 }
 
-// same reports whether there is nothing to say about a resource that was not said before.
+// same reports whether two resources and their issues are equal.
 func same(a, b *render.Resource) bool {
 	return reflect.DeepEqual(a.Object, b.Object) && slices.Equal(a.Issues, b.Issues)
 }
 
-// Both lists the resources of one side that the other has, too.
+// Both lists the resources of before that after has, too.
 func Both(before, after []*render.Resource) []*render.Resource {
 	return slices.DeleteFunc(slices.Clone(before), missing(after))
 }
 
-// missing returns a function that reports whether some resources lack one.
+// missing returns a function that reports whether list lacks a resource.
 func missing(list []*render.Resource) func(*render.Resource) bool {
 	seen := map[Key]bool{}
 	for _, r := range list {
@@ -206,14 +206,17 @@ func missing(list []*render.Resource) func(*render.Resource) bool {
 	return func(r *render.Resource) bool { return !seen[KeyOf(r)] }
 }
 
-// Join matches the removal of an object in one root with its addition in another. Where the first is no root any more
-// and the object is still written in the same file, or the other stands in its folder, nothing moved but who deploys
-// it: that is an update, if anything changed at all. Else the cluster deletes it in one place and creates it in
-// another; of a root that is gone, what it violated before is known (see Pair.Before). Objects that several roots add
-// or remove stay as they are, since which of them moved is anybody's guess, unless one of the roots took another over
-// (see Trees.TookOver) or their paths tell (see renamedFolders). All this is for roots of which nothing says who deploys
-// them; for the others see redeployed. Of the removals in moved, those that are not part of a
-// move do not count. stays reports whether the head has a root.
+// Join matches the removal of an object in one root with its addition in another.
+//
+// If the first root is a former root, and the object is still in the same file or in the other root's folder, only its
+// deployer changed: that is an update, or nothing if the object is equal. Otherwise the cluster deletes and creates it.
+// If the first root is a former root, its violations are pre-existing (see Pair.Before).
+//
+// Objects that several roots add or remove are not matched, since it is unknown which of them moved. They are matched
+// if one root took another over (see Trees.TookOver) or if the paths decide (see renamedFolders).
+//
+// This applies to roots without a known deployer; for others see redeployed. Removals in moved only count as part of a
+// match. stays reports whether the head has a root.
 func Join(list, moved []*Pair, stays func(roots.Root) bool, tookOver func(from, to *Pair) bool) []*Pair {
 	created, deleted := map[Key][]*Pair{}, map[Key][]*Pair{}
 	for _, p := range slices.Concat(list, moved) {
@@ -258,8 +261,8 @@ func Join(list, moved []*Pair, stays func(roots.Root) bool, tookOver func(from, 
 	return out
 }
 
-// placeless tells objects what they violated before where a root that is gone had them of the same file in another
-// namespace: who deploys the file says into which, and that is what changed.
+// placeless sets Before for objects of a former root that had the same file and another namespace. Only the deployer,
+// which sets the namespace, changed.
 func placeless(created, deleted map[Key][]*Pair, stays func(roots.Root) bool) {
 	type written struct {
 		Key
@@ -290,8 +293,8 @@ func placeless(created, deleted map[Key][]*Pair, stays func(roots.Root) bool) {
 	}
 }
 
-// StableField rewrites a pointer so that it survives other elements of a list coming and going: an index becomes the
-// element's name where it has one.
+// StableField rewrites a pointer so that it stays valid when elements of a list are added or removed: an index becomes
+// the element's name, if it has one.
 func StableField(object any, pointer string) string {
 	parts := strings.Split(pointer, "/")
 	for i := 1; i < len(parts); i++ {

@@ -49,7 +49,7 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// inFile returns resources as a file has them.
+// inFile returns resources with a file as their place.
 func inFile(file string, list ...*render.Resource) (out []*render.Resource) {
 	for _, r := range list {
 		out = append(out, render.NewResource(r.Object, placed(file).Locate, r.Issues...))
@@ -61,11 +61,12 @@ type placed string
 
 func (p placed) Locate(string) origin.Place { return origin.Place{Path: string(p), StartLine: 1} }
 
-// apart says that no root took another over.
+// apart is a TookOver function for roots that were not taken over.
 func apart(_, _ *Pair) bool { return false }
 
-// What moves to another root is deleted and created; where the first root is gone, what it was before is known.
-func TestJoin(t *testing.T) {
+// An object that moves to another root is deleted and created. If the first root is a former root, its earlier state is
+// known.
+func TestMovedObjectsAreJoined(t *testing.T) {
 	root := func(p string) roots.Root { return roots.Root{Path: p} }
 	olds := inFile("old/a.yaml", object("A", "", "moved", "1"), object("A", "", "edited", "1"), object("A", "", "gone", "1"),
 		object("A", "", "twice", "1"))
@@ -76,17 +77,17 @@ func TestJoin(t *testing.T) {
 		stays      bool
 		want       []string
 	}{
-		{"another file", "new/a.yaml", root("new"), false, []string{"DELETE old moved", "DELETE old edited", "DELETE old gone",
+		{"to another file of a new root", "new/a.yaml", root("new"), false, []string{"DELETE old moved", "DELETE old edited", "DELETE old gone",
 			"DELETE old twice", "CREATE new moved before", "CREATE new edited before", "CREATE new twice", "CREATE third twice"}},
-		{"to another root", "new/a.yaml", root("new"), true, []string{"DELETE old moved", "DELETE old edited",
+		{"to another file of another root, the first remains", "new/a.yaml", root("new"), true, []string{"DELETE old moved", "DELETE old edited",
 			"DELETE old gone", "DELETE old twice", "CREATE new moved", "CREATE new edited", "CREATE new twice",
 			"CREATE third twice"}},
-		{"the same file to another root", "old/a.yaml", root("new"), true, []string{"DELETE old moved", "DELETE old edited",
+		{"the same file in another root, the first remains", "old/a.yaml", root("new"), true, []string{"DELETE old moved", "DELETE old edited",
 			"DELETE old gone", "DELETE old twice", "CREATE new moved", "CREATE new edited", "CREATE new twice",
 			"CREATE third twice"}},
-		{"included elsewhere", "old/a.yaml", root("new"), false, []string{"DELETE old gone", "DELETE old twice",
+		{"the same file in another root", "old/a.yaml", root("new"), false, []string{"DELETE old gone", "DELETE old twice",
 			"UPDATE new edited before", "CREATE new twice", "CREATE third twice"}},
-		{"deployed in another way", "old/b.yaml", roots.Root{Path: "old", Object: "x"}, false, []string{"DELETE old gone",
+		{"deployed by an object", "old/b.yaml", roots.Root{Path: "old", Object: "x"}, false, []string{"DELETE old gone",
 			"DELETE old twice", "UPDATE old edited before", "CREATE old twice", "CREATE third twice"}},
 	} {
 		list := Pairs(root("old"), olds, nil, false)
@@ -106,7 +107,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// Objects that get their names in the cluster are created by themselves, however many there are of a prefix.
+// Objects with generated names are created individually, however many have the same prefix.
 func TestPairsWithoutNames(t *testing.T) {
 	job := func(prefix, value string) *render.Resource {
 		r := object("A", "n", "", value)
@@ -128,15 +129,15 @@ func TestPairsWithoutNames(t *testing.T) {
 			[]string{"DELETE"}},
 		{"another prefix", []*render.Resource{job("a-", "1")}, []*render.Resource{job("b-", "1")},
 			[]string{"CREATE", "DELETE"}},
-		{"a name", []*render.Resource{job("a-", "1"), job("a-", "2")}, []*render.Resource{object("A", "n", "a", "1")},
+		{"a name replaces a prefix", []*render.Resource{job("a-", "1"), job("a-", "2")}, []*render.Resource{object("A", "n", "a", "1")},
 			[]string{"CREATE before", "DELETE"}},
-		{"a name no more", []*render.Resource{object("A", "n", "a", "1")}, []*render.Resource{job("a-", "1")},
+		{"a prefix replaces a name", []*render.Resource{object("A", "n", "a", "1")}, []*render.Resource{job("a-", "1")},
 			[]string{"DELETE", "CREATE before"}},
-		{"a name no more, and one more", []*render.Resource{object("A", "n", "a", "1")}, []*render.Resource{job("a-", "1"),
+		{"a prefix replaces a name, and another object", []*render.Resource{object("A", "n", "a", "1")}, []*render.Resource{job("a-", "1"),
 			job("a-", "1")}, []string{"DELETE", "CREATE before", "CREATE"}},
 		{"another name", []*render.Resource{job("a-", "1")}, []*render.Resource{object("A", "n", "b", "1")},
 			[]string{"CREATE", "DELETE"}},
-		{"twice the same", nil, []*render.Resource{job("a-", "1"), job("a-", "1")}, []string{"CREATE", "CREATE"}},
+		{"two equal objects", nil, []*render.Resource{job("a-", "1"), job("a-", "1")}, []string{"CREATE", "CREATE"}},
 	} {
 		var got []string
 		for _, p := range Pairs(roots.Root{}, c.old, c.now, false) {
@@ -170,7 +171,7 @@ func TestStableField(t *testing.T) {
 	}
 }
 
-// An issue that appears or goes is a difference, though the object is the same; also where another deploys it.
+// An issue that is added or removed is a difference, even if the object is the same or another root deploys it.
 func TestPairsOfIssues(t *testing.T) {
 	issue := render.Issue{Check: render.ControllerRejects, Message: "is wrong"}
 	sound, wrong := object("A", "n", "a", "1"), render.NewResource(object("A", "n", "a", "1").Object, nil, issue)

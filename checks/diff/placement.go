@@ -13,12 +13,12 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// placement says which clusters a root is deployed to on both sides. All is empty where no object of Argo CD or Flux says
-// who deploys anything: then a root is the same as long as its path is.
+// placement says to which clusters a root is deployed on both sides. It is empty if no object of Argo CD or Flux
+// deploys anything. A root then is the same as long as its path is.
 type placement struct {
-	known          bool // objects of Argo CD or Flux say who deploys anything
+	known          bool // objects of Argo CD or Flux exist
 	before, after  deploy.Placement
-	added, removed []gitops.Cluster // of a root of both sides: those that only one of them is said to have
+	added, removed []gitops.Cluster // of a root of both sides: clusters of only one side
 }
 
 func (s Sides) placement(root roots.Root, inBase, inHead bool) (at placement) {
@@ -49,7 +49,8 @@ func (s Sides) placement(root roots.Root, inBase, inHead bool) (at placement) {
 	return at
 }
 
-// Apart reports whether two roots are certainly deployed to different clusters. A root of the base alone is where it was.
+// Apart reports whether two roots are certainly deployed to different clusters. A root of the base only counts as
+// deployed where the base deploys it.
 func (s Sides) Apart(a, b roots.Root) bool {
 	of := func(root roots.Root) []gitops.Cluster {
 		if list := s.Trees.Head.Roots.Placement(root).Clusters; len(list) > 0 {
@@ -63,16 +64,16 @@ func (s Sides) Apart(a, b roots.Root) bool {
 	})
 }
 
-// without lists the clusters that are none of some others.
+// without lists the clusters that are not in others.
 func without(list, others []gitops.Cluster) []gitops.Cluster {
 	return slices.DeleteFunc(slices.Clone(list), func(c gitops.Cluster) bool { return slices.ContainsFunc(others, c.Same) })
 }
 
-// moves reports whether the root comes to a cluster, or leaves one.
+// moves reports whether the root is newly deployed to a cluster, or no longer deployed to one.
 func (at placement) moves() bool { return len(at.added)+len(at.removed) > 0 }
 
-// pairs are those of Pairs. In a cluster where the root was not, all of it is created, whatever it was elsewhere; where it is
-// no more, all of it is deleted.
+// pairs returns the pairs of a root. In a cluster that newly gets the root, all objects are created, whatever other
+// clusters have. In a cluster that loses the root, all are deleted.
 func (at placement) pairs(root roots.Root, before, after []*render.Resource, all bool) []*Pair {
 	list := Pairs(root, before, after, all)
 	if len(at.added) > 0 {
@@ -89,8 +90,8 @@ func (at placement) pairs(root roots.Root, before, after []*render.Resource, all
 	return list
 }
 
-// fallsOut reports whether a root of the head alone is one only since nothing deploys its folder any more: no cluster gets it, and
-// the change touches nothing of it.
+// fallsOut reports whether a root exists only at the head because no object deploys its folder any more. No cluster
+// gets the root, and the change touches none of its files.
 func (s Sides) fallsOut(at placement, inBase, inHead bool, reads map[string]string) bool {
 	if !at.known || inBase || !inHead || len(at.after.Clusters) > 0 {
 		return false
@@ -103,7 +104,7 @@ func (s Sides) fallsOut(at placement, inBase, inHead bool, reads map[string]stri
 	return true
 }
 
-// place tells a pair the clusters that it is about.
+// place sets the clusters of a pair.
 func (at placement) place(p *Pair) {
 	switch {
 	case p.Operation == admission.Delete && len(at.removed) > 0:
@@ -117,10 +118,10 @@ func (at placement) place(p *Pair) {
 	}
 }
 
-// redeployed makes one pair of the removal of an object and of its addition by another root that is deployed to the same cluster:
-// nothing changed but who deploys it. Where several remove it or add it, those belong together whose objects of Argo CD or
-// Flux have the same name, then those whose paths end alike. It returns the additions that are deployed: what was not
-// deployed where they are excuses nothing.
+// redeployed matches the removal of an object with its addition by another root that is deployed to the same cluster:
+// only its deployer changed. If several roots remove or add it, those whose objects of Argo CD or Flux have the same
+// name match first, then those whose paths end alike. It returns the additions that clusters get; objects that were not
+// deployed there before do not make their violations pre-existing.
 func redeployed(created, deleted map[Key][]*Pair, drop map[*Pair]bool) (deployed map[*Pair]bool) {
 	type match struct {
 		from, to *Pair
@@ -142,13 +143,13 @@ func redeployed(created, deleted map[Key][]*Pair, drop map[*Pair]bool) (deployed
 				}
 				alike := sharedEnd(from.Root.Path, to.Root.Path)
 				if a, b := from.Root.Object, to.Root.Object; a != "" && b != "" && gitops.NameOf(a) == gitops.NameOf(b) {
-					alike += len(to.Root.Path) // more than any path has elements
+					alike += len(to.Root.Path) // longer than the number of elements of any path
 				}
 				matches = append(matches, match{from, to, alike})
 			}
 		}
 		slices.SortStableFunc(matches, func(a, b match) int { return cmp.Compare(b.alike, a.alike) })
-		of := map[*Pair][]*Pair{} // by what is added: what it takes the place of, each in some clusters
+		of := map[*Pair][]*Pair{} // the removals that each addition replaces, each in some clusters
 		left := map[*Pair][]gitops.Cluster{}
 		for _, m := range matches {
 			for _, p := range []*Pair{m.from, m.to} {
@@ -166,7 +167,7 @@ func redeployed(created, deleted map[Key][]*Pair, drop map[*Pair]bool) (deployed
 		for to, froms := range of {
 			if len(left[to]) == 0 && !slices.ContainsFunc(froms, func(p *Pair) bool { return !same(p.Old, froms[0].Old) }) {
 				update(froms[0], to, drop)
-				for _, from := range froms { // in clusters that nothing else has it for it is deleted all the same
+				for _, from := range froms { // an object that no other root deploys to a cluster is still deleted there
 					drop[from] = len(left[from]) == 0
 				}
 			}
@@ -175,8 +176,9 @@ func redeployed(created, deleted map[Key][]*Pair, drop map[*Pair]bool) (deployed
 	return deployed
 }
 
-// Kept makes updates of additions to clusters where another root of the base has the object, too, as far as both are made of one
-// file: it is there already, whoever else deploys it now. Of a cluster that only a generator knows nobody can tell.
+// Kept turns creations into updates if another root of the base deploys the object from the same file to the same
+// cluster. The object exists there already, whatever deploys it now. Clusters that only a generator names are unknown
+// and left out.
 func (s Sides) Kept(ctx context.Context, list []*Pair) ([]*Pair, error) {
 	base := s.Trees.Base.Roots
 	drop, by := map[*Pair]bool{}, map[string][]roots.Root{}
@@ -216,7 +218,7 @@ func (s Sides) Kept(ctx context.Context, list []*Pair) ([]*Pair, error) {
 	return slices.DeleteFunc(list, func(p *Pair) bool { return drop[p] }), nil
 }
 
-// taken lists the clusters that none of some others may be, each of which stands for one.
+// taken lists the clusters that match none of others, each of which matches at most one.
 func taken(list, others []gitops.Cluster) (left []gitops.Cluster) {
 	others = slices.Clone(others)
 	for _, c := range list {
@@ -233,7 +235,7 @@ func taken(list, others []gitops.Cluster) (left []gitops.Cluster) {
 	return left
 }
 
-// sharedEnd counts the last elements that two paths have in common.
+// sharedEnd counts the elements that two paths have in common at the end.
 func sharedEnd(a, b string) (n int) {
 	as, bs := strings.Split(a, "/"), strings.Split(b, "/")
 	for n < min(len(as), len(bs)) && as[len(as)-1-n] == bs[len(bs)-1-n] {

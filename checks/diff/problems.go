@@ -10,7 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// Problems returns what rendering says as problems of a report, with words before each message.
+// Problems converts errors of rendering to problems of a report. words is put before each message.
 func Problems(words string, list ...doc.Error) (problems []report.Problem) {
 	for _, e := range list {
 		problems = append(problems, report.Problem{Path: e.Path, Line: e.Line, Column: e.Column, Message: words + e.Message,
@@ -19,7 +19,7 @@ func Problems(words string, list ...doc.Error) (problems []report.Problem) {
 	return problems
 }
 
-// CauseOf returns what rendering says as the cause of what is not checked or not decided.
+// CauseOf converts an error of rendering to the cause of an unchecked part or of an undecided result.
 func CauseOf(e doc.Error) report.Cause {
 	c := report.Cause{Kind: report.CauseRoot, Reason: e.Message, Path: e.Path, Line: e.Line, Quotes: e.Quotes}
 	if e.Missing != "" {
@@ -28,11 +28,10 @@ func CauseOf(e doc.Error) report.Cause {
 	return c
 }
 
-// fewRoots is how many roots a problem names.
+// fewRoots is the number of roots that a problem names at most.
 const fewRoots = 5
 
-// Failures returns what stands in the way of rendering the head: one problem for each mistake, with the names of the
-// roots that it stops where it stops several.
+// Failures returns the errors of rendering the head, each once. A problem that stops several roots names them.
 func Failures(list []*Root) []report.Problem {
 	var order []report.Problem
 	stopped := map[report.Problem][]string{}
@@ -56,15 +55,15 @@ func Failures(list []*Root) []report.Problem {
 	return order
 }
 
-// Obstacle is what stands in the way of rendering a root of the head, or a part of it.
+// Obstacle is an error that prevents rendering of a root of the head, or of a part of it.
 type Obstacle struct {
 	doc.Error
-	Before bool // the base has it in the same way
+	Before bool // the base has the same error
 }
 
-// Obstacles lists what stands in the way at the head. gone is what stood in the way of roots that the head does not
-// have any more: a root that moved takes it along. An obstacle is the same where the same is wrong with the same file
-// of the root, on whichever line; at the base something else may have been in the way, too, so that nobody saw it.
+// Obstacles lists the errors of rendering the head. gone are errors of former roots, which a moved root has taken
+// along. An error is pre-existing if the base has the same error in the same file of the root, on any line. It is also
+// pre-existing if another error of the base hid it.
 func (r *Root) Obstacles(gone []Wrong) (list []Obstacle) {
 	before, rest := append(wrongs(r.Path, r.Base), gone...), r.rest
 	for _, e := range r.Head {
@@ -77,10 +76,10 @@ func (r *Root) Obstacles(gone []Wrong) (list []Obstacle) {
 	return list
 }
 
-// Wrong is what is wrong, without its place in the repository and without its line.
+// Wrong is an error without the folder of its file and without its line.
 type Wrong struct{ file, message string }
 
-// Gone lists what stood in the way of those of the roots that the head does not have.
+// Gone lists the errors of those roots in list that the head does not have.
 func (s Sides) Gone(list []*Root) (gone []Wrong) {
 	for _, r := range list {
 		if len(r.Base) > 0 && !s.Trees.Head.Roots.Has(r.Root) {
@@ -108,7 +107,7 @@ func wrong(root string, e doc.Error) Wrong {
 	return Wrong{filepath.ToSlash(file), numbered.ReplaceAllString(e.Message, "$1")}
 }
 
-// brought lists what stands in the way at the head and did not at the base.
+// brought lists the errors of rendering the head that the base does not have.
 func (r *Root) brought() (list []Obstacle) {
 	return slices.DeleteFunc(r.Obstacles(nil), func(o Obstacle) bool { return o.Before })
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// A mistake in a base is one problem, however many roots include it.
-func TestFailures(t *testing.T) {
+// An error in a base is one problem, however many roots include the base.
+func TestErrorOfASharedBaseIsOneProblem(t *testing.T) {
 	var list []*diff.Root
 	shared := doc.Error{Path: "base/p.yaml", Line: 3, Message: "is wrong"}
 	for i := range 7 {

@@ -11,7 +11,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// RemoteSources is what a job takes from outside of the repository, as far as it was fetched.
+// RemoteSources are the fetched remote sources of a check, with a record of what each use of them needs.
 type RemoteSources struct {
 	objects    *tree.Objects // nil: nothing was fetched
 	base, head *remote.Sources
@@ -21,8 +21,8 @@ type RemoteSources struct {
 	last       bool
 }
 
-// OpenRemoteSources opens what was fetched; where nothing ever is, the result has nothing and wants nothing. held is what
-// was read of the store before.
+// OpenRemoteSources opens the fetched sources. Without s, the result has none and requests none. held is a cache of
+// objects that earlier checks read from the store.
 func OpenRemoteSources(ctx context.Context, s *report.Sources, git string, held *tree.Store) (*RemoteSources, error) {
 	if s == nil {
 		return &RemoteSources{last: true}, nil
@@ -46,14 +46,14 @@ func OpenRemoteSources(ctx context.Context, s *report.Sources, git string, held 
 	return o, nil
 }
 
-// Close ends the reading.
+// Close closes the store of fetched objects.
 func (o *RemoteSources) Close() {
 	if o != nil && o.objects != nil {
 		_ = o.objects.Close()
 	}
 }
 
-// Err says that not everything could be read that was asked for: no answer counts then.
+// Err returns the error that some requested object could not be read: the result of the check does not count then.
 func (o *RemoteSources) Err() error {
 	if o.objects == nil || o.objects.Err() == nil {
 		return nil
@@ -61,7 +61,7 @@ func (o *RemoteSources) Err() error {
 	return fmt.Errorf("the source cache cannot be read completely: %w", o.objects.Err())
 }
 
-// Limit bounds what is read: bytes of one file, and files and folders.
+// Limit limits the bytes of one file, and the number of files and folders.
 func (o *RemoteSources) Limit(bytes int64, files int) {
 	if o.objects != nil {
 		o.objects.SetBlobLimit(bytes)
@@ -69,42 +69,42 @@ func (o *RemoteSources) Limit(bytes int64, files int) {
 	}
 }
 
-// Sources is what there is to render the base and the head with: the same, but each knows what its side wants.
+// Sources returns the sources for rendering the base and the head. Each records what its side needs.
 func (o *RemoteSources) Sources() (base, head *remote.Sources) { return o.base, o.head }
 
-// Lookups is what Sources returns, for rendering what policies look up: they have wants of their own.
+// Lookups returns the sources for rendering what policies look up, which record separately what they need.
 func (o *RemoteSources) Lookups() (base, head *remote.Sources) { return o.lookups[0], o.lookups[1] }
 
-// Preview is what Sources returns for the head, for rendering what the change does not touch: it has wants of its own.
+// Preview returns the sources for previewing the head, which record separately what they need.
 func (o *RemoteSources) Preview() *remote.Sources { return o.preview }
 
-// Wanted is a remote.Request for what is to be fetched before there can be a result, nil where nothing is. allow is that
-// of the settings.
+// Wanted returns a remote.Request for the sources that must be fetched before there can be a result; nil if there are
+// none. allow is sources.allow of the settings.
 func (o *RemoteSources) Wanted(allow []string) (json.RawMessage, error) {
 	return o.request(allow, o.Sources)
 }
 
-// LookupsWanted is Wanted for what policies look up.
+// LookupsWanted is Wanted for objects that policies look up.
 func (o *RemoteSources) LookupsWanted(allow []string) (json.RawMessage, error) {
 	return o.request(allow, o.Lookups)
 }
 
-// First reports whether what is likely to be wanted may be asked for: see report.Sources.
+// First reports whether likely needed sources may be requested in advance: see report.Sources.
 func (o *RemoteSources) First() bool { return o.first }
 
-// Used lists what was fetched and the base's side asked for, sorted.
+// Used lists the fetched sources that rendering the base needed, sorted.
 func (o *RemoteSources) Used() []remote.Want {
 	list := slices.Concat(o.base.Used(), o.lookups[0].Used())
 	slices.SortFunc(list, remote.Compare)
 	return slices.Compact(list)
 }
 
-// PreviewWants reports whether PreviewWanted has something.
+// PreviewWants reports whether PreviewWanted returns a request.
 func (o *RemoteSources) PreviewWants() bool {
 	return !o.last && len(o.preview.Wanted()) > 0
 }
 
-// PreviewWanted is Wanted for what a preview looks at.
+// PreviewWanted is Wanted for a preview.
 func (o *RemoteSources) PreviewWanted(allow []string) (json.RawMessage, error) {
 	if !o.PreviewWants() {
 		return nil, nil

@@ -13,42 +13,42 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// Sides render both sides of a change. They are safe for concurrent use.
+// Sides renders both sides of a change. It is safe for concurrent use.
 type Sides struct {
 	Trees      *Trees
 	Base, Head *deploy.Set
-	All        bool // everything in the head counts as created; the base is not asked
+	All        bool // everything in the head counts as created; the base is not rendered
 
-	// Placement returns where a root of one side is deployed; nil: as deploy.Set.Placement does.
+	// Placement returns where a root of one side is deployed; nil: deploy.Set.Placement.
 	Placement func(*deploy.Set, roots.Root) deploy.Placement
 }
 
-// Root is what a change makes of one root.
+// Root is the effect of a change on one root.
 type Root struct {
 	roots.Root
 	Pairs      []*Pair
-	Moved      []*Pair            // removals that count only where another root has the object now
-	Base, Head []doc.Error        // what stands in the way of rendering either side, or parts of it
-	Unseen     map[string]string  // what the base's rendering would have read, by object id, where it has no result
-	Deployed   []*render.Resource // what the head deploys from here
-	Known      bool               // Deployed is all of it
+	Moved      []*Pair            // removals that only count if another root has the object now
+	Base, Head []doc.Error        // errors of rendering either side, or parts of it
+	Unseen     map[string]string  // files that rendering the base would have read, with object ids, if the base has no result
+	Deployed   []*render.Resource // objects that the head deploys from this root
+	Known      bool               // Deployed is complete
 	Notes      []doc.Error        // see render.Rendering.Notes; of a head that differs from the base
-	Reads      map[string]string  // what was read for either side, "" for what is not there
-	Was, Now   []render.Use       // what either side takes from outside
-	From       []string           // the git repositories that either side has anything of: see render.Renderer.Repositories
+	Reads      map[string]string  // files that either side read, with object ids; "" for a missing one
+	Was, Now   []render.Use       // remote sources of either side
+	From       []string           // git repositories of either side: see render.Renderer.Repositories
 
-	was, now *render.Rendering  // nil where there is none
-	before   []*render.Resource // what the base deploys from here
+	was, now *render.Rendering  // nil if not rendered
+	before   []*render.Resource // objects that the base deploys from this root
 	rest     func() []doc.Error // see render.Rendering.Rest; of the base
 }
 
-// Before is what the base deploys from a root that is rendered on both sides.
+// Before returns the objects that the base deploys from a root that is rendered on both sides.
 func (r *Root) Before() []*render.Resource { return r.before }
 
-// Renderings are what the root renders to at the base and at the head, nil where it is not rendered.
+// Renderings returns the renderings of the root at the base and at the head; nil if not rendered.
 func (r *Root) Renderings() (was, now *render.Rendering) { return r.was, r.now }
 
-// Reached lists the roots of either side that the change reaches; all of the head where everything counts.
+// Reached lists the roots of either side that the change affects; with All, all roots of the head.
 func (s Sides) Reached() []roots.Root {
 	if s.All {
 		return s.Trees.Head.Roots.All()
@@ -57,10 +57,10 @@ func (s Sides) Reached() []roots.Root {
 	return deploy.Between(s.Trees.Base.Roots, s.Trees.Head.Roots, paths, links)
 }
 
-// Standalone renders the kustomizations of the head that the change reaches and that are no roots, and of which nothing says
-// who deploys them (see deploy.Set.Standalone). It returns what the change makes of each of them by itself; one that does not
-// render has nothing, since whatever includes it does not render either. The known roots are left out. Where everything
-// counts there are none: what each base lacks that its overlays have is of no use to anybody.
+// Standalone renders affected kustomizations of the head that are no roots and have no known deployer (see
+// deploy.Set.Standalone). It returns the effect of the change on each of them. One that does not render is left out,
+// since roots that include it do not render either. Roots in known are left out, too. With All it returns none: what a
+// base lacks and its overlays add is no useful finding.
 func (s Sides) Standalone(ctx context.Context, known []*Root) (list []*Root, _ error) {
 	if s.All {
 		return nil, nil
@@ -96,8 +96,8 @@ func (s Sides) Standalone(ctx context.Context, known []*Root) (list []*Root, _ e
 	return list, nil
 }
 
-// Render renders one root on both sides and pairs what they deploy. The error is that of the repository or of the
-// context.
+// Render renders one root on both sides and pairs the objects. Errors of rendering are in the result. It fails for
+// errors of the repository and of the context.
 func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 	out := &Root{Root: root}
 	inBase, inHead := !s.All && s.Trees.Base.Roots.Has(root), s.Trees.Head.Roots.Has(root)
@@ -117,7 +117,7 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 		if inHead && !at.moves() && (len(problems) == 0 || old.Partial) && s.Head.Same(old) {
 			out.Deployed, out.Known, out.Base = before, len(problems) == 0, nil
 			out.Now, out.From = s.Head.Uses(old), append(out.From, s.Head.Renderer.Repositories(old)...)
-			return out, nil // nothing that it reads changed
+			return out, nil // no file that it reads changed
 		}
 	}
 	var after []*render.Resource
@@ -136,7 +136,7 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 		if inHead {
 			out.Deployed, out.Known = after, true
 		}
-		switch { // what could not be read is not deleted
+		switch { // an object of an unreadable file is not deleted
 		case len(problems) == 0:
 		case !now.Partial:
 			return out, nil
@@ -162,9 +162,9 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 		}
 	}
 	switch {
-	case unseen: // it may all be there still
+	case unseen: // the base has no result, so all objects may still exist
 		out.Moved = Pairs(root, before, nil, false)
-	case !inHead: // what another root has now, too, has moved there
+	case !inHead: // an object that another root has now has moved there
 		out.Moved = Pairs(root, Both(before, after), nil, false)
 	case root.Kind == roots.Folder:
 		out.Moved = Pairs(root, outside(Both(before, after), s.Trees.Head.Roots.Files(root)), nil, false)
@@ -178,7 +178,7 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 	return out, nil
 }
 
-// recreates reports whether all that deploys a root deletes and creates again what it cannot change.
+// recreates reports whether all deployers of a root delete and create again the objects that they cannot update.
 func recreates(set *deploy.Set, root roots.Root) bool {
 	deployers := set.Deployers(root)
 	return len(deployers) > 0 && !slices.ContainsFunc(deployers, func(d *deploy.Deployment) bool { return !d.Recreate })
@@ -191,18 +191,18 @@ func (s Sides) now(ctx context.Context, root roots.Root, remains bool) (*render.
 	return s.Head.Render(ctx, root)
 }
 
-// in reports whether a resource is written in a file that cannot be read.
+// in reports whether a resource is written in a file with an error.
 func in(problems []doc.Error, r *render.Resource) bool {
 	file := r.Origin("").Path
 	return slices.ContainsFunc(problems, func(e doc.Error) bool { return e.Path == file })
 }
 
-// outside lists the resources that are written in none of some files.
+// outside lists the resources that are written in none of the files.
 func outside(list []*render.Resource, files []string) []*render.Resource {
 	return slices.DeleteFunc(list, func(r *render.Resource) bool { return slices.Contains(files, r.Origin("").Path) })
 }
 
-// admitted returns a resource as policies see it in a cluster: with the API server's defaults.
+// admitted returns a resource as policies see it in admission review: with the API server's defaults.
 func admitted(r *render.Resource) *render.Resource {
 	if r == nil {
 		return nil
@@ -210,7 +210,7 @@ func admitted(r *render.Resource) *render.Resource {
 	return r.Admitted(admission.WithDefaults(r.Object))
 }
 
-// Work counts what was rendered so far.
+// Work returns the counts of renderings so far.
 func (s Sides) Work() *report.Work {
 	work := &report.Work{}
 	for _, renderer := range []*deploy.Set{s.Base, s.Head} {

@@ -22,7 +22,7 @@ const (
 		"metadata: {name: b}}]\n"
 )
 
-// sides are those of a change from one archive to another, without the files of remove.
+// sides returns both sides of a change from one archive to another; the change removes the files in remove.
 func sides(t *testing.T, base string, remove []string, head string) *diff.Sides {
 	t.Helper()
 	r := treetest.New(t)
@@ -34,7 +34,7 @@ func sides(t *testing.T, base string, remove []string, head string) *diff.Sides 
 	return &diff.Sides{Trees: trees, Base: trees.Base.Roots, Head: trees.Head.Roots}
 }
 
-// words are pairs in short.
+// words describes pairs in short.
 func words(list []*diff.Pair) []string {
 	out := []string{}
 	for _, p := range list {
@@ -58,17 +58,17 @@ func TestRender(t *testing.T) {
 		{"a comment", app, file("app/a.yaml", "# why\n"+configMap("a", "x")), nil, []string{"app"}, []string{}, ""},
 		{"a new root", app, file("other/a.yaml", configMap("o", "x")), nil, []string{"other"}, []string{"CREATE other o"},
 			""},
-		{"a root that goes", app, "", []string{"app/a.yaml", "app/kustomization.yaml"}, []string{"app"},
+		{"a removed root", app, "", []string{"app/a.yaml", "app/kustomization.yaml"}, []string{"app"},
 			[]string{"DELETE app a"}, ""},
-		{"base broken", "-- app/kustomization.yaml --\nresources: [a.yaml, gone.yaml]\n" + file("app/a.yaml", configMap("a",
+		{"a part of the base does not render", "-- app/kustomization.yaml --\nresources: [a.yaml, gone.yaml]\n" + file("app/a.yaml", configMap("a",
 			"x")),
 			kustomization, nil, []string{"app"}, []string{}, "base"},
-		{"base broken as a whole", "-- app/kustomization.yaml --\nresources: [a.yaml, a.yaml]\n" + file("app/a.yaml",
+		{"the base does not render", "-- app/kustomization.yaml --\nresources: [a.yaml, a.yaml]\n" + file("app/a.yaml",
 			configMap("a", "x")), kustomization, nil, []string{"app"}, []string{"CREATE app a"}, "base"},
-		{"head broken: nothing is deleted", app, "-- app/kustomization.yaml --\nresources: [gone.yaml]\n", nil,
+		{"the head does not render: nothing is deleted", app, "-- app/kustomization.yaml --\nresources: [gone.yaml]\n", nil,
 			[]string{"app"},
 			[]string{}, "head"},
-		{"a folder with a broken file: what stood there is not deleted", plain,
+		{"a folder with an invalid file: its objects are not deleted", plain,
 			file("app/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: [\n") + file("app/b.yaml", configMap("b", "y")),
 			nil, []string{"app"},
 			[]string{"UPDATE app b"}, "head"},
@@ -81,12 +81,12 @@ func TestRender(t *testing.T) {
 			configMap("a", "y")),
 			[]string{"app/a.yaml", "app/kustomization.yaml"}, []string{"app", "new"}, []string{"CREATE new a",
 				"DELETE app a"}, ""},
-		{"included elsewhere, it remains", app, file("all/kustomization.yaml", "resources: [../app]\nnamePrefix: x-\n") +
+		{"included in another root with a prefix, the first remains", app, file("all/kustomization.yaml", "resources: [../app]\nnamePrefix: x-\n") +
 			file("app/a.yaml", configMap("a", "y")), nil, []string{"all", "app"}, []string{"CREATE all x-a", "UPDATE app a"},
 			""},
-		{"included elsewhere under its name", app, file("all/kustomization.yaml", "resources: [../app]\n") +
+		{"included in another root under the same name", app, file("all/kustomization.yaml", "resources: [../app]\n") +
 			file("app/a.yaml", configMap("a", "y")), nil, []string{"all", "app"}, []string{"UPDATE all a", "UPDATE app a"}, ""},
-		{"an issue that is as it was", file("app/a.yaml", embedded), kustomization, nil,
+		{"an unchanged issue", file("app/a.yaml", embedded), kustomization, nil,
 			[]string{"app", "app"},
 			[]string{}, ""},
 	} {
@@ -122,7 +122,7 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// With All everything in the head is created, and the base is not asked.
+// With All everything in the head is created, and the base is not rendered.
 func TestRenderAll(t *testing.T) {
 	s := sides(t, kustomization+file("app/a.yaml", configMap("a", "x")), nil, file("b/b.yaml", configMap("b", "x")))
 	s.All, s.Base = true, nil
@@ -139,7 +139,7 @@ func TestRenderAll(t *testing.T) {
 	}
 }
 
-// What the head does not change is known without being rendered again.
+// A root that the change does not affect is rendered once for both sides.
 func TestRenderOnce(t *testing.T) {
 	s := sides(t, kustomization+file("app/a.yaml", configMap("a", "x")), nil, file("app/README.txt", "x"))
 	out, err := s.Render(t.Context(), roots.Root{Path: "app"})

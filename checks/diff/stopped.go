@@ -13,9 +13,10 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// Stopped returns where the change stops deploying the object of a deletion whose own file it leaves alone: the kustomization
-// that names the file or a folder of it no more, the patch that deletes it, the object of Argo CD or Flux that is another, or
-// what writes its name or namespace. old says that only the base has the place. It is false where nothing of that is found.
+// Stopped returns where the change stops deploying a deleted object whose own file it leaves alone. This is the
+// kustomization that no longer names the file or a folder of it, a patch that deletes the object, an edited object of
+// Argo CD or Flux, or what sets its name or namespace. old says that only the base has the place; ok is false if no
+// place is found.
 func (t *Trees) Stopped(p *Pair) (at origin.Place, old, ok bool) {
 	queue := []string{p.Old.Origin("").Path}
 	deployers := t.Base.Roots.Deployers(p.Root)
@@ -61,8 +62,8 @@ func (t *Trees) Stopped(p *Pair) (at origin.Place, old, ok bool) {
 	return origin.Place{}, false, false
 }
 
-// dropped returns where the kustomization of a folder named a path that it names no more: the field in the head, or the entry
-// in the base where the head has no such field.
+// dropped returns where the kustomization of a folder no longer names a path: the field at the head, or the entry at
+// the base if the head has no such field.
 func (t *Trees) dropped(dir, name string) (at origin.Place, old, ok bool) {
 	was, err := t.Base.Roots.Kustomization(dir)
 	if err != nil || was == nil || !t.changed[was.Path] {
@@ -91,10 +92,10 @@ func (t *Trees) dropped(dir, name string) (at origin.Place, old, ok bool) {
 // deletes matches the line of a strategic merge patch that deletes an object.
 var deletes = regexp.MustCompile(`^\s*["']?\$patch["']?:\s*["']?delete\b`)
 
-// nearby is how many lines before and after that one the object is looked for.
+// nearby is the number of lines around a $patch line in which the object's name is searched.
 const nearby = 8
 
-// patchedAway returns the line of a patch of a folder's kustomization that deletes the object and that the change adds.
+// patchedAway returns the line that deletes the object, in a patch that the change adds to a folder's kustomization.
 func (t *Trees) patchedAway(dir string, p *Pair) (at origin.Place, ok bool) {
 	now, err := t.Head.Roots.Kustomization(dir)
 	if err != nil || now == nil {
@@ -122,7 +123,7 @@ func (t *Trees) patchedAway(dir string, p *Pair) (at origin.Place, ok bool) {
 	return at, false
 }
 
-// lines returns the lines of a file, none where it cannot be read.
+// lines returns the lines of a file; none if it cannot be read.
 func lines(c Commit, path string) []string {
 	data, _, err := c.Tree.ReadFile(path)
 	if err != nil {
@@ -131,7 +132,7 @@ func lines(c Commit, path string) []string {
 	return strings.Split(string(data), "\n")
 }
 
-// redirected returns where an object of Argo CD or Flux deploys something else now, or where it was.
+// redirected returns where an object of Argo CD or Flux now deploys something else, or where it was at the base.
 func (t *Trees) redirected(d *deploy.Deployment) (at origin.Place, old bool) {
 	if now := t.Head.Roots.Counterpart(d); now != nil {
 		where := now.Where

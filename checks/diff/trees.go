@@ -1,5 +1,5 @@
-// Package diff says what a change does: which files differ, which roots that reaches, and which objects are created,
-// updated and deleted. It holds what both sides take from outside of the repository.
+// Package diff determines what a change does: which files differ, which roots that affects, and which objects are
+// created, updated and deleted. It also holds the remote sources of both sides.
 package diff
 
 import (
@@ -17,37 +17,38 @@ import (
 
 // Commit is one state of the repository.
 type Commit struct {
-	ID    string // the commit, as the change names it; "" for the state before everything
+	ID    string // id of the commit; "" for the empty state
 	Tree  *tree.Tree
 	Roots *deploy.Set
 
-	Renderings    *render.Cache // where what is rendered of it is remembered; nil: nowhere
-	PolicySources PolicySources // what it takes rules from besides its own tree
+	Renderings    *render.Cache // cache of its renderings; nil: none
+	PolicySources PolicySources // other repositories and files with rules
 }
 
-// PolicySources is what a commit takes rules from besides its own tree. The zero value is nothing.
+// PolicySources are the repositories and files from which a commit takes rules, besides its own tree. The zero value is
+// none.
 type PolicySources struct {
-	Sources  *remote.Sources // what was fetched; nil: nothing
+	Sources  *remote.Sources // fetched sources; nil: none
 	Host     string          // see report.Change, likewise Policies, Files and Defaults
 	Policies []report.PolicySource
 	Files    []report.PolicyFile
 	Defaults string
-	// Graphs returns where what is read of a repository is remembered, by its address. Nil: nowhere.
+	// Graphs returns the cache for the graph of a repository, by its address. Nil: no cache.
 	Graphs func(address string) *graph.Cache
-	// Instead is what counts of one of the repositories in place of what is asked for; nil: nothing.
+	// Instead replaces a branch of one of the repositories by a revision; nil: nothing.
 	Instead *Instead
 }
 
-// Instead has one revision of a repository read wherever rules come from a branch of it.
+// Instead makes every use of a branch of a repository read one revision.
 type Instead struct {
 	Addresses []string // of the repository
-	Refs      []string // by which the branch is asked for; "" for the default branch
+	Refs      []string // names of the branch in references; "" for the default branch
 	Revision  string   // commit
 
-	Met bool // whether anything was asked for that it stands for
+	Met bool // whether any reference was replaced
 }
 
-// of returns what is read in place of a want, and whether that is another one.
+// of returns the want that replaces w, and whether it is replaced.
 func (i *Instead) of(w remote.Want) (remote.Want, bool) {
 	if i == nil || w.Kind != remote.Git || !slices.Contains(i.Refs, w.Ref) ||
 		!slices.Contains(i.Addresses, remote.Redacted(w.URL)) {
@@ -58,8 +59,8 @@ func (i *Instead) of(w remote.Want) (remote.Want, bool) {
 	return w, true
 }
 
-// Want is what a source of policies is in: a repository that is named "owner/name" is on the host, and the address of a
-// file is one file.
+// Want returns the want of a source of policies. A repository named "owner/name" is on Host. The address of a file is a
+// want for that file.
 func (e PolicySources) Want(s report.PolicySource) remote.Want {
 	if s.Path == "" && s.Ref == "" && strings.HasPrefix(s.Repository, "https://") &&
 		slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(s.Repository)) {
@@ -72,7 +73,7 @@ func (e PolicySources) Want(s report.PolicySource) remote.Want {
 	return w
 }
 
-// Open returns what a source is in, as a commit without roots of its own settings. The errors are those of
+// Open returns a source as a commit whose roots are not selected by any settings. The errors are those of
 // [remote.Sources.Get].
 func (e PolicySources) Open(w remote.Want) (*remote.Source, Commit, error) {
 	w, _ = e.Instead.of(w)
@@ -84,18 +85,18 @@ func (e PolicySources) Open(w remote.Want) (*remote.Source, Commit, error) {
 		Instead: e.Instead}}, nil
 }
 
-// Seek asks for a source, so that it is fetched with everything else. given says that whoever asks for the check named
-// it, and not the repository. With Instead that is so of what it stands for, and of nothing else: what the rules in it
-// name in turn, their author names.
+// Seek requests a source, so that it is fetched together with others. given says that the caller of the check named it,
+// and not the repository. With Instead, only the replaced source counts as given: its author names the sources in its
+// rules.
 func (e PolicySources) Seek(w remote.Want, given bool) {
 	w, met := e.Instead.of(w)
 	if met || given && e.Instead == nil {
 		e.Sources.MarkGiven(w)
 	}
-	_, _ = e.Sources.Get(w) // what it came to is said where its policies are found
+	_, _ = e.Sources.Get(w) // errors are reported where its policies are found
 }
 
-// Graph is Graphs of an address.
+// Graph returns the cache of Graphs for an address; a new one if there is none.
 func (e PolicySources) Graph(address string) *graph.Cache {
 	if e.Graphs == nil {
 		return &graph.Cache{}
@@ -103,23 +104,23 @@ func (e PolicySources) Graph(address string) *graph.Cache {
 	return e.Graphs(address)
 }
 
-// Blob returns the object id of a file, "" where there is none.
+// Blob returns the object id of a file; "" if there is none.
 func (c Commit) Blob(path string) string {
 	e, _ := c.Tree.Entry(path)
 	return e.ID
 }
 
-// Trees are the three states that a check looks at, and what differs between base and head.
+// Trees are the three commits of a check, and the difference between base and head.
 type Trees struct {
 	Rules Commit // whose settings, policies and exceptions apply
-	Base  Commit // the merge base; empty where there is none
+	Base  Commit // the merge base; empty if there is none
 	Head  Commit
 
 	Differences []tree.Difference
 	changed     map[string]bool
 }
 
-// Compare finds out what differs between base and head.
+// Compare computes the difference between base and head.
 func (t *Trees) Compare() error {
 	differences, err := tree.Diff(t.Base.Tree, t.Head.Tree)
 	if err != nil {
@@ -132,7 +133,7 @@ func (t *Trees) Compare() error {
 	return nil
 }
 
-// Settle has what is deployed count for what is a root: see deploy.Set.Settled.
+// Settle makes the roots depend on what objects of Argo CD and Flux deploy: see deploy.Set.Settled.
 func (t *Trees) Settle() {
 	settled := map[*deploy.Set]*deploy.Set{}
 	for _, c := range []*Commit{&t.Base, &t.Head, &t.Rules} {
@@ -157,12 +158,11 @@ func (t *Trees) Touched() (paths, links []string) {
 	return paths, links
 }
 
-// ProposesRules reports whether the head is another state than the one whose rules apply: its own rules are then
-// proposals.
+// ProposesRules reports whether the head differs from the commit whose rules apply. Its own rules are then proposals.
 func (t *Trees) ProposesRules() bool { return t.Head.Tree.ID() != t.Rules.Tree.ID() }
 
-// History returns the commit in whose history a file of rules was written: of the head for one that the change
-// proposes, else of the rules in effect.
+// History returns the commit whose history contains a file of rules: the head for a proposed file, otherwise the commit
+// whose rules apply.
 func (t *Trees) History(proposed bool) string {
 	if proposed || t.Rules.ID == "" {
 		return t.Head.ID
@@ -170,6 +170,6 @@ func (t *Trees) History(proposed bool) string {
 	return t.Rules.ID
 }
 
-// Proposes reports whether a file is as the change has it, and not as the base branch has it now. Without a merge base
-// all of the head is.
+// Proposes reports whether a file has the content of the change, and not the present content of the base branch.
+// Without a merge base, all files of the head do.
 func (t *Trees) Proposes(path string) bool { return t.Base.ID == "" || t.changed[path] }

@@ -14,7 +14,7 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// advise asks of the rules and the checks that are violated what they expect.
+// advise stores, for each violated rule and check, the value that it expects and a suggested fix.
 func (v *Reviewer) advise(ctx, was context.Context, a *Answer, request admission.Request) {
 	if a.Pair.New == nil {
 		return
@@ -30,7 +30,7 @@ func (v *Reviewer) advise(ctx, was context.Context, a *Answer, request admission
 	a.before = rules.SuggestFixes(was, &request, policies(a.Before))
 }
 
-// policies are the results of policies, in their places.
+// policies returns the results of policies; those of built-in checks are empty, so that the indexes stay the same.
 func policies(results []engine.Result) []engine.Result {
 	out := slices.Clone(results)
 	for i := range out {
@@ -41,7 +41,7 @@ func policies(results []engine.Result) []engine.Result {
 	return out
 }
 
-// wrong is what of the text of a field a result is about.
+// wrong returns the part of a field's text that a result is about.
 func (a *Answer) wrong(res engine.Result, field string) fix.Part {
 	for i, other := range a.Results {
 		if i < len(a.advice) && a.advice[i] != nil && other.ID() == res.ID() && other.Line == res.Line {
@@ -51,7 +51,7 @@ func (a *Answer) wrong(res engine.Result, field string) fix.Part {
 	return fix.Part{}
 }
 
-// suggest puts advice into a finding.
+// suggest adds a suggested fix to a finding.
 func (a *Answer) suggest(f *report.Finding, advice engine.SuggestedFix) {
 	f.Expected = advice.Requirement
 	e := advice.Change

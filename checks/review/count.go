@@ -8,7 +8,7 @@ import (
 	"github.com/lintel-bot/lintel/engine"
 )
 
-// Count adds what an answer says to the numbers of a report.
+// Count adds the results of an answer to the numbers of a report.
 func (a *Answer) Count(s *report.Stats) {
 	if a.Mutations != nil {
 		s.Mutated++
@@ -33,7 +33,8 @@ func (a *Answer) Count(s *report.Stats) {
 	}
 }
 
-// Combined lists the passes that needed more than one exception: together they may open what none opens alone.
+// Combined lists the passes that needed more than one exception. Together, exceptions may permit what none of them
+// permits alone.
 func (a *Answer) Combined() (list []report.Problem) {
 	for _, res := range a.Results {
 		if !res.Combined {

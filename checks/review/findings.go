@@ -20,39 +20,40 @@ import (
 	"github.com/lintel-bot/lintel/render/origin"
 )
 
-// Exceptions says how far exceptions have come, and who decided.
+// Exceptions returns the state of approval of an exception, and who decided.
 type Exceptions interface {
 	State(e *engine.Exception) report.State
 	By(e *engine.Exception) []string
 }
 
-// View is what answers become findings by.
+// View turns answers into findings.
 type View struct {
 	Exceptions Exceptions
 	Block      settings.Block
 	Changed    func(path string) bool // whether the change touches a file
-	// Stopped returns where the change stops deploying the object of a deletion, and whether only the base has that place; nil
-	// where nobody asks.
+	// Stopped returns where the change stops deploying a deleted object. old says that only the base has the place; ok
+	// is false if there is no such place. Stopped is nil where the place is not needed.
 	Stopped func(*diff.Pair) (at origin.Place, old, ok bool)
-	// Altered says how far what the change alters and a policy looked up has come, as if it were an exception; nil where
-	// nothing is asked for of which there are two versions.
+	// Altered returns the approval of looked-up objects that the change alters, as if each were an exception. It is nil
+	// where there is only one version of these objects.
 	Altered func(a *Answer) *report.Exemption
 }
 
-// ViewOf returns the view of one version of the rules on a change.
+// ViewOf returns the view of a change with one version of the rules.
 func ViewOf(set *rules.Ruleset, exceptions Exceptions, change *diff.Trees) View {
 	return View{Exceptions: exceptions, Changed: change.Changed, Stopped: change.Stopped, Block: set.Settings.Block}
 }
 
-// Finding is a finding with the result that it is of.
+// Finding is a report.Finding with the pair and the result that it is made of.
 type Finding struct {
 	report.Finding
 	Pair    *diff.Pair
 	Result  engine.Result
-	Because []report.Cause // why it is undecided: any of them
+	Because []report.Cause // the possible causes of an undecided result
 }
 
-// Same reports whether another finding says the same of the same place, whatever the object is called by then.
+// Same reports whether another finding is of the same rule at the same place, whatever the names of the two objects
+// are.
 func (f Finding) Same(other Finding) bool {
 	at, there := f.Origin, other.Origin
 	return f.Policy == other.Policy && f.Rule == other.Rule && f.Resource.Kind == other.Resource.Kind &&
@@ -81,8 +82,8 @@ func (v View) Findings(a *Answer) (list []Finding) {
 	return list
 }
 
-// uncovered reports whether a rule that exceptions take away holds without them; else the result gets the fields that they
-// cover.
+// uncovered reports whether a rule passes also without the exceptions that apply to it. If it does not, res gets the
+// fields that the exceptions cover.
 func (a *Answer) uncovered(res *engine.Result) bool {
 	if len(res.Exceptions) == 0 || Violated(*res) || Undecided(*res) {
 		return false
@@ -96,15 +97,15 @@ func (a *Answer) uncovered(res *engine.Result) bool {
 	return false
 }
 
-// answered reports whether the results speak of a violation, or of what is not known, as much as an earlier one does.
+// answered reports whether the results have a finding of the same rule that is at least as severe as before.
 func (a *Answer) answered(before engine.Result) bool {
 	return slices.ContainsFunc(a.Results, func(r engine.Result) bool {
 		return r.ID() == before.ID() && (Violated(r) || Undecided(r) && Undecided(before))
 	})
 }
 
-// loosened returns the findings of what a rule said before the change altered what it looks up. What it violates then
-// waits as for an exception; what was not known then is not known.
+// loosened returns the findings of a rule from before the change altered what the rule looks up. A violation then waits
+// for approval, as with an exception. An undecided result stays undecided.
 func (v View) loosened(a *Answer, i int) (list []Finding) {
 	res := a.Before[i]
 	var names []string
@@ -128,8 +129,8 @@ func (v View) loosened(a *Answer, i int) (list []Finding) {
 	return list
 }
 
-// because returns why a result is undecided: what the rule needs of the cluster, and why nobody here answers for it, or
-// a value that only the cluster has.
+// because returns the causes of an undecided result: objects of the cluster that the rule needs and why they are
+// unknown, or a value that only the cluster has.
 func (a *Answer) because(res engine.Result) []report.Cause {
 	if !Undecided(res) {
 		return nil
@@ -164,7 +165,7 @@ func (a *Answer) because(res engine.Result) []report.Cause {
 	return list
 }
 
-// FieldsOf returns the failing fields of a result: the whole object where none is named.
+// FieldsOf returns the failing fields of a result: "", the whole object, if it names none.
 func FieldsOf(res engine.Result) []string {
 	if len(res.Fields) == 0 {
 		return []string{""}
@@ -172,13 +173,13 @@ func FieldsOf(res engine.Result) []string {
 	return res.Fields
 }
 
-// Quiet reports whether a result is only counted: it passed or does not apply, and no exception had a part in it.
+// Quiet reports whether a result is no finding: it passed or does not apply, and no exception applied to it.
 func Quiet(res engine.Result) bool {
 	passed := res.Outcome == engine.Pass || res.Outcome == engine.Skip
 	return passed && (res.Mutation || len(res.Exceptions) == 0)
 }
 
-// Finding is one finding of an answer.
+// Finding returns the finding of an answer at one field of a result.
 func (v View) Finding(a *Answer, res engine.Result, field string) report.Finding {
 	side, old := a.Pair.Resource(), a.Pair.New == nil
 	if res.Old && a.Pair.Old != nil {
@@ -217,7 +218,7 @@ func (v View) Finding(a *Answer, res engine.Result, field string) report.Finding
 	return f
 }
 
-// intolerant reports whether a rule denies an update also of what violated it before: it sets
+// intolerant reports whether a rule also denies an update of an object that violated it before: the rule sets
 // allowExistingViolations to false (https://kyverno.io/docs/policy-types/cluster-policy/validate/).
 func intolerant(res engine.Result) bool {
 	return res.PreExisting && !res.Tolerated && !res.Mutation && strings.HasPrefix(res.Policy.APIVersion, "kyverno.io/")
@@ -259,8 +260,8 @@ func before(a *Answer, res engine.Result, side *render.Resource, field string) b
 	return false
 }
 
-// lacked reports whether the base violated the same rule since it had nothing at all where the object still lacks the
-// field: what was put around it leaves that as it was.
+// lacked reports whether the base violated the same rule because it had nothing at a parent of the field, and the
+// object still lacks the field. Adding the parent does not make the violation a new one.
 func lacked(a *Answer, res engine.Result, object admission.Object, field string) bool {
 	if _, written := jsonpointer.Lookup(map[string]any(object), field); written || res.Policy.Kind == builtin.Kind {
 		return false
@@ -287,14 +288,14 @@ func lacked(a *Answer, res engine.Result, object admission.Object, field string)
 	return false
 }
 
-// stood reports whether a violation stands in a file that the root was made of before, and that the change leaves
-// alone, where the base had no result to compare with: the change mends that, it did not write this.
+// stood reports whether a violation is in an unchanged file from which the base could not be rendered. The change fixes
+// the rendering and did not write the violation.
 func (v View) stood(a *Answer, at *report.Origin) bool {
 	return a.Pair.Operation == admission.Create && at != nil && !at.Changed && a.Pair.Read(at.Path)
 }
 
-// sameBelow reports whether a check that is no policy complains about what the base had, and not about something else
-// at the same place: below a field that it names, nobody else looks.
+// sameBelow reports whether a built-in check complains about the same value as at the base. It compares whole values,
+// since a built-in check names a field and judges everything below it. Other policies always return true.
 func sameBelow(res engine.Result, was admission.Object, old string, object admission.Object, field string) bool {
 	return res.Policy.Kind != builtin.Kind || field == "" ||
 		reflect.DeepEqual(jsonpointer.At(was, old), jsonpointer.At(object, field))
@@ -303,7 +304,7 @@ func sameBelow(res engine.Result, was admission.Object, old string, object admis
 func (v View) exemption(list []*engine.Exception) *report.Exemption {
 	e := list[0]
 	for _, other := range list {
-		// The one that counts least says most: approved rather than merged.
+		// An approved exception says more than a merged one.
 		if v.Exceptions.State(other) != report.Merged {
 			e = other
 		}
@@ -314,7 +315,7 @@ func (v View) exemption(list []*engine.Exception) *report.Exemption {
 	}
 }
 
-// idle returns the exception that would cover a violation if it counted.
+// idle returns the exception that would cover a violation if the exception counted.
 func (v View) idle(a *Answer, res engine.Result) *report.Exemption {
 	for _, other := range a.Inactive {
 		if other.ID() != res.ID() || Violated(other) {
@@ -330,7 +331,7 @@ func (v View) idle(a *Answer, res engine.Result) *report.Exemption {
 	return nil
 }
 
-// place is where a finding's field, or the part of its text that is wrong, is written: in the sources, or in the mutate
+// place returns where a finding's field is written, or the wrong part of its text: in the sources, or in the mutate
 // rule that wrote it.
 func (v View) place(a *Answer, side *render.Resource, field string, wrong fix.Part, inherited, old bool) *report.Origin {
 	m := a.Mutations
@@ -342,7 +343,7 @@ func (v View) place(a *Answer, side *render.Resource, field string, wrong fix.Pa
 	}
 	at := side.Origin(m.rendered(field))
 	w, ok := m.writer(field)
-	if !ok || rules.IsExternal(w.policy.Path) { // what another repository writes, nobody edits here
+	if !ok || rules.IsExternal(w.policy.Path) { // nobody can edit a rule of another repository here
 		return v.origin(at.Within(wrong.From, wrong.To), old)
 	}
 	source := v.origin(at, old)
@@ -354,7 +355,7 @@ func (v View) place(a *Answer, side *render.Resource, field string, wrong fix.Pa
 
 func (v View) origin(p origin.Place, old bool) *report.Origin { return OriginOf(p, old, v.Changed) }
 
-// OriginOf is a place in a report, of the base where it is old. changed reports whether the change touches a file.
+// OriginOf converts a place to one of a report, of the base if old. changed reports whether the change touches a file.
 func OriginOf(p origin.Place, old bool, changed func(path string) bool) *report.Origin {
 	o := &report.Origin{Path: p.Path, StartLine: p.StartLine, EndLine: p.EndLine, StartColumn: p.StartColumn,
 		EndColumn: p.EndColumn, How: string(p.How), Missing: p.Missing, Set: p.Set, Switch: p.Switch,
@@ -368,13 +369,13 @@ func OriginOf(p origin.Place, old bool, changed func(path string) bool) *report.
 	return o
 }
 
-// Named names an object.
+// Named returns the identity of an object.
 func Named(o admission.Object) report.Resource {
 	id := admission.IdentityOf(o)
 	return report.Resource{APIVersion: id.APIVersion(), Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
 }
 
-// ResultOf returns a result in the words of a report. A rule that passes is a finding by an exception only.
+// ResultOf converts a result to one of a report. A rule that passes is a finding only if an exception let it pass.
 func ResultOf(res engine.Result) report.Result {
 	if res.Outcome == engine.Pass {
 		return report.Skip

@@ -14,23 +14,24 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// Lines puts what findings suggest into the lines of one source file. It is not safe for concurrent use.
+// Lines converts the suggestions of findings to edits of the lines of one source file. It is not safe for concurrent
+// use.
 type Lines struct {
 	text    string
 	lines   []string
-	editors map[int]*doc.Editor // by how many lines are before the document
-	inner   map[int]*innerLines // by the line of the text that holds them
-	made    map[string]bool     // edits that were tried, and whether they can be made
-	read    int                 // lines that were read for that
+	editors map[int]*doc.Editor // by the number of lines before the document
+	inner   map[int]*innerLines // by the first line of the text that contains them
+	made    map[string]bool     // the edits that were tried, and whether each has the suggested effect
+	read    int                 // number of lines that were read to try edits
 }
 
 const (
-	maxEdited = 1 << 20 // bytes of a file in which something is suggested
-	maxRead   = 1 << 20 // lines of one file that are read again to see what an edit makes of them
-	maxLine   = 300     // bytes of a line that is shown
+	maxEdited = 1 << 20 // maximum size in bytes of a file that gets suggestions
+	maxRead   = 1 << 20 // maximum number of lines of one file that are read to try edits
+	maxLine   = 300     // maximum size in bytes of a shown line
 )
 
-// LinesOf reads a file; nil for one that is too large or no YAML.
+// LinesOf reads a file. It returns nil for one that is too large or no YAML.
 func LinesOf(data []byte) *Lines {
 	if len(data) > maxEdited {
 		return nil
@@ -43,8 +44,8 @@ func LinesOf(data []byte) *Lines {
 		inner: map[int]*innerLines{}, made: map[string]bool{}}
 }
 
-// Diff returns the lines to take out and to put in, nil where it is not certain that the file then says what is
-// suggested and nothing else has changed.
+// Diff returns the lines to remove and to add for a suggestion. It returns nil unless the edited file certainly has the
+// suggested content and no other change.
 func (f *Lines) Diff(o *report.Origin, field string, s *report.Suggestion) *report.Diff {
 	if in, at := f.within(o); in != nil {
 		return in.outside(in.Diff(at, field, s))
@@ -56,7 +57,7 @@ func (f *Lines) Diff(o *report.Origin, field string, s *report.Suggestion) *repo
 	return f.diff(p, p.change)
 }
 
-// editor is that of the document of a line, with how many lines are before the document.
+// editor returns the editor of the document of a line, and the number of lines before the document.
 func (f *Lines) editor(line int) (*doc.Editor, int) {
 	text, before := doc.DocumentAt([]byte(f.text), line)
 	if f.editors[before] == nil {
@@ -65,16 +66,16 @@ func (f *Lines) editor(line int) (*doc.Editor, int) {
 	return f.editors[before], before
 }
 
-// plan is an edit of a document that writes what is suggested.
+// plan is an edit of a document that writes a suggestion.
 type plan struct {
 	place
 	before int // lines above the document
 	change *doc.Edit
-	// Of what is put in: the map around it, its key there and the value.
+	// Of an added value: the map that gets it, and its key there.
 	in    doc.Spot
 	key   string
 	value any
-	// Of elements that are taken out: the list, and their indexes.
+	// Of removed elements: the list, and their indexes.
 	list    string
 	indexes []int
 }
@@ -105,7 +106,7 @@ func (f *Lines) plan(o *report.Origin, field string, s *report.Suggestion) *plan
 	return p
 }
 
-// diff returns an edit of the document of a plan as lines.
+// diff returns the lines of a plan's edit.
 func (f *Lines) diff(p *plan, edit *doc.Edit) *report.Diff {
 	d := &report.Diff{}
 	d.Line, d.Removed, d.Added = edit.Lines()
@@ -117,7 +118,7 @@ func (f *Lines) diff(p *plan, edit *doc.Edit) *report.Diff {
 			return nil
 		}
 	}
-	key := fmt.Sprint(d.Line, len(d.Removed), d.Added) // what several findings suggest is tried once
+	key := fmt.Sprint(d.Line, len(d.Removed), d.Added) // an edit that several findings suggest is tried once
 	if _, tried := f.made[key]; !tried {
 		if f.read += strings.Count(p.editor.Text, "\n"); f.read <= maxRead {
 			_, err := p.editor.Apply(edit)
@@ -130,7 +131,7 @@ func (f *Lines) diff(p *plan, edit *doc.Edit) *report.Diff {
 	return d
 }
 
-// place is where a value or its key is written in a document.
+// place is the position of a value or of its key in a document.
 type place struct {
 	editor       *doc.Editor
 	line, column int
@@ -142,7 +143,7 @@ func (p place) edit(s doc.Spot) *doc.Edit { return p.editor.Edit(p.editor.Docume
 
 func (p place) is(n *yaml.Node) bool { return n != nil && n.Line == p.line && n.Column == p.column }
 
-// scalar is the scalar that a place is.
+// scalar returns the scalar at a place.
 func (p place) scalar() (doc.Spot, bool) {
 	for _, s := range p.editor.At(p.line, p.column) {
 		if n := s.Node; n.Kind == yaml.ScalarNode && p.is(n) && n.Anchor == "" && s.In != nil && p.length > 0 &&
@@ -153,7 +154,8 @@ func (p place) scalar() (doc.Spot, bool) {
 	return doc.Spot{}, false
 }
 
-// replace writes another value in the place of a scalar. A text stays one: what templates print of it is not.
+// replace writes another value in the place of a scalar. A string stays a string, because the template that prints it
+// may depend on that.
 func (p place) replace(was string, value any) *doc.Edit {
 	s, ok := p.scalar()
 	var old, have any
@@ -164,14 +166,14 @@ func (p place) replace(was string, value any) *doc.Edit {
 		old, value = text, fmt.Sprint(value)
 	}
 	if !reflect.DeepEqual(have, old) {
-		return nil // the line holds a part of the value, or what it is made of
+		return nil // the line contains a part of the value, or a value from which it is made
 	}
 	edit := p.edit(s)
 	edit.Set(s.Pointer, value)
 	return edit
 }
 
-// remove takes a line out that holds nothing but a scalar with its key, or an element of a list.
+// remove removes a line that contains only a scalar with its key, or one element of a list.
 func (p *plan) remove() {
 	s, ok := p.scalar()
 	if !ok || doc.IsFlow(s.In) || len(s.In.Content) < 2 {
@@ -190,13 +192,13 @@ func (p *plan) remove() {
 	}
 }
 
-// take makes the edit that takes the elements out.
+// take makes the edit that removes the elements.
 func (p *plan) take() {
 	p.change = p.edit(p.in)
 	p.change.RemoveItems(p.list, p.indexes...)
 }
 
-// insert writes a value below what a place is, at a pointer that does not exist there, or in the place of a scalar of it.
+// insert writes a value at a missing pointer below the value at a place; with whole, also in the place of a scalar.
 func (p *plan) insert(missing string, value any, whole bool) {
 	in, ok := p.holder()
 	if !ok && whole {
@@ -228,13 +230,13 @@ func (p *plan) insert(missing string, value any, whole bool) {
 	p.put()
 }
 
-// put makes the edit that puts the value in.
+// put makes the edit that adds the value.
 func (p *plan) put() {
 	p.change = p.edit(p.in)
 	p.change.Insert(p.in.Pointer+jsonpointer.Join(p.key), p.value)
 }
 
-// holder is the map that a place names by its key, or begins.
+// holder returns the map whose key is at a place, or that begins there.
 func (p place) holder() (doc.Spot, bool) {
 	spots := p.editor.At(p.line, p.column)
 	for _, s := range spots {

@@ -9,21 +9,21 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// innerLines are YAML in a text of several lines: values of a chart in an Application, in a ConfigMap.
+// innerLines is YAML in a block scalar, for example values of a chart in an Application or a ConfigMap.
 type innerLines struct {
 	*Lines
 	around *Lines
-	above  int // lines of the file before them
+	above  int // number of lines of the file before the text
 	indent int
 }
 
-// has reports whether a place is one of the file: a part of a line, or values as a whole.
+// has reports whether a place is in the file: a part of one line, or whole values of a chart.
 func (f *Lines) has(o *report.Origin) bool {
 	return f != nil && o != nil && o.StartLine >= 1 && o.StartLine <= len(f.lines) &&
 		(wholeValues(o) || o.StartColumn >= 1 && o.StartLine == o.EndLine)
 }
 
-// within returns the text of several lines that a place is in, and the place in that; nil where it is in none.
+// within returns the block scalar that contains a place, and the place in it; nil if no block scalar does.
 func (f *Lines) within(o *report.Origin) (*innerLines, *report.Origin) {
 	if !f.has(o) {
 		return nil, nil
@@ -45,7 +45,7 @@ func (f *Lines) within(o *report.Origin) (*innerLines, *report.Origin) {
 	return nil, nil
 }
 
-// textAt returns the literal text below a value that begins on a line or goes over it, nil where there is none.
+// textAt returns the literal block scalar at or below n that contains a line; nil if there is none.
 func textAt(e *doc.Editor, n *yaml.Node, line int) *yaml.Node {
 	if n.Kind == yaml.ScalarNode && n.Style&yaml.LiteralStyle != 0 && n.Line <= line {
 		if _, end, ok := e.Span(n); ok && line <= 1+strings.Count(e.Text[:end], "\n") {
@@ -79,7 +79,7 @@ func (f *Lines) innerOf(n *yaml.Node, before int) *innerLines {
 	return in
 }
 
-// outside is an edit of the text as one of the file.
+// outside converts an edit of the inner text to an edit of the file.
 func (in *innerLines) outside(d *report.Diff) *report.Diff {
 	if d == nil {
 		return nil

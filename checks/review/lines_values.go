@@ -11,14 +11,14 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// wholeValues reports whether a place is values of a chart as a whole, what names them, or what deploys the chart
-// without any; a value is to be set there.
+// wholeValues reports whether a place is the values of a chart as a whole, where a value is to be added: the values,
+// what names them, or an object that deploys the chart without values.
 func wholeValues(o *report.Origin) bool {
 	return len(o.Set) > 0 && strings.HasPrefix(o.Missing, jsonpointer.Join(o.Set...))
 }
 
-// values is the map into which values are written, with the keys that are missing above them: the document, if it is
-// one of values, or a part of the object that deploys the chart.
+// values returns the map into which a value is written, and the keys that it lacks above the value. The map is a values
+// file, or a part of the object that deploys the chart.
 func (p place) values() (in doc.Spot, above string, ok bool) {
 	if p.editor.Len() != 1 {
 		return doc.Spot{}, "", false
@@ -38,7 +38,7 @@ func (p place) values() (in doc.Spot, above string, ok bool) {
 		}
 		helm := below(in, "helm")
 		if below(helm, "values").Node != nil {
-			return doc.Spot{}, "", false // it would count no more
+			return doc.Spot{}, "", false // the added field would have no effect
 		}
 		if above = "/helm/valuesObject"; helm.Node != nil {
 			in, above = helm, "/valuesObject"
@@ -51,7 +51,7 @@ func (p place) values() (in doc.Spot, above string, ok bool) {
 	return in, above, in.Node != nil && in.Node.Kind == yaml.MappingNode
 }
 
-// below is a field of a map, without a node where there is none.
+// below returns a field of a map; its node is nil if the field does not exist.
 func below(s doc.Spot, name string) doc.Spot {
 	s.Pointer += jsonpointer.Join(name)
 	if s.Node != nil {
@@ -60,7 +60,7 @@ func below(s doc.Spot, name string) doc.Spot {
 	return s
 }
 
-// element is that of a list in which the place is, without a node where there is none.
+// element returns the element of a list that contains the place; its node is nil if none does.
 func (p place) element(list doc.Spot) (in doc.Spot) {
 	if list.Node == nil {
 		return list

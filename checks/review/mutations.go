@@ -14,11 +14,11 @@ import (
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
-// Mutations is what the mutate rules made of a resource before the others looked at it: a finding's field is one of
-// the mutated object, and its place is in the sources, or in the rule that wrote it.
+// Mutations is the result of a resource's mutate rules, which run before other rules. A finding's field is a field of
+// the mutated object. Its place is in the sources, or in the rule that wrote the field.
 type Mutations struct {
 	object   admission.Object
-	versions *diff.Versions // of the object, as it was rendered before
+	versions *diff.Versions // of the object before the change
 	writes   []write        // in order
 }
 
@@ -30,7 +30,7 @@ type write struct {
 	line   int
 }
 
-// mutationsOf follows the mutate rules of a review; nil where none changed anything.
+// mutationsOf follows the mutate rules of a review. It returns nil if none changed the object.
 func mutationsOf(p *diff.Pair, results []engine.Result) *Mutations {
 	if p.New == nil {
 		return nil
@@ -47,7 +47,7 @@ func mutationsOf(p *diff.Pair, results []engine.Result) *Mutations {
 		})
 		m.object = res.Patched
 	}
-	// what is taken away is not written, but moves fields
+	// A removed field is not written by a rule, but shifts other fields.
 	if len(m.writes) == 0 && reflect.DeepEqual(p.New.Object, m.object) {
 		return nil
 	}
@@ -55,7 +55,7 @@ func mutationsOf(p *diff.Pair, results []engine.Result) *Mutations {
 	return m
 }
 
-// patched returns what the mutate rules made of an object.
+// patched returns an object after its mutate rules.
 func patched(object admission.Object, results []engine.Result) admission.Object {
 	for _, res := range slices.Backward(results) {
 		if res.Mutation && res.Patched != nil {
@@ -65,8 +65,8 @@ func patched(object admission.Object, results []engine.Result) admission.Object 
 	return object
 }
 
-// difference reports the pointers into b of what a does not have, the highest of each branch. What b lacks is not
-// reported: nothing of it can fail.
+// difference reports the pointers of values in b that a lacks, without those below a reported one. It does not report
+// values that b lacks, since these cannot fail.
 func difference(a, b any, pointer string, rep func(string)) {
 	switch b := b.(type) {
 	case map[string]any:
@@ -104,7 +104,7 @@ func difference(a, b any, pointer string, rep func(string)) {
 	}
 }
 
-// writer returns the last rule that wrote a field of the mutated object, or something around it.
+// writer returns the last rule that wrote a field of the mutated object, or a parent of the field.
 func (m *Mutations) writer(field string) (write, bool) {
 	at := diff.StableField(m.object, field)
 	for _, w := range slices.Backward(m.writes) {
@@ -115,8 +115,8 @@ func (m *Mutations) writer(field string) (write, bool) {
 	return write{}, false
 }
 
-// rendered returns the pointer that a field of the mutated object has in the rendered one, that of the list where a
-// rule added the element.
+// rendered returns the pointer of a mutated object's field in the rendered object. For an element that a rule added, it
+// is that of the list.
 func (m *Mutations) rendered(field string) string {
 	for {
 		if at, ok := m.versions.Earlier(field); ok {
@@ -126,7 +126,7 @@ func (m *Mutations) rendered(field string) string {
 	}
 }
 
-// Mutated lists what mutate rules made of a resource, the writes of one rule together.
+// Mutated lists the mutations of a resource, one entry for each rule.
 func (a *Answer) Mutated() (list []report.Mutation) {
 	if a.Mutations == nil {
 		return nil
@@ -155,7 +155,7 @@ func (m *Mutations) By() map[string]bool {
 	return names
 }
 
-// Object is what the mutate rules made of the resource of a pair; where they changed nothing, the resource.
+// Object is the resource of a pair after its mutate rules.
 func (a *Answer) Object() admission.Object {
 	if a.Mutations != nil {
 		return a.Mutations.object

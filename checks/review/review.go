@@ -1,4 +1,4 @@
-// Package review asks the policies about each difference of a change, and puts what they answer on the line a person
+// Package review evaluates the policies for each difference of a change, and puts their findings on the line a person
 // must edit.
 //
 // It is pure: compiled rules, pairs and declared objects go in, answers and findings come out.
@@ -24,50 +24,50 @@ import (
 	"github.com/lintel-bot/lintel/render/progress"
 )
 
-// Reviewer asks the policies about one pair at a time. It is safe for concurrent use.
+// Reviewer evaluates the policies for one pair at a time. It is safe for concurrent use.
 type Reviewer struct {
 	User      settings.Requester
 	Cluster   admission.Cluster
-	Effective *engine.Evaluator // with the exceptions that count
-	Inactive  *engine.Evaluator // with those that do not count, too; nil where there are none
-	// WithoutExceptions is nil where there are none, or nobody wants to know.
+	Effective *engine.Evaluator // with the exceptions in effect
+	Inactive  *engine.Evaluator // with all exceptions, also those without effect; nil if all are in effect
+	// WithoutExceptions is nil if there are no exceptions, or if their use is not needed.
 	WithoutExceptions *engine.Evaluator
-	Checks            []builtin.Check // what is looked at besides the policies
+	Checks            []builtin.Check // built-in checks, which run besides the policies
 }
 
-// By returns a reviewer by one version of the rules and by checks that are not policies, with the exceptions that
-// count. user is who asks.
+// By returns a reviewer with one version of the rules, built-in checks, and the exceptions in effect. user is the
+// requester of the admission requests.
 func By(set *rules.Ruleset, checks []builtin.Check, user report.User, cluster admission.Cluster,
 	counting []*engine.Exception) *Reviewer {
 	return &Reviewer{User: set.Settings.Requester(user), Cluster: cluster, Checks: checks,
 		Effective: set.Policies.Bind(counting, cluster)}
 }
 
-// Answer is what the policies say about one pair.
+// Answer is the results of the policies for one pair.
 type Answer struct {
 	Pair      *diff.Pair
-	Mutations *Mutations // nil where no mutate rule changed anything
+	Mutations *Mutations // nil if no mutate rule changed the object
 	Results   []engine.Result
-	Old       []engine.Result // what they say about the object before; asked only when something fails
-	Inactive  []engine.Result // what they would say with the exceptions that do not count (yet, or any more)
-	// WithoutExceptions is what they would say with no exception; asked only where one has a part.
+	Old       []engine.Result // results for the object before the change; only evaluated if something fails
+	Inactive  []engine.Result // results if all exceptions counted, also those that do not count yet or any more
+	// WithoutExceptions is the results without any exception; only evaluated if an exception applies.
 	WithoutExceptions []engine.Result
 
-	Altered []report.Resource // what the policies looked up and the change alters
-	Before  []engine.Result   // what they say where these are as they were; asked only where there are any
+	Altered []report.Resource // objects that the policies looked up and the change alters
+	Before  []engine.Result   // results with these objects as they were before; only evaluated if there are any
 
-	// ofLast are the rules that are violated only by what a last known rendering has, of the day of last.
+	// ofLast are the rules that are violated only because of a last known rendering, which is of the day last.
 	ofLast map[engine.RuleID]bool
 	last   time.Time
 
 	lookups        *declared.Lookups
-	advice, before []map[string]engine.SuggestedFix // of the results, and of what was said before
-	above          *Mutations                       // what inherited rules alone mutated; nil where nothing
-	versions       *diff.Versions                   // of the object, as mutate rules leave it; nil where there was none before
+	advice, before []map[string]engine.SuggestedFix // suggested fixes of Results, and of Before
+	above          *Mutations                       // mutations by inherited rules only; nil if there are none
+	versions       *diff.Versions                   // of the mutated object; nil if it did not exist before
 }
 
-// All reviews all pairs, on all processors. The answers are in the order of the pairs; the error says that the context
-// ended before.
+// All reviews all pairs, on all processors. The answers are in the order of the pairs. It fails only if the context
+// ends.
 func (v *Reviewer) All(ctx context.Context, pairs []*diff.Pair) ([]Answer, error) {
 	answers := make([]Answer, len(pairs))
 	count := progress.From(ctx).Count("asking the policies", len(pairs))
@@ -81,8 +81,8 @@ func (v *Reviewer) All(ctx context.Context, pairs []*diff.Pair) ([]Answer, error
 	return answers, nil
 }
 
-// WithoutPolicies returns a reviewer that runs other checks alone, with the given exceptions: those that count, and
-// those that do not.
+// WithoutPolicies returns a reviewer that runs only the given checks. counting are the exceptions in effect, idle those
+// without effect.
 func (v *Reviewer) WithoutPolicies(checks []builtin.Check, counting, idle []*engine.Exception) *Reviewer {
 	none, _ := engine.CompilePolicies(nil, engine.Options{})
 	out := &Reviewer{User: v.User, Cluster: v.Cluster, Effective: none.Bind(counting, v.Cluster), Checks: checks}
@@ -92,7 +92,7 @@ func (v *Reviewer) WithoutPolicies(checks []builtin.Check, counting, idle []*eng
 	return out
 }
 
-// Review asks about one pair.
+// Review evaluates the policies for one pair.
 func (v *Reviewer) Review(ctx context.Context, p *diff.Pair) Answer {
 	request := v.Request(p)
 	ctx, lookups := declared.For(ctx, p.Root)
@@ -115,7 +115,7 @@ func (v *Reviewer) Review(ctx context.Context, p *diff.Pair) Answer {
 	}
 	v.advise(ctx, was, &out, *request)
 	if old := p.Earlier(); old != nil {
-		// Did the base violate it, too? The old object takes the place of the new one.
+		// Did the base violate the rule, too? The old object takes the place of the new one.
 		before := v.User.Request(admission.Update)
 		before.Object, before.OldObject = old.Object, old.Object
 		if len(out.Altered) == 0 {
@@ -139,7 +139,7 @@ func (v *Reviewer) Review(ctx context.Context, p *diff.Pair) Answer {
 	return out
 }
 
-// violatedOnlyIn returns the rules that are violated in some results, and not in others.
+// violatedOnlyIn returns the rules that are violated in list and not in others.
 func violatedOnlyIn(list, others []engine.Result) map[engine.RuleID]bool {
 	rules := map[engine.RuleID]bool{}
 	for _, r := range list {
@@ -155,13 +155,13 @@ func violatedOnlyIn(list, others []engine.Result) map[engine.RuleID]bool {
 	return rules
 }
 
-// compared reports whether it matters what the base said: of what can block, and of what checks beside the policies do
-// not know, which most often was so before.
+// compared reports whether a result is compared with that of the base: one that can block, and an undecided one of a
+// built-in check, which the base mostly had, too.
 func compared(r engine.Result) bool {
 	return Violated(r) || Undecided(r) && r.Policy.Kind == builtin.Kind
 }
 
-// look runs the checks that are not policies; nothing is looked at in a deletion.
+// look runs the built-in checks. They find nothing in a deletion.
 func (v *Reviewer) look(ctx context.Context, rules *engine.Evaluator, s builtin.Deployed,
 	request *admission.Request) []engine.Result {
 	if s.Resource == nil || len(v.Checks) == 0 {
@@ -170,7 +170,7 @@ func (v *Reviewer) look(ctx context.Context, rules *engine.Evaluator, s builtin.
 	return builtin.Results(ctx, v.Checks, s, rules, request)
 }
 
-// Ask returns what one set of rules says about a pair.
+// Ask returns the results of one set of rules for a pair.
 func (v *Reviewer) Ask(ctx context.Context, rules *engine.Evaluator, p *diff.Pair) []engine.Result {
 	ctx, _ = declared.For(ctx, p.Root)
 	return v.ask(ctx, rules, p, v.Request(p))
@@ -182,7 +182,7 @@ func (v *Reviewer) ask(ctx context.Context, rules *engine.Evaluator, p *diff.Pai
 	return append(results, v.look(ctx, rules, builtin.DeployedOf(p), r)...)
 }
 
-// Request returns the admission request that a pair is.
+// Request returns the admission request of a pair.
 func (v *Reviewer) Request(p *diff.Pair) *admission.Request {
 	request := v.User.Request(p.Operation)
 	if p.New != nil {
@@ -194,8 +194,8 @@ func (v *Reviewer) Request(p *diff.Pair) *admission.Request {
 	return request
 }
 
-// Evaluate asks one set of rules. The Namespace of a request, and whether its kind has any, which cost a look through
-// the repository, are looked up only for one that cannot be decided without; the request then has it.
+// Evaluate evaluates one set of rules. It looks up the request's Namespace only if a rule cannot be decided without it,
+// since that searches the repository, and adds it to the request.
 func (v *Reviewer) Evaluate(ctx context.Context, rules *engine.Evaluator, r *admission.Request) []engine.Result {
 	results := rules.Evaluate(ctx, r)
 	if r.Namespace != nil || r.Inherited != nil || !slices.ContainsFunc(results, Undecided) {
@@ -213,7 +213,7 @@ func (v *Reviewer) Evaluate(ctx context.Context, rules *engine.Evaluator, r *adm
 	return rules.Evaluate(ctx, r)
 }
 
-// place looks up what is declared about where the object of a request is.
+// place looks up the declared Namespace of a request's object, and whether its kind is namespaced.
 func (v *Reviewer) place(ctx context.Context, r *admission.Request) (p admission.Place) {
 	id := admission.IdentityOf(r.CurrentObject())
 	if id.Namespace == "" {
@@ -226,7 +226,7 @@ func (v *Reviewer) place(ctx context.Context, r *admission.Request) (p admission
 	return p
 }
 
-// Undecided reports whether a result depends on what only the cluster has.
+// Undecided reports whether a result depends on data that only the cluster has.
 func Undecided(r engine.Result) bool { return r.Outcome == engine.Unknown }
 
 // Violated reports whether a result becomes a finding that can block.

@@ -67,7 +67,7 @@ const (
 const readOnly = "{name: ro, " + pods + ", validate: {failureAction: Enforce, message: m, " +
 	"pattern: {spec: {containers: [{securityContext: {readOnlyRootFilesystem: true}}]}}}}"
 
-// secured is a Pod whose container has a securityContext, none where it is nil.
+// secured is a Pod whose container has the given securityContext; nil: none.
 func secured(context map[string]any) *render.Resource {
 	r := pod("a=x:1")
 	if context != nil {
@@ -76,7 +76,7 @@ func secured(context map[string]any) *render.Resource {
 	return r
 }
 
-// deployment is a Deployment of a version of its API.
+// deployment is a Deployment in one version of its API.
 func deployment(version, image string) *render.Resource {
 	containers := []any{map[string]any{"name": "c", "image": image}}
 	return resource(map[string]any{"apiVersion": version, "kind": "Deployment", "metadata": map[string]any{"name": "a"},
@@ -99,7 +99,7 @@ func resource(object map[string]any, issues ...render.Issue) *render.Resource {
 	return render.NewResource(object, place{}.Locate, issues...)
 }
 
-// place puts everything on line 1 of a file; the role tells which pointer was asked for.
+// place puts everything on line 1 of a file; its role is the requested pointer.
 type place struct{}
 
 func (place) Locate(pointer string) origin.Place {
@@ -111,7 +111,7 @@ func update(old, now *render.Resource) *diff.Pair {
 	return &diff.Pair{Root: roots.Root{Path: "apps"}, Operation: admission.Update, Old: old, New: now}
 }
 
-// states are exceptions by how far they have come; none of them means merged.
+// states are the states of exceptions; those that are not listed are merged.
 type states map[*engine.Exception]report.State
 
 func (s states) State(e *engine.Exception) report.State {
@@ -127,8 +127,8 @@ func view(s states) review.View {
 	return review.View{Exceptions: s, Changed: func(path string) bool { return path == "pod.yaml" }}
 }
 
-// TestNew: what the base violated at the same field is old, whatever the list around it does.
-func TestNew(t *testing.T) {
+// A violation that the base had at the same field is pre-existing, also if elements of a list moved.
+func TestViolationsOfTheBaseAreNotNew(t *testing.T) {
 	label := "{name: lab, match: {any: [{resources: {kinds: [Pod]}}]}, validate: {failureAction: Enforce, message: m, " +
 		"pattern: {metadata: {labels: {a: b}}}}}"
 	for _, c := range []struct {
@@ -139,48 +139,48 @@ func TestNew(t *testing.T) {
 	}{
 		{"a creation", tag, &diff.Pair{Operation: admission.Create, New: pod("a=x:latest")}, false,
 			[]string{"/spec/containers/0/image new blocks"}},
-		{"as before", tag, update(pod("a=x:latest"), pod("a=x:latest", "b=y:1")), false,
+		{"unchanged violation", tag, update(pod("a=x:latest"), pod("a=x:latest", "b=y:1")), false,
 			[]string{"/spec/containers/0/image"}},
-		{"as before, and everything blocks", tag, update(pod("a=x:latest"), pod("a=x:latest", "b=y:1")), true,
+		{"unchanged violation, and existing violations block", tag, update(pod("a=x:latest"), pod("a=x:latest", "b=y:1")), true,
 			[]string{"/spec/containers/0/image blocks"}},
-		{"mended", tag, update(pod("a=x:latest"), pod("a=x:1")), false, nil},
-		{"the list is turned around", tag, update(pod("a=x:latest", "b=y:1"), pod("b=y:1", "a=x:latest")), false,
+		{"fixed", tag, update(pod("a=x:latest"), pod("a=x:1")), false, nil},
+		{"the list is reversed", tag, update(pod("a=x:latest", "b=y:1"), pod("b=y:1", "a=x:latest")), false,
 			[]string{"/spec/containers/1/image"}},
-		{"another element", tag, update(pod("a=x:latest", "b=y:1"), pod("a=x:latest", "b=y:latest")), false,
+		{"a violation of another element", tag, update(pod("a=x:latest", "b=y:1"), pod("a=x:latest", "b=y:latest")), false,
 			[]string{"/spec/containers/0/image", "/spec/containers/1/image new blocks"}},
 		{"a renamed element is another one", tag, update(pod("a=x:latest"), pod("b=x:latest")), false,
 			[]string{"/spec/containers/0/image new blocks"}},
-		{"another image, as bad", tag, update(pod("a=x:latest"), pod("a=y:latest")), false,
+		{"another violating image", tag, update(pod("a=x:latest"), pod("a=y:latest")), false,
 			[]string{"/spec/containers/0/image"}},
 		{"a field that both lack", label, update(pod("a=x:1"), pod("a=x:2")), false, []string{"/metadata/labels"}},
-		{"a rule that tolerates nothing", strict, update(pod("a=x:latest"), pod("a=x:latest", "b=y:1")), false,
+		{"a rule that does not allow existing violations", strict, update(pod("a=x:latest"), pod("a=x:latest", "b=y:1")), false,
 			[]string{"/spec/containers/0/image blocks"}},
 		{"an element that a mutate rule puts first", sidecar + "\n  - " + tag,
 			update(pod("a=x:latest"), pod("a=x:latest", "b=y:1")), false,
 			[]string{"/spec/containers/0/image", "/spec/containers/1/image"}},
-		{"and one that is new besides", sidecar + "\n  - " + tag, update(pod("a=x:1"), pod("a=x:latest")), false,
+		{"an element that a mutate rule puts first, and a new violation", sidecar + "\n  - " + tag, update(pod("a=x:1"), pod("a=x:latest")), false,
 			[]string{"/spec/containers/0/image", "/spec/containers/1/image new blocks"}},
-		{"another version, of which a rule is the only one", deployments, update(deployment("apps/v1beta2", "x:latest"),
+		{"another version of the API, to which alone a rule applies", deployments, update(deployment("apps/v1beta2", "x:latest"),
 			deployment("apps/v1", "x:latest")), false, []string{"/spec/template/spec/containers/0/image"}},
-		{"another version, and a violation", deployments, update(deployment("apps/v1beta2", "x:1"),
+		{"another version of the API, and a new violation", deployments, update(deployment("apps/v1beta2", "x:1"),
 			deployment("apps/v1", "x:latest")), false, []string{"/spec/template/spec/containers/0/image new blocks"}},
-		{"a version back", deployments, update(deployment("apps/v1", "x:latest"), deployment("apps/v1beta2", "x:latest")),
+		{"an earlier version of the API", deployments, update(deployment("apps/v1", "x:latest"), deployment("apps/v1beta2", "x:latest")),
 			false, nil},
-		{"a version that is refused as such", gone, update(deployment("apps/v1", "x:1"),
+		{"a rule rejects the new version of the API", gone, update(deployment("apps/v1", "x:1"),
 			deployment("apps/v1beta2", "x:1")), false, []string{" new blocks"}},
-		{"a version that was refused as such", gone, update(deployment("apps/v1beta2", "x:1"),
+		{"a rule rejects the unchanged version of the API", gone, update(deployment("apps/v1beta2", "x:1"),
 			deployment("apps/v1beta2", "x:2")), false, []string{""}},
-		{"a part of what both lack", readOnly, update(secured(nil), secured(map[string]any{"privileged": false})), false,
+		{"a field that both lack, in a new parent", readOnly, update(secured(nil), secured(map[string]any{"privileged": false})), false,
 			[]string{"/spec/containers/0/securityContext/readOnlyRootFilesystem"}},
-		{"a part of what only the new one lacks", readOnly, update(secured(map[string]any{"readOnlyRootFilesystem": true}),
+		{"a removed field", readOnly, update(secured(map[string]any{"readOnlyRootFilesystem": true}),
 			secured(map[string]any{"privileged": false})), false,
 			[]string{"/spec/containers/0/securityContext/readOnlyRootFilesystem new blocks"}},
-		{"what is put where there was nothing", readOnly, update(secured(nil), secured(map[string]any{
+		{"a wrong value in a new parent", readOnly, update(secured(nil), secured(map[string]any{
 			"readOnlyRootFilesystem": false})), false, []string{"/spec/containers/0/securityContext/readOnlyRootFilesystem " +
 			"new blocks"}},
-		{"a part of another element", readOnly, update(pod("b=x:1"), secured(map[string]any{"privileged": false})), false,
+		{"a missing field of another element", readOnly, update(pod("b=x:1"), secured(map[string]any{"privileged": false})), false,
 			[]string{"/spec/containers/0/securityContext/readOnlyRootFilesystem new blocks"}},
-		{"an element that a mutate rule takes away", removal + "\n  - " + tag,
+		{"an element that a mutate rule removes", removal + "\n  - " + tag,
 			update(pod("a=x:1", "b=y:latest"), pod("a=x:2", "b=y:latest")), false, []string{"/spec/containers/0/image"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -208,8 +208,8 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// An issue of rendering is new or old as a policy's finding is.
-func TestNewIssue(t *testing.T) {
+// An issue of rendering is new or pre-existing by the rules for findings of policies.
+func TestIssuesOfTheBaseAreNotNew(t *testing.T) {
 	issue := render.Issue{Check: render.ControllerRejects, Pointer: "/data", Message: "is wrong"}
 	object := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}}
 	p := policies(t, "")
@@ -226,8 +226,9 @@ func TestNewIssue(t *testing.T) {
 	}
 }
 
-// What a mutate rule wrote stands at the rule, with the place in the sources behind it; the rest in the sources.
-func TestPlaces(t *testing.T) {
+// A field that a mutate rule wrote is placed at the rule, followed by its place in the sources; other fields are placed
+// in the sources.
+func TestMutatedFieldIsPlacedAtItsRule(t *testing.T) {
 	p := policies(t, clusterPolicy(sidecar, tag))
 	v := &review.Reviewer{Effective: p.Bind(nil, nil)}
 	answer := v.Review(t.Context(), &diff.Pair{Operation: admission.Create, New: pod("a=x:latest")})
@@ -250,8 +251,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// A mutate rule that only takes something away moves what stands behind it.
-func TestPlaceBehindARemoval(t *testing.T) {
+// After a mutate rule removed an element, the fields of later elements still have their own places.
+func TestRemovalByAMutateRuleKeepsPlacesOfLaterElements(t *testing.T) {
 	p := policies(t, clusterPolicy(removal, tag))
 	v := &review.Reviewer{Effective: p.Bind(nil, nil)}
 	answer := v.Review(t.Context(), &diff.Pair{Operation: admission.Create, New: pod("a=x:1", "b=y:latest")})
@@ -277,9 +278,9 @@ spec:
 	return list[0]
 }
 
-// An exemption names the exception that says most: one that waits where nothing counts, one of the change before one
-// that is merged.
-func TestExemption(t *testing.T) {
+// An exemption names one exception. A pending one is named only where no exception counts; an exception of the change
+// is named before a merged one.
+func TestExemptionNamesTheMostInformativeException(t *testing.T) {
 	a, b, other := exceptionFor(t, "a", "a"), exceptionFor(t, "b", "a"), exceptionFor(t, "other", "z")
 	for _, c := range []struct {
 		name           string
@@ -297,7 +298,7 @@ func TestExemption(t *testing.T) {
 		{"refused", nil, []*engine.Exception{a}, states{a: report.Refused}, "fail ns/a refused", true},
 		{"expired", nil, []*engine.Exception{a}, states{a: report.Expired}, "fail ns/a expired", true},
 		{"pending for another resource", nil, []*engine.Exception{other}, states{other: report.Pending}, "fail", true},
-		{"merged, and one that waits", []*engine.Exception{a}, []*engine.Exception{b}, states{b: report.Pending},
+		{"merged, and a pending one", []*engine.Exception{a}, []*engine.Exception{b}, states{b: report.Pending},
 			"skip ns/a merged", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -322,7 +323,7 @@ func TestExemption(t *testing.T) {
 	}
 }
 
-// cluster declares one Namespace, and counts who asks.
+// cluster declares one Namespace, and counts look-ups of it.
 type cluster struct {
 	labels map[string]any
 	asked  atomic.Int32
@@ -337,8 +338,8 @@ func (c *cluster) Get(_ context.Context, _, kind, _, name string) (admission.Obj
 
 func (c *cluster) List(context.Context, string, string, string) []admission.Object { return nil }
 
-// A Namespace is looked up only where a rule cannot be decided without it.
-func TestNamespace(t *testing.T) {
+// A Namespace is looked up only if a rule cannot be decided without it.
+func TestNamespaceIsLookedUpOnlyWhenNeeded(t *testing.T) {
 	gold := "{name: gold, match: {any: [{resources: {kinds: [Pod], namespaceSelector: {matchLabels: {tier: gold}}}}]}, " +
 		"validate: {failureAction: Enforce, message: m, pattern: {spec: {containers: [{image: '!*:latest'}]}}}}"
 	for _, c := range []struct {
@@ -369,7 +370,7 @@ func TestNamespace(t *testing.T) {
 	}
 }
 
-// Also the old object is judged with its Namespace, where only it needs that.
+// The old object is evaluated with its Namespace, also if only the old object needs it.
 func TestNamespaceOfTheOldObject(t *testing.T) {
 	either := "{name: tag, match: {any: [{resources: {kinds: [Pod], selector: {matchLabels: {tier: gold}}}}, " +
 		"{resources: {kinds: [Pod], namespaceSelector: {matchLabels: {tier: gold}}}}]}, " +
@@ -385,8 +386,8 @@ func TestNamespaceOfTheOldObject(t *testing.T) {
 	}
 }
 
-// Reviewing changes nothing that it is given, and says the same each time.
-func TestPure(t *testing.T) {
+// Reviewing changes none of its inputs and gives the same results each time.
+func TestReviewHasNoSideEffects(t *testing.T) {
 	p := policies(t, clusterPolicy(sidecar, tag,
 		"{name: lab, "+pods+", mutate: {patchStrategicMerge: {metadata: {labels: {a: b}}}}}"))
 	merged, waits := exceptionFor(t, "merged", "z"), exceptionFor(t, "waits", "a")
@@ -426,7 +427,7 @@ func TestPure(t *testing.T) {
 		t.Errorf("the findings changed the answers:\n%s\nand then\n%s", was, now)
 	}
 	var again []review.Finding
-	for i := range one { // the same answers, a second time
+	for i := range one { // the second review gives the same answers
 		again = append(again, with.Findings(&one[i])...)
 	}
 	if len(found) == 0 || !reflect.DeepEqual(found, again) {

@@ -11,15 +11,15 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// Wish is what a finding suggests: see [Lines.Diff].
+// Wish is a suggestion of a finding: see [Lines.Diff].
 type Wish struct {
 	Origin     *report.Origin
 	Field      string
 	Suggestion *report.Suggestion
 }
 
-// Joint is the edit of one place that several wishes come to, by their index. It is nil where they contradict each
-// other: each of them then writes something else there.
+// Joint is the common edit of several wishes, given by their indexes. Diff is nil if the wishes contradict each other,
+// since each writes something else at the same place.
 type Joint struct {
 	Diff *report.Diff
 	Of   []int
@@ -30,15 +30,15 @@ type wished struct {
 	*plan
 	diff   *report.Diff
 	of     []int
-	refuse bool // it contradicts another one
-	later  bool // it cannot be made together with the others of its document
+	refuse bool // it contradicts another plan
+	later  bool // it cannot be made in one step with the other plans of its document
 }
 
-// end is behind the last line that is taken out.
+// end is the line after the last removed line.
 func (w *wished) end() int { return w.diff.Line + len(w.diff.Removed) }
 
-// Together returns edits that can be made together, in the order of their wishes. One that cannot be put in lines is in
-// none of them, and neither is one that has to wait until others are made.
+// Together returns edits that can be made in one step, in the order of their wishes. It leaves out wishes that cannot
+// be written as lines, and wishes that can only be written after other edits.
 func (f *Lines) Together(wishes []Wish) (out []Joint) {
 	var plans []*wished
 	inner, insides := map[*innerLines][]int{}, map[int]Wish{}
@@ -63,7 +63,7 @@ func (f *Lines) Together(wishes []Wish) (out []Joint) {
 		}
 	}
 	plans = f.located(merged(plans))
-	var groups [][]*wished // that edit the same lines
+	var groups [][]*wished // plans that edit the same lines
 	for len(plans) > 0 {
 		n, end := 1, plans[0].end()
 		for n < len(plans) && (plans[n].diff.Line < end || plans[n].diff.Line == plans[0].diff.Line) {
@@ -81,8 +81,7 @@ func (f *Lines) Together(wishes []Wish) (out []Joint) {
 	return out
 }
 
-// merged makes one plan of those that put values below the same missing key, and of those that take elements out of the
-// same list.
+// merged combines plans that put values below the same missing key, and plans that remove elements of the same list.
 func merged(plans []*wished) (out []*wished) {
 	byKey := map[string][]*wished{}
 	for _, p := range plans {
@@ -125,7 +124,7 @@ func merged(plans []*wished) (out []*wished) {
 	return out
 }
 
-// contradicting marks those of a list that contradict another one.
+// contradicting marks the plans of a list that contradict another one.
 func contradicting(list []*wished, contradict func(a, b *wished) bool) {
 	for i, a := range list {
 		for _, b := range list[:i] {
@@ -136,7 +135,7 @@ func contradicting(list []*wished, contradict func(a, b *wished) bool) {
 	}
 }
 
-// union is a value with what another one has besides; false where they differ.
+// union returns a with the additional keys of b; false if both have a key with different values.
 func union(a, b any) (any, bool) {
 	m, isMap := a.(map[string]any)
 	more, both := b.(map[string]any)
@@ -158,7 +157,7 @@ func union(a, b any) (any, bool) {
 	return out, true
 }
 
-// located finds the lines of plans and drops those that cannot be made. Plans of the same lines are one.
+// located finds the lines of plans, combines plans with the same lines, and drops those that cannot be made.
 func (f *Lines) located(plans []*wished) (out []*wished) {
 	same := map[string]*wished{}
 	for _, p := range plans {
@@ -179,7 +178,7 @@ func (f *Lines) located(plans []*wished) (out []*wished) {
 	return out
 }
 
-// postpone marks the plans that cannot be made together with the others of their document, though each can by itself.
+// postpone marks the plans that cannot be made in one step with the others of their document.
 func postpone(groups [][]*wished) {
 	byDocument := map[*doc.Editor][]*wished{}
 	for _, p := range slices.Concat(groups...) {
@@ -206,8 +205,8 @@ func postpone(groups [][]*wished) {
 	}
 }
 
-// joined is the edit of plans of one document. It goes from the end, so that no element moves before it is edited; what is
-// deeper comes first where both are put in at the same place.
+// joined is the common edit of the plans of one document. It applies them from the end, so that no element moves before
+// it is edited. Of two values that are added at the same place, the deeper one comes first.
 func joined(list []*wished) *doc.Edit {
 	list = slices.SortedStableFunc(slices.Values(list), func(a, b *wished) int {
 		return cmp.Or(cmp.Compare(b.line, a.line), cmp.Compare(depth(b), depth(a)))
@@ -221,7 +220,8 @@ func joined(list []*wished) *doc.Edit {
 
 func depth(p *wished) int { return strings.Count(p.in.Pointer, "/") }
 
-// joints makes one edit of plans that edit the same lines, and one without lines of those that contradict each other.
+// joints returns one edit for plans that edit the same lines, and one without lines for those that contradict each
+// other.
 func (f *Lines) joints(list []*wished) (out []Joint) {
 	var fit []*wished
 	var one, against Joint

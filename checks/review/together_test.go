@@ -13,8 +13,8 @@ import (
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
-// What several findings suggest is written together where they do not contradict each other, and then not at all.
-func TestTogether(t *testing.T) {
+// Suggestions of several findings are written in one edit. Contradicting suggestions are not written at all.
+func TestSuggestionsAreWrittenTogether(t *testing.T) {
 	const text = `spec:
   replicas: 1 # one
   image: "a:1"
@@ -51,27 +51,27 @@ func TestTogether(t *testing.T) {
 		wishes []Wish
 		want   []string
 	}{
-		"apart": {[]Wish{replicas("3"), set(3, 10, 15, "a:1", "a:2")}, []string{"[0] 2 -  replicas: 1 # one|+  replicas: 3 # one",
+		"on different lines": {[]Wish{replicas("3"), set(3, 10, 15, "a:1", "a:2")}, []string{"[0] 2 -  replicas: 1 # one|+  replicas: 3 # one",
 			`[1] 3 -  image: "a:1"|+  image: "a:2"`}},
-		"the same": {[]Wish{replicas("3"), replicas("3")}, []string{"[0 1] 2 -  replicas: 1 # one|+  replicas: 3 # one"}},
-		"against":  {[]Wish{replicas("3"), set(3, 10, 15, "a:1", "a:2"), replicas("31")}, []string{"[0 2] against", `[1] 3 -  image: "a:1"|+  image: "a:2"`}},
+		"identical":     {[]Wish{replicas("3"), replicas("3")}, []string{"[0 1] 2 -  replicas: 1 # one|+  replicas: 3 # one"}},
+		"contradicting": {[]Wish{replicas("3"), set(3, 10, 15, "a:1", "a:2"), replicas("31")}, []string{"[0 2] against", `[1] 3 -  image: "a:1"|+  image: "a:2"`}},
 		"below one missing key": {[]Wish{add(1, 1, 5, "/sec/a", "1"), add(1, 1, 5, "/sec/b/c", "2"), add(1, 1, 5, "/sec/b/d", "3")},
 			[]string{"[0 1 2] 2  spec:|+  sec:|+    a: 1|+    b:|+      c: 2|+      d: 3"}},
-		"against below one, and one beside": {[]Wish{add(1, 1, 5, "/sec/a", "1"), add(1, 1, 5, "/sec/a", "2"),
+		"contradicting below one missing key, with another value beside": {[]Wish{add(1, 1, 5, "/sec/a", "1"), add(1, 1, 5, "/sec/a", "2"),
 			add(1, 1, 5, "/sec/b", "3")}, []string{"[0 1] against", "[2] 2  spec:|+  sec:|+    b: 3"}},
 		"several keys": {[]Wish{add(1, 1, 5, "/a", "1"), add(1, 1, 5, "/b", "2")}, []string{"[0 1] 2  spec:|+  a: 1|+  b: 2"}},
 		"in braces": {[]Wish{add(4, 3, 9, "/memory", "1Gi"), add(4, 3, 9, "/gpu", "0"), set(4, 17, 18, "1", "2")},
 			[]string{"[0 1 2] 4 -  limits: {cpu: 1}|+  limits: {cpu: 2, memory: 1Gi, gpu: 0}"}},
-		"elements": {[]Wish{remove(6, 5, 7), remove(8, 5, 7), set(7, 5, 7, "81", "83")},
+		"removed elements": {[]Wish{remove(6, 5, 7), remove(8, 5, 7), set(7, 5, 7, "81", "83")},
 			[]string{"[0 1 2] 6 -  - 80|-  - 81|-  - 82|+  - 83"}},
-		"all elements": {[]Wish{remove(6, 5, 7), remove(8, 5, 7), remove(7, 5, 7), replicas("3")},
+		"all elements removed": {[]Wish{remove(6, 5, 7), remove(8, 5, 7), remove(7, 5, 7), replicas("3")},
 			[]string{"[0 1 2] 5 -  ports:|-  - 80|-  - 81|-  - 82|+  ports: []", "[3] 2 -  replicas: 1 # one|+  replicas: 3 # one"}},
-		"what cannot be written": {[]Wish{replicas("3"), set(3, 10, 15, "other", "x"), add(99, 1, 2, "/a", "1")},
+		"some cannot be written": {[]Wish{replicas("3"), set(3, 10, 15, "other", "x"), add(99, 1, 2, "/a", "1")},
 			[]string{"[0] 2 -  replicas: 1 # one|+  replicas: 3 # one"}},
-		"in a text": {[]Wish{set(11, 11, 12, "2", "3"), add(12, 5, 9, "/x", "1"), whole("a"), whole("b"), replicas("3")},
+		"in a block scalar": {[]Wish{set(11, 11, 12, "2", "3"), add(12, 5, 9, "/x", "1"), whole("a"), whole("b"), replicas("3")},
 			[]string{"[0] 11 -    size: 2|+    size: 3", "[1] 14        er: 1|+      x: 1",
 				"[2 3] 12      size: 2|+    a: 1|+    b: 1", "[4] 2 -  replicas: 1 # one|+  replicas: 3 # one"}},
-		"against in a text": {[]Wish{set(11, 11, 12, "2", "3"), set(11, 11, 12, "2", "4")}, []string{"[0 1] against"}},
+		"contradicting in a block scalar": {[]Wish{set(11, 11, 12, "2", "3"), set(11, 11, 12, "2", "4")}, []string{"[0 1] against"}},
 	} {
 		var got []string
 		for _, j := range LinesOf([]byte(text)).Together(c.wishes) {
@@ -87,14 +87,14 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-func TestTogetherOfNoYAML(t *testing.T) {
+func TestFileThatIsNoYAMLGetsNoEdits(t *testing.T) {
 	if got := LinesOf([]byte("a: [")).Together([]Wish{{&report.Origin{StartLine: 1}, "", &report.Suggestion{}}}); got != nil {
 		t.Errorf("%v", got)
 	}
 }
 
-// Whatever findings suggest together: the lines come to a file in which each of them has what it asks for.
-func TestTogetherComesToWhatEachAsks(t *testing.T) {
+// After the edits for any set of findings, the file has the content that each finding suggests.
+func TestEditsWriteWhatEachFindingSuggests(t *testing.T) {
 	const text = `spec:
   replicas: 1 # one
   limits: {cpu: 1, gpu: 2}

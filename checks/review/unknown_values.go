@@ -14,8 +14,9 @@ import (
 	"github.com/lintel-bot/lintel/render"
 )
 
-// unsettled makes unknown of each result that depends on values which only the cluster has: a failure at such a field,
-// below it or around it, and whatever passes, or is not asked for, and is otherwise with another value in its place.
+// unsettled makes results unknown that depend on values which only the cluster has. These are failures at such a field,
+// below it or above it. They are also passes, and rules that do not apply, that would fail with another value in its
+// place.
 func (v *Reviewer) unsettled(ctx context.Context, rules *engine.Evaluator, res *render.Resource, r *admission.Request,
 	results []engine.Result) []engine.Result {
 	if res == nil || r.Object == nil {
@@ -45,7 +46,7 @@ func (v *Reviewer) unsettled(ctx context.Context, rules *engine.Evaluator, res *
 		request := *r
 		request.Object, _ = tried(map[string]any(r.Object), "", issues, text).(map[string]any)
 		for _, other := range v.Evaluate(ctx, rules, &request) {
-			if other.Outcome != engine.Fail || other.Old { // an error may be only that the text is of the wrong type
+			if other.Outcome != engine.Fail || other.Old { // an error may only mean that the trial value has the wrong type
 				continue
 			}
 			at := slices.IndexFunc(results, func(one engine.Result) bool { return sameRule(one, other) })
@@ -66,12 +67,12 @@ func sameRule(a, b engine.Result) bool {
 	return a.Policy == b.Policy && a.Rule == b.Rule && a.Mutation == b.Mutation
 }
 
-// trials are what stands in the place of unknown values: what policies most often are about.
+// trials replace unknown values: the values that policies most often test for.
 var trials = []string{"true", "false", "0", "1000000", "", "latest", "root", "*"}
 
 var placeholders = regexp.MustCompile(`lintel-unknown-[a-z0-9-]*|\$\{[^}]*\}`)
 
-// tried returns a value with a text in place of what is not known.
+// tried returns a value in which a text replaces the unknown values.
 func tried(v any, pointer string, issues []render.Issue, text string) any {
 	is := slices.ContainsFunc(issues, func(i render.Issue) bool { return i.Pointer == pointer })
 	switch v := v.(type) {
@@ -92,7 +93,7 @@ func tried(v any, pointer string, issues []render.Issue, text string) any {
 		case !is:
 			return v
 		case rest != v && strings.TrimSpace(rest) != text:
-			return rest // it is a part of the text
+			return rest // the unknown value is a part of the text
 		}
 	}
 	if !is {

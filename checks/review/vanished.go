@@ -11,8 +11,8 @@ import (
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
-// vanished returns what the base violated below maps that the object does not have any more, at these maps: a rule names
-// the map then, since nothing below it is there to be named.
+// vanished returns the base's violations below maps that the object no longer has, with the map as their field. A rule
+// names the map in that case, because no field below it exists.
 func (v *Reviewer) vanished(ctx context.Context, a *Answer, r *admission.Request) (list []engine.Result) {
 	for _, res := range a.Results {
 		if !Violated(res) || res.Policy.Kind == builtin.Kind {
@@ -28,8 +28,8 @@ func (v *Reviewer) vanished(ctx context.Context, a *Answer, r *admission.Request
 	return list
 }
 
-// violatedBelow reports whether a rule violated at a field that vanished would be violated below it only where the base
-// was, if the map that was there were empty: what else was in it the rule did not need.
+// violatedBelow reports whether an empty map at a removed field would violate the rule only at fields that violated it
+// before. The rule then did not need the other content of the removed map.
 func (v *Reviewer) violatedBelow(ctx context.Context, a *Answer, r *admission.Request, res engine.Result, field string) bool {
 	earlier, ok := a.versions.Earlier(field)
 	if was, isMap := jsonpointer.At(a.versions.Was(), earlier).(map[string]any); !ok || !isMap || len(was) == 0 {
@@ -69,7 +69,7 @@ func (v *Reviewer) violatedBelow(ctx context.Context, a *Answer, r *admission.Re
 	return found
 }
 
-// withEmptyMap returns a value with an empty map at a path where there is nothing, nil where that cannot be.
+// withEmptyMap returns a value with an empty map added at a path; nil if the path cannot be added.
 func withEmptyMap(value any, path []string) any {
 	switch {
 	case len(path) == 0 && value == nil:

@@ -9,8 +9,8 @@ import (
 )
 
 // served returns an old object in the version of the new one, as the API server converts it for a request (see
-// https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versioning). Fields that have another name in
-// that version keep theirs.
+// https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versioning). Fields with another name in that
+// version are not renamed.
 func served(old, now *render.Resource) admission.Object {
 	if now == nil || sameVersion(old.Object, now.Object) {
 		return old.Object
@@ -22,8 +22,8 @@ func served(old, now *render.Resource) admission.Object {
 
 func sameVersion(a, b admission.Object) bool { return a["apiVersion"] == b["apiVersion"] }
 
-// contents keeps of what was violated what the version has no part in: a rule that is about an object as a whole, or
-// about its version, may well be about the version that the change writes.
+// contents returns the violations that have nothing to do with the API version. It drops those of the object as a whole
+// and of its version, since they may be caused by the version that the change writes.
 func contents(results []engine.Result) (list []engine.Result) {
 	for _, r := range results {
 		var fields []string
