@@ -78,8 +78,9 @@ spec:
 `
 }
 
-// Objects that deploy count as they arrive in the cluster: with what Flux puts into them, from whatever chart prints them.
-func TestObjectsAsTheyArrive(t *testing.T) {
+// Objects that deploy others are read as they are in the cluster: with the namespace and variables that Flux sets,
+// whether a folder or a chart declares them.
+func TestDeployingObjectsHaveWhatFluxSets(t *testing.T) {
 	for name, c := range map[string]struct {
 		archive string
 		options roots.Options

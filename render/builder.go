@@ -18,21 +18,21 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// builder builds the kustomizations of one tree, and reads its manifests, as files that it was given over them have them.
-// Their remote sources and charts are mounted.
+// builder builds the kustomizations of one tree and reads its manifests, with the files of the overlay in place of
+// those of the tree. Remote sources and charts of the kustomizations are mounted.
 type builder struct {
 	tree     *tree.Tree
 	index    *roots.Index
 	limits   Limits
-	cache    *Cache              // nil: nothing is kept
+	cache    *Cache              // nil: nothing is cached
 	steps    int                 // see Config.AttemptSteps
 	mounts   *mounts             // of remote sources and charts
 	overlay  map[string][]byte   // by path, links resolved
-	virtual  *gitops.Virtual     // among these, a kustomization of which nobody can edit a line; nil: there is none
-	whatever bool                // what awaits something is built without it, also where that is done again
-	builds   *builds             // of before; nil: none are held
+	virtual  *gitops.Virtual     // the overlay's kustomization that Lintel makes up, so that nobody can edit its lines; nil: there is none
+	whatever bool                // build without what is not fetched yet, although the result will be built again
+	builds   *builds             // cached builds; nil: none are cached
 	finder   *diagnostics.Finder // for the files as this builder sees them
-	failed   *sync.Map           // likewise, by folder: []doc.Error, see obstacles
+	failed   *sync.Map           // of this builder's files, by folder: []doc.Error, see obstacles
 }
 
 func newBuilder(x *roots.Index, l Limits, o *mounts) builder {
@@ -47,14 +47,15 @@ func (b *builder) with(files map[string][]byte) *builder {
 	return &other
 }
 
-// instead returns a builder that builds a kustomization in place of a folder's own.
+// instead returns a builder that uses the kustomization v in place of the folder's own.
 func (b *builder) instead(v *gitops.Virtual) *builder {
 	other := b.with(map[string][]byte{v.Path: v.Data})
 	other.virtual = v
 	return other
 }
 
-// read returns the content and the object id of a file. A file of the overlay has the id of the one that it hides.
+// read returns the content and the object id of a file. A file of the overlay has the id of the tree's file at its
+// path.
 func (b *builder) read(name string) ([]byte, string, error) {
 	if len(b.overlay) > 0 {
 		real, e, err := b.lookup(name)
@@ -80,7 +81,7 @@ func (b *builder) readDir(name string) ([]tree.Entry, error) {
 	return b.tree.ReadDir(name)
 }
 
-// lookup returns where a path leads, and what is there.
+// lookup resolves the symlinks of a path. It returns the resulting path and the entry there.
 func (b *builder) lookup(name string) (string, tree.Entry, error) {
 	if isMounted(name) {
 		m, in, ok := b.mounts.of(name)
@@ -136,13 +137,13 @@ func (b *builder) build(root roots.Root) (*Rendering, []doc.Error) {
 		case failure == nil:
 			out.Partial = len(p.omitted) > 0
 			if p.fleeting || slices.ContainsFunc(p.problems, func(e doc.Error) bool { return !e.Unknown }) {
-				out.links = nil // what it lacks may come without a change of what it read
+				out.links = nil // the rendering may change although no file that it read changes
 			}
 			return out, b.mounts.problems(p.problems)
 		case b.culprits(p):
 		case len(p.problems) == 0:
 			return nothing, b.mounts.problems(b.without(p.texts).explain(root, p, failure))
-		default: // perhaps it is only for what is left out
+		default: // the failure may come only from the omitted entries
 			nothing.Rest = func() []doc.Error {
 				return b.mounts.problems(b.without(p.texts).explain(root, p, failure))
 			}
@@ -192,9 +193,9 @@ func (b *builder) kustomize(root roots.Root, p *plan) (*Rendering, error) {
 	return out, nil
 }
 
-// Manifest reads the resources of one plain file and its object id: those before what cannot be read, which is returned,
-// too. Documents without apiVersion and kind are left out, and so are kustomizations. That a document is a template of YAML
-// is not returned.
+// Manifest reads the resources of one plain file. It returns those before the first document that cannot be read, the
+// object id of the file, and the problem with that document. Documents without apiVersion and kind are left out, and so
+// are kustomizations. A file that cannot be read because it is a template is no problem.
 func (b *builder) Manifest(name string) ([]*Resource, string, *doc.Error, error) {
 	data, id, err := b.read(name)
 	var large *tree.TooLargeError
@@ -234,8 +235,8 @@ func (b *builder) Manifest(name string) ([]*Resource, string, *doc.Error, error)
 	return list, id, broken, nil
 }
 
-// deployable reports whether an object is one that a cluster stores: configuration of kustomize and of the
-// Kyverno command line has the same shape, but no server knows it.
+// deployable reports whether an object is one that a cluster stores. Configuration of kustomize and of the Kyverno
+// command line has the same shape, but no API server knows it.
 func deployable(o map[string]any) bool {
 	apiVersion, _ := o["apiVersion"].(string)
 	kind, _ := o["kind"].(string)

@@ -13,16 +13,16 @@ import (
 	"github.com/lintel-bot/lintel/render/origin"
 )
 
-// builds are what kustomize made of folders: several objects often deploy the same one, to several clusters. Each rendering
-// makes its own objects and places of it. What no rendering holds any more is forgotten, but for the last ones: with their
-// nodes they take much room. nil holds none.
+// builds caches what kustomize made of folders, as several objects often deploy the same folder to several clusters.
+// Each rendering makes its own objects and places from the cached build. The cache forgets a build that no rendering
+// uses any more, except the last maxBuilds: their nodes take much memory. A nil value caches nothing.
 type builds struct {
 	mu    sync.Mutex
 	byKey map[string]weak.Pointer[sharedBuild]
 	last  []*sharedBuild
 }
 
-// sharedBuild is what kustomize made of a folder. Nobody changes it.
+// sharedBuild is what kustomize made of a folder. It is not modified once it is built.
 type sharedBuild struct {
 	once         sync.Once
 	files        *origin.FileSet
@@ -31,10 +31,10 @@ type sharedBuild struct {
 	err          error
 }
 
-// maxBuilds is how many of the last ones are held.
+// maxBuilds is how many of the last builds are cached although no rendering uses them.
 const maxBuilds = 8
 
-// of returns the build of a key, which may not be done yet.
+// of returns the build of a key. The caller runs it where it is new.
 func (b *builds) of(key string) *sharedBuild {
 	if b == nil {
 		return &sharedBuild{}
@@ -49,7 +49,7 @@ func (b *builds) of(key string) *sharedBuild {
 		one = &sharedBuild{}
 		b.byKey[key] = weak.Make(one)
 		b.last = append(b.last, one)
-		b.last = slices.Delete(b.last, 0, max(0, len(b.last)-maxBuilds)) // clears what is behind them
+		b.last = slices.Delete(b.last, 0, max(0, len(b.last)-maxBuilds)) // Delete clears the pointers beyond the new length
 	}
 	return one
 }

@@ -16,11 +16,11 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// Cache is where answers about renderings are kept from one check to the next, each for as long as all that it rests on is
-// the same (see env.Memory). It is safe for concurrent use.
+// Cache keeps results of rendering from one check to the next. A result is valid as long as everything that it depends
+// on is unchanged (see env.Memory). It is safe for concurrent use.
 type Cache struct {
-	Disk       *env.Disk // nil: only in the process, and no renderings
-	Repository string    // tells repositories apart, so that they do not push out each other's answers
+	Disk       *env.Disk // nil: results are kept in the process only, and no renderings
+	Repository string    // distinguishes repositories, so that they do not evict each other's results
 
 	charts charts
 
@@ -30,7 +30,7 @@ type Cache struct {
 	memory *env.Memory
 }
 
-// Memory is what was worked out about the renderings, and about the repository; nil of a nil cache.
+// Memory returns the results about renderings and about the repository; nil of a nil cache.
 func (c *Cache) Memory() *env.Memory {
 	if c == nil {
 		return nil
@@ -39,11 +39,11 @@ func (c *Cache) Memory() *env.Memory {
 	return c.memory
 }
 
-// Save writes to disk what was worked out about the renderings. It is for the end of a check.
+// Save writes the results to disk. It is called at the end of a check.
 func (c *Cache) Save() { c.Memory().Save() }
 
-// lock locks what has a key while it is rendered and kept, so that it is not rendered twice at the same time, and returns
-// what unlocks it. Others may wait, too.
+// lock locks a key while its value is rendered and cached, so that it is not rendered twice at the same time. It
+// returns the function that unlocks it. Keys may share a lock, so others may wait, too.
 func (c *Cache) lock(key string) func() {
 	if c == nil {
 		return func() {}
@@ -66,7 +66,7 @@ var (
 	definitionsTable = env.Table{Name: "definitions"}
 )
 
-// kept returns where answers are kept, nil where there is no such place, and where other contents of files are seen than
+// kept returns the cache. It returns nil where there is none, and for a renderer with an overlay: its results are not
 // those of the tree.
 func (r *Renderer) kept() *env.Memory {
 	if len(r.overlay) > 0 {
@@ -75,7 +75,7 @@ func (r *Renderer) kept() *env.Memory {
 	return r.cache.Memory()
 }
 
-// asker answers the questions that an answer about a target rests on.
+// asker answers the questions that the cached result of a target depends on.
 type asker struct {
 	*Renderer
 	target Target
@@ -91,7 +91,7 @@ func (a asker) Answer(q env.Question) string {
 		}
 		digest := a.mounts.sources.Digest(want)
 		if digest == "" {
-			_, _ = a.mounts.sources.Get(want) // it is wanted again
+			_, _ = a.mounts.sources.Get(want) // mark it as wanted again
 		}
 		return digest
 	case env.Object:
@@ -114,8 +114,8 @@ func (a asker) Answer(q env.Question) string {
 	return env.Of(a.tree, q)
 }
 
-// asked returns the questions that a rendering rests on; nil where what it lacks may come without another answer to any, and
-// where nobody needs to know: a folder of manifests is read as fast as what it rests on.
+// asked returns the questions that a rendering depends on. It returns nil where the rendering may change although every
+// answer stays the same. It also returns nil for a folder of manifests, which is read as fast as the answers are.
 func (r *Renderer) asked(out *Rendering) env.Asked {
 	if out.links == nil || out.Root.Kind == roots.Folder || len(r.overlay) > 0 {
 		return nil
@@ -150,24 +150,25 @@ func (r *Renderer) asked(out *Rendering) env.Asked {
 	return asked
 }
 
-// Same reports whether a target, as another renderer sees it, would come to this rendering, since all that it rests on is the
-// same. It is not said of plain folders, nor of what lacks something that may come without a change of what was read.
+// Same reports whether the target has this rendering in the other renderer, too, because everything that the rendering
+// depends on is the same there. It is false for plain folders, and for a rendering that may change although no file
+// that it read changes.
 func (r *Rendering) Same(other *Renderer, target Target) bool {
 	return r.asked != nil && r.asked.Same(asker{other, target})
 }
 
-// remembered is a rendering as it is kept.
+// remembered is the cached form of a rendering.
 type remembered struct {
 	Objects  []map[string]any        `json:"objects"`
 	Issues   map[int][]Issue         `json:"issues,omitempty"` // by the index of the resource
-	Made     map[int]json.RawMessage `json:"made,omitempty"`   // likewise, objects as Helm printed them, where that is not the same
-	Noted    bool                    `json:"noted,omitempty"`  // there is something to say: see Rendering.Notes
+	Made     map[int]json.RawMessage `json:"made,omitempty"`   // likewise: the object as Helm printed it, if it differs
+	Noted    bool                    `json:"noted,omitempty"`  // there are notes: see Rendering.Notes
 	Partial  bool                    `json:"partial,omitempty"`
-	Problems []doc.Error             `json:"problems,omitempty"` // of a partial one
+	Problems []doc.Error             `json:"problems,omitempty"` // of a partial rendering
 	Wants    []placedWant            `json:"wants,omitempty"`    // those that a line of the repository asks for
 }
 
-// recall returns the rendering of a target that is kept; nil where there is none.
+// recall returns the cached rendering of a target, and its problems; nil where none is cached.
 func (r *Renderer) recall(ctx context.Context, t Target) (*Rendering, []doc.Error) {
 	k, asked, ok := env.GetAsked[remembered](r.kept(), renderingTable, r.key(t), asker{r, t})
 	if !ok {
@@ -194,7 +195,7 @@ func (r *Renderer) recall(ctx context.Context, t Target) (*Rendering, []doc.Erro
 		one := &Resource{Object: object, Issues: k.Issues[i]}
 		if data, ok := k.Made[i]; ok {
 			one.made = sync.OnceValue(func() (made map[string]any) {
-				_ = kjson.UnmarshalCaseSensitivePreserveInts(data, &made) // it is sealed, so it can be read
+				_ = kjson.UnmarshalCaseSensitivePreserveInts(data, &made) // Put wrote valid JSON, and the disk cache verifies it
 				return made
 			})
 		}
@@ -216,7 +217,7 @@ func (r *Renderer) recall(ctx context.Context, t Target) (*Rendering, []doc.Erro
 	return out, k.Problems
 }
 
-// again renders a target whose rendering was recalled, for whoever asks for places.
+// again renders a target whose rendering came from the cache, to find the places of its fields.
 func (r *Renderer) again(ctx context.Context, t Target) (*Rendering, error) {
 	fresh := *r
 	fresh.fresh, fresh.memo = true, nil
@@ -230,7 +231,7 @@ func (r *Renderer) again(ctx context.Context, t Target) (*Rendering, error) {
 	return out, nil
 }
 
-// remember keeps a rendering. Of a partial one, no problem may go away without a change of what it rests on.
+// remember caches a rendering. A partial one is cached only if its problems stay as long as the answers stay the same.
 func (r *Renderer) remember(out *Rendering, problems []doc.Error) {
 	if out.asked = r.asked(out); out.asked == nil || r.fresh || r.kept() == nil {
 		return
@@ -257,12 +258,12 @@ func (r *Renderer) remember(out *Rendering, problems []doc.Error) {
 	}
 	asked := out.asked
 	if len(problems) > 0 {
-		asked = out.askedWritten(r) // where they stand counts
+		asked = out.askedWritten(r) // problems have places, so these must be the same, too
 	}
 	env.Put(r.kept(), renderingTable, r.key(out.target), asked, k)
 }
 
-// askedWritten are the questions of a rendering, and of where its fields are written.
+// askedWritten returns the questions that a rendering and the places of its fields depend on.
 func (r *Rendering) askedWritten(by *Renderer) env.Asked {
 	asked := env.Asked{{Kind: env.Written}: r.target.written(by.tree)}
 	for q, answer := range r.asked {
@@ -271,20 +272,22 @@ func (r *Rendering) askedWritten(by *Renderer) env.Asked {
 	return asked
 }
 
-// Cached returns the text that was kept under a name of what a target comes to, for the same places; false where none is.
+// Cached returns the text that CacheText kept under a name for a target with the same rendering and places; false where
+// there is none.
 func (r *Renderer) Cached(t Target, name string) (text []byte, ok bool) {
 	return env.Get[[]byte](r.kept(), printedTable, name+" "+r.ownKey(t), asker{r, t})
 }
 
-// CacheText keeps a text that follows from a rendering and its places and from nothing else, where the rendering is kept.
+// CacheText caches a text that depends only on a rendering and its places. It does nothing where the rendering itself
+// is not cached.
 func (r *Renderer) CacheText(out *Rendering, name string, text []byte) {
 	if out.asked != nil {
 		env.Put(r.kept(), printedTable, name+" "+r.ownKey(out.target), out.askedWritten(r), text)
 	}
 }
 
-// memo has the renderings that were made to find out what the objects in them deploy. The next request of a target takes
-// its rendering out. The nil memo is empty.
+// memo keeps the renderings that were made to find out what the objects in them deploy. The next request of such a
+// target removes its rendering from the memo. The nil memo is empty.
 type memo struct {
 	mu    sync.Mutex
 	byKey map[string]memoEntry
@@ -295,7 +298,7 @@ type memoEntry struct {
 	problems  []doc.Error
 }
 
-// maxMemo is how many it has: with their nodes they take much room.
+// maxMemo is how many renderings the memo keeps: their nodes take much memory.
 const maxMemo = 32
 
 func (h *memo) put(key string, out *Rendering, problems []doc.Error) {
@@ -312,7 +315,7 @@ func (h *memo) put(key string, out *Rendering, problems []doc.Error) {
 	}
 }
 
-// take returns the rendering of a key, nil where there is none.
+// take removes and returns the rendering of a key, nil where there is none.
 func (h *memo) take(key string) (*Rendering, []doc.Error) {
 	if h == nil {
 		return nil, nil

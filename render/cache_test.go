@@ -16,7 +16,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// cached returns a renderer of a tree, as a process of its own would with the same cache on disk.
+// cached returns a renderer of a tree. It behaves like a new process with the same cache on disk.
 func cached(t *testing.T, at *tree.Tree, cache *render.Cache) *deploy.Set {
 	t.Helper()
 	set, err := deploy.Open(at, roots.Options{}, &graph.Cache{Disk: cache.Disk}, render.Config{Cache: cache})
@@ -58,8 +58,9 @@ metadata: {name: config}
 data: {mode: fast}
 `
 
-// What several objects deploy in the same way is built once, and each finding stands where its own object is written.
-func TestDeployedAlikeIsBuiltOnce(t *testing.T) {
+// A folder that several objects deploy in the same way is built once, and the place of each finding is in the object
+// that deploys it.
+func TestFolderDeployedTwiceIsBuiltOnce(t *testing.T) {
 	r := treetest.New(t)
 	at := r.Tree(r.Commit(deployedTwice))
 	disk, err := env.OpenDisk(t.TempDir(), 0)
@@ -127,7 +128,7 @@ kind: ConfigMap
 metadata: {name: prod}
 `
 
-// Where the fields of an Application are written is remembered with its rendering: nothing is built to find it again.
+// The places of an Application's fields are cached with its rendering, so nothing is built to find them again.
 func TestPlacesAreRemembered(t *testing.T) {
 	r := treetest.New(t)
 	at := r.Tree(r.Commit(patchedApplications))
@@ -161,8 +162,8 @@ func TestPlacesAreRemembered(t *testing.T) {
 	}
 }
 
-// A recalled release is, object by object, what it was: what Argo CD, Flux and the API server make of an object, and what
-// Helm printed.
+// A release from the cache has the same objects as a rendered one: as Argo CD, Flux and the API server complete them,
+// and as Helm printed them.
 func TestCachedReleaseEqualsRendered(t *testing.T) {
 	disk, err := env.OpenDisk(t.TempDir(), 0)
 	if err != nil {
@@ -194,7 +195,7 @@ func TestCachedReleaseEqualsRendered(t *testing.T) {
 	}
 }
 
-// What is recalled of a release stands where its object is written now.
+// Places in a release from the cache are the current lines of the object that deploys it.
 func TestCachedReleaseKeepsItsLines(t *testing.T) {
 	disk, err := env.OpenDisk(t.TempDir(), 0)
 	if err != nil {
@@ -220,7 +221,7 @@ func TestCachedReleaseKeepsItsLines(t *testing.T) {
 	}
 }
 
-// A resource that is recalled has the fields that it had when it was built.
+// A resource from the cache has the fields that it had when it was built.
 func TestCachedFieldsEqualRendered(t *testing.T) {
 	repo := treetest.New(t)
 	at := repo.Tree(repo.Commit(deployedTwice))

@@ -16,13 +16,13 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// askedVersions is what a chart asked of the API versions of its cluster.
+// askedVersions is what a chart asked about the API versions of its cluster.
 type askedVersions struct {
 	Versions []string `json:"versions,omitempty"` // sorted
-	Listed   bool     `json:"listed,omitempty"`   // it may have looked at all of them
+	Listed   bool     `json:"listed,omitempty"`   // it may have read the whole list
 }
 
-// add adds what one rendering of the chart asked.
+// add adds what the chart asked in one rendering.
 func (a *askedVersions) add(out *helm.Output) {
 	a.Versions = slices.Concat(a.Versions, out.Absent, out.Present)
 	slices.Sort(a.Versions)
@@ -30,8 +30,8 @@ func (a *askedVersions) add(out *helm.Output) {
 	a.Listed = a.Listed || out.Listed
 }
 
-// versionsDeclared is a digest of what the repository declares of the API versions that a chart asked for. What the chart itself
-// installs belongs to the chart.
+// versionsDeclared is a digest of what the repository declares about the API versions that a chart asked for. API
+// versions that the chart itself installs are not in it: the chart's files account for them.
 func (r *Renderer) versionsDeclared(a askedVersions) string {
 	declared := r.declared()
 	if !a.Listed {
@@ -53,9 +53,9 @@ func DeclaresOther(base, head *Renderer, changed []string) bool {
 	return (defines(base) || defines(head)) && !slices.Equal(base.declared(), head.declared())
 }
 
-// versions returns the version of Kubernetes and the API versions that a chart sees in a cluster: those of Kubernetes,
-// those that the cluster is said to have, those that the repository declares, and those that the chart installs before
-// anything else. What the object asks for comes in place of the cluster's.
+// versions returns the version of Kubernetes and the API versions that a chart sees in a cluster. The API versions are
+// those of Kubernetes, those in the settings of the cluster, those that the repository declares, and those that the
+// chart installs first. Versions in the object that deploys the release replace those of the cluster.
 func (s *release) versions(c Cluster) (kubernetes string, versions []string) {
 	kubernetes = cmp.Or(s.spec.Kubernetes, c.Kubernetes)
 	if len(s.spec.APIVersions) > 0 {
@@ -85,7 +85,7 @@ func (r *Renderer) findVersions() (list []string) {
 		if !ok {
 			data, _, err := r.tree.ReadFile(p)
 			if err != nil {
-				continue // who checks the file says why
+				continue // another check reports the file
 			}
 			known = crdVersions(data)
 			env.Put(r.cache.Memory(), definitionsTable, e.ID, nil, known)
@@ -117,8 +117,8 @@ func crdVersions(data []byte) (list []string) {
 	return list
 }
 
-// shallow is a file without its deep lines. Nearly all of a custom resource definition is its schema, which nobody asks
-// for. Where what is left is no YAML, the file was written in another way than all are.
+// shallow returns a file without its deeply indented lines. Nearly all of a custom resource definition is its schema,
+// which is not needed here. Files in another style may become invalid YAML; these are parsed whole.
 func shallow(data []byte) []byte {
 	const deep = "        " // spec: versions: - schema: openAPIV3Schema: description
 	var out bytes.Buffer
@@ -137,7 +137,7 @@ func definedVersions(crd *yaml.Node) (list []string) {
 	if group == "" || kind == "" {
 		return nil
 	}
-	versions := []string{doc.Text(spec, "version")} // as it was before apiextensions.k8s.io/v1
+	versions := []string{doc.Text(spec, "version")} // for apiextensions.k8s.io/v1beta1
 	for _, v := range doc.Items(spec, "versions") {
 		if doc.Text(v, "served") != "false" {
 			versions = append(versions, doc.Text(v, "name"))

@@ -15,7 +15,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// asking is a chart that says what it sees.
+// asking is a chart that prints the API versions that it sees.
 const asking = `
 -- chart/templates/seen.yaml --
 apiVersion: v1
@@ -48,7 +48,7 @@ spec:
         type: object
 `
 
-// saw returns what the chart says that it saw.
+// saw returns what the chart printed about the API versions.
 func saw(t *testing.T, out *render.Rendering) map[string]any {
 	t.Helper()
 	data, _ := find(t, out, "ConfigMap seen").Object["data"].(map[string]any)
@@ -88,21 +88,21 @@ func TestCapabilities(t *testing.T) {
 		clusters []render.Cluster
 		want     string
 	}{
-		"nothing is known": {fluxRepo + asking, nil, "v1.37.0 thing false pod true monitor false old false"},
-		"the chart's own, and the repository's": {crd + asking + serviceMonitors, nil,
+		"no capabilities configured": {fluxRepo + asking, nil, "v1.37.0 thing false pod true monitor false old false"},
+		"definitions in the chart and in the repository": {crd + asking + serviceMonitors, nil,
 			"v1.37.0 thing true pod true monitor true old false"},
-		"a subchart's": {crd + asking + thingsOfSubchart + "values: {sub: {enabled: true}}\n", nil,
+		"definition in a subchart": {crd + asking + thingsOfSubchart + "values: {sub: {enabled: true}}\n", nil,
 			"v1.37.0 thing true pod true monitor true old false"},
-		"a disabled subchart's": {crd + asking + thingsOfSubchart + "values: {sub: {enabled: false}}\n", nil,
+		"definition in a disabled subchart": {crd + asking + thingsOfSubchart + "values: {sub: {enabled: false}}\n", nil,
 			"v1.37.0 thing true pod true monitor false old false"},
-		"a cluster": {fluxRepo + asking, cluster(render.Cluster{Kubernetes: "1.24",
+		"capabilities of one cluster": {fluxRepo + asking, cluster(render.Cluster{Kubernetes: "1.24",
 			APIVersions: []string{"monitoring.coreos.com/v1/ServiceMonitor"}}),
 			"v1.24 thing false pod true monitor true old true"},
-		"two clusters": {fluxRepo + asking, cluster(render.Cluster{Name: "a", Kubernetes: "1.30"}, render.Cluster{Name: "b",
+		"two clusters that render differently": {fluxRepo + asking, cluster(render.Cluster{Name: "a", Kubernetes: "1.30"}, render.Cluster{Name: "b",
 			Kubernetes: "1.33"}), "v1.30 thing false pod true monitor false old false\n" +
 			`flux/app.yaml:8: the chart renders differently for the clusters "b" and "a", as their Kubernetes ` +
 			`versions or API versions differ: only the latter is checked`},
-		"two clusters, no difference": {fluxRepo, cluster(render.Cluster{Name: "a", Kubernetes: "1.30"},
+		"two clusters that render alike": {fluxRepo, cluster(render.Cluster{Name: "a", Kubernetes: "1.30"},
 			render.Cluster{Name: "b", Kubernetes: "1.33"}), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestCapabilities(t *testing.T) {
 	}
 }
 
-// What was rendered for other capabilities is not recalled.
+// A rendering that was cached for other capabilities is not used.
 func TestCachedCapabilitiesEqualRendered(t *testing.T) {
 	disk, err := env.OpenDisk(t.TempDir(), 0)
 	if err != nil {
@@ -173,9 +173,9 @@ func TestCachedCapabilitiesEqualRendered(t *testing.T) {
 	}
 }
 
-// A change that declares another API version reaches the releases whose charts ask for it, and what does not ask is
-// recalled.
-func TestReachable(t *testing.T) {
+// A change that declares another API version renders the releases whose charts ask for it again. All others come from
+// the cache.
+func TestNewAPIVersionReachesChartsThatAskForIt(t *testing.T) {
 	disk, err := env.OpenDisk(t.TempDir(), 0)
 	if err != nil {
 		t.Fatal(err)

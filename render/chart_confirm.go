@@ -22,19 +22,20 @@ const (
 	maxCandidates = 16
 )
 
-// probes are what values are set to, one after the other, until one prints the field: templates ask for kinds.
+// probes are the values that a candidate is set to, one after the other, until one prints the field. They have
+// different types because templates expect one.
 var probes = []any{"lintel", map[string]any{"lintel": "lintel"}, []any{"lintel"}, true, float64(7)}
 
 // proven is a candidate that prints the field, with what it was set to.
 type proven struct {
 	trace.Candidate
 	value any
-	harms string // a field that it changes or takes away besides; empty: there is none
+	harms string // another field that it changes or removes; empty: there is none
 }
 
-// best returns the value to set for a field that is not there: of those that print it, by rendering, the one that
-// changes least besides, and then the one that is nearest to others that are set. It returns nil if none does. all
-// reports whether each candidate was tried.
+// best returns the value to set so that a missing field is printed. Every candidate that prints it is confirmed by
+// rendering. The one that changes the fewest other fields wins, then the one nearest to values that are already set. It
+// returns nil if none prints the field. all reports whether every candidate was tried.
 func (c *chartPlaces) best(s spot, list []trace.Candidate) (best *proven, all bool) {
 	all = len(list) <= maxCandidates
 	list = list[:min(len(list), maxCandidates)]
@@ -64,7 +65,7 @@ func (c *chartPlaces) best(s spot, list []trace.Candidate) (best *proven, all bo
 	return nil, all
 }
 
-// gentlest returns the one of several values that changes least besides the field.
+// gentlest returns the candidate that changes the fewest other fields.
 func (c *chartPlaces) gentlest(s spot, good []proven) *proven {
 	harm := map[string]int{}
 	name := func(one proven) string { return strings.Join(one.Path, "\x00") }
@@ -87,7 +88,7 @@ func (c *chartPlaces) gentlest(s spot, good []proven) *proven {
 	return &good[0]
 }
 
-// changes reports whether a field becomes another one if a value is set, by rendering.
+// changes reports whether setting a value changes a field, by rendering.
 func (c *chartPlaces) changes(s spot, path []string) bool {
 	if one, ok := c.jointly(s.manifest.Template)[strings.Join(path, "\x00")]; ok && one.prints(s, c.ordinal(s)) {
 		return true
@@ -101,7 +102,7 @@ func (c *chartPlaces) changes(s spot, path []string) bool {
 	return false
 }
 
-// setting is the edit that sets a candidate, with what it needs.
+// setting returns the edit that sets a candidate and the values that it needs.
 func setting(one trace.Candidate, value any) (e trial.Edit) {
 	for _, need := range one.Needs {
 		e.Set = append(e.Set, trial.Value{Path: need, Value: true})
@@ -110,12 +111,12 @@ func setting(one trace.Candidate, value any) (e trial.Edit) {
 	return e
 }
 
-// tried returns what a value changes in the template of a field.
+// tried returns what setting a candidate changes in the template of a field.
 func (c *chartPlaces) tried(s spot, one trace.Candidate, value any) *trial.Changes {
 	return c.trial.ChangesIn(c.background(), s.manifest.Template, setting(one, value))
 }
 
-// find returns a field as changes have it, nil where it is as it was or its object is gone.
+// find returns a field after the changes, nil where it is unchanged or its object is gone.
 func find(t *trial.Changes, s spot) *spot {
 	object := t.Now[trial.Name(s.object)]
 	if object == nil {
@@ -126,14 +127,14 @@ func find(t *trial.Changes, s spot) *spot {
 	return again
 }
 
-// lossWeight is what a field that changes or goes counts as, beside one that is added.
+// lossWeight is the weight of a field that changes or disappears; one that is added weighs 1.
 const lossWeight = 10
 
-// failWeight is what it counts as that another template of the chart refuses the value that was tried.
+// failWeight is the weight of a tried value with which another template of the chart fails.
 const failWeight = 10_000
 
-// harmOf counts what changes there are, and returns a field of the object that it changes or takes away. What is in
-// annotations, like checksums, is no harm.
+// harmOf returns the total weight of changes, and a field of the object that they change or remove. Annotations, like
+// checksums, are no harm.
 func harmOf(t *trial.Changes, s spot) (count int, field string) {
 	for name, object := range t.Now {
 		before, after := leavesOf(t.Was[name]), leavesOf(object)

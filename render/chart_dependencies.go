@@ -13,7 +13,8 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// complete gets what a chart declares and does not have in it. It returns how many charts that makes.
+// complete fetches the dependencies that a chart declares and does not contain, and adds them. It returns how many
+// charts the result consists of.
 func (c *chartReader) complete(f chartFolder, chart *helm.Chart) (*helm.Chart, int, error) {
 	missing := chart.Missing()
 	if len(missing) == 0 {
@@ -38,7 +39,7 @@ func (c *chartReader) complete(f chartFolder, chart *helm.Chart) (*helm.Chart, i
 		if !errors.Is(err, remote.ErrWanted) {
 			return nil, 0, f.blames(d, from, err)
 		}
-		wanted = err // the others are wanted, too
+		wanted = err // keep going: the other dependencies are wanted, too
 	}
 	if wanted != nil {
 		return nil, 0, wanted
@@ -47,11 +48,11 @@ func (c *chartReader) complete(f chartFolder, chart *helm.Chart) (*helm.Chart, i
 	return out, size, err
 }
 
-// blames describes what is wrong with a dependency in terms of the chart of f: by its file where that is in this
-// repository, else on the line that declares it.
+// blames describes what is wrong with a dependency, in terms of the chart of f. The place is the file of the dependency
+// where that is in this repository, else the line that declares it.
 func (f chartFolder) blames(d helm.Dependency, from chartFolder, err error) error {
 	wrong, ok := errors.AsType[*helm.Error](err)
-	if !ok || from.tree == nil || f.packed { // without a tree it is the declaration that is wrong
+	if !ok || from.tree == nil || f.packed { // without a tree the declaration is wrong
 		return err
 	}
 	e := *wrong
@@ -70,7 +71,7 @@ func (f chartFolder) blames(d helm.Dependency, from chartFolder, err error) erro
 	return &e
 }
 
-// dependency returns where a chart is that another one depends on.
+// dependency returns the folder of a chart's dependency.
 func (c *chartReader) dependency(f chartFolder, d helm.Dependency) (chartFolder, error) {
 	refused := func(format string, args ...any) error {
 		return &helm.Error{Cause: helm.CauseMissing, File: d.File, Line: d.Line, Message: fmt.Sprintf(format, args...),
@@ -109,7 +110,7 @@ func (c *chartReader) dependency(f chartFolder, d helm.Dependency) (chartFolder,
 		"configuration: write its URL, or put the chart into charts/", d.Repository, d.Key())
 }
 
-// fetched returns what a chart from outside came to.
+// fetched returns the folder of a chart that was fetched.
 func (c *chartReader) fetched(w remote.Want, at gitops.Position) (chartFolder, error) {
 	src, err := c.builder.fetched(c.out, w, at)
 	if err != nil {

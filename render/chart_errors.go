@@ -51,7 +51,7 @@ func chartPlace(e *helm.Error) string {
 
 var readValue = regexp.MustCompile(`\.Values((?:\.[A-Za-z_][A-Za-z0-9_]*)+)`)
 
-// valueRead returns the path of the value that a template failed at, nil where its words name none.
+// valueRead returns the path of the value that a template failed at, nil where the error does not name one.
 func valueRead(e *helm.Error) []string {
 	if m := readValue.FindStringSubmatch(e.Message); e.Cause == helm.CauseTemplate && m != nil {
 		return strings.Split(m[1][1:], ".")

@@ -47,7 +47,7 @@ func (c *chartPlaces) at(s spot, at, length int) []trace.Origin {
 	return c.trace.At(s.manifest.Template, s.manifest.Offset+at, length)
 }
 
-// wordsFirst puts signs that a template spells between what values say behind that.
+// wordsFirst moves punctuation that the template wrote between values behind the values.
 func wordsFirst(found []trace.Origin, text string) []trace.Origin {
 	found = slices.Clone(found)
 	sign := func(o trace.Origin) int {
@@ -67,7 +67,7 @@ func wordsFirst(found []trace.Origin, text string) []trace.Origin {
 	return found
 }
 
-// decide returns the place of the first origin that a person can edit here, or else of the first.
+// decide returns the place of the first origin that a person can edit in this repository, or else of the first origin.
 func (c *chartPlaces) decide(s spot, found []trace.Origin) (best origin.Place, ok bool) {
 	if p, ok := c.unsure(found); ok {
 		return p, true
@@ -78,17 +78,17 @@ func (c *chartPlaces) decide(s spot, found []trace.Origin) (best origin.Place, o
 			break
 		}
 		if o.Role == trace.Derived && found[0].Role == trace.Verbatim {
-			continue // it had a say in what was copied, and another value of it may say the same
+			continue // it affected the copied value, but another value of it may print the same
 		}
 		if o.Role == trace.Fallback && o.Kind != trace.Value {
-			continue // nobody sets a key or a release for it
+			continue // a key or a release is not set to get a default
 		}
 		p, sure := c.origin(o)
 		if o.Role == trace.Derived && (o.Kind == trace.Key || o.Kind == trace.Release) {
-			p.How, sure = origin.Enclosing, false // it chose among what others say, more often than not
+			p.How, sure = origin.Enclosing, false // a key or a release usually chose between values, and did not print the text itself
 			p.StartColumn, p.EndColumn = 0, 0
 		}
-		if o.Role == trace.Fallback { // of one that is set, something else did not count
+		if o.Role == trace.Fallback { // another value was tried first and is not set, so this one was used
 			if p.Set == nil || open != nil && open.Set != nil || !c.changes(s, p.Set) {
 				continue
 			}
@@ -107,8 +107,8 @@ func (c *chartPlaces) decide(s spot, found []trace.Origin) (best origin.Place, o
 	return *open, true
 }
 
-// unsure returns the place of a value among others in a text that only the cluster knows: what is said of the text is
-// said because of it.
+// unsure returns the place of a value that only the cluster knows, where a text contains one among others. A finding
+// about the text is unsure because of that value.
 func (c *chartPlaces) unsure(found []trace.Origin) (origin.Place, bool) {
 	if c.values == nil || c.layers == nil {
 		return origin.Place{}, false

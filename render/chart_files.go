@@ -12,9 +12,8 @@ import (
 // ReadsFiles reports whether a template of the chart, or of one that it depends on, reads files of the chart (.Files).
 func (c *Charted) ReadsFiles() bool { return c.release.chart.TemplatesContain(".Files") }
 
-// Unshown lists those of some files of this repository with which the templates print the same as with the contents of
-// instead, by path; nil is a file that is not there. Where it cannot be told, as the chart does not render, there are
-// none.
+// Unshown lists those files in instead that do not affect what the templates print. instead has other contents of files
+// of this repository by path; nil is a file that does not exist. The list is empty where the chart does not render.
 func (c *Charted) Unshown(ctx context.Context, instead map[string][]byte) []string {
 	whole, err := c.manifests(ctx, nil)
 	if err != nil {
@@ -44,10 +43,11 @@ func (c *Charted) Unshown(ctx context.Context, instead map[string][]byte) []stri
 	return among(slices.Sorted(maps.Keys(instead)))
 }
 
-// maxShown is how often a chart is rendered to find out which files show up in it: of those that are left some do.
+// maxShown is how often a chart is rendered to find the files that affect it. Files that are not decided by then count
+// as affecting it.
 const maxShown = 64
 
-// manifests is what the templates print with other contents of some files.
+// manifests returns what the templates print with other contents of some files.
 func (c *Charted) manifests(ctx context.Context, instead map[string][]byte) ([]helm.Manifest, error) {
 	s := c.release
 	tried := s.trial

@@ -13,14 +13,15 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// setOf returns the value that is named for a field, and the advice.
+// setOf returns the value that the suggested fix of a field sets, and the fix.
 func setOf(t *testing.T, r *releases, resource, pointer string) (set, advice string) {
 	t.Helper()
 	p := find(t, r.one, resource).Origin(pointer)
 	return strings.Join(p.Set, "."), p.SuggestedFix
 }
 
-// Many fields that no value prints do not use up what is done for those that one prints, whichever is asked for first.
+// Many missing fields that no value prints do not use up the attempts for fields that a value prints, in any order of
+// requests.
 func TestAbsentFieldsInAnyOrder(t *testing.T) {
 	var archive strings.Builder
 	archive.WriteString(fluxRepo)
@@ -57,8 +58,8 @@ data:
 	}
 }
 
-// Of several values that print a field the one is named that changes nothing else.
-func TestAbsentFieldsWithoutHarm(t *testing.T) {
+// If several values print a field, the suggested fix names the one that changes nothing else.
+func TestSuggestedValueChangesNoOtherField(t *testing.T) {
 	r := renderReleases(t, fluxRepo+`
 -- chart/templates/service.yaml --
 apiVersion: v1
@@ -119,8 +120,8 @@ metadata:
 	}
 }
 
-// Nothing is said of all values of a chart where not all can have been tried, or where a value decides that the text is
-// there; what dependencies from elsewhere print is told by their entries.
+// A suggested fix does not say that no value sets a field where not all values were tried, or where a value decides
+// whether the text is printed. Fields of remote dependencies have the place of the dependency's entry.
 func TestSuggestedFixesOfRemoteCharts(t *testing.T) {
 	w := newWorld(t, host, `
 -- app/kustomization.yaml --
@@ -176,7 +177,7 @@ data:
 	}
 }
 
-// The name and the namespace of a chart that nothing deploys are written nowhere.
+// The release name and namespace of a chart that nothing deploys have no place of their own.
 func TestPlaceOfNameThatNobodyWrote(t *testing.T) {
 	repo := treetest.New(t)
 	repo.Write("chart/Chart.yaml", "apiVersion: v2\nname: app\nversion: 1.0.0\n")

@@ -13,18 +13,19 @@ import (
 	"github.com/lintel-bot/lintel/render/trial"
 )
 
-// joint is one of several values that were set at once, each to a word of its own: where the word appears the value is
-// read.
+// joint is one of several values that are set at the same time, each to a unique word. The template reads the value
+// where its word appears in the output.
 type joint struct {
 	word    string
 	objects []*yaml.Node // of the template, in the order of its output
 }
 
-// maxJoint is how often a template is rendered to try its values at once: where some together fail, halves of them.
+// maxJoint is how often a template is rendered to try its values together. If a group fails, its halves are tried.
 const maxJoint = 24
 
-// jointly tries the values that a template's output stands for because they are empty, many at once: of a large chart
-// there are a thousand. Those below one key are together, as what turns parts of a template off has another.
+// jointly sets many empty values of a template at once and returns which of them it prints: a large chart has a
+// thousand. Values below a common key are in one group, so that a value that turns off part of the template affects
+// only its group.
 func (c *chartPlaces) jointly(template string) map[string]joint {
 	known, ok := c.joint[template]
 	if ok {
@@ -45,7 +46,7 @@ func (c *chartPlaces) jointly(template string) map[string]joint {
 		some := queue[0]
 		queue = queue[1:]
 		edit := trial.Edit{Template: template, AnyValues: true}
-		for i, path := range some { // the longer ones are last, and win
+		for i, path := range some { // longer paths come last and replace shorter ones
 			edit.Set = append(edit.Set, trial.Value{Path: path, Value: word(i)})
 		}
 		out, err := c.trial.Try(c.background(), edit)
@@ -66,7 +67,7 @@ func (c *chartPlaces) jointly(template string) map[string]joint {
 	return known
 }
 
-// grouped returns paths by the first key that is not common to all.
+// grouped groups paths by the first key that not all of them share.
 func grouped(paths [][]string) (groups [][][]string) {
 	common := 0
 	for common < len(paths[0])-1 && !slices.ContainsFunc(paths, func(p []string) bool {
@@ -89,7 +90,7 @@ func grouped(paths [][]string) (groups [][][]string) {
 
 func word(i int) string { return fmt.Sprintf("lintel-%d-lintel", i) }
 
-// prints reports whether a field of the object at an index has the value's word in it.
+// prints reports whether a field of the object at an index contains the value's word.
 func (j joint) prints(s spot, index int) bool {
 	if index < 0 || index >= len(j.objects) || doc.Text(j.objects[index], "kind") != doc.Text(s.object, "kind") {
 		return false

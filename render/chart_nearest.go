@@ -12,7 +12,7 @@ import (
 	"github.com/lintel-bot/lintel/render/origin"
 )
 
-// verbatim is the place of a field that stands in a file of the chart as it is.
+// verbatim returns the place of a field in a file of crds/, which Helm does not render.
 func (c *chartPlaces) verbatim(s spot) origin.Place {
 	if c.top.here && s.part.own {
 		p := c.file(c.top.file(s.manifest.File)).Of(s.key, s.value)
@@ -30,7 +30,7 @@ func (c *chartPlaces) verbatim(s spot) origin.Place {
 	return p
 }
 
-// nearest is the place of a field of which nothing more is known: the template, or the entry that deploys the chart.
+// nearest returns the place of a field whose origin is not known: the template, or the entry that deploys the chart.
 func (c *chartPlaces) nearest(s spot) origin.Place {
 	at, here := "", false
 	if c.trace != nil {
@@ -51,7 +51,7 @@ func (c *chartPlaces) nearest(s spot) origin.Place {
 	return p
 }
 
-// The ends of the suggested fix of fixed.
+// How the suggested fix of fixed ends.
 const (
 	byNone    = ", as no value of the chart changes it"
 	byNoFound = ", as no value was found that sets it"
@@ -59,15 +59,15 @@ const (
 	bySome    = ", as the template contains this text; whether it is rendered depends on "
 )
 
-// fixed is the place of text of a remote chart that no value changes.
+// fixed returns the place of text of a remote chart that no value changes.
 func (c *chartPlaces) fixed() origin.Place {
 	p := c.deployedBy
 	p.SuggestedFix = c.fixWords + byNone
 	return p
 }
 
-// reasoned limits the suggested fix of fixed to what is known: of an absent field, what was tried; of a conditional one,
-// which value decides.
+// reasoned replaces the reason in the suggested fix of fixed where "no value changes it" is not proven: for a missing
+// field by what was tried, for a conditional one by the value that decides.
 func (c *chartPlaces) reasoned(p *origin.Place, s spot, missing string, found []trace.Origin) {
 	if p.SuggestedFix != c.fixWords+byNone {
 		return
@@ -141,7 +141,7 @@ func (c *chartPlaces) link(p *origin.Place, s spot, found []trace.Origin) {
 	p.Chain = append(p.Chain, origin.Link{Path: home.file(file), StartLine: 1, EndLine: 1, Role: "template"})
 }
 
-// linkText adds the line of a template's text.
+// linkText adds the line of the template's text to the chain of a place.
 func (c *chartPlaces) linkText(p *origin.Place, o trace.Origin) bool {
 	if o.Kind != trace.Text || o.Role >= trace.Fallback {
 		return false

@@ -12,7 +12,7 @@ import (
 	"github.com/lintel-bot/lintel/render/origin"
 )
 
-// origin returns the place of an origin. It is sure if editing it here changes what comes of it.
+// origin returns the place of an origin. sure means that an edit there changes the field.
 func (c *chartPlaces) origin(o trace.Origin) (p origin.Place, sure bool) {
 	switch o.Kind {
 	case trace.Value:
@@ -55,7 +55,7 @@ func (c *chartPlaces) origin(o trace.Origin) (p origin.Place, sure bool) {
 	return p, false
 }
 
-// literalAt is the place of text of a template of this repository.
+// literalAt returns the place of text in a template of this repository.
 func literalAt(name, text string, o trace.Origin) origin.Place {
 	p := origin.Place{Path: name, StartLine: o.Line, EndLine: o.Line, How: origin.Writer, Role: "template"}
 	if o.Offset+o.Length > len(text) || o.Length <= 0 {
@@ -80,7 +80,7 @@ func literalAt(name, text string, o trace.Origin) origin.Place {
 	return p
 }
 
-// metadata is the place of a field of Chart.yaml.
+// metadata returns the place of a field of Chart.yaml.
 func (c *chartPlaces) metadata(o trace.Origin) (origin.Place, bool) {
 	var home chartFolder
 	ok := false
@@ -104,7 +104,7 @@ func (c *chartPlaces) metadata(o trace.Origin) (origin.Place, bool) {
 	return p, false
 }
 
-// alias is the place of the name of a subchart that the chart gave it.
+// alias returns the place of the alias that a chart gave a subchart.
 func (c *chartPlaces) alias(o trace.Origin) (origin.Place, bool) {
 	if o.Path[0] != "Name" {
 		return origin.Place{}, false
@@ -119,8 +119,8 @@ func (c *chartPlaces) alias(o trace.Origin) (origin.Place, bool) {
 	return origin.Place{}, false
 }
 
-// homeOf returns where the chart of a full name is: its folder, or that of the chart that it is packed in, and its
-// folder in there.
+// homeOf returns the folder of the chart with a full name. For a chart that is packed in another one it returns the
+// folder of that one, and the path in it.
 func (c *chartPlaces) homeOf(full string) (home chartFolder, sub string, ok bool) {
 	owner, file := c.trace.SourceOf(full)
 	home, ok = c.homes[owner]
@@ -133,7 +133,7 @@ func (c *chartPlaces) homeOf(full string) (home chartFolder, sub string, ok bool
 	return chartFolder{}, "", false
 }
 
-// packed is the place of a file that a template read.
+// packed returns the place of a file that a template read.
 func (c *chartPlaces) packed(o trace.Origin) (origin.Place, bool) {
 	home, sub, ok := c.homeOf(o.Template)
 	if !ok || o.Name == "" {
@@ -143,7 +143,7 @@ func (c *chartPlaces) packed(o trace.Origin) (origin.Place, bool) {
 	}
 	data, _, err := home.tree.ReadFile(path.Join(home.dir, sub, o.Name))
 	if err != nil || !filepath.IsLocal(o.Name) {
-		p := c.deployedBy // a template may ask for what is not there
+		p := c.deployedBy // a template may ask for a file that does not exist
 		p.Role = "file"
 		return p, false
 	}
@@ -159,7 +159,7 @@ func (c *chartPlaces) packed(o trace.Origin) (origin.Place, bool) {
 	return p, false
 }
 
-// position is the place of what is written at a position of this repository.
+// position returns the place of a position in this repository.
 func (c *chartPlaces) position(at gitops.Position, name string) origin.Place {
 	p := placeAt(at, "values")
 	if at.Line > 0 && at.Column > 0 {
@@ -174,8 +174,8 @@ func (c *chartPlaces) position(at gitops.Position, name string) origin.Place {
 	return p
 }
 
-// scalar is position for what is written as a scalar; what stands around it where it is not written is no more than
-// near.
+// scalar is like position, but for a value that is written as a scalar. Where the position is that of a map or list
+// around the value, the place is only near.
 func (c *chartPlaces) scalar(at gitops.Position, name string) origin.Place {
 	p := c.position(at, name)
 	if at.Column > 0 && !c.file(at.Path).Scalar(at.Line, at.Column, name) {

@@ -19,7 +19,7 @@ import (
 // chartPlaces finds the places of the fields that a chart printed. It is prepared when the first place is requested. It
 // is safe for concurrent use.
 type chartPlaces struct {
-	ctx        context.Context // that the chart was rendered under
+	ctx        context.Context // the context in which the chart was rendered
 	builder    *builder
 	chart      *helm.Chart
 	homes      map[*helm.Chart]chartFolder
@@ -27,9 +27,9 @@ type chartPlaces struct {
 	options    helm.Options
 	output     *helm.Output
 	trial      *trial.Release
-	values     *gitops.Values        // of the user; nil: nothing is known of them
-	load       func() *gitops.Values // makes values, if it is not nil
-	defaults   *gitops.Values        // in place of the chart's own values.yaml; nil: that counts
+	values     *gitops.Values        // values of the user; nil: they are not known
+	load       func() *gitops.Values // loads values on first use; nil: they are loaded
+	defaults   *gitops.Values        // replace the chart's values.yaml; nil: they do not
 	entry      origin.Place          // what deploys the chart
 	name       gitops.Position
 	space      gitops.Position // of the release's namespace
@@ -38,25 +38,26 @@ type chartPlaces struct {
 
 	mu     sync.Mutex
 	ready  bool
-	trace  *trace.Trace // nil: there is none
-	layers *helm.Layers // likewise
+	trace  *trace.Trace // nil: it could not be made
+	layers *helm.Layers // nil: they could not be made
 	files  chartFiles
 	parts  map[int]*manifestPart       // by the index of the manifest
 	joint  map[string]map[string]joint // by template and path
 	order  map[string][]string         // the names of a template's objects
 }
 
-// manifestPart is what all places in one manifest have in common.
+// manifestPart is what all places in one manifest share.
 type manifestPart struct {
 	text       manifestText
 	deployedBy origin.Place // see chartPlaces.deployedBy
-	own        bool         // its file is in the folder of the chart itself, not in that of one that it was completed with
-	objects    []*yaml.Node // for those who ask by positions
+	own        bool         // the template is the chart's own, and not one of a dependency that was added to it
+	objects    []*yaml.Node // parsed for requests by position
 	parsed     bool         // objects are known
-	last       spot         // that was asked for; most are beside the one before
+	last       spot         // the last field that was requested: the next one is mostly near it
 }
 
-// maxTraceTime ends the shadow of a chart whose functions take very long. What else it does is bounded by its steps.
+// maxTraceTime limits the traced run of a chart whose functions take very long. Everything else in it is limited by
+// steps.
 const maxTraceTime = time.Minute
 
 // prepare runs the chart's templates once more. It is called with the lock held.
@@ -77,7 +78,7 @@ func (c *chartPlaces) prepare() {
 	}
 }
 
-// background is the context of what is found out once for all who ask.
+// background returns a context without cancellation, for results that later callers share.
 func (c *chartPlaces) background() context.Context { return context.WithoutCancel(c.ctx) }
 
 // file returns a file of this repository that places are looked for in.
@@ -85,7 +86,7 @@ func (c *chartPlaces) file(name string) *origin.File {
 	return c.files.parsed(name, func() ([]byte, string, error) { return c.builder.read(name) })
 }
 
-// locate returns the place of the field at a pointer into an object of a manifest.
+// locate returns the place of the field at a JSON Pointer in an object of a manifest.
 func (c *chartPlaces) locate(manifest int, object *yaml.Node, pointer string) origin.Place {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,7 +105,8 @@ func (c *chartPlaces) locate(manifest int, object *yaml.Node, pointer string) or
 	return p
 }
 
-// part returns what is known of a manifest, found out once. It is called with the lock held, after prepare.
+// part returns the shared part of a manifest, and makes it on first use. The caller holds the lock and has called
+// prepare.
 func (c *chartPlaces) part(manifest int) *manifestPart {
 	p := c.parts[manifest]
 	if p == nil {
@@ -122,7 +124,7 @@ func (c *chartPlaces) part(manifest int) *manifestPart {
 	return p
 }
 
-// printed is locate for what begins at a position of a manifest. It returns false where nothing does.
+// printed is locate for the value that begins at a line and column of a manifest. It returns false where none does.
 func (c *chartPlaces) printed(manifest, line, column int, missing string) (origin.Place, bool) {
 	c.mu.Lock()
 	c.prepare()
@@ -140,11 +142,10 @@ func (c *chartPlaces) printed(manifest, line, column int, missing string) (origi
 	return origin.Place{}, false
 }
 
-// chartFiles are the files that the places of a chart are looked for in, each parsed once: by its path in this repository, or
-// by its address (see chartFolder.file).
+// chartFiles caches the parsed files of a chart, by path in this repository or by address (see chartFolder.file).
 type chartFiles map[string]*origin.File
 
-// of returns a file of a chart, read from its folder where that is not in this repository.
+// of returns a file of a chart. It is read from the chart's folder where that is not in this repository.
 func (f *chartFiles) of(home chartFolder, name string, here func(string) *origin.File) *origin.File {
 	if home.here {
 		return here(home.file(name))

@@ -10,8 +10,8 @@ import (
 	"github.com/lintel-bot/lintel/render/origin"
 )
 
-// A template may ask for fields of Chart.yaml and for files that there are none of.
-func TestPlacesOfWhatIsNotThere(t *testing.T) {
+// A template may ask for fields of Chart.yaml and for files that do not exist.
+func TestPlacesOfMissingChartFieldsAndFiles(t *testing.T) {
 	r := renderReleases(t, fluxRepo+`
 -- chart/templates/config.yaml --
 apiVersion: v1
@@ -35,7 +35,7 @@ data:
 	}
 }
 
-// What a place costs does not grow with the chart: of a large one, all lines are asked for (lintel blame).
+// The cost of a place does not grow with the size of the chart, as "lintel blame" asks for the places of all lines.
 func TestChartPlacesCost(t *testing.T) {
 	var values, template strings.Builder
 	for i := range 3000 {
@@ -63,12 +63,12 @@ data:
 		t.Fatal(problems)
 	}
 	config := find(t, out, "ConfigMap a")
-	limit := uint64(30_000) // reading values or template anew takes ten times that
+	limit := uint64(30_000) // parsing values or the template again for each place takes ten times that
 	if raceDetector {
-		limit *= 5 // what it writes down of each allocation is counted, too
+		limit *= 5 // the race detector's own allocations are counted, too
 	}
 	for _, pointer := range []string{"/data/image", "/data/k2000"} {
-		config.Origin(pointer) // what is made once
+		config.Origin(pointer) // makes what all places share
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		const times = 20

@@ -10,10 +10,10 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// manifestText is the text of a manifest with where its lines begin.
+// manifestText is the text of a manifest with the offsets of its lines.
 type manifestText struct{ doc.Offsets }
 
-// extent returns the bytes that tell where a field is from: a scalar, or the key in front of a map or a list.
+// extent returns the bytes whose origin is the origin of a field: those of a scalar, or of the key of a map or a list.
 func (t manifestText) extent(s spot) (at, length int) {
 	n := s.value
 	if n.Kind != yaml.ScalarNode {
@@ -61,7 +61,7 @@ func (t manifestText) scalar(n *yaml.Node) (at, length int) {
 	case n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0:
 		length = cmp.Or(doc.QuotedLength(rest), len(rest))
 		if length > 2 {
-			return at + 1, length - 2 // without the quotes, which templates spell
+			return at + 1, length - 2 // without the quotes, which the template wrote
 		}
 		return at, length
 	case strings.HasPrefix(rest, n.Value):
@@ -71,7 +71,7 @@ func (t manifestText) scalar(n *yaml.Node) (at, length int) {
 	return at, min(1, len(line))
 }
 
-// mapping returns the bytes of a map from its first key, or of a flow map or null as a whole.
+// mapping returns the bytes of a map from its first key, or all bytes of a flow map or null.
 func (t manifestText) mapping(n *yaml.Node) (at, length int) {
 	at = t.Of(n)
 	end := min(t.end(n), len(t.Text))
@@ -81,7 +81,7 @@ func (t manifestText) mapping(n *yaml.Node) (at, length int) {
 	return at, end - at
 }
 
-// end returns where what is in a node ends, at the end of its line.
+// end returns where the content of a node ends, at the end of its line.
 func (t manifestText) end(n *yaml.Node) int {
 	at := t.Of(n)
 	for _, c := range n.Content {

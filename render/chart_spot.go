@@ -11,26 +11,27 @@ import (
 	"github.com/lintel-bot/lintel/render/helm"
 )
 
-// spot is a field of a manifest, found as far as it exists.
+// spot is a field of a manifest. Where the field does not exist, it is the nearest existing parent.
 type spot struct {
 	object      *yaml.Node
 	pointer     string
 	manifest    helm.Manifest
 	part        *manifestPart
-	key, value  *yaml.Node   // key is nil for the element of a list and for the whole
-	keys        []*yaml.Node // the keys that lead there, the outermost first
-	missingKeys []string     // that are missing below
+	key, value  *yaml.Node   // key is nil for a list element and for the whole object
+	keys        []*yaml.Node // the keys that lead to it, the outermost first
+	missingKeys []string     // the keys below it that do not exist
 	missing     string       // the same as a JSON Pointer
-	steps       []step       // that lead there
+	steps       []step       // the steps that lead to it
 }
 
-// step is one part of a pointer with what it leads to.
+// step is one part of a pointer and the node that it leads to.
 type step struct {
 	part       string
 	key, value *yaml.Node
 }
 
-// follow goes down a pointer as far as it leads: from where it leaves that of another field of the object, if one is given.
+// follow goes down a pointer as far as it exists. If last is given, it starts where the pointer diverges from that of
+// last, a field of the same object.
 func (s *spot) follow(pointer string, last *spot) {
 	parts := strings.Split(strings.TrimSuffix(pointer, "/"), "/")[1:]
 	from := 0
@@ -73,8 +74,8 @@ func (s *spot) enter(to step) {
 	}
 }
 
-// pointerAt returns the pointer of the value that begins at a position, or whose key does; column 0: on the line.
-// holder means that it is a map or a list.
+// pointerAt returns the JSON Pointer of the value that begins, or whose key begins, at a position. Column 0 is any
+// column of the line. holder means that only maps and lists count.
 func pointerAt(n *yaml.Node, line, column int, holder bool) (string, bool) {
 	at := func(n *yaml.Node) bool { return n != nil && n.Line == line && (column == 0 || n.Column == column) }
 	switch n.Kind {

@@ -12,7 +12,7 @@ import (
 	"github.com/lintel-bot/lintel/render/origin"
 )
 
-// value returns the place of a value of the merged values, or of its key. It is sure if it is set here.
+// value returns the place of a merged value, or of its key. sure means that it is set in this repository.
 func (c *chartPlaces) value(at []string, key bool) (origin.Place, bool) {
 	if c.layers == nil {
 		return c.deployedBy, false
@@ -93,7 +93,7 @@ func (c *chartPlaces) byDefault(set helm.Setting, key bool) (origin.Place, bool)
 	return p, home.here && depth == len(set.Path)
 }
 
-// owner is the chart whose folder is the top one.
+// owner returns the chart of the top folder.
 func (c *chartPlaces) owner() *helm.Chart {
 	for chart, home := range c.homes {
 		if home.tree == c.top.tree && home.dir == c.top.dir {
@@ -103,7 +103,7 @@ func (c *chartPlaces) owner() *helm.Chart {
 	return nil
 }
 
-// weaker adds to the place of a value what it replaced.
+// weaker adds to the place of a value the values that it replaced.
 func (c *chartPlaces) weaker(p *origin.Place, at []string, set helm.Setting) {
 	seen := map[origin.Link]bool{{Path: p.Path, StartLine: p.StartLine}: true}
 	add := func(one origin.Place, role string) {
@@ -122,11 +122,11 @@ func (c *chartPlaces) weaker(p *origin.Place, at []string, set helm.Setting) {
 	}
 }
 
-// settable returns the place of a value that nobody here sets: what is nearest around it in the values of the user, or
-// else in those of a chart of this repository.
+// settable returns the place where a value can be set that this repository does not set. It is the nearest parent in
+// the values of the user, or else in those of a chart of this repository.
 func (c *chartPlaces) settable(at []string) origin.Place {
 	if set, ok := c.layers.At(at); ok && set.List > 0 && len(at)-(len(set.Path)-set.List) > 0 {
-		at = at[:len(at)-(len(set.Path)-set.List)] // lists are set as a whole
+		at = at[:len(at)-(len(set.Path)-set.List)] // a list is replaced as a whole
 	}
 	p, depth := c.around(at)
 	p.How, p.Set = origin.Enclosing, at
@@ -153,7 +153,7 @@ func (c *chartPlaces) around(at []string) (origin.Place, int) {
 	return p, depth
 }
 
-// inValues returns the place of what is nearest around a value in the values of the user that are written here.
+// inValues returns the place of the nearest parent of a value in the values of the user in this repository.
 func (c *chartPlaces) inValues(at []string) (origin.Place, int, bool) {
 	if c.values == nil {
 		return origin.Place{}, 0, false
@@ -171,8 +171,8 @@ func (c *chartPlaces) inValues(at []string) (origin.Place, int, bool) {
 	return c.position(pos, at[depth-1]), depth, true
 }
 
-// absent returns the place of a field that is not there: of the value that would print it. all reports whether every
-// value was tried that may.
+// absent returns the place for a missing field: that of the value that would print it. all reports whether every value
+// was tried that may print it.
 func (c *chartPlaces) absent(s spot) (p origin.Place, ok, all bool) {
 	at, length := s.part.text.mapping(s.value)
 	if length == 0 {
@@ -201,7 +201,7 @@ func (c *chartPlaces) absent(s spot) (p origin.Place, ok, all bool) {
 	return p, true, all
 }
 
-// spans returns the places of the parts of a text that several origins made.
+// spans returns the places of the parts of a text that has several origins.
 func (c *chartPlaces) spans(s spot, found []trace.Origin, at, length int) (spans []origin.Span) {
 	text := s.part.text.Text[at : at+length]
 	from := strings.Index(text, s.value.Value)

@@ -14,8 +14,8 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// charts are those that were loaded, by what they were loaded from: templates are parsed once for both sides of a change.
-// It is safe for concurrent use; the zero value is ready.
+// charts caches loaded charts by the content that they were loaded from, so that templates are parsed once for base and
+// head. It is safe for concurrent use; the zero value is ready.
 type charts struct {
 	mu     sync.Mutex
 	loaded map[string]*loadedChart
@@ -27,10 +27,10 @@ type loadedChart struct {
 	err   error
 }
 
-// maxCharts is how many charts are kept.
+// maxCharts is how many charts are cached.
 const maxCharts = 64
 
-// load loads a chart once for a key. What keeps it from being loaded is kept, too, where it is the chart's own mistake.
+// load loads a chart once for a key. An error is cached, too, if the chart itself is wrong.
 func (c *charts) load(key string, load func() (*helm.Chart, error)) (*helm.Chart, error) {
 	if c == nil {
 		return load()
@@ -56,19 +56,19 @@ func (c *charts) load(key string, load func() (*helm.Chart, error)) (*helm.Chart
 	return one.chart, one.err
 }
 
-// chartFolder is where the files of a chart are.
+// chartFolder is the folder that holds the files of a chart.
 type chartFolder struct {
 	tree *tree.Tree
 	dir  string
 	here bool // tree is the repository
 	// packed means that the chart was one file, in which .helmignore means nothing.
 	packed bool
-	from   *remote.Source // what it came with; nil: the repository
-	// instead has other contents of files of the repository, by path; nil: the file is not there.
+	from   *remote.Source // the fetched source that contains the chart; nil: the repository
+	// instead has other contents of files of the repository, by path; nil: the file does not exist.
 	instead map[string][]byte
 }
 
-// file returns where a file of the chart is: in this repository, or see origin.Link.
+// file returns the path of a file of the chart in this repository, or its address in a remote source: see origin.Link.
 func (f chartFolder) file(name string) string {
 	name = path.Join(f.dir, name)
 	if f.from == nil {
@@ -77,7 +77,7 @@ func (f chartFolder) file(name string) string {
 	return addressOf(f.from, name)
 }
 
-// maxChartFiles and maxChartBytes bound what is read of a chart's folder before Helm's own limits count.
+// maxChartFiles and maxChartBytes limit what is read from a chart's folder, before Helm's own limits apply.
 const (
 	maxChartFiles = 10_000
 	maxChartBytes = 100 << 20
@@ -93,7 +93,7 @@ func (f chartFolder) files() (list []helm.File, err error) {
 		if err != nil {
 			return err
 		}
-		if folders++; depth > 64 || folders > maxChartFiles { // links may lead back
+		if folders++; depth > 64 || folders > maxChartFiles { // symlinks may lead back to a parent folder
 			return &helm.Error{Cause: helm.CauseLimit, Message: fmt.Sprintf("the chart has more than %d folders, or "+
 				"folders nested more than 64 deep", maxChartFiles)}
 		}
@@ -158,24 +158,24 @@ func (f chartFolder) files() (list []helm.File, err error) {
 type chartReader struct {
 	builder *builder
 	out     *Rendering
-	at      gitops.Position             // what asks for the first of them: see asked
-	homes   map[*helm.Chart]chartFolder // where those are that were loaded
+	at      gitops.Position             // what asks for the chart: see asked
+	homes   map[*helm.Chart]chartFolder // the folders of the loaded charts
 
-	whole map[string]*helm.Chart // with what they depend on, by key
-	sizes map[string]int         // of these: how many charts each of them is
-	open  map[string]bool        // those that are being completed
+	whole map[string]*helm.Chart // charts with their dependencies, by key
+	sizes map[string]int         // how many charts each of them consists of
+	open  map[string]bool        // charts whose dependencies are being loaded
 }
 
-// maxCharted is of how many charts one may be that were not packed in it, counted each time.
+// maxCharted is how many charts one chart may consist of, counted each time. Charts that are packed in it do not count.
 const maxCharted = 500
 
-// chart loads the chart of a folder with what it depends on. defaults take the place of its values.yaml; nil: they do not.
+// chart loads the chart of a folder with its dependencies. defaults replace its values.yaml; nil: they do not.
 func (c *chartReader) chart(f chartFolder, defaults []byte) (*helm.Chart, error) {
 	chart, _, err := c.load(f, defaults)
 	return chart, err
 }
 
-// load is chart; it also returns how many charts it is.
+// load is like chart, but also returns how many charts the result consists of.
 func (c *chartReader) load(f chartFolder, defaults []byte) (*helm.Chart, int, error) {
 	real, e, err := f.tree.Lookup(f.dir)
 	if err != nil {
@@ -194,7 +194,7 @@ func (c *chartReader) load(f chartFolder, defaults []byte) (*helm.Chart, int, er
 		}
 	}
 	key := fmt.Sprint(e.State(links), f.packed, f.tree.BlobLimit())
-	place := fmt.Sprintf("%t %p %s %s", f.here, f.from, real, key) // dependencies are looked for beside it
+	place := fmt.Sprintf("%t %p %s %s", f.here, f.from, real, key) // the folder is part of it, as dependencies are looked up relative to it
 	switch {
 	case c.open[place]:
 		return nil, 0, &helm.Error{Cause: helm.CauseInvalid, Message: "depends on itself, through " + f.file("Chart.yaml")}
@@ -238,7 +238,7 @@ func (c *chartReader) load(f chartFolder, defaults []byte) (*helm.Chart, int, er
 	return chart, size, err
 }
 
-// reads notes that something of this repository was read, by which path.
+// reads notes that an entry of this repository was read, and by which path.
 func (c *chartReader) reads(p, real string, e tree.Entry) {
 	if e.Kind == tree.Dir {
 		c.out.Reads[real+"/"] = e.ID
@@ -250,7 +250,7 @@ func (c *chartReader) reads(p, real string, e tree.Entry) {
 	}
 }
 
-// withDefaults puts another values.yaml in a chart.
+// withDefaults replaces values.yaml of a chart.
 func withDefaults(list []helm.File, defaults []byte) []helm.File {
 	out := []helm.File{{Name: "values.yaml", Data: defaults}}
 	for _, file := range list {
@@ -261,10 +261,10 @@ func withDefaults(list []helm.File, defaults []byte) []helm.File {
 	return out
 }
 
-// sourceError is the error of a remote source that is not there.
+// sourceError says that a remote source could not be had.
 type sourceError struct {
 	want remote.Want
-	at   gitops.Position // that asks for it; no path: what the error is about does
+	at   gitops.Position // what asks for it; no path: the object or entry that the error is reported for
 	err  error
 }
 
@@ -277,7 +277,7 @@ func (e *sourceError) Error() string {
 
 func (e *sourceError) Unwrap() error { return e.err }
 
-// tell says in a problem, behind the words of its message, that the source is not there.
+// tell appends to the message of a problem that the source is missing, and why.
 func (e *sourceError) tell(out *doc.Error) {
 	out.Message, out.Unknown = out.Message+e.Error(), e.unknown()
 	if out.Unknown {
@@ -285,7 +285,7 @@ func (e *sourceError) tell(out *doc.Error) {
 	}
 }
 
-// unknown reports whether only the operator, or the cluster, can tell what is there.
+// unknown reports whether the content of the source is unknown. It is false where the source is known to be wrong.
 func (e *sourceError) unknown() bool {
 	var f *remote.Failure
 	return !errors.As(e.err, &f) || !f.Broken

@@ -15,8 +15,8 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// What a symlink in a chart leads to is part of the chart: a change of it reaches the chart's releases, and no rendering
-// or loaded chart of before stands for them.
+// The target of a symlink in a chart is part of the chart. A change of it reaches the chart's releases, and neither a
+// cached rendering nor a cached chart from before the change is used.
 func TestChartOfSymlinks(t *testing.T) {
 	const link = `
 apiVersion: v1
@@ -25,12 +25,12 @@ metadata: {name: linked}
 data: {mode: MODE, from: {{ .Values.from }}}
 `
 	for name, c := range map[string]struct {
-		links  [][2]string // target, name
+		links  [][2]string // symlink target, symlink name
 		change string
 	}{
-		"a template":   {[][2]string{{"../../shared/linked.yaml", "chart/templates/linked.yaml"}}, "shared/linked.yaml"},
-		"a folder":     {[][2]string{{"../../shared", "chart/templates/all"}}, "shared/linked.yaml"},
-		"by two links": {[][2]string{{"../../b", "chart/templates/all"}, {"../shared", "b/more"}}, "shared/linked.yaml"},
+		"link to a template":  {[][2]string{{"../../shared/linked.yaml", "chart/templates/linked.yaml"}}, "shared/linked.yaml"},
+		"link to a folder":    {[][2]string{{"../../shared", "chart/templates/all"}}, "shared/linked.yaml"},
+		"link through a link": {[][2]string{{"../../b", "chart/templates/all"}, {"../shared", "b/more"}}, "shared/linked.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := treetest.New(t)
@@ -81,7 +81,7 @@ data: {mode: MODE, from: {{ .Values.from }}}
 	}
 }
 
-// Charts may depend on each other in a circle, or on so many that it takes for ever.
+// Charts that depend on each other in a circle, or on too many charts, are refused.
 func TestChartsThatDependOnCharts(t *testing.T) {
 	chart := func(name string, on ...string) string {
 		text := "-- " + name + "/Chart.yaml --\napiVersion: v2\nname: " + strings.ReplaceAll(name, "/", "-") +
@@ -96,7 +96,7 @@ func TestChartsThatDependOnCharts(t *testing.T) {
 		return text + "-- " + name + "/templates/a.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name +
 			"-{{ .Chart.Name }}}\n"
 	}
-	twice := "" // each depends twice on the next
+	twice := "" // each chart depends twice on the next
 	for i := range 12 {
 		next := fmt.Sprintf("d%d", i+1)
 		name := fmt.Sprintf("d%d", i)
@@ -107,11 +107,11 @@ func TestChartsThatDependOnCharts(t *testing.T) {
 	}
 	twice += chart("d12")
 	for name, c := range map[string]struct{ charts, want string }{
-		"a circle": {chart("chart", "b") + chart("b", "c") + chart("c", "b"),
+		"circle of charts": {chart("chart", "b") + chart("b", "c") + chart("c", "b"),
 			"depends on itself, through b/Chart.yaml"},
-		"itself": {chart("chart", "chart"), "depends on itself, through chart/Chart.yaml"},
-		"twice":  {chart("chart", "b", "c") + chart("b", "c") + chart("c"), ""},
-		"a tree": {twice, "includes more than 500 charts, repeated ones counted each time"},
+		"chart that depends on itself":           {chart("chart", "chart"), "depends on itself, through chart/Chart.yaml"},
+		"two charts with the same dependency":    {chart("chart", "b", "c") + chart("b", "c") + chart("c"), ""},
+		"number of charts doubles at each level": {twice, "includes more than 500 charts, repeated ones counted each time"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := renderReleases(t, fluxRepo+"\n"+c.charts, render.Config{})
@@ -123,7 +123,7 @@ func TestChartsThatDependOnCharts(t *testing.T) {
 	}
 }
 
-// Helm ends each manifest with a line break, so a block scalar at its end has one, too.
+// A block scalar at the end of a manifest ends with a line break, because Helm adds one to each manifest.
 func TestBlockScalarAtTheEnd(t *testing.T) {
 	const end = "  text: |\n    one\n    two\n{{- \"\" -}}\n"
 	r := renderReleases(t, fluxRepo+"-- chart/templates/end.yaml --\napiVersion: v1\nkind: ConfigMap\n"+

@@ -12,9 +12,9 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// explain turns kustomize's error into problems with lines and words for people.
+// explain turns kustomize's error into problems with lines and readable messages.
 func (b *builder) explain(root roots.Root, p *plan, failure error) []doc.Error {
-	// What was found before is remembered for all that ask.
+	// Find returns a shared list, so it is copied before it is changed.
 	list := slices.Clone(b.finder.Find(rebuilder{b, p.openAPI}, root.Path, p.kustomizations, p.manifests, failure))
 	for i := range list {
 		list[i].Quotes = len(p.wants) > 0 || isMounted(root.Path)
@@ -22,7 +22,7 @@ func (b *builder) explain(root roots.Root, p *plan, failure error) []doc.Error {
 	return list
 }
 
-// without returns a builder that sees kustomizations as they are without what is left out, and all else as this one.
+// without returns a builder that reads the kustomizations without their omitted entries, and all other files unchanged.
 func (b *builder) without(texts map[string][]byte) *builder {
 	if len(texts) == 0 {
 		return b
@@ -33,7 +33,7 @@ func (b *builder) without(texts map[string][]byte) *builder {
 	return b.with(overlay)
 }
 
-// rebuilder builds parts of a repository to find out what is wrong in it: it implements diagnostics.Repository.
+// rebuilder builds parts of a repository to find the cause of a failed build. It implements diagnostics.Repository.
 type rebuilder struct {
 	*builder
 	openAPI bool

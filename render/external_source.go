@@ -17,8 +17,8 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// externalSource renders a root that is a folder of another repository, or of another state of this one, as its
-// controller does. It also returns the deployment by which the resources are to be finished.
+// externalSource renders a root that is a folder of another repository, or of another revision of this one, as its
+// controller does. It also returns the deployment with which finish must be called.
 func (r *Renderer) externalSource(ctx context.Context, t Target) (*Rendering, []doc.Error, *Deployment, error) {
 	one := t.By
 	e := one.External
@@ -109,7 +109,7 @@ func (r *Renderer) buildMounted(m *mount, dir string, one *Deployment, limits gi
 	return out, append(problems, others...)
 }
 
-// problems converts the problems of a deployment: those of files of the mount get the path in the mount.
+// problems converts the problems of a deployment. Problems of files of the mount get their path in the mount.
 func (m *mount) problems(list []gitops.Problem, one *Deployment) (problems []doc.Error) {
 	for _, p := range list {
 		if p.Cause == gitops.Suspicious {
@@ -124,7 +124,7 @@ func (m *mount) problems(list []gitops.Problem, one *Deployment) (problems []doc
 	return problems
 }
 
-// unavailable returns the problem of a source that is not there. An error is one of the repository.
+// unavailable returns the problem of a source that could not be had. It returns an error only where reading failed.
 func unavailable(e *gitops.ExternalSource, err error) ([]doc.Error, error) {
 	out := doc.Error{Path: e.Asked.Path, Line: e.Asked.Line, Column: e.Asked.Column, Unknown: true, Message: e.Message}
 	var failure *remote.Failure

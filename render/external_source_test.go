@@ -14,7 +14,7 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// named renders the root that people call so, and fetches what that wants.
+// named renders the root of a given name, and fetches what it wants.
 func (w *world) named(name string) (*render.Rendering, []doc.Error) {
 	w.t.Helper()
 	for range 10 {
@@ -82,8 +82,8 @@ data:
   who: ${who}
 `
 
-// What Argo CD and Flux deploy from other repositories is rendered as they do it, and its places are the line that
-// chooses the revision.
+// What Argo CD and Flux deploy from other repositories is rendered as they render it. The place of each field is the
+// line that chooses the revision.
 func TestExternalSourceIsRendered(t *testing.T) {
 	const flux = "-- apps/flux.yaml --\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\n" +
 		"metadata: {name: f, namespace: flux-system}\nspec:\n  path: ./deploy\n  targetNamespace: shop\n" +
@@ -91,17 +91,17 @@ func TestExternalSourceIsRendered(t *testing.T) {
 		"-- apps/source.yaml --\napiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\n" +
 		"metadata: {name: other, namespace: flux-system}\nspec:\n  url: HOST/o/flux\n  ref:\n    tag: v1\n"
 	for _, c := range []struct{ name, archive, root, want string }{
-		{"a kustomization", externalApp("a", "    path: deploy\n"), "Application/argocd/a",
+		{"folder with a kustomization", externalApp("a", "    path: deploy\n"), "Application/argocd/a",
 			"Deployment shop/base-d apps/a.yaml:8, ServiceAccount shop/base-sa apps/a.yaml:8, " +
 				"ConfigMap shop/base-nested apps/a.yaml:8"},
-		{"with options", externalApp("a", "    path: deploy\n    kustomize: {nameSuffix: -x}\n"), "Application/argocd/a",
+		{"kustomization with options of the Application", externalApp("a", "    path: deploy\n    kustomize: {nameSuffix: -x}\n"), "Application/argocd/a",
 			"Deployment shop/base-d-x apps/a.yaml:10, ServiceAccount shop/base-sa-x apps/a.yaml:10, " +
 				"ConfigMap shop/base-nested-x apps/a.yaml:10"},
-		{"a folder", externalApp("a", "    path: plain\n"), "Application/argocd/a", "ConfigMap shop/a apps/a.yaml:8"},
-		{"a folder and those below", externalApp("a", "    path: plain\n    directory: {recurse: true}\n"),
+		{"folder of manifests", externalApp("a", "    path: plain\n"), "Application/argocd/a", "ConfigMap shop/a apps/a.yaml:8"},
+		{"folder of manifests, recursively", externalApp("a", "    path: plain\n    directory: {recurse: true}\n"),
 			"Application/argocd/a", "ConfigMap shop/a apps/a.yaml:8, ConfigMap shop/b apps/a.yaml:8"},
-		{"a chart", externalApp("a", "    path: chart\n"), "Application/argocd/a", "ConfigMap shop/a apps/a.yaml:3"},
-		{"of Flux", flux, "Kustomization/flux-system/f", "ConfigMap shop/a apps/source.yaml:7"},
+		{"folder with a chart", externalApp("a", "    path: chart\n"), "Application/argocd/a", "ConfigMap shop/a apps/a.yaml:3"},
+		{"Kustomization of Flux", flux, "Kustomization/flux-system/f", "ConfigMap shop/a apps/source.yaml:7"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, host, externalFiles+c.archive)
@@ -123,7 +123,7 @@ func TestExternalSourceIsRendered(t *testing.T) {
 	}
 }
 
-// What is not there, or cannot be rendered, is one sentence at its line.
+// An external source that is missing or cannot be rendered is one problem at its line.
 func TestMissingExternalSourceIsNotChecked(t *testing.T) {
 	for _, c := range []struct {
 		path, fails, want string
@@ -148,7 +148,7 @@ func TestMissingExternalSourceIsNotChecked(t *testing.T) {
 	}
 }
 
-// That a source cannot be read does not say that a folder is not in it.
+// A source that cannot be read is not reported as one that lacks the folder.
 func TestUnreadableExternalSourceIsNotChecked(t *testing.T) {
 	w := newWorld(t, host, externalFiles+externalApp("a", "    path: plain/below\n"))
 	base := w.repos["o/base"]

@@ -12,21 +12,21 @@ import (
 // Field is one field of a rendered resource: a map's entry or a list's element.
 type Field struct {
 	Pointer string     // RFC 6901, into the resource
-	Node    *yaml.Node // the value, aliases replaced by what they stand for. Do not change it.
+	Node    *yaml.Node // the value, with aliases resolved. Do not change it.
 	plain   bool       // see doc.Value
 }
 
 // Scalar reports whether the field holds neither a map nor a list.
 func (f Field) Scalar() bool { return f.Node.Kind == yaml.ScalarNode }
 
-// Fields lists every field of the resource in the order it is printed, a map or list before what it holds. Of what was
-// recalled, maps are in the order of their keys.
+// Fields lists every field of the resource in the order it is printed; a map or list comes before its content. In a
+// resource from the cache, the fields of a map are in the order of their keys.
 func (r *Resource) Fields() []Field {
 	n := r.node
 	if n == nil {
 		n = &yaml.Node{}
 		if n.Encode(r.Object) != nil {
-			return nil // it is JSON
+			return nil // not reached: Object is JSON
 		}
 	}
 	var list []Field
@@ -63,8 +63,8 @@ func collect(n *yaml.Node, pointer string, plain bool, list *[]Field) {
 	}
 }
 
-// DuplicateKeys lists the pointers of keys that a map of the resource has more than once. Of what was built or recalled it knows
-// none: kustomize refuses such a file.
+// DuplicateKeys lists the pointers of keys that a map of the resource has more than once. It finds none in a resource
+// that kustomize built, which refuses such files, nor in one from the cache.
 func (r *Resource) DuplicateKeys() (pointers []string) {
 	duplicateKeys(r.node, "", &pointers)
 	return pointers
@@ -96,5 +96,5 @@ func duplicateKeys(n *yaml.Node, pointer string, list *[]string) {
 	}
 }
 
-// Value is what the field holds as JSON, numbers as int64 where whole, else float64.
+// Value returns the value of the field as JSON: whole numbers as int64, others as float64.
 func (f Field) Value() any { return doc.Value(f.Node, f.plain) }

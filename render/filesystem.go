@@ -13,16 +13,15 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// mountPoint is where the repository stands in the file system that kustomize sees. A path that leads out of the
-// repository leads to nothing.
+// mountPoint is the path of the repository in the file system that kustomize sees. Nothing exists outside of it.
 const mountPoint = "/repository"
 
 var errReadOnly = errors.New("the repository is read-only while it is rendered")
 
-// fileSystem shows a tree to kustomize, with the files as transform leaves them. It holds nothing but the repository
-// and the mounts of its kustomizations (see mounts), so neither ".." nor a symlink leads anywhere else.
+// fileSystem shows a tree to kustomize, with the contents that transform returns. It contains only the repository and
+// the mounts of its kustomizations (see mounts), so neither ".." nor a symlink leads anywhere else.
 type fileSystem struct {
-	builder   *builder                           // where paths lead, and what is there
+	builder   *builder                           // resolves paths
 	transform func(p string, data []byte) []byte // p: path in the repository, links resolved
 	reads     map[string]string                  // path -> object id; "" for paths that were probed and do not exist
 	may       func(p string) bool                // whether a file may be read; nil: all may
@@ -47,7 +46,7 @@ func (f *fileSystem) lookup(p string) (string, tree.Entry, error) {
 	return real, e, err
 }
 
-// within returns the path that files have in this package for one that kustomize sees.
+// within converts a path that kustomize sees to a path of this package.
 func within(p string) string {
 	p = path.Clean(p)
 	if in, ok := strings.CutPrefix(p+"/", mountPoint+"/"); ok {
@@ -56,7 +55,8 @@ func within(p string) string {
 	return p
 }
 
-// note notes what was read of the repository. What is outside of it is known by what it was asked for as.
+// note records that a file of the repository was read. Mounted files are not recorded: their source is, when it is
+// requested.
 func (f *fileSystem) note(name, id string) {
 	if !isMounted(name) {
 		f.reads[name] = id
@@ -100,7 +100,7 @@ func (f *fileSystem) CleanedAbs(p string) (filesys.ConfirmedDir, string, error) 
 	}
 	full := place(real)
 	if from, ok := f.builder.mounts.fileMount(within(p)); ok && from == real {
-		full = path.Clean(p) // kustomize reads no file that is elsewhere
+		full = path.Clean(p) // kustomize refuses a file whose resolved path is outside its folder
 	}
 	if e.Kind == tree.Dir {
 		return filesys.ConfirmedDir(full), "", nil
@@ -127,7 +127,7 @@ func (f *fileSystem) ReadFile(p string) ([]byte, error) {
 	return f.transform(real, data), nil
 }
 
-// Glob is not asked by any step of a build that Lintel runs.
+// Glob returns an error: no step of a build that Lintel runs calls it.
 func (f *fileSystem) Glob(string) ([]string, error) { return nil, errors.ErrUnsupported }
 
 func (f *fileSystem) Open(string) (filesys.File, error)    { return nil, errReadOnly }

@@ -56,7 +56,7 @@ func (r *Renderer) deployed(ctx context.Context, t Target) (*Rendering, []doc.Er
 	return out, problems, nil
 }
 
-// finish does to a resource what its controller does between the build and the cluster.
+// finish changes a resource as its controller does between the build and the cluster.
 func (r *Renderer) finish(res *Resource, one *Deployment) {
 	node := cloneNode(res.node)
 	writes, issues := one.Finish(node, gitops.FinishOptions{
@@ -79,7 +79,7 @@ func (r *Renderer) finish(res *Resource, one *Deployment) {
 	}
 }
 
-// checkOf returns the check that judges an issue of a cause.
+// checkOf returns the check that reports an issue with a cause.
 func checkOf(cause gitops.Cause) Check {
 	switch cause {
 	case gitops.ClusterOnly:
@@ -90,7 +90,7 @@ func checkOf(cause gitops.Cause) Check {
 	return ControllerRejects
 }
 
-// cloneNode copies a tree of nodes; aliases lead to the copies of what they led to.
+// cloneNode copies a tree of nodes. Aliases point to the copies of their targets.
 func cloneNode(n *yaml.Node) *yaml.Node {
 	copies := map[*yaml.Node]*yaml.Node{}
 	var clone func(n *yaml.Node) *yaml.Node

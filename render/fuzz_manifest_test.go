@@ -23,8 +23,8 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// Whatever stands in a file of manifests: policies see the objects that kubectl would create from it, or the file is
-// a problem. Nothing hides in a spelling.
+// For any file of manifests, policies see the objects that kubectl would create from it, or the file is a problem. No
+// spelling hides an object or a field.
 func FuzzManifest(f *testing.F) {
 	const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n" +
 		"spec: {containers: [{name: c, image: i, securityContext: {privileged: true}}]}\n"
@@ -106,8 +106,8 @@ func roundTrip(t *testing.T, v any) (out any) {
 	return out
 }
 
-// created returns what kubectl reads from a file (k8s.io/cli-runtime, resource.StreamVisitor and FlattenListVisitor),
-// and false where it would refuse the file, or where names are not text: those mean nothing to the API.
+// created returns what kubectl reads from a file (k8s.io/cli-runtime, resource.StreamVisitor and FlattenListVisitor).
+// It returns false where kubectl would refuse the file, or where keys are not strings, which mean nothing to the API.
 func created(data []byte) (objects []any, ok bool) {
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
 	for {
@@ -149,7 +149,7 @@ func plainKeys(n *yaml.Node) bool {
 	return true
 }
 
-// flatten adds the objects of a document; false where kubectl refuses one.
+// flatten adds the objects of a document. It returns false where kubectl refuses one.
 func flatten(object any, out *[]any) bool {
 	m, ok := object.(map[string]any)
 	if !ok {

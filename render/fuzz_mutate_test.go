@@ -7,8 +7,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// mutate edits a YAML file as a program says: three bytes for each step, an operation and the two nodes or donors it
-// is about. The answer is not always YAML that can be read, and that is the point.
+// mutate edits a YAML file as a program says. The program has three bytes for each step: an operation and the two nodes
+// or donors it uses. The result is deliberately not always readable YAML.
 func mutate(data, program []byte) []byte {
 	var document yaml.Node
 	if yaml.Unmarshal(data, &document) != nil || len(document.Content) == 0 {
@@ -61,7 +61,7 @@ func step(document *yaml.Node, op, a, b int) {
 	at, other := list[a%len(list)], list[b%len(list)]
 	n := at.node()
 	switch op % 14 {
-	case 0: // delete, with its value where it is a key
+	case 0: // delete the node; of a key, the value, too
 		count := 1
 		if at.parent.Kind == yaml.MappingNode {
 			at.i, count = at.i&^1, 2
@@ -79,45 +79,45 @@ func step(document *yaml.Node, op, a, b int) {
 		at.parent.Content[at.i] = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}
 	case 3:
 		at.parent.Content[at.i] = &yaml.Node{Kind: yaml.ScalarNode, Value: donors[b%len(donors)]}
-	case 4: // what is below one place also stands at another
+	case 4: // show the content of one place at another place, too
 		at.parent.Content[at.i] = clone([]*yaml.Node{other.node()})[0]
 	case 5:
 		at.parent.Content[at.i] = &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{n}}
 	case 6:
 		at.parent.Content[at.i] = &yaml.Node{Kind: yaml.MappingNode,
 			Content: []*yaml.Node{{Kind: yaml.ScalarNode, Value: fields[b%len(fields)]}, n}}
-	case 7: // a list for a map, and the other way around
+	case 7: // replace a map by a list, or a list by a map
 		switch n.Kind {
 		case yaml.MappingNode:
 			n.Kind, n.Tag = yaml.SequenceNode, ""
 		case yaml.SequenceNode:
 			n.Kind, n.Tag, n.Content = yaml.MappingNode, "", n.Content[:len(n.Content)&^1]
 		}
-	case 8: // an alias, which can lead to what holds it
+	case 8: // an alias, which may point to a node that contains it
 		target := other.node()
 		if target.Kind == yaml.AliasNode {
 			return
 		}
 		target.Anchor = "x" + strconv.Itoa(b)
 		at.parent.Content[at.i] = &yaml.Node{Kind: yaml.AliasNode, Value: target.Anchor, Alias: target}
-	case 9: // another field
+	case 9: // rename a field
 		if at.parent.Kind == yaml.MappingNode {
 			at.parent.Content[at.i&^1] = &yaml.Node{Kind: yaml.ScalarNode, Value: fields[b%len(fields)]}
 		}
-	case 10: // another spelling of the same field
+	case 10: // change the spelling of a field's name
 		if at.parent.Kind == yaml.MappingNode {
 			key := at.parent.Content[at.i&^1]
 			key.Value = []string{strings.ToUpper(key.Value), strings.ReplaceAll(key.Value, "s", "\u017f"),
 				strings.ReplaceAll(key.Value, "k", "\u212a"), "<<"}[b%4]
 		}
-	case 11: // one more field of the file
+	case 11: // add a field to the file
 		if top := document.Content; len(top) > 0 && top[0].Kind == yaml.MappingNode {
 			var more yaml.Node
 			if yaml.Unmarshal([]byte(snippets[b%len(snippets)]), &more) == nil {
 				top[0].Content = append(top[0].Content, more.Content[0].Content...)
 			}
 		}
-	case 12: // many of it
+	case 12: // repeat a node many times
 		if n.Kind == yaml.SequenceNode {
 			for range b % 5 {
 				n.Content = append(n.Content, clone(n.Content)...)
@@ -139,7 +139,7 @@ func clone(list []*yaml.Node) []*yaml.Node {
 	return out
 }
 
-// donors are values that mean something to kustomize, to YAML, or to what reads paths.
+// donors are values that have a meaning for kustomize, for YAML, or for code that reads paths.
 var donors = []string{
 	"http://127.0.0.1:9/x.yaml", "HTTPS://127.0.0.1:9/x", "http:/127.0.0.1:9/x", "https://github.com/o/r//base?ref=v1",
 	"github.com/o/r", "GitHub.com:o/r",
@@ -158,7 +158,7 @@ var donors = []string{
 	"apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n$patch: delete\n",
 }
 
-// fields are names that kustomize knows somewhere.
+// fields are names of fields that kustomize reads somewhere.
 var fields = []string{
 	"resources", "bases", "components", "crds", "configurations", "generators", "transformers", "validators",
 	"patchesStrategicMerge", "patchesJson6902", "patches", "replacements", "vars", "images", "imageTags",

@@ -28,27 +28,26 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// The bounds of one rendering of a mutated root, far above what any takes.
+// The limits of one rendering of a mutated root are far above what any needs.
 const (
 	fuzzTime   = 20 * time.Second
 	fuzzMemory = 1 << 30 // bytes allocated, not held
 )
 
-// secretWord stands in a file of the repository that no message may quote.
+// secretWord is the content of a file of the repository that no message may quote.
 const secretWord = "hunter2"
 
-// Whatever stands in a kustomization or a manifest: rendering ends soon, with little memory, without a panic and
-// without the network; what it says names files of the repository and quotes none; and what it renders is what
-// kustomize renders.
+// For any kustomization or manifest: rendering ends soon, with little memory, without a panic and without the network.
+// Messages name files of the repository and quote none of them. What is rendered is what kustomize renders.
 func FuzzRender(f *testing.F) {
 	sandbox, few := newFuzzSandbox(f), raceDetector || testing.Short()
 	for i, p := range sandbox.files {
 		if few && i%8 > 0 {
-			continue // one goroutine, and ten times slower with the detector: the long tests without it try them all
+			continue // one goroutine is ten times slower with the race detector; the long tests without it try all seeds
 		}
 		f.Add(uint16(i), []byte{}, []byte{})
 		if i%16 > 0 {
-			continue // what the fuzzer does to the bytes themselves starts from a few
+			continue // a few seeds are enough for the fuzzer's own mutations of bytes
 		}
 		data, _, err := sandbox.tree.ReadFile(p)
 		if err != nil {
@@ -69,7 +68,7 @@ func FuzzRender(f *testing.F) {
 		}
 		f.Add(uint16(3*b), []byte{3, byte(b), byte(b)}, []byte{})
 	}
-	for i := range 8 { // words that are not text to some readers, numbers that are none, names that are twice
+	for i := range 8 { // words that some readers do not take for text, texts that look like numbers, and duplicate names
 		f.Add(uint16(i*11), []byte{},
 			[]byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Y, labels: {a: on, b: 010}, annotations: {d: "+
 				"2001-01-01, e: !!binary YQ==}}\n"))
@@ -81,7 +80,7 @@ func FuzzRender(f *testing.F) {
 		if len(raw) > 1<<16 {
 			return
 		}
-		// Not earlier: the process that starts those that fuzz needs them.
+		// PATH is changed only here, because the process that starts the fuzz workers needs its programs.
 		t.Setenv("PATH", sandbox.programs)
 		os.Stderr = sandbox.silence // kustomize warns there
 		name := sandbox.files[int(which)%len(sandbox.files)]
@@ -107,12 +106,12 @@ type fuzzSandbox struct {
 	tree     *tree.Tree
 	set      *deploy.Set
 	files    []string // kustomizations, and manifests that one reads
-	traps    string   // what a program that was run leaves here
-	programs string   // the only ones that a rendering could find
+	traps    string   // a program that was run creates this file
+	programs string   // the only folder in PATH
 	network  *trap
 }
 
-// trap is an http.RoundTripper that returns nothing and remembers that it was asked.
+// trap is an http.RoundTripper that refuses each request and records it.
 type trap struct{ asked []string }
 
 func (n *trap) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -146,7 +145,7 @@ func newFuzzSandbox(f *testing.F) *fuzzSandbox {
 		if err != nil {
 			return err
 		}
-		// Beside each kustomization stands what a hostile one would name.
+		// Beside each kustomization are the files that a hostile one would name.
 		in = filepath.ToSlash(in)
 		r.Write(path.Join(in, "secret.yaml"),
 			"apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {password: "+secretWord+"}\n")
@@ -177,7 +176,7 @@ func newFuzzSandbox(f *testing.F) *fuzzSandbox {
 	if err != nil || len(s.files) < 50 {
 		f.Fatalf("%d files, %v", len(s.files), err)
 	}
-	// From here on, neither HTTP nor a program leads anywhere.
+	// From here on, neither HTTP requests nor programs work.
 	before, stderr := http.DefaultTransport, os.Stderr
 	http.DefaultTransport = s.network
 	if s.silence, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0); err != nil {
@@ -242,7 +241,7 @@ func (s *fuzzSandbox) render(t *testing.T, name string, data []byte) {
 	}
 }
 
-// judged requires that what policies see of a resource is what a cluster would get of it.
+// judged requires that policies see the same fields of a resource as the cluster.
 func judged(t *testing.T, rendering *render.Rendering) {
 	for _, res := range rendering.Resources {
 		text, err := res.YAML()
@@ -267,7 +266,7 @@ func judged(t *testing.T, rendering *render.Rendering) {
 	}
 }
 
-// harmless looks at what is said, and at what was done besides.
+// harmless checks the messages and that rendering had no side effects.
 func (s *fuzzSandbox) harmless(t *testing.T, problems []doc.Error) {
 	for _, p := range problems {
 		if _, err := s.tree.Entry(p.Path); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// Whatever stands in a kustomization and its files, a root that renders has a place in the repository for each field.
+// For any kustomization and its files, a root that renders has a place in the repository for each field.
 func FuzzOrigin(f *testing.F) {
 	const base = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\n" +
 		"spec: {template: {spec: {containers: [{name: c, image: i}]}}}\n"

@@ -8,9 +8,9 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// What kustomize would fetch, follow out of the repository, multiply or crash on ends before it starts, at a
-// file and a line.
-func TestRefused(t *testing.T) {
+// Content that makes kustomize fetch something, leave the repository, use unlimited memory or crash is refused before
+// kustomize runs, with a file and a line.
+func TestHostileContentIsRefused(t *testing.T) {
 	deployment := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\n"
 	for _, c := range []struct{ name, archive, want string }{
 		{"missing file", "-- app/kustomization.yaml --\nresources:\n- gone.yaml\n",
@@ -91,7 +91,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-func TestCycle(t *testing.T) {
+func TestCycleOfBasesIsRefused(t *testing.T) {
 	r := treetest.New(t)
 	rev := r.Commit("-- a/kustomization.yaml --\nresources: [../b]\n-- b/kustomization.yaml --\nresources:\n- ../a\n")
 	_, problems := tryRoot(t, r, rev, "a")
@@ -101,7 +101,7 @@ func TestCycle(t *testing.T) {
 	}
 }
 
-// Problems come in the same order each time.
+// Problems always come in the same order.
 func TestProblemsComeInTheSameOrder(t *testing.T) {
 	r := treetest.New(t)
 	archive, want := "-- app/kustomization.yaml --\nresources: [h.yaml, g.yaml, f.yaml, e.yaml, d.yaml, c.yaml]\n", ""
@@ -129,7 +129,7 @@ func TestSymlinks(t *testing.T) {
 		!strings.Contains(problems[0].Error(), "does not exist") {
 		t.Errorf("a link out of the repository: %v", problems)
 	}
-	// Kustomize itself refuses files from outside the kustomization's folder, and a link is one.
+	// Kustomize itself refuses files from outside the kustomization's folder, which includes symlinks to such files.
 	if _, problems := tryRoot(t, r, rev, "app"); len(problems) != 1 ||
 		!strings.Contains(problems[0].Message, "is outside the folder") {
 		t.Errorf("a link out of the folder: %v", problems)
@@ -145,7 +145,7 @@ func aliasBomb() string {
 	return s.String()
 }
 
-// doublingBases makes n layers, each of which includes two kustomizations that include the next.
+// doublingBases makes n layers. Each includes two kustomizations that include the next layer.
 func doublingBases(n int) string {
 	var s strings.Builder
 	s.WriteString("-- app/kustomization.yaml --\nresources: [../l0a, ../l0b]\n")

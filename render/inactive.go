@@ -16,18 +16,18 @@ import (
 // Checks of the resources that Inactive returns.
 const (
 	PatchTarget  Check = "patch-target"  // a patch or a replacement of a kustomization matches nothing
-	ImageEntry   Check = "image-entry"   // an entry of images does
-	PostRenderer Check = "post-renderer" // an entry of a post renderer of a HelmRelease does
+	ImageEntry   Check = "image-entry"   // an entry of images in a kustomization matches nothing
+	PostRenderer Check = "post-renderer" // an entry of a post renderer of a HelmRelease matches nothing
 )
 
-// maxConfirmed is how many entries of one kustomization that seem to match nothing are built once more to be sure: of more,
-// nothing is said.
+// maxConfirmed is how many entries of one kustomization that seem to match nothing are confirmed by another build. If
+// there are more, none of them is reported.
 const maxConfirmed = 32
 
-// Inactive lists the kustomizations and the HelmRelease that a root is made by, as far as they have entries that choose
-// what they are for, with an issue for each that matches nothing in this rendering of it. Kustomize itself is
-// asked: entries in their place leave marks. Nothing is said of a root of which something is missing, of what is not
-// written in this repository, and of what other roots may have the use of.
+// Inactive lists the kustomizations and the HelmRelease that a root is made of and that have entries with a target.
+// Each entry that matches nothing in this rendering is an issue. To find them, kustomize runs with marking entries in
+// place of the real ones. A root with missing parts is not looked at. Entries are not reported if they are not written
+// in this repository, or if another root may need them.
 func (r *Renderer) Inactive(ctx context.Context, out *Rendering) []*Resource {
 	if out == nil || out.Partial || out.Root.Kind == roots.Folder {
 		return nil
@@ -53,7 +53,7 @@ func (r *Renderer) Inactive(ctx context.Context, out *Rendering) []*Resource {
 	return r.inactiveEntries(one, out)
 }
 
-// inactiveEntries are those of the kustomizations of a root.
+// inactiveEntries is Inactive for the kustomizations of a root.
 func (r *Renderer) inactiveEntries(one *Deployment, out *Rendering) (list []*Resource) {
 	known := inactiveKnown{r, out}
 	b := &r.builder
@@ -110,7 +110,8 @@ func (r *Renderer) inactiveEntries(one *Deployment, out *Rendering) (list []*Res
 	return list
 }
 
-// onlyHere reports whether nobody else includes a kustomization that is a component: what one root has nothing for, another may have.
+// onlyHere reports whether every component on the way to a kustomization is included only once. Otherwise an entry that
+// matches nothing in this root may match in another one.
 func (b *builder) onlyHere(l *layered) bool {
 	for _, c := range append(slices.Clone(l.above), l) {
 		if c.file.Component && len(b.index.IncludedBy(c.file.Dir)) != 1 {
@@ -120,7 +121,7 @@ func (b *builder) onlyHere(l *layered) bool {
 	return true
 }
 
-// pointed returns places of fields that were found before.
+// pointed returns a locator of fields whose places are known.
 func pointed(places map[string]gitops.Position, file string) Locator {
 	return func(pointer string) origin.Place {
 		at, ok := places[pointer]
@@ -132,7 +133,8 @@ func pointed(places map[string]gitops.Position, file string) Locator {
 	}
 }
 
-// inactivePostRenderers is the HelmRelease of a release, with its post renderers that match nothing in any of the runs.
+// inactivePostRenderers returns the HelmRelease of a release, with an issue for each entry of its post renderers that
+// matches nothing in any run.
 func (s *release) inactivePostRenderers(runs []postRun) []*Resource {
 	inactive := map[gitops.Position]int{}
 	for _, run := range runs {

@@ -16,24 +16,24 @@ import (
 	"github.com/lintel-bot/lintel/render/origin"
 )
 
-// choice is an entry of a kustomization that chooses what it is for.
+// choice is an entry of a kustomization that selects what it applies to.
 type choice struct {
 	layer  *layered
 	field  string
-	index  int            // in the field
-	path   string         // of the file that at is in; empty: the kustomization's
+	index  int            // index in the field's list
+	path   string         // of the file that contains at; empty: the kustomization's
 	doc    map[string]any // of transformers: the configuration
-	target int            // of replacements, in the entry; else 0
+	target int            // of replacements: the index of the target in the entry
 	at     *yaml.Node
-	sign   string // of the mark
+	sign   string // the text that marks what the choice matches
 	words  string
 }
 
 // layered is a kustomization of a root.
 type layered struct {
 	file    *kustomization.File
-	fields  map[string]any // as kustomize sees them
-	above   []*layered     // from the folder that is built to find out, if it is not this one
+	fields  map[string]any // fields as kustomize sees them
+	above   []*layered     // the kustomizations that include this one, starting with the one to build; empty: this one
 	choices []*choice
 }
 
@@ -71,7 +71,7 @@ func (t *rebuilder) layers(root *origin.Layer) (list []*layered) {
 	return list
 }
 
-// awaits reports whether a file of resources has none: something is to put them there.
+// awaits reports whether a file of resources is empty, so that something is expected to generate its content.
 func (t *rebuilder) awaits(l *origin.Layer) bool {
 	for _, part := range l.Resources {
 		if part.Layer != nil {
@@ -95,8 +95,8 @@ func (l *layered) add(c choice) {
 	l.choices = append(l.choices, &c)
 }
 
-// chooseTransformers finds the PatchTransformers with a target that a kustomization configures: those that are an entry,
-// or a file, for themselves.
+// chooseTransformers adds the PatchTransformers with a target that a kustomization configures. Only those that are
+// alone in an entry or a file are added.
 func (t *rebuilder) chooseTransformers(l *layered, of *origin.Layer) {
 	for i, entry := range doc.Items(l.file.Node, "transformers") {
 		data, file, line := []byte(entry.Value), "", entry
@@ -124,7 +124,7 @@ func (t *rebuilder) chooseTransformers(l *layered, of *origin.Layer) {
 	}
 }
 
-// choose finds the choices of a kustomization.
+// choose adds the choices in the fields of a kustomization.
 func (l *layered) choose() {
 	add := l.add
 	for _, field := range []string{"patches", "patchesJson6902"} {
@@ -151,7 +151,7 @@ func (l *layered) choose() {
 	}
 }
 
-// selectorWords writes a selector on one line.
+// selectorWords returns a selector on one line.
 func selectorWords(n *yaml.Node) string {
 	var words []string
 	for key, value := range doc.Fields(n) {
@@ -160,7 +160,7 @@ func selectorWords(n *yaml.Node) string {
 	return fmt.Sprintf("%.200s", strings.Join(words, ", "))
 }
 
-// pointer is where the choice stands in the object of its kustomization.
+// pointer returns the JSON Pointer of the choice in the object that layered.object returns.
 func (c *choice) pointer() string {
 	at := "/" + c.field + "/" + strconv.Itoa(c.index)
 	switch c.field {
@@ -172,7 +172,7 @@ func (c *choice) pointer() string {
 	return at + "/target"
 }
 
-// object is a kustomization with its choices alone: what it puts in may be secret.
+// object returns a kustomization with nothing but its choices, without what they add, which may be secret.
 func (l *layered) object() map[string]any {
 	only := func(field string, keep func(entry map[string]any) map[string]any) (list []any) {
 		entries, _ := l.fields[field].([]any)
@@ -217,7 +217,7 @@ func (l *layered) object() map[string]any {
 	return out
 }
 
-// marking is an entry that leaves the mark of a choice where it matches.
+// marking returns an entry that adds the mark of a choice to what it matches.
 func (c *choice) marking() any {
 	entries, _ := c.layer.fields[c.field].([]any)
 	if c.index >= len(entries) {

@@ -12,7 +12,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// Entries of kustomizations that match nothing are named, by what kustomize makes of them.
+// Entries of kustomizations that match nothing are reported.
 func TestInactiveEntries(t *testing.T) {
 	const base = `
 -- base/kustomization.yaml --
@@ -45,34 +45,34 @@ OVER
 	}
 	const what = " matches nothing that the kustomization has: "
 	for _, c := range []struct{ name, base, over, more, want string }{
-		{"all match", "patches:" + label("kind: Deployment"), "patches:" + label("name: my-web") + label("name: web") +
+		{"every entry matches", "patches:" + label("kind: Deployment"), "patches:" + label("name: my-web") + label("name: web") +
 			label("labelSelector: app=web"), "", ""},
-		{"a kind that is not there", "", "patches:" + label("kind: Deployment") + label("kind: StatefulSet"), "",
+		{"target of a kind that does not exist", "", "patches:" + label("kind: Deployment") + label("kind: StatefulSet"), "",
 			"over/kustomization.yaml:5: the target of this patch" + what + "kind: StatefulSet"},
-		{"a version that is not there", "", "patches:" + label("kind: Deployment, group: apps, version: v1") +
+		{"target of a version that does not exist", "", "patches:" + label("kind: Deployment, group: apps, version: v1") +
 			label("kind: ConfigMap, version: v1") + label("kind: Deployment, group: apps, version: v1beta1") +
 			label("kind: ConfigMap, group: apps"), "", "over/kustomization.yaml:7: the target of this patch" + what +
 			"kind: Deployment, group: apps, version: v1beta1\nover/kustomization.yaml:9: the target of this patch" + what +
 			"kind: ConfigMap, group: apps"},
-		{"in the base", "patches:" + label("kind: Job, name: x"), "", "",
+		{"patch in the base", "patches:" + label("kind: Job, name: x"), "", "",
 			"base/kustomization.yaml:4: the target of this patch" + what + "kind: Job, name: x"},
-		{"one that is deleted before", "", "patches:\n- target: {kind: ConfigMap}\n  patch: |\n    $patch: delete\n    " +
+		{"target deleted by an earlier patch", "", "patches:\n- target: {kind: ConfigMap}\n  patch: |\n    $patch: delete\n    " +
 			"apiVersion: v1\n    kind: ConfigMap\n    metadata: {name: conf}" + label("kind: ConfigMap"), "",
 			"over/kustomization.yaml:9: the target of this patch" + what + "kind: ConfigMap"},
-		{"one that a file deletes before", "", "patches:\n- target: {kind: ConfigMap}\n  path: gone.yaml" + label("kind: ConfigMap"),
+		{"target deleted by an earlier patch file", "", "patches:\n- target: {kind: ConfigMap}\n  path: gone.yaml" + label("kind: ConfigMap"),
 			"-- over/gone.yaml --\n$patch: delete\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: conf}\n",
 			"over/kustomization.yaml:5: the target of this patch" + what + "kind: ConfigMap"},
-		{"one that is replaced before", "", "patches:\n- target: {kind: ConfigMap}\n  patch: '- {op: replace, path: \"\", value: " +
+		{"target replaced by an earlier patch", "", "patches:\n- target: {kind: ConfigMap}\n  patch: '- {op: replace, path: \"\", value: " +
 			"{apiVersion: v1, kind: Secret, metadata: {name: conf}}}'" + label("kind: ConfigMap"), "",
 			"over/kustomization.yaml:5: the target of this patch" + what + "kind: ConfigMap"},
-		{"one that is deleted after", "", "patches:" + label("kind: ConfigMap") + "\n- target: {kind: ConfigMap}\n  patch: " +
+		{"target deleted by a later patch", "", "patches:" + label("kind: ConfigMap") + "\n- target: {kind: ConfigMap}\n  patch: " +
 			"|\n    $patch: delete\n    apiVersion: v1\n    kind: ConfigMap\n    metadata: {name: conf}", "", ""},
-		{"one that an earlier one makes fit", "", "patches:\n- target: {kind: ConfigMap}\n  patch: '- {op: add, path: " +
+		{"target made by an earlier patch", "", "patches:\n- target: {kind: ConfigMap}\n  patch: '- {op: add, path: " +
 			"/metadata/labels, value: {new: x}}'" + label("labelSelector: new=x"), "", ""},
 		{"images", "images:\n- {name: example.com/web, newTag: '2'}", "images:\n- {name: example.com/web, newTag: '3'}\n" +
 			"- {name: example.com/wbe, newTag: '3'}", "",
 			`over/kustomization.yaml:4: nothing that the kustomization has uses the image "example.com/wbe"`},
-		{"an image that an earlier entry renames", "", "images:\n- {name: example.com/web, newName: other}\n" +
+		{"image renamed by an earlier entry", "", "images:\n- {name: example.com/web, newName: other}\n" +
 			"- {name: example.com/web, newTag: '3'}\n- {name: other, newTag: '4'}", "",
 			`over/kustomization.yaml:4: nothing that the kustomization has uses the image "example.com/web"`},
 		{"replacements", "", `replacements:
@@ -89,18 +89,18 @@ OVER
 			"  metadata: {name: x}\n  target: {kind: Role}\n  patch: '- {op: add, path: /a, value: b}'", transformer("fits",
 			"ConfigMap") + transformer("other", "Job"), "over/kustomization.yaml:5: the target of this transformer" + what +
 			"kind: Role\nover/other.yaml:4: the target of this transformer" + what + "kind: Job"},
-		{"a component of one", "", "components: [../part]", `-- part/kustomization.yaml --
+		{"component included by one root", "", "components: [../part]", `-- part/kustomization.yaml --
 apiVersion: kustomize.config.k8s.io/v1alpha1
 kind: Component
 patches:` + label("kind: Job") + label("kind: Deployment"),
 			"part/kustomization.yaml:4: the target of this patch" + what + "kind: Job"},
-		{"a component of two", "", "components: [../part]", "-- part/kustomization.yaml --\nkind: Component\napiVersion: " +
+		{"component included by two roots", "", "components: [../part]", "-- part/kustomization.yaml --\nkind: Component\napiVersion: " +
 			"kustomize.config.k8s.io/v1alpha1\npatches:" + label("kind: Job") +
 			"\n-- other/kustomization.yaml --\ncomponents: [../part]\nresources: [job.yaml]\n-- other/job.yaml --\n" +
 			"apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\n", ""},
-		{"a file that something is to fill", "", "patches:" + label("kind: Job") + "\nresources: [empty.yaml]",
+		{"empty file that is filled later", "", "patches:" + label("kind: Job") + "\nresources: [empty.yaml]",
 			"-- over/empty.yaml --\n# is generated\n", ""},
-		{"something is missing", "", "patches:" + label("kind: Job") + "\ncomponents: [../nowhere]", "", ""},
+		{"missing component", "", "patches:" + label("kind: Job") + "\ncomponents: [../nowhere]", "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			repo := treetest.New(t)
@@ -112,7 +112,7 @@ patches:` + label("kind: Job") + label("kind: Deployment"),
 			r := set
 			root := roots.Root{Path: "over", Kind: roots.Kustomization}
 			out, problems, err := r.Render(t.Context(), root)
-			if err != nil || (len(problems) > 0) != (c.name == "something is missing") {
+			if err != nil || (len(problems) > 0) != (c.name == "missing component") {
 				t.Fatal(err, problems)
 			}
 			lines := strings.Split(inactive(t, r.Renderer, out), "\n")

@@ -15,24 +15,25 @@ import (
 	"github.com/lintel-bot/lintel/render/env"
 )
 
-// inactiveLayers are the choices of kustomizations that match nothing, as far as they were looked at: what a kustomization
-// has does not depend on who includes it.
+// inactiveLayers caches the choices of kustomizations that match nothing. The result for a kustomization does not
+// depend on the root, only on the kustomizations that include it.
 type inactiveLayers struct{ byFile sync.Map }
 
-// inactiveLayer are the signs of those of one.
+// inactiveLayer holds the signs of the choices of one kustomization that match nothing.
 type inactiveLayer struct {
 	once  sync.Once
 	signs map[string]bool
 }
 
-// inactiveKnown is where what is found of the kustomizations of a root is kept: it rests on what the rendering rests on, since
-// each of them is part of that.
+// inactiveKnown caches the result for the kustomizations of a root. The result is valid as long as the rendering is,
+// since every kustomization is part of what the rendering depends on.
 type inactiveKnown struct {
-	renderer *Renderer // as it was given; that of a trial sees other contents of some files
+	renderer *Renderer // the renderer of the check; that of a trial has an overlay
 	out      *Rendering
 }
 
-// signs returns those of the choices of a kustomization that match nothing. An own one is seen by this root alone.
+// signs returns the signs of a kustomization's choices that match nothing. own means that the result is only valid for
+// this root.
 func (k inactiveKnown) signs(layer string, own bool, find func() map[string]bool) map[string]bool {
 	r, key := k.renderer, layer
 	if own {
@@ -44,7 +45,7 @@ func (k inactiveKnown) signs(layer string, own bool, find func() map[string]bool
 	}
 	signs := find()
 	if asked := maps.Clone(k.out.asked); asked != nil {
-		if !own { // whoever deploys it
+		if !own { // it is the same for all objects that deploy the root
 			delete(asked, env.Question{Kind: env.Deployed})
 		}
 		env.Put(r.kept(), inactiveTable, key, asked, signs)
@@ -52,8 +53,9 @@ func (k inactiveKnown) signs(layer string, own bool, find func() map[string]bool
 	return signs
 }
 
-// inactive finds the choices that match nothing, of kustomizations that nobody else has the use of. kept has what the root
-// comes to, top is its own kustomization; virtual is the file of which others may see other contents.
+// inactive finds the choices that match nothing, except in components that are included more than once. kept has the
+// rendering of the root and top the path of its own kustomization. virtual is the file that Lintel makes up for one
+// deployment.
 func (t *rebuilder) inactive(layers []*layered, kept inactiveKnown, top, virtual string) map[*choice]bool {
 	out := map[*choice]bool{}
 	for _, l := range layers {
@@ -90,8 +92,8 @@ func (t *rebuilder) inactive(layers []*layered, kept inactiveKnown, top, virtual
 	return out
 }
 
-// shown reports whether what a root comes to shows that a choice matches: there is the image that an entry writes, or
-// what a patch of the root's own kustomization is for.
+// shown reports whether a rendered resource proves that a choice matches: it has the image that the entry sets, or the
+// patch of the root's own kustomization selects it.
 func (c *choice) shown(rendered []*Resource, top bool) bool {
 	entries, _ := c.layer.fields[c.field].([]any)
 	if c.index >= len(entries) {
@@ -131,7 +133,7 @@ func (c *choice) shown(rendered []*Resource, top bool) bool {
 	})
 }
 
-// holdsText reports whether a text is one of the values below a value.
+// holdsText reports whether a value is the text or contains it as a value.
 func holdsText(v any, text string) bool {
 	switch v := v.(type) {
 	case string:
@@ -148,15 +150,16 @@ func holdsText(v any, text string) bool {
 	return false
 }
 
-// unmarked lists the choices of a kustomization that leave no mark where all are asked at once, which is not sure, and
-// returns the signs of those of which it is. Those that are shown without that are not asked.
+// unmarked builds the kustomization once per field with the marks of all choices. It returns the signs of those that
+// certainly match nothing, and as unsure those whose mark is missing for another possible reason. Choices that shown
+// proves are skipped.
 func (t *rebuilder) unmarked(l *layered, rendered []*Resource, top bool) (unsure []*choice, inactive map[string]bool) {
 	inactive = map[string]bool{}
 	for _, field := range []string{"patches", "patchesJson6902", "images", "replacements", "transformers"} {
 		var of []*choice
 		var marks []any
 		entries, _ := l.fields[field].([]any)
-		at := 0 // entries that are there themselves; those of images would match the marks no more
+		at := 0 // the index of the next real entry to keep; real entries of images would rename what the marks match
 		for _, c := range l.choices {
 			if c.field != field || c.shown(rendered, top) {
 				continue
@@ -171,7 +174,7 @@ func (t *rebuilder) unmarked(l *layered, rendered []*Resource, top bool) (unsure
 			continue
 		}
 		if len(of) == 1 && field == "images" {
-			unsure = append(unsure, of...) // to be sure takes no more
+			unsure = append(unsure, of...) // confirming it costs no more than this build
 			continue
 		}
 		text, ok := t.built(l, field, marks)
@@ -188,8 +191,8 @@ func (t *rebuilder) unmarked(l *layered, rendered []*Resource, top bool) (unsure
 	return unsure, inactive
 }
 
-// leavesMarks reports whether some entries of a field certainly take no marks away, nor what has one: they delete nothing, and
-// replace nothing as a whole.
+// leavesMarks reports whether some entries of a field can neither remove a mark nor an object with one. They must not
+// delete anything, nor replace anything as a whole.
 func (t *rebuilder) leavesMarks(l *layered, field string, from, to int) bool {
 	if field == "replacements" {
 		return true
@@ -214,7 +217,7 @@ func (t *rebuilder) leavesMarks(l *layered, field string, from, to int) bool {
 	})
 }
 
-// before is the field of a choice up to it, with its mark in its place.
+// before returns the entries of the choice's field up to the choice, which is replaced by its mark.
 func (c *choice) before() []any {
 	entries, _ := c.layer.fields[c.field].([]any)
 	list := slices.Clone(entries[:min(c.index, len(entries))])
@@ -228,8 +231,8 @@ func (c *choice) before() []any {
 	return append(list, c.marking())
 }
 
-// built builds a kustomization up to one of its fields, with other entries in that. ok is false where it does not
-// build.
+// built builds a kustomization with only the fields up to one, and with other entries in that field. ok is false where
+// the build fails.
 func (t *rebuilder) built(l *layered, field string, entries []any) (text string, ok bool) {
 	files := map[string][]byte{}
 	write := func(l *layered, fields map[string]any) bool {
@@ -270,7 +273,7 @@ func (t *rebuilder) built(l *layered, field string, entries []any) (text string,
 	return string(out), err == nil
 }
 
-// until is a kustomization with what it has by the time one of its components runs.
+// until returns the fields of a kustomization as they are when one of its components runs.
 func (l *layered) until(t *rebuilder, component *layered) map[string]any {
 	fields := maps.Clone(l.fields)
 	for _, step := range steps {

@@ -25,9 +25,9 @@ import (
 	"github.com/lintel-bot/lintel/render/trial"
 )
 
-// Kustomize runs charts as the last of its built-in generators: behind the resources and the maps of the generators,
-// before the components and all transformers. So the output of a chart is included as a component that comes before the
-// others. The annotation keeps the field `namespace` off it.
+// Kustomize runs charts as the last of its built-in generators: after resources and generator maps, before components
+// and transformers. So the output of a chart is included as the first component. The annotation keeps the field
+// `namespace` from changing it.
 const (
 	inflatedFile = "chart.yaml"
 	inflatedRoot = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nresources: [output]\n"
@@ -36,11 +36,11 @@ const (
 		": \"true\"}\n  fieldSpecs: [{path: metadata/annotations, create: true}]\n"
 )
 
-// inflationKey distinguishes the charts that kustomizations inflate.
+// inflationKey identifies a chart that a kustomization inflates.
 type inflationKey struct {
-	at    entry // what is left out of the kustomization's text
-	shown entry // where the chart is named
-	nth   int   // of those that one configuration of generators inflates
+	at    entry // the entry to remove from the kustomization's text
+	shown entry // the entry that names the chart
+	nth   int   // the number of the chart in one generator configuration
 }
 
 // inflation is an entry of a kustomization that inflates a chart.
@@ -50,13 +50,13 @@ type inflation struct {
 	inflationKey
 	types.HelmGlobals
 	types.HelmChart
-	root      string     // of the kustomization: kustomize reads values from nowhere else
-	generator bool       // it is in generators: nobody gives it a namespace
-	node      *yaml.Node // the entry, with the lines of the file that shows it; nil: the lines are others
+	root      string     // the folder of the kustomization: kustomize reads values only below it
+	generator bool       // it is in generators, so the kustomization's namespace does not apply
+	node      *yaml.Node // the entry, with the lines of the file shown; nil: its lines are unknown
 	reads     *Rendering
 }
 
-// inflated is what an entry came to. It is made once for one renderer.
+// inflated is the result of inflating an entry. It is made once per renderer.
 type inflated struct {
 	once  sync.Once
 	reads *Rendering
@@ -64,11 +64,11 @@ type inflated struct {
 	err   error
 }
 
-// inflatedEntry is an entry of a kustomization with what it came to.
+// inflatedEntry is an entry of a kustomization with its mounted output.
 type inflatedEntry struct {
 	at        kustomization.Position
 	mount     *mount
-	component string // what the kustomization must name to get it
+	component string // the path of the component to include
 }
 
 // inflate mounts the output of a chart.
@@ -78,7 +78,7 @@ func (b *builder) inflate(p *plan, layer *origin.Layer, i *inflation, above []st
 	}
 	i.reads = &Rendering{Reads: map[string]string{}, links: map[string]string{}, wants: wants{}}
 	if b.mounts.sources == nil && !i.local() {
-		maps.Copy(p.reads, i.reads.Reads) // it may come there
+		maps.Copy(p.reads, i.reads.Reads) // a change that adds the chart must reach this rendering
 		p.without(i.at, doc.Error{Path: i.shown.file, Line: i.shown.at.Line, Column: i.shown.at.Column, Unknown: true,
 			Message: "helmCharts: the chart is not in this repository, and Lintel does not fetch anything"})
 		return
@@ -110,7 +110,7 @@ func (b *builder) inflate(p *plan, layer *origin.Layer, i *inflation, above []st
 	}
 }
 
-// inflated renders a chart, once for each way in which it is asked for.
+// inflated returns the rendered chart of an entry and its mount. It renders once per combination of arguments.
 func (b *builder) inflated(i *inflation) (*inflated, *mount) {
 	args, _ := sigsyaml.Marshal([]any{i.HelmGlobals, i.HelmChart})
 	key := mountKey{at: i.at, text: fmt.Sprintf("%x %s", sha256.Sum256(args), i.shown.file)}
@@ -131,7 +131,7 @@ func (b *builder) inflated(i *inflation) (*inflated, *mount) {
 	return m.inflated, m
 }
 
-// home returns the folder that holds the folder of the chart, as it is written, and false where that is not in the
+// home returns the folder that contains the folder of the chart, as written. It returns false where that is outside the
 // repository.
 func (i *inflation) home() (string, bool) {
 	home := i.ChartHome
@@ -144,7 +144,7 @@ func (i *inflation) home() (string, bool) {
 	return join(i.root, home)
 }
 
-// local reports whether the chart lies in its home. Kustomize asks nobody then.
+// local reports whether the chart is in its home. Kustomize does not pull it then.
 func (i *inflation) local() bool {
 	home, ok := i.home()
 	if !ok {
@@ -158,7 +158,7 @@ func (i *inflation) local() bool {
 	return err == nil && e.Kind == tree.Dir
 }
 
-// refusal is an error of what is written.
+// refusal is an error about the text of the entry.
 func refusal(format string, args ...any) error {
 	return &remote.Failure{Broken: true, Message: fmt.Sprintf(format, args...)}
 }
@@ -221,7 +221,7 @@ func (i *inflation) run() (*printedChart, error) {
 	return printed, nil
 }
 
-// folder returns where the chart is: in its home, or what is pulled into it.
+// folder returns the folder of the chart: in its home, or as it is pulled into it.
 func (i *inflation) folder() (chartFolder, error) {
 	home, inside := i.home()
 	if i.local() {
@@ -255,7 +255,7 @@ func (i *inflation) folder() (chartFolder, error) {
 	return chartFolder{tree: found.Tree, dir: ".", packed: true, from: found}, nil
 }
 
-// madeUp stands for the time in the name that Helm makes for a release without one.
+// madeUp replaces the time in the name that Helm makes for a release without one.
 const madeUp = "1700000000"
 
 // release returns the name of the release.
@@ -275,7 +275,8 @@ func (i *inflation) release() (string, error) {
 	return i.NameTemplate, nil
 }
 
-// problem is the reason why a chart is not there. It is fleeting where it may go away without a change of anything.
+// problem describes why a chart has no output. fleeting is true where the problem may disappear although no file
+// changes.
 func (i *inflation) problem(err error) (doc.Error, bool) {
 	e := doc.Error{Path: i.shown.file, Line: i.shown.at.Line, Column: i.shown.at.Column}
 	var outside *sourceError
@@ -286,7 +287,7 @@ func (i *inflation) problem(err error) (doc.Error, bool) {
 	case errors.As(err, &outside):
 		e.Message = "helmCharts: "
 		outside.tell(&e)
-		return e, !errors.Is(err, remote.ErrWanted) && !errors.As(err, &failure) // the store may be read the next time
+		return e, !errors.Is(err, remote.ErrWanted) && !errors.As(err, &failure) // reading the store may succeed the next time
 	case errors.As(err, &failure):
 		e.Message = "helmCharts: " + failure.Message
 	case errors.As(err, &refused):
@@ -294,7 +295,7 @@ func (i *inflation) problem(err error) (doc.Error, bool) {
 	case errors.As(err, &failed):
 		e.Unknown = failed.Cause == helm.CauseLimit || len(failed.Lookups) > 0
 		e.Message = chartWords("the chart "+i.Name, failed) + chartPlace(failed)
-		return e, failed.Cause == helm.CauseLimit // of time, too
+		return e, failed.Cause == helm.CauseLimit // the limit may be one of time
 	default:
 		e.Message, e.Unknown = "helmCharts: cannot be read: "+err.Error(), true
 		return e, true

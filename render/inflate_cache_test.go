@@ -17,7 +17,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// What a chart was not rendered for is not remembered longer than it holds.
+// The result for a chart that could not be rendered is cached only as long as it is valid.
 func TestCachedChartInflationEqualsRendered(t *testing.T) {
 	render := func(w *world, s *remote.Sources, disk *env.Disk) []doc.Error {
 		set, err := deploy.Open(w.repo.Tree("HEAD"), roots.Options{}, &graph.Cache{}, render.Config{Sources: s, Cache: &render.Cache{Disk: disk}})
@@ -40,7 +40,7 @@ func TestCachedChartInflationEqualsRendered(t *testing.T) {
 	}
 	const app = "-- app/kustomization.yaml --\nresources: [own.yaml]\nhelmCharts:\n- {name: local, releaseName: r}\n" +
 		"-- app/own.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: own}\n"
-	t.Run("comes into its folder", func(t *testing.T) {
+	t.Run("chart is added to its folder", func(t *testing.T) {
 		w, disk := newWorld(t, host, app), open()
 		if got := render(w, nil, disk); len(got) != 1 || !got[0].Unknown {
 			t.Fatal(got)
@@ -55,7 +55,7 @@ func TestCachedChartInflationEqualsRendered(t *testing.T) {
 			t.Error(got)
 		}
 	})
-	t.Run("can be read again", func(t *testing.T) {
+	t.Run("store is readable again", func(t *testing.T) {
 		w, disk := newWorld(t, host, strings.Replace(app, "local", "web, version: 1.2.3, repo: "+host+"/charts", 1)+
 			inflatedChart), open()
 		w.fetch(remote.Want{Kind: remote.Chart, URL: host + "/charts", Name: "web", Ref: "1.2.3"})

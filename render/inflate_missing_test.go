@@ -7,49 +7,49 @@ import (
 	"github.com/lintel-bot/lintel/render/remote"
 )
 
-// A chart that is not there, or does not render, is one problem on the line that names it, and the rest is rendered.
+// A chart that is missing or does not render is one problem on the line that names it. Everything else is rendered.
 func TestInflateMissing(t *testing.T) {
 	chart := func(fields string) string {
 		return "-- app/kustomization.yaml --\nresources: [own.yaml]\nhelmCharts:\n- releaseName: r\n  " +
 			strings.ReplaceAll(fields, "; ", "\n  ") + "\n"
 	}
 	for _, c := range []struct{ name, files, problem string }{
-		{"no such chart", chart("name: gone; repo: HOST/charts; version: 9.9.9"),
+		{"chart that does not exist in the repository", chart("name: gone; repo: HOST/charts; version: 9.9.9"),
 			"app/kustomization.yaml:6: helmCharts: chart gone 9.9.9 of HOST/charts: there is no such thing"},
-		{"no access", chart("name: web; repo: HOST/secret; version: 1.0.0"),
+		{"repository without access", chart("name: web; repo: HOST/secret; version: 1.0.0"),
 			"?app/kustomization.yaml:6: helmCharts: chart web 1.0.0 of HOST/secret: needs credentials"},
-		{"a registry", chart("name: web; repo: oci://reg.example.com/secret/; version: 1.0.0"),
+		{"registry without access", chart("name: web; repo: oci://reg.example.com/secret/; version: 1.0.0"),
 			"?app/kustomization.yaml:6: helmCharts: oci://reg.example.com/secret/web at 1.0.0: needs credentials"},
-		{"nowhere", chart("name: gone"), "app/kustomization.yaml:4: helmCharts: there is no chart in app/charts/gone"},
-		{"from a folder", chart("name: gone; repo: ../charts"),
+		{"local chart that does not exist", chart("name: gone"), "app/kustomization.yaml:4: helmCharts: there is no chart in app/charts/gone"},
+		{"repository that is a folder", chart("name: gone; repo: ../charts"),
 			"app/kustomization.yaml:4: helmCharts: there is no chart in app/charts/gone, and repo \"../charts\" is " +
 				"not an address"},
 		{"no name", chart("version: 1.2.3"), "app/kustomization.yaml:4: helmCharts: has no name"},
-		{"a name that is an option", chart("name: --post-renderer=x"), "app/kustomization.yaml:4: helmCharts: has a name that starts"},
-		{"no values", chart("name: local; valuesFile: gone.yaml"), `app/kustomization.yaml:4: helmCharts: valuesFile: "gone.yaml" does not exist`},
-		{"values of others", chart("name: local; valuesFile: ../other.yaml") + "-- other.yaml --\na: b\n",
+		{"name that looks like an option", chart("name: --post-renderer=x"), "app/kustomization.yaml:4: helmCharts: has a name that starts"},
+		{"values file that does not exist", chart("name: local; valuesFile: gone.yaml"), `app/kustomization.yaml:4: helmCharts: valuesFile: "gone.yaml" does not exist`},
+		{"values file outside the folder", chart("name: local; valuesFile: ../other.yaml") + "-- other.yaml --\na: b\n",
 			`app/kustomization.yaml:4: helmCharts: valuesFile: "../other.yaml" is not below the kustomization`},
-		{"values that are none", chart("name: local; valuesFile: v.yaml") + "-- app/v.yaml --\n[a\n",
+		{"values file that is not YAML", chart("name: local; valuesFile: v.yaml") + "-- app/v.yaml --\n[a\n",
 			"app/kustomization.yaml:4: helmCharts: the values cannot be read"},
-		{"a home elsewhere", chart("name: local") + "helmGlobals: {chartHome: /tmp/charts}\n",
+		{"chart home outside the repository", chart("name: local") + "helmGlobals: {chartHome: /tmp/charts}\n",
 			"?app/kustomization.yaml:4: helmCharts: has its charts in a folder outside the repository"},
-		{"a name that is made without end", strings.Replace(chart("name: local; nameTemplate: '{{ range 999999999999 }}name"+
+		{"name template that does not end", strings.Replace(chart("name: local; nameTemplate: '{{ range 999999999999 }}name"+
 			"{{ end }}'"), "releaseName: r\n  ", "", 1), "?app/kustomization.yaml:3: helmCharts: has a template for " +
 			"the name of the release"},
-		{"fails", chart("name: bad") + "-- app/charts/bad/Chart.yaml --\napiVersion: v2\nname: bad\nversion: 1.0.0\n" +
+		{"template that fails", chart("name: bad") + "-- app/charts/bad/Chart.yaml --\napiVersion: v2\nname: bad\nversion: 1.0.0\n" +
 			"-- app/charts/bad/values.yaml --\na: b\n-- app/charts/bad/templates/a.yaml --\na: {{ fail \"no luck\" }}\n",
 			"app/kustomization.yaml:4: the chart bad rejects its values: no luck"},
-		{"no object", chart("name: bad") + "-- app/charts/bad/Chart.yaml --\napiVersion: v2\nname: bad\nversion: 1.0.0\n" +
+		{"output without a name", chart("name: bad") + "-- app/charts/bad/Chart.yaml --\napiVersion: v2\nname: bad\nversion: 1.0.0\n" +
 			"-- app/charts/bad/values.yaml --\na: b\n-- app/charts/bad/templates/a.yaml --\nkind: A\na: b\n",
 			"app/kustomization.yaml:4: helmCharts: "},
-		{"a map", "-- app/kustomization.yaml --\nresources: [own.yaml]\nhelmCharts:\n- name: {a: b}\n",
+		{"name that is a map", "-- app/kustomization.yaml --\nresources: [own.yaml]\nhelmCharts:\n- name: {a: b}\n",
 			"app/kustomization.yaml:3: helmCharts: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, host, c.files+inflatedChart)
 			w.fails = map[string]*remote.Failure{"/secret": {Message: "needs credentials"}}
 			_, out, problems := w.render("app")
-			if c.name != "a map" && (len(out.Resources) != 1 || !out.Partial) {
+			if c.name != "name that is a map" && (len(out.Resources) != 1 || !out.Partial) {
 				t.Errorf("%d resources, partial: %v", len(out.Resources), out.Partial)
 			}
 			want, unknown := strings.CutPrefix(strings.ReplaceAll(c.problem, "HOST", host), "?")
@@ -60,8 +60,8 @@ func TestInflateMissing(t *testing.T) {
 	}
 }
 
-// The fields of what a chart prints stand at its line until somebody knows more; what the kustomization writes over them
-// stands where it is written.
+// A field that a chart prints has the place of the entry, where nothing more is known. A field that the kustomization
+// overwrites has the place in the kustomization.
 func TestInflatePlaces(t *testing.T) {
 	w := newWorld(t, host, `
 -- app/kustomization.yaml --

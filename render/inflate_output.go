@@ -11,25 +11,25 @@ import (
 	"github.com/lintel-bot/lintel/render/origin"
 )
 
-// chartText is what a chart printed, as a file whose lines lead back to templates.
+// chartText is the output of a chart as one file, whose lines lead back to templates.
 type chartText interface {
-	// locate returns the place that a person must edit to change what stands at a place of the text.
+	// locate returns the place that a person must edit to change the field at a place of the text.
 	locate(p origin.Place) origin.Place
 }
 
 // printedChart implements chartText.
 type printedChart struct {
 	shown   *mount
-	from    string // the folder of the chart, or its address
+	from    string // the folder or the address of the chart
 	here    bool   // it is a folder of this repository
 	output  *helm.Output
 	text    []byte
-	places  *chartPlaces // nil: they are not known
+	places  *chartPlaces // nil: places are not known
 	starts  []int        // the first line of each manifest
-	indexes []int        // which that is
+	indexes []int        // the index of each manifest in Helm's output
 }
 
-// print writes down what Helm printed as `helm template` does.
+// print sets the text to what `helm template` prints.
 func (c *printedChart) print() {
 	var out bytes.Buffer
 	line := 1
@@ -67,7 +67,7 @@ func (c *printedChart) locate(p origin.Place) origin.Place {
 	return out
 }
 
-// manifest returns which manifest a line is of, and its line in there.
+// manifest returns the number of the manifest that contains a line, and the line in it.
 func (c *printedChart) manifest(line int) (index, in int) {
 	k, found := slices.BinarySearch(c.starts, line)
 	if !found {
@@ -79,8 +79,8 @@ func (c *printedChart) manifest(line int) (index, in int) {
 	return c.indexes[k], line - c.starts[k] + 1
 }
 
-// template returns the file that printed a line: in this repository, or where the chart is from (see origin.Link). It
-// is empty where that is not known.
+// template returns the template that printed a line: its path in this repository, or its address (see origin.Link). It
+// is empty where it is not known.
 func (c *printedChart) template(line int) string {
 	k, _ := c.manifest(line)
 	if k < 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/lintel-bot/lintel/render/remote"
 )
 
-// places completes what knows the places of what the chart prints.
+// places sets in c what depends on the entry, and returns c.
 func (i *inflation) places(c *chartPlaces) *chartPlaces {
 	c.entry = origin.Place{Path: i.shown.file, StartLine: max(1, i.shown.at.Line), EndLine: max(1, i.shown.at.Line),
 		How: origin.Enclosing, Role: "helmCharts"}
@@ -24,7 +24,7 @@ func (i *inflation) places(c *chartPlaces) *chartPlaces {
 	return c
 }
 
-// field returns the position of the first of some fields of the entry that there is.
+// field returns the position of the first of some fields that the entry has.
 func (i *inflation) field(names ...string) gitops.Position {
 	for _, name := range names {
 		if _, n := doc.Field(i.node, name); n != nil && n.Kind == yaml.ScalarNode {
@@ -34,7 +34,7 @@ func (i *inflation) field(names ...string) gitops.Position {
 	return gitops.Position{}
 }
 
-// layers merges the values once more, by their places; nil where that comes to others.
+// layers merges the values again, with their places; nil where the result differs from the values that were rendered.
 func (i *inflation) layers(c *chartPlaces) *gitops.Values {
 	if i.node == nil {
 		return nil

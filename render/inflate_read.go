@@ -9,7 +9,7 @@ import (
 	"github.com/lintel-bot/lintel/render/kustomization"
 )
 
-// charts lists what the kustomization inflates by its own fields.
+// charts lists the charts in the fields helmCharts and helmChartInflationGenerator of a kustomization.
 func (b *builder) charts(f *kustomization.File) ([]*inflation, error) {
 	var list []*inflation
 	var globals types.HelmGlobals
@@ -45,7 +45,8 @@ func (b *builder) charts(f *kustomization.File) ([]*inflation, error) {
 	return list, nil
 }
 
-// generators lists what a configuration of generators inflates, nil where it is not of charts alone.
+// generators lists the charts that a generator configuration inflates. It returns nil where the configuration has other
+// generators, too.
 func (b *builder) generators(f *kustomization.File, at entry, file string, documents []*yaml.Node,
 ) (list []*inflation) {
 	for k, d := range documents {
@@ -54,7 +55,7 @@ func (b *builder) generators(f *kustomization.File, at entry, file string, docum
 		}
 		i := b.inflation(f, at, file, d)
 		if file == f.Path {
-			i.shown, i.node = at, nil // the lines are those of a text in it
+			i.shown, i.node = at, nil // the lines are those of an inline text
 		}
 		i.generator, i.nth = true, k
 		if decode(d, &i.HelmGlobals) != nil || decode(d, &i.HelmChart) != nil {
@@ -76,7 +77,7 @@ func decode(n *yaml.Node, into any) error {
 	return sigsyaml.Unmarshal(data, into)
 }
 
-// spelled is a node without aliases.
+// spelled returns a copy of a node with its aliases resolved.
 func spelled(n *yaml.Node) *yaml.Node {
 	n = doc.Deref(n)
 	out := *n

@@ -16,7 +16,7 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// inflatedChart is a chart in a repository of charts, and as a folder at "app/charts/local".
+// inflatedChart is one chart, in a chart repository and in the folder "app/charts/local".
 var inflatedChart = func() string {
 	chart := `
 -- CHART/Chart.yaml --
@@ -94,8 +94,8 @@ metadata:
 }()
 
 var inflateCases = []struct{ name, files string }{
-	{"local", "-- app/kustomization.yaml --\nhelmCharts:\n- name: local\n  releaseName: r\n"},
-	{"from a repository", `
+	{"chart in a folder", "-- app/kustomization.yaml --\nhelmCharts:\n- name: local\n  releaseName: r\n"},
+	{"chart from a repository", `
 -- app/kustomization.yaml --
 namespace: ns
 namePrefix: p-
@@ -169,7 +169,7 @@ labels:
 name: from-b
 labels: {z: "26"}
 `},
-	{"home", `
+	{"chart home", `
 -- app/kustomization.yaml --
 helmGlobals: {chartHome: charts/../charts}
 components: [../component]
@@ -180,7 +180,7 @@ apiVersion: kustomize.config.k8s.io/v1alpha1
 kind: Component
 commonAnnotations: {by: component}
 `},
-	{"a generator", `
+	{"generator in a file", `
 -- app/kustomization.yaml --
 resources: [own.yaml]
 namespace: ns
@@ -202,7 +202,7 @@ releaseName: g
 namespace: other
 skipTests: true
 `},
-	{"two in a text", `
+	{"two inline generators", `
 -- app/kustomization.yaml --
 generators:
 - |
@@ -238,7 +238,7 @@ helmCharts:
   skipHooks: true
   valuesInline: *values
 `},
-	{"below", `
+	{"chart in a base", `
 -- app/kustomization.yaml --
 namespace: above
 resources: [base]
@@ -251,7 +251,7 @@ helmCharts:
   version: 1.2.3
   releaseName: r
 `},
-	{"old", `
+	{"deprecated field", `
 -- app/kustomization.yaml --
 helmChartInflationGenerator:
 - chartName: local
@@ -261,7 +261,7 @@ helmChartInflationGenerator:
 -- app/v.yaml --
 replicas: 4
 `},
-	{"in a repository of others", `
+	{"chart of a remote base", `
 -- app/kustomization.yaml --
 resources:
 - HOST/o/charts//k?ref=v1
@@ -338,7 +338,7 @@ func TestInflateAsKustomize(t *testing.T) {
 	}
 }
 
-// pack returns a chart as its repository has it.
+// pack returns a chart as the archive that a chart repository serves.
 func pack(name string, files map[string]string) []byte {
 	var out bytes.Buffer
 	zipped := gzip.NewWriter(&out)
@@ -351,7 +351,7 @@ func pack(name string, files map[string]string) []byte {
 	return out.Bytes()
 }
 
-// serveCharts serves the repository of charts.
+// serveCharts answers the requests to the chart repository.
 func (w *world) serveCharts(out http.ResponseWriter, p string) {
 	if p == "index.yaml" {
 		fmt.Fprint(out, "apiVersion: v1\nentries:\n")

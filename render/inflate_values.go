@@ -17,8 +17,8 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// values merges the user's values: those of a file, which are the chart's own where none is named, with those in the
-// kustomization, and those of more files over them.
+// values merges the user's values. The values file comes first, by default that of the chart. valuesInline is merged
+// with it, and additional values files override both.
 func (i *inflation) values(from chartFolder) (map[string]any, error) {
 	read := func() ([]byte, error) {
 		if i.ValuesFile != "" {
@@ -63,7 +63,7 @@ func (i *inflation) values(from chartFolder) (map[string]any, error) {
 	return values, nil
 }
 
-// inlined merges the values of the kustomization with those of the file.
+// inlined merges valuesInline of the kustomization with the values file.
 func (i *inflation) inlined(read func() ([]byte, error)) ([]byte, error) {
 	values := i.ValuesInline
 	if i.ValuesMerge != "replace" {
@@ -98,7 +98,7 @@ func (i *inflation) inlined(read func() ([]byte, error)) ([]byte, error) {
 	return sigsyaml.Marshal(values)
 }
 
-// message is the words of an error about a file, without the file.
+// message returns an error about a file without the file's name.
 func message(err error) string {
 	var e *doc.Error
 	if errors.As(err, &e) {

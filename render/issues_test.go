@@ -54,8 +54,8 @@ data:
   b: ${UNKNOWN}
 `
 
-// What is wrong with one resource is said of that one, with the field that it is about, also where the rendering is
-// recalled; the others of the root are there.
+// Something wrong with one resource is an issue of that resource and its field, also in a rendering from the cache. The
+// other resources of the root are still rendered.
 func TestIssues(t *testing.T) {
 	r := treetest.New(t)
 	at := r.Tree(r.Commit(withIssues))

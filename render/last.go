@@ -11,22 +11,22 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// What comes from outside cannot always be had: a registry does not answer, or a version was not fetched. What a target of
-// the base branch came to when it could be had the last time says what it most likely deploys now. No target is judged by
-// that, but it answers look-ups.
+// A remote source may be unavailable: a registry does not answer, or a version was not fetched. The last complete
+// rendering of a target on the base branch then shows what it most likely deploys. It answers look-ups, but no target
+// is judged by it.
 
-// lastTable has, by how a target is deployed in any version of what it takes from outside, what it came to the last time.
+// lastTable maps a target, without the versions of its remote sources, to its last complete rendering.
 var lastTable = env.Table{Name: "last"}
 
-// lastRendering is one that is kept in the renderingTable.
+// lastRendering refers to a rendering in the renderingTable.
 type lastRendering struct {
 	Key string    `json:"key"`
-	At  time.Time `json:"at"` // when a check last saw it, to the day
-	// Sources are the digests of what it took from outside, by the question for it.
+	At  time.Time `json:"at"` // the day on which a check last saw it
+	// Sources are the digests of its remote sources, by the question for each.
 	Sources map[string]string `json:"sources"`
 }
 
-// LastDigest distinguishes what LastOfKind rests on.
+// LastDigest returns a digest of everything that LastOfKind reads.
 func (c *Cache) LastDigest() string { return c.Memory().Digest(lastTable) }
 
 // lastKey is the key of the last rendering of a target.
@@ -37,7 +37,7 @@ func (r *Renderer) lastKey(t Target) string {
 	return r.ownKey(t)
 }
 
-// keepLast keeps which rendering of a target of the base branch is the last that is whole.
+// keepLast records a complete rendering of a target of the base branch as its last one.
 func (r *Renderer) keepLast(out *Rendering) {
 	if r.branch.IsZero() || len(out.wants) == 0 || out.asked == nil || r.kept() == nil || r.kept().Disk == nil {
 		return
@@ -53,9 +53,9 @@ func (r *Renderer) keepLast(out *Rendering) {
 	}
 }
 
-// LastOfKind returns the objects of a kind that a target of the base branch deployed when what it takes from outside could
-// be had the last time, and on which day that was: of another version where there is nothing of this one. Everything else
-// that the rendering rests on is the same now. ok is false where no such rendering is kept.
+// LastOfKind returns the objects of a kind in the last complete rendering of a target of the base branch, with its day.
+// If a remote source is unavailable now, that rendering may have used another version of it. Everything else that it
+// depends on must be unchanged. ok is false where no such rendering is cached.
 func (r *Renderer) LastOfKind(t Target, kind string) (found Declared, ok bool) {
 	if r.branch.IsZero() || t.Kind == roots.Folder || r.kept() == nil || r.kept().Disk == nil {
 		return Declared{}, false
@@ -77,7 +77,8 @@ func (r *Renderer) LastOfKind(t Target, kind string) (found Declared, ok bool) {
 	return found, true
 }
 
-// lastAsker answers as it was at the last rendering where something cannot be had from outside now.
+// lastAsker answers like asker, except that an unavailable remote source has the digest that it had at the last
+// rendering.
 type lastAsker struct {
 	asker
 	last lastRendering
@@ -91,7 +92,7 @@ func (a lastAsker) Answer(q env.Question) string {
 		if json.Unmarshal([]byte(q.Name), &want) == nil && a.mounts.sources.Lacks(want) {
 			return a.last.Sources[q.Name]
 		}
-	case env.Deployed: // in whatever version
+	case env.Deployed: // the version of a remote source does not count
 		return a.last.Key
 	}
 	return a.asker.Answer(q)

@@ -6,11 +6,12 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// Limits bound what one root may cost. The zero value means the defaults; real repositories stay far below.
+// Limits bound the cost of one root. The zero value means the defaults, which are far above what real repositories
+// need.
 type Limits struct {
 	Source    doc.Limits // of one file
 	Layers    int        // kustomizations that one root includes, counted each time; default 2,000
-	Depth     int        // bases of bases; default 32
+	Depth     int        // how deep bases may be nested; default 32
 	Resources int        // resources of one root; default 20,000
 }
 

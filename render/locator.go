@@ -8,17 +8,17 @@ import (
 	"github.com/lintel-bot/lintel/render/origin"
 )
 
-// Locator returns the place a person must edit to change the field of a resource at a JSON Pointer (RFC 6901), or the nearest
-// place around it: in the sources that the resource was built from, in what a controller wrote after that, or by rendering
-// again. It is not safe for concurrent use on resources of one rendering.
+// Locator returns the place that a person must edit to change the field at a JSON Pointer (RFC 6901), or the nearest
+// place around it. The place is in the source files of the resource, or where a controller's change of the field is
+// written. A locator may render again. It is not safe for concurrent use on resources of one rendering.
 type Locator func(pointer string) origin.Place
 
-// NewResource returns an object that no rendering made, with what is wrong with it.
+// NewResource returns a resource that does not come from a rendering, with its issues.
 func NewResource(object map[string]any, l Locator, issues ...Issue) *Resource {
 	return &Resource{Object: object, Issues: issues, locator: l}
 }
 
-// Origin returns the place of a field of the resource: see Locator. What no rendering made has none.
+// Origin returns the place of a field of the resource: see Locator. A resource without a locator has no places.
 func (r *Resource) Origin(pointer string) origin.Place {
 	switch {
 	case r.in != nil:
@@ -29,14 +29,14 @@ func (r *Resource) Origin(pointer string) origin.Place {
 	return r.locator(pointer)
 }
 
-// through has the places of a resource, as they were until now, taken for others.
+// through applies a function to every place that the resource's locator returns.
 func (r *Resource) through(to func(origin.Place) origin.Place) {
 	before := r.locator
 	r.locator = func(pointer string) origin.Place { return to(before(pointer)) }
 }
 
-// Whole returns the rendering with all that is known of how it came about, for those who ask for most of its places: one
-// that was recalled is rendered again. The error is about the repository or the context.
+// Whole returns the rendering with the data that locators need. It renders again if the rendering came from the cache.
+// It is for callers that need most places. The error is about the repository or the context.
 func (r *Rendering) Whole() (*Rendering, error) {
 	if r.whole == nil {
 		return r, nil
@@ -44,7 +44,7 @@ func (r *Rendering) Whole() (*Rendering, error) {
 	return r.whole()
 }
 
-// written returns the place of a field, which own is as it was built, after a controller wrote others.
+// written returns the place of a field after a controller changed some fields. own is its place before that.
 func written(writes []gitops.Write, pointer string, own origin.Place) origin.Place {
 	var by *gitops.Write
 	for i, w := range writes {
@@ -66,14 +66,14 @@ func written(writes []gitops.Write, pointer string, own origin.Place) origin.Pla
 	}
 	place := origin.Place{Path: links[0].Path, StartLine: links[0].StartLine, EndLine: links[0].EndLine,
 		How: origin.Writer, Role: by.Role}
-	if own.Missing == "" { // it replaced something
+	if own.Missing == "" { // it replaced a value
 		place.Chain = append([]origin.Link{{Path: own.Path, StartLine: own.StartLine, EndLine: own.EndLine, Role: own.Role}},
 			own.Chain...)
 	}
 	return place
 }
 
-// real turns a place in a kustomization that is built in place of a folder's own into one that a person can edit.
+// real converts a place in a kustomization that Lintel makes up into one that a person can edit.
 func real(v *gitops.Virtual, p origin.Place) origin.Place {
 	lines := func(start, end gitops.Position) (from, to int) {
 		from, to = max(1, start.Line), max(1, start.Line)

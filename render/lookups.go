@@ -16,11 +16,12 @@ import (
 	"github.com/lintel-bot/lintel/render/helm"
 )
 
-// Charts may ask the cluster for objects (lookup, https://helm.sh/docs/chart_template_guide/functions_and_pipelines/).
-// What the kustomizations and manifests of the repository declare is there: what other charts print, and what Argo CD
-// and Flux change on the way, is not looked into, since these may ask for what this one prints.
+// Charts may look up objects in the cluster (lookup,
+// https://helm.sh/docs/chart_template_guide/functions_and_pipelines/). These are answered from the kustomizations and
+// manifests of the repository. The output of other charts and the changes of Argo CD and Flux are not looked into,
+// since these may depend on the output of this chart.
 
-// lookups are what a renderer knows of such objects, by apiVersion and kind.
+// lookups caches the objects that a renderer can answer with, by apiVersion and kind.
 type lookups struct {
 	renderer *Renderer
 
@@ -36,12 +37,12 @@ type declaredKind struct {
 type declaredObject struct {
 	namespace, name string
 	object          map[string]any
-	from            wants // what its root is made of
+	from            wants // remote sources that the object's root uses
 }
 
-// lookUp answers what a chart asks the cluster for; see helm.Options.Lookup. An object that has no namespace is in the
-// one that is asked for: where it goes, whoever applies it says. What two roots declare differently is not known, and
-// neither is what is encrypted. A list has what is known of it.
+// lookUp answers what a chart looks up in the cluster; see helm.Options.Lookup. An object without a namespace matches
+// any requested one, because its deployer decides the namespace. An object that two roots declare differently is not
+// known, nor is an encrypted one. A list contains the known objects.
 func (l *lookups) lookUp(apiVersion, kind, namespace, name string) (map[string]any, bool) {
 	found := l.declaredAs(apiVersion, kind, namespace, name)
 	if name == "" {
@@ -60,10 +61,10 @@ func (l *lookups) lookUp(apiVersion, kind, namespace, name string) (map[string]a
 	}) {
 		return nil, false
 	}
-	return runtime.DeepCopyJSON(found[0].object), true // a chart may change what it gets
+	return runtime.DeepCopyJSON(found[0].object), true // the chart may change the map
 }
 
-// declaredAs lists the objects that a look-up is about.
+// declaredAs lists the objects that match a look-up.
 func (l *lookups) declaredAs(apiVersion, kind, namespace, name string) (found []declaredObject) {
 	for _, o := range l.declaredKind(apiVersion, kind) {
 		if (name == "" || o.name == name) && (namespace == "" || o.namespace == "" || o.namespace == namespace) {
@@ -104,7 +105,7 @@ func (l *lookups) findDeclared(apiVersion, kind string) (list []declaredObject) 
 	}
 	kustomizations, files := l.renderer.index.Declaring(kind)
 	for _, root := range kustomizations {
-		if out, _, err := l.renderer.once(context.Background(), Target{Root: root}); err == nil { // what is wrong with it is said of that root
+		if out, _, err := l.renderer.once(context.Background(), Target{Root: root}); err == nil { // its problems are reported when it is checked
 			add(out.Resources, out.wants)
 		}
 	}
@@ -119,7 +120,7 @@ func (l *lookups) findDeclared(apiVersion, kind string) (list []declaredObject) 
 	return list
 }
 
-// answer is a digest of what charts are told that ask the cluster for something.
+// answer returns a digest of what a look-up returns.
 func (l *lookups) answer(asked helm.Lookup) string {
 	found, _ := l.lookUp(asked.APIVersion, asked.Kind, asked.Namespace, asked.Name)
 	data, _ := json.Marshal(found)

@@ -15,7 +15,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// Charts are told what the repository declares; what it does not, is noted.
+// Look-ups of charts return what the repository declares. A look-up of something else is noted.
 func TestLookup(t *testing.T) {
 	text := func(template string) string {
 		return "\n-- chart/templates/asks.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: asks}\ndata:\n  got: " +
@@ -32,29 +32,29 @@ func TestLookup(t *testing.T) {
 	for name, c := range map[string]struct {
 		more, want, note string
 	}{
-		"nothing":             {chart(`(lookup "v1" "ConfigMap" "shop" "settings") | toString`), "map[]", none},
-		"a manifest":          {chart(mode) + manifest("apps/a.yaml", ", namespace: shop", "fast"), "fast", ""},
-		"another namespace":   {chart(size) + manifest("apps/a.yaml", ", namespace: x", "fast"), "0", none},
-		"a namespace unknown": {chart(mode) + manifest("apps/a.yaml", "", "fast"), "fast", ""},
-		"a kustomization": {chart(mode) + manifest("apps/a.yaml", "", "fast") + "-- apps/kustomization.yaml --\n" +
+		"object that is not declared": {chart(`(lookup "v1" "ConfigMap" "shop" "settings") | toString`), "map[]", none},
+		"object in a manifest":        {chart(mode) + manifest("apps/a.yaml", ", namespace: shop", "fast"), "fast", ""},
+		"object in another namespace": {chart(size) + manifest("apps/a.yaml", ", namespace: x", "fast"), "0", none},
+		"object without a namespace":  {chart(mode) + manifest("apps/a.yaml", "", "fast"), "fast", ""},
+		"object in a kustomization": {chart(mode) + manifest("apps/a.yaml", "", "fast") + "-- apps/kustomization.yaml --\n" +
 			"resources: [a.yaml]\nnamespace: shop\n", "fast", ""},
-		"a kustomization elsewhere": {chart(size) +
+		"kustomization for another namespace": {chart(size) +
 			manifest("apps/a.yaml", "", "fast") + "-- apps/kustomization.yaml --\nresources: [a.yaml]\nnamespace: other\n", "0",
 			none},
-		"generated": {chart(mode) + "-- apps/kustomization.yaml --\nnamespace: shop\n" +
+		"object of a generator": {chart(mode) + "-- apps/kustomization.yaml --\nnamespace: shop\n" +
 			"generatorOptions: {disableNameSuffixHash: true}\nconfigMapGenerator: [{name: settings, literals: [mode=slow]}]\n",
 			"slow", ""},
-		"said twice": {chart(mode) + manifest("a/a.yaml", ", namespace: shop", "x") +
+		"object declared twice alike": {chart(mode) + manifest("a/a.yaml", ", namespace: shop", "x") +
 			manifest("b/a.yaml", ", namespace: shop", "x"), "x", ""},
-		"said in two ways": {chart(size) + manifest("a/a.yaml", ", namespace: shop", "x") +
+		"object declared twice differently": {chart(size) + manifest("a/a.yaml", ", namespace: shop", "x") +
 			manifest("b/a.yaml", ", namespace: shop", "y"), "0", none},
-		"a list": {text(`"{{ range (lookup "v1" "ConfigMap" "" "").items }}{{ .metadata.name }} {{ end }}"`) +
+		"list of objects": {text(`"{{ range (lookup "v1" "ConfigMap" "" "").items }}{{ .metadata.name }} {{ end }}"`) +
 			manifest("a/a.yaml", ", namespace: shop", "x"), "settings ", "all of kind ConfigMap in the cluster " +
 			"(lookup): it is checked with those"},
-		"encrypted": {chart(`(lookup "v1" "Secret" "shop" "s") | len`) + "-- a/s.yaml --\napiVersion: v1\nkind: Secret\n" +
+		"encrypted object": {chart(`(lookup "v1" "Secret" "shop" "s") | len`) + "-- a/s.yaml --\napiVersion: v1\nkind: Secret\n" +
 			"metadata: {name: s, namespace: shop}\ndata: {a: ENC}\nsops: {mac: x}\n", "0", "looks up Secret shop/s " +
 			"in the cluster"},
-		"what a chart changes": {text(`{{ $_ := set (lookup "v1" "ConfigMap" "shop" "settings") "data" 1 }}{{ `+mode+` }}`) +
+		"chart changes the returned object": {text(`{{ $_ := set (lookup "v1" "ConfigMap" "shop" "settings") "data" 1 }}{{ `+mode+` }}`) +
 			manifest("apps/a.yaml", ", namespace: shop", "fast"), "fast", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// A rendering is recalled only while a chart would be told the same.
+// A rendering from the cache is used only while its look-ups return the same.
 func TestCachedLookupIsAsked(t *testing.T) {
 	disk, err := env.OpenDisk(t.TempDir(), 0)
 	if err != nil {

@@ -17,21 +17,21 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// Only rendering shows what a chart prints. But a chart cannot print an object of a kind, or with a name of words, that
-// its text does not contain: so most charts need not be rendered to find an object.
+// The output of a chart is known only after rendering. But a chart cannot print a kind, or words of a name, that its
+// text does not contain. So most charts need not be rendered to find an object.
 
 // ObjectQuery selects one object, or all objects of a kind.
 type ObjectQuery struct {
 	Group, Kind string
-	// Namespace is where it is; empty: its kind has none, or it is looked for in all.
+	// Namespace is the namespace of the object; empty: any, or its kind has none.
 	Namespace string
 	Name      string // empty: all of the kind
 }
 
 // MayDeploy reports whether a target that renders something external may deploy an object. It searches the text of the
-// chart, of the values and of the object that deploys it; where not all of these are there, only the object. It fetches
-// nothing. It misses a name that a chart composes of parts of words. Of a kustomization it searches its namespace and
-// the names in its own text.
+// chart, of the values and of the object that deploys it. If some of these are missing, it searches only the object. It
+// fetches nothing. It misses a name that a chart composes of parts of words. For a kustomization it searches the
+// namespace and the names in its own text.
 func (r *Renderer) MayDeploy(target Target, s ObjectQuery) bool {
 	one := target.By
 	if !target.IsExternal() {
@@ -55,7 +55,7 @@ func (r *Renderer) MayDeploy(target Target, s ObjectQuery) bool {
 	case s.Namespace != "" || s.Name == "":
 		return true
 	}
-	// Whose it is that has no namespace, its name tells best.
+	// Objects without a namespace are most likely part of the deployment whose name they contain.
 	return slices.Contains(namespaces, s.Name) || t.contains(s.Name) ||
 		slices.ContainsFunc(names, func(name string) bool { return name != "" && strings.Contains(s.Name, name) })
 }
@@ -83,7 +83,7 @@ func (r *Renderer) kustomizationMayDeploy(t Target, s ObjectQuery) bool {
 	return t.By != nil && s.Namespace != "" && bytes.Contains(t.By.Text(), []byte(s.Namespace))
 }
 
-// namespacesOf lists where a deployment puts what names no namespace; "" where that is not known.
+// namespacesOf lists the namespaces in which a deployment puts objects that name none; "" where that is not known.
 func namespacesOf(one *Deployment) []string {
 	list := []string{one.Namespace}
 	for _, release := range releasesOf(one) {
@@ -94,7 +94,7 @@ func namespacesOf(one *Deployment) []string {
 	})
 }
 
-// namesOf lists what a deployment, its release and its chart are called.
+// namesOf lists the names of a deployment, its release and its chart.
 func namesOf(one *Deployment) []string {
 	list := []string{one.Name}
 	for _, release := range releasesOf(one) {
@@ -104,7 +104,7 @@ func namesOf(one *Deployment) []string {
 	return slices.DeleteFunc(list, func(name string) bool { return name == "." })
 }
 
-// releasesOf lists the release that a deployment is, or may be.
+// releasesOf returns the release of a deployment, also one that it only may have. It has at most one element.
 func releasesOf(one *Deployment) []*gitops.Release {
 	switch {
 	case one.Release != nil:
@@ -115,19 +115,19 @@ func releasesOf(one *Deployment) []*gitops.Release {
 	return nil
 }
 
-// texts are the texts of the deployments that were searched. It is safe for concurrent use.
+// texts caches the searched texts of deployments. It is safe for concurrent use.
 type texts struct {
 	mu     sync.Mutex
 	byRoot map[roots.Root]*text
 }
 
-// text is what is known of the text of one deployment.
+// text caches the search results for one deployment.
 type text struct {
 	own []byte // see gitops.Deployment.Text
 
 	mu    sync.Mutex
-	lacks bool            // a part of it is missing
-	found map[string]bool // by word; of a kind behind "kind "
+	lacks bool            // a part of the text is not available
+	found map[string]bool // by word; a kind has the prefix "kind "
 }
 
 func (t *texts) of(root roots.Root, one *Deployment) *text {
@@ -142,10 +142,10 @@ func (t *texts) of(root roots.Root, one *Deployment) *text {
 	return t.byRoot[root]
 }
 
-// contains reports whether the object itself contains a word.
+// contains reports whether the object that deploys contains a word.
 func (t *text) contains(word string) bool { return bytes.Contains(t.own, []byte(word)) }
 
-// have reports whether the text has a kind and some words in it. Whole is false where not all of it can be had.
+// have reports whether the text contains a kind and some words. whole is false where part of the text is not available.
 func (t *text) have(r *Renderer, one *Deployment, kind string, words []string) (all, whole bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -174,7 +174,7 @@ func (t *text) have(r *Renderer, one *Deployment, kind string, words []string) (
 	return true, true
 }
 
-// containsKind reports whether a kind stands in a text by itself, and not as a field of something else, as in
+// containsKind reports whether a kind is a word of a text, and not the field of something else as in
 // .Release.Namespace.
 func containsKind(text []byte, kind string) bool {
 	part := func(c rune) bool { return c == '.' || c == '_' || unicode.IsLetter(c) || unicode.IsDigit(c) }
@@ -192,10 +192,10 @@ func containsKind(text []byte, kind string) bool {
 	}
 }
 
-// textSearch reports whether is reports true of one of some texts.
+// textSearch reports whether is returns true for any of its texts.
 type textSearch func(is func(text []byte) bool) bool
 
-// textOf returns the texts that a deployment is made of, nil where not all of them can be had. It wants nothing.
+// textOf returns a search in the texts of a deployment, nil where some are not available. It does not request them.
 func (r *Renderer) textOf(one *Deployment, own []byte) textSearch {
 	sources := r.mounts.sources.Aside()
 	release := one.Release
@@ -244,13 +244,14 @@ func (r *Renderer) textOf(one *Deployment, own []byte) textSearch {
 	return func(is func([]byte) bool) bool { return slices.ContainsFunc(list, is) || chart.Contains(is) }
 }
 
-// maxSearched and maxSearchedBytes are how much of another repository is searched; more may have anything in it.
+// maxSearched and maxSearchedBytes limit how much of another repository is searched. A larger one may contain anything.
 const (
 	maxSearched      = 2000 // files
 	maxSearchedBytes = 16 << 20
 )
 
-// textOfTree is textOf for a folder of another repository, which may take what it deploys from any other there.
+// textOfTree is textOf for a folder of another repository. It searches the whole repository, because the folder may
+// include others.
 func textOfTree(t *tree.Tree, own []byte) textSearch {
 	texts, bytes := [][]byte{own}, 0
 	err := t.Walk(func(p string, e tree.Entry) error {

@@ -75,8 +75,8 @@ kind: Role
 metadata: {name: reader}
 `
 
-// What a root may bring is found in the text of its chart and values, whatever Helm would print; what was not fetched may
-// have anything that its object does not speak against. Nothing is wanted by looking.
+// MayDeploy finds objects by the text of the chart and its values, without rendering. A chart that was not fetched may
+// deploy anything that the deploying object does not rule out. The search requests nothing.
 func TestMayDeployFindsObjectsByText(t *testing.T) {
 	const here, fetched, elsewhere = "HelmRelease/shop/here", "HelmRelease/shop/fetched", "FluxKustomization/shop/elsewhere"
 	const rbac, networking, storage = "rbac.authorization.k8s.io", "networking.k8s.io", "storage.k8s.io"
@@ -103,7 +103,7 @@ func TestMayDeployFindsObjectsByText(t *testing.T) {
 	}
 	for _, c := range []struct {
 		render.ObjectQuery
-		there, absent []string // with what is fetched, and without
+		there, absent []string // with and without the fetched sources
 	}{
 		{render.ObjectQuery{Kind: "ConfigMap", Namespace: "shop", Name: "here-settings"}, []string{here}, every},
 		{render.ObjectQuery{Kind: "ConfigMap", Namespace: "shop"}, []string{here}, every},
@@ -136,7 +136,7 @@ func TestMayDeployFindsObjectsByText(t *testing.T) {
 				t.Fatalf("%v", brought)
 			}
 			var got []string
-			for range 2 { // it is remembered
+			for range 2 { // the second time from the cache
 				got = nil
 				for _, root := range brought {
 					if set.Renderer.MayDeploy(set.Target(root), c.ObjectQuery) {

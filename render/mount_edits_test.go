@@ -15,8 +15,8 @@ import (
 	"github.com/lintel-bot/lintel/render/origin"
 )
 
-// Each field of what is brought in, and of what is patched over it, changes when its place is changed: an entry that
-// brings it in by naming another revision, in which everything is another.
+// The place of each field of a remote source is correct: an edit there changes the field. The edit names another
+// revision, in which every value differs. Fields that the repository patches are tested, too.
 func TestEditsAtMountPlacesDecide(t *testing.T) {
 	w := newWorld(t, host, `
 -- app/kustomization.yaml --
@@ -132,7 +132,7 @@ commonAnnotations: {all: new}
 	}
 }
 
-// another is a text that says something else.
+// another returns a different text.
 func another(text string) string {
 	if before, ok := strings.CutSuffix(text, "?ref=v1"); ok {
 		return before + "?ref=v2"

@@ -15,7 +15,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// mountEntry returns the path of what an entry of a kustomization names. A remote source is mounted, and kustomize reads
+// mountEntry returns the path that an entry of a kustomization names. It mounts a remote source, and kustomize reads
 // the path of the mount in place of the entry.
 func (b *builder) mountEntry(p *plan, layer *origin.Layer, ref kustomization.Ref, report func(doc.Error),
 	errorOf func(string, ...any) doc.Error) (string, bool) {
@@ -66,7 +66,7 @@ func (b *builder) mountEntry(p *plan, layer *origin.Layer, ref kustomization.Ref
 	return named, inside
 }
 
-// refusedError is why a remote source is not requested.
+// refusedError says why a remote source is not requested.
 type refusedError struct {
 	message string
 	cycle   bool
@@ -74,8 +74,8 @@ type refusedError struct {
 
 func (e *refusedError) Error() string { return e.message }
 
-// join returns the path that an entry of a kustomization in a folder names. It returns false for one that leads out of
-// the repository, or out of the mount of the folder.
+// join returns the path that an entry of a kustomization in a folder names. It returns false for a path that leads out
+// of the repository, or out of the mount of the folder.
 func join(dir, entry string) (string, bool) {
 	if strings.HasPrefix(entry, "/") {
 		return "", false
@@ -83,7 +83,7 @@ func join(dir, entry string) (string, bool) {
 	if !isMounted(dir) {
 		return tree.Clean(path.Join(dir, entry))
 	}
-	parts := strings.SplitN(dir, "/", 4) // "", the root, the number, and what is in there
+	parts := strings.SplitN(dir, "/", 4) // "", the root, the mount's name, and the path in it
 	in := ""
 	if len(parts) == 4 {
 		in = parts[3]
@@ -108,9 +108,9 @@ type mountedEntry struct {
 	ref     kustomization.Ref
 }
 
-// name returns the path of the mount, empty where kustomize takes the entry for a path. named is that path.
-// Kustomize gets a file where the entry is an address of one; where a folder may stand it takes the entry for that of a
-// repository next (KustTarget.accumulateResources), and a component is a folder at once.
+// name returns the path of the mount, empty where kustomize takes the entry for a path. named is that path. Kustomize
+// first takes an entry for the address of a file. Where a folder is allowed, it then tries a repository
+// (KustTarget.accumulateResources). A component is always a folder.
 func (b *mountedEntry) name(named string, inside bool) (string, error) {
 	address, isFile := kustomization.FileURL(b.ref.Value)
 	repo, isRepo := kustomization.ParseRepo(b.ref.Value)
@@ -139,7 +139,8 @@ func (b *mountedEntry) name(named string, inside bool) (string, error) {
 	return "", nil
 }
 
-// first returns the result of the first of two functions that succeeds. Where both fail, it is the error of the first.
+// first returns the result of the first of two functions that succeeds. Where both fail, it returns the error of the
+// first.
 func (b *mountedEntry) first(one, other func() (string, error)) (string, error) {
 	name, err := one()
 	var failure *remote.Failure
@@ -154,7 +155,7 @@ func (b *mountedEntry) first(one, other func() (string, error)) (string, error) 
 	return "", err
 }
 
-// get returns a remote source, and notes that it is wanted.
+// get returns a remote source, and records that the rendering wants it.
 func (b *mountedEntry) get(want remote.Want) (*remote.Source, error) {
 	sources := b.builder.mounts.sources
 	b.plan.wants.add(sources, want, b.builder.mounts.requestedAt(entryOf(b.layer.File, b.ref)))
@@ -208,7 +209,7 @@ func (b *mountedEntry) file(address string) (string, error) {
 	return path.Join(m.prefix, m.file), nil
 }
 
-// readable returns a failure where a file does not contain resources (an HTML page, for example).
+// readable returns a failure where a file does not contain resources, but an HTML page, for example.
 func (b *mountedEntry) readable(found *remote.Source) error {
 	data, _, err := found.Tree.ReadFile(remote.FileName)
 	var large *tree.TooLargeError
@@ -245,7 +246,7 @@ func (b *mountedEntry) mount(want remote.Want, found *remote.Source) *mount {
 	})
 }
 
-// end returns the column behind the entry, 0 where the entry has several lines.
+// end returns the column after the entry, 0 where the entry has several lines.
 func (b *mountedEntry) end() int {
 	data, _, err := b.builder.read(b.layer.File.Path)
 	lines := strings.Split(string(data), "\n")
@@ -270,7 +271,7 @@ func scalarAt(n *yaml.Node, line, column int) *yaml.Node {
 	return nil
 }
 
-// rewrite replaces the entry, as kustomize reads it, by the path of its mount.
+// rewrite has kustomize read the path of the mount in place of the entry.
 func (b *mountedEntry) rewrite(m *mount, name string) {
 	at := entryOf(b.layer.File, b.ref)
 	values := b.plan.values[at.file]

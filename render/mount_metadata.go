@@ -12,8 +12,8 @@ import (
 	"github.com/lintel-bot/lintel/render/kustomization"
 )
 
-// annotated turns what kustomize noted about where the resources came from, as buildMetadata asks for, into what it
-// would have noted without mounts (resource.Origin.Append).
+// annotated corrects the annotations of buildMetadata that say where resources come from. Kustomize wrote paths of
+// mounts; it must be what it writes without mounts (resource.Origin.Append).
 func (b *builder) annotated(p *plan, resources []*yaml.Node) {
 	f := p.root.File
 	asked := slices.ContainsFunc(doc.Items(f.Node, "buildMetadata"), func(n *yaml.Node) bool {
@@ -49,7 +49,7 @@ func (b *builder) annotated(p *plan, resources []*yaml.Node) {
 	}
 }
 
-// origin turns paths relative to a folder that kustomize sees into those of what is mounted there.
+// origin converts paths relative to a folder that kustomize sees into those of the mounted source.
 func (o *mounts) origin(at string, origin *resource.Origin) {
 	for _, p := range []*string{&origin.Path, &origin.ConfiguredIn} {
 		if *p == "" {
@@ -69,10 +69,10 @@ func (o *mounts) origin(at string, origin *resource.Origin) {
 	}
 }
 
-// uncloned is what kustomize writes for the top of a repository.
+// uncloned is what kustomize writes for the top folder of a repository.
 const uncloned = "notCloned"
 
-// noted is what kustomize notes of a single file.
+// noted returns what kustomize writes about a single file.
 func (m *mount) noted() (name, repository, ref string) {
 	repo, ok := kustomization.ParseRepo(m.raw)
 	if !ok {

@@ -13,8 +13,8 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// What is written outside is told as the entry of the repository that brings it in, with the place inside of the source
-// behind it; what the repository writes over it stays where it is.
+// A field from a remote source has the place of the entry in the repository that names the source, followed by its
+// place in the source. A field that the repository overwrites has its place in the repository.
 func TestMountedFieldsHavePlacesInTheRepository(t *testing.T) {
 	w := newWorld(t, host, `
 -- app/kustomization.yaml --
@@ -80,61 +80,62 @@ resources:
 	}
 }
 
-// What is not there, or wrong, is reported once with the line of the entry that asks for it, and the rest is rendered.
+// A remote source that is missing or wrong is reported once, at the line of the entry that names it. Everything else is
+// rendered.
 func TestMissingRemoteSourcesAreProblems(t *testing.T) {
 	for _, c := range []struct {
 		name, files string
 		fails       map[string]*remote.Failure
 		resources   int      // -1: none can be rendered
-		problems    []string // "?" in front: not known rather than wrong
+		problems    []string // a leading "?" means that the problem is unknown rather than wrong
 	}{
-		{"gone", "-- app/kustomization.yaml --\nresources:\n- own.yaml\n- HOST/o/gone//a?ref=v1\n", nil, 1,
+		{"repository that does not exist", "-- app/kustomization.yaml --\nresources:\n- own.yaml\n- HOST/o/gone//a?ref=v1\n", nil, 1,
 			[]string{`app/kustomization.yaml:3: resources: "HOST/o/gone//a?ref=v1": there is no such thing`}},
-		{"no folder", "-- app/kustomization.yaml --\nresources:\n- own.yaml\n- HOST/o/base//gone?ref=v1\n", nil, 1,
+		{"folder that does not exist", "-- app/kustomization.yaml --\nresources:\n- own.yaml\n- HOST/o/base//gone?ref=v1\n", nil, 1,
 			[]string{`app/kustomization.yaml:3: resources: "HOST/o/base//gone?ref=v1" does not exist`}},
-		{"no kustomization", "-- app/kustomization.yaml --\nresources:\n- own.yaml\n- HOST/o/plain//a?ref=v1\n" +
+		{"folder without a kustomization", "-- app/kustomization.yaml --\nresources:\n- own.yaml\n- HOST/o/plain//a?ref=v1\n" +
 			"-- git/o/plain/a/b --\n", nil, 1,
 			[]string{`app/kustomization.yaml:3: resources: the folder "HOST/o/plain//a?ref=v1" has no kustomization file`}},
-		{"a file", "-- app/kustomization.yaml --\nresources:\n- own.yaml\n- HOST/o/base//deploy/deployment.yaml?ref=v1\n", nil, 1,
+		{"path of a file", "-- app/kustomization.yaml --\nresources:\n- own.yaml\n- HOST/o/base//deploy/deployment.yaml?ref=v1\n", nil, 1,
 			[]string{`app/kustomization.yaml:3: resources: "HOST/o/base//deploy/deployment.yaml?ref=v1": there is no such thing`}},
-		{"no access", "-- app/kustomization.yaml --\nresources:\n- own.yaml\n- HOST/o/secret//a?ref=v1\n",
+		{"repository without access", "-- app/kustomization.yaml --\nresources:\n- own.yaml\n- HOST/o/secret//a?ref=v1\n",
 			map[string]*remote.Failure{"o/secret": {Message: "needs credentials"}}, 1,
 			[]string{`?app/kustomization.yaml:3: resources: "HOST/o/secret//a?ref=v1": needs credentials`}},
-		{"nested", "-- app/kustomization.yaml --\nresources:\n- own.yaml\n- HOST/o/base//deploy?ref=v1\n",
+		{"remote base of a remote base is not fetched", "-- app/kustomization.yaml --\nresources:\n- own.yaml\n- HOST/o/base//deploy?ref=v1\n",
 			map[string]*remote.Failure{"o/nested": {Message: "needs credentials"}}, 3,
 			[]string{`?app/kustomization.yaml:3: resources: what it includes has an error ` +
 				`(HOST/o/base@BASE//deploy/kustomization.yaml, ` +
 				`line 4): resources: "HOST/o/nested//x?ref=v1": needs credentials`}},
-		{"broken file", "-- app/kustomization.yaml --\nresources:\n- own.yaml\n- HOST/o/bad\n" +
+		{"file that is not YAML", "-- app/kustomization.yaml --\nresources:\n- own.yaml\n- HOST/o/bad\n" +
 			"-- git/o/bad/kustomization.yaml --\nresources: [a.yaml]\n-- git/o/bad/a.yaml --\nkind: [\n", nil, 1,
 			[]string{"app/kustomization.yaml:3: resources: what it includes has an error (HOST/o/bad@REV//a.yaml, " +
 				"line 1): is not valid YAML"}},
-		{"does not build", "-- app/kustomization.yaml --\nresources:\n- own.yaml\n- HOST/o/bad\n" +
+		{"remote base that does not build", "-- app/kustomization.yaml --\nresources:\n- own.yaml\n- HOST/o/bad\n" +
 			"-- git/o/bad/kustomization.yaml --\nresources: [a.yaml, b.yaml]\n" +
 			"-- git/o/bad/a.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n" +
 			"-- git/o/bad/b.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", nil, 1,
 			[]string{"app/kustomization.yaml:3: resources: what it includes has an error (HOST/o/bad@REV//"}},
-		{"out of its repository", "-- app/kustomization.yaml --\nresources:\n- own.yaml\n- HOST/o/bad//a\n" +
+		{"path out of the remote repository", "-- app/kustomization.yaml --\nresources:\n- own.yaml\n- HOST/o/bad//a\n" +
 			"-- git/o/bad/a/kustomization.yaml --\nresources: [../../x, ../../../repository/app/own.yaml]\n", nil, 1,
 			[]string{"resources: \"../../x\" points outside the repository", "own.yaml\" points outside the repository"}},
-		{"a cycle", "-- app/kustomization.yaml --\nresources:\n- own.yaml\n- HOST/o/a\n" +
+		{"cycle of remote bases", "-- app/kustomization.yaml --\nresources:\n- own.yaml\n- HOST/o/a\n" +
 			"-- git/o/a/kustomization.yaml --\nresources: [HOST/o/b]\n-- git/o/b/kustomization.yaml --\nresources: [HOST/o/a]\n",
 			nil, -1, []string{`"HOST/o/a" includes itself: it is included by HOST/o/a`}},
-		{"on disk", "-- app/kustomization.yaml --\nresources:\n- own.yaml\n- file:///tmp/x\n", nil, 1,
+		{"repository on disk", "-- app/kustomization.yaml --\nresources:\n- own.yaml\n- file:///tmp/x\n", nil, 1,
 			[]string{`?app/kustomization.yaml:3: resources: "file:///tmp/x" is a repository on a local disk`}},
-		{"no patch", "-- app/kustomization.yaml --\nresources:\n- own.yaml\npatches:\n- path: HOST/raw/gone.yaml\n", nil, 1,
+		{"remote patch that does not exist", "-- app/kustomization.yaml --\nresources:\n- own.yaml\npatches:\n- path: HOST/raw/gone.yaml\n", nil, 1,
 			[]string{`app/kustomization.yaml:4: patches.path: "HOST/raw/gone.yaml": there is no such thing`}},
-		{"no schema", "-- app/kustomization.yaml --\nresources:\n- own.yaml\ncrds:\n- HOST/raw/gone.json\n", nil, -1,
+		{"remote schema that does not exist", "-- app/kustomization.yaml --\nresources:\n- own.yaml\ncrds:\n- HOST/raw/gone.json\n", nil, -1,
 			[]string{`app/kustomization.yaml:4: crds: "HOST/raw/gone.json": there is no such thing`}},
-		{"bombs", "-- app/kustomization.yaml --\nresources:\n- own.yaml\n- HOST/raw/bomb.yaml\n" +
+		{"file with an alias bomb", "-- app/kustomization.yaml --\nresources:\n- own.yaml\n- HOST/raw/bomb.yaml\n" +
 			"-- raw/bomb.yaml --\nkind: A\na: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\n" +
 			"c: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\n" +
 			"f: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\n", nil, 1, []string{"app/kustomization.yaml:3: resources: what it includes"}},
-		{"a page", "-- app/kustomization.yaml --\nresources:\n- own.yaml\n- HOST/raw/page\n" +
+		{"HTML page in place of a manifest", "-- app/kustomization.yaml --\nresources:\n- own.yaml\n- HOST/raw/page\n" +
 			"-- raw/page --\n<html><p>no: </p>\n", nil, 1, []string{`"HOST/raw/page": what is there is not YAML of resources`}},
-		{"aliases of what is brought in", "-- app/kustomization.yaml --\nresources:\n- own.yaml\n" +
+		{"alias of a remote entry", "-- app/kustomization.yaml --\nresources:\n- own.yaml\n" +
 			"- &base HOST/o/base//deploy?ref=v1\ncommonAnnotations: {from: *base}\n", nil, -1, []string{"?app/kustomization.yaml:1: has aliases"}},
-		{"taken name", "-- app/kustomization.yaml --\nresources:\n- own.yaml\n- HOST/raw/files/r.yaml\n" +
+		{"reserved folder name exists", "-- app/kustomization.yaml --\nresources:\n- own.yaml\n- HOST/raw/files/r.yaml\n" +
 			"-- app/.lintel-outside/0/r.yaml --\n", nil, 1, []string{"?app/kustomization.yaml:3: resources: "}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -169,7 +170,8 @@ func TestMissingRemoteSourcesAreProblems(t *testing.T) {
 	}
 }
 
-// A rendering is recalled only while the same is there, and what nobody has fetched is asked for again.
+// A cached rendering is used only while its remote sources are the same. A source that was not fetched is requested
+// again.
 func TestCachedRenderingHasMountPlaces(t *testing.T) {
 	w := newWorld(t, host, "-- app/kustomization.yaml --\nresources:\n- own.yaml\n- HOST/o/whole.git\n"+
 		"-- app/own.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: own}\n"+mountsBase)
@@ -226,7 +228,7 @@ func TestCachedRenderingHasMountPlaces(t *testing.T) {
 	try(w.sources(), 1, 1)
 }
 
-// wanted returns what is wanted first.
+// wanted returns the first remote source that a folder wants.
 func (w *world) wanted(dir string) remote.Want {
 	w.t.Helper()
 	s := remote.New(nil, nil)
@@ -236,7 +238,7 @@ func (w *world) wanted(dir string) remote.Want {
 	return s.Wanted()[0]
 }
 
-// Nobody sees where something from outside is mounted: neither in the chains of the parts of a text nor in words.
+// Mounted paths do not appear in places, chains or messages.
 func TestMountsAreNotSeen(t *testing.T) {
 	w := newWorld(t, host, `
 -- app/kustomization.yaml --

@@ -19,20 +19,20 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// Remote sources and charts of kustomizations are mounted in the file system that kustomize sees: each entry that names
-// one has a mount of its own. Within this package the path of a mounted file is absolute, and paths of the repository
-// are relative to it. Nobody else sees a mounted path: places and problems in it become those of the entry in the
-// repository that names the source.
+// Remote sources and charts of kustomizations are mounted in the file system that kustomize sees. Each entry that names
+// one has its own mount. Within this package the path of a mounted file is absolute, and paths of the repository are
+// relative to it. No mounted path leaves the package: places and problems in a mount become those of the entry in the
+// repository.
 
-// mountsRoot is the folder of the mounts. The name of each cannot be guessed: no other file may name it, even where
-// kustomizations may read files that are not below their folders.
+// mountsRoot is the folder of the mounts. The name of a mount is random, so that no file can name it, even where
+// kustomizations may read files outside their folders.
 const mountsRoot = "/outside"
 
-// fileMountName is the folder of single remote files, below the folder of the kustomization that names them: kustomize
-// reads files only from there.
+// fileMountName is the folder of single remote files, below the folder of the kustomization that names them. Kustomize
+// reads files only below that folder.
 const fileMountName = ".lintel-outside"
 
-// mounts are the remote sources and charts of some renderings. It is safe for concurrent use.
+// mounts are the remote sources and charts of a renderer's kustomizations. It is safe for concurrent use.
 type mounts struct {
 	sources *remote.Sources
 
@@ -40,7 +40,7 @@ type mounts struct {
 	list  []*mount
 	known map[mountKey]*mount
 
-	plain bool // problems keep the paths of mounts: the caller knows them
+	plain bool // problems keep the paths of mounts, because the caller converts them
 }
 
 type mountKey struct {
@@ -51,19 +51,19 @@ type mountKey struct {
 
 // mount is the source of one entry: a tree or a single file.
 type mount struct {
-	at     entry  // in the kustomization that names it
-	end    int    // the column behind the entry, 0 where it is whole lines
-	field  string // of the kustomization
-	prefix string // the path of its top
-	parent *mount // of that kustomization; nil: the repository
+	at     entry  // the entry of a kustomization that names it
+	end    int    // the column after the entry; 0: whole lines
+	field  string // field of the kustomization
+	prefix string // the path of the mount
+	parent *mount // the mount of that kustomization; nil: it is in the repository
 
-	raw    string // the entry
+	raw    string // text of the entry
 	source *remote.Source
-	file   string // the name that the only file has here; empty: it is a tree
+	file   string // the name of the only file in the mount; empty: it is a tree
 
-	shown    entry             // of a chart: where it is named, which may be in a file that the kustomization names
+	shown    entry             // of a chart: the entry that names it, which may be in a generator file
 	inflated *inflated         // the rendered chart; nil: it is no chart
-	texts    map[string][]byte // the files of that
+	texts    map[string][]byte // the files of the rendered chart
 
 	parsed sync.Map // by folder: parsedFile
 }
@@ -94,7 +94,7 @@ func (o *mounts) mount(key mountKey, fill func(*mount)) *mount {
 	return m
 }
 
-// of returns the mount that an absolute path leads into, and the path in it.
+// of returns the mount that contains an absolute path, and the path in it.
 func (o *mounts) of(name string) (*mount, string, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -118,7 +118,7 @@ func (o *mounts) numbered(name string) (*mount, string, bool) {
 	return o.list[n], in, true
 }
 
-// fileMount returns the path in its mount of a single remote file, from its path below a kustomization's folder.
+// fileMount returns the mounted path of a single remote file, from its path below the folder of a kustomization.
 func (o *mounts) fileMount(name string) (string, bool) {
 	dir, rest, ok := strings.Cut(name, "/"+fileMountName+"/")
 	if !ok {
@@ -134,7 +134,7 @@ func (o *mounts) fileMount(name string) (string, bool) {
 	return path.Join(m.prefix, in), true
 }
 
-// entryPath returns how a kustomization must name a path in a mount.
+// entryPath returns the path by which a kustomization must name a path in a mount.
 func (m *mount) entryPath(name string) string {
 	if m.file != "" {
 		return path.Join(fileMountName, path.Base(m.prefix), m.file)
@@ -147,7 +147,7 @@ func relative(from, to string) string {
 	return strings.Repeat("../", strings.Count(from, "/")) + strings.TrimPrefix(to, "/")
 }
 
-// place returns where a file or folder is in the file system that kustomize sees.
+// place returns the path of a file or folder in the file system that kustomize sees.
 func place(name string) string {
 	if isMounted(name) {
 		return name
@@ -228,7 +228,7 @@ func (m *mount) parse(in string, limits doc.Limits) (f *kustomization.File, err 
 	return f, nil
 }
 
-// address returns the address of a mounted path, for people: see origin.Link.
+// address returns the address of a mounted path for messages: see origin.Link.
 func (m *mount) address(in string) string {
 	if m.inflated != nil {
 		return "the chart"
@@ -236,7 +236,7 @@ func (m *mount) address(in string) string {
 	return addressOf(m.source, in)
 }
 
-// addressOf returns the address of a file of a source, for people: see origin.Link.
+// addressOf returns the address of a file of a source for messages: see origin.Link.
 func addressOf(src *remote.Source, in string) string {
 	w := src.Want
 	address := remote.Redacted(w.URL)
@@ -255,7 +255,7 @@ func addressOf(src *remote.Source, in string) string {
 	return address + "//" + in
 }
 
-// local returns the outermost mount that contains this one: its entry is in the repository itself.
+// local returns the outermost mount that contains this one. Its entry is in the repository itself.
 func (m *mount) local() *mount {
 	for m.parent != nil {
 		m = m.parent
@@ -263,7 +263,8 @@ func (m *mount) local() *mount {
 	return m
 }
 
-// place turns a mounted place into its entry in the repository. The place becomes the first link of the chain.
+// place converts a mounted place into that of its entry in the repository. The mounted place becomes the first link of
+// the chain.
 func (o *mounts) place(p origin.Place) origin.Place {
 	if o.plain {
 		return p
@@ -294,7 +295,7 @@ func (o *mounts) place(p origin.Place) origin.Place {
 	return out
 }
 
-// here returns the entry as a person sees it.
+// here returns the entry that a person sees.
 func (m *mount) here() entry {
 	if m.shown.file != "" {
 		return m.shown
@@ -302,7 +303,7 @@ func (m *mount) here() entry {
 	return m.at
 }
 
-// requestedAt is the line of this repository that an entry of a kustomization comes from: see asked.
+// requestedAt returns the line of this repository that an entry of a kustomization comes from: see asked.
 func (o *mounts) requestedAt(at entry) gitops.Position {
 	if m, _, ok := o.of(at.file); ok {
 		at = m.local().here()
@@ -351,7 +352,7 @@ func (o *mounts) links(list []origin.Link) []origin.Link {
 // mountedPath matches the paths of mounted files in messages of kustomize.
 var mountedPath = regexp.MustCompile(mountsRoot + `/[0-9]+-[A-Z2-7]+(/[^\s'":;,]*)?`)
 
-// shown returns a path as a person knows it.
+// shown returns the path or address that a person knows for a path.
 func (o *mounts) shown(name string) string {
 	m, in, ok := o.of(name)
 	switch {

@@ -27,8 +27,8 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// world is a repository with what it takes from outside. Its archive has the repository's files below "app/", other
-// repositories below "git/ORGANIZATION/NAME/", charts of a repository of charts below "charts/NAME/VERSION/" and files over
+// world is a repository with its remote sources. Its archive has the repository's files below "app/", other
+// repositories below "git/ORGANIZATION/NAME/", charts of a chart repository below "charts/NAME/VERSION/" and files over
 // https below "raw/". HOST stands for the host of all.
 type world struct {
 	t      testing.TB
@@ -75,7 +75,7 @@ func newWorld(t testing.TB, host, archive string) *world {
 	return w
 }
 
-// fetch is what a fetcher does.
+// fetch answers a want as a fetcher does.
 func (w *world) fetch(want remote.Want) {
 	for part, f := range w.fails {
 		if strings.Contains(want.URL, part) {
@@ -120,7 +120,7 @@ func (w *world) sources() *remote.Sources {
 	})
 }
 
-// renderer returns one of the repository as it is, with what was fetched.
+// renderer returns a renderer of the repository's current files and what was fetched.
 func (w *world) renderer(s *remote.Sources) *deploy.Set {
 	w.t.Helper()
 	set, err := deploy.Open(w.repo.Tree("HEAD"), roots.Options{}, &graph.Cache{}, render.Config{Sources: s})
@@ -130,7 +130,7 @@ func (w *world) renderer(s *remote.Sources) *deploy.Set {
 	return set
 }
 
-// render renders a folder, and fetches what that wants until there is nothing new.
+// render renders a folder. It fetches what the rendering wants until nothing new is wanted.
 func (w *world) render(dir string) (*deploy.Set, *render.Rendering, []doc.Error) {
 	w.t.Helper()
 	for range 10 {
@@ -153,7 +153,7 @@ func (w *world) render(dir string) (*deploy.Set, *render.Rendering, []doc.Error)
 
 const host = "https://git.example.com"
 
-// mountsBase is a repository with a base that has one below it and takes another one from elsewhere.
+// mountsBase is a repository with a base that has a nested base and a remote one.
 const mountsBase = `
 -- git/o/base/deploy/kustomization.yaml --
 resources:
@@ -253,8 +253,8 @@ fieldSpecs: [{path: metadata/annotations, create: true}]
 `
 
 var mountsCases = []struct{ name, files string }{
-	{"a base", "-- app/kustomization.yaml --\nresources:\n- HOST/o/base//deploy?ref=v1\n"},
-	{"patched", `
+	{"remote base", "-- app/kustomization.yaml --\nresources:\n- HOST/o/base//deploy?ref=v1\n"},
+	{"patched remote base", `
 -- app/kustomization.yaml --
 resources:
 - own.yaml
@@ -288,13 +288,13 @@ metadata:
 spec:
   paused: true
 `},
-	{"a component", `
+	{"remote component", `
 -- app/kustomization.yaml --
 resources: [ "HOST/o/base//deploy?ref=v1", HOST/o/whole.git ]
 components:
 - HOST/o/base//component/?ref=v1&timeout=10s
 `},
-	{"in a base of the repository", `
+	{"remote base in a local base", `
 -- app/kustomization.yaml --
 resources: [../base]
 nameSuffix: -app
@@ -303,7 +303,7 @@ resources:
 - HOST/o/whole
 - HOST/o/nested//x?version=v1&submodules=false
 `},
-	{"files", `
+	{"remote files", `
 -- app/kustomization.yaml --
 resources:
 - HOST/o/base//deploy?ref=v1
@@ -327,7 +327,7 @@ replacements:
 - path: HOST/raw/files/replacement.yaml
 namePrefix: x-
 `},
-	{"metadata", `
+	{"build metadata", `
 -- app/kustomization.yaml --
 resources:
 - HOST/o/base//deploy?ref=v1
@@ -346,7 +346,7 @@ nameSuffix: -two
 resources:
 - HOST/o/nested//x?ref=v1
 `},
-	{"old fields", `
+	{"deprecated fields", `
 -- app/kustomization.yaml --
 bases:
 - HOST/o/base//deploy?ref=v1
@@ -409,7 +409,7 @@ func TestMountsRenderAsKustomizeDoes(t *testing.T) {
 	}
 }
 
-// serve serves files, and repositories as git's smart protocol has them.
+// serve serves files, and repositories over git's smart protocol.
 func (w *world) serve(out http.ResponseWriter, in *http.Request) {
 	p := strings.TrimPrefix(in.URL.Path, "/")
 	if file, ok := strings.CutPrefix(p, "charts/"); ok {

@@ -13,9 +13,9 @@ import (
 	"github.com/lintel-bot/lintel/render/trial"
 )
 
-// Notes lists what a rendering of a release assumes of the cluster and whoever reads it should know: resources that are
-// left out for an API version that nothing declares, what the chart asked the cluster for and nobody could say, schemas
-// that were not asked. It may render again, so it is for shown ones only.
+// Notes lists what the rendering of a release assumes about the cluster: API versions that are missing and the
+// resources left out for them, look-ups that the repository does not answer, upgrades, and schemas that were not
+// checked. It may render again, so call it only for renderings that are shown.
 func (r *Rendering) Notes(ctx context.Context) []doc.Error {
 	if r == nil || r.notes == nil {
 		return nil
@@ -23,7 +23,7 @@ func (r *Rendering) Notes(ctx context.Context) []doc.Error {
 	return r.notes(ctx)
 }
 
-// keepNotes has what a rendering notes kept with its places.
+// keepNotes caches the notes of a rendering together with its places.
 func (r *Renderer) keepNotes(out *Rendering) {
 	find := out.notes
 	if find == nil || out.asked == nil {
@@ -41,7 +41,7 @@ func (r *Renderer) keepNotes(out *Rendering) {
 	}
 }
 
-// noted has a rendering say what there is to note.
+// noted sets the notes of a rendering, if there may be any.
 func (s *release) noted(out *Rendering) {
 	if o := s.output; len(o.Absent)+len(o.Lookups)+len(o.Unvalidated) > 0 || o.Phased && s.target.Kind == roots.HelmRelease {
 		out.notes = s.notes
@@ -79,7 +79,7 @@ func (s *release) notes(ctx context.Context) (list []doc.Error) {
 		add("the chart looks up %s in the cluster (lookup): it is checked with those that this repository declares",
 			several(lists))
 	}
-	if s.output.Phased && s.target.Kind == roots.HelmRelease { // Argo CD installs, always
+	if s.output.Phased && s.target.Kind == roots.HelmRelease { // Argo CD renders as if it always installs
 		if out, err := s.trial.Try(ctx, trial.Edit{Upgrade: true}); err != nil || !slices.Equal(out.Manifests, s.output.Manifests) {
 			add("the chart renders differently on upgrade than on installation (.Release.IsUpgrade, " +
 				".Release.Revision): only the installation is checked")
@@ -92,7 +92,7 @@ func (s *release) notes(ctx context.Context) (list []doc.Error) {
 	return list
 }
 
-// lookedUp names what a chart asked for.
+// lookedUp describes a look-up.
 func lookedUp(l helm.Lookup) string {
 	switch {
 	case l.Name == "" && l.Namespace == "":
@@ -105,7 +105,7 @@ func lookedUp(l helm.Lookup) string {
 	return l.Kind + " " + l.Namespace + "/" + l.Name
 }
 
-// fewNames is how many names a message has.
+// fewNames is the number of names that a message lists.
 const fewNames = 3
 
 func several(names []string) string {
@@ -118,7 +118,7 @@ func several(names []string) string {
 	return strings.Join(names, "")
 }
 
-// left is what a chart does not print because an API version is not there.
+// left is what a chart does not print because an API version is missing.
 type left struct {
 	version string
 	objects []string // "ServiceMonitor app"
@@ -127,7 +127,8 @@ type left struct {
 // maxGranted is how many API versions are tried one by one.
 const maxGranted = 8
 
-// leftOut finds out what a chart prints more where the API versions that it asked for in vain are there.
+// leftOut returns what a chart would print in addition if the cluster had the missing API versions that the chart asked
+// for.
 func (s *release) leftOut(ctx context.Context) (list []left) {
 	absent := s.output.Absent
 	if len(absent) == 0 {
@@ -137,7 +138,7 @@ func (s *release) leftOut(ctx context.Context) (list []left) {
 	for _, m := range s.output.Manifests {
 		own[m.Text] = true
 	}
-	// Only what is printed in another way than before is read: most of a chart is the same.
+	// Manifests that are the same as before are not parsed, which are most of a chart.
 	more := func(versions ...string) (objects []printedObject) {
 		out, err := s.trial.Try(ctx, trial.Edit{Cluster: &trial.Cluster{Kubernetes: s.options.Kubernetes,
 			APIVersions: slices.Concat(s.options.APIVersions, versions)}})
@@ -151,7 +152,7 @@ func (s *release) leftOut(ctx context.Context) (list []left) {
 		for _, m := range s.output.Manifests {
 			if !now[m.Text] {
 				for _, o := range printedObjects(m) {
-					before[o.name] = true // it is printed in another way
+					before[o.name] = true // the object is printed before, too, only differently
 				}
 			}
 		}
@@ -177,7 +178,7 @@ func (s *release) leftOut(ctx context.Context) (list []left) {
 			list = append(list, left{version, names})
 		}
 	}
-	for _, version := range absent { // nearly always it is that of the object
+	for _, version := range absent { // the missing version is nearly always that of the object itself
 		is := func(o printedObject) bool { return o.apiVersion == version || o.apiVersion+"/"+o.kind == version }
 		if len(absent) > 1 {
 			add(version, slices.DeleteFunc(slices.Clone(rest), func(o printedObject) bool { return !is(o) }))
@@ -200,7 +201,7 @@ func (s *release) leftOut(ctx context.Context) (list []left) {
 
 type printedObject struct{ apiVersion, kind, name string } // name: "ServiceMonitor app"
 
-// printedObjects names the objects in a manifest, in their order.
+// printedObjects lists the objects in a manifest, in their order.
 func printedObjects(m helm.Manifest) (list []printedObject) {
 	documents, err := doc.Parse(m.Template, []byte(m.Text), doc.Limits{})
 	if err != nil {

@@ -13,19 +13,19 @@ func TestNotesOfValuesAndVersions(t *testing.T) {
 			"kind: ServiceMonitor\nmetadata: {name: " + name + "}\n{{- end }}\n"
 	}
 	for name, c := range map[string]struct{ more, want string }{
-		"nothing":                   {"", ""},
-		"a version makes no object": {asking, ""},
-		"one version": {monitor("a", "monitoring.coreos.com/v1"), "flux/app.yaml:8: the chart leaves out ServiceMonitor a, " +
+		"nothing to note":             {"", ""},
+		"version that adds no object": {asking, ""},
+		"one missing version": {monitor("a", "monitoring.coreos.com/v1"), "flux/app.yaml:8: the chart leaves out ServiceMonitor a, " +
 			"because nothing in this repository says that the cluster has monitoring.coreos.com/v1: if it does, list " +
 			"that under " +
 			"clusters.home.apiVersions in .lintel.yaml"},
-		"two versions": {monitor("a", "one/v1") + monitor("b", "two/v1"), "flux/app.yaml:8: the chart leaves out " +
+		"two missing versions": {monitor("a", "one/v1") + monitor("b", "two/v1"), "flux/app.yaml:8: the chart leaves out " +
 			"ServiceMonitor a, because nothing in this repository says that the cluster has one/v1: if it does, list " +
 			"that under " +
 			"clusters.home.apiVersions in .lintel.yaml\n" +
 			"flux/app.yaml:8: the chart leaves out ServiceMonitor b, because nothing in this repository says that " +
 			"the cluster has two/v1: if it does, list that under clusters.home.apiVersions in .lintel.yaml"},
-		"a look-up": {`
+		"look-ups that are not answered": {`
 -- chart/templates/secret.yaml --
 apiVersion: v1
 kind: Secret
@@ -33,15 +33,15 @@ metadata: {name: s}
 stringData: {a: {{ (lookup "v1" "Secret" "shop" "old").data | default "new" | quote }} }
 `, "flux/app.yaml:8: the chart looks up Secret shop/old in the cluster (lookup), which nothing in this repository " +
 			"declares: it is checked as if that did not exist"},
-		"an upgrade": {"\n-- chart/templates/more.yaml --\n{{ if .Release.IsUpgrade }}{apiVersion: v1, kind: Pod, metadata: " +
+		"other output on upgrade": {"\n-- chart/templates/more.yaml --\n{{ if .Release.IsUpgrade }}{apiVersion: v1, kind: Pod, metadata: " +
 			"{name: more}}{{ end }}\n", "flux/app.yaml:8: the chart renders differently on upgrade than on " +
 			"installation (.Release.IsUpgrade, .Release.Revision): only the installation is checked"},
-		"a later revision": {"\n-- chart/templates/more.yaml --\n{{ if gt (int .Release.Revision) 1 }}{apiVersion: v1, kind: " +
+		"other output in a later revision": {"\n-- chart/templates/more.yaml --\n{{ if gt (int .Release.Revision) 1 }}{apiVersion: v1, kind: " +
 			"Pod, metadata: {name: more}}{{ end }}\n", "flux/app.yaml:8: the chart renders differently on upgrade " +
 			"than on installation (.Release.IsUpgrade, .Release.Revision): only the installation is checked"},
-		"an upgrade of no consequence": {"\n-- chart/templates/more.yaml --\n{{ if .Release.IsInstall }}{{ end }}\n" +
+		"same output on upgrade": {"\n-- chart/templates/more.yaml --\n{{ if .Release.IsInstall }}{{ end }}\n" +
 			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: more}\ndata: {a: b}\n", ""},
-		"a schema that is elsewhere": {`
+		"schema in another document": {`
 -- chart/values.schema.json --
 {"$ref": "https://schemas.example.com/values.json"}
 `, "flux/app.yaml:8: the values were not validated against the schema of the chart app: the schema refers to other " +

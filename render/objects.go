@@ -15,15 +15,15 @@ type builtObjects struct {
 	Whole   bool           `json:"whole"`
 }
 
-// Objects returns the objects of some kinds in the rendering of a target. from names the target for what these objects deploy
-// in turn (see gitops.FromRoot). Whole is false where the target does not render, or something is missing in it. What was
-// rendered for this is in the memo for the next request of the target.
+// Objects returns the objects of some kinds in the rendering of a target. from names the target in the places of what
+// these objects deploy in turn (see gitops.FromRoot). whole is false where the target does not render completely. A
+// rendering that was made for this is in the memo for the next request of the target.
 func (r *Renderer) Objects(ctx context.Context, t Target, from string, kinds []string) (list []gitops.Object, whole bool) {
 	key := strings.Join(kinds, " ") + " " + r.ownKey(t)
 	built, ok := env.Get[builtObjects](r.kept(), objectsTable, key, asker{r, t})
 	if !ok {
 		known := *r
-		known.whatever = true // there may be objects that want more
+		known.whatever = true // render what can be rendered, because the objects may want more sources
 		out, problems, err := known.once(ctx, t)
 		if err != nil {
 			return nil, false

@@ -13,18 +13,18 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// Declared are the objects of one kind, whatever its group, that a target deploys.
+// Declared are the objects of one kind, in any group, that a target deploys.
 type Declared struct {
 	Objects []map[string]any `json:"objects"` // do not change them
-	Digests []string         `json:"digests"` // of each: equal ones have the same; empty: JSON has no such value (.nan)
-	Unsure  []string         `json:"unsure"`  // of each, why not all of it is known; empty: it is
-	// Problem is what stood first in the way of rendering all of the root; nil: nothing did.
+	Digests []string         `json:"digests"` // of each object, equal for equal objects; empty: JSON cannot represent it (.nan)
+	Unsure  []string         `json:"unsure"`  // of each object, why part of it is not known; empty: all is known
+	// Problem is the first problem that kept part of the root from being rendered; nil: there was none.
 	Problem *doc.Error `json:"problem,omitempty"`
-	// Last is the day of the rendering, where it is the last that is known; see LastOfKind.
+	// Last is the day of the rendering, if LastOfKind returned it; else zero.
 	Last time.Time `json:"-"`
 }
 
-// KnownOfKind returns the objects of a kind that a target deploys, if that is known without rendering it.
+// KnownOfKind returns the objects of a kind that a target deploys, if the cache has them.
 func (r *Renderer) KnownOfKind(t Target, kind string) (Declared, bool) {
 	if t.Kind == roots.Folder {
 		return Declared{}, false
@@ -32,8 +32,8 @@ func (r *Renderer) KnownOfKind(t Target, kind string) (Declared, bool) {
 	return env.Get[Declared](r.kept(), declaredTable, kind+" "+r.ownKey(t), asker{r, t})
 }
 
-// OfKind returns the objects of a kind that a target deploys. The target is rendered only if that is not known. The error is
-// that of Render.
+// OfKind returns the objects of a kind that a target deploys. It renders the target only if the cache has no answer.
+// The error is that of Render.
 func (r *Renderer) OfKind(ctx context.Context, t Target, kind string) (Declared, error) {
 	if known, ok := r.KnownOfKind(t, kind); ok {
 		return known, nil
@@ -57,7 +57,7 @@ func (r *Renderer) OfKind(ctx context.Context, t Target, kind string) (Declared,
 	return found, nil
 }
 
-// Add adds an object, as a resource has it.
+// Add adds the object of a resource.
 func (d *Declared) Add(res *Resource) {
 	digest, unsure := "", ""
 	if data, err := json.Marshal(res.Object); err == nil {

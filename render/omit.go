@@ -144,20 +144,20 @@ func (b *builder) obstacles(dir string) (list []doc.Error) {
 	return list
 }
 
-// object names an object as a manifest or a patch does.
+// object is the kind and name by which a manifest or a patch identifies an object.
 type object struct{ kind, name string }
 
 // dependants finds the entries that cannot be built without the omitted ones.
 type dependants struct {
 	builder *builder
 	plan    *plan
-	kept    map[entry]bool // entries that are needed somewhere
+	kept    map[entry]bool // entries whose objects exist in at least one place
 	dropped map[entry]bool
-	unclear bool // what the rest would be is not known
+	unclear bool // it is not known what the remaining entries would render
 }
 
-// layer returns the objects of a layer, and whether something of it is missing. around are the objects of the layers that
-// include it as a component.
+// layer returns the objects of a layer, and whether part of the layer is missing. around are the objects of the layers
+// that include it as a component. lacks says that part of those is missing.
 func (d *dependants) layer(l *origin.Layer, around []object, lacks bool) (own []object, missing bool) {
 	p := d.plan
 	missing = len(p.omitted[l.File.Path]) > 0
@@ -200,7 +200,7 @@ func (d *dependants) entries(l *origin.Layer, known []object) {
 			d.unclear = d.unclear || d.dropped[at]
 			d.kept[at] = true
 		case len(absent) < len(needs) || d.kept[at]:
-			d.unclear = true // it is needed, too
+			d.unclear = true // the entry also changes objects that exist
 		case !d.dropped[at]:
 			d.dropped[at] = true
 			d.plan.omitted[at.file] = append(d.plan.omitted[at.file], at.at)
@@ -235,21 +235,21 @@ func (d *dependants) entries(l *origin.Layer, known []object) {
 	}
 	for _, item := range doc.Items(n, "replacements") {
 		if _, from := doc.Field(item, "source"); from != nil && !has(known, nameOf(from)) {
-			d.unclear = true // what it would have written is not known
+			d.unclear = true // the value that it would copy is not known
 		}
 	}
 }
 
 func nameOf(n *yaml.Node) object { return object{doc.Text(n, "kind"), doc.Text(n, "name")} }
 
-// has reports whether there may be an object of a name: a prefix or suffix may have been added to the written name.
+// has reports whether an object of that name may exist. A prefix or suffix may have been added to its written name.
 func has(known []object, o object) bool {
 	return slices.ContainsFunc(known, func(k object) bool {
 		return (o.kind == "" || k.kind == o.kind) && (o.name == "" || k.name != "" && strings.Contains(o.name, k.name))
 	})
 }
 
-// patched lists the objects of a strategic merge patch: the documents of a file, or those written in its place.
+// patched lists the objects of a strategic merge patch, which is a file or inline text.
 func (d *dependants) patched(l *origin.Layer, patch *yaml.Node) []object {
 	if patch == nil {
 		return nil
@@ -263,7 +263,7 @@ func (d *dependants) patched(l *origin.Layer, patch *yaml.Node) []object {
 	return objectsOf(documents)
 }
 
-// written lists the objects of a file.
+// written lists the objects in a file.
 func (d *dependants) written(name string) []object {
 	data, _, err := d.builder.read(name)
 	if err != nil {

@@ -16,26 +16,27 @@ func deployment(name string) string {
 	return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: " + name + "}\nspec: {replicas: 1}\n"
 }
 
-// What stands in the way of a part is left out, with what depends on it; the rest is rendered as it is deployed.
+// Entries that cannot be built are left out, together with entries that depend on them. Everything else is rendered as
+// it is deployed.
 func TestBrokenEntriesAreOmitted(t *testing.T) {
 	const remote = "https://github.com/example/base//deploy?ref=v1"
 	own := "-- app/a.yaml --\n" + deployment("a") + "-- app/b.yaml --\n" + deployment("b")
 	kust := func(text string) string { return own + "-- app/kustomization.yaml --\n" + text }
 	for _, c := range []struct {
 		name, files string
-		want        []string // the resources that are rendered; nil: none can be
-		problems    []string // line, and part of the message; "?" in front: not known rather than wrong
+		want        []string // the rendered resources; nil: nothing can be rendered
+		problems    []string // line, and part of the message; a leading "?" means unknown rather than wrong
 	}{
 		{"remote base", kust("resources:\n- " + remote + "\n- a.yaml\nnamePrefix: x-\n"), []string{"x-a"},
 			[]string{`?2 ` + remote}},
-		{"remote base alone", kust("resources:\n- " + remote + "\n"), []string{}, []string{`?2 ` + remote}},
+		{"only a remote base", kust("resources:\n- " + remote + "\n"), []string{}, []string{`?2 ` + remote}},
 		{"remote base at the end", kust("namePrefix: x-\nresources:\n- a.yaml\n- b.yaml\n- " + remote), []string{"x-a", "x-b"},
 			[]string{`?5 ` + remote}},
 		{"in a flow list", kust("resources: [a.yaml, \"" + remote + "\"]\nnamePrefix: x-\n"), []string{"x-a"},
 			[]string{`?1 ` + remote}},
 		{"JSON", kust(`{"resources": ["a.yaml", "` + remote + `"], "namePrefix": "x-"}`), []string{"x-a"},
 			[]string{`?1 ` + remote}},
-		{"below its dash", kust("resources:\n-\n  " + remote + "\n- a.yaml\n"), []string{"a"}, []string{`?3 ` + remote}},
+		{"entry on the line after its dash", kust("resources:\n-\n  " + remote + "\n- a.yaml\n"), []string{"a"}, []string{`?3 ` + remote}},
 		{"missing file", kust("resources:\n- a.yaml\n- gone.yaml\n- b.yaml\n"), []string{"a", "b"},
 			[]string{`3 "gone.yaml" does not exist`}},
 		{"missing folder", kust("resources:\n- a.yaml\n- ../gone\n"), []string{"a"}, []string{`3 "../gone" does not exist`}},
@@ -60,24 +61,24 @@ func TestBrokenEntriesAreOmitted(t *testing.T) {
 		{"program", kust("resources:\n- a.yaml\ngenerators:\n- gen.yaml\n") +
 			"-- app/gen.yaml --\napiVersion: example.org/v1\nkind: Gen\nmetadata: {name: g}\n", []string{"a"},
 			[]string{`?1 plugin "Gen"`}},
-		{"program in the kustomization", kust("resources:\n- a.yaml\ngenerators:\n- |\n  apiVersion: example.org/v1\n" +
+		{"inline configuration of a program", kust("resources:\n- a.yaml\ngenerators:\n- |\n  apiVersion: example.org/v1\n" +
 			"  kind: Gen\n  metadata: {name: g}\n"), []string{"a"}, []string{`?4 plugin "Gen"`}},
 		{"remote base of a base", "-- over/kustomization.yaml --\nresources: [../app]\nnameSuffix: -x\n" +
 			strings.ReplaceAll(kust("resources:\n- "+remote+"\n- a.yaml\n"), "-- app/k", "-- app/k"), nil, nil},
-		{"patches of what is not there", kust("resources:\n- a.yaml\n- "+remote+"\nreplicas:\n- {name: there, count: 3}\n"+
+		{"patches of missing objects", kust("resources:\n- a.yaml\n- "+remote+"\nreplicas:\n- {name: there, count: 3}\n"+
 			"patches:\n- path: p.yaml\n- target: {kind: Deployment, name: there}\n  patch: |\n"+
 			"    - {op: remove, path: /spec/replicas}\n"+
 			"patchesStrategicMerge:\n- |-\n  apiVersion: apps/v1\n  kind: Deployment\n  metadata: {name: there}\n"+
 			"configMapGenerator:\n- {name: there, behavior: merge, literals: [a=b]}\nnamePrefix: x-\n") +
 			"-- app/p.yaml --\n" + deployment("there"), []string{"x-a"}, []string{`?3 ` + remote}},
-		{"patches of what is there", kust("resources:\n- a.yaml\n- " + remote + "\npatches:\n- patch: |\n" +
+		{"patches that may change other objects", kust("resources:\n- a.yaml\n- " + remote + "\npatches:\n- patch: |\n" +
 			"    apiVersion: apps/v1\n    kind: Deployment\n    metadata: {name: a}\n    spec: {paused: true}\n"),
 			[]string{"a paused"}, []string{`?3 ` + remote}},
-		{"a value of what is not there", kust("resources:\n- a.yaml\n- " + remote + "\nreplacements:\n" +
+		{"replacement from a missing object", kust("resources:\n- a.yaml\n- " + remote + "\nreplacements:\n" +
 			"- source: {kind: ConfigMap, name: there, fieldPath: data.a}\n  targets:\n  - select: {kind: Deployment}\n" +
 			"    fieldPaths: [metadata.namespace]\n"), nil, []string{`?3 ` + remote}},
-		{"nothing but wrong", kust("resources:\n- a.yaml\n- a.yaml\n"), nil, []string{`3 is listed twice`}},
-		{"itself", kust("resources:\n- a.yaml\n- ../app\n"), nil, []string{`3 includes itself`}},
+		{"entry listed twice", kust("resources:\n- a.yaml\n- a.yaml\n"), nil, []string{`3 is listed twice`}},
+		{"base that includes itself", kust("resources:\n- a.yaml\n- ../app\n"), nil, []string{`3 includes itself`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := treetest.New(t)

@@ -172,7 +172,7 @@ func TestOrigin(t *testing.T) {
 	}
 }
 
-// parted is a root whose images and names several wrote.
+// parted is a root in which several files contribute to one image or name.
 const parted = `
 -- base/all.yaml --
 apiVersion: v1
@@ -226,7 +226,7 @@ replacements:
 resources: [../top]
 `
 
-// The parts of a text that several wrote are written where each of them wrote.
+// Each part of a text has the place in the file that contributed it.
 func TestOriginWithin(t *testing.T) {
 	r := treetest.New(t)
 	rendering := renderRoot(t, r, r.Commit(parted), "plain")
@@ -267,7 +267,7 @@ func TestOriginWithin(t *testing.T) {
 	}
 }
 
-func TestOriginPlain(t *testing.T) {
+func TestOriginInFolderOfManifests(t *testing.T) {
 	r := treetest.New(t)
 	rev := r.Commit(`
 -- apps/all.yaml --
@@ -367,7 +367,7 @@ func tryRoot(t testing.TB, r *treetest.Repo, rev, root string) (*render.Renderin
 	return nil, nil
 }
 
-// find returns the resource that is called "Kind name", a generator's hash left out.
+// find returns the resource with a given "Kind name", ignoring the hash that a generator added.
 func find(t testing.TB, r *render.Rendering, name string) *render.Resource {
 	t.Helper()
 	for _, res := range r.Resources {

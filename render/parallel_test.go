@@ -17,8 +17,8 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// ownSchema is a kustomization whose schema merges the lists of a custom kind by name, and one without, where the
-// same patch replaces the list: a schema that leaked from one build to the other would show.
+// ownSchema has one kustomization whose schema merges the lists of a custom kind by name, and one without a schema,
+// where the same patch replaces the list. If the schema leaked from one build into the other, the result would differ.
 const ownSchema = `
 -- schema/own/kustomization.yaml --
 resources: [../base]
@@ -58,8 +58,7 @@ namespace: ns
 labels: [{pairs: {a: b}, includeSelectors: true}]
 `
 
-// Builds side by side give byte for byte what they give alone, also beside builds that set a schema of their own and
-// such that crash.
+// Concurrent builds give the same bytes as single ones, also beside builds that set a schema and builds that crash.
 func TestParallelBuilds(t *testing.T) {
 	r := treetest.New(t)
 	for _, sample := range []string{"sample", "origins"} {
@@ -113,7 +112,7 @@ func TestParallelBuilds(t *testing.T) {
 	all.Wait()
 }
 
-// A rendering is the same in a tree exactly where nothing that it read, looked for or went through differs.
+// Same is true for a tree exactly if nothing differs that the rendering read, looked for or followed.
 func TestParallelRenderingsAreEqual(t *testing.T) {
 	r := treetest.New(t)
 	r.Symlink("../base", "env/link")
@@ -153,15 +152,15 @@ x
 		edit func()
 		want bool
 	}{
-		{"another file", func() { r.Write("README.md", "y") }, true},
-		{"a file beside", func() { r.Write("base/new.yaml", "a: b") }, true},
-		{"a resource", func() {
+		{"change of an unrelated file", func() { r.Write("README.md", "y") }, true},
+		{"new file in the folder", func() { r.Write("base/new.yaml", "a: b") }, true},
+		{"change of a resource", func() {
 			r.Write("base/c.yaml",
 				"{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {x: y}}")
 		}, false},
-		{"a patch is removed", func() { os.Remove(filepath.Join(r.Dir, "env/p.yaml")) }, false},
-		{"a file that was looked for", func() { r.Write("env/kustomization.yml", "{}") }, false},
-		{"where a link leads", func() { os.Remove(filepath.Join(r.Dir, "env/link")); r.Symlink("../other", "env/link") },
+		{"removal of a patch", func() { os.Remove(filepath.Join(r.Dir, "env/p.yaml")) }, false},
+		{"file that did not exist before", func() { r.Write("env/kustomization.yml", "{}") }, false},
+		{"change of a symlink", func() { os.Remove(filepath.Join(r.Dir, "env/link")); r.Symlink("../other", "env/link") },
 			false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

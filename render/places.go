@@ -17,8 +17,8 @@ import (
 	"github.com/lintel-bot/lintel/render/origin"
 )
 
-// places are where the fields of one rendering are written, as far as somebody asked. To find one, a target that was recalled
-// is rendered again, and of a chart, values are tried: so they are kept, for as long as the rendering is what it is. They are
+// places caches where the fields of one rendering are written, for those that were requested. Finding a place may need
+// to render a target again, or to try values of a chart. The places are valid as long as the rendering is. They are
 // safe for concurrent use.
 type places struct {
 	renderer *Renderer
@@ -31,10 +31,10 @@ type places struct {
 	count   int
 }
 
-// maxPlaces is how many places of one rendering are kept.
+// maxPlaces is how many places of one rendering are cached.
 const maxPlaces = 20_000
 
-// placed has the places of the fields of a rendering kept.
+// placed has a rendering cache its places.
 func (r *Renderer) placed(out *Rendering) {
 	p := &places{renderer: r, out: out, known: map[int]map[string]origin.Place{}}
 	for i, res := range out.Resources {
@@ -43,7 +43,7 @@ func (r *Renderer) placed(out *Rendering) {
 	r.asking.add(p)
 }
 
-// table returns where they are kept, and under which key.
+// table returns the cache of the places, and their key.
 func (p *places) table() (memory *env.Memory, key string, now env.Answerer) {
 	r := p.renderer
 	return r.kept(), strconv.Itoa(r.steps) + " " + r.ownKey(p.out.target), asker{r, p.out.target}
@@ -77,7 +77,7 @@ func (p *places) of(index int, pointer string, l Locator) origin.Place {
 	return place
 }
 
-// find finds a place that is not known. What was recalled has no locator.
+// find finds a place that is not cached. A resource from the cache has no locator.
 func (p *places) find(index int, pointer string, l Locator) origin.Place {
 	if l != nil {
 		return l(pointer)
@@ -89,7 +89,7 @@ func (p *places) find(index int, pointer string, l Locator) origin.Place {
 	return whole.Resources[index].Origin(pointer)
 }
 
-// save keeps what was found.
+// save writes the places to the cache.
 func (p *places) save() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -100,7 +100,7 @@ func (p *places) save() {
 	p.changed = false
 }
 
-// asking are the places that were asked for of the renderings of a renderer.
+// asking are all places that a renderer's renderings cache.
 type asking struct {
 	mu   sync.Mutex
 	list []*places
@@ -112,8 +112,8 @@ func (a *asking) add(p *places) {
 	a.list = append(a.list, p)
 }
 
-// SavePlaces keeps, for later checks, where the fields of renderings are written that somebody asked for. It is for the end
-// of a check; of one that was canceled, nothing is kept.
+// SavePlaces writes the places that were requested to the cache, for later checks. It is called at the end of a check,
+// and does nothing if the check was canceled.
 func (r *Renderer) SavePlaces(ctx context.Context) {
 	if r.cache == nil || ctx.Err() != nil {
 		return
@@ -125,15 +125,15 @@ func (r *Renderer) SavePlaces(ctx context.Context) {
 	}
 }
 
-// placedObject is an object with where each of its fields is written.
+// placedObject is an object with the place of each of its fields.
 type placedObject struct {
 	Object map[string]any `json:"object"`
 	Files  []string       `json:"files"`
-	Places []int          `json:"places"` // of each field, in the order of visit: the index of its file, line, column, last line
-	Digest string         `json:"digest"` // of all this
+	Places []int          `json:"places"` // four numbers per field, in the order of visit: index of the file, line, column, last line
+	Digest string         `json:"digest"` // of all the fields above
 }
 
-// withPlaces returns the object of a resource with where its fields are written.
+// withPlaces returns the object of a resource with the place of each of its fields.
 func withPlaces(res *Resource) placedObject {
 	out := placedObject{Object: res.Object}
 	files := map[string]int{}
@@ -153,7 +153,7 @@ func withPlaces(res *Resource) placedObject {
 	return out
 }
 
-// where returns where a field is written, by its number in the order of visit.
+// where returns the place of the nth field in the order of visit.
 func (o placedObject) where(nth int) (at gitops.Position) {
 	if i := 4 * nth; i+4 <= len(o.Places) && o.Places[i] < len(o.Files) {
 		at = gitops.Position{Path: o.Files[o.Places[i]], Line: o.Places[i+1], Column: o.Places[i+2], EndLine: o.Places[i+3]}
@@ -161,7 +161,7 @@ func (o placedObject) where(nth int) (at gitops.Position) {
 	return at
 }
 
-// visit calls see for a value and what is in it, in the order of its keys, as deep as gitops.FromRoot looks.
+// visit calls see for a value and everything in it, with keys sorted, as deep as gitops.FromRoot reads.
 func visit(v any, pointer string, depth int, see func(pointer string)) {
 	see(pointer)
 	if depth > gitops.MaxDepth {

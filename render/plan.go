@@ -16,33 +16,33 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// plan is what is known of a root before it renders: the kustomizations it is made of, the files that hold
-// manifests and patches, and everything that stands in the way.
+// plan is what is known of a root before it is rendered: its kustomizations, its manifests and patches, and the
+// problems that keep parts of it from being rendered.
 type plan struct {
 	root           *origin.Layer
 	kustomizations map[string]*kustomization.File // by the file's path
-	manifests      map[string]bool                // files whose lines are to be told apart
-	files          map[string]bool                // what they name, wherever it is
+	manifests      map[string]bool                // manifests and patches, whose lines must be distinguishable
+	files          map[string]bool                // files that kustomizations name, also outside their folders
 	reads          map[string]string
 	openAPI        bool
 	problems       []doc.Error
 	layers         int
 	reported       map[string]bool
 
-	whole   bool                                // a problem is of the root as a whole: none of it can be rendered
+	whole   bool                                // a problem concerns the whole root: none of it can be rendered
 	omitted map[string][]kustomization.Position // the entries to leave out, by the file of the kustomization
 	named   map[string][]entry                  // the entries that name a manifest, a patch or a folder
-	broken  map[string]*doc.Error               // the manifests and patches that were looked at, with what is wrong
-	texts   map[string][]byte                   // of the kustomizations as kustomize sees them, where it is not as they are
+	broken  map[string]*doc.Error               // manifests and patches that were vetted, with the problem of each
+	texts   map[string][]byte                   // of the kustomizations, as kustomize sees them; missing: as they are
 
-	values    map[string]map[kustomization.Position]kustomization.Value // what their entries are there, by their file
-	charts    map[string][]inflatedEntry                                // what is inflated, in order, by the file of the kustomization
-	inflated  map[inflationKey]*mount                                   // what they came to
-	namespace string                                                    // of the kustomization that is walked, or of those around it
+	values    map[string]map[kustomization.Position]kustomization.Value // replaced values of entries, by file
+	charts    map[string][]inflatedEntry                                // inflated charts in order, by the file of the kustomization
+	inflated  map[inflationKey]*mount                                   // the mounts of their output
+	namespace string                                                    // of the current kustomization or of those that include it
 	links     map[string]string
 	wants     wants
-	fleeting  bool // a problem may go away without a change of anything
-	awaits    bool // something is missing that nobody has tried to fetch yet
+	fleeting  bool // a problem may disappear although no file changes
+	awaits    bool // a remote source is missing that has not been requested yet
 }
 
 // entry is an entry of a kustomization's list.
@@ -69,15 +69,15 @@ func (b *builder) plan(dir string) *plan {
 	return p
 }
 
-// reaching returns what reports whether a change of a file is known to reach the root: a kustomization names it, or it is
-// in or below the folder of one. Configurations of plugins may name others where kustomize reads all files, see
-// roots.Index.Unrestricted; it is nil where kustomize itself refuses these.
+// reaching returns a function that reports whether a change of a file may reach the root. It does if a kustomization
+// names the file, or the file is in or below the folder of one. Where kustomize may read all files, plugins may name
+// other files (see roots.Index.Unrestricted). It returns nil where kustomize itself refuses such files.
 func (b *builder) reaching(p *plan) func(name string) bool {
 	if !b.index.Unrestricted() {
 		return nil
 	}
 	var folders []string
-	own := map[string]bool{} // where the files of kustomizations lie that are symlinks
+	own := map[string]bool{} // targets of kustomization files that are symlinks
 	for _, f := range p.kustomizations {
 		folders = append(folders, f.Dir)
 		if real, _, err := b.lookup(f.Path); err == nil {
@@ -94,13 +94,13 @@ func (b *builder) reaching(p *plan) func(name string) bool {
 	}
 }
 
-// problem adds what stands in the way of the root as a whole.
+// problem adds a problem of the whole root.
 func (p *plan) problem(e doc.Error) {
 	p.whole = true
 	p.report(e)
 }
 
-// without adds what stands in the way of an entry: the rest can be rendered without it.
+// without adds a problem of one entry. The root can be rendered without that entry.
 func (p *plan) without(at entry, e doc.Error) {
 	if !slices.Contains(p.omitted[at.file], at.at) {
 		p.omitted[at.file] = append(p.omitted[at.file], at.at)
@@ -116,8 +116,8 @@ func (p *plan) report(e doc.Error) {
 	}
 }
 
-// layer walks one kustomization and what it includes. missing is the problem to report where the folder has
-// no kustomization; fail reports what keeps all of the layer from being rendered.
+// layer reads one kustomization and those that it includes. missing is the problem to report where the folder has no
+// kustomization. fail reports problems that keep the whole layer from being rendered.
 func (b *builder) layer(p *plan, dir string, above []string, missing doc.Error,
 	fail func(doc.Error)) *origin.Layer {
 	f, err := b.kustomization(dir)
@@ -217,7 +217,7 @@ func (b *builder) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, above
 	}
 	p.files[real] = true
 	if named != path.Join(f.Dir, ref.Value) {
-		named = path.Join(f.Dir, ref.Value) // what the entry itself seems to say
+		named = path.Join(f.Dir, ref.Value) // the path as it is written
 	}
 	if real != named {
 		if layer.Links == nil {
@@ -267,7 +267,7 @@ func (b *builder) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, above
 			documents, err := doc.Parse(real, data, b.limits.Source)
 			if list := b.generators(f, entryOf(f, ref), real, documents); err == nil && len(list) > 0 {
 				if !isMounted(real) {
-					p.reads[real] = id // kustomize does not see it
+					p.reads[real] = id // kustomize does not read it, so record it here
 				}
 				for _, chart := range list {
 					b.inflate(p, layer, chart, above)
@@ -281,7 +281,7 @@ func (b *builder) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, above
 	}
 }
 
-// plugin refuses configurations of plugins that are programs: only kustomize's own are run
+// plugin refuses plugins that are programs, as only kustomize's own plugins are run
 // (https://kubectl.docs.kubernetes.io/references/kustomize/glossary/#plugin).
 func (b *builder) plugin(p *plan, name string, report func(doc.Error), errorOf func(string, ...any) doc.Error) {
 	data, _, err := b.read(name)
@@ -300,7 +300,7 @@ func (b *builder) plugin(p *plan, name string, report func(doc.Error), errorOf f
 	})
 }
 
-// plugins refuses what configurations of plugins would fetch or run. field is where they stand.
+// plugins refuses configurations of plugins that fetch or run something. field is the field that contains them.
 func (p *plan) plugins(documents []*yaml.Node, field string, refuse func(*yaml.Node, bool, string, ...any)) {
 	for _, d := range documents {
 		if at := fetched(d, false); at != nil {
@@ -319,12 +319,12 @@ func (p *plan) plugins(documents []*yaml.Node, field string, refuse func(*yaml.N
 const notFetched = "%s: %q is not in this repository, and Lintel does not fetch anything: copy it into the repository " +
 	"to have it checked"
 
-// loaded are the fields of the built-in plugins' configurations that name files; letter case does not count in them
+// loaded are the fields of built-in plugins that name files. Kustomize ignores their letter case
 // (https://kubectl.docs.kubernetes.io/references/kustomize/builtins/).
 var loaded = []string{"path", "paths", "files", "envs", "env"}
 
-// fetched returns a scalar of a plugin's configuration that kustomize would fetch, nil where there is none. A field
-// around the node names files, or it does not.
+// fetched returns a scalar of a plugin's configuration that kustomize would fetch, nil where there is none. named says
+// that a field around the node names files.
 func fetched(n *yaml.Node, named bool) *yaml.Node {
 	n = doc.Deref(n)
 	if n.Kind == yaml.ScalarNode {
@@ -351,7 +351,7 @@ func fetched(n *yaml.Node, named bool) *yaml.Node {
 	return nil
 }
 
-// manifest vets a file that kustomize will parse: what multiplies or cannot be parsed must not reach it.
+// manifest vets a file that kustomize will parse. Files that expand without limit or cannot be parsed are omitted.
 func (b *builder) manifest(p *plan, layer *origin.Layer, ref kustomization.Ref, name string,
 	errorOf func(string, ...any) doc.Error) {
 	at := entryOf(layer.File, ref)
@@ -370,7 +370,7 @@ func (b *builder) manifest(p *plan, layer *origin.Layer, ref kustomization.Ref, 
 	}
 }
 
-// vet returns what keeps kustomize from reading a manifest or a patch.
+// vet returns the problem with a manifest or a patch that kustomize cannot read.
 func (b *builder) vet(name string, ref kustomization.Ref, errorOf func(string, ...any) doc.Error) *doc.Error {
 	data, _, err := b.read(name)
 	var large *tree.TooLargeError
@@ -385,7 +385,8 @@ func (b *builder) vet(name string, ref kustomization.Ref, errorOf func(string, .
 	if err := doc.Vet(name, data, b.limits.Source); errors.As(err, &e) {
 		return e
 	}
-	// Kustomize takes for JSON what starts with a bracket, and does not see it behind our blank lines.
+	// Kustomize takes a patch that starts with a bracket for JSON. The blank lines that Lintel puts in front of a patch
+	// hide the bracket.
 	if ref.Role == kustomization.Patch && len(data) > 0 && data[0] == '[' && !json.Valid(data) {
 		return &doc.Error{Path: name, Line: 1, Message: "starts like JSON but is not valid JSON: put quotes around names and " +
 			"texts, or write it as YAML"}

@@ -17,15 +17,16 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// printedFile is the file that a post renderer finds the objects of a release in, printedKustomization its own.
+// printedFile is the file from which a post renderer reads the objects of a release. printedKustomization is its
+// kustomization.
 const (
 	printedFile          = "helm-output.yaml"
 	printedKustomization = "kustomization.yaml"
 )
 
-// postRender sends resources through the post renderers of a release, in their order. Flux has what is in crds/ applied
-// without them, and hooks as postRenderStrategy says (https://fluxcd.io/flux/components/helm/helmreleases/). Of what
-// cannot be built nothing is left.
+// postRender applies the post renderers of a release to its resources, in order. As in Flux, they do not see crds/, and
+// see hooks as postRenderStrategy says (https://fluxcd.io/flux/components/helm/helmreleases/). If a build fails, there
+// are no resources.
 func (s *release) postRender(list []*Resource) (out []*Resource, problems []doc.Error) {
 	if len(s.spec.PostRender) == 0 {
 		return list, nil
@@ -54,16 +55,16 @@ func (s *release) postRender(list []*Resource) (out []*Resource, problems []doc.
 	return slices.Concat(crds, objects, hooks), nil
 }
 
-// postRun is a run through all post renderers: what each of them was given.
+// postRun records the input of each post renderer in one run through all of them.
 type postRun []postStep
 
-// postStep is one post renderer and what it was given; nil: nothing.
+// postStep is a post renderer and its input; nil: it had none.
 type postStep struct {
 	of      gitops.Overrides
 	printed *printed
 }
 
-// postRendered sends resources through all post renderers.
+// postRendered applies all post renderers to resources, and adds the run to runs.
 func (s *release) postRendered(list []*Resource, runs *[]postRun) ([]*Resource, []doc.Error) {
 	var run postRun
 	for _, o := range s.spec.PostRender {
@@ -100,17 +101,17 @@ func (run postRun) inactive(b *builder) (list []gitops.Position) {
 	return list
 }
 
-// printed are resources as a file that kustomize reads.
+// printed is a list of resources as a file that kustomize reads.
 type printed struct {
 	resources []*Resource
 	text      strings.Builder
 	starts    []int        // the first line of each document
 	nodes     []*yaml.Node // of each resource, with lines of its document
-	of        []int        // which document that is
+	of        []int        // the document of each resource
 	at        gitops.Position
 }
 
-// newPrinted writes resources down: what Helm printed as it is, what a post renderer made as kustomize prints it.
+// newPrinted writes resources to the file: as Helm printed them, or as kustomize prints what a post renderer made.
 func newPrinted(list []*Resource, s *release) (*printed, *doc.Error) {
 	p := &printed{resources: list}
 	line, last := 1, -1
@@ -123,7 +124,7 @@ func newPrinted(list []*Resource, s *release) (*printed, *doc.Error) {
 	for _, res := range list {
 		node := res.node
 		if res.manifest > 0 {
-			if res.manifest != last { // several are of one where it prints a list
+			if res.manifest != last { // several resources are from one manifest if it prints a list
 				last = res.manifest
 				add(s.output.Manifests[last-1].Text)
 			}
@@ -145,8 +146,7 @@ func newPrinted(list []*Resource, s *release) (*printed, *doc.Error) {
 	return p, nil
 }
 
-// kustomizing returns a builder that sees nothing but the resources and a kustomization of them, which the mount is to
-// be given.
+// kustomizing returns a builder that sees only the resources, and the mount to which the caller adds a kustomization.
 func (p *printed) kustomizing(b *builder) (*builder, *mount) {
 	own := newBuilder(b.index, b.limits, &mounts{plain: true})
 	m := own.mounts.mount(mountKey{}, func(m *mount) { m.inflated = &inflated{} })
@@ -154,7 +154,7 @@ func (p *printed) kustomizing(b *builder) (*builder, *mount) {
 	return &own, m
 }
 
-// through sends the resources through one post renderer.
+// through applies one post renderer to the resources.
 func (p *printed) through(b *builder, o gitops.Overrides) ([]*Resource, []doc.Error) {
 	p.at = o.Where()
 	own, m := p.kustomizing(b)
@@ -184,20 +184,20 @@ func (p *printed) through(b *builder, o gitops.Overrides) ([]*Resource, []doc.Er
 	return out.Resources, nil
 }
 
-// problem is an error that stands on the post renderer as a whole.
+// problem returns a problem of the post renderer as a whole.
 func (p *printed) problem(e doc.Error) doc.Error {
 	return doc.Error{Path: p.at.Path, Line: p.at.Line, Column: p.at.Column, Unknown: e.Unknown, Quotes: true,
 		Message: "postRenderers: " + e.Message}
 }
 
-// Marks of entries that match something.
+// Marks that entries leave where they match.
 const (
 	patchMark = "lintel-mark-"
 	imageMark = "lintel.invalid/mark-"
 )
 
-// inactive lists the entries of a post renderer that match none of the resources. Patches without a target are not among
-// them: kustomize itself refuses those. It is kustomize that is asked, with entries in their place that leave marks.
+// inactive lists the entries of a post renderer that match none of the resources. Patches without a target are skipped,
+// because kustomize refuses them if they match nothing. Kustomize runs with marking entries in place of the real ones.
 func (p *printed) inactive(b *builder, o gitops.Overrides) (list []gitops.Position) {
 	patches, images := o.Entries("patches"), o.Entries("images")
 	mark := func(i int) any {
@@ -231,7 +231,7 @@ func (p *printed) inactive(b *builder, o gitops.Overrides) (list []gitops.Positi
 		if !ok || mark(i) == nil || strings.Contains(text, fmt.Sprint(patchMark, i, ":")) {
 			continue
 		}
-		before := []any{} // an earlier patch may have made what this one matches
+		before := []any{} // an earlier patch may create the match
 		for _, other := range patches[:i] {
 			before = append(before, other.Value)
 		}
@@ -243,7 +243,7 @@ func (p *printed) inactive(b *builder, o gitops.Overrides) (list []gitops.Positi
 	return list
 }
 
-// marked is what the resources become by the fields of a kustomization.
+// marked returns the resources after the fields of a kustomization are applied.
 func (p *printed) marked(b *builder, fields map[string]any) (string, bool) {
 	fields["apiVersion"], fields["kind"] = "kustomize.config.k8s.io/v1beta1", "Kustomization"
 	fields["resources"] = []any{printedFile}
@@ -261,8 +261,8 @@ func (p *printed) marked(b *builder, fields map[string]any) (string, bool) {
 	return string(text), err == nil
 }
 
-// before returns what turns a place in the file that a post renderer was given into that of the field before: what it did not
-// write is what the resource before has.
+// before returns a function that converts a place in the input file of a post renderer into the place of that field
+// before the post renderer ran. Other places are kept.
 func (p *printed) before(file string) func(origin.Place) origin.Place {
 	var place func(at origin.Place) origin.Place
 	place = func(at origin.Place) origin.Place {
@@ -291,7 +291,7 @@ func (p *printed) before(file string) func(origin.Place) origin.Place {
 	return place
 }
 
-// origin returns the place of the field that stands at a position of what was printed.
+// origin returns the place of the field at a position of the printed file.
 func (p *printed) origin(line, column int, missing string) origin.Place {
 	k, found := slices.BinarySearch(p.starts, line)
 	if !found {
@@ -312,8 +312,8 @@ func (p *printed) origin(line, column int, missing string) origin.Place {
 	return p.resources[best].Origin(pointer + missing)
 }
 
-// nodeAt returns the pointer of the last field that starts at a position or before it, on its line where there is one,
-// and the line that it starts on. A column of 0 is the whole line.
+// nodeAt returns the pointer of the last field that starts at or before a position, and its line. Column 0 is the end
+// of the line.
 func nodeAt(n *yaml.Node, line, column int) (at int, pointer string, ok bool) {
 	before := func(n *yaml.Node) bool {
 		return n.Line < line || n.Line == line && (column == 0 || n.Column <= column)

@@ -23,7 +23,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// flux is a repository with a release of the chart of its folder "chart".
+// fluxRepo is a repository with a HelmRelease of the chart in its folder "chart".
 const fluxRepo = `
 -- flux/source.yaml --
 apiVersion: source.toolkit.fluxcd.io/v1
@@ -84,11 +84,11 @@ spec:
       sourceRef: {kind: GitRepository, name: flux-system, namespace: flux-system}
 `
 
-// releases are those of a repository, rendered.
+// releases is a repository with rendered releases.
 type releases struct {
 	repo     *treetest.Repo
 	set      *deploy.Set
-	one      *render.Rendering // the last
+	one      *render.Rendering // the last rendering
 	problems []doc.Error
 }
 
@@ -128,7 +128,7 @@ func (r *releases) messages() string {
 	return strings.Join(list, "\n")
 }
 
-// inactive lists what does nothing in the last one, with its places.
+// inactive lists the inactive entries in the last rendering, with their places.
 func (r *releases) inactive(t testing.TB) string { return inactive(t, r.set.Renderer, r.one) }
 
 func inactive(t testing.TB, r *render.Renderer, one *render.Rendering) string {
@@ -196,7 +196,7 @@ var postRenderCases = []postRenderCase{
 `},
 }
 
-// placed describes where fields of a resource are written: "Kind name /pointer: place".
+// placed lists the places of fields of a resource: "Kind name /pointer: place".
 func (r *releases) placed(t testing.TB, fields ...string) string {
 	var list []string
 	for _, f := range fields {
@@ -237,17 +237,17 @@ func TestPostRender(t *testing.T) {
 
 func TestPostRenderProblems(t *testing.T) {
 	for name, c := range map[string]struct{ patches, want string }{
-		"no such target": {`
+		"target that does not exist": {`
       - target: {kind: StatefulSet}
         patch: '[{"op": "add", "path": "/spec/replicas", "value": 3}]'
 `, "flux/app.yaml:13: the target of this patch matches nothing that the chart prints"},
-		"no such object": {`
+		"patch of an object that does not exist": {`
       - patch: |
           apiVersion: apps/v1
           kind: Deployment
           metadata: {name: web}
 `, `flux/app.yaml:16: postRenderers: this patch changes nothing: there is no Deployment "web" here: it may be "app"`},
-		"no such image": {`
+		"image that does not exist": {`
       - target: {kind: Service, name: app}
         patch: '[{"op": "add", "path": "/spec", "value": {}}]'
       images:
@@ -261,7 +261,7 @@ func TestPostRenderProblems(t *testing.T) {
             path: /spec/nothing
 `, `flux/app.yaml:16: postRenderers: remove /spec/nothing: in Service "app", the resource has no ` +
 			`field "spec": it has apiVersion, kind, metadata`},
-		"what an earlier one made": {`
+		"match created by an earlier post renderer": {`
       - target: {kind: Service}
         patch: |
           - {op: add, path: /metadata/labels, value: {new: "yes"}}
@@ -279,8 +279,8 @@ func TestPostRenderProblems(t *testing.T) {
 	}
 }
 
-// A patch that matches nothing is named where hooks are rendered apart and there are none, too, and where there is
-// nothing at all.
+// An inactive patch is reported also where hooks are rendered apart and there are none, and where the chart prints
+// nothing.
 func TestPostRenderOfNothing(t *testing.T) {
 	const spec = `
   postRenderStrategy: separate

@@ -8,8 +8,8 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// unprintable returns what keeps a built resource, or what is in one, from being printed, empty where nothing does:
-// kustomize builds it and fails when it writes the result.
+// unprintable returns why a built resource, or a value in one, cannot be printed; empty if it can. Kustomize builds
+// such a resource and fails when it writes the result.
 func unprintable(n *yaml.Node, top bool) (why string) {
 	n = doc.Deref(n)
 	switch n.Kind {
@@ -28,7 +28,7 @@ func unprintable(n *yaml.Node, top bool) (why string) {
 	return why
 }
 
-// few is up to how many keys it costs less to compare them all than to make a map.
+// few is the number of keys up to which comparing all pairs is cheaper than a map.
 const few = 8
 
 func badKey(n *yaml.Node, top bool) (why string) {
@@ -56,8 +56,8 @@ func badKey(n *yaml.Node, top bool) (why string) {
 	return ""
 }
 
-// ambiguous returns the first key that stands above a merge key which brings the same: the map's own value counts for
-// kustomize (YAML's rule) and the merged one for kubectl and Argo CD, which read with an older parser.
+// ambiguous returns the first key before a merge key ("<<") that merges the same key. Kustomize takes the map's own
+// value, as YAML says. kubectl and Argo CD use an older parser, which takes the merged value.
 func ambiguous(n *yaml.Node) *yaml.Node {
 	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
 		if !doc.IsMerge(n.Content[i]) {
@@ -75,7 +75,7 @@ func ambiguous(n *yaml.Node) *yaml.Node {
 			}
 		}
 	}
-	for _, c := range n.Content { // what an alias stands for is looked at where it is written
+	for _, c := range n.Content { // the target of an alias is checked where it is written
 		if at := ambiguous(c); at != nil {
 			return at
 		}

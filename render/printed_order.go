@@ -12,9 +12,9 @@ import (
 	"github.com/lintel-bot/lintel/render/kustomization"
 )
 
-// InPrintedOrder returns the resources of a kustomization in the order in which the program kustomize prints them where
-// no sortOptions say another: by kind and name. Renderings are as they were put together, so kustomize is asked to sort
-// what identifies them. Where it cannot tell them apart they stay as they are.
+// InPrintedOrder returns the resources of a kustomization in the order in which the program kustomize prints them
+// without sortOptions: by kind and name. Renderings have the order of the build, so kustomize sorts copies with only
+// the identifying fields. If kustomize refuses those, the order is unchanged.
 func InPrintedOrder(list []*Resource) []*Resource {
 	const mark = "lintel/number"
 	var all bytes.Buffer
@@ -32,7 +32,7 @@ func InPrintedOrder(list []*Resource) []*Resource {
 	_ = fsys.WriteFile("all.yaml", all.Bytes()) // never fails
 	_ = fsys.WriteFile("kustomization.yaml", []byte("resources: [all.yaml]\n"))
 	options := krusty.MakeDefaultOptions()
-	options.Reorder = krusty.ReorderOptionUnspecified // as the program has it
+	options.Reorder = krusty.ReorderOptionUnspecified // the default of the program
 	var out []*Resource
 	kustomization.WithSchema(func() {
 		sorted, err := krusty.MakeKustomizer(options).Run(fsys, ".")

@@ -21,7 +21,7 @@ import (
 	"github.com/lintel-bot/lintel/render/trial"
 )
 
-// release is one release of a chart as it is rendered.
+// release is one release of a chart while it is rendered.
 type release struct {
 	renderer *Renderer
 	target   Target
@@ -31,23 +31,22 @@ type release struct {
 	options  helm.Options
 	trial    *trial.Release
 	output   *helm.Output
-	folder   string // of the chart, in this repository; empty: it is a remote one
+	folder   string // of the chart, in this repository; empty: the chart is remote
 	from     chartFolder
 	reader   *chartReader
 	defaults *gitops.Values // see gitops.Release.ChartValues
-	instead  []byte         // the same as a file, in place of the chart's values.yaml; nil: that counts
+	instead  []byte         // the same as a file that replaces the chart's values.yaml; nil: none
 	places   *chartPlaces
-	runs     []postRun // through the post renderers
+	runs     []postRun // runs through the post renderers
 }
 
-// fetched returns what something from outside came to, and notes that a rendering depends on it, and where it is asked
-// for: see asked.
+// fetched returns a remote source. It records that the rendering depends on it, and where it is requested: see asked.
 func (b *builder) fetched(out *Rendering, w remote.Want, at gitops.Position) (*remote.Source, error) {
 	out.wants.add(b.mounts.sources, w, at)
 	return b.mounts.sources.Get(w)
 }
 
-// release renders a release of a chart: the bytes are Helm's.
+// release renders a release of a chart with Helm.
 func (r *Renderer) release(ctx context.Context, t Target, spec *gitops.Release) (*Rendering, []doc.Error, error) {
 	out := &Rendering{Reads: map[string]string{}, links: map[string]string{}, wants: wants{}}
 	s := &release{renderer: r, target: t, spec: spec}
@@ -84,8 +83,8 @@ func (r *Renderer) release(ctx context.Context, t Target, spec *gitops.Release) 
 	return out, problems, nil
 }
 
-// otherClusters returns a problem where clusters of the release get different objects. Only those of the first are
-// rendered.
+// otherClusters returns a problem where the release renders differently for its clusters. Only the objects for the
+// first are rendered.
 func (s *release) otherClusters(ctx context.Context, rendering *Rendering) []doc.Error {
 	clusters := s.target.clusters()
 	for _, other := range clusters[1:] {
@@ -113,7 +112,7 @@ func (s *release) otherClusters(ctx context.Context, rendering *Rendering) []doc
 	return nil
 }
 
-// reads notes the files of this repository that the release names.
+// reads records the files of this repository that the release names.
 func (s *release) reads(out *Rendering) {
 	for _, p := range s.spec.Reads {
 		real, e, err := s.renderer.tree.Lookup(p)
@@ -175,7 +174,7 @@ func (s *release) load(out *Rendering) (err error) {
 	return nil
 }
 
-// fetchedChart is where the files of a chart are that came from outside.
+// fetchedChart returns the folder of a fetched chart.
 func fetchedChart(c gitops.Chart, src *remote.Source) chartFolder {
 	return chartFolder{tree: src.Tree, dir: cmp.Or(c.Folder, "."), packed: c.Want.Kind == remote.Chart, from: src}
 }
@@ -220,7 +219,7 @@ func (s *release) resources(out *Rendering) (problems []doc.Error, err error) {
 	return problems, nil
 }
 
-// unknown describes which values are not known, each once.
+// unknown returns a problem for each source of values that is not known.
 func (s *release) unknown() (problems []doc.Error) {
 	seen := map[gitops.Position]bool{}
 	for _, u := range s.values.Unknown {
@@ -233,8 +232,8 @@ func (s *release) unknown() (problems []doc.Error) {
 	return problems
 }
 
-// problem describes what stood in the way of rendering, at the line of this repository that a person must edit. The
-// error is of the repository.
+// problem describes why the release was not rendered, at the line of this repository that a person must edit. The error
+// is about the repository.
 func (s *release) problem(err error) (doc.Error, error) {
 	at := s.spec.Chart.Where
 	out := doc.Error{Path: at.Path, Line: at.Line, Column: at.Column}
@@ -269,7 +268,7 @@ func (s *release) problem(err error) (doc.Error, error) {
 	return out, nil
 }
 
-// failed is the reason why Helm did not render the chart.
+// failed describes why Helm did not render the chart.
 func (s *release) failed(out *doc.Error, e *helm.Error) {
 	out.Message = chartWords("the chart", e)
 	for path := valueRead(e); len(path) > 0 && s.values != nil; path = path[:len(path)-1] {
@@ -291,15 +290,15 @@ func (s *release) failed(out *doc.Error, e *helm.Error) {
 	default:
 		out.Message += chartPlace(e)
 	}
-	asked := s.values != nil && len(s.values.Unknown) > 0 // with the values that the cluster has it may render
+	asked := s.values != nil && len(s.values.Unknown) > 0 // the chart may render with the values that the cluster has
 	out.Unknown = e.Cause == helm.CauseLimit || asked || e.Cause == helm.CauseVersion && s.options.Kubernetes == "" ||
 		len(e.Lookups) > 0 ||
-		s.isStandalone() // no object deploys it, perhaps with no more than its own values
+		s.isStandalone() // an object that deploys it may set more values
 }
 
-// Made returns the object of a release as Helm printed it, after post renderers. Object has what Argo CD, Flux and the
-// API server set besides, and policies look at: the namespace of the release, and Flux' labels. Of other roots it is
-// Object.
+// Made returns the object of a release as Helm and the post renderers printed it. Object also has what Argo CD, Flux
+// and the API server set, which policies see: the namespace of the release, and Flux' labels. For other roots, Made
+// returns Object.
 func (r *Resource) Made() map[string]any {
 	if r.made != nil {
 		if object := r.made(); object != nil {
@@ -309,8 +308,8 @@ func (r *Resource) Made() map[string]any {
 	return r.Object
 }
 
-// Admitted returns the resource with another object in place of Object, as an API server makes one of it. What Made
-// returns stays.
+// Admitted returns a copy of the resource with the object that an API server makes of it. Made still returns the
+// original.
 func (r *Resource) Admitted(object map[string]any) *Resource {
 	with := *r
 	with.Object = object
@@ -323,7 +322,7 @@ func (r *Resource) Admitted(object map[string]any) *Resource {
 // isStandalone reports whether no object deploys the chart.
 func (s *release) isStandalone() bool { return s.target.Kind == roots.Chart && s.target.Object == "" }
 
-// standalone is a chart of the repository that no object deploys: it is rendered with its own values.
+// standalone returns the release of a chart that no object deploys: it is rendered with its own values.
 func standalone(root roots.Root) *gitops.Release {
 	at := gitops.Position{Path: path.Join(root.Path, "Chart.yaml"), Line: 1}
 	name := path.Base(root.Path)

@@ -9,21 +9,21 @@ import (
 	"github.com/lintel-bot/lintel/render"
 )
 
-// The namespace of a release is that of its HelmRelease as it is deployed, and so is where it is written.
+// The namespace of a release, and its place, are those of the HelmRelease as it is deployed.
 func TestNamespaceOfRelease(t *testing.T) {
 	bare := strings.Replace(fluxRepo, "metadata: {name: app, namespace: shop}", "metadata: {name: app}", 1)
 	for name, test := range map[string]struct{ archive, want string }{
-		"of the HelmRelease": {fluxRepo, "shop shop flux/app.yaml:3"},
-		"of the kustomization": {bare + "-- flux/kustomization.yaml --\nresources: [app.yaml, source.yaml]\n" +
+		"set by the HelmRelease": {fluxRepo, "shop shop flux/app.yaml:3"},
+		"set by the kustomization": {bare + "-- flux/kustomization.yaml --\nresources: [app.yaml, source.yaml]\n" +
 			"namespace: tools\n", "tools tools flux/kustomization.yaml:2"},
-		"of a kustomization that has it": {bare + "-- flux/kustomization.yaml --\nresources: [app.yaml]\n" +
+		"set by a kustomization that includes it": {bare + "-- flux/kustomization.yaml --\nresources: [app.yaml]\n" +
 			"-- top/kustomization.yaml --\nresources: [../flux]\nnamespace: tools\n",
 			"tools tools top/kustomization.yaml:2"},
-		"of the Kustomization of Flux": {bare + "-- flux/kustomization.yaml --\nresources: [app.yaml, source.yaml]\n" +
+		"set by the Kustomization of Flux": {bare + "-- flux/kustomization.yaml --\nresources: [app.yaml, source.yaml]\n" +
 			"-- fleet/ks.yaml --\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: flux, " +
 			"namespace: flux-system}\nspec:\n  path: flux\n  targetNamespace: media\n  sourceRef: {kind: GitRepository, " +
 			"name: flux-system}\n", "media media fleet/ks.yaml:6"},
-		"of nothing": {bare, "<nil> <nil>"},
+		"set by nothing": {bare, "<nil> <nil>"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := renderReleases(t, test.archive, render.Config{})

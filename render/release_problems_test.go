@@ -7,7 +7,7 @@ import (
 	"github.com/lintel-bot/lintel/render"
 )
 
-// argoRepo is an Application of the chart of fluxRepo.
+// argoRepo is an Application that deploys the chart of fluxRepo.
 func argoRepo(helm string) string {
 	chart := fluxRepo[strings.Index(fluxRepo, "-- chart/Chart.yaml"):strings.Index(fluxRepo, "-- flux/app.yaml")]
 	return chart + `
@@ -26,20 +26,20 @@ spec:
 func TestReleaseProblems(t *testing.T) {
 	template := func(text string) string { return "\n-- chart/templates/broken.yaml --\n" + text + "\n" }
 	for name, c := range map[string]struct{ more, want string }{
-		"required": {template("\n" + `a: {{ required "set the host" .Values.host }}`),
+		"required value": {template("\n" + `a: {{ required "set the host" .Values.host }}`),
 			"chart/templates/broken.yaml:2: the chart requires a value that is not set: set the host (deployed by APP:8)"},
-		"fail": {template(`{{ fail "no" }}`),
+		"call of fail": {template(`{{ fail "no" }}`),
 			"chart/templates/broken.yaml:1: the chart rejects its values: no (deployed by APP:8)"},
-		"schema": {"  values:\n    image: 5\n-- chart/values.schema.json --\n" + `{"properties": {"image": {"type": "string"}}}`,
+		"value against the schema": {"  values:\n    image: 5\n-- chart/values.schema.json --\n" + `{"properties": {"image": {"type": "string"}}}`,
 			"APP:11: the chart does not allow the values: image must be string and is number"},
-		"template": {"  values:\n    image: 5\n" + template(`{{ .Values.image.name }}`),
+		"field of a text": {"  values:\n    image: 5\n" + template(`{{ .Values.image.name }}`),
 			"chart/templates/broken.yaml:1: a template of the chart fails: <.Values.image.name>: can't evaluate field name in type " +
 				"interface {}; image is set at APP:11 (deployed by APP:8)"},
-		"syntax": {template(`{{ if }}`),
+		"template syntax": {template(`{{ if }}`),
 			"chart/templates/broken.yaml:1: a template of the chart cannot be parsed: missing value for if (deployed by APP:8)"},
-		"output": {template("a: b: c"), "chart/templates/broken.yaml: a template of the chart prints what is not YAML: mapping " +
+		"output that is not YAML": {template("a: b: c"), "chart/templates/broken.yaml: a template of the chart prints what is not YAML: mapping " +
 			"values are not allowed in this context (deployed by APP:8)"},
-		"library": {"\n-- chart/Chart.yaml --\n{apiVersion: v2, name: app, version: 1.0.0, type: library}\n",
+		"library chart": {"\n-- chart/Chart.yaml --\n{apiVersion: v2, name: app, version: 1.0.0, type: library}\n",
 			"chart/Chart.yaml: the chart is a library chart, which cannot be installed (deployed by APP:8)"},
 		"look-up": {template(`{{ if not (lookup "v1" "Secret" "shop" "old") }}{{ fail "no" }}{{ end }}`),
 			"chart/templates/broken.yaml:1: the chart rejects its values: no; before that, it looked up Secret " +
@@ -47,17 +47,17 @@ func TestReleaseProblems(t *testing.T) {
 		"missing dependency": {"\n-- chart/Chart.yaml --\napiVersion: v2\nname: app\nversion: 1.0.0\ndependencies:\n- name: db\n" +
 			"  version: 1.x\n", "chart/Chart.yaml:5: the dependency db is not in charts/ and names no repository " +
 			"(deployed by APP:8)"},
-		"alias": {"\n-- chart/Chart.yaml --\napiVersion: v2\nname: app\nversion: 1.0.0\ndependencies:\n- name: db\n" +
+		"wrong alias": {"\n-- chart/Chart.yaml --\napiVersion: v2\nname: app\nversion: 1.0.0\ndependencies:\n- name: db\n" +
 			"  version: 1.x\n  repository: \"@stable\"\n", `chart/Chart.yaml:5: the repository "@stable" of the ` +
 			`dependency db is ` +
 			"an alias of a local Helm configuration: write its URL, or put the chart into charts/ (deployed by APP:8)"},
-		"no version": {"\n-- chart/Chart.yaml --\napiVersion: v2\nname: app\n",
+		"chart without a version": {"\n-- chart/Chart.yaml --\napiVersion: v2\nname: app\n",
 			"chart/Chart.yaml:1: the chart has no version, which Helm requires (deployed by APP:8)"},
-		"not a version": {"\n-- chart/Chart.yaml --\napiVersion: v2\nname: app\nversion: new\n",
+		"chart version that is no version": {"\n-- chart/Chart.yaml --\napiVersion: v2\nname: app\nversion: new\n",
 			`chart/Chart.yaml:3: the chart version "new" is invalid (deployed by APP:8)`},
-		"no version below": {"\n-- chart/charts/db/Chart.yaml --\napiVersion: v2\nname: db\n",
+		"packed dependency without a version": {"\n-- chart/charts/db/Chart.yaml --\napiVersion: v2\nname: db\n",
 			"chart/charts/db/Chart.yaml:1: the chart has no version, which Helm requires (deployed by APP:8)"},
-		"no version beside": {"\n-- chart/Chart.yaml --\napiVersion: v2\nname: app\nversion: 1.0.0\ndependencies:\n- name: db\n" +
+		"local dependency without a version": {"\n-- chart/Chart.yaml --\napiVersion: v2\nname: app\nversion: 1.0.0\ndependencies:\n- name: db\n" +
 			"  version: 1.x\n  repository: file://../db\n-- db/Chart.yaml --\napiVersion: v2\nname: db\n",
 			"db/Chart.yaml:1: the chart has no version, which Helm requires (deployed by APP:8)"},
 		"not fetched": {"\n-- chart/Chart.yaml --\napiVersion: v2\nname: app\nversion: 1.0.0\ndependencies:\n" +

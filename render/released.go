@@ -8,17 +8,17 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// patchFix is how to change what a remote chart prints.
+// patchFix is the suggested fix for text of a remote chart.
 const patchFix = "patch what the chart prints by a kustomization"
 
-// placesOf returns what knows the places of a release.
+// placesOf returns the places of the fields of a release.
 func (s *release) placesOf(ctx context.Context) *chartPlaces {
 	advice := patchFix
 	if s.flux() {
 		advice = "change it by a post renderer of the HelmRelease (spec.postRenderers)"
 	}
 	name, space := s.spec.NameWhere, s.spec.NamespaceWhere
-	if s.target.Kind == roots.Chart { // nobody wrote them
+	if s.target.Kind == roots.Chart { // name and namespace are written nowhere
 		name, space = gitops.Position{}, gitops.Position{}
 	}
 	return &chartPlaces{ctx: ctx, builder: &s.renderer.builder, chart: s.chart, homes: s.reader.homes, top: s.from,
@@ -31,7 +31,7 @@ func (s *release) flux() bool {
 	return s.target.By != nil && s.target.By.Kind == gitops.FluxHelm
 }
 
-// placeAt is a place around a field.
+// placeAt returns a place near a field.
 func placeAt(at gitops.Position, role string) origin.Place {
 	return origin.Place{Path: at.Path, StartLine: max(1, at.Line), EndLine: max(1, at.Line, at.EndLine), How: origin.Enclosing,
 		Role: role}

@@ -28,24 +28,24 @@ type Resource struct {
 	// Object is the resource as JSON, numbers as int64 where whole, else float64. Do not change it.
 	Object map[string]any
 
-	// Issues are what keeps the resource from being deployed as it is, or is not known of that.
+	// Issues are problems with the deployment of this resource, and fields whose value is not known.
 	Issues []Issue
 
-	made    func() map[string]any // Object as Helm printed it; nil: there is no difference
-	locator Locator               // nil where the rendering was recalled
-	in      *places               // that are kept; nil: they are not
-	index   int                   // of the resource in these
-	node    *yaml.Node            // nil where the rendering was recalled
-	plain   bool                  // read from a file as it is, not built: see doc.Value
+	made    func() map[string]any // Object as Helm printed it; nil: it is Object
+	locator Locator               // nil where the rendering came from the cache
+	in      *places               // cached places; nil: they are not cached
+	index   int                   // of the resource in the cached places
+	node    *yaml.Node            // nil where the rendering came from the cache
+	plain   bool                  // read from a file, and not built: see doc.Value
 
-	manifest int         // the number of what Helm printed it in; 0: something else made it
-	fragment func() bool // see Fragment; nil: it is none
+	manifest int         // the number of Helm's manifest that printed it; 0: none did
+	fragment func() bool // see Fragment; nil: it is not one
 }
 
 // Fragment reports whether the resource may be part of another one (see deploy.Set.IsFragment).
 func (r *Resource) Fragment() bool { return r.fragment != nil && r.fragment() }
 
-// MayBeFragments has the resources say whether they may be parts of others.
+// MayBeFragments sets the function that answers Fragment for all resources of the rendering.
 func (r *Rendering) MayBeFragments(are func() bool) {
 	for _, res := range r.Resources {
 		res.fragment = are
@@ -57,39 +57,40 @@ type Rendering struct {
 	Root      roots.Root
 	Resources []*Resource
 	Reads     map[string]string // every file that was read, by object id; "" for a path that was probed and is absent
-	Partial   bool              // there are problems, and the resources are what is deployed without what they are about
+	Partial   bool              // parts of the root have problems and are missing from the resources
 	target    Target
-	asked     env.Asked         // all that it rests on; nil: that is not known, or may be another without a change of anything
-	links     map[string]string // where paths led that met a symlink; nil: it cannot be kept
-	build     *sharedBuild      // that it is made of, held for others; nil: it is no kustomization, or was recalled
-	versions  askedVersions     // what the chart asked of the API versions
-	lookups   []helm.Lookup     // what the chart asked the cluster for
-	wants     wants             // what was asked for from outside
+	asked     env.Asked         // everything that the rendering depends on; nil: unknown, or it may change although nothing of it changes
+	links     map[string]string // targets of the symlinks that were followed; nil: it cannot be cached
+	build     *sharedBuild      // keeps the shared build alive; nil: it is no kustomization, or came from the cache
+	versions  askedVersions     // API versions that the chart asked for
+	lookups   []helm.Lookup     // what the chart looked up
+	wants     wants             // requested remote sources
 	notes     func(context.Context) []doc.Error
-	inactive  func() []*Resource         // the HelmRelease with its post renderers that match nothing; nil: it is no release
-	whole     func() (*Rendering, error) // see Whole; nil: it was not recalled
+	inactive  func() []*Resource         // see inactivePostRenderers; nil: it is no release
+	whole     func() (*Rendering, error) // see Whole; nil: it did not come from the cache
 
-	// Rest finds what kustomize says against the rest of a root of which nothing is rendered because a part is missing. It
-	// may be only that the part is missing, so this is no problem by itself. nil: there is nothing to find.
+	// Rest finds problems that kustomize reports for the remaining parts of a root of which nothing could be rendered.
+	// They may only be consequences of the missing part, so they are not problems of the rendering. nil: there is
+	// nothing to find.
 	Rest func() []doc.Error
 }
 
 // Config describes how a renderer works. The zero value means the defaults.
 type Config struct {
 	Limits Limits
-	Cache  *Cache // where answers about renderings are kept; nil: nowhere
-	// Progress is told what is rendered to find out what is deployed; nil: nobody is.
+	Cache  *Cache // caches results; nil: nothing is cached
+	// Progress is called with what is rendered to find out what is deployed; nil: not called.
 	Progress progress.Func
-	// Sources is what was fetched from outside of the repository; nil: nothing is looked for there.
+	// Sources are the fetched remote sources; nil: nothing remote is rendered.
 	Sources *remote.Sources
-	// Namespaced reports whether objects of a kind live in a namespace; nil: kustomize is asked.
+	// Namespaced reports whether a kind is namespaced; nil: as kustomize does.
 	Namespaced func(apiVersion, kind string) bool
-	// Branch says that the tree is the tip of the base branch, now: what it comes to is the last that is known of it (see
-	// LastOfKind). The zero time says that it is not.
+	// Branch is the current time if the tree is the tip of the base branch: its renderings are then kept for
+	// LastOfKind. Zero means that it is not.
 	Branch time.Time
-	// AttemptSteps is how many steps the templates of a release may take in renderings that only try out which value
-	// decides a field, as the shadow counted them: no clock, so that a place is the same on any machine. A chart of 130
-	// resources takes 40,000 for one. Less makes places less exact. 0: 20,000,000.
+	// AttemptSteps is how many template steps a release may spend on attempts to find which value decides a field, as
+	// counted in the traced run. It is no time limit, so that places are the same on any machine. A chart of 130
+	// resources takes 40,000 steps for one attempt. A lower limit makes places less exact. 0: 20,000,000.
 	AttemptSteps int
 }
 
@@ -105,7 +106,7 @@ type Renderer struct {
 	memo       *memo
 	asking     *asking
 	inactives  *inactiveLayers
-	fresh      bool // no rendering is recalled or kept
+	fresh      bool // ignore and do not write the cache
 	branch     time.Time
 }
 
@@ -120,24 +121,24 @@ func New(x *roots.Index, c Config) *Renderer {
 	return r
 }
 
-// WithSources returns a renderer that takes what comes from outside from other sources, which have the same and note what
-// it lacks.
+// WithSources returns a renderer that uses other remote sources. They must have the same content, but may record
+// separately what is missing.
 func (r *Renderer) WithSources(s *remote.Sources) *Renderer {
 	other := *r
-	other.mounts, other.memo, other.builds = &mounts{sources: s}, nil, &builds{} // its renderings are those of another
+	other.mounts, other.memo, other.builds = &mounts{sources: s}, nil, &builds{} // cached renderings use the other sources
 	return &other
 }
 
-// counts is how much a renderer, and those made from it, did.
+// counts counts the work of a renderer and those made from it.
 type counts struct{ built, recalled atomic.Int64 }
 
-// Counts returns how many kustomizations were built, and how many remembered renderings were used in place of that.
+// Counts returns how many targets were rendered, and how many renderings came from the cache.
 func (r *Renderer) Counts() (built, recalled int) {
 	return int(r.counts.built.Load()), int(r.counts.recalled.Load())
 }
 
-// With returns a renderer that sees other contents of some files: by path, with links resolved. Files that the tree
-// does not have must be kustomizations. The graph stays that of the tree.
+// With returns a renderer with other contents of some files, by path with symlinks resolved. Files that the tree does
+// not have must be kustomizations. The graph stays that of the tree.
 func (r *Renderer) With(files map[string][]byte) *Renderer {
 	other := *r
 	other.builder, other.texts, other.memo = *r.with(files), &texts{}, nil
@@ -145,9 +146,9 @@ func (r *Renderer) With(files map[string][]byte) *Renderer {
 	return &other
 }
 
-// Render renders one target. The problems are what stands in the way of rendering all of it; where they are about parts
-// of it, the rest is rendered (see Rendering.Partial). What is wrong with single resources is not among them: see
-// Resource.Issues. The error is about the repository or the context, not about what is written in it.
+// Render renders one target. The problems say why it could not be rendered completely; where they concern only parts,
+// everything else is rendered (see Rendering.Partial). Problems of single resources are in Resource.Issues instead. The
+// error is about the repository or the context, never about the content.
 func (r *Renderer) Render(ctx context.Context, t Target) (*Rendering, []doc.Error, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
@@ -164,7 +165,7 @@ func (r *Renderer) Render(ctx context.Context, t Target) (*Rendering, []doc.Erro
 	return r.once(ctx, t)
 }
 
-// once renders a target that is not a plain folder, perhaps at the same time as somebody else does.
+// once renders a target that is not a plain folder, without a lock: another goroutine may render the same target.
 func (r *Renderer) once(ctx context.Context, t Target) (*Rendering, []doc.Error, error) {
 	if !r.fresh {
 		if out, problems := r.recall(ctx, t); out != nil {
@@ -199,7 +200,7 @@ func (r *Renderer) once(ctx context.Context, t Target) (*Rendering, []doc.Error,
 	return out, problems, nil
 }
 
-// files reads the manifests of a target as they are.
+// files reads the manifests of a target, without kustomize.
 func (r *Renderer) files(ctx context.Context, t Target) (*Rendering, []doc.Error, error) {
 	out := &Rendering{Root: t.Root, Reads: map[string]string{}, target: t}
 	var problems []doc.Error

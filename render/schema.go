@@ -13,8 +13,8 @@ import (
 var errCrashed = errors.New(
 	"kustomize crashed on this kustomization: look for fields that are null or of the wrong type")
 
-// runKustomize builds the kustomization of a folder, alone in the process if it sets a schema of its own. A panic of
-// kustomize is its error; whatever it left in the global schema is reset.
+// runKustomize builds the kustomization of a folder. If it sets a schema of its own, no other build runs at the same
+// time. A panic of kustomize is returned as an error. Changes of the global schema are reset.
 func runKustomize(fsys *fileSystem, dir string, ownSchema bool) ([]*yaml.Node, error) {
 	run := kustomization.WithSchema
 	if ownSchema {

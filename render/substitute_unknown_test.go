@@ -7,7 +7,7 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// A field with a variable that only the cluster knows is one whose value is not known: nothing is decided by it.
+// A field with a variable that only the cluster knows has an unknown value, so that no policy is decided by it.
 func TestUnknownVariable(t *testing.T) {
 	out := renderReleases(t, fluxRepo+"-- app/kustomization.yaml --\nresources: [c.yaml]\n-- app/c.yaml --\napiVersion: v1\n"+
 		"kind: ConfigMap\nmetadata: {name: c}\ndata: {a: \"${HOST}\"}\n-- fleet/ks.yaml --\n"+

@@ -8,28 +8,28 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// Target is a root with how it is deployed. Who finds out how is package deploy.
+// Target is a root and how it is deployed. Package deploy makes targets.
 type Target struct {
 	roots.Root
-	By       *Deployment // how an object of Argo CD or Flux deploys it in its own way; nil: it is deployed as it is
-	Digest   string      // tells ways to deploy it apart that render differently; empty where By is nil
-	Clusters []Cluster   // that a release is rendered for; none: nothing is known of any
+	By       *Deployment // the deployment by Argo CD or Flux, if it changes the rendering; nil: deployed as it is
+	Digest   string      // distinguishes deployments that render differently; empty where By is nil
+	Clusters []Cluster   // the clusters to render a release for; none: nothing is known of any
 	// Files are the manifests of a folder, or of an ArgoDirectory.
 	Files []string
 }
 
-// Deployment is what an object of Argo CD or Flux makes of a folder.
+// Deployment is what an object of Argo CD or Flux deploys from a folder.
 type Deployment struct {
 	gitops.Deployment
-	Virtual  *gitops.Virtual // the kustomization that is built in place of the folder's; nil: the folder's own
+	Virtual  *gitops.Virtual // replaces the folder's kustomization; nil: it does not
 	Problems []gitops.Problem
 }
 
-// Cluster is what is known of a cluster that charts ask for (.Capabilities).
+// Cluster is what charts see of a cluster (.Capabilities).
 type Cluster struct {
-	Name        string   // for people; may be empty
-	Kubernetes  string   // its version; empty: Helm's default
-	APIVersions []string // "group/version" and "group/version/Kind" that it has beside those of Kubernetes and the repository
+	Name        string   // for messages; may be empty
+	Kubernetes  string   // Kubernetes version; empty: Helm's default
+	APIVersions []string // "group/version" and "group/version/Kind", in addition to those of Kubernetes and the repository
 }
 
 // IsRelease reports whether the target is a release of a chart.
@@ -40,13 +40,14 @@ func (t Target) IsRelease() bool {
 	return t.By != nil && (t.By.Release != nil || t.By.External != nil && t.By.External.Release != nil)
 }
 
-// IsExternal reports whether not all that the object deploys is in files of the tree: it is a release of a chart, or a folder
-// of another repository.
+// IsExternal reports whether the target deploys more than files of the tree: a release of a chart, or a folder of
+// another repository.
 func (t Target) IsExternal() bool {
 	return t.By != nil && (t.By.Release != nil || t.By.External != nil)
 }
 
-// release returns the release that the target is; nil where it is none, or is one only if a source has a chart.
+// release returns the release that the target is. It returns nil where the target is none, or where that depends on a
+// remote source.
 func (t Target) release() *gitops.Release {
 	switch {
 	case t.By != nil:
@@ -57,7 +58,7 @@ func (t Target) release() *gitops.Release {
 	return nil
 }
 
-// clusters are those that a release is rendered for: at least one.
+// clusters returns the clusters to render a release for: at least one.
 func (t Target) clusters() []Cluster {
 	if len(t.Clusters) == 0 {
 		return []Cluster{{}}
@@ -65,8 +66,8 @@ func (t Target) clusters() []Cluster {
 	return t.Clusters
 }
 
-// written describes what else is written in the files that say how the target is deployed: where a line of theirs
-// stands.
+// written returns the object ids of the files that say how the target is deployed, because places depend on their
+// lines.
 func (t Target) written(in *tree.Tree) string {
 	if t.By == nil {
 		return ""
@@ -80,17 +81,17 @@ func (t Target) written(in *tree.Tree) string {
 	}
 	text := t.Object
 	for _, p := range files {
-		_, e, _ := in.Lookup(p) // what is not there has no id
+		_, e, _ := in.Lookup(p) // a missing file has an empty id
 		text += " " + e.ID
 	}
 	return text
 }
 
-// key distinguishes targets whose renderings differ: all objects that deploy a folder in the same way share one.
+// key identifies the content of a target's rendering. Objects that deploy a folder in the same way share it.
 func (r *Renderer) key(t Target) string {
 	return fmt.Sprintf("%v %d %t %t %q %v %t %q %q", r.limits, r.tree.BlobLimit(), r.mounts.sources != nil, r.index.Unrestricted(),
 		t.Path, t.Kind, t.Object != "", t.Digest, t.Clusters)
 }
 
-// ownKey distinguishes targets whose renderings differ in what they come to or in where that is written.
+// ownKey identifies a target's rendering with its places.
 func (r *Renderer) ownKey(t Target) string { return t.Object + " " + r.key(t) }

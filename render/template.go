@@ -10,14 +10,14 @@ import (
 )
 
 var (
-	// A manifest has two of these. A key that is written with escapes can be any.
+	// A manifest has at least two such lines. A key with escapes may be any key.
 	manifestLine = regexp.MustCompile(`(?m)(?:^[ \t?-]*|[{,]\s*)` +
 		`(?:["']?(?:apiVersion|kind)["']?|"[^"\n]*\\[ux][^"\n]*")\s*:`)
 	comment = regexp.MustCompile(`(?m)(?:^|[ \t])#.*$`)
 )
 
-// refused returns what is wrong with a file that cannot be read, nil where it was not meant to be deployed: it looks
-// like no manifest, or it is a template (Helm, Jinja), which no cluster takes as it is.
+// refused returns the problem of a file that cannot be read. It returns nil where the file is not meant to be deployed:
+// it does not look like a manifest, or it is a template (Helm, Jinja), which no cluster accepts.
 func (b *builder) refused(name string, data []byte) *doc.Error {
 	if text, _ := doc.Narrow(data); len(manifestLine.FindAll(text, 2)) < 2 {
 		return nil
@@ -31,8 +31,8 @@ func (b *builder) refused(name string, data []byte) *doc.Error {
 	return nil
 }
 
-// templated reports whether a document cannot be read since it is a template: what Lintel alone refuses, and what only
-// its comments say, does not count.
+// templated reports whether a document cannot be read because it is a template. Only YAML errors count, and not braces
+// in comments.
 func templated(data []byte, problem doc.Error) bool {
 	if !problem.Syntax {
 		return false
@@ -42,8 +42,8 @@ func templated(data []byte, problem doc.Error) bool {
 	return bytes.Contains(text, []byte("{{")) || bytes.Contains(text, []byte("{%"))
 }
 
-// Template returns the line of the document for which a file is passed over as a template though another one in it
-// could be deployed, 0 where it is not.
+// Template returns the line of the template document for which a file is skipped although it has a deployable document,
+// else 0.
 func (b *builder) Template(name string) int {
 	data, _, err := b.read(name)
 	if err != nil || b.refused(name, data) != nil {

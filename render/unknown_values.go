@@ -15,13 +15,12 @@ import (
 	"github.com/lintel-bot/lintel/render/trial"
 )
 
-// otherTexts stand in a second rendering where the first has the placeholder of a value that nobody knows: a number, so
-// that what a chart makes of it by int differs, too, or a text where the chart takes no number, or a long one where it
-// takes no short one.
+// otherTexts replace the placeholder of an unknown value in a second rendering. The first is a number, so that the
+// result of the function int differs, too. The others are for charts that reject a number, or a short text.
 var otherTexts = []string{"30711", "another", "another-text-that-is-as-long-as-passwords-are-0123456789"}
 
-// unsure marks the fields that depend on values that nobody knows before merge: those that hold a placeholder, and those
-// that are something else when another text stands in its place, as encoded texts, checksums and numbers are.
+// unsure adds an issue to fields that depend on unknown values. These are the fields with a placeholder, and those that
+// differ when another text replaces the placeholder, like encoded texts, checksums and numbers.
 func (s *release) unsure(ctx context.Context, list []*Resource) []doc.Error {
 	if !slices.ContainsFunc(s.values.Unknown, func(u gitops.Unknown) bool { return u.Path != nil }) {
 		return nil
@@ -37,7 +36,7 @@ func (s *release) unsure(ctx context.Context, list []*Resource) []doc.Error {
 	var again *Rendering
 	for _, text := range otherTexts {
 		values, _ := replaced(s.options.Values, text).(map[string]any)
-		out, err := s.trial.Try(ctx, trial.Edit{Values: values, AnyValues: true}) // it is only to be seen what becomes of the text
+		out, err := s.trial.Try(ctx, trial.Edit{Values: values, AnyValues: true}) // validation is off: only the effect of the text matters
 		if err != nil {
 			continue
 		}
@@ -55,7 +54,7 @@ func (s *release) unsure(ctx context.Context, list []*Resource) []doc.Error {
 	}
 	switch {
 	case again == nil && len(list) == 0:
-		return nil // what stands in the way is said
+		return nil // the problems of the first rendering are reported
 	case again == nil:
 		return said("the chart does not render with another text for a value that only the cluster has" + s.reason() + ". " +
 			"What depends on it is checked as if it were known")
@@ -68,7 +67,7 @@ func (s *release) unsure(ctx context.Context, list []*Resource) []doc.Error {
 	return nil
 }
 
-// reason returns why the values are not known, where there is one reason.
+// reason returns why the values are unknown, if there is only one reason.
 func (s *release) reason() string {
 	reason := ""
 	for _, u := range s.values.Unknown {
@@ -83,14 +82,14 @@ func (s *release) reason() string {
 	return " (" + reason + ")"
 }
 
-// unknown notes that the value of a field is not known, once.
+// unknown adds an issue for an unknown value of a field, once.
 func (r *Resource) unknown(pointer, message string) {
 	if !slices.ContainsFunc(r.Issues, func(i Issue) bool { return i.Value && i.Pointer == pointer }) {
 		r.Issues = append(r.Issues, Issue{Check: ControllerUnknown, Pointer: pointer, Message: message, Value: true})
 	}
 }
 
-// replaced returns values with another text in place of each that nobody knows.
+// replaced returns values in which a text replaces each placeholder.
 func replaced(v any, text string) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -120,7 +119,8 @@ func replaced(v any, text string) any {
 	return v
 }
 
-// differences finds the fields in which two values differ: the value around them where one of them lacks a field.
+// differences calls found for each field in which two values differ. Where maps or lists have different keys or
+// lengths, it is the map or list.
 func differences(a, b any, pointer string, found func(pointer string)) {
 	switch x := a.(type) {
 	case map[string]any:

@@ -57,9 +57,9 @@ stringData:
 	}
 }
 
-// What a chart makes of a value that nobody knows is found out with texts of several kinds, and where it takes none of
-// them that is said: nothing of it may pass in silence.
-func TestUnknownValuesRefused(t *testing.T) {
+// The effect of an unknown value is found with several texts. If the chart accepts none of them, that is a problem, so
+// that nothing is decided silently.
+func TestUnknownValuesThatTheChartRestricts(t *testing.T) {
 	spec := `
   valuesFrom: [{kind: Secret, name: hidden, valuesKey: token, targetPath: token}]
 `
@@ -73,12 +73,12 @@ data:
 `
 	}
 	for _, c := range []struct{ name, files, problem string }{
-		{"short", secret(`lt (len .Values.token) 20`), ""},
-		{"by a schema", secret("false") + "-- chart/values.schema.json --\n" +
+		{"short values are rejected", secret(`lt (len .Values.token) 20`), ""},
+		{"schema rejects the values", secret("false") + "-- chart/values.schema.json --\n" +
 			`{"properties": {"token": {"type": "string", "pattern": "^lintel-"}}}` + "\n", ""},
-		{"beside a post renderer that matches nothing", `  postRenderers: [{kustomize: {images: [{name: nothing, newTag: "1"}]}}]
+		{"with a post renderer that matches nothing", `  postRenderers: [{kustomize: {images: [{name: nothing, newTag: "1"}]}}]
 ` + secret("false"), ""},
-		{"all", secret(`not (hasPrefix "lintel-" .Values.token)`), "flux/app.yaml:8: the chart does not render with " +
+		{"all values are rejected", secret(`not (hasPrefix "lintel-" .Values.token)`), "flux/app.yaml:8: the chart does not render with " +
 			"another text for a value that only the cluster has (the Secret hidden is not in this repository). What " +
 			"depends on it is checked as if it were known"},
 	} {
@@ -90,14 +90,14 @@ data:
 			known := !slices.ContainsFunc(find(t, r.one, "Secret config").Issues, func(i render.Issue) bool {
 				return i.Value && i.Pointer == "/data/token"
 			})
-			if known != (c.name == "all") {
+			if known != (c.name == "all values are rejected") {
 				t.Errorf("known: %v", known)
 			}
 		})
 	}
 }
 
-// Of a text that holds, among others, a value that nobody knows, the place is where that comes from.
+// The place of a text that contains an unknown value is where that value comes from.
 func TestPlaceOfUnknownInText(t *testing.T) {
 	r := renderReleases(t, fluxRepo+`
   valuesFrom: [{kind: Secret, name: hidden, valuesKey: token, targetPath: "config.receivers[1].token"}]

@@ -13,19 +13,19 @@ import (
 	"github.com/lintel-bot/lintel/render/trial"
 )
 
-// ValueNote is a value of the user that a chart of another version does not read any more, or that its schema deprecates.
+// ValueNote is a value of the user that the new version of a chart no longer reads, or that its schema deprecates.
 type ValueNote struct {
 	Path    []string
 	Where   gitops.Position
-	Unread  bool   // nothing reads it any more
-	Message string // the description in the schema of the chart
+	Unread  bool   // no template reads it any more
+	Message string // the description in the chart's schema
 }
 
-// Charted is what a release of a chart is made with.
+// Charted is a loaded release: its chart and its values.
 type Charted struct{ release *release }
 
-// Charted loads the chart of a target that is a release, and its values. It returns nil for another one, and where the
-// chart cannot be loaded: rendering the target says why.
+// Charted loads the chart and the values of a target. It returns nil if the target is no release, or if loading fails:
+// rendering the target reports why.
 func (r *Renderer) Charted(t Target) *Charted {
 	spec := t.release()
 	if spec == nil {
@@ -39,12 +39,12 @@ func (r *Renderer) Charted(t Target) *Charted {
 	return &Charted{s}
 }
 
-// maxUntried is up to how many values it is tried out whether anybody reads them: each is rendered twice.
+// maxUntried is how many values are tried to find out whether a template reads them. Each needs two renderings.
 const maxUntried = 8
 
-// ValueNotes returns what becomes of the user's values when a chart takes the place of an earlier one. That nobody
-// reads a value any more is tried out: the release renders to the same bytes without it, and before it did not, or the
-// chart before had a default for it.
+// ValueNotes returns notes about the user's values after a chart replaces an earlier version. A value is unread if the
+// release renders to the same bytes without it, and if the earlier chart rendered differently without it or had a
+// default for it.
 func (c *Charted) ValueNotes(ctx context.Context, before *Charted) (list []ValueNote) {
 	s := c.release
 	now := newKnownValues(s.chart)
@@ -77,7 +77,7 @@ func (c *Charted) ValueNotes(ctx context.Context, before *Charted) (list []Value
 	return list
 }
 
-// order has true stand before false.
+// order sorts true before false.
 func order(a, b bool) int {
 	switch {
 	case a == b:
@@ -88,7 +88,7 @@ func order(a, b bool) int {
 	return 1
 }
 
-// printed is what the templates print without the value at a path, nil where they fail.
+// printed returns what the templates print without the value at a path, nil where they fail.
 func (s *release) printed(ctx context.Context, path []string) map[string]string {
 	out, err := s.trial.Render(ctx)
 	if len(path) > 0 {
@@ -100,7 +100,7 @@ func (s *release) printed(ctx context.Context, path []string) map[string]string 
 	return out.Files
 }
 
-// knownValues are those that a chart knows of.
+// knownValues are the defaults and the schema of a chart.
 type knownValues struct {
 	defaults map[string]any
 	schema   map[string]any
@@ -108,18 +108,18 @@ type knownValues struct {
 
 func newKnownValues(c *helm.Chart) knownValues {
 	k := knownValues{defaults: c.Defaults()}
-	_ = json.Unmarshal(c.Schema(), &k.schema) // Helm reports what is wrong with it
+	_ = json.Unmarshal(c.Schema(), &k.schema) // rendering reports an invalid schema
 	return k
 }
 
-// candidate is a value that perhaps nobody reads.
+// candidate is a value that the chart may not read.
 type candidate struct {
 	path  []string
-	known bool // the earlier chart knew it
+	known bool // the earlier chart had a default or a schema for it
 }
 
-// unread lists the values that a chart does not know of, the outermost ones. What stands below an empty map is for the
-// user to name.
+// unread adds the outermost values that are in neither the defaults nor the schema of a chart. Keys below an empty map
+// of the defaults are free, so they are skipped.
 func unread(values map[string]any, was, now knownValues, path []string, list *[]candidate) {
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		here := append(slices.Clip(path), key)
@@ -152,7 +152,7 @@ func at(values map[string]any, path []string) (map[string]any, bool) {
 	return values, true
 }
 
-// property returns the schema at a path, nil where there is none.
+// property returns the schema of the value at a path, nil where there is none.
 func (k knownValues) property(path []string) map[string]any {
 	node := k.schema
 	for _, key := range path {
@@ -183,10 +183,10 @@ func (k knownValues) resolve(node map[string]any) map[string]any {
 	return node
 }
 
-// moved matches the description of a value that has another place now.
+// moved matches descriptions of values that are deprecated or have another name now.
 var moved = regexp.MustCompile(`(?i)\b(deprecated|renamed|no longer|moved to|replaced by|use .+ instead)\b`)
 
-// schemaNote returns the description of a value that the schema deprecates or moves, empty for others.
+// schemaNote returns the description of a value that the schema deprecates, empty for others.
 func (k knownValues) schemaNote(path []string) string {
 	node := k.property(path)
 	if node == nil {
@@ -203,7 +203,7 @@ func (k knownValues) schemaNote(path []string) string {
 	return text
 }
 
-// schemaNotes lists the user's values that the schema deprecates or moves and the earlier schema did not.
+// schemaNotes lists the user's values that the schema deprecates and the earlier schema did not.
 func (k knownValues) schemaNotes(v *gitops.Values, was knownValues) (list []ValueNote) {
 	var walk func(values map[string]any, path []string)
 	walk = func(values map[string]any, path []string) {

@@ -13,15 +13,16 @@ import (
 	"github.com/lintel-bot/lintel/render/gitops"
 )
 
-// UnusedValue is the check of the resources that UnusedValues returns.
+// UnusedValue is the check of the issues that UnusedValues returns.
 const UnusedValue Check = "unused-values"
 
-// UnusedValues returns the object that deploys a release with an issue for each of the user's values that no template
-// reads, nil where there are none. The chart has no such value and no schema of it, none of its files says its name,
-// the values around it are read one by one, and the release renders to the same bytes without it. Nothing is said of
-// values that other charts are given, too, and of what is written for the rest of its file to use (anchors).
+// UnusedValues returns the object that deploys a release, with an issue for each of the user's values that no template
+// reads. It returns nil where there are none. A value is unused if all of these hold: the chart has no default and no
+// schema for it; no file of the chart contains its name; templates read the values around it by name; the release
+// renders to the same bytes without it. Values in files that other charts use, too, are skipped, and so are files with
+// YAML anchors.
 //
-// shared reports whether a file gives values to another chart, too.
+// shared reports whether a file has values of another chart, too.
 func (r *Renderer) UnusedValues(ctx context.Context, t Target, shared func(file string) bool) *Resource {
 	one := t.By
 	if one == nil || one.Release == nil || one.External != nil || len(one.Problems) > 0 {
@@ -59,7 +60,7 @@ func (r *Renderer) UnusedValues(ctx context.Context, t Target, shared func(file 
 	return NewResource(object, pointed(places, one.Where.Path), issues...)
 }
 
-// put notes a path in a map.
+// put sets the value at a path to true.
 func put(values map[string]any, path []string) {
 	for _, key := range path[:len(path)-1] {
 		below, ok := values[key].(map[string]any)
@@ -72,7 +73,7 @@ func put(values map[string]any, path []string) {
 	values[path[len(path)-1]] = true
 }
 
-// unsaid lists the user's values that a chart does not know of and no file of it names, the outermost ones.
+// unsaid lists the outermost values of the user that the chart does not know and that no file of it names.
 func (s *release) unsaid() (list [][]string) {
 	known := newKnownValues(s.chart)
 	var tries []candidate
@@ -89,8 +90,8 @@ func (s *release) unsaid() (list [][]string) {
 	return list
 }
 
-// oneByOne reports whether templates read the values in a map by their names: they name all that the chart has there,
-// and take neither the map nor one around it as a whole.
+// oneByOne reports whether templates read the values of a map by name. Every default in the map must be named in a
+// template, and no template may use the map, or one that contains it, as a whole.
 func (s *release) oneByOne(known knownValues, path []string) bool {
 	defaults, _ := at(known.defaults, path)
 	if node := known.property(path); node != nil && (node["additionalProperties"] != nil || node["patternProperties"] != nil) {
@@ -99,7 +100,7 @@ func (s *release) oneByOne(known knownValues, path []string) bool {
 	if slices.ContainsFunc(append([]string{"Values"}, path...), s.chart.UsesWhole) {
 		return false
 	}
-	for key := range defaults { // at the top are those of subcharts, too
+	for key := range defaults { // the top level has the values of subcharts, too
 		if len(path) > 0 && !s.chart.Mentions(key, false) {
 			return false
 		}
@@ -107,7 +108,7 @@ func (s *release) oneByOne(known knownValues, path []string) bool {
 	return len(defaults) > 0
 }
 
-// spoken reports whether a text in values says a word: it may be a template.
+// spoken reports whether a template in values contains a word.
 func spoken(v any, word string) bool {
 	switch v := v.(type) {
 	case string:
@@ -124,7 +125,7 @@ func spoken(v any, word string) bool {
 	return false
 }
 
-// anchor matches one of YAML: what has it is there to be used elsewhere in the file.
+// anchor matches an anchor of YAML. A value with one may only exist to be used by an alias.
 var anchor = regexp.MustCompile(`(?m)(^|[\s:,\[{-])&[A-Za-z0-9_-]+`)
 
 func (r *Renderer) anchored(file string) bool {

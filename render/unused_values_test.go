@@ -8,7 +8,7 @@ import (
 	"github.com/lintel-bot/lintel/render"
 )
 
-// Values that no template reads are named, where that is certain.
+// Values that no template reads are reported, where that is certain.
 func TestUnusedValues(t *testing.T) {
 	chart := func(values, template string) string {
 		return "-- chart/values.yaml --\n" + values + "-- chart/templates/more.yaml --\napiVersion: v1\nkind: ConfigMap\n" +
@@ -21,28 +21,28 @@ func TestUnusedValues(t *testing.T) {
 		ranging = "  a: '{{ range $k, $v := .Values.service }}{{ if $v.on }}{{ $k }}{{ end }}{{ end }}'\n"
 	)
 	for _, c := range []struct{ name, values, chart, want string }{
-		{"all are read", "    service: {port: 2}", chart(port, reads), ""},
-		{"a typo", "    servcie: {port: 2}", chart(port, reads), at + "servcie"},
-		{"a typo below", "    service: {prot: 2}", chart(port, reads), at + "service.prot"},
-		{"a default in a comment", "    extra: x", chart(port+"# extra: y\n", reads), ""},
-		{"it is read where something is turned on", "    extra: x", chart(port, reads+
+		{"template reads all values", "    service: {port: 2}", chart(port, reads), ""},
+		{"misspelled value", "    servcie: {port: 2}", chart(port, reads), at + "servcie"},
+		{"misspelled nested value", "    service: {prot: 2}", chart(port, reads), at + "service.prot"},
+		{"default in a comment", "    extra: x", chart(port+"# extra: y\n", reads), ""},
+		{"value read under a condition", "    extra: x", chart(port, reads+
 			"{{ if .Values.on }}  b: {{ .Values.extra }}{{ end }}\n"), ""},
-		{"keys that are ranged over", "    service: {prot: {on: false}}", chart("service: {port: {on: true}}\nimage: a\n",
+		{"template ranges over the keys", "    service: {prot: {on: false}}", chart("service: {port: {on: true}}\nimage: a\n",
 			ranging), ""},
-		{"a map that is printed whole", "    service: {prot: 2}", chart(port, reads+
+		{"template prints the whole map", "    service: {prot: 2}", chart(port, reads+
 			"{{ if .Values.on }}  b: '{{ toJson .Values.service }}'{{ end }}\n"), ""},
-		{"all values are given away", "    servcie: 2", chart(port, reads+
+		{"template passes on all values", "    servcie: 2", chart(port, reads+
 			"{{ if .Values.image }}{{ else }}  b: '{{ toJson .Values }}'{{ end }}\n"), ""},
-		{"by an index", "    service: {prot-x: 2}", chart(port, reads+"  b: '{{ index .Values \"service\" \"port\" }}'\n"), ""},
-		{"a map without defaults is for the user to name", "    service: {prot: 2}", chart("service: {}\nimage: a\n", reads),
+		{"template reads by index", "    service: {prot-x: 2}", chart(port, reads+"  b: '{{ index .Values \"service\" \"port\" }}'\n"), ""},
+		{"key below an empty map of the defaults", "    service: {prot: 2}", chart("service: {}\nimage: a\n", reads),
 			""},
-		{"a schema knows it", "    servcie: 2", chart(port, reads) + "-- chart/values.schema.json --\n" +
+		{"schema has the value", "    servcie: 2", chart(port, reads) + "-- chart/values.schema.json --\n" +
 			`{"properties": {"servcie": {"type": "integer"}}}` + "\n", ""},
-		{"a text that is a template says it", "    host: x\n    image: 'a{{ .Values.host }}'", chart(port,
+		{"value that is a template names it", "    host: x\n    image: 'a{{ .Values.host }}'", chart(port,
 			"  a: '{{ tpl .Values.image . }} {{ .Values.service.port }}'\n"), ""},
-		{"an anchor", "    common: &c {a: 1}\n    service: *c", chart(port, reads), ""},
-		{"what only the file uses", "    x-common: 1", chart(port, reads), ""},
-		{"a value that is not known", "    servcie: 2\n  valuesFrom: [{kind: Secret, name: s}]", chart(port, reads), ""},
+		{"value of an anchor", "    common: &c {a: 1}\n    service: *c", chart(port, reads), ""},
+		{"key that starts with x-", "    x-common: 1", chart(port, reads), ""},
+		{"other values are unknown", "    servcie: 2\n  valuesFrom: [{kind: Secret, name: s}]", chart(port, reads), ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := renderReleases(t, fluxRepo+"  values:\n"+c.values+"\n"+c.chart, render.Config{})

@@ -10,18 +10,18 @@ import (
 	"github.com/lintel-bot/lintel/render/remote"
 )
 
-// wants are what a rendering asked for from outside.
+// wants are the remote sources that a rendering requested.
 type wants map[remote.Want]asked
 
-// asked is what a want came to, and who asks for it.
+// asked is the digest of a requested source, and the place of the request.
 type asked struct {
 	digest string // see remote.Sources.Digest
-	// at is the line of this repository that asks for it. Without a path it is the object that deploys the root: of
-	// another one the same rendering is told.
+	// at is the line of this repository that requests it. It has no path where the object that deploys the root
+	// requests it, since other objects may share the rendering.
 	at gitops.Position
 }
 
-// placedWant is a want with the line that asks for it.
+// placedWant is a want with the line that requests it.
 type placedWant struct {
 	Want   remote.Want `json:"want"`
 	Path   string      `json:"path"`
@@ -29,14 +29,14 @@ type placedWant struct {
 	Column int         `json:"column,omitempty"`
 }
 
-// add notes a want. Of several places that ask for it the first counts.
+// add records a want. The first place that requests it is kept.
 func (w wants) add(sources *remote.Sources, want remote.Want, at gitops.Position) {
 	if _, known := w[want]; !known {
 		w[want] = asked{sources.Digest(want), at}
 	}
 }
 
-// placed lists those that a line of the repository asks for.
+// placed lists the wants that a line of the repository requests.
 func (w wants) placed() (list []placedWant) {
 	for _, want := range w.sorted() {
 		if at := w[want].at; at.Path != "" {
@@ -48,7 +48,7 @@ func (w wants) placed() (list []placedWant) {
 
 func (w wants) sorted() []remote.Want { return slices.SortedFunc(maps.Keys(w), remote.Compare) }
 
-// wantsOf returns the wants among some questions.
+// wantsOf returns the wants among the questions of a cached rendering, with their places.
 func wantsOf(questions env.Asked, placed []placedWant) wants {
 	w := wants{}
 	for q, digest := range questions {
@@ -63,14 +63,14 @@ func wantsOf(questions env.Asked, placed []placedWant) wants {
 	return w
 }
 
-// Use is something from outside that a root is made of.
+// Use is a remote source that a root uses.
 type Use struct {
 	remote.Entry
-	Where gitops.Position // the line of this repository that chooses what it is
+	Where gitops.Position // the line of this repository that chooses its version
 }
 
-// Uses lists what a rendering is made of that came from outside, by their wants, as the object of a target asks for it that
-// comes to the same. What could not be had is not among it.
+// Uses lists the fetched remote sources of a rendering, sorted. as is the target whose object requests them, since
+// several targets may share a rendering. Sources that could not be fetched are left out.
 func (r *Rendering) Uses(as Target) (list []Use) {
 	by := as.By
 	for _, want := range r.wants.sorted() {
@@ -92,8 +92,8 @@ func (r *Rendering) Uses(as Target) (list []Use) {
 	return list
 }
 
-// Repositories lists the git repositories that something in a rendering of this renderer may be written in: of what it
-// is made of, and of what its chart looked up in other roots. Addresses are without what may be a password.
+// Repositories lists the git repositories that fields of a rendering may come from: its remote sources, and those of
+// roots whose objects its chart looked up. Possible passwords are removed from the addresses.
 func (r *Renderer) Repositories(out *Rendering) (urls []string) {
 	from := []wants{out.wants}
 	for _, l := range out.lookups {
@@ -113,7 +113,7 @@ func (r *Renderer) Repositories(out *Rendering) (urls []string) {
 	return slices.Compact(urls)
 }
 
-// askedAt is where a release asks for something.
+// askedAt returns the position at which a release requests a source.
 func askedAt(release *gitops.Release, want remote.Want) gitops.Position {
 	if want != release.Chart.Want {
 		for _, l := range slices.Concat(release.Layers, release.Defaults) {
@@ -125,7 +125,7 @@ func askedAt(release *gitops.Release, want remote.Want) gitops.Position {
 	return release.Chart.Where
 }
 
-// ChartFile returns Chart.yaml of a chart from outside, nil where that cannot be read.
+// ChartFile returns Chart.yaml of a remote chart, nil where it cannot be read.
 func (r *Renderer) ChartFile(u Use) []byte {
 	found, err := r.mounts.sources.Get(u.Want)
 	if err != nil {

@@ -22,7 +22,7 @@ func (r *Resource) YAML() ([]byte, error) {
 	return nodeYAML(r.node)
 }
 
-// nodeYAML goes by way of JSON, as kustomize does: keys are sorted, comments and styles are gone.
+// nodeYAML converts through JSON, as kustomize does: keys are sorted, comments and styles are lost.
 func nodeYAML(n *yaml.Node) ([]byte, error) {
 	data, err := kyaml.NewRNode(n).MarshalJSON()
 	if err != nil {
@@ -51,8 +51,8 @@ func stream[T any](list []T, print func(T) ([]byte, error)) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Unmarked returns what "kustomize build" prints for the kustomization of a root: the files are handed to it as
-// they are. It is there to compare with Render, which must print the same.
+// Unmarked returns what "kustomize build" prints for the kustomization of a root, from unchanged files. Tests compare
+// it with Render, which must print the same.
 func (r *Renderer) Unmarked(ctx context.Context, root roots.Root) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (r *Renderer) Unmarked(ctx context.Context, root roots.Root) ([]byte, error
 	return stream(nodes, nodeYAML)
 }
 
-// plainly runs kustomize and nothing else on the files as they are.
+// plainly runs only kustomize, on unchanged files.
 func (b *builder) plainly(root roots.Root, ownSchema bool) ([]*yaml.Node, error) {
 	fsys := &fileSystem{builder: b, reads: map[string]string{},
 		transform: func(_ string, data []byte) []byte { return data }}
