@@ -178,13 +178,24 @@ func matchElement(pattern, name string) bool {
 	return err == nil && ok
 }
 
-// excludes reports whether anything says of the files in a folder that some are left out, beyond what always is.
-func (a *artifact) excludes(dir string) bool {
-	for any := len(a.own)+len(a.sparse) > 0; ; dir = path.Dir(dir) {
-		if any = any || len(a.of(dir)) > 0; any || dir == "." {
-			return any
+// excludes reports whether anything says of the files in a folder that some are left out, beyond what always is: the source, or a
+// .sourceignore file in the folder, around it or below.
+func (a *artifact) excludes(dir string, limits Limits) bool {
+	any := len(a.own)+len(a.sparse) > 0
+	for up := dir; !any; up = path.Dir(up) {
+		if any = len(a.of(up)) > 0; up == "." {
+			break
 		}
 	}
+	if any {
+		return true
+	}
+	w := &folderWalk{tree: a.tree, list: bounded(a.tree, limits.Files), enter: func(string) bool { return true }}
+	_ = w.walk(dir, 0, func(p string) error { // what is over the limit is not looked at
+		any = any || path.Base(p) == ".sourceignore"
+		return nil
+	})
+	return any
 }
 
 // missing returns the first file that the kustomization of a folder is made of and the artifact lacks, empty where it has all.
@@ -234,7 +245,7 @@ func (r *reader) leave(d *Deployment, from fluxSource, at Position) *Problem {
 		}
 	}
 	a := newArtifact(r.Tree, from.exclusion)
-	if !a.excludes(d.Path) {
+	if !a.excludes(d.Path, r.Limits) {
 		return nil
 	}
 	d.Exclusion = from.exclusion
