@@ -14,16 +14,17 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// Between lists the roots of two trees that the change from one to the other reaches, sorted: those that the changed
-// files are part of, those that a changed kustomization includes or no longer includes, those that objects of Argo CD
-// and Flux deploy differently, and releases for whose charts other API versions are there. See Set.Reach for links.
+// Between lists the roots of two trees that the change from base to head reaches, sorted. It reaches roots that contain
+// changed files, roots that a changed kustomization includes or no longer includes, and roots that objects of Argo CD
+// and Flux deploy differently. If the declared API versions differ, it reaches all releases of charts, too. For links
+// see Set.Reach.
 func Between(base, head *Set, changed, links []string) []roots.Root {
 	list := append(base.Reach(changed, links), head.Reach(changed, links)...)
 	list = append(list, included(base, head, changed)...)
 	if base.Deploying.Any() || head.Deploying.Any() {
 		followReleases(base.found(), head.found())
 		differs := append(differently(base, head, &list), differently(head, base, &list)...)
-		// What one side deploys in its own way the other may deploy as it is.
+		// A folder that has its own deployment on one side may be deployed as it is on the other.
 		list = append(list, base.Reach(differs, nil)...)
 		list = append(list, head.Reach(differs, nil)...)
 	}
@@ -36,8 +37,8 @@ func Between(base, head *Set, changed, links []string) []roots.Root {
 	return slices.Compact(list)
 }
 
-// included lists the roots of either tree that are none in the other, or have other files, though nothing of them need
-// have changed: a kustomization that did included them, or gave them up.
+// included lists the roots of either tree that are no roots in the other, or have other files there, only because a
+// changed kustomization includes them or no longer includes them.
 func included(base, head *Set, changed []string) (list []roots.Root) {
 	seen := map[roots.Root]bool{}
 	visit := func(root roots.Root, differs func() bool) {
@@ -69,8 +70,8 @@ func included(base, head *Set, changed []string) (list []roots.Root) {
 	return list
 }
 
-// followReleases reads the objects that charts print which one side releases otherwise than the other, until there are no
-// more.
+// followReleases reads the objects that charts print, for releases that differ between the sides. These may be further
+// releases, so it repeats until there are no new ones.
 func followReleases(base, head *worklist) {
 	for more := true; more; {
 		more = false
@@ -92,8 +93,8 @@ func followReleases(base, head *worklist) {
 	}
 }
 
-// differently adds the roots that objects of one tree deploy, but those of the other do not, or in another way or to
-// another cluster, and returns the files by whose change the roots are known that these take the place of.
+// differently adds the roots that objects of one tree deploy, but those of the other tree do not, or differently, or to
+// another cluster. It returns the files by which the graph finds the roots that these deployments replace.
 func differently(of, other *Set, list *[]roots.Root) (files []string) {
 	theirs, all := other.found().known(), sync.OnceValue(of.all)
 	for id, one := range of.found().known() {
@@ -115,9 +116,9 @@ func differently(of, other *Set, list *[]roots.Root) (files []string) {
 	return files
 }
 
-// HasFormer reports whether what was a root of an earlier tree is still there, though it may not be one any more:
-// included by another kustomization, made a component, named as data, declared a part of a chart. Whoever deploys the
-// folder does not know, and a change must not take out of sight what it edits.
+// HasFormer reports whether a root of an earlier tree still exists as files, although it may no longer be a root.
+// Another kustomization may include it now, or it may be a component, data, or part of a chart. Nothing says who
+// deploys such a folder, and a change must not hide from the check what it edits.
 func (s *Set) HasFormer(before *Set, root roots.Root) bool {
 	switch {
 	case root.Object != "" || !s.Selects(root.Path):
@@ -129,8 +130,8 @@ func (s *Set) HasFormer(before *Set, root roots.Root) bool {
 	return f != nil || err != nil
 }
 
-// remainingFiles lists the manifests of a folder now, and those it had in an earlier tree that are still files. Where
-// the folder has a kustomization by now, that says what is deployed.
+// remainingFiles lists the manifests of a folder, and those of an earlier tree that still exist as files. It lists none
+// where the folder now has a kustomization, which says what is deployed.
 func (s *Set) remainingFiles(before *Set, root roots.Root) []string {
 	if f, err := s.Kustomization(root.Path); f != nil || err != nil {
 		return nil
@@ -145,7 +146,7 @@ func (s *Set) remainingFiles(before *Set, root roots.Root) []string {
 	return slices.Compact(files)
 }
 
-// RenderFormer renders what was a root of an earlier tree, with all that it had and that is still there. See HasFormer.
+// RenderFormer renders a root of an earlier tree, from its files that still exist. See HasFormer.
 func (s *Set) RenderFormer(ctx context.Context, before *Set, root roots.Root) (*render.Rendering, []doc.Error, error) {
 	t := render.Target{Root: root}
 	switch {
@@ -157,14 +158,14 @@ func (s *Set) RenderFormer(ctx context.Context, before *Set, root roots.Root) (*
 	return s.render(ctx, t)
 }
 
-// Unseen reports whether an object of Argo CD or Flux that deployed a root of an earlier tree is there now, and what it
-// deploys is not known: nobody can tell that anything of that goes.
+// Unseen reports whether the object of Argo CD or Flux that deployed a root of an earlier tree still exists, but what
+// it deploys is not known. Then it is not known whether any object of the root is deleted.
 func (s *Set) Unseen(before *Set, root roots.Root) bool {
 	one := before.found().of(root)
 	return one != nil && s.IsUnseen(one)
 }
 
-// IsUnseen reports the same of what a deployment of an earlier tree deployed.
+// IsUnseen is Unseen for the objects of a deployment of an earlier tree.
 func (s *Set) IsUnseen(one *Deployment) bool {
 	if one.External == nil {
 		for _, other := range s.found().known() {
@@ -178,7 +179,8 @@ func (s *Set) IsUnseen(one *Deployment) bool {
 	})
 }
 
-// Problems lists what stands in the way of knowing what objects of Argo CD and Flux deploy. What nobody deploys is left out.
+// Problems lists the reasons why it is not known what objects of Argo CD and Flux deploy. Problems of objects that are
+// not deployed themselves are left out.
 func (s *Set) Problems() []gitops.Problem {
 	w := s.found()
 	w.mu.Lock()

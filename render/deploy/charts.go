@@ -16,21 +16,20 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// Charts of the repository that ask the cluster for objects (lookup) print something else when what the repository
-// declares changes. Which objects they ask for only rendering says, so all files that may declare one of the kinds that
-// the templates name count. Of remote charts that is not known here: what they ask for reaches them when they are
-// rendered for another reason.
+// A chart of the repository that looks up objects in the cluster (lookup) prints something else when the repository
+// declares other objects. Only rendering shows which objects it looks up, so every file counts that may declare a kind
+// named in a look-up. The look-ups of remote charts are only known once they are rendered.
 
-// chartText is what the files of a chart say, as far as it matters before it is rendered.
+// chartText is what is read from the files of a chart before it is rendered.
 type chartText struct {
 	Asks    []string `json:"asks,omitempty"`    // kinds that templates look up
-	Any     bool     `json:"any,omitempty"`     // and others, of which the kind is not named
-	Deploys bool     `json:"deploys,omitempty"` // a group of objects that deploy is named: a template may put the name together
+	Any     bool     `json:"any,omitempty"`     // templates look up a kind that they do not name
+	Deploys bool     `json:"deploys,omitempty"` // names an API group of objects that deploy: a template may compose the kind
 }
 
 var chartTextTable = env.Table{Name: "charttext"}
 
-// chartText returns what the files in a folder of the repository say, or a file.
+// chartText reads a file of the repository, or all files in a folder.
 func (w *worklist) chartText(dir string) chartText {
 	key := tree.State(w.index.Tree(), dir)
 	memory := w.cache.Memory()
@@ -67,10 +66,11 @@ func (w *worklist) readChart(dir string, out *chartText, seen map[string]bool) {
 	}
 }
 
-// asking matches what a template asks for; the kind is the second argument.
+// asking matches a look-up in a template; the kind is the second argument.
 var asking = regexp.MustCompile(`^lookup\b(?:\s+"[^"]*"\s+"([A-Za-z]+)")?`)
 
-// read adds what a file says. The word is looked for first: an expression takes long, of large files.
+// read adds the look-ups in a file. It searches for the word first, because the regular expression is slow on large
+// files.
 func (c *chartText) read(data []byte) {
 	c.Deploys = c.Deploys || roots.NamesDeployers(data)
 	word := []byte("lookup")
@@ -95,7 +95,7 @@ func isWord(b byte) bool {
 	return b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
 }
 
-// declaring writes down what the files come to that may declare what a chart asks the cluster for.
+// declaring writes the states of the files that may declare what a chart looks up.
 func (w *worklist) declaring(to io.Writer, text chartText) {
 	if text.Any {
 		w.state(to, ".")
@@ -112,7 +112,7 @@ func (w *worklist) declaring(to io.Writer, text chartText) {
 	}
 }
 
-// parts lists the files and folders that a kustomization is made of, as far as it and those that it includes name them.
+// parts lists the files and folders that a kustomization, and those that it includes, name.
 func (w *worklist) parts(dir string) (list []string) {
 	dirs, _ := w.index.Included(dir)
 	for _, dir := range append(dirs, dir) {
@@ -131,8 +131,8 @@ func (w *worklist) parts(dir string) (list []string) {
 	return slices.Compact(list)
 }
 
-// enter adds the charts of some entries of the settings as Argo CD would deploy them, and returns what is new. Of a pattern,
-// charts count that have the files of values.
+// enter adds the charts in entries of the settings as Argo CD would deploy them, and returns the new deployments. A
+// pattern selects only charts that have the values files.
 func (w *worklist) enter(entries []roots.ChartEntry) (added []*Deployment) {
 	for _, e := range entries {
 		pattern := strings.ContainsAny(e.Path, "*?")
@@ -146,7 +146,7 @@ func (w *worklist) enter(entries []roots.ChartEntry) (added []*Deployment) {
 	return added
 }
 
-// lacks reports whether a chart has not all of some files of values.
+// lacks reports whether a chart lacks any of some values files.
 func (w *worklist) lacks(dir string, values []string) bool {
 	return slices.ContainsFunc(values, func(name string) bool {
 		p := path.Join(dir, name)
@@ -179,7 +179,8 @@ func (w *worklist) enterOne(e roots.ChartEntry, dir string, all []roots.ChartEnt
 	return added
 }
 
-// label tells the entries of one chart apart: by their values, or else by the name of the release.
+// label distinguishes the entries of one chart: by their values, and by the name of the release where those are the
+// same.
 func label(e roots.ChartEntry, dir string, all []roots.ChartEntry) string {
 	values := strings.Join(e.Values, "+")
 	same := 0
@@ -198,7 +199,7 @@ func label(e roots.ChartEntry, dir string, all []roots.ChartEntry) string {
 	return values
 }
 
-// releaseName is the name of the release of an entry for the chart in a folder.
+// releaseName returns the release name of an entry for the chart in a folder.
 func releaseName(e roots.ChartEntry, dir string) string {
 	if dir == "." {
 		return cmp.Or(e.Name, "release")

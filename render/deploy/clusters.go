@@ -11,8 +11,9 @@ import (
 
 // Placement is where a root is deployed.
 type Placement struct {
-	Clusters []gitops.Cluster // as far as the tree tells; none where nothing deploys the root
-	// Implied is set where no object says that the root is deployed: it has objects that deploy others, so somebody does.
+	Clusters []gitops.Cluster // the clusters that the tree names; empty where nothing deploys the root
+	// Implied is set where no object deploys the root, but the root has objects that deploy others: it is assumed to be
+	// deployed.
 	Implied bool
 }
 
@@ -30,12 +31,12 @@ func (s *Set) Placement(root roots.Root) Placement {
 	return p
 }
 
-// liveDeployers lists the deployers of a root that are themselves deployed.
+// liveDeployers lists the deployments of a root whose objects are deployed themselves.
 func (s *Set) liveDeployers(root roots.Root) []*Deployment {
 	return slices.DeleteFunc(s.Deployers(root), func(one *Deployment) bool { return !s.found().isLive(one) })
 }
 
-// hasDeployers reports whether a root that stands by itself has objects that deploy something.
+// hasDeployers reports whether a root without a deployment of its own has objects that deploy something.
 func (s *Set) hasDeployers(root roots.Root) bool {
 	switch root.Kind {
 	case roots.Kustomization:
@@ -48,7 +49,7 @@ func (s *Set) hasDeployers(root roots.Root) bool {
 	return false
 }
 
-// chosen returns the index in which the folders are chosen, too, that live objects deploy.
+// chosen returns the index with the folders that live objects deploy added to the chosen ones.
 func (w *worklist) chosen() *roots.Index {
 	var folders []string
 	for _, one := range w.sorted() {
@@ -57,15 +58,15 @@ func (w *worklist) chosen() *roots.Index {
 		}
 		folder := one.Path
 		if _, ok := w.root(one); !ok {
-			folder += "/" // the roots below it are what it deploys
+			folder += "/" // the trailing slash adds the roots below the folder
 		}
 		folders = append(folders, folder)
 	}
 	return w.index.WithDeployed(folders)
 }
 
-// reaches lists the clusters that a deployment goes to, none where its object is not deployed. All that the files and roots of
-// the objects say is asked once: many deployments have theirs in the same.
+// reaches lists the clusters that a deployment goes to; none where its object is not deployed. The result is cached per
+// file and root of the object, which many deployments share.
 func (w *worklist) reaches(one *Deployment) []gitops.Cluster {
 	type object struct {
 		file, from string
@@ -86,8 +87,8 @@ func (w *worklist) reaches(one *Deployment) []gitops.Cluster {
 	return list
 }
 
-// clustersOf lists the clusters that deployments go to: those that their objects name, else those that the objects
-// are in. Passed are the deployments and files that are asked already.
+// clustersOf lists the clusters that deployments go to: those that their objects name, else those that contain the
+// objects. passed has the files that were already visited.
 func (w *worklist) clustersOf(list []*Deployment, passed map[string]bool) (clusters []gitops.Cluster) {
 	for _, one := range list {
 		for one.To == (gitops.Cluster{}) && one.from != nil {
@@ -106,7 +107,8 @@ func (w *worklist) clustersOf(list []*Deployment, passed map[string]bool) (clust
 	return clusters
 }
 
-// clustersOfObject lists the clusters that the object of a deployment is in, which a file or a root by itself has.
+// clustersOfObject lists the clusters that contain the object of a deployment, which is in a file or in a root without
+// a deployment.
 func (w *worklist) clustersOfObject(one *Deployment, passed map[string]bool) (clusters []gitops.Cluster) {
 	file, including := one.Where.Path, map[string]bool{}
 	if one.From != "" {
@@ -137,7 +139,7 @@ func (w *worklist) clustersOfObject(one *Deployment, passed map[string]bool) (cl
 		}
 		clusters = append(clusters, w.clustersOf(above, passed)...)
 	}
-	if len(clusters) == 0 { // each root that includes the object may be for a cluster of its own
+	if len(clusters) == 0 { // each root that includes the object may be for its own cluster
 		for _, root := range w.index.Touching([]string{file}, nil) {
 			if c := gitops.ClusterOfFolder(root.Path); root.Kind == roots.Kustomization && !slices.Contains(clusters, c) {
 				clusters = append(clusters, c)

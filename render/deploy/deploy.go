@@ -1,9 +1,9 @@
-// Package deploy knows what a tree deploys: the roots that it has by itself, and what objects of Argo CD and Flux make of
-// them. It reads all such objects as they arrive in a cluster, those included that others render, and renders roots so.
+// Package deploy knows what a tree deploys: its roots, and what objects of Argo CD and Flux make of them. It reads these
+// objects as they are in a cluster, including those that other objects deploy, and renders each root as it is deployed.
 //
-// The way is a worklist: the files with objects that deploy something, what these deploy, the objects in what that renders
-// to, and so on (see worklist). What it costs depends on the memory of the renderer: what was rendered once is not rendered
-// again as long as all that it rests on is the same.
+// It uses a worklist: it reads the files with objects that deploy something, renders what they deploy, reads the objects in
+// that, and so on (see worklist). Its cost depends on the cache of the renderer: nothing is rendered again as long as
+// everything that it depends on is unchanged.
 package deploy
 
 import (
@@ -19,21 +19,21 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// Set is the roots of one tree as they are deployed. It is safe for concurrent use, and good for as long as its tree can be
-// read: when what it returns counts, ask tree.Objects.Err whether that is whole.
+// Set is the roots of one tree as they are deployed. It is safe for concurrent use, and valid as long as its tree can
+// be read. Check tree.Objects.Err before using a result: after a read error, results may be incomplete.
 type Set struct {
 	*roots.Index
 	Renderer *render.Renderer
-	Texts    *Texts // what the roots may deploy, as their files tell
+	Texts    *Texts // finds roots by the text of their files
 
 	clusters func(roots.Root) []render.Cluster // see ForClusters
-	found    func() *worklist                  // when it was worked off
+	found    func() *worklist                  // the finished worklist
 	external func() map[roots.Root]bool        // see externalKustomizations
 	config   render.Config
 }
 
-// Open returns the roots of a tree. It reads what roots.Open does; objects of Argo CD and Flux are read when somebody asks
-// what they deploy. The error is that of roots.Open.
+// Open returns the roots of a tree. It reads what roots.Open reads; objects of Argo CD and Flux are read on first use.
+// The error is that of roots.Open.
 func Open(t *tree.Tree, o roots.Options, c *graph.Cache, config render.Config) (*Set, error) {
 	x, err := roots.Open(t, o, c)
 	if err != nil {
@@ -42,8 +42,8 @@ func Open(t *tree.Tree, o roots.Options, c *graph.Cache, config render.Config) (
 	return New(x, config), nil
 }
 
-// New returns the roots of an index as they are deployed. The globs of its options choose among the roots, and not among what
-// deploys them: what an object deploys that is itself deployed is a root wherever it lies.
+// New returns the roots of an index as they are deployed. The globs of its options select roots, but do not apply to
+// what live objects deploy: that is a root wherever it is.
 func New(x *roots.Index, config render.Config) *Set {
 	s := opened(x, config)
 	if o := x.Options(); len(o.Include)+len(o.Exclude) > 0 {
@@ -52,8 +52,8 @@ func New(x *roots.Index, config render.Config) *Set {
 	return s
 }
 
-// Settled returns the set in which what is deployed counts for what is a root, too: no policy test and no generator has files
-// for its own that somebody deploys. It reads the objects of Argo CD and Flux where there are such.
+// Settled returns the set in which every folder that a live object deploys is a root, even if it looks like a policy
+// test or input of a generator. It reads the objects of Argo CD and Flux, if the tree has any.
 func (s *Set) Settled() *Set {
 	for range maxFollowed {
 		if !s.AsksForDeployed() || !s.Deploying.Any() {
@@ -78,38 +78,38 @@ func opened(x *roots.Index, config render.Config) *Set {
 	return s
 }
 
-// ForClusters has releases of charts rendered for the clusters that a root belongs to. It is for once, before anything is
-// rendered.
+// ForClusters sets the clusters that releases are rendered for, by root. Call it once, before anything is rendered.
 func (s *Set) ForClusters(of func(roots.Root) []render.Cluster) { s.clusters = of }
 
-// WithSources returns a set whose roots take what comes from outside from other sources (see render.Renderer.WithSources).
+// WithSources returns a set that renders with other remote sources (see render.Renderer.WithSources).
 func (s *Set) WithSources(sources *remote.Sources) *Set {
 	other := *s
 	other.Renderer = s.Renderer.WithSources(sources)
 	return &other
 }
 
-// With returns a set whose roots are rendered in another way; what they are stays.
+// With returns a set that renders the same roots with another configuration.
 func (s *Set) With(config render.Config) *Set {
 	other := *s
 	other.Renderer, other.config = render.New(s.Index, config), config
 	return &other
 }
 
-// All lists all roots, sorted: those of the folders, as the objects of Argo CD and Flux deploy them. It looks at the
-// whole tree, and into remote charts for objects that deploy.
+// All lists all roots, sorted, including those that objects of Argo CD and Flux deploy. It reads the whole tree, and
+// renders remote charts to find objects that deploy.
 func (s *Set) All() []roots.Root {
 	s.found().followExternal()
 	return s.all()
 }
 
-// all is All without looking into remote charts: they have to be fetched and rendered.
+// all is All without remote charts, which have to be fetched and rendered.
 func (s *Set) all() []roots.Root {
 	return s.merge(s.InFolders(), s.found().sorted())
 }
 
-// Reach lists the roots that a change of the given paths can change, sorted; links are those of them that are, or were,
-// symlinks: what is read through them changes, too. What a release reads tells whether a change reaches it: see Between.
+// Reach lists the roots that a change of the given paths can change, sorted. links are those paths that are or were
+// symlinks: a change of one changes what is read through it. Releases are not listed, as what they read decides: see
+// Between.
 func (s *Set) Reach(changed, links []string) []roots.Root {
 	list := s.Touching(changed, links)
 	if !s.Deploying.Any() {
@@ -126,7 +126,8 @@ func (s *Set) Reach(changed, links []string) []roots.Root {
 	return s.merge(list, around)
 }
 
-// merge turns the roots that stand by themselves and some deployments into what is deployed.
+// merge returns the roots of some folders and deployments. A root that is only deployed by an object of its own is left
+// out.
 func (s *Set) merge(standing []roots.Root, deployments []*Deployment) []roots.Root {
 	list := slices.DeleteFunc(slices.Clone(standing), s.found().covered)
 	for _, one := range deployments {
@@ -137,7 +138,7 @@ func (s *Set) merge(standing []roots.Root, deployments []*Deployment) []roots.Ro
 	return s.Chosen(list)
 }
 
-// Has reports whether a root is one of this tree.
+// Has reports whether a root is in this tree.
 func (s *Set) Has(root roots.Root) bool {
 	if !s.Selects(root.Path) {
 		return false
@@ -148,8 +149,8 @@ func (s *Set) Has(root roots.Root) bool {
 	})
 }
 
-// Of lists the roots that a name stands for, sorted: those of the folder of this path, and those that an Application or
-// Flux Kustomization of this name deploys in a way of its own.
+// Of lists the roots of a name, sorted: those of the folder with this path, and those that an Application or Flux
+// Kustomization of this name deploys in its own way.
 func (s *Set) Of(name string) []roots.Root {
 	var list []roots.Root
 	if dir, ok := tree.Clean(name); ok {
@@ -167,8 +168,8 @@ func (s *Set) Of(name string) []roots.Root {
 	return s.Chosen(list)
 }
 
-// Files lists the manifests that a root is made of, sorted: those of a folder by itself, or of one that an Application
-// deploys so. A root that is built from a kustomization has none.
+// Files lists the manifests of a root, sorted. It must be a folder, or one that an Application deploys as such. A root
+// with a kustomization has none.
 func (s *Set) Files(root roots.Root) []string {
 	if root.Object == "" {
 		return s.Index.Files(root)
@@ -204,14 +205,14 @@ func (s *Set) render(ctx context.Context, t render.Target) (*render.Rendering, [
 	return out, problems, err
 }
 
-// Uses lists what a rendering that a root of this tree comes to takes from outside. See render.Rendering.Uses.
+// Uses lists the remote sources of a rendering, as a root of this tree requests them. See render.Rendering.Uses.
 func (s *Set) Uses(out *render.Rendering) []render.Use { return out.Uses(s.Target(out.Root)) }
 
-// Same reports whether a root of this tree comes to a rendering of another tree. See render.Rendering.Same.
+// Same reports whether a root of this tree has the same rendering as in another tree. See render.Rendering.Same.
 func (s *Set) Same(other *render.Rendering) bool { return other.Same(s.Renderer, s.Target(other.Root)) }
 
-// Matches reports whether a glob matches a root. It looks at the folders that the glob can match, up to the first that
-// is one.
+// Matches reports whether a glob matches any root. It only reads folders that the glob can match, until it finds a
+// root.
 func (s *Set) Matches(glob string) bool {
 	re, err := roots.Glob(glob)
 	return err == nil && slices.ContainsFunc(s.found().sorted(), func(one *Deployment) bool {

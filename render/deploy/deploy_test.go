@@ -127,8 +127,7 @@ func TestDeployedRoots(t *testing.T) {
 	agree(t, at)
 }
 
-// agree holds the ways of asking for roots against each other: what is listed is there, and a change of a file
-// reaches nothing that is not.
+// agree checks that the methods agree: every listed root exists, and Reach lists only roots that exist.
 func agree(t *testing.T, at *tree.Tree) {
 	t.Helper()
 	all := open(t, at).All()
@@ -160,7 +159,7 @@ func agree(t *testing.T, at *tree.Tree) {
 	}
 }
 
-// However an object of Argo CD or Flux is written, its folder leads to it.
+// The folder that an object of Argo CD or Flux deploys is found in any YAML spelling of the object.
 func TestDeployerSpellings(t *testing.T) {
 	const head = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: x}\n"
 	for name, text := range map[string]string{
@@ -184,10 +183,10 @@ func TestDeployerSpellings(t *testing.T) {
 			"  spec: {destination: {namespace: n}, source: {repoURL: x, path: apps/x}}\n",
 		"Flux": "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: x}\n" +
 			"spec: {path: /apps/x, targetNamespace: n, sourceRef: {kind: GitRepository, name: x}}\n",
-		"a set": "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: x}\nspec:\n" +
+		"ApplicationSet": "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: x}\nspec:\n" +
 			"  generators: [{list: {elements: [{a: x}]}}]\n" +
 			"  template: {metadata: {name: x}, spec: {destination: {namespace: n}, source: {repoURL: x, path: 'apps/{{a}}'}}}\n",
-		"two in a row": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\n---\n" + head +
+		"second document of a file": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\n---\n" + head +
 			"spec: {destination: {namespace: n}, source: {repoURL: x, path: apps/x}}\n",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -205,8 +204,8 @@ func TestDeployerSpellings(t *testing.T) {
 	}
 }
 
-// A component that an Application asks for where it exists is looked for each time: whether it is there is not part of
-// what the build without it reads.
+// An Application's component that may be missing is looked up for each check, because a build without it does not read
+// its path.
 func TestMissingComponentReachesItsRootsWhenAdded(t *testing.T) {
 	repo := treetest.New(t)
 	base := repo.Commit(`
@@ -250,7 +249,7 @@ resources: [c.yaml]
 	}
 }
 
-// A name is that of a folder, or of the object that deploys one in a way of its own.
+// A root's name is that of its folder, or of the object that deploys the folder in its own way.
 func TestRootsAreFoundByName(t *testing.T) {
 	repo := treetest.New(t)
 	set := open(t, repo.Tree(repo.Commit(deployed)))
@@ -279,8 +278,9 @@ func TestRootsAreFoundByName(t *testing.T) {
 	}
 }
 
-// What a folder holds that is not evaluated is told with the object that asks for it; the rest of the folder is a root.
-func TestProblems(t *testing.T) {
+// Manifests of a deployed folder that are not evaluated are a problem of the deploying object. The remaining folder is
+// a root.
+func TestUnevaluatedManifestsAreProblemsOfTheirDeployer(t *testing.T) {
 	repo := treetest.New(t)
 	set := open(t, repo.Tree(repo.Commit(deployed+"-- manifests/x.jsonnet --\n{}\n")))
 	reached := set.Reach([]string{"manifests/b.yaml"}, nil)
@@ -298,7 +298,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// A release of a chart deploys no folder, and is not left out in silence.
+// A HelmRelease deploys no folder, and is reported as a problem.
 func TestHelmReleaseIsAProblem(t *testing.T) {
 	repo := treetest.New(t)
 	set := open(t, repo.Tree(repo.Commit("-- redis.yaml --\napiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\n"+

@@ -12,9 +12,9 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// DeployedBy lists the files with objects of Argo CD and Flux that deploy a root, sorted: those that name it, those of
-// the folder above that it is deployed with, and those that deploy such an object in turn. The list is empty where
-// nobody describes who deploys it.
+// DeployedBy lists the files with objects of Argo CD and Flux that deploy a root, sorted. These name the root, or a
+// folder above that is deployed with everything below it, or deploy such an object in turn. It is empty where nothing
+// in the tree deploys the root.
 func (s *Set) DeployedBy(root roots.Root) []string {
 	files := map[string]bool{}
 	asked := map[roots.Root]bool{}
@@ -38,12 +38,12 @@ func (s *Set) DeployedBy(root roots.Root) []string {
 	return slices.Sorted(maps.Keys(files))
 }
 
-// Deployers lists what deploys a root, or the folder above that it is deployed with.
+// Deployers lists the deployments of a root, or of a folder above that is deployed with everything below it.
 func (s *Set) Deployers(root roots.Root) (list []*Deployment) {
 	w := s.found()
 	for _, one := range w.ancestors(root.Path) {
 		own, is := w.root(one)
-		with := one.Unmodified() && !is // everything below the folder
+		with := one.Unmodified() && !is // deploys everything below the folder
 		if is && own == root || with && root.Object == "" || root.Object != "" && one.id == root.Object {
 			list = append(list, one)
 		}
@@ -51,7 +51,8 @@ func (s *Set) Deployers(root roots.Root) (list []*Deployment) {
 	return list
 }
 
-// Counterpart returns what the object of a deployment of another tree deploys in this one, nil where its file has it no more.
+// Counterpart returns the deployment in this tree of the same object and file as a deployment of another tree, nil
+// where there is none.
 func (s *Set) Counterpart(d *Deployment) *Deployment {
 	for _, one := range s.found().sorted() {
 		if one.Object == d.Object && one.Source == d.Source && one.Where.Path == d.Where.Path {
@@ -61,11 +62,11 @@ func (s *Set) Counterpart(d *Deployment) *Deployment {
 	return nil
 }
 
-// Deployment returns what deploys a root in a way of its own, nil where nothing of the tree does.
+// Deployment returns the deployment of a root that has its own, nil where the tree has none.
 func (s *Set) Deployment(root roots.Root) *Deployment { return s.found().of(root) }
 
-// Released reports whether what an object of a file deploys is a release of a chart that is a root of the tree, or a problem says
-// why that is not known. Where the file names no namespace, who deploys it may.
+// Released reports whether an object deploys a release of a chart that is a root of the tree, or a problem says why
+// that is not known. If the object has no namespace in its file, only the file must match.
 func (s *Set) Released(object gitops.Reference, file string) bool {
 	for _, one := range s.found().known() {
 		as := one.Object
@@ -79,9 +80,9 @@ func (s *Set) Released(object gitops.Reference, file string) bool {
 	return slices.ContainsFunc(s.Problems(), func(p gitops.Problem) bool { return p.Object == object })
 }
 
-// External lists the roots of which not all that they deploy is in files of the tree, sorted: releases of charts, folders
-// of other repositories, and kustomizations that take something from there or from a chart. It looks into no chart from
-// elsewhere that may print more.
+// External lists the roots that do not only deploy files of the tree, sorted: releases of charts, folders of other
+// repositories, and kustomizations with remote sources or charts. It does not render remote charts, which may deploy
+// more such roots.
 func (s *Set) External() []roots.Root {
 	list := slices.Collect(maps.Keys(s.external()))
 	for _, one := range s.found().sorted() {
@@ -95,13 +96,13 @@ func (s *Set) External() []roots.Root {
 	return s.Chosen(list)
 }
 
-// IsExternal reports whether a root is one of those.
+// IsExternal reports whether External lists a root.
 func (s *Set) IsExternal(root roots.Root) bool {
 	one := s.found().of(root)
 	return one != nil && (one.Release != nil || one.External != nil) || s.external()[root]
 }
 
-// externalKustomizations returns a function that returns the kustomizations among them.
+// externalKustomizations returns a function that returns the kustomizations in External.
 func externalKustomizations(s *Set) func() map[roots.Root]bool {
 	return sync.OnceValue(func() map[roots.Root]bool {
 		const generator = "HelmChartInflationGenerator"

@@ -9,7 +9,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// Who deploys a root: the objects that name it, and those that deploy these in turn.
+// DeployedBy lists the objects that deploy a root, and those that deploy these in turn.
 func TestDeployedBy(t *testing.T) {
 	app := func(name, path, more string) string {
 		return "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: " + name + ", namespace: argocd}\n" +

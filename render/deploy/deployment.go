@@ -16,10 +16,10 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// by joins the path of a root and the object that deploys it, for gitops.Deployment.From.
+// by separates the path of a root from the object that deploys it, in gitops.Deployment.From.
 const by = " by "
 
-// From names a root for what is deployed by its objects: see gitops.FromRoot.
+// From returns the name of a root in the places of what its objects deploy: see gitops.FromRoot.
 func From(root roots.Root) string {
 	if root.Object == "" {
 		return root.Path
@@ -27,17 +27,17 @@ func From(root roots.Root) string {
 	return root.Path + by + root.Object
 }
 
-// Deployment is what an object of Argo CD or Flux makes of a folder.
+// Deployment is what an object of Argo CD or Flux deploys from a folder.
 type Deployment struct {
 	gitops.Deployment
-	from     *Deployment // the one that deploys the object; nil: a file has it
+	from     *Deployment // deploys the object; nil: the object is in a file
 	id       string
 	own      func() string // gitops.Deployment.Digest
-	digest   func() string // with what is built, see worklist.digest
+	digest   func() string // of own and what is built, see worklist.digest
 	resolved func() *resolved
 }
 
-// resolved is what the folder of a deployment comes to.
+// resolved is what a deployment makes of its folder.
 type resolved struct {
 	render.Deployment
 	Files []string // the manifests of an ArgoDirectory
@@ -50,7 +50,7 @@ func (w *worklist) deployment(one gitops.Deployment, from *Deployment) *Deployme
 	return d
 }
 
-// top returns the deployment that a file or a root by itself has and by which this one is deployed, be it itself.
+// top follows from to the deployment whose object is in a file or in a root without a deployment. It may be d itself.
 func (d *Deployment) top() *Deployment {
 	for d.from != nil {
 		d = d.from
@@ -58,15 +58,15 @@ func (d *Deployment) top() *Deployment {
 	return d
 }
 
-// ID names the deployment; see gitops.Deployment.ID.
+// ID identifies the deployment; see gitops.Deployment.ID.
 func (d *Deployment) ID() string { return d.id }
 
-// Digest tells ways to deploy a folder that render differently apart. What is built counts as well as what is asked for:
-// which of the components that an object adds exist is not part of what the build reads.
+// Digest distinguishes deployments of a folder that render differently. It includes the kustomization that is built.
+// Which components of the object exist is not part of what the build reads.
 func (d *Deployment) Digest() string { return d.digest() }
 
-// resolve works out what the folder of a deployment comes to. What is broken stands in the way of rendering it; what
-// else is not known is among the problems of the tree.
+// resolve finds what a deployment makes of its folder. Its problems keep it from being rendered if they are Broken.
+// Others are added to the problems of the tree.
 func (w *worklist) resolve(one gitops.Deployment) *resolved {
 	out := &resolved{Deployment: render.Deployment{Deployment: one}}
 	switch {
@@ -101,7 +101,7 @@ func (w *worklist) digest(one *Deployment) string {
 	return fmt.Sprintf("%s%x", one.own(), sha256.Sum256(v.Data))
 }
 
-// contents describes what the files come to that a release reads.
+// contents returns a digest of the files that a release reads.
 func (w *worklist) contents(release *gitops.Release) string {
 	h := sha256.New()
 	for _, p := range release.Reads {
@@ -113,12 +113,12 @@ func (w *worklist) contents(release *gitops.Release) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// state writes down what is at a path.
+// state writes the state of a path.
 func (w *worklist) state(to io.Writer, p string) {
 	fmt.Fprintf(to, "%q %s\n", p, tree.State(w.index.Tree(), p))
 }
 
-// target returns a root with how it is deployed, whatever it belongs to.
+// target returns a root with its deployment, without a check that the tree has it.
 func (w *worklist) target(root roots.Root) render.Target {
 	t := render.Target{Root: root}
 	if one := w.of(root); one != nil {
@@ -128,29 +128,30 @@ func (w *worklist) target(root roots.Root) render.Target {
 	return t
 }
 
-// root returns the root that a deployment is; false where it adds none to what the folder is anyway.
+// root returns the root that a deployment adds; false where its folder is deployed as if it had no deployment.
 func (w *worklist) root(one *Deployment) (roots.Root, bool) {
 	if one.Release != nil || !one.Unmodified() {
 		return roots.Root{Path: one.Path, Kind: roots.KindOf(one.Object.Kind), Object: one.ID()}, true
 	}
 	if k, err := w.index.Kustomization(one.Path); k == nil && err == nil {
-		return roots.Root{}, false // the roots below it are what it deploys
+		return roots.Root{}, false // it deploys the roots below the folder
 	}
 	return roots.Root{Path: one.Path}, true
 }
 
-// has reports whether a file or folder is among those that an object deploys from a folder without a kustomization.
+// has reports whether an object deploys a file or folder as part of a folder without a kustomization.
 func (d *Deployment) has(p string) bool {
 	v := d.resolved().Virtual
 	return slices.Contains(d.resolved().Files, p) || v != nil && v.Generated && slices.Contains(v.Includes, p)
 }
 
-// settles reports whether all of some files are among them, or left out by the source: what is left out is not deployed.
+// settles reports whether a deployment decides about all of some files: it deploys each of them, or its source leaves
+// it out.
 func (w *worklist) settles(d *Deployment, files []string) bool {
 	return !slices.ContainsFunc(files, func(p string) bool { return !d.has(p) && !d.Leaves(w.index.Tree(), p) })
 }
 
-// covers lists the files by whose change the graph knows the roots that a deployment takes the place of.
+// covers lists the files by whose change the graph finds the roots that a deployment replaces.
 func (d *Deployment) covers() []string {
 	first := kustomization.FileNames()[0]
 	switch {
@@ -168,7 +169,7 @@ func (d *Deployment) covers() []string {
 	return list
 }
 
-// covered reports whether a root that stands in its folder is deployed, but only as one of the deployments has it.
+// covered reports whether a root of a folder is only deployed in the way of a deployment, and not as it is.
 func (w *worklist) covered(r roots.Root) bool {
 	bare, other := false, false
 	for _, one := range w.ancestors(r.Path) {

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Each calls do for 0 to n-1, as many at a time as there are processors, and returns when all are done. A panic of do
-// is raised again in the caller, where whoever contains it can see it; what was not begun by then is left out.
+// Each calls do for 0 to n-1 and returns when all calls are done. It runs as many at a time as there are processors.
+// After a panic it begins no further calls, and panics in the caller, which can recover.
 func Each(n int, do func(i int)) {
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
@@ -26,7 +26,7 @@ func Each(n int, do func(i int)) {
 			return nil
 		})
 	}
-	_ = group.Wait() // no piece returns an error
+	_ = group.Wait() // the functions return no error
 	if len(panics) > 0 {
 		panic(<-panics)
 	}

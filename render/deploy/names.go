@@ -12,15 +12,15 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// Listed is a root with what all commands call it.
+// Listed is a root with the name that all commands use.
 type Listed struct {
 	roots.Root
-	Name string     // no other root of the tree has it
-	As   roots.Kind // what deploys it: an object of Argo CD or Flux may deploy a kustomization as it is
+	Name string     // unique among the roots of the tree
+	As   roots.Kind // kind of the deploying object, which may deploy a kustomization as it is
 }
 
-// bringer names what deploys the object of a deployment: the root that renders it, with what deploys that in turn, or
-// its file.
+// bringer returns the name of what contains the object of a deployment: its file, or the root that renders it, preceded
+// by what deploys that root.
 func (w *worklist) bringer(one *Deployment) (name string) {
 	known := w.known()
 	for range maxFollowed {
@@ -37,20 +37,20 @@ func (w *worklist) bringer(one *Deployment) (name string) {
 	return name
 }
 
-// nameOf names a deployment.
+// nameOf returns the name of a deployment, which may not be unique.
 func nameOf(one *Deployment) string {
 	return roots.Root{Path: one.Path, Kind: roots.KindOf(one.Object.Kind), Object: one.id}.Name()
 }
 
-// List lists all roots as people call them, sorted by name: where two would have the same name, the cluster or the path
-// stands in front. What an object deploys as it is stands there by its path and by the object. It looks at the whole
-// tree.
+// List lists all roots with unique names, sorted by name. Where two roots have the same name, the cluster or the path
+// is put in front. A root that an object deploys as it is is listed by its path and again by the object. It reads the
+// whole tree.
 func (s *Set) List() []Listed {
 	s.found().followExternal()
 	return s.list()
 }
 
-// list is List without looking into remote charts.
+// list is List without remote charts.
 func (s *Set) list() []Listed {
 	var list []Listed
 	objects := map[int]*Deployment{} // by index
@@ -121,7 +121,7 @@ func (s *Set) list() []Listed {
 	return list
 }
 
-// UnknownNameError means that a name stands for no root.
+// UnknownNameError means that no root has a name.
 type UnknownNameError struct {
 	Name  string
 	Below []string // the roots below the folder of this name
@@ -142,18 +142,18 @@ func (e *UnknownNameError) Error() string {
 	return message
 }
 
-// AmbiguousNameError means that a name stands for several roots.
+// AmbiguousNameError means that several roots have a name.
 type AmbiguousNameError struct {
 	Name string
-	Of   []string // names that stand for one
+	Of   []string // their unique names
 }
 
 func (e *AmbiguousNameError) Error() string {
 	return fmt.Sprintf("%s may be one of several roots: name one of\n  %s", e.Name, strings.Join(e.Of, "\n  "))
 }
 
-// Find returns the root that a name stands for: one as List has it, KIND/NAMESPACE/NAME where only one has that, without
-// the namespace, too, or with the kind as it is in Kubernetes. The error is *UnknownNameError or *AmbiguousNameError.
+// Find returns the root of a name. The name is one that List returns, or KIND/NAMESPACE/NAME or KIND/NAME if only one
+// root has that. KIND may be that of Kubernetes. The error is *UnknownNameError or *AmbiguousNameError.
 func (s *Set) Find(name string) (roots.Root, error) {
 	if dir, ok := tree.Clean(name); ok {
 		name = dir
@@ -219,7 +219,7 @@ func (s *Set) find(list []Listed, name string) (roots.Root, error) {
 	return roots.Root{}, e
 }
 
-// spellings lists how else people may call what an object deploys.
+// spellings lists the other names of a root that an object deploys.
 func (s *Set) spellings(l Listed) (list []string) {
 	w := s.found()
 	for _, one := range w.sorted() {

@@ -13,10 +13,10 @@ func (s *Set) OfKind(ctx context.Context, root roots.Root, kind string) (render.
 	return s.Renderer.OfKind(ctx, s.Target(root), kind)
 }
 
-// Charted returns the chart of a root that is a release, and its values. See render.Renderer.Charted.
+// Charted returns the chart and the values of a root that is a release. See render.Renderer.Charted.
 func (s *Set) Charted(root roots.Root) *render.Charted { return s.Renderer.Charted(s.Target(root)) }
 
-// ValuesShared reports whether a file gives values to another chart, too, than that of a root.
+// ValuesShared reports whether a file has values for another chart than that of a root, too.
 func (s *Set) ValuesShared(root roots.Root, file string) bool {
 	own := s.Deployment(root)
 	return slices.ContainsFunc(s.Reach([]string{file}, nil), func(other roots.Root) bool {

@@ -7,7 +7,8 @@ import (
 	"github.com/lintel-bot/lintel/render/gitops"
 )
 
-// unlink takes out what objects deploy that a link leads to where these deploy the same to the same clusters.
+// unlink removes deployments of objects that are read through a symlink, if the object in the symlink's target deploys
+// the same to the same clusters.
 func (w *worklist) unlink() {
 	if len(w.index.Deploying.Linked()) == 0 {
 		return
@@ -38,8 +39,8 @@ func (w *worklist) unlink() {
 	})
 }
 
-// arrived takes out the objects that a deployment renders in another way than files have them, with what they deployed:
-// what arrives in the cluster counts. again are deployments that arrived as they were.
+// arrived removes deployments of objects that another deployment changes before they reach the cluster, with what they
+// deployed. one is that deployment, and objects are what it renders. again has deployments that it renders unchanged.
 func (w *worklist) arrived(one *Deployment, objects []gitops.Object, again map[*Deployment]bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -63,8 +64,8 @@ func (w *worklist) arrived(one *Deployment, objects []gitops.Object, again map[*
 	})
 }
 
-// remove takes out some deployments and what they deploy in turn, but not what another one does that is kept. It returns what is
-// gone as gitops.Deployment.From names it. The lock is held.
+// remove removes some deployments and what they deploy in turn, except through the deployment kept. It returns the
+// removed roots as gitops.Deployment.From names them. The lock is held.
 func (w *worklist) remove(list []*Deployment, kept *Deployment) (without map[string]bool) {
 	without = map[string]bool{}
 	for id, other := range w.byID {

@@ -9,22 +9,22 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// isLive reports whether the object of a deployment is itself deployed: as part of a root, or by another object that
-// is. What nobody deploys includes nothing. A deployed root deploys the object, too, if it renders it.
+// isLive reports whether the object of a deployment is deployed itself: as part of a root, or by another live object. A
+// root that is deployed also deploys the object if it renders it.
 func (w *worklist) isLive(one *Deployment) bool { return w.isLiveWithout(one, map[string]bool{}) }
 
-// isLiveWithout is isLive where the charts passed do not count.
+// isLiveWithout is isLive where the charts in passed are not deployed.
 func (w *worklist) isLiveWithout(one *Deployment, passed map[string]bool) bool {
 	one = one.top()
-	// A root by itself renders it, which may have given it its name.
+	// A root without a deployment renders the object.
 	if one.From != "" && (w.index.IsLive(one.From) || w.standsAlone(one.From, passed)) {
 		return true
 	}
 	return one.Object.Kind == roots.ChartEntryKind || w.deploysFile(one.Where.Path, map[string]bool{})
 }
 
-// standsAlone reports whether a folder is that of a chart that may print objects which deploy something, and that nothing releases
-// but what it prints itself. The charts passed do not count.
+// standsAlone reports whether a folder has a chart that may print objects which deploy something, and that no release
+// deploys except those that it prints itself. Releases of the charts in passed do not count.
 func (w *worklist) standsAlone(dir string, passed map[string]bool) bool {
 	if passed[dir] || !slices.Contains(w.index.Deploying.Charts(), roots.Root{Path: dir, Kind: roots.Chart}) {
 		return false
@@ -35,10 +35,10 @@ func (w *worklist) standsAlone(dir string, passed map[string]bool) bool {
 	})
 }
 
-// deploysFile reports whether the objects in a file are deployed, other than by those in the files passed.
+// deploysFile reports whether the objects in a file are deployed, other than by objects in the files in passed.
 func (w *worklist) deploysFile(p string, passed map[string]bool) bool {
 	if passed[p] {
-		return false // what only deploys itself is not deployed
+		return false // an object that only deploys itself is not deployed
 	}
 	passed[p] = true
 	return w.index.IsPart(p) && !w.isLeftOut(p) || slices.ContainsFunc(w.ancestors(path.Dir(p)), func(one *Deployment) bool {
@@ -46,8 +46,8 @@ func (w *worklist) deploysFile(p string, passed map[string]bool) bool {
 	})
 }
 
-// isLeftOut reports whether the source of something that deploys the folder of a file leaves the file out, or what deploys the
-// folder is suspended.
+// isLeftOut reports whether a file is not deployed although its folder is: the source leaves it out, or the deployment
+// is suspended.
 func (w *worklist) isLeftOut(p string) bool {
 	w.mu.Lock()
 	leaving, waiting := w.leaving, w.waiting
@@ -56,24 +56,25 @@ func (w *worklist) isLeftOut(p string) bool {
 		slices.ContainsFunc(waiting, func(one *Deployment) bool { return one.Kind == gitops.Flux && one.isAround(p) || one.has(p) })
 }
 
-// isWaiting reports whether an object is suspended, or the one that deploys its file.
+// isWaiting reports whether an object is suspended, or the object that deploys its file.
 func (w *worklist) isWaiting(object gitops.Reference, file string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.ContainsFunc(w.waiting, func(one *Deployment) bool { return one.Object == object || one.isAround(file) })
 }
 
-// isAround reports whether a file lies in the folder of a Kustomization of this repository, or below.
+// isAround reports whether a file is in or below the folder of a Kustomization of this repository.
 func (d *Deployment) isAround(p string) bool {
 	return d.Release == nil && d.External == nil && (d.Path == "." || strings.HasPrefix(p, d.Path+"/"))
 }
 
-// Deploys reports whether an object of Argo CD or Flux deploys a file by its folder, whatever else names it.
+// Deploys reports whether an object of Argo CD or Flux deploys a file as part of a folder, even if something else also
+// names the file.
 func (s *Set) Deploys(p string) bool {
 	return slices.ContainsFunc(s.found().ancestors(path.Dir(p)), func(one *Deployment) bool { return one.has(p) })
 }
 
-// isDeployed reports whether an object that is itself deployed deploys the kustomization of a folder, or one that includes it.
+// isDeployed reports whether a live object deploys the kustomization of a folder, or one that includes it.
 func (s *Set) isDeployed(dir string) bool {
 	w := s.found()
 	return slices.ContainsFunc(s.Ancestors(map[string]bool{dir: true}), func(up string) bool {
@@ -83,10 +84,9 @@ func (s *Set) isDeployed(dir string) bool {
 	})
 }
 
-// Standalone lists the kustomizations that a change of the given paths and symlinks is in, that others include, and of
-// which nothing says who deploys them: neither the objects of Argo CD and Flux nor the options, which leave out what
-// somebody else deploys. What such a kustomization breaks by itself, one that includes it may mend; whether all that
-// deploy it do, nobody knows.
+// Standalone lists the kustomizations that contain a change of the given paths and symlinks, that other kustomizations
+// include, and that nothing is known to deploy: neither objects of Argo CD and Flux nor the options. A violation in
+// such a kustomization may be mended by those that include it, but perhaps not by all that deploy it.
 func (s *Set) Standalone(changed, links []string) []roots.Root {
 	seen := map[string]bool{}
 	var list []roots.Root
@@ -97,7 +97,7 @@ func (s *Set) Standalone(changed, links []string) []roots.Root {
 		}
 		seen[dir] = true
 		if !s.IsStandalone(dir) {
-			for _, up := range s.IncludedBy(dir) { // a component changes what includes it
+			for _, up := range s.IncludedBy(dir) { // a component changes the kustomization that includes it
 				visit(up)
 			}
 		} else if root := (roots.Root{Path: dir}); s.Selects(dir) && !s.IsRoot(root) && !s.isDeployed(dir) {
@@ -111,10 +111,10 @@ func (s *Set) Standalone(changed, links []string) []roots.Root {
 	return list
 }
 
-// IsFragment reports whether the objects of a root may be parts of others. Those of a folder may that a kustomization, be it
-// part of a root or not, takes patches from, or that lies right below one, which may have taken some once; those of a
-// kustomization may that an object deploys which is not known, and which may patch it. Nothing is said of what an object is
-// known to deploy.
+// IsFragment reports whether the objects of a root may be parts of others, and not complete objects. This holds for a
+// folder that a kustomization takes patches from, or whose parent folder has a kustomization, which may have done so.
+// It holds for a kustomization that an unknown object may deploy and patch. It never holds for a root that a known
+// object deploys.
 func (s *Set) IsFragment(root roots.Root) bool {
 	if root.Object != "" || root.Kind == roots.Chart || len(s.Deployers(root)) > 0 {
 		return false

@@ -12,28 +12,30 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
+// Texts finds the roots that may deploy an object by the text of their files, without rendering. It is safe for concurrent
+// use.
 type Texts struct {
 	set    *Set
 	byName sync.Map // by mentioned: *mentioning
 	byRoot sync.Map // *textParts
 }
 
-// mentioned is the name of an object of a kind, and whether variables of Flux may become it; or a word.
+// mentioned is a query: the name of an object of a kind, perhaps after substitution of Flux variables, or a word.
 type mentioned struct {
 	kind, name  string
 	substitutes bool
 	word        string
 }
 
-// mentioning are files, and the folders of the kustomizations that read one of them, directly or not.
+// mentioning is the result of a query: files, and the folders of kustomizations that read one of them, directly or not.
 type mentioning struct{ files, folders map[string]bool }
 
-// hash is how long what kustomize writes behind the names of generated objects is: a dash and ten letters.
+// hash is the length of the suffix that kustomize adds to names of generated objects: a dash and ten letters.
 const hash = 11
 
-// MayName reports whether a root may deploy an object of a kind and name, as far as its files in the tree and the object that
-// deploys it tell: it is false only where none of them says the name or how names are put together. Of what a kustomization
-// takes from outside it knows nothing (see IsExternal). Nothing is rendered.
+// MayName reports whether a root may deploy an object of a kind and name. It searches the root's files in the tree and
+// the object that deploys it, and renders nothing. It is false only if none of these contains the name or composes
+// names. Remote sources of a kustomization are not searched (see IsExternal).
 func (n *Texts) MayName(root roots.Root, kind, name string) bool {
 	if i := len(name) - hash; i > 0 && name[i] == '-' && n.MayName(root, kind, name[:i]) {
 		return true
@@ -42,13 +44,13 @@ func (n *Texts) MayName(root roots.Root, kind, name string) bool {
 	return parts.names.May(name) || n.has(parts, name, mentioned{kind: kind, name: name, substitutes: parts.substitutes})
 }
 
-// MayMention reports the same of objects that hold a word as a value (see graph.Graph.Mentions).
+// MayMention reports whether a root may deploy an object that contains a word as a value (see graph.Graph.Mentions).
 func (n *Texts) MayMention(root roots.Root, word string) bool {
 	parts := n.parts(root)
 	return bytes.Contains(parts.kustomization, []byte(word)) || n.has(parts, word, mentioned{word: word})
 }
 
-// has reports whether the parts of a root say something.
+// has reports whether a query matches a part of a root.
 func (n *Texts) has(parts *textParts, text string, what mentioned) bool {
 	by, known := n.of(what)
 	return parts.any || !known || bytes.Contains(parts.text, []byte(text)) ||
@@ -56,17 +58,17 @@ func (n *Texts) has(parts *textParts, text string, what mentioned) bool {
 		slices.ContainsFunc(parts.folders, func(dir string) bool { return by.folders[dir] })
 }
 
-// textParts are what a root is made of, as far as it may say something.
+// textParts are the searched parts of a root.
 type textParts struct {
-	any            bool     // and of more that is not known
-	files, folders []string // what it is built from, folders with a kustomization
-	substitutes    bool     // variables of Flux
+	any            bool     // the root has parts that are not known
+	files, folders []string // what the root is built from; folders have a kustomization
+	substitutes    bool     // Flux substitutes variables
 	text           []byte   // of the object that deploys it
-	kustomization  []byte   // that is built in place of the folder's
+	kustomization  []byte   // the one that is built in place of the folder's
 	names          graph.Names
 }
 
-// parts returns what a root is made of.
+// parts returns the searched parts of a root.
 func (n *Texts) parts(root roots.Root) *textParts {
 	if known, ok := n.byRoot.Load(root); ok {
 		return known.(*textParts)
@@ -87,7 +89,7 @@ func (n *Texts) parts(root roots.Root) *textParts {
 	return out
 }
 
-// refs adds what a kustomization names.
+// refs adds the files and folders that a kustomization names.
 func (n *Texts) refs(out *textParts, f *kustomization.File) {
 	for _, ref := range f.Refs {
 		if kustomization.Remote(ref.Value) {
@@ -100,7 +102,7 @@ func (n *Texts) refs(out *textParts, f *kustomization.File) {
 	}
 }
 
-// of returns who says something; false where that is not known.
+// of returns the result of a query; false where it is not known.
 func (n *Texts) of(what mentioned) (*mentioning, bool) {
 	if known, ok := n.byName.Load(what); ok {
 		return known.(*mentioning), true

@@ -163,9 +163,9 @@ spec:
   source: {repoURL: "https://git.example.com/fleet", path: plain, directory: {recurse: true}}
 `
 
-// What a root renders to, its text may say: nothing that a look-up asks for is missed. And a root of which nothing is put
-// together does not say what stands in none of its files.
-func TestRootsListWhatTheyRender(t *testing.T) {
+// MayName and MayMention are true for every object that a root renders. They are false for a name that none of its
+// files contains, if the root composes no names.
+func TestTextsFindEveryRenderedObject(t *testing.T) {
 	r := treetest.New(t)
 	err := filepath.WalkDir("../../testdata", func(p string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {

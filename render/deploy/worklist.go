@@ -21,9 +21,10 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// worklist finds what the objects of Argo CD and Flux in one tree deploy: those that files have, as the kustomizations that
-// take the files over render them, and those in what these deploy. Flux puts variables in and patches what it deploys, and a
-// chart may print Applications: what counts is what arrives. It is safe for concurrent use.
+// worklist finds what the objects of Argo CD and Flux in one tree deploy. It starts with objects in files, as the
+// kustomizations that include the files render them, and continues with objects in what these deploy. An object counts
+// as it is in the cluster: Flux may substitute variables in it and patch it, and a chart may print it. It is safe for
+// concurrent use.
 type worklist struct {
 	index    *roots.Index
 	renderer *render.Renderer
@@ -34,18 +35,18 @@ type worklist struct {
 
 	began      sync.Once
 	done       sync.Once              // remote charts were followed, too
-	work       sync.Mutex             // for whoever adds
+	work       sync.Mutex             // held while deployments are added
 	built      sync.Map               // by builtKey: builtObjects
 	placements sync.Map               // by roots.Root: Placement
-	reached    sync.Map               // what reaches returns, by what it depends on
+	reached    sync.Map               // results of reaches, by what they depend on
 	holds      func() map[string]bool // see holdsDeployers
 
 	mu       sync.Mutex
-	followed map[string]bool // by ID: the deployments whose objects are known
+	followed map[string]bool // by ID: the deployments whose objects were read
 	byPath   map[string][]*Deployment
 	byID     map[string]*Deployment
-	leaving  []*Deployment // whose source leaves out something of their folder
-	waiting  []*Deployment // that are suspended
+	leaving  []*Deployment // whose sources leave out part of their folder
+	waiting  []*Deployment // whose objects are suspended
 	problems []gitops.Problem
 }
 
@@ -55,10 +56,10 @@ func newWorklist(x *roots.Index, r *render.Renderer, c render.Config) *worklist 
 		followed: map[string]bool{}, byPath: map[string][]*Deployment{}, byID: map[string]*Deployment{}}
 }
 
-// maxFollowed is how far objects that deploy objects that deploy are followed.
+// maxFollowed is how many levels of objects that deploy objects are followed.
 const maxFollowed = 16
 
-// ready returns the worklist when it was worked off.
+// ready returns the worklist after it has found everything except what remote charts print.
 func (w *worklist) ready() *worklist {
 	w.began.Do(func() {
 		w.work.Lock()
@@ -72,7 +73,8 @@ func (w *worklist) ready() *worklist {
 	return w
 }
 
-// printed adds what charts deploy that nothing releases, as they print it with their own values, and returns what is new.
+// printed adds what charts without a release deploy when rendered with their own values, and returns the new
+// deployments.
 func (w *worklist) printed() (added []*Deployment) {
 	deploying, context := gitops.Kinds()
 	for _, root := range w.index.Deploying.Charts() {
@@ -84,8 +86,7 @@ func (w *worklist) printed() (added []*Deployment) {
 	return added
 }
 
-// followExternal reads the objects in all remote charts, and in other repositories: these cannot be looked into
-// without rendering them.
+// followExternal reads the objects in remote charts and other repositories, which must be rendered to find them.
 func (w *worklist) followExternal() {
 	list := w.sorted()
 	w.done.Do(func() {
@@ -95,7 +96,7 @@ func (w *worklist) followExternal() {
 	})
 }
 
-// followThese does the same for some deployments, and reports whether any of them was not followed before.
+// followThese does the same for some deployments. It reports whether any of them had not been followed.
 func (w *worklist) followThese(list []*Deployment) (any bool) {
 	w.work.Lock()
 	defer w.work.Unlock()
@@ -104,7 +105,7 @@ func (w *worklist) followThese(list []*Deployment) (any bool) {
 	return len(list) > 0
 }
 
-// objects returns the objects that deploy something, as files have them or as kustomizations render them.
+// objects returns the objects that deploy something, from files and as kustomizations render them.
 func (w *worklist) objects() (objects []gitops.Object) {
 	deploying, _ := gitops.Kinds()
 	shaping, plain := map[string][]roots.Root{}, map[string][]roots.Root{}
@@ -132,7 +133,7 @@ func (w *worklist) objects() (objects []gitops.Object) {
 	return objects
 }
 
-// finding is what a worklist does, for those who wait.
+// finding is the text that shows progress.
 const finding = "finding what is deployed"
 
 // prepare renders some roots, several at a time.
@@ -146,9 +147,10 @@ func (w *worklist) prepare(list []roots.Root, kinds []string) {
 	})
 }
 
-// arriving returns the objects of some kinds that a file deploys to a cluster: as the roots render them that change it,
-// but for those roots that were added already; as it has them, if it holds one of some names (nil: any), in the plain roots
-// beside these, where no root changes it, or where one cannot be rendered as a whole.
+// arriving returns the objects of some kinds in a file, as they are deployed. shaping are roots that change the file:
+// their rendered objects are returned, once per root (added). plain are roots that include it unchanged: the file's own
+// objects are returned for each. The file's own objects are also returned where there is no shaping root or one does
+// not render completely. names selects files that contain one of some names; nil: all.
 func (w *worklist) arriving(p string, shaping, plain []roots.Root, added map[roots.Root]bool, names []string, kinds ...string) (
 	list []gitops.Object,
 ) {
@@ -166,9 +168,9 @@ func (w *worklist) arriving(p string, shaping, plain []roots.Root, added map[roo
 	}
 	data, id, err := w.index.Tree().ReadFile(p)
 	if err != nil || !holdsAny(graph.Plain(p, data, w.limits.Source), names) {
-		return list // who checks the file says why
+		return list // another check reports the file
 	}
-	documents, _ := doc.Parse(p, data, w.limits.Source) // the root of the file says what cannot be read
+	documents, _ := doc.Parse(p, data, w.limits.Source) // the root of the file reports syntax errors
 	for i, document := range documents {
 		for j, node := range doc.Unlist(document) {
 			if !slices.Contains(kinds, doc.Text(node, "kind")) || w.index.Deploying.Dropped(p, node) {
@@ -187,16 +189,16 @@ func (w *worklist) arriving(p string, shaping, plain []roots.Root, added map[roo
 	return list
 }
 
-// holdsAny reports whether a text has one of some names in it; it does where there are none.
+// holdsAny reports whether a text contains one of some names, or there are no names.
 func holdsAny(data []byte, names []string) bool {
 	holds := func(name string) bool { return bytes.Contains(data, []byte(name)) }
 	return len(names) == 0 || slices.ContainsFunc(names, holds)
 }
 
-// builtObjects are the objects of some kinds that a root renders to.
+// builtObjects are the objects of some kinds in the rendering of a root.
 type builtObjects struct {
 	objects []gitops.Object
-	whole   bool // the root renders, and nothing is missing in it
+	whole   bool // the root renders completely
 }
 
 type builtKey struct {
@@ -204,7 +206,7 @@ type builtKey struct {
 	kinds string
 }
 
-// rendered returns the objects of some kinds that a root renders to by itself, each root once.
+// rendered returns the objects of some kinds in the rendering of a root, which is made once.
 func (w *worklist) rendered(root roots.Root, kinds []string) builtObjects {
 	key := builtKey{root, strings.Join(kinds, " ")}
 	if known, ok := w.built.Load(key); ok {
@@ -216,8 +218,8 @@ func (w *worklist) rendered(root roots.Root, kinds []string) builtObjects {
 	return one
 }
 
-// lookUp reads the objects of some kinds that others of Flux read: those of the wanted names, by kind. What an
-// ArtifactGenerator or a HelmChart reads in turn is known only by reading it.
+// lookUp reads the objects of some kinds that objects of Flux refer to. wanted has the names by kind. All objects are
+// read where another one that refers to them must be read first, as for an ArtifactGenerator or a HelmChart.
 func (w *worklist) lookUp(kinds []string, wanted map[string][]string) (objects []gitops.Object) {
 	for _, kind := range kinds {
 		names, values := wanted[kind], roots.IsValuesSource(kind)
@@ -250,8 +252,8 @@ func (w *worklist) lookUp(kinds []string, wanted map[string][]string) (objects [
 	return objects
 }
 
-// follow reads the objects that deployments render, and those that these deploy in turn. With external, remote charts
-// and other repositories count, too.
+// follow reads the objects that deployments render, and those that these deploy in turn. external includes remote
+// charts and other repositories.
 func (w *worklist) follow(found []*Deployment, external bool) {
 	count := w.progress.Count(finding, 0)
 	for depth := 0; len(found) > 0 && depth < maxFollowed; depth++ {
@@ -266,8 +268,7 @@ func (w *worklist) follow(found []*Deployment, external bool) {
 	}
 }
 
-// isOpen reports whether a deployment may render objects that are not known: it is deployed in a way of its own, and no
-// other one renders it otherwise.
+// isOpen reports whether a deployment may render objects that were not read yet. It must have its own root.
 func (w *worklist) isOpen(one *Deployment) bool {
 	root, ok := w.root(one)
 	if !ok || root.Object == "" || !w.index.Selects(root.Path) {
@@ -299,7 +300,7 @@ func (w *worklist) followOne(one *Deployment, external bool) []*Deployment {
 	if len(objects) == 0 {
 		return nil
 	}
-	takesOver := w.isLive(one) // what nobody deploys does not
+	takesOver := w.isLive(one) // a deployment that is not live replaces nothing
 	added, again := w.add(one, objects, w.rendered(root, context).objects)
 	if takesOver {
 		w.arrived(one, objects, again)
@@ -307,7 +308,7 @@ func (w *worklist) followOne(one *Deployment, external bool) []*Deployment {
 	return added
 }
 
-// holdsDeployers reports whether what a deployment renders may hold objects that deploy.
+// holdsDeployers reports whether what a deployment renders may contain objects that deploy something.
 func (w *worklist) holdsDeployers(one *Deployment, external bool) bool {
 	switch {
 	case one.Release != nil:
@@ -317,7 +318,7 @@ func (w *worklist) holdsDeployers(one *Deployment, external bool) bool {
 	case one.External != nil:
 		return external
 	case one.Kind == gitops.ArgoDirectory:
-		return false // its files are read as they are
+		return false // its files are read directly
 	case w.holds()[one.Path]:
 		return true
 	}
@@ -327,15 +328,16 @@ func (w *worklist) holdsDeployers(one *Deployment, external bool) bool {
 	})
 }
 
-// add adds what objects deploy that one deployment renders, nil where files have them. It returns what is new, and of
-// what rendered them what they are again. What they read and that came with them counts, and not what it was made of.
+// add adds what objects deploy. from is the deployment that renders the objects, nil where they are in files; read are
+// other rendered objects that they may refer to. add returns the new deployments. again has the deployments among from
+// and its deployers that the objects only repeat.
 func (w *worklist) add(from *Deployment, objects, read []gitops.Object) (added []*Deployment, again map[*Deployment]bool) {
 	if len(objects) == 0 {
 		return nil, nil
 	}
 	again = map[*Deployment]bool{}
 	_, context := gitops.Kinds()
-	wanted := map[string][]string{} // by kind, the names of what these read
+	wanted := map[string][]string{} // by kind, the names that these objects refer to
 	flux := false
 	for _, o := range objects {
 		for kind, names := range o.Reads() {
@@ -353,7 +355,7 @@ func (w *worklist) add(from *Deployment, objects, read []gitops.Object) (added [
 	defer w.mu.Unlock()
 	for _, one := range found {
 		if one.Release != nil && !one.Release.Chart.Here() || one.External != nil {
-			one.Path = path.Dir(one.Path) // it is that of a file
+			one.Path = path.Dir(one.Path) // it was the path of a file
 		}
 		if up := from.repeated(&one); up != nil {
 			again[up] = true
@@ -391,7 +393,7 @@ type files struct{ tree *tree.Tree }
 // Answer implements env.Answerer.
 func (f files) Answer(q env.Question) string { return env.Of(f.tree, q) }
 
-// put adds a deployment if none has its ID; the lock is held.
+// put adds a deployment if none has its ID. The lock is held.
 func (w *worklist) put(one *Deployment) bool {
 	if w.byID[one.id] != nil {
 		return false
@@ -404,9 +406,8 @@ func (w *worklist) put(one *Deployment) bool {
 	return true
 }
 
-// repeated returns the deployment that another one repeats which this one deploys: this one, or one that deploys it in
-// turn; nil where there is none. The first object of a cluster often is among what it deploys, and comes to what is
-// known.
+// repeated returns the deployment that another one only repeats: d, or one that deploys d in turn; nil where there is
+// none. The first object of a cluster often deploys itself.
 func (d *Deployment) repeated(one *gitops.Deployment) *Deployment {
 	for ; d != nil; d = d.from {
 		if d.says(one.Object, one.Name, one.Source, one.Digest()) {
@@ -416,12 +417,12 @@ func (d *Deployment) repeated(one *gitops.Deployment) *Deployment {
 	return nil
 }
 
-// says reports whether an object of this name that has a digest deploys the same.
+// says reports whether a deployment has the same object, name, source and digest.
 func (d *Deployment) says(object gitops.Reference, name string, source int, digest string) bool {
 	return d.Object == object && d.Name == name && d.Source == source && d.own() == digest
 }
 
-// of returns the deployment of a root, nil where the tree has none such.
+// of returns the deployment of a root, nil where the tree has none.
 func (w *worklist) of(root roots.Root) *Deployment {
 	if root.Object == "" {
 		return nil
@@ -438,7 +439,7 @@ func (w *worklist) at(dir string) []*Deployment {
 	return slices.Clone(w.byPath[dir])
 }
 
-// ancestors lists the deployments of a folder and of those around it.
+// ancestors lists the deployments of a folder and of its parent folders.
 func (w *worklist) ancestors(dir string) (list []*Deployment) {
 	for _, dir := range roots.Upwards(dir) {
 		list = append(list, w.at(dir)...)
