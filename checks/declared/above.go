@@ -11,7 +11,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// Above are the manifests that the settings of an organisation name as context: they answer look-ups in each of its
+// Above are the manifests that an organisation's settings name as context. They answer look-ups in each of its
 // repositories. A nil one has none. It is safe for concurrent use.
 type Above struct {
 	set     *deploy.Set
@@ -19,12 +19,12 @@ type Above struct {
 	known   sync.Map // by group and kind: *namedObjects
 }
 
-// NewAbove returns the manifests in files and folders of the organisation's repository.
+// NewAbove returns the manifests in the named files and folders of the organisation's repository.
 func NewAbove(set *deploy.Set, named []string) *Above {
 	return &Above{set: set, context: named}
 }
 
-// Same reports whether two have the same files.
+// Same reports whether both have the same files.
 func (a *Above) Same(b *Above) (bool, error) {
 	if a == b {
 		return true, nil
@@ -37,7 +37,7 @@ func (a *Above) Same(b *Above) (bool, error) {
 	return maps.Equal(files, others), err
 }
 
-// files are the ids of all files, by path.
+// files returns the ids of all files, by path.
 func (a *Above) files() (map[string]string, error) {
 	files := map[string]string{}
 	if a == nil {
@@ -52,13 +52,13 @@ func (a *Above) files() (map[string]string, error) {
 	return files, err
 }
 
-// namedObjects are those of a kind.
+// namedObjects are the objects of one kind.
 type namedObjects struct {
 	list   []entry
-	unread string // why not all of them are known: a file that may have more cannot be read; empty: all are
+	unread string // why objects may be missing: a file that may contain some cannot be read; empty: none are missing
 }
 
-// find returns the objects of a kind, each time the same.
+// find returns the objects of a kind. It caches them.
 func (a *Above) find(ctx context.Context, group, kind string) *namedObjects {
 	if a == nil {
 		return &namedObjects{}

@@ -21,16 +21,16 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// Objects are what one tree declares, and the files that the settings name. Only the roots that can hold an object of
-// the kind asked for are rendered, when it is first asked for. They are safe for concurrent use.
+// Objects are the objects that one tree declares in its roots and in the files of the settings' context. It renders a
+// root when a kind is first looked up that the root may contain. It is safe for concurrent use.
 type Objects struct {
-	// In reports whether a root is of the cluster that is asked; nil: all are.
+	// In reports whether a root is deployed to the cluster of the check; nil: all are.
 	In func(roots.Root) bool
 	// Apart reports whether two roots are certainly deployed to different clusters; nil: none are.
 	Apart func(a, b roots.Root) bool
-	// Secrets takes the values of the Secrets that are looked up; nil: nobody does.
+	// Secrets collects the values of Secrets that are looked up; nil: they are not collected.
 	Secrets *mask.Values
-	// Above answers look-ups, too: in place of the settings' files those of inherited policies.
+	// Above also answers look-ups. For inherited policies, it replaces the files of the settings.
 	Above *Above
 
 	set     *deploy.Set
@@ -38,25 +38,25 @@ type Objects struct {
 
 	mu    sync.Mutex
 	kinds map[string]*table                 // by group/kind
-	roots map[roots.Root][]*render.Resource // without what their places are known by
-	given []roots.Root                      // of these, those that Rendered was told of
-	// looked are those that were looked into for a kind, and not rendered for anything else.
+	roots map[roots.Root][]*render.Resource // without the data of their places
+	given []roots.Root                      // roots whose resources Rendered got
+	// looked are the roots that were searched for one kind only, and not rendered completely.
 	looked map[roots.Root]bool
 	common map[[2]roots.Root]bool // see alike
 	blind  map[Blind]bool
 	unseen map[roots.Root][]doc.Error // why roots that were looked into declare less than they have
-	// last are those that answer as their last known rendering does, in place of what cannot be had now.
+	// last are the roots whose last known rendering answers, since a remote source cannot be fetched.
 	last      map[Blind]time.Time
-	lacksLast map[roots.Root]bool // no rendering of these is kept that could answer
+	lacksLast map[roots.Root]bool // roots without such a rendering
 
 	isExternal sync.Map // by root: bool, see deploy.Set.External
 	known      sync.Map // by rootKind: render.Declared
 
-	answers map[query]*released // what releases have
-	spent   time.Duration       // on rendering them
+	answers map[query]*released // objects of releases
+	spent   time.Duration       // time spent on rendering releases
 
-	tip     *Objects            // of the tip of the base branch; nil: there is but one tree
-	touched map[roots.Root]bool // by the change; the tip has them, too
+	tip     *Objects            // the objects of the tip of the base branch; nil: there is only one tree
+	touched map[roots.Root]bool // roots that the change affects; tip has the same
 	views   map[string]*view    // by side, group/kind
 }
 
@@ -68,7 +68,7 @@ func New(set *deploy.Set, named []string) *Objects {
 		roots: map[roots.Root][]*render.Resource{}, looked: map[roots.Root]bool{}, common: map[[2]roots.Root]bool{}}
 }
 
-// Rendered notes what a root renders to, so that it is not rendered again, and what stood in the way.
+// Rendered stores the resources and problems of a root, so that it is not rendered again.
 func (d *Objects) Rendered(root roots.Root, resources []*render.Resource, problems ...doc.Error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -76,8 +76,8 @@ func (d *Objects) Rendered(root roots.Root, resources []*render.Resource, proble
 	d.given = append(d.given, root)
 }
 
-// Seen lists the objects of a kind among what Rendered was told, also where no file of the repository names the kind:
-// charts and bases that come from elsewhere have them. They are in the order of the roots.
+// Seen lists the objects of a kind that Rendered got, in the order of the roots. It includes those of charts and remote
+// bases, whose kind no file of the repository mentions.
 func (d *Objects) Seen(group, kind string) (list []admission.Object) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -93,7 +93,7 @@ func (d *Objects) Seen(group, kind string) (list []admission.Object) {
 	return list
 }
 
-// bare drops what the places of resources are known by, which takes more memory than they do.
+// bare drops the data of the resources' places, which takes more memory than the resources.
 func bare(resources []*render.Resource) []*render.Resource {
 	list := make([]*render.Resource, len(resources))
 	for i, r := range resources {
@@ -104,8 +104,8 @@ func bare(resources []*render.Resource) []*render.Resource {
 
 var _ admission.Cluster = (*Objects)(nil)
 
-// Find returns the object of a name among those of one kind, of any namespace where none is given. What has no
-// namespace is in each only where its kind has none: else it is not known where it will be.
+// Find returns the object of a name, in any namespace if namespace is empty. An object without a namespace matches
+// every namespace only if its kind is cluster-scoped; otherwise its namespace is unknown.
 func Find(list []admission.Object, namespace, name string) (admission.Object, bool) {
 	i := slices.IndexFunc(list, func(o admission.Object) bool { return is(admission.IdentityOf(o), namespace, name) })
 	if i < 0 {
@@ -118,7 +118,7 @@ func is(id admission.Identity, namespace, name string) bool {
 	return id.Name == name && (namespace == "" || id.Namespace == namespace || kinds.ClusterScoped(id.Group, id.Kind))
 }
 
-// In returns the objects of a namespace, all where none is given.
+// In returns the objects of a namespace, or all if it is empty.
 func In(list []admission.Object, namespace string) []admission.Object {
 	if namespace == "" {
 		return list
@@ -128,31 +128,31 @@ func In(list []admission.Object, namespace string) []admission.Object {
 	})
 }
 
-// wanted are those objects of a kind that have a name, and are in roots that say a word, as far as there are such.
+// wanted selects the objects of a kind by name, and by a word that the files of their root mention; "" selects all.
 type wanted struct {
 	name, word string
-	// brought has the roots count that may have it from outside, though no file says so: nobody looks into releases then.
+	// brought also selects roots that may get the objects from remote sources, if the look-up does not search releases.
 	brought bool
 }
 
-// from reports whether a root may declare what is wanted of a kind.
+// from reports whether a root may declare wanted objects of a kind.
 func (w wanted) from(set *deploy.Set, kind string, root roots.Root) bool {
 	return (w.name == "" || set.Texts.MayName(root, kind, w.name)) && (w.word == "" || set.Texts.MayMention(root, w.word)) ||
 		w.brought && set.IsExternal(root)
 }
 
-// table is what is declared of one kind, as far as it was asked for.
+// table holds the objects of one kind that were searched so far.
 type table struct {
 	group, kind string
-	reached     []roots.Root           // those that may declare objects of it, sorted
-	looked      map[roots.Root][]entry // by root that was looked into
-	asked       map[wanted]bool        // the zero value stands for all
+	reached     []roots.Root           // roots that may declare objects of the kind, sorted
+	looked      map[roots.Root][]entry // by root that was searched
+	asked       map[wanted]bool        // searches so far; the zero value stands for all objects
 	named       []entry                // of the settings' files
-	list        []entry                // of the roots in their order, then the settings' files
+	list        []entry                // in the order of the roots, then those of the settings' files
 }
 
-// all returns the declared objects of a kind, in order of the roots; the settings' files come last. Those that are wanted
-// are among them, and others may be.
+// all returns the declared objects of a kind in the order of the roots, those of the settings' files last. It may
+// return more than the wanted ones.
 func (d *Objects) all(ctx context.Context, group, kind string, w wanted) []entry {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -165,7 +165,7 @@ func (d *Objects) all(ctx context.Context, group, kind string, w wanted) []entry
 		}
 	}
 	if w.name == "" && w.word == "" {
-		w = wanted{} // whatever brings it
+		w = wanted{} // a search for all objects is the same with and without brought
 	}
 	if !t.asked[wanted{}] && !t.asked[w] {
 		d.look(ctx, t, w)
@@ -173,14 +173,14 @@ func (d *Objects) all(ctx context.Context, group, kind string, w wanted) []entry
 	return t.list
 }
 
-// open returns the table of a kind, in which nothing was asked for. The lock is held.
+// open returns an empty table for a kind. The lock is held.
 func (d *Objects) open(ctx context.Context, group, kind string) *table {
 	files := d.set.Mentions(kind)
 	t := &table{group: group, kind: kind, looked: map[roots.Root][]entry{}, asked: map[wanted]bool{}}
 	t.reached = slices.DeleteFunc(d.set.Reach(files, nil), func(r roots.Root) bool {
-		return d.In != nil && !d.In(r) || d.tip != nil && !d.touched[r] // of the others the tip tells
+		return d.In != nil && !d.In(r) || d.tip != nil && !d.touched[r] // the tip has the objects of roots that the change does not affect
 	})
-	if d.tip != nil { // which has the files, too
+	if d.tip != nil { // the tip also has those of the settings' files
 		return t
 	}
 	for _, p := range files {
@@ -198,7 +198,7 @@ func (d *Objects) open(ctx context.Context, group, kind string) *table {
 	return t
 }
 
-// add adds an object to a list if it is of the kind.
+// add adds an object to a list if it is of the table's kind.
 func (t *table) add(list []entry, e foundEntry) []entry {
 	if id := admission.IdentityOf(e.Object); id.Kind == t.kind && id.Group == t.group {
 		list = append(list, e.entry())
@@ -206,14 +206,14 @@ func (t *table) add(list []entry, e foundEntry) []entry {
 	return list
 }
 
-// hide tells who keeps Secrets from being shown what is in some.
+// hide collects the values of Secrets in a list, so that they are masked.
 func (d *Objects) hide(list []entry) {
 	for _, e := range list {
 		d.Secrets.Object(e.object)
 	}
 }
 
-// look looks into the roots that may declare what is wanted. The lock is held.
+// look searches the roots that may declare wanted objects. The lock is held.
 func (d *Objects) look(ctx context.Context, t *table, w wanted) {
 	fresh := slices.DeleteFunc(slices.Clone(t.reached), func(r roots.Root) bool {
 		_, looked := t.looked[r]
@@ -241,7 +241,7 @@ func (d *Objects) look(ctx context.Context, t *table, w wanted) {
 	}
 }
 
-// ofKind calls add with the objects of a kind of each of some roots, in their order. The lock is held.
+// ofKind calls add with the objects of a kind of each root, in order. The lock is held.
 func (d *Objects) ofKind(ctx context.Context, list []roots.Root, kind string, add func(roots.Root, render.Declared)) {
 	found, errs := make([]render.Declared, len(list)), make([]error, len(list))
 	deploy.Each(len(list), func(i int) {
@@ -275,8 +275,8 @@ func (d *Objects) ofKind(ctx context.Context, list []roots.Root, kind string, ad
 	}
 }
 
-// orLast returns what a root deployed of a kind by its last known rendering, in place of what is known of it now, where that
-// lacks what cannot be had from outside and the change does not touch the root. The lock is held.
+// orLast returns the objects of a kind in a root's last known rendering instead of now. It does so if a remote source
+// cannot be fetched and the change does not affect the root. The lock is held.
 func (d *Objects) orLast(root roots.Root, kind string, now render.Declared) render.Declared {
 	unseen := d.unseen[root]
 	if len(unseen) == 0 || unseen[0].Missing == "" || !unseen[0].Unknown || d.touched[root] || d.lacksLast[root] {
@@ -296,8 +296,8 @@ func (d *Objects) orLast(root roots.Root, kind string, now render.Declared) rend
 	return last
 }
 
-// render renders those of the roots that nobody rendered yet. The lock is held. A root that does not render declares
-// nothing, which is remembered.
+// render renders those of the roots that are not rendered yet. The lock is held. A root that does not render declares
+// no objects, which is cached.
 func (d *Objects) render(ctx context.Context, list []roots.Root) {
 	list = slices.DeleteFunc(slices.Clone(list), func(r roots.Root) bool { _, ok := d.roots[r]; return ok })
 	found, blind := make([][]*render.Resource, len(list)), make([][]doc.Error, len(list))
@@ -317,13 +317,13 @@ func (d *Objects) render(ctx context.Context, list []roots.Root) {
 	}
 }
 
-// Last is a root that answered look-ups as its last known rendering does, with the day of that.
+// Last is a root whose last known rendering answered look-ups, with the day of that rendering.
 type Last struct {
 	Blind
 	Day time.Time
 }
 
-// Last lists them, in the order of what stood in the way.
+// Last lists the roots whose last known rendering answered look-ups, sorted by the place of the problem.
 func (d *Objects) Last() (list []Last) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -342,7 +342,7 @@ func compareBlind(a, b Blind) int {
 		strings.Compare(a.Why.Message, b.Why.Message), roots.Compare(a.Root, b.Root))
 }
 
-// Blind lists the roots that look-ups of policies did not see, in the order of what stood in the way.
+// Blind lists the roots that look-ups did not see, sorted by the place of the problem.
 func (d *Objects) Blind() []Blind {
 	d.mu.Lock()
 	defer d.mu.Unlock()

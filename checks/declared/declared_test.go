@@ -49,7 +49,7 @@ metadata: {name: bare}
 roots: {exclude: [cluster]}
 `
 
-// objects are those of a repository, and its renderer.
+// objects returns the objects of a repository, and its renderer.
 func objects(t *testing.T, archive string, context ...string) (*declared.Objects, *deploy.Set) {
 	t.Helper()
 	r := treetest.New(t)
@@ -67,8 +67,8 @@ func names(list []admission.Object) []string {
 	return out
 }
 
-// Look-ups are answered in the order of the roots, the files of the settings last.
-func TestLookUp(t *testing.T) {
+// Look-ups are answered in the order of the roots; the files of the settings come last.
+func TestLookUpsAreAnsweredInTheOrderOfRoots(t *testing.T) {
 	d, _ := objects(t, repository, "cluster/")
 	for _, c := range []struct {
 		group, kind, namespace string
@@ -113,8 +113,8 @@ func TestLookUp(t *testing.T) {
 	}
 }
 
-// Only roots that can hold the kind are rendered, once, and those that somebody rendered not again.
-func TestRendersWhatIsAsked(t *testing.T) {
+// Only roots that may contain the kind are rendered, each once; roots that Rendered got are not rendered again.
+func TestOnlyRootsThatMayHaveTheKindAreRendered(t *testing.T) {
 	d, renderer := objects(t, repository)
 	for i, step := range []struct {
 		kind string
@@ -136,8 +136,8 @@ func TestRendersWhatIsAsked(t *testing.T) {
 	}
 }
 
-// A root that does not render whole declares the rest of it; that is said once, and only when somebody looked.
-func TestBlind(t *testing.T) {
+// A root that renders only in part declares that part. The problem is listed once, and only after a look-up.
+func TestBlindListsRootsThatDoNotRender(t *testing.T) {
 	d, _ := objects(t, repository+"-- broken/kustomization.yaml --\nresources: [cm.yaml, gone.yaml]\n"+
 		"-- broken/cm.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: seen}\n")
 	d.List(t.Context(), "", "Service", "")
@@ -155,8 +155,8 @@ func TestBlind(t *testing.T) {
 	}
 }
 
-// Many may ask at the same time: they get the same, and each root is rendered once.
-func TestConcurrent(t *testing.T) {
+// Concurrent look-ups get the same objects, and each root is rendered once.
+func TestConcurrentLookUpsRenderEachRootOnce(t *testing.T) {
 	d, renderer := objects(t, repository, "cluster")
 	var group sync.WaitGroup
 	for range 16 {
@@ -174,7 +174,7 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// A sample is bounded by roots and by objects, counts an object once, and starts with what is rendered already.
+// A sample is bounded by roots and by objects, has each object once, and starts with roots that are rendered already.
 func TestSample(t *testing.T) {
 	for _, c := range []struct {
 		name             string

@@ -15,9 +15,9 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// What the tip of the base branch declares is the same for whoever asks later, and a root that was rendered to find it out
-// is not rendered again; what other roots or other files of the settings declare is another answer.
-func TestKept(t *testing.T) {
+// The objects of the tip of the base branch are cached for later checks, and their roots are not rendered again. Other
+// roots or other files of the settings give another answer.
+func TestObjectsOfTheTipAreCached(t *testing.T) {
 	r := treetest.New(t)
 	first := r.Tree(r.Commit(repository + `
 -- broken/kustomization.yaml --
@@ -56,7 +56,7 @@ metadata: {name: broken}
 		at      *tree.Tree
 		options roots.Options
 		context []string
-		builds  int // one is the broken root, which is not remembered
+		builds  int // one of them is the invalid root, which is not cached
 	}{
 		{at: first, builds: 2},
 		{at: first, builds: 1},

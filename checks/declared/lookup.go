@@ -16,20 +16,20 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// entry is one object that is declared.
+// entry is one declared object.
 type entry struct {
 	id     admission.Identity
 	object admission.Object
 	root   roots.Root
-	named  bool      // by the settings' files, and not by a root
-	above  bool      // by those of the organisation's settings
-	digest string    // equal objects have the same; empty: it is not known
-	unsure string    // why not all of it is known; empty: it is
-	last   time.Time // the day of the last known rendering of its root, where it is of that; zero: it is of now
-	same   int       // of one view: the number of its object, which others that are equal have, too; zero: not numbered
+	named  bool      // from the settings' files, not from a root
+	above  bool      // from files of the organisation's settings
+	digest string    // equal for equal objects; empty: unknown
+	unsure string    // why a part of the object is unknown; empty: it is known completely
+	last   time.Time // day of the last known rendering that has the object; zero: the rendering is current
+	same   int       // number of the object in its view, the same for equal objects; zero: not numbered
 }
 
-// equals reports whether two entries, of one view where they are of any, have the same object.
+// equals reports whether two entries have the same object. If both are numbered, they are of the same view.
 func (e entry) equals(f entry) bool {
 	if e.same != 0 && f.same != 0 {
 		return e.same == f.same
@@ -37,16 +37,17 @@ func (e entry) equals(f entry) bool {
 	return reflect.DeepEqual(e.object, f.object)
 }
 
-// view is what is declared of one kind, before the change or with it.
+// view is the declared objects of one kind, before or after the change.
 type view struct {
 	order []admission.Identity
 	by    map[admission.Identity][]entry
 	names map[string][]admission.Identity
-	of    [2]int // how many entries there were on both sides of the change when it was made: more come with more names
+	of    [2]int // number of entries before and after the change when the view was made; it is outdated when there are more
 }
 
-// Since has a change judged: what it leaves alone, and the files of the settings, are those of the tip of the base
-// branch, and what it touches is answered as it was, too. touched are the roots that it reaches.
+// Since makes d answer for a change. Roots that the change does not affect, and the files of the settings, are those of
+// tip, the tip of the base branch. For roots in touched, which the change affects, look-ups also get the earlier
+// answer.
 func (d *Objects) Since(tip *Objects, touched []roots.Root) {
 	d.tip, d.touched = tip, map[roots.Root]bool{}
 	tip.In, tip.Apart, tip.Secrets, tip.Above = d.In, d.Apart, d.Secrets, d.Above
@@ -56,21 +57,21 @@ func (d *Objects) Since(tip *Objects, touched []roots.Root) {
 	tip.touched = d.touched
 }
 
-// Lookups are what a rule asked for in one evaluation, as far as it matters what the change does to it. They are safe
-// for concurrent use.
+// Lookups records what a rule looked up in one evaluation, to find the effect of the change on it. It is safe for
+// concurrent use.
 type Lookups struct {
 	root roots.Root
 
 	mu      sync.Mutex
 	altered map[report.Resource]bool
-	unknown map[string][]report.Cause // why an answer is not known, by the name of what was asked for
+	unknown map[string][]report.Cause // why an answer is unknown, by the name of the looked-up object or kind
 	last    time.Time                 // see Last
 }
 
 type asking struct {
 	*Lookups
-	before    bool                       // the change does not count
-	current   bool                       // what only a last known rendering has does not count
+	before    bool                       // answer as before the change
+	current   bool                       // objects of a last known rendering are unknown
 	inherited bool                       // an inherited policy asks
 	cautious  bool                       // see Cautious
 	apart     func(a, b roots.Root) bool // see Objects.Apart
@@ -78,7 +79,7 @@ type asking struct {
 
 type askingKey struct{}
 
-// For returns a context in which look-ups are those of an object of a root, and what was looked up in it.
+// For returns a context for look-ups by an object of a root, and the record of these look-ups.
 func For(ctx context.Context, root roots.Root) (context.Context, *Lookups) {
 	l := &Lookups{root: root, altered: map[report.Resource]bool{}, unknown: map[string][]report.Cause{}}
 	return context.WithValue(ctx, askingKey{}, asking{Lookups: l}), l
@@ -96,13 +97,13 @@ func (l *Lookups) Before(ctx context.Context) context.Context {
 	return context.WithValue(ctx, askingKey{}, asking{Lookups: l, before: true})
 }
 
-// Current returns a context in which what only a last known rendering has is not known. What is looked up in it is not noted.
+// Current returns a context in which objects of a last known rendering are unknown. Its look-ups are not recorded in l.
 func (l *Lookups) Current(ctx context.Context) context.Context {
 	ctx, other := For(ctx, l.root)
 	return context.WithValue(ctx, askingKey{}, asking{Lookups: other, current: true})
 }
 
-// Altered lists what was asked for and is another by the change, sorted.
+// Altered lists the looked-up objects that the change alters, sorted.
 func (l *Lookups) Altered() (list []report.Resource) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,7 +114,8 @@ func (l *Lookups) Altered() (list []report.Resource) {
 	return list
 }
 
-// Why returns why something that a rule needs is not known, though it may be declared; nil where nothing says so.
+// Why returns why something that a rule needs is unknown, even though it may be declared; nil if there is no known
+// reason.
 func (l *Lookups) Why(what string) []report.Cause {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -126,7 +128,7 @@ func (l *Lookups) Why(what string) []report.Cause {
 	return l.unknown[longest]
 }
 
-// because notes why something is not known, by words one of which is in what asks for it.
+// because records why something is unknown. words are texts of which the rule's description of it contains one.
 func (l *Lookups) because(causes []report.Cause, words ...string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -149,7 +151,7 @@ func (d *Objects) asking(ctx context.Context) asking {
 	return a
 }
 
-// alike reports whether two roots have an object of one name in common, in a namespace.
+// alike reports whether both roots have a namespaced object of the same kind, namespace and name. It caches the answer.
 func (d *Objects) alike(ctx context.Context, a, b roots.Root) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -174,15 +176,15 @@ func (d *Objects) alike(ctx context.Context, a, b roots.Root) bool {
 	return known
 }
 
-// hears reports whether a root may answer: nothing says that it is of another cluster.
+// hears reports whether a root may answer: it is not known to be of another cluster.
 func (a asking) hears(root roots.Root) bool {
 	return a.apart == nil || root == a.root || !a.apart(a.root, root)
 }
 
-// Get implements admission.Cluster. The root of the object that is judged answers first, then the files of the
-// settings, then other roots, then the files of the organisation's settings, then what releases of charts and other
-// repositories bring; where several of these differ, nobody knows. For inherited policies the files of the organisation
-// answer first, and those of the repository's settings never: what they say no cluster has to confirm.
+// Get implements admission.Cluster. These answer in order: the root of the reviewed object, the files of the settings,
+// other roots, the files of the organisation's settings, and objects of releases and other repositories. If several of
+// one group differ, the object is unknown. For inherited policies the organisation's files answer first. The
+// repository's settings do not answer them, since no cluster confirms what these files declare.
 func (d *Objects) Get(ctx context.Context, group, kind, namespace, name string) (admission.Object, bool) {
 	a, asked := d.asking(ctx), ask(group, kind, namespace, name)
 	if d.unread(ctx, a, group, kind, name) {
@@ -190,7 +192,7 @@ func (d *Objects) Get(ctx context.Context, group, kind, namespace, name string) 
 	}
 	releases := inReleases(ctx)
 	was, now := d.seen(ctx, group, kind, wanted{name: name, brought: !releases})
-	// find also reports whether it looked into releases.
+	// find also reports whether it searched releases.
 	find := func(v *view, after bool) (found []entry, blind []Blind, looked bool) {
 		for _, id := range v.names[name] {
 			if is(id, namespace, name) {
@@ -230,8 +232,8 @@ func (d *Objects) Get(ctx context.Context, group, kind, namespace, name string) 
 	return after, ok
 }
 
-// List implements admission.Cluster. Where one of the objects is not known, the list is not, nor is it where a release
-// may have more of them than are known.
+// List implements admission.Cluster. The list is unknown if one of its objects is, or if a release may have more
+// objects.
 func (d *Objects) List(ctx context.Context, group, kind, namespace string) []admission.Object {
 	a, asked := d.asking(ctx), ask(group, kind, namespace, "")
 	if d.unread(ctx, a, group, kind, kinds.PluralOf(group, kind), kind+" for the parameters") {
@@ -287,7 +289,7 @@ func (d *Objects) List(ctx context.Context, group, kind, namespace string) []adm
 	return after
 }
 
-// heard are those of some entries that may answer.
+// heard returns the entries that may answer.
 func (a asking) heard(list []entry) []entry {
 	answers := func(e entry) bool { return e.named && (e.above || !a.inherited) || !e.named && a.hears(e.root) }
 	if !slices.ContainsFunc(list, func(e entry) bool { return !answers(e) }) {
@@ -296,8 +298,8 @@ func (a asking) heard(list []entry) []entry {
 	return slices.DeleteFunc(slices.Clone(list), func(e entry) bool { return !answers(e) })
 }
 
-// unread reports whether what inherited policies ask for is not known, since the organisation may say it where it cannot
-// be read: nobody answers in its place. Words are those of notLooked.
+// unread reports whether an object that an inherited policy needs is unknown because the organisation's files cannot be
+// read: then nothing else answers. words are those of notLooked.
 func (d *Objects) unread(ctx context.Context, a asking, group, kind string, words ...string) bool {
 	if !a.inherited {
 		return false
@@ -310,7 +312,7 @@ func (d *Objects) unread(ctx context.Context, a asking, group, kind string, word
 	return true
 }
 
-// choose returns the object that answers, false where there is none or several differ.
+// choose returns the object that answers. It returns false if there is none, or if several differ.
 func (a asking) choose(candidates []entry) (admission.Object, bool) {
 	own := func(e entry) bool { return !e.named && e.root == a.root }
 	named := func(e entry) bool { return e.named && !e.above }
@@ -346,7 +348,7 @@ func (a asking) choose(candidates []entry) (admission.Object, bool) {
 	return nil, false
 }
 
-// lastKnown notes that an answer is one of a last known rendering. It reports whether that counts.
+// lastKnown records that an answer is from a last known rendering. It reports whether that counts.
 func (a asking) lastKnown(e entry) bool {
 	if a.current {
 		a.because([]report.Cause{{}}, e.id.Name)
@@ -360,7 +362,7 @@ func (a asking) lastKnown(e entry) bool {
 	return true
 }
 
-// Last is the day of the last known rendering that something was answered from, the earliest of several; zero: nothing was.
+// Last returns the earliest day of the last known renderings that answered; zero if none did.
 func (l *Lookups) Last() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -378,7 +380,7 @@ func (a asking) unsure(e entry) {
 	a.because([]report.Cause{{Kind: report.CauseCluster, Reason: why}}, e.id.Name)
 }
 
-// maxPlaces is how many roots are named that declare something.
+// maxPlaces is how many roots that declare an object are named.
 const maxPlaces = 10
 
 func (a asking) unclear(found []entry) {
@@ -403,7 +405,7 @@ func (a asking) alter(id admission.Identity) {
 	a.altered[report.Resource{APIVersion: id.Group, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}] = true
 }
 
-// listed notes the objects of a list that the change alters.
+// listed records the objects of a list that the change alters.
 func (a asking) listed(was, now *view, namespace string) {
 	for _, v := range []*view{was, now} {
 		for _, id := range v.order {
@@ -419,8 +421,8 @@ func (a asking) listed(was, now *view, namespace string) {
 	}
 }
 
-// seen returns what is declared of a kind, or at least what is wanted of it, before the change and with it; the same where
-// there is but one tree. What other roots have that the change adds as a whole answers nobody but themselves.
+// seen returns the objects of a kind before and after the change, at least the wanted ones. Both are the same if there
+// is only one tree. Objects of a root that the change adds answer only look-ups by that root itself.
 func (d *Objects) seen(ctx context.Context, group, kind string, w wanted) (was, now *view) {
 	a := d.asking(ctx)
 	own := d.all(ctx, group, kind, w)
@@ -454,8 +456,8 @@ func (d *Objects) seen(ctx context.Context, group, kind string, w wanted) (was, 
 	return was, d.viewed(ctx, side+" "+group+"/"+kind, after, of)
 }
 
-// with returns a view in which releases answer, too: about what nobody else declares, and the root of the object that is
-// judged about all that it has.
+// with returns a view that also has the objects of releases: those that nothing else declares, and all objects of the
+// reviewed object's own root.
 func (v *view) with(a asking, released []entry) *view {
 	if len(released) == 0 {
 		return v
@@ -474,8 +476,8 @@ func (v *view) with(a asking, released []entry) *view {
 	return out
 }
 
-// viewed indexes what is declared, once for each side and kind: rules ask for the same objects over and over. Of is that
-// of the view.
+// viewed returns the cached index of the declared objects of a side and kind, since rules look up the same objects
+// repeatedly. of is view.of.
 func (d *Objects) viewed(ctx context.Context, key string, list []entry, of [2]int) *view {
 	d.mu.Lock()
 	defer d.mu.Unlock()

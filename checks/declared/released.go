@@ -18,33 +18,33 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// What a chart prints, and what comes from other repositories, no file here says: to look there takes rendering, and what
-// is not here has to be fetched. So these roots answer last, and of them only those that may have what is looked up. The
-// root of the object that is judged still answers first: it is rendered anyway.
+// External roots render charts or other repositories, so no file of the repository shows their objects. Searching them
+// requires rendering, and perhaps a fetch. They therefore answer last, and only those that may contain the looked-up
+// object are searched. The root of the reviewed object still answers first, because it is rendered anyway.
 
-// releaseTime is how long look-ups of one side of a check may render such roots; where the check has a deadline, it is
-// at most half of what is left.
+// releaseTime limits the time for which look-ups of one side of a check render external roots. If the check has a
+// deadline, the limit is at most half of the remaining time.
 const releaseTime = time.Minute
 
-// query is what is looked up in such roots.
+// query is a look-up in external roots.
 type query struct {
 	render.ObjectQuery
-	only roots.Root // the root that is looked into; the zero root: all
+	only roots.Root // the root to search; the zero root: all
 }
 
-// released is what they deploy of it.
+// released is the answer of external roots.
 type released struct {
 	list  []entry
 	blind []Blind
 }
 
-// Blind is a root that may deploy what is looked up, and why that is not known.
+// Blind is a root that may deploy a looked-up object, and why that is unknown.
 type Blind struct {
 	Root roots.Root
 	Why  doc.Error
 }
 
-// Cause is why the root is not seen.
+// Cause returns why the root could not be searched.
 func (b Blind) Cause() report.Cause {
 	c := diff.CauseOf(b.Why)
 	if c.Kind == report.CauseRoot {
@@ -53,7 +53,7 @@ func (b Blind) Cause() report.Cause {
 	return c
 }
 
-// of are those of some roots.
+// of keeps the answers of some roots.
 func (r *released) of(is func(roots.Root) bool) *released {
 	return &released{
 		list:  slices.DeleteFunc(slices.Clone(r.list), func(e entry) bool { return !is(e.root) }),
@@ -61,7 +61,7 @@ func (r *released) of(is func(roots.Root) bool) *released {
 	}
 }
 
-// released returns what releases deploy of what is looked up.
+// released returns the objects that external roots deploy for a query, from the cache if possible.
 func (d *Objects) released(ctx context.Context, q query) *released {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -78,7 +78,7 @@ func (d *Objects) released(ctx context.Context, q query) *released {
 	return out
 }
 
-// lookReleased finds what was not asked for before. The lock is held.
+// lookReleased searches the external roots for a query. The lock is held.
 func (d *Objects) lookReleased(ctx context.Context, q query) *released {
 	out, looked := &released{}, map[roots.Root]bool{}
 	may := d.mayDeploy(ctx, q)
@@ -88,7 +88,7 @@ func (d *Objects) lookReleased(ctx context.Context, q query) *released {
 			why := ""
 			if unseen := d.unseen[root]; len(unseen) > 0 && found.Last.IsZero() {
 				e := unseen[0]
-				if e.Quotes { // from where not everybody may read
+				if e.Quotes { // the message quotes a repository that not everybody may read
 					e.Message, e.Quotes = "cannot be rendered", false
 				}
 				out.blind = append(out.blind, Blind{root, e})
@@ -114,7 +114,7 @@ func (d *Objects) lookReleased(ctx context.Context, q query) *released {
 	return out
 }
 
-// ask returns the query for an object, or for all of a kind where there is no name.
+// ask returns the query for an object, or for all objects of a kind if name is empty.
 func ask(group, kind, namespace, name string) query {
 	if kinds.ClusterScoped(group, kind) {
 		namespace = ""
@@ -122,7 +122,7 @@ func ask(group, kind, namespace, name string) query {
 	return query{ObjectQuery: render.ObjectQuery{Group: group, Kind: kind, Namespace: namespace, Name: name}}
 }
 
-// asksFor reports whether an object is one of those that are looked up.
+// asksFor reports whether an object matches the query.
 func (q query) asksFor(id admission.Identity) bool {
 	switch {
 	case id.Group != q.Group || id.Kind != q.Kind:
@@ -133,23 +133,23 @@ func (q query) asksFor(id admission.Identity) bool {
 	return is(id, q.Namespace, q.Name)
 }
 
-// foundEntry is an object as a root has it.
+// foundEntry is an object as a root has it, in the form in which it is cached.
 type foundEntry struct {
 	Root   roots.Root
 	Named  bool
 	Object map[string]any // without the defaults of the API server
-	Digest string         // equal objects have the same; empty: it is not known
+	Digest string         // equal for equal objects; empty: unknown
 	Unsure string
-	Last   time.Time // the day of the last known rendering, where it is of that
+	Last   time.Time // day of the last known rendering that has the object
 }
 
-// entry is what was found, with the defaults of the API server.
+// entry converts the object and adds the defaults of the API server.
 func (e foundEntry) entry() entry {
 	return entry{id: admission.IdentityOf(e.Object), object: admission.WithDefaults(e.Object), root: e.Root, named: e.Named,
 		unsure: e.Unsure, digest: e.Digest, last: e.Last}
 }
 
-// rootKind is a kind of objects of a root.
+// rootKind identifies the objects of a kind in a root.
 type rootKind struct {
 	root roots.Root
 	kind string
@@ -160,7 +160,7 @@ func (d *Objects) mayDeploy(ctx context.Context, q query) []roots.Root {
 	list := []roots.Root{q.only}
 	switch {
 	case q.only != (roots.Root{}):
-	case d.tip != nil: // of the others the tip tells
+	case d.tip != nil: // the tip answers for roots that the change does not affect
 		list = slices.SortedFunc(maps.Keys(d.touched), roots.Compare)
 	default:
 		list = d.set.External()
@@ -181,8 +181,8 @@ func (d *Objects) mayDeploy(ctx context.Context, q query) []roots.Root {
 	return out
 }
 
-// knows reports whether all that an external root deploys of a kind is known without rendering it. The lock is held, or
-// somebody holds it for all who ask.
+// knows reports whether all objects of a kind in an external root are known without rendering it. The lock is held, by
+// the caller or by its caller.
 func (d *Objects) knows(root roots.Root, kind string) bool {
 	if _, rendered := d.roots[root]; rendered {
 		return len(d.unseen[root]) == 0
@@ -198,7 +198,7 @@ func (d *Objects) knows(root roots.Root, kind string) bool {
 	return ok && known.(render.Declared).Problem == nil
 }
 
-// inTime does something that renders external roots in what is left of the time for it. The lock is held.
+// inTime calls do, which renders external roots, with the remaining time. The lock is held.
 func (d *Objects) inTime(ctx context.Context, do func(context.Context)) {
 	begun, left := time.Now(), releaseTime-d.spent
 	if end, ok := ctx.Deadline(); ok {
@@ -210,7 +210,7 @@ func (d *Objects) inTime(ctx context.Context, do func(context.Context)) {
 	d.spent += time.Since(begun)
 }
 
-// late says that there was no time for a root.
+// late returns the error that there was no time for a root.
 func (d *Objects) late(root roots.Root) doc.Error {
 	out := doc.Error{Path: root.Path, Unknown: true, Message: "the time limit was reached before it was rendered"}
 	if one := d.set.Deployment(root); one != nil {
@@ -219,14 +219,14 @@ func (d *Objects) late(root roots.Root) doc.Error {
 	return out
 }
 
-// warn notes what is not seen of a root, if that is not said of the root itself. The lock is held.
+// warn records that a root is not seen, unless its own check reports that. The lock is held.
 func (d *Objects) warn(root roots.Root, why doc.Error) {
 	if !slices.Contains(d.given, root) {
 		d.blind[Blind{root, why}] = true
 	}
 }
 
-// wordsOf says where something stands in the way, and what.
+// wordsOf returns the place of an error and its message.
 func wordsOf(e doc.Error) string {
 	at := e.Path
 	if e.Line > 0 {
@@ -235,8 +235,8 @@ func wordsOf(e doc.Error) string {
 	return at + ": " + e.Message
 }
 
-// brought is released as the change has it, or as it was before. What other roots have that the change adds as a whole
-// answers nobody but themselves.
+// brought is released, after or before the change. Objects of a root that the change adds answer only look-ups by that
+// root itself.
 func (d *Objects) brought(ctx context.Context, a asking, q query, after bool) *released {
 	if d.tip == nil {
 		return d.released(ctx, q).of(a.hears)
@@ -271,8 +271,7 @@ func (d *Objects) brought(ctx context.Context, a asking, q query, after bool) *r
 	return out
 }
 
-// ownRelease returns what the root of the object that is judged deploys of what is looked up, where that is a release;
-// nil where it is none.
+// ownRelease returns the matching objects of the reviewed object's root if that is external; nil if it is not.
 func (d *Objects) ownRelease(ctx context.Context, a asking, q query, after bool) *released {
 	is, known := d.isExternal.Load(a.root)
 	if !known {
@@ -286,10 +285,10 @@ func (d *Objects) ownRelease(ctx context.Context, a asking, q query, after bool)
 	return d.brought(ctx, a, q, after)
 }
 
-// maxCauses is how many causes one answer has: it is unknown for any of them.
+// maxCauses is the maximum number of causes of one unknown answer.
 const maxCauses = 100
 
-// notLooked notes why something is not known, by words one of which is in what asks for it.
+// notLooked records why an answer is unknown. words are texts of which the rule's description of it contains one.
 func (a asking) notLooked(blind []Blind, words ...string) {
 	if len(blind) == 0 {
 		return
@@ -305,7 +304,7 @@ func (a asking) notLooked(blind []Blind, words ...string) {
 	a.because(causes, words...)
 }
 
-// hides notes that the change keeps roots from being known that were known before.
+// hides records, as altered by the change, roots that were known before the change and are unknown after it.
 func (d *Objects) hides(a asking, was, now []Blind) {
 	for _, b := range now {
 		if slices.ContainsFunc(was, func(w Blind) bool { return w.Root == b.Root }) {
@@ -320,7 +319,8 @@ func (d *Objects) hides(a asking, was, now []Blind) {
 	}
 }
 
-// inReleases reports whether a look-up is one of a policy, and not one that only asks what kinds there are.
+// inReleases reports whether a look-up searches releases: it is one of a policy, and not one for the existing kinds
+// only.
 func inReleases(ctx context.Context) bool {
 	_, kinds := kinds.AskedFor(ctx)
 	return ctx.Value(askingKey{}) != nil && !kinds

@@ -53,9 +53,9 @@ kind: ConfigMap
 metadata: {name: plain, namespace: ops}
 `
 
-// Only releases that may have what a policy looks up are rendered, once, and of the tip of the base branch not again for
-// the next check. Who asks what kinds there are asks files alone.
-func TestReleased(t *testing.T) {
+// Only releases that may have the looked-up object are rendered, each once; those of the tip of the base branch are not
+// rendered again by the next check. Look-ups of the existing kinds search files only.
+func TestOnlyReleasesThatMayHaveTheObjectAreRendered(t *testing.T) {
 	r := treetest.New(t)
 	at := r.Tree(r.Commit(releases))
 	disk, err := env.OpenDisk(t.TempDir(), 0)
@@ -115,8 +115,8 @@ func TestReleased(t *testing.T) {
 	}
 }
 
-// Where there is no time to render a release, nobody knows what it has, and that is not kept.
-func TestReleasedLate(t *testing.T) {
+// If there is no time to render a release, its objects are unknown, and that is not cached.
+func TestReleaseThatIsLateIsUnknown(t *testing.T) {
 	r := treetest.New(t)
 	at := r.Tree(r.Commit(releases))
 	disk, err := env.OpenDisk(t.TempDir(), 0)
@@ -150,8 +150,8 @@ func TestReleasedLate(t *testing.T) {
 	}
 }
 
-// Of many releases, what nobody asked for is not kept in memory; what is asked for next is found all the same.
-func TestReleasedMany(t *testing.T) {
+// Objects of many releases that no look-up asked for are not kept in memory; a later look-up still finds them.
+func TestOnlyLookedUpObjectsOfReleasesAreKept(t *testing.T) {
 	r := treetest.New(t)
 	archive := releases
 	const many = 74
@@ -184,8 +184,8 @@ func TestReleasedMany(t *testing.T) {
 	}
 }
 
-// Whoever asks only what kinds there are is told of what a kustomization takes from a chart, though no file says its name.
-func TestKindsOfCharts(t *testing.T) {
+// A look-up of the existing kinds finds those of a chart that a kustomization includes, though no file mentions them.
+func TestKindsOfAChartInAKustomizationAreFound(t *testing.T) {
 	const definitions = `
 -- app/kustomization.yaml --
 resources: [crd.yaml]

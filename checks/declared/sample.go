@@ -10,11 +10,12 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// sampleBatch is how many roots are rendered before the bounds are looked at again.
+// sampleBatch is how many roots are rendered before the bounds are checked again.
 const sampleBatch = 8
 
-// Sample returns resources with the defaults of the API server: those of the roots that were looked into already, and of
-// others in their order as long as neither bound is met; and how many roots that were, of how many.
+// Sample returns resources with the defaults of the API server. It takes those of roots that are rendered already, then
+// renders others in order until a bound is reached. looked is the number of roots that it took, all the number of
+// roots.
 func (d *Objects) Sample(ctx context.Context, maxRoots, maxObjects int) (list []*render.Resource, looked, all int) {
 	every := d.set.All()
 	if d.In != nil {

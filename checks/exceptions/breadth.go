@@ -11,8 +11,8 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// Breadth says in words what an exception leaves open that it could narrow, as far as it and the policies that it names
-// tell. Nothing is evaluated.
+// Breadth lists in words what an exception covers that it could leave out. It reads only the exception and the policies
+// that the exception names, and evaluates nothing.
 func Breadth(e *engine.Exception, policies *engine.Policies) []string {
 	var out []string
 	rules, expressions := e.Spec()
@@ -33,7 +33,7 @@ func Breadth(e *engine.Exception, policies *engine.Policies) []string {
 	return slices.Compact(out)
 }
 
-// filters are the alternatives of a match block. Those under all hold together, and are one.
+// filters returns the alternatives of a match block. Filters under "all" apply together, and are combined into one.
 func filters(m policy.Match) []policy.ResourceFilter {
 	if len(m.All) == 0 {
 		return m.Any
@@ -74,8 +74,8 @@ func named(list []policy.ResourceFilter) (names []string) {
 	return names
 }
 
-// madeOf reports whether a wildcard is for names of what controllers make of a resource that is named: its name and a
-// dash, of a long name the beginning.
+// madeOf reports whether a wildcard is for names that controllers generate for a named resource: its name and a dash.
+// Of a long name it may be the beginning, since controllers cut long names.
 func madeOf(wildcard string, kinds, named []string) bool {
 	generated := len(kinds) > 0 && !slices.ContainsFunc(kinds, func(s string) bool {
 		k, ok := match.ParseKind(s)
@@ -88,7 +88,8 @@ func madeOf(wildcard string, kinds, named []string) bool {
 	})
 }
 
-// broadFilter looks at one alternative of a match block. other are names that the alternatives say in full.
+// broadFilter describes one alternative of a match block. other are the names that the alternatives list without
+// wildcards.
 func broadFilter(f policy.ResourceFilter, other []string) (out []string) {
 	d := f.Resources
 	names := d.Names
@@ -114,7 +115,7 @@ func broadFilter(f policy.ResourceFilter, other []string) (out []string) {
 	return out
 }
 
-// open says what a list of names and wildcards leaves open. otherwise is set when something else narrows it.
+// open describes what a list of names and wildcards leaves open. otherwise says that another field narrows it.
 func open(what string, list []string, otherwise bool) (out []string) {
 	if len(list) == 0 && !otherwise {
 		return []string{"every " + what}
@@ -130,7 +131,7 @@ func open(what string, list []string, otherwise bool) (out []string) {
 	return out
 }
 
-// broadRules looks at the policies and rules of an exception of kyverno.io.
+// broadRules describes the policies and rules of an exception of kyverno.io.
 func broadRules(spec policy.ExceptionSpec, policies *engine.Policies) (out []string) {
 	for _, ref := range spec.Exceptions {
 		for _, name := range ref.RuleNames {
@@ -154,7 +155,7 @@ func broadRules(spec policy.ExceptionSpec, policies *engine.Policies) (out []str
 	return out
 }
 
-// takesControls reports whether one of the rules that an exception names is about a Pod Security Standard.
+// takesControls reports whether one of the rules that an exception names checks a Pod Security Standard.
 func takesControls(ref policy.ExceptionRef, policies *engine.Policies) bool {
 	for _, info := range policies.List() {
 		if info.FullName() != ref.PolicyName {
@@ -170,7 +171,7 @@ func takesControls(ref policy.ExceptionRef, policies *engine.Policies) bool {
 	return false
 }
 
-// broadCEL looks at an exception of policies.kyverno.io.
+// broadCEL describes an exception of policies.kyverno.io.
 func broadCEL(spec policy.CELExceptionSpec, policies *engine.Policies) (out []string) {
 	var conditions strings.Builder
 	for _, c := range spec.MatchConditions {
@@ -209,7 +210,7 @@ func broadCEL(spec policy.CELExceptionSpec, policies *engine.Policies) (out []st
 	return out
 }
 
-// usesOf is what the policy that an exception of policies.kyverno.io names can use of exceptions.
+// usesOf returns which fields of exceptions the policy named by an exception of policies.kyverno.io reads.
 func usesOf(ref policy.CELPolicyRef, policies *engine.Policies) engine.Uses {
 	for _, info := range policies.List() {
 		if info.Kind == ref.Kind && info.Name == ref.Name {

@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// beyondRoots and beyondObjects bound what is looked at, besides the roots that the change reaches.
+	// beyondRoots and beyondObjects limit what is evaluated besides the roots that the change affects.
 	beyondRoots   = 50
 	beyondObjects = 5000
-	// beyondNames is how many resources are named.
+	// beyondNames limits how many resources are named.
 	beyondNames = 10
 )
 
-// Beyond finds out what the proposed exceptions cover besides the findings of the change: it evaluates the objects of
-// the roots that the change reaches, and of as many others as the bounds allow, with and without them. The error says
-// that the context ended before.
+// Beyond finds what the proposed exceptions cover besides the findings of the change. It evaluates the objects of the
+// affected roots, and of as many other roots as the limits allow, with and without the exceptions. It fails only if the
+// context ends.
 func Beyond(ctx context.Context, in Context, findings []report.Finding) (map[*engine.Exception]*report.Beyond, error) {
 	if len(in.Decision.Proposed) == 0 {
 		return nil, nil
@@ -70,7 +70,7 @@ func Beyond(ctx context.Context, in Context, findings []report.Finding) (map[*en
 	return beyond, nil
 }
 
-// covered are the resources of the findings of the change that an exception covers.
+// covered returns the resources of the change's findings that an exception covers.
 func covered(e *engine.Exception, findings []report.Finding) map[report.Resource]bool {
 	out := map[report.Resource]bool{}
 	for _, f := range findings {
@@ -81,10 +81,10 @@ func covered(e *engine.Exception, findings []report.Finding) map[report.Resource
 	return out
 }
 
-// coverage sorts the resources that one exception covers.
+// coverage counts the resources that one exception covers.
 type coverage struct {
 	known map[report.Resource]bool
-	fails map[report.Resource]bool // false: it keeps the rules
+	fails map[report.Resource]bool // by resource that is not known; false: it complies without the exception
 	order []report.Resource
 }
 

@@ -1,5 +1,5 @@
-// Package exceptions decides which exceptions count: those that are merged, and those of the change that were
-// approved in review; none that has expired. It drafts exceptions as narrow as their kinds allow.
+// Package exceptions decides which exceptions count: merged ones, and those of the change that were approved in review,
+// unless they have expired. It also drafts exceptions that are as narrow as their kinds allow.
 package exceptions
 
 import (
@@ -12,47 +12,47 @@ import (
 	"github.com/lintel-bot/lintel/engine"
 )
 
-// Input is what a decision depends on.
+// Input is the input of a decision.
 type Input struct {
 	Merged   []*engine.Exception // in effect at the tip of the base branch
 	Proposed []*engine.Exception // in files that the change adds or edits
 	Blob     func(path string) string
-	With     func(e *engine.Exception) []report.File // what else a proposed one depends on; nil: nothing
+	With     func(e *engine.Exception) []report.File // other files that a proposed exception depends on; nil: none
 	Reviews  []report.Review
-	Approve  []string // files that count as approved, whatever they hold
+	Approve  []string // files that count as approved with any content
 	Now      time.Time
-	// Since returns when a file was last changed on the side the exception is from; durations in the
-	// label cleanup.kyverno.io/ttl count from there.
+	// Since returns when an exception got its present content, on the side that it is from. Durations in the label
+	// cleanup.kyverno.io/ttl count from there. It returns false if that is unknown.
 	Since func(e *engine.Exception) (time.Time, bool)
 }
 
-// Decision sorts the exceptions of a check.
+// Decision has the exceptions of a check by their effect.
 type Decision struct {
 	Effective []*engine.Exception // merged or approved, not expired
-	// Inactive are pending, refused or expired: they cover nothing, but it is worth saying what they would.
+	// Inactive are pending, refused or expired. They cover nothing, but the report says what they would cover.
 	Inactive []*engine.Exception
-	Proposed []*engine.Exception // those of the change, whatever came of them
+	Proposed []*engine.Exception // all exceptions of the change
 	fates    map[*engine.Exception]fate
 }
 
-// fate is what became of an exception.
+// fate is the decision about an exception.
 type fate struct {
 	state report.State
 	by    []string
 	ends  time.Time
 }
 
-// State returns how far an exception has come.
+// State returns the state of an exception.
 func (d *Decision) State(e *engine.Exception) report.State { return d.fates[e].state }
 
 // By returns who approved an exception.
 func (d *Decision) By(e *engine.Exception) []string { return d.fates[e].by }
 
-// Ends returns when an exception ends or ended. It is the zero time for one that never does, and for one that
-// ends some time after a start that is not known, which [Decide] takes for expired.
+// Ends returns when an exception expires or has expired. It is the zero time for one that never expires, and for one
+// with a duration whose start is unknown, which [Decide] treats as expired.
 func (d *Decision) Ends(e *engine.Exception) time.Time { return d.fates[e].ends }
 
-// NextEnd returns when the first of the exceptions that count ends, the zero time where none does.
+// NextEnd returns when the first exception in effect expires; the zero time if none does.
 func (d *Decision) NextEnd() (first time.Time) {
 	for _, e := range d.Effective {
 		if end := d.Ends(e); !end.IsZero() && (first.IsZero() || end.Before(first)) {
@@ -62,8 +62,8 @@ func (d *Decision) NextEnd() (first time.Time) {
 	return first
 }
 
-// Decide sorts exceptions. A merged exception that the change edits keeps its merged content until the change
-// is merged itself or approved; then the new content takes its place.
+// Decide decides which exceptions count. A merged exception that the change edits keeps its merged content until the
+// new content is approved or merged.
 func Decide(in Input) *Decision {
 	d := &Decision{Proposed: in.Proposed, fates: map[*engine.Exception]fate{}}
 	if in.With == nil {
@@ -114,27 +114,27 @@ func (d *Decision) add(e *engine.Exception, f fate, in Input) {
 // IsProposed reports whether the change introduces an exception.
 func (d *Decision) IsProposed(e *engine.Exception) bool { return slices.Contains(d.Proposed, e) }
 
-// merged returns those of some exceptions that the change does not introduce.
+// merged returns the exceptions that the change does not introduce.
 func (d *Decision) merged(lists ...[]*engine.Exception) []*engine.Exception {
 	return slices.DeleteFunc(slices.Concat(lists...), d.IsProposed)
 }
 
-// byPlace returns exceptions in the order of where they are written.
+// byPlace sorts exceptions by path and line.
 func byPlace(list []*engine.Exception) []*engine.Exception {
 	return slices.SortedStableFunc(slices.Values(list), func(a, b *engine.Exception) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line))
 	})
 }
 
-// covers reports whether it is an exception that covers a finding.
+// covers reports whether a finding is covered by the exception e.
 func covers(e *engine.Exception, f report.Finding) bool {
 	x := f.Exemption
 	return x != nil && x.Path == e.Path && x.Exception == e.FullName()
 }
 
-// ends returns when an exception ends, and whether it has: at spec.expiresAt, or at the end of the label
-// cleanup.kyverno.io/ttl (https://kyverno.io/docs/policy-types/cleanup-policy/#cleanup-label), whichever is
-// first. A duration whose start is not known is over: what cannot be decided does not count.
+// ends returns when an exception expires, and whether it has expired. It expires at spec.expiresAt or at the end of the
+// label cleanup.kyverno.io/ttl (https://kyverno.io/docs/policy-types/cleanup-policy/#cleanup-label), whichever is
+// first. A duration whose start is unknown has expired, since only a known end may count.
 func ends(e *engine.Exception, in Input) (at time.Time, over bool) {
 	at = e.Expires
 	if e.TTL > 0 {

@@ -34,11 +34,11 @@ func TestDecide(t *testing.T) {
 		{name: "proposed", exception: engine.Exception{Path: "e"}, proposed: true, want: report.Pending},
 		{name: "approved", exception: engine.Exception{Path: "e"}, proposed: true, reviews: approve("e", "blob of e"),
 			want: report.Approved},
-		{name: "approved in other content", exception: engine.Exception{Path: "e"}, proposed: true,
+		{name: "other content approved", exception: engine.Exception{Path: "e"}, proposed: true,
 			reviews: approve("e", "older"), want: report.Pending},
 		{name: "another file approved", exception: engine.Exception{Path: "e"}, proposed: true,
 			reviews: approve("f", "blob of f"), want: report.Pending},
-		{name: "no blob approved", exception: engine.Exception{Path: "e"}, proposed: true, reviews: approve("e", ""),
+		{name: "approved without a blob", exception: engine.Exception{Path: "e"}, proposed: true, reviews: approve("e", ""),
 			want: report.Pending},
 		{name: "approved on the command line", exception: engine.Exception{Path: "e"}, proposed: true, approve: []string{"e"},
 			want: report.Approved},
@@ -46,22 +46,22 @@ func TestDecide(t *testing.T) {
 			want: report.Refused},
 		{name: "approved by one, refused by another", exception: engine.Exception{Path: "e"}, proposed: true,
 			reviews: refuse("e", "blob of e", votes...), want: report.Refused},
-		{name: "refused in other content", exception: engine.Exception{Path: "e"}, proposed: true,
+		{name: "other content refused", exception: engine.Exception{Path: "e"}, proposed: true,
 			reviews: refuse("e", "older"), want: report.Pending},
-		{name: "a merged one cannot be refused", exception: engine.Exception{Path: "e"}, reviews: refuse("e", "blob of e"),
+		{name: "a merged exception cannot be refused", exception: engine.Exception{Path: "e"}, reviews: refuse("e", "blob of e"),
 			want: report.Merged},
-		{name: "ends later", exception: engine.Exception{Path: "e", Expires: now.Add(time.Second)}, want: report.Merged,
+		{name: "expires later", exception: engine.Exception{Path: "e", Expires: now.Add(time.Second)}, want: report.Merged,
 			ends: now.Add(time.Second)},
-		{name: "ends now", exception: engine.Exception{Path: "e", Expires: now}, want: report.Expired, ends: now},
-		{name: "approved, but over", exception: engine.Exception{Path: "e", Expires: now}, proposed: true,
+		{name: "expires now", exception: engine.Exception{Path: "e", Expires: now}, want: report.Expired, ends: now},
+		{name: "approved, but expired", exception: engine.Exception{Path: "e", Expires: now}, proposed: true,
 			approve: []string{"e"}, want: report.Expired, ends: now},
-		{name: "young", exception: engine.Exception{Path: "e", TTL: 2 * time.Hour}, since: now.Add(-time.Hour),
+		{name: "within its time to live", exception: engine.Exception{Path: "e", TTL: 2 * time.Hour}, since: now.Add(-time.Hour),
 			want: report.Merged, ends: now.Add(time.Hour)},
-		{name: "old", exception: engine.Exception{Path: "e", TTL: time.Hour}, since: now.Add(-time.Hour),
+		{name: "after its time to live", exception: engine.Exception{Path: "e", TTL: time.Hour}, since: now.Add(-time.Hour),
 			want: report.Expired, ends: now},
-		{name: "two ends", exception: engine.Exception{Path: "e", TTL: time.Hour, Expires: now.Add(time.Minute)}, since: now,
+		{name: "the first of two expiry times", exception: engine.Exception{Path: "e", TTL: time.Hour, Expires: now.Add(time.Minute)}, since: now,
 			want: report.Merged, ends: now.Add(time.Minute)},
-		{name: "of unknown age", exception: engine.Exception{Path: "e", TTL: time.Hour}, want: report.Expired},
+		{name: "unknown age", exception: engine.Exception{Path: "e", TTL: time.Hour}, want: report.Expired},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			in := exceptions.Input{Blob: blob, Reviews: c.reviews, Approve: c.approve, Now: now,
@@ -89,8 +89,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// The edit of a merged exception takes its place only once it is approved.
-func TestEdited(t *testing.T) {
+// An edit of a merged exception takes effect only once it is approved.
+func TestEditOfAMergedExceptionNeedsApproval(t *testing.T) {
 	merged := &engine.Exception{Path: "e", Namespace: "n", Name: "x"}
 	edited := &engine.Exception{Path: "e", Namespace: "n", Name: "x"}
 	in := exceptions.Input{Merged: []*engine.Exception{merged}, Proposed: []*engine.Exception{edited},

@@ -18,18 +18,18 @@ import (
 	"github.com/lintel-bot/lintel/engine/kinds"
 )
 
-// Target is what an exception is for: rules of one policy and one resource. With Images, Values or Controls it
-// lets only these through.
+// Target describes an exception for rules of one policy and one resource. Images, Values and Controls narrow it
+// further.
 type Target struct {
 	PolicyAPIVersion, PolicyKind string
 	Policy                       string   // name, or namespace/name of a namespaced policy of kyverno.io
-	Rules                        []string // empty for a policy that is one rule
+	Rules                        []string // empty for a policy without rules
 
 	APIVersion, Kind, Namespace, Name string // of the resource
-	Delete                            bool   // it is its removal that is to be let through
+	Delete                            bool   // for the deletion of the resource
 
-	Made   []Made // what controllers make of the resource and the policy blocks as well
-	Narrow bool   // with Made.Narrow in place of Made.Names
+	Made   []Made // resources that controllers create from the resource, and that the policy also blocks
+	Narrow bool   // use Made.Narrow instead of Made.Names
 
 	Images   []string            // for policies that read kyverno.excludedImages or exceptions.allowedImages
 	Values   map[string][]string // likewise allowedValues, by name; "" is the list without names
@@ -46,29 +46,29 @@ type Control struct {
 	Images []string `yaml:"images,omitempty"`
 }
 
-// UnsupportedError says that there are no exceptions for policies of a kind.
+// UnsupportedError is the error that policies of a kind have no exceptions.
 type UnsupportedError struct{ Kind string }
 
 func (e *UnsupportedError) Error() string {
 	return "a " + e.Kind + " does not support exceptions: fix the value, or narrow what the policy (or its binding) matches"
 }
 
-// UnnamedError says that a resource cannot be told from others.
+// UnnamedError is the error that a resource has no name, so that an exception cannot name it.
 type UnnamedError struct{ Kind string }
 
 func (e *UnnamedError) Error() string {
 	return "this " + e.Kind + " has no name that an exception could match: give it one"
 }
 
-// maxID keeps names usable as labels and file names.
+// maxID is the maximum length of an ID, so that it can be a label and a file name.
 const maxID = 63
 
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 
-// DefaultID is a name for the exception, made of those of the policy and the resource: see [ID].
+// DefaultID returns a name for the exception, made of those of the policy and the resource: see [ID].
 func (t Target) DefaultID() string { return ID(t.Policy, t.Kind, t.Namespace, t.Name) }
 
-// ID makes one name of several: at most 63 characters, letters of the lower case, digits and dashes.
+// ID combines names into one of at most 63 lower-case letters, digits and dashes.
 func ID(names ...string) string {
 	whole := strings.Join(names, "-")
 	id := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(whole), "-"), "-")
@@ -79,7 +79,7 @@ func ID(names ...string) string {
 	return strings.TrimRight(id[:maxID-7], "-") + "-" + hex.EncodeToString(sum[:3])
 }
 
-// fields is a map in YAML, a key and a value in turn, in which nothing stands for a value that is empty.
+// fields is a YAML map as a list of keys and values in turn. Fields with an empty value are left out.
 type fields []any
 
 // MarshalYAML implements yaml.Marshaler.
@@ -98,8 +98,8 @@ func (f fields) MarshalYAML() (any, error) {
 	return out, nil
 }
 
-// YAML writes the exception: of kyverno.io/v2 for a policy of kyverno.io, of the policy's own version for one of
-// policies.kyverno.io. Errors are *UnsupportedError and *UnnamedError.
+// YAML returns the exception as YAML. Its version is kyverno.io/v2 for a policy of kyverno.io, and the policy's own
+// version for one of policies.kyverno.io. Errors are *UnsupportedError and *UnnamedError.
 func (t Target) YAML() (string, error) {
 	if t.Name == "" || strings.ContainsAny(t.Name+t.Namespace, "*?") {
 		return "", &UnnamedError{Kind: t.Kind}
@@ -125,10 +125,10 @@ func (t Target) YAML() (string, error) {
 	return b.String(), nil
 }
 
-// rules is a PolicyException of kyverno.io (https://kyverno.io/docs/guides/exceptions/).
+// rules returns a PolicyException of kyverno.io (https://kyverno.io/docs/guides/exceptions/).
 func (t Target) rules(meta fields) fields {
 	if !t.Expires.IsZero() {
-		// Colons cannot stand in a label (https://kyverno.io/docs/policy-types/cleanup-policy/#cleanup-label).
+		// A label cannot contain colons (https://kyverno.io/docs/policy-types/cleanup-policy/#cleanup-label).
 		meta = append(meta, "labels", fields{"cleanup.kyverno.io/ttl", t.Expires.UTC().Format("2006-01-02")})
 	}
 	operations := []string{"CREATE", "UPDATE"}
@@ -155,7 +155,7 @@ func (t Target) rules(meta fields) fields {
 	}}
 }
 
-// expressions is a PolicyException of policies.kyverno.io.
+// expressions returns a PolicyException of policies.kyverno.io.
 func (t Target) expressions(meta fields) fields {
 	_, name, ok := strings.Cut(t.Policy, "/")
 	if !ok {
@@ -204,7 +204,7 @@ func (t Target) expressions(meta fields) fields {
 	}}
 }
 
-// plain are texts that mean nothing in CEL strings and YAML comments.
+// plain matches texts without characters that are special in CEL strings or YAML comments.
 var plain = regexp.MustCompile(`^[A-Za-z0-9./_-]+$`)
 
 // quote writes a string of CEL, whose escapes are those of Go
@@ -216,7 +216,7 @@ func quote(s string) string {
 	return strconv.Quote(s)
 }
 
-// comment is what to do with the draft before it is committed.
+// comment returns the comment that says what to do with the draft before it is committed.
 func (t Target) comment() string {
 	var b strings.Builder
 	b.WriteString("# Drafted by Lintel. State here why it is needed and who is responsible for it; shorten its time " +

@@ -108,7 +108,7 @@ func TestNoDraft(t *testing.T) {
 	}
 }
 
-// Names are those of labels and files, and different where the inputs are.
+// IDs are valid labels and file names, and differ if the inputs do.
 func TestDefaultID(t *testing.T) {
 	long, other := target(), target()
 	long.Name, other.Name = strings.Repeat("x", 80)+"a", strings.Repeat("x", 80)+"b"
@@ -122,8 +122,8 @@ func TestDefaultID(t *testing.T) {
 	}
 }
 
-// FuzzYAML holds for all names, which strangers write: the draft compiles, or would with names a cluster takes, and
-// says exactly these names.
+// FuzzYAML tests drafts with any names, which strangers may choose. The draft compiles, unless a cluster would refuse
+// its names, and has exactly these names.
 func FuzzYAML(f *testing.F) {
 	f.Add("web", "shop", "pods", true)
 	f.Add("a\n# b: [", "x'\"y", "p\x00", false)
@@ -167,8 +167,8 @@ func FuzzYAML(f *testing.F) {
 	})
 }
 
-// What controllers make of a resource is named in a filter, or an alternative, of its own.
-func TestMade(t *testing.T) {
+// Resources that controllers create are named in a separate filter or alternative.
+func TestResourcesOfControllersHaveTheirOwnFilter(t *testing.T) {
 	made := exceptions.MadeOf(map[string]any{"kind": "Deployment", "metadata": map[string]any{"name": "web"}})
 	if len(made) != 2 || made[1].Object["kind"] != "Pod" {
 		t.Fatalf("got %+v", made)

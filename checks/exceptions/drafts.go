@@ -26,13 +26,13 @@ import (
 const (
 	// maxDrafts bounds the drafts of one check; those left out are counted.
 	maxDrafts = 100
-	// draftFor is how long a drafted exception counts.
+	// draftFor is how long a drafted exception is valid.
 	draftFor = 30 * 24 * time.Hour
 	// draftParts bounds the images and values that a draft is narrowed to.
 	draftParts = 32
 )
 
-// Context is what proposed and drafted exceptions are tried with.
+// Context is what evaluating proposed and drafted exceptions needs.
 type Context struct {
 	Policies *engine.Policies
 	Decision *Decision
@@ -41,19 +41,19 @@ type Context struct {
 	Now      time.Time
 }
 
-// Home is where new exceptions go.
+// Home is where drafted exceptions are written.
 type Home struct {
-	Folder, Namespace string                 // the namespace of the resource where Namespace is empty
+	Folder, Namespace string                 // if Namespace is empty, that of the resource is used
 	Taken             func(path string) bool // whether the head has a file
 }
 
-// blocked is a result that blocks and that no exception waits for.
+// blocked is a blocking result without a pending exception.
 type blocked struct {
 	pair *diff.Pair
 	res  engine.Result
 }
 
-// blockedOf lists the results that block, once for all their fields.
+// blockedOf lists the blocking results, each once for all its fields.
 func blockedOf(found []review.Finding) (list []blocked) {
 	for _, f := range found {
 		if !f.Blocks || f.Waits() {
@@ -66,15 +66,15 @@ func blockedOf(found []review.Finding) (list []blocked) {
 	return list
 }
 
-// subject is what one draft is for.
+// subject is the policy and the resource of one draft.
 type subject struct {
 	policy   engine.PolicyRef
 	resource report.Resource
 	delete   bool
 }
 
-// Drafts writes a file for each resource that blocks, with an exception for each policy. Each is tried out: it is
-// returned only if it lets exactly that through. The error says that the context ended before.
+// Drafts writes one file for each blocked resource, with an exception for each policy. Each exception is tried, and
+// returned only if it covers exactly the blocking results. It fails only if the context ends.
 func Drafts(ctx context.Context, in Context, home Home, found []review.Finding) (drafts []report.Draft, _ error) {
 	var order []subject
 	groups := map[subject][]blocked{}
@@ -108,7 +108,7 @@ func Drafts(ctx context.Context, in Context, home Home, found []review.Finding) 
 	return files.list, nil
 }
 
-// ids are the names that exceptions have already.
+// ids returns the names of existing exceptions.
 func (c *Context) ids() map[string]bool {
 	taken := map[string]bool{}
 	for _, e := range slices.Concat(c.Decision.Effective, c.Decision.Inactive) {
@@ -117,7 +117,7 @@ func (c *Context) ids() map[string]bool {
 	return taken
 }
 
-// files puts the exceptions of one resource into one file.
+// files collects the exceptions of each resource in one file.
 type files struct {
 	home Home
 	list []report.Draft
@@ -142,7 +142,7 @@ func (f *files) add(s subject, cover report.Covered, text, why string) {
 	f.list[i].Covers = append(f.list[i].Covers, cover)
 }
 
-// path is where the file of a resource goes.
+// path returns the path of a resource's file.
 func (f *files) path(s subject) string {
 	names := []string{s.resource.Kind, s.resource.Namespace, s.resource.Name}
 	if s.delete {
@@ -161,17 +161,17 @@ func (f *files) path(s subject) string {
 	}
 }
 
-// drafter makes one exception.
+// drafter drafts one exception.
 type drafter struct {
 	Context
 	home    Home
 	subject subject
 	blocked []blocked
 	target  Target
-	known   []*render.Resource // what else is deployed
+	known   []*render.Resource // other deployed resources
 }
 
-// draft returns what an exception is for and the exception, or why there is none.
+// draft returns what an exception covers and its text, or why there is none.
 func (d *drafter) draft(ctx context.Context, taken map[string]bool) (out report.Covered, text, why string) {
 	s := d.subject
 	out.Policy = s.policy.FullName()
@@ -186,7 +186,7 @@ func (d *drafter) draft(ctx context.Context, taken map[string]bool) (out report.
 		APIVersion: s.resource.APIVersion, Kind: s.resource.Kind, Namespace: s.resource.Namespace, Name: s.resource.Name,
 		Delete: s.delete, In: d.home.Namespace, Expires: d.Now.Add(draftFor).UTC().Truncate(24 * time.Hour),
 	}
-	if s.policy.Kind == builtin.Kind { // exceptions name it as they name a ClusterPolicy
+	if s.policy.Kind == builtin.Kind { // exceptions name built-in checks like a ClusterPolicy
 		d.target.PolicyAPIVersion = "kyverno.io/v1"
 	}
 	base := cmp.Or(d.target.DefaultID(), "exception")
@@ -207,11 +207,11 @@ func (d *drafter) draft(ctx context.Context, taken map[string]bool) (out report.
 	}
 	d.narrow(ctx)
 	taken[d.target.ID] = true
-	text, _ = d.target.YAML() // it was written before
+	text, _ = d.target.YAML() // it cannot fail, since suffices wrote it before
 	return out, text, ""
 }
 
-// HomeOf returns where new exceptions go: where those of the base are, else where the settings say.
+// HomeOf returns where drafted exceptions go: beside those of the base, or else where the settings say.
 func HomeOf(d *Decision, named []string) Home {
 	folder, namespace := "exceptions", ""
 	if merged := d.merged(d.Effective, d.Inactive); len(merged) > 0 {
@@ -231,7 +231,7 @@ func HomeOf(d *Decision, named []string) Home {
 	return Home{Folder: folder, Namespace: namespace}
 }
 
-// suffices tries the target: with the exception, none of the rules fails for any of the requests.
+// suffices tries the target. It reports whether, with the exception, none of the rules fails for any of the requests.
 func (d *drafter) suffices(ctx context.Context) bool {
 	text, err := d.target.YAML()
 	if err != nil {
@@ -254,8 +254,8 @@ func (d *drafter) suffices(ctx context.Context) bool {
 	return true
 }
 
-// narrow limits the target to images, values or controls, where the policy can use them and they suffice, and
-// to as few as do.
+// narrow limits the target to images, values or controls, if the policy can use these and they suffice. It keeps as few
+// of them as suffice.
 func (d *drafter) narrow(ctx context.Context) {
 	whole := d.target
 	uses := d.Policies.Uses(d.blocked[0].res.ID())
@@ -285,7 +285,7 @@ func (d *drafter) narrow(ctx context.Context) {
 	d.target = whole
 }
 
-// fewer leaves out, one by one, what is not needed.
+// fewer removes images, values and controls that are not needed, one by one.
 func (d *drafter) fewer(ctx context.Context) {
 	attempt := func(change func()) {
 		before := d.target
@@ -322,7 +322,7 @@ func without(list []string, s string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(other string) bool { return other == s })
 }
 
-// lessImage takes an image from a control, and the control when that was its last; "" takes the one for the pod.
+// lessImage removes an image from a control, and the control with its last image. "" removes the control for the pod.
 func lessImage(list []Control, name, image string) (out []Control) {
 	for _, c := range list {
 		if c.Name == name && (image == "") == (len(c.Images) == 0) {

@@ -11,15 +11,16 @@ import (
 	"github.com/lintel-bot/lintel/render"
 )
 
-// This file has drafts hold in a cluster: controllers make Pods of a Deployment, and a cluster checks these, too.
+// Drafts must also hold in a cluster: controllers create Pods from a Deployment, and admission review checks these as
+// well.
 
-// withMade adds what controllers make of the resource to the target, as far as the same rules block it, and the names
-// that the rules have for it.
+// withMade adds to the target the resources that controllers create and that the same rules block. It also adds the
+// names that the rules have for these.
 func (d *drafter) withMade(ctx context.Context) {
 	if d.subject.delete {
 		return
 	}
-	var rules []string // without what generated rules are called
+	var rules []string // names without the prefixes of generated rules
 	for _, b := range d.blocked {
 		rules = append(rules, writtenRule(b.res.Rule))
 	}
@@ -47,7 +48,7 @@ func (d *drafter) withMade(ctx context.Context) {
 	slices.Sort(d.target.Rules)
 }
 
-// writtenRule is the name of a rule as its policy has it, of one that was generated for pod controllers, too.
+// writtenRule returns the name of a rule in its policy, without the prefix of a rule generated for pod controllers.
 func writtenRule(name string) string {
 	if rest, ok := strings.CutPrefix(name, "autogen-cronjob-"); ok {
 		return rest
@@ -55,8 +56,8 @@ func writtenRule(name string) string {
 	return strings.TrimPrefix(name, "autogen-")
 }
 
-// crowded reports whether something else that is deployed, or that is made of it, has a name like those of what is made
-// of the resource.
+// crowded reports whether the generated names of m may also be names of another deployed resource, or of what
+// controllers create from one.
 func (d *drafter) crowded(m Made) bool {
 	begins := strings.TrimSuffix(m.Names[0], "*")
 	return slices.ContainsFunc(d.known, func(r *render.Resource) bool {

@@ -14,8 +14,8 @@ import (
 
 // This file finds what a draft can be narrowed to: controls, images and values.
 
-// controls are all controls of the Pod Security Standards, if that is what every one of the rules is about: for
-// the pod and for its images, as far as each takes that.
+// controls returns all controls of the Pod Security Standards, for the pod and for its images as far as each applies to
+// them. It returns none unless every blocking rule is about these standards.
 func (d *drafter) controls() (out []Control) {
 	if slices.ContainsFunc(d.blocked, func(b blocked) bool { return !d.Policies.Uses(b.res.ID()).Controls }) {
 		return nil
@@ -31,7 +31,7 @@ func (d *drafter) controls() (out []Control) {
 	return out
 }
 
-// images are those of the containers in the resource.
+// images returns the images of the containers in the resource.
 func (d *drafter) images() (out []string) {
 	var walk func(v any)
 	walk = func(v any) {
@@ -61,7 +61,7 @@ func (d *drafter) images() (out []string) {
 	return out
 }
 
-// values are what the failing fields hold, and what they are called, under each name that the policy reads.
+// values returns the content and the names of the failing fields, for each of the value names that the policy reads.
 func (d *drafter) values(names []string) map[string][]string {
 	if len(names) == 0 {
 		return nil
@@ -76,7 +76,7 @@ func (d *drafter) values(names []string) map[string][]string {
 		for _, field := range b.res.Fields {
 			object := b.pair.Resource().Object
 			value := jsonpointer.At(object, field)
-			for at := field; value == nil && at != ""; { // a field that is missing: what stands in its place
+			for at := field; value == nil && at != ""; { // for a missing field, its nearest existing parent
 				at = at[:strings.LastIndexByte(at, '/')]
 				value = jsonpointer.At(object, at)
 			}
@@ -95,7 +95,7 @@ func (d *drafter) values(names []string) map[string][]string {
 	return out
 }
 
-// words are the keys and scalars of a value, the outer ones first.
+// words returns the keys and scalars of a value, the outer ones first.
 func words(v any, depth int) (out []string) {
 	var inner []any
 	switch v := v.(type) {
@@ -118,7 +118,7 @@ func words(v any, depth int) (out []string) {
 	return out
 }
 
-// isIndex reports whether a text is only a place in a list.
+// isIndex reports whether a text is an index of a list.
 func isIndex(s string) bool {
 	_, err := strconv.ParseUint(s, 10, 31)
 	return err == nil

@@ -49,7 +49,7 @@ func policies(t *testing.T, data string) *engine.Policies {
 	return out
 }
 
-// exception compiles one in the file path; meta is added to its metadata.
+// exception compiles an exception in a file; meta is added to its metadata.
 func exception(t *testing.T, path, meta, spec string) *engine.Exception {
 	t.Helper()
 	data := "apiVersion: kyverno.io/v2\nkind: PolicyException\nmetadata: {name: e, namespace: ops" + meta + "}\nspec: " +
@@ -73,7 +73,7 @@ func decide(merged, proposed []*engine.Exception) *exceptions.Decision {
 		Since: func(*engine.Exception) (time.Time, bool) { return now.Add(-time.Hour), true }})
 }
 
-func TestBreadth(t *testing.T) {
+func TestBreadthListsWhatCouldBeNarrowed(t *testing.T) {
 	const (
 		narrow = "kinds: [Pod], namespaces: [a], names: [web], operations: [CREATE]"
 		end    = ", labels: {cleanup.kyverno.io/ttl: 1h}"
@@ -84,21 +84,21 @@ func TestBreadth(t *testing.T) {
 		want             []string
 	}{
 		{"narrow", end, spec("net", narrow), nil},
-		{"no end", "", spec("net", narrow), []string{"it has no expiry date: it counts until it is removed"}},
+		{"no expiry date", "", spec("net", narrow), []string{"it has no expiry date: it counts until it is removed"}},
 		{"all rules", end, spec("'*'", narrow), []string{"all rules of pods, including those added later",
 			"every control of the Pod Security Standard in pods, although spec.podSecurity can name one"}},
-		{"rules like", end, spec("'n*'", narrow), []string{"every rule of pods like n*"}},
+		{"rules by a wildcard", end, spec("'n*'", narrow), []string{"every rule of pods like n*"}},
 		{"a standard", end, spec("level", narrow), []string{
 			"every control of the Pod Security Standard in pods, although spec.podSecurity can name one"}},
-		{"names like", end, spec("net", strings.Replace(narrow, "web", "'web-*'", 1)), []string{"every name like web-*"}},
+		{"names by a wildcard", end, spec("net", strings.Replace(narrow, "web", "'web-*'", 1)), []string{"every name like web-*"}},
 		{"no names", end, spec("net", "kinds: [Pod], namespaces: [a], operations: [CREATE]"), []string{"every name"}},
 		{"no names, but labels", end, spec("net",
 			"kinds: [Pod], namespaces: [a], operations: [CREATE], selector: {matchLabels: {a: b}}"), nil},
 		{"no namespaces", end, spec("net", "kinds: [Pod], names: [web], operations: [CREATE]"), []string{"every namespace"}},
-		{"nothing has a namespace", end, spec("net", "kinds: [Namespace], names: [web], operations: [CREATE]"), nil},
-		{"anybody", end, spec("net", "kinds: [Pod], namespaces: [a], names: [web]"), []string{
+		{"cluster-scoped kind", end, spec("net", "kinds: [Namespace], names: [web], operations: [CREATE]"), nil},
+		{"every operation", end, spec("net", "kinds: [Pod], namespaces: [a], names: [web]"), []string{
 			"any operation by any user: the exception limits neither operations nor users"}},
-		{"under all, each narrows", end,
+		{"filters under all apply together", end,
 			"{exceptions: [{policyName: pods, ruleNames: [net]}], match: {all: [{resources: {kinds: [Pod]}}, " +
 				"{resources: {namespaces: [a], names: [web], operations: [CREATE]}}]}}", nil},
 	} {
@@ -110,7 +110,7 @@ func TestBreadth(t *testing.T) {
 	}
 }
 
-func TestHome(t *testing.T) {
+func TestHomeOfDrafts(t *testing.T) {
 	at := func(path, namespace string) *engine.Exception {
 		return &engine.Exception{Path: path, Namespace: namespace, Name: path}
 	}
@@ -122,12 +122,12 @@ func TestHome(t *testing.T) {
 	}{
 		{"none", nil, nil, nil, "exceptions", ""},
 		{"where the settings say", nil, nil, []string{"policy/exceptions/"}, "policy/exceptions", ""},
-		{"not a file", nil, nil, []string{"e.yaml", "more"}, "more", ""},
-		{"beside the others", []*engine.Exception{at("x/a.yaml", "ops")}, nil, nil, "x", "ops"},
+		{"the settings name a file first", nil, nil, []string{"e.yaml", "more"}, "more", ""},
+		{"beside merged exceptions", []*engine.Exception{at("x/a.yaml", "ops")}, nil, nil, "x", "ops"},
 		{"of several namespaces", []*engine.Exception{at("x/a.yaml", "ops"), at("x/b.yaml", "dev")}, nil, nil, "x", ""},
-		{"beside the others, where that counts", []*engine.Exception{at("x/a.yaml", "ops")}, nil, []string{"y", "x"}, "x",
+		{"beside merged exceptions, in a folder of the settings", []*engine.Exception{at("x/a.yaml", "ops")}, nil, []string{"y", "x"}, "x",
 			"ops"},
-		{"what is proposed leads nowhere", nil, []*engine.Exception{at("x/a.yaml", "ops")}, nil, "exceptions", ""},
+		{"proposed exceptions do not count", nil, []*engine.Exception{at("x/a.yaml", "ops")}, nil, "exceptions", ""},
 	} {
 		home := exceptions.HomeOf(decide(c.merged, c.proposed), c.named)
 		if home.Folder != c.folder || home.Namespace != c.namespace {
@@ -141,7 +141,7 @@ func object(kind, name string, spec map[string]any) admission.Object {
 		"spec": spec}
 }
 
-// host is a Pod that violates podsPolicy; tame is one that does not.
+// host returns a Pod that violates podsPolicy; tame returns one that does not.
 func host(name string) *render.Resource {
 	return render.NewResource(object("Pod", name, map[string]any{"hostNetwork": true, "containers": []any{}}), line{}.Locate)
 }
@@ -163,8 +163,8 @@ func created(list ...*render.Resource) (out []*diff.Pair) {
 	return out
 }
 
-// That an exception is not used is said only where everything it could be about was looked at.
-func TestCleanup(t *testing.T) {
+// An exception is reported as unused only if everything that it may cover was evaluated.
+func TestCleanupListsUnusedAndExpiringExceptions(t *testing.T) {
 	p := policies(t, podsPolicy)
 	web := "kinds: [Pod], names: [web]"
 	for _, c := range []struct {
@@ -175,17 +175,17 @@ func TestCleanup(t *testing.T) {
 	}{
 		{"needed", "", spec("net", web), []*render.Resource{host("web")}, false, false, ""},
 		{"covers nothing", "", spec("net", web), []*render.Resource{host("other")}, false, false, "unused 0"},
-		{"covers what keeps the rule", "", spec("net", web), []*render.Resource{tame("web")}, false, false, "unused 1"},
+		{"covers a resource that complies", "", spec("net", web), []*render.Resource{tame("web")}, false, false, "unused 1"},
 		{"not everything was rendered", "", spec("net", web), []*render.Resource{tame("web")}, true, false, ""},
-		{"of a policy that is not there", "", strings.Replace(spec("net", web), "pods", "others", 1), nil, false, false, ""},
-		{"of a rule that is not there", "", spec("gone", web), nil, false, false, ""},
+		{"for a policy that does not exist", "", strings.Replace(spec("net", web), "pods", "others", 1), nil, false, false, ""},
+		{"for a rule that does not exist", "", spec("gone", web), nil, false, false, ""},
 		{"about deletions", "", spec("net", web+", operations: [DELETE]"), nil, false, false, ""},
 		{"proposed", "", spec("net", web), nil, false, true, ""},
-		{"ends soon", ", labels: {cleanup.kyverno.io/ttl: '2026-01-10'}", spec("net", web), []*render.Resource{host("web")},
+		{"expires soon", ", labels: {cleanup.kyverno.io/ttl: '2026-01-10'}", spec("net", web), []*render.Resource{host("web")},
 			false, false, "soon 1"},
-		{"ends later", ", labels: {cleanup.kyverno.io/ttl: '2026-02-10'}", spec("net", web),
+		{"expires later", ", labels: {cleanup.kyverno.io/ttl: '2026-02-10'}", spec("net", web),
 			[]*render.Resource{host("web")}, false, false, ""},
-		{"ended", ", labels: {cleanup.kyverno.io/ttl: 30m}", spec("net", web), []*render.Resource{host("web")}, false,
+		{"expired", ", labels: {cleanup.kyverno.io/ttl: 30m}", spec("net", web), []*render.Resource{host("web")}, false,
 			false, "expired 0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -212,7 +212,7 @@ func TestCleanup(t *testing.T) {
 	}
 }
 
-// context is what exceptions are tried with in a repository that declares nothing, but for what roots are given.
+// context returns the context of a repository that declares the given resources only.
 func context(t *testing.T, p *engine.Policies, d *exceptions.Decision,
 	declares ...*render.Resource) exceptions.Context {
 	t.Helper()
@@ -227,8 +227,8 @@ func context(t *testing.T, p *engine.Policies, d *exceptions.Decision,
 		Reviewer: &review.Reviewer{Cluster: objects, Effective: p.Bind(d.Effective, objects), Checks: builtin.Always()}}
 }
 
-// What an exception covers beyond the change is counted whole, and named as far as the bound goes.
-func TestBeyond(t *testing.T) {
+// All resources that an exception covers beyond the change are counted, and some of them are named.
+func TestBeyondCountsAllAndNamesSome(t *testing.T) {
 	p := policies(t, podsPolicy)
 	all := []*render.Resource{tame("good"), host("mine")}
 	for i := range 15 {
@@ -253,8 +253,8 @@ func TestBeyond(t *testing.T) {
 	}
 }
 
-// Each result that blocks gets a draft at a place of its own, for policies and for the checks beside them.
-func TestDrafts(t *testing.T) {
+// Each blocking result of policies and built-in checks gets a draft at a path that does not exist.
+func TestEachBlockingResultGetsADraft(t *testing.T) {
 	p := policies(t, podsPolicy)
 	in := context(t, p, decide(nil, nil))
 	issue := render.NewResource(object("ConfigMap", "odd", nil), line{}.Locate, render.Issue{Check: render.EmbeddedItems,
@@ -270,7 +270,7 @@ func TestDrafts(t *testing.T) {
 	}
 	first := ""
 	home := exceptions.Home{Folder: "x", Taken: func(path string) bool { return first != "" && path == first }}
-	for _, again := range []bool{false, true} { // the second time, a file stands in the way
+	for _, again := range []bool{false, true} { // the second time, the path exists
 		drafts, err := exceptions.Drafts(t.Context(), in, home, found)
 		if err != nil || len(drafts) != 2 {
 			t.Fatalf("%+v %v", drafts, err)

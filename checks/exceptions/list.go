@@ -7,7 +7,7 @@ import (
 	"github.com/lintel-bot/lintel/engine"
 )
 
-// Known is what is known of the exceptions of a change besides how far they have come. Nil is what nobody looked at.
+// Known is what List needs besides the decision. Nil fields are unknown.
 type Known struct {
 	Policies *engine.Policies
 	Reviews  []report.Review
@@ -15,11 +15,11 @@ type Known struct {
 	Beyond   map[*engine.Exception]*report.Beyond
 	Blob     func(path string) string // git object id of a file at the head
 	With     func(e *engine.Exception) []report.File
-	// Approvers are who decides about an exception in place of the repository's approvers; nil: nobody.
+	// Approvers returns who decides about an exception in place of the repository's approvers; nil: nobody.
 	Approvers func(e *engine.Exception) *report.Approvers
 }
 
-// Active lists the merged exceptions that count, by place, with how many of the findings they cover.
+// Active lists the merged exceptions in effect, sorted by place, with the number of findings that each covers.
 func Active(d *Decision, findings []report.Finding) (list []report.Active) {
 	for _, e := range byPlace(d.merged(d.Effective)) {
 		x := report.Active{Name: e.FullName(), Path: e.Path, Line: e.Line, Expires: d.Ends(e)}
@@ -33,7 +33,7 @@ func Active(d *Decision, findings []report.Finding) (list []report.Active) {
 	return list
 }
 
-// List describes the exceptions that a change proposes, by place.
+// List describes the exceptions that a change proposes, sorted by place.
 func List(d *Decision, known Known) (list []report.Exception) {
 	for _, e := range byPlace(d.Proposed) {
 		x := report.Exception{

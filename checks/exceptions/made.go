@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// Made is what a controller of the cluster makes of a resource: a cluster checks it once more, by itself.
+// Made is a resource that a controller creates from another one, and that admission review checks separately.
 type Made struct {
 	APIVersion, Kind string
-	// Names are wildcards for the names it gets: all that begin with the name of the resource.
+	// Names are wildcards for its generated names, which begin with the name of the original resource.
 	Names []string
-	// Narrow are wildcards that fit names of the length that controllers give only, and Pattern is a regular expression
-	// for them. They are for where other names begin with the name of the resource, too.
+	// Narrow are wildcards for generated names of the usual length only, and Pattern is a regular expression for such
+	// names. They are for cases in which names of other resources begin with the same name.
 	Narrow  []string
 	Pattern string
-	// Object is an example.
+	// Object is an example of the created resource.
 	Object map[string]any
 }
 
-// Names end in letters and digits that the cluster chooses: five of them for a Pod, for a ReplicaSet eight to ten as a
-// rule, for a Job of a CronJob the minute that it is for.
+// Generated names end in letters and digits that the cluster chooses: five for a Pod, usually eight to ten for a
+// ReplicaSet. The name of a CronJob's Job ends in the minute for which it is scheduled.
 const (
 	podEnd     = "-?????"
 	anyPod     = "-[a-z0-9]{5}"
@@ -27,11 +27,11 @@ const (
 	anySet     = "-[a-z0-9]{8,10}"
 	minuteEnd  = "-????????"
 	anyMinute  = "-[0-9]{8}"
-	maxPodBase = 58 // longer beginnings of the names of Pods are cut
+	maxPodBase = 58 // controllers cut longer names before they append the end
 )
 
-// MadeOf lists what controllers make of a resource, the nearest first: Pods of Deployments, Jobs and so on. It is empty
-// for what is not run by itself.
+// MadeOf lists what controllers create from a resource, directly created resources first: Pods of Deployments, Jobs and
+// so on. It is empty for a resource without controller.
 func MadeOf(object map[string]any) []Made {
 	kind, _ := object["kind"].(string)
 	meta, _ := object["metadata"].(map[string]any)
@@ -92,7 +92,7 @@ func MadeOf(object map[string]any) []Made {
 	return nil
 }
 
-// jobPod is the Pod of a Job, whose name ends as it says.
+// jobPod is the Pod of a Job; end is the end of the Job's own generated name.
 func jobPod(job map[string]any, pod func(map[string]any, string, string, ...string) Made, end string) Made {
 	sample, pattern := "", ""
 	if end != "" {
@@ -114,5 +114,5 @@ func at(object map[string]any, path ...string) map[string]any {
 	return object
 }
 
-// beginning is what the names of a made thing begin with.
+// beginning is the common beginning of the generated names.
 func (m Made) beginning() string { return strings.TrimSuffix(m.Names[0], "*") }

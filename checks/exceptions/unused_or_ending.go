@@ -11,23 +11,23 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// soon is how long before its end an exception is announced.
+// soon is how long before its expiry an exception is reported.
 const soon = 14 * 24 * time.Hour
 
-// Usage is what a whole check finds out about merged exceptions.
+// Usage is what a check of the whole repository finds out about merged exceptions.
 type Usage struct {
 	needed    map[*engine.Exception]bool
 	covers    map[*engine.Exception]map[report.Resource]bool
-	undecided map[string]bool // policies of which a result is not known
+	undecided map[string]bool // policies with an unknown result
 }
 
-// NewUsage returns one of which nothing is known yet.
+// NewUsage returns an empty Usage.
 func NewUsage() *Usage {
 	return &Usage{needed: map[*engine.Exception]bool{}, covers: map[*engine.Exception]map[report.Resource]bool{},
 		undecided: map[string]bool{}}
 }
 
-// Note counts one resource: an exception is needed when the rule it takes away would not pass without it.
+// Note records one answer. An exception is needed if the rule that it disables would not pass without it.
 func (u *Usage) Note(a *review.Answer) {
 	resource := review.Named(a.Pair.Resource().Object)
 	for _, res := range a.Results {
@@ -47,8 +47,8 @@ func (u *Usage) Note(a *review.Answer) {
 	}
 }
 
-// Cleanup lists the merged exceptions that a whole check finds unused, ended or about to end. That one is unused is
-// claimed only where whole is set: everything was rendered, and everything it could be about was evaluated.
+// Cleanup lists the merged exceptions that are unused, expired or about to expire. It lists unused ones only with
+// whole, which says that everything was rendered and evaluated.
 func (u *Usage) Cleanup(d *Decision, policies *engine.Policies, whole bool, now time.Time) (list []report.Cleanup) {
 	for _, e := range byPlace(d.merged(d.Effective, d.Inactive)) {
 		x := report.Cleanup{Name: e.FullName(), Path: e.Path, Line: e.Line, Expires: d.Ends(e), Covers: len(u.covers[e])}
@@ -62,11 +62,12 @@ func (u *Usage) Cleanup(d *Decision, policies *engine.Policies, whole bool, now 
 	return list
 }
 
-// Needed reports whether something would fail without a merged exception.
+// Needed reports whether a rule would fail without a merged exception.
 func (u *Usage) Needed(e *engine.Exception) bool { return u.needed[e] }
 
-// judged reports whether a whole check tells all about an exception: every policy it names was evaluated, and it is not
-// about who makes a request or which operation, of which a check of what is there sees only creations.
+// judged reports whether a check of the whole repository can tell whether an exception is used. Every policy that it
+// names must have been evaluated. It must not depend on the requester or the operation, since such a check has
+// creations only.
 func (u *Usage) judged(e *engine.Exception, policies *engine.Policies) bool {
 	if e.ReadsRequest() {
 		return false
@@ -90,7 +91,7 @@ func (u *Usage) judged(e *engine.Exception, policies *engine.Policies) bool {
 	return true
 }
 
-// ruleNames are the rule names that an exception gives for each policy; none for one of policies.kyverno.io.
+// ruleNames returns the rule names of an exception for each policy; none for an exception of policies.kyverno.io.
 func ruleNames(e *engine.Exception) map[string][]string {
 	names := map[string][]string{}
 	if spec, _ := e.Spec(); spec != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/lintel-bot/lintel/engine"
 )
 
-// loudness orders results: what is worse for whoever owns the resource is more.
+// loudness ranks results by severity for the owner of the resource.
 func loudness(r report.Result) int {
 	return slices.Index([]report.Result{"", report.Pass, report.Skip, report.Warn, report.Unknown, report.Error,
 		report.Fail}, r)
@@ -21,7 +21,7 @@ func quietResult(r report.Result) bool { return loudness(r) <= loudness(report.S
 
 func violates(r report.Result) bool { return r == report.Warn || r == report.Fail }
 
-// effectOf is what it means that a result becomes another; "" for nothing.
+// effectOf returns the effect of a result becoming another; "" for none.
 func effectOf(before, after report.Result) report.Effect {
 	switch {
 	case before == after || quietResult(before) && quietResult(after):
@@ -38,15 +38,15 @@ func effectOf(before, after report.Result) report.Effect {
 	return report.EffectUndecided
 }
 
-// ruleKey is a rule of a policy. Rules that only one version of a policy has are taken together under no name: there
-// is no telling which became which.
+// ruleKey identifies a rule of a policy. All rules that only one version of a policy has get the empty name, since it
+// is unknown which rule replaces which.
 type ruleKey struct{ policy, rule string }
 
-// answer is what one version of a rule said about a resource.
+// answer is the result of one version of a rule for a resource.
 type answer struct {
 	worst  report.Result
-	fields map[string]fieldAnswer // of what does not pass, by stable pointer
-	by     *engine.Exception      // what lets it through
+	fields map[string]fieldAnswer // fields that do not pass, by stable pointer
+	by     *engine.Exception      // the exception that covers the result
 	actions
 }
 
@@ -56,7 +56,7 @@ type fieldAnswer struct {
 	of      engine.Result
 }
 
-// answers sorts the results of one review by rule; nil for none.
+// answers groups the results of one review by rule; nil for no review.
 func (p *comparison) answers(v *review.Answer) map[ruleKey]*answer {
 	if v == nil {
 		return nil
@@ -99,7 +99,7 @@ func (p *comparison) answers(v *review.Answer) map[ruleKey]*answer {
 	return out
 }
 
-// stateOf is a result in the words of a report: "" where the rule does not apply.
+// stateOf converts a result to one of a report; "" if the rule does not apply.
 func stateOf(res engine.Result) report.Result {
 	switch {
 	case res.Outcome != engine.Pass && res.Outcome != engine.Skip:
@@ -112,14 +112,14 @@ func stateOf(res engine.Result) report.Result {
 	return ""
 }
 
-// ruleDifference is one finding of a preview before those of one place are put together.
+// ruleDifference is one finding of a preview, before findings at one place are merged.
 type ruleDifference struct {
 	effect        report.Effect
 	before, after report.Result
 	finding       report.Finding
 }
 
-// compare finds what is said differently about one resource. Either review may be missing.
+// compare adds the differences between two reviews of one resource. Either review may be nil.
 func (p *comparison) compare(out *rootPreview, before, after *review.Answer) {
 	old, now := p.answers(before), p.answers(after)
 	effects := map[string]map[report.Effect]bool{} // by policy
@@ -161,7 +161,8 @@ func (p *comparison) compare(out *rootPreview, before, after *review.Answer) {
 	}
 }
 
-// mutate returns the policies that change a resource: after the merge or, of those that are gone by then, before.
+// mutate returns the policies that mutate a resource. These are the policies after the merge, and those before it that
+// the merge removes.
 func (p *comparison) mutate(reviews ...*review.Answer) map[string]bool {
 	list := map[string]bool{}
 	for i, v := range reviews {
@@ -177,7 +178,7 @@ func (p *comparison) mutate(reviews ...*review.Answer) map[string]bool {
 	return list
 }
 
-// keysOf lists the keys of both in a fixed order.
+// keysOf lists the keys of both maps, sorted.
 func keysOf(a, b map[ruleKey]*answer) []ruleKey {
 	keys := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
 	slices.SortFunc(keys, func(x, y ruleKey) int {
@@ -186,8 +187,8 @@ func keysOf(a, b map[ruleKey]*answer) []ruleKey {
 	return slices.Compact(keys)
 }
 
-// differences compares two versions of one rule: field by field where both are violated and are the same rule, else
-// as a whole.
+// differences compares the results of two versions of a rule: field by field if both fail and are the same rule,
+// otherwise as a whole.
 func (p *comparison) differences(k ruleKey, a, b *answer, before, after *review.Answer) []ruleDifference {
 	var list []ruleDifference
 	add := func(was, is report.Result, f fieldAnswer, v *review.Answer, side *side) {
@@ -226,7 +227,7 @@ func (p *comparison) differences(k ruleKey, a, b *answer, before, after *review.
 	return list
 }
 
-// policyTally counts what a policy says differently in one root.
+// policyTally counts the differences of a policy in one root.
 type policyTally struct {
 	report.PolicyPreview
 	before, after actions
@@ -246,7 +247,7 @@ func (t *policyTally) add(effects map[report.Effect]bool, still bool) {
 	t.Roots = 1
 }
 
-// sum adds what was counted in another root.
+// sum adds the counts of another root.
 func (t *policyTally) sum(other *policyTally) {
 	t.Applies += other.Applies
 	t.Mutates += other.Mutates
@@ -259,14 +260,14 @@ func (t *policyTally) sum(other *policyTally) {
 	t.before, t.after = t.before.with(other.before), t.after.with(other.after)
 }
 
-// actions are those of the results of a policy.
+// actions are the actions of a policy's results.
 type actions struct{ enforce, audit bool }
 
 func (a actions) with(other actions) actions {
 	return actions{a.enforce || other.enforce, a.audit || other.audit}
 }
 
-// action is "" where there is no result.
+// action combines the actions; "" if there is no result.
 func (a actions) action() report.Action {
 	switch {
 	case a.enforce && a.audit:
@@ -279,12 +280,12 @@ func (a actions) action() report.Action {
 	return ""
 }
 
-// rootPreview is what is said differently about the resources of one root.
+// rootPreview is the differences for the resources of one root.
 type rootPreview struct {
 	resources   int
 	from        []string // see diff.Root.From
 	unrendered  bool
-	problems    []report.Problem // what keeps it from being rendered after the merge only
+	problems    []report.Problem // errors that prevent rendering only after the merge
 	tallies     tallies
 	differences []ruleDifference
 	exceptions  map[string]report.ExceptionPreview
@@ -294,7 +295,7 @@ type rootPreview struct {
 // tallies are those of policies by name.
 type tallies map[string]*policyTally
 
-// of returns the tally of a policy, which may be its first.
+// of returns the tally of a policy. It adds an empty one if there is none.
 func (all tallies) of(policy string) *policyTally {
 	t := all[policy]
 	if t == nil {

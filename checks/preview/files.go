@@ -10,7 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// treeFiles is a tree as a file system: symlinks are followed inside it, and files are read whole.
+// treeFiles is a tree as an fs.FS: it follows symlinks inside the tree, and reads whole files.
 type treeFiles struct{ tree *tree.Tree }
 
 // Open implements fs.FS.
@@ -43,7 +43,7 @@ func (f treeFiles) open(name string) (fs.File, error) {
 	return file, err
 }
 
-// treeFile is a file, or a folder that is read whole.
+// treeFile is an open file, or a folder with its entries.
 type treeFile struct {
 	info    treeInfo
 	data    *bytes.Reader
@@ -60,7 +60,7 @@ func (f treeFile) Read(p []byte) (int, error) {
 	return f.data.Read(p)
 }
 
-// ReadDir lists the folder. Symlinks and submodules are not told from files: whoever reads them learns what they are.
+// ReadDir lists the folder. Symlinks and submodules are listed as files; opening them resolves or rejects them.
 func (f treeFile) ReadDir(int) ([]fs.DirEntry, error) {
 	list := make([]fs.DirEntry, len(f.entries))
 	for i, e := range f.entries {
@@ -69,7 +69,7 @@ func (f treeFile) ReadDir(int) ([]fs.DirEntry, error) {
 	return list, nil
 }
 
-// treeInfo describes an entry; its size is known of open files only.
+// treeInfo describes an entry. The size is known for open files only.
 type treeInfo struct {
 	name string
 	kind tree.Kind

@@ -1,5 +1,5 @@
-// Package preview says what a change does to the rules themselves: two rulesets are asked about the same objects, and
-// what they say differently is listed.
+// Package preview determines the effect of a change of the rules themselves: it evaluates two rulesets for the same
+// objects, and lists the results that differ.
 package preview
 
 import (
@@ -32,34 +32,34 @@ const (
 	maxListed = 200
 	// maxNamed is how many resources, and how many roots, one difference names.
 	maxNamed = 50
-	// defaultTime is how long a preview may look at resources, unless it is told otherwise; where the check has a
-	// deadline, it gets at most half of what is left.
+	// defaultTime is the default time limit for evaluating resources. If the check has a deadline, the limit is at most
+	// half of the remaining time.
 	defaultTime = 90 * time.Second
-	// chunkSize is how many roots are looked at before what they differ in is put together.
+	// chunkSize is how many roots are evaluated before their differences are merged.
 	chunkSize = 64
 )
 
-// Input is what a preview depends on.
+// Input is the input of a preview.
 type Input struct {
 	Trees             *diff.Trees
-	Before, After     *rules.Sources // the rules in effect, and as the merge leaves them
+	Before, After     *rules.Sources // the rules in effect, and the rules after the merge
 	Now               time.Time
 	Repository        []string // names of the repository, see roots.Options; likewise of the branch
 	Branches          []string
-	Has               func(roots.Root) bool // the roots to look at; nil: all
+	Has               func(roots.Root) bool // selects the roots to evaluate; nil: all
 	Graphs            *graph.Cache
 	Renderings        *render.Cache
-	Limit             time.Duration   // how long it may look at resources; 0: 90 s, negative: not at all
+	Limit             time.Duration   // time limit for evaluating resources; 0: 90 s, negative: none are evaluated
 	Objects           *tree.Objects   // of the repository
-	Sources           *remote.Sources // what was fetched for the head; nil: what comes from outside is not looked at
-	Wants             func() bool     // whether something is to be fetched first: nothing is asked then; nil: nothing is
-	Secrets           *mask.Values    // takes the values of the Secrets that are looked at; nil: nobody does
-	Organization      *declared.Above // what the organisation's settings name as context
-	OrganizationAfter *declared.Above // as the merge leaves it
+	Sources           *remote.Sources // fetched sources of the head; nil: roots with remote sources are not evaluated
+	Wants             func() bool     // whether sources must be fetched first, in which case nothing is evaluated; nil: no
+	Secrets           *mask.Values    // collects the values of Secrets; nil: they are not collected
+	Organization      *declared.Above // context of the organisation's settings
+	OrganizationAfter *declared.Above // that context after the merge
 }
 
-// Run previews the change of the rules; nil where it changes nothing. The problems are those of the check: proposed
-// rules that cannot be compiled, tests that fail.
+// Run previews a change of the rules. It returns nil if the change has no effect on them. The problems are errors of
+// the check: proposed rules that cannot be compiled, and failing policy tests.
 func Run(ctx context.Context, in Input) (*report.Preview, []report.Problem, error) {
 	p := &report.Preview{Policies: []report.PolicyPreview{}, Findings: []report.PreviewFinding{}}
 	edits := &rules.Edits{}
@@ -102,12 +102,12 @@ func Run(ctx context.Context, in Input) (*report.Preview, []report.Problem, erro
 type comparison struct {
 	sides    [2]*side
 	has      func(roots.Root) bool            // see Input
-	policies [2]map[string]*engine.PolicyInfo // by name; the first of a name
-	rules    map[ruleKey]bool                 // those that both versions have
-	states   map[string]report.PolicyState    // of the policies that cannot be compared
+	policies [2]map[string]*engine.PolicyInfo // by name; the first policy of each name
+	rules    map[ruleKey]bool                 // rules that both versions have
+	states   map[string]report.PolicyState    // of policies that cannot be compared
 	secrets  *mask.Values                     // see Input; likewise wants
 	wants    func() bool
-	without  [2]*review.Reviewer // without the exceptions that change; nil where none do
+	without  [2]*review.Reviewer // without the changed exceptions; nil if none change
 	edited   map[*engine.Exception]report.Edit
 }
 
@@ -122,7 +122,7 @@ func newComparison(before, after *side, states map[string]report.PolicyState) *c
 				p.policies[i][name] = &info
 			}
 			if len(info.Rules) == 0 {
-				keys[i][ruleKey{policy: name}] = true // CEL as a whole
+				keys[i][ruleKey{policy: name}] = true // a CEL policy as a whole
 			}
 			for _, rule := range info.Rules {
 				keys[i][ruleKey{name, rule}] = true
@@ -140,7 +140,7 @@ func newComparison(before, after *side, states map[string]report.PolicyState) *c
 	return p
 }
 
-// roots lists what either version checks, and of which folders one of them alone has any.
+// roots lists the roots that either version checks, and the folders that only one of them checks.
 func (p *comparison) roots() (all []roots.Root, in, out []string) {
 	before, after := p.sides[0], p.sides[1]
 	a := p.chosen(before.sides.Reached())
@@ -153,13 +153,12 @@ func (p *comparison) roots() (all []roots.Root, in, out []string) {
 	return slices.Compact(all), rootsBetween(b, a), rootsBetween(a, b)
 }
 
-// chosen leaves out the roots that are not to be looked at.
+// chosen returns the roots that Input.Has selects.
 func (p *comparison) chosen(list []roots.Root) []roots.Root {
 	return slices.DeleteFunc(list, func(r roots.Root) bool { return p.has != nil && !p.has(r) })
 }
 
-// run looks at all roots and puts what they say differently into a preview, in a fixed order whatever the number of
-// processors.
+// run evaluates all roots and adds the differences to a preview. The order does not depend on the number of processors.
 func (p *comparison) run(ctx context.Context, into *report.Preview, chosen []roots.Root, limit time.Duration) (
 	*gathered, error,
 ) {
@@ -200,7 +199,7 @@ func (p *comparison) run(ctx context.Context, into *report.Preview, chosen []roo
 	return all, nil
 }
 
-// root compares what is said about the resources of one root, nil where time was up.
+// root compares the results for the resources of one root; nil if there was no time.
 func (p *comparison) root(ctx context.Context, root roots.Root) *rootPreview {
 	if ctx.Err() != nil {
 		return nil
@@ -217,7 +216,7 @@ func (p *comparison) root(ctx context.Context, root roots.Root) *rootPreview {
 		out.from = append(out.from, one.From...)
 	}
 	if p.wants != nil && p.wants() {
-		return out // what else is wanted is to be known
+		return out // continue only to collect the sources to fetch
 	}
 	if out.unrendered = len(before.Head)+len(after.Head) > 0; out.unrendered && len(before.Head) == 0 {
 		out.problems = diff.Problems("after the merge, "+root.Path+" cannot be rendered: ", after.Head...)
@@ -241,12 +240,12 @@ func (p *comparison) root(ctx context.Context, root roots.Root) *rootPreview {
 		}
 	}
 	if ctx.Err() != nil {
-		return nil // what is left gave errors
+		return nil // an incomplete result after the context ended
 	}
 	return out
 }
 
-// render renders a root for both versions, once where they share the renderer.
+// render renders a root for both versions, only once if they share the renderer.
 func (p *comparison) render(ctx context.Context, root roots.Root) (before, after *diff.Root, _ error) {
 	a, b := p.sides[0], p.sides[1]
 	before, err := a.render(ctx, root)
@@ -263,7 +262,7 @@ func (p *comparison) render(ctx context.Context, root roots.Root) (before, after
 	return before, before, nil
 }
 
-// resource compares what is said about one resource; old or now is nil where a version does not check it.
+// resource compares the results for one resource; old or now is nil if a version does not check it.
 func (p *comparison) resource(ctx context.Context, out *rootPreview, old, now *diff.Pair) {
 	out.resources++
 	var reviews [2]*review.Answer
@@ -281,7 +280,7 @@ func (p *comparison) resource(ctx context.Context, out *rootPreview, old, now *d
 	p.exceptions(ctx, out, reviews)
 }
 
-// rootsBetween returns the roots of one list that the other does not have, as folders, and a chart with its values.
+// rootsBetween returns the folders of roots in of that other lacks; for a chart, with its values.
 func rootsBetween(of, other []roots.Root) []string {
 	has := map[roots.Root]bool{}
 	for _, root := range other {

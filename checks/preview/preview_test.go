@@ -49,7 +49,7 @@ spec: {rules: [{name: r, match: {any: [{resources: {kinds: [Pod]}}]}, mutate: {p
 `
 )
 
-// run previews a change from one set of policies and settings to another, over one tree.
+// run previews a change of policies and settings over one tree.
 func run(t *testing.T, limit time.Duration, before, after string, was, will settings.Settings) *report.Preview {
 	t.Helper()
 	r := treetest.New(t)
@@ -82,8 +82,8 @@ func effects(p *report.Preview) (out []string) {
 	return out
 }
 
-// Two rulesets are asked about what their settings check.
-func TestTwoRulesets(t *testing.T) {
+// The two rulesets are evaluated for the roots that their settings select.
+func TestPreviewEvaluatesBothRulesets(t *testing.T) {
 	tier := strings.NewReplacer("kinds: [Pod]",
 		"kinds: [Pod], namespaceSelector: {matchLabels: {tier: gold}}").Replace(net)
 	outside := settings.Roots{Exclude: []string{"cluster"}}
@@ -95,17 +95,17 @@ func TestTwoRulesets(t *testing.T) {
 		in, out       []string
 		roots         int
 	}{
-		{"the same", net, net, settings.Settings{}, settings.Settings{}, nil, nil, nil, -1},
+		{"no change", net, net, settings.Settings{}, settings.Settings{}, nil, nil, nil, -1},
 		{"a comment", net, "# why\n" + net, settings.Settings{}, settings.Settings{}, nil, nil, nil, -1},
-		{"one more policy", "", net, settings.Settings{}, settings.Settings{}, []string{"fails net a"}, nil, nil, 3},
-		{"one less", net, "", settings.Settings{}, settings.Settings{}, []string{"passes net a"}, nil, nil, 3},
-		{"a root less", net, net, settings.Settings{}, settings.Settings{Roots: settings.Roots{Exclude: []string{"apps"}}},
+		{"a policy is added", "", net, settings.Settings{}, settings.Settings{}, []string{"fails net a"}, nil, nil, 3},
+		{"a policy is removed", net, "", settings.Settings{}, settings.Settings{}, []string{"passes net a"}, nil, nil, 3},
+		{"a root is excluded", net, net, settings.Settings{}, settings.Settings{Roots: settings.Roots{Exclude: []string{"apps"}}},
 			[]string{"passes net a"}, nil, []string{"apps"}, 3},
-		{"a root more", net, net, settings.Settings{Roots: settings.Roots{Exclude: []string{"apps"}}}, settings.Settings{},
+		{"a root is no longer excluded", net, net, settings.Settings{Roots: settings.Roots{Exclude: []string{"apps"}}}, settings.Settings{},
 			[]string{"fails net a"}, []string{"apps"}, nil, 3},
 		{"other limits", net, net, settings.Settings{}, settings.Settings{Limits: settings.Limits{Nodes: 1000}}, nil, nil,
 			nil, 3},
-		{"what it may look up", tier, tier, settings.Settings{Roots: outside},
+		{"other objects for look-ups", tier, tier, settings.Settings{Roots: outside},
 			settings.Settings{Roots: outside, Context: []string{"cluster"}}, []string{"fails net a"}, nil, nil, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -127,16 +127,16 @@ func TestTwoRulesets(t *testing.T) {
 	}
 }
 
-// Where time is up, what was not looked at is counted and every policy is partly known.
-func TestTimeIsUp(t *testing.T) {
+// When the time is over, the remaining roots are counted, and every policy is marked as partial.
+func TestRootsAfterTheTimeLimitAreCounted(t *testing.T) {
 	p := run(t, -1, "", net, settings.Settings{}, settings.Settings{})
 	if p.Stats.Unseen != 3 || len(p.Findings) > 0 || len(p.Policies) != 1 || !p.Policies[0].Partial {
 		t.Errorf("%+v", p)
 	}
 }
 
-// With a broken policy that would change what the others see, nothing is said about resources.
-func TestBlind(t *testing.T) {
+// If an invalid policy would mutate objects, the results of other policies are unknown, and no resource is listed.
+func TestInvalidMutatingPolicyStopsThePreview(t *testing.T) {
 	p := run(t, 0, net, strings.Replace(net, "Enforce", "Audit", 1)+"---\n"+brokenMutation, settings.Settings{},
 		settings.Settings{})
 	states := map[string]report.PolicyState{}

@@ -14,8 +14,8 @@ import (
 	"github.com/lintel-bot/lintel/engine"
 )
 
-// previewRules asks both versions of the rules about all roots of the head and fills in what they say differently, as
-// far as the time goes. The problems are those of the proposed rules.
+// previewRules evaluates both versions of the rules for all roots of the head, within the time limit, and adds the
+// differences to the preview. The problems are those of the proposed rules.
 func previewRules(ctx context.Context, in Input, p *report.Preview, e *rules.Edits) ([]report.Problem, error) {
 	old := rules.Compile(concerned(in.Before, e), in.Now, nil)
 	now := rules.Compile(concerned(in.After, e), in.Now, nil)
@@ -77,13 +77,13 @@ func previewRules(ctx context.Context, in Input, p *report.Preview, e *rules.Edi
 	return now.Errors, nil
 }
 
-// concerned keeps of the policies those that may say something else.
+// concerned keeps the policies whose results may differ.
 func concerned(s *rules.Sources, e *rules.Edits) *rules.Sources {
 	return &rules.Sources{Settings: s.Settings, Policies: e.Concerned(s.Policies), Exceptions: s.Exceptions}
 }
 
-// decide decides which exceptions would count if all were merged. proposed reports whether a file is as the change has
-// it.
+// decide decides which exceptions would count if all were merged. proposed reports whether a file has the content of
+// the change.
 func decide(in Input, list []*engine.Exception, proposed func(path string) bool,
 	of *rules.Sources) *exceptions.Decision {
 	since := func(x *engine.Exception) (time.Time, bool) {
@@ -92,9 +92,9 @@ func decide(in Input, list []*engine.Exception, proposed func(path string) bool,
 	return exceptions.Decide(exceptions.Input{Merged: list, Now: in.Now, Since: since})
 }
 
-// documentStates finds the policies that are not in use after the merge though their files have them: broken ones, and
-// those of kinds that are not evaluated. blind is the file of a broken policy that changes objects: without it, nothing
-// can be said about the others.
+// documentStates finds the policies that are not in effect after the merge although their files contain them: invalid
+// ones, and those of kinds that Lintel does not evaluate. blind is the file of an invalid mutating policy. Without it,
+// results of other policies are unknown.
 func documentStates(in Input, after *rules.Ruleset) (states map[string]report.PolicyState, blind string) {
 	states = map[string]report.PolicyState{}
 	broken := after.Broken
@@ -102,7 +102,7 @@ func documentStates(in Input, after *rules.Ruleset) (states map[string]report.Po
 	for _, info := range after.Policies.List() {
 		used[info.FullName()] = true
 	}
-	// A file that cannot be read at all has no documents: what it held before counts.
+	// A file that cannot be read has no documents, so its documents before the change count.
 	held := slices.DeleteFunc(slices.Clone(in.Before.Policies), func(s rules.Source) bool { return !broken[s.Path] })
 	documents := append(rules.Documents(held, false), rules.Documents(in.After.Policies, false)...)
 	for _, d := range documents {
@@ -120,8 +120,8 @@ func documentStates(in Input, after *rules.Ruleset) (states map[string]report.Po
 	return states, blind
 }
 
-// keepBroken adds the present version of exceptions whose next version has errors: the check fails for these, and
-// what would become of the resources is not known.
+// keepBroken adds the present version of exceptions whose new version has errors. The check fails for the errors, and
+// the effect of the new version is unknown.
 func keepBroken(next, present []*engine.Exception, sources []rules.Source) []*engine.Exception {
 	has := map[string]bool{}
 	for _, x := range next {
@@ -139,7 +139,7 @@ func keepBroken(next, present []*engine.Exception, sources []rules.Source) []*en
 	return next
 }
 
-// spare readies the reviewers without the exceptions that change.
+// spare prepares the reviewers without the exceptions that change.
 func (p *comparison) spare() {
 	for i, side := range p.sides {
 		rest := slices.DeleteFunc(slices.Clone(side.decision.Effective),
@@ -150,15 +150,15 @@ func (p *comparison) spare() {
 	}
 }
 
-// exceptions counts what the exceptions that change do for a resource: those that are removed before the merge, the
-// others after it.
+// exceptions counts the results that each changed exception covers for a resource: before the merge for removed
+// exceptions, after it for others.
 func (p *comparison) exceptions(ctx context.Context, out *rootPreview, reviews [2]*review.Answer) {
 	for i, v := range reviews {
 		if v == nil || p.without[i] == nil {
 			continue
 		}
 		var bare map[ruleKey]report.Result
-		lets := map[string]bool{} // by exception: whether it lets anything through
+		lets := map[string]bool{} // by exception: whether it covers a failing result
 		for _, res := range v.Results {
 			for _, x := range res.Exceptions {
 				if edit := p.edited[x]; edit == "" || (edit == report.Removed) != (i == 0) {
@@ -191,8 +191,8 @@ func (p *comparison) exceptions(ctx context.Context, out *rootPreview, reviews [
 	}
 }
 
-// bare returns what a policy says without the exceptions. A policy in CEL calls its result otherwise when an exception
-// takes the resource from it.
+// bare returns the result of a rule without the exceptions. A policy in CEL gives its result another rule name when an
+// exception applies.
 func (p *comparison) bare(results map[ruleKey]report.Result, excepted engine.Result) report.Result {
 	name := excepted.Policy.FullName()
 	if state, ok := results[ruleKey{name, excepted.Rule}]; ok {
@@ -207,7 +207,7 @@ func (p *comparison) bare(results map[ruleKey]report.Result, excepted engine.Res
 	return worst
 }
 
-// listPolicies describes the policies that change, and those that say something else.
+// listPolicies describes the policies that change, and those with different results.
 func (p *comparison) listPolicies(all *gathered, e *rules.Edits) []report.PolicyPreview {
 	names := map[string]bool{}
 	for name := range e.Policies {
@@ -246,7 +246,7 @@ func (p *comparison) listExceptions(all *gathered) []report.ExceptionPreview {
 	for i, side := range p.sides {
 		for _, x := range slices.Concat(side.decision.Effective, side.decision.Inactive) {
 			edit := p.edited[x]
-			// one with errors stands as it was
+			// An edited exception with errors keeps its present version.
 			if edit == "" || (edit == report.Removed) != (i == 0) || i == 1 && slices.Contains(present, x) {
 				continue
 			}

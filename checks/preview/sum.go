@@ -10,15 +10,15 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// gathered is what all roots say differently.
+// gathered is the sum of the differences of all roots.
 type gathered struct {
 	tallies    tallies
 	exceptions map[string]report.ExceptionPreview
 	groups     map[differenceKind][]report.Finding
-	left       map[uint64]bool // places there was no room for
+	left       map[uint64]bool // places for which there was no room
 }
 
-// differenceKind is what findings have in common that are put together.
+// differenceKind is what findings that are merged have in common.
 type differenceKind struct {
 	effect        report.Effect
 	before, after report.Result
@@ -64,7 +64,7 @@ func compareKinds(a, b differenceKind) int {
 		cmp.Compare(loudness(b.after), loudness(a.after)), cmp.Compare(loudness(b.before), loudness(a.before)))
 }
 
-// findings lists the differences, the loudest kinds first, and how many there is no room for.
+// findings lists the differences, the most severe kinds first, and returns the number of omitted ones.
 func (g *gathered) findings() ([]report.PreviewFinding, int) {
 	list := []report.PreviewFinding{}
 	for _, k := range slices.SortedFunc(maps.Keys(g.groups), compareKinds) {
@@ -89,13 +89,13 @@ func (g *gathered) findings() ([]report.PreviewFinding, int) {
 	return list, len(g.left)
 }
 
-// firstOf cuts a list to maxNamed and counts the rest.
+// firstOf cuts a list to maxNamed and returns the number of omitted elements.
 func firstOf[T any](list []T) ([]T, int) {
 	n := min(len(list), maxNamed)
 	return list[:n:n], len(list) - n
 }
 
-// placeHash tells places of differences apart, as merge does.
+// placeHash identifies the place of a difference, by the same fields as report.Merge.
 func placeHash(k differenceKind, f *report.Finding) uint64 {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%q %q %q %q %q %q %d %d %q %q", k.effect, k.before, k.after, f.Policy, f.Rule, f.Origin.Path,

@@ -16,8 +16,8 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// previewTests runs the policy tests that bear on what the change edits. One that fails is a problem of the check:
-// whoever edits a policy mends its tests.
+// previewTests runs the policy tests that the change can affect. A failing test is an error of the check, because the
+// author of a policy must keep its tests passing.
 func previewTests(ctx context.Context, in Input, p *report.Preview, e *rules.Edits) ([]report.Problem, error) {
 	files, err := testFiles(in.Trees, e)
 	if err != nil || len(files) == 0 {
@@ -29,7 +29,7 @@ func previewTests(ctx context.Context, in Input, p *report.Preview, e *rules.Edi
 	}
 	problems := run.Errors
 	p.Tests = &report.PreviewTests{Files: files, Errors: len(problems), Rows: []report.TestRow{}}
-	more := map[string]int{} // failed rows by file for which there is no room
+	more := map[string]int{} // number of omitted failed rows by file
 	for _, row := range run.Rows {
 		switch {
 		case row.Excluded:
@@ -53,8 +53,8 @@ func previewTests(ctx context.Context, in Input, p *report.Preview, e *rules.Edi
 	return problems, nil
 }
 
-// testFiles lists the tests of the head that the change can make fail: those it edits or whose folder it edits, those
-// beside or below a policy or an exception that it edits, and those that name one.
+// testFiles lists the tests of the head that the change can make fail. These are tests that it edits or whose folder it
+// edits, tests beside or below a policy or exception that it edits, and tests that name one.
 func testFiles(t *diff.Trees, e *rules.Edits) ([]string, error) {
 	found := map[string]bool{}
 	for _, d := range t.Differences {
@@ -78,7 +78,7 @@ func testFiles(t *diff.Trees, e *rules.Edits) ([]string, error) {
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
-// concernsTest reports whether a test lies beside or below a file of rules that is edited, or names one.
+// concernsTest reports whether a test is beside or below an edited file of rules, or names one.
 func concernsTest(e *rules.Edits, t *tree.Tree, test string) bool {
 	for p := range e.Touched {
 		if dir := path.Dir(p); dir == "." || strings.HasPrefix(test, dir+"/") {
@@ -109,7 +109,7 @@ func concernsTest(e *rules.Edits, t *tree.Tree, test string) bool {
 	return false
 }
 
-// listOf returns the list at a field of an object; nil where it has none.
+// listOf returns the list at a field of an object; nil if there is none.
 func listOf(object any, field string) []any {
 	m, _ := object.(map[string]any)
 	list, _ := m[field].([]any)

@@ -19,8 +19,8 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// side asks one version of the rules about the head. Everything is as in a check of the whole branch: no resource has
-// an older version, and nobody in particular asks for it.
+// side evaluates one version of the rules for the head, as a check of the whole branch does: no resource has an earlier
+// version, and the requests have no particular user.
 type side struct {
 	rules    *rules.Ruleset
 	decision *exceptions.Decision
@@ -31,7 +31,8 @@ type side struct {
 	view     review.View
 }
 
-// newSide readies a version of the rules; like is the other version, nil where this is the first.
+// newSide prepares a version of the rules. like is the other version, nil for the first; both share a renderer if their
+// settings allow it.
 func newSide(in Input, set *rules.Ruleset, decision *exceptions.Decision, like *side) (*side, error) {
 	s := &side{rules: set, decision: decision}
 	switch {

@@ -8,8 +8,8 @@ import (
 	"github.com/lintel-bot/lintel/checks/view"
 )
 
-// cut leaves the lines out for which there is no room, and counts them. Of long lines it leaves what they have around
-// what differs.
+// cut leaves out, and counts, the lines for which there is no room. It shortens long lines to the text around their
+// difference.
 func (l *listing) cut(hunks []report.DiffHunk) (out []report.DiffHunk, leftOut int) {
 	own := min(maxOwnLines, l.lines)
 	for _, h := range hunks {
@@ -28,7 +28,7 @@ func (l *listing) cut(hunks []report.DiffHunk) (out []report.DiffHunk, leftOut i
 	return out, leftOut
 }
 
-// shorten cuts long lines, of two versions of one at the same place.
+// shorten cuts long lines. Two versions of one line are cut at the same place.
 func shorten(lines []report.DiffLine) {
 	long := false
 	for _, l := range lines {
@@ -49,13 +49,13 @@ func shorten(lines []report.DiffLine) {
 	}
 }
 
-// What is shown of a line that is cut: its beginning, which says what it is, and what is around the byte to be seen.
+// The shown parts of a cut line: its beginning, which identifies it, and the text around the differing byte.
 const (
 	beginning = 80
 	before    = 200
 )
 
-// excerpt is a text with what is too long of it left out and counted, so that the byte at from is shown.
+// excerpt shortens a long text so that the byte at from is shown. Omitted parts are replaced by their length.
 func excerpt(s string, from int) string {
 	if len(s) <= maxLine {
 		return s
@@ -72,7 +72,7 @@ func excerpt(s string, from int) string {
 	return head + s[:end] + fmt.Sprintf("… (%d more bytes)", len(s)-end)
 }
 
-// whole is where the character begins that a byte of a text is part of, and the end of the text where it has none such.
+// whole returns where the character begins that contains a byte; the end of the text if there is no such byte.
 func whole(s string, at int) int {
 	if at >= len(s) {
 		return len(s)

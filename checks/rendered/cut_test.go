@@ -8,7 +8,7 @@ import (
 	"github.com/lintel-bot/lintel/render"
 )
 
-// However long a line is, what differs in it is shown, in whole characters, with what it is of.
+// The difference of a long line is shown in whole characters, with the beginning of the line.
 func TestLongLines(t *testing.T) {
 	long := strings.Repeat("日本 ", 30_000) + "."
 	for name, tc := range map[string]struct{ was, now, shown string }{

@@ -14,17 +14,17 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// edit is what becomes of one resource of a root. old and new are nil where it is not there.
+// edit is the change of one resource of a root. old and new are nil where the resource does not exist.
 type edit struct {
 	root      roots.Root
 	operation admission.Operation
 	old, new  *render.Resource
-	from      roots.Root // that deployed it before and gave it up; the zero value: none
+	from      roots.Root // root that deployed the resource before and no longer does; the zero value: none
 
-	places map[side]origin.Place // that were looked up
+	places map[side]origin.Place // a cache
 }
 
-// side is a field of one side of an edit.
+// side is a field of the old or the new resource of an edit.
 type side struct {
 	old     bool
 	pointer string
@@ -33,10 +33,10 @@ type side struct {
 // moved reports whether another root deployed the resource before.
 func (e *edit) moved() bool { return e.from != roots.Root{} }
 
-// replaces reports whether the resource is created in place of another, which goes.
+// replaces reports whether the resource is created in place of another one, which is deleted.
 func (e *edit) replaces() bool { return e.operation == admission.Create && e.old != nil && !e.moved() }
 
-// versions are the resource before and after; nil where it is not there.
+// versions returns the resource before and after; nil where it does not exist.
 func (e *edit) versions() (was, now map[string]any) {
 	if e.old != nil {
 		was = e.old.Made()
@@ -54,24 +54,24 @@ func (e *edit) named() report.Resource {
 	return review.Named(e.old.Object)
 }
 
-// hashed matches the name of a generated object: kustomize appends a hash of what it holds, in an alphabet that makes no
+// hashed matches the name of a generated object. kustomize appends a hash of its content, in an alphabet that forms no
 // words (https://github.com/kubernetes-sigs/kustomize/blob/master/api/hasher/hasher.go).
 var hashed = regexp.MustCompile(`^(.+)-[2456789bcdfghkmt]{10}$`)
 
-// stem is what generated objects have in common that hold different things.
+// stem is the identity of a generated object without its hash.
 type stem struct {
 	root                  roots.Root
 	kind, namespace, name string
 }
 
-// left is a resource that a root deploys no more.
+// left is a resource that a root no longer deploys.
 type left struct {
 	root roots.Root
 	diff.Key
 }
 
-// editsOf are pairs as they are shown: a generated object that is there under another name, since it holds something
-// else, is one edit, and so is one that moves from a root that is gone to another.
+// editsOf converts pairs to the edits that are shown. A generated object that gets another hash is one edit, and so is
+// an object that moves from a former root to another root.
 func editsOf(pairs []*diff.Pair) (list []*edit) {
 	created, deleted := map[stem][]*edit{}, map[stem][]*edit{}
 	gone := map[left]bool{}
@@ -112,7 +112,7 @@ func editsOf(pairs []*diff.Pair) (list []*edit) {
 	})
 }
 
-// sorted puts edits in the order in which they are listed: by root, then by resource.
+// sorted sorts edits by root, then by resource.
 func sorted(list []*edit) []*edit {
 	slices.SortStableFunc(list, func(a, b *edit) int {
 		return cmp.Or(roots.Compare(a.root, b.root), compareResources(a.named(), b.named()))

@@ -12,15 +12,15 @@ import (
 	"github.com/lintel-bot/lintel/render/origin"
 )
 
-// finder finds the places of lines.
+// finder finds the places of differing lines.
 type finder struct {
 	changed func(path string) bool
-	left    int // places that may yet be looked up
+	left    int // number of places that may still be looked up
 }
 
-// split divides the edits of a difference by where it is written: overlays may have the same each by a patch of its own.
-// The lines that are put in tell, or where there are none those that are taken out. Where it is too much to look, the
-// places of the first stand for those of the others.
+// split groups the edits of a difference by where it is written: each overlay may have its own patch. It compares the
+// places of the added lines, or of the removed lines if none are added. If there are too many places, all edits get
+// those of the first.
 func (f *finder) split(e *entry) (parts [][]*edit) {
 	sign := "-"
 	for _, h := range e.hunks {
@@ -58,7 +58,7 @@ func (f *finder) split(e *entry) (parts [][]*edit) {
 	return parts
 }
 
-// located are hunks with the places of the lines that differ.
+// located adds the places of the differing lines to hunks.
 func (f *finder) located(e *edit, hunks []report.DiffHunk) []report.DiffHunk {
 	out := slices.Clone(hunks)
 	for i := range out {
@@ -74,7 +74,7 @@ func (f *finder) located(e *edit, hunks []report.DiffHunk) []report.DiffHunk {
 	return out
 }
 
-// place is where a line is written, nil where that is not known.
+// place returns where a line is written; nil if that is unknown.
 func (f *finder) place(e *edit, l report.DiffLine) *report.Origin {
 	res, other, old := e.new, e.old, l.Sign == "-"
 	if old {
@@ -101,8 +101,8 @@ func (f *finder) place(e *edit, l report.DiffLine) *report.Origin {
 	return review.OriginOf(LineOf(f.substituted(p), l.Part), old, f.changed)
 }
 
-// substituted is the place of a value that Flux puts into a line which the change leaves alone, else the place itself:
-// what differs is the value.
+// substituted returns the place of the value that Flux substitutes in a line, if the change edits only the value.
+// Otherwise it returns p.
 func (f *finder) substituted(p origin.Place) origin.Place {
 	if f.changed(p.Path) {
 		return p
@@ -117,7 +117,7 @@ func (f *finder) substituted(p origin.Place) origin.Place {
 	return p
 }
 
-// differs is which bytes of a text are not as in the same field of another object.
+// differs returns the range of bytes in which a string differs from the same field of another object.
 func differs(object, other map[string]any, pointer string) (from, to int) {
 	now, _ := jsonpointer.At(object, pointer).(string)
 	was, ok := jsonpointer.At(other, pointer).(string)
@@ -128,7 +128,8 @@ func differs(object, other map[string]any, pointer string) (from, to int) {
 	return from, len(now) - view.SameTail([]byte(now[from:]), []byte(was[from:]))
 }
 
-// LineOf is the place of one line of a text of several, from 1, which are those of the source, if it is one there, too.
+// LineOf returns the place of one line, from 1, of a string of several lines. It is p if the source has the string on
+// one line.
 func LineOf(p origin.Place, part int) origin.Place {
 	if part == 0 || p.How == origin.Enclosing {
 		return p

@@ -8,7 +8,7 @@ import (
 	"github.com/lintel-bot/lintel/render/origin"
 )
 
-// Lines of a text of several lines have their own lines in the source, if it has them there, too.
+// Each line of a string of several lines has its own place, if the source also has it on several lines.
 func TestLinesOfTexts(t *testing.T) {
 	place := func(from, to, column int, role string, how origin.How) origin.Place {
 		return origin.Place{Path: "f", StartLine: from, EndLine: to, StartColumn: column, Role: role, How: how}
@@ -18,16 +18,16 @@ func TestLinesOfTexts(t *testing.T) {
 		part  int
 		want  int
 	}{
-		"no text":                   {place(4, 9, 0, "", origin.Identity), 0, 4},
-		"its head":                  {place(4, 9, 0, "", origin.Identity), 1, 5},
-		"its end":                   {place(4, 9, 0, "", origin.Identity), 5, 9},
-		"more than there is":        {place(4, 9, 0, "", origin.Identity), 50, 9},
-		"written on one line":       {place(4, 4, 12, "", origin.Identity), 3, 4},
-		"the file of a generator":   {place(1, 9, 0, "configMapGenerator", origin.Identity), 3, 3},
-		"a literal of a generator":  {place(7, 7, 0, "configMapGenerator", origin.Identity), 3, 7},
-		"the file of a secret":      {place(1, 2, 0, "secretGenerator", origin.Identity), 1, 1},
-		"what only encloses it":     {place(4, 9, 0, "", origin.Enclosing), 3, 4},
-		"a text that begins inside": {place(4, 9, 3, "", origin.Identity), 3, 4},
+		"no line of the string":              {place(4, 9, 0, "", origin.Identity), 0, 4},
+		"the first line":                     {place(4, 9, 0, "", origin.Identity), 1, 5},
+		"the last line":                      {place(4, 9, 0, "", origin.Identity), 5, 9},
+		"a line after the last":              {place(4, 9, 0, "", origin.Identity), 50, 9},
+		"written on one line":                {place(4, 4, 12, "", origin.Identity), 3, 4},
+		"the file of a generator":            {place(1, 9, 0, "configMapGenerator", origin.Identity), 3, 3},
+		"a literal of a generator":           {place(7, 7, 0, "configMapGenerator", origin.Identity), 3, 7},
+		"the file of a secret":               {place(1, 2, 0, "secretGenerator", origin.Identity), 1, 1},
+		"the place of an enclosing field":    {place(4, 9, 0, "", origin.Enclosing), 3, 4},
+		"a string that begins within a line": {place(4, 9, 3, "", origin.Identity), 3, 4},
 	} {
 		if got := LineOf(tc.place, tc.part); got.StartLine != tc.want {
 			t.Errorf("%s: line %d, want %d", name, got.StartLine, tc.want)
@@ -35,8 +35,8 @@ func TestLinesOfTexts(t *testing.T) {
 	}
 }
 
-// What Flux substitutes is written where the value is, unless the change edits the line that names it.
-func TestSubstituted(t *testing.T) {
+// A difference in a value that Flux substitutes is placed at the value, unless the change edits the line that uses it.
+func TestSubstitutedValueIsPlacedWhereItIsSet(t *testing.T) {
 	link := func(path, role string) origin.Link {
 		return origin.Link{Path: path, StartLine: 7, EndLine: 7, Role: role}
 	}
@@ -45,11 +45,11 @@ func TestSubstituted(t *testing.T) {
 		chain   []origin.Link
 		want    string
 	}{
-		"the value":             {"ks.yaml", []origin.Link{link("ks.yaml", "substitute")}, "ks.yaml:7"},
-		"one of several values": {"b.yaml", []origin.Link{link("a.yaml", "substitute"), link("b.yaml", "substitute")}, "b.yaml:7"},
-		"the line, too":         {"pvc.yaml ks.yaml", []origin.Link{link("ks.yaml", "substitute")}, "pvc.yaml:3"},
-		"neither":               {"x.yaml", []origin.Link{link("ks.yaml", "substitute")}, "pvc.yaml:3"},
-		"what was replaced":     {"base.yaml", []origin.Link{link("base.yaml", "resource")}, "pvc.yaml:3"},
+		"the value":                                {"ks.yaml", []origin.Link{link("ks.yaml", "substitute")}, "ks.yaml:7"},
+		"one of several values":                    {"b.yaml", []origin.Link{link("a.yaml", "substitute"), link("b.yaml", "substitute")}, "b.yaml:7"},
+		"the change edits the line, too":           {"pvc.yaml ks.yaml", []origin.Link{link("ks.yaml", "substitute")}, "pvc.yaml:3"},
+		"the change edits neither":                 {"x.yaml", []origin.Link{link("ks.yaml", "substitute")}, "pvc.yaml:3"},
+		"the change edits a value of another role": {"base.yaml", []origin.Link{link("base.yaml", "resource")}, "pvc.yaml:3"},
 	} {
 		f := finder{changed: func(path string) bool { return strings.Contains(tc.changed, path) }}
 		p := f.substituted(origin.Place{Path: "pvc.yaml", StartLine: 3, EndLine: 3, Chain: tc.chain})

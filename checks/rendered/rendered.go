@@ -1,7 +1,7 @@
-// Package rendered says what a change does to the resources that are deployed: what differs in each, line by line, with
-// the place that a person edits for each line, and which images it brings.
+// Package rendered lists what a change does to the deployed resources: the differing lines of each resource, with the
+// place that a person edits, and the changed images.
 //
-// Pairs of rendered resources go in, the parts of a report that show them come out. No rule is asked.
+// Pairs of rendered resources go in, parts of a report come out. It evaluates no rules.
 package rendered
 
 import (
@@ -21,24 +21,25 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// What is listed is bounded: the rest is counted. A place may take a rendering of a chart, so lines are, too.
+// The listed differences are bounded, the rest is counted. Finding a place may render a chart, so places are bounded,
+// too.
 const (
 	maxListed   = 2000    // resources
 	maxLines    = 5000    // of all resources
 	maxOwnLines = 400     // of one resource
 	maxBytes    = 4 << 20 // of the text of all lines
-	maxLine     = 8 << 10 // of the text of one, about
+	maxLine     = 8 << 10 // of the text of one line, approximately
 	maxPlaces   = 20_000  // places that are looked up
 )
 
-// Change is what there is to tell of.
+// Change is the input: the pairs of a change.
 type Change struct {
 	Pairs    []*diff.Pair
 	Changed  func(path string) bool         // whether the change touches a file
-	Clusters func(root roots.Root) []string // those of a root; nil: the settings know none
+	Clusters func(root roots.Root) []string // clusters of a root; nil: the settings have no clusters
 }
 
-// entry is one difference, and the edits that have it.
+// entry is one difference, with the edits that have it.
 type entry struct {
 	named   report.Resource
 	edits   []*edit
@@ -47,11 +48,12 @@ type entry struct {
 	images  []report.ImageChange
 }
 
-// AddToReport puts what a change does to the rendered resources into the report: differences in the order of the roots, and of
-// the resources in them. The error says that the context ended before.
+// AddToReport adds the differences of rendered resources to the report, sorted by root and by resource. It fails only
+// if the context ends.
 func AddToReport(ctx context.Context, c Change, out *report.Report) error {
 	l := &listing{entries: map[key]*entry{}, relabeled: map[key]bool{}, lines: maxLines, bytes: maxBytes}
-	// What is updated says more than what is all new or gone: it comes first where there is not room for all.
+	// Updates are listed before creations and deletions if there is not enough room, since their lines are more
+	// informative.
 	edits := sorted(editsOf(c.Pairs))
 	for _, both := range []bool{true, false} {
 		for _, e := range edits {
@@ -105,7 +107,7 @@ func compareResources(a, b report.Resource) int {
 		cmp.Compare(a.APIVersion, b.APIVersion))
 }
 
-// key tells differences apart.
+// key identifies a difference.
 type key struct {
 	named     report.Resource
 	operation admission.Operation
@@ -113,21 +115,21 @@ type key struct {
 	digest    [sha256.Size]byte
 }
 
-// listing collects differences, each once.
+// listing collects the differences, each once.
 type listing struct {
 	entries   map[key]*entry
 	list      []*entry
 	relabeled map[key]bool
 	more      int
-	lines     int // that there is room for yet; likewise of bytes
+	lines     int // lines for which there is still room; likewise bytes
 	bytes     int
 }
 
-// add lists the difference that an edit makes.
+// add adds the difference of an edit.
 func (l *listing) add(one *edit) {
 	was, now := one.versions()
 	if diff.Same(was, now) && !one.moved() {
-		return // only what is not known of it differs
+		return // only unknown values differ
 	}
 	hunks := diff.Hunks(mask.Objects(was, now))
 	k := key{one.named(), one.operation, one.from, digest(hunks)}
@@ -153,7 +155,7 @@ func (l *listing) add(one *edit) {
 	l.list = append(l.list, e)
 }
 
-// digest tells differences of one resource apart.
+// digest identifies a difference among those of one resource.
 func digest(hunks []report.DiffHunk) (sum [sha256.Size]byte) {
 	h := sha256.New()
 	for i := range hunks {
@@ -162,7 +164,8 @@ func digest(hunks []report.DiffHunk) (sum [sha256.Size]byte) {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// rootsOf names the roots of edits, each once. A folder that an object of Argo CD or Flux deploys is named by that.
+// rootsOf names the roots of edits, each once. For a folder that an object of Argo CD or Flux deploys, it names the
+// object.
 func rootsOf(edits []*edit) (names []string) {
 	deployed := map[string]bool{}
 	for _, e := range edits {

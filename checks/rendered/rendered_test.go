@@ -19,7 +19,7 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// written is a file that says of each field on which line it is, by its pointer; the others are on line 1.
+// written is a file in which the listed fields, by pointer, are on the given lines, and all others on line 1.
 type written struct {
 	path  string
 	lines map[string]int
@@ -33,7 +33,7 @@ func (w written) Locate(pointer string) origin.Place {
 	return origin.Place{Path: w.path, StartLine: line, EndLine: line, How: origin.Identity}
 }
 
-// in is a resource as a file has it.
+// in returns a resource that a file contains.
 func in(t testing.TB, path, text string) *render.Resource {
 	t.Helper()
 	return at(t, written{path: path}.Locate, text)
@@ -56,7 +56,7 @@ func generated(kind, hash, value string) string {
 	return strings.Replace(configMap("settings-"+hash, value), "ConfigMap", kind, 1)
 }
 
-// told is what is told of pairs: each difference in one line, with the lines that differ below it.
+// told lists the differences of pairs in short: a line for each, followed by the differing lines.
 func told(t testing.TB, c Change) (lines []string, out *report.Report) {
 	t.Helper()
 	c.Changed = func(string) bool { return true }
@@ -98,12 +98,12 @@ func told(t testing.TB, c Change) (lines []string, out *report.Report) {
 
 func root(path string) roots.Root { return roots.Root{Path: path} }
 
-// of are the pairs of a root that deploys other resources than before.
+// of returns the pairs of a root whose resources change.
 func of(r roots.Root, before, after []*render.Resource) []*diff.Pair {
 	return diff.Pairs(r, before, after, false)
 }
 
-func TestTell(t *testing.T) {
+func TestDifferencesAreListed(t *testing.T) {
 	type list = []*render.Resource
 	one := func(text string) list { return list{in(t, "a.yaml", text)} }
 	argo := roots.Root{Path: "apps", Kind: roots.Application, Object: "argocd/apps"}
@@ -111,8 +111,8 @@ func TestTell(t *testing.T) {
 		pairs []*diff.Pair
 		want  []string
 	}{
-		"nothing": {of(root("r"), one(configMap("a", "x")), one(configMap("a", "x"))), []string{}},
-		"the order of keys is none": {of(root("r"), one("{kind: A, metadata: {name: a}, x: {b: 1, c: 2}}"),
+		"no difference": {of(root("r"), one(configMap("a", "x")), one(configMap("a", "x"))), []string{}},
+		"another order of keys is no difference": {of(root("r"), one("{kind: A, metadata: {name: a}, x: {b: 1, c: 2}}"),
 			one("{x: {c: 2, b: 1}, metadata: {name: a}, kind: A}")), []string{}},
 		"created": {of(root("r"), nil, one("{kind: A, metadata: {name: a}}")), []string{"r CREATE A a", "+kind: A a.yaml:1",
 			"+metadata: a.yaml:1", "+name: a a.yaml:1"}},
@@ -124,7 +124,7 @@ func TestTell(t *testing.T) {
 		"another version of the API": {of(root("r"), one("{apiVersion: g/v1, kind: A, metadata: {name: a}}"),
 			one("{apiVersion: g/v2, kind: A, metadata: {name: a}}")),
 			[]string{"r UPDATE A a", "-apiVersion: g/v1 a.yaml:1", "+apiVersion: g/v2 a.yaml:1"}},
-		"it is not known where": {of(root("r"), list{in(t, "", configMap("a", "x"))}, one(configMap("a", "w"))),
+		"an unknown place": {of(root("r"), list{in(t, "", configMap("a", "x"))}, one(configMap("a", "w"))),
 			[]string{"r UPDATE ConfigMap a", "-key: x", "+key: w a.yaml:1"}},
 		"generated": {of(root("r"), one(generated("ConfigMap", "2456789bcd", "x")), one(generated("ConfigMap", "fghkmt2456", "w"))),
 			[]string{"r CREATE ConfigMap settings-fghkmt2456 for settings-2456789bcd", "-key: x a.yaml:1", "+key: w a.yaml:1",
@@ -144,18 +144,18 @@ func TestTell(t *testing.T) {
 			"r DELETE ConfigMap a-2456789bcd", "-apiVersion: g/v1 a.yaml:1", "-kind: ConfigMap a.yaml:1", "-metadata: a.yaml:1",
 			"-name: a-2456789bcd a.yaml:1", "r CREATE ConfigMap a-fghkmt2456", "+apiVersion: g/v1 a.yaml:1",
 			"+kind: ConfigMap a.yaml:1", "+metadata: a.yaml:1", "+name: a-fghkmt2456 a.yaml:1"}},
-		"a generated one that moves replaces none": {slices.Concat([]*diff.Pair{{Root: root("new"), Operation: admission.Create,
+		"a generated object that moves replaces none": {slices.Concat([]*diff.Pair{{Root: root("new"), Operation: admission.Create,
 			New:    one(generated("ConfigMap", "2456789bcd", "x"))[0],
 			Before: one(generated("ConfigMap", "2456789bcd", "x"))[0], From: root("old")}},
 			of(root("new"), one(generated("ConfigMap", "fghkmt2456", "w")), nil)),
 			[]string{"new CREATE ConfigMap settings-2456789bcd from old", "new DELETE ConfigMap settings-fghkmt2456",
 				"-apiVersion: v1 a.yaml:1", "-data: a.yaml:1", "-key: w a.yaml:1", "-kind: ConfigMap a.yaml:1",
 				"-metadata: a.yaml:1", "-name: settings-fghkmt2456 a.yaml:1"}},
-		"a name that only looks alike": {of(root("r"), one("{kind: A, metadata: {name: a-2456789bcd}}"),
+		"a name that looks generated, of another kind": {of(root("r"), one("{kind: A, metadata: {name: a-2456789bcd}}"),
 			one("{kind: A, metadata: {name: a-fghkmt2456}}")), []string{
 			"r DELETE A a-2456789bcd", "-kind: A a.yaml:1", "-metadata: a.yaml:1", "-name: a-2456789bcd a.yaml:1",
 			"r CREATE A a-fghkmt2456", "+kind: A a.yaml:1", "+metadata: a.yaml:1", "+name: a-fghkmt2456 a.yaml:1"}},
-		"by root, kind, namespace and name": {slices.Concat(
+		"sorted by root, kind, namespace and name": {slices.Concat(
 			of(root("z"), one(configMap("a", "x")), one(configMap("a", "w"))),
 			of(root("b"), nil, list{in(t, "", "{kind: B, metadata: {name: a, namespace: team}}"),
 				in(t, "", "{kind: B, metadata: {name: z}}"), in(t, "", "{kind: A, metadata: {name: z}}"),
@@ -163,20 +163,20 @@ func TestTell(t *testing.T) {
 			[]string{"b CREATE A z", "+kind: A", "+metadata:", "+name: z", "b CREATE B b", "+kind: B", "+metadata:", "+name: b",
 				"b CREATE B z", "+kind: B", "+metadata:", "+name: z", "b CREATE B team/a", "+kind: B", "+metadata:", "+name: a",
 				"+namespace: team", "z UPDATE ConfigMap a", "-key: x a.yaml:1", "+key: w a.yaml:1"}},
-		"alike in several roots": {slices.Concat(of(root("b"), one(configMap("a", "x")), one(configMap("a", "w"))),
+		"the same difference in several roots": {slices.Concat(of(root("b"), one(configMap("a", "x")), one(configMap("a", "w"))),
 			of(root("a"), one(configMap("a", "x")), one(configMap("a", "w")))),
 			[]string{"a+b UPDATE ConfigMap a", "-key: x a.yaml:1", "+key: w a.yaml:1"}},
 		"another difference in another root": {slices.Concat(of(root("b"), one(configMap("a", "x")), one(configMap("a", "w"))),
 			of(root("a"), one(configMap("a", "x")), one(configMap("a", "z")))),
 			[]string{"a UPDATE ConfigMap a", "-key: x a.yaml:1", "+key: z a.yaml:1",
 				"b UPDATE ConfigMap a", "-key: x a.yaml:1", "+key: w a.yaml:1"}},
-		"the same in several roots, each by a file of its own": {slices.Concat(
+		"the same difference in several roots, each from its own file": {slices.Concat(
 			of(root("a"), one(configMap("a", "x")), list{in(t, "p.yaml", configMap("a", "w"))}),
 			of(root("b"), one(configMap("a", "x")), list{in(t, "q.yaml", configMap("a", "w"))}),
 			of(root("c"), one(configMap("a", "x")), list{in(t, "p.yaml", configMap("a", "w"))})),
 			[]string{"a+c UPDATE ConfigMap a", "-key: x a.yaml:1", "+key: w p.yaml:1",
 				"b UPDATE ConfigMap a", "-key: x a.yaml:1", "+key: w q.yaml:1"}},
-		"a folder is named by who deploys it": {slices.Concat(
+		"a deployed folder is named by the object that deploys it": {slices.Concat(
 			of(root("apps"), one(configMap("a", "x")), one(configMap("a", "w"))),
 			of(argo, one(configMap("a", "x")), one(configMap("a", "w")))),
 			[]string{argo.Name() + " UPDATE ConfigMap a", "-key: x a.yaml:1", "+key: w a.yaml:1"}},
@@ -193,12 +193,12 @@ func TestTell(t *testing.T) {
 		"moved and edited": {[]*diff.Pair{{Root: root("new"), Operation: admission.Create, New: one(configMap("a", "w"))[0],
 			Before: one(configMap("a", "x"))[0], From: root("old")}},
 			[]string{"new CREATE ConfigMap a from old", "-key: x a.yaml:1", "+key: w a.yaml:1"}},
-		"what another root deletes is not moved": {[]*diff.Pair{{Root: root("new"), Operation: admission.Create,
+		"an object that another root deletes is not moved": {[]*diff.Pair{{Root: root("new"), Operation: admission.Create,
 			New: one(configMap("a", "x"))[0], Before: one(configMap("a", "x"))[0], From: root("old")},
 			{Root: root("other"), Operation: admission.Delete, Old: one("{kind: ConfigMap, metadata: {name: a}}")[0]}},
 			[]string{"new CREATE ConfigMap a from old", "other DELETE ConfigMap a", "-kind: ConfigMap a.yaml:1",
 				"-metadata: a.yaml:1", "-name: a a.yaml:1"}},
-		"the cluster names it": {of(root("r"), one("{kind: Job, metadata: {generateName: job-}, spec: {a: 1}}"),
+		"a generated name": {of(root("r"), one("{kind: Job, metadata: {generateName: job-}, spec: {a: 1}}"),
 			one("{kind: Job, metadata: {generateName: job-}, spec: {a: 2}}")),
 			[]string{"r CREATE Job job-", "+kind: Job a.yaml:1", "+metadata: a.yaml:1", "+generateName: job- a.yaml:1",
 				"+spec: a.yaml:1", "+a: 2 a.yaml:1"}},
@@ -216,8 +216,9 @@ func TestTell(t *testing.T) {
 	}
 }
 
-// Several generated objects of one name that come and go are not matched: which one replaces which is anybody's guess.
-func TestSeveralGenerated(t *testing.T) {
+// Several generated objects of one name that are removed and added are not matched, since it is unknown which replaces
+// which.
+func TestSeveralGeneratedObjectsAreNotMatched(t *testing.T) {
 	before := []*render.Resource{in(t, "", generated("ConfigMap", "2222222222", "a")),
 		in(t, "", generated("ConfigMap", "4444444444", "b"))}
 	after := []*render.Resource{in(t, "", generated("ConfigMap", "5555555555", "c"))}
@@ -256,8 +257,8 @@ func TestClustersAndImages(t *testing.T) {
 	}
 }
 
-// A Deployment of which only the label of a version differs is counted, once however many roots have it.
-func TestRelabeled(t *testing.T) {
+// A resource of which only the label of a version differs is counted, once for all roots.
+func TestVersionLabelsAreOnlyCounted(t *testing.T) {
 	labeled := func(version string) []*render.Resource {
 		return []*render.Resource{in(t, "a.yaml", "{kind: A, metadata: {name: a, labels: {helm.sh/chart: a-"+version+"}}}")}
 	}
@@ -267,7 +268,7 @@ func TestRelabeled(t *testing.T) {
 	}
 }
 
-func TestTellEnds(t *testing.T) {
+func TestListingStopsWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(errors.New("enough"))
 	err := AddToReport(ctx, Change{Pairs: of(root("r"), nil, []*render.Resource{in(t, "", configMap("a", "x"))})}, &report.Report{})
@@ -276,9 +277,9 @@ func TestTellEnds(t *testing.T) {
 	}
 }
 
-// What changes is counted with each root, with its own images and clusters; what is the same, and another label of the
-// version, is not. A folder that an object deploys is counted with that.
-func TestByRoot(t *testing.T) {
+// The resources that change are counted for each root, with their images and clusters. Unchanged resources, and changes
+// of a version label only, do not count. A folder that an object deploys counts as that object's root.
+func TestChangesAreCountedByRoot(t *testing.T) {
 	pod := func(image string) *render.Resource {
 		return in(t, "pod.yaml", "{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: c, image: "+image+"}]}}")
 	}

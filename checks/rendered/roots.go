@@ -11,16 +11,16 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// ByRoot counts what a change does to the resources of each root, in the order of the roots; another label of the version
-// does not count. A folder that an object of Argo CD or Flux deploys is counted with that alone. The error says that the
-// context ended before.
+// ByRoot counts the changed resources of each root, in the order of the roots. Changes of a version label only do not
+// count. A folder that an object of Argo CD or Flux deploys counts as that object's root. It fails only if the context
+// ends.
 func ByRoot(ctx context.Context, c Change) (list []report.RootChange, err error) {
 	edits := sorted(editsOf(c.Pairs))
 	deployed := map[string]bool{}
 	for _, e := range edits {
 		deployed[e.root.Path] = deployed[e.root.Path] || e.root.Object != ""
 	}
-	row := map[string]int{} // that has a name and clusters: what an object deploys before and after may be two roots
+	row := map[string]int{} // by name and clusters: an object that deploys another folder than before is two roots with one row
 	for _, e := range edits {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("the check was stopped: %w", errors.Join(err, context.Cause(ctx)))
