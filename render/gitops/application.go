@@ -16,7 +16,7 @@ const argoGroup = "argoproj.io"
 
 var kustomizationNames = kustomization.FileNames()
 
-// application reads one Application, or one that an ApplicationSet generates, which by then has the same shape
+// application reads an Application. One that an ApplicationSet generates has the same shape
 // (https://argo-cd.readthedocs.io/en/stable/user-guide/application-specification/).
 func (r *reader) application(app *field) *Problem {
 	spec := app.get("spec")
@@ -37,7 +37,7 @@ func (r *reader) application(app *field) *Problem {
 	return nil
 }
 
-// askFor begins what one source of an Application asks for.
+// askFor starts the state of the problems of one source of an Application: see ask.
 func (r *reader) askFor(app, s *field) {
 	r.ask(app.get("metadata", "name"), app.get("spec", "destination"), s)
 	for _, file := range append(s.elements("helm", "valueFiles"), s.elements("helm", "fileParameters")...) {
@@ -57,7 +57,8 @@ func (r *reader) askFor(app, s *field) {
 	}
 }
 
-// argoSource reads one source of an Application. It returns what stands in the way of knowing what is deployed from it.
+// argoSource reads one source of an Application. It returns a problem where it is not known what is deployed from the
+// source.
 func (r *reader) argoSource(app, s *field, index int) *Problem {
 	d := Deployment{
 		Path: app.position("metadata", "name").Path, Object: r.object, Name: app.text("metadata", "name"), Source: index,
@@ -75,7 +76,7 @@ func (r *reader) argoSource(app, s *field, index int) *Problem {
 	dir, ok := tree.Clean(s.text("path"))
 	switch {
 	case s.text("path") == "" && s.text("ref") != "":
-		return nil // others take values from it
+		return nil // other sources read values files from it
 	case s.text("path") == "":
 		return problemAt(d.PathWhere, Broken, "this source names no path and no chart")
 	case s.get("path").unknown:
@@ -86,10 +87,10 @@ func (r *reader) argoSource(app, s *field, index int) *Problem {
 		return nil
 	case r.guess && ok && !isKind(r.Tree, dir, tree.Dir) &&
 		(len(r.Repo.URLs) == 0 || r.ours(repository, s.text("path"))):
-		r.needed() // nobody knows that there is such an Application
+		r.needed() // it is not known whether this Application exists
 		return nil
 	}
-	at, words := s.position("repoURL"), "" // words: the source is not this state of this repository
+	at, words := s.position("repoURL"), "" // words: why the source is not this revision of this repository
 	switch {
 	case !r.ours(repository, s.text("path")):
 		words = otherRepository(repository)
@@ -139,7 +140,8 @@ func (r *reader) argoSource(app, s *field, index int) *Problem {
 	return nil
 }
 
-// deploys adds what is deployed as some fields say.
+// deploys adds a deployment. The fields says decide how it is rendered: if one of them is unknown, so is the
+// deployment.
 func (r *reader) deploys(d Deployment, says ...*field) {
 	if slices.ContainsFunc(says, hasUnknown) {
 		r.needed()
@@ -147,7 +149,7 @@ func (r *reader) deploys(d Deployment, says ...*field) {
 	r.found = append(r.found, d)
 }
 
-// argoDirectory reads which manifests of its folder a source has.
+// argoDirectory reads which manifests of its folder a source selects.
 func (r *reader) argoDirectory(s *field, d *Deployment) {
 	d.Directory = directoryOf(s)
 	d.LeavesOut = d.Directory.Include+d.Directory.Exclude != ""
@@ -171,8 +173,8 @@ func directoryOf(s *field) Directory {
 		Exclude: s.text("directory", "exclude")}
 }
 
-// argoExternal reads a source that is not this state of this repository. It returns false where what it is cannot be
-// asked for.
+// argoExternal reads a source in another repository or another revision of this one. It returns false where the source
+// is not known well enough to fetch it.
 func (r *reader) argoExternal(app, s *field, d *Deployment, at Position, words string) bool {
 	address, revision := s.text("repoURL"), s.text("targetRevision")
 	dir, ok := tree.Clean(s.text("path"))
@@ -197,10 +199,10 @@ func (r *reader) argoExternal(app, s *field, d *Deployment, at Position, words s
 	return true
 }
 
-// unfilled reports whether a text keeps a template or a variable that nothing fills in.
+// unfilled reports whether a text still contains a template or a variable.
 func unfilled(text string) bool { return strings.Contains(text, "{{") || strings.Contains(text, "${") }
 
-// known is a text that does not depend on the cluster, empty otherwise.
+// known returns the text of a field, empty where it depends on the cluster.
 func known(f *field, keys ...string) string {
 	if f = f.get(keys...); f == nil || f.unknown {
 		return ""
@@ -208,8 +210,8 @@ func known(f *field, keys ...string) string {
 	return f.text()
 }
 
-// argoKind describes what renders a source: what it says itself, else what its folder holds
-// (https://argo-cd.readthedocs.io/en/stable/user-guide/tool_detection/). Empty: a plugin.
+// argoKind returns what renders a source: what the source names, else what its folder contains
+// (https://argo-cd.readthedocs.io/en/stable/user-guide/tool_detection/). It is empty for a plugin.
 func (r *reader) argoKind(s *field, dir string) Kind {
 	for _, k := range []struct {
 		key  string
@@ -222,13 +224,13 @@ func (r *reader) argoKind(s *field, dir string) Kind {
 	return Detect(r.Tree, dir)
 }
 
-// skipReconcile is the annotation by which Argo CD leaves what an Application deploys alone
+// skipReconcile is the annotation with which Argo CD does not apply an Application
 // (https://argo-cd.readthedocs.io/en/stable/user-guide/skip_reconcile/).
 const skipReconcile = "argocd.argoproj.io/skip-reconcile"
 
-// sourceFiles lists the parameter files of a folder that count for an Application
-// (https://argo-cd.readthedocs.io/en/stable/user-guide/parameters/#store-overrides-in-git). One of another namespace than Argo CD
-// is in, which nothing here says, goes by that, too.
+// sourceFiles lists the parameter files of a folder that Argo CD reads for an Application
+// (https://argo-cd.readthedocs.io/en/stable/user-guide/parameters/#store-overrides-in-git). File names with the
+// Application's namespace count as well, because Argo CD's own namespace is not known.
 func sourceFiles(t Tree, dir string, d *Deployment) []string {
 	files := []string{path.Join(dir, ".argocd-source.yaml")}
 	if d.Name != "" && !strings.ContainsAny(d.Name, "/{") {
@@ -250,7 +252,7 @@ func (r *reader) withSourceFiles(s *field, d *Deployment) *field {
 	if merged == s {
 		return s
 	}
-	for _, key := range []string{"chart", "path", "repoURL", "targetRevision"} { // not theirs to change
+	for _, key := range []string{"chart", "path", "repoURL", "targetRevision"} { // parameter files cannot change these
 		if original := s.get(key); original != nil {
 			merged = merged.with(original, key)
 		}
@@ -268,7 +270,7 @@ func (r *reader) readFile(p string) ([]*field, *Problem) {
 	return list, problem
 }
 
-// argoOverrides turns an Application's kustomize options into edits, in the order in which Argo CD makes them.
+// argoOverrides turns an Application's kustomize options into edits, in the order in which Argo CD applies them.
 func (r *reader) argoOverrides(k, s, app *field) Overrides {
 	var o Overrides
 	env := environment(s, app)
@@ -299,7 +301,7 @@ func (r *reader) argoOverrides(k, s, app *field) Overrides {
 	return o
 }
 
-// countOf reads a replica count that may be written as text.
+// countOf converts a replica count that is written as text.
 func countOf(item *field) *field {
 	count := item.get("count")
 	if n, err := strconv.ParseInt(count.text(), 10, 64); err == nil {
@@ -310,7 +312,8 @@ func countOf(item *field) *field {
 
 var environmentName = regexp.MustCompile(`\$(?:\{(\w+)\}|(\w+)|\$)`)
 
-// environment returns what puts the variables of a build that are known without a commit into a text of a kustomization.
+// environment returns a function that replaces the variables of a build in a text of the kustomize options. Variables
+// that are only known with a commit are kept.
 func environment(s, app *field) func(string) string {
 	values := buildEnvironment(s, app)
 	return func(text string) string {
@@ -326,8 +329,8 @@ func environment(s, app *field) func(string) string {
 	}
 }
 
-// buildEnvironment returns the variables of a build (https://argo-cd.readthedocs.io/en/stable/user-guide/build-environment/)
-// that have their values without a commit.
+// buildEnvironment returns the variables of a build
+// (https://argo-cd.readthedocs.io/en/stable/user-guide/build-environment/) that do not depend on a commit.
 func buildEnvironment(s, app *field) map[string]string {
 	return map[string]string{
 		"ARGOCD_APP_NAME": app.text("metadata", "name"), "ARGOCD_APP_NAMESPACE": app.text("spec", "destination", "namespace"),
@@ -336,7 +339,7 @@ func buildEnvironment(s, app *field) map[string]string {
 	}
 }
 
-// Detect returns what Argo CD renders a folder by whose source does not say it
+// Detect returns what Argo CD renders a folder with, if the source does not name it
 // (https://argo-cd.readthedocs.io/en/stable/user-guide/tool_detection/).
 func Detect(t Tree, dir string) Kind {
 	switch {
@@ -348,7 +351,7 @@ func Detect(t Tree, dir string) Kind {
 	return ArgoDirectory
 }
 
-// HasSourceFile reports whether a folder has parameters that Argo CD merges over an Application's source.
+// HasSourceFile reports whether a folder has parameter files that Argo CD merges into the source of an Application.
 func HasSourceFile(t Tree, d *Deployment, dir string) bool {
 	return len(sourceFiles(t, dir, d)) > 0
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// set is one set of parameters that a generator gives.
+// set is one parameter set of a generator.
 type set struct {
 	values map[string]any
-	needs  *need // more values come from what only the cluster has; nil: none do
-	guess  bool  // whether there is such a set, or with these values, only the cluster knows
+	needs  *need // what the missing values depend on, which only the cluster has; nil: none are missing
+	guess  bool  // only the cluster knows whether this set exists, or has these values
 }
 
 // applicationSet expands one ApplicationSet (https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/).
@@ -58,14 +58,14 @@ func (r *reader) applicationSet(root *field) *Problem {
 			}
 			if err != nil {
 				r.problem(e.explain(generator, err))
-				break // the next set would fail the same way
+				break // the next set would fail in the same way
 			}
 			r.problem(r.application(app))
 		}
 		all = append(all, sets...)
 	}
 	r.ask(spec.get("generators"), spec.get("template"), spec.get("templatePatch"))
-	if e.read { // else the sets are what the generators say
+	if e.read { // otherwise the generators themselves contain all values
 		for _, s := range all {
 			r.also(s.values)
 		}
@@ -101,12 +101,12 @@ func (e *expander) patch(app, patch *field, s set) (*field, error) {
 type expander struct {
 	*reader
 	templates *templates
-	read      bool // files or folders of the repository
+	read      bool // files or folders of the repository were read
 	sets      int
 	entries   int
 }
 
-// located returns an error at a field, unless it has a place already.
+// located returns an error with the place of a field, unless it already has a place.
 func located(f *field, err error) *doc.Error {
 	if known := (*doc.Error)(nil); errors.As(err, &known) {
 		return known
@@ -127,8 +127,8 @@ func (e *expander) explain(generator *field, err error) *Problem {
 
 const maxGenerators = 4 // levels of generators in generators; Argo CD allows two
 
-// generate returns the sets of one entry of a list of generators. parent holds the values of the generator
-// before it in a matrix.
+// generate returns the parameter sets of one entry of a list of generators. parent has the values of the first
+// generator of a matrix.
 func (e *expander) generate(entry *field, parent *set, depth int) ([]set, error) {
 	if depth > maxGenerators {
 		return nil, located(entry, unknown("generators are nested more than %d levels deep", maxGenerators))
@@ -191,7 +191,7 @@ func (e *expander) one(key string, g *field, parent *set, depth int) ([]set, err
 	return nil, fmt.Errorf("there is no generator with the name %.40q", key)
 }
 
-// ownValues returns the values that a generator adds to each of its sets and that are the same in all.
+// ownValues returns the values that a generator adds to each of its sets. Values with a template are left out.
 func (e *expander) ownValues(g *field) map[string]any {
 	values, nested := map[string]any{}, map[string]any{}
 	own := g.get("values")
@@ -209,8 +209,8 @@ func (e *expander) ownValues(g *field) map[string]any {
 	return values
 }
 
-// interpolate fills a generator in with the values of the one before it. What its values do not have yet stays
-// for the generator itself.
+// interpolate fills in a generator with the values of the first generator of a matrix. Expressions without such a value
+// are kept, for the generator's own values.
 func (e *expander) interpolate(g *field, parent set) (*field, error) {
 	values, template := g.get("values"), g.get("template")
 	bare := &field{fields: maps.Clone(g.fields), keys: slices.DeleteFunc(slices.Clone(g.keys), func(k string) bool {
@@ -286,7 +286,7 @@ func (e *expander) merge(g *field, depth int) ([]set, error) {
 		return nil, errors.New("a merge needs two generators or more, and mergeKeys")
 	}
 	var base []set
-	open := false // which sets the first gives is not known
+	open := false // the sets of the first generator are not known
 	for i, child := range children {
 		sets, err := e.generate(child, nil, depth+1)
 		if err != nil {
@@ -320,9 +320,9 @@ func (e *expander) merge(g *field, depth int) ([]set, error) {
 	return base, nil
 }
 
-// perhaps merges sets into those of a first generator of which nobody knows the sets: the first of base has what they
-// have in common. Those that are overridden by name are perhaps, and are dropped where they are not; whether one is left
-// that has no override nobody knows, either.
+// perhaps merges sets into the unknown sets of a first generator. base[0] has the values that these have in common.
+// Each override may match one of them, so it gives a set that is a guess, and is dropped where its folder does not
+// exist. base[0] remains, as there may be sets without an override.
 func perhaps(base, sets []set, keys []string) []set {
 	base[0].guess = true
 	at := map[string]int{}
@@ -368,7 +368,7 @@ func byKeys(sets []set, keys []string) (index map[string]int, needs *need, err e
 	return index, needs, nil
 }
 
-// deepMerge returns a with b's values over it; maps in both are merged. An empty value of b does not override.
+// deepMerge returns a with the values of b. Maps in both are merged. An empty value in b does not replace one in a.
 func deepMerge(a, b map[string]any) map[string]any {
 	out := maps.Clone(a)
 	if out == nil {

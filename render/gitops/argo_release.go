@@ -13,8 +13,8 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// argoChart returns the chart of a source that is one from outside: of a chart repository, of a registry, or of another git
-// repository. It returns false where the source is none.
+// argoChart returns the chart of a source, if it is in a chart repository, a registry or another git repository.
+// Otherwise it returns false.
 func (r *reader) argoChart(s *field) (Chart, bool) {
 	address, chart, revision := s.text("repoURL"), s.text("chart"), s.text("targetRevision")
 	c := Chart{Named: s.position("chart"), Source: s.position("repoURL"), Where: s.position("targetRevision")}
@@ -41,7 +41,7 @@ func (r *reader) argoChart(s *field) (Chart, bool) {
 	return c, true
 }
 
-// argoRemoteChart reads a source that is such a chart.
+// argoRemoteChart reads a source with a remote chart.
 func (r *reader) argoRemoteChart(app, s *field, c Chart, d Deployment) *Problem {
 	says := []string{"repoURL", "chart", "path", "targetRevision"}
 	if slices.ContainsFunc(says, func(key string) bool { return hasUnknown(s.get(key)) }) {
@@ -61,13 +61,13 @@ func (r *reader) argoRemoteChart(app, s *field, c Chart, d Deployment) *Problem 
 	return nil
 }
 
-// argoGit is another git repository, or another state of this one, as Argo CD has it: with its submodules.
+// argoGit returns the want for another git repository or revision. Argo CD fetches submodules, too.
 func argoGit(address, revision string) remote.Want {
 	return remote.Want{Kind: remote.Git, URL: address, Ref: argoRevision(revision), Submodules: true}
 }
 
-// argoRevision is the reference that a targetRevision of git asks for: a range of versions is one of tags, see
-// https://argo-cd.readthedocs.io/en/stable/user-guide/tracking_strategies/#git.
+// argoRevision returns the git reference of a targetRevision. A range of versions selects a tag
+// (https://argo-cd.readthedocs.io/en/stable/user-guide/tracking_strategies/#git).
 func argoRevision(revision string) string {
 	if revision == "" || revision == "HEAD" {
 		return ""
@@ -81,7 +81,7 @@ func argoRevision(revision string) string {
 	return revision
 }
 
-// charted returns a problem where a folder of this repository has no chart.
+// charted returns a problem where the folder of a local chart has no chart.
 func (r *reader) charted(c Chart, d Deployment) *Problem {
 	switch {
 	case !isKind(r.Tree, c.Folder, tree.Dir):
@@ -139,7 +139,8 @@ type argoValues struct {
 
 func (a *argoValues) add(l Layer) { a.release.Layers = append(a.release.Layers, l) }
 
-// files adds valueFiles. A file that is named without a pattern counts where it is named, once.
+// files adds valueFiles. A file that is named explicitly is only read at that position, and not for a pattern that
+// matches it.
 func (a *argoValues) files(helm *field) {
 	optional := helm.truth("ignoreMissingValueFiles")
 	var layers []Layer
@@ -168,8 +169,8 @@ func (a *argoValues) files(helm *field) {
 	}
 }
 
-// file finds what a name of a values file stands for: it is below the chart's folder, or with a slash in front below
-// the top of the repository or of the packed chart; with $ref in front, below the top of another source.
+// file resolves the name of a values file. It is relative to the chart's folder; with a leading slash, to the top of
+// the repository or of the packed chart; with a leading $ref, to the top of another source.
 func (a *argoValues) file(item *field) Layer {
 	written := item.text()
 	l := Layer{Name: written, Where: item.position()}
@@ -217,7 +218,7 @@ func (a *argoValues) file(item *field) Layer {
 	return l
 }
 
-// mayBe has the release read all files that a name with something in it that only the cluster has may be of.
+// mayBe has the release read all files that a name may stand for. Part of the name is only known to the cluster.
 func (a *argoValues) mayBe(written string) {
 	pattern, folder := insideElement.ReplaceAllString(wholeElement.ReplaceAllString(written, "$1**$2"), "*"), ""
 	if ref, inside, ok := strings.Cut(pattern, "/"); ok && strings.HasPrefix(ref, "$") {
@@ -239,14 +240,15 @@ func (a *argoValues) mayBe(written string) {
 	}
 }
 
-// What templates keep in names: as an element of a path, which may be several, or as a part of one.
+// Template expressions in names of files: for whole elements of a path, which may become several elements, or for a
+// part of one.
 var (
 	wholeElement  = regexp.MustCompile(`(^|/)\{\{[^{}]*\}\}(/)`)
 	insideElement = regexp.MustCompile(`\{\{[^{}]*\}\}`)
 )
 
-// below joins a path to a folder, or to the top where it begins with a slash. It returns false where it leads out of
-// everything.
+// below joins a path to a folder, or to the top folder where it begins with a slash. It returns false where the result
+// is outside the repository.
 func below(folder, name string) (string, bool) {
 	if strings.HasPrefix(name, "/") {
 		folder = ""
@@ -254,7 +256,7 @@ func below(folder, name string) (string, bool) {
 	return tree.Clean(path.Join(folder, strings.TrimLeft(name, "/")))
 }
 
-// sourceOf returns the source that a name with a $ refers to.
+// sourceOf returns the source that a name with a leading $ refers to.
 func sourceOf(app *field, ref string) *field {
 	if !strings.HasPrefix(ref, "$") {
 		return nil
@@ -267,7 +269,7 @@ func sourceOf(app *field, ref string) *field {
 	return nil
 }
 
-// inPlace adds valuesObject, or else values.
+// inPlace adds valuesObject or, without that, values.
 func (a *argoValues) inPlace(helm *field) {
 	l := Layer{Name: "helm.valuesObject", value: helm.get("valuesObject")}
 	if !l.value.present() {
@@ -282,8 +284,8 @@ func (a *argoValues) inPlace(helm *field) {
 	a.add(l)
 }
 
-// parameters adds parameters, which Helm takes by kinds: typed ones, then texts, then files. Of several with one name
-// the last counts.
+// parameters adds parameters in Helm's order: typed ones, texts, then files. Of several with the same name only the
+// last one counts.
 func (a *argoValues) parameters(helm *field) {
 	for _, kind := range []layerKind{setLayer, stringLayer} {
 		var layers []Layer
@@ -310,7 +312,7 @@ func (a *argoValues) parameters(helm *field) {
 	}
 }
 
-// orEmpty returns an empty text at the place of another field where f is missing.
+// orEmpty returns f, or an empty text with the place of another field where f is missing.
 func (f *field) orEmpty(around *field) *field {
 	if f == nil {
 		return made("", around.where)
@@ -318,8 +320,8 @@ func (f *field) orEmpty(around *field) *field {
 	return f
 }
 
-// environment puts the variables of a build into a text of a release; a name that is none is empty. It returns false where
-// a variable is one that has its value only when the application is synced.
+// environment replaces the variables of a build in a text of a release. Unknown names become empty. It returns false
+// where a variable is only known when the application is synced.
 func (a *argoValues) environment(text string) (string, bool) {
 	values, known := buildEnvironment(a.source, a.app), true
 	values["$"] = "$"

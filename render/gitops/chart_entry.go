@@ -16,24 +16,24 @@ import (
 // ChartEntry are the values of an entry of a kustomization's helmCharts
 // (https://kubectl.docs.kubernetes.io/references/kustomize/builtins/#_helmchartinflationgenerator_).
 type ChartEntry struct {
-	File   Layer   // valuesFile; where there is none, values.yaml of the chart
-	Inline Layer   // valuesInline; its zero value: there is none
+	File   Layer   // valuesFile; without one, values.yaml of the chart
+	Inline Layer   // valuesInline; the zero value means none
 	Merge  string  // valuesMerge: override, merge or replace; empty: override
 	More   []Layer // additionalValuesFiles
 }
 
-// FileLayer is a layer that is a file: of this repository where the want has no kind.
+// FileLayer returns a layer that is a file. The file is in this repository if the want has no kind.
 func FileLayer(name string, where Position, want remote.Want, file string) Layer {
 	return Layer{Name: name, Where: where, Want: want, File: file}
 }
 
-// NodeLayer is a layer that stands in a file; where says of a node of it where it is.
+// NodeLayer returns a layer that is a node of a file. where returns the place of a node in it.
 func NodeLayer(name string, n *yaml.Node, where func(*yaml.Node) Position) Layer {
 	return Layer{Name: name, Where: where(n), value: nodes{where: where}.field(n, 0)}
 }
 
-// Release returns a release with the values of the entry. All else of it is for the caller to set. A Merge that does
-// not exist is an error.
+// Release returns a release with the values of the entry. The caller sets all other fields. An unknown Merge is an
+// error.
 func (e ChartEntry) Release() (*Release, error) {
 	r := &Release{rule: argoRule, Layers: append([]Layer{e.File}, e.More...)}
 	if e.Inline.value == nil || len(e.Inline.value.fields) == 0 {
@@ -55,7 +55,7 @@ func (e ChartEntry) Release() (*Release, error) {
 	return r, nil
 }
 
-// mergeInline merges the first two layers by kustomize's own merge, and the others over them by Helm's.
+// mergeInline merges the first two layers like kustomize, and all others over the result like Helm.
 func mergeInline(parts []*part, tagged bool) (map[string]any, error) {
 	if len(parts) < 2 {
 		return argoRule.merge(parts, tagged)
@@ -90,10 +90,10 @@ func mergeInline(parts []*part, tagged bool) (map[string]any, error) {
 	return out, nil
 }
 
-// mergeNodes merges as kustomize does, and returns what Helm reads of what kustomize writes.
+// mergeNodes merges like kustomize, and returns what Helm reads from the merged file.
 func mergeNodes(over, under *kyaml.RNode) (out map[string]any, err error) {
 	defer func() {
-		if recover() != nil { // values that are no map
+		if recover() != nil { // the values are not a map
 			err = errors.New("panics")
 		}
 	}()
@@ -113,10 +113,10 @@ func mergeNodes(over, under *kyaml.RNode) (out map[string]any, err error) {
 	return out, err
 }
 
-// leafName begins a text that stands for a leaf.
+// leafName begins a text that replaces a leaf during a merge.
 const leafName = "lintel-leaf-"
 
-// nameLeaves returns a value with texts in place of its leaves. What null does to a merge it does as null.
+// nameLeaves returns a value with texts in place of its leaves. A null stays, because it removes values in a merge.
 func nameLeaves(v any, leaves []*leaf) (any, []*leaf) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -136,7 +136,7 @@ func nameLeaves(v any, leaves []*leaf) (any, []*leaf) {
 	return v, leaves
 }
 
-// untagLeaves puts the leaves back in.
+// untagLeaves replaces the texts by the leaves again.
 func untagLeaves(v any, leaves []*leaf) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -25,7 +25,7 @@ func TestChartEntry(t *testing.T) {
 			"values.yaml:6\nl.0=1 values.yaml:3\nl.1=2 values.yaml:3\nmore.x=\"y1\" more.yaml:2\nyes=\"yes\" values.yaml:4\n"},
 		"replace": {"replace", inline, "a=7 more.yaml:1\nb.d=null k.yaml:3\nb.e=4 k.yaml:3\nl.0=5 k.yaml:4\nmore.x=\"y1\" " +
 			"more.yaml:2\nz=6 k.yaml:5\n"},
-		"none": {"merge", "", "a=7 more.yaml:1\nb.c=2 values.yaml:2\nb.d=\"x\" values.yaml:2\nkept=1 values.yaml:6\nl.0=1 " +
+		"no inline values": {"merge", "", "a=7 more.yaml:1\nb.c=2 values.yaml:2\nb.d=\"x\" values.yaml:2\nkept=1 values.yaml:6\nl.0=1 " +
 			"values.yaml:3\nl.1=2 values.yaml:3\nmore.x=\"y1\" more.yaml:2\ntrue=true values.yaml:4\nz=null values.yaml:5\n"},
 	} {
 		t.Run(name, func(t *testing.T) {

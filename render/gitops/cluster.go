@@ -7,42 +7,42 @@ import (
 	"strings"
 )
 
-// Cluster identifies a cluster by what an object says of it, or by where the object stands. Two that are equal are the same
-// cluster.
+// Cluster identifies a cluster by what an object says about it, or by the folder of the object. Equal values are the
+// same cluster.
 type Cluster struct {
 	By   ClusterBy
 	Name string
 }
 
-// ClusterBy is what tells a cluster.
+// ClusterBy says what identifies a cluster.
 type ClusterBy uint8
 
-// What tells clusters apart. The zero value is nothing: it is the one in which the objects of the repository are.
+// What identifies a cluster. ByNothing is the cluster that the objects of the repository are in.
 const (
 	ByNothing   ClusterBy = iota
-	ByFolder              // the folder that its objects are deployed from: "clusters/NAME", or one that deploys itself
-	ByName                // the name that Argo CD knows it by
+	ByFolder              // the folder that its objects are deployed from: "clusters/NAME", or a folder that deploys itself
+	ByName                // its name in Argo CD
 	ByServer              // its address
 	ByConfig              // the kubeconfig that Flux uses
-	BySettings            // the name that the settings give it
-	ByGenerator           // what only a generator of an ApplicationSet knows
+	BySettings            // its name in the settings
+	ByGenerator           // a generator of an ApplicationSet, of which only the cluster knows the result
 )
 
-// Same reports whether two descriptions may stand for one cluster where a change has one in place of the other: they are
-// equal, or only a generator knows what one of them is.
+// Same reports whether two descriptions, before and after a change, stand for the same cluster as far as is known. They
+// are equal, or exactly one of them is known only to a generator.
 func (c Cluster) Same(other Cluster) bool {
 	return c == other || (c.By == ByGenerator) != (other.By == ByGenerator)
 }
 
-// MayBe reports whether a change that puts one description in place of another may mean the same cluster: where nothing told
-// a cluster its objects may have got a folder, and those of a folder one in it.
+// MayBe reports whether two descriptions, before and after a change, may stand for the same cluster. It is wider than
+// Same: a folder may identify a cluster that nothing identified before, or may be inside the other folder.
 func (c Cluster) MayBe(other Cluster) bool {
 	return c.Same(other) || c.By == ByNothing && other.By == ByFolder || c.By == ByFolder && other.By == ByNothing ||
 		c.within(other) || other.within(c)
 }
 
-// Apart reports whether two descriptions certainly stand for different clusters: both say the same kind of thing, and not
-// the same. A folder in another one may be for a part of its cluster.
+// Apart reports whether two descriptions certainly stand for different clusters: they are of the same kind and differ.
+// If one is a folder in the other, it may be for a part of the same cluster.
 func (c Cluster) Apart(other Cluster) bool {
 	return c.By == other.By && c.By != ByGenerator && c.Name != other.Name && !c.within(other) && !other.within(c)
 }
@@ -51,8 +51,8 @@ func (c Cluster) within(other Cluster) bool {
 	return c.By == ByFolder && other.By == ByFolder && (other.Name == "." || strings.HasPrefix(c.Name, other.Name+"/"))
 }
 
-// argoCluster reads the destination of an Application, which a generator of an ApplicationSet may have filled in. It returns
-// the cluster for people, too (https://argo-cd.readthedocs.io/en/stable/operator-manual/declarative-setup/#clusters).
+// argoCluster reads the destination of an Application, which a generator may have filled in. It also returns the
+// cluster's name for messages (https://argo-cd.readthedocs.io/en/stable/operator-manual/declarative-setup/#clusters).
 func (r *reader) argoCluster(to *field) (people string, c Cluster) {
 	name, server := known(to, "name"), known(to, "server")
 	people = cmp.Or(name, server)
@@ -69,8 +69,8 @@ func (r *reader) argoCluster(to *field) (people string, c Cluster) {
 	return people, Cluster{ByServer, strings.TrimSuffix(server, "/")}
 }
 
-// choosing describes how a generator of an ApplicationSet, or one in it, chooses among what only the cluster knows: two that
-// choose differently may give other clusters. What it adds to what is chosen does not count.
+// choosing is a digest of how a generator, or one inside it, selects clusters. Generators with different digests may
+// select different clusters. Values that a generator adds to the selected ones are not part of the digest.
 func choosing(generator *field) string {
 	var parts []any
 	for _, key := range generator.keys {
@@ -92,7 +92,7 @@ func choosing(generator *field) string {
 	return digest(parts...)
 }
 
-// ClusterOfFolder returns the cluster that a folder of objects is for: Flux' guide has one below "clusters" for each
+// ClusterOfFolder returns the cluster of a folder of objects. In Flux' guide each folder below "clusters" is a cluster
 // (https://fluxcd.io/flux/guides/repository-structure/).
 func ClusterOfFolder(dir string) Cluster {
 	parts := strings.Split(dir, "/")

@@ -12,8 +12,8 @@ import (
 	"helm.sh/helm/v4/pkg/strvals"
 )
 
-// merge makes one map of layers, with a *leaf in place of each scalar where it is asked for. Both go the same way: what
-// decides are maps, lists and paths, and these are the same.
+// merge merges layers to one map. With tagged, each scalar is replaced by a *leaf. Both maps have the same shape,
+// because merging only depends on maps, lists and paths.
 func (r rule) merge(parts []*part, tagged bool) (map[string]any, error) {
 	switch r {
 	case fluxRule:
@@ -32,9 +32,9 @@ func (r rule) merge(parts []*part, tagged bool) (map[string]any, error) {
 	return out, nil
 }
 
-// mergeFlux merges the references in their order and then spec.values, which is the last layer if it is there. A value
-// with a target path is put into what the values in place are merged into by then; as maps are shared and not copied,
-// these may change with it (https://github.com/fluxcd/pkg/tree/main/chartutil).
+// mergeFlux merges the references in order, and then spec.values, which is always the last layer. A value with a target
+// path is set after spec.values is merged into the result so far. Maps are shared and not copied, as in Flux, so this
+// may also change spec.values (https://github.com/fluxcd/pkg/tree/main/chartutil).
 func mergeFlux(parts []*part, tagged bool) (map[string]any, error) {
 	var values map[string]any
 	if n := len(parts); n > 0 && parts[n-1].kind == mergeLayer && parts[n-1].Name == specValues {
@@ -54,7 +54,8 @@ func mergeFlux(parts []*part, tagged bool) (map[string]any, error) {
 	return mergeMaps(out, values), nil
 }
 
-// mergeMaps returns a with b over it. Maps that only one of them has are shared with it, as Helm and Flux have it.
+// mergeMaps returns a with the values of b. Maps that are in only one of them are shared with the result, as in Helm
+// and Flux.
 func mergeMaps(a, b map[string]any) map[string]any {
 	out := make(map[string]any, len(a))
 	maps.Copy(out, a)
@@ -70,10 +71,10 @@ func mergeMaps(a, b map[string]any) map[string]any {
 	return out
 }
 
-// set puts the value of a layer at its path.
+// set sets the value of a layer at its path.
 func (p *part) set(out map[string]any, tagged bool) (err error) {
 	defer func() {
-		if recover() != nil { // what is there already is of another kind
+		if recover() != nil { // a value of another type is at the path
 			err = errors.New("panics")
 		}
 		if err != nil {
@@ -115,7 +116,8 @@ func (p *part) leaf() *leaf {
 		layer: p.index, exact: true}
 }
 
-// sweep has a leaf for the empty text that Helm's parser writes by itself where nothing is left to read.
+// sweep replaces by a leaf the empty text that Helm's parser sets without calling the reader, where nothing follows
+// "=".
 func (p *part) sweep(out map[string]any, tagged bool, err error) error {
 	if err != nil || !tagged || !strings.HasSuffix(p.path+"="+p.text, "=") {
 		return err
@@ -144,10 +146,10 @@ func quoted(text, sign string) bool {
 	return strings.HasPrefix(text, sign) && strings.HasSuffix(text, sign)
 }
 
-// literal keeps Helm's parser from seeing anything in a text.
+// literal escapes a text, so that Helm's parser takes it literally.
 var literal = strings.NewReplacer(`\`, `\\`, `,`, `\,`, `[`, `\[`, `]`, `\]`, `{`, `\{`, `}`, `\}`)
 
-// listed writes a value of a parameter as Argo CD does: a comma ends it only in a list
+// listed escapes the commas in a parameter's value as Argo CD does, except in a list
 // (https://argo-cd.readthedocs.io/en/stable/user-guide/helm/#helm-parameters).
 func listed(value string) string {
 	if strings.HasPrefix(value, "{") && strings.HasSuffix(value, "}") {
@@ -163,7 +165,7 @@ func listed(value string) string {
 	return b.String()
 }
 
-// sorted yields what is in a map or a list, by keys and indexes.
+// sorted yields the values in a map or a list, with their keys or indexes in order.
 func sorted(v any) iter.Seq2[string, any] {
 	return func(yield func(string, any) bool) {
 		switch v := v.(type) {

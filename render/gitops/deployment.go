@@ -23,20 +23,20 @@ type Position struct {
 	EndLine int // last line of the value; 0: the same as Line
 }
 
-// Object is a manifest of the repository, as written or as rendered. Each of its fields knows its place.
+// Object is a manifest of the repository, from a file or from a rendering. Each of its fields has a place.
 type Object struct {
 	root *field
-	from string // the root that it is rendered from; empty: its file
+	from string // the root that renders it; empty: it is in a file
 	id   string // see Identified
 }
 
-// Identified returns the object with an id that no other one has which says something else, or is written elsewhere.
+// Identified returns the object with an id. Objects with equal ids must have the same content and places.
 func (o Object) Identified(id string) Object {
 	o.id = id
 	return o
 }
 
-// In returns the object as a root has it that does not change it; see FromRoot.
+// In returns the object as part of a root that renders it unchanged; see FromRoot.
 func (o Object) In(root string) Object {
 	o.from = root
 	return o
@@ -45,8 +45,8 @@ func (o Object) In(root string) Object {
 // FromNode returns the object of one YAML document of a file.
 func FromNode(path string, n *yaml.Node) Object { return Object{root: fieldOfNode(path, n)} }
 
-// FromRoot returns an object as a root renders it. where tells where its fields are written, by their number: each comes
-// before what is in it, and keys are sorted.
+// FromRoot returns an object that a root renders. where returns the place of the nth field: parents come before their
+// fields, and keys are sorted.
 func FromRoot(root string, value map[string]any, where func(nth int) Position) Object {
 	next := -1
 	return Object{from: root, root: fieldOf(value, 0, func() func() Position {
@@ -56,8 +56,8 @@ func FromRoot(root string, value map[string]any, where func(nth int) Position) O
 	})}
 }
 
-// Reads lists the names of the objects of some kinds that an object of Flux reads: where its source is, and the
-// ConfigMaps and Secrets that it takes variables and values from.
+// Reads lists, by kind, the names of the objects that an object of Flux refers to: its source, and the ConfigMaps and
+// Secrets with variables and values.
 func (o Object) Reads() map[string][]string {
 	kinds := map[string][]string{}
 	spec := o.root.get("spec")
@@ -76,8 +76,8 @@ func (o Object) Name() string { return o.root.text("metadata", "name") }
 // File returns the path of the file that the object's name is written in.
 func (o Object) File() string { return o.root.position("metadata", "name").Path }
 
-// Same reports whether another object is what became of this one on its way to the cluster, or the other way round: both
-// are of one kind and name, and of one namespace or file.
+// Same reports whether two objects are one object before and after it was rendered. Both have the same kind and name,
+// and the same namespace or file.
 func (o Object) Same(other Object) bool {
 	return o.Kind() == other.Kind() && o.Name() == other.Name() && (o.File() == other.File() ||
 		o.root.text("metadata", "namespace") == other.root.text("metadata", "namespace"))
@@ -86,26 +86,25 @@ func (o Object) Same(other Object) bool {
 // Kind returns the object's kind, empty where it has none.
 func (o Object) Kind() string { return o.root.text("kind") }
 
-// Tree is what is read of a repository: render/tree.Tree has it. Paths are slash-separated; an absent path
-// gives an error that is tree.ErrNotExist.
+// Tree reads a repository; render/tree.Tree implements it. Paths are slash-separated. A missing path gives the error
+// tree.ErrNotExist.
 type Tree interface {
 	Lookup(path string) (string, tree.Entry, error)
 	ReadFile(path string) ([]byte, string, error)
 	ReadDir(path string) ([]tree.Entry, error)
 }
 
-// RepoNames tells the repository from others that the objects name. Where it is empty, a source counts as this
-// repository if its path exists in the tree.
+// RepoNames identifies the repository among those that objects name. If it is empty, a source is this repository if its
+// path exists in the tree.
 type RepoNames struct {
-	// URLs are clone URLs in any spelling, "owner/name", or a name, which stands for that of any owner: forks have
-	// another.
+	// URLs are clone URLs in any spelling, or "owner/name", or a name, which matches any owner because of forks.
 	URLs []string
-	// Branches are what the objects may call the branch that the tree is a state of. Where there are none, each revision
-	// that may be a branch counts as this one.
+	// Branches are the names that objects may use for the branch of the tree. If there are none, every revision that
+	// may be a branch is taken for it.
 	Branches []string
 }
 
-// Limits bound what reading the objects may cost. The zero value means the defaults.
+// Limits limit the cost of reading the objects. The zero value means the defaults.
 type Limits struct {
 	Source    doc.Limits // of one file that a generator reads
 	Sets      int        // parameter sets of one ApplicationSet; default 5,000
@@ -120,17 +119,18 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Options say what the objects are read against.
+// Options are what the objects are read with.
 type Options struct {
 	Tree   Tree
 	Repo   RepoNames
 	Limits Limits
-	// Once evaluates an object, or returns what that came to for the same key where all that was read of the tree is the
-	// same; nil: each is evaluated. It is asked only where all objects have an id. What it returns is not changed.
+	// Once evaluates an object, or returns an earlier result for the same key, if everything read from the tree is the
+	// same. nil: each object is evaluated. It is only called if all objects have an id. Callers do not change the
+	// result.
 	Once func(key string, evaluate func(Tree) Evaluation) Evaluation
 }
 
-// Kind is what renders a deployment.
+// Kind says what renders a deployment.
 type Kind string
 
 // The kinds of deployments.
@@ -142,7 +142,7 @@ const (
 	FluxHelm      Kind = "flux helm" // a HelmRelease: see Release
 )
 
-// Reference names the object that asks for a deployment.
+// Reference identifies the object that deploys something.
 type Reference struct{ Kind, Namespace, Name string }
 
 // String returns the kind, and the name with its namespace.
@@ -150,7 +150,7 @@ func (r Reference) String() string {
 	return r.Kind + " " + strings.TrimPrefix(r.Namespace+"/"+r.Name, "/")
 }
 
-// Root returns what people call what the object deploys: see roots.Root.Name.
+// Root returns the name of the root that the object deploys: see roots.Root.Name.
 func (r Reference) Root() string {
 	kind := r.Kind
 	if kind == "Kustomization" {
@@ -173,41 +173,41 @@ func (r Reference) APIVersion() string {
 // Deployment is one folder of the repository, or a release of a chart, that a controller applies to a cluster.
 type Deployment struct {
 	Kind     Kind
-	Path     string    // folder in the repository, "." for its root; the object's file where a Release has none
+	Path     string    // folder in the repository, "." for its top; for a remote chart or source, the object's file
 	Object   Reference // Application, ApplicationSet or Kustomization
-	Name     string    // of the Application or Kustomization; of the one that an ApplicationSet generates
+	Name     string    // of the Application or Kustomization; for an ApplicationSet, of the generated Application
 	Source   int       // index in spec.sources
 	Revision string    // branch, tag or commit as written; empty or HEAD: the default branch
-	Cluster  string    // name or address of the cluster, for people; may be empty
-	To       Cluster   // that the object names; the zero value: the one that it is in itself
-	Recreate bool      // an object that cannot be changed is deleted and created again
+	Cluster  string    // name or address of the cluster, for messages; may be empty
+	To       Cluster   // the cluster that the object names; the zero value: the cluster that the object is in
+	Recreate bool      // resources that cannot be updated are deleted and created again
 
-	// Namespace is where namespaced objects without a namespace go (Argo CD's destination). Flux' target
-	// namespace is one of Overrides: kustomize writes it over what the manifests say.
+	// Namespace is the namespace of namespaced objects that name none (Argo CD's destination). Flux' target namespace
+	// is part of Overrides instead: kustomize writes it over the namespaces in the manifests.
 	Namespace      string
 	NamespaceWhere Position
 
 	Directory  Directory       // of an ArgoDirectory
-	Overrides  Overrides       // what is changed in the folder's kustomization: see Edit
+	Overrides  Overrides       // changes of the folder's kustomization: see Edit
 	Metadata   Metadata        // Flux' commonMetadata: see Finish
 	Substitute Substitution    // Flux' postBuild: see Finish
 	Release    *Release        // of a chart
-	External   *ExternalSource // the folder is not of this repository, and Path is the object's file
-	Exclusion  Exclusion       // what Flux' source leaves out, where that may be some of the folder
-	LeavesOut  bool            // some of the folder is left out: see Leaves
-	Suspended  bool            // the controller leaves what is there alone until the object is resumed
+	External   *ExternalSource // the folder is in another repository, and Path is the object's file
+	Exclusion  Exclusion       // what Flux' source leaves out, if that may concern the folder
+	LeavesOut  bool            // part of the folder is left out: see Leaves
+	Suspended  bool            // the controller changes nothing until the object is resumed
 
-	From      string   // the root that the object is rendered from; empty: it is as its file has it
-	Nth       int      // among those of one file and name that differ
-	Where     Position // the object
+	From      string   // the root that renders the object; empty: the object is in a file
+	Nth       int      // number among deployments of the same ID that differ
+	Where     Position // of the object
 	PathWhere Position // its path field
 }
 
-// Directory chooses the manifests of a folder (https://argo-cd.readthedocs.io/en/stable/user-guide/directory/).
+// Directory selects the manifests of a folder (https://argo-cd.readthedocs.io/en/stable/user-guide/directory/).
 type Directory struct {
 	Recurse          bool
 	Include, Exclude string // globs over paths below the folder; "*" crosses folders, {a,b} are alternatives
-	state            string // of what asks for it
+	state            string // of the Application's source: see reader.ask
 }
 
 // Metadata is set on every object of a deployment.
@@ -219,17 +219,17 @@ type Value struct {
 	Where Position
 }
 
-// Substitution is what Flux replaces ${variables} by after the build.
+// Substitution is what Flux replaces ${variables} with after the build.
 type Substitution struct {
 	Variables map[string]Value
-	Always    bool       // replace even where no variable is set, so that defaults apply
-	Unread    []Position // sources that only the cluster has: a variable that is not set may come from there
+	Always    bool       // replace even if no variable is set, so that defaults apply
+	Unread    []Position // sources that only the cluster has, and that may set more variables
 }
 
-// Active reports whether anything is replaced at all: without variables Flux leaves ${} as it is.
+// Active reports whether Flux replaces anything. Without variables it leaves ${} unchanged.
 func (s Substitution) Active() bool { return s.Always || len(s.Variables) > 0 || len(s.Unread) > 0 }
 
-// ID names a deployment within its tree: the same object, source and file have the same ID in the next commit.
+// ID identifies a deployment within its tree. It is the same in the next commit for the same object, source and file.
 func (d *Deployment) ID() string {
 	id := strings.ToLower(d.Object.Kind) + "/" + d.Object.Namespace + "/" + d.Object.Name + "/" + d.Name +
 		"[" + strconv.Itoa(d.Source) + "]:" + d.Path + "@" + cmp.Or(d.From, d.Where.Path)
@@ -239,8 +239,8 @@ func (d *Deployment) ID() string {
 	return id
 }
 
-// NameOf returns NAMESPACE/NAME of what an object deploys by its ID: what an ApplicationSet generates has the name of
-// the Application.
+// NameOf returns NAMESPACE/NAME of the deployment with an ID. For an ApplicationSet it is the name of the generated
+// Application.
 func NameOf(id string) string {
 	parts := strings.SplitN(id, "/", 4)
 	if len(parts) < 4 {
@@ -250,16 +250,17 @@ func NameOf(id string) string {
 	return strings.TrimPrefix(parts[1]+"/"+cmp.Or(name, parts[2]), "/")
 }
 
-// Unmodified reports whether rendering the folder's kustomization as it is gives what is deployed.
+// Unmodified reports whether the folder's kustomization is deployed as it is.
 func (d *Deployment) Unmodified() bool {
 	return d.Kind != ArgoDirectory && d.Release == nil && d.External == nil && !d.LeavesOut && d.Namespace == "" && len(d.Overrides.edits) == 0 &&
 		!d.Substitute.Active() && len(d.Metadata.Labels) == 0 && len(d.Metadata.Annotations) == 0
 }
 
-// Digest differs between two deployments that may render differently from the same files. Places do not count.
+// Digest is different for two deployments that may render differently from the same files. It does not depend on
+// places.
 func (d *Deployment) Digest() string { return digest(append(d.parts(), d.Path)...) }
 
-// Unversioned is Digest without the versions of the chart and of the source.
+// Unversioned is like Digest, but does not depend on the versions of the chart and of the source.
 func (d *Deployment) Unversioned() string {
 	other := *d
 	other.Release = d.Release.unversioned()
@@ -271,14 +272,14 @@ func (d *Deployment) Unversioned() string {
 	return other.Digest()
 }
 
-// Text is what the object says of what it deploys, as one text to search in: names, values, patches. What files say that
-// it names is not in it.
+// Text returns the fields of the object that affect what it deploys, as one text to search in: names, values, patches.
+// It does not include files that the object names.
 func (d *Deployment) Text() []byte {
 	data, _ := json.Marshal(d.parts())
 	return data
 }
 
-// parts is what a deployment depends on beside its folder.
+// parts returns what a deployment depends on besides its folder.
 func (d *Deployment) parts() []any {
 	parts := []any{d.Kind, d.Namespace, d.Directory, d.Overrides.shape(), texts(d.Metadata.Labels),
 		texts(d.Metadata.Annotations), texts(d.Substitute.Variables), d.Substitute.Always, len(d.Substitute.Unread),
@@ -297,7 +298,7 @@ func texts(m map[string]Value) map[string]string {
 	return out
 }
 
-// Evaluation is what one object deploys, and what stands in the way of knowing that.
+// Evaluation is what one object deploys, and the problems that keep parts of that from being known.
 type Evaluation struct {
 	Deployments []Deployment
 	Problems    []Problem
@@ -306,22 +307,22 @@ type Evaluation struct {
 // reader evaluates one object.
 type reader struct {
 	Options
-	byKind   map[string][]*field // all objects
+	byKind   map[string][]*field // all objects, by kind
 	found    []Deployment
 	problems problems
-	object   Reference       // the one at hand
-	where    Position        // of that
-	from     string          // what it is rendered from
-	asked    []any           // what it asks for and reads, see ask
-	unknown  *need           // what the Application at hand depends on and only the cluster has; nil: nothing
-	guess    bool            // whether it is made at all only the cluster knows
-	choosing string          // how the generator chooses that gives it, see choosing
-	needs    map[string]bool // why folders or namespaces of the ApplicationSet at hand are not known
+	object   Reference       // the object that is read
+	where    Position        // where its name is written
+	from     string          // the root that renders it
+	asked    []any           // what the next problem's state consists of: see ask
+	unknown  *need           // what the current Application depends on that only the cluster has; nil: nothing
+	guess    bool            // only the cluster knows whether the current Application exists
+	choosing string          // see the function choosing
+	needs    map[string]bool // reasons why folders or namespaces of the current ApplicationSet are not known
 }
 
-// Deployments returns what the Argo CD and Flux objects among the given ones deploy from this repository, sorted
-// by path and ID. Objects of other kinds are context: ConfigMaps that Flux substitutes from, and the
-// GitRepository objects that say which repository a Kustomization reads.
+// Deployments returns what the Argo CD and Flux objects in a list deploy from this repository, sorted by path and ID.
+// Other objects in the list are only looked up: ConfigMaps with variables, and GitRepositories that say which
+// repository a Kustomization reads.
 func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 	o.Limits = o.Limits.withDefaults()
 	if slices.ContainsFunc(objects, func(o Object) bool { return o.id == "" }) {
@@ -350,8 +351,8 @@ func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 		}
 		return strings.Compare(a.ID(), b.ID())
 	})
-	// The same object may be written twice in a file. Where the two differ the cluster has the one that is applied last:
-	// each counts as deployed, so that neither hides the other.
+	// The same object may be in a file twice. If the two differ, the cluster has the one that is applied last. Both
+	// count as deployed, so that neither hides the other.
 	same := func(a, b Deployment) bool { return a.ID() == b.ID() && a.Digest() == b.Digest() }
 	found = slices.CompactFunc(found, same)
 	for i, n := 1, 0; i < len(found); i++ {
@@ -366,7 +367,7 @@ func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 	return found, all.list
 }
 
-// once evaluates an object, if that was not done before.
+// once evaluates an object, or returns the cached result.
 func (o Options) once(object Object, byKind map[string][]*field, context func() string) Evaluation {
 	var evaluate func(*reader, *field) *Problem
 	root, kind, flux := object.root, object.Kind(), false
@@ -406,7 +407,7 @@ func (o Options) once(object Object, byKind map[string][]*field, context func() 
 	return o.Once(fmt.Sprintf("%q %v %q %s %s", o.Repo, o.Limits, object.from, object.id, looked), do)
 }
 
-// contextDigest distinguishes the objects that are only looked up.
+// contextDigest is a digest of the objects that are only looked up.
 func contextDigest(objects []Object) string {
 	_, kinds := Kinds()
 	var parts []any
@@ -418,8 +419,8 @@ func contextDigest(objects []Object) string {
 	return digest(parts...)
 }
 
-// Kinds lists the kinds of the objects that Deployments looks at: those that deploy, and those that it only looks up
-// for Flux: where something comes from, and the values that are put in.
+// Kinds lists the kinds of objects that Deployments reads: those that deploy, and those that it only looks up for Flux,
+// as sources and for values.
 func Kinds() (deploy, context []string) {
 	return []string{"Application", "ApplicationSet", "Kustomization", "HelmRelease"},
 		[]string{"GitRepository", "ArtifactGenerator", "OCIRepository", "HelmRepository", "Bucket", "HelmChart", "ConfigMap",

@@ -11,27 +11,27 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// field is a JSON value that knows where it is written. It is not changed once made.
+// field is a JSON value with its place. It is not changed once it is made.
 type field struct {
-	scalar  any               // nil, string, bool, int64 or float64, where it is neither a map nor a list
+	scalar  any               // nil, string, bool, int64 or float64; not used for a map or a list
 	keys    []string          // of a map, in order
 	fields  map[string]*field // not nil: a map
 	items   []*field
 	list    bool
-	unknown bool // a template's result that depends on what only the cluster has
+	unknown bool // result of a template that depends on values which only the cluster has
 	where   func() Position
-	inside  func() Position // in what Layer.Want comes to, where the value is not of this repository
+	inside  func() Position // place in the source of Layer.Want, if the value is not in this repository
 }
 
-// MaxDepth bounds the nesting of values: what is deeper is left out.
+// MaxDepth limits the nesting of values. Deeper values are left out.
 const MaxDepth = 100
 
-// made is a value that no file holds as such: it stands where what it was made from is written.
+// made returns a field for a computed value. Its place is that of the field it was computed from.
 func made(v any, where func() Position) *field {
 	return fieldOf(v, 0, func() func() Position { return where })
 }
 
-// fieldOf converts a JSON value. next returns where the next value is written: each comes before what is in it, and keys
+// fieldOf converts a JSON value. next returns the place of the next value: parents come before their values, and keys
 // are sorted.
 func fieldOf(v any, depth int, next func() func() Position) *field {
 	f := &field{where: next()}
@@ -55,11 +55,11 @@ func fieldOf(v any, depth int, next func() func() Position) *field {
 	return f
 }
 
-// nodes converts nodes whose aliases are known to end (doc.Parse).
+// nodes converts YAML nodes. doc.Parse has checked that their aliases do not form a cycle.
 type nodes struct {
 	where   func(*yaml.Node) Position
-	namedBy *Position // what names the file of another source that where is about; nil: it is of this repository
-	truths  bool      // a key that is a boolean for kubectl has the name of that, too
+	namedBy *Position // the field that names the file of another source; nil: where is in this repository
+	truths  bool      // a key that kubectl reads as a boolean is also stored as "true" or "false"
 }
 
 // fieldOfNode converts a node of a file of this repository.
@@ -154,7 +154,7 @@ func (f *field) at(path []string) *field {
 	return f
 }
 
-// text is a scalar as text, empty where it is missing or null.
+// text returns a scalar as text, empty where it is missing or null.
 func (f *field) text(keys ...string) string {
 	f = f.get(keys...)
 	if f == nil || f.fields != nil || f.list || f.scalar == nil {
@@ -182,7 +182,7 @@ func (f *field) truth(keys ...string) bool {
 	return f != nil && f.scalar == true
 }
 
-// group is the API group of an object.
+// group returns the API group of an object.
 func (f *field) group() string {
 	group, _, ok := strings.Cut(f.text("apiVersion"), "/")
 	if !ok {
@@ -191,7 +191,7 @@ func (f *field) group() string {
 	return group
 }
 
-// elements lists a list's items, none where the field is missing.
+// elements lists the items of a list, none where the field is missing.
 func (f *field) elements(keys ...string) []*field {
 	if f = f.get(keys...); f == nil {
 		return nil
@@ -205,7 +205,7 @@ func (f *field) present(keys ...string) bool {
 	return f != nil && (f.fields != nil || f.list || f.scalar != nil)
 }
 
-// each returns a map or a list of what becomes of its values; nil takes one out.
+// each returns a map or a list with change applied to each value. A value that becomes nil is removed.
 func (f *field) each(change func(*field) *field) *field {
 	if f == nil {
 		return nil
@@ -227,7 +227,7 @@ func (f *field) each(change func(*field) *field) *field {
 	return out
 }
 
-// settled returns f without the fields whose values depend on what only the cluster has.
+// settled returns f without the fields that depend on values which only the cluster has.
 func (f *field) settled() *field {
 	if f.fields == nil {
 		return f
@@ -240,7 +240,7 @@ func (f *field) settled() *field {
 	})
 }
 
-// position is the field's place, or the place of the nearest field around it that exists.
+// position returns the place of a field, or of its nearest parent that exists.
 func (f *field) position(keys ...string) Position {
 	at := f
 	for _, k := range keys {
@@ -277,7 +277,7 @@ func (f *field) plain() any {
 	return f.scalar
 }
 
-// merge returns f with the fields of a JSON merge patch (RFC 7386) over it.
+// merge returns f with a JSON merge patch (RFC 7386) applied.
 func (f *field) merge(patch *field) *field {
 	if f == nil || f.fields == nil || patch.fields == nil {
 		return patch
@@ -295,7 +295,7 @@ func (f *field) merge(patch *field) *field {
 	return out
 }
 
-// with returns f with one field set, at the keys.
+// with returns f with one field set.
 func (f *field) with(v *field, key string) *field {
 	if f == nil {
 		f = &field{where: v.where}
@@ -305,7 +305,7 @@ func (f *field) with(v *field, key string) *field {
 	return out
 }
 
-// fill returns f with what it lacks taken from another value.
+// fill returns f with fields that it lacks taken from another value.
 func (f *field) fill(from *field) *field {
 	if f == nil || !f.present() || f.scalar == "" {
 		return from

@@ -16,26 +16,26 @@ import (
 	"github.com/lintel-bot/lintel/render/kustomization"
 )
 
-// Write means that a controller wrote a field of a resource after the build.
+// Write says that a controller wrote a field of a resource after the build.
 type Write struct {
 	Pointer string     // RFC 6901, into the resource
 	Role    string     // "substitute", "commonMetadata" or "destination"
-	By      []Position // what is written there: the variables' values, the label, the namespace
-	Partly  bool       // the field keeps its own place, and By is behind it; otherwise By is its place
+	By      []Position // where the written values are: of the variables, the label, or the namespace
+	Partly  bool       // the field keeps its own place, followed by By; otherwise By is its place
 }
 
-// Issue is a problem with a field of a resource; the caller knows where the field is written.
+// Issue is a problem with a field of a resource. The caller finds the place of the field.
 type Issue struct {
 	Pointer string
 	Message string
 	Cause   Cause
-	Value   bool // it is the value of the field that is not known
+	Value   bool // the value of the field is not known
 }
 
-// FinishOptions say what the resources are finished against.
+// FinishOptions are what resources are finished with.
 type FinishOptions struct {
-	// Namespaced reports whether objects of a kind live in a namespace. Nil: what kustomize knows, and true for
-	// kinds it does not know.
+	// Namespaced reports whether a kind is namespaced. nil: as kustomize knows, and true for kinds that it does not
+	// know.
 	Namespaced func(apiVersion, kind string) bool
 	Limits     Limits
 }
@@ -45,9 +45,9 @@ const (
 	substituteDisabled = "disabled"
 )
 
-// Finish does to a built resource what the controller does before it applies it: Flux' variable substitution and
-// common metadata, Argo CD's destination namespace. It changes the nodes in place; a scalar that it changes keeps
-// its line and column.
+// Finish changes a built resource as the controller does before it applies it: Flux' variable substitution and common
+// metadata, or Argo CD's destination namespace. It changes the nodes in place. A changed scalar keeps its line and
+// column.
 func (d *Deployment) Finish(resource *yaml.Node, o FinishOptions) ([]Write, []Issue) {
 	for resource != nil && resource.Kind == yaml.DocumentNode && len(resource.Content) > 0 {
 		resource = resource.Content[0]
@@ -82,7 +82,7 @@ type finisher struct {
 	done    map[*yaml.Node]bool
 }
 
-// node replaces in the keys and the scalars of a tree. An alias shows what its anchor becomes.
+// node replaces variables in the keys and scalars of a tree. Aliases are skipped, as they follow their anchors.
 func (f *finisher) node(n *yaml.Node, pointer string, depth int) {
 	if n.Kind == yaml.AliasNode || depth > MaxDepth || f.done[n] {
 		return
@@ -110,7 +110,7 @@ func (f *finisher) node(n *yaml.Node, pointer string, depth int) {
 	}
 }
 
-// replace returns a text with its variables replaced, and where these are written.
+// replace returns a text with its variables replaced, and the places of their values.
 func (f *finisher) replace(text, pointer string) (string, []Position, bool) {
 	e := &expansion{text: text, variables: f.Substitute.Variables, partial: len(f.Substitute.Unread) > 0,
 		limit: f.limits.TextBytes}
@@ -139,8 +139,8 @@ func unique(names []string) []string {
 	return slices.Compact(names)
 }
 
-// scalar replaces in one value. Flux replaces in the printed manifest and reads that again, so a value can change
-// its type: a text that is printed without quotes becomes a number, a boolean, a list, or null.
+// scalar replaces variables in one value. Flux replaces them in the printed manifest and parses it again, so a value
+// can change its type: a text that is printed without quotes may become a number, a boolean, a list or null.
 func (f *finisher) scalar(n *yaml.Node, pointer string) {
 	printed, err := sigsyaml.Marshal(map[string]string{"v": n.Value})
 	if err != nil {
@@ -162,7 +162,7 @@ func (f *finisher) scalar(n *yaml.Node, pointer string) {
 	f.writes = append(f.writes, Write{Pointer: pointer, Role: "substitute", By: by, Partly: true})
 }
 
-// become gives a node another value at the same place.
+// become gives a node another value, and keeps its line and column.
 func become(n *yaml.Node, v any) {
 	old := *n
 	fresh := func(v any) *yaml.Node {
@@ -185,7 +185,7 @@ func become(n *yaml.Node, v any) {
 	case string:
 		n.Kind, n.Tag, n.Value, n.Style = yaml.ScalarNode, "!!str", v, old.Style&^yaml.FlowStyle
 		if n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0 {
-			n.Style = yaml.DoubleQuotedStyle // so that nothing takes it for a number
+			n.Style = yaml.DoubleQuotedStyle // otherwise it may be read as a number
 		}
 	case json.Number:
 		n.Kind, n.Tag, n.Value = yaml.ScalarNode, "!!int", v.String()
@@ -199,7 +199,7 @@ func become(n *yaml.Node, v any) {
 	}
 }
 
-// child returns the map at a key, made where it is missing, nil where something else is there.
+// child returns the map at a key. It adds one where the key is missing, and returns nil where the value is not a map.
 func child(n *yaml.Node, key string) *yaml.Node {
 	_, v := doc.Field(n, key)
 	if v == nil || v.Kind == yaml.ScalarNode && v.ShortTag() == "!!null" {
@@ -249,7 +249,7 @@ func (f *finisher) set(m *yaml.Node, name, text string, w Write) {
 	f.writes = append(f.writes, w)
 }
 
-// namespace puts a namespaced resource that names no namespace into that of the destination
+// namespace sets the namespace of the destination on a namespaced resource that names none
 // (https://argo-cd.readthedocs.io/en/stable/user-guide/application-specification/).
 func (f *finisher) namespace(resource *yaml.Node) {
 	if f.Namespace == "" {

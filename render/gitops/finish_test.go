@@ -37,7 +37,7 @@ func TestSubstitute(t *testing.T) {
 	}
 }
 
-func TestFinish(t *testing.T) {
+func TestFinishChangesResourcesLikeTheController(t *testing.T) {
 	at := func(line int) Position { return Position{Path: "k.yaml", Line: line} }
 	variables := map[string]Value{"n": {"8080", at(1)}, "t": {"true", at(2)}, "s": {"text", at(3)},
 		"l": {"[a, b]", at(4)}, "bad": {"a: b: c", at(5)}, "e": {"", at(6)}}
@@ -46,7 +46,7 @@ func TestFinish(t *testing.T) {
 		in, want       string
 		writes, issues []string
 	}{
-		"types": {
+		"substitution changes the type": {
 			d:    Deployment{Substitute: Substitution{Variables: variables}},
 			in:   "a: ${n}\nb: \"${t}\"\nc: x${n}\nd: ${l}\ne: ${e}\nf: '${s}: x'\n${s}/k: v\ng: |\n  ${n}\n  ${t}\n",
 			want: "a: 8080\nb: true\nc: x8080\nd: [a, b]\ne: null\nf: 'text: x'\ntext/k: v\ng: |\n  8080\n  true\n",
@@ -54,28 +54,28 @@ func TestFinish(t *testing.T) {
 				"/d substitute [k.yaml:4:0]", "/e substitute [k.yaml:6:0]", "/f substitute [k.yaml:3:0]",
 				"/g substitute [k.yaml:1:0 k.yaml:2:0]"},
 		},
-		"unset": {
+		"variable that nothing sets": {
 			d: Deployment{Substitute: Substitution{Variables: variables}}, in: "a: x${gone}\nb: ${gone:-d}\n",
 			want:   "a: x\nb: d\n",
 			writes: []string{"/a substitute []", "/b substitute []"},
 			issues: []string{"/a advice nothing sets the variable \"gone\": Flux replaces it with an empty string"},
 		},
-		"unread": {
+		"variable that the cluster may set": {
 			d:  Deployment{Substitute: Substitution{Variables: variables, Unread: []Position{{}}}},
 			in: "a: x${gone}-${n}\nb: ${gone:-d}\nc: ${n:-${gone}}\n", want: "a: x${gone}-8080\nb: ${gone:-d}\nc: 8080\n",
 			writes: []string{"/a substitute [k.yaml:1:0]", "/c substitute [k.yaml:1:0]"},
 			issues: []string{"/a cluster the variable \"gone\" may be set in the cluster: its value is not known before merge",
 				"/b cluster the variable \"gone\" may be set in the cluster: its value is not known before merge"},
 		},
-		"invalid": {d: Deployment{Substitute: Substitution{Variables: variables}}, in: "a: ${bad}\nb: ${\n",
+		"syntax error in a substitution": {d: Deployment{Substitute: Substitution{Variables: variables}}, in: "a: ${bad}\nb: ${\n",
 			want: "a: ${bad}\nb: ${\n",
 			issues: []string{"/a broken is not valid YAML once its variables are replaced: quote the value",
 				"/b broken a ${} is not written as Flux reads it"}},
-		"disabled": {d: Deployment{Substitute: Substitution{Variables: variables}},
+		"substitution disabled by annotation": {d: Deployment{Substitute: Substitution{Variables: variables}},
 			in:   "metadata: {annotations: {kustomize.toolkit.fluxcd.io/substitute: disabled}}\na: ${n}\n",
 			want: "metadata: {annotations: {kustomize.toolkit.fluxcd.io/substitute: disabled}}\na: ${n}\n"},
 		"without variables": {in: "a: ${n:=1}\n", want: "a: ${n:=1}\n"},
-		"always": {d: Deployment{Substitute: Substitution{Always: true}}, in: "a: ${n:=1}\n", want: "a: 1\n",
+		"strategy Always without variables": {d: Deployment{Substitute: Substitution{Always: true}}, in: "a: ${n:=1}\n", want: "a: 1\n",
 			writes: []string{"/a substitute []"}},
 		"metadata": {
 			d: Deployment{Metadata: Metadata{Labels: map[string]Value{"a/b": {"1", at(7)}},
@@ -87,10 +87,10 @@ func TestFinish(t *testing.T) {
 		"namespace": {d: Deployment{Namespace: "shop", NamespaceWhere: at(9)}, in: "apiVersion: v1\nkind: Pod\n",
 			want:   "apiVersion: v1\nkind: Pod\nmetadata: {namespace: shop}\n",
 			writes: []string{"/metadata/namespace destination [k.yaml:9:0]"}},
-		"namespace is there": {d: Deployment{Namespace: "shop"},
+		"resource with a namespace": {d: Deployment{Namespace: "shop"},
 			in:   "apiVersion: v1\nkind: Pod\nmetadata: {namespace: own}\n",
 			want: "apiVersion: v1\nkind: Pod\nmetadata: {namespace: own}\n"},
-		"no namespace": {d: Deployment{Namespace: "shop"},
+		"cluster-scoped resource": {d: Deployment{Namespace: "shop"},
 			in:   "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: x}\n",
 			want: "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: x}\n"},
 		"alias": {d: Deployment{Substitute: Substitution{Variables: variables}}, in: "a: &x ['$${n}']\nb: *x\n",

@@ -42,7 +42,7 @@ func (r *reader) fluxKustomization(root *field) *Problem {
 	from := r.fluxSource(ref, d.Object.Namespace, dir)
 	r.ask(d.Name, spec)
 	r.also(from.spec...)
-	at, words := spec.position("sourceRef", "name"), "" // words: the source is not this state of this repository
+	at, words := spec.position("sourceRef", "name"), "" // words: why the source is not this revision of this repository
 	switch dir = from.inside; {
 	case from.packed:
 		return problemAt(at, ClusterOnly, "the source is %.40s %q, an artifact that is built outside this "+
@@ -80,7 +80,7 @@ func (r *reader) fluxKustomization(root *field) *Problem {
 	return nil
 }
 
-// fluxDeployment is what the objects of Flux that deploy have in common.
+// fluxDeployment returns the fields that all deployments by Flux have in common.
 func (r *reader) fluxDeployment(root *field, kind Kind) Deployment {
 	spec := root.get("spec")
 	config := cmp.Or(spec.text("kubeConfig", "secretRef", "name"), spec.text("kubeConfig", "configMapRef", "name"))
@@ -98,24 +98,24 @@ func (r *reader) fluxDeployment(root *field, kind Kind) Deployment {
 	}
 }
 
-// fluxSource is where a Kustomization of Flux, or the chart of a HelmRelease, comes from.
+// fluxSource is the source of a Kustomization of Flux, or of the chart of a HelmRelease.
 type fluxSource struct {
-	repository string   // its address; empty where no object here says it: bootstrap writes it to the cluster
-	revision   string   // of it, empty for the default branch
-	inside     string   // the folder in it
-	known      bool     // whether that is known
-	packed     bool     // an artifact that is no repository
-	submodules bool     // of the repository are part of it
+	repository string   // its address; empty if no object here has it: bootstrap writes it to the cluster
+	revision   string   // empty for the default branch
+	inside     string   // the folder in the repository
+	known      bool     // inside is known
+	packed     bool     // an artifact that is not a repository
+	submodules bool     // submodules are fetched, too
 	semver     bool     // revision is a range of versions
-	several    bool     // objects that say different things may be meant
-	where      Position // what chooses the revision, else the address
-	address    Position // of the address
-	spec       []any    // what they are read from
+	several    bool     // several objects match, with different contents
+	where      Position // the field that chooses the revision, else that of the address
+	address    Position // where the address is written
+	spec       []any    // the fields that this is read from
 	exclusion  Exclusion
-	includes   []*field // what comes from other sources
+	includes   []*field // included files of other sources
 }
 
-// want is the source where it is another repository, or another state of this one.
+// want returns the want for a source in another repository, or another revision of this one.
 func (s fluxSource) want() remote.Want {
 	ref := s.revision
 	if s.semver {
@@ -124,7 +124,7 @@ func (s fluxSource) want() remote.Want {
 	return remote.Want{Kind: remote.Git, URL: s.repository, Ref: ref, Submodules: s.submodules}
 }
 
-// fluxSource reads what a reference leads to that stands in a namespace.
+// fluxSource reads the source that a reference in a namespace names.
 func (r *reader) fluxSource(ref *field, namespace, dir string) fluxSource {
 	kind, name, namespace := ref.text("kind"), ref.text("name"), cmp.Or(ref.text("namespace"), namespace)
 	switch kind {
@@ -146,7 +146,7 @@ func (r *reader) gitRepository(name, namespace, dir string) fluxSource {
 	for _, dir := range spec.elements("sparseCheckout") {
 		from.exclusion.Sparse = append(from.exclusion.Sparse, dir.text())
 	}
-	// The first that is there counts (https://fluxcd.io/flux/components/source/gitrepositories/#reference).
+	// The first of these fields counts (https://fluxcd.io/flux/components/source/gitrepositories/#reference).
 	for _, key := range []string{"commit", "name", "semver", "tag", "branch"} {
 		if from.revision = spec.text("ref", key); from.revision != "" {
 			from.semver, from.where = key == "semver", spec.position("ref", key)
@@ -165,8 +165,8 @@ func named(name, namespace string) func(*field) bool {
 	}
 }
 
-// nearest finds the objects of the repository that may be meant. Of several, as clusters have them, it is the one whose
-// file is nearest to the file of the object at hand; several that are equally near are ambiguous.
+// nearest finds the objects that a reference may mean. A repository may have one for each cluster: then it is the one
+// whose file is nearest to the file of the current object. Several that are equally near are all returned.
 func (r *reader) nearest(group, kind string, is func(*field) bool) (list []*field) {
 	best := -1
 	for _, f := range r.byKind[kind] {
@@ -192,7 +192,7 @@ func first(list []*field) *field {
 	return list[0]
 }
 
-// agree reports whether objects have the same in some of their fields.
+// agree reports whether all objects have the same values in some fields.
 func agree(list []*field, keys ...string) bool {
 	for _, key := range keys {
 		for _, f := range list {
@@ -241,7 +241,7 @@ func (r *reader) artifact(name, namespace, dir string) fluxSource {
 	return fluxSource{spec: []any{says}}
 }
 
-// sameNamespace takes an object whose file names no namespace for one of any: its kustomization sets it.
+// sameNamespace compares namespaces. An empty one matches any, because the kustomization of the object may set it.
 func sameNamespace(a, b string) bool { return a == b || a == "" || b == "" }
 
 func valuesOf(f *field) map[string]Value {
@@ -255,7 +255,7 @@ func valuesOf(f *field) map[string]Value {
 	return m
 }
 
-// fluxOverrides turns a Kustomization's fields into edits of the folder's kustomization.
+// fluxOverrides turns the fields of a Kustomization into edits of the folder's kustomization.
 func fluxOverrides(spec *field) Overrides {
 	var o Overrides
 	o.take(setField, "namespace", spec.get("targetNamespace"), flags{})
@@ -263,7 +263,7 @@ func fluxOverrides(spec *field) Overrides {
 	o.take(setField, "nameSuffix", spec.get("nameSuffix"), flags{})
 	o.take(appendItems, "patches", spec.get("patches"), flags{})
 	o.take(appendItems, "components", spec.get("components"), flags{optional: spec.truth("ignoreMissingComponents")})
-	// The two older lists hold the patches as values; a kustomization wants them as text.
+	// The two older lists have patches as objects, but a kustomization has them as text.
 	o.take(appendItems, "patchesStrategicMerge", spec.get("patchesStrategicMerge").each(encoded), flags{})
 	o.take(appendItems, "patchesJson6902", spec.get("patchesJson6902").each(func(p *field) *field {
 		if operations := p.get("patch"); operations != nil && operations.list {
@@ -286,8 +286,8 @@ func encoded(v *field) *field {
 
 var variableName = regexp.MustCompile(`\A[_[:alpha:]][_[:alpha:][:digit:]]*\z`)
 
-// substitution collects the variables of postBuild: those of ConfigMaps in their order, and over them those that
-// are written in place (https://fluxcd.io/flux/components/kustomize/kustomizations/#post-build-variable-substitution).
+// substitution collects the variables of postBuild: first those of ConfigMaps in order, then those in the object, which
+// override them (https://fluxcd.io/flux/components/kustomize/kustomizations/#post-build-variable-substitution).
 func (r *reader) substitution(post *field) Substitution {
 	s := Substitution{Variables: map[string]Value{}, Always: post.text("substituteStrategy") == "Always"}
 	add := func(f *field) {
@@ -330,7 +330,7 @@ func (r *reader) substitution(post *field) Substitution {
 	return s
 }
 
-// shared counts the folders that two files have in common.
+// shared counts the leading folders that the paths of two files have in common.
 func shared(a, b string) int {
 	as, bs := strings.Split(path.Dir(a), "/"), strings.Split(path.Dir(b), "/")
 	n := 0

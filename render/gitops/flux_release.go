@@ -11,7 +11,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// helmRelease reads a release of a chart (https://fluxcd.io/flux/components/helm/helmreleases/).
+// helmRelease reads a HelmRelease (https://fluxcd.io/flux/components/helm/helmreleases/).
 func (r *reader) helmRelease(root *field) *Problem {
 	spec := root.get("spec")
 	r.ask(r.object.Name, spec)
@@ -22,7 +22,7 @@ func (r *reader) helmRelease(root *field) *Problem {
 		}
 	}
 	out := &Release{rule: fluxRule, limits: r.Limits, NameWhere: r.where,
-		PostRenderHooks: spec.text("postRenderStrategy") != "nohooks", // as Helm 4 and Flux 2.9 have it where nothing is said
+		PostRenderHooks: spec.text("postRenderStrategy") != "nohooks", // the default of Flux 2.9 with Helm 4
 		HooksApart:      spec.text("postRenderStrategy") == "separate"}
 	for _, from := range spec.elements("valuesFrom") {
 		out.Layers = append(out.Layers, r.valuesFrom(from)...)
@@ -71,16 +71,16 @@ func (r *reader) helmRelease(root *field) *Problem {
 	if at.Metadata.Labels == nil {
 		at.Metadata.Labels = map[string]Value{}
 	}
-	// Flux marks what is of a release, whatever commonMetadata says.
+	// Flux adds labels to all resources of a release, over commonMetadata.
 	at.Metadata.Labels[helmGroup+"/name"] = Value{r.object.Name, at.Where}
-	if r.object.Namespace != "" { // else who applies it decides
+	if r.object.Namespace != "" { // otherwise the root that deploys the object sets it
 		at.Metadata.Labels[helmGroup+"/namespace"] = Value{r.object.Namespace, root.position("metadata", "namespace")}
 	}
 	r.found = append(r.found, at)
 	return nil
 }
 
-// fluxPatches are the fields that a post renderer has in common with a Kustomization.
+// fluxPatches returns the edits of a post renderer, whose fields are also those of a Kustomization.
 func fluxPatches(k *field) Overrides {
 	only := &field{fields: map[string]*field{}, where: k.where}
 	for _, key := range []string{"patches", "patchesStrategicMerge", "patchesJson6902", "images"} {
@@ -91,8 +91,7 @@ func fluxPatches(k *field) Overrides {
 	return fluxOverrides(only)
 }
 
-// source finds the object of Flux that a chart comes from. Several that are equally near count as one where they say
-// the same.
+// source finds the source object of a chart. Several that are equally near are fine if they have the same spec.
 func (r *reader) source(ref *field, namespace string) (*field, *Problem) {
 	kind, name := ref.text("kind"), ref.text("name")
 	list := r.nearest(sourceGroup, kind, named(name, cmp.Or(ref.text("namespace"), namespace)))
@@ -108,7 +107,7 @@ func (r *reader) source(ref *field, namespace string) (*field, *Problem) {
 	return found, nil
 }
 
-// fluxChart finds where the chart of a HelmRelease is.
+// fluxChart finds the chart of a HelmRelease.
 func (r *reader) fluxChart(spec *field, out *Release) (Chart, *Problem) {
 	namespace, chart, ref := r.object.Namespace, spec.get("chart", "spec"), spec.get("chartRef")
 	if ref.present() {
@@ -129,7 +128,7 @@ func (r *reader) fluxChart(spec *field, out *Release) (Chart, *Problem) {
 	return r.helmChart(chart, namespace, out)
 }
 
-// unsettled returns a problem where a field is left with a variable.
+// unsettled returns a problem for the first field that still contains a variable.
 func unsettled(fields ...*field) *Problem {
 	for _, f := range fields {
 		if strings.Contains(f.text(), "${") {
@@ -140,7 +139,7 @@ func unsettled(fields ...*field) *Problem {
 	return nil
 }
 
-// ociRepository reads where a chart of a registry is
+// ociRepository reads the chart in an OCIRepository
 // (https://fluxcd.io/flux/components/source/ocirepositories/#reference).
 func (r *reader) ociRepository(named, spec *field) (Chart, *Problem) {
 	url, ref := spec.get("url"), spec.get("ref")
@@ -165,7 +164,7 @@ func (r *reader) ociRepository(named, spec *field) (Chart, *Problem) {
 	return c, problem
 }
 
-// newest is a range of versions; the one that has all is empty.
+// newest normalizes a range of versions: the range "*" becomes empty.
 func newest(version string) string {
 	if version == "*" {
 		return ""
@@ -173,7 +172,7 @@ func newest(version string) string {
 	return version
 }
 
-// helmChart reads where a chart is, as a HelmChart or a HelmRelease says
+// helmChart reads the chart that the spec of a HelmChart, or of a HelmRelease, names
 // (https://fluxcd.io/flux/components/source/helmcharts/).
 func (r *reader) helmChart(chart *field, namespace string, out *Release) (c Chart, problem *Problem) {
 	ref := chart.get("sourceRef")
@@ -205,7 +204,7 @@ func (r *reader) helmChart(chart *field, namespace string, out *Release) (c Char
 		if problem := unsettled(file); problem != nil {
 			return c, problem
 		}
-		// Below the top of the source, wherever it points. What names no file is that top, which is no file either.
+		// Flux joins the path below the top of the source. An empty name gives the top itself, which is not a file.
 		l := Layer{Name: file.text(), Where: file.position(), Want: c.Want,
 			File:     cmp.Or(strings.TrimPrefix(path.Clean("/"+file.text()), "/"), "."),
 			optional: chart.truth("ignoreMissingValuesFiles")}
@@ -218,7 +217,7 @@ func (r *reader) helmChart(chart *field, namespace string, out *Release) (c Char
 	return c, nil
 }
 
-// helmRepository reads where a chart of a chart repository is.
+// helmRepository reads a chart in a HelmRepository.
 func (r *reader) helmRepository(chart *field, namespace string) (c Chart, _ *Problem) {
 	f, problem := r.source(chart.get("sourceRef"), namespace)
 	if problem == nil {
@@ -275,7 +274,7 @@ func (r *reader) gitChart(chart *field, namespace string) (Chart, *Problem) {
 			"repository sets: what is deployed is not known")
 	}
 	c.Folder, c.Want = dir, from.want()
-	if from.where.Path != "" { // the chart says nothing of the version: its repository does
+	if from.where.Path != "" { // the version of the chart is that of its repository
 		c.Where, c.Source = from.where, from.address
 	}
 	return c, nil
@@ -325,7 +324,7 @@ func (r *reader) valuesFrom(from *field) []Layer {
 			l.broken = fmt.Sprintf("the data of the Secret %q is not written in base64", name)
 			break
 		}
-		// Its lines are not those of the file.
+		// The lines of the decoded text are not lines of the file.
 		at := value.position()
 		at.EndLine = 0
 		l.value = made(string(data), func() Position { return at })

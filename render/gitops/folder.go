@@ -9,13 +9,13 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// skipMarker keeps Argo CD from reading a file as a manifest
+// skipMarker in a file tells Argo CD not to read it as a manifest
 // (https://argo-cd.readthedocs.io/en/stable/user-guide/directory/#skipping-file-rendering).
 const skipMarker = "+argocd:skip-file-rendering"
 
 var errTooManyFiles = unknown("holds more files and folders than the limit allows")
 
-// Files lists the manifest files of an ArgoDirectory, sorted. Jsonnet is a Problem: it is not evaluated.
+// Files lists the manifest files of an ArgoDirectory, sorted. A Jsonnet file is a Problem, as it is not evaluated.
 func Files(t Tree, d *Deployment, limits Limits) ([]string, []Problem) {
 	if d.Kind != ArgoDirectory {
 		return nil, nil
@@ -58,8 +58,8 @@ func Files(t Tree, d *Deployment, limits Limits) ([]string, []Problem) {
 	return files, problems
 }
 
-// leaves returns a function that reports whether the patterns leave out a file by its name below the folder. A malformed pattern
-// matches nothing, as in Argo CD.
+// leaves returns a function that reports whether the patterns exclude a file, by its path below the folder. A malformed
+// pattern matches nothing, as in Argo CD.
 func (d Directory) leaves() func(name string) bool {
 	include, _ := directoryGlob.compile(d.Include)
 	exclude, _ := directoryGlob.compile(d.Exclude)
@@ -73,13 +73,13 @@ func (d Directory) leaves() func(name string) bool {
 type folderWalk struct {
 	tree  Tree
 	list  func(dir string) ([]tree.Entry, error) // see bounded
-	enter func(dir string) bool                  // whether to go into a folder
+	enter func(dir string) bool                  // whether to enter a folder
 
-	submodules []string // met where a folder would have been gone into
+	submodules []string // submodules at places where folders are entered
 	entries    []string // their object ids
 }
 
-// bounded lists folders of a tree with no more entries than a limit allows.
+// bounded returns a function that lists folders of a tree until a number of entries is reached.
 func bounded(t Tree, left int) func(dir string) ([]tree.Entry, error) {
 	return func(dir string) ([]tree.Entry, error) {
 		list, err := t.ReadDir(dir)
@@ -118,8 +118,8 @@ func (w *folderWalk) walk(dir string, depth int, visit func(p string) error) err
 	return nil
 }
 
-// generate writes the kustomization that Flux makes for a folder without one: every manifest below it, and every
-// folder that has a kustomization as such
+// generate returns the kustomization that Flux writes for a folder without one. It lists every manifest below the
+// folder, and every folder below it that has a kustomization
 // (https://fluxcd.io/flux/components/kustomize/kustomizations/#generating-a-kustomizationyaml-file).
 func (v *Virtual) generate(t Tree, d *Deployment, limits Limits) (*field, *Problem) {
 	from := newArtifact(t, d.Exclusion)
@@ -159,13 +159,13 @@ func (v *Virtual) generate(t Tree, d *Deployment, limits Limits) (*field, *Probl
 	}
 	file := kustomizationOf(where, names...)
 	if !slices.ContainsFunc(d.Overrides.edits, func(e edit) bool { return e.key == "namespace" }) && len(names) == 0 {
-		// What Flux writes, so that kustomize takes the file for one that is not empty.
+		// Flux writes this, too: kustomize refuses an empty kustomization.
 		file = file.with(made("_placeholder", where), "namespace")
 	}
 	return file, nil
 }
 
-// kustomizationOf is one that no file holds.
+// kustomizationOf returns a new kustomization with some resources.
 func kustomizationOf(where func() Position, resources ...string) *field {
 	file := map[string]any{"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
 	if len(resources) > 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// list gives the elements that it holds
+// list returns the sets of a list generator
 // (https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/Generators-List/).
 func (e *expander) list(g *field, needs *need) ([]set, error) {
 	var sets []set
@@ -66,8 +66,8 @@ func (e *expander) list(g *field, needs *need) ([]set, error) {
 	return sets, nil
 }
 
-// object returns a map as a JSON decoder has it, with every number a float64: templates print it so. It returns false for
-// what is none.
+// object returns a map with every number as float64, like a JSON decoder, because templates print numbers in that form.
+// It returns false for a value that is not a map.
 func (f *field) object() (m map[string]any, ok bool) {
 	data, err := json.Marshal(f.plain())
 	if err == nil {
@@ -76,7 +76,7 @@ func (f *field) object() (m map[string]any, ok bool) {
 	return m, err == nil && m != nil
 }
 
-// git gives a set for each folder or file of a repository that its patterns match
+// git returns a set for each folder or file that the patterns match
 // (https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/Generators-Git/).
 func (e *expander) git(g *field, needs *need) ([]set, error) {
 	for _, key := range []string{"repoURL", "revision", "directories", "files"} {
@@ -138,8 +138,8 @@ func comparePaths(a, b string) int {
 	return slices.Compare(strings.Split(a, "/"), strings.Split(b, "/"))
 }
 
-// folders finds the folders below dir that match a path.Match pattern, element by element. Argo CD passes over
-// hidden folders and does not follow symlinks.
+// folders adds the folders below dir that match a path.Match pattern, element by element. Argo CD skips hidden folders
+// and does not follow symlinks.
 func (e *expander) folders(dir string, pattern []string, found map[string]bool) error {
 	list, err := e.readDir(dir)
 	if err != nil {
@@ -161,7 +161,7 @@ func (e *expander) folders(dir string, pattern []string, found map[string]bool) 
 	return nil
 }
 
-// readDir lists a folder, none where there is none, and counts what it lists.
+// readDir lists a folder, and counts its entries. A folder that does not exist has none.
 func (e *expander) readDir(dir string) ([]tree.Entry, error) {
 	list, err := e.Tree.ReadDir(dir)
 	if errors.Is(err, tree.ErrNotExist) {
@@ -176,7 +176,7 @@ func (e *expander) readDir(dir string) ([]tree.Entry, error) {
 	return list, nil
 }
 
-// files reads the files that match git pathspecs; each holds one set or a list of them.
+// files reads the files that match git pathspecs. Each contains one set or a list of sets.
 func (e *expander) files(g *field, needs *need) ([]set, error) {
 	matched := map[string]bool{}
 	for _, exclude := range []bool{false, true} {
@@ -202,7 +202,7 @@ func (e *expander) files(g *field, needs *need) ([]set, error) {
 		if problem != nil {
 			return nil, &problem.Error
 		}
-		objects := []*field{{fields: map[string]*field{}}} // as for an empty file
+		objects := []*field{{fields: map[string]*field{}}} // an empty file gives one empty set
 		if len(documents) > 0 {
 			if objects = documents[:1]; documents[0].list {
 				objects = documents[0].items
@@ -228,7 +228,7 @@ func (e *expander) files(g *field, needs *need) ([]set, error) {
 	return sets, nil
 }
 
-// pathspec lists the files that "git ls-files -- <pathspec>" would.
+// pathspec lists the files that "git ls-files -- <pathspec>" lists.
 func (e *expander) pathspec(spec string) (hits []string, err error) {
 	folder, isWild := wild(spec)
 	clean, ok := tree.Clean(folder)
@@ -257,7 +257,7 @@ func (e *expander) pathspec(spec string) (hits []string, err error) {
 	return hits, err
 }
 
-// pathSet adds the values that tell where a folder or file is, and the generator's own values as far as they are known.
+// pathSet adds the values that describe a folder or file, and the generator's own values as far as they are known.
 func (e *expander) pathSet(g *field, s set, dir, file string) (set, error) {
 	values, prefix, segments := s.values, g.text("pathParamPrefix"), strings.Split(dir, "/")
 	about := map[string]any{"basename": path.Base(dir), "basenameNormalized": normalize(path.Base(dir))}
@@ -328,7 +328,7 @@ func flatten(values map[string]any) map[string]any {
 	return out
 }
 
-// selectSets keeps the sets that a label selector over their flattened values matches
+// selectSets keeps the sets whose flattened values match a label selector
 // (https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/Generators-Post-Selector/).
 func selectSets(selector *field, sets []set) ([]set, error) {
 	if !selector.present() {

@@ -9,15 +9,15 @@ import (
 
 var errPattern = errors.New("the pattern is malformed")
 
-// dialect is how a pattern language reads its signs.
+// dialect says how a pattern language reads special characters.
 type dialect struct {
 	braces   bool // {a,b} are alternatives
 	segments bool // "*" and "?" stay within a path element; "**" crosses them
 }
 
 var (
-	// directoryGlob is that of Argo CD's directory.include and directory.exclude: nothing is special about a
-	// slash (https://argo-cd.readthedocs.io/en/stable/user-guide/directory/#includeexclude-files).
+	// directoryGlob is the language of Argo CD's directory.include and directory.exclude, where "*" matches slashes,
+	// too (https://argo-cd.readthedocs.io/en/stable/user-guide/directory/#includeexclude-files).
 	directoryGlob = dialect{braces: true}
 	// pathspecGlob is git's default pathspec, which the git file generator uses
 	// (https://git-scm.com/docs/gitglossary#Documentation/gitglossary.txt-pathspec).
@@ -26,7 +26,7 @@ var (
 
 const maxPattern = 4096
 
-// compile returns a pattern as an anchored regular expression; matching takes linear time.
+// compile returns a pattern as an anchored regular expression, which matches in linear time.
 func (d dialect) compile(pattern string) (*regexp.Regexp, error) {
 	if len(pattern) > maxPattern || !utf8.ValidString(pattern) {
 		return nil, errPattern
@@ -128,8 +128,7 @@ func class(s string) (int, string, bool) {
 	return 0, "", false
 }
 
-// wild reports whether a pathspec has signs that match more than themselves, and returns the folder in front of the
-// first, else the pathspec itself.
+// wild reports whether a pathspec has wildcards, and returns the folder before the first one, else the pathspec itself.
 func wild(pathspec string) (folder string, ok bool) {
 	i := strings.IndexAny(pathspec, `*?[\`)
 	if i < 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-func TestGeneratorExplosion(t *testing.T) {
+func TestGeneratorsThatMultiplyAreLimited(t *testing.T) {
 	list := "{list: {elements: [" + strings.Repeat("{n: x},", 100) + "]}}"
 	nested := list
 	for range 3 {
@@ -29,7 +29,7 @@ func TestGeneratorExplosion(t *testing.T) {
 	}
 }
 
-func TestFileLimit(t *testing.T) {
+func TestFilesAndSetsOfGeneratorsAreLimited(t *testing.T) {
 	f := files{"set.yaml": ""}
 	for i := range 200 {
 		f[fmt.Sprintf("apps/%d/config.yaml", i)] = "a: b\n"
@@ -54,7 +54,7 @@ func TestFileLimit(t *testing.T) {
 	}
 }
 
-// TestWrongTypes reads objects whose every field is of another type than the controllers want.
+// TestWrongTypes reads objects in which a field has another type than the controllers expect, for every field.
 func TestWrongTypes(t *testing.T) {
 	valid := unpack(appSet("  goTemplate: true\n",
 		"  - matrix: {generators: [{git: {directories: [{path: apps/*}], values: {a: b}}}, {list: {elements: [{n: x}], "+
@@ -91,7 +91,7 @@ func TestWrongTypes(t *testing.T) {
 	}
 	for i, n := range nodes {
 		if testing.Short() && i%4 > 0 {
-			continue // five seconds for all: make test-all
+			continue // all fields take five seconds: make test-all
 		}
 		before := *n
 		for _, other := range others {

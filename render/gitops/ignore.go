@@ -10,26 +10,26 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// Exclusion is what a source of Flux says to leave out of the repository.
+// Exclusion is what a source of Flux leaves out of the repository.
 type Exclusion struct {
-	Ignore string   // patterns, over those of .sourceignore files
-	Sparse []string // folders outside of which nothing is checked out; none: all is
+	Ignore string   // patterns, which override those of .sourceignore files
+	Sparse []string // only these folders are checked out; none: all are
 }
 
-// artifact tells what Flux' source-controller makes of a state of the repository for those who deploy it
+// artifact knows which files of a revision are in the artifact that Flux' source-controller makes of it
 // (https://fluxcd.io/flux/components/source/gitrepositories/#excluding-files).
 type artifact struct {
 	tree     Tree
 	sparse   []string
 	own      []ignoreRule
-	files    map[string][]ignoreRule // of the .sourceignore files, by folder
+	files    map[string][]ignoreRule // of .sourceignore files, by folder
 	defaults []ignoreRule
-	keeps    bool // a rule takes something back: there may be some in a folder that another leaves out
-	exceeded bool // the limits: not all rules are here
+	keeps    bool // a rule with "!" exists: an excluded folder may contain files that are kept
+	exceeded bool // a limit was exceeded: some rules are missing
 }
 
-// ignoreRule is a line of .gitignore as go-git reads it, whose matcher Flux has: what lies below something that a pattern matches
-// is matched, too, and the last rule that matches decides.
+// ignoreRule is a line of .gitignore as go-git reads it, because Flux uses its matcher. A pattern also matches
+// everything below a match. The last rule that matches decides.
 type ignoreRule struct {
 	pattern    []string // elements
 	keep       bool
@@ -37,7 +37,7 @@ type ignoreRule struct {
 	anywhere   bool // the pattern names an element at any depth
 }
 
-// fluxIgnored is what is left out where nothing says what is
+// fluxIgnored is what Flux leaves out if no other rules exist
 // (https://fluxcd.io/flux/components/source/gitrepositories/#default-exclusions).
 const fluxIgnored = `
 .github/
@@ -65,7 +65,7 @@ func newArtifact(t Tree, e Exclusion) *artifact {
 	return a
 }
 
-// Leaves reports whether the source of a deployment, or what it says of its folder, leaves out a file there or below.
+// Leaves reports whether a file in or below the folder of a deployment is left out, by its source or by the object.
 func (d *Deployment) Leaves(t Tree, p string) bool {
 	name, below := p, d.Path == "."
 	if !below {
@@ -121,13 +121,13 @@ func (a *artifact) checkedOut(p string, folder bool) bool {
 	})
 }
 
-// lacks reports whether a path of the repository is left out.
+// lacks reports whether a path of the repository is not in the artifact.
 func (a *artifact) lacks(p string, folder bool) bool {
 	if !a.checkedOut(p, folder) {
 		return true
 	}
 	elements, any := strings.Split(p, "/"), len(a.own) > 0
-	for i := len(elements); i >= 0; i-- { // those of the source count most, then those of the deepest folder
+	for i := len(elements); i >= 0; i-- { // the rules of the source come first, then those of the deepest folder
 		rules, name := a.own, elements
 		if i < len(elements) {
 			rules, name = a.of(cmp.Or(strings.Join(elements[:i], "/"), ".")), elements[i:]
@@ -142,7 +142,7 @@ func (a *artifact) lacks(p string, folder bool) bool {
 	return !any && slices.ContainsFunc(a.defaults, func(rule ignoreRule) bool { return rule.match(elements, folder) })
 }
 
-// match reports whether a pattern matches the elements of a path, or those of a folder around it.
+// match reports whether the rule matches a path or a folder that contains it.
 func (r ignoreRule) match(elements []string, folder bool) bool {
 	if r.anywhere {
 		i := slices.IndexFunc(elements, func(name string) bool { return matchElement(r.pattern[0], name) })
@@ -178,8 +178,8 @@ func matchElement(pattern, name string) bool {
 	return err == nil && ok
 }
 
-// excludes reports whether anything says of the files in a folder that some are left out, beyond what always is: the source, or a
-// .sourceignore file in the folder, around it or below.
+// excludes reports whether any rules besides the defaults may concern a folder: those of the source, or a .sourceignore
+// file in the folder, above it or below it.
 func (a *artifact) excludes(dir string, limits Limits) bool {
 	any := len(a.own)+len(a.sparse) > 0
 	for up := dir; !any; up = path.Dir(up) {
@@ -191,14 +191,14 @@ func (a *artifact) excludes(dir string, limits Limits) bool {
 		return true
 	}
 	w := &folderWalk{tree: a.tree, list: bounded(a.tree, limits.Files), enter: func(string) bool { return true }}
-	_ = w.walk(dir, 0, func(p string) error { // what is over the limit is not looked at
+	_ = w.walk(dir, 0, func(p string) error { // files beyond the limit are not checked
 		any = any || path.Base(p) == ".sourceignore"
 		return nil
 	})
 	return any
 }
 
-// missing returns the first file that the kustomization of a folder is made of and the artifact lacks, empty where it has all.
+// missing returns the first file of a folder's kustomization that is not in the artifact, empty where all are.
 func (a *artifact) missing(dir string, limits Limits, passed map[string]bool) string {
 	file := kustomizationIn(a.tree, dir)
 	if file == "" || passed[dir] {
@@ -214,7 +214,7 @@ func (a *artifact) missing(dir string, limits Limits, passed map[string]bool) st
 	}
 	f, err := kustomization.Parse(file, data, limits.Source)
 	if err != nil {
-		return "" // the build says so
+		return "" // the build reports the error
 	}
 	for _, ref := range f.Refs {
 		p, ok := tree.Clean(path.Join(dir, ref.Value))
@@ -235,7 +235,8 @@ func (a *artifact) missing(dir string, limits Limits, passed map[string]bool) st
 	return ""
 }
 
-// leave finds out what the source of a Kustomization leaves out of its folder. What is left out of a kustomization breaks it.
+// leave finds what the source of a Kustomization leaves out of its folder. Missing files of a kustomization are a
+// problem.
 func (r *reader) leave(d *Deployment, from fluxSource, at Position) *Problem {
 	for _, include := range from.includes {
 		to := strings.Trim(cmp.Or(include.text("toPath"), include.text("repository", "name")), "/")

@@ -11,8 +11,8 @@ type noFiles struct{ Tree }
 
 func (noFiles) ReadFile(string) ([]byte, string, error) { return nil, "", tree.ErrNotExist }
 
-// TestLacks has what go-git's matcher says of the patterns.
-func TestLacks(t *testing.T) {
+// TestIgnorePatternsMatchLikeGoGit compares with results of go-git's matcher.
+func TestIgnorePatternsMatchLikeGoGit(t *testing.T) {
 	for _, test := range []struct {
 		e     Exclusion
 		path  string

@@ -12,37 +12,37 @@ import (
 
 // Layer is one source of values.
 type Layer struct {
-	// Name is its name for people: "spec.values", "ConfigMap app-values", "values-prod.yaml", "parameter
+	// Name describes the source in messages: "spec.values", "ConfigMap app-values", "values-prod.yaml", "parameter
 	// image.tag".
 	Name string
-	// Where is the field that holds the values, or that names what holds them.
+	// Where is the field that contains the values, or that names what contains them.
 	Where Position
-	// File is the path of the file that holds them, in this repository where Want has no kind, else in what that comes
-	// to. It may be a pattern: see Values.
+	// File is the path of the file with the values. It is in this repository if Want has no kind, else in the source of
+	// Want. It may be a pattern: see Values.
 	File string
 	Want remote.Want
-	// Unknown is the reason why nobody knows what it holds; empty: it is known.
+	// Unknown is the reason why the values are not known; empty: they are known.
 	Unknown string
 
 	kind      layerKind
-	path      string      // of a value that is set by itself, as Helm's --set has it
-	value     *field      // what a field holds: an object, or a text
+	path      string      // path of a single value, as for Helm's --set
+	value     *field      // the content of a field: an object or a text
 	optional  bool        // it may be missing
-	broken    string      // what is wrong with it
-	unsure    string      // why what it sets is not known as it is written
-	variables bool        // Flux puts values in for ${} in its texts
-	first     bool        // only the first of several documents counts
-	kustomize bool        // it is kustomize that reads it
+	broken    string      // what is wrong with the layer
+	unsure    string      // why the value may be another one than what is written
+	variables bool        // Flux replaces ${} in its texts
+	first     bool        // only the first of several documents is read
+	kustomize bool        // kustomize reads it, and not Helm
 	glob      bool        // File is a pattern
-	named     []layerFile // what other layers name and the pattern leaves to them
-	matched   string      // the files of this repository that a pattern matches
+	named     []layerFile // files that other layers name, which the pattern does not read
+	matched   string      // the files of this repository that the pattern matches
 }
 
-// layerKind is what a layer does to the values.
+// layerKind says how a layer changes the values.
 type layerKind int
 
 const (
-	mergeLayer   layerKind = iota // an object, or a text that is read as one, is merged into them
+	mergeLayer   layerKind = iota // merge an object, or a text with an object
 	setLayer                      // --set
 	stringLayer                   // --set-string
 	fileLayer                     // --set-file
@@ -56,46 +56,46 @@ type layerFile struct {
 	path string
 }
 
-// shape lists what the values of a layer depend on and no file has.
+// shape lists what the values of a layer depend on, except the contents of files.
 func (l Layer) shape() []any {
 	return []any{l.Name, l.File, l.Want, l.Unknown, l.kind, l.path, l.value.plain(), hasUnknown(l.value), l.optional,
 		l.broken, l.unsure, l.glob, l.matched, l.variables}
 }
 
-// unset matches a variable of Flux' postBuild that nobody has put a value in for.
+// unset matches a variable of Flux' postBuild that was not replaced.
 var unset = regexp.MustCompile(`\$\{[_a-zA-Z]\w*`)
 
-// part is a layer with what it holds.
+// part is a layer with its content.
 type part struct {
 	Layer
 	index     int
-	text      string // of a value that is set by itself, or of a file
+	text      string // of a single value, or of a file
 	documents []document
 
 	placed *field
 }
 
-// leaf stands in for a scalar while layers are merged.
+// leaf replaces a scalar while layers are merged.
 type leaf struct {
-	*field        // at the scalar's place
-	reason string // why nobody knows the value; empty: it is known
+	*field        // with the scalar's place
+	reason string // why the value is not known; empty: it is known
 	layer  int
-	exact  bool // the place is the scalar's own
+	exact  bool // the place is that of the scalar itself
 	null   bool
 }
 
-// document is one object of values: as Helm reads it, and the same with where its values are written.
+// document is one object of values: as Helm reads it, and with places.
 type document struct {
 	data  []byte // JSON
 	place *field
 }
 
-// tree returns what the layer holds, made anew: merging may change it.
+// tree returns a new copy of the layer's values, because merging may change it.
 func (p *part) tree(tagged bool) map[string]any {
 	out := map[string]any{}
 	for _, d := range p.documents {
 		var m map[string]any
-		if json.Unmarshal(d.data, &m) != nil { // it was made here
+		if json.Unmarshal(d.data, &m) != nil { // not reached: the JSON was written by this package
 			continue
 		}
 		if tagged {
@@ -108,7 +108,7 @@ func (p *part) tree(tagged bool) map[string]any {
 	return out
 }
 
-// tags returns a value with a leaf in place of each scalar. around is the place of what the value is in.
+// tags replaces each scalar in a value by a leaf. around is the place of the parent.
 func (p *part) tags(v any, around *field, key string) any {
 	here := around.at([]string{key})
 	exact := here != nil
@@ -123,7 +123,7 @@ func (p *part) tags(v any, around *field, key string) any {
 		return v
 	case []any:
 		for i, value := range v {
-			if value != nil { // Helm takes null in a list for what is not there yet: see Values.settle
+			if value != nil { // Helm takes a null in a list for a missing value: see Values.settle
 				v[i] = p.tags(value, here, strconv.Itoa(i))
 			}
 		}
@@ -132,7 +132,7 @@ func (p *part) tags(v any, around *field, key string) any {
 	return &leaf{field: here, reason: p.reason(here), layer: p.index, exact: exact, null: v == nil}
 }
 
-// reason returns why the value of a scalar of the layer is not known; empty: it is known.
+// reason returns why the value of a scalar in the layer is not known; empty: it is known.
 func (p *part) reason(f *field) string {
 	switch text, _ := f.scalar.(string); {
 	case p.kind != mergeLayer:
@@ -146,7 +146,7 @@ func (p *part) reason(f *field) string {
 	return ""
 }
 
-// anyReason is such a reason of a value of the layer, or of one in it.
+// anyReason returns the reason for a value of the layer, or for the first value in it that is not known.
 func (p *part) anyReason(f *field) string {
 	if reason := p.reason(f); reason != "" {
 		return reason
@@ -171,7 +171,7 @@ func variableIn(text string) string {
 	return ""
 }
 
-// place returns the layer's values with where they are written.
+// place returns the layer's values with their places.
 func (p *part) place() *field {
 	if p.placed != nil {
 		return p.placed
@@ -190,7 +190,7 @@ func (p *part) place() *field {
 	return p.placed
 }
 
-// over returns a value over another one.
+// over returns f merged over another value.
 func (f *field) over(under *field) *field {
 	if under == nil || under.fields == nil || f.fields == nil {
 		return f

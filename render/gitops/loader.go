@@ -31,8 +31,8 @@ type loader struct {
 	seen    map[layerFile]bool
 	lines   map[string][]string
 	parts   []*part
-	bytes   int // of texts, so far
-	cells   int // of lists that paths make, so far
+	bytes   int // of all texts so far
+	cells   int // of all lists that paths create, so far
 }
 
 func (l *loader) add(layer Layer, p part) {
@@ -40,7 +40,7 @@ func (l *loader) add(layer Layer, p part) {
 	l.parts = append(l.parts, &p)
 }
 
-// specValues is the name of the layer that Flux has last.
+// specValues is the name of the layer that Flux merges last.
 const specValues = "spec.values"
 
 func (l *loader) load(layer Layer) error {
@@ -71,17 +71,18 @@ func (l *loader) load(layer Layer) error {
 	return nil
 }
 
-// What the layers of one release may hold together.
+// Limits for all layers of one release.
 const (
 	maxValuesBytes = 32 << 20
 	maxValuesCells = 1 << 18
 )
 
-// spend bounds what a path that a value is set at, and texts, may cost: an index makes a list as long as it says.
+// spend limits the cost of texts and of a path at which a value is set. An index in a path creates a list of that
+// length.
 func (l *loader) spend(layer Layer, path string, texts ...string) error {
 	for i, text := range append([]string{path}, texts...) {
 		l.bytes += len(text)
-		if i > 0 && layer.kind != fluxLayer { // it is a value, and nothing else
+		if i > 0 && layer.kind != fluxLayer { // the text is a value, and has no paths
 			continue
 		}
 		for _, index := range indexes.FindAllStringSubmatch(text, -1) {
@@ -102,7 +103,7 @@ func (l *loader) spend(layer Layer, path string, texts ...string) error {
 
 var indexes = regexp.MustCompile(`\[([0-9]+)`)
 
-// settle returns a value with names of what is not known in place of what keeps a template.
+// settle returns a value with placeholders in place of unknown values, which still contain a template.
 func settle(f *field) *field {
 	switch {
 	case !hasUnknown(f):
@@ -113,7 +114,7 @@ func settle(f *field) *field {
 	return made(placeholder("value"), f.where)
 }
 
-// json returns what reads a document of the layer makes of it.
+// json converts a document of the layer like the program that reads it.
 func (l Layer) json(document []byte) ([]byte, error) {
 	if !l.kustomize {
 		return sigsyaml.YAMLToJSON(document)
@@ -132,7 +133,7 @@ func (l Layer) json(document []byte) ([]byte, error) {
 	return json.Marshal(m)
 }
 
-// text reads values that are written as a text.
+// text reads values that are written as text.
 func (l *loader) text(layer Layer, text string, where func(line, column int) Position) error {
 	documents, err := doc.Parse("", []byte(text), l.limits.Source)
 	if err != nil {
@@ -147,7 +148,7 @@ func (l *loader) text(layer Layer, text string, where func(line, column int) Pos
 	var raw [][]byte
 	for reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader([]byte(text + "\n")))); ; {
 		one, err := []byte(text), error(nil)
-		if !layer.first { // else what parses it ends with the first: what stands above its mark may be a comment only
+		if !layer.first { // only the first document is parsed; the text before its "---" may be just a comment
 			one, err = reader.Read()
 		}
 		if err != nil {
@@ -193,13 +194,13 @@ func (l *loader) text(layer Layer, text string, where func(line, column int) Pos
 	return nil
 }
 
-// globPattern is doublestar's, which Argo CD reads the names of values files with.
+// globPattern is the language of doublestar, with which Argo CD reads the names of values files.
 var globPattern = dialect{braces: true, segments: true}
 
-// isPattern reports whether the name of a values file is one of several files.
+// isPattern reports whether the name of a values file is a pattern.
 func isPattern(name string) bool { return strings.ContainsAny(name, "*?[") }
 
-// files reads a layer that is a file, or several. What was read already is not read again.
+// files reads a layer that is one file or several. It skips files that were read already.
 func (l *loader) files(layer Layer) error {
 	t, err := l.treeOf(layer.Want)
 	if err != nil {
@@ -287,11 +288,12 @@ func matching(t Tree, pattern string, limits Limits) (list []string, err error) 
 	return list, err
 }
 
-// blockMark ends a line below which the text of a block scalar stands, line by line.
+// blockMark matches the end of a line after which the text of a block scalar follows.
 var blockMark = regexp.MustCompile(`(?:^|[\s:-])(?:[!&]\S+\s+)*([|>])[-+0-9]{0,2}\s*(?:#.*)?$`)
 
-// inside returns where the lines of a text stand whose field is at a place: below the mark of a block scalar, or in the
-// file that a kustomization makes the field of. Where that cannot be told the place is that of the field.
+// inside returns the places of the lines of a text. at is the place of the field with the text. The lines follow the
+// mark of a block scalar, or are in the file from which a generator made the field. Where neither is certain, the place
+// is at.
 func (l *loader) inside(at Position, text string) func(line, column int) Position {
 	texts := strings.Split(text, "\n")
 	return func(line, column int) Position {
@@ -306,7 +308,7 @@ func (l *loader) inside(at Position, text string) func(line, column int) Positio
 		number := at.Line + line
 		if mark == nil {
 			if number--; at.EndLine <= at.Line && len(texts) > 1 && texts[1] != "" {
-				return at // the field is one line, and the text is not
+				return at // the field has one line, but the text has several
 			}
 		}
 		if number > len(lines) {
@@ -338,7 +340,7 @@ func (l *loader) linesOf(p string) []string {
 	return lines
 }
 
-// treeOf returns what a file is in: this repository, or what a want came to.
+// treeOf returns the tree of a file: this repository, or the source of a want.
 func (l *loader) treeOf(w remote.Want) (Tree, error) {
 	if w.Kind == "" {
 		return l.tree, nil

@@ -5,13 +5,14 @@ import (
 	"strings"
 )
 
-// Overrides are what an object changes in the kustomization of its folder. Both controllers edit the file rather
-// than build on top of it: a name prefix replaces the file's own, and patches see the names as the file's do.
+// Overrides are the changes that an object makes to the kustomization of its folder. Both controllers edit the file
+// instead of adding a kustomization on top. So a name prefix replaces that of the file, and patches see names without
+// the prefix.
 type Overrides struct{ edits []edit }
 
 func (o *Overrides) add(e edit) { o.edits = append(o.edits, e) }
 
-// take adds an edit with the value of a field, if it is there: a text to set, or a list.
+// take adds an edit with the value of a field, if it has one: a text or a list.
 func (o *Overrides) take(op operation, key string, value *field, options flags) {
 	if op == setField && value.text() != "" || op != setField && len(value.elements()) > 0 {
 		o.add(edit{op, key, value, options})
@@ -23,18 +24,18 @@ type operation int
 
 const (
 	setField      operation = iota // the field becomes the value
-	replaceByName                  // list entries replace those of the same name ("kustomize edit set image")
-	mergeByName                    // list entries are merged into those of the same name
-	addPairs                       // a map gets more pairs
-	addLabels                      // an entry of labels, which does not touch selectors
-	appendItems                    // a list gets more entries
+	replaceByName                  // entries replace those with the same name ("kustomize edit set image")
+	mergeByName                    // entries are merged into those with the same name
+	addPairs                       // pairs are added to a map
+	addLabels                      // an entry is added to labels, which does not change selectors
+	appendItems                    // items are added to a list
 )
 
-// flags are what an edit's operation may look at.
+// flags are options of an edit.
 type flags struct {
-	force     bool // pairs that are there may change
-	templates bool // labels go into pod templates
-	optional  bool // folders that do not exist are left out
+	force     bool // existing pairs may be changed
+	templates bool // labels are added to pod templates
+	optional  bool // folders that do not exist are skipped
 }
 
 type edit struct {
@@ -44,8 +45,8 @@ type edit struct {
 	flags flags
 }
 
-// apply makes the edits. It returns what becomes of a kustomization, and which of its fields have changed. missing reports
-// whether a folder is not there.
+// apply makes the edits. It returns the changed kustomization and the names of its changed fields. missing reports
+// whether a folder does not exist.
 func (o Overrides) apply(f *field, missing func(dir string) bool) (_ *field, changed []string, problems []Problem) {
 	for _, e := range o.edits {
 		value, problem := e.apply(f.get(e.key), missing)
@@ -63,8 +64,8 @@ func (o Overrides) apply(f *field, missing func(dir string) bool) (_ *field, cha
 	return f, changed, problems
 }
 
-// imageArgument reads an image override as "kustomize edit set image" takes it: name=newname:tag@digest, in which
-// only some parts need be there.
+// imageArgument parses an image override like "kustomize edit set image": name=newname:tag@digest. Some parts may be
+// missing.
 func imageArgument(text string, where func() Position) *field {
 	name, image, renamed := strings.Cut(text, "=")
 	if !renamed {
@@ -87,7 +88,7 @@ func imageArgument(text string, where func() Position) *field {
 	return out
 }
 
-// preserved is written for a part of an image that stays as the kustomization has it.
+// preserved means that a part of an image keeps the value in the kustomization.
 const preserved = "*"
 
 // apply returns the field of a kustomization after an edit.
@@ -126,7 +127,7 @@ func (e edit) apply(old *field, missing func(dir string) bool) (*field, *Problem
 	return e.value, nil
 }
 
-// joined returns a list with more items; where there was none, it stands where the edit does.
+// joined returns a list with items added. If there was no list, its place is that of the edit.
 func joined(old, edit *field, items ...*field) *field {
 	out := &field{list: true, where: edit.where}
 	if old != nil {
@@ -159,8 +160,8 @@ func (e edit) byName(old *field) *field {
 	return out
 }
 
-// mergeImage changes an image entry as Flux does: a tag and a digest choose the version together, so that setting
-// one of them clears the other.
+// mergeImage changes an image entry like Flux. A tag and a digest both choose the version, so setting one removes the
+// other.
 func mergeImage(before, over *field) *field {
 	out := &field{fields: map[string]*field{}, where: over.where}
 	version := over.text("newTag") != "" || over.text("digest") != ""
@@ -185,7 +186,7 @@ func (o Overrides) shape() []any {
 	return edits
 }
 
-// Kustomization writes a kustomization of its own that does to resources what o says, and where its lines come from.
+// Kustomization returns a new kustomization that applies o to resources, with the places of its lines.
 func (o Overrides) Kustomization(file string, resources ...string) (*Virtual, error) {
 	at := func() Position { return Position{Path: file} }
 	if len(o.edits) > 0 {
@@ -196,13 +197,13 @@ func (o Overrides) Kustomization(file string, resources ...string) (*Virtual, er
 	return v, v.append(f, f.keys)
 }
 
-// Entry is one entry of a list that Overrides have in the kustomization.
+// Entry is one entry that Overrides add to a list of the kustomization.
 type Entry struct {
 	Value any // as JSON
 	Where Position
 }
 
-// Entries lists what Overrides put into a list of the kustomization: "patches", "images".
+// Entries lists what Overrides add to a list of the kustomization: "patches" or "images".
 func (o Overrides) Entries(key string) (list []Entry) {
 	for _, e := range o.edits {
 		if e.key != key {
@@ -215,7 +216,7 @@ func (o Overrides) Entries(key string) (list []Entry) {
 	return list
 }
 
-// Where is the field that the first of Overrides is written in.
+// Where returns the place of the first edit.
 func (o Overrides) Where() Position {
 	if len(o.edits) == 0 {
 		return Position{}

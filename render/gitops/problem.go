@@ -14,39 +14,39 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// Cause is what a Problem or an Issue comes from, and so what it means for a check.
+// Cause says where a Problem or an Issue comes from, and so how a check reports it.
 type Cause string
 
 // The causes.
 const (
-	// Broken: what is written is wrong. It would not deploy either.
+	// Broken: the content is wrong, and would not deploy either.
 	Broken Cause = "broken"
-	// ClusterOnly: it depends on the cluster, the operator or another repository, or it is beyond what Lintel evaluates
-	// or its limits. It may well deploy; what it deploys is not checked.
+	// ClusterOnly: it depends on the cluster, the operator or another repository, or Lintel cannot evaluate it within
+	// its limits. It may deploy, but what it deploys is not checked.
 	ClusterOnly Cause = "cluster"
-	// Suspicious: it is deployed, and checked, all the same; it is probably not what was meant.
+	// Suspicious: it is deployed and checked, but is probably not intended.
 	Suspicious Cause = "advice"
 )
 
-// Problem is why something is not known, or not as a controller would have it. Its place is the field that asks.
+// Problem says why something is not known, or is not what its author intended. Its place is the field that causes it.
 type Problem struct {
 	doc.Error
 	Cause  Cause
-	Object Reference // the object that asks
-	From   string    // as in Deployment
-	State  string    // another one where what is asked for is, or what that reads: see reader.ask
+	Object Reference // the object with the field
+	From   string    // see Deployment.From
+	State  string    // changes if the affected fields, or the files that they read, change: see reader.ask
 }
 
 func problemAt(p Position, cause Cause, format string, args ...any) *Problem {
 	return &Problem{Error: *brokenAt(p, format, args...), Cause: cause}
 }
 
-// brokenAt is an error at a place.
+// brokenAt returns an error at a place.
 func brokenAt(p Position, format string, args ...any) *doc.Error {
 	return &doc.Error{Path: p.Path, Line: p.Line, Column: p.Column, Message: fmt.Sprintf(format, args...)}
 }
 
-// of names the object that asks, in the message too.
+// of sets the object of the problem, and adds it to the message.
 func (p *Problem) of(object Reference) Problem {
 	p.Object = object
 	if object.Name != "" && !strings.Contains(p.Message, strconv.Quote(object.Name)) {
@@ -55,7 +55,7 @@ func (p *Problem) of(object Reference) Problem {
 	return *p
 }
 
-// causeOf returns the cause that an error is.
+// causeOf returns the cause of an error.
 func causeOf(err error) Cause {
 	if limit := (*unknowable)(nil); errors.As(err, &limit) {
 		return ClusterOnly
@@ -63,27 +63,28 @@ func causeOf(err error) Cause {
 	return Broken
 }
 
-// unknowable is an error that says nothing against what is written: a controller may well know what Lintel does not.
+// unknowable is an error that does not mean that the content is wrong: a controller may know what Lintel does not.
 type unknowable struct{ reason string }
 
 func (e *unknowable) Error() string { return e.reason }
 
 func unknown(format string, args ...any) error { return &unknowable{fmt.Sprintf(format, args...)} }
 
-// problem adds a problem of what is asked at the moment, nil for none. What several ask in the same words is one problem.
+// problem adds a problem of what ask began, or nothing for nil. Problems with the same place and message are added
+// once.
 func (r *reader) problem(given *Problem) {
 	if given == nil {
 		return
 	}
 	p := given.of(r.object)
-	if p.Path == "" { // of what is missing with all that it would be in
+	if p.Path == "" { // the field and all its parents are missing
 		p.Path, p.Line, p.Column = r.where.Path, r.where.Line, r.where.Column
 	}
 	p.State, p.From = r.state(), r.from
 	r.problems.add(p)
 }
 
-// problems are those of some objects, each once.
+// problems is a list without duplicates.
 type problems struct {
 	list []Problem
 	at   map[doc.Error]int
@@ -101,21 +102,20 @@ func (all *problems) add(p Problem) {
 	all.list = append(all.list, p)
 }
 
-// need is something that sets of parameters depend on and that is not in this repository.
+// need is something outside this repository that parameter sets depend on.
 type need struct {
 	at  Position
 	why string
 }
 
-// needed reports that something of the Application at hand depends on such a thing.
+// needed records that the current Application depends on its need.
 func (r *reader) needed() {
 	if r.unknown != nil {
 		r.needs[r.unknown.why] = true
 	}
 }
 
-// addNeeds adds a problem for each kind of thing that sets of an ApplicationSet depend on: which Applications they make
-// is not known.
+// addNeeds adds a problem for each need of an ApplicationSet's sets: it is not known which Applications they generate.
 func (r *reader) addNeeds(sets []set) {
 	added := map[string]bool{}
 	for _, s := range sets {
@@ -131,16 +131,16 @@ func (r *reader) addNeeds(sets []set) {
 	}
 }
 
-// What is not rendered is told only of what a change touches. Nobody can render it to see that, so each problem has a
-// state: a digest of what is asked for, and of whatever of this repository it reads.
+// A problem is reported only if a change affects it. What is not rendered cannot be compared, so each problem has a
+// state: a digest of the fields that caused it and of everything that these read from the repository.
 
-// ask begins what is asked at the moment: fields, or other values that can be JSON.
+// ask begins a new state with fields, or other values that can be JSON.
 func (r *reader) ask(parts ...any) { r.asked = parts }
 
-// also adds to what is asked.
+// also adds values to the state.
 func (r *reader) also(parts ...any) { r.asked = append(r.asked, parts...) }
 
-// reads adds files and folders of the repository to what is asked.
+// reads adds files and folders of the repository to the state.
 func (r *reader) reads(paths ...string) {
 	for _, p := range paths {
 		r.asked = append(r.asked, p, tree.State(r.Tree, p))
@@ -149,7 +149,7 @@ func (r *reader) reads(paths ...string) {
 
 func (r *reader) state() string { return digest(r.asked...) }
 
-// digest distinguishes values.
+// digest returns a digest of values.
 func digest(parts ...any) string {
 	values := make([]any, len(parts))
 	for i, part := range parts {
@@ -163,8 +163,8 @@ func digest(parts ...any) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// readsChart adds the folder of a chart to what is asked, and those of this repository that it depends on. It returns
-// them.
+// readsChart adds the folder of a chart to the state, and the folders of its local dependencies. It returns these
+// folders.
 func (r *reader) readsChart(dir string) (folders []string) {
 	seen := map[string]bool{}
 	for queue := []string{dir}; len(queue) > 0 && len(seen) < MaxDepth; queue = queue[1:] {

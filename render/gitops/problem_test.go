@@ -17,8 +17,8 @@ func fluxKind(apiVersion, kind, spec string) string {
 		strings.ReplaceAll(spec, "\n", "\n  ") + "\n" + apps
 }
 
-// TestProblems has one case for each thing that is not rendered: the cause, the place of the field that asks, and the
-// object are said.
+// TestProblems has a case for each thing that is not rendered. It tests the cause, the place and the object of the
+// problem.
 func TestProblems(t *testing.T) {
 	const clusters, plain = "  - clusters: {}\n",
 		"'{{.name}}'}\n    spec: {source: {path: apps/a}, destination: {namespace: x}}"
@@ -37,7 +37,7 @@ func TestProblems(t *testing.T) {
 	}{
 		"no source":    {argoApp("project: default"), Broken, "app.yaml:5: this Application names no source"},
 		"neither path": {argoApp("source:\n  repoURL: o/r"), Broken, "names no path and no chart"},
-		"chart": {argoApp("source:\n  chart: redis"), Broken, `app.yaml:6: this source names no repository ` +
+		"chart without a repository": {argoApp("source:\n  chart: redis"), Broken, `app.yaml:6: this source names no repository ` +
 			`for the chart "redis"`},
 		"another repository": {argoApp("source:\n  path: apps/a\n  repoURL: https://x/${y}"), ClusterOnly,
 			"app.yaml:7: the source is another repository, https://x/${y}"},
@@ -57,25 +57,25 @@ func TestProblems(t *testing.T) {
 			plain), Broken, "set.yaml:10: this ApplicationSet"},
 		"in a merge": {goSet("  - merge:\n      mergeKeys: [a]\n      generators:\n      - list: {elements: [{a: b}]}\n    "+
 			"  - x: {}\n", plain), Broken, "set.yaml:11: this ApplicationSet"},
-		"option": {appSet("  goTemplate: true\n  goTemplateOptions: [missingkey=x]\n", list, plain), Broken,
+		"unknown option of templates": {appSet("  goTemplate: true\n  goTemplateOptions: [missingkey=x]\n", list, plain), Broken,
 			"goTemplateOptions"},
-		"selector": {goSet(list+"    selector: {matchExpressions: [{key: a, operator: Is}]}\n", plain), Broken,
+		"unknown operator of a selector": {goSet(list+"    selector: {matchExpressions: [{key: a, operator: Is}]}\n", plain), Broken,
 			"set.yaml:8: this ApplicationSet cannot be expanded: the selector"},
-		"clusters": {goSet(clusters, strings.Replace(plain, "apps/a", "'{{.server}}'", 1)), ClusterOnly,
+		"path that depends on clusters": {goSet(clusters, strings.Replace(plain, "apps/a", "'{{.server}}'", 1)), ClusterOnly,
 			"set.yaml:7: the clusters generator needs the cluster"},
-		"decisions": {goSet("  - clusterDecisionResource: {}\n",
+		"cluster decisions": {goSet("  - clusterDecisionResource: {}\n",
 			strings.Replace(plain, "namespace: x", "namespace: '{{.name}}'", 1)), ClusterOnly, "clusterDecisionResource"},
-		"the second": {goSet(clusters+"  - scmProvider: {}\n",
+		"second of two generators": {goSet(clusters+"  - scmProvider: {}\n",
 			"'x'}\n    spec: {source: {path: 'apps/{{ .repository }}'}}"), ClusterOnly, "set.yaml:7: the clusters"},
-		"git elsewhere": {goSet("  - git: {repoURL: 'https://x/y', files: [{path: a}]}\n",
+		"git generator of another repository": {goSet("  - git: {repoURL: 'https://x/y', files: [{path: a}]}\n",
 			strings.Replace(plain, "apps/a", "'{{.a}}'", 1)), ClusterOnly, "another repository"},
-		"an element that is a text": {goSet("  - list: {elements: [a]}\n", plain), Broken,
+		"list element that is a text": {goSet("  - list: {elements: [a]}\n", plain), Broken,
 			"set.yaml:7: this ApplicationSet cannot be expanded: an element"},
 		"elementsYaml that is a map": {goSet("  - list: {elementsYaml: 'a: b'}\n", plain), Broken,
 			"set.yaml:7: this ApplicationSet cannot be expanded: elementsYaml is not a list"},
-		"an element that needs the cluster": {goSet(ofClusters("list: {elements: [{a: '{{.name}}-x'}]}"),
+		"list element that needs the cluster": {goSet(ofClusters("list: {elements: [{a: '{{.name}}-x'}]}"),
 			"'x'}\n    spec: {source: {path: 'apps/{{.a}}'}}"), ClusterOnly, "set.yaml:9: the clusters generator needs"},
-		"a namespace of such an element": {goSet(ofClusters("list: {elements: [{a: '{{.name}}-x'}]}"),
+		"namespace that needs the cluster": {goSet(ofClusters("list: {elements: [{a: '{{.name}}-x'}]}"),
 			"'x'}\n    spec: {source: {path: apps/a}, destination: {namespace: '{{.a}}'}}"), ClusterOnly,
 			"set.yaml:9: the clusters generator needs"},
 		"a value that needs the cluster": {appSet("  goTemplate: true\n  goTemplateOptions: [missingkey=error]\n",
@@ -89,12 +89,12 @@ func TestProblems(t *testing.T) {
 		"unknown pattern": {goSet(clusters,
 			"x}\n    spec: {source: {path: apps/b, directory: {include: '{{ .name }}'}}}"), ClusterOnly,
 			"the clusters generator needs"},
-		"changing": {goSet(list, "'{{ randAlpha 3 }}'}\n    spec: {source: {path: apps/a}}"), ClusterOnly,
+		"function with a random result": {goSet(list, "'{{ randAlpha 3 }}'}\n    spec: {source: {path: apps/a}}"), ClusterOnly,
 			"differs each time"},
-		"failing": {goSet(list, "'{{ fail `no` }}'}\n    spec: {source: {path: apps/a}}"), Broken, "no"},
-		"limit": {goSet(list, "'{{ repeat 999999 `x` }}'}\n    spec: {source: {path: apps/a}}"), ClusterOnly,
+		"template that fails": {goSet(list, "'{{ fail `no` }}'}\n    spec: {source: {path: apps/a}}"), Broken, "no"},
+		"text over the limit": {goSet(list, "'{{ repeat 999999 `x` }}'}\n    spec: {source: {path: apps/a}}"), ClusterOnly,
 			"grows larger than the limit"},
-		"namespace": {appSet("", list,
+		"template in the namespace": {appSet("", list,
 			"x}\n    spec: {source: {path: apps/a}, destination: {namespace: '{{gone}}'}}"), Broken,
 			"the namespace has a template expression"},
 		"Flux, elsewhere": {kustomization("path: gone\nsourceRef: {kind: OCIRepository, name: x}"), ClusterOnly,
@@ -131,8 +131,8 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestHandled has what deploys nothing by itself, or changes nothing about what is deployed.
-func TestHandled(t *testing.T) {
+// TestObjectsWithoutProblems has objects that deploy nothing by themselves, or that have options which do not change what is deployed.
+func TestObjectsWithoutProblems(t *testing.T) {
 	set := strings.Replace(appSet("  goTemplate: true\n", "  - list: {elements: [{name: a}]}\n",
 		"'{{.name}}'}\n    spec: {source: {path: apps/a}}"),
 		"  template:\n", "  strategy: {type: RollingSync}\n  syncPolicy: {applicationsSync: create-only}\n  template:\n", 1)
@@ -143,7 +143,7 @@ func TestHandled(t *testing.T) {
 			t.Errorf("%s: %d deployments, %s", name, len(found), messages(problems))
 		}
 	}
-	// What is suspended is left as it is in the cluster, whatever it asks for.
+	// The controller does not change what a suspended object deployed, so its problems are not reported.
 	for _, suspended := range []string{
 		fluxKind(fluxGroup+"/v1", "Kustomization", "path: apps/a\nsuspend: true"),
 		fluxKind(fluxGroup+"/v1", "Kustomization", "path: apps/a\ntargetNamespace: ${x}\nsuspend: true"),

@@ -9,78 +9,80 @@ import (
 	"github.com/lintel-bot/lintel/render/remote"
 )
 
-// Release is a chart and what a controller installs it with.
+// Release is a chart and how a controller installs it.
 type Release struct {
 	Chart Chart
 
-	// Name and Namespace are those of the release (.Release.Name, .Release.Namespace).
+	// Name and Namespace are .Release.Name and .Release.Namespace.
 	Name, Namespace           string
 	NameWhere, NamespaceWhere Position
-	NameUnknown               bool // Name stands in for one that only the cluster knows
+	NameUnknown               bool // Name is a placeholder for a name that only the cluster knows
 
 	// Layers are the sources of the user's values, weakest first: see Values.
 	Layers []Layer
-	// Defaults are files that take the place of the chart's own values.yaml, weakest first; none: it counts. Flux has
-	// them as valuesFiles: see ChartValues.
+	// Defaults are files that replace the chart's values.yaml, weakest first; none: it is used. They are Flux'
+	// valuesFiles: see ChartValues.
 	Defaults []Layer
 	rule     rule
 	limits   Limits
 
-	Kubernetes  string   // version of Kubernetes that the object asks for; empty: the cluster's
-	APIVersions []string // that the object asks for in place of the cluster's
-	SkipCRDs    bool     // what is in crds/ is not applied
-	KeepCRDs    bool     // it is applied when the chart is installed, and stays as it is when the chart changes
+	Kubernetes  string   // version of Kubernetes that the object sets; empty: the cluster's
+	APIVersions []string // API versions that the object sets instead of the cluster's
+	SkipCRDs    bool     // crds/ is not applied
+	KeepCRDs    bool     // crds/ is applied on installation, but not on upgrade
 	SkipTests   bool
-	SkipSchema  bool // values.schema.json does not count
-	// PostRender are the kustomizations that the output goes through, in their order: see Overrides.Kustomization. What
-	// Flux puts on every object after that (commonMetadata, its own labels) is Deployment.Metadata.
+	SkipSchema  bool // values.schema.json is ignored
+	// PostRender are the kustomizations that the output passes through, in order: see Overrides.Kustomization. Metadata
+	// that Flux adds afterwards (commonMetadata, its own labels) is in Deployment.Metadata.
 	PostRender []Overrides
-	// PostRenderHooks has hooks go through PostRender, too; HooksApart has them do so by themselves.
+	// PostRenderHooks means that hooks pass through PostRender, too. HooksApart means that they do so in a separate
+	// run.
 	PostRenderHooks, HooksApart bool
 
-	// Reads are the files and folders of this repository that it reads, those included that are not there.
+	// Reads are the files and folders of this repository that the release reads, including those that do not exist.
 	Reads []string
 }
 
-// Chart describes where the files of a chart are.
+// Chart says where the files of a chart are.
 type Chart struct {
-	// Want is a chart, or another git repository with the chart in Folder. Its zero value means this repository.
+	// Want is the chart, or another git repository with the chart in Folder. The zero value means this repository.
 	Want remote.Want
-	// Folder has Chart.yaml, "." at the top of the repository. It is empty where Want is a chart.
+	// Folder contains Chart.yaml; "." is the top of the repository. It is empty if Want is a chart.
 	Folder string
 
-	// Where is the field that chooses the version, where there is one, else the one that names the chart. Named is the
-	// latter. Source is the address that it comes from. All are of this repository.
+	// Where is the field that chooses the version, else the one that names the chart. Named is the field that names the
+	// chart. Source is the field with the address. All are in this repository.
 	Where, Named, Source Position
 }
 
 // Here reports whether the chart is a folder of this repository.
 func (c Chart) Here() bool { return c.Want.Kind == "" }
 
-// ExternalSource is a folder of another repository, or of another state of this one.
+// ExternalSource is a folder of another repository, or of another revision of this one.
 type ExternalSource struct {
 	Want    remote.Want
-	Folder  string   // in it, "." for its top
-	Where   Position // the field that chooses the revision, where there is one, else the address or the path
-	Asked   Position // what asks for it, in the object that deploys it
-	Message string   // of the problem where the source is not there
+	Folder  string   // in the source; "." for its top
+	Where   Position // the field that chooses the revision, else the address or the path
+	Asked   Position // the field of the deploying object that names the source
+	Message string   // of the problem if the source could not be had
 
-	// Detect means that what the folder holds decides what renders it: see Detect. Release is the release for a chart.
+	// Detect means that the content of the folder decides what renders it: see the function Detect. Release applies if
+	// it is a chart.
 	Detect  bool
 	Release *Release
 }
 
-// rule is how the layers of a release become its values.
+// rule says how the layers of a release are merged.
 type rule int
 
 const (
-	argoRule rule = iota // as Helm's program has them
+	argoRule rule = iota // like the program helm
 	fluxRule
-	overrideRule // as kustomize has the first two: the second over the first
-	underRule    // the same, for values that fill in what others leave out
+	overrideRule // like kustomize: the second layer over the first
+	underRule    // like kustomize: the second layer adds only missing values
 )
 
-// shape lists what a release depends on, the contents of the files that it reads aside.
+// shape lists what a release depends on, except the contents of files that it reads.
 func (r *Release) shape() []any {
 	if r == nil {
 		return nil
@@ -97,7 +99,7 @@ func (r *Release) shape() []any {
 		r.HooksApart}
 }
 
-// unversioned is the release of no version of its chart.
+// unversioned returns the release without the version of its chart.
 func (r *Release) unversioned() *Release {
 	if r == nil {
 		return nil
@@ -107,7 +109,7 @@ func (r *Release) unversioned() *Release {
 	return &other
 }
 
-// reads notes files of this repository.
+// reads adds files of this repository to Reads.
 func (r *Release) reads(paths ...string) {
 	for _, p := range paths {
 		if !slices.Contains(r.Reads, p) {
@@ -116,10 +118,10 @@ func (r *Release) reads(paths ...string) {
 	}
 }
 
-// PlaceholderPrefix begins each text that stands in the values for one that nobody knows.
+// PlaceholderPrefix begins each text that replaces an unknown value.
 const PlaceholderPrefix = "lintel-unknown-"
 
-// placeholder names what it stands for with the signs that a name in Kubernetes may have.
+// placeholder returns a placeholder with a readable name, in characters that are valid in names of Kubernetes.
 func placeholder(parts ...string) string {
 	clean := func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' {
@@ -131,10 +133,10 @@ func placeholder(parts ...string) string {
 	return strings.Trim(PlaceholderPrefix+name[:min(len(name), 63-len(PlaceholderPrefix))], "-")
 }
 
-// maxReleaseName is how long a name of a release may be.
+// maxReleaseName is the maximum length of a release name.
 const maxReleaseName = 53
 
-// shortName is the name that Flux gives a release whose own is too long
+// shortName shortens a release name that is too long, like Flux
 // (https://fluxcd.io/flux/components/helm/helmreleases/#release-name).
 func shortName(name string) string {
 	if len(name) <= maxReleaseName {

@@ -9,7 +9,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// describe says in a line what a release is.
+// describe returns a deployment's release in one line.
 func describe(d Deployment) string {
 	r := d.Release
 	if r == nil {
@@ -33,7 +33,7 @@ func describe(d Deployment) string {
 		cmp.Or(r.Name, "-"), cmp.Or(r.Namespace, "-"), c.Where.Line)), " ")
 }
 
-// fluxSourceObjects are sources of Flux.
+// fluxSourceObjects are source objects of Flux.
 const fluxSourceObjects = `
 -- sources.yaml --
 apiVersion: source.toolkit.fluxcd.io/v1
@@ -120,12 +120,12 @@ func TestReleases(t *testing.T) {
 	for name, test := range map[string]struct{ archive, want string }{
 		"repository": {helmRelease("chart:\n  spec:\n    chart: podinfo\n    version: 6.5.0\n    sourceRef: {kind: " +
 			"HelmRepository, name: podinfo}"), "flux helm: chart https://charts.example.com podinfo 6.5.0 as web in flux at 8"},
-		"any version": {helmRelease("chart:\n  spec:\n    chart: podinfo\n    version: '*'\n    sourceRef: {kind: " +
+		"version is a star": {helmRelease("chart:\n  spec:\n    chart: podinfo\n    version: '*'\n    sourceRef: {kind: " +
 			"HelmRepository, name: podinfo}"), "flux helm: chart https://charts.example.com podinfo as web in flux at 8"},
 		"no version": {helmRelease("chart:\n  spec:\n    chart: podinfo\n    sourceRef: {kind: HelmRepository, name: " +
 			"podinfo}"),
 			"flux helm: chart https://charts.example.com podinfo as web in flux at 7"},
-		"an older version": {strings.Replace(helmRelease("chart: {spec: {chart: podinfo, sourceRef: {kind: HelmRepository, "+
+		"older API version of HelmRelease": {strings.Replace(helmRelease("chart: {spec: {chart: podinfo, sourceRef: {kind: HelmRepository, "+
 			"name: podinfo}}}"), "/v2\n", "/v2beta1\n", 1),
 			"flux helm: chart https://charts.example.com podinfo as web in flux at 5"},
 		"registry": {helmRelease("chart: {spec: {chart: podinfo, version: '>1', sourceRef: {kind: HelmRepository, name: " +
@@ -145,13 +145,13 @@ func TestReleases(t *testing.T) {
 			"flux helm: chart https://charts.example.com podinfo 6.x as web in flux at 54"},
 		"git": {helmRelease("chart: {spec: {chart: ./charts/a, sourceRef: {kind: GitRepository, name: other}}}"),
 			"flux helm: git https://example.com/x/y refs/tags/v1 charts/a submodules as web in flux at 39"},
-		"git versions": {helmRelease("chart: {spec: {chart: charts/a, sourceRef: {kind: GitRepository, name: versions}}}"),
+		"version range of a git repository": {helmRelease("chart: {spec: {chart: charts/a, sourceRef: {kind: GitRepository, name: versions}}}"),
 			"flux helm: git https://example.com/x/y semver:>=1 charts/a as web in flux at 44"},
-		"here": {helmRelease("chart: {spec: {chart: ../apps/c/, sourceRef: {kind: GitRepository, name: ours}}}"),
+		"chart in this repository": {helmRelease("chart: {spec: {chart: ../apps/c/, sourceRef: {kind: GitRepository, name: ours}}}"),
 			"flux helm: here apps/c as web in flux at 5"},
 		"bootstrapped": {helmRelease("chart: {spec: {chart: apps/c, sourceRef: {kind: GitRepository, name: flux-system}}}"),
 			"flux helm: here apps/c as web in flux at 5"},
-		"names": {helmRelease("releaseName: site\ntargetNamespace: shop\nchartRef: {kind: OCIRepository, name: plain}"),
+		"release name and target namespace": {helmRelease("releaseName: site\ntargetNamespace: shop\nchartRef: {kind: OCIRepository, name: plain}"),
 			"flux helm: chart oci://ghcr.io/charts/podinfo latest tag as site in shop at 34"},
 		"target namespace": {helmRelease("targetNamespace: shop\nchartRef: {kind: OCIRepository, name: plain}"),
 			"flux helm: chart oci://ghcr.io/charts/podinfo latest tag as shop-web in shop at 34"},
@@ -196,19 +196,19 @@ func TestReleaseProblems(t *testing.T) {
 		want    string
 	}{
 		"no chart": {helmRelease("values: {}"), Broken, "k.yaml:5: this HelmRelease names no chart"},
-		"no source": {helmRelease("chart:\n  spec:\n    chart: a\n    sourceRef:\n      kind: HelmRepository\n      " +
+		"HelmRepository that does not exist": {helmRelease("chart:\n  spec:\n    chart: a\n    sourceRef:\n      kind: HelmRepository\n      " +
 			"name: x"), ClusterOnly, `k.yaml:10: no HelmRepository of this repository has the name "x"`},
-		"no reference": {helmRelease("chartRef: {kind: OCIRepository, name: x}"), ClusterOnly,
+		"OCIRepository that does not exist": {helmRelease("chartRef: {kind: OCIRepository, name: x}"), ClusterOnly,
 			`k.yaml:5: no OCIRepository of this repository`},
-		"no git source": {helmRelease("chart: {spec: {chart: gone, sourceRef: {kind: GitRepository, name: x}}}"), ClusterOnly,
+		"GitRepository that does not exist": {helmRelease("chart: {spec: {chart: gone, sourceRef: {kind: GitRepository, name: x}}}"), ClusterOnly,
 			`k.yaml:5: no GitRepository of this repository has the name "x"`},
-		"nothing about a source": {helmRelease("chart: {spec: {chart: a}}"), Broken, "k.yaml:5: this chart names no source"},
+		"chart without a source reference": {helmRelease("chart: {spec: {chart: a}}"), Broken, "k.yaml:5: this chart names no source"},
 		"bucket": {helmRelease("chart: {spec: {chart: a, sourceRef: {kind: Bucket, name: x}}}"), ClusterOnly,
 			`the Bucket "x"`},
-		"kind": {helmRelease("chart: {spec: {chart: a, sourceRef: {kind: Thing, name: x}}}"), Broken,
+		"source of an unknown kind": {helmRelease("chart: {spec: {chart: a, sourceRef: {kind: Thing, name: x}}}"), Broken,
 			`cannot come from "Thing"`},
 		"artifact": {helmRelease("chartRef: {kind: ExternalArtifact, name: x}"), ClusterOnly, "no ExternalArtifact"},
-		"gone": {helmRelease("chart: {spec: {chart: charts/x, sourceRef: {kind: GitRepository, name: ours}}}"), Broken,
+		"chart folder that does not exist": {helmRelease("chart: {spec: {chart: charts/x, sourceRef: {kind: GitRepository, name: ours}}}"), Broken,
 			`k.yaml:5: the chart of HelmRelease "web" is not a folder of this repository`},
 		"no Chart.yaml": {helmRelease("chart: {spec: {chart: empty, sourceRef: {kind: GitRepository, name: ours}}}"), Broken,
 			`k.yaml:5: the folder empty of HelmRelease "web" has no Chart.yaml`},
@@ -321,7 +321,7 @@ postRenderers:
 	}
 }
 
-// TestReleaseDigest has pairs that render differently, and such as differ by places only.
+// TestReleaseDigest has pairs of releases that render differently, and pairs that differ only in places.
 func TestReleaseDigest(t *testing.T) {
 	const base = "chartRef: {kind: OCIRepository, name: tag}\nvalues: {a: b}"
 	digestOf := func(archive string) string {

@@ -13,8 +13,8 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// repositoryName makes the spellings of a clone URL comparable: host and path in lower case, without scheme, user,
-// port and ".git".
+// repositoryName normalizes a clone URL, so that spellings can be compared: host and path in lower case, without
+// scheme, user, port and ".git".
 func repositoryName(s string) string {
 	s = strings.ToLower(strings.TrimSpace(s))
 	if strings.Contains(s, "://") {
@@ -31,10 +31,10 @@ func repositoryName(s string) string {
 	return strings.TrimSuffix(strings.Trim(s, "/"), ".git")
 }
 
-// SameRepository reports whether two clone URLs are spellings of one.
+// SameRepository reports whether two clone URLs are spellings of the same one.
 func SameRepository(a, b string) bool { return repositoryName(a) == repositoryName(b) }
 
-// Match reports whether a clone URL is one of the repository.
+// Match reports whether a clone URL is one of this repository.
 func (h RepoNames) Match(repository string) bool {
 	name := repositoryName(repository)
 	for _, u := range h.URLs {
@@ -49,8 +49,8 @@ func (h RepoNames) Match(repository string) bool {
 	return false
 }
 
-// Current reports whether a revision of this repository is that of the tree, as far as its name says. Variables and
-// templates that nothing fills in may be.
+// Current reports whether a revision of this repository may be that of the tree, judging by its name. A revision with a
+// variable or a template may be.
 func (h RepoNames) Current(revision string) bool {
 	revision = strings.TrimPrefix(revision, "refs/heads/")
 	switch {
@@ -62,11 +62,11 @@ func (h RepoNames) Current(revision string) bool {
 	return !noBranch.MatchString(revision)
 }
 
-// noBranch matches commits, versions, ranges of versions, and references to what is not a branch.
+// noBranch matches commits, versions, ranges of versions, and references that are not branches.
 var noBranch = regexp.MustCompile(`\A([0-9a-f]{7,64}|v?[0-9]+(\.[0-9x*]+)*([-+].*)?|[~^<>=*].*|.*\*.*|refs/.*)\z`)
 
-// ours reports whether a source is this repository. A path of a source counts where nobody said which repository
-// this is, or where the source's address is not known.
+// ours reports whether a source is this repository. If the repository's or the source's address is not known, it is if
+// its path exists.
 func (r *reader) ours(repository, dir string) bool {
 	if len(r.Repo.URLs) > 0 && repository != "" && !strings.Contains(repository, "{{") {
 		return r.Repo.Match(repository)
@@ -75,13 +75,14 @@ func (r *reader) ours(repository, dir string) bool {
 	return ok && exists(r.Tree, clean)
 }
 
-// exists reports whether there is anything at a path. A path that cannot be read counts: reading it will say why.
+// exists reports whether a path exists. A path that cannot be read counts, so that the error is reported when it is
+// read.
 func exists(t Tree, p string) bool {
 	_, _, err := t.Lookup(p)
 	return !errors.Is(err, tree.ErrNotExist)
 }
 
-// resolved returns the folder that a path leads to by way of symlinks.
+// resolved returns the folder that a path with symlinks leads to.
 func resolved(t Tree, dir string) string {
 	if real, _, err := t.Lookup(dir); err == nil {
 		return real

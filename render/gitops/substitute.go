@@ -9,10 +9,10 @@ import (
 	"github.com/fluxcd/pkg/envsubst/parse"
 )
 
-// Flux' post-build substitution is a part of the shell's parameter expansion
-// (https://github.com/fluxcd/pkg/tree/main/envsubst#supported-functions). Flux' own library reads each ${} and works it
-// out. The walk over what it reads is ours: it notes which variables count, leaves what only the cluster knows as it is
-// written, and bounds each step before it is taken.
+// Flux' post-build substitution implements part of the shell's parameter expansion
+// (https://github.com/fluxcd/pkg/tree/main/envsubst#supported-functions). Flux' own library parses and evaluates each
+// ${}. The loop over the parsed text is Lintel's: it records which variables are used, keeps a ${} whose value only the
+// cluster knows, and limits each step in advance.
 
 var (
 	errSubstitution = errors.New("a ${} is not written as Flux reads it")
@@ -21,25 +21,25 @@ var (
 )
 
 const (
-	maxNested = 32      // substitutions in defaults of substitutions
-	maxRead   = 1 << 23 // bytes of one text that are looked at to find where its substitutions end
-	maxMatch  = 1 << 27 // bytes that one text's patterns are compared with
+	maxNested = 32      // of substitutions in defaults
+	maxRead   = 1 << 23 // bytes of one text that are searched for the ends of substitutions
+	maxMatch  = 1 << 27 // bytes that the patterns of one text are compared with
 )
 
-// expansion is one run over one text.
+// expansion is the substitution in one text.
 type expansion struct {
 	text      string
 	variables map[string]Value
-	partial   bool // a variable that is not among them may be set in the cluster: its ${} stays as it is written
+	partial   bool // the cluster may set more variables: a ${} with an unknown one is kept
 	limit     int
-	made      int // bytes, over all nested texts; likewise the next two
+	made      int // bytes, for all nested texts; read and matched as well
 	read      int
 	matched   int
 
 	used, unset, unread []string // names of variables; unset: without a default
 }
 
-// run returns the text with its ${} replaced. "$$" is a "$" that starts nothing.
+// run returns the text with its ${} replaced. "$$" becomes "$" and starts no substitution.
 func (e *expansion) run() (string, error) {
 	var b strings.Builder
 	for rest := e.text; rest != ""; {
@@ -72,8 +72,8 @@ func (e *expansion) run() (string, error) {
 	return b.String(), nil
 }
 
-// next reads the substitution that a text begins with, and returns how it is written, too: up to the first brace that
-// makes it whole.
+// next parses the substitution at the start of a text, and returns its source, too. It ends at the first brace with
+// which it is valid.
 func (e *expansion) next(text string) (parse.Node, string, error) {
 	for end := 0; ; {
 		brace := strings.IndexByte(text[end:], '}')
@@ -99,12 +99,12 @@ func (e *expansion) next(text string) (parse.Node, string, error) {
 	}
 }
 
-// readCost is what reading a text takes: Flux' parser copies all of it for each escape.
+// readCost is the cost of parsing a text: Flux' parser copies the whole text for each escape.
 func readCost(text string) int {
 	return len(text) * (1 + strings.Count(text, "$$") + strings.Count(text, `\`))
 }
 
-// look returns the value of a variable. An unset one is the empty text.
+// look returns the value of a variable, empty if it is not set.
 func (e *expansion) look(name string) (value string, set, known bool) {
 	v, ok := e.variables[name]
 	switch {
@@ -116,7 +116,7 @@ func (e *expansion) look(name string) (value string, set, known bool) {
 	return v.Text, ok, ok || !e.partial
 }
 
-// value returns what a substitution or a text in one stands for, and whether that is known.
+// value returns the value of a substitution, or of a text in one, and whether the value is known.
 func (e *expansion) value(n parse.Node, depth int) (string, bool, error) {
 	if text, ok := n.(*parse.TextNode); ok {
 		return text.Value, true, nil
@@ -138,13 +138,13 @@ func (e *expansion) value(n parse.Node, depth int) (string, bool, error) {
 		}
 		args[i], argsKnown = text, argsKnown && ok
 	}
-	if isDefault(f.Name) && value != "" { // what the default names does not matter
+	if isDefault(f.Name) && value != "" { // the default is not used, so its variables do not count
 		e.used, e.unset, e.unread = e.used[:used], e.unset[:unset], e.unread[:unread]
 	}
 	if known && !set && !isDefault(f.Name) {
 		e.unset = append(e.unset, f.Param)
 	}
-	// A default counts only where the variable is empty: whether it is, the cluster knows.
+	// A default only applies if the variable is empty, which only the cluster may know.
 	known = known && (argsKnown || isDefault(f.Name) && value != "")
 	result, err := e.apply(f.Name, value, args)
 	return result, known, err
@@ -154,7 +154,7 @@ func isDefault(operator string) bool {
 	return slices.Contains([]string{"=", ":=", ":-", ":?", ":+"}, operator)
 }
 
-// apply lets Flux' library work out one operator, once its result and the way there are known to be short.
+// apply evaluates one operator with Flux' library, after it has checked that the result and the work are small.
 func (e *expansion) apply(operator, value string, args []string) (result string, err error) {
 	if isDefault(operator) {
 		args = []string{strings.Join(args, "")}
@@ -175,7 +175,7 @@ func (e *expansion) apply(operator, value string, args []string) (result string,
 		return "", errLongText
 	}
 	defer func() {
-		if recover() != nil { // an offset and a length that together are not a number
+		if recover() != nil { // the sum of an offset and a length overflowed
 			err = errSubstitution
 		}
 	}()
@@ -188,7 +188,8 @@ func (e *expansion) apply(operator, value string, args []string) (result string,
 
 func argument(i int) string { return string(rune('a' + i)) }
 
-// expression writes an operator with variables in place of its value and its arguments, of which there are two at most.
+// expression returns an operator with variables in place of its value and its arguments, of which there are at most
+// two.
 func expression(operator string, args int) string {
 	if operator == "#" && args == 0 {
 		return "${#v}"

@@ -15,7 +15,7 @@ var substituted = map[string]Value{
 	"u": {Text: "üÄö"}, "s": {Text: "*o"},
 }
 
-// asFlux compares a text with what Flux' library makes of it as a whole.
+// asFlux compares the result for a text with that of Flux' library.
 func asFlux(t *testing.T, text string) {
 	t.Helper()
 	want, wantErr := func() (out string, err error) {
@@ -91,15 +91,15 @@ func expressionOf(random *rand.Rand, depth int) string {
 	return "${" + name + operator + arg() + "}"
 }
 
-// TestBrokenSubstitution has a limit hit before it is known that nothing closes what is open.
-func TestBrokenSubstitution(t *testing.T) {
+// TestUnclosedSubstitutionOverTheLimit has texts that exceed a limit before the end of an unclosed substitution is reached.
+func TestUnclosedSubstitutionOverTheLimit(t *testing.T) {
 	e := &expansion{text: "${a/" + strings.Repeat("x}", 1<<17), variables: substituted, limit: 1 << 20}
 	if _, err := e.run(); !errors.Is(err, errSubstitution) {
 		t.Error(err)
 	}
 }
 
-func TestHostileSubstitution(t *testing.T) {
+func TestHostileSubstitutionIsLimited(t *testing.T) {
 	long := map[string]Value{"a": {Text: strings.Repeat("x", 60_000)}, "b": {Text: strings.Repeat("x", 3000)}}
 	nested := "x"
 	for range 20 {

@@ -12,9 +12,9 @@ import (
 	"text/template/parse"
 )
 
-// templates fills in the templates of one ApplicationSet, in either of its two languages
-// (https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/GoTemplate/). It is not safe for
-// concurrent use.
+// templates fills in the templates of one ApplicationSet, in either of the two template languages
+// (https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/GoTemplate/). It is not safe for concurrent
+// use.
 type templates struct {
 	goTemplate bool
 	options    []string
@@ -26,9 +26,9 @@ type templates struct {
 type compiled struct {
 	err     error
 	tree    *template.Template
-	reads   [][]string // the values it reads, by their keys
-	whole   bool       // reads all values at once
-	mutates bool       // changes values in place
+	reads   [][]string // keys of the values that it reads
+	whole   bool       // it reads all values at once
+	mutates bool       // it changes values in place
 	calls   []string   // the functions that it calls
 }
 
@@ -36,8 +36,8 @@ func newTemplates(goTemplate bool, options []string, limits Limits) *templates {
 	return &templates{goTemplate: goTemplate, options: options, limits: limits, compiled: map[string]*compiled{}}
 }
 
-// render fills in every text of a value, and the keys of its maps. What depends on values that only the cluster
-// has is marked as unknown and keeps its template.
+// render fills in every text of a value, and the keys of its maps. A text that depends on values which only the cluster
+// has is marked as unknown, and keeps its template.
 func (t *templates) render(f *field, s set) (*field, error) {
 	if f == nil {
 		return nil, nil
@@ -83,7 +83,7 @@ func (t *templates) render(f *field, s set) (*field, error) {
 	return &field{scalar: filled, unknown: unknown, where: f.where}, nil
 }
 
-// has reports whether a value is among those that are known.
+// has reports whether a value is known.
 func (s set) has(keys []string) bool {
 	var at any = s.values
 	for _, k := range keys {
@@ -94,7 +94,7 @@ func (s set) has(keys []string) bool {
 		at = m[k]
 	}
 	_, isMap := at.(map[string]any)
-	return !isMap // a map may have more keys than are known
+	return !isMap // the cluster may add keys to a map
 }
 
 // text fills in one text.
@@ -121,7 +121,7 @@ func (t *templates) text(text string, s set) (string, bool, error) {
 
 var singleLineTag = regexp.MustCompile(`\{\{.*\}\}`)
 
-// fast replaces {{name}}; a name without a value stays as it is.
+// fast replaces {{name}} in templates that are not Go templates. A name without a value is kept.
 func (t *templates) fast(text string, s set) (string, error) {
 	if !strings.Contains(text, "{{") || !singleLineTag.MatchString(text) {
 		return text, nil
@@ -151,7 +151,7 @@ func (t *templates) fast(text string, s set) (string, error) {
 
 const maxTemplate = 64 << 10 // bytes of one template's source
 
-// compile parses a Go template once. Functions that are not pure (dates, random numbers) are refused here.
+// compile parses a Go template once. It refuses functions whose result is not always the same (dates, random numbers).
 func (t *templates) compile(text string) *compiled {
 	c := t.compiled[text]
 	if c == nil {
@@ -196,7 +196,7 @@ func (c *compiled) parse(text string, t *templates) error {
 	return nil
 }
 
-// cleanTemplateError keeps the reason: the rest is the name that templates have here, and the position in it.
+// cleanTemplateError returns the reason of an error, without the internal name of the template and the position in it.
 func cleanTemplateError(err error) string {
 	text := err.Error()
 	if i := strings.LastIndex(text, ": "); i >= 0 {
@@ -205,7 +205,7 @@ func cleanTemplateError(err error) string {
 	return fmt.Sprintf("%.120s", text)
 }
 
-// children lists the parts of a node of a template.
+// children lists the child nodes of a node of a template.
 func children(n parse.Node) (list []parse.Node) {
 	branch := func(b parse.BranchNode) []parse.Node { return []parse.Node{b.Pipe, b.List, b.ElseList} }
 	switch n := n.(type) {
@@ -235,7 +235,7 @@ func children(n parse.Node) (list []parse.Node) {
 	return list
 }
 
-// inspect notes what a template reads and refuses what is not evaluated.
+// inspect records what a template reads, and refuses what is not evaluated.
 func (c *compiled) inspect(n parse.Node, depth int) error {
 	if depth > 1000 {
 		return unknown("a template is nested too deeply")
@@ -266,14 +266,14 @@ func (c *compiled) inspect(n parse.Node, depth int) error {
 	return nil
 }
 
-// The functions that Lintel puts into templates. Nobody else can call them: see checkFunction.
+// The functions that Lintel adds to templates. Templates themselves cannot call them: see checkFunction.
 const (
 	stepName = "lintelStep"
 	sizeName = "lintelSize"
 )
 
-// guards are what is put into a template: {{lintelStep}} counts a turn of a loop, and ... | lintelSize refuses to print
-// a value that has grown since a function last saw it.
+// guards are added to a template. {{lintelStep}} counts an iteration of a loop. ... | lintelSize refuses to print a
+// value that has grown since a function checked it.
 type guards struct {
 	step parse.Node
 	size *parse.CommandNode
@@ -285,7 +285,7 @@ func newGuards() guards {
 	return guards{t.Root.Nodes[0], t.Root.Nodes[1].(*parse.ActionNode).Pipe.Cmds[0]}
 }
 
-// guard puts a step in front of every loop's body, and a look at its size behind every value that is printed.
+// guard adds a step at the start of every loop's body, and a size check to every printed value.
 func guard(n parse.Node, g guards) {
 	for _, child := range children(n) {
 		guard(child, g)
@@ -300,7 +300,7 @@ func guard(n parse.Node, g guards) {
 	}
 }
 
-// execute runs a template. Text that it prints is bounded as it is written.
+// execute runs a template. It stops when the printed text exceeds the limit.
 func (t *templates) execute(c *compiled, values map[string]any) (filled string, err error) {
 	if err := t.spend(10); err != nil {
 		return "", err

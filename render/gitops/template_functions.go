@@ -17,14 +17,14 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// Why Lintel does not call some of the functions that Argo CD has.
+// Why Lintel does not call some functions of Argo CD.
 const (
 	changing = "its result differs each time, so what is deployed is not known before the merge"
 	costly   = "it needs more computation than the limit allows, so what is deployed is not known before the merge"
 )
 
-// refusedFunctions returns the functions of sprig that are not called, and why. Those of dates read the clock or the
-// time zone of the machine, unless they are given a date, which only another of them can make.
+// refusedFunctions returns the functions of sprig that are not called, with the reason. Functions of dates read the
+// clock or the time zone of the machine, unless they get a date, and only another refused function returns one.
 var refusedFunctions = sync.OnceValue(func() map[string]string {
 	refused := map[string]string{}
 	for reason, names := range map[string]string{
@@ -41,10 +41,10 @@ var refusedFunctions = sync.OnceValue(func() map[string]string {
 	return refused
 })
 
-// templateFunctions returns the functions that templates may call, by name: those of Argo CD, which are sprig's
-// (https://masterminds.github.io/sprig/) without what tells of its environment, and a few of its own
-// (https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/GoTemplate/). Those of text/template that
-// print are among them, so that they are bounded like the rest. The map is not to be changed.
+// templateFunctions returns the functions that templates may call, by name. These are Argo CD's: sprig's
+// (https://masterminds.github.io/sprig/) without those that read the environment, and a few more
+// (https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/GoTemplate/). The printing functions of
+// text/template are included, so that their results are limited, too. Do not change the map.
 var templateFunctions = sync.OnceValue(func() map[string]any {
 	functions := sprig.GenericFuncMap()
 	for _, name := range []string{"env", "expandenv", "getHostByName"} {
@@ -54,7 +54,7 @@ var templateFunctions = sync.OnceValue(func() map[string]any {
 	maps.Copy(functions, map[string]any{
 		"normalize": normalize, "slugify": slugify,
 		"toYaml": toYAML, "fromYaml": fromYAML[map[string]any], "fromYamlArray": fromYAML[[]any],
-		// In no order in sprig; one that is the same each time is one of those that a controller may see.
+		// sprig returns these in random order; a sorted order is one that a controller may see.
 		"keys": sortedKeys, "values": sortedValues,
 		"print": fmt.Sprint, "println": fmt.Sprintln, "printf": fmt.Sprintf,
 		"html": template.HTMLEscaper, "js": template.JSEscaper, "urlquery": template.URLQueryEscaper,
@@ -62,14 +62,14 @@ var templateFunctions = sync.OnceValue(func() map[string]any {
 	return functions
 })
 
-// checkFunction returns why a template may not call a function, nil where it may.
+// checkFunction returns the reason why a template may not call a function, nil if it may.
 func checkFunction(name string) error {
 	if reason := refusedFunctions()[name]; reason != "" {
 		return unknown("the template function %q is not one that Lintel evaluates: %s", name, reason)
 	}
 	switch name {
 	case "and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "len", "index", "slice", "call", "break", "continue":
-		return nil // those of text/template that make nothing larger than what they are given
+		return nil // functions of text/template whose result is not larger than their arguments
 	}
 	if templateFunctions()[name] == nil {
 		return fmt.Errorf("there is no template function of the name %.40q", name)
@@ -77,7 +77,7 @@ func checkFunction(name string) error {
 	return nil
 }
 
-// mutator reports whether a function changes the map that it is given.
+// mutator reports whether a function changes the map that is its argument.
 func mutator(name string) bool {
 	switch name {
 	case "set", "unset", "merge", "mergeOverwrite", "mustMerge", "mustMergeOverwrite":
@@ -86,9 +86,9 @@ func mutator(name string) bool {
 	return false
 }
 
-// bounded returns the functions of the given names with every call counted and bounded: what goes in and what comes
-// out is small, no value holds itself, and a function that could make something large of that is not called. They
-// have the types of the originals, so that text/template treats their arguments alike.
+// bounded returns the functions of the given names with limits on each call: arguments and results are small, no value
+// contains itself, and a call that would make something large is refused. Types are those of the originals, so that
+// text/template treats arguments in the same way.
 func (t *templates) bounded(names []string) template.FuncMap {
 	m := template.FuncMap{
 		stepName: func() (string, error) { return "", t.spend(1) },
@@ -124,7 +124,7 @@ func (t *templates) boundedFunction(name string, f reflect.Value) any {
 			return reflect.Value{}, err
 		}
 		if strings.Contains(strings.ToLower(name), "merge") {
-			// A source that shares values with the map that it goes into could make the merge run in circles.
+			// If a source shares values with the target map, the merge may not end.
 			rest := args[len(args)-1]
 			for i := range rest.Len() {
 				source, _ := copyValue(rest.Index(i).Interface()).(map[string]any)
@@ -153,7 +153,7 @@ func (t *templates) boundedFunction(name string, f reflect.Value) any {
 	}).Interface()
 }
 
-// arguments lists the arguments of a call, those that a variadic function takes as a list among them.
+// arguments lists the arguments of a call, including those in the list of a variadic function.
 func arguments(args []reflect.Value, variadic bool) []any {
 	var list []any
 	for i, a := range args {
@@ -170,7 +170,7 @@ func arguments(args []reflect.Value, variadic bool) []any {
 
 var notInNames = regexp.MustCompile(`[^-a-z0-9.]`)
 
-// normalize makes a DNS name of a text as Argo CD does.
+// normalize converts a text to a DNS name like Argo CD.
 func normalize(s string) string {
 	s = notInNames.ReplaceAllString(strings.ToLower(s), "-")
 	return strings.Trim(s[:min(len(s), 253)], "-.")
@@ -178,9 +178,9 @@ func normalize(s string) string {
 
 var dashes = regexp.MustCompile(`[-.]+`)
 
-// slugify makes a label of a text as Argo CD does: the last argument, which is normalized first, cut at the first
-// (50), at the end of a word unless the second is false. What is left of gosimple/slug after the normalization is
-// little, and the library has its options in variables of the package.
+// slugify converts a text to a label like Argo CD. The last argument is the text, which is normalized first. The first
+// is the maximum length (50). The text is cut at the end of a word, unless the second is false. gosimple/slug does
+// little more after the normalization, and is not used because its options are global variables.
 func slugify(args ...any) (string, error) {
 	limit, words, text := 50, true, ""
 	ok := len(args) <= 3

@@ -21,7 +21,7 @@ func templateValues() map[string]any {
 	}
 }
 
-// TestTemplatesAsArgoCD compares with text/template and sprig alone, which is what Argo CD runs.
+// TestTemplatesAsArgoCD compares with text/template and sprig, which Argo CD uses.
 func TestTemplatesAsArgoCD(t *testing.T) {
 	functions := sprig.GenericFuncMap()
 	for _, text := range []string{
@@ -70,7 +70,7 @@ func TestTemplatesAsArgoCD(t *testing.T) {
 	}
 }
 
-func TestEveryFunctionOfSprig(t *testing.T) {
+func TestEveryFunctionOfSprigIsAllowedOrRefused(t *testing.T) {
 	functions, refused := templateFunctions(), refusedFunctions()
 	for name := range sprig.GenericFuncMap() {
 		_, calls := functions[name]
@@ -94,7 +94,7 @@ func TestEveryFunctionOfSprig(t *testing.T) {
 	}
 }
 
-func TestOwnFunctions(t *testing.T) {
+func TestFunctionsOfArgoCD(t *testing.T) {
 	for text, want := range map[string]string{
 		`{{ range $i, $x := uniq (until 1500) }}{{ if eq $i 1499 }}n{{ $x }}{{ end }}{{ end }}`: "n1499",
 		`{{ slugify 23 .name }}`: "feature-my-branch-1", `{{ normalize .name }}`: "feature-my-branch.1",
@@ -113,7 +113,7 @@ func TestOwnFunctions(t *testing.T) {
 	}
 }
 
-// TestSlugify compares with the library that Argo CD calls, for what is left to it of a text.
+// TestSlugify compares with the library that Argo CD calls.
 func TestSlugify(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
@@ -137,7 +137,7 @@ func TestSlugify(t *testing.T) {
 	}
 }
 
-// TestHostileFunctions calls what would take a machine down, or end the process, if nothing were between it and sprig.
+// TestHostileFunctions calls functions with arguments that would exhaust memory or end the process without limits.
 func TestHostileFunctions(t *testing.T) {
 	long := strings.Repeat("x", 60_000)
 	harmless := []string{`{{ regexMatch "((((a{1000}){1000}){1000}){1000})" "x" }}`,
@@ -151,7 +151,7 @@ func TestHostileFunctions(t *testing.T) {
 			`= mergeOverwrite $d $d }}` +
 			`{{ range until 100 }}{{ $_ := mergeOverwrite $d (dict "x" $d "z" $d) }}{{ end }}{{ $d }}`,
 		`{{ range until 200 }}{{ $_ := merge $.m (dict "m" $.m "n" $.m) }}{{ end }}`,
-		// Each list is small when it is made, and large once the maps in it have grown.
+		// The lists are small when they are made, and large once the maps in them have grown.
 		`{{ $a := dict }}{{ $b := dict }}{{ $la := list }}{{ $lb := list }}{{ range until 3000 }}{{ $la = append $la $a ` +
 			`}}{{ end }}{{ $la }}`,
 		`{{ $a := dict }}{{ $l := list $a $a $a $a $a $a $a $a }}{{ $m := list $l $l $l $l $l $l $l $l }}` +

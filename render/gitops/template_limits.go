@@ -11,7 +11,7 @@ import (
 
 const (
 	maxValueNodes = 20_000   // of an argument or a result
-	maxValueBytes = 64 << 10 // of a text that a function makes
+	maxValueBytes = 64 << 10 // of a text that a function returns
 )
 
 var (
@@ -20,7 +20,7 @@ var (
 	errTooMuch  = unknown("its templates need more computation than the limit allows")
 )
 
-// spend counts work; hostile templates end here.
+// spend adds work, and fails when the limit is reached.
 func (t *templates) spend(n int) error {
 	if t.steps += n; t.steps > t.limits.Steps || n < 0 {
 		return errTooMuch
@@ -28,7 +28,7 @@ func (t *templates) spend(n int) error {
 	return nil
 }
 
-// spendValue counts the values in a value, and fails where it is large.
+// spendValue adds the number of values in a value as work, and fails where it is too large.
 func (t *templates) spendValue(v reflect.Value) error {
 	n, err := sizeOf(v)
 	if err != nil {
@@ -37,7 +37,8 @@ func (t *templates) spendValue(v reflect.Value) error {
 	return t.spend(n)
 }
 
-// sizeOf counts the values in a value, and fails where it is large, deep or a text that is long.
+// sizeOf counts the values in a value. It fails where there are too many, they are nested too deeply, or a text is too
+// long.
 func sizeOf(v reflect.Value) (n int, err error) {
 	err = measure(v, &n, 0)
 	return n, err
@@ -72,7 +73,7 @@ func measure(v reflect.Value, n *int, depth int) error {
 	return nil
 }
 
-// copyValue copies the maps and lists in a value: a change in the copy is none in the original.
+// copyValue copies a value with all maps and lists in it.
 func copyValue(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -91,9 +92,9 @@ func copyValue(v any) any {
 	return v
 }
 
-// beforeCall bounds a call by its arguments: it fails where the result would be large, and returns the work of a
-// function that takes more than a look at each of its arguments. What is not of the type that the function wants
-// counts as little: it will say so.
+// beforeCall checks a call by its arguments. It fails where the result would be too large. It returns the work of
+// functions that do more than read each argument once. Arguments of a wrong type are ignored, because the function
+// itself reports them.
 func beforeCall(name string, args []any) (work int, err error) {
 	text := func(i int) string {
 		if i < 0 || i >= len(args) {
@@ -112,7 +113,7 @@ func beforeCall(name string, args []any) (work int, err error) {
 	last := len(args) - 1
 	size := 0.0 // bytes of the result
 
-	if after, ok := strings.CutPrefix(name, "must"); ok { // returns its errors, and does the same
+	if after, ok := strings.CutPrefix(name, "must"); ok { // the function without "must" does the same, but panics or ignores errors
 		name = strings.ToLower(after[:1]) + after[1:]
 	}
 	switch name {
@@ -133,7 +134,7 @@ func beforeCall(name string, args []any) (work int, err error) {
 	case "without":
 		work, err = pairs(args[0], len(args))
 	case "add1f", "addf", "subf", "divf", "mulf":
-		if len(args) > 64 { // exact decimals, which grow with every factor
+		if len(args) > 64 { // decimals get longer with every operand
 			err = errTooLarge
 		}
 	case "printf":
@@ -155,13 +156,13 @@ func lengthOf(v any) int {
 	return 0
 }
 
-// pairs is the work of comparing all of a list with n values.
+// pairs returns the work of comparing each element of a list with n values.
 func pairs(list any, n int) (int, error) {
 	size, err := sizeOf(reflect.ValueOf(list))
 	return size * n / 32, err
 }
 
-// checkRange bounds the numbers that until, untilStep and seq list. Far from 0, sprig's steps would overflow and never
+// checkRange limits the numbers that until, untilStep and seq list. Far from 0, sprig's steps would overflow and never
 // end.
 func checkRange(args []any) error {
 	var n [3]float64
@@ -176,7 +177,7 @@ func checkRange(args []any) error {
 	switch len(args) {
 	case 2:
 		count = math.Abs(n[1] - n[0])
-	case 3: // seq has the step in the middle, untilStep at the end
+	case 3: // the step is the second argument of seq, and the third of untilStep
 		count = max(math.Abs(n[2]-n[0])/max(1, math.Abs(n[1])), math.Abs(n[1]-n[0])/max(1, math.Abs(n[2])))
 	}
 	if count > maxValueNodes {
@@ -185,8 +186,8 @@ func checkRange(args []any) error {
 	return nil
 }
 
-// checkFormat bounds what fmt.Sprintf makes: the widths and precisions that a format asks for, and how often it can
-// name its longest argument.
+// checkFormat limits the result of fmt.Sprintf: the widths and precisions in the format, and how often it can print its
+// longest argument.
 func checkFormat(format string, args []any) error {
 	digits, verbs := 0, strings.Count(format, "%")
 	for _, c := range format {
@@ -206,17 +207,17 @@ func checkFormat(format string, args []any) error {
 	return nil
 }
 
-// maxProgram is how large a regular expression may be once its repetitions are written out.
+// maxProgram limits the size of a regular expression with its repetitions expanded.
 const maxProgram = 10_000
 
-// regexWork is the work of a regular expression on a text: linear, or quadratic where it looks for all matches.
+// regexWork returns the work of a regular expression on a text: linear, or quadratic if it searches for all matches.
 func regexWork(name, pattern, text, by string) (int, error) {
 	if len(pattern) > maxPattern {
 		return 0, errTooLarge
 	}
 	re, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
-		return 0, nil // each function has its own way with what is not an expression
+		return 0, nil // the function itself reports an invalid expression
 	}
 	size := programSize(re)
 	if size > maxProgram {
@@ -226,7 +227,7 @@ func regexWork(name, pattern, text, by string) (int, error) {
 	if name != "regexMatch" && name != "regexFind" && unbounded(re) {
 		work *= float64(len(text) + 1)
 	}
-	// A replacement can name each group several times, and all that a group matches is at most the text.
+	// A replacement can contain each group several times, and a group matches at most the whole text.
 	if strings.HasPrefix(name, "regexReplace") {
 		made := float64(len(text)+1) * float64(len(by))
 		if name == "regexReplaceAll" {
@@ -239,7 +240,7 @@ func regexWork(name, pattern, text, by string) (int, error) {
 	return int(min(work, math.MaxInt32)), nil
 }
 
-// unbounded reports whether an expression may look at all of a text and match nothing, over and over again.
+// unbounded reports whether each search of an expression may read the whole text without a match.
 func unbounded(re *syntax.Regexp) bool {
 	return re.Op == syntax.OpStar || re.Op == syntax.OpPlus || re.Op == syntax.OpRepeat && re.Max < 0 ||
 		slices.ContainsFunc(re.Sub, unbounded)

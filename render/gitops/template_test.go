@@ -63,7 +63,7 @@ func TestTemplatesDoNotShareValues(t *testing.T) {
 	}
 }
 
-// hostileTemplates would take a machine down if nothing bounded them.
+// hostileTemplates exhaust time or memory without limits.
 var hostileTemplates = []string{
 	`{{ range until 10000 }}{{ range until 10000 }}{{ range until 10000 }}{{ end }}{{ end }}{{ end }}`,
 	`{{ range 2000000000 }}{{ end }}`,
@@ -92,7 +92,7 @@ func TestHostileTemplates(t *testing.T) {
 	}
 }
 
-func TestGlobs(t *testing.T) {
+func TestGlobsOfEachDialect(t *testing.T) {
 	tests := []struct {
 		d             dialect
 		pattern, path string

@@ -100,7 +100,7 @@ func read(t testing.TB, archive string, urls ...string) (files, []Deployment, []
 	return f, list, problems
 }
 
-// one returns the only deployment of a repository without problems.
+// one returns the only deployment of a repository. The test fails if there are problems.
 func one(t testing.TB, archive string) (files, *Deployment) {
 	t.Helper()
 	f, list, problems := read(t, archive)
@@ -113,5 +113,5 @@ func one(t testing.TB, archive string) (files, *Deployment) {
 	return f, &list[0]
 }
 
-// String is for the messages of failing tests.
+// String is used in messages of failing tests.
 func (p Position) String() string { return fmt.Sprintf("%s:%d:%d", p.Path, p.Line, p.Column) }

@@ -8,31 +8,31 @@ import (
 	"github.com/lintel-bot/lintel/render/remote"
 )
 
-// Unknown is something in the values that nobody knows before merge.
+// Unknown is a part of the values that is not known before merge.
 type Unknown struct {
-	Path   []string // in the values; nil: any that no stronger layer sets
-	Where  Position // what asks for it
+	Path   []string // in the values; nil: any value that no stronger layer sets
+	Where  Position // the field that names its source
 	Reason string   // "the Secret app-secrets is encrypted"
 }
 
-// Values are values of a release, merged.
+// Values are the merged values of a release.
 type Values struct {
-	// Map is what Helm is given. Whoever reads it does not change it.
+	// Map is the input of Helm. Do not change it.
 	Map     map[string]any
 	Unknown []Unknown
-	Layers  []Layer // those that there are: a pattern stands as the files that it matches
+	Layers  []Layer // the layers that were read; a pattern is replaced by the files that it matches
 
-	tagged map[string]any // Map with a *leaf in place of each scalar; nil: it could not be made
+	tagged map[string]any // Map with a *leaf in place of each scalar; nil: it could not be merged
 	parts  []*part
 }
 
-// Values merges the layers as the release's controller does. t is this repository. An error is a *doc.Error, or what
-// a source gives for a want (see remote.Sources.Get).
+// Values merges the layers like the release's controller. t is this repository. The error is a *doc.Error, or that of
+// remote.Sources.Get.
 func (r *Release) Values(t Tree, sources *remote.Sources) (*Values, error) {
 	return r.compose(r.Layers, t, sources)
 }
 
-// ChartValues merges Defaults. It returns nil where the chart's own values count.
+// ChartValues merges Defaults. It returns nil where the chart's own values are used.
 func (r *Release) ChartValues(t Tree, sources *remote.Sources) (*Values, error) {
 	if len(r.Defaults) == 0 {
 		return nil, nil
@@ -70,11 +70,11 @@ func (r *Release) compose(layers []Layer, t Tree, sources *remote.Sources) (*Val
 	return v, nil
 }
 
-// anywhere lists what nobody knows of each layer where it cannot be told which values that is.
+// anywhere adds an Unknown without a path for each layer with unknown values. It is used if values could not be tagged.
 func (v *Values) anywhere() {
 	for _, p := range v.parts {
 		if p.Unknown != "" && p.kind == mergeLayer {
-			continue // it is listed already
+			continue // it is already in the list
 		}
 		if reason := cmp.Or(p.Unknown, p.unsure, p.anyReason(p.place())); reason != "" {
 			v.Unknown = append(v.Unknown, Unknown{Where: p.Where, Reason: reason})
@@ -82,8 +82,8 @@ func (v *Values) anywhere() {
 	}
 }
 
-// settle puts a leaf in place of each null that is left: merging takes them for what is not there. It lists the leaves that
-// nobody knows, in the order of their paths.
+// settle replaces each remaining null by a leaf, because merging took it for a missing value. It returns the unknown
+// values, in the order of their paths.
 func (v *Values) settle(tagged any, path []string) (unknown []Unknown) {
 	for key, value := range sorted(tagged) {
 		here := append(slices.Clip(path), key)
@@ -105,7 +105,8 @@ func (v *Values) settle(tagged any, path []string) (unknown []Unknown) {
 	return unknown
 }
 
-// nothing is the leaf of such a null: of the strongest layer that has something there, or that made the list grow.
+// nothing returns the leaf for a null: that of the strongest layer with a value at the path, which may be the null or a
+// longer list.
 func (v *Values) nothing(path []string) *leaf {
 	for i, p := range slices.Backward(v.parts) {
 		if found := p.place().at(path); found != nil {
@@ -115,7 +116,7 @@ func (v *Values) nothing(path []string) *leaf {
 	return &leaf{field: &field{where: func() Position { return Position{} }}}
 }
 
-// alike reports whether a tagged value has the shape of the real one.
+// alike reports whether a tagged value has the same shape as the real one.
 func alike(real, tagged any) bool {
 	same := false
 	switch real := real.(type) {
@@ -135,7 +136,7 @@ func alike(real, tagged any) bool {
 	return same
 }
 
-// look goes down a path as far as it leads.
+// look follows a path as far as it exists.
 func look(tagged any, path []string) (found any, steps int) {
 	for i, key := range path {
 		next, ok := step(tagged, key)
@@ -160,9 +161,9 @@ func step(v any, key string) (any, bool) {
 	return nil, false
 }
 
-// Origin returns where the value at a path of the merged values is written: keys of maps and indexes of lists. Where
-// nothing is at the path, exact is false and the place is that of the nearest value around it; at the top that is the
-// strongest layer. The zero Position stands for no values at all.
+// Origin returns the place of the value at a path of the merged values. The path consists of keys of maps and indexes
+// of lists. If there is no value, exact is false and the place is that of the nearest parent, or of the strongest
+// layer. The zero Position means that there are no values at all.
 func (v *Values) Origin(path []string) (at Position, exact bool) {
 	found, steps := look(v.tagged, path)
 	if l, ok := found.(*leaf); ok {
@@ -190,9 +191,9 @@ func (v *Values) Origin(path []string) (at Position, exact bool) {
 	return Position{}, false
 }
 
-// Around returns where this repository has a map that a value at a path can be put in: the deepest that there is, of the
-// strongest layer that has it, and how many of the keys lead to it. With 0 keys it is the layer as a whole. It returns
-// false where no values are written here.
+// Around returns the deepest map in this repository that a value at a path can be added to, in the strongest layer that
+// has it. depth is the number of keys that lead to the map; 0 means the whole layer. ok is false where this repository
+// has no values.
 func (v *Values) Around(path []string) (at Position, layer Layer, depth int, ok bool) {
 	for depth = len(path); depth >= 0; depth-- {
 		for _, p := range slices.Backward(v.parts) {
@@ -207,7 +208,7 @@ func (v *Values) Around(path []string) (at Position, layer Layer, depth int, ok 
 	return Position{}, Layer{}, 0, false
 }
 
-// layerOf returns the strongest layer that a map or a list is of, -1 where none is.
+// layerOf returns the strongest layer that contributes to a map or a list, -1 where none does.
 func (v *Values) layerOf(container any, path []string) int {
 	best := -1
 	var below func(any)
@@ -230,7 +231,7 @@ func (v *Values) layerOf(container any, path []string) int {
 	return -1
 }
 
-// Chain lists where the other layers have a value at a path, strongest first: what stands there does not count.
+// Chain lists the places of overridden values at a path in other layers, strongest first.
 func (v *Values) Chain(path []string) (chain []Position) {
 	found, steps := look(v.tagged, path)
 	winner, ok := found.(*leaf)
@@ -245,8 +246,8 @@ func (v *Values) Chain(path []string) (chain []Position) {
 	return chain
 }
 
-// Inside returns what a value comes from and where it stands there, if that is not this repository: Origin gives the
-// place that names it.
+// Inside returns the remote source of a value and its place there. ok is false where the value is in this repository.
+// Origin returns the place in this repository that names the source.
 func (v *Values) Inside(path []string) (want remote.Want, at Position, ok bool) {
 	found, _ := look(v.tagged, path)
 	l, isLeaf := found.(*leaf)
@@ -256,7 +257,7 @@ func (v *Values) Inside(path []string) (want remote.Want, at Position, ok bool) 
 	return v.parts[l.layer].Want, l.inside(), true
 }
 
-// Unsure returns what nobody knows that may decide the value at a path, or one below it.
+// Unsure returns an unknown that may decide the value at a path, or a value below it.
 func (v *Values) Unsure(path []string) (Unknown, bool) {
 	if v.tagged == nil && len(v.Unknown) > 0 {
 		return v.Unknown[0], true

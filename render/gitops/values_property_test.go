@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// layersMaker makes random layers of which each scalar is a text that names its own line: "v7" is on line 7.
+// layersMaker makes random layers. Each scalar names its own line: "v7" is on line 7.
 type layersMaker struct {
 	*rand.Rand
 	line int
@@ -22,7 +22,7 @@ func (m *layersMaker) write(format string, args ...any) {
 
 func (m *layersMaker) key() string { return string(rune('a' + m.IntN(4))) }
 
-// object writes a map or a list below a mark that stands for itself.
+// object writes a map or a list in flow style, with the mark of its line.
 func (m *layersMaker) object(indent string, depth int) {
 	keys := []string{"a", "b", "c", "d"}
 	m.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
@@ -54,8 +54,8 @@ func (m *layersMaker) path() string {
 	return p
 }
 
-// TestTags has random layers: what the places say is what the values are.
-func TestTags(t *testing.T) {
+// TestPlacesOfRandomLayers checks with random layers that the place of each value is the line that the value names.
+func TestPlacesOfRandomLayers(t *testing.T) {
 	made, refused := 0, 0
 	for seed := range uint64(500) {
 		m := &layersMaker{Rand: rand.New(rand.NewPCG(seed, 1))}
@@ -92,7 +92,7 @@ func TestTags(t *testing.T) {
 		f, d := oneRelease(t, archive)
 		v, err := d.Release.Values(f, nil)
 		if err != nil {
-			refused++ // a path into a scalar
+			refused++ // the path leads into a scalar
 			continue
 		}
 		made++

@@ -35,7 +35,7 @@ func valueAt(v any, path []string) any {
 	return v
 }
 
-// told lists the values with their places, "?" behind those that nobody knows.
+// told lists the values with their places, with "?" after those that are unknown.
 func told(v *Values) string {
 	var b strings.Builder
 	for _, path := range leavesOf(v.Map, nil) {
@@ -120,7 +120,7 @@ func TestFluxValues(t *testing.T) {
 			"a=1 k.yaml:7\nb.c.0=\"x\" k.yaml:8\nb.c.1.d=null k.yaml:8\nb.e={} k.yaml:8\nf=10000000 k.yaml:9\n"},
 		"one reference": {"valuesFrom: [{kind: ConfigMap, name: a}]",
 			"image.pull=\"Always\" maps.yaml:9\nimage.tag=\"one\" maps.yaml:8\nlist.0=\"x\" maps.yaml:11\n"},
-		"the later wins, and what is in place over all": {"valuesFrom:\n- {kind: ConfigMap, name: a}\n- {kind: ConfigMap, " +
+		"later references win, and values over all": {"valuesFrom:\n- {kind: ConfigMap, name: a}\n- {kind: ConfigMap, " +
 			"name: a, valuesKey: other}\nvalues:\n  list: [z]",
 			"image.pull=\"Always\" maps.yaml:9\nimage.tag=\"two\" maps.yaml:12\nlist.0=\"z\" k.yaml:10\n"},
 		"folded": {"valuesFrom: [{kind: ConfigMap, name: a, valuesKey: folded}]", "image.tag=\"three\" maps.yaml:21\n"},
@@ -131,17 +131,17 @@ func TestFluxValues(t *testing.T) {
 			"a=\"5\" maps.yaml:14\nb=5 maps.yaml:15\nc.0=\"a\" maps.yaml:16\nc.1=\"b\" maps.yaml:16\n"},
 		"literal": {"valuesFrom: [{kind: ConfigMap, name: a, valuesKey: odd, targetPath: a.b, literal: true}]",
 			"a.b=\"a,b={c}\" maps.yaml:17\n"},
-		"a target path loses to what is in place": {"valuesFrom: [{kind: ConfigMap, name: a, valuesKey: flat, targetPath: " +
+		"values override a target path": {"valuesFrom: [{kind: ConfigMap, name: a, valuesKey: flat, targetPath: " +
 			"x}]\nvalues: {x: mine}", "x=\"mine\" k.yaml:7\n"},
-		// What is in place is shared with the result, so that the value is written into it.
-		"a nested one wins": {"valuesFrom: [{kind: ConfigMap, name: a, valuesKey: flat, targetPath: x.y}]\nvalues: {x: {y: " +
+		// spec.values is shared with the result, so the value is written into it.
+		"nested target path overrides values": {"valuesFrom: [{kind: ConfigMap, name: a, valuesKey: flat, targetPath: x.y}]\nvalues: {x: {y: " +
 			"mine}}",
 			"x.y=\"quick\" maps.yaml:13\n"},
-		"a nested one loses where maps were merged": {"valuesFrom:\n- {kind: ConfigMap, name: a}\n- {kind: ConfigMap, " +
+		"values override a nested target path after maps are merged": {"valuesFrom:\n- {kind: ConfigMap, name: a}\n- {kind: ConfigMap, " +
 			"name: a, valuesKey: flat, targetPath: image.tag}\nvalues: {image: {tag: mine}}",
 			"image.pull=\"Always\" maps.yaml:9\nimage.tag=\"mine\" k.yaml:9\nlist.0=\"x\" maps.yaml:11\n"},
-		// Lists are shared, too.
-		"an element of a list in place": {"valuesFrom:\n- {kind: ConfigMap, name: a, valuesKey: flat, targetPath: " +
+		// Lists are shared with the result, too.
+		"target path of a list element in values": {"valuesFrom:\n- {kind: ConfigMap, name: a, valuesKey: flat, targetPath: " +
 			"'list[0]'}\n- {kind: ConfigMap, name: a, valuesKey: other}\nvalues: {list: [p, q]}",
 			"image.tag=\"two\" maps.yaml:12\nlist.0=\"quick\" maps.yaml:13\nlist.1=\"q\" k.yaml:9\n"},
 		"Secrets": {"valuesFrom:\n- {kind: Secret, name: s, valuesKey: plain.yaml}\n- {kind: Secret, name: s, valuesKey: " +
@@ -219,7 +219,7 @@ func TestArgoValues(t *testing.T) {
 			"{name: e, value: ''}",
 			"a.b=2 app.yaml:12\na.c.0=\"x\" app.yaml:10\na.c.1=\"z,w\" app.yaml:14\ne=\"\" app.yaml:18\nl.0=\"p\" " +
 				"app.yaml:17\nl.1=\"q\" app.yaml:17\nm=5 app.yaml:15\ns=\"5\" app.yaml:16\n"},
-		"texts over others, the last of a name": {"parameters:\n- {name: a, value: '1', forceString: true}\n- {name: a, " +
+		"forced texts come last, and the last of a name counts": {"parameters:\n- {name: a, value: '1', forceString: true}\n- {name: a, " +
 			"value: '2'}\n- {name: b, value: '1'}\n- {name: b, value: '2'}", "a=\"1\" app.yaml:11\nb=2 app.yaml:14\n"},
 		"file parameters": {"fileParameters: [{name: a.note, path: note.txt}]",
 			"a.note=\"a note, with {signs}\\n\" app.yaml:10\n"},
@@ -228,7 +228,7 @@ func TestArgoValues(t *testing.T) {
 			"a=\"web-$x-\" app.yaml:13\nb=\"lintel-unknown-parameter-b\" app.yaml:14?\nenv=\"a\" apps/c/env/a.yaml:1\n"},
 		"null": {"values: 'a: {b: null}'\nparameters: [{name: c, value: 'null'}]",
 			"a.b=null app.yaml:10\nc=null app.yaml:11\n"},
-		// Where the places cannot be told, what is unknown still is.
+		// Unknown values are also found if their places are not known.
 		"a list in place of null": {"parameters:\n- {name: a, value: '{null}'}\n- {name: 'a[0][0]', value: '1'}\n- {name: " +
 			"c, value: $ARGOCD_APP_REVISION}",
 			"a.0.0=1 app.yaml:13~?\nc=\"lintel-unknown-parameter-c\" app.yaml:13~?\n"},
@@ -250,27 +250,27 @@ func TestBrokenValues(t *testing.T) {
 	for name, test := range map[string]struct{ archive, want string }{
 		"no file": {argoValuesOf("valueFiles: "+
 			"[gone.yaml]", ""), `app.yaml:10: the values file "apps/c/gone.yaml" is not there`},
-		"no match": {argoValuesOf("valueFiles: ['gone/*.yaml']", ""), `app.yaml:10: no file matches "apps/c/gone/*.yaml"`},
-		"outside": {argoValuesOf("valueFiles: [../../../x.yaml]", ""),
+		"pattern without a match": {argoValuesOf("valueFiles: ['gone/*.yaml']", ""), `app.yaml:10: no file matches "apps/c/gone/*.yaml"`},
+		"file outside the repository": {argoValuesOf("valueFiles: [../../../x.yaml]", ""),
 			`app.yaml:10: the values file ../../../x.yaml points outside`},
-		"no such ref": {argoApp("sources:\n- repoURL: o/r\n  path: apps/c\n  helm:\n    ignoreMissingValueFiles: true\n" +
+		"ref that does not exist": {argoApp("sources:\n- repoURL: o/r\n  path: apps/c\n  helm:\n    ignoreMissingValueFiles: true\n" +
 			"    valueFiles: [$vlues/prod.yaml]\n- {repoURL: o/r, ref: values}"),
 			"app.yaml:10: the values file $vlues/prod.yaml: no source of this Application has the ref vlues"},
-		"no name":  {argoValuesOf("valueFiles: ['']", ""), `app.yaml:10: the values file "apps/c" is not there`},
-		"protocol": {argoValuesOf("valueFiles: ['s3://x/y']", ""), `app.yaml:10: Argo CD does not read values files over s3`},
-		"not YAML": {argoValuesOf("values: |\n  a: b\n  c: [", ""), "app.yaml:12: the values of helm.values: "},
-		"no map":   {argoValuesOf("values: a", ""), "app.yaml:10: the values of helm.values are not a map"},
+		"empty name":                {argoValuesOf("valueFiles: ['']", ""), `app.yaml:10: the values file "apps/c" is not there`},
+		"protocol":                  {argoValuesOf("valueFiles: ['s3://x/y']", ""), `app.yaml:10: Argo CD does not read values files over s3`},
+		"not YAML":                  {argoValuesOf("values: |\n  a: b\n  c: [", ""), "app.yaml:12: the values of helm.values: "},
+		"values that are not a map": {argoValuesOf("values: a", ""), "app.yaml:10: the values of helm.values are not a map"},
 		"parameter": {argoValuesOf("values: 'a: b'\nparameters: [{name: a.b.c, value: d}]", ""),
 			`app.yaml:11: the values cannot set "a.b.c"`},
-		"index": {argoValuesOf("parameters: [{name: 'a[99999999]', value: d}]", ""),
+		"index over the limit": {argoValuesOf("parameters: [{name: 'a[99999999]', value: d}]", ""),
 			`app.yaml:10: the values cannot set`},
-		"a comma": {helmValues("valuesFrom: [{kind: ConfigMap, name: a, valuesKey: commas, targetPath: a}]",
+		"comma in a value": {helmValues("valuesFrom: [{kind: ConfigMap, name: a, valuesKey: commas, targetPath: a}]",
 			strings.Replace(fluxMaps, "data:\n", "data:\n  commas: '[x,y,z]'\n", 1)), "maps.yaml:5: the values cannot set"},
-		"a long list": {argoValuesOf("parameters: [{name: 'a[60000][60000][60000][60000][60000]', value: d}]", ""),
+		"list over the limit": {argoValuesOf("parameters: [{name: 'a[60000][60000][60000][60000][60000]', value: d}]", ""),
 			"app.yaml:10: the values are larger than the limit"},
-		"no key": {helmValues("valuesFrom: [{kind: ConfigMap, name: a, valuesKey: x}]", fluxMaps),
+		"key that does not exist": {helmValues("valuesFrom: [{kind: ConfigMap, name: a, valuesKey: x}]", fluxMaps),
 			`k.yaml:6: the ConfigMap "a" has no key "x"`},
-		"kind": {helmValues("valuesFrom: [{kind: Thing, name: a}]", ""),
+		"source of an unknown kind": {helmValues("valuesFrom: [{kind: Thing, name: a}]", ""),
 			`k.yaml:6: Flux takes values from a ConfigMap or a Secret`},
 		"not base64": {helmValues("valuesFrom: [{kind: Secret, name: b}]",
 			"-- b.yaml --\nkind: Secret\nmetadata: {name: b}\ndata: {values.yaml: '?'}\n"), "not written in base64"},
@@ -286,7 +286,7 @@ func TestBrokenValues(t *testing.T) {
 	}
 }
 
-// TestRemoteValues has values files that are not of this repository.
+// TestRemoteValues has values files in other repositories.
 func TestRemoteValues(t *testing.T) {
 	r := treetest.New(t)
 	git := r.Commit(
@@ -336,7 +336,7 @@ func TestRemoteValues(t *testing.T) {
 	}
 }
 
-// TestChartValues has Flux' valuesFiles.
+// TestChartValues has valuesFiles of Flux.
 func TestChartValues(t *testing.T) {
 	archive := helmRelease(
 		"chart:\n  spec:\n    chart: apps/c\n    valuesFile: apps/c/values.yaml\n    valuesFiles: [shared/all.yaml, "+
@@ -405,8 +405,8 @@ func TestOrigin(t *testing.T) {
 	}
 }
 
-// TestInside has texts in fields as renderings place them.
-func TestInside(t *testing.T) {
+// TestPlacesInTextsOfFields has texts in fields, with the places that renderings give them.
+func TestPlacesInTextsOfFields(t *testing.T) {
 	f := files{"values.yaml": "a: 1\nb:\n  c: 2\n", "quoted.yaml": "x: \"a: 1\\nb: 2\"\n",
 		"block.yaml": "x:\n  y: |- # text\n    a: 1\n    b: ${Z}\n", "one.yaml": "a: 1\n"}
 	for name, test := range map[string]struct {

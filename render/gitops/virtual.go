@@ -17,25 +17,25 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// Virtual is a kustomization file that the repository does not hold as such: what a controller makes of the one
-// that it holds, or in its place.
+// Virtual is a kustomization that is not in the repository: a controller makes it from the folder's file, or because
+// there is none.
 type Virtual struct {
-	Path      string // where the file stands for the build
+	Path      string // the path at which the build sees the file
 	Data      []byte
-	Generated bool     // there is no such file in the repository
-	Includes  []string // the files and folders that a generated one lists, as paths in the repository
+	Generated bool     // the repository has no such file
+	Includes  []string // files and folders that a generated file lists, as paths in the repository
 	lines     []line
-	leaves    bool // the source leaves out some of the folder that a generated one is for
+	leaves    bool // the source leaves out part of the folder
 }
 
-// line is where a line of a virtual file comes from.
+// line is the place of a line of a virtual file.
 type line struct {
 	at    Position
-	moved bool // written here, so its columns are not those of the source
+	moved bool // Lintel wrote the line, so its columns are not those of the place
 }
 
-// Place returns where a line and a column of the virtual file are written. Column 0 stands for the whole line, and
-// so it does in the result where the value is written in another way than in the virtual file.
+// Place returns the place of a line and a column of the virtual file. Column 0 is the whole line. The column of the
+// result is 0 if the value is written differently in the source.
 func (v *Virtual) Place(number, column int) Position {
 	if number < 1 || number > len(v.lines) {
 		return Position{Path: v.Path, Line: number, Column: column}
@@ -49,7 +49,7 @@ func (v *Virtual) Place(number, column int) Position {
 }
 
 // Edit returns the kustomization of a deployment as its controller builds it, nil where the folder's own is built
-// as it is. A folder that Flux finds no kustomization in gets one with all manifests below it.
+// unchanged. If a folder that Flux deploys has no kustomization, the result lists all manifests below it.
 func Edit(t Tree, d *Deployment, limits Limits) (*Virtual, []Problem) {
 	limits = limits.withDefaults()
 	if d.Kind != ArgoKustomize && d.Kind != Flux {
@@ -57,7 +57,7 @@ func Edit(t Tree, d *Deployment, limits Limits) (*Virtual, []Problem) {
 	}
 	file := kustomizationIn(t, d.Path)
 	if file == "" && d.Kind == ArgoKustomize {
-		return nil, nil // the build says that it is missing
+		return nil, nil // the build reports that it is missing
 	}
 	v := &Virtual{Path: file}
 	var root *yaml.Node
@@ -78,7 +78,7 @@ func Edit(t Tree, d *Deployment, limits Limits) (*Virtual, []Problem) {
 			return nil, []Problem{*problem}
 		}
 		if len(list) != 1 || list[0].Kind != yaml.MappingNode {
-			return nil, nil // the build says what is wrong with it
+			return nil, nil // the build reports what is wrong with it
 		}
 		v.keep(data)
 		root, current = list[0], fieldOfNode(file, list[0])
@@ -91,7 +91,7 @@ func Edit(t Tree, d *Deployment, limits Limits) (*Virtual, []Problem) {
 	case root == nil:
 		changed = current.keys
 	case len(changed) > 0 && !v.remove(root, changed):
-		// Flow style, or anchors that would be lost: the whole file is written anew.
+		// The file has flow style, or anchors that would be lost: write all of it again.
 		v.Data, v.lines, changed = nil, nil, current.keys
 	}
 	if err := v.append(current, changed); err != nil {
@@ -117,7 +117,7 @@ func documents(t Tree, file string, limits Limits) (data []byte, list []*yaml.No
 	return nil, nil, &Problem{Error: *e, Cause: Broken}
 }
 
-// keep starts from a file's own lines.
+// keep starts with a file's own lines.
 func (v *Virtual) keep(data []byte) {
 	text := strings.TrimSuffix(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n")
 	for i := range strings.Count(text, "\n") + 1 {
@@ -126,8 +126,8 @@ func (v *Virtual) keep(data []byte) {
 	v.Data = []byte(text + "\n")
 }
 
-// remove takes the lines of fields out of the text, so that they can be written anew at the end; those of all other fields
-// stay as they are. It returns false where the text does not allow for it.
+// remove deletes the lines of some fields from the text, so that they can be written again at the end. Other lines are
+// unchanged. It returns false where the style of the text does not allow this.
 func (v *Virtual) remove(root *yaml.Node, keys []string) bool {
 	if root.Style&yaml.FlowStyle != 0 || root.Column != 1 {
 		return false
@@ -137,7 +137,7 @@ func (v *Virtual) remove(root *yaml.Node, keys []string) bool {
 	for i, text := range all {
 		if i+1 > root.Line && (strings.HasPrefix(text, "---") || strings.HasPrefix(text, "...")) &&
 			strings.TrimRight(text, " \r\n") != "" && !insideScalar(root, i+1) {
-			end = i // what follows is not of this document
+			end = i // what follows is another document
 			break
 		}
 	}
@@ -173,7 +173,7 @@ func (v *Virtual) remove(root *yaml.Node, keys []string) bool {
 	return true
 }
 
-// insideScalar reports whether a line is one of a text over several lines.
+// insideScalar reports whether a line is part of a multi-line text.
 func insideScalar(n *yaml.Node, number int) bool {
 	if n.Kind == yaml.ScalarNode {
 		return n.Line < number && number <= n.Line+strings.Count(n.Value, "\n")+1 && strings.Contains(n.Value, "\n")
@@ -185,7 +185,7 @@ func anchored(n *yaml.Node) bool {
 	return n.Anchor != "" || n.Kind != yaml.AliasNode && slices.ContainsFunc(n.Content, anchored)
 }
 
-// Below returns the file as it is where its folder, and what it comes from, stands below a prefix.
+// Below returns the file with a prefix added to its path and to places in it.
 func (v *Virtual) Below(prefix string) *Virtual {
 	out := *v
 	out.Path = path.Join(prefix, v.Path)
@@ -199,8 +199,8 @@ func (v *Virtual) Below(prefix string) *Virtual {
 	return &out
 }
 
-// append writes fields of a map behind what the file has, and notes where each line of them comes from. A value that
-// YAML cannot hold is an error.
+// append writes fields of a map at the end of the file, and records the place of each line. It fails for a value that
+// YAML cannot represent.
 func (v *Virtual) append(f *field, keys []string) error {
 	if len(keys) == 0 {
 		return nil
@@ -215,7 +215,7 @@ func (v *Virtual) append(f *field, keys []string) error {
 	if err := encoder.Encode(n); err != nil {
 		return err
 	}
-	var written yaml.Node // with the lines on which the nodes stand
+	var written yaml.Node // the same nodes, with their lines
 	if err := yaml.Unmarshal(out.Bytes(), &written); err != nil {
 		return err
 	}
@@ -245,7 +245,7 @@ func (f *field) node() *yaml.Node {
 	return scalarNode(f.plain())
 }
 
-// plainText is a text that no YAML takes for anything else; yaml.v3 itself quotes true, false and null.
+// plainText matches texts that no YAML parser takes for another type. yaml.v3 itself quotes true, false and null.
 var plainText = regexp.MustCompile(`\A[A-Za-z][A-Za-z0-9_/-]{3,63}\z`)
 
 func scalarNode(v any) *yaml.Node {
@@ -260,13 +260,13 @@ func scalarNode(v any) *yaml.Node {
 	case plainText.MatchString(text):
 		n.Style = 0
 	case strings.Contains(strings.TrimRight(text, "\n"), "\n") && !strings.ContainsFunc(text, strange) &&
-		!strings.HasPrefix(strings.TrimLeft(text, " \n"), "\t"): // what a block would not give back as it is
+		!strings.HasPrefix(strings.TrimLeft(text, " \n"), "\t"): // a block scalar would not preserve such a text
 		n.Style = yaml.LiteralStyle
 	}
 	return n
 }
 
-// places notes of each line of a written value where it comes from.
+// places records the place of each line of a written value.
 func (f *field) places(n *yaml.Node, lines []line) {
 	at := f.position()
 	lines[n.Line-1].at = at
@@ -282,7 +282,7 @@ func (f *field) places(n *yaml.Node, lines []line) {
 			f.items[i].places(item, lines)
 		}
 	case n.Style&yaml.LiteralStyle != 0:
-		// The text of a block starts below its mark, here and, if it is one there, in the source.
+		// The text of a block scalar starts below its mark; in the source, too, if it is a block scalar there.
 		for i := range lines[n.Line:min(len(lines), n.Line+strings.Count(n.Value, "\n")+1)] {
 			from := Position{Path: at.Path, Line: at.Line}
 			if at.EndLine > at.Line {

@@ -11,8 +11,8 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// What is written reads as what it was, whatever its texts hold, and each line of it has a place.
-func TestAppend(t *testing.T) {
+// Written YAML is read as the same value, whatever its texts contain, and each of its lines has a place.
+func TestWrittenYAMLIsReadUnchanged(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	pieces := []string{"a", "yes", " ", "  ", "\n", "\n\n", "\t", "#", ": ", "- ", "'", `"`, "\u00e9", "\u2028", "{{", "%", "0",
 		"1_0", "0x1", "~", "<<", "=", "1:20", "2001-01-01", "|", "&a", "*a", "!b", "\r", "\x00", "\ufeff", "---\n"}
