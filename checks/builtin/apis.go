@@ -17,7 +17,7 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// apis are the checks of what the API server of a cluster has against an object.
+// apis are the checks for what the API server of a cluster rejects or warns about.
 func apis() []switchable {
 	with := func(info Info, look lookFunc) switchable {
 		return switchable{info.Name, func(f Facts) Check {
@@ -49,12 +49,12 @@ const schemaName = "schema"
 
 type lookFunc func(context.Context, *apiFacts, Deployed) []schema.Violation
 
-// apiFacts are what these checks know of a cluster.
+// apiFacts is what these checks know about a cluster.
 type apiFacts struct {
 	*schema.Schemas
 	cluster  admission.Cluster
-	refuses  bool     // the check of what the API server refuses is on
-	unusable sync.Map // *render.Resource -> why not all of it was looked at
+	refuses  bool     // whether the check for objects that the API server rejects is on
+	unusable sync.Map // *render.Resource -> why it was not checked completely
 }
 
 func (f Facts) newAPIs() *apiFacts {
@@ -62,13 +62,13 @@ func (f Facts) newAPIs() *apiFacts {
 		refuses: f.Levels.Of(refusedName) != settings.LevelOff}
 }
 
-// seeing is a cluster that also knows what is rendered and not declared by a file of the repository.
+// seeing is a cluster that also knows objects which only a rendering has, and no file of the repository.
 type seeing interface {
 	Seen(group, kind string) []admission.Object
 }
 
-// all are the objects of a kind that are declared, or at least those that have a word. Which there are is a fact of the
-// cluster, and nothing that an answer about one object relies on: looking at them is not noted.
+// all returns the declared objects of a kind, at least those whose text contains a word. The look-up is not recorded,
+// since it is a fact about the cluster and no object that a result relies on.
 func (f Facts) all(ctx context.Context, group, kind, word string) []map[string]any {
 	if f.Cluster == nil {
 		return nil
@@ -80,19 +80,19 @@ func (f Facts) all(ctx context.Context, group, kind, word string) []map[string]a
 	return list
 }
 
-// unnoted is a context without values.
+// unnoted is a context without values, so that look-ups are not recorded.
 type unnoted struct{ context.Context }
 
 // Value implements context.Context.
 func (unnoted) Value(any) any { return nil }
 
-// violations returns what one of these checks finds.
+// violations returns the violations of one of these checks.
 func (f *apiFacts) violations(ctx context.Context, look lookFunc, s Deployed) (list []Violation) {
 	if slices.ContainsFunc(s.Issues, func(i render.Issue) bool { return i.Check == deploys }) {
-		return nil // no more is known of the object than its name
+		return nil // only the name of the object is known
 	}
 	for _, v := range look(ctx, f, s) {
-		// Of a value that is not known nothing is known, and what rendering told of is told.
+		// Violations of unknown values, and of fields for which rendering found an issue, are left out.
 		if !slices.ContainsFunc(s.Issues, func(i render.Issue) bool {
 			return i.Value && Related(i.Pointer, v.Pointer) || i.Pointer == v.Pointer
 		}) {
@@ -102,12 +102,11 @@ func (f *apiFacts) violations(ctx context.Context, look lookFunc, s Deployed) (l
 	return list
 }
 
-// Unseen names the kinds of what a change leaves behind and of which nobody declares the fields, each once, as
-// "Certificate (cert-manager.io/v1)". Policies and exceptions are not among them: whoever compiles them knows them.
-// What is declared by definitions that cannot be used, or what Kubernetes' own validation gives up on, is not checked, told
-// once a kind and reason.
+// Unseen names the kinds of new and updated objects without a known schema, each once, as "Certificate
+// (cert-manager.io/v1)". Policies and exceptions are left out, since compiling them checks their fields. Objects that a
+// definition or Kubernetes' own validation cannot check are in not, once for each kind and reason.
 func Unseen(ctx context.Context, checks []Check, pairs []*diff.Pair) (undeclared []string, not []report.NotChecked) {
-	i := slices.IndexFunc(checks, func(c Check) bool { return c.apis != nil }) // they all have the same
+	i := slices.IndexFunc(checks, func(c Check) bool { return c.apis != nil }) // all of these checks share it
 	if i < 0 {
 		return nil, nil
 	}
@@ -140,7 +139,7 @@ func Unseen(ctx context.Context, checks []Check, pairs []*diff.Pair) (undeclared
 	return undeclared, not
 }
 
-// Related reports whether one of two pointers leads to the other's value.
+// Related reports whether one of two pointers is equal to or below the other.
 func Related(a, b string) bool {
 	_, below := jsonpointer.Below(a, b)
 	_, above := jsonpointer.Below(b, a)
@@ -160,7 +159,7 @@ func schemaOf(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation {
 	if s.Fragment() {
 		found = slices.DeleteFunc(found, missing)
 	}
-	if s.Root.Kind == roots.Folder { // elsewhere kustomize refuses it, and a chart prints it once
+	if s.Root.Kind == roots.Folder { // in a kustomization this is an error, and a chart renders it once
 		for _, p := range s.DuplicateKeys() {
 			found = append(found, schema.Violation{Pointer: p,
 				Message: "is set twice in a map: the last one counts, and kustomize and Flux refuse the file"})
@@ -168,7 +167,7 @@ func schemaOf(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation {
 	}
 	found = f.withoutRefused(ctx, found, s)
 	gone := len(f.Removed(ctx, s.Object)) > 0
-	return slices.DeleteFunc(found, func(v schema.Violation) bool { // who knows the lifecycle of kinds knows more
+	return slices.DeleteFunc(found, func(v schema.Violation) bool { // the checks of removed and deprecated kinds report these better
 		return gone && v.Pointer == "/apiVersion" || v.Pointer == "/kind" && schema.InLifecycle(s.Object)
 	})
 }

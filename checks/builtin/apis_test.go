@@ -18,7 +18,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// definitions is a cluster that has some definitions of custom resources.
+// definitions is a cluster with some definitions of custom resources.
 type definitions []admission.Object
 
 func (d definitions) Get(context.Context, string, string, string, string) (admission.Object, bool) {
@@ -34,7 +34,7 @@ func (d definitions) List(ctx context.Context, group, kind, _ string) []admissio
 
 type noted struct{}
 
-// file is a place in a file, whatever field is asked for.
+// file is the same place in a file for every field.
 type file string
 
 func (f file) Locate(string) origin.Place {
@@ -64,17 +64,17 @@ func TestAPIs(t *testing.T) {
 		path                             string
 		issues                           []render.Issue
 	}{
-		{name: "right", object: "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {a: b}}"},
+		{name: "a correct object", object: "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {a: b}}"},
 		{name: "unknown field", object: "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, dat: {a: b}}", want: "schema /dat"},
-		{name: "of a value that is not known", object: "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {a: 1}}",
+		{name: "a violation of an unknown value", object: "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {a: 1}}",
 			issues: []render.Issue{{Check: render.ControllerUnknown, Pointer: "/data/a", Value: true}}},
-		{name: "below a value that is not known", object: "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {a: 1}}",
+		{name: "a violation below an unknown value", object: "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {a: 1}}",
 			issues: []render.Issue{{Check: render.ControllerUnknown, Pointer: "/data", Value: true}}},
-		{name: "next to it", object: "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {a: 1}}", want: "api-server /data/a",
+		{name: "a violation next to an unknown value", object: "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {a: 1}}", want: "api-server /data/a",
 			issues: []render.Issue{{Check: render.ControllerUnknown, Pointer: "/data/ab", Value: true}}},
-		{name: "told already", object: "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, items: []}",
+		{name: "a field with an issue of rendering", object: "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, items: []}",
 			issues: []render.Issue{{Check: render.EmbeddedItems, Pointer: "/items"}}},
-		{name: "only the name is known", object: "{apiVersion: v1, kind: Pod, metadata: {name: a}}",
+		{name: "an object of which only the name is known", object: "{apiVersion: v1, kind: Pod, metadata: {name: a}}",
 			issues: []render.Issue{{Check: deploys}}},
 		{name: "removed", version: "1.33", object: "{apiVersion: policy/v1beta1, kind: PodDisruptionBudget}",
 			want: "removed-apis /apiVersion"},
@@ -82,13 +82,13 @@ func TestAPIs(t *testing.T) {
 			want: "removed-apis /apiVersion"},
 		{name: "deprecated", version: "1.24", object: "{apiVersion: policy/v1beta1, kind: PodDisruptionBudget}",
 			want: "deprecated-apis /apiVersion"},
-		{name: "not there yet", version: "1.29", object: "{apiVersion: admissionregistration.k8s.io/v1, " +
+		{name: "a kind of a later version", version: "1.29", object: "{apiVersion: admissionregistration.k8s.io/v1, " +
 			"kind: ValidatingAdmissionPolicy}", want: "schema /apiVersion"},
 		{name: "custom", object: strings.Replace(thing, "SPEC", "{size: a}", 1), want: "schema /spec/size"},
 		{name: "custom, shrinks", object: strings.Replace(thing, "SPEC", "{size: 1}", 1),
 			old: strings.Replace(thing, "SPEC", "{size: 2}", 1), want: "schema /spec"},
 		{name: "custom, of another version", object: "{apiVersion: e.com/v2, kind: Thing}", want: "api-server /metadata\nschema /apiVersion"},
-		{name: "nobody declares it", object: "{apiVersion: e.com/v1, kind: Other, spec: {a: b}}"},
+		{name: "an undeclared kind", object: "{apiVersion: e.com/v1, kind: Other, spec: {a: b}}"},
 		{name: "custom, without a name", object: "{apiVersion: e.com/v1, kind: Thing, spec: {size: 1}}", want: "api-server /metadata"},
 		{name: "a workload without selector", object: labelled, root: folder,
 			want: "api-server /spec/selector\napi-server /spec/template/metadata/labels\n" +
@@ -113,8 +113,8 @@ func TestAPIs(t *testing.T) {
 	}
 }
 
-// What lacks fields beside the patches of a kustomization may be another patch, unless somebody deploys it.
-func TestFragments(t *testing.T) {
+// An incomplete object beside the patches of a kustomization may be another patch, unless something deploys it.
+func TestIncompleteObjectsBesidePatchesAreNotReported(t *testing.T) {
 	const (
 		object = "\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, labels: {b: 1}}\nspec: {template: {spec: {containers: [{name: a}]}}}\n"
 		kept   = "-- base/kustomization.yaml --\nresources: [a.yaml]\npatches: [{path: ../patch/a.yaml}]\n-- base/a.yaml --" +
@@ -130,15 +130,15 @@ func TestFragments(t *testing.T) {
 		want        []string
 	}{
 		{"beside a patch", kept + "-- patch/b.yaml --" + object, []string{label}},
-		{"nobody takes patches from there", "-- patch/b.yaml --" + object, []string{label, spec}},
-		{"below a kustomization that takes nothing from there", "-- kustomization.yaml --\nresources: [base]\n" +
+		{"no kustomization takes patches from its folder", "-- patch/b.yaml --" + object, []string{label, spec}},
+		{"below a kustomization without patches in its folder", "-- kustomization.yaml --\nresources: [base]\n" +
 			strings.Replace(kept, "patches: [{path: ../patch/a.yaml}]\n", "", 1) + "-- patch/b.yaml --" + object, []string{label}},
-		{"somebody deploys the folder", kept + "-- patch/b.yaml --" + object + flux, []string{label, spec}},
+		{"an object deploys the folder", kept + "-- patch/b.yaml --" + object + flux, []string{label, spec}},
 		{"of a kustomization", layer, []string{label, spec}},
-		{"of a kustomization that somebody deploys somehow", layer + varies, []string{label}},
-		{"of a kustomization that somebody deploys", layer + flux + strings.Replace(varies, "flux.yaml", "also.yaml", 1),
+		{"of a kustomization that an object may deploy", layer + varies, []string{label}},
+		{"of a kustomization that an object deploys", layer + flux + strings.Replace(varies, "flux.yaml", "also.yaml", 1),
 			[]string{label, spec}},
-		{"of a kustomization that nobody can mean", layer + strings.Replace(varies, "./${", "./other/${", 1), []string{label, spec}},
+		{"of a kustomization that no object can deploy", layer + strings.Replace(varies, "./${", "./other/${", 1), []string{label, spec}},
 		{"of a kustomization that is no root", strings.ReplaceAll(kept, "base/", "excluded/") + "-- patch/b.yaml --" + object,
 			[]string{label}},
 	} {

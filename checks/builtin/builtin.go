@@ -1,13 +1,13 @@
-// Package builtin runs the checks that are not policies: what anybody would stumble over who deploys a resource.
+// Package builtin runs the checks that are not policies: errors that anybody would hit who deploys a resource.
 //
-// Their results go the way of a policy's: new ones are told from those that the base had, exceptions cover them, and
-// each stands on the line a person must edit. They are the rules of a policy that is called lintel:
+// Their results are treated like those of policies: new ones are distinguished from pre-existing ones, exceptions cover
+// them, and each has the line that a person must edit. They are the rules of a policy with the name lintel:
 //
 //	spec:
 //	  exceptions: [{policyName: lintel, ruleNames: [embedded-items]}]
 //
-// To add one, write a function that looks, in a folder of its own where it takes more than a file, and list it in Always,
-// or in switched where a repository may turn it off: its name is then a field of settings.Checks.
+// To add a check, write a function that returns violations, in its own folder if it needs more than a file. List it in
+// Always, or in switched if a repository may turn it off: its name is then a field of settings.Checks.
 package builtin
 
 import (
@@ -22,30 +22,30 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// Check looks at single resources as they are deployed. It is safe for concurrent use.
+// Check checks single resources as they are deployed. It is safe for concurrent use.
 type Check struct {
 	Info
-	// Violations returns what is wrong with an object, nothing where all is well.
+	// Violations returns the violations of an object.
 	Violations func(ctx context.Context, s Deployed) []Violation
-	// Fix returns what mends a violation at a pointer, as far as that is known. Nil: it never is.
+	// Fix returns a fix for the violation at a pointer, if one is known. Nil: it never is.
 	Fix func(ctx context.Context, s Deployed, pointer string) engine.SuggestedFix
 
-	apis *apiFacts // what it knows of APIs; nil: nothing
+	apis *apiFacts // what it knows about the cluster's APIs; nil if it uses nothing
 }
 
-// Deployed is an object that is looked at.
+// Deployed is a deployed object that is checked.
 type Deployed struct {
 	*render.Resource
-	Old  *render.Resource // what it was before; nil where it is new
+	Old  *render.Resource // the object before the change; nil if it is new
 	Root roots.Root       // what deploys it
 
-	Updated  bool // Old is what it takes the place of in the cluster
-	Recreate bool // what deploys it deletes it and creates it again where it cannot be changed
+	Updated  bool // Old is the object that it replaces in the cluster
+	Recreate bool // its deployer deletes it and creates it again if it cannot be updated
 
-	said *answer // what the API server says of it, which several checks tell of; nil: it was not asked yet
+	said *answer // the answer of the API server, shared by several checks; nil: not computed yet
 }
 
-// DeployedOf is the object that a pair leaves behind.
+// DeployedOf returns the object of a pair after the change.
 func DeployedOf(p *diff.Pair) Deployed {
 	return Deployed{Resource: p.New, Old: p.Earlier(), Root: p.Root, Updated: p.Operation == admission.Update,
 		Recreate: p.Recreate}
@@ -59,35 +59,35 @@ type Info struct {
 	Enforce  bool // a failure blocks
 }
 
-// Violation is one thing that is wrong with a resource.
+// Violation is one error of a resource.
 type Violation struct {
 	Pointer string // RFC 6901, into the resource
 	Message string
 }
 
-// Facts are what checks know of the cluster that resources are deployed to.
+// Facts is what the checks know about the cluster.
 type Facts struct {
-	Kubernetes string            // its version ("1.33"); empty where nobody says
+	Kubernetes string            // its version ("1.33"); empty if unknown
 	Cluster    admission.Cluster // what is declared: definitions of custom resources
-	Levels     settings.Checks   // what is looked at
+	Levels     settings.Checks   // the levels of the checks
 
-	apis func() *apiFacts // what follows from them for the checks of API versions and fields; nil: not known yet
+	apis func() *apiFacts // facts for the checks of API versions and fields; nil: not computed yet
 }
 
-// Policy is the name that exceptions give for all checks.
+// Policy is the policy name of all built-in checks, for exceptions.
 const Policy = "lintel"
 
-// FactsOf are the facts by one version of the settings, and by what is declared.
+// FactsOf returns the facts according to settings and declared objects.
 func FactsOf(s *settings.Settings, cluster admission.Cluster) Facts {
 	return Facts{Kubernetes: s.Version(), Cluster: cluster, Levels: s.Checks}
 }
 
-// For returns the checks of resources in one cluster: those that always look, and those that its settings leave on.
+// For returns the checks of resources in one cluster: those that are always on, and those that the settings leave on.
 func For(f Facts) []Check {
 	return append(Always(), leave(f, switched())...)
 }
 
-// ForRootChecks returns those of them that judge whole roots.
+// ForRootChecks returns the checks for issues of whole roots that the settings leave on.
 func ForRootChecks(f Facts) []Check { return leave(f, switchedRootChecks()) }
 
 // leave returns the checks that the settings leave on.
@@ -103,7 +103,7 @@ func leave(f Facts, switched []switchable) (list []Check) {
 	return list
 }
 
-// Always returns the checks that cannot be switched off: they judge what rendering found out about a resource.
+// Always returns the checks that cannot be turned off: they report issues that rendering found.
 func Always() []Check {
 	fails := func(issue render.Check, severity string) Check {
 		return issueCheck(issue, Info{string(issue), severity, engine.Fail, true})
@@ -118,7 +118,7 @@ func Always() []Check {
 	}
 }
 
-// issueCheck is the check that judges the issues of a name.
+// issueCheck returns the check that reports the issues with a name.
 func issueCheck(name render.Check, info Info) Check {
 	return Check{Info: info, Violations: func(_ context.Context, s Deployed) (list []Violation) {
 		for _, issue := range s.Issues {
@@ -141,7 +141,7 @@ func Names() (names []string) {
 	return names
 }
 
-// switchable is a check that a repository may switch off.
+// switchable is a check that a repository may turn off.
 type switchable struct {
 	name    string // a field of settings.Checks
 	compile func(Facts) Check
@@ -154,8 +154,8 @@ func switched() []switchable {
 	return append(list, switchedRootChecks()...)
 }
 
-// Results returns what checks say about an object. rules are the policies with the exceptions that count, request is
-// the one that it is part of.
+// Results returns the results of checks for an object. rules are the policies with the exceptions in effect, request is
+// the admission request of the object.
 func Results(ctx context.Context, checks []Check, s Deployed, rules *engine.Evaluator,
 	request *admission.Request) []engine.Result {
 	var out []engine.Result
@@ -180,7 +180,7 @@ func Results(ctx context.Context, checks []Check, s Deployed, rules *engine.Eval
 	return out
 }
 
-// Fixes returns what mends the failures of checks, by field, in the places of their results.
+// Fixes returns the fixes for the failures of checks, by field, at the indexes of their results.
 func Fixes(ctx context.Context, checks []Check, s Deployed, results []engine.Result) []map[string]engine.SuggestedFix {
 	out := make([]map[string]engine.SuggestedFix, len(results))
 	s.said = new(answer)
@@ -200,5 +200,5 @@ func Fixes(ctx context.Context, checks []Check, s Deployed, results []engine.Res
 	return out
 }
 
-// Kind is the kind of what results of checks are of, in place of a policy's.
+// Kind is used instead of a policy's kind in the results of checks.
 const Kind = "Check"

@@ -38,10 +38,10 @@ func TestResults(t *testing.T) {
 		want                   engine.Outcome
 		enforce                bool
 	}{
-		{"a list that is none", "a", "", render.EmbeddedItems, engine.Fail, true},
-		{"what kustomize cannot print", "a", "", render.Unprintable, engine.Fail, true},
+		{"items of an object that is no list", "a", "", render.EmbeddedItems, engine.Fail, true},
+		{"an object that kustomize cannot print", "a", "", render.Unprintable, engine.Fail, true},
 		{"rejected", "a", "", render.ControllerRejects, engine.Fail, true},
-		{"only the cluster knows", "a", "", render.ControllerUnknown, engine.Unknown, false},
+		{"it depends on cluster data", "a", "", render.ControllerUnknown, engine.Unknown, false},
 		{"advice", "a", "", render.ControllerSuspicious, engine.Fail, false},
 		{"a deployment", "a", "", deploys, engine.Fail, true},
 		{"excepted", "a", "embedded-items", render.EmbeddedItems, engine.Skip, true},
@@ -67,8 +67,8 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// Each issue that rendering can find is judged by exactly one check, and each check has a name of its own.
-func TestAll(t *testing.T) {
+// Exactly one check reports each issue that rendering can find, and the names of checks are unique.
+func TestEachIssueHasExactlyOneCheck(t *testing.T) {
 	names := map[string]bool{}
 	for _, c := range Always() {
 		if info := c.Info; names[info.Name] || info.Name == "" || info.Severity == "" {

@@ -20,17 +20,17 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// maxSharing is how many other roots are rendered, since they have files in common with one that brings something.
+// maxSharing limits how many other roots are rendered because they share files with a root that has a new object.
 const maxSharing = 64
 
-// bringer is a root that brings new objects.
+// bringer is a root with new objects.
 type bringer struct {
 	root       roots.Root
-	namespaces map[string]bool // that these are in; "" for those that need none
+	namespaces map[string]bool // namespaces of the new objects; "" for cluster-scoped ones
 }
 
-// meets reports whether another root may deploy what a root brings: it goes to the same cluster, and not all that it
-// has to another namespace.
+// meets reports whether another root may deploy a new object of this root: it is deployed to the same cluster, and does
+// not put everything into another namespace.
 func (b bringer) meets(reached *Reached, set *deploy.Set, other roots.Root) bool {
 	d := set.Target(other).By
 	plain := other.Kind == roots.Kustomization && (d == nil || d.Virtual == nil && d.External == nil && d.Release == nil)
@@ -48,17 +48,19 @@ type deployedBy struct {
 	was  bool // the base has it, too
 }
 
-// everywhere are the objects of one side by what identifies them.
+// everywhere are the objects of one side by key.
 type everywhere struct {
 	once  sync.Once
 	by    map[diff.Key][]deployedBy
 	error error
 }
 
-// deployedTwice finds objects that two roots deploy to the same cluster: each undoes what the other does. It is the
-// same cluster where the settings say so, or where one root, or one folder, has the objects of Argo CD or Flux that
-// deploy both, for the same destination. Looked at are the roots that the change reaches, and the first maxSharing of
-// those that are made of the same files as one of these that brings a new object, and may put that into its namespace.
+// deployedTwice finds objects that two roots deploy to the same cluster, so that each root undoes the changes of the
+// other.
+//
+// Two roots are in the same cluster if the settings say so. They also are if objects of Argo CD or Flux in one root or
+// one folder deploy both to the same destination. It checks the roots that the change affects. For one with a new
+// object, it also checks roots that share its files and may put the object into its namespace, at most maxSharing.
 func deployedTwice(ctx context.Context, a *Scope) (list []RootViolation, _ error) {
 	all := &a.Reached.before
 	if a.Head {
@@ -86,8 +88,8 @@ func deployedTwice(ctx context.Context, a *Scope) (list []RootViolation, _ error
 	return list, nil
 }
 
-// first reports whether it is said of an object in one root, and not in another, that both deploy it: where it is new,
-// else in the latter of the two.
+// first reports whether an object that two roots deploy is reported in root here: in the root where it is new,
+// otherwise in the latter of the two.
 func first(here, there deployedBy) bool {
 	if here.was != there.was {
 		return !here.was
@@ -95,13 +97,14 @@ func first(here, there deployedBy) bool {
 	return roots.Compare(here.root, there.root) > 0
 }
 
-// placedFor reports whether it is known where an object goes: it has a namespace, or needs none.
+// placedFor reports whether the namespace of an object is known, or not needed.
 func placedFor(key diff.Key) bool {
 	return key.Name != "" && (key.Namespace != "" || kinds.ClusterScoped(key.Group, key.Kind)) &&
 		!strings.Contains(key.Namespace+key.Name, "${")
 }
 
-// shared reports whether an object says itself that it is one of several that make it, or that it comes and goes.
+// shared reports whether an object's annotations say that several owners apply it together, that it is a hook, or that
+// it is not applied.
 func shared(r *render.Resource) bool {
 	for key, value := range mapAt(r.Object, "/metadata/annotations") {
 		text := fmt.Sprint(value)
@@ -182,23 +185,23 @@ func (reached *Reached) collect(ctx context.Context, all *everywhere, a *Scope) 
 	return nil
 }
 
-// cluster is one that a root is deployed to, as far as it can be told from others.
+// cluster identifies a cluster to which a root is deployed, as far as it is known.
 type cluster struct {
-	settings string // its name in the settings; all else is empty then
-	name     string // its name for Argo CD, or the kubeconfig for Flux
-	from     string // what has the objects that deploy the root: another root,
+	settings string // its name in the settings; the other fields are then empty
+	name     string // its name in Argo CD, or the kubeconfig in Flux
+	from     string // the root that contains the objects which deploy to it,
 	folder   string // or the folder of their file
 }
 
-// reaching is a cluster and what deploys to it.
+// reaching is a cluster and the object that deploys to it.
 type reaching struct {
 	cluster
 	object gitops.Reference
-	name   string // of what an ApplicationSet makes
+	name   string // name of an object that an ApplicationSet generates
 }
 
-// together reports whether two roots are certainly deployed to the same cluster. What one object deploys that is written
-// twice is not: the cluster has it once.
+// together reports whether two roots are certainly deployed to the same cluster by different objects. An object that
+// two files contain exists once in the cluster, so it does not count.
 func (reached *Reached) together(set *deploy.Set, a, b roots.Root) bool {
 	theirs := reached.clustersOf(set, b)
 	return slices.ContainsFunc(reached.clustersOf(set, a), func(one reaching) bool {
@@ -208,8 +211,8 @@ func (reached *Reached) together(set *deploy.Set, a, b roots.Root) bool {
 	})
 }
 
-// clustersOf lists the clusters that a root is certainly deployed to. It is remembered: a root often has many objects
-// that others have, too.
+// clustersOf lists the clusters to which a root is certainly deployed. It caches them, since a root often has many
+// objects that other roots have, too.
 func (reached *Reached) clustersOf(set *deploy.Set, root roots.Root) (list []reaching) {
 	type asked struct {
 		set  *deploy.Set
@@ -235,7 +238,7 @@ func (reached *Reached) clustersOf(set *deploy.Set, root roots.Root) (list []rea
 	return list
 }
 
-// clusterOf tells to which cluster a deployment goes; ok is false where only a generator knows.
+// clusterOf returns the cluster of a deployment; ok is false if only a generator knows it.
 func clusterOf(d gitops.Deployment) (c cluster, ok bool) {
 	if d.Object.Kind == "ApplicationSet" && d.Cluster == "" || strings.Contains(d.Cluster, "{{") {
 		return c, false

@@ -13,14 +13,14 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// found are what CheckRoots finds in a change from one archive to another, "old" where the base has it; from nothing, all of
-// the head counts. only are the checks that look.
+// found lists what CheckRoots finds in a change from one archive to another, with "old" if the base has it. With an
+// empty base, the whole head counts as new. only selects the checks.
 func found(t *testing.T, base, head string, clusters func(roots.Root) []string, only settings.Checks) (list []string) {
 	t.Helper()
 	return foundIn(t, base, nil, head, clusters, only)
 }
 
-// foundIn is found in a change that removes files, too.
+// foundIn is found for a change that also removes files.
 func foundIn(t *testing.T, base string, remove []string, head string, clusters func(roots.Root) []string,
 	only settings.Checks) (list []string) {
 	t.Helper()
@@ -97,38 +97,38 @@ func TestDeployedTwice(t *testing.T) {
 		clusters         func(roots.Root) []string
 		want             []string
 	}{
-		{"one of a folder, all", "", a + b, nil, []string{says}},
-		{"a second one that the change brings: the first is not reached", a, b, nil, nil},
-		{"both are brought", "-- readme --\n", a + b, nil, []string{says}},
+		{"two objects in one folder deploy it", "", a + b, nil, []string{says}},
+		{"a second root is added, and the change does not affect the first", a, b, nil, nil},
+		{"both roots are added", "-- readme --\n", a + b, nil, []string{says}},
 		{"other folders may be of other clusters", "", a + strings.ReplaceAll(b, "cluster/b", "other/b"), none, nil},
 		{"the settings say that they are of one", "", a + strings.ReplaceAll(b, "cluster/b", "other/b"),
 			func(roots.Root) []string { return []string{"prod"} }, []string{says}},
 		{"another cluster by its address", "", a + flux("cluster/b.yaml", "b", "apps/b", "  kubeConfig: {secretRef: {name: x}}\n") +
 			object("apps/b/ns.yaml", "Namespace", "name: shop"), nil, nil},
-		{"a generator knows the cluster of one", "", object("apps/a/ns.yaml", "Namespace", "name: shop") +
+		{"only a generator knows the cluster of one", "", object("apps/a/ns.yaml", "Namespace", "name: shop") +
 			object("apps/b/ns.yaml", "Namespace", "name: shop") + argo("a", "Application", "") +
 			argo("b", "ApplicationSet", "{generators: [{list: {elements: [{}]}}], template: {metadata: {name: b}, spec: "), nil, nil},
 		{"Argo CD deploys both", "", object("apps/a/ns.yaml", "Namespace", "name: shop") +
 			object("apps/b/ns.yaml", "Namespace", "name: shop") + argo("a", "Application", "") + argo("b", "Application", ""), nil,
 			[]string{"Application/b apps/b/ns.yaml deployed-twice: Application/a also deploys this object: each " +
 				"overwrites the changes of the other"}},
-		{"one Application that two files have", "", object("apps/a/ns.yaml", "Namespace", "name: shop") +
+		{"one Application in two files", "", object("apps/a/ns.yaml", "Namespace", "name: shop") +
 			object("apps/b/ns.yaml", "Namespace", "name: shop") + argo("a", "Application", "") +
 			strings.Replace(argo("b", "Application", ""), "{name: b}", "{name: a}", 1), nil, nil},
-		{"nobody deploys them", "", object("apps/a/ns.yaml", "Namespace", "name: shop") +
+		{"no object deploys them", "", object("apps/a/ns.yaml", "Namespace", "name: shop") +
 			object("apps/b/ns.yaml", "Namespace", "name: shop"), nil, nil},
 		{"no namespace", "", strings.ReplaceAll(a+b, "kind: Namespace", "kind: ConfigMap"), nil, nil},
-		{"it is shared on purpose", "", a + flux("cluster/b.yaml", "b", "apps/b", "") + object("apps/b/ns.yaml", "Namespace",
+		{"an annotation says that it is shared", "", a + flux("cluster/b.yaml", "b", "apps/b", "") + object("apps/b/ns.yaml", "Namespace",
 			"name: shop, annotations: {kustomize.toolkit.fluxcd.io/ssa: Merge}"), nil, nil},
-		{"a base that another root has, too", kustomized.Replace(a), flux("cluster/b.yaml", "b", "apps/b", "") +
+		{"a base that another root includes, too", kustomized.Replace(a), flux("cluster/b.yaml", "b", "apps/b", "") +
 			"-- apps/b/kustomization.yaml --\nresources: [../base]\n", nil,
 			[]string{strings.ReplaceAll(says, "apps/b/ns.yaml", "apps/base/ns.yaml")}},
-		{"a base that many put into namespaces of their own, and one into the same", tenants.String() + tenant("z", "shop"),
+		{"a base that many roots put into their own namespaces, and one into the same", tenants.String() + tenant("z", "shop"),
 			tenant("b", "shop"), nil, []string{"apps/b apps/base/o.yaml deployed-twice: apps/z also deploys this " +
 				"object: each overwrites the changes of the other"}},
-		{"it was so before, and is edited", a + b, object("apps/b/ns.yaml", "Namespace", "name: shop, labels: {a: b}") +
+		{"pre-existing, and the object is edited", a + b, object("apps/b/ns.yaml", "Namespace", "name: shop, labels: {a: b}") +
 			object("apps/a/ns.yaml", "Namespace", "name: shop, labels: {a: b}"), nil, []string{says + " old"}},
-		{"it was so before, and something else is edited", a + b + object("apps/b/o.yaml", "ConfigMap", "name: o"),
+		{"pre-existing, and another object is edited", a + b + object("apps/b/o.yaml", "ConfigMap", "name: o"),
 			object("apps/b/o.yaml", "ConfigMap", "name: other"), nil, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {

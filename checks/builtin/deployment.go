@@ -16,17 +16,16 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// Deployments sorts what is wrong with, or not known of, the objects of Argo CD and Flux that a change reaches. What it
-// leaves as it was is left out: what the object asks for, and whatever that reads, is the same. What the change brings
-// and that would not deploy either is one pair for each, about the object that asks. What only the cluster or the
-// operator knows, and what the base lacked already, is not checked. Advice is for reading.
+// Deployments sorts the problems of objects of Argo CD and Flux that a change affects. Objects that are unchanged, with
+// everything they read, are left out. A problem that the change introduces is a pair with the object. A problem that
+// depends on cluster data or that the base has is in not. Advice is returned separately.
 func Deployments(s *diff.Sides) (pairs []*diff.Pair, not []report.NotChecked, advice []report.Problem) {
 	now := s.Trees.Head.Roots.Problems()
 	before := knownProblems(s.Trees.Base.Roots.Problems(), now)
 	for _, p := range now {
 		old, known := before(p)
 		known = known && !s.All
-		reason := strings.TrimSuffix(p.Message, " ("+p.Object.String()+")") // the object is named beside it
+		reason := strings.TrimSuffix(p.Message, " ("+p.Object.String()+")") // the report names the object already
 		switch {
 		case known && old.State == p.State && old.Path == p.Path:
 		case p.Cause == gitops.Suspicious:
@@ -40,9 +39,9 @@ func Deployments(s *diff.Sides) (pairs []*diff.Pair, not []report.NotChecked, ad
 	return pairs, not, advice
 }
 
-// knownProblems returns what finds a problem of now among those of before: of the same object in the same file, else in
-// that file, or in one that does not have it any more, since it was moved. Several overlays may deploy one file, each
-// with its own namespace.
+// knownProblems returns a function that finds the earlier problem that a problem of now equals. It searches the same
+// object in the same file, then that file, then files that no longer contain the object, since it may have moved.
+// Several overlays may deploy one file, each with its own namespace.
 func knownProblems(before, now []gitops.Problem) func(gitops.Problem) (gitops.Problem, bool) {
 	type key struct {
 		path, from string
@@ -73,8 +72,8 @@ func knownProblems(before, now []gitops.Problem) func(gitops.Problem) (gitops.Pr
 	}
 }
 
-// Unrendered lists what a change does to objects that deploy what Lintel does not render, or that take something else than
-// this repository for a source now, as they are once they are rendered themselves: overlays and substitutions change them.
+// Unrendered lists changed objects that deploy something which Lintel does not render, or that changed their source
+// from this repository to another. It uses the rendered objects, since overlays and substitutions change them.
 func Unrendered(set *deploy.Set, pairs []*diff.Pair, known []report.NotChecked) (not []report.NotChecked) {
 	for _, p := range pairs {
 		if p.New == nil {
@@ -94,7 +93,7 @@ func Unrendered(set *deploy.Set, pairs []*diff.Pair, known []report.NotChecked) 
 		id, at := admission.IdentityOf(p.New.Object), p.New.Origin(field)
 		object := gitops.Reference{Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
 		if set.Released(object, at.Path) {
-			continue // it is a root of its own
+			continue // it is a root itself
 		}
 		n := report.NotChecked{Root: object.Root(), Path: at.Path, Line: at.StartLine, Reason: words}
 		if !slices.ContainsFunc(slices.Concat(known, not), func(m report.NotChecked) bool {
@@ -106,8 +105,8 @@ func Unrendered(set *deploy.Set, pairs []*diff.Pair, known []report.NotChecked) 
 	return not
 }
 
-// unrendered says why what an object deploys is not rendered, and which of its fields says what that is; empty for any
-// other object.
+// unrendered returns why Lintel does not render what an object deploys, and the field that says so; both are empty for
+// other objects.
 func unrendered(o admission.Object) (words, field string) {
 	id := admission.IdentityOf(o)
 	chart := "Lintel does not render what this " + id.Kind + " deploys: it is not checked"
@@ -126,7 +125,7 @@ func unrendered(o admission.Object) (words, field string) {
 	return "", ""
 }
 
-// pairOf is the object that asks for a deployment, as far as a problem names it.
+// pairOf returns the object that a problem is about, with the fields that the problem names.
 func pairOf(p gitops.Problem) *diff.Pair {
 	object := admission.Object{
 		"apiVersion": p.Object.APIVersion(), "kind": p.Object.Kind,
@@ -137,13 +136,13 @@ func pairOf(p gitops.Problem) *diff.Pair {
 		New: render.NewResource(object, func(string) origin.Place { return at(p) }, issue)}
 }
 
-// at is the place of a problem, whatever field is asked for.
+// at returns the place of a problem, for any field.
 func at(p gitops.Problem) origin.Place {
-	if p.Line == 0 { // the file as a whole
+	if p.Line == 0 { // the place is the whole file
 		return origin.Place{Path: p.Path, StartLine: 1, EndLine: 1, How: origin.Enclosing}
 	}
 	return origin.Place{Path: p.Path, StartLine: p.Line, EndLine: p.Line, How: origin.Identity}
 }
 
-// deploys is the check of what objects of Argo CD and Flux ask for.
+// deploys is the name of the check of objects of Argo CD and Flux.
 const deploys render.Check = "deployment"

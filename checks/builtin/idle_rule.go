@@ -17,9 +17,9 @@ import (
 // idleRule is the name of the check that idleRules is.
 const idleRule = "idle-rule"
 
-// idleRules finds policies and exceptions that can match nothing, whatever the cluster has: kinds that a group of
-// Kubernetes has in no version, blocks whose parts contradict each other, and what is excluded as a whole. What only
-// matches nothing today is not among them, and neither are kinds that compiling the policy tells of.
+// idleRules finds policies and exceptions that can match nothing in any cluster. Reasons are kinds that no version of
+// Kubernetes has in a group, filters that contradict each other, and excluding everything that is matched. Rules that
+// merely match nothing today are not reported, nor are kinds that compiling the policy reports.
 func idleRules(_ context.Context, s Deployed) (list []Violation) {
 	o := map[string]any(s.Object)
 	id := admission.IdentityOf(s.Object)
@@ -39,16 +39,16 @@ func idleRules(_ context.Context, s Deployed) (list []Violation) {
 	return list
 }
 
-// gone are kinds that groups of Kubernetes had in earlier versions, or have beside those that are stored.
+// gone are kinds that groups of Kubernetes had in earlier versions, or that are not stored.
 var gone = []string{"PetSet", "ScheduledJob", "JobTemplate", "Scale", "Eviction", "List", "RollingUpdate"}
 
-// filterAt is a filter of a match or an exclude block and where it stands.
+// filterAt is a filter of a match or an exclude block, with its pointer.
 type filterAt struct {
 	at     string
 	filter map[string]any
 }
 
-// filtersAt lists the filters of a block; all is set where each of them must match.
+// filtersAt lists the filters of a block; all is set if every one of them must match.
 func filtersAt(o map[string]any, at string) (list []filterAt, all bool) {
 	for _, field := range []string{"any", "all"} {
 		for i, f := range listAt(o, at+"/"+field) {
@@ -62,7 +62,7 @@ func filtersAt(o map[string]any, at string) (list []filterAt, all bool) {
 	return list, all
 }
 
-// blocks looks at a match block of Kyverno, and at what is excluded from it.
+// blocks checks a match block of Kyverno and the exclude block beside it.
 func blocks(o map[string]any, matching, excluding string) (list []Violation) {
 	filters, all := filtersAt(o, matching)
 	for _, f := range filters {
@@ -96,7 +96,7 @@ func blocks(o map[string]any, matching, excluding string) (list []Violation) {
 	return list
 }
 
-// kinds lists those of a filter that no version of Kubernetes has in their group.
+// kinds lists the kinds of a filter that no version of Kubernetes has in their group.
 func (f filterAt) kinds() (list []Violation) {
 	for i, v := range texts(f.filter, "/resources/kinds") {
 		k, ok := match.ParseKind(v)
@@ -121,7 +121,7 @@ func texts(o map[string]any, pointer string) (list []string) {
 	return list
 }
 
-// field are the texts that a filter has in one of its fields.
+// field returns the strings in one field of a filter.
 func (f filterAt) field(name string) []string {
 	list := texts(f.filter, "/resources/"+name)
 	if one := textAt(f.filter, "/resources/name"); name == "names" && one != "" {
@@ -130,7 +130,7 @@ func (f filterAt) field(name string) []string {
 	return list
 }
 
-// apart returns the field by which two filters have no object in common, empty where they may have one.
+// apart returns the field because of which no object matches both filters; empty if an object may match both.
 func (f filterAt) apart(other filterAt) string {
 	for _, field := range []string{"kinds", "names", "namespaces"} {
 		own, theirs := f.field(field), other.field(field)
@@ -150,7 +150,7 @@ func (f filterAt) apart(other filterAt) string {
 	return ""
 }
 
-// bare are kinds without their groups; nil where one cannot be read.
+// bare returns kinds without their groups; nil if one cannot be parsed.
 func bare(list []string) (out []string) {
 	for _, v := range list {
 		k, ok := match.ParseKind(v)
@@ -166,11 +166,11 @@ func wildcards(list []string) bool {
 	return slices.ContainsFunc(list, func(v string) bool { return strings.ContainsAny(v, "*?{!") })
 }
 
-// covers reports whether a filter certainly takes all that another one takes.
+// covers reports whether a filter certainly matches everything that the other one matches.
 func (f filterAt) covers(other filterAt) bool {
 	resources := mapAt(f.filter, "/resources")
 	if len(f.filter) != 1 || len(resources) == 0 {
-		return false // it depends on who asks
+		return false // it depends on the requester
 	}
 	for field := range resources {
 		switch field {
@@ -194,14 +194,14 @@ func (f filterAt) covers(other filterAt) bool {
 	return true
 }
 
-// within reports whether each of some values, of which there must be one, is covered by a pattern.
+// within reports whether every value is covered by a pattern. It is false for no values.
 func within(values, patterns []string, covers func(pattern, value string) bool) bool {
 	return len(values) > 0 && !slices.ContainsFunc(values, func(v string) bool {
 		return !slices.ContainsFunc(patterns, func(p string) bool { return covers(p, v) })
 	})
 }
 
-// contradiction finds a label of a selector that no object can have as the selector asks for it.
+// contradiction finds a label that a selector requires in a way that no object can satisfy.
 func contradiction(o map[string]any, at string) (list []Violation) {
 	wanted := labelsAt(o, at+"/matchLabels")
 	expressions := listAt(o, at+"/matchExpressions")
@@ -263,7 +263,7 @@ func idleSelector(at string, i int, key string) Violation {
 		"the selector for the label %s: no object satisfies both, so the selector matches nothing", key)}
 }
 
-// constraints looks at what a policy with expressions, or a binding, chooses.
+// constraints checks what a policy with expressions, or a binding, matches.
 func constraints(o map[string]any, at string) (list []Violation) {
 	for _, field := range []string{"objectSelector", "namespaceSelector"} {
 		list = append(list, contradiction(o, at+"/"+field)...)
@@ -294,7 +294,7 @@ func constraints(o map[string]any, at string) (list []Violation) {
 	return list
 }
 
-// coversRule reports whether a rule about resources certainly takes all that another one takes.
+// coversRule reports whether a resource rule certainly matches everything that the other one matches.
 func coversRule(x, rule map[string]any) bool {
 	same := func(p, v string) bool { return p == "*" || p == v }
 	for _, field := range []string{"apiGroups", "apiVersions", "operations", "resources"} {

@@ -33,12 +33,12 @@ func TestIdleRule(t *testing.T) {
 			"matches both, so the rule matches nothing"
 	}
 	for _, c := range []struct{ name, object, want string }{
-		{"a kind", rule("any: [{resources: {kinds: [Pod, v1/Deployment, apps/v1/Deployment, 'apps/*/*', example.com/v1/A]}}]", ""),
+		{"existing kinds", rule("any: [{resources: {kinds: [Pod, v1/Deployment, apps/v1/Deployment, 'apps/*/*', example.com/v1/A]}}]", ""),
 			""},
 		{"a kind of another group", rule("any: [{resources: {kinds: [Pod, apps/v1/Pod]}}]", ""),
 			"/spec/rules/0/match/any/0/resources/kinds/1: no version of Kubernetes has the kind Pod in the group \"apps\": " +
 				"this matches nothing"},
-		{"a kind that was", rule("any: [{resources: {kinds: [apps/v1alpha1/PetSet, extensions/v1beta1/Deployment]}}]", ""), ""},
+		{"a removed kind", rule("any: [{resources: {kinds: [apps/v1alpha1/PetSet, extensions/v1beta1/Deployment]}}]", ""), ""},
 		{"a part is excluded", rule("any: [{resources: {kinds: [Pod]}}]", "any: [{resources: {kinds: [Pod], namespaces: [a]}}]"),
 			""},
 		{"all is excluded", rule("any: [{resources: {kinds: [Pod], namespaces: [a]}}]",
@@ -47,21 +47,21 @@ func TestIdleRule(t *testing.T) {
 			"any: [{resources: {kinds: [Pod], namespaces: ['kube-*']}}]"), excludes},
 		{"one of two is excluded", rule("any: [{resources: {kinds: [Pod]}}, {resources: {kinds: [Service]}}]",
 			"any: [{resources: {kinds: [Pod]}}]"), ""},
-		{"both are", rule("any: [{resources: {kinds: [Pod]}}, {resources: {kinds: [Service]}}]",
+		{"both of two are excluded", rule("any: [{resources: {kinds: [Pod]}}, {resources: {kinds: [Service]}}]",
 			"any: [{resources: {kinds: [Pod]}}, {resources: {kinds: [Service]}}]"), excludes},
-		{"of one of two that must hold all is excluded", rule("all: [{resources: {kinds: [Pod]}}, {resources: {names: [a]}}]",
+		{"everything that one of two required filters matches is excluded", rule("all: [{resources: {kinds: [Pod]}}, {resources: {names: [a]}}]",
 			"any: [{resources: {kinds: [Pod]}}]"), excludes},
-		{"who asks decides", rule("any: [{resources: {kinds: [Pod]}}]",
+		{"the exclusion depends on the requester", rule("any: [{resources: {kinds: [Pod]}}]",
 			"any: [{resources: {kinds: [Pod]}, clusterRoles: [cluster-admin]}]"), ""},
-		{"labels decide", rule("any: [{resources: {kinds: [Pod]}}]",
+		{"the exclusion depends on labels", rule("any: [{resources: {kinds: [Pod]}}]",
 			"any: [{resources: {kinds: [Pod], selector: {matchLabels: {a: b}}}}]"), ""},
-		{"two that must hold", rule("any: [{resources: {kinds: [Pod]}}]",
+		{"two exclusions that must both match", rule("any: [{resources: {kinds: [Pod]}}]",
 			"all: [{resources: {kinds: [Pod]}}, {resources: {namespaces: [a]}}]"), ""},
-		{"the old form", rule("resources: {kinds: [Pod]}", "resources: {kinds: [Pod]}"), excludes},
-		{"kinds apart", rule("all: [{resources: {kinds: [Pod]}}, {resources: {kinds: [Service]}}]", ""), apart("kinds")},
-		{"namespaces apart", rule("all: [{resources: {kinds: [Pod], namespaces: [a]}}, {resources: {kinds: [v1/Pod], "+
+		{"the deprecated form", rule("resources: {kinds: [Pod]}", "resources: {kinds: [Pod]}"), excludes},
+		{"different kinds", rule("all: [{resources: {kinds: [Pod]}}, {resources: {kinds: [Service]}}]", ""), apart("kinds")},
+		{"different namespaces", rule("all: [{resources: {kinds: [Pod], namespaces: [a]}}, {resources: {kinds: [v1/Pod], "+
 			"namespaces: [b]}}]", ""), apart("namespaces")},
-		{"namespaces that may be one", rule("all: [{resources: {kinds: [Pod], namespaces: ['a*']}}, {resources: "+
+		{"overlapping namespaces", rule("all: [{resources: {kinds: [Pod], namespaces: ['a*']}}, {resources: "+
 			"{namespaces: [b]}}]", ""), ""},
 		{"any of two", rule("any: [{resources: {kinds: [Pod]}}, {resources: {kinds: [Service]}}]", ""), ""},
 		{"an exception", except + "match: {all: [{resources: {names: [a]}}, {resources: {name: b}}]}}",
@@ -72,11 +72,11 @@ func TestIdleRule(t *testing.T) {
 			"matchExpressions: [{key: a, operator: DoesNotExist}]}}}]", ""), "/spec/rules/0/match/any/0/resources/selector/" +
 			"matchExpressions/0: contradicts another expression of the selector for the label a: no object satisfies " +
 			"both, so the selector matches nothing"},
-		{"another one", cel + resources("apiGroups: [''], resources: [pods]") + ", namespaceSelector: {matchExpressions: " +
+		{"a namespace selector that contradicts itself", cel + resources("apiGroups: [''], resources: [pods]") + ", namespaceSelector: {matchExpressions: " +
 			"[{key: a, operator: In, values: [x]}, {key: a, operator: NotIn, values: [x, y]}]}}}",
 			"/spec/matchConstraints/namespaceSelector/matchExpressions/1: contradicts another expression of the " +
 				"selector for the label a: no object satisfies both, so the selector matches nothing"},
-		{"two that share no value", cel + "objectSelector: {matchExpressions: [{key: a, operator: In, values: [x]}, " +
+		{"two expressions without a common value", cel + "objectSelector: {matchExpressions: [{key: a, operator: In, values: [x]}, " +
 			"{key: a, operator: In, values: [y]}]}}}", "/spec/matchConstraints/objectSelector/matchExpressions/1: " +
 			"contradicts another expression of the selector for the label a: no object satisfies both, so the " +
 			"selector matches nothing"},
@@ -84,12 +84,12 @@ func TestIdleRule(t *testing.T) {
 		{"a resource of another group", cel + resources("apiGroups: [''], resources: [pods, deployments]") + "}}",
 			"/spec/matchConstraints/resourceRules/0/resources/1: no version of Kubernetes has the resource deployments in the " +
 				`group "": this matches nothing`},
-		{"a resource of somebody", cel + resources("apiGroups: [example.com], resources: [things]") + "}}", ""},
+		{"a resource of an unknown group", cel + resources("apiGroups: [example.com], resources: [things]") + "}}", ""},
 		{"a resource of any group", cel + resources("apiGroups: ['*'], resources: [things]") + "}}", ""},
 		{"all resources are excluded", cel + resources("apiGroups: [''], resources: [pods]") + ", exclude" +
 			strings.Replace(resources("apiGroups: ['*'], resources: ['*']"), "r", "R", 1) + "}}",
 			"/spec/matchConstraints/excludeResourceRules: excludes everything that the policy matches"},
-		{"some are", cel + resources("apiGroups: [''], resources: [pods]") + ", exclude" +
+		{"some resources are excluded", cel + resources("apiGroups: [''], resources: [pods]") + ", exclude" +
 			strings.Replace(resources("apiGroups: [''], resources: [pods], resourceNames: [a]"), "r", "R", 1) + "}}", ""},
 		{"no policy", "apiVersion: v1\nkind: ConfigMap\nspec: {rules: [{match: {any: [{resources: {kinds: [apps/v1/Pod]}}]}}]}", ""},
 	} {

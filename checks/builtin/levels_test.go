@@ -7,7 +7,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/settings"
 )
 
-// Each check that can be switched is a field of the settings, and the other way round.
+// Every check that can be turned off is a field of the settings, and every field is a check.
 func TestSwitchedAreSettings(t *testing.T) {
 	var names []string
 	for _, s := range switched() {

@@ -15,13 +15,13 @@ import (
 	"github.com/lintel-bot/lintel/render"
 )
 
-// keeper is an object that has keys.
+// keeper identifies a ConfigMap or a Secret.
 type keeper struct{ kind, namespace, name string }
 
-// missingKeys finds keys of ConfigMaps and Secrets that a Pod asks for, must have to start, and that the object of that
-// name in the same root does not have. Objects that the root does not have, and those that a program fills, it does not
-// judge: of the names of ConfigMaps and Secrets that workloads of 7 public repositories need, a third is declared
-// nowhere in them, most of these since an operator, a Job or a person makes the object in the cluster.
+// missingKeys finds required keys that a Pod references and that the ConfigMap or Secret in the same root lacks. It
+// ignores objects that the root does not have, and those that a program fills. In 7 public repositories, a third of the
+// ConfigMaps and Secrets that workloads need is declared nowhere, mostly because an operator, a Job or a person creates
+// the object in the cluster.
 func missingKeys(_ context.Context, a *Scope) (list []RootViolation, _ error) {
 	kept := map[keeper]*render.Resource{}
 	for _, r := range a.Resources {
@@ -49,10 +49,10 @@ func missingKeys(_ context.Context, a *Scope) (list []RootViolation, _ error) {
 	return list, nil
 }
 
-// wantedKey is a key that a Pod does not start without.
+// wantedKey is a key without which a Pod does not start.
 type wantedKey struct{ kind, name, key, pointer string }
 
-// keysOf lists the keys that a Pod asks for by their names.
+// keysOf lists the keys that a Pod references by name.
 func keysOf(template map[string]any) (list []wantedKey) {
 	add := func(o map[string]any, kind, name, key, pointer string) {
 		if name != "" && key != "" && o["optional"] != true {
@@ -88,7 +88,7 @@ func keysOf(template map[string]any) (list []wantedKey) {
 	return list
 }
 
-// keysIn lists where a ConfigMap or a Secret has its keys.
+// keysIn are the fields of ConfigMaps and Secrets that contain keys.
 var keysIn = []string{"data", "binaryData", "stringData"}
 
 func has(r *render.Resource, key string) bool {
@@ -99,7 +99,7 @@ func has(r *render.Resource, key string) bool {
 	})
 }
 
-// having says which keys an object has; of many, nothing.
+// having lists the keys of an object, as an end of a message; "" if there are many.
 func having(r *render.Resource) string {
 	var keys []string
 	for _, field := range keysIn {
@@ -114,10 +114,11 @@ func having(r *render.Resource) string {
 	return ": it has " + strings.Join(keys, ", ")
 }
 
-// filling matches annotations and labels by which a program puts keys into an object.
+// filling matches annotations and labels which say that a program puts keys into an object.
 var filling = regexp.MustCompile(`(?i)inject|replicat|reflect|generat|managed|owner|sync|rotat|service-ca|\bca-`)
 
-// filled reports whether a program may put keys into an object: it has none, something on it says so, or its type does.
+// filled reports whether a program may put keys into an object: it has no keys, or its annotations, labels or type say
+// so.
 func filled(r *render.Resource) bool {
 	if having(r) == ": it has " {
 		return true
@@ -142,10 +143,10 @@ func filled(r *render.Resource) bool {
 	return false
 }
 
-// writers are who may write ConfigMaps and Secrets besides their files.
+// writers are the programs that may write ConfigMaps and Secrets besides their files.
 type writers struct {
-	words map[string]bool // that objects have of which some may ask to write one of that name
-	any   map[string]bool // kinds of which a role lets a program write any
+	words map[string]bool // strings in objects that may request the creation of an object with that name
+	any   map[string]bool // kinds of which a role lets a program write any object
 }
 
 func writersOf(resources []*render.Resource) *writers {
@@ -163,12 +164,12 @@ func writersOf(resources []*render.Resource) *writers {
 	return w
 }
 
-// keeping are the groups of idleKinds of which controllers write Secrets or ConfigMaps.
+// keeping are the groups of idleKinds whose controllers write Secrets or ConfigMaps.
 var keeping = []string{"cert-manager.io", "external-secrets.io", "bitnami.com", "secrets-store.csi.x-k8s.io", "kyverno.io",
 	"policies.kyverno.io"}
 
-// mayWrite reports whether an object may have ConfigMaps or Secrets written: a role lets somebody, of a custom resource
-// nobody knows better. Other kinds of Kubernetes often have the name of the application, as its ConfigMap has.
+// mayWrite reports whether an object may cause a ConfigMap or Secret to be written, as a role or an unknown custom
+// resource may. Other kinds of Kubernetes do not, and often have the same name as the application's ConfigMap.
 func mayWrite(id admission.Identity) bool {
 	if _, workload := templates[[2]string{id.Group, id.Kind}]; workload {
 		return false
@@ -182,7 +183,7 @@ func mayWrite(id admission.Identity) bool {
 
 func (w *writers) of(k keeper) bool { return w.words[k.name] || w.any[k.kind] }
 
-// read takes the texts below a value.
+// read adds the strings in a value.
 func (w *writers) read(v any) {
 	switch v := v.(type) {
 	case string:

@@ -29,32 +29,32 @@ func TestMissingKey(t *testing.T) {
 	for _, c := range []struct {
 		name, files, want string
 	}{
-		{"it is there", conf + env("configMapKeyRef: {name: conf, key: port}"), ""},
-		{"it is not", conf + wrong, at},
-		{"it may be missing", conf + env("configMapKeyRef: {name: conf, key: prot, optional: true}"), ""},
-		{"the object is not here", wrong, ""},
-		{"it is in another namespace", strings.ReplaceAll(conf, "shop", "else") + wrong, ""},
+		{"the key exists", conf + env("configMapKeyRef: {name: conf, key: port}"), ""},
+		{"the key is missing", conf + wrong, at},
+		{"the key is optional", conf + env("configMapKeyRef: {name: conf, key: prot, optional: true}"), ""},
+		{"the root does not have the object", wrong, ""},
+		{"the object is in another namespace", strings.ReplaceAll(conf, "shop", "else") + wrong, ""},
 		{"binary data", object("ConfigMap", "data: {port: '1'}\nbinaryData: {prot: AA==}") + wrong, ""},
 		{"a Secret", object("Secret", "stringData: {a: b}\ndata: {c: AA==}") +
 			env("secretKeyRef: {name: conf, key: b}"), "/spec/template/spec/containers/0/env/0/valueFrom/secretKeyRef/key: " +
 			`the Secret conf of this root has no key "b", so the Pod does not start: it has a, c`},
-		{"an empty one is for a program to fill", object("ConfigMap", "") + wrong, ""},
-		{"a program injects", strings.ReplaceAll(conf, "namespace: shop}", "namespace: shop, labels: {config.openshift.io/"+
+		{"a program may fill an empty object", object("ConfigMap", "") + wrong, ""},
+		{"a label says that a program injects keys", strings.ReplaceAll(conf, "namespace: shop}", "namespace: shop, labels: {config.openshift.io/"+
 			"inject-trusted-cabundle: 'true'}}") + wrong, ""},
 		{"a Secret of a type that a controller fills", object("Secret", "type: kubernetes.io/service-account-token\n"+
 			"data: {a: AA==}") + env("secretKeyRef: {name: conf, key: token}"), ""},
 		{"a custom resource writes it", conf + wrong + "\n---\napiVersion: trust.cert-manager.io/v1\nkind: Bundle\n" +
 			"metadata: {name: conf}\nspec: {}\n", ""},
-		{"an Ingress of the name", conf + wrong + "\n---\napiVersion: networking.k8s.io/v1\nkind: Ingress\n" +
+		{"an Ingress of the same name", conf + wrong + "\n---\napiVersion: networking.k8s.io/v1\nkind: Ingress\n" +
 			"metadata: {name: conf}\nspec: {}\n", at},
-		{"a monitor of the name", conf + wrong + "\n---\napiVersion: monitoring.coreos.com/v1\nkind: ServiceMonitor\n" +
+		{"a ServiceMonitor of the same name", conf + wrong + "\n---\napiVersion: monitoring.coreos.com/v1\nkind: ServiceMonitor\n" +
 			"metadata: {name: conf}\nspec: {}\n", at},
-		{"a certificate is kept in it", object("Secret", "data: {a: AA==}") + env("secretKeyRef: {name: conf, key: tls.crt}") +
+		{"a Certificate names the Secret", object("Secret", "data: {a: AA==}") + env("secretKeyRef: {name: conf, key: tls.crt}") +
 			"\n---\napiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {name: c}\nspec: {secretName: conf}\n", ""},
 		{"a role lets a program write it", conf + wrong + role("resources: [configmaps], resourceNames: [conf], verbs: [get]"),
 			""},
-		{"a role lets a program write any", conf + wrong + role("resources: [configmaps], verbs: [get, patch]"), ""},
-		{"a role lets a program read any", conf + wrong + role("resources: [configmaps], verbs: [get]"), at},
+		{"a role lets a program write any ConfigMap", conf + wrong + role("resources: [configmaps], verbs: [get, patch]"), ""},
+		{"a role lets a program read any ConfigMap", conf + wrong + role("resources: [configmaps], verbs: [get]"), at},
 		{"items of a volume", conf + volume("configMap: {name: conf, items: [{key: port, path: a}, {key: prot, path: b}]}"),
 			strings.ReplaceAll(at, "containers/0/env/0/valueFrom/configMapKeyRef/key",
 				"volumes/0/configMap/items/1/key")},

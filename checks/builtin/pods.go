@@ -12,7 +12,7 @@ import (
 	"github.com/lintel-bot/lintel/render"
 )
 
-// pods are the Pods that a resource of a root makes, all alike.
+// pods are the equal Pods that a resource of a root creates.
 type pods struct {
 	of       *render.Resource
 	id       admission.Identity
@@ -21,8 +21,8 @@ type pods struct {
 	labels   labels.Set
 }
 
-// templates are the places of the Pod in the kinds of Kubernetes that make some, those it had once, too, and in Argo's
-// Rollout.
+// templates are the pointers of the Pod template in all kinds that create Pods: those of Kubernetes, including removed
+// ones, and Argo's Rollout.
 var templates = map[[2]string]string{
 	{"", "Pod"}: "", {"", "ReplicationController"}: "/spec/template",
 	{"apps", "Deployment"}: "/spec/template", {"apps", "StatefulSet"}: "/spec/template",
@@ -33,7 +33,7 @@ var templates = map[[2]string]string{
 	{"argoproj.io", "Rollout"}: "/spec/template",
 }
 
-// podsOf lists the Pods of some resources.
+// podsOf lists the Pods that some resources create.
 func podsOf(resources []*render.Resource) (list []pods) {
 	for _, r := range resources {
 		id := admission.IdentityOf(r.Object)
@@ -47,10 +47,10 @@ func podsOf(resources []*render.Resource) (list []pods) {
 	return list
 }
 
-// String names what makes them.
+// String returns the kind and name of the resource that creates them.
 func (p pods) String() string { return p.id.Kind + " " + p.id.Name }
 
-// idleKinds are kinds of custom resources of which no controller makes Pods or Services, by group; "*": all of it.
+// idleKinds are kinds of custom resources whose controllers create neither Pods nor Services, by group; "*": all kinds.
 var idleKinds = map[string][]string{
 	"monitoring.coreos.com": {"ServiceMonitor", "PodMonitor", "PrometheusRule", "Probe", "ScrapeConfig",
 		"AlertmanagerConfig"},
@@ -79,8 +79,8 @@ var idleKinds = map[string][]string{
 	"snapshot.storage.k8s.io":      {"*"},
 }
 
-// mayMakePods reports whether a resource may have Pods or Services made that the root does not show: a custom resource
-// of which nobody knows better, or another kind that has a template of Pods.
+// mayMakePods reports whether Pods or Services that the root does not contain may be created from a resource. This is
+// so for a custom resource that is not in idleKinds, and for other kinds with a Pod template.
 func mayMakePods(id admission.Identity, object map[string]any) bool {
 	if list, ok := idleKinds[id.Group]; ok {
 		return !slices.Contains(list, "*") && !slices.Contains(list, id.Kind)

@@ -14,8 +14,8 @@ import (
 
 const refusedName = "api-server"
 
-// refused finds what the API server refuses: of a new object and, of one that takes the place of another, what it does
-// not let change, unless what deploys it deletes the old one first.
+// refused returns what the API server rejects. For an object that replaces an older one this includes forbidden
+// changes, unless its deployer deletes the older one first.
 func refused(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation {
 	answer := f.asked(ctx, s)
 	found := slices.Clone(answer.Refused)
@@ -31,7 +31,8 @@ func refused(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation {
 	return found
 }
 
-// recreated finds what is deleted and created again, since what deploys it cannot change a field.
+// recreated returns the changes for which the deployer deletes and creates the object again, since the field is
+// immutable.
 func recreated(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation {
 	if !s.recreated() {
 		return nil
@@ -44,7 +45,7 @@ func recreated(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation 
 	return found
 }
 
-// lost says what else goes with an object that is deleted.
+// lost returns what else is deleted with an object.
 func lost(object map[string]any) string {
 	switch id := admission.IdentityOf(object); id.Kind {
 	case "StatefulSet":
@@ -59,9 +60,10 @@ func lost(object map[string]any) string {
 	return ""
 }
 
-// recreated reports whether what deploys an object, or a word of its own, has it deleted where it cannot be changed:
-// Force=true of Argo CD (https://argo-cd.readthedocs.io/en/stable/user-guide/sync-options/), which Replace=true alone
-// does not do, and force of Flux (https://fluxcd.io/flux/components/kustomize/kustomizations/#force).
+// recreated reports whether an object is deleted and created again if it cannot be updated. Its deployer, or an
+// annotation, can require that: Force=true of Argo CD
+// (https://argo-cd.readthedocs.io/en/stable/user-guide/sync-options/), but not Replace=true alone, and force of Flux
+// (https://fluxcd.io/flux/components/kustomize/kustomizations/#force).
 func (s Deployed) recreated() bool {
 	if s.Recreate {
 		return true
@@ -72,18 +74,18 @@ func (s Deployed) recreated() bool {
 			"Force=true")
 }
 
-// warned finds what the API server warns of.
+// warned returns the warnings of the API server.
 func warned(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation {
 	return f.asked(ctx, s).Warned
 }
 
-// answer is what the API server says of an object.
+// answer is the answer of the API server for an object.
 type answer struct {
 	apiserver.Answer
 	asked bool
 }
 
-// asked asks the API server, once for all checks. What others fill in is not judged, and neither are parts of objects.
+// asked asks the API server, once for all checks. Objects with placeholders and incomplete objects get an empty answer.
 func (f *apiFacts) asked(ctx context.Context, s Deployed) apiserver.Answer {
 	if s.said == nil || !s.said.asked {
 		said := &answer{f.ask(ctx, s), true}
@@ -110,7 +112,7 @@ func (f *apiFacts) ask(ctx context.Context, s Deployed) apiserver.Answer {
 	switch {
 	case said.Failed:
 		f.unusable.Store(s.Resource, "Kubernetes' own validation crashed on it")
-	case said.Unread: // the types of Kubernetes tell better what it is
+	case said.Unread: // the check of Kubernetes' types describes the error better
 		said.Refused = slices.DeleteFunc(f.Schemas.Validate(ctx, s.Object, old).Violations,
 			func(v schema.Violation) bool { return !v.Refused })
 		if len(said.Refused) == 0 && !filledIn(s.Object) {
@@ -131,7 +133,7 @@ func hasName(object map[string]any) bool {
 	return textAt(object, "/metadata/name") != "" || textAt(object, "/metadata/generateName") != ""
 }
 
-// withoutRefused leaves out what the check of the API server's refusals says of the same fields, or of what is in them.
+// withoutRefused drops violations of fields, and of values below them, that the check for rejected objects reports.
 func (f *apiFacts) withoutRefused(ctx context.Context, found []schema.Violation, s Deployed) []schema.Violation {
 	if !f.refuses || len(found) == 0 {
 		return found

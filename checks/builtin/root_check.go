@@ -16,23 +16,22 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// RootCheck looks at a root as a whole, where Check looks at single resources. It is safe for concurrent use. What it finds
-// is a warning, and goes the way of a policy's findings.
+// RootCheck checks a root as a whole, while Check checks single resources. It is safe for concurrent use. Its findings
+// are warnings, and are treated like those of policies.
 type RootCheck struct {
 	Info // its name is a field of settings.Checks
-	// Violations lists what it finds in one side of a root that the change reaches. The error is about the repository or the
-	// context.
+	// Violations returns the violations on one side of a root that the change affects. It fails for errors of the
+	// repository or the context.
 	Violations func(ctx context.Context, a *Scope) ([]RootViolation, error)
 }
 
-// Scope is a root as it is on one side of a change. Nothing stands in the way of rendering it: all that it deploys is
-// there.
+// Scope is a root on one side of a change. It renders completely, so it has all of its objects.
 type Scope struct {
 	Root      roots.Root
 	Set       *deploy.Set
 	Resources []*render.Resource
 	Reached   *Reached
-	Head      bool // it is that of the head
+	Head      bool // whether it is the head's side
 
 	rendering *render.Rendering
 	once      sync.Once
@@ -45,24 +44,24 @@ func (a *Scope) Inactive(ctx context.Context) []*render.Resource {
 	return a.idle
 }
 
-// Reached is what a change reaches, for those who look beyond one root.
+// Reached are the roots that a change affects, for checks that compare several roots.
 type Reached struct {
 	Sides *diff.Sides
 	Roots []*diff.Root
-	// Clusters lists those of a root by name; nil: the settings know none.
+	// Clusters lists the clusters of a root by name; nil: the settings have no clusters.
 	Clusters func(roots.Root) []string
 
 	before, now everywhere
 	known       sync.Map // see clustersOf
 }
 
-// RootViolation is one thing that a root check finds.
+// RootViolation is one violation that a root check finds.
 type RootViolation struct {
-	Resource *render.Resource // that it is about, or that stands for what is no resource
+	Resource *render.Resource // the resource with the violation, or one that stands for another thing
 	Violation
 }
 
-// rootChecks are those that look at whole roots.
+// rootChecks returns the checks of whole roots.
 func rootChecks() []RootCheck {
 	return []RootCheck{
 		{warning("selector", "medium"), badSelectors},
@@ -73,9 +72,9 @@ func rootChecks() []RootCheck {
 	}
 }
 
-// idleEntry finds entries of kustomizations and of post renderers that match nothing: patches, replacements, images.
-// Strategic merge patches without a target, replicas and generators that merge are not among them: kustomize itself
-// refuses those.
+// idleEntry finds entries of kustomizations and of post renderers that match nothing: patches, replacements, images. It
+// ignores strategic merge patches without a target, replicas, and generators that merge, since kustomize itself rejects
+// those.
 func idleEntry(check render.Check) RootCheck {
 	return RootCheck{warning(string(check), "medium"), func(ctx context.Context, a *Scope) (list []RootViolation, _ error) {
 		for _, r := range a.Inactive(ctx) {
@@ -85,7 +84,7 @@ func idleEntry(check render.Check) RootCheck {
 	}}
 }
 
-// unusedValues finds values of releases that no template of their chart reads: see render.Renderer.UnusedValues.
+// unusedValues finds values of releases that no template of the chart reads: see render.Renderer.UnusedValues.
 func unusedValues(ctx context.Context, a *Scope) ([]RootViolation, error) {
 	others := func(file string) bool { return a.Set.ValuesShared(a.Root, file) }
 	r := a.Set.Renderer.UnusedValues(ctx, a.Set.Target(a.Root), others)
@@ -95,7 +94,7 @@ func unusedValues(ctx context.Context, a *Scope) ([]RootViolation, error) {
 	return issuesOf(r, render.UnusedValue), nil
 }
 
-// issuesOf are the issues of one name that a resource has.
+// issuesOf returns the issues of a resource with the name of a check.
 func issuesOf(r *render.Resource, check render.Check) (list []RootViolation) {
 	for _, issue := range r.Issues {
 		if issue.Check == check {
@@ -105,8 +104,8 @@ func issuesOf(r *render.Resource, check render.Check) (list []RootViolation) {
 	return list
 }
 
-// switchedRootChecks are these as checks that can be switched: their results are the issues of the pairs that CheckRoots
-// returns.
+// switchedRootChecks returns root checks as checks that can be turned off: their results are the issues of the pairs
+// that CheckRoots returns.
 func switchedRootChecks() (list []switchable) {
 	for _, s := range rootChecks() {
 		list = append(list, switchable{s.Name, func(Facts) Check { return issueCheck(render.Check(s.Name), s.Info) }})
@@ -114,13 +113,13 @@ func switchedRootChecks() (list []switchable) {
 	return list
 }
 
-// warning is what a check that is called by a name finds: nothing that blocks by itself.
+// warning describes a check whose findings do not block by default.
 func warning(name, severity string) Info {
 	return Info{Name: name, Severity: severity, Outcome: engine.Fail}
 }
 
-// CheckRoots lists what root checks find in what a change reaches: pairs of what they are about, with issues of their
-// names. What the base has in the same way, about something that does not change, is left out.
+// CheckRoots returns the violations of root checks in affected roots, as pairs of their resource with the violation as
+// its issue. Violations that the base has too, and whose resource is unchanged, are left out.
 func CheckRoots(ctx context.Context, reached *Reached, levels settings.Checks) ([]*diff.Pair, error) {
 	var asked []RootCheck
 	for _, s := range rootChecks() {
@@ -172,7 +171,7 @@ func (reached *Reached) look(ctx context.Context, asked []RootCheck, r *diff.Roo
 		}
 		for _, v := range found {
 			if inBase && len(r.Base) > 0 && !t.Changed(v.Resource.Origin(v.Pointer).Path) {
-				continue // the base could not be looked at, and this was written before
+				continue // the base does not render, and the change did not write this
 			}
 			p := paired(r.Root, s.Name, v, known, before.Resources)
 			if p == nil {
@@ -187,7 +186,7 @@ func (reached *Reached) look(ctx context.Context, asked []RootCheck, r *diff.Roo
 	return pairs, nil
 }
 
-// gone lists what a root check finds in the roots of the base that the head has no more: one that moved takes it along.
+// gone lists the violations in former roots, since a root that moves takes them along.
 func (reached *Reached) gone(ctx context.Context, s RootCheck) (list []RootViolation, _ error) {
 	t := reached.Sides.Trees
 	for _, r := range reached.Roots {
@@ -205,8 +204,8 @@ func (reached *Reached) gone(ctx context.Context, s RootCheck) (list []RootViola
 	return list, nil
 }
 
-// same reports whether another finding says the same of what has the same name; a kustomization is called after its
-// folder, which may be another one.
+// same reports whether another violation has the same message and resource name. A kustomization is named after its
+// folder, which may differ.
 func (s RootViolation) same(other RootViolation) bool {
 	a, b := diff.KeyOf(s.Resource), diff.KeyOf(other.Resource)
 	if a.Group == "kustomize.config.k8s.io" {
@@ -215,19 +214,19 @@ func (s RootViolation) same(other RootViolation) bool {
 	return a == b && s.Violation == other.Violation
 }
 
-// issued is what a finding is about, with the finding as its issue.
+// issued returns the resource of a violation with the violation as its issue.
 func issued(check string, s RootViolation) *render.Resource {
 	return render.NewResource(s.Resource.Object, s.Resource.Origin,
 		render.Issue{Check: render.Check(check), Pointer: s.Pointer, Message: s.Message})
 }
 
-// same reports whether a root deploys the same rendering on both sides: nothing that it reads changed.
+// same reports whether both sides have the same rendering, because no file that the root reads changed.
 func same(before, now []*render.Resource) bool {
 	return len(before) == len(now) && len(now) > 0 && before[0] == now[0]
 }
 
-// paired is the pair that a finding is about, nil where the base has it, too, and what it is about is the same. before
-// are the resources of the base.
+// paired returns the pair of a violation; nil if the base has it too and the resource is unchanged. before are the
+// resources of the base.
 func paired(root roots.Root, check string, now RootViolation, known []RootViolation, before []*render.Resource) *diff.Pair {
 	key := diff.KeyOf(now.Resource)
 	p := &diff.Pair{Root: root, Operation: admission.Create, New: issued(check, now)}

@@ -8,8 +8,8 @@ import (
 	"github.com/lintel-bot/lintel/checks/settings"
 )
 
-// What the base has in the same way is told from what is new, wherever it is now, and left out where it is not edited.
-func TestCheckRoots(t *testing.T) {
+// A violation that the base has, in any root, is pre-existing, and is left out if its resource is not edited.
+func TestViolationsOfRootChecksThatTheBaseHasAreNotNew(t *testing.T) {
 	const (
 		over = "-- over/kustomization.yaml --\nresources: [web.yaml]\npatches:\n"
 		web  = "-- over/web.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: {a: b}\n"
@@ -28,14 +28,14 @@ func TestCheckRoots(t *testing.T) {
 		{"new", over + patch("kind: ConfigMap") + web, over + patch("kind: ConfigMap") + patch("kind: Job"), false,
 			[]string{says}},
 		{"switched off", over + patch("kind: ConfigMap") + web, over + patch("kind: Job"), true, nil},
-		{"as before", over + patch("kind: Job") + web, strings.ReplaceAll(web, "a: b", "a: c"), false, nil},
-		{"as before, and another patch comes in front", over + patch("kind: Job") + web, over + patch("kind: ConfigMap") +
+		{"unchanged", over + patch("kind: Job") + web, strings.ReplaceAll(web, "a: b", "a: c"), false, nil},
+		{"unchanged, and another patch is added before it", over + patch("kind: Job") + web, over + patch("kind: ConfigMap") +
 			patch("kind: Job"), false, []string{says + " old"}},
-		{"what it was for is gone", over + patch("kind: ConfigMap") + "- target: {kind: Secret}\n  patch: '- {op: add, path: " +
+		{"the target of the patch is removed", over + patch("kind: ConfigMap") + "- target: {kind: Secret}\n  patch: '- {op: add, path: " +
 			"/metadata/labels, value: {a: b}}'\nsecretGenerator: [{name: s, literals: [a=b]}]\n" + web,
 			over + patch("kind: ConfigMap") + patch("kind: Secret"), false,
 			[]string{strings.ReplaceAll(says, "kind: Job", "kind: Secret")}},
-		{"another root", over + patch("kind: Job") + web, moved.Replace(over + patch("kind: Job") + web), false,
+		{"moved to another root", over + patch("kind: Job") + web, moved.Replace(over + patch("kind: Job") + web), false,
 			[]string{strings.ReplaceAll(says, "over over/", "other other/")}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -50,7 +50,7 @@ func TestCheckRoots(t *testing.T) {
 	}
 }
 
-// A root that moves takes what it has along.
+// The violations of a root that moves are pre-existing.
 func TestCheckRootsThatMoved(t *testing.T) {
 	const app = "-- a/web.yaml --\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: shop}\n" +
 		"spec: {template: {metadata: {labels: {app: web}}}}\n---\napiVersion: v1\nkind: Service\n" +

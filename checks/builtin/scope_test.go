@@ -35,7 +35,7 @@ func areaOf(t *testing.T, set *deploy.Set, root roots.Root) *Scope {
 		Reached: &Reached{Sides: &diff.Sides{}}}
 }
 
-// sights are what a survey says of an area: "pointer: message", sorted.
+// sights lists the violations of a root check in an area as "pointer: message", sorted.
 func sights(t *testing.T, s RootCheck, a *Scope) (list []string) {
 	t.Helper()
 	found, err := s.Violations(t.Context(), a)

@@ -16,11 +16,11 @@ import (
 	"github.com/lintel-bot/lintel/render"
 )
 
-// selecting are the selectors that are looked at, by group and kind.
+// selecting are the checked selectors, by group and kind.
 var selecting = map[[2]string]struct {
 	pointer  string // of the selector
-	plain    bool   // it is a map of labels, not a LabelSelector
-	services bool   // it is for Services
+	plain    bool   // a map of labels, not a LabelSelector
+	services bool   // it selects Services
 }{
 	{"", "Service"}:                             {pointer: "/spec/selector", plain: true},
 	{"networking.k8s.io", "NetworkPolicy"}:      {pointer: "/spec/podSelector"},
@@ -29,17 +29,17 @@ var selecting = map[[2]string]struct {
 	{"monitoring.coreos.com", "ServiceMonitor"}: {pointer: "/spec/selector", services: true},
 }
 
-// selected is something that selectors choose by its labels.
+// selected is an object that selectors match by its labels.
 type selected struct {
 	id     admission.Identity
 	labels labels.Set
 	words  string
 }
 
-// badSelectors finds selectors of Services, NetworkPolicies, PodDisruptionBudgets and monitors that match nothing of their
-// root, though it has what they are for: something of the same namespace that belongs to them has the labels that they ask
-// for with other values, or lacks one that people write. Pods that nobody shows here match what they like, so a selector
-// of which no such thing is known is not looked at: another root, an operator or a program may bring what it matches.
+// badSelectors finds selectors of Services, NetworkPolicies, PodDisruptionBudgets and monitors that match nothing in
+// their root although it has an object that they are meant for. That object is in the same namespace and belongs to the
+// selector's object; it has the required labels with other values, or lacks one that people write. Selectors without
+// such an object are ignored: another root, an operator or a program may create what they match.
 func badSelectors(_ context.Context, a *Scope) (list []RootViolation, _ error) {
 	var workloads, services []selected
 	for _, p := range podsOf(a.Resources) {
@@ -79,7 +79,7 @@ func badSelectors(_ context.Context, a *Scope) (list []RootViolation, _ error) {
 	return list, nil
 }
 
-// expressions are the requirements of a LabelSelector beyond its labels; nil where one cannot be read.
+// expressions returns the requirements of a LabelSelector besides matchLabels; nil if one cannot be parsed.
 func expressions(r *render.Resource, pointer string) []labels.Requirement {
 	list := []labels.Requirement{}
 	for _, e := range listAt(r.Object, pointer+"/matchExpressions") {
@@ -103,8 +103,8 @@ func anyList(v any) []any {
 	return list
 }
 
-// missed says which label keeps a selector from what it is for; its pointer is the key. ok is false where it matches
-// something, and where nothing is known that it should match.
+// missed returns which label prevents a selector from matching the object that it is meant for, with the pointer of the
+// label's key. ok is false if the selector matches something, or if there is no such object.
 func missed(of admission.Identity, wanted labels.Set, more []labels.Requirement, from []selected) (v Violation, ok bool) {
 	if len(wanted) == 0 || more == nil {
 		return v, false
@@ -136,8 +136,8 @@ func missed(of admission.Identity, wanted labels.Set, more []labels.Requirement,
 	return Violation{key, fmt.Sprintf("%s %s", by.words, is)}, true
 }
 
-// differing lists the labels that are not there or have another value, sorted; complete is false where one is not there
-// that a program may set.
+// differing lists the labels that are missing or have another value, sorted. complete is false if a missing one may be
+// set by a program.
 func differing(wanted, has labels.Set) (keys []string, complete bool) {
 	for _, key := range slices.Sorted(maps.Keys(wanted)) {
 		value, ok := has[key]
@@ -151,26 +151,27 @@ func differing(wanted, has labels.Set) (keys []string, complete bool) {
 	return keys, true
 }
 
-// written reports whether a label is one that people and charts write, and no program sets on Pods that others make.
+// written reports whether a label is one that people and charts write, and that no program sets on Pods of other
+// programs.
 func written(key string) bool {
 	return strings.HasPrefix(key, "app.kubernetes.io/") ||
 		slices.Contains([]string{"app", "k8s-app", "name", "component", "tier", "release", "chart", "heritage"}, key)
 }
 
-// owned are the labels that what belongs together has in common, and nothing else.
+// owned are labels that all objects of one application share, and only these.
 var owned = []string{"app.kubernetes.io/instance", "release"}
 
-// named are labels that what belongs together often has in common; a policy may be about others, too.
+// named are labels that objects of one application often share; a NetworkPolicy may select others by them.
 var named = []string{"app", "app.kubernetes.io/name", "k8s-app", "name"}
 
-// belongs reports whether a selector's object is for something by its name, or by a label that they share. No Service is
-// for Pods that come to an end.
+// belongs reports whether the selector's object is meant for s, by its name or by a shared label. Services are never
+// meant for Pods that run to completion.
 func belongs(of admission.Identity, wanted labels.Set, s selected) bool {
 	service := of.Group+"/"+of.Kind == "/Service"
 	if of.Name == s.id.Name {
 		return !service || s.id.Group != "batch"
 	}
-	if of.Kind == "ServiceMonitor" { // of web: web-metrics
+	if of.Kind == "ServiceMonitor" { // a monitor of web may be named web-metrics
 		return strings.HasPrefix(of.Name, s.id.Name+"-")
 	}
 	if !service || s.id.Group == "batch" {
@@ -181,11 +182,11 @@ func belongs(of admission.Identity, wanted labels.Set, s selected) bool {
 	})
 }
 
-// running matches labels that programs change while they run: who leads, which of two is in use.
+// running matches labels that programs change at run time, such as who is the leader or which of two is active.
 var running = regexp.MustCompile(`(?i)role|leader|active|primary|master|standby|replica|slot|colou?r|state|mode`)
 
-// changing reports whether a label may have another value in the cluster than here: a program sets it, or Flux puts a
-// value in.
+// changing reports whether a label may have another value in the cluster: a program sets it, or Flux substitutes a
+// variable.
 func changing(key string, values ...string) bool {
 	return running.MatchString(key) || slices.ContainsFunc(values, func(v string) bool {
 		return running.MatchString(v) || strings.Contains(v, "${")

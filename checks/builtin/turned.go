@@ -10,8 +10,8 @@ import (
 	"github.com/lintel-bot/lintel/render/gitops"
 )
 
-// turned says that an object of Argo CD or Flux took this repository, in its present state, for a source before a change and
-// takes another one now, and which field says so: nobody sees what comes from there. Both are empty where that is not so.
+// turned returns a message and a field if an object of Argo CD or Flux changed its source from the present state of
+// this repository to something else, which is not checked. Both are empty if it did not.
 func turned(repo gitops.RepoNames, old, now admission.Object) (words, field string) {
 	id := admission.IdentityOf(now)
 	switch id.Group + "/" + id.Kind {
@@ -34,7 +34,7 @@ func turned(repo gitops.RepoNames, old, now admission.Object) (words, field stri
 	return "", ""
 }
 
-// turnedAddress looks for an address of this repository that became that of another one.
+// turnedAddress finds an address of this repository that changed to that of another repository.
 func turnedAddress(repo gitops.RepoNames, at string, old, now any) (words, field string) {
 	switch now := now.(type) {
 	case map[string]any:

@@ -5,13 +5,14 @@ import (
 	"slices"
 )
 
-// clock is what a rule cannot do without whose outcome depends on the time: a function that tells it, the end of an
-// exception, or what may hide either in YAML or JSON: an escape, a line that is continued in a word, a value in base64.
+// clock are texts without which the result of a rule cannot depend on the time. They are functions that return the
+// time, the expiry of an exception, and what may hide either in YAML or JSON: an escape, a continued line, a value in
+// base64.
 var clock = []string{"time_now", "time_since", "expiresAt", "cleanup.kyverno.io/ttl", `\u`, `\U`, `\x`, "\\\n", "\\\r\n",
 	"!binary", "tag:yaml"}
 
-// MayAskTime reports whether what the rules come to may depend on the time, as far as their text tells: never false where
-// it does.
+// MayAskTime reports whether the result of the rules may depend on the time, judging by their text. It is never false
+// if the result does.
 func (out *Sources) MayAskTime() bool {
 	return out != nil && slices.ContainsFunc(slices.Concat(out.Policies, out.Exceptions), func(s Source) bool {
 		return hasWord(s.Data, "now") || slices.ContainsFunc(clock, func(text string) bool {
@@ -20,7 +21,7 @@ func (out *Sources) MayAskTime() bool {
 	})
 }
 
-// hasWord reports whether a text has a word that is not a part of another.
+// hasWord reports whether a text contains a whole word.
 func hasWord(text []byte, word string) bool {
 	part := func(list []byte, i int) bool {
 		return i >= 0 && i < len(list) &&

@@ -10,12 +10,12 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// maxCompiled is how many sets of policies a compiler keeps.
+// maxCompiled is the number of sets of policies that a compiler keeps.
 const maxCompiled = 4
 
-// Compiler compiles policies and keeps the last ones, by what their files hold. The zero value is ready; it is not safe
-// for concurrent use.
-type Compiler struct{ kept []compiled } // those used last first
+// Compiler compiles policies and keeps the last results, by the content of the files. The zero value is ready; it is
+// not safe for concurrent use.
+type Compiler struct{ kept []compiled } // most recently used first
 
 type compiled struct {
 	digest   [sha256.Size]byte

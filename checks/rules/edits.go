@@ -8,28 +8,27 @@ import (
 	"github.com/lintel-bot/lintel/engine"
 )
 
-// Documents lists the policies and bindings, or else the exceptions, of sources. What cannot be read is reported where
-// it is compiled.
+// Documents lists the policies and bindings in sources; with exceptions, the exceptions instead. Unreadable documents
+// are left out, since compiling them reports the error.
 func Documents(sources []Source, exceptions bool) []engine.RuleDocument {
 	return slices.DeleteFunc(engine.RuleDocuments(ForEngine(sources)), func(d engine.RuleDocument) bool {
 		return d.Exception != exceptions
 	})
 }
 
-// Edits is how two versions of the rules differ.
+// Edits are the differences between two versions of the rules.
 type Edits struct {
 	Policies   map[string]report.Edit    // by name
 	Exceptions map[string]report.Edit    // by id
-	Files      map[string]bool           // those that hold a document that differs, on either side
-	Touched    map[string]bool           // those with documents whose text differs, on either side
-	Places     map[string]report.Problem // where the documents of policies that differ are, at the head if there
-	all        bool                      // everything may be said differently
+	Files      map[string]bool           // files with a document that differs, on either side
+	Touched    map[string]bool           // files with a document whose text differs, on either side
+	Places     map[string]report.Problem // places of the differing documents of policies, at the head if they exist there
+	all        bool                      // any result may differ
 	admission  bool
-	names      map[string]bool // policies that may say something else; with all, every one may
+	names      map[string]bool // policies whose results may differ; with all, any may
 }
 
-// Compare compares two versions of the rules, document by document: moving a file, and what comments say, changes
-// nothing.
+// Compare compares two versions of the rules document by document. Moving a file and editing comments changes nothing.
 func Compare(before, after *Sources) *Edits {
 	e := &Edits{
 		Policies: map[string]report.Edit{}, Exceptions: map[string]report.Edit{}, Files: map[string]bool{},
@@ -80,13 +79,13 @@ func Compare(before, after *Sources) *Edits {
 	return e
 }
 
-// Everything has all resources looked at: something else that rules read was edited.
+// Everything marks that any result may differ, since something else that rules read was edited.
 func (e *Edits) Everything() { e.all = true }
 
-// Any reports whether the resources have to be looked at.
+// Any reports whether any result may differ.
 func (e *Edits) Any() bool { return e.all || len(e.names) > 0 }
 
-// differing drops the files that both lists have with the same content.
+// differing returns the files that the other list does not have with the same content.
 func differing(a, b []Source) (old, now []Source) {
 	content := func(list []Source) map[string][]byte {
 		m := map[string][]byte{}
@@ -104,7 +103,7 @@ func differing(a, b []Source) (old, now []Source) {
 	return drop(a, content(b)), drop(b, content(a))
 }
 
-// unlike drops the documents that both lists have.
+// unlike returns the documents that the other list does not have.
 func unlike(a, b []engine.RuleDocument) (gone, come []engine.RuleDocument) {
 	count := map[string]int{}
 	for _, d := range a {
@@ -126,7 +125,7 @@ func unlike(a, b []engine.RuleDocument) (gone, come []engine.RuleDocument) {
 	return gone, come
 }
 
-// Concerned keeps the files with policies that may say something else, and those that change what the policies see.
+// Concerned returns the files with policies whose results may differ, and those with policies that mutate objects.
 func (e *Edits) Concerned(sources []Source) []Source {
 	if e.all {
 		return sources
@@ -136,6 +135,6 @@ func (e *Edits) Concerned(sources []Source) []Source {
 	}
 	return slices.DeleteFunc(slices.Clone(sources), func(s Source) bool {
 		documents := engine.RuleDocuments(ForEngine([]Source{s}))
-		return len(documents) > 0 && !slices.ContainsFunc(documents, concerns) // else perhaps it cannot be read
+		return len(documents) > 0 && !slices.ContainsFunc(documents, concerns) // a file without documents may be unreadable
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/settings"
 )
 
-// sources are rules at paths, some of which hold exceptions, too.
+// sources returns rules at paths; some files also contain exceptions.
 func sources(s *settings.Settings, files map[string]string) *rules.Sources {
 	out := &rules.Sources{Settings: s}
 	for _, path := range slices.Sorted(maps.Keys(files)) {
@@ -43,7 +43,7 @@ spec: {rules: [{name: r, match: {any: [{resources: {kinds: [Pod]}}]}, mutate: {p
 `
 )
 
-func TestCompare(t *testing.T) {
+func TestCompareListsWhatDiffers(t *testing.T) {
 	base := map[string]string{"a.yaml": policyOf("a", "x"), "b.yaml": policyOf("b", "x"), "adm.yaml": admission,
 		"bind.yaml": binding, "mut.yaml": mutating, "e.yaml": exceptionOf("e", "a")}
 	everything := slices.Sorted(maps.Keys(base))
@@ -56,12 +56,12 @@ func TestCompare(t *testing.T) {
 		any       bool
 		concerned []string // of the rules after it
 	}{
-		{name: "nothing", concerned: []string{"mut.yaml"}},
+		{name: "no change", concerned: []string{"mut.yaml"}},
 		{name: "a comment", write: map[string]string{"a.yaml": "# why\n" + policyOf("a", "x")},
 			concerned: []string{"mut.yaml"}},
 		{name: "a moved file", remove: []string{"a.yaml"}, write: map[string]string{"z.yaml": policyOf("a", "x")},
 			concerned: []string{"mut.yaml"}},
-		{name: "two files made one", remove: []string{"a.yaml"},
+		{name: "two files merged into one", remove: []string{"a.yaml"},
 			write:     map[string]string{"b.yaml": policyOf("b", "x") + "---\n" + policyOf("a", "x")},
 			concerned: []string{"mut.yaml"}},
 		{name: "a policy edited", write: map[string]string{"a.yaml": policyOf("a", "y")}, edits: "a changed", any: true,
@@ -88,7 +88,7 @@ func TestCompare(t *testing.T) {
 			concerned: []string{"a.yaml", "adm.yaml", "b.yaml", "bind.yaml", "e.yaml"}},
 		{name: "an exception", write: map[string]string{"e.yaml": exceptionOf("e", "b")},
 			edits: "kyverno.io PolicyException ops/e changed", any: true, concerned: []string{"a.yaml", "b.yaml", "mut.yaml"}},
-		{name: "an exception's end", write: map[string]string{"e.yaml": strings.Replace(exceptionOf("e", "a"),
+		{name: "an exception's expiry", write: map[string]string{"e.yaml": strings.Replace(exceptionOf("e", "a"),
 			"namespace: ops",
 			"namespace: ops, labels: {cleanup.kyverno.io/ttl: 1h}", 1)},
 			edits: "kyverno.io PolicyException ops/e changed", any: true, concerned: []string{"a.yaml", "mut.yaml"}},
@@ -99,7 +99,7 @@ func TestCompare(t *testing.T) {
 			LoadRestrictor: settings.LoadRestrictionsNone}}, any: true, concerned: everything},
 		{name: "limits", settings: settings.Settings{Limits: settings.Limits{Files: 3}}, any: true, concerned: everything},
 		{name: "context", settings: settings.Settings{Context: []string{"c"}}, any: true, concerned: everything},
-		{name: "who approves", settings: settings.Settings{Approvers: settings.Approvers{Count: 2}},
+		{name: "approvers", settings: settings.Settings{Approvers: settings.Approvers{Count: 2}},
 			concerned: []string{"mut.yaml"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -132,7 +132,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// Files names the files with rules that differ, Touched those whose text does.
+// Files has the files with rules that differ, Touched the files whose text differs.
 func TestCompareFiles(t *testing.T) {
 	s := &settings.Settings{}
 	e := rules.Compare(sources(s, map[string]string{"a.yaml": policyOf("a", "x"), "b.yaml": policyOf("b", "x"),

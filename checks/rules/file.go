@@ -12,21 +12,21 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// MaxBytes is the largest file that is read, the most that the settings of a repository can allow (limits.fileBytes).
+// MaxBytes is the size of the largest file that is read. It is the maximum of the setting limits.fileBytes.
 const MaxBytes = 256 << 20
 
-// File is a file of policies, exceptions or other objects as it is written.
+// File is the text of a file of policies, exceptions or other objects.
 type File struct {
 	Path string
 	Data []byte
-	// Line turns a line of the data into one of the file at Path, where the data was rendered from it and from
-	// others. Nil: the data is the file.
+	// Line converts a line of the data to one of the file at Path, if the data was rendered from that and other files.
+	// Nil: the data is the file.
 	Line func(line int) int
 	// Inherited: see policy.Source.
 	Inherited bool
 }
 
-// Source returns the file as the engine takes it: documents with the lines of the file.
+// Source parses the file for the engine: into documents with the lines of the file.
 func (f File) Source() policy.Source {
 	out := policy.Source{Path: f.Path, Inherited: f.Inherited}
 	if len(f.Data) > MaxBytes {
@@ -56,10 +56,10 @@ func (f File) Source() policy.Source {
 	return out
 }
 
-// Documents returns the objects of the file, and what is wrong with it.
+// Documents returns the objects of the file, and its errors.
 func (f File) Documents() ([]policy.Document, []policy.Problem) { return policy.Documents(f.Source()) }
 
-// ForEngine returns files as the engine takes them.
+// ForEngine converts files for the engine.
 func ForEngine[T interface{ Source() policy.Source }](files []T) []policy.Source {
 	out := make([]policy.Source, len(files))
 	for i, f := range files {
@@ -68,12 +68,12 @@ func ForEngine[T interface{ Source() policy.Source }](files []T) []policy.Source
 	return out
 }
 
-// TooLarge says that a file is larger than MaxBytes.
+// TooLarge returns the problem that a file is larger than MaxBytes.
 func TooLarge(path string) policy.Problem {
 	return policy.Problem{Path: path, Message: fmt.Sprintf("the file is larger than %d MiB: split it", MaxBytes>>20)}
 }
 
-// relocate gives the nodes of a rendered document the lines of its file; what column they have there is not known.
+// relocate gives the nodes of a rendered document the lines of its file. Their columns are unknown.
 func relocate(n *yaml.Node, line func(int) int, done map[*yaml.Node]bool) {
 	if n == nil || done[n] {
 		return

@@ -142,7 +142,7 @@ func TestDocumentsRefuse(t *testing.T) {
 	}
 }
 
-// A key that is written twice with the same text says one thing, as files that were edited by hand do.
+// A key that is repeated with the same value is not an error, since files edited by hand have such keys.
 func TestSameKeyTwice(t *testing.T) {
 	docs, problems := File{Path: "f.yaml", Data: []byte("kind: A\nname: x\nspec: 1\nname: x\n")}.Documents()
 	if len(docs) != 1 || len(problems) > 0 {
@@ -160,14 +160,14 @@ func TestSameKeyTwice(t *testing.T) {
 	}
 }
 
-func TestDocumentsKeepsWhatIsWhole(t *testing.T) {
+func TestInvalidDocumentDoesNotHideOthers(t *testing.T) {
 	docs, problems := File{Path: "f.yaml", Data: []byte("kind: A\n---\nkind: [\n---\nkind: C\n")}.Documents()
 	if len(docs) != 2 || len(problems) != 1 {
 		t.Errorf("got %d documents and %v", len(docs), problems)
 	}
 }
 
-// Empty documents before the one with the policy must not hide it: the policy would be off without a word.
+// Empty documents before a policy must not hide it, since the policy would silently have no effect.
 func TestEmptyDocuments(t *testing.T) {
 	for _, before := range []string{
 		"---\n", "---\n---\n", "# note\n---\n", "# note\n---\n---\n", "---\n--- # note\n", "# note\n---\n--- # note\n",
@@ -192,7 +192,7 @@ func FuzzDocuments(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		docs, problems := File{Path: "f", Data: data}.Documents()
-		lines := 1 // YAML knows more line ends than one
+		lines := 1 // YAML has several kinds of line ends
 		for _, r := range string(data) {
 			if strings.ContainsRune("\n\r\u0085\u2028\u2029", r) {
 				lines++
@@ -222,7 +222,7 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// What is wrong with a file is among what compiling it finds.
+// Compiling a file reports its syntax errors.
 func TestCompileBroken(t *testing.T) {
 	_, problems := engine.CompilePolicies(ForEngine([]File{{Path: "p.yaml", Data: []byte("kind: [")}}), engine.Options{})
 	if len(problems) != 1 || !strings.HasPrefix(problems[0].String(), "p.yaml:1: not valid YAML") {
@@ -240,7 +240,7 @@ func TestCompileVariableWithoutQuotes(t *testing.T) {
 	}
 }
 
-// A rendered file has the lines of the files that it was rendered from.
+// Documents of a rendered file have the lines of the source files.
 func TestRenderedLines(t *testing.T) {
 	docs, problems := File{Path: "f.yaml", Data: []byte("kind: A\n---\nkind: B\n"),
 		Line: func(line int) int { return line + 10 }}.Documents()

@@ -9,24 +9,26 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// maxRounds is how often a file is looked at again: a fix can bring forward another one.
+// maxRounds is how often a file is fixed again, since one fix can make another one possible.
 const maxRounds = 4
 
-// Fixed is a file after its fixes. Data is what was read where there are no edits.
+// Fixed is a file after its fixes. Without edits, Data is the original content.
 type Fixed struct {
 	Path  string
 	Data  []byte
 	Edits []report.FixEdit
-	// Left are the deprecated places that could not be rewritten, and what else is wrong with the file, each
-	// with what to do by hand.
+	// Left are the deprecated places that could not be rewritten and other errors of the file, each with what to do by
+	// hand.
 	Left []policy.Problem
 }
 
-// Fix rewrites the deprecated fields of policies and exceptions to their present place, in the text of their file:
-// comments, order, quotes and formatting stay as they are. Each rewriting is verified: the file that results must hold
-// exactly what the old one held, but for the fields that moved. One that does not, for example because an anchor would
-// carry it elsewhere, is undone and listed in Left. What is moved, and where, follows the migration that Kyverno 1.13 began
-// (https://kyverno.io/docs/policy-types/cluster-policy/validate/#failure-action) and its own fix command.
+// Fix moves the deprecated fields of policies and exceptions to their present place in the text of their file.
+// Comments, order, quotes and formatting stay as they are.
+//
+// Each fix is verified: except for the moved fields, the new file must have the same content as the old one. A fix that
+// fails this, for example because an anchor copies the field elsewhere, is undone and listed in Left. The fixes follow
+// the migration that Kyverno 1.13 began (https://kyverno.io/docs/policy-types/cluster-policy/validate/#failure-action)
+// and Kyverno's own fix command.
 func Fix(src File) Fixed {
 	docs, problems := src.Documents()
 	r := Fixed{Path: src.Path, Data: src.Data, Left: problems}
@@ -74,7 +76,7 @@ func Fix(src File) Fixed {
 	return r
 }
 
-// apply makes the changes that are safe: all of them together, or else each one that is.
+// apply makes all changes together if the result is verified; otherwise each change that is verified by itself.
 func apply(editor *doc.Editor, changes []*change) (kept []*change, data []byte) {
 	try := func(changes []*change) ([]byte, error) {
 		var edits []*doc.Edit

@@ -18,7 +18,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// result is what must not change by a fix.
+// result is the part of a result that a fix must not change.
 type result struct {
 	Policy, Rule, Message string
 	Outcome               engine.Outcome
@@ -51,8 +51,8 @@ func small(t *testing.T, spec string) []byte {
 	return []byte("apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec:\n" + spec)
 }
 
-// A policy says the same after it was fixed as before.
-func TestFixedPoliciesSayTheSame(t *testing.T) {
+// A policy has the same results before and after its fix.
+func TestFixDoesNotChangeResults(t *testing.T) {
 	var objects []admission.Object
 	for _, data := range []string{
 		"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: default, labels: {app: web}}\n" +
@@ -113,8 +113,8 @@ func TestFixedPoliciesSayTheSame(t *testing.T) {
 	}
 }
 
-// So do the policies of the public library, on the resources that lie beside them.
-func TestFixedLibrarySaysTheSame(t *testing.T) {
+// The policies of the public library also have the same results for the resources beside them.
+func TestFixDoesNotChangeResultsOfTheLibrary(t *testing.T) {
 	dir := filepath.Join("..", "..", "..", "shared", "conformance")
 	if _, err := os.Stat(dir); err != nil {
 		t.Skip("the conformance cases are not here")
@@ -141,7 +141,7 @@ func TestFixedLibrarySaysTheSame(t *testing.T) {
 	compared := 0
 	for i, folder := range slices.Sorted(maps.Keys(files)) {
 		if i%4 != 0 {
-			continue // compiling all of them twice takes long
+			continue // compiling all of them twice takes too long
 		}
 		sources := files[folder]
 		var objects []admission.Object

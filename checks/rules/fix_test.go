@@ -127,7 +127,7 @@ func TestFix(t *testing.T) {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
 			}
-			// The other documents of a file stay as they are, and so do the positions of the edits.
+			// The other documents of a file, and the positions in them, stay the same.
 			r := fixed(t, "# first\n---\na: {b}\n---\n"+head+tt.before+"---\n"+head+tt.before)
 			if want := "# first\n---\na: {b}\n---\n" + head + want + "---\n" + head + want; string(r.Data) != want {
 				t.Errorf("(-want +got):\n%s", cmp.Diff(want, string(r.Data)))
@@ -170,15 +170,15 @@ func TestFixJSON(t *testing.T) {
 	}
 }
 
-// What cannot be edited for certain stays, with its place.
+// A field that cannot be fixed safely stays, and is listed with its place.
 func TestFixLeaves(t *testing.T) {
 	tests := []struct{ name, data, want string }{
-		{"an anchor that others use", "  validationFailureAction: &a Enforce\n  rules:\n  - name: r\n    validate:\n" +
+		{"an anchor that another field uses", "  validationFailureAction: &a Enforce\n  rules:\n  - name: r\n    validate:\n" +
 			"      failureAction: *a\n      deny: {}\n", "p.yaml:5:3: "},
-		{"overrides beside others", "  validationFailureAction: Enforce\n" +
+		{"overrides beside other overrides", "  validationFailureAction: Enforce\n" +
 			"  validationFailureActionOverrides: [{action: Audit, namespaces: [a]}]\n  rules:\n  - name: r\n    validate:\n" +
 			"      failureActionOverrides: [{action: Audit, namespaces: [b]}]\n      deny: {}\n", "p.yaml:5:3: "},
-		{"lists into braces", "  validationFailureActionOverrides:\n  - action: Audit\n    namespaces: [a]\n  rules:\n" +
+		{"a block list into a map in braces", "  validationFailureActionOverrides:\n  - action: Audit\n    namespaces: [a]\n  rules:\n" +
 			"  - name: r\n    validate: {deny: {}}\n", "p.yaml:5:3: "},
 	}
 	for _, tt := range tests {
@@ -201,7 +201,7 @@ func TestFixException(t *testing.T) {
 	}
 }
 
-// Every file of the public library can be fixed, nothing is left, and a second fix has nothing to do.
+// Every file of the public library can be fixed, with nothing left, and a second fix changes nothing.
 func TestFixLibrary(t *testing.T) {
 	dir := filepath.Join("..", "..", "..", "shared", "conformance")
 	if _, err := os.Stat(dir); err != nil {

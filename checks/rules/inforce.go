@@ -13,27 +13,27 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// exceptionMark is in every file that holds an exception.
+// exceptionMark is a text that every file with an exception contains.
 var exceptionMark = []byte("PolicyException")
 
-// inForce finds the exceptions of a commit that a cluster has: those of files that the settings name or that a root is
-// made of, as they render where a kustomization is on the way.
+// inForce finds the exceptions of a commit that a cluster has: those of files that the settings name or that a root
+// contains, as rendered if a kustomization includes them.
 type inForce struct {
 	*Sources
 	commit diff.Commit
-	plain  []string            // what the settings name, but for folders with a kustomization
+	plain  []string            // the entries of the settings, except folders with a kustomization
 	done   map[roots.Root]bool // rendered
 	seen   map[string]bool     // by place and content
 	others func(paths ...string) bool
 }
 
-// exceptions fills in the exceptions. The error is that of the repository or the context.
+// exceptions finds the exceptions. It fails for errors of the repository or the context.
 func (out *Sources) exceptions(ctx context.Context, c diff.Commit) error {
 	f := &inForce{Sources: out, commit: c, done: map[roots.Root]bool{}, seen: map[string]bool{},
 		others: out.Settings.Others()}
 	named := out.Settings.Exceptions
 	if len(named) == 0 {
-		named = out.Settings.Policies.Paths() // what lies among the rules that the settings name is a rule
+		named = out.Settings.Policies.Paths() // files among the rules that the settings name are rules
 	}
 	var rendered []string
 	for _, n := range named {
@@ -66,7 +66,7 @@ func (out *Sources) exceptions(ctx context.Context, c diff.Commit) error {
 	return nil
 }
 
-// kustomized returns the folder that an entry of the settings names, if it has a kustomization.
+// kustomized returns the folder that an entry of the settings names, if the folder has a kustomization.
 func kustomized(c diff.Commit, name string) (dir string, ok bool) {
 	dir = path.Clean(strings.TrimSuffix(name, "/"))
 	if strings.ContainsAny(name, "*?") {
@@ -76,7 +76,7 @@ func kustomized(c diff.Commit, name string) (dir string, ok bool) {
 	return dir, k != nil || err != nil
 }
 
-// file adds what becomes of the exceptions of a file.
+// file adds the exceptions of a file, as rendered if a root renders it.
 func (f *inForce) file(ctx context.Context, s Source) error {
 	set := f.commit.Roots
 	as := false
@@ -86,7 +86,7 @@ func (f *inForce) file(ctx context.Context, s Source) error {
 			return f.others(append(set.DeployedBy(r), r.Path)...)
 		})
 		if len(reached) == 0 {
-			return nil // other clusters have it
+			return nil // it belongs to another cluster
 		}
 	}
 	for _, root := range reached {
@@ -104,7 +104,7 @@ func (f *inForce) file(ctx context.Context, s Source) error {
 	return nil
 }
 
-// asItIs reports whether a file counts as it is written, of which no root is built that changes it. deployed is whether
+// asItIs reports whether a file counts as it is written, because no root renders it with changes. deployed is whether
 // its folder is a root.
 func (f *inForce) asItIs(p string, deployed bool) bool {
 	set := f.commit.Roots
@@ -125,11 +125,11 @@ func (f *inForce) asItIs(p string, deployed bool) bool {
 	case named:
 		return true
 	}
-	// Roots that are chosen say what to check, not what there is.
+	// roots.include selects the roots to check. It does not say that other files are in no cluster.
 	return len(f.Settings.Roots.Include) > 0 && set.Unreferenced(p) && !set.Excludes(path.Dir(p))
 }
 
-// namedBelow reports whether the settings name a file by a path that is in a folder, or is that folder.
+// namedBelow reports whether the settings name a file by a path inside a folder, or by the folder itself.
 func (f *inForce) namedBelow(p, dir string) bool {
 	return slices.ContainsFunc(f.plain, func(n string) bool {
 		at := path.Clean(strings.TrimSuffix(n, "/"))
@@ -137,7 +137,7 @@ func (f *inForce) namedBelow(p, dir string) bool {
 	})
 }
 
-// render adds the exceptions of a root as they render. Of one that does not, none is in force.
+// render adds the rendered exceptions of a root. If the root does not render, it has none.
 func (f *inForce) render(ctx context.Context, root roots.Root) error {
 	if f.done[root] {
 		return nil

@@ -10,25 +10,26 @@ import (
 	"github.com/lintel-bot/lintel/engine"
 )
 
-// Introduced are the exceptions that a change puts into force: those that are new, that say something else than before,
-// or that count by it though nobody edits them. Narrower ones and comments are none.
+// Introduced are the exceptions that a change puts into effect: new and edited ones, and unedited ones that only count
+// because of the change. Narrowed exceptions, and edits of comments, do not count.
 type Introduced struct {
-	Sources []Source // the files that hold them, and those of exceptions that the change edits
-	Differs bool     // whether the change makes any difference to which exceptions are in force
+	Sources []Source // the files of these exceptions, and of those that the change edits
+	Differs bool     // whether the change affects which exceptions are in effect
 
 	with  map[introduced][]report.File
 	heads []*Sources
 }
 
-// introduced is one of them.
+// introduced identifies one of these exceptions.
 type introduced struct {
 	path string
 	line int
 	id   string
 }
 
-// Introduce finds out what a change introduces: what is in force at the head by one of several versions of the settings, and
-// neither at the tip of the base branch nor where the head left it, which may be judged by several versions as well.
+// Introduce finds the exceptions that a change puts into effect. They are in effect at the head by one of several
+// versions of the settings. They are in effect neither at the tip of the base branch nor where the head left it, by any
+// version.
 func Introduce(t *diff.Trees, heads []*Sources, tip *Sources, bases ...*Sources) *Introduced {
 	out := &Introduced{with: map[introduced][]report.File{}, heads: heads}
 	before := newInventory([]*Sources{tip})
@@ -66,8 +67,7 @@ func (out *Introduced) take(t *diff.Trees, head *Sources, s Source, before, left
 	}
 }
 
-// files are those besides its own that the change touches and on which an exception depends that a kustomization
-// renders.
+// files returns the other changed files that affect how a kustomization renders an exception.
 func (out *Introduced) files(t *diff.Trees, head *Sources, s Source) (list []report.File) {
 	if s.Folder == "" {
 		return nil
@@ -87,12 +87,12 @@ func (out *Introduced) Has(e *engine.Exception) bool {
 	return ok
 }
 
-// With returns the files besides its own on which an exception depends that the change introduces.
+// With returns the other changed files on which an exception of the change depends.
 func (out *Introduced) With(e *engine.Exception) []report.File {
 	return out.with[introduced{e.Path, e.Line, e.ID()}]
 }
 
-// RenderedFrom lists the files that an exception which the change introduces is rendered from.
+// RenderedFrom lists the files from which an exception of the change is rendered.
 func (out *Introduced) RenderedFrom(e *engine.Exception) (list []string) {
 	for _, head := range out.heads {
 		list = append(list, head.RenderedFrom(e)...)
@@ -100,7 +100,7 @@ func (out *Introduced) RenderedFrom(e *engine.Exception) (list []string) {
 	return list
 }
 
-// RenderedFrom lists the files that an exception is rendered from, none where it counts as its file has it.
+// RenderedFrom lists the files from which an exception is rendered; none if it counts as its file has it.
 func (out *Sources) RenderedFrom(e *engine.Exception) (list []string) {
 	for _, s := range out.Exceptions {
 		if s.Path == e.Path && s.Folder != "" {
@@ -114,10 +114,10 @@ func (out *Sources) RenderedFrom(e *engine.Exception) (list []string) {
 	return list
 }
 
-// inventory is what is in force somewhere, by path.
+// inventory is the exceptions in effect on one side, by path.
 type inventory struct {
 	sources   map[string][]Source
-	documents map[string][]engine.RuleDocument // read when they are asked for
+	documents map[string][]engine.RuleDocument // read when first used
 }
 
 func newInventory(list []*Sources) *inventory {
@@ -130,12 +130,12 @@ func newInventory(list []*Sources) *inventory {
 	return out
 }
 
-// differs reports whether a file is not in force with the same content.
+// differs reports whether no file with the same path and content is in effect.
 func (v *inventory) differs(s Source) bool {
 	return !slices.ContainsFunc(v.sources[s.Path], func(o Source) bool { return bytes.Equal(o.Data, s.Data) })
 }
 
-// has reports whether an exception is in force from the same file that compares well.
+// has reports whether an exception from the same file is in effect for which well is true.
 func (v *inventory) has(d engine.RuleDocument, well func(engine.RuleDocument) bool) bool {
 	list, ok := v.documents[d.Path]
 	if !ok {

@@ -15,8 +15,8 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// Missing lists what the settings name and the commit does not have: a misspelled folder would turn all policies off,
-// or leave everything out.
+// Missing lists the globs of the settings that match nothing in the commit. A misspelled folder would disable all
+// policies, or exclude every root.
 func Missing(c diff.Commit, named []settings.Glob) (problems []report.Problem) {
 	for _, g := range named {
 		message := ""
@@ -45,8 +45,8 @@ func Missing(c diff.Commit, named []settings.Glob) (problems []report.Problem) {
 	return problems
 }
 
-// folderOf is the folder of the root whose name is in the place of a glob over folders; "" where it is no such name, or
-// where the folder would not do.
+// folderOf returns the folder of the root whose name the settings use instead of a glob of folders. It returns "" if
+// the text is no such name, or if the folder would not match either.
 func folderOf(c diff.Commit, g settings.Glob) string {
 	if g.Names != settings.NamesClusters || !slices.ContainsFunc(strings.Split(g.Text, "/"), roots.IsKindName) {
 		return ""
@@ -65,7 +65,7 @@ func ofRoots(g settings.Glob) bool {
 		g.Names == settings.NamesClusters || g.Names == settings.NamesExcluded
 }
 
-// matches reports whether a commit has what a glob names. It looks no further than to the first.
+// matches reports whether a glob matches something in a commit. It stops at the first match.
 func matches(c diff.Commit, g settings.Glob) bool {
 	switch g.Names {
 	case settings.NamesPolicies, settings.NamesExceptions:
@@ -84,8 +84,8 @@ func matches(c diff.Commit, g settings.Glob) bool {
 	return c.Roots.Matches(g.Text)
 }
 
-// Near returns the existing path that is most like one that does not exist, with what follows its first wildcard as it
-// is; "" where none is like it.
+// Near returns the existing path that is most similar to a missing one, followed by the part after the first wildcard.
+// It returns "" if none is similar.
 func Near(t *tree.Tree, name string) string {
 	at, found := ".", false
 	parts := strings.Split(path.Clean(name), "/")

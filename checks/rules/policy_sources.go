@@ -14,8 +14,9 @@ import (
 	"github.com/lintel-bot/lintel/render/remote"
 )
 
-// elsewhere adds the policies that are written outside of the repository: what its settings name, what whoever asks for
-// the check hands in, and what the organisation has for all. What cannot be had is a problem: it is not in effect.
+// elsewhere adds the policies outside of the repository: those that its settings name, those that the caller of the
+// check names, and those of the organisation. A source that cannot be fetched is a problem, since its policies are not
+// in effect.
 func (out *Sources) elsewhere(ctx context.Context, c diff.Commit) error {
 	from := c.PolicySources
 	for _, s := range out.Settings.Policies.External() {
@@ -82,7 +83,7 @@ func (out *Sources) inherited(ctx context.Context, from diff.PolicySources) erro
 	return nil
 }
 
-// find finds the rules of what a want is: its policies, and its exceptions where these are asked for.
+// find finds the policies of a fetched source, and its exceptions if requested.
 func find(ctx context.Context, from diff.PolicySources, w remote.Want, s *settings.Settings, exceptions bool) (*Sources,
 	*remote.Source, error) {
 	src, c, err := from.Open(w)
@@ -106,7 +107,7 @@ func find(ctx context.Context, from diff.PolicySources, w remote.Want, s *settin
 	return out, src, out.policies(ctx, c)
 }
 
-// lacks says that policies are not in effect since what they are in could not be had. Other errors are returned.
+// lacks reports that policies are not in effect because their source could not be fetched. It returns other errors.
 func (out *Sources) lacks(name string, at report.Problem, err error) error {
 	var failure *remote.Failure
 	switch {
@@ -121,12 +122,12 @@ func (out *Sources) lacks(name string, at report.Problem, err error) error {
 	return nil
 }
 
-// take adds the rules of another repository, whose places have its address.
+// take adds the rules of another repository. Their paths begin with its address.
 func (out *Sources) take(found *Sources, src *remote.Source, at report.Problem, inherited bool) {
 	address := Address(src.Want.URL, src.Revision) + "//"
 	placed := func(list []Source) (all []Source) {
 		for _, s := range list {
-			if !IsExternal(s.Path) { // it may take rules from others again
+			if !IsExternal(s.Path) { // that repository may itself take rules from others
 				s.Path = address + s.Path
 				if s.Folder != "" {
 					s.Folder = address + s.Folder
@@ -144,13 +145,13 @@ func (out *Sources) take(found *Sources, src *remote.Source, at report.Problem, 
 	}
 }
 
-// Address is what the places of rules begin with that are in another repository, at a revision of it.
+// Address returns the beginning of paths of rules in another repository, at one revision.
 func Address(repository, revision string) string {
 	return strings.TrimSuffix(remote.Redacted(repository), "/") + "@" + revision
 }
 
-// Named returns the place at which the settings name the repository that a file of rules is in; false for one of the
-// repository itself.
+// Named returns the place where the settings name the repository of a file of rules. It returns false for a file of
+// this repository.
 func (out *Sources) Named(path string) (report.Problem, bool) {
 	if out != nil && IsExternal(path) {
 		for _, s := range slices.Concat(out.Policies, out.Exceptions) {
@@ -162,7 +163,7 @@ func (out *Sources) Named(path string) (report.Problem, bool) {
 	return report.Problem{}, false
 }
 
-// Inherited names the policies of the organisation, as exceptions do.
+// Inherited returns the names of the organisation's policies, in the form that exceptions use.
 func (out *Sources) Inherited() (names []string) {
 	for _, s := range out.Policies {
 		if s.Inherited {
@@ -183,7 +184,7 @@ func FindInherited(ctx context.Context, c diff.Commit, s *settings.Settings) (*S
 	return out, out.inherited(ctx, c.PolicySources)
 }
 
-// moved is a problem of another repository, said where this one names it.
+// moved converts a problem of another repository to one at the place where this repository names it.
 func moved(p report.Problem, address string, at report.Problem) report.Problem {
 	if p.Path != "" && !IsExternal(p.Path) {
 		p.Path = address + p.Path
@@ -203,7 +204,7 @@ func moved(p report.Problem, address string, at report.Problem) report.Problem {
 	return at
 }
 
-// IsExternal reports whether a path is one of another repository: an address (see origin.Link).
+// IsExternal reports whether a path is in another repository, so that it is an address (see origin.Link).
 func IsExternal(path string) bool { return strings.Contains(path, "://") }
 
 func resolved(src *remote.Source, at report.Problem) report.Resolved {

@@ -11,14 +11,14 @@ import (
 	"github.com/lintel-bot/lintel/checks/settings"
 )
 
-// Proposal tells which rules are as the change has them.
+// Proposal tells which rules of the merge are taken from the change.
 type Proposal struct {
 	trees   *diff.Trees
-	touched map[string]bool // folders of policies of which a file differs
-	turned  []string        // those of them that only one side renders
+	touched map[string]bool // folders of policies with a file that differs
+	turned  []string        // those folders that are rendered on one side only
 }
 
-// NewProposal looks at the rules of both sides: which files a folder of policies is made of may differ.
+// NewProposal finds the folders of policies of either side whose rendering the change may affect.
 func NewProposal(t *diff.Trees, sides ...*Sources) *Proposal {
 	out := &Proposal{trees: t, touched: map[string]bool{}}
 	rendered := map[string]int{}
@@ -40,8 +40,8 @@ func NewProposal(t *diff.Trees, sides ...*Sources) *Proposal {
 	return out
 }
 
-// policy reports whether a policy is as the change has it, and not as the base branch has it now. Where a folder gets
-// or loses its kustomization, all of it is.
+// policy reports whether a policy is taken from the change, and not from the base branch. If a folder gets or loses its
+// kustomization, all of its policies are.
 func (p *Proposal) policy(s Source) bool {
 	if s.Folder == "" {
 		return p.trees.Proposes(s.Path) || settings.Under(s.Path, p.turned)
@@ -56,16 +56,15 @@ func (p *Proposal) Any() bool {
 		slices.ContainsFunc(t.Rules.Roots.Marked(), t.Changed) || slices.ContainsFunc(t.Head.Roots.Marked(), t.Changed))
 }
 
-// Own keeps of the head's policies those that the change adds or edits: broken ones must not be merged.
+// Own returns the head's policies that the change adds or edits: invalid ones of these must not be merged.
 func (p *Proposal) Own(head *Sources) []Source {
 	return slices.DeleteFunc(slices.Clone(head.Policies), func(s Source) bool {
 		return !p.policy(s) || s.Folder == "" && p.trees.Head.Blob(s.Path) == p.trees.Rules.Blob(s.Path)
 	})
 }
 
-// Merge returns the rules as the merge leaves them: of what the change touches, the head's version; of everything else
-// that of the tip of the base branch, which may have moved on since the head left it. base are the rules where the head
-// left it, nil where it never was one.
+// Merge returns the rules after the merge. Rules that the change touches are those of the head, all others those of the
+// tip of the base branch, which may be newer. base are the rules of the merge base, nil without one.
 func (p *Proposal) Merge(tip, head, base *Sources) *Sources {
 	all := slices.DeleteFunc(slices.Clone(tip.Policies), p.policy)
 	for _, s := range head.Policies {
@@ -81,8 +80,8 @@ func (p *Proposal) Merge(tip, head, base *Sources) *Sources {
 	return out
 }
 
-// merge takes the head's version of what differs between base and head, and the tip's of everything else. What a root
-// makes of a file is one thing.
+// merge takes the head's version of what differs between base and head, and the tip's version of everything else. The
+// objects that a root renders from one file are compared as a whole.
 func merge(base, tip, head []Source) (all []Source) {
 	type key struct{ path, folder string }
 	group := func(list []Source) map[key][]Source {

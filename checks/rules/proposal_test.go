@@ -10,7 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// says lists sources with a word that stands for their content: its note and message.
+// says lists sources with a word for their content: their note and message.
 func says(list []rules.Source) []string {
 	out := []string{}
 	for i, name := range paths(list) {
@@ -31,29 +31,29 @@ func says(list []rules.Source) []string {
 const (
 	named  = "-- .lintel.yaml --\npolicies: [k, other]\n"
 	shared = "-- shared/kustomization.yaml --\nresources: [p.yaml]\n"
-	remove = "remove " // a head that does not have a file
+	remove = "remove " // marks a file that the head removes
 )
 
-// What the merge leaves: of what the change touches the head's version, of everything else the base branch's.
-func TestProposal(t *testing.T) {
+// After the merge, rules that the change touches are the head's, all others those of the base branch.
+func TestMergedRulesAreTheHeadsWhereTheChangeTouchesThem(t *testing.T) {
 	p := func(path, what string) string {
 		return file(path, policyOf(strings.NewReplacer("/", "-", ".yaml", "").Replace(path), what))
 	}
 	e := file("e.yaml", exceptionOf("e", "p"))
 	for _, c := range []struct {
-		name, base, head, moved string // moved: what the base branch got since
+		name, base, head, moved string // moved: later edits of the base branch
 		own, merged             []string
 		any                     bool
 	}{
-		{"nothing", p("p.yaml", "one") + e, file("x.txt", "x"), "", []string{}, []string{"e.yaml", "p.yaml one"}, false},
+		{"no rule edited", p("p.yaml", "one") + e, file("x.txt", "x"), "", []string{}, []string{"e.yaml", "p.yaml one"}, false},
 		{"a policy edited", p("p.yaml", "one"), p("p.yaml", "two"), "", []string{"p.yaml two"}, []string{"p.yaml two"}, true},
 		{"a policy added", p("p.yaml", "one"), p("q.yaml", "two"), "", []string{"q.yaml two"}, []string{"p.yaml one",
 			"q.yaml two"}, true},
-		{"the base moved on", p("p.yaml", "one") + p("q.yaml", "one"), p("q.yaml", "two"), p("p.yaml", "three"),
+		{"the base branch moved on", p("p.yaml", "one") + p("q.yaml", "one"), p("q.yaml", "two"), p("p.yaml", "three"),
 			[]string{"q.yaml two"}, []string{"p.yaml three", "q.yaml two"}, true},
-		{"both came to the same", p("p.yaml", "one"), p("p.yaml", "two"), p("p.yaml", "two"), []string{},
+		{"both made the same edit", p("p.yaml", "one"), p("p.yaml", "two"), p("p.yaml", "two"), []string{},
 			[]string{"p.yaml two"}, false},
-		{"the base got a policy", p("p.yaml", "one"), file("x.txt", "x"), p("q.yaml", "three"), []string{},
+		{"the base branch got a policy", p("p.yaml", "one"), file("x.txt", "x"), p("q.yaml", "three"), []string{},
 			[]string{"p.yaml one", "q.yaml three"}, false},
 
 		{"a folder whose file is edited", named + p("k/p.yaml", "one") + file("k/kustomization.yaml",

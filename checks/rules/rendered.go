@@ -17,7 +17,7 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// render renders a folder of policies. What stands in the way is a problem: its policies are not in effect.
+// render renders a folder of policies. Errors of rendering are problems, since its policies are then not in effect.
 func (out *Sources) render(ctx context.Context, c diff.Commit, dir string) ([]Source, error) {
 	list, problems, err := out.renderRoot(ctx, c, roots.Root{Path: dir})
 	out.folders[dir] = out.reads[dir]
@@ -26,7 +26,7 @@ func (out *Sources) render(ctx context.Context, c diff.Commit, dir string) ([]So
 	return list, err
 }
 
-// renderRoot renders the rules of a root; none where problems stand in the way.
+// renderRoot renders the rules of a root; it returns none if there are problems.
 func (out *Sources) renderRoot(ctx context.Context, c diff.Commit, root roots.Root) (list []Source,
 	problems []doc.Error, _ error) {
 	config := render.Config{Limits: out.Settings.Limits.Render(), Namespaced: kinds.HasNamespace, Cache: c.Renderings}
@@ -64,11 +64,11 @@ func ruleSource(res *render.Resource) (File, error) {
 	return File{Path: at.Path, Data: data, Line: renderedLines(res, data, at.Path, at.StartLine)}, nil
 }
 
-// placedDepth is how deep the fields of a rendered policy are placed by themselves; what is deeper stands where the
-// field around it does.
+// placedDepth is the depth down to which fields of a rendered policy have their own place; deeper fields get that of
+// their parent.
 const placedDepth = 4
 
-// renderedLines returns where the lines of a rendered policy stand in the file that it is mostly from.
+// renderedLines returns a function that maps the lines of a rendered policy to those of its main source file.
 func renderedLines(res *render.Resource, data []byte, file string, start int) func(int) int {
 	documents, err := doc.Parse(file, data, doc.Limits{Nodes: 1 << 30, Depth: 1 << 20})
 	if err != nil || len(documents) != 1 {
@@ -101,7 +101,7 @@ func renderedLines(res *render.Resource, data []byte, file string, start int) fu
 	}
 	walk(documents[0], "", 0, start)
 	return func(line int) int {
-		for ; line > 0; line-- { // a text of several lines stands where it begins
+		for ; line > 0; line-- { // a line inside a string of several lines gets the place of its first line
 			if at, ok := lines[line]; ok {
 				return at
 			}

@@ -15,7 +15,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// policyOf is a policy of one rule, on seven lines; what is its message.
+// policyOf is a policy with one rule, on seven lines; what is the message.
 func policyOf(name, what string) string {
 	return `apiVersion: kyverno.io/v1
 kind: ClusterPolicy
@@ -45,7 +45,7 @@ func kustomize(path, resource, note string) string {
 
 func file(path, data string) string { return "-- " + path + " --\n" + data }
 
-// find finds the rules of a repository that holds what an archive has.
+// find finds the rules of a repository with the files of an archive.
 func find(t *testing.T, archive string) (*rules.Sources, *diff.Trees) {
 	t.Helper()
 	r := treetest.New(t)
@@ -63,7 +63,7 @@ func findIn(t *testing.T, c diff.Commit, s *settings.Settings) *rules.Sources {
 	return out
 }
 
-// paths are the paths of sources, with the folders that they are rendered from.
+// paths lists the paths of sources, with the folders from which they are rendered.
 func paths(list []rules.Source) []string {
 	out := []string{}
 	for _, s := range list {
@@ -97,12 +97,12 @@ func TestFind(t *testing.T) {
 			[]string{"b/e.yaml"}, ""},
 		{"a kustomization", "policies: [k/, a]\nexceptions: [k]", []string{"a/deep/q.yaml", "a/p.yaml", "k/p.yaml < k"},
 			[]string{}, ""},
-		{"a kustomization named twice", "policies: [k/, k]\nexceptions: [b]", []string{"k/p.yaml < k"},
+		{"a kustomization named by two spellings", "policies: [k/, k]\nexceptions: [b]", []string{"k/p.yaml < k"},
 			[]string{"b/e.yaml"}, ""},
-		{"one that does not render", "policies: [broken, a/p.yaml]\nexceptions: [b]", []string{"a/p.yaml"},
+		{"a kustomization that does not render", "policies: [broken, a/p.yaml]\nexceptions: [b]", []string{"a/p.yaml"},
 			[]string{"b/e.yaml"}, "broken/kustomization.yaml:1: the policies of broken are not in effect, " +
 				"since it does not render"},
-		{"policies that are not there", "policies: [gone]\nexceptions: [b]", []string{}, []string{"b/e.yaml"}, ""},
+		{"policies that do not exist", "policies: [gone]\nexceptions: [b]", []string{}, []string{"b/e.yaml"}, ""},
 		{"exceptions alone", "exceptions: [k]",
 			[]string{"a/deep/q.yaml", "a/p.yaml", "b/e.yaml", "broken/p.yaml", "k/e.yaml", "k/p.yaml"},
 			[]string{}, ""},
@@ -125,8 +125,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// A folder with a kustomization counts as it renders, each line at its place in the file it is from.
-func TestFindPatched(t *testing.T) {
+// A folder with a kustomization counts as rendered, and each line has its place in the source file.
+func TestRenderedPoliciesKeepTheirPlaces(t *testing.T) {
 	got, _ := find(t, file(".lintel.yaml", "policies: [k]\n")+file("k/p.yaml", "# why\n"+policyOf("p", "old"))+
 		file("k/kustomization.yaml", `resources: [p.yaml]
 patches: [{patch: '[{"op": "replace", "path": "/spec/rules/0/validate/message", "value": "new"}]', target: {kind: ClusterPolicy}}]
@@ -153,7 +153,7 @@ func TestMissingAndLost(t *testing.T) {
 		named                   []string
 		missing, lost           int // of the head
 	}{
-		{"there", with, with, with, []string{"policies/", "policies/p.yaml"}, 0, 0},
+		{"it exists", with, with, with, []string{"policies/", "policies/p.yaml"}, 0, 0},
 		{"misspelled", with, with, with, []string{"polices/"}, 1, 1},
 		{"a glob", with, with, with, []string{"polic*/*"}, 0, 0},
 		{"a glob that matches nothing", with, with, with, []string{"polices/*"}, 1, 1},
@@ -185,7 +185,7 @@ func TestRulesetCounts(t *testing.T) {
 	set := rules.Compile(got, time.Time{}, nil)
 	stats := report.Stats{Resources: 7}
 	set.Count(&stats, map[string]bool{})
-	// Rules about Pods stand for those about their controllers, too: r, autogen-r and autogen-cronjob-r.
+	// Rules for Pods are also generated for their controllers: r, autogen-r and autogen-cronjob-r.
 	if want := (report.Stats{Policies: 2, Rules: 7, Exceptions: 1, Resources: 7}); stats != want {
 		t.Errorf("%+v, want %+v", stats, want)
 	}
@@ -194,8 +194,8 @@ func TestRulesetCounts(t *testing.T) {
 	}
 }
 
-// A compiler spares the work for what it has seen, and nothing else: what a policy says and on which lines.
-func TestCompiler(t *testing.T) {
+// A compiler reuses the result for policies with the same content and lines only.
+func TestCompilerReusesOnlyEqualPolicies(t *testing.T) {
 	source := func(data string, line func(int) int) *rules.Sources {
 		s := rules.Source{Folder: "k"}
 		s.Path, s.Data, s.Line = "p.yaml", []byte(data), line
@@ -211,7 +211,7 @@ func TestCompiler(t *testing.T) {
 		return fmt.Sprint(set.Policies.List()[0].Name, " ", set.Policies.List()[0].Line)
 	}
 	text := policyOf("p", "x")
-	for i := range 2 { // the second time from what is kept
+	for i := range 2 { // the second time from the cache
 		for _, c := range []struct {
 			name string
 			s    *rules.Sources

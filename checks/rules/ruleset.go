@@ -19,15 +19,15 @@ type Ruleset struct {
 	Policies   *engine.Policies
 	Exceptions []*engine.Exception
 
-	Errors   []report.Problem // what keeps a rule from being in effect
-	Broken   map[string]bool  // the files that these are about, wherever they are told
-	PassedOn []report.Problem // likewise one that whoever asks for the check hands in
-	Warnings []report.Problem // what is said beside: policies that are not evaluated before merge, for one
-	// What still works, and is to be written otherwise; the message is the same wherever that is.
+	Errors   []report.Problem // reasons why a rule is not in effect
+	Broken   map[string]bool  // the files of these errors, also of errors in PassedOn
+	PassedOn []report.Problem // errors of rules that the caller of the check named
+	Warnings []report.Problem // other messages, for example that a kind of policy is only evaluated in clusters
+	// Deprecated are parts that still work and should be rewritten; the message does not depend on their place.
 	Deprecated []report.Problem
 }
 
-// Compile compiles rules. A compiler that has seen the same policies before spares the work; nil is one that has not.
+// Compile compiles rules. A compiler reuses earlier results for the same policies; nil always compiles.
 func Compile(s *Sources, now time.Time, known *Compiler) *Ruleset {
 	set := &Ruleset{Settings: s.Settings, Warnings: slices.Clone(s.Warnings), PassedOn: s.PassedOn}
 	options := engine.Options{Now: now}
@@ -51,9 +51,9 @@ func Compile(s *Sources, now time.Time, known *Compiler) *Ruleset {
 	return set
 }
 
-// lastOfEachName takes exceptions but for those that another one of the same name replaces in a cluster, since it stands
-// behind it in the same file or folder: what is applied last counts. Those of other folders, and what kustomizations make of
-// one, other clusters may have.
+// lastOfEachName drops exceptions that another one of the same name replaces in a cluster: a later one in the same file
+// or folder, since the one that is applied last counts. Exceptions of other folders, and rendered ones, may be in other
+// clusters.
 func (set *Ruleset) lastOfEachName(list []*engine.Exception, s *Sources) {
 	type key struct{ group, namespace, name, folder string }
 	last := map[key]*engine.Exception{}
@@ -82,8 +82,8 @@ func (set *Ruleset) lastOfEachName(list []*engine.Exception, s *Sources) {
 	}
 }
 
-// settle puts what is wrong with the rules of other repositories where this one names them. What is to be said beside
-// them is said there, not here.
+// settle moves the problems of other repositories' rules to the place where this repository names them. It drops their
+// warnings, which those repositories report.
 func (set *Ruleset) settle(s *Sources) {
 	places := map[string]Source{}
 	for _, list := range [][]Source{s.Policies, s.Exceptions} {
@@ -113,8 +113,8 @@ func (set *Ruleset) settle(s *Sources) {
 	set.Deprecated = slices.DeleteFunc(set.Deprecated, elsewhere)
 }
 
-// Count adds the rules to the numbers of a report, but for those that were seen, which it notes: clusters may share
-// some.
+// Count adds the rules to the numbers of a report. It leaves out those in seen, since clusters may share rules, and
+// adds its own.
 func (set *Ruleset) Count(s *report.Stats, seen map[string]bool) {
 	first := func(path string, line int) bool {
 		place := fmt.Sprintf("%s:%d", path, line)
@@ -138,7 +138,7 @@ func (set *Ruleset) Count(s *report.Stats, seen map[string]bool) {
 	}
 }
 
-// Problems splits what the engine found into what fails the check and what is said beside it.
+// Problems splits the engine's problems into errors, which fail the check, and warnings.
 func Problems(list []policy.Problem) (errs, warnings []report.Problem) {
 	for _, p := range list {
 		q := report.Problem{Path: p.Path, Line: p.Line, Column: p.Column, Message: p.Message, Common: p.Common}

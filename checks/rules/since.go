@@ -10,11 +10,13 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// Since returns the time of the commit in which an exception got its present terms, in the history of a commit: a
-// comment, its formatting and what else is in its file do not count, and neither does a narrower version of it. Of one
-// that a kustomization changes, what its own file says counts, and its duration from where that is written; with are
-// the files that it is rendered from. It returns false where that is not known (see [tree.Objects.LastChange]), and where
-// the repository lacks files of its history, which [tree.Objects.Err] says then.
+// Since returns the time of the commit in which an exception got its present terms, in the history of rev. Edits of
+// comments, of formatting and of other documents in its file do not count, nor does narrowing it.
+//
+// For an exception that a kustomization changes, the terms in its own file count, and its duration counts from the file
+// that sets it; with are the files from which it is rendered. It returns false if the time is unknown (see
+// [tree.Objects.LastChange]). It also does if the repository lacks files of its history, in which case
+// [tree.Objects.Err] returns an error.
 func Since(objects *tree.Objects, rev string, e *engine.Exception, with []string) (time.Time, bool) {
 	at, err := objects.Tree(rev)
 	if err != nil {
@@ -24,7 +26,7 @@ func Since(objects *tree.Objects, rev string, e *engine.Exception, with []string
 	if !ok {
 		return time.Time{}, false
 	}
-	var timed []string // the files that say how long, where its own does not
+	var timed []string // the files that set the duration, if its own file does not
 	if !saysHowLong(at, e.Path, e.TTL) {
 		for _, p := range with {
 			if saysHowLong(at, p, e.TTL) {
@@ -47,7 +49,8 @@ func Since(objects *tree.Objects, rev string, e *engine.Exception, with []string
 			slices.ContainsFunc(timed, func(p string) bool { return saysHowLong(t, p, e.TTL) }))
 	})
 	if objects.Absent() {
-		// Nothing that was found out counts. All that this may ask for is asked for now, so that it is fetched at once.
+		// The result is incomplete and does not count. All files that may be needed are read now, so that they are
+		// fetched at once.
 		objects.LastChange(rev, func(t *tree.Tree) bool {
 			for _, p := range append(timed, e.Path) {
 				_, _, _ = t.ReadFile(p)
@@ -60,8 +63,7 @@ func Since(objects *tree.Objects, rev string, e *engine.Exception, with []string
 	return last, ok
 }
 
-// saysHowLong reports whether a file sets the label for how long something lives to a duration or a longer one, as far
-// as its text shows.
+// saysHowLong reports whether a file sets the label for the time to live to at least ttl, judging by its text.
 func saysHowLong(t *tree.Tree, path string, ttl time.Duration) bool {
 	data, _, err := t.ReadFile(path)
 	if err != nil || !bytes.Contains(data, []byte("cleanup.kyverno.io/ttl")) &&
@@ -84,8 +86,8 @@ func exceptionsIn(t *tree.Tree, path string) []engine.RuleDocument {
 	return Documents([]Source{{File: File{Path: path, Data: data}}}, true)
 }
 
-// present finds the document that an exception is, among those of its file. What a kustomization renamed stands where
-// it did.
+// present finds the document of an exception in its file. For an exception that a kustomization renamed, it is the
+// document on the same line.
 func present(list []engine.RuleDocument, e *engine.Exception) (engine.RuleDocument, bool) {
 	for _, is := range []func(d engine.RuleDocument) bool{
 		func(d engine.RuleDocument) bool { return d.ID() == e.ID() && d.Line == e.Line },

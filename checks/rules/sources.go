@@ -15,32 +15,34 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// Source is a file of rules, or what a folder with a kustomization renders to.
+// Source is a file of rules, or a file rendered from a folder with a kustomization.
 type Source struct {
 	File
-	Folder string // the folder that it is rendered from; "" for a file as it is
+	Folder string // the folder from which it is rendered; "" for a file as it is
 
-	outside bool           // it is in another repository
-	at      report.Problem // where it is named that it counts: the place of what is wrong with it
-	given   bool           // whoever asked for the check handed it in
+	outside bool           // from another repository
+	at      report.Problem // the place that names it, where its problems are reported
+	given   bool           // named by the caller of the check
 }
 
-// Sources are where the rules of one commit are written, by its settings.
+// Sources are the files of the rules of one commit, according to its settings.
 type Sources struct {
 	Settings             *settings.Settings
 	Policies, Exceptions []Source
 	Problems             []report.Problem  // why policies that the settings name are not in effect
-	Warnings             []report.Problem  // why policies count as their files have them, or exceptions do not
-	PassedOn             []report.Problem  // why policies that whoever asks for the check hands in are not in effect
-	Resolved             []report.Resolved // what references to other repositories came to
+	Warnings             []report.Problem  // why policies count unrendered, or exceptions do not count
+	PassedOn             []report.Problem  // why policies that the caller of the check named are not in effect
+	Resolved             []report.Resolved // the revisions of references to other repositories
 
-	folders map[string]map[string]string // what the rendering of each folder of policies read
-	reads   map[string]map[string]string // that of each folder of exceptions
+	folders map[string]map[string]string // files that rendering each folder of policies read
+	reads   map[string]map[string]string // files that rendering each folder of exceptions read
 }
 
-// Find finds the rules of a commit as the settings have it: where they name files or folders, only those count, and
-// what is below a kustomization there counts as it renders; else every manifest that is not a patch, a template or
-// hidden, of exceptions only what a root is made of, as it renders. The error is that of the repository or the context.
+// Find finds the rules of a commit according to the settings.
+//
+// If the settings name files or folders, only these count, as rendered if they have a kustomization. Otherwise,
+// policies are in every manifest that is not a patch, a template or hidden, and exceptions are those that roots
+// contain, as rendered. It fails for errors of the repository or the context.
 func Find(ctx context.Context, c diff.Commit, s *settings.Settings) (*Sources, error) {
 	out, err := FindExceptions(ctx, c, s)
 	if err != nil {
@@ -100,8 +102,8 @@ func (out *Sources) own(ctx context.Context, c diff.Commit) (err error) {
 	return nil
 }
 
-// below renders the kustomizations with policies below the folders that the settings name, and takes the files that
-// they read out of those that count as they are. Where one does not render, its files count as they are.
+// below renders kustomizations with policies below the folders that the settings name. It removes the files that they
+// read from those that count as they are. If one does not render, its files count as they are.
 func (out *Sources) below(ctx context.Context, c diff.Commit, named []string) (rendered []Source, _ error) {
 	inside := func(dir string) bool { return settings.Under(dir, named) }
 	dirs := map[string]bool{}
@@ -142,7 +144,7 @@ func (out *Sources) below(ctx context.Context, c diff.Commit, named []string) (r
 	return rendered, nil
 }
 
-// files finds the files that may hold policies: those that are named, or every manifest that is not another cluster's.
+// files finds the files that may contain policies: those that the settings name, or every manifest of this cluster.
 func files(c diff.Commit, set *settings.Settings, named []string) ([]Source, error) {
 	var sources []Source
 	linked := throughLinks(c, named)
@@ -163,7 +165,8 @@ func files(c diff.Commit, set *settings.Settings, named []string) ([]Source, err
 	return sources, nil
 }
 
-// throughLinks returns the files that may hold policies and that lie, by a symlink, where the settings name.
+// throughLinks returns the files that may contain policies and that are, through a symlink, in a folder that the
+// settings name.
 func throughLinks(c diff.Commit, named []string) map[string]bool {
 	out := map[string]bool{}
 	if len(named) == 0 {
@@ -184,15 +187,15 @@ func throughLinks(c diff.Commit, named []string) map[string]bool {
 	return out
 }
 
-// ownPatch reports whether a file is a patch of the policies: of a kustomization among those that the settings name, or
-// of one that is deployed. What else uses it as a patch does not take it out of effect.
+// ownPatch reports whether a file is a patch of policies: one of a kustomization that the settings name, or of a
+// deployed one. Patches of other kustomizations do not take a policy out of effect.
 func ownPatch(c diff.Commit, named []string, p string) bool {
 	return c.Roots.PatchIn(p, func(dir string) bool {
 		return len(named) == 0 && c.Roots.IsLive(dir) || settings.Under(dir, named)
 	})
 }
 
-// whole reports whether a file says all that a policy needs to, as a patch seldom does.
+// whole reports whether a file contains a complete policy, as a patch seldom does.
 func whole(p string, data []byte) bool {
 	documents, err := doc.Parse(p, data, doc.Limits{})
 	return err != nil || slices.ContainsFunc(documents, func(d *yaml.Node) bool {
@@ -202,8 +205,8 @@ func whole(p string, data []byte) bool {
 	})
 }
 
-// Lost lists the policies that the settings name and that are gone once the head is merged. What the base branch got
-// after the head left it is not lost.
+// Lost lists the policies that the settings name and that do not exist after the merge of the head. Policies that the
+// base branch added after the head left it are not lost.
 func Lost(t *diff.Trees, named []settings.Glob) []report.Problem {
 	lost := Missing(t.Head, named)
 	if t.Base.ID == "" {

@@ -10,10 +10,9 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// Version returns a digest of the rules that a commit has: equal where the settings, the policies and the exceptions
-// say the same, whatever their comments, and where a policy is built, whatever it is built from. looksUp reports
-// whether a policy may ask for objects besides the one that it judges: then a version judges by what else the commit
-// declares.
+// Version returns a digest of the rules of a commit. It is equal if settings, policies and exceptions have the same
+// content, without comments and after rendering. looksUp reports whether a policy may look up other objects, so that
+// its results also depend on what the commit declares.
 func (out *Sources) Version(t *tree.Tree) (digest string, looksUp bool) {
 	h := sha256.New()
 	if data, _, err := t.ReadFile(settings.Path); err == nil {
@@ -23,7 +22,7 @@ func (out *Sources) Version(t *tree.Tree) (digest string, looksUp bool) {
 		fmt.Fprintln(h, len(list))
 		for _, s := range list {
 			documents := engine.RuleDocuments(ForEngine([]Source{s}))
-			if len(documents) == 0 { // perhaps it cannot be read
+			if len(documents) == 0 { // it may be unreadable
 				fmt.Fprintf(h, "%q\n", s.Data)
 			}
 			for _, d := range documents {
