@@ -37,7 +37,7 @@ type Answer struct {
 // Look returns what the API server says of an object, which is JSON as rendering has it. old is the object that it takes
 // the place of, nil where it is new. Where the API server would not have taken the old one there is none in the cluster,
 // and the object is judged as a new one. minor is that of the cluster's version 1.N, 0 where it is not known: what only
-// later versions refuse is a warning.
+// later versions refuse is a warning, and what only that one refuses is refused.
 func Look(ctx context.Context, object, old map[string]any, minor int) Answer {
 	gvk := apischema.FromAPIVersionAndKind(text(object["apiVersion"]), text(object["kind"]))
 	s := strategyOf(gvk)
@@ -47,7 +47,7 @@ func Look(ctx context.Context, object, old map[string]any, minor int) Answer {
 	release := s.group.use()
 	out := s.look(ctx, gvk, object, old)
 	release()
-	if len(out.Refused)+len(out.Fixed) == 0 || minor < firstEmulated || minor >= linked {
+	if minor < firstEmulated || minor >= linked {
 		return out
 	}
 	var then Answer
@@ -63,6 +63,12 @@ func Look(ctx context.Context, object, old map[string]any, minor int) Answer {
 			}
 			return newer
 		})
+		for _, v := range *list.then {
+			if !slices.ContainsFunc(*list.now, func(w schema.Violation) bool { return w.Pointer == v.Pointer }) {
+				v.Message = fmt.Sprintf("%s, in Kubernetes 1.%d", v.Message, minor)
+				*list.now = append(*list.now, v)
+			}
+		}
 	}
 	return out
 }

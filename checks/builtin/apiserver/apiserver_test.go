@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -67,6 +68,17 @@ func TestLookByVersion(t *testing.T) {
 		said := Look(t.Context(), o, nil, c.minor)
 		if len(said.Refused) != c.refused || len(said.Warned) != c.warned {
 			t.Errorf("1.%d: %+v", c.minor, said)
+		}
+	}
+}
+
+// What only the cluster's version refuses, and later ones take, is refused.
+func TestLookByOlderVersion(t *testing.T) {
+	o := object(t, "apiVersion: v1\nkind: Service\nmetadata: {name: 1web}\nspec: {ports: [{port: 80}]}\n")
+	for minor, refused := range map[int]int{0: 0, 31: 1, 35: 1, 36: 0, linked: 0} {
+		said := Look(t.Context(), o, nil, minor)
+		if len(said.Refused) != refused || refused > 0 && !strings.HasSuffix(said.Refused[0].Message, fmt.Sprintf("in Kubernetes 1.%d", minor)) {
+			t.Errorf("1.%d: %+v", minor, said)
 		}
 	}
 }
