@@ -30,6 +30,28 @@ spec:
     repoURL: ` + ownURL + `
     path: ` + path + "\n"
 	}
+	applications := func(names ...string) string {
+		text := `apiVersion: argoproj.io/v1alpha1
+kind: ApplicationSet
+metadata: {name: set, namespace: argocd}
+spec:
+  template:
+    metadata: {name: '{{name}}'}
+    spec:
+      destination: {server: https://kubernetes.default.svc, namespace: shop}
+      source: {repoURL: '` + ownURL + `', path: '{{name}}'}
+  generators:
+  - list:
+      elements:
+`
+		for _, name := range names {
+			text += "      - {name: " + name + "}\n"
+		}
+		return text
+	}
+	deletion := func(name string) string {
+		return "- patch: |\n    $patch: delete\n    apiVersion: v1\n    kind: ConfigMap\n    metadata: {name: " + name + "}\n"
+	}
 	both := "namespace: shop\nresources:\n- a.yaml\n- b.yaml\n"
 	for name, tc := range map[string]struct {
 		base, head sources
@@ -70,6 +92,54 @@ spec:
 				"web/patch.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\ndata: {y: z}\n"},
 			head: sources{"web/patch.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n$patch: delete\n"},
 			want: "head web/patch.yaml:4 remove this patch",
+		},
+		"a patch beside one of another object": {
+			base: sources{"web/kustomization.yaml": both},
+			head: sources{"web/kustomization.yaml": both + "patches:\n" + deletion("a") + deletion("b")},
+			want: "head web/kustomization.yaml:12 remove this patch",
+		},
+		"a patch after one that was there": {
+			base: sources{"web/kustomization.yaml": both + "patches:\n" + deletion("a")},
+			head: sources{"web/kustomization.yaml": both + "patches:\n" + deletion("a") + deletion("b")},
+			want: "head web/kustomization.yaml:12 remove this patch",
+		},
+		"a patch of any name with a target": {
+			base: sources{"web/kustomization.yaml": both},
+			head: sources{"web/kustomization.yaml": both + "patches:\n- target: {kind: ConfigMap, name: b}\n" +
+				"  patch: |\n    apiVersion: v1\n    kind: any\n    metadata: {name: any}\n    $patch: delete\n"},
+			want: "head web/kustomization.yaml:11 remove this patch",
+		},
+		"the file of a patch that no kustomization named": {
+			base: sources{"web/kustomization.yaml": both, "web/patch.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n$patch: delete\n"},
+			head: sources{"web/kustomization.yaml": both + "patches:\n- path: patch.yaml\n"},
+			want: "head web/kustomization.yaml:6 remove this entry",
+		},
+		"a component that deletes": {
+			base: sources{"web/kustomization.yaml": both, "less/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1alpha1\n" +
+				"kind: Component\npatches:\n" + deletion("b")},
+			head: sources{"web/kustomization.yaml": both + "components:\n- ../less\n"},
+			want: "head web/kustomization.yaml:6 remove this entry",
+		},
+		"another overlay that drops the base": {
+			base: sources{"web/kustomization.yaml": "resources: [b.yaml]\n", "dev/kustomization.yaml": "namePrefix: dev-\nresources: [../web, a.yaml]\n",
+				"dev/a.yaml": keyed("a", "x"), "prod/kustomization.yaml": "resources: [../web]\n"},
+			head: sources{"dev/kustomization.yaml": "namePrefix: dev-\nresources: [a.yaml]\n",
+				"prod/kustomization.yaml": "resources: [../web]\npatches:\n" + deletion("b")},
+			want: "head prod/kustomization.yaml:4 remove this patch",
+		},
+		"a kustomization of a folder of manifests": {
+			head: sources{"web/kustomization.yaml": "kind: Kustomization\nresources: [a.yaml]\n"},
+			want: "head web/kustomization.yaml:2 name b.yaml under resources",
+		},
+		"another namespace below an Application that deploys the same": {
+			base: sources{"apps/web.yaml": application("web"), "web/kustomization.yaml": "namespace: shop\nresources: [b.yaml]\n"},
+			head: sources{"apps/web.yaml": "# old\n" + application("web"), "web/kustomization.yaml": "namespace: other\nresources: [b.yaml]\n"},
+			want: "base web/kustomization.yaml:1",
+		},
+		"an element of an ApplicationSet": {
+			base: sources{"apps/set.yaml": applications("web", "other"), "other/o.yaml": keyed("o", "x"), "web/a.yaml": ""},
+			head: sources{"apps/set.yaml": applications("other")},
+			want: "head apps/set.yaml:6 have this object deploy what it deployed before",
 		},
 		"another namespace": {
 			base: sources{"web/kustomization.yaml": "namespace: shop\nresources: [b.yaml]\n"},

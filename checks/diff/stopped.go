@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/kustomization"
@@ -19,6 +20,7 @@ import (
 // place is found.
 func (t *Trees) Stopped(p *Pair) (at origin.Place, old, ok bool) {
 	queue := []string{p.Old.Origin("").Path}
+	of := func(dir string) bool { return t.Base.includes(p.Root.Path, dir, map[string]bool{}) } // not of another overlay
 	deployers := t.Base.Roots.Deployers(p.Root)
 	for seen := map[string]bool{}; ; {
 		for len(queue) > 0 {
@@ -28,7 +30,14 @@ func (t *Trees) Stopped(p *Pair) (at origin.Place, old, ok bool) {
 				continue
 			}
 			seen[name] = true
-			for _, dir := range t.Base.Roots.IncludedBy(name) {
+			dirs := t.Base.Roots.IncludedBy(name)
+			if at, ok := t.chosen(name); ok && len(dirs) == 0 {
+				return at, false, true
+			}
+			for _, dir := range dirs {
+				if !of(dir) {
+					continue
+				}
 				if at, old, ok := t.dropped(dir, name); ok {
 					return at, old, true
 				}
@@ -41,25 +50,43 @@ func (t *Trees) Stopped(p *Pair) (at origin.Place, old, ok bool) {
 				deployers = append(deployers, t.Base.Roots.Deployers(roots.Root{Path: name, Kind: roots.Kustomization})...)
 			}
 		}
+		if at, ok := t.renamed(p); ok {
+			return at, true, true
+		}
 		for _, d := range deployers {
 			if t.changed[d.Where.Path] {
-				at, old := t.redirected(d)
-				return at, old, true
+				if at, old, ok := t.redirected(d); ok {
+					return at, old, true
+				}
 			}
 			queue = append(queue, d.Where.Path)
 		}
+		of = func(string) bool { return true }
 		if deployers = nil; len(queue) == 0 {
-			break
+			return origin.Place{}, false, false
 		}
 	}
+}
+
+// includes reports whether the kustomization of a folder includes that of another one, or is the same.
+func (c Commit) includes(dir, other string, asked map[string]bool) bool {
+	if asked[other] {
+		return false
+	}
+	asked[other] = true
+	return dir == other || slices.ContainsFunc(c.Roots.IncludedBy(other), func(parent string) bool { return c.includes(dir, parent, asked) })
+}
+
+// renamed returns the line at the base that sets the name or namespace of an object, if the change removes that line.
+func (t *Trees) renamed(p *Pair) (at origin.Place, ok bool) {
 	for _, field := range []string{"/metadata/name", "/metadata/namespace"} {
 		at := p.Old.Origin(field)
-		if was := lines(t.Base, at.Path); t.changed[at.Path] && at.StartLine <= len(was) &&
-			!slices.Contains(lines(t.Head, at.Path), was[at.StartLine-1]) {
-			return at, true, true
+		was, is := lines(t.Base, at.Path), lines(t.Head, at.Path)
+		if t.changed[at.Path] && is != nil && at.StartLine > 0 && at.StartLine <= len(was) && !slices.Contains(is, was[at.StartLine-1]) {
+			return at, true
 		}
 	}
-	return origin.Place{}, false, false
+	return at, false
 }
 
 // dropped returns where the kustomization of a folder no longer names a path: the field at the head, or the entry at
@@ -89,38 +116,140 @@ func (t *Trees) dropped(dir, name string) (at origin.Place, old, ok bool) {
 	return placeAt(was.Path, ref.Line, ""), true, true
 }
 
-// deletes matches the line of a strategic merge patch that deletes an object.
-var deletes = regexp.MustCompile(`^\s*["']?\$patch["']?:\s*["']?delete\b`)
-
-// nearby is the number of lines around a $patch line in which the object's name is searched.
-const nearby = 8
-
-// patchedAway returns the line that deletes the object, in a patch that the change adds to a folder's kustomization.
-func (t *Trees) patchedAway(dir string, p *Pair) (at origin.Place, ok bool) {
-	now, err := t.Head.Roots.Kustomization(dir)
-	if err != nil || now == nil {
+// chosen returns the resources field of a kustomization that the change adds to the folder of a file and that does not
+// name the file. Before the change, all files of the folder were deployed.
+func (t *Trees) chosen(name string) (at origin.Place, ok bool) {
+	dir := path.Dir(name)
+	was, err := t.Base.Roots.Kustomization(dir)
+	if err != nil || was != nil {
 		return at, false
 	}
-	files := []string{now.Path}
-	for _, ref := range now.Refs {
-		if ref.Role == kustomization.Patch {
-			files = append(files, path.Join(dir, ref.Value))
+	now, err := t.Head.Roots.Kustomization(dir)
+	if err != nil || now == nil || !t.changed[now.Path] ||
+		slices.ContainsFunc(now.Refs, func(r kustomization.Ref) bool { return path.Join(dir, r.Value) == name }) {
+		return at, false
+	}
+	key, _ := doc.Field(now.Node, "resources")
+	if key == nil {
+		return at, false
+	}
+	return placeAt(now.Path, key.Line, "name "+path.Base(name)+" under resources"), true
+}
+
+// deletes matches the line of a strategic merge patch that deletes an object; kindField and nameField match the fields
+// that identify the object.
+var (
+	deletes   = regexp.MustCompile(`^\s*["']?\$patch["']?:\s*["']?delete\b`)
+	kindField = regexp.MustCompile(`\bkind["']?:\s*["']?([\w.-]+)`)
+	nameField = regexp.MustCompile(`\bname["']?:\s*["']?([\w.-]+)`)
+)
+
+// patchedAway returns the line that deletes the object, in a patch that the change adds to a folder's kustomization or to
+// a component of it.
+func (t *Trees) patchedAway(dir string, p *Pair) (at origin.Place, ok bool) {
+	at, sure := t.patch(dir, p.Old.Object, false, map[string]bool{})
+	return at, sure > 0
+}
+
+// patch returns the line of the patch that most likely deletes an object. all says that the change adds the folder with
+// all its patches.
+func (t *Trees) patch(dir string, object map[string]any, all bool, asked map[string]bool) (at origin.Place, sure int) {
+	now, err := t.Head.Roots.Kustomization(dir)
+	if err != nil || now == nil || asked[dir] {
+		return at, 0
+	}
+	asked[dir] = true
+	was, err := t.Base.Roots.Kustomization(dir)
+	if err != nil {
+		return at, 0
+	}
+	take := func(one origin.Place, n int) {
+		if n > sure {
+			at, sure = one, n
 		}
 	}
-	kind, _ := p.Old.Object["kind"].(string)
-	for _, file := range files {
-		if !t.changed[file] {
-			continue
+	look := func(file string, all bool) (at origin.Place, sure int) {
+		before := ""
+		if !all {
+			before = strings.Join(lines(t.Base, file), "\n")
 		}
-		was, is := lines(t.Base, file), lines(t.Head, file)
-		for i, line := range is {
-			if deletes.MatchString(line) && !slices.Contains(was, line) &&
-				strings.Contains(strings.Join(is[max(i-nearby, 0):min(i+nearby, len(is))], "\n"), kind) {
-				return placeAt(file, i+1, "remove this patch"), true
+		list := lines(t.Head, file)
+		for i, line := range list {
+			if !deletes.MatchString(line) {
+				continue
+			}
+			patch := patchAt(list, i)
+			if n := names(patch, object); n > sure && !strings.Contains(before, patch) {
+				at, sure = placeAt(file, i+1, "remove this patch"), n
 			}
 		}
+		return at, sure
 	}
-	return at, false
+	if all || t.changed[now.Path] {
+		take(look(now.Path, all))
+	}
+	for _, ref := range now.Refs {
+		if ref.Role != kustomization.Patch && ref.Field != "components" {
+			continue
+		}
+		added := all || was == nil || !slices.ContainsFunc(was.Refs, func(r kustomization.Ref) bool { return r.Field == ref.Field && r.Value == ref.Value })
+		var one origin.Place
+		n, p := 0, path.Join(dir, ref.Value)
+		switch {
+		case ref.Role != kustomization.Patch:
+			one, n = t.patch(p, object, added, asked)
+		case added || t.changed[p]:
+			one, n = look(p, added)
+		}
+		if added && !t.changed[one.Path] {
+			one = placeAt(now.Path, ref.Line, "remove this entry")
+		}
+		take(one, n)
+	}
+	return at, sure
+}
+
+// patchAt returns the list entry or document that has a line as a field of a patch's top level. It is empty if the line is
+// deeper in the patch: then only a part of an object is deleted.
+func patchAt(list []string, i int) string {
+	indent := func(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
+	start, end, own := i, i+1, indent(list[i])
+	inside := func(line string) bool { return !strings.HasPrefix(line, "---") }
+	for own > 0 && start > 0 && (indent(list[start]) >= own || !strings.HasPrefix(strings.TrimSpace(list[start]), "- ")) {
+		start--
+	}
+	if own > 0 {
+		top := indent(list[start])
+		inside = func(line string) bool { return strings.TrimSpace(line) == "" || indent(line) > top }
+	}
+	for own == 0 && start > 0 && inside(list[start-1]) {
+		start--
+	}
+	for end < len(list) && inside(list[end]) {
+		end++
+	}
+	if !slices.ContainsFunc(list[start:end], func(line string) bool { return indent(line) == own && kindField.FindStringIndex(line) != nil }) {
+		return ""
+	}
+	return strings.Join(list[start:end], "\n")
+}
+
+// names says how likely a patch is about an object: 2 if it has its kind and name, 1 if it has its kind and a target or a
+// part of the name, since kustomizations add prefixes and suffixes, and 0 otherwise.
+func names(patch string, object map[string]any) (sure int) {
+	id := admission.IdentityOf(object)
+	has := func(field *regexp.Regexp, is func(string) bool) bool {
+		return slices.ContainsFunc(field.FindAllStringSubmatch(patch, -1), func(m []string) bool { return is(m[1]) })
+	}
+	switch {
+	case !has(kindField, func(kind string) bool { return kind == id.Kind }):
+		return 0
+	case has(nameField, func(name string) bool { return name == id.Name }):
+		return 2
+	case strings.Contains(patch, "target:") || has(nameField, func(name string) bool { return strings.Contains(id.Name, name) }):
+		return 1
+	}
+	return 0
 }
 
 // lines returns the lines of a file; none if it cannot be read.
@@ -132,16 +261,23 @@ func lines(c Commit, path string) []string {
 	return strings.Split(string(data), "\n")
 }
 
-// redirected returns where an object of Argo CD or Flux now deploys something else, or where it was at the base.
-func (t *Trees) redirected(d *deploy.Deployment) (at origin.Place, old bool) {
-	if now := t.Head.Roots.Counterpart(d); now != nil {
-		where := now.Where
+// redirected returns where an object of Argo CD or Flux deploys something else now, or where it was. ok is false if the
+// object deploys the same as before.
+func (t *Trees) redirected(d *deploy.Deployment) (at origin.Place, old, ok bool) {
+	now := t.Head.Roots.Counterpart(d)
+	if now == nil {
+		return placeAt(d.Where.Path, d.Where.Line, ""), true, true
+	}
+	where := now.Where
+	if now.Name == d.Name {
+		if now.Digest() == d.Digest() && now.To == d.To && now.Revision == d.Revision {
+			return at, false, false
+		}
 		if now.Path != d.Path && now.PathWhere.Path != "" {
 			where = now.PathWhere
 		}
-		return placeAt(where.Path, where.Line, "have this object deploy what it deployed before"), false
 	}
-	return placeAt(d.Where.Path, d.Where.Line, ""), true
+	return placeAt(where.Path, where.Line, "have this object deploy what it deployed before"), false, true
 }
 
 func placeAt(path string, line int, todo string) origin.Place {

@@ -52,14 +52,18 @@ func (s *Set) Deployers(root roots.Root) (list []*Deployment) {
 }
 
 // Counterpart returns the deployment in this tree of the same object and file as a deployment of another tree, nil
-// where there is none.
-func (s *Set) Counterpart(d *Deployment) *Deployment {
-	for _, one := range s.found().sorted() {
-		if one.Object == d.Object && one.Source == d.Source && one.Where.Path == d.Where.Path {
-			return one
+// where there is none. Of several that one ApplicationSet generates, it is the one of the same name, if there is one.
+func (s *Set) Counterpart(d *Deployment) (found *Deployment) {
+	for _, one := range s.found().known() {
+		if one.Object != d.Object || one.Source != d.Source || one.Where.Path != d.Where.Path {
+			continue
+		}
+		is, was := one.Name == d.Name, found != nil && found.Name == d.Name
+		if found == nil || is && !was || is == was && one.id < found.id {
+			found = one
 		}
 	}
-	return nil
+	return found
 }
 
 // Deployment returns the deployment of a root that has its own, nil where the tree has none.
