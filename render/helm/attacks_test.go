@@ -13,8 +13,8 @@ import (
 	"github.com/lintel-bot/lintel/render/helm"
 )
 
-// TestBombs renders charts that ask for more than there is: each ends, with an error that says so.
-func TestBombs(t *testing.T) {
+// TestUnlimitedChartsAreStopped renders charts that need unlimited time, memory or depth. Each render ends with an error that says so.
+func TestUnlimitedChartsAreStopped(t *testing.T) {
 	doubling := strings.Repeat(`{{ $x = print $x $x }}`, 60)
 	var cycle, chain strings.Builder
 	for i := range 300 {
@@ -66,8 +66,9 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// TestBombsOfFunctions has single calls that make much of little. Each is refused before it is done, not when time is up.
-func TestBombsOfFunctions(t *testing.T) {
+// TestCallsWithLargeResultsAreRefused has single calls that make large results from small arguments. Each is refused before it runs,
+// and not when the time is up.
+func TestCallsWithLargeResultsAreRefused(t *testing.T) {
 	again := func(action string) string { return strings.Repeat("{{ "+action+" }}", 60) }
 	lists := "{{ $x := list 1 }}" + again(`$x = list $x $x`)
 	dicts := "{{ $x := dict }}" + again(`$x = dict "a" $x "b" $x`)
@@ -104,7 +105,7 @@ func TestBombsOfFunctions(t *testing.T) {
 	}
 }
 
-func TestLoadBombs(t *testing.T) {
+func TestChartsOverTheLimitsAreNotLoaded(t *testing.T) {
 	nested := tree("Chart.yaml", chartYAML)
 	for range 20 {
 		nested = append(tree("Chart.yaml", chartYAML), helm.File{Name: "charts/app.tgz", Data: []byte(pack(t, "app", nested))})
@@ -157,7 +158,7 @@ func TestLoadBombs(t *testing.T) {
 	}
 }
 
-// packed returns a packed chart that has one file, with its header as it is.
+// packed returns a packed chart with one file and the given header.
 func packed(t testing.TB, header tar.Header, text string) string {
 	t.Helper()
 	var data bytes.Buffer
@@ -172,7 +173,7 @@ func packed(t testing.TB, header tar.Header, text string) string {
 	return data.String()
 }
 
-// TestHostile renders what only looks dangerous, or what Helm itself ends.
+// TestHostile renders charts that only look dangerous, and charts that Helm itself stops.
 func TestHostile(t *testing.T) {
 	loop := map[string]any{}
 	loop["a"] = loop
@@ -181,18 +182,18 @@ func TestHostile(t *testing.T) {
 		options helm.Options
 		fails   bool
 	}{
-		"values that hold themselves": {[]string{"templates/a.yaml", "a: b"}, helm.Options{Values: loop}, true},
+		"values that contain themselves": {[]string{"templates/a.yaml", "a: b"}, helm.Options{Values: loop}, true},
 		"dependency on itself": {[]string{"Chart.yaml", chartYAML + "dependencies: [{name: app, version: 1.x}]\n",
 			"charts/app/Chart.yaml", chartYAML, "charts/app/templates/a.yaml", "kind: A"}, helm.Options{}, false},
-		"schema that is its own": {[]string{"values.schema.json", `{"$ref":"#"}`}, helm.Options{}, true},
-		"schema in a circle": {[]string{"values.schema.json",
+		"schema that refers to itself": {[]string{"values.schema.json", `{"$ref":"#"}`}, helm.Options{}, true},
+		"schemas that refer to each other": {[]string{"values.schema.json",
 			`{"allOf":[{"$ref":"#/definitions/a"}],"definitions":{"a":{"$ref":"#/definitions/b"},"b":{"$ref":"#/definitions/a"}}}`},
 			helm.Options{}, true},
 		"values of the wrong kind": {[]string{"templates/a.yaml", "a: {{ .Values.global.x }}", "values.yaml", "global: text\n"},
 			helm.Options{}, true},
-		"panic":          {[]string{"templates/a.yaml", "a: {{ mustToYaml (dict \"a\" (list 1)) }} {{ div 1 0 }}"}, helm.Options{}, true},
-		"changes itself": {[]string{"templates/a.yaml", "{{ $_ := set .Values \"v\" .Values }}a: {{ len .Values }}"}, helm.Options{}, false},
-		"prints itself": {[]string{"templates/a.yaml", "{{ $_ := set .Values \"v\" .Values }}a: {{ toYaml .Values | quote }}"},
+		"panic":                            {[]string{"templates/a.yaml", "a: {{ mustToYaml (dict \"a\" (list 1)) }} {{ div 1 0 }}"}, helm.Options{}, true},
+		"values set to contain themselves": {[]string{"templates/a.yaml", "{{ $_ := set .Values \"v\" .Values }}a: {{ len .Values }}"}, helm.Options{}, false},
+		"values that contain themselves are printed": {[]string{"templates/a.yaml", "{{ $_ := set .Values \"v\" .Values }}a: {{ toYaml .Values | quote }}"},
 			helm.Options{}, false},
 		"release name": {[]string{"templates/a.yaml", "a: {{ .Release.Name | quote }}"}, helm.Options{Name: "--post-renderer=x"}, false},
 		"Kubernetes":   {[]string{"templates/a.yaml", "a: b"}, helm.Options{Kubernetes: "new"}, true},

@@ -26,7 +26,7 @@ func BenchmarkChart(b *testing.B) {
 			}
 		}
 	})
-	b.Run("first", func(b *testing.B) { // with parsing
+	b.Run("first", func(b *testing.B) { // includes parsing
 		for b.Loop() {
 			b.StopTimer()
 			fresh, err := helm.Load(files, helm.Limits{})

@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// budget is what is left of a chart's limits. It looks into packed subcharts before Helm's loader unpacks them.
+// budget tracks what remains of a chart's limits. It checks packed subcharts before Helm's loader unpacks them.
 type budget struct{ Limits }
 
-// take counts the files of a chart that stands in depth others.
+// take subtracts the files of a chart that is nested in depth other charts.
 func (b *budget) take(files []File, depth int) error {
 	for _, f := range files {
 		if err := b.one(f.Name, int64(len(f.Data)), depth); err != nil {
@@ -51,13 +51,13 @@ func packed(name string) bool {
 		(folder == "charts/" || strings.HasSuffix(folder, "/charts/"))
 }
 
-// local reports whether a name is a clean slash path that stays inside.
+// local reports whether a name is a clean slash path inside the chart.
 func local(name string) bool {
 	return name != "" && path.Clean(name) == name && !path.IsAbs(name) && name != "." && name != ".." &&
 		!strings.HasPrefix(name, "../") && !strings.ContainsAny(name, "\\\x00")
 }
 
-// unpack reads a packed subchart to its end, without keeping more than the packed charts in it.
+// unpack reads a packed subchart completely. It keeps only the packed charts in it.
 func (b *budget) unpack(f File, depth int) error {
 	broken := &Error{Cause: CauseInvalid, File: f.Name, Message: "is not a packed chart"}
 	unzipped, err := gzip.NewReader(bytes.NewReader(f.Data))
@@ -65,7 +65,7 @@ func (b *budget) unpack(f File, depth int) error {
 		return broken
 	}
 	defer unzipped.Close()
-	// What stands between the files (headers, padding) is bounded by the same number.
+	// Headers and padding between the files are limited, too.
 	bounded := &io.LimitedReader{R: unzipped, N: 2*b.Bytes + 1<<20}
 	for archive := tar.NewReader(bounded); ; {
 		header, err := archive.Next()
@@ -82,7 +82,7 @@ func (b *budget) unpack(f File, depth int) error {
 			return &Error{Cause: CauseLimit, File: f.Name, Message: "has a link in it"}
 		case tar.TypeDir, tar.TypeXGlobalHeader:
 			continue
-		} // Helm takes everything else for a file.
+		} // Helm treats every other entry as a file.
 		_, name, _ := strings.Cut(strings.ReplaceAll(header.Name, "\\", "/"), "/")
 		name = path.Clean(name)
 		if err := b.one(name, header.Size, depth); err != nil {

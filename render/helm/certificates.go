@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// certificate is what the functions return that make certificates.
+// certificate is the result of functions that make certificates.
 type certificate struct {
 	Cert string
 	Key  string
@@ -32,7 +32,7 @@ func authority(name string, days int, key crypto.Signer, random *stream) (certif
 	return sign(template, template, key, key)
 }
 
-// signed makes a certificate; it signs itself where signer is empty.
+// signed makes a certificate. It is self-signed if by is nil.
 func signed(name string, ips, names []any, days int, key crypto.Signer, by *certificate, random *stream) (
 	certificate, error) {
 	template, err := request(name, ips, names, days, random)
@@ -94,7 +94,7 @@ func sign(template, parent *x509.Certificate, key, parentKey crypto.Signer) (cer
 	return certificate{Cert: encodePEM("CERTIFICATE", data), Key: encodeKey(key)}, nil
 }
 
-// repeatable is an ECDSA key whose signatures have nothing random in them.
+// repeatable is an ECDSA key whose signatures are not random.
 type repeatable struct{ key *ecdsa.PrivateKey }
 
 func (r repeatable) Public() crypto.PublicKey { return r.key.Public() }
@@ -104,7 +104,7 @@ func (r repeatable) Sign(_ io.Reader, digest []byte, opts crypto.SignerOpts) ([]
 	return r.key.Sign(nil, digest, opts)
 }
 
-// custom is buildCustomCert: it only looks at what it is given.
+// custom is buildCustomCert. It only checks its arguments.
 func custom(cert, key string) (certificate, error) {
 	c, errCert := base64.StdEncoding.DecodeString(cert)
 	k, errKey := base64.StdEncoding.DecodeString(key)

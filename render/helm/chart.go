@@ -17,11 +17,11 @@ type File struct {
 	Data []byte
 }
 
-// Limits bound what a chart may cost. The zero value means the defaults; real charts stay far below.
+// Limits limit the cost of a chart. The zero value means the defaults, which are far above what real charts need.
 type Limits struct {
-	Files  int           // with those of packed subcharts; default 10,000
+	Files  int           // including those of packed subcharts; default 10,000
 	Bytes  int64         // of all files, unpacked; default 100 MiB
-	Depth  int           // of subcharts in subcharts; default 16
+	Depth  int           // of nested subcharts; default 16
 	Output int           // bytes that one render prints, and that one call of a function makes; default 64 MiB
 	Time   time.Duration // of one render; default 30 s
 }
@@ -40,7 +40,7 @@ type Chart struct {
 	chart   *chart.Chart
 	limits  Limits
 	files   map[string][]byte
-	sources map[*byte]origin // by the first byte of a file; what is out of packed subcharts is not here
+	sources map[*byte]origin // by the first byte of a file; files of packed subcharts are not in it
 	sets    *sets
 	schemas *schemas
 	joined  joins
@@ -48,44 +48,42 @@ type Chart struct {
 	declared declarations
 }
 
-// origin is the file that a template is.
+// origin is the file of a template.
 type origin struct {
 	owner *Chart
 	file  string
 }
 
-// Dependency is one that a chart declares.
+// Dependency is a dependency that a chart declares.
 type Dependency struct {
 	Name          string
-	Alias         string // how the chart calls it, if not by its name
-	Version       string // the range that is asked for
-	LockedVersion string // what Chart.lock (requirements.lock) has for it, if anything
-	Repository    string // as it is written: https, oci, file, "@name", "alias:name" or empty
+	Alias         string // another name for the dependency in this chart
+	Version       string // the requested range of versions
+	LockedVersion string // the version in Chart.lock (requirements.lock), if any
+	Repository    string // as written: https, oci, file, "@name", "alias:name" or empty
 	Condition     string // paths of values that turn it off or on, as written
 	Tags          []string
-	File          string // where it is declared: Chart.yaml or requirements.yaml
+	File          string // Chart.yaml or requirements.yaml
 	Line          int
 }
 
-// Key returns the name by which values and Chart.With know a dependency: its alias, or else its name.
+// Key returns the name of a dependency in values and for Chart.With: its alias, or else its name.
 func (d Dependency) Key() string { return cmp.Or(d.Alias, d.Name) }
 
-// Name returns the name that a chart's Chart.yaml has.
+// Name returns the name in Chart.yaml.
 func (c *Chart) Name() string { return c.chart.Metadata.Name }
 
-// Version returns the version that a chart's Chart.yaml has.
+// Version returns the version in Chart.yaml.
 func (c *Chart) Version() string { return c.chart.Metadata.Version }
 
 // Type returns "application" or "library".
 func (c *Chart) Type() string { return cmp.Or(c.chart.Metadata.Type, "application") }
 
-// Values returns the default values of a chart as they are written, with the name of their file; it is empty if the
-// chart has none.
+// Values returns the file with the default values of a chart, empty if the chart has none.
 func (c *Chart) Values() File { return c.file("values.yaml") }
 
-// CRDs returns the files in crds/ that a release with a user's values installs: those of the chart, and those of its
-// subcharts that are there and not disabled. Where the values do not fit the chart, which Render says, it is all of
-// them.
+// CRDs returns the files in crds/ that a release with the given values installs, including those of enabled subcharts.
+// If the values do not fit the chart, which Render reports, it returns all such files.
 func (c *Chart) CRDs(values map[string]any) (list []File) {
 	installed := c.chart.CRDObjects()
 	if len(installed) > 0 && len(c.chart.Dependencies()) > 0 && shallow(values, maxValuesDepth) {
@@ -104,7 +102,7 @@ func (c *Chart) CRDs(values map[string]any) (list []File) {
 	return list
 }
 
-// TemplatesContain reports whether a template of a chart, or of one that it depends on, holds a text.
+// TemplatesContain reports whether a template of a chart, or of a dependency, contains a text.
 func (c *Chart) TemplatesContain(text string) bool { return templatesHold(c.chart, []byte(text)) }
 
 func templatesHold(c *chart.Chart, text []byte) bool {

@@ -11,8 +11,8 @@ import (
 	goyaml "sigs.k8s.io/yaml/goyaml.v3"
 )
 
-// conversions are the functions that Helm's engine has beside those of sprig. They are not exported there; a test
-// compares each with the engine's.
+// conversions are functions of Helm's engine that sprig does not have. Helm does not export them; a test compares each
+// with the engine's.
 var conversions = template.FuncMap{
 	"toYaml":        func(v any) string { return strings.TrimSuffix(quiet(yaml.Marshal(v)), "\n") },
 	"mustToYaml":    func(v any) string { return strings.TrimSuffix(loud(yaml.Marshal(v)), "\n") },
@@ -30,7 +30,7 @@ var conversions = template.FuncMap{
 	"tpl":           func(string, any) (string, error) { return "", nil },
 }
 
-// quiet swallows errors, as Helm does: the text is empty then.
+// quiet returns an empty text for an error, as Helm does.
 func quiet(data []byte, err error) string {
 	if err != nil {
 		return ""
@@ -38,7 +38,7 @@ func quiet(data []byte, err error) string {
 	return string(data)
 }
 
-// loud panics, which text/template makes an error of the call.
+// loud panics for an error, which text/template turns into an error of the call.
 func loud(data []byte, err error) string {
 	if err != nil {
 		panic(err)

@@ -6,8 +6,8 @@ import (
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 )
 
-// Defaults returns the values that a chart has by itself, those of its subcharts below their keys, whether or not a
-// condition turns them off. Whoever reads them does not change them.
+// Defaults returns the default values of a chart. Those of its subcharts are below their keys, even if a condition
+// turns them off. Do not change the result.
 func (c *Chart) Defaults() map[string]any { return defaults(c.chart) }
 
 func defaults(c *chart.Chart) map[string]any {
@@ -33,7 +33,7 @@ func defaults(c *chart.Chart) map[string]any {
 	return out
 }
 
-// over returns a map with another one laid over it.
+// over returns a map with the values of another one merged over it.
 func over(under, above map[string]any) map[string]any {
 	out := maps.Clone(under)
 	for key, value := range above {
@@ -47,5 +47,5 @@ func over(under, above map[string]any) map[string]any {
 	return out
 }
 
-// Schema returns values.schema.json of a chart as it is written, nil where there is none.
+// Schema returns the text of a chart's values.schema.json, nil where it has none.
 func (c *Chart) Schema() []byte { return c.chart.Schema }

@@ -14,13 +14,13 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// Dependencies returns what a chart declares. The list is shared: do not change it.
+// Dependencies returns the dependencies that a chart declares. The list is shared: do not change it.
 func (c *Chart) Dependencies() []Dependency {
 	c.declared.once.Do(func() { c.declared.list = c.dependencies() })
 	return c.declared.list
 }
 
-// declarations are the dependencies of a chart. Their lines take reading Chart.yaml again, so they are found once.
+// declarations caches the dependencies of a chart, because Chart.yaml is parsed again to find their lines.
 type declarations struct {
 	once sync.Once
 	list []Dependency
@@ -44,8 +44,8 @@ func (c *Chart) dependencies() []Dependency {
 	return list
 }
 
-// Missing returns what a chart declares and does not have in charts/. Helm refuses to render such a chart, whether or
-// not a condition turns the dependency off. Subcharts are not asked what they lack, as Helm does not either.
+// Missing returns the declared dependencies that are not in charts/. Helm refuses to render such a chart, even if a
+// condition turns the dependency off. Subcharts are not checked, as in Helm.
 func (c *Chart) Missing() []Dependency {
 	there := map[string]bool{}
 	for _, d := range c.chart.Dependencies() {
@@ -54,9 +54,9 @@ func (c *Chart) Missing() []Dependency {
 	return slices.DeleteFunc(slices.Clone(c.Dependencies()), func(d Dependency) bool { return there[d.Name] })
 }
 
-// With returns a chart that has more dependencies, by their keys (alias, or else name), as if they were vendored; for the
-// same ones the same chart, so that its templates are parsed once. An error is an *Error: a key that is not declared, a
-// chart of another name or of a version that is not asked for.
+// With returns a chart with more dependencies, by their keys (alias, or else name), as if they were vendored. For the
+// same dependencies it returns the same chart, so that its templates are parsed once. It fails with an *Error if a key
+// is not declared, or if a chart has another name or a version out of the requested range.
 func (c *Chart) With(deps map[string]*Chart) (*Chart, error) {
 	c.joined.mu.Lock()
 	defer c.joined.mu.Unlock()
@@ -75,7 +75,7 @@ func (c *Chart) With(deps map[string]*Chart) (*Chart, error) {
 	return out, err
 }
 
-// joins are the charts that With made of one, the oldest first.
+// joins caches results of With, the oldest first.
 type joins struct {
 	mu   sync.Mutex
 	kept []joined
@@ -86,7 +86,7 @@ type joined struct {
 	chart *Chart
 }
 
-// Charts that With made of one chart which are kept: both sides of a change, and a few more.
+// keptJoined is how many results of With are cached for one chart: those of base and head, and a few more.
 const keptJoined = 4
 
 func (c *Chart) with(deps map[string]*Chart) (*Chart, error) {
@@ -107,7 +107,7 @@ func (c *Chart) with(deps map[string]*Chart) (*Chart, error) {
 			return nil, &Error{Cause: CauseInvalid, File: dep.File, Line: dep.Line, Message: fmt.Sprintf(
 				"needs the dependency %q, but its repository has a chart with another name", dep.Name)}
 		case outOfRange(dep.Version, more.Version()):
-			// Helm would take it for a chart that nobody declared: never off, without its alias.
+			// Helm would treat it as an undeclared chart: without its alias, and always enabled.
 			message := fmt.Sprintf("needs version %s of the dependency %q, but found version %s", dep.Version, key,
 				more.Version())
 			if dep.LockedVersion == more.Version() {
@@ -115,7 +115,7 @@ func (c *Chart) with(deps map[string]*Chart) (*Chart, error) {
 			}
 			return nil, &Error{Cause: CauseInvalid, File: dep.File, Line: dep.Line, Message: message}
 		case have[more.Name()+"\x00"+more.Version()]:
-			continue // two aliases of one chart: Helm copies it for each
+			continue // Helm copies the chart for each of its aliases
 		}
 		have[more.Name()+"\x00"+more.Version()] = true
 		out.chart.AddDependency(clone(more.chart))
@@ -124,8 +124,8 @@ func (c *Chart) with(deps map[string]*Chart) (*Chart, error) {
 	return out, nil
 }
 
-// outOfRange reports whether a version is certainly not one of those that a dependency asks for. One before a release is
-// not certain: who locks it gets it.
+// outOfRange reports whether a version is certainly not in the range that a dependency requests. A prerelease may be,
+// because it can be locked.
 func outOfRange(asked, version string) bool {
 	constraint, err := semver.NewConstraint(asked)
 	if asked == "" || err != nil {
@@ -136,7 +136,7 @@ func outOfRange(asked, version string) bool {
 	return err == nil && !constraint.Check(v)
 }
 
-// locked returns the version that the lock has for a dependency.
+// locked returns the version of a dependency in the lock file.
 func (c *Chart) locked(d *chart.Dependency) string {
 	if c.chart.Lock == nil {
 		return ""
@@ -171,8 +171,8 @@ func dependencyLines(file string, data []byte) []int {
 	return lines
 }
 
-// clone copies of a chart what Helm changes while it processes dependencies. Values, files and schemas are shared: Helm
-// copies values before it changes them.
+// clone copies the parts of a chart that Helm changes while it processes dependencies. Values, files and schemas are
+// shared: Helm copies values before it changes them.
 func clone(c *chart.Chart) *chart.Chart {
 	out, metadata := *c, *c.Metadata
 	metadata.Dependencies = slices.Clone(metadata.Dependencies)

@@ -1,18 +1,17 @@
-// Package helm renders Helm charts in this process: the bytes are those of `helm template` of Helm 4.3.1 given the same
-// input, because Helm's own packages load the chart, resolve its dependencies, merge its values, say what each template
-// is executed with, and sort what is printed. Templates are parsed and executed here, by the few steps of Helm's engine:
-// so they are parsed once for many renders, and templates that include themselves without end can be stopped.
+// Package helm renders Helm charts in this process: the output is byte for byte that of `helm template` of Helm 4.3.1 for
+// the same input. Helm's own packages load the chart, resolve its dependencies, merge its values, make the data of each
+// template, and sort the output. This package parses and executes the templates, in the few steps of Helm's engine. So they
+// are parsed once for many renders, and templates that include themselves without end can be stopped.
 //
-// What differs is said in Output or frozen: functions that are random or read the clock return stand-ins that depend on
-// the release, the template, the call and its arguments only, so that two renders of one input are equal bytes; lookup
-// asks a function of the caller instead of a cluster; nothing is ever fetched, no program is run.
+// The differences are listed in Output, or are frozen: functions that are random or read the clock return fixed results that
+// depend only on the release, the template, the call and its arguments. So two renders of the same input are equal.
+// lookup calls a function of the caller instead of a cluster. Nothing is fetched, and no program is run.
 //
-// A chart is foreign input. Its size, nesting and output are limited, and a panic is an error. When a render takes
-// longer than its limit or its context, Render returns and leaves the goroutine behind: it ends at its next output or
-// call of a bounded function, which a loop without either never makes. A mapping that was put into itself and that an
-// action then prints ends the process, as it ends Helm. Whoever renders charts of strangers does it in a process that
-// can be ended.
+// A chart is untrusted input. Its size, nesting and output are limited, and a panic is an error. If a render exceeds its time
+// limit or its context ends, Render returns and the goroutine continues until its next output or call of a bounded
+// function. A loop without either never ends. A mapping that contains itself and is printed by an action ends the process,
+// as it ends Helm. So render untrusted charts in a process that may be killed.
 //
-// Helm writes warnings about values to the log of the process, with the values: whoever does not want that sets its
-// output.
+// Helm writes warnings about values to the process's log, including the values. Callers that do not want this must set the
+// log's output.
 package helm

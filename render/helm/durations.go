@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// durations are the functions of Helm 4.3 on spans of time. What is not a span counts as none.
+// durations are the functions of Helm 4.3 for durations. A value that is not a duration counts as zero.
 var durations = template.FuncMap{
 	"mustToDuration":       mustToDuration,
 	"durationSeconds":      func(v any) float64 { return span(v).Seconds() },
@@ -43,7 +43,7 @@ func span(v any) time.Duration {
 
 var errDuration = errors.New("not a duration")
 
-// toDuration takes what time.ParseDuration takes, and numbers as seconds, also in text.
+// toDuration converts a text for time.ParseDuration, or a number of seconds, which may be a text.
 func toDuration(v any) (time.Duration, error) {
 	switch v := v.(type) {
 	case time.Duration:

@@ -2,42 +2,42 @@ package helm
 
 import "fmt"
 
-// Cause is what kind of thing is wrong with a chart.
+// Cause says what kind of error a chart has.
 type Cause string
 
 // The causes.
 const (
-	CauseInvalid  Cause = "invalid"  // Helm does not load it: no Chart.yaml, a bad name or version, broken values
-	CauseLibrary  Cause = "library"  // a library chart, which nobody can install
-	CauseMissing  Cause = "missing"  // dependencies that are declared and not there
-	CauseVersion  Cause = "version"  // the chart does not allow this version of Kubernetes
-	CauseValues   Cause = "values"   // values that do not fit together with the chart's: a scalar where a subchart is
-	CauseSchema   Cause = "schema"   // values that values.schema.json refuses
+	CauseInvalid  Cause = "invalid"  // Helm does not load it: no Chart.yaml, a bad name or version, invalid values
+	CauseLibrary  Cause = "library"  // a library chart, which cannot be installed
+	CauseMissing  Cause = "missing"  // declared dependencies are missing
+	CauseVersion  Cause = "version"  // the chart does not support this version of Kubernetes
+	CauseValues   Cause = "values"   // values do not fit the chart: a scalar at the key of a subchart
+	CauseSchema   Cause = "schema"   // values.schema.json rejects the values
 	CauseSyntax   Cause = "syntax"   // a template that cannot be parsed
-	CauseRequired Cause = "required" // the chart asks for a value that is not set
-	CauseFail     Cause = "fail"     // the chart refuses its values by the function fail
-	CauseTemplate Cause = "template" // any other error while a template ran
-	CauseOutput   Cause = "output"   // a template printed what is not YAML
-	CauseLimit    Cause = "limit"    // larger, deeper or slower than the limits allow
+	CauseRequired Cause = "required" // a required value is not set
+	CauseFail     Cause = "fail"     // the chart calls the function fail
+	CauseTemplate Cause = "template" // any other error during the execution of a template
+	CauseOutput   Cause = "output"   // a template printed something that is not YAML
+	CauseLimit    Cause = "limit"    // larger, deeper or slower than the limits
 )
 
-// Error is the reason why a chart cannot be loaded or rendered. The message is one sentence and has no values in it,
-// except those that the chart itself puts into the words of required and fail.
+// Error says why a chart cannot be loaded or rendered. The message is one sentence without values, except those that
+// the chart passes to required and fail.
 type Error struct {
 	Cause Cause
-	// File is the file in the chart's folder, subcharts by the folder of their name in charts/; empty if it is not one
-	// file's fault. Template is the name that the engine has for it.
+	// File is the path in the chart's folder, for subcharts below charts/NAME; empty if the error is not in one file.
+	// Template is the engine's name for the file.
 	File     string
 	Template string
 	Line     int // in File, 0 if unknown
 	Message  string
-	// Names has the dependencies that are missing.
+	// Names are the missing dependencies.
 	Names []string
-	// Paths has the paths of the values that the schema refuses, from the values of the top chart.
+	// Paths are the paths of values that the schema rejects, from the values of the top chart.
 	Paths [][]string
-	// Lookups has what was asked of the cluster before, and not answered: with the answer it may be no error.
+	// Lookups are the look-ups before the error that had no answer. With an answer there might be no error.
 	Lookups []Lookup
-	// AnsweredLookups has what was asked of the cluster before, and answered: the message may quote it.
+	// AnsweredLookups are the look-ups before the error that had an answer. The message may quote the answer.
 	AnsweredLookups []Lookup
 }
 

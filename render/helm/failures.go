@@ -8,7 +8,7 @@ import (
 	"text/template"
 )
 
-// refusal is the error of a call that has its own words.
+// refusal is the error of a function call, with its own message.
 type refusal struct {
 	cause   Cause
 	message string
@@ -16,7 +16,7 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.message }
 
-// unparsed is the reason why a template cannot be parsed.
+// unparsed returns why a template cannot be parsed.
 func (in *Input) unparsed(name string, err error) error {
 	if h, ok := errors.AsType[*halt](err); ok {
 		return in.at(h.error, name, 0)
@@ -25,7 +25,7 @@ func (in *Input) unparsed(name string, err error) error {
 	return in.at(&Error{Cause: CauseSyntax, Message: sentence(message)}, name, line)
 }
 
-// unparsedText is the reason why a text given to tpl cannot be parsed, without the text: it is a value.
+// unparsedText returns why the argument of tpl cannot be parsed. It does not quote that text, which is a value.
 func unparsedText(err error) error {
 	if _, ok := errors.AsType[*halt](err); ok {
 		return err
@@ -34,7 +34,7 @@ func unparsedText(err error) error {
 	return &refusal{CauseTemplate, "cannot parse the text that is given to tpl: " + withoutValues(message)}
 }
 
-// at completes an error by the file of a template.
+// at returns an error with the file of a template added.
 func (in *Input) at(e *Error, name string, line int) error {
 	out := *e
 	out.Template, out.Line = name, line
@@ -46,8 +46,8 @@ func (in *Input) at(e *Error, name string, line int) error {
 	return &out
 }
 
-// failed is the reason why a template stopped. The place is the innermost: the line that called required, not the lines
-// that include it.
+// failed returns why a template failed. The place is the innermost one: the line that called required, and not the
+// lines that include it.
 func (in *Input) failed(name string, err error) error {
 	where, line, message := name, 0, ""
 	for at := err; at != nil; {
@@ -72,7 +72,7 @@ func (in *Input) failed(name string, err error) error {
 	return in.at(&Error{Cause: CauseTemplate, Message: sentence(unquote(message))}, where, line)
 }
 
-// executing takes the words of text/template apart: "template: NAME:LINE:COLUMN: executing NAME at <NODE>: MESSAGE".
+// executing parses an error of text/template: "template: NAME:LINE:COLUMN: executing NAME at <NODE>: MESSAGE".
 func (in *Input) executing(text string) (name string, line int, message string) {
 	rest, ok := strings.CutPrefix(text, "template: ")
 	if !ok {
@@ -94,13 +94,14 @@ func (in *Input) executing(text string) (name string, line int, message string) 
 	if _, inside, ok := strings.Cut(rest, " at <"); ok {
 		rest = "<" + inside
 	}
-	if name == "gotpl" { // a text of tpl has no file
+	if name == "gotpl" { // the argument of tpl has no file
 		return "", 0, ""
 	}
 	return name, line, rest
 }
 
-// unquote leaves out what the words of an error quote, which may be a value. The node is the template's own text.
+// unquote removes quoted texts from an error, because they may be values. It keeps the node, which is part of the
+// template.
 func unquote(message string) string {
 	node, words, ok := strings.Cut(message, ">: ")
 	if !ok {
@@ -109,12 +110,12 @@ func unquote(message string) string {
 	return node + ">: " + withoutValues(words)
 }
 
-// withoutValues leaves out what words quote, and what text/template and the parser of YAML say of a value without quotes.
+// withoutValues removes quoted texts, and values that text/template and the YAML parser print without quotes.
 func withoutValues(words string) string {
 	return said.ReplaceAllString(quoted.ReplaceAllString(words, "…"), "$1 …")
 }
 
-// place takes "template: NAME:LINE: MESSAGE" apart.
+// place parses "template: NAME:LINE: MESSAGE".
 func place(text, name string) (line int, message string) {
 	rest, ok := strings.CutPrefix(text, "template: "+name+":")
 	if !ok {
@@ -132,7 +133,7 @@ var (
 	spaces = regexp.MustCompile(`\s+`)
 )
 
-// sentence makes one line of a message.
+// sentence puts a message on one line and limits its length.
 func sentence(message string) string {
 	message = strings.TrimSpace(spaces.ReplaceAllString(message, " "))
 	if len(message) > 1000 {

@@ -15,10 +15,10 @@ import (
 	"github.com/Masterminds/sprig/v3"
 )
 
-// frozenTime is when everything is rendered.
+// frozenTime is the current time in every render.
 var frozenTime = time.Date(2025, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// stream is what stands in for random bytes. Equal seeds are equal streams.
+// stream replaces random bytes. Equal seeds give equal streams.
 type stream struct{ source *rand.ChaCha8 }
 
 func (s *stream) bytes(count int) []byte {
@@ -37,8 +37,8 @@ func (s *stream) text(count int, alphabet string) string {
 	return string(data)
 }
 
-// stream returns the stand-in for the random bytes of a call: it depends on the release, the template that is executed,
-// the function and its arguments, and on how many equal calls that template made before.
+// stream returns the replacement for the random bytes of a call. It depends on the release, the template, the function
+// and its arguments, and on the number of equal calls that the template made before.
 func (r *run) stream(function string, args ...any) *stream {
 	r.frozen[function] = true
 	var call bytes.Buffer
@@ -57,8 +57,8 @@ const (
 	letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 )
 
-// frozenFuncs returns what stands in for functions that are random or read the clock. What they return has the form of
-// the real thing.
+// frozenFuncs returns the replacements of functions that are random or read the clock. Their results have the format of
+// the originals.
 func (r *run) frozenFuncs() template.FuncMap {
 	f := r.certificateFuncs()
 	alphabets := map[string]string{"randAlphaNum": letters + digits, "randAlpha": letters, "randNumeric": digits,
@@ -115,7 +115,7 @@ func printable() string {
 	return string(all)
 }
 
-// bcrypt has the form of a hash: version, cost, salt and hash in bcrypt's alphabet.
+// bcrypt returns a text in the format of a bcrypt hash: version, cost, salt and hash.
 func (r *run) bcrypt(function, user, password string) string {
 	if len(password) > 72 {
 		return "failed to encrypt string with bcrypt: bcrypt: password length exceeds 72 bytes"
@@ -125,7 +125,7 @@ func (r *run) bcrypt(function, user, password string) string {
 		s.text(1, ".CGKOSWaeimquy26")
 }
 
-// encryptAES is sprig's, with another initialization vector.
+// encryptAES is sprig's function with an initialization vector that is not random.
 func (r *run) encryptAES(password, text string) (string, error) {
 	if text == "" {
 		return "", nil
@@ -143,7 +143,7 @@ func (r *run) encryptAES(password, text string) (string, error) {
 	return base64.StdEncoding.EncodeToString(append(vector, content...)), nil
 }
 
-// clock replaces the functions that read the clock: it stands, and local time is UTC.
+// clock replaces the functions that read the clock: the time is fixed, and the local time zone is UTC.
 func (r *run) clock(f template.FuncMap) {
 	old := sprig.TxtFuncMap()
 	inZone := old["dateInZone"].(func(string, any, string) string)
@@ -156,7 +156,7 @@ func (r *run) clock(f template.FuncMap) {
 		case time.Time, *time.Time, int64, int, int32:
 			return date
 		}
-		r.frozen["now"] = true // sprig takes the present for what is not a date
+		r.frozen["now"] = true // sprig uses the current time for a value that is not a date
 		return frozenTime
 	}
 	zone := func(name string) string {
@@ -171,7 +171,7 @@ func (r *run) clock(f template.FuncMap) {
 	f["dateInZone"] = func(layout string, date any, name string) string { return inZone(layout, known(date), zone(name)) }
 	f["date_in_zone"] = f["dateInZone"]
 	f["toDate"] = func(layout, text string) time.Time {
-		date, _ := time.ParseInLocation(layout, text, time.UTC) // as sprig: the zero time if it is not a date
+		date, _ := time.ParseInLocation(layout, text, time.UTC) // as in sprig: the zero time if the text is not a date
 		return date
 	}
 	f["mustToDate"] = func(layout, text string) (time.Time, error) { return time.ParseInLocation(layout, text, time.UTC) }
@@ -198,7 +198,7 @@ func (r *run) clock(f template.FuncMap) {
 	}
 }
 
-// certificateFuncs replaces the functions that make keys and certificates.
+// certificateFuncs returns the replacements of functions that make keys and certificates.
 func (r *run) certificateFuncs() template.FuncMap {
 	return template.FuncMap{
 		"genPrivateKey": func(kind string) string { return privateKey(kind, r.stream("genPrivateKey", kind)) },

@@ -12,7 +12,7 @@ import (
 	"github.com/Masterminds/sprig/v3"
 )
 
-// funcs returns all functions of Helm's templates but include and tpl.
+// funcs returns all functions of Helm's templates except include and tpl.
 func (r *run) funcs() template.FuncMap {
 	f := sprig.TxtFuncMap()
 	delete(f, "env")
@@ -56,7 +56,7 @@ func (r *run) lookup(apiVersion, kind, namespace, name string) (map[string]any, 
 	return found, nil
 }
 
-// sortedKeys is keys of sprig, which returns them in a random order.
+// sortedKeys is sprig's function keys, which returns the keys in random order.
 func sortedKeys(maps_ ...map[string]any) []string {
 	list := []string{}
 	for _, m := range maps_ {
@@ -73,7 +73,7 @@ func sortedValues(m map[string]any) []any {
 	return list
 }
 
-// boundedFuncs returns those functions that can make much of little, with limits.
+// boundedFuncs limits the functions that can make large results from small arguments.
 func (r *run) boundedFuncs(f template.FuncMap) template.FuncMap {
 	repeat := f["repeat"].(func(int, string) string)
 	until := f["until"].(func(int) []int)
@@ -158,13 +158,13 @@ func (r *run) boundedFuncs(f template.FuncMap) template.FuncMap {
 
 var widths = regexp.MustCompile(`[0-9]{4,}`)
 
-// widths refuses a format that asks for more blanks and zeros than a render may print: fmt takes up to a million of each.
+// widths refuses a format whose widths add up to more than the output limit. fmt accepts a width of up to a million.
 func (r *run) widths(format string, args []any) error {
 	size := 0
 	for _, number := range widths.FindAllString(format, -1) {
 		width, err := strconv.Atoi(number)
 		if err != nil || width > 1_000_000 {
-			continue // not one for fmt
+			continue // fmt does not accept this width
 		}
 		size += width
 	}
@@ -192,7 +192,7 @@ func (r *run) steps(start, stop, step int) error {
 	return r.alive()
 }
 
-// make allows count pieces of a size.
+// make refuses a result of count pieces of a size that is over the limit.
 func (r *run) make(count, size int) error {
 	if count > 0 && size > 0 && count > r.limits.Output/size {
 		return halted("builds too large a text")
@@ -203,7 +203,7 @@ func (r *run) make(count, size int) error {
 	return r.alive()
 }
 
-// built makes a text of values and counts both, so that doubling one ends.
+// built makes a text from values, and counts the size of both. So a loop that doubles a text ends.
 func (r *run) built(args []any, do func() string) (string, error) {
 	w := weighing{left: r.limits.Output}
 	for _, arg := range args {

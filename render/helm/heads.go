@@ -4,12 +4,12 @@ import (
 	"strings"
 )
 
-// Helm reads each document that is printed as a whole to find out what it is, which costs more than everything else of
-// rendering a chart with large objects. Its order takes no more than the kind, so it is given the head of a document
-// where that is one for certain.
+// Helm parses each printed document to find its kind, which costs more than everything else in a chart with large
+// objects. Its order only depends on the kind. So Helm gets only the head of a document, where the head certainly has
+// the kind.
 
-// head returns the lines of a document that say its kind and metadata. The whole document is returned where it is
-// written in another way than nearly all are, or may be a hook.
+// head returns the lines of a document with its kind and metadata. It returns the whole document if that has an unusual
+// style or may be a hook.
 func head(document string) string {
 	if strings.Contains(document, "helm.sh/hook") || strings.ContainsAny(document, "\t\r") || marked(document, '*') {
 		return document
@@ -21,7 +21,7 @@ func head(document string) string {
 		case ' ':
 		case '\n', '#':
 			continue
-		case '-': // a list may stand as far left as its key
+		case '-': // a list may have the same indentation as its key
 			if !strings.HasPrefix(line, "- ") {
 				return document
 			}

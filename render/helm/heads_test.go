@@ -7,7 +7,7 @@ import (
 	releaseutil "helm.sh/helm/v4/pkg/release/v1/util"
 )
 
-// Helm takes a head for the same thing as the whole document.
+// Helm reads the same kind from a head as from the whole document.
 func TestHeadIsSortedAsTheDocument(t *testing.T) {
 	for document, short := range map[string]bool{
 		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  a: b\n":                              true,
@@ -42,7 +42,7 @@ func TestHeadIsSortedAsTheDocument(t *testing.T) {
 			return list, err != nil
 		}
 		whole, broken := kinds(document)
-		const oddly = "kind: Service\nspec: \"\nkind: Pod\"\n" // the order alone is not Helm's
+		const oddly = "kind: Service\nspec: \"\nkind: Pod\"\n" // only the order differs from Helm's
 		if got, failed := kinds(head(document)); document != oddly && !slices.Equal(got, whole) || failed != broken {
 			t.Errorf("%q: the head is %v %v, the document %v %v", document, got, failed, whole, broken)
 		}
@@ -54,7 +54,7 @@ func FuzzHead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, document string) {
 		_, whole, err := releaseutil.SortManifests(map[string]string{"a": "# 0\n" + document}, nil, releaseutil.InstallOrder)
 		if err != nil || len(whole) != 1 {
-			return // who reads the document says so
+			return // another check reports the document
 		}
 		hooks, _, err := releaseutil.SortManifests(map[string]string{"a": "# 0\n" + head(document)}, nil, releaseutil.InstallOrder)
 		if err == nil && len(hooks) > 0 {

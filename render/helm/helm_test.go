@@ -20,7 +20,7 @@ import (
 
 const chartYAML = "apiVersion: v2\nname: app\nversion: 1.2.3\n"
 
-// tree makes files of "name", "content" pairs.
+// tree returns files from pairs of name and content.
 func tree(pairs ...string) []helm.File {
 	var files []helm.File
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -29,7 +29,7 @@ func tree(pairs ...string) []helm.File {
 	return files
 }
 
-// app is a chart with templates and values.
+// app returns a chart with templates and values.
 func app(t testing.TB, pairs ...string) *helm.Chart {
 	t.Helper()
 	files := tree(pairs...)
@@ -82,8 +82,8 @@ func pack(t testing.TB, folder string, files []helm.File) string {
 	return data.String()
 }
 
-// Who runs no tests runs a hook that is one of something else, too.
-func TestHooksOfTestsThatRunAtOtherTimes(t *testing.T) {
+// A hook that is both a test and another hook is also run if no tests are run.
+func TestHooksThatAreNotOnlyTestsArePrinted(t *testing.T) {
 	c := app(t, "templates/a.yaml", "kind: A\nmetadata: {annotations: {helm.sh/hook: 'test, post-install'}}\n",
 		"templates/b.yaml", "kind: B\nmetadata: {annotations: {helm.sh/hook: test}}\n")
 	for _, one := range []struct {
@@ -164,8 +164,8 @@ func flat(files []helm.File) (pairs []string) {
 	return pairs
 }
 
-// Whoever looks at API versions in another way than by Has may see any of them.
-func TestListed(t *testing.T) {
+// A chart that reads API versions in other ways than by Has may depend on any of them.
+func TestChartsThatMayReadAllAPIVersions(t *testing.T) {
 	for template, want := range map[string]bool{
 		`{{ .Capabilities.APIVersions.Has "a/v1" }}{{ $.Capabilities.KubeVersion.Minor }}`: false,
 		`a: b`: false,
@@ -186,7 +186,7 @@ func TestListed(t *testing.T) {
 	}
 }
 
-func TestNotes(t *testing.T) {
+func TestOutputNotesWhatTheChartAsked(t *testing.T) {
 	c := app(t, "templates/a.yaml", `kind: A
 {{ if .Capabilities.APIVersions.Has "monitoring.coreos.com/v1/ServiceMonitor" }}b: 1{{ end }}
 {{ if .Capabilities.APIVersions.Has "apps/v1" }}c: 1{{ end }}
@@ -227,7 +227,7 @@ func cause(t testing.TB, err error) *helm.Error {
 	return e
 }
 
-func TestErrors(t *testing.T) {
+func TestErrorsHaveCauseAndPlace(t *testing.T) {
 	for name, test := range map[string]struct {
 		files []string
 		want  helm.Error
@@ -241,7 +241,7 @@ func TestErrors(t *testing.T) {
 			helm.Error{Cause: helm.CauseSyntax, File: "templates/a.yaml", Line: 3, Message: "missing value for if"}},
 		"unknown function": {[]string{"templates/a.yaml", "{{ env \"HOME\" }}"},
 			helm.Error{Cause: helm.CauseSyntax, File: "templates/a.yaml", Line: 1, Message: "function \"env\" not defined"}},
-		"nil": {[]string{"templates/a.yaml", "a:\n  {{ .Values.a.b.c }}"},
+		"field of nil": {[]string{"templates/a.yaml", "a:\n  {{ .Values.a.b.c }}"},
 			helm.Error{Cause: helm.CauseTemplate, File: "templates/a.yaml", Line: 2,
 				Message: "<.Values.a.b.c>: nil pointer evaluating interface {}.b"}},
 		"tpl": {[]string{"templates/a.yaml", "a: {{ tpl .Values.t . }}", "values.yaml", "t: 's3cret {{ fail \"x\" }}'\n"},
@@ -249,7 +249,7 @@ func TestErrors(t *testing.T) {
 		"tpl syntax": {[]string{"templates/a.yaml", "a: {{ tpl .Values.t . }}", "values.yaml", "t: 's3cret {{ if }}'\n"},
 			helm.Error{Cause: helm.CauseTemplate, File: "templates/a.yaml", Line: 1,
 				Message: "cannot parse the text that is given to tpl: missing value for if"}},
-		"quoted": {[]string{"templates/a.yaml", "a: {{ mustToDate \"2006\" .Values.s }}", "values.yaml", "s: s3cret\n"},
+		"value quoted by an error": {[]string{"templates/a.yaml", "a: {{ mustToDate \"2006\" .Values.s }}", "values.yaml", "s: s3cret\n"},
 			helm.Error{Cause: helm.CauseTemplate, File: "templates/a.yaml", Line: 1,
 				Message: "<mustToDate \"2006\" .Values.s>: error calling mustToDate: parsing time … as …: cannot parse … as …"}},
 		"range over a text": {[]string{"templates/a.yaml", "{{ range .Values.s }}{{ end }}", "values.yaml", "s: \"a\\ns3cret\"\n"},
@@ -257,7 +257,7 @@ func TestErrors(t *testing.T) {
 				Message: "<.Values.s>: range can't iterate over …"}},
 		"value like an alias": {[]string{"templates/a.yaml", "a: {{ .Values.s }}", "values.yaml", "s: '*s3cret'\n"},
 			helm.Error{Cause: helm.CauseOutput, File: "templates/a.yaml", Message: "prints what is not YAML: unknown anchor …"}},
-		"not yaml": {[]string{"templates/a.yaml", "kind: A\n  b: c"}, helm.Error{Cause: helm.CauseOutput,
+		"output that is not YAML": {[]string{"templates/a.yaml", "kind: A\n  b: c"}, helm.Error{Cause: helm.CauseOutput,
 			File: "templates/a.yaml", Message: "prints what is not YAML: line 2: mapping values are not allowed in this context"}},
 		"library": {[]string{"Chart.yaml", chartYAML + "type: library\n"}, helm.Error{Cause: helm.CauseLibrary,
 			File: "Chart.yaml", Message: "is a library chart, which cannot be installed"}},
@@ -271,7 +271,7 @@ func TestErrors(t *testing.T) {
 			"charts/s/values.yaml", "k: text\n", "charts/s/values.schema.json", `{"properties":{"k":{"type":"integer"}}}`},
 			helm.Error{Cause: helm.CauseSchema, File: "charts/s/values.schema.json",
 				Message: "does not allow the values: s.k must be integer and is string", Paths: [][]string{{"s", "k"}}}},
-		"values": {[]string{"charts/s/Chart.yaml", "apiVersion: v2\nname: s\nversion: 1.0.0\n", "values.yaml", "s: 1\n"},
+		"scalar at the key of a subchart": {[]string{"charts/s/Chart.yaml", "apiVersion: v2\nname: s\nversion: 1.0.0\n", "values.yaml", "s: 1\n"},
 			helm.Error{Cause: helm.CauseValues,
 				Message: "cannot merge the values: the key of a subchart holds something other than a map"}},
 	} {
@@ -292,8 +292,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestErrorIsTheSame renders a chart with several errors: which one is told is no matter of chance.
-func TestErrorIsTheSame(t *testing.T) {
+// TestReportedErrorIsAlwaysTheSame renders a chart with several errors: the same one is always reported.
+func TestReportedErrorIsAlwaysTheSame(t *testing.T) {
 	bomb := "a: &a [x]\nb: &b [" + strings.Repeat("*a,", 50) + "]\nc: &c [" + strings.Repeat("*b,", 50) + "]\nd: [" +
 		strings.Repeat("*c,", 500) + "]\n"
 	for _, text := range []string{"kind: A\n  b: c", bomb} {
@@ -310,7 +310,7 @@ func TestErrorIsTheSame(t *testing.T) {
 	}
 }
 
-// TestTemplatesAreParsedOnce asks for the trees of two inputs of one chart.
+// TestTemplatesAreParsedOnce compares the trees of two inputs of one chart.
 func TestTemplatesAreParsedOnce(t *testing.T) {
 	c := app(t, "templates/_h.tpl", `{{ define "h" }}x{{ end }}`, "templates/a.yaml", `a: {{ template "h" }}`)
 	var trees []map[string]*parse.Tree
@@ -333,8 +333,8 @@ func TestTemplatesAreParsedOnce(t *testing.T) {
 	}
 }
 
-// TestFunctionsAreHelms compares each function that Helm's engine does not export with the engine.
-func TestFunctionsAreHelms(t *testing.T) {
+// TestFunctionsAreThoseOfHelm compares each function that Helm's engine does not export with the engine.
+func TestFunctionsAreThoseOfHelm(t *testing.T) {
 	calls := strings.Split(strings.TrimSpace(`
 toYaml .Values | toYaml .Values.s | mustToYaml .Values.l | toYamlPretty .Values | toJson .Values
 mustToJson .Values.m | toToml .Values.m | mustToToml .Values.m | toToml 3 | fromToml "a = 1\nb=[1,2]"
@@ -394,7 +394,7 @@ toYaml (set (deepCopy .Values.m) "own" (dict "a" 1))
 	}
 }
 
-func TestFrozen(t *testing.T) {
+func TestRandomFunctionsAreRepeatable(t *testing.T) {
 	chart := func(before string) *helm.Chart {
 		return app(t, "templates/_h.tpl", `{{ define "r" }}{{ randAlphaNum 20 }}{{ end }}`, "templates/0.yaml", before+"kind: Z",
 			"templates/a.yaml", `kind: A

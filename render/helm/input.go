@@ -22,26 +22,26 @@ import (
 
 // Template is one template of a chart or of its subcharts.
 type Template struct {
-	Name    string // the engine's: "chart/charts/sub/templates/x.yaml"
+	Name    string // the engine's name: "chart/charts/sub/templates/x.yaml"
 	Text    string
-	Partial bool // is parsed, and not executed by itself
-	// Base is Template.BasePath; Name is Template.Name. Who executes a template sets both in Dot before.
+	Partial bool // only included by others, and not executed by itself
+	// Base is Template.BasePath; Name is Template.Name. The caller sets both in Dot before it executes the template.
 	Base string
-	// Dot is what it is executed with. Templates of one chart share it, and what they change in it stays changed.
+	// Dot is the data of the template. Templates of one chart share it, and see each other's changes.
 	Dot map[string]any
 }
 
-// Input is what the engine is given, fresh: templates may change their values on the way.
+// Input is the input of the engine. It is for one run, because templates may change their values.
 type Input struct {
-	// Chart is the chart after its dependencies were processed: those that are off are gone, aliases are names.
+	// Chart is the chart after its dependencies were processed: disabled ones are removed, and aliases are names.
 	Chart *chart.Chart
-	// Top is what ToRenderValues made: Chart, Capabilities, Release, Values.
+	// Top is the result of ToRenderValues: Chart, Capabilities, Release, Values.
 	Top common.Values
 	// Templates are all templates in the order in which the engine parses and executes them.
 	Templates []Template
-	// Funcs are all functions of templates except include and tpl, which belong to whoever runs the templates: Helm's,
-	// with those replaced that are frozen, bounded, or ask the cluster. They hold state (numbers of calls) and are for
-	// one run.
+	// Funcs are all functions of templates except include and tpl, which the caller adds. They are Helm's, but
+	// functions that are random, need limits or ask the cluster are replaced. They have state (numbers of calls), so
+	// they are for one run.
 	Funcs template.FuncMap
 
 	run     *run
@@ -51,19 +51,19 @@ type Input struct {
 	skipped []string
 }
 
-// Begin notes which template is executed next: what the frozen functions return depends on it.
+// Begin sets the template that is executed next, on which the results of frozen functions depend.
 func (in *Input) Begin(template string) { in.run.template = template }
 
-// Source returns the file that a template is, by the engine's name for it, and the chart that was loaded with that
-// file: the one that With was called of, or one that it depends on. The chart is nil for a file in a packed subchart.
+// Source returns the file of a template with the engine's name, and the chart that was loaded with that file: the chart
+// that With was called on, or a dependency. The chart is nil for a file in a packed subchart.
 func (in *Input) Source(template string) (*Chart, string) {
 	o := in.sources[template]
 	return o.owner, o.file
 }
 
-// Trees returns what the templates and those that they define were parsed into, by their names: a tree's ParseName is the
-// template whose text it is of. Calls by the action template are calls of include in them. They are shared and never
-// change. An error is an *Error.
+// Trees returns the parse trees of the templates and of those that they define, by name. A tree's ParseName is the
+// template that contains it. In the trees, the action template is a call of include. They are shared: do not change
+// them. The error is an *Error.
 func (in *Input) Trees() (map[string]*parse.Tree, error) {
 	set, err := in.sets.parsed(in)
 	if err != nil {
@@ -78,12 +78,12 @@ func (in *Input) Trees() (map[string]*parse.Tree, error) {
 	return trees, nil
 }
 
-// ParseValues reads values as Helm reads a values file: numbers are float64, several documents are merged.
+// ParseValues parses values like Helm: numbers are float64, and several documents are merged.
 func ParseValues(data []byte) (map[string]any, error) {
 	return loader.LoadValues(bytes.NewReader(data))
 }
 
-// Input prepares a render as Render does it, for those who run the templates themselves. An error is an *Error.
+// Input prepares a render like Render, for callers that execute the templates themselves. The error is an *Error.
 func (c *Chart) Input(o Options) (*Input, error) {
 	return guarded(func() (*Input, error) { return c.input(o, newRun(o)) })
 }
@@ -145,14 +145,14 @@ func (c *Chart) installable() error {
 	return nil
 }
 
-// mismatch means that values and charts do not fit together. Helm's words can quote values.
+// mismatch is the error for values that do not fit the charts. Helm's message may quote values, so it is not used.
 func mismatch(error) error {
 	return &Error{Cause: CauseValues, Message: "cannot merge the values: the key of a subchart holds something other " +
 		"than a map"}
 }
 
-// templates collects the templates and what they are executed with. The latter Helm's engine says: it is run over a
-// copy of the chart that has one template for each chart, which hands it out.
+// templates collects the templates and their data. The data come from Helm's engine, which runs a copy of the chart in
+// which the only template of each chart passes its data on.
 func (c *Chart) templates(in *Input) error {
 	dots := map[string]map[string]any{}
 	e := engine.Engine{CustomTemplateFuncs: template.FuncMap{"hand": func(dot map[string]any) string {
@@ -171,7 +171,7 @@ func (c *Chart) templates(in *Input) error {
 	return nil
 }
 
-// probe returns a copy of a chart with one template.
+// probe returns a copy of a chart in which each chart has only one template.
 func probe(c *chart.Chart) *chart.Chart {
 	out := *c
 	out.Templates = []*common.File{{Name: "out", Data: []byte("{{hand .}}")}}
@@ -206,7 +206,7 @@ func (in *Input) collect(c *Chart, of *chart.Chart, dots map[string]map[string]a
 	}
 }
 
-// maxValuesDepth is how deep values may be nested.
+// maxValuesDepth is the maximum nesting of values.
 const maxValuesDepth = 200
 
 // shallow reports whether values are nested at most depth levels.
@@ -228,7 +228,7 @@ func shallow(v any, depth int) bool {
 	return true
 }
 
-// What Helm 4.3.1 says of itself in .Capabilities.HelmVersion, whatever this program was built with.
+// What Helm 4.3.1 has in .Capabilities.HelmVersion, regardless of how this program was built.
 const (
 	helmVersion       = "v4.3.1"
 	helmGoVersion     = "go1.26.0"

@@ -16,8 +16,8 @@ import (
 	"strings"
 )
 
-// The primes of the RSA keys that stand in for random ones, base64 of big-endian bytes. They protect nothing: what is
-// rendered here is looked at and never deployed. Each key has another exponent, which is cheaper than other primes.
+// The primes of the RSA keys that replace random ones, base64 of big-endian bytes. They protect nothing, because the
+// output is never deployed. Keys differ in their exponents, which is cheaper than other primes.
 const (
 	p2048 = "3YYT6bxYomXlsF/CjO9qZ+5bB3iR2XeRPRvl+9De9gyXWKdoUXSUR0FMzSfTcQNNfULBupvixD3PIk7mj1qCZWqr2tKtgNfwpML4" +
 		"8tKnoAA0vLZD/XhGJAdKeP+YqKin5kfZjvRJ/h0QMc9CSUCJ44CvaAyScLLAO26PqPO2D4M"
@@ -57,13 +57,13 @@ func number(text string) *big.Int {
 	return new(big.Int).SetBytes(data)
 }
 
-// dsaKey is how sprig writes a DSA key.
+// dsaKey is the format in which sprig writes a DSA key.
 type dsaKey struct {
 	Version       int
 	P, Q, G, Y, X *big.Int
 }
 
-// privateKey returns a private key of a type that genPrivateKey knows, in PEM.
+// privateKey returns a private key of a type for genPrivateKey, in PEM.
 func privateKey(kind string, random *stream) string {
 	switch kind {
 	case "", "rsa":
@@ -75,7 +75,7 @@ func privateKey(kind string, random *stream) string {
 		return encodePEM("DSA PRIVATE KEY", data)
 	case "ecdsa":
 		for {
-			// A number that is not in the curve's range is drawn again.
+			// A number out of the curve's range is skipped.
 			if key, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), random.bytes(32)); err == nil {
 				return encodeKey(key)
 			}
@@ -100,11 +100,11 @@ func encodeKey(key crypto.PrivateKey) string {
 
 func encodePEM(kind string, data []byte) string {
 	var text bytes.Buffer
-	_ = pem.Encode(&text, &pem.Block{Type: kind, Bytes: data}) // a buffer takes everything
+	_ = pem.Encode(&text, &pem.Block{Type: kind, Bytes: data}) // a buffer never fails
 	return text.String()
 }
 
-// decodeKey reads the PEM of a private key that can sign. Its errors have no part of the key.
+// decodeKey parses the PEM of a private key that can sign. Its errors do not contain parts of the key.
 func decodeKey(text string) (crypto.Signer, error) {
 	block, _ := pem.Decode([]byte(text))
 	if block == nil {

@@ -12,10 +12,10 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// KubernetesKinds returns "group/version/Kind" ("v1/Pod") of every kind that a version of Kubernetes ("" for Helm's own)
-// serves unless it is told otherwise, as far as the Kubernetes libraries of Helm know it, sorted: kinds that are gone by
-// then, or have not come yet, are not among them, and neither are alpha versions, and beta versions since 1.24. A
-// cluster has them in its API versions; `helm template` has group versions only.
+// KubernetesKinds returns "group/version/Kind" ("v1/Pod") of every kind that a version of Kubernetes ("" for Helm's
+// default) serves by default, sorted. It only knows the kinds in the Kubernetes libraries of Helm. Removed and future
+// kinds are left out, and so are alpha versions, and beta versions since 1.24. A cluster has these kinds in its API
+// versions; `helm template` has group versions only.
 func KubernetesKinds(version string) []string {
 	of, err := common.ParseKubeVersion(cmp.Or(version, DefaultKubernetes))
 	if err != nil {
@@ -48,7 +48,7 @@ func served(kind runtime.GroupVersionKind, minor int) bool {
 			return false
 		}
 	}
-	const lastBeta = 23 // beta versions that came later are off unless they are asked for
+	const lastBeta = 23 // later beta versions are off by default
 	return minor >= introduced && !strings.Contains(kind.Version, "alpha") &&
 		(introduced <= lastBeta || !strings.Contains(kind.Version, "beta"))
 }

@@ -10,8 +10,8 @@ import (
 	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
 )
 
-// Layers knows of the merged values of a release who set each: Helm itself merges once more, over values in which each
-// scalar and each list is a mark of where it is from. It is safe for concurrent use.
+// Layers knows where each merged value of a release is set. Helm merges the values again, with a mark in place of each
+// scalar and list. It is safe for concurrent use.
 type Layers struct {
 	user   map[string]any
 	chart  *chart.Chart
@@ -23,14 +23,14 @@ type Layers struct {
 // Setting is where a value is set.
 type Setting struct {
 	User  bool   // in the values of the user
-	Chart *Chart // whose file it is; nil: it is the user's, or the file is in a packed subchart
-	File  string // below the folder of that chart
+	Chart *Chart // the chart that has the file; nil: the user's values, or a file in a packed subchart
+	File  string // path below the folder of the chart
 	Path  []string
-	// List is how many of the keys lead to the list that the value is in; 0: it is in none. Lists are set as a whole.
+	// List is the number of keys that lead to the list which contains the value; 0: no list. A list is set as a whole.
 	List int
 }
 
-// Layers merges the values of a release. An error is an *Error.
+// Layers merges the values of a release. The error is an *Error.
 func (c *Chart) Layers(o Options) (*Layers, error) {
 	return guarded(func() (*Layers, error) {
 		real := clone(c.chart)
@@ -51,7 +51,7 @@ func (c *Chart) Layers(o Options) (*Layers, error) {
 	})
 }
 
-// mark puts marks in place of scalars and lists. What null does to a merge it does as null.
+// mark replaces scalars and lists by marks. A null stays, because it removes values in a merge.
 func (l *Layers) mark(v any, at []string, s Setting) any {
 	switch v := v.(type) {
 	case nil:
@@ -69,8 +69,8 @@ func (l *Layers) mark(v any, at []string, s Setting) any {
 	return name
 }
 
-// markChart copies a chart with marks for its values, and with those of its dependencies that real has: no mark says
-// whether one is off.
+// markChart copies a chart with marks for its values. The copy has the same dependencies as real, because Helm cannot
+// evaluate their conditions with marks.
 func (l *Layers) markChart(c, real *chart.Chart) *chart.Chart {
 	out, metadata := *c, *c.Metadata
 	out.Values, _ = l.mark(c.Values, nil, l.file(c)).(map[string]any)
@@ -79,7 +79,7 @@ func (l *Layers) markChart(c, real *chart.Chart) *chart.Chart {
 		below[d.Name()] = d
 	}
 	metadata.Dependencies = nil
-	from := map[string]*chart.Chart{} // by the name that the chart has itself
+	from := map[string]*chart.Chart{} // by the chart's own name, without alias
 	declared := map[string]bool{}
 	for _, d := range c.Metadata.Dependencies {
 		if d == nil {
@@ -115,7 +115,7 @@ func (l *Layers) markChart(c, real *chart.Chart) *chart.Chart {
 	return &out
 }
 
-// file returns where the default values of a chart are.
+// file returns the file with the default values of a chart.
 func (l *Layers) file(c *chart.Chart) Setting {
 	for _, f := range c.Raw {
 		if f.Name == "values.yaml" && len(f.Data) > 0 {
@@ -126,8 +126,8 @@ func (l *Layers) file(c *chart.Chart) Setting {
 	return Setting{}
 }
 
-// At returns who set the value at a path of the merged values; of a map, who set the first of what is in it that the
-// user set, or else the first. It returns false where nothing is there.
+// At returns where the value at a path of the merged values is set. A map counts as set by the user if the user's
+// values have it, else by the topmost chart. It returns false where there is no value.
 func (l *Layers) At(path []string) (Setting, bool) {
 	var v any = l.merged
 	for i, key := range path {
@@ -151,7 +151,7 @@ func (l *Layers) At(path []string) (Setting, bool) {
 	return l.within(path)
 }
 
-// within finds who has a map: the user, or the topmost chart.
+// within returns where a map is set: by the user, or by the topmost chart.
 func (l *Layers) within(path []string) (Setting, bool) {
 	if lookIn(l.user, path) {
 		return Setting{User: true, Path: path}, true
@@ -159,7 +159,7 @@ func (l *Layers) within(path []string) (Setting, bool) {
 	return l.Default(path)
 }
 
-// Default returns where charts set the value at a path by default, whoever else sets it: the topmost chart counts.
+// Default returns where the topmost chart sets the default of the value at a path, even if another value replaces it.
 func (l *Layers) Default(path []string) (Setting, bool) {
 	c, rest := l.chart, path
 	for c != nil {
@@ -176,7 +176,7 @@ func (l *Layers) Default(path []string) (Setting, bool) {
 	return Setting{}, false
 }
 
-// below returns the chart that has its values at a key.
+// below returns the subchart whose values are at a key.
 func below(c *chart.Chart, key string) *chart.Chart {
 	name := key
 	for _, d := range c.Metadata.Dependencies {

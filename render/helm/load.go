@@ -21,13 +21,13 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// Load reads a chart from its files. Vendored charts in charts/ belong to it, as folders and packed; .helmignore is
-// honoured as for a folder. An error is an *Error.
+// Load reads a chart from its files. Vendored charts in charts/ are part of it, as folders or packed. .helmignore
+// applies, as in a folder. The error is an *Error.
 func Load(files []File, l Limits) (*Chart, error) {
 	return guarded(func() (*Chart, error) { return load(files, l, true) })
 }
 
-// LoadPackage is Load for the files of a packed chart, in which .helmignore means nothing.
+// LoadPackage is Load for the files of a packed chart, to which .helmignore does not apply.
 func LoadPackage(files []File, l Limits) (*Chart, error) {
 	return guarded(func() (*Chart, error) { return load(files, l, false) })
 }
@@ -60,7 +60,7 @@ func load(files []File, l Limits, folder bool) (*Chart, error) {
 		schemas: newSchemas()}
 	buffered := make([]*archive.BufferedFile, 0, len(files))
 	for _, f := range files {
-		// Where a file's bytes lie says which file it is: two files may be given with the same bytes in one place.
+		// The address of the bytes identifies the file later. So files that share their bytes get copies.
 		data := bytes.Clone(bytes.TrimPrefix(f.Data, []byte("\xef\xbb\xbf")))
 		if err := vet(f.Name, data); err != nil {
 			return nil, err
@@ -79,7 +79,7 @@ func load(files []File, l Limits, folder bool) (*Chart, error) {
 	return c, nil
 }
 
-// vet refuses YAML that multiplies; what else is wrong with a file is Helm's to say.
+// vet refuses YAML that expands without limit. Helm reports other errors.
 func vet(name string, data []byte) error {
 	if !vetted(name) {
 		return nil
@@ -100,8 +100,7 @@ func vetted(name string) bool {
 	return false
 }
 
-// refused is the reason why Helm does not load a chart. Its words about a broken file may quote the file: they stay
-// out.
+// refused returns why Helm does not load a chart. Helm's own message may quote the file, so it is not used.
 func (c *Chart) refused(err error) error {
 	e := &Error{Cause: CauseInvalid, Message: "is not a chart that Helm loads"}
 	if _, ok := c.files["Chart.yaml"]; !ok {
@@ -126,7 +125,7 @@ func (c *Chart) refused(err error) error {
 	return e
 }
 
-// invalid describes what Helm has against a Chart.yaml, and on which line: of the chart, or of one that lies in it.
+// invalid returns why Helm rejects a Chart.yaml, with the line. It is the chart's, or that of a chart in charts/.
 func (c *Chart) invalid(said chart.ValidationError) error {
 	words := strings.TrimPrefix(said.Error(), "validation: ")
 	e := &Error{Cause: CauseInvalid, Message: strings.TrimPrefix(words, "chart.metadata.")}
@@ -156,7 +155,7 @@ func (c *Chart) invalid(said chart.ValidationError) error {
 
 var metadataField = regexp.MustCompile(`^chart\.metadata\.(\w+)( is required$)?`)
 
-// sortCharts puts subcharts in the order of their names: Helm has those that are not declared in a random one.
+// sortCharts sorts subcharts by name, because Helm has undeclared ones in random order.
 func sortCharts(c *chart.Chart) {
 	charts := slices.Clone(c.Dependencies())
 	slices.SortStableFunc(charts, func(a, b *chart.Chart) int {
@@ -168,7 +167,7 @@ func sortCharts(c *chart.Chart) {
 	c.SetDependencies(charts...)
 }
 
-// unignored leaves out what .helmignore names, and hidden files in templates/ as Helm does.
+// unignored returns the files without those that .helmignore names, and without hidden files in templates/, as in Helm.
 func unignored(files []File) ([]File, error) {
 	rules := ignore.Empty()
 	for _, f := range files {
@@ -199,7 +198,7 @@ func unignored(files []File) ([]File, error) {
 	}), nil
 }
 
-// entry is a file or folder as the rules of .helmignore want to see it.
+// entry implements fs.FileInfo for the rules of .helmignore.
 type entry struct {
 	name   string
 	folder bool

@@ -81,7 +81,8 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-// TestLockOutOfSync has a dependency of another version than is asked for, as where only Chart.yaml was bumped.
+// TestLockOutOfSync has a dependency whose locked version is out of the requested range, as if only Chart.yaml was
+// changed.
 func TestLockOutOfSync(t *testing.T) {
 	sub := func(version string) *helm.Chart {
 		c, err := helm.Load(tree("Chart.yaml", "apiVersion: v2\nname: sub\nversion: "+version+"\n"), helm.Limits{})
@@ -115,8 +116,9 @@ func TestLockOutOfSync(t *testing.T) {
 	}
 }
 
-// TestHiddenInCharts has what programs leave beside a packed subchart (macOS: "._x.tgz"), which Helm does not unpack.
-func TestHiddenInCharts(t *testing.T) {
+// TestHiddenFilesInChartsAreNotUnpacked has files that programs leave next to a packed subchart (macOS: "._x.tgz"). Helm does not unpack
+// them.
+func TestHiddenFilesInChartsAreNotUnpacked(t *testing.T) {
 	sub := pack(t, "sub", tree("Chart.yaml", "apiVersion: v2\nname: sub\nversion: 1.0.0\n", "templates/s.yaml", "kind: S"))
 	files := tree("Chart.yaml", chartYAML, "charts/sub-1.0.0.tgz", sub, "charts/._sub-1.0.0.tgz", "no chart", "charts/_x.tgz", "")
 	c, err := helm.LoadPackage(files, helm.Limits{})
@@ -180,8 +182,8 @@ func TestLoadErrors(t *testing.T) {
 	}
 }
 
-// TestFilesOfOneContent has files whose bytes are the same slice, as a store of blobs hands them out.
-func TestFilesOfOneContent(t *testing.T) {
+// TestFilesThatShareBytesAreDistinguished has files that share one slice of bytes, as a cache of blobs returns them.
+func TestFilesThatShareBytesAreDistinguished(t *testing.T) {
 	text := []byte("kind: A\n")
 	both := func(chart string) []helm.File {
 		return append(tree("Chart.yaml", chart), helm.File{Name: "templates/a.yaml", Data: text},

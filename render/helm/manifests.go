@@ -16,7 +16,7 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// manifests sorts what the templates printed as Helm does: crds/, then manifests and hooks by kind.
+// manifests sorts the output of the templates like Helm: crds/, then manifests and hooks by kind.
 func (in *Input) manifests(files map[string]string, o Options) ([]Manifest, error) {
 	var list []Manifest
 	if !o.SkipCRDs {
@@ -57,7 +57,7 @@ func (in *Input) manifests(files map[string]string, o Options) ([]Manifest, erro
 		return releaseutil.SortManifests(heads, nil, releaseutil.InstallOrder)
 	}
 	hooks, manifests, err := sorted(head)
-	if err != nil { // perhaps it is only for the head
+	if err != nil { // the error may only be in the head
 		hooks, manifests, err = sorted(func(document string) string { return document })
 	}
 	if err != nil {
@@ -67,7 +67,7 @@ func (in *Input) manifests(files map[string]string, o Options) ([]Manifest, erro
 		number, _, _ := strings.Cut(strings.TrimPrefix(head, indexMark), "\n")
 		i, err := strconv.Atoi(number)
 		if err != nil || i >= len(documents) {
-			return // Helm does not change what it sorts
+			return // not reached: Helm does not change the documents
 		}
 		m := Manifest{Template: name, Text: documents[i].text, Hook: hook, Offset: documents[i].offset}
 		_, m.File = in.Source(name)
@@ -85,13 +85,13 @@ func (in *Input) manifests(files map[string]string, o Options) ([]Manifest, erro
 	return list, nil
 }
 
-// Documents reads a manifest as it stands in the release: Helm ends each with a line break, without which a block scalar
-// at the end would lack its own.
+// Documents parses a manifest as it is in the release. Helm ends each manifest with a line break, without which a block
+// scalar at the end would differ.
 func (m Manifest) Documents(l doc.Limits) ([]*yaml.Node, error) {
 	return doc.Parse(m.Template, []byte(m.Text+"\n"), l)
 }
 
-// Objects returns the objects in a manifest, none where it cannot be read.
+// Objects returns the objects in a manifest, none where it cannot be parsed.
 func (m Manifest) Objects(l doc.Limits) (objects []*yaml.Node) {
 	documents, _ := m.Documents(l)
 	for _, d := range documents {
@@ -105,7 +105,7 @@ const indexMark = "# "
 
 func notTest(e release.HookEvent) bool { return e != release.HookTest }
 
-// sound refuses output that costs more to read than it says.
+// sound refuses output that expands without limit.
 func (in *Input) sound(name, text string) error {
 	if !multiplies(text) {
 		return nil
@@ -120,7 +120,7 @@ func (in *Input) sound(name, text string) error {
 // multiplies reports whether a text may have both an anchor and an alias.
 func multiplies(text string) bool { return marked(text, '&') && marked(text, '*') }
 
-// marked reports whether a mark stands where a value can start, with a name behind it.
+// marked reports whether a mark is where a value may start, followed by a name.
 func marked(text string, mark byte) bool {
 	for at := strings.IndexByte(text, mark); at >= 0; {
 		if at+1 < len(text) && text[at+1] > ' ' && (at == 0 || strings.IndexByte(" \t\n[{,:", text[at-1]) >= 0) {
@@ -135,7 +135,7 @@ func marked(text string, mark byte) bool {
 	return false
 }
 
-// unreadable names the first template whose output is not YAML.
+// unreadable returns the error for the first template whose output is not YAML.
 func (in *Input) unreadable(files map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		one := map[string]string{name: files[name]}
@@ -146,7 +146,7 @@ func (in *Input) unreadable(files map[string]string) error {
 	return &Error{Cause: CauseOutput, Message: "prints what is not YAML"}
 }
 
-// why returns the words of the YAML parser without what they quote.
+// why returns the message of the YAML parser without quoted texts.
 func why(err error) string {
 	message := err.Error()
 	if at := strings.Index(message, "error converting YAML to JSON: "); at >= 0 {
@@ -155,8 +155,8 @@ func why(err error) string {
 	return sentence(withoutValues(strings.TrimPrefix(message, "yaml: ")))
 }
 
-// split finds the documents that Helm splits a text into: between lines that start with "---", without the space that
-// they start with.
+// split calls yield for the documents that Helm splits a text into, at lines that start with "---". Leading space is
+// removed.
 func split(text string, yield func(offset int, document string)) {
 	after := func(mark int) int {
 		rest := text[mark+len("---"):]
@@ -179,7 +179,7 @@ func split(text string, yield func(offset int, document string)) {
 	}
 }
 
-// Text joins manifests as `helm template` prints them.
+// Text returns the manifests as `helm template` prints them.
 func (o *Output) Text() string {
 	var manifests, hooks strings.Builder
 	for _, m := range o.Manifests {

@@ -10,8 +10,8 @@ import (
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 )
 
-// Mentions reports whether a word stands in a template of a chart or of one that it depends on, or with values set in any
-// other of their files that is no documentation.
+// Mentions reports whether a template of a chart, or of a dependency, contains a word. If values is set, other files
+// count, too, except documentation.
 func (c *Chart) Mentions(word string, values bool) bool {
 	return mentions(c.chart, []byte(word), values)
 }
@@ -51,8 +51,8 @@ func letter(b byte) bool {
 	return b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
 }
 
-// UsesWhole reports whether a template of a chart or of one that it depends on may do anything with all that a map of a
-// name has, so that no text says what it reads of it: where it stands without a field behind it, or as a text.
+// UsesWhole reports whether a template of a chart, or of a dependency, may use a map of a given name as a whole. Then
+// its text does not show which keys are read. This is so if the name has no field after it, or is in a text.
 func (c *Chart) UsesWhole(name string) bool {
 	quoted := regexp.QuoteMeta(name)
 	return usesWhole(c.chart, regexp.MustCompile(`\.`+quoted+`(?:[^.A-Za-z0-9_]|\.[^A-Za-z_]|$)|["`+"`"+`]`+quoted+`["`+"`"+`]`))

@@ -14,8 +14,8 @@ import (
 	"github.com/lintel-bot/lintel/render/helm"
 )
 
-// TestParity compares with the helm program that LINTEL_HELM names, on every chart below the folder LINTEL_CHARTS with
-// its defaults and with each of its ci/*-values.yaml.
+// TestParity compares with the helm program that LINTEL_HELM names, for every chart below the folder LINTEL_CHARTS,
+// with default values and with each of its ci/*-values.yaml.
 func TestParity(t *testing.T) {
 	program, charts := os.Getenv("LINTEL_HELM"), os.Getenv("LINTEL_CHARTS")
 	if program == "" || charts == "" {
@@ -87,14 +87,15 @@ func template(program string, args []string) (text, failure string) {
 	return stdout.String(), ""
 }
 
-// sameBut reports whether ours is Helm's except in lines where Helm differs from itself, or that hash such lines.
+// sameBut reports whether our output is Helm's, except in lines that differ between two runs of Helm, or that contain
+// hashes of such lines.
 func sameBut(program string, args []string, first, ours string) bool {
 	again, failure := template(program, args)
 	a, b, c := strings.Split(first, "\n"), strings.Split(again, "\n"), strings.Split(ours, "\n")
 	if failure != "" || len(a) != len(b) {
 		return false
 	}
-	// Where the numbers of lines differ (keys of other lengths), text between BEGIN and END goes first.
+	// If the number of lines differs (keys of other lengths), texts between BEGIN and END are removed first.
 	if len(a) != len(c) {
 		pem := regexp.MustCompile(`(?s)-----BEGIN.*?-----END[^\n]*`)
 		a = strings.Split(pem.ReplaceAllString(first, "PEM"), "\n")
@@ -143,7 +144,7 @@ func chartFolders(t *testing.T, root string) []string {
 	return folders
 }
 
-// readFolder reads the files of a chart's folder; links are followed, as Helm does.
+// readFolder reads the files of a chart's folder. It follows symlinks, as Helm does.
 func readFolder(t testing.TB, root string) []helm.File {
 	t.Helper()
 	var files []helm.File

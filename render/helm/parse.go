@@ -8,13 +8,13 @@ import (
 	"text/template/parse"
 )
 
-// sets keeps the parsed templates of a chart, for each set of subcharts that values turn on.
+// sets caches the parsed templates of a chart, for each set of enabled subcharts.
 type sets struct {
 	mu   sync.Mutex
 	kept map[string]parsed
 }
 
-// parsed are the templates of some charts.
+// parsed are the templates of a chart and its enabled subcharts.
 type parsed struct {
 	set  *template.Template
 	asks asks
@@ -22,7 +22,7 @@ type parsed struct {
 
 func newSets() *sets { return &sets{kept: map[string]parsed{}} }
 
-// Sets of subcharts that are kept for one chart.
+// keptSets is how many sets of subcharts are cached for one chart.
 const keptSets = 8
 
 func (s *sets) parsed(in *Input) (*template.Template, error) {
@@ -47,7 +47,7 @@ func (s *sets) parsed(in *Input) (*template.Template, error) {
 		}
 		all.add(asked)
 	}
-	set.Funcs(stubs(in.Funcs)) // the run that was first is not to be kept
+	set.Funcs(stubs(in.Funcs)) // replace the functions, so that the cache does not keep the first run alive
 	in.run.asks.add(all)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,11 +70,11 @@ func stubs(of template.FuncMap) template.FuncMap {
 	return out
 }
 
-// Nesting of actions and parentheses in one template.
+// deepestTree is the maximum nesting of actions and parentheses in one template.
 const deepestTree = 400
 
-// parseInto parses a template, and tells what it may ask. Calls by the action template become calls of include, which are
-// counted.
+// parseInto parses a template. It returns what the template may ask for. The action template becomes a call of include,
+// which is counted.
 func parseInto(t *template.Template, text string) (_ *template.Template, asked asks, _ error) {
 	if len(text) > 8<<20 {
 		return nil, asked, halted("has a template that is too large")
@@ -97,7 +97,8 @@ func parseInto(t *template.Template, text string) (_ *template.Template, asked a
 	return t, asked, nil
 }
 
-// bound refuses trees that are too deep for the stack, replaces the action template, and notes what is asked.
+// bound refuses trees that are too deep for the stack, replaces the action template, and records what the template may
+// ask for.
 func (a *asks) bound(n parse.Node, condition bool, depth int) error {
 	if depth > deepestTree {
 		return halted("has a template that is nested too deep")
@@ -158,7 +159,7 @@ func (a *asks) branch(n *parse.BranchNode, condition bool, depth int) error {
 	return nil
 }
 
-// included returns the call of include that prints what an action template prints.
+// included returns the call of include that prints the same as an action template.
 func included(call *parse.TemplateNode) *parse.ActionNode {
 	var dot parse.Node = &parse.NilNode{NodeType: parse.NodeNil, Pos: call.Pos}
 	if call.Pipe != nil {

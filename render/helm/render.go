@@ -1,59 +1,59 @@
 package helm
 
-// Options say what is rendered. The zero values are those of `helm template NAME --include-crds --skip-tests`.
+// Options say how a chart is rendered. The zero values are those of `helm template NAME --include-crds --skip-tests`.
 type Options struct {
 	Name      string         // of the release
 	Namespace string         // default "default"
-	Values    map[string]any // the user's, merged; they are not changed
+	Values    map[string]any // the user's merged values, which are not changed
 	// Kubernetes is the version that the chart sees ("1.33", "v1.33.2"); default DefaultKubernetes.
 	Kubernetes string
-	// APIVersions are added to those that Helm knows (the group versions of Kubernetes): "group/version" and
-	// "group/version/Kind". KubernetesKinds has the latter for Kubernetes.
+	// APIVersions are added to those that Helm has (the group versions of Kubernetes): "group/version" and
+	// "group/version/Kind". See KubernetesKinds for those of Kubernetes.
 	APIVersions []string
-	SkipCRDs    bool // leaves out what is in crds/
-	SkipHooks   bool // leaves out hooks
-	Tests       bool // has hooks of tests in it, too
-	// OtherTests has those hooks of tests in it that run at another time, too: who runs no tests runs these.
+	SkipCRDs    bool // leave out crds/
+	SkipHooks   bool // leave out hooks
+	Tests       bool // include hooks that are tests
+	// OtherTests includes tests that are also other hooks, which are run even if no tests are run.
 	OtherTests bool
-	SkipSchema bool // does not ask values.schema.json
+	SkipSchema bool // do not check values.schema.json
 	Upgrade    bool // Release.IsUpgrade instead of IsInstall
-	// Lookup answers what the chart asks the cluster for; a name of "" asks for a list. False: not known, or not all of
-	// a list is. Nil: nothing is known.
+	// Lookup answers look-ups in the cluster; an empty name requests a list. False means that the object is not known,
+	// or that the list may be incomplete. nil: nothing is known.
 	Lookup func(apiVersion, kind, namespace, name string) (map[string]any, bool)
-	// Only is the one template that is executed; empty: all are. What the others would have changed in the values it does
-	// not see.
+	// Only is the only template to execute; empty: all. Changes that other templates make to the values are missing
+	// then.
 	Only   string
-	Limits Limits // Output and Time
+	Limits Limits // Output and Time only
 }
 
-// Output is what a chart prints.
+// Output is the output of a chart.
 type Output struct {
 	Manifests       []Manifest        // in the order of `helm template`
-	Files           map[string]string // what the engine printed, by the names of templates
-	Lookups         []Lookup          // what lookup was asked for and Options.Lookup did not know, each once, sorted
-	AnsweredLookups []Lookup          // what Options.Lookup knew, or had a part of, each once, sorted
-	Absent          []string          // what Capabilities.APIVersions.Has was asked for and denied, each once, sorted
-	Present         []string          // what it was asked for and granted, likewise
-	// Listed means that the chart may have looked at the API versions in another way than by Has.
+	Files           map[string]string // output of the engine, by names of templates
+	Lookups         []Lookup          // look-ups that Options.Lookup did not answer completely, each once, sorted
+	AnsweredLookups []Lookup          // look-ups that Options.Lookup answered, perhaps in part, each once, sorted
+	Absent          []string          // versions that Capabilities.APIVersions.Has denied, each once, sorted
+	Present         []string          // versions that it granted, likewise
+	// Listed means that the chart may have read the API versions in other ways than by Has.
 	Listed bool
-	// Phased means that the chart may print something else for an upgrade than for an installation.
+	// Phased means that the chart may print something else on upgrade than on installation.
 	Phased bool
-	// Frozen has the functions that are random or read the clock and were called, each once, sorted.
+	// Frozen are the called functions that are random or read the clock, each once, sorted.
 	Frozen []string
-	// Unvalidated has the charts (full names, as in the names of templates) whose schema refers to other places and
-	// was not asked, because nothing is fetched.
+	// Unvalidated are the charts (full names, as in the names of templates) whose schema was not checked, because it
+	// refers to other documents.
 	Unvalidated []string
 }
 
 // Manifest is one document.
 type Manifest struct {
 	Template string // the engine's name of the template; of a CRD the path that Helm prints, "chart/crds/x.yaml"
-	File     string // the file in the chart's folder; empty if it is in a packed or fetched subchart
-	Text     string // one document, of a CRD the file as it is
-	Offset   int    // of Text in Output.Files[Template]; -1 for what is in crds/
+	File     string // path in the chart's folder; empty if the file is in a packed or fetched subchart
+	Text     string // one document; for a CRD the whole file
+	Offset   int    // of Text in Output.Files[Template]; -1 for crds/
 	Hook     bool
 	CRD      bool
 }
 
-// Lookup is what a template asked the cluster for. Name "" is a list.
+// Lookup is a look-up of a template in the cluster. An empty Name requests a list.
 type Lookup struct{ APIVersion, Kind, Namespace, Name string }

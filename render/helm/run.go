@@ -13,20 +13,20 @@ import (
 	"helm.sh/helm/v4/pkg/chart/common"
 )
 
-// run is what one render keeps while templates run.
+// run is the state of one render.
 type run struct {
 	options  Options
 	limits   Limits
-	template string // that is executed
+	template string // the template that is executed
 	calls    map[string]int
 	frozen   map[string]bool
-	lookups  map[Lookup]bool // not answered, or in part
-	answered map[Lookup]bool // answered, or in part
+	lookups  map[Lookup]bool // not answered completely
+	answered map[Lookup]bool // answered, perhaps in part
 	versions apiVersions
 	asks     asks
 	depth    int
 	printed  int
-	stopped  atomic.Bool // nobody waits any more
+	stopped  atomic.Bool // the caller no longer waits
 }
 
 func newRun(o Options) *run {
@@ -34,7 +34,7 @@ func newRun(o Options) *run {
 		lookups: map[Lookup]bool{}, answered: map[Lookup]bool{}}
 }
 
-// Render renders a chart. An error is an *Error, also when ctx ended.
+// Render renders a chart. The error is an *Error, also if ctx ends.
 func (c *Chart) Render(ctx context.Context, o Options) (*Output, error) {
 	type result struct {
 		out *Output
@@ -102,7 +102,7 @@ func (c *Chart) render(o Options, r *run) (*Output, error) {
 	return out, nil
 }
 
-// printer takes what a template prints, up to the limit of a run.
+// printer collects the output of a template, up to the limit of a run.
 type printer struct {
 	strings.Builder
 	run *run
@@ -116,7 +116,7 @@ func (p *printer) Write(data []byte) (int, error) {
 	return p.Builder.Write(data)
 }
 
-// halt is an error that ends a run: it is not the template's.
+// halt is an error that stops a run, whatever the template does.
 type halt struct{ error *Error }
 
 func (h *halt) Error() string { return h.error.Message }
@@ -134,7 +134,7 @@ func (r *run) alive() error {
 	return nil
 }
 
-// print counts what is printed or built. Text that is included several times counts several times.
+// print counts printed or built bytes. Text that is included several times counts each time.
 func (r *run) print(size int) error {
 	if r.printed += size; r.printed > r.limits.Output*8 || size > r.limits.Output {
 		return halted("prints too much")
@@ -142,14 +142,14 @@ func (r *run) print(size int) error {
 	return r.alive()
 }
 
-// Nested calls of include, tpl and template that a chart may have, in all and of one name. The latter is Helm's.
+// Limits for nested calls of include, tpl and template: in total and per name. The limit per name is Helm's.
 const (
 	deepest       = 1500
 	deepestOfName = 1000
 )
 
-// nesting returns the functions that run templates. Those that tpl parses see the templates around them, and what they
-// define is seen in them only.
+// nesting returns the functions that execute templates. A template that tpl parses sees all templates around it; what
+// it defines is only visible inside.
 func (r *run) nesting(t *template.Template, names map[string]int) template.FuncMap {
 	return template.FuncMap{
 		"include": func(name string, dot any) (string, error) {

@@ -14,7 +14,7 @@ import (
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 )
 
-// schemas keeps the compiled schemas of a chart and of its subcharts, by their first byte.
+// schemas caches the compiled schemas of a chart and of its subcharts, by their first byte.
 type schemas struct {
 	mu   sync.Mutex
 	kept map[*byte]*schema
@@ -22,14 +22,14 @@ type schemas struct {
 
 type schema struct {
 	compiled *jsonschema.Schema
-	outside  bool // refers to other places than itself
+	outside  bool // refers to other documents
 }
 
 func newSchemas() *schemas { return &schemas{kept: map[*byte]*schema{}} }
 
-// validate reports whether values are what the schemas of a chart and of its subcharts want, as Helm does, which
-// compiles them each time. Schemas that refer to other places are not asked: Helm would fetch them, or read files of this
-// machine. They are taken out of the chart.
+// validate checks the values against the schemas of a chart and of its subcharts, like Helm, which compiles them each
+// time. Schemas that refer to other documents are removed from the chart and returned: Helm would fetch these, or read
+// local files.
 func (s *schemas) validate(c *chart.Chart, values map[string]any) (skipped []string, _ error) {
 	skipped = s.leaveOut(c)
 	if refused := s.refused(c, values, nil, ""); refused != nil {
@@ -60,7 +60,7 @@ func (s *schemas) of(text []byte) *schema {
 	return known
 }
 
-// compileSchema compiles a schema as Helm does, but with nothing around it.
+// compileSchema compiles a schema like Helm, but without access to other documents.
 func compileSchema(text []byte) *schema {
 	s := &schema{}
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
@@ -77,7 +77,7 @@ func compileSchema(text []byte) *schema {
 	return s
 }
 
-// denied loads nothing, and notes that it was asked to.
+// denied loads nothing, and records the attempt.
 type denied struct{ schema *schema }
 
 // Load implements jsonschema.URLLoader.
@@ -86,13 +86,13 @@ func (d denied) Load(string) (any, error) {
 	return nil, errors.New("nothing is fetched")
 }
 
-// anything is what Helm takes a urn for.
+// anything is the schema that Helm uses for a urn.
 type anything struct{}
 
 // Load implements jsonschema.URLLoader.
 func (anything) Load(string) (any, error) { return true, nil }
 
-// refused describes what the schemas refuse, without the values; nil: nothing.
+// refused returns what the schemas reject, without values; nil: nothing.
 func (s *schemas) refused(c *chart.Chart, values map[string]any, at []string, folder string) *Error {
 	if len(c.Schema) > 0 {
 		if e := s.of(c.Schema).refused(values, at); e != nil {
@@ -147,7 +147,7 @@ func (s *schema) refused(values map[string]any, at []string) (e *Error) {
 	return e
 }
 
-// leaves returns the innermost errors; of alternatives each.
+// leaves returns the innermost errors, with those of all alternatives.
 func leaves(e *jsonschema.ValidationError, into []*jsonschema.ValidationError) []*jsonschema.ValidationError {
 	if len(e.Causes) == 0 {
 		return append(into, e)
@@ -158,7 +158,7 @@ func leaves(e *jsonschema.ValidationError, into []*jsonschema.ValidationError) [
 	return into
 }
 
-// wish describes what a schema wants, in words that have nothing of the value.
+// wish describes what a schema requires, without the value.
 func wish(of jsonschema.ErrorKind) string {
 	switch k := of.(type) {
 	case *kind.Type:

@@ -9,27 +9,27 @@ import (
 	"helm.sh/helm/v4/pkg/chart/common"
 )
 
-// seen is common.Capabilities, with API versions that note what they were asked for. Templates see no difference.
+// seen is common.Capabilities with API versions that record what they are asked. Templates see no difference.
 type seen struct {
 	KubeVersion common.KubeVersion
 	APIVersions apiVersions
 	HelmVersion any
 }
 
-// Format implements fmt.Formatter. Inside of other values Helm's would print as an address, which is never the same.
+// Format implements fmt.Formatter. Inside other values, Helm's type prints an address, which is never the same.
 func (s *seen) Format(to fmt.State, _ rune) {
 	type plain seen
 	fmt.Fprintf(to, "&%v", plain(*s))
 }
 
-// apiVersions is common.VersionSet. What it was asked for is noted behind its end, in the spare capacity of the slice: it
-// must be a slice, because templates range over it, and so has no other place.
+// apiVersions is common.VersionSet. It records questions after its end, in the spare capacity of the slice: it must be
+// a slice because templates range over it, so it has no fields.
 type apiVersions []string
 
-// manyVersions is how many questions are noted.
+// manyVersions is how many questions are recorded.
 const manyVersions = 1000
 
-// granted marks a question that was not denied.
+// granted marks a question whose answer was yes.
 const granted = "+"
 
 func spare(have []string) apiVersions {
@@ -54,7 +54,7 @@ func (v apiVersions) Has(version string) bool {
 	return has
 }
 
-// absent returns what was denied, present what was granted.
+// absent returns the denied versions, present the granted ones.
 func (v apiVersions) absent() []string  { return v.noted(false) }
 func (v apiVersions) present() []string { return v.noted(true) }
 
@@ -68,18 +68,18 @@ func (v apiVersions) noted(has bool) []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// full reports whether there was no room to note more.
+// full reports whether the space for questions is used up.
 func (v apiVersions) full() bool { return cap(v) > len(v) && v[:cap(v)][cap(v)-1] != "" }
 
-// asks is what templates may ask that is not noted while they run.
+// asks is what templates may ask for in ways that are not recorded while they run.
 type asks struct {
-	versions bool // for API versions in another way than by Has
+	versions bool // API versions, in other ways than by Has
 	phase    bool // whether the release is installed or upgraded
 }
 
 func (a *asks) add(b asks) { a.versions, a.phase = a.versions || b.versions, a.phase || b.phase }
 
-// fields notes what a chain of fields asks for; in a condition the number of the revision tells the phase, too.
+// fields records what a chain of fields asks for. In a condition, the revision number distinguishes the phase, too.
 func (a *asks) fields(chain []string, condition bool) {
 	behind := func(i int) string {
 		if i+1 < len(chain) {
@@ -103,7 +103,7 @@ func (a *asks) fields(chain []string, condition bool) {
 	}
 }
 
-// text notes what a text may ask for that stands in a call, as the name of a field or as a template.
+// text records what a text may ask for when it is used as the name of a field or as a template.
 func (a *asks) text(text string, condition bool) {
 	has := func(word string) bool { return strings.Contains(text, word) }
 	a.versions = a.versions || has("Capabilities") || has("APIVersions")

@@ -5,7 +5,7 @@ import (
 	"text/template"
 )
 
-// asked is what a template may ask.
+// asked returns what a template may ask for.
 func asked(t *testing.T, text string) asks {
 	set := template.New("").Funcs(newRun(Options{}).funcs()).Funcs(placeholders)
 	_, asked, err := parseInto(set.New("t"), text)
@@ -15,7 +15,7 @@ func asked(t *testing.T, text string) asks {
 	return asked
 }
 
-func TestListsVersions(t *testing.T) {
+func TestTemplatesThatMayReadAllVersions(t *testing.T) {
 	for text, want := range map[string]bool{
 		"":                           false,
 		`{{ .Values.capabilities }}`: false,
@@ -35,7 +35,7 @@ func TestListsVersions(t *testing.T) {
 	}
 }
 
-func TestAsksPhase(t *testing.T) {
+func TestTemplatesThatMayReadThePhase(t *testing.T) {
 	for text, want := range map[string]bool{
 		`{{ if .Release.IsUpgrade }}{{ end }}`:                      true,
 		`{{ .Release.IsInstall }}`:                                  true,

@@ -7,8 +7,8 @@ import (
 	"text/template"
 )
 
-// weightyFuncs returns those functions that print or copy whole values, with limits: a list that holds another one
-// twice, and that a third one twice, is small until it is printed.
+// weightyFuncs limits functions that print or copy whole values. A list that contains another one twice, which contains
+// a third one twice, and so on, is small until it is printed.
 func (r *run) weightyFuncs(f template.FuncMap) template.FuncMap {
 	out := template.FuncMap{}
 	for _, name := range []string{"toYaml", "mustToYaml", "toYamlPretty", "toJson", "mustToJson", "toPrettyJson",
@@ -63,7 +63,7 @@ func (r *run) weightyFuncs(f template.FuncMap) template.FuncMap {
 	return out
 }
 
-// written writes a value. What is written as JSON, and as YAML by way of it, has an end also if the value is in itself.
+// written prints a value. JSON, and YAML that is made from JSON, ends with an error if the value contains itself.
 func (r *run) written(function string, v any, do func() (string, error)) (string, error) {
 	w := weighing{left: r.limits.Output}
 	if !w.fits(v, 0) && !(w.endless && (strings.HasSuffix(function, "Json") || strings.HasSuffix(function, "oYaml"))) {
@@ -76,7 +76,7 @@ func (r *run) written(function string, v any, do func() (string, error)) (string
 	return text, r.large(max(r.limits.Output-w.left, len(text)))
 }
 
-// replacing adds the functions that replace what a pattern matches.
+// replacing adds the functions that replace matches of a pattern.
 func (r *run) replacing(f, out template.FuncMap) {
 	for _, name := range []string{"regexReplaceAll", "regexReplaceAllLiteral"} {
 		do := f[name].(func(_, _, _ string) string)
@@ -102,8 +102,8 @@ func (r *run) replacing(f, out template.FuncMap) {
 	}
 }
 
-// multiplies reports whether a replacement makes more than a render may print. Each of its references to what was
-// matched can stand for all of the text, once.
+// multiplies reports whether the result of a replacement is over the output limit. Each reference to a match may stand
+// for the whole text once.
 func (r *run) multiplies(pattern, text, by string) bool {
 	if len(text) < r.limits.Output/(2*len(by)+2) {
 		return false
@@ -112,7 +112,7 @@ func (r *run) multiplies(pattern, text, by string) bool {
 	return err == nil && len(re.FindAllStringIndex(text, -1))*len(by)+strings.Count(by, "$")*len(text) > r.limits.Output
 }
 
-// large counts a text that was made, if it is large: so that making it larger again and again ends.
+// large counts a large result, so that a loop that enlarges it ends.
 func (r *run) large(size int) error {
 	if size > 1<<16 {
 		return r.print(size)
@@ -120,16 +120,16 @@ func (r *run) large(size int) error {
 	return r.alive()
 }
 
-// Levels of mappings and lists in a value that is printed: more are of one that is in itself.
+// deepestValue is the maximum nesting of a printed value. A deeper one contains itself.
 const deepestValue = 5000
 
-// weighing counts about how many bytes values have when they are printed, at least.
+// weighing estimates the minimum size of printed values in bytes.
 type weighing struct {
-	left    int  // bytes that may be printed
-	endless bool // a value is in itself
+	left    int  // remaining bytes
+	endless bool // a value contains itself
 }
 
-// fits reports whether a value fits in what is left, and takes it.
+// fits reports whether a value fits in the remaining bytes, and subtracts its size.
 func (w *weighing) fits(v any, depth int) bool {
 	if w.endless = w.endless || depth > deepestValue; w.endless {
 		return false

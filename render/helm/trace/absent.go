@@ -8,33 +8,33 @@ import (
 	"strings"
 )
 
-// Candidate is a value that would print a field which is not there.
+// Candidate is a value that would print a missing field.
 type Candidate struct {
-	// Path is what to set, from the values of the top chart. It ends with those of the field's keys that the template
-	// does not spell itself.
+	// Path is the path to set, from the values of the top chart. It includes those keys of the field that the template
+	// does not contain.
 	Path []string
-	// Needs are the values that have to count as true too, because the block that prints the field asks for them.
+	// Needs are other values that must be true, because the block that prints the field depends on them.
 	Needs [][]string
-	// Switch means that Path is such a value itself: the template spells the field's value.
+	// Switch means that Path is a condition: the template itself contains the field's value.
 	Switch bool
 
 	score int
 }
 
-// The worth of what candidates are found by. A key that the template spells is worth keyScore.
+// Scores of candidates, by how they were found. keyScore is added for each key that the template contains.
 const (
-	ownScore     = 100 // other keys of the mapping are printed of it
-	feedScore    = 80  // other keys of the mapping are of a map that it would have been merged into
-	skippedScore = 50  // it would be printed where the field belongs
-	litScore     = 30  // it switches text on that has the key
+	ownScore     = 100 // other keys of the mapping come from it
+	feedScore    = 80  // other keys of the mapping come from a map that it would be merged into
+	skippedScore = 50  // it would be printed at the place of the field
+	litScore     = 30  // it enables text that contains the key
 	keyScore     = 10
-	nameScore    = 5 // its name is like the key's
+	nameScore    = 5 // its name is similar to the key
 	needsScore   = 2
 )
 
-// Absent returns the values that would print a field which is not in a template's output, the likeliest first, or
-// nothing if the chart has none. The field is told by the nearest mapping above it that is there, as a range of bytes
-// of the output that begins with its first key (or is "{}"), and the keys that are missing below it.
+// Absent returns the values that would print a missing field of a template's output, the likeliest first; nothing if
+// the chart has none. The field is given by its nearest existing parent mapping and the missing keys below it. The
+// mapping is a range of bytes of the output that starts at its first key (or is "{}").
 func (t *Trace) Absent(template string, offset, length int, keys []string) []Candidate {
 	f := t.files[template]
 	if f == nil || f.err != nil || offset < 0 || length < 0 || offset+length > len(f.out) || len(keys) == 0 {
@@ -49,7 +49,7 @@ func (t *Trace) Absent(template string, offset, length int, keys []string) []Can
 	return a.found
 }
 
-// widen takes the blanks around a range into it: a block that was skipped leaves its mark there.
+// widen extends a range by the white space around it, where skipped blocks leave their marks.
 func widen(s string, from, to int) (int, int) {
 	for from > 0 && strings.IndexByte(" \n\t-", s[from-1]) >= 0 {
 		from--
@@ -64,17 +64,17 @@ type absence struct {
 	trace    *Trace
 	keys     []string
 	template string
-	col      int // where the keys of the mapping begin
+	col      int // column of the mapping's keys
 	found    []Candidate
 }
 
-// add takes a candidate: a value and the keys that are missing below it.
+// add adds a candidate: a value, and the missing keys below it.
 func (a *absence) add(n *node, rest []string, needs []*node, on bool, score int) {
 	if n == nil || n.kind != Value || n.up == nil {
 		return
 	}
 	if len(rest) > 0 && rest[0] == n.key {
-		if _, err := strconv.Atoi(n.key); err == nil { // the element that a range would have is the one that is missing
+		if _, err := strconv.Atoi(n.key); err == nil { // the missing element is the one that a range would produce
 			rest = rest[1:]
 		}
 	}
@@ -106,7 +106,7 @@ func (a *absence) add(n *node, rest []string, needs []*node, on bool, score int)
 
 func prefix(p, of []string) bool { return len(p) <= len(of) && slices.Equal(p, of[:len(p)]) }
 
-// siblings looks at the mapping's own keys: where they are keys of values, so will others be.
+// siblings adds the map of values from which other keys of the mapping come, if there is one.
 func (a *absence) siblings(f *traced, from, to int) {
 	at := 0
 	for _, g := range f.segments {
@@ -127,7 +127,7 @@ func (a *absence) siblings(f *traced, from, to int) {
 	}
 }
 
-// skipped looks at the blocks that were skipped and at the actions that printed nothing.
+// skipped searches the skipped blocks, and the actions that printed nothing.
 func (a *absence) skipped(f *traced, from, to int) {
 	at := 0
 	seen := map[*skippedBlock]bool{}
@@ -149,7 +149,7 @@ func (a *absence) skipped(f *traced, from, to int) {
 	}
 }
 
-// match finds the missing keys in what a skipped block would print.
+// match searches for the missing keys in what a skipped block would print.
 func (a *absence) match(events []event) {
 	m := matching{absence: a, indent: -1}
 	for _, e := range events {
@@ -164,7 +164,7 @@ func (a *absence) match(events []event) {
 	}
 }
 
-// switches takes what a block asks for as candidates, if the block spells all of the field.
+// switches adds the conditions of a block as candidates, if the block contains the whole field.
 func (m *matching) switches(e event) {
 	if len(undecimal(m.keys[m.matched:])) > 0 || m.matched == 0 {
 		return
@@ -174,13 +174,13 @@ func (m *matching) switches(e event) {
 	}
 }
 
-// matching is how far the missing keys were found in what a skipped block would print.
+// matching is the state of the search for the missing keys in what a skipped block would print.
 type matching struct {
 	*absence
 	matched int
 	indent  int
-	pending bool // the last key that was found has nothing behind it yet
-	other   bool // another key stands in front
+	pending bool // nothing has followed the last matched key yet
+	other   bool // another key comes before
 }
 
 func (m *matching) text(e event) {
@@ -225,7 +225,7 @@ func (m *matching) read(e event) {
 	}
 }
 
-// mapping reports whether a value is a mapping or nothing yet.
+// mapping reports whether a value is a mapping or missing.
 func (t *Trace) mapping(n *node) bool {
 	var v any = t.scopes.values
 	for _, k := range n.path() {
@@ -239,7 +239,7 @@ func (t *Trace) mapping(n *node) bool {
 	return ok || v == nil
 }
 
-// undecimal leaves out the indexes of lists at the beginning: what a template prints in an element of its own list.
+// undecimal removes leading indexes of lists, as the template may print a list itself.
 func undecimal(keys []string) []string {
 	for len(keys) > 0 {
 		if _, err := strconv.Atoi(keys[0]); err != nil {
@@ -250,8 +250,8 @@ func undecimal(keys []string) []string {
 	return keys
 }
 
-// spelled finds the next missing key in a text, deeper than the last. The first has to stand where the mapping's keys
-// stand, if the text's column is known.
+// spelled finds the next missing key in a text, with a deeper indentation than the last one. The first key must be in
+// the column of the mapping's keys, if the column of the text is known.
 func (a *absence) spelled(text string, shift, matched, indent int) (next, deep int, rest string, ok bool) {
 	for next = matched; next < len(a.keys); next++ {
 		if _, err := strconv.Atoi(a.keys[next]); err == nil {

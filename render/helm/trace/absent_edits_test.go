@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// wished are fields that policies ask for, below a pod's template and below a container.
+// wished are fields that policies often require, below a pod template and below a container.
 var wished = []struct {
 	container bool
 	keys      string
@@ -35,10 +35,10 @@ var wished = []struct {
 	{true, "readinessProbe/httpGet/path", "/zz"},
 }
 
-// gap is a field that is not there.
+// gap is a missing field.
 type gap struct {
 	template, object string
-	above            []string // the mapping that is there
+	above            []string // the existing parent mapping
 	at, n            int
 	keys             []string
 	value            any
@@ -92,7 +92,7 @@ func gapsIn(name, text string) []gap {
 	}
 }
 
-// end returns where the last scalar below a node ends, roughly: at the end of its line.
+// end returns approximately where the last scalar below a node ends: at the end of its line.
 func end(d doc.Offsets, n *yaml.Node) int {
 	at := d.Of(n)
 	for _, c := range n.Content {
@@ -131,7 +131,7 @@ func get(n *yaml.Node, path ...string) *yaml.Node {
 	return n
 }
 
-// TestPublicAbsentFields sets the values that Absent names for fields that are not there, and renders with Helm.
+// TestPublicAbsentFields sets the values that Absent returns for missing fields, and renders with Helm.
 func TestPublicAbsentFields(t *testing.T) {
 	total := map[string]int{}
 	for r := range sampled(t) {
@@ -177,7 +177,7 @@ func TestPublicAbsentFields(t *testing.T) {
 	}
 }
 
-// sets reports whether a candidate makes the field appear.
+// sets reports whether setting a candidate makes the field appear.
 func (r release) sets(t *testing.T, g gap, c Candidate) bool {
 	m := r.merged()
 	for _, need := range c.Needs {
@@ -212,7 +212,7 @@ func (r release) sets(t *testing.T, g gap, c Candidate) bool {
 	return false
 }
 
-// setDeep is setPath that makes lists where keys are numbers.
+// setDeep is setPath, but makes lists for keys that are numbers.
 func setDeep(m map[string]any, p []string, v any) bool {
 	for i := len(p) - 1; i > 0; i-- {
 		if old, _ := lookupPath(m, p[:i]); container2(old) {

@@ -9,36 +9,36 @@ import (
 	"text/template/parse"
 )
 
-// event is a part of what a block would print: text, or something that is read of values.
+// event is a part of what a block would print: text, or values that are read.
 type event struct {
 	text  string
 	reads []*node
-	yaml  bool    // a whole value is printed, by toYaml
-	needs []*node // what has to count as true
-	// shift is how far the text is moved to the right, and of what is read the column where it begins; below 0 if that
-	// is not known.
+	yaml  bool    // toYaml prints a whole value
+	needs []*node // values that must be true
+	// shift is the indentation that is added to a text. For values it is the column at which they are printed. It is
+	// negative if not known.
 	shift int
 }
 
-// What a block may take that is executed to see what it would print.
+// Limits for a block that is executed to see what it would print.
 const (
 	maxAssumedSteps = 20_000
 	maxAssumedBytes = 1 << 20
 	maxAssumedDepth = 12
 )
 
-// assume returns what a skipped block would print if its conditions were true: it is executed once more, in which calls
-// that fail return what went in.
+// assume returns what a skipped block would print if its conditions were true. It executes the block again; calls that
+// fail return their arguments.
 func (e *exec) assume(h *skippedBlock, template string) []event {
 	f := &frame{exec: e, set: h.set, tmpl: h.tmpl, out: &text{}, vars: slices.Clone(h.vars)}
 	func() {
 		defer func(limits Limits, depth int) {
-			_ = recover() // what was printed until then counts
+			_ = recover() // keep what was printed until then
 			e.assuming, e.limits, e.depth = false, limits, depth
 			clear(e.included)
 		}(e.limits, e.depth)
 		e.limits = Limits{Steps: e.steps + maxAssumedSteps, Bytes: e.bytes + maxAssumedBytes, Depth: e.depth + maxAssumedDepth}
-		e.assuming, e.ctx = true, context.WithoutCancel(e.ctx) // Run's may have ended, and the steps are few
+		e.assuming, e.ctx = true, context.WithoutCancel(e.ctx) // the context of Run may have ended; the steps are limited instead
 		switch n := h.node.(type) {
 		case *parse.ActionNode:
 			f.walk(h.dot, n)
@@ -53,7 +53,7 @@ func (e *exec) assume(h *skippedBlock, template string) []event {
 	return f.out.events(h.tmpl.name == template && !h.moved)
 }
 
-// assumed returns the key and the element of the one round that a range is assumed to have.
+// assumed returns the key and the element of the single iteration that is assumed for a range.
 func (f *frame) assumed(over value) (k, v value) {
 	k = value{sh: taint{org: f.origin(over), cond: over.sh.cond}}
 	switch rv := concrete(over.rv); {
@@ -65,7 +65,7 @@ func (f *frame) assumed(over value) (k, v value) {
 	return k, value{sh: taint{org: over.sh.mix().child("0"), cond: over.sh.cond}}
 }
 
-// events takes apart what was printed, line by line. known says that it stands in its columns but for the first line.
+// events splits printed text into lines and values. known means that its columns are known, except for the first line.
 func (t *text) events(known bool) (list []event) {
 	var line event
 	flush := func() {
@@ -74,7 +74,7 @@ func (t *text) events(known bool) (list []event) {
 		}
 		line = event{}
 	}
-	var inside *node // a value that is printed key by key
+	var inside *node // a value whose keys are printed one by one
 	at := 0
 	for _, g := range t.segments {
 		s := string(t.buf[at : at+int(g.n)])
@@ -124,7 +124,7 @@ func (t *text) events(known bool) (list []event) {
 	return list
 }
 
-// needs returns the values that are assumed to count as true where a piece stands, the outermost first.
+// needs returns the values that are assumed to be true at a segment, the outermost first.
 func (g segment) needs() (list []*node) {
 	g.cond.each(func(n *node, role Role) {
 		if role == assumed && n.kind == Value {
@@ -135,7 +135,7 @@ func (g segment) needs() (list []*node) {
 	return list
 }
 
-// below reports whether a path leads through another one.
+// below reports whether another path is a prefix of a path.
 func (n *node) below(other *node) bool {
 	for ; n != nil; n = n.up {
 		if n == other {

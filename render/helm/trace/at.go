@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// At returns where bytes of a template's output came from: the main origin first, then the others that they are made
-// of, then values that would have been used if they were not empty, then the conditions that they stand under, the
-// innermost first. It returns nil for output that is not accepted.
+// At returns where bytes of a template's output came from, in this order: the main origin; other origins of the bytes;
+// values that would have been used if they were not empty; conditions, the innermost first. It returns nil for output
+// that is not accepted.
 func (t *Trace) At(template string, offset, length int) []Origin {
 	f := t.files[template]
 	if f == nil || f.err != nil || offset < 0 || length < 0 || offset+length > len(f.out) {
@@ -17,8 +17,8 @@ func (t *Trace) At(template string, offset, length int) []Origin {
 	return t.origins(cut(f.segments, offset, offset+length))
 }
 
-// Fallbacks returns the values that something in a template's output stands for because they are empty: what At returns
-// in this role of all its parts, in the order of the output, some perhaps several times.
+// Fallbacks returns the empty values that other values in a template's output replace. These are the origins that At
+// returns with the role Fallback for any part of the output, in order, perhaps with duplicates.
 func (t *Trace) Fallbacks(template string) (paths [][]string) {
 	f := t.files[template]
 	if f == nil || f.err != nil {
@@ -84,8 +84,8 @@ func (t *Trace) origins(segments []segment) []Origin {
 	return out
 }
 
-// rank orders origins: what the bytes were copied from before what they were computed of, and then what a person can
-// set before what the chart says.
+// rank orders origins. Copied bytes come before computed ones, and values that a person can set before text of the
+// chart.
 func rank(o Origin) int {
 	r := 0
 	if o.Role == Derived {
@@ -96,7 +96,7 @@ func rank(o Origin) int {
 		return r
 	case o.Kind == Key:
 		return r + 1
-	case o.Kind == Text && o.Role == Derived: // an argument of a function
+	case o.Kind == Text && o.Role == Derived: // argument of a function
 		return r + 4
 	case o.Kind == File || o.Kind == Text:
 		return r + 2
@@ -104,7 +104,7 @@ func rank(o Origin) int {
 	return r + 3
 }
 
-// weigh adds the origin of a piece to those found, or its bytes to what is found of it already.
+// weigh adds the origin of a segment to a list, or adds its bytes to an entry of the same origin.
 func (t *Trace) weigh(found []weighed, n *node, g segment, at int) []weighed {
 	role := Verbatim
 	if g.off < 0 {
@@ -126,7 +126,7 @@ func (t *Trace) weigh(found []weighed, n *node, g segment, at int) []weighed {
 	return append(found, weighed{o, int(g.n), n})
 }
 
-// origin describes a node.
+// origin returns the description of a node.
 func (t *Trace) origin(n *node, off, length int) Origin {
 	o := Origin{Kind: n.kind, Offset: off, Length: length}
 	switch n.kind {

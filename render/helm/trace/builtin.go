@@ -9,7 +9,7 @@ import (
 	"text/template"
 )
 
-// deref follows pointers and interfaces to the end or to nil.
+// deref follows pointers and interfaces to their end or to nil.
 func deref(v reflect.Value) (reflect.Value, bool) {
 	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 		if v.IsNil() {
@@ -20,7 +20,7 @@ func deref(v reflect.Value) (reflect.Value, bool) {
 	return v, false
 }
 
-// truth reports whether a value counts as true; a kind without a truth counts as false.
+// truth reports whether a value is true for text/template. A kind that cannot be true or false counts as false.
 func truth(v reflect.Value) bool {
 	if v = concrete(v); !v.IsValid() {
 		return false
@@ -34,7 +34,7 @@ var (
 	stringerType = reflect.TypeFor[fmt.Stringer]()
 )
 
-// sprint returns what an action prints of a value.
+// sprint returns what an action prints for a value.
 func sprint(v reflect.Value) string {
 	if v.Kind() == reflect.Pointer {
 		v, _ = deref(v)
@@ -64,8 +64,8 @@ func sortedKeys(m reflect.Value) []string {
 	return keys
 }
 
-// bridge is what a template of one action hands over, by which text/template itself does what only it can: call a
-// function, or go through what is ranged over.
+// bridge passes values to a template with a single action. There text/template does what only it can do: call a
+// function, or range over a value.
 type bridge struct {
 	args []value
 	out  reflect.Value
@@ -84,7 +84,7 @@ func (e *exec) bridging() template.FuncMap {
 	}
 }
 
-// across executes a template with a bridge. The error is that of a function.
+// across executes a template with a bridge. The error is that of the called function.
 func (f *frame) across(action string, b *bridge) error {
 	t := f.bridges[action]
 	if t == nil {
@@ -100,7 +100,7 @@ func (f *frame) across(action string, b *bridge) error {
 	return err
 }
 
-// dynamic returns the origin of a key that is not spelled in the template.
+// dynamic returns the origin of a key that is not a literal in the template.
 func (f *frame) dynamic(by value) *node {
 	var m mixer
 	by.sh.mix().leaves(func(n *node) {

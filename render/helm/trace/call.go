@@ -6,7 +6,7 @@ import (
 	"text/template/parse"
 )
 
-// call is a call of a function, for those who tell where its result came from.
+// call is a call of a function, as its handler sees it.
 type call struct {
 	*frame
 	name string
@@ -52,8 +52,8 @@ func (c *call) result(spelled string, fn function) value {
 	return value{c.out, c.mixed()}
 }
 
-// arguments evaluates the arguments of a call. It returns how they are spelled for text/template, which fits them to what
-// the function takes: numbers, whose type depends on that, as they are.
+// arguments evaluates the arguments of a call. It returns their text for text/template, which converts them to the
+// parameter types. Numbers are passed as written, since their type depends on the parameter.
 func (c *call) arguments(dot value, nodes []parse.Node, piped *value) (spelled string) {
 	for _, n := range nodes {
 		c.args = append(c.args, c.evaluate(dot, n, nil, nil))
@@ -102,7 +102,7 @@ func (f *frame) andOr(dot value, or bool, nodes []parse.Node, piped *value) (v v
 	return v
 }
 
-// mixed is the origin of a result that may be of anything that went in: what was piped first.
+// mixed returns the origin of a result that may come from any argument. The piped argument comes first.
 func (c *call) mixed() taint {
 	var m mixer
 	var k *cond

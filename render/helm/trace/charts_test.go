@@ -19,11 +19,11 @@ import (
 	"github.com/lintel-bot/lintel/render/helm"
 )
 
-// release is a chart with the values that it is rendered with.
+// release is a chart with values.
 type release struct {
 	label     string
 	files     []helm.File
-	deps      map[string]release // of the same folder of charts, not vendored
+	deps      map[string]release // from the same folder of charts, not vendored
 	values    map[string]any
 	name      string
 	namespace string
@@ -71,7 +71,7 @@ func (r *release) render(t testing.TB) (map[string]string, error) {
 	return out.Files, nil
 }
 
-// trace runs the shadow.
+// trace runs the traced execution.
 func (r *release) trace(t testing.TB, out map[string]string) (*Trace, error) {
 	c, err := r.load()
 	if err != nil {
@@ -80,7 +80,7 @@ func (r *release) trace(t testing.TB, out map[string]string) (*Trace, error) {
 	return Run(t.Context(), c, r.options(), &helm.Output{Files: out})
 }
 
-// deep copies values; Values become plain maps.
+// deep copies values. Values become plain maps.
 func deep(v any) any {
 	switch v := v.(type) {
 	case common.Values:
@@ -101,13 +101,13 @@ func deep(v any) any {
 	return v
 }
 
-// publicReleases finds the charts below the folder of LINTEL_CHARTS, each with its default and its ci values.
+// publicReleases finds the charts below the folder of LINTEL_CHARTS, each with default and ci values.
 func publicReleases(t testing.TB) []release {
 	root := os.Getenv("LINTEL_CHARTS")
 	if root == "" {
 		t.Skip("LINTEL_CHARTS is not set: a folder with charts")
 	}
-	dirs := map[string]string{} // by name, of one repository
+	dirs := map[string]string{} // by name, within one repository
 	var found []string
 	_ = filepath.WalkDir(root, func(p string, d os.DirEntry, err error) error {
 		if err == nil && d.Name() == "Chart.yaml" {
@@ -190,7 +190,7 @@ func readRelease(root, dir string, dirs map[string]string, depth int) (release, 
 	return r, nil
 }
 
-// without takes out a dependency that is not there.
+// without removes a missing dependency.
 func (r *release) without(name string) {
 	for i, f := range r.files {
 		if f.Name != "Chart.yaml" {
@@ -204,7 +204,7 @@ func (r *release) without(name string) {
 	}
 }
 
-// sampled returns public releases in a random order, and no more of them after the minutes of LINTEL_MINUTES.
+// sampled returns public releases in random order, until the minutes of LINTEL_MINUTES are over.
 func sampled(t testing.TB) iter.Seq[release] {
 	all := publicReleases(t)
 	minutes, err := strconv.ParseFloat(os.Getenv("LINTEL_MINUTES"), 64)
@@ -238,7 +238,7 @@ func TestPublicChartsAreAccepted(t *testing.T) {
 			failed++
 			continue
 		}
-		r.render(t) // what is measured is warm
+		r.render(t) // warm up before measuring
 		started := cpu()
 		r.render(t)
 		h := cpu() - started
@@ -281,7 +281,7 @@ func TestPublicChartsAreAccepted(t *testing.T) {
 		inputs, failed, whole, files, accepted, helm, ours, float64(ours)/float64(helm))
 }
 
-// covered reports segments that do not add up to the output.
+// covered reports segments whose lengths do not add up to the output.
 func covered(f *traced) error {
 	n := 0
 	for _, g := range f.segments {

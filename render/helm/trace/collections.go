@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// key returns an argument as the key that sprig makes of it.
+// key returns an argument as a string, as sprig does for keys.
 func (c *call) key(i int) string {
 	s, _ := asString(c.args[i].rv)
 	return s
 }
 
-// chosen follows default and coalesce: the first value that is not empty stands for those before it.
+// chosen handles default and coalesce: the first value that is not empty replaces the values before it.
 func chosen(c *call) taint {
 	list := c.args
 	if c.name == "default" && len(list) > 1 {
@@ -43,7 +43,7 @@ func lookedUp(c *call) taint {
 	return taint{org: &node{kind: Lookup, key: c.name}, cond: sh.cond.under(sh.org, Condition)}
 }
 
-// follow goes down keys and indexes into maps and lists.
+// follow follows keys and indexes into maps and lists.
 func (f *frame) follow(on value, keys []value) value {
 	for _, by := range keys {
 		on.rv, _ = deref(on.rv)
@@ -62,7 +62,7 @@ func (f *frame) follow(on value, keys []value) value {
 	return on
 }
 
-// indexed follows index, get and hasKey.
+// indexed handles index, get and hasKey.
 func indexed(c *call) taint {
 	sh := c.follow(c.args[0], c.args[1:]).sh
 	if c.name == "hasKey" {
@@ -71,7 +71,7 @@ func indexed(c *call) taint {
 	return sh
 }
 
-// dug follows dig: keys, then the default, then the map.
+// dug handles dig: its arguments are keys, then the default, then the map.
 func dug(c *call) taint {
 	n := len(c.args) - 2
 	if n < 1 {
@@ -86,7 +86,7 @@ func dug(c *call) taint {
 	return sh
 }
 
-// place returns the taint of a value that is put in a map or list: with the conditions that it is put there under.
+// place returns the taint of a value that is put in a map or list, including the current conditions.
 func (c *call) place(v value) taint {
 	v.sh.cond = join(v.sh.cond, c.cond)
 	if v.sh.org == nil && v.sh.segments == nil {
@@ -117,7 +117,7 @@ func dict(c *call) taint {
 	return taint{}
 }
 
-// setKey follows set and unset, which change the map that they return.
+// setKey handles set and unset, which change the map and return it.
 func setKey(c *call) taint {
 	c.changes(c.args[0])
 	if len(c.args) == 3 && concrete(c.args[0].rv).IsValid() {
@@ -126,7 +126,7 @@ func setKey(c *call) taint {
 	return c.args[0].sh
 }
 
-// picked gives the entries of pick's or omit's result the origins that they have in the first argument.
+// picked handles pick and omit: entries of the result have their origins in the first argument.
 func picked(c *call) taint {
 	info := &mapInfo{org: c.below(c.args[0])}
 	for _, k := range sortedKeys(c.out) {
@@ -136,7 +136,7 @@ func picked(c *call) taint {
 	return taint{org: info.org, cond: c.args[0].sh.cond}
 }
 
-// below returns the origin below which the entries of a map lie that have none of their own.
+// below returns the origin of those entries of a map that have no origin of their own.
 func (t *table) below(m value) *node {
 	if info := t.mapOf(m.rv); info != nil {
 		return info.org
@@ -149,7 +149,7 @@ func deepCopied(c *call) taint {
 	return c.args[0].sh
 }
 
-// copied gives a copy and what is in it the origins of the original.
+// copied gives a copy, and everything in it, the origins of the original.
 func (c *call) copied(to, from value, depth int) {
 	a, b := concrete(to.rv), concrete(from.rv)
 	if a.Kind() != b.Kind() || depth > 100 {
@@ -184,7 +184,7 @@ func (c *call) copied(to, from value, depth int) {
 	}
 }
 
-// ended follows first and last.
+// ended handles first and last.
 func ended(c *call) taint {
 	l := c.args[0]
 	n := concrete(l.rv).Len()
@@ -199,8 +199,8 @@ func ended(c *call) taint {
 
 const maxMatched = 2000
 
-// gathered finds the elements of a result again among the arguments and what is in them, each of which is used once, in
-// order, or as parts of the last argument.
+// gathered finds the elements of a result among the arguments and their elements, or as parts of the last argument.
+// Each of them is used once, in order.
 func gathered(c *call) taint {
 	var from []value
 	for _, a := range c.args {
@@ -251,7 +251,7 @@ func gathered(c *call) taint {
 		}
 		info.elems = append(info.elems, sh)
 	}
-	// A result that is an argument itself, or a part of it, keeps what it has.
+	// A result that is an argument, or a part of one, keeps its origins.
 	for _, a := range c.args {
 		if out.Len() > 0 && identical(a.rv, out) {
 			return a.sh
@@ -261,7 +261,7 @@ func gathered(c *call) taint {
 	return taint{org: org}
 }
 
-// identical reports whether two values are one scalar or one container.
+// identical reports whether two values are the same scalar or the same container.
 func identical(a, b reflect.Value) bool {
 	a, b = concrete(a), concrete(b)
 	if a.Kind() != b.Kind() {

@@ -22,7 +22,7 @@ func fromText(c *call) taint {
 	return taint{org: sh.mix(), cond: sh.conds()}
 }
 
-// feeds gives the decoded map the skipped blocks of the text that stand between its keys.
+// feeds gives the decoded map the skipped blocks that are between its keys in the text.
 func (e *encoding) feeds(out reflect.Value, col int) {
 	if rv := concrete(out); rv.Kind() != reflect.Map || rv.IsNil() {
 		return
@@ -43,8 +43,8 @@ func (e *encoding) feeds(out reflect.Value, col int) {
 	}
 }
 
-// read records the origins of a decoded value and returns its taint: of a container that of the whole, as what is in it
-// has its own.
+// read records the origins of a decoded value and returns its taint. That of a container is the taint of the whole
+// text, as the values in it have their own.
 func (e *encoding) read(n *yaml.Node, v reflect.Value) taint {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -92,7 +92,8 @@ func (e *encoding) mapping(n *yaml.Node, v reflect.Value) *mapInfo {
 	return info
 }
 
-// scalar returns the taint of a scalar: that of its token, cut down to its own bytes where they stand in the text.
+// scalar returns the taint of a scalar. It is that of its token, limited to the scalar's own bytes if the text contains
+// them.
 func (e *encoding) scalar(n *yaml.Node) taint {
 	at, end, ok := e.Span(n)
 	if !ok {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// edits returns releases that differ in one place, most likely to render first.
+// edits returns releases that differ in one place. Those that most likely render come first.
 func (r release) edits(o Origin) []release {
 	var out []release
 	switch o.Kind {
@@ -82,7 +82,7 @@ func (r release) editChart(o Origin, k int) (release, bool) {
 	})
 }
 
-// key2 leaves the first digit of a version alone.
+// key2 keeps the first digit of a version.
 func key2(key string) int {
 	if key == "version" || key == "appVersion" {
 		return 1
@@ -113,7 +113,7 @@ func (r release) editFile(name string, edit func([]byte) ([]byte, bool)) (releas
 	return e, false
 }
 
-// editBytes changes a letter or digit of a literal.
+// editBytes changes a letter or a digit of a literal.
 func editBytes(data []byte, at, n, k int) ([]byte, bool) {
 	end := min(at+n, len(data))
 	b := bytes.Clone(data)
@@ -151,7 +151,7 @@ func editBytes(data []byte, at, n, k int) ([]byte, bool) {
 	return nil, false
 }
 
-// changes returns values that could stand for a value.
+// changes returns possible replacements of a value.
 func changes(v any, at, n int) []any {
 	switch v := v.(type) {
 	case nil:

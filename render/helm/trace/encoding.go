@@ -9,15 +9,15 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// encoding is a text of YAML or JSON beside the value that it was made of, or that was made of it.
+// encoding is a text of YAML or JSON with the value that was encoded, or decoded.
 type encoding struct {
 	*frame
 	doc.Offsets
-	root *yaml.Node // nil: it cannot be read
-	out  text       // of what was encoded, as far as it was followed
-	pos  int        // the length of that
+	root *yaml.Node // nil: the text is invalid
+	out  text       // the text, as far as it was matched with the value
+	pos  int        // length of out
 
-	segments []segment // of what was decoded
+	segments []segment // of the text that was decoded
 	whole    taint
 }
 
@@ -30,11 +30,12 @@ func (f *frame) encoding(s string) *encoding {
 	return e
 }
 
-// own returns the parts of a scalar's token that are its own bytes, in order; none where it is spelled in another way.
+// own returns the parts of a scalar's token that are bytes of the scalar, in order. There are none if the token is
+// written differently.
 func (e *encoding) own(n *yaml.Node, at, end int) (parts [][2]int) {
-	token := e.Text[:min(end+1, len(e.Text))] // with the line break behind it, which a block may have
+	token := e.Text[:min(end+1, len(e.Text))] // including the next line break, which may be part of a block scalar
 	if n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
-		at += max(0, strings.IndexByte(token[at:], '\n')) // behind its head
+		at += max(0, strings.IndexByte(token[at:], '\n')) // skip the line with its mark
 	}
 	for value := n.Value; value != ""; {
 		line := value
@@ -52,7 +53,7 @@ func (e *encoding) own(n *yaml.Node, at, end int) (parts [][2]int) {
 	return parts
 }
 
-// encoded finds the tokens of what toYaml or toJson printed in the value that it printed.
+// encoded handles toYaml and toJson: it matches the tokens of the text with the values.
 func encoded(c *call) taint {
 	s, _ := asString(c.out)
 	v := c.args[len(c.args)-1]
@@ -61,7 +62,7 @@ func encoded(c *call) taint {
 	return sh
 }
 
-// written returns the taint of a value as YAML or JSON; that of the whole if it cannot be followed.
+// written returns the taint of a value as YAML or JSON. If they cannot be matched, it is the taint of the whole value.
 func (f *frame) written(s string, v value) taint {
 	if e := f.encoding(s); e.root != nil && e.write(e.root, v) {
 		e.upTo(len(s))
@@ -70,7 +71,7 @@ func (f *frame) written(s string, v value) taint {
 	return taint{org: f.origin(v), cond: v.sh.conds(), derived: true}
 }
 
-// upTo takes bytes that are structure.
+// upTo takes structural bytes up to an offset.
 func (e *encoding) upTo(at int) {
 	if at > e.pos {
 		e.out.piece(segment{n: int32(at - e.pos), off: -1})
@@ -78,7 +79,7 @@ func (e *encoding) upTo(at int) {
 	}
 }
 
-// write follows what was printed of a value. It returns false where that is something else.
+// write matches the text with a value. It returns false where they differ.
 func (e *encoding) write(n *yaml.Node, v value) bool {
 	e.step()
 	rv := concrete(v.rv)
@@ -104,8 +105,7 @@ func (e *encoding) write(n *yaml.Node, v value) bool {
 	return len(n.Content) == 0 && e.token(n, v)
 }
 
-// token takes a scalar's token, or that of an empty map or list. Where the scalar's own bytes stand in it, they keep
-// their places.
+// token takes the token of a scalar, or of an empty map or list. Bytes of the scalar in the token keep their places.
 func (e *encoding) token(n *yaml.Node, v value) bool {
 	at, end, ok := e.Span(n)
 	if !ok || at < e.pos {
@@ -126,7 +126,7 @@ func (e *encoding) token(n *yaml.Node, v value) bool {
 	case s == "":
 		e.out.piece(segment{n: int32(end - at), org: of, cond: v.sh.conds()})
 		e.pos = end
-	case strings.TrimSuffix(s, "\n") == strings.TrimSuffix(n.Value, "\n"): // toYaml cuts the last line break off
+	case strings.TrimSuffix(s, "\n") == strings.TrimSuffix(n.Value, "\n"): // toYaml removes the last line break
 		pieces := cutter{segments: v.sh.of(len(s))}
 		for _, part := range e.own(n, at, end) {
 			rest(part[0])

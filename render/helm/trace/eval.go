@@ -9,16 +9,16 @@ import (
 	"text/template/parse"
 )
 
-// failure ends the execution of a file. Templates cannot catch errors, so that it unwinds to the file.
+// failure ends the execution of a file. Templates cannot catch errors, so it unwinds the whole file.
 type failure struct{ err error }
 
 func (f failure) Error() string { return f.err.Error() }
 
-// Limits bound an execution; what exceeds them is not accepted.
+// Limits limit an execution. Output beyond them is not accepted.
 type Limits struct {
-	Steps int // nodes, commands and arguments evaluated; 0: 20 million
-	Bytes int // written, in all templates together; 0: 256 MiB
-	Depth int // of templates in templates; 0: 1,100, a little more than Helm allows for include
+	Steps int // evaluated nodes, commands and arguments; 0: 20 million
+	Bytes int // written in all templates together; 0: 256 MiB
+	Depth int // of nested templates; 0: 1,100, a little more than Helm allows for include
 }
 
 func (l Limits) filled() Limits {
@@ -42,15 +42,15 @@ type exec struct {
 	steps    int
 	bytes    int
 	depth    int
-	calls    *template.Template            // with all functions
+	calls    *template.Template            // has all functions
 	bridges  map[string]*template.Template // by their actions
-	numbers  map[string]reflect.Value      // by how they are spelled
-	bridge   *bridge                       // of the one that is executed
+	numbers  map[string]reflect.Value      // by their text
+	bridge   *bridge                       // of the current call
 	included map[string]int
 	funcs    map[string]function
 }
 
-// handler returns where the result of a call came from.
+// handler returns the taint of a call's result.
 type handler func(c *call) taint
 
 // frame is the execution of one template.
@@ -68,7 +68,7 @@ type variable struct {
 	v    value
 }
 
-// flow is how a node ended.
+// flow says how a node ended.
 type flow int
 
 const (
@@ -91,7 +91,7 @@ func (f *frame) step() {
 	}
 }
 
-// What a piece of text and a skipped block count beside their bytes: about what they take in memory.
+// Costs of a segment and of a skipped block besides their bytes: about their size in memory.
 const (
 	pieceCost   = 32
 	skippedCost = 256
@@ -104,7 +104,7 @@ func (f *frame) grow(n int) {
 	}
 }
 
-// execute runs a template with its data and returns what it printed.
+// execute runs a template with its data and appends its output to out.
 func (e *exec) execute(s *set, t *tmpl, data value, out *text, c *cond) {
 	f := &frame{exec: e, set: s, tmpl: t, out: out, cond: c, vars: make([]variable, 1, 8)}
 	f.vars[0] = variable{"$", data}
@@ -164,7 +164,7 @@ func (f *frame) walk(dot value, n parse.Node) flow {
 	return next
 }
 
-// because returns the present conditions with one more: the value that decided.
+// because returns the current conditions and one more: the value that decided.
 func (f *frame) because(v value) *cond {
 	if f.assuming {
 		return f.cond.under(f.origin(v), assumed)
@@ -191,7 +191,7 @@ func (f *frame) branch(dot value, n *parse.BranchNode, with bool) flow {
 	return fl
 }
 
-// variable returns the innermost variable of a name. The parser made sure that there is one.
+// variable returns the innermost variable with a name. The parser has checked that there is one.
 func (f *frame) variable(name string) *value {
 	i := len(f.vars) - 1
 	for f.vars[i].name != name {
@@ -200,13 +200,13 @@ func (f *frame) variable(name string) *value {
 	return &f.vars[i].v
 }
 
-// assign assigns to a variable. The value remembers under which conditions it was assigned.
+// assign assigns to a variable. The value keeps the conditions of the assignment.
 func (f *frame) assign(name string, v value) {
 	v.sh.cond = join(v.sh.cond, f.cond)
 	*f.variable(name) = v
 }
 
-// print writes what an action yields.
+// print writes the result of an action.
 func (f *frame) print(dot value, n *parse.ActionNode, v value) {
 	before := len(f.out.buf)
 	f.grow(pieceCost)
@@ -260,7 +260,7 @@ func (f *frame) pipeline(dot value, p *parse.PipeNode) (v value) {
 	return v
 }
 
-// evaluate evaluates a command: its first word with what stands behind it and, if there is something, what is piped in.
+// evaluate evaluates a command: its first word, its arguments and, if there is one, the piped value.
 func (f *frame) evaluate(dot value, n parse.Node, args []parse.Node, piped *value) value {
 	f.step()
 	switch n := n.(type) {
@@ -288,7 +288,7 @@ func (f *frame) evaluate(dot value, n parse.Node, args []parse.Node, piped *valu
 	case *parse.StringNode:
 		sh := f.literal(n, n.Quoted)
 		switch {
-		case len(n.Quoted) != len(n.Text)+2: // something in it is escaped
+		case len(n.Quoted) != len(n.Text)+2: // it contains an escape sequence
 			sh.derived = true
 		case n.Text != "":
 			sh = f.tmpl.src.literal(int(n.Pos)+1, len(n.Text))
@@ -299,7 +299,7 @@ func (f *frame) evaluate(dot value, n parse.Node, args []parse.Node, piped *valu
 	return value{} // nil
 }
 
-// literal returns the taint of a literal that is not copied byte by byte.
+// literal returns the taint of a literal whose bytes are not copied.
 func (f *frame) literal(n parse.Node, spelled string) taint {
 	return taint{org: f.tmpl.src.origin(int(n.Position()), len(spelled)), cond: f.cond}
 }
@@ -315,7 +315,7 @@ func (f *frame) fields(dot, on value, names []string, args []parse.Node, piped *
 	return on
 }
 
-// field returns a field, a map's entry, or what a method returns.
+// field returns a field, the entry of a map, or the result of a method.
 func (f *frame) field(dot, on value, name string, args []parse.Node, piped *value) value {
 	sh := taint{org: on.sh.org.child(name), cond: on.sh.cond}
 	rv, _ := deref(on.rv)

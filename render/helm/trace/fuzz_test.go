@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// sentence makes small templates at random out of what a seed says.
+// sentence makes small random templates from a seed.
 type sentence struct {
 	rng  *rand.Rand
 	left int
@@ -91,7 +91,8 @@ func (s *sentence) body() string {
 	return b.String()
 }
 
-// FuzzShadow: what the shadow accepts is what Helm printed; its pieces cover it; what Helm prints is accepted.
+// FuzzShadow checks that accepted output is Helm's, that its segments cover it, and that everything Helm prints is
+// accepted.
 func FuzzShadow(f *testing.F) {
 	for i := range 200 {
 		f.Add(int64(i))
@@ -101,7 +102,7 @@ func FuzzShadow(f *testing.F) {
 		r := example("{{ $v := 1 }}"+s.body(), exampleValues)
 		out, err := r.render(t)
 		if err != nil {
-			return // Helm says why; the shadow would only be asked for what Helm printed
+			return // Helm reports the error; only what Helm printed is traced
 		}
 		tr, err := r.trace(t, out)
 		if err != nil {
@@ -109,7 +110,7 @@ func FuzzShadow(f *testing.F) {
 		}
 		const name = "top/templates/NOTES.txt"
 		if strings.Contains(out[name], "Capabilities:0x") {
-			return // an address, which is another one each time
+			return // an address differs each time
 		}
 		if err := tr.Why(name); err != nil {
 			t.Fatalf("%s: %v\nshadow %q\nhelm   %q", r.files[1].Data, err, tr.files[name].out, out[name])

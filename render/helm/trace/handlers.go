@@ -2,18 +2,18 @@ package trace
 
 import "strings"
 
-// function is what is known of a function of templates.
+// function describes a function of templates.
 type function struct {
-	taint   handler                            // where its results come from
-	before  func(c *call) handler              // the same, of what the call changes
-	native  func(f *frame, args []value) value // it is executed here
-	special bool                               // and, or: arguments are evaluated as needed
-	// kept means that it is not called to see what a block would print: it changes what it is given, costs much, or would
-	// return something else of other values.
+	taint   handler                            // returns the taint of its result
+	before  func(c *call) handler              // the same, for a function that changes its arguments
+	native  func(f *frame, args []value) value // replaces the call
+	special bool                               // and, or: evaluate arguments only as needed
+	// kept means that it is not called to see what a block would print: it changes its arguments, is expensive, or
+	// would return something else for other values.
 	kept bool
 }
 
-// functions returns what is known of functions by their names. Of others the results are of all that went in.
+// functions returns the known functions by name. The result of any other function has the origins of all arguments.
 func functions() map[string]function {
 	out := map[string]function{}
 	for _, some := range []struct {
@@ -57,7 +57,7 @@ func functions() map[string]function {
 	return out
 }
 
-// invented is the origin of a result that is random, or depends on the time: the function, and what went in.
+// invented returns the taint of a result that is random or depends on the time: the function and its arguments.
 func invented(c *call) taint {
 	sh := c.mixed()
 	m := mixer{parts: []*node{{kind: Random, key: c.name}}}

@@ -6,7 +6,7 @@ import (
 	"text/template/parse"
 )
 
-// What is ranged over; numbers have no second variable.
+// What a range iterates over. Numbers have no second variable.
 const (
 	eachPair   = "{{range $k, $v := arg 0}}{{if each $k $v}}{{break}}{{end}}{{end}}"
 	eachNumber = "{{range $v := arg 0}}{{if each $v $v}}{{break}}{{end}}{{end}}"
@@ -52,7 +52,7 @@ func (f *frame) loop(dot value, r *parse.RangeNode) flow {
 	return next
 }
 
-// round returns the key and the element of one round with their origins.
+// round returns the key and the element of one iteration with their origins.
 func (f *frame) round(over value, key, elem reflect.Value) (k, v value) {
 	k, v = value{key, taint{org: over.sh.org, cond: over.sh.cond}}, value{elem, over.sh}
 	switch kind := over.rv.Kind(); {
@@ -65,7 +65,7 @@ func (f *frame) round(over value, key, elem reflect.Value) (k, v value) {
 	return k, v
 }
 
-// bindLoop gives the variables of a range, if it has some, the values of one round.
+// bindLoop sets the variables of a range, if it has any, for one iteration.
 func (f *frame) bindLoop(p *parse.PipeNode, key, elem value) {
 	n := len(p.Decl)
 	if n == 0 {

@@ -2,7 +2,7 @@ package trace
 
 import "reflect"
 
-// before is what a map held and where it came from before a merge changed it.
+// before is a value of a map, and its origin, before a merge.
 type before struct {
 	v    reflect.Value
 	e    entry
@@ -26,8 +26,8 @@ func (c *call) snapshot(v value, e entry, depth int) before {
 	return b
 }
 
-// merging remembers what maps hold before a merge, and returns what finds out afterwards which of them each entry of
-// the result came from.
+// merging records the values in maps before a merge. It returns the handler that afterwards finds which of these each
+// entry of the result came from.
 func merging(c *call) handler {
 	c.changes(c.args[0])
 	var from []before
@@ -53,7 +53,7 @@ func merging(c *call) handler {
 	}
 }
 
-// merged records the origins of a merged map, given those that it was merged of, the strongest first.
+// merged records the origins of a merged map. from are the maps that were merged, the strongest first.
 func (c *call) merged(v value, from []before, depth int) {
 	rv := concrete(v.rv)
 	if rv.Kind() != reflect.Map || rv.IsNil() || depth > 100 {

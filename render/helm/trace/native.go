@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// maxIncludes is how often Helm lets a template be included in itself.
+// maxIncludes is how often Helm allows a template to include itself.
 const maxIncludes = 1000
 
 // include executes a template by its name and returns what it printed.
@@ -31,7 +31,7 @@ func include(f *frame, args []value) value {
 	return value{reflect.ValueOf(string(out.buf)), out.taint()}
 }
 
-// tpl executes a string as a template that sees all others. What it prints of its text came from the string.
+// tpl executes a string as a template that sees all others. The origin of its literal text is that of the string.
 func tpl(f *frame, args []value) value {
 	body, _ := asString(args[0].rv)
 	data := value{concrete(args[1].rv), args[1].sh}
@@ -57,10 +57,10 @@ func tpl(f *frame, args []value) value {
 	return withoutNoValue(string(out.buf), out.taint())
 }
 
-// rootName is the name that Helm gives the template all others belong to.
+// rootName is Helm's name for the root of all templates.
 const rootName = "gotpl"
 
-// withoutNoValue takes out what text/template prints for nothing, as Helm does in tpl and in files.
+// withoutNoValue removes what text/template prints for missing values, as Helm does in tpl and in files.
 func withoutNoValue(s string, sh taint) value {
 	if !strings.Contains(s, noValue) {
 		return value{reflect.ValueOf(s), sh}

@@ -2,7 +2,7 @@ package trace
 
 import "slices"
 
-// OriginKind is the kind of thing that a value of a template came from.
+// OriginKind is the kind of an origin.
 type OriginKind int
 
 // The kinds of origins.
@@ -10,13 +10,13 @@ const (
 	Value        OriginKind = iota + 1 // a path in the merged values
 	Key                                // the name of a key in the merged values
 	Text                               // a place in a template
-	File                               // a file of the chart, by .Files
+	File                               // a file of the chart, read by .Files
 	Release                            // .Release
 	Chart                              // .Chart
 	Capabilities                       // .Capabilities
 	Template                           // .Template
-	Random                             // a function whose result is made up: random, time, keys
-	Lookup                             // the cluster, by lookup
+	Random                             // a function with a made-up result: random, time, keys
+	Lookup                             // the cluster, by the function lookup
 )
 
 // String returns the kind's name in lower case.
@@ -29,17 +29,17 @@ func (k OriginKind) String() string {
 	return names[k]
 }
 
-// Role is how an origin takes part in bytes.
+// Role says how an origin affects bytes.
 type Role int
 
 // The roles, in the order in which At returns them.
 const (
-	Verbatim  Role = iota // the bytes are the origin's own
-	Derived               // the bytes were computed of it and possibly of others
-	Fallback              // it is empty or absent; if it were set it would be used instead
-	Condition             // it decided that the bytes are there
+	Verbatim  Role = iota // the bytes were copied from the origin
+	Derived               // the bytes were computed from the origin, perhaps with others
+	Fallback              // it is empty or missing; if it were set, it would be used instead
+	Condition             // it decided whether the bytes are printed
 
-	assumed Role = -1 // of a condition: it was assumed
+	assumed Role = -1 // a condition that was assumed to be true
 )
 
 // String returns the role's name in lower case.
@@ -47,39 +47,39 @@ func (r Role) String() string {
 	return [...]string{"verbatim", "derived", "fallback", "condition"}[r]
 }
 
-// Origin is one thing that bytes of a template's output came from.
+// Origin is one of the origins of bytes in a template's output.
 type Origin struct {
 	Kind OriginKind
 	Role Role
 
-	// Path leads to a Value from the values of the top chart, whatever the scope it was read in; elements of lists
-	// are decimal. Of a Key it ends with the key. Of Release, Chart and Capabilities it is the fields' names.
+	// Path of a Value starts at the values of the top chart, whatever the scope it was read in; indexes of lists are
+	// decimal. Path of a Key ends with the key. Path of Release, Chart and Capabilities consists of field names.
 	Path []string
 
 	Template     string // Text: name of the template, as in Helm's output; Chart, File: full path of the chart
 	Offset, Line int    // Text: byte offset in the template, and its line from 1; Value, File: offset in the string
-	Length       int    // how many bytes of the origin: of the literal, of the string
+	Length       int    // length in the origin: of the literal, or of the string
 	Name         string // File: name below the chart's folder; Random, Lookup: the function
 
-	At int // Verbatim, Derived: where its bytes start within those asked for
+	At int // Verbatim, Derived: where its bytes start within the requested ones
 }
 
-// node is an origin in the making. Nodes of paths are interned: one node for each path.
+// node is an internal origin. There is only one node for each path.
 type node struct {
-	kind   OriginKind // 0: a mixture
+	kind   OriginKind // 0: a mixture of parts
 	up     *node
 	key    string
-	off    int // Text: base offset; else unused
-	length int // Text: of the literal
+	off    int // Text: base offset; else not used
+	length int // Text: length of the literal
 	chart  string
 	kids   map[string]*node
 	keyed  map[string]*node
-	parts  []*node // of a mixture, flat
+	parts  []*node // of a mixture, not nested
 }
 
 const maxParts = 48
 
-// child returns the origin of what a key or field of a thing with this origin holds.
+// child returns the origin of the value at a key or field of a value with this origin.
 func (n *node) child(key string) *node {
 	if n == nil {
 		return nil
@@ -100,7 +100,7 @@ func (n *node) child(key string) *node {
 	return k
 }
 
-// keyNode returns the origin of the name of a key.
+// keyNode returns the origin of a key's name.
 func (n *node) keyNode(key string) *node {
 	if n == nil || n.kind != Value {
 		return n
@@ -141,7 +141,7 @@ func (n *node) leaves(f func(*node)) {
 	}
 }
 
-// mixer collects origins in order, each once.
+// mixer collects origins in order, without duplicates.
 type mixer struct {
 	parts []*node
 }
@@ -164,10 +164,10 @@ func (m *mixer) node() *node {
 	return &node{parts: m.parts}
 }
 
-// cond is what decided that something is there: a chain of conditions, the innermost first.
+// cond is a chain of conditions under which something was printed, the innermost first.
 type cond struct {
 	up    *cond
-	also  *cond // a second chain: of a value that was computed elsewhere
+	also  *cond // a second chain: that of a value which was computed elsewhere
 	org   *node
 	role  Role
 	depth int
@@ -188,10 +188,10 @@ func (c *cond) level() int {
 	return c.depth
 }
 
-// maxChain is how far up conditions are looked for; missing one costs a doubled condition.
+// maxChain is how many conditions has searches. If it misses one, a condition is only duplicated.
 const maxChain = 512
 
-// has reports whether other is c or above it.
+// has reports whether other is c or one of its parents.
 func (c *cond) has(other *cond) bool {
 	if other == nil {
 		return true
@@ -223,7 +223,7 @@ func join(a, b *cond) *cond {
 
 const maxConditions = 64
 
-// each calls f for the conditions, innermost first, each node once.
+// each calls f for the conditions, the innermost first, once per condition.
 func (c *cond) each(f func(n *node, role Role)) {
 	seen := map[*cond]bool{}
 	queue := []*cond{c}

@@ -37,7 +37,7 @@ yaml: "k: val\nl: [p, q]\n"
 block: "one\ntwo\n"
 `
 
-// at renders, asks where the bytes of what stands between brackets came from, and spells the first origin.
+// at renders a template, finds the origins of the text between brackets, and returns the first one as text.
 func at(t *testing.T, template, values string) (string, []Origin) {
 	t.Helper()
 	r := example(template, values)
@@ -251,7 +251,7 @@ func TestAbsentFields(t *testing.T) {
 			[]string{"host"}, "hostName", false},
 		{"a:\n  b: 1\n  {{- include \"x\" . | nindent 2 }}\n" +
 			"{{ define \"x\" }}{{ with .Values.none }}sec: {{ toYaml . | nindent 2 }}{{ end }}{{ end }}", "b: 1", []string{"sec", "run"}, "none.run", false},
-		// Maps that are merged with what is empty, whatever prints them.
+		// Maps that are merged with empty ones, however they are printed.
 		{"a:\n{{- range $k, $v := merge (dict \"x\" \"z\") (.Values.labels | default dict) }}\n  {{ $k }}: {{ $v }}\n" +
 			"{{- end }}\n", "x: z", []string{"team"}, "labels.team", false},
 		{"a:\n  {{- merge (dict \"x\" \"z\") (default dict .Values.labels) | toYaml | nindent 2 }}\n", "x: z",
@@ -287,8 +287,8 @@ func TestAbsentFields(t *testing.T) {
 	}
 }
 
-// Steps is what a chart costs on any machine.
-func TestSteps(t *testing.T) {
+// Steps are the same on any machine.
+func TestStepsDoNotDependOnTheMachine(t *testing.T) {
 	steps := func(template string) int {
 		r := example(template, exampleValues)
 		out, err := r.render(t)
@@ -299,7 +299,7 @@ func TestSteps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tr.At("top/templates/NOTES.txt", 0, 1) // asking costs nothing
+		tr.At("top/templates/NOTES.txt", 0, 1) // At adds no steps
 		return tr.Steps()
 	}
 	short, long := steps(`{{ range 10 }}{{ . }}{{ end }}`), steps(`{{ range 1000 }}{{ . }}{{ end }}`)
@@ -308,7 +308,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-func TestBombsEnd(t *testing.T) {
+func TestUnlimitedTemplatesAreStopped(t *testing.T) {
 	for _, template := range []string{
 		`{{ define "b" }}{{ include "b" . }}{{ end }}{{ include "b" . }}`,
 		`{{ define "b" }}{{ template "b" . }}{{ end }}{{ template "b" . }}`,

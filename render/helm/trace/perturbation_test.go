@@ -19,17 +19,17 @@ import (
 // leaf is a scalar of a rendered object with its place in the template's output.
 type leaf struct {
 	template, object, path string
-	doc, index             string // the document's number, the path with indexes instead of names
+	doc, index             string // number of the document, and path with indexes instead of names
 	at, n                  int
 	value                  string
 }
 
-// ids returns what tells a field: by names and by numbers.
+// ids returns two keys of a field: with names and with numbers.
 func (l leaf) ids() [2]string {
 	return [2]string{l.template + "\x00" + l.object + "\x00" + l.path, l.template + "\x00" + l.doc + "\x00" + l.index}
 }
 
-// leavesOf returns the scalars of what Helm rendered.
+// leavesOf returns the scalars in the output of Helm.
 func leavesOf(out map[string]string) []leaf {
 	var all []leaf
 	for _, name := range slices.Sorted(maps.Keys(out)) {
@@ -123,8 +123,7 @@ func walkLeaves(n *yaml.Node, at, index string, f func(path, index string, n *ya
 	}
 }
 
-// TestPublicPlaces edits the places that At names, one after the other, renders with Helm, and looks whether the field
-// is another one then.
+// TestPublicPlaces edits each place that At returns, renders with Helm, and checks whether the field changes.
 func TestPublicPlaces(t *testing.T) {
 	each := 40
 	if s := os.Getenv("LINTEL_PLACES"); s != "" {
@@ -222,7 +221,7 @@ func (r release) confirm(t *testing.T, out map[string]string, l leaf, o Origin) 
 	return verdict
 }
 
-// same counts the fields of objects of one name in a template's output that have a leaf's value.
+// same counts the fields of objects with the same name, in a template's output, that have the value of a leaf.
 func same(text string, l leaf) int {
 	n := 0
 	object, _, _ := strings.Cut(l.object, "#")
@@ -234,7 +233,7 @@ func same(text string, l leaf) int {
 	return n
 }
 
-// unmoved changes some of the values: fields of which no value decides stay as they are.
+// unmoved changes some values, and checks that fields without a deciding value stay the same.
 func (r release) unmoved(t *testing.T, rng *rand.Rand, out map[string]string, fixed []leaf, total map[string]int) {
 	if len(fixed) == 0 {
 		return

@@ -12,8 +12,8 @@ import (
 	"github.com/lintel-bot/lintel/render/helm"
 )
 
-// seedScopes records where everything comes from that templates are given. Maps that several scopes share have the
-// origin of the topmost.
+// seedScopes records the origins of the data of all templates. A map that several scopes share has the origin of the
+// topmost one.
 func (e *exec) seedScopes(in *helm.Input) {
 	dots := map[string]map[string]any{}
 	for _, t := range in.Templates {
@@ -35,7 +35,7 @@ func (e *exec) seedScope(c *chart.Chart, dots map[string]map[string]any, values 
 	}
 }
 
-// seedDot records the origins of what stands beside the values.
+// seedDot records the origins of the data besides the values.
 func (e *exec) seedDot(full string, dot map[string]any, values *node) {
 	roots := map[string]*node{
 		"Chart": {kind: Chart, chart: full}, "Release": {kind: Release}, "Capabilities": {kind: Capabilities},
@@ -54,12 +54,12 @@ func (e *exec) seedDot(full string, dot map[string]any, values *node) {
 	e.setMap(reflect.ValueOf(dot), info)
 }
 
-// isFiles reports whether a value is .Files, whose type is Helm's own.
+// isFiles reports whether a value is .Files, which has a type of Helm.
 func isFiles(v reflect.Value) bool {
 	return v.Kind() == reflect.Map && v.Type().Elem().Kind() == reflect.Slice && v.MethodByName("AsSecrets").IsValid()
 }
 
-// method returns the origin of what a method returned: of .Files, or of something else.
+// method returns the taint of a method's result, for .Files and other values.
 func method(c *call) taint {
 	fs := c.args[0].rv
 	if !isFiles(fs) {
@@ -115,7 +115,7 @@ func (c *call) fileLines(org *node, k *cond) taint {
 	return taint{org: org, cond: k}
 }
 
-// scopeTree is the charts of a release by the keys of their values, for the globals that a chart has from above.
+// scopeTree has the charts of a release by the keys of their values, to find where a chart's globals are set.
 type scopeTree struct {
 	values map[string]any
 	sub    map[string]scopeTree
@@ -140,7 +140,7 @@ func asMap(v any) (map[string]any, bool) {
 	return nil, false
 }
 
-// canonical returns the path where a value is set: a chart has its globals from the topmost chart that has them.
+// canonical returns the path at which a value is set: globals are set in the topmost chart that has them.
 func (s scopeTree) canonical(path []string) []string {
 	i := slices.Index(path, "global")
 	if i <= 0 || !s.isChart(path[:i]) {
@@ -167,7 +167,7 @@ func (s scopeTree) isChart(path []string) bool {
 	return true
 }
 
-// has reports whether a path leads to something; what is in a list counts as the list.
+// has reports whether a path exists. A path into a list exists if the list does.
 func has(m map[string]any, path []string) bool {
 	for i, k := range path {
 		v := m[k]

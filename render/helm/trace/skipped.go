@@ -6,20 +6,20 @@ import (
 	"text/template/parse"
 )
 
-// skippedBlock is a place where a template could have printed something: a block that was skipped, an action that printed
-// nothing. It keeps what is needed to tell which values the parse tree would read there.
+// skippedBlock is a block that was skipped, or an action that printed nothing. It has what is needed to find which
+// values the parse tree would read there.
 type skippedBlock struct {
-	feed *node      // the other fields are empty: keys of this value would be printed there, or have been
+	feed *node      // if set, other fields are empty: keys of this value are, or would be, printed here
 	node parse.Node // *parse.BranchNode, *parse.ActionNode
 	dot  value
 	vars []variable
 	tmpl *tmpl
 	set  *set
-	// moved means that what was printed was decoded since and stands elsewhere.
+	// moved means that the printed text was decoded later, so its place has changed.
 	moved bool
 }
 
-// skip marks where a block was not executed, or an action printed nothing: of is what that is of.
+// skip marks a block that was not executed, or an action that printed nothing. of is the origin of the empty result.
 func (f *frame) skip(dot value, n parse.Node, of *node) {
 	f.grow(skippedCost)
 	g := segment{cond: f.cond, skipped: &skippedBlock{node: n, dot: dot, vars: slices.Clone(f.vars),
@@ -30,12 +30,12 @@ func (f *frame) skip(dot value, n parse.Node, of *node) {
 	f.out.piece(g)
 }
 
-// feeds are the skipped blocks of what a map was merged or decoded of, each of which would give it entries that it has not.
+// feeds are the skipped blocks in what a map was merged or decoded from. Each could add entries to the map.
 type feeds []*skippedBlock
 
 const maxFeeds = 16
 
-// add adds values that would give entries.
+// add adds values that could add entries.
 func (l feeds) add(n *node) feeds {
 	n.leaves(func(n *node) {
 		if n.kind == Value && len(l) < maxFeeds && !slices.ContainsFunc(l, func(h *skippedBlock) bool { return h.feed == n }) {
@@ -45,7 +45,7 @@ func (l feeds) add(n *node) feeds {
 	return l
 }
 
-// join adds those of another map.
+// join adds the skipped blocks of another map.
 func (l feeds) join(other feeds) feeds {
 	for _, h := range other {
 		if h.feed != nil {
@@ -57,7 +57,7 @@ func (l feeds) join(other feeds) feeds {
 	return l
 }
 
-// instead adds the values that are empty, so that something else is there in their place.
+// instead adds the empty values that another value replaced.
 func (l feeds) instead(c *cond) feeds {
 	if c != nil && c.role == Fallback {
 		l = l.add(c.org)
@@ -65,7 +65,7 @@ func (l feeds) instead(c *cond) feeds {
 	return l
 }
 
-// feed leaves the skipped blocks of a map where its entries were printed.
+// feed adds the skipped blocks of a map to the text in which its entries were printed.
 func (f *frame) feed(out *text, m value) {
 	if info := f.mapOf(m.rv); info != nil {
 		for _, h := range info.feeds {
@@ -75,7 +75,7 @@ func (f *frame) feed(out *text, m value) {
 	}
 }
 
-// indented reports whether what is printed at a position stands in the block of a mapping whose keys begin at a column.
+// indented reports whether a position is in the block of a mapping whose keys start at a column.
 func indented(s string, at, col int) bool {
 	line := strings.TrimRight(s[:at], " \n\t")
 	line = line[strings.LastIndexByte(line, '\n')+1:]

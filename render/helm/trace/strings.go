@@ -16,14 +16,14 @@ func asString(v reflect.Value) (string, bool) {
 	return v.String(), true
 }
 
-// subject returns the last argument as a string: what most functions of strings work on.
+// subject returns the last argument as a string, which most functions of strings work on.
 func (c *call) subject() (string, taint) {
 	v := c.args[len(c.args)-1]
 	s, _ := asString(v.rv)
 	return s, v.sh
 }
 
-// finish returns the taint of a text if it spells the result.
+// finish returns the taint of a text, if the text is the result.
 func (c *call) finish(t *text) taint {
 	if out, ok := asString(c.out); !ok || out != string(t.buf) {
 		return c.mixed()
@@ -36,10 +36,10 @@ func (c *call) finish(t *text) taint {
 	return sh
 }
 
-// passed is the origin of a result that is the last argument.
+// passed handles functions that return the last argument.
 func passed(c *call) taint { return c.args[len(c.args)-1].sh }
 
-// within is the origin of a result that lies in the last argument, in whatever letter case.
+// within handles functions whose result is part of the last argument, ignoring case.
 func within(c *call) taint {
 	s, sh := c.subject()
 	out, _ := asString(c.out)
@@ -52,7 +52,7 @@ func within(c *call) taint {
 		return c.mixed()
 	}
 	sh = sh.sub(len(s), at, at+len(out))
-	for _, a := range c.args[:len(c.args)-1] { // what a length or a prefix came from
+	for _, a := range c.args[:len(c.args)-1] { // the result also depends on a length or a prefix
 		if org := c.dynamic(a); org != nil {
 			sh.cond = join(sh.cond, a.sh.conds()).under(org, Condition)
 		}
@@ -60,7 +60,7 @@ func within(c *call) taint {
 	return sh
 }
 
-// spell appends what was made of a value: where the value's own text stands in it, that keeps its places.
+// spell appends the text that was made of a value. If it contains the value's own text, this keeps its places.
 func (c *call) spell(t *text, s string, v value) {
 	own := spelling(v)
 	at := strings.Index(s, own)
@@ -77,7 +77,7 @@ func (c *call) spell(t *text, s string, v value) {
 	t.plain(s[at+len(own):], c.origin(v), v.sh.conds())
 }
 
-// spelling returns what fmt prints of a value.
+// spelling returns what fmt prints for a value.
 func spelling(v value) string {
 	if rv := concrete(v.rv); rv.IsValid() {
 		return fmt.Sprint(rv.Interface())
@@ -85,7 +85,7 @@ func spelling(v value) string {
 	return fmt.Sprint(nil)
 }
 
-// spelled finds in a result the values that went in, one behind the other. Between them stands what separates them.
+// spelled finds the arguments in a result, one after the other. What is between them is the separator.
 func spelled(c *call) taint {
 	values, separator, listed := c.args, taint{}, (*cond)(nil)
 	if l := c.args[len(c.args)-1]; c.name == "join" && concrete(l.rv).Kind() == reflect.Slice {
@@ -106,7 +106,7 @@ func spelled(c *call) taint {
 		}
 		at := strings.Index(rest, s)
 		if at < 0 {
-			continue // nil, which most leave out
+			continue // nil, which most functions leave out
 		}
 		if i > 0 {
 			t.add(rest[:at], separator, nil)
@@ -119,7 +119,7 @@ func spelled(c *call) taint {
 	return sh
 }
 
-// formatted follows printf, one directive after the other.
+// formatted handles printf, directive by directive.
 func formatted(c *call) taint {
 	format, _ := asString(c.args[0].rv)
 	sh := c.args[0].sh
@@ -151,7 +151,7 @@ func formatted(c *call) taint {
 
 var directive = regexp.MustCompile(`%[-+# 0-9.]*.`)
 
-// padded follows indent and nindent: each line gets blanks in front.
+// padded handles indent and nindent, which put blanks before each line.
 func padded(c *call) taint {
 	s, sh := c.subject()
 	pad := strings.Repeat(" ", max(0, int(concrete(c.args[0].rv).Int())))
@@ -171,7 +171,7 @@ func padded(c *call) taint {
 	return out
 }
 
-// replaced follows replace and regexReplaceAll: what no match took stays as it is.
+// replaced handles replace and regexReplaceAll: text without a match keeps its places.
 func replaced(c *call) taint {
 	subject, with := c.args[1], c.args[2]
 	pattern, _ := asString(c.args[0].rv)

@@ -6,27 +6,27 @@ import (
 	"unsafe"
 )
 
-// table has the origins of maps and slices by identity. Its keys keep what they point to alive, so that no address
-// is used twice.
+// table has the origins of maps and slices, by identity. Its keys keep the maps and slices alive, so that no address is
+// used again.
 type table struct {
 	maps     map[unsafe.Pointer]*mapInfo
 	slices   map[unsafe.Pointer]*sliceInfo
-	assuming bool // see assume: what else would give a map entries counts as its origin
-	changed  bool // a template changed a map that others see, too
+	assuming bool // see assume: what could add entries to a map counts as its origin
+	changed  bool // a template changed a map that other templates see
 }
 
-// mapInfo is where the entries of a map came from: those without an entry of their own from below org.
+// mapInfo has the origins of a map's entries. Entries that are not in over come from below org.
 type mapInfo struct {
 	org   *node
-	given bool // to templates, which all see it
+	given bool // part of the data of templates, which they all share
 	over  map[string]entry
-	feeds feeds // what else would give it entries
-	like  *node // of a decoded map: what its keys are keys of, as others would be
+	feeds feeds // what could add entries
+	like  *node // of a decoded map: the value whose keys its keys are
 }
 
 type entry struct{ key, val taint }
 
-// sliceInfo is where the elements of a slice came from: those without an element of their own from below org.
+// sliceInfo has the origins of a slice's elements. Elements that are not in elems come from below org.
 type sliceInfo struct {
 	org   *node
 	elems []taint
@@ -36,7 +36,7 @@ func newTable() *table {
 	return &table{maps: map[unsafe.Pointer]*mapInfo{}, slices: map[unsafe.Pointer]*sliceInfo{}}
 }
 
-// concrete returns what is at the end of interfaces and pointers to interfaces; invalid for nil.
+// concrete follows interfaces to a concrete value; invalid for nil.
 func concrete(v reflect.Value) reflect.Value {
 	for v.Kind() == reflect.Interface {
 		v = v.Elem()
@@ -60,14 +60,14 @@ func (t *table) sliceOf(v reflect.Value) *sliceInfo {
 	return t.slices[v.UnsafePointer()]
 }
 
-// changes notes that a template changes a map.
+// changes records that a template changes a map.
 func (t *table) changes(m value) {
 	if info := t.mapOf(m.rv); info != nil && info.given {
 		t.changed = true
 	}
 }
 
-// track returns the map's record, made with the origin that the value carries if there is none yet.
+// track returns the record of a map. If there is none, it makes one with the origin of the value.
 func (t *table) track(v value) *mapInfo {
 	rv := concrete(v.rv)
 	if rv.Kind() != reflect.Map || rv.IsNil() {
@@ -101,7 +101,7 @@ func (t *table) setSlice(v reflect.Value, info *sliceInfo) {
 	}
 }
 
-// seed records that a tree of values comes from below an origin. Maps met before keep what they have.
+// seed records that a tree of values comes from below an origin. Maps that have a record keep it.
 func (t *table) seed(v any, org *node) {
 	type item struct {
 		v   any
@@ -139,7 +139,7 @@ func (t *table) seed(v any, org *node) {
 	}
 }
 
-// entry returns the taints of a map's key and of what it holds, whether or not the key is there.
+// entry returns the taints of a map's key and of its value, even if the key does not exist.
 func (t *table) entry(m value, key string) entry {
 	info := t.mapOf(m.rv)
 	if info != nil {
@@ -169,7 +169,7 @@ func (t *table) elem(l value, i int) taint {
 	return taint{org: org.child(strconv.Itoa(i)), cond: l.sh.cond, derived: org != nil && org.kind == 0}
 }
 
-// at returns a map's entry as a value; the zero Value if there is none.
+// at returns the entry of a map as a value; the zero Value if there is none.
 func (t *table) at(m value, key string) value {
 	rv := concrete(m.rv)
 	if rv.Kind() != reflect.Map || rv.Type().Key().Kind() != reflect.String {
@@ -183,7 +183,7 @@ func (t *table) index(l value, i int) value {
 	return value{concrete(l.rv).Index(i), t.elem(l, i)}
 }
 
-// origin returns the origin of a value as a whole: of a map made by the template that of its entries.
+// origin returns the origin of a value as a whole. For a map that a template made it is that of its entries.
 func (t *table) origin(v value) *node {
 	var m mixer
 	t.collect(&m, v, 0)

@@ -5,30 +5,30 @@ import (
 	"slices"
 )
 
-// taint is where a value came from. A string either has segments, which cover it, or is wholly of one origin; other
-// values have one origin, maps and slices a better one in the side table.
+// taint says where a value came from. A string has segments that cover it, or one origin. Other values have one origin;
+// maps and slices have more precise ones in the table.
 type taint struct {
 	org      *node
 	segments []segment
 	cond     *cond
-	derived  bool // of a string without segments: computed, its bytes are not the origin's
+	derived  bool // of a string without segments: computed from the origin, not copied
 }
 
-// segment is a piece of a string.
+// segment is a part of a string.
 type segment struct {
-	n, off  int32 // length, offset in the origin; an offset below 0: computed
-	org     *node // nil: nothing is known, or structure between others
+	n, off  int32 // length, and offset in the origin; a negative offset means computed
+	org     *node // nil: unknown, or structure between values
 	cond    *cond
-	skipped *skippedBlock // of a piece without length
+	skipped *skippedBlock // of a segment without length
 }
 
-// value is a value of a template with its taint. The reflect.Value is exactly the one that text/template would have.
+// value is a value in a template with its taint. rv is exactly the value that text/template has.
 type value struct {
 	rv reflect.Value
 	sh taint
 }
 
-// of returns the pieces of a string of n bytes with this taint.
+// of returns the segments of a string of n bytes with this taint.
 func (s taint) of(n int) []segment {
 	if s.segments != nil {
 		return s.segments
@@ -43,7 +43,7 @@ func (s taint) of(n int) []segment {
 	return []segment{{n: int32(n), off: off, org: s.org, cond: s.cond}}
 }
 
-// mix returns the origin of the whole of it.
+// mix returns the origin of the whole value.
 func (s taint) mix() *node {
 	if s.segments == nil {
 		return s.org
@@ -55,7 +55,7 @@ func (s taint) mix() *node {
 	return m.node()
 }
 
-// origin returns the origin of a piece with its place, which is lost where the piece is mixed with others.
+// origin returns the origin of a segment, with its place in a template's text.
 func (g segment) origin() *node {
 	if g.org != nil && g.org.kind == Text && g.org.length == 0 && g.off >= 0 && g.n > 0 {
 		return &node{kind: Text, chart: g.org.chart, off: g.org.off + int(g.off), length: int(g.n)}
@@ -63,7 +63,7 @@ func (g segment) origin() *node {
 	return g.org
 }
 
-// conds returns all conditions that pieces of it stood under.
+// conds returns the conditions of all segments.
 func (s taint) conds() *cond {
 	c := s.cond
 	for i, g := range s.segments {
@@ -77,7 +77,7 @@ func (s taint) conds() *cond {
 	return c
 }
 
-// text is a string under construction, with its pieces.
+// text is a string under construction, with its segments.
 type text struct {
 	buf      []byte
 	segments []segment
@@ -114,7 +114,7 @@ func (t *text) addSegs(segments []segment, c *cond) {
 	}
 }
 
-// piece appends a piece whose bytes are there already, or are none.
+// piece appends a segment whose bytes are already in buf, or that has none.
 func (t *text) piece(g segment) {
 	if k := len(t.segments) - 1; k >= 0 && g.skipped == nil {
 		l := &t.segments[k]
@@ -127,7 +127,7 @@ func (t *text) piece(g segment) {
 	t.segments = append(t.segments, g)
 }
 
-// plain appends bytes that belong to an origin but are not its own: padding, quotes, punctuation.
+// plain appends bytes that are attributed to an origin but not copied from it: padding, quotes, punctuation.
 func (t *text) plain(s string, org *node, c *cond) {
 	if s != "" {
 		t.buf = append(t.buf, s...)
@@ -142,7 +142,7 @@ func (t *text) taint() taint {
 	return taint{segments: t.segments}
 }
 
-// cut returns the pieces of the bytes from i to j of pieces; those without length on the borders are kept.
+// cut returns the segments of the bytes from i to j. Segments without length at the borders are included.
 func cut(segments []segment, i, j int) []segment {
 	var out []segment
 	at := 0
@@ -170,12 +170,12 @@ func cut(segments []segment, i, j int) []segment {
 	return out
 }
 
-// cutter cuts consecutive pieces of a string in one pass.
+// cutter cuts consecutive parts of a string in one pass.
 type cutter struct {
 	segments []segment
-	k        int // index of the segment that it is in
-	used     int // bytes of that which are behind
-	at       int // bytes of the string which are behind
+	k        int // index of the current segment
+	used     int // bytes of the current segment that were taken
+	at       int // bytes of the string that were taken
 }
 
 // keep appends the next part of the string with its pieces.
@@ -184,7 +184,7 @@ func (c *cutter) keep(t *text, s string) {
 	c.next(len(s), t.piece)
 }
 
-// drop leaves out the next n bytes; what was skipped among them stays.
+// drop skips the next n bytes, but keeps skipped blocks among them.
 func (c *cutter) drop(t *text, n int) {
 	c.next(n, func(g segment) {
 		if g.n == 0 {
@@ -193,7 +193,7 @@ func (c *cutter) drop(t *text, n int) {
 	})
 }
 
-// next takes the pieces of the next n bytes, and those without length behind them.
+// next takes the segments of the next n bytes, and segments without length after them.
 func (c *cutter) next(n int, take func(segment)) {
 	c.at += n
 	for c.k < len(c.segments) {
@@ -222,7 +222,7 @@ func (c *cutter) next(n int, take func(segment)) {
 	}
 }
 
-// rewrite appends a string in which something else stands in some places, each told by its bounds.
+// rewrite appends a string in which some places, given by their bounds, are replaced.
 func (t *text) rewrite(s string, sh taint, places [][]int, by func(place []int) (string, taint)) {
 	pieces := cutter{segments: sh.of(len(s))}
 	for _, m := range places {
@@ -234,7 +234,7 @@ func (t *text) rewrite(s string, sh taint, places [][]int, by func(place []int) 
 	pieces.keep(t, s[pieces.at:])
 }
 
-// sub returns the taint of s[i:j] of a string of n bytes.
+// sub returns the taint of s[i:j], where s has n bytes.
 func (s taint) sub(n, i, j int) taint {
 	if i == 0 && j == n {
 		return s

@@ -2,7 +2,7 @@ package trace
 
 import "text/template/parse"
 
-// source is the text that a template was parsed from: a file, or a string that was given to tpl.
+// source is the text that a template was parsed from: a file, or the argument of tpl.
 type source struct {
 	file     *node     // of a file
 	segments []segment // of a string
@@ -16,7 +16,7 @@ func (s *source) literal(pos, n int) taint {
 	return taint{segments: []segment{{n: int32(n), off: int32(pos), org: s.file}}}
 }
 
-// origin returns the origin of a literal that is not copied byte by byte.
+// origin returns the origin of a literal whose bytes are not copied.
 func (s *source) origin(pos, n int) *node {
 	if s.file == nil {
 		return taint{segments: cut(s.segments, pos, pos+n)}.mix()
@@ -24,20 +24,20 @@ func (s *source) origin(pos, n int) *node {
 	return &node{kind: Text, chart: s.file.chart, off: pos, length: n}
 }
 
-// tmpl is a parsed template, body of a file or of a define.
+// tmpl is a parsed template: the body of a file or of a define.
 type tmpl struct {
 	name string
 	root *parse.ListNode
 	src  *source
 }
 
-// set is the templates that can be seen: those of the chart, and for tpl those of the string in front of them.
+// set is the visible templates: those of the chart and, inside tpl, those that its argument defines.
 type set struct {
 	up    *set
 	named map[string]*tmpl
 }
 
-// newSet returns the templates of a chart, given what they were parsed into.
+// newSet returns the templates of a chart from their parse trees.
 func newSet(trees map[string]*parse.Tree) *set {
 	s := &set{named: make(map[string]*tmpl, len(trees))}
 	sources := map[string]*source{}
@@ -61,7 +61,7 @@ func (s *set) lookup(name string) *tmpl {
 	return nil
 }
 
-// add parses a text and adds what it defines; it returns the text's own template.
+// add parses a text, adds the templates that it defines, and returns the text's own template.
 func (s *set) add(name, body string, src *source) (*tmpl, error) {
 	trees := map[string]*parse.Tree{}
 	parser := parse.New(name)
@@ -75,7 +75,7 @@ func (s *set) add(name, body string, src *source) (*tmpl, error) {
 		if n == name {
 			own = t
 		}
-		// A text of blanks never replaces a template that is there.
+		// An empty template never replaces an existing one.
 		if s.lookup(n) == nil || !parse.IsEmptyTree(tree.Root) {
 			s.named[n] = t
 		}

@@ -12,11 +12,11 @@ import (
 	"github.com/lintel-bot/lintel/render/helm"
 )
 
-// Trace tells where the bytes of a release's files came from. It is safe for concurrent use only after Run returned
-// and as long as nobody calls its methods at the same time: origins are completed as they are asked for.
+// Trace knows where the bytes of a release's output came from. Its methods must not be called concurrently, because
+// they complete origins on demand.
 type Trace struct {
 	files   map[string]*traced
-	sources map[string]string // of templates, by name
+	sources map[string]string // texts of templates, by name
 	scopes  scopeTree
 	exec    *exec
 	input   *helm.Input
@@ -30,12 +30,11 @@ type traced struct {
 	err      error
 }
 
-// errDiffers is why a file is not accepted whose shadow ran to its end.
+// errDiffers says that the traced execution of a file ended, but its output is not accepted.
 var errDiffers = errors.New("the traced execution printed other bytes than Helm")
 
-// Run executes the templates of a release once more and compares what they print with what Helm printed: out is what
-// the chart rendered with these options. An error means that nothing could be executed; a single file that could not
-// is one that Accepted denies.
+// Run executes the templates of a release again, and compares their output with out, which Helm printed for the same
+// options. It fails only if nothing could be executed. A single file that fails is not accepted: see Accepted.
 func Run(ctx context.Context, c *helm.Chart, o helm.Options, out *helm.Output) (*Trace, error) {
 	in, err := c.Input(o)
 	if err != nil {
@@ -44,7 +43,7 @@ func Run(ctx context.Context, c *helm.Chart, o helm.Options, out *helm.Output) (
 	return run(ctx, in, out.Files, Limits{})
 }
 
-// run is Run of what is prepared.
+// run is Run with prepared input.
 func run(ctx context.Context, in *helm.Input, want map[string]string, l Limits) (t *Trace, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -109,12 +108,12 @@ func (e *exec) file(templates *set, f helm.Template, want string) (out *traced) 
 	return out
 }
 
-// Steps is how much the templates did: the same for the same chart and options, wherever it runs. It counts nodes,
-// commands and arguments that were evaluated.
+// Steps returns how many nodes, commands and arguments were evaluated. It only depends on the chart and the options,
+// and not on the machine.
 func (t *Trace) Steps() int { return t.steps }
 
-// Apart reports whether every template certainly prints by itself what it prints among the others: none changes values
-// that others see.
+// Apart reports whether every template certainly prints the same when it runs alone: none changes values that others
+// see.
 func (t *Trace) Apart() bool {
 	for _, f := range t.files {
 		if f.err != nil {
@@ -124,10 +123,10 @@ func (t *Trace) Apart() bool {
 	return !t.exec.changed
 }
 
-// Accepted reports whether the shadow's bytes of a template's output are Helm's.
+// Accepted reports whether the traced output of a template is Helm's.
 func (t *Trace) Accepted(template string) bool { return t.Why(template) == nil }
 
-// Why returns why a template's output is not accepted; nil if it is.
+// Why returns why a template's output is not accepted, nil if it is.
 func (t *Trace) Why(template string) error {
 	if f := t.files[template]; f != nil {
 		return f.err
@@ -138,10 +137,10 @@ func (t *Trace) Why(template string) error {
 // Text returns the text of a template.
 func (t *Trace) Text(template string) string { return t.sources[template] }
 
-// Source returns the file that a template is: see helm.Input.Source.
+// Source returns the file of a template: see helm.Input.Source.
 func (t *Trace) Source(template string) (*helm.Chart, string) { return t.input.Source(template) }
 
-// SourceOf returns the file of one of the templates of a chart, told by its full name ("chart/charts/sub").
+// SourceOf returns the file of one of the templates of a chart, given the chart's full name ("chart/charts/sub").
 func (t *Trace) SourceOf(chart string) (*helm.Chart, string) {
 	for _, f := range t.input.Templates {
 		if f.Base == chart+"/templates" {
