@@ -85,8 +85,8 @@ func (v View) Findings(a *Answer) (list []Finding) {
 // uncovered reports whether a rule passes also without the exceptions that apply to it. If it does not, res gets the
 // fields that the exceptions cover.
 func (a *Answer) uncovered(res *engine.Result) bool {
-	if len(res.Exceptions) == 0 || Violated(*res) || Undecided(*res) {
-		return false
+	if len(res.Exceptions) == 0 || Violated(*res) || Undecided(*res) || res.Policy.Kind == builtin.Kind {
+		return false // a check has looked, and has one result for each of its fields
 	}
 	for _, bare := range a.WithoutExceptions {
 		if bare.ID() == res.ID() {
