@@ -1,4 +1,4 @@
-// Package bump says what other versions of things from outside (charts, remote bases, files) change in the cluster.
+// Package bump lists what new versions of remote sources (charts, remote bases, files) change in the cluster.
 package bump
 
 import (
@@ -12,11 +12,11 @@ import (
 	"github.com/lintel-bot/lintel/render"
 )
 
-// maxBumps is how many roots are told of.
+// maxBumps is how many roots are listed.
 const maxBumps = 200
 
-// Of returns what other versions of things from outside do to the roots that the change reaches, and of how many more
-// it does not tell. findings are those of the check.
+// Of lists, for the roots that the change affects, what new versions of their remote sources change. more is the number
+// of omitted roots. findings are those of the check.
 func Of(ctx context.Context, sides *diff.Sides, roots []*diff.Root, findings []report.Finding) (
 	list []report.Bump, more int,
 ) {
@@ -59,7 +59,7 @@ func Of(ctx context.Context, sides *diff.Sides, roots []*diff.Root, findings []r
 	return list, more
 }
 
-// values are those of the user that the new version treats otherwise.
+// values lists the user's values that the new version of a chart treats differently.
 func values(ctx context.Context, sides *diff.Sides, r *diff.Root) (list []report.ValueChange) {
 	before, now := sides.Base.Charted(r.Root), sides.Head.Charted(r.Root)
 	if before == nil || now == nil {
@@ -72,7 +72,7 @@ func values(ctx context.Context, sides *diff.Sides, r *diff.Root) (list []report
 	return list
 }
 
-// violations counts the new findings about what a root deploys.
+// violations counts the new findings for the objects of a root.
 func violations(r *diff.Root, findings []report.Finding) (n int) {
 	deployed := map[report.Resource]bool{}
 	for _, res := range r.Deployed {
@@ -92,7 +92,7 @@ func violations(r *diff.Root, findings []report.Finding) (n int) {
 	return n
 }
 
-// sentence cuts what a schema says to what people read.
+// sentence shortens a description in a schema to one readable sentence.
 func sentence(s string) string {
 	const most = 200
 	s = strings.Join(strings.Fields(s), " ")
@@ -102,7 +102,7 @@ func sentence(s string) string {
 	return s
 }
 
-// Changed warns of exact versions that have another content than when they were first fetched.
+// Changed returns warnings for exact versions whose content differs from the first fetch.
 func Changed(roots []*diff.Root) (list []report.Problem) {
 	for _, u := range uses(roots, func(u render.Use) bool { return u.Changed != "" }) {
 		list = append(list, report.Problem{Path: u.Where.Path, Line: u.Where.Line, Message: nameOf(u.Want) + " " +
@@ -113,7 +113,7 @@ func Changed(roots []*diff.Root) (list []report.Problem) {
 	return list
 }
 
-// Resolved lists what references that move by themselves came to.
+// Resolved lists the revisions of references that move, such as branches.
 func Resolved(roots []*diff.Root) (list []report.Resolved) {
 	for _, u := range uses(roots, moves) {
 		list = append(list, report.Resolved{Name: nameOf(u.Want), Ref: u.Want.Ref, Revision: u.Revision,
@@ -125,7 +125,7 @@ func Resolved(roots []*diff.Root) (list []report.Resolved) {
 	return list
 }
 
-// RemoteSources lists the git repositories that what roots deploy on either side is written in, besides their own.
+// RemoteSources lists the other git repositories that contain objects of some roots, on either side.
 func RemoteSources(roots []*diff.Root) (list []report.RemoteSource) {
 	for _, r := range roots {
 		for _, address := range r.From {
@@ -135,7 +135,7 @@ func RemoteSources(roots []*diff.Root) (list []report.RemoteSource) {
 	return report.JoinRemoteSources(list, nil)
 }
 
-// uses lists those of the head that are wanted, each once: they are told apart by what they are of and by their lines.
+// uses lists the sources of the head that a function selects, each once for each place.
 func uses(roots []*diff.Root, wanted func(render.Use) bool) (list []render.Use) {
 	seen := map[render.Use]bool{}
 	for _, r := range roots {

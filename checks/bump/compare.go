@@ -12,19 +12,19 @@ import (
 	"github.com/lintel-bot/lintel/render"
 )
 
-// What is listed is bounded: the rest is counted.
+// The lists are limited, and the rest is counted.
 const (
 	maxListed    = 100       // of resources, images, kinds and roles each, for one root
-	maxDiffLines = 120       // of one resource
-	maxDiffBytes = 16 << 10  // likewise
+	maxDiffLines = 120       // for one resource
+	maxDiffBytes = 16 << 10  // for one resource
 	maxBump      = 128 << 10 // bytes of the differences of one root
 	maxReport    = 1 << 20   // bytes of all differences
 )
 
-// comparison compares what a root deploys on both sides.
+// comparison compares the objects of a root on both sides.
 type comparison struct {
 	bump *report.Bump
-	room int // bytes of differences
+	room int // remaining bytes for differences
 	work int // see maxWork
 }
 
@@ -51,7 +51,7 @@ func (c *comparison) resources(pairs []*diff.Pair) {
 			continue
 		default:
 			if len(b.Changed) >= maxListed {
-				b.LeftOut++ // and nothing is compared for it
+				b.LeftOut++ // its difference is not computed
 				break
 			}
 			b.Changed = append(b.Changed, c.change(named, p.Old, p.New))
@@ -69,7 +69,7 @@ func (c *comparison) resources(pairs []*diff.Pair) {
 	b.Images = WithoutMoved(b.Images)
 }
 
-// listed adds to a list of the bump, up to its limit.
+// listed adds an element to a list of the bump, up to the list's limit.
 func listed[T any](c *comparison, list *[]T, one T) {
 	if len(*list) >= maxListed {
 		c.bump.LeftOut++
@@ -78,7 +78,7 @@ func listed[T any](c *comparison, list *[]T, one T) {
 	*list = append(*list, one)
 }
 
-// change is a resource with the difference in it.
+// change returns a changed resource with its difference.
 func (c *comparison) change(named report.Resource, old, new *render.Resource) report.ResourceChange {
 	was, now := mask.Objects(old.Made(), new.Made())
 	out := report.ResourceChange{Resource: named}
@@ -87,7 +87,7 @@ func (c *comparison) change(named report.Resource, old, new *render.Resource) re
 	return out
 }
 
-// unified prints a difference, at most so many lines and bytes of it, and returns how many lines are left out.
+// unified prints a difference, up to the limits of lines and bytes, and returns the number of omitted lines.
 func unified(hunks []report.DiffHunk, maxLines, maxBytes int) (text string, leftOut int) {
 	var b strings.Builder
 	lines := 0
@@ -108,10 +108,10 @@ func unified(hunks []report.DiffHunk, maxLines, maxBytes int) (text string, left
 	return b.String(), leftOut
 }
 
-// versionLabels are those that say of which version of a chart something is.
+// versionLabels are labels with the version of a chart.
 var versionLabels = map[string]bool{"helm.sh/chart": true, "app.kubernetes.io/version": true, "chart": true}
 
-// SameButVersion reports whether two values differ in nothing but the labels that say of which version they are.
+// SameButVersion reports whether two values differ in version labels only.
 func SameButVersion(a, b any) bool {
 	switch was := a.(type) {
 	case map[string]any:
@@ -150,14 +150,14 @@ func SameButVersion(a, b any) bool {
 	return diff.Same(a, b)
 }
 
-// unversioned are labels without those that say of which version something is.
+// unversioned returns labels without version labels.
 func unversioned(labels map[string]any) map[string]any {
 	labels = maps.Clone(labels)
 	maps.DeleteFunc(labels, func(name string, _ any) bool { return versionLabels[name] })
 	return labels
 }
 
-// ImageChanges are the images of containers that differ. A Secret has none, whatever its keys are.
+// ImageChanges lists the images of containers that differ. Values of a Secret are no images, whatever their keys are.
 func ImageChanges(named report.Resource, was, now map[string]any) (list []report.ImageChange) {
 	if named.Kind == crdKind || named.Kind == "Secret" {
 		return nil
@@ -172,7 +172,8 @@ func ImageChanges(named report.Resource, was, now map[string]any) (list []report
 	return list
 }
 
-// WithoutMoved drops the images that come with one container and go with another: they are neither new nor gone.
+// WithoutMoved drops images that one container stops to use and another begins to use, since they are neither new nor
+// gone.
 func WithoutMoved(list []report.ImageChange) []report.ImageChange {
 	before, after := map[string]bool{}, map[string]bool{}
 	for _, i := range list {
@@ -183,7 +184,7 @@ func WithoutMoved(list []report.ImageChange) []report.ImageChange {
 	})
 }
 
-// images are those of all pod specs in an object, and others that custom resources name, by where they stand.
+// images lists the images in all pod specs of an object, and those that custom resources name, by place.
 func images(object map[string]any) map[string]string {
 	out := map[string]string{}
 	var walk func(v any, at, name string)

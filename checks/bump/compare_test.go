@@ -10,7 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/render"
 )
 
-// What a Secret holds is no image, whatever its key.
+// A value of a Secret is no image, whatever its key.
 func TestImagesOfSecrets(t *testing.T) {
 	secret := func(value string) map[string]any {
 		return map[string]any{"apiVersion": "v1", "kind": "Secret", "data": map[string]any{"image": value}}
@@ -24,11 +24,11 @@ func TestImagesOfSecrets(t *testing.T) {
 // An image that moves from one container to another is neither new nor gone.
 func TestImagesThatMove(t *testing.T) {
 	for name, c := range map[string]struct{ list, want []report.ImageChange }{
-		"moved":                    {[]report.ImageChange{{From: "a:1"}, {To: "a:1"}}, nil},
-		"another version":          {[]report.ImageChange{{From: "a:1"}, {To: "a:2"}}, []report.ImageChange{{From: "a:1"}, {To: "a:2"}}},
-		"gone where others get it": {[]report.ImageChange{{From: "a:2"}, {From: "a:1", To: "a:2"}}, []report.ImageChange{{From: "a:1", To: "a:2"}}},
-		"swapped":                  {[]report.ImageChange{{From: "a", To: "b"}, {From: "b", To: "a"}}, []report.ImageChange{{From: "a", To: "b"}, {From: "b", To: "a"}}},
-		"none":                     {},
+		"moved":           {[]report.ImageChange{{From: "a:1"}, {To: "a:1"}}, nil},
+		"another version": {[]report.ImageChange{{From: "a:1"}, {To: "a:2"}}, []report.ImageChange{{From: "a:1"}, {To: "a:2"}}},
+		"gone from one container, new in another": {[]report.ImageChange{{From: "a:2"}, {From: "a:1", To: "a:2"}}, []report.ImageChange{{From: "a:1", To: "a:2"}}},
+		"swapped": {[]report.ImageChange{{From: "a", To: "b"}, {From: "b", To: "a"}}, []report.ImageChange{{From: "a", To: "b"}, {From: "b", To: "a"}}},
+		"none":    {},
 	} {
 		if got := WithoutMoved(c.list); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %+v", name, got)
@@ -36,8 +36,8 @@ func TestImagesThatMove(t *testing.T) {
 	}
 }
 
-// What is not listed costs no room that others could have.
-func TestRoomOfWhatIsListed(t *testing.T) {
+// Differences that are not listed use up no room.
+func TestOmittedDifferencesUseNoRoom(t *testing.T) {
 	made := func(i int, value string) *render.Resource {
 		return &render.Resource{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
 			"metadata": map[string]any{"name": fmt.Sprint(i)}, "data": map[string]any{"a": value}}}

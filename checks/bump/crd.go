@@ -11,7 +11,7 @@ import (
 
 const crdKind = "CustomResourceDefinition"
 
-// maxFields is how many fields of a kind that are gone are named.
+// maxFields is how many removed fields of a kind are named.
 const maxFields = 8
 
 // crdVersion is one version of a kind.
@@ -20,7 +20,7 @@ type crdVersion struct {
 	schema         map[string]any
 }
 
-// crdChange is what changes about a kind, nil where nothing does that its users see.
+// crdChange returns the changes of a kind that its users notice; nil if there are none.
 func crdChange(named report.Resource, was, now map[string]any) *report.CRDChange {
 	if named.Kind != crdKind {
 		return nil
@@ -83,7 +83,7 @@ func crdVersions(o map[string]any) map[string]crdVersion {
 	return out
 }
 
-// removedFields lists the fields that a schema has no more, the outermost ones.
+// removedFields lists the fields that a schema no longer has, without those below a removed field.
 func removedFields(was, now map[string]any, at string) (list []string) {
 	before, _ := was["properties"].(map[string]any)
 	after, _ := now["properties"].(map[string]any)

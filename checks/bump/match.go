@@ -15,10 +15,10 @@ import (
 	"github.com/lintel-bot/lintel/render/remote"
 )
 
-// move is something from outside in two versions.
+// move is a remote source in two versions.
 type move struct{ from, to render.Use }
 
-// match finds what of the uses of a root is there in another version.
+// match finds the remote sources of a root that changed their version.
 func match(was, now []render.Use) (moves []move) {
 	was = only(was, now)
 	now = only(now, was)
@@ -41,20 +41,20 @@ func match(was, now []render.Use) (moves []move) {
 	return moves
 }
 
-// only lists the uses that others do not have as they are.
+// only lists the uses that others do not have with the same version and content.
 func only(list, others []render.Use) []render.Use {
 	return slices.DeleteFunc(slices.Clone(list), func(u render.Use) bool {
 		return slices.ContainsFunc(others, func(o render.Use) bool { return o.Want == u.Want && o.Tree == u.Tree })
 	})
 }
 
-// plain is an address as it is compared: a repository may be spelled in several ways.
+// plain normalizes an address for comparison, since a repository has several spellings.
 func plain(address string) string {
 	host, rest := place(address)
 	return host + "/" + strings.TrimSuffix(strings.Trim(rest, "/"), ".git")
 }
 
-// place splits an address, that of git over ssh included, into its host and the path. Who asks is in neither.
+// place splits an address, also one of git over ssh, into host and path. It drops the user.
 func place(address string) (host, rest string) {
 	address = remote.Redacted(address)
 	if u, err := url.Parse(address); err == nil && u.Host != "" {
@@ -69,13 +69,13 @@ func place(address string) (host, rest string) {
 // versioned matches a part of an address that is a version or a commit.
 var versioned = regexp.MustCompile(`v?\d+(\.\d+)+[^/]*|[0-9a-f]{40}`)
 
-// masked is an address without the versions in it.
+// masked returns an address with its versions replaced by "*".
 func masked(address string) string { return versioned.ReplaceAllString(plain(address), "*") }
 
-// versionIn is the version in an address, empty where there is none.
+// versionIn returns the version in an address; empty if there is none.
 func versionIn(address string) string { return versioned.FindString(plain(address)) }
 
-// nameOf names what a want is, for people.
+// nameOf returns the displayed name of a want.
 func nameOf(w remote.Want) string {
 	if w.Kind == remote.Chart {
 		if w.Name != "" {
@@ -86,7 +86,7 @@ func nameOf(w remote.Want) string {
 	return plain(w.URL)
 }
 
-// told is the move for people.
+// told converts the move for the report.
 func (m move) told(head *deploy.Set) report.Moved {
 	out := report.Moved{
 		Name: nameOf(m.to.Want), URL: remote.Redacted(m.to.Want.URL), Path: m.to.Where.Path, Line: m.to.Where.Line,
@@ -123,10 +123,10 @@ func (m move) told(head *deploy.Set) report.Moved {
 	return out
 }
 
-// maxLinks is how many links stand beside one move.
+// maxLinks is how many links one move has.
 const maxLinks = 5
 
-// compareURL is where GitHub compares two revisions; empty for another host.
+// compareURL returns the page on which GitHub compares two revisions; empty for another host.
 func compareURL(was, now string, from, to report.Version) string {
 	host, rest := place(now)
 	_, before := place(was)
@@ -139,7 +139,7 @@ func compareURL(was, now string, from, to report.Version) string {
 		return ""
 	}
 	a, b := from.Ref, to.Ref
-	if a == b || a == "" || b == "" || strings.Contains(a+b, ":") { // no name of git has a colon: it is a range
+	if a == b || a == "" || b == "" || strings.Contains(a+b, ":") { // git allows no colon in a name, so this is a range
 		a, b = from.Revision, to.Revision
 	}
 	if a == "" || b == "" || a == b {
@@ -149,7 +149,7 @@ func compareURL(was, now string, from, to report.Version) string {
 		"/compare/" + url.PathEscape(a) + "..." + url.PathEscape(b)
 }
 
-// moves reports whether a reference may lead elsewhere tomorrow.
+// moves reports whether a reference may be resolved to another revision later.
 func moves(u render.Use) bool {
 	ref := u.Want.Ref
 	switch u.Want.Kind {
@@ -164,7 +164,7 @@ func moves(u render.Use) bool {
 	return false
 }
 
-// digest is the first one that there is, cut to what people compare.
+// digest returns the first non-empty string, shortened to a length that people compare.
 func digest(list ...string) string {
 	for _, s := range list {
 		if s != "" {

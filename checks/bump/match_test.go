@@ -9,7 +9,7 @@ import (
 	"github.com/lintel-bot/lintel/render/remote"
 )
 
-// A range is no name that GitHub could compare: what it came to is.
+// GitHub cannot compare ranges of versions, so the URL has the revisions to which they were resolved.
 func TestCompareURL(t *testing.T) {
 	const at = "https://github.com/o/r"
 	for want, refs := range map[string][2]string{
@@ -40,7 +40,7 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// A range of versions among tags is a reference that moves, and what was not had came to nothing.
+// A range of versions among tags is a reference that moves. A source that was not fetched has no revision.
 func TestMoves(t *testing.T) {
 	for ref, want := range map[string]bool{remote.Versions + ">=1.0.0": true,
 		remote.ShortVersions + "1.2": true, "main": true, "": true, "v1.2.0": false,

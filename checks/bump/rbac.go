@@ -9,13 +9,13 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// maxAtoms is up to how many single rights a rule is taken apart.
+// maxAtoms limits the single rights into which a rule is split.
 const maxAtoms = 20_000
 
-// maxWork is how many names are compared to find what the roles of one root allow that they did not.
+// maxWork limits the compared names to find the new rights of one root's roles.
 const maxWork = 20_000_000
 
-// maxRules is how many rules are listed of one role, and maxNames how many resources of one rule.
+// maxRules limits the listed rules of one role, maxNames the resources of one rule.
 const (
 	maxRules = 20
 	maxNames = 20
@@ -32,11 +32,11 @@ func few(list []string) string {
 // rule is a rule of a Role or ClusterRole (https://kubernetes.io/docs/reference/access-authn-authz/rbac/).
 type rule struct{ groups, resources, names, urls, verbs []string }
 
-// right is one thing that a rule allows. Name is empty where it allows it for all names.
+// right is one right of a rule. An empty Name means all names.
 type right struct{ group, resource, name, url, verb string }
 
-// granted is what a role allows that it did not allow before, nil where that is nothing. work is how many names it may
-// compare yet: a rule for which that does not suffice is told as such.
+// granted returns what a role newly allows; nil if nothing. work is how many names it may still compare. A rule beyond
+// that is listed as not compared.
 func granted(named report.Resource, was, now map[string]any, work *int) *report.Grant {
 	if now == nil || named.Kind != "Role" && named.Kind != "ClusterRole" ||
 		!strings.HasPrefix(named.APIVersion, "rbac.authorization.k8s.io/") {
@@ -67,7 +67,7 @@ func granted(named report.Resource, was, now map[string]any, work *int) *report.
 			if allowed(one) {
 				continue
 			}
-			if len(old) > 0 && *work <= 0 { // whether it was allowed is not known
+			if len(old) > 0 && *work <= 0 { // it is unknown whether the right is new
 				whole = false
 				break
 			}
@@ -125,12 +125,12 @@ func rules(o map[string]any) (out []rule) {
 	return out
 }
 
-// size is how many names there are in a rule.
+// size counts the names in a rule.
 func (r rule) size() int {
 	return len(r.groups) + len(r.resources) + len(r.names) + len(r.urls) + len(r.verbs)
 }
 
-// rights takes a rule apart, up to maxAtoms: whole reports whether that is all of it.
+// rights splits a rule, up to maxAtoms rights; whole reports whether these are all of them.
 func (r rule) rights() (list []right, whole bool) {
 	names := r.names
 	if len(names) == 0 {
@@ -154,7 +154,7 @@ func (r rule) rights() (list []right, whole bool) {
 	return list, true
 }
 
-// allows reports whether a rule allows something.
+// allows reports whether a rule includes a right.
 func (r rule) allows(one right) bool {
 	has := func(list []string, s string) bool { return slices.Contains(list, s) || slices.Contains(list, "*") }
 	if !has(r.verbs, one.verb) {
@@ -174,7 +174,7 @@ func (r rule) allows(one right) bool {
 		(len(r.names) == 0 || one.name != "" && slices.Contains(r.names, one.name))
 }
 
-// on says of what a right is.
+// on returns the target of a right.
 func (r right) on() string {
 	if r.url != "" {
 		return r.url

@@ -30,19 +30,19 @@ func allow(salt string, n int) map[string]any {
 
 var roleNamed = report.Resource{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "r"}
 
-// A rule that is not taken apart whole is told as one that may hold more.
+// A rule that is not split completely is reported as possibly allowing more.
 func TestGrantsLeftOut(t *testing.T) {
 	was := role(allow("", 30))
 	now := role(allow("", 30))
 	rule := now["rules"].([]any)[0].(map[string]any)
-	rule["verbs"] = append(rule["verbs"].([]any), "escalate") // beyond what is taken apart
+	rule["verbs"] = append(rule["verbs"].([]any), "escalate") // beyond the limit of split rights
 	g := granted(roleNamed, was, now, new(maxWork))
 	if g == nil || !slices.Equal(g.Rules, []string{"1 rule that is too large to be compared"}) {
 		t.Errorf("nothing is said of what was not looked at: %+v", g)
 	}
 }
 
-// Roles of any size are compared in a time that is bounded.
+// The time to compare roles of any size is bounded.
 func TestGrantsAreBounded(t *testing.T) {
 	var olds, news []map[string]any
 	for i := range 400 {

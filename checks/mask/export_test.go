@@ -2,8 +2,8 @@ package mask
 
 import "github.com/lintel-bot/lintel/checks/report"
 
-// Hide returns a text without the values. Where it speaks of Secrets, even what would be an ordinary word elsewhere is
-// hidden if it is a value of one of them.
+// Hide returns a text without the values. In a text about a Secret, it also hides ordinary words that are values of
+// that Secret.
 func (v *Values) Hide(text string, of ...report.Resource) string {
 	return replace(text, v.find(text, of, nil))
 }

@@ -14,37 +14,37 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// Role is what a kustomization makes of a file.
+// Role is how a kustomization uses a file.
 type Role int
 
-// The roles, the most secret last.
+// The roles, the most confidential last.
 const (
-	Plain        Role = iota // what the file says counts
-	Patch                    // a patch of Secrets, or of what may be one
+	Plain        Role = iota // an ordinary file
+	Patch                    // a patch of Secrets, or of objects that may be Secrets
 	Settings                 // lines of KEY=value that become a Secret
-	Confidential             // all of it is a value of a Secret
+	Confidential             // the whole file is a value of a Secret
 )
 
-// File is a source file of which the values of Secrets are hidden.
+// File is a source file in which the values of Secrets are masked.
 type File struct {
-	lines  []string // as they are, with the line breaks of excerpts
-	hidden []string // likewise, without what is secret
+	lines  []string // original lines, with the line breaks of excerpts
+	hidden []string // masked lines
 	values []value
-	depth  int // how many texts it stands in
+	depth  int // how many texts it is nested in
 }
 
-// maxDepth is how many texts in texts are looked into.
+// maxDepth limits how deep texts in texts are searched.
 const maxDepth = 4
 
-// value is one that the file has.
+// value is a value of a Secret in the file.
 type value struct {
 	text    string
 	encoded bool
 }
 
-// Read finds the values of Secrets in a file: in Secrets of any spelling, generators of Secrets, patches of them, in
-// texts that hold such documents, and in values that charts and substitutions are given under the name of a password.
-// In what is no YAML it goes by lines, and hides rather more.
+// Read finds the values of Secrets in a file. It searches Secrets in any spelling, generators and patches of Secrets,
+// texts that contain such documents, and values of charts and substitutions with the name of a password. In a file that
+// is no YAML it searches line by line, and masks rather too much than too little.
 func Read(name string, data []byte, role Role) *File { return read(name, data, role, 0) }
 
 func read(name string, data []byte, role Role, depth int) *File {
@@ -63,13 +63,13 @@ func read(name string, data []byte, role Role, depth int) *File {
 	return f
 }
 
-// suspicious matches in a file that may hold a value of a Secret. What a tag or an escape spells otherwise has one.
+// suspicious matches every file that may contain a value of a Secret, also if tags or escapes spell it differently.
 var suspicious = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?im)secret|patch|!binary|\\[ux]|\\$|` +
 		`pass|pwd|token|api_?-?key|private_?-?key|access_?-?key|encryption_?-?key|credential|dsn|connection_?string`)
 })
 
-// Lines are the lines of the file without what is secret.
+// Lines returns the masked lines of the file.
 func (f *File) Lines() []string {
 	if f == nil {
 		return nil
@@ -77,13 +77,13 @@ func (f *File) Lines() []string {
 	return f.hidden
 }
 
-// Hides reports whether something in a line, counted from 1, is secret.
+// Hides reports whether a line, counted from 1, contains masked text.
 func (f *File) Hides(line int) bool {
 	return f != nil && line >= 1 && line <= len(f.lines) && f.lines[line-1] != f.hidden[line-1]
 }
 
-// Cover hides what a place of the file says, with lines and columns as those of a [report.Origin]: the value of a Secret
-// is written there, though the file does not say so. What is hidden on a line already stays so.
+// Cover masks a place of the file, with lines and columns as in [report.Origin]: a value of a Secret is written there,
+// although the file does not show that. Text that is masked already stays masked.
 func (f *File) Cover(line, endLine, column, endColumn int) {
 	if f == nil || line < 1 {
 		return
@@ -103,20 +103,19 @@ func (f *File) Cover(line, endLine, column, endColumn int) {
 	}
 }
 
-// Same is how many characters a line, counted from 1, has at its beginning in common with what is shown of it.
+// Same returns how many characters at the beginning of a line, counted from 1, are equal in its shown text.
 func (f *File) Same(line int, shown string) int {
 	if f == nil || line < 1 || line > len(f.lines) {
 		return 0
 	}
 	text := f.lines[line-1]
-	if strings.HasPrefix(text, shown) { // at most it is cut
+	if strings.HasPrefix(text, shown) { // the shown text is at most cut
 		return len(text)
 	}
 	return utf8.RuneCountInString(text[:common(text, shown)])
 }
 
-// EndOf is the column, counted from 1, behind what is hidden first in a line that is shown, from a column on; 0 where
-// nothing is.
+// EndOf returns the column, counted from 1, after the first mask in a shown line from a column on; 0 if there is none.
 func EndOf(shown string, column int) int {
 	r := []rune(shown)
 	head := string(r[:min(column-1, len(r))])
@@ -127,7 +126,7 @@ func EndOf(shown string, column int) int {
 	return utf8.RuneCountInString(shown[:len(head)+i]) + len(report.Hidden) + 1
 }
 
-// AddTo gives the values of the file to those that are known.
+// AddTo adds the values of the file to v.
 func (f *File) AddTo(v *Values) {
 	if f == nil {
 		return
@@ -137,7 +136,7 @@ func (f *File) AddTo(v *Values) {
 	}
 }
 
-// setting is a line of a file of settings.
+// setting matches a line of KEY=value.
 var setting = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(\s*(?:export\s+)?[A-Za-z_][\w.-]*\s*=)(.*)$`)
 })
@@ -160,7 +159,7 @@ func (f *File) whole(role Role) {
 	}
 }
 
-// limits are those of what is read. It was read before, or is no YAML.
+// limits are the limits of parsing, none: the file was parsed with limits before, or is no YAML.
 var limits = doc.Limits{}
 
 func (f *File) read(name, text string, role Role) {
@@ -169,7 +168,7 @@ func (f *File) read(name, text string, role Role) {
 		nodes, problems := doc.Documents(name, []byte(part), limits)
 		switch {
 		case len(problems) > 0 || strings.ContainsAny(part, "\r\u0085\u2028\u2029\ufeff"):
-			// YAML has more line breaks than excerpts, so that it is not known which line a value is on.
+			// YAML has more kinds of line breaks than excerpts, so it is unknown on which line a value is.
 			f.guess(from, to, role)
 		default:
 			for _, n := range nodes {
@@ -198,12 +197,12 @@ func isMarker(line, marker string) bool {
 }
 
 var (
-	// ofSecrets matches in a document that is no YAML, such as a template, where it is about Secrets.
+	// ofSecrets matches a document that is no YAML, such as a template, if it is about Secrets.
 	ofSecrets = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?i)\bkind["']?\s*:\s*(?:[!&]\S*\s+)*[^\w\n]*Secret(?:List|Generator)?\b|` +
 			`secretGenerator|!binary`)
 	})
-	// structural are lines that say what a document is. What they say is no value.
+	// structural matches lines with the structure of a document, which contain no value.
 	structural = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^\s*(?:- )?["']?` +
 			`(?:apiVersion|kind|metadata|data|stringData|secretGenerator|literals|envs|files)["']?\s*:\s*[\w./-]*\s*$|^[\s\]}{[,]*$|^---|^\.\.\.|^\s*\{\{[^"]*\}\}\s*$`)
@@ -213,7 +212,7 @@ var (
 	})
 )
 
-// guess hides what may be a value of a Secret in lines that are no YAML.
+// guess masks what may be a value of a Secret in lines that are no YAML.
 func (f *File) guess(from, to int, role Role) {
 	all := role == Patch || ofSecrets().MatchString(strings.Join(f.lines[from:to], "\n"))
 	for i := from; i < to; i++ {
@@ -235,7 +234,8 @@ func (f *File) guess(from, to int, role Role) {
 			continue
 		}
 		text := strings.Trim(line[len(m[1]):], `"', `)
-		// What begins with a sign of YAML is often why it is none, and errors quote it without that.
+		// A value that begins with an indicator of YAML often makes it invalid, and errors quote it without the
+		// indicator.
 		if bare := strings.TrimLeft(text, "*&!%@`|>"); telling(name) || bare != text {
 			f.values = append(f.values, value{text: text, encoded: true}, value{text: bare, encoded: true})
 		}
@@ -244,7 +244,7 @@ func (f *File) guess(from, to int, role Role) {
 
 func indentOf(line string) string { return line[:len(line)-len(strings.TrimLeft(line, " \t"))] }
 
-// telling reports whether a key is called as passwords are, and holds none of the names and settings around them.
+// telling reports whether a key is a name for passwords, and not for a name or setting of one.
 func telling(key string) bool {
 	return tellingKey().MatchString(key) && !namingKey().MatchString(key)
 }
@@ -259,7 +259,7 @@ var (
 	})
 )
 
-// nested reads a text that stands in the file as a document of its own; nil where nothing is secret in it.
+// nested reads a text in the file as a document of its own; nil if it contains no value of a Secret.
 func (f *File) nested(name, text string, role Role) *File {
 	if role != Patch && !strings.ContainsAny(text, "\n{:") {
 		return nil
@@ -271,7 +271,7 @@ func (f *File) nested(name, text string, role Role) *File {
 	return inner
 }
 
-// inlay hides what is secret in the lines of a block scalar, if they are those of the text.
+// inlay masks the lines of a block scalar like those of the nested text, if both have the same lines.
 func (s *search) inlay(inner *File, from int) bool {
 	lines := inner.lines
 	if n := len(lines); n > 0 && lines[n-1] == "" {
@@ -293,10 +293,10 @@ func (s *search) inlay(inner *File, from int) bool {
 	return true
 }
 
-// place is a position in a file, both from 0; the column in characters.
+// place is a position in a file, with line and column from 0; the column is in characters.
 type place struct{ line, column int }
 
-// next is where the node behind a scalar begins, or the document ends.
+// next returns where the next node after a scalar begins, or where the document ends.
 func (s *search) next(n *yaml.Node) place {
 	for _, m := range s.order[s.at[n]+1:] {
 		p := place{m.Line - 1 + s.first, m.Column - 1}
@@ -307,7 +307,7 @@ func (s *search) next(n *yaml.Node) place {
 	return place{s.end, 0}
 }
 
-// behind is where a literal's value begins: behind its first equals sign, where its key is written as it is.
+// behind returns where the value of a literal begins: after the first equals sign, if the key is written as it is.
 func (s *search) behind(from place, keep int) place {
 	if from.line >= len(s.file.lines) {
 		return from
@@ -321,13 +321,14 @@ func (s *search) behind(from place, keep int) place {
 	return from
 }
 
-// hide hides what stands between two places. What closes the collections around a value stays, where there are any.
+// hide masks the text between two places. In a collection in brackets, it keeps the closing brackets after a value.
 func (f *File) hide(from, to place, flow bool) {
 	if from.line >= len(f.lines) {
 		return
 	}
 	for i := from.line; i <= min(to.line, len(f.lines)-1); i++ {
-		// What is hidden already on this line stands before: the nodes come in their order, so its end is as it was.
+		// Nodes are in order, so text that is masked already on this line is before, and the end of the line is
+		// unchanged.
 		line, was := []rune(f.lines[i]), f.hidden[i]
 		start, end := 0, len(line)
 		if i == from.line {
@@ -343,7 +344,7 @@ func (f *File) hide(from, to place, flow bool) {
 		switch text := strings.TrimSpace(string(line[start:end])); {
 		case i == from.line:
 			head := string(line[:start])
-			if rest := string(line[start:]); strings.HasSuffix(was, rest) { // a part before is hidden
+			if rest := string(line[start:]); strings.HasSuffix(was, rest) { // an earlier part is masked
 				head = strings.TrimSuffix(was, rest)
 			}
 			f.hidden[i] = head + report.Hidden + tail
@@ -356,8 +357,8 @@ func (f *File) hide(from, to place, flow bool) {
 	}
 }
 
-// closing is what closes the collections around a value, and separates it from the next, at the end of a text: a value
-// in brackets that is not quoted has no such signs.
+// closing returns the closing brackets and separators at the end of a text. An unquoted value in brackets contains
+// none.
 func closing(text []rune) string {
 	i := len(text)
 	for i > 0 && strings.ContainsRune(" \t,}]", text[i-1]) {

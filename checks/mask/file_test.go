@@ -7,8 +7,8 @@ import (
 	"github.com/lintel-bot/lintel/checks/mask"
 )
 
-// What a file says stays, but for the values of Secrets.
-func TestRead(t *testing.T) {
+// A masked file differs from the original only in the values of Secrets.
+func TestReadMasksValuesOfSecretsOnly(t *testing.T) {
 	const secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n"
 	for _, c := range []struct {
 		name, path string
@@ -51,7 +51,7 @@ func TestRead(t *testing.T) {
 
 		{"no YAML, in another spelling", "a.yaml", mask.Plain, "kind: !!str &k {{ \"Secret\" }}\nstringData:\n  password: {{ .Values.x }} hunter2\n",
 			"kind: (hidden)\nstringData:\n  password: (hidden)\n"},
-		{"no YAML of what holds no secret", "a.yaml", mask.Plain, "kind: SealedSecret\nspec:\n  encryptedData:\n    a: {{ .Values.x }}\n---\nkind: SecretStore\nspec:\n  a: {{ x }}\n",
+		{"no YAML, of a kind without secrets", "a.yaml", mask.Plain, "kind: SealedSecret\nspec:\n  encryptedData:\n    a: {{ .Values.x }}\n---\nkind: SecretStore\nspec:\n  a: {{ x }}\n",
 			"kind: SealedSecret\nspec:\n  encryptedData:\n    a: {{ .Values.x }}\n---\nkind: SecretStore\nspec:\n  a: {{ x }}\n"},
 		{"encrypted", "a.yaml", mask.Plain, "kind: Secret\ndata:\n  a: ENC[AES256_GCM,data:p67+/=,iv:YY=,tag:A=,type:str]\n  b: Yg==\n",
 			"kind: Secret\ndata:\n  a: ENC[AES256_GCM,data:p67+/=,iv:YY=,tag:A=,type:str]\n  b: (hidden)\n"},
@@ -59,7 +59,7 @@ func TestRead(t *testing.T) {
 			"kind: Secret\ndata:\n a:b: (hidden)\n"},
 		{"a copy in an annotation", "a.yaml", mask.Plain, "kind: Secret\nmetadata:\n  annotations: {b: '{\"data\": {\"a\": \"Yg==\"}}', c: '{}'}\n",
 			"kind: Secret\nmetadata:\n  annotations: {b: (hidden), c: '{}'}\n"},
-		{"a map for a text", "a.yaml", mask.Plain, "kind: Secret\ndata:\n  a: {b: c}\n  d: [e]\n", "kind: Secret\ndata:\n  a: {(hidden) (hidden)}\n  d: [(hidden)]\n"},
+		{"a map instead of a string", "a.yaml", mask.Plain, "kind: Secret\ndata:\n  a: {b: c}\n  d: [e]\n", "kind: Secret\ndata:\n  a: {(hidden) (hidden)}\n  d: [(hidden)]\n"},
 
 		{"literals", "kustomization.yaml", mask.Plain,
 			"secretGenerator:\n- name: s\n  literals:\n  - password=hunter2\n  - \"a=b=c\"\n  - >-\n    x=y\n  files: [x]\nconfigMapGenerator:\n- literals: [a=b]\n",
@@ -72,9 +72,9 @@ func TestRead(t *testing.T) {
 		{"patch", "kustomization.yaml", mask.Plain,
 			"patches:\n- target: {kind: Secret}\n  patch: |-\n    - op: replace\n      path: /data/a\n      value: Yg==\n    - {op: add, path: /metadata/labels/a, value: b}\n",
 			"patches:\n- target: {kind: Secret}\n  patch: |-\n    - op: replace\n      path: /data/a\n      value: (hidden)\n    - {op: add, path: /metadata/labels/a, value: b}\n"},
-		{"patch of what may be one", "kustomization.yaml", mask.Plain, "patches:\n- patch: '[{op: add, path: /stringData/a, value: b1}]'\n  target: {name: s}\n",
+		{"patch without a kind, which may be of a Secret", "kustomization.yaml", mask.Plain, "patches:\n- patch: '[{op: add, path: /stringData/a, value: b1}]'\n  target: {name: s}\n",
 			"patches:\n- patch: (hidden)\n  target: {name: s}\n"},
-		{"patch of others", "kustomization.yaml", mask.Plain, "patches:\n- patch: '[{op: add, path: /data/a, value: b1}]'\n  target: {kind: ConfigMap}\n",
+		{"patch of another kind", "kustomization.yaml", mask.Plain, "patches:\n- patch: '[{op: add, path: /data/a, value: b1}]'\n  target: {kind: ConfigMap}\n",
 			"patches:\n- patch: '[{op: add, path: /data/a, value: b1}]'\n  target: {kind: ConfigMap}\n"},
 		{"merged patch", "kustomization.yaml", mask.Plain, "patchesStrategicMerge:\n- |-\n  kind: Secret\n  metadata: {name: s}\n  stringData:\n    a: b\n",
 			"patchesStrategicMerge:\n- |-\n  kind: Secret\n  metadata: {name: s}\n  stringData:\n    a: (hidden)\n"},
@@ -99,8 +99,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// Whatever a file is like, reading it does not end in a panic and keeps its lines, and a Secret of plain YAML keeps its
-// value.
+// Reading any file does not panic and keeps the number of lines, and the value of a Secret in plain YAML is masked.
 func FuzzRead(f *testing.F) {
 	f.Add("kind: Secret\nstringData:\n  a: |\n    x\n", 0)
 	f.Add("patches:\n- {target: {}, patch: '[{path: /data/a, value: b}]'}\n", 1)

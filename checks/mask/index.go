@@ -10,32 +10,33 @@ import (
 )
 
 const (
-	minIndexed = 3       // bytes that a value has at least to be looked for in texts
-	keyBytes   = 128     // of a value that are enough to know it again; the rest is hidden as far as it goes
-	maxKept    = 1 << 16 // bytes of a value that are kept: no line is longer
-	maxBehind  = 1 << 20 // bytes that are compared behind the keys in one text; what is left then is hidden
+	minIndexed = 3       // minimum bytes of a value that is searched in texts
+	keyBytes   = 128     // bytes by which a value is recognized; the rest of it is masked as far as it matches
+	maxKept    = 1 << 16 // bytes of a value that are stored, since no line is longer
+	maxBehind  = 1 << 20 // bytes that are compared after the keys in one text; after that, the rest is masked
 )
 
 // index finds many values in a text at once.
 //
-// The first bytes of the values are its keys, sorted: the longest key that a text begins with is then the one before the
-// place of this text among them, or one that this begins with. So a place of a text costs one look into a table of three
-// bytes, and a binary search for the few that are in it, however many values there are.
+// The first bytes of the values are its keys, which are sorted. The longest key with which a text begins is then the key
+// before the text in this order, or a shorter key with which that key begins. A position of a text therefore costs one
+// look-up in a table by three bytes and, for the few positions in the table, a binary search, independent of the number
+// of values.
 type index struct {
 	entries map[string]*entry // by key
 	sorted  []*entry
-	begin   []uint64 // bits of the hashes of what keys begin with
+	begin   []uint64 // bit set of the hashes of the keys' first three bytes
 	spaced  bool     // some value has a space
 }
 
 type entry struct {
 	key     string
 	how     form
-	rest    []string // behind the key, of values that are longer
+	rest    []string // the bytes after the key, of longer values
 	shorter *entry   // the longest other key that this one begins with
 }
 
-// form says how a value stands in a text.
+// form is how a text contains a value.
 type form int
 
 const (
@@ -95,13 +96,13 @@ func (x *index) prepare() {
 	}
 }
 
-// hash is of the first bytes of a text. The size of the table is a power of two.
+// hash returns the hash of the first bytes of a text. The size of the table is a power of two.
 func (x *index) hash(text string) uint {
 	h := uint(text[0]) | uint(text[1])<<8 | uint(text[2])<<16
 	return (h * 0x9e3779b1 >> 7) % uint(64*len(x.begin))
 }
 
-// find adds the parts of a text that are values, except some.
+// find adds the parts of a text that are values, except those in except.
 func (x *index) find(text string, except except, found *[]span) {
 	x.prepare()
 	if len(x.sorted) == 0 {
@@ -118,12 +119,12 @@ func (x *index) find(text string, except except, found *[]span) {
 				*found = append(*found, span{i, len(text)})
 				return
 			}
-			i = max(i, s.to-keyBytes) // what begins before is no longer
+			i = max(i, s.to-keyBytes) // a value that began earlier is not longer
 		}
 	}
 }
 
-// at is what begins at a place of a text.
+// at returns the value that begins at a position of a text.
 func (x *index) at(text string, i int, except except, room *int) (span, bool) {
 	tail := text[i:min(len(text), i+keyBytes)]
 	next := sort.Search(len(x.sorted), func(k int) bool { return x.sorted[k].key > tail })
@@ -147,7 +148,7 @@ func (x *index) at(text string, i int, except except, room *int) (span, bool) {
 			}
 		}
 	}
-	// The beginning of a value, as messages have it that are cut.
+	// The text may have only the beginning of a value, as in messages that are cut.
 	n := 0
 	for _, e := range x.sorted[max(0, next-1):min(next+1, len(x.sorted))] {
 		if !except.has(e) {
@@ -165,7 +166,7 @@ func (x *index) at(text string, i int, except except, room *int) (span, bool) {
 	return span{}, false
 }
 
-// around is what is hidden where the value stands between two places of a text.
+// around returns what to mask if a value is between two positions of a text.
 func (e *entry) around(text string, from, to int) (span, bool) {
 	if e.how != encoded {
 		return span{from, to}, true
@@ -175,7 +176,7 @@ func (e *entry) around(text string, from, to int) (span, bool) {
 		begin--
 	}
 	if begin < from && len(e.key) < minEncoded {
-		return span{}, false // so few characters are there by chance
+		return span{}, false // so few characters are equal by chance
 	}
 	for to < len(text) && isBase64(text[to]) {
 		to++
@@ -186,7 +187,7 @@ func (e *entry) around(text string, from, to int) (span, bool) {
 	return span{begin, to}, true
 }
 
-// common is how many bytes two texts have in common at their beginning.
+// common returns how many bytes two texts have in common at the beginning.
 func common(a, b string) (n int) {
 	for n < len(a) && n < len(b) && a[n] == b[n] {
 		n++
@@ -194,7 +195,7 @@ func common(a, b string) (n int) {
 	return n
 }
 
-// apart reports whether what stands between two texts is a word by itself.
+// apart reports whether the text between two texts is a whole word.
 func apart(before, after string) bool {
 	last, _ := utf8.DecodeLastRuneInString(before)
 	next, _ := utf8.DecodeRuneInString(after)
@@ -205,7 +206,7 @@ func isWord(r rune) bool {
 	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_')
 }
 
-// except is what is shown though it is a value.
+// except are values that are shown.
 type except struct {
 	words map[string]bool
 	names *nameList
@@ -213,17 +214,17 @@ type except struct {
 
 func (x except) has(e *entry) bool { return len(e.rest) == 0 && (x.words[e.key] || x.names.hold(e)) }
 
-// nameList are the names of what is in the repository, and paths.
+// nameList are the names of objects in the repository, and paths.
 type nameList struct {
 	list map[string]bool
 	text strings.Builder // the list, each on a line of its own
-	held map[*entry]bool // what was asked for
-	// whole are values that are shown, though not as a part of others.
+	held map[*entry]bool // a cache
+	// whole are values that are shown as a whole name, but not as a part of other text.
 	whole map[string]bool
 }
 
-// addSource takes the address of a source outside of the repository. A Secret that says how to reach it may have the
-// address as a value, or what it is called there. What may be a password in it is none of that.
+// addSource adds the address of a remote source. A Secret with the address, or with parts of it, as a value does not
+// mask it. Parts that may be a password are not added.
 func (n *nameList) addSource(address string) {
 	_, place, ok := strings.Cut(address, "://")
 	place, _, _ = strings.Cut(place, " ")
@@ -255,7 +256,7 @@ func (n *nameList) add(name string) {
 	n.text.WriteString(name + "\n")
 }
 
-// hold reports whether a value is a part of a name, as it would be one of a text.
+// hold reports whether a value is a part of a name, as it would be a part of a text.
 func (n *nameList) hold(e *entry) bool {
 	if n.whole[e.key] {
 		return true

@@ -1,25 +1,25 @@
-// Package mask keeps what Secrets hold out of what a check says: it replaces their values in objects, in the lines of
-// source files, and in texts of which nobody knows where they were put together, such as the messages of policies.
+// Package mask removes the values of Secrets from reports: in objects, in lines of source files, and in texts of
+// unknown origin, such as messages of policies.
 //
-// Keys, names and the structure of lines stay. What is hidden is shown as [report.Hidden].
+// Keys, names and the structure of lines stay. Masked text is shown as [report.Hidden].
 //
-// A value is hidden
+// A value is masked
 //
-//   - by its place, whatever it is: in objects, in the lines of files that make Secrets, and where a finding about it
-//     points to;
-//   - by what it is, in all other texts, if it is unlikely to stand there for another reason: from eight characters on,
-//     other than a word of a dictionary, which is letters in one case or with a large first one. Ports, quantities, names
-//     of images and words of settings are shorter. A word of a policy's description stays;
-//   - from three characters on where the text is about its Secret, but for "true" and the like.
+//   - by its place, whatever it is: in objects, in lines of files from which Secrets are made, and where a finding
+//     about it points;
+//   - by its content, in all other texts, if the text is unlikely to contain it for another reason. Such a value has at
+//     least eight characters, and is no dictionary word: letters in one case, or with the first one in upper case.
+//     Ports, quantities, names of images and words of settings are shorter. A word in a policy's description stays;
+//   - from three characters on in texts about its Secret, except for "true" and similar words.
 //
-// A value that is a part of a name is shown in texts: of an object, of a file or folder, of what the report names. So is one
-// that is the address, or the beginning of the address, of a source outside of the repository that the report names.
+// A value that is a part of a name is shown: a name of an object, a file or folder, or one in the report. So is a value
+// that is the address of a remote source in the report, or the beginning of one.
 //
-// In texts a value is known again in quotes and escapes of any depth, in base64 of anything that holds it, also in lines,
-// in one case of letters, with other white space, over lines that follow each other, and where it is cut behind its
-// beginning. Passwords in addresses and settings, and words that look random, are looked for by themselves. A value that
-// a policy shortens at its beginning, splits, reverses, packs or hashes is not known again, nor is a line of words of a
-// longer value by itself. What SOPS encrypted is no value.
+// In texts, a value is recognized in quotes and escapes of any depth, and in base64 of any text that contains it, also
+// if the base64 is wrapped. It is recognized in lower and upper case, with other white space, over several lines, and
+// if it is cut after its beginning. Passwords in addresses and settings, and random words in a value, are searched
+// separately. A value is not recognized if a policy cuts its beginning, splits, reverses, compresses or hashes it. A
+// single line of words of a longer value is not recognized either. Values encrypted by SOPS are not masked.
 package mask
 
 import (
@@ -31,21 +31,21 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// changed stands in place of a value that another version of the object has another one of.
+// changed replaces a value that differs from that of the other version of the object.
 const changed = "(changed)"
 
 // lastApplied is the annotation in which kubectl keeps a copy of the whole object
 // (https://kubernetes.io/docs/reference/labels-annotations-taints/).
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// kind is that of Secrets. Its group is not asked for: nobody is to get around this by a misspelled version.
+// kind is the kind of Secrets. The group is ignored, so that a misspelled version does not disable masking.
 const kind = "Secret"
 
-// dataFields are the fields of a Secret that hold its values.
+// dataFields are the fields of a Secret that contain its values.
 var dataFields = [...]string{"data", "stringData"}
 
-// Objects returns two versions of an object, either of which may be nil, without what is secret in them. What differs
-// is told by another mark. Objects that are no Secrets are returned as they are, and none is changed.
+// Objects returns masked copies of two versions of an object, either of which may be nil. Values that differ get
+// another mask. An object that is no Secret is returned as it is.
 func Objects(was, now map[string]any) (a, b map[string]any) {
 	if !IsSecret(was) && !IsSecret(now) {
 		return was, now
@@ -69,8 +69,8 @@ func Objects(was, now map[string]any) (a, b map[string]any) {
 	return a, b
 }
 
-// copyOf returns the object in an annotation of a Secret, as kubectl, kapp and others keep it; nil where there is none.
-// In the annotation of kubectl there is one in any case.
+// copyOf returns the copy of the object that kubectl, kapp and others store in an annotation of a Secret; nil if it is
+// none. The annotation of kubectl always contains one.
 func copyOf(name string, value any) map[string]any {
 	text, _ := value.(string)
 	var copied map[string]any
@@ -87,10 +87,10 @@ func copyOf(name string, value any) map[string]any {
 	return nil
 }
 
-// IsSecret reports whether an object is one whose values are hidden.
+// IsSecret reports whether the values of an object are masked.
 func IsSecret(o map[string]any) bool { return o["kind"] == kind }
 
-// hideField hides what the keys of a field hold, and tells where that differs.
+// hideField masks the values of a field, and marks the ones that differ.
 func hideField(a, b map[string]any, field string) {
 	was, isMap := a[field].(map[string]any)
 	now, isToo := b[field].(map[string]any)

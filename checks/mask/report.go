@@ -9,8 +9,8 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// names are the fields of what is reported that name something, or count it, and are shown whatever Secrets hold. All
-// other texts are looked through, also those that are added one day.
+// names are fields of a report with names and counts, which are never masked. All other strings are searched, including
+// those in fields that are added later.
 var names = map[string]bool{
 	"Title": true, "Policy": true, "Rule": true, "Severity": true, "PolicyPath": true, "Name": true, "Kind": true,
 	"APIVersion": true, "Namespace": true, "Root": true, "Roots": true, "RootsIn": true, "RootsOut": true,
@@ -20,8 +20,8 @@ var names = map[string]bool{
 	"How": true, "Category": true, "Rules": true, "Undeclared": true,
 }
 
-// Report hides values in a report. What is suggested in place of a value, and exceptions that would have to name one,
-// are left out.
+// Report masks values in a report. It removes suggestions for values of Secrets, and drafts of exceptions that would
+// name one.
 func Report(rep *report.Report, v *Values) {
 	for i := range rep.Findings {
 		suggestion(&rep.Findings[i])
@@ -49,7 +49,7 @@ func ofSecret(f *report.Finding) bool {
 	return is(f.Resource) || slices.ContainsFunc(f.Resources, is)
 }
 
-// suggestion hides what a finding says of the value of a Secret.
+// suggestion masks or removes the suggestion of a finding about a value of a Secret.
 func suggestion(f *report.Finding) {
 	s := f.Suggestion
 	if s == nil || !ofSecret(f) || !InData(s.Field) {
@@ -61,11 +61,11 @@ func suggestion(f *report.Finding) {
 	}
 	s.Was = report.Hidden
 	if !s.Remove {
-		f.Suggestion = nil // what to write may be made of what is there
+		f.Suggestion = nil // the suggested text may be derived from the present value
 	}
 }
 
-// InData reports whether a field of a Secret, as an RFC 6901 pointer, is one of its values or holds them.
+// InData reports whether a field of a Secret, as an RFC 6901 pointer, is one of its values or contains them.
 func InData(field string) bool {
 	for _, name := range dataFields {
 		if field == "/"+name || strings.HasPrefix(field, "/"+name+"/") {
@@ -75,8 +75,8 @@ func InData(field string) bool {
 	return false
 }
 
-// Texts hides values in all texts of a structure, which is given by its address. Where a part of it is about a
-// resource, texts are looked through for what this one holds, too.
+// Texts masks values in all strings of a structure, given by its address. In parts of it that are about a Secret, it
+// also masks that Secret's short values.
 func Texts(of any, v *Values) {
 	if v == nil {
 		return
@@ -88,18 +88,18 @@ func Texts(of any, v *Values) {
 
 var causeType = reflect.TypeFor[report.Cause]()
 
-// walker goes through a structure.
+// walker walks through a structure.
 type walker struct {
 	values *Values
-	words  map[string]bool // in which policies speak of themselves
+	words  map[string]bool // words in descriptions of policies
 	kinds  map[reflect.Type]*structKind
-	block  block // for one at a time
+	block  block // reused for one text at a time
 }
 
-// structKind is what there is to know of a kind of structure.
+// structKind describes a struct type.
 type structKind struct {
-	fields              []structField // those that are exported
-	resource, resources []int         // the indexes of fields that say what it is about; nil: it has none
+	fields              []structField // exported fields
+	resource, resources []int         // indexes of fields with the resources that it is about; nil: none
 }
 
 type structField struct {
@@ -129,7 +129,7 @@ func (w *walker) kind(t reflect.Type) *structKind {
 	return k
 }
 
-// learn collects what the structure names, and the words in which policies speak of themselves.
+// learn collects the names in the structure, and the words of the descriptions of policies.
 func (w *walker) learn(v reflect.Value, named bool) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
@@ -162,7 +162,7 @@ func (w *walker) learn(v reflect.Value, named bool) {
 	}
 }
 
-// walk hides what the texts of a value hold of secrets. about are the resources that they are about.
+// walk masks the strings in a value. about are the resources that they are about.
 func (w *walker) walk(v reflect.Value, about []report.Resource) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -199,7 +199,7 @@ func (w *walker) walk(v reflect.Value, about []report.Resource) {
 			v.SetMapIndex(key, one)
 		}
 	case reflect.String:
-		if v.CanSet() && v.Type() == reflect.TypeFor[string]() { // others are words of ours
+		if v.CanSet() && v.Type() == reflect.TypeFor[string]() { // other types contain constants only
 			if found := w.values.find(v.String(), about, w.words); len(found) > 0 {
 				v.SetString(replace(v.String(), found))
 			}
@@ -207,7 +207,7 @@ func (w *walker) walk(v reflect.Value, about []report.Resource) {
 	}
 }
 
-// secrets lists the Secrets that a structure is about.
+// secrets lists the Secrets that a struct is about.
 func (k *structKind) secrets(v reflect.Value) (list []report.Resource) {
 	if k.resource != nil {
 		if f := v.FieldByIndex(k.resource); f.FieldByName("Kind").String() == kind {
@@ -224,7 +224,7 @@ func (k *structKind) secrets(v reflect.Value) (list []report.Resource) {
 	return list
 }
 
-// excerpt hides what lines of a file hold, also what is spread over several that follow each other.
+// excerpt masks values in lines of a file, also values that continue over several lines.
 func (w *walker) excerpt(lines map[int]string, about []report.Resource) {
 	numbers := slices.Sorted(maps.Keys(lines))
 	for from := 0; from < len(numbers); {
@@ -243,8 +243,8 @@ func (w *walker) excerpt(lines map[int]string, about []report.Resource) {
 	}
 }
 
-// difference is excerpt for the lines of either side of a difference. Where something is hidden, the place does not say
-// how long it is.
+// difference is excerpt for the lines on each side of a difference. It removes columns that would reveal the length of
+// masked text.
 func (w *walker) difference(lines []report.DiffLine, about []report.Resource) {
 	found := map[int][]span{}
 	for _, sign := range []string{"-", "+"} {
@@ -272,8 +272,8 @@ func (w *walker) difference(lines []report.DiffLine, about []report.Resource) {
 // block is some lines of a text.
 type block struct {
 	text []byte
-	at   []int // where each begins
-	key  []int // what it is called by
+	at   []int // where each line begins
+	key  []int // key of each line
 }
 
 func (l *block) empty() *block {
@@ -286,7 +286,7 @@ func (l *block) add(key int, text string) {
 	l.text = append(append(l.text, text...), '\n')
 }
 
-// find returns what is to be hidden of each line, by its key.
+// find returns the parts of each line to mask, by the line's key.
 func (l *block) find(w *walker, about []report.Resource) map[int][]span {
 	text := string(l.text)
 	var out map[int][]span

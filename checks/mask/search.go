@@ -14,13 +14,13 @@ import (
 // search finds the values of Secrets in one document of a file.
 type search struct {
 	file  *File
-	order []*yaml.Node        // all nodes as they are written
-	at    map[*yaml.Node]int  // likewise
-	flow  map[*yaml.Node]bool // what stands in a collection in brackets
-	first int                 // lines of the file before the document
-	end   int                 // the line behind it, from 0
-	found map[*yaml.Node]int  // scalars to hide -> characters of them that stay
-	seen  map[*yaml.Node]bool // walked
+	order []*yaml.Node        // all nodes in the order of the text
+	at    map[*yaml.Node]int  // index in order
+	flow  map[*yaml.Node]bool // nodes in a collection in brackets
+	first int                 // number of lines of the file before the document
+	end   int                 // line after the document, from 0
+	found map[*yaml.Node]int  // scalars to mask -> number of their first characters that stay
+	seen  map[*yaml.Node]bool // visited nodes
 }
 
 func newSearch(f *File, document *yaml.Node, from, to int) *search {
@@ -40,7 +40,7 @@ func (s *search) number(n *yaml.Node, flow bool) {
 	}
 }
 
-// document looks at the document as what a file of a name is.
+// document searches the document, which is part of a file with a name and a role.
 func (s *search) document(name string, role Role) {
 	root := s.order[0]
 	if role == Patch {
@@ -53,7 +53,7 @@ func (s *search) document(name string, role Role) {
 	s.walk(root)
 }
 
-// walk looks at every map and text, wherever it stands.
+// walk searches every map and string at any depth.
 func (s *search) walk(n *yaml.Node) {
 	if n == nil || s.seen[n] {
 		return
@@ -73,7 +73,7 @@ func (s *search) walk(n *yaml.Node) {
 	}
 }
 
-// object hides what a map holds that is a Secret, or a list of them.
+// object masks the values of a map that is a Secret, or a list of Secrets.
 func (s *search) object(n *yaml.Node) {
 	is := false
 	for key, v := range doc.Fields(n) {
@@ -96,7 +96,7 @@ func (s *search) object(n *yaml.Node) {
 	}
 }
 
-// secret hides what a Secret holds.
+// secret masks the values of a Secret.
 func (s *search) secret(n *yaml.Node) {
 	for key, v := range doc.Fields(n) {
 		switch name := doc.Key(key); {
@@ -113,7 +113,7 @@ func (s *search) secret(n *yaml.Node) {
 	}
 }
 
-// data hides the values of a map, also of those that it is merged with.
+// data masks the values of a map, and of maps that are merged into it.
 func (s *search) data(n *yaml.Node, encoded bool) {
 	if n = doc.Deref(n); n == nil || n.Kind != yaml.MappingNode {
 		s.values(n, encoded)
@@ -130,7 +130,8 @@ func (s *search) data(n *yaml.Node, encoded bool) {
 	}
 }
 
-// values hides all scalars of a value, also where an alias takes them from. Keys are hidden, too: it should be a text.
+// values masks all scalars of a value, also where an alias refers to them. It masks keys, too, since the value should
+// be a string.
 func (s *search) values(n *yaml.Node, encoded bool) {
 	switch {
 	case n == nil:
@@ -174,7 +175,7 @@ func (s *search) generator(n *yaml.Node) {
 	}
 }
 
-// listed yields what is in the lists that a map has under a key of any letter case.
+// listed yields the elements of the lists that a map has under a key, in any letter case.
 func listed(n *yaml.Node, name string) iter.Seq[*yaml.Node] {
 	return func(yield func(*yaml.Node) bool) {
 		for key, v := range doc.Fields(n) {
@@ -190,7 +191,7 @@ func listed(n *yaml.Node, name string) iter.Seq[*yaml.Node] {
 	}
 }
 
-// patches hides the values in patches of Secrets, as kustomizations and the objects of Argo CD and Flux have them.
+// patches masks the values in patches of Secrets, in kustomizations and in objects of Argo CD and Flux.
 func (s *search) patches(n *yaml.Node) {
 	_, patch := doc.Field(n, "patch")
 	if patch == nil || patch.Kind != yaml.ScalarNode {
@@ -213,11 +214,11 @@ func Targeted(target *yaml.Node) bool {
 	return err != nil || whole.MatchString(kind)
 }
 
-// patch hides the values that a patch writes into a Secret.
+// patch masks the values that a patch writes into a Secret.
 func (s *search) patch(n *yaml.Node) {
 	switch n.Kind {
 	case yaml.MappingNode:
-		s.secret(n) // whatever kind it says: the target counts
+		s.secret(n) // its own kind does not matter, since the target decides
 	case yaml.SequenceNode:
 		for _, operation := range n.Content {
 			operation = doc.Deref(operation)
@@ -230,7 +231,7 @@ func (s *search) patch(n *yaml.Node) {
 	}
 }
 
-// written hides what an operation writes at a place of a Secret (RFC 6902).
+// written masks the value that an operation writes to a field of a Secret (RFC 6902).
 func (s *search) written(pointer string, v *yaml.Node) {
 	var tokens []string
 	for t := range jsonpointer.Tokens(pointer) {
@@ -252,7 +253,7 @@ func (s *search) written(pointer string, v *yaml.Node) {
 	}
 }
 
-// given hides what charts and substitutions are given under the name of a password.
+// given masks values of charts and substitutions with the name of a password.
 func (s *search) given(n *yaml.Node) {
 	for key, v := range doc.Fields(n) {
 		switch doc.Key(key) {
@@ -276,7 +277,7 @@ func (s *search) given(n *yaml.Node) {
 	}
 }
 
-// telling hides the texts that stand under the name of a password.
+// telling masks strings whose key is the name of a password.
 func (s *search) telling(n *yaml.Node) {
 	for key, v := range doc.Fields(n) {
 		switch {
@@ -295,24 +296,24 @@ func (s *search) telling(n *yaml.Node) {
 	}
 }
 
-// text looks for documents in a text.
+// text searches for documents in a string.
 func (s *search) text(n *yaml.Node, name string, role Role) {
 	text := doc.Key(n)
 	if n == s.order[0] {
-		return // a text is no manifest
+		return // a document that is only a string is no manifest
 	}
 	inner := s.file.nested(name, text, role)
 	if inner == nil {
 		return
 	}
 	s.file.values = append(s.file.values, inner.values...)
-	from := s.first + n.Line // the line behind the indicator, from 0
+	from := s.first + n.Line // the line after the block indicator, from 0
 	if n.Style&yaml.LiteralStyle == 0 || n.ShortTag() == "!!binary" || !s.inlay(inner, from) {
 		s.found[n] = -1
 	}
 }
 
-// hide hides what was found.
+// hide masks what was found.
 func (s *search) hide() {
 	for _, n := range s.order {
 		keep, ok := s.found[n]
@@ -327,13 +328,13 @@ func (s *search) hide() {
 	}
 }
 
-// Named is what a kustomization makes of the files that it names, as it names them.
+// Named are the files that a kustomization names, with their roles.
 type Named struct {
-	Roles      map[string]Role // of those that hold values of Secrets
-	Generators []string        // that say what is generated, and may name others
+	Roles      map[string]Role // files with values of Secrets
+	Generators []string        // configurations of generators, which may name other files
 }
 
-// Names reads a kustomization, or the configuration of a generator.
+// Names reads the files that a kustomization, or the configuration of a generator, names.
 func Names(name string, data []byte) Named {
 	out := Named{Roles: map[string]Role{}}
 	documents, _ := doc.Documents(name, data, limits)

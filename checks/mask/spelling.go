@@ -11,21 +11,21 @@ import (
 )
 
 const (
-	maxReadings = 16 // of one text: it may be quoted in quotes of other kinds
-	cutText     = 4  // bytes from which on the beginning of a value is known again, where a text is cut behind it
-	minEncoded  = 7  // characters of base64 that are not the same by chance
-	coreBytes   = 96 // of a value that are looked for in base64
-	wrappedLine = 32 // characters of base64 that a line has before it is wrapped
+	maxReadings = 16 // of one text: it may be quoted several times in different ways
+	cutText     = 4  // minimum bytes of a value's beginning that is recognized before a cut
+	minEncoded  = 7  // minimum characters of base64 that are not equal by chance
+	coreBytes   = 96 // bytes of a value that are searched in base64
+	wrappedLine = 32 // minimum characters of base64 in a line before it is wrapped
 )
 
-// reading is a text with some of its spelling undone. at is where each byte of it begins in the text, and the end of
-// this; nil: it is the text.
+// reading is a text with some of its encoding undone. at is the position of each byte in the original text, and the end
+// of the text; nil: it is the original text.
 type reading struct {
 	text string
 	at   []int32
 }
 
-// of maps a part of the reading to the text.
+// of converts a part of the reading to a part of the original text.
 func (r reading) of(s span) span {
 	if r.at == nil {
 		return s
@@ -33,8 +33,8 @@ func (r reading) of(s span) span {
 	return span{int(r.at[s.from]), int(r.at[s.to])}
 }
 
-// rewritten is the reading with other text in some places: next tells of what begins at i how many bytes stay as they are,
-// and what stands in place of how many bytes behind them.
+// rewritten returns the reading with some parts replaced. next returns, for the text at i, how many bytes stay, and the
+// text that replaces the following skip bytes.
 func (r reading) rewritten(next func(i int) (keep int, text string, skip int)) reading {
 	out, b := reading{at: make([]int32, 0, len(r.text)+1)}, make([]byte, 0, len(r.text))
 	for i := 0; i < len(r.text); {
@@ -60,11 +60,11 @@ func (r reading) place(i int) int32 {
 	return r.at[i]
 }
 
-// escapes are signs that escapes begin with: of JSON, YAML and Go, of URLs, of HTML, of YAML in single quotes, and a space
-// in the query of a URL.
+// escapes are the characters that begin an escape: of JSON, YAML and Go, of URLs, of HTML, of YAML in single quotes,
+// and of a space in a URL's query.
 const escapes = `\%&'+`
 
-// unescaped undoes one layer of escapes that begin with a sign. It reports whether there were any.
+// unescaped undoes one layer of escapes that begin with a character. It reports whether there were any.
 func (r reading) unescaped(sign rune) (reading, bool) {
 	if !strings.ContainsRune(r.text, sign) {
 		return r, false
@@ -83,17 +83,17 @@ func (r reading) unescaped(sign rune) (reading, bool) {
 	return out, any
 }
 
-// unescape returns what an escape at the beginning of a text stands for, and how many bytes it has.
+// unescape decodes the escape at the beginning of a text, and returns its length in bytes.
 func unescape(text string) (string, int) {
 	switch {
 	case text[0] == '\\' && len(text) > 1:
-		if text[1] == '\n' { // the line goes on
+		if text[1] == '\n' { // continued line
 			return "", len(text) - len(strings.TrimLeft(text[1:], "\n \t"))
 		}
 		if text[1] == '/' || text[1] == '\'' || text[1] == '"' {
 			return text[1:2], 2
 		}
-		if text[1] == 'u' && len(text) >= 12 && text[6] == '\\' { // a character beyond 16 bits
+		if text[1] == 'u' && len(text) >= 12 && text[6] == '\\' { // a surrogate pair
 			if r := surrogates(text[2:6], text[8:12]); r != utf8.RuneError {
 				return string(r), 12
 			}
@@ -119,7 +119,7 @@ func unescape(text string) (string, int) {
 	return text[:1], 1
 }
 
-// surrogates is the character that two of 16 bits stand for, in hexadecimal digits.
+// surrogates returns the character of a surrogate pair in hexadecimal digits.
 func surrogates(high, low string) rune {
 	a, err1 := strconv.ParseUint(high, 16, 16)
 	b, err2 := strconv.ParseUint(low, 16, 16)
@@ -132,7 +132,7 @@ func surrogates(high, low string) rune {
 // white are the characters of white space.
 const white = " \n\r\t"
 
-// folded has one space for each run of white space. It reports whether that is another text.
+// folded replaces each run of white space by one space. It reports whether that changes the text.
 func (r reading) folded() (reading, bool) {
 	if !strings.ContainsAny(r.text, "\n\r\t") && !strings.Contains(r.text, "  ") {
 		return r, false
@@ -150,8 +150,8 @@ func (r reading) folded() (reading, bool) {
 	}), true
 }
 
-// unwrapped is without the line breaks in long texts of base64, as kustomize and others write them. It reports whether
-// there were any.
+// unwrapped removes the line breaks in long texts of base64, which kustomize and others add. It reports whether there
+// were any.
 func (r reading) unwrapped() (reading, bool) {
 	if _, next := wrap(r.text, 0); next == 0 {
 		return r, false
@@ -162,7 +162,7 @@ func (r reading) unwrapped() (reading, bool) {
 	}), true
 }
 
-// wrap is where a text of base64 is wrapped first, from a place on, and where it goes on; 0 where it is not.
+// wrap returns the first line break in base64 after a position, and where the base64 continues; 0 if there is none.
 func wrap(text string, from int) (at, next int) {
 	for i := from; ; i++ {
 		n := strings.IndexByte(text[i:], '\n')
@@ -187,13 +187,13 @@ func wrap(text string, from int) (at, next int) {
 	}
 }
 
-// fold is what a folded reading has for a value.
+// fold returns a value as folded readings contain it.
 func fold(text string) string {
 	r, _ := reading{text: text}.folded()
 	return strings.TrimSuffix(r.text, " ")
 }
 
-// cores are what of the base64 of any text that holds a value depends on the value alone, by what stands before it.
+// cores returns the parts of base64 that any text with the value has, for each of the three alignments.
 func cores(text string) (list []string) {
 	text = text[:min(len(text), coreBytes)]
 	for before := range 3 {
@@ -214,7 +214,7 @@ func isBase64(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '+' || c == '/' || c == '-' || c == '_'
 }
 
-// decoded is what a text of base64 stands for, if that is a text. Of padding and line breaks nothing is expected.
+// decoded returns the text that base64 encodes, if it is text. It accepts any padding and line breaks.
 func decoded(text string) (string, bool) {
 	text = strings.TrimRight(strings.Join(strings.Fields(text), ""), "=")
 	text = strings.NewReplacer("-", "+", "_", "/").Replace(text)

@@ -12,13 +12,13 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// Values are those of the Secrets that a check met. The zero value has none; nil takes none. They are safe for
-// concurrent use.
+// Values are the values of the Secrets that a check reads. The zero value is empty; a nil one ignores all values. It is
+// safe for concurrent use.
 type Values struct {
 	mu    sync.Mutex
-	known index                // what is hidden wherever it stands
-	own   map[string][]*secret // what is hidden where a Secret is spoken of, by its name
-	taken map[taken]bool       // several versions of an object have most in common
+	known index                // values that are masked in all texts
+	own   map[string][]*secret // values that are masked in texts about a Secret, by its name
+	taken map[taken]bool       // added values, since versions of an object share most of theirs
 	names nameList
 }
 
@@ -29,14 +29,14 @@ type taken struct {
 	encoded bool
 }
 
-// secret is what is known of one Secret. Several versions of it are one.
+// secret is the values of one Secret, in all its versions.
 type secret struct {
 	namespace string
 	values    index
 	keys      map[string]bool
 }
 
-// Object takes the names of an object and, if it is a Secret, its values.
+// Object adds the names of an object and, if it is a Secret, its values.
 func (v *Values) Object(o map[string]any) {
 	if v == nil {
 		return
@@ -53,14 +53,14 @@ func (v *Values) Object(o map[string]any) {
 	}
 }
 
-// Name takes the name of something in the repository, or a path: a value that is a part of it is shown anyway.
+// Name adds the name of something in the repository, or a path. A value that is a part of it is not masked.
 func (v *Values) Name(name string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.names.add(name)
 }
 
-// source takes the address of a source outside of the repository.
+// source adds the address of a remote source.
 func (v *Values) source(address string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -74,7 +74,7 @@ func (v *Values) Empty() bool {
 	return len(v.taken) == 0
 }
 
-// secret is where the values of a Secret belong.
+// secret returns the entry of a Secret.
 func (v *Values) secret(namespace, name string) *secret {
 	for _, s := range v.own[name] {
 		if s.namespace == namespace {
@@ -110,12 +110,12 @@ func (v *Values) object(s *secret, o map[string]any) {
 	}
 }
 
-// scalars takes all scalars of a value.
+// scalars adds all scalars of a value.
 func (v *Values) scalars(s *secret, value any, encoded bool) {
 	switch value := value.(type) {
 	case nil:
 	case map[string]any:
-		for key, one := range value { // which should be a text
+		for key, one := range value { // the value should be a string
 			v.add(s, key, encoded)
 			v.scalars(s, one, encoded)
 		}
@@ -128,8 +128,7 @@ func (v *Values) scalars(s *secret, value any, encoded bool) {
 	}
 }
 
-// Text takes a value that a source file has, of a Secret of which no more is known. encoded says that it stands where
-// base64 is expected.
+// Text adds a value from a source file whose Secret is unknown. encoded says that base64 is expected at its place.
 func (v *Values) Text(text string, encoded bool) {
 	if v == nil {
 		return
@@ -139,7 +138,7 @@ func (v *Values) Text(text string, encoded bool) {
 	v.add(nil, text, encoded)
 }
 
-// add takes one value: as it is written and decoded. What it consists of counts, too, where that is as telling.
+// add adds one value, as written and decoded. It also adds parts of the value that are as confidential as the whole.
 func (v *Values) add(s *secret, text string, encoded bool) {
 	if v.taken[taken{s, text, encoded}] || isEncrypted(text) {
 		return
@@ -172,7 +171,7 @@ func (v *Values) whole(s *secret, text string) {
 	}
 }
 
-// parts takes what a value consists of, also where it is a text in quotes, such as a key in JSON.
+// parts adds the parts of a value, also if it is quoted, such as a key in JSON.
 func (v *Values) parts(s *secret, text string) {
 	list := partsOf(text)
 	if r, ok := (reading{text: text}).unescaped('\\'); ok {
@@ -183,7 +182,7 @@ func (v *Values) parts(s *secret, text string) {
 	}
 }
 
-// spell adds a value as it is found in readings of texts, and in base64 of texts that hold it.
+// spell adds a value in the forms in which readings and base64 contain it.
 func spell(x *index, text string, apart bool) {
 	if len(text) < minIndexed {
 		return
@@ -212,8 +211,8 @@ func spell(x *index, text string, apart bool) {
 	}
 }
 
-// find returns the parts of a text that are values of Secrets, but for names and, where it is about no Secret, for some
-// words.
+// find returns the parts of a text that are values of Secrets. It leaves out names and, if the text is not about a
+// Secret, words.
 func (v *Values) find(text string, of []report.Resource, words map[string]bool) (found []span) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -231,7 +230,8 @@ func (v *Values) find(text string, of []report.Resource, words map[string]bool) 
 	return slices.DeleteFunc(found, func(s span) bool { return s.hides(text) })
 }
 
-// of returns what is known of a resource, if it is a Secret. What has no namespace yet gets one where it is deployed.
+// of returns the values of a resource, if it is a Secret. One without a namespace gets a namespace when it is deployed,
+// so all match.
 func (v *Values) of(r report.Resource) (list []*secret) {
 	if r.Kind != kind {
 		return nil
@@ -276,12 +276,12 @@ func (x *index) read(text string, r reading, except except, found *[]span) {
 	x.find(r.text, except, found)
 	for i := from; i < len(*found); i++ {
 		s := r.of((*found)[i])
-		s.to = s.from + len(strings.TrimRight(text[s.from:s.to], " \n\r\t")) // which the reading leaves out
+		s.to = s.from + len(strings.TrimRight(text[s.from:s.to], " \n\r\t")) // trailing space, which the reading drops
 		(*found)[i] = s
 	}
 }
 
-// hides reports whether a part of a text is one of what stands in place of values.
+// hides reports whether a part of a text is a part of a mask.
 func (s span) hides(text string) bool {
 	for _, mark := range []string{report.Hidden, changed} {
 		from, to := max(0, s.to-len(mark)), min(len(text), s.from+len(mark))
@@ -292,7 +292,7 @@ func (s span) hides(text string) bool {
 	return false
 }
 
-// replace returns a text with other words for some parts of it.
+// replace masks some parts of a text.
 func replace(text string, found []span) string {
 	if len(found) == 0 {
 		return text
@@ -312,20 +312,21 @@ func replace(text string, found []span) string {
 }
 
 const (
-	shortest  = 8  // characters from which on a value is unlikely to stand elsewhere
-	shortPart = 6  // likewise as a part of a word, where a text is about its Secret
-	longWord  = 15 // letters that a word of a language has at most
+	shortest  = 8  // minimum characters of a value that is unlikely in other texts
+	shortPart = 6  // minimum characters as a part of a word, in a text about its Secret
+	longWord  = 15 // maximum letters of a word in a language
 	maxParts  = 4_000
 )
 
-// unlikely reports whether a text stands hardly anywhere but where the value of a Secret does: see the package.
+// unlikely reports whether a text is unlikely to be anything but a value: see the package.
 func unlikely(text string) bool {
 	digits, letters := kindsOf(text)
 	return utf8.RuneCountInString(text) >= shortest && digits+letters > 0 && !dictionaryWord(text)
 }
 
-// dictionaryWord reports whether a text reads as a word of a language: letters in one case, or the first one large, of which
-// no five follow each other without a vowel. Generated passwords of letters are longer, or do not read so.
+// dictionaryWord reports whether a text looks like a word of a language. Such a word has letters in one case, or with
+// the first one in upper case, and a vowel in every five letters. Generated passwords of letters are longer or do not
+// look so.
 func dictionaryWord(text string) bool {
 	_, first := utf8.DecodeRuneInString(text)
 	is := func(text string, of func(rune) bool) bool {
@@ -344,7 +345,7 @@ func wordLike(text string) bool {
 	return letters == n || digits == n
 }
 
-// plainWord reports whether a value says nothing even where its Secret is spoken of.
+// plainWord reports whether a value is too common to be masked even in texts about its Secret.
 func plainWord(text string) bool {
 	return slices.Contains([]string{"true", "false", "null", "nil", "none", "yes", "off", "opaque"}, strings.ToLower(text))
 }
@@ -370,14 +371,14 @@ func isEncrypted(text string) bool {
 	return strings.HasPrefix(text, "ENC[") && encryptedValue().MatchString(text)
 }
 
-// credential finds values in texts that hold several: addresses with a password, settings, JSON.
+// credential finds values in texts with several: addresses with a password, settings, JSON.
 var credential = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)://[^/\s:@]*:([^/\s@]+)@|` +
 		`(?:pass|passwd|password|passphrase|pwd|secret|token|key|auth|credentials?)["']?\s*[:=]\s*["']?([^\s"',;&}]+)`)
 })
 
-// partsOf are the parts of a value that are as secret as it is: passwords in it, and what looks like made by chance.
-// Ordinary words and names of hosts are none.
+// partsOf returns the parts of a value that are as confidential as the whole: passwords, and words that look random.
+// Ordinary words and host names are not among them.
 func partsOf(text string) (list []string) {
 	add := func(s string) {
 		if len(list) < maxParts {
@@ -385,7 +386,7 @@ func partsOf(text string) (list []string) {
 		}
 	}
 	for _, m := range credential().FindAllStringSubmatch(text, maxParts) {
-		if s := m[1] + m[2]; !strings.HasPrefix(s, "-----") { // which a key in PEM begins with
+		if s := m[1] + m[2]; !strings.HasPrefix(s, "-----") { // the beginning of a key in PEM
 			add(s)
 		}
 	}
@@ -404,11 +405,11 @@ func partsOf(text string) (list []string) {
 	return list
 }
 
-// separates reports whether a sign stands between the parts of a value.
+// separates reports whether a character separates the parts of a value.
 func separates(r rune) bool { return strings.ContainsRune(" \n\r\t=:,;&?@\"'{}[]()<>|", r) }
 
-// random reports whether a word looks as if it were made by chance: letters and digits mixed in some part of it, other
-// than a number behind a name. Names of hosts, versions, regions and paths have no such part.
+// random reports whether a word looks random: a part of it mixes letters and digits, other than as a name with a
+// number. Names of hosts, versions, regions and paths have no such part.
 func random(word string) bool {
 	const least = 5 // characters of such a part
 	return utf8.RuneCountInString(word) >= shortest && slices.ContainsFunc(strings.FieldsFunc(word, func(r rune) bool {

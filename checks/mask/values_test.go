@@ -24,8 +24,8 @@ func secretOf(name string, values map[string]any) map[string]any {
 	return map[string]any{"kind": "Secret", "metadata": map[string]any{"name": name, "namespace": "shop"}, "stringData": values}
 }
 
-// What is unlikely to stand anywhere else is found wherever it stands; what others have is found where the Secret is
-// spoken of alone.
+// Values that are unlikely in other texts are masked everywhere. Other values are masked only in texts about their
+// Secret.
 func TestHide(t *testing.T) {
 	var v mask.Values
 	v.Object(map[string]any{"kind": "Secret", "metadata": map[string]any{"name": "db", "namespace": "shop"},
@@ -82,8 +82,8 @@ func TestHide(t *testing.T) {
 	}
 }
 
-// Names that are shown anyway stay, also as a part of others. So do words of what policies say about themselves, but
-// where a text is about a Secret that has them as a value.
+// Names are not masked, also as parts of other text. Words in descriptions of policies are not masked either, unless
+// the text is about a Secret with that value.
 func TestHideNames(t *testing.T) {
 	var v mask.Values
 	v.Object(secretOf("s", map[string]any{"a": "kingFisher", "b": "nightinGale", "c": "production-7", "d": "apps",
@@ -105,7 +105,7 @@ func TestHideNames(t *testing.T) {
 	}
 }
 
-// The address of a source stays where a Secret says how to reach it, and what may be a password in an address does not.
+// The address of a source is not masked if a Secret has it as a value, but a possible password in an address is.
 func TestHideAddresses(t *testing.T) {
 	var v mask.Values
 	v.Object(secretOf("s", map[string]any{"url": "registry-1.example.com/chartscatalogue", "name": "chartscatalogue",
@@ -131,7 +131,7 @@ func TestHideAddresses(t *testing.T) {
 	}
 }
 
-// Words of a dictionary and what is short are not looked for in texts about anything, whatever they are values of.
+// Dictionary words and short values are not masked in texts that are not about a Secret.
 func TestHideWords(t *testing.T) {
 	for value, word := range map[string]bool{
 		"production": true, "Production": true, "PRODUCTION": true, "kubearchive": true, "internationally": true, "straße": true,
@@ -152,8 +152,7 @@ func TestHideWords(t *testing.T) {
 	}
 }
 
-// Of a value that says much, the passwords and what looks like made by chance are hidden by themselves; lines and names
-// that others have are not.
+// The passwords and random words in a long value are masked separately; its ordinary lines and names are not.
 func TestHideParts(t *testing.T) {
 	var v mask.Values
 	v.Object(secretOf("s", map[string]any{
@@ -178,7 +177,7 @@ func TestHideParts(t *testing.T) {
 	}
 }
 
-// spellings are how texts write a value.
+// spellings are the ways in which texts encode a value.
 var spellings = map[string]func(string) string{
 	"as it is":                    func(s string) string { return s },
 	"Go":                          strconv.Quote,
@@ -211,7 +210,7 @@ var spellings = map[string]func(string) string{
 	"cut by a parser":             func(s string) string { return "`" + strings.TrimSpace(s)[:7] + "...`" },
 }
 
-// escaped writes all characters as JSON may.
+// escaped writes all characters as JSON escapes.
 func escaped(s string) string {
 	var b strings.Builder
 	for _, u := range utf16.Encode([]rune(s)) {
@@ -233,7 +232,7 @@ func quoted(s string) string {
 	return string(data)
 }
 
-// Values of any kind are hidden in all spellings, and nothing around them is.
+// Values of any kind are masked in all spellings, and nothing around them is.
 func FuzzSpellings(f *testing.F) {
 	for _, s := range []string{"Tr0ub4dor&3", "correct horse battery staple", "pa/ss+wo=1rd??>>~~??>>~~", `q"u\o'te%1d<x>&letters`, "  \"blank\" one 1 ",
 		"zeile ä ö ü 😀 12 zeichen", "abcdefg.hi1jk", "abcde.fgh1jk", strings.Repeat("0", 24) + "aa0000aaaaa00000000\n", "one\ntwo\nthree 3\n", "-----BEGIN KEY-----\nMIIabc123\n-----END KEY-----\n", "%41%42%43\\n\\x41letters",
@@ -245,7 +244,7 @@ func FuzzSpellings(f *testing.F) {
 		letters, digits := 0, 0
 		for _, r := range trimmed {
 			if r < ' ' && !strings.ContainsRune("\n\r\t", r) || r > '~' && r < 0xc0 || r == 0x2028 || r == 0x2029 || r == 0xfffd {
-				return // no text
+				return // not a text
 			}
 			if r >= 'a' && r <= 'z' {
 				letters++
@@ -264,7 +263,7 @@ func FuzzSpellings(f *testing.F) {
 			got := v.Hide("before " + text + " behind")
 			rest, ok := strings.CutPrefix(got, "before ")
 			rest, too := strings.CutSuffix(rest, " behind")
-			// Of the value there may be spaces left around it, in some spelling.
+			// In some spellings, spaces remain around the value.
 			rest = strings.Map(func(r rune) rune {
 				if strings.ContainsRune("\"`\\ \n\t\r.…+", r) {
 					return -1
@@ -278,7 +277,7 @@ func FuzzSpellings(f *testing.F) {
 	})
 }
 
-// Lines are looked through as the text that they are.
+// Values are found in lines as in the whole text.
 func TestHideInLines(t *testing.T) {
 	var v mask.Values
 	v.Object(secretOf("s", map[string]any{"a": "correct horse\nbattery staple\n", "n": "1"}))
@@ -304,7 +303,7 @@ func TestHideInLines(t *testing.T) {
 	}
 }
 
-// large is a report as large as they come, and the values of 200 Secrets.
+// large returns a report of maximum size, and the values of 200 Secrets.
 func large() (*report.Report, *mask.Values) {
 	v, rep := &mask.Values{}, &report.Report{Excerpts: map[string]map[int]string{}}
 	for i := range 200 {
@@ -350,8 +349,8 @@ func BenchmarkObject(b *testing.B) {
 	}
 }
 
-// What is made to cost much does not, and what is made to hide all does not, either.
-func TestHostile(t *testing.T) {
+// Values made to cost much time do not, and values made to mask everything do not either.
+func TestHostileValuesAreBounded(t *testing.T) {
 	const most = time.Minute // far less, also on a busy machine with the race detector; what grows with the square takes many
 	many := func(n int, value func(i int) string) map[string]any {
 		out := map[string]any{}

@@ -1,6 +1,6 @@
-// Package apiserver says what the API server itself has against an object: what it would refuse, when the object is new
-// and when it takes the place of an older one, and what it would warn of. Every verdict is made by Kubernetes' own code:
-// the strategies and validations of k8s.io/kubernetes, in the order of its storage
+// Package apiserver returns what the API server itself has against an object: what it rejects, for a new object and for
+// one that replaces an older one, and what it warns about. Kubernetes' own code makes every decision: the strategies
+// and validations of k8s.io/kubernetes, in the order of its storage
 // (https://github.com/kubernetes/kubernetes/tree/master/staging/src/k8s.io/apiserver/pkg/registry/rest).
 package apiserver
 
@@ -25,19 +25,19 @@ import (
 	"github.com/lintel-bot/lintel/engine/kinds"
 )
 
-// Answer is what the API server says of an object.
+// Answer is what the API server returns for an object.
 type Answer struct {
-	Refused []schema.Violation // why it does not take the object as it is
-	Fixed   []schema.Violation // what it does not let change in the older object
-	Warned  []schema.Violation // it takes the object, and says this
-	Unread  bool               // it cannot read the object as one of its kind, and nothing else is known
-	Failed  bool               // its code gave up on the object, and nothing is known
+	Refused []schema.Violation // why it rejects the object as a new one
+	Fixed   []schema.Violation // which changes of the older object it rejects
+	Warned  []schema.Violation // its warnings for an accepted object
+	Unread  bool               // it cannot decode the object as its kind; the rest is empty
+	Failed  bool               // its code panicked for the object; the rest is empty
 }
 
-// Look returns what the API server says of an object, which is JSON as rendering has it. old is the object that it takes
-// the place of, nil where it is new. Where the API server would not have taken the old one there is none in the cluster,
-// and the object is judged as a new one. minor is that of the cluster's version 1.N, 0 where it is not known: what only
-// later versions refuse is a warning, and what only that one refuses is refused.
+// Look returns what the API server says about an object, which is JSON as rendering returns it. old is the object that
+// it replaces, nil if it is new. If the API server would reject old, the cluster does not have it, and the object is
+// treated as new. minor is that of the cluster's version 1.N, 0 if unknown: what only later versions reject is a
+// warning, and what only the cluster's version rejects is rejected.
 func Look(ctx context.Context, object, old map[string]any, minor int) Answer {
 	gvk := apischema.FromAPIVersionAndKind(text(object["apiVersion"]), text(object["kind"]))
 	s := strategyOf(gvk)
@@ -78,11 +78,11 @@ func text(v any) string {
 	return s
 }
 
-// uid is that of all objects: what the API server would have chosen.
+// uid is the UID of all objects, which the API server would choose.
 const uid = "00000000-0000-4000-8000-000000000000"
 
 func (s *strategy) look(ctx context.Context, gvk apischema.GroupVersionKind, object, old map[string]any) (out Answer) {
-	defer func() { // its code is made for objects that came through other doors before
+	defer func() { // its code expects objects that passed other steps of the API server before
 		if r := recover(); r != nil {
 			out = Answer{Failed: true}
 		}
@@ -97,7 +97,7 @@ func (s *strategy) look(ctx context.Context, gvk apischema.GroupVersionKind, obj
 	out.Refused = violations(object, rest.ValidateCreate(ctx, now.object, s.registered), Refused)
 	was, err := s.admitted(ctx, old)
 	if err != nil || was == nil {
-		if len(out.Refused) == 0 { // it warns of what it takes
+		if len(out.Refused) == 0 { // it warns only about objects that it accepts
 			out.Warned = warnings(object, s.WarningsOnCreate(ctx, now.object))
 		}
 		return out
@@ -118,13 +118,13 @@ func (s *strategy) look(ctx context.Context, gvk apischema.GroupVersionKind, obj
 	return out
 }
 
-// live is an object as the API server has it.
+// live is an object in the form in which the API server has it.
 type live struct {
 	object runtime.Object // of the internal type
 	meta   metav1.Object
 }
 
-// created reads an object as a request to create it, and prepares it as the API server does.
+// created decodes an object of a request to create it, and prepares it as the API server does.
 func (s *strategy) created(ctx context.Context, gvk apischema.GroupVersionKind, object map[string]any) (*live, error) {
 	written, err := legacyscheme.Scheme.New(gvk)
 	if err != nil {
@@ -156,7 +156,7 @@ func (s *strategy) created(ctx context.Context, gvk apischema.GroupVersionKind, 
 	return l, nil
 }
 
-// admitted is the old object as the cluster has it, nil where it has none: nobody wrote it, or it was refused.
+// admitted returns the old object as the cluster has it; nil if there is none or if the API server would reject it.
 func (s *strategy) admitted(ctx context.Context, old map[string]any) (*live, error) {
 	gvk := apischema.FromAPIVersionAndKind(text(old["apiVersion"]), text(old["kind"]))
 	if old == nil || strategyOf(gvk) != s {
@@ -169,7 +169,7 @@ func (s *strategy) admitted(ctx context.Context, old map[string]any) (*live, err
 	return was, nil
 }
 
-// kept gives a new object what it keeps of the old one, which has been in the cluster for a while.
+// kept copies to a new object what it keeps of the old one, which has been in the cluster for some time.
 func (s *strategy) kept(ctx context.Context, now, was *live) {
 	was.meta.SetResourceVersion("1")
 	now.meta.SetResourceVersion("1")
@@ -181,8 +181,8 @@ func (s *strategy) kept(ctx context.Context, now, was *live) {
 	s.PrepareForUpdate(ctx, now.object, was.object)
 }
 
-// custom returns what the API server refuses of the metadata of a custom resource: names, labels, annotations, owners and
-// finalizers. Kinds without a group in Kubernetes that are none of its own are of other programs.
+// custom returns what the API server rejects in the metadata of a custom resource: names, labels, annotations, owners
+// and finalizers. It ignores kinds of Kubernetes, and kinds whose group has no dot, since those are of other programs.
 func custom(gvk apischema.GroupVersionKind, object map[string]any) []schema.Violation {
 	if !strings.Contains(gvk.Group, ".") || kinds.OfKubernetes(gvk.Group) {
 		return nil
@@ -199,12 +199,12 @@ func custom(gvk apischema.GroupVersionKind, object map[string]any) []schema.Viol
 		field.NewPath("metadata")), Refused)
 }
 
-// validateName is what is asked of the names of custom resources.
+// validateName is the validation of the names of custom resources.
 func validateName(name string, prefix bool) []string {
 	return genericvalidation.NameIsDNSSubdomain(name, prefix)
 }
 
-// warnings are what the API server warns of, each with the field that it begins with.
+// warnings converts the API server's warnings, each of which begins with a field.
 func warnings(object map[string]any, list []string) (out []schema.Violation) {
 	for _, w := range list {
 		at, message, ok := strings.Cut(w, ": ")

@@ -13,9 +13,9 @@ import (
 	"github.com/lintel-bot/lintel/checks/builtin/schema"
 )
 
-// Each file of testdata is an object, or an old one and a new one behind it. Its name says what the API server refuses
-// ("refused /spec/ports"), does not let change ("fixed /spec/selector") or warns of ("warned /spec"), several after a
-// comma, "taken" for none, and what the object is about behind a colon.
+// Each file of testdata is an object, or an old one followed by a new one. Its name says what the API server rejects
+// ("refused /spec/ports"), which change it rejects ("fixed /spec/selector") or what it warns about ("warned /spec");
+// several are separated by commas, and "taken" is for none. The object's topic follows after a colon.
 func TestLook(t *testing.T) {
 	archive, err := txtar.ParseFile("testdata/objects.txtar")
 	if err != nil {
@@ -59,7 +59,8 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// What only a later version than the cluster's refuses is a warning; others are not made to wait for it for ever.
+// A violation that only a later version than the cluster's rejects is a warning. Validation for the cluster's version
+// does not block other validations forever.
 func TestLookByVersion(t *testing.T) {
 	o := object(t, "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: a}\n"+
 		"spec: {podSelector: {}, ingress: [{from: [{ipBlock: {cidr: 10.0.0.1/8}}]}]}\n")
@@ -72,7 +73,7 @@ func TestLookByVersion(t *testing.T) {
 	}
 }
 
-// What only the cluster's version refuses, and later ones take, is refused.
+// An object that only the cluster's version rejects, and later ones accept, is rejected.
 func TestLookByOlderVersion(t *testing.T) {
 	o := object(t, "apiVersion: v1\nkind: Service\nmetadata: {name: 1web}\nspec: {ports: [{port: 80}]}\n")
 	for minor, refused := range map[int]int{0: 0, 31: 1, 35: 1, 36: 0, linked: 0} {
@@ -83,8 +84,8 @@ func TestLookByOlderVersion(t *testing.T) {
 	}
 }
 
-// Objects are looked at side by side, from the first one on.
-func TestLookSideBySide(t *testing.T) {
+// Objects can be validated concurrently, including the first ones.
+func TestConcurrentLook(t *testing.T) {
 	for _, text := range []string{deployed, "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {ports: [{port: 1}]}\n"} {
 		o := object(t, text)
 		for range 4 {
@@ -98,8 +99,8 @@ func TestLookSideBySide(t *testing.T) {
 	}
 }
 
-// What the API server says of a Secret does not have what is in it.
-func TestSecretsAreNotTold(t *testing.T) {
+// Messages about a Secret do not contain its values.
+func TestMessagesContainNoValuesOfSecrets(t *testing.T) {
 	o := object(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ntype: kubernetes.io/dockerconfigjson\n"+
 		"stringData: {.dockerconfigjson: hunter2-is-no-json}\n")
 	said := Look(t.Context(), o, nil, 0)
@@ -140,7 +141,7 @@ func BenchmarkLook(b *testing.B) {
 	}
 }
 
-// FuzzLook has objects of any shape looked at: nothing panics, and each answer is about the object.
+// FuzzLook validates objects of any form: nothing panics, and each answer is about the object.
 func FuzzLook(f *testing.F) {
 	data, err := os.ReadFile("testdata/objects.txtar")
 	if err != nil {

@@ -65,13 +65,13 @@ import (
 	"k8s.io/kubernetes/pkg/registry/storage/volumeattributesclass"
 )
 
-// group is an API group as Kubernetes has it.
+// group is an API group with the strategies of its kinds.
 type group struct {
 	versions []string
-	install  []func(*runtime.Scheme) error // its types, with their defaults, conversions and declarative validations
+	install  []func(*runtime.Scheme) error // functions that register its types, defaults, conversions and declarative validations
 	kinds    map[string]*strategy
 
-	installed bool // into Kubernetes' scheme
+	installed bool // registered in Kubernetes' scheme
 }
 
 // of returns a group of kinds.
@@ -83,7 +83,7 @@ func of(versions []string, install []func(*runtime.Scheme) error, kinds map[stri
 	return g
 }
 
-// strategyOf returns how the API server takes the objects of a kind; nil of one that it does not have, or that nobody
+// strategyOf returns the strategy of the API server for a kind; nil for a kind that it does not have, or that nobody
 // keeps in Git.
 func strategyOf(gvk schema.GroupVersionKind) *strategy {
 	g := groups()[gvk.Group]
@@ -93,11 +93,11 @@ func strategyOf(gvk schema.GroupVersionKind) *strategy {
 	return g.kinds[gvk.Kind]
 }
 
-// scheme guards Kubernetes' own scheme, which its strategies share: a group is installed when an object of it is first
-// looked at, so that a program which looks at none pays nothing.
+// scheme guards Kubernetes' own scheme, which its strategies share. A group is registered when an object of it is first
+// checked, so that a program that checks none does not pay for it.
 var scheme sync.RWMutex
 
-// use has a group installed until release is called.
+// use registers a group and returns a function that ends its use.
 func (g *group) use() (release func()) {
 	scheme.RLock()
 	if !g.installed {
@@ -116,8 +116,8 @@ func (g *group) use() (release func()) {
 	return scheme.RUnlock
 }
 
-// prepare has Kubernetes' code keep quiet, since it returns what it has to say of an object, and take privileged
-// containers, as each cluster does that runs its own network.
+// prepare silences the log of Kubernetes' code, which returns all messages, and allows privileged containers, as every
+// cluster does that runs its own network.
 var prepare = sync.OnceFunc(func() {
 	klog.SetLogger(logr.Discard())
 	capabilities.Setup(true, 0)

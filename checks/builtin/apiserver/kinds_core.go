@@ -44,7 +44,7 @@ func secretUpdate(now, was *core.Secret) field.ErrorList {
 	return validation.ValidateSecretUpdate(now, was)
 }
 
-// namespaces are looked at with the labels that Pod security admission reads.
+// namespaces returns the strategy of Namespaces, whose labels for Pod Security are also validated.
 func namespaces() *validated {
 	check := func(now *core.Namespace) field.ErrorList {
 		_, errs := security.PolicyToEvaluate(now.Labels, security.Policy{})

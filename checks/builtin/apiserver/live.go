@@ -20,7 +20,7 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core"
 )
 
-// lives are what the cluster has added to objects of some kinds by the time that they change.
+// lives are functions that add what a cluster has added to objects of some kinds before they are updated.
 var lives = map[string]func(now, was runtime.Object){
 	"CustomResourceDefinition": stored,
 	"PersistentVolumeClaim":    bound,
@@ -29,7 +29,7 @@ var lives = map[string]func(now, was runtime.Object){
 	"StatefulSet":              defaulted,
 }
 
-// bound has a claim bound to a volume of the size that it asks for: only then its size may grow.
+// bound binds a claim to a volume of the requested size, since only the size of a bound claim may grow.
 func bound(now, was runtime.Object) {
 	claim := was.(*core.PersistentVolumeClaim)
 	claim.Status = core.PersistentVolumeClaimStatus{Phase: core.ClaimBound, AccessModes: claim.Spec.AccessModes,
@@ -42,11 +42,11 @@ func bound(now, was runtime.Object) {
 	now.(*core.PersistentVolumeClaim).Status = *claim.Status.DeepCopy()
 }
 
-// addresses are those that Services get, which nobody writes.
+// addresses are example addresses of Services, which nobody writes in a manifest.
 var addresses = map[core.IPFamily]string{core.IPv4Protocol: "10.254.253.252", core.IPv6Protocol: "fdfe:fdfc::1"}
 
-// allocate gives a Service what the API server allocates before it looks at one that is created: addresses, and a port
-// for health checks.
+// allocate sets what the API server allocates for a new Service before validation: addresses, and a port for health
+// checks.
 func allocate(o runtime.Object) {
 	s := &o.(*core.Service).Spec
 	o.(*core.Service).Status = core.ServiceStatus{}
@@ -62,7 +62,7 @@ func allocate(o runtime.Object) {
 	}
 	for i, family := range s.IPFamilies {
 		if addresses[family] == "" || slices.Contains(s.IPFamilies[:i], family) {
-			return // what is wrong is told of before anything is allocated
+			return // errors are reported before anything is allocated
 		}
 	}
 	if s.IPFamilyPolicy == nil {
@@ -94,7 +94,7 @@ func allocate(o runtime.Object) {
 	}
 }
 
-// addressed has a Service keep its addresses where the new version names none.
+// addressed keeps the addresses of a Service if the new version sets none.
 func addressed(now, was runtime.Object) {
 	to, from := &now.(*core.Service).Spec, &was.(*core.Service).Spec
 	if from.ClusterIP != "" && slices.Contains(slices.Collect(maps.Values(addresses)), to.ClusterIP) {
@@ -102,7 +102,7 @@ func addressed(now, was runtime.Object) {
 	}
 }
 
-// stored has a definition established, and objects of it stored in the version that it names for that.
+// stored establishes a definition, and stores objects in the version that it names for storage.
 func stored(now, was runtime.Object) {
 	d := was.(*apiextensions.CustomResourceDefinition)
 	for _, v := range d.Spec.Versions {
@@ -122,8 +122,8 @@ func stored(now, was runtime.Object) {
 	}
 }
 
-// pulled has containers keep how their image is pulled, which by default follows from its tag: who applies a Pod changes
-// nothing that neither version writes.
+// pulled keeps the pull policy of containers, whose default depends on the image's tag. Applying a manifest does not
+// change a field that neither version sets.
 func pulled(now, was runtime.Object) {
 	to, from := &now.(*core.Pod).Spec, &was.(*core.Pod).Spec
 	for _, list := range [][2][]core.Container{{to.Containers, from.Containers}, {to.InitContainers, from.InitContainers}} {
@@ -135,7 +135,8 @@ func pulled(now, was runtime.Object) {
 	}
 }
 
-// defaulted has a StatefulSet keep the default of a field that nobody wrote and whoever applies it does not take away.
+// defaulted keeps the default of a StatefulSet's field that no version sets, since applying a manifest does not remove
+// it.
 func defaulted(now, was runtime.Object) {
 	to, from := &now.(*apps.StatefulSet).Spec.UpdateStrategy, was.(*apps.StatefulSet).Spec.UpdateStrategy
 	if to.RollingUpdate == nil {
@@ -160,7 +161,7 @@ func jobs() *validated {
 	return v
 }
 
-// selected gives a Job the selector, and its Pods the labels, that the API server generates.
+// selected sets the selector of a Job and the labels of its Pods, which the API server generates.
 func selected(j *batch.Job) {
 	template := &j.Spec.Template
 	if template.Labels == nil {
@@ -183,7 +184,7 @@ func selected(j *batch.Job) {
 	}
 }
 
-// jobOptions are those of Kubernetes' registry for Jobs; one that is suspended may not have started yet.
+// jobOptions are the options of Kubernetes' registry for Jobs. A suspended Job counts as not started yet.
 func jobOptions(now, was *batch.Job) validation.JobValidationOptions {
 	if was == nil {
 		return validation.JobValidationOptions{RequirePrefixedLabels: true,

@@ -10,34 +10,34 @@ import (
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 )
 
-// strategy is how the API server takes the objects of a kind.
+// strategy is how the API server handles the objects of a kind.
 type strategy struct {
 	registered
 	group *group
-	// live writes into two versions of an object what the cluster has added to them since the first one was created; nil:
-	// nothing that matters.
+	// live adds to both versions of an object what the cluster has added since the first was created; nil: nothing that
+	// matters.
 	live func(now, was runtime.Object)
 }
 
-// registered is what Kubernetes registers for a kind: what is done and asked before an object of it is kept.
+// registered is the part of a kind's storage strategy that prepares and validates an object.
 type registered interface {
 	rest.RESTCreateStrategy
 	rest.RESTUpdateStrategy
 }
 
-// validated is what is registered for a kind whose own package would link the whole API server, with its clients and
-// its storage. It is made of the same validations.
+// validated is the strategy of a kind whose own package would link the whole API server with its clients and storage.
+// It calls the same validations.
 type validated struct {
 	rest.DeclarativeValidation
 	names.NameGenerator
 	namespaced bool
 	create     func(runtime.Object) field.ErrorList
 	update     func(now, was runtime.Object) field.ErrorList
-	prepare    func(runtime.Object)                                        // nil: nothing is changed
-	warn       func(ctx context.Context, now, was runtime.Object) []string // was is nil at a creation; nil: of nothing
+	prepare    func(runtime.Object)                                        // nil: no preparation
+	warn       func(ctx context.Context, now, was runtime.Object) []string // was is nil for a creation; nil: no warnings
 }
 
-// validate returns what is registered for a kind of an internal type.
+// validate returns the strategy of a kind with an internal type.
 func validate[T runtime.Object](namespaced bool, create func(T) field.ErrorList,
 	update func(now, was T) field.ErrorList) *validated {
 	return &validated{
@@ -48,7 +48,7 @@ func validate[T runtime.Object](namespaced bool, create func(T) field.ErrorList,
 	}
 }
 
-// warning adds what the API server warns of.
+// warning sets the function that returns warnings.
 func (v *validated) warning(warn func(ctx context.Context, now, was runtime.Object) []string) *validated {
 	v.warn = warn
 	return v

@@ -6,15 +6,15 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 )
 
-// linked is the minor version of Kubernetes whose code this is, and firstEmulated the first one that it can take the
-// rules of (https://kubernetes.io/docs/concepts/cluster-administration/compatibility-version/).
+// linked is the minor version of Kubernetes whose code is used. firstEmulated is the first version whose rules it can
+// emulate (https://kubernetes.io/docs/concepts/cluster-administration/compatibility-version/).
 const (
 	linked        = 37
 	firstEmulated = 31
 )
 
-// emulate has Kubernetes' code behave as that of an earlier version, by the features that this one had, while do runs.
-// Nothing else is looked at meanwhile: these are Kubernetes' own switches, of which there is one set.
+// emulate calls do while Kubernetes' code has the features of an earlier version. No other validation runs meanwhile,
+// since these feature gates are global.
 func emulate(minor uint, do func()) {
 	scheme.Lock()
 	defer scheme.Unlock()

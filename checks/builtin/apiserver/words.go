@@ -11,17 +11,17 @@ import (
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
-// Refused ends the message of a refusal, and Fixed that of a change.
+// Refused ends the message of a rejected object, Fixed that of a rejected change.
 const (
 	Refused = "the API server refuses the object"
 	Fixed   = "the API server refuses this change of the existing object"
 )
 
-// most is how many bytes of what the API server says of a field are told.
+// most limits the length in bytes of a message of the API server about a field.
 const most = 400
 
-// violations are the errors of the API server by the fields that they are about, in its order. An error about its own
-// code is none about the object.
+// violations converts errors of the API server to violations of the fields that they are about, in order. It drops
+// errors about its own code.
 func violations(object map[string]any, list field.ErrorList, effect string) (out []schema.Violation) {
 	said := map[string]int{}
 	for _, e := range list {
@@ -44,8 +44,8 @@ func violations(object map[string]any, list field.ErrorList, effect string) (out
 	return slices.Clip(out)
 }
 
-// at is the field that an error is about, or that people write in its place: the first address of a Service, and the
-// versions of a definition for those that its objects are stored in.
+// at returns the field of an error, or the one that people write instead: the first address of a Service, and the
+// versions of a definition instead of its stored versions.
 func at(object map[string]any, e *field.Error) string {
 	_, many := jsonpointer.Lookup(object, "/spec/clusterIPs")
 	switch kind := object["kind"]; {
@@ -56,7 +56,7 @@ func at(object map[string]any, e *field.Error) string {
 	case kind == "CustomResourceDefinition" && e.Field == "spec.version":
 		return schema.PointerTo(object, "spec.versions[0].name")
 	case kind == "CustomResourceDefinition":
-		// What all versions have in common Kubernetes keeps beside them.
+		// Kubernetes stores the fields that all versions share outside of the versions.
 		if rest, ok := strings.CutPrefix(e.Field, "spec.validation"); ok {
 			return schema.PointerTo(object, "spec.versions[0].schema"+rest)
 		}

@@ -16,7 +16,8 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 )
 
-// The limits of a schema: the API server holds no object of more than 1.5 MB, and what is below stays below seconds.
+// The limits of a schema. The API server stores no object of more than 1.5 MB, and a schema within the limits takes
+// less than some seconds.
 const (
 	maxNodes     = 200_000 // values in the schema
 	maxDepth     = 100     // of the schema's maps and lists
@@ -24,9 +25,9 @@ const (
 	maxRuleBytes = 512 << 10
 	maxPatterns  = 1_000_000 // steps in all patterns
 	maxWork      = 5_000_000 // values in defaults times values in the object
-	maxChoices   = 2_000_000 // values in one anyOf, oneOf or allOf, likewise
-	// An object may be wrong in all of its values, and the API server's code compares each error, which has the path of
-	// a value, with all others.
+	maxChoices   = 2_000_000 // values in one anyOf, oneOf or allOf, times values in the object
+	// All values of an object may be wrong. The API server's code compares each error, which contains the path of its
+	// value, with all others.
 	maxValues   = 20_000  // values in the object
 	maxCompared = 1 << 36 // values times the bytes of all paths
 )
@@ -36,12 +37,12 @@ type schema struct {
 	structural *structural.Structural
 	prunes     bool
 	validator  validation.SchemaValidator
-	rules      *cel.Validator // nil where there are none
+	rules      *cel.Validator // nil if there are none
 	defaults   int            // values in all defaults
 	choices    int            // values in the largest of anyOf, oneOf and allOf
 }
 
-// get compiles the schema when it is first asked for. It is nil where there is none.
+// get compiles the schema when it is first used. It is nil if there is none.
 func (s *schemaOf) get() (*schema, error) {
 	s.once.Do(func() {
 		if s.source != nil {
@@ -52,8 +53,8 @@ func (s *schemaOf) get() (*schema, error) {
 	return s.schema, s.err
 }
 
-// structuralProblem returns why a schema (openAPIV3Schema) is not taken by the API server, nil where nothing is known
-// against it: of one that is beyond our limits nothing is. Its rules are not looked at.
+// structuralProblem returns why the API server rejects a schema (openAPIV3Schema), nil if no reason is known. No reason
+// is known for a schema beyond our limits. It does not check CEL rules.
 func structuralProblem(source any) error {
 	_, _, err := parse(source, newCount())
 	var large tooLarge
@@ -63,14 +64,14 @@ func structuralProblem(source any) error {
 	return err
 }
 
-// tooLarge is an error about a schema that is beyond one of our limits.
+// tooLarge is the error that a schema exceeds one of our limits.
 type tooLarge string
 
 // Error implements error.
 func (e tooLarge) Error() string { return "the schema " + string(e) }
 
-// compile compiles a schema. The code of the API server is made for schemas that its validation has let in; a panic of
-// it about one that is not is an error.
+// compile compiles a schema. The API server's code expects schemas that passed its validation; if it panics for another
+// one, that is an error.
 func compile(source any, prunes bool) (out *schema, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -95,7 +96,7 @@ func compile(source any, prunes bool) (out *schema, err error) {
 
 var errUnreadable = errors.New("the schema cannot be read")
 
-// parse reads a schema, which it counts.
+// parse reads a schema and counts its parts.
 func parse(source any, counted *count) (props *apiextensions.JSONSchemaProps, s *structural.Structural, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -127,12 +128,12 @@ func parse(source any, counted *count) (props *apiextensions.JSONSchemaProps, s 
 	return props, s, nil
 }
 
-// count bounds a schema.
+// count counts the parts of a schema, which are limited.
 type count struct {
 	nodes, rules, ruleBytes, steps int
 	defaults                       int             // values in all defaults
 	choices                        int             // values in the largest of anyOf, oneOf and allOf
-	patterns                       map[string]bool // those that were counted: each is compiled once
+	patterns                       map[string]bool // patterns that were counted, since each is compiled once
 }
 
 func newCount() *count { return &count{patterns: map[string]bool{}} }
@@ -154,7 +155,7 @@ func (c *count) walk(v any, depth int) error {
 		}
 		if pattern, ok := v["pattern"].(string); ok && !c.patterns[pattern] {
 			c.patterns[pattern] = true
-			if re, err := syntax.Parse(pattern, syntax.Perl); err == nil { // else the schema is refused for it
+			if re, err := syntax.Parse(pattern, syntax.Perl); err == nil { // otherwise the schema is rejected for the pattern
 				c.steps += steps(re)
 			}
 			if c.steps > maxPatterns {
@@ -184,7 +185,7 @@ func (c *count) walk(v any, depth int) error {
 	return nil
 }
 
-// steps is about how large the program of a pattern is, which repeats what is repeated.
+// steps estimates the size of a pattern's program, in which repeated parts are repeated.
 func steps(re *syntax.Regexp) int {
 	n := 1 + len(re.Rune)
 	for _, part := range re.Sub {
@@ -202,7 +203,7 @@ func nodes(v any) int {
 	return n
 }
 
-// size counts the values in a value, and the bytes of all of their paths. at is how long that of the value itself is.
+// size counts the values in a value, and the bytes of all of their paths. at is the length of the value's own path.
 func size(v any, at int) (n, paths int) {
 	n, paths = 1, at
 	add := func(child any, key int) {

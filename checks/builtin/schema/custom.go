@@ -22,10 +22,9 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// look returns what is wrong with an object of a kind that is defined, but for its metadata; nothing where it has no
-// schema. old is what the object was before, nil where it is new: rules about transitions ask for it. Where there are
-// several definitions, the one counts that says least. The error says why not all was looked at: what is found beside it
-// is wrong all the same.
+// look returns the violations of an object of a defined kind, except in its metadata; none without a schema. old is the
+// object before the change, nil if it is new, for transition rules. If there are several definitions, the one with the
+// fewest violations counts. The error says why the object was not checked completely; violations beside it are valid.
 func (d *definitions) look(ctx context.Context, group, version string, object, old map[string]any) (
 	[]Violation, error,
 ) {
@@ -51,7 +50,7 @@ func (d *definitions) look(ctx context.Context, group, version string, object, o
 		return nil, fmt.Errorf("there are more than %d that differ", maxVersions)
 	}
 	if oldKind, _ := old["kind"].(string); oldKind != name || old["apiVersion"] != object["apiVersion"] {
-		old = nil // another version of it would have to be converted
+		old = nil // it would have to be converted from another version
 	}
 	var least []Violation
 	var failed error
@@ -66,7 +65,7 @@ func (d *definitions) look(ctx context.Context, group, version string, object, o
 		}
 		switch {
 		case err != nil && len(list) > 1:
-			found = nil // it may be the one that the cluster has, and might take the object
+			found = nil // the cluster may have this definition, and may accept the object
 			failed = err
 		case err != nil:
 			failed = err
@@ -80,7 +79,7 @@ func (d *definitions) look(ctx context.Context, group, version string, object, o
 	return least, failed
 }
 
-// look says what the API server has against an object, in the order of its steps
+// look returns the violations that the API server finds, in the order of its steps
 // (k8s.io/apiextensions-apiserver/pkg/registry/customresource).
 func (s *schema) look(ctx context.Context, object, old map[string]any) (found []Violation, err error) {
 	defer func() {
@@ -105,7 +104,7 @@ func (s *schema) look(ctx context.Context, object, old map[string]any) (found []
 	errs := validation.ValidateCustomResource(nil, o, s.validator)
 	errs = append(errs, objectmeta.Validate(ctx, nil, o, s.structural, false)...)
 	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, s.structural, o)...)
-	if len(errs) == 0 && s.rules != nil { // rules may rely on the schema
+	if len(errs) == 0 && s.rules != nil { // rules may rely on a valid object
 		errs, _ = s.rules.Validate(ctx, nil, s.structural, o, was, celconfig.RuntimeCELCostBudget)
 		errs = slices.DeleteFunc(errs, func(e *field.Error) bool {
 			unusable := e.Type == field.ErrorTypeInternal || strings.HasPrefix(e.Detail, "rule compile error")
@@ -133,8 +132,8 @@ func (s *schema) look(ctx context.Context, object, old map[string]any) (found []
 	return found[:min(len(found), most)], err
 }
 
-// maxLooked is how many of the errors of one object are looked at, in the order of their fields, and maxWords how many
-// bytes of one's words are told.
+// maxLooked is the number of errors of one object that are processed, in the order of their fields. maxWords is the
+// maximum length of a message in bytes.
 const (
 	maxLooked = 4 * most
 	maxWords  = 300
@@ -145,11 +144,11 @@ func firstLine(s string) string {
 	return line
 }
 
-// read returns an object as the API server reads it: without what is not known, whose paths are returned, without nulls
-// that nothing allows, with defaults.
+// read returns an object as the API server reads it: without unknown fields, whose paths it returns, without disallowed
+// nulls, and with defaults.
 func (s *schema) read(object map[string]any) (o map[string]any, unknown []string) {
 	o = clone(object).(map[string]any)
-	delete(o, "status") // where the status is a subresource, it is not taken; elsewhere nobody writes one by hand
+	delete(o, "status") // where the status is a subresource, it is ignored; otherwise nobody writes one by hand
 	if s.prunes {
 		unknown = pruning.PruneWithOptions(o, s.structural, true, structural.UnknownFieldPathOptions{
 			TrackUnknownFieldPaths: true})
@@ -160,7 +159,7 @@ func (s *schema) read(object map[string]any) (o map[string]any, unknown []string
 	return o, unknown
 }
 
-// unknown tells of a field that is pruned; ok is false where its path leads to a field that is not: its key is no key
+// unknown returns the violation for a pruned field. ok is false if its path leads to no field, since its key is none
 // that anybody would write.
 func (s *schema) unknown(object map[string]any, path string) (v Violation, ok bool) {
 	tokens := resolve(object, path)
@@ -188,12 +187,12 @@ func (s *schema) unknown(object map[string]any, path string) (v Violation, ok bo
 	return Violation{Pointer: pointer(tokens), Message: withEffect(message, near, dropped)}, true
 }
 
-// open reports whether what is wrong depends on values that are filled in before the cluster sees the object.
+// open reports whether an error depends on values that are replaced before the cluster sees the object.
 func open(object map[string]any, pointer string, e *field.Error) bool {
 	return e.Type != field.ErrorTypeRequired && replaced(jsonpointer.At(object, pointer))
 }
 
-// replaced reports whether a value has a string that is to be replaced.
+// replaced reports whether a value contains a placeholder.
 func replaced(v any) bool {
 	switch v := v.(type) {
 	case string:
@@ -210,7 +209,7 @@ func replaced(v any) bool {
 	return false
 }
 
-// violation puts an error of the API server in our words, where these are better.
+// violation converts an error of the API server, and rewords it where our words are clearer.
 func violation(object map[string]any, e *field.Error) Violation {
 	v := Violation{Pointer: pointer(resolve(object, e.Field))}
 	detail := e.Detail
@@ -238,7 +237,7 @@ func violation(object map[string]any, e *field.Error) Violation {
 	return v
 }
 
-// clone copies an object, with its numbers as the API server reads them.
+// clone copies an object and converts its numbers to the types that the API server reads.
 func clone(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

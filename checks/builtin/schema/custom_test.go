@@ -48,7 +48,7 @@ func shop(t *testing.T, spec string) map[string]any {
 	return parsed(t, "{apiVersion: example.com/v1, kind: Shop, metadata: {name: a}, spec: "+spec+"}")
 }
 
-// Each thing that the API server would refuse or prune is found at its field, and nothing of what it takes.
+// Every field that the API server would reject or prune is found, and no field that it accepts.
 func TestLookFindsWhatTheDefinitionRefuses(t *testing.T) {
 	d := newDefinitions([]map[string]any{parsed(t, shops)}, "Shop")
 	if !d.has("example.com", "Shop") || d.has("example.com", "Other") || !slices.Equal(d.versions("example.com", "Shop"), []string{"v1"}) {

@@ -6,31 +6,31 @@ import (
 	"sync"
 )
 
-// definitions are the definitions of custom resources that a cluster has. They are safe for concurrent use. A schema is
-// compiled when an object of it is first looked at.
+// definitions are the definitions of custom resources in a cluster. It is safe for concurrent use. A schema is compiled
+// when an object of its kind is first checked.
 type definitions struct {
 	kinds map[kind]*declared
 }
 
 type kind struct{ group, name string }
 
-// declared is a kind by all definitions of it: several roots may bring several versions of one.
+// declared is a kind with all of its definitions: several roots may have definitions of different versions.
 type declared struct {
-	serves   map[string][]*schemaOf // by version; nil: it has no schema
+	serves   map[string][]*schemaOf // by version; nil: without a schema
 	versions []string               // sorted
-	legacy   bool                   // a definition is of a version that is not read
+	legacy   bool                   // one definition has an API version that Lintel does not read
 }
 
 // schemaOf is the schema of one version of a kind.
 type schemaOf struct {
 	source  any  // openAPIV3Schema
-	unknown bool // fields that the schema does not name stay: spec.preserveUnknownFields
+	unknown bool // spec.preserveUnknownFields: fields that the schema does not name are kept
 	once    sync.Once
 	schema  *schema
 	err     error
 }
 
-// newDefinitions returns the definitions of a kind, of whatever group, among some objects; others are left out.
+// newDefinitions returns the definitions of the kind named of in any group, among some objects.
 func newDefinitions(objects []map[string]any, of string) *definitions {
 	d := &definitions{kinds: map[kind]*declared{}}
 	for _, o := range objects {
@@ -77,8 +77,8 @@ func (d *definitions) add(o map[string]any, of string) {
 	}
 }
 
-// maxVersions bounds how many definitions of one version of a kind are kept. More than these are not known to say what
-// an object may be.
+// maxVersions limits the different definitions of one version of a kind. With more of them, an object of the kind is
+// not checked.
 const maxVersions = 8
 
 func (k *declared) add(version string, s *schemaOf) {
@@ -93,7 +93,7 @@ func (k *declared) add(version string, s *schemaOf) {
 // has reports whether a kind is defined.
 func (d *definitions) has(group, name string) bool { return d.kinds[kind{group, name}] != nil }
 
-// versions lists the versions of a kind that are served; none where its definition does not tell.
+// versions lists the served versions of a kind; none if its definition cannot be read.
 func (d *definitions) versions(group, name string) []string {
 	if k := d.kinds[kind{group, name}]; k != nil && !k.legacy {
 		return k.versions

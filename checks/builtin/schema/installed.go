@@ -17,9 +17,10 @@ var installsFlux = [][2]string{
 	{"fluxcd.controlplane.io", "FluxInstance"},
 }
 
-// installedFlux returns the lowest version of Flux that declared objects install, empty where none tells one: what flux
-// install prints, a repository of its manifests (https://fluxcd.io/flux/installation/configuration/) with a tag, and the
-// operator's object (https://fluxcd.control-plane.io/operator/fluxinstance/#distribution-version). It is looked for once.
+// installedFlux returns the lowest version of Flux that declared objects install; empty if none says one. It reads the
+// output of flux install, a source of Flux's manifests with a tag (https://fluxcd.io/flux/installation/configuration/),
+// and the operator's object (https://fluxcd.control-plane.io/operator/fluxinstance/#distribution-version). It caches
+// the answer.
 func (s *Schemas) installedFlux(ctx context.Context) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,7 +62,7 @@ func fluxVersion(o map[string]any) string {
 
 var releases = regexp.MustCompile(`^v?(\d{1,6})\.(\d{1,6})($|[.+-])`)
 
-// release reads the major and the minor number of a version; ok is false where it is a range of several, or none.
+// release parses the major and minor number of a version; ok is false for a range of several, and for other strings.
 func release(version string) (numbers [2]int, ok bool) {
 	m := releases.FindStringSubmatch(version)
 	if m == nil {

@@ -16,17 +16,17 @@ import (
 //go:embed lifecycle.txt
 var ofKubernetes string
 
-// others has the kinds of other projects, by hand.
+// others is the table of kinds of other projects. It is maintained by hand.
 //
 //go:embed lifecycle_others.txt
 var others string
 
-// row is what is known of a kind. Versions are those of the project, "" where there is none.
+// row is the lifecycle of a kind. Versions are those of the project; "" means that there is none.
 type row struct {
 	project             string
 	deprecated, removed string
-	instead             string // "apps/v1 Deployment", or words
-	source              string // where it is said; empty for Kubernetes itself
+	instead             string // replacement: "apps/v1 Deployment", or a phrase
+	source              string // URL of the announcement; empty for Kubernetes itself
 }
 
 func (r row) kubernetes() bool { return r.project == "Kubernetes" }
@@ -59,7 +59,7 @@ func dash(s string) string {
 	return s
 }
 
-// find returns what is known of a kind, by its name or of all kinds of its API version.
+// find returns the lifecycle of a kind, or of all kinds of its API version.
 func find(apiVersion, name string) (row, bool) {
 	r, ok := rows()[kindName{apiVersion, name}]
 	if !ok {
@@ -68,14 +68,14 @@ func find(apiVersion, name string) (row, bool) {
 	return r, ok
 }
 
-// InLifecycle reports whether something is known of the kind of an object: that it is not served any more, or will not be.
+// InLifecycle reports whether the kind of an object is known to be deprecated or removed.
 func InLifecycle(object map[string]any) bool {
 	_, ok := find(typeOf(object))
 	return ok
 }
 
-// Removed tells of an object of a kind that the cluster does not have any more. A kind that a definition has is there,
-// whatever its project says.
+// Removed returns a violation for an object whose kind the cluster no longer has. A kind with a declared definition
+// exists, whatever its project announced.
 func (s *Schemas) Removed(ctx context.Context, object map[string]any) []Violation {
 	apiVersion, name := typeOf(object)
 	if r, ok := find(apiVersion, name); ok && !r.kubernetes() {
@@ -110,7 +110,7 @@ func (s *Schemas) Removed(ctx context.Context, object map[string]any) []Violatio
 	return nil
 }
 
-// Deprecated tells of an object of a kind that the cluster has, and that will be removed.
+// Deprecated returns a violation for an object whose kind the cluster has, and that will be removed.
 func (s *Schemas) Deprecated(ctx context.Context, object map[string]any) []Violation {
 	apiVersion, name := typeOf(object)
 	r, ok := find(apiVersion, name)
@@ -129,8 +129,8 @@ func (s *Schemas) Deprecated(ctx context.Context, object map[string]any) []Viola
 		instead(r, apiVersion, name))
 }
 
-// removedIn returns the minor version of Kubernetes that does not have a kind any more. What versions have is truer
-// than what was announced.
+// removedIn returns the minor version of Kubernetes that removed a kind. The kinds of known versions take precedence
+// over announcements.
 func removedIn(apiVersion, name string) (minor int, ok bool) {
 	if _, until, served := servedIn(apiVersion, name); served {
 		return until + 1, until < all().last
@@ -140,7 +140,7 @@ func removedIn(apiVersion, name string) (minor int, ok bool) {
 		return 0, false
 	}
 	minor, ok = minorOf(r.removed)
-	return minor, ok && minor <= all().first // else the versions would have it
+	return minor, ok && minor <= all().first // otherwise the known versions would have it
 }
 
 func typeOf(object map[string]any) (apiVersion, name string) {
@@ -151,7 +151,7 @@ func typeOf(object map[string]any) (apiVersion, name string) {
 
 func of(apiVersion, name string) string { return name + " in " + apiVersion }
 
-// until says when a kind goes.
+// until returns the end of a message that says when a kind will be removed.
 func until(r row) string {
 	if r.removed == "" {
 		return ""
@@ -159,10 +159,10 @@ func until(r row) string {
 	return ", and is removed in " + r.removed
 }
 
-// instead says what comes in place of a kind.
+// instead returns the end of a message that names the replacement of a kind.
 func instead(r row, apiVersion, name string) string {
 	words := r.instead
-	for range 3 { // what comes in place may be gone, too
+	for range 3 { // the replacement may be removed, too
 		at, kind, _ := strings.Cut(words, " ")
 		if _, gone := removedIn(at, kind); !gone {
 			break
@@ -183,8 +183,7 @@ func instead(r row, apiVersion, name string) string {
 	return ": " + words
 }
 
-// newest returns the kind of the same name and group that the newest version of Kubernetes has, empty where there is
-// none.
+// newest returns the kind of the same name and group in the newest version of Kubernetes; empty if there is none.
 func newest(apiVersion, name string) string {
 	group, own, _ := strings.Cut(apiVersion, "/")
 	best := ""

@@ -57,8 +57,8 @@ func TestLifecycle(t *testing.T) {
 	}
 }
 
-// What the version of Flux has that a repository installs is not removed.
-func TestFlux(t *testing.T) {
+// A kind is not removed if the repository installs a version of Flux that has it.
+func TestInstalledVersionOfFluxDecidesWhatIsRemoved(t *testing.T) {
 	tagged := func(kind, url, tag string) map[string]any {
 		return map[string]any{"kind": kind, "spec": map[string]any{"url": url, "ref": map[string]any{"tag": tag}}}
 	}
@@ -75,24 +75,24 @@ func TestFlux(t *testing.T) {
 		want    string
 		removed bool // a kind that 2.7 removed
 	}{
-		{"nothing", nil, "", true},
+		{"no Flux", nil, "", true},
 		{"the manifests in git", []map[string]any{old}, "v0.31.4", false},
-		{"the manifests in git, with its ending", []map[string]any{tagged("GitRepository", "https://github.com/fluxcd/flux2.git",
+		{"the manifests in git, with the suffix .git", []map[string]any{tagged("GitRepository", "https://github.com/fluxcd/flux2.git",
 			"v2.7.0")}, "v2.7.0", true},
 		{"the manifests as an artifact", []map[string]any{tagged("OCIRepository", "oci://ghcr.io/fluxcd/flux-manifests", "v2.6.4")},
 			"v2.6.4", false},
 		{"a later release", []map[string]any{tagged("OCIRepository", "oci://ghcr.io/fluxcd/flux-manifests", "v2.10.0")},
 			"v2.10.0", true},
-		{"others", []map[string]any{tagged("GitRepository", "https://github.com/fluxcd/flux2-monitoring-example", "v0.1.0"),
+		{"other repositories", []map[string]any{tagged("GitRepository", "https://github.com/fluxcd/flux2-monitoring-example", "v0.1.0"),
 			tagged("OCIRepository", "oci://example.com/app", "1.0.0"), {"kind": "GitRepository"}, {}}, "", true},
 		{"a tag that moves", []map[string]any{tagged("OCIRepository", "oci://ghcr.io/fluxcd/flux-manifests", "latest")}, "", true},
-		{"what is installed is printed", []map[string]any{printed(map[string]any{"app.kubernetes.io/part-of": "flux",
+		{"the output of flux install", []map[string]any{printed(map[string]any{"app.kubernetes.io/part-of": "flux",
 			"app.kubernetes.io/version": "v2.2.3"})}, "v2.2.3", false},
-		{"of another project", []map[string]any{printed(map[string]any{"app.kubernetes.io/part-of": "cert-manager",
+		{"the output of another project", []map[string]any{printed(map[string]any{"app.kubernetes.io/part-of": "cert-manager",
 			"app.kubernetes.io/version": "v1.2.3"})}, "", true},
 		{"the operator's object", []map[string]any{instance("2.6.x")}, "2.6.x", false},
-		{"the newest by the operator", []map[string]any{instance("2.x")}, "", true},
-		{"several", []map[string]any{instance("2.8.x"), old, instance("2.9.1")}, "v0.31.4", false},
+		{"the operator's object without a minor version", []map[string]any{instance("2.x")}, "", true},
+		{"several versions", []map[string]any{instance("2.8.x"), old, instance("2.9.1")}, "v0.31.4", false},
 	} {
 		s := Compile("", declaring(c.objects...))
 		got := s.installedFlux(t.Context())
@@ -107,8 +107,8 @@ func TestFlux(t *testing.T) {
 	}
 }
 
-// What the repository defines the cluster has, and it is told that it goes.
-func TestDeclared(t *testing.T) {
+// A kind that the repository defines exists in the cluster, and is reported as deprecated.
+func TestDefinedKindIsDeprecatedNotRemoved(t *testing.T) {
 	object := map[string]any{"apiVersion": "cert-manager.io/v1beta1", "kind": "Issuer"}
 	s := Compile("1.33", declaring(read(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition,
 		spec: {group: cert-manager.io, names: {kind: Issuer}, versions: [{name: v1beta1}]}}`)))
@@ -121,8 +121,8 @@ func TestDeclared(t *testing.T) {
 	}
 }
 
-// Each line of the tables is whole, and no kind is there twice.
-func TestTables(t *testing.T) {
+// Each line of the tables is complete, and no kind is listed twice.
+func TestTablesAreCompleteAndUnique(t *testing.T) {
 	seen := map[string]bool{}
 	for line := range strings.Lines(others) {
 		if strings.HasPrefix(line, "#") {

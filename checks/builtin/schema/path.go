@@ -7,15 +7,15 @@ import (
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
-// resolve reads a path of the API server ("spec.a[0].b", "spec.map[key]") as the keys and indexes that it leads along in
-// an object. Keys may have dots: the longest that the object has is meant. What is not there is one key. There is at
-// least one, empty for the object itself.
+// resolve splits a path of the API server ("spec.a[0].b", "spec.map[key]") into keys and indexes. Keys may contain
+// dots: it takes the longest key that the object has. The rest of the path, if the object does not have it, is one key.
+// The result has at least one token, empty for the object itself.
 func resolve(object map[string]any, path string) (tokens []string) {
-	if path == "<nil>" { // of a path that is empty
+	if path == "<nil>" { // the text of an empty path
 		path = ""
 	}
 	var at any = object
-	for ; path != ""; path = strings.TrimPrefix(path, ".") { // keys may begin with a dot, too
+	for ; path != ""; path = strings.TrimPrefix(path, ".") { // keys may begin with a dot
 		switch v := at.(type) {
 		case map[string]any:
 			key, rest := keyOf(v, path)
@@ -28,7 +28,7 @@ func resolve(object map[string]any, path string) (tokens []string) {
 				continue
 			}
 		}
-		break // nothing is below; the place is where the walk has come to
+		break // the object ends here, so the place is its last field
 	}
 	if len(tokens) == 0 {
 		return []string{""}
@@ -36,7 +36,7 @@ func resolve(object map[string]any, path string) (tokens []string) {
 	return tokens
 }
 
-// keyOf returns the key that a path starts with, and what comes behind.
+// keyOf returns the first key of a path, and the rest of the path.
 func keyOf(o map[string]any, path string) (key, rest string) {
 	if inner, ok := strings.CutPrefix(path, "["); ok {
 		for k := range o {
@@ -66,8 +66,8 @@ func keyOf(o map[string]any, path string) (key, rest string) {
 	return path[:end], path[end:]
 }
 
-// PointerTo returns the JSON Pointer of a path of the API server in an object, and of the first field on the way that is
-// not there.
+// PointerTo returns the JSON Pointer of a path of the API server in an object, up to the first field that the object
+// does not have.
 func PointerTo(object map[string]any, path string) string { return pointer(resolve(object, path)) }
 
 func pointer(tokens []string) string {

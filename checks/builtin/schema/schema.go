@@ -1,7 +1,7 @@
-// Package schema looks at objects by what the API server knows of their kinds: the types of Kubernetes, and the
-// definitions of custom resources that a repository declares, by the API server's own code
-// (k8s.io/apiextensions-apiserver): what is pruned, the schema, list types, embedded objects, and the CEL rules with the
-// old object. It also knows when kinds of Kubernetes, and some of other projects, were deprecated and removed.
+// Package schema validates objects by the schema of their kind, as the API server does. It has the types of Kubernetes.
+// For custom resources, it uses the definitions that a repository declares and the API server's own code
+// (k8s.io/apiextensions-apiserver): pruning, the schema, list types, embedded objects, and the CEL rules with the old
+// object. It also knows when kinds of Kubernetes, and of some other projects, were deprecated and removed.
 package schema
 
 import (
@@ -14,58 +14,57 @@ import (
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
-// Violation is one thing that is wrong with an object.
+// Violation is one error of an object.
 type Violation struct {
 	Pointer string // RFC 6901; a field that is missing has the pointer it would have
 	Message string
-	Missing bool // the field is not there
+	Missing bool // the field does not exist
 	Refused bool // the API server cannot read the object
 }
 
-// most is how many violations of one object are told, in the order of its keys: what comes behind is most often of the
-// same cause.
+// most limits the reported violations of one object, in the order of its keys, since further ones mostly have the same
+// cause.
 const most = 50
 
-// Schemas are those of one cluster. They are safe for concurrent use.
+// Schemas are the schemas of one cluster. It is safe for concurrent use.
 type Schemas struct {
 	types    *types
-	minor    int // of Kubernetes; 0: not known
+	minor    int // of Kubernetes; 0: unknown
 	declared Declared
 
 	mu     sync.Mutex
-	custom map[string]*definitions // of custom resources, by the kinds that were asked for
-	flux   *string                 // likewise the version of Flux that is installed
+	custom map[string]*definitions // definitions of custom resources, by the kinds that were looked up
+	flux   *string                 // the installed version of Flux; nil: not looked up yet
 }
 
-// Declared lists the declared objects of a kind: all, or at least those whose text has a word.
+// Declared lists the declared objects of a kind, at least those whose text contains a word.
 type Declared func(ctx context.Context, group, kind, word string) []map[string]any
 
-// Compile returns the schemas of a version of Kubernetes ("1.33"; empty: not known) and of the definitions of custom
-// resources among the declared objects, which are asked for when an object of a kind is looked at that is not of
-// Kubernetes.
+// Compile returns the schemas of a version of Kubernetes ("1.33"; empty: unknown), and of the definitions of custom
+// resources among the declared objects. Definitions are looked up when an object of an unknown kind is first checked.
 func Compile(version string, declared Declared) *Schemas {
 	minor, _ := minorOf(version)
 	return &Schemas{types: typesOf(version), minor: minor, declared: declared, custom: map[string]*definitions{}}
 }
 
-// State says how much is known of the kind of an object.
+// State is how much is known about the kind of an object.
 type State int
 
 // The states of a kind.
 const (
-	Known      State = iota // it was looked at
-	Undeclared              // nobody declares the kind
-	Unusable                // not all was looked at: its definition cannot be used, see the reason
+	Known      State = iota // the object was checked
+	Undeclared              // no definition of the kind is declared
+	Unusable                // the object was not checked completely, since its definition cannot be used; see the reason
 )
 
-// Answer is what a look found.
+// Answer is the result of a validation.
 type Answer struct {
 	Violations []Violation
 	State      State
 	Reason     string
 }
 
-// Validate returns what is wrong with an object. old is what it was before; nil where it is new.
+// Validate returns the violations of an object. old is the object before the change; nil if it is new.
 func (s *Schemas) Validate(ctx context.Context, object, old map[string]any) Answer {
 	apiVersion, kind := typeOf(object)
 	if Encrypted(object) || apiVersion == "" || kind == "" {
@@ -99,23 +98,23 @@ func (s *Schemas) Validate(ctx context.Context, object, old map[string]any) Answ
 	return out
 }
 
-// Minor is that of the version of Kubernetes, 0 where it is not known.
+// Minor is the minor version of Kubernetes, 0 if unknown.
 func (s *Schemas) Minor() int { return s.minor }
 
-// Encrypted reports whether an object is encrypted by SOPS: who deploys it decrypts it first.
+// Encrypted reports whether an object is encrypted by SOPS, so that it is decrypted before it is deployed.
 func Encrypted(object map[string]any) bool {
 	_, encrypted := object["sops"].(map[string]any)
 	return encrypted
 }
 
-// Served reports whether the cluster's version of Kubernetes serves the kind of an object, or knows nothing of it.
+// Served reports whether the cluster's version of Kubernetes serves the kind of an object, or no known version does.
 func (s *Schemas) Served(object map[string]any) bool {
 	apiVersion, kind := typeOf(object)
 	_, _, known := servedIn(apiVersion, kind)
 	return !known || s.types.serves(apiVersion, kind)
 }
 
-// Undeclared reports whether nobody declares the kind of an object.
+// Undeclared reports whether no definition of the kind of an object is declared.
 func (s *Schemas) Undeclared(ctx context.Context, object map[string]any) bool {
 	apiVersion, kind := typeOf(object)
 	if group, _, ok := strings.Cut(apiVersion, "/"); ok && !ofKubernetesGroup(apiVersion) {
@@ -125,15 +124,15 @@ func (s *Schemas) Undeclared(ctx context.Context, object map[string]any) bool {
 	return s.Validate(ctx, object, nil).State == Undeclared
 }
 
-// declares reports whether a definition has a kind in a version.
+// declares reports whether a definition has a version of a kind.
 func (s *Schemas) declares(ctx context.Context, apiVersion, name string) bool {
 	group, version, _ := strings.Cut(apiVersion, "/")
 	definitions, ok := s.defined(ctx, name)
 	return ok && slices.Contains(definitions.versions(group, name), version)
 }
 
-// later tells of a kind that only later versions of Kubernetes have. What was removed is told by who knows the
-// lifecycle of kinds.
+// later returns the answer for a kind that only later versions of Kubernetes have. Removed kinds are reported by
+// Removed.
 func (s *Schemas) later(apiVersion, kind string, first int) Answer {
 	if s.minor >= first {
 		return Answer{}
@@ -142,8 +141,8 @@ func (s *Schemas) later(apiVersion, kind string, first int) Answer {
 		"%s in %s exists since Kubernetes 1.%d, and the cluster has 1.%d", kind, apiVersion, first, s.minor)}}}
 }
 
-// misspelled tells of a kind of no group that Kubernetes does not have and that looks like one it has. Files of other
-// programs and old ones of OpenShift have kinds of no group, too.
+// misspelled returns the answer for a kind without a group that Kubernetes does not have, if it is similar to one that
+// it has. Files of other programs and old ones of OpenShift also have kinds without a group.
 func misspelled(apiVersion, kind string) Answer {
 	if apiVersion != "v1" || len(versionsOf(kind)) == 0 && nearestKind(apiVersion, kind) == "" {
 		return Answer{State: Undeclared}
@@ -151,8 +150,8 @@ func misspelled(apiVersion, kind string) Answer {
 	return nowhere(apiVersion, kind)
 }
 
-// nowhere tells of a kind that no known version of Kubernetes has in an API version of a group of its own. What was
-// removed earlier is told by who knows the lifecycle of kinds.
+// nowhere returns the answer for a kind that no known version of Kubernetes has in an API version of its own groups.
+// Removed kinds are reported by Removed.
 func nowhere(apiVersion, kind string) Answer {
 	message := fmt.Sprintf("Kubernetes has no kind %q in %s", Clip(kind), Clip(apiVersion))
 	if at := versionsOf(kind); len(at) > 0 {
@@ -163,7 +162,7 @@ func nowhere(apiVersion, kind string) Answer {
 	return Answer{Violations: []Violation{{Pointer: "/kind", Message: message}}}
 }
 
-// definition tells of schemas in a definition of custom resources that the API server does not take.
+// definition returns the violations of schemas in a definition of custom resources that the API server rejects.
 func definition(object map[string]any) (found []Violation) {
 	if object["kind"] != "CustomResourceDefinition" {
 		return nil
@@ -182,7 +181,7 @@ func definition(object map[string]any) (found []Violation) {
 	return found
 }
 
-// defined returns the definitions of a kind; ok is false where they could not be asked for.
+// defined returns the definitions of a kind; ok is false if they could not be looked up.
 func (s *Schemas) defined(ctx context.Context, kind string) (d *definitions, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

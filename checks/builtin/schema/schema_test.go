@@ -162,9 +162,9 @@ func TestCustomResources(t *testing.T) {
 	}
 }
 
-// Of several definitions of a kind the one counts by which an object is right, and a definition that cannot be used is
-// said so.
-func TestDefinitions(t *testing.T) {
+// If a kind has several definitions, an object is correct if one of them accepts it. A definition that cannot be used
+// is reported.
+func TestOneOfSeveralDefinitionsMustAcceptTheObject(t *testing.T) {
 	object := read(t, "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a}\nspec: {size: 1, surplus: 2}\n")
 	with := func(old, new string) map[string]any { return read(t, strings.Replace(definitionOf, old, new, 1)) }
 	var many []map[string]any
@@ -176,13 +176,13 @@ func TestDefinitions(t *testing.T) {
 		list []map[string]any
 		want string
 	}{
-		{"none", nil, "state 1 "},
-		{"one", []map[string]any{read(t, definitionOf)}, `/spec/surplus "surplus" is not a field in the definition ` +
+		{"no definition", nil, "state 1 "},
+		{"one definition", []map[string]any{read(t, definitionOf)}, `/spec/surplus "surplus" is not a field in the definition ` +
 			`of Thing: ` + isDropped},
-		{"two", []map[string]any{read(t, definitionOf), with("mode: {", "other: {type: integer}\n              mode: {")},
+		{"two that reject the field", []map[string]any{read(t, definitionOf), with("mode: {", "other: {type: integer}\n              mode: {")},
 			`/spec/surplus "surplus" is not a field in the definition of Thing: ` + isDropped},
-		{"newer", []map[string]any{read(t, definitionOf), with("least: {type", "surplus: {type: integer}\n              least: {type")}, ""},
-		{"old", []map[string]any{with("apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1")},
+		{"a newer one that has the field", []map[string]any{read(t, definitionOf), with("least: {type", "surplus: {type: integer}\n              least: {type")}, ""},
+		{"a definition of v1beta1", []map[string]any{with("apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1")},
 			"state 2 it has the version apiextensions.k8s.io/v1beta1, which no supported version of Kubernetes serves"},
 		{"one cannot be used", []map[string]any{read(t, definitionOf), with("least: {type: integer,", "least: {")}, "state 2"},
 		{"one cannot be used, another takes it", []map[string]any{with("least: {type: integer,", "least: {"),
@@ -194,7 +194,7 @@ func TestDefinitions(t *testing.T) {
 			`/spec/surplus "surplus" is not a field in the definition of Thing: ` + isDropped + "\nstate 2 a rule of " +
 				"it cannot be used: " +
 				"rule compile error: compilation failed: ERROR: <input>:1:5: undefined field 'nothing'"},
-		{"everything is known", []map[string]any{with("group:", "preserveUnknownFields: true\n  group:")}, ""},
+		{"unknown fields are preserved", []map[string]any{with("group:", "preserveUnknownFields: true\n  group:")}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := words(Compile("", declaring(c.list...)).Validate(t.Context(), object, nil))
@@ -210,8 +210,8 @@ func TestDefinitions(t *testing.T) {
 	}
 }
 
-// Definitions are bounded, whatever they hold.
-func TestHostileDefinitions(t *testing.T) {
+// The cost of a definition is bounded, whatever its content.
+func TestHostileDefinitionsAreBounded(t *testing.T) {
 	with := func(spec string) map[string]any {
 		return read(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: e.com, names: {kind: A},
 			versions: [{name: v1, schema: {openAPIV3Schema: {type: object, properties: {spec: `+spec+`}}}}]}}`)
@@ -270,8 +270,8 @@ func TestHostileDefinitions(t *testing.T) {
 	}
 }
 
-// Of an object that is wrong all over the same is told each time.
-func TestMany(t *testing.T) {
+// The violations of an object with many errors are the same each time.
+func TestManyViolationsAreDeterministic(t *testing.T) {
 	var fields strings.Builder
 	for i := range 1000 {
 		fmt.Fprintf(&fields, "f%03d: {}, ", i)
@@ -297,8 +297,8 @@ func TestMany(t *testing.T) {
 	}
 }
 
-// Many may look at the same time.
-func TestConcurrent(t *testing.T) {
+// Validate may be called concurrently.
+func TestConcurrentValidation(t *testing.T) {
 	s := Compile("1.33", declaring(read(t, definitionOf)))
 	object := read(t, "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a}\nspec: {size: 1, least: 2}\n")
 	var all sync.WaitGroup
@@ -322,7 +322,7 @@ func BenchmarkCustom(b *testing.B) {
 	}
 }
 
-// Whatever a definition and an object are, a look ends without a panic.
+// A validation ends without a panic for any definition and any object.
 func FuzzDefinition(f *testing.F) {
 	f.Add("{type: object, properties: {a: {type: integer, default: 1}}, x-kubernetes-validations: [{rule: self.a > 0}]}", "{a: 0}")
 	f.Add("{type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [a], items: {type: object}}", "[{a: {}}, 1]")

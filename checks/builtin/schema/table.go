@@ -16,21 +16,21 @@ import (
 //go:embed table.txt
 var tableText string
 
-// table is what all versions of Kubernetes say. It is immutable: about 2 MB, read in some milliseconds when it is first
-// asked for.
+// table has the types of all known versions of Kubernetes. It is immutable, about 2 MB in size, and parsed in some
+// milliseconds on first use.
 type table struct {
 	first, last int // minor versions
 	kinds       map[kindName]variants[*record]
 	groups      map[string]bool
 }
 
-// kindName names a kind in a version of its group.
+// kindName identifies a kind in a version of its group.
 type kindName struct{ apiVersion, kind string }
 
-// versions are the minor versions that have something, a bit for each from the first of the table on.
+// versions is a set of minor versions: bit 0 is the first version of the table.
 type versions uint32
 
-// variants are what something is, each in versions of its own.
+// variants are the values of something, each in some versions.
 type variants[T any] []struct {
 	in versions
 	is T
@@ -40,7 +40,7 @@ type variants[T any] []struct {
 type record struct {
 	name     string // as people call it: PodSpec
 	fields   map[string]variants[property]
-	required []string // those that some version wants, sorted
+	required []string // fields that some version requires, sorted
 }
 
 type property struct {
@@ -48,12 +48,12 @@ type property struct {
 	required bool
 }
 
-// form says which values are allowed.
+// form describes the allowed values.
 type form struct {
 	is     base
 	of     *form    // the elements of a list or map
-	object *record  // the type of an object with fields
-	enum   []string // nil: any
+	object *record  // the type, of an object with fields
+	enum   []string // allowed values; nil: any
 }
 
 type base byte
@@ -69,18 +69,18 @@ const (
 	isIntOrString
 	isTime
 	isBytes
-	isMap    // of anything where there is no of
-	isList   // of of
-	isObject // of a record
+	isMap    // of values of form of; without it, of anything
+	isList   // of elements of form of
+	isObject // with the fields of a record
 )
 
-// The names of the bases in the table.
+// bases are the names of the bases in the table.
 var bases = map[string]base{"any": isAny, "string": isString, "int32": isInt32, "int64": isInt64, "number": isNumber,
 	"bool": isBool, "quantity": isQuantity, "intstr": isIntOrString, "time": isTime, "bytes": isBytes, "object": isMap}
 
 var all = sync.OnceValue(func() *table { return parseTable(tableText) })
 
-// parseTable reads the table. What it cannot read is a mistake of its generator, and ends the program: a test reads it.
+// parseTable parses the table. It panics for an error, which can only be one of the generator; a test parses the table.
 func parseTable(text string) *table {
 	t := &table{kinds: map[kindName]variants[*record]{}, groups: map[string]bool{}}
 	objects, forms := map[string]*record{}, map[string]*form{}
@@ -141,7 +141,7 @@ func parseTable(text string) *table {
 	for _, o := range objects {
 		o.required = slices.DeleteFunc(o.required, func(name string) bool {
 			last, _ := latest(o.fields[name], t.every())
-			return !last.required // newer descriptions are truer: the field was never asked for
+			return !last.required // newer descriptions are more accurate: the field was never required
 		})
 		slices.Sort(o.required)
 	}
@@ -158,7 +158,7 @@ func (o *record) add(name string, in versions, f property) {
 	}
 }
 
-// ranges reads the versions at the end of a line: none are all.
+// ranges parses the versions at the end of a line; no words mean all versions.
 func (t *table) ranges(words []string) (in versions) {
 	if len(words) == 0 {
 		return t.every()
@@ -189,7 +189,7 @@ func number(s string) int {
 	return n
 }
 
-// groupOf returns the group of an API version, empty for the core's.
+// groupOf returns the group of an API version; empty for the core group.
 func groupOf(apiVersion string) string {
 	group, _, ok := strings.Cut(apiVersion, "/")
 	if !ok {
@@ -208,7 +208,7 @@ func (o *record) names(in versions) (list []string) {
 	return list
 }
 
-// all are the versions that have any of the variants.
+// all returns the versions that have any of the variants.
 func (v variants[T]) all() (in versions) {
 	for _, one := range v {
 		in |= one.in

@@ -13,15 +13,15 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// types are those of one version of Kubernetes. They are immutable.
+// types are the types of one version of Kubernetes, or of all known ones. It is immutable.
 type types struct {
 	table *table
 	in    versions
-	name  string // of the version, behind "in"
+	name  string // name of the version, for messages
 }
 
-// typesOf returns the types of a version of Kubernetes ("1.33", "v1.33.2"). Where none is given, and of one that is not
-// known, nothing is wrong that some known version takes.
+// typesOf returns the types of a version of Kubernetes ("1.33", "v1.33.2"). For an empty or unknown version, everything
+// is allowed that some known version allows.
 func typesOf(version string) *types {
 	t := all()
 	minor, ok := minorOf(version)
@@ -31,7 +31,7 @@ func typesOf(version string) *types {
 	return &types{table: t, in: t.version(minor), name: fmt.Sprintf("Kubernetes 1.%d", minor)}
 }
 
-// minorOf reads the minor version of Kubernetes: 33 of "1.33", "v1.33.2" and "1.33.2-gke.1".
+// minorOf parses the minor version of Kubernetes: 33 for "1.33", "v1.33.2" and "1.33.2-gke.1".
 func minorOf(version string) (minor int, ok bool) {
 	major, rest, ok := strings.Cut(strings.TrimPrefix(version, "v"), ".")
 	if !ok || major != "1" {
@@ -45,12 +45,13 @@ func minorOf(version string) (minor int, ok bool) {
 // ofKubernetesGroup reports whether an API version is of a group that Kubernetes itself serves.
 func ofKubernetesGroup(apiVersion string) bool { return all().groups[groupOf(apiVersion)] }
 
-// serves reports whether the version of Kubernetes has a kind; of several versions, whether one of them has.
+// serves reports whether the version of Kubernetes, or one of several, has a kind.
 func (t *types) serves(apiVersion, name string) bool {
 	return t.table.kinds[kindName{apiVersion, name}].all()&t.in != 0
 }
 
-// servedIn are the first and the last known minor version of Kubernetes that serve a kind; ok is false where none does.
+// servedIn returns the first and the last known minor version of Kubernetes that serve a kind; ok is false if none
+// does.
 func servedIn(apiVersion, name string) (first, last int, ok bool) {
 	in := all().kinds[kindName{apiVersion, name}].all()
 	if in == 0 {
@@ -70,8 +71,7 @@ func versionsOf(name string) (list []string) {
 	return list
 }
 
-// nearestKind returns the kind that a misspelled one most likely stands for, of the same API version; empty when none is
-// near.
+// nearestKind returns the most similar kind in the same API version; empty if none is similar.
 func nearestKind(apiVersion, name string) string {
 	var names []string
 	for k := range all().kinds {
@@ -82,13 +82,13 @@ func nearestKind(apiVersion, name string) string {
 	return policy.Nearest(name, names)
 }
 
-// look returns what is wrong with an object of a kind that is served, nothing for any other. The object is JSON as
-// rendering has it.
+// look returns the violations of an object of a served kind; none for any other kind. The object is JSON as rendering
+// returns it.
 func (t *types) look(o map[string]any) []Violation {
 	apiVersion, name := typeOf(o)
 	of, ok := latest(t.table.kinds[kindName{apiVersion, name}], t.in)
 	if !ok || of.list() {
-		return nil // a list is taken apart before anything is asked of the API server
+		return nil // lists are split into their items before objects are checked
 	}
 	return t.walk(of, o, nil)
 }
@@ -117,14 +117,14 @@ func (t *types) walk(of *record, o map[string]any, at *path) []Violation {
 	return w.found
 }
 
-// walk is one look at an object. It ends when it has found more than is told.
+// walk is one validation of an object. It ends after more violations than are reported.
 type walk struct {
 	*types
-	inOrder bool // of the keys, which takes longer
+	inOrder bool // visit keys in order, which takes longer
 	found   []Violation
 }
 
-// of are the keys and values of a map that are still to be checked.
+// of yields the keys and values of a map until there are enough violations.
 func (w *walk) of(o map[string]any) iter.Seq2[string, any] {
 	return func(yield func(string, any) bool) {
 		if !w.inOrder {
@@ -143,11 +143,11 @@ func (w *walk) of(o map[string]any) iter.Seq2[string, any] {
 	}
 }
 
-// path is where the walk is. It becomes a pointer only where something is wrong.
+// path is the present position of a walk. It is converted to a pointer for violations only.
 type path struct {
 	above *path
 	key   string
-	index int // where there is no key
+	index int // used if there is no key
 }
 
 func (p *path) pointer() string {
@@ -161,8 +161,7 @@ func (p *path) pointer() string {
 	return p.above.pointer() + "/" + jsonpointer.Escape(key)
 }
 
-// status reports whether what is walked is set by the cluster: the status of an object, and what it notes of who wrote
-// which field.
+// status reports whether the cluster sets the value at a path: the status of an object, or its managed fields.
 func (p *path) status() bool {
 	for ; p != nil; p = p.above {
 		if p.above == nil {
@@ -175,7 +174,7 @@ func (p *path) status() bool {
 	return false
 }
 
-// latest returns what something is in the last of some versions.
+// latest returns the variant in the last of some versions.
 func latest[T any](list variants[T], in versions) (is T, ok bool) {
 	var most versions
 	for _, v := range list {
@@ -186,7 +185,7 @@ func latest[T any](list variants[T], in versions) (is T, ok bool) {
 	return is, ok
 }
 
-// fields walks an object.
+// fields checks the fields of an object.
 func (w *walk) fields(of *record, o map[string]any, at *path) {
 	for name, value := range w.of(o) {
 		here := path{above: at, key: name, index: -1}
@@ -206,7 +205,7 @@ func (w *walk) fields(of *record, o map[string]any, at *path) {
 	}
 }
 
-// required reports whether all versions want a field.
+// required reports whether all versions require a field.
 func (w *walk) required(list variants[property]) bool {
 	var in versions
 	for _, v := range list {
@@ -217,8 +216,8 @@ func (w *walk) required(list variants[property]) bool {
 	return in&w.in == w.in
 }
 
-// value walks the value of a field, or an element of a list or map. A null is no value: the API server reads it as if
-// there were nothing.
+// value checks the value of a field, or an element of a list or map. A null is no value, since the API server reads it
+// as a missing field.
 func (w *walk) value(f *form, field variants[property], value any, at *path) {
 	if value == nil {
 		return
@@ -273,7 +272,7 @@ func (w *walk) scalar(f *form, field variants[property], value any, at *path) {
 
 const mistyped = "is of another type"
 
-// scalar returns what is wrong with a value that has no parts.
+// scalar returns the error of a scalar value; empty if it is correct.
 func (f *form) scalar(value any) string {
 	switch v := value.(type) {
 	case string:
@@ -316,7 +315,7 @@ func (f *form) numeric(n float64) string {
 		switch {
 		case !whole:
 			return "must be a whole number"
-		case n < math.MinInt64 || n >= math.MaxInt64+1: // the largest of these is no float
+		case n < math.MinInt64 || n >= math.MaxInt64+1: // the largest integer has no exact float
 			return "must be a number of 64 bits"
 		}
 		return ""

@@ -114,7 +114,7 @@ func BenchmarkLook(b *testing.B) {
 	}
 }
 
-// Whatever an object is, a look ends without a panic, tells no more than it may, and the same each time.
+// A validation of any object ends without a panic, reports no more than the limit, and the same each time.
 func FuzzLook(f *testing.F) {
 	f.Add(deployment, "1.33")
 	f.Add(`{"apiVersion":"v1","kind":"Pod","spec":{"containers":[{"":null}],"":{"~":"/"}}}`, "")

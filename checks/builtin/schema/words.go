@@ -13,24 +13,24 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// dropped says what becomes of a field that is not known, see
-// https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation; server-side apply has no place for it.
+// dropped describes what happens to an unknown field, see
+// https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation; server-side apply rejects it.
 const dropped = "kubectl apply and server-side apply refuse it, and other clients drop it with a warning"
 
-// refused says what becomes of an object that cannot be read, or that validation does not let in.
+// refused describes what happens to an object that cannot be read or is invalid.
 const refused = "the API server refuses the object"
 
 func (w *walk) add(at *path, format string, args ...any) {
 	w.found = append(w.found, Violation{Pointer: at.pointer(), Message: fmt.Sprintf(format, args...)})
 }
 
-// missing tells of a field that is not there.
+// missing adds the violation of a missing field.
 func (w *walk) missing(of *record, at *path) {
 	w.add(at, "is missing: %s requires it", of.name)
 	w.found[len(w.found)-1].Missing = true
 }
 
-// unknown tells of a field that no type has.
+// unknown adds the violation of a field that the type does not have.
 func (w *walk) unknown(of *record, name string, at *path) {
 	message, near := fmt.Sprintf("%q is not a field of %s in %s", Clip(name), of.name, w.name), ""
 	switch in := of.fields[name].all(); {
@@ -44,7 +44,7 @@ func (w *walk) unknown(of *record, name string, at *path) {
 	w.add(at, "%s", withEffect(message, near, dropped))
 }
 
-// withEffect adds to a message what was most likely meant, if anything was, and what becomes of it as it is.
+// withEffect adds to a message the most similar name, if there is one, and the effect of the error.
 func withEffect(message, near, effect string) string {
 	if near == "" {
 		return message + ": " + effect
@@ -52,7 +52,7 @@ func withEffect(message, near, effect string) string {
 	return fmt.Sprintf("%s: did you mean %q? (%s)", message, near, effect)
 }
 
-// enumerated tells of a value that none of the versions takes.
+// enumerated adds a violation for a value that none of the versions allows.
 func (w *walk) enumerated(f *form, field variants[property], value string, at *path) {
 	for _, v := range field {
 		form := v.is.form
@@ -79,13 +79,13 @@ var wanted = map[base]string{isString: "a string", isInt32: "a whole number", is
 	isNumber: "a number", isBool: "true or false", isQuantity: "a quantity", isIntOrString: "a whole number or a string",
 	isTime: "a time", isBytes: "a string in base64", isMap: "a map", isList: "a list", isObject: "a map"}
 
-// mistyped tells of a value of a wrong type.
+// mistyped adds the violation of a value of a wrong type.
 func (w *walk) mistyped(f *form, value any, at *path) {
 	is, advice := "", ""
 	switch v := value.(type) {
 	case string:
 		if Placeholder(v) {
-			return // of what is filled in by others nobody knows the type
+			return // the type of a placeholder is unknown
 		}
 		is = "a string"
 		_, err := strconv.ParseFloat(v, 64)
@@ -115,13 +115,13 @@ func (w *walk) mistyped(f *form, value any, at *path) {
 	w.refuse(at, "must be %s, not %s%s (%s)", wanted[f.is], is, advice, refused)
 }
 
-// refuse tells of a value that the API server cannot read.
+// refuse adds the violation of a value that the API server cannot read.
 func (w *walk) refuse(at *path, format string, args ...any) {
 	w.add(at, format, args...)
 	w.found[len(w.found)-1].Refused = true
 }
 
-// formatted returns what is wrong with a string of a format.
+// formatted returns the error of a string in a format; empty if it is correct.
 func formatted(is base, s string) string {
 	switch is {
 	case isQuantity:
@@ -140,8 +140,8 @@ func formatted(is base, s string) string {
 	return ""
 }
 
-// Placeholder reports whether a string is made to be replaced before the cluster sees it, by a plugin of Argo CD, by
-// variables of Flux, by SOPS.
+// Placeholder reports whether a string will be replaced before the cluster sees it: by a plugin of Argo CD, by
+// variables of Flux, or by SOPS.
 func Placeholder(s string) bool {
 	for _, mark := range []struct{ open, end string }{{"<", ">"}, {"${", "}"}, {"$(", ")"}, {"{{", "}}"}, {"ENC[", "]"}} {
 		if _, rest, ok := strings.Cut(s, mark.open); ok && strings.Contains(rest, mark.end) {
@@ -151,10 +151,10 @@ func Placeholder(s string) bool {
 	return false
 }
 
-// Clip shortens what is quoted.
+// Clip shortens a quoted text.
 func Clip(s string) string { return ClipTo(60, s) }
 
-// ClipTo shortens a text to some bytes.
+// ClipTo shortens a text to n bytes.
 func ClipTo(n int, s string) string {
 	if len(s) > n {
 		return strings.ToValidUTF8(s[:n], "") + "..."
@@ -162,16 +162,16 @@ func ClipTo(n int, s string) string {
 	return s
 }
 
-// optional are fields that the descriptions hold for required and the API server does not, or not everywhere: the name
-// of the type and of the field. They were found by asking the validation of k8s.io/kubernetes v1.37.0 about objects
-// without each required field.
+// optional are fields that the published schemas require and the API server does not, or not everywhere: the names of
+// the type and the field. They were found by running the validation of k8s.io/kubernetes v1.37.0 on objects without
+// each required field.
 var optional = map[string]bool{
 	"CSIDriver.spec":                          true,
 	"HTTPHeader.value":                        true,
 	"ISCSIPersistentVolumeSource.lun":         true,
 	"ISCSIVolumeSource.lun":                   true,
 	"LimitRangeSpec.limits":                   true,
-	"OwnerReference.apiVersion":               true, // those of a template are not looked at
+	"OwnerReference.apiVersion":               true, // the owner references of a template are not checked
 	"OwnerReference.kind":                     true,
 	"OwnerReference.name":                     true,
 	"OwnerReference.uid":                      true,
