@@ -238,6 +238,10 @@ func Merge(list []Finding) []Finding {
 					into.Resources = union(into.Resources, []Resource{r})
 				}
 			}
+			if into.Operation == "DELETE" && into.Origin.Advice != f.Origin.Advice { // each is about one of several entries
+				at := *into.Origin
+				at.Advice, into.Origin = "", &at
+			}
 			into.Causes = union(into.Causes, f.Causes)
 			into.Blocks = into.Blocks || f.Blocks
 			into.Denied = into.Denied || f.Denied

@@ -99,6 +99,21 @@ func TestMerge(t *testing.T) {
 	}
 }
 
+// What deletes several objects has no advice that is about one of them.
+func TestMergeOfDeletions(t *testing.T) {
+	deletion := func(name, advice string) Finding {
+		return Finding{Operation: "DELETE", Resource: Resource{Name: name}, Origin: &Origin{Path: "a", StartLine: 1, Advice: advice}}
+	}
+	for want, list := range map[string][]Finding{
+		"":  {deletion("a", "a"), deletion("b", "b"), deletion("c", "a")},
+		"a": {deletion("a", "a"), deletion("b", "a")},
+	} {
+		if got := Merge(list); len(got) != 1 || got[0].Origin.Advice != want {
+			t.Errorf("got %+v, want advice %q", got[0].Origin, want)
+		}
+	}
+}
+
 // Merging lists one after the other is merging all at once.
 func TestMergeOfMerged(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
