@@ -17,14 +17,14 @@ import (
 	"time"
 )
 
-// DefaultDiskLimit is how many bytes a Disk holds unless told otherwise.
+// DefaultDiskLimit is the default maximum size of a Disk in bytes.
 const DefaultDiskLimit = 512 << 20
 
-// Disk is a folder of entries: of what is dear to work out again and follows from contents that have a name. It is safe for
+// Disk is a folder of cached results that are expensive to compute and depend only on named contents. It is safe for
 // concurrent use, also by several processes.
 //
-// An entry is found under a scope and a name and under the version of the program that wrote it, and carries a checksum:
-// what is damaged, cut off or from another build is not there. Anybody may delete the folder at any time.
+// An entry belongs to a scope, a name and the version of the program that wrote it, and has a checksum. A damaged
+// entry, or one of another build, counts as missing. The folder may be deleted at any time.
 type Disk struct {
 	dir     string
 	version string
@@ -32,12 +32,12 @@ type Disk struct {
 
 	mu      sync.Mutex
 	trimmed bool  // in this process
-	written int64 // bytes since
+	written int64 // bytes since then
 }
 
-// OpenDisk uses a folder, which is made when the first entry is. A limit of 0 bytes means DefaultDiskLimit; each process may
-// go over it by a sixteenth before it makes room. The error says that the running program cannot be told from others,
-// so that nothing may be kept.
+// OpenDisk uses a folder, which is created with the first entry. A limit of 0 bytes means DefaultDiskLimit. Each
+// process may exceed it by a sixteenth before it removes entries. It fails if the version of the running program cannot
+// be found, so that nothing can be cached.
 func OpenDisk(dir string, limit int64) (*Disk, error) {
 	version, err := programVersion()
 	if err != nil {
@@ -50,7 +50,7 @@ func open(dir string, limit int64, version string) *Disk {
 	return &Disk{dir: dir, version: version, limit: cmp.Or(max(0, limit), DefaultDiskLimit)}
 }
 
-// Scope is the name of a set of entries that follow from the same settings: a digest of the parts and of the
+// Scope returns the name of a set of entries that depend on the same settings: a digest of the parts and of the
 // program's version.
 func (d *Disk) Scope(parts ...string) string {
 	h := sha256.New()
@@ -60,7 +60,7 @@ func (d *Disk) Scope(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// suffix is what entries end with: nothing else in the folder is read or removed.
+// suffix is the end of entries' file names. Other files in the folder are not read or removed.
 const suffix = ".entry"
 
 // errName is the error for a name that could lead out of the folder.
@@ -77,8 +77,7 @@ func (d *Disk) file(scope, name string) (string, error) {
 	return filepath.Join(d.dir, scope, name+suffix), nil
 }
 
-// seal is the checksum of an entry; the scope and name are part of it, so that a file under another name is not
-// taken for it.
+// seal returns the checksum of an entry. It includes the scope and name, so that a renamed file is not valid.
 func seal(scope, name string, data []byte) []byte {
 	h := sha256.New()
 	fmt.Fprintf(h, "%d:%s%d:%s", len(scope), scope, len(name), name)
@@ -86,7 +85,7 @@ func seal(scope, name string, data []byte) []byte {
 	return h.Sum(nil)
 }
 
-// Get returns an entry, and false where there is none or it is damaged; a damaged one is removed.
+// Get returns an entry, and false where there is none or it is damaged. A damaged one is removed.
 func (d *Disk) Get(scope, name string) ([]byte, bool) {
 	file, err := d.file(scope, name)
 	if err != nil {
@@ -101,12 +100,12 @@ func (d *Disk) Get(scope, name string) ([]byte, bool) {
 		return nil, false
 	}
 	now := time.Now()
-	_ = os.Chtimes(file, now, now) // used lately; where that fails it is removed a little early
+	_ = os.Chtimes(file, now, now) // it was used now; if this fails, it is only removed too early
 	return data[sha256.Size:], true
 }
 
-// Put keeps an entry, and now and then makes room by removing those that were not used for longest. The error is for
-// logs: nothing depends on an entry being there.
+// Put writes an entry. From time to time it removes the least recently used ones. The error is only for logs, because
+// entries may always be missing.
 func (d *Disk) Put(scope, name string, data []byte) error {
 	file, err := d.file(scope, name)
 	if err != nil {
@@ -141,11 +140,12 @@ func (d *Disk) Put(scope, name string, data []byte) error {
 	return nil
 }
 
-// marker is the file whose time says when a process last made room.
+// marker is the file whose time says when a process last removed entries.
 const marker = "trimmed"
 
-// full reports whether it is time to make room, which costs a look at every entry: when a process keeps its first
-// entry, unless another one made room within the minute, and whenever it has kept a sixteenth of the limit since.
+// full reports whether to remove entries, which reads the whole folder. It is true when a process writes its first
+// entry, unless another process removed entries in the last minute. Then it is true again for each sixteenth of the
+// limit that was written.
 func (d *Disk) full(size int64) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -166,7 +166,7 @@ func (d *Disk) full(size int64) bool {
 	return true
 }
 
-// Names lists the entries of a scope, those used last first.
+// Names lists the entries of a scope, the most recently used first.
 func (d *Disk) Names(scope string) []string {
 	if _, err := d.file(scope, "x"); err != nil {
 		return nil
@@ -186,14 +186,14 @@ type entry struct {
 	used time.Time
 }
 
-// list returns the files below a folder, those used last first.
+// list returns the files below a folder, the most recently used first.
 func list(dir string) []entry {
 	var out []entry
 	_ = filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() || !strings.HasSuffix(p, suffix) && !strings.HasSuffix(p, ".tmp") {
 			return nil
 		}
-		if info, err := e.Info(); err == nil { // else another process removed it
+		if info, err := e.Info(); err == nil { // otherwise another process removed it
 			out = append(out, entry{p, info.Size(), info.ModTime()})
 		}
 		return nil
@@ -204,17 +204,17 @@ func list(dir string) []entry {
 	return out
 }
 
-// abandoned is the age at which a file that is still being written has lost its writer.
+// abandoned is the age after which a temporary file no longer has a writer.
 const abandoned = time.Hour
 
-// trim removes what is over the limit, and what writers left behind that did not finish.
+// trim removes entries over the limit, and abandoned temporary files.
 func (d *Disk) trim() {
 	var sum int64
 	for _, e := range list(d.dir) {
 		sum += e.size
 		if sum > d.limit || strings.HasSuffix(e.path, ".tmp") && time.Since(e.used) > abandoned {
 			_ = os.Remove(e.path)
-			_ = os.Remove(filepath.Dir(e.path)) // only an empty folder goes
+			_ = os.Remove(filepath.Dir(e.path)) // fails unless the folder is empty
 			sum -= e.size
 		}
 	}

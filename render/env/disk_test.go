@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-func TestEntries(t *testing.T) {
+func TestEntriesAreReadAsWritten(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	d := open(dir, 0, "v1")
 	scope := d.Scope("a", "b")
@@ -53,8 +53,8 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-// Every way to damage an entry makes it a miss.
-func TestDamage(t *testing.T) {
+// A damaged entry counts as missing, however it is damaged.
+func TestDamagedEntryIsMissing(t *testing.T) {
 	d := open(t.TempDir(), 0, "v")
 	scope := d.Scope()
 	content := bytes.Repeat([]byte("content "), 100)
@@ -99,7 +99,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-func TestLimit(t *testing.T) {
+func TestLeastRecentlyUsedEntriesAreRemoved(t *testing.T) {
 	d := open(t.TempDir(), 1000, "v")
 	scope := d.Scope()
 	old := time.Now().Add(-time.Hour)
@@ -114,7 +114,7 @@ func TestLimit(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, ok := d.Get(scope, "0"); !ok { // used now
+	if _, ok := d.Get(scope, "0"); !ok { // now the most recently used
 		t.Fatal("0 is gone early")
 	}
 	if err := d.Put(scope, "4", make([]byte, 200)); err != nil {
@@ -133,8 +133,8 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// Making room looks at every entry: not each entry that is kept makes room.
-func TestRoomIsMadeNowAndThen(t *testing.T) {
+// Removing entries reads the whole folder, so not each written entry does it.
+func TestEntriesAreNotRemovedOnEachWrite(t *testing.T) {
 	dir := t.TempDir()
 	first := open(dir, 16_000, "v")
 	at := filepath.Join(dir, marker)
@@ -161,7 +161,7 @@ func TestRoomIsMadeNowAndThen(t *testing.T) {
 	}
 }
 
-func TestAbandonedWriters(t *testing.T) {
+func TestAbandonedFilesAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	d := open(dir, 0, "v")
 	scope := d.Scope()
@@ -187,7 +187,7 @@ func TestAbandonedWriters(t *testing.T) {
 	}
 }
 
-// Readers see whole entries while several writers, and one who deletes everything, are at work.
+// Readers only see complete entries while others write entries and delete the folder.
 func TestConcurrentUse(t *testing.T) {
 	dir := t.TempDir()
 	var all sync.WaitGroup
@@ -210,7 +210,7 @@ func TestConcurrentUse(t *testing.T) {
 	all.Wait()
 }
 
-func TestVersion(t *testing.T) {
+func TestEntriesOfOtherVersionsAreMissing(t *testing.T) {
 	first, err := programVersion()
 	if err != nil || first == "" {
 		t.Fatalf("%q, %v", first, err)

@@ -1,7 +1,8 @@
-// Package env says what an answer about a repository rests on, and keeps answers for as long as that stays the same.
+// Package env caches results about a repository together with what they depend on, and uses a result only while that is
+// unchanged.
 //
-// Whatever is dear to work out is a value with the questions that were asked on the way and a digest of each answer: this
-// file, this link, no such file, this source at this revision, this object. It is good if and only if each question has
+// A result that is expensive to compute is stored with the questions that were asked for it, and a digest of each answer: this
+// file, this link, no such file, this source at this revision, this object. It is valid if and only if each question has
 // the same answer now. This is the verifying trace of build systems (Mokhov, Mitchell, Peyton Jones: Build Systems à la
 // Carte, 2018, section 4.2.2).
 package env
@@ -20,33 +21,33 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// Kind is what a question is about.
+// Kind is the kind of a question.
 type Kind byte
 
-// The kinds.
+// The kinds of questions.
 const (
-	Content  Kind = 'c' // what is at a path: the object id of a file, that of a folder behind a slash; empty: nothing is
-	Link     Kind = 'l' // where a path leads
-	Listing  Kind = 'n' // the names in a folder and what kind each is; empty: there is no such folder
-	Source   Kind = 's' // what a want came to (remote.Sources.Digest), by the want as JSON
+	Content  Kind = 'c' // the entry at a path: the object id of a file, or of a folder after a slash; empty: there is none
+	Link     Kind = 'l' // the target of a path with symlinks
+	Listing  Kind = 'n' // the names and kinds of the entries of a folder; empty: there is no such folder
+	Source   Kind = 's' // the digest of a remote source (remote.Sources.Digest), by the want as JSON
 	Object   Kind = 'o' // the object that a look-up finds, by the look-up as JSON
-	Versions Kind = 'v' // the API versions of the clusters of a root, by what is asked of them as JSON
-	Deployed Kind = 'd' // how the root is deployed that the answer is about
-	Written  Kind = 'w' // the files that say how it is deployed: where their lines are
+	Versions Kind = 'v' // the API versions of a root's clusters, by the requested ones as JSON
+	Deployed Kind = 'd' // how the root is deployed that the result is about
+	Written  Kind = 'w' // the files that say how it is deployed, because of their lines
 )
 
-// Question is one thing that was asked.
+// Question is something that a result depends on.
 type Question struct {
 	Kind Kind
 	Name string
 }
 
-// Asked is what was asked, with a digest of each answer.
+// Asked has the questions of a result, with a digest of each answer.
 type Asked map[Question]string
 
 // Answerer answers questions.
 type Answerer interface {
-	// Answer returns the digest of the answer to a question as it is now.
+	// Answer returns the digest of the current answer to a question.
 	Answer(q Question) string
 }
 
@@ -60,7 +61,7 @@ func (a Asked) Same(now Answerer) bool {
 	return true
 }
 
-// encode writes what was asked, sorted: what is cheap to ask first.
+// encode encodes the questions, sorted so that the cheapest are answered first.
 func (a Asked) encode() (out []byte) {
 	for _, q := range slices.SortedFunc(maps.Keys(a), func(p, q Question) int {
 		if p.Kind != q.Kind {
@@ -75,14 +76,14 @@ func (a Asked) encode() (out []byte) {
 	return out
 }
 
-// same is Asked.Same of what encode wrote; it is false of what it did not write.
+// same is Asked.Same for encoded questions. It is false for other bytes.
 func same(encoded []byte, now Answerer) bool {
 	return each(encoded, func(q Question, digest []byte) bool {
 		return now.Answer(q) == string(digest) && !bytes.HasPrefix(digest, unanswered)
 	})
 }
 
-// decode reads what encode wrote.
+// decode returns encoded questions.
 func decode(encoded []byte) Asked {
 	a := Asked{}
 	each(encoded, func(q Question, digest []byte) bool {
@@ -92,7 +93,8 @@ func decode(encoded []byte) Asked {
 	return a
 }
 
-// each visits what encode wrote, until visit returns false. It returns false then, and where encode did not write it.
+// each visits encoded questions, until visit returns false. It returns false then, and for bytes that are not encoded
+// questions.
 func each(encoded []byte, visit func(q Question, digest []byte) bool) bool {
 	for len(encoded) > 0 {
 		kind := Kind(encoded[0])
@@ -110,7 +112,7 @@ func appendText[T string | []byte](out []byte, text T) []byte {
 	return append(binary.AppendUvarint(out, uint64(len(text))), text...)
 }
 
-// cutText returns the text that appendText wrote first, and what is behind it.
+// cutText returns the text at the start of data, as appendText wrote it, and the remaining bytes.
 func cutText(data []byte) (text, rest []byte, ok bool) {
 	n, used := binary.Uvarint(data)
 	if used <= 0 || n > uint64(len(data)-used) {
@@ -119,7 +121,7 @@ func cutText(data []byte) (text, rest []byte, ok bool) {
 	return data[used : used+int(n)], data[used+int(n):], true
 }
 
-// unanswered is what a question comes to that cannot be answered: what rests on it is not kept for long.
+// unanswered is the answer to a question that could not be answered. A result with it is never valid.
 var unanswered = []byte("!")
 
 // Of answers a question about a path of a tree.

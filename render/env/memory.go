@@ -14,33 +14,32 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// Memory keeps answers in the process and, with a Disk, from one process to the next: in tables, by key, each with what it
-// rests on. What is on disk is checked by its seal when it is read; every answer is checked by its questions before it
-// counts. The nil Memory keeps nothing. It is safe for concurrent use.
+// Memory caches results in the process and, with a Disk, between processes. Results are in tables, by key, each with
+// its questions. Data from disk are checked by their checksum. A result is used only if its questions have the same
+// answers. The nil Memory caches nothing. It is safe for concurrent use.
 type Memory struct {
 	Disk  *Disk  // nil: only in the process
-	Scope string // tells memories in one Disk apart
+	Scope string // distinguishes memories in one Disk
 
 	mu     sync.Mutex
 	tables map[string]*table
-	read   atomic.Int64 // bytes of the values that are held as they were read
+	read   atomic.Int64 // encoded size of the decoded values in memory
 }
 
-// Table is where answers of one kind are kept.
+// Table names a table for results of one kind.
 type Table struct {
-	Name string // of letters, digits and dashes
-	// Apart means that the answers are large: each key has an entry of its own on disk, which is read whenever somebody
-	// asks for it and written at once, and nothing of it stays in the process. Else the table is read as a whole, and
-	// written by Save.
+	Name string // consists of letters, digits and dashes
+	// Apart is for large results. Each key has its own entry on disk, which is read on each request and written at
+	// once, and nothing is kept in the process. Otherwise the table is read as a whole, and written by Save.
 	Apart bool
 }
 
 const (
-	maxVersions = 4        // answers of one key: those of some pull requests and of their base
-	maxTable    = 16 << 20 // bytes of one table on disk
-	maxApart    = 32 << 20 // bytes of one entry of a table that is kept apart
-	maxRecords  = 20_000   // keys of one table
-	maxRead     = 4 << 20  // bytes, as written, of the values that are held as they were read: that takes many times more
+	maxVersions = 4        // results per key: for some pull requests and their base
+	maxTable    = 16 << 20 // bytes of a table on disk
+	maxApart    = 32 << 20 // bytes of an entry of a table with Apart
+	maxRecords  = 20_000   // keys per table
+	maxRead     = 4 << 20  // encoded bytes of decoded values in memory, which take many times as much
 )
 
 type table struct {
@@ -49,14 +48,14 @@ type table struct {
 	changed bool
 }
 
-// record is one answer.
+// record is one result.
 type record struct {
-	asked, data []byte // data is nil for what cannot be written and stays in the process
-	value       any    // data as it was read; nil: nobody has
+	asked, data []byte // data is nil for a result that stays in the process
+	value       any    // decoded data; nil: not decoded
 	used        bool   // in this process
 }
 
-// table returns the table that has a key.
+// table returns the table that may contain a key.
 func (m *Memory) table(of Table, key string) *table {
 	if of.Apart {
 		return m.apart(of, key)
@@ -80,7 +79,7 @@ func (m *Memory) table(of Table, key string) *table {
 
 func (m *Memory) scope() string { return m.Disk.Scope("memory", m.Scope) }
 
-// apart reads the entry of a key into a table that has nothing else.
+// apart returns a table with only the entry of a key.
 func (m *Memory) apart(of Table, key string) *table {
 	t := &table{records: map[string][]*record{}}
 	if m.Disk != nil {
@@ -90,13 +89,13 @@ func (m *Memory) apart(of Table, key string) *table {
 	return t
 }
 
-// entryName is the name of the entry of a key.
+// entryName returns the name of a key's entry on disk.
 func entryName(of Table, key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return of.Name + "-" + hex.EncodeToString(sum[:16])
 }
 
-// read takes in what save wrote.
+// read adds the records that save encoded.
 func (t *table) read(data []byte) {
 	for len(data) > 0 {
 		key, rest, ok := cutText(data)
@@ -110,14 +109,14 @@ func (t *table) read(data []byte) {
 	}
 }
 
-// Get returns the answer that is kept under a key and rests on what is so now; false where there is none. Do not change
-// it. Its type is that which it was kept with.
+// Get returns a valid cached result for a key; false where there is none. T must be the type with which it was cached.
+// Do not change the value.
 func Get[T any](m *Memory, of Table, key string, now Answerer) (value T, ok bool) {
 	value, _, ok = find[T](m, of, key, now)
 	return value, ok
 }
 
-// GetAsked is Get, and returns what the answer rests on, too.
+// GetAsked is Get, and also returns the questions of the result.
 func GetAsked[T any](m *Memory, of Table, key string, now Answerer) (value T, asked Asked, ok bool) {
 	value, encoded, ok := find[T](m, of, key, now)
 	return value, decode(encoded), ok
@@ -153,7 +152,7 @@ func find[T any](m *Memory, of Table, key string, now Answerer) (value T, asked 
 	return value, nil, false
 }
 
-// Digest distinguishes what a table has.
+// Digest returns a digest of the newest results in a table.
 func (m *Memory) Digest(of Table) string {
 	if m == nil {
 		return ""
@@ -167,7 +166,7 @@ func (m *Memory) Digest(of Table) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Put keeps an answer under a key, from now on and on disk.
+// Put caches a result under a key. Save writes it to disk, or Put itself for a table with Apart.
 func Put[T any](m *Memory, of Table, key string, asked Asked, value T) {
 	if m == nil || of.Apart && m.Disk == nil {
 		return
@@ -186,19 +185,19 @@ func Put[T any](m *Memory, of Table, key string, asked Asked, value T) {
 	m.table(of, key).keep(key, r)
 }
 
-// written returns a value as it is on disk: bytes as they are, else JSON; nil where it would not come back as it was.
+// written encodes a value for the disk: bytes unchanged, else JSON; nil where decoding would not give the same value.
 func written(value any) []byte {
 	if data, is := value.([]byte); is {
 		return slices.Clip(data)
 	}
 	data, err := json.Marshal(value)
-	if err != nil || bytes.Contains(data, []byte(`\ufffd`)) { // of what is not UTF-8
+	if err != nil || bytes.Contains(data, []byte(`\ufffd`)) { // replaces what is not UTF-8
 		return nil
 	}
 	return data
 }
 
-// read reads what written returned; false where it cannot.
+// read decodes what written encoded; false where that fails.
 func read[T any](data []byte, value *T) bool {
 	if text, is := any(value).(*[]byte); is {
 		*text = data
@@ -207,23 +206,23 @@ func read[T any](data []byte, value *T) bool {
 	return kjson.UnmarshalCaseSensitivePreserveInts(data, value) == nil
 }
 
-// PutHere is Put for an answer that cannot be written as JSON: it stays in the process.
+// PutHere is Put for a value that cannot be written as JSON. It stays in the process.
 func PutHere[T any](m *Memory, of Table, key string, asked Asked, value T) {
 	if m != nil {
 		m.table(of, key).keep(key, &record{asked: asked.encode(), value: value, used: true})
 	}
 }
 
-// keepApart writes an answer to the entry of its key, with the earlier ones that there is room for.
+// keepApart writes a result to the entry of its key, with earlier ones that fit.
 func (m *Memory) keepApart(of Table, key string, r *record) {
 	t := m.apart(of, key)
 	t.keep(key, r)
 	if data := t.save(maxApart); len(data) > 0 {
-		_ = m.Disk.Put(m.scope(), entryName(of, key), data) // without it, it is worked out again
+		_ = m.Disk.Put(m.scope(), entryName(of, key), data) // if it fails, the result is computed again
 	}
 }
 
-// hold reports whether there is room to hold a value as it is read besides its data.
+// hold reports whether there is memory for a decoded value, and reserves it.
 func (m *Memory) hold(data []byte) bool {
 	size := int64(len(data))
 	if m.read.Add(size) <= maxRead {
@@ -248,8 +247,8 @@ func (t *table) keep(key string, r *record) {
 	t.changed = t.changed || r.data != nil
 }
 
-// Save writes the tables that have something new to disk: what was used in this process first, and of the rest what there
-// is room for.
+// Save writes changed tables to disk. Results that were used in this process come first; others are written if they
+// fit.
 func (m *Memory) Save() {
 	if m == nil || m.Disk == nil {
 		return
@@ -258,12 +257,12 @@ func (m *Memory) Save() {
 	defer m.mu.Unlock()
 	for name, t := range m.tables {
 		if data := t.save(maxTable); data != nil {
-			_ = m.Disk.Put(m.scope(), name, data) // without it, it is worked out again
+			_ = m.Disk.Put(m.scope(), name, data) // if it fails, the results are computed again
 		}
 	}
 }
 
-// save returns what read takes in, as far as there is room for it; nil where nothing changed.
+// save encodes the records for read, as far as they fit; nil where nothing changed.
 func (t *table) save(room int) (out []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

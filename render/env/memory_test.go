@@ -13,7 +13,7 @@ type world map[Question]string
 
 func (w world) Answer(q Question) string { return w[q] }
 
-func TestAnswersRestOnTheirQuestions(t *testing.T) {
+func TestResultIsValidWhileItsAnswersAreTheSame(t *testing.T) {
 	now := world{{Content, "a"}: "1", {Source, "b"}: "2"}
 	for _, disk := range []bool{false, true} {
 		dir := t.TempDir()
@@ -59,7 +59,7 @@ func TestUnansweredQuestionsAreAskedAgain(t *testing.T) {
 	}
 }
 
-func TestNewestVersionsStay(t *testing.T) {
+func TestNewestResultsOfAKeyStay(t *testing.T) {
 	m := &Memory{}
 	for i := range maxVersions + 1 {
 		Put(m, Table{Name: "t"}, "k", Asked{{Content, "a"}: string(rune('0' + i))}, i)
@@ -72,7 +72,7 @@ func TestNewestVersionsStay(t *testing.T) {
 	}
 }
 
-func TestWhatWouldNotComeBackIsNotWritten(t *testing.T) {
+func TestValueThatJSONChangesIsNotWritten(t *testing.T) {
 	dir := t.TempDir()
 	d, err := OpenDisk(dir, 0)
 	if err != nil {
@@ -89,8 +89,8 @@ func TestWhatWouldNotComeBackIsNotWritten(t *testing.T) {
 	}
 }
 
-// A damaged table is as good as none: whatever is cut off or flipped, no wrong value comes back.
-func TestDamagedTableIsNotBelieved(t *testing.T) {
+// A damaged table is ignored: no wrong value is read from it, however it is damaged.
+func TestDamagedTableGivesNoWrongValues(t *testing.T) {
 	for _, of := range []Table{{Name: "t"}, {Name: "t", Apart: true}} {
 		dir := t.TempDir()
 		d, err := OpenDisk(dir, 0)

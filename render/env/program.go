@@ -10,8 +10,8 @@ import (
 	"runtime/debug"
 )
 
-// programVersion tells the running program from every other build: by its release or its commit where it was
-// built from exactly that, else by its contents.
+// programVersion identifies the running program: by the release or commit that it was built from, if there were no
+// changes, else by its content.
 func programVersion() (string, error) {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		if v := released(info); v != "" {
@@ -28,7 +28,7 @@ func programVersion() (string, error) {
 	return digest(file)
 }
 
-// released names a build of a released module or of a commit without changes, empty for any other.
+// released identifies a build of a released module or of an unchanged commit, empty for other builds.
 func released(info *debug.BuildInfo) string {
 	if info.Main.Sum != "" {
 		return fmt.Sprintf("release %s %s %s", info.Main.Version, info.Main.Sum, info.GoVersion)
@@ -43,8 +43,8 @@ func released(info *debug.BuildInfo) string {
 	return ""
 }
 
-// buildID reads the linker's note, which holds a digest of the program's contents, empty where it has none. It
-// saves reading a hundred megabytes at each start.
+// buildID returns the linker's build id, which is a digest of the program, empty where it has none. Reading it is
+// cheaper than a digest of a hundred megabytes at each start.
 func buildID(file string) string {
 	f, err := elf.Open(file)
 	if err != nil {
@@ -56,7 +56,7 @@ func buildID(file string) string {
 		return ""
 	}
 	note, err := section.Data()
-	if err != nil || len(note) < 64 { // stripped of its id
+	if err != nil || len(note) < 64 { // the id was removed
 		return ""
 	}
 	return hex.EncodeToString(note)

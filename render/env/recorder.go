@@ -7,23 +7,23 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// Files is what is read of a tree.
+// Files reads a tree.
 type Files interface {
 	tree.Reader
 	ReadFile(p string) (data []byte, id string, err error)
 }
 
-// Recorder shows a tree and notes what is asked of it. It is not safe for concurrent use.
+// Recorder reads a tree, and records the questions that this answers. It is not safe for concurrent use.
 type Recorder struct {
 	Files
 	asked Asked
 }
 
-// Record returns a recorder of what is asked of a tree.
+// Record returns a recorder for a tree.
 func Record(t Files) *Recorder { return &Recorder{Files: t, asked: Asked{}} }
 
-// Asked returns what was asked. What is in a folder that was asked for as a whole is not asked for by itself, unless a symlink
-// leads there.
+// Asked returns the recorded questions. Questions about files in a folder whose id was read are left out, unless a
+// symlink leads there.
 func (r *Recorder) Asked() Asked {
 	asked := maps.Clone(r.asked)
 	maps.DeleteFunc(asked, func(q Question, _ string) bool {
@@ -40,7 +40,7 @@ func (r *Recorder) Asked() Asked {
 	return asked
 }
 
-// Lookup is that of the tree.
+// Lookup implements Files.
 func (r *Recorder) Lookup(p string) (string, tree.Entry, error) {
 	real, e, err := r.Files.Lookup(p)
 	r.note(Content, p)
@@ -50,13 +50,13 @@ func (r *Recorder) Lookup(p string) (string, tree.Entry, error) {
 	return real, e, err
 }
 
-// ReadFile is that of the tree.
+// ReadFile implements Files.
 func (r *Recorder) ReadFile(p string) ([]byte, string, error) {
 	_, _, _ = r.Lookup(p)
 	return r.Files.ReadFile(p)
 }
 
-// ReadDir is that of the tree.
+// ReadDir implements Files.
 func (r *Recorder) ReadDir(p string) ([]tree.Entry, error) {
 	if real, _, err := r.Files.Lookup(p); err == nil && real != p {
 		r.note(Link, p)

@@ -31,11 +31,12 @@ type treeAnswers struct{ tree.Reader }
 
 func (a treeAnswers) Answer(q env.Question) string { return env.Of(a.Reader, q) }
 
-// What was read of a tree changes for an answer if and only if a question has another answer in the tree as it is then.
+// An edit of the tree changes what was read if and only if it changes the answer to a recorded question.
 func TestRecorderAsksForWhatIsRead(t *testing.T) {
 	r := treetest.New(t)
 	objects := r.Objects()
-	// after is the tree with one edit: a file's text, nothing where it is to go, or where a link leads.
+	// after returns the tree after one edit: the new text of a file, or empty to delete it, or the new target of a
+	// link.
 	after := func(t *testing.T, edit string) *tree.Tree {
 		for _, name := range []string{"app", "other", "gone", "link"} {
 			if err := os.RemoveAll(filepath.Join(r.Dir, name)); err != nil {
@@ -66,8 +67,8 @@ func TestRecorderAsksForWhatIsRead(t *testing.T) {
 	for name, c := range map[string]struct {
 		read func(r *env.Recorder)
 		asks string   // kinds and names
-		good []string // edits that what was read does not depend on
-		bad  []string // those it does
+		good []string // edits that do not change what was read
+		bad  []string // edits that change it
 	}{
 		"a file": {func(r *env.Recorder) { _, _, _ = r.ReadFile("app/one.yaml") }, "c app/one.yaml",
 			[]string{"app/two.yaml: x", "app/new.yaml: x"}, []string{"app/one.yaml: x", "app/one.yaml:"}},
@@ -77,13 +78,13 @@ func TestRecorderAsksForWhatIsRead(t *testing.T) {
 			[]string{"app/one.yaml: x", "app/sub/new.yaml: x"}, []string{"app/new.yaml: x", "app/one.yaml:", "app/sub/three.yaml:"}},
 		"a folder that does not exist": {func(r *env.Recorder) { _, _ = r.ReadDir("gone") }, "n gone",
 			[]string{"app/new.yaml: x"}, []string{"gone/new.yaml: x"}},
-		"a folder as a whole": {func(r *env.Recorder) {
+		"everything in a folder": {func(r *env.Recorder) {
 			_, _, _ = r.Lookup("app")
 			_, _, _ = r.ReadFile("app/sub/three.yaml")
 		}, "c app", []string{"other/four.yaml: x"}, []string{"app/one.yaml: x", "app/sub/three.yaml: x", "app/sub/new.yaml: x"}},
 		"through a link": {func(r *env.Recorder) { _, _, _ = r.ReadFile("link/one.yaml") }, "c link/one.yaml, l link/one.yaml",
 			[]string{"app/two.yaml: x"}, []string{"app/one.yaml: x", "link: ->other"}},
-		"the names behind a link": {func(r *env.Recorder) { _, _ = r.ReadDir("link") }, "l link, n link",
+		"the names in a linked folder": {func(r *env.Recorder) { _, _ = r.ReadDir("link") }, "l link, n link",
 			[]string{"app/one.yaml: x"}, []string{"app/new.yaml: x", "link: ->other"}},
 	} {
 		t.Run(name, func(t *testing.T) {

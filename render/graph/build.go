@@ -15,18 +15,18 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// Cache keeps, from one graph to the next, the indexes of trees, in memory and on disk, and the kustomization
-// files that were parsed. It is safe for concurrent use; the zero value is ready and keeps nothing on disk.
+// Cache keeps the indexes of trees, in memory and on disk, and parsed kustomization files, for later graphs. It is safe
+// for concurrent use. The zero value is ready and writes nothing to disk.
 type Cache struct {
 	Disk       *env.Disk // nil: memory only
-	Repository string    // tells repositories apart: only trees of the same one are near each other
+	Repository string    // distinguishes repositories, as only indexes of the same one are compared
 
 	mu     sync.Mutex
-	recent []known // those used last first
+	recent []known // the most recently used first
 	parsed map[string]parsed
 }
 
-// known is the index of a tree, in memory once it was loaded.
+// known is the index of a tree. snapshot is nil until it is read from disk.
 type known struct {
 	scope, tree string
 	snapshot    *snapshot
@@ -34,9 +34,9 @@ type known struct {
 
 const (
 	maxRecent = 4    // indexes in memory
-	maxNear   = 4    // indexes that are compared to find the nearest
+	maxNear   = 4    // indexes that are compared to find the nearest one
 	maxParsed = 4096 // kustomization files in memory
-	// maxDrift is the number of changed files from which on a tree gets an index of its own.
+	// maxDrift is the number of changed files above which a tree gets its own index.
 	maxDrift = 64
 )
 
@@ -45,9 +45,9 @@ type parsed struct {
 	err  error
 }
 
-// Build returns the graph of a tree. It reads what differs from the nearest tree whose index is known, and all
-// kustomizations and manifests where none is; the graph is the same. Errors of single files are kept with their
-// folder (see Kustomization); an error of Build means that the repository itself could not be read.
+// Build returns the graph of a tree. It reads the files that differ from the nearest tree with a known index, or all
+// kustomizations and manifests if there is none; the result is the same. Errors of single files are part of the graph
+// (see Kustomization). An error of Build means that the repository could not be read.
 func Build(t *tree.Tree, o Options, c *Cache) (*Graph, error) {
 	g := &Graph{tree: t, options: o, cache: c}
 	scope := c.scope(t, o)
@@ -64,19 +64,19 @@ func Build(t *tree.Tree, o Options, c *Cache) (*Graph, error) {
 		}
 		c.use(known{scope, t.ID(), g.base})
 		if c.Disk != nil {
-			_ = c.Disk.Put(scope, t.ID(), g.base.data) // without it the next process reads more
+			_ = c.Disk.Put(scope, t.ID(), g.base.data) // if it fails, the next process reads more files
 		}
 	}
 	return g, nil
 }
 
-// Unindexed returns a graph of a tree that knows the kustomization of each folder (see Kustomization) and nothing of
-// how they hang together: it costs nothing. It is for whoever renders a kustomization and asks for no roots.
+// Unindexed returns a graph that only knows the kustomization of each folder (see Kustomization), which costs nothing.
+// It is for callers that render one kustomization without looking for roots.
 func Unindexed(t *tree.Tree, o Options) *Graph {
 	return &Graph{tree: t, options: o, cache: &Cache{}, base: &snapshot{}, added: &facts{}}
 }
 
-// scope names the indexes that can stand for each other: all that an index follows from but the tree.
+// scope identifies everything that an index depends on, except the tree.
 func (c *Cache) scope(t *tree.Tree, o Options) string {
 	parts := append([]string{"graph", c.Repository, fmt.Sprint(o.Limits, t.BlobLimit(), len(o.Marks))}, o.Marks...)
 	for _, n := range o.Notes {
@@ -88,12 +88,13 @@ func (c *Cache) scope(t *tree.Tree, o Options) string {
 	return fmt.Sprintf("%q", parts)
 }
 
-// near finds the index to start from and what differs from it. It is an empty one where none is known.
+// near returns the index to start from, and how the tree differs from its tree. Where no index is known, it is an empty
+// one.
 func (c *Cache) near(t *tree.Tree, scope string) (known, []tree.Difference, error) {
 	c.mu.Lock()
 	var candidates []known
 	for _, k := range c.recent {
-		if k.scope == scope && t.ID() != "" { // nothing is near the empty tree
+		if k.scope == scope && t.ID() != "" { // no tree is near the empty one
 			candidates = append(candidates, k)
 		}
 	}
@@ -105,7 +106,7 @@ func (c *Cache) near(t *tree.Tree, scope string) (known, []tree.Difference, erro
 			}
 		}
 	}
-	// The tree itself comes first, if it is there.
+	// Try the index of the tree itself first.
 	if i := slices.IndexFunc(candidates, func(k known) bool { return k.tree == t.ID() }); i > 0 {
 		candidates[0], candidates[i] = candidates[i], candidates[0]
 	}
@@ -124,17 +125,17 @@ func (c *Cache) near(t *tree.Tree, scope string) (known, []tree.Difference, erro
 	return known{snapshot: &snapshot{}}, differences, err
 }
 
-// nearest returns the tree with the fewest differences, -1 where none can be compared.
+// nearest returns the candidate with the fewest differences, -1 where none can be compared.
 func nearest(t *tree.Tree, candidates []known) (int, []tree.Difference) {
 	best, least := -1, []tree.Difference(nil)
 	for i, k := range candidates {
 		from, err := t.Sibling(k.tree)
 		if err != nil {
-			continue // the repository does not have it any more
+			continue // the repository no longer has it
 		}
 		differences, err := tree.Diff(from, t)
 		if err != nil || slices.ContainsFunc(differences, symlink) {
-			continue // what a link leads to can change anything
+			continue // the target of a symlink may affect any file
 		}
 		if best < 0 || len(differences) < len(least) {
 			best, least = i, differences
@@ -167,7 +168,7 @@ func (c *Cache) load(k *known) bool {
 	return true
 }
 
-// use puts an index to the front of those in memory.
+// use moves an index to the front of those in memory.
 func (c *Cache) use(k known) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -191,7 +192,7 @@ func (c *Cache) parse(t *tree.Tree, dir string, o Options) (*kustomization.File,
 		}
 		return nil, err
 	}
-	key := fmt.Sprint(id, " ", o.Limits, " ", p) // positions name the path
+	key := fmt.Sprint(id, " ", o.Limits, " ", p) // positions contain the path
 	c.mu.Lock()
 	entry, ok := c.parsed[key]
 	c.mu.Unlock()
@@ -208,7 +209,8 @@ func (c *Cache) parse(t *tree.Tree, dir string, o Options) (*kustomization.File,
 	return entry.file, entry.err
 }
 
-// derive makes the graph that of its tree: what differs from the index hides what it says there.
+// derive completes a graph that starts from the index of another tree. Facts in the index about changed files and
+// folders are hidden, and replaced by new ones.
 func (g *Graph) derive(from known, differences []tree.Difference) error {
 	g.base = from.snapshot
 	g.hiddenFolders, g.hiddenFiles = map[string]bool{}, map[string]bool{}
@@ -223,7 +225,7 @@ func (g *Graph) derive(from known, differences []tree.Difference) error {
 	}
 	if len(differences) > 0 {
 		for dir := range g.base.values(folders, linked) {
-			g.hiddenFolders[dir] = true // a file that comes or goes changes where its links lead
+			g.hiddenFolders[dir] = true // a new or removed file may change the target of a symlink
 		}
 	}
 	s := scanner{tree: g.tree, options: g.options}
@@ -232,7 +234,7 @@ func (g *Graph) derive(from known, differences []tree.Difference) error {
 	if err != nil {
 		return err
 	}
-	// A kustomization can include a file of any name as a resource.
+	// A kustomization may include a file with any name as a resource.
 	var others []string
 	for p := range added[parents] {
 		if !IsManifestName(p) && !kustomization.IsFileName(p) && !g.hiddenFiles[p] {
@@ -248,7 +250,7 @@ func (g *Graph) derive(from known, differences []tree.Difference) error {
 	return err
 }
 
-// settle gives the graph an index of its own, with nothing added and nothing hidden.
+// settle gives the graph its own index, so that nothing is added or hidden.
 func (g *Graph) settle() error {
 	all := &facts{}
 	for r := range relations {
@@ -269,8 +271,8 @@ func (g *Graph) settle() error {
 	return nil
 }
 
-// counts reports whether a file that the index holds is one that counts: one of a name that says nothing does while a
-// kustomization names it as a resource.
+// counts reports whether a file in the index still counts. A file without the name of a manifest counts only while a
+// kustomization includes it as a resource.
 func (g *Graph) counts(r relation, p string) bool {
 	if r.byFolder() || IsManifestName(p) || kustomization.IsFileName(p) || g.IsResource(p) {
 		return true
@@ -279,7 +281,7 @@ func (g *Graph) counts(r relation, p string) bool {
 	return err == nil && e.Kind == tree.Symlink
 }
 
-// hidden reports whether a value of the index no longer counts.
+// hidden reports whether a value of the index is outdated.
 func (g *Graph) hidden(r relation, value string) bool {
 	if r.byFolder() {
 		return g.hiddenFolders[value]
@@ -287,7 +289,7 @@ func (g *Graph) hidden(r relation, value string) bool {
 	return g.hiddenFiles[value]
 }
 
-// values lists the paths that a relation has for a key now, in no order.
+// values lists the current paths of a key in a relation, in no order.
 func (g *Graph) values(r relation, key string) []string {
 	var list []string
 	for v := range g.base.values(r, key) {
@@ -298,7 +300,7 @@ func (g *Graph) values(r relation, key string) []string {
 	return append(list, g.added[r][key]...)
 }
 
-// has reports whether a relation leads from a key to a path.
+// has reports whether a relation contains a key with a path.
 func (g *Graph) has(r relation, key, value string) bool {
 	if slices.Contains(g.added[r][key], value) {
 		return true
@@ -306,7 +308,7 @@ func (g *Graph) has(r relation, key, value string) bool {
 	return !g.hidden(r, value) && g.base.has(r, key, value) && g.counts(r, value)
 }
 
-// below lists the keys of a relation that are paths below a folder, the folder included. Some may have no values.
+// below lists the keys of a relation that are paths in or below a folder. Some may have no values.
 func (g *Graph) below(r relation, dir string) []string {
 	list := []string{dir}
 	list = slices.AppendSeq(list, g.base.keys(r, dir+"/"))

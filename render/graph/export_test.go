@@ -1,6 +1,6 @@
 package graph
 
-// Settle gives the graph an index of its own.
+// Settle gives the graph its own index.
 func (g *Graph) Settle() error { return g.settle() }
 
 // Snapshot returns the bytes of the index that the graph is based on.

@@ -1,8 +1,7 @@
-// Package graph is the index of what the kustomizations of a tree refer to, and of what its manifests hold: who names
-// whom. Nothing is rendered, and what a root is it does not know (see render/roots).
+// Package graph indexes what the kustomizations of a tree refer to, and what its manifests contain. Nothing is rendered, and
+// it does not know which folders are roots (see render/roots).
 //
-// The index of one commit serves its neighbors: a graph is an index and what differs from it, so that it costs what the
-// change costs.
+// A graph is the index of a nearby commit and the differences from it. So building one costs as much as the change is large.
 package graph
 
 import (
@@ -15,40 +14,40 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// Options say what is read.
+// Options say what is indexed.
 type Options struct {
 	Limits doc.Limits
-	Marks  []string // texts; Marked lists the manifests that hold one, however it is written
+	Marks  []string // texts for Marked, which finds them in any YAML spelling
 	Notes  []Notes
 }
 
-// Notes are what manifests say beyond what kustomizations name. Read calls note with each key under which the file is
-// to be found (see Noted); the same content of the same path must give the same keys.
+// Notes are further facts about manifests. Read calls note with each key under which Noted shall find the file. It must
+// only depend on path and content.
 type Notes struct {
-	Of    string   // tells them apart
-	Marks []string // Read is called for files that hold one of these texts, however it is written; none: for all
+	Of    string   // name of these notes
+	Marks []string // Read is called for files that contain one of these texts, in any YAML spelling; none: for all
 	Read  func(p string, data []byte, note func(key string))
 }
 
-// Graph is what one tree's kustomizations refer to. It is immutable, safe for concurrent use, and good for as long
-// as its tree can be read: when what it returns counts, ask tree.Objects.Err whether they are whole.
+// Graph knows what a tree's kustomizations refer to. It is immutable, safe for concurrent use, and valid as long as its
+// tree can be read. Check tree.Objects.Err before using a result: after a read error, results may be incomplete.
 type Graph struct {
 	tree    *tree.Tree
 	options Options
 	cache   *Cache
 
 	base                       *snapshot
-	hiddenFolders, hiddenFiles map[string]bool // of which the index is out of date
-	added                      *facts          // and what is true in its place
+	hiddenFolders, hiddenFiles map[string]bool // whose facts in base are outdated
+	added                      *facts          // the facts that replace them
 
-	located sync.Map // by folder, what HasKustomization found
-	parsed  sync.Map // by folder, what Kustomization found
+	located sync.Map // by folder, results of HasKustomization
+	parsed  sync.Map // by folder, results of Kustomization
 }
 
 // Tree returns the tree of the graph.
 func (g *Graph) Tree() *tree.Tree { return g.tree }
 
-// HasKustomization reports whether a folder has a kustomization file, be it readable or not.
+// HasKustomization reports whether a folder has a kustomization file, even if it cannot be read.
 func (g *Graph) HasKustomization(dir string) bool {
 	if known, ok := g.located.Load(dir); ok {
 		return known.(bool)
@@ -59,8 +58,8 @@ func (g *Graph) HasKustomization(dir string) bool {
 	return has
 }
 
-// Kustomization returns the parsed file of a folder, or why it could not be read. Both are nil where the
-// folder has none. Do not change the file: others share it.
+// Kustomization returns the parsed file of a folder, or why it could not be read. Both are nil where the folder has
+// none. The file is shared: do not change it.
 func (g *Graph) Kustomization(dir string) (*kustomization.File, error) {
 	if known, ok := g.parsed.Load(dir); ok {
 		return known.(parsed).file, known.(parsed).err
@@ -76,14 +75,14 @@ func (g *Graph) Named(p string) bool { return len(g.values(readers, p)) > 0 }
 // NamedBy lists the folders whose kustomization names a file or folder.
 func (g *Graph) NamedBy(p string) []string { return g.values(readers, p) }
 
-// Generating lists the folders whose kustomization has manifests in folders below it as data, sorted.
+// Generating lists the folders whose kustomization uses manifests in folders below it as data of a generator, sorted.
 func (g *Graph) Generating() []string { return g.sorted(folders, generating) }
 
 // Patching lists the folders whose kustomization uses a file as a patch, sorted.
 func (g *Graph) Patching(p string) []string { return g.sorted(patches, p) }
 
-// IncludedBy lists the folders whose kustomization takes a file or folder over: as a resource, a base or a component,
-// or as the configuration of a plugin. The data of a generator is included by nobody.
+// IncludedBy lists the folders whose kustomization includes a file or folder: as a resource, a base or a component, or
+// as the configuration of a plugin. Data of a generator is not included.
 func (g *Graph) IncludedBy(p string) []string {
 	return append(g.values(parents, p), g.values(plugins, p)...)
 }
@@ -91,15 +90,15 @@ func (g *Graph) IncludedBy(p string) []string {
 // IsResource reports whether a kustomization names a file or folder as one of its resources, bases or components.
 func (g *Graph) IsResource(p string) bool { return len(g.values(parents, p)) > 0 }
 
-// Odd lists the folders whose kustomization has objects of kinds that no manifest says: patches change them.
+// Odd lists the folders whose kustomization has patches that change kinds, so that no manifest contains the kinds of
+// its objects.
 func (g *Graph) Odd() []string { return g.sorted(folders, odd) }
 
-// External lists the folders whose kustomization takes something from outside of the tree, or the output of a chart: what
-// that has no file of the tree says. Charts of configurations of plugins are not known.
+// External lists the folders whose kustomization includes a remote source, or the output of a chart, so that the tree
+// does not have all objects. Charts in configurations of plugins are not detected.
 func (g *Graph) External() []string { return g.sorted(folders, bringing) }
 
-// Marked lists the files that hold one of the marks of the options and can be manifests by their name, sorted;
-// kustomizations are not among them.
+// Marked lists the files with the name of a manifest that contain one of Options.Marks, sorted, without kustomizations.
 func (g *Graph) Marked() []string {
 	return g.sorted(mentions, marked)
 }
@@ -107,12 +106,12 @@ func (g *Graph) Marked() []string {
 // Links lists the symlinks of the tree, sorted.
 func (g *Graph) Links() []string { return g.sorted(mentions, links) }
 
-// HasMark reports whether a file holds one of the marks of the options (see Marked).
+// HasMark reports whether a file contains one of Options.Marks (see Marked).
 func (g *Graph) HasMark(p string) bool { return g.has(mentions, marked, p) }
 
-// Mentions lists the files that hold a word as a value, and so can produce an object of the kind of that name:
-// manifests, and kustomizations with a generator or a patch. Symlinks are always listed. A word that does
-// not start with a capital letter is found behind "kind:" only.
+// Mentions lists the files that contain a word as a value, and so can produce an object of the kind with that name:
+// manifests, and kustomizations with a generator or a patch. Symlinks are always listed. A word that does not start
+// with a capital letter is only found after "kind:".
 func (g *Graph) Mentions(word string) []string {
 	return g.sorted(mentions, word, link)
 }
@@ -126,7 +125,7 @@ func (g *Graph) Noted(of string, keys ...string) []string {
 	return g.sorted(noted, own...)
 }
 
-// sorted lists the paths that a relation has for some keys.
+// sorted lists the paths of some keys in a relation, sorted.
 func (g *Graph) sorted(r relation, keys ...string) []string {
 	var list []string
 	for _, key := range keys {
@@ -141,10 +140,10 @@ func (g *Graph) HasNote(of, key, p string) bool { return g.has(noted, noteKey(of
 
 func noteKey(of, key string) string { return of + "\x00" + key }
 
-// MentionsIn reports whether a file holds a word as a value (see Mentions).
+// MentionsIn reports whether a file contains a word as a value (see Mentions).
 func (g *Graph) MentionsIn(p, word string) bool { return g.has(mentions, word, p) }
 
-// IsManifestName reports whether a file's name is that of a YAML or JSON file.
+// IsManifestName reports whether a file has the name of a YAML or JSON file.
 func IsManifestName(p string) bool {
 	switch path.Ext(p) {
 	case ".yaml", ".yml", ".json":

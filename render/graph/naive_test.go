@@ -14,8 +14,8 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// naive is the index and the roots by their definition: it reads the whole tree, and asks each root for all it
-// includes. What is proper must give the same.
+// naive computes the same by definition: it reads the whole tree, and follows everything that each root includes. The
+// graph must give the same results.
 type naive struct {
 	files    map[string]*kustomization.File
 	broken   map[string]bool
@@ -27,7 +27,7 @@ type naive struct {
 	charts   map[string]bool
 	unread   map[string]bool
 	texts    map[string]string
-	aliases  map[string][]string // where else a file is read, through links
+	aliases  map[string][]string // other paths of a file, through symlinks
 	tree     *tree.Tree
 	roots    []roots.Root
 }
@@ -91,7 +91,7 @@ func newNaive(t *testing.T, tr *tree.Tree) *naive {
 	return n
 }
 
-// place says whose a file with the name of a manifest is.
+// place finds the folder and root that a file with the name of a manifest belongs to.
 func (n *naive) place(p string) {
 	switch dir := path.Dir(p); {
 	case n.included(p) || n.ofChart(p) || len(n.readers[p]) > 0 && !n.deployable(p):
@@ -119,7 +119,7 @@ func (n *naive) follow(all, links []string) (list []string) {
 	return list
 }
 
-// real is where a path leads.
+// real returns the target of a path.
 func (n *naive) real(p string) string {
 	if real, _, err := n.tree.Lookup(p); err == nil {
 		return real
@@ -129,7 +129,7 @@ func (n *naive) real(p string) string {
 
 func (n *naive) has(dir string) bool { return n.files[dir] != nil || n.broken[dir] }
 
-// ofChart reports whether a file is a chart's: a template, or below one and no manifest.
+// ofChart reports whether a file is part of a chart: a template, or a file below one that is no manifest.
 func (n *naive) ofChart(p string) bool {
 	for dir := path.Dir(p); ; dir = path.Dir(dir) {
 		if n.charts[n.real(dir)] && (!n.deployable(p) || strings.HasPrefix(strings.TrimPrefix(p, dir+"/"), "templates/")) {
@@ -143,7 +143,7 @@ func (n *naive) ofChart(p string) bool {
 
 func (n *naive) deployable(p string) bool { return strings.Contains(n.texts[n.real(p)], "apiVersion") }
 
-// included reports whether something that is no component, or that leads to what is none, includes a file.
+// included reports whether a kustomization that is no component, or a component of one, includes a file.
 func (n *naive) included(p string) bool {
 	live := func(dir string) bool {
 		for _, top := range n.topLevel() {
@@ -156,7 +156,7 @@ func (n *naive) included(p string) bool {
 	return slices.ContainsFunc(n.takers[p], live)
 }
 
-// topLevel lists what can be deployed by itself.
+// topLevel lists the folders that can be deployed by themselves.
 func (n *naive) topLevel() []string {
 	list := slices.Collect(maps.Keys(n.broken))
 	for dir, f := range n.files {
@@ -196,7 +196,7 @@ func (n *naive) link(tr *tree.Tree, f *kustomization.File) {
 	}
 }
 
-// below lists what a folder includes, itself among it.
+// below adds a folder and everything that it includes.
 func (n *naive) below(dir string, into map[string]bool) map[string]bool {
 	if !into[dir] {
 		into[dir] = true

@@ -13,17 +13,17 @@ import (
 
 // The keys of naming that are not names.
 const (
-	anything    = "\x00anything"    // the file may give objects names that are not written out in it
-	substituted = "\x00substituted" // only where Flux substitutes variables
-	around      = "\x00around"      // and a prefix or suffix: the file writes it around names
-	edits       = "\x00edits"       // the names in the file may become those of objects in other files
+	anything    = "\x00anything"    // the file may give objects names that it does not contain
+	substituted = "\x00substituted" // only if Flux substitutes variables
+	around      = "\x00around"      // followed by a prefix or suffix that the file adds to names
+	edits       = "\x00edits"       // names in the file may become names of objects in other files
 )
 
-// Naming lists the files that may give an object of a kind (empty: of any) a name, in full, as far as they say so: as the
-// name or namespace of something, by a prefix or suffix that the name has, by an anchor, a patch or a replacement, and with
-// substitutes by a variable of Flux. A file that writes the name out, does not mention the kind and changes no object of
-// other files is not among them. Symlinks that may be manifests are. It is false for names of other characters than a-z,
-// 0-9, ".", ":" and "-", of which nothing is known.
+// Naming lists the files that may give an object of a kind (empty: any) a name. They may contain the name as a name or
+// namespace, add a prefix or suffix that it has, or have an anchor, a patch or a replacement, or with substitutes a
+// variable of Flux. A file that contains the name is left out if it does not mention the kind and does not change
+// objects of other files. Symlinks with the name of a manifest are listed. known is false for names with characters
+// other than a-z, 0-9, ".", ":" and "-", which are not indexed.
 func (g *Graph) Naming(kind, name string, substitutes bool) (files []string, known bool) {
 	if !isName([]byte(name)) {
 		return nil, false
@@ -45,7 +45,7 @@ func (g *Graph) Naming(kind, name string, substitutes bool) (files []string, kno
 	return slices.Compact(files), true
 }
 
-// keys lists the keys of a relation that start with a prefix, in no order; some may have no values any more.
+// keys lists the keys of a relation that start with a prefix, in no order. Some may have no values.
 func (g *Graph) keys(r relation, prefix string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for key := range g.base.keys(r, prefix) {
@@ -61,24 +61,24 @@ func (g *Graph) keys(r relation, prefix string) iter.Seq[string] {
 	}
 }
 
-// Unsettled lists the folders whose kustomization may have objects of which no file says the name: from a plugin, through
-// a link, or because it cannot be read. What comes from outside is not among them (see External). Sorted.
+// Unsettled lists the folders whose kustomization may have objects with names that no file contains: it has a plugin, a
+// symlink, or cannot be read. Remote sources do not count (see External). The list is sorted.
 func (g *Graph) Unsettled() []string { return g.sorted(folders, broken, plugin, linked) }
 
-// Reading lists the folders whose kustomization names a file or folder, in whatever role; in no order.
+// Reading lists the folders whose kustomization names a file or folder in any field, in no order.
 func (g *Graph) Reading(p string) []string { return g.values(readers, p) }
 
-// Names are what a text gives objects for names, by the keys of naming.
+// Names are the names that a text may give to objects: keys of naming.
 type Names map[string]bool
 
-// NamesIn returns the names that the text of a kustomization gives.
+// NamesIn returns the names that a kustomization may give to objects.
 func NamesIn(text []byte) Names {
 	names := Names{}
 	called(kustomization.FileNames()[0], text, func(key string) { names[key] = true })
 	return names
 }
 
-// May reports whether a name is one of them, or may be.
+// May reports whether a text may give an object a name.
 func (n Names) May(name string) bool {
 	if n[name] || n[anything] || n[substituted] {
 		return true
@@ -91,7 +91,7 @@ func (n Names) May(name string) bool {
 	return false
 }
 
-// names records the names that a file gives.
+// names records the names that a file may give to objects.
 func (s *scanner) names(p string, data []byte, out *facts) {
 	seen := map[string]bool{}
 	called(p, data, func(name string) {
@@ -104,8 +104,8 @@ func (s *scanner) names(p string, data []byte, out *facts) {
 	})
 }
 
-// called calls visit for each name that the text of a file gives as the value of "name" or "namespace", in YAML, in JSON,
-// and in JSON that is a scalar of YAML, and with the other keys of naming.
+// called calls visit for each name in the text of a file: values of "name" or "namespace", in YAML, in JSON, and in
+// JSON in a scalar of YAML. It also calls it with other keys of naming.
 func called(p string, text []byte, visit func(key string)) {
 	if composes(text, kustomization.IsFileName(p)) || obscures(text) {
 		visit(anything)
@@ -120,7 +120,7 @@ func called(p string, text []byte, visit func(key string)) {
 			visit(value)
 		}
 	})
-	fields(text, "op", nil, func(string, string, bool) { visit(edits) }) // a patch of JSON
+	fields(text, "op", nil, func(string, string, bool) { visit(edits) }) // a JSON patch
 	if after(text, "/metadata/name", "space") {
 		if bytes.Contains(text, []byte("from")) {
 			visit(anything)
@@ -133,8 +133,8 @@ func called(p string, text []byte, visit func(key string)) {
 	}
 }
 
-// fields calls visit for each field of a text with a name, or one of some others that begin with it, and with what nameAt
-// says of its value.
+// fields calls visit for each field of a text that is name, or that starts with name and is one of others. value is
+// what nameAt returns.
 func fields(text []byte, name string, others []string, visit func(field, value string, whole bool)) {
 	const blank = " \t\r\n\"'\\"
 	for at := 0; ; {
@@ -153,7 +153,7 @@ func fields(text []byte, name string, others []string, visit func(field, value s
 			continue
 		}
 		if bytes.HasSuffix(bytes.TrimRight(text[:start], blank), []byte("?")) {
-			visit(field, anything, false) // the value of such a key stands in the next line
+			visit(field, anything, false) // the value of such a key is on the next line
 		} else if value, is := bytes.CutPrefix(bytes.TrimLeft(text[at:], blank), []byte(":")); is {
 			value, whole := nameAt(value)
 			visit(field, value, whole)
@@ -161,8 +161,8 @@ func fields(text []byte, name string, others []string, visit func(field, value s
 	}
 }
 
-// composes reports whether a text says how names are made of others, or makes objects those of other kinds: the kinds of
-// plugins, the variables of a kustomization, what a replacement writes to, and patches that may change either.
+// composes reports whether a text may compose names or change kinds: by the kinds of plugins, vars of a kustomization,
+// targets of a replacement, or patches that may change either.
 func composes(text []byte, kustomization bool) bool {
 	holds := func(word string) bool { return bytes.Contains(text, []byte(word)) }
 	return holds("Transformer") || kustomization && holds("vars") ||
@@ -171,8 +171,8 @@ func composes(text []byte, kustomization bool) bool {
 			after(text, "kind", ":", `":`, `':`, "s"))
 }
 
-// obscures reports whether a text may have letters of names written in another way: in escapes, those of JSON in a scalar
-// of YAML among them, in base64, or in an encoding that is not UTF-8.
+// obscures reports whether a text may contain letters of names in another form: in escapes, also those of JSON in a
+// scalar of YAML, in base64, or in an encoding other than UTF-8.
 func obscures(text []byte) bool {
 	wide := bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff"))
 	return wide || encodes(text) || slices.ContainsFunc([]string{`\x`, `\u`, `\U`}, func(escape string) bool {
@@ -180,7 +180,7 @@ func obscures(text []byte) bool {
 	})
 }
 
-// after reports whether something else than some others stands behind a word in a text.
+// after reports whether a word in a text is followed by something that is not in others.
 func after(text []byte, word string, others ...string) bool {
 	for {
 		_, next, found := bytes.Cut(text, []byte(word))
@@ -193,8 +193,8 @@ func after(text []byte, word string, others ...string) bool {
 	}
 }
 
-// nameAt returns what stands behind a colon, whole where it is a text of the characters of names; else the key of naming
-// for what it may become, and nothing where it cannot become a name.
+// nameAt returns the value after a colon. whole is true for a text in the characters of names. Otherwise the value is
+// the key of naming for what it may become, or empty if it cannot become a name.
 func nameAt(text []byte) (given string, whole bool) {
 	const blank = " \t\r\n\"'\\"
 	text = bytes.TrimLeft(text, blank)
@@ -208,7 +208,7 @@ func nameAt(text []byte) (given string, whole bool) {
 	}
 	if end == len(text) || bytes.IndexByte([]byte(blank+",}]#"), text[end]) >= 0 {
 		if rest := text[end:]; bytes.HasPrefix(rest, []byte("\\\n")) || bytes.HasPrefix(rest, []byte("\\\r")) {
-			return anything, false // the text goes on in the next line
+			return anything, false // the text continues on the next line
 		}
 		return string(text[:end]), true
 	}
@@ -218,7 +218,7 @@ func nameAt(text []byte) (given string, whole bool) {
 	}
 	switch {
 	case bytes.IndexByte([]byte("&*!|>"), text[0]) >= 0, slices.ContainsFunc(word, func(c byte) bool { return c >= utf8.RuneSelf }):
-		return anything, false // what is not ASCII may end a line
+		return anything, false // a character that is not ASCII may be a line break
 	case bytes.Contains(word, []byte("${")):
 		return substituted, false
 	}
@@ -231,7 +231,7 @@ func isNameByte(c byte) bool {
 
 func isWordByte(c byte) bool { return c >= 'A' && c <= 'Z' || c == '_' || c == '/' }
 
-// isName reports whether a text is a name as most objects have them, and not the key of a field.
+// isName reports whether a text has only characters of usual names, and is not the key of a field.
 func isName(text []byte) bool {
 	for _, c := range text {
 		if !isNameByte(c) {

@@ -9,7 +9,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// A name is found wherever a file can give it, and where it cannot the file is not looked into.
+// Naming finds a name in every place where a file can set it, and leaves out files that cannot.
 func TestNaming(t *testing.T) {
 	type file struct{ name, path, text string }
 	const wanted, other = true, false
@@ -81,26 +81,26 @@ func TestNaming(t *testing.T) {
 	}
 }
 
-// A file that writes a name out counts only for the kinds that it mentions, unless what it writes changes objects of others.
+// A file that contains a name is listed only for kinds that it mentions, unless it changes other objects.
 func TestNamingOfAKind(t *testing.T) {
 	const wanted, other = true, false
 	for why, c := range map[string]struct {
 		is         bool
 		path, text string
 	}{
-		"of the kind":            {wanted, "a.yaml", "kind: Namespace\nmetadata: {name: team-a}\n"},
-		"of another":             {other, "a.yaml", "kind: Pod\nmetadata: {name: x, namespace: team-a}\n"},
-		"in another document":    {wanted, "a.yaml", "kind: Namespace\nmetadata: {name: x}\n---\nkind: Pod\nmetadata: {name: team-a}\n"},
-		"JSON":                   {wanted, "a.json", `{"kind": "Namespace", "metadata": {"name": "team-a"}}`},
-		"a kustomization":        {wanted, "kustomization.yaml", "namespace: team-a\n"},
-		"a patch of JSON":        {wanted, "a.yaml", "- {op: replace, path: /metadata, value: {name: team-a}}\n"},
-		"a patch in JSON":        {wanted, "a.json", `[{"op": "replace", "path": "/metadata", "value": {"name": "team-a"}}]`},
-		"a patch of the kind":    {wanted, "a.yaml", "- {op: replace, path: /kind, value: Namespace}\n"},
-		"a name that may change": {wanted, "kustomization.yaml", "patches: [{path: a.yaml, options: {allowNameChange: true}}]\n"},
-		"a kind that may change": {wanted, "kustomization.yaml", "patches: [{path: a.yaml, options: {allowKindChange: true}}]\n"},
-		"a replacement of kinds": {wanted, "kustomization.yaml", "replacements: [{targets: [{select: {kind: Pod}, fieldPaths: [kind]}]}]\n"},
-		"another replacement":    {other, "kustomization.yaml", "replacements: [{targets: [{select: {kind: Pod}, fieldPaths: [spec.a]}]}]\n"},
-		"an escape":              {wanted, "a.yaml", "\"k\\x69nd\": Namespace\nmetadata: {name: team-a}\n"},
+		"object of the kind":       {wanted, "a.yaml", "kind: Namespace\nmetadata: {name: team-a}\n"},
+		"object of another kind":   {other, "a.yaml", "kind: Pod\nmetadata: {name: x, namespace: team-a}\n"},
+		"kind in another document": {wanted, "a.yaml", "kind: Namespace\nmetadata: {name: x}\n---\nkind: Pod\nmetadata: {name: team-a}\n"},
+		"JSON":                     {wanted, "a.json", `{"kind": "Namespace", "metadata": {"name": "team-a"}}`},
+		"a kustomization":          {wanted, "kustomization.yaml", "namespace: team-a\n"},
+		"a patch of JSON":          {wanted, "a.yaml", "- {op: replace, path: /metadata, value: {name: team-a}}\n"},
+		"a patch in JSON":          {wanted, "a.json", `[{"op": "replace", "path": "/metadata", "value": {"name": "team-a"}}]`},
+		"a patch of the kind":      {wanted, "a.yaml", "- {op: replace, path: /kind, value: Namespace}\n"},
+		"a name that may change":   {wanted, "kustomization.yaml", "patches: [{path: a.yaml, options: {allowNameChange: true}}]\n"},
+		"a kind that may change":   {wanted, "kustomization.yaml", "patches: [{path: a.yaml, options: {allowKindChange: true}}]\n"},
+		"a replacement of a kind":  {wanted, "kustomization.yaml", "replacements: [{targets: [{select: {kind: Pod}, fieldPaths: [kind]}]}]\n"},
+		"another replacement":      {other, "kustomization.yaml", "replacements: [{targets: [{select: {kind: Pod}, fieldPaths: [spec.a]}]}]\n"},
+		"an escape":                {wanted, "a.yaml", "\"k\\x69nd\": Namespace\nmetadata: {name: team-a}\n"},
 	} {
 		r := treetest.New(t)
 		g, err := graph.Build(r.Tree(r.Commit("-- x/"+c.path+" --\n"+c.text)), graph.Options{}, &graph.Cache{})
@@ -114,7 +114,7 @@ func TestNamingOfAKind(t *testing.T) {
 	}
 }
 
-// Names that are not of the characters of most are not known.
+// A name with unusual characters is not known.
 func TestNamingIsNotKnown(t *testing.T) {
 	r := treetest.New(t)
 	g, err := graph.Build(r.Tree(r.Commit("-- a.yaml --\nname: A\n")), graph.Options{}, &graph.Cache{})

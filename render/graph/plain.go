@@ -8,8 +8,8 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// escapes reports whether a text may have a letter, digit or slash written as an escape in a double-quoted scalar, or a
-// line that goes on in the next (https://yaml.org/spec/1.2.2/#57-escaped-characters).
+// escapes reports whether a text may contain a letter, digit or slash as an escape in a double-quoted scalar, or a line
+// that continues on the next (https://yaml.org/spec/1.2.2/#57-escaped-characters).
 func escapes(data []byte) bool {
 	for i := bytes.IndexByte(data, '\\'); i >= 0; {
 		data = data[i+1:]
@@ -21,13 +21,13 @@ func escapes(data []byte) bool {
 	return false
 }
 
-// encodes reports whether a scalar may be in base64 by its tag (https://yaml.org/type/binary.html).
+// encodes reports whether a scalar may be in base64, because of its tag (https://yaml.org/type/binary.html).
 func encodes(data []byte) bool {
 	return bytes.Contains(data, []byte("!binary")) || bytes.Contains(data, []byte(":binary"))
 }
 
-// Plain returns the text of a file in which each of its scalars can be found: where some of them may be written with
-// escapes or in base64, or the file is not UTF-8, with all of them behind it, each on a line of its own.
+// Plain returns a text in which each scalar of a file can be searched. If scalars may have escapes or base64, or the
+// file is not UTF-8, the decoded scalars follow the text, each on its own line.
 func Plain(p string, data []byte, limits doc.Limits) []byte {
 	wide := bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff"))
 	if !wide && !escapes(data) && !encodes(data) {
@@ -35,7 +35,7 @@ func Plain(p string, data []byte, limits doc.Limits) []byte {
 	}
 	documents, err := doc.Parse(p, data, limits)
 	if err != nil {
-		return data // nothing else can be read from it, either
+		return data // the parser cannot read more, either
 	}
 	text := bytes.Clone(data)
 	var walk func(n *yaml.Node)
@@ -43,7 +43,7 @@ func Plain(p string, data []byte, limits doc.Limits) []byte {
 		if n.Kind == yaml.ScalarNode {
 			text = append(append(text, '\n'), doc.Key(n)...)
 		}
-		for _, c := range n.Content { // what an alias leads to stands elsewhere
+		for _, c := range n.Content { // the target of an alias is visited where it is written
 			walk(c)
 		}
 	}

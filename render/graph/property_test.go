@@ -18,7 +18,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// editor makes random edits of a repository, of the kinds that people make, in few enough places that they meet.
+// editor makes random edits of a repository like those of people, in so few places that they affect each other.
 type editor struct {
 	*treetest.Repo
 	*rand.Rand
@@ -95,7 +95,7 @@ func (e editor) edit(t *testing.T) {
 	case n == 9:
 		_ = os.Remove(filepath.Join(e.Dir, "chart/Chart.yaml"))
 	default:
-		_ = os.Remove(full) // it may be a link
+		_ = os.Remove(full) // it may be a symlink
 		text := pick(e.Rand, []string{"kind: Namespace\n", "kind: \"ConfigMap\"\n", "MARK\n",
 			"kind: \"Name\\x73pace\"\n", "\"M\\u0041RK\": 1\n",
 			"{\"kind\":\"Secret\",\"MARK\":1}\n", "a: 1\n",
@@ -107,9 +107,9 @@ func (e editor) edit(t *testing.T) {
 	}
 }
 
-// A graph that was derived from another tree's index is the graph that reading the whole tree gives, and both
-// are what the definition says.
-func TestDerivedIsBuilt(t *testing.T) {
+// A graph that starts from another tree's index is equal to one that reads the whole tree, and both are equal to the
+// definition.
+func TestDerivedGraphEqualsOneThatReadsTheTree(t *testing.T) {
 	seeds := 6
 	if testing.Short() {
 		seeds = 2
@@ -126,7 +126,7 @@ func TestDerivedIsBuilt(t *testing.T) {
 			derived := 0
 			for range 25 {
 				if e.IntN(4) == 0 {
-					warm = &graph.Cache{} // what follows is derived from this step
+					warm = &graph.Cache{} // later graphs start from this one
 				}
 				for range 1 + e.IntN(6) {
 					e.edit(t)

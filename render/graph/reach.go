@@ -9,8 +9,8 @@ import (
 	"github.com/lintel-bot/lintel/render/kustomization"
 )
 
-// Around lists the folders that a change of the given paths, and of the given symlinks, can change in any way: those
-// of the kustomizations on the way up to the roots, and all folders around them and the paths.
+// Around lists the folders that a change of the given paths and symlinks may affect in any way: those of the paths,
+// those of kustomizations that include them, directly or not, and all parent folders of these.
 func (g *Graph) Around(changed, links []string) []string {
 	seen := map[string]bool{".": true}
 	add := func(dir string) {
@@ -27,8 +27,8 @@ func (g *Graph) Around(changed, links []string) []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// ancestors returns the given folders and all whose kustomization includes one of them, or one of these. It calls
-// visit, if there is one, for each of them and each folder whose kustomization includes it.
+// ancestors returns the given folders, and all whose kustomization includes one of them, directly or not. If visit is
+// not nil, it is called for each folder and each reader that includes it.
 func (g *Graph) ancestors(start map[string]bool, visit func(dir, reader string)) map[string]bool {
 	seen := maps.Clone(start)
 	for queue := slices.Collect(maps.Keys(start)); len(queue) > 0; queue = queue[1:] {
@@ -45,8 +45,8 @@ func (g *Graph) ancestors(start map[string]bool, visit func(dir, reader string))
 	return seen
 }
 
-// Touched returns the folders whose kustomization a change of the given paths can change, and of the given symlinks:
-// that can change all that read anything through a link, or may.
+// Touched returns the folders whose kustomization a change of the given paths can change. A change of the given
+// symlinks can change every kustomization that reads, or may read, anything through a symlink.
 func (g *Graph) Touched(changed, links []string) map[string]bool {
 	dirty := map[string]bool{}
 	plugins := g.values(folders, plugin)
@@ -57,8 +57,8 @@ func (g *Graph) Touched(changed, links []string) map[string]bool {
 		}
 		g.mark(dirty, p)
 		for up := dir; up != "."; up = path.Dir(up) {
-			if !g.HasKustomization(up) { // else it is reached by what its kustomization names
-				g.mark(dirty, up) // the folder may appear or vanish with its files
+			if !g.HasKustomization(up) { // otherwise kustomizations that name it are reached by those
+				g.mark(dirty, up) // the folder may appear or disappear with its files
 			}
 		}
 		for _, reader := range plugins {
@@ -93,13 +93,13 @@ func (g *Graph) mark(dirty map[string]bool, p string) {
 	}
 }
 
-// IsStandalone reports whether a folder has a kustomization that can be deployed by itself: it is no component.
+// IsStandalone reports whether a folder has a kustomization that can be deployed by itself: one that is no component.
 func (g *Graph) IsStandalone(dir string) bool {
 	return g.HasKustomization(dir) && !g.has(folders, component, dir)
 }
 
-// Live reports whether the kustomization of a folder is one that counts and can be deployed by itself, or leads to one
-// by those that include it.
+// Live reports whether the kustomization of a folder, or one that includes it, directly or not, can be deployed by
+// itself and counts.
 func (g *Graph) Live(dir string, counts func(dir string) bool) bool {
 	for up := range g.ancestors(map[string]bool{dir: true}, nil) {
 		if g.IsStandalone(up) && counts(up) {
@@ -109,19 +109,19 @@ func (g *Graph) Live(dir string, counts func(dir string) bool) bool {
 	return false
 }
 
-// Ancestors lists the folders whose kustomization takes one of the given folders over, directly or not, and those folders
-// themselves, sorted.
+// Ancestors lists the given folders and those whose kustomization includes one of them, directly or not, sorted.
 func (g *Graph) Ancestors(start map[string]bool) []string {
 	return slices.Sorted(maps.Keys(g.ancestors(start, nil)))
 }
 
-// TopLevel lists the folders whose kustomization counts, which no other live one includes (see Live), and which takes
-// over one of the given folders or is in one. Of kustomizations that include each other in a circle it lists one, so
-// that rendering it says so.
+// TopLevel lists the folders whose kustomization counts, is not included by another live one (see Live), and is in or
+// includes one of the given folders. If kustomizations include each other in a circle, it lists one, so that rendering
+// reports the circle.
 //
-// Who takes a folder over is all that is asked of the index: all ways from a top down to a folder pass through those.
+// It only reads which folders include a given one, because these contain all paths from a top-level folder to the given
+// ones.
 func (g *Graph) TopLevel(start map[string]bool, counts func(dir string) bool) []string {
-	includes := map[string][]string{} // folder -> folders it includes, as far as they lead to the start
+	includes := map[string][]string{} // folder -> folders that it includes, if those include a start folder
 	seen := g.ancestors(start, func(dir, reader string) {
 		includes[reader] = append(includes[reader], dir)
 	})
@@ -170,7 +170,7 @@ func (g *Graph) TopLevel(start map[string]bool, counts func(dir string) bool) []
 			circles = append(circles, dir)
 		}
 	}
-	// What is left hangs in a circle.
+	// The remaining ones are in a circle.
 	for _, dir := range circles {
 		if !reached[dir] {
 			add(dir)

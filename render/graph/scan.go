@@ -22,17 +22,17 @@ type scanner struct {
 	options Options
 }
 
-// job is one file to read: for what it holds, and with a folder for what its kustomization names.
+// job is one file to read: for its content and, if folder is set, for what its kustomization names.
 type job struct {
 	path, id string
-	folder   string // of a kustomization file
+	folder   string // of a kustomization
 	link     bool   // the file is a symlink
 }
 
-// scanChunk is how many files are held in memory at a time.
+// scanChunk is how many files are in memory at a time.
 const scanChunk = 2000
 
-// scan reads the given folders' kustomizations and the given files. An error is about the repository.
+// scan reads the kustomizations of the given folders, and the given files. The error is about the repository.
 func (s *scanner) scan(dirs, files []string) (*facts, error) {
 	out := &facts{}
 	var jobs []job
@@ -71,7 +71,7 @@ func (s *scanner) scan(dirs, files []string) (*facts, error) {
 	return out, nil
 }
 
-// read does jobs on all processors.
+// read reads files on all processors.
 func (s *scanner) read(jobs []job, out *facts) error {
 	ids := make([]string, len(jobs))
 	for i, j := range jobs {
@@ -123,8 +123,8 @@ func (s *scanner) one(j job, c tree.Content, out *facts) error {
 	return nil
 }
 
-// link records what a kustomization names. What does not exist is recorded under the name as written, so that a
-// change which adds it reaches the kustomization.
+// link records what a kustomization names. A missing path is recorded as written, so that a change that adds it reaches
+// the kustomization.
 func (s *scanner) link(f *kustomization.File, out *facts) error {
 	traits := map[string]bool{component: f.Component, odd: changesKinds(f), bringing: len(f.Helm) > 0}
 	for _, ref := range f.Refs {
@@ -179,7 +179,7 @@ func changesKinds(f *kustomization.File) bool {
 	})
 }
 
-// throughLink reports whether a path that leads nowhere meets a symlink on its way.
+// throughLink reports whether a path that does not exist contains a symlink.
 func (s *scanner) throughLink(p string) bool {
 	for ; p != "."; p = path.Dir(p) {
 		if e, err := s.tree.Entry(p); err == nil && e.Kind == tree.Symlink {
@@ -189,7 +189,7 @@ func (s *scanner) throughLink(p string) bool {
 	return false
 }
 
-// words records what a file holds that somebody may look for.
+// words records the words in a file for Mentions.
 func (s *scanner) words(p string, data []byte, out *facts) {
 	text := Plain(p, data, s.options.Limits)
 	holds := func(word string) bool { return bytes.Contains(text, []byte(word)) }
@@ -197,7 +197,7 @@ func (s *scanner) words(p string, data []byte, out *facts) {
 	add := func(word string) {
 		switch {
 		case seen[word] || len(seen) > maxWords:
-		case len(seen) == maxWords: // it is looked into whatever is looked for
+		case len(seen) == maxWords: // the file counts as containing every word
 			seen[word] = true
 			out.add(mentions, link, p)
 		default:
@@ -207,7 +207,7 @@ func (s *scanner) words(p string, data []byte, out *facts) {
 	}
 	values(text, func(word string) {
 		add(word)
-		for _, suffix := range []string{"List", "Generator"} { // their items and products have the kind itself
+		for _, suffix := range []string{"List", "Generator"} { // items of a list, and objects of a generator, have the kind itself
 			if kind, ok := strings.CutSuffix(word, suffix); ok && kind != "" {
 				add(kind)
 			}
@@ -233,14 +233,13 @@ func (s *scanner) words(p string, data []byte, out *facts) {
 	}
 }
 
-// maxWords is how many words of one file are kept: a manifest has fewer by far.
+// maxWords limits the recorded words of one file. A manifest has far fewer.
 const maxWords = 10_000
 
-const maxWord = 63 // bytes of a kind: it is a DNS label in lower case (RFC 1123)
+const maxWord = 63 // length of a kind in bytes: in lower case it is a DNS label (RFC 1123)
 
-// values calls visit for each word of letters and digits that starts with a capital, or stands behind "kind:", and can
-// be the whole of a YAML or JSON scalar by what stands behind it. It finds every such scalar that is written without
-// escapes.
+// values calls visit for each word of letters and digits that starts with a capital letter or follows "kind:", and that
+// may be a whole YAML or JSON scalar, judging by what follows. It finds every such scalar without escapes.
 func values(data []byte, visit func(word string)) {
 	alnum := func(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 	for i := 0; i < len(data); i++ {
@@ -264,7 +263,7 @@ func values(data []byte, visit func(word string)) {
 	}
 }
 
-// afterKind reports whether data ends with the field name "kind" and what stands between it and a value on one line.
+// afterKind reports whether data ends with the field name "kind" and what may be between it and its value.
 func afterKind(data []byte) bool {
 	data, ok := bytes.CutSuffix(bytes.TrimRight(data, " \t\"'\\"), []byte(":"))
 	return ok && bytes.HasSuffix(bytes.TrimRight(data, " \t\"'\\"), []byte("kind"))
@@ -282,7 +281,7 @@ func locate(t *tree.Tree, dir string) (p string, at tree.Entry, err error) {
 		case err != nil:
 			return "", at, err
 		case e.Kind == tree.File || e.Kind == tree.Symlink:
-			if count++; candidate > p { // of several, the last one is named
+			if count++; candidate > p { // of several, name the last one
 				p, at = candidate, e
 			}
 		}

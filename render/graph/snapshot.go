@@ -10,38 +10,38 @@ import (
 	"strings"
 )
 
-// relation is one of the tables of an index: it leads from a key to paths.
+// relation is one of the tables of an index. It maps keys to paths.
 type relation int
 
 const (
 	readers  relation = iota // a file or folder -> the folders whose kustomization names it
 	parents                  // a file or folder -> those that include it as a resource, a base or a component
 	patches                  // a file -> those that use it as a patch
-	plugins                  // a file or folder -> those that it configures a plugin for
-	folders                  // what is said of a folder's kustomization (see the trait keys) -> the folders
-	mentions                 // a word -> the files that hold it as a value; and the marks of files
-	noted                    // a key of Options.Notes, behind what they are of -> the files that were noted
-	naming                   // a name -> the files that give it; and anything
+	plugins                  // a file or folder -> those that configure a plugin with it
+	folders                  // a trait of a kustomization (see the trait keys) -> the folders with that trait
+	mentions                 // a word -> the files that contain it as a value; and traits of files
+	noted                    // a key of Options.Notes, prefixed with the notes' name -> the noted files
+	naming                   // a name -> the files that may give it; and the keys below
 	relations
 )
 
-// The keys of folders and mentions that are not words.
+// Traits of folders, and of files in mentions.
 const (
 	component = "component" // kind: Component
-	broken    = "broken"    // cannot be read
-	plugin    = "plugin"    // has plugin configurations, which may name further files
+	broken    = "broken"    // it cannot be read
+	plugin    = "plugin"    // it configures plugins, which may name further files
 	linked    = "linked"    // what it names depends on symlinks
 	odd       = "odd"       // patches change the kinds of its objects
-	bringing  = "bringing"  // it takes something from outside of the tree, or a chart
+	bringing  = "bringing"  // it includes a remote source or a chart
 
-	generating = "generating" // it generates objects of files in folders below it that have the names of manifests
+	generating = "generating" // generators use files below it that have the names of manifests
 
-	marked = "\x00marked" // the file holds one of Options.Marks
+	marked = "\x00marked" // the file contains one of Options.Marks
 	link   = "\x00link"   // a symlink with the name of a manifest or kustomization
 	links  = "\x00links"  // a symlink of any name
 )
 
-// byFolder reports whether the values of a relation are folders, which hide with their kustomization file.
+// byFolder reports whether the values of a relation are folders, which are hidden if their kustomization changed.
 func (r relation) byFolder() bool { return r < mentions }
 
 // facts collects pairs of the relations while files are read.
@@ -62,9 +62,9 @@ func (f *facts) merge(other *facts) {
 	}
 }
 
-// snapshot is the index of a whole tree in one piece of memory, as it is on disk: names in one sorted table, the
-// relations as numbers of names. Nothing is decoded before it is asked for. It is immutable; the zero value is the
-// index of a tree without files.
+// snapshot is the index of a whole tree in one block of memory, in the format on disk: a sorted table of names, and
+// relations as numbers of names. Nothing is decoded in advance. It is immutable. The zero value is the index of a tree
+// without files.
 type snapshot struct {
 	data    []byte
 	offsets []byte // of the names, count+1 numbers
@@ -83,7 +83,7 @@ const magic = "lintel graph 8\x00\x00"
 
 func number(b []byte, i int) int { return int(binary.LittleEndian.Uint32(b[4*i:])) }
 
-// encode writes facts as a snapshot. The same facts give the same bytes.
+// encode encodes facts as a snapshot. The same facts give the same bytes.
 func encode(f *facts) []byte {
 	seen := map[string]uint32{}
 	for _, m := range f {
@@ -145,7 +145,7 @@ func encode(f *facts) []byte {
 
 var errSnapshot = errors.New("the index cannot be read")
 
-// decode reads what encode wrote. Whatever the bytes are, no later look-up leaves them.
+// decode returns an encoded snapshot. It checks the bytes, so that later look-ups never read outside of them.
 func decode(data []byte) (*snapshot, error) {
 	rest, ok := strings.CutPrefix(string(data[:min(len(data), len(magic))]), magic)
 	if !ok || rest != "" {
@@ -210,7 +210,7 @@ func (s *snapshot) name(i int) string {
 	return s.text[number(s.offsets, i):number(s.offsets, i+1)]
 }
 
-// find returns the first name that is not before the one asked for.
+// find returns the index of the first name that is not less than the given one.
 func (s *snapshot) find(name string) int {
 	return sort.Search(s.count, func(i int) bool { return s.name(i) >= name })
 }
@@ -231,7 +231,7 @@ func (s *snapshot) values(r relation, key string) iter.Seq[string] {
 	}
 }
 
-// row returns where in the table of a relation the values of a key begin and end.
+// row returns the range of a key's values in the table of a relation.
 func (s *snapshot) row(r relation, key string) (first, end int) {
 	id := s.find(key)
 	if id == s.count || s.name(id) != key {
@@ -245,13 +245,13 @@ func (s *snapshot) row(r relation, key string) (first, end int) {
 	return number(t.starts, k), number(t.starts, k+1)
 }
 
-// any reports whether a relation leads from a key to anything.
+// any reports whether a key has values in a relation.
 func (s *snapshot) any(r relation, key string) bool {
 	first, end := s.row(r, key)
 	return first < end
 }
 
-// has reports whether a relation leads from a key to a path.
+// has reports whether a key has a path in a relation.
 func (s *snapshot) has(r relation, key, value string) bool {
 	first, end := s.row(r, key)
 	want, t := s.find(value), &s.tables[r]

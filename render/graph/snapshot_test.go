@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Bytes that are not an index, or a damaged one, are refused or give something; they never crash.
+// Bytes that are not an index, or a damaged one, give an error or any result, but never crash.
 func FuzzDecode(f *testing.F) {
 	facts := &facts{}
 	facts.add(readers, "base", "env/a")
@@ -30,7 +30,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-func TestValues(t *testing.T) {
+func TestWordsThatAreWholeValues(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"kind: Namespace", "Namespace"},
 		{"kind: Namespace # c\nname: x", "Namespace"},

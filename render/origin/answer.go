@@ -10,7 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// place makes a place of a mark and of what it replaced.
+// place returns the place of a mark, with the places of what it replaced.
 func (b *Build) place(by mark, chain []link) Place {
 	var p Place
 	if by.node != nil {
@@ -37,7 +37,7 @@ func (b *Build) place(by mark, chain []link) Place {
 	return p
 }
 
-// narrow shrinks a place on one line to the part of a scalar that a mark is for.
+// narrow limits a place on one line to the part of a scalar that a mark refers to.
 func (b *Build) narrow(p *Place, by mark) {
 	if by.part.to == 0 || p.EndColumn == 0 {
 		return
@@ -50,7 +50,7 @@ func (b *Build) narrow(p *Place, by mark) {
 
 // field returns the place of an existing field of a kustomization's resource, false where nothing is known.
 //
-// Two things know something: the node, if kustomize carried it, and the steps, if their value is the rendered one.
+// It uses two sources: the line of the node, if kustomize kept it, and the simulated value, if it is the rendered one.
 func (b *Build) field(i *item, steps []step) (Place, bool) {
 	last := steps[len(steps)-1]
 	carried, ok := b.carried(last)
@@ -95,8 +95,8 @@ func (b *Build) field(i *item, steps []step) (Place, bool) {
 	return Place{}, false
 }
 
-// holder returns the place of a map or a list: its key, or what made it. A map or a list that another one replaced
-// keeps the key of the one before, so the steps know better than the key.
+// holder returns the place of a map or a list: its key, or what created it. A map or list that replaced another one
+// keeps the key of the old one, so the simulated value is preferred.
 func (b *Build) holder(i *item, steps []step, v *value, carried Place, ok bool) (Place, bool) {
 	n := steps[len(steps)-1].value
 	known := v != nil && v.by.known()
@@ -123,7 +123,7 @@ func (b *Build) holder(i *item, steps []step, v *value, carried Place, ok bool) 
 	return b.field(i, append(slices.Clone(steps), next))
 }
 
-// like reports whether a rendered map or list holds as much as the steps know of it.
+// like reports whether a rendered map or list has the same keys, or the same number of elements, as the simulated one.
 func (v *value) like(n *yaml.Node) bool {
 	if v.kind != n.Kind {
 		return false
@@ -139,10 +139,10 @@ func (v *value) like(n *yaml.Node) bool {
 	return len(v.fields)*2 == len(n.Content)
 }
 
-// written reports whether a mark is of a manifest or a patch, whose nodes kustomize carries.
+// written reports whether a mark is of a manifest or a patch, whose lines kustomize keeps.
 func written(m mark) bool { return m.role == "manifest" || m.role == "patch" }
 
-// forgets reports whether the lines of a field do not survive a build: kustomize sets them anew.
+// forgets reports whether kustomize does not keep the lines of a field, because it sets the field anew.
 func forgets(steps []step) bool {
 	switch p := tokens(steps); p {
 	case "/apiVersion", "/kind", "/metadata/name", "/metadata/namespace":
@@ -152,7 +152,7 @@ func forgets(steps []step) bool {
 	}
 }
 
-// withChain adds to a carried place what the steps know it replaced.
+// withChain adds the simulated chain of replaced values to a place.
 func (b *Build) withChain(p Place, v *value) Place {
 	marks := v.history()
 	for k, m := range marks {
@@ -164,8 +164,9 @@ func (b *Build) withChain(p Place, v *value) Place {
 	return p
 }
 
-// reference returns for the name of another resource, which changes with it: what wrote that name, if it is a
-// prefix or suffix, else the reference itself. The namespace beside it is that resource's, too.
+// reference returns the place of a field that refers to another resource by name. If a prefix or suffix changed that
+// name, it is the place of that; else it is the reference itself. A namespace next to the name is that of the resource,
+// too.
 func (b *Build) reference(steps []step, v *value, text string) (Place, bool) {
 	var chain []link
 	if v != nil {

@@ -8,20 +8,20 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// Build returns the places of one root's resources. What it needs of the sources it reads at the first
-// question and keeps. It is not safe for concurrent use.
+// Build returns the places of one root's resources. It reads the sources on first use, and keeps them. It is not safe
+// for concurrent use.
 type Build struct {
 	texts
 	files    *FileSet
 	root     *Layer
 	rendered []*yaml.Node
 	manifest map[string]bool    // files that are listed as resources
-	items    map[string][]*item // what the simulation made, by the rendered name
+	items    map[string][]*item // simulated resources, by rendered name
 	owners   map[*yaml.Node]*item
 }
 
-// NewBuild returns the origins of a kustomization's build. The files are those that kustomize read, the
-// rendered nodes what it returned, and read returns a file of the tree.
+// NewBuild returns the origins of a kustomization's build. files has the files that kustomize read, rendered are the
+// nodes that it returned, and read returns a file of the tree.
 func NewBuild(files *FileSet, root *Layer, rendered []*yaml.Node, read func(path string) ([]byte, error)) *Build {
 	b := &Build{texts: newTexts(read), files: files, root: root, rendered: rendered, manifest: map[string]bool{}}
 	b.addManifests(root)
@@ -41,7 +41,7 @@ func (b *Build) addManifests(l *Layer) {
 	}
 }
 
-// owner returns what the steps made a rendered resource of, nil if they do not know it.
+// owner returns the simulated resource of a rendered one, nil if there is none.
 func (b *Build) owner(resource *yaml.Node) *item {
 	if b.owners == nil {
 		s := &transformation{b: b, defaults: defaultSpecs()}
@@ -63,7 +63,7 @@ func (b *Build) owner(resource *yaml.Node) *item {
 	return b.owners[resource]
 }
 
-// parsed returns the documents of a manifest file, lists taken apart.
+// parsed returns the documents of a manifest file, with lists split into their items.
 func (b *Build) parsed(path string) []*yaml.Node {
 	var nodes []*yaml.Node
 	for _, d := range b.text(path).documents() {
@@ -78,8 +78,8 @@ func (b *Build) parsed(path string) []*yaml.Node {
 	return nodes
 }
 
-// sameScalar returns the place of a rendered scalar whose source still says the same. A node that kustomize
-// changed in place keeps the line of what it was.
+// sameScalar returns the place of a rendered scalar if the source still has that text at its line. A node that
+// kustomize changed in place keeps the line of its old text.
 func (b *Build) sameScalar(n *yaml.Node) (Place, bool) {
 	path, line, column, ok := b.files.Position(n.Line, n.Column)
 	if !ok {

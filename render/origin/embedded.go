@@ -8,8 +8,8 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// inner parses a scalar's content as YAML with the positions it has in the file. In folded scalars and in those
-// with escapes that have no counterpart all nodes stand where the scalar does.
+// inner parses a scalar's content as YAML, with positions in the file. In folded scalars, and in those with escapes
+// that change the positions, all nodes have the position of the scalar.
 func (t *text) inner(n *yaml.Node) *text {
 	if in, ok := t.embedded[n]; ok {
 		return in
@@ -64,8 +64,7 @@ func (t *text) mover(n *yaml.Node) func(line, column int) (int, int) {
 	return func(int, int) (int, int) { return n.Line, n.Column }
 }
 
-// flowColumns returns the column of each character of a flow scalar's value, nil where the scalar does not
-// stand on one line.
+// flowColumns returns the column of each character of a flow scalar's value, nil where the scalar is not on one line.
 func flowColumns(line []rune, n *yaml.Node) []int {
 	at := n.Column - 1
 	if at < 0 || at >= len(line) {

@@ -7,8 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// splitPath takes a field path apart: at dots, but not at those in brackets or behind a backslash. A dot in front
-// does not count.
+// splitPath splits a field path at dots, except dots in brackets or after a backslash. A leading dot is ignored.
 func splitPath(p string) []string {
 	var parts []string
 	var part strings.Builder
@@ -36,11 +35,11 @@ func splitPath(p string) []string {
 
 // fieldPath walks a field path of replacements: keys, indexes, [key=expression] and *.
 type fieldPath struct {
-	create yaml.Kind // what is made where nothing is; 0: nothing
-	by     mark      // of what is made
+	create yaml.Kind // kind of missing values that are created; 0: none are
+	by     mark      // mark of created values
 }
 
-// matches lists the values at a field path.
+// matches lists the values that a field path selects.
 func matches(v *value, path []string) []*value { return fieldPath{}.find(v, path) }
 
 func (f fieldPath) find(v *value, path []string) []*value {
@@ -103,13 +102,13 @@ func (f fieldPath) find(v *value, path []string) []*value {
 	return list
 }
 
-// matching returns the test of an expression in brackets, which need not match the whole value.
+// matching returns the test of an expression in brackets, which may match only part of a value.
 func matching(pattern string) func(string) bool {
 	re, err := regexp.Compile(pattern)
 	return func(s string) bool { return s == pattern || err == nil && re.MatchString(s) }
 }
 
-// made is what is put where nothing was: a list, if an index follows.
+// made returns the value that is created for a missing one: a list, if an index follows.
 func (f fieldPath) made(rest []string) *value {
 	switch {
 	case len(rest) == 0:
@@ -120,7 +119,7 @@ func (f fieldPath) made(rest []string) *value {
 	return mapValue(f.by)
 }
 
-// bare takes the brackets off a key that is written in them for its dots.
+// bare removes the brackets of a key that is in brackets because it contains dots.
 func bare(token string) string {
 	if len(token) > 2 && token[0] == '[' && token[len(token)-1] == ']' && !strings.Contains(token, "=") {
 		return token[1 : len(token)-1]

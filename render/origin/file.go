@@ -9,8 +9,8 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// File knows the places of the resources of one manifest that is deployed as it is: every node has its line. It is
-// not safe for concurrent use.
+// File knows the places of the resources of a manifest that is deployed without a build, so every node has its line. It
+// is not safe for concurrent use.
 type File struct {
 	path string
 	texts
@@ -39,14 +39,14 @@ func (f *File) Field(resource *yaml.Node, pointer string) Place {
 	return p
 }
 
-// Of returns the place of a value that somebody else parsed from the file, with the key in front of it, if it has one.
+// Of returns the place of a value that a caller parsed from the file. key is the key before the value, if it has one.
 func (f *File) Of(key, value *yaml.Node) Place {
 	return f.at(f.path, anchor(step{key: key, value: value}), Identity, "")
 }
 
-// Entry returns the place of what a position of the file is said to be: a scalar, or the key in front of a map or a
-// list. The position is that of the key or of the value, and the name is the key's, empty where it is not known. What
-// is in a text that is YAML has a place, too. It returns false where nothing begins there.
+// Entry returns the place of a value of the file, given its position or that of its key: a scalar itself, or the key of
+// a map or a list. name is the name of the key, empty where it is not known. A value in a text that is YAML has a
+// place, too. It returns false where nothing begins at the position.
 func (f *File) Entry(line, column int, name string) (Place, bool) {
 	key, value := f.text(f.path).entry(position{line, column}, name)
 	switch {
@@ -58,7 +58,7 @@ func (f *File) Entry(line, column int, name string) (Place, bool) {
 	return f.at(f.path, key, Writer, ""), true
 }
 
-// Key is Entry for the key itself, whatever is behind it.
+// Key is Entry for the key itself, for any value.
 func (f *File) Key(line, column int, name string) (Place, bool) {
 	key, _ := f.text(f.path).entry(position{line, column}, name)
 	if key == nil {
@@ -67,14 +67,14 @@ func (f *File) Key(line, column int, name string) (Place, bool) {
 	return f.at(f.path, key, Writer, ""), true
 }
 
-// Scalar reports whether what Entry finds is a scalar.
+// Scalar reports whether Entry finds a scalar.
 func (f *File) Scalar(line, column int, name string) bool {
 	_, value := f.text(f.path).entry(position{line, column}, name)
 	return value != nil && value.Kind == yaml.ScalarNode
 }
 
-// Find returns the place of the value at a path of the file's first document, of what is nearest around it where there
-// is none, and how many of the keys lead there.
+// Find returns the place of the value at a path of the file's first document, or of its nearest existing parent. depth
+// is the number of keys that exist.
 func (f *File) Find(path []string) (p Place, depth int) {
 	t := f.text(f.path)
 	p = Place{Path: f.path, StartLine: 1, EndLine: 1, How: Enclosing}
@@ -95,10 +95,11 @@ func (f *File) Find(path []string) (p Place, depth int) {
 	return p, len(steps)
 }
 
-// entries are the keys and values of a text by where they begin.
+// entries has the keys and values of a text, by the positions of keys and of values.
 type entries struct{ byKey, byValue map[position][2]*yaml.Node }
 
-// entry returns what begins at a position: the entry of a name if there is one, whose key or value begins there.
+// entry returns the entry that begins at a position. An entry with the given name is preferred. The position is that of
+// its key or its value.
 func (t *text) entry(at position, name string) (key, value *yaml.Node) {
 	if t.entries == nil {
 		t.entries = &entries{map[position][2]*yaml.Node{}, map[position][2]*yaml.Node{}}
@@ -147,7 +148,7 @@ func (e *entries) add(key, value *yaml.Node) {
 	}
 }
 
-// FindKey is Find for the key in front of the value.
+// FindKey is Find for the key of the value.
 func (f *File) FindKey(path []string) (p Place, depth int) {
 	p, depth = f.Find(path)
 	if depth < len(path) || depth == 0 {

@@ -1,10 +1,10 @@
 // Package origin knows where in the sources a field of a rendered resource was written.
 //
-// Kustomize keeps the line of a node through most of its pipeline and forgets only the file. So the files of
-// a build are handed to it with blank lines in front of each document, as many as make every line number
-// unique in the build (the idea of go/token.FileSet). What kustomize itself wrote, or passed through JSON, is
-// found by a simulation: it follows the kustomizations' steps on values that know who wrote them, and its
-// values are compared with what was rendered, so that it cannot be wrong unnoticed where it matters.
+// Kustomize keeps the line of a node through most of its pipeline, but not the file. So it gets the files of a build with
+// blank lines before each document, so many that every line number is unique in the build (the idea of
+// go/token.FileSet). Fields that kustomize itself wrote, or passed through JSON, are found by a simulation. It performs the
+// steps of the kustomizations on values that record who wrote them. Its values are compared with the rendered ones, so
+// that errors of the simulation are noticed.
 package origin
 
 import (
@@ -20,15 +20,15 @@ import (
 	"github.com/lintel-bot/lintel/render/kustomization"
 )
 
-// firstLine is the lowest line number that padding gives: what is lower came from no padded document.
+// firstLine is the lowest line number of padded documents. Lower ones come from documents without padding.
 const firstLine = 1000
 
-// maxPadding bounds the blank bytes that one build's files are given: they grow with the square of the files, and
-// kustomize's parser reads each. Documents after that stay as they are, and their fields are found by following
-// the steps alone.
+// maxPadding limits the blank bytes that the files of a build get. They grow with the square of the number of files,
+// and kustomize's parser reads each. Later documents get no padding, and their fields are found by the simulation
+// alone.
 const maxPadding = 4 << 20
 
-// FileSet gives every line of a build's documents a number of its own. It is not safe for concurrent use.
+// FileSet gives every line of a build's documents a unique number. It is not safe for concurrent use.
 type FileSet struct {
 	next     int
 	spent    int
@@ -36,12 +36,12 @@ type FileSet struct {
 	done     map[string][]byte
 }
 
-// segment maps padded lines [start, start+lines) to a file's lines from real on.
+// segment maps padded lines [start, start+lines) to the lines of a file that start at real.
 type segment struct {
 	start, lines int
 	path         string
 	real         int
-	indent       int // columns that a block scalar's indentation takes away
+	indent       int // columns of a block scalar's indentation, which are removed
 }
 
 // NewFileSet returns an empty set.
@@ -50,29 +50,29 @@ func NewFileSet() *FileSet { return &FileSet{next: firstLine, done: map[string][
 // byteOrderMark is the byte order mark that some editors put in front of a file.
 const byteOrderMark = "\ufeff"
 
-// separator is what kyaml splits a stream by, before it parses the parts one by one.
+// separator is the expression at which kyaml splits a stream, before it parses the parts.
 var separator = regexp.MustCompile(`\n---.*\n`)
 
-// Pad returns a manifest or patch file with its documents moved to lines of their own. The same path must
-// always come with the same data.
+// Pad returns a manifest or patch file with blank lines before its documents. The same path must always come with the
+// same data.
 func (s *FileSet) Pad(path string, data []byte) []byte {
 	if padded, ok := s.done[path]; ok {
 		return padded
 	}
 	text := strings.ReplaceAll(string(data), "\r\n", "\n")
 	var out strings.Builder
-	if rest, ok := strings.CutPrefix(text, byteOrderMark); ok { // it counts only in front of everything
+	if rest, ok := strings.CutPrefix(text, byteOrderMark); ok { // it is only valid at the start of the file
 		out.WriteString(byteOrderMark)
 		text = rest
 	}
 	at, line := 0, 1
 	if strings.HasPrefix(text, "---") {
-		// A stream may open with a separator, which kyaml does not take for one: it has no line before it.
+		// A stream may start with a separator, which kyaml does not recognize, because there is no line before it.
 		end := cmp.Or(strings.IndexByte(text, '\n')+1, len(text))
 		out.WriteString(text[:end])
 		at, line = end, 2
 	}
-	first := line // lines of the first document that stand before its padding
+	first := line // lines of the first document before its padding
 	for at <= len(text) {
 		end, next := len(text), len(text)+1
 		if loc := separator.FindStringIndex(text[at:]); loc != nil {
@@ -99,8 +99,8 @@ func (s *FileSet) Pad(path string, data []byte) []byte {
 	return s.done[path]
 }
 
-// take reserves the lines of a document and returns how many blank lines move it there; offset lines of the
-// document's own stand before them.
+// take reserves line numbers for a document, and returns how many blank lines it needs. offset is the number of the
+// document's lines before the blank lines.
 func (s *FileSet) take(path, document string, real, offset int) (int, bool) {
 	if strings.TrimSpace(document) == "" || strings.HasPrefix(document, "%") || s.spent+s.next > maxPadding {
 		return 0, false
@@ -113,8 +113,8 @@ func (s *FileSet) take(path, document string, real, offset int) (int, bool) {
 	return blank, true
 }
 
-// PadInline returns a kustomization file whose strategic-merge patches in literal block scalars are moved to
-// lines of their own.
+// PadInline returns a kustomization file with blank lines in its strategic-merge patches that are literal block
+// scalars.
 func (s *FileSet) PadInline(f *kustomization.File, data []byte) []byte {
 	if padded, ok := s.done[f.Path]; ok {
 		return padded
@@ -125,7 +125,7 @@ func (s *FileSet) PadInline(f *kustomization.File, data []byte) []byte {
 			scalars = append(scalars, patch)
 		}
 	}
-	insert := map[int]string{} // before which line (from 1) what goes
+	insert := map[int]string{} // text to insert before a line (from 1)
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	for _, n := range scalars {
 		if n.Kind == yaml.ScalarNode && n.Style&yaml.LiteralStyle != 0 {
@@ -164,7 +164,7 @@ func (s *FileSet) padScalar(path string, n *yaml.Node, lines [][]byte, insert ma
 		if blank, ok := s.take(path, value[at:end], real, 0); ok {
 			s.segments[len(s.segments)-1].indent = len(indent)
 			if at == 0 {
-				// Kustomize trims the patch: a comment keeps the blank lines after it.
+				// Kustomize trims the patch: a comment keeps the blank lines that follow it.
 				insert[real] = indent + "#\n" + strings.Repeat("\n", blank-1)
 			} else {
 				insert[real] = strings.Repeat("\n", blank)
@@ -175,8 +175,8 @@ func (s *FileSet) padScalar(path string, n *yaml.Node, lines [][]byte, insert ma
 	}
 }
 
-// Position returns the file, the line and the column of a node that kustomize carried along, and false for
-// one it made itself.
+// Position returns the file, the line and the column of a node whose line kustomize kept, and false for one that
+// kustomize made.
 func (s *FileSet) Position(line, column int) (path string, realLine, realColumn int, ok bool) {
 	i := sort.Search(len(s.segments), func(i int) bool { return s.segments[i].start > line }) - 1
 	if i < 0 {

@@ -125,7 +125,7 @@ func (s *transformation) generate(c config, global *yaml.Node, items []*item) []
 	return items
 }
 
-// mergeData keeps the old data that the new does not set.
+// mergeData keeps the old data that the new data does not set.
 func mergeData(old, made *value) {
 	for _, holder := range []string{"data", "binaryData", "stringData"} {
 		have := old.get(holder)
@@ -134,7 +134,7 @@ func mergeData(old, made *value) {
 		}
 		to := holder
 		if holder == "stringData" {
-			to = "data" // the API server's own normalization
+			to = "data" // the API server does this, too
 		}
 		if made.get(to) == nil {
 			made.put(to, mapValue(have.by))

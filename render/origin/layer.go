@@ -9,31 +9,30 @@ import (
 	"github.com/lintel-bot/lintel/render/kustomization"
 )
 
-// Layer is one kustomization in the tree of those that a root is made of. A base that two overlays include
-// is two layers.
+// Layer is one kustomization in the tree of those that a root is made of. A base that is included twice is two layers.
 type Layer struct {
 	File       *kustomization.File
-	Resources  []Part // in the order they are listed
+	Resources  []Part // in the order of the list
 	Components []*Layer
 	Plugins    []Plugin          // entries of generators and transformers, in order
-	Links      map[string]string // paths that are symlinks -> the file they lead to
+	Links      map[string]string // symlink -> target, for paths that are symlinks
 }
 
-// Part is an entry of resources: a file or a folder with a kustomization.
+// Part is an entry of resources: a file, or a folder with a kustomization.
 type Part struct {
-	Path  string // of a file, links resolved
+	Path  string // of a file, symlinks resolved
 	Layer *Layer // of a folder
 }
 
-// Plugin is an entry of generators or transformers that is a path. Entries that are documents are read from the
-// kustomization itself.
+// Plugin is an entry of generators or transformers that is a path. Inline documents are read from the kustomization
+// itself.
 type Plugin struct {
 	Field string // "generators" or "transformers"
 	Entry string // as written
 	Part
 }
 
-// real returns the file that a path leads to.
+// real returns the file of a path, symlinks resolved.
 func (l *Layer) real(name string) string {
 	if to, ok := l.Links[name]; ok {
 		return to
@@ -44,7 +43,7 @@ func (l *Layer) real(name string) string {
 // sibling returns the file that an entry of the kustomization names.
 func (l *Layer) sibling(entry string) string { return l.real(path.Join(path.Dir(l.File.Path), entry)) }
 
-// manifests lists the documents of a layer's own files and of those below it, as they are written.
+// manifests lists the documents of the files of a layer and of its bases, without changes by steps.
 func (b *Build) manifests(l *Layer) (list []document) {
 	for _, part := range l.Resources {
 		if part.Layer != nil {
@@ -56,7 +55,7 @@ func (b *Build) manifests(l *Layer) (list []document) {
 	return list
 }
 
-// document is a YAML document with the file it stands in.
+// document is a YAML document and its file.
 type document struct {
 	path string
 	node *yaml.Node
@@ -70,7 +69,7 @@ func inFile(path string, nodes []*yaml.Node) []document {
 	return list
 }
 
-// keepsName reports whether kustomize's prefix and suffix leave a kind alone
+// keepsName reports whether kustomize adds no prefix or suffix to names of a kind
 // (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/nameprefix/).
 func keepsName(id identity) bool {
 	switch group, _ := splitVersion(id.apiVersion); id.kind {
@@ -82,7 +81,7 @@ func keepsName(id identity) bool {
 	return false
 }
 
-// textAt is the value of a scalar field at a path of keys.
+// textAt returns the value of a scalar field at a path of keys.
 func textAt(n *yaml.Node, keys ...string) string {
 	for _, key := range keys[:len(keys)-1] {
 		_, n = doc.Field(n, key)

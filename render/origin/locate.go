@@ -10,14 +10,14 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// step is one element of a pointer, resolved in the rendered resource.
+// step is one element of a pointer, resolved in a rendered resource.
 type step struct {
 	token string
 	key   *yaml.Node // of a map's field
 	value *yaml.Node
-	index int    // of a list's element, else -1
-	name  string // what tells a list's element from its siblings: its name, or itself where it is a scalar
-	by    string // the field that name was taken from; empty where the element is a scalar
+	index int    // of an element of a list, else -1
+	name  string // distinguishes an element from its siblings: a field of it, or a scalar itself
+	by    string // the field that name is from; empty for a scalar
 }
 
 // Locate returns the place of the field at a pointer into a rendered resource. A field that does not exist
@@ -63,15 +63,15 @@ func content(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// resolve walks a pointer as far as it exists; missing is the rest.
+// resolve follows a pointer as far as it exists. missing is the remaining part.
 func resolve(n *yaml.Node, pointer string) (steps []step, missing string) {
 	parts := strings.Split(strings.TrimSuffix(pointer, "/"), "/")
 	if len(parts) > 0 {
-		parts = parts[1:] // before the first slash
+		parts = parts[1:] // the part before the first slash is empty
 	}
 	for i, part := range parts {
 		token := part
-		if strings.IndexByte(part, '~') >= 0 { // the replacer allocates all the same
+		if strings.IndexByte(part, '~') >= 0 { // Unescape allocates memory even without a ~
 			token = jsonpointer.Unescape(part)
 		}
 		next := step{token: token, index: -1}
@@ -96,7 +96,7 @@ func resolve(n *yaml.Node, pointer string) (steps []step, missing string) {
 	return steps, ""
 }
 
-// elementName returns what tells an element of a list from its siblings: the merge keys of the built-in
+// elementName returns what distinguishes an element of a list from its siblings: one of the merge keys of the built-in
 // types (https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy).
 func elementName(n *yaml.Node) (name, by string) {
 	if n.Kind == yaml.ScalarNode {
@@ -111,8 +111,8 @@ func elementName(n *yaml.Node) (name, by string) {
 	return "", ""
 }
 
-// anchor is the node that stands for a field: a scalar is its value, a map or list the key in front of it (or
-// the first line of a list's element).
+// anchor returns the node whose place is that of a field. For a scalar it is the value, for a map or list its key, or
+// the first line of a list's element.
 func anchor(s step) *yaml.Node {
 	if s.value.Kind == yaml.ScalarNode || s.key == nil {
 		if s.value.Kind == yaml.MappingNode && len(s.value.Content) > 0 && s.value.Style&yaml.FlowStyle == 0 {

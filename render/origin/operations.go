@@ -39,7 +39,7 @@ func (s *transformation) operations(w writer, patch *yaml.Node, i *item) {
 	}
 }
 
-// copyOf copies a value within the simulation's bounds, nil when they are met.
+// copyOf copies a value; nil where the limit of the simulation is reached.
 func (s *transformation) copyOf(v *value) *value {
 	n := v.size(maxValues)
 	if s.copied += n; s.copied > maxValues {
@@ -48,7 +48,7 @@ func (s *transformation) copyOf(v *value) *value {
 	return v.clone()
 }
 
-// pointer takes a JSON pointer (RFC 6901) apart.
+// pointer splits a JSON pointer (RFC 6901).
 func pointer(p string) []string {
 	parts := strings.Split(p, "/")[1:]
 	for i := range parts {
@@ -75,7 +75,7 @@ func lookup(v *value, path []string) *value {
 	return v
 }
 
-// parent returns what holds the last element of a path.
+// parent returns the container of the last element of a path.
 func parent(root *value, path []string) (*value, string) {
 	if len(path) == 0 {
 		return nil, ""
@@ -83,7 +83,7 @@ func parent(root *value, path []string) (*value, string) {
 	return lookup(root, path[:len(path)-1]), path[len(path)-1]
 }
 
-// insert puts a value at a path: into a list in front of what is there, or in its place.
+// insert puts a value at a path. In a list it is put before the element there, or replaces it.
 func insert(root *value, path []string, v *value, instead bool) {
 	holder, token := parent(root, path)
 	switch k := index(token); {

@@ -19,7 +19,7 @@ func parse(t *testing.T, text string) *value {
 	return writer{path: "test.yaml"}.value(docs[0], nil)
 }
 
-// plain is a value without its marks.
+// plain returns a value without its marks.
 func plain(v *value) any {
 	switch v.kind {
 	case yaml.MappingNode:
@@ -47,14 +47,14 @@ func printed(t *testing.T, v *value) string {
 	return string(data)
 }
 
-func TestMerge(t *testing.T) {
+func TestStrategicMergePatches(t *testing.T) {
 	for _, c := range []struct {
 		name, base, patch, want string
 		custom                  bool
 	}{
 		{"maps merge", "{a: {b: 1, c: 2}}", "{a: {c: 3, d: 4}}", "{a: {b: 1, c: 3, d: 4}}", false},
 		{"null removes", "{a: 1, b: 2}", "{a: null}", "{b: 2}", false},
-		{"named elements merge, first what the patch lists", "{containers: [{name: a, x: 1}, {name: b, x: 2}]}",
+		{"named elements merge, those of the patch come first", "{containers: [{name: a, x: 1}, {name: b, x: 2}]}",
 			"{containers: [{name: b, y: 3}, {name: c}]}",
 			"{containers: [{name: b, x: 2, y: 3}, {name: c}, {name: a, x: 1}]}", false},
 		{"unnamed lists are replaced", "{args: [a, b]}", "{args: [c]}", "{args: [c]}", false},
@@ -70,7 +70,7 @@ func TestMerge(t *testing.T) {
 		{"a list in an element is replaced", "{containers: [{name: a, env: [{name: b}]}]}",
 			"{containers: [{name: a, env: [{$patch: replace}, {name: c}]}]}",
 			"{containers: [{name: a, env: [{name: c}]}]}", false},
-		{"an element with a name is not replaced, which is kustomize's way",
+		{"a named element is not replaced, as in kustomize",
 			"{containers: [{name: a, x: 1}, {name: b, x: 1}]}",
 			"{containers: [{name: b, $patch: replace, y: 2}]}", "{containers: [{name: b, x: 1}, {name: a, x: 1}]}", false},
 		{"a map is deleted", "{a: {b: 1}, d: 1}", "{a: {$patch: delete}}", "{d: 1}", false},
@@ -87,7 +87,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-func TestOperations(t *testing.T) {
+func TestJSONPatchOperations(t *testing.T) {
 	const base = "{a: {b: 1}, list: [x, y], 'a/b': 1}"
 	for _, c := range []struct{ name, patch, want string }{
 		{"add", "[{op: add, path: /a/c, value: 2}]", "{a: {b: 1, c: 2}, list: [x, y], 'a/b': 1}"},
@@ -97,7 +97,7 @@ func TestOperations(t *testing.T) {
 		{"remove", "[{op: remove, path: /list/0}]", "{a: {b: 1}, list: [y], 'a/b': 1}"},
 		{"move", "[{op: move, from: /a/b, path: /c}]", "{a: {}, list: [x, y], 'a/b': 1, c: 1}"},
 		{"copy", "[{op: copy, from: /a, path: /c}]", "{a: {b: 1}, list: [x, y], 'a/b': 1, c: {b: 1}}"},
-		{"nowhere", "[{op: add, path: /no/where, value: 1}, {op: remove, path: ''}, {op: add, path: /list/9, value: 1}, " +
+		{"paths that do not exist", "[{op: add, path: /no/where, value: 1}, {op: remove, path: ''}, {op: add, path: /list/9, value: 1}, " +
 			"{path: x}]", base},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -189,14 +189,14 @@ func TestFieldSpecs(t *testing.T) {
 		{"a field of each element", fieldSpec{path: []string{"spec", "template", "spec", "containers", "name"}}, 0,
 			"{apiVersion: apps/v1, kind: Deployment, spec: {template: {spec: {containers: [{name: x}, {name: x}]}}, empty: " +
 				"'null'}}"},
-		{"made where asked", fieldSpec{path: []string{"spec", "new", "field"}, create: true}, yaml.ScalarNode,
+		{"missing field is created", fieldSpec{path: []string{"spec", "new", "field"}, create: true}, yaml.ScalarNode,
 			"{apiVersion: apps/v1, kind: Deployment, spec: {template: {spec: {containers: [{name: a}, {name: b}]}}, empty: " +
 				"'null', new: {field: x}}}"},
-		{"null is made", fieldSpec{path: []string{"spec", "empty", "field"}, create: true}, yaml.ScalarNode,
+		{"null is replaced", fieldSpec{path: []string{"spec", "empty", "field"}, create: true}, yaml.ScalarNode,
 			"{apiVersion: apps/v1, kind: Deployment, spec: {template: {spec: {containers: [{name: a}, {name: b}]}}, empty: " +
 				"{field: x}}}"},
-		{"not made without", fieldSpec{path: []string{"spec", "new"}}, yaml.ScalarNode, ""},
-		{"no list is made", fieldSpec{path: []string{"spec", "list[]", "field"}, create: true}, yaml.ScalarNode, ""},
+		{"missing field is not created without create", fieldSpec{path: []string{"spec", "new"}}, yaml.ScalarNode, ""},
+		{"missing list is not created", fieldSpec{path: []string{"spec", "list[]", "field"}, create: true}, yaml.ScalarNode, ""},
 		{"another kind", fieldSpec{kind: "Service", path: []string{"kind"}}, 0, ""},
 		{"another group", fieldSpec{group: "batch", path: []string{"kind"}}, 0, ""},
 		{"another version", fieldSpec{version: "v2", path: []string{"kind"}}, 0, ""},
@@ -214,7 +214,7 @@ func TestFieldSpecs(t *testing.T) {
 	}
 }
 
-// No default is listed twice, and each names a path.
+// No default is listed twice, and each has a path.
 func TestDefaultSpecs(t *testing.T) {
 	for step, list := range defaultSpecs() {
 		if len(union(nil, list)) != len(list) {
@@ -223,7 +223,7 @@ func TestDefaultSpecs(t *testing.T) {
 	}
 }
 
-func TestSelected(t *testing.T) {
+func TestTargetsSelectResources(t *testing.T) {
 	made := func(text string) *item { return newItem(parse(t, text), nil) }
 	renamed := made("{apiVersion: v1, kind: ConfigMap, metadata: {name: old}}")
 	renamed.root.at("metadata", "name").write("new", mark{})

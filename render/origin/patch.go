@@ -39,7 +39,7 @@ func (s *transformation) patchWith(c config, inline *yaml.Node, file string, tar
 	return items
 }
 
-// patchDocuments reads the documents of a patch: those of a file if it names one, else those in the scalar.
+// patchDocuments returns the documents of a patch: those of the file that it names, else those in the scalar.
 func (s *transformation) patchDocuments(c config, inline *yaml.Node, file string) []document {
 	if file != "" && !strings.Contains(file, "\n") && !strings.Contains(file, ": ") {
 		name := c.file(file)
@@ -51,7 +51,7 @@ func (s *transformation) patchDocuments(c config, inline *yaml.Node, file string
 	return nil
 }
 
-// merge runs one strategic-merge patch. It never changes what identifies the resource, unless its options say so.
+// merge runs one strategic-merge patch. It keeps the identity of the resource, unless its options allow a change.
 func (s *transformation) merge(c config, d document, target *yaml.Node, items []*item) []*item {
 	if d.node.Kind != yaml.MappingNode {
 		return items
@@ -97,7 +97,7 @@ func (s *transformation) merge(c config, d document, target *yaml.Node, items []
 	return items
 }
 
-// named lists the items that a patch without a target is for: those that it identifies, now or before.
+// named lists the items that a patch without a target applies to: those that have or had its identity.
 func named(patch *yaml.Node, items []*item) (list []*item) {
 	id := identity{doc.Text(patch, "apiVersion"), doc.Text(patch, "kind"), textAt(patch, "metadata", "name"),
 		textAt(patch, "metadata", "namespace")}
@@ -109,15 +109,15 @@ func named(patch *yaml.Node, items []*item) (list []*item) {
 	return list
 }
 
-// builtinGroup reports whether an API group is one of Kubernetes itself, whose lists have merge keys.
+// builtinGroup reports whether an API group is part of Kubernetes, whose lists have merge keys.
 func builtinGroup(group string) bool {
 	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io") && group != "gateway.networking.k8s.io" &&
 		!strings.HasSuffix(group, ".x-k8s.io")
 }
 
-// mergeKeys returns what may identify an element of a list in a strategic merge
-// (https://kubernetes.io/docs/reference/generated/kubernetes-api/, "patch strategy: merge"). Lists that are
-// not named are replaced as a whole.
+// mergeKeys returns the keys that may identify an element of a list in a strategic merge
+// (https://kubernetes.io/docs/reference/generated/kubernetes-api/, "patch strategy: merge"). Other lists are replaced
+// as a whole.
 func mergeKeys(list string) []string {
 	switch list {
 	case "containers", "initContainers", "ephemeralContainers", "volumes", "env", "imagePullSecrets", "secrets",
@@ -139,7 +139,7 @@ func mergeKeys(list string) []string {
 	return nil
 }
 
-// mergeMaps merges a patch into a map: null removes, maps merge, the rest replaces
+// mergeMaps merges a patch into a map: null removes, maps merge, and other values replace
 // (https://github.com/kubernetes/community/blob/master/contributors/devel/sig-api-machinery/strategic-merge-patch.md).
 func mergeMaps(into, patch *value, lists bool) {
 	if into.kind != yaml.MappingNode || patch.kind != yaml.MappingNode {
@@ -181,7 +181,7 @@ func mergeMaps(into, patch *value, lists bool) {
 	}
 }
 
-// mergeLists merges elements that have the same key. What the patch lists comes first, as in kustomize.
+// mergeLists merges elements with the same key. Elements of the patch come first, as in kustomize.
 func mergeLists(into, patch *value, keys []string) {
 	var first []*value
 	for _, p := range patch.items {
@@ -216,7 +216,7 @@ func mergeLists(into, patch *value, keys []string) {
 		case at >= 0:
 			v := into.items[at]
 			into.items = slices.Delete(into.items, at, at+1)
-			if p.str("$patch") != "replace" { // which kustomize undoes for elements with a name
+			if p.str("$patch") != "replace" { // kustomize ignores "replace" for elements with a name
 				mergeMaps(v, p, true)
 			}
 			first = append(first, v)
@@ -227,7 +227,7 @@ func mergeLists(into, patch *value, keys []string) {
 	into.items = append(first, into.items...)
 }
 
-// strip removes the directives and the nulls of a patch that is put where nothing was.
+// strip removes the directives and nulls of a patch that replaces a missing value.
 func strip(v *value) *value {
 	v.fields = slices.DeleteFunc(v.fields, func(f field) bool {
 		return strings.HasPrefix(f.key, "$") || f.value.kind == yaml.ScalarNode && f.value.null

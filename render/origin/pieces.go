@@ -7,14 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// Span is a part of a field's text that one of several wrote: the tag of an image whose name an overlay replaced.
+// Span is a part of a field's text with its own place, like the tag of an image whose name an overlay replaced.
 type Span struct {
 	From, To int // bytes of the text
 	Place    Place
 }
 
-// Within returns the place of the bytes of the field's text from one to another: that of the span that holds them all,
-// else the place itself.
+// Within returns the place of some bytes of the field's text: that of the span that contains all of them, else p
+// itself.
 func (p Place) Within(from, to int) Place {
 	for _, s := range p.Spans {
 		if from < to && s.From <= from && to <= s.To {
@@ -24,7 +24,7 @@ func (p Place) Within(from, to int) Place {
 	return p
 }
 
-// piece is a part of a scalar's text with who wrote it.
+// piece is a part of a scalar's text, and who wrote it.
 type piece struct {
 	text string
 	by   mark
@@ -38,7 +38,7 @@ func (v *value) parts() []piece {
 	return []piece{{v.text, v.by}}
 }
 
-// compose changes a scalar in place to a text of several pieces, of which by wrote the last.
+// compose changes a scalar in place to a text of several pieces. by wrote the last one.
 func (v *value) compose(pieces []piece, by mark) {
 	v.write(join(pieces), by)
 	if len(pieces) <= maxPieces {
@@ -46,7 +46,7 @@ func (v *value) compose(pieces []piece, by mark) {
 	}
 }
 
-// maxPieces bounds what is known of one text: replacements can make much of little.
+// maxPieces limits the pieces of one text, because replacements can multiply them.
 const maxPieces = 64
 
 func join(pieces []piece) string {
@@ -57,7 +57,7 @@ func join(pieces []piece) string {
 	return text.String()
 }
 
-// cut returns what a text has from one byte to another.
+// cut returns the pieces of some bytes of a text.
 func cut(pieces []piece, from, to int) (out []piece) {
 	at := 0
 	for _, p := range pieces {
@@ -69,7 +69,7 @@ func cut(pieces []piece, from, to int) (out []piece) {
 	return out
 }
 
-// within narrows a mark whose node, or part of it, holds a text to the bytes of that from one to another.
+// within limits a mark to some bytes of a text, if the mark's node, or its part, has that text.
 func (m mark) within(text string, from, to int) mark {
 	if m.node == nil || from == 0 && to == len(text) {
 		return m
@@ -88,8 +88,8 @@ func (m mark) within(text string, from, to int) mark {
 	return m
 }
 
-// elementIn returns where a text has its element with an index, counted by a delimiter. It is not ok where it has
-// fewer.
+// elementIn returns the bounds of an element of a text that a delimiter separates. ok is false where the text has fewer
+// elements.
 func elementIn(text, delimiter string, index int) (from, to int, ok bool) {
 	for i := 0; ; i++ {
 		length := strings.Index(text[from:], delimiter)
@@ -103,7 +103,7 @@ func elementIn(text, delimiter string, index int) (from, to int, ok bool) {
 	}
 }
 
-// spans returns the spans of a scalar, nil where the same wrote them all.
+// spans returns the spans of a scalar, nil where all of it was written in one place.
 func (b *Build) spans(v *value) []Span {
 	if v == nil || len(v.pieces) < 2 || join(v.pieces) != v.text {
 		return nil
@@ -115,9 +115,9 @@ func (b *Build) spans(v *value) []Span {
 		from := at
 		first, last := strings.IndexFunc(p.text, isWord), strings.LastIndexFunc(p.text, isWord)
 		if at += len(p.text); !p.by.known() || first < 0 {
-			continue // nobody's, or a sign in front of what somebody else wrote
+			continue // unknown, or just a separator
 		}
-		if p.by.part != (part{}) { // the signs around what others wrote stay as they are
+		if p.by.part != (part{}) { // leave out separators at the ends
 			_, size := utf8.DecodeRuneInString(p.text[last:])
 			p.by = p.by.within(p.text, first, last+size)
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// plugins lists the configurations of a layer's generators or transformers: documents in the kustomization, in
-// files, and in folders with a kustomization of their own.
+// plugins lists the configurations of a layer's generators or transformers, which may be inline, in files, or in
+// folders with a kustomization.
 func (s *transformation) plugins(l *Layer, field string) (list []document) {
 	byEntry := map[string]Part{}
 	for _, p := range l.Plugins {
@@ -78,7 +78,7 @@ func (s *transformation) transformer(c config, items []*item) []*item {
 	return items
 }
 
-// valueAdd writes a value to fields; into one that holds a path, as one element of it.
+// valueAdd writes a value to fields. If a field contains a path, the value becomes one element of it.
 func (s *transformation) valueAdd(c config, n *yaml.Node, items []*item) {
 	if n == nil {
 		return

@@ -10,7 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// replacement runs an entry of replacements: itself, or those in the file it names
+// replacement runs an entry of replacements, or the entries in the file that it names
 // (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/replacements/).
 func (s *transformation) replacement(c config, items []*item) {
 	file := doc.Text(c.node, "path")
@@ -62,7 +62,7 @@ func (s *transformation) replaceOne(c config, items []*item) {
 	}
 }
 
-// replacementSource returns the value that a replacement copies, marked as the replacement's.
+// replacementSource returns the value that a replacement copies, with the mark of the replacement.
 func (s *transformation) replacementSource(c config, items []*item) *value {
 	if _, literal := doc.Field(c.node, "sourceValue"); literal != nil {
 		return scalarValue(literal.Value, s.mark(c, literal))
@@ -104,10 +104,10 @@ func (s *transformation) replacementSource(c config, items []*item) *value {
 	return v
 }
 
-// read makes the mark of a value that of a replacement that reads it.
+// read changes the mark of a value to that of the replacement that reads it.
 func (s *transformation) read(c config, by *mark) { by.how, by.role, by.step = Writer, c.role, s.step }
 
-// selectedExactly returns the one item that a replacement's source names: no regular expressions.
+// selectedExactly returns the item that a replacement's source selects, without regular expressions.
 func selectedExactly(from *yaml.Node, items []*item) *item {
 	fits := func(field, have string) bool { want := doc.Text(from, field); return want == "" || want == have }
 	within := identity{namespace: doc.Text(from, "namespace")}
@@ -123,10 +123,11 @@ func selectedExactly(from *yaml.Node, items []*item) *item {
 	return nil
 }
 
-// assign writes a replacement's value to a field path of a resource. What it makes on the way is marked by.
+// assign writes a replacement's value to a field path of a resource. by is the mark of values that it creates on the
+// way.
 func (s *transformation) assign(root *value, path []string, from *value, options *yaml.Node, by mark) {
 	if holder := scalarAncestor(root, path); holder != nil {
-		// YAML or JSON inside a string: the text is its own and the value's.
+		// YAML or JSON in a string: both the text and the value contribute to it.
 		holder.chain = append(from.history(), holder.chain...)
 		holder.approximate = true
 		return
@@ -157,8 +158,8 @@ func (s *transformation) assign(root *value, path []string, from *value, options
 	}
 }
 
-// spliced returns a text with other pieces in place of its element with an index, counted by a delimiter: in front of
-// it where the index is negative, behind it where it has fewer.
+// spliced returns a text in which pieces replace the element with an index, where a delimiter separates elements. A
+// negative index adds the pieces at the start, one that is too large adds them at the end.
 func spliced(to *value, pieces []piece, delimiter, at string) []piece {
 	k, err := strconv.Atoi(at)
 	if err != nil {
@@ -175,7 +176,7 @@ func spliced(to *value, pieces []piece, delimiter, at string) []piece {
 	return slices.Concat(cut(to.parts(), 0, start), pieces, cut(to.parts(), end, len(to.text)))
 }
 
-// scalarAncestor returns the scalar that a field path leads into, nil if none.
+// scalarAncestor returns the scalar that contains the target of a field path, nil if none does.
 func scalarAncestor(v *value, path []string) *value {
 	for k := 1; k < len(path); k++ {
 		if found := matches(v, path[:k]); len(found) > 0 && found[0].kind == yaml.ScalarNode {

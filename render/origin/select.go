@@ -10,8 +10,8 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// selected lists the items that a patch's target chooses: by their present kind, and by the name and the namespace that
-// they have or had first (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/patches/).
+// selected lists the items that a patch's target selects: by current kind, and by a current or original name and
+// namespace (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/patches/).
 func selected(target *yaml.Node, items []*item) (list []*item) {
 	t := newTarget(target)
 	for _, i := range items {
@@ -24,7 +24,7 @@ func selected(target *yaml.Node, items []*item) (list []*item) {
 	return list
 }
 
-// targeted lists the items that a target of replacements chooses: one of their identities must fit as a whole.
+// targeted lists the items that a target of replacements selects. One of their identities must match completely.
 func targeted(target *yaml.Node, items []*item) (list []*item) {
 	t := newTarget(target)
 	for _, i := range items {
@@ -37,7 +37,7 @@ func targeted(target *yaml.Node, items []*item) (list []*item) {
 	return list
 }
 
-// target is a selector, read.
+// target is a parsed selector.
 type target struct {
 	group, version, kind, name, namespace func(string) bool
 	labels, annotations                   string
@@ -78,7 +78,7 @@ func matcher(pattern string) func(string) bool {
 	return func(s string) bool { return s == pattern || err == nil && re.MatchString(s) }
 }
 
-// selects evaluates a label selector of equalities; others count as matching
+// selects evaluates a label selector with equalities. Other requirements always match
 // (https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors).
 func selects(selector string, labels *value) bool {
 	if selector == "" || strings.ContainsAny(selector, "()") {

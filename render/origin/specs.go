@@ -9,7 +9,7 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// fieldSpec names a field of some resources that a step writes
+// fieldSpec is a field that a step writes in resources of some kinds
 // (https://github.com/kubernetes-sigs/kustomize/tree/master/examples/transformerconfigs).
 type fieldSpec struct {
 	group, version, kind string // empty: any
@@ -17,7 +17,7 @@ type fieldSpec struct {
 	create               bool
 }
 
-// specs holds the field specs of each step, by the name that `configurations` give it.
+// specs has the field specs of each step, by its name in `configurations`.
 type specs map[string][]fieldSpec
 
 // at returns specs of one path for several kinds: "kind", "kind.group" or "kind/version".
@@ -33,7 +33,7 @@ func at(path string, create bool, kinds ...string) (list []fieldSpec) {
 
 const everyKind = ""
 
-// defaultSpecs returns what the steps write without any configuration
+// defaultSpecs returns the fields that the steps write without configuration
 // (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/commonlabels/ and its neighbors).
 func defaultSpecs() specs {
 	const rc, job, cron, set = "ReplicationController/v1", "Job.batch", "CronJob.batch", "StatefulSet.apps"
@@ -109,7 +109,7 @@ func varSpecs() []fieldSpec {
 	return list
 }
 
-// add merges in the specs of other layers; those of the receiver stay first.
+// add adds the specs of other layers after those of s.
 func (s specs) add(other specs) {
 	for step, list := range other {
 		s[step] = union(s[step], list)
@@ -142,7 +142,7 @@ func specsOf(list []*yaml.Node) (out []fieldSpec) {
 	return out
 }
 
-// splitSlashes takes a path apart at slashes that no backslash escapes.
+// splitSlashes splits a path at slashes without a backslash before them.
 func splitSlashes(path string) []string {
 	parts := strings.Split(strings.ReplaceAll(path, `\/`, "\x00"), "/")
 	for i := range parts {
@@ -151,7 +151,7 @@ func splitSlashes(path string) []string {
 	return parts
 }
 
-// configurations reads the files of a kustomization's field of that name.
+// configurations reads the files in the field configurations of a kustomization.
 func (s *transformation) configurations(l *Layer) specs {
 	out := specs{}
 	for _, entry := range doc.Items(l.File.Node, "configurations") {
@@ -165,15 +165,15 @@ func (s *transformation) configurations(l *Layer) specs {
 	return out
 }
 
-// selects reports whether a spec is for resources of a kind.
+// selects reports whether a spec applies to resources of a kind.
 func (f fieldSpec) selects(id identity) bool {
 	group, version := splitVersion(id.apiVersion)
 	return (f.kind == "" || f.kind == id.kind) && (f.group == "" || f.group == group) &&
 		(f.version == "" || f.version == version)
 }
 
-// apply calls set for each field that the spec names in a resource. A missing one is made of the given kind where the
-// spec says so; 0 makes none.
+// apply calls set for each field of a resource that the spec selects. If the spec says create, a missing field is
+// created with the given kind; 0 creates none.
 func (f fieldSpec) apply(i *item, kind yaml.Kind, by mark, set func(*value)) {
 	if f.selects(i.id()) {
 		f.walk(i.root, f.path, kind, by, set)

@@ -9,7 +9,7 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// texts are source files, read at the first question.
+// texts are source files, read on first use.
 type texts struct {
 	read  func(path string) ([]byte, error)
 	known map[string]*text
@@ -21,11 +21,11 @@ func newTexts(read func(path string) ([]byte, error)) texts { return texts{read,
 type text struct {
 	lines    []string
 	binary   bool
-	parse    func() // fills what follows; nil: it did
+	parse    func() // fills the fields below; nil: it has
 	docs     []*yaml.Node
 	index    map[position]*yaml.Node // scalars
 	blocks   []*yaml.Node            // literal block scalars
-	embedded map[*yaml.Node]*text    // scalars that hold YAML, parsed
+	embedded map[*yaml.Node]*text    // parsed scalars that contain YAML
 
 	entries *entries // nil: not made yet
 }
@@ -54,7 +54,7 @@ func (x *texts) text(path string) *text {
 	return t
 }
 
-// documents returns what the text is parsed into, at the first question.
+// documents returns the parsed documents of a text.
 func (t *text) documents() []*yaml.Node {
 	if t.parse != nil {
 		t.parse()
@@ -63,7 +63,7 @@ func (t *text) documents() []*yaml.Node {
 	return t.docs
 }
 
-// add indexes every scalar by where it stands.
+// add indexes every scalar by its position.
 func (t *text) add(n *yaml.Node) {
 	if n.Kind == yaml.ScalarNode {
 		t.index[position{n.Line, n.Column}] = n
@@ -76,8 +76,8 @@ func (t *text) add(n *yaml.Node) {
 	}
 }
 
-// scalar returns the scalar at a position of the file, nil where there is none. It may be a line of a block scalar, as
-// a patch in a kustomization is, which is parsed for itself.
+// scalar returns the scalar at a position of the file, nil where there is none. The position may be in a block scalar
+// that contains YAML, like a patch in a kustomization.
 func (t *text) scalar(at position) *yaml.Node {
 	t.documents()
 	if n := t.index[at]; n != nil {
@@ -91,7 +91,7 @@ func (t *text) scalar(at position) *yaml.Node {
 	return nil
 }
 
-// at is the place of a node that stands in its file as it is.
+// at returns the place of a node of a file.
 func (x *texts) at(path string, n *yaml.Node, how How, role string) Place {
 	p := Place{Path: path, StartLine: n.Line, EndLine: n.Line}
 	if n.Kind == yaml.ScalarNode {
@@ -103,7 +103,7 @@ func (x *texts) at(path string, n *yaml.Node, how How, role string) Place {
 	return p
 }
 
-// flow gives the place of a map or list in flow style its columns.
+// flow adds columns to the place of a map or list in flow style.
 func (x *texts) flow(p *Place, column int) {
 	if lines := x.text(p.Path).lines; p.StartLine >= 1 && p.StartLine <= len(lines) {
 		if end := flowEnd([]rune(lines[p.StartLine-1]), column); end > 0 {
@@ -112,7 +112,7 @@ func (x *texts) flow(p *Place, column int) {
 	}
 }
 
-// span is the place of a source scalar, with its columns where it stands on one line.
+// span returns the place of a scalar, with columns if it is on one line.
 func (x *texts) span(path string, line, column int, n *yaml.Node) Place {
 	p := Place{Path: path, StartLine: line, EndLine: line}
 	t := x.text(path)
@@ -127,8 +127,8 @@ func (x *texts) span(path string, line, column int, n *yaml.Node) Place {
 	return p
 }
 
-// flowEnd returns the column behind a map or list in flow style that starts at a column and ends on the same line, 0
-// for others.
+// flowEnd returns the column after a map or list in flow style that starts at a column and ends on the same line, 0 for
+// others.
 func flowEnd(line []rune, column int) int {
 	depth, quote := 0, rune(0)
 	for i := column - 1; i >= 0 && i < len(line); i++ {
@@ -155,7 +155,7 @@ func flowEnd(line []rune, column int) int {
 	return 0
 }
 
-// blockLines is how many lines a scalar has below its mark, 0 where it is no block.
+// blockLines returns the number of lines of a block scalar below its mark, 0 for other scalars.
 func blockLines(n *yaml.Node) int {
 	if n.Kind != yaml.ScalarNode || n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) == 0 {
 		return 0

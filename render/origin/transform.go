@@ -11,12 +11,12 @@ import (
 	"github.com/lintel-bot/lintel/render/kustomization"
 )
 
-// maxValues bounds what a simulation holds: aliases and replacements can make much of little. What does not fit is
-// found by the nodes that kustomize carried.
+// maxValues limits the number of simulated values, because aliases and replacements can multiply them. Fields beyond
+// the limit are found only by the lines that kustomize kept.
 const maxValues = 1_500_000
 
-// transformation follows the steps of a build on values that know who wrote them. It does what kustomize does as far
-// as origins need it; where it is wrong, its values are not what was rendered, and the place says so.
+// transformation simulates the steps of a build, on values that record who wrote them. It does what kustomize does, as
+// far as origins depend on it. Where it is wrong, its values differ from the rendered ones, and the place says so.
 type transformation struct {
 	b        *Build
 	defaults specs
@@ -25,24 +25,24 @@ type transformation struct {
 	vars     []variable
 }
 
-// item is a resource on its way through the steps.
+// item is a simulated resource.
 type item struct {
 	root *value
-	ids  []identity // under which it was known, the first as written
+	ids  []identity // current and earlier identities, the one in the file first
 	doc  *document  // nil for a generated one
 
-	// reparsed: kustomize wrote the resource as text and read it again, as it does for JSON patches and lists. Its
-	// lines are those of that text.
+	// reparsed means that kustomize printed the resource and parsed it again, as it does for JSON patches and lists.
+	// Its lines are those of the printed text.
 	reparsed bool
 }
 
 type identity struct{ apiVersion, kind, name, namespace string }
 
-// effective is the namespace that counts when identities are compared.
+// effective returns the namespace for comparisons of identities.
 func (id identity) effective() string {
 	switch {
 	case kustomization.ClusterScoped(id.apiVersion, id.kind):
-		return "" // no namespace has this name
+		return "" // cluster-scoped resources have no namespace
 	case id.namespace == "":
 		return "default"
 	}
@@ -65,7 +65,7 @@ func (i *item) id() identity {
 		i.root.str("metadata", "namespace")}
 }
 
-// remember keeps the present name among those that references may use.
+// remember adds the current identity to those that references may use.
 func (i *item) remember() {
 	if id := i.id(); !slices.Contains(i.ids, id) {
 		i.ids = append(i.ids, id)
@@ -82,8 +82,8 @@ func newItem(root *value, doc *document) *item {
 	return i
 }
 
-// layer runs one kustomization on what its parent has so far (a component) or on nothing. It adds its configurations
-// to those of its parent.
+// layer runs one kustomization on the items of its parent (for a component) or on none. It adds its configurations to
+// those of its parent.
 func (s *transformation) layer(l *Layer, items []*item, custom specs) []*item {
 	for _, part := range l.Resources {
 		if part.Layer != nil {
@@ -110,42 +110,42 @@ func (s *transformation) layer(l *Layer, items []*item, custom specs) []*item {
 	return items
 }
 
-// config is a part of a kustomization or a plugin's configuration.
+// config is a part of a kustomization, or of a plugin's configuration.
 type config struct {
 	layer *Layer
-	path  string     // of the file that holds node
-	key   *yaml.Node // in front of node, if it has one
+	path  string     // of the file that contains node
+	key   *yaml.Node // key of node, if it has one
 	node  *yaml.Node
 	role  string
 }
 
 func (c config) with(n *yaml.Node) config { c.key, c.node = nil, n; return c }
 
-// file is the file that a path in the configuration leads to.
+// file returns the file of a path in the configuration.
 func (c config) file(name string) string { return c.layer.real(path.Join(path.Dir(c.path), name)) }
 
-// field is the configuration that stands in a field; its node is nil where there is none.
+// field returns the part of the configuration in a field. Its node is nil where there is none.
 func (c config) field(name string) config { c.key, c.node = doc.Field(c.node, name); return c }
 
 func (s *transformation) mark(c config, n *yaml.Node) mark {
 	return mark{path: c.path, node: n, how: Writer, role: c.role, step: s.step}
 }
 
-// whole marks what an entry makes without a place of its own in it.
+// whole returns the mark for values without a place of their own in an entry: the entry as a whole.
 func (s *transformation) whole(c config) mark {
 	return mark{path: c.path, line: c.node.Line, end: c.node.Line, how: Writer, role: c.role, step: s.step}
 }
 
-// room reports whether the simulation may hold more.
+// room reports whether more values may be simulated.
 func (s *transformation) room() bool { return s.copied <= maxValues }
 
-// made counts a value that was made.
+// made counts a new value and returns it.
 func (s *transformation) made(v *value) *value {
 	s.copied += v.size(maxValues)
 	return v
 }
 
-// transform runs the fields of a kustomization in kustomize's own order (api/internal/target), then its plugins.
+// transform runs the fields of a kustomization in kustomize's order (api/internal/target), then its plugins.
 func (s *transformation) transform(l *Layer, items []*item, custom specs) []*item {
 	c := config{layer: l, path: l.File.Path, node: l.File.Node}
 	specs := func(step string) []fieldSpec { return union(s.defaults[step], custom[step]) }
@@ -186,8 +186,8 @@ func (s *transformation) transform(l *Layer, items []*item, custom specs) []*ite
 	return items
 }
 
-// resolve matches the items to the rendered resources: by kind and name, what is left by the order. A generated
-// name gets its hash.
+// resolve matches the items with the rendered resources: first by kind and name, then by order. A generated name gets
+// its hash.
 func (s *transformation) resolve(items []*item, rendered []*yaml.Node) map[*yaml.Node]*item {
 	owner := map[*yaml.Node]*item{}
 	taken := map[*item]bool{}

@@ -11,14 +11,14 @@ import (
 	"github.com/lintel-bot/lintel/render/kustomization"
 )
 
-// namespacing describes how a namespace is set: what besides metadata holds it, and which subjects of role bindings.
+// namespacing says how a namespace is set: in which fields besides metadata, and in which subjects of role bindings.
 type namespacing struct {
 	specs     []fieldSpec
-	subjects  string // as in the field setRoleBindingSubjects of kustomize's NamespaceTransformer
+	subjects  string // see the field setRoleBindingSubjects of kustomize's NamespaceTransformer
 	unsetOnly bool
 }
 
-// namespace sets the namespace of everything that has one
+// namespace sets the namespace of everything that is namespaced
 // (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/namespace/).
 func (s *transformation) namespace(c config, o namespacing, items []*item) {
 	name := strings.TrimSpace(c.node.Value)
@@ -60,7 +60,7 @@ func (s *transformation) namespace(c config, o namespacing, items []*item) {
 	}
 }
 
-// affix adds a prefix, or else a suffix, to names.
+// affix adds a prefix, or a suffix, to names.
 func (s *transformation) affix(c config, specs []fieldSpec, prefix bool, items []*item) {
 	if c.node.Value == "" {
 		return
@@ -115,7 +115,7 @@ func (s *transformation) pairs(c config, specs []fieldSpec, items []*item) {
 		key, to := n.Content[k].Value, doc.Deref(n.Content[k+1])
 		by, made := s.mark(c, to), s.mark(c, c.key)
 		for _, i := range items {
-			written := map[*value]bool{} // specs overlap
+			written := map[*value]bool{} // specs may select the same field
 			for _, f := range specs {
 				f.apply(i, yaml.MappingNode, made, func(v *value) {
 					if v.kind == yaml.MappingNode && !written[v] {
@@ -128,7 +128,7 @@ func (s *transformation) pairs(c config, specs []fieldSpec, items []*item) {
 	}
 }
 
-// metadata adds what the root's buildMetadata asks for: labels and annotations that kustomize words itself
+// metadata adds the labels and annotations of the root's buildMetadata, whose values kustomize makes
 // (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/buildmetadata/).
 func (s *transformation) metadata(items []*item) {
 	l := s.b.root
@@ -170,7 +170,7 @@ func (s *transformation) replicas(c config, specs []fieldSpec, items []*item) {
 // (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/images/).
 func (s *transformation) images(c config, specs []fieldSpec, items []*item) {
 	name := doc.Text(c.node, "name")
-	// Kustomize takes the name for a regular expression.
+	// Kustomize uses the name as a regular expression.
 	re, err := regexp.Compile("^" + name +
 		`(:[a-zA-Z0-9_.{}-]*)?(@[A-Za-z][A-Za-z0-9]*([+._-][A-Za-z][A-Za-z0-9]*)*:[a-zA-Z0-9_.{}-]*)?$`)
 	if name == "" || err != nil {
@@ -211,13 +211,13 @@ func containers(v *value, visit func(*value)) {
 	}
 }
 
-// image returns what an entry of images makes of an image, and which of its fields says so last; nothing where none
-// says anything.
+// image returns an image after an entry of images, and the mark of the entry's last field that changed it; nothing
+// where none did.
 func (s *transformation) image(c config, v *value) (pieces []piece, by mark) {
 	name, tag, digest := SplitImage(v.text)
 	old := v.parts()
 	ofName, ofTag, ofDigest := cut(old, 0, len(name)), []piece(nil), []piece(nil)
-	sign := ":" // in front of a tag
+	sign := ":" // before a tag
 	if tag != "" {
 		ofTag, sign = cut(old, len(name), len(name)+len(":"+tag)), ""
 	}
@@ -245,7 +245,7 @@ func (s *transformation) image(c config, v *value) (pieces []piece, by mark) {
 	return slices.Concat(ofName, ofTag, ofDigest), by
 }
 
-// SplitImage takes an image reference apart: name, tag and digest, empty where it has none.
+// SplitImage splits an image reference into name, tag and digest; empty where it has none.
 func SplitImage(ref string) (name, tag, digest string) {
 	name, digest, _ = strings.Cut(ref, "@")
 	if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {

@@ -9,43 +9,43 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// mark is who wrote a value: a node of a file, or whole lines of it.
+// mark says where a value was written: a node of a file, or whole lines.
 type mark struct {
 	path      string
 	node      *yaml.Node // nil: lines
 	line, end int
 	how       How
 	role      string
-	step      int  // counts up through the build
-	part      part // of the node's text, if it is not all of it
+	step      int  // number of the step in the build
+	part      part // of the node's text; zero: all of it
 }
 
-// part is a piece of a scalar's text, in runes.
+// part is a range of a scalar's text, in runes.
 type part struct{ from, to int }
 
 func (m mark) known() bool { return m.path != "" }
 
-// value is a field on its way through the steps of a build: what it holds, and who wrote it.
+// value is a simulated field, with marks of who wrote it.
 type value struct {
 	kind        yaml.Kind // ScalarNode, MappingNode or SequenceNode
 	text        string    // of a scalar
 	null        bool
-	way         bool // of a map: made on the way to another one, so that nobody writes there
-	approximate bool // the text need not be what is rendered: the content of a file, for one
+	way         bool // a map that was only created as the parent of another one, so its own mark does not count
+	approximate bool // the text may differ from the rendered one, like the content of a file
 	fields      []field
 	items       []*value
 	by          mark
-	pieces      []piece // of a scalar that several wrote: who wrote which part of the text
-	chain       []link  // what it replaced, the nearest first
+	pieces      []piece // of a scalar that was written in several places: the parts of its text
+	chain       []link  // replaced values, the nearest first
 }
 
-// link is a value that was replaced: who wrote it, and what it was.
+// link is a value that was replaced.
 type link struct {
 	mark
-	text string // empty where it is not known
+	text string // empty where not known
 }
 
-// history lists the value itself and what it replaced.
+// history returns the value followed by those that it replaced.
 func (v *value) history() []link {
 	own := link{v.by, v.text}
 	if v.approximate {
@@ -65,7 +65,7 @@ func scalarValue(text string, by mark) *value {
 
 func mapValue(by mark) *value { return &value{kind: yaml.MappingNode, by: by} }
 
-// writer makes values of the nodes of one file.
+// writer makes values from the nodes of one file.
 type writer struct {
 	path string
 	how  How
@@ -77,8 +77,8 @@ func (w writer) mark(n *yaml.Node) mark {
 	return mark{path: w.path, node: n, how: w.how, role: w.role, step: w.step}
 }
 
-// value copies a node, aliases and merge keys resolved. at is the node that stands for it: the key of a map or a
-// list, else the node itself.
+// value copies a node, with aliases and merge keys resolved. at is the node whose place the value has: the key of a map
+// or a list, else the node itself.
 func (w writer) value(n, at *yaml.Node) *value {
 	n = doc.Deref(n)
 	if at == nil || n.Kind == yaml.ScalarNode {
@@ -118,7 +118,7 @@ func (v *value) get(key string) *value {
 	return nil
 }
 
-// at returns what keys lead to, nil where they lead nowhere.
+// at returns the value at a path of keys, nil where there is none.
 func (v *value) at(keys ...string) *value {
 	for _, key := range keys {
 		v = v.get(key)
@@ -126,7 +126,7 @@ func (v *value) at(keys ...string) *value {
 	return v
 }
 
-// str is the text of a scalar field.
+// str returns the text of a scalar field.
 func (v *value) str(keys ...string) string {
 	if f := v.at(keys...); f != nil && f.kind == yaml.ScalarNode {
 		return f.text
@@ -134,7 +134,7 @@ func (v *value) str(keys ...string) string {
 	return ""
 }
 
-// put sets a field of a map, without regard to who wrote it before.
+// put sets a field of a map, and ignores the old value.
 func (v *value) put(key string, to *value) {
 	for i := range v.fields {
 		if v.fields[i].key == key {
@@ -145,7 +145,7 @@ func (v *value) put(key string, to *value) {
 	v.fields = append(v.fields, field{key, to})
 }
 
-// set sets a field of a map; what it replaces goes to the chain.
+// set sets a field of a map, and adds the old value to the chain.
 func (v *value) set(key string, to *value) {
 	if old := v.get(key); old != nil {
 		to.replaces(old)
@@ -157,7 +157,7 @@ func (v *value) drop(key string) {
 	v.fields = slices.DeleteFunc(v.fields, func(f field) bool { return f.key == key })
 }
 
-// replaces notes that a value took the place of another.
+// replaces records that v took the place of another value.
 func (v *value) replaces(old *value) {
 	if old.by.known() && old.kind == yaml.ScalarNode && v.kind == yaml.ScalarNode {
 		v.chain = append(slices.Clip(v.chain), old.history()...)
@@ -184,7 +184,7 @@ func (v *value) clone() *value {
 	return &c
 }
 
-// size counts the values a copy would make, up to limit.
+// size counts the values in v, up to limit.
 func (v *value) size(limit int) int {
 	n := 1
 	for _, f := range v.fields {
@@ -202,7 +202,7 @@ func (v *value) size(limit int) int {
 	return n
 }
 
-// ensure returns the map at keys and makes what is missing.
+// ensure returns the map at a path of keys, and creates what is missing.
 func (v *value) ensure(by mark, keys ...string) *value {
 	for _, key := range keys {
 		next := v.get(key)
@@ -215,8 +215,8 @@ func (v *value) ensure(by mark, keys ...string) *value {
 	return v
 }
 
-// follow returns the counterpart of a rendered field: fields by name, list elements by what tells them from
-// their siblings, else by their place.
+// follow returns the simulated value of a rendered field. List elements are found by what distinguishes them from their
+// siblings, else by index.
 func (v *value) follow(steps []step) *value {
 	for i, s := range steps {
 		if v == nil {
@@ -253,7 +253,7 @@ func (v *value) element(s step, above []step) *value {
 	return nil
 }
 
-// index reads a list index, -1 if it is none.
+// index parses a list index, -1 if it is none.
 func index(token string) int {
 	n, err := strconv.Atoi(token)
 	if err != nil || n < 0 {

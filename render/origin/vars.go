@@ -11,7 +11,7 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// variable is an entry of vars, with the item it reads.
+// variable is an entry of vars, with the item that it reads.
 type variable struct {
 	name, field string
 	item        *item
@@ -38,7 +38,7 @@ func (s *transformation) collectVars(l *Layer, items []*item) {
 	}
 }
 
-// resolveVars writes the values of vars where "$(NAME)" stands.
+// resolveVars replaces "$(NAME)" by the values of vars.
 func (s *transformation) resolveVars(items []*item, specs []fieldSpec) {
 	if len(s.vars) == 0 {
 		return
@@ -59,7 +59,7 @@ func (s *transformation) resolveVars(items []*item, specs []fieldSpec) {
 	}
 }
 
-// indexes are those of a var's field path, as in "containers[0]".
+// indexes matches indexes in a var's field path, as in "containers[0]".
 var indexes = regexp.MustCompile(`\[([0-9]+)\]`)
 
 func (s *transformation) resolveVar(v *value) {
@@ -87,7 +87,7 @@ func (s *transformation) resolveVar(v *value) {
 	}
 }
 
-// substituted returns the pieces of a text with another one in place of a reference; nil where there are too many.
+// substituted returns the pieces of a text with a piece in place of a reference; nil where there are too many.
 func substituted(v *value, reference string, to piece) (pieces []piece) {
 	if strings.Count(v.text, reference) > maxPieces {
 		return nil
