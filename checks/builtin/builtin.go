@@ -70,6 +70,7 @@ type Facts struct {
 	Kubernetes string            // its version ("1.33"); empty if unknown
 	Cluster    admission.Cluster // what is declared: definitions of custom resources
 	Levels     settings.Checks   // the levels of the checks
+	Complete   []string          // kinds of which everything that the cluster has is declared
 
 	apis func() *apiFacts // facts for the checks of API versions and fields; nil: not computed yet
 }
@@ -79,7 +80,7 @@ const Policy = "lintel"
 
 // FactsOf returns the facts according to settings and declared objects.
 func FactsOf(s *settings.Settings, cluster admission.Cluster) Facts {
-	return Facts{Kubernetes: s.Version(), Cluster: cluster, Levels: s.Checks}
+	return Facts{Kubernetes: s.Version(), Cluster: cluster, Levels: s.Checks, Complete: s.Complete()}
 }
 
 // For returns the checks of resources in one cluster: those that are always on, and those that the settings leave on.
@@ -150,6 +151,8 @@ type switchable struct {
 func switched() []switchable {
 	list := append(apis(), switchable{idleRule, func(Facts) Check {
 		return Check{Info: warning(idleRule, "medium"), Violations: idleRules}
+	}}, switchable{"missing-class", func(f Facts) Check {
+		return Check{Info: warning("missing-class", "high"), Violations: missingClasses(f)}
 	}})
 	return append(list, switchedRootChecks()...)
 }

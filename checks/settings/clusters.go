@@ -27,6 +27,7 @@ type Cluster struct {
 	// has beside those of Kubernetes and of the custom resource definitions in the repository.
 	Kubernetes  string   `yaml:"kubernetes"`
 	APIVersions []string `yaml:"apiVersions"`
+	Complete    []string `yaml:"complete"` // kinds of which the repository declares all that the cluster has
 }
 
 // ClusterNames lists the clusters, sorted.
@@ -62,6 +63,14 @@ func (s *Settings) Version() string {
 		return ""
 	}
 	return strings.TrimPrefix(s.whole.Clusters[s.cluster].Kubernetes, "v")
+}
+
+// Complete lists the kinds of which the repository declares all objects of the cluster whose settings these are, see In.
+func (s *Settings) Complete() []string {
+	if s.whole == nil {
+		return nil
+	}
+	return s.whole.Clusters[s.cluster].Complete
 }
 
 // Of returns a function that lists the clusters of a root of some trees: see Belongs. It remembers them, and is safe for
@@ -195,6 +204,11 @@ func (s *Settings) clusterProblems() (problems []report.Problem) {
 		}
 		if c.Kubernetes != "" && !matches("clusters.*.kubernetes", c.Kubernetes) {
 			fail(c.Kubernetes, "kubernetes", "%q is not a version: write it like \"1.33\"", c.Kubernetes)
+		}
+		for _, kind := range c.Complete {
+			if !matches("clusters.*.complete", kind) {
+				fail(kind, "complete", "%q cannot be complete: write PriorityClass, RuntimeClass, IngressClass or StorageClass", kind)
+			}
 		}
 		for _, e := range c.Policies {
 			if problem := PolicySourceProblem(report.PolicySource(e)); problem != "" {

@@ -71,6 +71,7 @@ func TestParseSettings(t *testing.T) {
 		{"cluster outside", "clusters: {prod: {roots: [a], policies: [../p]}}\n",
 			`.lintel.yaml:1: clusters.prod.policies: "../p" points outside the repository`},
 		{"cluster version", "clusters: {prod: {roots: [a], kubernetes: latest}}\n", `"latest" is not a version`},
+		{"cluster complete kind", "clusters: {prod: {roots: [a], complete: [ConfigMap]}}\n", `"ConfigMap" cannot be complete`},
 		{"unknown field of a cluster", "clusters:\n  prod:\n    rots: [a]\n",
 			`.lintel.yaml:3: clusters.prod: the field "rots" is not known: did you mean "roots"?`},
 		{"annotations", "annotations: {max: 0}\n", ""},
