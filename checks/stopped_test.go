@@ -141,6 +141,13 @@ spec:
 			head: sources{"apps/set.yaml": applications("other")},
 			want: "head apps/set.yaml:6 have this object deploy what it deployed before",
 		},
+		"the values of a chart": {
+			base: sources{"apps/web.yaml": application("chart") + "    helm: {valueFiles: [prod.yaml]}\n", "web/a.yaml": "", "web/b.yaml": "",
+				"chart/Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n", "chart/prod.yaml": "x: y\nshown: true\n",
+				"chart/templates/b.yaml": "{{ if .Values.shown }}\n" + keyed("b", "x") + "{{ end }}\n"},
+			head: sources{"chart/prod.yaml": "x: y\nshown: false\n"},
+			want: "head chart/prod.yaml:2 change this back so that the chart renders the object",
+		},
 		"another namespace": {
 			base: sources{"web/kustomization.yaml": "namespace: shop\nresources: [b.yaml]\n"},
 			head: sources{"web/kustomization.yaml": "namespace: other\nresources: [b.yaml]\n"},

@@ -16,7 +16,7 @@ import (
 
 // Stopped returns where the change stops deploying a deleted object whose own file it leaves alone. This is the
 // kustomization that no longer names the file or a folder of it, a patch that deletes the object, an edited object of
-// Argo CD or Flux, or what sets its name or namespace. old says that only the base has the place; ok is false if no
+// Argo CD or Flux, a file that the chart reads, or what sets its name or namespace. old says that only the base has the place; ok is false if no
 // place is found.
 func (t *Trees) Stopped(p *Pair) (at origin.Place, old, ok bool) {
 	queue := []string{p.Old.Origin("").Path}
@@ -58,6 +58,9 @@ func (t *Trees) Stopped(p *Pair) (at origin.Place, old, ok bool) {
 				if at, old, ok := t.redirected(d); ok {
 					return at, old, true
 				}
+			}
+			if at, ok := t.revalued(d); ok {
+				return at, false, true
 			}
 			queue = append(queue, d.Where.Path)
 		}
@@ -278,6 +281,32 @@ func (t *Trees) redirected(d *deploy.Deployment) (at origin.Place, old, ok bool)
 		}
 	}
 	return placeAt(where.Path, where.Line, "have this object deploy what it deployed before"), false, true
+}
+
+// revalued returns the first line that the change edits in a file that a Helm release reads. ok is false unless it edits
+// one such file only.
+func (t *Trees) revalued(d *deploy.Deployment) (at origin.Place, ok bool) {
+	if d.Release == nil {
+		return at, false
+	}
+	var files []string
+	for file := range t.changed {
+		if slices.ContainsFunc(d.Release.Reads, func(p string) bool { return file == p || strings.HasPrefix(file, p+"/") }) {
+			files = append(files, file)
+		}
+	}
+	if len(files) != 1 {
+		return at, false
+	}
+	was, is := lines(t.Base, files[0]), lines(t.Head, files[0])
+	if was == nil || is == nil {
+		return at, false
+	}
+	n := 0
+	for n < min(len(was), len(is))-1 && was[n] == is[n] {
+		n++
+	}
+	return placeAt(files[0], n+1, "change this back so that the chart renders the object"), true
 }
 
 func placeAt(path string, line int, todo string) origin.Place {
