@@ -44,6 +44,7 @@ func Look(ctx context.Context, object, old map[string]any, minor int) Answer {
 	if s == nil {
 		return Answer{Refused: custom(gvk, object)}
 	}
+	object = texts(object, old)
 	release := s.group.use()
 	out := s.look(ctx, gvk, object, old)
 	release()

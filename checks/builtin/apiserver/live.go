@@ -23,6 +23,7 @@ import (
 // lives are functions that add what a cluster has added to objects of some kinds before they are updated.
 var lives = map[string]func(now, was runtime.Object){
 	"CustomResourceDefinition": stored,
+	"Job":                      generated,
 	"PersistentVolumeClaim":    bound,
 	"Pod":                      pulled,
 	"Service":                  addressed,
@@ -182,6 +183,34 @@ func selected(j *batch.Job) {
 	if _, set := j.Spec.Selector.MatchLabels[batch.ControllerUidLabel]; !set {
 		j.Spec.Selector.MatchLabels[batch.ControllerUidLabel] = string(j.UID)
 	}
+}
+
+// generated keeps the selector that the API server generated, and its labels, where the new version names none.
+func generated(now, was runtime.Object) {
+	if j := now.(*batch.Job); j.Spec.Selector == nil {
+		selected(j)
+	}
+}
+
+// texts returns a Secret with the keys of the old stringData that it does not have: applying a manifest without them leaves them
+// in data, since the API server keeps no stringData.
+func texts(object, old map[string]any) map[string]any {
+	was, _ := old["stringData"].(map[string]any)
+	if object["kind"] != "Secret" || len(was) == 0 {
+		return object
+	}
+	data, _ := object["data"].(map[string]any)
+	now, _ := object["stringData"].(map[string]any)
+	kept := map[string]any{}
+	for key, value := range was {
+		if _, there := data[key]; !there {
+			kept[key] = value
+		}
+	}
+	maps.Copy(kept, now)
+	out := maps.Clone(object)
+	out["stringData"] = kept
+	return out
 }
 
 // jobOptions are the options of Kubernetes' registry for Jobs. A suspended Job counts as not started yet.
