@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// maxAddress is how long an address may be.
+// maxAddress is the maximum length of an address.
 const maxAddress = 2048
 
 var (
-	// hostName is what may stand for a host: a name or an address, a port behind it. It never starts like an option.
+	// hostName matches a host: a name or an address, perhaps with a port. It never starts like a command-line option.
 	hostName = regexp.MustCompile(`^([a-z0-9_][a-z0-9._-]*|\[[0-9a-f:.]+\])(:[0-9]{1,5})?$`)
 	// scpLike is git's short form of an ssh address: user@host:path.
 	scpLike = regexp.MustCompile(`^(?:[A-Za-z0-9._-]+@)?([A-Za-z0-9_][A-Za-z0-9._-]*):([^/:].*|/[^/].*)$`)
@@ -20,8 +20,8 @@ var (
 // DefaultPorts are left out of an address.
 var DefaultPorts = map[string]string{"https": ":443", "http": ":80", "oci": ":443", "ssh": ":22"}
 
-// Address makes an address canonical: scheme and host in lower case, no default port, no user, no password and no
-// fragment. Git's user@host:path is an ssh address. The error says what is wrong with it, and does not repeat it.
+// Address makes an address canonical: scheme and host in lower case, without default port, user, password and fragment.
+// Git's user@host:path becomes an ssh address. The error says what is wrong, without the address.
 func Address(raw string) (*url.URL, error) {
 	if raw == "" || len(raw) > maxAddress || strings.HasPrefix(raw, "-") || strings.ContainsFunc(raw, notPrintable) {
 		return nil, errors.New("the address is not one that can be fetched")
@@ -63,7 +63,7 @@ func notPrintable(r rune) bool { return r <= ' ' || r == 0x7f }
 // WithoutSecrets returns an address without its query, which can hold secrets.
 func WithoutSecrets(u *url.URL) string { return u.Scheme + "://" + u.Host + u.EscapedPath() }
 
-// Comparable is an address as patterns and prefixes see it: always with a path.
+// Comparable returns an address for comparison with patterns and prefixes: it always has a path.
 func Comparable(u *url.URL) string {
 	s := WithoutSecrets(u)
 	if u.Path == "" {
@@ -72,8 +72,8 @@ func Comparable(u *url.URL) string {
 	return s
 }
 
-// HTTPS returns the https address of an ssh or http one: the same repository by the custom of all servers of git, and
-// what an allow-list is compared with.
+// HTTPS returns the https address for an ssh or http one. All git servers use the same path for both, and allow-lists
+// contain https addresses.
 func HTTPS(u *url.URL) *url.URL {
 	if u.Scheme != "ssh" && u.Scheme != "http" {
 		return u

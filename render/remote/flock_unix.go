@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// Flock takes the lock of a file without waiting, alone or with others; it ends with the process, however that ends, or when
-// the file is closed. The error is ErrLocked where somebody else has it.
+// Flock locks a file without waiting, exclusively or shared. The lock ends when the process ends or the file is closed.
+// It fails with ErrLocked where another process holds the lock.
 func Flock(f *os.File, shared bool) error {
 	how := syscall.LOCK_EX
 	if shared {

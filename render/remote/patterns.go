@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// Globs are patterns of addresses: * is anything but a slash, ** is anything.
+// Globs are patterns for addresses: * matches anything except a slash, ** matches anything.
 type Globs []*regexp.Regexp
 
-// validPattern is scheme://host/path, or scheme://** for all of a scheme. A host is written out to its end: without the
-// slash behind it a pattern would fit longer names as well.
+// validPattern matches scheme://host/path, or scheme://** for a whole scheme. A slash must follow the host, because
+// otherwise a pattern would match longer names.
 var validPattern = regexp.MustCompile(`^(https|oci)://(\*\*|[A-Za-z0-9._:*\[\]-]+/.*)$`)
 
-// CompileGlobs reads patterns. The error names the first that is not valid.
+// CompileGlobs parses patterns. The error names the first invalid one.
 func CompileGlobs(patterns ...string) (Globs, error) {
 	globs := Globs{}
 	for _, p := range patterns {
@@ -51,7 +51,7 @@ func compile(pattern string) (*regexp.Regexp, error) {
 	return regexp.Compile(b.String())
 }
 
-// Match reports whether one of the patterns fits an address.
+// Match reports whether a pattern matches an address.
 func (g Globs) Match(u *url.URL) bool {
 	address := Comparable(HTTPS(u))
 	return slices.ContainsFunc(g, func(re *regexp.Regexp) bool { return re.MatchString(address) })

@@ -1,9 +1,8 @@
-// Package remote says what a repository takes from outside of it, keeps what was fetched of that, and reads it.
+// Package remote describes what a repository uses from remote sources, stores what was fetched, and reads it.
 //
-// Nothing here fetches. Whoever renders asks Sources for a want; what is not there is noted, somebody outside of the
-// sandbox fetches it into a store (see package fetch), and the rendering runs again with a lock that has it. Everything
-// from outside is a tree of git objects, whatever it was packed in: the commit of a repository, the files of a chart, a
-// single file.
+// Nothing here fetches. A rendering asks Sources for a want and records missing ones. A process outside of the sandbox fetches
+// these into a store (see package fetch), and the rendering runs again with a lock that has them. Every remote source is a tree
+// of git objects, whatever its format was: the commit of a repository, the files of a chart, or a single file.
 package remote
 
 import (
@@ -22,72 +21,72 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// Kind is what is wanted.
+// Kind is the kind of a want.
 type Kind string
 
-// The kinds.
+// The kinds of wants.
 const (
 	Git   Kind = "git"   // the files of a git repository at a revision
 	Chart Kind = "chart" // the files of a Helm chart, its Chart.yaml at the top
-	File  Kind = "file"  // one file over https; the tree has it as FileName
+	File  Kind = "file"  // one file over https; its name in the tree is FileName
 )
 
-// What a Ref begins with that is a range of versions: the tag of the newest in it counts, as it is now. It is one of a
-// git repository, or of a registry in which tags are not what Helm makes of versions. A "v" may stand before a version.
+// Prefixes of a Ref that is a range of versions. It means the tag of the newest version in the range, of a git
+// repository or of a registry whose tags are not named as Helm expects. A "v" may precede the version.
 const (
-	Versions      = "semver:"   // whole versions, as Flux reads tags
-	ShortVersions = "versions:" // short ones as well, as Argo CD does
+	Versions      = "semver:"   // complete versions, as Flux reads tags
+	ShortVersions = "versions:" // short ones as well, as in Argo CD
 )
 
 // FileName is the name of the only entry in the tree of a File.
 const FileName = "content"
 
-// Want is one thing from outside. It is comparable: equal wants are one.
+// Want is something to be fetched. It is comparable: equal wants are the same.
 type Want struct {
 	Kind Kind `json:"kind"`
-	// URL is the address: of a git repository as its asker has it (https, ssh, scp-like), of a chart repository
-	// (https), of a chart in a registry, its name included and no tag (oci), or of a file (https).
+	// URL is the address: of a git repository as written (https, ssh, scp-like), of a chart repository (https), of a
+	// chart in a registry with its name and without tag (oci), or of a file (https).
 	URL string `json:"url"`
-	// Name is that of a chart in a chart repository; else it is empty.
+	// Name is the name of a chart in a chart repository; else it is empty.
 	Name string `json:"name,omitempty"`
-	// Ref is a branch, a tag, a full reference or a commit of git, or the version of a chart: a range as Helm reads it,
-	// or a digest ("sha256:" and hex). For both it can be a range of tags, see Versions. Empty: the default branch, the
-	// newest version.
+	// Ref is a branch, a tag, a full reference or a commit of git, or the version of a chart: a range for Helm, or a
+	// digest ("sha256:" and hex). Both may be a range of tags, see Versions. Empty: the default branch, or the newest
+	// version.
 	Ref string `json:"ref,omitempty"`
-	// Tag means that Ref is a tag of a registry as it is, and no range.
+	// Tag means that Ref is a tag of a registry, and not a range.
 	Tag bool `json:"tag,omitempty"`
-	// Filter is a regular expression for tags of a registry: others are not there for a range of Versions. Empty: all are.
+	// Filter is a regular expression for tags of a registry. A range of Versions ignores other tags. Empty: no tag is
+	// ignored.
 	Filter string `json:"filter,omitempty"`
-	// Submodules means that the submodules of a git repository are part of it.
+	// Submodules means that submodules of a git repository are fetched, too.
 	Submodules bool `json:"submodules,omitempty"`
 }
 
-// Asked is a want with who asks.
+// Asked is a want and why it is wanted.
 type Asked struct {
 	Want Want `json:"want"`
-	Base bool `json:"base,omitempty"` // the base names it, whatever the change does
-	// Given means that whoever asked for the rendering names it, and no file of the repository.
+	Base bool `json:"base,omitempty"` // the base wants it, regardless of the change
+	// Given means that the caller named it, and not a file of the repository.
 	Given bool `json:"given,omitempty"`
-	// Preview means that only a preview wants it, of what the change does not touch: it is not waited for long.
+	// Preview means that only a preview wants it, for roots that the change does not touch. It is not waited for long.
 	Preview bool `json:"preview,omitempty"`
 }
 
-// Request is what is to be fetched before a rendering can be whole.
+// Request has the wants that must be fetched to render everything.
 type Request struct {
 	Wants []Asked `json:"wants"`
-	// Allow narrows what may be fetched of what is not given: one of these patterns of addresses must fit. Nil: nothing is
-	// narrowed.
+	// Allow limits what may be fetched of wants that are not Given: a pattern must match the address. nil: no limit.
 	Allow []string `json:"allow"`
-	// Prefetch means that nobody is known to want it yet: the base did when the repository was checked before.
+	// Prefetch means that no rendering wants it yet, but the base did when the repository was last checked.
 	Prefetch bool `json:"expected,omitempty"`
 }
 
 var userInfo = regexp.MustCompile(`://[^/?#\s]*@`)
 
-// Redacted returns an address without what may be a password in it, for people; it need not be one that can be parsed.
+// Redacted returns an address without possible passwords, for messages. The address need not be valid.
 func Redacted(address string) string { return userInfo.ReplaceAllLiteralString(address, "://") }
 
-// String returns a want in words, without what may be a password.
+// String describes a want without possible passwords.
 func (w Want) String() string {
 	w.URL = Redacted(w.URL)
 	switch {
@@ -106,62 +105,61 @@ func Compare(a, b Want) int {
 		cmp.Compare(a.Filter, b.Filter), cmp.Compare(strconv.FormatBool(a.Submodules), strconv.FormatBool(b.Submodules)))
 }
 
-// Failure is the reason why a want could not be had. It is an error. Its message is one sentence without the want's
-// address and without anything secret.
+// Failure says why a want could not be fetched. Its message is one sentence without the address and without secrets.
 type Failure struct {
 	Message string `json:"message"`
-	// Broken means that what is asked for does not exist (404, no such version or revision, not a chart, a wrong digest):
-	// it would not deploy either. Otherwise only the operator or the cluster can tell: credentials, the allow-list, no
-	// answer, limits.
+	// Broken means that the wanted thing does not exist (404, no such version or revision, not a chart, a wrong
+	// digest), so that it would not deploy, either. Otherwise only the operator or the cluster can know: credentials,
+	// the allow-list, no answer, limits.
 	Broken bool `json:"broken,omitempty"`
-	// Passing means that it may be over a while later: the source did not answer, or there was no time for it.
+	// Passing means that a later try may succeed: the source did not answer, or there was no time.
 	Passing bool `json:"passing,omitempty"`
-	// Own means that it is about whoever asks, now: another one may have it.
+	// Own means that it only concerns the current caller: another one may get the want.
 	Own bool `json:"-"`
 }
 
 // Error implements error.
 func (f *Failure) Error() string { return f.Message }
 
-// Entry is what one want came to.
+// Entry is the result for one want.
 type Entry struct {
 	Want     Want   `json:"want"`
 	Tree     string `json:"tree,omitempty"`     // the git object id of the tree in the store
 	Revision string `json:"revision,omitempty"` // the commit, or the chart's version
-	Digest   string `json:"digest,omitempty"`   // of a packed chart or a file as it was received: "sha256:" and hex
-	// Changed means that the same exact version or digest had another content when it was first fetched: that digest.
+	Digest   string `json:"digest,omitempty"`   // digest of a packed chart or a file as received: "sha256:" and hex
+	// Changed is the digest that the same exact version or digest had when it was first fetched, if it differs.
 	Changed string   `json:"changed,omitempty"`
-	Failure *Failure `json:"failure,omitempty"` // nil: Tree is there
+	Failure *Failure `json:"failure,omitempty"` // nil: Tree exists
 }
 
-// Lock is what wants came to at one moment. Both sides of a change are rendered with one lock, so that a reference that
-// moves is the same for both.
+// Lock has the results for wants at one moment. Base and head are rendered with the same lock, so that a moving
+// reference is the same for both.
 type Lock []Entry
 
-// ErrWanted means that nobody has tried to fetch a want yet. It is noted in Sources.Wanted.
+// ErrWanted means that a want has not been tried yet. It is recorded in Sources.Wanted.
 var ErrWanted = errors.New("has not been fetched")
 
-// Source is something from outside that is there.
+// Source is a fetched source.
 type Source struct {
 	Entry
 	Tree *tree.Tree
 }
 
-// Sources reads what a lock names and notes what it lacks. It is safe for concurrent use. The nil Sources has nothing
-// and notes nothing.
+// Sources reads the sources of a lock and records missing ones. It is safe for concurrent use. The nil Sources has
+// nothing and records nothing.
 type Sources struct {
-	// Provisional means that what rests on these is done again once something was wanted that is not there: what lacks a
-	// part need not be rendered without it.
+	// Provisional means that everything is rendered again if something was missing. So what depends on a missing source
+	// need not be rendered without it.
 	Provisional bool
 
 	trees func(id string) (*tree.Tree, error)
 	known map[Want]Entry
 	mu    sync.Mutex
-	asked map[Want]bool // whether it is known or not
+	asked map[Want]bool // requested wants, and whether they are in the lock
 	given map[Want]bool
 }
 
-// New returns what a lock names. trees opens a tree of the store by its object id.
+// New returns the sources of a lock. trees opens a tree of the store by its object id.
 func New(lock Lock, trees func(id string) (*tree.Tree, error)) *Sources {
 	s := &Sources{trees: trees, known: map[Want]Entry{}}
 	s = s.Aside()
@@ -171,8 +169,8 @@ func New(lock Lock, trees func(id string) (*tree.Tree, error)) *Sources {
 	return s
 }
 
-// Get returns what a want came to. The error is ErrWanted where nobody has fetched it, a *Failure where it could not be
-// had, and another one where the store cannot be read.
+// Get returns the source for a want. The error is ErrWanted where it was not tried, a *Failure where it could not be
+// fetched, and another error where the store cannot be read.
 func (s *Sources) Get(w Want) (*Source, error) {
 	if s == nil {
 		return nil, ErrWanted
@@ -192,8 +190,8 @@ func (s *Sources) Get(w Want) (*Source, error) {
 	return &Source{Entry: e, Tree: t}, nil
 }
 
-// Aside returns sources that have the same and note what they lack apart from these: for whoever only looks what is
-// there.
+// Aside returns sources with the same lock that record missing ones separately, for callers that only look whether a
+// source is there.
 func (s *Sources) Aside() *Sources {
 	if s == nil {
 		return nil
@@ -201,28 +199,28 @@ func (s *Sources) Aside() *Sources {
 	return &Sources{Provisional: s.Provisional, trees: s.trees, known: s.known, asked: map[Want]bool{}, given: map[Want]bool{}}
 }
 
-// note puts a want among those that were asked for or given.
+// note adds a want to a set.
 func (s *Sources) note(wants map[Want]bool, w Want) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	wants[w] = true
 }
 
-// MarkGiven notes that whoever asked for the rendering names a want (see Asked).
+// MarkGiven records that the caller named a want (see Asked).
 func (s *Sources) MarkGiven(w Want) {
 	if s != nil {
 		s.note(s.given, w)
 	}
 }
 
-// IsGiven reports whether Give was called.
+// IsGiven reports whether MarkGiven was called for a want.
 func (s *Sources) IsGiven(w Want) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.given[w]
 }
 
-// Lacks reports whether a want is not there now, though it may exist. It is not wanted for that.
+// Lacks reports whether a want is missing now, although it may exist. It does not record the want.
 func (s *Sources) Lacks(w Want) bool {
 	if s == nil {
 		return true
@@ -231,8 +229,7 @@ func (s *Sources) Lacks(w Want) bool {
 	return !ok || e.Failure != nil && !e.Failure.Broken
 }
 
-// Digest distinguishes the results of a want; empty: nobody has fetched
-// it, and it is not wanted for that.
+// Digest identifies the result for a want; empty: it was not tried. It does not record the want.
 func (s *Sources) Digest(w Want) string {
 	if s == nil {
 		return ""
@@ -248,13 +245,12 @@ func (s *Sources) Digest(w Want) string {
 func (e Entry) digest() string {
 	data, err := json.Marshal(e)
 	if err != nil {
-		return "" // an entry is texts
+		return "" // not reached: an entry is valid JSON
 	}
 	return string(data)
 }
 
-// ID distinguishes the results of all wants. It is empty for the nil
-// Sources.
+// ID identifies the results for all wants. It is empty for the nil Sources.
 func (s *Sources) ID() string {
 	if s == nil {
 		return ""
@@ -266,10 +262,10 @@ func (s *Sources) ID() string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// Wanted lists what was asked for and not there, sorted.
+// Wanted lists the requested wants that are missing, sorted.
 func (s *Sources) Wanted() []Want { return s.whatWasAsked(false) }
 
-// Used lists what was asked for and there, sorted.
+// Used lists the requested wants that are in the lock, sorted.
 func (s *Sources) Used() []Want { return s.whatWasAsked(true) }
 
 func (s *Sources) whatWasAsked(there bool) (list []Want) {

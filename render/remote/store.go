@@ -17,29 +17,28 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
-// StoreOptions are what OpenStore needs. Only Dir is required.
+// StoreOptions are the options of OpenStore. Only Dir is required.
 type StoreOptions struct {
-	Dir      string           // made if absent, for this user only
-	Git      string           // absolute path of git; empty: as gitcmd.Find finds it
-	MaxBytes int64            // of packed content; what was not used for longest goes first. 0: 4 GiB
-	InUse    time.Duration    // what was used since then stays, whatever the size: a check may read it. 0: 2 hours
+	Dir      string           // created if missing, for this user only
+	Git      string           // absolute path of git; empty: as found by gitcmd.Find
+	MaxBytes int64            // maximum size of packed content; the least recently used is removed first. 0: 4 GiB
+	InUse    time.Duration    // what was used within this time is kept regardless of the size, because a check may read it. 0: 2 hours
 	Clock    func() time.Time // nil: time.Now
 }
 
-// Store keeps what came from outside: the trees in one bare git repository, and notes about what each thing came to. It
-// is safe for concurrent use. Several processes may use one folder at the same time, and one that is killed leaves nothing
-// that misleads: objects arrive in a folder of their own, are moved when they are whole, then get a reference, and the
-// note comes last.
+// Store keeps fetched sources: their trees in a bare git repository, and a note about each. It is safe for concurrent
+// use, also by several processes. A killed process leaves nothing wrong: objects arrive in a separate folder, are moved
+// when they are complete, then get a reference, and the note is written last.
 type Store struct {
 	o   StoreOptions
 	git string
 }
 
-// The parts of the folder.
+// Parts of the folder.
 const (
 	objectsDir = "objects.git"
 	notesDir   = "notes"
-	filesDir   = "files" // indexes of chart repositories as they were received
+	filesDir   = "files" // indexes of chart repositories as received
 	locksDir   = "locks"
 	scratchDir = "scratch"
 )
@@ -79,10 +78,10 @@ func OpenStore(ctx context.Context, o StoreOptions) (*Store, error) {
 	return s, nil
 }
 
-// GitDir is the absolute path of the repository that has the trees; it is to be read only.
+// GitDir returns the absolute path of the repository with the trees. Only read it.
 func (s *Store) GitDir() string { return s.o.GitDir() }
 
-// GitDir is the git directory that a store of these options has.
+// GitDir returns the git directory of a store with these options.
 func (o StoreOptions) GitDir() string { return filepath.Join(o.Dir, objectsDir) }
 
 // Git is the absolute path of git.
@@ -91,7 +90,7 @@ func (s *Store) Git() string { return s.git }
 // Now is the time by the clock of the store.
 func (s *Store) Now() time.Time { return s.o.Clock() }
 
-// create makes the repository in two steps, so that a folder with the final name is always whole.
+// create makes the repository in two steps, so that a folder with the final name is always complete.
 func (s *Store) create() error {
 	fresh := filepath.Join(s.o.Dir, scratchDir, objectsDir)
 	if err := errors.Join(os.RemoveAll(fresh), os.RemoveAll(s.GitDir()), skeleton(fresh)); err != nil {
@@ -121,7 +120,7 @@ func skeleton(dir string) error {
 	return nil
 }
 
-// Key names a thing by its parts.
+// Key returns the key of a note for some parts.
 func Key(parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {
@@ -130,21 +129,21 @@ func Key(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil)[:20])
 }
 
-// Note is what is known of one thing.
+// Note is what is known about one source.
 type Note struct {
-	What     string    `json:"what"`           // in words
-	Want     *Want     `json:"want,omitempty"` // of what somebody asked for; nil: what others share
+	What     string    `json:"what"`           // description
+	Want     *Want     `json:"want,omitempty"` // of a note for a want; nil: a note that wants share
 	Tree     string    `json:"tree,omitempty"`
 	Revision string    `json:"revision,omitempty"`
 	Digest   string    `json:"digest,omitempty"`
-	First    string    `json:"first,omitempty"`   // the digest, or the commit, that it had when it was first seen
-	Changed  string    `json:"changed,omitempty"` // First, where it is another one now
-	Private  []string  `json:"private,omitempty"` // repositories that only a token could read
+	First    string    `json:"first,omitempty"`   // the digest, or the commit, when it was first seen
+	Changed  string    `json:"changed,omitempty"` // First, if it is different now
+	Private  []string  `json:"private,omitempty"` // repositories that could only be read with a token
 	ETag     string    `json:"etag,omitempty"`
 	Content  string    `json:"content,omitempty"` // the key of the note that has the tree
 	Hosts    []string  `json:"hosts,omitempty"`   // further addresses that it came from
 	Bytes    int64     `json:"bytes,omitempty"`   // of packed content
-	Asked    time.Time `json:"asked"`             // when its source last said so
+	Asked    time.Time `json:"asked"`             // when its source was last asked
 	Failure  *Failure  `json:"failure,omitempty"` // of a later try
 	Failed   time.Time `json:"failed,omitzero"`
 }
@@ -153,7 +152,7 @@ func (s *Store) notePath(key string) string {
 	return filepath.Join(s.o.Dir, notesDir, key[:2], key+".json")
 }
 
-// Note returns what is known of a thing; the zero Note where nothing is. A note that cannot be read is as good as none.
+// Note returns the note for a key, the zero Note where there is none. A note that cannot be parsed counts as missing.
 func (s *Store) Note(key string) (n Note, err error) {
 	data, err := os.ReadFile(s.notePath(key))
 	switch {
@@ -168,7 +167,7 @@ func (s *Store) Note(key string) (n Note, err error) {
 	return n, nil
 }
 
-// Put keeps a note.
+// Put writes a note.
 func (s *Store) Put(key string, n Note) error {
 	data, err := json.Marshal(n)
 	if err != nil {
@@ -177,15 +176,15 @@ func (s *Store) Put(key string, n Note) error {
 	return s.write(s.notePath(key), data)
 }
 
-// Used notes that a thing was used now.
+// Used records that notes were used now.
 func (s *Store) Used(keys ...string) {
 	now := s.Now()
 	for _, key := range keys {
-		_ = os.Chtimes(s.notePath(key), now, now) // at worst it goes too early
+		_ = os.Chtimes(s.notePath(key), now, now) // if it fails, it is removed too early
 	}
 }
 
-// write replaces a file at once, with the time of the store's clock.
+// write replaces a file atomically, with the time of the store's clock.
 func (s *Store) write(path string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Join(s.o.Dir, scratchDir), "file-")
 	if err != nil {
@@ -207,7 +206,7 @@ func (s *Store) write(path string, data []byte) error {
 	return nil
 }
 
-// File reads a file that was kept as it is; nil where there is none.
+// File reads a file that PutFile wrote; nil where there is none.
 func (s *Store) File(key string) ([]byte, error) {
 	data, err := os.ReadFile(filepath.Join(s.o.Dir, filesDir, key))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -216,7 +215,7 @@ func (s *Store) File(key string) ([]byte, error) {
 	return data, nil
 }
 
-// PutFile keeps a file as it is.
+// PutFile keeps a file unchanged.
 func (s *Store) PutFile(key string, data []byte) error {
 	return s.write(filepath.Join(s.o.Dir, filesDir, key), data)
 }
@@ -244,7 +243,7 @@ func (s *Store) Notes(do func(key string, n Note, used time.Time)) error {
 	return nil
 }
 
-// Sizes returns how many bytes came, packed, for each want that the store has something for.
+// Sizes returns the packed size in bytes of each want in the store.
 func (s *Store) Sizes() (map[Want]int64, error) {
 	sizes := map[Want]int64{}
 	err := s.Notes(func(_ string, n Note, _ time.Time) {
@@ -253,7 +252,7 @@ func (s *Store) Sizes() (map[Want]int64, error) {
 		}
 		size := n.Bytes
 		if n.Content != "" {
-			content, _ := s.Note(n.Content) // at worst no size is shown
+			content, _ := s.Note(n.Content) // if it fails, no size is shown
 			size = content.Bytes
 		}
 		sizes[*n.Want] = size
@@ -268,7 +267,7 @@ func ignoreGone(err error) error {
 	return err
 }
 
-// WithoutPath returns the reason of an error of the file system, without the path.
+// WithoutPath returns the reason of a file system error, without the path.
 func WithoutPath(err error) error {
 	var path *fs.PathError
 	var link *os.LinkError

@@ -9,16 +9,16 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
-// TreeFile is one file of a tree that is written.
+// TreeFile is a file to be written to a tree.
 type TreeFile struct {
 	Name string // slash path below the top
 	Data []byte
 }
 
-// WriteFiles writes files as a tree that key holds, and returns its object id. A later file replaces an earlier one of
-// the same name.
+// WriteFiles writes files as a tree that the reference of key keeps, and returns its object id. A later file replaces
+// an earlier one with the same name.
 func (s *Store) WriteFiles(ctx context.Context, key string, files []TreeFile) (tree string, err error) {
-	// Git writes no object that the store has: it must not go before it is held.
+	// Git does not write objects that the store has, so these must not be removed before the reference exists.
 	unlock, err := s.using(ctx)
 	if err != nil {
 		return "", err
@@ -33,7 +33,7 @@ func (s *Store) WriteFiles(ctx context.Context, key string, files []TreeFile) (t
 	if err != nil {
 		return "", fmt.Errorf("writing the store: %w", err)
 	}
-	// "040000 tree ID\t" is what "ls" of the top says.
+	// "ls" of the top folder prints "040000 tree ID\t".
 	fields := strings.Fields(string(out))
 	if len(fields) != 3 || fields[1] != "tree" {
 		return "", fmt.Errorf("writing the store: git gave an unexpected answer")
@@ -41,7 +41,7 @@ func (s *Store) WriteFiles(ctx context.Context, key string, files []TreeFile) (t
 	return fields[2], scratch.Import(ctx, key, fields[2])
 }
 
-// stream is what git-fast-import(1) reads: one commit whose tree is what is wanted.
+// stream returns input for git-fast-import(1): one commit with the wanted tree.
 func stream(files []TreeFile) string {
 	var b strings.Builder
 	size := 200
@@ -59,7 +59,7 @@ func stream(files []TreeFile) string {
 	return b.String()
 }
 
-// quoted writes a path as git does: like a text of C.
+// quoted quotes a path like git, as a C string.
 func quoted(path string) string {
 	var b strings.Builder
 	b.WriteByte('"')

@@ -9,23 +9,23 @@ import (
 	"time"
 )
 
-// lockPoll is how often a lock that somebody else has is tried again.
+// lockPoll is how often a held lock is tried again.
 const lockPoll = 20 * time.Millisecond
 
-// ErrLocked means that somebody else has a lock.
+// ErrLocked means that another process holds a lock.
 var ErrLocked = errors.New("another process holds the lock")
 
-// Lock takes the lock of a thing, among goroutines and processes alike. It ends with its process, however that ends.
+// Lock takes the lock of a key, among goroutines and processes. It ends with the process.
 func (s *Store) Lock(ctx context.Context, key string) (unlock func(), err error) {
 	return s.wait(ctx, key, false)
 }
 
-// using takes the lock against Maintain: many may write, as long as nobody cleans up.
+// using takes a shared lock against Maintain: many may write at the same time, but not while it runs.
 func (s *Store) using(ctx context.Context) (unlock func(), err error) {
 	return s.wait(ctx, cleaning, true)
 }
 
-// cleaning is the lock of Maintain.
+// cleaning is the key of Maintain's lock.
 const cleaning = "maintain"
 
 func (s *Store) wait(ctx context.Context, key string, shared bool) (func(), error) {
@@ -44,8 +44,8 @@ func (s *Store) wait(ctx context.Context, key string, shared bool) (func(), erro
 	}
 }
 
-// tryLock takes a lock without waiting. The file may be removed by whoever has the lock; so what was locked has to be
-// what has the name still.
+// tryLock takes a lock without waiting. The holder of a lock may remove its file, so the locked file must still be the
+// one with that name.
 func (s *Store) tryLock(key string, shared bool) (func(), error) {
 	path := filepath.Join(s.o.Dir, locksDir, key)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)

@@ -15,21 +15,21 @@ import (
 )
 
 const (
-	// packs is how many packs the store may have before they are joined: each thing that is fetched adds one.
+	// packs is the number of packs after which they are joined. Each fetch adds one.
 	packs = 100
-	// unused is after what time things go that nobody used.
+	// unused is the time after which unused content is removed.
 	unused = 90 * 24 * time.Hour
-	// forgotten is after what time even the digest of what is not there any more goes.
+	// forgotten is the time after which even the digest of removed content is forgotten.
 	forgotten = 2 * 365 * 24 * time.Hour
-	// abandoned is after what time a scratch repository belongs to nobody: longer than anything may take.
+	// abandoned is the time after which a scratch repository has no owner, as nothing takes that long.
 	abandoned = 6 * time.Hour
 )
 
-// Maintain removes what was not used for long or does not fit any more, and what killed processes left. It waits for
-// those who write, and they for it. Notes stay, so that a version that comes back with another content is found out.
+// Maintain removes unused content, content over the limit, and what killed processes left. It waits until nothing is
+// written, and writers wait for it. Notes are kept, so that a version that comes back with other content is noticed.
 func (s *Store) Maintain(ctx context.Context) error { return s.MakeRoom(ctx, s.o.MaxBytes) }
 
-// MakeRoom is Maintain with another limit than the store's own, in bytes.
+// MakeRoom is Maintain with another limit in bytes.
 func (s *Store) MakeRoom(ctx context.Context, limit int64) error {
 	unlock, err := s.wait(ctx, cleaning, false)
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *Store) MakeRoom(ctx context.Context, limit int64) error {
 	if err != nil || (gone == 0 && len(found) <= packs && !s.stale()) {
 		return err
 	}
-	// What nothing holds any more stays for a while: a check that runs may read it.
+	// Unreferenced objects are kept for a while, because a running check may read them.
 	prune := fmt.Sprintf("--prune=%d.seconds.ago", int(s.o.InUse.Seconds()))
 	if _, err := s.run(ctx, gitcmd.Call{Args: []string{"gc", "--quiet", prune}}); err != nil {
 		return fmt.Errorf("cleaning the store up: %w", err)
@@ -53,8 +53,7 @@ func (s *Store) MakeRoom(ctx context.Context, limit int64) error {
 	return nil
 }
 
-// Size is how many bytes the store takes, and how many of them are of what nothing holds any more. It goes when no check
-// can read it, whatever else is removed.
+// Size returns the size of the store, and of its unreferenced objects, which are removed once no check can read them.
 func (s *Store) Size() (all, garbage int64) {
 	for _, f := range s.garbage() {
 		garbage += f.Size()
@@ -62,11 +61,11 @@ func (s *Store) Size() (all, garbage int64) {
 	return Size(s.o.Dir), garbage
 }
 
-// garbage are the files with objects that nothing holds any more. Git keeps them apart from the others, loose or in cruft
-// packs (git-gc(1)); all that arrives is in packs, but for a few folders until they are joined.
+// garbage lists the files with unreferenced objects. Git keeps these separately, loose or in cruft packs (git-gc(1)).
+// Fetched objects arrive in packs, except for a few folders before packs are joined.
 func (s *Store) garbage() (list []fs.FileInfo) {
 	objects := filepath.Join(s.GitDir(), "objects")
-	loose, _ := filepath.Glob(filepath.Join(objects, "??", "*")) // the pattern is not malformed
+	loose, _ := filepath.Glob(filepath.Join(objects, "??", "*")) // the pattern is valid
 	cruft, _ := filepath.Glob(filepath.Join(objects, "pack", "*.mtimes"))
 	for i, path := range cruft {
 		cruft[i] = strings.TrimSuffix(path, ".mtimes") + ".pack"
@@ -79,7 +78,7 @@ func (s *Store) garbage() (list []fs.FileInfo) {
 	return list
 }
 
-// stale reports whether git would remove some of the garbage.
+// stale reports whether git would remove any garbage.
 func (s *Store) stale() bool {
 	return slices.ContainsFunc(s.garbage(), func(f fs.FileInfo) bool { return time.Since(f.ModTime()) > s.o.InUse })
 }
@@ -91,7 +90,7 @@ func (s *Store) Due() bool {
 		Size(filepath.Join(s.o.Dir, filesDir)) > maxFiles(s.o.MaxBytes))
 }
 
-// sweep removes what killed processes left in the scratch folder, and locks of git that nobody can have now.
+// sweep removes what killed processes left in the scratch folder, and git locks that no process can hold.
 func (s *Store) sweep() {
 	entries, err := os.ReadDir(filepath.Join(s.o.Dir, scratchDir))
 	if err != nil {
@@ -108,14 +107,14 @@ func (s *Store) sweep() {
 	}
 }
 
-// held is a thing that has a tree.
+// held is a note with a tree.
 type held struct {
 	key  string
 	note Note
 	used time.Time
 }
 
-// evict removes references until the rest is within the limit, and returns how many.
+// evict removes references until the size is within the limit, and returns how many.
 func (s *Store) evict(limit int64) (gone int, err error) {
 	var all []held
 	var sum int64
@@ -127,7 +126,7 @@ func (s *Store) evict(limit int64) (gone int, err error) {
 			all = append(all, held{key, n, used})
 			sum += n.Bytes
 		case now.Sub(used) > forgotten || (n.First == "" && now.Sub(used) > unused):
-			old = append(old, key) // a failure, or what a want once came to
+			old = append(old, key) // a failure, or an earlier result for a want
 		}
 	})
 	if err != nil {
@@ -153,7 +152,8 @@ func (s *Store) evict(limit int64) (gone int, err error) {
 	return gone, errors.Join(problems...)
 }
 
-// letGo forgets a thing, unless somebody gets it or has used it meanwhile, and reports whether it did.
+// letGo removes the tree of a note, unless it is being fetched or was used since it was listed. It reports whether it
+// did.
 func (s *Store) letGo(h held) (bool, error) {
 	unlock, err := s.tryLock(h.key, false)
 	if errors.Is(err, ErrLocked) {
@@ -169,7 +169,7 @@ func (s *Store) letGo(h held) (bool, error) {
 	return true, s.Forget(h.key, h.note)
 }
 
-// Forget removes the tree of a thing, and leaves what it was.
+// Forget removes the tree of a note, but keeps the note.
 func (s *Store) Forget(key string, n Note) error {
 	n.Tree, n.Bytes, n.Asked, n.ETag = "", 0, time.Time{}, ""
 	if err := s.Put(key, n); err != nil {
@@ -178,16 +178,16 @@ func (s *Store) Forget(key string, n Note) error {
 	return ignoreGone(WithoutPath(s.dereference(key)))
 }
 
-// dereference removes a reference, wherever git keeps it.
+// dereference removes a reference, in any format of git.
 func (s *Store) dereference(key string) error {
 	_, err := s.run(context.Background(), gitcmd.Call{Args: []string{"update-ref", "-d", refsDir + "/" + key}})
 	return err
 }
 
-// maxFiles is how many bytes of indexes are kept: they are only there to be asked for less often.
+// maxFiles is the maximum size of indexes, which only save requests.
 func maxFiles(limit int64) int64 { return limit / 4 }
 
-// evictFiles removes kept files, oldest first as far as there are too many, and locks that nobody used for long.
+// evictFiles removes the oldest indexes over the limit, and locks that were not used for long.
 func (s *Store) evictFiles(now time.Time, limit int64) {
 	files := s.aged(filesDir)
 	var sum int64

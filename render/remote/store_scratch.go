@@ -13,10 +13,10 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
-// refsDir has a reference for each thing that has a tree, so that git keeps it.
+// refsDir has a reference for each tree in the store, so that git keeps it.
 const refsDir = "refs/sources"
 
-// Isolated is the environment of a git that nothing configures but the given pairs.
+// Isolated returns the environment for a git that is only configured by the given pairs.
 func (s *Store) Isolated(pairs ...string) []string {
 	env := append(gitcmd.Isolated(filepath.Join(s.o.Dir, scratchDir)), "PATH="+filepath.Dir(s.git),
 		"GIT_LFS_SKIP_SMUDGE=1",
@@ -32,7 +32,7 @@ func (s *Store) run(ctx context.Context, c gitcmd.Call) ([]byte, error) {
 	return c.Run(ctx)
 }
 
-// Scratch is a repository of its own for what is on its way into the store. What the store has can be read in it.
+// Scratch is a repository for objects on their way into the store. Objects of the store can be read in it.
 type Scratch struct {
 	store *Store
 	Dir   string
@@ -56,8 +56,8 @@ func (s *Store) Scratch() (*Scratch, error) {
 	return &Scratch{store: s, Dir: dir}, nil
 }
 
-// Close removes what was not kept.
-func (s *Scratch) Close() { _ = os.RemoveAll(s.Dir) } // at worst Maintain does
+// Close removes the scratch repository.
+func (s *Scratch) Close() { _ = os.RemoveAll(s.Dir) } // if it fails, Maintain does
 
 // Run runs git in the scratch repository, isolated.
 func (s *Scratch) Run(ctx context.Context, c gitcmd.Call) ([]byte, error) {
@@ -70,14 +70,14 @@ func (s *Scratch) Run(ctx context.Context, c gitcmd.Call) ([]byte, error) {
 	return c.Run(ctx)
 }
 
-// Size is how many bytes the objects of the scratch repository take.
+// Size returns the size of the scratch repository's objects in bytes.
 func (s *Scratch) Size() int64 { return Size(filepath.Join(s.Dir, "objects")) }
 
-// Size is how many bytes the files in a folder have; what is removed meanwhile does not count.
+// Size returns the size of the files in a folder. Files that are removed meanwhile do not count.
 func Size(dir string) (sum int64) {
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
-			return nil // removed while we look
+			return nil // removed meanwhile
 		}
 		if info, err := d.Info(); err == nil {
 			sum += info.Size()
@@ -87,7 +87,7 @@ func Size(dir string) (sum int64) {
 	return sum
 }
 
-// Import moves the objects into the store, where the reference of key then holds a tree or a commit.
+// Import moves the objects into the store. The reference of key then keeps a tree or a commit.
 func (s *Scratch) Import(ctx context.Context, key, id string) error {
 	unlock, err := s.store.using(ctx)
 	if err != nil {
@@ -100,7 +100,7 @@ func (s *Scratch) Import(ctx context.Context, key, id string) error {
 	return s.store.reference(key, id)
 }
 
-// move moves objects and packs; what is in use appears last: the index of a pack after the pack.
+// move moves objects and packs. The index of a pack is moved last, because it makes the pack visible.
 func (s *Scratch) move() error {
 	var first, last []string
 	objects := filepath.Join(s.Dir, "objects")
@@ -134,12 +134,12 @@ func (s *Scratch) move() error {
 	return nil
 }
 
-// reference has a key hold an object.
+// reference makes the reference of a key keep an object.
 func (s *Store) reference(key, id string) error {
 	return s.write(filepath.Join(s.GitDir(), filepath.FromSlash(refsDir), key), []byte(id+"\n"))
 }
 
-// Missing returns those of the trees that the store does not have (any more).
+// Missing returns the trees that the store does not have.
 func (s *Store) Missing(ctx context.Context, trees []string) (map[string]bool, error) {
 	missing := map[string]bool{}
 	if len(trees) == 0 {

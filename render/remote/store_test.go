@@ -40,7 +40,7 @@ func open(t *testing.T, dir string, c *clock, change ...func(*StoreOptions)) *St
 	return s
 }
 
-// keep stores one file as a thing.
+// keep stores one file under a key.
 func keep(t *testing.T, s *Store, key, text string) string {
 	t.Helper()
 	id, err := s.WriteFiles(t.Context(), key, []TreeFile{{Name: "a/b.yaml", Data: []byte(text)}})
@@ -126,7 +126,7 @@ func TestLocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	unlock()
-	// A lock whose file was removed by its owner is not held by who waited for that file.
+	// If the holder of a lock removed its file, a waiter for that file does not hold the lock.
 	var inside, most atomic.Int32
 	var all sync.WaitGroup
 	for i := range 8 {
@@ -161,7 +161,7 @@ func TestMaintain(t *testing.T) {
 		ids = append(ids, keep(t, s, key(fmt.Sprint(i)), fmt.Sprint("content ", i)))
 		c.pass(time.Hour)
 	}
-	s.Used(key("0")) // so it is not the one that was not used for longest
+	s.Used(key("0")) // so another one is the least recently used
 	if err := s.Maintain(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestMaintain(t *testing.T) {
 	}
 }
 
-// Indexes and failures are kept for less long than what was seen.
+// Indexes and failures are kept for less time than digests.
 func TestMaintainFiles(t *testing.T) {
 	c := newClock()
 	s := open(t, t.TempDir(), c, func(o *StoreOptions) { o.MaxBytes = 400 })
@@ -229,7 +229,7 @@ func TestMaintainFiles(t *testing.T) {
 	}
 }
 
-// Who writes and who cleans up wait for each other, and nobody loses what was just written.
+// Writers and Maintain wait for each other, and nothing that was just written is lost.
 func TestMaintainWhileWriting(t *testing.T) {
 	c, dir := newClock(), t.TempDir()
 	a, b := open(t, dir, c), open(t, dir, c, func(o *StoreOptions) { o.MaxBytes = 1; o.InUse = time.Nanosecond })
@@ -257,7 +257,7 @@ func TestMaintainWhileWriting(t *testing.T) {
 	all.Wait()
 }
 
-// While somebody cleans up nothing is written that may rest on what goes at that moment, such as the same files again.
+// Nothing is written during Maintain, because it might rely on objects that are being removed, like the same files.
 func TestNothingIsWrittenWhileCleaning(t *testing.T) {
 	s := open(t, t.TempDir(), newClock())
 	ran, git := filepath.Join(t.TempDir(), "ran"), s.git
@@ -286,7 +286,7 @@ func TestNothingIsWrittenWhileCleaning(t *testing.T) {
 	}
 }
 
-// What somebody gets at this moment, or used since the store was looked through, is not let go.
+// Content that is being fetched, or was used since Maintain listed it, is not removed.
 func TestUsedMeanwhile(t *testing.T) {
 	c := newClock()
 	s := open(t, t.TempDir(), c, func(o *StoreOptions) { o.InUse = time.Hour })
@@ -323,7 +323,7 @@ func TestUsedMeanwhile(t *testing.T) {
 	}
 }
 
-// What killed processes left is no hindrance, and goes in time.
+// Remains of killed processes do no harm, and are removed later.
 func TestLeftovers(t *testing.T) {
 	c, dir := newClock(), t.TempDir()
 	s := open(t, dir, c)
@@ -362,7 +362,7 @@ func TestLeftovers(t *testing.T) {
 			t.Errorf("%s is there still", name)
 		}
 	}
-	// A folder that lost its repository gets a new one.
+	// A folder without its repository gets a new one.
 	if err := os.RemoveAll(s.GitDir()); err != nil {
 		t.Fatal(err)
 	}

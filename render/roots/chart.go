@@ -10,8 +10,8 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// Chart returns the folder of the Helm chart that a file is part of, empty where it is part of none. A file that a root
-// is made of is not, wherever it lies.
+// Chart returns the folder of the Helm chart that a file is part of, empty where there is none. A file that is part of
+// a root of another kind is not part of a chart.
 func (x *Index) Chart(p string) string {
 	if x.concealed(p) {
 		return ""
@@ -28,7 +28,7 @@ func (x *Index) Chart(p string) string {
 	return ""
 }
 
-// ChartAround returns the folder of the chart that has the one of a folder as a part, empty where none has.
+// ChartAround returns the folder of the chart that contains a folder, empty where there is none.
 func (x *Index) ChartAround(dir string) string {
 	if up := path.Dir(path.Dir(dir)); path.Base(path.Dir(dir)) == "charts" && x.HasChart(up) {
 		return up
@@ -36,7 +36,7 @@ func (x *Index) ChartAround(dir string) string {
 	return ""
 }
 
-// touchedCharts returns the folders of the charts that a change of paths is in.
+// touchedCharts returns the folders of the charts that contain changed paths.
 func touchedCharts(x *Index, changed, links []string) map[string]bool {
 	dirs := map[string]bool{}
 	for _, p := range append(x.aliases(changed, links), changed...) {
@@ -49,13 +49,12 @@ func touchedCharts(x *Index, changed, links []string) map[string]bool {
 	return dirs
 }
 
-// charts returns those of some folders that have a chart which is nobody's part: what lies in the folders of another
-// chart is that one's.
+// charts returns the folders that have a chart which is not inside another chart.
 func charts(x *Index, dirs map[string]bool) []string {
 	var list []string
 	for dir := range dirs {
 		if real, _, err := x.Tree().Lookup(dir); err != nil || real != dir {
-			continue // the folder that a symlink leads to is the root
+			continue // the target of the symlink is the root
 		}
 		if x.HasChart(dir) && !inChart(x, dir) && !x.concealed(path.Join(dir, "Chart.yaml")) && !isLibrary(x, dir) {
 			list = append(list, dir)
@@ -64,7 +63,7 @@ func charts(x *Index, dirs map[string]bool) []string {
 	return list
 }
 
-// isLibrary reports whether a chart is a library: it has no resources, and nobody can install it.
+// isLibrary reports whether a chart is a library, which has no resources and cannot be installed.
 func isLibrary(x *Index, dir string) bool {
 	p := path.Join(dir, "Chart.yaml")
 	data, _, err := x.Tree().ReadFile(p)
@@ -75,12 +74,11 @@ func isLibrary(x *Index, dir string) bool {
 	return err == nil && len(documents) > 0 && doc.Text(documents[0], "type") == "library"
 }
 
-// ownFolders are the folders of a chart whose files are its own (https://helm.sh/docs/topics/charts/): templates, custom
-// resource definitions, the charts that it depends on, and files that templates read. What else lies below a chart,
-// Helm does not deploy: somebody else does, or nobody.
+// ownFolders are the folders of a chart that Helm reads (https://helm.sh/docs/topics/charts/): templates, custom
+// resource definitions, dependencies, and files that templates read. Helm does not deploy other files below a chart.
 var ownFolders = []string{"templates", "crds", "charts", "files"}
 
-// inChart reports whether a folder is one of a Helm chart's own.
+// inChart reports whether a folder is in one of those folders of a chart.
 func inChart(x *Index, dir string) bool {
 	for ; dir != "."; dir = path.Dir(dir) {
 		if slices.Contains(ownFolders, path.Base(dir)) && x.HasChart(path.Dir(dir)) {
@@ -90,14 +88,14 @@ func inChart(x *Index, dir string) bool {
 	return false
 }
 
-// ofChart reports whether a file is a Helm chart's own: in one of its folders, or below its Chart.yaml and none that
-// anybody could deploy, as values are.
+// ofChart reports whether a file is part of a Helm chart: in one of those folders, or below its Chart.yaml without
+// objects, like values.
 func ofChart(x *Index, p string) bool {
 	dir := path.Dir(p)
 	return inChart(x, dir) || slices.ContainsFunc(Upwards(dir), x.HasChart) && !x.holdsObjects(p)
 }
 
-// holdsObjects reports whether a file holds what a cluster may take. Of one that cannot be read it may.
+// holdsObjects reports whether a file contains objects for a cluster, or cannot be read.
 func (x *Index) holdsObjects(p string) bool {
 	data, _, err := x.Tree().ReadFile(p)
 	if err != nil {
@@ -109,7 +107,7 @@ func (x *Index) holdsObjects(p string) bool {
 	})
 }
 
-// HasChart reports whether a folder is that of a Helm chart.
+// HasChart reports whether a folder has a Helm chart.
 func (x *Index) HasChart(dir string) bool {
 	e, err := x.Tree().Entry(path.Join(dir, "Chart.yaml"))
 	return err == nil && (e.Kind == tree.File || e.Kind == tree.Symlink)

@@ -7,9 +7,8 @@ import (
 	"github.com/lintel-bot/lintel/render/kustomization"
 )
 
-// Declaring lists the kustomizations that are roots by themselves and may have objects of a kind in them, and the
-// manifests that may and are part of their folder's own root, both sorted. The objects that Argo CD and Flux deploy are
-// not among them.
+// Declaring lists the kustomizations that are roots and may have objects of a kind, and the manifests that may have
+// such objects and are part of their folder's root, both sorted. What objects of Argo CD and Flux deploy is not listed.
 func (x *Index) Declaring(kind string) (kustomizations []Root, files []string) {
 	dirs := map[string]bool{}
 	for _, p := range x.Mentions(kind) {

@@ -16,29 +16,29 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// deployers notes the files with objects of Argo CD and Flux: under anyFolder those with objects that deploy something, under
-// ofFlux those of them that have any of Flux, and under the kind those with objects of Flux that say where something comes
-// from. Whoever refers to one of these mentions the kind, too, and these are many.
+// deployers are notes about files with objects of Argo CD and Flux. The key anyFolder has files with objects that
+// deploy something, ofFlux those of them with objects of Flux. Other keys are kinds of Flux sources; mentions of a kind
+// would also find the many objects that refer to it.
 const deployers = "deployer"
 
-// The keys of these notes that are not kinds.
+// Keys that are not kinds.
 const (
 	anyFolder = "\x00any"
 	ofFlux    = "\x00flux"
-	anyGroup  = "\x00group" // the text names a group of objects that deploy, but has no such object: it may be a template
+	anyGroup  = "\x00group" // the text contains an API group of objects that deploy, but no such object: it may be a template
 )
 
-// deployerGroup matches the API groups of the objects that deploy something as a value or in a template, in front of a version or of
-// what may become one: annotations begin like them, and descriptions mention them.
+// deployerGroup matches the API groups of objects that deploy something, as a value or in a template. A version must
+// follow, or what may become one, because annotations and descriptions contain these names, too.
 var deployerGroup = regexp.MustCompile("(?m)(?:^\\s*[\"']?|[:=]\\s*[\"'`]?|\\}\\}|\\{\\{[^}\n]*[\"'`])" +
 	`(?:argoproj|(?:kustomize|helm)\.toolkit\.fluxcd)\.io/(?:v|[^\w-]|$)`)
 
-// NamesDeployers reports whether a text names one of these groups. A template may put the name together.
+// NamesDeployers reports whether a text contains one of these groups. A template may compose the kind.
 func NamesDeployers(text []byte) bool {
 	return (bytes.Contains(text, []byte("argoproj.io/")) || bytes.Contains(text, []byte("toolkit.fluxcd.io/"))) && deployerGroup.Match(text)
 }
 
-// Deploying are the objects of Argo CD and Flux that deploy something, as the files of the tree have them.
+// Deploying finds the files with objects of Argo CD and Flux that deploy something.
 type Deploying struct {
 	index    *Index
 	shapes   shapes
@@ -57,7 +57,7 @@ func newDeploying(x *Index) *Deploying {
 func deployerNotes(limits doc.Limits) graph.Notes {
 	return graph.Notes{Of: deployers, Marks: []string{"argoproj.io/", "fluxcd.io/"}, Read: func(p string, data []byte,
 		note func(string)) {
-		documents, _ := doc.Parse(p, data, limits) // those before what cannot be read
+		documents, _ := doc.Parse(p, data, limits) // the documents before the first that cannot be read
 		deploys := false
 		for _, document := range documents {
 			for _, node := range doc.Unlist(document) {
@@ -70,7 +70,7 @@ func deployerNotes(limits doc.Limits) graph.Notes {
 	}}
 }
 
-// noteDeployer reports whether an object deploys something.
+// noteDeployer notes an object of Argo CD or Flux. It reports whether the object deploys something.
 func noteDeployer(n *yaml.Node, note func(string)) bool {
 	kind := doc.Text(n, "kind")
 	group, _, _ := strings.Cut(doc.Text(n, "apiVersion"), "/")
@@ -91,19 +91,19 @@ func noteDeployer(n *yaml.Node, note func(string)) bool {
 // Has reports whether a file has objects that deploy something.
 func (d *Deploying) Has(p string) bool { return d.index.HasNote(deployers, anyFolder, p) }
 
-// Files lists the files with objects that deploy something, sorted. Some may be no manifests (see Manifest).
+// Files lists the files with objects that deploy something, sorted. Some may not be manifests (see Manifest).
 func (d *Deploying) Files() []string { return d.index.Noted(deployers, anyFolder) }
 
-// Sources lists the files with objects of Flux of a kind that says where something comes from, sorted.
+// Sources lists the files with Flux sources of a kind, sorted.
 func (d *Deploying) Sources(kind string) []string { return d.index.Noted(deployers, kind) }
 
-// Any reports whether there may be objects of Argo CD or Flux in the tree, or that the options name.
+// Any reports whether the tree, or the options, may have objects that deploy something.
 func (d *Deploying) Any() bool {
 	return len(d.index.options.Charts) > 0 || len(d.Files()) > 0 || len(d.index.Odd()) > 0 || len(d.Linked()) > 0 ||
 		len(d.Charts()) > 0 || len(d.printing().inflating) > 0
 }
 
-// Linked lists the paths that lead through symlinks to files with objects that may deploy something.
+// Linked lists the paths through symlinks that lead to files with objects that may deploy something.
 func (d *Deploying) Linked() []string { return d.linked() }
 
 func (d *Deploying) findLinked() (list []string) {
@@ -167,15 +167,15 @@ func (d *Deploying) Matches(glob string) bool {
 	return err == nil && slices.ContainsFunc(d.Files(), re.MatchString)
 }
 
-// Dropped reports whether an object of a file is none that the kustomizations which take the file over have: kustomize
-// leaves out what has this annotation, whatever it says (https://kubectl.docs.kubernetes.io/references/kustomize).
+// Dropped reports whether kustomizations that include a file leave one of its objects out, because it has an annotation
+// of kustomize with any value (https://kubectl.docs.kubernetes.io/references/kustomize).
 func (d *Deploying) Dropped(p string, object *yaml.Node) bool {
 	_, metadata := doc.Field(object, "metadata")
 	_, has := texts(metadata, "annotations")["config.kubernetes.io/local-config"]
 	return has && slices.ContainsFunc(d.index.IncludedBy(p), d.index.IsLive)
 }
 
-// generator returns the field of a kustomization that generates objects of a kind, empty where none does.
+// generator returns the field of a kustomization that generates objects of a kind, empty for other kinds.
 func generator(kind string) string {
 	switch kind {
 	case "ConfigMap":
@@ -186,10 +186,10 @@ func generator(kind string) string {
 	return ""
 }
 
-// IsValuesSource reports whether objects of a kind hold values for others.
+// IsValuesSource reports whether objects of a kind contain values for other objects.
 func IsValuesSource(kind string) bool { return generator(kind) != "" }
 
-// Generating lists the roots with a kustomization that generates a ConfigMap or Secret of one of some names.
+// Generating lists the roots with a kustomization that may generate a ConfigMap or Secret with one of some names.
 func (d *Deploying) Generating(kind string, names []string) []Root {
 	dirs := map[string]bool{}
 	for _, p := range d.index.Mentions(kind) {
@@ -202,7 +202,7 @@ func (d *Deploying) Generating(kind string, names []string) []Root {
 			continue
 		}
 		for _, item := range doc.Items(f.Node, generator(kind)) {
-			// The name that is asked for may end with a hash, or have what an overlay writes around it.
+			// The requested name may end with a hash, or have a prefix or suffix of an overlay.
 			own := doc.Text(item, "name")
 			if slices.ContainsFunc(names, func(name string) bool { return strings.Contains(name, own) }) {
 				dirs[dir] = true

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// filter chooses roots by the settings' globs, and those that are deployed.
+// filter selects roots by the settings' globs, and roots that are known to be deployed.
 type filter struct {
 	include, exclude []*regexp.Regexp
-	deployed         []string // folders; with a slash at the end all that is below, too
+	deployed         []string // folders; a trailing slash includes all folders below
 }
 
 func newFilter(include, exclude []string) (*filter, error) {

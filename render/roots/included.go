@@ -8,7 +8,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// Included lists the folders with a kustomization that the one of a folder includes, directly or not, and the files.
+// Included lists the folders and the files that the kustomization of a folder includes, directly or not.
 func (x *Index) Included(dir string) (dirs, files []string) {
 	seen := map[string]bool{dir: true}
 	for queue := []string{dir}; len(queue) > 0; queue = queue[1:] {
@@ -39,8 +39,7 @@ func (x *Index) Included(dir string) (dirs, files []string) {
 	return dirs, files
 }
 
-// Includes reports whether a root has another, of the same tree or of an earlier or later one, as a part: it includes the
-// kustomization of its folder.
+// Includes reports whether a root includes the kustomization of another root, which may be of an earlier or later tree.
 func (x *Index) Includes(root, part Root) bool {
 	return root.Kind == Kustomization && part.Kind == Kustomization && root.Path != part.Path &&
 		slices.Contains(x.Ancestors(map[string]bool{part.Path: true}), root.Path)

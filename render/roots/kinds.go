@@ -10,18 +10,19 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// kind is what is asked of one kind of root that stands in a folder by itself.
+// kind has the functions for one kind of root that is a folder of its own.
 type kind struct {
 	Kind
 
-	// owns reports whether the files of a folder are those of a root of this kind. The first row that says so counts.
+	// owns reports whether the manifests of a folder belong to a root of this kind. The first kind for which it is true
+	// counts.
 	owns func(x *Index, dir string) bool
 
-	// file reports whether a file of this name can make its folder a root.
+	// file reports whether a file with this name can make its folder a root.
 	file func(p string) bool
-	// touched returns the folders for whose root a change of paths, and of the symlinks among them, can count.
+	// touched returns the folders whose root may be affected by a change of paths. links are the symlinks among these.
 	touched func(x *Index, changed, links []string) map[string]bool
-	// among returns the folders that are roots among the given ones, and the roots that take one of them over.
+	// among returns the roots among the given folders, and the roots that include one of them.
 	among func(x *Index, dirs map[string]bool) []string
 }
 
@@ -32,7 +33,7 @@ func (k kind) append(list []Root, x *Index, dirs map[string]bool) []Root {
 	return list
 }
 
-// kinds is the one table of the roots that stand in a folder by themselves.
+// kinds returns the kinds of roots that are folders of their own.
 func kinds() [3]kind {
 	return [...]kind{
 		{
@@ -50,7 +51,7 @@ func kinds() [3]kind {
 	}
 }
 
-// owner returns the kind of root whose files those of a folder are.
+// owner returns the kind of root to which the manifests of a folder belong.
 func (x *Index) owner(dir string) Kind {
 	for _, k := range kinds() {
 		if k.owns(x, dir) {
@@ -60,15 +61,16 @@ func (x *Index) owner(dir string) Kind {
 	return Folder
 }
 
-// topLevel returns the kustomizations that no other includes among some folders, and those that include one of them.
+// topLevel returns the kustomizations that are or include one of some folders, and that no other kustomization
+// includes.
 func topLevel(x *Index, dirs map[string]bool) []string { return x.TopLevel(dirs, x.Selects) }
 
-// touchedFolders returns the folders whose manifests by themselves a change of paths is one of.
+// touchedFolders returns the folders whose unreferenced manifests may be affected by a change of paths.
 func touchedFolders(x *Index, changed, links []string) map[string]bool {
 	dirs := map[string]bool{}
 	for _, p := range append(x.aliases(changed, links), changed...) {
 		dir := path.Dir(p)
-		// A kustomization comes, and takes the manifests over, or it went.
+		// A new kustomization may include the manifests, a removed one no longer does.
 		if !dirs[dir] && (kustomization.IsFileName(p) || x.Unreferenced(p)) {
 			dirs[dir] = true
 		}
@@ -76,7 +78,7 @@ func touchedFolders(x *Index, changed, links []string) map[string]bool {
 	return dirs
 }
 
-// folders returns those of some folders that have manifests by themselves.
+// folders returns the folders that have unreferenced manifests.
 func folders(x *Index, dirs map[string]bool) []string {
 	var list []string
 	for dir := range dirs {
@@ -87,8 +89,7 @@ func folders(x *Index, dirs map[string]bool) []string {
 	return list
 }
 
-// Files lists the manifests that a root is made of, sorted: those of a folder by itself. A root that is built from a
-// kustomization has none.
+// Files lists the manifests of a root that is a folder, sorted. A root with a kustomization has none.
 func (x *Index) Files(root Root) []string {
 	if root.Kind != Folder {
 		return nil
@@ -96,8 +97,7 @@ func (x *Index) Files(root Root) []string {
 	return x.manifests(root.Path, -1)
 }
 
-// manifests lists the first of the manifests of a folder that has a root of its own for them; all where limit is
-// negative.
+// manifests lists the unreferenced manifests of a folder, at most limit; all if limit is negative.
 func (x *Index) manifests(dir string, limit int) []string {
 	if x.owner(dir) != Folder {
 		return nil
@@ -118,15 +118,15 @@ func (x *Index) manifests(dir string, limit int) []string {
 	return list
 }
 
-// unreferenced reports whether a path has a manifest's name and is nobody else's: no kustomization includes it, and
-// neither a policy test nor a chart has it for its own. Being data of a generator hides a manifest only in a folder
-// of such data (see isData): who deploys a folder does not know of that.
+// unreferenced reports whether a path has the name of a manifest and belongs to nothing else: to no kustomization,
+// policy test or chart. Data of a generator belongs to it only in a folder of such data (see isData), since the folder
+// may be deployed otherwise.
 func (x *Index) unreferenced(p string) bool {
 	return graph.IsManifestName(p) && !kustomization.IsFileName(p) && !x.concealed(p) && !ofChart(x, p) && !x.included(p) &&
 		x.PolicyTests().Of(p) == "" && (!x.Named(p) || x.holdsObjects(p) && !x.isData(p))
 }
 
-// Unreferenced reports whether a file looks like a manifest by its name and place and is part of its folder's own root.
+// Unreferenced reports whether a file has the name of a manifest and is part of its folder's own root.
 func (x *Index) Unreferenced(p string) bool {
 	return x.unreferenced(p) && x.IsFile(p) && x.owner(path.Dir(p)) == Folder
 }
@@ -137,49 +137,49 @@ func (x *Index) included(p string) bool {
 		slices.ContainsFunc(x.Patching(p), func(dir string) bool { return x.IsLive(dir) && x.contents.aimed(dir, p) })
 }
 
-// IsPart reports whether a file is part of a root by itself: of a kustomization, or of the manifests of its folder.
+// IsPart reports whether a file is part of a root: of a kustomization, or of the manifests of its folder.
 func (x *Index) IsPart(p string) bool {
 	dir := path.Dir(p)
 	return x.included(p) || x.Selects(dir) && x.owner(dir) == Folder && x.unreferenced(p)
 }
 
-// IsFile reports whether a path is that of a file, or leads to one.
+// IsFile reports whether a path is a file, or a symlink to one.
 func (x *Index) IsFile(p string) bool {
 	_, e, err := x.Tree().Lookup(p)
 	return err == nil && e.Kind == tree.File
 }
 
-// Unread reports whether a file looks like a manifest by its name and place, but no kustomization names it though its
-// folder has one.
+// Unread reports whether a file has the name of a manifest, and its folder has a kustomization, but no kustomization
+// names the file.
 func (x *Index) Unread(p string) bool {
 	return x.unreferenced(p) && x.IsFile(p) && x.owner(path.Dir(p)) == Kustomization && !x.Named(p)
 }
 
-// Manifest reports whether a file can be a manifest: a kustomization has it as a resource, or its name and place say so:
-// not hidden, not part of a Helm chart, not a patch.
+// Manifest reports whether a file may be a manifest: a kustomization includes it as a resource, or it has the name of
+// one and is not hidden, not part of a Helm chart and not a patch.
 func (x *Index) Manifest(p string) bool {
 	return x.IsResource(p) || x.ManifestOrPatch(p) && !x.Patch(p)
 }
 
-// ManifestOrPatch reports whether a file can be a manifest, or a patch of one.
+// ManifestOrPatch reports whether a file may be a manifest or a patch.
 func (x *Index) ManifestOrPatch(p string) bool {
 	return x.IsResource(p) || graph.IsManifestName(p) && !x.concealed(p) && !ofChart(x, p)
 }
 
-// IsLive reports whether the kustomization of a folder is one of a root that the options choose, or part of one.
+// IsLive reports whether the kustomization of a folder is a root that the options select, or included by one.
 func (x *Index) IsLive(dir string) bool { return x.Live(dir, x.Selects) }
 
-// hidden reports whether a path has an element that starts with a dot: tools' own files, test fixtures.
+// hidden reports whether an element of a path starts with a dot, like files of tools and test fixtures.
 func hidden(p string) bool { return strings.HasPrefix(p, ".") || strings.Contains(p, "/.") }
 
 // Hidden reports whether a file lies below a folder whose name starts with a dot.
 func Hidden(p string) bool { return hidden(path.Dir(p)) && path.Dir(p) != "." }
 
-// concealed reports whether a path is hidden and not deployed with what lies beside it. What deploys a folder takes a
-// file of objects whatever its name begins with; hidden folders are tools' own.
+// concealed reports whether a path is hidden and not deployed with its folder. A hidden file with objects is deployed
+// with its folder, but hidden folders belong to tools.
 func (x *Index) concealed(p string) bool { return hidden(p) && (Hidden(p) || !x.holdsObjects(p)) }
 
-// Upwards lists a folder and those that it is in.
+// Upwards lists a folder and its parent folders.
 func Upwards(dir string) []string {
 	list := []string{dir}
 	for dir != "." {
@@ -189,7 +189,8 @@ func Upwards(dir string) []string {
 	return list
 }
 
-// Excluded lists the roots that a change reaches and the options leave out, as far as what changes is part of no other.
+// Excluded lists the roots that a change reaches but the options leave out, unless the changed files are part of other
+// roots.
 func (x *Index) Excluded(changed, links []string) []Root {
 	if len(x.filter.exclude) == 0 {
 		return nil
@@ -213,6 +214,6 @@ func (x *Index) Excluded(changed, links []string) []Root {
 	return slices.Compact(list)
 }
 
-// MayDeploy reports whether somebody may deploy the files of a folder as they lie there: it has manifests of its own, or
-// an object of Argo CD or Flux deploys a folder of theirs.
+// MayDeploy reports whether something may deploy the manifests of a folder without a kustomization: it is a root, or
+// there are objects of Argo CD or Flux.
 func (x *Index) MayDeploy(dir string) bool { return x.Deploying.Any() || len(x.manifests(dir, 1)) > 0 }

@@ -10,20 +10,20 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// maxAliases is how many files below links to folders are looked at.
+// maxAliases limits how many files below linked folders are visited.
 const maxAliases = 200_000
 
-// maxLinkSteps is through how many symlinks, each in what the next leads to, a changed file is followed.
+// maxLinkSteps limits through how many nested symlinks a changed file is followed.
 const maxLinkSteps = 8
 
-// aliases lists the paths by which changed files are read through symlinks, and the files that symlinks which changed
-// themselves lead to. A link to a folder that it is in leads to nothing new.
+// aliases lists the paths through symlinks to changed files, and the targets of changed symlinks. A symlink to one of
+// its own parent folders is skipped.
 func (x *Index) aliases(changed, links []string) (list []string) {
 	is := map[string]bool{}
 	for _, l := range links {
 		is[l] = true
 	}
-	var leads [][2]string // a link, and where it leads
+	var leads [][2]string // pairs of a symlink and its target
 	for _, l := range x.Links() {
 		real, e, err := x.Tree().Lookup(l)
 		if err != nil || real == "." || strings.HasPrefix(l, real+"/") {
@@ -61,7 +61,7 @@ func (x *Index) aliases(changed, links []string) (list []string) {
 	return list
 }
 
-// filesBelow adds the files of a folder and of those in it.
+// filesBelow adds the files of a folder and of folders below it.
 func filesBelow(t *tree.Tree, dir string, list *[]string) {
 	entries, err := t.ReadDir(dir)
 	if err != nil {
@@ -79,16 +79,16 @@ func filesBelow(t *tree.Tree, dir string, list *[]string) {
 	}
 }
 
-// movedByLink reports whether a path leads through a symlink to a manifest that is part of a root where it lies, which is not in
-// the folder of another cluster.
+// movedByLink reports whether a path leads through a symlink to a manifest that is part of a root at its own place,
+// unless that is in the folder of another cluster.
 func (x *Index) movedByLink(p string) bool {
 	real, _, err := x.Tree().Lookup(p)
 	return err == nil && real != p && x.Selects(path.Dir(real)) && x.Unreferenced(real) &&
 		!gitops.ClusterOfFolder(path.Dir(p)).Apart(gitops.ClusterOfFolder(path.Dir(real)))
 }
 
-// Dangling reports whether a path is a symlink that would be read as a manifest, or as a folder of them, and leads to
-// nothing in the repository.
+// Dangling reports whether a path is a symlink with the name of a manifest, or to a folder of manifests, whose target
+// does not exist in the repository.
 func (x *Index) Dangling(p string) bool {
 	e, err := x.Tree().Entry(p)
 	if err != nil || e.Kind != tree.Symlink || x.concealed(p) || ofChart(x, p) {

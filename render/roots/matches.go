@@ -13,8 +13,8 @@ func (x *Index) MatchesChart(glob string) bool {
 	return Walk(x.Tree(), glob, func(dir string, _ tree.Entry) bool { return x.HasChart(dir) })
 }
 
-// Walk reports whether a tree has something that a glob matches and that is meant; nil: whatever it is. It goes where
-// the glob can match, and no further than to the first.
+// Walk reports whether a glob matches a path of a tree for which is returns true (nil: any path). It stops at the first
+// match, and only reads folders that the glob can match.
 func Walk(t *tree.Tree, glob string, is func(p string, e tree.Entry) bool) bool {
 	re, err := Glob(glob)
 	if err != nil {

@@ -16,20 +16,20 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// Patch reports whether a kustomization, be it part of a root or not, uses a file as a patch of something that it has.
-// A patch that changes nothing is no patch: kustomize passes over a target that matches nothing.
+// Patch reports whether any kustomization uses a file as a patch that can change something. A patch whose target
+// matches nothing does not count, as kustomize ignores it.
 func (x *Index) Patch(p string) bool { return x.PatchIn(p, func(string) bool { return true }) }
 
-// PatchIn is Patch for the kustomizations of some folders.
+// PatchIn is Patch, limited to kustomizations of some folders.
 func (x *Index) PatchIn(p string, in func(dir string) bool) bool {
 	return slices.ContainsFunc(x.Patching(p), func(dir string) bool { return in(dir) && x.contents.aimed(dir, p) })
 }
 
-// aimed reports whether a file that a folder's kustomization uses as a patch can change something there.
+// aimed reports whether a patch in a folder's kustomization can change something.
 func (c *contents) aimed(dir, p string) bool {
 	f, err := c.index.Kustomization(dir)
 	if f == nil || err != nil {
-		return false // it is not built, either
+		return false // the kustomization is not built, either
 	}
 	has := c.content(dir)
 	for _, item := range doc.Items(f.Node, "patchesStrategicMerge") {
@@ -52,7 +52,7 @@ func (c *contents) aimed(dir, p string) bool {
 	return false
 }
 
-// names reports whether an entry of a kustomization leads to a file.
+// names reports whether an entry of a kustomization is the path of a file.
 func (c *contents) names(f *kustomization.File, entry *yaml.Node, p string) bool {
 	if entry == nil || entry.Kind != yaml.ScalarNode {
 		return false
@@ -65,21 +65,21 @@ func (c *contents) names(f *kustomization.File, entry *yaml.Node, p string) bool
 	return err == nil && real == p
 }
 
-// content is what a kustomization has before its own transformers run, as far as its text says.
+// content has the objects of a kustomization before its own transformers run, as far as its text shows.
 type content struct {
 	list []identity
-	open bool // it has more than is known
+	open bool // it may have objects that are not known
 }
 
-// identity is what a patch finds an object by.
+// identity has the fields by which a patch finds an object.
 type identity struct {
 	gvk                     resid.Gvk
 	name, namespace         string
 	labels, annotations     map[string]string
-	renamed, moved, labeled bool // a kustomization on the way changes the name, the namespace, the labels
+	renamed, moved, labeled bool // a kustomization that includes it may change the name, the namespace, or the labels
 }
 
-// contents keeps the content of kustomizations. It is safe for concurrent use.
+// contents caches the content of kustomizations. It is safe for concurrent use.
 type contents struct {
 	index *Index
 
@@ -93,7 +93,7 @@ func (c *contents) content(dir string) *content {
 	return c.contentOf(dir, map[string]bool{})
 }
 
-// contentOf is content; the lock is held. Above are the folders on the way down to this one.
+// contentOf is content with the lock held. above are the folders that are being read.
 func (c *contents) contentOf(dir string, above map[string]bool) *content {
 	if known := c.known[dir]; known != nil {
 		return known
@@ -103,7 +103,7 @@ func (c *contents) contentOf(dir string, above map[string]bool) *content {
 	if f == nil || err != nil || above[dir] {
 		return out
 	}
-	out.open = f.Component // it changes what those have that include it
+	out.open = f.Component // a component changes the objects of kustomizations that include it
 	above[dir] = true
 	defer delete(above, dir)
 	for _, ref := range f.Refs {
@@ -135,7 +135,7 @@ func (c *contents) addRef(out *content, f *kustomization.File, ref kustomization
 	}
 	real, e, err := c.index.Tree().Lookup(named)
 	switch {
-	case err != nil: // what makes it knows what it holds
+	case err != nil: // the path may be generated, with unknown content
 		out.open = true
 	case e.Kind == tree.File:
 		out.list = append(out.list, c.index.identities(real)...)
@@ -158,7 +158,7 @@ func (c *contents) addRef(out *content, f *kustomization.File, ref kustomization
 	}
 }
 
-// identities lists what a file holds.
+// identities lists the objects of a file.
 func (x *Index) identities(p string) (list []identity) {
 	data, _, err := x.Tree().ReadFile(p)
 	if err != nil {
@@ -189,7 +189,7 @@ func texts(n *yaml.Node, field string) map[string]string {
 	return out
 }
 
-// any reports whether one of the objects that patches without a target name can be there.
+// any reports whether an object that a patch without a target names may exist.
 func (c *content) any(patches []identity) bool {
 	return c.open || slices.ContainsFunc(patches, func(p identity) bool {
 		return slices.ContainsFunc(c.list, func(o identity) bool {
@@ -209,7 +209,7 @@ func (c *content) selected(target *yaml.Node) bool {
 	}
 	match, err := types.NewSelectorRegex(&selector)
 	if err != nil {
-		return true // building it says so
+		return true // the build reports the error
 	}
 	return c.open || slices.ContainsFunc(c.list, func(o identity) bool {
 		return match.MatchGvk(o.gvk) && (o.renamed || match.MatchName(o.name)) &&

@@ -15,23 +15,24 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// PolicyTestName is the name of a policy test: the one that "kyverno test" looks for
+// PolicyTestName is the file name of the policy tests that "kyverno test" runs
 // (https://kyverno.io/docs/kyverno-cli/reference/kyverno_test/).
 const PolicyTestName = "kyverno-test.yaml"
 
-// PolicyTests are the policy tests of a tree, and those of clusters: what they have is there to be judged, not to be deployed.
+// PolicyTests finds the tests of policies and of clusters in a tree. Files that they use are test input, and are not
+// deployed.
 type PolicyTests struct{ index *Index }
 
-// policyTests notes of each file or folder the policy tests beside or above that use it as a resource, and of what they
-// name in any way.
+// policyTests are notes: for each file or folder, the tests beside or above that use it as a resource, and with the
+// prefix named those that contain its path in any field.
 const policyTests = "policy test"
 
-// named is the key of what policy tests name, in front of its path.
+// named is the prefix of keys for paths in any field.
 const named = "\x00named "
 
-// fixtureFields returns the fields in which a test names what is there for it: those of a policy test, of a test of
-// Chainsaw (https://kyverno.github.io/chainsaw/latest/configuration/), wherever they stand, and the folders of a suite of
-// KUTTL (https://kuttl.dev/docs/testing/reference.html). None for a file that is no test by its name.
+// fixtureFields returns the fields in which a test file names its input: of a policy test, of a Chainsaw test
+// (https://kyverno.github.io/chainsaw/latest/configuration/) at any depth, and the folders of a KUTTL suite
+// (https://kuttl.dev/docs/testing/reference.html). It returns nil for other file names.
 func fixtureFields(p string) []string {
 	switch path.Base(p) {
 	case PolicyTestName:
@@ -44,8 +45,7 @@ func fixtureFields(p string) []string {
 	return nil
 }
 
-// policyTestNotes reads policy tests, and those of clusters. The resources that lie beside or below a test are there
-// for it; of those elsewhere it does not decide what they are.
+// policyTestNotes reads test files. Only files beside or below a test are noted as its resources.
 func policyTestNotes(limits doc.Limits) graph.Notes {
 	return graph.Notes{Of: policyTests, Read: func(p string, data []byte, note func(string)) {
 		if fixtureFields(p) != nil {
@@ -61,7 +61,8 @@ func policyTestNotes(limits doc.Limits) graph.Notes {
 	}}
 }
 
-// eachNamed visits what a test names beside or below it: its resources, and all that has the name of a manifest.
+// eachNamed visits the paths beside or below a test that it contains: its resources, and other values with the name of
+// a manifest.
 func eachNamed(p string, data []byte, limits doc.Limits, visit func(at string, resource bool)) {
 	fields := fixtureFields(p)
 	if fields == nil {
@@ -92,7 +93,7 @@ func eachNamed(p string, data []byte, limits doc.Limits, visit func(at string, r
 	}
 }
 
-// eachField visits the fields of a document, those inside others only where top is not set.
+// eachField visits the fields of a document, with top only those of its top level.
 func eachField(n *yaml.Node, top bool, visit func(name string, value *yaml.Node)) {
 	for i, c := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 1 {
@@ -116,12 +117,12 @@ func eachScalar(n *yaml.Node, visit func(*yaml.Node)) {
 // anyTest is the key of all tests.
 const anyTest = "\x00any"
 
-// Of returns the policy test whose fixture a file is, empty where it is of none: it is there to be judged by policies, not
-// to be deployed. A test has fixtures in its own folder and below, if nothing else lies there that may be deployed, now or
-// in the earlier tree: a new test takes nothing of that. One at the top of the repository has none.
+// Of returns the test that uses a file as input, so that it is not deployed; empty where none does. A test may claim
+// files in its folder and below if nothing else there may be deployed, now and in the earlier tree. So a new test
+// cannot hide deployed files. A test at the top of the repository claims none.
 func (t PolicyTests) Of(p string) string { return t.owner(policyTests, p) }
 
-// owner returns the first of the tests that are noted of a file, or of a folder around it, and that may have it.
+// owner returns the first noted test of a file, or of a folder that contains it, that may claim the file.
 func (t PolicyTests) owner(of, p string) string {
 	for at := p; at != "."; at = path.Dir(at) {
 		for _, test := range t.index.Noted(of, at) {
@@ -133,7 +134,7 @@ func (t PolicyTests) owner(of, p string) string {
 	return ""
 }
 
-// owns reports whether what lies in a folder with a test, and below, is there for tests alone.
+// owns reports whether a folder with a test, and the folders below, contain nothing but test files.
 func (t PolicyTests) owns(dir string) bool {
 	known, ok := t.index.testFolders.Load(dir)
 	if !ok {
@@ -144,7 +145,7 @@ func (t PolicyTests) owns(dir string) bool {
 	return known.(bool)
 }
 
-// holdsOther reports whether a folder, or one below it, has what a cluster may take and no test names.
+// holdsOther reports whether a folder, or one below it, contains something for a cluster that no test names.
 func (t PolicyTests) holdsOther(dir string) bool {
 	entries, err := t.index.Tree().ReadDir(dir)
 	return err != nil && !errors.Is(err, tree.ErrNotExist) || slices.ContainsFunc(entries, func(e tree.Entry) bool {
@@ -159,7 +160,7 @@ func (t PolicyTests) holdsOther(dir string) bool {
 	})
 }
 
-// isNamed reports whether a test names a file, or a folder around it.
+// isNamed reports whether a test names a file, or a folder that contains it.
 func (t PolicyTests) isNamed(p string) bool {
 	for at := p; at != "."; at = path.Dir(at) {
 		if len(t.index.Noted(policyTests, at)) > 0 {
@@ -169,13 +170,13 @@ func (t PolicyTests) isNamed(p string) bool {
 	return len(t.index.Noted(policyTests, named+p)) > 0
 }
 
-// isOther reports whether a file holds what a cluster may take and no test names it.
+// isOther reports whether a file contains something for a cluster and no test names it.
 func (t PolicyTests) isOther(p string) bool {
 	return !t.isNamed(p) && slices.ContainsFunc(t.index.identities(p), deployable)
 }
 
-// Claimed lists, of what a test names, the files that were deployed from their folder in an earlier tree, when no test
-// named them. By the next change their folder is one of a test.
+// Claimed lists the files that a new test names and that were deployed from their folder in an earlier tree. After the
+// next change they count as test input.
 func (t PolicyTests) Claimed(before *Index, test string) (files []string) {
 	if dir := path.Dir(test); fixtureFields(test) == nil || dir == "." || t.holdsOther(dir) {
 		return nil
@@ -204,16 +205,18 @@ func (t PolicyTests) Claimed(before *Index, test string) (files []string) {
 	return files
 }
 
-// deployable reports whether a cluster may take an object as a workload: not a policy, nor what configures its tests.
+// deployable reports whether an object may be deployed to a cluster: it is no policy and no configuration of policy
+// tests.
 func deployable(o identity) bool {
 	return o.gvk.Kind != "" && o.gvk.Version != "" && o.gvk.Group != "kyverno.io" &&
 		!strings.HasSuffix(o.gvk.Group, ".kyverno.io") && o.gvk.Group != "admissionregistration.k8s.io"
 }
 
-// policyTestExceptions notes of each file or folder the policy tests beside or above that are about its exceptions.
+// policyTestExceptions are notes: for each file or folder, the policy tests beside or above that use it as an
+// exception.
 const policyTestExceptions = "policy test exceptions"
 
-// exceptionNotes reads which exceptions policy tests have.
+// exceptionNotes reads the exceptions of policy tests.
 func exceptionNotes(limits doc.Limits) graph.Notes {
 	return graph.Notes{Of: policyTestExceptions, Read: func(p string, data []byte, note func(string)) {
 		if path.Base(p) != PolicyTestName {
@@ -235,8 +238,7 @@ func exceptionNotes(limits doc.Limits) graph.Notes {
 	}}
 }
 
-// OfAny returns the policy test that has a file, beside or below it, as a resource or as an exception that it
-// is about; empty where none does.
+// OfAny returns the policy test that uses a file as a resource or as an exception, empty where none does.
 func (t PolicyTests) OfAny(p string) string {
 	return cmp.Or(t.owner(policyTestExceptions, p), t.Of(p))
 }

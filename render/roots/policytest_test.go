@@ -9,7 +9,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// The resources of a policy test are not a deployment; its policies and everything else beside it may be one.
+// Resources of a policy test are not deployed. Policies and other files beside it may be.
 func TestPolicyTestResources(t *testing.T) {
 	r := treetest.New(t)
 	r.Commit(`
@@ -59,7 +59,7 @@ kind: Pod
 	if got := g.PolicyTests().Of("policies/p/more/x/bad.yaml"); got != "policies/p/kyverno-test.yaml" {
 		t.Errorf("got %q", got)
 	}
-	// The index follows the test file.
+	// Changes of the test file are noticed.
 	r.Write("policies/p/kyverno-test.yaml", "kind: Test\nresources: [good.yaml]\n")
 	g = at()
 	if got, want := paths(g), []string{"apps", "policies/p", "policies/p/more/x"}; !slices.Equal(got, want) {
@@ -67,7 +67,7 @@ kind: Pod
 	}
 }
 
-// A file that "kyverno test" does not run is not a policy test: what it names is deployed, and checked.
+// A file that "kyverno test" does not run is not a policy test: the files that it names are deployed and checked.
 func TestOnlyPolicyTestsHaveResources(t *testing.T) {
 	r := treetest.New(t)
 	set := open(t, r.Tree(r.Commit(`
@@ -87,7 +87,7 @@ kind: Pod
 	}
 }
 
-// What tests of clusters name is there for them, in folders that hold nothing else that may be deployed.
+// Files that cluster tests name are test input, if their folder contains nothing else that may be deployed.
 func TestFixturesOfClusterTests(t *testing.T) {
 	r := treetest.New(t)
 	const tests = `

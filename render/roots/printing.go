@@ -13,17 +13,18 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// printing are the charts of a tree whose files name a group of objects that deploy something: they may print such objects.
+// printing has the charts whose files contain an API group of objects that deploy something, so that they may print
+// such objects.
 type printing struct {
-	charts    []Root   // that stand by themselves, and that no live kustomization renders
-	inflating []string // folders whose kustomization renders one of them
+	charts    []Root   // not inside another chart, and not rendered by a live kustomization
+	inflating []string // folders whose kustomization renders one of these charts
 }
 
-// Charts lists the charts that stand by themselves and may print objects of Argo CD and Flux that deploy something, sorted. Some may
-// be released by such objects.
+// Charts lists the charts that may print objects of Argo CD and Flux that deploy something, sorted. Such objects may
+// also deploy the charts.
 func (d *Deploying) Charts() []Root { return d.printing().charts }
 
-// findPrinting reads of the tree what index and kustomizations tell: a chart is rendered to know more.
+// findPrinting searches the texts of charts, without rendering them.
 func (d *Deploying) findPrinting() (out printing) {
 	x, dirs := d.index, map[string]bool{}
 	for _, p := range x.Noted(deployers, anyFolder, anyGroup) {
@@ -59,7 +60,7 @@ func (d *Deploying) findPrinting() (out printing) {
 	return out
 }
 
-// inflates lists where the charts are that a kustomization renders, as far as they lie in the tree
+// inflates lists the folders of the charts that a kustomization renders, as far as they are in the tree
 // (https://kubectl.docs.kubernetes.io/references/kustomize/builtins/#_helmchartinflationgenerator_).
 func inflates(f *kustomization.File) (list []string) {
 	_, globals := doc.Field(f.Node, "helmGlobals")

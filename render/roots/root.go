@@ -12,15 +12,15 @@ import (
 // Kind is what a root is. The zero value is a kustomization.
 type Kind uint8
 
-// The kinds of roots. The first stand in a folder by themselves (see kinds), the others are what an object of Argo CD
-// or Flux makes of a folder (see KindOf).
+// The kinds of roots. The first three are folders of their own (see kinds). The others are deployed by an object of
+// Argo CD or Flux (see KindOf).
 const (
 	Kustomization     Kind = iota
 	Folder                 // manifests without a kustomization
 	Chart                  // the folder of a Helm chart
 	Application            // of Argo CD
 	ApplicationSet         // what one of Argo CD generates
-	FluxKustomization      // of Flux
+	FluxKustomization      // a Kustomization of Flux
 	HelmRelease            // of Flux
 )
 
@@ -38,7 +38,7 @@ func (k Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", k)
 }
 
-// ChartEntryKind is the kind of what stands for an object of Argo CD where a ChartEntry says how a chart is deployed.
+// ChartEntryKind is the kind of the object that a ChartEntry stands for.
 const ChartEntryKind = "Chart"
 
 // KindOf returns the kind of the roots that an object of a kind deploys.
@@ -60,11 +60,11 @@ func KindOf(object string) Kind {
 type Root struct {
 	Path   string // folder, "." for the top
 	Kind   Kind
-	Object string // names the object of Argo CD or Flux that deploys the folder in its own way; empty: deployed as it is
+	Object string // identifies the object of Argo CD or Flux that deploys the folder in its own way; empty: deployed as it is
 }
 
-// Name returns what people call a root: its path, or KIND/NAMESPACE/NAME of the object that deploys it; PATH@VALUES of a
-// chart with other values than its own. Others may be called the same: see deploy.Set.List.
+// Name returns the name of a root for people: its path, or KIND/NAMESPACE/NAME of the object that deploys it, or
+// PATH@VALUES for a ChartEntry. It may not be unique: see deploy.Set.List.
 func (r Root) Name() string {
 	if r.Object == "" {
 		return r.Path
@@ -75,8 +75,8 @@ func (r Root) Name() string {
 	return r.Kind.String() + "/" + gitops.NameOf(r.Object)
 }
 
-// Compare orders roots by path, a kustomization before the plain manifests of the same folder, and both before what
-// objects of Argo CD and Flux make of it.
+// Compare orders roots by path. In a folder, a kustomization comes before plain manifests, and both before what objects
+// of Argo CD and Flux deploy.
 func Compare(a, b Root) int {
 	return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Object, b.Object), cmp.Compare(a.Kind, b.Kind))
 }

@@ -1,16 +1,15 @@
-// Package roots knows which roots a tree has by itself, and which of them a change touches. It reads and renders nothing
-// but what it takes to know that. What objects of Argo CD and Flux make of the roots, package deploy knows.
+// Package roots knows which folders of a tree are roots, and which roots a change touches. It reads and renders no more than
+// that needs. Package deploy knows what objects of Argo CD and Flux make of the roots.
 //
-// A root is a kustomization that no other one includes, a folder of plain manifests that no kustomization reads, or a
-// chart. Where it is not certain, a change touches too much: a root that renders without need costs time, a root that is
-// left out costs the truth of the check.
+// A root is a kustomization that no other one includes, a folder of plain manifests that no kustomization includes, or a
+// chart. In doubt a change touches a root: an unneeded rendering costs time, but a missing one makes the check wrong.
 //
 // To add a kind of root:
 //   - root.go: its constant and name;
 //   - kinds.go: its row, with functions that say whose files are its own, which folders a change touches and which of
 //     them are roots. InFolders, IsRoot, Touching, Files, Manifest and Unread follow from the rows;
 //   - what an object deploys has no row: KindOf in root.go, and package deploy where it is not a folder's own root;
-//   - if files must be found by what they say (as a policy test names resources): one more graph.Notes in Open;
+//   - if files must be found by their content (as a policy test names resources): one more graph.Notes in Open;
 //   - render: its case in Renderer.once.
 package roots
 
@@ -31,34 +30,35 @@ type Options struct {
 	Include []string // globs over root paths, "**" crosses folders; empty: all
 	Exclude []string
 	Limits  doc.Limits   // of one file
-	Marks   []string     // texts; Marked lists the manifests that hold one
-	Charts  []ChartEntry // how charts are deployed that no object here deploys
+	Marks   []string     // texts for Marked, which lists the manifests that contain one
+	Charts  []ChartEntry // how charts are deployed for which the repository has no object
 
-	// Repository is its clone URLs, "owner/name" or name. They tell its own folders from those of others where
-	// objects of Argo CD and Flux name them; without any, a folder counts that exists.
+	// Repository has the repository's clone URLs, "owner/name" or name. With them, objects of Argo CD and Flux that
+	// name other repositories are recognized. Without any, a folder counts as this repository's if it exists.
 	Repository []string
-	// Branches are the names of the branch that the tree is a state of; see gitops.RepoNames.
+	// Branches are the names of the tree's branch; see gitops.RepoNames.
 	Branches []string
-	// Before is an earlier tree: what may be deployed there no policy test of this tree takes. Nil: there is none.
+	// Before is an earlier tree. Policy tests of this tree do not claim files that may be deployed there. nil: there is
+	// none.
 	Before *Index
-	// Unrestricted has kustomizations read files that are not below their folders, see Index.Unrestricted.
+	// Unrestricted lets kustomizations read files outside their folders, see Index.Unrestricted.
 	Unrestricted bool
 }
 
-// ChartEntry describes how charts of the repository are deployed by somebody whom the repository does not have: each is
-// a release of its own, in place of the chart with its own values.
+// ChartEntry describes how charts of the repository are deployed, if the repository has no object for that. Each chart
+// becomes a release, instead of a chart with its default values.
 type ChartEntry struct {
 	Path      string // glob over the folders of charts
 	Values    []string
 	Name      string // of the release; default: the folder's
 	Namespace string
-	File      string // where it is written; likewise Line
+	File      string // file and line of the entry
 	Line      int
 }
 
-// Index is the roots that one tree has by itself, with the graph of what its files refer to. It is safe for concurrent
-// use, and good for as long as its tree can be read: when what it returns counts, ask tree.Objects.Err whether that is
-// whole.
+// Index has the roots of one tree, with the graph of what its files refer to. It is safe for concurrent use, and valid
+// as long as its tree can be read. Check tree.Objects.Err before using a result: after a read error, results may be
+// incomplete.
 type Index struct {
 	*graph.Graph
 	options      Options
@@ -71,9 +71,9 @@ type Index struct {
 	Deploying *Deploying
 }
 
-// Open returns the roots of a tree. It reads what graph.Build does, which the cache makes cheap. An error means that the
-// repository itself could not be read, or that a glob of the options is not one; errors of single files are kept with
-// their folder.
+// Open returns the roots of a tree. It reads what graph.Build reads, which the cache makes cheap. It fails if the
+// repository could not be read, or if a glob of the options is invalid. Errors of single files are found with their
+// folder.
 func Open(t *tree.Tree, o Options, c *graph.Cache) (*Index, error) {
 	notes := []graph.Notes{deployerNotes(o.Limits), policyTestNotes(o.Limits), exceptionNotes(o.Limits)}
 	g, err := graph.Build(t, graph.Options{Limits: o.Limits, Marks: o.Marks, Notes: notes}, c)
@@ -83,8 +83,8 @@ func Open(t *tree.Tree, o Options, c *graph.Cache) (*Index, error) {
 	return newIndex(g, o)
 }
 
-// Unindexed returns roots of which nothing is known but the kustomization of each folder: it costs nothing. It is for
-// whoever renders a kustomization and asks for no roots. An error means that a glob of the options is not one.
+// Unindexed returns an index that only knows the kustomization of each folder, which costs nothing. It is for callers
+// that render one kustomization without looking for roots. It fails if a glob of the options is invalid.
 func Unindexed(t *tree.Tree, o Options) (*Index, error) {
 	return newIndex(graph.Unindexed(t, graph.Options{Limits: o.Limits}), o)
 }
@@ -104,9 +104,9 @@ func filtered(g *graph.Graph, o Options, f *filter) *Index {
 	return x
 }
 
-// WithDeployed returns an index that knows of some folders that somebody deploys: their roots are chosen whatever the options
-// say, and no policy test and no generator has their files for its own. With a slash at its end a folder stands for all that is
-// below. It returns the index itself where that makes no difference.
+// WithDeployed returns an index in which some folders are known to be deployed. Their roots are selected regardless of
+// the options, and no policy test or generator claims their files. A trailing slash includes all folders below. It
+// returns x itself where that changes nothing.
 func (x *Index) WithDeployed(folders []string) *Index {
 	var tests []string
 	for _, test := range x.Noted(policyTests, anyTest) {
@@ -127,35 +127,35 @@ func (x *Index) WithDeployed(folders []string) *Index {
 	return filtered(x.Graph, x.options, &f)
 }
 
-// AsksForDeployed reports whether it may matter to what is a root which folders are deployed: see WithDeployed.
+// AsksForDeployed reports whether WithDeployed may change anything.
 func (x *Index) AsksForDeployed() bool {
 	return len(x.filter.include)+len(x.filter.exclude) > 0 || len(x.Noted(policyTests, anyTest))+len(x.Generating()) > 0
 }
 
-// Unrestricted reports whether kustomizations of the tree are built with LoadRestrictionsNone: they may read files of
-// the repository that are not below their folders. Flux builds so, whatever it builds
-// (https://fluxcd.io/flux/components/kustomize/kustomizations/); kustomize itself and Argo CD do when they are told to.
+// Unrestricted reports whether kustomizations of the tree are built with LoadRestrictionsNone, so that they may read
+// files of the repository outside their folders. Flux always builds in this way
+// (https://fluxcd.io/flux/components/kustomize/kustomizations/). kustomize and Argo CD do it on request.
 func (x *Index) Unrestricted() bool { return x.unrestricted }
 
-// PolicyTests are those of the tree.
+// PolicyTests returns the policy tests of the tree.
 func (x *Index) PolicyTests() PolicyTests { return PolicyTests{x} }
 
-// RepoNames are what the repository and its branch are called.
+// RepoNames returns the names of the repository and its branch.
 func (x *Index) RepoNames() gitops.RepoNames {
 	return gitops.RepoNames{URLs: x.options.Repository, Branches: x.options.Branches}
 }
 
-// Options are those that the index was opened with.
+// Options returns the options that the index was opened with.
 func (x *Index) Options() Options { return x.options }
 
-// InFolders lists the roots that stand in the folders of the tree, sorted. It looks at the whole tree.
+// InFolders lists the roots in the folders of the tree, sorted. It reads the whole tree.
 func (x *Index) InFolders() []Root {
 	rows := kinds()
 	dirs := make([]map[string]bool, len(rows))
 	for i := range rows {
 		dirs[i] = map[string]bool{}
 	}
-	// An error is that of the repository, which remembers it (see tree.Objects.Err).
+	// The repository remembers a read error (see tree.Objects.Err).
 	_ = x.Tree().Walk(func(p string, _ tree.Entry) error {
 		for i, k := range rows {
 			if k.file(p) {
@@ -178,8 +178,8 @@ func (x *Index) InFolders() []Root {
 	return x.Chosen(list)
 }
 
-// Touching lists the roots that stand in a folder and that a change of the given paths can change, sorted; links are those
-// of them that are, or were, symlinks: what is read through them changes, too.
+// Touching lists the roots in folders that a change of the given paths can change, sorted. links are those paths that
+// are or were symlinks: a change of one changes what is read through it.
 func (x *Index) Touching(changed, links []string) []Root {
 	var list []Root
 	for _, k := range kinds() {
@@ -188,13 +188,13 @@ func (x *Index) Touching(changed, links []string) []Root {
 	return x.Chosen(list)
 }
 
-// FoldersAround lists the folders that a change of the given paths, and of the given symlinks, can change in any way, those that
-// are reached through symlinks included (see graph.Graph.Around).
+// FoldersAround lists the folders that a change of the given paths and symlinks may affect in any way, also through
+// symlinks (see graph.Graph.Around).
 func (x *Index) FoldersAround(changed, links []string) []string {
 	return x.Graph.Around(append(x.aliases(changed, links), changed...), links)
 }
 
-// IsRoot reports whether a root stands in its folder by itself, whatever objects of Argo CD and Flux make of it.
+// IsRoot reports whether a root is in its folder, regardless of objects of Argo CD and Flux.
 func (x *Index) IsRoot(root Root) bool {
 	for _, k := range kinds() {
 		if k.Kind == root.Kind {
@@ -204,13 +204,13 @@ func (x *Index) IsRoot(root Root) bool {
 	return false
 }
 
-// Selects reports whether the options choose the root of a folder.
+// Selects reports whether the options select the root of a folder.
 func (x *Index) Selects(dir string) bool { return x.filter.match(dir) }
 
-// Excludes reports whether the options leave the root of a folder out by name.
+// Excludes reports whether the options exclude the root of a folder.
 func (x *Index) Excludes(dir string) bool { return x.filter.excludes(dir) }
 
-// Chosen sorts roots and leaves out what the options do.
+// Chosen returns the roots that the options select, sorted.
 func (x *Index) Chosen(list []Root) []Root {
 	list = slices.DeleteFunc(list, func(r Root) bool { return !x.Selects(r.Path) })
 	slices.SortFunc(list, Compare)

@@ -122,7 +122,7 @@ func TestRoots(t *testing.T) {
 	}
 }
 
-func TestReach(t *testing.T) {
+func TestChangesTouchTheRootsThatReadThem(t *testing.T) {
 	g := build(t, roots.Options{})
 	for _, c := range []struct {
 		path string
@@ -182,7 +182,7 @@ func TestGlob(t *testing.T) {
 	}
 }
 
-// A base that is included through a circle is still found by a change below it, wherever the walk starts.
+// A base in a circle of kustomizations is reached by a change below it, from any starting point.
 func TestReachThroughCircle(t *testing.T) {
 	r := treetest.New(t)
 	g, err := roots.Open(r.Tree(r.Commit(`

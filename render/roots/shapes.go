@@ -10,25 +10,25 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// shaping are the fields of a kustomization by which it changes what its resources say. Argo CD reads a parameter file by the
-// name of an Application.
+// shaping are the fields of a kustomization that change the content of its resources. The name counts, because Argo CD
+// reads parameter files by the name of an Application.
 var shaping = []string{"patches", "patchesStrategicMerge", "patchesJson6902", "replacements", "transformers", "vars",
 	"configurations", "components", "namePrefix", "nameSuffix"}
 
-// shapes keeps which kustomizations change what their resources say. It is safe for concurrent use.
+// shapes caches which kustomizations change the content of their resources. It is safe for concurrent use.
 type shapes struct {
 	mu    sync.Mutex
 	known map[shapeKey]bool
 }
 
-// shapeKey is a folder, and whether the namespace that its kustomization sets counts.
+// shapeKey is a folder, and whether a change of the namespace counts.
 type shapeKey struct {
 	dir       string
 	namespace bool
 }
 
 // shapesBelow reports whether the kustomization of a folder, or one that it includes, changes the content of its
-// resources. Their namespace counts where it is asked for: a chart is rendered for that of its HelmRelease.
+// resources. A change of the namespace counts if asked: the chart of a HelmRelease is rendered for its namespace.
 func (d *Deploying) shapesBelow(dir string, namespace bool) bool {
 	d.shapes.mu.Lock()
 	defer d.shapes.mu.Unlock()
@@ -43,7 +43,7 @@ func (d *Deploying) shapesOf(key shapeKey) bool {
 	if known, ok := d.shapes.known[key]; ok {
 		return known
 	}
-	d.shapes.known[key] = false // a circle changes nothing
+	d.shapes.known[key] = false // a circle of kustomizations changes nothing
 	f, err := d.index.Kustomization(key.dir)
 	if f == nil || err != nil {
 		return false
@@ -65,8 +65,8 @@ func (d *Deploying) shapesOf(key shapeKey) bool {
 	return shapes
 }
 
-// Shaping lists the roots that change what a file says on its way to the cluster, none where all take it as it is, and beside them
-// those that do not change it.
+// Shaping lists the roots that change the content of a file. If there are any, plain lists the roots that include it
+// unchanged.
 func (d *Deploying) Shaping(p string) (shaping, plain []Root) {
 	taking := map[string]bool{}
 	for _, dir := range d.index.IncludedBy(p) {
@@ -91,8 +91,8 @@ func (d *Deploying) Shaping(p string) (shaping, plain []Root) {
 	return shaping, plain
 }
 
-// OddRoots lists the roots with objects whose kinds no manifest says: patches change them (see graph.Graph.Odd), or a chart prints
-// them.
+// OddRoots lists the roots whose objects may have kinds that no manifest contains: patches change them (see
+// graph.Graph.Odd), or a chart prints them.
 func (d *Deploying) OddRoots() []Root {
 	dirs := map[string]bool{}
 	for _, dir := range append(d.index.Odd(), d.printing().inflating...) {
@@ -104,7 +104,7 @@ func (d *Deploying) OddRoots() []Root {
 	return d.index.rootsOver(dirs)
 }
 
-// rootsOver lists the kustomizations that are roots by themselves and have some folders.
+// rootsOver lists the kustomizations that are roots and are or include one of some folders.
 func (x *Index) rootsOver(dirs map[string]bool) (list []Root) {
 	for _, dir := range x.TopLevel(dirs, x.Selects) {
 		list = append(list, Root{Path: dir})

@@ -8,11 +8,12 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// variable is one of Flux, as its path has it (https://fluxcd.io/flux/components/kustomize/kustomizations/#post-build-variable-substitution).
+// variable matches a variable of Flux in a path
+// (https://fluxcd.io/flux/components/kustomize/kustomizations/#post-build-variable-substitution).
 var variable = regexp.MustCompile(`\$\{[^{}]*\}`)
 
-// MayDeploy reports whether a Kustomization of Flux whose path has variables, which only the cluster substitutes, may
-// deploy the folder of a root: with which patches and in which namespace is then not known.
+// MayDeploy reports whether a Kustomization of Flux may deploy the folder of a root, because its path has variables
+// that only the cluster substitutes. With which patches and in which namespace is not known then.
 func (d *Deploying) MayDeploy(root Root) bool {
 	return matchesAny(d.variable(), root.Path)
 }
@@ -43,10 +44,10 @@ func (d *Deploying) findVariablePaths() (list []*regexp.Regexp) {
 	return list
 }
 
-// maxVariablePath is of how many bytes a path with variables is looked at.
+// maxVariablePath limits the length in bytes of a path with variables.
 const maxVariablePath = 4096
 
-// variableFolder returns what matches the folders that a path with variables may be; nil where it has none.
+// variableFolder returns an expression for the folders that a path with variables may be; nil where it has none.
 func variableFolder(dir string) *regexp.Regexp {
 	const mark = "\x00"
 	if len(dir) > maxVariablePath || !variable.MatchString(dir) {

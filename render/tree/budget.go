@@ -6,12 +6,11 @@ import (
 	"strings"
 )
 
-// The bounds of one look at all of a tree. A folder may stand in a tree any number of times, so that a few hundred
-// bytes of objects can make a tree of 10^12 files; and what looks for something in all folders above a file costs the
-// square of the depth.
+// Limits for one walk through a tree. A tree may contain the same folder many times, so that a few hundred bytes of
+// objects describe 10^12 files. A search in all parents of each file costs the square of the depth.
 const (
 	defaultFiles = 2_000_000
-	maxDepth     = 255  // folders around a file
+	maxDepth     = 255  // nested folders
 	maxPath      = 4096 // bytes of a path, as in Linux: PATH_MAX
 )
 
@@ -38,7 +37,7 @@ func (o *Objects) SetFileLimit(files int) {
 	o.files = files
 }
 
-// budget is what is left of the limits during one walk.
+// budget is the remaining limit of one walk.
 type budget struct{ left, limit int }
 
 func (o *Objects) newBudget() *budget {
@@ -48,7 +47,7 @@ func (o *Objects) newBudget() *budget {
 	return &budget{left: limit, limit: limit}
 }
 
-// spend accounts for the entries of a folder, whose path ends with a slash.
+// spend subtracts the entries of a folder, whose path ends with a slash.
 func (b *budget) spend(dir string, entries int) error {
 	if b.left -= entries; b.left < 0 {
 		return &TooManyError{Limit: b.limit}

@@ -13,7 +13,8 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// maker starts a process that writes tree objects by their entries ("<mode> <type> <id>\t<name>") and returns their ids.
+// maker starts a process that writes tree objects from their entries ("<mode> <type> <id>\t<name>") and returns their
+// ids.
 func maker(t *testing.T, r *treetest.Repo) func(entries ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "git", "-C", r.Dir, "mktree", "--missing", "--batch")
@@ -35,7 +36,7 @@ func maker(t *testing.T, r *treetest.Repo) func(entries ...string) string {
 	}
 }
 
-// A few objects can say that there are 10^12 files, or folders without end.
+// A few objects can describe 10^12 files, or endlessly nested folders.
 func TestTreesBeyondTheLimits(t *testing.T) {
 	r := treetest.New(t)
 	r.Commit("-- a.yaml --\na: b\n")

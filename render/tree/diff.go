@@ -5,16 +5,16 @@ import "cmp"
 // Difference is one path whose entry differs between two trees.
 type Difference struct {
 	Path     string
-	Old, New *Entry // nil on the side that has none
+	Old, New *Entry // nil on a side without an entry
 }
 
-// Diff lists the files and symlinks that differ between two trees of one repository, sorted by path. Folders
-// with the same object id are not read: the cost follows the change. Renames are a removal and an addition. What is
-// beyond the limits gives *TooManyError or *TooDeepError.
+// Diff lists the files and symlinks that differ between two trees of one repository, sorted by path. Folders with the
+// same object id are not read, so the cost depends on the size of the change. A rename is a removal and an addition. It
+// fails with *TooManyError or *TooDeepError beyond the limits.
 func Diff(from, to *Tree) ([]Difference, error) { return differences(from, to, leaf) }
 
-// Submodules lists the submodules that differ between two trees, sorted by path. Diff has none of them: their files are
-// in other repositories.
+// Submodules lists the submodules that differ between two trees, sorted by path. Diff does not list them, because their
+// files are in other repositories.
 func Submodules(from, to *Tree) ([]Difference, error) { return differences(from, to, submodule) }
 
 func differences(from, to *Tree, keep func(*Entry) *Entry) (list []Difference, _ error) {
@@ -26,11 +26,11 @@ func differences(from, to *Tree, keep func(*Entry) *Entry) (list []Difference, _
 	return list, err
 }
 
-// comparison is one walk through two trees at once.
+// comparison is a walk through two trees at the same time.
 type comparison struct {
 	*Objects
 	left  *budget
-	keep  func(*Entry) *Entry // what is visited, nil for the rest
+	keep  func(*Entry) *Entry // returns the entry if it is visited, else nil
 	visit func(Difference) error
 }
 
@@ -80,7 +80,7 @@ func (c comparison) entry(dir string, x, y *Entry) error {
 	return nil
 }
 
-// leaf keeps what Walk visits.
+// leaf keeps the entries that Walk visits.
 func leaf(e *Entry) *Entry {
 	if e == nil || e.Kind == Dir || e.Kind == Submodule {
 		return nil

@@ -7,13 +7,12 @@ import (
 	"time"
 )
 
-// maxHistory bounds how many commits LastChange looks at.
+// maxHistory limits how many commits LastChange reads.
 const maxHistory = 20_000
 
-// LastChange returns the committer's time of the commit since which something holds, following first parents: the
-// oldest of those up to rev that holds reports true for, without one between that it does not. It returns false where
-// it does not hold at rev, for a revision that is not a commit, and where the history is longer than the limit or cut
-// off.
+// LastChange returns the committer's time of the commit since which holds has been true without interruption, following
+// first parents up to rev. found is false where holds is false at rev, for a revision that is not a commit, and where
+// the history is longer than the limit or incomplete.
 func (o *Objects) LastChange(rev string, holds func(*Tree) bool) (at time.Time, found bool) {
 	for range maxHistory {
 		_, kind, data, err := o.object(rev)

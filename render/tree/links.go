@@ -8,25 +8,25 @@ import (
 	"path"
 )
 
-// Reader is what of a Tree it takes to find symlinks.
+// Reader has the methods of a Tree that Links needs.
 type Reader interface {
 	Lookup(p string) (string, Entry, error)
 	ReadDir(p string) ([]Entry, error)
 }
 
-// Link is a symlink and what it leads to.
+// Link is a symlink and its target.
 type Link struct {
 	Path string // of the symlink
-	Real string // where it leads; empty: to nothing in the tree
+	Real string // the target; empty: it does not exist in the tree
 	Entry
 }
 
-// maxLinked bounds the folders that Links looks at.
+// maxLinked limits the number of folders that Links reads.
 const maxLinked = 20_000
 
-// Links lists the symlinks in a folder and in the folders in it, and in those that they lead to. The object id of a
-// folder does not say what they lead to: whoever keeps something by that id has to compare these, too. What is no folder
-// has none. The error is *TooManyError for more folders than anybody has, or the repository's.
+// Links lists the symlinks in a folder, in folders below it, and in folders that they point to. The object id of a
+// folder does not depend on the targets, so a cache by that id must compare these, too. For a file the list is empty.
+// It fails with *TooManyError beyond the limit, or with an error of the repository.
 func Links(t Reader, dir string) (list []Link, err error) {
 	seen := map[string]bool{}
 	var walk func(dir string) error
@@ -78,8 +78,8 @@ func Links(t Reader, dir string) (list []Link, err error) {
 	return list, walk(real)
 }
 
-// State distinguishes what may be at a path, the targets of symlinks included; it is
-// empty where nothing is there, or nothing that can be read.
+// State identifies the content at a path, including the targets of symlinks. It is empty where the path does not exist
+// or cannot be read.
 func State(t Reader, p string) string {
 	_, e, err := t.Lookup(p)
 	if err != nil {
@@ -92,7 +92,7 @@ func State(t Reader, p string) string {
 	return e.State(links)
 }
 
-// State is the function State for what is at a path, and the links in it.
+// State is the function State for an entry and its symlinks.
 func (e Entry) State(links []Link) string {
 	if len(links) == 0 {
 		return e.ID

@@ -1,8 +1,8 @@
 // Package tree reads the trees of a git repository without a checkout.
 //
-// Objects is one "git cat-file --batch" process: content is addressed by object id, so what two commits
-// share is read once. A Tree is the folder of one commit, with symlinks resolved inside it and nowhere
-// else. Nothing in this package writes, and nothing reads the work tree.
+// Objects is one "git cat-file --batch" process. Content is found by object id, so that what two commits share is read once. A
+// Tree is the folder of one commit, in which symlinks are followed, but not out of it. This package writes nothing and does
+// not read the work tree.
 package tree
 
 import (
@@ -25,7 +25,7 @@ import (
 
 // Errors that callers decide on.
 var (
-	// ErrNoObject means that the repository has no object of that name.
+	// ErrNoObject means that the repository has no object with that name.
 	ErrNoObject = errors.New("no such object in the repository")
 	// ErrNotExist means that a path does not exist in a tree.
 	ErrNotExist = errors.New("no such file or folder in the repository")
@@ -41,17 +41,17 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("is %d bytes large, more than the limit of %d", e.Size, e.Limit)
 }
 
-// AbsentError means that a repository does not have files that its own folders name: it is a partial clone or damaged.
+// AbsentError means that a repository lacks files that its folders contain: it is a partial clone, or damaged.
 type AbsentError struct {
-	GitDir string   // as it was opened; not part of the message
-	IDs    []string // object ids, sorted; the first of them where there are very many
+	GitDir string   // as given to Open; not part of the message
+	IDs    []string // object ids, sorted; incomplete if there are very many
 }
 
 func (e *AbsentError) Error() string {
 	return fmt.Sprintf("the repository lacks %d files that its commits name (object %s)", len(e.IDs), e.IDs[0])
 }
 
-// Is makes it an ErrNoObject, too.
+// Is makes it match ErrNoObject.
 func (e *AbsentError) Is(target error) bool { return target == ErrNoObject }
 
 // Config describes which repository to read and how.
@@ -60,7 +60,7 @@ type Config struct {
 	Alternates []string // further object folders, absolute
 	Git        string   // absolute path of the git binary; looked for in the usual places when empty
 	BlobLimit  int64    // bytes; blobs over it give *TooLargeError. 0 means 16 MiB
-	Store      *Store   // what was read of the same repository before; nil: nothing
+	Store      *Store   // cache for the same repository; nil: none
 }
 
 const (
@@ -78,13 +78,13 @@ type Objects struct {
 	cmd    *exec.Cmd
 	in     io.WriteCloser
 	out    *bufio.Reader
-	broken error // the process is of no more use
-	first  error // what a look at a tree met first, apart from paths that do not exist
+	broken error // the process can no longer be used
+	first  error // the first error while reading a tree, except paths that do not exist
 	store  *Store
-	absent map[string]bool // files that are not there, by object id
+	absent map[string]bool // missing files, by object id
 }
 
-// Open starts reading a repository. The context ends the process; Close does, too.
+// Open starts a process that reads a repository. It ends with the context or with Close.
 func Open(ctx context.Context, c Config) (*Objects, error) {
 	o := &Objects{config: c, store: cmp.Or(c.Store, &Store{}), absent: map[string]bool{}}
 	o.SetBlobLimit(c.BlobLimit)
@@ -94,7 +94,7 @@ func Open(ctx context.Context, c Config) (*Objects, error) {
 	return o, nil
 }
 
-// Reopen starts reading once more after Close: trees that were opened before can be read again.
+// Reopen starts reading again after Close. Trees that were opened before can be used again.
 func (o *Objects) Reopen(ctx context.Context) error {
 	c := o.config
 	git, err := gitcmd.Find(c.Git)
@@ -102,8 +102,8 @@ func (o *Objects) Reopen(ctx context.Context) error {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, git, "--git-dir="+c.GitDir, "cat-file", "--batch")
-	// Nothing of the caller's environment reaches git: no credentials, no configuration but the repository's.
-	// Nothing is fetched, also by a git that does not know GIT_NO_LAZY_FETCH.
+	// Git gets nothing of the caller's environment: no credentials, and no configuration except the repository's. It
+	// fetches nothing, even if it does not know GIT_NO_LAZY_FETCH.
 	cmd.Env = append(gitcmd.Isolated(os.DevNull), "GIT_NO_REPLACE_OBJECTS=1", "GIT_ALLOW_PROTOCOL=none")
 	if len(c.Alternates) > 0 {
 		cmd.Env = append(cmd.Env,
@@ -138,14 +138,14 @@ func (o *Objects) Close() error {
 	return o.cmd.Wait()
 }
 
-// SetBlobLimit changes the limit of what is read from now on, in bytes; 0 means the default.
+// SetBlobLimit changes the maximum size of files that are read from now on, in bytes; 0 means the default.
 func (o *Objects) SetBlobLimit(bytes int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.limit = cmp.Or(max(0, bytes), defaultBlobLimit)
 }
 
-// object reads one object by name. The name must not hold white space.
+// object reads one object by name, which must not contain white space.
 func (o *Objects) object(name string) (id, kind string, data []byte, err error) {
 	if name == "" || strings.ContainsAny(name, " \t\r\n\x00") {
 		return "", "", nil, fmt.Errorf("object %q: %w", name, ErrNoObject)
@@ -161,7 +161,7 @@ func (o *Objects) object(name string) (id, kind string, data []byte, err error) 
 	return o.answer(name)
 }
 
-// answer reads what git says to one name. The lock is held.
+// answer reads git's answer for one name. The lock is held.
 func (o *Objects) answer(name string) (id, kind string, data []byte, err error) {
 	header, err := o.out.ReadString('\n')
 	if err != nil {
@@ -200,9 +200,9 @@ func (o *Objects) fail(err error) error {
 	return o.broken
 }
 
-// Err returns what kept this repository from being read whole, nil where nothing did. Whoever takes "does not
-// exist" from a Tree for true asks it at the end: an object that cannot be read looks the same. Where files are absent
-// it is an *AbsentError with all that were asked for.
+// Err returns the error that kept part of the repository from being read, nil if there was none. Callers that rely on
+// "does not exist" must check it at the end, because an object that cannot be read looks the same. For missing files it
+// is an *AbsentError with all of them.
 func (o *Objects) Err() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -215,7 +215,7 @@ func (o *Objects) Err() error {
 	return o.broken
 }
 
-// Absent reports whether a file was asked for that is not there.
+// Absent reports whether a requested file is missing.
 func (o *Objects) Absent() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -226,7 +226,7 @@ func (o *Objects) absentError(ids ...string) error {
 	return &AbsentError{GitDir: o.config.GitDir, IDs: ids}
 }
 
-// lack notes that a file is absent. The lock is held.
+// lack records a missing file. The lock is held.
 func (o *Objects) lack(id string, err error) error {
 	if o.broken != nil || !errors.Is(err, ErrNoObject) {
 		return err
@@ -248,18 +248,18 @@ func (o *Objects) remember(err error) error {
 	return err
 }
 
-// Content is what Blobs returns for one file.
+// Content is a result of Blobs for one file.
 type Content struct {
 	Data []byte // shared: do not change it
-	Err  error  // as Blob has it
+	Err  error  // as from Blob
 }
 
-// batch is how many names are written before the first content is read: they fit into the pipe's buffer (pipe(7)),
-// so that neither side waits for the other.
+// batch is how many names are written before the first content is read. They fit into the pipe's buffer (pipe(7)), so
+// that neither side blocks.
 const batch = 400
 
-// Blobs reads many files by object id, in the order asked for. It is several times faster than one Blob after
-// the other, and keeps nothing.
+// Blobs reads many files by object id, in the given order. It is several times faster than calls of Blob, and caches
+// nothing.
 func (o *Objects) Blobs(ids []string) []Content {
 	out := make([]Content, len(ids))
 	var missing []int
@@ -303,7 +303,7 @@ func (o *Objects) blobs(ids []string, part []int, out []Content) {
 	}
 }
 
-// blobLimit is the limit of what is read now, in bytes.
+// blobLimit returns the current maximum size of files in bytes.
 func (o *Objects) blobLimit() int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -349,7 +349,7 @@ func (o *Objects) Tree(rev string) (*Tree, error) {
 	return &Tree{objects: o, root: id}, nil
 }
 
-// Empty is a tree without files: the merge base of a history that has none.
+// Empty returns a tree without files, which is the merge base of unrelated histories.
 func (o *Objects) Empty() *Tree { return &Tree{objects: o} }
 
 // entries reads a folder by object id, sorted by name.

@@ -2,24 +2,24 @@ package tree
 
 import "sync"
 
-// Store keeps objects that were read, for as long as a process reads the same repository: they are named by their
-// content, so what it holds never becomes stale. It is bounded and safe for concurrent use; the zero value is ready.
+// Store caches objects while a process reads the same repository. Objects are named by their content, so the cache is
+// never outdated. It is bounded and safe for concurrent use; the zero value is ready.
 //
-// A Store is for one repository: what it holds was in that repository once, whether or not it still is.
+// A Store is for one repository. It may contain objects that the repository no longer has.
 type Store struct {
 	folders shelf[[]Entry]
-	blobs   shelf[[]byte] // small ones: policies and kustomizations are read at both commits
+	blobs   shelf[[]byte] // small ones: policies and kustomizations are read at base and head
 }
 
-// The bounds of a Store: the entries of all folders, the bytes of all blobs, and the bytes of one. Where one is
-// met the store starts over.
+// Limits of a Store: the entries of all folders, the bytes of all blobs, and the bytes of one. When a limit is reached,
+// the cache is cleared.
 const (
 	heldEntries = 400_000
 	heldLimit   = 64 << 20
 	heldBlob    = 256 << 10
 )
 
-// shelf has what was read, by object id.
+// shelf has cached objects by object id.
 type shelf[T any] struct {
 	mu    sync.Mutex
 	items map[string]T

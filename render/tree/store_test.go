@@ -10,7 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// Many files at once are the same files, in the order asked for, with the errors of those that cannot be read.
+// Blobs returns the same as single reads, in the given order, with the errors of files that cannot be read.
 func TestBlobs(t *testing.T) {
 	r := treetest.New(t)
 	const count = 1000 // several batches
@@ -46,7 +46,7 @@ func TestBlobs(t *testing.T) {
 	}
 }
 
-// What a store holds still obeys the limit of whoever asks.
+// A cached file that is larger than the reader's limit gives an error.
 func TestStoreKeepsLimits(t *testing.T) {
 	r := treetest.New(t)
 	r.Write("large", strings.Repeat("x", 100))
@@ -83,7 +83,7 @@ func TestStoreKeepsLimits(t *testing.T) {
 	}
 }
 
-// A folder that cannot be read looks as if nothing were there, and Err tells the two apart.
+// A folder that cannot be read looks empty, but Err returns the error.
 func TestErr(t *testing.T) {
 	r := treetest.New(t)
 	r.Write("a/b/c", "x")

@@ -13,7 +13,7 @@ import (
 // Kind is what an entry of a folder is.
 type Kind int
 
-// The kinds of entries git knows.
+// The kinds of entries in git.
 const (
 	File Kind = iota
 	Dir
@@ -21,7 +21,7 @@ const (
 	Submodule
 )
 
-// kinds are those of git's modes; any other mode is that of a file.
+// kinds are the kinds of git's modes. Any other mode is a file.
 var kinds = map[string]Kind{"40000": Dir, "120000": Symlink, "160000": Submodule}
 
 // Entry is one name in a folder.
@@ -41,7 +41,7 @@ type Tree struct {
 // ID is the object id of the root folder, empty for an empty tree.
 func (t *Tree) ID() string { return t.root }
 
-// BlobLimit is the size in bytes over which files of this tree are not read now.
+// BlobLimit returns the current maximum size in bytes of files that are read.
 func (t *Tree) BlobLimit() int64 { return t.objects.blobLimit() }
 
 // Blobs is Objects.Blobs.
@@ -50,8 +50,8 @@ func (t *Tree) Blobs(ids []string) []Content { return t.objects.Blobs(ids) }
 // Empty is Objects.Empty.
 func (t *Tree) Empty() *Tree { return t.objects.Empty() }
 
-// Sibling opens another tree of the same repository by its object id. The error is ErrNoObject where the
-// repository does not have it (any more).
+// Sibling opens another tree of the same repository by its object id. It fails with ErrNoObject if the repository does
+// not have it.
 func (t *Tree) Sibling(id string) (*Tree, error) {
 	if _, err := t.objects.entries(id); err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func parseTree(data []byte, idLen int) ([]Entry, error) {
 	return list, nil
 }
 
-// Clean makes a path of the repository canonical. It returns false for one that leads out of it.
+// Clean makes a path of the repository canonical. It returns false for a path out of the repository.
 func Clean(p string) (string, bool) {
 	if strings.HasPrefix(p, "/") || strings.ContainsRune(p, 0) {
 		return "", false
@@ -87,15 +87,15 @@ func Clean(p string) (string, bool) {
 	return p, true
 }
 
-// The bounds of symlinks, as Linux has them: path_resolution(7).
+// Limits of symlinks, as in Linux: path_resolution(7).
 const (
 	maxLinks  = 40
 	maxTarget = 4096 // bytes
 )
 
-// Lookup finds what is at a path, following symlinks inside the tree. It returns the path the links led
-// to and the entry there, or an error that is ErrNotExist where nothing is, where a link leads out of the
-// repository or in circles, and below files and submodules.
+// Lookup returns the entry at a path and the path of its target, following symlinks inside the tree. The error is
+// ErrNotExist where nothing is there, where a symlink leads out of the repository or in circles, and below files and
+// submodules.
 func (t *Tree) Lookup(p string) (string, Entry, error) {
 	links := 0
 	return t.lookup(p, true, &links)

@@ -190,7 +190,7 @@ func abs(n int) int {
 	return n
 }
 
-// What a partial clone does not have is reported once for all files that were asked for.
+// Missing files of a partial clone are reported once, for all requested files.
 func TestAbsent(t *testing.T) {
 	r := treetest.New(t)
 	rev := r.Commit("-- a --\n1\n-- b --\n2\n-- c --\n3\n-- d --\n4\n")
